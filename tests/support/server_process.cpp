@@ -1,0 +1,365 @@
+#include "server_process.hpp"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string_view>
+
+extern char** environ;
+
+namespace haricot::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kStartAttemptsMax = 10;
+constexpr int kPollStepMs = 2;
+constexpr std::string_view kUnixPrefix = "unix:";
+
+// Waits a moment between two looks at a process that gives no event to wait for.
+void pause_between_looks() {
+  ::poll(nullptr, 0, kPollStepMs);
+}
+
+// A port that was free a moment ago, 0 if there is none.
+std::uint16_t find_free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  std::uint16_t port = 0;
+  if (::bind(fd, generic, length) == 0 && ::getsockname(fd, generic, &length) == 0) {
+    port = ntohs(address.sin_port);
+  }
+  ::close(fd);
+  return port;
+}
+
+std::string read_whole_file(const char* path) {
+  std::string text;
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  char chunk[16384];
+  ssize_t n;
+  while ((n = ::read(fd, chunk, sizeof chunk)) > 0) text.append(chunk, static_cast<std::size_t>(n));
+  ::close(fd);
+  return text;
+}
+
+// Splits at any run of blanks.
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  std::size_t at = 0;
+  while ((at = line.find_first_not_of(' ', at)) != std::string_view::npos) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+// Calls `visit` with the words of each line of a table of the kernel, without its heading.
+template <typename Visit>
+void for_each_row(const char* path, Visit visit) {
+  const std::string text = read_whole_file(path);
+  std::size_t at = text.find('\n');
+  while (at != std::string::npos && at + 1 < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at + 1), text.size());
+    visit(words_of(std::string_view(text).substr(at + 1, end - at - 1)));
+    at = end;
+  }
+}
+
+// The inodes of the sockets that listen on this TCP port, IPv4 or IPv6, whoever holds them.
+std::set<std::string> inodes_listening_on(std::uint16_t port) {
+  char ending[8];
+  std::snprintf(ending, sizeof ending, ":%04X", static_cast<unsigned>(port));
+  std::set<std::string> inodes;
+  for (const char* path : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    for_each_row(path, [&](const std::vector<std::string_view>& row) {
+      constexpr std::string_view kStateListen = "0A";
+      if (row.size() > 9 && row[1].ends_with(ending) && row[3] == kStateListen) {
+        inodes.emplace(row[9]);
+      }
+    });
+  }
+  return inodes;
+}
+
+std::set<std::string> inodes_listening_on(const std::string& unix_path) {
+  std::set<std::string> inodes;
+  for_each_row("/proc/net/unix", [&](const std::vector<std::string_view>& row) {
+    constexpr std::string_view kFlagsAccepting = "00010000";
+    if (row.size() > 7 && row[3] == kFlagsAccepting && row[7] == unix_path) inodes.emplace(row[6]);
+  });
+  return inodes;
+}
+
+bool process_holds_socket(pid_t pid, const std::set<std::string>& inodes) {
+  const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
+  DIR* entries = ::opendir(folder.c_str());
+  if (entries == nullptr) return false;
+  bool found = false;
+  while (const dirent* entry = ::readdir(entries)) {
+    char target[64];
+    const std::string path = folder + "/" + entry->d_name;
+    const ssize_t n = ::readlink(path.c_str(), target, sizeof target);
+    std::string_view name(target, n > 0 ? static_cast<std::size_t>(n) : 0);
+    constexpr std::string_view kSocketPrefix = "socket:[";
+    if (!name.starts_with(kSocketPrefix) || !name.ends_with(']')) continue;
+    name = name.substr(kSocketPrefix.size(), name.size() - kSocketPrefix.size() - 1);
+    if (inodes.contains(std::string(name))) found = true;
+  }
+  ::closedir(entries);
+  return found;
+}
+
+std::string captured_text(int fd) {
+  std::string text;
+  if (fd < 0) return text;
+  char chunk[16384];
+  ssize_t n;
+  // pread leaves the offset alone, which the server shares with us.
+  while ((n = ::pread(fd, chunk, sizeof chunk, static_cast<off_t>(text.size()))) > 0) {
+    text.append(chunk, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+ExitStatus exit_status_of(int raw) {
+  if (WIFSIGNALED(raw)) return {.code = -1, .signal = WTERMSIG(raw)};
+  return {.code = WEXITSTATUS(raw), .signal = 0};
+}
+
+// What the child does between fork and exec: system calls only, as another thread of the test may
+// hold any lock.
+[[noreturn]] void become_server(const char* binary, char** arguments, char** environment,
+                                const char* folder, pid_t parent, int output, int error) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // The test died before the line above.
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (folder != nullptr && ::chdir(folder) != 0) ::_exit(127);
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing < 0 || ::dup2(nothing, 0) < 0) ::_exit(127);
+  if (::dup2(output, 1) < 0 || ::dup2(error, 2) < 0) ::_exit(127);
+  ::execve(binary, arguments, environment);
+  ::_exit(127);
+}
+
+}  // namespace
+
+const char* to_string(ServerKind kind) {
+  switch (kind) {
+    case ServerKind::haricot:
+      return "haricotd";
+    case ServerKind::beanstalkd_1_12:
+      return "beanstalkd 1.12";
+  }
+  return "unknown";
+}
+
+std::optional<std::string> find_server_binary(ServerKind kind) {
+  const char* path = nullptr;
+  switch (kind) {
+    case ServerKind::haricot:
+      path = std::getenv("HARICOTD");
+#ifdef HARICOTD_PATH
+      if (path == nullptr) path = HARICOTD_PATH;
+#endif
+      break;
+    case ServerKind::beanstalkd_1_12:
+      path = std::getenv("BEANSTALKD");
+      if (path == nullptr) path = "/usr/bin/beanstalkd";
+      break;
+  }
+  if (path == nullptr || ::access(path, X_OK) != 0) return std::nullopt;
+  return path;
+}
+
+ServerProcess::~ServerProcess() {
+  stop();
+  close_captures();
+}
+
+bool ServerProcess::start(const ServerOptions& options) {
+  const auto deadline = Clock::now() + options.start_deadline;
+  const bool is_unix = options.listen_address.starts_with(kUnixPrefix);
+  for (int attempt = 0; attempt < kStartAttemptsMax; ++attempt) {
+    std::vector<std::string> arguments = {"-l", options.listen_address};
+    std::uint16_t port = 0;
+    if (!is_unix) {
+      port = find_free_port();
+      arguments.insert(arguments.end(), {"-p", std::to_string(port)});
+    }
+    arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
+    if (!spawn(options, arguments)) return false;
+    port_ = port;
+    if (is_unix) unix_path_ = options.listen_address.substr(kUnixPrefix.size());
+
+    switch (wait_until_listening(deadline)) {
+      case StartResult::listening:
+        return true;
+      case StartResult::failed:
+        return false;
+      case StartResult::ended:
+        // Worth another try only if somebody else listens where this server was to.
+        if (is_unix || inodes_listening_on(port).empty()) return false;
+    }
+  }
+  return false;
+}
+
+bool ServerProcess::launch(const ServerOptions& options) {
+  return spawn(options, options.arguments);
+}
+
+bool ServerProcess::spawn(const ServerOptions& options, const std::vector<std::string>& arguments) {
+  failure_.clear();
+  last_exit_.reset();
+  port_ = 0;
+  unix_path_.clear();
+  if (running()) {
+    failure_ = "a server is running already";
+    return false;
+  }
+  close_captures();
+  output_capture_ = ::memfd_create("server-stdout", MFD_CLOEXEC);
+  error_capture_ = ::memfd_create("server-stderr", MFD_CLOEXEC);
+  if (output_capture_ < 0 || error_capture_ < 0) {
+    failure_ = std::string("memfd_create: ") + std::strerror(errno);
+    return false;
+  }
+
+  std::vector<std::string> words = {options.binary};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> settings = options.environment;
+  for (char** setting = environ; *setting != nullptr; ++setting) settings.emplace_back(*setting);
+  std::vector<char*> argv = pointers_to(words);
+  std::vector<char*> envp = pointers_to(settings);
+  const char* folder = options.working_directory ? options.working_directory->c_str() : nullptr;
+
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    become_server(options.binary.c_str(), argv.data(), envp.data(), folder, parent, output_capture_,
+                  error_capture_);
+  }
+  if (child < 0) {
+    failure_ = std::string("fork: ") + std::strerror(errno);
+    return false;
+  }
+  pid_ = child;
+  return true;
+}
+
+ServerProcess::StartResult ServerProcess::wait_until_listening(Clock::time_point deadline) {
+  for (;;) {
+    if (is_listening()) return StartResult::listening;
+    if (!running()) {
+      failure_ = "the server ended at once, code " + std::to_string(last_exit_->code) +
+                 ", signal " + std::to_string(last_exit_->signal) + ", stderr: " + standard_error();
+      return StartResult::ended;
+    }
+    if (Clock::now() >= deadline) {
+      failure_ = "the server did not listen in time, stderr: " + standard_error();
+      kill_hard();
+      return StartResult::failed;
+    }
+    pause_between_looks();
+  }
+}
+
+// That the port answers is not enough: another process may have been faster to take it. What tells
+// is that the listening socket is among this process's descriptors.
+bool ServerProcess::is_listening() const {
+  const auto inodes =
+      unix_path_.empty() ? inodes_listening_on(port_) : inodes_listening_on(unix_path_);
+  return !inodes.empty() && process_holds_socket(pid_, inodes);
+}
+
+bool ServerProcess::running() {
+  if (pid_ < 0) return false;
+  int raw = 0;
+  pid_t ended;
+  do {
+    ended = ::waitpid(pid_, &raw, WNOHANG);
+  } while (ended < 0 && errno == EINTR);
+  if (ended == 0) return true;
+  last_exit_ = exit_status_of(raw);
+  pid_ = -1;
+  return false;
+}
+
+std::optional<ExitStatus> ServerProcess::wait_exit(std::chrono::milliseconds deadline) {
+  const auto end = Clock::now() + deadline;
+  while (running()) {
+    if (Clock::now() >= end) return std::nullopt;
+    pause_between_looks();
+  }
+  return last_exit_;
+}
+
+std::optional<ExitStatus> ServerProcess::stop(std::chrono::milliseconds deadline) {
+  if (running()) {
+    signal(SIGTERM);
+    if (!wait_exit(deadline)) return kill_hard();
+  }
+  return last_exit_;
+}
+
+std::optional<ExitStatus> ServerProcess::kill_hard() {
+  if (running()) {
+    signal(SIGKILL);
+    wait_exit(std::chrono::minutes(1));
+  }
+  return last_exit_;
+}
+
+bool ServerProcess::signal(int number) const {
+  return pid_ > 0 && ::kill(pid_, number) == 0;
+}
+
+std::string ServerProcess::standard_output() const {
+  return captured_text(output_capture_);
+}
+
+std::string ServerProcess::standard_error() const {
+  return captured_text(error_capture_);
+}
+
+void ServerProcess::close_captures() {
+  for (int* fd : {&output_capture_, &error_capture_}) {
+    if (*fd >= 0) ::close(*fd);
+    *fd = -1;
+  }
+}
+
+}  // namespace haricot::test
