@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "wire_client.hpp"
+
 namespace haricot::test {
 namespace {
 
@@ -58,6 +60,10 @@ bool lines_agree(std::string_view left, std::string_view right, bool is_stats) {
   return is_stats && contains(kOfTheProcess, key) && forms_agree(left, right);
 }
 
+bool is_of_stats(std::string_view answer) {
+  return answer.find("\nrusage-utime: ") != std::string_view::npos;
+}
+
 // Takes the next line off the front, with its LF if it has one.
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
@@ -76,13 +82,25 @@ bool answers_agree(std::string_view left, std::string_view right) {
   // seen when the answer was read.
   const bool yaml = left.starts_with("OK ") && right.starts_with("OK ");
   if (!yaml || !left.ends_with("\n\r\n") || !right.ends_with("\n\r\n")) return false;
-  const bool is_stats = left.find("\nrusage-utime: ") != std::string_view::npos;
+  const bool is_stats = is_of_stats(left);
   take_line(left);
   take_line(right);
   while (!left.empty() && !right.empty()) {
     if (!lines_agree(take_line(left), take_line(right), is_stats)) return false;
   }
   return left.empty() && right.empty();
+}
+
+std::string disagreeing_lines(std::string_view left, std::string_view right) {
+  const bool is_stats = is_of_stats(left);
+  std::string text;
+  while (!left.empty() || !right.empty()) {
+    const std::string_view ours = take_line(left);
+    const std::string_view theirs = take_line(right);
+    if (lines_agree(ours, theirs, is_stats)) continue;
+    text += "  left  " + escaped(ours) + "\n  right " + escaped(theirs) + "\n";
+  }
+  return text;
 }
 
 }  // namespace haricot::test

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace haricot::test {
@@ -10,5 +11,8 @@ namespace haricot::test {
 // seconds (age, time left, uptime) may be one apart, because a second can end between the two
 // servers' looks at the clock. The keys, their order and their form always count.
 bool answers_agree(std::string_view left, std::string_view right);
+
+// The lines of two answers that answers_agree() finds different, for a report.
+std::string disagreeing_lines(std::string_view left, std::string_view right);
 
 }  // namespace haricot::test

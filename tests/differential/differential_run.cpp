@@ -60,7 +60,8 @@ DifferentialResult Run::play() {
     if (servers_.commands_sent() >= next_scene && !draining) {
       next_scene += kCommandsBetweenScenes;
       const std::string name = "timed-" + std::to_string(next_scene) + "-";
-      result.conclusive = play_timed_scene(servers_, kClients, name);
+      const bool in_time = play_timed_scene(servers_, kClients, name);
+      result.conclusive = in_time || servers_.lost_answer();
       if (!result.conclusive) return result;
       servers_.compare_overview();
     }

@@ -65,15 +65,14 @@ class TwinServers final {
   // Compares `stats` and `list-tubes` as our own connection sees them.
   void compare_overview();
 
-  // Compares what the servers have written to stderr: a warning of a sanitizer is a difference.
-  ServerProcess& left() { return left_; }
-  ServerProcess& right() { return right_; }
-
   const std::vector<std::string>& differences() const { return differences_; }
   std::size_t commands_sent() const { return commands_sent_; }
 
   // No answer came, or too many differences were found: it makes no sense to go on.
   bool broken() const { return broken_; }
+
+  // An answer did not come at all.
+  bool lost_answer() const { return lost_answer_; }
 
  private:
   struct Connection {
@@ -102,6 +101,7 @@ class TwinServers final {
   std::size_t commands_sent_ = 0;
   std::size_t open_ = 0;
   bool broken_ = false;
+  bool lost_answer_ = false;
 };
 
 }  // namespace haricot::test
