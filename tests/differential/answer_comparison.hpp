@@ -12,7 +12,8 @@ namespace haricot::test {
 // servers' looks at the clock. The keys, their order and their form always count.
 bool answers_agree(std::string_view left, std::string_view right);
 
-// The lines of two answers that answers_agree() finds different, for a report.
+// The lines of two YAML answers that answers_agree() finds different, for a report; empty for
+// others.
 std::string disagreeing_lines(std::string_view left, std::string_view right);
 
 }  // namespace haricot::test

@@ -46,6 +46,7 @@ class CommandStream final {
 
  private:
   void add_waiting_command(Step& step);
+  bool must_stay(std::size_t connection) const;
   Step step_of_waiting(std::size_t connection);
   Step ending_step(std::size_t connection);
 

@@ -197,6 +197,15 @@ std::string of_excess_length(std::string_view line, RandomSource& random) {
   return text;
 }
 
+// beanstalkd counts a pause-tube of a name that is too long or begins with `-`;
+// docs/compatibility.md, counters.
+bool is_counted_though_malformed(std::string_view line) {
+  if (!line.starts_with("pause-tube")) return false;
+  auto words = words_of(line);
+  std::erase(words, "");
+  return words.size() == 3 && (words[1].size() > 200 || words[1].front() == '-');
+}
+
 }  // namespace
 
 std::string damaged(std::string_view line, RandomSource& random) {
@@ -240,6 +249,7 @@ bool is_comparable(std::string_view line) {
     return line.ends_with("18446744073709551616") || seconds == 0U;
   }
   if (line == "reserve") return false;  // Waits.
+  if (is_counted_though_malformed(line)) return false;
 
   const auto words = words_of(line);
   const auto last = number_in(words.back());

@@ -49,6 +49,11 @@ void StreamModel::note_answer(std::size_t connection, std::string_view line,
   }
 }
 
+bool StreamModel::any_waiting() const {
+  return std::any_of(clients_.begin(), clients_.end(),
+                     [](const ClientModel& client) { return client.waiting; });
+}
+
 bool StreamModel::any_tail() const {
   return std::any_of(clients_.begin(), clients_.end(),
                      [](const ClientModel& client) { return client.waiting && client.has_tail; });

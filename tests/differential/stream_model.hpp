@@ -38,6 +38,8 @@ class StreamModel final {
   const std::vector<ClientModel>& clients() const { return clients_; }
   std::uint64_t newest_id() const { return newest_id_; }
 
+  bool any_waiting() const;
+
   // Whether a client that waits has commands behind its reserve: they run as soon as it is
   // answered, at the same time as whatever else is under way.
   bool any_tail() const;
