@@ -44,9 +44,11 @@ class CommandStream final {
 
   Step next();
 
+  // Whether this client must not go now, because it is known that servers then differ.
+  bool must_stay(std::size_t connection) const;
+
  private:
   void add_waiting_command(Step& step);
-  bool must_stay(std::size_t connection) const;
   Step step_of_waiting(std::size_t connection);
   Step ending_step(std::size_t connection);
 

@@ -71,8 +71,10 @@ DifferentialResult Run::play() {
     }
   }
   end();
+  if (started) servers_.stop();
   result.differences = servers_.differences();
   result.commands = servers_.commands_sent();
+  result.kinds_of_answers = servers_.kinds_of_answers();
   return result;
 }
 
@@ -158,10 +160,15 @@ void Run::serve_waiting() {
   }
 }
 
+// Ends all connections, first those that wait, so that none is given the jobs of another. One that
+// cannot go without doing so stays until the servers end.
 void Run::end() {
-  for (std::size_t i = 0; i < kClients && !servers_.broken(); ++i) {
-    take({.kind = StepKind::half_close, .connection = i});
-    serve_waiting();
+  for (const bool waiting : {true, false}) {
+    for (std::size_t i = 0; i < kClients && !servers_.broken(); ++i) {
+      if (is_waiting(i) != waiting || stream_.must_stay(i)) continue;
+      take({.kind = StepKind::half_close, .connection = i});
+      serve_waiting();
+    }
   }
   if (!servers_.broken()) servers_.compare_overview();
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct DifferentialOptions {
 struct DifferentialResult {
   std::vector<std::string> differences = {};  // Each with what led to it; a handful at most.
   std::size_t commands = 0;                   // How many were sent.
-  bool conclusive = true;                     // False: the machine was too slow, all is void.
+  std::map<std::string, std::size_t> kinds_of_answers = {};  // By first word, how many.
+  bool conclusive = true;  // False: the machine was too slow, all is void.
 };
 
 // Starts two servers, sends both the stream of this seed and stops them.

@@ -84,6 +84,7 @@ std::string TwinServers::expect_answer(std::size_t connection) {
                          (left && right ? "\n" + disagreeing_lines(*left, *right) : ""));
     return left.value_or("");
   }
+  ++kinds_[left->substr(0, left->find_first_of(" \r"))];
   log(connection, "  -> " + shortened(*left));
   return *left;
 }
@@ -166,6 +167,20 @@ void TwinServers::drain() {
 void TwinServers::compare_overview() {
   ask(observer(), "stats");
   ask(observer(), "list-tubes");
+}
+
+void TwinServers::stop() {
+  for (ServerProcess* server : {&left_, &right_}) {
+    const std::string name = server == &left_ ? "left" : "right";
+    if (!server->running()) note(observer(), name + " has ended by itself");
+    server->stop();
+    const std::string errors = server->standard_error();
+    for (const char* word : {"Sanitizer", "runtime error"}) {
+      if (errors.find(word) == std::string::npos) continue;
+      note(observer(), name + " has written:\n" + errors);
+      break;
+    }
+  }
 }
 
 // Asks both for `stats`, each as often as the other because that is counted, until both answers

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -65,8 +66,15 @@ class TwinServers final {
   // Compares `stats` and `list-tubes` as our own connection sees them.
   void compare_overview();
 
+  // Stops both. One that has ended before, or that a sanitizer has complained about, is a
+  // difference.
+  void stop();
+
   const std::vector<std::string>& differences() const { return differences_; }
   std::size_t commands_sent() const { return commands_sent_; }
+
+  // How often each kind of answer (its first word) was given by both.
+  const std::map<std::string, std::size_t>& kinds_of_answers() const { return kinds_; }
 
   // No answer came, or too many differences were found: it makes no sense to go on.
   bool broken() const { return broken_; }
@@ -98,6 +106,7 @@ class TwinServers final {
   std::chrono::milliseconds answer_deadline_;
   std::deque<LogEntry> log_;
   std::vector<std::string> differences_;
+  std::map<std::string, std::size_t> kinds_;
   std::size_t commands_sent_ = 0;
   std::size_t open_ = 0;
   bool broken_ = false;
