@@ -49,6 +49,7 @@ class Daemon {
   void pause_accepting(int error);
   void resume_accepting();
   void send_answers();
+  void send_from(Connection& connection);
   void close(Connection& connection);
   void watch(Connection& connection);
   void log_connection(const Connection& connection, std::string_view event);
