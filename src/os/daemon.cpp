@@ -122,7 +122,7 @@ void Daemon::handle_connection(Connection& connection, std::uint32_t events) {
     close(connection);
     return;
   } else if ((events & EPOLLRDHUP) != 0) {
-    service_.peer_half_closed(connection.session());
+    connection.note_half_close(service_);
   }
   if ((events & EPOLLOUT) != 0) {
     send_from(connection);
