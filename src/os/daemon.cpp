@@ -40,10 +40,8 @@ bool Daemon::open(std::string& error) {
   ::sigemptyset(&wanted);
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&wanted, signal);
   // Blocked signals queue up for the descriptor, also where we are process 1 of a container, to
-  // which the kernel would not deliver an unhandled one. SIGPIPE is a send's error, not ours to die
-  // of.
+  // which the kernel would not deliver an unhandled one.
   ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
   signals_ = Descriptor(::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC));
   signal_source_.descriptor = signals_.get();
   if (!signals_ || !poller_.open() || !poller_.add(signal_source_, EPOLLIN)) {
