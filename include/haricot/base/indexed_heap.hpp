@@ -1,0 +1,118 @@
+// A binary heap that tells every element where it stands, so that any one can be taken out in
+// O(log n).
+//
+// The keys are in the slots: comparing two elements touches no memory but the heap's own. When a
+// slot moves, the heap calls `places.moved(slot, index)`; who owns the element remembers the index
+// there and gives it back to remove().
+//
+//   Slot    a small value with operator<; the smallest is on top
+//   Places  anything with `void moved(const Slot&, std::uint32_t index)`; passed to each call, not
+//   held
+
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/base/paged_array.hpp"
+
+namespace haricot {
+
+template <typename Slot>
+class IndexedHeap {
+ public:
+  bool empty() const { return slots_.empty(); }
+  std::uint32_t size() const { return slots_.size(); }
+
+  // Requires: not empty. Valid until the heap changes.
+  const Slot& top() const { return slots_[0]; }
+  // Requires: index < size(). In heap order, not sorted.
+  const Slot& at(std::uint32_t index) const { return slots_[index]; }
+
+  // Makes sure that the next push cannot fail. False: no memory.
+  [[nodiscard]] bool reserve_one() { return slots_.reserve_one(); }
+
+  // Gives the memory of an empty heap back; what reserve_one() promised is void.
+  void trim_if_empty() { slots_.trim_if_empty(); }
+
+  // Requires: reserve_one() returned true since the last push.
+  template <typename Places>
+  void push(const Slot& slot, Places& places) {
+    slots_.push_back(slot);
+    sift_up(slots_.size() - 1, slot, places);
+  }
+
+  // Takes out the element at an index. Requires: index < size().
+  template <typename Places>
+  void remove(std::uint32_t index, Places& places) {
+    CHECK(index < slots_.size());
+    const Slot last = slots_.back();
+    slots_.pop_back();
+    if (index == slots_.size()) return;
+    // The last slot fills the gap and moves to where it belongs: up or down, never both.
+    if (index > 0 && last < slots_[parent(index)]) {
+      sift_up(index, last, places);
+    } else {
+      sift_down(index, last, places);
+    }
+  }
+
+  // Puts another key in the place of the element at an index. Requires: index < size().
+  template <typename Places>
+  void replace(std::uint32_t index, const Slot& slot, Places& places) {
+    CHECK(index < slots_.size());
+    if (index > 0 && slot < slots_[parent(index)]) {
+      sift_up(index, slot, places);
+    } else {
+      sift_down(index, slot, places);
+    }
+  }
+
+  // Takes some element out, the one that costs least: O(1), no slot moves. Requires: not empty.
+  Slot take_any() {
+    const Slot last = slots_.back();
+    slots_.pop_back();
+    return last;
+  }
+
+ private:
+  static std::uint32_t parent(std::uint32_t index) { return (index - 1) / 2; }
+
+  template <typename Places>
+  void put(std::uint32_t index, const Slot& slot, Places& places) {
+    slots_[index] = slot;
+    places.moved(slot, index);
+  }
+
+  template <typename Places>
+  void sift_up(std::uint32_t hole, const Slot slot, Places& places) {
+    while (hole > 0 && slot < slots_[parent(hole)]) {
+      put(hole, slots_[parent(hole)], places);
+      hole = parent(hole);
+    }
+    put(hole, slot, places);
+  }
+
+  template <typename Places>
+  void sift_down(std::uint32_t hole, const Slot slot, Places& places) {
+    const std::uint64_t size = slots_.size();
+    for (;;) {
+      std::uint64_t child = 2 * static_cast<std::uint64_t>(hole) + 1;
+      if (child >= size) break;
+      if (child + 1 < size && slots_[static_cast<std::uint32_t>(child + 1)] <
+                                  slots_[static_cast<std::uint32_t>(child)]) {
+        ++child;
+      }
+      const auto lesser = static_cast<std::uint32_t>(child);
+      if (!(slots_[lesser] < slot)) break;
+      put(hole, slots_[lesser], places);
+      hole = lesser;
+    }
+    put(hole, slot, places);
+  }
+
+  PagedArray<Slot> slots_;
+};
+
+}  // namespace haricot

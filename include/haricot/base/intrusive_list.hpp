@@ -1,0 +1,102 @@
+// A doubly linked list whose links live in its elements: no allocation, O(1) everything.
+//
+//   struct Worker { ListHook waiting; };
+//   IntrusiveList<Worker, &Worker::waiting> workers;
+//
+// The list owns nothing. An element is in at most one list per hook, and has to be removed before
+// it is destroyed; a hook and a list that are still linked when destroyed are a bug and end the
+// program.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+
+class ListHook {
+ public:
+  ListHook() = default;
+  ~ListHook() { CHECK(!linked()); }
+  ListHook(const ListHook&) = delete;
+  ListHook& operator=(const ListHook&) = delete;
+
+  bool linked() const { return next_ != nullptr; }
+
+ private:
+  template <typename T, ListHook T::*hook>
+  friend class IntrusiveList;
+  ListHook* previous_ = nullptr;
+  ListHook* next_ = nullptr;
+};
+
+template <typename T, ListHook T::*hook>
+class IntrusiveList {
+ public:
+  IntrusiveList() { end_.previous_ = end_.next_ = &end_; }
+  ~IntrusiveList() {
+    CHECK(empty());
+    end_.previous_ = end_.next_ = nullptr;
+  }
+  IntrusiveList(const IntrusiveList&) = delete;
+  IntrusiveList& operator=(const IntrusiveList&) = delete;
+
+  bool empty() const { return end_.next_ == &end_; }
+
+  // Requires: not empty.
+  T& front() { return owner(end_.next_); }
+
+  // Requires: the element is in no list by this hook.
+  void push_back(T& element) {
+    ListHook& link = element.*hook;
+    CHECK(!link.linked());
+    link.previous_ = end_.previous_;
+    link.next_ = &end_;
+    link.previous_->next_ = &link;
+    end_.previous_ = &link;
+  }
+
+  // Requires: the element is in this list.
+  void remove(T& element) {
+    ListHook& link = element.*hook;
+    CHECK(link.linked());
+    link.previous_->next_ = link.next_;
+    link.next_->previous_ = link.previous_;
+    link.previous_ = link.next_ = nullptr;
+  }
+
+  // The element behind the given one, or null at the end.
+  T* after(T& element) {
+    ListHook* next = (element.*hook).next_;
+    return next == &end_ ? nullptr : &owner(next);
+  }
+  T* first() { return empty() ? nullptr : &front(); }
+
+  // Moves all elements of the other list to the end of this one.
+  void append(IntrusiveList& other) {
+    if (other.empty()) return;
+    ListHook* head = other.end_.next_;
+    ListHook* tail = other.end_.previous_;
+    head->previous_ = end_.previous_;
+    end_.previous_->next_ = head;
+    tail->next_ = &end_;
+    end_.previous_ = tail;
+    other.end_.previous_ = other.end_.next_ = &other.end_;
+  }
+
+ private:
+  static T& owner(ListHook* link) {
+    // The distance from an element to its hook, measured on an aligned address that is never read:
+    // offsetof does not take a pointer to member.
+    T* probe = reinterpret_cast<T*>(std::uintptr_t{1} << 20);
+    const auto distance =
+        reinterpret_cast<std::uintptr_t>(&(probe->*hook)) - reinterpret_cast<std::uintptr_t>(probe);
+    return *reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(link) - distance);
+  }
+
+  ListHook end_;
+};
+
+}  // namespace haricot

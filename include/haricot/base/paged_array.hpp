@@ -1,0 +1,138 @@
+// An array that grows and shrinks at its end a page at a time.
+//
+// A std::vector doubles by moving everything: at five million slots that is a pause others notice,
+// and half of it stands empty. Here a full array only gains a page, and what it holds stays where
+// it is; an almost empty one takes a few slots only, so that a hundred thousand tubes can each have
+// one. Pages that fall empty are given back, but for one, so that an array that swings around a
+// page's border does not allocate at every step.
+
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+
+template <typename T>
+class PagedArray {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+
+ public:
+  static constexpr std::uint32_t kPageSlots = 512;
+
+  PagedArray() = default;
+  ~PagedArray() { clear(); }
+  PagedArray(PagedArray&& other) noexcept
+      : pages_(std::exchange(other.pages_, nullptr)),
+        directory_slots_(std::exchange(other.directory_slots_, 0)),
+        pages_held_(std::exchange(other.pages_held_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)),
+        size_(std::exchange(other.size_, 0)) {}
+  PagedArray(const PagedArray&) = delete;
+  PagedArray& operator=(const PagedArray&) = delete;
+  PagedArray& operator=(PagedArray&&) = delete;
+
+  std::uint32_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+  // Requires: index < size().
+  T& operator[](std::uint32_t index) { return pages_[index / kPageSlots][index % kPageSlots]; }
+  const T& operator[](std::uint32_t index) const {
+    return pages_[index / kPageSlots][index % kPageSlots];
+  }
+  T& back() { return (*this)[size_ - 1]; }
+
+  // Makes room for one more element, so that the next push_back cannot fail. False: no memory, and
+  // nothing has changed.
+  [[nodiscard]] bool reserve_one() {
+    if (size_ < capacity_) return true;
+    return capacity_ < kPageSlots ? grow_first_page() : add_page();
+  }
+
+  // Requires: reserve_one() returned true since the last push_back.
+  void push_back(const T& value) {
+    CHECK(size_ < capacity_);
+    pages_[size_ / kPageSlots][size_ % kPageSlots] = value;
+    ++size_;
+  }
+
+  // Requires: not empty.
+  void pop_back() {
+    CHECK(size_ > 0);
+    --size_;
+    // A page beyond the one in use is kept, so what reserve_one() promised stays promised.
+    if (pages_held_ > 1 && size_ + 2 * kPageSlots <= capacity_) drop_last_page();
+  }
+
+  // Gives the memory of an empty array back, unless it is next to nothing. What reserve_one()
+  // promised is void.
+  void trim_if_empty() {
+    if (size_ == 0 && capacity_ > kFirstSlots) clear();
+  }
+
+  void clear() {
+    for (std::uint32_t i = 0; i < pages_held_; ++i) delete[] pages_[i];
+    delete[] pages_;
+    pages_ = nullptr;
+    directory_slots_ = pages_held_ = capacity_ = size_ = 0;
+  }
+
+ private:
+  static constexpr std::uint32_t kFirstSlots = 4;
+
+  bool grow_first_page() {
+    if (directory_slots_ == 0 && !grow_directory()) return false;
+    const std::uint32_t wanted = capacity_ == 0 ? kFirstSlots : capacity_ * 2;
+    T* page = new (std::nothrow) T[wanted];
+    if (page == nullptr) return false;
+    if (pages_held_ == 1) {
+      std::memcpy(static_cast<void*>(page), pages_[0], size_ * sizeof(T));
+      delete[] pages_[0];
+    }
+    pages_[0] = page;
+    pages_held_ = 1;
+    capacity_ = wanted;
+    return true;
+  }
+
+  bool add_page() {
+    if (pages_held_ == directory_slots_ && !grow_directory()) return false;
+    T* page = new (std::nothrow) T[kPageSlots];
+    if (page == nullptr) return false;
+    pages_[pages_held_++] = page;
+    capacity_ += kPageSlots;
+    return true;
+  }
+
+  // The directory does double, but at 8 bytes for a page of 512 elements it is small: 10 million
+  // elements are 160 KB of it.
+  bool grow_directory() {
+    const std::uint32_t wanted = directory_slots_ == 0 ? 1 : directory_slots_ * 2;
+    T** directory = new (std::nothrow) T*[wanted];
+    if (directory == nullptr) return false;
+    if (pages_held_ > 0) std::memcpy(directory, pages_, pages_held_ * sizeof(T*));
+    delete[] pages_;
+    pages_ = directory;
+    directory_slots_ = wanted;
+    return true;
+  }
+
+  void drop_last_page() {
+    delete[] pages_[--pages_held_];
+    capacity_ -= kPageSlots;
+  }
+
+  T** pages_ = nullptr;
+  std::uint32_t directory_slots_ = 0;
+  std::uint32_t pages_held_ = 0;
+  std::uint32_t capacity_ = 0;
+  std::uint32_t size_ = 0;
+};
+
+}  // namespace haricot

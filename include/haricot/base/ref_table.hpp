@@ -1,0 +1,51 @@
+// Small numbers for things that live elsewhere: half the size of a pointer, for those of whom there
+// are millions to refer by. A number is used again after it was dropped.
+
+#pragma once
+
+#include <cstdint>
+
+#include "haricot/base/paged_array.hpp"
+
+namespace haricot {
+
+// Ref: an enum class with std::uint32_t below it. Number 0 is never given out.
+template <typename T, typename Ref>
+class RefTable {
+ public:
+  // A reference for the thing; Ref{0}: no memory.
+  [[nodiscard]] Ref add(T* thing) {
+    if (free_.empty()) {
+      // Number 0 is taken by a slot that stays empty.
+      if (things_.empty()) {
+        if (!things_.reserve_one()) return Ref{};
+        things_.push_back(nullptr);
+      }
+      if (!things_.reserve_one()) return Ref{};
+      things_.push_back(thing);
+      return static_cast<Ref>(things_.size() - 1);
+    }
+    const std::uint32_t number = free_.back();
+    free_.pop_back();
+    things_[number] = thing;
+    return static_cast<Ref>(number);
+  }
+
+  // Null for a reference that was emptied.
+  T* operator[](Ref ref) const { return things_[static_cast<std::uint32_t>(ref)]; }
+
+  // The thing is gone, but its reference stays taken until drop().
+  void empty(Ref ref) { things_[static_cast<std::uint32_t>(ref)] = nullptr; }
+
+  void drop(Ref ref) {
+    empty(ref);
+    // Where there is no memory to remember it, the number is not used again.
+    if (free_.reserve_one()) free_.push_back(static_cast<std::uint32_t>(ref));
+  }
+
+ private:
+  PagedArray<T*> things_;
+  PagedArray<std::uint32_t> free_;
+};
+
+}  // namespace haricot

@@ -1,0 +1,74 @@
+// Instants and durations in nanoseconds, as 64-bit integers that saturate.
+//
+// An Instant is a point on the monotonic clock; its zero has no meaning, only differences have.
+// Nothing below the operating system layer reads a clock: the time is an argument everywhere.
+//
+// The longest delay of the protocol, 2^32-1 seconds, is 4.29e18 ns and fits; a sum that would not
+// is cut off at Instant::never(), which no clock reaches (it is 292 years away from zero).
+
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+
+namespace haricot {
+
+class Duration {
+ public:
+  constexpr Duration() = default;
+  static constexpr Duration nanoseconds(std::int64_t count) { return Duration(count); }
+  static constexpr Duration milliseconds(std::int64_t count) { return Duration(count * 1'000'000); }
+  static constexpr Duration seconds(std::uint32_t count) {
+    return Duration(static_cast<std::int64_t>(count) * 1'000'000'000);
+  }
+
+  constexpr std::int64_t count() const { return nanoseconds_; }
+  // Whole seconds, rounded towards zero; a negative duration counts as zero.
+  constexpr std::uint64_t whole_seconds() const {
+    return nanoseconds_ <= 0 ? 0 : static_cast<std::uint64_t>(nanoseconds_ / 1'000'000'000);
+  }
+
+  friend constexpr auto operator<=>(Duration, Duration) = default;
+
+ private:
+  explicit constexpr Duration(std::int64_t count) : nanoseconds_(count) {}
+  std::int64_t nanoseconds_ = 0;
+};
+
+class Instant {
+ public:
+  constexpr Instant() = default;
+  static constexpr Instant at(std::int64_t nanoseconds) { return Instant(nanoseconds); }
+  // Later than every deadline that can come due.
+  static constexpr Instant never() { return Instant(std::numeric_limits<std::int64_t>::max()); }
+
+  constexpr std::int64_t count() const { return nanoseconds_; }
+
+  friend constexpr auto operator<=>(Instant, Instant) = default;
+
+  friend constexpr Instant operator+(Instant instant, Duration duration) {
+    std::int64_t sum = 0;
+    if (__builtin_add_overflow(instant.nanoseconds_, duration.count(), &sum)) {
+      return duration.count() > 0 ? never() : Instant(std::numeric_limits<std::int64_t>::min());
+    }
+    return Instant(sum);
+  }
+  friend constexpr Instant operator-(Instant instant, Duration duration) {
+    return instant == never() ? never() : instant + Duration::nanoseconds(-duration.count());
+  }
+  friend constexpr Duration operator-(Instant later, Instant earlier) {
+    std::int64_t difference = 0;
+    if (__builtin_sub_overflow(later.nanoseconds_, earlier.nanoseconds_, &difference)) {
+      difference = later > earlier ? std::numeric_limits<std::int64_t>::max()
+                                   : std::numeric_limits<std::int64_t>::min();
+    }
+    return Duration::nanoseconds(difference);
+  }
+
+ private:
+  explicit constexpr Instant(std::int64_t count) : nanoseconds_(count) {}
+  std::int64_t nanoseconds_ = 0;
+};
+
+}  // namespace haricot

@@ -1,0 +1,99 @@
+// A hierarchical timer wheel: setting, moving and cancelling a timer are O(1).
+//
+//   level   a slot spans      the level reaches
+//     0          1 ms               64 ms
+//     1         64 ms                4 s
+//     2          4 s               4.4 min
+//     3        4.4 min             4.7 h
+//     4        4.7 h                12 days
+//     5         12 days            2.2 years
+//     6        2.2 years           139 years  (2^42 ms; the longest TTR is 136 years)
+//     7        139 years           what is left of 292 years
+//
+// A timer hangs in the slot of the lowest level that reaches its deadline, and moves down a level
+// when the wheel gets to its slot: at most seven times in its life.
+//
+// The wheel never reads a clock and calls nobody: advance_to() tells it the time, pop_due() gives
+// out what is due, one timer a call, so that the caller decides how many it deals with at once. A
+// timer is never due before its deadline, and at most one tick (1 ms) after it.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "haricot/base/intrusive_list.hpp"
+#include "haricot/base/time.hpp"
+
+namespace haricot {
+
+// One deadline of one owner. Lives in its owner, and says whose it is when it goes off.
+class Timer {
+ public:
+  // `kind` tells the owners' types apart; both are only handed back.
+  Timer(std::uint8_t kind, void* owner) : owner_(owner), kind_(kind) {}
+
+  std::uint8_t kind() const { return kind_; }
+  void* owner() const { return owner_; }
+  // When it goes off: Instant::never() when it is not set.
+  Instant deadline() const { return deadline_; }
+  bool is_set() const { return hook_.linked(); }
+
+ private:
+  friend class TimerWheel;
+  static constexpr std::uint8_t kDueLevel = 0xff;
+
+  ListHook hook_;
+  Instant deadline_ = Instant::never();
+  void* owner_;
+  std::uint8_t kind_;
+  std::uint8_t level_ = 0;  // Where it hangs: a level and a slot of it, or kDueLevel.
+  std::uint8_t slot_ = 0;
+};
+
+class TimerWheel {
+ public:
+  // The wheel starts at the given time.
+  explicit TimerWheel(Instant now);
+  ~TimerWheel() = default;
+  TimerWheel(const TimerWheel&) = delete;
+  TimerWheel& operator=(const TimerWheel&) = delete;
+
+  // Sets or moves a timer. A deadline in the past is due at the next pop_due(); Instant::never()
+  // cancels. The timer must be cancelled before it is destroyed.
+  void set(Timer& timer, Instant deadline);
+  void cancel(Timer& timer);
+
+  // Turns the wheel to the given time. A time before the last one changes nothing.
+  void advance_to(Instant now);
+
+  // A timer that is due, which is thereby no longer set; null when there is none.
+  Timer* pop_due();
+  bool has_due() const { return !due_.empty(); }
+
+  // When advance_to() should be called next: the time of the earliest timer, or an earlier moment
+  // at which timers have to change their level; Instant::never() when no timer is set.
+  Instant next_event() const;
+
+ private:
+  static constexpr unsigned kLevels = 8;
+  static constexpr unsigned kSlotBits = 6;
+  static constexpr unsigned kSlots = 1U << kSlotBits;
+  using Slot = IntrusiveList<Timer, &Timer::hook_>;
+
+  struct Level {
+    std::array<Slot, kSlots> slots;
+    std::uint64_t occupied = 0;  // Bit i: slot i holds a timer.
+  };
+
+  void hang(Timer& timer);
+  void unhang(Timer& timer);
+  void empty_slot(unsigned level, unsigned slot);
+  std::uint64_t next_tick() const;
+
+  std::uint64_t tick_;  // Every timer of this tick and before is due.
+  std::array<Level, kLevels> levels_;
+  Slot due_;
+};
+
+}  // namespace haricot

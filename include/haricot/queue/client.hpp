@@ -1,0 +1,57 @@
+// A client: what the queue knows of a connection. The tube it uses, the tubes it watches, the jobs
+// it holds, and whether it waits for one.
+//
+// Only the engine changes a client. Who owns it (a session) gets at it through `owner`.
+
+#pragma once
+
+#include <cstdint>
+
+#include "haricot/base/indexed_heap.hpp"
+#include "haricot/base/paged_array.hpp"
+#include "haricot/base/timer_wheel.hpp"
+#include "haricot/queue/tube.hpp"
+
+namespace haricot {
+
+class Client {
+ public:
+  static constexpr std::uint8_t kTimerKind = 2;
+
+  // `owner` is handed back with every delivery; the client does not look at it.
+  explicit Client(void* owner) : owner_(owner) {}
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void* owner() const { return owner_; }
+  const Tube& used() const { return *used_; }
+  std::uint32_t watched_tubes() const { return watches_.size(); }
+  // Requires: index < watched_tubes(). The order is that of watching, but for what `ignore` took
+  // out.
+  const Tube& watched(std::uint32_t index) const { return *watches_[index]->tube; }
+  std::uint32_t held_jobs() const { return reserved_.size(); }
+
+  // Nothing behind the current command may run: a reserve waits for a job, or a kick is under way.
+  bool is_busy() const { return waiting_ || kicking_; }
+  bool is_waiting() const { return waiting_; }
+
+ private:
+  friend class Engine;
+
+  void* owner_;
+  ClientRef ref_{};
+  Tube* used_ = nullptr;
+  PagedArray<Watch*> watches_;
+  // The jobs it holds, by the end of their TTR.
+  IndexedHeap<DeadlineSlot> reserved_;
+  // The sooner of: the end of the first TTR; while it waits, the moment of DEADLINE_SOON and the
+  // end of its reserve timeout.
+  Timer timer_{kTimerKind, this};
+  Instant wait_end_ = Instant::never();
+  bool waiting_ = false;
+  bool kicking_ = false;
+  bool producer_ = false;  // Has put a job.
+  bool worker_ = false;    // Has asked for one.
+};
+
+}  // namespace haricot

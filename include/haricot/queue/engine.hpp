@@ -1,0 +1,261 @@
+// The engine: all tubes, jobs and clients, and every change to them.
+//
+// It knows neither bytes nor sockets nor a clock; the time is an argument. It calls nobody back
+// either: what a command or the time brings to a client that waits is collected as a Delivery, and
+// whoever drives the engine takes the deliveries after each call and hands them out.
+//
+// Every command does what can fail first (lookup, memory, room in the journal) and then changes the
+// state with calls that cannot. So each of them either does all it says or nothing at all.
+//
+// No call walks all tubes, clients, waiting workers or jobs. What is long by nature (a kick of a
+// million jobs, the jobs of a closed client, a million delays that end in one second) is done a
+// piece at a time: the rest is a backlog that advance() works off.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/ref_table.hpp"
+#include "haricot/base/time.hpp"
+#include "haricot/base/timer_wheel.hpp"
+#include "haricot/queue/client.hpp"
+#include "haricot/queue/job.hpp"
+#include "haricot/queue/job_store.hpp"
+#include "haricot/queue/journal.hpp"
+#include "haricot/queue/tube.hpp"
+#include "haricot/queue/tube_table.hpp"
+
+namespace haricot {
+
+// How a command ended. Each command names those that it can have.
+enum class Outcome : std::uint8_t {
+  done,
+  not_found,
+  buried,   // There was no memory for the heap the job belongs in, so it is buried instead.
+  waiting,  // The answer comes later, as a delivery.
+  timed_out,
+  deadline_soon,
+  only_watched,  // The client watches no other tube.
+  out_of_memory,
+  journal_failed,
+};
+
+struct NewJob {
+  JobId id = 0;  // From take_id().
+  std::uint32_t priority = 0;
+  std::uint32_t delay_s = 0;
+  std::uint32_t ttr_s = 0;  // 0 becomes 1.
+};
+
+struct ReserveResult {
+  Outcome outcome;
+  JobRef job = JobRef::none;
+};
+
+struct KickResult {
+  Outcome outcome;
+  std::uint64_t kicked = 0;
+};
+
+// What came to a client that waited. The client is not busy any more.
+struct Delivery {
+  enum class Kind : std::uint8_t { reserved, timed_out, deadline_soon, kicked };
+  Client* client;
+  Kind kind;
+  JobRef job;            // reserved: the job, which the client now holds.
+  std::uint64_t kicked;  // kicked: how many.
+};
+
+// Numbers of now and totals since the start, each right at every moment.
+struct EngineCounts {
+  std::uint64_t urgent = 0;
+  std::uint64_t ready = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t buried = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t total_jobs = 0;
+  std::uint32_t clients = 0;
+  std::uint32_t producers = 0;
+  std::uint32_t workers = 0;
+  std::uint32_t waiting = 0;
+};
+
+// What stats-job tells.
+struct JobReport {
+  JobId id;
+  const Tube* tube;
+  JobState state;
+  std::uint32_t priority;
+  std::uint32_t delay_s;
+  std::uint32_t ttr_s;
+  std::uint64_t age_s;
+  std::uint64_t time_left_s;
+  std::uint64_t file;  // The journal's file with its full record, or 0.
+  std::uint64_t reserves, timeouts, releases, buries, kicks;
+};
+
+class Engine {
+ public:
+  // The least time that is left of a TTR while its holder may still wait for another job.
+  static constexpr Duration kDeadlineMargin = Duration::seconds(1);
+  // How many jobs one call moves at most. At well under a microsecond each, others hardly notice.
+  static constexpr std::uint32_t kJobsPerCall = 2000;
+
+  // The journal outlives the engine.
+  Engine(Instant now, Journal& journal);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Clients ------------------------------------------------------------------------------------
+
+  // Takes a client in: it uses and watches the tube "default". False: no memory.
+  [[nodiscard]] bool open(Client& client);
+  // Lets a client go: the jobs it holds get ready again, now or, if they are many, soon. Nothing of
+  // the engine refers to the client afterwards, and pending deliveries to it are dropped.
+  void close(Client& client, Instant now);
+
+  // Time ---------------------------------------------------------------------------------------
+
+  // Does what is due: ends TTRs, delays, pauses and waits, and works on the backlog; a bounded
+  // amount.
+  void advance(Instant now);
+  // When advance() has to be called again; a time in the past if there is something left to do.
+  Instant next_event() const;
+
+  // Takes out what has come to waiting clients since the last time, in order. The jobs in it are
+  // held by the clients. Valid until the next call of anything here that is not const.
+  const std::vector<Delivery>& deliveries() const { return deliveries_; }
+  void clear_deliveries() { deliveries_.clear(); }
+
+  // Producers ----------------------------------------------------------------------------------
+
+  // The next id. It is taken as soon as a put is announced and never given out again, whatever
+  // becomes of the put.
+  JobId take_id() { return next_id_++; }
+  void mark_producer(Client& client);
+  // done, buried, out_of_memory, journal_failed
+  Outcome put(Client& client, const NewJob& job, NewBody body, Instant now);
+  // done, out_of_memory
+  Outcome use(Client& client, std::string_view tube_name);
+
+  // Workers ------------------------------------------------------------------------------------
+
+  // done (with the job), waiting, timed_out, deadline_soon, out_of_memory. Waits at most until
+  // `wait_end`; a time that is not after `now` means not at all. Requires: the client is not busy.
+  ReserveResult reserve(Client& client, Instant wait_end, Instant now);
+  // done (with the job), not_found, out_of_memory
+  ReserveResult reserve_job(Client& client, JobId id, Instant now);
+  // A client that waits and closed its writing side gets timed_out as a delivery.
+  void stop_waiting(Client& client);
+  // done, not_found, journal_failed
+  Outcome remove(Client& client, JobId id);
+  // done, buried, not_found, journal_failed
+  Outcome release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
+                  Instant now);
+  // done, not_found, journal_failed
+  Outcome bury(Client& client, JobId id, std::uint32_t priority);
+  // done, not_found
+  Outcome touch(Client& client, JobId id, Instant now);
+  // done, out_of_memory
+  Outcome watch(Client& client, std::string_view tube_name);
+  // done, only_watched
+  Outcome ignore(Client& client, std::string_view tube_name);
+
+  // Others -------------------------------------------------------------------------------------
+
+  // JobRef::none if there is none.
+  JobRef peek(JobId id) const { return jobs_.find(id); }
+  JobRef peek_ready(const Client& client) const;
+  JobRef peek_delayed(const Client& client) const;
+  JobRef peek_buried(const Client& client) const;
+  // done (with the number), waiting, journal_failed. Requires: the client is not busy.
+  KickResult kick(Client& client, std::uint32_t bound, Instant now);
+  // done, not_found, journal_failed
+  Outcome kick_job(JobId id, Instant now);
+  // done, not_found. 0 seconds end a pause.
+  Outcome pause(std::string_view tube_name, std::uint32_t seconds, Instant now);
+
+  // Looking in ---------------------------------------------------------------------------------
+
+  const JobStore& jobs() const { return jobs_; }
+  const TubeTable& tubes() const { return tubes_; }
+  const EngineCounts& counts() const { return counts_; }
+  const Tube* find_tube(std::string_view name) const { return tubes_.find(name); }
+  std::optional<JobReport> report(JobId id, Instant now) const;
+  // Ends the program if anything does not fit together. Costs a walk over everything; for tests.
+  void check_invariants() const;
+
+ private:
+  // Jobs of closed clients that have yet to be given back.
+  struct Orphans {
+    IndexedHeap<DeadlineSlot> jobs;
+    ClientRef holder;  // Stays taken until they are.
+  };
+  // A kick that takes more than one call.
+  struct LongKick {
+    Client* client;
+    bool of_buried;
+    std::uint32_t left;
+    std::uint64_t kicked;
+  };
+
+  // Tubes and clients (engine_clients.cpp)
+  Tube* find_or_create(std::string_view name);
+  void free_if_unreferenced(Tube& tube);
+  bool add_watch(Client& client, Tube& tube);
+  void remove_watch(Client& client, Watch& watch);
+  Watch* find_watch(const Client& client, Tube& tube) const;
+  void make_room_for_delivery();
+  void mark_worker(Client& client);
+  void start_waiting(Client& client, Instant wait_end);
+  void end_wait(Client& client);
+  void deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t kicked);
+  bool is_deadline_soon(const Client& client, Instant now) const;
+
+  // Where jobs are (engine_places.cpp)
+  void count_place(Tube& tube, const Job& job, bool entered);
+  void enter_ready(JobRef ref);                      // Requires: room in the heap.
+  void enter_delayed(JobRef ref, Instant deadline);  // Requires: room in the heap.
+  void enter_buried(JobRef ref);
+  void enter_reserved(Client& client, JobRef ref, Instant now);  // Requires: room in the heap.
+  Outcome enter_ready_or_buried(JobRef ref);
+  void leave(JobRef ref);  // Of a job that is not reserved.
+  void leave_reserved(Client& client, JobRef ref);
+  Instant reserved_until(const Job& job, Instant otherwise) const;
+  JobRef held_by(const Client& client, JobId id) const;
+  Tube& tube_of(const Job& job) { return tubes_[job.tube]; }
+  void offer(Tube& tube, Instant now);
+  JournaledJob journaled(JobRef ref);
+
+  // Time and backlog (engine_time.cpp)
+  void arm(Timer& timer, Instant deadline);
+  void arm_tube(Tube& tube);
+  void arm_client(Client& client);
+  void fire_tube(Tube& tube, Instant now, std::uint32_t& budget);
+  void fire_client(Client& client, Instant now, std::uint32_t& budget);
+  void time_out(Client& client, Instant now);
+  void give_back(Orphans& orphans, Instant now, std::uint32_t& budget);
+  void give_back_orphans(Instant now, std::uint32_t& budget);
+  void continue_kicks(Instant now, std::uint32_t& budget);
+  Outcome kick_some(LongKick& kick, Instant now, std::uint32_t& budget);
+
+  Journal& journal_;
+  JobStore jobs_;
+  TubeTable tubes_;
+  TimerWheel wheel_;
+  RefTable<Client, ClientRef> clients_;
+  Tube* default_tube_;
+  JobId next_id_ = 1;
+  EngineCounts counts_;
+  // Has room for one delivery to every client that is busy, so that delivering cannot fail.
+  std::vector<Delivery> deliveries_;
+  std::vector<Orphans> orphans_;
+  std::vector<LongKick> kicks_;
+};
+
+}  // namespace haricot

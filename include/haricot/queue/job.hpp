@@ -1,0 +1,78 @@
+// A job: what a producer put and a worker will get.
+//
+// There may be tens of millions of them, so a job is 52 bytes and its body follows in the same
+// piece of memory (or a reference to it, when the body is large). What only some states need shares
+// one place: see `Links`. What can be found elsewhere is not here at all: the deadline of a delayed
+// job stands in its tube's heap, that of a reserved one in its holder's, and both are found by the
+// heap index.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "haricot/base/time.hpp"
+
+namespace haricot {
+
+using JobId = std::uint64_t;  // 1 and up. 0 is no job.
+
+// Where the job store keeps a job: half the size of a pointer. Valid until the job is destroyed.
+enum class JobRef : std::uint32_t { none = 0 };
+
+// Numbers of a tube and of a client. 0 is none.
+enum class TubeRef : std::uint32_t {};
+enum class ClientRef : std::uint32_t {};
+
+enum class JobState : std::uint8_t { ready, reserved, delayed, buried };
+
+// What happened to a job so far, as stats-job tells it.
+enum class JobEvent : std::uint8_t { reserve, timeout, release, bury, kick };
+inline constexpr std::size_t kJobEvents = 5;
+
+// The five counters of a job and its state in eight bytes: twelve bits a counter. A counter that
+// passes 4095 carries into the job store's table of carries, and `carried` says that there is such
+// an entry.
+struct JobHistory {
+  std::uint64_t reserves : 12;
+  std::uint64_t timeouts : 12;
+  std::uint64_t releases : 12;
+  std::uint64_t buries : 12;
+  std::uint64_t kicks : 12;
+  std::uint64_t state : 3;
+  std::uint64_t carried : 1;
+};
+static_assert(sizeof(JobHistory) == 8);
+
+// A buried job's neighbours in its tube's list, or the index of any other job in the heap it is in:
+// the tube's ready or delayed heap, or its holder's heap of reserved jobs.
+struct Links {
+  std::uint32_t first;   // heap index                     | buried: the JobRef of the one before
+  std::uint32_t second;  // reserved: the holder's ClientRef | buried: the JobRef of the one behind
+};
+
+struct Job {
+  JobId id;
+  Instant created;  // When it was put; `age` counts from here.
+  JobHistory history;
+  std::uint32_t body_bytes;
+  std::uint32_t priority;  // Smaller is more urgent.
+  std::uint32_t delay_s;   // As last asked for by put or release.
+  std::uint32_t ttr_s;     // At least 1.
+  TubeRef tube;
+  Links links;
+
+  JobState state() const { return static_cast<JobState>(history.state); }
+  void set_state(JobState state) { history.state = static_cast<std::uint64_t>(state) & 7; }
+  // Requires: not buried.
+  std::uint32_t heap_index() const { return links.first; }
+  // Requires: reserved.
+  ClientRef holder() const { return static_cast<ClientRef>(links.second); }
+  bool is_urgent() const { return priority < kUrgentPriorities; }
+
+  // Jobs below this priority count as urgent in the statistics.
+  static constexpr std::uint32_t kUrgentPriorities = 1024;
+};
+
+}  // namespace haricot

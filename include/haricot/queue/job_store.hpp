@@ -1,0 +1,125 @@
+// Keeps all jobs: allocates them with their bodies, finds them by id, gives their memory back.
+//
+// Jobs live in chunks of 256 KiB, each cut into pieces of one size (a multiple of 8 bytes), without
+// an allocator's header between them. A chunk that falls empty goes back to the allocator, but for
+// one of each size that is kept for the next job. A body above kInlineBodyBytesMax is a blob of its
+// own, shared with the answers that carry it.
+//
+// The store knows nothing of tubes and states; that is the engine's.
+//
+// Limit: 2^19 chunks, that is 128 GiB of jobs, not counting the bodies above kInlineBodyBytesMax.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "haricot/base/blob.hpp"
+#include "haricot/queue/id_index.hpp"
+#include "haricot/queue/job.hpp"
+
+namespace haricot {
+
+// A body on its way into the store: bytes that are copied, or a blob that is taken over. A body of
+// more than JobStore::kInlineBodyBytesMax bytes has to come as a blob, a smaller one as bytes.
+struct NewBody {
+  std::string_view bytes;
+  BlobRef blob;
+
+  std::size_t size() const { return blob ? blob.size() : bytes.size(); }
+};
+
+class JobStore {
+ public:
+  static constexpr std::size_t kInlineBodyBytesMax = 1024;
+
+  JobStore();
+  ~JobStore();
+  JobStore(const JobStore&) = delete;
+  JobStore& operator=(const JobStore&) = delete;
+
+  // Makes a job of that id with all counters at zero, and leaves its other fields to the caller.
+  // JobRef::none: no memory, and nothing has changed. Requires: no job has the id.
+  [[nodiscard]] JobRef create(JobId id, NewBody body);
+  void destroy(JobRef ref);
+
+  // Requires: the job exists. The reference is valid until the job is destroyed.
+  Job& operator[](JobRef ref) { return *reinterpret_cast<Job*>(piece(ref)); }
+  const Job& operator[](JobRef ref) const { return *reinterpret_cast<const Job*>(piece(ref)); }
+
+  // JobRef::none if there is no such job.
+  JobRef find(JobId id) const { return ids_.find(id); }
+
+  std::uint64_t size() const { return size_; }
+
+  // The body's bytes, valid until the job is destroyed.
+  std::string_view body(JobRef ref) const;
+  // The body as something that outlives the job; null when the body is kept inline.
+  BlobRef body_blob(JobRef ref) const;
+
+  void count(JobRef ref, JobEvent event);
+  std::uint64_t counted(JobRef ref, JobEvent event) const;
+
+  // Heaps report here where they moved a job to (see IndexedHeap).
+  template <typename Slot>
+  void moved(const Slot& slot, std::uint32_t index) {
+    (*this)[slot.job].links.first = index;
+  }
+
+ private:
+  // A body begins right behind the last field, not at a multiple of eight.
+  static constexpr std::size_t kHeaderBytes = offsetof(Job, links) + sizeof(Links);
+  static constexpr std::size_t kGrainBytes = 8;
+  static constexpr std::size_t kPieceBytesMax =
+      (kHeaderBytes + kInlineBodyBytesMax + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
+  static constexpr std::size_t kSizes = kPieceBytesMax / kGrainBytes + 1;
+
+  // malloc adds 16 bytes and maps anything of this size by itself, so a chunk fills its pages.
+  static constexpr std::size_t kChunkBytes = 256 * 1024 - 16;
+  static constexpr unsigned kPieceBits =
+      13;  // A reference: the chunk's number, the piece's number.
+  static constexpr std::uint32_t kPieceMask = (1U << kPieceBits) - 1;
+  static constexpr std::uint32_t kChunksMax = 1U << (32 - kPieceBits);
+
+  static constexpr std::uint16_t kNoPiece = 0xffff;
+
+  struct Chunk {
+    std::byte* pieces;  // Null: this number is not in use.
+    std::uint32_t piece_bytes;
+    std::uint16_t used;     // Pieces that hold a job.
+    std::uint16_t touched;  // Pieces that ever did; those behind have never been written.
+    std::uint16_t free;     // The first piece that is free again, or kNoPiece; each names the next.
+    std::uint16_t pieces_max;
+    std::uint32_t previous;  // Neighbours in the list of its size's chunks with room.
+    std::uint32_t next;
+  };
+
+  std::byte* piece(JobRef ref) const {
+    const auto number = static_cast<std::uint32_t>(ref);
+    const Chunk& chunk = chunks_[number >> kPieceBits];
+    return chunk.pieces + std::size_t{number & kPieceMask} * chunk.piece_bytes;
+  }
+  static std::size_t piece_bytes_for(std::size_t body_bytes);
+  static void* detached_blob(const std::byte* piece);  // Of a job with a large body.
+
+  JobRef allocate(std::size_t piece_bytes);
+  void free(JobRef ref);
+  std::uint32_t add_chunk(std::size_t piece_bytes);
+  void link_chunk(std::uint32_t number);
+  void unlink_chunk(std::uint32_t number);
+
+  std::vector<Chunk> chunks_;                // By number; number 0 is never used.
+  std::vector<std::uint32_t> free_numbers_;  // Has room for every chunk's number.
+  std::array<std::uint32_t, kSizes>
+      with_room_{};  // First chunk with a free piece, by size; 0: none.
+  IdIndex ids_;
+  std::uint64_t size_ = 0;
+  // What does not fit into the twelve bits of a counter, in units of 4096. Almost always empty.
+  std::unordered_map<JobId, std::array<std::uint32_t, kJobEvents>> carries_;
+};
+
+}  // namespace haricot

@@ -1,0 +1,90 @@
+// The journal: what the engine tells about every change that a restart has to know of.
+//
+// One of the two places with virtual functions: the binlog is behind it when there is one, nothing
+// when there is none. The engine asks for room before it changes anything, and records after:
+// whatever can fail, fails in `reserve_…`, where the command can still be refused and nothing has
+// happened.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "haricot/queue/job.hpp"
+
+namespace haricot {
+
+enum class JournalStatus : std::uint8_t {
+  ok,
+  full,    // There is no room, and there may be later: a put is answered OUT_OF_MEMORY.
+  failed,  // The journal cannot be written: the command is answered INTERNAL_ERROR.
+};
+
+// A job as the journal sees it during a call. `deadline` is when a delayed job gets ready; for
+// other states it has no meaning.
+struct JournaledJob {
+  JobRef ref;
+  const Job& job;
+  std::string_view tube_name;
+  Instant deadline;
+};
+
+// What `stats` tells of the journal; all zero without one.
+struct JournalNumbers {
+  std::uint64_t oldest_index = 0;
+  std::uint64_t current_index = 0;
+  std::uint64_t records_migrated = 0;
+  std::uint64_t records_written = 0;
+};
+
+class Journal {
+ public:
+  Journal() = default;
+  virtual ~Journal() = default;
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  // Takes room for the record of a new job and for that of its deletion. Room that is taken and
+  // then not used is given back by release_room().
+  [[nodiscard]] virtual JournalStatus reserve_put(std::size_t tube_name_bytes,
+                                                  std::size_t body_bytes) = 0;
+  // Takes room for the record of a change to a job that is known already. The record of a deletion
+  // never asks: its room was taken with the put.
+  [[nodiscard]] virtual JournalStatus reserve_update() = 0;
+  // Gives back what the last reserve_… took, if its command changed nothing after all.
+  virtual void release_room() = 0;
+
+  // Records, each for a room taken before. They cannot fail from the engine's point of view: what a
+  // failing disk does to them is the journal's to mend, and decides when the answers may leave.
+  virtual void record_put(const JournaledJob& job) = 0;
+  virtual void record_update(const JournaledJob& job) = 0;
+  virtual void record_delete(const JournaledJob& job) = 0;
+
+  // How many records there have been so far. An answer that reports a change is held until
+  // held_records() has reached the count that was current behind the change.
+  virtual std::uint64_t records() const = 0;
+  // How many of them are kept as safely as the operator asked for.
+  virtual std::uint64_t held_records() const = 0;
+
+  virtual JournalNumbers numbers() const = 0;
+  // The number of the file that holds the job's full record; 0 if none does.
+  virtual std::uint64_t file_of(JobRef job) const = 0;
+};
+
+// The journal of a server without a binlog: every change is as safe as it will ever be.
+class NoJournal final : public Journal {
+ public:
+  JournalStatus reserve_put(std::size_t, std::size_t) override { return JournalStatus::ok; }
+  JournalStatus reserve_update() override { return JournalStatus::ok; }
+  void release_room() override {}
+  void record_put(const JournaledJob&) override {}
+  void record_update(const JournaledJob&) override {}
+  void record_delete(const JournaledJob&) override {}
+  std::uint64_t records() const override { return 0; }
+  std::uint64_t held_records() const override { return 0; }
+  JournalNumbers numbers() const override { return {}; }
+  std::uint64_t file_of(JobRef) const override { return 0; }
+};
+
+}  // namespace haricot

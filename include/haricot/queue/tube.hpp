@@ -1,0 +1,101 @@
+// A tube: a named place for jobs, and the workers that wait for them.
+//
+// A tube exists while a job, a `use` or a `watch` refers to it; the engine makes and frees tubes.
+// Its jobs are in one of three places: a binary heap of the ready ones by (priority, id), a binary
+// heap of the delayed ones by deadline, and a list of the buried ones in the order in which they
+// were buried. Reserved jobs are with the client that holds them.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "haricot/base/hash_table.hpp"
+#include "haricot/base/indexed_heap.hpp"
+#include "haricot/base/intrusive_list.hpp"
+#include "haricot/base/timer_wheel.hpp"
+#include "haricot/queue/job.hpp"
+
+namespace haricot {
+
+class Client;
+struct Tube;
+
+// The order in which ready jobs leave: the smaller priority first, then the smaller id.
+struct ReadySlot {
+  JobId id;
+  std::uint32_t priority;
+  JobRef job;
+
+  bool operator<(const ReadySlot& other) const {
+    return priority != other.priority ? priority < other.priority : id < other.id;
+  }
+};
+static_assert(sizeof(ReadySlot) == 16, "every ready job pays for one");
+
+// Jobs by a deadline, the earlier put first where deadlines are equal.
+struct DeadlineSlot {
+  Instant deadline;
+  JobId id;
+  JobRef job;
+
+  bool operator<(const DeadlineSlot& other) const {
+    return deadline != other.deadline ? deadline < other.deadline : id < other.id;
+  }
+};
+
+// One client watching one tube: an entry in the client's watch list, and the client's place among
+// the tube's waiting workers while it waits. Owned by the client's watch list.
+struct Watch {
+  Client* client = nullptr;
+  Tube* tube = nullptr;
+  std::uint32_t place = 0;  // The index in the client's watch list.
+  ListHook in_tube;         // In Tube::watchers.
+  ListHook waiting;         // In Tube::waiting, while the client waits.
+};
+
+struct Tube {
+  static constexpr std::uint8_t kTimerKind = 1;
+
+  // The name is not a std::string_view into the table: a tube is found by name and names itself.
+  std::string name;
+  TubeRef ref{};
+
+  // Links of the engine's table of tubes by name.
+  std::uint64_t hash = 0;
+  Tube* next_in_bucket = nullptr;
+
+  IndexedHeap<ReadySlot> ready;
+  IndexedHeap<DeadlineSlot> delayed;
+  JobRef first_buried = JobRef::none;
+  JobRef last_buried = JobRef::none;
+
+  IntrusiveList<Watch, &Watch::in_tube> watchers;
+  IntrusiveList<Watch, &Watch::waiting> waiting;  // In order of arrival.
+
+  // The sooner of the first delayed job's deadline and the end of the pause.
+  Timer timer{kTimerKind, this};
+
+  bool paused = false;
+  Instant pause_end;
+  std::uint32_t pause_s = 0;  // As asked for; 0 when the tube is not paused.
+  std::uint32_t place = 0;    // The index in the engine's list of tubes.
+
+  // Numbers for the statistics, kept right at every change.
+  std::uint64_t buried = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t urgent = 0;  // Ready ones with a priority below Job::kUrgentPriorities.
+  std::uint64_t total_jobs = 0;
+  std::uint32_t using_clients = 0;
+  std::uint32_t watching_clients = 0;
+  std::uint32_t waiting_clients = 0;
+  std::uint64_t deletes = 0;
+  std::uint64_t pauses = 0;
+
+  bool has_jobs() const { return !ready.empty() || !delayed.empty() || buried > 0 || reserved > 0; }
+  bool is_referenced() const { return using_clients > 0 || watching_clients > 0 || has_jobs(); }
+  // A job that a worker could get now.
+  bool offers_job() const { return !paused && !ready.empty(); }
+};
+
+}  // namespace haricot

@@ -1,0 +1,73 @@
+// Turns a command into calls of the engine, and what comes of them into a reply.
+//
+// The only place that knows both the protocol and the queue. Handlers are short and alike: ask the
+// engine, name the reply. What is long stands in the engine.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "haricot/protocol/command.hpp"
+#include "haricot/protocol/reply.hpp"
+#include "haricot/queue/engine.hpp"
+#include "haricot/service/report.hpp"
+#include "haricot/service/server_info.hpp"
+
+namespace haricot {
+
+// What becomes of a put whose line was read and whose body is still to come.
+struct PutPlan {
+  NewJob job;
+  std::uint32_t body_bytes = 0;
+  // The body is thrown away and this is the answer; none: the body is wanted.
+  ReplyCode refusal = ReplyCode::none;
+};
+
+class Dispatcher {
+ public:
+  // All outlive the dispatcher.
+  Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info, Instant start);
+
+  // Runs any command but put. Texts of the reply are valid until the next call. Requires: the
+  // client is not busy. A reply of code none means that the client is busy now and gets a delivery
+  // later.
+  Reply run(Client& client, const Command& command, Instant now);
+
+  // A put, when its line was read and when its body is complete and ends as it must.
+  PutPlan begin_put(Client& client, const Command& command);
+  Reply finish_put(Client& client, const NewJob& job, NewBody body, Instant now);
+
+  // The reply to a client that waited. The job's body in it is valid as long as the job is.
+  Reply delivered(const Delivery& delivery);
+
+  void count_connection() { ++total_connections_; }
+  // From now on every put is answered DRAINING.
+  void drain() { draining_ = true; }
+  bool is_draining() const { return draining_; }
+
+ private:
+  Reply with_job(ReplyCode code, JobRef ref);
+  Reply reserve(Client& client, Instant wait_end, Instant now);
+  Reply peek(JobRef ref);
+  Reply use(Client& client, std::string_view tube_name);
+  Reply watch(Client& client, Outcome outcome);
+  Reply kick(Client& client, std::uint32_t bound, Instant now);
+  Reply stats(Instant now);
+  Reply stats_job(JobId id, Instant now);
+  Reply stats_tube(std::string_view tube_name, Instant now);
+  Reply list_tubes();
+  Reply list_watched(const Client& client);
+
+  Engine& engine_;
+  Journal& journal_;
+  const ServerInfo& info_;
+  Instant start_;
+  VerbCounts verbs_{};
+  std::uint64_t total_connections_ = 0;
+  bool draining_ = false;
+  std::string text_;  // The last report.
+};
+
+}  // namespace haricot

@@ -1,0 +1,60 @@
+// The answers of a session that have not been sent yet: small bytes in a buffer, large bodies by
+// reference.
+//
+//   bytes    RESERVED 7 20971520\r\n | \r\nINSERTED 8\r\n
+//   blobs                            ^ the body of job 7
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/blob.hpp"
+#include "haricot/base/byte_buffer.hpp"
+#include "haricot/protocol/reply.hpp"
+
+namespace haricot {
+
+class Output {
+ public:
+  // Bodies from here on are sent from where they are instead of being copied: below it, copying
+  // costs less than one more piece in the system call.
+  static constexpr std::size_t kBlobBytesMin = 4096;
+
+  // False: no memory, and nothing was added. The session cannot go on then: an answer would be
+  // missing.
+  [[nodiscard]] bool add(const Reply& reply);
+
+  bool empty() const { return bytes_.empty() && blobs_.empty(); }
+  // What is held here in memory of its own. Bodies that are referred to belong to their jobs as
+  // well.
+  std::size_t owned_bytes() const { return bytes_.size(); }
+  // That and the bodies referred to.
+  std::size_t pending_bytes() const { return bytes_.size() + blob_bytes_; }
+
+  // Fills `pieces` with what is to be sent, in order, and returns how many it took; not all may
+  // fit. Valid until the output changes.
+  std::size_t gather(std::span<std::string_view> pieces) const;
+
+  // Takes off what was sent. Requires: at most what gather() gave.
+  void consume(std::size_t bytes);
+
+  // Gives all memory back when nothing is left.
+  void release_if_empty();
+
+ private:
+  struct PlacedBlob {
+    std::size_t bytes_before;  // Bytes of `bytes_` between the blob before this one and this one.
+    std::size_t sent;          // How much of the blob is sent already.
+    BlobRef blob;
+  };
+
+  ByteBuffer bytes_;
+  std::vector<PlacedBlob> blobs_;
+  std::size_t blob_bytes_ = 0;          // Of all blobs, what is not sent.
+  std::size_t bytes_behind_blobs_ = 0;  // Bytes of `bytes_` behind the last blob.
+};
+
+}  // namespace haricot

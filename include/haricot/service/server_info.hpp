@@ -1,0 +1,38 @@
+// What the service is told about the world it runs in: settings and facts for the reports. The
+// service itself never asks the operating system anything.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "haricot/protocol/limits.hpp"
+
+namespace haricot {
+
+// Which beanstalkd the reports look like.
+enum class Compat : std::uint8_t {
+  v1_13,  // Strings in quotes.
+  v1_12,  // Nothing in quotes, as Debian 12's clients expect it.
+};
+
+struct CpuUsage {
+  std::uint64_t user_us = 0;
+  std::uint64_t system_us = 0;
+};
+
+struct ServerInfo {
+  std::uint32_t job_bytes_max = kJobBytesMaxDefault;
+  std::uint64_t binlog_bytes_max = 10485760;
+  Compat compat = Compat::v1_13;
+
+  std::int64_t pid = 0;
+  std::string instance_id;  // 16 hex digits, new at each start.
+  std::string hostname;
+  std::string os;        // The kernel's version, as uname has it.
+  std::string platform;  // The machine, as uname has it.
+  // Asked each time a report needs it. Null: no time was used.
+  CpuUsage (*cpu_usage)() = nullptr;
+};
+
+}  // namespace haricot

@@ -1,0 +1,110 @@
+// The service: a whole beanstalk server, but for the sockets and the clock.
+//
+// It is driven by turns. In each, in this order:
+//
+//   advance(now)                       fire what is due
+//   receive(session, bytes, now) …     for every connection that has something to read
+//   run_backlog(now)                   sessions with commands left from before
+//   while (s = next_to_send()) …       send, tell sent(), close what is finished
+//
+// and again at next_event(), or when there is something to read. Answers are collected in the
+// sessions' outputs; what a command brings to other sessions that wait is in theirs when the call
+// returns.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "haricot/base/intrusive_list.hpp"
+#include "haricot/queue/engine.hpp"
+#include "haricot/queue/journal.hpp"
+#include "haricot/service/dispatcher.hpp"
+#include "haricot/service/server_info.hpp"
+#include "haricot/service/session.hpp"
+
+namespace haricot {
+
+// Told of every command line, for the most verbose log. `line` is without its CR LF.
+struct CommandTrace {
+  void (*function)(void* context, const Session& session, std::string_view line) = nullptr;
+  void* context = nullptr;
+};
+
+class Service {
+ public:
+  // `info` and `journal` outlive the service.
+  Service(const ServerInfo& info, Journal& journal, Instant now);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  void set_trace(CommandTrace trace) { trace_ = trace; }
+
+  // A new session, or null if there is no memory. `owner` is handed back by Session::owner().
+  Session* open(void* owner);
+  // Frees the session; its jobs get ready again.
+  void close(Session& session, Instant now);
+
+  // A turn ---------------------------------------------------------------------------------------
+
+  void advance(Instant now);
+  // Bytes that arrived. May be called whatever wants_input() says; nothing is lost.
+  void receive(Session& session, std::string_view bytes, Instant now);
+  // As many bytes were written to session.direct_space().
+  void receive_directly(Session& session, std::size_t bytes);
+  // The peer has closed its writing side, but what it sent before is not all received: it is not
+  // made to wait for a job any more.
+  void peer_half_closed(Session& session);
+  // The peer has closed its writing side, and everything was received.
+  void end_of_input(Session& session, Instant now);
+  // Gives every session that has commands left its share.
+  void run_backlog(Instant now);
+  // Takes out a session that has something to send that may be sent, or that is finished; null if
+  // there is none. It comes up again only after something new happened to it.
+  Session* next_to_send();
+  // As many bytes of the session's output were sent.
+  void sent(Session& session, std::size_t bytes);
+  // Something recorded in the journal is safe now that was not before.
+  void journal_advanced();
+  // When the next turn has to begin even if nothing arrives: Instant{} for at once.
+  Instant next_event() const;
+
+  // From now on every put is answered DRAINING.
+  void drain() { dispatcher_.drain(); }
+  bool is_draining() const { return dispatcher_.is_draining(); }
+
+  const Engine& engine() const { return engine_; }
+
+ private:
+  // What a session may still do in this turn.
+  using Work = std::uint32_t;
+
+  void run(Session& session, Instant now);
+  bool may_run(const Session& session) const;
+  std::size_t run_some(Session& session, std::string_view input, Instant now);
+  std::size_t take_line(Session& session, std::string_view input, Instant now, Work& work);
+  std::size_t take_rest_of_line(Session& session, std::string_view input);
+  std::size_t take_body(Session& session, std::string_view input, Instant now, Work& work);
+  std::size_t take_rest_of_body(Session& session, std::string_view input);
+  void begin_put(Session& session, const Command& command);
+  void finish_put(Session& session, NewBody body, std::string_view trailer, Instant now);
+  void answer(Session& session, const Reply& reply);
+  void hold_if_recorded(Session& session, std::uint64_t records_before);
+  void wake(Session& session);
+  void hand_out_deliveries();
+  void keep_input(Session& session, std::string_view rest);
+  void mark_runnable(Session& session);
+  void mark_to_send(Session& session);
+
+  Journal& journal_;
+  Engine engine_;
+  Dispatcher dispatcher_;
+  CommandTrace trace_;
+  IntrusiveList<Session, &Session::all_> sessions_;
+  IntrusiveList<Session, &Session::runnable_> runnable_;
+  IntrusiveList<Session, &Session::to_send_> to_send_;
+  IntrusiveList<Session, &Session::held_hook_> held_;
+};
+
+}  // namespace haricot

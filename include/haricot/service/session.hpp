@@ -1,0 +1,97 @@
+// A session: bytes in, bytes out, no socket.
+//
+// It cuts the bytes that arrive into command lines and bodies, has complete commands run one after
+// another, and collects the answers. It holds memory for input only while a command is incomplete
+// or has to wait, and for output only until it is sent.
+//
+// Every session stops running commands when its output is not taken off, when it waits for a job,
+// when an answer is held back until its record is safe, and when it has had its share of a turn.
+// What has arrived stays with it then, and the connection reads no more than kInputBytesMax ahead.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "haricot/base/byte_buffer.hpp"
+#include "haricot/base/intrusive_list.hpp"
+#include "haricot/queue/client.hpp"
+#include "haricot/service/dispatcher.hpp"
+#include "haricot/service/output.hpp"
+
+namespace haricot {
+
+class Service;
+
+class Session {
+ public:
+  // Beyond this much of unread answers no command is run.
+  static constexpr std::size_t kOutputBytesMax = 64 * 1024;
+  static constexpr std::size_t kOutputWithBodiesBytesMax = 1024 * 1024;
+  // With this much of unused input no more is wanted.
+  static constexpr std::size_t kInputBytesMax = 16 * 1024;
+  // A session's share of a turn, in units of about one small command.
+  static constexpr std::uint32_t kWorkPerTurn = 1024;
+
+  explicit Session(void* owner) : client_(this), owner_(owner) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // As given to Service::open().
+  void* owner() const { return owner_; }
+  Output& output() { return output_; }
+  // The output may be sent: what it reports is as safe as the operator asked for.
+  bool may_send() const { return !held_; }
+  bool has_output() const { return !output_.empty(); }
+  // More input is welcome. If not, it will be again after output was sent or an answer came.
+  bool wants_input() const {
+    return !input_ended_ && !quit_ && input_.size() < kInputBytesMax && !output_is_full();
+  }
+  // Everything is answered, nothing more can come: to be closed as soon as the output is sent.
+  bool is_finished() const { return quit_ || (input_ended_ && starved_ && !client_.is_busy()); }
+
+  // Where the body of a large put is under way: the place for its next bytes, so that they need no
+  // copy. Empty at any other time.
+  std::span<char> direct_space();
+
+ private:
+  friend class Service;
+
+  enum class Expecting : std::uint8_t {
+    line,
+    rest_of_line,  // Of one that is too long.
+    body,
+    rest_of_body,  // Of a put that is refused.
+  };
+
+  bool output_is_full() const {
+    return output_.owned_bytes() >= kOutputBytesMax ||
+           output_.pending_bytes() >= kOutputWithBodiesBytesMax;
+  }
+
+  Client client_;
+  void* owner_;
+  ByteBuffer input_;  // What has arrived and was not used yet.
+  Output output_;
+
+  Expecting expecting_ = Expecting::line;
+  bool quit_ = false;
+  bool half_closed_ = false;  // The peer will send no more than what is under way.
+  bool input_ended_ = false;  // All of it has been received.
+  bool starved_ = true;       // The last run ended because it needs more input.
+  bool held_ = false;
+  std::uint64_t held_until_ = 0;  // The record that has to be safe before anything is sent.
+
+  PutPlan put_;                        // body, rest_of_body
+  BlobRef body_;                       // body: where a large one is collected.
+  std::uint64_t body_bytes_left_ = 0;  // body: of a large one; rest_of_body: the CR LF included.
+
+  ListHook all_;        // In Service::sessions_.
+  ListHook runnable_;   // In Service::runnable_: has commands to run.
+  ListHook to_send_;    // In Service::to_send_: has output, or is finished.
+  ListHook held_hook_;  // In Service::held_sessions_.
+};
+
+}  // namespace haricot

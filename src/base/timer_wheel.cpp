@@ -1,0 +1,140 @@
+#include "haricot/base/timer_wheel.hpp"
+
+#include <bit>
+
+namespace haricot {
+namespace {
+
+constexpr std::int64_t kTickNanoseconds = 1'000'000;
+
+// The tick in which a deadline is over: rounded up, so that nothing is ever early.
+std::uint64_t tick_of_deadline(Instant deadline) {
+  if (deadline.count() <= 0) return 0;
+  const auto nanoseconds = static_cast<std::uint64_t>(deadline.count());
+  return (nanoseconds + kTickNanoseconds - 1) / kTickNanoseconds;
+}
+
+// The last tick that is over at a time: rounded down.
+std::uint64_t tick_of_time(Instant now) {
+  return now.count() <= 0 ? 0 : static_cast<std::uint64_t>(now.count() / kTickNanoseconds);
+}
+
+}  // namespace
+
+TimerWheel::TimerWheel(Instant now) : tick_(tick_of_time(now)) {}
+
+void TimerWheel::set(Timer& timer, Instant deadline) {
+  if (timer.deadline_ == deadline && timer.is_set()) return;
+  cancel(timer);
+  if (deadline == Instant::never()) return;
+  timer.deadline_ = deadline;
+  hang(timer);
+}
+
+void TimerWheel::cancel(Timer& timer) {
+  if (!timer.is_set()) return;
+  unhang(timer);
+  timer.deadline_ = Instant::never();
+}
+
+// A level's slot is picked by the bits of the tick that the level stands for. The level is the one
+// of the highest bit in which the deadline differs from now: below it, both are in the same slot of
+// every higher level, so the wheel passes this slot before the deadline and not sooner than it has
+// to.
+void TimerWheel::hang(Timer& timer) {
+  const std::uint64_t tick = tick_of_deadline(timer.deadline_);
+  if (tick <= tick_) {
+    timer.level_ = Timer::kDueLevel;
+    due_.push_back(timer);
+    return;
+  }
+  const auto highest_bit = static_cast<unsigned>(63 - std::countl_zero(tick ^ tick_));
+  const unsigned level = highest_bit / kSlotBits;
+  CHECK(level < kLevels);
+  const auto slot = static_cast<unsigned>(tick >> (level * kSlotBits)) % kSlots;
+  timer.level_ = static_cast<std::uint8_t>(level);
+  timer.slot_ = static_cast<std::uint8_t>(slot);
+  levels_[level].slots[slot].push_back(timer);
+  levels_[level].occupied |= std::uint64_t{1} << slot;
+}
+
+void TimerWheel::unhang(Timer& timer) {
+  if (timer.level_ == Timer::kDueLevel) {
+    due_.remove(timer);
+    return;
+  }
+  Level& level = levels_[timer.level_];
+  Slot& slot = level.slots[timer.slot_];
+  slot.remove(timer);
+  if (slot.empty()) level.occupied &= ~(std::uint64_t{1} << timer.slot_);
+}
+
+// Jumps from one occupied slot to the next, so that a year of nothing costs nothing.
+void TimerWheel::advance_to(Instant now) {
+  const std::uint64_t target = tick_of_time(now);
+  while (tick_ < target) {
+    const std::uint64_t next = next_tick();
+    if (next > target) {
+      tick_ = target;
+      return;
+    }
+    tick_ = next;
+    // From the highest level that begins a new slot here down to the lowest, so that what falls
+    // from one level into the current slot of the next is found there.
+    for (unsigned level = kLevels; level-- > 0;) {
+      const unsigned shift = level * kSlotBits;
+      if ((tick_ & ((std::uint64_t{1} << shift) - 1)) != 0) continue;
+      empty_slot(level, static_cast<unsigned>(tick_ >> shift) % kSlots);
+    }
+  }
+}
+
+// Moves the timers of a slot that has come to where they belong now: a lower level, or the due
+// ones.
+void TimerWheel::empty_slot(unsigned level, unsigned slot) {
+  Level& from = levels_[level];
+  if ((from.occupied & (std::uint64_t{1} << slot)) == 0) return;
+  from.occupied &= ~(std::uint64_t{1} << slot);
+  Slot timers;
+  timers.append(from.slots[slot]);
+  while (!timers.empty()) {
+    Timer& timer = timers.front();
+    timers.remove(timer);
+    hang(timer);
+  }
+}
+
+Timer* TimerWheel::pop_due() {
+  if (due_.empty()) return nullptr;
+  Timer& timer = due_.front();
+  due_.remove(timer);
+  timer.deadline_ = Instant::never();
+  return &timer;
+}
+
+// The begin of the first occupied slot behind the current tick, over all levels. Within a level
+// only slots behind the current one can be occupied: what is before it would belong to a higher
+// level.
+std::uint64_t TimerWheel::next_tick() const {
+  std::uint64_t next = ~std::uint64_t{0};
+  for (unsigned level = 0; level < kLevels; ++level) {
+    if (levels_[level].occupied == 0) continue;
+    const unsigned shift = level * kSlotBits;
+    const auto slot = static_cast<unsigned>(std::countr_zero(levels_[level].occupied));
+    const std::uint64_t block = tick_ >> (shift + kSlotBits);
+    const std::uint64_t begin = ((block << kSlotBits) + slot) << shift;
+    if (begin < next) next = begin;
+  }
+  return next;
+}
+
+Instant TimerWheel::next_event() const {
+  if (!due_.empty()) return Instant::at(static_cast<std::int64_t>(tick_) * kTickNanoseconds);
+  const std::uint64_t next = next_tick();
+  if (next > static_cast<std::uint64_t>(Instant::never().count() / kTickNanoseconds)) {
+    return Instant::never();
+  }
+  return Instant::at(static_cast<std::int64_t>(next) * kTickNanoseconds);
+}
+
+}  // namespace haricot

@@ -1,0 +1,100 @@
+// haricotd: options, parts, run.
+
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "haricot/queue/journal.hpp"
+#include "haricot/service/server_info.hpp"
+#include "haricot/service/service.hpp"
+#include "os/clock.hpp"
+#include "os/daemon.hpp"
+#include "os/listener.hpp"
+#include "os/log.hpp"
+#include "os/options.hpp"
+#include "os/process.hpp"
+
+namespace {
+
+using namespace haricot;
+
+// The exit statuses that operators' scripts know from beanstalkd.
+constexpr int kExitUsage = 5;
+constexpr int kExitNoUser = 33;
+constexpr int kExitCannotListen = 111;
+
+int fail(os::Log& log, const std::string& message, int status) {
+  log.line(message);
+  return status;
+}
+
+int serve(const os::Options& options, os::Log& log) {
+  for (const std::string& warning : options.warnings) log.line(warning);
+  os::raise_descriptor_limit();
+
+  std::string error;
+  std::vector<os::Listener> listeners = os::Listener::inherit(error);
+  if (!listeners.empty() && options.listen_given) {
+    log.line("-l and -p are ignored: the sockets are inherited");
+  }
+  if (listeners.empty() && error.empty()) {
+    listeners = os::Listener::open(options.listen, options.port, error);
+  }
+  if (listeners.empty()) return fail(log, error, kExitCannotListen);
+
+  if (!options.user.empty()) {
+    bool no_such_user = false;
+    if (!os::become_user(options.user, error, no_such_user)) {
+      return fail(log, error, no_such_user ? kExitNoUser : EXIT_FAILURE);
+    }
+  }
+
+  ServerInfo info;
+  info.job_bytes_max = options.job_bytes_max;
+  info.binlog_bytes_max = options.binlog_bytes_max;
+  info.compat = options.compat;
+  os::describe_process(info);
+
+  NoJournal journal;
+  Service service(info, journal, os::read_clock());
+  for (const os::Listener& listener : listeners) log.line("listening on " + listener.name());
+  os::Daemon daemon(service, std::move(listeners), log, options.verbosity);
+  if (!daemon.open(error)) return fail(log, error, EXIT_FAILURE);
+  log.flush();
+  daemon.run();
+  log.line("stopped");
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  os::open_standard_descriptors();
+
+  os::Options options;
+  std::string error;
+  const std::span<const char* const> words(argv + 1, static_cast<std::size_t>(argc - 1));
+  if (!os::parse_options(words, options, error)) {
+    std::fprintf(stderr, "haricotd: %s\n%s", error.c_str(), os::help_text().data());
+    return kExitUsage;
+  }
+  switch (options.action) {
+    case os::Options::Action::show_version:
+      std::puts("beanstalkd 1.13 (haricot " HARICOT_VERSION ")");
+      return EXIT_SUCCESS;
+    case os::Options::Action::show_help:
+      std::fputs(os::help_text().data(), stdout);
+      return EXIT_SUCCESS;
+    case os::Options::Action::serve:
+      break;
+  }
+  os::Log log(2);
+  if (options.binlog_flag_given) {
+    return fail(log, "this version keeps no binlog yet: start it without -b, -f, -F and -s",
+                kExitUsage);
+  }
+  return serve(options, log);
+}

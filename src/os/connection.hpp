@@ -1,0 +1,52 @@
+// A connection: the socket around a session.
+//
+// It moves bytes and knows what it has to be watched for; what they mean is the session's. One read
+// and one send a turn, so that no connection keeps the others waiting.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "haricot/base/intrusive_list.hpp"
+#include "haricot/base/time.hpp"
+#include "haricot/service/service.hpp"
+#include "os/descriptor.hpp"
+#include "os/poller.hpp"
+
+namespace haricot::os {
+
+class Connection : public EventSource {
+ public:
+  explicit Connection(Descriptor socket)
+      : EventSource(Kind::connection, socket.get()), socket_(std::move(socket)) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Requires: called once, before anything else.
+  void attach(Session& session) { session_ = &session; }
+  Session& session() { return *session_; }
+
+  enum class Result : std::uint8_t { open, broken };
+
+  // Reads once and gives the bytes to the service. `scratch` is used during the call only.
+  Result read(Service& service, std::span<char> scratch, Instant now);
+  // Sends what may be sent. What the peer does not take stays in the session.
+  Result send(Service& service);
+  // The events that it has to be watched for now.
+  std::uint32_t wanted_events() const;
+
+  ListHook all;  // In Daemon::connections_.
+
+ private:
+  // How much of a large body one read takes at most.
+  static constexpr std::size_t kDirectBytesMax = 256 * 1024;
+
+  Descriptor socket_;
+  Session* session_ = nullptr;
+  bool peer_is_slow_ = false;  // The last send did not take everything.
+  bool input_ended_ = false;
+};
+
+}  // namespace haricot::os

@@ -1,0 +1,246 @@
+#include "os/daemon.hpp"
+
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "os/clock.hpp"
+
+namespace haricot::os {
+namespace {
+
+constexpr Duration kAcceptPause = Duration::milliseconds(100);
+constexpr Duration kComplaintInterval = Duration::seconds(1);
+
+}  // namespace
+
+Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, int verbosity)
+    : service_(service),
+      listeners_(std::move(listeners)),
+      log_(log),
+      verbosity_(verbosity),
+      scratch_(std::make_unique<std::array<char, kScratchBytes>>()),
+      now_(read_clock()),
+      accept_complaint_(now_) {
+  if (verbosity_ >= 2) service_.set_trace({&Daemon::trace_command, this});
+}
+
+Daemon::~Daemon() {
+  while (!connections_.empty()) close(connections_.front());
+}
+
+bool Daemon::open(std::string& error) {
+  sigset_t wanted;
+  ::sigemptyset(&wanted);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&wanted, signal);
+  // Blocked signals queue up for the descriptor, also where we are process 1 of a container, to
+  // which the kernel would not deliver an unhandled one. SIGPIPE is a send's error, not ours to die
+  // of.
+  ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  signals_ = Descriptor(::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC));
+  signal_source_.descriptor = signals_.get();
+  if (!signals_ || !poller_.open() || !poller_.add(signal_source_, EPOLLIN)) {
+    error = std::string("cannot wait for events: ") + std::strerror(errno);
+    return false;
+  }
+  listener_sources_.reserve(listeners_.size());
+  for (const Listener& listener : listeners_) {
+    ListenerSource& source = listener_sources_.emplace_back(listener.descriptor());
+    if (!poller_.add(source, EPOLLIN)) {
+      error = "cannot wait on " + listener.name() + ": " + std::strerror(errno);
+      return false;
+    }
+  }
+  return true;
+}
+
+// One turn after another. The order within a turn:
+void Daemon::run() {
+  while (running_) {
+    // Wait for something to read or room to send, but no longer than to the next deadline.
+    const Instant deadline = std::min(service_.next_event(), accept_again_);
+    const std::span<const Poller::Event> events = poller_.wait(now_, deadline);
+
+    // The time is the same for all that happens in the turn (see handle_connection for the
+    // exception).
+    now_ = read_clock();
+
+    // What is due comes first: a job whose time is over must not be touched by its old holder.
+    service_.advance(now_);
+    if (accept_again_ <= now_) resume_accepting();
+
+    // Read what has arrived and run it, a bounded amount for each connection.
+    for (const Poller::Event& event : events) handle(event);
+
+    // Sessions that had more than their share, or were woken by somebody else's command.
+    service_.run_backlog(now_);
+
+    // Answers leave last, so that all of a connection's commands share one send, and each only when
+    // what it reports is as durable as the journal's policy asks for. What is finished is closed
+    // here.
+    send_answers();
+
+    log_.flush();
+  }
+}
+
+void Daemon::handle(const Poller::Event& event) {
+  switch (event.source->kind) {
+    case EventSource::Kind::listener:
+      accept_from(static_cast<ListenerSource&>(*event.source));
+      break;
+    case EventSource::Kind::connection:
+      handle_connection(static_cast<Connection&>(*event.source), event.events);
+      break;
+    case EventSource::Kind::signals:
+      handle_signals();
+      break;
+  }
+}
+
+// Connections -----------------------------------------------------------------------------------
+
+void Daemon::handle_connection(Connection& connection, std::uint32_t events) {
+  if ((connection.registered & EPOLLIN) != 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+    const Instant before = now_;
+    if (connection.read(service_, *scratch_, now_) == Connection::Result::broken) {
+      close(connection);
+      return;
+    }
+    // A delay counts from when its command arrived, so the clock is read again: many connections in
+    // a turn would otherwise make the last ones' delays end early.
+    now_ = std::max(before, read_clock());
+  } else if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+    // The peer is gone altogether, and nothing is read from it now: nobody will see an answer.
+    close(connection);
+    return;
+  } else if ((events & EPOLLRDHUP) != 0) {
+    service_.peer_half_closed(connection.session());
+  }
+  if ((events & EPOLLOUT) != 0 && connection.send(service_) == Connection::Result::broken) {
+    close(connection);
+    return;
+  }
+  watch(connection);
+}
+
+void Daemon::watch(Connection& connection) {
+  poller_.change(connection, connection.wanted_events());
+}
+
+void Daemon::send_answers() {
+  while (Session* session = service_.next_to_send()) {
+    auto& connection = *static_cast<Connection*>(session->owner());
+    const bool sendable = session->may_send();
+    if (sendable && connection.send(service_) == Connection::Result::broken) {
+      close(connection);
+      continue;
+    }
+    if (session->is_finished() && !session->has_output()) {
+      close(connection);
+      continue;
+    }
+    watch(connection);
+  }
+}
+
+void Daemon::close(Connection& connection) {
+  if (verbosity_ >= 1) log_connection(connection, "closed");
+  connections_.remove(connection);
+  service_.close(connection.session(), now_);
+  delete &connection;  // Closing the socket takes it out of epoll.
+  if (!accepting_) resume_accepting();
+}
+
+// Accepting -------------------------------------------------------------------------------------
+
+void Daemon::accept_from(ListenerSource& listener) {
+  for (int i = 0; i < kAcceptsPerTurn && accepting_; ++i) {
+    const int number =
+        ::accept4(listener.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (number >= 0) {
+      take_in(Descriptor(number));
+      continue;
+    }
+    switch (errno) {
+      case EMFILE:
+      case ENFILE:
+      case ENOBUFS:
+      case ENOMEM:
+        pause_accepting(errno);
+        return;
+      case EAGAIN:
+        return;
+      default:
+        continue;  // The connection's own trouble: it was reset before we got to it.
+    }
+  }
+}
+
+void Daemon::take_in(Descriptor socket) {
+  auto* connection = new (std::nothrow) Connection(std::move(socket));
+  if (connection == nullptr) {
+    pause_accepting(ENOMEM);
+    return;
+  }
+  Session* session = service_.open(connection);
+  if (session == nullptr || !poller_.add(*connection, EPOLLIN)) {
+    if (session != nullptr) service_.close(*session, now_);
+    delete connection;
+    pause_accepting(ENOMEM);
+    return;
+  }
+  connection->attach(*session);
+  connections_.push_back(*connection);
+  if (verbosity_ >= 1) log_connection(*connection, "opened");
+}
+
+// Without a free descriptor the listening socket stays readable, and asking for it again at once
+// would only spin. So it is left alone until a connection closes, or for a moment.
+void Daemon::pause_accepting(int error) {
+  accepting_ = false;
+  accept_again_ = now_ + kAcceptPause;
+  for (ListenerSource& listener : listener_sources_) poller_.change(listener, 0);
+  if (now_ < accept_complaint_) return;
+  accept_complaint_ = now_ + kComplaintInterval;
+  log_.line(std::string("cannot accept connections for now: ") + std::strerror(error));
+}
+
+void Daemon::resume_accepting() {
+  accepting_ = true;
+  accept_again_ = Instant::never();
+  for (ListenerSource& listener : listener_sources_) poller_.change(listener, EPOLLIN);
+}
+
+// Signals and log -------------------------------------------------------------------------------
+
+void Daemon::handle_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo == SIGUSR1) {
+      if (!service_.is_draining()) log_.line("drain mode: no new jobs are taken");
+      service_.drain();
+    } else {
+      running_ = false;
+    }
+  }
+}
+
+void Daemon::log_connection(const Connection& connection, std::string_view event) {
+  log_.line("connection " + std::to_string(connection.descriptor) + " " + std::string(event));
+}
+
+void Daemon::trace_command(void* self, const Session& session, std::string_view line) {
+  const auto& connection = *static_cast<const Connection*>(session.owner());
+  static_cast<Daemon*>(self)->log_.line("connection " + std::to_string(connection.descriptor) +
+                                        " > " + std::string(line));
+}
+
+}  // namespace haricot::os

@@ -1,0 +1,77 @@
+// The daemon: sockets, signals and the clock around a service, and the loop that turns them.
+
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/intrusive_list.hpp"
+#include "haricot/base/time.hpp"
+#include "haricot/service/service.hpp"
+#include "os/connection.hpp"
+#include "os/listener.hpp"
+#include "os/log.hpp"
+#include "os/poller.hpp"
+
+namespace haricot::os {
+
+class Daemon {
+ public:
+  // The service and the log outlive the daemon. `verbosity` is the number of -V.
+  Daemon(Service& service, std::vector<Listener> listeners, Log& log, int verbosity);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // Sets up epoll and the signals. On failure false, and `error` says why.
+  [[nodiscard]] bool open(std::string& error);
+
+  // Serves until SIGTERM or SIGINT.
+  void run();
+
+ private:
+  static constexpr std::size_t kScratchBytes = 64 * 1024;
+  static constexpr int kAcceptsPerTurn = 64;
+
+  struct ListenerSource : EventSource {
+    explicit ListenerSource(int descriptor_of) : EventSource(Kind::listener, descriptor_of) {}
+  };
+
+  void handle(const Poller::Event& event);
+  void handle_connection(Connection& connection, std::uint32_t events);
+  void handle_signals();
+  void accept_from(ListenerSource& listener);
+  void take_in(Descriptor socket);
+  void pause_accepting(int error);
+  void resume_accepting();
+  void send_answers();
+  void close(Connection& connection);
+  void watch(Connection& connection);
+  void log_connection(const Connection& connection, std::string_view event);
+  static void trace_command(void* self, const Session& session, std::string_view line);
+
+  Service& service_;
+  std::vector<Listener> listeners_;
+  Log& log_;
+  int verbosity_;
+
+  Poller poller_;
+  std::vector<ListenerSource> listener_sources_;
+  Descriptor signals_;
+  EventSource signal_source_{EventSource::Kind::signals, -1};
+  IntrusiveList<Connection, &Connection::all> connections_;
+  // What every read goes into; what it leaves unused, a session keeps.
+  std::unique_ptr<std::array<char, kScratchBytes>> scratch_;
+
+  Instant now_;  // Read once a turn, and after each connection that did much.
+  bool running_ = true;
+  bool accepting_ = true;
+  Instant accept_again_ = Instant::never();
+  Instant accept_complaint_;  // When the next log line about it may be written.
+};
+
+}  // namespace haricot::os

@@ -1,0 +1,205 @@
+#include "os/listener.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace haricot::os {
+namespace {
+
+constexpr int kBacklog = 1024;
+constexpr int kFirstInherited = 3;
+constexpr std::string_view kUnixPrefix = "unix:";
+
+std::string failure(const std::string& what) {
+  return what + ": " + std::strerror(errno);
+}
+
+void set_flag(int descriptor, int level, int option) {
+  const int on = 1;
+  ::setsockopt(descriptor, level, option, &on, sizeof on);
+}
+
+// What connections take over from the socket they are accepted on: no system calls for each.
+void set_tcp_options(int descriptor) {
+  set_flag(descriptor, SOL_SOCKET, SO_KEEPALIVE);
+  set_flag(descriptor, IPPROTO_TCP, TCP_NODELAY);
+}
+
+// Whether a server answers on a unix socket. One whose queue is full does, too.
+bool is_answered(const sockaddr_un& address) {
+  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!probe) return true;  // Not knowing, leave it alone.
+  const int result =
+      ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  return result == 0 || errno != ECONNREFUSED;
+}
+
+std::string address_name(const sockaddr* address, socklen_t length) {
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  if (::getnameinfo(address, length, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "?";
+  }
+  const bool v6 = address->sa_family == AF_INET6;
+  return (v6 ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
+}
+
+std::string bound_name(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (::getsockname(descriptor, generic, &length) != 0) return "?";
+  if (address.ss_family == AF_UNIX) return "a unix socket";
+  return address_name(generic, length);
+}
+
+}  // namespace
+
+std::vector<Listener> Listener::open(const std::string& listen, const std::string& port,
+                                     std::string& error) {
+  if (listen.starts_with(kUnixPrefix)) return open_unix(listen.substr(kUnixPrefix.size()), error);
+  return open_inet(listen, port, error);
+}
+
+std::vector<Listener> Listener::open_inet(const std::string& host, const std::string& port,
+                                          std::string& error) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int result = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found); result != 0) {
+    error = "cannot find " + host + " port " + port + ": " + ::gai_strerror(result);
+    return {};
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
+
+  // The first address that works, as a host name may have several.
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    Descriptor descriptor(
+        ::socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol));
+    const std::string name = address_name(at->ai_addr, at->ai_addrlen);
+    if (!descriptor) {
+      error = failure("cannot make a socket for " + name);
+      continue;
+    }
+    set_flag(descriptor.get(), SOL_SOCKET, SO_REUSEADDR);
+    set_tcp_options(descriptor.get());
+    if (::bind(descriptor.get(), at->ai_addr, at->ai_addrlen) != 0 ||
+        ::listen(descriptor.get(), kBacklog) != 0) {
+      error = failure("cannot listen on " + name);
+      continue;
+    }
+    error.clear();
+    std::vector<Listener> result;
+    const std::string bound = bound_name(descriptor.get());  // The port may have been 0.
+    result.push_back(Listener(std::move(descriptor), bound));
+    return result;
+  }
+  return {};
+}
+
+std::vector<Listener> Listener::open_unix(const std::string& path, std::string& error) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    error = "the path of a unix socket has to have 1 to 107 bytes: " + path;
+    return {};
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) {
+    if (!S_ISSOCK(status.st_mode)) {
+      error = path + " is there and is not a socket";
+      return {};
+    }
+    if (is_answered(address)) {
+      error = "a server answers on " + path + " already";
+      return {};
+    }
+    if (::unlink(path.c_str()) != 0) {
+      error = failure("cannot remove the stale socket " + path);
+      return {};
+    }
+  }
+  Descriptor descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!descriptor ||
+      ::bind(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    error = failure("cannot listen on " + path);
+    return {};
+  }
+  Listener listener(std::move(descriptor), "unix:" + path);
+  if (::lstat(path.c_str(), &status) == 0) {
+    listener.path_ = path;
+    listener.device_ = status.st_dev;
+    listener.inode_ = status.st_ino;
+  }
+  if (::listen(listener.descriptor(), kBacklog) != 0) {
+    error = failure("cannot listen on " + path);
+    return {};
+  }
+  std::vector<Listener> result;
+  result.push_back(std::move(listener));
+  return result;
+}
+
+std::vector<Listener> Listener::inherit(std::string& error) {
+  const char* pid_text = std::getenv("LISTEN_PID");
+  const char* count_text = std::getenv("LISTEN_FDS");
+  if (pid_text == nullptr || count_text == nullptr) return {};
+  const std::string_view pid_words = pid_text;
+  const std::string_view count_words = count_text;
+  long long pid = 0;
+  int count = 0;
+  std::from_chars(pid_words.data(), pid_words.data() + pid_words.size(), pid);
+  std::from_chars(count_words.data(), count_words.data() + count_words.size(), count);
+  if (pid != ::getpid() || count <= 0) return {};
+  ::unsetenv("LISTEN_PID");
+  ::unsetenv("LISTEN_FDS");
+  ::unsetenv("LISTEN_FDNAMES");
+
+  std::vector<Listener> result;
+  for (int number = kFirstInherited; number < kFirstInherited + count; ++number) {
+    Descriptor descriptor(number);
+    int listens = 0;
+    int type = 0;
+    socklen_t length = sizeof listens;
+    if (::getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens == 0 ||
+        ::getsockopt(number, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) {
+      error = "the inherited descriptor " + std::to_string(number) +
+              " is not a stream socket that listens";
+      return {};
+    }
+    ::fcntl(number, F_SETFD, FD_CLOEXEC);
+    ::fcntl(number, F_SETFL, ::fcntl(number, F_GETFL) | O_NONBLOCK);
+    set_tcp_options(number);
+    std::string name = bound_name(number) + " (inherited)";
+    result.push_back(Listener(std::move(descriptor), std::move(name)));
+  }
+  return result;
+}
+
+Listener::~Listener() {
+  if (!descriptor_ || path_.empty()) return;
+  struct stat status {};
+  if (::lstat(path_.c_str(), &status) != 0) return;
+  if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(path_.c_str());
+}
+
+}  // namespace haricot::os

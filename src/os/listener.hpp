@@ -1,0 +1,53 @@
+// Sockets that wait for connections: made from an address, or inherited.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "os/descriptor.hpp"
+
+namespace haricot::os {
+
+class Listener {
+ public:
+  // `listen` is a host name, an address of either family, or `unix:` and a path; `port` a number or
+  // a service's name. On failure the result is empty and `error` says why.
+  //
+  // A unix socket that nobody answers on is replaced; any other file at its path, and a socket on
+  // which a server still answers, are left alone and make this fail.
+  static std::vector<Listener> open(const std::string& listen, const std::string& port,
+                                    std::string& error);
+
+  // The sockets that a service manager has passed (LISTEN_PID, LISTEN_FDS); empty without an error
+  // if there are none. Takes the variables out of the environment.
+  static std::vector<Listener> inherit(std::string& error);
+
+  Listener(Listener&&) = default;
+  Listener& operator=(Listener&&) = default;
+  // Removes the file of a unix socket that open() made, if it is still that file.
+  ~Listener();
+
+  int descriptor() const { return descriptor_.get(); }
+  // For the log.
+  const std::string& name() const { return name_; }
+
+ private:
+  explicit Listener(Descriptor descriptor, std::string name)
+      : descriptor_(std::move(descriptor)), name_(std::move(name)) {}
+
+  static std::vector<Listener> open_unix(const std::string& path, std::string& error);
+  static std::vector<Listener> open_inet(const std::string& host, const std::string& port,
+                                         std::string& error);
+
+  Descriptor descriptor_;
+  std::string name_;
+  std::string path_;  // Of a unix socket that is ours to remove.
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+}  // namespace haricot::os

@@ -1,0 +1,254 @@
+#include "os/options.hpp"
+
+#include <charconv>
+#include <optional>
+
+namespace haricot::os {
+namespace {
+
+// A flag: its letter, its long name, what its value is called (empty: it takes none), and what
+// --help says. A letter of 0 is a flag with a long name only.
+struct Flag {
+  char letter;
+  std::string_view name;
+  std::string_view value;
+  std::string_view help;
+};
+
+constexpr Flag kFlags[] = {
+    {'b', "binlog", "DIR", "keep jobs in the folder DIR, so that they survive a restart"},
+    {'f', "fsync", "MS",
+     "sync the binlog at most every MS milliseconds (50); 0: before each answer"},
+    {'F', "no-fsync", "", "never sync the binlog"},
+    {'l', "listen", "ADDR", "listen on an address, a host name or unix:PATH (0.0.0.0)"},
+    {'p', "port", "PORT", "listen on this port (11300)"},
+    {'u', "user", "USER", "become this user and its groups"},
+    {'z', "max-job-size", "BYTES", "the largest body of a job (65535, at most 1073741824)"},
+    {'s', "binlog-size", "BYTES", "the size of a binlog file (10485760)"},
+    {'c', "compact", "", "accepted for old scripts; does nothing"},
+    {'n', "no-compact", "", "accepted for old scripts; does nothing"},
+    {0, "compat", "VERSION", "look like beanstalkd 1.13 or 1.12 in reports (1.13)"},
+    {'V', "verbose", "", "log connections; twice: log commands"},
+    {'v', "version", "", "show the version and exit"},
+    {'h', "help", "", "show this help and exit"},
+};
+
+const Flag* find_flag(char letter) {
+  for (const Flag& flag : kFlags) {
+    if (flag.letter == letter) return &flag;
+  }
+  return nullptr;
+}
+
+const Flag* find_flag(std::string_view name) {
+  for (const Flag& flag : kFlags) {
+    if (flag.name == name) return &flag;
+  }
+  return nullptr;
+}
+
+std::optional<std::uint64_t> read_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+class Parser {
+ public:
+  Parser(Options& options, std::string& error) : options_(options), error_(error) {}
+
+  bool parse(std::span<const char* const> words) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::string_view word = words[i];
+      if (word.size() < 2 || word[0] != '-') return fail("unknown argument: " + std::string(word));
+      const char* next = i + 1 < words.size() ? words[i + 1] : nullptr;
+      bool used_next = false;
+      const bool good = word.starts_with("--") ? parse_long(word.substr(2), next, used_next)
+                                               : parse_short(word.substr(1), next, used_next);
+      if (!good) return false;
+      if (used_next) ++i;
+      // As in beanstalkd, what stands behind -v or -h is not looked at.
+      if (options_.action != Options::Action::serve) return true;
+    }
+    return true;
+  }
+
+ private:
+  bool fail(std::string message) {
+    error_ = std::move(message);
+    return false;
+  }
+
+  bool parse_long(std::string_view text, const char* next, bool& used_next) {
+    const std::size_t equals = text.find('=');
+    const Flag* flag = text.empty() ? nullptr : find_flag(text.substr(0, equals));
+    if (flag == nullptr) return fail("unknown flag: --" + std::string(text));
+    const bool joined = equals != std::string_view::npos;
+    if (flag->value.empty()) {
+      if (joined) return fail("flag takes no value: --" + std::string(flag->name));
+      return apply(*flag, {});
+    }
+    if (joined) return apply(*flag, text.substr(equals + 1));
+    if (next == nullptr) return fail("flag requires an argument: --" + std::string(flag->name));
+    used_next = true;
+    return apply(*flag, next);
+  }
+
+  // Letters up to the first one that takes a value, which is the rest of the word or the next one.
+  bool parse_short(std::string_view letters, const char* next, bool& used_next) {
+    while (!letters.empty()) {
+      const Flag* flag = find_flag(letters[0]);
+      if (flag == nullptr) return fail(std::string("unknown flag: -") + letters[0]);
+      letters.remove_prefix(1);
+      if (flag->value.empty()) {
+        if (!apply(*flag, {})) return false;
+        if (options_.action != Options::Action::serve) return true;
+        continue;
+      }
+      if (!letters.empty()) return apply(*flag, letters);
+      if (next == nullptr) {
+        return fail(std::string("flag requires an argument: -") + flag->letter);
+      }
+      used_next = true;
+      return apply(*flag, next);
+    }
+    return true;
+  }
+
+  bool apply(const Flag& flag, std::string_view value) {
+    if (flag.name == "compat") return apply_compat(value);
+    switch (flag.letter) {
+      case 'b':
+        options_.binlog_folder = value;
+        break;
+      case 'F':
+        options_.binlog_sync = false;
+        break;
+      case 'l':
+        options_.listen = value;
+        break;
+      case 'p':
+        return apply_port(value);
+      case 'u':
+        options_.user = value;
+        break;
+      case 'z':
+        return apply_job_bytes(value);
+      case 'f':
+        return apply_sync(value);
+      case 's':
+        return apply_binlog_bytes(value);
+      case 'V':
+        ++options_.verbosity;
+        break;
+      case 'v':
+        options_.action = Options::Action::show_version;
+        break;
+      case 'h':
+        options_.action = Options::Action::show_help;
+        break;
+      case 'c':
+      case 'n':
+        options_.warnings.push_back(std::string("-") + flag.letter +
+                                    " does nothing: the binlog is always compacted");
+        break;
+      default:
+        return fail("unknown flag");
+    }
+    if (flag.letter == 'l') options_.listen_given = true;
+    if (flag.letter == 'b' || flag.letter == 'F') options_.binlog_flag_given = true;
+    if (value.empty() && !flag.value.empty()) {
+      return fail("empty value for --" + std::string(flag.name));
+    }
+    return true;
+  }
+
+  bool apply_compat(std::string_view value) {
+    if (value == "1.13") {
+      options_.compat = Compat::v1_13;
+    } else if (value == "1.12") {
+      options_.compat = Compat::v1_12;
+    } else {
+      return fail("unknown version for --compat: " + std::string(value));
+    }
+    return true;
+  }
+
+  bool apply_port(std::string_view value) {
+    const bool numeric = !value.empty() && value[0] >= '0' && value[0] <= '9';
+    const std::optional<std::uint64_t> number = read_number(value);
+    if (value.empty() || (numeric && (!number || *number > 65535))) {
+      return fail("invalid port: " + std::string(value));
+    }
+    options_.port = value;
+    options_.listen_given = true;
+    return true;
+  }
+
+  bool apply_job_bytes(std::string_view value) {
+    const std::optional<std::uint64_t> number = read_number(value);
+    if (!number) return fail("invalid size: " + std::string(value));
+    options_.job_bytes_max = static_cast<std::uint32_t>(*number);
+    if (*number > kJobBytesMaxLimit) {
+      options_.job_bytes_max = kJobBytesMaxLimit;
+      options_.warnings.push_back("the largest job size is set to 1073741824");
+    }
+    return true;
+  }
+
+  bool apply_sync(std::string_view value) {
+    const std::optional<std::uint64_t> number = read_number(value);
+    if (!number) return fail("invalid number of milliseconds: " + std::string(value));
+    options_.binlog_sync = true;
+    options_.binlog_sync_ms = *number;
+    options_.binlog_flag_given = true;
+    return true;
+  }
+
+  bool apply_binlog_bytes(std::string_view value) {
+    const std::optional<std::uint64_t> number = read_number(value);
+    if (!number) return fail("invalid size: " + std::string(value));
+    options_.binlog_bytes_max = *number;
+    options_.binlog_flag_given = true;
+    return true;
+  }
+
+  Options& options_;
+  std::string& error_;
+};
+
+std::string make_help() {
+  std::string text =
+      "Use: haricotd [OPTIONS]\n\n"
+      "A work queue that speaks the beanstalk protocol.\n\n"
+      "Options:\n";
+  constexpr std::size_t kHelpColumn = 30;
+  for (const Flag& flag : kFlags) {
+    std::string line = flag.letter != 0 ? std::string(" -") + flag.letter + ", " : "     ";
+    line += "--";
+    line += flag.name;
+    if (!flag.value.empty()) {
+      line += ' ';
+      line += flag.value;
+    }
+    line.append(line.size() < kHelpColumn ? kHelpColumn - line.size() : 1, ' ');
+    line += flag.help;
+    text += line + '\n';
+  }
+  text += "\nSIGUSR1 stops taking new jobs (drain mode); SIGTERM and SIGINT end the server.\n";
+  return text;
+}
+
+}  // namespace
+
+bool parse_options(std::span<const char* const> words, Options& options, std::string& error) {
+  return Parser(options, error).parse(words);
+}
+
+std::string_view help_text() {
+  static const std::string text = make_help();
+  return text;
+}
+
+}  // namespace haricot::os

@@ -1,0 +1,48 @@
+// The command line of haricotd, as a value.
+//
+// The short flags are beanstalkd's, with its ways of writing them: joined (`-VVp11301`), their
+// values behind them or as the next word. Each has a long name too: `--port=11301` or `--port
+// 11301`.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/protocol/limits.hpp"
+#include "haricot/service/server_info.hpp"
+
+namespace haricot::os {
+
+struct Options {
+  enum class Action : std::uint8_t { serve, show_version, show_help };
+
+  Action action = Action::serve;
+  std::string listen = "0.0.0.0";  // A host name, an address, or `unix:` and a path.
+  std::string port = "11300";      // A number or a service's name.
+  bool listen_given = false;       // -l or -p.
+  std::string user;                // Empty: stay who we are.
+  std::uint32_t job_bytes_max = kJobBytesMaxDefault;
+  int verbosity = 0;
+  Compat compat = Compat::v1_13;
+
+  std::string binlog_folder;  // Empty: none.
+  bool binlog_sync = true;
+  std::uint64_t binlog_sync_ms = 50;
+  std::uint64_t binlog_bytes_max = 10485760;
+  bool binlog_flag_given = false;
+
+  std::vector<std::string> warnings;  // To be told once the log is there.
+};
+
+// Reads the words behind the program's name. On a mistake returns false, and `error` says which.
+[[nodiscard]] bool parse_options(std::span<const char* const> words, Options& options,
+                                 std::string& error);
+
+// What --help prints.
+std::string_view help_text();
+
+}  // namespace haricot::os

@@ -1,0 +1,61 @@
+#include "os/poller.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot::os {
+namespace {
+
+// Milliseconds for epoll_wait, rounded up: a wait that ends too early would only have to be
+// repeated.
+int timeout_ms(Instant now, Instant until) {
+  if (until == Instant::never()) return -1;
+  if (until <= now) return 0;
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  const std::int64_t rounded = ((until - now).count() - 1) / kMillisecond + 1;
+  return static_cast<int>(std::min<std::int64_t>(rounded, std::numeric_limits<int>::max()));
+}
+
+}  // namespace
+
+bool Poller::open() {
+  epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  return static_cast<bool>(epoll_);
+}
+
+bool Poller::add(EventSource& source, std::uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = &source;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, source.descriptor, &event) != 0) return false;
+  source.registered = events;
+  return true;
+}
+
+void Poller::change(EventSource& source, std::uint32_t events) {
+  if (source.registered == events) return;
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = &source;
+  // Changing what is registered needs no memory of the kernel.
+  CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, source.descriptor, &event) == 0);
+  source.registered = events;
+}
+
+void Poller::remove(EventSource& source) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, source.descriptor, nullptr);
+  source.registered = 0;
+}
+
+std::span<const Poller::Event> Poller::wait(Instant now, Instant until) {
+  const int count = ::epoll_wait(epoll_.get(), ready_.data(), kEventsMax, timeout_ms(now, until));
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    events_[at] = Event{static_cast<EventSource*>(ready_[at].data.ptr), ready_[at].events};
+  }
+  return {events_.data(), static_cast<std::size_t>(std::max(count, 0))};
+}
+
+}  // namespace haricot::os

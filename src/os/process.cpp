@@ -1,0 +1,109 @@
+#include "os/process.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+
+namespace haricot::os {
+
+void open_standard_descriptors() {
+  // open() gives the lowest free number, so this ends as soon as 0 to 2 are taken.
+  int number = ::open("/dev/null", O_RDWR);
+  while (number >= 0 && number <= 2) number = ::open("/dev/null", O_RDWR);
+  if (number > 2) ::close(number);
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+bool become_user(const std::string& name, std::string& error, bool& no_such_user) {
+  errno = 0;
+  const passwd* entry = ::getpwnam(name.c_str());
+  no_such_user = entry == nullptr;
+  if (entry == nullptr) {
+    error = "there is no user " + name;
+    return false;
+  }
+  const uid_t user = entry->pw_uid;
+  const gid_t group = entry->pw_gid;
+  // Somebody who is that user already, and has no right to change, stays as he is.
+  const bool is_root = ::geteuid() == 0;
+  if (is_root && ::initgroups(name.c_str(), group) != 0) {
+    error = "cannot take the groups of " + name + ": " + std::strerror(errno);
+    return false;
+  }
+  if (::setresgid(group, group, group) != 0 || ::setresuid(user, user, user) != 0) {
+    error = "cannot become " + name + ": " + std::strerror(errno);
+    return false;
+  }
+  // It must not be possible to go back.
+  if (user != 0 && (::setuid(0) == 0 || ::geteuid() != user || ::getegid() != group)) {
+    error = "became " + name + ", but could still go back to root";
+    return false;
+  }
+  return true;
+}
+
+namespace {
+
+CpuUsage read_cpu_usage() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto microseconds = [](const timeval& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+           static_cast<std::uint64_t>(time.tv_usec);
+  };
+  return CpuUsage{microseconds(usage.ru_utime), microseconds(usage.ru_stime)};
+}
+
+std::string make_instance_id() {
+  std::uint64_t bits = 0;
+  if (::getrandom(&bits, sizeof bits, 0) != sizeof bits) {
+    // Without random numbers the start's time and number have to do: it only has to differ.
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    bits = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec) + (static_cast<std::uint64_t>(::getpid()) << 48);
+  }
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(bits >> shift) & 15];
+  return text;
+}
+
+// Reports are ASCII, a line a value: whatever else a machine's name may hold is left out.
+std::string plain(const char* text) {
+  std::string result;
+  for (; *text != '\0'; ++text) {
+    const bool allowed = *text >= ' ' && *text <= '~' && *text != '"' && *text != '\\';
+    if (allowed) result += *text;
+  }
+  return result;
+}
+
+}  // namespace
+
+void describe_process(ServerInfo& info) {
+  utsname names{};
+  ::uname(&names);
+  info.pid = ::getpid();
+  info.instance_id = make_instance_id();
+  info.hostname = plain(names.nodename);
+  info.os = plain(names.version);
+  info.platform = plain(names.machine);
+  info.cpu_usage = &read_cpu_usage;
+}
+
+}  // namespace haricot::os

@@ -1,0 +1,25 @@
+// What the process does to itself at its start, and what it knows of the machine.
+
+#pragma once
+
+#include <string>
+
+#include "haricot/service/server_info.hpp"
+
+namespace haricot::os {
+
+// Opens /dev/null on those of the descriptors 0 to 2 that are closed, so that no socket or file
+// ever gets such a number and is written to as if it were stderr.
+void open_standard_descriptors();
+
+// Raises the soft limit of open descriptors to the hard one.
+void raise_descriptor_limit();
+
+// Becomes a user for good: its supplementary groups, its group, itself. On failure false, and
+// `error` says why; then the process must end. `no_such_user` tells that failure from others.
+[[nodiscard]] bool become_user(const std::string& name, std::string& error, bool& no_such_user);
+
+// Fills in what the reports tell of the process and the machine.
+void describe_process(ServerInfo& info);
+
+}  // namespace haricot::os

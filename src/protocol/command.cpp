@@ -1,0 +1,193 @@
+#include "haricot/protocol/command.hpp"
+
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/tube_name.hpp"
+
+namespace haricot {
+namespace {
+
+// What follows a command's word.
+enum class Arguments : std::uint8_t {
+  none,     // Nothing at all; anything is trailing garbage.
+  ignored,  // Whatever: quit never gets to look at it.
+  put,      // <priority> <delay> <ttr> <bytes>
+  id,       // <id>
+  bury,     // <id> <priority>
+  release,  // <id> <priority> <delay>
+  tube,     // <tube>, with no blank before it
+  pause,    // <tube> <seconds>
+  timeout,  // <seconds>, at most 2^31-1
+  bound,    // whatever strtoul takes for a number
+};
+
+// A line is the first row whose word it begins with. Hence the order: a longer word stands before
+// the shorter one that it begins with. Hence also that a word without a blank at its end (those
+// that take no argument, and pause-tube) matches with anything behind it, which is then BAD_FORMAT,
+// while `put` alone does not match `put ` and is unknown.
+struct Row {
+  std::string_view word;
+  Verb verb;
+  Arguments arguments;
+};
+
+constexpr Row kRows[] = {
+    {"bury ", Verb::bury, Arguments::bury},
+    {"delete ", Verb::remove, Arguments::id},
+    {"ignore ", Verb::ignore, Arguments::tube},
+    {"kick-job ", Verb::kick_job, Arguments::id},
+    {"kick ", Verb::kick, Arguments::bound},
+    {"list-tube-used", Verb::list_tube_used, Arguments::none},
+    {"list-tubes-watched", Verb::list_tubes_watched, Arguments::none},
+    {"list-tubes", Verb::list_tubes, Arguments::none},
+    {"pause-tube", Verb::pause_tube, Arguments::pause},
+    {"peek-buried", Verb::peek_buried, Arguments::none},
+    {"peek-delayed", Verb::peek_delayed, Arguments::none},
+    {"peek-ready", Verb::peek_ready, Arguments::none},
+    {"peek ", Verb::peek, Arguments::id},
+    {"put ", Verb::put, Arguments::put},
+    {"quit", Verb::quit, Arguments::ignored},
+    {"release ", Verb::release, Arguments::release},
+    {"reserve-with-timeout ", Verb::reserve_with_timeout, Arguments::timeout},
+    {"reserve-job ", Verb::reserve_job, Arguments::id},
+    {"reserve", Verb::reserve, Arguments::none},
+    {"stats-job ", Verb::stats_job, Arguments::id},
+    {"stats-tube ", Verb::stats_tube, Arguments::tube},
+    {"stats", Verb::stats, Arguments::none},
+    {"touch ", Verb::touch, Arguments::id},
+    {"use ", Verb::use, Arguments::tube},
+    {"watch ", Verb::watch, Arguments::tube},
+};
+static_assert(std::size(kRows) == kVerbs);
+
+// The first row for each letter, and one behind the last: rows are grouped by letter.
+struct Range {
+  std::uint8_t begin = 0;
+  std::uint8_t end = 0;
+};
+
+constexpr std::array<Range, 128> make_ranges() {
+  std::array<Range, 128> ranges{};
+  for (std::uint8_t i = 0; i < std::size(kRows); ++i) {
+    Range& range = ranges[static_cast<unsigned char>(kRows[i].word[0])];
+    if (range.end == 0) range.begin = i;
+    range.end = static_cast<std::uint8_t>(i + 1);
+  }
+  return ranges;
+}
+
+constexpr std::array<Range, 128> kRanges = make_ranges();
+
+const Row* find_row(std::string_view line) {
+  if (line.empty() || static_cast<unsigned char>(line[0]) >= kRanges.size()) return nullptr;
+  const Range range = kRanges[static_cast<unsigned char>(line[0])];
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    if (line.starts_with(kRows[i].word)) return &kRows[i];
+  }
+  return nullptr;
+}
+
+// What is left of a line, and the ways to take something off its front.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view rest) : rest_(rest) {}
+
+  bool at_end() const { return rest_.empty(); }
+
+  // A decimal number: blanks before it are skipped, a sign is not a digit, overflow is an error.
+  template <typename Integer>
+  bool number(Integer& value) {
+    skip_blanks();
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc{}) return false;
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return true;
+  }
+
+  // A tube's name up to the next blank.
+  bool tube(std::string_view& name) {
+    name = rest_.substr(0, rest_.find(' '));
+    rest_.remove_prefix(name.size());
+    return is_tube_name(name);
+  }
+
+  void skip_blanks() {
+    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+  }
+
+  std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+// Compat: the bound of kick is read as strtoul would read it into 64 bits, and its low 32 bits
+// count: white space and a sign before it, anything behind it. docs/compatibility.md, "Taken over".
+bool read_bound(std::string_view text, std::uint32_t& bound) {
+  while (!text.empty() && (text.front() == ' ' || (text.front() >= '\t' && text.front() <= '\r'))) {
+    text.remove_prefix(1);
+  }
+  bool negative = false;
+  if (!text.empty() && (text.front() == '-' || text.front() == '+')) {
+    negative = text.front() == '-';
+    text.remove_prefix(1);
+  }
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return false;
+  bound = static_cast<std::uint32_t>(negative ? 0 - value : value);
+  return true;
+}
+
+bool read_arguments(Arguments form, Cursor& cursor, Command& command) {
+  switch (form) {
+    case Arguments::none:
+      return true;
+    case Arguments::ignored:
+      return true;
+    case Arguments::put:
+      return cursor.number(command.priority) && cursor.number(command.seconds) &&
+             cursor.number(command.ttr_s) && cursor.number(command.body_bytes);
+    case Arguments::id:
+      return cursor.number(command.id);
+    case Arguments::bury:
+      return cursor.number(command.id) && cursor.number(command.priority);
+    case Arguments::release:
+      return cursor.number(command.id) && cursor.number(command.priority) &&
+             cursor.number(command.seconds);
+    case Arguments::tube:
+      return cursor.tube(command.tube);
+    case Arguments::pause:
+      cursor.skip_blanks();
+      return cursor.tube(command.tube) && cursor.number(command.seconds);
+    case Arguments::timeout:
+      return cursor.number(command.seconds) && command.seconds <= kReserveTimeoutSecondsMax;
+    case Arguments::bound:
+      return read_bound(cursor.rest(), command.bound);
+  }
+  return false;
+}
+
+// Whether anything may stand behind the last argument.
+bool allows_tail(Arguments form) {
+  return form == Arguments::ignored || form == Arguments::bound;
+}
+
+}  // namespace
+
+ParseResult parse_command(std::string_view line, Command& command) {
+  if (line.find('\0') != std::string_view::npos) return ParseResult::bad_format;
+  const Row* row = find_row(line);
+  if (row == nullptr) return ParseResult::unknown_command;
+  command = Command{};
+  command.verb = row->verb;
+  Cursor cursor(line.substr(row->word.size()));
+  if (!read_arguments(row->arguments, cursor, command)) return ParseResult::bad_format;
+  if (!cursor.at_end() && !allows_tail(row->arguments)) return ParseResult::bad_format;
+  return ParseResult::ok;
+}
+
+}  // namespace haricot

@@ -1,0 +1,300 @@
+#include "haricot/queue/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+
+// The commands. What they are made of is in engine_clients.cpp (tubes, watching, waiting),
+// engine_places.cpp (where a job is) and engine_time.cpp (timers and the backlog).
+
+namespace haricot {
+namespace {
+
+Outcome refused(JournalStatus status) {
+  return status == JournalStatus::full ? Outcome::out_of_memory : Outcome::journal_failed;
+}
+
+// Like reserve(), but growing by doubling however often it is called.
+template <typename T>
+void make_room(std::vector<T>& vector, std::size_t wanted) {
+  if (vector.capacity() < wanted) vector.reserve(std::max(wanted, 2 * vector.capacity()));
+}
+
+}  // namespace
+
+Engine::Engine(Instant now, Journal& journal)
+    : journal_(journal), wheel_(now), default_tube_(tubes_.create("default")) {
+  CHECK(default_tube_ != nullptr);
+}
+
+Engine::~Engine() {
+  for (std::uint32_t i = 0; i < tubes_.size(); ++i) {
+    wheel_.cancel(tubes_[tubes_.at(i).ref].timer);
+  }
+}
+
+void Engine::make_room_for_delivery() {
+  make_room(deliveries_, deliveries_.size() + counts_.waiting + kicks_.size() + 1);
+}
+
+// Producers -------------------------------------------------------------------------------------
+
+void Engine::mark_producer(Client& client) {
+  if (!client.producer_) ++counts_.producers;
+  client.producer_ = true;
+}
+
+Outcome Engine::put(Client& client, const NewJob& put, NewBody body, Instant now) {
+  Tube& tube = *client.used_;
+  const JournalStatus room = journal_.reserve_put(tube.name.size(), body.size());
+  if (room != JournalStatus::ok) return refused(room);
+  const JobRef ref = jobs_.create(put.id, std::move(body));
+  if (ref == JobRef::none) {
+    journal_.release_room();
+    return Outcome::out_of_memory;
+  }
+  Job& job = jobs_[ref];
+  job.created = now;
+  job.priority = put.priority;
+  job.delay_s = put.delay_s;
+  job.ttr_s = std::max(put.ttr_s, std::uint32_t{1});
+  job.tube = tube.ref;
+  ++tube.total_jobs;
+  ++counts_.total_jobs;
+
+  Outcome outcome = Outcome::done;
+  if (put.delay_s == 0) {
+    outcome = enter_ready_or_buried(ref);
+  } else if (tube.delayed.reserve_one()) {
+    enter_delayed(ref, now + Duration::seconds(put.delay_s));
+  } else {
+    enter_buried(ref);
+    outcome = Outcome::buried;
+  }
+  journal_.record_put(journaled(ref));
+  offer(tube, now);
+  return outcome;
+}
+
+Outcome Engine::use(Client& client, std::string_view tube_name) {
+  Tube* tube = find_or_create(tube_name);
+  if (tube == nullptr) return Outcome::out_of_memory;
+  ++tube->using_clients;
+  --client.used_->using_clients;
+  free_if_unreferenced(*std::exchange(client.used_, tube));
+  return Outcome::done;
+}
+
+void Engine::mark_worker(Client& client) {
+  if (!client.worker_) ++counts_.workers;
+  client.worker_ = true;
+}
+
+// Workers ---------------------------------------------------------------------------------------
+
+ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
+  CHECK(!client.is_busy());
+  mark_worker(client);
+  if (!client.reserved_.reserve_one()) return {Outcome::out_of_memory};
+
+  Tube* best = nullptr;
+  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
+    Tube& tube = *client.watches_[i]->tube;
+    if (!tube.offers_job()) continue;
+    if (best == nullptr || tube.ready.top() < best->ready.top()) best = &tube;
+  }
+  if (best != nullptr) {
+    const JobRef ref = best->ready.top().job;
+    leave(ref);
+    enter_reserved(client, ref, now);
+    return {Outcome::done, ref};
+  }
+  if (is_deadline_soon(client, now)) return {Outcome::deadline_soon};
+  if (wait_end <= now) return {Outcome::timed_out};
+  make_room_for_delivery();
+  start_waiting(client, wait_end);
+  return {Outcome::waiting};
+}
+
+ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
+  const JobRef ref = jobs_.find(id);
+  if (ref == JobRef::none || jobs_[ref].state() == JobState::reserved) return {Outcome::not_found};
+  mark_worker(client);
+  if (!client.reserved_.reserve_one()) return {Outcome::out_of_memory};
+  leave(ref);
+  enter_reserved(client, ref, now);
+  return {Outcome::done, ref};
+}
+
+void Engine::stop_waiting(Client& client) {
+  if (!client.waiting_) return;
+  end_wait(client);
+  deliver(client, Delivery::Kind::timed_out, JobRef::none, 0);
+}
+
+Outcome Engine::remove(Client& client, JobId id) {
+  const JobRef ref = jobs_.find(id);
+  if (ref == JobRef::none) return Outcome::not_found;
+  Tube& tube = tube_of(jobs_[ref]);
+  if (jobs_[ref].state() == JobState::reserved) {
+    if (held_by(client, id) == JobRef::none) return Outcome::not_found;
+    leave_reserved(client, ref);
+  } else {
+    leave(ref);
+  }
+  journal_.record_delete(journaled(ref));
+  jobs_.destroy(ref);
+  ++tube.deletes;
+  free_if_unreferenced(tube);
+  return Outcome::done;
+}
+
+Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
+                        Instant now) {
+  const JobRef ref = held_by(client, id);
+  if (ref == JobRef::none) return Outcome::not_found;
+  if (journal_.reserve_update() != JournalStatus::ok) return Outcome::journal_failed;
+
+  Job& job = jobs_[ref];
+  Tube& tube = tube_of(job);
+  leave_reserved(client, ref);
+  job.priority = priority;
+  job.delay_s = delay_s;
+  jobs_.count(ref, JobEvent::release);
+  Outcome outcome = Outcome::done;
+  if (delay_s == 0) {
+    outcome = enter_ready_or_buried(ref);
+  } else if (tube.delayed.reserve_one()) {
+    enter_delayed(ref, now + Duration::seconds(delay_s));
+  } else {
+    enter_buried(ref);
+    outcome = Outcome::buried;
+  }
+  journal_.record_update(journaled(ref));
+  offer(tube, now);
+  return outcome;
+}
+
+Outcome Engine::bury(Client& client, JobId id, std::uint32_t priority) {
+  const JobRef ref = held_by(client, id);
+  if (ref == JobRef::none) return Outcome::not_found;
+  if (journal_.reserve_update() != JournalStatus::ok) return Outcome::journal_failed;
+  leave_reserved(client, ref);
+  jobs_[ref].priority = priority;
+  jobs_.count(ref, JobEvent::bury);
+  enter_buried(ref);
+  journal_.record_update(journaled(ref));
+  return Outcome::done;
+}
+
+Outcome Engine::touch(Client& client, JobId id, Instant now) {
+  const JobRef ref = held_by(client, id);
+  if (ref == JobRef::none) return Outcome::not_found;
+  const Job& job = jobs_[ref];
+  client.reserved_.replace(job.heap_index(),
+                           DeadlineSlot{now + Duration::seconds(job.ttr_s), job.id, ref}, jobs_);
+  return Outcome::done;
+}
+
+Outcome Engine::watch(Client& client, std::string_view tube_name) {
+  Tube* tube = find_or_create(tube_name);
+  if (tube == nullptr) return Outcome::out_of_memory;
+  if (find_watch(client, *tube) != nullptr) return Outcome::done;
+  if (add_watch(client, *tube)) return Outcome::done;
+  free_if_unreferenced(*tube);
+  return Outcome::out_of_memory;
+}
+
+Outcome Engine::ignore(Client& client, std::string_view tube_name) {
+  Tube* tube = tubes_.find(tube_name);
+  Watch* watch = tube == nullptr ? nullptr : find_watch(client, *tube);
+  if (watch == nullptr) return Outcome::done;
+  if (client.watches_.size() == 1) return Outcome::only_watched;
+  remove_watch(client, *watch);
+  return Outcome::done;
+}
+
+// Others ----------------------------------------------------------------------------------------
+
+JobRef Engine::peek_ready(const Client& client) const {
+  return client.used_->ready.empty() ? JobRef::none : client.used_->ready.top().job;
+}
+
+JobRef Engine::peek_delayed(const Client& client) const {
+  return client.used_->delayed.empty() ? JobRef::none : client.used_->delayed.top().job;
+}
+
+JobRef Engine::peek_buried(const Client& client) const {
+  return client.used_->first_buried;
+}
+
+KickResult Engine::kick(Client& client, std::uint32_t bound, Instant now) {
+  CHECK(!client.is_busy());
+  make_room_for_delivery();
+  make_room(kicks_, kicks_.size() + 1);
+  LongKick kick{&client, client.used_->buried > 0, bound, 0};
+  std::uint32_t budget = kJobsPerCall;
+  const Outcome outcome = kick_some(kick, now, budget);
+  if (outcome == Outcome::waiting) {
+    kicks_.push_back(kick);
+    client.kicking_ = true;
+  }
+  return {outcome, kick.kicked};
+}
+
+Outcome Engine::kick_job(JobId id, Instant now) {
+  const JobRef ref = jobs_.find(id);
+  if (ref == JobRef::none) return Outcome::not_found;
+  const JobState state = jobs_[ref].state();
+  if (state != JobState::buried && state != JobState::delayed) return Outcome::not_found;
+  Tube& tube = tube_of(jobs_[ref]);
+  if (!tube.ready.reserve_one()) return Outcome::not_found;
+  if (journal_.reserve_update() != JournalStatus::ok) return Outcome::journal_failed;
+  leave(ref);
+  jobs_.count(ref, JobEvent::kick);
+  enter_ready(ref);
+  journal_.record_update(journaled(ref));
+  offer(tube, now);
+  return Outcome::done;
+}
+
+Outcome Engine::pause(std::string_view tube_name, std::uint32_t seconds, Instant now) {
+  Tube* tube = tubes_.find(tube_name);
+  if (tube == nullptr) return Outcome::not_found;
+  ++tube->pauses;
+  tube->paused = seconds > 0;
+  tube->pause_s = seconds;
+  tube->pause_end = now + Duration::seconds(seconds);
+  arm_tube(*tube);
+  offer(*tube, now);
+  return Outcome::done;
+}
+
+// Looking in ------------------------------------------------------------------------------------
+
+std::optional<JobReport> Engine::report(JobId id, Instant now) const {
+  const JobRef ref = jobs_.find(id);
+  if (ref == JobRef::none) return std::nullopt;
+  const Job& job = jobs_[ref];
+  const Tube& tube = tubes_[job.tube];
+  Instant deadline = now;
+  if (job.state() == JobState::delayed) deadline = tube.delayed.at(job.heap_index()).deadline;
+  if (job.state() == JobState::reserved) deadline = reserved_until(job, now);
+  return JobReport{.id = job.id,
+                   .tube = &tube,
+                   .state = job.state(),
+                   .priority = job.priority,
+                   .delay_s = job.delay_s,
+                   .ttr_s = job.ttr_s,
+                   .age_s = (now - job.created).whole_seconds(),
+                   .time_left_s = (deadline - now).whole_seconds(),
+                   .file = journal_.file_of(ref),
+                   .reserves = jobs_.counted(ref, JobEvent::reserve),
+                   .timeouts = jobs_.counted(ref, JobEvent::timeout),
+                   .releases = jobs_.counted(ref, JobEvent::release),
+                   .buries = jobs_.counted(ref, JobEvent::bury),
+                   .kicks = jobs_.counted(ref, JobEvent::kick)};
+}
+
+}  // namespace haricot

@@ -1,0 +1,163 @@
+// Where a job is: in its tube's ready heap, delayed heap or buried list, or with the client that
+// holds it. Every move is a leave… and an enter…, and all numbers that are kept about places are
+// kept here.
+
+#include "haricot/base/check.hpp"
+#include "haricot/queue/engine.hpp"
+
+namespace haricot {
+
+// Adds a job to the numbers of the place its state names, or takes it off them.
+void Engine::count_place(Tube& tube, const Job& job, bool entered) {
+  const std::uint64_t step = entered ? 1 : ~std::uint64_t{0};  // Adding all ones takes one off.
+  switch (job.state()) {
+    case JobState::ready:
+      counts_.ready += step;
+      if (job.is_urgent()) {
+        counts_.urgent += step;
+        tube.urgent += step;
+      }
+      break;
+    case JobState::reserved:
+      counts_.reserved += step;
+      tube.reserved += step;
+      break;
+    case JobState::delayed:
+      counts_.delayed += step;
+      break;
+    case JobState::buried:
+      counts_.buried += step;
+      tube.buried += step;
+      break;
+  }
+}
+
+void Engine::enter_ready(JobRef ref) {
+  Job& job = jobs_[ref];
+  Tube& tube = tube_of(job);
+  job.set_state(JobState::ready);
+  tube.ready.push(ReadySlot{job.id, job.priority, ref}, jobs_);
+  count_place(tube, job, true);
+}
+
+void Engine::enter_delayed(JobRef ref, Instant deadline) {
+  Job& job = jobs_[ref];
+  Tube& tube = tube_of(job);
+  job.set_state(JobState::delayed);
+  tube.delayed.push(DeadlineSlot{deadline, job.id, ref}, jobs_);
+  count_place(tube, job, true);
+  arm_tube(tube);
+}
+
+void Engine::enter_buried(JobRef ref) {
+  Job& job = jobs_[ref];
+  Tube& tube = tube_of(job);
+  job.set_state(JobState::buried);
+  job.links = Links{static_cast<std::uint32_t>(tube.last_buried), 0};
+  if (tube.last_buried == JobRef::none) {
+    tube.first_buried = ref;
+  } else {
+    jobs_[tube.last_buried].links.second = static_cast<std::uint32_t>(ref);
+  }
+  tube.last_buried = ref;
+  count_place(tube, job, true);
+}
+
+void Engine::enter_reserved(Client& client, JobRef ref, Instant now) {
+  Job& job = jobs_[ref];
+  job.set_state(JobState::reserved);
+  job.links.second = static_cast<std::uint32_t>(client.ref_);
+  jobs_.count(ref, JobEvent::reserve);
+  client.reserved_.push(DeadlineSlot{now + Duration::seconds(job.ttr_s), job.id, ref}, jobs_);
+  count_place(tube_of(job), job, true);
+  arm_client(client);
+}
+
+// A job that cannot become ready for want of memory is buried: there it needs none, and somebody
+// can see it.
+Outcome Engine::enter_ready_or_buried(JobRef ref) {
+  if (tube_of(jobs_[ref]).ready.reserve_one()) {
+    enter_ready(ref);
+    return Outcome::done;
+  }
+  enter_buried(ref);
+  return Outcome::buried;
+}
+
+void Engine::leave(JobRef ref) {
+  Job& job = jobs_[ref];
+  Tube& tube = tube_of(job);
+  count_place(tube, job, false);
+  switch (job.state()) {
+    case JobState::ready:
+      tube.ready.remove(job.heap_index(), jobs_);
+      tube.ready.trim_if_empty();
+      break;
+    case JobState::delayed:
+      tube.delayed.remove(job.heap_index(), jobs_);
+      tube.delayed.trim_if_empty();
+      break;
+    case JobState::buried: {
+      const auto before = static_cast<JobRef>(job.links.first);
+      const auto behind = static_cast<JobRef>(job.links.second);
+      if (before == JobRef::none) {
+        tube.first_buried = behind;
+      } else {
+        jobs_[before].links.second = static_cast<std::uint32_t>(behind);
+      }
+      if (behind == JobRef::none) {
+        tube.last_buried = before;
+      } else {
+        jobs_[behind].links.first = static_cast<std::uint32_t>(before);
+      }
+      break;
+    }
+    case JobState::reserved:
+      CHECK(false);  // Its holder has to be named: leave_reserved().
+  }
+}
+
+void Engine::leave_reserved(Client& client, JobRef ref) {
+  const Job& job = jobs_[ref];
+  CHECK(job.holder() == client.ref_);
+  count_place(tube_of(job), job, false);
+  client.reserved_.remove(job.heap_index(), jobs_);
+  // A client that waits keeps the room that was made for what it waits for.
+  if (!client.waiting_) client.reserved_.trim_if_empty();
+}
+
+JobRef Engine::held_by(const Client& client, JobId id) const {
+  const JobRef ref = jobs_.find(id);
+  if (ref == JobRef::none) return ref;
+  const Job& job = jobs_[ref];
+  const bool held = job.state() == JobState::reserved && job.holder() == client.ref_;
+  return held ? ref : JobRef::none;
+}
+
+// When the TTR of a reserved job ends. `otherwise` is for a job whose holder is gone already.
+Instant Engine::reserved_until(const Job& job, Instant otherwise) const {
+  const Client* holder = clients_[job.holder()];
+  return holder == nullptr ? otherwise : holder->reserved_.at(job.heap_index()).deadline;
+}
+
+// Hands ready jobs to waiting workers, first come, first served, until one of both runs out.
+void Engine::offer(Tube& tube, Instant now) {
+  while (tube.offers_job() && !tube.waiting.empty()) {
+    Client& client = *tube.waiting.front().client;
+    const JobRef ref = tube.ready.top().job;
+    leave(ref);
+    end_wait(client);
+    enter_reserved(client, ref, now);
+    deliver(client, Delivery::Kind::reserved, ref, 0);
+  }
+}
+
+JournaledJob Engine::journaled(JobRef ref) {
+  const Job& job = jobs_[ref];
+  const Tube& tube = tube_of(job);
+  const Instant deadline =
+      job.state() == JobState::delayed ? tube.delayed.at(job.heap_index()).deadline : Instant{};
+  return JournaledJob{ref, job, tube.name, deadline};
+}
+
+}  // namespace haricot

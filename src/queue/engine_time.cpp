@@ -1,0 +1,152 @@
+// What time does to jobs and clients, and the backlog of what was too long for one call.
+
+#include <algorithm>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/queue/engine.hpp"
+
+namespace haricot {
+
+void Engine::advance(Instant now) {
+  wheel_.advance_to(now);
+  std::uint32_t budget = kJobsPerCall;
+  while (budget > 0) {
+    Timer* timer = wheel_.pop_due();
+    if (timer == nullptr) break;
+    if (timer->kind() == Tube::kTimerKind) {
+      fire_tube(*static_cast<Tube*>(timer->owner()), now, budget);
+    } else {
+      fire_client(*static_cast<Client*>(timer->owner()), now, budget);
+    }
+  }
+  give_back_orphans(now, budget);
+  continue_kicks(now, budget);
+}
+
+Instant Engine::next_event() const {
+  if (!orphans_.empty() || !kicks_.empty()) return Instant{};
+  return wheel_.next_event();
+}
+
+// Timers are never later than they have to be, but may be earlier: one that goes off for a deadline
+// that has moved back is only set again. That keeps the wheel out of nearly every reserve and
+// delete.
+void Engine::arm(Timer& timer, Instant deadline) {
+  if (!timer.is_set() || deadline < timer.deadline()) wheel_.set(timer, deadline);
+}
+
+void Engine::arm_tube(Tube& tube) {
+  Instant next = Instant::never();
+  if (!tube.delayed.empty()) next = tube.delayed.top().deadline;
+  if (tube.paused) next = std::min(next, tube.pause_end);
+  arm(tube.timer, next);
+}
+
+void Engine::arm_client(Client& client) {
+  Instant next = client.wait_end_;
+  if (!client.reserved_.empty()) {
+    const Instant first_end = client.reserved_.top().deadline;
+    next = std::min(next, client.waiting_ ? first_end - kDeadlineMargin : first_end);
+  }
+  arm(client.timer_, next);
+}
+
+void Engine::fire_tube(Tube& tube, Instant now, std::uint32_t& budget) {
+  if (tube.paused && tube.pause_end <= now) {
+    tube.paused = false;
+    tube.pause_s = 0;
+    offer(tube, now);
+  }
+  while (budget > 0 && !tube.delayed.empty() && tube.delayed.top().deadline <= now) {
+    --budget;
+    const JobRef ref = tube.delayed.top().job;
+    leave(ref);
+    if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
+  }
+  arm_tube(tube);
+}
+
+void Engine::fire_client(Client& client, Instant now, std::uint32_t& budget) {
+  while (budget > 0 && !client.reserved_.empty() && client.reserved_.top().deadline <= now) {
+    --budget;
+    time_out(client, now);
+  }
+  if (client.waiting_) {
+    if (is_deadline_soon(client, now)) {
+      end_wait(client);
+      deliver(client, Delivery::Kind::deadline_soon, JobRef::none, 0);
+    } else if (client.wait_end_ <= now) {
+      end_wait(client);
+      deliver(client, Delivery::Kind::timed_out, JobRef::none, 0);
+    }
+  }
+  arm_client(client);
+}
+
+// The end of a TTR. It is not recorded in the journal: after a restart no job is reserved anyway.
+void Engine::time_out(Client& client, Instant now) {
+  const JobRef ref = client.reserved_.top().job;
+  Tube& tube = tube_of(jobs_[ref]);
+  leave_reserved(client, ref);
+  jobs_.count(ref, JobEvent::timeout);
+  ++counts_.timeouts;
+  if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
+}
+
+void Engine::give_back(Orphans& orphans, Instant now, std::uint32_t& budget) {
+  while (budget > 0 && !orphans.jobs.empty()) {
+    --budget;
+    const JobRef ref = orphans.jobs.take_any().job;
+    Tube& tube = tube_of(jobs_[ref]);
+    count_place(tube, jobs_[ref], false);
+    if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
+  }
+}
+
+void Engine::give_back_orphans(Instant now, std::uint32_t& budget) {
+  while (budget > 0 && !orphans_.empty()) {
+    Orphans& orphans = orphans_.back();
+    give_back(orphans, now, budget);
+    if (!orphans.jobs.empty()) return;
+    clients_.drop(orphans.holder);
+    orphans_.pop_back();
+  }
+}
+
+void Engine::continue_kicks(Instant now, std::uint32_t& budget) {
+  while (budget > 0 && !kicks_.empty()) {
+    LongKick& kick = kicks_.back();
+    if (kick_some(kick, now, budget) == Outcome::waiting) return;
+    kick.client->kicking_ = false;
+    deliver(*kick.client, Delivery::Kind::kicked, JobRef::none, kick.kicked);
+    kicks_.pop_back();
+  }
+}
+
+// Moves jobs of the client's tube until the bound is reached, none is left or the budget is used up
+// (waiting). A journal that refuses ends the kick: what was kicked so far is the answer.
+Outcome Engine::kick_some(LongKick& kick, Instant now, std::uint32_t& budget) {
+  Tube& tube = *kick.client->used_;
+  while (kick.left > 0) {
+    JobRef ref = tube.first_buried;
+    if (!kick.of_buried) ref = tube.delayed.empty() ? JobRef::none : tube.delayed.top().job;
+    if (ref == JobRef::none) break;
+    if (budget == 0) return Outcome::waiting;
+    --budget;
+    if (!tube.ready.reserve_one()) break;
+    if (journal_.reserve_update() != JournalStatus::ok) {
+      return kick.kicked > 0 ? Outcome::done : Outcome::journal_failed;
+    }
+    leave(ref);
+    jobs_.count(ref, JobEvent::kick);
+    enter_ready(ref);
+    journal_.record_update(journaled(ref));
+    offer(tube, now);
+    --kick.left;
+    ++kick.kicked;
+  }
+  return Outcome::done;
+}
+
+}  // namespace haricot

@@ -1,0 +1,139 @@
+#include "haricot/queue/id_index.hpp"
+
+#include <new>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+
+IdIndex::~IdIndex() {
+  if (root_ != nullptr) free_node(root_, height_ - 1);
+}
+
+void IdIndex::free_node(void* node, unsigned level) {
+  if (level == 0) {
+    delete static_cast<Leaf*>(node);
+    return;
+  }
+  auto* branch = static_cast<Branch*>(node);
+  for (void* child : branch->children) {
+    if (child != nullptr) free_node(child, level - 1);
+  }
+  delete branch;
+}
+
+JobRef IdIndex::find(JobId id) const {
+  if (root_ == nullptr || !covers(id)) return JobRef::none;
+  void* node = root_;
+  for (unsigned level = height_ - 1; level > 0; --level) {
+    node = static_cast<Branch*>(node)->children[digit(id, level)];
+    if (node == nullptr) return JobRef::none;
+  }
+  return static_cast<Leaf*>(node)->jobs[digit(id, 0)];
+}
+
+// Puts a new root above the old one, or makes the first leaf.
+bool IdIndex::add_level() {
+  if (root_ == nullptr) {
+    root_ = new (std::nothrow) Leaf;
+  } else {
+    auto* branch = new (std::nothrow) Branch;
+    if (branch == nullptr) return false;
+    branch->children[0] = root_;
+    branch->used = 1;
+    root_ = branch;
+  }
+  if (root_ == nullptr) return false;
+  ++height_;
+  return true;
+}
+
+bool IdIndex::insert(JobId id, JobRef job) {
+  CHECK(job != JobRef::none);
+  while (root_ == nullptr || !covers(id)) {
+    if (!add_level()) {
+      drop_levels();
+      return false;
+    }
+  }
+  // What is missing below the deepest node that exists is built first and hung in last.
+  void** place = &root_;
+  Branch* above = nullptr;
+  unsigned level = height_ - 1;
+  while (level > 0 && *place != nullptr) {
+    above = static_cast<Branch*>(*place);
+    place = &above->children[digit(id, level)];
+    --level;
+  }
+  if (*place == nullptr) {
+    auto* leaf = new (std::nothrow) Leaf;
+    if (leaf == nullptr) {
+      drop_levels();
+      return false;
+    }
+    leaf->jobs[digit(id, 0)] = job;
+    leaf->used = 1;
+    void* chain = leaf;
+    for (unsigned depth = 1; depth <= level; ++depth) {
+      auto* branch = new (std::nothrow) Branch;
+      if (branch == nullptr) {
+        free_node(chain, depth - 1);
+        drop_levels();
+        return false;
+      }
+      branch->children[digit(id, depth)] = chain;
+      branch->used = 1;
+      chain = branch;
+    }
+    *place = chain;
+    if (above != nullptr) ++above->used;
+    return true;
+  }
+  auto* leaf = static_cast<Leaf*>(*place);
+  CHECK(leaf->jobs[digit(id, 0)] == JobRef::none);
+  leaf->jobs[digit(id, 0)] = job;
+  ++leaf->used;
+  return true;
+}
+
+void IdIndex::erase(JobId id) {
+  CHECK(root_ != nullptr && covers(id));
+  std::array<Branch*, kHeightMax> path{};
+  void* node = root_;
+  for (unsigned level = height_ - 1; level > 0; --level) {
+    path[level] = static_cast<Branch*>(node);
+    node = path[level]->children[digit(id, level)];
+    CHECK(node != nullptr);
+  }
+  auto* leaf = static_cast<Leaf*>(node);
+  CHECK(leaf->jobs[digit(id, 0)] != JobRef::none);
+  leaf->jobs[digit(id, 0)] = JobRef::none;
+  if (--leaf->used > 0) return;
+  delete leaf;
+  for (unsigned level = 1; level < height_; ++level) {
+    path[level]->children[digit(id, level)] = nullptr;
+    if (--path[level]->used > 0) return;
+    delete path[level];
+  }
+  root_ = nullptr;
+  height_ = 0;
+}
+
+// Takes away roots that an insertion added and could not use: those with nothing but a first child,
+// or with nothing at all.
+void IdIndex::drop_levels() {
+  while (height_ > 1) {
+    auto* branch = static_cast<Branch*>(root_);
+    if (branch->used != 1 || branch->children[0] == nullptr) return;
+    root_ = branch->children[0];
+    delete branch;
+    --height_;
+  }
+  if (height_ == 1 && static_cast<Leaf*>(root_)->used == 0) {
+    delete static_cast<Leaf*>(root_);
+    root_ = nullptr;
+    height_ = 0;
+  }
+}
+
+}  // namespace haricot

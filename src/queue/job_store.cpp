@@ -1,0 +1,245 @@
+#include "haricot/queue/job_store.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+namespace {
+
+constexpr std::uint64_t kCounterUnits = 4096;  // One more than what twelve bits hold.
+
+}  // namespace
+
+JobStore::JobStore() : chunks_(1) {
+  static_assert(kHeaderBytes == 52, "every byte here is paid for by every job");
+  static_assert(kChunkBytes / kHeaderBytes <= kPieceMask, "a piece's number has to fit");
+}
+
+JobStore::~JobStore() {
+  for (Chunk& chunk : chunks_) {
+    if (chunk.pieces == nullptr) continue;
+    // Free pieces have a body size of zero (see free()), so only living jobs let go of a blob.
+    for (std::uint16_t i = 0; i < chunk.touched; ++i) {
+      std::byte* piece = chunk.pieces + std::size_t{i} * chunk.piece_bytes;
+      if (reinterpret_cast<Job*>(piece)->body_bytes <= kInlineBodyBytesMax) continue;
+      BlobRef::adopt(detached_blob(piece));
+    }
+    std::free(chunk.pieces);
+  }
+}
+
+std::size_t JobStore::piece_bytes_for(std::size_t body_bytes) {
+  const std::size_t behind = body_bytes <= kInlineBodyBytesMax ? body_bytes : sizeof(void*);
+  return (kHeaderBytes + behind + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
+}
+
+void* JobStore::detached_blob(const std::byte* piece) {
+  void* detached = nullptr;
+  std::memcpy(&detached, piece + kHeaderBytes, sizeof detached);
+  return detached;
+}
+
+JobRef JobStore::create(JobId id, NewBody body) {
+  const std::size_t body_bytes = body.size();
+  CHECK((body_bytes > kInlineBodyBytesMax) == static_cast<bool>(body.blob));
+  const JobRef ref = allocate(piece_bytes_for(body_bytes));
+  if (ref == JobRef::none) return ref;
+  if (!ids_.insert(id, ref)) {
+    free(ref);
+    return JobRef::none;
+  }
+  std::byte* at = piece(ref);
+  Job* job = new (at) Job{};
+  job->id = id;
+  job->body_bytes = static_cast<std::uint32_t>(body_bytes);
+  if (body.blob) {
+    void* detached = body.blob.detach();  // The piece owns this share until destroy().
+    std::memcpy(at + kHeaderBytes, &detached, sizeof detached);
+  } else if (body_bytes > 0) {
+    std::memcpy(at + kHeaderBytes, body.bytes.data(), body_bytes);
+  }
+  ++size_;
+  return ref;
+}
+
+void JobStore::destroy(JobRef ref) {
+  Job& job = (*this)[ref];
+  ids_.erase(job.id);
+  if (job.history.carried != 0) carries_.erase(job.id);
+  if (job.body_bytes > kInlineBodyBytesMax) {
+    BlobRef::adopt(detached_blob(piece(ref)));
+  }
+  free(ref);
+  --size_;
+}
+
+std::string_view JobStore::body(JobRef ref) const {
+  const Job& job = (*this)[ref];
+  if (job.body_bytes > kInlineBodyBytesMax) return body_blob(ref).view();
+  return {reinterpret_cast<const char*>(piece(ref) + kHeaderBytes), job.body_bytes};
+}
+
+BlobRef JobStore::body_blob(JobRef ref) const {
+  if ((*this)[ref].body_bytes <= kInlineBodyBytesMax) return {};
+  return BlobRef::share(detached_blob(piece(ref)));
+}
+
+// Pieces ------------------------------------------------------------------------------------------
+
+JobRef JobStore::allocate(std::size_t piece_bytes) {
+  std::uint32_t number = with_room_[piece_bytes / kGrainBytes];
+  if (number == 0) number = add_chunk(piece_bytes);
+  if (number == 0) return JobRef::none;
+  Chunk& chunk = chunks_[number];
+  std::uint16_t index = chunk.free;
+  if (index != kNoPiece) {
+    std::memcpy(&chunk.free, chunk.pieces + std::size_t{index} * piece_bytes, sizeof chunk.free);
+  } else {
+    index = chunk.touched++;
+  }
+  if (++chunk.used == chunk.pieces_max) unlink_chunk(number);
+  return static_cast<JobRef>((number << kPieceBits) | index);
+}
+
+void JobStore::free(JobRef ref) {
+  const std::uint32_t number = static_cast<std::uint32_t>(ref) >> kPieceBits;
+  const auto index = static_cast<std::uint16_t>(static_cast<std::uint32_t>(ref) & kPieceMask);
+  Chunk& chunk = chunks_[number];
+  std::byte* at = piece(ref);
+  reinterpret_cast<Job*>(at)->body_bytes = 0;
+  std::memcpy(at, &chunk.free, sizeof chunk.free);
+  chunk.free = index;
+  if (chunk.used-- == chunk.pieces_max) link_chunk(number);
+  if (chunk.used > 0) return;
+  // One empty chunk of a size stays: a single job that comes and goes must not map memory each
+  // time.
+  const bool others = chunk.previous != 0 || chunk.next != 0;
+  if (!others) return;
+  unlink_chunk(number);
+  std::free(chunk.pieces);
+  chunk = Chunk{};
+  free_numbers_.push_back(number);  // Cannot allocate: see add_chunk().
+}
+
+// Returns the number of a new chunk that is linked as having room, or 0 if there is no memory.
+std::uint32_t JobStore::add_chunk(std::size_t piece_bytes) {
+  auto* pieces = static_cast<std::byte*>(std::malloc(kChunkBytes));
+  if (pieces == nullptr) return 0;
+  std::uint32_t number = 0;
+  if (!free_numbers_.empty()) {
+    number = free_numbers_.back();
+    free_numbers_.pop_back();
+  } else if (chunks_.size() < kChunksMax) {
+    try {
+      if (free_numbers_.capacity() <= chunks_.size()) free_numbers_.reserve(2 * chunks_.size());
+      chunks_.push_back(Chunk{});
+      number = static_cast<std::uint32_t>(chunks_.size() - 1);
+    } catch (const std::bad_alloc&) {
+      number = 0;
+    }
+  }
+  if (number == 0) {
+    std::free(pieces);
+    return 0;
+  }
+  chunks_[number] = Chunk{.pieces = pieces,
+                          .piece_bytes = static_cast<std::uint32_t>(piece_bytes),
+                          .used = 0,
+                          .touched = 0,
+                          .free = kNoPiece,
+                          .pieces_max = static_cast<std::uint16_t>(kChunkBytes / piece_bytes),
+                          .previous = 0,
+                          .next = 0};
+  link_chunk(number);
+  return number;
+}
+
+void JobStore::link_chunk(std::uint32_t number) {
+  std::uint32_t& first = with_room_[chunks_[number].piece_bytes / kGrainBytes];
+  chunks_[number].previous = 0;
+  chunks_[number].next = first;
+  if (first != 0) chunks_[first].previous = number;
+  first = number;
+}
+
+void JobStore::unlink_chunk(std::uint32_t number) {
+  Chunk& chunk = chunks_[number];
+  std::uint32_t& first = with_room_[chunk.piece_bytes / kGrainBytes];
+  if (chunk.previous != 0) chunks_[chunk.previous].next = chunk.next;
+  if (chunk.next != 0) chunks_[chunk.next].previous = chunk.previous;
+  if (first == number) first = chunk.next;
+  chunk.previous = chunk.next = 0;
+}
+
+// Counters ----------------------------------------------------------------------------------------
+
+namespace {
+
+std::uint64_t low_part(const JobHistory& history, JobEvent event) {
+  switch (event) {
+    case JobEvent::reserve:
+      return history.reserves;
+    case JobEvent::timeout:
+      return history.timeouts;
+    case JobEvent::release:
+      return history.releases;
+    case JobEvent::bury:
+      return history.buries;
+    case JobEvent::kick:
+      return history.kicks;
+  }
+  return 0;
+}
+
+void set_low_part(JobHistory& history, JobEvent event, std::uint64_t value) {
+  switch (event) {
+    case JobEvent::reserve:
+      history.reserves = value & 0xfff;
+      break;
+    case JobEvent::timeout:
+      history.timeouts = value & 0xfff;
+      break;
+    case JobEvent::release:
+      history.releases = value & 0xfff;
+      break;
+    case JobEvent::bury:
+      history.buries = value & 0xfff;
+      break;
+    case JobEvent::kick:
+      history.kicks = value & 0xfff;
+      break;
+  }
+}
+
+}  // namespace
+
+void JobStore::count(JobRef ref, JobEvent event) {
+  Job& job = (*this)[ref];
+  const std::uint64_t low = low_part(job.history, event) + 1;
+  if (low < kCounterUnits) {
+    set_low_part(job.history, event, low);
+    return;
+  }
+  try {
+    ++carries_[job.id][static_cast<std::size_t>(event)];
+    job.history.carried = 1;
+    set_low_part(job.history, event, 0);
+  } catch (const std::bad_alloc&) {
+    // Without memory for one map entry the count stops at 4095: a number in a report, not a job.
+  }
+}
+
+std::uint64_t JobStore::counted(JobRef ref, JobEvent event) const {
+  const Job& job = (*this)[ref];
+  std::uint64_t value = low_part(job.history, event);
+  if (job.history.carried != 0) {
+    value += kCounterUnits * carries_.at(job.id)[static_cast<std::size_t>(event)];
+  }
+  return value;
+}
+
+}  // namespace haricot

@@ -1,0 +1,227 @@
+#include "haricot/service/dispatcher.hpp"
+
+#include <utility>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+namespace {
+
+// The reply to a command that says no more than how it ended. `done` is the word for success.
+Reply simple(Outcome outcome, ReplyCode done) {
+  switch (outcome) {
+    case Outcome::done:
+      return {done};
+    case Outcome::not_found:
+      return {ReplyCode::not_found};
+    case Outcome::buried:
+      return {ReplyCode::buried};
+    case Outcome::waiting:
+      return {ReplyCode::none};
+    case Outcome::timed_out:
+      return {ReplyCode::timed_out};
+    case Outcome::deadline_soon:
+      return {ReplyCode::deadline_soon};
+    case Outcome::only_watched:
+      return {ReplyCode::not_ignored};
+    case Outcome::out_of_memory:
+      return {ReplyCode::out_of_memory};
+    case Outcome::journal_failed:
+      return {ReplyCode::internal_error};
+  }
+  return {ReplyCode::internal_error};
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info, Instant start)
+    : engine_(engine), journal_(journal), info_(info), start_(start) {}
+
+// One line a verb. What each answers is in docs/protocol.md.
+Reply Dispatcher::run(Client& client, const Command& command, Instant now) {
+  ++verbs_[static_cast<std::size_t>(command.verb)];
+  const JobId id = command.id;
+  switch (command.verb) {
+    case Verb::put:
+    case Verb::quit:
+      break;  // The session's: a put has a body, and quit has no answer.
+    case Verb::use:
+      return use(client, command.tube);
+    case Verb::reserve:
+      return reserve(client, Instant::never(), now);
+    case Verb::reserve_with_timeout:
+      return reserve(client, now + Duration::seconds(command.seconds), now);
+    case Verb::reserve_job: {
+      const ReserveResult result = engine_.reserve_job(client, id, now);
+      if (result.outcome == Outcome::done) return with_job(ReplyCode::reserved, result.job);
+      return simple(result.outcome, ReplyCode::none);
+    }
+    case Verb::remove:
+      return simple(engine_.remove(client, id), ReplyCode::deleted);
+    case Verb::release:
+      return simple(engine_.release(client, id, command.priority, command.seconds, now),
+                    ReplyCode::released);
+    case Verb::bury:
+      return simple(engine_.bury(client, id, command.priority), ReplyCode::buried);
+    case Verb::touch:
+      return simple(engine_.touch(client, id, now), ReplyCode::touched);
+    case Verb::watch:
+      return watch(client, engine_.watch(client, command.tube));
+    case Verb::ignore:
+      return watch(client, engine_.ignore(client, command.tube));
+    case Verb::peek:
+      return peek(engine_.peek(id));
+    case Verb::peek_ready:
+      return peek(engine_.peek_ready(client));
+    case Verb::peek_delayed:
+      return peek(engine_.peek_delayed(client));
+    case Verb::peek_buried:
+      return peek(engine_.peek_buried(client));
+    case Verb::kick:
+      return kick(client, command.bound, now);
+    case Verb::kick_job:
+      return simple(engine_.kick_job(id, now), ReplyCode::kicked_job);
+    case Verb::pause_tube:
+      return simple(engine_.pause(command.tube, command.seconds, now), ReplyCode::paused);
+    case Verb::stats:
+      return stats(now);
+    case Verb::stats_job:
+      return stats_job(id, now);
+    case Verb::stats_tube:
+      return stats_tube(command.tube, now);
+    case Verb::list_tubes:
+      return list_tubes();
+    case Verb::list_tube_used:
+      return {.code = ReplyCode::using_tube, .text = client.used().name};
+    case Verb::list_tubes_watched:
+      return list_watched(client);
+  }
+  CHECK(false);
+  return {};
+}
+
+// Put -------------------------------------------------------------------------------------------
+
+// The id is taken here, so a put that fails later leaves a gap; one that is too big takes none.
+PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
+  ++verbs_[static_cast<std::size_t>(Verb::put)];
+  PutPlan plan{
+      .job = {.priority = command.priority, .delay_s = command.seconds, .ttr_s = command.ttr_s},
+      .body_bytes = command.body_bytes};
+  if (command.body_bytes > info_.job_bytes_max) {
+    plan.refusal = ReplyCode::job_too_big;
+    return plan;
+  }
+  engine_.mark_producer(client);
+  plan.job.id = engine_.take_id();
+  return plan;
+}
+
+Reply Dispatcher::finish_put(Client& client, const NewJob& job, NewBody body, Instant now) {
+  if (draining_) return {ReplyCode::draining};
+  switch (const Outcome outcome = engine_.put(client, job, std::move(body), now)) {
+    case Outcome::done:
+      return {.code = ReplyCode::inserted, .number = job.id};
+    case Outcome::buried:
+      return {.code = ReplyCode::buried_new, .number = job.id};
+    default:
+      return simple(outcome, ReplyCode::none);
+  }
+}
+
+// Workers ---------------------------------------------------------------------------------------
+
+Reply Dispatcher::with_job(ReplyCode code, JobRef ref) {
+  const JobStore& jobs = engine_.jobs();
+  Reply reply{.code = code, .number = jobs[ref].id};
+  reply.blob = jobs.body_blob(ref);
+  if (!reply.blob) reply.text = jobs.body(ref);
+  return reply;
+}
+
+Reply Dispatcher::reserve(Client& client, Instant wait_end, Instant now) {
+  const ReserveResult result = engine_.reserve(client, wait_end, now);
+  if (result.outcome == Outcome::done) return with_job(ReplyCode::reserved, result.job);
+  return simple(result.outcome, ReplyCode::none);
+}
+
+Reply Dispatcher::delivered(const Delivery& delivery) {
+  switch (delivery.kind) {
+    case Delivery::Kind::reserved:
+      return with_job(ReplyCode::reserved, delivery.job);
+    case Delivery::Kind::timed_out:
+      return {ReplyCode::timed_out};
+    case Delivery::Kind::deadline_soon:
+      return {ReplyCode::deadline_soon};
+    case Delivery::Kind::kicked:
+      return {.code = ReplyCode::kicked, .number = delivery.kicked};
+  }
+  return {ReplyCode::internal_error};
+}
+
+Reply Dispatcher::use(Client& client, std::string_view tube_name) {
+  const Outcome outcome = engine_.use(client, tube_name);
+  if (outcome != Outcome::done) return simple(outcome, ReplyCode::none);
+  return {.code = ReplyCode::using_tube, .text = client.used().name};
+}
+
+Reply Dispatcher::watch(Client& client, Outcome outcome) {
+  if (outcome != Outcome::done) return simple(outcome, ReplyCode::none);
+  return {.code = ReplyCode::watching, .number = client.watched_tubes()};
+}
+
+// Others ----------------------------------------------------------------------------------------
+
+Reply Dispatcher::peek(JobRef ref) {
+  if (ref == JobRef::none) return {ReplyCode::not_found};
+  return with_job(ReplyCode::found, ref);
+}
+
+Reply Dispatcher::kick(Client& client, std::uint32_t bound, Instant now) {
+  const KickResult result = engine_.kick(client, bound, now);
+  if (result.outcome != Outcome::done) return simple(result.outcome, ReplyCode::none);
+  return {.code = ReplyCode::kicked, .number = result.kicked};
+}
+
+Reply Dispatcher::stats(Instant now) {
+  Report report(text_, info_.compat);
+  write_server_report(report, engine_,
+                      ServerState{.info = info_,
+                                  .verbs = verbs_,
+                                  .journal = journal_.numbers(),
+                                  .total_connections = total_connections_,
+                                  .uptime_s = (now - start_).whole_seconds(),
+                                  .draining = draining_});
+  return {.code = ReplyCode::ok, .text = text_};
+}
+
+Reply Dispatcher::stats_job(JobId id, Instant now) {
+  const std::optional<JobReport> job = engine_.report(id, now);
+  if (!job) return {ReplyCode::not_found};
+  Report report(text_, info_.compat);
+  write_job_report(report, *job);
+  return {.code = ReplyCode::ok, .text = text_};
+}
+
+Reply Dispatcher::stats_tube(std::string_view tube_name, Instant now) {
+  const Tube* tube = engine_.find_tube(tube_name);
+  if (tube == nullptr) return {ReplyCode::not_found};
+  Report report(text_, info_.compat);
+  write_tube_report(report, *tube, now);
+  return {.code = ReplyCode::ok, .text = text_};
+}
+
+Reply Dispatcher::list_tubes() {
+  Report report(text_, info_.compat);
+  const TubeTable& tubes = engine_.tubes();
+  for (std::uint32_t i = 0; i < tubes.size(); ++i) report.item(tubes.at(i).name);
+  return {.code = ReplyCode::ok, .text = text_};
+}
+
+Reply Dispatcher::list_watched(const Client& client) {
+  Report report(text_, info_.compat);
+  for (std::uint32_t i = 0; i < client.watched_tubes(); ++i) report.item(client.watched(i).name);
+  return {.code = ReplyCode::ok, .text = text_};
+}
+
+}  // namespace haricot

@@ -1,0 +1,86 @@
+#include "haricot/service/output.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+
+bool Output::add(const Reply& reply) {
+  if (reply.code == ReplyCode::none) return true;
+  const bool with_body = has_body(reply.code);
+  const bool by_reference = with_body && reply.blob && reply.blob.size() >= kBlobBytesMin;
+  const std::string_view body = reply.blob ? reply.blob.view() : reply.text;
+  const std::size_t copied = with_body ? (by_reference ? 0 : body.size()) + 2 : 0;
+
+  // All memory first: an answer is added whole or not at all.
+  char* to = bytes_.prepare(kReplyLineBytesMax + copied);
+  if (to == nullptr) return false;
+  const std::size_t line = write_reply_line(reply, to);
+  if (by_reference) {
+    try {
+      blobs_.push_back(PlacedBlob{bytes_behind_blobs_ + line, 0, reply.blob});
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    std::memcpy(to + line, "\r\n", 2);
+    bytes_.commit(line + 2);
+    bytes_behind_blobs_ = 2;
+    blob_bytes_ += reply.blob.size();
+    return true;
+  }
+  std::size_t length = line;
+  if (with_body) {
+    if (!body.empty()) std::memcpy(to + length, body.data(), body.size());
+    std::memcpy(to + length + body.size(), "\r\n", 2);
+    length += body.size() + 2;
+  }
+  bytes_.commit(length);
+  bytes_behind_blobs_ += length;
+  return true;
+}
+
+std::size_t Output::gather(std::span<std::string_view> pieces) const {
+  std::size_t count = 0;
+  std::string_view bytes = bytes_.view();
+  for (const PlacedBlob& placed : blobs_) {
+    if (count + 2 > pieces.size()) return count;
+    if (placed.bytes_before > 0) pieces[count++] = bytes.substr(0, placed.bytes_before);
+    bytes.remove_prefix(placed.bytes_before);
+    pieces[count++] = placed.blob.view().substr(placed.sent);
+  }
+  if (count < pieces.size() && !bytes.empty()) pieces[count++] = bytes;
+  return count;
+}
+
+void Output::consume(std::size_t bytes) {
+  std::size_t finished = 0;
+  for (PlacedBlob& placed : blobs_) {
+    const std::size_t before = std::min(bytes, placed.bytes_before);
+    bytes_.consume(before);
+    placed.bytes_before -= before;
+    bytes -= before;
+    if (placed.bytes_before > 0) break;
+    const std::size_t of_blob = std::min(bytes, placed.blob.size() - placed.sent);
+    placed.sent += of_blob;
+    blob_bytes_ -= of_blob;
+    bytes -= of_blob;
+    if (placed.sent < placed.blob.size()) break;
+    ++finished;
+  }
+  blobs_.erase(blobs_.begin(), blobs_.begin() + static_cast<std::ptrdiff_t>(finished));
+  if (bytes == 0) return;
+  CHECK(blobs_.empty());
+  bytes_.consume(bytes);
+  bytes_behind_blobs_ -= bytes;
+}
+
+void Output::release_if_empty() {
+  if (!empty()) return;
+  bytes_.release_if_empty();
+  if (blobs_.capacity() > 0) std::vector<PlacedBlob>().swap(blobs_);
+}
+
+}  // namespace haricot

@@ -1,0 +1,371 @@
+#include "haricot/service/service.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/protocol/limits.hpp"
+
+namespace haricot {
+namespace {
+
+// A line is at most 224 bytes with its CR LF; the rest of a longer one is thrown away.
+constexpr std::string_view kLineEnd = "\r\n";
+
+// How much of a session's share of a turn an answer of that many bytes takes.
+std::uint32_t work_for(std::size_t bytes) {
+  return static_cast<std::uint32_t>(1 + bytes / 512);
+}
+
+}  // namespace
+
+Service::Service(const ServerInfo& info, Journal& journal, Instant now)
+    : journal_(journal), engine_(now, journal), dispatcher_(engine_, journal, info, now) {}
+
+Service::~Service() {
+  while (!sessions_.empty()) close(sessions_.front(), Instant{});
+}
+
+Session* Service::open(void* owner) {
+  auto* session = new (std::nothrow) Session(owner);
+  if (session == nullptr) return nullptr;
+  if (!engine_.open(session->client_)) {
+    delete session;
+    return nullptr;
+  }
+  sessions_.push_back(*session);
+  dispatcher_.count_connection();
+  return session;
+}
+
+void Service::close(Session& session, Instant now) {
+  engine_.close(session.client_, now);
+  if (session.runnable_.linked()) runnable_.remove(session);
+  if (session.to_send_.linked()) to_send_.remove(session);
+  if (session.held_hook_.linked()) held_.remove(session);
+  sessions_.remove(session);
+  delete &session;
+  hand_out_deliveries();  // Jobs that it held may have come to others.
+}
+
+// A turn ----------------------------------------------------------------------------------------
+
+void Service::advance(Instant now) {
+  engine_.advance(now);
+  hand_out_deliveries();
+}
+
+void Service::receive(Session& session, std::string_view bytes, Instant now) {
+  if (session.quit_) return;
+  if (!session.input_.empty() || !may_run(session)) {
+    keep_input(session, bytes);
+    if (may_run(session)) run(session, now);
+    return;
+  }
+  // The usual case: nothing is left from before, and the commands run straight from the bytes.
+  const std::size_t used = run_some(session, bytes, now);
+  if (session.quit_) return;
+  keep_input(session, bytes.substr(used));
+}
+
+void Service::receive_directly(Session& session, std::size_t bytes) {
+  CHECK(bytes <= session.body_bytes_left_);
+  session.body_bytes_left_ -= bytes;
+}
+
+void Service::peer_half_closed(Session& session) {
+  session.half_closed_ = true;
+  engine_.stop_waiting(session.client_);
+  hand_out_deliveries();
+}
+
+void Service::end_of_input(Session& session, Instant now) {
+  if (session.input_ended_) return;
+  session.input_ended_ = true;
+  peer_half_closed(session);
+  if (may_run(session)) run(session, now);
+  mark_to_send(session);
+}
+
+// Each session once: one that has more is put behind the others, for the next turn.
+void Service::run_backlog(Instant now) {
+  IntrusiveList<Session, &Session::runnable_> this_turn;
+  this_turn.append(runnable_);
+  while (!this_turn.empty()) {
+    Session& session = this_turn.front();
+    this_turn.remove(session);
+    if (may_run(session)) run(session, now);
+  }
+}
+
+Session* Service::next_to_send() {
+  if (to_send_.empty()) return nullptr;
+  Session& session = to_send_.front();
+  to_send_.remove(session);
+  return &session;
+}
+
+void Service::sent(Session& session, std::size_t bytes) {
+  session.output_.consume(bytes);
+  session.output_.release_if_empty();
+  if (may_run(session)) wake(session);
+}
+
+void Service::journal_advanced() {
+  const std::uint64_t safe = journal_.held_records();
+  Session* next = nullptr;
+  for (Session* session = held_.first(); session != nullptr; session = next) {
+    next = held_.after(*session);
+    if (session->held_until_ > safe) continue;
+    session->held_ = false;
+    held_.remove(*session);
+    mark_to_send(*session);
+    if (may_run(*session)) wake(*session);
+  }
+}
+
+Instant Service::next_event() const {
+  return runnable_.empty() ? engine_.next_event() : Instant{};
+}
+
+// Running commands ------------------------------------------------------------------------------
+
+bool Service::may_run(const Session& session) const {
+  return !session.quit_ && !session.client_.is_busy() && !session.held_ &&
+         !session.output_is_full();
+}
+
+// Runs what the session has kept.
+void Service::run(Session& session, Instant now) {
+  const std::size_t used = run_some(session, session.input_.view(), now);
+  session.input_.consume(used);
+  session.input_.release_if_empty();
+}
+
+// Runs complete commands until there is none, something stops the session, or its share of the turn
+// is used up. Returns how many bytes of the input it used.
+std::size_t Service::run_some(Session& session, std::string_view input, Instant now) {
+  Work work = Session::kWorkPerTurn;
+  std::size_t used = 0;
+  session.starved_ = false;
+  while (may_run(session)) {
+    if (work == 0) {
+      mark_runnable(session);
+      break;
+    }
+    const std::string_view rest = input.substr(used);
+    const Session::Expecting before = session.expecting_;
+    std::size_t taken = 0;
+    switch (before) {
+      case Session::Expecting::line:
+        taken = take_line(session, rest, now, work);
+        break;
+      case Session::Expecting::rest_of_line:
+        taken = take_rest_of_line(session, rest);
+        break;
+      case Session::Expecting::body:
+        taken = take_body(session, rest, now, work);
+        break;
+      case Session::Expecting::rest_of_body:
+        taken = take_rest_of_body(session, rest);
+        break;
+    }
+    used += taken;
+    if (taken == 0 && session.expecting_ == before) {
+      session.starved_ = true;
+      break;
+    }
+  }
+  if (session.is_finished()) mark_to_send(session);
+  return used;
+}
+
+std::size_t Service::take_line(Session& session, std::string_view input, Instant now, Work& work) {
+  const std::size_t length = input.substr(0, kLineBytesMax).find(kLineEnd);
+  if (length == std::string_view::npos) {
+    if (input.size() < kLineBytesMax) return 0;
+    session.expecting_ = Session::Expecting::rest_of_line;
+    return 0;
+  }
+  const std::string_view line = input.substr(0, length);
+  const std::size_t taken = length + kLineEnd.size();
+  --work;
+  if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
+
+  Command command;
+  switch (parse_command(line, command)) {
+    case ParseResult::ok:
+      break;
+    case ParseResult::bad_format:
+      answer(session, {ReplyCode::bad_format});
+      return taken;
+    case ParseResult::unknown_command:
+      answer(session, {ReplyCode::unknown_command});
+      return taken;
+  }
+  if (command.verb == Verb::quit) {
+    session.quit_ = true;
+    return taken;
+  }
+  if (command.verb == Verb::put) {
+    begin_put(session, command);
+    return taken;
+  }
+  const std::uint64_t records = journal_.records();
+  try {
+    const Reply reply = dispatcher_.run(session.client_, command, now);
+    work -= std::min(work, work_for(body_size(reply)) - 1);
+    answer(session, reply);
+  } catch (const std::bad_alloc&) {
+    answer(session, {ReplyCode::out_of_memory});
+  }
+  hold_if_recorded(session, records);
+  // A peer that has closed its side cannot be waited for.
+  if (session.half_closed_) engine_.stop_waiting(session.client_);
+  hand_out_deliveries();
+  return taken;
+}
+
+// Up to the next line end. A CR at the end may be the first half of one and stays.
+std::size_t Service::take_rest_of_line(Session& session, std::string_view input) {
+  const std::size_t end = input.find(kLineEnd);
+  if (end == std::string_view::npos) {
+    return input.ends_with('\r') ? input.size() - 1 : input.size();
+  }
+  session.expecting_ = Session::Expecting::line;
+  answer(session, {ReplyCode::bad_format});
+  return end + kLineEnd.size();
+}
+
+// Put -------------------------------------------------------------------------------------------
+
+void Service::begin_put(Session& session, const Command& command) {
+  session.put_ = dispatcher_.begin_put(session.client_, command);
+  PutPlan& put = session.put_;
+  if (put.refusal == ReplyCode::none && put.body_bytes > JobStore::kInlineBodyBytesMax) {
+    session.body_ = BlobRef::allocate(put.body_bytes);
+    session.body_bytes_left_ = put.body_bytes;
+    if (!session.body_) put.refusal = ReplyCode::out_of_memory;
+  }
+  if (put.refusal == ReplyCode::none) {
+    session.expecting_ = Session::Expecting::body;
+    return;
+  }
+  session.expecting_ = Session::Expecting::rest_of_body;
+  session.body_bytes_left_ = std::uint64_t{put.body_bytes} + kTrailerBytes;
+}
+
+// A small body is used where it stands as soon as it is there with its CR LF. A large one goes
+// piece by piece to where it will stay.
+std::size_t Service::take_body(Session& session, std::string_view input, Instant now, Work& work) {
+  if (!session.body_) {
+    const std::size_t bytes = session.put_.body_bytes;
+    if (input.size() < bytes + kTrailerBytes) return 0;
+    finish_put(session, NewBody{.bytes = input.substr(0, bytes), .blob = {}},
+               input.substr(bytes, kTrailerBytes), now);
+    return bytes + kTrailerBytes;
+  }
+  if (session.body_bytes_left_ > 0) {
+    const std::size_t bytes = std::min<std::uint64_t>(session.body_bytes_left_, input.size());
+    if (bytes == 0) return 0;
+    std::memcpy(session.direct_space().data(), input.data(), bytes);
+    session.body_bytes_left_ -= bytes;
+    work -= std::min(work, work_for(bytes) - 1);
+    return bytes;
+  }
+  if (input.size() < kTrailerBytes) return 0;
+  finish_put(session, NewBody{.bytes = {}, .blob = std::move(session.body_)},
+             input.substr(0, kTrailerBytes), now);
+  return kTrailerBytes;
+}
+
+void Service::finish_put(Session& session, NewBody body, std::string_view trailer, Instant now) {
+  session.expecting_ = Session::Expecting::line;
+  if (trailer != kLineEnd) {
+    answer(session, {ReplyCode::expected_crlf});
+    return;
+  }
+  const std::uint64_t records = journal_.records();
+  try {
+    answer(session,
+           dispatcher_.finish_put(session.client_, session.put_.job, std::move(body), now));
+  } catch (const std::bad_alloc&) {
+    answer(session, {ReplyCode::out_of_memory});
+  }
+  hold_if_recorded(session, records);
+  hand_out_deliveries();
+}
+
+std::size_t Service::take_rest_of_body(Session& session, std::string_view input) {
+  const std::size_t bytes = std::min<std::uint64_t>(session.body_bytes_left_, input.size());
+  session.body_bytes_left_ -= bytes;
+  if (session.body_bytes_left_ == 0) {
+    session.expecting_ = Session::Expecting::line;
+    answer(session, {session.put_.refusal});
+  }
+  return bytes;
+}
+
+// Answers ---------------------------------------------------------------------------------------
+
+void Service::answer(Session& session, const Reply& reply) {
+  if (reply.code == ReplyCode::none) return;
+  if (!session.output_.add(reply)) {
+    // An answer that cannot be given would shift all later ones: the connection has to go.
+    session.quit_ = true;
+  }
+  mark_to_send(session);
+}
+
+// Keeps back the answers of a session whose last command made a record that is not safe yet.
+void Service::hold_if_recorded(Session& session, std::uint64_t records_before) {
+  const std::uint64_t records = journal_.records();
+  if (records == records_before || records <= journal_.held_records()) return;
+  session.held_until_ = records;
+  if (!session.held_) held_.push_back(session);
+  session.held_ = true;
+}
+
+void Service::hand_out_deliveries() {
+  for (const Delivery& delivery : engine_.deliveries()) {
+    Session& session = *static_cast<Session*>(delivery.client->owner());
+    answer(session, dispatcher_.delivered(delivery));
+    // A long kick has written records along the way; which ones is not worth keeping.
+    if (delivery.kind == Delivery::Kind::kicked) hold_if_recorded(session, 0);
+    wake(session);
+  }
+  engine_.clear_deliveries();
+}
+
+void Service::keep_input(Session& session, std::string_view rest) {
+  if (rest.empty() || session.input_.append(rest)) return;
+  session.quit_ = true;  // No memory: what comes next would not be what was sent.
+  mark_to_send(session);
+}
+
+// A session that was stopped may go on, if there is anything to go on with.
+void Service::wake(Session& session) {
+  if (session.input_.empty() && !session.input_ended_) {
+    session.starved_ = true;
+  } else if (!session.starved_) {
+    mark_runnable(session);
+  }
+}
+
+void Service::mark_runnable(Session& session) {
+  if (!session.runnable_.linked()) runnable_.push_back(session);
+}
+
+void Service::mark_to_send(Session& session) {
+  if (!session.to_send_.linked()) to_send_.push_back(session);
+}
+
+std::span<char> Session::direct_space() {
+  if (expecting_ != Expecting::body || !body_ || body_bytes_left_ == 0) return {};
+  return {body_.data() + (put_.body_bytes - body_bytes_left_),
+          static_cast<std::size_t>(body_bytes_left_)};
+}
+
+}  // namespace haricot
