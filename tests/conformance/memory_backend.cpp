@@ -54,7 +54,8 @@ class MemoryBackend final : public Backend {
   Wire& wire(int connection) { return *wires_[static_cast<std::size_t>(connection)]; }
 
   void come_to_rest();
-  bool read(Wire& from);
+  static bool is_readable(const Wire& wire);
+  void read(Wire& from);
   void send_answers();
   void end(Wire& of);
 
@@ -115,30 +116,34 @@ void MemoryBackend::advance(std::chrono::nanoseconds duration) {
 
 // Turn after turn, until the service waits for time or input.
 void MemoryBackend::come_to_rest() {
+  const auto readable = [](const std::unique_ptr<Wire>& wire) { return is_readable(*wire); };
   int turns = 0;
-  bool busy = true;
-  while (busy) {
+  do {
     CHECK(++turns <= kTurnsAtOnceMax);
     service_.advance(now_);
-    busy = false;
-    for (const std::unique_ptr<Wire>& from : wires_) busy = read(*from) || busy;
+    for (const std::unique_ptr<Wire>& from : wires_) read(*from);
     service_.run_backlog(now_);
     send_answers();
-    busy = busy || service_.next_event() <= now_;
-  }
+  } while (service_.next_event() <= now_ || std::any_of(wires_.begin(), wires_.end(), readable));
 }
 
-// Reads once, as from a socket that is readable; false if nothing came of it.
-bool MemoryBackend::read(Wire& from) {
-  if (from.session == nullptr || from.end_was_read) return false;
-  if (!from.session->wants_input()) {
-    if (from.client_has_ended) service_.peer_half_closed(*from.session);
-    return false;
+// Whether the daemon's wait would tell it to read.
+bool MemoryBackend::is_readable(const Wire& wire) {
+  if (wire.session == nullptr || wire.end_was_read || !wire.session->wants_input()) return false;
+  return !wire.to_server.empty() || wire.client_has_ended;
+}
+
+// One read, as from a socket.
+void MemoryBackend::read(Wire& from) {
+  if (!is_readable(from)) {
+    const bool more = from.session != nullptr && !from.end_was_read;
+    if (more && from.client_has_ended) service_.peer_half_closed(*from.session);
+    return;
   }
   if (from.to_server.empty()) {
-    from.end_was_read = from.client_has_ended;
-    if (from.end_was_read) service_.end_of_input(*from.session, now_);
-    return from.end_was_read;
+    from.end_was_read = true;
+    service_.end_of_input(*from.session, now_);
+    return;
   }
   const std::span<char> direct = from.session->direct_space();
   const std::size_t direct_bytes = std::min(direct.size(), from.to_server.size());
@@ -149,7 +154,6 @@ bool MemoryBackend::read(Wire& from) {
   const std::string rest = from.to_server.substr(direct_bytes, kReadBytesMax);
   from.to_server.erase(0, direct_bytes + rest.size());
   if (!rest.empty()) service_.receive(*from.session, rest, now_);
-  return true;
 }
 
 void MemoryBackend::send_answers() {

@@ -40,6 +40,7 @@ class Run {
   std::string send(const Step& step, Conversation& with);
   std::string expect_line(const Step& step, Conversation& with);
   std::string expect_bytes(const Step& step, Conversation& with);
+  std::string expect_lines(const Step& step, Conversation& with);
   std::string expect_yaml(const Step& step, Conversation& with);
   std::string expect_nothing(Conversation& with);
   std::string expect_end(Conversation& with);
@@ -47,8 +48,9 @@ class Run {
   std::string act(const Step& step, Conversation& with);
 
   Conversation* find_or_open(const std::string& name);
-  // Reads until `unread` holds a line; its length with CR LF, or 0 when none comes.
-  std::size_t wait_for_line(Conversation& with);
+  // Reads until `unread` holds a line from `from` on; where it ends, CR LF included, or 0 when none
+  // comes.
+  std::size_t wait_for_line(Conversation& with, std::size_t from = 0);
   // Reads until `unread` holds so many bytes; false when they do not come.
   bool wait_for_bytes(Conversation& with, std::size_t count);
   void look(Conversation& with, Patience patience);
@@ -103,6 +105,8 @@ std::string Run::play(const Step& step) {
       return expect_line(step, *with);
     case Verb::expect_bytes:
       return expect_bytes(step, *with);
+    case Verb::expect_lines:
+      return expect_lines(step, *with);
     case Verb::expect_yaml:
       return expect_yaml(step, *with);
     case Verb::expect_nothing:
@@ -145,6 +149,18 @@ std::string Run::expect_bytes(const Step& step, Conversation& with) {
   const bool enough = wait_for_bytes(with, step.bytes.size());
   if (!enough || !with.unread.starts_with(step.bytes)) return mismatch(escape(step.bytes), with);
   return took(with, step.connection, step.bytes.size());
+}
+
+std::string Run::expect_lines(const Step& step, Conversation& with) {
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < step.count; ++i) {
+    const std::size_t next = wait_for_line(with, length);
+    if (next == 0) {
+      return mismatch(std::to_string(step.count) + " lines, " + std::to_string(i) + " came", with);
+    }
+    length = next;
+  }
+  return took(with, step.connection, length);
 }
 
 std::string Run::expect_yaml(const Step& step, Conversation& with) {
@@ -221,10 +237,12 @@ Conversation* Run::find_or_open(const std::string& name) {
   return &with;
 }
 
-std::size_t Run::wait_for_line(Conversation& with) {
+std::size_t Run::wait_for_line(Conversation& with, std::size_t from) {
+  std::size_t searched = from;
   for (;;) {
-    const std::size_t end = with.unread.find("\r\n");
+    const std::size_t end = with.unread.find("\r\n", searched);
     if (end != std::string::npos) return end + 2;
+    searched = std::max(from + 1, with.unread.size()) - 1;  // A CR may be there already.
     if (!wait_for_bytes(with, with.unread.size() + 1)) return 0;
   }
 }

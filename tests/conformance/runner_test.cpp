@@ -159,6 +159,14 @@ TEST(RunScript, FailsAtAnotherYaml) {
   EXPECT_FALSE(run(script, {"\r\n"}).passed);
 }
 
+TEST(RunScript, CountsLines) {
+  const std::string script = "A> one\nA<lines 3\nA< four\n";
+  EXPECT_TRUE(run(script, {"one\r\n\r\nthree\r\nfour\r\n"}).passed);
+  EXPECT_FALSE(run(script, {"one\r\nthree\r\nfour\r\n"}).passed);
+  EXPECT_FALSE(run(script, {"one\r\ntwo\r\nthree\r\n3\r\nfour\r\n"}).passed);
+  EXPECT_FALSE(run(script, {"one\r\ntwo\r\nthree"}).passed);
+}
+
 TEST(RunScript, FailsWhenTheServerTakesNoConnection) {
   Parrot parrot({});
   parrot.full = true;

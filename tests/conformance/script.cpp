@@ -14,8 +14,8 @@ namespace haricot::conformance {
 namespace {
 
 bool is_expectation(Verb verb) {
-  return verb == Verb::expect_line || verb == Verb::expect_bytes || verb == Verb::expect_yaml ||
-         verb == Verb::expect_nothing || verb == Verb::expect_end;
+  return verb == Verb::expect_line || verb == Verb::expect_bytes || verb == Verb::expect_lines ||
+         verb == Verb::expect_yaml || verb == Verb::expect_nothing || verb == Verb::expect_end;
 }
 
 std::optional<bool> word_means(std::string_view word, Target target) {
@@ -233,11 +233,19 @@ std::string Parser::read_expectation(std::string_view text, Step& step) {
     step.verb = text == "eof" ? Verb::expect_end : Verb::expect_nothing;
     return {};
   }
+  if (take_prefix(text, "lines ")) {
+    step.verb = Verb::expect_lines;
+    const char* end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, step.count);
+    const bool counts = failure == std::errc{} && stop == end && step.count > 0;
+    return counts ? "" : "expected a number of lines";
+  }
   if (text == " OK yaml" || text.starts_with(" OK yaml ")) {
     return read_yaml_words(text.substr(8), step);
   }
   const bool raw = take_prefix(text, "<");
-  if (!text.empty() && !take_prefix(text, " ")) return "expected a blank, `nothing` or `eof`";
+  if (!text.empty() && !take_prefix(text, " "))
+    return "expected a blank, `nothing`, `eof` or `lines`";
   step.verb = raw ? Verb::expect_bytes : Verb::expect_line;
   Unescaped unescaped = unescape(text);
   step.bytes = std::move(unescaped.bytes);
@@ -319,7 +327,8 @@ Script pipelined(const Script& script) {
   result.steps.clear();
   const auto belongs = [](const Step& step, const std::string& connection) {
     const bool plain = step.verb == Verb::send || step.verb == Verb::expect_line ||
-                       step.verb == Verb::expect_bytes || step.verb == Verb::expect_yaml;
+                       step.verb == Verb::expect_bytes || step.verb == Verb::expect_lines ||
+                       step.verb == Verb::expect_yaml;
     return plain && step.connection == connection;
   };
   auto at = script.steps.begin();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ enum class Verb {
   send,            // A> A>>      `bytes` as they are
   expect_line,     // A<          `bytes`, CR LF included, and up to that CR LF nothing else
   expect_bytes,    // A<<         exactly `bytes`
+  expect_lines,    // A<lines 50   any `count` lines
   expect_yaml,     // A< OK yaml  an OK answer whose body fits `yaml`
   expect_nothing,  // A<nothing   nothing has arrived
   expect_end,      // A<eof       the server has closed the connection
@@ -43,6 +45,7 @@ struct Step {
   std::string connection;  // Empty for advance and drain.
   std::string bytes;
   YamlExpectation yaml;
+  std::size_t count = 0;
   std::chrono::nanoseconds duration{};
 };
 

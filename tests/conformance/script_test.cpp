@@ -33,6 +33,7 @@ TEST(ParseScript, ReadsEveryKindOfStep) {
       "A>> hel\\0o\\r\\n\n"
       "A< INSERTED 1\n"
       "A<< raw\n"
+      "A<lines 20\n"
       "A< OK yaml exactly literally\n"
       "  id: 1\n"
       "A<nothing\n"
@@ -45,22 +46,23 @@ TEST(ParseScript, ReadsEveryKindOfStep) {
   ASSERT_EQ(parsed.error, "");
   const Script& script = parsed.script;
   EXPECT_EQ(script.flags, (std::vector<std::string>{"-z", "100"}));
-  EXPECT_EQ(
-      verbs(script),
-      (std::vector<Verb>{Verb::open, Verb::send, Verb::send, Verb::expect_line, Verb::expect_bytes,
-                         Verb::expect_yaml, Verb::expect_nothing, Verb::advance, Verb::drain,
-                         Verb::half_close, Verb::expect_end, Verb::close, Verb::reset}));
+  EXPECT_EQ(verbs(script),
+            (std::vector<Verb>{Verb::open, Verb::send, Verb::send, Verb::expect_line,
+                               Verb::expect_bytes, Verb::expect_lines, Verb::expect_yaml,
+                               Verb::expect_nothing, Verb::advance, Verb::drain, Verb::half_close,
+                               Verb::expect_end, Verb::close, Verb::reset}));
   EXPECT_EQ(script.steps[1].bytes, "put 0 0 60 5\r\n");
   EXPECT_EQ(script.steps[1].line, 4);
   EXPECT_EQ(script.steps[2].bytes, std::string("hel\0o\r\n", 7));
   EXPECT_EQ(script.steps[3].bytes, "INSERTED 1\r\n");
   EXPECT_EQ(script.steps[4].bytes, "raw");
-  EXPECT_EQ(script.steps[5].yaml.keys, YamlKeys::exactly);
-  EXPECT_TRUE(script.steps[5].yaml.literal);
-  ASSERT_EQ(script.steps[5].yaml.items.size(), 1U);
-  EXPECT_EQ(script.steps[5].yaml.items[0].line, 9);
-  EXPECT_EQ(script.steps[7].duration, milliseconds(1500));
-  EXPECT_EQ(script.steps[12].connection, "Worker2");
+  EXPECT_EQ(script.steps[6].yaml.keys, YamlKeys::exactly);
+  EXPECT_EQ(script.steps[5].count, 20U);
+  EXPECT_TRUE(script.steps[6].yaml.literal);
+  ASSERT_EQ(script.steps[6].yaml.items.size(), 1U);
+  EXPECT_EQ(script.steps[6].yaml.items[0].line, 10);
+  EXPECT_EQ(script.steps[8].duration, milliseconds(1500));
+  EXPECT_EQ(script.steps[13].connection, "Worker2");
 }
 
 TEST(ParseScript, EmptyLinesCanBeSentAndExpected) {
