@@ -22,6 +22,7 @@ constexpr milliseconds kSilencePatience{50};
 // What a server gets to notice something that it does not answer.
 constexpr milliseconds kNoticeTime{30};
 constexpr milliseconds kAcceptTime{10};
+constexpr std::size_t kReadBytesMax = 65536;
 
 test::ServerKind process_kind(ServerKind kind) {
   return kind == ServerKind::haricot ? test::ServerKind::haricot
@@ -102,10 +103,9 @@ Arrival TcpBackend::receive(int connection, Patience patience, std::string& into
     return Arrival::nothing;
   }
   if (from.at_eof(milliseconds(0))) return Arrival::end;
-  while (from.has_input_within(milliseconds(0))) {
-    const auto byte = from.read_exact(1, milliseconds(0));
-    if (!byte) break;  // The end behind the bytes: the next look finds it.
-    into += *byte;
+  // All that is there, whose size nobody tells. An end behind it is for the next look.
+  for (std::size_t size = kReadBytesMax; size > 0; size /= 2) {
+    while (const auto bytes = from.read_exact(size, milliseconds(0))) into += *bytes;
   }
   return Arrival::bytes;
 }
