@@ -35,7 +35,7 @@ constexpr milliseconds kLatenessMax{150};
 constexpr int kAttemptsMax = 4;
 constexpr unsigned kThreads = 6;
 // What all scripts together may wait for one server, so that the suite stays one that people run.
-constexpr std::chrono::seconds kWaitedMax{75};
+constexpr std::chrono::seconds kWaitedMax{60};
 
 struct Suite {
   const char* name;

@@ -19,8 +19,9 @@
 namespace haricot::conformance {
 namespace {
 
-// As much as a socket hands over at once.
+// As much as a socket hands over, or takes, at once.
 constexpr std::size_t kReadBytesMax = 65536;
+constexpr std::size_t kSendBytesMax = 100'000;
 // A service that is not at rest after so many turns at one instant never will be.
 constexpr int kTurnsAtOnceMax = 1'000'000;
 
@@ -32,6 +33,7 @@ struct Wire {
   bool client_has_ended = false;  // The client sends no more.
   bool end_was_read = false;
   bool client_is_gone = false;  // Nobody takes what the server sends.
+  bool is_full = false;         // It did not take all at once: the server is told when it does.
 };
 
 // Takes the part of the daemon: the same turns, without sockets.
@@ -57,6 +59,7 @@ class MemoryBackend final : public Backend {
   static bool is_readable(const Wire& wire);
   void read(Wire& from);
   void send_answers();
+  void send_some(Wire& to);
   void end(Wire& of);
 
   ServerInfo info_;
@@ -116,15 +119,20 @@ void MemoryBackend::advance(std::chrono::nanoseconds duration) {
 
 // Turn after turn, until the service waits for time or input.
 void MemoryBackend::come_to_rest() {
-  const auto readable = [](const std::unique_ptr<Wire>& wire) { return is_readable(*wire); };
+  const auto ready = [](const std::unique_ptr<Wire>& wire) {
+    return is_readable(*wire) || wire->is_full;
+  };
   int turns = 0;
   do {
     CHECK(++turns <= kTurnsAtOnceMax);
     service_.advance(now_);
-    for (const std::unique_ptr<Wire>& from : wires_) read(*from);
+    for (const std::unique_ptr<Wire>& wire : wires_) {
+      read(*wire);
+      if (wire->is_full) send_some(*wire);
+    }
     service_.run_backlog(now_);
     send_answers();
-  } while (service_.next_event() <= now_ || std::any_of(wires_.begin(), wires_.end(), readable));
+  } while (service_.next_event() <= now_ || std::any_of(wires_.begin(), wires_.end(), ready));
 }
 
 // Whether the daemon's wait would tell it to read.
@@ -159,23 +167,36 @@ void MemoryBackend::read(Wire& from) {
 void MemoryBackend::send_answers() {
   while (Session* session = service_.next_to_send()) {
     Wire& to = *static_cast<Wire*>(session->owner());
-    while (session->has_output() && session->may_send()) {
-      std::array<std::string_view, 16> pieces;
-      const std::size_t count = session->output().gather(pieces);
-      std::size_t bytes = 0;
-      for (const std::string_view piece : std::span(pieces).first(count)) {
-        bytes += piece.size();
-        if (!to.client_is_gone) to.to_client += piece;
-      }
-      service_.sent(*session, bytes);
-    }
+    send_some(to);
     if (session->is_finished() && !session->has_output()) end(to);
+  }
+}
+
+// One send, as to a socket.
+void MemoryBackend::send_some(Wire& to) {
+  Session& session = *to.session;
+  to.is_full = false;
+  std::size_t room = kSendBytesMax;
+  while (session.has_output() && session.may_send() && !to.is_full) {
+    std::array<std::string_view, 16> pieces;
+    const std::size_t count = session.output().gather(pieces);
+    std::size_t sent = 0;
+    for (const std::string_view piece : std::span(pieces).first(count)) {
+      const std::string_view taken = piece.substr(0, room);
+      if (!to.client_is_gone) to.to_client += taken;
+      room -= taken.size();
+      sent += taken.size();
+      to.is_full = taken.size() < piece.size();
+      if (to.is_full) break;
+    }
+    service_.sent(session, sent);
   }
 }
 
 void MemoryBackend::end(Wire& of) {
   service_.close(*of.session, now_);
   of.session = nullptr;
+  of.is_full = false;
   of.to_server.clear();
 }
 
