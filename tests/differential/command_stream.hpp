@@ -1,0 +1,74 @@
+// A random stream of what clients can do to a beanstalk server: valid commands, malformed ones,
+// batches, lines that arrive in pieces, connections that end in every way. The same seed and the
+// same answers give the same stream.
+//
+// What it leaves out, because the answer would depend on the moment: delays, TTRs and pauses of a
+// few seconds (timed_scene.hpp has those), two clients that wait on one tube. And because servers
+// are known to differ: see malformed_lines.hpp.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "random_source.hpp"
+#include "stream_model.hpp"
+
+namespace haricot::test {
+
+struct Command {
+  std::string bytes;        // With every CR LF, and with the body of a put.
+  std::size_t answers = 1;  // How many answers these bytes get.
+  bool may_wait = false;    // The (single) answer may take until something else happens.
+};
+
+enum class StepKind {
+  exchange,    // Send all commands at once, read all answers.
+  half_close,  // The same, then end our direction and see the server close the connection.
+  close,       // Close without a look at what is under way.
+  reset,       // The same with a TCP reset.
+};
+
+struct Step {
+  StepKind kind = StepKind::exchange;
+  std::size_t connection = 0;
+  std::vector<Command> commands = {};
+  std::size_t split_at = 0;  // Nonzero: the bytes before this one arrive before the others.
+};
+
+class CommandStream final {
+ public:
+  CommandStream(std::uint64_t seed, const StreamModel& model) : random_(seed), model_(model) {}
+
+  Step next();
+
+  // Whether this client must not go now, because it is known that servers then differ.
+  bool must_stay(std::size_t connection) const;
+
+ private:
+  void add_waiting_command(Step& step);
+  Step step_of_waiting(std::size_t connection);
+  Step ending_step(std::size_t connection);
+
+  Command any_command(const ClientModel& client);
+  Command valid_command(const ClientModel& client);
+  Command job_command(const ClientModel& client);
+  Command put();
+  Command put_with_a_wrong_end();
+  Command malformed_put();
+  Command malformed_line(const ClientModel& client);
+  Command waiting_command();
+
+  std::string body();
+  std::string job_id(const ClientModel& client);
+  std::string tube();
+  std::string priority();
+  std::string duration();
+
+  RandomSource random_;
+  const StreamModel& model_;
+};
+
+}  // namespace haricot::test

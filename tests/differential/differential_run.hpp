@@ -1,0 +1,34 @@
+// One run of a random command stream against two servers.
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "server_process.hpp"
+
+namespace haricot::test {
+
+struct DifferentialOptions {
+  ServerOptions left = {};
+  ServerOptions right = {};
+  std::uint64_t seed = 1;
+  std::size_t commands = 4000;
+  std::chrono::milliseconds answer_deadline = std::chrono::seconds(20);
+};
+
+struct DifferentialResult {
+  std::vector<std::string> differences = {};  // Each with what led to it; a handful at most.
+  std::size_t commands = 0;                   // How many were sent.
+  std::map<std::string, std::size_t> kinds_of_answers = {};  // By first word, how many.
+  bool conclusive = true;  // False: the machine was too slow, all is void.
+};
+
+// Starts two servers, sends both the stream of this seed and stops them.
+DifferentialResult run_differential(const DifferentialOptions& options);
+
+}  // namespace haricot::test
