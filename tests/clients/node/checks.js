@@ -204,6 +204,6 @@ async function run(open, close) {
 }
 
 module.exports = {
-  bodies, between, checkServerStats, countedSince, equal, everyByte, failure, keys, kJobBytesMax,
-  pause, putOverWire, run, sameBytes, scenario, server, takesAtLeast, until, yamlOf,
+  bodies, between, checkServerStats, countedSince, equal, failure, keys, kJobBytesMax,
+  putOverWire, run, sameBytes, scenario, server, takesAtLeast, until, yamlOf,
 };
