@@ -204,6 +204,8 @@ class Engine {
     std::uint64_t kicked;
   };
 
+  class Inspection;  // engine_invariants.cpp
+
   // Tubes and clients (engine_clients.cpp)
   Tube* find_or_create(std::string_view name);
   void free_if_unreferenced(Tube& tube);
