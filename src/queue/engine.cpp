@@ -137,13 +137,15 @@ Outcome Engine::remove(Client& client, JobId id) {
   const JobRef ref = jobs_.find(id);
   if (ref == JobRef::none) return Outcome::not_found;
   Tube& tube = tube_of(jobs_[ref]);
+  // Looked at before it leaves: the deadline of a delayed job stands in the heap that it leaves.
+  const JournaledJob deleted = journaled(ref);
   if (jobs_[ref].state() == JobState::reserved) {
     if (held_by(client, id) == JobRef::none) return Outcome::not_found;
     leave_reserved(client, ref);
   } else {
     leave(ref);
   }
-  journal_.record_delete(journaled(ref));
+  journal_.record_delete(deleted);
   jobs_.destroy(ref);
   ++tube.deletes;
   free_if_unreferenced(tube);
