@@ -94,10 +94,19 @@ void Engine::time_out(Client& client, Instant now) {
   if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
 }
 
+// The order in which a closed client's jobs become ready shows only where somebody waits for one:
+// then it is that in which their TTRs would have ended, as if the client had let them all expire.
+JobRef Engine::take_orphan(Orphans& orphans) {
+  if (counts_.waiting == 0) return orphans.jobs.take_any().job;
+  const JobRef ref = orphans.jobs.top().job;
+  orphans.jobs.remove(0, jobs_);
+  return ref;
+}
+
 void Engine::give_back(Orphans& orphans, Instant now, std::uint32_t& budget) {
   while (budget > 0 && !orphans.jobs.empty()) {
     --budget;
-    const JobRef ref = orphans.jobs.take_any().job;
+    const JobRef ref = take_orphan(orphans);
     Tube& tube = tube_of(jobs_[ref]);
     count_place(tube, jobs_[ref], false);
     if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);

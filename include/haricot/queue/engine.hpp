@@ -241,6 +241,7 @@ class Engine {
   void fire_tube(Tube& tube, Instant now, std::uint32_t& budget);
   void fire_client(Client& client, Instant now, std::uint32_t& budget);
   void time_out(Client& client, Instant now);
+  JobRef take_orphan(Orphans& orphans);
   void give_back(Orphans& orphans, Instant now, std::uint32_t& budget);
   void give_back_orphans(Instant now, std::uint32_t& budget);
   void continue_kicks(Instant now, std::uint32_t& budget);
