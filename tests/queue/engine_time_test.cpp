@@ -302,6 +302,18 @@ TEST_F(EngineTime, TtrsThatEndTogetherAreWorkedOffInPieces) {
   EXPECT_EQ(engine.counts().ready, 5000u);
 }
 
+TEST_F(EngineTime, WaitsThatEndTogetherAreWorkedOffInPieces) {
+  constexpr std::uint32_t kClients = 5000;
+  for (std::uint32_t i = 0; i < kClients; ++i) world.wait_s(world.connect(), 10);
+  world.now = world.now + Duration::seconds(10);
+  engine.advance(world.now);
+  EXPECT_LE(world.take_deliveries().size(), Engine::kJobsPerCall);
+  EXPECT_LE(engine.next_event(), world.now);
+  engine.check_invariants();
+  world.pass_ms(0);
+  EXPECT_EQ(engine.counts().waiting, 0u);
+}
+
 // Long kicks --------------------------------------------------------------------------------------
 
 class LongKick : public EngineTime {
