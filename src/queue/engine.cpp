@@ -268,8 +268,9 @@ Outcome Engine::pause(std::string_view tube_name, std::uint32_t seconds, Instant
   tube->paused = seconds > 0;
   tube->pause_s = seconds;
   tube->pause_end = now + Duration::seconds(seconds);
+  std::uint32_t budget = kJobsPerCall;
+  if (seconds == 0) end_pause(*tube, now, budget);
   arm_tube(*tube);
-  offer(*tube, now);
   return Outcome::done;
 }
 

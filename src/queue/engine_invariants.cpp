@@ -69,7 +69,7 @@ class Engine::Inspection {
     CHECK(engine_.tubes_.find(tube.name) == &tube);
     CHECK(&tube == engine_.default_tube_ || tube.is_referenced());
     CHECK(!tube.offers_job() || tube.waiting.empty());
-    CHECK(tube.paused == (tube.pause_s > 0));
+    CHECK(tube.paused || tube.pause_s == 0);
 
     std::uint64_t urgent = 0;
     check_heap(tube.ready, JobState::ready, [&](const ReadySlot& slot, const Job& job) {

@@ -54,11 +54,7 @@ void Engine::arm_client(Client& client) {
 }
 
 void Engine::fire_tube(Tube& tube, Instant now, std::uint32_t& budget) {
-  if (tube.paused && tube.pause_end <= now) {
-    tube.paused = false;
-    tube.pause_s = 0;
-    offer(tube, now);
-  }
+  if (tube.paused && tube.pause_end <= now) end_pause(tube, now, budget);
   while (budget > 0 && !tube.delayed.empty() && tube.delayed.top().deadline <= now) {
     --budget;
     const JobRef ref = tube.delayed.top().job;
@@ -66,6 +62,15 @@ void Engine::fire_tube(Tube& tube, Instant now, std::uint32_t& budget) {
     if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
   }
   arm_tube(tube);
+}
+
+// Many workers may have waited for the end of a pause. While those that the budget does not reach
+// have yet to be served, the tube stays closed to others, who would get in front of them.
+void Engine::end_pause(Tube& tube, Instant now, std::uint32_t& budget) {
+  tube.paused = false;
+  tube.pause_s = 0;
+  while (budget > 0 && offer_one(tube, now)) --budget;
+  tube.paused = tube.offers_job() && !tube.waiting.empty();
 }
 
 void Engine::fire_client(Client& client, Instant now, std::uint32_t& budget) {

@@ -314,6 +314,43 @@ TEST_F(EngineTime, WaitsThatEndTogetherAreWorkedOffInPieces) {
   EXPECT_EQ(engine.counts().waiting, 0u);
 }
 
+TEST_F(EngineTime, APauseThatEndsWakesManyWorkersInPieces) {
+  constexpr std::uint32_t kClients = 5000;
+  Client& producer = world.connect();
+  ASSERT_EQ(engine.pause("default", 10, world.now), Outcome::done);
+  for (std::uint32_t i = 0; i < kClients; ++i) {
+    world.put(producer);
+    world.wait(world.connect());
+  }
+  world.now = world.now + Duration::seconds(10);
+  engine.advance(world.now);
+  EXPECT_LE(engine.counts().reserved, Engine::kJobsPerCall);
+  world.pass_ms(0);
+  EXPECT_EQ(engine.counts().reserved, kClients);
+}
+
+TEST_F(EngineTime, APauseThatIsEndedWakesManyWorkersInPiecesAndInOrder) {
+  constexpr std::uint32_t kClients = 5000;
+  Client& producer = world.connect();
+  ASSERT_EQ(engine.pause("default", 1000, world.now), Outcome::done);
+  Gots expected;
+  for (std::uint32_t i = 0; i < kClients; ++i) {
+    Client& worker = world.connect();
+    world.wait(worker);
+    expected.push_back(got_job(worker, world.put(producer)));
+  }
+  ASSERT_EQ(engine.pause("default", 0, world.now), Outcome::done);
+  EXPECT_EQ(engine.counts().reserved, Engine::kJobsPerCall);
+  EXPECT_EQ(world.tube().pause_s, 0u);
+  engine.check_invariants();
+  // Who comes now stands behind those who came before, with or without a job of its own.
+  world.put(producer, {.priority = 4294967295});
+  EXPECT_EQ(world.reserve(producer), 0u);
+  world.pass_ms(0);
+  EXPECT_EQ(world.take_deliveries(), expected);
+  EXPECT_EQ(world.reserve(producer), kClients + 1);
+}
+
 // Long kicks --------------------------------------------------------------------------------------
 
 class LongKick : public EngineTime {

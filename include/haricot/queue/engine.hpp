@@ -231,6 +231,7 @@ class Engine {
   Instant reserved_until(const Job& job, Instant otherwise) const;
   JobRef held_by(const Client& client, JobId id) const;
   Tube& tube_of(const Job& job) { return tubes_[job.tube]; }
+  bool offer_one(Tube& tube, Instant now);
   void offer(Tube& tube, Instant now);
   JournaledJob journaled(JobRef ref);
 
@@ -238,6 +239,7 @@ class Engine {
   void arm(Timer& timer, Instant deadline);
   void arm_tube(Tube& tube);
   void arm_client(Client& client);
+  void end_pause(Tube& tube, Instant now, std::uint32_t& budget);
   void fire_tube(Tube& tube, Instant now, std::uint32_t& budget);
   void fire_client(Client& client, Instant now, std::uint32_t& budget);
   void time_out(Client& client, Instant now);
