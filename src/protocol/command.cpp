@@ -71,9 +71,9 @@ struct Range {
 
 constexpr std::array<Range, 128> make_ranges() {
   std::array<Range, 128> ranges{};
-  for (std::uint8_t i = 0; i < std::size(kRows); ++i) {
+  for (std::size_t i = 0; i < std::size(kRows); ++i) {
     Range& range = ranges[static_cast<unsigned char>(kRows[i].word[0])];
-    if (range.end == 0) range.begin = i;
+    if (range.end == 0) range.begin = static_cast<std::uint8_t>(i);
     range.end = static_cast<std::uint8_t>(i + 1);
   }
   return ranges;

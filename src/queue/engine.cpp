@@ -194,8 +194,8 @@ Outcome Engine::touch(Client& client, JobId id, Instant now) {
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
   const Job& job = jobs_[ref];
-  client.reserved_.replace(job.heap_index(),
-                           DeadlineSlot{now + Duration::seconds(job.ttr_s), job.id, ref}, jobs_);
+  client.reserved_.replace(
+      job.heap_index(), DeadlineSlot{now + Duration::seconds(job.ttr_s), ++arrivals_, ref}, jobs_);
   return Outcome::done;
 }
 

@@ -41,12 +41,11 @@ class Engine::Inspection {
   }
 
   // A job is where its state says, in one place only, and is found by its id.
-  const Job& check_job(JobRef ref, JobId id, JobState state) {
+  const Job& check_job(JobRef ref, JobState state) {
     CHECK(ref != JobRef::none);
     CHECK(jobs_.insert(ref).second);
     const Job& job = engine_.jobs_[ref];
-    CHECK(job.id == id);
-    CHECK(engine_.jobs_.find(id) == ref);
+    CHECK(engine_.jobs_.find(job.id) == ref);
     CHECK(job.state() == state);
     CHECK(job.ttr_s > 0);
     CHECK(job.id < engine_.next_id_);
@@ -58,7 +57,7 @@ class Engine::Inspection {
     for (std::uint32_t i = 0; i < heap.size(); ++i) {
       const Slot& slot = heap.at(i);
       if (i > 0) CHECK(!(slot < heap.at((i - 1) / 2)));
-      const Job& job = check_job(slot.job, slot.id, state);
+      const Job& job = check_job(slot.job, state);
       CHECK(job.heap_index() == i);
       check_slot(slot, job);
     }
@@ -74,6 +73,7 @@ class Engine::Inspection {
     std::uint64_t urgent = 0;
     check_heap(tube.ready, JobState::ready, [&](const ReadySlot& slot, const Job& job) {
       CHECK(job.tube == tube.ref);
+      CHECK(job.id == slot.id);
       CHECK(job.priority == slot.priority);
       if (job.is_urgent()) ++urgent;
     });
@@ -104,7 +104,7 @@ class Engine::Inspection {
     JobRef before = JobRef::none;
     JobRef ref = tube.first_buried;
     while (ref != JobRef::none) {
-      const Job& job = check_job(ref, engine_.jobs_[ref].id, JobState::buried);
+      const Job& job = check_job(ref, JobState::buried);
       CHECK(job.tube == tube.ref);
       CHECK(static_cast<JobRef>(job.links.first) == before);
       before = ref;

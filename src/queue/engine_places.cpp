@@ -44,7 +44,7 @@ void Engine::enter_delayed(JobRef ref, Instant deadline) {
   Job& job = jobs_[ref];
   Tube& tube = tube_of(job);
   job.set_state(JobState::delayed);
-  tube.delayed.push(DeadlineSlot{deadline, job.id, ref}, jobs_);
+  tube.delayed.push(DeadlineSlot{deadline, ++arrivals_, ref}, jobs_);
   count_place(tube, job, true);
   arm_tube(tube);
 }
@@ -68,7 +68,7 @@ void Engine::enter_reserved(Client& client, JobRef ref, Instant now) {
   job.set_state(JobState::reserved);
   job.links.second = static_cast<std::uint32_t>(client.ref_);
   jobs_.count(ref, JobEvent::reserve);
-  client.reserved_.push(DeadlineSlot{now + Duration::seconds(job.ttr_s), job.id, ref}, jobs_);
+  client.reserved_.push(DeadlineSlot{now + Duration::seconds(job.ttr_s), ++arrivals_, ref}, jobs_);
   count_place(tube_of(job), job, true);
   arm_client(client);
 }

@@ -49,14 +49,16 @@ class EngineJournal : public testing::EngineTest {
         << r->kicks << ' ' << engine.jobs().body(engine.peek(id)) << '\n';
   }
 
-  static void picture_of_tube(std::ostringstream& out, const Tube& t) {
+  void picture_of_tube(std::ostringstream& out, const Tube& t) const {
     out << t.name << ' ' << t.paused << ' ' << t.pause_s << ' ' << t.buried << ' ' << t.reserved
         << ' ' << t.urgent << ' ' << t.total_jobs << ' ' << t.using_clients << ' '
         << t.watching_clients << ' ' << t.waiting_clients << ' ' << t.deletes << ' ' << t.pauses
         << " first buried " << static_cast<std::uint32_t>(t.first_buried) << " ready";
     for (std::uint32_t i = 0; i < t.ready.size(); ++i) out << ' ' << t.ready.at(i).id;
     out << " delayed";
-    for (std::uint32_t i = 0; i < t.delayed.size(); ++i) out << ' ' << t.delayed.at(i).id;
+    for (std::uint32_t i = 0; i < t.delayed.size(); ++i) {
+      out << ' ' << world.id_of(t.delayed.at(i).job);
+    }
     out << '\n';
   }
 };

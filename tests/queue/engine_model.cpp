@@ -18,7 +18,7 @@ const ModelJob* first_of(const std::map<JobId, ModelJob>& jobs, Filter filter, L
 }
 
 bool by_deadline(const ModelJob& a, const ModelJob& b) {
-  return a.deadline != b.deadline ? a.deadline < b.deadline : a.id < b.id;
+  return a.deadline != b.deadline ? a.deadline < b.deadline : a.arrival < b.arrival;
 }
 
 bool by_priority(const ModelJob& a, const ModelJob& b) {
@@ -116,6 +116,7 @@ void Model::make_ready(ModelJob& job, Instant now) {
 void Model::make_delayed(ModelJob& job, Instant deadline) {
   job.state = JobState::delayed;
   job.deadline = deadline;
+  job.arrival = ++deadlines_set;
 }
 
 void Model::make_buried(ModelJob& job) {
@@ -127,6 +128,7 @@ void Model::make_reserved(int client, ModelJob& job, Instant now) {
   job.state = JobState::reserved;
   job.holder = client;
   job.deadline = now + Duration::seconds(job.ttr_s);
+  job.arrival = ++deadlines_set;
   ++job.reserves;
 }
 
@@ -283,6 +285,7 @@ Outcome Model::bury(int client, JobId id, std::uint32_t priority, bool refused) 
 Outcome Model::touch(int client, JobId id, Instant now) {
   if (!holds(client, id)) return Outcome::not_found;
   jobs[id].deadline = now + Duration::seconds(jobs[id].ttr_s);
+  jobs[id].arrival = ++deadlines_set;
   return Outcome::done;
 }
 

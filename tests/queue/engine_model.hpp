@@ -21,9 +21,10 @@ struct ModelJob {
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 0;
   Instant created = {};
-  Instant deadline = {};    // Delayed: when it gets ready; reserved: when its TTR ends.
-  int holder = 0;           // Reserved: the client.
-  std::uint64_t grave = 0;  // Buried: the later the larger.
+  Instant deadline = {};      // Delayed: when it gets ready; reserved: when its TTR ends.
+  std::uint64_t arrival = 0;  // With a deadline: the later it was set the larger.
+  int holder = 0;             // Reserved: the client.
+  std::uint64_t grave = 0;    // Buried: the later the larger.
   std::uint64_t reserves = 0, timeouts = 0, releases = 0, buries = 0, kicks = 0;
 };
 
@@ -61,7 +62,8 @@ struct Model {
   std::uint64_t total_jobs = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t graves = 0;
-  std::uint64_t arrivals = 0;
+  std::uint64_t arrivals = 0;  // Of clients that wait.
+  std::uint64_t deadlines_set = 0;
 
   // Commands, as the engine has them. `refused`: the journal refuses room.
   void open(int client) { clients[client] = ModelClient{}; }

@@ -14,8 +14,8 @@ ReadySlot ready(std::uint32_t priority, JobId id) {
   return {.id = id, .priority = priority, .job = JobRef::none};
 }
 
-DeadlineSlot delayed(std::int64_t deadline, JobId id) {
-  return {.deadline = Instant::at(deadline), .id = id, .job = JobRef::none};
+DeadlineSlot delayed(std::int64_t deadline, std::uint64_t arrival) {
+  return {.deadline = Instant::at(deadline), .arrival = arrival, .job = JobRef::none};
 }
 
 TEST(ReadySlot, IsOrderedByPriorityThenId) {
@@ -26,7 +26,7 @@ TEST(ReadySlot, IsOrderedByPriorityThenId) {
   EXPECT_TRUE(ready(0, 18446744073709551615u) < ready(4294967295, 1));
 }
 
-TEST(DeadlineSlot, IsOrderedByDeadlineThenId) {
+TEST(DeadlineSlot, IsOrderedByDeadlineThenArrival) {
   EXPECT_TRUE(delayed(1, 9) < delayed(2, 1));
   EXPECT_FALSE(delayed(2, 1) < delayed(1, 9));
   EXPECT_TRUE(delayed(1, 1) < delayed(1, 2));

@@ -75,7 +75,7 @@ class ByteBuffer {
     while (wanted < size() + bytes) wanted *= 2;
     char* memory = static_cast<char*>(std::malloc(wanted));
     if (memory == nullptr) return false;
-    if (!empty()) std::memcpy(memory, memory_ + begin_, size());
+    if (memory_ != nullptr) std::memcpy(memory, memory_ + begin_, size());
     std::free(memory_);
     memory_ = memory;
     capacity_ = wanted;

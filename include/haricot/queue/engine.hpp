@@ -256,6 +256,7 @@ class Engine {
   RefTable<Client, ClientRef> clients_;
   Tube* default_tube_;
   JobId next_id_ = 1;
+  std::uint64_t arrivals_ = 0;  // Of jobs in heaps by deadline.
   EngineCounts counts_;
   // Has room for one delivery to every client that is busy, so that delivering cannot fail.
   std::vector<Delivery> deliveries_;

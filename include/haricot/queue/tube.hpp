@@ -33,14 +33,15 @@ struct ReadySlot {
 };
 static_assert(sizeof(ReadySlot) == 16, "every ready job pays for one");
 
-// Jobs by a deadline, the earlier put first where deadlines are equal.
+// Jobs by a deadline. Those of commands that came in one batch can be equal; then the one that
+// entered the heap first comes first, as it would if the clock had been read between them.
 struct DeadlineSlot {
   Instant deadline;
-  JobId id;
+  std::uint64_t arrival;  // Counted by the engine.
   JobRef job;
 
   bool operator<(const DeadlineSlot& other) const {
-    return deadline != other.deadline ? deadline < other.deadline : id < other.id;
+    return deadline != other.deadline ? deadline < other.deadline : arrival < other.arrival;
   }
 };
 

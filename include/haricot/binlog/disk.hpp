@@ -1,0 +1,77 @@
+// The folder under the binlog, as the binlog sees it.
+//
+// One of the two places with virtual functions: the real one is in src/os, others are in the tests,
+// where any call can fail and a crash can come at any time. Names are those of files in the one
+// folder.
+//
+// Nothing here blocks for long but what says so: syncing in the running server goes through
+// start_sync(), which returns at once.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/blob.hpp"
+
+namespace haricot::binlog {
+
+enum class DiskStatus : std::uint8_t {
+  ok,
+  full,    // No space, or a limit of the file's size: it may be better later.
+  failed,  // Anything else.
+};
+
+// An open file.
+enum class FileHandle : std::int32_t { none = -1 };
+
+// One sync that was asked for, and how it ended.
+struct SyncDone {
+  std::uint64_t ticket = 0;
+  DiskStatus status = DiskStatus::ok;
+};
+
+class Disk {
+ public:
+  Disk() = default;
+  virtual ~Disk() = default;
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+
+  // The names of all files in the folder, in any order.
+  [[nodiscard]] virtual DiskStatus list(std::vector<std::string>& names) = 0;
+  // A whole file, read in large pieces. Blocks.
+  [[nodiscard]] virtual DiskStatus read(const std::string& name, BlobRef& bytes) = 0;
+
+  // Makes a file and opens it for writing; one of that name that is there already is emptied.
+  [[nodiscard]] virtual DiskStatus create(const std::string& name, FileHandle& file) = 0;
+  // Takes space for the file up to that length, so that writing there does not find the disk full.
+  // Its length is then at least that; what was not written reads as zeros.
+  [[nodiscard]] virtual DiskStatus allocate(FileHandle file, std::uint64_t bytes) = 0;
+  // Writes all pieces, one behind the other, from that offset on: all or, on anything but ok, some.
+  [[nodiscard]] virtual DiskStatus write(FileHandle file, std::uint64_t offset,
+                                         std::span<const std::string_view> pieces) = 0;
+  // Cuts the file off.
+  [[nodiscard]] virtual DiskStatus truncate(FileHandle file, std::uint64_t bytes) = 0;
+  virtual void close(FileHandle file) = 0;
+
+  [[nodiscard]] virtual DiskStatus rename(const std::string& from, const std::string& to) = 0;
+  [[nodiscard]] virtual DiskStatus remove(const std::string& name) = 0;
+
+  // Makes sure that what was written to the file survives a loss of power. Blocks.
+  [[nodiscard]] virtual DiskStatus sync(FileHandle file) = 0;
+  // The same for the names in the folder: what was created, renamed, removed. Blocks.
+  [[nodiscard]] virtual DiskStatus sync_folder() = 0;
+
+  // Begins to sync a file (FileHandle::none: the folder) beside the caller. Syncs end in the order
+  // in which they were started. The file stays open until then.
+  virtual void start_sync(FileHandle file, std::uint64_t ticket) = 0;
+  // Takes out a sync that has ended; false if there is none.
+  [[nodiscard]] virtual bool next_sync_done(SyncDone& done) = 0;
+};
+
+}  // namespace haricot::binlog

@@ -1,0 +1,142 @@
+// The bytes of a binlog record, and nothing else: pure functions between values and bytes.
+//
+// The format is that of beanstalkd, version 7, with what it does not look at put to use: the
+// padding of its 80-byte block carries checksums and a record number. All integers are
+// little-endian.
+//
+//   file     int32 version (7)
+//            signature                     a pseudo-record that beanstalkd skips (see Signature)
+//            records, back to back
+//            seal                          another pseudo-record, once the file is finished
+//            zeros, or the end of the file
+//
+//   record   u32 name length               0: a change to a job that is known; the record is 84
+//   bytes
+//            name                          of the tube
+//            block, 80 bytes:
+//              +0  u64 id                  +8  u32 priority        +12 u32 HC
+//              +16 i64 delay, ns           +24 i64 TTR, ns
+//              +32 u32 body size, its CR LF included               +36 u32 BC
+//              +40 i64 created at, wall ns +48 i64 deadline at, wall ns
+//              +56 5 x u32 reserves, timeouts, releases, buries, kicks
+//              +76 u8 state                +77 u24 record number in the file, from 1
+//            body, CR LF                   only with a name
+//
+//   HC = CRC32C of salt, file number, offset in the file, name length, name, and the block with HC
+//   zero BC = CRC32C of salt, file number, offset, body and CR LF; 0 without a body
+//
+// Salt, file number and offset make a record valid in one place only: an old sector that comes
+// back, a record that stands twice or is shifted fails its check. Source: docs/binlog.md.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace haricot::binlog {
+
+inline constexpr std::uint32_t kVersion = 7;
+inline constexpr std::uint32_t kVersionOfBeanstalkd14 = 5;  // beanstalkd 1.4 to 1.9
+inline constexpr std::size_t kVersionBytes = 4;
+inline constexpr std::size_t kNameLengthBytes = 4;
+inline constexpr std::size_t kBlockBytes = 80;
+inline constexpr std::size_t kShortRecordBytes = kNameLengthBytes + kBlockBytes;
+inline constexpr std::size_t kFirstRecordOffset = kVersionBytes + kShortRecordBytes;
+inline constexpr std::uint32_t kBodyBytesMax = (1U << 30) + 2;  // With its CR LF.
+inline constexpr std::uint32_t kRecordNumbers = 1U << 24;       // They count modulo this.
+
+enum class RecordState : std::uint8_t { deleted, ready, reserved, buried, delayed };
+
+// A record as a value.
+struct Record {
+  std::string_view tube_name;  // Empty: a change to a job that is known.
+  std::uint64_t id = 0;
+  std::uint32_t priority = 0;
+  std::int64_t delay_ns = 0;
+  std::int64_t ttr_ns = 0;
+  std::uint32_t body_bytes =
+      0;  // With its CR LF. In a change: what the job's full record had, or 0.
+  std::int64_t created_at = 0;            // Wall clock, nanoseconds since 1970.
+  std::int64_t deadline_at = 0;           // The same: when a delayed job gets ready.
+  std::array<std::uint32_t, 5> counts{};  // reserves, timeouts, releases, buries, kicks
+  RecordState state = RecordState::ready;
+  std::string_view body;  // With its CR LF. Only with a name.
+
+  bool is_full() const { return !tube_name.empty(); }
+  std::size_t bytes() const {
+    return kShortRecordBytes + tube_name.size() + (is_full() ? std::size_t{body_bytes} : 0);
+  }
+};
+
+// Where a record stands, which its checksums are about.
+struct Place {
+  std::uint64_t salt = 0;         // Of the file.
+  std::uint64_t file_number = 0;  // N of binlog.N
+  std::uint64_t offset = 0;       // Of the record in the file.
+  std::uint32_t number = 0;       // Of the record in the file, modulo kRecordNumbers.
+};
+
+// The length of everything before the body.
+inline std::size_t header_bytes(std::size_t name_bytes) {
+  return kShortRecordBytes + name_bytes;
+}
+
+// Writes name length, name and block. `body_crc` is from body_crc(), 0 without a body. Requires:
+// room for header_bytes(name).
+void write_header(const Record& record, const Place& place, std::uint32_t body_crc, char* to);
+// BC. The body in one or two pieces, so that its CR LF need not stand behind it.
+std::uint32_t body_crc(const Place& place, std::string_view body, std::string_view behind = {});
+
+// Reads what stands at the begin of `bytes` without checking its sums: name, block, and the body if
+// it is there whole. Nothing if the bytes cannot be a record: too few, or a value that no record
+// has. `body_is_there` false: the bytes end before the body does.
+struct Parsed {
+  Record record;
+  std::uint32_t header_crc = 0;
+  std::uint32_t body_crc = 0;
+  std::uint32_t number = 0;
+  bool body_is_there = false;
+};
+std::optional<Parsed> parse_record(std::string_view bytes);
+// The same for the format of beanstalkd 1.4 to 1.9, which has no sums: 8 bytes of name length,
+// times in microseconds, 77 bytes of block. `length` is set to the bytes of its header.
+std::optional<Parsed> parse_record_v5(std::string_view bytes, std::size_t& header_length);
+
+// Whether the header that stands at the begin of `bytes` belongs at this place. The place's record
+// number does not matter: it is in the header. Requires: parse_record() found one.
+bool header_fits(std::string_view bytes, const Parsed& parsed, const Place& place);
+bool body_fits(const Parsed& parsed, const Place& place);
+
+// Pseudo-records: records of an id that no job has, which beanstalkd skips.
+// -----------------------------
+
+// The first record of every file.
+struct Signature {
+  std::uint64_t salt = 0;              // Random, new for each file.
+  std::uint64_t next_id = 0;           // The first id that may be given out from here on.
+  std::uint64_t file_number = 0;       // N of binlog.N
+  std::uint64_t previous_bytes = 0;    // Of file N-1: its accepted length, so that what is torn off
+                                       // there is never taken for damage later. 0: there is none.
+  std::uint32_t previous_records = 0;  // In file N-1.
+  std::uint32_t previous_digest = 0;   // CRC32C over HC and BC of its records, in order.
+  std::uint32_t records_lost = 0;      // Known to be lost so far.
+  std::uint64_t store_id = 0;          // The same in all files of a folder.
+};
+
+// The last record of a file that was finished.
+struct Seal {
+  std::uint64_t bytes = 0;  // Of the file, up to the seal.
+  std::uint32_t records = 0;
+  bool clean_exit = false;  // Nothing was under way: the server was stopped.
+};
+
+void write_signature(const Signature& signature, char* to);  // kShortRecordBytes
+void write_seal(const Seal& seal, const Place& place, char* to);
+// Nothing if the bytes are none, or their sum is wrong. `bytes` begins behind the file's version.
+std::optional<Signature> read_signature(std::string_view bytes, std::uint64_t file_number);
+std::optional<Seal> read_seal(std::string_view bytes, const Place& place);
+
+}  // namespace haricot::binlog

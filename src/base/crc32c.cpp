@@ -1,0 +1,117 @@
+#include "haricot/base/crc32c.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#elif defined(__ARM_FEATURE_CRC32)
+#include <arm_acle.h>
+#endif
+
+namespace haricot {
+namespace {
+
+constexpr std::uint32_t kPolynomial = 0x82f63b78;  // 0x1edc6f41 with its bits in reverse order.
+
+// Eight bytes a step: table k gives the effect of a byte that is followed by k more.
+using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
+
+constexpr Tables make_tables() {
+  Tables tables{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
+    tables[0][byte] = crc;
+  }
+  for (std::size_t k = 1; k < tables.size(); ++k) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const std::uint32_t crc = tables[k - 1][byte];
+      tables[k][byte] = (crc >> 8) ^ tables[0][crc & 0xff];
+    }
+  }
+  return tables;
+}
+
+constexpr Tables kTables = make_tables();
+
+std::uint64_t load8(const char* from) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+#if defined(__x86_64__)
+
+__attribute__((target("sse4.2"))) std::uint32_t crc32c_by_cpu(std::uint32_t before,
+                                                              std::string_view bytes) {
+  std::uint64_t crc = ~before;
+  const char* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 8; at += 8, left -= 8) crc = _mm_crc32_u64(crc, load8(at));
+  for (; left > 0; ++at, --left) {
+    crc = _mm_crc32_u8(static_cast<std::uint32_t>(crc), static_cast<unsigned char>(*at));
+  }
+  return ~static_cast<std::uint32_t>(crc);
+}
+
+bool has_cpu_crc() {
+  return __builtin_cpu_supports("sse4.2") != 0;
+}
+
+#elif defined(__ARM_FEATURE_CRC32)
+
+std::uint32_t crc32c_by_cpu(std::uint32_t before, std::string_view bytes) {
+  std::uint32_t crc = ~before;
+  const char* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 8; at += 8, left -= 8) crc = __crc32cd(crc, load8(at));
+  for (; left > 0; ++at, --left) crc = __crc32cb(crc, static_cast<unsigned char>(*at));
+  return ~crc;
+}
+
+bool has_cpu_crc() {
+  return true;
+}  // The compiler was told so.
+
+#else
+
+std::uint32_t crc32c_by_cpu(std::uint32_t before, std::string_view bytes) {
+  return crc32c_portable(before, bytes);
+}
+
+bool has_cpu_crc() {
+  return false;
+}
+
+#endif
+
+const bool kHasCpuCrc = has_cpu_crc();
+
+}  // namespace
+
+std::uint32_t crc32c_portable(std::uint32_t before, std::string_view bytes) {
+  std::uint32_t crc = ~before;
+  const char* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 8; at += 8, left -= 8) {
+    std::uint32_t next = 0;
+    for (std::size_t i = 0; i < 8; ++i) {
+      std::uint32_t byte = static_cast<unsigned char>(at[i]);
+      if (i < 4) byte ^= (crc >> (8 * i)) & 0xff;
+      next ^= kTables[7 - i][byte];
+    }
+    crc = next;
+  }
+  for (; left > 0; ++at, --left) {
+    crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<unsigned char>(*at)) & 0xff];
+  }
+  return ~crc;
+}
+
+std::uint32_t crc32c(std::uint32_t before, std::string_view bytes) {
+  return kHasCpuCrc ? crc32c_by_cpu(before, bytes) : crc32c_portable(before, bytes);
+}
+
+}  // namespace haricot

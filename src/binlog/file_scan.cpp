@@ -1,0 +1,181 @@
+#include "haricot/binlog/file_scan.hpp"
+
+#include <algorithm>
+
+#include "haricot/base/crc32c.hpp"
+#include "haricot/base/little_endian.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+std::uint32_t add_to_digest(std::uint32_t digest, std::uint32_t sum) {
+  char bytes[4];
+  store_little_endian(bytes, sum);
+  return crc32c(digest, std::string_view(bytes, sizeof bytes));
+}
+
+// The first byte from `from` on that is not zero; the size if there is none.
+std::size_t find_nonzero(std::string_view bytes, std::size_t from) {
+  return std::min(bytes.find_first_not_of('\0', from), bytes.size());
+}
+
+}  // namespace
+
+FileScan::FileScan(std::string_view bytes, std::uint64_t file_number)
+    : bytes_(bytes), file_number_(file_number) {
+  const bool has_version = bytes.size() >= kVersionBytes;
+  const std::uint32_t version = has_version ? load_little_endian<std::uint32_t>(bytes.data()) : 0;
+  if (version == 0) {
+    // A file that was made and not written to. Anything else behind a zero is unknown.
+    kind_ = find_nonzero(bytes, 0) == bytes.size() ? FileKind::empty : FileKind::unknown_version;
+    ended_ = true;
+    return;
+  }
+  offset_ = accepted_bytes_ = kVersionBytes;
+  if (version == kVersion) {
+    signature_ = read_signature(bytes.substr(kVersionBytes), file_number);
+    kind_ = signature_ ? FileKind::checked : FileKind::beanstalkd_v7;
+    if (signature_) offset_ = accepted_bytes_ = kFirstRecordOffset;
+  } else if (version == kVersionOfBeanstalkd14) {
+    kind_ = FileKind::beanstalkd_v5;
+  } else {
+    kind_ = FileKind::unknown_version;
+    ended_ = true;
+  }
+}
+
+std::optional<FileScan::Found> FileScan::next() {
+  if (ended_) return std::nullopt;
+  return kind_ == FileKind::checked ? next_checked() : next_legacy();
+}
+
+// Checked files ---------------------------------------------------------------------------------
+
+std::optional<FileScan::Found> FileScan::next_checked() {
+  for (;;) {
+    if (is_seal_at(offset_)) {
+      end();
+      return std::nullopt;
+    }
+    const std::optional<Parsed> parsed = good_header_at(offset_);
+    if (!parsed) {
+      if (search_on()) continue;
+      end();
+      return std::nullopt;
+    }
+    if (!parsed->body_is_there) {
+      // The file ends inside the body.
+      end();
+      return std::nullopt;
+    }
+    Found found{parsed->record, offset_, !body_fits(*parsed, place_at(offset_))};
+    if (found.body_is_damaged) damages_.push_back({offset_, parsed->record.bytes(), 1});
+    accept(*parsed);
+    return found;
+  }
+}
+
+// A header at that offset which fits its place and is not one that was read before.
+std::optional<Parsed> FileScan::good_header_at(std::uint64_t offset) const {
+  const std::string_view rest = bytes_.substr(static_cast<std::size_t>(offset));
+  std::optional<Parsed> parsed = parse_record(rest);
+  if (!parsed || !is_later(parsed->number)) return std::nullopt;
+  if (!header_fits(rest, *parsed, place_at(offset))) return std::nullopt;
+  return parsed;
+}
+
+bool FileScan::is_seal_at(std::uint64_t offset) {
+  seal_ = read_seal(bytes_.substr(static_cast<std::size_t>(offset)), place_at(offset));
+  if (!seal_) return false;
+  if (seal_->records > records_) {
+    damages_.push_back({offset, 0, seal_->records - records_});
+    records_ = seal_->records;
+  }
+  offset_ = accepted_bytes_ = offset + kShortRecordBytes;
+  return true;
+}
+
+// Finds the next good record or the seal behind what cannot be read, and notes the gap. False:
+// there is none, and what follows is no record at all.
+bool FileScan::search_on() {
+  const std::uint64_t begin = offset_;
+  // A record begins with at most four zeros of its name length and seven of its id; so in a stretch
+  // of zeros only its last bytes can be the begin of one.
+  constexpr std::size_t kZerosInFront = 11;
+  std::size_t at = static_cast<std::size_t>(begin) + 1;
+  while (at + kShortRecordBytes <= bytes_.size()) {
+    if (bytes_[at] == '\0') {
+      const std::size_t nonzero = find_nonzero(bytes_, at);
+      if (nonzero == bytes_.size()) return false;
+      if (nonzero > at + kZerosInFront) at = nonzero - kZerosInFront;
+    }
+    const std::uint32_t records_before = records_;
+    if (is_seal_at(at)) {
+      // is_seal_at() has counted what is missing; here is where it was.
+      const std::uint32_t lost = records_ - records_before;
+      if (lost > 0) damages_.pop_back();
+      damages_.push_back({begin, at - begin, lost});
+      end();
+      return false;
+    }
+    if (const std::optional<Parsed> parsed = good_header_at(at)) {
+      const std::uint32_t lost = (parsed->number - (records_ + 1)) % kRecordNumbers;
+      damages_.push_back({begin, at - begin, lost});
+      records_ += lost;
+      offset_ = at;
+      return true;
+    }
+    ++at;
+  }
+  return false;
+}
+
+// Half of all numbers count as later, the other half as before.
+bool FileScan::is_later(std::uint32_t number) const {
+  return (number - (records_ + 1)) % kRecordNumbers < kRecordNumbers / 2;
+}
+
+void FileScan::accept(const Parsed& parsed) {
+  digest_ = add_to_digest(add_to_digest(digest_, parsed.header_crc), parsed.body_crc);
+  records_ += 1 + (parsed.number - (records_ + 1)) % kRecordNumbers;
+  offset_ += parsed.record.bytes();
+  accepted_bytes_ = offset_;
+}
+
+Place FileScan::place_at(std::uint64_t offset) const {
+  return Place{signature_->salt, file_number_, offset, 0};
+}
+
+// Files of beanstalkd ---------------------------------------------------------------------------
+
+std::optional<FileScan::Found> FileScan::next_legacy() {
+  const std::string_view rest = bytes_.substr(static_cast<std::size_t>(offset_));
+  std::size_t header_length = 0;
+  std::optional<Parsed> parsed;
+  if (kind_ == FileKind::beanstalkd_v5) {
+    parsed = parse_record_v5(rest, header_length);
+  } else {
+    parsed = parse_record(rest);
+    if (parsed) header_length = header_bytes(parsed->record.tube_name.size());
+  }
+  if (!parsed || !parsed->body_is_there) {
+    end();
+    return std::nullopt;
+  }
+  const Found found{parsed->record, offset_, false};
+  offset_ += header_length + (parsed->record.is_full() ? parsed->record.body_bytes : 0);
+  accepted_bytes_ = offset_;
+  ++records_;
+  return found;
+}
+
+// Measures what is behind the accepted part.
+void FileScan::end() {
+  if (ended_) return;
+  ended_ = true;
+  const std::string_view tail = bytes_.substr(static_cast<std::size_t>(accepted_bytes_));
+  const std::size_t last = tail.find_last_not_of('\0');
+  tail_bytes_ = last == std::string_view::npos ? 0 : last + 1;
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,249 @@
+#include "haricot/binlog/record.hpp"
+
+#include <cstring>
+
+#include "haricot/base/crc32c.hpp"
+#include "haricot/base/little_endian.hpp"
+#include "haricot/protocol/tube_name.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr std::uint64_t kPseudoId = ~std::uint64_t{0};
+constexpr std::uint32_t kSignatureMark = 0x31474953;  // "SIG1"
+constexpr std::uint32_t kSealMark = 0x4c414553;       // "SEAL"
+constexpr std::size_t kNameBytesMax = 200;
+
+// Offsets in the block.
+constexpr std::size_t kHeaderCrcAt = 12;
+constexpr std::size_t kStateAt = 76;
+constexpr std::size_t kNumberAt = 77;
+
+template <typename Integer>
+void store(char* to, Integer value) {
+  store_little_endian(to, value);
+}
+
+template <typename Integer>
+Integer load(const char* from) {
+  return load_little_endian<Integer>(from);
+}
+
+void store_u24(char* to, std::uint32_t value) {
+  for (int i = 0; i < 3; ++i) to[i] = static_cast<char>(value >> (8 * i));
+}
+
+std::uint32_t load_u24(const char* from) {
+  return load<std::uint32_t>(from - 1) >> 8;
+}
+
+std::uint32_t crc_of_place(const Place& place) {
+  char bytes[24];
+  store(bytes, place.salt);
+  store(bytes + 8, place.file_number);
+  store(bytes + 16, place.offset);
+  return crc32c(0, std::string_view(bytes, sizeof bytes));
+}
+
+// HC of the header at `header`, whatever stands in its place now.
+std::uint32_t header_crc(const char* header, std::size_t name_bytes, const Place& place) {
+  constexpr char kZeros[4] = {};
+  const std::size_t before = kNameLengthBytes + name_bytes + kHeaderCrcAt;
+  std::uint32_t crc = crc32c(crc_of_place(place), std::string_view(header, before));
+  crc = crc32c(crc, std::string_view(kZeros, sizeof kZeros));
+  return crc32c(crc, std::string_view(header + before + 4, kBlockBytes - kHeaderCrcAt - 4));
+}
+
+// Puts the sum and the record number into a header that is otherwise complete.
+void seal_header(char* header, std::size_t name_bytes, const Place& place) {
+  char* block = header + kNameLengthBytes + name_bytes;
+  store_u24(block + kNumberAt, place.number);
+  store(block + kHeaderCrcAt, header_crc(header, name_bytes, place));
+}
+
+// Begins a pseudo-record: all zero but for the id and the mark.
+char* begin_pseudo(char* to, std::uint32_t mark) {
+  std::memset(to, 0, kShortRecordBytes);
+  char* block = to + kNameLengthBytes;
+  store(block, kPseudoId);
+  store(block + 8, mark);
+  return block;
+}
+
+// The block of a pseudo-record of that mark whose sum is right; null if it is none.
+const char* find_pseudo(std::string_view bytes, std::uint32_t mark, const Place& place) {
+  if (bytes.size() < kShortRecordBytes || load<std::uint32_t>(bytes.data()) != 0) return nullptr;
+  const char* block = bytes.data() + kNameLengthBytes;
+  if (load<std::uint64_t>(block) != kPseudoId) return nullptr;
+  if (load<std::uint32_t>(block + 8) != mark) return nullptr;
+  const bool good = load<std::uint32_t>(block + kHeaderCrcAt) == header_crc(bytes.data(), 0, place);
+  return good ? block : nullptr;
+}
+
+// What holds for a record of any version, seal or damage: values that no server writes are refused.
+bool is_plausible(const Record& record, std::uint8_t state) {
+  if (record.id == 0 || state > static_cast<std::uint8_t>(RecordState::delayed)) return false;
+  if (!record.is_full()) return true;
+  return record.body_bytes >= 2 && record.body_bytes <= kBodyBytesMax && record.id != kPseudoId &&
+         is_tube_name(record.tube_name);
+}
+
+void take_body(std::string_view bytes, std::size_t header_length, Parsed& parsed) {
+  Record& record = parsed.record;
+  if (!record.is_full()) {
+    parsed.body_is_there = true;
+    return;
+  }
+  if (bytes.size() - header_length < record.body_bytes) return;
+  record.body = bytes.substr(header_length, record.body_bytes);
+  parsed.body_is_there = true;
+}
+
+}  // namespace
+
+// Records ---------------------------------------------------------------------------------------
+
+void write_header(const Record& record, const Place& place, std::uint32_t body_sum, char* to) {
+  const std::size_t name_bytes = record.tube_name.size();
+  store(to, static_cast<std::uint32_t>(name_bytes));
+  if (name_bytes > 0) std::memcpy(to + kNameLengthBytes, record.tube_name.data(), name_bytes);
+  char* block = to + kNameLengthBytes + name_bytes;
+  store(block, record.id);
+  store(block + 8, record.priority);
+  store(block + 16, record.delay_ns);
+  store(block + 24, record.ttr_ns);
+  store(block + 32, record.body_bytes);
+  store(block + 36, body_sum);
+  store(block + 40, record.created_at);
+  store(block + 48, record.deadline_at);
+  for (std::size_t i = 0; i < record.counts.size(); ++i) {
+    store(block + 56 + 4 * i, record.counts[i]);
+  }
+  block[kStateAt] = static_cast<char>(record.state);
+  seal_header(to, name_bytes, place);
+}
+
+std::uint32_t body_crc(const Place& place, std::string_view body, std::string_view behind) {
+  return crc32c(crc32c(crc_of_place(place), body), behind);
+}
+
+std::optional<Parsed> parse_record(std::string_view bytes) {
+  if (bytes.size() < kShortRecordBytes) return std::nullopt;
+  const auto name_bytes = load<std::uint32_t>(bytes.data());
+  if (name_bytes > kNameBytesMax || bytes.size() < header_bytes(name_bytes)) return std::nullopt;
+  const char* block = bytes.data() + kNameLengthBytes + name_bytes;
+  Parsed parsed;
+  Record& record = parsed.record;
+  record.tube_name = bytes.substr(kNameLengthBytes, name_bytes);
+  record.id = load<std::uint64_t>(block);
+  record.priority = load<std::uint32_t>(block + 8);
+  parsed.header_crc = load<std::uint32_t>(block + kHeaderCrcAt);
+  record.delay_ns = load<std::int64_t>(block + 16);
+  record.ttr_ns = load<std::int64_t>(block + 24);
+  record.body_bytes = load<std::uint32_t>(block + 32);
+  parsed.body_crc = load<std::uint32_t>(block + 36);
+  record.created_at = load<std::int64_t>(block + 40);
+  record.deadline_at = load<std::int64_t>(block + 48);
+  for (std::size_t i = 0; i < record.counts.size(); ++i) {
+    record.counts[i] = load<std::uint32_t>(block + 56 + 4 * i);
+  }
+  const auto state = static_cast<std::uint8_t>(block[kStateAt]);
+  parsed.number = load_u24(block + kNumberAt);
+  if (!is_plausible(record, state)) return std::nullopt;
+  record.state = static_cast<RecordState>(state);
+  take_body(bytes, header_bytes(name_bytes), parsed);
+  return parsed;
+}
+
+std::optional<Parsed> parse_record_v5(std::string_view bytes, std::size_t& header_length) {
+  constexpr std::size_t kLengthBytes = 8;
+  constexpr std::size_t kOldBlockBytes = 77;
+  constexpr std::int64_t kPerMicrosecond = 1000;
+  if (bytes.size() < kLengthBytes + kOldBlockBytes) return std::nullopt;
+  const auto name_bytes = load<std::uint64_t>(bytes.data());
+  if (name_bytes > kNameBytesMax) return std::nullopt;
+  header_length = kLengthBytes + static_cast<std::size_t>(name_bytes) + kOldBlockBytes;
+  if (bytes.size() < header_length) return std::nullopt;
+  const char* block = bytes.data() + kLengthBytes + name_bytes;
+  Parsed parsed;
+  Record& record = parsed.record;
+  record.tube_name = bytes.substr(kLengthBytes, static_cast<std::size_t>(name_bytes));
+  record.id = load<std::uint64_t>(block);
+  record.priority = load<std::uint32_t>(block + 8);
+  record.body_bytes = load<std::uint32_t>(block + 32);
+  const std::int64_t times[4] = {load<std::int64_t>(block + 16), load<std::int64_t>(block + 24),
+                                 load<std::int64_t>(block + 40), load<std::int64_t>(block + 48)};
+  std::int64_t* const to[4] = {&record.delay_ns, &record.ttr_ns, &record.created_at,
+                               &record.deadline_at};
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (__builtin_mul_overflow(times[i], kPerMicrosecond, to[i])) return std::nullopt;
+  }
+  for (std::size_t i = 0; i < record.counts.size(); ++i) {
+    record.counts[i] = load<std::uint32_t>(block + 56 + 4 * i);
+  }
+  const auto state = static_cast<std::uint8_t>(block[kStateAt]);
+  if (!is_plausible(record, state)) return std::nullopt;
+  record.state = static_cast<RecordState>(state);
+  take_body(bytes, header_length, parsed);
+  return parsed;
+}
+
+bool header_fits(std::string_view bytes, const Parsed& parsed, const Place& place) {
+  return parsed.header_crc == header_crc(bytes.data(), parsed.record.tube_name.size(), place);
+}
+
+bool body_fits(const Parsed& parsed, const Place& place) {
+  if (!parsed.body_is_there) return false;
+  if (!parsed.record.is_full()) return parsed.body_crc == 0;
+  return parsed.body_crc == body_crc(place, parsed.record.body);
+}
+
+// Pseudo-records --------------------------------------------------------------------------------
+
+void write_signature(const Signature& signature, char* to) {
+  char* block = begin_pseudo(to, kSignatureMark);
+  store(block + 16, signature.salt);
+  store(block + 24, signature.next_id);
+  store(block + 36, signature.previous_digest);
+  store(block + 40, signature.file_number);
+  store(block + 48, signature.previous_bytes);
+  store(block + 56, signature.store_id);
+  store(block + 64, signature.previous_records);
+  store(block + 68, signature.records_lost);
+  seal_header(to, 0, Place{signature.salt, signature.file_number, kVersionBytes, 0});
+}
+
+std::optional<Signature> read_signature(std::string_view bytes, std::uint64_t file_number) {
+  if (bytes.size() < kShortRecordBytes) return std::nullopt;
+  const auto salt = load<std::uint64_t>(bytes.data() + kNameLengthBytes + 16);
+  const char* block =
+      find_pseudo(bytes, kSignatureMark, Place{salt, file_number, kVersionBytes, 0});
+  if (block == nullptr || load<std::uint64_t>(block + 40) != file_number) return std::nullopt;
+  Signature signature;
+  signature.salt = salt;
+  signature.next_id = load<std::uint64_t>(block + 24);
+  signature.previous_digest = load<std::uint32_t>(block + 36);
+  signature.file_number = file_number;
+  signature.previous_bytes = load<std::uint64_t>(block + 48);
+  signature.store_id = load<std::uint64_t>(block + 56);
+  signature.previous_records = load<std::uint32_t>(block + 64);
+  signature.records_lost = load<std::uint32_t>(block + 68);
+  return signature;
+}
+
+void write_seal(const Seal& seal, const Place& place, char* to) {
+  char* block = begin_pseudo(to, kSealMark);
+  store(block + 16, seal.bytes);
+  store(block + 24, seal.records);
+  store(block + 28, std::uint32_t{seal.clean_exit ? 1U : 0U});
+  seal_header(to, 0, place);
+}
+
+std::optional<Seal> read_seal(std::string_view bytes, const Place& place) {
+  const char* block = find_pseudo(bytes, kSealMark, place);
+  if (block == nullptr) return std::nullopt;
+  return Seal{load<std::uint64_t>(block + 16), load<std::uint32_t>(block + 24),
+              load<std::uint32_t>(block + 28) != 0};
+}
+
+}  // namespace haricot::binlog

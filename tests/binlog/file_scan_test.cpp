@@ -1,0 +1,242 @@
+#include "haricot/binlog/file_scan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "haricot/base/little_endian.hpp"
+#include "log_maker.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+struct Outcome {
+  std::vector<std::uint64_t> ids;         // Of good records, in order.
+  std::vector<std::uint64_t> bodies_bad;  // Of records whose body alone is damaged.
+};
+
+Outcome read_all(FileScan& scan) {
+  Outcome outcome;
+  while (const auto found = scan.next()) {
+    (found->body_is_damaged ? outcome.bodies_bad : outcome.ids).push_back(found->record.id);
+  }
+  return outcome;
+}
+
+std::uint32_t lost(const FileScan& scan) {
+  std::uint32_t count = 0;
+  for (const Damage& damage : scan.damages()) count += damage.records;
+  return count;
+}
+
+constexpr std::uint64_t kJobs = 8;
+
+LogMaker small_log() {
+  LogMaker log(1);
+  for (std::uint64_t id = 1; id <= kJobs; ++id) {
+    log.add(full_record(id, "tube-" + std::to_string(id), std::string(id * 5, 'b') + "\r\n"));
+    if (id % 3 == 0) log.add(change_record(id, RecordState::deleted));
+  }
+  return log;
+}
+
+TEST(FileScan, ReadsBackWhatWasWritten) {
+  LogMaker log = small_log();
+  log.pad(4096);
+  FileScan scan(log.bytes(), 1);
+  ASSERT_EQ(scan.kind(), FileKind::checked);
+  EXPECT_EQ(read_all(scan).ids, (std::vector<std::uint64_t>{1, 2, 3, 3, 4, 5, 6, 6, 7, 8}));
+  EXPECT_TRUE(scan.damages().empty());
+  EXPECT_EQ(scan.tail_bytes(), 0U);
+  EXPECT_EQ(scan.records(), 10U);
+  EXPECT_EQ(scan.accepted_bytes(), log.bytes().size() - 4096);
+  EXPECT_FALSE(scan.seal());
+}
+
+TEST(FileScan, EndsAtTheSeal) {
+  LogMaker log = small_log();
+  log.seal();
+  log.pad(100);
+  FileScan scan(log.bytes(), 1);
+  EXPECT_EQ(read_all(scan).ids.size(), 10U);
+  ASSERT_TRUE(scan.seal());
+  EXPECT_EQ(scan.seal()->records, 10U);
+  EXPECT_TRUE(scan.seal()->clean_exit);
+  EXPECT_EQ(scan.accepted_bytes(), log.bytes().size() - 100);
+}
+
+// Cut anywhere, a file gives every record that is whole, and calls the rest a tail.
+TEST(FileScan, CutAtEveryByteGivesAllThatIsWhole) {
+  LogMaker log = small_log();
+  const std::string whole = log.bytes();
+  std::vector<std::size_t> ends(log.offsets().begin() + 1, log.offsets().end());
+  ends.push_back(whole.size());
+  for (std::size_t length = kFirstRecordOffset; length <= whole.size(); ++length) {
+    for (const std::size_t zeros : {std::size_t{0}, std::size_t{300}}) {
+      const std::string bytes = whole.substr(0, length) + std::string(zeros, '\0');
+      FileScan scan(bytes, 1);
+      // A record whose missing end was zeros anyway is whole again with zeros behind it.
+      std::size_t wanted = 0;
+      while (wanted < ends.size() && bytes.size() >= ends[wanted] &&
+             std::string_view(bytes).substr(0, ends[wanted]) ==
+                 std::string_view(whole).substr(0, ends[wanted])) {
+        ++wanted;
+      }
+      const Outcome outcome = read_all(scan);
+      // A body whose missing end is in the preallocated zeros is a damaged one.
+      EXPECT_EQ(outcome.ids.size(), wanted) << "cut at " << length << " and " << zeros << " zeros";
+      EXPECT_LE(outcome.bodies_bad.size(), zeros > 0 ? 1U : 0U) << "cut at " << length;
+    }
+  }
+}
+
+// One flipped bit costs the record it is in, is noticed, and costs nothing else.
+TEST(FileScan, FlippingAnyBitCostsOneRecordAndIsTold) {
+  LogMaker log = small_log();
+  log.seal();
+  const std::string good = log.bytes();
+  for (std::size_t bit = kFirstRecordOffset * 8; bit < (good.size() - kShortRecordBytes) * 8;
+       ++bit) {
+    std::string bytes = good;
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
+    FileScan scan(bytes, 1);
+    const Outcome outcome = read_all(scan);
+    ASSERT_EQ(outcome.ids.size(), 9U) << "bit " << bit;
+    ASSERT_EQ(scan.damages().size(), 1U) << "bit " << bit;
+    ASSERT_EQ(lost(scan), 1U) << "bit " << bit;
+    ASSERT_TRUE(scan.seal()) << "bit " << bit;
+  }
+}
+
+TEST(FileScan, AZeroedSectorCostsOnlyWhatStoodInIt) {
+  LogMaker log(1);
+  for (std::uint64_t id = 1; id <= 200; ++id) log.add(full_record(id, "t", "0123456789\r\n"));
+  log.pad(2000);
+  for (std::size_t sector = 512; sector + 512 <= log.bytes().size() - 2000; sector += 512) {
+    std::string bytes = log.bytes();
+    bytes.replace(sector, 512, 512, '\0');
+    FileScan scan(bytes, 1);
+    const Outcome outcome = read_all(scan);
+    std::size_t touched = 0;
+    for (const std::size_t offset : log.offsets()) {
+      const std::size_t end = offset + full_record(1, "t", "0123456789\r\n").bytes();
+      if (offset < sector + 512 && end > sector) ++touched;
+    }
+    // At the end of the log nothing follows that could tell how many are missing.
+    if (outcome.ids.back() != 200) continue;
+    EXPECT_EQ(outcome.ids.size() + touched, 200U) << "sector at " << sector;
+    EXPECT_EQ(lost(scan), touched) << "sector at " << sector;
+  }
+}
+
+// Sectors of the same file in another place, and of an older file of the same number, are never
+// read as records, though each is whole.
+TEST(FileScan, DoesNotTakeStaleDuplicatedOrShiftedRecordsForGood) {
+  LogMaker log = small_log();
+  LogMaker older(1, 0x5555);
+  for (std::uint64_t id = 100; id < 130; ++id) older.add(full_record(id, "old", "stale\r\n"));
+
+  const std::string stale = log.bytes() + older.bytes().substr(log.bytes().size());
+  FileScan with_stale(stale, 1);
+  EXPECT_EQ(read_all(with_stale).ids.size(), 10U);
+  EXPECT_GT(with_stale.tail_bytes(), 0U);
+
+  const std::size_t third = log.offsets()[2];
+  const std::string repeated = log.bytes() + log.bytes().substr(third);
+  FileScan with_repeated(repeated, 1);
+  EXPECT_EQ(read_all(with_repeated).ids.size(), 10U);
+
+  std::string shifted = log.bytes();
+  shifted.insert(third, "x");
+  FileScan with_shifted(shifted, 1);
+  EXPECT_EQ(read_all(with_shifted).ids, (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_GT(with_shifted.tail_bytes(), 0U);
+}
+
+TEST(FileScan, ReadsRandomDamageWithoutGivingAWrongRecord) {
+  std::random_device device;
+  const std::uint32_t seed = device();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  LogMaker log(1);
+  std::set<std::string> bodies;
+  for (std::uint64_t id = 1; id <= 60; ++id) {
+    std::string body(random() % 300, '\0');
+    for (char& c : body) c = static_cast<char>(random());
+    body += "\r\n";
+    bodies.insert(body);
+    log.add(full_record(id, "tube", body));
+  }
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes = log.bytes();
+    for (unsigned i = 0; i < 1 + random() % 6; ++i) {
+      const std::size_t at = random() % bytes.size();
+      const std::size_t length = std::min<std::size_t>(random() % 700, bytes.size() - at);
+      switch (random() % 4) {
+        case 0:
+          bytes.replace(at, length, length, '\0');
+          break;
+        case 1:
+          bytes.erase(at, length);
+          break;
+        case 2:
+          bytes.insert(at, bytes.substr(random() % bytes.size(), length));
+          break;
+        default:
+          bytes[at] = static_cast<char>(random());
+          break;
+      }
+      if (bytes.empty()) bytes = "x";
+    }
+    FileScan scan(bytes, 1);
+    if (scan.kind() != FileKind::checked) continue;
+    std::uint64_t last_id = 0;
+    while (const auto found = scan.next()) {
+      ASSERT_GT(found->record.id, last_id) << "round " << round;
+      last_id = found->record.id;
+      if (!found->body_is_damaged) {
+        ASSERT_TRUE(bodies.contains(std::string(found->record.body))) << "round " << round;
+      }
+    }
+  }
+}
+
+TEST(FileScan, ReadsFilesOfBeanstalkdUpToTheirZeros) {
+  // As beanstalkd writes them: no signature, padding that is zero.
+  std::string bytes(4, '\0');
+  store_little_endian(bytes.data(), kVersion);
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    const Record record = full_record(id, "tube", "abc\r\n");
+    std::string raw(header_bytes(4), '\0');
+    write_header(record, Place{}, 0, raw.data());
+    raw.replace(8 + 12, 4, 4, '\0');
+    raw.replace(8 + 77, 3, 3, '\0');
+    bytes += raw + "abc\r\n";
+  }
+  const std::size_t end = bytes.size();
+  bytes.append(5000, '\0');
+  FileScan scan(bytes, 1);
+  ASSERT_EQ(scan.kind(), FileKind::beanstalkd_v7);
+  EXPECT_EQ(read_all(scan).ids, (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_EQ(scan.accepted_bytes(), end);
+  EXPECT_EQ(scan.tail_bytes(), 0U);
+}
+
+TEST(FileScan, TellsUnknownVersionsAndEmptyFilesApart) {
+  const auto kind_of = [](const std::string& bytes) { return FileScan(bytes, 1).kind(); };
+  EXPECT_EQ(kind_of(""), FileKind::empty);
+  EXPECT_EQ(kind_of("\0\0"), FileKind::empty);
+  EXPECT_EQ(kind_of(std::string(4096, '\0')), FileKind::empty);
+  EXPECT_EQ(kind_of(std::string(4, '\0') + "x"), FileKind::unknown_version);
+  EXPECT_EQ(kind_of(std::string("\x08\0\0\0", 4)), FileKind::unknown_version);
+  EXPECT_EQ(kind_of(std::string("\x05\0\0\0", 4)), FileKind::beanstalkd_v5);
+  EXPECT_EQ(kind_of(std::string("\x07\0\0\0", 4)), FileKind::beanstalkd_v7);
+  EXPECT_EQ(kind_of("text file"), FileKind::unknown_version);
+}
+
+}  // namespace
+}  // namespace haricot::binlog

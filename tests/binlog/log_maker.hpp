@@ -1,0 +1,88 @@
+// Makes the bytes of binlog files for the tests, record by record.
+
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/crc32c.hpp"
+#include "haricot/base/little_endian.hpp"
+#include "haricot/binlog/record.hpp"
+
+namespace haricot::binlog {
+
+inline Record full_record(std::uint64_t id, std::string_view tube_name, std::string_view body) {
+  Record record;
+  record.tube_name = tube_name;
+  record.id = id;
+  record.priority = static_cast<std::uint32_t>(id * 7);
+  record.delay_ns = 5'000'000'000;
+  record.ttr_ns = 60'000'000'000;
+  record.body_bytes = static_cast<std::uint32_t>(body.size());
+  record.created_at = 1'700'000'000'123'456'789;
+  record.deadline_at = 1'700'000'005'123'456'789;
+  record.counts = {1, 2, 3, 4, 5};
+  record.state = RecordState::delayed;
+  record.body = body;
+  return record;
+}
+
+inline Record change_record(std::uint64_t id, RecordState state) {
+  Record record;
+  record.id = id;
+  record.ttr_ns = 60'000'000'000;
+  record.state = state;
+  return record;
+}
+
+// A checked file under construction.
+class LogMaker {
+ public:
+  explicit LogMaker(std::uint64_t file_number, std::uint64_t salt = 0x1234567890abcdef)
+      : file_number_(file_number), salt_(salt) {
+    bytes_.resize(kFirstRecordOffset);
+    store_little_endian(bytes_.data(), kVersion);
+    Signature signature;
+    signature.salt = salt;
+    signature.next_id = 1;
+    signature.file_number = file_number;
+    signature.store_id = 99;
+    write_signature(signature, bytes_.data() + kVersionBytes);
+  }
+
+  // Returns the offset of the record.
+  std::size_t add(const Record& record) {
+    const std::size_t offset = bytes_.size();
+    const Place place{salt_, file_number_, offset, ++number_ % kRecordNumbers};
+    const std::uint32_t sum = record.is_full() ? body_crc(place, record.body) : 0;
+    bytes_.resize(offset + header_bytes(record.tube_name.size()));
+    write_header(record, place, sum, bytes_.data() + offset);
+    bytes_.append(record.body);
+    offsets_.push_back(offset);
+    return offset;
+  }
+
+  void seal(bool clean_exit = true) {
+    const std::size_t offset = bytes_.size();
+    bytes_.resize(offset + kShortRecordBytes);
+    write_seal(Seal{offset, number_, clean_exit}, Place{salt_, file_number_, offset, 0},
+               bytes_.data() + offset);
+  }
+
+  void pad(std::size_t zeros) { bytes_.append(zeros, '\0'); }
+
+  std::string& bytes() { return bytes_; }
+  const std::vector<std::size_t>& offsets() const { return offsets_; }
+
+ private:
+  std::uint64_t file_number_;
+  std::uint64_t salt_;
+  std::uint32_t number_ = 0;
+  std::string bytes_;
+  std::vector<std::size_t> offsets_;
+};
+
+}  // namespace haricot::binlog
