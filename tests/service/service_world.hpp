@@ -129,4 +129,10 @@ inline std::string whole_put(std::string_view body) {
   return put_line(body.size()) + std::string(body) + "\r\n";
 }
 
+inline std::string repeated(std::string_view text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 }  // namespace haricot::testing
