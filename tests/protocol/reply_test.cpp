@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include "base/blob_of.hpp"
 
 namespace haricot {
 namespace {
@@ -18,12 +19,6 @@ std::string line_of(const Reply& reply) {
   std::vector<char> room(kReplyLineBytesMax);
   const std::size_t bytes = write_reply_line(reply, room.data());
   return std::string(room.data(), bytes);
-}
-
-BlobRef blob_of(std::size_t bytes) {
-  BlobRef blob = BlobRef::allocate(bytes);
-  std::memset(blob.data(), 'b', bytes);
-  return blob;
 }
 
 struct Word {
@@ -89,7 +84,7 @@ TEST(Reply, AJobIsAnnouncedWithItsIdAndSize) {
 }
 
 TEST(Reply, TheSizeOfAJobInABlobIsThatOfTheBlob) {
-  const Reply reply{.code = ReplyCode::reserved, .number = 9, .blob = blob_of(5000)};
+  const Reply reply{.code = ReplyCode::reserved, .number = 9, .blob = testing::blob_of(5000, 'b')};
   EXPECT_EQ(body_size(reply), 5000u);
   EXPECT_EQ(line_of(reply), "RESERVED 9 5000\r\n");
 }

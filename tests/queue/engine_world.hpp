@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/blob_of.hpp"
 #include "haricot/queue/engine.hpp"
 #include "queue/fake_journal.hpp"
 
@@ -35,10 +35,7 @@ inline void PrintTo(const Got& got, std::ostream* out) {
 
 inline NewBody body_of_bytes(std::string_view bytes) {
   if (bytes.size() <= JobStore::kInlineBodyBytesMax) return {.bytes = bytes, .blob = {}};
-  NewBody body;
-  body.blob = BlobRef::allocate(bytes.size());
-  std::memcpy(body.blob.data(), bytes.data(), bytes.size());
-  return body;
+  return {.bytes = {}, .blob = blob_of(bytes)};
 }
 
 struct PutOptions {

@@ -3,25 +3,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/allocations.hpp"
+#include "base/blob_of.hpp"
 #include "base/seed.hpp"
 
 namespace haricot {
 namespace {
 
-constexpr std::size_t kInlineMax = JobStore::kInlineBodyBytesMax;
+using testing::blob_of;
 
-BlobRef blob_of(std::string_view bytes) {
-  BlobRef blob = BlobRef::allocate(bytes.size());
-  std::memcpy(blob.data(), bytes.data(), bytes.size());
-  return blob;
-}
+constexpr std::size_t kInlineMax = JobStore::kInlineBodyBytesMax;
 
 JobRef create(JobStore& store, JobId id, const std::string& body) {
   if (body.size() > kInlineMax) return store.create(id, {.bytes = {}, .blob = blob_of(body)});

@@ -8,16 +8,13 @@
 #include <vector>
 
 #include "base/allocations.hpp"
+#include "base/blob_of.hpp"
 #include "base/seed.hpp"
 
 namespace haricot {
 namespace {
 
-BlobRef blob_of(std::size_t bytes, char letter) {
-  BlobRef blob = BlobRef::allocate(bytes);
-  std::memset(blob.data(), letter, bytes);
-  return blob;
-}
+using testing::blob_of;
 
 Reply word(ReplyCode code = ReplyCode::released) {
   return {.code = code};
