@@ -35,6 +35,15 @@ void push(IndexedHeap<Slot>& heap, Slot slot, Places& places) {
   heap.push(slot, places);
 }
 
+void expect_heap(const IndexedHeap<Slot>& heap, const Places& places) {
+  for (std::uint32_t i = 0; i < heap.size(); ++i) {
+    ASSERT_EQ(places.index_of.at(heap.at(i).element), i);
+    if (i > 0) {
+      ASSERT_FALSE(heap.at(i) < heap.at((i - 1) / 2)) << i;
+    }
+  }
+}
+
 TEST(IndexedHeap, TheSmallestIsOnTop) {
   IndexedHeap<Slot> heap;
   Places places;
@@ -67,6 +76,19 @@ TEST(IndexedHeap, AnyElementCanBeTakenOutByItsIndex) {
     }
     ASSERT_EQ(count, 99u);
   }
+}
+
+//        1
+//     10    2        Where 11 was, 4 is put, which has to rise above 10.
+//   11 12  3 4
+TEST(IndexedHeap, WhatFillsAGapMayHaveToRise) {
+  IndexedHeap<Slot> heap;
+  Places places;
+  for (const std::uint32_t key : {1u, 10u, 2u, 11u, 12u, 3u, 4u}) push(heap, {key, key}, places);
+  expect_heap(heap, places);
+  heap.remove(places.index_of[11], places);
+  expect_heap(heap, places);
+  EXPECT_EQ(heap.at(1).element, 4u);
 }
 
 TEST(IndexedHeap, ReplacingAKeyMovesTheElementUpOrDown) {
@@ -163,11 +185,7 @@ TEST(IndexedHeap, DoesWhatASortedSetWouldDo) {
       ASSERT_EQ(heap.top().key, model.begin()->first);
       ASSERT_EQ(heap.top().element, model.begin()->second);
     }
-    if (step % 500 == 0) {
-      for (const auto& [element, index] : places.index_of) {
-        ASSERT_EQ(heap.at(index).element, element);
-      }
-    }
+    if (step % 50 == 0) expect_heap(heap, places);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/allocations.hpp"
 #include "queue/engine_world.hpp"
 
 namespace haricot {
@@ -186,6 +187,32 @@ TEST_F(EngineTime, AWaitingHolderThatIsLookedAtTooLateGetsItsJobBack) {
   EXPECT_EQ(world.take_deliveries(), (Gots{got_job(client, id)}));
   EXPECT_EQ(world.report(id).timeouts, 1u);
   EXPECT_EQ(world.report(id).reserves, 2u);
+}
+
+// Its heap falls empty while it waits, and must keep the room that was made for what it waits for.
+TEST_F(EngineTime, AWaitingHolderWhoseJobsAllTimeOutHasRoomForTheOneItWaitsFor) {
+  Client& client = world.connect();
+  Client& producer = world.connect();
+  ASSERT_EQ(engine.use(client, "unwatched"), Outcome::done);
+  for (int i = 0; i < 9; ++i) {
+    const JobId id = world.put(client, {.ttr_s = 5});
+    ASSERT_EQ(engine.reserve_job(client, id, world.now).outcome, Outcome::done);
+  }
+  world.wait(client);
+  world.now = world.now + Duration::seconds(50);
+  engine.advance(world.now);
+  EXPECT_EQ(client.held_jobs(), 0u);
+  EXPECT_TRUE(client.is_waiting());
+  Outcome outcome = Outcome::not_found;
+  const JobId id = engine.take_id();
+  ASSERT_EQ(engine.pause("default", 10, world.now), Outcome::done);
+  ASSERT_EQ(world.try_put(producer, id), Outcome::done);
+  {
+    const testing::AllocationFailure failure;
+    outcome = engine.pause("default", 0, world.now);
+  }
+  ASSERT_EQ(outcome, Outcome::done);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_job(client, id)}));
 }
 
 // Closing -----------------------------------------------------------------------------------------
