@@ -31,7 +31,7 @@ Syncer::~Syncer() {
 }
 
 bool Syncer::open() {
-  completions_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  completions_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE));
   return static_cast<bool>(completions_);
 }
 
@@ -66,12 +66,13 @@ void Syncer::start(int descriptor, bool is_folder, std::uint64_t ticket) {
 }
 
 void Syncer::run() {
-  for (std::uint64_t number = 0;; ++number) {
+  while (true) {
+    std::uint64_t number = 0;
     {
       std::unique_lock lock(mutex_);
-      if (number == 0) number = ended_;  // Some may have been done before there was a thread.
-      wake_.wait(lock, [this, number] { return started_ > number || stop_; });
-      if (started_ == number) return;  // All that was started is done.
+      wake_.wait(lock, [this] { return started_ > ended_ || stop_; });
+      if (started_ == ended_) return;  // All that was started is done.
+      number = ended_;
     }
     // From its start to its end the slot is this thread's.
     end(number, sync_(slot(number).descriptor, slot(number).is_folder));
@@ -88,7 +89,12 @@ void Syncer::end(std::uint64_t number, int error) {
   CHECK(::write(completions_.get(), &one, sizeof one) == sizeof one);
 }
 
-bool Syncer::take(Ended& ended) {
+bool Syncer::next_ended(Ended& ended) {
+  // One is taken off the eventfd for each sync that was taken out, never more, so that it stays
+  // readable as long as there is one that was not. Where a count is not there yet, it comes late.
+  std::uint64_t one = 0;
+  while (uncounted_ > 0 && ::read(completions_.get(), &one, sizeof one) == sizeof one) --uncounted_;
+  if (taken_ == started_) return false;
   {
     const std::lock_guard lock(mutex_);
     if (taken_ == ended_) return false;
@@ -97,18 +103,6 @@ bool Syncer::take(Ended& ended) {
   ended = Ended{first.ticket, first.error};
   ++uncounted_;
   return true;
-}
-
-bool Syncer::next_ended(Ended& ended) {
-  if (taken_ == started_ && uncounted_ == 0) return false;
-  if (take(ended)) return true;
-  if (uncounted_ == 0) return false;
-  // All are taken: the eventfd is reset. What it counts may already hold a sync that ended since
-  // then, of which no other word would come, so we look once more.
-  std::uint64_t count = 0;
-  if (::read(completions_.get(), &count, sizeof count) != sizeof count) return false;
-  uncounted_ -= static_cast<std::int64_t>(count);
-  return take(ended);
 }
 
 bool Syncer::is_under_way(int descriptor) const {

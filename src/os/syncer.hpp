@@ -68,7 +68,6 @@ class Syncer {
   bool start_thread();
   void run();
   void end(std::uint64_t number, int error);
-  bool take(Ended& ended);
 
   Sync sync_;
   Descriptor completions_;
@@ -89,8 +88,8 @@ class Syncer {
   std::uint64_t taken_ = 0;  // The main thread's alone.
   bool stop_ = false;
 
-  // Syncs taken out that still count in the eventfd. Below zero for a moment: the other way round.
-  std::int64_t uncounted_ = 0;
+  // Syncs that were taken out and still count in the eventfd.
+  std::uint64_t uncounted_ = 0;
 };
 
 }  // namespace haricot::os

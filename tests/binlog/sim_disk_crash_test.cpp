@@ -122,6 +122,16 @@ TEST(SimDiskCrash, LosesOrKeepsACut) {
   EXPECT_EQ(outcomes(disk, "a"), (Strings{"ab", std::string("ab\0\0", 4)}));
 }
 
+TEST(SimDiskCrash, DoesNotBringBackWhatIsCutOffInFrontOfAGrowthThatIsKept) {
+  SimDisk disk;
+  const FileHandle file = create_durable(disk, "a", "abcd");
+  EXPECT_EQ(disk.truncate(file, 2), DiskStatus::ok);
+  EXPECT_EQ(disk.allocate(file, 5), DiskStatus::ok);
+  const Strings expected = {"abcd", "ab", std::string("ab\0\0\0", 5)};
+  EXPECT_EQ(outcomes(disk, "a"), expected);
+  EXPECT_EQ(outcomes(disk, "a", {Unsynced::in_order, UnsyncedNames::kept}), expected);
+}
+
 TEST(SimDiskCrash, LeavesADiskThatIsDurableAndWorks) {
   SimDisk disk;
   const FileHandle file = create_durable(disk, "a", "ab");
