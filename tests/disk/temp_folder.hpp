@@ -6,12 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -21,7 +21,8 @@ namespace haricot::os {
 class TempFolder {
  public:
   TempFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "haricot-test-XXXXXX").string();
+    std::string path =
+        (std::filesystem::temp_directory_path() / "haricot-disk-test-XXXXXX").string();
     if (::mkdtemp(path.data()) == nullptr) ADD_FAILURE() << "cannot make a folder like " << path;
     path_ = path;
   }
@@ -36,12 +37,22 @@ class TempFolder {
   std::string path(const std::string& name) const { return path_ + "/" + name; }
 
   void put(const std::string& name, std::string_view bytes) const {
-    std::ofstream(path(name), std::ios::binary) << bytes;
+    std::FILE* const file = std::fopen(path(name).c_str(), "wb");
+    ASSERT_NE(file, nullptr) << name;
+    EXPECT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), file), bytes.size()) << name;
+    EXPECT_EQ(std::fclose(file), 0) << name;
   }
   std::string bytes_of(const std::string& name) const {
-    std::ifstream file(path(name), std::ios::binary);
-    EXPECT_TRUE(file) << name;
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::string bytes;
+    std::FILE* const file = std::fopen(path(name).c_str(), "rb");
+    EXPECT_NE(file, nullptr) << name;
+    if (file == nullptr) return bytes;
+    std::array<char, 65536> piece{};
+    while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), file)) {
+      bytes.append(piece.data(), count);
+    }
+    std::fclose(file);
+    return bytes;
   }
 
  private:
