@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <ctime>
@@ -27,6 +28,10 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void survive_file_size_limit() {
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 bool become_user(const std::string& name, std::string& error, bool& no_such_user) {

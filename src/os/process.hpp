@@ -15,6 +15,9 @@ void open_standard_descriptors();
 // Raises the soft limit of open descriptors to the hard one.
 void raise_descriptor_limit();
 
+// Lets writing beyond the limit of a file's size (ulimit -f) fail, instead of ending the process.
+void survive_file_size_limit();
+
 // Becomes a user for good: its supplementary groups, its group, itself. On failure false, and
 // `error` says why; then the process must end. `no_such_user` tells that failure from others.
 [[nodiscard]] bool become_user(const std::string& name, std::string& error, bool& no_such_user);
