@@ -34,6 +34,7 @@ int fail(os::Log& log, const std::string& message, int status) {
 int serve(const os::Options& options, os::Log& log) {
   for (const std::string& warning : options.warnings) log.line(warning);
   os::raise_descriptor_limit();
+  os::give_large_memory_back();
 
   std::string error;
   std::vector<os::Listener> listeners = os::Listener::inherit(error);
@@ -73,6 +74,7 @@ int serve(const os::Options& options, os::Log& log) {
 
 int main(int argc, char** argv) {
   os::open_standard_descriptors();
+  os::ignore_broken_pipes();
 
   os::Options options;
   std::string error;

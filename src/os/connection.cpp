@@ -74,11 +74,21 @@ Connection::Result Connection::send(Service& service) {
   return Result::open;
 }
 
+void Connection::note_half_close(Service& service) {
+  half_closed_ = true;
+  service.peer_half_closed(*session_);
+}
+
 // In the steady state always the same: no system call changes it. A half-close shows as input, and
-// has to be asked for only where no input is.
+// has to be asked for only where no input is. It stays, so it is asked for only once: else it would
+// wake the loop all the time until the peer reads its answers.
 std::uint32_t Connection::wanted_events() const {
   std::uint32_t events = 0;
-  if (!input_ended_) events = session_->wants_input() ? EPOLLIN : EPOLLRDHUP;
+  if (!input_ended_ && session_->wants_input()) {
+    events = EPOLLIN;
+  } else if (!input_ended_ && !half_closed_) {
+    events = EPOLLRDHUP;
+  }
   if (peer_is_slow_) events |= EPOLLOUT;
   return events;
 }

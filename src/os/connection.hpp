@@ -34,6 +34,8 @@ class Connection : public EventSource {
   Result read(Service& service, std::span<char> scratch, Instant now);
   // Sends what may be sent. What the peer does not take stays in the session.
   Result send(Service& service);
+  // The peer has closed its writing side, and what it sent before may not all be read.
+  void note_half_close(Service& service);
   // The events that it has to be watched for now.
   std::uint32_t wanted_events() const;
 
@@ -46,7 +48,8 @@ class Connection : public EventSource {
   Descriptor socket_;
   Session* session_ = nullptr;
   bool peer_is_slow_ = false;  // The last send did not take everything.
-  bool input_ended_ = false;
+  bool half_closed_ = false;   // The service was told so; what was sent before may be unread.
+  bool input_ended_ = false;   // All of it was read.
 };
 
 }  // namespace haricot::os

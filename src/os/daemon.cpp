@@ -40,10 +40,8 @@ bool Daemon::open(std::string& error) {
   ::sigemptyset(&wanted);
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&wanted, signal);
   // Blocked signals queue up for the descriptor, also where we are process 1 of a container, to
-  // which the kernel would not deliver an unhandled one. SIGPIPE is a send's error, not ours to die
-  // of.
+  // which the kernel would not deliver an unhandled one.
   ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
   signals_ = Descriptor(::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC));
   signal_source_.descriptor = signals_.get();
   if (!signals_ || !poller_.open() || !poller_.add(signal_source_, EPOLLIN)) {
@@ -122,13 +120,13 @@ void Daemon::handle_connection(Connection& connection, std::uint32_t events) {
     close(connection);
     return;
   } else if ((events & EPOLLRDHUP) != 0) {
-    service_.peer_half_closed(connection.session());
+    connection.note_half_close(service_);
   }
-  if ((events & EPOLLOUT) != 0 && connection.send(service_) == Connection::Result::broken) {
-    close(connection);
-    return;
+  if ((events & EPOLLOUT) != 0) {
+    send_from(connection);
+  } else {
+    watch(connection);
   }
-  watch(connection);
 }
 
 void Daemon::watch(Connection& connection) {
@@ -137,18 +135,20 @@ void Daemon::watch(Connection& connection) {
 
 void Daemon::send_answers() {
   while (Session* session = service_.next_to_send()) {
-    auto& connection = *static_cast<Connection*>(session->owner());
-    const bool sendable = session->may_send();
-    if (sendable && connection.send(service_) == Connection::Result::broken) {
-      close(connection);
-      continue;
-    }
-    if (session->is_finished() && !session->has_output()) {
-      close(connection);
-      continue;
-    }
-    watch(connection);
+    send_from(*static_cast<Connection*>(session->owner()));
   }
+}
+
+// Whichever way the last answer leaves, at once or when a slow peer has made room, the connection
+// is closed behind it if nothing more can come.
+void Daemon::send_from(Connection& connection) {
+  const bool broken = connection.send(service_) == Connection::Result::broken;
+  const Session& session = connection.session();
+  if (broken || (session.is_finished() && !session.has_output())) {
+    close(connection);
+    return;
+  }
+  watch(connection);
 }
 
 void Daemon::close(Connection& connection) {

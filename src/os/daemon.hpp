@@ -34,7 +34,9 @@ class Daemon {
   void run();
 
  private:
-  static constexpr std::size_t kScratchBytes = 64 * 1024;
+  // What one read takes at most. What a client that reads no answers makes the server keep grows
+  // with it, the time that a command takes no longer shrinks.
+  static constexpr std::size_t kScratchBytes = 32 * 1024;
   static constexpr int kAcceptsPerTurn = 64;
 
   struct ListenerSource : EventSource {
@@ -49,6 +51,7 @@ class Daemon {
   void pause_accepting(int error);
   void resume_accepting();
   void send_answers();
+  void send_from(Connection& connection);
   void close(Connection& connection);
   void watch(Connection& connection);
   void log_connection(const Connection& connection, std::string_view event);

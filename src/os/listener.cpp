@@ -175,7 +175,8 @@ std::vector<Listener> Listener::inherit(std::string& error) {
   ::unsetenv("LISTEN_FDNAMES");
 
   std::vector<Listener> result;
-  for (int number = kFirstInherited; number < kFirstInherited + count; ++number) {
+  for (int i = 0; i < count; ++i) {
+    const int number = kFirstInherited + i;
     Descriptor descriptor(number);
     int listens = 0;
     int type = 0;

@@ -1,6 +1,8 @@
 #include "os/options.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
 #include <optional>
 
 namespace haricot::os {
@@ -52,6 +54,18 @@ std::optional<std::uint64_t> read_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// The same, but a number that is too large for its type is the largest one.
+std::optional<std::uint64_t> read_number_or_max(std::string_view text) {
+  const bool all_digits =
+      !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  const std::optional<std::uint64_t> number = read_number(text);
+  return number || !all_digits ? number : std::numeric_limits<std::uint64_t>::max();
+}
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 class Parser {
@@ -175,10 +189,12 @@ class Parser {
     return true;
   }
 
+  // What starts like a name is one: the system knows which there are, and takes more for a number
+  // than digits.
   bool apply_port(std::string_view value) {
-    const bool numeric = !value.empty() && value[0] >= '0' && value[0] <= '9';
+    const bool is_name = !value.empty() && is_letter(value[0]);
     const std::optional<std::uint64_t> number = read_number(value);
-    if (value.empty() || (numeric && (!number || *number > 65535))) {
+    if (!is_name && (!number || *number > 65535)) {
       return fail("invalid port: " + std::string(value));
     }
     options_.port = value;
@@ -187,12 +203,12 @@ class Parser {
   }
 
   bool apply_job_bytes(std::string_view value) {
-    const std::optional<std::uint64_t> number = read_number(value);
+    const std::optional<std::uint64_t> number = read_number_or_max(value);
     if (!number) return fail("invalid size: " + std::string(value));
-    options_.job_bytes_max = static_cast<std::uint32_t>(*number);
+    const auto allowed = std::min<std::uint64_t>(*number, kJobBytesMaxLimit);
+    options_.job_bytes_max = static_cast<std::uint32_t>(allowed);
     if (*number > kJobBytesMaxLimit) {
-      options_.job_bytes_max = kJobBytesMaxLimit;
-      options_.warnings.push_back("the largest job size is set to 1073741824");
+      options_.warnings.push_back("the largest job size is set to " + std::to_string(allowed));
     }
     return true;
   }

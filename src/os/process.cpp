@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <malloc.h>
 #include <pwd.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -32,6 +33,21 @@ void raise_descriptor_limit() {
 
 void survive_file_size_limit() {
   ::signal(SIGXFSZ, SIG_IGN);
+}
+
+void ignore_broken_pipes() {
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+// Left to itself, malloc takes the first large piece that is given back for a sign that large
+// pieces come and go, and keeps all up to that size from then on: tens of megabytes after one large
+// job. Between the largest buffers of a connection, which do come and go, and the chunks that jobs
+// live in, which are to be given back, is the place for the border.
+void give_large_memory_back() {
+#ifdef __GLIBC__
+  constexpr int kMappedBytesMin = 192 * 1024;
+  ::mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
+#endif
 }
 
 bool become_user(const std::string& name, std::string& error, bool& no_such_user) {

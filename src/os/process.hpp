@@ -18,6 +18,12 @@ void raise_descriptor_limit();
 // Lets writing beyond the limit of a file's size (ulimit -f) fail, instead of ending the process.
 void survive_file_size_limit();
 
+// Writing to a peer that is gone is an error of that write from now on, not the end of the process.
+void ignore_broken_pipes();
+
+// Has large pieces of memory returned to the system as soon as they are free.
+void give_large_memory_back();
+
 // Becomes a user for good: its supplementary groups, its group, itself. On failure false, and
 // `error` says why; then the process must end. `no_such_user` tells that failure from others.
 [[nodiscard]] bool become_user(const std::string& name, std::string& error, bool& no_such_user);

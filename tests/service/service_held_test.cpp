@@ -133,6 +133,21 @@ TEST_F(HeldAnswers, ALongKickIsHeldUntilAllItsRecordsAreSafe) {
   EXPECT_EQ(world.hear(session), "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\n");
 }
 
+TEST_F(HeldAnswers, WhatArrivesWhileTheAnswerToALongKickIsHeldIsNotForgotten) {
+  Session& session = world.connect();
+  for (std::uint32_t i = 0; i < Engine::kJobsPerCall + 5; ++i) {
+    world.say(session, "put 0 1000 60 0\r\n\r\n");
+    make_safe();
+  }
+  world.hear(session);
+  world.say(session, "kick 1000000\r\n");
+  world.settle();  // The kick is done, and its answer waits for the last records.
+  world.say(session, "use t\r\n");
+  make_safe();
+  EXPECT_EQ(world.hear(session),
+            "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\nUSING t\r\n");
+}
+
 TEST_F(HeldAnswers, AHeldSessionIsFinishedOnlyWhenItsAnswerMayLeave) {
   Session& session = world.connect();
   world.say(session, whole_put("x") + "quit\r\n");

@@ -393,6 +393,59 @@ TEST_F(ServiceTest, ASessionThatWaitsForItsTurnCanBeClosed) {
   EXPECT_EQ(world.to_send(), std::vector<Session*>{&b});
 }
 
+// Stopped and going on -------------------------------------------------------------------------
+
+TEST_F(ServiceTest, WhatArrivesBehindALargeDeliveryIsNotForgotten) {
+  Session& worker = world.connect();
+  Session& producer = world.connect();
+  world.ask(worker, "reserve\r\n");
+  const std::string body(2'000'000, 'x');
+  world.ask(producer, whole_put(body));
+  service.receive(worker, "use t\r\n", world.now);
+  EXPECT_EQ(world.ask(worker, ""), "RESERVED 1 2000000\r\n" + body + "\r\nUSING t\r\n");
+}
+
+TEST_F(ServiceTest, ASessionThatIsStoppedBehindAnEarlyHalfCloseGoesOn) {
+  Session& session = world.connect();
+  const std::string body(2'000'000, 'x');
+  world.ask(session, "use t\r\n" + whole_put(body));
+  service.peer_half_closed(session);
+  service.receive(session, "reserve\r\npeek 1\r\nlist-tube-used\r\n", world.now);
+  service.end_of_input(session, world.now);
+  EXPECT_FALSE(session.is_finished());
+  EXPECT_EQ(world.ask(session, ""), "TIMED_OUT\r\nFOUND 1 2000000\r\n" + body + "\r\nUSING t\r\n");
+  EXPECT_TRUE(session.is_finished());
+}
+
+// What is kept of a body comes before what is received directly.
+TEST_F(ServiceTest, ABodyThatIsCutByTheEndOfAShareIsNotMixedUp) {
+  Session& session = world.connect();
+  std::string body(2000, '-');
+  body.front() = '<';
+  body.back() = '>';
+  const std::string bytes = repeated("use t\r\n", Session::kWorkPerTurn - 1) + whole_put(body);
+  const std::size_t received = bytes.size() - 1000;
+  world.say(session, std::string_view(bytes).substr(0, received));
+  EXPECT_LE(service.next_event(), world.now);  // The put's line was the last of its share.
+  world.say(session, std::string_view(bytes).substr(received));
+  EXPECT_TRUE(world.ask(session, "").ends_with("INSERTED 1\r\n"));
+  EXPECT_EQ(world.ask(session, "peek 1\r\n"), "FOUND 1 2000\r\n" + body + "\r\n");
+}
+
+// A client that reads slowly gets its end, too: the last of its output is sent in a later turn.
+TEST_F(ServiceTest, AFinishedSessionComesUpAgainWhenItsLastOutputIsSent) {
+  for (const bool quits : {true, false}) {
+    Session& session = world.connect();
+    world.say(session, quits ? "use t\r\nquit\r\n" : "use t\r\n");
+    if (!quits) service.end_of_input(session, world.now);
+    EXPECT_TRUE(world.is_to_be_sent(session));
+    world.hear(session, 3);
+    EXPECT_FALSE(world.is_to_be_sent(session));  // Nothing new before there is room to send.
+    world.hear(session);
+    EXPECT_TRUE(world.is_to_be_sent(session));
+  }
+}
+
 // Anything at any time ----------------------------------------------------------------------------
 
 // Whatever sessions say, in whatever pieces, and whenever they go: nothing breaks, all answers are

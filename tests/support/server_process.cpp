@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <span>
 #include <string_view>
 
 extern char** environ;
@@ -157,20 +158,47 @@ ExitStatus exit_status_of(int raw) {
   return {.code = WEXITSTATUS(raw), .signal = 0};
 }
 
+// What a child is to become.
+struct Start {
+  char** arguments;  // The first one is what is executed.
+  char** environment;
+  const char* folder;  // Null: where the test is.
+  pid_t parent;
+  int output;
+  int error;
+  std::span<const int> descriptors;
+};
+
+// Makes the descriptors of the test 3, 4, ... of the child, whatever these were before.
+bool place_descriptors(std::span<const int> descriptors) {
+  constexpr int kFirst = 3;
+  constexpr int kOutOfTheWay = 200;
+  int moved[8];
+  if (descriptors.size() > std::size(moved)) return false;
+  for (std::size_t i = 0; i < descriptors.size(); ++i) {
+    moved[i] = ::fcntl(descriptors[i], F_DUPFD_CLOEXEC, kOutOfTheWay);
+    if (moved[i] < 0) return false;
+  }
+  for (std::size_t i = 0; i < descriptors.size(); ++i) {
+    if (::dup2(moved[i], kFirst + static_cast<int>(i)) < 0) return false;
+  }
+  return true;
+}
+
 // What the child does between fork and exec: system calls only, as another thread of the test may
 // hold any lock.
-[[noreturn]] void become_server(const char* binary, char** arguments, char** environment,
-                                const char* folder, pid_t parent, int output, int error) {
+[[noreturn]] void become_server(const Start& start) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // The test died before the line above.
+  if (::getppid() != start.parent) ::_exit(127);  // The test died before the line above.
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (folder != nullptr && ::chdir(folder) != 0) ::_exit(127);
+  if (start.folder != nullptr && ::chdir(start.folder) != 0) ::_exit(127);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing < 0 || ::dup2(nothing, 0) < 0) ::_exit(127);
-  if (::dup2(output, 1) < 0 || ::dup2(error, 2) < 0) ::_exit(127);
-  ::execve(binary, arguments, environment);
+  if (::dup2(start.output, 1) < 0 || ::dup2(start.error, 2) < 0) ::_exit(127);
+  if (!place_descriptors(start.descriptors)) ::_exit(127);
+  ::execve(start.arguments[0], start.arguments, start.environment);
   ::_exit(127);
 }
 
@@ -258,20 +286,24 @@ bool ServerProcess::spawn(const ServerOptions& options, const std::vector<std::s
     return false;
   }
 
-  std::vector<std::string> words = {options.binary};
+  std::vector<std::string> words = options.launcher;
+  words.push_back(options.binary);
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> settings = options.environment;
   for (char** setting = environ; *setting != nullptr; ++setting) settings.emplace_back(*setting);
   std::vector<char*> argv = pointers_to(words);
   std::vector<char*> envp = pointers_to(settings);
-  const char* folder = options.working_directory ? options.working_directory->c_str() : nullptr;
-
-  const pid_t parent = ::getpid();
+  const Start start{
+      .arguments = argv.data(),
+      .environment = envp.data(),
+      .folder = options.working_directory ? options.working_directory->c_str() : nullptr,
+      .parent = ::getpid(),
+      .output = output_capture_,
+      .error = options.error_descriptor.value_or(error_capture_),
+      .descriptors = options.descriptors,
+  };
   const pid_t child = ::fork();
-  if (child == 0) {
-    become_server(options.binary.c_str(), argv.data(), envp.data(), folder, parent, output_capture_,
-                  error_capture_);
-  }
+  if (child == 0) become_server(start);
   if (child < 0) {
     failure_ = std::string("fork: ") + std::strerror(errno);
     return false;

@@ -37,6 +37,13 @@ struct ServerOptions {
   std::vector<std::string> arguments = {};    // Besides -l and -p, which start() adds.
   std::string listen_address = "127.0.0.1";   // `unix:PATH` listens there, without a port.
   std::vector<std::string> environment = {};  // NAME=VALUE, added to that of the test.
+  // What runs the binary, which with its arguments stands behind these words. It has to become the
+  // server by exec if start() is to find it: `/bin/sh -c 'ulimit -n 32; exec "$0" "$@"'`.
+  std::vector<std::string> launcher = {};
+  // Descriptors of the test that the server gets as 3, 4, ...
+  std::vector<int> descriptors = {};
+  // A descriptor of the test to be the server's stderr; standard_error() stays empty then.
+  std::optional<int> error_descriptor = {};
   std::optional<std::string> working_directory = {};
   std::chrono::milliseconds start_deadline{10000};
 };

@@ -1,0 +1,106 @@
+// Large bodies, in and out, and the others who are served meanwhile.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon_fixture.hpp"
+
+namespace haricot::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class DaemonBodies : public DaemonTest, public ::testing::WithParamInterface<std::size_t> {
+ protected:
+  // Has another client served once, and remembers the longest time that it took.
+  void serve_another(WireClient& other) {
+    const auto start = Clock::now();
+    ASSERT_EQ(other.ask("list-tube-used"), "USING default\r\n");
+    longest_ = std::max(longest_, Clock::now() - start);
+  }
+
+  Clock::duration longest_{};
+};
+
+INSTANTIATE_TEST_SUITE_P(OfEachSize, DaemonBodies,
+                         ::testing::Values(0, 1, 1023, 1024, 1025, 4095, 4096, 65535, 65536, 262144,
+                                           20'000'000, kIsSanitized ? 30'000'000 : 100'000'000),
+                         [](const auto& instance) {
+                           return std::to_string(instance.param) + "Bytes";
+                         });
+
+TEST_P(DaemonBodies, ComeBackByteForByteWhileOthersAreServed) {
+  constexpr std::size_t kPieceBytes = 1'000'000;
+  ASSERT_TRUE(start({"-z", "100000000"})) << server_.failure();
+  const std::string body = varied_bytes(GetParam(), 11);
+  const Client client = connect();
+  const Client other = connect();
+
+  client->send_line("put 0 0 60 " + std::to_string(body.size()));
+  for (std::size_t at = 0; at < body.size(); at += kPieceBytes) {
+    ASSERT_TRUE(client->send(std::string_view(body).substr(at, kPieceBytes)));
+    serve_another(*other);
+  }
+  client->send("\r\n");
+  ASSERT_EQ(client->read_answer(), "INSERTED 1\r\n");
+
+  client->send_line("reserve");
+  ASSERT_EQ(client->read_line(), "RESERVED 1 " + std::to_string(body.size()));
+  for (std::size_t at = 0; at < body.size(); at += kPieceBytes) {
+    const std::string_view expected = std::string_view(body).substr(at, kPieceBytes);
+    ASSERT_TRUE(client->read_exact(expected.size()) == expected) << "behind byte " << at;
+    serve_another(*other);
+  }
+  EXPECT_EQ(client->read_line(), "");
+  EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
+  std::printf("longest wait of another client: %.1f ms\n",
+              std::chrono::duration<double, std::milli>(longest_).count());
+}
+
+class DaemonLargeBodies : public DaemonTest {};
+
+TEST_F(DaemonLargeBodies, AJobDeletedWhileItIsSentArrivesWhole) {
+  ASSERT_TRUE(start({"-z", "30000000"})) << server_.failure();
+  const std::string body = varied_bytes(20'000'000, 5);
+  const Client client = connect();
+  ASSERT_EQ(client->put(body), "INSERTED 1\r\n");
+  const Client slow = connect_narrow();
+  slow->send_line("peek 1");
+  ASSERT_TRUE(slow->has_input_within(kAnswerDeadline));
+  ASSERT_EQ(client->ask("delete 1"), "DELETED\r\n");
+  // What would take the place of the job's memory.
+  ASSERT_EQ(client->put(varied_bytes(20'000'000, 6)), "INSERTED 2\r\n");
+  EXPECT_TRUE(slow->read_answer() == "FOUND 1 20000000\r\n" + body + "\r\n");
+}
+
+// Bodies on both sides of what is copied and what is referred to, small answers between them.
+TEST_F(DaemonLargeBodies, PipelinedBodiesOfAllSizesKeepTheirOrder) {
+  ASSERT_TRUE(start({"-z", "2000000"})) << server_.failure();
+  std::vector<std::string> bodies;
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const std::size_t sizes[] = {0, 10, 1000, 1100, 4095, 4096, 5000, 70'000, 300'000};
+    bodies.push_back(varied_bytes(sizes[i % std::size(sizes)] + i % 7, i));
+  }
+  std::string requests;
+  std::string answers;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    const std::string id = std::to_string(i + 1);
+    const std::string bytes = std::to_string(bodies[i].size());
+    requests += "put 0 0 60 " + bytes + "\r\n" + bodies[i] + "\r\n";
+    answers += "INSERTED " + id + "\r\n";
+    requests += "peek " + id + "\r\nuse tube-" + id + "\r\n";
+    answers += "FOUND " + id + " " + bytes + "\r\n" + bodies[i] + "\r\nUSING tube-" + id + "\r\n";
+  }
+  const Client client = connect();
+  ASSERT_TRUE(client->send(requests));
+  EXPECT_TRUE(client->read_exact(answers.size()) == answers);
+}
+
+}  // namespace
+}  // namespace haricot::test

@@ -1,0 +1,211 @@
+// What clients can make the server hold: bounded, whatever they send and do not read.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon_fixture.hpp"
+#include "process_facts.hpp"
+
+namespace haricot::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+class DaemonMemory : public DaemonTest {
+ protected:
+  // Prints what was measured, and checks it where it means something.
+  static void expect_growth_below(const char* what, std::size_t bytes, std::size_t limit) {
+    std::printf("memory: %s: %.1f MiB more\n", what,
+                static_cast<double>(bytes) / static_cast<double>(kMebibyte));
+    if (!kIsSanitized) {
+      EXPECT_LT(bytes, limit) << what;
+    }
+  }
+
+  // Requests of which each answer tells which one it answers.
+  static std::string numbered_requests(int count) {
+    std::string requests;
+    for (int i = 0; i < count; ++i) requests += "use tube-" + std::to_string(i) + "\r\n";
+    return requests;
+  }
+  static void expect_numbered_answers(WireClient& client, int count) {
+    for (int i = 0; i < count; ++i) {
+      ASSERT_EQ(client.read_line(), "USING tube-" + std::to_string(i));
+    }
+    EXPECT_TRUE(client.stays_silent_for(milliseconds(0)));
+  }
+
+  // Sends the same text over all connections until the server takes no more of it from any.
+  // Returns how much of it each has sent.
+  static std::vector<std::size_t> send_until_stuck(const std::vector<Client>& clients,
+                                                   std::string_view text) {
+    constexpr int kIdleRounds = 20;
+    std::vector<std::size_t> sent(clients.size(), 0);
+    int idle_rounds = 0;
+    while (idle_rounds < kIdleRounds) {
+      std::size_t progress = 0;
+      for (std::size_t i = 0; i < clients.size(); ++i) {
+        const std::size_t bytes =
+            clients[i]->send_without_reading(text.substr(sent[i]), milliseconds(0));
+        sent[i] += bytes;
+        progress += bytes;
+      }
+      if (progress > 0) {
+        idle_rounds = 0;
+      } else {
+        ++idle_rounds;
+        ::poll(nullptr, 0, 5);
+      }
+    }
+    return sent;
+  }
+};
+
+TEST_F(DaemonMemory, RequestsOfClientsThatReadNothingWait) {
+  constexpr int kRequests = 200'000;
+  constexpr std::size_t kClients = 100;
+  // What the kernel keeps of a unix socket is small, so the server's own share soon counts.
+  ServerOptions options;
+  options.listen_address = "unix:" + folder_.file("socket");
+  ASSERT_TRUE(start_with(options)) << server_.failure();
+  const std::string requests = numbered_requests(kRequests);
+  std::vector<Client> clients = connect(kClients);
+  const Client other = connect();
+  ASSERT_EQ(other->ask("list-tube-used"), "USING default\r\n");
+  const MemoryPeak peak(server_.pid());
+  const std::vector<std::size_t> sent = send_until_stuck(clients, requests);
+  for (const std::size_t bytes : sent) EXPECT_LT(bytes, requests.size() / 2);
+  EXPECT_EQ(other->ask("list-tube-used"), "USING default\r\n");
+  EXPECT_EQ(other->put("job"), "INSERTED 1\r\n");
+  expect_growth_below("100 clients that do not read their answers", peak.growth(), 16 * kMebibyte);
+
+  // One of them reads after all.
+  ASSERT_TRUE(clients[0]->send(std::string_view(requests).substr(sent[0])));
+  expect_numbered_answers(*clients[0], kRequests);
+}
+
+TEST_F(DaemonMemory, WhoReadsLateGetsEveryAnswerInOrder) {
+  constexpr int kRequests = 400'000;
+  ASSERT_TRUE(start()) << server_.failure();
+  const std::string requests = numbered_requests(kRequests);
+  std::vector<Client> clients;
+  for (int i = 0; i < 3; ++i) clients.push_back(connect_narrow());
+  const std::vector<std::size_t> sent = send_until_stuck(clients, requests);
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    EXPECT_LT(sent[i], requests.size());
+    ASSERT_TRUE(clients[i]->send(std::string_view(requests).substr(sent[i])));
+    expect_numbered_answers(*clients[i], kRequests);
+  }
+}
+
+TEST_F(DaemonMemory, ALargeJobThatManyPeekAtIsThereOnce) {
+  constexpr std::size_t kBytes = 20'000'000;
+  constexpr std::size_t kClients = 30;
+  ASSERT_TRUE(start({"-z", "30000000"})) << server_.failure();
+  ASSERT_EQ(connect()->put(std::string(kBytes, 'x')), "INSERTED 1\r\n");
+  std::vector<Client> clients;
+  for (std::size_t i = 0; i < kClients; ++i) clients.push_back(connect_narrow());
+  const MemoryPeak peak(server_.pid());
+  for (const Client& client : clients) client->send_line("peek 1");
+  for (const Client& client : clients) ASSERT_TRUE(client->has_input_within(kAnswerDeadline));
+  EXPECT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
+  expect_growth_below("30 clients that peek at 20 MB and do not read", peak.growth(),
+                      40 * kMebibyte);
+}
+
+TEST_F(DaemonMemory, WhatIsOnlyAnnouncedTakesNone) {
+  ASSERT_TRUE(start({"-z", "1073741824"})) << server_.failure();
+  const std::vector<Client> clients = connect(20);
+  const Client other = connect();
+  ASSERT_EQ(other->ask("list-tube-used"), "USING default\r\n");
+  const MemoryPeak peak(server_.pid());
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    clients[i]->send_line(i % 2 == 0 ? "put 0 0 60 4294967295" : "put 0 0 60 1073741824");
+    clients[i]->send(std::string(i * 100, 'x'));
+  }
+  EXPECT_EQ(other->put("job"), "INSERTED " + std::to_string(clients.size() / 2 + 1) + "\r\n");
+  expect_growth_below("20 bodies of gigabytes announced", peak.growth(), 4 * kMebibyte);
+  for (const Client& client : clients) EXPECT_TRUE(client->stays_silent_for(milliseconds(0)));
+}
+
+TEST_F(DaemonMemory, ABodyThatIsTooBigIsThrownAwayAsItComes) {
+  constexpr std::size_t kBytes = kIsSanitized ? 10'000'000 : 100'000'000;
+  ASSERT_TRUE(start()) << server_.failure();
+  const Client client = connect();
+  const Client other = connect();
+  ASSERT_EQ(client->ask("list-tube-used"), "USING default\r\n");
+  const MemoryPeak peak(server_.pid());
+  client->send_line("put 0 0 60 " + std::to_string(kBytes));
+  // What is thrown away looks like commands.
+  const std::string piece = repeated("delete 1\r\n", 100'000);
+  for (std::size_t sent = 0; sent < kBytes; sent += piece.size()) {
+    ASSERT_TRUE(client->send(piece));
+    ASSERT_EQ(other->ask("list-tube-used"), "USING default\r\n");
+  }
+  EXPECT_TRUE(client->stays_silent_for(milliseconds(0)));
+  client->send("\r\n");
+  EXPECT_EQ(client->read_answer(), "JOB_TOO_BIG\r\n");
+  expect_growth_below("a body of 100 MB that is too big", peak.growth(), 2 * kMebibyte);
+  EXPECT_EQ(client->put("fits"), "INSERTED 1\r\n");
+  EXPECT_EQ(client->ask("reserve"), "RESERVED 1 4\r\nfits\r\n");
+}
+
+TEST_F(DaemonMemory, ALineWithoutEndTakesNone) {
+  ASSERT_TRUE(start()) << server_.failure();
+  const Client client = connect();
+  ASSERT_EQ(client->ask("list-tube-used"), "USING default\r\n");
+  const MemoryPeak peak(server_.pid());
+  const std::string piece(1'000'000, 'x');
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(client->send(piece));
+  ASSERT_TRUE(client->send("\r\n"));
+  EXPECT_EQ(client->read_answer(), "BAD_FORMAT\r\n");
+  expect_growth_below("a line of 20 MB", peak.growth(), 2 * kMebibyte);
+  EXPECT_EQ(client->ask("list-tube-used"), "USING default\r\n");
+}
+
+TEST_F(DaemonMemory, ADeletedLargeJobGivesItBack) {
+  ASSERT_TRUE(start({"-z", "30000000"})) << server_.failure();
+  const Client client = connect();
+  ASSERT_EQ(client->ask("list-tube-used"), "USING default\r\n");
+  const std::size_t before = resident_bytes(server_.pid());
+  for (int id = 1; id <= 5; ++id) {
+    const std::string number = std::to_string(id);
+    ASSERT_EQ(client->put(std::string(20'000'000, 'x')), "INSERTED " + number + "\r\n");
+    ASSERT_EQ(client->ask("delete " + number), "DELETED\r\n");
+  }
+  const std::size_t after = resident_bytes(server_.pid());
+  expect_growth_below("5 jobs of 20 MB put and deleted", after > before ? after - before : 0,
+                      4 * kMebibyte);
+}
+
+TEST_F(DaemonMemory, AMillionDeletedJobsGiveItBack) {
+  constexpr int kBatches = kIsSanitized ? 20 : 500;
+  constexpr int kJobsEach = 2000;
+  ASSERT_TRUE(start()) << server_.failure();
+  const Client client = connect();
+  const std::string puts =
+      repeated("put 0 0 60 200\r\n" + std::string(200, 'x') + "\r\n", kJobsEach);
+  for (int batch = 0; batch < kBatches; ++batch) {
+    ASSERT_TRUE(client->send(puts));
+    for (int i = 0; i < kJobsEach; ++i) ASSERT_TRUE(client->read_line());
+  }
+  EXPECT_EQ(server_stat("current-jobs-ready"), static_cast<std::uint64_t>(kBatches) * kJobsEach);
+  for (int batch = 0; batch < kBatches; ++batch) {
+    std::string deletes;
+    for (int i = 1; i <= kJobsEach; ++i) {
+      deletes += "delete " + std::to_string(batch * kJobsEach + i) + "\r\n";
+    }
+    ASSERT_TRUE(client->send(deletes));
+    for (int i = 0; i < kJobsEach; ++i) ASSERT_EQ(client->read_line(), "DELETED");
+  }
+  expect_growth_below("a million jobs of 200 bytes put and deleted", resident_bytes(server_.pid()),
+                      30 * kMebibyte);
+}
+
+}  // namespace
+}  // namespace haricot::test

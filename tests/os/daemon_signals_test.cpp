@@ -1,0 +1,151 @@
+// Signals, and peers that go while answers are on their way.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "daemon_fixture.hpp"
+#include "process_facts.hpp"
+
+namespace haricot::test {
+namespace {
+
+constexpr ExitStatus kGood{.code = 0};
+
+class DaemonSignals : public DaemonTest {};
+class DaemonEndingSignals : public DaemonTest, public ::testing::WithParamInterface<int> {};
+
+INSTANTIATE_TEST_SUITE_P(Each, DaemonEndingSignals, ::testing::Values(SIGTERM, SIGINT),
+                         [](const auto& instance) {
+                           return std::string(instance.param == SIGTERM ? "TERM" : "INT");
+                         });
+
+TEST_P(DaemonEndingSignals, AnIdleServerEndsWell) {
+  ASSERT_TRUE(start()) << server_.failure();
+  ASSERT_TRUE(server_.signal(GetParam()));
+  EXPECT_EQ(server_.wait_exit(), kGood);
+  EXPECT_TRUE(server_.standard_error().ends_with("haricotd: stopped\n"))
+      << server_.standard_error();
+}
+
+TEST_P(DaemonEndingSignals, ABusyServerEndsWell) {
+  ASSERT_TRUE(start()) << server_.failure();
+  const std::vector<Client> waiting = connect(20);
+  for (const Client& client : waiting) client->send_line("watch none\r\nignore default\r\nreserve");
+  const std::vector<Client> holding = connect(20);
+  for (const Client& client : holding) {
+    ASSERT_TRUE(client->put("held").starts_with("INSERTED "));
+    ASSERT_TRUE(client->ask("reserve").starts_with("RESERVED "));
+  }
+  const std::vector<Client> putting = connect(20);
+  const std::string puts = repeated("put 0 0 60 5\r\nhello\r\nstats\r\n", 5000);
+  for (const Client& client : putting) {
+    client->send_without_reading(puts, std::chrono::milliseconds(1));
+  }
+  ASSERT_TRUE(server_.signal(GetParam()));
+  EXPECT_EQ(server_.wait_exit(), kGood);
+  for (const Client& client : waiting) {
+    EXPECT_EQ(client->read_line(), "WATCHING 2");
+    EXPECT_EQ(client->read_line(), "WATCHING 1");
+    EXPECT_TRUE(client->at_eof());
+  }
+}
+
+// To process 1 of a container the kernel delivers no signal that it does not handle.
+TEST_P(DaemonEndingSignals, ProcessOneOfAContainerEndsWell) {
+  const std::string path = folder_.file("socket");
+  ServerOptions options = options_with({"-l", "unix:" + path});
+  options.launcher = {"/usr/bin/unshare", "--pid", "--fork", "--kill-child"};
+  ASSERT_TRUE(server_.launch(options)) << server_.failure();
+  WireClient client;
+  if (!eventually([&] { return client.connect_unix(path) || !server_.running(); }) ||
+      !client.is_open()) {
+    const std::string reason = "no namespace for processes: " + server_.standard_error();
+    if (::geteuid() != 0) GTEST_SKIP() << reason;
+    FAIL() << reason;
+  }
+  EXPECT_EQ(report_value(client.ask("stats"), "pid"), "1");
+
+  const auto daemon = child_of(server_.pid());
+  ASSERT_TRUE(daemon);
+  ASSERT_EQ(status_words(*daemon, "NSpid").back(), "1");
+  ASSERT_EQ(::kill(*daemon, GetParam()), 0);
+  EXPECT_EQ(server_.wait_exit(), kGood);
+  EXPECT_TRUE(client.at_eof());
+}
+
+// A shell starts what runs in the background with SIGINT ignored.
+TEST_P(DaemonEndingSignals, AServerStartedWithTheSignalIgnoredEndsWell) {
+  ServerOptions options;
+  options.launcher = {"/bin/sh", "-c", "trap '' TERM INT; exec \"$0\" \"$@\""};
+  ASSERT_TRUE(start_with(options)) << server_.failure();
+  ASSERT_TRUE(server_.signal(GetParam()));
+  EXPECT_EQ(server_.wait_exit(), kGood);
+}
+
+TEST_F(DaemonSignals, DrainModeTakesNoJobsAndGivesOutThoseThereAre) {
+  ASSERT_TRUE(start()) << server_.failure();
+  const Client producer = connect();
+  const Client worker = connect();
+  ASSERT_EQ(producer->put("before"), "INSERTED 1\r\n");
+  EXPECT_EQ(report_value(producer->ask("stats"), "draining"), "false");
+
+  // A put whose body is still under way counts as one that comes too late.
+  producer->send("put 0 0 60 4000\r\n" + std::string(3000, 'x'));
+  ASSERT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
+  ASSERT_TRUE(server_.signal(SIGUSR1));
+  ASSERT_TRUE(
+      eventually([&] { return report_value(connect()->ask("stats"), "draining") == "true"; }));
+  producer->send(std::string(1000, 'x') + "\r\n");
+  EXPECT_EQ(producer->read_answer(), "DRAINING\r\n");
+
+  // The body is read all the same: what is in it is no command.
+  EXPECT_EQ(producer->put("delete 1\r\n"), "DRAINING\r\n");
+  EXPECT_EQ(producer->ask("list-tube-used"), "USING default\r\n");
+  EXPECT_EQ(worker->ask("reserve"), "RESERVED 1 6\r\nbefore\r\n");
+  EXPECT_EQ(worker->ask("release 1 0 0"), "RELEASED\r\n");
+  EXPECT_EQ(worker->ask("reserve"), "RESERVED 1 6\r\nbefore\r\n");
+  EXPECT_EQ(worker->ask("delete 1"), "DELETED\r\n");
+
+  ASSERT_TRUE(server_.signal(SIGUSR1));  // Said twice it means the same.
+  EXPECT_EQ(producer->put("later"), "DRAINING\r\n");
+  ASSERT_TRUE(server_.signal(SIGTERM));
+  EXPECT_EQ(server_.wait_exit(), kGood);
+}
+
+TEST_F(DaemonSignals, PeersThatGoWithAnswersUnreadDoNoHarm) {
+  ASSERT_TRUE(start()) << server_.failure();
+  ASSERT_EQ(connect()->put(std::string(60000, 'x')), "INSERTED 1\r\n");
+  const std::string commands = repeated("stats\r\npeek 1\r\n", 100);
+  for (int i = 0; i < 300; ++i) {
+    const Client client = connect();
+    client->send_without_reading(commands, std::chrono::milliseconds(1));
+    switch (i % 3) {
+      case 0:
+        client->reset();
+        break;
+      case 1:
+        client->close();  // With unread answers this is a reset, too, only later.
+        break;
+      default:
+        client->shutdown_write();
+        client->close();
+        break;
+    }
+  }
+  EXPECT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
+  EXPECT_TRUE(eventually([&] { return server_stat("current-connections") == 1; }));
+  EXPECT_TRUE(server_.running());
+}
+
+TEST_F(DaemonSignals, ABrokenPipeSignalFromOutsideDoesNoHarm) {
+  ASSERT_TRUE(start()) << server_.failure();
+  ASSERT_TRUE(server_.signal(SIGPIPE));
+  EXPECT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
+}
+
+}  // namespace
+}  // namespace haricot::test

@@ -1,0 +1,207 @@
+// What the daemon can listen on: unix sockets, IPv6, sockets inherited from a service manager.
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "daemon_fixture.hpp"
+#include "process_facts.hpp"
+
+namespace haricot::test {
+namespace {
+
+class DaemonUnixSocket : public DaemonTest {
+ protected:
+  [[nodiscard]] bool start_on(const std::string& path) {
+    ServerOptions options;
+    options.listen_address = "unix:" + path;
+    return start_with(options);
+  }
+  static bool exists(const std::string& path) {
+    struct stat status {};
+    return ::lstat(path.c_str(), &status) == 0;
+  }
+
+  const std::string path_ = folder_.file("socket");
+};
+
+TEST_F(DaemonUnixSocket, JobsGoOverIt) {
+  ASSERT_TRUE(start_on(path_)) << server_.failure();
+  const Client producer = connect();
+  const Client worker = connect();
+  worker->send_line("reserve");
+  const std::string body = varied_bytes(60000, 1);
+  ASSERT_EQ(producer->put(body), "INSERTED 1\r\n");
+  EXPECT_EQ(worker->read_answer(), "RESERVED 1 60000\r\n" + body + "\r\n");
+  EXPECT_EQ(worker->ask("delete 1"), "DELETED\r\n");
+  worker->shutdown_write();
+  EXPECT_TRUE(worker->at_eof());
+}
+
+TEST_F(DaemonUnixSocket, ItIsRemovedAtTheEnd) {
+  ASSERT_TRUE(start_on(path_)) << server_.failure();
+  ASSERT_TRUE(exists(path_));
+  EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0}));
+  EXPECT_FALSE(exists(path_));
+}
+
+TEST_F(DaemonUnixSocket, WhatACrashLeftOverIsReplaced) {
+  ASSERT_TRUE(start_on(path_)) << server_.failure();
+  server_.kill_hard();
+  ASSERT_TRUE(exists(path_));
+  ASSERT_TRUE(start_on(path_)) << server_.failure();
+  EXPECT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
+  EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0}));
+  EXPECT_FALSE(exists(path_));
+}
+
+TEST_F(DaemonUnixSocket, ASocketThatTookItsPlaceStays) {
+  ASSERT_TRUE(start_on(path_)) << server_.failure();
+  ASSERT_EQ(::rename(path_.c_str(), folder_.file("old").c_str()), 0);
+  ServerProcess second;
+  ServerOptions options = options_with({});
+  options.listen_address = "unix:" + path_;
+  ASSERT_TRUE(second.start(options)) << second.failure();
+  EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0}));
+  WireClient client;
+  ASSERT_TRUE(client.connect_unix(path_)) << client.failure();
+  EXPECT_EQ(client.ask("list-tube-used"), "USING default\r\n");
+}
+
+TEST_F(DaemonUnixSocket, APeerThatGoesGivesItsJobsBack) {
+  ASSERT_TRUE(start_on(path_)) << server_.failure();
+  const Client worker = connect();
+  Client holder = connect();
+  ASSERT_EQ(holder->put("job"), "INSERTED 1\r\n");
+  ASSERT_EQ(holder->ask("reserve"), "RESERVED 1 3\r\njob\r\n");
+  worker->send_line("reserve");
+  holder->close();
+  EXPECT_EQ(worker->read_answer(), "RESERVED 1 3\r\njob\r\n");
+}
+
+class DaemonIPv6 : public DaemonTest {};
+
+TEST_F(DaemonIPv6, JobsGoOverIt) {
+  ServerOptions options;
+  options.listen_address = "::1";
+  ASSERT_TRUE(start_with(options)) << server_.failure();
+  WireClient client;
+  ASSERT_TRUE(client.connect_tcp(server_.port(), "::1")) << client.failure();
+  EXPECT_EQ(client.put("job"), "INSERTED 1\r\n");
+  EXPECT_EQ(client.ask("reserve"), "RESERVED 1 3\r\njob\r\n");
+}
+
+// Inherited sockets -----------------------------------------------------------------------------
+
+class DaemonInheritedSockets : public DaemonTest {
+ protected:
+  ~DaemonInheritedSockets() override {
+    for (const int socket : sockets_) ::close(socket);
+  }
+
+  std::uint16_t listen_tcp() {
+    const int socket = keep(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(socket, generic, length), 0);
+    EXPECT_EQ(::listen(socket, 10), 0);
+    EXPECT_EQ(::getsockname(socket, generic, &length), 0);
+    return ntohs(address.sin_port);
+  }
+
+  void listen_unix(const std::string& path) {
+    const int socket = keep(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(socket, 10), 0);
+  }
+
+  int keep(int socket) {
+    EXPECT_GE(socket, 0);
+    sockets_.push_back(socket);
+    return socket;
+  }
+
+  // Options that pass all sockets on; `pid` is what a shell makes of it in the server's process.
+  ServerOptions passing(const std::string& pid, std::vector<std::string> arguments = {}) const {
+    ServerOptions options = options_with(std::move(arguments));
+    options.launcher = {"/bin/sh", "-c",
+                        "export LISTEN_PID=" + pid + " LISTEN_FDS=" +
+                            std::to_string(sockets_.size()) + "; exec \"$0\" \"$@\""};
+    options.descriptors = sockets_;
+    return options;
+  }
+
+  std::vector<int> sockets_;
+};
+
+TEST_F(DaemonInheritedSockets, AllOfThemAreServed) {
+  const std::uint16_t port = listen_tcp();
+  const std::string path = folder_.file("socket");
+  listen_unix(path);
+  ASSERT_TRUE(server_.launch(passing("$$"))) << server_.failure();
+  WireClient over_tcp;
+  WireClient over_unix;
+  ASSERT_TRUE(over_tcp.connect_tcp(port)) << over_tcp.failure();
+  ASSERT_TRUE(over_unix.connect_unix(path)) << over_unix.failure();
+  EXPECT_EQ(over_tcp.put("job"), "INSERTED 1\r\n") << server_.standard_error();
+  EXPECT_EQ(over_unix.ask("reserve"), "RESERVED 1 3\r\njob\r\n");
+  EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0}));
+  struct stat status {};
+  EXPECT_EQ(::lstat(path.c_str(), &status), 0) << "the service manager's socket was removed";
+}
+
+TEST_F(DaemonInheritedSockets, TheAddressOnTheCommandLineIsIgnoredWithAWarning) {
+  const std::uint16_t port = listen_tcp();
+  const std::string path = folder_.file("socket");
+  ASSERT_TRUE(server_.launch(passing("$$", {"-l", "unix:" + path, "-p", "1"})));
+  WireClient client;
+  ASSERT_TRUE(client.connect_tcp(port)) << client.failure();
+  EXPECT_EQ(client.ask("list-tube-used"), "USING default\r\n") << server_.standard_error();
+  const std::string said = server_.standard_error();
+  EXPECT_NE(said.find("-l and -p are ignored"), std::string::npos) << said;
+  EXPECT_FALSE(client.connect_unix(path));
+}
+
+TEST_F(DaemonInheritedSockets, SocketsMeantForAnotherProcessAreLeftAlone) {
+  listen_tcp();
+  const std::string path = folder_.file("socket");
+  ASSERT_TRUE(server_.launch(passing("1", {"-l", "unix:" + path})));
+  WireClient client;
+  ASSERT_TRUE(eventually([&] { return client.connect_unix(path); })) << server_.standard_error();
+  EXPECT_EQ(client.ask("list-tube-used"), "USING default\r\n");
+  EXPECT_EQ(server_.standard_error().find("ignored"), std::string::npos);
+}
+
+TEST_F(DaemonInheritedSockets, ADescriptorThatDoesNotListenIsRefused) {
+  listen_tcp();
+  keep(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_TRUE(server_.launch(passing("$$"))) << server_.failure();
+  EXPECT_EQ(server_.wait_exit(), (ExitStatus{.code = 111}));
+  const std::string said = server_.standard_error();
+  EXPECT_NE(said.find("descriptor 4"), std::string::npos) << said;
+}
+
+TEST_F(DaemonInheritedSockets, DescriptorsThatAreMissingAreRefused) {
+  ServerOptions options = options_with({});
+  options.launcher = {"/bin/sh", "-c",
+                      "export LISTEN_PID=$$ LISTEN_FDS=1; exec \"$0\" \"$@\" 3<&-"};
+  ASSERT_TRUE(server_.launch(options)) << server_.failure();
+  EXPECT_EQ(server_.wait_exit(), (ExitStatus{.code = 111}));
+}
+
+}  // namespace
+}  // namespace haricot::test

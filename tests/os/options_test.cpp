@@ -1,0 +1,251 @@
+#include "os/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace haricot::os {
+namespace {
+
+struct Parsed {
+  bool good = false;
+  Options options;
+  std::string error;
+};
+
+Parsed parse(const std::vector<const char*>& words) {
+  Parsed result;
+  result.good = parse_options(words, result.options, result.error);
+  return result;
+}
+
+// A flag with a value: what it is called, a value for it, and whether the value has arrived.
+struct ValueFlag {
+  const char* letter;
+  const char* name;
+  const char* value;
+  bool (*arrived)(const Options& options);
+};
+
+constexpr ValueFlag kValueFlags[] = {
+    {"b", "binlog", "/var/jobs", [](const Options& o) { return o.binlog_folder == "/var/jobs"; }},
+    {"f", "fsync", "7", [](const Options& o) { return o.binlog_sync_ms == 7; }},
+    {"l", "listen", "::1", [](const Options& o) { return o.listen == "::1"; }},
+    {"p", "port", "11301", [](const Options& o) { return o.port == "11301"; }},
+    {"u", "user", "nobody", [](const Options& o) { return o.user == "nobody"; }},
+    {"z", "max-job-size", "70000", [](const Options& o) { return o.job_bytes_max == 70000; }},
+    {"s", "binlog-size", "4096", [](const Options& o) { return o.binlog_bytes_max == 4096; }},
+};
+
+TEST(Options, NoWordsMeanTheDefaults) {
+  const Parsed parsed = parse({});
+  ASSERT_TRUE(parsed.good);
+  const Options& options = parsed.options;
+  EXPECT_EQ(options.action, Options::Action::serve);
+  EXPECT_EQ(options.listen, "0.0.0.0");
+  EXPECT_EQ(options.port, "11300");
+  EXPECT_FALSE(options.listen_given);
+  EXPECT_EQ(options.user, "");
+  EXPECT_EQ(options.job_bytes_max, 65535U);
+  EXPECT_EQ(options.verbosity, 0);
+  EXPECT_EQ(options.compat, Compat::v1_13);
+  EXPECT_EQ(options.binlog_folder, "");
+  EXPECT_TRUE(options.binlog_sync);
+  EXPECT_EQ(options.binlog_sync_ms, 50U);
+  EXPECT_EQ(options.binlog_bytes_max, 10485760U);
+  EXPECT_FALSE(options.binlog_flag_given);
+  EXPECT_TRUE(options.warnings.empty());
+}
+
+TEST(Options, AValueStandsBehindItsLetterOrInTheNextWord) {
+  for (const ValueFlag& flag : kValueFlags) {
+    SCOPED_TRACE(flag.name);
+    const std::string letter = std::string("-") + flag.letter;
+    const std::string joined = letter + flag.value;
+    const Parsed behind = parse({joined.c_str()});
+    EXPECT_TRUE(behind.good && flag.arrived(behind.options)) << behind.error;
+    const Parsed next = parse({letter.c_str(), flag.value, "-V"});
+    EXPECT_TRUE(next.good && flag.arrived(next.options)) << next.error;
+    EXPECT_EQ(next.options.verbosity, 1) << "the word behind the value was not read";
+  }
+}
+
+TEST(Options, AValueStandsBehindTheEqualsSignOfALongNameOrInTheNextWord) {
+  for (const ValueFlag& flag : kValueFlags) {
+    SCOPED_TRACE(flag.name);
+    const std::string name = std::string("--") + flag.name;
+    const std::string joined = name + "=" + flag.value;
+    const Parsed behind = parse({joined.c_str()});
+    EXPECT_TRUE(behind.good && flag.arrived(behind.options)) << behind.error;
+    const Parsed next = parse({name.c_str(), flag.value, "--verbose"});
+    EXPECT_TRUE(next.good && flag.arrived(next.options)) << next.error;
+    EXPECT_EQ(next.options.verbosity, 1) << "the word behind the value was not read";
+  }
+}
+
+TEST(Options, LettersCanBeJoined) {
+  const Parsed parsed = parse({"-VVp11301", "-Vl", "::1", "-FVz5"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  EXPECT_EQ(parsed.options.verbosity, 4);
+  EXPECT_EQ(parsed.options.port, "11301");
+  EXPECT_EQ(parsed.options.listen, "::1");
+  EXPECT_FALSE(parsed.options.binlog_sync);
+  EXPECT_EQ(parsed.options.job_bytes_max, 5U);
+}
+
+TEST(Options, AValueMayLookLikeAFlag) {
+  const Parsed parsed = parse({"-u", "-V", "--binlog", "--port"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  EXPECT_EQ(parsed.options.user, "-V");
+  EXPECT_EQ(parsed.options.binlog_folder, "--port");
+  EXPECT_EQ(parsed.options.verbosity, 0);
+}
+
+TEST(Options, TheLastOfSeveralValuesCounts) {
+  const Parsed parsed = parse({"-p1", "-p2", "--port=3", "-F", "-f0"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  EXPECT_EQ(parsed.options.port, "3");
+  EXPECT_TRUE(parsed.options.binlog_sync);
+  EXPECT_EQ(parsed.options.binlog_sync_ms, 0U);
+}
+
+TEST(Options, VersionAndHelpEndTheReading) {
+  for (const auto& words : std::vector<std::vector<const char*>>{
+           {"-v", "nonsense"}, {"-Vvp"}, {"--version", "--nonsense"}, {"-p1", "-v", "-z", "x"}}) {
+    const Parsed parsed = parse(words);
+    EXPECT_TRUE(parsed.good) << parsed.error;
+    EXPECT_EQ(parsed.options.action, Options::Action::show_version);
+  }
+  for (const auto& words : std::vector<std::vector<const char*>>{
+           {"-h", "x"}, {"-Vhq"}, {"--help", "-p"}, {"-h", "-v"}}) {
+    const Parsed parsed = parse(words);
+    EXPECT_TRUE(parsed.good) << parsed.error;
+    EXPECT_EQ(parsed.options.action, Options::Action::show_help);
+  }
+}
+
+TEST(Options, AMistakeInFrontOfVersionIsAMistake) {
+  EXPECT_FALSE(parse({"nonsense", "-v"}).good);
+  EXPECT_FALSE(parse({"-qv"}).good);
+}
+
+TEST(Options, WhatIsUnknownIsRefusedByName) {
+  for (const char* word : {"-q", "--q", "word", "-", "--", "", "--=1", "-Vq", "--po", "--ports=1",
+                           "---port", "-\xff"}) {
+    const Parsed parsed = parse({word});
+    EXPECT_FALSE(parsed.good) << "'" << word << "'";
+    EXPECT_TRUE(parsed.error.starts_with("unknown ")) << parsed.error;
+  }
+}
+
+TEST(Options, AMissingOrEmptyValueIsRefused) {
+  for (const ValueFlag& flag : kValueFlags) {
+    SCOPED_TRACE(flag.name);
+    const std::string letter = std::string("-") + flag.letter;
+    const std::string name = std::string("--") + flag.name;
+    const std::string empty = name + "=";
+    EXPECT_FALSE(parse({letter.c_str()}).good);
+    EXPECT_FALSE(parse({letter.c_str(), ""}).good);
+    EXPECT_FALSE(parse({name.c_str()}).good);
+    EXPECT_FALSE(parse({name.c_str(), ""}).good);
+    EXPECT_FALSE(parse({empty.c_str()}).good);
+    EXPECT_FALSE(parse({name.c_str()}).error.empty());
+  }
+  EXPECT_FALSE(parse({"--compat"}).good);
+  EXPECT_FALSE(parse({"--compat="}).good);
+}
+
+TEST(Options, AFlagWithoutValueTakesNone) {
+  for (const char* word : {"--verbose=1", "--no-fsync=", "--version=1", "--help=x"}) {
+    EXPECT_FALSE(parse({word}).good) << word;
+  }
+}
+
+TEST(Options, ABadPortIsRefused) {
+  for (const char* port : {"65536", "99999999999999999999", "80x", "-1", "+1", "+0", " 1", "\t0",
+                           "1 ", "0x10", "-", "."}) {
+    EXPECT_FALSE(parse({"-p", port}).good) << "'" << port << "'";
+  }
+}
+
+TEST(Options, APortIsANumberOrAServiceName) {
+  for (const char* port : {"0", "1", "65535", "00080", "http", "ssh"}) {
+    const Parsed parsed = parse({"-p", port});
+    EXPECT_TRUE(parsed.good) << parsed.error;
+    EXPECT_EQ(parsed.options.port, port);
+  }
+}
+
+TEST(Options, ABadNumberIsRefused) {
+  for (const char* letter : {"-z", "-f", "-s"}) {
+    for (const char* value : {"-1", "+1", " 1", "1 ", "1k", "0x10", "1.5", "x"}) {
+      EXPECT_FALSE(parse({letter, value}).good) << letter << " '" << value << "'";
+    }
+  }
+}
+
+TEST(Options, TheLargestJobIsCappedWithAWarning) {
+  const Parsed at_most = parse({"-z", "1073741824"});
+  ASSERT_TRUE(at_most.good);
+  EXPECT_EQ(at_most.options.job_bytes_max, 1073741824U);
+  EXPECT_TRUE(at_most.options.warnings.empty());
+  for (const char* value : {"1073741825", "4294967296", "18446744073709551615",
+                            "18446744073709551616", "99999999999999999999999999"}) {
+    const Parsed above = parse({"-z", value});
+    ASSERT_TRUE(above.good) << value;
+    EXPECT_EQ(above.options.job_bytes_max, 1073741824U);
+    ASSERT_EQ(above.options.warnings.size(), 1U);
+    EXPECT_NE(above.options.warnings[0].find("1073741824"), std::string::npos);
+  }
+}
+
+TEST(Options, JobsOfNoBytesCanBeTheLargest) {
+  const Parsed parsed = parse({"-z0"});
+  ASSERT_TRUE(parsed.good);
+  EXPECT_EQ(parsed.options.job_bytes_max, 0U);
+}
+
+TEST(Options, OldCompactionFlagsOnlyWarn) {
+  const Parsed parsed = parse({"-c", "-n", "-V", "--compact", "--no-compact"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  ASSERT_EQ(parsed.options.warnings.size(), 4U);
+  EXPECT_TRUE(parsed.options.warnings[0].starts_with("-c "));
+  EXPECT_TRUE(parsed.options.warnings[1].starts_with("-n "));
+  EXPECT_EQ(parsed.options.verbosity, 1);
+}
+
+TEST(Options, CompatIsOneOfTwoVersions) {
+  EXPECT_EQ(parse({"--compat=1.12"}).options.compat, Compat::v1_12);
+  EXPECT_EQ(parse({"--compat", "1.13"}).options.compat, Compat::v1_13);
+  EXPECT_FALSE(parse({"--compat=1.11"}).good);
+}
+
+TEST(Options, ListenAddressAndPortAreEachNoticed) {
+  EXPECT_TRUE(parse({"-l", "::1"}).options.listen_given);
+  EXPECT_TRUE(parse({"--port=1"}).options.listen_given);
+  EXPECT_FALSE(parse({"-z1", "-V"}).options.listen_given);
+}
+
+TEST(Options, EveryBinlogFlagIsNoticed) {
+  for (const char* word : {"-b.", "-f1", "-F", "-s1"}) {
+    EXPECT_TRUE(parse({word}).options.binlog_flag_given) << word;
+  }
+  EXPECT_FALSE(parse({"-c", "-n", "-p1"}).options.binlog_flag_given);
+}
+
+TEST(Options, HelpNamesEveryFlag) {
+  const std::string_view help = help_text();
+  for (const ValueFlag& flag : kValueFlags) {
+    const std::string entry = std::string("-") + flag.letter + ", --" + flag.name + " ";
+    EXPECT_NE(help.find(entry), std::string_view::npos) << entry;
+  }
+  for (const char* entry : {"-F, --no-fsync", "-c, --compact", "-n, --no-compact", "--compat ",
+                            "-V, --verbose", "-v, --version", "-h, --help"}) {
+    EXPECT_NE(help.find(entry), std::string_view::npos) << entry;
+  }
+}
+
+}  // namespace
+}  // namespace haricot::os

@@ -1,0 +1,53 @@
+// What the kernel tells of a process: memory, CPU time, descriptors, identity.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace haricot::test {
+
+// Memory that is in use now, in bytes.
+std::size_t resident_bytes(pid_t pid);
+
+// User and system time together, in seconds, as fine as the scheduler counts it.
+double cpu_seconds(pid_t pid);
+
+// Which share of one core the process uses for this long, 0 to 1 for each thread.
+double cpu_share_over(pid_t pid, std::chrono::milliseconds time);
+
+// Descriptor number to what it is, such as `socket:[4711]`.
+std::map<int, std::string> open_descriptors(pid_t pid);
+
+// The words of a line of /proc/PID/status, such as `Uid`.
+std::vector<std::string> status_words(pid_t pid, const std::string& key);
+
+// The soft and the hard limit of open descriptors.
+std::pair<std::uint64_t, std::uint64_t> descriptor_limits(pid_t pid);
+
+// The only child that a process has; nothing if it has none.
+std::optional<pid_t> child_of(pid_t parent);
+
+// The highest memory use from its start to any later moment, sampled by the kernel itself.
+class MemoryPeak final {
+ public:
+  // Forgets what was before.
+  explicit MemoryPeak(pid_t pid);
+
+  // How much higher than at the start it has been since then, in bytes.
+  std::size_t growth() const;
+
+ private:
+  pid_t pid_;
+  std::size_t before_;
+};
+
+}  // namespace haricot::test
