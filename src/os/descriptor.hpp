@@ -26,6 +26,8 @@ class Descriptor {
 
   int get() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
+  // Leaves it open, for the caller to close.
+  int release() { return std::exchange(number_, -1); }
   void reset() {
     if (number_ >= 0) ::close(number_);
     number_ = -1;

@@ -31,6 +31,10 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+void survive_file_size_limit() {
+  ::signal(SIGXFSZ, SIG_IGN);
+}
+
 void ignore_broken_pipes() {
   ::signal(SIGPIPE, SIG_IGN);
 }

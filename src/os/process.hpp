@@ -15,6 +15,9 @@ void open_standard_descriptors();
 // Raises the soft limit of open descriptors to the hard one.
 void raise_descriptor_limit();
 
+// Lets writing beyond the limit of a file's size (ulimit -f) fail, instead of ending the process.
+void survive_file_size_limit();
+
 // Writing to a peer that is gone is an error of that write from now on, not the end of the process.
 void ignore_broken_pipes();
 

@@ -137,13 +137,15 @@ Outcome Engine::remove(Client& client, JobId id) {
   const JobRef ref = jobs_.find(id);
   if (ref == JobRef::none) return Outcome::not_found;
   Tube& tube = tube_of(jobs_[ref]);
+  // Looked at before it leaves: the deadline of a delayed job stands in the heap that it leaves.
+  const JournaledJob deleted = journaled(ref);
   if (jobs_[ref].state() == JobState::reserved) {
     if (held_by(client, id) == JobRef::none) return Outcome::not_found;
     leave_reserved(client, ref);
   } else {
     leave(ref);
   }
-  journal_.record_delete(journaled(ref));
+  journal_.record_delete(deleted);
   jobs_.destroy(ref);
   ++tube.deletes;
   free_if_unreferenced(tube);
@@ -266,8 +268,9 @@ Outcome Engine::pause(std::string_view tube_name, std::uint32_t seconds, Instant
   tube->paused = seconds > 0;
   tube->pause_s = seconds;
   tube->pause_end = now + Duration::seconds(seconds);
+  std::uint32_t budget = kJobsPerCall;
+  if (seconds == 0) end_pause(*tube, now, budget);
   arm_tube(*tube);
-  offer(*tube, now);
   return Outcome::done;
 }
 

@@ -140,15 +140,22 @@ Instant Engine::reserved_until(const Job& job, Instant otherwise) const {
   return holder == nullptr ? otherwise : holder->reserved_.at(job.heap_index()).deadline;
 }
 
-// Hands ready jobs to waiting workers, first come, first served, until one of both runs out.
+// Hands the next ready job to the worker that waits longest. False: one of the two is missing.
+bool Engine::offer_one(Tube& tube, Instant now) {
+  if (!tube.offers_job() || tube.waiting.empty()) return false;
+  Client& client = *tube.waiting.front().client;
+  const JobRef ref = tube.ready.top().job;
+  leave(ref);
+  end_wait(client);
+  enter_reserved(client, ref, now);
+  deliver(client, Delivery::Kind::reserved, ref, 0);
+  return true;
+}
+
+// Hands out ready jobs until jobs or workers run out. An open tube never has both for longer than a
+// call, so there is one to hand out for each job that has just become ready.
 void Engine::offer(Tube& tube, Instant now) {
-  while (tube.offers_job() && !tube.waiting.empty()) {
-    Client& client = *tube.waiting.front().client;
-    const JobRef ref = tube.ready.top().job;
-    leave(ref);
-    end_wait(client);
-    enter_reserved(client, ref, now);
-    deliver(client, Delivery::Kind::reserved, ref, 0);
+  while (offer_one(tube, now)) {
   }
 }
 

@@ -11,7 +11,8 @@ namespace haricot {
 void Engine::advance(Instant now) {
   wheel_.advance_to(now);
   std::uint32_t budget = kJobsPerCall;
-  while (budget > 0) {
+  // A timer that moves no job costs too: thousands of clients may stop waiting in one tick.
+  for (std::uint32_t timers = 0; timers < kJobsPerCall && budget > 0; ++timers) {
     Timer* timer = wheel_.pop_due();
     if (timer == nullptr) break;
     if (timer->kind() == Tube::kTimerKind) {
@@ -53,11 +54,7 @@ void Engine::arm_client(Client& client) {
 }
 
 void Engine::fire_tube(Tube& tube, Instant now, std::uint32_t& budget) {
-  if (tube.paused && tube.pause_end <= now) {
-    tube.paused = false;
-    tube.pause_s = 0;
-    offer(tube, now);
-  }
+  if (tube.paused && tube.pause_end <= now) end_pause(tube, now, budget);
   while (budget > 0 && !tube.delayed.empty() && tube.delayed.top().deadline <= now) {
     --budget;
     const JobRef ref = tube.delayed.top().job;
@@ -65,6 +62,15 @@ void Engine::fire_tube(Tube& tube, Instant now, std::uint32_t& budget) {
     if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
   }
   arm_tube(tube);
+}
+
+// Many workers may have waited for the end of a pause. While those that the budget does not reach
+// have yet to be served, the tube stays closed to others, who would get in front of them.
+void Engine::end_pause(Tube& tube, Instant now, std::uint32_t& budget) {
+  tube.paused = false;
+  tube.pause_s = 0;
+  while (budget > 0 && offer_one(tube, now)) --budget;
+  tube.paused = tube.offers_job() && !tube.waiting.empty();
 }
 
 void Engine::fire_client(Client& client, Instant now, std::uint32_t& budget) {
@@ -94,10 +100,19 @@ void Engine::time_out(Client& client, Instant now) {
   if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
 }
 
+// The order in which a closed client's jobs become ready shows only where somebody waits for one:
+// then it is that in which their TTRs would have ended, as if the client had let them all expire.
+JobRef Engine::take_orphan(Orphans& orphans) {
+  if (counts_.waiting == 0) return orphans.jobs.take_any().job;
+  const JobRef ref = orphans.jobs.top().job;
+  orphans.jobs.remove(0, jobs_);
+  return ref;
+}
+
 void Engine::give_back(Orphans& orphans, Instant now, std::uint32_t& budget) {
   while (budget > 0 && !orphans.jobs.empty()) {
     --budget;
-    const JobRef ref = orphans.jobs.take_any().job;
+    const JobRef ref = take_orphan(orphans);
     Tube& tube = tube_of(jobs_[ref]);
     count_place(tube, jobs_[ref], false);
     if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);

@@ -32,25 +32,22 @@ JobRef IdIndex::find(JobId id) const {
   return static_cast<Leaf*>(node)->jobs[digit(id, 0)];
 }
 
-// Puts a new root above the old one, or makes the first leaf.
+// Puts a new root above the old one. An empty tree only gets higher.
 bool IdIndex::add_level() {
-  if (root_ == nullptr) {
-    root_ = new (std::nothrow) Leaf;
-  } else {
+  if (root_ != nullptr) {
     auto* branch = new (std::nothrow) Branch;
     if (branch == nullptr) return false;
     branch->children[0] = root_;
     branch->used = 1;
     root_ = branch;
   }
-  if (root_ == nullptr) return false;
   ++height_;
   return true;
 }
 
 bool IdIndex::insert(JobId id, JobRef job) {
   CHECK(job != JobRef::none);
-  while (root_ == nullptr || !covers(id)) {
+  while (height_ == 0 || !covers(id)) {
     if (!add_level()) {
       drop_levels();
       return false;
@@ -119,20 +116,16 @@ void IdIndex::erase(JobId id) {
   height_ = 0;
 }
 
-// Takes away roots that an insertion added and could not use: those with nothing but a first child,
-// or with nothing at all.
+// Takes away the levels that an insertion added and could not use: roots with nothing but a first
+// child, or all of them where there is nothing else.
 void IdIndex::drop_levels() {
+  if (root_ == nullptr) height_ = 0;
   while (height_ > 1) {
     auto* branch = static_cast<Branch*>(root_);
     if (branch->used != 1 || branch->children[0] == nullptr) return;
     root_ = branch->children[0];
     delete branch;
     --height_;
-  }
-  if (height_ == 1 && static_cast<Leaf*>(root_)->used == 0) {
-    delete static_cast<Leaf*>(root_);
-    root_ = nullptr;
-    height_ = 0;
   }
 }
 

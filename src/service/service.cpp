@@ -111,6 +111,8 @@ void Service::sent(Session& session, std::size_t bytes) {
   session.output_.consume(bytes);
   session.output_.release_if_empty();
   if (may_run(session)) wake(session);
+  // Its end was waiting for the last of its output.
+  if (session.is_finished() && !session.has_output()) mark_to_send(session);
 }
 
 void Service::journal_advanced() {
@@ -270,7 +272,7 @@ std::size_t Service::take_body(Session& session, std::string_view input, Instant
   if (session.body_bytes_left_ > 0) {
     const std::size_t bytes = std::min<std::uint64_t>(session.body_bytes_left_, input.size());
     if (bytes == 0) return 0;
-    std::memcpy(session.direct_space().data(), input.data(), bytes);
+    std::memcpy(session.body_place(), input.data(), bytes);
     session.body_bytes_left_ -= bytes;
     work -= std::min(work, work_for(bytes) - 1);
     return bytes;
@@ -345,13 +347,11 @@ void Service::keep_input(Session& session, std::string_view rest) {
   mark_to_send(session);
 }
 
-// A session that was stopped may go on, if there is anything to go on with.
+// A session that was stopped may go on, if there is anything to go on with. One that is starved was
+// not stopped: it goes on when more arrives.
 void Service::wake(Session& session) {
-  if (session.input_.empty() && !session.input_ended_) {
-    session.starved_ = true;
-  } else if (!session.starved_) {
-    mark_runnable(session);
-  }
+  if (session.starved_) return;
+  if (!session.input_.empty() || session.input_ended_) mark_runnable(session);
 }
 
 void Service::mark_runnable(Session& session) {
@@ -362,10 +362,15 @@ void Service::mark_to_send(Session& session) {
   if (!session.to_send_.linked()) to_send_.push_back(session);
 }
 
+char* Session::body_place() {
+  return body_.data() + (put_.body_bytes - body_bytes_left_);
+}
+
+// What is kept already comes before what arrives next, so there is no direct way past it.
 std::span<char> Session::direct_space() {
   if (expecting_ != Expecting::body || !body_ || body_bytes_left_ == 0) return {};
-  return {body_.data() + (put_.body_bytes - body_bytes_left_),
-          static_cast<std::size_t>(body_bytes_left_)};
+  if (!input_.empty()) return {};
+  return {body_place(), static_cast<std::size_t>(body_bytes_left_)};
 }
 
 }  // namespace haricot

@@ -65,7 +65,7 @@ void CommandStream::add_waiting_command(Step& step) {
 }
 
 // Which of the jobs of a client that goes is given to one that waits differs;
-// docs/compatibility.md, order.
+// docs/compatibility.md.
 bool CommandStream::must_stay(std::size_t connection) const {
   return model_.any_waiting() && model_.clients()[connection].held.size() > 1;
 }
@@ -201,7 +201,7 @@ Command CommandStream::put_with_a_wrong_end() {
 
 // No body is expected behind a put line that is malformed, so the body is read as a command.
 // Nothing here has four good numbers and something behind: beanstalkd counts that as a put;
-// docs/compatibility.md, counters.
+// docs/compatibility.md.
 Command CommandStream::malformed_put() {
   static constexpr std::array kLines = {"put 0 0 1000",
                                         "put 0 0 1000 x",

@@ -198,7 +198,7 @@ std::string of_excess_length(std::string_view line, RandomSource& random) {
 }
 
 // beanstalkd counts a pause-tube of a name that is too long or begins with `-`;
-// docs/compatibility.md, counters.
+// docs/compatibility.md.
 bool is_counted_though_malformed(std::string_view line) {
   if (!line.starts_with("pause-tube")) return false;
   auto words = words_of(line);
@@ -236,13 +236,13 @@ std::string damaged(std::string_view line, RandomSource& random) {
 
 bool is_comparable(std::string_view line) {
   // beanstalkd never answers a line with a CR that no LF follows, nor one whose CR is the last byte
-  // of what it reads at once; docs/compatibility.md, lines.
+  // of what it reads at once; docs/compatibility.md.
   const bool hangs_beanstalkd =
       line.find('\r') != std::string_view::npos || (line.size() + 2) % kLineBytesMax == 1;
   if (hangs_beanstalkd || line.starts_with("quit")) return false;
 
-  // 1.12 takes almost anything as a timeout where 1.13 answers BAD_FORMAT; docs/compatibility.md,
-  // numbers. What is left out here and valid is sent by the stream itself.
+  // 1.12 takes almost anything as a timeout where 1.13 answers BAD_FORMAT; docs/compatibility.md.
+  // What is left out here and valid is sent by the stream itself.
   constexpr std::string_view kReserveWithTimeout = "reserve-with-timeout ";
   if (line.starts_with(kReserveWithTimeout)) {
     const auto seconds = number_in(line.substr(kReserveWithTimeout.size()));

@@ -116,7 +116,7 @@ void Scene::look() {
   expect(kTimingOut);
 
   // beanstalkd does not always look after the TTR of a client that is silent, but does when that
-  // client sends something; docs/compatibility.md, deadlines.
+  // client sends something; docs/compatibility.md.
   ask(kHolder, "list-tube-used");
   ask(kExpiring, "list-tube-used");
   expect(kHeir);

@@ -5,7 +5,8 @@
 // folder.
 //
 // Nothing here blocks for long but what says so: syncing in the running server goes through
-// start_sync(), which returns at once.
+// start_sync(), which returns at once. A call with a name that is_file_name() refuses, or with one
+// that the folder keeps to itself, fails.
 
 #pragma once
 
@@ -35,8 +36,17 @@ struct SyncDone {
   DiskStatus status = DiskStatus::ok;
 };
 
+// Whether a file in the folder may have that name: it must not lead out of it.
+constexpr bool is_file_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
+
 class Disk {
  public:
+  // How many syncs may be under way: started, and not yet taken out.
+  static constexpr std::size_t kSyncsUnderWayMax = 64;
+
   Disk() = default;
   virtual ~Disk() = default;
   Disk(const Disk&) = delete;
@@ -57,21 +67,28 @@ class Disk {
                                          std::span<const std::string_view> pieces) = 0;
   // Cuts the file off.
   [[nodiscard]] virtual DiskStatus truncate(FileHandle file, std::uint64_t bytes) = 0;
+  // Requires: no sync of this file is under way.
   virtual void close(FileHandle file) = 0;
 
   [[nodiscard]] virtual DiskStatus rename(const std::string& from, const std::string& to) = 0;
   [[nodiscard]] virtual DiskStatus remove(const std::string& name) = 0;
 
-  // Makes sure that what was written to the file survives a loss of power. Blocks.
+  // Makes sure that what was written to the file survives a loss of power. Blocks. On anything but
+  // ok, also on full, what was written since the last good sync is in doubt for good: a later sync
+  // of the same file may say ok without it.
   [[nodiscard]] virtual DiskStatus sync(FileHandle file) = 0;
   // The same for the names in the folder: what was created, renamed, removed. Blocks.
   [[nodiscard]] virtual DiskStatus sync_folder() = 0;
 
-  // Begins to sync a file (FileHandle::none: the folder) beside the caller. Syncs end in the order
-  // in which they were started. The file stays open until then.
+  // Begins to sync a file (FileHandle::none: the folder) beside the caller. Covers what was written
+  // before the call. Syncs end in the order in which they were started. The file stays open until
+  // its end was taken out. Requires: fewer than kSyncsUnderWayMax are under way.
   virtual void start_sync(FileHandle file, std::uint64_t ticket) = 0;
   // Takes out a sync that has ended; false if there is none.
   [[nodiscard]] virtual bool next_sync_done(SyncDone& done) = 0;
+
+  // Why the last call, or the last sync taken out, that did not end ok did not: for the log.
+  [[nodiscard]] virtual std::string last_error() const = 0;
 };
 
 }  // namespace haricot::binlog

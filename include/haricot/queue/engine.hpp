@@ -204,6 +204,8 @@ class Engine {
     std::uint64_t kicked;
   };
 
+  class Inspection;  // engine_invariants.cpp
+
   // Tubes and clients (engine_clients.cpp)
   Tube* find_or_create(std::string_view name);
   void free_if_unreferenced(Tube& tube);
@@ -229,6 +231,7 @@ class Engine {
   Instant reserved_until(const Job& job, Instant otherwise) const;
   JobRef held_by(const Client& client, JobId id) const;
   Tube& tube_of(const Job& job) { return tubes_[job.tube]; }
+  bool offer_one(Tube& tube, Instant now);
   void offer(Tube& tube, Instant now);
   JournaledJob journaled(JobRef ref);
 
@@ -236,9 +239,11 @@ class Engine {
   void arm(Timer& timer, Instant deadline);
   void arm_tube(Tube& tube);
   void arm_client(Client& client);
+  void end_pause(Tube& tube, Instant now, std::uint32_t& budget);
   void fire_tube(Tube& tube, Instant now, std::uint32_t& budget);
   void fire_client(Client& client, Instant now, std::uint32_t& budget);
   void time_out(Client& client, Instant now);
+  JobRef take_orphan(Orphans& orphans);
   void give_back(Orphans& orphans, Instant now, std::uint32_t& budget);
   void give_back_orphans(Instant now, std::uint32_t& budget);
   void continue_kicks(Instant now, std::uint32_t& budget);

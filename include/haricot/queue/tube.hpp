@@ -79,7 +79,7 @@ struct Tube {
 
   bool paused = false;
   Instant pause_end;
-  std::uint32_t pause_s = 0;  // As asked for; 0 when the tube is not paused.
+  std::uint32_t pause_s = 0;  // As asked for; 0 when the tube is not paused, or about not to be.
   std::uint32_t place = 0;    // The index in the engine's list of tubes.
 
   // Numbers for the statistics, kept right at every change.

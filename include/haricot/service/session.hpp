@@ -71,6 +71,8 @@ class Session {
            output_.pending_bytes() >= kOutputWithBodiesBytesMax;
   }
 
+  char* body_place();  // Where the next bytes of a large body belong.
+
   Client client_;
   void* owner_;
   ByteBuffer input_;  // What has arrived and was not used yet.

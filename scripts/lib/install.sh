@@ -1,0 +1,157 @@
+# shellcheck shell=bash
+# Installs what building and testing need, on Debian 12. To be sourced:
+#
+#   install_build_tools    Debian packages to build haricotd
+#   install_test_tools     Debian packages to run the tests, the real beanstalkd among them
+#   install_npm_clients    the client libraries from npm, in the versions of the lock file
+#
+# Each of them does nothing, and says nothing, where all is there already. Otherwise it says what it
+# installs; what the package manager has to say is shown only when it fails. They work as root or by
+# sudo, never ask a question themselves, and return 1 with the reason on stderr when something
+# cannot be had.
+
+install_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+install_build_packages=(cmake g++ ninja-build)
+
+install_test_packages=(
+  libgtest-dev                    # GoogleTest
+  clang clang-format clang-tidy   # a second compiler, and scripts/lint
+  procps strace                   # tests that look at the daemon from outside
+  python3                         # tests/clients/run
+  beanstalkd                      # the server that haricotd must behave like
+  ruby ruby-beaneater             # a client library, and what it runs on
+  php-cli php-pda-pheanstalk      # another one
+)
+
+install_build_tools() {
+  install_packages building "${install_build_packages[@]}"
+}
+
+install_test_tools() {
+  local wanted=("${install_test_packages[@]}")
+  # Node.js may come from elsewhere than Debian, and then brings its npm along.
+  command -v node >/dev/null || wanted+=(nodejs)
+  command -v npm >/dev/null || wanted+=(npm ca-certificates)
+  install_packages testing "${wanted[@]}"
+}
+
+# node_modules keeps a copy of the lock file it was made from; a half-finished one has none.
+install_npm_clients() {
+  local folder=$install_root/tests/clients/node
+  local made_from=$folder/node_modules/.made-from-package-lock.json
+  local lock log status=0
+  # One at a time: two test runs may start together.
+  exec {lock}<"$folder/package-lock.json"
+  flock "$lock"
+  if ! cmp -s "$folder/package-lock.json" "$made_from"; then
+    echo "== installing the client libraries from npm"
+    log=$(mktemp)
+    if install_twice "$log" npm --prefix "$folder" ci --ignore-scripts; then
+      cp "$folder/package-lock.json" "$made_from"
+    else
+      install_complain "npm cannot install the client libraries:" "$log"
+      status=1
+    fi
+    rm -f "$log"
+  fi
+  exec {lock}<&-
+  return "$status"
+}
+
+# Debian packages ------------------------------------------------------------------------------
+
+# install_packages PURPOSE PACKAGE...: those of the packages that are missing.
+install_packages() {
+  local purpose=$1 missing=() package
+  shift
+  for package in "$@"; do
+    install_is_there "$package" || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  if ! command -v apt-get >/dev/null; then
+    echo "This is not Debian. For $purpose there must be what Debian has in: ${missing[*]}" >&2
+    return 0
+  fi
+  install_can_be_root || {
+    echo "For $purpose these Debian packages are missing: ${missing[*]}" >&2
+    echo "Installing them needs root or sudo. As root: apt-get install ${missing[*]}" >&2
+    return 1
+  }
+  echo "== installing for $purpose: ${missing[*]}"
+  install_by_apt "${missing[@]}"
+}
+
+install_is_there() {
+  local state
+  # Quoted dollar: this is dpkg's own notation.
+  # shellcheck disable=SC2016
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) && [[ $state == installed ]]
+}
+
+# By sudo only where it does not have to ask, or can ask the person at the terminal.
+install_can_be_root() {
+  ((EUID == 0)) && return 0
+  command -v sudo >/dev/null && { sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo -v; }; }
+}
+
+install_as_root() {
+  if ((EUID == 0)); then "$@"; else sudo "$@"; fi
+}
+
+install_by_apt() {
+  local log status=0
+  log=$(mktemp)
+  # A list that cannot be fetched need not be the one that matters, so this goes on without it.
+  if install_twice "$log" install_apt_get update --error-on=any; then
+    : >"$log"
+  else
+    echo "apt-get update failed twice; trying with the package lists there are" >&2
+  fi
+  install_without_services install_apt_get install --no-install-recommends "$@" >>"$log" 2>&1 ||
+    status=1
+  ((status == 0)) || install_complain "apt-get cannot install $*:" "$log"
+  rm -f "$log"
+  return "$status"
+}
+
+install_apt_get() {
+  # Waits for another apt to end. The environment is set behind sudo, which would not pass it on.
+  install_as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -y -q -o DPkg::Lock::Timeout=600 "$@" </dev/null
+}
+
+# install_without_services COMMAND...: what COMMAND installs is neither started now nor at boot.
+# Debian's beanstalkd would take port 11300. While a file policy-rc.d says 101 (forbidden), packages
+# start nothing; one that is there already is the administrator's and stays.
+install_without_services() (
+  policy=/usr/sbin/policy-rc.d
+  had_beanstalkd=no
+  install_is_there beanstalkd && had_beanstalkd=yes
+  if [[ ! -e $policy ]]; then
+    # A subshell has an exit of its own, so the file goes even when Ctrl-C ends the installation.
+    trap 'install_as_root rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' | install_as_root tee "$policy" >/dev/null
+    install_as_root chmod 755 "$policy"
+  fi
+  status=0
+  "$@" || status=$?
+  if [[ $had_beanstalkd == no ]] && install_is_there beanstalkd; then
+    # An administrator's policy may have let it start.
+    install_as_root invoke-rc.d beanstalkd stop || true
+    install_as_root update-rc.d beanstalkd disable || true
+  fi
+  exit "$status"
+)
+
+# install_twice LOG COMMAND...: runs it again, once, when it fails; networks do hiccup.
+install_twice() {
+  local log=$1
+  shift
+  "$@" >"$log" 2>&1 || { sleep 3 && "$@" >"$log" 2>&1; }
+}
+
+install_complain() {
+  echo "$1" >&2
+  sed 's/^/    /' "$2" >&2
+}

@@ -1,0 +1,263 @@
+#include "os/disk.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "haricot/base/check.hpp"
+#include "os/folder_lock.hpp"
+
+namespace haricot::os {
+namespace {
+
+using binlog::DiskStatus;
+using binlog::FileHandle;
+
+// A pipe or a device in the folder must not hold us up when it is opened, nor become our terminal.
+constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+constexpr mode_t kFileMode = 0600;        // Jobs are nobody else's business.
+constexpr std::size_t kPiecesMax = 1024;  // IOV_MAX of Linux: pieces of one pwritev.
+constexpr int kReadsMax = 3;              // Of a file that changes while it is read.
+
+int number_of(FileHandle file) {
+  CHECK(file != FileHandle::none);
+  return static_cast<int>(file);
+}
+
+// Opening and closing the lock's file by any other way would drop the lock: see FolderLock.
+bool is_usable(const std::string& name) {
+  return binlog::is_file_name(name) && name != kLockFileName;
+}
+
+// All of these return 0 or an errno.
+
+int write_all(int file, std::uint64_t offset, std::span<const std::string_view> pieces) {
+  std::array<iovec, kPiecesMax> batch;  // Filled as far as it is used.
+  std::size_t index = 0;                // The first piece that is not written whole,
+  std::size_t written = 0;              // and what of it is.
+  while (true) {
+    std::size_t count = 0;
+    for (std::size_t i = index; i < pieces.size() && count < kPiecesMax; ++i) {
+      const std::string_view rest = pieces[i].substr(i == index ? written : 0);
+      if (rest.empty()) continue;
+      batch[count++] = iovec{const_cast<char*>(rest.data()), rest.size()};
+    }
+    if (count == 0) return 0;
+    const ssize_t done =
+        ::pwritev(file, batch.data(), static_cast<int>(count), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return errno;
+    if (done == 0) return EIO;  // No progress and no reason: asking again would never end.
+    offset += static_cast<std::uint64_t>(done);
+    written += static_cast<std::size_t>(done);
+    while (index < pieces.size() && written >= pieces[index].size()) {
+      written -= pieces[index++].size();
+    }
+  }
+}
+
+int size_of(int file, std::uint64_t& bytes) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return errno;
+  bytes = static_cast<std::uint64_t>(status.st_size);
+  return 0;
+}
+
+int cut(int file, std::uint64_t bytes) {
+  int result = 0;
+  do {
+    result = ::ftruncate(file, static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  return result == 0 ? 0 : errno;
+}
+
+// Takes space the long way. A disk that is full is asked first: writing megabytes of zeros only to
+// take them back would be done again for every put that is refused.
+int write_zeros(int file, std::uint64_t from, std::uint64_t to) {
+  struct statvfs space {};
+  if (::fstatvfs(file, &space) == 0 && space.f_blocks > 0 && space.f_frsize > 0 &&
+      space.f_bavail < (to - from) / space.f_frsize) {
+    return ENOSPC;
+  }
+  static constexpr std::array<char, 4096> kZeros{};
+  const std::vector<std::string_view> pieces(kPiecesMax, {kZeros.data(), kZeros.size()});
+  while (from < to) {
+    const std::uint64_t count = std::min<std::uint64_t>((to - from) / kZeros.size(), kPiecesMax);
+    const std::string_view rest(kZeros.data(), std::min<std::uint64_t>(to - from, kZeros.size()));
+    const int error = count > 0 ? write_all(file, from, std::span(pieces).first(count))
+                                : write_all(file, from, std::span(&rest, 1));
+    if (error != 0) return error;
+    from += count > 0 ? count * kZeros.size() : rest.size();
+  }
+  return 0;
+}
+
+int take_space(int file, std::uint64_t from, std::uint64_t to) {
+  int result = 0;
+  do {
+    result = ::fallocate(file, 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return 0;
+  const bool cannot = errno == EOPNOTSUPP || errno == ENOSYS;
+  return cannot ? write_zeros(file, from, to) : errno;
+}
+
+}  // namespace
+
+DiskStatus FolderDisk::fail(int error, std::string_view doing, std::string_view name) {
+  last_error_.assign("cannot ").append(doing);
+  if (!name.empty()) last_error_.append(" ").append(name);
+  last_error_.append(": ").append(std::strerror(error));
+  const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  return full ? DiskStatus::full : DiskStatus::failed;
+}
+
+bool FolderDisk::open(const std::string& path) {
+  CHECK(!folder_);
+  folder_ = Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder_ && syncer_.open()) return true;
+  fail(errno, "open", path);
+  return false;
+}
+
+DiskStatus FolderDisk::list(std::vector<std::string>& names) {
+  names.clear();
+  // Reading moves a position, so it gets a descriptor of its own.
+  Descriptor folder(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* const entries = folder ? ::fdopendir(folder.get()) : nullptr;
+  if (entries == nullptr) return fail(errno, "list the folder");
+  folder.release();
+  errno = 0;
+  while (const dirent* const entry = ::readdir(entries)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+  }
+  const int error = errno;
+  ::closedir(entries);
+  return error == 0 ? DiskStatus::ok : fail(error, "list the folder");
+}
+
+DiskStatus FolderDisk::read(const std::string& name, BlobRef& bytes) {
+  if (!is_usable(name)) return fail(EINVAL, "read", name);
+  const Descriptor file(::openat(folder_.get(), name.c_str(), O_RDONLY | kOpenFlags));
+  if (!file) return fail(errno, "read", name);
+  return read_open(file.get(), bytes, name);
+}
+
+DiskStatus FolderDisk::read_open(int file, BlobRef& bytes, const std::string& name) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return fail(errno, "read", name);
+  if (!S_ISREG(status.st_mode)) {
+    return fail(S_ISDIR(status.st_mode) ? EISDIR : EINVAL, "read", name);
+  }
+  auto size = static_cast<std::uint64_t>(status.st_size);
+  ::posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
+  for (int round = 0; round < kReadsMax; ++round) {
+    bytes = BlobRef::allocate(size);
+    if (!bytes) return fail(ENOMEM, "read", name);
+    std::uint64_t done = 0;
+    while (done < size) {
+      const ssize_t count =
+          ::pread(file, bytes.data() + done, size - done, static_cast<off_t>(done));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return fail(errno, "read", name);
+      if (count == 0) break;
+      done += static_cast<std::uint64_t>(count);
+    }
+    std::uint64_t size_now = 0;
+    if (const int error = size_of(file, size_now); error != 0) return fail(error, "read", name);
+    if (done == size && size == size_now) return DiskStatus::ok;
+    size = size_now;
+  }
+  return fail(EBUSY, "read", name);  // Somebody keeps writing to it.
+}
+
+DiskStatus FolderDisk::create(const std::string& name, FileHandle& file) {
+  if (!is_usable(name)) return fail(EINVAL, "create", name);
+  Descriptor made(
+      ::openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | kOpenFlags, kFileMode));
+  if (!made) return fail(errno, "create", name);
+  struct stat status {};
+  if (::fstat(made.get(), &status) != 0) return fail(errno, "create", name);
+  if (!S_ISREG(status.st_mode)) return fail(EINVAL, "create", name);
+  file = static_cast<FileHandle>(made.release());
+  return DiskStatus::ok;
+}
+
+DiskStatus FolderDisk::allocate(FileHandle file, std::uint64_t bytes) {
+  const int number = number_of(file);
+  std::uint64_t size = 0;
+  if (const int error = size_of(number, size); error != 0) return fail(error, "take space");
+  if (bytes <= size) return DiskStatus::ok;
+  const int error = take_space(number, size, bytes);
+  if (error == 0) return DiskStatus::ok;
+  cut(number, size);  // What was taken until it failed. It fails only where nothing helps any more.
+  return fail(error, "take space");
+}
+
+DiskStatus FolderDisk::write(FileHandle file, std::uint64_t offset,
+                             std::span<const std::string_view> pieces) {
+  const int error = write_all(number_of(file), offset, pieces);
+  return error == 0 ? DiskStatus::ok : fail(error, "write");
+}
+
+DiskStatus FolderDisk::truncate(FileHandle file, std::uint64_t bytes) {
+  std::uint64_t size = 0;
+  if (const int error = size_of(number_of(file), size); error != 0) return fail(error, "truncate");
+  if (bytes >= size) return DiskStatus::ok;
+  const int error = cut(number_of(file), bytes);
+  return error == 0 ? DiskStatus::ok : fail(error, "truncate");
+}
+
+void FolderDisk::close(FileHandle file) {
+  CHECK(!syncer_.is_under_way(number_of(file)));
+  ::close(number_of(file));
+}
+
+DiskStatus FolderDisk::rename(const std::string& from, const std::string& to) {
+  if (!is_usable(from)) return fail(EINVAL, "rename", from);
+  if (!is_usable(to)) return fail(EINVAL, "rename to", to);
+  const int result = ::renameat(folder_.get(), from.c_str(), folder_.get(), to.c_str());
+  return result == 0 ? DiskStatus::ok : fail(errno, "rename", from);
+}
+
+DiskStatus FolderDisk::remove(const std::string& name) {
+  if (!is_usable(name)) return fail(EINVAL, "remove", name);
+  const int result = ::unlinkat(folder_.get(), name.c_str(), 0);
+  return result == 0 ? DiskStatus::ok : fail(errno, "remove", name);
+}
+
+DiskStatus FolderDisk::sync(FileHandle file) {
+  const int error = Syncer::sync_to_disk(number_of(file), false);
+  return error == 0 ? DiskStatus::ok : fail(error, "sync");
+}
+
+DiskStatus FolderDisk::sync_folder() {
+  const int error = Syncer::sync_to_disk(folder_.get(), true);
+  return error == 0 ? DiskStatus::ok : fail(error, "sync the folder");
+}
+
+void FolderDisk::start_sync(FileHandle file, std::uint64_t ticket) {
+  const bool is_folder = file == FileHandle::none;
+  syncer_.start(is_folder ? folder_.get() : number_of(file), is_folder, ticket);
+}
+
+bool FolderDisk::next_sync_done(binlog::SyncDone& done) {
+  Syncer::Ended ended;
+  if (!syncer_.next_ended(ended)) return false;
+  done.ticket = ended.ticket;
+  done.status = ended.error == 0 ? DiskStatus::ok : fail(ended.error, "sync");
+  return true;
+}
+
+}  // namespace haricot::os

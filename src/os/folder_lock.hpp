@@ -1,0 +1,46 @@
+// The lock that keeps two servers from writing to one folder: the one that beanstalkd takes.
+//
+// Like there, it is a write lock, by fcntl, on the whole of a file named `lock` in the folder. The
+// kernel drops it when the process ends, however that happens, so the file may stay. Two things
+// about such locks are easily forgotten: the process loses its lock as soon as it closes any
+// descriptor of the file (hence FolderDisk does not touch that name), and a child does not inherit
+// it. A process is never in its own way: a second lock in the same process is taken as well.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "os/descriptor.hpp"
+
+namespace haricot::os {
+
+inline constexpr std::string_view kLockFileName = "lock";
+
+enum class LockStatus : std::uint8_t {
+  taken,
+  held,    // By another process, whose number holder() is.
+  cannot,  // error() says why.
+};
+
+class FolderLock {
+ public:
+  // Never waits. Requires: a folder; none is taken yet.
+  [[nodiscard]] LockStatus take(int folder_descriptor);
+
+  // 0 when it is not known: the other one runs on another machine or in another container.
+  pid_t holder() const { return holder_; }
+  const std::string& error() const { return error_; }
+
+ private:
+  LockStatus fail(std::string_view doing);
+
+  Descriptor file_;  // As long as it is open, the lock is held.
+  pid_t holder_ = 0;
+  std::string error_;
+};
+
+}  // namespace haricot::os

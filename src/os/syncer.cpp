@@ -1,0 +1,115 @@
+#include "os/syncer.hpp"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot::os {
+
+int Syncer::sync_to_disk(int descriptor, bool is_folder) {
+  int result = 0;
+  do {
+    result = is_folder ? ::fsync(descriptor) : ::fdatasync(descriptor);
+  } while (result != 0 && errno == EINTR);
+  return result == 0 ? 0 : errno;
+}
+
+Syncer::~Syncer() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+bool Syncer::open() {
+  completions_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE));
+  return static_cast<bool>(completions_);
+}
+
+// Signals are the main thread's: this one inherits a mask that blocks all of them.
+bool Syncer::start_thread() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  CHECK(::pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+  try {
+    thread_ = std::thread(&Syncer::run, this);
+  } catch (const std::system_error&) {
+    // No more threads for this user. The next sync tries again.
+  }
+  CHECK(::pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
+  return thread_.joinable();
+}
+
+void Syncer::start(int descriptor, bool is_folder, std::uint64_t ticket) {
+  CHECK(started_ - taken_ < kSlots);
+  slot(started_) = Slot{descriptor, is_folder, ticket, 0};
+  if (!thread_.joinable() && !start_thread()) {
+    const std::uint64_t number = started_++;
+    end(number, sync_(descriptor, is_folder));
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ++started_;
+  }
+  wake_.notify_one();
+}
+
+void Syncer::run() {
+  while (true) {
+    std::uint64_t number = 0;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return started_ > ended_ || stop_; });
+      if (started_ == ended_) return;  // All that was started is done.
+      number = ended_;
+    }
+    // From its start to its end the slot is this thread's.
+    end(number, sync_(slot(number).descriptor, slot(number).is_folder));
+  }
+}
+
+void Syncer::end(std::uint64_t number, int error) {
+  slot(number).error = error;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = number + 1;
+  }
+  const std::uint64_t one = 1;
+  CHECK(::write(completions_.get(), &one, sizeof one) == sizeof one);
+}
+
+bool Syncer::next_ended(Ended& ended) {
+  // One is taken off the eventfd for each sync that was taken out, never more, so that it stays
+  // readable as long as there is one that was not. Where a count is not there yet, it comes late.
+  std::uint64_t one = 0;
+  while (uncounted_ > 0 && ::read(completions_.get(), &one, sizeof one) == sizeof one) --uncounted_;
+  if (taken_ == started_) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (taken_ == ended_) return false;
+  }
+  const Slot& first = slot(taken_++);
+  ended = Ended{first.ticket, first.error};
+  ++uncounted_;
+  return true;
+}
+
+bool Syncer::is_under_way(int descriptor) const {
+  for (std::uint64_t number = taken_; number < started_; ++number) {
+    if (slot(number).descriptor == descriptor) return true;
+  }
+  return false;
+}
+
+}  // namespace haricot::os

@@ -1,0 +1,95 @@
+// The one thread beside the main one: it waits for the disk to have what was written, and does
+// nothing else.
+//
+// A sync takes as long as the disk likes, and there is no way to ask the kernel for one without
+// waiting that epoll would watch. So the wait is put where it holds up nobody. The thread touches
+// descriptors and numbers, never a job or a buffer.
+
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+#include "haricot/binlog/disk.hpp"
+#include "os/descriptor.hpp"
+
+namespace haricot::os {
+
+class Syncer {
+ public:
+  // What makes a descriptor's data durable; returns 0 or an errno. Runs in the thread.
+  using Sync = int (*)(int descriptor, bool is_folder);
+
+  explicit Syncer(Sync sync = &sync_to_disk) : sync_(sync) {}
+  // Waits for the syncs that were started.
+  ~Syncer();
+  Syncer(const Syncer&) = delete;
+  Syncer& operator=(const Syncer&) = delete;
+
+  // False: there is no descriptor left, errno says why.
+  [[nodiscard]] bool open();
+
+  // An eventfd: readable when a sync may have ended; it stays so until next_ended() says no.
+  int completion_descriptor() const { return completions_.get(); }
+
+  // Begins a sync and returns at once; the first one starts the thread. Where there can be no
+  // thread, the sync is done on the spot. Requires: fewer than kSyncsUnderWayMax are under way.
+  void start(int descriptor, bool is_folder, std::uint64_t ticket);
+
+  struct Ended {
+    std::uint64_t ticket = 0;
+    int error = 0;  // An errno, or 0.
+  };
+  // Takes out the next sync that has ended, in the order in which they were started.
+  [[nodiscard]] bool next_ended(Ended& ended);
+
+  // Whether a sync of it was started and not taken out.
+  bool is_under_way(int descriptor) const;
+
+  // fdatasync, for a folder fsync.
+  static int sync_to_disk(int descriptor, bool is_folder);
+
+ private:
+  static constexpr std::uint64_t kSlots = binlog::Disk::kSyncsUnderWayMax;
+
+  struct Slot {
+    int descriptor = -1;
+    bool is_folder = false;
+    std::uint64_t ticket = 0;
+    int error = 0;
+  };
+  Slot& slot(std::uint64_t number) { return slots_[number % kSlots]; }
+  const Slot& slot(std::uint64_t number) const { return slots_[number % kSlots]; }
+
+  bool start_thread();
+  void run();
+  void end(std::uint64_t number, int error);
+
+  Sync sync_;
+  Descriptor completions_;
+  std::thread thread_;
+
+  // A ring of slots, each of which passes from the main thread to the other and back:
+  //
+  //   taken_ <= ended_ <= started_ <= taken_ + kSlots
+  //
+  // A mutex and a condition rather than a ring without locks: the thread has to sleep when there is
+  // nothing to do, so it needs something to wait on anyway, and the lock is only ever held to move
+  // one of these numbers.
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::array<Slot, kSlots> slots_;
+  std::uint64_t started_ = 0;
+  std::uint64_t ended_ = 0;
+  std::uint64_t taken_ = 0;  // The main thread's alone.
+  bool stop_ = false;
+
+  // Syncs that were taken out and still count in the eventfd.
+  std::uint64_t uncounted_ = 0;
+};
+
+}  // namespace haricot::os

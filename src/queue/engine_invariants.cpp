@@ -1,0 +1,241 @@
+// A walk over all the engine knows, which ends the program where two things do not fit together.
+//
+// It is what the tests call after every step. All numbers are counted anew from the places where
+// jobs and clients really are, and compared with those that were kept along the way.
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "haricot/base/check.hpp"
+#include "haricot/queue/engine.hpp"
+
+namespace haricot {
+
+class Engine::Inspection {
+ public:
+  explicit Inspection(const Engine& engine) : engine_(engine) {}
+
+  void run() {
+    for (std::uint32_t i = 0; i < engine_.tubes_.size(); ++i) {
+      find_clients(engine_.tubes_[engine_.tubes_.at(i).ref]);
+    }
+    for (std::uint32_t i = 0; i < engine_.tubes_.size(); ++i) {
+      check_tube(engine_.tubes_[engine_.tubes_.at(i).ref], i);
+    }
+    for (const Client* client : clients_) check_client(*client);
+    for (const Orphans& orphans : engine_.orphans_) check_orphans(orphans);
+    check_kicks();
+    check_reserved_by_tube();
+    check_counts();
+  }
+
+ private:
+  // Every client watches at least one tube, so all of them are found through the tubes.
+  void find_clients(Tube& tube) {
+    for (Watch* watch = tube.watchers.first(); watch != nullptr;
+         watch = tube.watchers.after(*watch)) {
+      clients_.insert(watch->client);
+    }
+  }
+
+  // A job is where its state says, in one place only, and is found by its id.
+  const Job& check_job(JobRef ref, JobState state) {
+    CHECK(ref != JobRef::none);
+    CHECK(jobs_.insert(ref).second);
+    const Job& job = engine_.jobs_[ref];
+    CHECK(engine_.jobs_.find(job.id) == ref);
+    CHECK(job.state() == state);
+    CHECK(job.ttr_s > 0);
+    CHECK(job.id < engine_.next_id_);
+    return job;
+  }
+
+  template <typename Slot, typename CheckSlot>
+  void check_heap(const IndexedHeap<Slot>& heap, JobState state, CheckSlot check_slot) {
+    for (std::uint32_t i = 0; i < heap.size(); ++i) {
+      const Slot& slot = heap.at(i);
+      if (i > 0) CHECK(!(slot < heap.at((i - 1) / 2)));
+      const Job& job = check_job(slot.job, state);
+      CHECK(job.heap_index() == i);
+      check_slot(slot, job);
+    }
+  }
+
+  void check_tube(Tube& tube, std::uint32_t place) {
+    CHECK(tube.place == place);
+    CHECK(engine_.tubes_.find(tube.name) == &tube);
+    CHECK(&tube == engine_.default_tube_ || tube.is_referenced());
+    CHECK(!tube.offers_job() || tube.waiting.empty());
+    CHECK(tube.paused || tube.pause_s == 0);
+
+    std::uint64_t urgent = 0;
+    check_heap(tube.ready, JobState::ready, [&](const ReadySlot& slot, const Job& job) {
+      CHECK(job.tube == tube.ref);
+      CHECK(job.id == slot.id);
+      CHECK(job.priority == slot.priority);
+      if (job.is_urgent()) ++urgent;
+    });
+    check_heap(tube.delayed, JobState::delayed,
+               [&](const DeadlineSlot&, const Job& job) { CHECK(job.tube == tube.ref); });
+    CHECK(tube.urgent == urgent);
+    CHECK(tube.buried == check_buried(tube));
+
+    CHECK(tube.watching_clients == check_watchers(tube));
+    CHECK(tube.waiting_clients == check_waiting(tube));
+    CHECK(tube.using_clients == std::count_if(clients_.begin(), clients_.end(), [&](auto* client) {
+            return client->used_ == &tube;
+          }));
+
+    Instant wanted = Instant::never();
+    if (!tube.delayed.empty()) wanted = tube.delayed.top().deadline;
+    if (tube.paused) wanted = std::min(wanted, tube.pause_end);
+    check_timer(tube.timer, Tube::kTimerKind, &tube, wanted);
+
+    sum_.ready += tube.ready.size();
+    sum_.urgent += urgent;
+    sum_.delayed += tube.delayed.size();
+    sum_.buried += tube.buried;
+  }
+
+  std::uint64_t check_buried(const Tube& tube) {
+    std::uint64_t found = 0;
+    JobRef before = JobRef::none;
+    JobRef ref = tube.first_buried;
+    while (ref != JobRef::none) {
+      const Job& job = check_job(ref, JobState::buried);
+      CHECK(job.tube == tube.ref);
+      CHECK(static_cast<JobRef>(job.links.first) == before);
+      before = ref;
+      ref = static_cast<JobRef>(job.links.second);
+      ++found;
+    }
+    CHECK(tube.last_buried == before);
+    return found;
+  }
+
+  static std::uint32_t check_watchers(Tube& tube) {
+    std::uint32_t found = 0;
+    for (Watch* watch = tube.watchers.first(); watch != nullptr;
+         watch = tube.watchers.after(*watch)) {
+      CHECK(watch->tube == &tube);
+      CHECK(watch->place < watch->client->watches_.size());
+      CHECK(watch->client->watches_[watch->place] == watch);
+      CHECK(watch->waiting.linked() == watch->client->waiting_);
+      ++found;
+    }
+    return found;
+  }
+
+  static std::uint32_t check_waiting(Tube& tube) {
+    std::uint32_t found = 0;
+    for (Watch* watch = tube.waiting.first(); watch != nullptr;
+         watch = tube.waiting.after(*watch)) {
+      CHECK(watch->tube == &tube);
+      CHECK(watch->client->waiting_);
+      ++found;
+    }
+    return found;
+  }
+
+  void check_client(const Client& client) {
+    CHECK(engine_.clients_[client.ref_] == &client);
+    CHECK(engine_.tubes_.find(client.used_->name) == client.used_);
+    CHECK(!(client.waiting_ && client.kicking_));
+    CHECK(client.waiting_ || client.wait_end_ == Instant::never());
+    std::unordered_set<const Tube*> watched;
+    for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
+      CHECK(client.watches_[i]->client == &client);
+      CHECK(client.watches_[i]->in_tube.linked());
+      CHECK(watched.insert(client.watches_[i]->tube).second);
+    }
+    CHECK(!watched.empty());
+
+    check_heap(client.reserved_, JobState::reserved, [&](const DeadlineSlot&, const Job& job) {
+      CHECK(job.holder() == client.ref_);
+      ++reserved_in_[job.tube];
+    });
+    Instant wanted = client.wait_end_;
+    if (!client.reserved_.empty()) {
+      const Instant first_end = client.reserved_.top().deadline;
+      wanted = std::min(wanted, client.waiting_ ? first_end - kDeadlineMargin : first_end);
+    }
+    check_timer(client.timer_, Client::kTimerKind, &client, wanted);
+
+    sum_.reserved += client.reserved_.size();
+    ++sum_.clients;
+    if (client.producer_) ++sum_.producers;
+    if (client.worker_) ++sum_.workers;
+    if (client.waiting_) ++sum_.waiting;
+    if (client.kicking_) ++kicking_;
+  }
+
+  void check_orphans(const Orphans& orphans) {
+    CHECK(!orphans.jobs.empty());
+    CHECK(engine_.clients_[orphans.holder] == nullptr);
+    check_heap(orphans.jobs, JobState::reserved, [&](const DeadlineSlot&, const Job& job) {
+      CHECK(job.holder() == orphans.holder);
+      ++reserved_in_[job.tube];
+    });
+    sum_.reserved += orphans.jobs.size();
+  }
+
+  void check_kicks() const {
+    CHECK(engine_.kicks_.size() == kicking_);
+    std::unordered_set<const Client*> kickers;
+    for (const LongKick& kick : engine_.kicks_) {
+      CHECK(kickers.insert(kick.client).second);
+      CHECK(clients_.count(kick.client) == 1);
+      CHECK(kick.client->kicking_);
+      CHECK(kick.left > 0);
+    }
+  }
+
+  void check_reserved_by_tube() const {
+    for (std::uint32_t i = 0; i < engine_.tubes_.size(); ++i) {
+      const Tube& tube = engine_.tubes_.at(i);
+      const auto found = reserved_in_.find(tube.ref);
+      CHECK(tube.reserved == (found == reserved_in_.end() ? 0 : found->second));
+    }
+  }
+
+  void check_counts() const {
+    const EngineCounts& counts = engine_.counts_;
+    CHECK(counts.urgent == sum_.urgent);
+    CHECK(counts.ready == sum_.ready);
+    CHECK(counts.reserved == sum_.reserved);
+    CHECK(counts.delayed == sum_.delayed);
+    CHECK(counts.buried == sum_.buried);
+    CHECK(counts.clients == sum_.clients);
+    CHECK(counts.producers == sum_.producers);
+    CHECK(counts.workers == sum_.workers);
+    CHECK(counts.waiting == sum_.waiting);
+    CHECK(jobs_.size() == engine_.jobs_.size());
+    // Delivering must not need memory.
+    CHECK(engine_.deliveries_.capacity() >=
+          engine_.deliveries_.size() + sum_.waiting + engine_.kicks_.size());
+  }
+
+  // Earlier than needed is allowed, later is not.
+  static void check_timer(const Timer& timer, std::uint8_t kind, const void* owner,
+                          Instant wanted) {
+    CHECK(timer.kind() == kind);
+    CHECK(timer.owner() == owner);
+    CHECK(wanted == Instant::never() || timer.is_set());
+    CHECK(timer.deadline() <= wanted);
+  }
+
+  const Engine& engine_;
+  std::unordered_set<Client*> clients_;
+  std::unordered_set<JobRef> jobs_;
+  std::unordered_map<TubeRef, std::uint64_t> reserved_in_;
+  EngineCounts sum_;
+  std::size_t kicking_ = 0;
+};
+
+void Engine::check_invariants() const {
+  Inspection(*this).run();
+}
+
+}  // namespace haricot

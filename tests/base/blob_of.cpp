@@ -1,0 +1,23 @@
+#include "base/blob_of.hpp"
+
+#include <cstring>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot::testing {
+
+BlobRef blob_of(std::string_view bytes) {
+  BlobRef blob = BlobRef::allocate(bytes.size());
+  CHECK(blob);
+  if (!bytes.empty()) std::memcpy(blob.data(), bytes.data(), bytes.size());
+  return blob;
+}
+
+BlobRef blob_of(std::size_t bytes, char letter) {
+  BlobRef blob = BlobRef::allocate(bytes);
+  CHECK(blob);
+  std::memset(blob.data(), letter, bytes);
+  return blob;
+}
+
+}  // namespace haricot::testing

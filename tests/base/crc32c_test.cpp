@@ -1,0 +1,81 @@
+#include "haricot/base/crc32c.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/seed.hpp"
+
+namespace haricot {
+namespace {
+
+using namespace std::string_view_literals;
+
+// The sum as its definition has it: one bit after the other.
+std::uint32_t bit_by_bit(std::uint32_t before, std::string_view bytes) {
+  std::uint32_t rest = ~before;
+  for (const char byte : bytes) {
+    rest ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) {
+      rest = (rest & 1) != 0 ? (rest >> 1) ^ 0x82f63b78U : rest >> 1;
+    }
+  }
+  return ~rest;
+}
+
+// The examples of RFC 3720, appendix B.4.
+TEST(Crc32c, IsThatOfIscsi) {
+  std::string counting;
+  for (char i = 0; i < 32; ++i) counting += i;
+  const std::string backwards(counting.rbegin(), counting.rend());
+  for (const auto crc : {&crc32c, &crc32c_portable}) {
+    EXPECT_EQ(crc(0, std::string(32, '\0')), 0x8a9136aaU);
+    EXPECT_EQ(crc(0, std::string(32, '\xff')), 0x62a8ab43U);
+    EXPECT_EQ(crc(0, counting), 0x46dd794eU);
+    EXPECT_EQ(crc(0, backwards), 0x113fdb5cU);
+    EXPECT_EQ(crc(0, "123456789"), 0xe3069283U);
+    EXPECT_EQ(crc(0, ""), 0U);
+  }
+}
+
+// All lengths, at all distances from an aligned address.
+TEST(Crc32c, IsTheSameInEveryWayOfItsComputation) {
+  testing::Random random;
+  std::string bytes(4000, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random.bits());
+  for (std::size_t length = 0; length < 300; ++length) {
+    for (std::size_t offset = 0; offset < 9; ++offset) {
+      const std::string_view part = std::string_view(bytes).substr(offset, length);
+      const std::uint32_t expected = bit_by_bit(0, part);
+      ASSERT_EQ(crc32c(0, part), expected) << length << " at " << offset;
+      ASSERT_EQ(crc32c_portable(0, part), expected) << length << " at " << offset;
+    }
+  }
+  EXPECT_EQ(crc32c(0, bytes), bit_by_bit(0, bytes));
+  EXPECT_EQ(crc32c_portable(0, bytes), bit_by_bit(0, bytes));
+}
+
+TEST(Crc32c, OfBytesThatFollowOthersIsThatOfAllTogether) {
+  const std::string_view bytes = "put 0 0 60 5\r\nhello\r\n"sv;
+  const std::uint32_t whole = crc32c(0, bytes);
+  for (std::size_t split = 0; split <= bytes.size(); ++split) {
+    EXPECT_EQ(crc32c(crc32c(0, bytes.substr(0, split)), bytes.substr(split)), whole);
+    EXPECT_EQ(crc32c_portable(crc32c_portable(0, bytes.substr(0, split)), bytes.substr(split)),
+              whole);
+  }
+}
+
+TEST(Crc32c, AnyFlippedBitChangesIt) {
+  const std::string bytes(100, 'x');
+  const std::uint32_t whole = crc32c(0, bytes);
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    std::string changed = bytes;
+    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << (bit % 8)));
+    ASSERT_NE(crc32c(0, changed), whole);
+  }
+}
+
+}  // namespace
+}  // namespace haricot

@@ -1,0 +1,149 @@
+#include "haricot/base/hash_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "base/allocations.hpp"
+#include "base/seed.hpp"
+
+namespace haricot {
+namespace {
+
+struct Entry {
+  std::uint64_t hash = 0;
+  Entry* next_in_bucket = nullptr;
+  int number = 0;
+};
+
+Entry* find(const HashTable<Entry>& table, std::uint64_t hash, int number) {
+  return table.find(hash, [number](const Entry& entry) { return entry.number == number; });
+}
+
+TEST(HashTable, FindsNothingInANewOne) {
+  const HashTable<Entry> table;
+  EXPECT_EQ(table.size(), 0u);
+  EXPECT_EQ(find(table, 1, 1), nullptr);
+}
+
+TEST(HashTable, TellsElementsOfOneHashApart) {
+  HashTable<Entry> table;
+  std::deque<Entry> entries;
+  for (int i = 0; i < 100; ++i) {
+    entries.push_back({42, nullptr, i});
+    ASSERT_TRUE(table.insert(entries.back()));
+  }
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(find(table, 42, i), &entries[static_cast<std::size_t>(i)]);
+  }
+  EXPECT_EQ(find(table, 42, 100), nullptr);
+  EXPECT_EQ(find(table, 43, 5), nullptr);
+}
+
+// Every number of buckets from 1 to 300 is passed on the way up and on the way down.
+TEST(HashTable, FindsEverythingAtEverySizeItGrowsAndShrinksThrough) {
+  HashTable<Entry> table;
+  std::deque<Entry> entries;
+  for (int i = 0; i < 300; ++i) {
+    entries.push_back({static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15, nullptr, i});
+    ASSERT_TRUE(table.insert(entries.back()));
+    for (Entry& entry : entries) ASSERT_EQ(find(table, entry.hash, entry.number), &entry);
+  }
+  while (!entries.empty()) {
+    table.erase(entries.front());
+    ASSERT_EQ(find(table, entries.front().hash, entries.front().number), nullptr);
+    entries.pop_front();
+    for (Entry& entry : entries) ASSERT_EQ(find(table, entry.hash, entry.number), &entry);
+  }
+  EXPECT_EQ(table.size(), 0u);
+}
+
+TEST(HashTable, AnElementThatWasTakenOutCanBePutBack) {
+  HashTable<Entry> table;
+  Entry entry{7, nullptr, 1};
+  ASSERT_TRUE(table.insert(entry));
+  table.erase(entry);
+  EXPECT_EQ(entry.next_in_bucket, nullptr);
+  ASSERT_TRUE(table.insert(entry));
+  EXPECT_EQ(find(table, 7, 1), &entry);
+}
+
+TEST(HashTable, WithoutMemoryForItsFirstBucketItRefuses) {
+  HashTable<Entry> table;
+  Entry entry{7, nullptr, 1};
+  bool inserted = true;
+  {
+    const testing::AllocationFailure failure;
+    inserted = table.insert(entry);
+  }
+  EXPECT_FALSE(inserted);
+  EXPECT_EQ(table.size(), 0u);
+  EXPECT_EQ(find(table, 7, 1), nullptr);
+  EXPECT_TRUE(table.insert(entry));
+}
+
+TEST(HashTable, WithoutMemoryForMoreBucketsItGoesOnWithLongerChains) {
+  HashTable<Entry> table;
+  std::vector<Entry> entries(1000);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    entries[i] = {i * 0x9e3779b97f4a7c15, nullptr, static_cast<int>(i)};
+  }
+  ASSERT_TRUE(table.insert(entries[0]));
+  bool inserted = true;
+  {
+    const testing::AllocationFailure failure;
+    for (std::size_t i = 1; i < entries.size(); ++i)
+      inserted = table.insert(entries[i]) && inserted;
+  }
+  EXPECT_TRUE(inserted);
+  for (Entry& entry : entries) ASSERT_EQ(find(table, entry.hash, entry.number), &entry);
+  // Where there is memory again, it grows again; and it shrinks as ever.
+  std::vector<Entry> more(1000);
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    more[i] = {i * 0x9e3779b97f4a7c15, nullptr, static_cast<int>(1000 + i)};
+    ASSERT_TRUE(table.insert(more[i]));
+  }
+  for (Entry& entry : entries) table.erase(entry);
+  for (Entry& entry : more) ASSERT_EQ(find(table, entry.hash, entry.number), &entry);
+  EXPECT_EQ(table.size(), 1000u);
+}
+
+TEST(HashTableDeathTest, TakingOutAnElementThatIsNotInItEndsTheProgram) {
+  HashTable<Entry> table;
+  Entry in{7, nullptr, 1};
+  Entry out{7, nullptr, 2};
+  ASSERT_TRUE(table.insert(in));
+  EXPECT_DEATH(table.erase(out), "nullptr");
+}
+
+TEST(HashTable, DoesWhatAMapWouldDo) {
+  testing::Random random;
+  HashTable<Entry> table;
+  std::map<int, Entry> model;
+  for (int phase = 0; phase < 40; ++phase) {
+    const std::size_t target = random.below(1500);
+    while (model.size() != target) {
+      const int number = static_cast<int>(random.below(2000));
+      // A tenth of the hashes meet each other in full.
+      const std::uint64_t hash =
+          number % 10 == 0 ? 5 : static_cast<std::uint64_t>(number) * 0x9e3779b97f4a7c15;
+      const auto found = model.find(number);
+      ASSERT_EQ(find(table, hash, number), found == model.end() ? nullptr : &found->second);
+      if (found == model.end() && model.size() < target) {
+        const auto [place, is_new] = model.emplace(number, Entry{hash, nullptr, number});
+        ASSERT_TRUE(table.insert(place->second));
+      } else if (found != model.end() && model.size() > target) {
+        table.erase(found->second);
+        model.erase(found);
+      }
+      ASSERT_EQ(table.size(), model.size());
+    }
+    for (auto& [number, entry] : model) ASSERT_EQ(find(table, entry.hash, number), &entry);
+  }
+}
+
+}  // namespace
+}  // namespace haricot

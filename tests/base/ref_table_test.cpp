@@ -1,0 +1,92 @@
+#include "haricot/base/ref_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "base/allocations.hpp"
+
+namespace haricot {
+namespace {
+
+enum class Ref : std::uint32_t {};
+using Table = RefTable<int, Ref>;
+
+TEST(RefTable, FindsWhatWasAdded) {
+  Table table;
+  int one = 1;
+  int two = 2;
+  const Ref first = table.add(&one);
+  const Ref second = table.add(&two);
+  EXPECT_EQ(table[first], &one);
+  EXPECT_EQ(table[second], &two);
+}
+
+TEST(RefTable, NumberZeroIsNeverGivenOutAndNoneTwice) {
+  Table table;
+  int thing = 0;
+  std::set<Ref> refs;
+  for (int i = 0; i < 2000; ++i) refs.insert(table.add(&thing));
+  EXPECT_EQ(refs.size(), 2000u);
+  EXPECT_EQ(refs.count(Ref{}), 0u);
+}
+
+TEST(RefTable, ADroppedNumberIsUsedAgain) {
+  Table table;
+  int one = 1;
+  int two = 2;
+  const Ref first = table.add(&one);
+  const Ref kept = table.add(&one);
+  table.drop(first);
+  EXPECT_EQ(table[first], nullptr);
+  EXPECT_EQ(table.add(&two), first);
+  EXPECT_EQ(table[first], &two);
+  EXPECT_EQ(table[kept], &one);
+}
+
+TEST(RefTable, AnEmptiedNumberStaysTakenUntilItIsDropped) {
+  Table table;
+  int one = 1;
+  const Ref first = table.add(&one);
+  table.empty(first);
+  EXPECT_EQ(table[first], nullptr);
+  for (int i = 0; i < 100; ++i) ASSERT_NE(table.add(&one), first);
+  table.drop(first);
+  EXPECT_EQ(table.add(&one), first);
+}
+
+TEST(RefTable, AddingWithoutMemoryGivesNoReference) {
+  Table table;
+  int one = 1;
+  // The table fills up to where it has to grow, at whatever size that is.
+  for (int i = 0; i < 1500; ++i) {
+    Ref ref{};
+    bool failed = false;
+    {
+      const testing::AllocationFailure failure;
+      ref = table.add(&one);
+      failed = failure.happened();
+    }
+    ASSERT_EQ(ref == Ref{}, failed);
+    if (failed) ref = table.add(&one);
+    ASSERT_NE(ref, Ref{});
+    ASSERT_EQ(table[ref], &one);
+  }
+}
+
+TEST(RefTable, ANumberDroppedWithoutMemoryIsNotUsedAgain) {
+  Table table;
+  int one = 1;
+  const Ref first = table.add(&one);
+  {
+    const testing::AllocationFailure failure;
+    table.drop(first);
+  }
+  EXPECT_EQ(table[first], nullptr);
+  EXPECT_NE(table.add(&one), first);
+}
+
+}  // namespace
+}  // namespace haricot

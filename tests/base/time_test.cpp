@@ -1,0 +1,89 @@
+#include "haricot/base/time.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace haricot {
+namespace {
+
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+
+TEST(Duration, UnitsAreNanoseconds) {
+  EXPECT_EQ(Duration().count(), 0);
+  EXPECT_EQ(Duration::nanoseconds(7).count(), 7);
+  EXPECT_EQ(Duration::milliseconds(7).count(), 7'000'000);
+  EXPECT_EQ(Duration::seconds(7).count(), 7'000'000'000);
+  EXPECT_EQ(Duration::seconds(4294967295).count(), 4'294'967'295'000'000'000);
+}
+
+TEST(Duration, WholeSecondsAreRoundedDown) {
+  EXPECT_EQ(Duration::nanoseconds(0).whole_seconds(), 0u);
+  EXPECT_EQ(Duration::nanoseconds(999'999'999).whole_seconds(), 0u);
+  EXPECT_EQ(Duration::nanoseconds(1'000'000'000).whole_seconds(), 1u);
+  EXPECT_EQ(Duration::nanoseconds(1'999'999'999).whole_seconds(), 1u);
+  EXPECT_EQ(Duration::nanoseconds(kMax).whole_seconds(), 9'223'372'036u);
+}
+
+TEST(Duration, ANegativeOneHasNoWholeSeconds) {
+  EXPECT_EQ(Duration::nanoseconds(-1).whole_seconds(), 0u);
+  EXPECT_EQ(Duration::nanoseconds(-5'000'000'000).whole_seconds(), 0u);
+  EXPECT_EQ(Duration::nanoseconds(kMin).whole_seconds(), 0u);
+}
+
+TEST(Duration, IsOrderedByLength) {
+  EXPECT_LT(Duration::nanoseconds(-1), Duration());
+  EXPECT_LT(Duration::milliseconds(999), Duration::seconds(1));
+  EXPECT_EQ(Duration::milliseconds(1000), Duration::seconds(1));
+}
+
+TEST(Instant, AddingADurationAndTakingItOffGivesTheSame) {
+  const Instant now = Instant::at(123'456'789);
+  EXPECT_EQ((now + Duration::seconds(5)).count(), 5'123'456'789);
+  EXPECT_EQ(now + Duration::seconds(5) - Duration::seconds(5), now);
+  EXPECT_EQ(now + Duration::seconds(5) - now, Duration::seconds(5));
+  EXPECT_EQ(now - (now + Duration::seconds(5)), Duration::nanoseconds(-5'000'000'000));
+}
+
+TEST(Instant, ASumThatDoesNotFitIsNever) {
+  EXPECT_EQ(Instant::at(kMax - 10) + Duration::nanoseconds(10), Instant::never());
+  EXPECT_EQ(Instant::at(kMax - 10) + Duration::nanoseconds(11), Instant::never());
+  EXPECT_EQ(Instant::at(kMax - 10) + Duration::seconds(4294967295), Instant::never());
+  EXPECT_EQ(Instant::never() + Duration::seconds(1), Instant::never());
+  EXPECT_EQ(Instant::never() + Duration::nanoseconds(kMax), Instant::never());
+}
+
+TEST(Instant, NeverMinusADurationIsStillNever) {
+  EXPECT_EQ(Instant::never() - Duration::seconds(1), Instant::never());
+  EXPECT_EQ(Instant::never() - Duration::seconds(4294967295), Instant::never());
+}
+
+TEST(Instant, ASumBelowTheFirstInstantIsTheFirst) {
+  EXPECT_EQ((Instant::at(kMin + 10) - Duration::nanoseconds(11)).count(), kMin);
+  EXPECT_EQ((Instant::at(kMin) + Duration::nanoseconds(-1)).count(), kMin);
+}
+
+TEST(Instant, ADifferenceThatDoesNotFitIsTheLongestThereIs) {
+  EXPECT_EQ((Instant::never() - Instant::at(-1)).count(), kMax);
+  EXPECT_EQ((Instant::at(-2) - Instant::never()).count(), kMin);
+  EXPECT_EQ((Instant::at(kMin) - Instant::at(1)).count(), kMin);
+}
+
+TEST(Instant, TheLongestDelayOfTheProtocolFitsForACenturyOfUptime) {
+  const Instant century = Instant::at(100LL * 365 * 24 * 3600 * 1'000'000'000);
+  const Instant deadline = century + Duration::seconds(4294967295);
+  EXPECT_LT(deadline, Instant::never());
+  EXPECT_EQ((deadline - century).whole_seconds(), 4294967295u);
+}
+
+TEST(Instant, NeverIsLaterThanEverything) {
+  EXPECT_LT(Instant(), Instant::never());
+  EXPECT_LT(Instant::at(kMax - 1), Instant::never());
+  EXPECT_EQ(std::min(Instant::never(), Instant::at(5)), Instant::at(5));
+}
+
+}  // namespace
+}  // namespace haricot

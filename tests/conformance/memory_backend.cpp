@@ -1,0 +1,235 @@
+#include "memory_backend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/base/time.hpp"
+#include "haricot/queue/journal.hpp"
+#include "haricot/service/server_info.hpp"
+#include "haricot/service/service.hpp"
+
+namespace haricot::conformance {
+namespace {
+
+// As much as a socket hands over, or takes, at once.
+constexpr std::size_t kReadBytesMax = 65536;
+constexpr std::size_t kSendBytesMax = 100'000;
+// A service that is not at rest after so many turns at one instant never will be.
+constexpr int kTurnsAtOnceMax = 1'000'000;
+
+// The two ends of a connection and what is under way between them.
+struct Wire {
+  Session* session = nullptr;  // Null: the server has closed it.
+  std::string to_server;       // Sent by the client, not yet read by the server.
+  std::string to_client;
+  bool client_has_ended = false;  // The client sends no more.
+  bool end_was_read = false;
+  bool client_is_gone = false;  // Nobody takes what the server sends.
+  bool is_full = false;         // It did not take all at once: the server is told when it does.
+};
+
+// Takes the part of the daemon: the same turns, without sockets.
+class MemoryBackend final : public Backend {
+ public:
+  explicit MemoryBackend(ServerInfo info)
+      : info_(std::move(info)), service_(info_, journal_, now_) {}
+
+  std::optional<int> open() override;
+  void send(int connection, std::string_view bytes) override;
+  Arrival receive(int connection, Patience patience, std::string& into) override;
+  void half_close(int connection) override;
+  void close(int connection) override;
+  void reset(int connection) override;
+  void advance(std::chrono::nanoseconds duration) override;
+
+  void drain() override { service_.drain(); }
+
+ private:
+  Wire& wire(int connection) { return *wires_[static_cast<std::size_t>(connection)]; }
+
+  void come_to_rest();
+  static bool is_readable(const Wire& wire);
+  void read(Wire& from);
+  void send_answers();
+  void send_some(Wire& to);
+  void end(Wire& of);
+
+  ServerInfo info_;
+  NoJournal journal_;
+  Instant now_ = Instant::at(1'234'567'891);  // No whole second, so that rounding shows.
+  std::vector<std::unique_ptr<Wire>> wires_;
+  Service service_;
+};
+
+std::optional<int> MemoryBackend::open() {
+  auto added = std::make_unique<Wire>();
+  added->session = service_.open(added.get());
+  if (added->session == nullptr) return std::nullopt;
+  wires_.push_back(std::move(added));
+  return static_cast<int>(wires_.size()) - 1;
+}
+
+void MemoryBackend::send(int connection, std::string_view bytes) {
+  if (wire(connection).session == nullptr) return;
+  wire(connection).to_server += bytes;
+  come_to_rest();
+}
+
+Arrival MemoryBackend::receive(int connection, Patience, std::string& into) {
+  Wire& from = wire(connection);
+  if (from.to_client.empty()) return from.session == nullptr ? Arrival::end : Arrival::nothing;
+  into += from.to_client;
+  from.to_client.clear();
+  return Arrival::bytes;
+}
+
+void MemoryBackend::half_close(int connection) {
+  wire(connection).client_has_ended = true;
+  come_to_rest();
+}
+
+void MemoryBackend::close(int connection) {
+  wire(connection).client_is_gone = true;
+  half_close(connection);
+}
+
+// What is under way is lost.
+void MemoryBackend::reset(int connection) {
+  if (wire(connection).session != nullptr) end(wire(connection));
+  come_to_rest();
+}
+
+void MemoryBackend::advance(std::chrono::nanoseconds duration) {
+  const Instant target = now_ + Duration::nanoseconds(duration.count());
+  while (service_.next_event() <= target) {
+    now_ = std::max(now_, service_.next_event());
+    come_to_rest();
+  }
+  now_ = target;
+  come_to_rest();
+}
+
+// Turn after turn, until the service waits for time or input.
+void MemoryBackend::come_to_rest() {
+  const auto ready = [](const std::unique_ptr<Wire>& wire) {
+    return is_readable(*wire) || wire->is_full;
+  };
+  int turns = 0;
+  do {
+    CHECK(++turns <= kTurnsAtOnceMax);
+    service_.advance(now_);
+    for (const std::unique_ptr<Wire>& wire : wires_) {
+      read(*wire);
+      if (wire->is_full) send_some(*wire);
+    }
+    service_.run_backlog(now_);
+    send_answers();
+  } while (service_.next_event() <= now_ || std::any_of(wires_.begin(), wires_.end(), ready));
+}
+
+// Whether the daemon's wait would tell it to read.
+bool MemoryBackend::is_readable(const Wire& wire) {
+  if (wire.session == nullptr || wire.end_was_read || !wire.session->wants_input()) return false;
+  return !wire.to_server.empty() || wire.client_has_ended;
+}
+
+// One read, as from a socket.
+void MemoryBackend::read(Wire& from) {
+  if (!is_readable(from)) {
+    const bool more = from.session != nullptr && !from.end_was_read;
+    if (more && from.client_has_ended) service_.peer_half_closed(*from.session);
+    return;
+  }
+  if (from.to_server.empty()) {
+    from.end_was_read = true;
+    service_.end_of_input(*from.session, now_);
+    return;
+  }
+  const std::span<char> direct = from.session->direct_space();
+  const std::size_t direct_bytes = std::min(direct.size(), from.to_server.size());
+  if (direct_bytes > 0) {
+    std::memcpy(direct.data(), from.to_server.data(), direct_bytes);
+    service_.receive_directly(*from.session, direct_bytes);
+  }
+  const std::string rest = from.to_server.substr(direct_bytes, kReadBytesMax);
+  from.to_server.erase(0, direct_bytes + rest.size());
+  if (!rest.empty()) service_.receive(*from.session, rest, now_);
+}
+
+void MemoryBackend::send_answers() {
+  while (Session* session = service_.next_to_send()) {
+    Wire& to = *static_cast<Wire*>(session->owner());
+    send_some(to);
+    if (session->is_finished() && !session->has_output()) end(to);
+  }
+}
+
+// One send, as to a socket.
+void MemoryBackend::send_some(Wire& to) {
+  Session& session = *to.session;
+  to.is_full = false;
+  std::size_t room = kSendBytesMax;
+  while (session.has_output() && session.may_send() && !to.is_full) {
+    std::array<std::string_view, 16> pieces;
+    const std::size_t count = session.output().gather(pieces);
+    std::size_t sent = 0;
+    for (const std::string_view piece : std::span(pieces).first(count)) {
+      const std::string_view taken = piece.substr(0, room);
+      if (!to.client_is_gone) to.to_client += taken;
+      room -= taken.size();
+      sent += taken.size();
+      to.is_full = taken.size() < piece.size();
+      if (to.is_full) break;
+    }
+    service_.sent(session, sent);
+  }
+}
+
+void MemoryBackend::end(Wire& of) {
+  service_.close(*of.session, now_);
+  of.session = nullptr;
+  of.is_full = false;
+  of.to_server.clear();
+}
+
+// Reads the flags into `info`; what is wrong with them, or an empty string.
+std::string read_flags(const std::vector<std::string>& flags, ServerInfo& info) {
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const std::string& flag = flags[i];
+    if (flag == "--compat=1.12") {
+      info.compat = Compat::v1_12;
+    } else if (flag == "-z" && i + 1 < flags.size()) {
+      const std::string& digits = flags[++i];
+      const char* end = digits.data() + digits.size();
+      const auto [stop, failure] = std::from_chars(digits.data(), end, info.job_bytes_max);
+      if (failure != std::errc{} || stop != end) return "not a number of bytes: " + digits;
+    } else {
+      return "a service in memory does not know the flag " + flag;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Started start_in_memory(const std::vector<std::string>& flags) {
+  ServerInfo info;
+  info.pid = 4711;
+  info.instance_id = "0123456789abcdef";
+  info.hostname = "host.example";
+  info.os = "#1 SMP kernel 6.1";
+  info.platform = "x86_64";
+  std::string error = read_flags(flags, info);
+  if (!error.empty()) return {nullptr, std::move(error)};
+  return {std::make_unique<MemoryBackend>(std::move(info)), {}};
+}
+
+}  // namespace haricot::conformance

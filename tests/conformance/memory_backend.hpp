@@ -1,0 +1,14 @@
+// A backend that is the service itself, in memory and under a clock that only scripts move.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend.hpp"
+
+namespace haricot::conformance {
+
+// Starts a service with what these flags of haricotd ask for: -z and --compat.
+[[nodiscard]] Started start_in_memory(const std::vector<std::string>& flags);
+
+}  // namespace haricot::conformance

@@ -1,0 +1,131 @@
+#include "tcp_backend.hpp"
+
+#include <signal.h>
+
+#include <cstddef>
+#include <thread>
+#include <utility>
+
+#include "server_process.hpp"
+#include "wire_client.hpp"
+
+namespace haricot::conformance {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// An answer that has not come by then is not coming, even on a busy machine.
+constexpr milliseconds kAnswerPatience{8000};
+// An answer that nobody waits for has this long to show that it is coming all the same.
+constexpr milliseconds kSilencePatience{50};
+// What a server gets to notice something that it does not answer.
+constexpr milliseconds kNoticeTime{30};
+constexpr milliseconds kAcceptTime{10};
+constexpr std::size_t kReadBytesMax = 65536;
+
+test::ServerKind process_kind(ServerKind kind) {
+  return kind == ServerKind::haricot ? test::ServerKind::haricot
+                                     : test::ServerKind::beanstalkd_1_12;
+}
+
+class TcpBackend final : public Backend {
+ public:
+  [[nodiscard]] std::string start(const test::ServerOptions& options) {
+    if (!server_.start(options)) return server_.failure();
+    started_ = Clock::now();
+    return {};
+  }
+
+  std::optional<int> open() override {
+    auto client = std::make_unique<test::WireClient>();
+    if (!client->connect(server_)) return std::nullopt;
+    clients_.push_back(std::move(client));
+    wait(kAcceptTime);
+    return static_cast<int>(clients_.size()) - 1;
+  }
+
+  void send(int connection, std::string_view bytes) override {
+    // A server that has closed the connection takes nothing; what is expected next will tell.
+    static_cast<void>(client(connection).send(bytes));
+  }
+
+  Arrival receive(int connection, Patience patience, std::string& into) override;
+
+  void half_close(int connection) override {
+    client(connection).shutdown_write();
+    wait(kNoticeTime);
+  }
+
+  void close(int connection) override {
+    client(connection).close();
+    wait(kNoticeTime);
+  }
+
+  void reset(int connection) override {
+    client(connection).reset();
+    wait(kNoticeTime);
+  }
+
+  void advance(std::chrono::nanoseconds duration) override { wait(duration); }
+
+  void drain() override {
+    server_.signal(SIGUSR1);
+    wait(kNoticeTime);
+  }
+
+  std::chrono::nanoseconds lateness() const override { return Clock::now() - started_ - planned_; }
+
+ private:
+  test::WireClient& client(int connection) {
+    return *clients_[static_cast<std::size_t>(connection)];
+  }
+
+  // Time itself is what the script asks for here: there is nothing to poll.
+  void wait(std::chrono::nanoseconds duration) {
+    std::this_thread::sleep_for(duration);
+    planned_ += duration;
+  }
+
+  test::ServerProcess server_;
+  std::vector<std::unique_ptr<test::WireClient>> clients_;
+  Clock::time_point started_;
+  std::chrono::nanoseconds planned_{};
+};
+
+Arrival TcpBackend::receive(int connection, Patience patience, std::string& into) {
+  test::WireClient& from = client(connection);
+  milliseconds time{0};
+  if (patience == Patience::for_an_answer) time = kAnswerPatience;
+  if (patience == Patience::for_silence) time = kSilencePatience;
+  if (!from.has_input_within(time)) {
+    planned_ += time;
+    return Arrival::nothing;
+  }
+  if (from.at_eof(milliseconds(0))) return Arrival::end;
+  // All that is there, whose size nobody tells. An end behind it is for the next look.
+  for (std::size_t size = kReadBytesMax; size > 0; size /= 2) {
+    while (const auto bytes = from.read_exact(size, milliseconds(0))) into += *bytes;
+  }
+  return Arrival::bytes;
+}
+
+}  // namespace
+
+bool has_binary(ServerKind kind) {
+  return test::find_server_binary(process_kind(kind)).has_value();
+}
+
+Started start_process(ServerKind kind, const std::vector<std::string>& flags) {
+  const auto binary = test::find_server_binary(process_kind(kind));
+  if (!binary) return {nullptr, std::string("no binary of ") + to_string(process_kind(kind))};
+  test::ServerOptions options;
+  options.binary = *binary;
+  options.arguments = flags;
+  auto backend = std::make_unique<TcpBackend>();
+  std::string error = backend->start(options);
+  if (!error.empty()) return {nullptr, std::move(error)};
+  return {std::move(backend), {}};
+}
+
+}  // namespace haricot::conformance

@@ -1,0 +1,197 @@
+// What the disk says when there is no space, or a limit in the way. Each test gets a child, with a
+// limit, a small file system or a system call that is missing: what children get, nobody else does.
+
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "os/disk.hpp"
+#include "os/process.hpp"
+#include "temp_folder.hpp"
+
+namespace haricot::os {
+namespace {
+
+using binlog::DiskStatus;
+using binlog::FileHandle;
+using binlog::SyncDone;
+
+constexpr int kSkip = 77;  // What is needed for the test is not allowed here.
+constexpr std::uint64_t kKibibyte = 1024;
+
+void limit_file_size(std::uint64_t bytes) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  limit.rlim_cur = bytes;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+// A file system of that kind over the folder, for this process alone.
+bool mount_over(const std::string& path, const char* kind, const char* options) {
+  return ::unshare(CLONE_NEWNS) == 0 &&
+         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount(kind, path.c_str(), kind, 0, options) == 0;
+}
+
+// From now on the system call fails in this process.
+bool forbid(long call, int error) {
+  std::array<sock_filter, 4> program = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog filter{program.size(), program.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+std::uint64_t free_bytes(const std::string& path) {
+  struct statvfs space {};
+  EXPECT_EQ(::statvfs(path.c_str(), &space), 0);
+  return space.f_bfree * space.f_frsize;
+}
+
+DiskStatus write(FolderDisk& disk, FileHandle file, std::uint64_t offset, std::string_view bytes) {
+  return disk.write(file, offset, std::vector<std::string_view>{bytes});
+}
+
+// A disk and a file in it that holds 3 bytes.
+struct OpenFile {
+  explicit OpenFile(const TempFolder& folder) {
+    EXPECT_TRUE(disk.open(folder.path())) << disk.last_error();
+    EXPECT_EQ(disk.create("binlog.1", file), DiskStatus::ok) << disk.last_error();
+    EXPECT_EQ(write(disk, file, 0, "abc"), DiskStatus::ok) << disk.last_error();
+  }
+  FolderDisk disk;
+  FileHandle file = FileHandle::none;
+};
+
+void expect_pass_or_skip(int result) {
+  if (result == kSkip) GTEST_SKIP() << "this needs rights that are not there";
+  EXPECT_EQ(result, 0);
+}
+
+TEST(FolderDiskLimit, OfAFilesSizeIsAFullDisk) {
+  const TempFolder folder;
+  EXPECT_EQ(run_in_child([&folder] {
+              survive_file_size_limit();
+              OpenFile open(folder);
+              limit_file_size(10 * kKibibyte);
+              EXPECT_EQ(open.disk.allocate(open.file, 20 * kKibibyte), DiskStatus::full);
+              EXPECT_EQ(open.disk.last_error(), "cannot take space: File too large");
+              EXPECT_EQ(folder.bytes_of("binlog.1"), "abc");
+              const std::string bytes(20 * kKibibyte, 'x');
+              EXPECT_EQ(write(open.disk, open.file, 0, bytes), DiskStatus::full);
+              // A part was written: the loop went on behind the short write.
+              EXPECT_EQ(folder.bytes_of("binlog.1"), bytes.substr(0, 10 * kKibibyte));
+              limit_file_size(RLIM_INFINITY);
+              EXPECT_EQ(open.disk.allocate(open.file, 20 * kKibibyte), DiskStatus::ok);
+              EXPECT_EQ(write(open.disk, open.file, 0, bytes), DiskStatus::ok);
+              EXPECT_EQ(folder.bytes_of("binlog.1"), bytes);
+              return 0;
+            }),
+            0);
+}
+
+TEST(FolderDiskLimit, OfTheDiskIsToldAndGoesWhenThereIsSpace) {
+  const TempFolder folder;
+  expect_pass_or_skip(run_in_child([&folder] {
+    if (!mount_over(folder.path(), "tmpfs", "size=256k")) return kSkip;
+    folder.put("other", std::string(128 * kKibibyte, 'o'));
+    OpenFile open(folder);
+    const std::uint64_t space = free_bytes(folder.path());
+    EXPECT_EQ(open.disk.allocate(open.file, 512 * kKibibyte), DiskStatus::full);
+    EXPECT_EQ(open.disk.last_error(), "cannot take space: No space left on device");
+    EXPECT_EQ(free_bytes(folder.path()), space);
+    EXPECT_EQ(folder.bytes_of("binlog.1"), "abc");
+
+    const std::string bytes(200 * kKibibyte, 'x');
+    EXPECT_EQ(write(open.disk, open.file, 0, bytes), DiskStatus::full);
+    EXPECT_EQ(open.disk.truncate(open.file, 0), DiskStatus::ok);
+    EXPECT_EQ(open.disk.remove("other"), DiskStatus::ok);
+    EXPECT_EQ(open.disk.allocate(open.file, bytes.size()), DiskStatus::ok);
+    EXPECT_EQ(write(open.disk, open.file, 0, bytes), DiskStatus::ok);
+    EXPECT_EQ(folder.bytes_of("binlog.1"), bytes);
+    return 0;
+  }));
+}
+
+TEST(FolderDiskLimit, OfAFileSystemThatCannotGiveSpaceIsMadeUpForByZeros) {
+  const TempFolder folder;
+  expect_pass_or_skip(run_in_child([&folder] {
+    if (!mount_over(folder.path(), "tmpfs", "size=16m")) return kSkip;
+    if (!forbid(SYS_fallocate, EOPNOTSUPP)) return kSkip;
+    OpenFile open(folder);
+    const std::uint64_t space = free_bytes(folder.path());
+    const std::uint64_t size = (10 << 20) + 12'345;
+    EXPECT_EQ(open.disk.allocate(open.file, size), DiskStatus::ok) << open.disk.last_error();
+    EXPECT_TRUE(folder.bytes_of("binlog.1") == "abc" + std::string(size - 3, '\0'));
+    EXPECT_LE(free_bytes(folder.path()), space - (10 << 20));
+    EXPECT_EQ(open.disk.allocate(open.file, 32 << 20), DiskStatus::full);
+    EXPECT_EQ(folder.bytes_of("binlog.1").size(), size);
+    return 0;
+  }));
+}
+
+// As where a quota ends it, of which nobody can be asked before.
+TEST(FolderDiskLimit, ThatEndsTheZerosGivesThemBack) {
+  const TempFolder folder;
+  expect_pass_or_skip(run_in_child([&folder] {
+    if (!forbid(SYS_fallocate, EOPNOTSUPP)) return kSkip;
+    survive_file_size_limit();
+    OpenFile open(folder);
+    limit_file_size(100 * kKibibyte);
+    EXPECT_EQ(open.disk.allocate(open.file, 200 * kKibibyte), DiskStatus::full);
+    EXPECT_EQ(folder.bytes_of("binlog.1"), "abc");
+    EXPECT_EQ(open.disk.allocate(open.file, 100 * kKibibyte), DiskStatus::ok);
+    EXPECT_EQ(folder.bytes_of("binlog.1").size(), 100 * kKibibyte);
+    return 0;
+  }));
+}
+
+// ramfs has no fallocate and tells no size.
+TEST(FolderDiskLimit, ThatIsNotToldIsNoReasonToRefuse) {
+  const TempFolder folder;
+  expect_pass_or_skip(run_in_child([&folder] {
+    if (!mount_over(folder.path(), "ramfs", nullptr)) return kSkip;
+    OpenFile open(folder);
+    EXPECT_EQ(open.disk.allocate(open.file, 5000), DiskStatus::ok) << open.disk.last_error();
+    EXPECT_EQ(folder.bytes_of("binlog.1"), "abc" + std::string(4997, '\0'));
+    return 0;
+  }));
+}
+
+TEST(FolderDiskLimit, OfThreadsMakesAStartedSyncADirectOne) {
+  const TempFolder folder;
+  expect_pass_or_skip(run_in_child([&folder] {
+    if (!forbid(SYS_clone3, EAGAIN) || !forbid(SYS_clone, EAGAIN)) return kSkip;
+    OpenFile open(folder);
+    for (std::uint64_t ticket = 1; ticket <= 100; ++ticket) {
+      open.disk.start_sync(open.file, ticket);
+      SyncDone done;
+      EXPECT_TRUE(open.disk.next_sync_done(done));
+      EXPECT_EQ(done.ticket, ticket);
+      EXPECT_EQ(done.status, DiskStatus::ok);
+      EXPECT_FALSE(open.disk.next_sync_done(done));
+    }
+    return 0;
+  }));
+}
+
+}  // namespace
+}  // namespace haricot::os

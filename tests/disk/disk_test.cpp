@@ -1,0 +1,270 @@
+#include "os/disk.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "os/folder_lock.hpp"
+#include "temp_folder.hpp"
+
+namespace haricot::os {
+namespace {
+
+using binlog::DiskStatus;
+using binlog::FileHandle;
+using binlog::SyncDone;
+
+constexpr int kDeadlineMs = 20'000;  // For what takes milliseconds.
+
+class FolderDiskTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(disk_.open(folder_.path())) << disk_.last_error(); }
+
+  FileHandle create(const std::string& name) {
+    FileHandle file = FileHandle::none;
+    EXPECT_EQ(disk_.create(name, file), DiskStatus::ok) << disk_.last_error();
+    return file;
+  }
+  void write(FileHandle file, std::uint64_t offset, std::string_view bytes) {
+    EXPECT_EQ(disk_.write(file, offset, std::vector<std::string_view>{bytes}), DiskStatus::ok)
+        << disk_.last_error();
+  }
+  std::string read(const std::string& name) {
+    BlobRef bytes;
+    EXPECT_EQ(disk_.read(name, bytes), DiskStatus::ok) << disk_.last_error();
+    return bytes ? std::string(bytes.view()) : std::string();
+  }
+
+  TempFolder folder_;
+  FolderDisk disk_;
+};
+
+// Files -----------------------------------------------------------------------------------------
+
+TEST_F(FolderDiskTest, WritesAnyNumberOfPiecesOneBehindTheOther) {
+  std::mt19937_64 random(1);
+  std::vector<std::string> texts(5000);
+  for (std::string& text : texts)
+    text.assign(random() % 40, static_cast<char>('a' + random() % 26));
+  const std::vector<std::string_view> pieces(texts.begin(), texts.end());
+  std::string expected = "head";
+  for (const std::string& text : texts) expected += text;
+
+  const FileHandle file = create("binlog.1");
+  write(file, 0, "headxxxx");
+  EXPECT_EQ(disk_.write(file, 4, pieces), DiskStatus::ok);
+  EXPECT_EQ(disk_.write(file, 0, {}), DiskStatus::ok);
+  EXPECT_EQ(folder_.bytes_of("binlog.1"), expected);
+  EXPECT_EQ(read("binlog.1"), expected);
+  disk_.close(file);
+}
+
+TEST_F(FolderDiskTest, WritesAndReadsManyMegabytes) {
+  std::string large(24 << 20, '\0');
+  std::mt19937_64 random(2);
+  for (std::size_t i = 0; i < large.size(); i += 512) large[i] = static_cast<char>(random());
+  const FileHandle file = create("binlog.1");
+  write(file, 0, large);
+  EXPECT_TRUE(read("binlog.1") == large);
+  EXPECT_EQ(disk_.sync(file), DiskStatus::ok);
+  disk_.close(file);
+}
+
+TEST_F(FolderDiskTest, ReadsAnEmptyFile) {
+  folder_.put("binlog.1", "");
+  EXPECT_EQ(read("binlog.1"), "");
+}
+
+TEST_F(FolderDiskTest, TakesSpaceThatReadsAsZeros) {
+  const FileHandle file = create("binlog.1");
+  write(file, 0, "abc");
+  EXPECT_EQ(disk_.allocate(file, 100'000), DiskStatus::ok);
+  EXPECT_EQ(disk_.allocate(file, 10), DiskStatus::ok);
+  EXPECT_EQ(read("binlog.1"), "abc" + std::string(99'997, '\0'));
+  struct stat status {};
+  ASSERT_EQ(::stat(folder_.path("binlog.1").c_str(), &status), 0);
+  EXPECT_GE(status.st_blocks * 512, 100'000);
+  disk_.close(file);
+}
+
+TEST_F(FolderDiskTest, CutsOffButNeverGrowsAFile) {
+  const FileHandle file = create("binlog.1");
+  write(file, 0, "abcdef");
+  EXPECT_EQ(disk_.truncate(file, 4), DiskStatus::ok);
+  EXPECT_EQ(disk_.truncate(file, 100), DiskStatus::ok);
+  EXPECT_EQ(read("binlog.1"), "abcd");
+  disk_.close(file);
+}
+
+TEST_F(FolderDiskTest, EmptiesAFileThatIsCreatedAgain) {
+  folder_.put("binlog.1", "old");
+  disk_.close(create("binlog.1"));
+  EXPECT_EQ(read("binlog.1"), "");
+}
+
+TEST_F(FolderDiskTest, MakesFilesForItsUserAlone) {
+  disk_.close(create("binlog.1"));
+  struct stat status {};
+  ASSERT_EQ(::stat(folder_.path("binlog.1").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0077U, 0U);
+}
+
+// Names -----------------------------------------------------------------------------------------
+
+TEST_F(FolderDiskTest, ListsRenamesAndRemoves) {
+  folder_.put("a", "1");
+  folder_.put("b", "2");
+  folder_.put(".hidden", "");
+  EXPECT_EQ(disk_.rename("a", "b"), DiskStatus::ok);
+  EXPECT_EQ(read("b"), "1");
+  EXPECT_EQ(disk_.sync_folder(), DiskStatus::ok);
+  for (int round = 0; round < 2; ++round) {  // The second list begins at the begin, too.
+    std::vector<std::string> names = {"what was there"};
+    EXPECT_EQ(disk_.list(names), DiskStatus::ok);
+    std::sort(names.begin(), names.end());
+    EXPECT_EQ(names, (std::vector<std::string>{".hidden", "b"}));
+  }
+  EXPECT_EQ(disk_.remove("b"), DiskStatus::ok);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("b")));
+}
+
+TEST_F(FolderDiskTest, TakesNoNameThatLeadsOutOfTheFolder) {
+  folder_.put("a", "1");
+  std::filesystem::create_directory(folder_.path("sub"));
+  folder_.put("sub/a", "1");
+  const std::string with_zero("a\0b", 3);
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."), std::string("sub/a"), folder_.path("a"),
+        with_zero, std::string(kLockFileName)}) {
+    BlobRef bytes;
+    FileHandle file = FileHandle::none;
+    EXPECT_EQ(disk_.read(name, bytes), DiskStatus::failed) << name;
+    EXPECT_EQ(disk_.create(name, file), DiskStatus::failed) << name;
+    EXPECT_EQ(disk_.rename(name, "b"), DiskStatus::failed) << name;
+    EXPECT_EQ(disk_.rename("a", name), DiskStatus::failed) << name;
+    EXPECT_EQ(disk_.remove(name), DiskStatus::failed) << name;
+  }
+  EXPECT_EQ(folder_.bytes_of("a"), "1");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 2);
+}
+
+TEST_F(FolderDiskTest, OpensNothingButPlainFiles) {
+  folder_.put("plain", "bytes");
+  std::filesystem::create_symlink("plain", folder_.path("link"));
+  std::filesystem::create_directory(folder_.path("folder"));
+  ASSERT_EQ(::mkfifo(folder_.path("pipe").c_str(), 0600), 0);
+  for (const std::string name : {"link", "folder", "pipe", "nothing"}) {
+    BlobRef bytes;
+    EXPECT_EQ(disk_.read(name, bytes), DiskStatus::failed) << name;
+    EXPECT_EQ(disk_.last_error().find("cannot read " + name + ": "), 0U) << disk_.last_error();
+    if (name == "nothing") continue;
+    FileHandle file = FileHandle::none;
+    EXPECT_EQ(disk_.create(name, file), DiskStatus::failed) << name;
+  }
+  EXPECT_EQ(read("plain"), "bytes");
+}
+
+TEST_F(FolderDiskTest, StaysInItsFolderWhereverThatIsMoved) {
+  const TempFolder other;
+  std::filesystem::rename(folder_.path(), other.path("moved"));
+  const FileHandle file = create("binlog.1");
+  write(file, 0, "x");
+  disk_.close(file);
+  EXPECT_EQ(other.bytes_of("moved/binlog.1"), "x");
+}
+
+TEST(FolderDisk, OpensNoFolderThatIsNotThere) {
+  const TempFolder folder;
+  folder.put("file", "");
+  FolderDisk missing;
+  EXPECT_FALSE(missing.open(folder.path("none")));
+  EXPECT_EQ(missing.last_error(),
+            "cannot open " + folder.path("none") + ": No such file or directory");
+  FolderDisk file;
+  EXPECT_FALSE(file.open(folder.path("file")));
+}
+
+// Syncs -----------------------------------------------------------------------------------------
+
+std::ptrdiff_t threads() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
+TEST_F(FolderDiskTest, SyncsInTheOrderOfTheStartsAndTellsThroughADescriptor) {
+  const std::vector<FileHandle> files = {create("binlog.1"), create("binlog.2"), FileHandle::none};
+  std::uint64_t next = 0;
+  std::vector<std::uint64_t> tickets;
+  while (tickets.size() < 40) {
+    for (int i = 0; i < 10; ++i, ++next) {
+      const FileHandle file = files[next % files.size()];
+      if (file != FileHandle::none) write(file, next * 10, "0123456789");
+      disk_.start_sync(file, next);
+    }
+    while (tickets.size() < next) {
+      pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
+      ASSERT_EQ(::poll(&wait, 1, kDeadlineMs), 1);
+      SyncDone done;
+      while (disk_.next_sync_done(done)) {
+        EXPECT_EQ(done.status, DiskStatus::ok) << disk_.last_error();
+        tickets.push_back(done.ticket);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < tickets.size(); ++i) EXPECT_EQ(tickets[i], i);
+  disk_.close(files[0]);
+  disk_.close(files[1]);
+}
+
+TEST_F(FolderDiskTest, HasNoThreadBeforeTheFirstSyncIsStarted) {
+  const std::ptrdiff_t before = threads();
+  const FileHandle file = create("binlog.1");
+  write(file, 0, "x");
+  EXPECT_EQ(disk_.sync(file), DiskStatus::ok);
+  EXPECT_EQ(disk_.sync_folder(), DiskStatus::ok);
+  SyncDone done;
+  EXPECT_FALSE(disk_.next_sync_done(done));
+  EXPECT_EQ(threads(), before);
+  disk_.start_sync(file, 1);
+  EXPECT_EQ(threads(), before + 1);
+  pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
+  ASSERT_EQ(::poll(&wait, 1, kDeadlineMs), 1);
+  EXPECT_TRUE(disk_.next_sync_done(done));
+  disk_.start_sync(file, 2);
+  EXPECT_EQ(threads(), before + 1);
+}
+
+TEST_F(FolderDiskTest, TellsWhyASyncFailed) {
+  disk_.start_sync(static_cast<FileHandle>(1'000'000), 7);  // No descriptor has that number.
+  pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
+  ASSERT_EQ(::poll(&wait, 1, kDeadlineMs), 1);
+  SyncDone done;
+  ASSERT_TRUE(disk_.next_sync_done(done));
+  EXPECT_EQ(done.ticket, 7U);
+  EXPECT_EQ(done.status, DiskStatus::failed);
+  EXPECT_EQ(disk_.last_error(), "cannot sync: Bad file descriptor");
+}
+
+TEST_F(FolderDiskTest, DoesNotCloseAFileUnderASync) {
+  // A fork of this very test, lest another begin leaves a folder behind; there is one thread yet.
+  GTEST_FLAG_SET(death_test_style, "fast");
+  const FileHandle file = create("binlog.1");
+  EXPECT_DEATH(
+      {
+        disk_.start_sync(file, 1);
+        disk_.close(file);
+      },
+      "is_under_way");
+  disk_.close(file);
+}
+
+}  // namespace
+}  // namespace haricot::os

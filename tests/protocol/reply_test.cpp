@@ -1,0 +1,119 @@
+#include "haricot/protocol/reply.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/blob_of.hpp"
+
+namespace haricot {
+namespace {
+
+constexpr std::uint64_t kMaxId = std::numeric_limits<std::uint64_t>::max();
+
+// The line, written into exactly as much room as is promised to be enough: with a sanitizer, one
+// byte more ends the test.
+std::string line_of(const Reply& reply) {
+  std::vector<char> room(kReplyLineBytesMax);
+  const std::size_t bytes = write_reply_line(reply, room.data());
+  return std::string(room.data(), bytes);
+}
+
+struct Word {
+  ReplyCode code;
+  const char* line;
+};
+
+TEST(Reply, AWordAloneIsItsLine) {
+  const Word words[] = {
+      {ReplyCode::bad_format, "BAD_FORMAT\r\n"},
+      {ReplyCode::buried, "BURIED\r\n"},
+      {ReplyCode::deadline_soon, "DEADLINE_SOON\r\n"},
+      {ReplyCode::deleted, "DELETED\r\n"},
+      {ReplyCode::draining, "DRAINING\r\n"},
+      {ReplyCode::expected_crlf, "EXPECTED_CRLF\r\n"},
+      {ReplyCode::internal_error, "INTERNAL_ERROR\r\n"},
+      {ReplyCode::job_too_big, "JOB_TOO_BIG\r\n"},
+      {ReplyCode::kicked_job, "KICKED\r\n"},
+      {ReplyCode::not_found, "NOT_FOUND\r\n"},
+      {ReplyCode::not_ignored, "NOT_IGNORED\r\n"},
+      {ReplyCode::out_of_memory, "OUT_OF_MEMORY\r\n"},
+      {ReplyCode::paused, "PAUSED\r\n"},
+      {ReplyCode::released, "RELEASED\r\n"},
+      {ReplyCode::timed_out, "TIMED_OUT\r\n"},
+      {ReplyCode::touched, "TOUCHED\r\n"},
+      {ReplyCode::unknown_command, "UNKNOWN_COMMAND\r\n"},
+  };
+  for (const Word& word : words) {
+    // What the code has no use for does not show.
+    EXPECT_EQ(line_of({.code = word.code, .number = 5, .text = "text"}), word.line);
+    EXPECT_FALSE(has_body(word.code)) << word.line;
+  }
+}
+
+TEST(Reply, ANumberFollowsItsWord) {
+  const Word words[] = {
+      {ReplyCode::buried_new, "BURIED"},
+      {ReplyCode::inserted, "INSERTED"},
+      {ReplyCode::kicked, "KICKED"},
+      {ReplyCode::watching, "WATCHING"},
+  };
+  for (const Word& word : words) {
+    const std::string begin = word.line;
+    EXPECT_EQ(line_of({.code = word.code, .number = 0}), begin + " 0\r\n");
+    EXPECT_EQ(line_of({.code = word.code, .number = 42}), begin + " 42\r\n");
+    EXPECT_EQ(line_of({.code = word.code, .number = kMaxId}), begin + " 18446744073709551615\r\n");
+    EXPECT_FALSE(has_body(word.code)) << begin;
+  }
+}
+
+TEST(Reply, UsingNamesTheTube) {
+  EXPECT_EQ(line_of({.code = ReplyCode::using_tube, .text = "default"}), "USING default\r\n");
+  const std::string longest(200, 'x');
+  EXPECT_EQ(line_of({.code = ReplyCode::using_tube, .text = longest}), "USING " + longest + "\r\n");
+  EXPECT_FALSE(has_body(ReplyCode::using_tube));
+}
+
+TEST(Reply, AJobIsAnnouncedWithItsIdAndSize) {
+  EXPECT_EQ(line_of({.code = ReplyCode::found, .number = 7, .text = "abc"}), "FOUND 7 3\r\n");
+  EXPECT_EQ(line_of({.code = ReplyCode::reserved, .number = 7, .text = ""}), "RESERVED 7 0\r\n");
+  EXPECT_TRUE(has_body(ReplyCode::found));
+  EXPECT_TRUE(has_body(ReplyCode::reserved));
+}
+
+TEST(Reply, TheSizeOfAJobInABlobIsThatOfTheBlob) {
+  const Reply reply{.code = ReplyCode::reserved, .number = 9, .blob = testing::blob_of(5000, 'b')};
+  EXPECT_EQ(body_size(reply), 5000u);
+  EXPECT_EQ(line_of(reply), "RESERVED 9 5000\r\n");
+}
+
+TEST(Reply, AReportIsAnnouncedWithItsSize) {
+  const Reply reply{.code = ReplyCode::ok, .number = 5, .text = "---\n- a\n"};
+  EXPECT_EQ(line_of(reply), "OK 8\r\n");
+  EXPECT_EQ(body_size(reply), 8u);
+  EXPECT_TRUE(has_body(ReplyCode::ok));
+}
+
+// The text is only measured for such a line, never read, so that it may claim a size it has not.
+TEST(Reply, TheLongestLinesFitIntoTheRoomThatIsPromised) {
+  const char byte = 'x';
+  const std::string_view largest_body(&byte, std::numeric_limits<std::uint32_t>::max());
+  for (const ReplyCode code : {ReplyCode::found, ReplyCode::reserved, ReplyCode::ok}) {
+    const std::string line = line_of({.code = code, .number = kMaxId, .text = largest_body});
+    EXPECT_LE(line.size(), kReplyLineBytesMax);
+    EXPECT_NE(line.find(" 4294967295\r\n"), std::string::npos) << line;
+  }
+  const std::string longest_name(200, 'x');
+  EXPECT_LE(line_of({.code = ReplyCode::using_tube, .text = longest_name}).size(),
+            kReplyLineBytesMax);
+}
+
+TEST(ReplyDeathTest, NoReplyHasNoLine) {
+  char room[kReplyLineBytesMax];
+  EXPECT_DEATH(write_reply_line({.code = ReplyCode::none}, room), "none");
+}
+
+}  // namespace
+}  // namespace haricot

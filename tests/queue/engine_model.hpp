@@ -1,0 +1,116 @@
+// The engine as plainly as it can be written: values in vectors and maps, looked through from end
+// to end. It is copied to try out what might have happened, and compared with the real one after
+// every step of the random test.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "haricot/queue/engine.hpp"
+
+namespace haricot::testing {
+
+struct ModelJob {
+  JobId id = 0;
+  std::string tube = {};
+  JobState state = JobState::ready;
+  std::uint32_t priority = 0;
+  std::uint32_t delay_s = 0;
+  std::uint32_t ttr_s = 0;
+  Instant created = {};
+  Instant deadline = {};      // Delayed: when it gets ready; reserved: when its TTR ends.
+  std::uint64_t arrival = 0;  // With a deadline: the later it was set the larger.
+  int holder = 0;             // Reserved: the client.
+  std::uint64_t grave = 0;    // Buried: the later the larger.
+  std::uint64_t reserves = 0, timeouts = 0, releases = 0, buries = 0, kicks = 0;
+};
+
+struct ModelTube {
+  std::string name;
+  bool paused = false;
+  Instant pause_end = {};
+  std::uint32_t pause_s = 0;
+  std::uint64_t total_jobs = 0, deletes = 0, pauses = 0;
+};
+
+struct ModelClient {
+  std::string used = "default";
+  std::vector<std::string> watched{"default"};
+  bool waiting = false;
+  Instant wait_end = {};
+  std::uint64_t arrival = 0;  // Waiting: the later the larger.
+  bool producer = false;
+  bool worker = false;
+};
+
+struct ModelGot {
+  int client;
+  Delivery::Kind kind;
+  JobId job = 0;
+
+  bool operator==(const ModelGot&) const = default;
+};
+
+struct Model {
+  std::map<JobId, ModelJob> jobs;
+  std::vector<ModelTube> tubes{ModelTube{.name = "default"}};
+  std::map<int, ModelClient> clients;
+  std::vector<ModelGot> deliveries;
+  std::uint64_t total_jobs = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t graves = 0;
+  std::uint64_t arrivals = 0;  // Of clients that wait.
+  std::uint64_t deadlines_set = 0;
+
+  // Commands, as the engine has them. `refused`: the journal refuses room.
+  void open(int client) { clients[client] = ModelClient{}; }
+  void close(int client, Instant now);
+  Outcome put(int client, const NewJob& put, bool refused, Instant now);
+  void use(int client, const std::string& tube);
+  void watch(int client, const std::string& tube);
+  Outcome ignore(int client, const std::string& tube);
+  Outcome reserve(int client, Instant wait_end, Instant now, JobId& reserved);
+  Outcome reserve_job(int client, JobId id, Instant now);
+  void stop_waiting(int client);
+  Outcome remove(int client, JobId id);
+  Outcome release(int client, JobId id, std::uint32_t priority, std::uint32_t delay_s, bool refused,
+                  Instant now);
+  Outcome bury(int client, JobId id, std::uint32_t priority, bool refused);
+  Outcome touch(int client, JobId id, Instant now);
+  // `room_for`: how many jobs the journal has room for before it refuses.
+  Outcome kick(int client, std::uint32_t bound, std::uint32_t room_for, Instant now,
+               std::uint64_t& kicked);
+  Outcome kick_job(JobId id, bool refused, Instant now);
+  Outcome pause(const std::string& tube, std::uint32_t seconds, Instant now);
+
+  // Time. What is due belongs to tubes and clients; which of them comes first in one moment is not
+  // promised, so the caller chooses.
+  std::vector<std::string> due_tubes(Instant now) const;
+  std::vector<int> due_clients(Instant now) const;
+  void fire_tube(const std::string& name, Instant now);
+  void fire_client(int client, Instant now);
+
+  // Looking.
+  ModelTube* find_tube(const std::string& name);
+  const ModelJob* first_ready(const std::string& tube) const;
+  const ModelJob* first_delayed(const std::string& tube) const;
+  const ModelJob* first_buried(const std::string& tube) const;
+  const ModelJob* first_ending(int client) const;
+  std::uint64_t count(const std::string& tube, JobState state) const;
+
+ private:
+  ModelTube& find_or_create(const std::string& name);
+  void drop_if_unreferenced(const std::string& name);
+  void make_ready(ModelJob& job, Instant now);
+  void make_delayed(ModelJob& job, Instant deadline);
+  void make_buried(ModelJob& job);
+  void make_reserved(int client, ModelJob& job, Instant now);
+  void offer(const std::string& tube, Instant now);
+  bool holds(int client, JobId id) const;
+  int first_waiting(const std::string& tube) const;
+};
+
+}  // namespace haricot::testing

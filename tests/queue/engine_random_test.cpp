@@ -1,0 +1,468 @@
+// Random commands and random times, given to the engine and to a naive model of it at once. After
+// every step both have to agree on everything, and the engine has to agree with itself.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/seed.hpp"
+#include "queue/engine_model.hpp"
+#include "queue/engine_world.hpp"
+
+namespace haricot {
+namespace {
+
+using testing::FakeJournal;
+using testing::Got;
+using testing::Model;
+using testing::ModelClient;
+using testing::ModelGot;
+using testing::ModelJob;
+using testing::ModelTube;
+using testing::Random;
+using testing::World;
+
+class Pair {
+ public:
+  Pair(Random& random, std::size_t jobs_max) : random_(random), jobs_max_(jobs_max) {}
+
+  void step() {
+    const std::uint64_t kind = random_.below(100);
+    if (clients_.empty() || (kind < 4 && clients_.size() < 8)) {
+      open();
+    } else if (kind < 7) {
+      close();
+    } else if (kind < 30) {
+      pass();
+    } else {
+      command();
+    }
+    if (::testing::Test::HasFatalFailure()) return;
+    compare_all();
+  }
+
+ private:
+  Engine& engine() { return world_.engine; }
+  Instant now() const { return world_.now; }
+
+  // Choosing --------------------------------------------------------------------------------------
+
+  std::string some_tube() {
+    static const std::array<const char*, 5> kNames{"default", "a", "b", "c", "d"};
+    return kNames[random_.below(kNames.size())];
+  }
+  JobId some_id() {
+    if (model_.jobs.empty() || random_.one_in(20)) return random_.below(200);
+    auto chosen = model_.jobs.begin();
+    std::advance(chosen, random_.below(model_.jobs.size()));
+    return chosen->first;
+  }
+  // Mostly one that the client holds.
+  JobId some_held_id(int client) {
+    const ModelJob* held = model_.first_ending(client);
+    return held == nullptr || random_.one_in(4) ? some_id() : held->id;
+  }
+  std::uint32_t some_priority() {
+    static const std::array<std::uint32_t, 5> kPriorities{0, 5, 1023, 1024, 4294967295};
+    return kPriorities[random_.below(kPriorities.size())];
+  }
+  std::uint32_t some_seconds() {
+    return static_cast<std::uint32_t>(random_.one_in(30) ? 4294967295 : random_.below(12));
+  }
+  std::uint32_t some_delay() { return random_.one_in(2) ? 0 : some_seconds(); }
+
+  // Clients ---------------------------------------------------------------------------------------
+
+  void open() {
+    const int number = next_client_++;
+    clients_[number] = &world_.connect();
+    model_.open(number);
+  }
+  void close() {
+    auto chosen = clients_.begin();
+    std::advance(chosen, random_.below(clients_.size()));
+    world_.disconnect(*chosen->second);
+    model_.close(chosen->first, now());
+    clients_.erase(chosen);
+    compare_deliveries();
+  }
+  int number_of(const Client* client) const {
+    for (const auto& [number, pointer] : clients_) {
+      if (pointer == client) return number;
+    }
+    return -1;
+  }
+
+  // Time ------------------------------------------------------------------------------------------
+
+  void pass() {
+    const Duration step =
+        random_.one_in(5) ? Duration::seconds(some_seconds() % 40)
+                          : Duration::milliseconds(static_cast<std::int64_t>(random_.below(1500)));
+    const Instant end = now() + step;
+    while (engine().next_event() <= end) {
+      advance_to(std::max(now(), engine().next_event()));
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+    advance_to(end);
+  }
+
+  // All that is due at one moment is done in some order of its owners. The model tries them all
+  // until one explains what the engine did.
+  void advance_to(Instant time) {
+    world_.now = time;
+    engine().advance(time);
+    const std::vector<ModelGot> got = take();
+    const std::vector<std::string> tubes = model_.due_tubes(time);
+    const std::vector<int> clients = model_.due_clients(time);
+    std::vector<std::size_t> order(tubes.size() + clients.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    ASSERT_LE(order.size(), 7u) << "too many to try: choose other numbers for this test";
+    do {
+      Model tried = model_;
+      for (const std::size_t owner : order) {
+        if (owner < tubes.size()) {
+          tried.fire_tube(tubes[owner], time);
+        } else {
+          tried.fire_client(clients[owner - tubes.size()], time);
+        }
+      }
+      if (tried.deliveries != got || !agrees(tried)) continue;
+      tried.deliveries.clear();
+      model_ = tried;
+      return;
+    } while (std::next_permutation(order.begin(), order.end()));
+    FAIL() << "no order of " << order.size() << " owners explains the engine's deliveries";
+  }
+
+  // Whether the orders that only time makes are the same: the rest is compared in any case.
+  bool agrees(const Model& tried) {
+    for (const auto& [id, job] : tried.jobs) {
+      const std::optional<JobReport> report = engine().report(id, now());
+      if (!report || report->state != job.state || report->reserves != job.reserves) return false;
+    }
+    return true;
+  }
+
+  // Commands --------------------------------------------------------------------------------------
+
+  void command() {
+    auto chosen = clients_.begin();
+    std::advance(chosen, random_.below(clients_.size()));
+    const int number = chosen->first;
+    Client& client = *chosen->second;
+    if (client.is_busy()) {
+      if (random_.one_in(3)) {
+        engine().stop_waiting(client);
+        model_.stop_waiting(number);
+        compare_deliveries();
+      }
+      return;
+    }
+    const bool refused = random_.one_in(15);
+    if (refused) world_.journal.refuse_from(1, JournalStatus::full);
+    switch (random_.below(17)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        put(number, client, refused);
+        break;
+      case 4:
+      case 5:
+      case 6:
+        reserve(number, client);
+        break;
+      case 7:
+        change(number, client, refused);
+        break;
+      case 8:
+        kick(number, client, refused);
+        break;
+      case 9:
+        tube_command(number, client);
+        break;
+      default:
+        held_command(number, client, refused);
+        break;
+    }
+    world_.journal.accept();
+    compare_deliveries();
+  }
+
+  void put(int number, Client& client, bool refused) {
+    if (model_.jobs.size() >= jobs_max_) {
+      const JobId id = some_id();
+      ASSERT_EQ(engine().remove(client, id), model_.remove(number, id));
+      return;
+    }
+    const NewJob job{.id = engine().take_id(),
+                     .priority = some_priority(),
+                     .delay_s = some_delay(),
+                     .ttr_s = some_seconds()};
+    engine().mark_producer(client);
+    model_.clients[number].producer = true;
+    const std::string body(random_.one_in(5) ? 1025 : random_.below(50), 'x');
+    const Outcome outcome = engine().put(client, job, testing::body_of_bytes(body), now());
+    ASSERT_EQ(outcome, model_.put(number, job, refused, now()));
+  }
+
+  void reserve(int number, Client& client) {
+    const Instant wait_end =
+        random_.one_in(4) ? Instant::never() : now() + Duration::seconds(some_delay());
+    JobId reserved = 0;
+    const Outcome expected = model_.reserve(number, wait_end, now(), reserved);
+    const ReserveResult result = engine().reserve(client, wait_end, now());
+    ASSERT_EQ(result.outcome, expected);
+    ASSERT_EQ(world_.id_of(result.job), reserved);
+  }
+
+  void change(int number, Client& client, bool refused) {
+    const JobId id = some_id();
+    if (random_.one_in(2)) {
+      ASSERT_EQ(engine().kick_job(id, now()), model_.kick_job(id, refused, now()));
+    } else {
+      const ReserveResult result = engine().reserve_job(client, id, now());
+      ASSERT_EQ(result.outcome, model_.reserve_job(number, id, now()));
+    }
+  }
+
+  void kick(int number, Client& client, bool refused) {
+    const auto bound = static_cast<std::uint32_t>(random_.below(6));
+    std::uint32_t room_for = bound;
+    if (refused) {
+      room_for = static_cast<std::uint32_t>(random_.below(3));
+      world_.journal.refuse_from(room_for + 1, JournalStatus::failed);
+    }
+    std::uint64_t kicked = 0;
+    const Outcome expected = model_.kick(number, bound, room_for, now(), kicked);
+    const KickResult result = engine().kick(client, bound, now());
+    ASSERT_EQ(result.outcome, expected);
+    ASSERT_EQ(result.kicked, kicked);
+  }
+
+  void tube_command(int number, Client& client) {
+    const std::string tube = some_tube();
+    switch (random_.below(4)) {
+      case 0:
+        ASSERT_EQ(engine().use(client, tube), Outcome::done);
+        model_.use(number, tube);
+        break;
+      case 1:
+        ASSERT_EQ(engine().watch(client, tube), Outcome::done);
+        model_.watch(number, tube);
+        break;
+      case 2:
+        ASSERT_EQ(engine().ignore(client, tube), model_.ignore(number, tube));
+        break;
+      default: {
+        const std::uint32_t seconds = some_delay() % 1000;
+        ASSERT_EQ(engine().pause(tube, seconds, now()), model_.pause(tube, seconds, now()));
+        break;
+      }
+    }
+  }
+
+  void held_command(int number, Client& client, bool refused) {
+    const JobId id = some_held_id(number);
+    const std::uint32_t priority = some_priority();
+    switch (random_.below(5)) {
+      case 0:
+      case 1: {
+        const std::uint32_t delay = some_delay();
+        ASSERT_EQ(engine().release(client, id, priority, delay, now()),
+                  model_.release(number, id, priority, delay, refused, now()));
+        break;
+      }
+      case 2:
+        ASSERT_EQ(engine().bury(client, id, priority), model_.bury(number, id, priority, refused));
+        break;
+      case 3:
+        ASSERT_EQ(engine().touch(client, id, now()), model_.touch(number, id, now()));
+        break;
+      default:
+        ASSERT_EQ(engine().remove(client, id), model_.remove(number, id));
+        break;
+    }
+  }
+
+  // Comparing -------------------------------------------------------------------------------------
+
+  std::vector<ModelGot> take() {
+    std::vector<ModelGot> got;
+    for (const Got& one : world_.take_deliveries()) {
+      got.push_back({number_of(one.client), one.kind, one.job});
+    }
+    return got;
+  }
+
+  void compare_deliveries() {
+    ASSERT_EQ(take(), model_.deliveries);
+    model_.deliveries.clear();
+  }
+
+  void compare_all() {
+    engine().check_invariants();
+    compare_counts();
+    compare_jobs();
+    compare_tubes();
+    compare_clients();
+    compare_journal();
+  }
+
+  void compare_counts() {
+    const EngineCounts& counts = engine().counts();
+    std::map<JobState, std::uint64_t> states;
+    std::uint64_t urgent = 0;
+    for (const auto& [id, job] : model_.jobs) {
+      ++states[job.state];
+      if (job.state == JobState::ready && job.priority < 1024) ++urgent;
+    }
+    ASSERT_EQ(counts.urgent, urgent);
+    ASSERT_EQ(counts.ready, states[JobState::ready]);
+    ASSERT_EQ(counts.reserved, states[JobState::reserved]);
+    ASSERT_EQ(counts.delayed, states[JobState::delayed]);
+    ASSERT_EQ(counts.buried, states[JobState::buried]);
+    ASSERT_EQ(counts.timeouts, model_.timeouts);
+    ASSERT_EQ(counts.total_jobs, model_.total_jobs);
+    std::uint32_t producers = 0;
+    std::uint32_t workers = 0;
+    std::uint32_t waiting = 0;
+    for (const auto& [number, client] : model_.clients) {
+      producers += client.producer ? 1 : 0;
+      workers += client.worker ? 1 : 0;
+      waiting += client.waiting ? 1 : 0;
+    }
+    ASSERT_EQ(counts.clients, model_.clients.size());
+    ASSERT_EQ(counts.producers, producers);
+    ASSERT_EQ(counts.workers, workers);
+    ASSERT_EQ(counts.waiting, waiting);
+  }
+
+  void compare_jobs() {
+    ASSERT_EQ(engine().jobs().size(), model_.jobs.size());
+    for (const auto& [id, job] : model_.jobs) {
+      const std::optional<JobReport> report = engine().report(id, now());
+      ASSERT_TRUE(report.has_value());
+      ASSERT_EQ(report->tube->name, job.tube);
+      ASSERT_EQ(report->state, job.state) << id;
+      ASSERT_EQ(report->priority, job.priority);
+      ASSERT_EQ(report->delay_s, job.delay_s);
+      ASSERT_EQ(report->ttr_s, job.ttr_s);
+      ASSERT_EQ(report->age_s, (now() - job.created).whole_seconds());
+      const bool runs = job.state == JobState::delayed || job.state == JobState::reserved;
+      ASSERT_EQ(report->time_left_s, runs ? (job.deadline - now()).whole_seconds() : 0);
+      ASSERT_EQ(report->reserves, job.reserves);
+      ASSERT_EQ(report->timeouts, job.timeouts);
+      ASSERT_EQ(report->releases, job.releases);
+      ASSERT_EQ(report->buries, job.buries);
+      ASSERT_EQ(report->kicks, job.kicks);
+    }
+  }
+
+  void compare_tubes() {
+    ASSERT_EQ(engine().tubes().size(), model_.tubes.size());
+    for (std::uint32_t i = 0; i < engine().tubes().size(); ++i) {
+      const Tube& tube = engine().tubes().at(i);
+      const ModelTube& expected = model_.tubes[i];
+      ASSERT_EQ(tube.name, expected.name);
+      ASSERT_EQ(tube.ready.size(), model_.count(tube.name, JobState::ready));
+      ASSERT_EQ(tube.delayed.size(), model_.count(tube.name, JobState::delayed));
+      ASSERT_EQ(tube.buried, model_.count(tube.name, JobState::buried));
+      ASSERT_EQ(tube.reserved, model_.count(tube.name, JobState::reserved));
+      ASSERT_EQ(tube.total_jobs, expected.total_jobs);
+      ASSERT_EQ(tube.deletes, expected.deletes);
+      ASSERT_EQ(tube.pauses, expected.pauses);
+      ASSERT_EQ(tube.paused, expected.paused);
+      ASSERT_EQ(tube.pause_s, expected.pause_s);
+      if (tube.paused) {
+        ASSERT_EQ(tube.pause_end, expected.pause_end);
+      }
+    }
+  }
+
+  void compare_clients() {
+    for (const auto& [number, client] : clients_) {
+      const ModelClient& expected = model_.clients.at(number);
+      ASSERT_EQ(client->used().name, expected.used);
+      ASSERT_EQ(client->is_waiting(), expected.waiting);
+      ASSERT_EQ(client->watched_tubes(), expected.watched.size());
+      for (std::uint32_t i = 0; i < client->watched_tubes(); ++i) {
+        ASSERT_EQ(client->watched(i).name, expected.watched[i]);
+      }
+      const int holder = number;
+      ASSERT_EQ(client->held_jobs(),
+                std::count_if(model_.jobs.begin(), model_.jobs.end(), [&](const auto& entry) {
+                  return entry.second.state == JobState::reserved && entry.second.holder == holder;
+                }));
+      const auto id_or_0 = [](const ModelJob* job) { return job == nullptr ? JobId{0} : job->id; };
+      ASSERT_EQ(world_.id_of(engine().peek_ready(*client)),
+                id_or_0(model_.first_ready(expected.used)));
+      ASSERT_EQ(world_.id_of(engine().peek_delayed(*client)),
+                id_or_0(model_.first_delayed(expected.used)));
+      ASSERT_EQ(world_.id_of(engine().peek_buried(*client)),
+                id_or_0(model_.first_buried(expected.used)));
+    }
+  }
+
+  // What a restart would make of the records so far has the same jobs, with the same fields.
+  void compare_journal() {
+    for (; read_ < world_.journal.written.size(); ++read_) {
+      const FakeJournal::Record& record = world_.journal.written[read_];
+      const bool is_known = recorded_.count(record.id) != 0;
+      ASSERT_EQ(is_known, record.kind != FakeJournal::Kind::put) << record.id;
+      if (record.kind == FakeJournal::Kind::remove) {
+        recorded_.erase(record.id);
+      } else {
+        recorded_.insert_or_assign(record.id, record);
+      }
+    }
+    ASSERT_EQ(recorded_.size(), model_.jobs.size());
+    for (const auto& [id, job] : model_.jobs) {
+      const FakeJournal::Record& record = recorded_.at(id);
+      ASSERT_EQ(record.tube, job.tube);
+      ASSERT_EQ(record.priority, job.priority);
+      ASSERT_EQ(record.delay_s, job.delay_s);
+      ASSERT_EQ(record.ttr_s, job.ttr_s);
+      if (job.state == JobState::buried) {
+        ASSERT_EQ(record.state, JobState::buried);
+      }
+      if (job.state == JobState::delayed) {
+        ASSERT_EQ(record.state, JobState::delayed);
+        ASSERT_EQ(record.deadline, job.deadline);
+      }
+    }
+    ASSERT_FALSE(world_.journal.has_open_room());
+  }
+
+  Random& random_;
+  std::size_t jobs_max_;
+  World world_;
+  Model model_;
+  std::map<int, Client*> clients_;
+  int next_client_ = 0;
+  std::size_t read_ = 0;
+  std::map<JobId, FakeJournal::Record> recorded_;
+};
+
+TEST(Engine, DoesWhatTheModelDoes) {
+  Random random;
+  for (int round = 0; round < 12; ++round) {
+    // With few jobs clients wait for them, with many there is always one.
+    static constexpr std::array<std::size_t, 3> kJobsMax{4, 12, 40};
+    Pair pair(random, kJobsMax[random.below(kJobsMax.size())]);
+    for (int step = 0; step < 2000; ++step) {
+      SCOPED_TRACE("round " + std::to_string(round) + ", step " + std::to_string(step));
+      pair.step();
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace haricot

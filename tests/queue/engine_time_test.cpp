@@ -1,0 +1,487 @@
+// What time does to jobs and clients, and work that is too long for one call.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/allocations.hpp"
+#include "queue/engine_world.hpp"
+
+namespace haricot {
+namespace {
+
+using testing::got_deadline_soon;
+using testing::got_job;
+using testing::got_kicked;
+using testing::got_timed_out;
+using testing::Gots;
+using testing::World;
+
+class EngineTime : public testing::EngineTest {
+ protected:
+  // Puts that many jobs and lets one client hold them all.
+  std::vector<JobId> hold(Client& client, std::uint32_t jobs, std::uint32_t ttr_s = 60) {
+    std::vector<JobId> ids;
+    for (std::uint32_t i = 0; i < jobs; ++i) {
+      ids.push_back(world.put(client, {.ttr_s = ttr_s}));
+      EXPECT_EQ(world.reserve(client), ids.back());
+    }
+    return ids;
+  }
+};
+
+// TTR ---------------------------------------------------------------------------------------------
+
+TEST_F(EngineTime, AJobWhoseTtrEndsIsReadyAgainThoughItsHolderIsIdle) {
+  Client& client = world.connect();
+  const JobId id = world.put(client, {.priority = 5, .ttr_s = 3});
+  ASSERT_EQ(world.reserve(client), id);
+  world.pass_ms(2999);
+  EXPECT_EQ(world.state(id), JobState::reserved);
+  world.pass_ms(1);
+  EXPECT_EQ(world.state(id), JobState::ready);
+  EXPECT_EQ(world.report(id).timeouts, 1u);
+  EXPECT_EQ(world.report(id).releases, 0u);
+  EXPECT_EQ(engine.counts().timeouts, 1u);
+  EXPECT_EQ(engine.counts().urgent, 1u);
+  EXPECT_EQ(client.held_jobs(), 0u);
+  EXPECT_EQ(engine.release(client, id, 1, 0, world.now), Outcome::not_found);
+  EXPECT_EQ(engine.bury(client, id, 1), Outcome::not_found);
+  EXPECT_EQ(engine.touch(client, id, world.now), Outcome::not_found);
+  EXPECT_EQ(world.reserve(client), id);
+}
+
+TEST_F(EngineTime, ATtrEndsAfterReserveJobToo) {
+  Client& client = world.connect();
+  const JobId id = world.put(client, {.delay_s = 100, .ttr_s = 3});
+  ASSERT_EQ(engine.reserve_job(client, id, world.now).outcome, Outcome::done);
+  world.pass_s(3);
+  EXPECT_EQ(world.state(id), JobState::ready);
+}
+
+TEST_F(EngineTime, TtrsOfOneHolderEndEachInItsTime) {
+  Client& client = world.connect();
+  std::vector<JobId> ids;
+  for (const std::uint32_t ttr : {5u, 2u, 9u, 4u}) {
+    ids.push_back(world.put(client, {.ttr_s = ttr}));
+    ASSERT_EQ(world.reserve(client), ids.back());
+  }
+  const std::uint32_t ends[] = {5, 2, 9, 4};
+  for (std::uint32_t second = 1; second <= 10; ++second) {
+    world.pass_s(1);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      EXPECT_EQ(world.state(ids[i]) == JobState::ready, second >= ends[i]) << second;
+    }
+  }
+}
+
+TEST_F(EngineTime, TheLongestTtrAndDelayHold) {
+  Client& client = world.connect();
+  const JobId held = world.put(client, {.ttr_s = 4294967295});
+  const JobId delayed = world.put(client, {.delay_s = 4294967295});
+  ASSERT_EQ(world.reserve(client), held);
+  EXPECT_EQ(world.report(held).time_left_s, 4294967295u);
+  world.pass_s(4294967294);
+  EXPECT_EQ(world.state(held), JobState::reserved);
+  EXPECT_EQ(world.state(delayed), JobState::delayed);
+  world.pass_s(1);
+  EXPECT_EQ(world.state(held), JobState::ready);
+  EXPECT_EQ(world.state(delayed), JobState::ready);
+  EXPECT_EQ(world.report(held).age_s, 4294967295u);
+}
+
+TEST_F(EngineTime, ADeadlineBetweenTwoTicksIsMetWithinOne) {
+  World odd(Instant::at(1'234'567'891));
+  Client& client = odd.connect();
+  const JobId id = odd.put(client, {.delay_s = 1});
+  const Instant deadline = odd.now + Duration::seconds(1);
+  odd.pass(Duration::nanoseconds(999'999'999));
+  EXPECT_EQ(odd.state(id), JobState::delayed);
+  const Instant event = odd.engine.next_event();
+  EXPECT_GE(event, deadline);
+  EXPECT_LE(event, deadline + Duration::milliseconds(1));
+  odd.engine.advance(event);
+  EXPECT_EQ(odd.state(id), JobState::ready);
+  odd.engine.check_invariants();
+}
+
+TEST_F(EngineTime, WithNothingToDoThereIsNoEvent) {
+  Client& client = world.connect();
+  world.put(client);
+  EXPECT_EQ(engine.next_event(), Instant::never());
+}
+
+// DEADLINE_SOON -----------------------------------------------------------------------------------
+
+TEST_F(EngineTime, AHolderInItsLastSecondIsToldAtOnce) {
+  Client& client = world.connect();
+  hold(client, 1, 3);
+  world.pass_ms(1999);
+  EXPECT_EQ(engine.reserve(client, world.now, world.now).outcome, Outcome::timed_out);
+  world.pass_ms(1);
+  EXPECT_EQ(engine.reserve(client, world.now, world.now).outcome, Outcome::deadline_soon);
+  EXPECT_EQ(engine.reserve(client, Instant::never(), world.now).outcome, Outcome::deadline_soon);
+  EXPECT_FALSE(client.is_busy());
+}
+
+TEST_F(EngineTime, AHolderOfAJobWithOneSecondOfTtrIsAlwaysInItsLast) {
+  Client& client = world.connect();
+  hold(client, 1, 1);
+  EXPECT_EQ(engine.reserve(client, Instant::never(), world.now).outcome, Outcome::deadline_soon);
+}
+
+TEST_F(EngineTime, AReadyJobComesBeforeTheWarning) {
+  Client& client = world.connect();
+  hold(client, 1, 1);
+  const JobId id = world.put(client);
+  EXPECT_EQ(world.reserve(client), id);
+}
+
+TEST_F(EngineTime, AJobInAPausedTubeDoesNotKeepTheWarningBack) {
+  Client& client = world.connect();
+  hold(client, 1, 1);
+  world.put(client);
+  ASSERT_EQ(engine.pause("default", 10, world.now), Outcome::done);
+  EXPECT_EQ(engine.reserve(client, Instant::never(), world.now).outcome, Outcome::deadline_soon);
+}
+
+TEST_F(EngineTime, AWaitingHolderIsToldWhenItsLastSecondBegins) {
+  Client& client = world.connect();
+  const JobId id = hold(client, 1, 5)[0];
+  world.wait_s(client, 100);
+  world.pass_ms(3999);
+  EXPECT_TRUE(world.take_deliveries().empty());
+  world.pass_ms(1);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_deadline_soon(client)}));
+  EXPECT_FALSE(client.is_busy());
+  EXPECT_EQ(world.state(id), JobState::reserved);
+  world.pass_s(1);
+  EXPECT_EQ(world.state(id), JobState::ready);
+  EXPECT_TRUE(world.take_deliveries().empty());
+}
+
+TEST_F(EngineTime, TheWarningWinsOverATimeoutOfTheSameMoment) {
+  Client& client = world.connect();
+  hold(client, 1, 2);
+  world.wait_s(client, 1);
+  world.pass_s(1);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_deadline_soon(client)}));
+}
+
+TEST_F(EngineTime, ATimeoutBeforeTheLastSecondIsATimeout) {
+  Client& client = world.connect();
+  hold(client, 1, 3);
+  world.wait_s(client, 1);
+  world.pass_s(1);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_timed_out(client)}));
+}
+
+TEST_F(EngineTime, AWaitingHolderThatIsLookedAtTooLateGetsItsJobBack) {
+  Client& client = world.connect();
+  const JobId id = hold(client, 1, 5)[0];
+  world.wait(client);
+  world.now = world.now + Duration::seconds(50);
+  engine.advance(world.now);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_job(client, id)}));
+  EXPECT_EQ(world.report(id).timeouts, 1u);
+  EXPECT_EQ(world.report(id).reserves, 2u);
+}
+
+// Its heap falls empty while it waits, and must keep the room that was made for what it waits for.
+TEST_F(EngineTime, AWaitingHolderWhoseJobsAllTimeOutHasRoomForTheOneItWaitsFor) {
+  Client& client = world.connect();
+  Client& producer = world.connect();
+  ASSERT_EQ(engine.use(client, "unwatched"), Outcome::done);
+  for (int i = 0; i < 9; ++i) {
+    const JobId id = world.put(client, {.ttr_s = 5});
+    ASSERT_EQ(engine.reserve_job(client, id, world.now).outcome, Outcome::done);
+  }
+  world.wait(client);
+  world.now = world.now + Duration::seconds(50);
+  engine.advance(world.now);
+  EXPECT_EQ(client.held_jobs(), 0u);
+  EXPECT_TRUE(client.is_waiting());
+  Outcome outcome = Outcome::not_found;
+  const JobId id = engine.take_id();
+  ASSERT_EQ(engine.pause("default", 10, world.now), Outcome::done);
+  ASSERT_EQ(world.try_put(producer, id), Outcome::done);
+  {
+    const testing::AllocationFailure failure;
+    outcome = engine.pause("default", 0, world.now);
+  }
+  ASSERT_EQ(outcome, Outcome::done);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_job(client, id)}));
+}
+
+// Closing -----------------------------------------------------------------------------------------
+
+TEST_F(EngineTime, AClosedClientsJobsAreReadyAgain) {
+  Client& client = world.connect();
+  const std::vector<JobId> ids = hold(client, 10);
+  world.disconnect(client);
+  for (const JobId id : ids) {
+    EXPECT_EQ(world.state(id), JobState::ready);
+    EXPECT_EQ(world.report(id).releases, 0u);
+    EXPECT_EQ(world.report(id).timeouts, 0u);
+  }
+  EXPECT_EQ(engine.counts().reserved, 0u);
+  EXPECT_EQ(engine.counts().clients, 0u);
+  EXPECT_EQ(engine.next_event(), Instant::never());
+}
+
+TEST_F(EngineTime, JobsOfAClosedClientReachWaitingWorkersInTheOrderInWhichTheirTtrsWouldEnd) {
+  Client& holder = world.connect();
+  std::vector<JobId> ids;
+  for (const std::uint32_t ttr : {50u, 20u, 90u, 40u, 70u, 10u}) {
+    ids.push_back(world.put(holder, {.ttr_s = ttr}));
+    ASSERT_EQ(world.reserve(holder), ids.back());
+  }
+  Gots expected;
+  for (const std::size_t i : {5u, 1u, 3u, 0u}) {
+    Client& worker = world.connect();
+    world.wait(worker);
+    expected.push_back(got_job(worker, ids[i]));
+  }
+  world.disconnect(holder);
+  EXPECT_EQ(world.take_deliveries(), expected);
+  EXPECT_EQ(world.state(ids[4]), JobState::ready);
+  EXPECT_EQ(world.state(ids[2]), JobState::ready);
+}
+
+TEST_F(EngineTime, AClientWithAHundredThousandJobsGivesThemBackInPieces) {
+  constexpr std::uint32_t kJobs = 100'000;
+  Client& holder = world.connect();
+  Client& other = world.connect();
+  const std::vector<JobId> ids = hold(holder, kJobs);
+  world.disconnect(holder);
+  EXPECT_EQ(engine.counts().ready, Engine::kJobsPerCall);
+  EXPECT_LE(engine.next_event(), world.now);
+
+  std::uint32_t calls = 0;
+  std::uint64_t ready = engine.counts().ready;
+  while (engine.counts().reserved > 0) {
+    engine.advance(world.now);
+    ASSERT_LE(engine.counts().ready - ready, Engine::kJobsPerCall);
+    ready = engine.counts().ready;
+    ++calls;
+    if (calls != 10) continue;
+    // In between others can work, and what is not given back yet belongs to nobody.
+    engine.check_invariants();
+    const auto is_held = [&](JobId id) { return world.state(id) == JobState::reserved; };
+    const JobId orphan = *std::find_if(ids.begin(), ids.end(), is_held);
+    EXPECT_EQ(world.report(orphan).time_left_s, 0u);
+    EXPECT_EQ(engine.remove(other, orphan), Outcome::not_found);
+    EXPECT_EQ(engine.release(other, orphan, 1, 0, world.now), Outcome::not_found);
+    EXPECT_EQ(engine.reserve_job(other, orphan, world.now).outcome, Outcome::not_found);
+    Client& newcomer = world.connect();
+    EXPECT_EQ(engine.touch(newcomer, orphan, world.now), Outcome::not_found);
+    const JobId id = world.reserve(newcomer);
+    EXPECT_NE(id, 0u);
+    EXPECT_EQ(engine.remove(newcomer, id), Outcome::done);
+    ready = engine.counts().ready;
+  }
+  EXPECT_GE(calls, kJobs / Engine::kJobsPerCall - 1);
+  EXPECT_EQ(engine.counts().ready, kJobs - 1);
+  EXPECT_GT(engine.next_event(), world.now);
+}
+
+TEST_F(EngineTime, SeveralClosedClientsGiveTheirJobsBackTogether) {
+  Client& one = world.connect();
+  Client& two = world.connect();
+  hold(one, 5000);
+  hold(two, 7000);
+  world.disconnect(one);
+  world.disconnect(two);
+  engine.check_invariants();
+  while (engine.next_event() <= world.now) {
+    engine.advance(world.now);
+    engine.check_invariants();
+  }
+  EXPECT_EQ(engine.counts().ready, 12'000u);
+}
+
+// Many deadlines at once --------------------------------------------------------------------------
+
+TEST_F(EngineTime, DelaysThatEndTogetherAreWorkedOffInPieces) {
+  Client& client = world.connect();
+  for (int i = 0; i < 10'000; ++i) world.put(client, {.delay_s = 10});
+  world.now = world.now + Duration::seconds(10);
+  for (std::uint32_t call = 1; call <= 5; ++call) {
+    EXPECT_LE(engine.next_event(), world.now);
+    engine.advance(world.now);
+    EXPECT_EQ(engine.counts().ready, std::uint64_t{call} * Engine::kJobsPerCall);
+    engine.check_invariants();
+  }
+  EXPECT_EQ(engine.next_event(), Instant::never());
+}
+
+TEST_F(EngineTime, TtrsThatEndTogetherAreWorkedOffInPieces) {
+  Client& client = world.connect();
+  hold(client, 5000, 10);
+  world.now = world.now + Duration::seconds(10);
+  engine.advance(world.now);
+  EXPECT_EQ(engine.counts().timeouts, Engine::kJobsPerCall);
+  engine.check_invariants();
+  world.pass_ms(0);
+  EXPECT_EQ(engine.counts().timeouts, 5000u);
+  EXPECT_EQ(engine.counts().ready, 5000u);
+}
+
+TEST_F(EngineTime, WaitsThatEndTogetherAreWorkedOffInPieces) {
+  constexpr std::uint32_t kClients = 5000;
+  for (std::uint32_t i = 0; i < kClients; ++i) world.wait_s(world.connect(), 10);
+  world.now = world.now + Duration::seconds(10);
+  engine.advance(world.now);
+  EXPECT_LE(world.take_deliveries().size(), Engine::kJobsPerCall);
+  EXPECT_LE(engine.next_event(), world.now);
+  engine.check_invariants();
+  world.pass_ms(0);
+  EXPECT_EQ(engine.counts().waiting, 0u);
+}
+
+TEST_F(EngineTime, APauseThatEndsWakesManyWorkersInPieces) {
+  constexpr std::uint32_t kClients = 5000;
+  Client& producer = world.connect();
+  ASSERT_EQ(engine.pause("default", 10, world.now), Outcome::done);
+  for (std::uint32_t i = 0; i < kClients; ++i) {
+    world.put(producer);
+    world.wait(world.connect());
+  }
+  world.now = world.now + Duration::seconds(10);
+  engine.advance(world.now);
+  EXPECT_LE(engine.counts().reserved, Engine::kJobsPerCall);
+  world.pass_ms(0);
+  EXPECT_EQ(engine.counts().reserved, kClients);
+}
+
+TEST_F(EngineTime, APauseThatIsEndedWakesManyWorkersInPiecesAndInOrder) {
+  constexpr std::uint32_t kClients = 5000;
+  Client& producer = world.connect();
+  ASSERT_EQ(engine.pause("default", 1000, world.now), Outcome::done);
+  Gots expected;
+  for (std::uint32_t i = 0; i < kClients; ++i) {
+    Client& worker = world.connect();
+    world.wait(worker);
+    expected.push_back(got_job(worker, world.put(producer)));
+  }
+  ASSERT_EQ(engine.pause("default", 0, world.now), Outcome::done);
+  EXPECT_EQ(engine.counts().reserved, Engine::kJobsPerCall);
+  EXPECT_EQ(world.tube().pause_s, 0u);
+  engine.check_invariants();
+  // Who comes now stands behind those who came before, with or without a job of its own.
+  world.put(producer, {.priority = 4294967295});
+  EXPECT_EQ(world.reserve(producer), 0u);
+  world.pass_ms(0);
+  EXPECT_EQ(world.take_deliveries(), expected);
+  EXPECT_EQ(world.reserve(producer), kClients + 1);
+}
+
+// Long kicks --------------------------------------------------------------------------------------
+
+class LongKick : public EngineTime {
+ protected:
+  static constexpr std::uint32_t kSlice = Engine::kJobsPerCall;
+
+  void put_delayed(Client& client, std::uint32_t jobs) {
+    for (std::uint32_t i = 0; i < jobs; ++i) world.put(client, {.delay_s = 1000});
+  }
+};
+
+TEST_F(LongKick, UpToOneSliceIsAnsweredAtOnce) {
+  Client& client = world.connect();
+  put_delayed(client, kSlice + 10);
+  EXPECT_EQ(engine.kick(client, kSlice, world.now).kicked, kSlice);
+  EXPECT_FALSE(client.is_busy());
+  EXPECT_EQ(engine.counts().delayed, 10u);
+  put_delayed(client, kSlice - 10);
+  const KickResult all = engine.kick(client, 4294967295, world.now);
+  EXPECT_EQ(all.outcome, Outcome::done);
+  EXPECT_EQ(all.kicked, kSlice);
+}
+
+TEST_F(LongKick, BeyondOneSliceItIsAnsweredWhenItIsDone) {
+  Client& client = world.connect();
+  put_delayed(client, 3 * kSlice + 5);
+  EXPECT_EQ(engine.kick(client, 3 * kSlice, world.now).outcome, Outcome::waiting);
+  EXPECT_TRUE(client.is_busy());
+  EXPECT_FALSE(client.is_waiting());
+  EXPECT_EQ(engine.counts().ready, kSlice);
+  EXPECT_LE(engine.next_event(), world.now);
+  engine.check_invariants();
+  engine.advance(world.now);
+  EXPECT_EQ(engine.counts().ready, 2 * kSlice);
+  EXPECT_TRUE(world.take_deliveries().empty());
+  engine.advance(world.now);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, 3 * kSlice)}));
+  EXPECT_FALSE(client.is_busy());
+  EXPECT_EQ(engine.counts().delayed, 5u);
+}
+
+TEST_F(LongKick, EndsWhereNoJobIsLeft) {
+  Client& client = world.connect();
+  Client& other = world.connect();
+  put_delayed(client, kSlice + 100);
+  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  // Meanwhile somebody takes one of the rest away.
+  ASSERT_EQ(engine.remove(other, world.id_of(engine.peek_delayed(other))), Outcome::done);
+  engine.advance(world.now);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, kSlice + 99)}));
+}
+
+TEST_F(LongKick, OfBuriedJobsDoesNotGoOnWithDelayedOnes) {
+  Client& client = world.connect();
+  for (const JobId id : hold(client, kSlice + 1))
+    ASSERT_EQ(engine.bury(client, id, 1), Outcome::done);
+  put_delayed(client, 10);
+  EXPECT_EQ(engine.kick(client, kSlice + 5, world.now).outcome, Outcome::waiting);
+  engine.advance(world.now);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, kSlice + 1)}));
+  EXPECT_EQ(engine.counts().delayed, 10u);
+}
+
+TEST_F(LongKick, HandsJobsToWaitingWorkersOnTheWay) {
+  Client& client = world.connect();
+  Client& first = world.connect();
+  Client& second = world.connect();
+  put_delayed(client, kSlice + 10);
+  world.wait(first);
+  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_job(first, 1)}));
+  EXPECT_EQ(world.reserve(second), 2u);
+  engine.advance(world.now);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, kSlice + 10)}));
+}
+
+TEST_F(LongKick, OfAClosedClientStops) {
+  Client& client = world.connect();
+  put_delayed(client, 3 * kSlice);
+  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  world.disconnect(client);
+  EXPECT_EQ(engine.counts().ready, kSlice);
+  EXPECT_GT(engine.next_event(), world.now);
+  engine.advance(world.now);
+  EXPECT_EQ(engine.counts().ready, kSlice);
+  EXPECT_TRUE(world.take_deliveries().empty());
+}
+
+TEST_F(LongKick, SeveralAtOnceAllGetDone) {
+  std::vector<Client*> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(&world.connect());
+    ASSERT_EQ(engine.use(*clients.back(), "t" + std::to_string(i)), Outcome::done);
+    put_delayed(*clients.back(), 2 * kSlice + 1);
+    EXPECT_EQ(engine.kick(*clients.back(), 4294967295, world.now).outcome, Outcome::waiting);
+  }
+  engine.check_invariants();
+  world.pass_ms(0);
+  const Gots got = world.take_deliveries();
+  ASSERT_EQ(got.size(), 3u);
+  for (const Client* client : clients) {
+    EXPECT_EQ(std::count(got.begin(), got.end(), got_kicked(*client, 2 * kSlice + 1)), 1);
+  }
+}
+
+}  // namespace
+}  // namespace haricot

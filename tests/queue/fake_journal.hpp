@@ -1,0 +1,114 @@
+// A journal that writes down what it is told, and refuses room when a test wants it to.
+//
+// It also watches its own contract: room is asked for one change at a time, and every record but
+// that of a deletion has room.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "haricot/queue/journal.hpp"
+
+namespace haricot::testing {
+
+class FakeJournal final : public Journal {
+ public:
+  enum class Kind : std::uint8_t { put, update, remove };
+
+  // What a record said, copied while it was valid.
+  struct Record {
+    Kind kind;
+    JobId id;
+    std::string tube;
+    JobState state;
+    std::uint32_t priority;
+    std::uint32_t delay_s;
+    std::uint32_t ttr_s;
+    Instant deadline;
+  };
+
+  std::vector<Record> written;
+  // How many times room was asked for, and how many bytes of a name and a body the last time.
+  std::uint64_t asked = 0;
+  std::size_t tube_name_bytes = 0;
+  std::size_t body_bytes = 0;
+
+  // From the n-th asking on (1: the next one) all are refused with that, until accept() is called.
+  void refuse_from(std::uint64_t n, JournalStatus with) {
+    refuse_at_ = asked + n;
+    refusal_ = with;
+  }
+  void accept() { refuse_at_ = 0; }
+
+  // Records are not safe by themselves: held_records() stays behind until this is called.
+  void hold_back() { holding_back_ = true; }
+  void make_safe() { safe_ = written.size(); }
+  void make_safe(std::uint64_t records) { safe_ = records; }
+
+  JournalNumbers journal_numbers;
+  std::uint64_t file = 0;
+
+  // Whether room was taken that was neither used nor given back.
+  bool has_open_room() const { return room_ != Room::none; }
+
+  JournalStatus reserve_put(std::size_t name, std::size_t body) override {
+    tube_name_bytes = name;
+    body_bytes = body;
+    return take(Room::put);
+  }
+  JournalStatus reserve_update() override { return take(Room::update); }
+  void release_room() override {
+    EXPECT_NE(room_, Room::none) << "room is given back that was not taken";
+    room_ = Room::none;
+  }
+  void record_put(const JournaledJob& job) override {
+    EXPECT_EQ(room_, Room::put) << "a put is recorded without room";
+    room_ = Room::none;
+    write(Kind::put, job);
+  }
+  void record_update(const JournaledJob& job) override {
+    EXPECT_EQ(room_, Room::update) << "a change is recorded without room";
+    room_ = Room::none;
+    write(Kind::update, job);
+  }
+  void record_delete(const JournaledJob& job) override { write(Kind::remove, job); }
+  std::uint64_t records() const override { return written.size(); }
+  std::uint64_t held_records() const override { return holding_back_ ? safe_ : written.size(); }
+  JournalNumbers numbers() const override { return journal_numbers; }
+  std::uint64_t file_of(JobRef) const override { return file; }
+
+ private:
+  enum class Room : std::uint8_t { none, put, update };
+
+  JournalStatus take(Room room) {
+    ++asked;
+    EXPECT_EQ(room_, Room::none) << "room is taken twice";
+    if (refuse_at_ != 0 && asked >= refuse_at_) return refusal_;
+    room_ = room;
+    return JournalStatus::ok;
+  }
+
+  void write(Kind kind, const JournaledJob& job) {
+    written.push_back(Record{.kind = kind,
+                             .id = job.job.id,
+                             .tube = std::string(job.tube_name),
+                             .state = job.job.state(),
+                             .priority = job.job.priority,
+                             .delay_s = job.job.delay_s,
+                             .ttr_s = job.job.ttr_s,
+                             .deadline = job.deadline});
+  }
+
+  Room room_ = Room::none;
+  std::uint64_t refuse_at_ = 0;
+  JournalStatus refusal_ = JournalStatus::ok;
+  bool holding_back_ = false;
+  std::uint64_t safe_ = 0;
+};
+
+}  // namespace haricot::testing

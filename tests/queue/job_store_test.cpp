@@ -1,0 +1,315 @@
+#include "haricot/queue/job_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/allocations.hpp"
+#include "base/blob_of.hpp"
+#include "base/seed.hpp"
+
+namespace haricot {
+namespace {
+
+using testing::blob_of;
+
+constexpr std::size_t kInlineMax = JobStore::kInlineBodyBytesMax;
+
+JobRef create(JobStore& store, JobId id, const std::string& body) {
+  if (body.size() > kInlineMax) return store.create(id, {.bytes = {}, .blob = blob_of(body)});
+  return store.create(id, {.bytes = body, .blob = {}});
+}
+
+// A body that says whose it is, so that mixed up memory shows.
+std::string body_of(JobId id, std::size_t bytes) {
+  std::string body = std::to_string(id) + ":";
+  body.resize(bytes, static_cast<char>('a' + id % 26));
+  return body;
+}
+
+TEST(NewBody, HasTheSizeOfItsBytesOrItsBlob) {
+  EXPECT_EQ((NewBody{.bytes = {}, .blob = {}}).size(), 0u);
+  EXPECT_EQ((NewBody{.bytes = "abc", .blob = {}}).size(), 3u);
+  EXPECT_EQ((NewBody{.bytes = {}, .blob = blob_of("abcd")}).size(), 4u);
+}
+
+TEST(JobStore, ANewJobHasItsIdAndItsBodyAndNoHistory) {
+  JobStore store;
+  const JobRef ref = create(store, 7, "body");
+  ASSERT_NE(ref, JobRef::none);
+  EXPECT_EQ(store.size(), 1u);
+  EXPECT_EQ(store.find(7), ref);
+  EXPECT_EQ(store[ref].id, 7u);
+  EXPECT_EQ(store.body(ref), "body");
+  for (const JobEvent event :
+       {JobEvent::reserve, JobEvent::timeout, JobEvent::release, JobEvent::bury, JobEvent::kick}) {
+    EXPECT_EQ(store.counted(ref, event), 0u);
+  }
+}
+
+TEST(JobStore, ADestroyedJobIsNotFound) {
+  JobStore store;
+  const JobRef ref = create(store, 7, "body");
+  store.destroy(ref);
+  EXPECT_EQ(store.size(), 0u);
+  EXPECT_EQ(store.find(7), JobRef::none);
+}
+
+TEST(JobStore, BodiesOfEverySizeComeBackAsTheyWere) {
+  JobStore store;
+  std::vector<std::size_t> sizes;
+  for (std::size_t bytes = 0; bytes < 100; ++bytes) sizes.push_back(bytes);
+  for (std::size_t bytes = kInlineMax - 20; bytes < kInlineMax + 20; ++bytes) {
+    sizes.push_back(bytes);
+  }
+  sizes.push_back(65535);
+  sizes.push_back(1'000'000);
+  std::map<JobId, std::pair<JobRef, std::string>> jobs;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::string body = body_of(i + 1, sizes[i]);
+    const JobRef ref = create(store, i + 1, body);
+    ASSERT_NE(ref, JobRef::none);
+    jobs[i + 1] = {ref, body};
+  }
+  for (const auto& [id, job] : jobs) {
+    ASSERT_EQ(store.find(id), job.first);
+    ASSERT_EQ(store.body(job.first), job.second);
+    ASSERT_EQ(store[job.first].body_bytes, job.second.size());
+  }
+}
+
+TEST(JobStore, ABodyMayBeAnyBytes) {
+  JobStore store;
+  std::string body;
+  for (int value = 0; value < 256; ++value) body += static_cast<char>(value);
+  EXPECT_EQ(store.body(create(store, 1, body)), body);
+}
+
+TEST(JobStore, ASmallBodyIsInlineAndALargeOneABlob) {
+  JobStore store;
+  const JobRef small = create(store, 1, std::string(kInlineMax, 's'));
+  const JobRef large = create(store, 2, std::string(kInlineMax + 1, 'l'));
+  EXPECT_FALSE(store.body_blob(small));
+  EXPECT_TRUE(store.body_blob(large));
+  EXPECT_EQ(store.body_blob(large).view(), std::string(kInlineMax + 1, 'l'));
+}
+
+TEST(JobStore, ALargeBodyIsNotCopied) {
+  JobStore store;
+  BlobRef blob = blob_of(std::string(5000, 'x'));
+  const char* bytes = blob.data();
+  const JobRef ref = store.create(1, {.bytes = {}, .blob = std::move(blob)});
+  EXPECT_EQ(store.body(ref).data(), bytes);
+}
+
+TEST(JobStore, ALargeBodyOutlivesItsJobWhereSomebodyHoldsIt) {
+  BlobRef held;
+  {
+    JobStore store;
+    const JobRef ref = create(store, 1, std::string(5000, 'x'));
+    held = store.body_blob(ref);
+    EXPECT_EQ(held.owners(), 2u);
+    store.destroy(ref);
+    EXPECT_EQ(held.owners(), 1u);
+    held = store.body_blob(create(store, 2, std::string(6000, 'y')));
+  }
+  EXPECT_EQ(held.owners(), 1u);  // The store let go of it at its end.
+  EXPECT_EQ(held.view(), std::string(6000, 'y'));
+}
+
+TEST(JobStoreDeathTest, ABodyOfTheWrongKindForItsSizeEndsTheProgram) {
+  JobStore store;
+  const std::string large(kInlineMax + 1, 'x');
+  EXPECT_DEATH((void)store.create(1, {.bytes = large, .blob = {}}), "kInlineBodyBytesMax");
+  EXPECT_DEATH((void)store.create(1, {.bytes = {}, .blob = blob_of("small")}),
+               "kInlineBodyBytesMax");
+}
+
+TEST(JobStore, CountersGoOnBeyondWhatAJobHolds) {
+  JobStore store;
+  const JobRef ref = create(store, 1, "body");
+  store[ref].set_state(JobState::buried);
+  for (std::uint64_t i = 1; i <= 10'000; ++i) {
+    store.count(ref, JobEvent::reserve);
+    ASSERT_EQ(store.counted(ref, JobEvent::reserve), i);
+  }
+  for (int i = 0; i < 4095; ++i) store.count(ref, JobEvent::kick);
+  EXPECT_EQ(store.counted(ref, JobEvent::kick), 4095u);
+  store.count(ref, JobEvent::kick);
+  EXPECT_EQ(store.counted(ref, JobEvent::kick), 4096u);
+  EXPECT_EQ(store.counted(ref, JobEvent::reserve), 10'000u);
+  EXPECT_EQ(store.counted(ref, JobEvent::bury), 0u);
+  EXPECT_EQ(store[ref].state(), JobState::buried);
+}
+
+TEST(JobStore, EachCounterIsItsOwn) {
+  JobStore store;
+  const JobRef ref = create(store, 1, "body");
+  const JobEvent events[] = {JobEvent::reserve, JobEvent::timeout, JobEvent::release,
+                             JobEvent::bury, JobEvent::kick};
+  for (std::size_t i = 0; i < kJobEvents; ++i) {
+    for (std::size_t times = 0; times < 5000 + i; ++times) store.count(ref, events[i]);
+  }
+  for (std::size_t i = 0; i < kJobEvents; ++i) {
+    EXPECT_EQ(store.counted(ref, events[i]), 5000 + i);
+  }
+}
+
+TEST(JobStore, AJobThatTakesAnotherOnesPlaceDoesNotInheritItsCounters) {
+  JobStore store;
+  for (int round = 0; round < 2; ++round) {
+    const JobRef ref = create(store, 1, "body");
+    ASSERT_EQ(store.counted(ref, JobEvent::release), 0u);
+    for (int i = 0; i < 5000; ++i) store.count(ref, JobEvent::release);
+    ASSERT_EQ(store.counted(ref, JobEvent::release), 5000u);
+    store.destroy(ref);
+  }
+}
+
+TEST(JobStore, WithoutMemoryACounterStopsInsteadOfTurningOver) {
+  JobStore store;
+  const JobRef ref = create(store, 1, "body");
+  for (int i = 0; i < 4095; ++i) store.count(ref, JobEvent::release);
+  {
+    const testing::AllocationFailure failure;
+    store.count(ref, JobEvent::release);
+  }
+  EXPECT_EQ(store.counted(ref, JobEvent::release), 4095u);
+  store.count(ref, JobEvent::release);
+  EXPECT_EQ(store.counted(ref, JobEvent::release), 4096u);
+}
+
+// Every allocation of operator new in it is made to fail once, from an empty store on.
+TEST(JobStore, AFailedCreationChangesNothing) {
+  JobStore store;
+  int failures = 0;
+  JobId id = 1;
+  for (int i = 0; i < 300; ++i, id += 40) {
+    // Ever other sizes, so that each needs a chunk of its own.
+    const std::string body = body_of(id, static_cast<std::size_t>(i) * 8 % kInlineMax);
+    for (int succeeding = 0;; ++succeeding) {
+      JobRef ref = JobRef::none;
+      bool failed = false;
+      {
+        const testing::AllocationFailure failure(succeeding);
+        ref = store.create(id, {.bytes = body, .blob = {}});
+        failed = failure.happened();
+      }
+      if (ref != JobRef::none) {
+        ASSERT_EQ(store.body(ref), body);
+        break;
+      }
+      ASSERT_TRUE(failed);
+      ++failures;
+      ASSERT_EQ(store.size(), static_cast<std::uint64_t>(i));
+      ASSERT_EQ(store.find(id), JobRef::none);
+    }
+  }
+  EXPECT_GT(failures, 100);
+}
+
+TEST(JobStore, ABlobThatCouldNotBecomeAJobIsLetGo) {
+  JobStore store;
+  const BlobRef blob = blob_of(std::string(5000, 'x'));
+  JobRef ref = JobRef::none;
+  NewBody body{.bytes = {}, .blob = blob};
+  {
+    const testing::AllocationFailure failure;
+    ref = store.create(1, std::move(body));
+  }
+  EXPECT_EQ(ref, JobRef::none);
+  body.blob = BlobRef();
+  EXPECT_EQ(blob.owners(), 1u);
+}
+
+// A reference is a chunk's number and a piece's; if freed chunks' numbers were not used again,
+// they would run out after 2^19 chunks.
+TEST(JobStore, NumbersOfChunksThatWereGivenBackAreUsedAgain) {
+  JobStore store;
+  const auto chunk_of = [](JobRef ref) { return static_cast<std::uint32_t>(ref) >> 13; };
+  std::uint32_t highest = 0;
+  JobId id = 1;
+  for (int round = 0; round < 5; ++round) {
+    std::vector<JobRef> jobs;
+    for (int i = 0; i < 2000; ++i) {
+      jobs.push_back(create(store, id, body_of(id, 1000)));
+      ++id;
+    }
+    std::uint32_t reached = 0;
+    for (const JobRef ref : jobs) reached = std::max(reached, chunk_of(ref));
+    if (round == 0) highest = reached;
+    ASSERT_GE(highest, 7u);
+    ASSERT_LE(reached, highest + 1);
+    for (const JobRef ref : jobs) store.destroy(ref);
+  }
+}
+
+TEST(JobStore, ReferencesStayValidWhileOthersComeAndGo) {
+  JobStore store;
+  const JobRef kept = create(store, 1, "kept");
+  const Job* place = &store[kept];
+  std::vector<JobRef> others;
+  for (JobId id = 2; id < 20'000; ++id) others.push_back(create(store, id, "gone"));
+  for (const JobRef ref : others) store.destroy(ref);
+  EXPECT_EQ(&store[kept], place);
+  EXPECT_EQ(store.body(kept), "kept");
+}
+
+TEST(JobStore, RemembersWhereAHeapMovedAJobTo) {
+  struct Slot {
+    JobRef job;
+  };
+  JobStore store;
+  const JobRef ref = create(store, 1, "body");
+  store.moved(Slot{ref}, 12345);
+  EXPECT_EQ(store[ref].heap_index(), 12345u);
+}
+
+TEST(JobStore, DoesWhatAMapWouldDo) {
+  testing::Random random;
+  JobStore store;
+  struct Model {
+    JobRef ref;
+    std::string body;
+    std::uint64_t kicks;
+  };
+  std::map<JobId, Model> model;
+  JobId next = 1;
+  for (int step = 0; step < 30'000; ++step) {
+    const bool growing = step % 10'000 < 6000;
+    if (model.empty() || random.below(10) < (growing ? 8u : 2u)) {
+      std::size_t bytes = random.below(200);
+      if (random.one_in(5)) bytes = random.below(kInlineMax * 2);
+      const std::string body = body_of(next, bytes);
+      const JobRef ref = create(store, next, body);
+      ASSERT_NE(ref, JobRef::none);
+      model[next] = {ref, body, 0};
+      next += 1 + random.below(3);
+    } else {
+      auto chosen = model.lower_bound(random.below(next));
+      if (chosen == model.end()) chosen = model.begin();
+      auto& [ref, body, kicks] = chosen->second;
+      ASSERT_EQ(store.find(chosen->first), ref);
+      ASSERT_EQ(store[ref].id, chosen->first);
+      ASSERT_EQ(store.body(ref), body);
+      ASSERT_EQ(store.counted(ref, JobEvent::kick), kicks);
+      if (random.one_in(3)) {
+        store.count(ref, JobEvent::kick);
+        ++kicks;
+      } else {
+        store.destroy(ref);
+        ASSERT_EQ(store.find(chosen->first), JobRef::none);
+        model.erase(chosen);
+      }
+    }
+    ASSERT_EQ(store.size(), model.size());
+  }
+  for (const auto& [id, job] : model) ASSERT_EQ(store.body(store.find(id)), job.body);
+}
+
+}  // namespace
+}  // namespace haricot

@@ -1,0 +1,35 @@
+#include "haricot/queue/journal.hpp"
+
+#include <gtest/gtest.h>
+
+namespace haricot {
+namespace {
+
+TEST(NoJournal, HasRoomForEverything) {
+  NoJournal journal;
+  EXPECT_EQ(journal.reserve_put(200, 1U << 30), JournalStatus::ok);
+  EXPECT_EQ(journal.reserve_update(), JournalStatus::ok);
+  journal.release_room();
+}
+
+TEST(NoJournal, HoldsNoAnswerBack) {
+  NoJournal journal;
+  const Job job{};
+  const JournaledJob journaled{static_cast<JobRef>(1), job, "default", Instant()};
+  journal.record_put(journaled);
+  journal.record_update(journaled);
+  journal.record_delete(journaled);
+  EXPECT_EQ(journal.records(), journal.held_records());
+}
+
+TEST(NoJournal, HasNoNumbersToTell) {
+  const NoJournal journal;
+  EXPECT_EQ(journal.numbers().oldest_index, 0u);
+  EXPECT_EQ(journal.numbers().current_index, 0u);
+  EXPECT_EQ(journal.numbers().records_migrated, 0u);
+  EXPECT_EQ(journal.numbers().records_written, 0u);
+  EXPECT_EQ(journal.file_of(static_cast<JobRef>(1)), 0u);
+}
+
+}  // namespace
+}  // namespace haricot

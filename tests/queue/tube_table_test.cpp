@@ -1,0 +1,108 @@
+#include "haricot/queue/tube_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/allocations.hpp"
+
+namespace haricot {
+namespace {
+
+std::vector<std::string> names(const TubeTable& table) {
+  std::vector<std::string> found;
+  for (std::uint32_t i = 0; i < table.size(); ++i) found.push_back(table.at(i).name);
+  return found;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(TubeTable, FindsATubeByNameAndByReference) {
+  TubeTable table;
+  EXPECT_EQ(table.find("a"), nullptr);
+  Tube* a = table.create("a");
+  Tube* b = table.create("b");
+  ASSERT_NE(a, nullptr);
+  ASSERT_NE(b, nullptr);
+  EXPECT_EQ(a->name, "a");
+  EXPECT_EQ(table.find("a"), a);
+  EXPECT_EQ(table.find("b"), b);
+  EXPECT_EQ(table.find("c"), nullptr);
+  EXPECT_EQ(&table[a->ref], a);
+  EXPECT_EQ(&table[b->ref], b);
+}
+
+TEST(TubeTable, KeepsANameOfItsOwn) {
+  TubeTable table;
+  std::string name(200, 'x');
+  const Tube* tube = table.create(name);
+  name.assign(200, 'y');
+  EXPECT_EQ(tube->name, std::string(200, 'x'));
+  EXPECT_EQ(table.find(std::string(200, 'x')), tube);
+}
+
+TEST(TubeTable, TheLastTubeTakesThePlaceOfOneThatGoes) {
+  TubeTable table;
+  for (const char* name : {"a", "b", "c", "d"}) ASSERT_NE(table.create(name), nullptr);
+  EXPECT_EQ(names(table), (Names{"a", "b", "c", "d"}));
+  table.destroy(*table.find("b"));
+  EXPECT_EQ(names(table), (Names{"a", "d", "c"}));
+  table.destroy(*table.find("c"));
+  EXPECT_EQ(names(table), (Names{"a", "d"}));
+  ASSERT_NE(table.create("e"), nullptr);
+  EXPECT_EQ(names(table), (Names{"a", "d", "e"}));
+  for (std::uint32_t i = 0; i < table.size(); ++i) EXPECT_EQ(table.at(i).place, i);
+}
+
+TEST(TubeTable, ATubeThatIsMadeAgainStartsAnew) {
+  TubeTable table;
+  table.create("a")->total_jobs = 5;
+  table.destroy(*table.find("a"));
+  EXPECT_EQ(table.find("a"), nullptr);
+  EXPECT_EQ(table.create("a")->total_jobs, 0u);
+}
+
+TEST(TubeTable, KeepsThousandsOfTubesApart) {
+  TubeTable table;
+  std::vector<Tube*> tubes;
+  for (int i = 0; i < 5000; ++i) {
+    tubes.push_back(table.create("tube-" + std::to_string(i)));
+    ASSERT_NE(tubes.back(), nullptr);
+  }
+  for (int i = 0; i < 5000; i += 2) table.destroy(*tubes[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < 5000; ++i) {
+    Tube* expected = i % 2 == 0 ? nullptr : tubes[static_cast<std::size_t>(i)];
+    ASSERT_EQ(table.find("tube-" + std::to_string(i)), expected);
+    if (expected != nullptr) {
+      ASSERT_EQ(&table[expected->ref], expected);
+    }
+  }
+  EXPECT_EQ(table.size(), 2500u);
+}
+
+// Every allocation of every creation is made to fail once.
+TEST(TubeTable, AFailedCreationChangesNothing) {
+  TubeTable table;
+  int failures = 0;
+  for (int i = 0; i < 1200; ++i) {
+    const std::string name = "a-name-that-is-too-long-to-stand-in-a-string-" + std::to_string(i);
+    for (int succeeding = 0;; ++succeeding) {
+      Tube* tube = nullptr;
+      {
+        const testing::AllocationFailure failure(succeeding);
+        tube = table.create(name);
+      }
+      if (tube != nullptr) break;
+      ++failures;
+      ASSERT_EQ(table.size(), static_cast<std::uint32_t>(i));
+      ASSERT_EQ(table.find(name), nullptr);
+    }
+    ASSERT_EQ(table.find(name)->name, name);
+    ASSERT_EQ(table.at(static_cast<std::uint32_t>(i)).name, name);
+  }
+  EXPECT_GT(failures, 1200);
+}
+
+}  // namespace
+}  // namespace haricot

@@ -1,0 +1,86 @@
+#include "haricot/queue/tube.hpp"
+
+#include <gtest/gtest.h>
+
+namespace haricot {
+namespace {
+
+struct NoPlaces {
+  void moved(const ReadySlot&, std::uint32_t) {}
+  void moved(const DeadlineSlot&, std::uint32_t) {}
+};
+
+ReadySlot ready(std::uint32_t priority, JobId id) {
+  return {.id = id, .priority = priority, .job = JobRef::none};
+}
+
+DeadlineSlot delayed(std::int64_t deadline, std::uint64_t arrival) {
+  return {.deadline = Instant::at(deadline), .arrival = arrival, .job = JobRef::none};
+}
+
+TEST(ReadySlot, IsOrderedByPriorityThenId) {
+  EXPECT_TRUE(ready(1, 9) < ready(2, 1));
+  EXPECT_FALSE(ready(2, 1) < ready(1, 9));
+  EXPECT_TRUE(ready(1, 1) < ready(1, 2));
+  EXPECT_FALSE(ready(1, 1) < ready(1, 1));
+  EXPECT_TRUE(ready(0, 18446744073709551615u) < ready(4294967295, 1));
+}
+
+TEST(DeadlineSlot, IsOrderedByDeadlineThenArrival) {
+  EXPECT_TRUE(delayed(1, 9) < delayed(2, 1));
+  EXPECT_FALSE(delayed(2, 1) < delayed(1, 9));
+  EXPECT_TRUE(delayed(1, 1) < delayed(1, 2));
+  EXPECT_FALSE(delayed(1, 1) < delayed(1, 1));
+}
+
+TEST(Tube, ANewOneIsReferredToByNothing) {
+  const Tube tube;
+  EXPECT_FALSE(tube.is_referenced());
+  EXPECT_FALSE(tube.has_jobs());
+  EXPECT_FALSE(tube.offers_job());
+}
+
+TEST(Tube, EachUseWatchAndJobRefersToIt) {
+  NoPlaces places;
+  {
+    Tube tube;
+    tube.using_clients = 1;
+    EXPECT_TRUE(tube.is_referenced());
+    tube.using_clients = 0;
+    tube.watching_clients = 1;
+    EXPECT_TRUE(tube.is_referenced());
+  }
+  {
+    Tube tube;
+    tube.buried = 1;
+    EXPECT_TRUE(tube.is_referenced());
+    tube.buried = 0;
+    tube.reserved = 1;
+    EXPECT_TRUE(tube.is_referenced());
+  }
+  {
+    Tube tube;
+    ASSERT_TRUE(tube.ready.reserve_one());
+    tube.ready.push(ready(1, 1), places);
+    EXPECT_TRUE(tube.is_referenced());
+  }
+  {
+    Tube tube;
+    ASSERT_TRUE(tube.delayed.reserve_one());
+    tube.delayed.push(delayed(1, 1), places);
+    EXPECT_TRUE(tube.is_referenced());
+  }
+}
+
+TEST(Tube, OffersItsReadyJobsUnlessItIsPaused) {
+  NoPlaces places;
+  Tube tube;
+  ASSERT_TRUE(tube.ready.reserve_one());
+  tube.ready.push(ready(1, 1), places);
+  EXPECT_TRUE(tube.offers_job());
+  tube.paused = true;
+  EXPECT_FALSE(tube.offers_job());
+}
+
+}  // namespace
+}  // namespace haricot

@@ -1,0 +1,185 @@
+// Answers that are held back until what they report is safe in the journal.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "service/service_world.hpp"
+
+namespace haricot {
+namespace {
+
+using testing::ServiceWorld;
+using testing::whole_put;
+
+class HeldAnswers : public ::testing::Test {
+ protected:
+  HeldAnswers() { world.journal.hold_back(); }
+  void TearDown() override { service.engine().check_invariants(); }
+
+  void make_safe() {
+    world.journal.make_safe();
+    service.journal_advanced();
+    world.settle();
+  }
+
+  ServiceWorld world;
+  Service& service = world.service;
+};
+
+TEST_F(HeldAnswers, OnlyWhoMadeARecordWaitsForItsSafety) {
+  Session& producer = world.connect();
+  Session& other = world.connect();
+  world.say(producer, whole_put("x"));
+  EXPECT_TRUE(producer.has_output());
+  EXPECT_FALSE(producer.may_send());
+  EXPECT_TRUE(other.may_send());
+  EXPECT_EQ(world.ask(other, "reserve\r\ntouch 1\r\nuse t\r\npeek 1\r\n"),
+            "RESERVED 1 1\r\nx\r\nTOUCHED\r\nUSING t\r\nFOUND 1 1\r\nx\r\n");
+  world.to_send();
+  make_safe();
+  EXPECT_TRUE(producer.may_send());
+  EXPECT_TRUE(world.is_to_be_sent(producer));
+  EXPECT_EQ(world.hear(producer), "INSERTED 1\r\n");
+}
+
+TEST_F(HeldAnswers, EveryCommandThatMakesARecordWaits) {
+  Session& session = world.connect();
+  const std::pair<std::string, std::string> commands[] = {
+      {whole_put("x"), "INSERTED 1\r\n"},
+      {"reserve-job 1\r\nbury 1 0\r\n", "RESERVED 1 1\r\nx\r\nBURIED\r\n"},
+      {"kick 1\r\n", "KICKED 1\r\n"},
+      {"reserve-job 1\r\nrelease 1 0 100\r\n", "RESERVED 1 1\r\nx\r\nRELEASED\r\n"},
+      {"kick-job 1\r\n", "KICKED\r\n"},
+      {"delete 1\r\n", "DELETED\r\n"},
+  };
+  for (const auto& [command, answer] : commands) {
+    world.say(session, command);
+    EXPECT_FALSE(session.may_send()) << command;
+    make_safe();
+    EXPECT_TRUE(session.may_send()) << command;
+    EXPECT_EQ(world.hear(session), answer);
+  }
+  EXPECT_EQ(world.ask(session, "delete 1\r\nkick 1\r\nrelease 1 0 0\r\nkick-job 1\r\n"),
+            "NOT_FOUND\r\nKICKED 0\r\nNOT_FOUND\r\nNOT_FOUND\r\n");
+}
+
+TEST_F(HeldAnswers, CommandsBehindAHeldAnswerWaitAndKeepTheirOrder) {
+  Session& session = world.connect();
+  world.say(session, "use t\r\n" + whole_put("x") + "stats-job 9\r\n" + whole_put("y") +
+                         "list-tube-used\r\n");
+  EXPECT_EQ(world.journal.written.size(), 1u);
+  EXPECT_EQ(world.hear(session), "");
+  make_safe();
+  EXPECT_EQ(world.journal.written.size(), 2u);
+  EXPECT_FALSE(session.may_send());
+  make_safe();
+  EXPECT_EQ(world.hear(session), "USING t\r\nINSERTED 1\r\nNOT_FOUND\r\nINSERTED 2\r\nUSING t\r\n");
+}
+
+TEST_F(HeldAnswers, WhatArrivesMeanwhileRunsWhenTheRecordIsSafe) {
+  Session& session = world.connect();
+  world.say(session, whole_put("x"));
+  world.say(session, "use t\r\nus");
+  world.say(session, "e u\r\n");
+  EXPECT_GT(service.next_event(), world.now);
+  make_safe();
+  EXPECT_EQ(world.hear(session), "INSERTED 1\r\nUSING t\r\nUSING u\r\n");
+}
+
+TEST_F(HeldAnswers, AnAnswerIsReleasedByItsOwnRecordNotByAnEarlierOne) {
+  Session& first = world.connect();
+  Session& second = world.connect();
+  world.say(first, whole_put("x"));
+  world.say(second, whole_put("y"));
+  world.journal.make_safe(1);
+  service.journal_advanced();
+  EXPECT_TRUE(first.may_send());
+  EXPECT_FALSE(second.may_send());
+  world.journal.make_safe(2);
+  service.journal_advanced();
+  EXPECT_TRUE(second.may_send());
+}
+
+TEST_F(HeldAnswers, ThatNothingIsHeldAnAdvanceOfTheJournalChangesNothing) {
+  Session& session = world.connect();
+  service.journal_advanced();
+  EXPECT_TRUE(world.to_send().empty());
+  EXPECT_TRUE(session.may_send());
+}
+
+TEST_F(HeldAnswers, AWorkerGetsItsJobThoughTheProducersAnswerIsHeld) {
+  Session& worker = world.connect();
+  Session& producer = world.connect();
+  world.ask(worker, "reserve\r\n");
+  world.say(producer, whole_put("x"));
+  EXPECT_FALSE(producer.may_send());
+  EXPECT_EQ(world.hear(worker), "RESERVED 1 1\r\nx\r\n");
+}
+
+TEST_F(HeldAnswers, ALongKickIsHeldUntilAllItsRecordsAreSafe) {
+  Session& session = world.connect();
+  for (std::uint32_t i = 0; i < Engine::kJobsPerCall + 5; ++i) {
+    world.say(session, "put 0 1000 60 0\r\n\r\n");
+    make_safe();
+  }
+  world.hear(session);
+  world.say(session, "kick 1000000\r\n");
+  EXPECT_FALSE(session.may_send());
+  make_safe();  // Settles, and with it the kick goes on.
+  EXPECT_EQ(world.hear(session), "");
+  make_safe();
+  EXPECT_EQ(world.hear(session), "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\n");
+}
+
+TEST_F(HeldAnswers, WhatArrivesWhileTheAnswerToALongKickIsHeldIsNotForgotten) {
+  Session& session = world.connect();
+  for (std::uint32_t i = 0; i < Engine::kJobsPerCall + 5; ++i) {
+    world.say(session, "put 0 1000 60 0\r\n\r\n");
+    make_safe();
+  }
+  world.hear(session);
+  world.say(session, "kick 1000000\r\n");
+  world.settle();  // The kick is done, and its answer waits for the last records.
+  world.say(session, "use t\r\n");
+  make_safe();
+  EXPECT_EQ(world.hear(session),
+            "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\nUSING t\r\n");
+}
+
+TEST_F(HeldAnswers, AHeldSessionIsFinishedOnlyWhenItsAnswerMayLeave) {
+  Session& session = world.connect();
+  world.say(session, whole_put("x") + "quit\r\n");
+  EXPECT_FALSE(session.is_finished());
+  make_safe();
+  EXPECT_TRUE(session.is_finished());
+  EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
+}
+
+TEST_F(HeldAnswers, AHeldSessionCanHalfClose) {
+  Session& session = world.connect();
+  world.say(session, whole_put("x") + "use t\r\n");
+  service.end_of_input(session, world.now);
+  EXPECT_FALSE(session.is_finished());
+  make_safe();
+  EXPECT_EQ(world.hear(session), "INSERTED 1\r\nUSING t\r\n");
+  EXPECT_TRUE(session.is_finished());
+}
+
+TEST_F(HeldAnswers, AHeldSessionCanBeClosed) {
+  Session& session = world.connect();
+  world.say(session, whole_put("x"));
+  world.disconnect(session);
+  make_safe();
+  EXPECT_TRUE(world.to_send().empty());
+}
+
+TEST_F(HeldAnswers, ARefusedCommandIsNotHeld) {
+  Session& session = world.connect();
+  world.journal.refuse_from(1, JournalStatus::full);
+  EXPECT_EQ(world.ask(session, whole_put("x")), "OUT_OF_MEMORY\r\n");
+}
+
+}  // namespace
+}  // namespace haricot

@@ -1,0 +1,544 @@
+// Sessions together: order, waiting, shares of a turn, output limits and ends.
+
+#include "haricot/service/service.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/allocations.hpp"
+#include "base/seed.hpp"
+#include "service/service_world.hpp"
+
+namespace haricot {
+namespace {
+
+using testing::put_line;
+using testing::repeated;
+using testing::ServiceWorld;
+using testing::whole_put;
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  void TearDown() override { world.service.engine().check_invariants(); }
+
+  std::size_t lines_in(std::string_view text) const {
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+
+  ServiceWorld world{4 * 1024 * 1024};
+  Service& service = world.service;
+};
+
+// Sessions ----------------------------------------------------------------------------------------
+
+TEST_F(ServiceTest, ASessionKnowsItsOwner) {
+  int owner = 0;
+  Session& session = world.connect(&owner);
+  EXPECT_EQ(session.owner(), &owner);
+  EXPECT_FALSE(session.has_output());
+  EXPECT_TRUE(session.may_send());
+  EXPECT_TRUE(session.wants_input());
+  EXPECT_FALSE(session.is_finished());
+  EXPECT_EQ(service.next_to_send(), nullptr);
+}
+
+TEST_F(ServiceTest, SessionsAreCountedAsTheyComeAndGo) {
+  Session& first = world.connect();
+  world.disconnect(world.connect());
+  world.connect();
+  EXPECT_EQ(world.stat(first, "current-connections"), 2u);
+  EXPECT_EQ(world.stat(first, "total-connections"), 3u);
+}
+
+TEST_F(ServiceTest, WithoutMemoryNoSessionIsOpened) {
+  Session* session = nullptr;
+  int failures = 0;
+  for (int succeeding = 0; session == nullptr; ++succeeding) {
+    const testing::AllocationFailure failure(succeeding);
+    session = service.open(nullptr);
+    if (session == nullptr) ++failures;
+  }
+  EXPECT_GE(failures, 2);
+  EXPECT_EQ(world.stat(*session, "total-connections"), 1u);
+}
+
+TEST_F(ServiceTest, EndsWithSessionsInEveryState) {
+  Session& holder = world.connect();
+  world.ask(holder, repeated(whole_put("x"), 3) + repeated("reserve\r\n", 2));
+  world.say(world.connect(), "watch t\r\nignore default\r\nreserve\r\n");
+  world.say(world.connect(), put_line(5000) + "begun");
+  world.say(world.connect(), "incompl");
+  world.say(world.connect(), "quit\r\n");
+}
+
+TEST_F(ServiceTest, TracesEveryLineWithItsSession) {
+  struct Traced {
+    std::vector<std::pair<const Session*, std::string>> lines;
+  } traced;
+  service.set_trace({[](void* context, const Session& session, std::string_view line) {
+                       static_cast<Traced*>(context)->lines.emplace_back(&session, line);
+                     },
+                     &traced});
+  Session& a = world.connect();
+  Session& b = world.connect();
+  world.ask(a, "use t\r\n" + whole_put("body"));
+  world.ask(b, "no such command\r\n");
+  ASSERT_EQ(traced.lines.size(), 3u);
+  EXPECT_EQ(traced.lines[0], (std::pair<const Session*, std::string>(&a, "use t")));
+  EXPECT_EQ(traced.lines[1], (std::pair<const Session*, std::string>(&a, "put 0 0 60 4")));
+  EXPECT_EQ(traced.lines[2], (std::pair<const Session*, std::string>(&b, "no such command")));
+}
+
+// Order -------------------------------------------------------------------------------------------
+
+TEST_F(ServiceTest, PipelinedCommandsAreAnsweredInOrder) {
+  Session& session = world.connect();
+  EXPECT_EQ(
+      world.ask(session, whole_put("a") + "reserve\r\ndelete 1\r\nreserve-with-timeout 0\r\n" +
+                             "nonsense\r\n" + whole_put("b") + "peek-ready\r\n"),
+      "INSERTED 1\r\nRESERVED 1 1\r\na\r\nDELETED\r\nTIMED_OUT\r\nUNKNOWN_COMMAND\r\n"
+      "INSERTED 2\r\nFOUND 2 1\r\nb\r\n");
+}
+
+TEST_F(ServiceTest, NothingBehindAWaitingReserveRuns) {
+  Session& worker = world.connect();
+  Session& producer = world.connect();
+  EXPECT_EQ(world.ask(worker, "reserve\r\nuse t\r\nlist-tube-used\r\n"), "");
+  EXPECT_EQ(world.stat(producer, "cmd-use"), 0u);
+  EXPECT_EQ(world.ask(producer, whole_put("x")), "INSERTED 1\r\n");
+  EXPECT_EQ(world.ask(worker, ""), "RESERVED 1 1\r\nx\r\nUSING t\r\nUSING t\r\n");
+}
+
+TEST_F(ServiceTest, WhatArrivesWhileAReserveWaitsRunsBehindIt) {
+  Session& worker = world.connect();
+  Session& producer = world.connect();
+  world.say(worker, "reserve\r\nus");
+  world.say(worker, "e t\r\nlist");
+  world.say(worker, "-tube-used\r\nsta");
+  EXPECT_EQ(world.ask(producer, whole_put("x")), "INSERTED 1\r\n");
+  EXPECT_EQ(world.ask(worker, ""), "RESERVED 1 1\r\nx\r\nUSING t\r\nUSING t\r\n");
+  EXPECT_EQ(world.ask(worker, "tsx\r\n"), "BAD_FORMAT\r\n");
+}
+
+TEST_F(ServiceTest, AJobIsDeliveredWithinTheCallThatBroughtIt) {
+  Session& worker = world.connect();
+  Session& producer = world.connect();
+  world.ask(worker, "reserve\r\n");
+  world.to_send();
+  service.receive(producer, whole_put("x"), world.now);
+  EXPECT_TRUE(worker.has_output());
+  const std::vector<Session*> to_send = world.to_send();
+  EXPECT_EQ(std::count(to_send.begin(), to_send.end(), &worker), 1);
+  EXPECT_EQ(std::count(to_send.begin(), to_send.end(), &producer), 1);
+}
+
+TEST_F(ServiceTest, TimePassesForWaitingSessions) {
+  Session& worker = world.connect();
+  EXPECT_EQ(world.ask(worker, "reserve-with-timeout 5\r\nlist-tube-used\r\n"), "");
+  EXPECT_GT(service.next_event(), world.now);
+  world.pass_s(4);
+  EXPECT_EQ(world.hear(worker), "");
+  world.pass_s(1);
+  EXPECT_EQ(world.ask(worker, ""), "TIMED_OUT\r\nUSING default\r\n");
+  EXPECT_EQ(world.ask(worker, whole_put("x") + "reserve\r\nreserve\r\n"),
+            "INSERTED 1\r\nRESERVED 1 1\r\nx\r\n");
+  world.pass_s(59);
+  EXPECT_EQ(world.ask(worker, ""), "DEADLINE_SOON\r\n");
+}
+
+// Shares ------------------------------------------------------------------------------------------
+
+TEST_F(ServiceTest, ASessionRunsNoMoreThanItsShareInOneCall) {
+  Session& session = world.connect();
+  service.receive(session, repeated("use t\r\n", 3 * Session::kWorkPerTurn + 10), world.now);
+  EXPECT_EQ(lines_in(world.hear(session)), Session::kWorkPerTurn);
+  EXPECT_LE(service.next_event(), world.now);
+  service.run_backlog(world.now);
+  EXPECT_EQ(lines_in(world.hear(session)), Session::kWorkPerTurn);
+  service.run_backlog(world.now);
+  EXPECT_EQ(lines_in(world.hear(session)), Session::kWorkPerTurn);
+  EXPECT_LE(service.next_event(), world.now);
+  service.run_backlog(world.now);
+  EXPECT_EQ(lines_in(world.hear(session)), 10u);
+  EXPECT_GT(service.next_event(), world.now);
+}
+
+TEST_F(ServiceTest, EachSessionHasAShareInEachTurn) {
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 3; ++i) {
+    sessions.push_back(&world.connect());
+    service.receive(*sessions.back(), repeated("use t\r\n", 3 * Session::kWorkPerTurn), world.now);
+    EXPECT_EQ(lines_in(world.hear(*sessions.back())), Session::kWorkPerTurn);
+  }
+  service.run_backlog(world.now);
+  for (Session* session : sessions) {
+    EXPECT_EQ(lines_in(world.hear(*session)), Session::kWorkPerTurn);
+  }
+}
+
+TEST_F(ServiceTest, LargeAnswersTakeMoreOfAShare) {
+  Session& session = world.connect();
+  world.ask(session, whole_put(std::string(60'000, 'x')));
+  service.receive(session, repeated("peek 1\r\n", 100), world.now);
+  // Far less than what would have filled the output.
+  EXPECT_LT(session.output().pending_bytes(), Session::kOutputWithBodiesBytesMax * 2 / 3);
+  EXPECT_GT(session.output().pending_bytes(), 60'000u);
+  EXPECT_LE(service.next_event(), world.now);
+  EXPECT_EQ(lines_in(world.ask(session, "")), 200u);
+}
+
+TEST_F(ServiceTest, MoreInputIsKeptBehindWhatIsLeftFromTheLastTurn) {
+  Session& session = world.connect();
+  service.receive(session, repeated("use t\r\n", Session::kWorkPerTurn + 5), world.now);
+  service.receive(session, "use u\r\nus", world.now);
+  service.receive(session, "e v\r\n", world.now);
+  const std::string answers = world.ask(session, "");
+  EXPECT_EQ(lines_in(answers), Session::kWorkPerTurn + 7);
+  EXPECT_TRUE(answers.ends_with("USING t\r\nUSING u\r\nUSING v\r\n"));
+}
+
+// Limits ------------------------------------------------------------------------------------------
+
+TEST_F(ServiceTest, UnreadAnswersStopASessionUntilTheyAreTakenOff) {
+  Session& session = world.connect();
+  std::string expected;
+  for (int i = 0; i < 200; ++i) {
+    world.say(session, repeated("list-tubes\r\n", 100));
+    world.settle();
+    expected += repeated("OK 14\r\n---\n- default\n\r\n", 100);
+    if (!session.wants_input()) break;
+  }
+  EXPECT_FALSE(session.wants_input());
+  EXPECT_LT(session.output().owned_bytes(), Session::kOutputBytesMax + 100);
+  EXPECT_GE(session.output().owned_bytes(), Session::kOutputBytesMax);
+  EXPECT_GT(service.next_event(), world.now);  // It waits for the client, not for a turn.
+  // What comes nonetheless is kept.
+  service.receive(session, "use t\r\n", world.now);
+  EXPECT_EQ(world.ask(session, ""), expected + "USING t\r\n");
+  EXPECT_TRUE(session.wants_input());
+}
+
+TEST_F(ServiceTest, UnreadBodiesStopASessionThoughTheyAreNotCopied) {
+  Session& session = world.connect();
+  constexpr std::size_t kBytes = 400'000;
+  world.ask(session, whole_put(std::string(kBytes, 'x')));
+  world.say(session, repeated("peek 1\r\n", 10));
+  world.settle();
+  EXPECT_FALSE(session.wants_input());
+  EXPECT_GE(session.output().pending_bytes(), Session::kOutputWithBodiesBytesMax);
+  EXPECT_LT(session.output().pending_bytes(), Session::kOutputWithBodiesBytesMax + kBytes + 100);
+  EXPECT_LT(session.output().owned_bytes(), 1000u);
+  const std::string answers = world.ask(session, "");
+  EXPECT_EQ(answers.size(), 10 * (kBytes + std::string("FOUND 1 400000\r\n\r\n").size()));
+}
+
+TEST_F(ServiceTest, TheOtherSessionsGoOnWhileOneIsNotRead) {
+  Session& slow = world.connect();
+  Session& other = world.connect();
+  world.ask(other, whole_put(std::string(2'000'000, 'x')));
+  world.say(slow, repeated("peek 1\r\n", 10));
+  world.settle();
+  EXPECT_EQ(world.ask(other, "delete 1\r\nuse t\r\n"), "DELETED\r\nUSING t\r\n");
+  const std::string line = "FOUND 1 2000000\r\n";
+  const std::string answers = world.ask(slow, "");
+  EXPECT_EQ(answers.substr(0, line.size()), line);
+  EXPECT_TRUE(answers.ends_with(repeated("NOT_FOUND\r\n", 9)));
+}
+
+TEST_F(ServiceTest, NoMoreInputIsWantedThanASessionCanKeep) {
+  Session& session = world.connect();
+  world.say(session, "reserve\r\n");
+  EXPECT_TRUE(session.wants_input());
+  world.say(session, repeated("use t\r\n", Session::kInputBytesMax / 7));
+  EXPECT_TRUE(session.wants_input());
+  world.say(session, "use t\r\n");
+  EXPECT_FALSE(session.wants_input());
+  Session& producer = world.connect();
+  world.ask(producer, whole_put("x"));
+  world.ask(session, "");
+  EXPECT_TRUE(session.wants_input());
+}
+
+// Ends --------------------------------------------------------------------------------------------
+
+TEST_F(ServiceTest, QuitFinishesBehindWhatWasAnswered) {
+  Session& session = world.connect();
+  world.say(session, "use t\r\nquit\r\nuse u\r\n");
+  EXPECT_TRUE(session.is_finished());
+  EXPECT_FALSE(session.wants_input());
+  EXPECT_TRUE(world.is_to_be_sent(session));
+  world.say(session, "use v\r\n");
+  EXPECT_EQ(world.hear(session), "USING t\r\n");
+  EXPECT_FALSE(session.has_output());
+}
+
+TEST_F(ServiceTest, AnIdleSessionIsFinishedWhenItsInputEnds) {
+  Session& session = world.connect();
+  service.end_of_input(session, world.now);
+  EXPECT_TRUE(session.is_finished());
+  EXPECT_TRUE(world.is_to_be_sent(session));
+  EXPECT_FALSE(session.wants_input());
+}
+
+TEST_F(ServiceTest, ASessionIsFinishedWithAnIncompleteCommandWhenItsInputEnds) {
+  for (const std::string& begun :
+       {std::string("use"), std::string("use t\r"), put_line(5) + "abcde\r", put_line(5000) + "x",
+        put_line(5'000'000) + "x", std::string(300, 'z')}) {
+    Session& session = world.connect();
+    world.say(session, begun);
+    EXPECT_FALSE(session.is_finished());
+    service.end_of_input(session, world.now);
+    EXPECT_TRUE(session.is_finished()) << begun.substr(0, 20);
+    EXPECT_EQ(world.hear(session), "");
+    world.disconnect(session);
+  }
+}
+
+TEST_F(ServiceTest, AWaitingSessionTimesOutWhenItsPeerHalfCloses) {
+  Session& session = world.connect();
+  world.ask(session, "reserve\r\n");
+  service.end_of_input(session, world.now);
+  world.settle();
+  EXPECT_EQ(world.hear(session), "TIMED_OUT\r\n");
+  EXPECT_TRUE(session.is_finished());
+}
+
+TEST_F(ServiceTest, CommandsBehindAHalfCloseStillRun) {
+  Session& session = world.connect();
+  Session& other = world.connect();
+  world.ask(other, whole_put("x"));
+  world.say(session,
+            "watch t\r\nignore default\r\nreserve\r\nwatch default\r\nreserve\r\nuse t\r\n"
+            "reserve\r\nlist-tube-used\r\n");
+  EXPECT_EQ(world.hear(session), "WATCHING 2\r\nWATCHING 1\r\n");
+  service.end_of_input(session, world.now);
+  world.settle();
+  EXPECT_EQ(world.hear(session),
+            "TIMED_OUT\r\nWATCHING 2\r\nRESERVED 1 1\r\nx\r\nUSING t\r\nTIMED_OUT\r\nUSING t\r\n");
+  EXPECT_TRUE(session.is_finished());
+}
+
+TEST_F(ServiceTest, AHalfCloseThatIsSeenEarlyWaitsForTheRestOfTheInput) {
+  Session& session = world.connect();
+  world.say(session, "reserve\r\nuse t\r\n");
+  service.peer_half_closed(session);
+  EXPECT_FALSE(session.is_finished());
+  world.settle();
+  EXPECT_EQ(world.hear(session), "TIMED_OUT\r\nUSING t\r\n");
+  EXPECT_FALSE(session.is_finished());
+  EXPECT_EQ(world.ask(session, "reserve-with-timeout 100\r\nuse u\r\n"),
+            "TIMED_OUT\r\nUSING u\r\n");
+  service.end_of_input(session, world.now);
+  EXPECT_TRUE(session.is_finished());
+}
+
+TEST_F(ServiceTest, MoreThanAShareIsStillRunAfterAHalfClose) {
+  Session& session = world.connect();
+  service.receive(session, repeated("use t\r\n", 3 * Session::kWorkPerTurn), world.now);
+  service.end_of_input(session, world.now);
+  EXPECT_FALSE(session.is_finished());
+  const std::string answers = world.ask(session, "");
+  EXPECT_EQ(lines_in(answers), 3 * Session::kWorkPerTurn);
+  EXPECT_TRUE(session.is_finished());
+}
+
+TEST_F(ServiceTest, AHalfClosedSessionThatIsNotReadIsNotFinishedBeforeAllIsAnswered) {
+  Session& session = world.connect();
+  world.ask(session, whole_put(std::string(600'000, 'x')));
+  world.say(session, repeated("peek 1\r\n", 6));
+  service.end_of_input(session, world.now);
+  world.settle();
+  EXPECT_FALSE(session.is_finished());
+  std::size_t bytes = 0;
+  for (int i = 0; i < 100 && !(session.is_finished() && !session.has_output()); ++i) {
+    bytes += world.hear(session, 500'000).size();
+    world.settle();
+  }
+  EXPECT_EQ(bytes, 6 * (600'000 + std::string("FOUND 1 600000\r\n\r\n").size()));
+  EXPECT_TRUE(session.is_finished());
+}
+
+TEST_F(ServiceTest, ALongKickIsAnsweredAfterAHalfClose) {
+  Session& session = world.connect();
+  const std::string put = "put 0 1000 60 0\r\n\r\n";
+  world.ask(session, repeated(put, Engine::kJobsPerCall + 5));
+  world.say(session, "kick 1000000\r\nuse t\r\n");
+  service.end_of_input(session, world.now);
+  EXPECT_FALSE(session.is_finished());
+  EXPECT_EQ(world.ask(session, ""),
+            "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\nUSING t\r\n");
+  EXPECT_TRUE(session.is_finished());
+}
+
+TEST_F(ServiceTest, AClosedSessionsJobsComeToOthersThatWait) {
+  Session& holder = world.connect();
+  Session& worker = world.connect();
+  world.ask(holder, whole_put("x") + "reserve\r\n");
+  world.ask(worker, "reserve\r\n");
+  world.disconnect(holder);
+  EXPECT_EQ(world.ask(worker, ""), "RESERVED 1 1\r\nx\r\n");
+}
+
+TEST_F(ServiceTest, ASessionThatWaitsForItsTurnCanBeClosed) {
+  Session& a = world.connect();
+  Session& b = world.connect();
+  for (Session* session : {&a, &b}) {
+    service.receive(*session, repeated("use t\r\n", 2 * Session::kWorkPerTurn), world.now);
+  }
+  world.disconnect(a);
+  EXPECT_EQ(lines_in(world.ask(b, "")), 2 * Session::kWorkPerTurn);
+  EXPECT_EQ(world.to_send(), std::vector<Session*>{&b});
+}
+
+// Stopped and going on -------------------------------------------------------------------------
+
+TEST_F(ServiceTest, WhatArrivesBehindALargeDeliveryIsNotForgotten) {
+  Session& worker = world.connect();
+  Session& producer = world.connect();
+  world.ask(worker, "reserve\r\n");
+  const std::string body(2'000'000, 'x');
+  world.ask(producer, whole_put(body));
+  service.receive(worker, "use t\r\n", world.now);
+  EXPECT_EQ(world.ask(worker, ""), "RESERVED 1 2000000\r\n" + body + "\r\nUSING t\r\n");
+}
+
+TEST_F(ServiceTest, ASessionThatIsStoppedBehindAnEarlyHalfCloseGoesOn) {
+  Session& session = world.connect();
+  const std::string body(2'000'000, 'x');
+  world.ask(session, "use t\r\n" + whole_put(body));
+  service.peer_half_closed(session);
+  service.receive(session, "reserve\r\npeek 1\r\nlist-tube-used\r\n", world.now);
+  service.end_of_input(session, world.now);
+  EXPECT_FALSE(session.is_finished());
+  EXPECT_EQ(world.ask(session, ""), "TIMED_OUT\r\nFOUND 1 2000000\r\n" + body + "\r\nUSING t\r\n");
+  EXPECT_TRUE(session.is_finished());
+}
+
+// What is kept of a body comes before what is received directly.
+TEST_F(ServiceTest, ABodyThatIsCutByTheEndOfAShareIsNotMixedUp) {
+  Session& session = world.connect();
+  std::string body(2000, '-');
+  body.front() = '<';
+  body.back() = '>';
+  const std::string bytes = repeated("use t\r\n", Session::kWorkPerTurn - 1) + whole_put(body);
+  const std::size_t received = bytes.size() - 1000;
+  world.say(session, std::string_view(bytes).substr(0, received));
+  EXPECT_LE(service.next_event(), world.now);  // The put's line was the last of its share.
+  world.say(session, std::string_view(bytes).substr(received));
+  EXPECT_TRUE(world.ask(session, "").ends_with("INSERTED 1\r\n"));
+  EXPECT_EQ(world.ask(session, "peek 1\r\n"), "FOUND 1 2000\r\n" + body + "\r\n");
+}
+
+// A client that reads slowly gets its end, too: the last of its output is sent in a later turn.
+TEST_F(ServiceTest, AFinishedSessionComesUpAgainWhenItsLastOutputIsSent) {
+  for (const bool quits : {true, false}) {
+    Session& session = world.connect();
+    world.say(session, quits ? "use t\r\nquit\r\n" : "use t\r\n");
+    if (!quits) service.end_of_input(session, world.now);
+    EXPECT_TRUE(world.is_to_be_sent(session));
+    world.hear(session, 3);
+    EXPECT_FALSE(world.is_to_be_sent(session));  // Nothing new before there is room to send.
+    world.hear(session);
+    EXPECT_TRUE(world.is_to_be_sent(session));
+  }
+}
+
+// Anything at any time ----------------------------------------------------------------------------
+
+// Whatever sessions say, in whatever pieces, and whenever they go: nothing breaks, all answers are
+// whole lines, and in the end nothing is left over.
+TEST(Service, OutlivesSessionsThatComeSayAnythingAndGo) {
+  testing::Random random;
+  ServiceWorld world;
+  if (random.one_in(2)) world.journal.hold_back();
+  std::vector<Session*> sessions;
+  const std::vector<std::string> sayings = {"reserve\r\n",
+                                            "reserve-with-timeout 1\r\n",
+                                            "delete 5\r\n",
+                                            "delete 6\r\n",
+                                            "release 5 0 1\r\n",
+                                            "bury 6 0\r\n",
+                                            "kick 3\r\n",
+                                            "stats\r\n",
+                                            "list-tubes\r\n",
+                                            "use t\r\n",
+                                            "watch t\r\n",
+                                            "ignore default\r\n",
+                                            "pause-tube t 1\r\n",
+                                            "peek-ready\r\n",
+                                            "quit\r\n",
+                                            "nonsense\r\n",
+                                            "touch 6\r\n",
+                                            "kick-job 6\r\n",
+                                            "reserve-job 7\r\n",
+                                            "put 0 1 2 3\r\nabc\r\n",
+                                            "put 0 0 1 9\r\n",
+                                            "put 0 0 5 2000\r\n",
+                                            "put 0 0 5 70000\r\n",
+                                            whole_put("body"),
+                                            whole_put(std::string(3000, 'x')),
+                                            std::string(300, 'z'),
+                                            "\r\n",
+                                            "\r",
+                                            "\n",
+                                            repeated("use t\r\n", 1500),
+                                            std::string(5000, 'y')};
+  for (int step = 0; step < 6000; ++step) {
+    if (sessions.empty() || (sessions.size() < 10 && random.one_in(10))) {
+      sessions.push_back(&world.connect());
+    }
+    const std::size_t chosen = random.below(sessions.size());
+    Session& session = *sessions[chosen];
+    switch (random.below(12)) {
+      case 0:
+        world.disconnect(session);
+        sessions.erase(sessions.begin() + static_cast<std::ptrdiff_t>(chosen));
+        break;
+      case 1:
+        world.service.end_of_input(session, world.now);
+        break;
+      case 2:
+        world.service.peer_half_closed(session);
+        break;
+      case 3:
+        world.journal.make_safe();
+        world.service.journal_advanced();
+        break;
+      case 4:
+        world.pass(Duration::milliseconds(static_cast<std::int64_t>(random.below(1500))));
+        break;
+      case 5:
+      case 6:
+        world.hear(session, 1 + random.below(5000));
+        break;
+      case 7:
+        world.service.run_backlog(world.now);
+        while (Session* finished = world.service.next_to_send()) {
+          world.hear(*finished);
+          if (!finished->is_finished() || finished->has_output()) continue;
+          std::erase(sessions, finished);
+          world.disconnect(*finished);
+        }
+        break;
+      default: {
+        const std::string& saying = sayings[random.below(sayings.size())];
+        const std::size_t part = random.one_in(4) ? random.below(saying.size() + 1) : saying.size();
+        world.say(session, std::string_view(saying).substr(0, part));
+        break;
+      }
+    }
+    if (step % 20 == 0) world.service.engine().check_invariants();
+  }
+  for (Session* session : sessions) world.disconnect(*session);
+  world.settle();
+  EXPECT_EQ(world.service.engine().counts().clients, 0u);
+  EXPECT_EQ(world.service.engine().counts().reserved, 0u);
+  EXPECT_EQ(world.service.engine().counts().waiting, 0u);
+  world.service.engine().check_invariants();
+}
+
+}  // namespace
+}  // namespace haricot

@@ -1,0 +1,138 @@
+// A service with a journal and a time, for tests: what the daemon would be. Bytes are said to
+// sessions and heard from them.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/service/service.hpp"
+#include "queue/fake_journal.hpp"
+
+namespace haricot::testing {
+
+class ServiceWorld {
+ public:
+  explicit ServiceWorld(std::uint32_t job_bytes_max = kJobBytesMaxDefault)
+      : now(Instant::at(1'000'000'000'000)),
+        service(with_limit(info, job_bytes_max), journal, now) {}
+
+  Session& connect(void* owner = nullptr) {
+    Session* session = service.open(owner);
+    EXPECT_NE(session, nullptr);
+    return *session;
+  }
+  void disconnect(Session& session) { service.close(session, now); }
+
+  // Bytes arrive. As a connection does it, those of a large body go straight to their place.
+  void say(Session& session, std::string_view bytes) {
+    while (!bytes.empty()) {
+      const std::span<char> direct = session.direct_space();
+      const std::size_t taken = std::min(direct.size(), bytes.size());
+      if (taken == 0) break;
+      std::memcpy(direct.data(), bytes.data(), taken);
+      service.receive_directly(session, taken);
+      bytes.remove_prefix(taken);
+    }
+    if (!bytes.empty()) service.receive(session, bytes, now);
+  }
+
+  // Takes what may be sent, but not more than so many bytes.
+  std::string hear(Session& session, std::size_t bytes_max = ~std::size_t{0}) {
+    std::string heard;
+    while (session.has_output() && session.may_send() && heard.size() < bytes_max) {
+      std::array<std::string_view, 8> pieces;
+      const std::size_t count = session.output().gather(pieces);
+      std::string round;
+      for (std::size_t i = 0; i < count; ++i) round += pieces[i];
+      round.resize(std::min(round.size(), bytes_max - heard.size()));
+      service.sent(session, round.size());
+      heard += round;
+    }
+    return heard;
+  }
+
+  // Works until nothing is left to be done now.
+  void settle() {
+    while (service.next_event() <= now) {
+      service.advance(now);
+      service.run_backlog(now);
+    }
+  }
+  void pass(Duration duration) {
+    const Instant end = now + duration;
+    settle();
+    while (service.next_event() <= end) {
+      now = std::max(now, service.next_event());
+      service.advance(now);
+      service.run_backlog(now);
+    }
+    now = end;
+    service.advance(now);
+    settle();
+  }
+  void pass_s(std::uint32_t seconds) { pass(Duration::seconds(seconds)); }
+
+  // Says it, lets it be worked on, and hears the answer.
+  std::string ask(Session& session, std::string_view bytes) {
+    say(session, bytes);
+    settle();
+    std::string heard = hear(session);
+    for (;;) {
+      settle();
+      const std::string more = hear(session);
+      if (more.empty()) return heard;
+      heard += more;
+    }
+  }
+
+  std::uint64_t stat(Session& session, const std::string& key) {
+    const std::string text = ask(session, "stats\r\n");
+    const std::size_t at = text.find("\n" + key + ": ");
+    EXPECT_NE(at, std::string::npos) << key << " in " << text;
+    return at == std::string::npos ? 0 : std::stoull(text.substr(at + key.size() + 3));
+  }
+
+  // The sessions that next_to_send() gives out now.
+  std::vector<Session*> to_send() {
+    std::vector<Session*> sessions;
+    while (Session* session = service.next_to_send()) sessions.push_back(session);
+    return sessions;
+  }
+  bool is_to_be_sent(const Session& session) {
+    const std::vector<Session*> sessions = to_send();
+    return std::find(sessions.begin(), sessions.end(), &session) != sessions.end();
+  }
+
+  Instant now;
+  ServerInfo info;
+  FakeJournal journal;
+  Service service;
+
+ private:
+  static ServerInfo& with_limit(ServerInfo& info, std::uint32_t job_bytes_max) {
+    info.job_bytes_max = job_bytes_max;
+    return info;
+  }
+};
+
+inline std::string put_line(std::size_t bytes) {
+  return "put 0 0 60 " + std::to_string(bytes) + "\r\n";
+}
+inline std::string whole_put(std::string_view body) {
+  return put_line(body.size()) + std::string(body) + "\r\n";
+}
+
+inline std::string repeated(std::string_view text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+}  // namespace haricot::testing

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Checks who may include whom, and what else holds for the tree as a whole.
+
+    check_structure.py ROOT
+
+Prints what is wrong, one finding a line, and exits with 1 if anything is.
+"""
+
+import pathlib
+import re
+import sys
+
+# A layer, and the layers that it may include beside itself.
+LAYERS = {
+    "base": set(),
+    "queue": {"base"},
+    "protocol": {"base"},
+    "binlog": {"base", "queue", "protocol"},
+    "service": {"base", "queue", "protocol", "binlog"},
+    "os": {"base", "queue", "protocol", "binlog", "service"},
+}
+TOP = "main"  # src/main.cpp may include anything.
+
+# What only src/os and main.cpp may include: whatever leads to a system call, a clock or a thread.
+OS_HEADERS = re.compile(
+    r"""^(
+      (sys|netinet|arpa|net|linux|asm|bits|rpc|mqueue)/.*
+    | (unistd|fcntl|netdb|poll|signal|pthread|sched|semaphore|dirent|pwd|grp|time|utime|dlfcn
+       |syslog|termios|spawn|aio|ucontext|ifaddrs|glob|ftw|wait|resource|mman|socket|errno)\.h
+    | csignal | ctime | cerrno | chrono | thread | mutex | shared_mutex | condition_variable
+    | future | atomic | semaphore | latch | barrier | stop_token
+    | filesystem | fstream | iostream | system_error | random
+    )$""",
+    re.VERBOSE,
+)
+# iostreams are refused everywhere.
+REFUSED_HEADERS = {"iostream", "fstream", "sstream", "iomanip"}
+
+# Headers without a test of their own name, and why.
+WITHOUT_TEST = {
+    "protocol/limits.hpp": "constants only; their effect is tested in command_test and session_test",
+    "queue/client.hpp": "only the engine changes a client: engine_clients_test",
+    "service/server_info.hpp": "plain values, read by the reports: report_test",
+    "binlog/disk.hpp": "an interface; tested through what implements it",
+}
+
+LINES_MAX = 600
+VAGUE_NAMES = {"util", "utils", "misc", "common", "helper", "helpers", "manager"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def includes_of(text):
+    """The (is_quoted, name) of each include in a text, with its line number."""
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match.group(1) == '"', match.group(2)
+
+
+def layer_of(path):
+    """The layer of a path relative to the root; None if it is in none."""
+    parts = pathlib.PurePosixPath(path).parts
+    if parts == ("src", "main.cpp"):
+        return TOP
+    if parts[:2] == ("include", "haricot") and len(parts) > 3:
+        return parts[2]
+    if parts[0] == "src" and len(parts) > 2:
+        return parts[1]
+    return None
+
+
+def layer_of_include(name):
+    parts = pathlib.PurePosixPath(name).parts
+    if parts[0] == "haricot" and len(parts) > 2:
+        return parts[1]
+    return parts[0] if len(parts) > 1 else None
+
+
+def check_include(layer, is_quoted, name):
+    """What is wrong with a layer's include; None if nothing is."""
+    if name in REFUSED_HEADERS:
+        return f"<{name}> is not used here"
+    if not is_quoted:
+        if layer not in ("os", TOP) and OS_HEADERS.match(name):
+            return f"<{name}> belongs to src/os"
+        return None
+    wanted = layer_of_include(name)
+    if wanted not in LAYERS:
+        return f'"{name}" is in no layer'
+    if layer == TOP or wanted == layer or wanted in LAYERS[layer]:
+        return None
+    return f'{layer} may not include "{name}"'
+
+
+def check_file(path, text):
+    """All findings about one file below include/ or src/."""
+    layer = layer_of(path)
+    if layer is None or (layer != TOP and layer not in LAYERS):
+        return [f"{path}: is in no layer"]
+    findings = []
+    for number, is_quoted, name in includes_of(text):
+        wrong = check_include(layer, is_quoted, name)
+        if wrong:
+            findings.append(f"{path}:{number}: {wrong}")
+    if path.startswith("include/") and layer == "os":
+        findings.append(f"{path}: headers of src/os stay beside their sources")
+    lines = text.count("\n")
+    if lines > LINES_MAX:
+        findings.append(f"{path}: {lines} lines are more than {LINES_MAX}")
+    if path.endswith(".hpp") and "#pragma once\n" not in text:
+        findings.append(f"{path}: has no #pragma once")
+    if pathlib.PurePosixPath(path).stem in VAGUE_NAMES:
+        findings.append(f"{path}: the name says nothing")
+    own = own_header(path)
+    if own:
+        first = next((name for _, is_quoted, name in includes_of(text) if is_quoted), None)
+        if f'#include "{own}"' in text and first != own:
+            findings.append(f"{path}: includes {first} before its own header")
+    return findings
+
+
+def own_header(path):
+    """The header that a source implements by its name, as it would be included."""
+    parts = pathlib.PurePosixPath(path).parts
+    if parts[0] != "src" or not path.endswith(".cpp") or len(parts) < 3:
+        return None
+    prefix = "" if parts[1] == "os" else "haricot/"
+    return prefix + "/".join(parts[1:])[: -len(".cpp")] + ".hpp"
+
+
+def check_tests(headers, tests):
+    """Public headers without a test, and exceptions that are none. Names as in WITHOUT_TEST."""
+    findings = []
+    for header in headers:
+        has_test = header[: -len(".hpp")] + "_test.cpp" in tests
+        if not has_test and header not in WITHOUT_TEST:
+            findings.append(f"include/haricot/{header}: has no tests/{header[:-4]}_test.cpp")
+        if has_test and header in WITHOUT_TEST:
+            findings.append(f"include/haricot/{header}: has a test, and is an exception all the same")
+    return findings
+
+
+def check_tree(root):
+    findings = []
+    for folder in ("include", "src"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in (".hpp", ".cpp", ".h", ".cc"):
+                relative = path.relative_to(root).as_posix()
+                findings += check_file(relative, path.read_text(encoding="utf-8"))
+    public = root / "include" / "haricot"
+    headers = sorted(p.relative_to(public).as_posix() for p in public.rglob("*.hpp"))
+    tests = {p.relative_to(root / "tests").as_posix() for p in (root / "tests").rglob("*_test.cpp")}
+    if not headers or not tests:
+        return findings + [f"{root}: has no headers or no tests"]
+    return findings + check_tests(headers, tests)
+
+
+def main(arguments):
+    if len(arguments) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    findings = check_tree(pathlib.Path(arguments[1]))
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Shows that check_structure.py finds what it looks for, and nothing where nothing is."""
+
+import contextlib
+import io
+import pathlib
+import tempfile
+import unittest
+
+import check_structure as checker
+
+
+def findings(path, *lines):
+    return checker.check_file(path, "\n".join(lines) + "\n")
+
+
+class Includes(unittest.TestCase):
+    def allowed(self, path, *lines):
+        self.assertEqual(findings(path, *lines), [])
+
+    def refused(self, path, line, word):
+        found = findings(path, line)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(f"{path}:1: ", found[0])
+        self.assertIn(word, found[0])
+
+    def test_a_layer_may_include_itself_and_what_is_below(self):
+        self.allowed("src/base/x.cpp", '#include "haricot/base/time.hpp"')
+        self.allowed("src/queue/x.cpp", '#include "haricot/base/time.hpp"', "#include <vector>")
+        self.allowed("src/service/x.cpp", '#include "haricot/queue/engine.hpp"')
+        self.allowed("src/service/x.cpp", '#include "haricot/protocol/reply.hpp"')
+        self.allowed("src/os/x.cpp", '#include "haricot/service/service.hpp"', "#include <unistd.h>")
+        self.allowed("src/main.cpp", '#include "os/daemon.hpp"', "#include <unistd.h>")
+
+    def test_no_layer_may_include_what_is_above(self):
+        self.refused("src/base/x.cpp", '#include "haricot/queue/job.hpp"', "may not include")
+        self.refused("src/queue/x.cpp", '#include "haricot/service/service.hpp"', "may not include")
+        self.refused("src/queue/x.cpp", '  #  include "os/clock.hpp"', "may not include")
+        self.refused("src/service/x.cpp", '#include "os/clock.hpp"', "may not include")
+        self.refused("src/binlog/x.cpp", '#include "haricot/service/session.hpp"', "may not include")
+
+    def test_queue_and_protocol_do_not_know_each_other(self):
+        self.refused("src/queue/x.cpp", '#include "haricot/protocol/reply.hpp"', "may not include")
+        self.refused("src/protocol/x.cpp", '#include "haricot/queue/job.hpp"', "may not include")
+
+    def test_headers_are_checked_like_sources(self):
+        found = findings("include/haricot/base/x.hpp", "#pragma once",
+                         '#include "haricot/queue/job.hpp"')
+        self.assertEqual(len(found), 1, found)
+
+    def test_the_operating_system_is_included_by_its_layer_only(self):
+        for header in ("unistd.h", "sys/socket.h", "fcntl.h", "netdb.h", "netinet/in.h", "poll.h",
+                       "signal.h", "csignal", "pthread.h", "thread", "mutex", "chrono", "ctime",
+                       "time.h", "sys/epoll.h", "atomic", "filesystem", "dirent.h"):
+            for layer in ("base", "queue", "protocol", "binlog", "service"):
+                self.refused(f"src/{layer}/x.cpp", f"#include <{header}>", "belongs to src/os")
+            self.allowed("src/os/x.cpp", f"#include <{header}>")
+
+    def test_iostreams_are_included_nowhere(self):
+        for header in ("iostream", "fstream", "sstream", "iomanip"):
+            self.refused("src/os/x.cpp", f"#include <{header}>", "not used here")
+            self.refused("src/base/x.cpp", f"#include <{header}>", "not used here")
+
+    def test_ordinary_headers_are_included_anywhere(self):
+        for header in ("cstdint", "string", "vector", "algorithm", "cstring", "compare"):
+            self.allowed("src/base/x.cpp", f"#include <{header}>")
+
+    def test_what_is_in_no_layer_is_seen(self):
+        self.refused("src/base/x.cpp", '#include "x.hpp"', "no layer")
+        self.refused("src/base/x.cpp", '#include "haricot/nowhere/x.hpp"', "no layer")
+        self.assertIn("no layer", findings("src/nowhere/x.cpp", "")[0])
+        self.assertIn("no layer", findings("src/x.cpp", "")[0])
+
+    def test_a_source_includes_its_own_header_first(self):
+        self.allowed("src/base/x.cpp", '#include "haricot/base/x.hpp"', '#include "haricot/base/a.hpp"')
+        found = findings("src/base/x.cpp", '#include "haricot/base/a.hpp"',
+                         '#include "haricot/base/x.hpp"')
+        self.assertIn("before its own header", found[0])
+        found = findings("src/os/x.cpp", '#include "os/a.hpp"', '#include "os/x.hpp"')
+        self.assertIn("before its own header", found[0])
+
+
+class Files(unittest.TestCase):
+    def test_a_long_file_is_seen(self):
+        self.assertEqual(findings("src/base/x.cpp", *["//"] * checker.LINES_MAX), [])
+        self.assertIn("601 lines", findings("src/base/x.cpp", *["//"] * 601)[0])
+
+    def test_a_header_without_its_guard_is_seen(self):
+        self.assertIn("pragma once", findings("include/haricot/base/x.hpp", "int x;")[0])
+
+    def test_a_vague_name_is_seen(self):
+        self.assertIn("says nothing", findings("src/base/util.cpp", "")[0])
+
+    def test_a_public_header_of_the_os_layer_is_seen(self):
+        self.assertIn("beside their sources", findings("include/haricot/os/x.hpp", "#pragma once")[0])
+
+
+class Tests(unittest.TestCase):
+    def test_a_header_without_a_test_is_seen(self):
+        self.assertEqual(checker.check_tests(["base/x.hpp"], {"base/x_test.cpp"}), [])
+        self.assertIn("base/x_test.cpp", checker.check_tests(["base/x.hpp"], {"queue/x_test.cpp"})[0])
+
+    def test_an_exception_needs_to_be_one(self):
+        self.assertEqual(checker.check_tests(["protocol/limits.hpp"], set()), [])
+        found = checker.check_tests(["protocol/limits.hpp"], {"protocol/limits_test.cpp"})
+        self.assertIn("all the same", found[0])
+
+
+class Trees(unittest.TestCase):
+    def run_on(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                status = checker.main(["check_structure.py", folder])
+            return status, output.getvalue()
+
+    GOOD = {
+        "include/haricot/base/x.hpp": "#pragma once\n",
+        "src/base/x.cpp": '#include "haricot/base/x.hpp"\n',
+        "tests/base/x_test.cpp": "\n",
+    }
+
+    def test_a_good_tree_passes(self):
+        self.assertEqual(self.run_on(self.GOOD), (0, ""))
+
+    def test_one_bad_line_in_a_tree_fails_it(self):
+        bad = dict(self.GOOD)
+        bad["src/base/x.cpp"] += "#include <unistd.h>\n"
+        self.assertEqual(self.run_on(bad), (1, "src/base/x.cpp:2: <unistd.h> belongs to src/os\n"))
+
+    def test_an_empty_tree_fails(self):
+        status, output = self.run_on({})
+        self.assertEqual(status, 1)
+        self.assertIn("no headers or no tests", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
