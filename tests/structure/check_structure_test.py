@@ -56,6 +56,13 @@ class Includes(unittest.TestCase):
                 self.refused(f"src/{layer}/x.cpp", f"#include <{header}>", "belongs to src/os")
             self.allowed("src/os/x.cpp", f"#include <{header}>")
 
+    def test_the_wall_clock_is_read_in_one_place_only(self):
+        for line in ("::clock_gettime(CLOCK_REALTIME, &now);", "x = time(nullptr);"):
+            self.assertEqual(findings("src/os/clock.cpp", line),
+                             ["src/os/clock.cpp: reads the wall clock"])
+            self.allowed("src/os/process.cpp", line)
+        self.allowed("src/os/clock.cpp", "::clock_gettime(CLOCK_MONOTONIC, &now);")
+
     def test_iostreams_are_included_nowhere(self):
         for header in ("iostream", "fstream", "sstream", "iomanip"):
             self.refused("src/os/x.cpp", f"#include <{header}>", "not used here")
