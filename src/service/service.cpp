@@ -89,14 +89,18 @@ void Service::end_of_input(Session& session, Instant now) {
   mark_to_send(session);
 }
 
-// Each session once: one that has more is put behind the others, for the next turn.
+// Each session once: one that has more is put behind the others, for the next turn. A session that
+// used its input up may want more again without having answered anything, when it stands in a body,
+// so its connection has to look at it in any case.
 void Service::run_backlog(Instant now) {
   IntrusiveList<Session, &Session::runnable_> this_turn;
   this_turn.append(runnable_);
   while (!this_turn.empty()) {
     Session& session = this_turn.front();
     this_turn.remove(session);
-    if (may_run(session)) run(session, now);
+    if (!may_run(session)) continue;
+    run(session, now);
+    mark_to_send(session);
   }
 }
 

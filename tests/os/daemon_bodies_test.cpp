@@ -102,5 +102,44 @@ TEST_F(DaemonLargeBodies, PipelinedBodiesOfAllSizesKeepTheirOrder) {
   EXPECT_TRUE(client->read_exact(answers.size()) == answers);
 }
 
+// More commands than a session may run in a turn, so that the put is cut off its body, or the body
+// in two, while there is more of it in the socket. The lengths of the commands decide how much of
+// the body one read brings along.
+TEST_F(DaemonLargeBodies, ABodyBehindManyCommandsArrivesWhole) {
+  ASSERT_TRUE(start({"-z", "100000"})) << server_.failure();
+  const std::string body = varied_bytes(100'000, 9);
+  for (const std::size_t command_bytes : std::vector<std::size_t>{3, 9, 10, 11, 12, 28}) {
+    for (const std::size_t commands :
+         std::vector<std::size_t>{1023, 1024, 1025, 2047, 2048, 2049, 3071, 3072, 3073}) {
+      SCOPED_TRACE(std::to_string(commands) + " of " + std::to_string(command_bytes) + " bytes");
+      const std::string nonsense = std::string(command_bytes - 2, 'x') + "\r\n";
+      const Client client = connect();
+      client->send(repeated(nonsense, commands) + "put 0 0 60 100000\r\n" + body +
+                   "\r\nreserve\r\n");
+      for (std::size_t i = 0; i < commands; ++i) ASSERT_EQ(client->read_line(), "UNKNOWN_COMMAND");
+      const auto inserted = client->read_line();
+      ASSERT_TRUE(inserted && inserted->starts_with("INSERTED ")) << client->failure();
+      const std::string id = inserted->substr(9);
+      ASSERT_EQ(client->read_line(), "RESERVED " + id + " 100000");
+      ASSERT_TRUE(client->read_exact(body.size()) == body);
+      ASSERT_EQ(client->read_line(), "");
+      ASSERT_EQ(client->ask("delete " + id), "DELETED\r\n");
+    }
+  }
+}
+
+TEST_F(DaemonLargeBodies, ABodyThatIsTooBigBehindManyCommandsIsThrownAwayWhole) {
+  ASSERT_TRUE(start()) << server_.failure();
+  const std::string body = repeated("delete 1\r\n", 10'000);
+  for (const std::size_t commands : std::vector<std::size_t>{1024, 2047, 2048, 2049, 3072}) {
+    SCOPED_TRACE(commands);
+    const Client client = connect();
+    client->send(repeated("x\r\n", commands) + "put 0 0 60 100000\r\n" + body + "\r\n");
+    for (std::size_t i = 0; i < commands; ++i) ASSERT_EQ(client->read_line(), "UNKNOWN_COMMAND");
+    ASSERT_EQ(client->read_line(), "JOB_TOO_BIG");
+    ASSERT_EQ(client->ask("list-tube-used"), "USING default\r\n");
+  }
+}
+
 }  // namespace
 }  // namespace haricot::test

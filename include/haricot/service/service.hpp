@@ -60,8 +60,9 @@ class Service {
   void end_of_input(Session& session, Instant now);
   // Gives every session that has commands left its share.
   void run_backlog(Instant now);
-  // Takes out a session that has something to send that may be sent, or that is finished; null if
-  // there is none. It comes up again only after something new happened to it.
+  // Takes out a session that has something to send that may be sent, that is finished, or that may
+  // want input again; null if there is none. It comes up again only after something new happened to
+  // it.
   Session* next_to_send();
   // As many bytes of the session's output were sent.
   void sent(Session& session, std::size_t bytes);
