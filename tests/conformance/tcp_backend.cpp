@@ -3,6 +3,10 @@
 #include <signal.h>
 
 #include <cstddef>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -22,6 +26,8 @@ constexpr milliseconds kSilencePatience{50};
 // What a server gets to notice something that it does not answer.
 constexpr milliseconds kNoticeTime{30};
 constexpr milliseconds kAcceptTime{10};
+// How long a server may take to close its end of a connection.
+constexpr milliseconds kClosePatience{2000};
 constexpr std::size_t kReadBytesMax = 65536;
 
 test::ServerKind process_kind(ServerKind kind) {
@@ -58,13 +64,15 @@ class TcpBackend final : public Backend {
   }
 
   void close(int connection) override {
+    const std::size_t before = descriptors_with(connection);
     client(connection).close();
-    wait(kNoticeTime);
+    wait_for_fewer_than(before);
   }
 
   void reset(int connection) override {
+    const std::size_t before = descriptors_with(connection);
     client(connection).reset();
-    wait(kNoticeTime);
+    wait_for_fewer_than(before);
   }
 
   void advance(std::chrono::nanoseconds duration) override { wait(duration); }
@@ -77,6 +85,29 @@ class TcpBackend final : public Backend {
   std::chrono::nanoseconds lateness() const override { return Clock::now() - started_ - planned_; }
 
  private:
+  std::size_t descriptors() const {
+    std::error_code error;
+    const std::filesystem::directory_iterator all("/proc/" + std::to_string(server_.pid()) + "/fd",
+                                                  error);
+    return error ? 0 : static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+
+  // How many descriptors the server has while it still has that of a connection; 0 if it has closed
+  // that one already.
+  std::size_t descriptors_with(int connection) {
+    return client(connection).at_eof(milliseconds(0)) ? 0 : descriptors();
+  }
+
+  // No answer says that the server has noticed the end of a connection, but its descriptors do. On
+  // a busy machine that may take longer than the time that is planned for it.
+  void wait_for_fewer_than(std::size_t before) {
+    wait(kNoticeTime);
+    const Clock::time_point deadline = Clock::now() + kClosePatience;
+    while (before > 0 && descriptors() >= before && Clock::now() < deadline) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  }
+
   test::WireClient& client(int connection) {
     return *clients_[static_cast<std::size_t>(connection)];
   }
