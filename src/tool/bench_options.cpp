@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kWarmUpDefault = 10'000;
 constexpr std::uint64_t kTakeCountDefault = 100'000;
+constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kManyMax = 1'000'000'000'000;
 constexpr std::uint64_t kMillisecondsMax = 1'000'000'000;
 
@@ -148,6 +149,11 @@ bool settle(BenchOptions& options, const Given& given, std::string& error) {
   }
   if (options.tubes > options.connections) {
     error = "more --tubes than --connections: some would have no load";
+    return false;
+  }
+  // A batch is kept in memory as a whole.
+  if (options.workload != Workload::take && options.depth * options.body_bytes > kBatchBytesMax) {
+    error = "--depth times --body-size is more than 1 GiB";
     return false;
   }
   if (!given.warm_up) {
