@@ -169,6 +169,22 @@ TEST_F(BenchRun, NobodyThereIsSaid) {
             std::string::npos);
 }
 
+// The floor server is compared with, so it has to answer as many commands as a real one.
+TEST_F(BenchRun, TheFloorServerAnswersEverythingToo) {
+  ASSERT_TRUE(server_.start({.binary = FLOOR_SERVER_PATH})) << server_.failure();
+  for (const char* name : {"put", "take", "cycle"}) {
+    for (const std::vector<std::string>& shape :
+         std::vector<std::vector<std::string>>{{"-c1", "-d1"},
+                                               {"-c4", "-d64"},
+                                               {"-c3", "-d7", "-s4090"},
+                                               {"-c2", "-d600", "-s60000"}}) {
+      std::vector<std::string> words = {"-w", name, "-n", "2000"};
+      words.insert(words.end(), shape.begin(), shape.end());
+      EXPECT_EQ(bench(words).status, (ExitStatus{.code = 0})) << tool_.standard_error();
+    }
+  }
+}
+
 // One answer of a server that is otherwise good, and what has to be told of it.
 struct OddAnswer {
   const char* command;
