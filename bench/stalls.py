@@ -39,8 +39,10 @@ class Client:
     def repeat(self, command, times, lines_each=1):
         """The same command many times, in batches."""
         batch = command * COMMANDS_AT_ONCE
-        for _ in range(times // COMMANDS_AT_ONCE):
-            self.run(batch, COMMANDS_AT_ONCE * lines_each)
+        while times > 0:
+            now = min(times, COMMANDS_AT_ONCE)
+            self.run(batch[:len(command) * now], now * lines_each)
+            times -= now
 
     def read_exactly(self, count):
         while count > 0:
@@ -75,6 +77,7 @@ class Actions:
         client.repeat(put(100_000), self.count(1_000_000))
         yield
         client.run(b"kick %d\r\n" % self.count(1_000_000), 1)
+        client.close()
 
     def close_holder(self, server):
         client = Client(server)
@@ -100,6 +103,7 @@ class Actions:
                 header += client.socket.recv(1)
             client.read_exactly(size + 2)
             client.run(b"delete %d\r\n" % int(header.split()[1]), 1)
+        client.close()
 
     def delays_end(self, server):
         client = Client(server)
@@ -110,6 +114,7 @@ class Actions:
         taken = time.monotonic() - started
         yield
         time.sleep(max(0.0, delay - taken - 0.2) + taken + 0.5)
+        client.close()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -147,8 +147,9 @@ bool Background::delete_jobs(Dialogue& dialogue, const JobIds& ids, std::string&
   std::string commands;
   std::uint64_t batch = 0;
   for (const JobIds::Range& range : ids.ranges()) {
-    for (std::uint64_t id = range.first; id <= range.last; ++id) {
-      commands += "delete " + std::to_string(id) + "\r\n";
+    const std::uint64_t count = range.last - range.first + 1;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      commands += "delete " + std::to_string(range.first + i) + "\r\n";
       if (++batch < kCommandsAtOnce) continue;
       if (!dialogue.run("delete", commands, batch, check, error)) return false;
       commands.clear();
