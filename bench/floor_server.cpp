@@ -102,7 +102,7 @@ class FloorServer {
     connection->socket = socket;
     // Ownership goes to the kernel's event until the connection ends.
     if (watch(*connection, EPOLL_CTL_ADD, EPOLLIN)) {
-      connection.release();
+      static_cast<void>(connection.release());
     } else {
       ::close(socket);
     }

@@ -12,36 +12,41 @@
 namespace haricot::tool {
 namespace {
 
+constexpr std::uint64_t kMillisecondsDefault = 5'000;
 constexpr std::uint64_t kWarmUpDefault = 10'000;
 constexpr std::uint64_t kTakeCountDefault = 100'000;
 constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 30;
-constexpr std::uint64_t kManyMax = 1'000'000'000'000;
 constexpr std::uint64_t kMillisecondsMax = 1'000'000'000;
 
-// What was said on the command line and what was not.
-struct Given {
-  bool count = false;
-  bool seconds = false;
-  bool warm_up = false;
-};
+// What nobody can have given: to be filled in when all words were read.
+constexpr std::uint64_t kNotGiven = std::numeric_limits<std::uint64_t>::max();
 
-std::function<bool(std::string_view)> into(std::uint64_t& to, std::uint64_t min, std::uint64_t max,
-                                           bool* given = nullptr) {
-  return [&to, min, max, given](std::string_view value) {
+// What a number may be; static, because the flags refer to it.
+struct Limits {
+  std::uint64_t min;
+  std::uint64_t max;
+};
+constexpr Limits kAnyNumber{0, 1'000'000'000'000};
+constexpr Limits kJobs{1, 1'000'000'000'000};
+constexpr Limits kConnections{1, 1'000'000};
+constexpr Limits kMoreConnections{0, 1'000'000};
+constexpr Limits kDepth{1, 100'000};
+constexpr Limits kBodyBytes{0, kJobBytesMaxLimit};
+
+std::function<bool(std::string_view)> into(std::uint64_t& to, const Limits& limits) {
+  return [&to, &limits](std::string_view value) {
     const std::optional<std::uint64_t> number = read_count(value);
-    if (!number || *number < min || *number > max) return false;
+    if (!number || *number < limits.min || *number > limits.max) return false;
     to = *number;
-    if (given != nullptr) *given = true;
     return true;
   };
 }
 
-std::function<bool(std::string_view)> into_milliseconds(std::uint64_t& to, bool* given = nullptr) {
-  return [&to, given](std::string_view value) {
+std::function<bool(std::string_view)> into_milliseconds(std::uint64_t& to) {
+  return [&to](std::string_view value) {
     const std::optional<std::uint64_t> number = read_milliseconds(value);
     if (!number || *number == 0 || *number > kMillisecondsMax) return false;
     to = *number;
-    if (given != nullptr) *given = true;
     return true;
   };
 }
@@ -63,45 +68,43 @@ constexpr std::string_view kNumber = "a number (k and M at its end are thousands
 constexpr std::string_view kAtLeastOne = "a number of at least 1 that is not absurd";
 constexpr std::string_view kSeconds = "a time in seconds, such as 2.5";
 
-std::vector<Flag> load_flags(BenchOptions& o, Given& given) {
+std::vector<Flag> load_flags(BenchOptions& o) {
   return {
       {'w', "workload", "NAME",
        "put, take (reserve, delete) or cycle (put, reserve, delete) (cycle)",
        [&o](std::string_view value) { return read_workload(value, o.workload); },
        "put, take or cycle"},
       {'c', "connections", "N", "connections that load the server (16)",
-       into(o.connections, 1, 1'000'000), kAtLeastOne},
-      {'d', "depth", "N", "commands that a connection sends at once (1)", into(o.depth, 1, 100'000),
+       into(o.connections, kConnections), kAtLeastOne},
+      {'d', "depth", "N", "commands that a connection sends at once (1)", into(o.depth, kDepth),
        "a number from 1 to 100k"},
-      {'s', "body-size", "BYTES", "the size of a job's body (100)",
-       into(o.body_bytes, 0, kJobBytesMaxLimit), "a size of at most 1073741824"},
-      {'t', "tubes", "N", "tubes that the connections share out (1)", into(o.tubes, 1, 1'000'000),
+      {'s', "body-size", "BYTES", "the size of a job's body (100)", into(o.body_bytes, kBodyBytes),
+       "a size of at most 1073741824"},
+      {'t', "tubes", "N", "tubes that the connections share out (1)", into(o.tubes, kConnections),
        kAtLeastOne},
       {0, "watch", "N", "empty tubes that each connection watches besides (0)",
-       into(o.watched_tubes, 0, 1'000'000), kNumber},
-      {'n', "count", "N", "jobs to measure, instead of a time",
-       into(o.count, 1, kManyMax, &given.count), kAtLeastOne},
-      {'T', "seconds", "S", "how long to measure (5)",
-       into_milliseconds(o.milliseconds, &given.seconds), kSeconds},
+       into(o.watched_tubes, kMoreConnections), kNumber},
+      {'n', "count", "N", "jobs to measure, instead of a time", into(o.count, kJobs), kAtLeastOne},
+      {'T', "seconds", "S", "how long to measure (5)", into_milliseconds(o.milliseconds), kSeconds},
       {0, "warm-up", "N", "jobs before the measured ones (10k, but not more than the count)",
-       into(o.warm_up, 0, kManyMax, &given.warm_up), kNumber},
+       into(o.warm_up, kAnyNumber), kNumber},
   };
 }
 
 std::vector<Flag> surroundings_flags(Surroundings& s) {
   return {
       {0, "ready", "N", "jobs in the tubes of the load, older than its own",
-       into(s.ready, 0, kManyMax), kNumber},
-      {0, "delayed", "N", "delayed jobs in the tubes of the load", into(s.delayed, 0, kManyMax),
+       into(s.ready, kAnyNumber), kNumber},
+      {0, "delayed", "N", "delayed jobs in the tubes of the load", into(s.delayed, kAnyNumber),
        kNumber},
-      {0, "idle-tubes", "N", "other tubes, with a job each", into(s.idle_tubes, 0, kManyMax),
+      {0, "idle-tubes", "N", "other tubes, with a job each", into(s.idle_tubes, kAnyNumber),
        kNumber},
       {0, "waiting", "N", "workers that wait, each on a tube of its own",
-       into(s.waiting, 0, 1'000'000), kNumber},
+       into(s.waiting, kMoreConnections), kNumber},
       {0, "waiting-together", "N", "workers that wait on one other tube",
-       into(s.waiting_together, 0, 1'000'000), kNumber},
+       into(s.waiting_together, kMoreConnections), kNumber},
       {0, "idle-connections", "N", "connections that do nothing",
-       into(s.idle_connections, 0, 1'000'000), kNumber},
+       into(s.idle_connections, kMoreConnections), kNumber},
   };
 }
 
@@ -127,25 +130,26 @@ std::vector<Flag> other_flags(BenchOptions& o) {
   };
 }
 
-std::vector<Flag> all_flags(BenchOptions& options, Given& given) {
-  std::vector<Flag> flags = load_flags(options, given);
+std::vector<Flag> all_flags(BenchOptions& options) {
+  std::vector<Flag> flags = load_flags(options);
   for (Flag& flag : surroundings_flags(options.surroundings)) flags.push_back(std::move(flag));
   for (Flag& flag : other_flags(options)) flags.push_back(std::move(flag));
   return flags;
 }
 
 // Fills in what was left open. False: what was given does not go together.
-bool settle(BenchOptions& options, const Given& given, std::string& error) {
-  if (given.count && given.seconds) {
+bool settle(BenchOptions& options, std::string& error) {
+  const bool has_time = options.milliseconds != kNotGiven;
+  if (options.count != 0 && has_time) {
     error = "--count and --seconds exclude each other";
     return false;
   }
   if (options.workload == Workload::take) {
-    if (given.seconds) {
+    if (has_time) {
       error = "the workload take needs a --count: its jobs are put before";
       return false;
     }
-    if (!given.count) options.count = kTakeCountDefault;
+    if (options.count == 0) options.count = kTakeCountDefault;
   }
   if (options.tubes > options.connections) {
     error = "more --tubes than --connections: some would have no load";
@@ -156,7 +160,8 @@ bool settle(BenchOptions& options, const Given& given, std::string& error) {
     error = "--depth times --body-size is more than 1 GiB";
     return false;
   }
-  if (!given.warm_up) {
+  if (!has_time) options.milliseconds = kMillisecondsDefault;
+  if (options.warm_up == kNotGiven) {
     options.warm_up = options.count == 0 ? kWarmUpDefault : std::min(options.count, kWarmUpDefault);
   }
   return true;
@@ -177,28 +182,27 @@ std::string_view name_of(Workload workload) {
 }
 
 bool parse_bench_options(Words words, BenchOptions& options, std::string& error) {
-  Given given;
+  options.milliseconds = options.warm_up = kNotGiven;
   std::vector<std::string_view> operands;
-  if (!read_flags(all_flags(options, given), words, operands, error)) return false;
+  if (!read_flags(all_flags(options), words, operands, error)) return false;
   if (options.action == BenchOptions::Action::show_help) return true;
   if (operands.size() > 1) {
     error = "more than one address: " + std::string(operands[1]);
     return false;
   }
   if (!operands.empty()) options.address = operands[0];
-  return settle(options, given, error);
+  return settle(options, error);
 }
 
 std::string bench_help() {
   BenchOptions options;
-  Given given;
   return "Use: haricot bench [OPTIONS] [ADDRESS]\n\n"
          "Loads a beanstalk server and reports how fast it is. ADDRESS is HOST:PORT or unix:PATH\n"
          "(127.0.0.1:11300). Each connection sends its commands, waits for all answers, checks\n"
          "them, and goes on. Tubes are new ones with names of their own, and jobs are deleted\n"
          "at the end.\n\n"
          "The load:\n" +
-         describe_flags(load_flags(options, given)) + "\nWhat the server holds besides:\n" +
+         describe_flags(load_flags(options)) + "\nWhat the server holds besides:\n" +
          describe_flags(surroundings_flags(options.surroundings)) + "\nOther:\n" +
          describe_flags(other_flags(options)) +
          "\nThe exit status is 0; 1 for an answer that was not expected, a connection that was\n"

@@ -1,8 +1,9 @@
 #include "tool/bench_report.hpp"
 
-#include <cstdarg>
-#include <cstdio>
+#include <charconv>
+#include <cstddef>
 #include <string_view>
+#include <system_error>
 
 namespace haricot::tool {
 namespace {
@@ -16,13 +17,22 @@ struct Percentile {
 };
 constexpr Percentile kPercentiles[] = {{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}};
 
-[[gnu::format(printf, 1, 2)]] std::string format(const char* text, ...) {
-  char line[512];
-  std::va_list arguments;
-  va_start(arguments, text);
-  std::vsnprintf(line, sizeof line, text, arguments);
-  va_end(arguments);
-  return line;
+std::string pad_left(std::string text, std::size_t width) {
+  if (text.size() < width) text.insert(0, width - text.size(), ' ');
+  return text;
+}
+
+std::string pad_right(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+// A number with so many decimals.
+std::string fixed(double value, int decimals) {
+  char text[400];  // The largest double has 309 digits.
+  const auto [end, error] =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, decimals);
+  return error == std::errc{} ? std::string(text, end) : "0";
 }
 
 double ratio(double part, double of) {
@@ -61,17 +71,21 @@ ServerCost cost_of(const BenchResult& result) {
           ratio(used(&ProcessUsage::system_ns), commands), ratio(all / 1e6, seconds_of(result))};
 }
 
+// "1 tube", "2 tubes".
+std::string counted(std::uint64_t number, std::string_view what) {
+  std::string text = std::to_string(number) + " " + std::string(what);
+  if (number != 1) text += 's';
+  return text;
+}
+
 std::string describe_load(const BenchOptions& o) {
-  const auto count = [](std::uint64_t number) { return static_cast<unsigned long long>(number); };
-  std::string text =
-      format("%s, %llu connection%s, %llu command%s at once, bodies of %llu bytes, %llu tube%s",
-             name_of(o.workload).data(), count(o.connections), o.connections == 1 ? "" : "s",
-             count(o.depth), o.depth == 1 ? "" : "s", count(o.body_bytes), count(o.tubes),
-             o.tubes == 1 ? "" : "s");
+  std::string text(name_of(o.workload));
+  text += ", " + counted(o.connections, "connection") + ", " + counted(o.depth, "command") +
+          " at once, bodies of " + counted(o.body_bytes, "byte") + ", " + counted(o.tubes, "tube");
   const Surroundings& s = o.surroundings;
   const struct {
     std::uint64_t number;
-    const char* what;
+    std::string_view what;
   } parts[] = {
       {s.ready, "older ready jobs"},
       {s.delayed, "delayed jobs"},
@@ -82,43 +96,53 @@ std::string describe_load(const BenchOptions& o) {
       {o.watched_tubes, "more tubes watched by each"},
   };
   for (const auto& part : parts) {
-    if (part.number > 0) text += format("\n  with %llu %s", count(part.number), part.what);
+    if (part.number == 0) continue;
+    text += "\n  with " + std::to_string(part.number) + " ";
+    text += part.what;
   }
   return text;
 }
 
 std::string latency_row(std::string_view name, const Histogram& histogram, double seconds) {
-  std::string row = format("  %-8.*s %12llu %12.0f", static_cast<int>(name.size()), name.data(),
-                           static_cast<unsigned long long>(histogram.count()),
-                           ratio(static_cast<double>(histogram.count()), seconds));
+  constexpr std::size_t kCountWidth = 12;
+  constexpr std::size_t kTimeWidth = 9;
+  const double rate = ratio(static_cast<double>(histogram.count()), seconds);
+  std::string row = "  " + pad_right(std::string(name), 8) + " " +
+                    pad_left(std::to_string(histogram.count()), kCountWidth) + " " +
+                    pad_left(fixed(rate, 0), kCountWidth);
   for (const Percentile& percentile : kPercentiles) {
-    row += format(" %9.1f", microseconds(histogram.value_at(percentile.share)));
+    const double time = microseconds(histogram.value_at(percentile.share));
+    row += " " + pad_left(fixed(time, 1), kTimeWidth);
   }
-  return row + format(" %9.1f\n", microseconds(histogram.max()));
+  return row + " " + pad_left(fixed(microseconds(histogram.max()), 1), kTimeWidth) + "\n";
 }
 
 std::string server_lines(const BenchResult& result) {
   constexpr double kMebibyte = 1024 * 1024;
   const ServerCost cost = cost_of(result);
   const auto mebibytes = [](const ProcessUsage& usage) {
-    return static_cast<double>(usage.resident_bytes) / kMebibyte;
+    return fixed(static_cast<double>(usage.resident_bytes) / kMebibyte, 1);
   };
-  return format(
-      "\n  server: %.2f us of CPU a command (about %.2f user, %.2f system), %.0f %% of a core\n"
-      "          %.1f MiB resident at first, %.1f before the measurement, %.1f behind it\n",
-      cost.all, cost.user, cost.system, cost.core_share * 100, mebibytes(*result.at_first),
-      mebibytes(*result.before), mebibytes(*result.behind));
+  return "\n  server: " + fixed(cost.all, 2) + " us of CPU a command (about " +
+         fixed(cost.user, 2) + " user, " + fixed(cost.system, 2) + " system), " +
+         fixed(cost.core_share * 100, 0) + " % of a core\n          " +
+         mebibytes(*result.at_first) + " MiB resident at first, " + mebibytes(*result.before) +
+         " before the measurement, " + mebibytes(*result.behind) + " behind it\n";
 }
 
 std::string json_string(std::string_view text) {
+  constexpr std::string_view kHexDigits = "0123456789abcdef";
   std::string quoted = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    if (static_cast<unsigned char>(c) < ' ') {
-      quoted += format("\\u%04x", static_cast<unsigned>(c));
-    } else {
-      quoted += c;
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < ' ') {
+      quoted += "\\u00";
+      quoted += kHexDigits[byte >> 4];
+      quoted += kHexDigits[byte & 15U];
+      continue;
     }
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
   }
   return quoted + '"';
 }
@@ -127,27 +151,30 @@ std::string json_number(std::string_view name, std::uint64_t value) {
   return json_string(name) + ":" + std::to_string(value);
 }
 
+std::string json_decimal(std::string_view name, double value, int decimals) {
+  return json_string(name) + ":" + fixed(value, decimals);
+}
+
 std::string json_latency(std::string_view name, const Histogram& histogram, double seconds) {
-  std::string text =
-      json_string(name) + ":{" + json_number("commands", histogram.count()) +
-      format(",\"rate\":%.1f", ratio(static_cast<double>(histogram.count()), seconds));
+  const double rate = ratio(static_cast<double>(histogram.count()), seconds);
+  std::string text = json_string(name) + ":{" + json_number("commands", histogram.count()) + "," +
+                     json_decimal("rate", rate, 1);
   for (const Percentile& percentile : kPercentiles) {
-    text += "," + json_string(std::string(percentile.name) + "_us") +
-            format(":%.3f", microseconds(histogram.value_at(percentile.share)));
+    const double time = microseconds(histogram.value_at(percentile.share));
+    text += "," + json_decimal(std::string(percentile.name) + "_us", time, 3);
   }
-  return text + format(",\"max_us\":%.3f}", microseconds(histogram.max()));
+  return text + "," + json_decimal("max_us", microseconds(histogram.max()), 3) + "}";
 }
 
 std::string json_server(const BenchResult& result) {
   const ServerCost cost = cost_of(result);
-  return format(
-      ",\"server\":{\"cpu_us_per_command\":%.4f,\"user_us_per_command\":%.4f,"
-      "\"system_us_per_command\":%.4f,\"core_share\":%.3f,\"resident_at_first\":%llu,"
-      "\"resident_before\":%llu,\"resident_behind\":%llu}",
-      cost.all, cost.user, cost.system, cost.core_share,
-      static_cast<unsigned long long>(result.at_first->resident_bytes),
-      static_cast<unsigned long long>(result.before->resident_bytes),
-      static_cast<unsigned long long>(result.behind->resident_bytes));
+  return ",\"server\":{" + json_decimal("cpu_us_per_command", cost.all, 4) + "," +
+         json_decimal("user_us_per_command", cost.user, 4) + "," +
+         json_decimal("system_us_per_command", cost.system, 4) + "," +
+         json_decimal("core_share", cost.core_share, 3) + "," +
+         json_number("resident_at_first", result.at_first->resident_bytes) + "," +
+         json_number("resident_before", result.before->resident_bytes) + "," +
+         json_number("resident_behind", result.behind->resident_bytes) + "}";
 }
 
 bool server_is_known(const BenchResult& result) {
@@ -161,9 +188,9 @@ std::string text_report(const BenchOptions& options, const BenchResult& result) 
   const double client_share = ratio(static_cast<double>(result.client_cpu_ns) / 1e9, seconds);
   std::string text = result.address + ": " + describe_load(options) + "\n";
   if (result.was_interrupted) text += "  INTERRUPTED: this is what was measured until then\n";
-  text += format("  %llu commands in %.2f s: %.0f commands/s\n\n",
-                 static_cast<unsigned long long>(result.tally.commands()), seconds,
-                 ratio(static_cast<double>(result.tally.commands()), seconds));
+  const std::uint64_t commands = result.tally.commands();
+  text += "  " + counted(commands, "command") + " in " + fixed(seconds, 2) +
+          " s: " + fixed(ratio(static_cast<double>(commands), seconds), 0) + " commands/s\n\n";
   text += "               commands   commands/s   p50 us    p99 us  p99.9 us    max us\n";
   for (std::size_t i = 0; i < kSteps; ++i) {
     const Histogram& histogram = result.tally.latency_ns[i];
@@ -173,7 +200,7 @@ std::string text_report(const BenchOptions& options, const BenchResult& result) 
   }
   text += latency_row("all", all_steps(result.tally), seconds);
   if (server_is_known(result)) text += server_lines(result);
-  text += format("  client: %.0f %% of a core\n", client_share * 100);
+  text += "  client: " + fixed(client_share * 100, 0) + " % of a core\n";
   if (client_share > kClientBusy) {
     text += "  The client had no time left: the server may be faster than this.\n";
   }
@@ -205,15 +232,15 @@ std::string json_report(const BenchOptions& options, const BenchResult& result) 
   };
   for (const auto& number : numbers) text += "," + json_number(number.name, number.value);
   text += std::string(",\"interrupted\":") + (result.was_interrupted ? "true" : "false");
-  text += format(",\"seconds\":%.6f,\"rate\":%.1f", seconds,
-                 ratio(static_cast<double>(result.tally.commands()), seconds));
+  const double rate = ratio(static_cast<double>(result.tally.commands()), seconds);
+  text += "," + json_decimal("seconds", seconds, 6) + "," + json_decimal("rate", rate, 1);
   for (std::size_t i = 0; i < kSteps; ++i) {
     text += ",";
     text += json_latency(name_of(static_cast<Step>(i)), result.tally.latency_ns[i], seconds);
   }
   text += "," + json_latency("all", all_steps(result.tally), seconds);
-  text += format(",\"client_core_share\":%.3f",
-                 ratio(static_cast<double>(result.client_cpu_ns) / 1e9, seconds));
+  const double client_share = ratio(static_cast<double>(result.client_cpu_ns) / 1e9, seconds);
+  text += "," + json_decimal("client_core_share", client_share, 3);
   if (server_is_known(result)) text += json_server(result);
   return text + "}\n";
 }

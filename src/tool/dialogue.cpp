@@ -43,7 +43,7 @@ bool Dialogue::run(std::string_view name, std::string_view commands, std::uint64
   while (!commands.empty() || answers > 0) {
     if (!commands.empty() && !send_some(commands, error)) return false;
     if (!wait(!commands.empty(), error)) {
-      error = "no answer to " + std::string(name) + ": " + error;
+      error.insert(0, "no answer to " + std::string(name) + ": ");
       return false;
     }
     if (!receive(name, answers, check, error)) return false;
