@@ -175,11 +175,10 @@ def main():
     parts = set(options.only.split(","))
     measurement = Measurement(options)
     started = time.monotonic()
-    before = Others()
-    time.sleep(1)
-    if before.share() > BUSY_SHARE_MAX:
-        tell(f"others use {before.share():.0%} of this machine: the figures will be provisional")
     others = Others()
+    time.sleep(1)
+    if others.share() > BUSY_SHARE_MAX:
+        tell(f"others use {others.share():.0%} of this machine: the figures will be provisional")
     if "loads" in parts:
         measurement.compare(SCENARIOS)
     figures = []
@@ -190,11 +189,12 @@ def main():
     if "stalls" in parts:
         stalled = list(stalls.measure(measurement.tool, measurement.binaries[HARICOT],
                                       options.quick, tell))
+    # Before the binlogs: what the kernel does to write them would be taken for somebody else's work.
+    busy = others.share()
     binlog_note = "not measured"
     if "binlog" in parts:
         binlog_note = measurement.compare_binlogs()
 
-    busy = others.share()
     cells = measurement.medians()
     command = "scripts/bench" + (" --quick" if options.quick else "")
     result = report.Report(cells, figures, stalled, binlog_note,
