@@ -145,14 +145,31 @@ void World::pass(Duration duration) {
 void World::idle(Duration duration) {
   constexpr int kTurnsMax = 3000;
   const Instant end = now + duration;
-  end_turn();
   int turns = 0;
-  while (binlog.next_event() <= end && ++turns < kTurnsMax) {
-    now = std::max(now, binlog.next_event());
+  bool sync_ended = true;  // The end of a sync is a reason for a turn, too.
+  while ((sync_ended || binlog.next_event() <= end) && ++turns < kTurnsMax) {
+    if (!sync_ended) now = std::max(now, binlog.next_event());
+    const std::uint64_t before = disk.calls(DiskCall::start_sync);
     end_turn();
+    disk.complete_syncs();
+    sync_ended = disk.calls(DiskCall::start_sync) > before;
   }
   EXPECT_LT(turns, kTurnsMax) << "the binlog asks for turns without end";
   now = std::max(now, end);
+}
+
+std::string World::replay_text() const {
+  const ReplayReport& report = binlog.replayed();
+  std::string text;
+  for (const FileReport& file : report.files) {
+    text += segment_name(file.number) + " of kind " + std::to_string(static_cast<int>(file.kind)) +
+            ": " + std::to_string(file.bytes) + " bytes, accepted " +
+            std::to_string(file.accepted_bytes) + ", records read " +
+            std::to_string(file.records_read) + " of " + std::to_string(file.records) + ", torn " +
+            std::to_string(file.torn_bytes) + "\n";
+  }
+  for (const std::string& warning : report.warnings) text += warning + "\n";
+  return text;
 }
 
 std::size_t World::files() const {

@@ -72,6 +72,8 @@ class World {
   std::string compare(const World& restored, std::uint64_t safe, bool exactly = false) const {
     return history.compare(restored.engine, restored.wall_offset, restored.wall(), safe, exactly);
   }
+  // What the replay found, for failures.
+  std::string replay_text() const;
   std::size_t files() const;
   std::uint64_t file_bytes() const { return disk.used_bytes(); }
 
