@@ -107,6 +107,9 @@ Binlog::CompactionStep Binlog::remove_oldest() {
   if (oldest.moved_until > (by_sync ? synced_records_ : written_records_)) {
     return CompactionStep::has_to_wait;
   }
+  // One removal after the other. If two names were on their way out, a crash might bring back the
+  // older one alone: a job, and not its deletion, which stood in the other.
+  if (by_sync && !syncs_.has_passed(removal_mark_)) return CompactionStep::has_to_wait;
   if (by_sync && syncs_.length() >= SyncLine::kLengthMax) return CompactionStep::has_to_wait;
   const std::string name = segment_name(oldest.number);
   const DiskStatus status =
@@ -118,7 +121,10 @@ Binlog::CompactionStep Binlog::remove_oldest() {
     return CompactionStep::nothing_to_do;
   }
   segments_->remove_oldest();
-  if (by_sync) syncs_.sync_folder();
+  if (by_sync) {
+    syncs_.sync_folder();
+    removal_mark_ = syncs_.mark();
+  }
   spare_again_ = now_;  // There is space again.
   return CompactionStep::did_some;
 }

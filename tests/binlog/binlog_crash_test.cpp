@@ -95,7 +95,7 @@ void check_crashed(const World& world, SimDisk& crashed, const Run& run, std::ui
   std::int64_t wall = world.wall() + kDowntime;
   {
     World again(crashed, run.options, wall);
-    ASSERT_EQ(world.compare(again, safe), "");
+    ASSERT_EQ(world.compare(again, safe), "") << again.replay_text();
     first = all_jobs(again.engine, again.wall_offset);
   }
   const auto twice = crashed.crash(none, {Unsynced::kept, UnsyncedNames::kept});
