@@ -151,11 +151,12 @@ void World::idle(Duration duration) {
     if (!sync_ended) now = std::max(now, binlog.next_event());
     const std::uint64_t before = disk.calls(DiskCall::start_sync);
     end_turn();
+    sync_ended = disk.calls(DiskCall::start_sync) > before || disk.syncs_under_way() > 0;
     disk.complete_syncs();
-    sync_ended = disk.calls(DiskCall::start_sync) > before;
   }
   EXPECT_LT(turns, kTurnsMax) << "the binlog asks for turns without end";
   now = std::max(now, end);
+  engine.advance(now);
 }
 
 std::string World::replay_text() const {
