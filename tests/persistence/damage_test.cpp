@@ -97,7 +97,8 @@ TEST_F(Damage, AFlippedBitInAnyPartOfAHeaderCostsThatJob) {
   std::uint64_t id = 10;
   std::set<std::uint64_t> lost;
   Place place;
-  for (const std::uint64_t at : {0, 1, 6, 11, 19, 27, 35, 43, 44, 51, 59, 67, 87, 90}) {
+  for (const std::uint64_t at :
+       {0U, 1U, 6U, 11U, 19U, 27U, 35U, 43U, 44U, 51U, 59U, 67U, 87U, 90U}) {
     place = place_of(id);
     lost.insert(id);
     flip_bit(path_of(place), place.offset + at);
@@ -168,7 +169,7 @@ TEST_F(Damage, ARecordOfAnotherFileIsNotBelieved) {
 TEST_F(Damage, DamageInSeveralFilesIsFoundInAll) {
   std::set<std::uint64_t> lost;
   std::set<std::uint64_t> files;
-  for (const std::uint64_t id : {5, 100, 200}) {
+  for (const std::uint64_t id : {5U, 100U, 200U}) {
     const Place place = place_of(id);
     flip_bit(path_of(place), place.offset + kHeaderBytes);
     lost.insert(id);

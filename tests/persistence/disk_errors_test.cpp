@@ -89,7 +89,7 @@ class DiskTrouble : public PersistenceTest {
 };
 
 class DiskErrors : public DiskTrouble,
-                   public ::testing::WithParamInterface<std::tuple<std::size_t, const char*>> {};
+                   public ::testing::WithParamInterface<std::tuple<std::size_t, std::string>> {};
 
 TEST_P(DiskErrors, AreSurvived) {
   const Fault& fault = faults()[std::get<0>(GetParam())];
@@ -159,10 +159,10 @@ TEST_P(DiskErrors, AndAKillAreSurvived) {
 
 INSTANTIATE_TEST_SUITE_P(All, DiskErrors,
                          ::testing::Combine(::testing::Range<std::size_t>(0, faults().size()),
-                                            ::testing::Values("0", "50")),
-                         [](const auto& info) {
-                           return std::string(faults()[std::get<0>(info.param)].name) + "Sync" +
-                                  std::get<1>(info.param);
+                                            ::testing::Values(std::string("0"), std::string("50"))),
+                         [](const auto& chosen) {
+                           return std::string(faults()[std::get<0>(chosen.param)].name) + "Sync" +
+                                  std::get<1>(chosen.param);
                          });
 
 TEST_F(DiskTrouble, WithoutASyncNothingIsAcknowledgedThatWasToBeSynced) {

@@ -14,9 +14,9 @@ namespace haricot::test {
 
 struct JobFacts {
   std::uint64_t id = 0;
-  std::string tube;
-  std::string body;
-  std::string state;
+  std::string tube = {};
+  std::string body = {};
+  std::string state = {};
   std::uint64_t priority = 0;
   std::uint64_t delay = 0;
   std::uint64_t ttr = 0;

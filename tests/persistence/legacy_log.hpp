@@ -12,12 +12,12 @@ namespace haricot::test {
 enum class LegacyState : std::uint8_t { deleted, ready, reserved, buried, delayed };
 
 struct LegacyRecord {
-  std::string tube;  // Empty: a change to a job that a record above introduced.
+  std::string tube = {};  // Empty: a change to a job that a record above introduced.
   std::uint64_t id = 0;
   std::uint32_t priority = 0;
   std::uint64_t delay_seconds = 0;
   std::uint64_t ttr_seconds = 60;
-  std::string body;                         // Without its CR LF.
+  std::string body = {};                    // Without its CR LF.
   std::int64_t created_at = 0;              // Seconds since 1970.
   std::int64_t deadline_at = 0;             // The same.
   std::array<std::uint32_t, 5> counters{};  // reserves, timeouts, releases, buries, kicks
