@@ -16,6 +16,7 @@
 #include "binlog_folder.hpp"
 #include "job_facts.hpp"
 #include "persistence_fixture.hpp"
+#include "recorded_load.hpp"
 
 namespace haricot::test {
 namespace {
@@ -49,7 +50,9 @@ void expect_deleted(WireClient& client, const std::vector<std::uint64_t>& ids) {
   std::string all;
   for (const std::uint64_t id : ids) all += "delete " + std::to_string(id) + "\r\n";
   client.send(all);
-  for (const std::uint64_t id : ids) ASSERT_EQ(client.read_answer(), "DELETED\r\n") << id;
+  for (const std::uint64_t id : ids) {
+    ASSERT_EQ(client.read_answer().value_or("nothing"), "DELETED\r\n") << id;
+  }
 }
 
 // What a worker does with the jobs it gets.
@@ -106,7 +109,7 @@ TEST_F(FullDisk, OnlyPutsAreRefused) {
   const Client client = connect();
   const auto ids = fill(*client);
   EXPECT_GT(ids.size(), 400U);  // Of the 1 MiB they take less than a half.
-  for (std::size_t i = 0; i < ids.size(); i += 10) work(*client, ids[i]);
+  for (std::size_t i = 0; i < ids.size(); i += 20) work(*client, ids[i]);
   EXPECT_EQ(client->put(std::string(kBodyBytes, 'x')), "OUT_OF_MEMORY\r\n");
   EXPECT_TRUE(client->ask("stats").starts_with("OK "));
 }
@@ -168,8 +171,10 @@ TEST_F(FullDisk, ARestartOnItLosesNothing) {
   }
   remove_ballast();
   const Client client = connect();
+  const std::string body(kBodyBytes, 'x');
+  ASSERT_TRUE(eventually([&] { return inserted_id(client->put(body)) != 0; }));
+  ASSERT_TRUE(eventually([&] { return stat("current-jobs-reserved") == 0; }));
   ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, ids));
-  EXPECT_TRUE(eventually([&] { return inserted_id(client->put("small again")) != 0; }));
 }
 
 TEST_F(FullDisk, SpaceThatComesBackIsUsed) {
@@ -179,8 +184,19 @@ TEST_F(FullDisk, SpaceThatComesBackIsUsed) {
   ASSERT_NO_FATAL_FAILURE(add_ballast());
   const std::size_t few = fill(*client).size();
   remove_ballast();
-  ASSERT_TRUE(eventually([&] { return inserted_id(client->put("next")) != 0; }));
+  const std::string body(kBodyBytes, 'x');
+  ASSERT_TRUE(eventually([&] { return inserted_id(client->put(body)) != 0; }));
   EXPECT_GT(fill(*client).size(), few);
+}
+
+TEST_F(FullDisk, AllJobsCanBeWorkedOff) {
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  const Client client = connect();
+  for (const std::uint64_t id : fill(*client)) {
+    work(*client, id);
+    ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, {id}));
+  }
+  EXPECT_EQ(stat("current-jobs-ready"), 0U);
 }
 
 // Not a full disk, but the same to a server: files must not get larger than a limit.
@@ -194,20 +210,27 @@ class FileLimit : public PersistenceTest {
   }
 };
 
-TEST_F(FileLimit, RefusesPutsAndNothingElse) {
+TEST_F(FileLimit, IsNoReasonToEndOrToForget) {
+  RecordedLoad load(seed_of_this_run(), 3);
   ASSERT_TRUE(start(kFlags)) << server_.failure();
+  ASSERT_TRUE(load.connect(server_));
+  load.send(50);
+  ASSERT_TRUE(load.read_all());
   ASSERT_NO_FATAL_FAILURE(limit_to(50'000));
-  const Client client = connect();
-  const auto ids = fill(*client);
-  ASSERT_FALSE(ids.empty());
-  for (std::size_t i = 0; i < ids.size(); i += 10) work(*client, ids[i]);
+  ASSERT_TRUE(eventually([&] {
+    load.send(50);
+    return load.read_all() && load.refused() > 0;
+  }));
+  EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));
   ASSERT_NO_FATAL_FAILURE(limit_to(RLIM_INFINITY));
-  std::uint64_t next = 0;
-  ASSERT_TRUE(eventually([&] { return (next = inserted_id(client->put("next"))) != 0; }));
-  const Jobs before = read_jobs(*client, next);
-  EXPECT_EQ(before.size(), ids.size() + 1);
+  EXPECT_TRUE(eventually([&] {
+    const std::uint64_t before = load.refused();
+    load.send(5);
+    return load.read_all() && load.refused() == before;
+  })) << "it does not recover";
+  EXPECT_EQ(load.nonsense(), "");
   ASSERT_TRUE(kill_and_start()) << server_.failure();
-  EXPECT_EQ(differences(before, read_jobs(*connect(), next)), "");
+  EXPECT_EQ(load.broken_promises(read_jobs(*connect(), load.highest_id())), "");
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ Jobs read_jobs(WireClient& client, std::uint64_t highest);
 // What may differ although nothing is wrong.
 struct Allowance {
   std::uint64_t seconds = 1;        // Of age and time left.
-  bool beanstalkd_counted = false;  // It counts the way back of a buried job as another bury.
+  bool beanstalkd_counted = false;  // It counts a buried job's way back as a bury, in memory.
 };
 
 // What is different, a line each with the job's id; empty if nothing is. The file does not count.
