@@ -1,7 +1,9 @@
 // haricotd: options, parts, run.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "haricot/queue/journal.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/service.hpp"
+#include "os/binlog_folder.hpp"
 #include "os/clock.hpp"
 #include "os/daemon.hpp"
 #include "os/listener.hpp"
@@ -23,6 +26,7 @@ using namespace haricot;
 
 // The exit statuses that operators' scripts know from beanstalkd.
 constexpr int kExitUsage = 5;
+constexpr int kExitBinlog = 10;
 constexpr int kExitNoUser = 33;
 constexpr int kExitCannotListen = 111;
 
@@ -31,12 +35,31 @@ int fail(os::Log& log, const std::string& message, int status) {
   return status;
 }
 
+binlog::BinlogOptions binlog_options(const os::Options& options) {
+  constexpr std::uint64_t kLongest = 1'000'000'000;  // In milliseconds: more than a week.
+  binlog::BinlogOptions result;
+  result.file_bytes = options.binlog_bytes_max;
+  result.sync_interval = Duration::milliseconds(
+      static_cast<std::int64_t>(std::min(options.binlog_sync_ms, kLongest)));
+  result.sync = binlog::SyncPolicy::interval;
+  if (options.binlog_sync_ms == 0) result.sync = binlog::SyncPolicy::every_turn;
+  if (!options.binlog_sync) result.sync = binlog::SyncPolicy::never;
+  return result;
+}
+
 int serve(const os::Options& options, os::Log& log) {
   for (const std::string& warning : options.warnings) log.line(warning);
   os::raise_descriptor_limit();
   os::give_large_memory_back();
 
   std::string error;
+  // The lock comes first: a second server on the folder must not take the first one's socket.
+  std::optional<os::BinlogFolder> binlog;
+  if (!options.binlog_folder.empty()) {
+    binlog.emplace(binlog_options(options), log);
+    if (!binlog->take(options.binlog_folder, error)) return fail(log, error, kExitBinlog);
+  }
+
   std::vector<os::Listener> listeners = os::Listener::inherit(error);
   if (!listeners.empty() && options.listen_given) {
     log.line("-l and -p are ignored: the sockets are inherited");
@@ -47,6 +70,7 @@ int serve(const os::Options& options, os::Log& log) {
   if (listeners.empty()) return fail(log, error, kExitCannotListen);
 
   if (!options.user.empty()) {
+    if (binlog) binlog->give_lock_to(options.user);
     bool no_such_user = false;
     if (!os::become_user(options.user, error, no_such_user)) {
       return fail(log, error, no_such_user ? kExitNoUser : EXIT_FAILURE);
@@ -59,15 +83,30 @@ int serve(const os::Options& options, os::Log& log) {
   info.compat = options.compat;
   os::describe_process(info);
 
-  NoJournal journal;
+  NoJournal no_journal;
+  Journal& journal = binlog ? binlog->journal() : no_journal;
   Service service(info, journal, os::read_clock());
+  if (binlog) {
+    // Connections may queue up meanwhile; they are answered when the jobs are back.
+    switch (binlog->open(service.engine(), error)) {
+      case os::BinlogFolder::Opened::ok:
+        break;
+      case os::BinlogFolder::Opened::refused:
+        return fail(log, error, kExitBinlog);
+      case os::BinlogFolder::Opened::stopped:
+        return EXIT_SUCCESS;
+    }
+  }
   for (const os::Listener& listener : listeners) log.line("listening on " + listener.name());
-  os::Daemon daemon(service, std::move(listeners), log, options.verbosity);
+  os::Daemon daemon(service, std::move(listeners), log, options.verbosity,
+                    binlog ? &*binlog : nullptr);
   if (!daemon.open(error)) return fail(log, error, EXIT_FAILURE);
   log.flush();
   daemon.run();
+  const bool all_kept = !binlog || binlog->close();
+  daemon.send_last_answers();
   log.line("stopped");
-  return EXIT_SUCCESS;
+  return all_kept ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 }  // namespace
@@ -75,6 +114,7 @@ int serve(const os::Options& options, os::Log& log) {
 int main(int argc, char** argv) {
   os::open_standard_descriptors();
   os::ignore_broken_pipes();
+  os::block_signals();
 
   os::Options options;
   std::string error;
@@ -94,9 +134,5 @@ int main(int argc, char** argv) {
       break;
   }
   os::Log log(2);
-  if (options.binlog_flag_given) {
-    return fail(log, "this version keeps no binlog yet: start it without -b, -f, -F and -s",
-                kExitUsage);
-  }
   return serve(options, log);
 }

@@ -21,27 +21,65 @@ std::size_t find_nonzero(std::string_view bytes, std::size_t from) {
 
 }  // namespace
 
-FileScan::FileScan(std::string_view bytes, std::uint64_t file_number)
+FileScan::FileScan(std::string_view bytes, std::uint64_t file_number, std::uint64_t store_id)
     : bytes_(bytes), file_number_(file_number) {
   const bool has_version = bytes.size() >= kVersionBytes;
   const std::uint32_t version = has_version ? load_little_endian<std::uint32_t>(bytes.data()) : 0;
-  if (version == 0) {
-    // A file that was made and not written to. Anything else behind a zero is unknown.
-    kind_ = find_nonzero(bytes, 0) == bytes.size() ? FileKind::empty : FileKind::unknown_version;
-    ended_ = true;
+  if (version == 0 && find_nonzero(bytes, 0) == bytes.size()) {
+    ended_ = true;  // A file that was made and not written to.
     return;
   }
+  if (has_version) signature_ = read_signature(bytes.substr(kVersionBytes), file_number);
+  if (signature_) {
+    kind_ = FileKind::checked;
+    offset_ = accepted_bytes_ = kFirstRecordOffset;
+    if (version != kVersion) damages_.push_back({0, kVersionBytes, 0});
+    return;
+  }
+  if (store_id != 0 && recover_signature(store_id)) return;
   offset_ = accepted_bytes_ = kVersionBytes;
-  if (version == kVersion) {
-    signature_ = read_signature(bytes.substr(kVersionBytes), file_number);
-    kind_ = signature_ ? FileKind::checked : FileKind::beanstalkd_v7;
-    if (signature_) offset_ = accepted_bytes_ = kFirstRecordOffset;
+  if (version == 0) {
+    // No server begins a file so: what stood here is lost, and with it the way to read the rest.
+    kind_ = FileKind::beanstalkd_v7;
+    accepted_bytes_ = offset_ = 0;
+    end();
+  } else if (version == kVersion) {
+    kind_ = FileKind::beanstalkd_v7;
   } else if (version == kVersionOfBeanstalkd14) {
     kind_ = FileKind::beanstalkd_v5;
   } else {
     kind_ = FileKind::unknown_version;
     ended_ = true;
   }
+}
+
+// Whether the file is one of the folder with that id, though its signature cannot be read. Its
+// records tell: their sums fit the salt that it must have had. A file that begins with a record of
+// beanstalkd is not looked through.
+bool FileScan::recover_signature(std::uint64_t store_id) {
+  const std::optional<Parsed> first =
+      parse_record(bytes_.substr(std::min(kVersionBytes, bytes_.size())));
+  const bool is_pseudo = first && first->record.id == ~std::uint64_t{0};
+  if (first && !is_pseudo) return false;
+  signature_ = Signature{.salt = salt_of(store_id, file_number_), .store_id = store_id};
+  signature_->file_number = file_number_;
+  kind_ = FileKind::checked;
+  offset_ = accepted_bytes_ = std::min<std::uint64_t>(kFirstRecordOffset, bytes_.size());
+  if (good_header_at(offset_) || search_on()) {
+    // What is missing in front of the first record that was found is counted by its number.
+    if (damages_.empty()) damages_.push_back({0, kFirstRecordOffset, 0});
+    damages_.front().bytes += damages_.front().offset;
+    damages_.front().offset = 0;
+    return true;
+  }
+  signature_.reset();
+  seal_.reset();
+  damages_.clear();
+  kind_ = FileKind::empty;
+  records_ = 0;
+  tail_bytes_ = 0;
+  ended_ = false;
+  return false;
 }
 
 std::optional<FileScan::Found> FileScan::next() {

@@ -200,6 +200,16 @@ bool body_fits(const Parsed& parsed, const Place& place) {
 
 // Pseudo-records --------------------------------------------------------------------------------
 
+// Two rounds of a mixing function by which every bit of either number reaches every bit of the salt.
+std::uint64_t salt_of(std::uint64_t store_id, std::uint64_t file_number) {
+  std::uint64_t mixed = store_id + file_number * 0x9e3779b97f4a7c15;
+  for (int round = 0; round < 2; ++round) {
+    mixed = (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93;
+    mixed ^= mixed >> 29;
+  }
+  return mixed;
+}
+
 void write_signature(const Signature& signature, char* to) {
   char* block = begin_pseudo(to, kSignatureMark);
   store(block + 16, signature.salt);

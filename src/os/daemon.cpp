@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "os/clock.hpp"
+#include "os/process.hpp"
 
 namespace haricot::os {
 namespace {
@@ -20,11 +21,13 @@ constexpr Duration kComplaintInterval = Duration::seconds(1);
 
 }  // namespace
 
-Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, int verbosity)
+Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, int verbosity,
+               BinlogFolder* binlog)
     : service_(service),
       listeners_(std::move(listeners)),
       log_(log),
       verbosity_(verbosity),
+      binlog_(binlog),
       scratch_(std::make_unique<std::array<char, kScratchBytes>>()),
       now_(read_clock()),
       accept_complaint_(now_) {
@@ -39,14 +42,19 @@ bool Daemon::open(std::string& error) {
   sigset_t wanted;
   ::sigemptyset(&wanted);
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&wanted, signal);
-  // Blocked signals queue up for the descriptor, also where we are process 1 of a container, to
-  // which the kernel would not deliver an unhandled one.
-  ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
+  block_signals();
   signals_ = Descriptor(::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC));
   signal_source_.descriptor = signals_.get();
   if (!signals_ || !poller_.open() || !poller_.add(signal_source_, EPOLLIN)) {
     error = std::string("cannot wait for events: ") + std::strerror(errno);
     return false;
+  }
+  if (binlog_ != nullptr) {
+    sync_source_.descriptor = binlog_->sync_descriptor();
+    if (!poller_.add(sync_source_, EPOLLIN)) {
+      error = std::string("cannot wait for the binlog: ") + std::strerror(errno);
+      return false;
+    }
   }
   listener_sources_.reserve(listeners_.size());
   for (const Listener& listener : listeners_) {
@@ -80,6 +88,10 @@ void Daemon::run() {
     // Sessions that had more than their share, or were woken by somebody else's command.
     service_.run_backlog(now_);
 
+    // The journal writes what was recorded with one call, and begins to sync as its policy says.
+    service_.end_turn(now_);
+    if (binlog_ != nullptr) binlog_->after_turn();
+
     // Answers leave last, so that all of a connection's commands share one send, and each only when
     // what it reports is as durable as the journal's policy asks for. What is finished is closed
     // here.
@@ -87,6 +99,12 @@ void Daemon::run() {
 
     log_.flush();
   }
+}
+
+void Daemon::send_last_answers() {
+  service_.end_turn(now_);
+  send_answers();
+  log_.flush();
 }
 
 void Daemon::handle(const Poller::Event& event) {
@@ -100,6 +118,8 @@ void Daemon::handle(const Poller::Event& event) {
     case EventSource::Kind::signals:
       handle_signals();
       break;
+    case EventSource::Kind::syncs:
+      break;  // That it woke us is enough: the end of the turn takes out what has ended.
   }
 }
 

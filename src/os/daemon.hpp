@@ -12,6 +12,7 @@
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/service/service.hpp"
+#include "os/binlog_folder.hpp"
 #include "os/connection.hpp"
 #include "os/listener.hpp"
 #include "os/log.hpp"
@@ -21,8 +22,10 @@ namespace haricot::os {
 
 class Daemon {
  public:
-  // The service and the log outlive the daemon. `verbosity` is the number of -V.
-  Daemon(Service& service, std::vector<Listener> listeners, Log& log, int verbosity);
+  // The service, the log and the binlog outlive the daemon; without a binlog it is null. `verbosity`
+  // is the number of -V.
+  Daemon(Service& service, std::vector<Listener> listeners, Log& log, int verbosity,
+         BinlogFolder* binlog = nullptr);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -32,6 +35,8 @@ class Daemon {
 
   // Serves until SIGTERM or SIGINT.
   void run();
+  // Sends what may be sent of the answers that were held back when run() ended.
+  void send_last_answers();
 
  private:
   // What one read takes at most. What a client that reads no answers makes the server keep grows
@@ -61,11 +66,13 @@ class Daemon {
   std::vector<Listener> listeners_;
   Log& log_;
   int verbosity_;
+  BinlogFolder* binlog_;
 
   Poller poller_;
   std::vector<ListenerSource> listener_sources_;
   Descriptor signals_;
   EventSource signal_source_{EventSource::Kind::signals, -1};
+  EventSource sync_source_{EventSource::Kind::syncs, -1};
   IntrusiveList<Connection, &Connection::all> connections_;
   // What every read goes into; what it leaves unused, a session keeps.
   std::unique_ptr<std::array<char, kScratchBytes>> scratch_;

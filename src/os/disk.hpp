@@ -52,6 +52,7 @@ class FolderDisk final : public binlog::Disk {
   [[nodiscard]] DiskStatus sync_folder() override;
   void start_sync(FileHandle file, std::uint64_t ticket) override;
   [[nodiscard]] bool next_sync_done(binlog::SyncDone& done) override;
+  void wait_for_sync() override { syncer_.wait(); }
   [[nodiscard]] std::string last_error() const override { return last_error_; }
 
  private:

@@ -1,6 +1,8 @@
 #include "os/folder_lock.hpp"
 
 #include <fcntl.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -28,6 +30,13 @@ struct flock whole_file() {
 LockStatus FolderLock::fail(std::string_view doing) {
   error_.assign("cannot ").append(doing).append(": ").append(std::strerror(errno));
   return LockStatus::cannot;
+}
+
+void FolderLock::give_to(const std::string& user) {
+  const passwd* entry = ::getpwnam(user.c_str());
+  if (::geteuid() != 0 || entry == nullptr) return;
+  // Where it does not work, the lock is held all the same.
+  if (::fchown(file_.get(), entry->pw_uid, entry->pw_gid) != 0) errno = 0;
 }
 
 LockStatus FolderLock::take(int folder_descriptor) {

@@ -31,6 +31,10 @@ class FolderLock {
   // Never waits. Requires: a folder; none is taken yet.
   [[nodiscard]] LockStatus take(int folder_descriptor);
 
+  // Makes the lock's file that user's, if root calls it: whoever comes next may run as that user
+  // from the start. Requires: taken.
+  void give_to(const std::string& user);
+
   // 0 when it is not known: the other one runs on another machine or in another container.
   pid_t holder() const { return holder_; }
   const std::string& error() const { return error_; }

@@ -171,7 +171,6 @@ class Parser {
         return fail("unknown flag");
     }
     if (flag.letter == 'l') options_.listen_given = true;
-    if (flag.letter == 'b' || flag.letter == 'F') options_.binlog_flag_given = true;
     if (value.empty() && !flag.value.empty()) {
       return fail("empty value for --" + std::string(flag.name));
     }
@@ -218,7 +217,6 @@ class Parser {
     if (!number) return fail("invalid number of milliseconds: " + std::string(value));
     options_.binlog_sync = true;
     options_.binlog_sync_ms = *number;
-    options_.binlog_flag_given = true;
     return true;
   }
 
@@ -226,7 +224,6 @@ class Parser {
     const std::optional<std::uint64_t> number = read_number(value);
     if (!number) return fail("invalid size: " + std::string(value));
     options_.binlog_bytes_max = *number;
-    options_.binlog_flag_given = true;
     return true;
   }
 

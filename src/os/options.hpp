@@ -33,7 +33,6 @@ struct Options {
   bool binlog_sync = true;
   std::uint64_t binlog_sync_ms = 50;
   std::uint64_t binlog_bytes_max = 10485760;
-  bool binlog_flag_given = false;
 
   std::vector<std::string> warnings;  // To be told once the log is there.
 };

@@ -19,7 +19,7 @@ namespace haricot::os {
 // Something with a descriptor that epoll watches. What it is, its kind says; the daemon knows how
 // to get from there to the thing itself.
 struct EventSource {
-  enum class Kind : std::uint8_t { listener, connection, signals };
+  enum class Kind : std::uint8_t { listener, connection, signals, syncs };
 
   EventSource(Kind kind_of, int descriptor_of) : kind(kind_of), descriptor(descriptor_of) {}
 

@@ -78,6 +78,31 @@ bool become_user(const std::string& name, std::string& error, bool& no_such_user
   return true;
 }
 
+void block_signals() {
+  sigset_t wanted;
+  ::sigemptyset(&wanted);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&wanted, signal);
+  ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
+}
+
+bool is_asked_to_end() {
+  sigset_t pending;
+  return ::sigpending(&pending) == 0 &&
+         (::sigismember(&pending, SIGTERM) == 1 || ::sigismember(&pending, SIGINT) == 1);
+}
+
+std::uint64_t random_bits() {
+  std::uint64_t bits = 0;
+  if (::getrandom(&bits, sizeof bits, 0) != sizeof bits) {
+    // Without random numbers the start's time and number have to do: it only has to differ.
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    bits = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec) + (static_cast<std::uint64_t>(::getpid()) << 48);
+  }
+  return bits;
+}
+
 namespace {
 
 CpuUsage read_cpu_usage() {
@@ -91,14 +116,7 @@ CpuUsage read_cpu_usage() {
 }
 
 std::string make_instance_id() {
-  std::uint64_t bits = 0;
-  if (::getrandom(&bits, sizeof bits, 0) != sizeof bits) {
-    // Without random numbers the start's time and number have to do: it only has to differ.
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    bits = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-           static_cast<std::uint64_t>(now.tv_nsec) + (static_cast<std::uint64_t>(::getpid()) << 48);
-  }
+  const std::uint64_t bits = random_bits();
   std::string text;
   for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(bits >> shift) & 15];
   return text;

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "haricot/service/server_info.hpp"
@@ -27,6 +28,16 @@ void give_large_memory_back();
 // Becomes a user for good: its supplementary groups, its group, itself. On failure false, and
 // `error` says why; then the process must end. `no_such_user` tells that failure from others.
 [[nodiscard]] bool become_user(const std::string& name, std::string& error, bool& no_such_user);
+
+// 64 bits that nobody can guess; where there are no random numbers, bits that at least differ.
+std::uint64_t random_bits();
+
+// Blocks the signals that the daemon waits for, SIGTERM, SIGINT and SIGUSR1: they queue up for its
+// descriptor. Also where we are process 1 of a container, to which the kernel would not deliver an
+// unhandled one.
+void block_signals();
+// Whether SIGTERM or SIGINT has come and waits.
+bool is_asked_to_end();
 
 // Fills in what the reports tell of the process and the machine.
 void describe_process(ServerInfo& info);

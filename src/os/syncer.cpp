@@ -85,6 +85,7 @@ void Syncer::end(std::uint64_t number, int error) {
     const std::lock_guard lock(mutex_);
     ended_ = number + 1;
   }
+  ended_one_.notify_one();
   const std::uint64_t one = 1;
   CHECK(::write(completions_.get(), &one, sizeof one) == sizeof one);
 }
@@ -103,6 +104,12 @@ bool Syncer::next_ended(Ended& ended) {
   ended = Ended{first.ticket, first.error};
   ++uncounted_;
   return true;
+}
+
+void Syncer::wait() {
+  CHECK(taken_ < started_);
+  std::unique_lock lock(mutex_);
+  ended_one_.wait(lock, [this] { return taken_ < ended_; });
 }
 
 bool Syncer::is_under_way(int descriptor) const {

@@ -47,6 +47,9 @@ class Syncer {
   // Takes out the next sync that has ended, in the order in which they were started.
   [[nodiscard]] bool next_ended(Ended& ended);
 
+  // Blocks until next_ended() has something. Requires: something was started and not taken out.
+  void wait();
+
   // Whether a sync of it was started and not taken out.
   bool is_under_way(int descriptor) const;
 
@@ -81,7 +84,8 @@ class Syncer {
   // nothing to do, so it needs something to wait on anyway, and the lock is only ever held to move
   // one of these numbers.
   std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable wake_;   // The thread has something to do.
+  std::condition_variable ended_one_;
   std::array<Slot, kSlots> slots_;
   std::uint64_t started_ = 0;
   std::uint64_t ended_ = 0;

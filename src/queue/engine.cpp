@@ -24,7 +24,10 @@ void make_room(std::vector<T>& vector, std::size_t wanted) {
 }  // namespace
 
 Engine::Engine(Instant now, Journal& journal)
-    : journal_(journal), wheel_(now), default_tube_(tubes_.create("default")) {
+    : journal_(journal),
+      jobs_(journal.keeps_notes()),
+      wheel_(now),
+      default_tube_(tubes_.create("default")) {
   CHECK(default_tube_ != nullptr);
 }
 
@@ -63,15 +66,7 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody body, Instant now
   ++tube.total_jobs;
   ++counts_.total_jobs;
 
-  Outcome outcome = Outcome::done;
-  if (put.delay_s == 0) {
-    outcome = enter_ready_or_buried(ref);
-  } else if (tube.delayed.reserve_one()) {
-    enter_delayed(ref, now + Duration::seconds(put.delay_s));
-  } else {
-    enter_buried(ref);
-    outcome = Outcome::buried;
-  }
+  const Outcome outcome = enter_after_delay(ref, now);
   journal_.record_put(journaled(ref));
   offer(tube, now);
   return outcome;
@@ -122,8 +117,15 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   if (ref == JobRef::none || jobs_[ref].state() == JobState::reserved) return {Outcome::not_found};
   mark_worker(client);
   if (!client.reserved_.reserve_one()) return {Outcome::out_of_memory};
+  // A restart makes reserved jobs ready. For a ready one that is so without a word; one that was
+  // buried or delayed would be that again.
+  const bool has_to_be_recorded = jobs_[ref].state() != JobState::ready;
+  if (has_to_be_recorded && journal_.reserve_update() != JournalStatus::ok) {
+    return {Outcome::journal_failed};
+  }
   leave(ref);
   enter_reserved(client, ref, now);
+  if (has_to_be_recorded) journal_.record_update(journaled(ref));
   return {Outcome::done, ref};
 }
 
@@ -136,11 +138,14 @@ void Engine::stop_waiting(Client& client) {
 Outcome Engine::remove(Client& client, JobId id) {
   const JobRef ref = jobs_.find(id);
   if (ref == JobRef::none) return Outcome::not_found;
+  const bool is_reserved = jobs_[ref].state() == JobState::reserved;
+  if (is_reserved && held_by(client, id) == JobRef::none) return Outcome::not_found;
+  if (journal_.reserve_delete() != JournalStatus::ok) return Outcome::journal_failed;
+
   Tube& tube = tube_of(jobs_[ref]);
   // Looked at before it leaves: the deadline of a delayed job stands in the heap that it leaves.
   const JournaledJob deleted = journaled(ref);
-  if (jobs_[ref].state() == JobState::reserved) {
-    if (held_by(client, id) == JobRef::none) return Outcome::not_found;
+  if (is_reserved) {
     leave_reserved(client, ref);
   } else {
     leave(ref);
@@ -164,15 +169,7 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   job.priority = priority;
   job.delay_s = delay_s;
   jobs_.count(ref, JobEvent::release);
-  Outcome outcome = Outcome::done;
-  if (delay_s == 0) {
-    outcome = enter_ready_or_buried(ref);
-  } else if (tube.delayed.reserve_one()) {
-    enter_delayed(ref, now + Duration::seconds(delay_s));
-  } else {
-    enter_buried(ref);
-    outcome = Outcome::buried;
-  }
+  const Outcome outcome = enter_after_delay(ref, now);
   journal_.record_update(journaled(ref));
   offer(tube, now);
   return outcome;

@@ -84,6 +84,18 @@ Outcome Engine::enter_ready_or_buried(JobRef ref) {
   return Outcome::buried;
 }
 
+// Into the delayed heap if the job has a delay, into the ready heap if not.
+Outcome Engine::enter_after_delay(JobRef ref, Instant now) {
+  const Job& job = jobs_[ref];
+  if (job.delay_s == 0) return enter_ready_or_buried(ref);
+  if (tube_of(job).delayed.reserve_one()) {
+    enter_delayed(ref, now + Duration::seconds(job.delay_s));
+    return Outcome::done;
+  }
+  enter_buried(ref);
+  return Outcome::buried;
+}
+
 void Engine::leave(JobRef ref) {
   Job& job = jobs_[ref];
   Tube& tube = tube_of(job);
@@ -159,9 +171,9 @@ void Engine::offer(Tube& tube, Instant now) {
   }
 }
 
-JournaledJob Engine::journaled(JobRef ref) {
+JournaledJob Engine::journaled(JobRef ref) const {
   const Job& job = jobs_[ref];
-  const Tube& tube = tube_of(job);
+  const Tube& tube = tubes_[job.tube];
   const Instant deadline =
       job.state() == JobState::delayed ? tube.delayed.at(job.heap_index()).deadline : Instant{};
   return JournaledJob{ref, job, tube.name, deadline};

@@ -14,7 +14,8 @@ constexpr std::uint64_t kCounterUnits = 4096;  // One more than what twelve bits
 
 }  // namespace
 
-JobStore::JobStore() : chunks_(1) {
+JobStore::JobStore(bool with_journal_notes)
+    : note_bytes_(with_journal_notes ? sizeof(JournalNote) : 0), chunks_(1) {
   static_assert(kHeaderBytes == 52, "every byte here is paid for by every job");
   static_assert(kChunkBytes / kHeaderBytes <= kPieceMask, "a piece's number has to fit");
 }
@@ -32,9 +33,9 @@ JobStore::~JobStore() {
   }
 }
 
-std::size_t JobStore::piece_bytes_for(std::size_t body_bytes) {
+std::size_t JobStore::piece_bytes_for(std::size_t body_bytes) const {
   const std::size_t behind = body_bytes <= kInlineBodyBytesMax ? body_bytes : sizeof(void*);
-  return (kHeaderBytes + behind + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
+  return (kHeaderBytes + behind + note_bytes_ + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
 }
 
 void* JobStore::detached_blob(const std::byte* piece) {
@@ -62,6 +63,7 @@ JobRef JobStore::create(JobId id, NewBody body) {
   } else if (body_bytes > 0) {
     std::memcpy(at + kHeaderBytes, body.bytes.data(), body_bytes);
   }
+  if (note_bytes_ > 0) journal_note(ref) = JournalNote{};
   ++size_;
   return ref;
 }
@@ -230,6 +232,20 @@ void JobStore::count(JobRef ref, JobEvent event) {
     set_low_part(job.history, event, 0);
   } catch (const std::bad_alloc&) {
     // Without memory for one map entry the count stops at 4095: a number in a report, not a job.
+  }
+}
+
+void JobStore::set_counted(JobRef ref, JobEvent event, std::uint32_t value) {
+  Job& job = (*this)[ref];
+  const auto carries = static_cast<std::uint32_t>(value / kCounterUnits);
+  try {
+    if (carries > 0 || job.history.carried != 0) {
+      carries_[job.id][static_cast<std::size_t>(event)] = carries;
+      job.history.carried = 1;
+    }
+    set_low_part(job.history, event, value);
+  } catch (const std::bad_alloc&) {
+    set_low_part(job.history, event, kCounterUnits - 1);  // As in count().
   }
 }
 

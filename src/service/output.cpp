@@ -77,6 +77,14 @@ void Output::consume(std::size_t bytes) {
   bytes_behind_blobs_ -= bytes;
 }
 
+void Output::cut_back(const Mark& mark) {
+  CHECK(mark.bytes <= bytes_.size() && mark.blobs <= blobs_.size());
+  bytes_.shorten(mark.bytes);
+  blobs_.erase(blobs_.begin() + static_cast<std::ptrdiff_t>(mark.blobs), blobs_.end());
+  blob_bytes_ = mark.blob_bytes;
+  bytes_behind_blobs_ = mark.bytes_behind_blobs;
+}
+
 void Output::release_if_empty() {
   if (!empty()) return;
   bytes_.release_if_empty();

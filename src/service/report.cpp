@@ -136,6 +136,10 @@ void write_server_report(Report& report, const Engine& engine, const ServerState
   report.quoted("hostname", info.hostname);
   report.quoted("os", info.os);
   report.quoted("platform", info.platform);
+  if (state.journal.is_kept) {
+    report.integer("binlog-errors", state.journal.errors);
+    report.integer("binlog-refusing", state.journal.refusing ? 1 : 0);
+  }
 }
 
 void write_tube_report(Report& report, const Tube& tube, Instant now) {

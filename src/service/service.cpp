@@ -53,6 +53,7 @@ void Service::close(Session& session, Instant now) {
 // A turn ----------------------------------------------------------------------------------------
 
 void Service::advance(Instant now) {
+  ++turn_;
   engine_.advance(now);
   hand_out_deliveries();
 }
@@ -119,12 +120,19 @@ void Service::sent(Session& session, std::size_t bytes) {
   if (session.is_finished() && !session.has_output()) mark_to_send(session);
 }
 
-void Service::journal_advanced() {
+void Service::end_turn(Instant now) {
+  journal_.end_turn(now);
+  if (!held_.empty()) settle_held();
+}
+
+void Service::settle_held() {
   const std::uint64_t safe = journal_.held_records();
+  const std::uint64_t doubtful = journal_.doubtful_records();
   Session* next = nullptr;
   for (Session* session = held_.first(); session != nullptr; session = next) {
     next = held_.after(*session);
-    if (session->held_until_ > safe) continue;
+    if (session->held_until_ > std::max(safe, doubtful)) continue;
+    if (session->held_until_ > safe) answer_as_failed(*session);
     session->held_ = false;
     held_.remove(*session);
     mark_to_send(*session);
@@ -133,14 +141,17 @@ void Service::journal_advanced() {
 }
 
 Instant Service::next_event() const {
-  return runnable_.empty() ? engine_.next_event() : Instant{};
+  return runnable_.empty() ? std::min(engine_.next_event(), journal_.next_event()) : Instant{};
 }
 
 // Running commands ------------------------------------------------------------------------------
 
+// A session whose answers are held back goes on to the end of the turn, so that one sync is enough
+// for all that a client sent at once; and no further, because each new record would put the moment
+// off at which they may leave.
 bool Service::may_run(const Session& session) const {
-  return !session.quit_ && !session.client_.is_busy() && !session.held_ &&
-         !session.output_is_full();
+  return !session.quit_ && !session.client_.is_busy() &&
+         (!session.held_ || session.held_turn_ == turn_) && !session.output_is_full();
 }
 
 // Runs what the session has kept.
@@ -220,6 +231,7 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
     return taken;
   }
   const std::uint64_t records = journal_.records();
+  begin_answers(session);
   try {
     const Reply reply = dispatcher_.run(session.client_, command, now);
     work -= std::min(work, work_for(body_size(reply)) - 1);
@@ -294,6 +306,7 @@ void Service::finish_put(Session& session, NewBody body, std::string_view traile
     return;
   }
   const std::uint64_t records = journal_.records();
+  begin_answers(session);
   try {
     answer(session,
            dispatcher_.finish_put(session.client_, session.put_.job, std::move(body), now));
@@ -318,6 +331,7 @@ std::size_t Service::take_rest_of_body(Session& session, std::string_view input)
 
 void Service::answer(Session& session, const Reply& reply) {
   if (reply.code == ReplyCode::none) return;
+  ++session.held_answers_;
   if (!session.output_.add(reply)) {
     // An answer that cannot be given would shift all later ones: the connection has to go.
     session.quit_ = true;
@@ -325,18 +339,37 @@ void Service::answer(Session& session, const Reply& reply) {
   mark_to_send(session);
 }
 
+// What is answered from here on may come to be held back.
+void Service::begin_answers(Session& session) {
+  if (session.held_) return;
+  session.held_mark_ = session.output_.mark();
+  session.held_answers_ = 0;
+}
+
 // Keeps back the answers of a session whose last command made a record that is not safe yet.
 void Service::hold_if_recorded(Session& session, std::uint64_t records_before) {
   const std::uint64_t records = journal_.records();
   if (records == records_before || records <= journal_.held_records()) return;
   session.held_until_ = records;
-  if (!session.held_) held_.push_back(session);
+  if (session.held_) return;
+  held_.push_back(session);
   session.held_ = true;
+  session.held_turn_ = turn_;
+}
+
+// What was held back reports changes that the journal could not write. They have happened here, and
+// may be written later or not; whoever asked for them must not take them for done.
+void Service::answer_as_failed(Session& session) {
+  session.output_.cut_back(session.held_mark_);
+  for (std::uint32_t i = session.held_answers_; i > 0; --i) {
+    if (!session.output_.add({ReplyCode::internal_error})) session.quit_ = true;
+  }
 }
 
 void Service::hand_out_deliveries() {
   for (const Delivery& delivery : engine_.deliveries()) {
     Session& session = *static_cast<Session*>(delivery.client->owner());
+    begin_answers(session);
     answer(session, dispatcher_.delivered(delivery));
     // A long kick has written records along the way; which ones is not worth keeping.
     if (delivery.kind == Delivery::Kind::kicked) hold_if_recorded(session, 0);

@@ -123,6 +123,9 @@ class SimDisk final : public Disk {
   [[nodiscard]] DiskStatus sync_folder() override;
   void start_sync(FileHandle file, std::uint64_t ticket) override;
   [[nodiscard]] bool next_sync_done(SyncDone& done) override;
+  void wait_for_sync() override {
+    if (done_.empty()) complete_syncs(1);
+  }
   [[nodiscard]] std::string last_error() const override { return last_error_; }
 
   // Crashes ---------------------------------------------------------------------------------

@@ -131,6 +131,7 @@ void MemoryBackend::come_to_rest() {
       if (wire->is_full) send_some(*wire);
     }
     service_.run_backlog(now_);
+    service_.end_turn(now_);
     send_answers();
   } while (service_.next_event() <= now_ || std::any_of(wires_.begin(), wires_.end(), ready));
 }

@@ -55,7 +55,6 @@ TEST(Options, NoWordsMeanTheDefaults) {
   EXPECT_TRUE(options.binlog_sync);
   EXPECT_EQ(options.binlog_sync_ms, 50U);
   EXPECT_EQ(options.binlog_bytes_max, 10485760U);
-  EXPECT_FALSE(options.binlog_flag_given);
   EXPECT_TRUE(options.warnings.empty());
 }
 
@@ -226,13 +225,6 @@ TEST(Options, ListenAddressAndPortAreEachNoticed) {
   EXPECT_TRUE(parse({"-l", "::1"}).options.listen_given);
   EXPECT_TRUE(parse({"--port=1"}).options.listen_given);
   EXPECT_FALSE(parse({"-z1", "-V"}).options.listen_given);
-}
-
-TEST(Options, EveryBinlogFlagIsNoticed) {
-  for (const char* word : {"-b.", "-f1", "-F", "-s1"}) {
-    EXPECT_TRUE(parse({word}).options.binlog_flag_given) << word;
-  }
-  EXPECT_FALSE(parse({"-c", "-n", "-p1"}).options.binlog_flag_given);
 }
 
 TEST(Options, HelpNamesEveryFlag) {

@@ -1,7 +1,7 @@
 // A journal that writes down what it is told, and refuses room when a test wants it to.
 //
-// It also watches its own contract: room is asked for one change at a time, and every record but
-// that of a deletion has room.
+// It also watches its own contract: room is asked for one change at a time, and every record has
+// room.
 
 #pragma once
 
@@ -49,9 +49,13 @@ class FakeJournal final : public Journal {
   void hold_back() { holding_back_ = true; }
   void make_safe() { safe_ = written.size(); }
   void make_safe(std::uint64_t records) { safe_ = records; }
+  // So many records are in doubt from now on.
+  void doubt(std::uint64_t records) { doubtful_ = records; }
 
   JournalNumbers journal_numbers;
   std::uint64_t file = 0;
+  Instant last_turn;  // That was ended.
+  Instant wants_turn_at = Instant::never();
 
   // Whether room was taken that was neither used nor given back.
   bool has_open_room() const { return room_ != Room::none; }
@@ -62,6 +66,7 @@ class FakeJournal final : public Journal {
     return take(Room::put);
   }
   JournalStatus reserve_update() override { return take(Room::update); }
+  JournalStatus reserve_delete() override { return take(Room::remove); }
   void release_room() override {
     EXPECT_NE(room_, Room::none) << "room is given back that was not taken";
     room_ = Room::none;
@@ -76,14 +81,22 @@ class FakeJournal final : public Journal {
     room_ = Room::none;
     write(Kind::update, job);
   }
-  void record_delete(const JournaledJob& job) override { write(Kind::remove, job); }
+  void record_delete(const JournaledJob& job) override {
+    EXPECT_EQ(room_, Room::remove) << "a deletion is recorded without room";
+    room_ = Room::none;
+    write(Kind::remove, job);
+  }
   std::uint64_t records() const override { return written.size(); }
   std::uint64_t held_records() const override { return holding_back_ ? safe_ : written.size(); }
+  std::uint64_t doubtful_records() const override { return doubtful_; }
+  void end_turn(Instant now) override { last_turn = now; }
+  Instant next_event() const override { return wants_turn_at; }
+  bool keeps_notes() const override { return false; }
   JournalNumbers numbers() const override { return journal_numbers; }
   std::uint64_t file_of(JobRef) const override { return file; }
 
  private:
-  enum class Room : std::uint8_t { none, put, update };
+  enum class Room : std::uint8_t { none, put, update, remove };
 
   JournalStatus take(Room room) {
     ++asked;
@@ -109,6 +122,7 @@ class FakeJournal final : public Journal {
   JournalStatus refusal_ = JournalStatus::ok;
   bool holding_back_ = false;
   std::uint64_t safe_ = 0;
+  std::uint64_t doubtful_ = 0;
 };
 
 }  // namespace haricot::testing

@@ -20,7 +20,7 @@ class HeldAnswers : public ::testing::Test {
 
   void make_safe() {
     world.journal.make_safe();
-    service.journal_advanced();
+    service.end_turn(world.now);
     world.settle();
   }
 
@@ -65,22 +65,62 @@ TEST_F(HeldAnswers, EveryCommandThatMakesARecordWaits) {
             "NOT_FOUND\r\nKICKED 0\r\nNOT_FOUND\r\nNOT_FOUND\r\n");
 }
 
-TEST_F(HeldAnswers, CommandsBehindAHeldAnswerWaitAndKeepTheirOrder) {
+TEST_F(HeldAnswers, AllThatCameAtOnceRunsAndIsReleasedTogether) {
   Session& session = world.connect();
+  service.advance(world.now);
   world.say(session, "use t\r\n" + whole_put("x") + "stats-job 9\r\n" + whole_put("y") +
                          "list-tube-used\r\n");
-  EXPECT_EQ(world.journal.written.size(), 1u);
-  EXPECT_EQ(world.hear(session), "");
-  make_safe();
   EXPECT_EQ(world.journal.written.size(), 2u);
+  EXPECT_EQ(world.hear(session), "");
+  world.journal.make_safe(1);
+  service.end_turn(world.now);
   EXPECT_FALSE(session.may_send());
   make_safe();
   EXPECT_EQ(world.hear(session), "USING t\r\nINSERTED 1\r\nNOT_FOUND\r\nINSERTED 2\r\nUSING t\r\n");
 }
 
+TEST_F(HeldAnswers, WhatComesInALaterTurnWaitsAndKeepsItsOrder) {
+  Session& session = world.connect();
+  service.advance(world.now);
+  world.say(session, whole_put("x"));
+  service.advance(world.now);
+  world.say(session, whole_put("y") + "use t\r\n");
+  EXPECT_EQ(world.journal.written.size(), 1u);
+  make_safe();
+  EXPECT_EQ(world.journal.written.size(), 2u);
+  EXPECT_FALSE(session.may_send());
+  make_safe();
+  EXPECT_EQ(world.hear(session), "INSERTED 1\r\nINSERTED 2\r\nUSING t\r\n");
+}
+
+TEST_F(HeldAnswers, WhatIsInDoubtIsAnsweredAsAFailure) {
+  Session& session = world.connect();
+  Session& other = world.connect();
+  service.advance(world.now);
+  world.say(session, "use t\r\n" + whole_put("x") + "list-tube-used\r\n" + whole_put("y"));
+  world.say(other, whole_put("z"));
+  world.journal.doubt(2);
+  service.end_turn(world.now);
+  EXPECT_TRUE(session.may_send());
+  EXPECT_EQ(world.hear(session),
+            "USING t\r\nINTERNAL_ERROR\r\nINTERNAL_ERROR\r\nINTERNAL_ERROR\r\n");
+  EXPECT_FALSE(other.may_send());
+  make_safe();
+  EXPECT_EQ(world.hear(other), "INSERTED 3\r\n");
+  EXPECT_EQ(world.ask(session, "peek 1\r\n"), "FOUND 1 1\r\nx\r\n");
+}
+
+TEST_F(HeldAnswers, TheJournalSaysWhenItWantsTheNextTurn) {
+  world.journal.wants_turn_at = world.now + Duration::seconds(3);
+  EXPECT_EQ(service.next_event(), world.now + Duration::seconds(3));
+  service.end_turn(world.now);
+  EXPECT_EQ(world.journal.last_turn, world.now);
+}
+
 TEST_F(HeldAnswers, WhatArrivesMeanwhileRunsWhenTheRecordIsSafe) {
   Session& session = world.connect();
   world.say(session, whole_put("x"));
+  service.advance(world.now);
   world.say(session, "use t\r\nus");
   world.say(session, "e u\r\n");
   EXPECT_GT(service.next_event(), world.now);
@@ -94,17 +134,17 @@ TEST_F(HeldAnswers, AnAnswerIsReleasedByItsOwnRecordNotByAnEarlierOne) {
   world.say(first, whole_put("x"));
   world.say(second, whole_put("y"));
   world.journal.make_safe(1);
-  service.journal_advanced();
+  service.end_turn(world.now);
   EXPECT_TRUE(first.may_send());
   EXPECT_FALSE(second.may_send());
   world.journal.make_safe(2);
-  service.journal_advanced();
+  service.end_turn(world.now);
   EXPECT_TRUE(second.may_send());
 }
 
 TEST_F(HeldAnswers, ThatNothingIsHeldAnAdvanceOfTheJournalChangesNothing) {
   Session& session = world.connect();
-  service.journal_advanced();
+  service.end_turn(world.now);
   EXPECT_TRUE(world.to_send().empty());
   EXPECT_TRUE(session.may_send());
 }

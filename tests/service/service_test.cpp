@@ -505,7 +505,7 @@ TEST(Service, OutlivesSessionsThatComeSayAnythingAndGo) {
         break;
       case 3:
         world.journal.make_safe();
-        world.service.journal_advanced();
+        world.service.end_turn(world.now);
         break;
       case 4:
         world.pass(Duration::milliseconds(static_cast<std::int64_t>(random.below(1500))));

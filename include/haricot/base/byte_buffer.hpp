@@ -53,6 +53,13 @@ class ByteBuffer {
     if (begin_ == end_) begin_ = end_ = 0;
   }
 
+  // Drops what is behind the first so many bytes. Requires: bytes <= size().
+  void shorten(std::size_t bytes) {
+    CHECK(bytes <= size());
+    end_ = begin_ + bytes;
+    if (begin_ == end_) begin_ = end_ = 0;
+  }
+
   void release_if_empty() {
     if (!empty() || memory_ == nullptr) return;
     std::free(memory_);

@@ -86,6 +86,8 @@ class Disk {
   virtual void start_sync(FileHandle file, std::uint64_t ticket) = 0;
   // Takes out a sync that has ended; false if there is none.
   [[nodiscard]] virtual bool next_sync_done(SyncDone& done) = 0;
+  // Blocks until there is one. Requires: one was started that was not taken out.
+  virtual void wait_for_sync() = 0;
 
   // Why the last call, or the last sync taken out, that did not end ok did not: for the log.
   [[nodiscard]] virtual std::string last_error() const = 0;

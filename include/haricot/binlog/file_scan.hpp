@@ -3,7 +3,8 @@
 // A file with a signature is checked: each record has to fit its sums, its place and its number.
 // Where one does not, the scan searches on, byte by byte, for the next that does; the gap in the
 // numbers says how many were lost. A file without a signature was written by beanstalkd and has
-// nothing to check by: it is read up to the first bytes that no server would have written.
+// nothing to check by: it is read up to the first bytes that no server would have written. One
+// whose signature is damaged is told from it by its records, if the folder's id is known.
 
 #pragma once
 
@@ -34,8 +35,9 @@ struct Damage {
 
 class FileScan {
  public:
-  // `bytes` is the whole file and outlives the scan and all records it gives.
-  FileScan(std::string_view bytes, std::uint64_t file_number);
+  // `bytes` is the whole file and outlives the scan and all records it gives. `store_id` is that of
+  // the folder; 0: not known.
+  FileScan(std::string_view bytes, std::uint64_t file_number, std::uint64_t store_id = 0);
 
   FileKind kind() const { return kind_; }
   // Of a checked file.
@@ -68,6 +70,7 @@ class FileScan {
   std::optional<Found> next_legacy();
   std::optional<Parsed> good_header_at(std::uint64_t offset) const;
   bool is_seal_at(std::uint64_t offset);
+  bool recover_signature(std::uint64_t store_id);
   bool search_on();
   void accept(const Parsed& parsed);
   void end();

@@ -115,7 +115,7 @@ bool body_fits(const Parsed& parsed, const Place& place);
 
 // The first record of every file.
 struct Signature {
-  std::uint64_t salt = 0;              // Random, new for each file.
+  std::uint64_t salt = 0;              // Another one for each file: see salt_of().
   std::uint64_t next_id = 0;           // The first id that may be given out from here on.
   std::uint64_t file_number = 0;       // N of binlog.N
   std::uint64_t previous_bytes = 0;    // Of file N-1: its accepted length, so that what is torn off
@@ -123,7 +123,7 @@ struct Signature {
   std::uint32_t previous_records = 0;  // In file N-1.
   std::uint32_t previous_digest = 0;   // CRC32C over HC and BC of its records, in order.
   std::uint32_t records_lost = 0;      // Known to be lost so far.
-  std::uint64_t store_id = 0;          // The same in all files of a folder.
+  std::uint64_t store_id = 0;          // Random, the same in all files of a folder.
 };
 
 // The last record of a file that was finished.
@@ -132,6 +132,10 @@ struct Seal {
   std::uint32_t records = 0;
   bool clean_exit = false;  // Nothing was under way: the server was stopped.
 };
+
+// The salt of a file of a folder. It is made from the folder's id, so that a file whose signature is
+// damaged can still be read by the signature of any other.
+std::uint64_t salt_of(std::uint64_t store_id, std::uint64_t file_number);
 
 void write_signature(const Signature& signature, char* to);  // kShortRecordBytes
 void write_seal(const Seal& seal, const Place& place, char* to);

@@ -13,6 +13,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -48,6 +49,17 @@ struct NewJob {
   std::uint32_t priority = 0;
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 0;  // 0 becomes 1.
+};
+
+// A job that the journal brings back.
+struct RestoredJob {
+  JobId id = 0;
+  Instant created;
+  std::uint32_t priority = 0;
+  std::uint32_t delay_s = 0;
+  std::uint32_t ttr_s = 0;  // 0 becomes 1.
+  JobState state = JobState::ready;                  // Not reserved.
+  std::array<std::uint32_t, kJobEvents> counters{};  // By JobEvent.
 };
 
 struct ReserveResult {
@@ -148,7 +160,7 @@ class Engine {
   // done (with the job), waiting, timed_out, deadline_soon, out_of_memory. Waits at most until
   // `wait_end`; a time that is not after `now` means not at all. Requires: the client is not busy.
   ReserveResult reserve(Client& client, Instant wait_end, Instant now);
-  // done (with the job), not_found, out_of_memory
+  // done (with the job), not_found, out_of_memory, journal_failed
   ReserveResult reserve_job(Client& client, JobId id, Instant now);
   // A client that waits and closed its writing side gets timed_out as a delivery.
   void stop_waiting(Client& client);
@@ -179,6 +191,26 @@ class Engine {
   Outcome kick_job(JobId id, Instant now);
   // done, not_found. 0 seconds end a pause.
   Outcome pause(std::string_view tube_name, std::uint32_t seconds, Instant now);
+
+  // Bringing back (for the journal, before the first client is opened) ----------------------------
+
+  // Takes in a job that is in no place yet. Until it is in one, it may be changed and dropped, and
+  // nothing else may be called that looks at jobs. JobRef::none: no memory. Requires: no job has
+  // the id, which is not 0.
+  [[nodiscard]] JobRef restore(const RestoredJob& job, std::string_view tube_name, NewBody body);
+  // The id stays.
+  void change_restored(JobRef ref, const RestoredJob& change);
+  void drop_restored(JobRef ref) { jobs_.destroy(ref); }
+  // Puts it where its state says, behind those that are there in the case of buried jobs. False: no
+  // memory.
+  [[nodiscard]] bool place_restored(JobRef ref, Instant deadline);
+  // The last step: ids go on from there, and tubes that have come to hold nothing are freed.
+  void end_restore(JobId next_id);
+
+  // For the journal, which writes down jobs that no command is about.
+  JournaledJob journaled(JobRef ref) const;
+  JobStore& jobs() { return jobs_; }
+  JobId next_id() const { return next_id_; }
 
   // Looking in ---------------------------------------------------------------------------------
 
@@ -226,6 +258,7 @@ class Engine {
   void enter_buried(JobRef ref);
   void enter_reserved(Client& client, JobRef ref, Instant now);  // Requires: room in the heap.
   Outcome enter_ready_or_buried(JobRef ref);
+  Outcome enter_after_delay(JobRef ref, Instant now);
   void leave(JobRef ref);  // Of a job that is not reserved.
   void leave_reserved(Client& client, JobRef ref);
   Instant reserved_until(const Job& job, Instant otherwise) const;
@@ -233,7 +266,6 @@ class Engine {
   Tube& tube_of(const Job& job) { return tubes_[job.tube]; }
   bool offer_one(Tube& tube, Instant now);
   void offer(Tube& tube, Instant now);
-  JournaledJob journaled(JobRef ref);
 
   // Time and backlog (engine_time.cpp)
   void arm(Timer& timer, Instant deadline);

@@ -52,6 +52,25 @@ struct Links {
   std::uint32_t second;  // reserved: the holder's ClientRef | buried: the JobRef of the one behind
 };
 
+// What the journal keeps with each job, where there is a journal that keeps anything: the file that
+// holds the job's full record, and the job's neighbours in the list of those that live in it.
+struct JournalNote {
+  std::uint32_t file;  // The journal's own number of it; 0 is none.
+  JobRef previous;
+  JobRef next;
+  std::uint32_t stamp_halves[2];  // In two halves, so that the note needs no gap in front.
+
+  // Of a buried job: a number that grows with every burial, which keeps their order.
+  std::int64_t stamp() const {
+    return static_cast<std::int64_t>(std::uint64_t{stamp_halves[1]} << 32 | stamp_halves[0]);
+  }
+  void set_stamp(std::int64_t stamp) {
+    stamp_halves[0] = static_cast<std::uint32_t>(stamp);
+    stamp_halves[1] = static_cast<std::uint32_t>(static_cast<std::uint64_t>(stamp) >> 32);
+  }
+};
+static_assert(sizeof(JournalNote) == 20);
+
 struct Job {
   JobId id;
   Instant created;  // When it was put; `age` counts from here.

@@ -5,6 +5,8 @@
 // one of each size that is kept for the next job. A body above kInlineBodyBytesMax is a blob of its
 // own, shared with the answers that carry it.
 //
+// With a journal, each job's piece ends in a note that is the journal's.
+//
 // The store knows nothing of tubes and states; that is the engine's.
 //
 // Limit: 2^19 chunks, that is 128 GiB of jobs, not counting the bodies above kInlineBodyBytesMax.
@@ -37,7 +39,7 @@ class JobStore {
  public:
   static constexpr std::size_t kInlineBodyBytesMax = 1024;
 
-  JobStore();
+  explicit JobStore(bool with_journal_notes = false);
   ~JobStore();
   JobStore(const JobStore&) = delete;
   JobStore& operator=(const JobStore&) = delete;
@@ -61,7 +63,14 @@ class JobStore {
   // The body as something that outlives the job; null when the body is kept inline.
   BlobRef body_blob(JobRef ref) const;
 
+  // All zero in a new job. Requires: the store was made with notes.
+  JournalNote& journal_note(JobRef ref) {
+    const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
+    return *reinterpret_cast<JournalNote*>(piece(ref) + chunk.piece_bytes - sizeof(JournalNote));
+  }
+
   void count(JobRef ref, JobEvent event);
+  void set_counted(JobRef ref, JobEvent event, std::uint32_t value);
   std::uint64_t counted(JobRef ref, JobEvent event) const;
 
   // Heaps report here where they moved a job to (see IndexedHeap).
@@ -75,7 +84,8 @@ class JobStore {
   static constexpr std::size_t kHeaderBytes = offsetof(Job, links) + sizeof(Links);
   static constexpr std::size_t kGrainBytes = 8;
   static constexpr std::size_t kPieceBytesMax =
-      (kHeaderBytes + kInlineBodyBytesMax + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
+      (kHeaderBytes + kInlineBodyBytesMax + sizeof(JournalNote) + kGrainBytes - 1) / kGrainBytes *
+      kGrainBytes;
   static constexpr std::size_t kSizes = kPieceBytesMax / kGrainBytes + 1;
 
   // malloc adds 16 bytes and maps anything of this size by itself, so a chunk fills its pages.
@@ -103,7 +113,7 @@ class JobStore {
     const Chunk& chunk = chunks_[number >> kPieceBits];
     return chunk.pieces + std::size_t{number & kPieceMask} * chunk.piece_bytes;
   }
-  static std::size_t piece_bytes_for(std::size_t body_bytes);
+  std::size_t piece_bytes_for(std::size_t body_bytes) const;
   static void* detached_blob(const std::byte* piece);  // Of a job with a large body.
 
   JobRef allocate(std::size_t piece_bytes);
@@ -112,6 +122,7 @@ class JobStore {
   void link_chunk(std::uint32_t number);
   void unlink_chunk(std::uint32_t number);
 
+  std::size_t note_bytes_;
   std::vector<Chunk> chunks_;                // By number; number 0 is never used.
   std::vector<std::uint32_t> free_numbers_;  // Has room for every chunk's number.
   std::array<std::uint32_t, kSizes>

@@ -21,8 +21,8 @@ enum class JournalStatus : std::uint8_t {
   failed,  // The journal cannot be written: the command is answered INTERNAL_ERROR.
 };
 
-// A job as the journal sees it during a call. `deadline` is when a delayed job gets ready; for
-// other states it has no meaning.
+// A job as the journal sees it. `deadline` is when a delayed job gets ready; for other states it
+// has no meaning. Valid until the engine is called again.
 struct JournaledJob {
   JobRef ref;
   const Job& job;
@@ -32,10 +32,13 @@ struct JournaledJob {
 
 // What `stats` tells of the journal; all zero without one.
 struct JournalNumbers {
+  bool is_kept = false;  // There is a journal at all.
   std::uint64_t oldest_index = 0;
   std::uint64_t current_index = 0;
   std::uint64_t records_migrated = 0;
   std::uint64_t records_written = 0;
+  std::uint64_t errors = 0;  // Failed writes, syncs and the like since the start.
+  bool refusing = false;     // What would have to be recorded is refused now.
 };
 
 class Journal {
@@ -49,9 +52,10 @@ class Journal {
   // then not used is given back by release_room().
   [[nodiscard]] virtual JournalStatus reserve_put(std::size_t tube_name_bytes,
                                                   std::size_t body_bytes) = 0;
-  // Takes room for the record of a change to a job that is known already. The record of a deletion
-  // never asks: its room was taken with the put.
+  // Takes room for the record of a change to a job that is known already.
   [[nodiscard]] virtual JournalStatus reserve_update() = 0;
+  // Takes up the room for the record of a deletion, which was taken with the put: never `full`.
+  [[nodiscard]] virtual JournalStatus reserve_delete() = 0;
   // Gives back what the last reserve_… took, if its command changed nothing after all.
   virtual void release_room() = 0;
 
@@ -66,6 +70,17 @@ class Journal {
   virtual std::uint64_t records() const = 0;
   // How many of them are kept as safely as the operator asked for.
   virtual std::uint64_t held_records() const = 0;
+  // How many of them are either that or in doubt: the journal could not write them and cannot tell
+  // when it will. Nobody is made to wait for those; what they report is answered as a failure.
+  virtual std::uint64_t doubtful_records() const = 0;
+
+  // The end of a turn: what was recorded in it is written, and what is due besides is done.
+  virtual void end_turn(Instant now) = 0;
+  // When the next turn has to come for the journal's sake even if nothing else happens.
+  virtual Instant next_event() const = 0;
+
+  // Whether jobs have a JournalNote.
+  virtual bool keeps_notes() const = 0;
 
   virtual JournalNumbers numbers() const = 0;
   // The number of the file that holds the job's full record; 0 if none does.
@@ -77,12 +92,17 @@ class NoJournal final : public Journal {
  public:
   JournalStatus reserve_put(std::size_t, std::size_t) override { return JournalStatus::ok; }
   JournalStatus reserve_update() override { return JournalStatus::ok; }
+  JournalStatus reserve_delete() override { return JournalStatus::ok; }
   void release_room() override {}
   void record_put(const JournaledJob&) override {}
   void record_update(const JournaledJob&) override {}
   void record_delete(const JournaledJob&) override {}
   std::uint64_t records() const override { return 0; }
   std::uint64_t held_records() const override { return 0; }
+  std::uint64_t doubtful_records() const override { return 0; }
+  void end_turn(Instant) override {}
+  Instant next_event() const override { return Instant::never(); }
+  bool keeps_notes() const override { return false; }
   JournalNumbers numbers() const override { return {}; }
   std::uint64_t file_of(JobRef) const override { return 0; }
 };

@@ -34,6 +34,19 @@ class Output {
   // That and the bodies referred to.
   std::size_t pending_bytes() const { return bytes_.size() + blob_bytes_; }
 
+  // A place behind all that is here now, valid until something is sent.
+  struct Mark {
+    std::size_t bytes = 0;
+    std::size_t blobs = 0;
+    std::size_t blob_bytes = 0;
+    std::size_t bytes_behind_blobs = 0;
+  };
+  Mark mark() const {
+    return Mark{bytes_.size(), blobs_.size(), blob_bytes_, bytes_behind_blobs_};
+  }
+  // Takes back all answers behind the mark.
+  void cut_back(const Mark& mark);
+
   // Fills `pieces` with what is to be sent, in order, and returns how many it took; not all may
   // fit. Valid until the output changes.
   std::size_t gather(std::span<std::string_view> pieces) const;

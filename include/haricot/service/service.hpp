@@ -5,6 +5,7 @@
 //   advance(now)                       fire what is due
 //   receive(session, bytes, now) …     for every connection that has something to read
 //   run_backlog(now)                   sessions with commands left from before
+//   end_turn(now)                      the journal writes down what happened
 //   while (s = next_to_send()) …       send, tell sent(), close what is finished
 //
 // and again at next_event(), or when there is something to read. Answers are collected in the
@@ -60,14 +61,14 @@ class Service {
   void end_of_input(Session& session, Instant now);
   // Gives every session that has commands left its share.
   void run_backlog(Instant now);
+  // Has the journal write what was recorded, and lets go of the answers whose records are safe now.
+  void end_turn(Instant now);
   // Takes out a session that has something to send that may be sent, that is finished, or that may
   // want input again; null if there is none. It comes up again only after something new happened to
   // it.
   Session* next_to_send();
   // As many bytes of the session's output were sent.
   void sent(Session& session, std::size_t bytes);
-  // Something recorded in the journal is safe now that was not before.
-  void journal_advanced();
   // When the next turn has to begin even if nothing arrives: Instant{} for at once.
   Instant next_event() const;
 
@@ -76,6 +77,8 @@ class Service {
   bool is_draining() const { return dispatcher_.is_draining(); }
 
   const Engine& engine() const { return engine_; }
+  // For the journal, which brings jobs back before the first session is opened.
+  Engine& engine() { return engine_; }
 
  private:
   // What a session may still do in this turn.
@@ -91,7 +94,10 @@ class Service {
   void begin_put(Session& session, const Command& command);
   void finish_put(Session& session, NewBody body, std::string_view trailer, Instant now);
   void answer(Session& session, const Reply& reply);
+  void begin_answers(Session& session);
   void hold_if_recorded(Session& session, std::uint64_t records_before);
+  void settle_held();
+  void answer_as_failed(Session& session);
   void wake(Session& session);
   void hand_out_deliveries();
   void keep_input(Session& session, std::string_view rest);
@@ -102,6 +108,7 @@ class Service {
   Engine engine_;
   Dispatcher dispatcher_;
   CommandTrace trace_;
+  std::uint64_t turn_ = 0;
   IntrusiveList<Session, &Session::all_> sessions_;
   IntrusiveList<Session, &Session::runnable_> runnable_;
   IntrusiveList<Session, &Session::to_send_> to_send_;

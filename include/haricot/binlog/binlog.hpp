@@ -1,0 +1,190 @@
+// The binlog: the journal that keeps jobs over a restart, in a folder of files.
+//
+//   record   collected in memory during a turn, written with one call at its end
+//   file     binlog.1, binlog.2, …: one is written to, the older ones are only read at a start
+//   spare    a file made ahead, so that there is room when the disk is full
+//
+// Space is taken before a command changes anything. For every job there is room for the record of
+// its deletion, so on a full disk jobs can always be deleted; a part more is kept for other changes
+// and for compaction, which copies the jobs of the oldest file behind the newest and removes it.
+//
+// When a write or a sync fails, nothing that is in doubt is acknowledged. The file is left alone:
+// everything recorded since the last good sync is written anew, from memory, to another file. Until
+// that has succeeded, what would have to be recorded is refused.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/time.hpp"
+#include "haricot/binlog/disk.hpp"
+#include "haricot/binlog/record.hpp"
+#include "haricot/binlog/replay.hpp"
+#include "haricot/binlog/segment_writer.hpp"
+#include "haricot/binlog/segments.hpp"
+#include "haricot/binlog/spares.hpp"
+#include "haricot/binlog/sync_line.hpp"
+#include "haricot/queue/engine.hpp"
+#include "haricot/queue/journal.hpp"
+
+namespace haricot::binlog {
+
+// When what was written is made to survive a loss of power.
+enum class SyncPolicy : std::uint8_t {
+  every_turn,  // Before it is acknowledged.
+  interval,    // Soon after.
+  never,       // Whenever the kernel likes.
+};
+
+struct BinlogOptions {
+  std::uint64_t file_bytes = 10485760;  // Rounded up to a multiple of 4096.
+  SyncPolicy sync = SyncPolicy::interval;
+  Duration sync_interval = Duration::milliseconds(50);
+};
+
+class Binlog final : public Journal {
+ public:
+  // The disk outlives the binlog.
+  Binlog(Disk& disk, const BinlogOptions& options);
+  ~Binlog() override;
+
+  // Brings back the jobs of the folder and begins a new file. Until then it is a journal in which
+  // nothing can be recorded. `store_id` is a random number, for a folder that is new. The engine
+  // was made with this journal, is empty, and outlives it. On failure false, and `error` says why:
+  // the folder was left as it is. Once only.
+  [[nodiscard]] bool open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
+                          ReplayWatcher watcher, std::string& error);
+  // Valid after open().
+  const ReplayReport& replayed() const { return report_; }
+
+  // Makes everything recorded durable, and the files ready for whoever opens the folder next.
+  // Blocks. False: not all could be written, and a notice says so.
+  bool close(Instant now);
+
+  // What has to be added to the time to get that of the wall clock. A small change is passed over:
+  // the times of a job must not wander each time it is copied.
+  void set_wall_offset(Duration offset);
+
+  // Takes out a line for the log.
+  std::optional<std::string> next_notice();
+
+  // Journal ------------------------------------------------------------------------------------
+
+  JournalStatus reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes) override;
+  JournalStatus reserve_update() override;
+  JournalStatus reserve_delete() override;
+  void release_room() override {}  // Room is counted anew each time.
+  void record_put(const JournaledJob& job) override;
+  void record_update(const JournaledJob& job) override;
+  void record_delete(const JournaledJob& job) override;
+  std::uint64_t records() const override { return records_; }
+  std::uint64_t held_records() const override { return held_records_; }
+  std::uint64_t doubtful_records() const override { return doubtful_records_; }
+  void end_turn(Instant now) override;
+  Instant next_event() const override;
+  bool keeps_notes() const override { return true; }
+  JournalNumbers numbers() const override;
+  std::uint64_t file_of(JobRef job) const override;
+
+  // Ends the program if anything does not fit together. For tests.
+  void check_invariants() const;
+
+ private:
+  enum class CompactionStep : std::uint8_t { nothing_to_do, did_some, has_to_wait };
+
+  // Records (binlog.cpp)
+  JournalStatus refusal() const;
+  bool prepare(std::size_t name_bytes, std::size_t body_bytes);
+  void append(const Record& record, std::string_view body, const BlobRef& blob);
+  void append_full(const JournaledJob& job);
+  std::int64_t stamp_of(const JournaledJob& job);
+  void flush();
+  void request_sync();
+  void take_sync_ends();
+  void hold(std::uint64_t records);
+  bool begin_after_replay(std::string& error);
+  void keep_damaged_files();
+
+  // Files (binlog_files.cpp)
+  std::uint64_t ahead() const { return writer_.room() + spares_.room(); }
+  std::uint64_t room_for_deletes() const;
+  std::uint64_t room_for_compaction() const;
+  std::uint64_t room_for_puts() const;
+  bool add_spare(std::uint64_t bytes);
+  JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
+  bool rotate();
+  bool begin_file();
+  void tend_spares();
+
+  // Compaction (binlog_compaction.cpp)
+  bool has_garbage_to_collect() const;
+  CompactionStep compact_one();
+  CompactionStep remove_oldest();
+  void compact();
+  std::uint64_t sealed_bytes() const;
+
+  // Failures (binlog_failures.cpp)
+  void fail(DiskStatus status, std::string_view doing);
+  void forget_failed_files();
+  void try_to_recover();
+  bool begin_recovery();
+  bool rewrite_some();
+  bool rewrite(JobId id);
+  void recovered();
+  void notice(std::string text, Instant& not_before);
+
+  Disk& disk_;
+  BinlogOptions options_;
+  Engine* engine_ = nullptr;
+  std::optional<Segments> segments_;
+  SegmentWriter writer_;
+  Spares spares_;
+  SyncLine syncs_;
+
+  Instant now_;
+  Duration wall_offset_;
+  std::uint64_t store_id_ = 0;
+  std::int64_t last_stamp_ = 0;
+  ReplayReport report_;
+  // What the next file is to say of the one in front of it; nothing if its end is in doubt.
+  std::optional<WrittenPoint> previous_;
+  std::uint64_t previous_number_ = 0;
+  bool is_closed_ = false;
+
+  // Records count up: held <= synced or written, all <= records_.
+  std::uint64_t records_ = 0;
+  std::uint64_t written_records_ = 0;
+  std::uint64_t synced_records_ = 0;
+  std::uint64_t sync_requested_ = 0;
+  std::uint64_t held_records_ = 0;
+  std::uint64_t doubtful_records_ = 0;
+  Instant unsynced_since_ = Instant::never();  // The first write that no sync was asked for.
+  // The jobs of all records that are not as safe as the policy wants them, in order.
+  std::vector<JobId> unsafe_;
+
+  bool refusing_ = false;
+  bool refusing_for_space_ = false;
+  Instant retry_at_ = Instant::never();
+  std::vector<JobId> rewrite_;  // Those that are still to be written anew, last first.
+  std::uint32_t recovery_serial_ = 0;  // The first segment of the current try to recover.
+
+  bool short_of_space_ = false;  // The last spare could not be made.
+  Instant spare_again_;
+  bool compaction_waits_ = false;
+  Instant compact_again_;
+  std::uint64_t appended_this_turn_ = 0;
+
+  std::uint64_t errors_ = 0;
+  std::uint64_t records_migrated_ = 0;
+  std::uint64_t records_written_ = 0;
+  std::vector<std::string> notices_;
+  Instant failure_notice_at_;
+  Instant space_notice_at_;
+  bool failure_was_told_ = false;
+};
+
+}  // namespace haricot::binlog

@@ -1,0 +1,40 @@
+// Between a job and its record: the same values in the units and on the clocks of either side.
+//
+// The engine counts in seconds and on the monotonic clock, a record in nanoseconds and on the wall
+// clock. `wall_offset` is what has to be added to the one to get the other.
+
+#pragma once
+
+#include <cstdint>
+
+#include "haricot/base/time.hpp"
+#include "haricot/binlog/record.hpp"
+#include "haricot/queue/engine.hpp"
+#include "haricot/queue/journal.hpp"
+
+namespace haricot::binlog {
+
+// The bytes of the job's full record.
+inline std::uint64_t full_record_bytes(std::size_t name_bytes, std::size_t body_bytes) {
+  constexpr std::size_t kTrailerBytes = 2;
+  return header_bytes(name_bytes) + body_bytes + kTrailerBytes;
+}
+inline std::uint64_t full_record_bytes(const JournaledJob& job) {
+  return full_record_bytes(job.tube_name.size(), job.job.body_bytes);
+}
+
+// What is the same in every record of a job: without name and body. A reserved job is written as a
+// ready one, which is what a restart makes of it. `stamp` keeps the order of buried jobs.
+Record change_of(const JournaledJob& job, const JobStore& jobs, Duration wall_offset,
+                 std::int64_t stamp);
+// The record of its deletion.
+Record deletion_of(JobId id);
+
+// What a record says of a job, for Engine::restore().
+RestoredJob restored_from(const Record& record, Duration wall_offset);
+// When a delayed job gets ready; no later than its delay allows, whatever happened to the wall
+// clock.
+Instant restored_deadline(std::int64_t deadline_at, std::uint32_t delay_s, Duration wall_offset,
+                          Instant now);
+
+}  // namespace haricot::binlog

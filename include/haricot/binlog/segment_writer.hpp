@@ -1,0 +1,92 @@
+// Writes records into one file of the binlog: collects them as bytes, and writes all that were
+// collected with one call. What can fail for want of memory is done before a record is made.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/blob.hpp"
+#include "haricot/base/byte_buffer.hpp"
+#include "haricot/binlog/disk.hpp"
+#include "haricot/binlog/record.hpp"
+
+namespace haricot::binlog {
+
+// binlog.N
+std::string segment_name(std::uint64_t number);
+// The name that a file has until it is begun, which beanstalkd does not look at.
+std::string spare_name(std::uint64_t number);
+// The name of a file of which not all could be read, once it is not needed any more; or of a copy.
+std::string damaged_name(std::uint64_t number);
+
+// How far a file has come.
+struct WrittenPoint {
+  std::uint64_t bytes = 0;
+  std::uint32_t records = 0;
+  std::uint32_t digest = 0;
+};
+
+class SegmentWriter {
+ public:
+  // Room that every file keeps for its end: the seal, and what is too short for a record.
+  static constexpr std::uint64_t kEndBytes = 2 * kShortRecordBytes;
+  // A body from here on is written from where it is instead of being copied.
+  static constexpr std::size_t kBlobBytesMin = 4096;
+
+  bool is_open() const { return file_ != FileHandle::none; }
+  FileHandle file() const { return file_; }
+  std::uint64_t number() const { return number_; }
+  std::uint64_t allocated() const { return allocated_; }
+
+  // Writes version and signature to an open file, which is this writer's then. Requires: none is
+  // open. On anything but ok nothing has changed.
+  [[nodiscard]] DiskStatus begin(Disk& disk, FileHandle file, const Signature& signature,
+                                 std::uint64_t allocated);
+  // Lets go of the file, and of what was collected and not written.
+  FileHandle abandon();
+  // Writes what was collected and the seal, and cuts off what was allocated behind it.
+  [[nodiscard]] DiskStatus finish(Disk& disk, bool clean_exit);
+
+  // How many more bytes of records the file takes.
+  std::uint64_t room() const;
+
+  // Gets memory for a record of that size. False: there is none.
+  [[nodiscard]] bool prepare(std::size_t name_bytes, std::size_t body_bytes);
+  // Collects a record. `blob`, if there is one, is the body, else `body` is; both without CR LF,
+  // and only for full records. Requires: memory was prepared, and the file has room.
+  void add(const Record& record, std::string_view body, const BlobRef& blob);
+  // The bytes that are collected.
+  std::uint64_t collected_bytes() const { return pending_.size() + pending_blob_bytes_; }
+  // Writes them. On anything but ok the file has to be abandoned: what is behind written() is
+  // undefined.
+  [[nodiscard]] DiskStatus flush(Disk& disk);
+
+  // How far the file is written.
+  const WrittenPoint& written() const { return written_; }
+
+ private:
+  struct PlacedBlob {
+    std::size_t at;  // In pending_: the body comes in front of that byte.
+    BlobRef blob;
+  };
+
+  void count(const char* header, std::size_t name_bytes, std::uint32_t body_sum);
+  void forget_collected();
+
+  FileHandle file_ = FileHandle::none;
+  std::uint64_t number_ = 0;
+  std::uint64_t salt_ = 0;
+  std::uint64_t allocated_ = 0;
+  WrittenPoint written_;
+  WrittenPoint collected_;  // What written_ will be after the next flush().
+  ByteBuffer pending_;
+  std::vector<PlacedBlob> blobs_;
+  std::uint64_t pending_blob_bytes_ = 0;
+  std::vector<std::string_view> pieces_;  // Of a flush; has room for all.
+};
+
+}  // namespace haricot::binlog

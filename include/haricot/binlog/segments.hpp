@@ -1,0 +1,75 @@
+// The files of the binlog, oldest first, and which jobs live in each: those whose full record is
+// there. A file is needed as long as a job lives in it or in an older one, because a deletion that
+// it records must outlast the record of what was deleted.
+//
+// The jobs of a file are a list through the jobs' journal notes, in the order of their records, so
+// nothing here grows with the number of jobs.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "haricot/queue/job_store.hpp"
+
+namespace haricot::binlog {
+
+struct Segment {
+  std::uint64_t number = 0;  // N of binlog.N
+  std::uint32_t serial = 0;  // What notes refer to: counts up, without the gaps that numbers have.
+  bool has_to_be_kept = false;  // Not all of it could be read, and there is no copy.
+  std::uint64_t bytes = 0;   // The length of the file.
+  std::uint64_t live_bytes = 0;  // Of the full records of its jobs.
+  std::uint32_t live_jobs = 0;
+  JobRef first = JobRef::none;
+  JobRef last = JobRef::none;
+  JobId highest_id = 0;          // Of those that a full record in it names.
+  std::uint64_t moved_until = 0;  // The record that was the last to move a job out of it.
+};
+
+class Segments {
+ public:
+  // Requires: the store has notes. It outlives this.
+  explicit Segments(JobStore& jobs) : jobs_(jobs) {}
+  Segments(const Segments&) = delete;
+  Segments& operator=(const Segments&) = delete;
+
+  bool empty() const { return segments_.empty(); }
+  std::size_t size() const { return segments_.size(); }
+  Segment& oldest() { return segments_.front(); }
+  Segment& newest() { return segments_.back(); }
+  const Segment& oldest() const { return segments_.front(); }
+  const Segment& newest() const { return segments_.back(); }
+  Segment& at(std::size_t place) { return segments_[place]; }
+  const Segment& at(std::size_t place) const { return segments_[place]; }
+  // Null if the job's full record is in no file.
+  Segment* of(JobRef ref);
+  const Segment* of(JobRef ref) const { return const_cast<Segments*>(this)->of(ref); }
+
+  // May throw std::bad_alloc. The reference is valid until that segment is removed.
+  Segment& add(std::uint64_t number);
+  // Requires: no job lives in it.
+  void remove_oldest() { segments_.pop_front(); }
+  void remove_newest() { segments_.pop_back(); }
+
+  // A job whose full record of that many bytes stands in the newest file; not in any other then.
+  void attach(JobRef ref, std::uint64_t bytes);
+  // Its record is not needed any more. Does nothing if there is none.
+  void detach(JobRef ref, std::uint64_t bytes);
+
+  // Of all files together.
+  std::uint64_t live_bytes() const { return live_bytes_; }
+  std::uint64_t live_jobs() const { return live_jobs_; }
+
+  // Ends the program if lists and numbers do not fit together. For tests.
+  void check_invariants() const;
+
+ private:
+  JobStore& jobs_;
+  std::deque<Segment> segments_;
+  std::uint32_t next_serial_ = 1;
+  std::uint64_t live_bytes_ = 0;
+  std::uint64_t live_jobs_ = 0;
+};
+
+}  // namespace haricot::binlog

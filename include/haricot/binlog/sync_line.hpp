@@ -1,0 +1,62 @@
+// The syncs of the binlog, one behind the other.
+//
+// What is recorded counts as durable only when every sync that was asked for before has succeeded:
+// that of the file it is in, of the folder that has to know the file, and of the files before. So
+// they stand in a line, and the first one that fails ends it.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "haricot/binlog/disk.hpp"
+
+namespace haricot::binlog {
+
+class SyncLine {
+ public:
+  // Those that stand in line, under way or not.
+  static constexpr std::size_t kLengthMax = 48;
+
+  // The disk outlives this.
+  explicit SyncLine(Disk& disk) : disk_(disk) {}
+  SyncLine(const SyncLine&) = delete;
+  SyncLine& operator=(const SyncLine&) = delete;
+
+  std::size_t length() const { return end_ - begin_; }
+
+  // Both require: fewer than kLengthMax stand in line. When the sync ends well, all records up to
+  // `covers` are durable.
+  void sync_file(FileHandle file, std::uint64_t covers, bool close_after);
+  void sync_folder();
+  // Closes the file, now or when no sync of it is under way any more.
+  void close(FileHandle file);
+
+  // Takes out the next one that has ended. `covers` is 0 for the folder. On anything but ok the
+  // line has been abandoned.
+  [[nodiscard]] bool next_ended(DiskStatus& status, std::uint64_t& covers);
+  // Forgets all syncs but closes the files that were to be closed. Nothing of it is taken out any
+  // more.
+  void abandon();
+
+ private:
+  struct Entry {
+    FileHandle file = FileHandle::none;  // none: the folder.
+    std::uint64_t covers = 0;
+    bool close_after = false;
+    bool is_forgotten = false;
+  };
+  Entry& entry(std::uint64_t number) { return entries_[number % entries_.size()]; }
+  void push(const Entry& entry);
+  void start_some();
+
+  Disk& disk_;
+  std::array<Entry, 2 * kLengthMax> entries_;
+  // begin_ <= started_ <= end_; those before started_ are under way.
+  std::uint64_t begin_ = 0;
+  std::uint64_t started_ = 0;
+  std::uint64_t end_ = 0;
+};
+
+}  // namespace haricot::binlog

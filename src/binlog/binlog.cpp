@@ -1,0 +1,397 @@
+#include "haricot/binlog/binlog.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/binlog/job_record.hpp"
+
+// Opening and closing, and the way of a record: collected, written, synced. Files and their space
+// are in binlog_files.cpp, compaction in binlog_compaction.cpp, what happens when the disk fails in
+// binlog_failures.cpp.
+
+namespace haricot::binlog {
+namespace {
+
+// So much is collected at most before it is written, whether the turn is over or not.
+constexpr std::uint64_t kCollectedBytesMax = 1024 * 1024;
+constexpr std::uint64_t kFileBytesUnit = 4096;
+constexpr Duration kWallClockNoise = Duration::milliseconds(100);
+
+BinlogOptions with_whole_units(BinlogOptions options) {
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
+  const std::uint64_t bytes = std::clamp(options.file_bytes, kFileBytesUnit, kMax);
+  options.file_bytes = (bytes + kFileBytesUnit - 1) / kFileBytesUnit * kFileBytesUnit;
+  return options;
+}
+
+}  // namespace
+
+Binlog::Binlog(Disk& disk, const BinlogOptions& options)
+    : disk_(disk), options_(with_whole_units(options)), spares_(disk), syncs_(disk) {}
+
+Binlog::~Binlog() = default;
+
+// Opening and closing ------------------------------------------------------------------------------
+
+bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
+                  ReplayWatcher watcher, std::string& error) {
+  CHECK(engine_ == nullptr);
+  engine_ = &engine;
+  now_ = now;
+  wall_offset_ = wall_offset;
+  segments_.emplace(engine.jobs());
+  Replay replay(disk_, engine, *segments_);
+  replay.set_watcher(watcher);
+  try {
+    if (!replay.run(wall_offset, now)) {
+      error = replay.error();
+      report_ = replay.report();
+      return false;
+    }
+  } catch (const std::bad_alloc&) {
+    error = "there is not enough memory to read the binlog";
+    return false;
+  }
+  report_ = replay.report();
+  store_id_ = report_.store_id != 0 ? report_.store_id : store_id;
+  last_stamp_ = report_.last_stamp;
+  return begin_after_replay(error);
+}
+
+// From here on the folder is changed: nothing that was read, only beside it.
+bool Binlog::begin_after_replay(std::string& error) {
+  keep_damaged_files();
+  for (const std::string& name : report_.spares) (void)disk_.remove(name);
+  std::uint64_t number = 1;
+  if (!segments_->empty()) {
+    number = segments_->newest().number + 1;
+    // A file that has no record is replaced, so that idle restarts leave no trail of files.
+    const FileReport& last = report_.files.back();
+    const bool is_bare = last.records == 0 && last.damages.empty() && last.torn_bytes == 0;
+    if (is_bare) {
+      segments_->remove_newest();
+      number = last.number;
+    }
+    const std::size_t before = report_.files.size() - (is_bare ? 1 : 0);
+    if (before > 0) {
+      const FileReport& previous = report_.files[before - 1];
+      previous_number_ = previous.number;
+      previous_ = WrittenPoint{previous.accepted_bytes, static_cast<std::uint32_t>(previous.records),
+                               previous.digest};
+    }
+  }
+  spares_.set_next_number(number);
+  const DiskStatus status = spares_.add(options_.file_bytes);
+  if (status == DiskStatus::failed) {
+    error = disk_.last_error();
+    return false;
+  }
+  if (status == DiskStatus::full) {
+    // All jobs are here, and workers can have them. What has to be recorded waits for space.
+    fail(status, "begin a file");
+    return true;
+  }
+  if (!begin_file()) {
+    error = disk_.last_error();
+    return false;
+  }
+  tend_spares();
+  return true;
+}
+
+// A copy, once: the file itself stays as long as jobs live in it, and is read again at each start.
+void Binlog::keep_damaged_files() {
+  std::vector<std::string> names;
+  if (disk_.list(names) != DiskStatus::ok) names.clear();
+  for (std::size_t i = 0; i < report_.files.size(); ++i) {
+    const FileReport& report = report_.files[i];
+    if (report.damages.empty()) continue;
+    const std::string copy = damaged_name(report.number);
+    if (std::find(names.begin(), names.end(), copy) != names.end()) continue;
+    BlobRef bytes;
+    FileHandle file = FileHandle::none;
+    DiskStatus status = disk_.read(segment_name(report.number), bytes);
+    if (status == DiskStatus::ok) status = disk_.create(copy, file);
+    if (status == DiskStatus::ok) {
+      const std::string_view all = bytes.view();
+      status = disk_.write(file, 0, {&all, 1});
+      if (status == DiskStatus::ok) status = disk_.sync(file);
+      disk_.close(file);
+      if (status != DiskStatus::ok) (void)disk_.remove(copy);
+    }
+    segments_->at(i).has_to_be_kept = status != DiskStatus::ok;
+    notices_.push_back(status == DiskStatus::ok
+                           ? "binlog: a copy of the damaged file is kept as " + copy
+                           : "binlog: cannot keep a copy of " + segment_name(report.number) + ": " +
+                                 disk_.last_error());
+  }
+}
+
+bool Binlog::close(Instant now) {
+  if (is_closed_ || engine_ == nullptr) return true;
+  now_ = std::max(now_, now);
+  retry_at_ = now_;
+  flush();
+  const auto wait_for_syncs = [this] {
+    while (syncs_.length() > 0) {
+      disk_.wait_for_sync();
+      take_sync_ends();
+    }
+  };
+  // A try to recover takes as many rounds as there is to rewrite; it ends well or with no file.
+  if (refusing_) try_to_recover();
+  while (refusing_ && writer_.is_open()) {
+    wait_for_syncs();
+    if (refusing_ && writer_.is_open()) try_to_recover();
+  }
+  if (!refusing_) {
+    const DiskStatus status = writer_.finish(disk_, true);
+    if (status != DiskStatus::ok) {
+      fail(status, "write");
+    } else {
+      const FileHandle file = writer_.abandon();
+      if (options_.sync == SyncPolicy::never) {
+        disk_.close(file);
+      } else {
+        syncs_.sync_file(file, records_, true);
+        syncs_.sync_folder();
+      }
+    }
+  }
+  wait_for_syncs();
+  spares_.remove_all();
+  is_closed_ = true;
+  const bool all_written = !refusing_;
+  if (!all_written) {
+    doubtful_records_ = records_;
+    notices_.push_back("binlog: the last changes could not be written");
+  }
+  return all_written;
+}
+
+void Binlog::set_wall_offset(Duration offset) {
+  const Duration change = Instant::at(offset.count()) - Instant::at(wall_offset_.count());
+  if (change > kWallClockNoise || Duration::nanoseconds(-change.count()) > kWallClockNoise) {
+    wall_offset_ = offset;
+  }
+}
+
+std::optional<std::string> Binlog::next_notice() {
+  if (notices_.empty()) return std::nullopt;
+  std::string first = std::move(notices_.front());
+  notices_.erase(notices_.begin());
+  return first;
+}
+
+// Records ------------------------------------------------------------------------------------------
+
+JournalStatus Binlog::refusal() const {
+  return refusing_for_space_ ? JournalStatus::full : JournalStatus::failed;
+}
+
+// All memory that a record needs. False: there is none.
+bool Binlog::prepare(std::size_t name_bytes, std::size_t body_bytes) {
+  try {
+    if (unsafe_.size() == unsafe_.capacity()) unsafe_.reserve(2 * unsafe_.size() + 64);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return writer_.prepare(name_bytes, body_bytes);
+}
+
+JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes) {
+  if (refusing_ || !writer_.is_open()) return refusal();
+  const std::uint64_t bytes = full_record_bytes(tube_name_bytes, body_bytes);
+  const JournalStatus status =
+      make_room(bytes, room_for_puts() + kShortRecordBytes + std::min(bytes, options_.file_bytes));
+  if (status == JournalStatus::full) {
+    notice("binlog: no space: jobs are refused until there is some", space_notice_at_);
+  }
+  if (status != JournalStatus::ok) return status;
+  return prepare(tube_name_bytes, body_bytes) ? JournalStatus::ok : JournalStatus::full;
+}
+
+JournalStatus Binlog::reserve_update() {
+  if (refusing_ || !writer_.is_open()) return refusal();
+  const JournalStatus status =
+      make_room(kShortRecordBytes, room_for_deletes() + room_for_compaction());
+  if (status != JournalStatus::ok) return status;
+  return prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
+}
+
+JournalStatus Binlog::reserve_delete() {
+  if (refusing_ || !writer_.is_open()) return JournalStatus::failed;
+  const bool good = make_room(kShortRecordBytes, 0) == JournalStatus::ok && prepare(0, 0);
+  return good ? JournalStatus::ok : JournalStatus::failed;
+}
+
+void Binlog::record_put(const JournaledJob& job) {
+  append_full(job);
+}
+
+void Binlog::record_update(const JournaledJob& job) {
+  append(change_of(job, engine_->jobs(), wall_offset_, stamp_of(job)), {}, {});
+}
+
+void Binlog::record_delete(const JournaledJob& job) {
+  segments_->detach(job.ref, full_record_bytes(job));
+  append(deletion_of(job.job.id), {}, {});
+}
+
+// Buried jobs are written with a number that grows with each burial.
+std::int64_t Binlog::stamp_of(const JournaledJob& job) {
+  if (job.job.state() != JobState::buried) return 0;
+  last_stamp_ = std::max(last_stamp_ + 1, (now_ + wall_offset_).count());
+  engine_->jobs().journal_note(job.ref).set_stamp(last_stamp_);
+  return last_stamp_;
+}
+
+void Binlog::append_full(const JournaledJob& job) {
+  const JobStore& jobs = engine_->jobs();
+  std::int64_t stamp = engine_->jobs().journal_note(job.ref).stamp();
+  if (segments_->of(job.ref) == nullptr) stamp = stamp_of(job);
+  Record record = change_of(job, jobs, wall_offset_, stamp);
+  record.tube_name = job.tube_name;
+  segments_->attach(job.ref, full_record_bytes(job));
+  Segment& segment = segments_->newest();
+  segment.highest_id = std::max(segment.highest_id, record.id);
+  const BlobRef blob = jobs.body_blob(job.ref);
+  append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
+}
+
+void Binlog::append(const Record& record, std::string_view body, const BlobRef& blob) {
+  CHECK(writer_.is_open());
+  const std::uint64_t before = writer_.collected_bytes();
+  writer_.add(record, body, blob);
+  unsafe_.push_back(record.id);
+  ++records_;
+  ++records_written_;
+  appended_this_turn_ += writer_.collected_bytes() - before;
+  if (writer_.collected_bytes() >= kCollectedBytesMax) flush();
+}
+
+// Writing and syncing ------------------------------------------------------------------------------
+
+void Binlog::flush() {
+  if (!writer_.is_open() || writer_.collected_bytes() == 0) return;
+  const DiskStatus status = writer_.flush(disk_);
+  if (status != DiskStatus::ok) {
+    fail(status, "write");
+    return;
+  }
+  if (refusing_) return;  // What is written now is what was in doubt, and not all of it yet.
+  written_records_ = records_;
+  switch (options_.sync) {
+    case SyncPolicy::every_turn:
+      unsynced_since_ = std::min(unsynced_since_, now_);
+      break;
+    case SyncPolicy::interval:
+      unsynced_since_ = std::min(unsynced_since_, now_);
+      held_records_ = records_;
+      break;
+    case SyncPolicy::never:
+      hold(records_);
+      break;
+  }
+}
+
+// One at a time: what is written while a sync is under way is covered by the next one.
+void Binlog::request_sync() {
+  if (refusing_ || unsynced_since_ == Instant::never()) return;
+  if (sync_requested_ > synced_records_) return;
+  if (options_.sync == SyncPolicy::interval && now_ < unsynced_since_ + options_.sync_interval) {
+    return;
+  }
+  syncs_.sync_file(writer_.file(), written_records_, false);
+  sync_requested_ = written_records_;
+  unsynced_since_ = Instant::never();
+}
+
+void Binlog::take_sync_ends() {
+  DiskStatus status = DiskStatus::ok;
+  std::uint64_t covers = 0;
+  while (syncs_.next_ended(status, covers)) {
+    if (status != DiskStatus::ok) {
+      fail(status, "sync");
+    } else if (covers > 0) {
+      synced_records_ = std::max(synced_records_, covers);
+      if (!refusing_) hold(synced_records_);
+    }
+  }
+  const bool all_rewritten = refusing_ && writer_.is_open() && rewrite_.empty();
+  if (all_rewritten && syncs_.length() == 0) recovered();
+}
+
+// Everything up to that record is as safe as the policy wants it.
+void Binlog::hold(std::uint64_t records) {
+  held_records_ = std::max(held_records_, records);
+  const std::uint64_t before = records_ - unsafe_.size();
+  if (records > before) {
+    unsafe_.erase(unsafe_.begin(),
+                  unsafe_.begin() + static_cast<std::ptrdiff_t>(records - before));
+  }
+}
+
+void Binlog::end_turn(Instant now) {
+  now_ = std::max(now_, now);
+  if (is_closed_ || engine_ == nullptr) return;
+  take_sync_ends();
+  flush();
+  if (refusing_) {
+    try_to_recover();
+  } else {
+    compact();
+    flush();
+    if (!refusing_) tend_spares();
+  }
+  request_sync();
+  take_sync_ends();  // Those that ended on the spot.
+  appended_this_turn_ = 0;
+}
+
+Instant Binlog::next_event() const {
+  if (is_closed_ || engine_ == nullptr) return Instant::never();
+  if (refusing_) return writer_.is_open() && !rewrite_.empty() ? Instant{} : retry_at_;
+  Instant next = Instant::never();
+  const bool may_sync = unsynced_since_ != Instant::never() && sync_requested_ <= synced_records_;
+  if (may_sync && options_.sync == SyncPolicy::interval) {
+    next = unsynced_since_ + options_.sync_interval;
+  }
+  if (!compaction_waits_ && has_garbage_to_collect()) next = std::min(next, compact_again_);
+  return next;
+}
+
+// Looking in ---------------------------------------------------------------------------------------
+
+JournalNumbers Binlog::numbers() const {
+  if (engine_ == nullptr) return {};
+  const bool empty = segments_->empty();
+  return JournalNumbers{.is_kept = true,
+                        .oldest_index = empty ? 0 : segments_->oldest().number,
+                        .current_index = empty ? 0 : segments_->newest().number,
+                        .records_migrated = records_migrated_,
+                        .records_written = records_written_,
+                        .errors = errors_,
+                        .refusing = refusing_};
+}
+
+std::uint64_t Binlog::file_of(JobRef job) const {
+  const Segment* segment = segments_->of(job);
+  return segment == nullptr ? 0 : segment->number;
+}
+
+void Binlog::check_invariants() const {
+  if (engine_ == nullptr) return;
+  CHECK(held_records_ <= records_);
+  CHECK(synced_records_ <= records_ && written_records_ <= records_);
+  CHECK(unsafe_.size() <= records_);
+  // While it recovers, jobs may live in no file: they are on the list of what is to be written.
+  if (refusing_) return;
+  segments_->check_invariants();
+  CHECK(writer_.is_open() || is_closed_);
+  if (!is_closed_) CHECK(writer_.number() == segments_->newest().number);
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,126 @@
+// Compaction: the folder stays in proportion to the jobs that live in it.
+//
+// Always the oldest file: a deletion that is recorded in it can only be of a job that lived there or
+// in a file that is gone. Its living jobs are written anew behind all others, and when those records
+// are durable the file is removed.
+
+#include <algorithm>
+
+#include "haricot/base/check.hpp"
+#include "haricot/binlog/binlog.hpp"
+#include "haricot/binlog/job_record.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// How much is copied in a turn: a bit always, and more where much is written.
+constexpr std::uint64_t kBytesPerTurn = 64 * 1024;
+constexpr std::uint64_t kBytesPerByteWritten = 2;
+// The folder may have this many files' bytes, or that many times the bytes of the living jobs.
+constexpr std::uint64_t kFilesMax = 3;
+constexpr std::uint64_t kTimesLiveBytesMax = 3;
+constexpr Duration kPauseAfterFailure = Duration::seconds(1);
+
+}  // namespace
+
+// The files behind which nothing is written any more.
+std::uint64_t Binlog::sealed_bytes() const {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i + 1 < segments_->size(); ++i) bytes += segments_->at(i).bytes;
+  return bytes;
+}
+
+bool Binlog::has_garbage_to_collect() const {
+  if (refusing_ || segments_->size() < 2) return false;
+  if (segments_->oldest().live_jobs == 0) return true;
+  const std::uint64_t sealed = sealed_bytes();
+  const std::uint64_t sealed_live = segments_->live_bytes() - segments_->newest().live_bytes;
+  const std::uint64_t frames =
+      (segments_->size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
+  const std::uint64_t garbage = sealed - std::min(sealed, sealed_live + frames);
+  // Where nearly all lives, copying would go round and round for nothing.
+  if (garbage < std::min(sealed_live / 8, options_.file_bytes / 2) + kShortRecordBytes) return false;
+  if (short_of_space_) return true;
+  const std::uint64_t total = sealed + writer_.allocated() + spares_.allocated();
+  return total > std::max(kFilesMax * options_.file_bytes,
+                          kTimesLiveBytesMax * segments_->live_bytes());
+}
+
+void Binlog::compact() {
+  compaction_waits_ = false;
+  if (now_ < compact_again_) return;
+  const std::uint64_t until =
+      appended_this_turn_ + kBytesPerTurn + kBytesPerByteWritten * appended_this_turn_;
+  while (appended_this_turn_ < until && has_garbage_to_collect()) {
+    const bool is_empty = segments_->oldest().live_jobs == 0;
+    const CompactionStep step = is_empty ? remove_oldest() : compact_one();
+    if (step == CompactionStep::did_some) continue;
+    compaction_waits_ = step == CompactionStep::has_to_wait;
+    return;
+  }
+}
+
+Binlog::CompactionStep Binlog::compact_one() {
+  Segment& oldest = segments_->oldest();
+  const JournaledJob job = engine_->journaled(oldest.first);
+  const std::uint64_t bytes = full_record_bytes(job);
+  const bool good = make_room(bytes, room_for_deletes()) == JournalStatus::ok &&
+                    prepare(job.tube_name.size(), job.job.body_bytes);
+  if (!good) {
+    compact_again_ = now_ + kPauseAfterFailure;
+    return CompactionStep::nothing_to_do;
+  }
+  append_full(job);
+  oldest.moved_until = records_;
+  ++records_migrated_;
+  return CompactionStep::did_some;
+}
+
+Binlog::CompactionStep Binlog::remove_oldest() {
+  Segment& oldest = segments_->oldest();
+  // beanstalkd counts ids on from the highest that it finds in the files. So the highest that this
+  // one has must not go with it: a job of that id is put into the newest file, and deleted.
+  JobId highest_elsewhere = 0;
+  for (std::size_t i = 1; i < segments_->size(); ++i) {
+    highest_elsewhere = std::max(highest_elsewhere, segments_->at(i).highest_id);
+  }
+  if (oldest.highest_id > highest_elsewhere) {
+    Record marker;
+    marker.tube_name = "default";
+    marker.id = oldest.highest_id;
+    marker.ttr_ns = 1'000'000'000;
+    marker.body_bytes = 2;
+    const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
+    const bool good = make_room(bytes, room_for_deletes()) == JournalStatus::ok &&
+                      prepare(marker.tube_name.size(), 0);
+    if (!good) {
+      compact_again_ = now_ + kPauseAfterFailure;
+      return CompactionStep::nothing_to_do;
+    }
+    append(marker, {}, {});
+    if (refusing_ || !prepare(0, 0)) return CompactionStep::nothing_to_do;
+    append(deletion_of(marker.id), {}, {});
+    segments_->newest().highest_id = marker.id;
+    oldest.moved_until = records_;
+  }
+  const bool by_sync = options_.sync != SyncPolicy::never;
+  if (oldest.moved_until > (by_sync ? synced_records_ : written_records_)) {
+    return CompactionStep::has_to_wait;
+  }
+  if (by_sync && syncs_.length() >= SyncLine::kLengthMax) return CompactionStep::has_to_wait;
+  const std::string name = segment_name(oldest.number);
+  const DiskStatus status =
+      oldest.has_to_be_kept ? disk_.rename(name, damaged_name(oldest.number)) : disk_.remove(name);
+  if (status != DiskStatus::ok) {
+    ++errors_;
+    notice("binlog: " + disk_.last_error(), failure_notice_at_);
+    compact_again_ = now_ + kPauseAfterFailure;
+    return CompactionStep::nothing_to_do;
+  }
+  segments_->remove_oldest();
+  if (by_sync) syncs_.sync_folder();
+  spare_again_ = now_;  // There is space again.
+  return CompactionStep::did_some;
+}
+
+}  // namespace haricot::binlog

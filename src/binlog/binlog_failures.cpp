@@ -1,0 +1,172 @@
+// What happens when the disk fails: nothing that is in doubt is acknowledged, and all of it is
+// written anew to another file, from memory.
+
+#include <algorithm>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/binlog/binlog.hpp"
+#include "haricot/binlog/job_record.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr Duration kPauseBetweenTries = Duration::seconds(1);
+constexpr Duration kPauseBetweenNotices = Duration::seconds(30);
+constexpr std::uint64_t kRewrittenBytesPerTurn = 1024 * 1024;
+
+}  // namespace
+
+// A failed write leaves undefined what stands behind the last good one, and a failed sync what of
+// the file is on the disk: the kernel may have dropped what it could not write, and say nothing the
+// next time. So the file is cut back to what was written, and not written to any more.
+void Binlog::fail(DiskStatus status, std::string_view doing) {
+  const std::string why = disk_.last_error();
+  ++errors_;
+  const bool was_refusing = std::exchange(refusing_, true);
+  refusing_for_space_ = status == DiskStatus::full;
+  // The first try to recover comes at once; before those that follow there is a pause.
+  retry_at_ = was_refusing ? now_ + kPauseBetweenTries : now_;
+  if (was_refusing) doubtful_records_ = records_;
+  syncs_.abandon();
+  sync_requested_ = synced_records_;
+  unsynced_since_ = Instant::never();
+  if (writer_.is_open()) {
+    const std::uint64_t bytes = writer_.written().bytes;
+    const FileHandle file = writer_.abandon();
+    if (!segments_->empty()) segments_->newest().bytes = bytes;
+    (void)disk_.truncate(file, bytes);
+    syncs_.close(file);
+  }
+  previous_.reset();
+  rewrite_.clear();
+  if (was_refusing) forget_failed_files();
+  const std::size_t told = notices_.size();
+  notice("binlog: cannot " + std::string(doing) + ": " + why +
+             "; changes are refused until they can be recorded again",
+         failure_notice_at_);
+  failure_was_told_ = failure_was_told_ || notices_.size() > told;
+}
+
+// A try to recover that failed leaves files of which nothing is known to be on the disk. All they
+// had comes again with the next try.
+void Binlog::forget_failed_files() {
+  while (recovery_serial_ != 0 && !segments_->empty() &&
+         segments_->newest().serial >= recovery_serial_) {
+    Segment& failed = segments_->newest();
+    while (failed.first != JobRef::none) {
+      segments_->detach(failed.first, full_record_bytes(engine_->journaled(failed.first)));
+    }
+    if (disk_.remove(segment_name(failed.number)) != DiskStatus::ok) break;
+    segments_->remove_newest();
+  }
+  recovery_serial_ = 0;
+}
+
+// Recovering ---------------------------------------------------------------------------------------
+
+void Binlog::try_to_recover() {
+  if (!writer_.is_open()) {
+    if (now_ < retry_at_ || !begin_recovery()) return;
+  }
+  if (rewrite_.empty() || !rewrite_some() || !rewrite_.empty()) return;
+  if (options_.sync == SyncPolicy::never) {
+    recovered();
+  } else {
+    syncs_.sync_file(writer_.file(), records_, false);
+    take_sync_ends();
+  }
+}
+
+// Opens a file and lists what has to go into it. False: it could not be had, and the next try comes
+// after a pause.
+bool Binlog::begin_recovery() {
+  retry_at_ = now_ + kPauseBetweenTries;
+  if (syncs_.length() > SyncLine::kLengthMax / 2) return false;  // Old ones that have yet to end.
+  if (spares_.empty()) {
+    spare_again_ = now_;
+    if (!add_spare(0)) {
+      doubtful_records_ = records_;
+      return false;
+    }
+  }
+  if (!begin_file()) {
+    doubtful_records_ = records_;
+    return false;
+  }
+  recovery_serial_ = segments_->newest().serial;
+  rewrite_ = unsafe_;
+  std::sort(rewrite_.begin(), rewrite_.end(), std::greater<>());
+  rewrite_.erase(std::unique(rewrite_.begin(), rewrite_.end()), rewrite_.end());
+  if (rewrite_.empty()) rewrite_.push_back(0);  // No job, but a file that has to be synced.
+  return true;
+}
+
+bool Binlog::rewrite_some() {
+  std::uint64_t before = writer_.collected_bytes();
+  std::uint64_t rewritten = 0;
+  while (!rewrite_.empty() && rewritten < kRewrittenBytesPerTurn) {
+    if (!rewrite(rewrite_.back())) return false;
+    rewrite_.pop_back();
+    const std::uint64_t now = writer_.collected_bytes();
+    rewritten += now > before ? now - before : now;
+    before = now;
+  }
+  flush();
+  return writer_.is_open();
+}
+
+// The job as it is now, or that it is no more.
+bool Binlog::rewrite(JobId id) {
+  const JobRef ref = engine_->jobs().find(id);
+  if (id == 0) return true;
+  const bool exists = ref != JobRef::none;
+  std::uint64_t bytes = kShortRecordBytes;
+  std::size_t name_bytes = 0;
+  std::size_t body_bytes = 0;
+  if (exists) {
+    const JournaledJob job = engine_->journaled(ref);
+    bytes = full_record_bytes(job);
+    name_bytes = job.tube_name.size();
+    body_bytes = job.job.body_bytes;
+  }
+  const JournalStatus room = make_room(bytes, 0);
+  if (room != JournalStatus::ok || !writer_.prepare(name_bytes, body_bytes)) {
+    if (room != JournalStatus::failed) fail(DiskStatus::full, "write");
+    return false;
+  }
+  ++records_written_;
+  if (!exists) {
+    writer_.add(deletion_of(id), {}, {});
+    return true;
+  }
+  const JournaledJob job = engine_->journaled(ref);
+  Record record = change_of(job, engine_->jobs(), wall_offset_,
+                            engine_->jobs().journal_note(ref).stamp());
+  record.tube_name = job.tube_name;
+  segments_->attach(ref, bytes);
+  segments_->newest().highest_id = std::max(segments_->newest().highest_id, id);
+  const BlobRef blob = engine_->jobs().body_blob(ref);
+  writer_.add(record, blob ? std::string_view{} : engine_->jobs().body(ref), blob);
+  return true;
+}
+
+void Binlog::recovered() {
+  refusing_ = false;
+  refusing_for_space_ = false;
+  recovery_serial_ = 0;
+  retry_at_ = Instant::never();
+  written_records_ = synced_records_ = sync_requested_ = records_;
+  hold(records_);
+  if (!std::exchange(failure_was_told_, false)) return;
+  notices_.push_back("binlog: everything is recorded again, in " + segment_name(writer_.number()));
+}
+
+// Adds a line for the log, unless one of its kind came not long ago.
+void Binlog::notice(std::string text, Instant& not_before) {
+  if (now_ < not_before) return;
+  not_before = now_ + kPauseBetweenNotices;
+  notices_.push_back(std::move(text));
+}
+
+}  // namespace haricot::binlog

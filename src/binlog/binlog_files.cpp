@@ -1,0 +1,148 @@
+// The binlog's files: how much room there has to be, where it comes from, and how one file follows
+// the other.
+
+#include <algorithm>
+
+#include "haricot/base/check.hpp"
+#include "haricot/binlog/binlog.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// A disk that was full is not asked again before this time has gone by: each try costs.
+constexpr Duration kSparePause = Duration::milliseconds(100);
+// What other changes than deletions may take of the room ahead when the disk is full, as a share of
+// a file.
+constexpr std::uint64_t kShareForUpdates = 8;
+// Syncs that rotating a file asks for.
+constexpr std::size_t kSyncsOfRotation = 3;
+
+std::uint64_t file_bytes_for(std::uint64_t record_bytes) {
+  return kFirstRecordOffset + record_bytes + SegmentWriter::kEndBytes;
+}
+
+}  // namespace
+
+std::uint64_t Binlog::room_for_deletes() const {
+  return segments_->live_jobs() * kShortRecordBytes;
+}
+
+// Enough to move all jobs out of the oldest file, which may be a whole file of them.
+std::uint64_t Binlog::room_for_compaction() const {
+  return std::min(segments_->live_bytes(), options_.file_bytes);
+}
+
+std::uint64_t Binlog::room_for_puts() const {
+  return room_for_deletes() + room_for_compaction() + options_.file_bytes / kShareForUpdates;
+}
+
+bool Binlog::add_spare(std::uint64_t bytes) {
+  if (now_ < spare_again_) return false;
+  const DiskStatus status = spares_.add(std::max(bytes, options_.file_bytes));
+  if (refusing_) refusing_for_space_ = status == DiskStatus::full;
+  short_of_space_ = status != DiskStatus::ok;
+  if (!short_of_space_) return true;
+  spare_again_ = now_ + kSparePause;
+  if (status == DiskStatus::failed) {
+    ++errors_;
+    notice("binlog: cannot make a file: " + disk_.last_error(), failure_notice_at_);
+  }
+  return false;
+}
+
+// Sees to it that the file that is being written takes the record, and that behind it there is room
+// for so many bytes more. full: there is none to be had.
+JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) {
+  if (writer_.room() >= record_bytes) {
+    while (ahead() < record_bytes + keep) {
+      if (!add_spare(0)) return JournalStatus::full;
+    }
+    return JournalStatus::ok;
+  }
+  // What is left in this file is lost.
+  if (spares_.empty() && !add_spare(file_bytes_for(record_bytes))) return JournalStatus::full;
+  if (spares_.grow_first(file_bytes_for(record_bytes)) != DiskStatus::ok) {
+    return JournalStatus::full;
+  }
+  while (spares_.room() < record_bytes + keep) {
+    if (!add_spare(0)) return JournalStatus::full;
+  }
+  if (syncs_.length() + kSyncsOfRotation > SyncLine::kLengthMax) return JournalStatus::full;
+  return rotate() ? JournalStatus::ok : JournalStatus::failed;
+}
+
+// Seals the file and begins the next one. False: the binlog has failed.
+bool Binlog::rotate() {
+  const DiskStatus status = writer_.finish(disk_, false);
+  if (status != DiskStatus::ok) {
+    fail(status, "write");
+    return false;
+  }
+  previous_ = writer_.written();
+  previous_number_ = writer_.number();
+  segments_->newest().bytes = previous_->bytes;
+  const FileHandle file = writer_.abandon();
+  if (options_.sync == SyncPolicy::never) {
+    disk_.close(file);
+    if (!refusing_) hold(records_);
+  } else {
+    // What was in doubt and is written anew is safe only when all of it is.
+    syncs_.sync_file(file, refusing_ ? 0 : records_, true);
+    if (!refusing_) {
+      sync_requested_ = records_;
+      unsynced_since_ = Instant::never();
+    }
+  }
+  if (!refusing_) {
+    written_records_ = records_;
+    if (options_.sync == SyncPolicy::interval) held_records_ = records_;
+  }
+  return begin_file();
+}
+
+// Begins the first spare. The name is changed after the signature was written, so that no reader
+// finds a file that does not say what it is; the folder's sync stands in line in front of that of
+// the first records.
+bool Binlog::begin_file() {
+  CHECK(!writer_.is_open() && !spares_.empty());
+  const Spare spare = spares_.take_first();
+  Signature signature;
+  signature.salt = salt_of(store_id_, spare.number);
+  signature.next_id = engine_->next_id();
+  signature.file_number = spare.number;
+  signature.store_id = store_id_;
+  signature.records_lost = static_cast<std::uint32_t>(report_.records_lost);
+  if (previous_ && previous_number_ + 1 == spare.number) {
+    signature.previous_bytes = previous_->bytes;
+    signature.previous_records = previous_->records;
+    signature.previous_digest = previous_->digest;
+  }
+  DiskStatus status = writer_.begin(disk_, spare.file, signature, spare.allocated);
+  if (status == DiskStatus::ok) {
+    status = disk_.rename(spare_name(spare.number), segment_name(spare.number));
+  }
+  if (status != DiskStatus::ok) {
+    if (writer_.is_open()) writer_.abandon();
+    fail(status, "begin a file");
+    disk_.close(spare.file);
+    (void)disk_.remove(spare_name(spare.number));
+    return false;
+  }
+  segments_->add(spare.number).bytes = spare.allocated;
+  if (options_.sync != SyncPolicy::never) syncs_.sync_folder();
+  return true;
+}
+
+// Keeps the room ahead that puts ask for, made in time rather than when one needs it, and gives
+// back what is much more than that.
+void Binlog::tend_spares() {
+  const std::uint64_t wanted = room_for_puts() + options_.file_bytes / kShareForUpdates;
+  while (ahead() < wanted && add_spare(0)) {
+  }
+  while (!spares_.empty() &&
+         ahead() > wanted + Spares::room_of(spares_.last()) + options_.file_bytes / 2) {
+    spares_.remove_last();
+  }
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,103 @@
+#include "haricot/binlog/job_record.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace haricot::binlog {
+namespace {
+
+constexpr std::int64_t kPerSecond = 1'000'000'000;
+
+std::int64_t to_wall(Instant instant, Duration wall_offset) {
+  return (instant + wall_offset).count();
+}
+
+Instant from_wall(std::int64_t wall, Duration wall_offset) {
+  return Instant::at((Instant::at(wall) - Instant::at(wall_offset.count())).count());
+}
+
+// Part of a second counts as a whole one: no delay or TTR becomes shorter than it was.
+std::uint32_t to_seconds(std::int64_t nanoseconds) {
+  if (nanoseconds <= 0) return 0;
+  const std::int64_t seconds =
+      nanoseconds / kPerSecond + (nanoseconds % kPerSecond == 0 ? 0 : 1);
+  return static_cast<std::uint32_t>(
+      std::min<std::int64_t>(seconds, std::numeric_limits<std::uint32_t>::max()));
+}
+
+RecordState state_in_record(JobState state) {
+  switch (state) {
+    case JobState::delayed:
+      return RecordState::delayed;
+    case JobState::buried:
+      return RecordState::buried;
+    case JobState::ready:
+    case JobState::reserved:
+      break;
+  }
+  return RecordState::ready;
+}
+
+JobState state_of(RecordState state) {
+  switch (state) {
+    case RecordState::delayed:
+      return JobState::delayed;
+    case RecordState::buried:
+      return JobState::buried;
+    case RecordState::deleted:
+    case RecordState::ready:
+    case RecordState::reserved:
+      break;
+  }
+  return JobState::ready;
+}
+
+}  // namespace
+
+Record change_of(const JournaledJob& journaled, const JobStore& jobs, Duration wall_offset,
+                 std::int64_t stamp) {
+  const Job& job = journaled.job;
+  Record record;
+  record.id = job.id;
+  record.priority = job.priority;
+  record.delay_ns = job.delay_s * kPerSecond;
+  record.ttr_ns = job.ttr_s * kPerSecond;
+  record.body_bytes = job.body_bytes + 2;
+  record.created_at = to_wall(job.created, wall_offset);
+  record.state = state_in_record(job.state());
+  if (record.state == RecordState::delayed) {
+    record.deadline_at = to_wall(journaled.deadline, wall_offset);
+  } else if (record.state == RecordState::buried) {
+    record.deadline_at = stamp;
+  }
+  for (std::size_t i = 0; i < kJobEvents; ++i) {
+    const std::uint64_t count = jobs.counted(journaled.ref, static_cast<JobEvent>(i));
+    record.counts[i] = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(count, std::numeric_limits<std::uint32_t>::max()));
+  }
+  return record;
+}
+
+Record deletion_of(JobId id) {
+  Record record;
+  record.id = id;
+  record.state = RecordState::deleted;
+  return record;
+}
+
+RestoredJob restored_from(const Record& record, Duration wall_offset) {
+  return RestoredJob{.id = record.id,
+                     .created = from_wall(record.created_at, wall_offset),
+                     .priority = record.priority,
+                     .delay_s = to_seconds(record.delay_ns),
+                     .ttr_s = to_seconds(record.ttr_ns),
+                     .state = state_of(record.state),
+                     .counters = record.counts};
+}
+
+Instant restored_deadline(std::int64_t deadline_at, std::uint32_t delay_s, Duration wall_offset,
+                          Instant now) {
+  return std::min(from_wall(deadline_at, wall_offset), now + Duration::seconds(delay_s));
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,162 @@
+#include "haricot/binlog/segment_writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/base/crc32c.hpp"
+#include "haricot/base/little_endian.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr std::string_view kTrailer = "\r\n";
+// Collected memory beyond this is given back once it was written.
+constexpr std::uint64_t kKeptBytesMax = 256 * 1024;
+
+}  // namespace
+
+std::string segment_name(std::uint64_t number) {
+  return "binlog." + std::to_string(number);
+}
+
+std::string spare_name(std::uint64_t number) {
+  return segment_name(number) + ".tmp";
+}
+
+std::string damaged_name(std::uint64_t number) {
+  return segment_name(number) + ".damaged";
+}
+
+DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& signature,
+                                std::uint64_t allocated) {
+  CHECK(!is_open());
+  std::array<char, kFirstRecordOffset> head{};
+  store_little_endian(head.data(), kVersion);
+  write_signature(signature, head.data() + kVersionBytes);
+  const std::string_view bytes(head.data(), head.size());
+  const DiskStatus status = disk.write(file, 0, {&bytes, 1});
+  if (status != DiskStatus::ok) return status;
+  file_ = file;
+  number_ = signature.file_number;
+  salt_ = signature.salt;
+  allocated_ = allocated;
+  written_ = WrittenPoint{kFirstRecordOffset, 0, 0};
+  collected_ = written_;
+  return DiskStatus::ok;
+}
+
+FileHandle SegmentWriter::abandon() {
+  forget_collected();
+  collected_ = written_;
+  return std::exchange(file_, FileHandle::none);
+}
+
+DiskStatus SegmentWriter::finish(Disk& disk, bool clean_exit) {
+  DiskStatus status = flush(disk);
+  if (status != DiskStatus::ok) return status;
+  std::array<char, kShortRecordBytes> seal{};
+  const Place place{salt_, number_, written_.bytes, 0};
+  write_seal(Seal{written_.bytes, written_.records, clean_exit}, place, seal.data());
+  const std::string_view bytes(seal.data(), seal.size());
+  status = disk.write(file_, written_.bytes, {&bytes, 1});
+  if (status != DiskStatus::ok) return status;
+  written_.bytes += kShortRecordBytes;
+  collected_ = written_;
+  status = disk.truncate(file_, written_.bytes);
+  if (status == DiskStatus::ok) allocated_ = written_.bytes;
+  return status;
+}
+
+std::uint64_t SegmentWriter::room() const {
+  if (!is_open()) return 0;
+  const std::uint64_t used = collected_.bytes + kEndBytes;
+  return allocated_ > used ? allocated_ - used : 0;
+}
+
+bool SegmentWriter::prepare(std::size_t name_bytes, std::size_t body_bytes) {
+  const bool by_reference = body_bytes >= kBlobBytesMin;
+  const std::size_t copied = header_bytes(name_bytes) + kTrailer.size() +
+                             (by_reference ? 0 : body_bytes);
+  if (pending_.prepare(copied) == nullptr) return false;
+  if (!by_reference) return true;
+  try {
+    // A body has pending bytes in front of it and behind it.
+    const std::size_t count = blobs_.size() + 1;
+    if (blobs_.capacity() < count) blobs_.reserve(2 * count);
+    if (pieces_.capacity() < 2 * count + 1) pieces_.reserve(4 * count + 1);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
+}
+
+void SegmentWriter::add(const Record& record, std::string_view body, const BlobRef& blob) {
+  const Place place{salt_, number_, collected_.bytes, (collected_.records + 1) % kRecordNumbers};
+  const std::string_view content = blob ? blob.view() : body;
+  const std::uint32_t sum = record.is_full() ? body_crc(place, content, kTrailer) : 0;
+  const bool by_reference = content.size() >= kBlobBytesMin;
+  CHECK(!by_reference || blob);
+
+  const std::size_t header = header_bytes(record.tube_name.size());
+  const std::size_t copied = by_reference ? 0 : content.size();
+  const std::size_t trailer = record.is_full() ? kTrailer.size() : 0;
+  char* to = pending_.prepare(header + copied + trailer);
+  CHECK(to != nullptr);
+  write_header(record, place, sum, to);
+  count(to, record.tube_name.size(), sum);
+  if (copied > 0) std::memcpy(to + header, content.data(), copied);
+  if (trailer > 0) std::memcpy(to + header + copied, kTrailer.data(), trailer);
+  if (by_reference) {
+    blobs_.push_back(PlacedBlob{pending_.size() + header, blob});
+    pending_blob_bytes_ += content.size();
+  }
+  pending_.commit(header + copied + trailer);
+  collected_.bytes += header + content.size() + trailer;
+}
+
+// The sums of all records, in order, make up the digest by which the next file knows this one.
+void SegmentWriter::count(const char* header, std::size_t name_bytes, std::uint32_t body_sum) {
+  constexpr std::size_t kHeaderCrcAt = 12;
+  std::array<char, 8> sums{};
+  std::memcpy(sums.data(), header + kNameLengthBytes + name_bytes + kHeaderCrcAt, 4);
+  store_little_endian(sums.data() + 4, body_sum);
+  collected_.digest = crc32c(collected_.digest, std::string_view(sums.data(), sums.size()));
+  ++collected_.records;
+}
+
+DiskStatus SegmentWriter::flush(Disk& disk) {
+  if (pending_.empty()) return DiskStatus::ok;
+  const std::string_view bytes = pending_.view();
+  DiskStatus status = DiskStatus::ok;
+  if (blobs_.empty()) {
+    status = disk.write(file_, written_.bytes, {&bytes, 1});
+  } else {
+    pieces_.clear();
+    std::size_t at = 0;
+    for (const PlacedBlob& placed : blobs_) {
+      pieces_.push_back(bytes.substr(at, placed.at - at));
+      pieces_.push_back(placed.blob.view());
+      at = placed.at;
+    }
+    pieces_.push_back(bytes.substr(at));
+    status = disk.write(file_, written_.bytes, pieces_);
+  }
+  if (status != DiskStatus::ok) return status;
+  written_ = collected_;
+  forget_collected();
+  return DiskStatus::ok;
+}
+
+void SegmentWriter::forget_collected() {
+  const bool is_large = pending_.size() > kKeptBytesMax;
+  pending_.shorten(0);
+  if (is_large) pending_.release_if_empty();
+  blobs_.clear();
+  pending_blob_bytes_ = 0;
+}
+
+}  // namespace haricot::binlog

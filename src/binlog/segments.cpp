@@ -1,0 +1,87 @@
+#include "haricot/binlog/segments.hpp"
+
+#include "haricot/base/check.hpp"
+
+namespace haricot::binlog {
+
+Segment* Segments::of(JobRef ref) {
+  const std::uint32_t serial = jobs_.journal_note(ref).file;
+  return serial == 0 ? nullptr : &segments_[serial - segments_.front().serial];
+}
+
+Segment& Segments::add(std::uint64_t number) {
+  CHECK(segments_.empty() || segments_.back().number < number);
+  Segment& segment = segments_.emplace_back();
+  segment.number = number;
+  // Serials of files that follow each other do, too: of() relies on it.
+  segment.serial = segments_.size() == 1 ? next_serial_ : segments_[segments_.size() - 2].serial + 1;
+  next_serial_ = segment.serial + 1;
+  return segment;
+}
+
+void Segments::attach(JobRef ref, std::uint64_t bytes) {
+  detach(ref, bytes);
+  Segment& segment = segments_.back();
+  JournalNote& note = jobs_.journal_note(ref);
+  note.file = segment.serial;
+  note.previous = segment.last;
+  note.next = JobRef::none;
+  if (segment.last == JobRef::none) {
+    segment.first = ref;
+  } else {
+    jobs_.journal_note(segment.last).next = ref;
+  }
+  segment.last = ref;
+  segment.live_bytes += bytes;
+  ++segment.live_jobs;
+  live_bytes_ += bytes;
+  ++live_jobs_;
+}
+
+void Segments::detach(JobRef ref, std::uint64_t bytes) {
+  Segment* segment = of(ref);
+  if (segment == nullptr) return;
+  JournalNote& note = jobs_.journal_note(ref);
+  if (note.previous == JobRef::none) {
+    segment->first = note.next;
+  } else {
+    jobs_.journal_note(note.previous).next = note.next;
+  }
+  if (note.next == JobRef::none) {
+    segment->last = note.previous;
+  } else {
+    jobs_.journal_note(note.next).previous = note.previous;
+  }
+  note.file = 0;
+  note.previous = note.next = JobRef::none;
+  segment->live_bytes -= bytes;
+  --segment->live_jobs;
+  live_bytes_ -= bytes;
+  --live_jobs_;
+}
+
+void Segments::check_invariants() const {
+  std::uint64_t bytes = 0;
+  std::uint64_t jobs = 0;
+  for (const Segment& segment : segments_) {
+    std::uint32_t here = 0;
+    JobRef before = JobRef::none;
+    for (JobRef ref = segment.first; ref != JobRef::none;) {
+      const JournalNote& note = jobs_.journal_note(ref);
+      CHECK(note.file == segment.serial);
+      CHECK(note.previous == before);
+      before = ref;
+      ref = note.next;
+      ++here;
+    }
+    CHECK(before == segment.last);
+    CHECK(here == segment.live_jobs);
+    bytes += segment.live_bytes;
+    jobs += here;
+  }
+  CHECK(bytes == live_bytes_);
+  CHECK(jobs == live_jobs_);
+  CHECK(jobs == jobs_.size());
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,65 @@
+#include "haricot/binlog/spares.hpp"
+
+#include <new>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot::binlog {
+
+DiskStatus Spares::add(std::uint64_t bytes) {
+  CHECK(bytes > kFirstRecordOffset + SegmentWriter::kEndBytes);
+  Spare spare{FileHandle::none, next_number_, bytes};
+  DiskStatus status = disk_.create(spare_name(spare.number), spare.file);
+  if (status != DiskStatus::ok) return status;
+  status = disk_.allocate(spare.file, bytes);
+  if (status == DiskStatus::ok) {
+    try {
+      spares_.push_back(spare);
+      room_ += room_of(spare);
+      allocated_ += bytes;
+      ++next_number_;
+      return status;
+    } catch (const std::bad_alloc&) {
+      status = DiskStatus::full;
+    }
+  }
+  disk_.close(spare.file);
+  // A file that cannot be removed is emptied by the next try, which takes the same name.
+  (void)disk_.remove(spare_name(spare.number));
+  return status;
+}
+
+DiskStatus Spares::grow_first(std::uint64_t bytes) {
+  Spare& spare = spares_.front();
+  if (spare.allocated >= bytes) return DiskStatus::ok;
+  const DiskStatus status = disk_.allocate(spare.file, bytes);
+  if (status != DiskStatus::ok) return status;
+  room_ += bytes - spare.allocated;
+  allocated_ += bytes - spare.allocated;
+  spare.allocated = bytes;
+  return DiskStatus::ok;
+}
+
+Spare Spares::take_first() {
+  const Spare spare = spares_.front();
+  spares_.pop_front();
+  room_ -= room_of(spare);
+  allocated_ -= spare.allocated;
+  return spare;
+}
+
+void Spares::remove_last() {
+  const Spare spare = spares_.back();
+  spares_.pop_back();
+  room_ -= room_of(spare);
+  allocated_ -= spare.allocated;
+  next_number_ = spare.number;
+  disk_.close(spare.file);
+  (void)disk_.remove(spare_name(spare.number));
+}
+
+void Spares::remove_all() {
+  while (!spares_.empty()) remove_last();
+}
+
+}  // namespace haricot::binlog

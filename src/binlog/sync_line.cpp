@@ -1,0 +1,81 @@
+#include "haricot/binlog/sync_line.hpp"
+
+#include <utility>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// Few, so that a line that is abandoned soon has nothing under way; more than one, so that the disk
+// need not wait for a turn of ours.
+constexpr std::uint64_t kUnderWayMax = 4;
+
+}  // namespace
+
+void SyncLine::push(const Entry& pushed) {
+  CHECK(length() < entries_.size());
+  entry(end_++) = pushed;
+  start_some();
+}
+
+void SyncLine::sync_file(FileHandle file, std::uint64_t covers, bool close_after) {
+  push(Entry{file, covers, close_after, false});
+}
+
+void SyncLine::sync_folder() {
+  // One that has not begun yet covers this one as well, if nothing stands behind it.
+  if (end_ > started_ && entry(end_ - 1).file == FileHandle::none) return;
+  push(Entry{});
+}
+
+void SyncLine::start_some() {
+  while (started_ < end_ && started_ - begin_ < kUnderWayMax) {
+    disk_.start_sync(entry(started_).file, started_);
+    ++started_;
+  }
+}
+
+void SyncLine::close(FileHandle file) {
+  for (std::uint64_t number = end_; number > begin_; --number) {
+    if (entry(number - 1).file != file) continue;
+    entry(number - 1).close_after = true;
+    return;
+  }
+  disk_.close(file);
+}
+
+bool SyncLine::next_ended(DiskStatus& status, std::uint64_t& covers) {
+  SyncDone done;
+  // Also when none is under way: the disk may have to hear that all were taken out.
+  while (disk_.next_sync_done(done)) {
+    CHECK(begin_ < started_ && done.ticket == begin_);
+    const Entry ended = entry(begin_++);
+    if (ended.close_after) disk_.close(ended.file);
+    if (ended.is_forgotten) {
+      start_some();
+      continue;
+    }
+    status = done.status;
+    covers = ended.covers;
+    if (status == DiskStatus::ok) {
+      start_some();
+    } else {
+      abandon();
+    }
+    return true;
+  }
+  return false;
+}
+
+void SyncLine::abandon() {
+  const std::uint64_t end = std::exchange(end_, started_);
+  for (std::uint64_t number = begin_; number < started_; ++number) {
+    entry(number).is_forgotten = true;
+  }
+  for (std::uint64_t number = started_; number < end; ++number) {
+    if (entry(number).close_after) close(entry(number).file);
+  }
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,56 @@
+// The binlog and what it stands on: the folder, its lock, the clocks and the log.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "haricot/base/time.hpp"
+#include "haricot/binlog/binlog.hpp"
+#include "haricot/queue/engine.hpp"
+#include "os/disk.hpp"
+#include "os/folder_lock.hpp"
+#include "os/log.hpp"
+
+namespace haricot::os {
+
+class BinlogFolder {
+ public:
+  // The log outlives this.
+  BinlogFolder(const binlog::BinlogOptions& options, Log& log) : log_(log), binlog_(disk_, options) {}
+  BinlogFolder(const BinlogFolder&) = delete;
+  BinlogFolder& operator=(const BinlogFolder&) = delete;
+
+  // Opens the folder and takes its lock. On failure false, and `error` says why.
+  [[nodiscard]] bool take(const std::string& path, std::string& error);
+  // Lets that user open the lock's file later; of no effect but for root.
+  void give_lock_to(const std::string& user) { lock_.give_to(user); }
+
+  enum class Opened : std::uint8_t { ok, refused, stopped };
+  // Brings the jobs back, and tells the log how it went. stopped: a signal to end came meanwhile.
+  [[nodiscard]] Opened open(Engine& engine, std::string& error);
+
+  Journal& journal() { return binlog_; }
+  // For epoll: readable when a sync may have ended. The end of a turn takes it out.
+  int sync_descriptor() const { return disk_.completion_descriptor(); }
+
+  // Behind each turn: what the binlog has to say goes to the log, and it learns of a wall clock that
+  // was set.
+  void after_turn();
+
+  // Makes everything durable. False: not all could be.
+  bool close();
+
+ private:
+  static bool tell_progress(void* self, const binlog::ReplayProgress& progress);
+
+  Log& log_;
+  FolderDisk disk_;
+  FolderLock lock_;
+  binlog::Binlog binlog_;
+  Instant replay_began_;
+  Instant next_progress_;
+  bool stopped_ = false;
+};
+
+}  // namespace haricot::os

@@ -1,0 +1,61 @@
+// How jobs come back that a journal has kept: first into the store, where later records may still
+// change or drop them, and at the end each into its place.
+
+#include <algorithm>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/queue/engine.hpp"
+
+namespace haricot {
+
+JobRef Engine::restore(const RestoredJob& restored, std::string_view tube_name, NewBody body) {
+  const Tube* tube = find_or_create(tube_name);
+  if (tube == nullptr) return JobRef::none;
+  const JobRef ref = jobs_.create(restored.id, std::move(body));
+  if (ref == JobRef::none) return ref;
+  jobs_[ref].tube = tube->ref;
+  change_restored(ref, restored);
+  return ref;
+}
+
+void Engine::change_restored(JobRef ref, const RestoredJob& change) {
+  CHECK(change.state != JobState::reserved);
+  Job& job = jobs_[ref];
+  job.created = change.created;
+  job.priority = change.priority;
+  job.delay_s = change.delay_s;
+  job.ttr_s = std::max(change.ttr_s, std::uint32_t{1});
+  job.set_state(change.state);
+  for (std::size_t i = 0; i < kJobEvents; ++i) {
+    jobs_.set_counted(ref, static_cast<JobEvent>(i), change.counters[i]);
+  }
+}
+
+bool Engine::place_restored(JobRef ref, Instant deadline) {
+  Tube& tube = tube_of(jobs_[ref]);
+  switch (jobs_[ref].state()) {
+    case JobState::delayed:
+      if (!tube.delayed.reserve_one()) return false;
+      enter_delayed(ref, deadline);
+      return true;
+    case JobState::buried:
+      enter_buried(ref);
+      return true;
+    case JobState::ready:
+    case JobState::reserved:
+      break;
+  }
+  if (!tube.ready.reserve_one()) return false;
+  enter_ready(ref);
+  return true;
+}
+
+void Engine::end_restore(JobId next_id) {
+  next_id_ = std::max(next_id_, next_id);
+  for (std::uint32_t i = tubes_.size(); i > 0; --i) {
+    free_if_unreferenced(tubes_[tubes_.at(i - 1).ref]);
+  }
+}
+
+}  // namespace haricot
