@@ -62,6 +62,7 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
   if (session.quit_) return;
   if (!session.input_.empty() || !may_run(session)) {
     keep_input(session, bytes);
+    session.starved_ = false;
     if (may_run(session)) run(session, now);
     return;
   }

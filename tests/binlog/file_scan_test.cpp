@@ -231,7 +231,6 @@ TEST(FileScan, TellsUnknownVersionsAndEmptyFilesApart) {
   EXPECT_EQ(kind_of(""), FileKind::empty);
   EXPECT_EQ(kind_of("\0\0"), FileKind::empty);
   EXPECT_EQ(kind_of(std::string(4096, '\0')), FileKind::empty);
-  EXPECT_EQ(kind_of(std::string(4, '\0') + "x"), FileKind::unknown_version);
   EXPECT_EQ(kind_of(std::string("\x08\0\0\0", 4)), FileKind::unknown_version);
   EXPECT_EQ(kind_of(std::string("\x05\0\0\0", 4)), FileKind::beanstalkd_v5);
   EXPECT_EQ(kind_of(std::string("\x07\0\0\0", 4)), FileKind::beanstalkd_v7);

@@ -143,7 +143,7 @@ TEST_F(EngineJournal, EveryLastingChangeIsRecordedInItsOrder) {
     EXPECT_EQ(journal.written[i].priority, expected[i].priority) << i;
     EXPECT_EQ(journal.written[i].id, id) << i;
   }
-  EXPECT_EQ(journal.asked, 6u);  // The deletion asks for nothing.
+  EXPECT_EQ(journal.asked, 7u);
 }
 
 TEST_F(EngineJournal, WhatARestartUndoesIsNotRecorded) {
@@ -259,12 +259,27 @@ TEST_F(EngineJournal, APutWithoutMemoryGivesItsRoomBack) {
   EXPECT_EQ(world.tube().total_jobs, 0u);
 }
 
-TEST_F(EngineJournal, DeletingNeedsNoRoom) {
+TEST_F(EngineJournal, ADeletionThatIsRefusedLeavesTheJob) {
   Client& client = world.connect();
   const JobId id = world.put(client);
   journal.refuse_from(1, JournalStatus::failed);
+  EXPECT_EQ(engine.remove(client, id), Outcome::journal_failed);
+  EXPECT_EQ(engine.peek_ready(client), engine.peek(id));
+  journal.accept();
   EXPECT_EQ(engine.remove(client, id), Outcome::done);
   EXPECT_EQ(journal.written.back().kind, Kind::remove);
+}
+
+TEST_F(EngineJournal, TakingAJobOutOfItsPlaceByIdIsRecorded) {
+  Client& client = world.connect();
+  const JobId id = world.put(client, {.delay_s = 100});
+  journal.refuse_from(1, JournalStatus::failed);
+  EXPECT_EQ(engine.reserve_job(client, id, world.now).outcome, Outcome::journal_failed);
+  EXPECT_NE(engine.peek_delayed(client), JobRef::none);
+  journal.accept();
+  EXPECT_EQ(engine.reserve_job(client, id, world.now).outcome, Outcome::done);
+  EXPECT_EQ(journal.written.back().kind, Kind::update);
+  EXPECT_EQ(journal.written.back().state, JobState::reserved);
 }
 
 TEST_F(EngineJournal, AKickThatIsRefusedMidwayAnswersWhatItKicked) {

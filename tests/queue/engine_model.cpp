@@ -231,10 +231,11 @@ Outcome Model::reserve(int client, Instant wait_end, Instant now, JobId& reserve
   return Outcome::waiting;
 }
 
-Outcome Model::reserve_job(int client, JobId id, Instant now) {
+Outcome Model::reserve_job(int client, JobId id, bool refused, Instant now) {
   const auto found = jobs.find(id);
   if (found == jobs.end() || found->second.state == JobState::reserved) return Outcome::not_found;
   clients[client].worker = true;
+  if (refused && found->second.state != JobState::ready) return Outcome::journal_failed;
   make_reserved(client, found->second, now);
   return Outcome::done;
 }
@@ -245,10 +246,11 @@ void Model::stop_waiting(int client) {
   deliveries.push_back({client, Delivery::Kind::timed_out});
 }
 
-Outcome Model::remove(int client, JobId id) {
+Outcome Model::remove(int client, JobId id, bool refused) {
   const auto found = jobs.find(id);
   if (found == jobs.end()) return Outcome::not_found;
   if (found->second.state == JobState::reserved && !holds(client, id)) return Outcome::not_found;
+  if (refused) return Outcome::journal_failed;
   const std::string tube = found->second.tube;
   jobs.erase(found);
   ++find_tube(tube)->deletes;

@@ -73,9 +73,9 @@ struct Model {
   void watch(int client, const std::string& tube);
   Outcome ignore(int client, const std::string& tube);
   Outcome reserve(int client, Instant wait_end, Instant now, JobId& reserved);
-  Outcome reserve_job(int client, JobId id, Instant now);
+  Outcome reserve_job(int client, JobId id, bool refused, Instant now);
   void stop_waiting(int client);
-  Outcome remove(int client, JobId id);
+  Outcome remove(int client, JobId id, bool refused);
   Outcome release(int client, JobId id, std::uint32_t priority, std::uint32_t delay_s, bool refused,
                   Instant now);
   Outcome bury(int client, JobId id, std::uint32_t priority, bool refused);

@@ -198,7 +198,7 @@ class Pair {
   void put(int number, Client& client, bool refused) {
     if (model_.jobs.size() >= jobs_max_) {
       const JobId id = some_id();
-      ASSERT_EQ(engine().remove(client, id), model_.remove(number, id));
+      ASSERT_EQ(engine().remove(client, id), model_.remove(number, id, refused));
       return;
     }
     const NewJob job{.id = engine().take_id(),
@@ -228,7 +228,7 @@ class Pair {
       ASSERT_EQ(engine().kick_job(id, now()), model_.kick_job(id, refused, now()));
     } else {
       const ReserveResult result = engine().reserve_job(client, id, now());
-      ASSERT_EQ(result.outcome, model_.reserve_job(number, id, now()));
+      ASSERT_EQ(result.outcome, model_.reserve_job(number, id, refused, now()));
     }
   }
 
@@ -286,7 +286,7 @@ class Pair {
         ASSERT_EQ(engine().touch(client, id, now()), model_.touch(number, id, now()));
         break;
       default:
-        ASSERT_EQ(engine().remove(client, id), model_.remove(number, id));
+        ASSERT_EQ(engine().remove(client, id), model_.remove(number, id, refused));
         break;
     }
   }

@@ -176,6 +176,9 @@ TEST_F(DispatcherTest, AFullJournalIsOutOfMemoryForAPutAndAnInternalErrorOtherwi
   EXPECT_EQ(put(client, "put 0 0 1 1", "x"), "INTERNAL_ERROR\r\n");
   EXPECT_EQ(run(client, "kick 1"), "INTERNAL_ERROR\r\n");
   EXPECT_EQ(run(client, "kick-job 1"), "INTERNAL_ERROR\r\n");
+  EXPECT_EQ(run(client, "delete 1"), "INTERNAL_ERROR\r\n");
+  EXPECT_EQ(run(client, "reserve-job 1"), "INTERNAL_ERROR\r\n");
+  world_.journal.accept();
   EXPECT_EQ(run(client, "delete 1"), "DELETED\r\n");
 }
 

@@ -51,7 +51,9 @@ class Session {
     return !input_ended_ && !quit_ && input_.size() < kInputBytesMax && !output_is_full();
   }
   // Everything is answered, nothing more can come: to be closed as soon as the output is sent.
-  bool is_finished() const { return quit_ || (input_ended_ && starved_ && !client_.is_busy()); }
+  bool is_finished() const {
+    return !held_ && (quit_ || (input_ended_ && starved_ && !client_.is_busy()));
+  }
 
   // Where the body of a large put is under way: the place for its next bytes, so that they need no
   // copy. Empty at any other time.
