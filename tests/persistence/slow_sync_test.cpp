@@ -97,6 +97,28 @@ TEST_F(SlowSync, ManyProducersShareASync) {
   EXPECT_LT(Clock::now() - begin, 8 * kSync);
 }
 
+TEST_F(SlowSync, BatchesThatTakeSeveralReadsAreAnsweredToTheirEnd) {
+  constexpr int kPuts = 200;
+  ASSERT_TRUE(start({"-f", "0"})) << server_.failure();
+  std::string batch;
+  for (int i = 0; i < kPuts; ++i) {
+    const std::string body = numbered_body(1000, 20 + static_cast<std::size_t>(i) * 37 % 3000);
+    batch += "put 0 0 60 " + std::to_string(body.size()) + "\r\n" + body + "\r\n";
+  }
+  for (int round = 0; round < 5; ++round) {
+    std::vector<Client> producers;
+    for (int i = 0; i < 3; ++i) producers.push_back(connect());
+    for (const Client& producer : producers) producer->send(batch);
+    for (const Client& producer : producers) {
+      for (int i = 0; i < kPuts; ++i) {
+        const auto answer = producer->read_answer();
+        ASSERT_TRUE(answer) << "answer " << i << ": " << producer->failure();
+        ASSERT_TRUE(answer->starts_with("INSERTED ")) << *answer;
+      }
+    }
+  }
+}
+
 // A server that is told to end does not leave before the disk has what it acknowledged.
 TEST_F(SlowSync, AStopWaitsForTheDisk) {
   ASSERT_TRUE(start({"-f", "50"})) << server_.failure();
