@@ -222,27 +222,26 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
     drop(known);
   }
   if (record.state == RecordState::deleted) return true;
-  if (!take_in(record)) return fail("there is not enough memory for all jobs");
-  const JobRef ref = engine_.jobs().find(record.id);
+  const JobRef ref = take_in(record);
+  if (ref == JobRef::none) return fail("there is not enough memory for all jobs");
   engine_.jobs().journal_note(ref).set_stamp(stamp);
   set_time(ref, record, was_buried);
   return true;
 }
 
-bool Replay::take_in(const Record& record) {
+JobRef Replay::take_in(const Record& record) {
   const std::string_view body = record.body.substr(0, record.body.size() - 2);
   NewBody taken{.bytes = body, .blob = {}};
   if (body.size() > JobStore::kInlineBodyBytesMax) {
     taken.blob = BlobRef::allocate(body.size());
-    if (!taken.blob) return false;
+    if (!taken.blob) return JobRef::none;
     std::memcpy(taken.blob.data(), body.data(), body.size());
     taken.bytes = {};
   }
   const JobRef ref = engine_.restore(restored_from(record, wall_offset_), record.tube_name,
                                      std::move(taken));
-  if (ref == JobRef::none) return false;
-  segments_.attach(ref, job_bytes(record));
-  return true;
+  if (ref != JobRef::none) segments_.attach(ref, job_bytes(record));
+  return ref;
 }
 
 void Replay::change(JobRef ref, const Record& record) {

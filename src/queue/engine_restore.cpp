@@ -28,7 +28,11 @@ void Engine::change_restored(JobRef ref, const RestoredJob& change) {
   job.ttr_s = std::max(change.ttr_s, std::uint32_t{1});
   job.set_state(change.state);
   for (std::size_t i = 0; i < kJobEvents; ++i) {
-    jobs_.set_counted(ref, static_cast<JobEvent>(i), change.counters[i]);
+    const auto event = static_cast<JobEvent>(i);
+    // Nearly all are zero, in new jobs as well as in records.
+    if (change.counters[i] != 0 || jobs_.counted(ref, event) != 0) {
+      jobs_.set_counted(ref, event, change.counters[i]);
+    }
   }
 }
 

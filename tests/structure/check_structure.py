@@ -18,10 +18,14 @@ LAYERS = {
     "binlog": {"base", "queue", "protocol"},
     "service": {"base", "queue", "protocol", "binlog"},
     "os": {"base", "queue", "protocol", "binlog", "service"},
+    "tool": {"base", "queue", "protocol", "binlog", "service", "os"},
 }
-TOP = "main"  # src/main.cpp may include anything.
+TOP = "main"  # These may include anything.
+TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}
+# Where the system may be called, and headers stay beside their sources.
+OUTER = {"os", "tool"}
 
-# What only src/os and main.cpp may include: whatever leads to a system call, a clock or a thread.
+# What only the outer layers and the top may include: whatever leads to a system call, a clock or a thread.
 OS_HEADERS = re.compile(
     r"""^(
       (sys|netinet|arpa|net|linux|asm|bits|rpc|mqueue)/.*
@@ -67,7 +71,7 @@ def includes_of(text):
 def layer_of(path):
     """The layer of a path relative to the root; None if it is in none."""
     parts = pathlib.PurePosixPath(path).parts
-    if parts == ("src", "main.cpp"):
+    if "/".join(parts) in TOP_FILES:
         return TOP
     if parts[:2] == ("include", "haricot") and len(parts) > 3:
         return parts[2]
@@ -88,7 +92,7 @@ def check_include(layer, is_quoted, name):
     if name in REFUSED_HEADERS:
         return f"<{name}> is not used here"
     if not is_quoted:
-        if layer not in ("os", TOP) and OS_HEADERS.match(name):
+        if layer not in OUTER | {TOP} and OS_HEADERS.match(name):
             return f"<{name}> belongs to src/os"
         return None
     wanted = layer_of_include(name)
@@ -109,8 +113,8 @@ def check_file(path, text):
         wrong = check_include(layer, is_quoted, name)
         if wrong:
             findings.append(f"{path}:{number}: {wrong}")
-    if path.startswith("include/") and layer == "os":
-        findings.append(f"{path}: headers of src/os stay beside their sources")
+    if path.startswith("include/") and layer in OUTER:
+        findings.append(f"{path}: headers of src/{layer} stay beside their sources")
     if WALL_CLOCK.search(text) and path not in MAY_READ_WALL_CLOCK:
         findings.append(f"{path}: reads the wall clock")
     lines = text.count("\n")
@@ -133,7 +137,7 @@ def own_header(path):
     parts = pathlib.PurePosixPath(path).parts
     if parts[0] != "src" or not path.endswith(".cpp") or len(parts) < 3:
         return None
-    prefix = "" if parts[1] == "os" else "haricot/"
+    prefix = "" if parts[1] in OUTER else "haricot/"
     return prefix + "/".join(parts[1:])[: -len(".cpp")] + ".hpp"
 
 

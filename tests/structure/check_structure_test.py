@@ -31,12 +31,16 @@ class Includes(unittest.TestCase):
         self.allowed("src/service/x.cpp", '#include "haricot/protocol/reply.hpp"')
         self.allowed("src/os/x.cpp", '#include "haricot/service/service.hpp"', "#include <unistd.h>")
         self.allowed("src/main.cpp", '#include "os/daemon.hpp"', "#include <unistd.h>")
+        self.allowed("src/tool/x.cpp", '#include "tool/y.hpp"', '#include "os/clock.hpp"')
+        self.allowed("src/haricot.cpp", '#include "tool/subcommand.hpp"', "#include <unistd.h>")
 
     def test_no_layer_may_include_what_is_above(self):
         self.refused("src/base/x.cpp", '#include "haricot/queue/job.hpp"', "may not include")
         self.refused("src/queue/x.cpp", '#include "haricot/service/service.hpp"', "may not include")
         self.refused("src/queue/x.cpp", '  #  include "os/clock.hpp"', "may not include")
         self.refused("src/service/x.cpp", '#include "os/clock.hpp"', "may not include")
+        self.refused("src/os/x.cpp", '#include "tool/flags.hpp"', "may not include")
+        self.refused("src/service/x.cpp", '#include "tool/flags.hpp"', "may not include")
         self.refused("src/binlog/x.cpp", '#include "haricot/service/session.hpp"', "may not include")
 
     def test_queue_and_protocol_do_not_know_each_other(self):
@@ -54,7 +58,8 @@ class Includes(unittest.TestCase):
                        "time.h", "sys/epoll.h", "atomic", "filesystem", "dirent.h"):
             for layer in ("base", "queue", "protocol", "binlog", "service"):
                 self.refused(f"src/{layer}/x.cpp", f"#include <{header}>", "belongs to src/os")
-            self.allowed("src/os/x.cpp", f"#include <{header}>")
+            for layer in ("os", "tool"):
+                self.allowed(f"src/{layer}/x.cpp", f"#include <{header}>")
 
     def test_the_wall_clock_is_read_in_one_place_only(self):
         for line in ("::clock_gettime(CLOCK_REALTIME, &now);", "x = time(nullptr);"):
@@ -83,8 +88,10 @@ class Includes(unittest.TestCase):
         found = findings("src/base/x.cpp", '#include "haricot/base/a.hpp"',
                          '#include "haricot/base/x.hpp"')
         self.assertIn("before its own header", found[0])
-        found = findings("src/os/x.cpp", '#include "os/a.hpp"', '#include "os/x.hpp"')
-        self.assertIn("before its own header", found[0])
+        for layer in ("os", "tool"):
+            found = findings(f"src/{layer}/x.cpp", f'#include "{layer}/a.hpp"',
+                             f'#include "{layer}/x.hpp"')
+            self.assertIn("before its own header", found[0])
 
 
 class Files(unittest.TestCase):
@@ -98,8 +105,10 @@ class Files(unittest.TestCase):
     def test_a_vague_name_is_seen(self):
         self.assertIn("says nothing", findings("src/base/util.cpp", "")[0])
 
-    def test_a_public_header_of_the_os_layer_is_seen(self):
-        self.assertIn("beside their sources", findings("include/haricot/os/x.hpp", "#pragma once")[0])
+    def test_a_public_header_of_an_outer_layer_is_seen(self):
+        for layer in ("os", "tool"):
+            found = findings(f"include/haricot/{layer}/x.hpp", "#pragma once")
+            self.assertIn("beside their sources", found[0])
 
 
 class Tests(unittest.TestCase):

@@ -94,7 +94,7 @@ class Replay {
   bool read_file(const File& file, const File* next);
   bool apply(const FileScan::Found& found, FileKind kind, FileReport& report);
   bool apply_full(const FileScan::Found& found, FileReport& report);
-  bool take_in(const Record& record);
+  JobRef take_in(const Record& record);
   void change(JobRef ref, const Record& record);
   void drop(JobRef ref);
   void set_time(JobRef ref, const Record& record, bool was_buried);

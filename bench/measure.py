@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Compares haricotd with beanstalkd and with the floor, and writes down what comes out.
+
+    measure.py --build DIR [--quick] [--only WORD] [--folder DIR] [--write DOCS]
+
+scripts/bench calls it. Servers take turns, round after round, each fresh for each load and pinned to
+one core with the load on another; of each figure the median of the rounds counts.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import loads
+import memory
+import report
+import stalls
+from rows import BEANSTALKD, BINLOG_SCENARIOS, CPU, FLOOR, HARICOT, RATE, SCENARIOS
+from servers import Refused, Server, cores
+
+BUSY_SHARE_MAX = 0.05
+# What many ratios refer to is measured again behind so many other loads, so that what the machine
+# does in the meantime does not look like a difference between loads.
+REFERENCE_EVERY = 4
+
+
+def tell(text):
+    print(f"-- {time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+class Measurement:
+    def __init__(self, options):
+        self.tool = options.build / "haricot"
+        self.binaries = {
+            HARICOT: options.build / "haricotd",
+            FLOOR: options.build / "bench" / "floor_server",
+            BEANSTALKD: pathlib.Path(shutil.which("beanstalkd") or "/usr/bin/beanstalkd"),
+        }
+        self.quick = options.quick
+        self.seconds = 0.4 if options.quick else 2.0
+        self.rounds = 2 if options.quick else 5
+        self.folder = options.folder or options.build / "bench"
+        self.samples = {}
+
+    def one(self, scenario, server_name, *server_flags):
+        """One run of one load against a fresh server."""
+        flags = list(scenario.flags)
+        if not any("--warm-up" in flag for flag in flags) and self.quick:
+            flags.append("--warm-up=2k")
+        with Server(self.binaries[server_name], *server_flags) as server:
+            # The server ends anyway, so its jobs need not be deleted.
+            result = loads.run(self.tool, server, *flags, "--keep",
+                               f"--seconds={self.seconds * scenario.share:.3f}")
+        cost = result["server"]
+        sample = {RATE: result["rate"], CPU: cost["cpu_us_per_command"],
+                  "user": cost["user_us_per_command"], "system": cost["system_us_per_command"],
+                  "p50": result["all"]["p50_us"], "p99": result["all"]["p99_us"],
+                  "core": cost["core_share"], "client": result["client_core_share"]}
+        self.samples.setdefault((scenario.key, server_name), []).append(sample)
+
+    def compare(self, scenarios):
+        for number in range(self.rounds):
+            for at, scenario in enumerate(scenarios):
+                tell(f"round {number + 1} of {self.rounds}: {scenario.text}")
+                again = at > 0 and at % REFERENCE_EVERY == 0
+                for reference in (scenarios[:1] if again else ()):
+                    for server_name in reference.servers:
+                        self.one(reference, server_name)
+                for server_name in scenario.servers:
+                    self.one(scenario, server_name)
+
+    def compare_binlogs(self):
+        """With -b, in a fresh folder each time; returns a word on how that went."""
+        refusal = self.binlog_refusal()
+        if refusal:
+            tell(f"binlog rows are skipped: {refusal}")
+            return f"skipped, {refusal}"
+        for number in range(2 if self.quick else 3):
+            for scenario in BINLOG_SCENARIOS:
+                tell(f"round {number + 1}: binlog, {scenario.text}")
+                sync = scenario.key.rpartition("-")[2]
+                for server_name in scenario.servers:
+                    with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+                        self.one(scenario, server_name, "-b", folder, "-f", sync)
+        return "in a fresh folder on " + filesystem_of(self.folder)
+
+    def binlog_refusal(self):
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            try:
+                with Server(self.binaries[HARICOT], "-b", folder):
+                    return ""
+            except Refused as refused:
+                return "haricotd says: " + str(refused).splitlines()[-1]
+
+    def medians(self):
+        return {cell: {metric: statistics.median(sample[metric] for sample in samples)
+                       for metric in samples[0]}
+                for cell, samples in self.samples.items()}
+
+
+def filesystem_of(folder):
+    words = subprocess.run(["df", "--output=fstype", str(folder)], capture_output=True, text=True,
+                           check=True).stdout.split()
+    return words[-1]
+
+
+class Others:
+    """Which share of the machine was used by anybody but this program and what it has started."""
+
+    def __init__(self):
+        self.start = self._read()
+
+    @staticmethod
+    def _read():
+        """Seconds of all cores: those that passed, those that were used, and those by us."""
+        words = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+        seconds = [int(word) / os.sysconf("SC_CLK_TCK") for word in words]
+        own = sum(usage.ru_utime + usage.ru_stime for usage in
+                  map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+        return sum(seconds), sum(seconds) - seconds[3] - seconds[4], own
+
+    def share(self):
+        passed, used, own = (now - then for now, then in zip(self._read(), self.start))
+        return max(0.0, used - own) / passed if passed else 0.0
+
+
+def facts(measurement, busy, command):
+    model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    versions = [subprocess.run([str(measurement.binaries[name]), "-v"], capture_output=True,
+                               text=True).stdout.strip() for name in (HARICOT, BEANSTALKD)]
+    server_core, load_core = cores()
+    quiet = (f"NO: others used {busy:.0%} of it meanwhile; these figures are provisional"
+             if busy > BUSY_SHARE_MAX else f"yes, others used {busy:.1%} of it meanwhile")
+    congestion = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    return [
+        ("date", datetime.date.today().isoformat()),
+        ("machine", f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} cores, "
+                    f"Linux {platform.release()}, TCP with {congestion}"),
+        ("quiet", quiet),
+        ("servers", "; ".join(versions)),
+        ("cores", f"server on {server_core}, load on {load_core}"),
+        ("rounds", f"{measurement.rounds} of {measurement.seconds:g} s each, in turns; medians"),
+        ("command", f"`{command}`"),
+        ("one run", "`haricotd -l 127.0.0.1 -p PORT`, `haricot bench --connections=16 --keep "
+                    f"--seconds={measurement.seconds:g} --json --pid PID 127.0.0.1:PORT`"),
+    ]
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description="Compares haricotd, beanstalkd and the floor.")
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--quick", action="store_true", help="under two minutes, less exact")
+    parser.add_argument("--only", default="loads,memory,stalls,binlog",
+                        help="some of loads,memory,stalls,binlog; writes no documents")
+    parser.add_argument("--folder", type=pathlib.Path, help="where binlogs are tried")
+    parser.add_argument("--write", type=pathlib.Path, help="the folder of the documents to update")
+    options = parser.parse_args()
+    options.build = options.build.resolve()
+    return options
+
+
+def main():
+    options = parse_options()
+    parts = set(options.only.split(","))
+    measurement = Measurement(options)
+    started = time.monotonic()
+    others = Others()
+    time.sleep(1)
+    if others.share() > BUSY_SHARE_MAX:
+        tell(f"others use {others.share():.0%} of this machine: the figures will be provisional")
+    if "loads" in parts:
+        measurement.compare(SCENARIOS)
+    figures = []
+    if "memory" in parts:
+        figures = list(memory.measure(measurement.tool, measurement.binaries[HARICOT],
+                                      measurement.binaries[BEANSTALKD], options.quick, tell))
+    stalled = []
+    if "stalls" in parts:
+        stalled = list(stalls.measure(measurement.tool, measurement.binaries[HARICOT],
+                                      options.quick, tell))
+    # Before the binlogs: what the kernel does to write them would be taken for somebody else's work.
+    busy = others.share()
+    binlog_note = "not measured"
+    if "binlog" in parts:
+        binlog_note = measurement.compare_binlogs()
+
+    cells = measurement.medians()
+    command = "scripts/bench" + (" --quick" if options.quick else "")
+    result = report.Report(cells, figures, stalled, binlog_note,
+                           facts(measurement, busy, command))
+    print(result.for_terminal())
+    samples = {"/".join(cell): values for cell, values in measurement.samples.items()}
+    (options.build / "bench" / "samples.json").write_text(json.dumps(samples, indent=1))
+    if options.write and "loads" in parts:
+        document = options.write / "performance.md"
+        document.write_text(report.replace_section(document.read_text(), result.for_document()))
+        for name, text in result.charts():
+            (options.write / name).write_text(text)
+        tell(f"written: {document} and its charts")
+    tell(f"done after {time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

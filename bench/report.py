@@ -1,0 +1,146 @@
+"""What was measured, as tables for a terminal, for docs/performance.md, and as charts."""
+
+import chart
+from rows import (BEANSTALKD, CPU, FLOOR, HARICOT, RATE, SURROUNDINGS, SCENARIOS, TARGETS,
+                  BINLOG_SCENARIOS, BINLOG_TARGETS)
+
+BEGIN = "<!-- From here to the end mark, scripts/bench writes. -->"
+END = "<!-- End of what scripts/bench writes. -->"
+
+
+def verdict(is_met):
+    return "yes" if is_met else "**no**"
+
+
+def number(value):
+    if value is None:
+        return ""
+    if value >= 10_000:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 100 else f"{value:.2f}"
+
+
+class Report:
+    """Cells are {(scenario, server): {metric: median}}; the other parts are lists."""
+
+    def __init__(self, cells, figures, stalls, binlog_note, facts):
+        self.cells, self.figures, self.stalls = cells, figures, stalls
+        self.binlog_note, self.facts = binlog_note, facts
+
+    def value(self, cell, metric):
+        return self.cells.get(cell, {}).get(metric)
+
+    def ratio(self, target):
+        """The ratio of a target; None where a part was not measured."""
+        part, whole = self.value(target.of, target.metric), self.value(target.to, target.metric)
+        return part / whole if part is not None and whole else None
+
+    # Tables: a heading and rows of words ------------------------------------------------------
+
+    def target_table(self, targets):
+        rows = []
+        for target in targets:
+            ratio = self.ratio(target)
+            if ratio is None:
+                continue
+            unit = "us" if target.metric == CPU else "/s"
+            to = target.to[1] if target.to[1] != HARICOT else "the same without"
+            if target.of[0] == "own":
+                to = "500 on one tube"
+            limit, met = "", ""
+            if target.limit is not None:
+                limit = f"{'>=' if target.at_least else '<='} {target.limit:g}"
+                met = verdict(target.is_met(ratio))
+            rows.append([target.text, "CPU" if target.metric == CPU else "rate",
+                         f"{number(self.value(target.of, target.metric))} {unit}",
+                         f"{to}: {number(self.value(target.to, target.metric))} {unit}",
+                         f"{ratio:.2f}", limit, met])
+        return ["load", "what", "haricotd", "compared with", "ratio", "target", "met"], rows
+
+    def memory_table(self):
+        rows = [[f.text, f"{number(f.value)} {f.unit}", number(f.compared), f"<= {f.limit:g}",
+                 verdict(f.is_met), f.note] for f in self.figures]
+        return ["memory", "haricotd", "beanstalkd", "target", "met", "note"], rows
+
+    def stall_table(self):
+        rows = [[s.text, number(s.p999_ms), number(s.max_ms), number(s.worst_ms),
+                 number(s.beyond_ms), "" if s.text == "nothing" else verdict(s.is_met)]
+                for s in self.stalls]
+        return ["while", "p99.9 ms", "max ms", "worst round ms", "max beyond idle", "met (< 5)"], rows
+
+    def all_cells_table(self):
+        rows = []
+        for scenario in (*SCENARIOS, *BINLOG_SCENARIOS):
+            for server in (HARICOT, FLOOR, BEANSTALKD):
+                cell = self.cells.get((scenario.key, server))
+                if cell:
+                    rows.append([scenario.text, server, f"{cell[RATE]:,.0f}", f"{cell[CPU]:.2f}",
+                                 f"{cell['user']:.2f}", f"{cell['system']:.2f}",
+                                 f"{cell['p50']:,.0f}", f"{cell['p99']:,.0f}",
+                                 f"{cell['core']:.0%}", f"{cell['client']:.0%}"])
+        return ["load", "server", "commands/s", "CPU us", "user", "system", "p50 us", "p99 us",
+                "core", "client"], rows
+
+    # Where they go ----------------------------------------------------------------------------
+
+    def sections(self):
+        yield "Targets", self.target_table(TARGETS)
+        yield "Memory", self.memory_table()
+        yield "Stalls of a small client (haricotd)", self.stall_table()
+        yield f"Binlog: {self.binlog_note}", self.target_table(BINLOG_TARGETS)
+        yield "Everything measured (medians)", self.all_cells_table()
+
+    def for_terminal(self):
+        lines = [f"{key}: {value}" for key, value in self.facts]
+        for title, (heading, rows) in self.sections():
+            lines += ["", f"== {title}"]
+            if not rows:
+                continue
+            table = [heading, *rows]
+            widths = [max(len(row[i]) for row in table) for i in range(len(heading))]
+            lines += ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip()
+                      for row in table]
+        return "\n".join(lines).replace("**no**", "NO")
+
+    def for_document(self):
+        lines = [BEGIN, "", "| | |", "|---|---|"]
+        lines += [f"| {key} | {value} |" for key, value in self.facts]
+        for title, (heading, rows) in self.sections():
+            lines += ["", f"### {title}", ""]
+            if rows:
+                lines += ["| " + " | ".join(heading) + " |", "|---" * len(heading) + "|"]
+                lines += ["| " + " | ".join(row) + " |" for row in rows]
+        lines += ["", "![CPU time a command](performance-cpu.svg)", "",
+                  "![Commands a second in batches](performance-rate.svg)", "",
+                  "![CPU time with much around](performance-around.svg)", "", END]
+        return "\n".join(lines)
+
+    def charts(self):
+        """(Name of the file, its text) of each chart."""
+        yield "performance-cpu.svg", self._chart(
+            "CPU time a command, one at a time", "us", CPU,
+            (("one", "bodies of 100 bytes"), ("16k", "bodies of 16 KB"),
+             ("60k", "bodies of 60 KB")), 2)
+        yield "performance-rate.svg", self._chart(
+            "Commands a second in batches", "/s", RATE,
+            (("batch", "cycle, batches of 64"), ("put", "puts, batches of 500")), 0)
+        yield "performance-around.svg", self._chart(
+            "haricotd's CPU time a command with much around", "us", CPU,
+            (("one", "nothing else"), *((key, text) for key, text, _ in SURROUNDINGS)), 2)
+
+    def _chart(self, title, unit, metric, scenarios, decimals):
+        groups = []
+        for key, label in scenarios:
+            servers = [s for s in (HARICOT, FLOOR, BEANSTALKD) if (key, s) in self.cells]
+            groups.append(chart.Group(label, tuple((s, self.cells[key, s][metric])
+                                                   for s in servers)))
+        return chart.bars(title, unit, groups, decimals)
+
+
+def replace_section(document, section):
+    """A document with what stands between the marks replaced."""
+    before, begin, rest = document.partition(BEGIN)
+    _, end, behind = rest.partition(END)
+    if not begin or not end:
+        raise ValueError("the document has no marks for the tables")
+    return before + section + behind

@@ -1,0 +1,180 @@
+"""How long a small client has to wait while another one does something large.
+
+The small client is one connection of `haricot bench` which puts, reserves and deletes all the time.
+It shares a core with whoever does the large thing, and goes first there, so that what it sees is
+the server and not its neighbour.
+"""
+
+import dataclasses
+import socket
+import statistics
+import time
+
+import loads
+from servers import Server
+
+LIMIT_MS = 5.0
+JOB_BYTES_MAX = 200_000_000
+COMMANDS_AT_ONCE = 1000
+
+
+class Client:
+    """A plain connection that counts answers by their lines."""
+
+    def __init__(self, server):
+        self.socket = socket.create_connection(("127.0.0.1", server.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def run(self, commands, lines):
+        """Sends the commands and waits for so many line ends; returns the last answer's bytes."""
+        self.socket.sendall(commands)
+        data = b""
+        while lines > 0:
+            data = self.socket.recv(1 << 20)
+            if not data:
+                raise loads.Failed("the server closed a connection")
+            lines -= data.count(b"\n")
+        return data
+
+    def repeat(self, command, times, lines_each=1):
+        """The same command many times, in batches."""
+        batch = command * COMMANDS_AT_ONCE
+        while times > 0:
+            now = min(times, COMMANDS_AT_ONCE)
+            self.run(batch[:len(command) * now], now * lines_each)
+            times -= now
+
+    def read_exactly(self, count):
+        while count > 0:
+            count -= len(self.socket.recv(min(count, 1 << 20)))
+
+    def close(self):
+        self.socket.close()
+
+
+def put(delay=0, body=b"x" * 100):
+    return b"put 0 %d 600 %d\r\n%s\r\n" % (delay, len(body), body)
+
+
+class Actions:
+    """The large things. Each is a generator: what stands before its yield is prepared unwatched."""
+
+    def __init__(self, tool, scale):
+        self.tool = tool
+        self.scale = scale
+
+    def count(self, number):
+        return int(number * self.scale)
+
+    def fill_and_delete(self, server):
+        yield
+        loads.run(self.tool, server, "-w", "put", "-c", 1, "-d", 500, "-n", self.count(5_000_000),
+                  "--warm-up=0")
+
+    def kick(self, server):
+        client = Client(server)
+        client.run(b"use kicked\r\n", 1)
+        client.repeat(put(100_000), self.count(1_000_000))
+        yield
+        client.run(b"kick %d\r\n" % self.count(1_000_000), 1)
+        client.close()
+
+    def close_holder(self, server):
+        client = Client(server)
+        jobs = self.count(100_000)
+        client.run(b"use held\r\nwatch held\r\nignore default\r\n", 3)
+        client.repeat(put(), jobs)
+        client.repeat(b"reserve\r\n", jobs, lines_each=2)
+        yield
+        client.close()
+        time.sleep(0.5)
+
+    def large_jobs(self, server):
+        client = Client(server)
+        size = 100_000_000
+        client.run(b"use large\r\nwatch large\r\nignore default\r\n", 3)
+        job = put(body=b"x" * size)
+        yield
+        for _ in range(3):
+            client.run(job, 1)
+            client.socket.sendall(b"reserve\r\n")
+            header = b""
+            while not header.endswith(b"\r\n"):
+                header += client.socket.recv(1)
+            client.read_exactly(size + 2)
+            client.run(b"delete %d\r\n" % int(header.split()[1]), 1)
+        client.close()
+
+    def delays_end(self, server):
+        client = Client(server)
+        client.run(b"use later\r\n", 1)
+        delay = 6
+        started = time.monotonic()
+        client.repeat(put(delay), self.count(1_000_000))
+        taken = time.monotonic() - started
+        yield
+        time.sleep(max(0.0, delay - taken - 0.2) + taken + 0.5)
+        client.close()
+
+
+@dataclasses.dataclass(frozen=True)
+class Stall:
+    text: str
+    p999_ms: float
+    max_ms: float      # The median of the rounds.
+    worst_ms: float
+    idle_max_ms: float
+
+    @property
+    def beyond_ms(self):
+        return max(0.0, self.max_ms - self.idle_max_ms)
+
+    @property
+    def is_met(self):
+        return self.beyond_ms < LIMIT_MS
+
+
+def watch(tool, haricotd, action):
+    """(p99.9, max) in milliseconds of the small client during an action."""
+    with Server(haricotd, "-z", str(JOB_BYTES_MAX)) as server:
+        steps = action(server)
+        next(steps)
+        # It ends when it is interrupted.
+        small = loads.Load(tool, server, "-c", 1, "-T", 250, "--warm-up=1000", urgent=True)
+        try:
+            time.sleep(0.5)
+            for _ in steps:
+                pass
+            time.sleep(0.2)
+        finally:
+            result = small.interrupt()["all"]
+    return result["p99.9_us"] / 1000, result["max_us"] / 1000
+
+
+def measure(tool, haricotd, quick, tell):
+    actions = Actions(tool, 0.1 if quick else 1)
+    rounds = 1 if quick else 3
+
+    def idle(_):
+        yield
+        time.sleep(1 if quick else 5)
+
+    size = actions.count
+    rows = (
+        ("nothing", idle),
+        (f"{size(5_000_000):,} jobs put, then deleted", actions.fill_and_delete),
+        (f"{size(1_000_000):,} delayed jobs kicked at once", actions.kick),
+        (f"a connection closes that holds {size(100_000):,} jobs", actions.close_holder),
+        ("three jobs of 100 MB in and out", actions.large_jobs),
+        (f"{size(1_000_000):,} delays end within about a second", actions.delays_end),
+    )
+    seen = {text: [] for text, _ in rows}
+    for number in range(rounds):
+        for text, action in rows:
+            tell(f"stalls, round {number + 1} of {rounds}: {text}")
+            seen[text].append(watch(tool, haricotd, action))
+    idle_max = statistics.median(maximum for _, maximum in seen["nothing"])
+    for text, _ in rows:
+        yield Stall(text, statistics.median(p for p, _ in seen[text]),
+                    statistics.median(m for _, m in seen[text]), max(m for _, m in seen[text]),
+                    idle_max)

@@ -1,0 +1,60 @@
+// haricot: the operator's tool. Each subcommand is a row here and a file in src/tool.
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "os/process.hpp"
+#include "tool/subcommand.hpp"
+
+namespace {
+
+using namespace haricot;
+
+constexpr tool::Subcommand kSubcommands[] = {
+    {"bench", "load a server and report how fast it is", &tool::bench},
+};
+
+std::string help_text() {
+  std::string text =
+      "Use: haricot SUBCOMMAND [OPTIONS]\n"
+      "     haricot --help | --version\n\n"
+      "Subcommands (haricot SUBCOMMAND --help tells more):\n";
+  constexpr std::size_t kSummaryColumn = 12;
+  for (const tool::Subcommand& subcommand : kSubcommands) {
+    std::string line = "  " + std::string(subcommand.name);
+    line.append(line.size() < kSummaryColumn ? kSummaryColumn - line.size() : 1, ' ');
+    line += subcommand.summary;
+    text += line + '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  os::open_standard_descriptors();
+  os::ignore_broken_pipes();
+
+  const tool::Words words(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
+  if (words.empty()) {
+    std::fputs(help_text().c_str(), stderr);
+    return tool::kExitUsage;
+  }
+  const std::string_view name = words.front();
+  for (const tool::Subcommand& subcommand : kSubcommands) {
+    if (subcommand.name == name) return subcommand.run(words.subspan(1));
+  }
+  if (name == "--help" || name == "-h") {
+    std::fputs(help_text().c_str(), stdout);
+    return EXIT_SUCCESS;
+  }
+  if (name == "--version" || name == "-v") {
+    std::puts("haricot " HARICOT_VERSION);
+    return EXIT_SUCCESS;
+  }
+  std::fprintf(stderr, "haricot: unknown %s: %s\n%s", name.starts_with('-') ? "flag" : "subcommand",
+               words.front(), help_text().c_str());
+  return tool::kExitUsage;
+}

@@ -1,0 +1,98 @@
+#include "tool/address.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::string_view kUnixPrefix = "unix:";
+constexpr std::string_view kDefaultHost = "127.0.0.1";
+constexpr std::string_view kDefaultPort = "11300";
+
+}  // namespace
+
+std::optional<Address> Address::find(std::string_view text, std::string& error) {
+  Address address;
+  const bool good = text.starts_with(kUnixPrefix)
+                        ? address.set_unix(text.substr(kUnixPrefix.size()), error)
+                        : address.set_inet(text, error);
+  if (!good) return std::nullopt;
+  return address;
+}
+
+bool Address::set_unix(std::string_view path, std::string& error) {
+  auto* address = reinterpret_cast<sockaddr_un*>(&bytes_);
+  if (path.empty() || path.size() >= sizeof address->sun_path) {
+    error = "the path of a unix socket has to have 1 to 107 bytes";
+    return false;
+  }
+  address->sun_family = AF_UNIX;
+  std::memcpy(address->sun_path, path.data(), path.size());
+  length_ = sizeof *address;
+  name_ = std::string(kUnixPrefix) + std::string(path);
+  return true;
+}
+
+bool Address::set_inet(std::string_view text, std::string& error) {
+  std::string_view host = text;
+  std::string_view port;
+  const std::size_t colon = text.rfind(':');
+  const bool in_brackets = text.starts_with('[');
+  // An IPv6 address without brackets has colons of its own, and no port.
+  const bool has_port = colon != std::string_view::npos &&
+                        (in_brackets ? text[colon - 1] == ']' : text.find(':') == colon);
+  if (has_port) {
+    host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+    if (port.empty()) {
+      error = "there is no port behind the colon of " + std::string(text);
+      return false;
+    }
+  }
+  if (in_brackets && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const std::string host_name(host.empty() ? kDefaultHost : host);
+  const std::string port_name(port.empty() ? kDefaultPort : port);
+
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int status = ::getaddrinfo(host_name.c_str(), port_name.c_str(), &hints, &found);
+  if (status != 0) {
+    error = "cannot find " + host_name + " port " + port_name + ": " + ::gai_strerror(status);
+    return false;
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
+  std::memcpy(&bytes_, found->ai_addr, found->ai_addrlen);
+  length_ = found->ai_addrlen;
+  const bool v6 = found->ai_family == AF_INET6 && host_name.find(':') != std::string::npos;
+  name_ = (v6 ? "[" + host_name + "]" : host_name) + ":" + port_name;
+  return true;
+}
+
+os::Descriptor Address::connect(std::string& error) const {
+  os::Descriptor socket(::socket(bytes_.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket) {
+    error = std::string("cannot make a socket: ") + std::strerror(errno);
+    return {};
+  }
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&bytes_), length_) != 0) {
+    error = "cannot connect to " + name_ + ": " + std::strerror(errno);
+    return {};
+  }
+  if (bytes_.ss_family != AF_UNIX) {
+    const int on = 1;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+  return socket;
+}
+
+}  // namespace haricot::tool

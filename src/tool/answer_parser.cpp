@@ -1,0 +1,173 @@
+#include "tool/answer_parser.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "haricot/protocol/limits.hpp"
+
+namespace haricot::tool {
+namespace {
+
+enum class Form : std::uint8_t { word, number, name, job, report };
+
+struct Row {
+  std::string_view word;
+  Form form;
+  ReplyCode code;
+};
+
+// What comes most stands first. BURIED and KICKED have two forms, which the end of the word tells
+// apart.
+constexpr Row kRows[] = {
+    {"INSERTED ", Form::number, ReplyCode::inserted},
+    {"RESERVED ", Form::job, ReplyCode::reserved},
+    {"DELETED", Form::word, ReplyCode::deleted},
+    {"TIMED_OUT", Form::word, ReplyCode::timed_out},
+    {"NOT_FOUND", Form::word, ReplyCode::not_found},
+    {"USING ", Form::name, ReplyCode::using_tube},
+    {"WATCHING ", Form::number, ReplyCode::watching},
+    {"FOUND ", Form::job, ReplyCode::found},
+    {"OK ", Form::report, ReplyCode::ok},
+    {"KICKED ", Form::number, ReplyCode::kicked},
+    {"KICKED", Form::word, ReplyCode::kicked_job},
+    {"BURIED ", Form::number, ReplyCode::buried_new},
+    {"BURIED", Form::word, ReplyCode::buried},
+    {"RELEASED", Form::word, ReplyCode::released},
+    {"TOUCHED", Form::word, ReplyCode::touched},
+    {"PAUSED", Form::word, ReplyCode::paused},
+    {"NOT_IGNORED", Form::word, ReplyCode::not_ignored},
+    {"DEADLINE_SOON", Form::word, ReplyCode::deadline_soon},
+    {"DRAINING", Form::word, ReplyCode::draining},
+    {"JOB_TOO_BIG", Form::word, ReplyCode::job_too_big},
+    {"EXPECTED_CRLF", Form::word, ReplyCode::expected_crlf},
+    {"BAD_FORMAT", Form::word, ReplyCode::bad_format},
+    {"UNKNOWN_COMMAND", Form::word, ReplyCode::unknown_command},
+    {"OUT_OF_MEMORY", Form::word, ReplyCode::out_of_memory},
+    {"INTERNAL_ERROR", Form::word, ReplyCode::internal_error},
+};
+
+constexpr std::uint64_t kBodyBytesMax = std::uint64_t{1} << 32;
+
+bool take_number(std::string_view& text, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+// The numbers behind the word.
+bool read_rest(const Row& row, std::string_view rest, Answer& answer) {
+  switch (row.form) {
+    case Form::word:
+      return rest.empty();
+    case Form::name:
+      return !rest.empty();
+    case Form::number:
+      return take_number(rest, answer.number) && rest.empty();
+    case Form::report:
+      return take_number(rest, answer.body_bytes) && rest.empty();
+    case Form::job:
+      if (!take_number(rest, answer.number) || !rest.starts_with(' ')) return false;
+      rest.remove_prefix(1);
+      return take_number(rest, answer.body_bytes) && rest.empty();
+  }
+  return false;
+}
+
+}  // namespace
+
+AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer) {
+  if (!in_body_) {
+    const Result result = take_line(bytes);
+    if (result == Result::malformed) answer = current_;
+    if (result != Result::answer) return result;
+    in_body_ = has_body(current_.code);
+    body_taken_ = 0;
+  }
+  if (in_body_) {
+    if (!take_body(bytes)) {
+      answer = current_;
+      return Result::malformed;
+    }
+    if (body_taken_ < current_.body_bytes + kTrailerBytes) {
+      // The bytes that the line stands in go away before the body ends; keep what it says.
+      if (!held_is_used_) {
+        std::memcpy(held_.data(), current_.line.data(), current_.line.size());
+        current_.line = {held_.data(), current_.line.size()};
+        held_is_used_ = true;
+      }
+      return Result::more;
+    }
+    in_body_ = false;
+  }
+  answer = current_;
+  return Result::answer;
+}
+
+// Makes current_ of the next line.
+AnswerParser::Result AnswerParser::take_line(std::string_view& bytes) {
+  if (held_is_used_) held_bytes_ = 0;
+  held_is_used_ = false;
+  const void* end = bytes.empty() ? nullptr : std::memchr(bytes.data(), '\n', bytes.size());
+  const std::size_t taken =
+      end == nullptr ? bytes.size()
+                     : static_cast<std::size_t>(static_cast<const char*>(end) - bytes.data()) + 1;
+  std::string_view line = bytes.substr(0, taken);
+  if (held_bytes_ + taken > held_.size()) {
+    current_ = Answer{};
+    current_.line = held_bytes_ > 0 ? std::string_view(held_.data(), held_bytes_)
+                                    : line.substr(0, held_.size());
+    return Result::malformed;
+  }
+  if (end == nullptr || held_bytes_ > 0) {
+    std::copy(line.begin(), line.end(), held_.data() + held_bytes_);
+    held_bytes_ += taken;
+    line = {held_.data(), held_bytes_};
+  }
+  bytes.remove_prefix(taken);
+  if (end == nullptr) return Result::more;
+  held_is_used_ = held_bytes_ > 0;
+  return read_line(line) ? Result::answer : Result::malformed;
+}
+
+bool AnswerParser::read_line(std::string_view line) {
+  current_ = Answer{};
+  const bool ends_well = line.ends_with("\r\n");
+  line.remove_suffix(ends_well ? 2 : 1);
+  current_.line = line;
+  if (!ends_well) return false;
+  for (const Row& row : kRows) {
+    if (!line.starts_with(row.word)) continue;
+    // FOUND, say, could be the beginning of some other word.
+    if (!read_rest(row, line.substr(row.word.size()), current_)) continue;
+    current_.code = row.code;
+    // No server of ours sends more; and so the length and its CR LF cannot overflow.
+    return current_.body_bytes <= kBodyBytesMax;
+  }
+  return false;
+}
+
+// Compares what has arrived of the body, and has an eye on its CR LF. False: that is not there.
+bool AnswerParser::take_body(std::string_view& bytes) {
+  const std::uint64_t size = current_.body_bytes;
+  if (body_taken_ == 0) current_.body_matches = size == expected_.size();
+  if (body_taken_ < size) {
+    const auto taken =
+        static_cast<std::size_t>(std::min<std::uint64_t>(size - body_taken_, bytes.size()));
+    if (current_.body_matches) {
+      current_.body_matches =
+          bytes.substr(0, taken) == expected_.substr(static_cast<std::size_t>(body_taken_), taken);
+    }
+    bytes.remove_prefix(taken);
+    body_taken_ += taken;
+  }
+  while (body_taken_ >= size && body_taken_ < size + kTrailerBytes && !bytes.empty()) {
+    if (bytes[0] != (body_taken_ == size ? '\r' : '\n')) return false;
+    bytes.remove_prefix(1);
+    ++body_taken_;
+  }
+  return true;
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,55 @@
+// Answers of a server, read from a stream of bytes that may be cut anywhere.
+//
+// For a client that asks a lot: nothing is copied but a line that arrives in pieces, and a body is
+// compared with the one it should be while it passes by, not kept.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "haricot/protocol/reply.hpp"
+
+namespace haricot::tool {
+
+struct Answer {
+  ReplyCode code = ReplyCode::none;
+  std::uint64_t number = 0;      // A job's id; a number of jobs or tubes.
+  std::uint64_t body_bytes = 0;  // Of a body or a report.
+  // Whether the body is the expected one; true for answers without a body.
+  bool body_matches = true;
+  std::string_view line;  // Without CR LF; valid until the next call, and while the bytes are.
+};
+
+class AnswerParser {
+ public:
+  enum class Result : std::uint8_t {
+    answer,     // `answer` is the next one.
+    more,       // All bytes are used up, and the answer goes on.
+    malformed,  // No server that speaks the protocol sends this; `answer.line` is its beginning.
+  };
+
+  // The body that every job is to have; borrowed. Without one each body has to be empty to match.
+  void expect_body(std::string_view body) { expected_ = body; }
+
+  // Takes bytes from the front, up to the end of the next answer. After `malformed` the parser has
+  // no use any more.
+  Result next(std::string_view& bytes, Answer& answer);
+
+ private:
+  Result take_line(std::string_view& bytes);
+  bool read_line(std::string_view line);
+  bool take_body(std::string_view& bytes);
+
+  std::string_view expected_;
+  Answer current_;
+  bool in_body_ = false;
+  std::uint64_t body_taken_ = 0;  // Of the current body and its CR LF.
+  std::array<char, kReplyLineBytesMax> held_{};
+  std::size_t held_bytes_ = 0;
+  bool held_is_used_ = false;  // The line of the current answer stands in held_.
+};
+
+}  // namespace haricot::tool

@@ -1,0 +1,64 @@
+// A connection on which many commands go out at once and each answer is checked, until all are
+// there: for what is prepared before a measurement and cleared away behind it.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "haricot/base/time.hpp"
+#include "os/descriptor.hpp"
+#include "tool/address.hpp"
+#include "tool/answer_parser.hpp"
+
+namespace haricot::tool {
+
+// What to tell of an answer that does not belong to the command.
+std::string describe_unexpected(std::string_view command, const Answer& answer);
+
+class Dialogue final {
+ public:
+  // Whether an answer is a good one. The answer is valid during the call.
+  using Check = std::function<bool(const Answer& answer)>;
+
+  // How long the server may stay silent while an answer is due.
+  explicit Dialogue(Duration patience) : patience_(patience) {}
+
+  [[nodiscard]] bool open(const Address& address, std::string& error);
+
+  // Sends the commands, called `name` in messages, and waits for so many answers to them. False:
+  // the connection has no use any more, and `error` says why.
+  [[nodiscard]] bool run(std::string_view name, std::string_view commands, std::uint64_t answers,
+                         const Check& check, std::string& error);
+
+  // The same for commands which are all to be answered with this code.
+  [[nodiscard]] bool run(std::string_view name, std::string_view commands, std::uint64_t answers,
+                         ReplyCode code, std::string& error);
+
+  // Tells the server that nothing more comes, and waits until it has closed, and so given back the
+  // jobs that the connection held; at most as long as the patience.
+  void finish();
+
+  // Leaves the connection open, for the caller.
+  os::Descriptor take_socket() { return std::move(socket_); }
+
+ private:
+  bool send_some(std::string_view& commands, std::string& error);
+  bool receive(std::string_view name, std::uint64_t& answers, const Check& check,
+               std::string& error);
+  bool wait(bool to_send, std::string& error);
+
+  Duration patience_;
+  os::Descriptor socket_;
+  AnswerParser parser_;
+  std::string buffer_;
+};
+
+// Ends the writing side of a connection and reads until the server has closed its own, or until a
+// time is over.
+void drain_to_end(int socket, Duration patience);
+
+}  // namespace haricot::tool

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Shows that the report of scripts/bench says `met` where a target is, and only there.
+
+    report_test.py ROOT
+"""
+
+import pathlib
+import sys
+import unittest
+import xml.etree.ElementTree as xml
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(sys.argv.pop(1)) / "bench"))
+
+import chart
+import memory
+import report
+import rows
+import stalls
+
+
+def cell(cpu, rate):
+    return {rows.CPU: cpu, rows.RATE: rate, "user": 1, "system": 1, "p50": 1, "p99": 1, "core": 1,
+            "client": 1}
+
+
+def cells(**costs):
+    """All scenarios for all their servers, at these costs; the rate is their inverse."""
+    return {(scenario.key, server): cell(costs.get(server, 1.0), 1e6 / costs.get(server, 1.0))
+            for scenario in rows.SCENARIOS for server in scenario.servers}
+
+
+def report_of(measured, figures=(), stalled=()):
+    return report.Report(measured, figures, stalled, "not measured", [("date", "today")])
+
+
+class Targets(unittest.TestCase):
+    def test_at_most_and_at_least_are_what_they_say(self):
+        at_most = rows.Target("", rows.CPU, ("a", "b"), ("c", "d"), 1.05)
+        self.assertTrue(at_most.is_met(1.05))
+        self.assertFalse(at_most.is_met(1.06))
+        at_least = rows.Target("", rows.RATE, ("a", "b"), ("c", "d"), 25, True)
+        self.assertTrue(at_least.is_met(25))
+        self.assertFalse(at_least.is_met(24.9))
+
+    def test_every_target_refers_to_what_is_measured(self):
+        measured = {(s.key, server) for s in (*rows.SCENARIOS, *rows.BINLOG_SCENARIOS)
+                    for server in s.servers}
+        for target in (*rows.TARGETS, *rows.BINLOG_TARGETS):
+            self.assertIn(target.of, measured)
+            self.assertIn(target.to, measured)
+
+    def test_a_missed_target_is_told(self):
+        _, table = report_of(cells(haricotd=10, floor=9, beanstalkd=20)).target_table(rows.TARGETS)
+        self.assertEqual(table[0][4:], ["1.11", "<= 1.05", "**no**"])
+        self.assertEqual(table[1][4:], ["0.50", "<= 0.68", "yes"])
+        self.assertEqual(table[2][4:], ["2.00", ">= 25", "**no**"])
+
+    def test_what_was_not_measured_has_no_row(self):
+        _, table = report_of({}).target_table(rows.TARGETS)
+        self.assertEqual(table, [])
+        _, table = report_of(cells()).target_table(rows.BINLOG_TARGETS)
+        self.assertEqual(table, [])
+
+    def test_memory_and_stalls_have_their_limits(self):
+        self.assertTrue(memory.Figure("", "", 180, 180).is_met)
+        self.assertFalse(memory.Figure("", "", 180, 181).is_met)
+        self.assertTrue(stalls.Stall("", 1, 6.9, 9, idle_max_ms=2).is_met)
+        self.assertFalse(stalls.Stall("", 1, 7, 9, idle_max_ms=2).is_met)
+
+
+class Documents(unittest.TestCase):
+    def test_only_what_is_between_the_marks_is_replaced(self):
+        section = report_of(cells()).for_document()
+        document = f"before\n{report.BEGIN}\nold\n{report.END}\nbehind\n"
+        written = report.replace_section(document, section)
+        self.assertTrue(written.startswith(f"before\n{report.BEGIN}\n"))
+        self.assertTrue(written.endswith(f"{report.END}\nbehind\n"))
+        self.assertNotIn("old", written)
+        self.assertEqual(report.replace_section(written, section), written)
+
+    def test_a_document_without_marks_is_refused(self):
+        with self.assertRaises(ValueError):
+            report.replace_section("nothing here", "section")
+
+    def test_charts_are_well_formed_and_their_bars_to_scale(self):
+        texts = dict(report_of(cells(haricotd=2, beanstalkd=4)).charts())
+        self.assertEqual(len(texts), 3)
+        for text in texts.values():
+            xml.fromstring(text)
+        text = chart.bars("a < b", "us", [chart.Group("x & y", (("haricotd", 1), ("floor", 4)))], 1)
+        bars = [float(element.get("width")) for element in xml.fromstring(text)
+                if element.get("x") == str(chart.LABEL_WIDTH) and element.get("height") == "15"]
+        self.assertEqual(len(bars), 2)
+        self.assertAlmostEqual(bars[1], 4 * bars[0], delta=0.4)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Shows that the pieces of scripts/bench work with real servers.
+
+    servers_test.py ROOT HARICOT HARICOTD FLOOR_SERVER
+"""
+
+import pathlib
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT, TOOL, HARICOTD, FLOOR = (pathlib.Path(word) for word in sys.argv[1:5])
+del sys.argv[1:5]
+sys.path.insert(0, str(ROOT / "bench"))
+
+import loads
+import stalls
+from servers import Refused, Server
+
+FEW = ("--count=300", "--warm-up=0")
+
+
+class Servers(unittest.TestCase):
+    def test_a_load_reports_the_cost_of_its_server(self):
+        for binary in (HARICOTD, FLOOR):
+            with Server(binary) as server:
+                result = loads.run(TOOL, server, *FEW)
+                self.assertEqual(result["commands"], 900)
+                self.assertGreater(result["server"]["cpu_us_per_command"], 0)
+                self.assertGreater(server.resident(), 100_000)
+
+    def test_a_server_that_does_not_start_says_why(self):
+        with self.assertRaises(Refused) as refused:
+            Server(HARICOTD, "--no-such-flag")
+        self.assertIn("--no-such-flag", str(refused.exception))
+
+    def test_a_load_that_fails_says_why(self):
+        with Server(HARICOTD, "-z", "50") as server, self.assertRaises(loads.Failed) as failed:
+            loads.run(TOOL, server, *FEW)
+        self.assertIn("JOB_TOO_BIG", str(failed.exception))
+
+    def test_every_large_thing_happens_while_it_is_watched(self):
+        actions = stalls.Actions(TOOL, 0.001)
+        for action in (actions.kick, actions.close_holder, actions.delays_end):
+            with self.subTest(action.__name__), Server(HARICOTD) as server:
+                steps = action(server)
+                next(steps)
+                look = stalls.Client(server)
+                before = look.run(b"stats\r\n", 50)
+                for _ in steps:
+                    pass
+                behind = look.run(b"stats\r\n", 50)
+                look.close()
+                self.assertNotEqual(states(before), states(behind))
+
+
+def states(report):
+    """How many jobs are ready, reserved and delayed."""
+    return [line for line in report.decode().splitlines() if line.startswith("current-jobs-")]
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,225 @@
+// haricot bench as a black box: that it does exactly the work it reports, leaves nothing behind,
+// and tells what went wrong.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "odd_server.hpp"
+#include "tool_fixture.hpp"
+
+namespace haricot::test {
+namespace {
+
+class BenchRun : public ToolTest {
+ protected:
+  Ending bench(std::vector<std::string> words, const std::string& address) {
+    words.insert(words.begin(), "bench");
+    words.push_back("--json");
+    words.push_back(address);
+    return run_tool(words);
+  }
+  Ending bench(std::vector<std::string> words) { return bench(std::move(words), server_address()); }
+
+  // Runs a workload in several shapes and compares what the tool and the server have counted.
+  void check_workload(const std::string& name, std::uint64_t steps) {
+    constexpr std::uint64_t kJobs = 1000;
+    constexpr std::uint64_t kWarmUp = 70;
+    std::uint64_t jobs = 0;
+    const std::vector<std::vector<std::string>> shapes = {
+        {"-c1", "-d1"}, {"-c4", "-d7", "-t3"}, {"-c3", "-d64", "-s20k"}, {"-c5", "-d5000", "-s0"}};
+    for (const std::vector<std::string>& shape : shapes) {
+      std::vector<std::string> words = {
+          "-w", name, "-n", std::to_string(kJobs), "--warm-up", std::to_string(kWarmUp)};
+      words.insert(words.end(), shape.begin(), shape.end());
+      const Ending ending = bench(words);
+      ASSERT_EQ(ending.status, (ExitStatus{.code = 0})) << ending.error;
+      EXPECT_EQ(json_value(ending.output, "commands"), kJobs * steps) << ending.output;
+      jobs += kJobs + kWarmUp;
+      EXPECT_EQ(server_stat("cmd-put"), jobs);
+      EXPECT_EQ(server_stat("cmd-delete"), jobs);
+      EXPECT_EQ(server_stat("total-jobs"), jobs);
+      // Jobs that only were put are taken out again by reserves with a timeout.
+      EXPECT_EQ(server_stat("cmd-reserve"), name == "put" ? 0 : jobs);
+    }
+    expect_empty_server();
+  }
+
+  void expect_empty_server() {
+    for (const char* key : {"current-jobs-ready", "current-jobs-reserved", "current-jobs-delayed",
+                            "current-jobs-buried"}) {
+      EXPECT_EQ(server_stat(key), 0U) << key;
+    }
+    EXPECT_TRUE(eventually([this] { return server_stat("current-tubes") == 1; }));
+    EXPECT_TRUE(eventually([this] { return server_stat("current-connections") == 1; }));
+  }
+};
+
+TEST_F(BenchRun, PutsAreCountedAndDeletedOverTcp) {
+  ASSERT_TRUE(start());
+  check_workload("put", 1);
+}
+
+TEST_F(BenchRun, TakingIsCountedOverTcp) {
+  ASSERT_TRUE(start());
+  check_workload("take", 2);
+}
+
+TEST_F(BenchRun, CyclesAreCountedOverTcp) {
+  ASSERT_TRUE(start());
+  check_workload("cycle", 3);
+}
+
+TEST_F(BenchRun, AllWorkloadsAreCountedOverAUnixSocket) {
+  for (const auto& [name, steps] : {std::pair("put", 1U), {"take", 2U}, {"cycle", 3U}}) {
+    ASSERT_TRUE(start_with({.listen_address = "unix:" + folder_.file("socket")}));
+    check_workload(name, steps);
+    server_.stop();
+  }
+}
+
+TEST_F(BenchRun, ATimeEndsTheRunToo) {
+  ASSERT_TRUE(start());
+  const Ending ending = bench({"-T", "0.2", "-c", "3"});
+  ASSERT_EQ(ending.status.code, 0) << ending.error;
+  EXPECT_GE(json_value(ending.output, "seconds"), 0.2);
+  const double commands = json_value(ending.output, "commands");
+  EXPECT_GT(commands, 0);
+  // The warm-up has 10,000 jobs; all others are in the report.
+  EXPECT_EQ(static_cast<double>(3 * (server_stat("cmd-put") - 10'000)), commands);
+  expect_empty_server();
+}
+
+TEST_F(BenchRun, WhatTheServerShouldHoldIsThereAndGoesAgain) {
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(start_tool({"bench", "--ready=50", "--delayed=60", "--idle-tubes=70", "--waiting=8",
+                          "--waiting-together=9", "--idle-connections=10", "--watch=11", "-c2",
+                          "-T", "60", "--json", server_address()}));
+  // Two connections are the load's, and one is ours. Tubes: default, one of the load, 70 idle ones,
+  // 8 and 1 with waiting workers, 11 that are watched.
+  EXPECT_TRUE(eventually([this] { return server_stat("current-waiting") == 17; }));
+  EXPECT_TRUE(eventually([this] { return server_stat("current-connections") == 30; }));
+  EXPECT_TRUE(eventually([this] { return server_stat("current-tubes") == 92; }));
+  EXPECT_EQ(server_stat("current-jobs-delayed"), 60U);
+  EXPECT_GE(server_stat("current-jobs-ready"), 70U + 50 - 2);
+  EXPECT_TRUE(eventually([this] { return server_stat("cmd-delete") > 5'000; }));
+
+  // Somebody loses patience; the jobs go all the same.
+  EXPECT_TRUE(tool_.signal(SIGINT));
+  const Ending ending = end_of_tool();
+  EXPECT_EQ(ending.status, (ExitStatus{.code = 1})) << ending.error;
+  EXPECT_NE(ending.output.find("\"interrupted\":true"), std::string::npos) << ending.output;
+  expect_empty_server();
+}
+
+TEST_F(BenchRun, TheServersMemoryAndTimeAreReported) {
+  ASSERT_TRUE(start());
+  const Ending ending =
+      bench({"-w", "put", "-n", "20k", "-d", "100", "-p", std::to_string(server_.pid())});
+  ASSERT_EQ(ending.status.code, 0) << ending.error;
+  EXPECT_GT(json_value(ending.output, "cpu_us_per_command"), 0);
+  // 20,000 bodies of 100 bytes have to be somewhere.
+  EXPECT_GE(json_value(ending.output, "resident_behind"),
+            json_value(ending.output, "resident_before") + 2'000'000);
+}
+
+TEST_F(BenchRun, JobsCanBeKept) {
+  ASSERT_TRUE(start());
+  ASSERT_EQ(bench({"-w", "put", "-n", "30", "--warm-up", "0", "--keep"}).status.code, 0);
+  EXPECT_EQ(server_stat("current-jobs-ready"), 30U);
+}
+
+TEST_F(BenchRun, ARefusedPutEndsItWithTheAnswer) {
+  ASSERT_TRUE(start());
+  const Ending ending = bench({"-s", "65536", "-n", "5"});
+  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_EQ(ending.error, "haricot bench: put was answered: JOB_TOO_BIG\n");
+  EXPECT_EQ(ending.output, "");
+}
+
+TEST_F(BenchRun, AFailureLeavesNoJobsBehind) {
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(start_tool({"bench", "-c4", "-d10", "-T60", "--delayed=100", server_address()}));
+  ASSERT_TRUE(eventually([this] { return server_stat("cmd-delete") > 1000; }));
+  EXPECT_TRUE(server_.signal(SIGUSR1));
+  const Ending ending = end_of_tool();
+  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_EQ(ending.error, "haricot bench: put was answered: DRAINING\n");
+  expect_empty_server();
+}
+
+TEST_F(BenchRun, AServerThatDiesEndsIt) {
+  ASSERT_TRUE(start());
+  ASSERT_TRUE(start_tool({"bench", "-T60", server_address()}));
+  ASSERT_TRUE(eventually([this] { return server_stat("cmd-delete") > 1000; }));
+  server_.kill_hard();
+  const Ending ending = end_of_tool();
+  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_TRUE(ending.error.starts_with("haricot bench: ")) << ending.error;
+}
+
+TEST_F(BenchRun, NobodyThereIsSaid) {
+  const Ending ending = bench({}, "unix:" + folder_.file("nobody"));
+  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_NE(ending.error.find("cannot connect to unix:"), std::string::npos) << ending.error;
+  EXPECT_NE(bench({"-p", "1073741823"}, "unix:" + folder_.file("nobody")).error.find("no process"),
+            std::string::npos);
+}
+
+// The floor server is compared with, so it has to answer as many commands as a real one.
+TEST_F(BenchRun, TheFloorServerAnswersEverythingToo) {
+  ASSERT_TRUE(server_.start({.binary = FLOOR_SERVER_PATH})) << server_.failure();
+  for (const char* name : {"put", "take", "cycle"}) {
+    for (const std::vector<std::string>& shape :
+         std::vector<std::vector<std::string>>{{"-c1", "-d1"},
+                                               {"-c4", "-d64"},
+                                               {"-c3", "-d7", "-s4090"},
+                                               {"-c2", "-d600", "-s60000"}}) {
+      std::vector<std::string> words = {"-w", name, "-n", "2000"};
+      words.insert(words.end(), shape.begin(), shape.end());
+      EXPECT_EQ(bench(words).status, (ExitStatus{.code = 0})) << tool_.standard_error();
+    }
+  }
+}
+
+// One answer of a server that is otherwise good, and what has to be told of it.
+struct OddAnswer {
+  const char* command;
+  const char* answer;
+  const char* complaint;
+};
+
+TEST_F(BenchRun, EveryAnswerIsChecked) {
+  const OddAnswer cases[] = {
+      {"use", "UNKNOWN_COMMAND\r\n", "use was answered: UNKNOWN_COMMAND"},
+      {"watch", "BAD_FORMAT\r\n", "watch was answered: BAD_FORMAT"},
+      {"put", "BURIED 3\r\n", "put was answered: BURIED 3"},
+      {"put", "INSERTED\r\n", "put was answered: INSERTED (malformed)"},
+      {"put", "CLOSE", "the server closed a connection during put"},
+      {"put", "INSERTED 1\r\nINSERTED 2\r\n", "more answers than commands: INSERTED 2"},
+      {"reserve", "RESERVED 1 5\r\nabcde\r\n", "reserve gave a body that is not the one"},
+      {"reserve", "RESERVED 1 4\r\nabcd\r\n", "reserve gave a body that is not the one"},
+      {"reserve", "DEADLINE_SOON\r\n", "reserve was answered: DEADLINE_SOON"},
+      {"delete", "NOT_FOUND\r\n", "delete was answered: NOT_FOUND"},
+      {"delete", "", "no answer to delete for 1 s"},
+  };
+  for (const OddAnswer& odd : cases) {
+    OddServer server(odd.command, odd.answer);
+    const Ending ending =
+        bench({"-n3", "-c1", "-s5", "--warm-up=0", "--patience=1"}, server.address());
+    EXPECT_EQ(ending.status.code, 1) << odd.complaint;
+    EXPECT_NE(ending.error.find(odd.complaint), std::string::npos)
+        << "wanted: " << odd.complaint << "\ntold: " << ending.error;
+  }
+}
+
+TEST_F(BenchRun, AnOddServerThatIsNotOddIsGoodEnough) {
+  OddServer server("no such command", "");
+  EXPECT_EQ(bench({"-n3", "-c1"}, server.address()).status.code, 0);
+}
+
+}  // namespace
+}  // namespace haricot::test

@@ -1,0 +1,55 @@
+// The tool's own command line: subcommands, help, mistakes.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tool_fixture.hpp"
+
+namespace haricot::test {
+namespace {
+
+class HaricotTool : public ToolTest {};
+
+TEST_F(HaricotTool, HelpNamesTheSubcommands) {
+  const Ending ending = run_tool({"--help"});
+  EXPECT_EQ(ending.status.code, 0);
+  EXPECT_NE(ending.output.find("\n  bench "), std::string::npos) << ending.output;
+  EXPECT_EQ(ending.error, "");
+}
+
+TEST_F(HaricotTool, EachSubcommandHasItsOwnHelp) {
+  const Ending ending = run_tool({"bench", "--help"});
+  EXPECT_EQ(ending.status.code, 0);
+  EXPECT_TRUE(ending.output.starts_with("Use: haricot bench ")) << ending.output;
+}
+
+TEST_F(HaricotTool, TheVersionIsOneLine) {
+  const Ending ending = run_tool({"--version"});
+  EXPECT_EQ(ending.status.code, 0);
+  EXPECT_TRUE(ending.output.starts_with("haricot ")) << ending.output;
+  EXPECT_EQ(ending.output.find('\n'), ending.output.size() - 1);
+}
+
+TEST_F(HaricotTool, MistakesEndWithStatusFiveAndSayWhich) {
+  const struct {
+    std::vector<std::string> words;
+    const char* complaint;
+  } cases[] = {
+      {{}, "Use: haricot SUBCOMMAND"},
+      {{"brew"}, "unknown subcommand: brew"},
+      {{"--brew"}, "unknown flag: --brew"},
+      {{"bench", "--brew"}, "unknown flag: --brew"},
+      {{"bench", "-c", "many"}, "-c: 'many' is not a number"},
+      {{"bench", "one", "two"}, "more than one address: two"},
+  };
+  for (const auto& mistake : cases) {
+    const Ending ending = run_tool(mistake.words);
+    EXPECT_EQ(ending.status.code, 5) << mistake.complaint;
+    EXPECT_NE(ending.error.find(mistake.complaint), std::string::npos) << ending.error;
+    EXPECT_EQ(ending.output, "");
+  }
+}
+
+}  // namespace
+}  // namespace haricot::test
