@@ -14,6 +14,7 @@ using namespace haricot;
 
 constexpr tool::Subcommand kSubcommands[] = {
     {"bench", "load a server and report how fast it is", &tool::bench},
+    {"binlog", "look into the files in which a server keeps its jobs", &tool::binlog},
 };
 
 std::string help_text() {

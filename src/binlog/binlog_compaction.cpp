@@ -76,31 +76,47 @@ Binlog::CompactionStep Binlog::compact_one() {
   return CompactionStep::did_some;
 }
 
+// beanstalkd counts ids on from the highest that it finds in the files. Where nothing else tells of
+// the highest, a job of that id is put into the newest file, and deleted. Requires: there is no job
+// of that id.
+bool Binlog::mark_id(JobId id) {
+  Record marker;
+  marker.tube_name = "default";
+  marker.id = id;
+  marker.ttr_ns = 1'000'000'000;
+  marker.body_bytes = 2;
+  const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
+  const bool good = make_room(bytes, room_for_deletes()) == JournalStatus::ok &&
+                    prepare(marker.tube_name.size(), 0);
+  if (!good) return false;
+  append(marker, {}, {});
+  if (refusing_ || !prepare(0, 0)) return false;
+  append(deletion_of(id), {}, {});
+  segments_->newest().highest_id = std::max(segments_->newest().highest_id, id);
+  return !refusing_;
+}
+
+bool Binlog::remember_last_id() {
+  JobId highest = 0;
+  for (std::size_t i = 0; i < segments_->size(); ++i) {
+    highest = std::max(highest, segments_->at(i).highest_id);
+  }
+  const JobId last = engine_->next_id() - 1;
+  return last <= highest || mark_id(last);
+}
+
 Binlog::CompactionStep Binlog::remove_oldest() {
   Segment& oldest = segments_->oldest();
-  // beanstalkd counts ids on from the highest that it finds in the files. So the highest that this
-  // one has must not go with it: a job of that id is put into the newest file, and deleted.
+  // The highest id that this file tells of must not go with it.
   JobId highest_elsewhere = 0;
   for (std::size_t i = 1; i < segments_->size(); ++i) {
     highest_elsewhere = std::max(highest_elsewhere, segments_->at(i).highest_id);
   }
   if (oldest.highest_id > highest_elsewhere) {
-    Record marker;
-    marker.tube_name = "default";
-    marker.id = oldest.highest_id;
-    marker.ttr_ns = 1'000'000'000;
-    marker.body_bytes = 2;
-    const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
-    const bool good = make_room(bytes, room_for_deletes()) == JournalStatus::ok &&
-                      prepare(marker.tube_name.size(), 0);
-    if (!good) {
+    if (!mark_id(oldest.highest_id)) {
       compact_again_ = now_ + kPauseAfterFailure;
       return CompactionStep::nothing_to_do;
     }
-    append(marker, {}, {});
-    if (refusing_ || !prepare(0, 0)) return CompactionStep::nothing_to_do;
-    append(deletion_of(marker.id), {}, {});
-    segments_->newest().highest_id = marker.id;
     oldest.moved_until = records_;
   }
   const bool by_sync = options_.sync != SyncPolicy::never;

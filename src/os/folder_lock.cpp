@@ -32,6 +32,14 @@ LockStatus FolderLock::fail(std::string_view doing) {
   return LockStatus::cannot;
 }
 
+pid_t FolderLock::user_of(int folder_descriptor) {
+  const Descriptor file(::openat(folder_descriptor, kLockFileName.data(),
+                                 O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct flock other = whole_file();
+  if (!file || ::fcntl(file.get(), F_GETLK, &other) != 0 || other.l_type == F_UNLCK) return 0;
+  return std::max<pid_t>(other.l_pid, 0);
+}
+
 void FolderLock::give_to(const std::string& user) {
   const passwd* entry = ::getpwnam(user.c_str());
   if (::geteuid() != 0 || entry == nullptr) return;

@@ -35,6 +35,9 @@ class FolderLock {
   // from the start. Requires: taken.
   void give_to(const std::string& user);
 
+  // The process that holds the lock of a folder, or 0. Only looks.
+  static pid_t user_of(int folder_descriptor);
+
   // 0 when it is not known: the other one runs on another machine or in another container.
   pid_t holder() const { return holder_; }
   const std::string& error() const { return error_; }

@@ -22,5 +22,7 @@ struct Subcommand {
 
 // haricot bench: measures a server under a load (bench.cpp).
 int bench(Words words);
+// haricot binlog: looks into the files of a server (binlog.cpp).
+int binlog(Words words);
 
 }  // namespace haricot::tool

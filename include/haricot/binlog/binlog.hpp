@@ -65,6 +65,10 @@ class Binlog final : public Journal {
   // Blocks. False: not all could be written, and a notice says so.
   bool close(Instant now);
 
+  // Sees to it that whoever reads the files counts ids on from the last that was given out, also
+  // where no job of that id is left. False: it could not be recorded.
+  [[nodiscard]] bool remember_last_id();
+
   // What has to be added to the time to get that of the wall clock. A small change is passed over:
   // the times of a job must not wander each time it is copied.
   void set_wall_offset(Duration offset);
@@ -124,6 +128,7 @@ class Binlog final : public Journal {
   bool has_garbage_to_collect() const;
   CompactionStep compact_one();
   CompactionStep remove_oldest();
+  bool mark_id(JobId id);
   void compact();
   std::uint64_t sealed_bytes() const;
 

@@ -42,6 +42,8 @@ class Segments {
   const Segment& newest() const { return segments_.back(); }
   Segment& at(std::size_t place) { return segments_[place]; }
   const Segment& at(std::size_t place) const { return segments_[place]; }
+  // The job behind that one in its file's list.
+  JobRef behind(JobRef ref) const { return jobs_.journal_note(ref).next; }
   // Null if the job's full record is in no file.
   Segment* of(JobRef ref);
   const Segment* of(JobRef ref) const { return const_cast<Segments*>(this)->of(ref); }

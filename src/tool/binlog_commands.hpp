@@ -1,0 +1,16 @@
+// What `haricot binlog` does. Each returns the exit status.
+
+#pragma once
+
+#include <string>
+
+namespace haricot::tool {
+
+// 0 only if everything in the folder could be read and nothing is missing.
+int check_binlog(const std::string& folder);
+int dump_binlog(const std::string& folder, bool json);
+// The target is made, or is there and empty. 1 if the source was damaged: what could be read is
+// copied all the same.
+int copy_binlog(const std::string& from, const std::string& to);
+
+}  // namespace haricot::tool

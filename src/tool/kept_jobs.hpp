@@ -1,0 +1,54 @@
+// The jobs of a binlog folder, brought back in memory. The folder is only read.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/time.hpp"
+#include "haricot/binlog/binlog.hpp"
+#include "haricot/binlog/replay.hpp"
+#include "haricot/binlog/segments.hpp"
+#include "haricot/queue/engine.hpp"
+#include "os/disk.hpp"
+
+namespace haricot::tool {
+
+class KeptJobs {
+ public:
+  KeptJobs();
+  KeptJobs(const KeptJobs&) = delete;
+  KeptJobs& operator=(const KeptJobs&) = delete;
+
+  // Reads the folder. False: it is not one that a server would start with, and `error` says why.
+  [[nodiscard]] bool read(const std::string& path, std::string& error);
+
+  const binlog::ReplayReport& report() const { return replay_.report(); }
+  const binlog::Segments& segments() const { return segments_; }
+  const Engine& engine() const { return engine_; }
+  // The process that has the folder in use, or 0.
+  int user() const { return user_; }
+
+  // Of all jobs, by id, or with the buried ones last and in their order.
+  std::vector<JobRef> by_id() const;
+  std::vector<JobRef> with_buried_last();
+
+  Instant now() const { return now_; }
+  Duration wall_offset() const { return wall_offset_; }
+
+ private:
+  os::FolderDisk disk_;
+  binlog::Binlog journal_;  // Never opened: it only says that jobs have notes.
+  Instant now_;
+  Duration wall_offset_;
+  Engine engine_;
+  binlog::Segments segments_;
+  binlog::Replay replay_;
+  int user_ = 0;
+};
+
+// ready, delayed or buried.
+std::string_view state_name(JobState state);
+
+}  // namespace haricot::tool
