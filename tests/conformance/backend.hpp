@@ -17,6 +17,9 @@ enum class Arrival { bytes, end, nothing };
 // enough that an unasked-for answer would have come, or no time at all.
 enum class Patience { for_an_answer, for_silence, none };
 
+// How a server ends before it starts again: it is asked to, or it gets no chance to do anything.
+enum class ServerEnd { stop, kill };
+
 // Connections are numbered from 0 in the order in which they were opened. When a method returns,
 // the server has taken notice (or, over TCP, has had ample time to). A backend dies with its
 // server.
@@ -42,6 +45,15 @@ class Backend {
 
   virtual void advance(std::chrono::nanoseconds duration) = 0;
   virtual void drain() = 0;
+
+  // Whether the server has a binlog and restart() works.
+  [[nodiscard]] virtual bool can_restart() const { return false; }
+
+  // Ends the server, and all connections with it, and starts it again with these flags over the
+  // same binlog. New connections are numbered on. Returns what went wrong, or an empty string.
+  [[nodiscard]] virtual std::string restart(ServerEnd, const std::vector<std::string>&) {
+    return "this backend cannot restart";
+  }
 
   // How much more time has gone by than the script asked for. Above the slack its times have, a
   // failure says nothing about the server.

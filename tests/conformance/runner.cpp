@@ -45,6 +45,7 @@ class Run {
   std::string expect_nothing(Conversation& with);
   std::string expect_end(Conversation& with);
   std::string expect_all_read();
+  std::string restart(const Step& step);
   std::string act(const Step& step, Conversation& with);
 
   Conversation* find_or_open(const std::string& name);
@@ -96,6 +97,7 @@ std::string Run::play(const Step& step) {
     backend_.drain();
     return {};
   }
+  if (step.verb == Verb::restart || step.verb == Verb::kill) return restart(step);
   Conversation* with = find_or_open(step.connection);
   if (with == nullptr) return "the server takes no connection";
   switch (step.verb) {
@@ -120,6 +122,8 @@ std::string Run::play(const Step& step) {
       return act(step, *with);
     case Verb::advance:
     case Verb::drain:
+    case Verb::restart:
+    case Verb::kill:
       break;
   }
   return {};
@@ -208,6 +212,14 @@ std::string Run::expect_all_read() {
     if (!with.unread.empty()) return "nothing more is expected by " + name + mismatch("", with);
   }
   return {};
+}
+
+std::string Run::restart(const Step& step) {
+  std::string wrong = expect_all_read();
+  if (!wrong.empty()) return wrong;
+  record(step.verb == Verb::kill ? "kill" : "restart");
+  conversations_.clear();
+  return backend_.restart(step.verb == Verb::kill ? ServerEnd::kill : ServerEnd::stop, step.flags);
 }
 
 std::string Run::act(const Step& step, Conversation& with) {

@@ -15,6 +15,7 @@ struct Outcome {
   bool passed = false;
   // For people: where the script failed, what was expected, what came, and the session until then.
   std::string report;
+  bool skipped = false;  // This server cannot do what the script asks for.
 };
 
 // Requires: the backend's server is fresh, and script.applies.

@@ -50,13 +50,23 @@ class Parrot final : public Backend {
     return Arrival::bytes;
   }
 
+  std::size_t connections() const { return connections_.size(); }
+
   void half_close(int) override { log += "half_close "; }
   void close(int) override { log += "close "; }
   void reset(int) override { log += "reset "; }
   void advance(std::chrono::nanoseconds) override { log += "advance "; }
   void drain() override { log += "drain "; }
+  bool can_restart() const override { return true; }
+  std::string restart(ServerEnd how, const std::vector<std::string>& flags) override {
+    log += how == ServerEnd::kill ? "kill" : "restart";
+    for (const std::string& flag : flags) log += " " + flag;
+    log += " ";
+    return restart_error;
+  }
 
   bool full = false;
+  std::string restart_error;
   int sends = 0;
   std::string received;
   std::string log;
@@ -178,6 +188,29 @@ TEST(RunScript, TellsTheBackendWhatTheScriptDoes) {
   EXPECT_TRUE(
       run("A<nothing\nA!shutdown\nadvance 1s\nsignal drain\nA!close\nB!reset\n", parrot).passed);
   EXPECT_EQ(parrot.log, "half_close advance drain close reset ");
+}
+
+TEST(RunScript, OpensNewConnectionsBehindARestart) {
+  Parrot parrot({"1\r\n", "2\r\n"});
+  const Outcome outcome =
+      run("flags -V\nbinlog\nA> one\nA< 1\nrestart\nA> two\nA< 2\nkill -z 5\nA<nothing\n", parrot);
+  EXPECT_TRUE(outcome.passed) << outcome.report;
+  EXPECT_EQ(parrot.log, "restart -V kill -z 5 ");
+  EXPECT_EQ(parrot.connections(), 3U);
+}
+
+TEST(RunScript, FailsWhenAnAnswerIsUnreadAtARestart) {
+  Parrot parrot({"1\r\n"});
+  EXPECT_FALSE(run("binlog\nA> one\nkill\nA<nothing\n", parrot).passed);
+  EXPECT_EQ(parrot.log, "");
+}
+
+TEST(RunScript, FailsWhenTheServerDoesNotRestart) {
+  Parrot parrot({});
+  parrot.restart_error = "it is broken";
+  const Outcome outcome = run("binlog\nrestart\nA<nothing\n", parrot);
+  EXPECT_FALSE(outcome.passed);
+  EXPECT_NE(outcome.report.find("it is broken"), std::string::npos) << outcome.report;
 }
 
 TEST(RunScript, DeliversTheSameBytesInEveryWay) {

@@ -36,6 +36,15 @@ std::string_view without_leading_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
 
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!(text = without_leading_blanks(text)).empty()) {
+    words.emplace_back(text.substr(0, text.find(' ')));
+    text.remove_prefix(words.back().size());
+  }
+  return words;
+}
+
 // "1.5s" or "300ms", in digits with at most one dot.
 std::optional<std::chrono::nanoseconds> read_duration(std::string_view text) {
   std::int64_t unit = 0;
@@ -77,6 +86,8 @@ class Parser {
  private:
   // Strips the `@word ` prefixes; `applies_` then says whether the line is for the target.
   std::string read_targets(std::string_view& text);
+  std::string read_flags(std::string_view text);
+  std::string read_restart(std::string_view text);
   std::string read_directive(std::string_view text, bool& known);
   std::string read_yaml_item(std::string_view text);
   std::string read_step(std::string_view text);
@@ -95,6 +106,7 @@ class Parser {
   bool items_may_follow_ = false;     // The line above was `OK yaml` or one of its items.
   bool items_are_for_target_ = true;  // And it was for the target.
   std::set<std::string, std::less<>> closed_;
+  std::optional<std::vector<std::string>> flags_now_;  // Those of the last restart that named some.
 };
 
 std::string Parser::read_line(std::string_view line, int number) {
@@ -144,13 +156,10 @@ std::string Parser::read_targets(std::string_view& text) {
 
 std::string Parser::read_directive(std::string_view text, bool& known) {
   known = true;
-  if (take_prefix(text, "flags ")) {
-    if (has_steps_) return "`flags` must come before the first step";
-    while (!(text = without_leading_blanks(text)).empty()) {
-      const std::string_view word = text.substr(0, text.find(' '));
-      if (applies_) script.flags.emplace_back(word);
-      text.remove_prefix(word.size());
-    }
+  if (take_prefix(text, "flags ")) return read_flags(text);
+  if (text == "binlog") {
+    if (has_steps_) return "`binlog` must come before the first step";
+    if (applies_) script.keeps_binlog = true;
     return {};
   }
   if (take_prefix(text, "only ")) {
@@ -172,8 +181,32 @@ std::string Parser::read_directive(std::string_view text, bool& known) {
     step.verb = Verb::drain;
     return add(std::move(step));
   }
+  const std::string_view word = text.substr(0, text.find(' '));
+  if (word == "restart" || word == "kill") return read_restart(text);
   known = false;
   return {};
+}
+
+std::string Parser::read_flags(std::string_view text) {
+  if (has_steps_) return "`flags` must come before the first step";
+  for (std::string& word : words_of(text)) {
+    if (applies_) script.flags.push_back(std::move(word));
+  }
+  return {};
+}
+
+std::string Parser::read_restart(std::string_view text) {
+  std::vector<std::string> words = words_of(text);
+  if (applies_ && !script.keeps_binlog) return "without `binlog` there is nothing to restart with";
+  Step step;
+  step.verb = words.front() == "kill" ? Verb::kill : Verb::restart;
+  if (applies_) {
+    words.erase(words.begin());
+    if (!words.empty()) flags_now_ = std::move(words);
+    step.flags = flags_now_.value_or(script.flags);
+    closed_.clear();  // Behind it every connection is a new one.
+  }
+  return add(std::move(step));
 }
 
 std::string Parser::read_yaml_item(std::string_view text) {

@@ -37,22 +37,26 @@ enum class Verb {
   reset,           // A!reset     close without a farewell, as a crashed host does
   advance,         // advance     `duration` goes by
   drain,           // signal drain
+  restart,         // restart     the server is stopped and started again, with `flags`
+  kill,            // kill        the same, but it ends without a chance to do anything
 };
 
 struct Step {
   int line = 0;
   Verb verb = Verb::advance;
-  std::string connection;  // Empty for advance and drain.
+  std::string connection;  // Empty for advance, drain, restart and kill.
   std::string bytes;
   YamlExpectation yaml;
   std::size_t count = 0;
   std::chrono::nanoseconds duration{};
+  std::vector<std::string> flags;  // Of the server from here on.
 };
 
 struct Script {
   std::string file;
   bool applies = true;             // False: an `only` line excludes the target.
   std::vector<std::string> flags;  // Extra words for the server's command line.
+  bool keeps_binlog = false;       // The server has a binlog, in a folder that begins empty.
   std::vector<Step> steps;
 };
 

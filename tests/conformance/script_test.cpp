@@ -147,6 +147,11 @@ TEST(ParseScript, RefusesWhatItDoesNotUnderstand) {
            "advance 0s",
            "advance 99999999999999s",
            "signal term",
+           "restarted",
+           "restart",
+           "kill -z 5",
+           "killA",
+           "binlog",
            "only me",
            "only",
            "@me A> x",
@@ -186,6 +191,26 @@ TEST(ParseScript, RefusesAConnectionThatWasClosed) {
 
 TEST(ParseScript, RefusesFlagsBehindTheStart) {
   EXPECT_FALSE(parse("A< x\nflags -z 1\n").error.empty());
+  EXPECT_FALSE(parse("A< x\nbinlog\n").error.empty());
+}
+
+TEST(ParseScript, RestartsKeepTheFlagsUntilTheyNameOthers) {
+  const ParsedScript parsed =
+      parse("flags -z 100\nbinlog\nA< x\nrestart\nkill -z 5 -V\n@beanstalkd kill -z 7\nrestart\n");
+  ASSERT_EQ(parsed.error, "");
+  EXPECT_TRUE(parsed.script.keeps_binlog);
+  const std::vector<Step>& steps = parsed.script.steps;
+  EXPECT_EQ(verbs(parsed.script),
+            (std::vector<Verb>{Verb::expect_line, Verb::restart, Verb::kill, Verb::restart}));
+  EXPECT_EQ(steps[1].flags, (std::vector<std::string>{"-z", "100"}));
+  EXPECT_EQ(steps[2].flags, (std::vector<std::string>{"-z", "5", "-V"}));
+  EXPECT_EQ(steps[3].flags, steps[2].flags);
+}
+
+TEST(ParseScript, NamesAreFreeAgainBehindARestart) {
+  EXPECT_EQ(parse("binlog\nA> x\nA< x\nA!close\nrestart\nA> x\nA< x\n").error, "");
+  EXPECT_FALSE(
+      parse("binlog\nA> x\nA< x\nA!close\n@beanstalkd restart\nA> x\nA< x\n").error.empty());
 }
 
 TEST(ParseScript, RefusesScriptsThatCannotFail) {

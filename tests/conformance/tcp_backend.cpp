@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "server_process.hpp"
+#include "temporary_folder.hpp"
 #include "wire_client.hpp"
 
 namespace haricot::conformance {
@@ -37,10 +38,14 @@ test::ServerKind process_kind(ServerKind kind) {
 
 class TcpBackend final : public Backend {
  public:
-  [[nodiscard]] std::string start(const test::ServerOptions& options) {
-    if (!server_.start(options)) return server_.failure();
+  TcpBackend(std::string binary, bool keeps_binlog) : binary_(std::move(binary)) {
+    if (keeps_binlog) binlog_.emplace();
+  }
+
+  [[nodiscard]] std::string start(const std::vector<std::string>& flags) {
+    std::string error = start_server(flags);
     started_ = Clock::now();
-    return {};
+    return error;
   }
 
   std::optional<int> open() override {
@@ -82,9 +87,30 @@ class TcpBackend final : public Backend {
     wait(kNoticeTime);
   }
 
+  bool can_restart() const override { return binlog_.has_value(); }
+
+  std::string restart(ServerEnd how, const std::vector<std::string>& flags) override {
+    const auto end = how == ServerEnd::kill ? server_.kill_hard() : server_.stop();
+    const auto by_signal = [&](int number) { return end && end->signal == number; };
+    // beanstalkd lets SIGTERM kill it; haricotd ends with status 0.
+    const bool expected =
+        how == ServerEnd::kill ? by_signal(SIGKILL) : by_signal(SIGTERM) || (end && end->code == 0);
+    if (!expected) return "the server ended in another way, stderr: " + server_.standard_error();
+    for (const auto& client : clients_) client->close();
+    return start_server(flags);
+  }
+
   std::chrono::nanoseconds lateness() const override { return Clock::now() - started_ - planned_; }
 
  private:
+  std::string start_server(const std::vector<std::string>& flags) {
+    test::ServerOptions options;
+    options.binary = binary_;
+    options.arguments = flags;
+    if (binlog_) options.arguments.insert(options.arguments.end(), {"-b", binlog_->path()});
+    return server_.start(options) ? "" : server_.failure();
+  }
+
   std::size_t descriptors() const {
     std::error_code error;
     const std::filesystem::directory_iterator all("/proc/" + std::to_string(server_.pid()) + "/fd",
@@ -118,6 +144,8 @@ class TcpBackend final : public Backend {
     planned_ += duration;
   }
 
+  std::string binary_;
+  std::optional<test::TemporaryFolder> binlog_;  // Outlives the server.
   test::ServerProcess server_;
   std::vector<std::unique_ptr<test::WireClient>> clients_;
   Clock::time_point started_;
@@ -147,14 +175,11 @@ bool has_binary(ServerKind kind) {
   return test::find_server_binary(process_kind(kind)).has_value();
 }
 
-Started start_process(ServerKind kind, const std::vector<std::string>& flags) {
+Started start_process(ServerKind kind, const std::vector<std::string>& flags, bool keeps_binlog) {
   const auto binary = test::find_server_binary(process_kind(kind));
   if (!binary) return {nullptr, std::string("no binary of ") + to_string(process_kind(kind))};
-  test::ServerOptions options;
-  options.binary = *binary;
-  options.arguments = flags;
-  auto backend = std::make_unique<TcpBackend>();
-  std::string error = backend->start(options);
+  auto backend = std::make_unique<TcpBackend>(*binary, keeps_binlog);
+  std::string error = backend->start(flags);
   if (!error.empty()) return {nullptr, std::move(error)};
   return {std::move(backend), {}};
 }

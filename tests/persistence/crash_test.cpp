@@ -1,0 +1,96 @@
+// kill -9 in the middle of everything: what was acknowledged is there.
+
+#include <poll.h>
+
+#include <string>
+
+#include "binlog_folder.hpp"
+#include "job_facts.hpp"
+#include "persistence_fixture.hpp"
+#include "recorded_load.hpp"
+
+namespace haricot::test {
+namespace {
+
+class Crash : public PersistenceTest {
+ protected:
+  // Several rounds of load, each with a kill somewhere in it.
+  void survive(const std::vector<std::string>& flags, int rounds) {
+    RecordedLoad load(seed_of_this_run(), 5);
+    ASSERT_TRUE(start(flags)) << server_.failure();
+    for (int round = 0; round < rounds; ++round) {
+      SCOPED_TRACE("round " + std::to_string(round));
+      ASSERT_TRUE(load.connect(server_));
+      const std::uint64_t batches = load.below(12);
+      for (std::uint64_t i = 0; i < batches; ++i) {
+        load.send(1 + load.below(60));
+        ASSERT_TRUE(load.read_all());
+      }
+      // More than the server gets to in that time, now and then.
+      load.send(1 + load.below(200));
+      ::poll(nullptr, 0, static_cast<int>(load.below(5)));
+      kill();
+      load.read_what_came();
+      ASSERT_TRUE(start(flags)) << server_.failure();
+      const Jobs now = read_jobs(*connect(), load.highest_id());
+      ASSERT_EQ(load.broken_promises(now), "");
+      ASSERT_EQ(load.nonsense(), "");
+      ASSERT_EQ(
+          stat("current-jobs-ready") + stat("current-jobs-delayed") + stat("current-jobs-buried"),
+          now.size());
+      // A kill is no damage.
+      ASSERT_EQ(server_.standard_error().find("damage"), std::string::npos)
+          << server_.standard_error();
+    }
+    EXPECT_GT(load.acknowledged(), 100U);
+    EXPECT_EQ(load.refused(), 0U);
+  }
+};
+
+TEST_F(Crash, NothingThatWasAcknowledgedIsLostWhenEachWriteIsSynced) {
+  survive({"-f", "0"}, 8);
+}
+
+TEST_F(Crash, NothingThatWasAcknowledgedIsLostWhenSyncsComeLater) {
+  survive({"-f", "50"}, 8);
+}
+
+TEST_F(Crash, NothingThatWasAcknowledgedIsLostWithoutSyncs) {
+  survive({"-F"}, 8);
+}
+
+TEST_F(Crash, NothingIsLostWhileSmallFilesComeAndGo) {
+  survive({"-s", "20000", "-f", "50"}, 12);
+}
+
+TEST_F(Crash, NothingIsLostWhileSmallFilesComeAndGoAndEachWriteIsSynced) {
+  survive({"-s", "20000", "-f", "0"}, 12);
+}
+
+TEST_F(Crash, AServerThatIsKilledWhileItReadsItsFilesLosesNothing) {
+  const std::vector<std::string> flags = {"-s", "65536"};
+  RecordedLoad load(seed_of_this_run(), 5);
+  ASSERT_TRUE(start(flags)) << server_.failure();
+  ASSERT_TRUE(load.connect(server_));
+  for (int i = 0; i < 20; ++i) {
+    load.send(100);
+    ASSERT_TRUE(load.read_all());
+  }
+  kill();
+  const auto binary = find_server_binary(ServerKind::haricot);
+  ASSERT_TRUE(binary);
+  for (int i = 0; i < 20; ++i) {
+    ServerOptions options{.binary = *binary, .arguments = {"-l", "unix:" + folder_.file("socket")}};
+    options.arguments.insert(options.arguments.end(), flags.begin(), flags.end());
+    options.arguments.insert(options.arguments.end(), {"-b", folder_.path()});
+    ASSERT_TRUE(server_.launch(options)) << server_.failure();
+    ::poll(nullptr, 0, static_cast<int>(load.below(12)));
+    kill();
+  }
+  ASSERT_TRUE(start(flags)) << server_.failure();
+  EXPECT_EQ(load.broken_promises(read_jobs(*connect(), load.highest_id())), "");
+  EXPECT_EQ(load.nonsense(), "");
+}
+
+}  // namespace
+}  // namespace haricot::test

@@ -1,0 +1,184 @@
+// Folders that a server had better not touch: it says why, leaves, and all is as it was.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "binlog_folder.hpp"
+#include "job_facts.hpp"
+#include "persistence_fixture.hpp"
+
+namespace haricot::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned kNobody = 65534;
+
+class FolderRefusal : public PersistenceTest {
+ protected:
+  // Starts a server over this path, which is to end by itself; what it said is in error_.
+  void expect_refused(const std::string& path, std::vector<std::string> launcher = {}) {
+    const auto binary = find_server_binary(ServerKind::haricot);
+    ASSERT_TRUE(binary);
+    ASSERT_TRUE(server_.launch({.binary = *binary,
+                                .arguments = {"-l", "127.0.0.1", "-p", "0", "-b", path},
+                                .launcher = std::move(launcher)}));
+    const auto end = server_.wait_exit();
+    ASSERT_TRUE(end) << "it has started";
+    error_ = server_.standard_error();
+    EXPECT_GT(end->code, 0) << "signal " << end->signal << ", stderr: " << error_;
+    EXPECT_NE(end->code, 127) << error_;
+    EXPECT_FALSE(error_.empty());
+  }
+
+  void expect_refused_and_untouched() {
+    const auto before = folder_contents(folder_.path());
+    ASSERT_NO_FATAL_FAILURE(expect_refused(folder_.path()));
+    EXPECT_TRUE(folder_contents(folder_.path()) == before) << "something has changed";
+  }
+
+  bool error_names(const std::string& what) { return error_.find(what) != std::string::npos; }
+
+  // A folder with files of so many jobs. The server has ended.
+  void make_log(std::uint64_t jobs) {
+    ASSERT_TRUE(start({"-s", "16384"})) << server_.failure();
+    const Client client = connect();
+    for (std::uint64_t id = 1; id <= jobs; ++id) {
+      ASSERT_EQ(inserted_id(client->put(numbered_body(id, 300))), id);
+    }
+    ASSERT_NO_FATAL_FAILURE(stop());
+  }
+
+  // How root starts a program without being root; nothing if nobody can run it.
+  std::vector<std::string> as_nobody() {
+    if (::geteuid() != 0) return {};
+    const std::string nobody = std::to_string(kNobody);
+    const std::vector<std::string> words = {"/usr/bin/setpriv", "--reuid", nobody,
+                                            "--regid",          nobody,    "--clear-groups"};
+    std::string check;
+    for (const std::string& word : words) check += word + " ";
+    const auto binary = find_server_binary(ServerKind::haricot);
+    check += "test -x " + binary.value_or("/nowhere");
+    return std::system(check.c_str()) == 0 ? words : std::vector<std::string>{};
+  }
+
+  std::string error_;
+};
+
+TEST_F(FolderRefusal, AFolderThatIsMissingIsNotMade) {
+  const std::string path = folder_.file("missing");
+  ASSERT_NO_FATAL_FAILURE(expect_refused(path));
+  EXPECT_TRUE(error_names(path)) << error_;
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST_F(FolderRefusal, AFileIsNoFolder) {
+  const std::string path = folder_.file("file");
+  ASSERT_TRUE(write_file(path, "text"));
+  ASSERT_NO_FATAL_FAILURE(expect_refused(path));
+  EXPECT_TRUE(error_names(path)) << error_;
+  EXPECT_EQ(read_file(path), "text");
+}
+
+TEST_F(FolderRefusal, AFolderThatMayNotBeReadIsRefused) {
+  const auto launcher = as_nobody();
+  if (::geteuid() == 0 && launcher.empty()) GTEST_SKIP() << "nobody may not run the server";
+  const std::string path = folder_.file("closed");
+  fs::create_directory(path);
+  ASSERT_EQ(::chmod(path.c_str(), 0), 0);
+  ASSERT_NO_FATAL_FAILURE(expect_refused(path, launcher));
+  EXPECT_TRUE(error_names(path)) << error_;
+}
+
+TEST_F(FolderRefusal, AFileThatMayNotBeReadIsNotPassedOver) {
+  const auto launcher = as_nobody();
+  if (::geteuid() == 0 && launcher.empty()) GTEST_SKIP() << "nobody may not run the server";
+  ASSERT_NO_FATAL_FAILURE(make_log(150));
+  if (!launcher.empty()) {
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      ASSERT_EQ(::chown(entry.path().c_str(), kNobody, kNobody), 0);
+    }
+    ASSERT_EQ(::chown(folder_.path().c_str(), kNobody, kNobody), 0);
+  }
+  const std::string closed = file_path(folder_.path(), file_numbers(folder_.path()).at(1));
+  ASSERT_EQ(::chmod(closed.c_str(), 0), 0);
+  const auto before = folder_contents(folder_.path());
+  ASSERT_NO_FATAL_FAILURE(expect_refused(folder_.path(), launcher));
+  EXPECT_TRUE(error_names(fs::path(closed).filename())) << error_;
+  EXPECT_TRUE(folder_contents(folder_.path()) == before);
+}
+
+TEST_F(FolderRefusal, AFolderInPlaceOfAFileIsNotPassedOver) {
+  ASSERT_NO_FATAL_FAILURE(make_log(20));
+  const std::uint64_t next = file_numbers(folder_.path()).back() + 1;
+  fs::create_directory(file_path(folder_.path(), next));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched());
+  EXPECT_TRUE(error_names("binlog." + std::to_string(next))) << error_;
+}
+
+TEST_F(FolderRefusal, AnUnknownVersionIsLeftToWhoeverKnowsIt) {
+  for (const std::string& version : {std::string("\x08\0\0\0", 4), std::string("\x06\0\0\0", 4),
+                                     std::string("\0\0\0\x07", 4), std::string("text")}) {
+    SCOPED_TRACE(escaped(version));
+    TemporaryFolder other;
+    const std::string path = file_path(other.path(), 3);
+    const std::string bytes = version + std::string(1000, '\1');
+    ASSERT_TRUE(write_file(path, bytes));
+    ASSERT_NO_FATAL_FAILURE(expect_refused(other.path()));
+    EXPECT_TRUE(error_names("binlog.3")) << error_;
+    EXPECT_TRUE(folder_contents(other.path()) ==
+                (std::map<std::string, std::string>{{"binlog.3", bytes}}));
+  }
+}
+
+TEST_F(FolderRefusal, AnUnknownVersionAmongOurFilesIsRefusedBeforeAnythingIsTouched) {
+  ASSERT_NO_FATAL_FAILURE(make_log(150));
+  const auto numbers = file_numbers(folder_.path());
+  ASSERT_GT(numbers.size(), 2U);
+  const std::string last = file_path(folder_.path(), numbers.back() + 1);
+  ASSERT_TRUE(write_file(last, std::string("\x08\0\0\0", 4) + std::string(500, 'x')));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched());
+  EXPECT_TRUE(error_names(fs::path(last).filename())) << error_;
+  // Without it all is well.
+  fs::remove(last);
+  ASSERT_TRUE(start()) << server_.failure();
+  EXPECT_EQ(stat("current-jobs-ready"), 150U);
+}
+
+TEST_F(FolderRefusal, AMissingNumberIsTold) {
+  ASSERT_NO_FATAL_FAILURE(make_log(150));
+  const auto numbers = file_numbers(folder_.path());
+  ASSERT_GT(numbers.size(), 3U);
+  const std::string missing = file_path(folder_.path(), numbers[1]);
+  const std::string bytes = read_file(missing);
+  fs::remove(missing);
+  ASSERT_TRUE(start()) << server_.failure();
+  const std::string said = server_.standard_error();
+  EXPECT_NE(said.find(std::to_string(numbers[1])), std::string::npos) << said;
+  const Jobs jobs = read_jobs(*connect(), 150);
+  for (std::uint64_t id = 1; id <= 150; ++id) {
+    const bool was_in_it = bytes.find(numbered_body(id, 300)) != std::string::npos;
+    EXPECT_EQ(jobs.contains(id), !was_in_it) << id;
+  }
+}
+
+TEST_F(FolderRefusal, FilesOfOthersAreLeftAlone) {
+  const std::map<std::string, std::string> others = {
+      {"README", "hello"},       {"binlog.7.bak", "x"}, {"binlog.x", "x"}, {"binlog.-1", "x"},
+      {"binlog.1.damaged", "y"}, {"notbinlog.1", "z"},  {"binlog", ""},
+  };
+  for (const auto& [name, text] : others) ASSERT_TRUE(write_file(folder_.file(name), text));
+  ASSERT_NO_FATAL_FAILURE(make_log(100));
+  ASSERT_TRUE(start()) << server_.failure();
+  EXPECT_EQ(stat("current-jobs-ready"), 100U);
+  for (const auto& [name, text] : others) EXPECT_EQ(read_file(folder_.file(name)), text) << name;
+}
+
+}  // namespace
+}  // namespace haricot::test

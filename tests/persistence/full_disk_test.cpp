@@ -1,0 +1,239 @@
+// A disk without space: new jobs are refused at once, the old ones can be worked off, and then
+// there is space again.
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "binlog_folder.hpp"
+#include "job_facts.hpp"
+#include "persistence_fixture.hpp"
+#include "recorded_load.hpp"
+
+namespace haricot::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const std::vector<std::string> kFlags = {"-s", "131072"};
+constexpr std::size_t kBodyBytes = 1000;
+// Not to be waited for: long for an answer, short for a disk that is asked again and again.
+constexpr std::chrono::seconds kAtOnce{3};
+
+// Puts jobs until one is refused; returns the ids of those that were taken.
+std::vector<std::uint64_t> fill(WireClient& client) {
+  constexpr int kJobsMax = 20'000;
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < kJobsMax; ++i) {
+    const auto begin = Clock::now();
+    const std::string answer = client.put(numbered_body(ids.size(), kBodyBytes), 5, 0, 1000);
+    EXPECT_LT(Clock::now() - begin, kAtOnce);
+    if (inserted_id(answer) == 0) {
+      EXPECT_EQ(answer, "OUT_OF_MEMORY\r\n");
+      return ids;
+    }
+    ids.push_back(inserted_id(answer));
+  }
+  ADD_FAILURE() << "the disk does not get full";
+  return ids;
+}
+
+void expect_deleted(WireClient& client, const std::vector<std::uint64_t>& ids) {
+  std::string all;
+  for (const std::uint64_t id : ids) all += "delete " + std::to_string(id) + "\r\n";
+  client.send(all);
+  for (const std::uint64_t id : ids) {
+    ASSERT_EQ(client.read_answer().value_or("nothing"), "DELETED\r\n") << id;
+  }
+}
+
+// What a worker does with the jobs it gets.
+void work(WireClient& client, std::uint64_t id) {
+  const std::string job = std::to_string(id);
+  const auto expect = [&](const std::string& question, const char* answer) {
+    const auto begin = Clock::now();
+    const std::string got = client.ask(question);
+    EXPECT_TRUE(got.starts_with(answer)) << question << ": " << escaped(got.substr(0, 40));
+    EXPECT_LT(Clock::now() - begin, kAtOnce);
+  };
+  expect("reserve-job " + job, "RESERVED ");
+  expect("touch " + job, "TOUCHED");
+  expect("bury " + job + " 7", "BURIED");
+  expect("kick-job " + job, "KICKED");
+  expect("reserve-job " + job, "RESERVED ");
+  expect("release " + job + " 3 1000", "RELEASED");
+  expect("kick 1", "KICKED 1");
+  expect("reserve", ("RESERVED " + job + " ").c_str());
+  expect("release " + job + " 4 0", "RELEASED");
+}
+
+class FullDisk : public PersistenceTest {
+ protected:
+  // The folder is a small file system of its own, which only this process and its servers see.
+  void SetUp() override {
+    const bool mounted = ::unshare(CLONE_NEWNS) == 0 &&
+                         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                         ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=1m") == 0;
+    if (!mounted) GTEST_SKIP() << "may not mount a file system: " << std::strerror(errno);
+  }
+
+  void TearDown() override {
+    server_.stop();
+    ::umount2(folder_.path().c_str(), MNT_DETACH);
+  }
+
+  // Takes all the space that is left.
+  void add_ballast() {
+    std::FILE* const file = std::fopen(ballast().c_str(), "we");
+    ASSERT_NE(file, nullptr);
+    const std::string bytes(4096, 'b');
+    while (std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
+           std::fflush(file) == 0) {
+    }
+    std::fclose(file);
+  }
+  void remove_ballast() { ASSERT_EQ(std::remove(ballast().c_str()), 0); }
+  std::string ballast() const { return folder_.file("ballast"); }
+};
+
+TEST_F(FullDisk, OnlyPutsAreRefused) {
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  const Client client = connect();
+  const auto ids = fill(*client);
+  EXPECT_GT(ids.size(), 400U);  // Of the 1 MiB they take less than a half.
+  for (std::size_t i = 0; i < ids.size(); i += 20) work(*client, ids[i]);
+  EXPECT_EQ(client->put(std::string(kBodyBytes, 'x')), "OUT_OF_MEMORY\r\n");
+  EXPECT_TRUE(client->ask("stats").starts_with("OK "));
+}
+
+TEST_F(FullDisk, WhatWasDoneOnItIsThereAfterAKill) {
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  const Client client = connect();
+  const auto ids = fill(*client);
+  for (std::size_t i = 0; i < ids.size(); i += 20) work(*client, ids[i]);
+  expect_deleted(*client, {ids[1], ids[11], ids[21]});
+  const Jobs before = read_jobs(*client, ids.back());
+  ASSERT_TRUE(kill_and_start()) << server_.failure();
+  EXPECT_EQ(differences(before, read_jobs(*connect(), ids.back())), "");
+}
+
+TEST_F(FullDisk, AllJobsCanBeDeletedAndThenThereIsSpaceAgain) {
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  const Client client = connect();
+  auto ids = fill(*client);
+  // In an order that leaves all files with a few jobs until the end.
+  std::sort(ids.begin(), ids.end(),
+            [](auto a, auto b) { return a % 7 < b % 7 || (a % 7 == b % 7 && a < b); });
+  ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, ids));
+  ASSERT_TRUE(eventually([&] { return inserted_id(client->put("small again")) != 0; }));
+  EXPECT_GT(fill(*client).size(), ids.size() / 2);
+}
+
+TEST_F(FullDisk, SomeDeletesMakeSpaceForSomePuts) {
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  const Client client = connect();
+  std::vector<std::uint64_t> ids = fill(*client);
+  for (int round = 0; round < 5; ++round) {
+    SCOPED_TRACE(round);
+    const auto half = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
+    ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, {ids.begin(), half}));
+    ids.erase(ids.begin(), half);
+    ASSERT_TRUE(eventually([&] {
+      const std::uint64_t id = inserted_id(client->put(std::string(kBodyBytes, 'x'), 5, 0, 1000));
+      if (id != 0) ids.push_back(id);
+      return id != 0;
+    })) << "no space came back";
+    const auto more = fill(*client);
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+  EXPECT_EQ(stat("current-jobs-ready"), ids.size());
+}
+
+TEST_F(FullDisk, ARestartOnItLosesNothing) {
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  const auto ids = fill(*connect());
+  ASSERT_NO_FATAL_FAILURE(add_ballast());
+  const Jobs before = read_jobs(*connect(), ids.back());
+  for (const bool is_killed : {true, false, true}) {
+    SCOPED_TRACE(is_killed);
+    ASSERT_TRUE(is_killed ? kill_and_start() : restart()) << server_.failure();
+    EXPECT_EQ(differences(before, read_jobs(*connect(), ids.back()), {.seconds = 5}), "");
+    EXPECT_EQ(connect()->put(std::string(kBodyBytes, 'x')), "OUT_OF_MEMORY\r\n");
+    EXPECT_TRUE(connect()->ask("reserve").starts_with("RESERVED "));
+  }
+  remove_ballast();
+  const Client client = connect();
+  ASSERT_TRUE(eventually([&] { return stat("current-jobs-reserved") == 0; }));
+  // It asks the disk again from time to time.
+  const std::string first = "delete " + std::to_string(ids[0]);
+  ASSERT_TRUE(eventually([&] { return client->ask(first) == "DELETED\r\n"; }));
+  ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, {ids.begin() + 1, ids.end()}));
+  EXPECT_TRUE(eventually([&] { return inserted_id(client->put("small again")) != 0; }));
+}
+
+TEST_F(FullDisk, SpaceThatComesBackIsUsed) {
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  const Client client = connect();
+  ASSERT_EQ(client->put("first"), "INSERTED 1\r\n");
+  ASSERT_NO_FATAL_FAILURE(add_ballast());
+  const std::size_t few = fill(*client).size();
+  remove_ballast();
+  const std::string body(kBodyBytes, 'x');
+  ASSERT_TRUE(eventually([&] { return inserted_id(client->put(body)) != 0; }));
+  EXPECT_GT(fill(*client).size(), few);
+}
+
+TEST_F(FullDisk, AllJobsCanBeWorkedOff) {
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  const Client client = connect();
+  for (const std::uint64_t id : fill(*client)) {
+    work(*client, id);
+    ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, {id}));
+  }
+  EXPECT_EQ(stat("current-jobs-ready"), 0U);
+}
+
+// Not a full disk, but the same to a server: files must not get larger than a limit.
+class FileLimit : public PersistenceTest {
+ protected:
+  void limit_to(rlim_t bytes) {
+    rlimit limit{};
+    ASSERT_EQ(::prlimit(server_.pid(), RLIMIT_FSIZE, nullptr, &limit), 0);
+    limit.rlim_cur = bytes;
+    ASSERT_EQ(::prlimit(server_.pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+  }
+};
+
+TEST_F(FileLimit, IsNoReasonToEndOrToForget) {
+  RecordedLoad load(seed_of_this_run(), 3);
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  ASSERT_TRUE(load.connect(server_));
+  load.send(50);
+  ASSERT_TRUE(load.read_all());
+  ASSERT_NO_FATAL_FAILURE(limit_to(50'000));
+  ASSERT_TRUE(eventually([&] {
+    load.send(50);
+    return load.read_all() && load.refused() > 0;
+  }));
+  EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));
+  ASSERT_NO_FATAL_FAILURE(limit_to(RLIM_INFINITY));
+  EXPECT_TRUE(eventually([&] {
+    const std::uint64_t before = load.refused();
+    load.send(5);
+    return load.read_all() && load.refused() == before;
+  })) << "it does not recover";
+  EXPECT_EQ(load.nonsense(), "");
+  ASSERT_TRUE(kill_and_start()) << server_.failure();
+  EXPECT_EQ(load.broken_promises(read_jobs(*connect(), load.highest_id())), "");
+}
+
+}  // namespace
+}  // namespace haricot::test

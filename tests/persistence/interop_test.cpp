@@ -1,0 +1,317 @@
+// One folder, two servers: haricotd reads what beanstalkd has written, and the other way round.
+
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "binlog_folder.hpp"
+#include "job_facts.hpp"
+#include "legacy_log.hpp"
+#include "persistence_fixture.hpp"
+
+namespace haricot::test {
+namespace {
+
+constexpr ServerKind kHaricot = ServerKind::haricot;
+constexpr ServerKind kBeanstalkd = ServerKind::beanstalkd_1_12;
+// Small files, so that there are several of them and old ones have to be copied away.
+const std::vector<std::string> kSmallFiles = {"-s", "16384"};
+
+class Interop : public PersistenceTest {
+ protected:
+  // Puts jobs into several tubes, deletes most of them, and brings the rest into all states.
+  // Returns how many ids were given out.
+  std::uint64_t fill() {
+    const Client client = connect();
+    constexpr std::uint64_t kJobs = 400;
+    static constexpr const char* kTubes[] = {"default", "a",
+                                             "tube-of-forty-bytes-or-so-for-a-change"};
+    for (std::uint64_t id = 1; id <= kJobs; ++id) {
+      const std::string tube = kTubes[id % 3];
+      EXPECT_EQ(client->ask("use " + tube), "USING " + tube + "\r\n");
+      const auto number = static_cast<std::uint32_t>(id);
+      const std::uint32_t delay = id % 10 == 4 ? 1000 + number : 0;
+      const std::string body = id % 7 == 0 ? "" : numbered_body(id, 12 + id * 37 % 500);
+      EXPECT_EQ(inserted_id(client->put(body, number * 3, delay, 60 + number)), id);
+      // All but the last ones of every ten, so that files get sparse.
+      if (id % 10 == 0) {
+        for (std::uint64_t old = id - 9; old < id - 6; ++old) remove(*client, old);
+      }
+      if (id % 50 == 0) {
+        for (std::uint64_t old = id - 46; old < id - 20; ++old) {
+          if (old % 10 > 3 || old % 10 == 0) remove(*client, old);
+        }
+      }
+    }
+    return kJobs;
+  }
+
+  void change_states(std::uint64_t from, std::uint64_t to, bool with_undelayed_release) {
+    const Client client = connect();
+    // Downwards, so that the order of burying is not that of the ids.
+    for (std::uint64_t id = to; id >= from; --id) {
+      const std::string number = std::to_string(id);
+      if (client->ask("peek " + number) == "NOT_FOUND\r\n") continue;
+      switch (id % 9) {
+        case 0:
+          take(*client, id);
+          EXPECT_EQ(client->ask("bury " + number + " 5"), "BURIED\r\n");
+          break;
+        case 1:
+          take(*client, id);
+          EXPECT_EQ(client->ask("release " + number + " 6 2000"), "RELEASED\r\n");
+          break;
+        case 2:
+          take(*client, id);
+          EXPECT_EQ(client->ask("bury " + number + " 7"), "BURIED\r\n");
+          EXPECT_EQ(client->ask("kick-job " + number), "KICKED\r\n");
+          break;
+        case 3:
+          if (!with_undelayed_release) break;
+          take(*client, id);
+          EXPECT_EQ(client->ask("release " + number + " 8 0"), "RELEASED\r\n");
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  static void take(WireClient& client, std::uint64_t id) {
+    EXPECT_TRUE(client.ask("reserve-job " + std::to_string(id)).starts_with("RESERVED ")) << id;
+  }
+  static void remove(WireClient& client, std::uint64_t id) {
+    EXPECT_EQ(client.ask("delete " + std::to_string(id)), "DELETED\r\n") << id;
+  }
+  Jobs jobs(std::uint64_t highest) { return read_jobs(*connect(), highest); }
+
+  std::vector<std::string> buried_order(const std::string& tube) {
+    const Client client = connect();
+    client->ask("use " + tube);
+    std::vector<std::string> bodies;
+    for (;;) {
+      const std::string found = client->ask("peek-buried");
+      if (!found.starts_with("FOUND ")) return bodies;
+      bodies.push_back(found.substr(found.find("\r\n")));
+      EXPECT_EQ(client->ask("kick 1"), "KICKED 1\r\n");
+    }
+  }
+};
+
+TEST_F(Interop, HaricotdReadsWhatBeanstalkdHasWritten) {
+  ASSERT_TRUE(start(kBeanstalkd, kSmallFiles)) << server_.failure();
+  const std::uint64_t highest = fill();
+  change_states(1, highest, false);
+  const Jobs before = jobs(highest);
+  EXPECT_GT(before.size(), 50U);
+  EXPECT_GT(file_numbers(folder_.path()).size(), 2U);
+  ASSERT_NO_FATAL_FAILURE(stop());
+
+  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  EXPECT_EQ(differences(before, jobs(highest)), "");
+  EXPECT_EQ(inserted_id(connect()->put("next")), highest + 1);
+  // And again from its own files.
+  ASSERT_TRUE(restart()) << server_.failure();
+  Jobs after = jobs(highest + 1);
+  EXPECT_EQ(after.erase(highest + 1), 1U);
+  EXPECT_EQ(differences(before, after, {.seconds = 2}), "");
+  EXPECT_EQ(server_.standard_error().find("damage"), std::string::npos) << server_.standard_error();
+}
+
+TEST_F(Interop, HaricotdReadsWhatAKilledBeanstalkdHasLeft) {
+  ASSERT_TRUE(start(kBeanstalkd, kSmallFiles)) << server_.failure();
+  const std::uint64_t highest = fill();
+  change_states(1, highest, false);
+  const Jobs before = jobs(highest);
+  kill();
+  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  EXPECT_EQ(differences(before, jobs(highest)), "");
+}
+
+TEST_F(Interop, BeanstalkdReadsWhatHaricotdHasWritten) {
+  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  const std::uint64_t highest = fill();
+  change_states(1, highest, true);
+  const Jobs before = jobs(highest);
+  EXPECT_GT(before.size(), 50U);
+  EXPECT_GT(file_numbers(folder_.path()).size(), 2U);
+  ASSERT_NO_FATAL_FAILURE(stop());
+
+  ASSERT_TRUE(start(kBeanstalkd, kSmallFiles)) << server_.failure();
+  EXPECT_EQ(differences(before, jobs(highest), {.beanstalkd_counted = true}), "");
+  EXPECT_EQ(server_.standard_error(), "");
+}
+
+TEST_F(Interop, BeanstalkdReadsWhatAKilledHaricotdHasLeft) {
+  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  const std::uint64_t highest = fill();
+  change_states(1, highest, true);
+  const Jobs before = jobs(highest);
+  kill();
+  ASSERT_TRUE(start(kBeanstalkd, kSmallFiles)) << server_.failure();
+  EXPECT_EQ(differences(before, jobs(highest), {.beanstalkd_counted = true}), "");
+  EXPECT_EQ(server_.standard_error(), "");
+}
+
+TEST_F(Interop, ThereAndBackAgainNothingIsLost) {
+  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  const std::uint64_t highest = fill();
+  change_states(1, highest / 2, true);
+  Jobs before = jobs(highest);
+  ASSERT_NO_FATAL_FAILURE(stop());
+
+  ASSERT_TRUE(start(kBeanstalkd, kSmallFiles)) << server_.failure();
+  change_states(highest / 2 + 1, highest, false);
+  EXPECT_EQ(inserted_id(connect()->put("put into beanstalkd", 11, 0, 22)), highest + 1);
+  for (std::uint64_t id = 1; id < highest; id += 8) {
+    if (before.contains(id)) remove(*connect(), id);
+  }
+  before = jobs(highest + 1);
+  ASSERT_NO_FATAL_FAILURE(stop());
+
+  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  EXPECT_EQ(differences(before, jobs(highest + 1), {.beanstalkd_counted = true}), "");
+  EXPECT_EQ(inserted_id(connect()->put("next")), highest + 2);
+}
+
+TEST_F(Interop, ReservedJobsAreReadyForTheOtherServer) {
+  for (const auto& [first, second] :
+       {std::pair(kHaricot, kBeanstalkd), std::pair(kBeanstalkd, kHaricot)}) {
+    SCOPED_TRACE(to_string(first));
+    ASSERT_TRUE(start(first)) << server_.failure();
+    const std::uint64_t id = inserted_id(connect()->put("held", 3, 0, 44));
+    const Jobs before = jobs(id);
+    const Client holder = connect();
+    take(*holder, id);
+    kill();
+    ASSERT_TRUE(start(second)) << server_.failure();
+    EXPECT_EQ(differences(before, jobs(id)), "");
+    remove(*connect(), id);
+    ASSERT_NO_FATAL_FAILURE(stop());
+  }
+}
+
+TEST_F(Interop, IdsGoOnThoughHaricotdHasNoJobsLeft) {
+  ASSERT_TRUE(start(kHaricot)) << server_.failure();
+  for (std::uint64_t id = 1; id <= 20; ++id) {
+    EXPECT_EQ(inserted_id(connect()->put("x")), id);
+    remove(*connect(), id);
+  }
+  ASSERT_TRUE(restart()) << server_.failure();
+  ASSERT_TRUE(restart()) << server_.failure();
+  ASSERT_NO_FATAL_FAILURE(stop());
+  ASSERT_TRUE(start(kBeanstalkd)) << server_.failure();
+  EXPECT_EQ(stat("current-jobs-ready"), 0U);
+  EXPECT_GT(inserted_id(connect()->put("x")), 20U);
+}
+
+TEST_F(Interop, JobsOfAnyBytesGoBothWays) {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
+  const std::string body = bytes + "\r\ndelete 1\r\n" + std::string(1000, '\0');
+  const std::string tube(200, 't');
+  ASSERT_TRUE(start(kHaricot)) << server_.failure();
+  Client client = connect();
+  client->ask("use " + tube);
+  ASSERT_EQ(client->put(body, 4294967295, 4294967295, 4294967295), "INSERTED 1\r\n");
+  ASSERT_EQ(client->put("", 1), "INSERTED 2\r\n");
+  const Jobs before = jobs(2);
+  for (const ServerKind kind : {kBeanstalkd, kHaricot, kBeanstalkd}) {
+    ASSERT_NO_FATAL_FAILURE(stop());
+    ASSERT_TRUE(start(kind)) << server_.failure();
+    EXPECT_EQ(differences(before, jobs(2), {.seconds = 3}), "") << to_string(kind);
+  }
+}
+
+// The folder of a server that was last run ten years ago.
+TEST_F(Interop, HaricotdReadsTheFilesOfTheOldestBeanstalkd) {
+  const std::int64_t now = std::time(nullptr);
+  const LegacyRecord ready{.tube = "default",
+                           .id = 3,
+                           .priority = 7,
+                           .ttr_seconds = 61,
+                           .body = "ready",
+                           .created_at = now - 100,
+                           .counters = {1, 2, 3, 0, 5}};
+  const LegacyRecord delayed{.tube = "old",
+                             .id = 4,
+                             .delay_seconds = 1000,
+                             .body = std::string("bi\0nary", 7),
+                             .created_at = now - 10,
+                             .deadline_at = now + 990,
+                             .state = LegacyState::delayed};
+  LegacyRecord buried{.tube = "old", .id = 5, .body = "buried", .created_at = now};
+  const LegacyRecord gone{.tube = "old", .id = 6, .body = "gone", .created_at = now};
+  const LegacyRecord held{
+      .tube = "old", .id = 9, .body = "", .created_at = now, .state = LegacyState::reserved};
+  std::string first = legacy_version();
+  for (const LegacyRecord& record : {ready, delayed, buried}) first += legacy_bytes(record);
+  std::string second = legacy_version() + legacy_bytes(gone) + legacy_bytes(held);
+  buried.tube.clear();
+  buried.priority = 99;
+  buried.counters = {1, 0, 0, 1, 0};
+  buried.state = LegacyState::buried;
+  second += legacy_bytes(buried);
+  second += legacy_bytes({.id = 6, .state = LegacyState::deleted}) + std::string(4096, '\0');
+  ASSERT_TRUE(write_file(file_path(folder_.path(), 7), first));
+  ASSERT_TRUE(write_file(file_path(folder_.path(), 8), second));
+
+  ASSERT_TRUE(start(kHaricot)) << server_.failure();
+  const Jobs expected = {
+      {3,
+       {.id = 3,
+        .tube = "default",
+        .body = "ready",
+        .state = "ready",
+        .priority = 7,
+        .ttr = 61,
+        .age = 100,
+        .counters = {1, 2, 3, 0, 5}}},
+      {4,
+       {.id = 4,
+        .tube = "old",
+        .body = std::string("bi\0nary", 7),
+        .state = "delayed",
+        .delay = 1000,
+        .ttr = 60,
+        .age = 10,
+        .time_left = 989}},
+      {5,
+       {.id = 5,
+        .tube = "old",
+        .body = "buried",
+        .state = "buried",
+        .priority = 99,
+        .ttr = 60,
+        .counters = {1, 0, 0, 1, 0}}},
+      {9, {.id = 9, .tube = "old", .state = "ready", .ttr = 60}},
+  };
+  EXPECT_EQ(differences(expected, jobs(12), {.seconds = 3}), "");
+  EXPECT_EQ(inserted_id(connect()->put("next")), 10U);
+  remove(*connect(), 10);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(kill_and_start()) << server_.failure();
+    EXPECT_EQ(differences(expected, jobs(12), {.seconds = 3}), "");
+  }
+}
+
+TEST_F(Interop, TheOrderOfBuriedJobsOutlivesManyFiles) {
+  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  const Client client = connect();
+  std::vector<std::string> expected;
+  for (std::uint64_t id = 1; id <= 100; ++id) client->put(numbered_body(id, 300));
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const std::uint64_t id = (i * 37) % 100 + 1;
+    take(*client, id);
+    EXPECT_EQ(client->ask("bury " + std::to_string(id) + " 0"), "BURIED\r\n");
+    expected.push_back("\r\n" + numbered_body(id, 300) + "\r\n");
+  }
+  ASSERT_TRUE(restart()) << server_.failure();
+  ASSERT_TRUE(kill_and_start()) << server_.failure();
+  EXPECT_EQ(buried_order("default"), expected);
+}
+
+}  // namespace
+}  // namespace haricot::test

@@ -1,0 +1,126 @@
+#include "job_facts.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "persistence_fixture.hpp"
+
+namespace haricot::test {
+namespace {
+
+// So many questions are under way at once.
+constexpr std::uint64_t kBatch = 500;
+
+std::uint64_t number_of(const std::string& report, const char* key) {
+  const std::string value = report_value(report, key);
+  EXPECT_FALSE(value.empty()) << "no " << key << " in " << report;
+  return std::strtoull(value.c_str(), nullptr, 10);
+}
+
+JobFacts facts_from(const std::string& report, const std::string& found) {
+  JobFacts facts;
+  facts.id = number_of(report, "id");
+  facts.tube = report_value(report, "tube");
+  facts.state = report_value(report, "state");
+  facts.priority = number_of(report, "pri");
+  facts.delay = number_of(report, "delay");
+  facts.ttr = number_of(report, "ttr");
+  facts.age = number_of(report, "age");
+  facts.time_left = number_of(report, "time-left");
+  facts.file = number_of(report, "file");
+  std::size_t at = 0;
+  for (const char* key : {"reserves", "timeouts", "releases", "buries", "kicks"}) {
+    facts.counters[at++] = number_of(report, key);
+  }
+  EXPECT_TRUE(found.starts_with("FOUND ")) << found;
+  const std::size_t body = found.find("\r\n") + 2;
+  facts.body = found.substr(body, found.size() - body - 2);
+  return facts;
+}
+
+bool is_near(std::uint64_t a, std::uint64_t b, std::uint64_t most) {
+  return std::max(a, b) - std::min(a, b) <= most;
+}
+
+std::string differences(const JobFacts& before, const JobFacts& after, Allowance allowed) {
+  std::string text;
+  const auto compare = [&](const char* what, const auto& was, const auto& is) {
+    if (was == is) return;
+    if constexpr (std::is_integral_v<std::decay_t<decltype(was)>>) {
+      text += std::string(" ") + what + " " + std::to_string(was) + " -> " + std::to_string(is);
+    } else {
+      text += std::string(" ") + what + " " + escaped(was) + " -> " + escaped(is);
+    }
+  };
+  compare("tube", before.tube, after.tube);
+  compare("body", before.body, after.body);
+  compare("state", before.state, after.state);
+  compare("priority", before.priority, after.priority);
+  compare("delay", before.delay, after.delay);
+  compare("ttr", before.ttr, after.ttr);
+  for (std::size_t i = 0; i < before.counters.size(); ++i) {
+    static constexpr const char* kNames[] = {"reserves", "timeouts", "releases", "buries", "kicks"};
+    constexpr std::size_t kBuries = 3;
+    const bool is_allowed = i == kBuries && allowed.beanstalkd_counted && after.state == "buried" &&
+                            is_near(before.counters[i], after.counters[i], 1);
+    if (!is_allowed) compare(kNames[i], before.counters[i], after.counters[i]);
+  }
+  if (!is_near(before.age, after.age, allowed.seconds)) compare("age", before.age, after.age);
+  if (!is_near(before.time_left, after.time_left, allowed.seconds)) {
+    compare("time left", before.time_left, after.time_left);
+  }
+  return text;
+}
+
+}  // namespace
+
+Jobs read_jobs(WireClient& client, std::uint64_t highest) {
+  Jobs jobs;
+  for (std::uint64_t first = 1; first <= highest; first += kBatch) {
+    const std::uint64_t last = std::min(highest, first + kBatch - 1);
+    std::string questions;
+    for (std::uint64_t id = first; id <= last; ++id) {
+      const std::string number = std::to_string(id);
+      questions += "stats-job " + number + "\r\npeek " + number + "\r\n";
+    }
+    client.send(questions);
+    for (std::uint64_t id = first; id <= last; ++id) {
+      const auto report = client.read_answer();
+      const auto found = client.read_answer();
+      if (!report || !found) {
+        ADD_FAILURE() << "no answer about job " << id << ": " << client.failure();
+        return jobs;
+      }
+      if (*report == "NOT_FOUND\r\n" && *found == "NOT_FOUND\r\n") continue;
+      jobs[id] = facts_from(*report, *found);
+      EXPECT_EQ(jobs[id].id, id);
+    }
+  }
+  return jobs;
+}
+
+std::string differences(const Jobs& before, const Jobs& after, Allowance allowed) {
+  std::string text;
+  for (const auto& [id, facts] : before) {
+    const auto other = after.find(id);
+    const std::string name = "job " + std::to_string(id) + ":";
+    if (other == after.end()) {
+      text += name + " is gone\n";
+      continue;
+    }
+    const std::string changed = differences(facts, other->second, allowed);
+    if (!changed.empty()) text += name + changed + "\n";
+  }
+  for (const auto& [id, facts] : after) {
+    if (!before.contains(id)) text += "job " + std::to_string(id) + ": was not there\n";
+  }
+  return text;
+}
+
+std::uint64_t inserted_id(const std::string& answer) {
+  constexpr std::string_view kWord = "INSERTED ";
+  return answer.starts_with(kWord) ? std::strtoull(answer.c_str() + kWord.size(), nullptr, 10) : 0;
+}
+
+}  // namespace haricot::test
