@@ -166,7 +166,7 @@ bool Binlog::close(Instant now) {
   const bool all_written = !refusing_;
   if (!all_written) {
     doubtful_records_ = records_;
-    notices_.push_back("binlog: the last changes could not be written");
+    notices_.emplace_back("binlog: the last changes could not be written");
   }
   return all_written;
 }
@@ -313,6 +313,7 @@ void Binlog::take_sync_ends() {
   DiskStatus status = DiskStatus::ok;
   std::uint64_t covers = 0;
   while (syncs_.next_ended(status, covers)) {
+    compaction_waits_ = false;
     if (status != DiskStatus::ok) {
       fail(status, "sync");
     } else if (covers > 0) {
@@ -347,7 +348,10 @@ void Binlog::end_turn(Instant now) {
     if (!refusing_) tend_spares();
   }
   request_sync();
-  take_sync_ends();  // Those that ended on the spot.
+  // One may have ended meanwhile. What is asked for behind it is left for the next turn, which its
+  // end begins.
+  take_sync_ends();
+  request_sync();
   appended_this_turn_ = 0;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -36,13 +37,15 @@ class Output {
 
   // A place behind all that is here now, valid until something is sent.
   struct Mark {
-    std::size_t bytes = 0;
-    std::size_t blobs = 0;
-    std::size_t blob_bytes = 0;
-    std::size_t bytes_behind_blobs = 0;
+    std::uint32_t bytes = 0;  // All of these stay far below 4 GiB: see Session::output_is_full().
+    std::uint32_t blobs = 0;
+    std::uint32_t blob_bytes = 0;
+    std::uint32_t bytes_behind_blobs = 0;
   };
   Mark mark() const {
-    return Mark{bytes_.size(), blobs_.size(), blob_bytes_, bytes_behind_blobs_};
+    return Mark{static_cast<std::uint32_t>(bytes_.size()),
+                static_cast<std::uint32_t>(blobs_.size()), static_cast<std::uint32_t>(blob_bytes_),
+                static_cast<std::uint32_t>(bytes_behind_blobs_)};
   }
   // Takes back all answers behind the mark.
   void cut_back(const Mark& mark);

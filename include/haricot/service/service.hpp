@@ -108,7 +108,7 @@ class Service {
   Engine engine_;
   Dispatcher dispatcher_;
   CommandTrace trace_;
-  std::uint64_t turn_ = 0;
+  std::uint32_t turn_ = 0;  // Compared with that of sessions; may come round.
   IntrusiveList<Session, &Session::all_> sessions_;
   IntrusiveList<Session, &Session::runnable_> runnable_;
   IntrusiveList<Session, &Session::to_send_> to_send_;

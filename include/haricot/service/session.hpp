@@ -88,7 +88,7 @@ class Session {
   bool starved_ = true;       // The last run ended because it needs more input.
   bool held_ = false;
   std::uint64_t held_until_ = 0;  // The record that has to be safe before anything is sent.
-  std::uint64_t held_turn_ = 0;   // The turn in which that began.
+  std::uint32_t held_turn_ = 0;   // The turn in which that began.
   Output::Mark held_mark_;        // Where the answers begin that are held back,
   std::uint32_t held_answers_ = 0;  // and how many there are.
 
