@@ -52,6 +52,7 @@ class Measurement:
         self.rounds = 2 if options.quick else 5
         self.folder = options.folder or options.build / "bench"
         self.samples = {}
+        self.failures = []
 
     def one(self, scenario, server_name, *server_flags):
         """One run of one load against a fresh server."""
@@ -60,8 +61,14 @@ class Measurement:
             flags.append("--warm-up=2k")
         with Server(self.binaries[server_name], *server_flags) as server:
             # The server ends anyway, so its jobs need not be deleted.
-            result = loads.run(self.tool, server, *flags, "--keep",
-                               f"--seconds={self.seconds * scenario.share:.3f}")
+            try:
+                result = loads.run(self.tool, server, *flags, "--keep",
+                                   f"--seconds={self.seconds * scenario.share:.3f}")
+            except loads.Failed as failed:
+                # Told at the end; the other figures are still worth having.
+                self.failures.append(f"{server_name} {' '.join(server_flags)}: {failed}")
+                tell(f"FAILED: {self.failures[-1]}")
+                return
         cost = result["server"]
         sample = {RATE: result["rate"], CPU: cost["cpu_us_per_command"],
                   "user": cost["user_us_per_command"], "system": cost["system_us_per_command"],
@@ -152,6 +159,7 @@ def facts(measurement, busy, command):
         ("cores", f"server on {server_core}, load on {load_core}"),
         ("rounds", f"{measurement.rounds} of {measurement.seconds:g} s each, in turns; medians"),
         ("command", f"`{command}`"),
+        *(("FAILED", failure) for failure in measurement.failures),
         ("one run", "`haricotd -l 127.0.0.1 -p PORT`, `haricot bench --connections=16 --keep "
                     f"--seconds={measurement.seconds:g} --json --pid PID 127.0.0.1:PORT`"),
     ]
@@ -209,7 +217,8 @@ def main():
             (options.write / name).write_text(text)
         tell(f"written: {document} and its charts")
     tell(f"done after {time.monotonic() - started:.0f} s")
+    return 1 if measurement.failures else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

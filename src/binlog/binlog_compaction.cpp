@@ -120,21 +120,36 @@ Binlog::CompactionStep Binlog::remove_oldest() {
     oldest.moved_until = records_;
   }
   const bool by_sync = options_.sync != SyncPolicy::never;
+  if (!by_sync) flush();  // No end of a sync will be there to come back here.
+  if (refusing_) return CompactionStep::nothing_to_do;
   if (oldest.moved_until > (by_sync ? synced_records_ : written_records_)) {
     return CompactionStep::has_to_wait;
   }
+  // One removal after the other. If two names were on their way out, a crash might bring back the
+  // older one alone: a job, and not its deletion, which stood in the other.
+  if (by_sync && !syncs_.has_passed(removal_mark_)) return CompactionStep::has_to_wait;
   if (by_sync && syncs_.length() >= SyncLine::kLengthMax) return CompactionStep::has_to_wait;
   const std::string name = segment_name(oldest.number);
-  const DiskStatus status =
+  DiskStatus status =
       oldest.has_to_be_kept ? disk_.rename(name, damaged_name(oldest.number)) : disk_.remove(name);
   if (status != DiskStatus::ok) {
     ++errors_;
     notice("binlog: " + disk_.last_error(), failure_notice_at_);
+    // One that is gone all the same, by whatever hand, must not be in the way for ever.
+    std::vector<std::string> names;
+    const bool is_gone = disk_.list(names) == DiskStatus::ok &&
+                         std::find(names.begin(), names.end(), name) == names.end();
+    if (is_gone) status = DiskStatus::ok;
+  }
+  if (status != DiskStatus::ok) {
     compact_again_ = now_ + kPauseAfterFailure;
     return CompactionStep::nothing_to_do;
   }
   segments_->remove_oldest();
-  if (by_sync) syncs_.sync_folder();
+  if (by_sync) {
+    syncs_.sync_folder();
+    removal_mark_ = syncs_.mark();
+  }
   spare_again_ = now_;  // There is space again.
   return CompactionStep::did_some;
 }

@@ -156,6 +156,7 @@ void Binlog::recovered() {
   refusing_for_space_ = false;
   recovery_serial_ = 0;
   retry_at_ = Instant::never();
+  removal_mark_ = 0;  // The folder was synced for the new file.
   written_records_ = synced_records_ = sync_requested_ = records_;
   hold(records_);
   if (!std::exchange(failure_was_told_, false)) return;

@@ -124,8 +124,7 @@ bool Binlog::begin_file() {
   if (status != DiskStatus::ok) {
     if (writer_.is_open()) writer_.abandon();
     fail(status, "begin a file");
-    disk_.close(spare.file);
-    (void)disk_.remove(spare_name(spare.number));
+    spares_.discard(spare);
     return false;
   }
   segments_->add(spare.number).bytes = spare.allocated;

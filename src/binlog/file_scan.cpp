@@ -53,14 +53,17 @@ FileScan::FileScan(std::string_view bytes, std::uint64_t file_number, std::uint6
   }
 }
 
+bool FileScan::begins_like_legacy(std::string_view bytes) {
+  const std::optional<Parsed> first =
+      parse_record(bytes.substr(std::min(kVersionBytes, bytes.size())));
+  return first && first->record.id != ~std::uint64_t{0};
+}
+
 // Whether the file is one of the folder with that id, though its signature cannot be read. Its
 // records tell: their sums fit the salt that it must have had. A file that begins with a record of
 // beanstalkd is not looked through.
 bool FileScan::recover_signature(std::uint64_t store_id) {
-  const std::optional<Parsed> first =
-      parse_record(bytes_.substr(std::min(kVersionBytes, bytes_.size())));
-  const bool is_pseudo = first && first->record.id == ~std::uint64_t{0};
-  if (first && !is_pseudo) return false;
+  if (begins_like_legacy(bytes_)) return false;
   signature_ = Signature{.salt = salt_of(store_id, file_number_), .store_id = store_id};
   signature_->file_number = file_number_;
   kind_ = FileKind::checked;

@@ -52,6 +52,7 @@ bool Replay::run(Duration wall_offset, Instant now) {
     file = std::exchange(next, File{});
     const bool is_last = i + 1 == numbers_.size();
     if (!is_last && !load(i + 1, next)) return false;
+    if (!file.signature && !find_store_id(file, i + 2)) return false;
     if (!read_file(file, is_last ? nullptr : &next)) return false;
     ++files_read_;
   }
@@ -92,6 +93,18 @@ bool Replay::load(std::size_t place, File& file) {
     file.signature = read_signature(bytes.substr(kVersionBytes), file.number);
   }
   if (file.signature && report_.store_id == 0) report_.store_id = file.signature->store_id;
+  return true;
+}
+
+// A file that is ours though its signature cannot be read is known by the folder's id, which any
+// other file may tell, also one far behind it. Those of beanstalkd are not worth the search.
+bool Replay::find_store_id(const File& file, std::size_t place) {
+  const std::string_view bytes = file.bytes.view();
+  if (bytes.empty() || FileScan::begins_like_legacy(bytes)) return true;
+  for (; report_.store_id == 0 && place < numbers_.size(); ++place) {
+    File other{};
+    if (!load(place, other)) return false;
+  }
   return true;
 }
 

@@ -8,9 +8,13 @@ namespace haricot::binlog {
 
 DiskStatus Spares::add(std::uint64_t bytes) {
   CHECK(bytes > kFirstRecordOffset + SegmentWriter::kEndBytes);
+  std::erase_if(left_over_, [this](std::uint64_t number) {
+    return disk_.remove(spare_name(number)) == DiskStatus::ok;
+  });
   Spare spare{FileHandle::none, next_number_, bytes};
   DiskStatus status = disk_.create(spare_name(spare.number), spare.file);
   if (status != DiskStatus::ok) return status;
+  std::erase(left_over_, spare.number);  // It is in use again.
   status = disk_.allocate(spare.file, bytes);
   if (status == DiskStatus::ok) {
     try {
@@ -54,8 +58,22 @@ void Spares::remove_last() {
   room_ -= room_of(spare);
   allocated_ -= spare.allocated;
   next_number_ = spare.number;
+  remove(spare);
+}
+
+void Spares::discard(const Spare& spare) {
+  remove(spare);
+}
+
+void Spares::remove(const Spare& spare) {
   disk_.close(spare.file);
-  (void)disk_.remove(spare_name(spare.number));
+  if (disk_.remove(spare_name(spare.number)) == DiskStatus::ok) return;
+  if (left_over_.size() >= kLeftOverMax) return;
+  try {
+    left_over_.push_back(spare.number);
+  } catch (const std::bad_alloc&) {
+    // It stays until the next start, which removes what it finds.
+  }
 }
 
 void Spares::remove_all() {

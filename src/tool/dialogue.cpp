@@ -103,13 +103,12 @@ bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Chec
 }
 
 void Dialogue::finish() {
-  if (socket_) drain_to_end(socket_.get(), patience_);
+  if (socket_) drain_to_end(socket_.get(), os::read_clock() + patience_);
   socket_.reset();
 }
 
-void drain_to_end(int socket, Duration patience) {
+void drain_to_end(int socket, Instant deadline) {
   ::shutdown(socket, SHUT_WR);
-  const Instant deadline = os::read_clock() + patience;
   char ignored[4096];
   while (true) {
     const ssize_t received = ::recv(socket, ignored, sizeof ignored, 0);

@@ -57,8 +57,8 @@ class Dialogue final {
   std::string buffer_;
 };
 
-// Ends the writing side of a connection and reads until the server has closed its own, or until a
-// time is over.
-void drain_to_end(int socket, Duration patience);
+// Ends the writing side of a connection and reads until the server has closed its own, or until the
+// deadline.
+void drain_to_end(int socket, Instant deadline);
 
 }  // namespace haricot::tool

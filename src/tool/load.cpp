@@ -289,8 +289,9 @@ bool Load::end_step(Lane& lane) {
 }
 
 void Load::close() {
+  const Instant deadline = os::read_clock() + kClosePatience;
   for (Lane& lane : lanes_) {
-    if (lane.socket) drain_to_end(lane.socket.get(), kClosePatience);
+    if (lane.socket) drain_to_end(lane.socket.get(), deadline);
     lane.socket.reset();
   }
 }

@@ -180,6 +180,7 @@ class Binlog final : public Journal {
   bool short_of_space_ = false;  // The last spare could not be made.
   Instant spare_again_;
   bool compaction_waits_ = false;
+  std::uint64_t removal_mark_ = 0;  // In the line of syncs: the one that makes a removal durable.
   Instant compact_again_;
   std::uint64_t appended_this_turn_ = 0;
 

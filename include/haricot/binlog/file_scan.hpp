@@ -39,6 +39,9 @@ class FileScan {
   // the folder; 0: not known.
   FileScan(std::string_view bytes, std::uint64_t file_number, std::uint64_t store_id = 0);
 
+  // Whether a record of beanstalkd stands where a file's first one does.
+  static bool begins_like_legacy(std::string_view bytes);
+
   FileKind kind() const { return kind_; }
   // Of a checked file.
   const std::optional<Signature>& signature() const { return signature_; }

@@ -91,6 +91,7 @@ class Replay {
   bool fail(std::string error);
   bool list();
   bool load(std::size_t place, File& file);
+  bool find_store_id(const File& file, std::size_t place);
   bool read_file(const File& file, const File* next);
   bool apply(const FileScan::Found& found, FileKind kind, FileReport& report);
   bool apply_full(const FileScan::Found& found, FileReport& report);

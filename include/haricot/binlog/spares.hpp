@@ -5,8 +5,10 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "haricot/binlog/disk.hpp"
 #include "haricot/binlog/segment_writer.hpp"
@@ -45,13 +47,21 @@ class Spares {
   [[nodiscard]] DiskStatus grow_first(std::uint64_t bytes);
   // Takes out the first one; its file is the caller's.
   Spare take_first();
+  // Closes and removes one that was taken out and could not be begun.
+  void discard(const Spare& spare);
   // Removes the last one, or all.
   void remove_last();
   void remove_all();
 
  private:
+  void remove(const Spare& spare);
+
+  // Files that could not be removed: it is tried again whenever one is made.
+  static constexpr std::size_t kLeftOverMax = 64;
+
   Disk& disk_;
   std::deque<Spare> spares_;
+  std::vector<std::uint64_t> left_over_;
   std::uint64_t next_number_ = 1;
   std::uint64_t room_ = 0;
   std::uint64_t allocated_ = 0;

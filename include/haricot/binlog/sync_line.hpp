@@ -26,6 +26,10 @@ class SyncLine {
 
   std::size_t length() const { return end_ - begin_; }
 
+  // What stands in line now, to ask later whether it has ended. Void once the line was abandoned.
+  std::uint64_t mark() const { return end_; }
+  bool has_passed(std::uint64_t mark) const { return begin_ >= mark; }
+
   // Both require: fewer than kLengthMax stand in line. When the sync ends well, all records up to
   // `covers` are durable.
   void sync_file(FileHandle file, std::uint64_t covers, bool close_after);

@@ -1,0 +1,76 @@
+// What stays of the folder when jobs come and go.
+
+#include <gtest/gtest.h>
+
+#include "binlog_world.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr BinlogOptions kSmallFiles{.file_bytes = 4096, .sync = SyncPolicy::every_turn};
+
+// A folder of five files without a job in it, that are not removed yet.
+void fill_and_empty(World& world) {
+  while (world.binlog.numbers().current_index < 5) {
+    world.put({.body_bytes = 1000});
+    world.end_turn();
+  }
+  for (JobId id = 1; id < world.engine.next_id(); ++id) {
+    ASSERT_EQ(world.remove(id), Outcome::done);
+  }
+}
+
+TEST(BinlogCompaction, RemovesAFileOnlyWhenTheOneBeforeIsGoneForGood) {
+  SimDisk disk;
+  World world(disk, kSmallFiles);
+  fill_and_empty(world);
+  disk.set_sync_mode(SyncMode::when_told);
+  int removed = 0;
+  for (int turn = 0; turn < 60; ++turn) {
+    const std::uint64_t oldest = world.binlog.numbers().oldest_index;
+    world.end_turn();
+    if (world.binlog.numbers().oldest_index != oldest) {
+      ++removed;
+      EXPECT_EQ(world.binlog.numbers().oldest_index, oldest + 1);
+      EXPECT_TRUE(oldest == 1 || !disk.has_durable(segment_name(oldest - 1)));
+    }
+    if (turn % 3 == 2) disk.complete_syncs(1);
+  }
+  EXPECT_EQ(removed, 4);
+}
+
+TEST(BinlogCompaction, ComesToItsEndWithoutSyncsToo) {
+  SimDisk disk;
+  BinlogOptions options = kSmallFiles;
+  options.sync = SyncPolicy::never;
+  World world(disk, options);
+  fill_and_empty(world);
+  world.idle();
+  EXPECT_EQ(world.binlog.numbers().oldest_index, world.binlog.numbers().current_index);
+}
+
+TEST(BinlogCompaction, GoesOnWhenAFileIsGoneAlready) {
+  SimDisk disk;
+  World world(disk, kSmallFiles);
+  fill_and_empty(world);
+  disk.inject({.call = DiskCall::remove, .takes_effect = true});
+  world.idle();
+  EXPECT_EQ(disk.faults_hit(), 1U);
+  EXPECT_EQ(world.binlog.numbers().errors, 1U);
+  EXPECT_EQ(world.binlog.numbers().oldest_index, world.binlog.numbers().current_index);
+}
+
+TEST(BinlogCompaction, TriesAgainToRemoveAFile) {
+  SimDisk disk;
+  World world(disk, kSmallFiles);
+  fill_and_empty(world);
+  disk.inject({.call = DiskCall::remove});
+  world.idle();
+  EXPECT_EQ(disk.faults_hit(), 1U);
+  EXPECT_EQ(world.notices.size(), 1U);
+  EXPECT_EQ(world.binlog.numbers().oldest_index, world.binlog.numbers().current_index);
+  EXPECT_FALSE(disk.has("binlog.1"));
+}
+
+}  // namespace
+}  // namespace haricot::binlog

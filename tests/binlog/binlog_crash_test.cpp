@@ -1,0 +1,152 @@
+// Random commands, a crash at every point of what they did to the disk, and what is there
+// afterwards: everything that was promised, nothing that never was.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "binlog_world.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// What the trace is told: up to which record everything survives a loss of power, and up to which
+// the end of the program alone.
+constexpr std::uint64_t kWritten = std::uint64_t{1} << 60;
+
+struct Promise {
+  std::uint64_t safe = 0;
+  std::uint64_t written = 0;
+};
+
+Promise promised(const std::vector<std::uint64_t>& notes) {
+  Promise promise;
+  for (const std::uint64_t note : notes) {
+    if (note >= kWritten) {
+      promise.written = std::max(promise.written, note - kWritten);
+    } else {
+      promise.safe = std::max(promise.safe, note);
+    }
+  }
+  return promise;
+}
+
+struct Run {
+  BinlogOptions options;
+  SyncMode sync_mode = SyncMode::at_once;
+  std::size_t body_bytes_max = 0;
+  int turns = 0;
+};
+
+Run random_run(testing::Random& random) {
+  Run run;
+  run.options.file_bytes = random.one_in(2) ? 4096 : 16384;
+  run.options.sync = static_cast<SyncPolicy>(random.below(3));
+  run.sync_mode = random.one_in(2) ? SyncMode::at_once : SyncMode::when_told;
+  run.body_bytes_max = random.one_in(3) ? 20000 : 300;
+  run.turns = 40;
+  return run;
+}
+
+std::string to_text(const Run& run) {
+  const char* const policies[] = {"every turn", "interval", "never"};
+  return std::string(policies[static_cast<int>(run.options.sync)]) + ", " +
+         std::to_string(run.options.file_bytes) + " bytes a file, syncs " +
+         (run.sync_mode == SyncMode::at_once ? "at once" : "when told");
+}
+
+// Plays turns on an open world and notes what is promised behind each.
+void play(World& world, const Run& run, testing::Random& random) {
+  struct Written {
+    Instant at;
+    std::uint64_t records;
+  };
+  std::vector<Written> written;
+  SimDisk& disk = world.disk;
+  disk.set_sync_mode(run.sync_mode);
+  for (int turn = 0; turn < run.turns; ++turn) {
+    constexpr std::int64_t kPasses[] = {0, 1, 20, 60, 1500};
+    world.pass(Duration::milliseconds(kPasses[random.below(std::size(kPasses))]));
+    for (std::uint64_t i = random.below(8); i > 0; --i) {
+      EXPECT_TRUE(world.random_command(random, run.body_bytes_max));
+    }
+    if (random.one_in(3)) disk.complete_syncs(random.below(4));
+    world.end_turn();
+    written.push_back({world.now, world.binlog.records()});
+    std::uint64_t safe = 0;
+    if (run.options.sync == SyncPolicy::every_turn) safe = world.binlog.held_records();
+    if (run.options.sync == SyncPolicy::interval && disk.syncs_under_way() == 0) {
+      for (const Written& part : written) {
+        if (part.at + run.options.sync_interval <= world.now) safe = part.records;
+      }
+    }
+    disk.note(safe);
+    disk.note(kWritten + world.binlog.records());
+  }
+  disk.complete_syncs();
+}
+
+// Opens a folder that a crash has left, compares it, opens it once more, and gives it back.
+void check_crashed(const World& world, SimDisk& crashed, const Run& run, std::uint64_t safe) {
+  constexpr std::int64_t kDowntime = 700'000'000;
+  SimDisk::Random none(1);
+  std::map<JobId, KnownJob> first;
+  std::int64_t wall = world.wall() + kDowntime;
+  {
+    World again(crashed, run.options, wall);
+    ASSERT_EQ(world.compare(again, safe), "") << again.replay_text();
+    first = all_jobs(again.engine, again.wall_offset);
+  }
+  const auto twice = crashed.crash(none, {Unsynced::kept, UnsyncedNames::kept});
+  World again(*twice, run.options, wall);
+  ASSERT_TRUE(all_jobs(again.engine, again.wall_offset) == first);
+}
+
+// One life of a server on a disk, cut at every point.
+void crash_everywhere(SimDisk& disk, std::int64_t& wall, testing::Random& random) {
+  const Run run = random_run(random);
+  SCOPED_TRACE(to_text(run));
+  SimDisk::Random chance(random.bits());
+  disk.start_trace();
+  World world(disk, run.options, wall);
+  play(world, run, random);
+  const auto past = disk.replay_until(0);
+  const std::size_t entries = disk.trace().size();
+  for (std::size_t cut = 0; cut <= entries && !::testing::Test::HasFailure(); ++cut) {
+    SCOPED_TRACE("cut at " + std::to_string(cut) + " of " + std::to_string(entries));
+    disk.replay_more(*past, cut);
+    const Promise promise = promised(past->notes());
+    // Where much was written at the start, the base is all that can be asked for with `never`.
+    const bool survives_power = run.options.sync != SyncPolicy::never;
+    if (survives_power) {
+      const auto torn = past->crash(chance);
+      check_crashed(world, *torn, run, promise.safe);
+    }
+    if (cut % 4 == 0 || cut == entries) {
+      const auto killed = past->crash(chance, {Unsynced::kept, UnsyncedNames::kept});
+      check_crashed(world, *killed, run, promise.written);
+    }
+  }
+  wall = world.wall();
+}
+
+TEST(BinlogCrash, KeepsWhatWasPromisedWhereverItComes) {
+  testing::Random random;
+  constexpr int kDisks = 12;
+  constexpr int kLives = 3;
+  for (int i = 0; i < kDisks && !HasFailure(); ++i) {
+    auto disk = std::make_unique<SimDisk>();
+    std::int64_t wall = kWallBegin;
+    for (int life = 0; life < kLives && !HasFailure(); ++life) {
+      SCOPED_TRACE("disk " + std::to_string(i) + ", life " + std::to_string(life));
+      crash_everywhere(*disk, wall, random);
+      SimDisk::Random chance(random.bits());
+      disk = disk->crash(chance);
+      wall += 2'000'000'000;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,216 @@
+// Every call to the disk fails once, or for a while, in a scenario that makes all kinds of them.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "binlog_world.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// What goes wrong, and how.
+struct Trouble {
+  const char* name;
+  Fault fault;
+  SyncPolicy policy = SyncPolicy::every_turn;
+  SyncMode sync_mode = SyncMode::at_once;
+  FailedSync failed_sync = FailedSync::drops;
+};
+
+constexpr Duration kLongTrouble = Duration::seconds(90);
+
+// Plays a turn; commands may be refused, and nothing that was held may be lost by a crash.
+class Scenario {
+ public:
+  Scenario(const Trouble& trouble, std::uint64_t seed) : trouble_(trouble), chance_(seed) {
+    disk_ = std::make_unique<SimDisk>();
+    {
+      // Something to replay, so that reading is part of it.
+      World before(*disk_, options());
+      for (int i = 0; i < 12; ++i) before.put({.body_bytes = 700});
+      for (int i = 0; i < 3; ++i) EXPECT_EQ(before.bury(before.reserve()), Outcome::done);
+      before.end_turn();
+      EXPECT_TRUE(before.close());
+    }
+    disk_->set_sync_mode(trouble.sync_mode);
+    disk_->set_failed_sync(trouble.failed_sync);
+  }
+
+  // Returns whether the fault did not come up any more.
+  bool play(std::uint64_t nth) {
+    Fault fault = trouble_.fault;
+    fault.nth = nth;
+    disk_->inject(fault);
+    auto world = std::make_unique<World>(*disk_, options(), kWallBegin + 1'000'000'000, true);
+    if (!world->is_open()) {
+      // It cannot start; the folder is as good as it was.
+      EXPECT_GT(disk_->faults_hit(), 0U);
+      world.reset();
+      disk_->clear_faults();
+      World again(*disk_, options(), kWallBegin + 2'000'000'000);
+      EXPECT_EQ(again.engine.jobs().size(), 12U) << again.replay_text();
+      return false;
+    }
+    EXPECT_EQ(world->engine.jobs().size(), 12U);
+    for (int turn = 0; turn < 14; ++turn) play_turn(*world, turn);
+    if (trouble_.fault.lasts) last_long(*world);
+    const bool was_hit = disk_->faults_hit() > 0;
+    // A fault that is still to come hits the end.
+    if (was_hit) disk_->clear_faults();
+    if (was_hit) recover(*world);
+    end(*world);
+    return !was_hit && disk_->faults_hit() == 0;
+  }
+
+ private:
+  BinlogOptions options() const { return {.file_bytes = 4096, .sync = trouble_.policy}; }
+
+  void play_turn(World& world, int turn) {
+    world.pass(Duration::milliseconds(30));
+    // Rotation, a job larger than a file, changes of all kinds, garbage for compaction.
+    (void)world.try_put({.body_bytes = turn == 5 ? 6000U : 900U});
+    (void)world.try_put({.body_bytes = 50, .delay_s = 1});
+    if (const JobId id = world.reserve(); id != 0) {
+      if (turn % 3 == 0) (void)world.bury(id);
+      if (turn % 3 == 1) (void)world.release(id, 5, turn % 2 == 0 ? 2 : 0);
+      if (turn % 3 == 2) (void)world.remove(id);
+    }
+    for (JobId id = 1; id <= static_cast<JobId>(turn * 2); id += 3) {
+      const Outcome outcome = world.remove(id);
+      EXPECT_FALSE(world.binlog.numbers().refusing && outcome == Outcome::done);
+    }
+    if (turn == 9) (void)world.kick(2);
+    end_turn(world);
+    if (turn % 2 == 0) disk_->complete_syncs();
+    if (turn % 4 == 1) check_crash(world);
+  }
+
+  void end_turn(World& world) {
+    world.end_turn();
+    const JournalNumbers numbers = world.binlog.numbers();
+    if (numbers.refusing) {
+      EXPECT_GT(numbers.errors, 0U);
+      EXPECT_FALSE(world.notices.empty());
+    }
+  }
+
+  // No acknowledged job is lost, however the crash comes out.
+  void check_crash(World& world) {
+    const bool by_power = trouble_.policy == SyncPolicy::every_turn;
+    if (by_power) {
+      check(world, {Unsynced::lost, UnsyncedNames::lost}, world.binlog.held_records());
+      check(world, {}, world.binlog.held_records());
+    }
+    if (!world.binlog.numbers().refusing) {
+      check(world, {Unsynced::kept, UnsyncedNames::kept}, world.binlog.held_records());
+    }
+  }
+
+  void check(World& world, CrashPolicy policy, std::uint64_t safe) {
+    const auto crashed = disk_->crash(chance_, policy);
+    World again(*crashed, options(), world.wall() + 1'000'000);
+    EXPECT_EQ(world.compare(again, safe), "") << again.replay_text();
+  }
+
+  // The disk stays as it is for longer than one notice is good for.
+  void last_long(World& world) {
+    const std::size_t notices = world.notices.size();
+    const Instant begin = world.now;
+    world.idle(kLongTrouble);
+    EXPECT_EQ(world.now, begin + kLongTrouble);
+    EXPECT_LE(world.notices.size() - notices, 4U);
+    if (world.binlog.numbers().refusing) {
+      EXPECT_EQ(world.binlog.doubtful_records(), world.binlog.records());
+      EXPECT_NE(world.try_put(), Outcome::done);
+      if (const JobId id = world.reserve(); id != 0) {
+        EXPECT_EQ(world.remove(id), Outcome::journal_failed);
+        EXPECT_EQ(world.bury(id), Outcome::journal_failed);
+      }
+      check_crash(world);
+    }
+  }
+
+  // The disk works again, and so does the binlog.
+  void recover(World& world) {
+    world.idle();
+    EXPECT_FALSE(world.binlog.numbers().refusing);
+    EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+    check_crash(world);
+    world.put();
+    play_turn(world, 1);
+    world.idle();
+    EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+    check_crash(world);
+    // Compaction goes on, too: what holds nothing goes.
+    (void)world.kick(1000);
+    for (JobId id = 1; id < world.engine.next_id(); ++id) {
+      EXPECT_NE(world.remove(id), Outcome::journal_failed);
+    }
+    EXPECT_EQ(world.engine.jobs().size(), 0U);
+    world.idle();
+    EXPECT_EQ(world.binlog.numbers().oldest_index, world.binlog.numbers().current_index);
+    std::vector<std::string> names;
+    EXPECT_EQ(disk_->list(names), DiskStatus::ok);
+    EXPECT_LE(names.size(), 3U) << ::testing::PrintToString(names);
+  }
+
+  void end(World& world) {
+    const bool good = world.close();
+    EXPECT_EQ(disk_->open_files(), 0U);
+    EXPECT_TRUE(good || disk_->faults_hit() > 0);
+    disk_->clear_faults();
+    const std::uint64_t safe = good ? world.binlog.records() : world.binlog.held_records();
+    if (trouble_.policy != SyncPolicy::never || good) {
+      World again(*disk_, options(), world.wall() + 1'000'000);
+      EXPECT_EQ(world.compare(again, safe, good), "") << again.replay_text();
+    }
+  }
+
+  Trouble trouble_;
+  std::unique_ptr<SimDisk> disk_;
+  SimDisk::Random chance_;
+};
+
+void PrintTo(const Trouble& trouble, std::ostream* out) {
+  *out << trouble.name;
+}
+
+class BinlogFailure : public ::testing::TestWithParam<Trouble> {};
+
+TEST_P(BinlogFailure, LosesNothingThatWasAcknowledged) {
+  constexpr std::uint64_t kCallsMax = 3000;
+  std::uint64_t nth = 1;
+  for (bool is_clean = false; !is_clean && nth < kCallsMax && !HasFailure(); ++nth) {
+    SCOPED_TRACE("call " + std::to_string(nth));
+    Scenario scenario(GetParam(), nth);
+    is_clean = scenario.play(nth);
+  }
+  EXPECT_GT(nth, 60U);
+  EXPECT_LT(nth, kCallsMax);
+}
+
+constexpr DiskStatus kFailed = DiskStatus::failed;
+constexpr DiskStatus kFull = DiskStatus::full;
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, BinlogFailure,
+    ::testing::Values(
+        Trouble{"OneCall", {.status = kFailed}}, Trouble{"OneCallFull", {.status = kFull}},
+        Trouble{"OneCallThatTookEffect", {.takes_effect = true}},
+        Trouble{"AllCalls", {.lasts = true}},
+        Trouble{"AllCallsFull", {.status = kFull, .lasts = true}},
+        Trouble{"ShortWrites", {.lasts = true, .bytes_written = 100}},
+        Trouble{"OneShortWrite", {.pieces_written = 1, .bytes_written = 7}},
+        Trouble{"OneCallWithSlowSyncs", {}, SyncPolicy::every_turn, SyncMode::when_told},
+        Trouble{
+            "OneCallThatKeeps", {}, SyncPolicy::every_turn, SyncMode::at_once, FailedSync::keeps},
+        Trouble{"OneCallByInterval", {}, SyncPolicy::interval},
+        Trouble{"AllCallsByInterval", {.lasts = true}, SyncPolicy::interval, SyncMode::when_told},
+        Trouble{"OneCallWithoutSyncs", {}, SyncPolicy::never},
+        Trouble{"AllCallsWithoutSyncs", {.lasts = true}, SyncPolicy::never}),
+    [](const auto& trouble) { return std::string(trouble.param.name); });
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,182 @@
+#include "binlog_world.hpp"
+
+#include <algorithm>
+
+namespace haricot::binlog {
+namespace {
+
+const std::string kLongTube(200, 'l');
+
+std::size_t random_body_bytes(testing::Random& random, std::size_t max) {
+  switch (random.below(12)) {
+    case 0:
+      return std::min<std::size_t>(max, 1023 + random.below(3));  // Around what is kept inline.
+    case 1:
+      return std::min<std::size_t>(max, 4095 + random.below(3));  // Around what is not copied.
+    case 2:
+      return random.below(max + 1);
+    case 3:
+      return 0;
+    default:
+      return random.below(200);
+  }
+}
+
+}  // namespace
+
+World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, bool may_fail)
+    : disk(on_disk),
+      // The monotonic clock begins somewhere at each start.
+      now(Instant::at(1'000'000'000 + wall % 1'000'000'007)),
+      wall_offset(Duration::nanoseconds(wall - now.count())),
+      binlog(disk, options),
+      history(binlog),
+      engine(now, history) {
+  // A random number in real life: another one each time.
+  static std::uint64_t store_id = 0x5151;
+  const bool good = binlog.open(engine, wall_offset, now, ++store_id, {}, error);
+  if (!may_fail) {
+    EXPECT_TRUE(good) << error;
+  }
+  EXPECT_EQ(good, error.empty());
+  if (good) {
+    engine.check_invariants();
+    binlog.check_invariants();
+    history.begin(engine, wall_offset);
+    for (const auto& change : history.changes()) known_ids_.push_back(change.id);
+  }
+  take_notices();
+  EXPECT_TRUE(engine.open(client));
+}
+
+Outcome World::try_put(const PutOptions& options) {
+  const JobId id = engine.take_id();
+  const NewJob job{id, options.priority, options.delay_s, options.ttr_s};
+  const std::string bytes = body_for(id, options.body_bytes);
+  NewBody body{.bytes = bytes, .blob = {}};
+  if (bytes.size() > JobStore::kInlineBodyBytesMax) {
+    body = NewBody{.bytes = {}, .blob = testing::blob_of(bytes)};
+  }
+  const Outcome outcome = engine.put(client, job, std::move(body), now);
+  if (outcome == Outcome::done) known_ids_.push_back(id);
+  return outcome;
+}
+
+JobId World::put(const PutOptions& options) {
+  const JobId id = engine.next_id();
+  EXPECT_EQ(try_put(options), Outcome::done);
+  return id;
+}
+
+JobId World::reserve() {
+  const ReserveResult result = engine.reserve(client, now, now);
+  return result.outcome == Outcome::done ? engine.jobs()[result.job].id : 0;
+}
+
+bool World::random_command(testing::Random& random, std::size_t body_bytes_max) {
+  const std::size_t jobs = engine.jobs().size();
+  if (random.below(30) > jobs || known_ids_.empty()) {
+    const std::uint64_t tube = random.below(8);
+    EXPECT_TRUE(use(tube == 0 ? std::string_view(kLongTube) : tube < 3 ? "other" : "default"));
+    EXPECT_NE(engine.watch(client, client.used().name), Outcome::out_of_memory);
+    const Outcome outcome =
+        try_put({.body_bytes = random_body_bytes(random, body_bytes_max),
+                 .priority = static_cast<std::uint32_t>(random.below(2000)),
+                 .delay_s = static_cast<std::uint32_t>(random.one_in(3) ? random.below(6) : 0),
+                 .ttr_s = static_cast<std::uint32_t>(1 + random.below(3))});
+    return outcome == Outcome::done;
+  }
+  const std::size_t place = random.below(known_ids_.size());
+  const JobId id = known_ids_[place];
+  if (engine.peek(id) == JobRef::none) {
+    known_ids_[place] = known_ids_.back();
+    known_ids_.pop_back();
+    return true;
+  }
+  const auto priority = static_cast<std::uint32_t>(random.below(2000));
+  const auto delay_s = static_cast<std::uint32_t>(random.below(4));
+  switch (random.below(10)) {
+    case 0:
+    case 1:
+      return remove(id) != Outcome::journal_failed;
+    case 2:
+    case 3:
+      (void)reserve();
+      return true;
+    case 4:
+      return reserve(id) != Outcome::journal_failed;
+    case 5:
+      return release(id, priority) != Outcome::journal_failed;
+    case 6:
+      return release(id, priority, delay_s) != Outcome::journal_failed;
+    case 7:
+      return bury(id, priority) != Outcome::journal_failed;
+    case 8:
+      return kick_job(id) != Outcome::journal_failed;
+    default:
+      return kick(1 + static_cast<std::uint32_t>(random.below(3))).outcome !=
+             Outcome::journal_failed;
+  }
+}
+
+void World::take_notices() {
+  while (const auto notice = binlog.next_notice()) {
+    notices.push_back(*notice);
+    notice_times.push_back(now.count());
+  }
+}
+
+void World::end_turn() {
+  const std::uint64_t held = binlog.held_records();
+  const std::uint64_t doubtful = binlog.doubtful_records();
+  binlog.end_turn(now);
+  EXPECT_GE(binlog.held_records(), held);
+  EXPECT_GE(binlog.doubtful_records(), doubtful);
+  take_notices();
+  engine.check_invariants();
+  binlog.check_invariants();
+}
+
+void World::pass(Duration duration) {
+  now = now + duration;
+  engine.advance(now);
+}
+
+void World::idle(Duration duration) {
+  constexpr int kTurnsMax = 3000;
+  const Instant end = now + duration;
+  int turns = 0;
+  bool sync_ended = true;  // The end of a sync is a reason for a turn, too.
+  while ((sync_ended || binlog.next_event() <= end) && ++turns < kTurnsMax) {
+    if (!sync_ended) now = std::max(now, binlog.next_event());
+    const std::uint64_t before = disk.calls(DiskCall::start_sync);
+    end_turn();
+    sync_ended = disk.calls(DiskCall::start_sync) > before || disk.syncs_under_way() > 0;
+    disk.complete_syncs();
+  }
+  EXPECT_LT(turns, kTurnsMax) << "the binlog asks for turns without end";
+  now = std::max(now, end);
+  engine.advance(now);
+}
+
+std::string World::replay_text() const {
+  const ReplayReport& report = binlog.replayed();
+  std::string text;
+  for (const FileReport& file : report.files) {
+    text += segment_name(file.number) + " of kind " + std::to_string(static_cast<int>(file.kind)) +
+            ": " + std::to_string(file.bytes) + " bytes, accepted " +
+            std::to_string(file.accepted_bytes) + ", records read " +
+            std::to_string(file.records_read) + " of " + std::to_string(file.records) + ", torn " +
+            std::to_string(file.torn_bytes) + "\n";
+  }
+  for (const std::string& warning : report.warnings) text += warning + "\n";
+  return text;
+}
+
+std::size_t World::files() const {
+  std::vector<std::string> names;
+  EXPECT_EQ(disk.list(names), DiskStatus::ok);
+  return names.size();
+}
+
+}  // namespace haricot::binlog

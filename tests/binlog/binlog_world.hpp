@@ -1,0 +1,97 @@
+// A server without sessions, for the tests of the binlog: a simulated disk, a binlog on it, an
+// engine, a client, a clock, and the history of all that was recorded.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/blob_of.hpp"
+#include "base/seed.hpp"
+#include "haricot/binlog/binlog.hpp"
+#include "haricot/queue/engine.hpp"
+#include "job_history.hpp"
+#include "sim_disk.hpp"
+
+namespace haricot::binlog {
+
+inline constexpr std::int64_t kWallBegin = 1'700'000'000'000'000'000;
+
+struct PutOptions {
+  std::size_t body_bytes = 20;
+  std::uint32_t priority = 100;
+  std::uint32_t delay_s = 0;
+  std::uint32_t ttr_s = 60;
+};
+
+class World {
+ public:
+  // Opens the binlog of that folder, which has to work out unless it `may_fail`.
+  World(SimDisk& disk, const BinlogOptions& options, std::int64_t wall = kWallBegin,
+        bool may_fail = false);
+  ~World() { engine.close(client, now); }
+
+  std::int64_t wall() const { return (now + wall_offset).count(); }
+  bool is_open() const { return error.empty(); }
+
+  // Commands; none of them ends the turn.
+  Outcome try_put(const PutOptions& options = {});
+  JobId put(const PutOptions& options = {});  // One that has to work out.
+  bool use(std::string_view tube) { return engine.use(client, tube) == Outcome::done; }
+  JobId reserve();
+  Outcome reserve(JobId id) { return engine.reserve_job(client, id, now).outcome; }
+  Outcome remove(JobId id) { return engine.remove(client, id); }
+  Outcome release(JobId id, std::uint32_t priority = 100, std::uint32_t delay_s = 0) {
+    return engine.release(client, id, priority, delay_s, now);
+  }
+  Outcome bury(JobId id, std::uint32_t priority = 100) { return engine.bury(client, id, priority); }
+  Outcome kick_job(JobId id) { return engine.kick_job(id, now); }
+  KickResult kick(std::uint32_t bound) { return engine.kick(client, bound, now); }
+  // What a random worker and producer do. Returns whether the disk let them.
+  bool random_command(testing::Random& random, std::size_t body_bytes_max);
+
+  // Ends the turn, checks that all fits together, and takes up what the log would be told.
+  void end_turn();
+  // The begin of a turn so much later.
+  void pass(Duration duration);
+  // Turns, as long as the binlog wants them, up to that time from now. Fails if there is no end to
+  // them.
+  void idle(Duration duration = Duration::seconds(10));
+  bool close() {
+    const bool good = binlog.close(now);
+    take_notices();
+    return good;
+  }
+
+  // What is wrong with the folder as another server would find it; empty if nothing is.
+  std::string compare(const World& restored, std::uint64_t safe, bool exactly = false) const {
+    return history.compare(restored.engine, restored.wall_offset, restored.wall(), safe, exactly);
+  }
+  // What the replay found, for failures.
+  std::string replay_text() const;
+  std::size_t files() const;
+  std::uint64_t file_bytes() const { return disk.used_bytes(); }
+
+  SimDisk& disk;
+  Instant now;
+  Duration wall_offset;
+  Binlog binlog;
+  JobHistory history;
+  Engine engine;
+  Client client{nullptr};
+  std::string error;
+  std::vector<std::string> notices;
+  std::vector<std::int64_t> notice_times;
+
+ private:
+  void take_notices();
+
+  std::vector<JobId> known_ids_;  // Of jobs that were put; some may be gone.
+};
+
+}  // namespace haricot::binlog

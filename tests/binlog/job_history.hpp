@@ -1,0 +1,93 @@
+// A plain model of what a binlog was told: every change of every job, with the number of the record
+// that it made. From it follows what may and what must be there after a crash.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "haricot/binlog/binlog.hpp"
+#include "haricot/queue/engine.hpp"
+#include "haricot/queue/journal.hpp"
+
+namespace haricot::binlog {
+
+// The body that tests give to a job: it tells which job it belongs to.
+std::string body_for(JobId id, std::size_t bytes);
+
+// A job as a restart has to bring it back. Times are those of the wall clock.
+struct KnownJob {
+  std::string tube;
+  std::uint32_t body_bytes = 0;
+  std::uint32_t priority = 0;
+  std::uint32_t delay_s = 0;
+  std::uint32_t ttr_s = 0;
+  std::int64_t created_at = 0;
+  std::int64_t deadline_at = 0;           // Of a delayed job, else 0.
+  JobState state = JobState::ready;       // A reserved one comes back as ready.
+  std::array<std::uint64_t, 5> counts{};  // By JobEvent.
+  std::uint64_t burial = 0;               // Grows with each burial; 0 for one that is not buried.
+
+  bool operator==(const KnownJob&) const = default;
+};
+
+KnownJob known_from(const Engine& engine, JobRef ref, Duration wall_offset);
+std::string to_text(const std::optional<KnownJob>& job);
+// All jobs of an engine. Those that are buried are numbered in the order of their tubes.
+std::map<JobId, KnownJob> all_jobs(const Engine& engine, Duration wall_offset);
+
+// Stands between an engine and its binlog and writes down what passes.
+class JobHistory final : public Journal {
+ public:
+  struct Change {
+    std::uint64_t record = 0;  // Its number; 0 for what was there when the binlog was opened.
+    JobId id = 0;
+    std::optional<KnownJob> job;  // Nothing: deleted.
+  };
+
+  explicit JobHistory(Binlog& binlog) : binlog_(binlog) {}
+  // The engine and the offset that are current from now on; what the engine has is the begin.
+  void begin(const Engine& engine, Duration wall_offset);
+
+  const std::vector<Change>& changes() const { return changes_; }
+  // The jobs behind that record.
+  std::map<JobId, KnownJob> jobs_at(std::uint64_t record) const;
+
+  // What is wrong with the jobs of another engine, which was restored from the folder: empty if
+  // each job is as it was at `safe`, or as it came to be at a later record. `exactly`: as it was.
+  std::string compare(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
+                      std::uint64_t safe, bool exactly = false) const;
+
+  JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes) override {
+    return binlog_.reserve_put(name_bytes, body_bytes);
+  }
+  JournalStatus reserve_update() override { return binlog_.reserve_update(); }
+  JournalStatus reserve_delete() override { return binlog_.reserve_delete(); }
+  void release_room() override { binlog_.release_room(); }
+  void record_put(const JournaledJob& job) override;
+  void record_update(const JournaledJob& job) override;
+  void record_delete(const JournaledJob& job) override;
+  std::uint64_t records() const override { return binlog_.records(); }
+  std::uint64_t held_records() const override { return binlog_.held_records(); }
+  std::uint64_t doubtful_records() const override { return binlog_.doubtful_records(); }
+  void end_turn(Instant now) override { binlog_.end_turn(now); }
+  Instant next_event() const override { return binlog_.next_event(); }
+  bool keeps_notes() const override { return true; }
+  JournalNumbers numbers() const override { return binlog_.numbers(); }
+  std::uint64_t file_of(JobRef job) const override { return binlog_.file_of(job); }
+
+ private:
+  void note(const JournaledJob& job);
+
+  Binlog& binlog_;
+  const Engine* engine_ = nullptr;
+  Duration wall_offset_;
+  std::uint64_t burials_ = 0;
+  std::vector<Change> changes_;
+};
+
+}  // namespace haricot::binlog

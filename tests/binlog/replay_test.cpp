@@ -1,0 +1,36 @@
+#include "haricot/binlog/replay.hpp"
+
+#include <gtest/gtest.h>
+
+#include "binlog_world.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr BinlogOptions kSmallFiles{.file_bytes = 4096, .sync = SyncPolicy::every_turn};
+
+// A folder of at least so many files, each with a few jobs in it, after a clean end.
+void fill(SimDisk& disk, std::uint64_t files) {
+  World world(disk, kSmallFiles);
+  while (world.binlog.numbers().current_index < files) {
+    world.put({.body_bytes = 1000});
+    world.end_turn();
+  }
+  EXPECT_TRUE(world.close());
+}
+
+std::uint64_t jobs_in(SimDisk& disk) {
+  const World world(disk, kSmallFiles, kWallBegin + 1);
+  return world.engine.jobs().size();
+}
+
+TEST(Replay, ReadsAFileWithADamagedBeginByTheIdOfAnyOtherFile) {
+  SimDisk disk;
+  fill(disk, 5);
+  const std::uint64_t jobs = jobs_in(disk);
+  for (const char* name : {"binlog.1", "binlog.2", "binlog.3"}) disk.zero(name, 0, 88);
+  EXPECT_EQ(jobs_in(disk), jobs);
+}
+
+}  // namespace
+}  // namespace haricot::binlog

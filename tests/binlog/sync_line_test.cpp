@@ -1,0 +1,139 @@
+#include "haricot/binlog/sync_line.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "sim_disk_steps.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+class SyncLineTest : public ::testing::Test {
+ protected:
+  SyncLineTest() { disk_.set_sync_mode(SyncMode::when_told); }
+
+  // What has ended, one after the other: what it covers, or that it failed.
+  std::vector<std::string> ended() {
+    std::vector<std::string> all;
+    DiskStatus status = DiskStatus::ok;
+    std::uint64_t covers = 0;
+    while (line_.next_ended(status, covers)) {
+      all.push_back(status == DiskStatus::ok ? std::to_string(covers) : "failed");
+    }
+    return all;
+  }
+  using Ended = std::vector<std::string>;
+
+  SimDisk disk_;
+  SyncLine line_{disk_};
+};
+
+TEST_F(SyncLineTest, TellsInOrderWhatIsDurable) {
+  const FileHandle file = create(disk_, "a");
+  line_.sync_file(file, 3, false);
+  line_.sync_folder();
+  line_.sync_file(file, 8, false);
+  EXPECT_EQ(line_.length(), 3U);
+  EXPECT_EQ(ended(), Ended{});
+  disk_.complete_syncs(2);
+  EXPECT_EQ(ended(), (Ended{"3", "0"}));
+  disk_.complete_syncs();
+  EXPECT_EQ(ended(), Ended{"8"});
+  EXPECT_EQ(line_.length(), 0U);
+}
+
+TEST_F(SyncLineTest, StartsThoseBehindAsThoseInFrontEnd) {
+  const FileHandle file = create(disk_, "a");
+  for (std::uint64_t i = 1; i <= SyncLine::kLengthMax; ++i) line_.sync_file(file, i, false);
+  EXPECT_LT(disk_.syncs_under_way(), 10U);
+  Ended all;
+  for (int round = 0; round < 100; ++round) {
+    disk_.complete_syncs(1);
+    for (const std::string& one : ended()) all.push_back(one);
+  }
+  EXPECT_EQ(all.size(), SyncLine::kLengthMax);
+  EXPECT_EQ(all.back(), std::to_string(SyncLine::kLengthMax));
+}
+
+TEST_F(SyncLineTest, SyncsTheFolderOnceForTwoThatHaveNotBegun) {
+  const FileHandle file = create(disk_, "a");
+  for (std::uint64_t i = 1; i <= 6; ++i) line_.sync_file(file, i, false);
+  const std::size_t before = line_.length();
+  line_.sync_folder();
+  line_.sync_folder();
+  EXPECT_EQ(line_.length(), before + 1);
+  line_.sync_file(file, 7, false);
+  line_.sync_folder();  // What stands in front may cover less.
+  EXPECT_EQ(line_.length(), before + 3);
+}
+
+TEST_F(SyncLineTest, EndsWithTheFirstThatFails) {
+  const FileHandle file = create(disk_, "a");
+  for (std::uint64_t i = 1; i <= 8; ++i) line_.sync_file(file, i, false);
+  disk_.complete_syncs(1);
+  disk_.complete_syncs(1, DiskStatus::failed);
+  EXPECT_EQ(ended(), (Ended{"1", "failed"}));
+  // Those that are under way end without being told of, and a new line stands behind them.
+  line_.sync_file(file, 20, false);
+  while (disk_.syncs_under_way() > 0) {
+    disk_.complete_syncs();
+    for (const std::string& one : ended()) EXPECT_EQ(one, "20");
+  }
+  EXPECT_EQ(line_.length(), 0U);
+}
+
+TEST_F(SyncLineTest, ClosesAFileBehindItsLastSync) {
+  const FileHandle file = create(disk_, "a");
+  const FileHandle other = create(disk_, "b");
+  line_.sync_file(file, 1, false);
+  line_.sync_file(file, 2, true);
+  line_.sync_file(other, 3, false);
+  line_.close(other);
+  line_.close(create(disk_, "c"));  // Nothing of it stands in line.
+  EXPECT_EQ(disk_.open_files(), 2U);
+  disk_.complete_syncs(1);
+  EXPECT_EQ(ended(), Ended{"1"});
+  EXPECT_EQ(disk_.open_files(), 2U);
+  disk_.complete_syncs(1);
+  EXPECT_EQ(ended(), Ended{"2"});
+  EXPECT_EQ(disk_.open_files(), 1U);
+  disk_.complete_syncs(1);
+  EXPECT_EQ(ended(), Ended{"3"});
+  EXPECT_EQ(disk_.open_files(), 0U);
+}
+
+TEST_F(SyncLineTest, ClosesAllFilesOfALineThatIsAbandoned) {
+  std::vector<FileHandle> files;
+  for (int i = 0; i < 10; ++i) {
+    files.push_back(create(disk_, std::to_string(i)));
+    line_.sync_file(files.back(), 1, i % 2 == 0);
+  }
+  line_.abandon();
+  for (int i = 1; i < 10; i += 2) line_.close(files[static_cast<std::size_t>(i)]);
+  while (disk_.syncs_under_way() > 0) {
+    disk_.complete_syncs();
+    EXPECT_EQ(ended(), Ended{});
+  }
+  EXPECT_EQ(disk_.open_files(), 0U);
+  EXPECT_EQ(line_.length(), 0U);
+}
+
+TEST_F(SyncLineTest, PassesAMarkWhenAllInFrontOfItHasEnded) {
+  const FileHandle file = create(disk_, "a");
+  EXPECT_TRUE(line_.has_passed(line_.mark()));
+  line_.sync_file(file, 1, false);
+  line_.sync_folder();
+  const std::uint64_t mark = line_.mark();
+  line_.sync_file(file, 2, false);
+  disk_.complete_syncs(1);
+  EXPECT_EQ(ended().size(), 1U);
+  EXPECT_FALSE(line_.has_passed(mark));
+  disk_.complete_syncs(1);
+  EXPECT_EQ(ended().size(), 1U);
+  EXPECT_TRUE(line_.has_passed(mark));
+}
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,138 @@
+// haricot binlog, against folders that the daemon has written.
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tool_fixture.hpp"
+
+namespace haricot::test {
+namespace {
+
+class HaricotBinlog : public ToolTest {
+ protected:
+  // A folder with five jobs: ready, with odd bytes, delayed, and two that are buried, the later one
+  // first.
+  std::string written_folder() {
+    const std::string folder = folder_.path() + "/binlog";
+    EXPECT_EQ(::mkdir(folder.c_str(), 0700), 0);
+    EXPECT_TRUE(start({"-b", folder}));
+    const Client client = connect();
+    say(*client, "use mail", "USING mail\r\n");
+    EXPECT_EQ(client->put("hello", 10), "INSERTED 1\r\n");
+    say(*client, "use odd", "USING odd\r\n");
+    EXPECT_EQ(client->put("a\xff\"", 1), "INSERTED 2\r\n");
+    EXPECT_EQ(client->put("d", 1, 4000), "INSERTED 3\r\n");
+    say(*client, "use old", "USING old\r\n");
+    for (const char* body : {"b", "c", "x"}) {
+      EXPECT_TRUE(client->put(body).starts_with("INSERTED "));
+    }
+    for (const std::string id : {"5", "4"}) {
+      EXPECT_TRUE(client->ask("reserve-job " + id).starts_with("RESERVED "));
+      say(*client, "bury " + id + " 0", "BURIED\r\n");
+    }
+    say(*client, "delete 6", "DELETED\r\n");
+    EXPECT_TRUE(server_.stop().has_value());
+    return folder;
+  }
+
+  static void say(WireClient& client, const std::string& command, std::string_view answer) {
+    EXPECT_EQ(client.ask(command), answer);
+  }
+};
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(HaricotBinlog, CheckTellsFilesAndTubesAndThatAllIsSound) {
+  const std::string folder = written_folder();
+  const std::string before = bytes_of(folder + "/binlog.1");
+  const Ending ending = run_tool({"binlog", "check", folder});
+  EXPECT_EQ(ending.status.code, 0) << ending.error;
+  for (const char* part : {"binlog.1", "checked", "sealed", "mail", "5 jobs, the next id is 7",
+                           "         0          0          2  old", "\nsound\n"}) {
+    EXPECT_NE(ending.output.find(part), std::string::npos) << part << "\n" << ending.output;
+  }
+  EXPECT_EQ(bytes_of(folder + "/binlog.1"), before);
+}
+
+TEST_F(HaricotBinlog, CheckTellsDamageAndEndsWithOne) {
+  const std::string folder = written_folder();
+  const std::string path = folder + "/binlog.1";
+  std::string bytes = bytes_of(path);
+  const std::size_t at = bytes.find("hello");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] ^= 1;
+  std::ofstream(path, std::ios::binary) << bytes;
+  const Ending ending = run_tool({"binlog", "check", folder});
+  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_NE(ending.output.find("DAMAGE: binlog.1 is damaged at offset 88"), std::string::npos)
+      << ending.output;
+  EXPECT_NE(ending.output.find("\ndamaged\n"), std::string::npos);
+  EXPECT_NE(ending.output.find("4 jobs"), std::string::npos);
+}
+
+TEST_F(HaricotBinlog, DumpPrintsALineForEachJob) {
+  const std::string folder = written_folder();
+  const Ending text = run_tool({"binlog", "dump", folder});
+  EXPECT_EQ(text.status.code, 0) << text.error;
+  EXPECT_EQ(std::count(text.output.begin(), text.output.end(), '\n'), 5);
+  EXPECT_TRUE(text.output.starts_with("id=1 tube=mail state=ready pri=10 ")) << text.output;
+  EXPECT_NE(text.output.find("body=\"a\\xff\\\"\"\n"), std::string::npos) << text.output;
+
+  const Ending json = run_tool({"binlog", "dump", "--json", folder});
+  EXPECT_EQ(json.status.code, 0) << json.error;
+  EXPECT_NE(json.output.find("\"id\":2,\"tube\":\"odd\",\"state\":\"ready\""), std::string::npos);
+  EXPECT_NE(json.output.find("\"body_base64\":\"Yf8i\""), std::string::npos) << json.output;
+  EXPECT_NE(json.output.find("\"id\":3,\"tube\":\"odd\",\"state\":\"delayed\""), std::string::npos);
+}
+
+TEST_F(HaricotBinlog, ACopyHasTheSameJobsAndTheNextId) {
+  const std::string folder = written_folder();
+  const std::string copy = folder_.path() + "/copy";
+  const Ending ending = run_tool({"binlog", "copy", folder, copy});
+  EXPECT_EQ(ending.status.code, 0) << ending.error;
+  EXPECT_EQ(ending.output, "5 jobs copied\n");
+  EXPECT_EQ(run_tool({"binlog", "check", copy}).status.code, 0);
+
+  ASSERT_TRUE(start({"-b", copy}));
+  const Client client = connect();
+  say(*client, "use old", "USING old\r\n");
+  say(*client, "peek-buried", "FOUND 5 1\r\nc\r\n");
+  say(*client, "use odd", "USING odd\r\n");
+  say(*client, "peek-delayed", "FOUND 3 1\r\nd\r\n");
+  EXPECT_EQ(client->put(""), "INSERTED 7\r\n");
+}
+
+TEST_F(HaricotBinlog, ACopyNeverWritesToAFolderThatHasSomething) {
+  const std::string folder = written_folder();
+  const std::string before = bytes_of(folder + "/binlog.1");
+  const Ending ending = run_tool({"binlog", "copy", folder, folder});
+  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_NE(ending.error.find("is not empty"), std::string::npos) << ending.error;
+  EXPECT_EQ(bytes_of(folder + "/binlog.1"), before);
+}
+
+TEST_F(HaricotBinlog, AFolderThatIsNotThereIsTold) {
+  const Ending ending = run_tool({"binlog", "check", folder_.path() + "/nowhere"});
+  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_NE(ending.error.find("nowhere"), std::string::npos) << ending.error;
+}
+
+TEST_F(HaricotBinlog, MistakesEndWithStatusFive) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"binlog"}, {"binlog", "check"}, {"binlog", "brew", "x"},
+        {"binlog", "copy", "x"}, {"binlog", "check", "x", "y"}}) {
+    EXPECT_EQ(run_tool(words).status.code, 5);
+  }
+}
+
+}  // namespace
+}  // namespace haricot::test
