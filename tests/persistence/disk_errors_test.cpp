@@ -109,9 +109,16 @@ TEST_P(DiskErrors, AreSurvived) {
     ASSERT_TRUE(load.read_all()) << "a command was not answered";
     if (i % 4 == 0) expect_answers();
   }
+  // Syncs may come rarely.
+  const bool is_refused = eventually(
+      [&] {
+        load.send(1);
+        return load.read_all() && load.refused() > 0;
+      },
+      std::chrono::seconds(fault.nothing_can_be_kept ? 10 : 0));
   ASSERT_TRUE(server_.running()) << server_.standard_error();
   if (fault.nothing_can_be_kept) {
-    EXPECT_GT(load.refused(), 0U);
+    EXPECT_TRUE(is_refused);
     EXPECT_GT(stat("binlog-errors"), 0U);
     EXPECT_TRUE(eventually([&] { return stat("binlog-refusing") != 0; }));
   }
@@ -121,7 +128,8 @@ TEST_P(DiskErrors, AreSurvived) {
     const std::uint64_t before = load.refused();
     load.send(5);
     return load.read_all() && load.refused() == before;
-  })) << "it does not recover";
+  })) << "it does not recover: "
+      << server_.standard_error();
   EXPECT_TRUE(eventually([&] { return stat("binlog-refusing") == 0; }));
   // One about the trouble, one about its end; more only after half a minute.
   EXPECT_LE(lines_on_stderr() - lines, 3U) << server_.standard_error();
@@ -179,21 +187,33 @@ TEST_F(DiskTrouble, WithoutASyncNothingIsAcknowledgedThatWasToBeSynced) {
   EXPECT_EQ(client->ask("touch 1"), "TOUCHED\r\n");
 }
 
-TEST_F(DiskTrouble, AFailedPutLeavesNoJobBehind) {
+// INTERNAL_ERROR says that nobody knows: the job was there when its record could not be written.
+// OUT_OF_MEMORY says that there is none.
+TEST_F(DiskTrouble, WhatIsServedBehindARefusalIsKeptAndNothingElse) {
   ASSERT_TRUE(start({"-f", "50"})) << server_.failure();
   const Client client = connect();
   ASSERT_EQ(client->put("good"), "INSERTED 1\r\n");
   ASSERT_TRUE(faults_.begin(server_.pid(), std::string(kWrites) + ":error=EIO:when=1+"));
-  std::uint64_t taken = 1;
+  std::uint64_t least = 1;
+  std::uint64_t unknown = 0;
   for (int i = 0; i < 50; ++i) {
-    if (inserted_id(client->put("bad")) != 0) ++taken;
+    const std::string answer = client->put("bad");
+    if (inserted_id(answer) != 0) {
+      ++least;
+    } else if (answer == "INTERNAL_ERROR\r\n") {
+      ++unknown;
+    } else {
+      EXPECT_EQ(answer, "OUT_OF_MEMORY\r\n");
+    }
   }
-  EXPECT_EQ(stat("current-jobs-ready"), taken);
+  const std::uint64_t served = stat("current-jobs-ready");
+  EXPECT_GE(served, least);
+  EXPECT_LE(served, least + unknown);
+  EXPECT_LT(least, 51U);
   faults_.end();
-  EXPECT_EQ(stat("current-jobs-ready"), taken);
   ASSERT_TRUE(eventually([&] { return inserted_id(client->put("good")) != 0; }));
   ASSERT_TRUE(kill_and_start()) << server_.failure();
-  EXPECT_EQ(stat("current-jobs-ready"), taken + 1);
+  EXPECT_GT(stat("current-jobs-ready"), served);
 }
 
 TEST_F(DiskTrouble, TheReportEndsWithWhatItSaysOfIt) {

@@ -229,7 +229,8 @@ TEST_F(FileLimit, IsNoReasonToEndOrToForget) {
     const std::uint64_t before = load.refused();
     load.send(5);
     return load.read_all() && load.refused() == before;
-  })) << "it does not recover";
+  })) << "it does not recover: "
+      << server_.standard_error();
   EXPECT_EQ(load.nonsense(), "");
   ASSERT_TRUE(kill_and_start()) << server_.failure();
   EXPECT_EQ(load.broken_promises(read_jobs(*connect(), load.highest_id())), "");

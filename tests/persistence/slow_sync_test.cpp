@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "persistence_fixture.hpp"
+#include "recorded_load.hpp"
 #include "traced_faults.hpp"
 
 namespace haricot::test {
@@ -117,6 +118,18 @@ TEST_F(SlowSync, BatchesThatTakeSeveralReadsAreAnsweredToTheirEnd) {
       }
     }
   }
+}
+
+// A sync may end at any moment of a turn, also right behind the look at those that have ended.
+TEST_F(SlowSync, NoAnswerWaitsForTheNextCommandOfSomebodyElse) {
+  RecordedLoad load(seed_of_this_run(), 5);
+  ASSERT_TRUE(start({"-f", "0"})) << server_.failure();
+  ASSERT_TRUE(load.connect(server_));
+  for (int round = 0; round < 400; ++round) {
+    load.send(1 + load.below(40));
+    ASSERT_TRUE(load.read_all()) << "round " << round;
+  }
+  EXPECT_EQ(load.nonsense(), "");
 }
 
 // A server that is told to end does not leave before the disk has what it acknowledged.
