@@ -360,6 +360,9 @@ Instant Binlog::next_event() const {
     next = unsynced_since_ + options_.sync_interval;
   }
   if (!compaction_waits_ && has_garbage_to_collect()) next = std::min(next, compact_again_);
+  // Space may have come back by whatever hand. The turn makes time go on here, so that whoever puts
+  // a job next asks for it.
+  if (short_of_space_ && now_ < spare_again_) next = std::min(next, spare_again_);
   return next;
 }
 

@@ -30,6 +30,17 @@ std::uint64_t Binlog::sealed_bytes() const {
   return bytes;
 }
 
+std::uint64_t Binlog::garbage_of_newest() const {
+  const std::uint64_t written = writer_.written().bytes + writer_.collected_bytes();
+  const std::uint64_t needed = kFirstRecordOffset + segments_->newest().live_bytes;
+  return written - std::min(written, needed);
+}
+
+// Where nearly all lives, copying would go round and round for nothing.
+std::uint64_t Binlog::garbage_worth_collecting() const {
+  return options_.file_bytes / 2 + kShortRecordBytes;
+}
+
 bool Binlog::has_garbage_to_collect() const {
   if (refusing_ || segments_->size() < 2) return false;
   if (segments_->oldest().live_jobs == 0) return true;
@@ -37,9 +48,10 @@ bool Binlog::has_garbage_to_collect() const {
   const std::uint64_t sealed_live = segments_->live_bytes() - segments_->newest().live_bytes;
   const std::uint64_t frames =
       (segments_->size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
-  const std::uint64_t garbage = sealed - std::min(sealed, sealed_live + frames);
-  // Where nearly all lives, copying would go round and round for nothing.
-  if (garbage < std::min(sealed_live / 8, options_.file_bytes / 2) + kShortRecordBytes) return false;
+  std::uint64_t garbage = sealed - std::min(sealed, sealed_live + frames);
+  // What is copied behind it will make a file of the past of the newest one.
+  if (short_of_space_) garbage += garbage_of_newest();
+  if (garbage < std::min(sealed_live / 8, garbage_worth_collecting())) return false;
   if (short_of_space_) return true;
   const std::uint64_t total = sealed + writer_.allocated() + spares_.allocated();
   return total > std::max(kFilesMax * options_.file_bytes,

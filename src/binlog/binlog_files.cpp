@@ -10,10 +10,9 @@ namespace haricot::binlog {
 namespace {
 
 // A disk that was full is not asked again before this time has gone by: each try costs.
-constexpr Duration kSparePause = Duration::milliseconds(100);
-// What other changes than deletions may take of the room ahead when the disk is full, as a share of
-// a file.
-constexpr std::uint64_t kShareForUpdates = 8;
+constexpr Duration kSparePause = Duration::milliseconds(500);
+// What is kept ahead beyond all that is promised, as a share of a file.
+constexpr std::uint64_t kShareInReserve = 8;
 // Syncs that rotating a file asks for.
 constexpr std::size_t kSyncsOfRotation = 3;
 
@@ -27,13 +26,20 @@ std::uint64_t Binlog::room_for_deletes() const {
   return segments_->live_jobs() * kShortRecordBytes;
 }
 
-// Enough to move all jobs out of the oldest file, which may be a whole file of them.
+// Enough to move all jobs out of the oldest file, which may be a whole file of them; and what is
+// lost at the end of the file that is being written, where the next record may not fit.
 std::uint64_t Binlog::room_for_compaction() const {
-  return std::min(segments_->live_bytes(), options_.file_bytes);
+  return std::min(segments_->live_bytes(), options_.file_bytes + options_.file_bytes / 4);
+}
+
+// What other changes than deletions may take when the disk is full. By the time that it is used up
+// they have to have made enough garbage for compaction to find it worth its while, and give it back.
+std::uint64_t Binlog::room_for_updates() const {
+  return garbage_worth_collecting() + options_.file_bytes / 4;
 }
 
 std::uint64_t Binlog::room_for_puts() const {
-  return room_for_deletes() + room_for_compaction() + options_.file_bytes / kShareForUpdates;
+  return room_for_deletes() + room_for_compaction() + room_for_updates();
 }
 
 bool Binlog::add_spare(std::uint64_t bytes) {
@@ -135,7 +141,7 @@ bool Binlog::begin_file() {
 // Keeps the room ahead that puts ask for, made in time rather than when one needs it, and gives
 // back what is much more than that.
 void Binlog::tend_spares() {
-  const std::uint64_t wanted = room_for_puts() + options_.file_bytes / kShareForUpdates;
+  const std::uint64_t wanted = room_for_puts() + options_.file_bytes / kShareInReserve;
   while (ahead() < wanted && add_spare(0)) {
   }
   while (!spares_.empty() &&

@@ -113,6 +113,7 @@ class Binlog final : public Journal {
   std::uint64_t ahead() const { return writer_.room() + spares_.room(); }
   std::uint64_t room_for_deletes() const;
   std::uint64_t room_for_compaction() const;
+  std::uint64_t room_for_updates() const;
   std::uint64_t room_for_puts() const;
   bool add_spare(std::uint64_t bytes);
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
@@ -121,6 +122,8 @@ class Binlog final : public Journal {
   void tend_spares();
 
   // Compaction (binlog_compaction.cpp)
+  std::uint64_t garbage_of_newest() const;
+  std::uint64_t garbage_worth_collecting() const;
   bool has_garbage_to_collect() const;
   CompactionStep compact_one();
   CompactionStep remove_oldest();
