@@ -97,11 +97,7 @@ Binlog::CompactionStep Binlog::remove_oldest() {
     highest_elsewhere = std::max(highest_elsewhere, segments_->at(i).highest_id);
   }
   if (oldest.highest_id > highest_elsewhere) {
-    Record marker;
-    marker.tube_name = "default";
-    marker.id = oldest.highest_id;
-    marker.ttr_ns = 1'000'000'000;
-    marker.body_bytes = 2;
+    const Record marker = marker_of(oldest.highest_id);
     const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
     const bool good = make_room(bytes, room_for_deletes()) == JournalStatus::ok &&
                       prepare(marker.tube_name.size(), 0);
