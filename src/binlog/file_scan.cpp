@@ -54,9 +54,8 @@ FileScan::FileScan(std::string_view bytes, std::uint64_t file_number, std::uint6
 }
 
 bool FileScan::begins_like_legacy(std::string_view bytes) {
-  const std::optional<Parsed> first =
-      parse_record(bytes.substr(std::min(kVersionBytes, bytes.size())));
-  return first && first->record.id != ~std::uint64_t{0};
+  const std::string_view first = bytes.substr(std::min(kVersionBytes, bytes.size()));
+  return parse_record(first) && !looks_like_signature(first);
 }
 
 // Whether the file is one of the folder with that id, though its signature cannot be read. Its
