@@ -83,14 +83,13 @@ bool Binlog::begin_after_replay(std::string& error) {
     }
   }
   spares_.set_next_number(number);
-  const DiskStatus status = spares_.add(options_.file_bytes);
-  if (status == DiskStatus::failed) {
-    error = disk_.last_error();
-    return false;
-  }
-  if (status == DiskStatus::full) {
+  if (!add_spare(0)) {
+    if (!is_short_of_space()) {
+      error = disk_.last_error();
+      return false;
+    }
     // All jobs are here, and workers can have them. What has to be recorded waits for space.
-    fail(status, "begin a file");
+    fail(DiskStatus::full, "begin a file");
     return true;
   }
   if (!begin_file()) {
@@ -364,6 +363,9 @@ Instant Binlog::next_event() const {
     next = unsynced_since_ + options_.sync_interval;
   }
   if (!compaction_waits_ && has_garbage_to_collect()) next = std::min(next, compact_again_);
+  // Space may have come back by whatever hand. The turn makes time go on here, so that whoever puts
+  // a job next asks for it.
+  if (spare_status_ != DiskStatus::ok && now_ < spare_again_) next = std::min(next, spare_again_);
   return next;
 }
 

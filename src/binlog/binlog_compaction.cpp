@@ -30,6 +30,23 @@ std::uint64_t Binlog::sealed_bytes() const {
   return bytes;
 }
 
+std::uint64_t Binlog::garbage_of_oldest() const {
+  const Segment& oldest = segments_->oldest();
+  const std::uint64_t needed = oldest.live_bytes + kFirstRecordOffset + kShortRecordBytes;
+  return oldest.bytes - std::min(oldest.bytes, needed);
+}
+
+std::uint64_t Binlog::garbage_of_newest() const {
+  const std::uint64_t written = writer_.written().bytes + writer_.collected_bytes();
+  const std::uint64_t needed = kFirstRecordOffset + segments_->newest().live_bytes;
+  return written - std::min(written, needed);
+}
+
+// Where nearly all lives, copying would go round and round for nothing.
+std::uint64_t Binlog::garbage_worth_collecting() const {
+  return options_.file_bytes / 2 + kShortRecordBytes;
+}
+
 bool Binlog::has_garbage_to_collect() const {
   if (refusing_ || segments_->size() < 2) return false;
   if (segments_->oldest().live_jobs == 0) return true;
@@ -37,10 +54,12 @@ bool Binlog::has_garbage_to_collect() const {
   const std::uint64_t sealed_live = segments_->live_bytes() - segments_->newest().live_bytes;
   const std::uint64_t frames =
       (segments_->size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
-  const std::uint64_t garbage = sealed - std::min(sealed, sealed_live + frames);
-  // Where nearly all lives, copying would go round and round for nothing.
-  if (garbage < std::min(sealed_live / 8, options_.file_bytes / 2) + kShortRecordBytes) return false;
-  if (short_of_space_) return true;
+  std::uint64_t garbage = sealed - std::min(sealed, sealed_live + frames);
+  // What is copied behind it will make a file of the past of the newest one.
+  if (is_short_of_space()) garbage += garbage_of_newest();
+  if (is_short_of_space() && garbage_of_oldest() >= segments_->oldest().bytes / 8) return true;
+  if (garbage < std::min(sealed_live / 8, garbage_worth_collecting())) return false;
+  if (is_short_of_space()) return true;
   const std::uint64_t total = sealed + writer_.allocated() + spares_.allocated();
   return total > std::max(kFilesMax * options_.file_bytes,
                           kTimesLiveBytesMax * segments_->live_bytes());
@@ -76,15 +95,9 @@ Binlog::CompactionStep Binlog::compact_one() {
   return CompactionStep::did_some;
 }
 
-// beanstalkd counts ids on from the highest that it finds in the files. Where nothing else tells of
-// the highest, a job of that id is put into the newest file, and deleted. Requires: there is no job
-// of that id.
+// Writes down an id that nothing else in the folder tells of any more. Requires: no job has it.
 bool Binlog::mark_id(JobId id) {
-  Record marker;
-  marker.tube_name = "default";
-  marker.id = id;
-  marker.ttr_ns = 1'000'000'000;
-  marker.body_bytes = 2;
+  const Record marker = marker_of(id);
   const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
   const bool good = make_room(bytes, room_for_deletes()) == JournalStatus::ok &&
                     prepare(marker.tube_name.size(), 0);

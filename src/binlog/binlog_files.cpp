@@ -10,12 +10,12 @@ namespace haricot::binlog {
 namespace {
 
 // A disk that was full is not asked again before this time has gone by: each try costs.
-constexpr Duration kSparePause = Duration::milliseconds(100);
-// What other changes than deletions may take of the room ahead when the disk is full, as a share of
-// a file.
-constexpr std::uint64_t kShareForUpdates = 8;
+constexpr Duration kSparePause = Duration::milliseconds(500);
+// What is kept ahead beyond all that is promised, as a share of a file.
+constexpr std::uint64_t kShareInReserve = 8;
 // Syncs that rotating a file asks for.
 constexpr std::size_t kSyncsOfRotation = 3;
+constexpr std::uint64_t kSmallestFileBytes = 4096;
 
 std::uint64_t file_bytes_for(std::uint64_t record_bytes) {
   return kFirstRecordOffset + record_bytes + SegmentWriter::kEndBytes;
@@ -27,23 +27,35 @@ std::uint64_t Binlog::room_for_deletes() const {
   return segments_->live_jobs() * kShortRecordBytes;
 }
 
-// Enough to move all jobs out of the oldest file, which may be a whole file of them.
+// Enough to move all jobs out of the oldest file, which may be a whole file of them; and what is
+// lost at the end of the file that is being written, where the next record may not fit.
 std::uint64_t Binlog::room_for_compaction() const {
-  return std::min(segments_->live_bytes(), options_.file_bytes);
+  return std::min(segments_->live_bytes(), options_.file_bytes + options_.file_bytes / 4);
+}
+
+// What other changes than deletions may take when the disk is full. By the time that it is used up
+// they have to have made enough garbage for compaction to find it worth its while, and give it back.
+std::uint64_t Binlog::room_for_updates() const {
+  return garbage_worth_collecting() + options_.file_bytes / 4;
 }
 
 std::uint64_t Binlog::room_for_puts() const {
-  return room_for_deletes() + room_for_compaction() + options_.file_bytes / kShareForUpdates;
+  return room_for_deletes() + room_for_compaction() + room_for_updates();
 }
 
 bool Binlog::add_spare(std::uint64_t bytes) {
   if (now_ < spare_again_) return false;
-  const DiskStatus status = spares_.add(std::max(bytes, options_.file_bytes));
-  if (refusing_) refusing_for_space_ = status == DiskStatus::full;
-  short_of_space_ = status != DiskStatus::ok;
-  if (!short_of_space_) return true;
+  // Where there is no room for a whole file, a smaller one is better than none.
+  std::uint64_t size = std::max(bytes, options_.file_bytes);
+  spare_status_ = spares_.add(size);
+  while (is_short_of_space() && size / 2 >= std::max(bytes, kSmallestFileBytes)) {
+    size /= 2;
+    spare_status_ = spares_.add(size);
+  }
+  if (refusing_) refusing_for_space_ = is_short_of_space();
+  if (spare_status_ == DiskStatus::ok) return true;
   spare_again_ = now_ + kSparePause;
-  if (status == DiskStatus::failed) {
+  if (spare_status_ == DiskStatus::failed) {
     ++errors_;
     notice("binlog: cannot make a file: " + disk_.last_error(), failure_notice_at_);
   }
@@ -67,7 +79,12 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
   while (spares_.room() < record_bytes + keep) {
     if (!add_spare(0)) return JournalStatus::full;
   }
-  if (syncs_.length() + kSyncsOfRotation > SyncLine::kLengthMax) return JournalStatus::full;
+  // So many files that nobody has synced yet: the disk cannot follow, and this once it is waited for.
+  while (syncs_.length() + kSyncsOfRotation > SyncLine::kLengthMax) {
+    disk_.wait_for_sync();
+    take_sync_ends();
+  }
+  if (refusing_ && !writer_.is_open()) return JournalStatus::failed;
   return rotate() ? JournalStatus::ok : JournalStatus::failed;
 }
 
@@ -135,7 +152,7 @@ bool Binlog::begin_file() {
 // Keeps the room ahead that puts ask for, made in time rather than when one needs it, and gives
 // back what is much more than that.
 void Binlog::tend_spares() {
-  const std::uint64_t wanted = room_for_puts() + options_.file_bytes / kShareForUpdates;
+  const std::uint64_t wanted = room_for_puts() + options_.file_bytes / kShareInReserve;
   while (ahead() < wanted && add_spare(0)) {
   }
   while (!spares_.empty() &&

@@ -54,9 +54,8 @@ FileScan::FileScan(std::string_view bytes, std::uint64_t file_number, std::uint6
 }
 
 bool FileScan::begins_like_legacy(std::string_view bytes) {
-  const std::optional<Parsed> first =
-      parse_record(bytes.substr(std::min(kVersionBytes, bytes.size())));
-  return first && first->record.id != ~std::uint64_t{0};
+  const std::string_view first = bytes.substr(std::min(kVersionBytes, bytes.size()));
+  return parse_record(first) && !looks_like_signature(first);
 }
 
 // Whether the file is one of the folder with that id, though its signature cannot be read. Its
@@ -109,11 +108,26 @@ std::optional<FileScan::Found> FileScan::next_checked() {
       end();
       return std::nullopt;
     }
-    Found found{parsed->record, offset_, !body_fits(*parsed, place_at(offset_))};
-    if (found.body_is_damaged) damages_.push_back({offset_, parsed->record.bytes(), 1});
+    const Found found{parsed->record, offset_, !body_fits(*parsed, place_at(offset_))};
+    if (found.body_is_damaged) {
+      if (!has_records_from(offset_ + parsed->record.bytes())) {
+        end();  // A crash came while the body was written: it is the end that was torn off.
+        return std::nullopt;
+      }
+      damages_.push_back({offset_, parsed->record.bytes(), 1});
+    }
     accept(*parsed);
     return found;
   }
+}
+
+// Whether a good record or the seal stands there or anywhere behind.
+bool FileScan::has_records_from(std::uint64_t offset) const {
+  FileScan behind = *this;
+  behind.offset_ = offset;
+  ++behind.records_;
+  return behind.good_header_at(offset) || behind.is_seal_at(offset) || behind.search_on() ||
+         behind.seal_;
 }
 
 // A header at that offset which fits its place and is not one that was read before.

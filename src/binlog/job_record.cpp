@@ -7,6 +7,8 @@ namespace haricot::binlog {
 namespace {
 
 constexpr std::int64_t kPerSecond = 1'000'000'000;
+// A ready job has no deadline: 0.
+constexpr std::int64_t kMarkerDeadline = std::numeric_limits<std::int64_t>::min();
 
 std::int64_t to_wall(Instant instant, Duration wall_offset) {
   return (instant + wall_offset).count();
@@ -83,6 +85,21 @@ Record deletion_of(JobId id) {
   record.id = id;
   record.state = RecordState::deleted;
   return record;
+}
+
+Record marker_of(JobId id) {
+  Record record;
+  record.tube_name = "default";
+  record.id = id;
+  record.ttr_ns = kPerSecond;
+  record.body_bytes = 2;
+  record.deadline_at = kMarkerDeadline;
+  return record;
+}
+
+bool is_marker(const Record& record) {
+  return record.is_full() && record.state == RecordState::ready &&
+         record.deadline_at == kMarkerDeadline;
 }
 
 RestoredJob restored_from(const Record& record, Duration wall_offset) {

@@ -241,6 +241,13 @@ std::optional<Signature> read_signature(std::string_view bytes, std::uint64_t fi
   return signature;
 }
 
+bool looks_like_signature(std::string_view bytes) {
+  if (bytes.size() < kShortRecordBytes) return false;
+  const char* block = bytes.data() + kNameLengthBytes;
+  return load<std::uint64_t>(block) == kPseudoId ||
+         load<std::uint32_t>(block + 8) == kSignatureMark;
+}
+
 void write_seal(const Seal& seal, const Place& place, char* to) {
   char* block = begin_pseudo(to, kSealMark);
   store(block + 16, seal.bytes);

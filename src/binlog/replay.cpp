@@ -204,6 +204,7 @@ bool Replay::apply(const FileScan::Found& found, FileKind kind, FileReport& repo
   }
   Segment& segment = segments_.newest();
   if (record.is_full()) segment.highest_id = std::max(segment.highest_id, record.id);
+  if (kind == FileKind::checked && is_marker(record)) return true;
   if (record.is_full()) return apply_full(found, report);
   const JobRef ref = engine_.jobs().find(record.id);
   if (ref == JobRef::none) return true;

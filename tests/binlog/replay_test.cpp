@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "binlog_world.hpp"
+#include "haricot/binlog/job_record.hpp"
+#include "log_maker.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -30,6 +32,19 @@ TEST(Replay, ReadsAFileWithADamagedBeginByTheIdOfAnyOtherFile) {
   const std::uint64_t jobs = jobs_in(disk);
   for (const char* name : {"binlog.1", "binlog.2", "binlog.3"}) disk.zero(name, 0, 88);
   EXPECT_EQ(jobs_in(disk), jobs);
+}
+
+TEST(Replay, MakesNoJobOfAMarkerWhoseDeletionIsMissing) {
+  SimDisk disk;
+  LogMaker log(1);
+  const std::string body = "\r\n";
+  Record marker = marker_of(41);
+  marker.body = body;
+  log.add(marker);
+  disk.put("binlog.1", log.bytes());
+  const World world(disk, kSmallFiles);
+  EXPECT_EQ(world.engine.jobs().size(), 0U);
+  EXPECT_EQ(world.engine.next_id(), 42U);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST_F(SyncLineTest, StartsThoseBehindAsThoseInFrontEnd) {
   for (std::uint64_t i = 1; i <= SyncLine::kLengthMax; ++i) line_.sync_file(file, i, false);
   EXPECT_LT(disk_.syncs_under_way(), 10U);
   Ended all;
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < static_cast<int>(SyncLine::kLengthMax); ++round) {
     disk_.complete_syncs(1);
     for (const std::string& one : ended()) all.push_back(one);
   }

@@ -117,7 +117,9 @@ class Binlog final : public Journal {
   std::uint64_t ahead() const { return writer_.room() + spares_.room(); }
   std::uint64_t room_for_deletes() const;
   std::uint64_t room_for_compaction() const;
+  std::uint64_t room_for_updates() const;
   std::uint64_t room_for_puts() const;
+  bool is_short_of_space() const { return spare_status_ == DiskStatus::full; }
   bool add_spare(std::uint64_t bytes);
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
   bool rotate();
@@ -125,6 +127,9 @@ class Binlog final : public Journal {
   void tend_spares();
 
   // Compaction (binlog_compaction.cpp)
+  std::uint64_t garbage_of_oldest() const;
+  std::uint64_t garbage_of_newest() const;
+  std::uint64_t garbage_worth_collecting() const;
   bool has_garbage_to_collect() const;
   CompactionStep compact_one();
   CompactionStep remove_oldest();
@@ -177,7 +182,7 @@ class Binlog final : public Journal {
   std::vector<JobId> rewrite_;  // Those that are still to be written anew, last first.
   std::uint32_t recovery_serial_ = 0;  // The first segment of the current try to recover.
 
-  bool short_of_space_ = false;  // The last spare could not be made.
+  DiskStatus spare_status_ = DiskStatus::ok;  // Of the last try to make one.
   Instant spare_again_;
   bool compaction_waits_ = false;
   std::uint64_t removal_mark_ = 0;  // In the line of syncs: the one that makes a removal durable.

@@ -72,6 +72,7 @@ class FileScan {
   std::optional<Found> next_checked();
   std::optional<Found> next_legacy();
   std::optional<Parsed> good_header_at(std::uint64_t offset) const;
+  bool has_records_from(std::uint64_t offset) const;
   bool is_seal_at(std::uint64_t offset);
   bool recover_signature(std::uint64_t store_id);
   bool search_on();

@@ -30,6 +30,12 @@ Record change_of(const JournaledJob& job, const JobStore& jobs, Duration wall_of
 // The record of its deletion.
 Record deletion_of(JobId id);
 
+// The record of a job that never was, with an id that was given out: beanstalkd counts ids on from
+// the highest that it finds. A deletion follows it; but a crash may keep the one and not the other,
+// so a reader of ours knows it by itself.
+Record marker_of(JobId id);
+bool is_marker(const Record& record);
+
 // What a record says of a job, for Engine::restore().
 RestoredJob restored_from(const Record& record, Duration wall_offset);
 // When a delayed job gets ready; no later than its delay allows, whatever happened to the wall

@@ -141,6 +141,8 @@ void write_signature(const Signature& signature, char* to);  // kShortRecordByte
 void write_seal(const Seal& seal, const Place& place, char* to);
 // Nothing if the bytes are none, or their sum is wrong. `bytes` begins behind the file's version.
 std::optional<Signature> read_signature(std::string_view bytes, std::uint64_t file_number);
+// Whether a signature stands there, sound or damaged: one of its two marks is enough.
+bool looks_like_signature(std::string_view bytes);
 std::optional<Seal> read_seal(std::string_view bytes, const Place& place);
 
 }  // namespace haricot::binlog

@@ -17,7 +17,7 @@ namespace haricot::binlog {
 class SyncLine {
  public:
   // Those that stand in line, under way or not.
-  static constexpr std::size_t kLengthMax = 48;
+  static constexpr std::size_t kLengthMax = 256;
 
   // The disk outlives this.
   explicit SyncLine(Disk& disk) : disk_(disk) {}

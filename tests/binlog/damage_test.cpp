@@ -1,0 +1,228 @@
+// Folders with damage in them: nothing goes unnoticed, and what is whole is read.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "binlog_world.hpp"
+#include "haricot/base/little_endian.hpp"
+#include "log_maker.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr BinlogOptions kSmallFiles{.file_bytes = 4096, .sync = SyncPolicy::every_turn};
+
+// A folder of three small files, in which nothing stands twice: a job whose record is damaged is
+// lost, and all others are not.
+class DamagedFolder : public ::testing::Test {
+ protected:
+  DamagedFolder() {
+    SimDisk disk;
+    World world(disk, kSmallFiles);
+    while (world.binlog.numbers().current_index < 3 || world.engine.jobs().size() % 5 != 4) {
+      const JobId id = world.put({.body_bytes = 600});
+      // Some of the jobs have changes, which lie in the same file or in a later one.
+      const bool has_change = id % 3 == 0;
+      EXPECT_TRUE(!has_change || world.reserve(id - 1) == Outcome::done);
+      EXPECT_TRUE(!has_change || world.bury(id - 1, 77) == Outcome::done);
+      world.end_turn();
+    }
+    EXPECT_TRUE(world.close());
+    jobs_ = all_jobs(world.engine, world.wall_offset);
+    next_id_ = world.engine.next_id();
+    for (std::uint64_t n = 1; n <= 3; ++n) files_[segment_name(n)] = disk.bytes_of(segment_name(n));
+  }
+
+  std::unique_ptr<SimDisk> folder() const {
+    auto disk = std::make_unique<SimDisk>();
+    for (const auto& [name, bytes] : files_) disk->put(name, bytes);
+    return disk;
+  }
+
+  // Opens a damaged folder twice and checks what holds for damage of every kind.
+  struct Found {
+    std::size_t jobs = 0;
+    bool is_told = false;
+  };
+  Found open(SimDisk& disk, const std::string& damaged) {
+    const std::string before = disk.bytes_of(damaged);
+    Found found;
+    std::map<JobId, KnownJob> first;
+    {
+      World world(disk, kSmallFiles, kWallBegin + 1'000'000'000);
+      first = all_jobs(world.engine, world.wall_offset);
+      found.jobs = first.size();
+      const ReplayReport& report = world.binlog.replayed();
+      found.is_told = !report.is_sound();
+      for (const auto& [id, job] : first) {
+        const auto known = jobs_.find(id);
+        if (known == jobs_.end()) {
+          ADD_FAILURE() << "job " << id << " was never there";
+          continue;
+        }
+        EXPECT_EQ(job.body_bytes, known->second.body_bytes);
+        EXPECT_EQ(world.engine.jobs().body(world.engine.peek(id)), body_for(id, job.body_bytes));
+      }
+      for (const std::string& warning : report.warnings) {
+        EXPECT_NE(warning.find(damaged), std::string::npos) << warning;
+      }
+      const bool has_copy = disk.has(damaged + ".damaged");
+      EXPECT_TRUE(!has_copy || disk.bytes_of(damaged + ".damaged") == before);
+      EXPECT_EQ(has_copy, found.is_told) << world.replay_text();
+      // The file itself stays as it is, but for one with nothing in it, which the next one replaces.
+      EXPECT_TRUE(disk.bytes_of(damaged) == before || report.files.back().records == 0);
+      EXPECT_TRUE(world.close());
+    }
+    World again(disk, kSmallFiles, kWallBegin + 1'000'000'000);
+    EXPECT_TRUE(all_jobs(again.engine, again.wall_offset) == first) << again.replay_text();
+    return found;
+  }
+
+  std::map<JobId, KnownJob> jobs_;
+  JobId next_id_ = 0;
+  std::map<std::string, std::string> files_;
+};
+
+TEST_F(DamagedFolder, IsWholeWithoutDamage) {
+  const auto folder_disk = folder();
+  SimDisk& disk = *folder_disk;
+  const Found found = open(disk, "binlog.1");
+  EXPECT_EQ(found.jobs, jobs_.size());
+  EXPECT_FALSE(found.is_told);
+}
+
+TEST_F(DamagedFolder, LosesAtMostOneJobByAByteAndTells) {
+  for (const auto& [name, bytes] : files_) {
+    std::size_t untold = 0;
+    for (std::size_t offset = 0; offset < bytes.size() && !HasFailure(); ++offset) {
+      SCOPED_TRACE(name + " at " + std::to_string(offset));
+      const auto folder_disk = folder();
+      SimDisk& disk = *folder_disk;
+      disk.flip(name, offset, static_cast<std::uint8_t>(1U << offset % 8));
+      const Found found = open(disk, name);
+      EXPECT_GE(found.jobs + 1, jobs_.size());
+      EXPECT_TRUE(found.is_told || found.jobs == jobs_.size());
+      untold += !found.is_told;
+    }
+    // Only the seal, which says nothing new, may be damaged without a word.
+    EXPECT_LE(untold, kShortRecordBytes) << name;
+  }
+}
+
+TEST_F(DamagedFolder, LosesTheJobsOfASectorAndTells) {
+  for (const auto& [name, bytes] : files_) {
+    for (std::size_t offset = 0; offset < bytes.size() && !HasFailure(); offset += kSectorBytes) {
+      SCOPED_TRACE(name + " at " + std::to_string(offset));
+      const auto folder_disk = folder();
+      SimDisk& disk = *folder_disk;
+      disk.zero(name, offset, std::min<std::size_t>(kSectorBytes, bytes.size() - offset));
+      const Found found = open(disk, name);
+      // Records of 600 bytes and more: a sector is of two at most.
+      EXPECT_GE(found.jobs + 2, jobs_.size());
+      const bool only_end = name == "binlog.3" && offset + kSectorBytes >= bytes.size();
+      EXPECT_TRUE(found.is_told || only_end);
+    }
+  }
+}
+
+TEST_F(DamagedFolder, IsReadUpToWhereAFileIsCutOff) {
+  for (const auto& [name, bytes] : files_) {
+    for (std::size_t length = 0; length <= bytes.size() && !HasFailure(); ++length) {
+      SCOPED_TRACE(name + " cut to " + std::to_string(length));
+      const auto folder_disk = folder();
+      SimDisk& disk = *folder_disk;
+      disk.put(name, bytes.substr(0, length));
+      const Found found = open(disk, name);
+      const bool is_last = name == "binlog.3";
+      // Without a next file nobody knows what stood behind the end.
+      EXPECT_TRUE(found.is_told || is_last || found.jobs == jobs_.size());
+    }
+  }
+}
+
+TEST_F(DamagedFolder, ReadsAFileWithoutItsFirstSectorByTheFoldersId) {
+  for (const auto& [name, bytes] : files_) {
+    const auto folder_disk = folder();
+    SimDisk& disk = *folder_disk;
+    disk.zero(name, 0, kFirstRecordOffset);
+    const Found found = open(disk, name);
+    EXPECT_EQ(found.jobs, jobs_.size()) << name;
+    EXPECT_TRUE(found.is_told);
+  }
+}
+
+TEST_F(DamagedFolder, GivesOutNoIdTwiceWhateverIsDamaged) {
+  for (const auto& [name, bytes] : files_) {
+    for (std::size_t offset = 0; offset < bytes.size(); offset += kSectorBytes) {
+      const auto folder_disk = folder();
+      SimDisk& disk = *folder_disk;
+      disk.zero(name, offset, std::min<std::size_t>(kSectorBytes, bytes.size() - offset));
+      const World world(disk, kSmallFiles, kWallBegin + 1);
+      EXPECT_TRUE(name == "binlog.3" || world.engine.next_id() == next_id_);
+    }
+  }
+}
+
+TEST_F(DamagedFolder, OfAnUnknownVersionIsNotTouched) {
+  for (const auto& [name, bytes] : files_) {
+    const auto folder_disk = folder();
+    SimDisk& disk = *folder_disk;
+    std::string other = bytes;
+    store_little_endian(other.data(), std::uint32_t{8});
+    other[kVersionBytes + 20] ^= 1;  // Whatever its signature would look like.
+    other.resize(300, 'x');
+    std::fill(other.begin() + 8, other.end(), 'x');
+    disk.put(name, other);
+    const auto before = disk.calls(DiskCall::create) + disk.calls(DiskCall::remove);
+    const World world(disk, kSmallFiles, kWallBegin + 1, true);
+    EXPECT_FALSE(world.is_open());
+    EXPECT_NE(world.error.find(name), std::string::npos) << world.error;
+    EXPECT_EQ(disk.calls(DiskCall::create) + disk.calls(DiskCall::remove), before);
+    EXPECT_EQ(disk.calls(DiskCall::write) + disk.calls(DiskCall::rename), 0U);
+    EXPECT_EQ(disk.bytes_of(name), other);
+  }
+}
+
+TEST_F(DamagedFolder, TellsOfAFileThatIsMissing) {
+  const auto folder_disk = folder();
+  SimDisk& disk = *folder_disk;
+  ASSERT_EQ(disk.remove("binlog.2"), DiskStatus::ok);
+  const World world(disk, kSmallFiles, kWallBegin + 1);
+  EXPECT_EQ(world.binlog.replayed().missing, std::vector<std::uint64_t>{2});
+  ASSERT_EQ(world.binlog.replayed().warnings.size(), 1U);
+  EXPECT_NE(world.binlog.replayed().warnings[0].find("binlog.2"), std::string::npos);
+  EXPECT_LT(world.engine.jobs().size(), jobs_.size());
+}
+
+TEST_F(DamagedFolder, TakesNoRecordFromAnotherPlace) {
+  // A stale sector of an older file, and a record that stands twice or elsewhere.
+  const std::string& first = files_["binlog.1"];
+  for (std::size_t offset = 0; offset + kSectorBytes <= first.size(); offset += kSectorBytes) {
+    const auto folder_disk = folder();
+    SimDisk& disk = *folder_disk;
+    if (offset + kSectorBytes > files_["binlog.2"].size()) break;
+    disk.overwrite("binlog.2", offset, std::string_view(first).substr(offset, kSectorBytes));
+    EXPECT_TRUE(open(disk, "binlog.2").is_told);
+  }
+  const auto folder_disk = folder();
+  SimDisk& disk = *folder_disk;
+  disk.overwrite("binlog.1", kFirstRecordOffset + 700,
+                 std::string_view(first).substr(kFirstRecordOffset, 693));
+  EXPECT_TRUE(open(disk, "binlog.1").is_told);
+}
+
+TEST_F(DamagedFolder, MayHaveAFileUnderTheNumberOfAnother) {
+  const auto folder_disk = folder();
+  SimDisk& disk = *folder_disk;
+  disk.put("binlog.4", files_["binlog.1"]);
+  const Found found = open(disk, "binlog.4");
+  EXPECT_EQ(found.jobs, jobs_.size());
+}
+
+}  // namespace
+}  // namespace haricot::binlog
