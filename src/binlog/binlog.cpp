@@ -356,7 +356,10 @@ void Binlog::end_turn(Instant now) {
 
 Instant Binlog::next_event() const {
   if (is_closed_ || engine_ == nullptr) return Instant::never();
-  if (refusing_) return writer_.is_open() && !rewrite_.empty() ? Instant{} : retry_at_;
+  if (refusing_) {
+    if (!writer_.is_open()) return retry_at_;
+    return rewrite_.empty() ? Instant::never() : Instant{};  // Waits for a sync, or has work left.
+  }
   Instant next = Instant::never();
   const bool may_sync = unsynced_since_ != Instant::never() && sync_requested_ <= synced_records_;
   if (may_sync && options_.sync == SyncPolicy::interval) {
