@@ -254,8 +254,7 @@ void Binlog::append_full(const JournaledJob& job) {
   Record record = change_of(job, jobs, wall_offset_, stamp);
   record.tube_name = job.tube_name;
   segments_->attach(job.ref, full_record_bytes(job));
-  Segment& segment = segments_->newest();
-  segment.highest_id = std::max(segment.highest_id, record.id);
+  segments_->note_id(record.id, records_ + 1);
   const BlobRef blob = jobs.body_blob(job.ref);
   append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
 }
