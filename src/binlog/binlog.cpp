@@ -215,7 +215,7 @@ JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_
 JournalStatus Binlog::reserve_update() {
   if (refusing_ || !writer_.is_open()) return refusal();
   const JournalStatus status =
-      make_room(kShortRecordBytes, room_for_deletes() + room_for_compaction());
+      make_room(kShortRecordBytes, room_for_deletes() + room_to_go_on());
   if (status != JournalStatus::ok) return status;
   return prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
 }

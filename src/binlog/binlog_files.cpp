@@ -33,6 +33,13 @@ std::uint64_t Binlog::room_for_compaction() const {
   return std::min(segments_->live_bytes(), options_.file_bytes + options_.file_bytes / 4);
 }
 
+// The same while the oldest file is being moved: what has been moved has used its room.
+std::uint64_t Binlog::room_to_go_on() const {
+  const Segment& oldest = segments_->oldest();
+  if (segments_->size() < 2 || oldest.moved_until == 0) return room_for_compaction();
+  return std::min(oldest.live_bytes + oldest.live_bytes / 4, room_for_compaction());
+}
+
 // What other changes than deletions may take when the disk is full. By the time that it is used up
 // they have to have made enough garbage for compaction to find it worth its while, and give it back.
 std::uint64_t Binlog::room_for_updates() const {

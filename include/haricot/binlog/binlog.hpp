@@ -117,6 +117,7 @@ class Binlog final : public Journal {
   std::uint64_t ahead() const { return writer_.room() + spares_.room(); }
   std::uint64_t room_for_deletes() const;
   std::uint64_t room_for_compaction() const;
+  std::uint64_t room_to_go_on() const;
   std::uint64_t room_for_updates() const;
   std::uint64_t room_for_puts() const;
   bool is_short_of_space() const { return spare_status_ == DiskStatus::full; }
