@@ -121,13 +121,28 @@ std::optional<FileScan::Found> FileScan::next_checked() {
   }
 }
 
-// Whether a good record or the seal stands there or anywhere behind.
-bool FileScan::has_records_from(std::uint64_t offset) const {
+// Whether a record that is whole, or the seal, stands there or anywhere behind. A header alone is not
+// enough: it may be the next one of what was torn off, and whoever reads the file again, up to where
+// it was accepted, must come to the same end.
+bool FileScan::has_records_from(std::uint64_t offset) {
+  if (whole_record_at_ >= offset) return true;
   FileScan behind = *this;
   behind.offset_ = offset;
   ++behind.records_;
-  return behind.good_header_at(offset) || behind.is_seal_at(offset) || behind.search_on() ||
-         behind.seal_;
+  while (!behind.is_seal_at(behind.offset_)) {
+    const std::optional<Parsed> parsed = behind.good_header_at(behind.offset_);
+    if (!parsed) {
+      if (behind.search_on()) continue;
+      return behind.seal_.has_value();
+    }
+    if (!parsed->body_is_there) return false;
+    if (body_fits(*parsed, place_at(behind.offset_))) {
+      whole_record_at_ = behind.offset_;
+      return true;
+    }
+    behind.accept(*parsed);
+  }
+  return true;
 }
 
 // A header at that offset which fits its place and is not one that was read before.

@@ -92,15 +92,26 @@ void check_crashed(const World& world, SimDisk& crashed, const Run& run, std::ui
   constexpr std::int64_t kDowntime = 700'000'000;
   SimDisk::Random none(1);
   std::map<JobId, KnownJob> first;
+  std::string found;
   std::int64_t wall = world.wall() + kDowntime;
   {
     World again(crashed, run.options, wall);
     ASSERT_EQ(world.compare(again, safe), "") << again.replay_text();
     first = all_jobs(again.engine, again.wall_offset);
+    found = again.replay_text();
   }
   const auto twice = crashed.crash(none, {Unsynced::kept, UnsyncedNames::kept});
   World again(*twice, run.options, wall);
-  ASSERT_TRUE(all_jobs(again.engine, again.wall_offset) == first);
+  const auto second = all_jobs(again.engine, again.wall_offset);
+  for (const auto& [id, job] : first) {
+    const auto it = second.find(id);
+    ASSERT_TRUE(it != second.end() && it->second == job)
+        << "job " << id << " was " << to_text(job) << "\nafter\n"
+        << found << "and then\n"
+        << (it == second.end() ? "gone" : to_text(it->second)) << "\nafter\n"
+        << again.replay_text();
+  }
+  ASSERT_EQ(second.size(), first.size()) << found << "and then\n" << again.replay_text();
 }
 
 // One life of a server on a disk, cut at every point.

@@ -47,5 +47,23 @@ TEST(Replay, MakesNoJobOfAMarkerWhoseDeletionIsMissing) {
   EXPECT_EQ(world.engine.next_id(), 42U);
 }
 
+TEST(Replay, ComesToTheSameEndAgainWhenSeveralBodiesAreTorn) {
+  SimDisk disk;
+  LogMaker log(1);
+  const std::string body = std::string(400, 'b') + "\r\n";
+  log.add(full_record(1, "default", "whole\r\n"));
+  for (const std::uint64_t id : {2U, 1U, 3U}) log.add(full_record(id, "default", body));
+  for (std::size_t i = 1; i < 4; ++i) log.bytes()[log.offsets()[i] + 300] ^= 1;
+  disk.put("binlog.1", log.bytes());
+  std::map<JobId, KnownJob> first;
+  {
+    const World world(disk, kSmallFiles);
+    first = all_jobs(world.engine, world.wall_offset);
+    EXPECT_EQ(first.size(), 1U);
+  }
+  const World again(disk, kSmallFiles);
+  EXPECT_TRUE(all_jobs(again.engine, again.wall_offset) == first) << again.replay_text();
+}
+
 }  // namespace
 }  // namespace haricot::binlog

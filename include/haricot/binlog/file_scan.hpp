@@ -72,7 +72,7 @@ class FileScan {
   std::optional<Found> next_checked();
   std::optional<Found> next_legacy();
   std::optional<Parsed> good_header_at(std::uint64_t offset) const;
-  bool has_records_from(std::uint64_t offset) const;
+  bool has_records_from(std::uint64_t offset);
   bool is_seal_at(std::uint64_t offset);
   bool recover_signature(std::uint64_t store_id);
   bool search_on();
@@ -89,6 +89,7 @@ class FileScan {
   std::uint64_t offset_ = 0;
   std::uint64_t accepted_bytes_ = 0;
   std::uint64_t tail_bytes_ = 0;
+  std::uint64_t whole_record_at_ = 0;  // The last one that has_records_from() found.
   std::uint32_t records_ = 0;
   std::uint32_t digest_ = 0;
   std::vector<Damage> damages_;
