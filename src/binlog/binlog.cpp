@@ -254,8 +254,7 @@ void Binlog::append_full(const JournaledJob& job) {
   Record record = change_of(job, jobs, wall_offset_, stamp);
   record.tube_name = job.tube_name;
   segments_->attach(job.ref, full_record_bytes(job));
-  Segment& segment = segments_->newest();
-  segment.highest_id = std::max(segment.highest_id, record.id);
+  segments_->note_id(record.id, records_ + 1);
   const BlobRef blob = jobs.body_blob(job.ref);
   append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
 }
@@ -356,7 +355,10 @@ void Binlog::end_turn(Instant now) {
 
 Instant Binlog::next_event() const {
   if (is_closed_ || engine_ == nullptr) return Instant::never();
-  if (refusing_) return writer_.is_open() && !rewrite_.empty() ? Instant{} : retry_at_;
+  if (refusing_) {
+    if (!writer_.is_open()) return retry_at_;
+    return rewrite_.empty() ? Instant::never() : Instant{};  // Waits for a sync, or has work left.
+  }
   Instant next = Instant::never();
   const bool may_sync = unsynced_since_ != Instant::never() && sync_requested_ <= synced_records_;
   if (may_sync && options_.sync == SyncPolicy::interval) {

@@ -105,7 +105,7 @@ bool Binlog::mark_id(JobId id) {
   append(marker, {}, {});
   if (refusing_ || !prepare(0, 0)) return false;
   append(deletion_of(id), {}, {});
-  segments_->newest().highest_id = std::max(segments_->newest().highest_id, id);
+  segments_->note_id(id, records_);
   return !refusing_;
 }
 
@@ -120,22 +120,24 @@ bool Binlog::remember_last_id() {
 
 Binlog::CompactionStep Binlog::remove_oldest() {
   Segment& oldest = segments_->oldest();
-  // The highest id that this file tells of must not go with it.
-  JobId highest_elsewhere = 0;
-  for (std::size_t i = 1; i < segments_->size(); ++i) {
-    highest_elsewhere = std::max(highest_elsewhere, segments_->at(i).highest_id);
+  // The highest id that this file tells of must not go with it: another file has to tell of it or
+  // of a higher one, and durably so.
+  const Segment* highest = &segments_->at(1);
+  for (std::size_t i = 2; i < segments_->size(); ++i) {
+    if (segments_->at(i).highest_id > highest->highest_id) highest = &segments_->at(i);
   }
-  if (oldest.highest_id > highest_elsewhere) {
+  std::uint64_t until = std::max(oldest.moved_until, highest->highest_record);
+  if (oldest.highest_id > highest->highest_id) {
     if (!mark_id(oldest.highest_id)) {
       compact_again_ = now_ + kPauseAfterFailure;
       return CompactionStep::nothing_to_do;
     }
-    oldest.moved_until = records_;
+    until = records_;
   }
   const bool by_sync = options_.sync != SyncPolicy::never;
   if (!by_sync) flush();  // No end of a sync will be there to come back here.
   if (refusing_) return CompactionStep::nothing_to_do;
-  if (oldest.moved_until > (by_sync ? synced_records_ : written_records_)) {
+  if (until > (by_sync ? synced_records_ : written_records_)) {
     return CompactionStep::has_to_wait;
   }
   // One removal after the other. If two names were on their way out, a crash might bring back the

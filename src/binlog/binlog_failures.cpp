@@ -145,7 +145,7 @@ bool Binlog::rewrite(JobId id) {
                             engine_->jobs().journal_note(ref).stamp());
   record.tube_name = job.tube_name;
   segments_->attach(ref, bytes);
-  segments_->newest().highest_id = std::max(segments_->newest().highest_id, id);
+  segments_->note_id(id, records_);
   const BlobRef blob = engine_->jobs().body_blob(ref);
   writer_.add(record, blob ? std::string_view{} : engine_->jobs().body(ref), blob);
   return true;

@@ -202,8 +202,7 @@ bool Replay::apply(const FileScan::Found& found, FileKind kind, FileReport& repo
   if (record.is_full() || kind == FileKind::checked) {
     report_.next_id = std::max(report_.next_id, record.id + 1);
   }
-  Segment& segment = segments_.newest();
-  if (record.is_full()) segment.highest_id = std::max(segment.highest_id, record.id);
+  if (record.is_full()) segments_.note_id(record.id, 0);
   if (kind == FileKind::checked && is_marker(record)) return true;
   if (record.is_full()) return apply_full(found, report);
   const JobRef ref = engine_.jobs().find(record.id);

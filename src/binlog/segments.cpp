@@ -19,6 +19,13 @@ Segment& Segments::add(std::uint64_t number) {
   return segment;
 }
 
+void Segments::note_id(JobId id, std::uint64_t record) {
+  Segment& segment = segments_.back();
+  if (id <= segment.highest_id) return;
+  segment.highest_id = id;
+  segment.highest_record = record;
+}
+
 void Segments::attach(JobRef ref, std::uint64_t bytes) {
   detach(ref, bytes);
   Segment& segment = segments_.back();

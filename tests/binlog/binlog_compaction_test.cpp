@@ -39,6 +39,27 @@ TEST(BinlogCompaction, RemovesAFileOnlyWhenTheOneBeforeIsGoneForGood) {
   EXPECT_EQ(removed, 4);
 }
 
+TEST(BinlogCompaction, RemovesAFileOnlyWhenAnIdAboveItsOwnIsDurable) {
+  SimDisk disk;
+  {
+    World world(disk, kSmallFiles);
+    world.put();
+    world.end_turn();
+    EXPECT_TRUE(world.close());
+  }
+  BinlogOptions options = kSmallFiles;
+  options.sync = SyncPolicy::interval;
+  World world(disk, options, kWallBegin + 1);
+  disk.complete_syncs();
+  EXPECT_EQ(world.remove(1), Outcome::done);
+  world.put();
+  world.end_turn();
+  // Neither the deletion nor the new job is durable.
+  EXPECT_TRUE(disk.has("binlog.1"));
+  world.idle();
+  EXPECT_FALSE(disk.has("binlog.1"));
+}
+
 TEST(BinlogCompaction, ComesToItsEndWithoutSyncsToo) {
   SimDisk disk;
   BinlogOptions options = kSmallFiles;

@@ -74,7 +74,8 @@ class DamagedFolder : public ::testing::Test {
       const bool has_copy = disk.has(damaged + ".damaged");
       EXPECT_TRUE(!has_copy || disk.bytes_of(damaged + ".damaged") == before);
       EXPECT_EQ(has_copy, found.is_told) << world.replay_text();
-      // The file itself stays as it is, but for one with nothing in it, which the next one replaces.
+      // The file itself stays as it is, but for one with nothing in it, which the next one
+      // replaces.
       EXPECT_TRUE(disk.bytes_of(damaged) == before || report.files.back().records == 0);
       EXPECT_TRUE(world.close());
     }

@@ -24,6 +24,7 @@ struct Segment {
   JobRef first = JobRef::none;
   JobRef last = JobRef::none;
   JobId highest_id = 0;          // Of those that a full record in it names.
+  std::uint64_t highest_record = 0;  // That record; 0 if it was there at the start.
   std::uint64_t moved_until = 0;  // The record that was the last to move a job out of it.
 };
 
@@ -42,6 +43,8 @@ class Segments {
   const Segment& newest() const { return segments_.back(); }
   Segment& at(std::size_t place) { return segments_[place]; }
   const Segment& at(std::size_t place) const { return segments_[place]; }
+  // The newest file has a full record of that id.
+  void note_id(JobId id, std::uint64_t record);
   // The job behind that one in its file's list.
   JobRef behind(JobRef ref) const { return jobs_.journal_note(ref).next; }
   // Null if the job's full record is in no file.

@@ -1,0 +1,282 @@
+// The binlog as the service sees it: when what is held, what comes back, what the log is told.
+
+#include "haricot/binlog/binlog.hpp"
+
+#include <gtest/gtest.h>
+
+#include "binlog_world.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr BinlogOptions kEveryTurn{.file_bytes = 16384, .sync = SyncPolicy::every_turn};
+constexpr BinlogOptions kInterval{.file_bytes = 16384, .sync = SyncPolicy::interval};
+constexpr BinlogOptions kNever{.file_bytes = 16384, .sync = SyncPolicy::never};
+
+// What another server would find if this one were killed.
+std::unique_ptr<SimDisk> copy_of(const SimDisk& disk) {
+  SimDisk::Random chance(1);
+  return disk.crash(chance, {Unsynced::kept, UnsyncedNames::kept});
+}
+
+TEST(Binlog, HoldsBackUntilTheSyncHasEndedWhenEveryTurnIsSynced) {
+  SimDisk disk;
+  World world(disk, kEveryTurn);
+  disk.set_sync_mode(SyncMode::when_told);
+  world.put();
+  world.end_turn();
+  EXPECT_EQ(world.binlog.held_records(), 0U);
+  world.end_turn();
+  EXPECT_EQ(world.binlog.held_records(), 0U);
+  disk.complete_syncs();
+  world.end_turn();
+  EXPECT_EQ(world.binlog.held_records(), 1U);
+}
+
+TEST(Binlog, CoversWithTheNextSyncWhatCameWhileOneWasUnderWay) {
+  SimDisk disk;
+  World world(disk, kEveryTurn);
+  world.end_turn();
+  disk.set_sync_mode(SyncMode::when_told);
+  const std::uint64_t before = disk.calls(DiskCall::start_sync);
+  for (int i = 0; i < 10; ++i) {
+    world.put();
+    world.end_turn();
+  }
+  EXPECT_EQ(disk.calls(DiskCall::start_sync), before + 1);
+  disk.complete_syncs();
+  world.end_turn();
+  EXPECT_EQ(world.binlog.held_records(), 1U);
+  disk.complete_syncs();
+  world.end_turn();
+  EXPECT_EQ(world.binlog.held_records(), 10U);
+}
+
+TEST(Binlog, SyncsTheEndOfABurstWithinTheInterval) {
+  SimDisk disk;
+  World world(disk, kInterval);
+  world.end_turn();
+  const std::uint64_t before = disk.calls(DiskCall::start_sync);
+  world.put();
+  world.end_turn();
+  EXPECT_EQ(world.binlog.held_records(), 1U);
+  EXPECT_EQ(disk.calls(DiskCall::start_sync), before);
+  EXPECT_EQ(world.binlog.next_event(), world.now + kInterval.sync_interval);
+  world.pass(kInterval.sync_interval);
+  world.end_turn();
+  EXPECT_EQ(disk.calls(DiskCall::start_sync), before + 1);
+  EXPECT_EQ(world.binlog.next_event(), Instant::never());
+}
+
+TEST(Binlog, NeverSyncsWhenItIsNotTo) {
+  SimDisk disk;
+  World world(disk, kNever);
+  for (int i = 0; i < 100; ++i) {
+    world.put({.body_bytes = 1000});
+    world.end_turn();
+    EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+  }
+  EXPECT_TRUE(world.close());
+  EXPECT_EQ(disk.calls(DiskCall::start_sync) + disk.calls(DiskCall::sync) +
+                disk.calls(DiskCall::sync_folder),
+            0U);
+}
+
+TEST(Binlog, WritesATurnWithOneCall) {
+  SimDisk disk;
+  World world(disk, kEveryTurn);
+  world.end_turn();
+  const std::uint64_t before = disk.calls(DiskCall::write);
+  for (int i = 0; i < 20; ++i) world.put();
+  EXPECT_EQ(disk.calls(DiskCall::write), before);
+  world.end_turn();
+  EXPECT_EQ(disk.calls(DiskCall::write), before + 1);
+  world.end_turn();
+  EXPECT_EQ(disk.calls(DiskCall::write), before + 1);
+}
+
+TEST(Binlog, BringsBackEverythingAfterACleanEnd) {
+  for (const BinlogOptions& options : {kEveryTurn, kInterval, kNever}) {
+    testing::Random random;
+    SimDisk disk;
+    std::int64_t wall = kWallBegin;
+    for (int life = 0; life < 5 && !HasFailure(); ++life) {
+      World world(disk, options, wall);
+      EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
+      for (int turn = 0; turn < 50; ++turn) {
+        world.pass(Duration::milliseconds(70));
+        for (int i = 0; i < 5; ++i) EXPECT_TRUE(world.random_command(random, 3000));
+        world.end_turn();
+      }
+      EXPECT_TRUE(world.close());
+      EXPECT_EQ(disk.open_files(), 0U);
+      wall = world.wall() + 1'000'000'000;
+      const auto copy = copy_of(disk);
+      const World again(*copy, options, wall);
+      EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");
+      // The engine itself is no worse a witness than the history.
+      EXPECT_EQ(again.engine.jobs().size(), world.engine.jobs().size());
+    }
+  }
+}
+
+TEST(Binlog, GivesOutNoIdAgainAfterARestart) {
+  SimDisk disk;
+  for (int life = 0; life < 5; ++life) {
+    World world(disk, kEveryTurn, kWallBegin + life);
+    const JobId id = world.put();
+    EXPECT_EQ(id, static_cast<JobId>(life) + 1);
+    EXPECT_EQ(world.remove(id), Outcome::done);
+    world.end_turn();
+    EXPECT_TRUE(world.close());
+  }
+}
+
+TEST(Binlog, KeepsTheOrderOfBuriedJobs) {
+  SimDisk disk;
+  std::int64_t wall = kWallBegin;
+  {
+    World world(disk, kEveryTurn, wall);
+    for (int i = 0; i < 6; ++i) world.put();
+    for (int i = 0; i < 6; ++i) world.reserve();
+    for (const JobId id : {4U, 1U, 6U, 2U, 5U, 3U}) EXPECT_EQ(world.bury(id), Outcome::done);
+    world.end_turn();
+    EXPECT_TRUE(world.close());
+    // The wall clock goes back between the two.
+    wall -= 3'600'000'000'000;
+  }
+  World world(disk, kEveryTurn, wall);
+  EXPECT_EQ(world.reserve(2), Outcome::done);
+  EXPECT_EQ(world.bury(2), Outcome::done);  // Now it is the last.
+  world.end_turn();
+  EXPECT_TRUE(world.close());
+  World again(disk, kEveryTurn, wall);
+  for (const JobId id : {4U, 1U, 6U, 5U, 3U, 2U}) {
+    EXPECT_EQ(again.kick(1).kicked, 1U);
+    EXPECT_EQ(again.reserve(), id);
+    EXPECT_EQ(again.remove(id), Outcome::done);
+  }
+}
+
+TEST(Binlog, PassesOverSmallStepsOfTheWallClockAndFollowsLargeOnes) {
+  SimDisk disk;
+  World world(disk, kEveryTurn);
+  const JobId id = world.put();
+  world.binlog.set_wall_offset(world.wall_offset);
+  const auto created_after = [&](std::int64_t step) {
+    world.binlog.set_wall_offset(Duration::nanoseconds(world.wall_offset.count() + step));
+    EXPECT_EQ(world.reserve(id), Outcome::done);
+    EXPECT_EQ(world.release(id), Outcome::done);
+    world.end_turn();
+    const auto copy = copy_of(disk);
+    const World again(*copy, kEveryTurn, world.wall());
+    return all_jobs(again.engine, again.wall_offset).at(id).created_at - kWallBegin;
+  };
+  EXPECT_EQ(created_after(50'000'000), 0);
+  EXPECT_EQ(created_after(-50'000'000), 0);
+  EXPECT_EQ(created_after(5'000'000'000), 5'000'000'000);
+}
+
+TEST(Binlog, TellsOnceInAWhileOfADiskThatFails) {
+  SimDisk disk;
+  World world(disk, kEveryTurn);
+  world.end_turn();
+  disk.inject({.call = DiskCall::write, .lasts = true});
+  world.put();
+  world.end_turn();
+  EXPECT_TRUE(world.binlog.numbers().refusing);
+  world.idle(Duration::seconds(300));
+  EXPECT_GE(world.notices.size(), 9U);
+  EXPECT_LE(world.notices.size(), 12U);
+  for (std::size_t i = 1; i < world.notice_times.size(); ++i) {
+    EXPECT_GE(world.notice_times[i] - world.notice_times[i - 1], 30'000'000'000);
+  }
+  EXPECT_GT(world.binlog.numbers().errors, 100U);
+  EXPECT_EQ(world.binlog.doubtful_records(), 1U);
+  EXPECT_EQ(world.binlog.held_records(), 0U);
+  disk.clear_faults();
+  world.idle();
+  EXPECT_EQ(world.binlog.held_records(), 1U);
+  EXPECT_NE(world.notices.back().find("recorded again"), std::string::npos);
+}
+
+TEST(Binlog, WaitsForASlowSyncWithoutTurningInCircles) {
+  SimDisk disk;
+  World world(disk, kEveryTurn);
+  world.end_turn();
+  disk.set_sync_mode(SyncMode::when_told);
+  world.put();
+  world.end_turn();
+  disk.complete_syncs(1, DiskStatus::failed);
+  world.end_turn();
+  EXPECT_TRUE(world.binlog.numbers().refusing);
+  // What was in doubt is written anew by now, and its sync takes its time.
+  int turns = 0;
+  for (const Instant end = world.now + Duration::seconds(20); world.now < end && turns < 1000;
+       ++turns) {
+    world.now = std::max(world.now, std::min(end, world.binlog.next_event()));
+    world.end_turn();
+  }
+  EXPECT_LT(turns, 100);
+  world.idle();
+  EXPECT_FALSE(world.binlog.numbers().refusing);
+  EXPECT_EQ(world.binlog.held_records(), 1U);
+}
+
+TEST(Binlog, EndsWithAllFilesClosedWhenTheDiskIsGone) {
+  SimDisk disk;
+  World world(disk, kInterval);
+  for (int i = 0; i < 50; ++i) world.put({.body_bytes = 900});
+  disk.inject({.lasts = true});
+  world.end_turn();
+  EXPECT_FALSE(world.close());
+  EXPECT_EQ(disk.open_files(), 0U);
+  EXPECT_EQ(world.binlog.doubtful_records(), world.binlog.records());
+  EXPECT_TRUE(world.binlog.close(world.now));  // The second time does nothing.
+}
+
+TEST(Binlog, RefusesBeforeItIsOpen) {
+  SimDisk disk;
+  Binlog binlog(disk, kEveryTurn);
+  EXPECT_NE(binlog.reserve_put(7, 10), JournalStatus::ok);
+  EXPECT_NE(binlog.reserve_update(), JournalStatus::ok);
+  EXPECT_NE(binlog.reserve_delete(), JournalStatus::ok);
+  binlog.end_turn(Instant::at(5));
+  EXPECT_EQ(binlog.next_event(), Instant::never());
+  EXPECT_TRUE(binlog.close(Instant::at(6)));
+}
+
+TEST(Binlog, TakesJobsLargerThanAFile) {
+  SimDisk disk;
+  World world(disk, kEveryTurn);
+  for (const std::size_t bytes : {16300U, 16384U, 16385U, 100000U, 2000000U}) {
+    world.put({.body_bytes = bytes});
+    world.put();
+    world.end_turn();
+  }
+  EXPECT_EQ(world.binlog.held_records(), 10U);
+  const auto crashed = copy_of(disk);
+  const World again(*crashed, kEveryTurn, world.wall());
+  EXPECT_EQ(world.compare(again, 10, true), "");
+}
+
+TEST(Binlog, ToldToStopReadingLeavesTheFolderAlone) {
+  SimDisk disk;
+  {
+    World world(disk, {.file_bytes = 4194304, .sync = SyncPolicy::never});
+    for (int i = 0; i < 10000; ++i) world.put({.body_bytes = 1});
+    world.end_turn();
+    EXPECT_TRUE(world.close());
+  }
+  Binlog binlog(disk, kEveryTurn);
+  Engine engine(Instant{}, binlog);
+  std::string error;
+  const ReplayWatcher watcher{[](void*, const ReplayProgress&) { return false; }, nullptr};
+  const std::uint64_t creates = disk.calls(DiskCall::create);
+  EXPECT_FALSE(binlog.open(engine, Duration{}, Instant{}, 1, watcher, error));
+  EXPECT_FALSE(error.empty());
+  EXPECT_EQ(disk.calls(DiskCall::create), creates);
+}
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,181 @@
+// Files of beanstalkd: read as they are, moved to checked files in time.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "binlog_world.hpp"
+#include "haricot/base/little_endian.hpp"
+#include "log_maker.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr BinlogOptions kOptions{.file_bytes = 16384, .sync = SyncPolicy::every_turn};
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+std::string file_of_version(std::uint32_t version) {
+  std::string file(kVersionBytes, '\0');
+  store_little_endian(file.data(), version);
+  return file;
+}
+
+template <typename T>
+void append(std::string& to, T value) {
+  char bytes[sizeof(T)];
+  store_little_endian(bytes, static_cast<std::make_unsigned_t<T>>(value));
+  to.append(bytes, sizeof bytes);
+}
+
+// A record as beanstalkd writes it; what stands in the padding is by chance.
+std::string v7(const Record& record) {
+  std::string bytes(header_bytes(record.tube_name.size()), '\0');
+  write_header(record, Place{123, 45, 678, 90}, 0xdeadbeef, bytes.data());
+  return bytes.append(record.body);
+}
+
+std::string v5(const Record& record) {
+  std::string bytes;
+  append(bytes, std::uint64_t{record.tube_name.size()});
+  bytes += record.tube_name;
+  append(bytes, record.id);
+  append(bytes, record.priority);
+  append(bytes, std::uint32_t{0});
+  append(bytes, record.delay_ns / 1000);
+  append(bytes, record.ttr_ns / 1000);
+  append(bytes, record.body_bytes);
+  append(bytes, std::uint32_t{0});
+  append(bytes, record.created_at / 1000);
+  append(bytes, record.deadline_at / 1000);
+  for (const std::uint32_t count : record.counts) append(bytes, count);
+  bytes += static_cast<char>(record.state);
+  return bytes.append(record.body);
+}
+
+Record job(JobId id, std::string_view body, RecordState state = RecordState::ready) {
+  Record record = full_record(id, "tube", body);
+  record.created_at = kWallBegin - 100 * kSecond;
+  record.deadline_at = kWallBegin + 3 * kSecond;
+  record.state = state;
+  return record;
+}
+
+// Both versions hold the same jobs.
+class LegacyReplay : public ::testing::TestWithParam<std::uint32_t> {
+ protected:
+  std::string begin() const { return file_of_version(GetParam()); }
+  std::string bytes_of(const Record& record) const {
+    return GetParam() == kVersion ? v7(record) : v5(record);
+  }
+};
+
+TEST_P(LegacyReplay, BringsBackJobsOfAllStates) {
+  SimDisk disk;
+  disk.put("binlog.1", begin() + bytes_of(job(5, "ready\r\n")) +
+                           bytes_of(job(6, "delayed\r\n", RecordState::delayed)) +
+                           bytes_of(job(7, "reserved\r\n", RecordState::reserved)) +
+                           bytes_of(job(8, "buried\r\n", RecordState::buried)) +
+                           bytes_of(job(9, "deleted\r\n")) +
+                           bytes_of(change_record(9, RecordState::deleted)) +
+                           std::string(500, '\0'));
+  World world(disk, kOptions);
+  EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
+  const auto jobs = all_jobs(world.engine, world.wall_offset);
+  ASSERT_EQ(jobs.size(), 4U);
+  EXPECT_EQ(jobs.at(5).state, JobState::ready);
+  EXPECT_EQ(jobs.at(6).state, JobState::delayed);
+  EXPECT_EQ(jobs.at(6).deadline_at, kWallBegin + 3 * kSecond);
+  EXPECT_EQ(jobs.at(7).state, JobState::ready);
+  EXPECT_EQ(jobs.at(8).state, JobState::buried);
+  EXPECT_EQ(jobs.at(5).priority, 35U);
+  EXPECT_EQ(jobs.at(5).ttr_s, 60U);
+  EXPECT_EQ(jobs.at(5).delay_s, 5U);
+  EXPECT_EQ(jobs.at(5).created_at, kWallBegin - 100 * kSecond);
+  EXPECT_EQ(jobs.at(5).counts, (std::array<std::uint64_t, 5>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(world.engine.jobs().body(world.engine.peek(5)), "ready");
+  EXPECT_EQ(world.engine.next_id(), 10U);
+}
+
+TEST_P(LegacyReplay, LeavesBuriedJobsInTheOrderOfTheirBurials) {
+  SimDisk disk;
+  std::string file = begin();
+  for (const JobId id : {1U, 2U, 3U}) file += bytes_of(job(id, "\r\n"));
+  for (const JobId id : {3U, 1U, 2U}) file += bytes_of(change_record(id, RecordState::buried));
+  disk.put("binlog.1", file);
+  World world(disk, kOptions);
+  EXPECT_NE(world.engine.watch(world.client, "tube"), Outcome::out_of_memory);
+  EXPECT_TRUE(world.use("tube"));
+  for (const JobId id : {3U, 1U, 2U}) {
+    EXPECT_EQ(world.kick(1).kicked, 1U);
+    EXPECT_EQ(world.reserve(), id);
+  }
+}
+
+TEST_P(LegacyReplay, ReadsChangesInALaterFileOfOurs) {
+  SimDisk disk;
+  disk.put("binlog.1", begin() + bytes_of(job(1, "a\r\n")) + bytes_of(job(2, "b\r\n")));
+  {
+    World world(disk, kOptions);
+    EXPECT_EQ(world.remove(1), Outcome::done);
+    EXPECT_EQ(world.reserve(2), Outcome::done);
+    EXPECT_EQ(world.bury(2), Outcome::done);
+    world.end_turn();
+    EXPECT_TRUE(world.close());
+  }
+  EXPECT_TRUE(disk.has("binlog.1"));
+  const World again(disk, kOptions, kWallBegin + 1);
+  const auto jobs = all_jobs(again.engine, again.wall_offset);
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs.at(2).state, JobState::buried);
+}
+
+TEST_P(LegacyReplay, IsGoneWhenItsJobsAre) {
+  SimDisk disk;
+  disk.put("binlog.1", begin() + bytes_of(job(70, "a\r\n")));
+  {
+    World world(disk, kOptions);
+    EXPECT_EQ(world.remove(70), Outcome::done);
+    world.idle();
+    EXPECT_FALSE(disk.has("binlog.1"));
+    EXPECT_TRUE(world.close());
+  }
+  const World again(disk, kOptions, kWallBegin + 1);
+  EXPECT_EQ(again.engine.next_id(), 71U);
+}
+
+TEST_P(LegacyReplay, TakesATornEndForWhatItIs) {
+  const std::string whole = bytes_of(job(1, "first\r\n"));
+  const std::string torn = bytes_of(job(2, "second\r\n"));
+  for (std::size_t length = 0; length < torn.size(); ++length) {
+    SimDisk disk;
+    disk.put("binlog.1", begin() + whole + torn.substr(0, length));
+    const World world(disk, kOptions);
+    EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
+    EXPECT_EQ(world.engine.jobs().size(), 1U);
+  }
+}
+
+TEST_P(LegacyReplay, TellsWhatItCannotReadInTheMiddle) {
+  SimDisk disk;
+  std::string file = begin() + bytes_of(job(1, "first\r\n"));
+  const std::size_t damaged_at = file.size();
+  file += std::string(200, 'x') + bytes_of(job(2, "second\r\n"));
+  disk.put("binlog.1", file);
+  disk.put("binlog.2", begin() + bytes_of(job(3, "third\r\n")));
+  const World world(disk, kOptions);
+  EXPECT_EQ(world.engine.jobs().size(), 2U);
+  ASSERT_EQ(world.binlog.replayed().warnings.size(), 1U);
+  const std::string& warning = world.binlog.replayed().warnings[0];
+  EXPECT_NE(warning.find("binlog.1"), std::string::npos) << warning;
+  EXPECT_NE(warning.find(std::to_string(damaged_at)), std::string::npos) << warning;
+  EXPECT_EQ(disk.bytes_of("binlog.1.damaged"), file);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, LegacyReplay, ::testing::Values(kVersion, kVersionOfBeanstalkd14),
+                         [](const ::testing::TestParamInfo<std::uint32_t>& version) {
+                           return "Version" + std::to_string(version.param);
+                         });
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,98 @@
+// Plays the corpus of the replay's fuzz target with every compiler, and makes its seeds.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "binlog/log_maker.hpp"
+#include "haricot/binlog/job_record.hpp"
+#include "replay_input.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+std::string legacy_file(std::string_view records) {
+  std::string file(kVersionBytes, '\0');
+  store_little_endian(file.data(), kVersion);
+  return file.append(records) + std::string(100, '\0');
+}
+
+// The seeds, by name. With HARICOT_WRITE_CORPUS=1 the test writes them.
+std::vector<std::pair<std::string, ReplayInput>> seeds() {
+  LogMaker first(1);
+  first.add(full_record(1, "default", "hello\r\n"));
+  first.add(full_record(2, "other", "\r\n"));
+  first.add(change_record(1, RecordState::buried));
+  first.add(full_record(3, "default", "a body of some length\r\n"));
+  first.seal(false);
+  LogMaker second(2);
+  second.add(change_record(2, RecordState::deleted));
+  second.add(full_record(1, "default", "hello\r\n"));
+  second.add(change_record(1, RecordState::ready));
+  second.seal();
+  LogMaker third(3);
+  Record marker = marker_of(9);
+  marker.body = "\r\n";
+  third.add(marker);
+  third.add(deletion_of(9));
+  third.add(change_record(3, RecordState::delayed));
+  third.pad(200);
+  const std::string records = first.bytes().substr(kFirstRecordOffset);
+  std::string torn = second.bytes();
+  torn.resize(torn.size() - 100);
+  std::string damaged = first.bytes();
+  damaged[kFirstRecordOffset + 30] ^= 1;
+  return {{"empty", {}},
+          {"three_files", {0, {first.bytes(), second.bytes(), third.bytes()}}},
+          {"three_repaired", {7, {first.bytes(), second.bytes(), third.bytes()}}},
+          {"torn", {0, {first.bytes(), torn, ""}}},
+          {"damaged", {0, {damaged, second.bytes(), ""}}},
+          {"legacy", {0, {legacy_file(records), "", third.bytes()}}},
+          {"zeros", {0, {std::string(300, '\0'), "", first.bytes()}}}};
+}
+
+std::string read(const std::filesystem::path& path) {
+  std::string bytes(std::filesystem::file_size(path), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
+}
+
+TEST(ReplayCorpus, HoldsTheSeeds) {
+  const std::filesystem::path folder = HARICOT_REPLAY_CORPUS;
+  for (const auto& [name, input] : seeds()) {
+    if (std::getenv("HARICOT_WRITE_CORPUS") != nullptr) {
+      std::ofstream(folder / name, std::ios::binary) << bytes_of(input);
+    }
+    EXPECT_TRUE(read(folder / name) == bytes_of(input)) << name;
+  }
+}
+
+TEST(ReplayCorpus, IsReadAsAnyFolderHasToBe) {
+  std::size_t played = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(HARICOT_REPLAY_CORPUS)) {
+    SCOPED_TRACE(entry.path().string());
+    check_replay(input_from(read(entry.path())));
+    ++played;
+  }
+  EXPECT_GE(played, seeds().size());
+}
+
+TEST(ReplayInput, ComesBackFromItsBytes) {
+  for (const auto& [name, input] : seeds()) {
+    std::vector<std::string> files = input.files;
+    files.resize(3);
+    const ReplayInput again = input_from(bytes_of(input));
+    EXPECT_EQ(again.repaired, input.repaired);
+    EXPECT_TRUE(again.files == files) << name;
+  }
+}
+
+}  // namespace
+}  // namespace haricot::binlog

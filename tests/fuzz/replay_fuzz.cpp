@@ -1,0 +1,17 @@
+// A target for libFuzzer: any bytes, read as a folder of binlog files.
+//
+//   build/fuzz/tests/fuzz/replay_fuzz -max_total_time=300 build/corpus tests/fuzz/corpus/replay
+
+#include <cstddef>
+#include <cstdint>
+
+#include "replay_input.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using haricot::binlog::check_replay;
+  using haricot::binlog::input_from;
+  check_replay(input_from({reinterpret_cast<const char*>(data), size}));
+  return 0;
+}

@@ -1,0 +1,31 @@
+// What the fuzzer of the replay and the test of its corpus have in common: bytes that stand for a
+// folder, and everything that has to hold for any folder.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace haricot::binlog {
+
+// Up to three files. As bytes:
+//
+//   u8      bit n: the sums of file n + 1 are made right before it is read, so that mutations reach
+//           what lies behind them
+//   u16 x2  the lengths of the first two files, little-endian; the third one is the rest
+//   bytes   of the files, which are binlog.1 to binlog.3; an empty one is not there
+struct ReplayInput {
+  std::uint8_t repaired = 0;
+  std::vector<std::string> files;
+};
+
+ReplayInput input_from(std::string_view bytes);
+std::string bytes_of(const ReplayInput& input);
+
+// Opens the folder, looks whether all fits together, opens it again, uses it, and opens it a last
+// time. Ends the program if anything is not as it has to be.
+void check_replay(const ReplayInput& input);
+
+}  // namespace haricot::binlog
