@@ -96,7 +96,7 @@ class MemoryBackend final : public Backend {
   ServerInfo info_;
   std::unique_ptr<binlog::SimDisk> disk_;  // With a binlog.
   std::unique_ptr<Journal> journal_;
-  binlog::Binlog* binlog_ = nullptr;  // The journal, if it is one.
+  binlog::Binlog* binlog_ = nullptr;          // The journal, if it is one.
   Instant now_ = Instant::at(1'234'567'891);  // No whole second, so that rounding shows.
   std::vector<std::unique_ptr<Wire>> wires_;
   std::unique_ptr<Service> service_;
