@@ -39,8 +39,8 @@ binlog::BinlogOptions binlog_options(const os::Options& options) {
   constexpr std::uint64_t kLongest = 1'000'000'000;  // In milliseconds: more than a week.
   binlog::BinlogOptions result;
   result.file_bytes = options.binlog_bytes_max;
-  result.sync_interval = Duration::milliseconds(
-      static_cast<std::int64_t>(std::min(options.binlog_sync_ms, kLongest)));
+  result.sync_interval =
+      Duration::milliseconds(static_cast<std::int64_t>(std::min(options.binlog_sync_ms, kLongest)));
   result.sync = binlog::SyncPolicy::interval;
   if (options.binlog_sync_ms == 0) result.sync = binlog::SyncPolicy::every_turn;
   if (!options.binlog_sync) result.sync = binlog::SyncPolicy::never;

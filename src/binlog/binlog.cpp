@@ -33,7 +33,8 @@ Binlog::Binlog(Disk& disk, const BinlogOptions& options)
 
 Binlog::~Binlog() = default;
 
-// Opening and closing ------------------------------------------------------------------------------
+// Opening and closing
+// ------------------------------------------------------------------------------
 
 bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
                   ReplayWatcher watcher, std::string& error) {
@@ -78,8 +79,8 @@ bool Binlog::begin_after_replay(std::string& error) {
     if (before > 0) {
       const FileReport& previous = report_.files[before - 1];
       previous_number_ = previous.number;
-      previous_ = WrittenPoint{previous.accepted_bytes, static_cast<std::uint32_t>(previous.records),
-                               previous.digest};
+      previous_ = WrittenPoint{previous.accepted_bytes,
+                               static_cast<std::uint32_t>(previous.records), previous.digest};
     }
   }
   spares_.set_next_number(number);
@@ -184,7 +185,8 @@ std::optional<std::string> Binlog::next_notice() {
   return first;
 }
 
-// Records ------------------------------------------------------------------------------------------
+// Records
+// ------------------------------------------------------------------------------------------
 
 JournalStatus Binlog::refusal() const {
   return refusing_for_space_ ? JournalStatus::full : JournalStatus::failed;
@@ -214,8 +216,7 @@ JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_
 
 JournalStatus Binlog::reserve_update() {
   if (refusing_ || !writer_.is_open()) return refusal();
-  const JournalStatus status =
-      make_room(kShortRecordBytes, room_for_deletes() + room_to_go_on());
+  const JournalStatus status = make_room(kShortRecordBytes, room_for_deletes() + room_to_go_on());
   if (status != JournalStatus::ok) return status;
   return prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
 }
@@ -270,7 +271,8 @@ void Binlog::append(const Record& record, std::string_view body, const BlobRef& 
   if (writer_.collected_bytes() >= kCollectedBytesMax) flush();
 }
 
-// Writing and syncing ------------------------------------------------------------------------------
+// Writing and syncing
+// ------------------------------------------------------------------------------
 
 void Binlog::flush() {
   if (!writer_.is_open() || writer_.collected_bytes() == 0) return;
@@ -328,8 +330,7 @@ void Binlog::hold(std::uint64_t records) {
   held_records_ = std::max(held_records_, records);
   const std::uint64_t before = records_ - unsafe_.size();
   if (records > before) {
-    unsafe_.erase(unsafe_.begin(),
-                  unsafe_.begin() + static_cast<std::ptrdiff_t>(records - before));
+    unsafe_.erase(unsafe_.begin(), unsafe_.begin() + static_cast<std::ptrdiff_t>(records - before));
   }
 }
 
@@ -371,7 +372,8 @@ Instant Binlog::next_event() const {
   return next;
 }
 
-// Looking in ---------------------------------------------------------------------------------------
+// Looking in
+// ---------------------------------------------------------------------------------------
 
 JournalNumbers Binlog::numbers() const {
   if (engine_ == nullptr) return {};

@@ -1,8 +1,8 @@
 // Compaction: the folder stays in proportion to the jobs that live in it.
 //
-// Always the oldest file: a deletion that is recorded in it can only be of a job that lived there or
-// in a file that is gone. Its living jobs are written anew behind all others, and when those records
-// are durable the file is removed.
+// Always the oldest file: a deletion that is recorded in it can only be of a job that lived there
+// or in a file that is gone. Its living jobs are written anew behind all others, and when those
+// records are durable the file is removed.
 
 #include <algorithm>
 
@@ -52,8 +52,7 @@ bool Binlog::has_garbage_to_collect() const {
   if (segments_->oldest().live_jobs == 0) return true;
   const std::uint64_t sealed = sealed_bytes();
   const std::uint64_t sealed_live = segments_->live_bytes() - segments_->newest().live_bytes;
-  const std::uint64_t frames =
-      (segments_->size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
+  const std::uint64_t frames = (segments_->size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
   std::uint64_t garbage = sealed - std::min(sealed, sealed_live + frames);
   // What is copied behind it will make a file of the past of the newest one.
   if (is_short_of_space()) garbage += garbage_of_newest();
@@ -61,8 +60,8 @@ bool Binlog::has_garbage_to_collect() const {
   if (garbage < std::min(sealed_live / 8, garbage_worth_collecting())) return false;
   if (is_short_of_space()) return true;
   const std::uint64_t total = sealed + writer_.allocated() + spares_.allocated();
-  return total > std::max(kFilesMax * options_.file_bytes,
-                          kTimesLiveBytesMax * segments_->live_bytes());
+  return total >
+         std::max(kFilesMax * options_.file_bytes, kTimesLiveBytesMax * segments_->live_bytes());
 }
 
 void Binlog::compact() {

@@ -63,7 +63,8 @@ void Binlog::forget_failed_files() {
   recovery_serial_ = 0;
 }
 
-// Recovering ---------------------------------------------------------------------------------------
+// Recovering
+// ---------------------------------------------------------------------------------------
 
 void Binlog::try_to_recover() {
   if (!writer_.is_open()) {
@@ -141,8 +142,8 @@ bool Binlog::rewrite(JobId id) {
     return true;
   }
   const JournaledJob job = engine_->journaled(ref);
-  Record record = change_of(job, engine_->jobs(), wall_offset_,
-                            engine_->jobs().journal_note(ref).stamp());
+  Record record =
+      change_of(job, engine_->jobs(), wall_offset_, engine_->jobs().journal_note(ref).stamp());
   record.tube_name = job.tube_name;
   segments_->attach(ref, bytes);
   segments_->note_id(id, records_);

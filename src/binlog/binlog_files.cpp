@@ -41,7 +41,8 @@ std::uint64_t Binlog::room_to_go_on() const {
 }
 
 // What other changes than deletions may take when the disk is full. By the time that it is used up
-// they have to have made enough garbage for compaction to find it worth its while, and give it back.
+// they have to have made enough garbage for compaction to find it worth its while, and give it
+// back.
 std::uint64_t Binlog::room_for_updates() const {
   return garbage_worth_collecting() + options_.file_bytes / 4;
 }
@@ -86,7 +87,8 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
   while (spares_.room() < record_bytes + keep) {
     if (!add_spare(0)) return JournalStatus::full;
   }
-  // So many files that nobody has synced yet: the disk cannot follow, and this once it is waited for.
+  // So many files that nobody has synced yet: the disk cannot follow, and this once it is waited
+  // for.
   while (syncs_.length() + kSyncsOfRotation > SyncLine::kLengthMax) {
     disk_.wait_for_sync();
     take_sync_ends();

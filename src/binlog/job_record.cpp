@@ -21,8 +21,7 @@ Instant from_wall(std::int64_t wall, Duration wall_offset) {
 // Part of a second counts as a whole one: no delay or TTR becomes shorter than it was.
 std::uint32_t to_seconds(std::int64_t nanoseconds) {
   if (nanoseconds <= 0) return 0;
-  const std::int64_t seconds =
-      nanoseconds / kPerSecond + (nanoseconds % kPerSecond == 0 ? 0 : 1);
+  const std::int64_t seconds = nanoseconds / kPerSecond + (nanoseconds % kPerSecond == 0 ? 0 : 1);
   return static_cast<std::uint32_t>(
       std::min<std::int64_t>(seconds, std::numeric_limits<std::uint32_t>::max()));
 }

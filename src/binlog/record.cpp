@@ -200,7 +200,8 @@ bool body_fits(const Parsed& parsed, const Place& place) {
 
 // Pseudo-records --------------------------------------------------------------------------------
 
-// Two rounds of a mixing function by which every bit of either number reaches every bit of the salt.
+// Two rounds of a mixing function by which every bit of either number reaches every bit of the
+// salt.
 std::uint64_t salt_of(std::uint64_t store_id, std::uint64_t file_number) {
   std::uint64_t mixed = store_id + file_number * 0x9e3779b97f4a7c15;
   for (int round = 0; round < 2; ++round) {

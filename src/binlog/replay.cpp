@@ -52,10 +52,12 @@ bool Replay::run(Duration wall_offset, Instant now) {
     file = std::exchange(next, File{});
     const bool is_last = i + 1 == numbers_.size();
     if (!is_last && !load(i + 1, next)) return false;
+    if (!is_last) note_gap(file.number, next);
     if (!file.signature && !find_store_id(file, i + 2)) return false;
     if (!read_file(file, is_last ? nullptr : &next)) return false;
     ++files_read_;
   }
+  report_.records_lost = std::max(report_.records_lost, lost_before_);
   return place_all(now);
 }
 
@@ -71,16 +73,19 @@ bool Replay::list() {
     }
   }
   std::sort(numbers_.begin(), numbers_.end());
-  for (std::size_t i = 1; i < numbers_.size(); ++i) {
-    const std::uint64_t before = numbers_[i - 1];
-    // A gap of millions is one mistake in a name, not so many files.
-    for (std::uint64_t n = before + 1; n < numbers_[i] && n < before + 100; ++n) {
-      report_.missing.push_back(n);
-      report_.warnings.push_back(segment_name(n) + " is missing between " + segment_name(before) +
-                                 " and " + segment_name(numbers_[i]));
-    }
-  }
   return true;
+}
+
+// A file that was begun behind a failure does not know the one in front of it, which may never have
+// come to be.
+void Replay::note_gap(std::uint64_t before, const File& next) {
+  if (next.signature && next.signature->previous_bytes == 0) return;
+  // A gap of millions is one mistake in a name, not so many files.
+  for (std::uint64_t n = before + 1; n < next.number && n < before + 100; ++n) {
+    report_.missing.push_back(n);
+    report_.warnings.push_back(segment_name(n) + " is missing between " + segment_name(before) +
+                               " and " + segment_name(next.number));
+  }
 }
 
 bool Replay::load(std::size_t place, File& file) {
@@ -108,7 +113,8 @@ bool Replay::find_store_id(const File& file, std::size_t place) {
   return true;
 }
 
-// One file -----------------------------------------------------------------------------------------
+// One file
+// -----------------------------------------------------------------------------------------
 
 bool Replay::read_file(const File& file, const File* next) {
   std::string_view bytes = file.bytes.view();
@@ -128,8 +134,8 @@ bool Replay::read_file(const File& file, const File* next) {
   kind_ = report.kind = scan.kind();
   if (scan.signature()) {
     report_.next_id = std::max(report_.next_id, scan.signature()->next_id);
-    report_.records_lost =
-        std::max<std::uint64_t>(report_.records_lost, scan.signature()->records_lost);
+    // What is lost here now may have been told before.
+    lost_before_ = std::max<std::uint64_t>(lost_before_, scan.signature()->records_lost);
   }
   while (const std::optional<FileScan::Found> found = scan.next()) {
     if (!apply(*found, scan.kind(), report)) return false;
@@ -194,7 +200,8 @@ bool Replay::tell_progress(std::uint64_t offset, std::uint64_t bytes) {
                            {numbers_.size(), files_read_, share, engine_.jobs().size()});
 }
 
-// One record ---------------------------------------------------------------------------------------
+// One record
+// ---------------------------------------------------------------------------------------
 
 bool Replay::apply(const FileScan::Found& found, FileKind kind, FileReport& report) {
   const Record& record = found.record;
@@ -251,8 +258,8 @@ JobRef Replay::take_in(const Record& record) {
     std::memcpy(taken.blob.data(), body.data(), body.size());
     taken.bytes = {};
   }
-  const JobRef ref = engine_.restore(restored_from(record, wall_offset_), record.tube_name,
-                                     std::move(taken));
+  const JobRef ref =
+      engine_.restore(restored_from(record, wall_offset_), record.tube_name, std::move(taken));
   if (ref != JobRef::none) segments_.attach(ref, job_bytes(record));
   return ref;
 }
@@ -278,12 +285,14 @@ void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
     note.set_stamp(record.deadline_at);
   } else if (record.state == RecordState::buried) {
     const bool is_ours = kind_ == FileKind::checked;
-    if (is_ours || !was_buried) note.set_stamp(is_ours ? record.deadline_at : report_.last_stamp + 1);
+    if (is_ours || !was_buried)
+      note.set_stamp(is_ours ? record.deadline_at : report_.last_stamp + 1);
     report_.last_stamp = std::max(report_.last_stamp, note.stamp());
   }
 }
 
-// The end ------------------------------------------------------------------------------------------
+// The end
+// ------------------------------------------------------------------------------------------
 
 bool Replay::place_all(Instant now) {
   struct Buried {

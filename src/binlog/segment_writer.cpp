@@ -79,8 +79,8 @@ std::uint64_t SegmentWriter::room() const {
 
 bool SegmentWriter::prepare(std::size_t name_bytes, std::size_t body_bytes) {
   const bool by_reference = body_bytes >= kBlobBytesMin;
-  const std::size_t copied = header_bytes(name_bytes) + kTrailer.size() +
-                             (by_reference ? 0 : body_bytes);
+  const std::size_t copied =
+      header_bytes(name_bytes) + kTrailer.size() + (by_reference ? 0 : body_bytes);
   if (pending_.prepare(copied) == nullptr) return false;
   if (!by_reference) return true;
   try {

@@ -14,7 +14,8 @@ Segment& Segments::add(std::uint64_t number) {
   Segment& segment = segments_.emplace_back();
   segment.number = number;
   // Serials of files that follow each other do, too: of() relies on it.
-  segment.serial = segments_.size() == 1 ? next_serial_ : segments_[segments_.size() - 2].serial + 1;
+  segment.serial =
+      segments_.size() == 1 ? next_serial_ : segments_[segments_.size() - 2].serial + 1;
   next_serial_ = segment.serial + 1;
   return segment;
 }

@@ -17,7 +17,8 @@ namespace haricot::os {
 class BinlogFolder {
  public:
   // The log outlives this.
-  BinlogFolder(const binlog::BinlogOptions& options, Log& log) : log_(log), binlog_(disk_, options) {}
+  BinlogFolder(const binlog::BinlogOptions& options, Log& log)
+      : log_(log), binlog_(disk_, options) {}
   BinlogFolder(const BinlogFolder&) = delete;
   BinlogFolder& operator=(const BinlogFolder&) = delete;
 
@@ -34,8 +35,8 @@ class BinlogFolder {
   // For epoll: readable when a sync may have ended. The end of a turn takes it out.
   int sync_descriptor() const { return disk_.completion_descriptor(); }
 
-  // Behind each turn: what the binlog has to say goes to the log, and it learns of a wall clock that
-  // was set.
+  // Behind each turn: what the binlog has to say goes to the log, and it learns of a wall clock
+  // that was set.
   void after_turn();
 
   // Makes everything durable. False: not all could be.

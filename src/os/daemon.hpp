@@ -22,8 +22,8 @@ namespace haricot::os {
 
 class Daemon {
  public:
-  // The service, the log and the binlog outlive the daemon; without a binlog it is null. `verbosity`
-  // is the number of -V.
+  // The service, the log and the binlog outlive the daemon; without a binlog it is null.
+  // `verbosity` is the number of -V.
   Daemon(Service& service, std::vector<Listener> listeners, Log& log, int verbosity,
          BinlogFolder* binlog = nullptr);
   ~Daemon();

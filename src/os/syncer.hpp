@@ -84,7 +84,7 @@ class Syncer {
   // nothing to do, so it needs something to wait on anyway, and the lock is only ever held to move
   // one of these numbers.
   std::mutex mutex_;
-  std::condition_variable wake_;   // The thread has something to do.
+  std::condition_variable wake_;  // The thread has something to do.
   std::condition_variable ended_one_;
   std::array<Slot, kSlots> slots_;
   std::uint64_t started_ = 0;

@@ -43,8 +43,7 @@ void print_files(const KeptJobs& kept) {
     const std::string name = "binlog." + std::to_string(file.number);
     std::printf("%-14s %-10s %12llu %10llu %10u  %s\n", name.c_str(), kind_name(file.kind),
                 static_cast<unsigned long long>(file.bytes),
-                static_cast<unsigned long long>(file.records_read),
-                kept.segments().at(i).live_jobs,
+                static_cast<unsigned long long>(file.records_read), kept.segments().at(i).live_jobs,
                 file.is_sealed ? "sealed" : (is_torn ? "torn" : "open"));
   }
 }

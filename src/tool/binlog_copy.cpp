@@ -60,7 +60,8 @@ RestoredJob restored(const Engine& engine, JobRef ref) {
                      .state = job.state()};
   for (std::size_t i = 0; i < kJobEvents; ++i) {
     const std::uint64_t count = engine.jobs().counted(ref, static_cast<JobEvent>(i));
-    result.counters[i] = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, ~std::uint32_t{0}));
+    result.counters[i] =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(count, ~std::uint32_t{0}));
   }
   return result;
 }

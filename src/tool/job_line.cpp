@@ -105,18 +105,16 @@ std::string to_text(const JobLine& job) {
     text += kCounterNames[i];
     text += '=' + std::to_string(job.counters[i]);
   }
-  return text + " bytes=" + std::to_string(job.body.size()) + " body=" +
-         quoted_for_eyes(job.body) + "\n";
+  return text + " bytes=" + std::to_string(job.body.size()) + " body=" + quoted_for_eyes(job.body) +
+         "\n";
 }
 
 std::string to_json(const JobLine& job) {
-  std::string text = "{\"id\":" + std::to_string(job.id) + ",\"tube\":" +
-                     quoted_for_json(job.tube) + ",\"state\":" + quoted_for_json(job.state) +
-                     ",\"pri\":" + std::to_string(job.priority) +
-                     ",\"age\":" + std::to_string(job.age_s) +
-                     ",\"delay\":" + std::to_string(job.delay_s) +
-                     ",\"ttr\":" + std::to_string(job.ttr_s) +
-                     ",\"time-left\":" + std::to_string(job.left_s);
+  std::string text =
+      "{\"id\":" + std::to_string(job.id) + ",\"tube\":" + quoted_for_json(job.tube) +
+      ",\"state\":" + quoted_for_json(job.state) + ",\"pri\":" + std::to_string(job.priority) +
+      ",\"age\":" + std::to_string(job.age_s) + ",\"delay\":" + std::to_string(job.delay_s) +
+      ",\"ttr\":" + std::to_string(job.ttr_s) + ",\"time-left\":" + std::to_string(job.left_s);
   for (std::size_t i = 0; i < job.counters.size(); ++i) {
     text += ",\"" + std::string(kCounterNames[i]) + "\":" + std::to_string(job.counters[i]);
   }

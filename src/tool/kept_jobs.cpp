@@ -49,8 +49,8 @@ std::vector<JobRef> KeptJobs::with_buried_last() {
   std::vector<JobRef> refs = by_id();
   JobStore& jobs = engine_.jobs();
   const auto is_buried = [&jobs](JobRef ref) { return jobs[ref].state() == JobState::buried; };
-  const auto buried = std::stable_partition(refs.begin(), refs.end(),
-                                            [&](JobRef ref) { return !is_buried(ref); });
+  const auto buried =
+      std::stable_partition(refs.begin(), refs.end(), [&](JobRef ref) { return !is_buried(ref); });
   std::stable_sort(buried, refs.end(), [&jobs](JobRef a, JobRef b) {
     return jobs.journal_note(a).stamp() < jobs.journal_note(b).stamp();
   });

@@ -12,9 +12,11 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/time.hpp"
+#include "haricot/binlog/binlog.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/service.hpp"
+#include "sim_disk.hpp"
 
 namespace haricot::conformance {
 namespace {
@@ -24,6 +26,7 @@ constexpr std::size_t kReadBytesMax = 65536;
 constexpr std::size_t kSendBytesMax = 100'000;
 // A service that is not at rest after so many turns at one instant never will be.
 constexpr int kTurnsAtOnceMax = 1'000'000;
+constexpr Duration kWallOffset = Duration::nanoseconds(1'700'000'000'123'456'789);
 
 // The two ends of a connection and what is under way between them.
 struct Wire {
@@ -36,11 +39,36 @@ struct Wire {
   bool is_full = false;         // It did not take all at once: the server is told when it does.
 };
 
+// Reads the flags into `info`; what is wrong with them, or an empty string.
+std::string read_flags(const std::vector<std::string>& flags, ServerInfo& info) {
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const std::string& flag = flags[i];
+    if (flag == "--compat=1.12") {
+      info.compat = Compat::v1_12;
+    } else if ((flag == "-z" || flag == "-s") && i + 1 < flags.size()) {
+      const std::string& digits = flags[++i];
+      const char* end = digits.data() + digits.size();
+      std::uint32_t bytes = 0;
+      const auto [stop, failure] = std::from_chars(digits.data(), end, bytes);
+      if (failure != std::errc{} || stop != end) return "not a number of bytes: " + digits;
+      if (flag == "-z") info.job_bytes_max = bytes;
+      if (flag == "-s") info.binlog_bytes_max = bytes;
+    } else {
+      return "a service in memory does not know the flag " + flag;
+    }
+  }
+  return {};
+}
+
 // Takes the part of the daemon: the same turns, without sockets.
 class MemoryBackend final : public Backend {
  public:
-  explicit MemoryBackend(ServerInfo info)
-      : info_(std::move(info)), service_(info_, journal_, now_) {}
+  explicit MemoryBackend(bool keeps_binlog) {
+    if (keeps_binlog) disk_ = std::make_unique<binlog::SimDisk>();
+  }
+
+  // Starts a server over what the one before has left on the disk. Returns what went wrong.
+  std::string start(const std::vector<std::string>& flags);
 
   std::optional<int> open() override;
   void send(int connection, std::string_view bytes) override;
@@ -50,7 +78,10 @@ class MemoryBackend final : public Backend {
   void reset(int connection) override;
   void advance(std::chrono::nanoseconds duration) override;
 
-  void drain() override { service_.drain(); }
+  void drain() override { service_->drain(); }
+
+  bool can_restart() const override { return disk_ != nullptr; }
+  std::string restart(ServerEnd end, const std::vector<std::string>& flags) override;
 
  private:
   Wire& wire(int connection) { return *wires_[static_cast<std::size_t>(connection)]; }
@@ -63,15 +94,52 @@ class MemoryBackend final : public Backend {
   void end(Wire& of);
 
   ServerInfo info_;
-  NoJournal journal_;
+  std::unique_ptr<binlog::SimDisk> disk_;  // With a binlog.
+  std::unique_ptr<Journal> journal_;
+  binlog::Binlog* binlog_ = nullptr;          // The journal, if it is one.
   Instant now_ = Instant::at(1'234'567'891);  // No whole second, so that rounding shows.
   std::vector<std::unique_ptr<Wire>> wires_;
-  Service service_;
+  std::unique_ptr<Service> service_;
 };
+
+std::string MemoryBackend::start(const std::vector<std::string>& flags) {
+  info_ = ServerInfo{};
+  info_.pid = 4711;
+  info_.instance_id = "0123456789abcdef";
+  info_.hostname = "host.example";
+  info_.os = "#1 SMP kernel 6.1";
+  info_.platform = "x86_64";
+  std::string error = read_flags(flags, info_);
+  if (!error.empty()) return error;
+  if (disk_ == nullptr) {
+    journal_ = std::make_unique<NoJournal>();
+  } else {
+    auto binlog = std::make_unique<binlog::Binlog>(
+        *disk_, binlog::BinlogOptions{.file_bytes = info_.binlog_bytes_max});
+    binlog_ = binlog.get();
+    journal_ = std::move(binlog);
+  }
+  service_ = std::make_unique<Service>(info_, *journal_, now_);
+  if (binlog_ != nullptr) {
+    (void)binlog_->open(service_->engine(), kWallOffset, now_, 0x5eed, {}, error);
+  }
+  return error;
+}
+
+std::string MemoryBackend::restart(ServerEnd end, const std::vector<std::string>& flags) {
+  if (end == ServerEnd::stop && !binlog_->close(now_)) return "the binlog could not be closed";
+  for (const std::unique_ptr<Wire>& wire : wires_) wire->session = nullptr;
+  service_.reset();
+  journal_.reset();
+  // A process that is killed leaves what it wrote.
+  binlog::SimDisk::Random random;
+  disk_ = disk_->crash(random, {binlog::Unsynced::kept, binlog::UnsyncedNames::kept});
+  return start(flags);
+}
 
 std::optional<int> MemoryBackend::open() {
   auto added = std::make_unique<Wire>();
-  added->session = service_.open(added.get());
+  added->session = service_->open(added.get());
   if (added->session == nullptr) return std::nullopt;
   wires_.push_back(std::move(added));
   return static_cast<int>(wires_.size()) - 1;
@@ -109,8 +177,8 @@ void MemoryBackend::reset(int connection) {
 
 void MemoryBackend::advance(std::chrono::nanoseconds duration) {
   const Instant target = now_ + Duration::nanoseconds(duration.count());
-  while (service_.next_event() <= target) {
-    now_ = std::max(now_, service_.next_event());
+  while (service_->next_event() <= target) {
+    now_ = std::max(now_, service_->next_event());
     come_to_rest();
   }
   now_ = target;
@@ -125,15 +193,15 @@ void MemoryBackend::come_to_rest() {
   int turns = 0;
   do {
     CHECK(++turns <= kTurnsAtOnceMax);
-    service_.advance(now_);
+    service_->advance(now_);
     for (const std::unique_ptr<Wire>& wire : wires_) {
       read(*wire);
       if (wire->is_full) send_some(*wire);
     }
-    service_.run_backlog(now_);
-    service_.end_turn(now_);
+    service_->run_backlog(now_);
+    service_->end_turn(now_);
     send_answers();
-  } while (service_.next_event() <= now_ || std::any_of(wires_.begin(), wires_.end(), ready));
+  } while (service_->next_event() <= now_ || std::any_of(wires_.begin(), wires_.end(), ready));
 }
 
 // Whether the daemon's wait would tell it to read.
@@ -146,27 +214,27 @@ bool MemoryBackend::is_readable(const Wire& wire) {
 void MemoryBackend::read(Wire& from) {
   if (!is_readable(from)) {
     const bool more = from.session != nullptr && !from.end_was_read;
-    if (more && from.client_has_ended) service_.peer_half_closed(*from.session);
+    if (more && from.client_has_ended) service_->peer_half_closed(*from.session);
     return;
   }
   if (from.to_server.empty()) {
     from.end_was_read = true;
-    service_.end_of_input(*from.session, now_);
+    service_->end_of_input(*from.session, now_);
     return;
   }
   const std::span<char> direct = from.session->direct_space();
   const std::size_t direct_bytes = std::min(direct.size(), from.to_server.size());
   if (direct_bytes > 0) {
     std::memcpy(direct.data(), from.to_server.data(), direct_bytes);
-    service_.receive_directly(*from.session, direct_bytes);
+    service_->receive_directly(*from.session, direct_bytes);
   }
   const std::string rest = from.to_server.substr(direct_bytes, kReadBytesMax);
   from.to_server.erase(0, direct_bytes + rest.size());
-  if (!rest.empty()) service_.receive(*from.session, rest, now_);
+  if (!rest.empty()) service_->receive(*from.session, rest, now_);
 }
 
 void MemoryBackend::send_answers() {
-  while (Session* session = service_.next_to_send()) {
+  while (Session* session = service_->next_to_send()) {
     Wire& to = *static_cast<Wire*>(session->owner());
     send_some(to);
     if (session->is_finished() && !session->has_output()) end(to);
@@ -190,47 +258,24 @@ void MemoryBackend::send_some(Wire& to) {
       to.is_full = taken.size() < piece.size();
       if (to.is_full) break;
     }
-    service_.sent(session, sent);
+    service_->sent(session, sent);
   }
 }
 
 void MemoryBackend::end(Wire& of) {
-  service_.close(*of.session, now_);
+  service_->close(*of.session, now_);
   of.session = nullptr;
   of.is_full = false;
   of.to_server.clear();
 }
 
-// Reads the flags into `info`; what is wrong with them, or an empty string.
-std::string read_flags(const std::vector<std::string>& flags, ServerInfo& info) {
-  for (std::size_t i = 0; i < flags.size(); ++i) {
-    const std::string& flag = flags[i];
-    if (flag == "--compat=1.12") {
-      info.compat = Compat::v1_12;
-    } else if (flag == "-z" && i + 1 < flags.size()) {
-      const std::string& digits = flags[++i];
-      const char* end = digits.data() + digits.size();
-      const auto [stop, failure] = std::from_chars(digits.data(), end, info.job_bytes_max);
-      if (failure != std::errc{} || stop != end) return "not a number of bytes: " + digits;
-    } else {
-      return "a service in memory does not know the flag " + flag;
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
-Started start_in_memory(const std::vector<std::string>& flags) {
-  ServerInfo info;
-  info.pid = 4711;
-  info.instance_id = "0123456789abcdef";
-  info.hostname = "host.example";
-  info.os = "#1 SMP kernel 6.1";
-  info.platform = "x86_64";
-  std::string error = read_flags(flags, info);
+Started start_in_memory(const std::vector<std::string>& flags, bool keeps_binlog) {
+  auto backend = std::make_unique<MemoryBackend>(keeps_binlog);
+  std::string error = backend->start(flags);
   if (!error.empty()) return {nullptr, std::move(error)};
-  return {std::make_unique<MemoryBackend>(std::move(info)), {}};
+  return {std::move(backend), {}};
 }
 
 }  // namespace haricot::conformance

@@ -128,9 +128,11 @@ TEST_F(HaricotBinlog, AFolderThatIsNotThereIsTold) {
 }
 
 TEST_F(HaricotBinlog, MistakesEndWithStatusFive) {
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"binlog"}, {"binlog", "check"}, {"binlog", "brew", "x"},
-        {"binlog", "copy", "x"}, {"binlog", "check", "x", "y"}}) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"binlog"},
+                                                {"binlog", "check"},
+                                                {"binlog", "brew", "x"},
+                                                {"binlog", "copy", "x"},
+                                                {"binlog", "check", "x", "y"}}) {
     EXPECT_EQ(run_tool(words).status.code, 5);
   }
 }

@@ -37,10 +37,11 @@ TEST(JobLine, TextHasEveryValueAndTheBodyInQuotes) {
 }
 
 TEST(JobLine, JsonHasEveryValue) {
-  EXPECT_EQ(to_json(some_job("x")),
-            "{\"id\":7,\"tube\":\"a\\\\tube\",\"state\":\"delayed\",\"pri\":1,\"age\":4,\"delay\":2,"
-            "\"ttr\":3,\"time-left\":5,\"reserves\":1,\"timeouts\":2,\"releases\":3,\"buries\":4,"
-            "\"kicks\":5,\"bytes\":1,\"body\":\"x\"}\n");
+  EXPECT_EQ(
+      to_json(some_job("x")),
+      "{\"id\":7,\"tube\":\"a\\\\tube\",\"state\":\"delayed\",\"pri\":1,\"age\":4,\"delay\":2,"
+      "\"ttr\":3,\"time-left\":5,\"reserves\":1,\"timeouts\":2,\"releases\":3,\"buries\":4,"
+      "\"kicks\":5,\"bytes\":1,\"body\":\"x\"}\n");
 }
 
 TEST(JobLine, JsonEscapesWhatJsonReserves) {
@@ -60,8 +61,9 @@ TEST(JobLine, WhatIsNotUtf8ComesInBase64) {
 }
 
 TEST(JobLine, IllFormedUtf8IsNotTakenForText) {
-  for (const std::string_view bytes : {"\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
-                                       "\xf5\x80\x80\x80", "\xe2\x82", "\x80", "\xc3("}) {
+  for (const std::string_view bytes :
+       {"\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+        "\xe2\x82", "\x80", "\xc3("}) {
     EXPECT_TRUE(body_in_json(bytes).starts_with("\"body_base64\"")) << bytes;
   }
 }

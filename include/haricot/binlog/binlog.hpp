@@ -180,7 +180,7 @@ class Binlog final : public Journal {
   bool refusing_ = false;
   bool refusing_for_space_ = false;
   Instant retry_at_ = Instant::never();
-  std::vector<JobId> rewrite_;  // Those that are still to be written anew, last first.
+  std::vector<JobId> rewrite_;         // Those that are still to be written anew, last first.
   std::uint32_t recovery_serial_ = 0;  // The first segment of the current try to recover.
 
   DiskStatus spare_status_ = DiskStatus::ok;  // Of the last try to make one.

@@ -133,8 +133,8 @@ struct Seal {
   bool clean_exit = false;  // Nothing was under way: the server was stopped.
 };
 
-// The salt of a file of a folder. It is made from the folder's id, so that a file whose signature is
-// damaged can still be read by the signature of any other.
+// The salt of a file of a folder. It is made from the folder's id, so that a file whose signature
+// is damaged can still be read by the signature of any other.
 std::uint64_t salt_of(std::uint64_t store_id, std::uint64_t file_number);
 
 void write_signature(const Signature& signature, char* to);  // kShortRecordBytes

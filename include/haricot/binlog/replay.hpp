@@ -40,14 +40,14 @@ struct FileReport {
 };
 
 struct ReplayReport {
-  std::vector<FileReport> files;           // In order of their numbers.
-  std::vector<std::string> spares;         // Files that were being made when the server stopped.
-  std::vector<std::string> warnings;       // What was lost, one sentence each.
-  std::vector<std::uint64_t> missing;      // Numbers that the sequence does not have.
-  std::uint64_t records_lost = 0;          // As far as can be counted.
-  std::uint64_t store_id = 0;              // 0: no file of ours is there.
+  std::vector<FileReport> files;       // In order of their numbers.
+  std::vector<std::string> spares;     // Files that were being made when the server stopped.
+  std::vector<std::string> warnings;   // What was lost, one sentence each.
+  std::vector<std::uint64_t> missing;  // Numbers that the sequence does not have.
+  std::uint64_t records_lost = 0;      // As far as can be counted.
+  std::uint64_t store_id = 0;          // 0: no file of ours is there.
   JobId next_id = 1;
-  std::int64_t last_stamp = 0;             // The highest of a buried job.
+  std::int64_t last_stamp = 0;  // The highest of a buried job.
   bool is_sound() const { return warnings.empty(); }
 };
 
@@ -69,8 +69,8 @@ std::optional<std::uint64_t> segment_number(std::string_view name);
 class Replay {
  public:
   // All of these outlive it. The engine's store has notes.
-  Replay(Disk& disk, Engine& engine, Segments& segments) :
-      disk_(disk), engine_(engine), segments_(segments) {}
+  Replay(Disk& disk, Engine& engine, Segments& segments)
+      : disk_(disk), engine_(engine), segments_(segments) {}
 
   void set_watcher(ReplayWatcher watcher) { watcher_ = watcher; }
 
@@ -90,6 +90,7 @@ class Replay {
 
   bool fail(std::string error);
   bool list();
+  void note_gap(std::uint64_t before, const File& next);
   bool load(std::size_t place, File& file);
   bool find_store_id(const File& file, std::size_t place);
   bool read_file(const File& file, const File* next);
@@ -111,6 +112,7 @@ class Replay {
   Duration wall_offset_;
   std::vector<std::uint64_t> numbers_;
   std::size_t files_read_ = 0;
+  std::uint64_t lost_before_ = 0;    // Records, as signatures tell.
   FileKind kind_ = FileKind::empty;  // Of the file that is being read.
   ReplayReport report_;
   std::string error_;

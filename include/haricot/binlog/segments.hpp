@@ -17,15 +17,15 @@ namespace haricot::binlog {
 struct Segment {
   std::uint64_t number = 0;  // N of binlog.N
   std::uint32_t serial = 0;  // What notes refer to: counts up, without the gaps that numbers have.
-  bool has_to_be_kept = false;  // Not all of it could be read, and there is no copy.
-  std::uint64_t bytes = 0;   // The length of the file.
+  bool has_to_be_kept = false;   // Not all of it could be read, and there is no copy.
+  std::uint64_t bytes = 0;       // The length of the file.
   std::uint64_t live_bytes = 0;  // Of the full records of its jobs.
   std::uint32_t live_jobs = 0;
   JobRef first = JobRef::none;
   JobRef last = JobRef::none;
-  JobId highest_id = 0;          // Of those that a full record in it names.
+  JobId highest_id = 0;              // Of those that a full record in it names.
   std::uint64_t highest_record = 0;  // That record; 0 if it was there at the start.
-  std::uint64_t moved_until = 0;  // The record that was the last to move a job out of it.
+  std::uint64_t moved_until = 0;     // The record that was the last to move a job out of it.
 };
 
 class Segments {

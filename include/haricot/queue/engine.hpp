@@ -57,7 +57,7 @@ struct RestoredJob {
   Instant created;
   std::uint32_t priority = 0;
   std::uint32_t delay_s = 0;
-  std::uint32_t ttr_s = 0;  // 0 becomes 1.
+  std::uint32_t ttr_s = 0;                           // 0 becomes 1.
   JobState state = JobState::ready;                  // Not reserved.
   std::array<std::uint32_t, kJobEvents> counters{};  // By JobEvent.
 };

@@ -5,9 +5,9 @@
 // or has to wait, and for output only until it is sent.
 //
 // Every session stops running commands when its output is not taken off, when it waits for a job,
-// when it has had its share of a turn, and in the turns behind one that left it an answer to be held
-// back until its record is safe.
-// What has arrived stays with it then, and the connection reads no more than kInputBytesMax ahead.
+// when it has had its share of a turn, and in the turns behind one that left it an answer to be
+// held back until its record is safe. What has arrived stays with it then, and the connection reads
+// no more than kInputBytesMax ahead.
 
 #pragma once
 
@@ -87,9 +87,9 @@ class Session {
   bool input_ended_ = false;  // All of it has been received.
   bool starved_ = true;       // The last run ended because it needs more input.
   bool held_ = false;
-  std::uint64_t held_until_ = 0;  // The record that has to be safe before anything is sent.
-  std::uint32_t held_turn_ = 0;   // The turn in which that began.
-  Output::Mark held_mark_;        // Where the answers begin that are held back,
+  std::uint64_t held_until_ = 0;    // The record that has to be safe before anything is sent.
+  std::uint32_t held_turn_ = 0;     // The turn in which that began.
+  Output::Mark held_mark_;          // Where the answers begin that are held back,
   std::uint32_t held_answers_ = 0;  // and how many there are.
 
   PutPlan put_;                        // body, rest_of_body
