@@ -58,7 +58,21 @@ bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64
   report_ = replay.report();
   store_id_ = report_.store_id != 0 ? report_.store_id : store_id;
   last_stamp_ = report_.last_stamp;
-  return begin_after_replay(error);
+  return sync_what_was_read(error) && begin_after_replay(error);
+}
+
+// A server that was killed may have left what it wrote to the kernel alone. From here on it counts
+// as durable, so it has to be.
+bool Binlog::sync_what_was_read(std::string& error) {
+  if (options_.sync == SyncPolicy::never || report_.files.empty()) return true;
+  DiskStatus status = disk_.sync_folder();
+  for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
+    const FileReport& file = report_.files[i - 1];
+    if (file.is_last_of_a_run) break;
+    status = disk_.sync_file(segment_name(file.number));
+  }
+  if (status != DiskStatus::ok) error = disk_.last_error();
+  return status == DiskStatus::ok;
 }
 
 // From here on the folder is changed: nothing that was read, only beside it.

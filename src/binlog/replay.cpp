@@ -146,6 +146,7 @@ bool Replay::read_file(const File& file, const File* next) {
   report.records = scan.records();
   report.digest = scan.digest();
   report.is_sealed = scan.seal().has_value();
+  report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
   report.damages = scan.damages();
   judge_end(scan, file, next_knows ? next : nullptr, report);
   // In front of a file of beanstalkd, too, the end may be torn: a crash came before the change.

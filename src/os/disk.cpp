@@ -254,6 +254,14 @@ DiskStatus FolderDisk::sync(FileHandle file) {
   return error == 0 ? DiskStatus::ok : fail(error, "sync");
 }
 
+DiskStatus FolderDisk::sync_file(const std::string& name) {
+  if (!is_usable(name)) return fail(EINVAL, "sync", name);
+  const Descriptor file(::openat(folder_.get(), name.c_str(), O_RDONLY | kOpenFlags));
+  if (!file) return fail(errno, "sync", name);
+  const int error = Syncer::sync_to_disk(file.get(), false);
+  return error == 0 ? DiskStatus::ok : fail(error, "sync", name);
+}
+
 DiskStatus FolderDisk::sync_folder() {
   const int error = Syncer::sync_to_disk(folder_.get(), true);
   return error == 0 ? DiskStatus::ok : fail(error, "sync the folder");

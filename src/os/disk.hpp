@@ -49,6 +49,7 @@ class FolderDisk final : public binlog::Disk {
   [[nodiscard]] DiskStatus rename(const std::string& from, const std::string& to) override;
   [[nodiscard]] DiskStatus remove(const std::string& name) override;
   [[nodiscard]] DiskStatus sync(FileHandle file) override;
+  [[nodiscard]] DiskStatus sync_file(const std::string& name) override;
   [[nodiscard]] DiskStatus sync_folder() override;
   void start_sync(FileHandle file, std::uint64_t ticket) override;
   [[nodiscard]] bool next_sync_done(binlog::SyncDone& done) override;

@@ -19,6 +19,21 @@ std::unique_ptr<SimDisk> copy_of(const SimDisk& disk) {
   return disk.crash(chance, {Unsynced::kept, UnsyncedNames::kept});
 }
 
+TEST(BinlogStart, SyncsWhatAKilledServerHasLeftToTheKernel) {
+  SimDisk disk;
+  {
+    World world(disk, {.file_bytes = 16384, .sync = SyncPolicy::interval});
+    world.put();
+    world.end_turn();
+    // Killed: the process is gone, and its last record is not durable.
+  }
+  ASSERT_NE(disk.bytes_of("binlog.1"), disk.durable_bytes_of("binlog.1"));
+  World next(disk, {.file_bytes = 16384, .sync = SyncPolicy::interval}, kWallBegin + 1);
+  EXPECT_EQ(disk.bytes_of("binlog.1"), disk.durable_bytes_of("binlog.1"));
+  EXPECT_TRUE(disk.has_durable("binlog.1"));
+  EXPECT_EQ(next.engine.jobs().size(), 1U);
+}
+
 TEST(Binlog, HoldsBackUntilTheSyncHasEndedWhenEveryTurnIsSynced) {
   SimDisk disk;
   World world(disk, kEveryTurn);

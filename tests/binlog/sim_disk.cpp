@@ -199,6 +199,14 @@ DiskStatus SimDisk::sync(FileHandle file) {
   return end_sync(sync, fault ? fault->status : DiskStatus::ok, fault && fault->takes_effect);
 }
 
+DiskStatus SimDisk::sync_file(const std::string& name) {
+  const auto fault = begin(DiskCall::sync);
+  if (!has(name)) return fail(DiskStatus::failed, "no such file");
+  const std::uint32_t number = file_named(name);
+  const StartedSync sync{0, false, number, files_[number].file.changes_made(), {}};
+  return end_sync(sync, fault ? fault->status : DiskStatus::ok, fault && fault->takes_effect);
+}
+
 DiskStatus SimDisk::sync_folder() {
   const auto fault = begin(DiskCall::sync_folder);
   const StartedSync sync{0, true, 0, names_.changes_made(), {}};

@@ -110,6 +110,7 @@ class Binlog final : public Journal {
   void request_sync();
   void take_sync_ends();
   void hold(std::uint64_t records);
+  bool sync_what_was_read(std::string& error);
   bool begin_after_replay(std::string& error);
   void keep_damaged_files();
 

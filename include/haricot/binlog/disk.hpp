@@ -77,6 +77,8 @@ class Disk {
   // ok, also on full, what was written since the last good sync is in doubt for good: a later sync
   // of the same file may say ok without it.
   [[nodiscard]] virtual DiskStatus sync(FileHandle file) = 0;
+  // The same for a file that is not open, whoever wrote it.
+  [[nodiscard]] virtual DiskStatus sync_file(const std::string& name) = 0;
   // The same for the names in the folder: what was created, renamed, removed. Blocks.
   [[nodiscard]] virtual DiskStatus sync_folder() = 0;
 

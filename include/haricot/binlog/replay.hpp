@@ -33,7 +33,8 @@ struct FileReport {
   std::uint64_t records_read = 0;
   std::uint32_t digest = 0;
   bool is_sealed = false;
-  std::uint64_t torn_bytes = 0;  // Behind the end of the last file: what a crash leaves.
+  bool is_last_of_a_run = false;  // A server was stopped behind it, and has synced everything.
+  std::uint64_t torn_bytes = 0;   // Behind the end of the last file: what a crash leaves.
   std::vector<Damage> damages;
   // Jobs whose body is damaged and known from nowhere else.
   std::vector<JobId> lost_jobs;
