@@ -25,6 +25,7 @@ import time
 import loads
 import memory
 import report
+import restarts
 import stalls
 from rows import BEANSTALKD, BINLOG_SCENARIOS, CPU, FLOOR, HARICOT, RATE, SCENARIOS
 from servers import Refused, Server, cores
@@ -199,13 +200,16 @@ def main():
                                       options.quick, tell))
     # Before the binlogs: what the kernel does to write them would be taken for somebody else's work.
     busy = others.share()
-    binlog_note = "not measured"
+    binlog_note, restarts_measured = "not measured", []
     if "binlog" in parts:
         binlog_note = measurement.compare_binlogs()
+        restarts_measured = list(restarts.measure(measurement.tool, measurement.binaries[HARICOT],
+                                                  measurement.binaries[BEANSTALKD],
+                                                  measurement.folder, options.quick, tell))
 
     cells = measurement.medians()
     command = "scripts/bench" + (" --quick" if options.quick else "")
-    result = report.Report(cells, figures, stalled, binlog_note,
+    result = report.Report(cells, figures, stalled, binlog_note, restarts_measured,
                            facts(measurement, busy, command))
     print(result.for_terminal())
     samples = {"/".join(cell): values for cell, values in measurement.samples.items()}

@@ -23,8 +23,9 @@ def number(value):
 class Report:
     """Cells are {(scenario, server): {metric: median}}; the other parts are lists."""
 
-    def __init__(self, cells, figures, stalls, binlog_note, facts):
+    def __init__(self, cells, figures, stalls, binlog_note, restarts, facts):
         self.cells, self.figures, self.stalls = cells, figures, stalls
+        self.restarts = restarts
         self.binlog_note, self.facts = binlog_note, facts
 
     def value(self, cell, metric):
@@ -57,10 +58,11 @@ class Report:
                          f"{ratio:.2f}", limit, met])
         return ["load", "what", "haricotd", "compared with", "ratio", "target", "met"], rows
 
-    def memory_table(self):
-        rows = [[f.text, f"{number(f.value)} {f.unit}", number(f.compared), f"<= {f.limit:g}",
-                 verdict(f.is_met), f.note] for f in self.figures]
-        return ["memory", "haricotd", "beanstalkd", "target", "met", "note"], rows
+    @staticmethod
+    def figure_table(figures):
+        rows = [[f.text, f"{number(f.value)} {f.unit}", number(f.compared), f"<= {f.limit:.3g}",
+                 verdict(f.is_met), f.note] for f in figures]
+        return ["what", "haricotd", "beanstalkd", "target", "met", "note"], rows
 
     def stall_table(self):
         rows = [[s.text, number(s.p999_ms), number(s.max_ms), number(s.worst_ms),
@@ -85,9 +87,10 @@ class Report:
 
     def sections(self):
         yield "Targets", self.target_table(TARGETS)
-        yield "Memory", self.memory_table()
+        yield "Memory", self.figure_table(self.figures)
         yield "Stalls of a small client (haricotd)", self.stall_table()
         yield f"Binlog: {self.binlog_note}", self.target_table(BINLOG_TARGETS)
+        yield "Binlog: restart and memory", self.figure_table(self.restarts)
         yield "Everything measured (medians)", self.all_cells_table()
 
     def for_terminal(self):

@@ -92,5 +92,9 @@ TARGETS = (
     versus("60k", "bodies of 60 KB", CPU, FLOOR, 1.15),
 )
 
-BINLOG_TARGETS = tuple(
-    versus(scenario.key, scenario.text, RATE, BEANSTALKD, None) for scenario in BINLOG_SCENARIOS)
+BINLOG_RATES = {"log-one-0": 2, "log-batch-0": 30}
+BINLOG_TARGETS = (
+    *(versus(scenario.key, scenario.text, RATE, BEANSTALKD, BINLOG_RATES.get(scenario.key), True)
+      for scenario in BINLOG_SCENARIOS),
+    *(versus(scenario.key, scenario.text, CPU, BEANSTALKD, 0.75) for scenario in BINLOG_SCENARIOS
+      if scenario.key.endswith("-50")))

@@ -31,7 +31,7 @@ def cells(**costs):
 
 
 def report_of(measured, figures=(), stalled=()):
-    return report.Report(measured, figures, stalled, "not measured", [("date", "today")])
+    return report.Report(measured, figures, stalled, "not measured", [], [("date", "today")])
 
 
 class Targets(unittest.TestCase):
