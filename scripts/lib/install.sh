@@ -18,6 +18,7 @@ install_test_packages=(
   libgtest-dev                    # GoogleTest
   clang clang-format clang-tidy   # a second compiler, and scripts/lint
   procps strace                   # tests that look at the daemon from outside
+  valgrind                        # counts the instructions of a command
   python3                         # tests/clients/run
   beanstalkd                      # the server that haricotd must behave like
   ruby ruby-beaneater             # a client library, and what it runs on

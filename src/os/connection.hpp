@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -32,7 +34,7 @@ class Connection : public EventSource {
 
   // Reads once and gives the bytes to the service. `scratch` is used during the call only.
   Result read(Service& service, std::span<char> scratch, Instant now);
-  // Sends what may be sent. What the peer does not take stays in the session.
+  // Sends what may be sent, a bounded amount. What is left stays in the session.
   Result send(Service& service);
   // The peer has closed its writing side, and what it sent before may not all be read.
   void note_half_close(Service& service);
@@ -44,12 +46,16 @@ class Connection : public EventSource {
  private:
   // How much of a large body one read takes at most.
   static constexpr std::size_t kDirectBytesMax = 256 * 1024;
+  // How much one turn sends at most: well below a millisecond for the kernel.
+  static constexpr std::size_t kSentBytesMax = 512 * 1024;
+
+  ssize_t offer(const Output& output, std::size_t bytes_max, std::size_t& offered) const;
 
   Descriptor socket_;
   Session* session_ = nullptr;
-  bool peer_is_slow_ = false;  // The last send did not take everything.
-  bool half_closed_ = false;   // The service was told so; what was sent before may be unread.
-  bool input_ended_ = false;   // All of it was read.
+  bool send_again_ = false;   // The last send left something that may be sent.
+  bool half_closed_ = false;  // The service was told so; what was sent before may be unread.
+  bool input_ended_ = false;  // All of it was read.
 };
 
 }  // namespace haricot::os

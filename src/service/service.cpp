@@ -56,6 +56,7 @@ void Service::advance(Instant now) {
   ++turn_;
   engine_.advance(now);
   hand_out_deliveries();
+  BlobRef::reclaim_retired();
 }
 
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
@@ -142,7 +143,8 @@ void Service::settle_held() {
 }
 
 Instant Service::next_event() const {
-  return runnable_.empty() ? std::min(engine_.next_event(), journal_.next_event()) : Instant{};
+  if (!runnable_.empty() || BlobRef::retired_bytes() > 0) return Instant{};
+  return std::min(engine_.next_event(), journal_.next_event());
 }
 
 // Running commands ------------------------------------------------------------------------------

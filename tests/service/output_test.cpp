@@ -233,6 +233,8 @@ TEST(Output, DoesWhatAStringWouldDo) {
       for (std::size_t i = 0; i < count; ++i) gathered += pieces[i];
       ASSERT_EQ(gathered, model.substr(0, gathered.size()));
       ASSERT_EQ(gathered.empty(), model.empty());
+      const std::string_view single = output.single_piece();
+      ASSERT_TRUE(single.empty() || single == model);
       const std::size_t sent = random.below(gathered.size() + 1);
       output.consume(sent);
       output.release_if_empty();
@@ -241,6 +243,21 @@ TEST(Output, DoesWhatAStringWouldDo) {
     ASSERT_EQ(output.pending_bytes(), model.size());
     ASSERT_EQ(output.empty(), model.empty());
   }
+}
+
+TEST(Output, SmallAnswersAreASinglePiece) {
+  Output output;
+  EXPECT_TRUE(output.single_piece().empty());
+  ASSERT_TRUE(output.add(word()));
+  ASSERT_TRUE(output.add(word(ReplyCode::deleted)));
+  EXPECT_EQ(output.single_piece(), "RELEASED\r\nDELETED\r\n");
+}
+
+TEST(Output, ABodyByReferenceIsMoreThanASinglePiece) {
+  Output output;
+  const BlobRef blob = blob_of(std::string(Output::kBlobBytesMin, 'x'));
+  ASSERT_TRUE(output.add({.code = ReplyCode::found, .blob = blob}));
+  EXPECT_TRUE(output.single_piece().empty());
 }
 
 }  // namespace

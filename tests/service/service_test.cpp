@@ -540,5 +540,25 @@ TEST(Service, OutlivesSessionsThatComeSayAnythingAndGo) {
   world.service.engine().check_invariants();
 }
 
+TEST(Service, GivesTheMemoryOfALargeBodyBackOverManyTurns) {
+  constexpr std::size_t kBytes = 64 << 20;
+  ServiceWorld world(kBytes);
+  Session& session = world.connect();
+  world.say(session, "put 0 0 60 " + std::to_string(kBytes) + "\r\n");
+  world.say(session, std::string(kBytes, 'x') + "\r\n");
+  world.settle();
+  ASSERT_EQ(world.hear(session), "INSERTED 1\r\n");
+  world.say(session, "delete 1\r\n");
+  ASSERT_EQ(world.hear(session), "DELETED\r\n");
+  int turns = 0;
+  for (; BlobRef::retired_bytes() > 0; ++turns) {
+    // Nothing else is left to be done, and it must not wait for something to arrive.
+    ASSERT_EQ(world.service.next_event(), Instant{});
+    world.service.advance(world.now);
+  }
+  EXPECT_GE(turns, 10);
+  EXPECT_GT(world.service.next_event(), world.now);
+}
+
 }  // namespace
 }  // namespace haricot

@@ -3,6 +3,10 @@
 // A blob is filled once, by the one who allocated it, and is read-only as soon as it is shared: a
 // job and any number of answers that wait in front of slow clients may hold the same one. The count
 // of its owners is not atomic; blobs stay in one thread.
+//
+// Giving back the memory of a large one takes long: some 10 ms for 100 MB. So it is not freed with
+// its last owner but retired, and reclaim_retired() frees what is retired a piece at a time. What
+// is retired belongs to the process, as what malloc keeps does.
 
 #pragma once
 
@@ -28,14 +32,18 @@ class BlobRef {
     return *this;
   }
 
+  // Larger blobs are retired.
+  static constexpr std::size_t kFreedAtOnceBytesMax = 128 * 1024;
+
   // A blob of that size, its bytes undefined; null if there is no memory for it. The pages of a
   // large one take no memory until they are written.
-  static BlobRef allocate(std::size_t bytes) {
-    BlobRef ref;
-    void* memory = std::malloc(sizeof(Header) + bytes);
-    if (memory != nullptr) ref.blob_ = new (memory) Header{bytes, 1};
-    return ref;
-  }
+  static BlobRef allocate(std::size_t bytes);
+
+  // Frees a piece of what is retired, or all of it if it is little. To be called again and again:
+  // each time it frees a share of what there is, so that what is retired cannot pile up however
+  // fast it comes.
+  static void reclaim_retired();
+  static std::size_t retired_bytes() { return retired_bytes_; }
 
   // For owners that keep a reference in raw memory: detach() gives the share up as a pointer that
   // adopt() later makes a reference again, and share() another one of.
@@ -68,10 +76,28 @@ class BlobRef {
     std::uint64_t owners;
   };
 
+  // What becomes of a blob's memory until it is freed.
+  struct Retired {
+    Retired* next;
+    std::size_t bytes;  // Of the memory that is left.
+  };
+
   void release() {
-    if (blob_ != nullptr && --blob_->owners == 0) std::free(blob_);
+    if (blob_ != nullptr && --blob_->owners == 0) free_or_retire(blob_);
     blob_ = nullptr;
   }
+  static void free_or_retire(Header* blob) {
+    if (blob->bytes <= kFreedAtOnceBytesMax) {
+      std::free(blob);
+    } else {
+      retire(blob);
+    }
+  }
+  static void retire(Header* blob);
+  static void reclaim(std::size_t bytes);
+
+  static Retired* retired_;  // The last one first.
+  static std::size_t retired_bytes_;
 
   Header* blob_ = nullptr;
 };

@@ -50,6 +50,11 @@ class Output {
   // Takes back all answers behind the mark.
   void cut_back(const Mark& mark);
 
+  // All that is to be sent if it is one piece, as it is without large bodies; else empty. Valid
+  // until the output changes.
+  std::string_view single_piece() const {
+    return blobs_.empty() ? bytes_.view() : std::string_view();
+  }
   // Fills `pieces` with what is to be sent, in order, and returns how many it took; not all may
   // fit. Valid until the output changes.
   std::size_t gather(std::span<std::string_view> pieces) const;
