@@ -56,6 +56,7 @@ bool Replay::run(Duration wall_offset, Instant now) {
     if (!file.signature && !find_store_id(file, i + 2)) return false;
     if (!read_file(file, is_last ? nullptr : &next)) return false;
     ++files_read_;
+    BlobRef::reclaim_all_retired();  // Nobody is served yet, and the files may be many.
   }
   report_.records_lost = std::max(report_.records_lost, lost_before_);
   return place_all(now);

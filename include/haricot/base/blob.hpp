@@ -43,6 +43,8 @@ class BlobRef {
   // each time it frees a share of what there is, so that what is retired cannot pile up however
   // fast it comes.
   static void reclaim_retired();
+  // Frees all of it, for those who hold up nobody.
+  static void reclaim_all_retired() { reclaim(retired_bytes_); }
   static std::size_t retired_bytes() { return retired_bytes_; }
 
   // For owners that keep a reference in raw memory: detach() gives the share up as a pointer that
