@@ -1,7 +1,7 @@
 // A connection: the socket around a session.
 //
-// It moves bytes and knows what it has to be watched for; what they mean is the session's. One read
-// and one send a turn, so that no connection keeps the others waiting.
+// It moves bytes and knows what it has to be watched for; what they mean is the session's. What it
+// reads and sends in a turn is bounded, so that no connection keeps the others waiting.
 
 #pragma once
 
