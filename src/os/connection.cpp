@@ -17,9 +17,23 @@ bool is_passing(int error) {
 
 }  // namespace
 
-// A large body that is under way goes straight to its place, and what comes behind it into the
-// scratch buffer, in one call.
+// What begins with the line of a large put is best received in two: a few bytes with the line, and
+// then the body straight to its place. That this is going to be one is a guess by the last one;
+// where it is wrong, the second part is what any read would have been.
 Connection::Result Connection::read(Service& service, std::span<char> scratch, Instant now) {
+  if (session_->direct_space().empty() && session_->last_body_bytes() >= kLargeBodyBytesMin) {
+    bool filled = true;
+    const Result result = read_once(service, scratch.first(kHeadBytes), now, filled);
+    if (result == Result::broken || !filled || !session_->wants_input()) return result;
+  }
+  bool filled = true;
+  return read_once(service, scratch, now, filled);
+}
+
+// A large body that is under way goes straight to its place, and what comes behind it into the
+// scratch buffer, in one call. `filled`: as much came as there was room for.
+Connection::Result Connection::read_once(Service& service, std::span<char> scratch, Instant now,
+                                         bool& filled) {
   const std::span<char> direct = session_->direct_space();
   ssize_t result = 0;
   std::size_t direct_bytes = 0;
@@ -32,6 +46,7 @@ Connection::Result Connection::read(Service& service, std::span<char> scratch, I
                                 iovec{scratch.data(), scratch.size()}};
     result = ::readv(socket_.get(), pieces.data(), whole ? 2 : 1);
   }
+  if (result <= 0) filled = false;
   if (result < 0) return is_passing(errno) ? Result::open : Result::broken;
   if (result == 0) {
     input_ended_ = true;
@@ -39,6 +54,7 @@ Connection::Result Connection::read(Service& service, std::span<char> scratch, I
     return Result::open;
   }
   const auto bytes = static_cast<std::size_t>(result);
+  filled = bytes >= direct_bytes + scratch.size();
   direct_bytes = std::min(direct_bytes, bytes);
   if (direct_bytes > 0) service.receive_directly(*session_, direct_bytes);
   if (bytes > direct_bytes) {

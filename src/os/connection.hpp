@@ -1,7 +1,7 @@
 // A connection: the socket around a session.
 //
-// It moves bytes and knows what it has to be watched for; what they mean is the session's. One read
-// and one send a turn, so that no connection keeps the others waiting.
+// It moves bytes and knows what it has to be watched for; what they mean is the session's. What it
+// reads and sends in a turn is bounded, so that no connection keeps the others waiting.
 
 #pragma once
 
@@ -32,7 +32,8 @@ class Connection : public EventSource {
 
   enum class Result : std::uint8_t { open, broken };
 
-  // Reads once and gives the bytes to the service. `scratch` is used during the call only.
+  // Reads a bounded amount and gives the bytes to the service. `scratch` is used during the call
+  // only.
   Result read(Service& service, std::span<char> scratch, Instant now);
   // Sends what may be sent, a bounded amount. What is left stays in the session.
   Result send(Service& service);
@@ -49,6 +50,12 @@ class Connection : public EventSource {
   // How much one turn sends at most: well below a millisecond for the kernel.
   static constexpr std::size_t kSentBytesMax = 512 * 1024;
 
+  // Where the last body was large, a read takes this much at first: room for a line. A body below
+  // that limit costs less to copy than a second system call.
+  static constexpr std::size_t kHeadBytes = 512;
+  static constexpr std::size_t kLargeBodyBytesMin = 24 * 1024;
+
+  Result read_once(Service& service, std::span<char> scratch, Instant now, bool& filled);
   ssize_t offer(const Output& output, std::size_t bytes_max, std::size_t& offered) const;
 
   Descriptor socket_;

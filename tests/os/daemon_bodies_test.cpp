@@ -141,5 +141,27 @@ TEST_F(DaemonLargeBodies, ABodyThatIsTooBigBehindManyCommandsIsThrownAwayWhole) 
   }
 }
 
+// Behind a large body little is read at first, so that the next one needs no copy: wherever in its
+// line, its body or what is behind it that first part ends.
+TEST_F(DaemonLargeBodies, ABodyBehindAnotherArrivesWhole) {
+  ASSERT_TRUE(start()) << server_.failure();
+  const Client client = connect();
+  int id = 0;
+  for (const std::size_t size : std::vector<std::size_t>{1, 100, 400, 2000, 30'000, 60'000}) {
+    for (std::size_t before = 2; before < 540; before += before < 470 ? 78 : 3) {
+      SCOPED_TRACE(std::to_string(size) + " behind " + std::to_string(before));
+      ASSERT_EQ(client->put(varied_bytes(50'000, 3)), "INSERTED " + std::to_string(++id) + "\r\n");
+      // Lines that are too long are thrown away up to their end.
+      const std::string body = varied_bytes(size, static_cast<std::uint32_t>(before));
+      client->send(std::string(before - 2, 'x') + "\r\nput 0 0 60 " + std::to_string(size) +
+                   "\r\n" + body + "\r\npeek " + std::to_string(++id) + "\r\n");
+      ASSERT_EQ(client->read_line(), before > 224 ? "BAD_FORMAT" : "UNKNOWN_COMMAND");
+      ASSERT_EQ(client->read_line(), "INSERTED " + std::to_string(id));
+      ASSERT_TRUE(client->read_answer() == "FOUND " + std::to_string(id) + " " +
+                                               std::to_string(size) + "\r\n" + body + "\r\n");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace haricot::test

@@ -181,9 +181,13 @@ TEST_F(DaemonMemory, ADeletedLargeJobGivesItBack) {
     ASSERT_EQ(client->put(std::string(20'000'000, 'x')), "INSERTED " + number + "\r\n");
     ASSERT_EQ(client->ask("delete " + number), "DELETED\r\n");
   }
-  const std::size_t after = resident_bytes(server_.pid());
-  expect_growth_below("5 jobs of 20 MB put and deleted", after > before ? after - before : 0,
-                      4 * kMebibyte);
+  // It goes back over the next turns, which nobody has to bring about.
+  const auto growth = [&] {
+    const std::size_t after = resident_bytes(server_.pid());
+    return after > before ? after - before : 0;
+  };
+  EXPECT_TRUE(eventually([&] { return growth() < 4 * kMebibyte; }));
+  expect_growth_below("5 jobs of 20 MB put and deleted", growth(), 4 * kMebibyte);
 }
 
 TEST_F(DaemonMemory, AMillionDeletedJobsGiveItBack) {

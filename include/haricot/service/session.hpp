@@ -58,6 +58,8 @@ class Session {
   // Where the body of a large put is under way: the place for its next bytes, so that they need no
   // copy. Empty at any other time.
   std::span<char> direct_space();
+  // The size that the last put had, or has that is under way.
+  std::size_t last_body_bytes() const { return put_.body_bytes; }
 
  private:
   friend class Service;
