@@ -39,6 +39,7 @@ struct Request {
   bool body_ends_well = true;
   std::string answer = {};
   std::string line = {};   // Without its CR LF.
+  std::uint64_t end = 0;   // Behind so many bytes of the connection it is all there.
   std::string bytes = {};  // All of it, the body of a put included.
 };
 
@@ -70,9 +71,10 @@ struct ModelClient {
   Instant wait_end;
   std::uint64_t arrival = 0;
   bool producer = false, worker = false, half_closed = false, quit = false;
-  std::deque<std::string> answers;  // That should have come and were not seen yet.
-  std::deque<Request> requests;     // Sent and not run yet.
-  bool put_is_open = false;         // The line of a put was read, its answer is to come.
+  std::deque<std::string> answers;               // That should have come and were not seen yet.
+  std::deque<Request> requests;                  // Sent and not run yet.
+  std::uint64_t bytes_sent = 0, bytes_read = 0;  // By the client; by the server.
+  bool put_is_open = false;  // The line of a put was read, its answer is to come.
   Request put;
   JobId put_id = 0;
 };
@@ -96,6 +98,8 @@ class Model {
   void half_close(int client);
   // The time has come to `now`, and waiting clients got that.
   void advance(Instant now, const std::vector<Observed>& observed);
+  // The server has taken so many bytes more of that client.
+  void read(int client, std::size_t bytes);
   // Runs what is on the tape.
   void run(Tape& tape, Instant now);
   // An answer has come that nothing on the tape explains: to a line that is too long or a put that
@@ -134,6 +138,7 @@ class Model {
   std::string with_job(const char* word, JobId id) const;
   void run_line(int client, Tape& tape, Instant now);
   void begin_put(int client, const Request& request);
+  int whose_put(const Event& room, JobId id) const;
   void finish_put(const Event& room, Tape& tape, Instant now);
   std::string run_command(int client, const Request& request, Tape& tape, Instant now);
   std::string reserve(int client, Instant wait_end, Instant now);
@@ -153,11 +158,12 @@ class Model {
   std::string stats_job(JobId id, Tape& tape, Instant now);
   std::string stats_tube(const std::string& tube, Instant now);
   std::string list_tubes() const;
-  bool check_record(Tape& tape, Event::Kind kind, JobId id);
+  void check_record(Tape& tape, Event::Kind kind, JobId id);
   void apply_observed(const Observed& observed, Instant now);
   void check_order(int client, JobId id, const std::map<JobId, ModelJob>& before) const;
   void check_rest(Instant now) const;
 
+  int runner_ = 0;  // The client whose requests are run.
   std::uint32_t job_bytes_max_;
   std::uint64_t file_bytes_;
   std::map<JobId, ModelJob> jobs_;

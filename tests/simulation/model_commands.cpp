@@ -22,6 +22,11 @@ std::uint64_t& count_of(ModelJob& job, JobEvent event) {
 
 }  // namespace
 
+void Model::read(int number, std::size_t bytes) {
+  runner_ = number;
+  clients_.at(number).bytes_read += bytes;
+}
+
 void Model::run(Tape& tape, Instant now) {
   while (!tape.empty()) {
     const Event event = tape.take(tape.front().kind);
@@ -61,6 +66,7 @@ bool Model::run_silent(int number) {
 }
 
 void Model::run_line(int number, Tape& tape, Instant now) {
+  runner_ = number;
   ModelClient& client = clients_.at(number);
   const std::string who = "client " + std::to_string(number);
   require(!client.put_is_open, who + " runs a command though a put is not answered");
@@ -96,47 +102,53 @@ void Model::begin_put(int number, const Request& request) {
   client.put_id = next_id_++;
 }
 
-// Whose put it is says the record; of a refused one only its size does, but then it changes nothing
-// and any of that size will do.
+// Whose put it is says the record. Where it was refused there is none: then it is that of the
+// client whose requests are run, or else one that is all there. It changes nothing.
+int Model::whose_put(const Event& room, JobId id) const {
+  int whose = 0;
+  for (const auto& [number, client] : clients_) {
+    const bool matches = client.put_is_open && client.put.body_ends_well && client.put_id != 0 &&
+                         client.put.body.size() == room.body_bytes &&
+                         client.put.end <= client.bytes_read && (id == 0 || client.put_id == id);
+    if (matches && (whose == 0 || number == runner_)) whose = number;
+  }
+  require(whose != 0, "a put ended that nobody sent");
+  return whose;
+}
+
 void Model::finish_put(const Event& room, Tape& tape, Instant now) {
   const bool refused = room.status != JournalStatus::ok;
   const JobId id = refused || tape.empty() ? 0 : tape.front().id;
-  for (auto& [number, client] : clients_) {
-    const bool matches = client.put_is_open && client.put.body_ends_well && client.put_id != 0 &&
-                         client.put.body.size() == room.body_bytes &&
-                         (refused || client.put_id == id);
-    if (!matches) continue;
-    client.put_is_open = false;
-    if (refused) {
-      answer(number, room.status == JournalStatus::full ? "OUT_OF_MEMORY\r\n" : kInternalError);
-      return;
-    }
-    const Request& put = client.put;
-    const std::string tube = client.used;
-    ModelJob& job = jobs_[id];
-    job = ModelJob{.tube = tube,
-                   .body = put.body,
-                   .priority = put.priority,
-                   .delay_s = put.seconds,
-                   .ttr_s = std::max(put.ttr_s, 1U),
-                   .created = now,
-                   .deadline = {}};
-    ++find_tube(tube)->total_jobs;
-    ++total_jobs_;
-    answer(number, "INSERTED " + std::to_string(id) + "\r\n");
-    if (put.seconds > 0) make_delayed(job, now);
-    check_record(tape, Event::Kind::record_put, id);
-    offer(tube, now);
+  const int number = whose_put(room, id);
+  ModelClient& client = clients_.at(number);
+  client.put_is_open = false;
+  if (refused) {
+    answer(number, room.status == JournalStatus::full ? "OUT_OF_MEMORY\r\n" : kInternalError);
     return;
   }
-  require(false, "a put ended that nobody sent");
+  const Request& put = client.put;
+  const std::string tube = client.used;
+  ModelJob& job = jobs_[id];
+  job = ModelJob{.tube = tube,
+                 .body = put.body,
+                 .priority = put.priority,
+                 .delay_s = put.seconds,
+                 .ttr_s = std::max(put.ttr_s, 1U),
+                 .created = now,
+                 .deadline = {}};
+  ++find_tube(tube)->total_jobs;
+  ++total_jobs_;
+  answer(number, "INSERTED " + std::to_string(id) + "\r\n");
+  if (put.seconds > 0) make_delayed(job, now);
+  check_record(tape, Event::Kind::record_put, id);
+  offer(tube, now);
 }
 
 // The record says what the model has.
-bool Model::check_record(Tape& tape, Event::Kind kind, JobId id) {
+void Model::check_record(Tape& tape, Event::Kind kind, JobId id) {
   const Event record = tape.take(kind);
   require(record.id == id, "the record is of another job");
-  if (kind == Event::Kind::record_delete) return true;
+  if (kind == Event::Kind::record_delete) return;
   const ModelJob& job = jobs_.at(id);
   const JobState state = job.state == JobState::reserved ? JobState::ready : job.state;
   const bool fits = record.job.tube == job.tube && record.job.body_bytes == job.body.size() &&
@@ -144,7 +156,6 @@ bool Model::check_record(Tape& tape, Event::Kind kind, JobId id) {
                     record.job.ttr_s == job.ttr_s && record.job.state == state &&
                     record.job.counts == job.counts;
   require(fits, "the record of job " + std::to_string(id) + " is not as the job is");
-  return true;
 }
 
 // Commands ----------------------------------------------------------------------------------------

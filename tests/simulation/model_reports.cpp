@@ -149,7 +149,8 @@ std::string Model::stats_tube(const std::string& name, Instant now) {
       .row("cmd-delete", tube->deletes)
       .row("cmd-pause-tube", tube->pauses)
       .row("pause", tube->pause_s)
-      .row("pause-time-left", tube->paused ? (tube->pause_end - now).whole_seconds() : std::uint64_t{0});
+      .row("pause-time-left",
+           tube->paused ? (tube->pause_end - now).whole_seconds() : std::uint64_t{0});
   return text.answer();
 }
 

@@ -63,7 +63,6 @@ void Ledger::note(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
 void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
                    std::uint64_t safe, bool exactly) const {
   const std::map<JobId, KnownJob> found = binlog::all_jobs(restored, wall_offset);
-  require(found.size() == restored.jobs().size(), "there are jobs of ids not given out");
   std::map<std::string, std::map<std::uint64_t, std::uint64_t>> burials;  // By place, when.
   for (const auto& [id, changes] : changes_) {
     std::size_t first = 0;
@@ -90,17 +89,23 @@ void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wa
                 "; safe are records up to " + std::to_string(safe) + "; it may be" + allowed);
     require(!changes[first].job || id < restored.next_id(), "an id would be given out again");
   }
-  for (const auto& [id, job] : found) {
-    require(changes_.contains(id), "job " + std::to_string(id) + " was never put");
-    require(restored.jobs().body(restored.peek(id)) == bodies_.at(id),
-            "job " + std::to_string(id) + " has another body");
-  }
+  check_bodies(restored);
   for (const auto& [tube, order] : burials) {
     std::uint64_t before = 0;
     for (const auto& [place, burial] : order) {
       require(burial > before, "buried jobs of " + tube.substr(0, 10) + " are in another order");
       before = burial;
     }
+  }
+}
+
+void Ledger::check_bodies(const Engine& restored) const {
+  const std::map<JobId, KnownJob> found = binlog::all_jobs(restored, Duration{});
+  require(found.size() == restored.jobs().size(), "there are jobs of ids not given out");
+  for (const auto& [id, job] : found) {
+    require(changes_.contains(id), "job " + std::to_string(id) + " was never put");
+    require(restored.jobs().body(restored.peek(id)) == bodies_.at(id),
+            "job " + std::to_string(id) + " has another body");
   }
 }
 
@@ -111,7 +116,6 @@ void Ledger::begin_again(const Engine& restored, Duration wall_offset) {
     const bool is_there = job != found.end();
     changes.assign(1, {0, is_there ? std::optional(job->second) : std::nullopt});
     if (is_there) burials_ = std::max(burials_, job->second.burial);
-    if (!is_there) bodies_.erase(id);
   }
 }
 

@@ -67,6 +67,8 @@ class Ledger {
   // Throws Mismatch unless each job is as it was at `safe` or became later. `exactly`: as it was.
   void check(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
              std::uint64_t safe, bool exactly) const;
+  // Throws Mismatch if there is a job that never was put, or one with another body.
+  void check_bodies(const Engine& restored) const;
   // What was found is what there is from now on.
   void begin_again(const Engine& restored, Duration wall_offset);
 

@@ -93,6 +93,7 @@ void Simulation::turn() {
   for (auto& [number, wire] : wires_) look_at_output(wire);
   for (const int number : order) {
     Wire& wire = wires_.at(number);
+    look_at_output(wire);  // Another one that was closed may have left it a job.
     send(wire, wire.is_slow ? chance_.below(40) : 100'000);
     if (close_if_finished(wire)) wires_.erase(number);
   }
@@ -146,6 +147,7 @@ void Simulation::read(Wire& wire) {
   const std::size_t most = chance_.one_in(3) ? 1 + chance_.below(12) : wire.to_server.size();
   std::string bytes = wire.to_server.substr(0, most);
   wire.to_server.erase(0, bytes.size());
+  model_.read(wire.number, bytes.size());
   const std::span<char> direct = session.direct_space();
   const std::size_t direct_bytes = std::min(direct.size(), bytes.size());
   if (direct_bytes > 0) {
@@ -301,11 +303,16 @@ void Simulation::act(Wire& wire) {
     Request request = random_request(chance_, model_, wire.number, job_bytes_max_);
     note("client " + std::to_string(wire.number) + " sends " + request.line);
     wire.to_server += request.bytes;
+    client.bytes_sent += request.bytes.size();
+    request.end = client.bytes_sent;
     client.requests.push_back(std::move(request));
   }
   if (chance_.one_in(300)) {
     Request quit{.verb = Verb::quit, .line = chance_.one_in(2) ? "quit" : "quit x"};
-    wire.to_server += quit.line + "\r\n";
+    quit.bytes = quit.line + "\r\n";
+    wire.to_server += quit.bytes;
+    client.bytes_sent += quit.bytes.size();
+    quit.end = client.bytes_sent;
     client.requests.push_back(std::move(quit));
   }
   if (chance_.one_in(200)) {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,8 +55,8 @@ class Simulation {
   // Starts and ends (simulation_lives.cpp)
   void start();
   void end_life();
-  void check_what_came_back(std::uint64_t safe, bool exactly);
-  std::uint64_t safe_from_power_loss() const;
+  void check_what_came_back(std::optional<std::uint64_t> safe, bool exactly);
+  std::optional<std::uint64_t> safe_from_power_loss() const;
   void note_synced();
   void disturb_disk();
   void calm_disk();
