@@ -127,6 +127,22 @@ std::string Simulation::pending(const Wire& wire) const {
   return text;
 }
 
+// All, a few, any number, or up to the middle of a CR LF.
+std::size_t Simulation::bytes_to_read(const std::string& arrived) {
+  switch (chance_.below(6)) {
+    case 0:
+      return 1 + chance_.below(12);
+    case 1:
+      return 1 + chance_.below(arrived.size());
+    case 2: {
+      const std::size_t cr = arrived.find('\r', chance_.below(arrived.size()));
+      return cr == std::string::npos ? arrived.size() : cr + 1;
+    }
+    default:
+      return arrived.size();
+  }
+}
+
 // As a connection does, in pieces of any size.
 void Simulation::read(Wire& wire) {
   if (wire.end_was_read) return;
@@ -144,7 +160,7 @@ void Simulation::read(Wire& wire) {
     run_tape();
     return;
   }
-  const std::size_t most = chance_.one_in(3) ? 1 + chance_.below(12) : wire.to_server.size();
+  const std::size_t most = bytes_to_read(wire.to_server);
   std::string bytes = wire.to_server.substr(0, most);
   wire.to_server.erase(0, bytes.size());
   model_.read(wire.number, bytes.size());

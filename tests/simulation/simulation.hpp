@@ -53,8 +53,9 @@ class Simulation {
   };
 
   // Starts and ends (simulation_lives.cpp)
-  void start();
+  bool start();
   void end_life();
+  void drop_server(binlog::CrashPolicy policy);
   void check_what_came_back(std::optional<std::uint64_t> safe, bool exactly);
   std::optional<std::uint64_t> safe_from_power_loss() const;
   void note_synced();
@@ -64,6 +65,7 @@ class Simulation {
   // A turn
   void turn();
   void advance();
+  std::size_t bytes_to_read(const std::string& arrived);
   void read(Wire& wire);
   void look_at_output(Wire& wire);
   void explain(Wire& wire);

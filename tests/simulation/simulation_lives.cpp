@@ -50,20 +50,24 @@ Simulation::Simulation(std::uint64_t seed)
   info_.hostname = "host.example";
   info_.os = "kernel";
   info_.platform = "x86_64";
-  start();
+  require(start(), "an empty folder cannot be opened");
   check_what_came_back(0, true);
 }
 
 Simulation::~Simulation() = default;
 
-void Simulation::start() {
+// False: the folder cannot be opened now.
+bool Simulation::start() {
   binlog_ = std::make_unique<binlog::Binlog>(*disk_, options_);
   recorder_ = std::make_unique<Recorder>(*binlog_, tape_, ledger_);
   service_ = std::make_unique<Service>(info_, *recorder_, now_);
   std::string error;
   const bool good =
       binlog_->open(service_->engine(), wall_offset_, now_, chance_.bits() | 1, {}, error);
-  require(good, "the folder cannot be opened: " + error);
+  if (!good) {
+    note("no start: " + error);
+    return false;
+  }
   recorder_->begin(service_->engine(), wall_offset_);
   service_->set_trace({[](void* context, const Session& session, std::string_view line) {
                          const auto& wire = *static_cast<const Wire*>(session.owner());
@@ -76,6 +80,7 @@ void Simulation::start() {
   may_disturb_ = chance_.one_in(2);
   written_.clear();
   surely_synced_ = 0;
+  return true;
 }
 
 void Simulation::check_what_came_back(std::optional<std::uint64_t> safe, bool exactly) {
@@ -117,6 +122,26 @@ void Simulation::end_life() {
   if (all_is_written) safe = recorder_->records();
 
   const Instant wall = now_ + wall_offset_;
+  drop_server(policy);
+  ++restarts_;
+  // The monotonic clock begins somewhere at each start, that of the wall goes on.
+  now_ = Instant::at(static_cast<std::int64_t>(1000 + chance_.below(100'000)) * 1'000'000);
+  const std::uint64_t pause_ms = chance_.one_in(4) ? chance_.below(4'000'000) : chance_.below(3000);
+  wall_offset_ = (wall + Duration::milliseconds(static_cast<std::int64_t>(pause_ms))) - now_;
+  // A disk that fails at the start must not cost anything: the next start finds all.
+  if (may_disturb_ && chance_.one_in(3)) {
+    disk_->inject(random_fault(chance_));
+    ++disk_faults_;
+  }
+  if (!start()) {
+    drop_server({binlog::Unsynced::kept, binlog::UnsyncedNames::kept});
+    require(start(), "the folder cannot be opened:\n" + last_events());
+  }
+  check_what_came_back(safe, all_is_written);
+}
+
+// Nothing is left but what the end leaves of the disk.
+void Simulation::drop_server(binlog::CrashPolicy policy) {
   wires_.clear();
   service_.reset();
   tape_.clear();
@@ -125,13 +150,6 @@ void Simulation::end_life() {
   binlog::SimDisk::Random random(chance_.bits());
   disk_ = disk_->crash(random, policy);
   disk_->set_capacity({});
-  ++restarts_;
-  // The monotonic clock begins somewhere at each start, that of the wall goes on.
-  now_ = Instant::at(static_cast<std::int64_t>(1000 + chance_.below(100'000)) * 1'000'000);
-  const std::uint64_t pause_ms = chance_.one_in(4) ? chance_.below(4'000'000) : chance_.below(3000);
-  wall_offset_ = (wall + Duration::milliseconds(static_cast<std::int64_t>(pause_ms))) - now_;
-  start();
-  check_what_came_back(safe, all_is_written);
 }
 
 // What was acknowledged has to survive a loss of power, as far as the policy promises. Without
