@@ -59,7 +59,7 @@ std::uint64_t new_seed() {
 }
 
 struct Totals {
-  std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, disk_faults = 0;
+  std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, disk_faults = 0, refused = 0;
 };
 
 bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
@@ -67,7 +67,6 @@ bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
   try {
     Simulation simulation(seed);
     g_current = &simulation;
-    std::string error;
     try {
       simulation.run(commands);
     } catch (const Mismatch& mismatch) {
@@ -81,6 +80,7 @@ bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
     totals.steps += simulation.steps();
     totals.restarts += simulation.restarts();
     totals.disk_faults += simulation.disk_faults();
+    totals.refused += simulation.refused();
   } catch (const Mismatch& mismatch) {
     tell_failure(mismatch.what());
     return false;
@@ -131,8 +131,9 @@ int main(int count, char** words) {
     if (is_over) break;
   }
   std::printf("%" PRIu64 " runs, %" PRIu64 " commands, %" PRIu64 " turns, %" PRIu64
-              " restarts, %" PRIu64 " disturbances of the disk, %.1f s, %.0f commands/s\n",
+              " restarts, %" PRIu64 " disturbances of the disk, %" PRIu64
+              " changes refused, %.1f s, %.0f commands/s\n",
               totals.runs, totals.commands, totals.steps, totals.restarts, totals.disk_faults,
-              seconds(), static_cast<double>(totals.commands) / seconds());
+              totals.refused, seconds(), static_cast<double>(totals.commands) / seconds());
   return 0;
 }

@@ -84,6 +84,8 @@ void Simulation::turn() {
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[chance_.below(i)]);
   for (const int number : order) {
     if (!chance_.one_in(4)) read(wires_.at(number));
+    // The clock is read again behind each connection.
+    if (chance_.one_in(16)) now_ = now_ + Duration::milliseconds(1);
   }
   service_->run_backlog(now_);
   run_tape();
@@ -199,9 +201,11 @@ void Simulation::explain(Wire& wire) {
       throw Mismatch(who + " got an answer to nothing: " + wire.unexplained.substr(0, 300));
     }
     const std::string& text = client.answers.front();
+    const bool fails = wire.unexplained.starts_with(kFailed);
+    if (fails || wire.unexplained.starts_with("OUT_OF_MEMORY\r\n")) ++refused_;
     if (wire.unexplained.starts_with(text)) {
       wire.unexplained.erase(0, text.size());
-    } else if (wire.may_have_failed && wire.unexplained.starts_with(kFailed)) {
+    } else if (wire.may_have_failed && fails) {
       wire.unexplained.erase(0, kFailed.size());
     } else {
       throw Mismatch(who + " should get\n" + text.substr(0, 1500) + "\nand got\n" +

@@ -34,6 +34,8 @@ class Simulation {
   std::uint64_t steps() const { return steps_; }
   std::uint64_t restarts() const { return restarts_; }
   std::uint64_t disk_faults() const { return disk_faults_; }
+  // Answers that said that the disk does not take a change.
+  std::uint64_t refused() const { return refused_; }
   // What happened last, a line each.
   std::string last_events() const;
 
@@ -99,7 +101,7 @@ class Simulation {
   Duration wall_offset_;
   bool may_disturb_ = false;
   int years_left_ = 0;
-  std::uint64_t steps_ = 0, restarts_ = 0, disk_faults_ = 0;
+  std::uint64_t steps_ = 0, restarts_ = 0, disk_faults_ = 0, refused_ = 0;
   // For the policy that syncs after an interval: records and when they were written.
   struct Written {
     Instant when;
