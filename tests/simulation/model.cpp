@@ -1,0 +1,323 @@
+#include "model.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "mismatch.hpp"
+
+// Tubes, places, time. The commands are in model_commands.cpp, the reports in model_reports.cpp.
+
+namespace haricot::simulation {
+namespace {
+
+constexpr int kNobody = -1;
+
+template <typename Filter, typename Less>
+JobId first_of(const std::map<JobId, ModelJob>& jobs, Filter filter, Less less) {
+  auto first = jobs.end();
+  for (auto job = jobs.begin(); job != jobs.end(); ++job) {
+    if (filter(job->second) && (first == jobs.end() || less(job->second, first->second))) {
+      first = job;
+    }
+  }
+  return first == jobs.end() ? 0 : first->first;
+}
+
+bool by_deadline(const ModelJob& a, const ModelJob& b) {
+  return a.deadline != b.deadline ? a.deadline < b.deadline : a.arrival < b.arrival;
+}
+
+}  // namespace
+
+// Looking -----------------------------------------------------------------------------------------
+
+ModelTube* Model::find_tube(const std::string& name) {
+  for (ModelTube& tube : tubes_) {
+    if (tube.name == name) return &tube;
+  }
+  return nullptr;
+}
+
+JobId Model::first_ready(const std::string& tube) const {
+  return first_of(
+      jobs_, [&](const ModelJob& j) { return j.state == JobState::ready && j.tube == tube; },
+      [](const ModelJob& a, const ModelJob& b) { return a.priority < b.priority; });
+}
+
+JobId Model::first_delayed(const std::string& tube) const {
+  return first_of(
+      jobs_, [&](const ModelJob& j) { return j.state == JobState::delayed && j.tube == tube; },
+      by_deadline);
+}
+
+JobId Model::first_buried(const std::string& tube) const {
+  return first_of(
+      jobs_, [&](const ModelJob& j) { return j.state == JobState::buried && j.tube == tube; },
+      [](const ModelJob& a, const ModelJob& b) { return a.burial < b.burial; });
+}
+
+JobId Model::first_ending(int client) const {
+  return first_of(
+      jobs_, [&](const ModelJob& j) { return j.state == JobState::reserved && j.holder == client; },
+      by_deadline);
+}
+
+int Model::first_waiting(const std::string& tube) const {
+  int first = kNobody;
+  for (const auto& [number, client] : clients_) {
+    if (!client.waiting) continue;
+    const auto& watched = client.watched;
+    if (std::find(watched.begin(), watched.end(), tube) == watched.end()) continue;
+    if (first == kNobody || client.arrival < clients_.at(first).arrival) first = number;
+  }
+  return first;
+}
+
+std::uint64_t Model::count(JobState state, const std::string* tube) const {
+  return static_cast<std::uint64_t>(std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& j) {
+    return j.second.state == state && (tube == nullptr || j.second.tube == *tube);
+  }));
+}
+
+std::uint64_t Model::count_urgent(const std::string* tube) const {
+  return static_cast<std::uint64_t>(std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& j) {
+    return j.second.state == JobState::ready && j.second.priority < 1024 &&
+           (tube == nullptr || j.second.tube == *tube);
+  }));
+}
+
+bool Model::holds(int client, JobId id) const {
+  const auto job = jobs_.find(id);
+  return job != jobs_.end() && job->second.state == JobState::reserved &&
+         job->second.holder == client;
+}
+
+bool Model::is_deadline_soon(int client, Instant now) const {
+  const JobId id = first_ending(client);
+  return id != 0 && jobs_.at(id).deadline <= now + Duration::seconds(1);
+}
+
+// Tubes -------------------------------------------------------------------------------------------
+
+ModelTube& Model::find_or_create(const std::string& name) {
+  ModelTube* tube = find_tube(name);
+  if (tube != nullptr) return *tube;
+  tubes_.push_back({.name = name, .pause_end = {}});
+  return tubes_.back();
+}
+
+// The last tube takes the place of the one that goes: that shows in the list of tubes.
+void Model::drop_if_unreferenced(const std::string& name) {
+  ModelTube* tube = find_tube(name);
+  if (name == "default" || tube == nullptr) return;
+  for (const auto& [id, job] : jobs_) {
+    if (job.tube == name) return;
+  }
+  for (const auto& [number, client] : clients_) {
+    if (client.used == name) return;
+    if (std::find(client.watched.begin(), client.watched.end(), name) != client.watched.end()) {
+      return;
+    }
+  }
+  *tube = ModelTube(tubes_.back());
+  tubes_.pop_back();
+}
+
+// Places ------------------------------------------------------------------------------------------
+
+void Model::make_ready(JobId id, Instant now) {
+  jobs_.at(id).state = JobState::ready;
+  offer(jobs_.at(id).tube, now);
+}
+
+void Model::make_delayed(ModelJob& job, Instant now) {
+  job.state = JobState::delayed;
+  job.deadline = now + Duration::seconds(job.delay_s);
+  job.arrival = ++deadlines_;
+}
+
+void Model::make_reserved(int client, JobId id, Instant now) {
+  ModelJob& job = jobs_.at(id);
+  job.state = JobState::reserved;
+  job.holder = client;
+  job.deadline = now + Duration::seconds(job.ttr_s);
+  job.arrival = ++deadlines_;
+  ++job.counts[static_cast<std::size_t>(JobEvent::reserve)];
+}
+
+void Model::offer(const std::string& tube, Instant now) {
+  const ModelTube* open = find_tube(tube);
+  require(open != nullptr, "there is no tube " + tube);
+  while (!open->paused) {
+    const int client = first_waiting(tube);
+    const JobId id = client == kNobody ? 0 : first_ready(tube);
+    if (id == 0) return;
+    clients_.at(client).waiting = false;
+    make_reserved(client, id, now);
+    answer(client, with_job("RESERVED", id));
+  }
+}
+
+// Clients -----------------------------------------------------------------------------------------
+
+void Model::open(int client) {
+  clients_.emplace(client, ModelClient{});
+  ++connections_;
+}
+
+void Model::close(int number, Instant now) {
+  ModelClient& client = clients_.at(number);
+  client.waiting = false;
+  // One tube after another, each gone as soon as nothing refers to it: that shows in their order.
+  while (!client.watched.empty()) {
+    const std::string tube = client.watched.back();
+    client.watched.pop_back();
+    drop_if_unreferenced(tube);
+  }
+  const std::string used = client.used;
+  clients_.erase(number);
+  drop_if_unreferenced(used);
+  for (JobId id = first_ending(number); id != 0; id = first_ending(number)) make_ready(id, now);
+}
+
+void Model::half_close(int number) {
+  ModelClient& client = clients_.at(number);
+  client.half_closed = true;
+  if (!std::exchange(client.waiting, false)) return;
+  answer(number, "TIMED_OUT\r\n");
+}
+
+// Time --------------------------------------------------------------------------------------------
+
+// All that is due happens; what waiting clients got of it is as observed, if that is one of the
+// ways in which it may go.
+void Model::advance(Instant now, const std::vector<Observed>& observed) {
+  const std::map<JobId, ModelJob> before = observed.empty() ? std::map<JobId, ModelJob>{} : jobs_;
+  for (ModelTube& tube : tubes_) {
+    if (!tube.paused || tube.pause_end > now) continue;
+    tube.paused = false;
+    tube.pause_s = 0;
+  }
+  for (auto& [id, job] : jobs_) {
+    const bool ends = job.state == JobState::delayed || job.state == JobState::reserved;
+    if (!ends || job.deadline > now) continue;
+    if (job.state == JobState::reserved) {
+      ++job.counts[static_cast<std::size_t>(JobEvent::timeout)];
+      ++timeouts_;
+    }
+    job.state = JobState::ready;
+  }
+  for (const Observed& got : observed) apply_observed(got, now);
+  for (const Observed& got : observed) {
+    if (!got.bytes.starts_with("RESERVED ")) continue;
+    check_order(got.client, std::stoull(got.bytes.substr(9)), before);
+  }
+  check_rest(now);
+}
+
+void Model::apply_observed(const Observed& got, Instant now) {
+  ModelClient& client = clients_.at(got.client);
+  const std::string who = "client " + std::to_string(got.client) + " ";
+  require(client.waiting, who + "got an answer though it does not wait");
+  client.waiting = false;
+  if (got.bytes == "TIMED_OUT\r\n") {
+    require(client.wait_end <= now, who + "was told TIMED_OUT too early");
+  } else if (got.bytes == "DEADLINE_SOON\r\n") {
+    require(is_deadline_soon(got.client, now), who + "was told DEADLINE_SOON without need");
+  } else {
+    require(got.bytes.starts_with("RESERVED "), who + "got " + got.bytes.substr(0, 40));
+    const JobId id = std::stoull(got.bytes.substr(9));
+    const auto job = jobs_.find(id);
+    require(job != jobs_.end() && job->second.state == JobState::ready,
+            who + "got a job that is not ready: " + std::to_string(id));
+    const auto& watched = client.watched;
+    require(std::find(watched.begin(), watched.end(), job->second.tube) != watched.end(),
+            who + "got a job of a tube that it does not watch");
+    require(!find_tube(job->second.tube)->paused, who + "got a job of a paused tube");
+    make_reserved(got.client, id, now);
+    answer(got.client, with_job("RESERVED", id));
+    return;
+  }
+  answer(got.client, got.bytes);
+}
+
+// Nobody who has waited longer was passed over, nor a job that was there before and is better.
+void Model::check_order(int number, JobId id, const std::map<JobId, ModelJob>& before) const {
+  const std::string& tube = jobs_.at(id).tube;
+  const int waiting = first_waiting(tube);
+  require(waiting == kNobody || clients_.at(waiting).arrival > clients_.at(number).arrival,
+          "client " + std::to_string(waiting) + " was passed over");
+  for (const auto& [other, job] : jobs_) {
+    if (job.tube != tube || job.state != JobState::ready) continue;
+    if (before.at(other).state != JobState::ready) continue;
+    const auto& got = jobs_.at(id);
+    require(std::pair(got.priority, id) < std::pair(job.priority, other),
+            "job " + std::to_string(other) + " was passed over");
+  }
+}
+
+// Nobody waits for what is there, or longer than asked for.
+void Model::check_rest(Instant now) const {
+  for (const auto& [number, client] : clients_) {
+    if (!client.waiting) continue;
+    const std::string who = "client " + std::to_string(number) + " ";
+    require(client.wait_end > now, who + "was not told TIMED_OUT");
+    require(!is_deadline_soon(number, now), who + "was not told DEADLINE_SOON");
+    for (const ModelTube& tube : tubes_) {
+      const auto& watched = client.watched;
+      if (tube.paused) continue;
+      if (std::find(watched.begin(), watched.end(), tube.name) == watched.end()) continue;
+      require(first_ready(tube.name) == 0, who + "waits though a job is ready");
+    }
+  }
+}
+
+// Restarts ----------------------------------------------------------------------------------------
+
+void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
+  jobs_.clear();
+  tubes_.clear();
+  clients_.clear();
+  verbs_ = {};
+  draining_ = false;
+  total_jobs_ = timeouts_ = connections_ = burials_ = 0;
+  start_ = now;
+  next_id_ = engine.next_id();
+  // The order of tubes, and of jobs that get ready at the same time, is new.
+  for (std::uint32_t i = 0; i < engine.tubes().size(); ++i) {
+    const Tube& tube = engine.tubes().at(i);
+    tubes_.push_back({.name = std::string(tube.name), .pause_end = {}});
+  }
+  for (const auto& [id, known] : binlog::all_jobs(engine, Duration{})) {
+    const JobRef ref = engine.peek(id);
+    ModelJob& job = jobs_[id];
+    job.tube = known.tube;
+    job.body = ledger.body(id);
+    job.state = known.state;
+    job.priority = known.priority;
+    job.delay_s = known.delay_s;
+    job.ttr_s = known.ttr_s;
+    job.created = engine.jobs()[ref].created;
+    job.deadline = engine.journaled(ref).deadline;
+    job.burial = known.burial;
+    burials_ = std::max(burials_, known.burial);
+    job.counts = known.counts;
+    if (job.state == JobState::delayed) {
+      const Tube& tube = *engine.find_tube(job.tube);
+      job.arrival = tube.delayed.at(engine.jobs()[ref].heap_index()).arrival;
+      deadlines_ = std::max(deadlines_, job.arrival);
+    }
+  }
+}
+
+void Model::compare(const Engine& engine) const {
+  const EngineCounts& counts = engine.counts();
+  require(counts.ready == count(JobState::ready), "the number of ready jobs is wrong");
+  require(counts.reserved == count(JobState::reserved), "the number of reserved jobs is wrong");
+  require(counts.delayed == count(JobState::delayed), "the number of delayed jobs is wrong");
+  require(counts.buried == count(JobState::buried), "the number of buried jobs is wrong");
+  require(engine.next_id() == next_id_, "the next id is wrong");
+  require(engine.tubes().size() == tubes_.size(), "the number of tubes is wrong");
+}
+
+}  // namespace haricot::simulation

@@ -1,0 +1,181 @@
+// The server as plainly as it can be written: maps and vectors, looked through from end to end. It
+// says the bytes of every answer. What the disk decides (whether a change is refused, the numbers
+// of the binlog) it takes from the tape; what it does not know, as nobody promises it, is the order
+// of what becomes due in one moment: advance() is told what workers got and says whether that is
+// allowed.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/protocol/command.hpp"
+#include "haricot/queue/engine.hpp"
+#include "recorder.hpp"
+
+namespace haricot::simulation {
+
+// What a client sends, and what is meant by it: nobody here has to parse.
+struct Request {
+  enum class Kind : std::uint8_t {
+    command,
+    malformed,  // A line that is answered with `answer`.
+    too_long,   // A line that nobody reads, answered BAD_FORMAT.
+  };
+  Kind kind = Kind::command;
+  Verb verb = Verb::quit;
+  JobId id = 0;
+  std::uint32_t priority = 0;
+  std::uint32_t seconds = 0;
+  std::uint32_t ttr_s = 0;
+  std::uint32_t bound = 0;
+  std::string tube = {};
+  std::string body = {};
+  bool body_ends_well = true;
+  std::string answer = {};
+  std::string line = {};   // Without its CR LF.
+  std::uint64_t end = 0;   // Behind so many bytes of the connection it is all there.
+  std::string bytes = {};  // All of it, the body of a put included.
+};
+
+struct ModelJob {
+  std::string tube;
+  std::string body;
+  JobState state = JobState::ready;
+  std::uint32_t priority = 0, delay_s = 0, ttr_s = 0;
+  Instant created;
+  Instant deadline;           // Delayed: when it gets ready; reserved: when its TTR ends.
+  std::uint64_t arrival = 0;  // The later a deadline was set the larger.
+  std::uint64_t burial = 0;   // The later it was buried the larger.
+  int holder = 0;
+  std::array<std::uint64_t, kJobEvents> counts{};  // By JobEvent.
+};
+
+struct ModelTube {
+  std::string name;
+  bool paused = false;
+  Instant pause_end;
+  std::uint32_t pause_s = 0;
+  std::uint64_t total_jobs = 0, deletes = 0, pauses = 0;
+};
+
+struct ModelClient {
+  std::string used = "default";
+  std::vector<std::string> watched{"default"};
+  bool waiting = false;
+  Instant wait_end;
+  std::uint64_t arrival = 0;
+  bool producer = false, worker = false, half_closed = false, quit = false;
+  std::deque<std::string> answers;               // That should have come and were not seen yet.
+  std::deque<Request> requests;                  // Sent and not run yet.
+  std::uint64_t bytes_sent = 0, bytes_read = 0;  // By the client; by the server.
+  bool put_is_open = false;  // The line of a put was read, its answer is to come.
+  Request put;
+  JobId put_id = 0;
+};
+
+// What came to a waiting client in Service::advance().
+struct Observed {
+  int client;
+  std::string bytes;
+};
+
+class Model {
+ public:
+  explicit Model(std::uint32_t job_bytes_max, std::uint64_t file_bytes)
+      : job_bytes_max_(job_bytes_max), file_bytes_(file_bytes) {}
+
+  // Begins anew with the jobs that a restart has brought back.
+  void restart(const Engine& engine, const Ledger& ledger, Instant now);
+
+  void open(int client);
+  void close(int client, Instant now);
+  void half_close(int client);
+  // The time has come to `now`, and waiting clients got that.
+  void advance(Instant now, const std::vector<Observed>& observed);
+  // The server has taken so many bytes more of that client.
+  void read(int client, std::size_t bytes);
+  // Runs what is on the tape.
+  void run(Tape& tape, Instant now);
+  // An answer has come that nothing on the tape explains: to a line that is too long or a put that
+  // changes nothing. False: there is none that could be due.
+  bool run_silent(int client);
+  void drain() { draining_ = true; }
+
+  ModelClient& client(int number) { return clients_.at(number); }
+  const std::map<JobId, ModelJob>& jobs() const { return jobs_; }
+  std::uint64_t commands_run() const { return commands_run_; }
+  // Throws Mismatch unless the engine counts what there is.
+  void compare(const Engine& engine) const;
+
+ private:
+  ModelTube* find_tube(const std::string& name);
+  ModelTube& find_or_create(const std::string& name);
+  void drop_if_unreferenced(const std::string& name);
+  JobId first_ready(const std::string& tube) const;
+  JobId first_delayed(const std::string& tube) const;
+  JobId first_buried(const std::string& tube) const;
+  JobId first_ending(int client) const;
+  int first_waiting(const std::string& tube) const;
+  std::uint64_t count(JobState state, const std::string* tube = nullptr) const;
+  std::uint64_t count_urgent(const std::string* tube = nullptr) const;
+  bool holds(int client, JobId id) const;
+  bool is_deadline_soon(int client, Instant now) const;
+
+  void make_ready(JobId id, Instant now);
+  void make_delayed(ModelJob& job, Instant now);
+  void make_reserved(int client, JobId id, Instant now);
+  void offer(const std::string& tube, Instant now);
+
+  void answer(int client, std::string text) {
+    clients_.at(client).answers.push_back(std::move(text));
+  }
+  std::string with_job(const char* word, JobId id) const;
+  void run_line(int client, Tape& tape, Instant now);
+  void begin_put(int client, const Request& request);
+  int whose_put(const Event& room, JobId id) const;
+  void finish_put(const Event& room, Tape& tape, Instant now);
+  std::string run_command(int client, const Request& request, Tape& tape, Instant now);
+  std::string reserve(int client, Instant wait_end, Instant now);
+  std::string reserve_job(int client, JobId id, Tape& tape, Instant now);
+  std::string remove(int client, JobId id, Tape& tape);
+  std::string release(int client, const Request& request, Tape& tape, Instant now);
+  std::string bury(int client, const Request& request, Tape& tape);
+  std::string touch(int client, JobId id, Instant now);
+  std::string watch(int client, const std::string& tube);
+  std::string ignore(int client, const std::string& tube);
+  std::string use(int client, const std::string& tube);
+  std::string peek(JobId id) const;
+  std::string kick(int client, std::uint32_t bound, Tape& tape, Instant now);
+  std::string kick_job(JobId id, Tape& tape, Instant now);
+  std::string pause(const Request& request, Instant now);
+  std::string stats(Tape& tape, Instant now);
+  std::string stats_job(JobId id, Tape& tape, Instant now);
+  std::string stats_tube(const std::string& tube, Instant now);
+  std::string list_tubes() const;
+  void check_record(Tape& tape, Event::Kind kind, JobId id);
+  void apply_observed(const Observed& observed, Instant now);
+  void check_order(int client, JobId id, const std::map<JobId, ModelJob>& before) const;
+  void check_rest(Instant now) const;
+
+  int runner_ = 0;  // The client whose requests are run.
+  std::uint32_t job_bytes_max_;
+  std::uint64_t file_bytes_;
+  std::map<JobId, ModelJob> jobs_;
+  std::vector<ModelTube> tubes_;
+  std::map<int, ModelClient> clients_;
+  JobId next_id_ = 1;
+  Instant start_;
+  bool draining_ = false;
+  std::uint64_t total_jobs_ = 0, timeouts_ = 0, connections_ = 0;
+  std::uint64_t burials_ = 0, arrivals_ = 0, deadlines_ = 0;
+  std::array<std::uint64_t, kVerbs> verbs_{};
+  std::uint64_t commands_run_ = 0;
+};
+
+}  // namespace haricot::simulation

@@ -1,0 +1,388 @@
+#include <algorithm>
+#include <utility>
+
+#include "mismatch.hpp"
+#include "model.hpp"
+
+// The commands, each with what it answers.
+
+namespace haricot::simulation {
+namespace {
+
+const std::string kNotFound = "NOT_FOUND\r\n";
+const std::string kInternalError = "INTERNAL_ERROR\r\n";
+
+bool is_event(const Tape& tape, Event::Kind kind) {
+  return !tape.empty() && tape.front().kind == kind;
+}
+
+std::uint64_t& count_of(ModelJob& job, JobEvent event) {
+  return job.counts[static_cast<std::size_t>(event)];
+}
+
+}  // namespace
+
+void Model::read(int number, std::size_t bytes) {
+  runner_ = number;
+  clients_.at(number).bytes_read += bytes;
+}
+
+void Model::run(Tape& tape, Instant now) {
+  while (!tape.empty()) {
+    const Event event = tape.take(tape.front().kind);
+    if (event.kind == Event::Kind::line) {
+      ModelClient& client = clients_.at(event.client);
+      while (run_silent(event.client)) {
+      }
+      require(!client.requests.empty(), "a line was read that nobody sent: " + event.line);
+      require(client.requests.front().line == event.line, "another line was sent: " + event.line);
+      run_line(event.client, tape, now);
+    } else if (event.kind == Event::Kind::reserve_put) {
+      finish_put(event, tape, now);
+    } else {
+      require(false, "unexpected: " + to_text(event));
+    }
+  }
+}
+
+bool Model::run_silent(int number) {
+  ModelClient& client = clients_.at(number);
+  if (client.put_is_open) {
+    const bool too_big = client.put.body.size() > job_bytes_max_;
+    if (!too_big && client.put.body_ends_well && !draining_) return false;
+    client.put_is_open = false;
+    answer(number, too_big                     ? "JOB_TOO_BIG\r\n"
+                   : client.put.body_ends_well ? "DRAINING\r\n"
+                                               : "EXPECTED_CRLF\r\n");
+    return true;
+  }
+  if (client.requests.empty() || client.requests.front().kind != Request::Kind::too_long) {
+    return false;
+  }
+  client.requests.pop_front();
+  ++commands_run_;
+  answer(number, "BAD_FORMAT\r\n");
+  return true;
+}
+
+void Model::run_line(int number, Tape& tape, Instant now) {
+  runner_ = number;
+  ModelClient& client = clients_.at(number);
+  const std::string who = "client " + std::to_string(number);
+  require(!client.put_is_open, who + " runs a command though a put is not answered");
+  require(!client.waiting, who + " runs a command though it waits");
+  require(!client.quit, who + " runs a command behind quit");
+  const Request request = std::move(client.requests.front());
+  client.requests.pop_front();
+  ++commands_run_;
+  if (request.kind == Request::Kind::malformed) {
+    answer(number, request.answer);
+  } else if (request.verb == Verb::quit) {
+    client.quit = true;
+  } else if (request.verb == Verb::put) {
+    begin_put(number, request);
+  } else {
+    ++verbs_[static_cast<std::size_t>(request.verb)];
+    std::string text = run_command(number, request, tape, now);
+    if (!text.empty()) answer(number, std::move(text));
+    if (client.half_closed && client.waiting) half_close(number);
+  }
+}
+
+// Put ---------------------------------------------------------------------------------------------
+
+void Model::begin_put(int number, const Request& request) {
+  ModelClient& client = clients_.at(number);
+  ++verbs_[static_cast<std::size_t>(Verb::put)];
+  client.put_is_open = true;
+  client.put = request;
+  client.put_id = 0;
+  if (request.body.size() > job_bytes_max_) return;
+  client.producer = true;
+  client.put_id = next_id_++;
+}
+
+// Whose put it is says the record. Where it was refused there is none: then it is that of the
+// client whose requests are run, or else one that is all there. It changes nothing.
+int Model::whose_put(const Event& room, JobId id) const {
+  int whose = 0;
+  for (const auto& [number, client] : clients_) {
+    const bool matches = client.put_is_open && client.put.body_ends_well && client.put_id != 0 &&
+                         client.put.body.size() == room.body_bytes &&
+                         client.put.end <= client.bytes_read && (id == 0 || client.put_id == id);
+    if (matches && (whose == 0 || number == runner_)) whose = number;
+  }
+  require(whose != 0, "a put ended that nobody sent");
+  return whose;
+}
+
+void Model::finish_put(const Event& room, Tape& tape, Instant now) {
+  const bool refused = room.status != JournalStatus::ok;
+  const JobId id = refused || tape.empty() ? 0 : tape.front().id;
+  const int number = whose_put(room, id);
+  ModelClient& client = clients_.at(number);
+  client.put_is_open = false;
+  if (refused) {
+    answer(number, room.status == JournalStatus::full ? "OUT_OF_MEMORY\r\n" : kInternalError);
+    return;
+  }
+  const Request& put = client.put;
+  const std::string tube = client.used;
+  ModelJob& job = jobs_[id];
+  job = ModelJob{.tube = tube,
+                 .body = put.body,
+                 .priority = put.priority,
+                 .delay_s = put.seconds,
+                 .ttr_s = std::max(put.ttr_s, 1U),
+                 .created = now,
+                 .deadline = {}};
+  ++find_tube(tube)->total_jobs;
+  ++total_jobs_;
+  answer(number, "INSERTED " + std::to_string(id) + "\r\n");
+  if (put.seconds > 0) make_delayed(job, now);
+  check_record(tape, Event::Kind::record_put, id);
+  offer(tube, now);
+}
+
+// The record says what the model has.
+void Model::check_record(Tape& tape, Event::Kind kind, JobId id) {
+  const Event record = tape.take(kind);
+  require(record.id == id, "the record is of another job");
+  if (kind == Event::Kind::record_delete) return;
+  const ModelJob& job = jobs_.at(id);
+  const JobState state = job.state == JobState::reserved ? JobState::ready : job.state;
+  const bool fits = record.job.tube == job.tube && record.job.body_bytes == job.body.size() &&
+                    record.job.priority == job.priority && record.job.delay_s == job.delay_s &&
+                    record.job.ttr_s == job.ttr_s && record.job.state == state &&
+                    record.job.counts == job.counts;
+  require(fits, "the record of job " + std::to_string(id) + " is not as the job is");
+}
+
+// Commands ----------------------------------------------------------------------------------------
+
+std::string Model::with_job(const char* word, JobId id) const {
+  const std::string& body = jobs_.at(id).body;
+  return std::string(word) + " " + std::to_string(id) + " " + std::to_string(body.size()) + "\r\n" +
+         body + "\r\n";
+}
+
+std::string Model::run_command(int number, const Request& request, Tape& tape, Instant now) {
+  const std::string& used = clients_.at(number).used;
+  switch (request.verb) {
+    case Verb::put:
+    case Verb::quit:
+      break;
+    case Verb::use:
+      return use(number, request.tube);
+    case Verb::reserve:
+      return reserve(number, Instant::never(), now);
+    case Verb::reserve_with_timeout:
+      return reserve(number, now + Duration::seconds(request.seconds), now);
+    case Verb::reserve_job:
+      return reserve_job(number, request.id, tape, now);
+    case Verb::remove:
+      return remove(number, request.id, tape);
+    case Verb::release:
+      return release(number, request, tape, now);
+    case Verb::bury:
+      return bury(number, request, tape);
+    case Verb::touch:
+      return touch(number, request.id, now);
+    case Verb::watch:
+      return watch(number, request.tube);
+    case Verb::ignore:
+      return ignore(number, request.tube);
+    case Verb::peek:
+      return peek(request.id);
+    case Verb::peek_ready:
+      return peek(first_ready(used));
+    case Verb::peek_delayed:
+      return peek(first_delayed(used));
+    case Verb::peek_buried:
+      return peek(first_buried(used));
+    case Verb::kick:
+      return kick(number, request.bound, tape, now);
+    case Verb::kick_job:
+      return kick_job(request.id, tape, now);
+    case Verb::pause_tube:
+      return pause(request, now);
+    case Verb::stats:
+      return stats(tape, now);
+    case Verb::stats_job:
+      return stats_job(request.id, tape, now);
+    case Verb::stats_tube:
+      return stats_tube(request.tube, now);
+    case Verb::list_tubes:
+      return list_tubes();
+    case Verb::list_tube_used:
+      return "USING " + used + "\r\n";
+    case Verb::list_tubes_watched: {
+      std::string text = "---\n";
+      for (const std::string& tube : clients_.at(number).watched) text += "- " + tube + "\n";
+      return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+    }
+  }
+  return {};
+}
+
+std::string Model::use(int number, const std::string& tube) {
+  find_or_create(tube);
+  const std::string old = std::exchange(clients_.at(number).used, tube);
+  drop_if_unreferenced(old);
+  return "USING " + tube + "\r\n";
+}
+
+std::string Model::watch(int number, const std::string& tube) {
+  find_or_create(tube);
+  auto& watched = clients_.at(number).watched;
+  if (std::find(watched.begin(), watched.end(), tube) == watched.end()) watched.push_back(tube);
+  return "WATCHING " + std::to_string(watched.size()) + "\r\n";
+}
+
+std::string Model::ignore(int number, const std::string& tube) {
+  auto& watched = clients_.at(number).watched;
+  const auto found = std::find(watched.begin(), watched.end(), tube);
+  if (found != watched.end()) {
+    if (watched.size() == 1) return "NOT_IGNORED\r\n";
+    *found = std::string(watched.back());
+    watched.pop_back();
+    drop_if_unreferenced(tube);
+  }
+  return "WATCHING " + std::to_string(watched.size()) + "\r\n";
+}
+
+std::string Model::reserve(int number, Instant wait_end, Instant now) {
+  ModelClient& client = clients_.at(number);
+  client.worker = true;
+  JobId best = 0;
+  for (const std::string& tube : client.watched) {
+    const JobId id = find_tube(tube)->paused ? 0 : first_ready(tube);
+    if (id == 0) continue;
+    if (best == 0 ||
+        std::pair(jobs_.at(id).priority, id) < std::pair(jobs_.at(best).priority, best)) {
+      best = id;
+    }
+  }
+  if (best != 0) {
+    make_reserved(number, best, now);
+    return with_job("RESERVED", best);
+  }
+  if (is_deadline_soon(number, now)) return "DEADLINE_SOON\r\n";
+  if (wait_end <= now) return "TIMED_OUT\r\n";
+  client.waiting = true;
+  client.wait_end = wait_end;
+  client.arrival = ++arrivals_;
+  return {};
+}
+
+std::string Model::reserve_job(int number, JobId id, Tape& tape, Instant now) {
+  const auto job = jobs_.find(id);
+  if (job == jobs_.end() || job->second.state == JobState::reserved) return kNotFound;
+  clients_.at(number).worker = true;
+  const bool is_recorded = job->second.state != JobState::ready;
+  if (is_recorded && tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) {
+    return kInternalError;
+  }
+  make_reserved(number, id, now);
+  if (is_recorded) check_record(tape, Event::Kind::record_update, id);
+  return with_job("RESERVED", id);
+}
+
+std::string Model::remove(int number, JobId id, Tape& tape) {
+  const auto job = jobs_.find(id);
+  if (job == jobs_.end()) return kNotFound;
+  if (job->second.state == JobState::reserved && !holds(number, id)) return kNotFound;
+  if (tape.take(Event::Kind::reserve_delete).status != JournalStatus::ok) return kInternalError;
+  check_record(tape, Event::Kind::record_delete, id);
+  const std::string tube = job->second.tube;
+  jobs_.erase(job);
+  ++find_tube(tube)->deletes;
+  drop_if_unreferenced(tube);
+  return "DELETED\r\n";
+}
+
+std::string Model::release(int number, const Request& request, Tape& tape, Instant now) {
+  if (!holds(number, request.id)) return kNotFound;
+  if (tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) return kInternalError;
+  ModelJob& job = jobs_.at(request.id);
+  job.priority = request.priority;
+  job.delay_s = request.seconds;
+  ++count_of(job, JobEvent::release);
+  job.state = JobState::ready;
+  if (job.delay_s > 0) make_delayed(job, now);
+  check_record(tape, Event::Kind::record_update, request.id);
+  offer(job.tube, now);
+  return "RELEASED\r\n";
+}
+
+std::string Model::bury(int number, const Request& request, Tape& tape) {
+  if (!holds(number, request.id)) return kNotFound;
+  if (tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) return kInternalError;
+  ModelJob& job = jobs_.at(request.id);
+  job.priority = request.priority;
+  ++count_of(job, JobEvent::bury);
+  job.state = JobState::buried;
+  job.burial = ++burials_;
+  check_record(tape, Event::Kind::record_update, request.id);
+  return "BURIED\r\n";
+}
+
+std::string Model::touch(int number, JobId id, Instant now) {
+  if (!holds(number, id)) return kNotFound;
+  ModelJob& job = jobs_.at(id);
+  job.deadline = now + Duration::seconds(job.ttr_s);
+  job.arrival = ++deadlines_;
+  return "TOUCHED\r\n";
+}
+
+std::string Model::peek(JobId id) const {
+  return jobs_.contains(id) ? with_job("FOUND", id) : kNotFound;
+}
+
+std::string Model::kick(int number, std::uint32_t bound, Tape& tape, Instant now) {
+  const std::string tube = clients_.at(number).used;
+  const bool of_buried = first_buried(tube) != 0;
+  std::uint32_t kicked = 0;
+  while (kicked < bound) {
+    const JobId id = of_buried ? first_buried(tube) : first_delayed(tube);
+    if (id == 0) break;
+    if (tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) {
+      if (kicked == 0) return kInternalError;
+      break;
+    }
+    ModelJob& job = jobs_.at(id);
+    ++count_of(job, JobEvent::kick);
+    job.state = JobState::ready;
+    check_record(tape, Event::Kind::record_update, id);
+    offer(tube, now);
+    ++kicked;
+  }
+  require(!is_event(tape, Event::Kind::reserve_update), "too many jobs were kicked");
+  return "KICKED " + std::to_string(kicked) + "\r\n";
+}
+
+std::string Model::kick_job(JobId id, Tape& tape, Instant now) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return kNotFound;
+  ModelJob& job = found->second;
+  if (job.state != JobState::buried && job.state != JobState::delayed) return kNotFound;
+  if (tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) return kInternalError;
+  ++count_of(job, JobEvent::kick);
+  job.state = JobState::ready;
+  check_record(tape, Event::Kind::record_update, id);
+  offer(job.tube, now);
+  return "KICKED\r\n";
+}
+
+std::string Model::pause(const Request& request, Instant now) {
+  ModelTube* tube = find_tube(request.tube);
+  if (tube == nullptr) return kNotFound;
+  ++tube->pauses;
+  tube->paused = request.seconds > 0;
+  tube->pause_s = request.seconds;
+  tube->pause_end = now + Duration::seconds(request.seconds);
+  offer(request.tube, now);
+  return "PAUSED\r\n";
+}
+
+}  // namespace haricot::simulation

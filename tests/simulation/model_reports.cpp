@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <string_view>
+
+#include "mismatch.hpp"
+#include "model.hpp"
+
+// The texts of stats, stats-job, stats-tube and list-tubes.
+
+namespace haricot::simulation {
+namespace {
+
+class Text {
+ public:
+  Text& row(std::string_view key, std::uint64_t value) {
+    return row(key, std::string_view(std::to_string(value)));
+  }
+  Text& row(std::string_view key, std::string_view value) {
+    text_ += std::string(key) + ": " + std::string(value) + "\n";
+    return *this;
+  }
+  std::string answer() const {
+    return "OK " + std::to_string(text_.size()) + "\r\n" + text_ + "\r\n";
+  }
+
+ private:
+  std::string text_ = "---\n";
+};
+
+std::string quoted(const std::string& text) {
+  return "\"" + text + "\"";
+}
+
+}  // namespace
+
+std::string Model::stats(Tape& tape, Instant now) {
+  const JournalNumbers journal = tape.take(Event::Kind::numbers).journal;
+  const auto clients_that = [this](bool ModelClient::*fact) {
+    return static_cast<std::uint64_t>(std::count_if(
+        clients_.begin(), clients_.end(), [fact](const auto& c) { return c.second.*fact; }));
+  };
+  constexpr std::string_view kVerbNames[] = {"put",
+                                             "peek",
+                                             "peek-ready",
+                                             "peek-delayed",
+                                             "peek-buried",
+                                             "reserve",
+                                             "reserve-with-timeout",
+                                             "delete",
+                                             "release",
+                                             "use",
+                                             "watch",
+                                             "ignore",
+                                             "bury",
+                                             "kick",
+                                             "touch",
+                                             "stats",
+                                             "stats-job",
+                                             "stats-tube",
+                                             "list-tubes",
+                                             "list-tube-used",
+                                             "list-tubes-watched",
+                                             "pause-tube"};
+  Text text;
+  text.row("current-jobs-urgent", count_urgent())
+      .row("current-jobs-ready", count(JobState::ready))
+      .row("current-jobs-reserved", count(JobState::reserved))
+      .row("current-jobs-delayed", count(JobState::delayed))
+      .row("current-jobs-buried", count(JobState::buried));
+  for (std::size_t i = 0; i < std::size(kVerbNames); ++i) {
+    text.row("cmd-" + std::string(kVerbNames[i]), verbs_[i]);
+  }
+  text.row("job-timeouts", timeouts_)
+      .row("total-jobs", total_jobs_)
+      .row("max-job-size", job_bytes_max_)
+      .row("current-tubes", tubes_.size())
+      .row("current-connections", clients_.size())
+      .row("current-producers", clients_that(&ModelClient::producer))
+      .row("current-workers", clients_that(&ModelClient::worker))
+      .row("current-waiting", clients_that(&ModelClient::waiting))
+      .row("total-connections", connections_)
+      .row("pid", 4711)
+      .row("version", "\"1.13\"")
+      .row("rusage-utime", "0.000000")
+      .row("rusage-stime", "0.000000")
+      .row("uptime", (now - start_).whole_seconds())
+      .row("binlog-oldest-index", journal.oldest_index)
+      .row("binlog-current-index", journal.current_index)
+      .row("binlog-records-migrated", journal.records_migrated)
+      .row("binlog-records-written", journal.records_written)
+      .row("binlog-max-size", file_bytes_)
+      .row("draining", draining_ ? "true" : "false")
+      .row("id", "0123456789abcdef")
+      .row("hostname", "\"host.example\"")
+      .row("os", "\"kernel\"")
+      .row("platform", "\"x86_64\"")
+      .row("binlog-errors", journal.errors)
+      .row("binlog-refusing", journal.refusing ? 1U : 0U);
+  return text.answer();
+}
+
+std::string Model::stats_job(JobId id, Tape& tape, Instant now) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return "NOT_FOUND\r\n";
+  const ModelJob& job = found->second;
+  const std::string_view states[] = {"ready", "reserved", "delayed", "buried"};
+  const bool has_deadline = job.state == JobState::delayed || job.state == JobState::reserved;
+  Text text;
+  text.row("id", id)
+      .row("tube", quoted(job.tube))
+      .row("state", states[static_cast<std::size_t>(job.state)])
+      .row("pri", job.priority)
+      .row("age", (now - job.created).whole_seconds())
+      .row("delay", job.delay_s)
+      .row("ttr", job.ttr_s)
+      .row("time-left", has_deadline ? (job.deadline - now).whole_seconds() : 0)
+      .row("file", tape.take(Event::Kind::file_of).file)
+      .row("reserves", job.counts[0])
+      .row("timeouts", job.counts[1])
+      .row("releases", job.counts[2])
+      .row("buries", job.counts[3])
+      .row("kicks", job.counts[4]);
+  return text.answer();
+}
+
+std::string Model::stats_tube(const std::string& name, Instant now) {
+  const ModelTube* tube = find_tube(name);
+  if (tube == nullptr) return "NOT_FOUND\r\n";
+  std::uint64_t users = 0;
+  std::uint64_t watchers = 0;
+  std::uint64_t waiting = 0;
+  for (const auto& [number, client] : clients_) {
+    const auto& watched = client.watched;
+    const bool watches = std::find(watched.begin(), watched.end(), name) != watched.end();
+    users += client.used == name ? 1U : 0U;
+    watchers += watches ? 1U : 0U;
+    waiting += watches && client.waiting ? 1U : 0U;
+  }
+  Text text;
+  text.row("name", quoted(name))
+      .row("current-jobs-urgent", count_urgent(&name))
+      .row("current-jobs-ready", count(JobState::ready, &name))
+      .row("current-jobs-reserved", count(JobState::reserved, &name))
+      .row("current-jobs-delayed", count(JobState::delayed, &name))
+      .row("current-jobs-buried", count(JobState::buried, &name))
+      .row("total-jobs", tube->total_jobs)
+      .row("current-using", users)
+      .row("current-watching", watchers)
+      .row("current-waiting", waiting)
+      .row("cmd-delete", tube->deletes)
+      .row("cmd-pause-tube", tube->pauses)
+      .row("pause", tube->pause_s)
+      .row("pause-time-left",
+           tube->paused ? (tube->pause_end - now).whole_seconds() : std::uint64_t{0});
+  return text.answer();
+}
+
+std::string Model::list_tubes() const {
+  std::string text = "---\n";
+  for (const ModelTube& tube : tubes_) text += "- " + tube.name + "\n";
+  return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+}  // namespace haricot::simulation

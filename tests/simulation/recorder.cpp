@@ -1,0 +1,178 @@
+#include "recorder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "mismatch.hpp"
+
+namespace haricot::simulation {
+
+using binlog::KnownJob;
+
+std::string to_text(const Event& event) {
+  const char* const kinds[] = {"line",           "reserve_put", "reserve_update",
+                               "reserve_delete", "record_put",  "record_update",
+                               "record_delete",  "numbers",     "file_of"};
+  std::string text = kinds[static_cast<int>(event.kind)];
+  if (event.kind == Event::Kind::line) {
+    return text + " of client " + std::to_string(event.client) + ": " + event.line.substr(0, 60);
+  }
+  if (event.id != 0) text += " of job " + std::to_string(event.id);
+  if (event.status != JournalStatus::ok) text += " refused";
+  return text;
+}
+
+Event Tape::take(Event::Kind kind) {
+  require(!events_.empty(), "expected " + to_text(Event{.kind = kind}) + ", but nothing happened");
+  Event event = std::move(events_.front());
+  events_.pop_front();
+  require(event.kind == kind,
+          "expected " + to_text(Event{.kind = kind}) + ", but it was " + to_text(event));
+  return event;
+}
+
+// Ledger ------------------------------------------------------------------------------------------
+
+namespace {
+
+// A reserve or the end of a TTR makes no record of its own, so the copy that compaction makes may
+// know of more of them than the record did. A delayed job whose time has come is a ready one.
+bool is_same(KnownJob known, const KnownJob& found, std::int64_t wall_now) {
+  if (known.state == JobState::delayed && known.deadline_at <= wall_now) {
+    known.state = JobState::ready;
+    known.deadline_at = 0;
+  }
+  for (const JobEvent event : {JobEvent::reserve, JobEvent::timeout}) {
+    const auto i = static_cast<std::size_t>(event);
+    if (found.counts[i] < known.counts[i]) return false;
+    known.counts[i] = found.counts[i];
+  }
+  known.burial = found.burial;
+  return known == found;
+}
+
+}  // namespace
+
+void Ledger::note(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
+  if (job && job->state == JobState::buried) job->burial = ++burials_;
+  auto& changes = changes_[id];
+  if (changes.empty()) changes.push_back({0, std::nullopt});
+  changes.push_back({record, std::move(job)});
+}
+
+void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
+                   std::uint64_t safe, bool exactly) const {
+  const std::map<JobId, KnownJob> found = binlog::all_jobs(restored, wall_offset);
+  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> burials;  // By place, when.
+  for (const auto& [id, changes] : changes_) {
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      if (changes[i].record <= safe) first = i;
+    }
+    const std::size_t last = exactly ? first : changes.size() - 1;
+    const auto job = found.find(id);
+    bool fits = false;
+    std::string allowed;
+    for (std::size_t i = first; i <= last; ++i) {
+      const auto& state = changes[i].job;
+      const bool same =
+          state ? job != found.end() && is_same(*state, job->second, wall_now) : job == found.end();
+      if (same && state && job->second.state == JobState::buried) {
+        burials[job->second.tube][job->second.burial] = state->burial;
+      }
+      fits = fits || same;
+      allowed += "\n  " + std::to_string(changes[i].record) + ": " + binlog::to_text(state);
+    }
+    require(fits,
+            "job " + std::to_string(id) + " came back as " +
+                binlog::to_text(job == found.end() ? std::nullopt : std::optional(job->second)) +
+                "; safe are records up to " + std::to_string(safe) + "; it may be" + allowed);
+    require(!changes[first].job || id < restored.next_id(), "an id would be given out again");
+  }
+  check_bodies(restored);
+  for (const auto& [tube, order] : burials) {
+    std::uint64_t before = 0;
+    for (const auto& [place, burial] : order) {
+      require(burial > before, "buried jobs of " + tube.substr(0, 10) + " are in another order");
+      before = burial;
+    }
+  }
+}
+
+void Ledger::check_bodies(const Engine& restored) const {
+  const std::map<JobId, KnownJob> found = binlog::all_jobs(restored, Duration{});
+  require(found.size() == restored.jobs().size(), "there are jobs of ids not given out");
+  for (const auto& [id, job] : found) {
+    require(changes_.contains(id), "job " + std::to_string(id) + " was never put");
+    require(restored.jobs().body(restored.peek(id)) == bodies_.at(id),
+            "job " + std::to_string(id) + " has another body");
+  }
+}
+
+void Ledger::begin_again(const Engine& restored, Duration wall_offset) {
+  const std::map<JobId, KnownJob> found = binlog::all_jobs(restored, wall_offset);
+  for (auto& [id, changes] : changes_) {
+    const auto job = found.find(id);
+    const bool is_there = job != found.end();
+    changes.assign(1, {0, is_there ? std::optional(job->second) : std::nullopt});
+    if (is_there) burials_ = std::max(burials_, job->second.burial);
+  }
+}
+
+// Recorder ----------------------------------------------------------------------------------------
+
+JournalStatus Recorder::reserve_put(std::size_t name_bytes, std::size_t body_bytes) {
+  const JournalStatus status = binlog_.reserve_put(name_bytes, body_bytes);
+  tape_.add({.kind = Event::Kind::reserve_put, .status = status, .body_bytes = body_bytes});
+  return status;
+}
+
+JournalStatus Recorder::reserve_update() {
+  const JournalStatus status = binlog_.reserve_update();
+  tape_.add({.kind = Event::Kind::reserve_update, .status = status});
+  return status;
+}
+
+JournalStatus Recorder::reserve_delete() {
+  const JournalStatus status = binlog_.reserve_delete();
+  tape_.add({.kind = Event::Kind::reserve_delete, .status = status});
+  return status;
+}
+
+void Recorder::note(Event::Kind kind, const JournaledJob& job) {
+  KnownJob known = binlog::known_from(*engine_, job.ref, wall_offset_);
+  ledger_.note(binlog_.records(), job.job.id, known);
+  tape_.add({.kind = kind, .id = job.job.id, .job = std::move(known)});
+}
+
+void Recorder::record_put(const JournaledJob& job) {
+  binlog_.record_put(job);
+  ledger_.note_body(job.job.id, engine_->jobs().body(job.ref));
+  note(Event::Kind::record_put, job);
+}
+
+void Recorder::record_update(const JournaledJob& job) {
+  binlog_.record_update(job);
+  note(Event::Kind::record_update, job);
+}
+
+void Recorder::record_delete(const JournaledJob& job) {
+  const JobId id = job.job.id;
+  binlog_.record_delete(job);
+  ledger_.note(binlog_.records(), id, std::nullopt);
+  tape_.add({.kind = Event::Kind::record_delete, .id = id});
+}
+
+JournalNumbers Recorder::numbers() const {
+  const JournalNumbers numbers = binlog_.numbers();
+  tape_.add({.kind = Event::Kind::numbers, .journal = numbers});
+  return numbers;
+}
+
+std::uint64_t Recorder::file_of(JobRef job) const {
+  const std::uint64_t file = binlog_.file_of(job);
+  tape_.add({.kind = Event::Kind::file_of, .file = file});
+  return file;
+}
+
+}  // namespace haricot::simulation

@@ -1,0 +1,122 @@
+// Stands between the engine and its binlog and writes down all that passes: on a tape, from which
+// the model takes what the disk decided and in which order commands ran, and in a ledger of every
+// change of every job, which says what a crash may leave.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/binlog/binlog.hpp"
+#include "haricot/queue/journal.hpp"
+#include "job_history.hpp"
+
+namespace haricot::simulation {
+
+struct Event {
+  enum class Kind : std::uint8_t {
+    line,
+    reserve_put,
+    reserve_update,
+    reserve_delete,
+    record_put,
+    record_update,
+    record_delete,
+    numbers,
+    file_of,
+  };
+  Kind kind;
+  JournalStatus status = JournalStatus::ok;  // Of a reserve_…
+  int client = 0;                            // line: who sent it,
+  std::string line = {};                     // and what.
+  JobId id = 0;                              // record_…
+  binlog::KnownJob job = {};                 // record_put, record_update: the job as recorded.
+  std::size_t body_bytes = 0;                // reserve_put
+  JournalNumbers journal = {};               // numbers
+  std::uint64_t file = 0;                    // file_of
+};
+
+std::string to_text(const Event& event);
+
+// What happened in one call of the service, in order.
+class Tape {
+ public:
+  void add(Event event) { events_.push_back(std::move(event)); }
+  bool empty() const { return events_.empty(); }
+  const Event& front() const { return events_.front(); }
+  // Throws Mismatch if something else comes next.
+  Event take(Event::Kind kind);
+  void clear() { events_.clear(); }
+
+ private:
+  std::deque<Event> events_;
+};
+
+// Every state that a job may have on the disk, by the number of the record that made it.
+class Ledger {
+ public:
+  void note(std::uint64_t record, JobId id, std::optional<binlog::KnownJob> job);
+  void note_body(JobId id, std::string_view body) { bodies_[id] = body; }
+  const std::string& body(JobId id) const { return bodies_.at(id); }
+
+  // Throws Mismatch unless each job is as it was at `safe` or became later. `exactly`: as it was.
+  void check(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
+             std::uint64_t safe, bool exactly) const;
+  // Throws Mismatch if there is a job that never was put, or one with another body.
+  void check_bodies(const Engine& restored) const;
+  // What was found is what there is from now on.
+  void begin_again(const Engine& restored, Duration wall_offset);
+
+ private:
+  struct Change {
+    std::uint64_t record;
+    std::optional<binlog::KnownJob> job;  // Nothing: deleted, or never put.
+  };
+
+  std::map<JobId, std::vector<Change>> changes_;
+  std::map<JobId, std::string> bodies_;
+  std::uint64_t burials_ = 0;
+};
+
+class Recorder final : public Journal {
+ public:
+  Recorder(binlog::Binlog& binlog, Tape& tape, Ledger& ledger)
+      : binlog_(binlog), tape_(tape), ledger_(ledger) {}
+  // From now on everything is written down.
+  void begin(const Engine& engine, Duration wall_offset) {
+    engine_ = &engine;
+    wall_offset_ = wall_offset;
+  }
+
+  JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes) override;
+  JournalStatus reserve_update() override;
+  JournalStatus reserve_delete() override;
+  void release_room() override { binlog_.release_room(); }
+  void record_put(const JournaledJob& job) override;
+  void record_update(const JournaledJob& job) override;
+  void record_delete(const JournaledJob& job) override;
+  std::uint64_t records() const override { return binlog_.records(); }
+  std::uint64_t held_records() const override { return binlog_.held_records(); }
+  std::uint64_t doubtful_records() const override { return binlog_.doubtful_records(); }
+  void end_turn(Instant now) override { binlog_.end_turn(now); }
+  Instant next_event() const override { return binlog_.next_event(); }
+  bool keeps_notes() const override { return true; }
+  JournalNumbers numbers() const override;
+  std::uint64_t file_of(JobRef job) const override;
+
+ private:
+  void note(Event::Kind kind, const JournaledJob& job);
+
+  binlog::Binlog& binlog_;
+  Tape& tape_;
+  Ledger& ledger_;
+  const Engine* engine_ = nullptr;
+  Duration wall_offset_;
+};
+
+}  // namespace haricot::simulation

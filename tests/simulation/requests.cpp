@@ -1,0 +1,265 @@
+#include "requests.hpp"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace haricot::simulation {
+namespace {
+
+constexpr std::size_t kLineBytesMax = 224;  // With CR LF.
+constexpr std::string_view kBadFormat = "BAD_FORMAT\r\n";
+constexpr std::string_view kUnknown = "UNKNOWN_COMMAND\r\n";
+// With more jobs than this there are more deletes than puts.
+constexpr std::size_t kJobsWanted = 60;
+
+struct MalformedLine {
+  std::string_view line;
+  std::string_view answer;
+};
+
+constexpr MalformedLine kMalformedLines[] = {
+    {"", kUnknown},
+    {" ", kUnknown},
+    {" stats", kUnknown},
+    {"PUT 1 0 1 1", kUnknown},
+    {"put", kUnknown},
+    {"delete", kUnknown},
+    {"kick-job5", kUnknown},
+    {"peek-", kUnknown},
+    {"\n", kUnknown},
+    {"\xff\xfe", kUnknown},
+    {"put 1 2 3", kBadFormat},
+    {"put 1 2 3 x", kBadFormat},
+    {"put 1 2 3 4 5", kBadFormat},
+    {"put -1 0 1 1", kBadFormat},
+    {"put 4294967296 0 1 1", kBadFormat},
+    {"put 1 0 1 4294967296", kBadFormat},
+    {"delete ", kBadFormat},
+    {"delete -1", kBadFormat},
+    {"delete 1 2", kBadFormat},
+    {"delete 18446744073709551616", kBadFormat},
+    {"delete 1\n2", kBadFormat},
+    {"stats\r", kBadFormat},
+    {"stats x", kBadFormat},
+    {"statsx", kBadFormat},
+    {"reserve ", kBadFormat},
+    {"reserve-job", kBadFormat},
+    {"reserve-with-timeout", kBadFormat},
+    {"reserve-with-timeout x", kBadFormat},
+    {"reserve-with-timeout 2147483648", kBadFormat},
+    {"list-tubesx", kBadFormat},
+    {"peek-ready 1", kBadFormat},
+    {"use -a", kBadFormat},
+    {"use ", kBadFormat},
+    {"use a b", kBadFormat},
+    {"watch a*b", kBadFormat},
+    {"ignore  a", kBadFormat},
+    {"kick x", kBadFormat},
+    {"pause-tube", kBadFormat},
+    {"pause-tube a", kBadFormat},
+    {"release 1 1", kBadFormat},
+    {"bury 1", kBadFormat},
+    {std::string_view("stats\0", 6), kBadFormat},
+    {std::string_view("\0", 1), kBadFormat},
+};
+
+const std::string kLongTube(200, 'l');
+
+std::string random_tube(Chance& chance) {
+  const std::string_view names[] = {"default", "default", "a", "a", "b", "c;$_.()/+-", kLongTube};
+  return std::string(chance.pick(names));
+}
+
+std::uint32_t random_priority(Chance& chance) {
+  constexpr std::uint32_t kPriorities[] = {0, 1, 1, 5, 1023, 1024, 4294967295};
+  return chance.one_in(2) ? chance.below32(2000) : chance.pick(kPriorities);
+}
+
+std::uint32_t random_delay(Chance& chance) {
+  if (!chance.one_in(3)) return 0;
+  return chance.one_in(12) ? 30'000'000 + chance.below32(100) : chance.below32(6);
+}
+
+std::uint32_t random_ttr(Chance& chance) {
+  return chance.one_in(10) ? 4294967295 - chance.below32(2) : chance.below32(5);
+}
+
+std::string random_body(Chance& chance, std::uint32_t job_bytes_max) {
+  std::size_t bytes = chance.below(60);
+  if (chance.one_in(10)) {
+    const std::size_t sizes[] = {0,    1022, 1023, 1024,          1025,
+                                 4095, 4096, 4097, job_bytes_max, chance.below(job_bytes_max + 1)};
+    bytes = chance.pick(sizes);
+  }
+  std::string body = std::to_string(chance.bits()) + "\r\n";
+  while (body.size() < bytes) body += static_cast<char>((body.size() * 131 + bytes) % 256);
+  body.resize(bytes);
+  return body;
+}
+
+// One of those there are, one that the client holds if it does, or any.
+JobId random_id(Chance& chance, const Model& model, int client) {
+  const auto& jobs = model.jobs();
+  if (jobs.empty() || chance.one_in(10)) {
+    return chance.one_in(4) ? chance.bits() : chance.below(100) + 1;
+  }
+  if (!chance.one_in(3)) {
+    std::vector<JobId> held;
+    for (const auto& [id, job] : jobs) {
+      if (job.state == JobState::reserved && job.holder == client) held.push_back(id);
+    }
+    if (!held.empty()) return chance.pick(held);
+  }
+  return std::next(jobs.begin(), static_cast<std::ptrdiff_t>(chance.below(jobs.size())))->first;
+}
+
+std::string number(std::uint64_t value) {
+  return " " + std::to_string(value);
+}
+
+void make_put(Request& request, Chance& chance, std::uint32_t job_bytes_max) {
+  request.verb = Verb::put;
+  request.priority = random_priority(chance);
+  request.seconds = random_delay(chance);
+  request.ttr_s = random_ttr(chance);
+  request.body = random_body(chance, job_bytes_max);
+  if (chance.one_in(60)) request.body.resize(job_bytes_max + 1 + chance.below(3000), 'b');
+  request.body_ends_well = !chance.one_in(50);
+  request.line = "put" + number(request.priority) + number(request.seconds) +
+                 number(request.ttr_s) + number(request.body.size());
+}
+
+void make_word(Request& request, Verb verb, std::string_view word) {
+  request.verb = verb;
+  request.line = word;
+}
+
+void make_look(Request& request, Chance& chance, const Model& model, int client) {
+  switch (chance.below(12)) {
+    case 0:
+      return make_word(request, Verb::stats, "stats");
+    case 1:
+      return make_word(request, Verb::list_tubes, "list-tubes");
+    case 2:
+      return make_word(request, Verb::list_tube_used, "list-tube-used");
+    case 3:
+      return make_word(request, Verb::list_tubes_watched, "list-tubes-watched");
+    case 4:
+      return make_word(request, Verb::peek_ready, "peek-ready");
+    case 5:
+      return make_word(request, Verb::peek_delayed, "peek-delayed");
+    case 6:
+      return make_word(request, Verb::peek_buried, "peek-buried");
+    case 7:
+      request.id = random_id(chance, model, client);
+      return make_word(request, Verb::peek, "peek" + number(request.id));
+    case 8:
+    case 9:
+      request.tube = random_tube(chance);
+      return make_word(request, Verb::stats_tube, "stats-tube " + request.tube);
+    default:
+      request.id = random_id(chance, model, client);
+      return make_word(request, Verb::stats_job, "stats-job" + number(request.id));
+  }
+}
+
+void make_tubes(Request& request, Chance& chance) {
+  request.tube = random_tube(chance);
+  switch (chance.below(4)) {
+    case 0:
+      return make_word(request, Verb::use, "use " + request.tube);
+    case 1:
+      return make_word(request, Verb::watch, "watch " + request.tube);
+    case 2:
+      return make_word(request, Verb::ignore, "ignore " + request.tube);
+    default:
+      request.seconds = chance.one_in(3) ? 0 : chance.below32(5);
+      if (chance.one_in(40)) request.seconds = 4294967295;
+      return make_word(request, Verb::pause_tube,
+                       "pause-tube " + request.tube + number(request.seconds));
+  }
+}
+
+void make_reserve(Request& request, Chance& chance, const Model& model, int client) {
+  if (chance.one_in(5)) {
+    request.id = random_id(chance, model, client);
+    return make_word(request, Verb::reserve_job, "reserve-job" + number(request.id));
+  }
+  if (chance.one_in(6)) return make_word(request, Verb::reserve, "reserve");
+  request.seconds = chance.one_in(2) ? 0 : chance.below32(4);
+  if (chance.one_in(30)) request.seconds = 2147483647;
+  make_word(request, Verb::reserve_with_timeout, "reserve-with-timeout" + number(request.seconds));
+}
+
+void make_change(Request& request, Chance& chance, const Model& model, int client) {
+  request.id = random_id(chance, model, client);
+  request.priority = random_priority(chance);
+  switch (chance.below(7)) {
+    case 0:
+    case 1:
+      request.seconds = random_delay(chance);
+      return make_word(
+          request, Verb::release,
+          "release" + number(request.id) + number(request.priority) + number(request.seconds));
+    case 2:
+    case 3:
+      return make_word(request, Verb::bury, "bury" + number(request.id) + number(request.priority));
+    case 4:
+      return make_word(request, Verb::touch, "touch" + number(request.id));
+    case 5:
+      return make_word(request, Verb::kick_job, "kick-job" + number(request.id));
+    default:
+      request.bound = chance.one_in(5) ? 4294967295 : chance.below32(5);
+      return make_word(request, Verb::kick, "kick" + number(request.bound));
+  }
+}
+
+void make_malformed(Request& request, Chance& chance) {
+  if (chance.one_in(4)) {
+    request.kind = Request::Kind::too_long;
+    request.line = chance.one_in(2) ? "put 1 2 3 " : "stats\r";
+    request.line.resize(kLineBytesMax - 1 + (chance.one_in(2) ? 0 : chance.below(700)), 'x');
+    if (chance.one_in(5)) request.line.back() = '\r';
+    return;
+  }
+  const MalformedLine& chosen = chance.pick(kMalformedLines);
+  request.kind = Request::Kind::malformed;
+  request.line = chosen.line;
+  request.answer = chosen.answer;
+}
+
+}  // namespace
+
+Request random_request(Chance& chance, const Model& model, int client,
+                       std::uint32_t job_bytes_max) {
+  Request request;
+  const std::uint64_t kind = chance.below(100);
+  const bool has_many = model.jobs().size() > kJobsWanted;
+  if (kind < 25) {
+    make_reserve(request, chance, model, client);
+  } else if (kind < (has_many ? 30U : 50U)) {
+    make_put(request, chance, job_bytes_max);
+  } else if (kind < 57) {
+    request.id = random_id(chance, model, client);
+    make_word(request, Verb::remove, "delete" + number(request.id));
+  } else if (kind < 75) {
+    make_change(request, chance, model, client);
+  } else if (kind < 83) {
+    make_tubes(request, chance);
+  } else if (kind < 95) {
+    make_look(request, chance, model, client);
+  } else {
+    make_malformed(request, chance);
+  }
+  request.bytes = request.line + "\r\n";
+  if (request.kind == Request::Kind::command && request.verb == Verb::put) {
+    request.bytes += request.body + (request.body_ends_well ? "\r\n"
+                                     : chance.one_in(2)     ? "\r\r"
+                                                            : "xy");
+  }
+  return request;
+}
+
+}  // namespace haricot::simulation

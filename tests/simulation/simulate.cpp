@@ -1,0 +1,139 @@
+// Runs seeds, one after another, and says what they did.
+//
+//   simulate [--runs N] [--commands N] [--seconds N]
+//
+// HARICOT_SEED=S runs that seed alone. A run that went wrong prints the line that repeats it.
+
+#include <chrono>
+#include <cinttypes>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "mismatch.hpp"
+#include "simulation.hpp"
+
+namespace {
+
+using haricot::simulation::Mismatch;
+using haricot::simulation::Simulation;
+
+struct Options {
+  std::uint64_t runs = 50;
+  std::uint64_t commands = 20'000;  // Of each run.
+  std::uint64_t seconds = 0;        // Not 0: runs until the time is over.
+  std::optional<std::uint64_t> seed;
+};
+
+// For the end by a CHECK: what to say of the run that is under way.
+const Simulation* g_current = nullptr;
+std::uint64_t g_seed = 0;
+std::uint64_t g_commands = 0;
+const char* g_program = "simulate";
+
+void tell_failure(const char* what) {
+  std::fprintf(stderr, "%s\n", what);
+  if (g_current != nullptr) {
+    std::fprintf(stderr, "seed %" PRIu64 ", step %" PRIu64 ", after:\n%s", g_seed,
+                 g_current->steps(), g_current->last_events().c_str());
+  }
+  std::fprintf(stderr, "to repeat it: HARICOT_SEED=%" PRIu64 " %s --commands %" PRIu64 "\n", g_seed,
+               g_program, g_commands);
+  std::fflush(stderr);
+}
+
+extern "C" void on_abort(int) {
+  std::signal(SIGABRT, SIG_DFL);
+  tell_failure("the server ended itself");
+  std::abort();
+}
+
+std::uint64_t new_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+struct Totals {
+  std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, disk_faults = 0, refused = 0;
+};
+
+bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
+  g_seed = seed;
+  try {
+    Simulation simulation(seed);
+    g_current = &simulation;
+    try {
+      simulation.run(commands);
+    } catch (const Mismatch& mismatch) {
+      tell_failure(mismatch.what());
+      g_current = nullptr;
+      return false;
+    }
+    g_current = nullptr;
+    ++totals.runs;
+    totals.commands += simulation.commands_run();
+    totals.steps += simulation.steps();
+    totals.restarts += simulation.restarts();
+    totals.disk_faults += simulation.disk_faults();
+    totals.refused += simulation.refused();
+  } catch (const Mismatch& mismatch) {
+    tell_failure(mismatch.what());
+    return false;
+  }
+  return true;
+}
+
+bool read_options(int count, char** words, Options& options) {
+  const char* given = std::getenv("HARICOT_SEED");
+  if (given != nullptr) options.seed = std::strtoull(given, nullptr, 10);
+  for (int i = 1; i + 1 < count; i += 2) {
+    const std::string_view word = words[i];
+    const std::uint64_t value = std::strtoull(words[i + 1], nullptr, 10);
+    if (word == "--runs") {
+      options.runs = value;
+    } else if (word == "--commands") {
+      options.commands = value;
+    } else if (word == "--seconds") {
+      options.seconds = value;
+    } else {
+      return false;
+    }
+  }
+  return count % 2 == 1;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  Options options;
+  if (!read_options(count, words, options)) {
+    std::fprintf(stderr, "usage: simulate [--runs N] [--commands N] [--seconds N]\n");
+    return 2;
+  }
+  g_program = words[0];
+  g_commands = options.commands;
+  std::signal(SIGABRT, on_abort);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  Totals totals;
+  for (;;) {
+    if (!run_one(options.seed.value_or(new_seed()), options.commands, totals)) return 1;
+    if (options.seed) break;
+    const bool is_over = options.seconds > 0 ? seconds() >= static_cast<double>(options.seconds)
+                                             : totals.runs >= options.runs;
+    if (is_over) break;
+  }
+  std::printf("%" PRIu64 " runs, %" PRIu64 " commands, %" PRIu64 " turns, %" PRIu64
+              " restarts, %" PRIu64 " disturbances of the disk, %" PRIu64
+              " changes refused, %.1f s, %.0f commands/s\n",
+              totals.runs, totals.commands, totals.steps, totals.restarts, totals.disk_faults,
+              totals.refused, seconds(), static_cast<double>(totals.commands) / seconds());
+  return 0;
+}

@@ -1,0 +1,116 @@
+// One run: a whole server on a simulated disk, its clients, the clock, and what goes wrong. All of
+// it follows from the seed.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chance.hpp"
+#include "haricot/binlog/binlog.hpp"
+#include "haricot/service/service.hpp"
+#include "model.hpp"
+#include "recorder.hpp"
+#include "sim_disk.hpp"
+
+namespace haricot::simulation {
+
+class Simulation {
+ public:
+  explicit Simulation(std::uint64_t seed);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  // Runs until the clients have had so many commands run. Throws Mismatch.
+  void run(std::uint64_t commands);
+
+  std::uint64_t commands_run() const { return model_.commands_run(); }
+  std::uint64_t steps() const { return steps_; }
+  std::uint64_t restarts() const { return restarts_; }
+  std::uint64_t disk_faults() const { return disk_faults_; }
+  // Answers that said that the disk does not take a change.
+  std::uint64_t refused() const { return refused_; }
+  // What happened last, a line each.
+  std::string last_events() const;
+
+ private:
+  // The two ends of a connection and what is under way between them.
+  struct Wire {
+    int number = 0;
+    Session* session = nullptr;
+    std::string to_server;    // Sent, not yet read.
+    std::string output;       // As seen in the session's output, not yet sent.
+    std::string unexplained;  // The same, not yet compared with what the model says.
+    bool is_slow = false;
+    bool has_ended = false;  // Sends no more.
+    bool end_was_read = false;
+    bool was_held = false;
+    bool may_have_failed = false;  // Of what was held back each answer may be INTERNAL_ERROR.
+  };
+
+  // Starts and ends (simulation_lives.cpp)
+  bool start();
+  void end_life();
+  void drop_server(binlog::CrashPolicy policy);
+  void check_what_came_back(std::optional<std::uint64_t> safe, bool exactly);
+  std::optional<std::uint64_t> safe_from_power_loss() const;
+  void note_synced();
+  void disturb_disk();
+  void calm_disk();
+
+  // A turn
+  void turn();
+  void advance();
+  std::size_t bytes_to_read(const std::string& arrived);
+  void read(Wire& wire);
+  void look_at_output(Wire& wire);
+  void explain(Wire& wire);
+  void send(Wire& wire, std::size_t room);
+  void end_turn();
+  bool close_if_finished(Wire& wire);
+  void pass_time();
+  void clients_act();
+  void act(Wire& wire);
+  void come_to_rest();
+  void check_invariants() const;
+  void run_tape();
+  std::string pending(const Wire& wire) const;
+  void note(std::string event);
+
+  Chance chance_;
+  std::uint32_t job_bytes_max_;
+  binlog::BinlogOptions options_;
+  std::unique_ptr<binlog::SimDisk> disk_;
+  Tape tape_;
+  Ledger ledger_;
+  Model model_;
+  ServerInfo info_;
+  std::unique_ptr<binlog::Binlog> binlog_;
+  std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<Service> service_;
+  std::map<int, Wire> wires_;
+  int next_client_ = 1;
+
+  Instant now_;
+  Duration wall_offset_;
+  bool may_disturb_ = false;
+  int years_left_ = 0;
+  std::uint64_t steps_ = 0, restarts_ = 0, disk_faults_ = 0, refused_ = 0;
+  // For the policy that syncs after an interval: records and when they were written.
+  struct Written {
+    Instant when;
+    std::uint64_t records;
+  };
+  std::deque<Written> written_;
+  std::uint64_t surely_synced_ = 0;
+  Instant last_turn_;
+  std::deque<std::string> events_;
+};
+
+}  // namespace haricot::simulation

@@ -1,0 +1,209 @@
+#include <utility>
+
+#include "mismatch.hpp"
+#include "simulation.hpp"
+
+// How a server starts, stops and crashes, and what its disk does to it.
+
+namespace haricot::simulation {
+namespace {
+
+constexpr std::int64_t kWallBegin = 1'700'000'000'000'000'000;
+
+binlog::BinlogOptions random_options(Chance& chance) {
+  constexpr std::uint64_t kSizes[] = {4096, 16384, 131072};
+  return {.file_bytes = chance.pick(kSizes),
+          .sync = static_cast<binlog::SyncPolicy>(chance.below(3)),
+          .sync_interval = Duration::milliseconds(50)};
+}
+
+binlog::Fault random_fault(Chance& chance) {
+  binlog::Fault fault;
+  fault.nth = 1 + chance.below(30);
+  if (chance.one_in(2)) {
+    fault.call = static_cast<binlog::DiskCall>(chance.below(binlog::kDiskCalls));
+  }
+  if (fault.call == binlog::DiskCall::close) fault.call.reset();
+  fault.status = chance.one_in(2) ? binlog::DiskStatus::full : binlog::DiskStatus::failed;
+  fault.lasts = chance.one_in(4);
+  fault.takes_effect = chance.one_in(4);
+  fault.pieces_written = chance.below(3);
+  fault.bytes_written = chance.below(300);
+  return fault;
+}
+
+}  // namespace
+
+Simulation::Simulation(std::uint64_t seed)
+    : chance_(seed),
+      job_bytes_max_(chance_.one_in(2) ? 6000 : 2000),
+      options_(random_options(chance_)),
+      disk_(std::make_unique<binlog::SimDisk>()),
+      model_(job_bytes_max_, options_.file_bytes),
+      now_(Instant::at(5'000'000'000)),
+      wall_offset_(Duration::nanoseconds(kWallBegin)),
+      years_left_(20) {
+  info_.job_bytes_max = job_bytes_max_;
+  info_.binlog_bytes_max = options_.file_bytes;
+  info_.pid = 4711;
+  info_.instance_id = "0123456789abcdef";
+  info_.hostname = "host.example";
+  info_.os = "kernel";
+  info_.platform = "x86_64";
+  require(start(), "an empty folder cannot be opened");
+  check_what_came_back(0, true);
+}
+
+Simulation::~Simulation() = default;
+
+// False: the folder cannot be opened now.
+bool Simulation::start() {
+  binlog_ = std::make_unique<binlog::Binlog>(*disk_, options_);
+  recorder_ = std::make_unique<Recorder>(*binlog_, tape_, ledger_);
+  service_ = std::make_unique<Service>(info_, *recorder_, now_);
+  std::string error;
+  const bool good =
+      binlog_->open(service_->engine(), wall_offset_, now_, chance_.bits() | 1, {}, error);
+  if (!good) {
+    note("no start: " + error);
+    return false;
+  }
+  recorder_->begin(service_->engine(), wall_offset_);
+  service_->set_trace({[](void* context, const Session& session, std::string_view line) {
+                         const auto& wire = *static_cast<const Wire*>(session.owner());
+                         static_cast<Tape*>(context)->add({.kind = Event::Kind::line,
+                                                           .client = wire.number,
+                                                           .line = std::string(line)});
+                       },
+                       &tape_});
+  disk_->set_sync_mode(chance_.one_in(2) ? binlog::SyncMode::at_once : binlog::SyncMode::when_told);
+  may_disturb_ = chance_.one_in(2);
+  written_.clear();
+  surely_synced_ = 0;
+  return true;
+}
+
+void Simulation::check_what_came_back(std::optional<std::uint64_t> safe, bool exactly) {
+  const Engine& engine = service_->engine();
+  if (safe) {
+    ledger_.check(engine, wall_offset_, (now_ + wall_offset_).count(), *safe, exactly);
+  } else {
+    ledger_.check_bodies(engine);
+  }
+  ledger_.begin_again(engine, wall_offset_);
+  model_.restart(engine, ledger_, now_);
+  check_invariants();
+}
+
+// Every way in which a server ends: stopped, killed, without power; between two turns or in one.
+void Simulation::end_life() {
+  bool all_is_written = !binlog_->numbers().refusing;
+  const std::uint64_t end = chance_.below(3);
+  if (chance_.one_in(2)) {
+    ++steps_;
+    advance();
+    for (auto& [number, wire] : wires_) read(wire);
+    all_is_written = false;
+  }
+  binlog::CrashPolicy policy{binlog::Unsynced::kept, binlog::UnsyncedNames::kept};
+  std::optional<std::uint64_t> safe = recorder_->held_records();
+  if (end == 0) {
+    all_is_written = binlog_->close(now_);
+    note(all_is_written ? "stopped" : "stopped, but not all is written");
+    safe = recorder_->held_records();
+  } else if (end == 1) {
+    note("killed");
+  } else {
+    note("the power is lost");
+    policy = {};
+    safe = safe_from_power_loss();
+    all_is_written = false;
+  }
+  if (all_is_written) safe = recorder_->records();
+
+  const Instant wall = now_ + wall_offset_;
+  drop_server(policy);
+  ++restarts_;
+  // The monotonic clock begins somewhere at each start, that of the wall goes on.
+  now_ = Instant::at(static_cast<std::int64_t>(1000 + chance_.below(100'000)) * 1'000'000);
+  const std::uint64_t pause_ms = chance_.one_in(4) ? chance_.below(4'000'000) : chance_.below(3000);
+  wall_offset_ = (wall + Duration::milliseconds(static_cast<std::int64_t>(pause_ms))) - now_;
+  // A disk that fails at the start must not cost anything: the next start finds all.
+  if (may_disturb_ && chance_.one_in(3)) {
+    disk_->inject(random_fault(chance_));
+    ++disk_faults_;
+  }
+  if (!start()) {
+    drop_server({binlog::Unsynced::kept, binlog::UnsyncedNames::kept});
+    require(start(), "the folder cannot be opened:\n" + last_events());
+  }
+  check_what_came_back(safe, all_is_written);
+}
+
+// Nothing is left but what the end leaves of the disk.
+void Simulation::drop_server(binlog::CrashPolicy policy) {
+  wires_.clear();
+  service_.reset();
+  tape_.clear();
+  recorder_.reset();
+  binlog_.reset();
+  binlog::SimDisk::Random random(chance_.bits());
+  disk_ = disk_->crash(random, policy);
+  disk_->set_capacity({});
+}
+
+// What was acknowledged has to survive a loss of power, as far as the policy promises. Without
+// syncs nothing is promised: compaction may have removed the file of an old job before its copy was
+// on the disk.
+std::optional<std::uint64_t> Simulation::safe_from_power_loss() const {
+  switch (options_.sync) {
+    case binlog::SyncPolicy::every_turn:
+      return recorder_->held_records();
+    case binlog::SyncPolicy::interval:
+      return surely_synced_;
+    case binlog::SyncPolicy::never:
+      break;
+  }
+  return std::nullopt;
+}
+
+// What was written an interval before the turn before this one is synced, if syncs end at all.
+void Simulation::note_synced() {
+  const bool syncs_end = disk_->syncs_under_way() == 0 && !may_disturb_;
+  while (syncs_end && !written_.empty() && !binlog_->numbers().refusing &&
+         written_.front().when + options_.sync_interval <= last_turn_) {
+    surely_synced_ = written_.front().records;
+    written_.pop_front();
+  }
+  written_.push_back({now_, recorder_->records()});
+  last_turn_ = now_;
+}
+
+void Simulation::disturb_disk() {
+  if (!may_disturb_) return;
+  switch (chance_.below(6)) {
+    case 0:
+    case 1:
+      disk_->inject(random_fault(chance_));
+      ++disk_faults_;
+      note("a call of the disk will fail");
+      break;
+    case 2:
+      disk_->set_capacity(disk_->used_bytes() + chance_.below(20'000));
+      ++disk_faults_;
+      note("the disk has an end");
+      break;
+    case 3:
+      disk_->complete_syncs(1, binlog::DiskStatus::failed);
+      break;
+    default:
+      calm_disk();
+  }
+}
+
+void Simulation::calm_disk() {
+  disk_->clear_faults();
+  disk_->set_capacity({});
+}
+
+}  // namespace haricot::simulation
