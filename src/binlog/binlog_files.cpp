@@ -33,9 +33,15 @@ std::uint64_t Binlog::room_for_compaction() const {
   return std::min(segments_->live_bytes(), options_.file_bytes + options_.file_bytes / 4);
 }
 
-// The same while the oldest file is being moved: what has been moved has used its room.
+// The same while compaction is under way: what has been moved has used its room, and files that wait
+// to be removed are about to give theirs back.
 std::uint64_t Binlog::room_to_go_on() const {
   const Segment& oldest = segments_->oldest();
+  std::uint64_t about_to_go = 0;
+  for (std::size_t i = 0; i + 1 < segments_->size() && segments_->at(i).live_jobs == 0; ++i) {
+    about_to_go += segments_->at(i).bytes;
+  }
+  if (about_to_go > 0) return room_for_compaction() - std::min(room_for_compaction(), about_to_go);
   if (segments_->size() < 2 || oldest.moved_until == 0) return room_for_compaction();
   return std::min(oldest.live_bytes + oldest.live_bytes / 4, room_for_compaction());
 }
