@@ -33,8 +33,8 @@ std::uint64_t Binlog::room_for_compaction() const {
   return std::min(segments_->live_bytes(), options_.file_bytes + options_.file_bytes / 4);
 }
 
-// The same while compaction is under way: what has been moved has used its room, and files that wait
-// to be removed are about to give theirs back.
+// The same while compaction is under way: what has been moved has used its room, and files that
+// wait to be removed are about to give theirs back.
 std::uint64_t Binlog::room_to_go_on() const {
   const Segment& oldest = segments_->oldest();
   std::uint64_t about_to_go = 0;

@@ -121,9 +121,9 @@ std::optional<FileScan::Found> FileScan::next_checked() {
   }
 }
 
-// Whether a record that is whole, or the seal, stands there or anywhere behind. A header alone is not
-// enough: it may be the next one of what was torn off, and whoever reads the file again, up to where
-// it was accepted, must come to the same end.
+// Whether a record that is whole, or the seal, stands there or anywhere behind. A header alone is
+// not enough: it may be the next one of what was torn off, and whoever reads the file again, up to
+// where it was accepted, must come to the same end.
 bool FileScan::has_records_from(std::uint64_t offset) {
   if (whole_record_at_ >= offset) return true;
   FileScan behind = *this;
