@@ -25,8 +25,8 @@ class Figure:
         return self.value <= self.limit
 
 
-def bytes_a_job(tool, binary, jobs):
-    with Server(binary) as server:
+def bytes_a_job(tool, binary, jobs, *flags):
+    with Server(binary, *flags) as server:
         result = loads.run(tool, server, "-w", "put", "-n", jobs, "--warm-up=0", "-d", 100, "-c", 1,
                            "--keep")["server"]
     return (result["resident_behind"] - result["resident_at_first"]) / jobs

@@ -7,7 +7,7 @@ import tempfile
 import time
 
 import loads
-from memory import Figure
+from memory import Figure, bytes_a_job
 from servers import Server
 
 ROUNDS = 3
@@ -29,13 +29,6 @@ def seconds_to_answer(binary, folder):
             client.sendall(b"list-tube-used\r\n")
             assert client.recv(100) == b"USING default\r\n"
             return time.monotonic() - started
-
-
-def bytes_a_job(tool, binary, jobs, *flags):
-    with Server(binary, *flags) as server:
-        result = loads.run(tool, server, "-w", "put", "-n", jobs, "--warm-up=0", "-d", 100, "-c", 1,
-                           "--keep")["server"]
-    return (result["resident_behind"] - result["resident_at_first"]) / jobs
 
 
 def measure(tool, haricotd, beanstalkd, folder, quick, tell):

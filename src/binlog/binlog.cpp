@@ -33,8 +33,7 @@ Binlog::Binlog(Disk& disk, const BinlogOptions& options)
 
 Binlog::~Binlog() = default;
 
-// Opening and closing
-// ------------------------------------------------------------------------------
+// Opening and closing -----------------------------------------------------------------------------
 
 bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
                   ReplayWatcher watcher, std::string& error) {
@@ -199,8 +198,7 @@ std::optional<std::string> Binlog::next_notice() {
   return first;
 }
 
-// Records
-// ------------------------------------------------------------------------------------------
+// Records -----------------------------------------------------------------------------------------
 
 JournalStatus Binlog::refusal() const {
   return refusing_for_space_ ? JournalStatus::full : JournalStatus::failed;
@@ -266,12 +264,19 @@ void Binlog::append_full(const JournaledJob& job) {
   const JobStore& jobs = engine_->jobs();
   std::int64_t stamp = engine_->jobs().journal_note(job.ref).stamp();
   if (segments_->of(job.ref) == nullptr) stamp = stamp_of(job);
-  Record record = change_of(job, jobs, wall_offset_, stamp);
-  record.tube_name = job.tube_name;
-  segments_->attach(job.ref, full_record_bytes(job));
-  segments_->note_id(record.id, records_ + 1);
+  const Record record = move_to_newest(job, stamp, records_ + 1);
   const BlobRef blob = jobs.body_blob(job.ref);
   append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
+}
+
+// The full record of a job, which lives in the newest file from here on. `number` is that of the
+// record that has to be durable for the id to be known there.
+Record Binlog::move_to_newest(const JournaledJob& job, std::int64_t stamp, std::uint64_t number) {
+  Record record = change_of(job, engine_->jobs(), wall_offset_, stamp);
+  record.tube_name = job.tube_name;
+  segments_->attach(job.ref, full_record_bytes(job));
+  segments_->note_id(record.id, number);
+  return record;
 }
 
 void Binlog::append(const Record& record, std::string_view body, const BlobRef& blob) {
@@ -285,8 +290,7 @@ void Binlog::append(const Record& record, std::string_view body, const BlobRef& 
   if (writer_.collected_bytes() >= kCollectedBytesMax) flush();
 }
 
-// Writing and syncing
-// ------------------------------------------------------------------------------
+// Writing and syncing -----------------------------------------------------------------------------
 
 void Binlog::flush() {
   if (!writer_.is_open() || writer_.collected_bytes() == 0) return;
@@ -386,8 +390,7 @@ Instant Binlog::next_event() const {
   return next;
 }
 
-// Looking in
-// ---------------------------------------------------------------------------------------
+// Looking in --------------------------------------------------------------------------------------
 
 JournalNumbers Binlog::numbers() const {
   if (engine_ == nullptr) return {};

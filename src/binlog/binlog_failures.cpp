@@ -63,8 +63,7 @@ void Binlog::forget_failed_files() {
   recovery_serial_ = 0;
 }
 
-// Recovering
-// ---------------------------------------------------------------------------------------
+// Recovering --------------------------------------------------------------------------------------
 
 void Binlog::try_to_recover() {
   if (!writer_.is_open()) {
@@ -142,11 +141,7 @@ bool Binlog::rewrite(JobId id) {
     return true;
   }
   const JournaledJob job = engine_->journaled(ref);
-  Record record =
-      change_of(job, engine_->jobs(), wall_offset_, engine_->jobs().journal_note(ref).stamp());
-  record.tube_name = job.tube_name;
-  segments_->attach(ref, bytes);
-  segments_->note_id(id, records_);
+  const Record record = move_to_newest(job, engine_->jobs().journal_note(ref).stamp(), records_);
   const BlobRef blob = engine_->jobs().body_blob(ref);
   writer_.add(record, blob ? std::string_view{} : engine_->jobs().body(ref), blob);
   return true;

@@ -114,8 +114,7 @@ bool Replay::find_store_id(const File& file, std::size_t place) {
   return true;
 }
 
-// One file
-// -----------------------------------------------------------------------------------------
+// One file ----------------------------------------------------------------------------------------
 
 bool Replay::read_file(const File& file, const File* next) {
   std::string_view bytes = file.bytes.view();
@@ -202,8 +201,7 @@ bool Replay::tell_progress(std::uint64_t offset, std::uint64_t bytes) {
                            {numbers_.size(), files_read_, share, engine_.jobs().size()});
 }
 
-// One record
-// ---------------------------------------------------------------------------------------
+// One record --------------------------------------------------------------------------------------
 
 bool Replay::apply(const FileScan::Found& found, FileKind kind, FileReport& report) {
   const Record& record = found.record;
@@ -293,8 +291,7 @@ void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
   }
 }
 
-// The end
-// ------------------------------------------------------------------------------------------
+// The end -----------------------------------------------------------------------------------------
 
 bool Replay::place_all(Instant now) {
   struct Buried {

@@ -105,6 +105,7 @@ class Binlog final : public Journal {
   bool prepare(std::size_t name_bytes, std::size_t body_bytes);
   void append(const Record& record, std::string_view body, const BlobRef& blob);
   void append_full(const JournaledJob& job);
+  Record move_to_newest(const JournaledJob& job, std::int64_t stamp, std::uint64_t number);
   std::int64_t stamp_of(const JournaledJob& job);
   void flush();
   void request_sync();
