@@ -36,8 +36,9 @@ constexpr Tables make_tables() {
 
 constexpr Tables kTables = make_tables();
 
-std::uint64_t load8(const char* from) {
-  std::uint64_t value = 0;
+template <typename Integer>
+Integer load(const char* from) {
+  Integer value = 0;
   std::memcpy(&value, from, sizeof value);
   return value;
 }
@@ -49,11 +50,13 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_cpu(std::uint32_t befo
   std::uint64_t crc = ~before;
   const char* at = bytes.data();
   std::size_t left = bytes.size();
-  for (; left >= 8; at += 8, left -= 8) crc = _mm_crc32_u64(crc, load8(at));
-  for (; left > 0; ++at, --left) {
-    crc = _mm_crc32_u8(static_cast<std::uint32_t>(crc), static_cast<unsigned char>(*at));
-  }
-  return ~static_cast<std::uint32_t>(crc);
+  for (; left >= 8; at += 8, left -= 8) crc = _mm_crc32_u64(crc, load<std::uint64_t>(at));
+  // Each instruction waits for the one before, and the sums of records are many short ones.
+  auto rest = static_cast<std::uint32_t>(crc);
+  if ((left & 4) != 0) rest = _mm_crc32_u32(rest, load<std::uint32_t>(at)), at += 4;
+  if ((left & 2) != 0) rest = _mm_crc32_u16(rest, load<std::uint16_t>(at)), at += 2;
+  if ((left & 1) != 0) rest = _mm_crc32_u8(rest, load<std::uint8_t>(at));
+  return ~rest;
 }
 
 bool has_cpu_crc() {
@@ -66,8 +69,10 @@ std::uint32_t crc32c_by_cpu(std::uint32_t before, std::string_view bytes) {
   std::uint32_t crc = ~before;
   const char* at = bytes.data();
   std::size_t left = bytes.size();
-  for (; left >= 8; at += 8, left -= 8) crc = __crc32cd(crc, load8(at));
-  for (; left > 0; ++at, --left) crc = __crc32cb(crc, static_cast<unsigned char>(*at));
+  for (; left >= 8; at += 8, left -= 8) crc = __crc32cd(crc, load<std::uint64_t>(at));
+  if ((left & 4) != 0) crc = __crc32cw(crc, load<std::uint32_t>(at)), at += 4;
+  if ((left & 2) != 0) crc = __crc32ch(crc, load<std::uint16_t>(at)), at += 2;
+  if ((left & 1) != 0) crc = __crc32cb(crc, load<std::uint8_t>(at));
   return ~crc;
 }
 

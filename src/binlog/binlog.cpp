@@ -123,7 +123,7 @@ void Binlog::keep_damaged_files() {
     if (report.damages.empty()) continue;
     const std::string copy = damaged_name(report.number);
     if (std::find(names.begin(), names.end(), copy) != names.end()) continue;
-    BlobRef bytes;
+    FileBytes bytes;
     FileHandle file = FileHandle::none;
     DiskStatus status = disk_.read(segment_name(report.number), bytes);
     if (status == DiskStatus::ok) status = disk_.create(copy, file);

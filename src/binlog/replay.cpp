@@ -45,18 +45,18 @@ bool Replay::run(Duration wall_offset, Instant now) {
   wall_offset_ = wall_offset;
   if (!list()) return false;
   // Each file is read with the one behind it at hand, which knows how far it goes.
-  File file{};
-  File next{};
+  File file;
+  File next;
   if (!numbers_.empty() && !load(0, next)) return false;
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
-    file = std::exchange(next, File{});
+    std::swap(file, next);
     const bool is_last = i + 1 == numbers_.size();
     if (!is_last && !load(i + 1, next)) return false;
     if (!is_last) note_gap(file.number, next);
     if (!file.signature && !find_store_id(file, i + 2)) return false;
     if (!read_file(file, is_last ? nullptr : &next)) return false;
     ++files_read_;
-    BlobRef::reclaim_all_retired();  // Nobody is served yet, and the files may be many.
+    BlobRef::reclaim_all_retired();  // Nobody is served yet, and a next file may have been larger.
   }
   report_.records_lost = std::max(report_.records_lost, lost_before_);
   return place_all(now);
@@ -108,7 +108,7 @@ bool Replay::find_store_id(const File& file, std::size_t place) {
   const std::string_view bytes = file.bytes.view();
   if (bytes.empty() || FileScan::begins_like_legacy(bytes)) return true;
   for (; report_.store_id == 0 && place < numbers_.size(); ++place) {
-    File other{};
+    File other;
     if (!load(place, other)) return false;
   }
   return true;

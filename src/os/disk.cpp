@@ -21,6 +21,7 @@ namespace haricot::os {
 namespace {
 
 using binlog::DiskStatus;
+using binlog::FileBytes;
 using binlog::FileHandle;
 
 // A pipe or a device in the folder must not hold us up when it is opened, nor become our terminal.
@@ -81,9 +82,8 @@ int cut(int file, std::uint64_t bytes) {
   return result == 0 ? 0 : errno;
 }
 
-// Whole files are read into memory that is new each time. In large pages it takes a few faults
-// instead of thousands.
-void use_huge_pages(BlobRef& bytes) {
+// In large pages, memory for a whole file takes a few faults instead of thousands.
+void use_huge_pages(FileBytes& bytes) {
   constexpr std::uintptr_t kHugePage = 2 * 1024 * 1024;
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
   const std::uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
@@ -158,14 +158,14 @@ DiskStatus FolderDisk::list(std::vector<std::string>& names) {
   return error == 0 ? DiskStatus::ok : fail(error, "list the folder");
 }
 
-DiskStatus FolderDisk::read(const std::string& name, BlobRef& bytes) {
+DiskStatus FolderDisk::read(const std::string& name, FileBytes& bytes) {
   if (!is_usable(name)) return fail(EINVAL, "read", name);
   const Descriptor file(::openat(folder_.get(), name.c_str(), O_RDONLY | kOpenFlags));
   if (!file) return fail(errno, "read", name);
   return read_open(file.get(), bytes, name);
 }
 
-DiskStatus FolderDisk::read_open(int file, BlobRef& bytes, const std::string& name) {
+DiskStatus FolderDisk::read_open(int file, FileBytes& bytes, const std::string& name) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return fail(errno, "read", name);
   if (!S_ISREG(status.st_mode)) {
@@ -174,9 +174,8 @@ DiskStatus FolderDisk::read_open(int file, BlobRef& bytes, const std::string& na
   auto size = static_cast<std::uint64_t>(status.st_size);
   ::posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
   for (int round = 0; round < kReadsMax; ++round) {
-    bytes = BlobRef::allocate(size);
-    if (!bytes) return fail(ENOMEM, "read", name);
-    use_huge_pages(bytes);
+    if (!bytes.resize(size)) return fail(ENOMEM, "read", name);
+    if (bytes.is_new()) use_huge_pages(bytes);
     std::uint64_t done = 0;
     while (done < size) {
       const ssize_t count =

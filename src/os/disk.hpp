@@ -37,7 +37,7 @@ class FolderDisk final : public binlog::Disk {
 
   // All names but . and .., whatever they stand for: what is no plain file fails when it is read.
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
-  [[nodiscard]] DiskStatus read(const std::string& name, BlobRef& bytes) override;
+  [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
   [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
   // On a file system that cannot give space in advance, zeros are written. What was taken for an
   // allocation that failed is given back.
@@ -58,7 +58,7 @@ class FolderDisk final : public binlog::Disk {
 
  private:
   DiskStatus fail(int error, std::string_view doing, std::string_view name = {});
-  DiskStatus read_open(int file, BlobRef& bytes, const std::string& name);
+  DiskStatus read_open(int file, binlog::FileBytes& bytes, const std::string& name);
 
   Descriptor folder_;
   Syncer syncer_;

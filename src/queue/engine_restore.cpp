@@ -10,11 +10,14 @@
 namespace haricot {
 
 JobRef Engine::restore(const RestoredJob& restored, std::string_view tube_name, NewBody body) {
-  const Tube* tube = find_or_create(tube_name);
-  if (tube == nullptr) return JobRef::none;
+  // Most jobs follow one of the same tube, and no tube goes before the end of it all.
+  if (restored_tube_ == nullptr || restored_tube_->name != tube_name) {
+    restored_tube_ = find_or_create(tube_name);
+    if (restored_tube_ == nullptr) return JobRef::none;
+  }
   const JobRef ref = jobs_.create(restored.id, std::move(body));
   if (ref == JobRef::none) return ref;
-  jobs_[ref].tube = tube->ref;
+  jobs_[ref].tube = restored_tube_->ref;
   change_restored(ref, restored);
   return ref;
 }
@@ -57,6 +60,7 @@ bool Engine::place_restored(JobRef ref, Instant deadline) {
 
 void Engine::end_restore(JobId next_id) {
   next_id_ = std::max(next_id_, next_id);
+  restored_tube_ = nullptr;
   for (std::uint32_t i = tubes_.size(); i > 0; --i) {
     free_if_unreferenced(tubes_[tubes_.at(i - 1).ref]);
   }

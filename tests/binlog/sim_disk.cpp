@@ -72,12 +72,11 @@ DiskStatus SimDisk::list(std::vector<std::string>& names) {
   return DiskStatus::ok;
 }
 
-DiskStatus SimDisk::read(const std::string& name, BlobRef& bytes) {
+DiskStatus SimDisk::read(const std::string& name, FileBytes& bytes) {
   if (const auto fault = begin(DiskCall::read)) return fail_by(*fault);
   if (!has(name)) return fail(DiskStatus::failed, "no such file");
   const Image& image = files_[file_named(name)].file.seen();
-  bytes = BlobRef::allocate(image.size);
-  if (!bytes) return fail(DiskStatus::failed, "no memory");
+  if (!bytes.resize(image.size)) return fail(DiskStatus::failed, "no memory");
   const auto zeros_from = image.bytes.copy(bytes.data(), image.bytes.size());
   std::fill(bytes.data() + zeros_from, bytes.data() + image.size, '\0');
   return DiskStatus::ok;

@@ -110,7 +110,7 @@ class SimDisk final : public Disk {
   SimDisk() = default;
 
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
-  [[nodiscard]] DiskStatus read(const std::string& name, BlobRef& bytes) override;
+  [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
   [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
   [[nodiscard]] DiskStatus allocate(FileHandle file, std::uint64_t bytes) override;
   [[nodiscard]] DiskStatus write(FileHandle file, std::uint64_t offset,

@@ -23,7 +23,7 @@ TEST(SimDisk, ReadsWhatWasWrittenInPieces) {
   EXPECT_EQ(write_at(disk, file, 0, "abc"), DiskStatus::ok);
   EXPECT_EQ(disk.allocate(file, 8), DiskStatus::ok);
   EXPECT_EQ(disk.allocate(file, 2), DiskStatus::ok);  // There already.
-  BlobRef bytes;
+  FileBytes bytes;
   ASSERT_EQ(disk.read("a", bytes), DiskStatus::ok);
   EXPECT_EQ(bytes.view(), std::string_view("abcdef\0\0", 8));
   EXPECT_EQ(disk.truncate(file, 4), DiskStatus::ok);
@@ -43,7 +43,7 @@ TEST(SimDisk, EmptiesAFileThatIsCreatedAgain) {
 
 TEST(SimDisk, FailsOnNamesThatAreNotThereOrLeadOut) {
   SimDisk disk;
-  BlobRef bytes;
+  FileBytes bytes;
   FileHandle file = FileHandle::none;
   EXPECT_EQ(disk.read("a", bytes), DiskStatus::failed);
   EXPECT_EQ(disk.remove("a"), DiskStatus::failed);
@@ -117,7 +117,7 @@ TEST(SimDiskFault, HitsTheNthCallOfAnyKind) {
     FileHandle file = create(disk, "c");
     disk.inject({.nth = nth});
     std::vector<std::string> names;
-    BlobRef bytes;
+    FileBytes bytes;
     FileHandle other = FileHandle::none;
     SyncDone done;
     const std::vector<std::function<bool()>> steps = {

@@ -39,9 +39,9 @@ class FolderDiskTest : public testing::Test {
         << disk_.last_error();
   }
   std::string read(const std::string& name) {
-    BlobRef bytes;
+    binlog::FileBytes bytes;
     EXPECT_EQ(disk_.read(name, bytes), DiskStatus::ok) << disk_.last_error();
-    return bytes ? std::string(bytes.view()) : std::string();
+    return std::string(bytes.view());
   }
 
   TempFolder folder_;
@@ -145,7 +145,7 @@ TEST_F(FolderDiskTest, TakesNoNameThatLeadsOutOfTheFolder) {
   for (const std::string& name :
        {std::string(), std::string("."), std::string(".."), std::string("sub/a"), folder_.path("a"),
         with_zero, std::string(kLockFileName)}) {
-    BlobRef bytes;
+    binlog::FileBytes bytes;
     FileHandle file = FileHandle::none;
     EXPECT_EQ(disk_.read(name, bytes), DiskStatus::failed) << name;
     EXPECT_EQ(disk_.create(name, file), DiskStatus::failed) << name;
@@ -163,7 +163,7 @@ TEST_F(FolderDiskTest, OpensNothingButPlainFiles) {
   std::filesystem::create_directory(folder_.path("folder"));
   ASSERT_EQ(::mkfifo(folder_.path("pipe").c_str(), 0600), 0);
   for (const std::string name : {"link", "folder", "pipe", "nothing"}) {
-    BlobRef bytes;
+    binlog::FileBytes bytes;
     EXPECT_EQ(disk_.read(name, bytes), DiskStatus::failed) << name;
     EXPECT_EQ(disk_.last_error().find("cannot read " + name + ": "), 0U) << disk_.last_error();
     if (name == "nothing") continue;

@@ -87,7 +87,7 @@ TEST(FolderLock, IsNotLostThroughTheDisk) {
   std::vector<std::string> names;
   EXPECT_EQ(disk.list(names), binlog::DiskStatus::ok);
   ASSERT_EQ(names, std::vector<std::string>{"lock"});
-  BlobRef bytes;
+  binlog::FileBytes bytes;
   EXPECT_EQ(disk.read("lock", bytes), binlog::DiskStatus::failed);
   EXPECT_EQ(try_in_child(open_folder(temp.path())), kHeldByParent);
 }

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/blob.hpp"
+#include "haricot/binlog/file_bytes.hpp"
 
 namespace haricot::binlog {
 
@@ -54,8 +54,8 @@ class Disk {
 
   // The names of all files in the folder, in any order.
   [[nodiscard]] virtual DiskStatus list(std::vector<std::string>& names) = 0;
-  // A whole file, read in large pieces. Blocks.
-  [[nodiscard]] virtual DiskStatus read(const std::string& name, BlobRef& bytes) = 0;
+  // A whole file, read in large pieces. Blocks. On anything but ok the bytes are undefined.
+  [[nodiscard]] virtual DiskStatus read(const std::string& name, FileBytes& bytes) = 0;
 
   // Makes a file and opens it for writing; one of that name that is there already is emptied.
   [[nodiscard]] virtual DiskStatus create(const std::string& name, FileHandle& file) = 0;

@@ -84,8 +84,8 @@ class Replay {
 
  private:
   struct File {
-    std::uint64_t number;
-    BlobRef bytes;
+    std::uint64_t number = 0;
+    FileBytes bytes;
     std::optional<Signature> signature;
   };
 

@@ -288,7 +288,8 @@ class Engine {
   RefTable<Client, ClientRef> clients_;
   Tube* default_tube_;
   JobId next_id_ = 1;
-  std::uint64_t arrivals_ = 0;  // Of jobs in heaps by deadline.
+  const Tube* restored_tube_ = nullptr;  // Of the last job that was restored, until the end of it.
+  std::uint64_t arrivals_ = 0;           // Of jobs in heaps by deadline.
   EngineCounts counts_;
   // Has room for one delivery to every client that is busy, so that delivering cannot fail.
   std::vector<Delivery> deliveries_;
