@@ -3,9 +3,13 @@
 import os
 import pathlib
 import signal
-import socket
 import subprocess
+import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts" / "lib"))
+
+import ports
 
 START_SECONDS = 10
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -17,12 +21,6 @@ def cores():
     return allowed[-1], allowed[0]
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Refused(Exception):
     """The server ended instead of listening; what it said is the message."""
 
@@ -31,7 +29,16 @@ class Server:
     """A running server; a context manager that ends it."""
 
     def __init__(self, binary, *flags):
-        self.port = free_port()
+        for attempt in range(1, ports.ATTEMPTS_MAX + 1):
+            try:
+                self._start(binary, flags)
+                return
+            except Refused as refused:
+                if attempt == ports.ATTEMPTS_MAX or not ports.is_address_in_use(str(refused)):
+                    raise
+
+    def _start(self, binary, flags):
+        self.port = ports.choose_port()
         server_core, _ = cores()
         self.log = os.fdopen(os.memfd_create("log"), "w+b")
         self.process = subprocess.Popen(
@@ -46,11 +53,9 @@ class Server:
             if self.process.poll() is not None:
                 self.log.seek(0)
                 raise Refused(self.log.read().decode(errors="replace").strip())
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
+            if ports.listens(self.pid, self.port):
                 return
-            except OSError:
-                time.sleep(0.005)
+            time.sleep(0.005)
         self.stop()
         raise Refused(f"does not listen after {START_SECONDS} s")
 

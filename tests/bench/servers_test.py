@@ -5,8 +5,10 @@
 """
 
 import pathlib
+import socket
 import sys
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 ROOT, TOOL, HARICOTD, FLOOR = (pathlib.Path(word) for word in sys.argv[1:5])
@@ -15,7 +17,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 import loads
 import stalls
-from servers import Refused, Server
+from servers import Refused, Server, ports
 
 FEW = ("--count=300", "--warm-up=0")
 
@@ -33,6 +35,14 @@ class Servers(unittest.TestCase):
         with self.assertRaises(Refused) as refused:
             Server(HARICOTD, "--no-such-flag")
         self.assertIn("--no-such-flag", str(refused.exception))
+
+    def test_a_port_that_somebody_has_is_not_the_last_word(self):
+        with socket.socket() as somebody:
+            somebody.bind(("127.0.0.1", 0))
+            choices = [somebody.getsockname()[1], ports.choose_port()]
+            with mock.patch.object(ports, "choose_port", side_effect=choices):
+                with Server(HARICOTD) as server:
+                    self.assertEqual(server.port, choices[1])
 
     def test_a_load_that_fails_says_why(self):
         with Server(HARICOTD, "-z", "50") as server, self.assertRaises(loads.Failed) as failed:

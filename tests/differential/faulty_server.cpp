@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -78,7 +79,9 @@ class FaultyServer {
 
 int FaultyServer::run() {
   if (!server_.start({.binary = arguments_.server}) || !watch_for_drain_signal() || !listen()) {
-    std::fprintf(stderr, "cannot start: %s\n", server_.failure().c_str());
+    const std::string reason = std::strerror(errno);
+    std::fprintf(stderr, "cannot start: %s\n",
+                 server_.failure().empty() ? reason.c_str() : server_.failure().c_str());
     return 1;
   }
   for (;;) {

@@ -38,6 +38,11 @@ ServerOptions DaemonTest::options_with(std::vector<std::string> arguments) {
           .arguments = std::move(arguments)};
 }
 
+std::string DaemonTest::said_at_start() {
+  EXPECT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
+  return server_.standard_error();
+}
+
 Client DaemonTest::connect() {
   auto client = std::make_unique<WireClient>();
   EXPECT_TRUE(client->connect(server_)) << client->failure();

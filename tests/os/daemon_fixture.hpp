@@ -47,6 +47,10 @@ class DaemonTest : public ::testing::Test {
   // The options that launch() needs, for the tests that start it in their own way.
   static ServerOptions options_with(std::vector<std::string> arguments);
 
+  // All that the server has to say of its start. It listens a moment before it says so, and has
+  // said it once it answers.
+  std::string said_at_start();
+
   // A connected client. If that fails, so does the test, and all it is asked fails too.
   Client connect();
   std::vector<Client> connect(std::size_t count);

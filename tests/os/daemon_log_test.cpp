@@ -24,7 +24,7 @@ class DaemonLog : public DaemonTest {
 
 TEST_F(DaemonLog, ClientsLeaveNoTraceInAQuietLog) {
   ASSERT_TRUE(start()) << server_.failure();
-  const std::string before = server_.standard_error();
+  const std::string before = said_at_start();
   const Client client = connect();
   client->ask("nonsense");
   client->ask(std::string(300, 'x'));

@@ -116,7 +116,7 @@ TEST_F(DaemonStart, ASocketOnWhichAServerAnswersStaysThatServers) {
 
 TEST_F(DaemonStart, FlagsWithoutEffectAreWarnedAbout) {
   ASSERT_TRUE(start({"-c", "-n", "-z", "99999999999"})) << server_.failure();
-  const std::string said = server_.standard_error();
+  const std::string said = said_at_start();
   EXPECT_NE(said.find("-c does nothing"), std::string::npos) << said;
   EXPECT_NE(said.find("-n does nothing"), std::string::npos) << said;
   EXPECT_NE(said.find("1073741824"), std::string::npos) << said;
@@ -126,7 +126,7 @@ TEST_F(DaemonStart, FlagsWithoutEffectAreWarnedAbout) {
 TEST_F(DaemonStart, ItSaysWhereItListens) {
   ASSERT_TRUE(start()) << server_.failure();
   const std::string line = "haricotd: listening on 127.0.0.1:" + std::to_string(server_.port());
-  EXPECT_NE(server_.standard_error().find(line + "\n"), std::string::npos);
+  EXPECT_NE(said_at_start().find(line + "\n"), std::string::npos);
   EXPECT_EQ(server_.standard_output(), "");
 }
 

@@ -17,7 +17,11 @@ bool PersistenceTest::start(ServerKind kind, std::vector<std::string> flags) {
   kind_ = kind;
   flags_ = flags;
   flags.insert(flags.end(), {"-b", folder_.path()});
-  return server_.start({.binary = *binary, .arguments = std::move(flags), .launcher = launcher_});
+  const bool listens =
+      server_.start({.binary = *binary, .arguments = std::move(flags), .launcher = launcher_});
+  // It listens before it has read its files. What it does with them and says of them, a test may
+  // look at only when that is over.
+  return listens && connect()->ask("list-tube-used") == "USING default\r\n";
 }
 
 void PersistenceTest::stop() {

@@ -23,7 +23,8 @@ using Client = std::unique_ptr<WireClient>;
 
 class PersistenceTest : public ::testing::Test {
  protected:
-  // Starts a server of this kind over the folder, with these flags besides -b.
+  // Starts a server of this kind over the folder, with these flags besides -b, and waits until it
+  // has the jobs.
   [[nodiscard]] bool start(ServerKind kind, std::vector<std::string> flags = {});
   [[nodiscard]] bool start(std::vector<std::string> flags = {}) {
     return start(ServerKind::haricot, std::move(flags));

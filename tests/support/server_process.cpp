@@ -1,9 +1,7 @@
 #include "server_process.hpp"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -22,6 +20,8 @@
 #include <span>
 #include <string_view>
 
+#include "port_choice.hpp"
+
 extern char** environ;
 
 namespace haricot::test {
@@ -36,23 +36,6 @@ constexpr std::string_view kUnixPrefix = "unix:";
 // Waits a moment between two looks at a process that gives no event to wait for.
 void pause_between_looks() {
   ::poll(nullptr, 0, kPollStepMs);
-}
-
-// A port that was free a moment ago, 0 if there is none.
-std::uint16_t find_free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return 0;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  std::uint16_t port = 0;
-  if (::bind(fd, generic, length) == 0 && ::getsockname(fd, generic, &length) == 0) {
-    port = ntohs(address.sin_port);
-  }
-  ::close(fd);
-  return port;
 }
 
 std::string read_whole_file(const char* path) {
@@ -244,7 +227,7 @@ bool ServerProcess::start(const ServerOptions& options) {
     std::vector<std::string> arguments = {"-l", options.listen_address};
     std::uint16_t port = 0;
     if (!is_unix) {
-      port = find_free_port();
+      port = choose_port();
       arguments.insert(arguments.end(), {"-p", std::to_string(port)});
     }
     arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
@@ -258,11 +241,18 @@ bool ServerProcess::start(const ServerOptions& options) {
       case StartResult::failed:
         return false;
       case StartResult::ended:
-        // Worth another try only if somebody else listens where this server was to.
-        if (is_unix || inodes_listening_on(port).empty()) return false;
+        // Worth another try only if somebody else has the address, as a listener or as a client.
+        if (is_unix || !was_refused_its_address(options)) return false;
     }
   }
   return false;
+}
+
+bool ServerProcess::was_refused_its_address(const ServerOptions& options) const {
+  constexpr int kCannotListen = 111;
+  // Where its words went elsewhere, the status has to do.
+  if (options.error_descriptor) return last_exit_->code == kCannotListen;
+  return is_address_in_use(standard_error());
 }
 
 bool ServerProcess::launch(const ServerOptions& options) {

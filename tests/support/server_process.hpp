@@ -58,9 +58,10 @@ class ServerProcess final {
   ~ServerProcess();
 
   // Starts a server on a free port and waits until it listens there. That is seen without a
-  // connection, so the server's counters are untouched. If another process was faster to take
-  // the port, the next one is tried. False if the server ended or the deadline passed: failure()
-  // says why. Requires: !running().
+  // connection, so the server's counters are untouched. If somebody has the port, the next one is
+  // tried. False if the server ended or the deadline passed: failure() says why.
+  // A server may listen before it has read its files and told of it: standard_error() is complete
+  // about the start only once a client was answered. Requires: !running().
   [[nodiscard]] bool start(const ServerOptions& options);
 
   // Starts the binary with exactly these arguments (-l and -p only if they are among them) and
@@ -103,6 +104,7 @@ class ServerProcess final {
   bool spawn(const ServerOptions& options, const std::vector<std::string>& arguments);
   StartResult wait_until_listening(std::chrono::steady_clock::time_point deadline);
   bool is_listening() const;
+  bool was_refused_its_address(const ServerOptions& options) const;
   void close_captures();
 
   pid_t pid_ = -1;
