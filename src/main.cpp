@@ -17,6 +17,7 @@
 #include "os/daemon.hpp"
 #include "os/listener.hpp"
 #include "os/log.hpp"
+#include "os/notify.hpp"
 #include "os/options.hpp"
 #include "os/process.hpp"
 
@@ -53,10 +54,14 @@ int serve(const os::Options& options, os::Log& log) {
   os::give_large_memory_back();
 
   std::string error;
+  os::Notifier notifier;
+  if (!notifier.open(error)) log.line(error);
+  error.clear();
+
   // The lock comes first: a second server on the folder must not take the first one's socket.
   std::optional<os::BinlogFolder> binlog;
   if (!options.binlog_folder.empty()) {
-    binlog.emplace(binlog_options(options), log);
+    binlog.emplace(binlog_options(options), log, notifier);
     if (!binlog->take(options.binlog_folder, error)) return fail(log, error, kExitBinlog);
   }
 
@@ -98,11 +103,13 @@ int serve(const os::Options& options, os::Log& log) {
     }
   }
   for (const os::Listener& listener : listeners) log.line("listening on " + listener.name());
-  os::Daemon daemon(service, std::move(listeners), log, options.verbosity,
+  os::Daemon daemon(service, std::move(listeners), log, notifier, options.verbosity,
                     binlog ? &*binlog : nullptr);
   if (!daemon.open(error)) return fail(log, error, EXIT_FAILURE);
   log.flush();
+  notifier.ready("serving");
   daemon.run();
+  notifier.stopping();
   const bool all_kept = !binlog || binlog->close();
   daemon.send_last_answers();
   log.line("stopped");

@@ -49,6 +49,8 @@ bool Replay::run(Duration wall_offset, Instant now) {
   File next;
   if (!numbers_.empty() && !load(0, next)) return false;
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    // Also before each file: one of large bodies has few records, and a slow disk takes its time.
+    if (!tell_progress(0, 1)) return fail("stopped");
     std::swap(file, next);
     const bool is_last = i + 1 == numbers_.size();
     if (!is_last && !load(i + 1, next)) return false;

@@ -62,6 +62,7 @@ bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progr
   folder.stopped_ = is_asked_to_end();
   if (folder.stopped_) return false;
   const Instant now = read_clock();
+  folder.notifier_.keep_alive(now);
   if (now < folder.next_progress_) return true;
   folder.next_progress_ = now + kProgressInterval;
   const double files = static_cast<double>(progress.files_read) + progress.share_of_file;
@@ -69,10 +70,12 @@ bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progr
   const auto milliseconds =
       std::max<std::int64_t>((now - folder.replay_began_).count() / 1'000'000, 1);
   const std::uint64_t rate = progress.jobs * 1000 / static_cast<std::uint64_t>(milliseconds);
-  folder.log_.line("binlog: " + std::to_string(percent) + " % read, " +
-                   std::to_string(progress.jobs) + " jobs, " + std::to_string(rate) +
-                   " jobs a second");
+  const std::string state = "binlog: " + std::to_string(percent) + " % read, " +
+                            std::to_string(progress.jobs) + " jobs, " + std::to_string(rate) +
+                            " jobs a second";
+  folder.log_.line(state);
   folder.log_.flush();
+  folder.notifier_.starting(state);
   return true;
 }
 

@@ -11,14 +11,15 @@
 #include "os/disk.hpp"
 #include "os/folder_lock.hpp"
 #include "os/log.hpp"
+#include "os/notify.hpp"
 
 namespace haricot::os {
 
 class BinlogFolder {
  public:
-  // The log outlives this.
-  BinlogFolder(const binlog::BinlogOptions& options, Log& log)
-      : log_(log), binlog_(disk_, options) {}
+  // The log and the notifier outlive this.
+  BinlogFolder(const binlog::BinlogOptions& options, Log& log, Notifier& notifier)
+      : log_(log), notifier_(notifier), binlog_(disk_, options) {}
   BinlogFolder(const BinlogFolder&) = delete;
   BinlogFolder& operator=(const BinlogFolder&) = delete;
 
@@ -28,7 +29,8 @@ class BinlogFolder {
   void give_lock_to(const std::string& user) { lock_.give_to(user); }
 
   enum class Opened : std::uint8_t { ok, refused, stopped };
-  // Brings the jobs back, and tells the log how it went. stopped: a signal to end came meanwhile.
+  // Brings the jobs back, and tells the log how it went, and the service manager how it goes.
+  // stopped: a signal to end came meanwhile.
   [[nodiscard]] Opened open(Engine& engine, std::string& error);
 
   Journal& journal() { return binlog_; }
@@ -46,6 +48,7 @@ class BinlogFolder {
   static bool tell_progress(void* self, const binlog::ReplayProgress& progress);
 
   Log& log_;
+  Notifier& notifier_;
   FolderDisk disk_;
   FolderLock lock_;
   binlog::Binlog binlog_;

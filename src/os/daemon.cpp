@@ -21,11 +21,12 @@ constexpr Duration kComplaintInterval = Duration::seconds(1);
 
 }  // namespace
 
-Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, int verbosity,
-               BinlogFolder* binlog)
+Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, Notifier& notifier,
+               int verbosity, BinlogFolder* binlog)
     : service_(service),
       listeners_(std::move(listeners)),
       log_(log),
+      notifier_(notifier),
       verbosity_(verbosity),
       binlog_(binlog),
       scratch_(std::make_unique<std::array<char, kScratchBytes>>()),
@@ -71,7 +72,8 @@ bool Daemon::open(std::string& error) {
 void Daemon::run() {
   while (running_) {
     // Wait for something to read or room to send, but no longer than to the next deadline.
-    const Instant deadline = std::min(service_.next_event(), accept_again_);
+    const Instant deadline =
+        std::min({service_.next_event(), accept_again_, notifier_.next_keep_alive()});
     const std::span<const Poller::Event> events = poller_.wait(now_, deadline);
 
     // The time is the same for all that happens in the turn (see handle_connection for the
@@ -81,6 +83,7 @@ void Daemon::run() {
     // What is due comes first: a job whose time is over must not be touched by its old holder.
     service_.advance(now_);
     if (accept_again_ <= now_) resume_accepting();
+    notifier_.keep_alive(now_);
 
     // Read what has arrived and run it, a bounded amount for each connection.
     for (const Poller::Event& event : events) handle(event);
@@ -245,7 +248,10 @@ void Daemon::handle_signals() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     if (info.ssi_signo == SIGUSR1) {
-      if (!service_.is_draining()) log_.line("drain mode: no new jobs are taken");
+      if (!service_.is_draining()) {
+        log_.line("drain mode: no new jobs are taken");
+        notifier_.status("drain mode: no new jobs are taken");
+      }
       service_.drain();
     } else {
       running_ = false;

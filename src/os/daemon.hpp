@@ -16,16 +16,17 @@
 #include "os/connection.hpp"
 #include "os/listener.hpp"
 #include "os/log.hpp"
+#include "os/notify.hpp"
 #include "os/poller.hpp"
 
 namespace haricot::os {
 
 class Daemon {
  public:
-  // The service, the log and the binlog outlive the daemon; without a binlog it is null.
-  // `verbosity` is the number of -V.
-  Daemon(Service& service, std::vector<Listener> listeners, Log& log, int verbosity,
-         BinlogFolder* binlog = nullptr);
+  // The service, the log, the notifier and the binlog outlive the daemon; without a binlog it is
+  // null. `verbosity` is the number of -V.
+  Daemon(Service& service, std::vector<Listener> listeners, Log& log, Notifier& notifier,
+         int verbosity, BinlogFolder* binlog = nullptr);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -65,6 +66,7 @@ class Daemon {
   Service& service_;
   std::vector<Listener> listeners_;
   Log& log_;
+  Notifier& notifier_;
   int verbosity_;
   BinlogFolder* binlog_;
 

@@ -50,6 +50,33 @@ void give_large_memory_back() {
 #endif
 }
 
+namespace {
+
+bool is_entirely(uid_t user, gid_t group) {
+  uid_t users[3];
+  gid_t groups[3];
+  return user != 0 && ::getresuid(&users[0], &users[1], &users[2]) == 0 &&
+         ::getresgid(&groups[0], &groups[1], &groups[2]) == 0 && users[0] == user &&
+         users[1] == user && users[2] == user && groups[0] == group && groups[1] == group &&
+         groups[2] == group;
+}
+
+bool change_to(const std::string& name, uid_t user, gid_t group, std::string& error) {
+  // Without the right to change groups one may still have that to change to a saved user.
+  const bool is_root = ::geteuid() == 0;
+  if (is_root && ::initgroups(name.c_str(), group) != 0) {
+    error = "cannot take the groups of " + name + ": " + std::strerror(errno);
+    return false;
+  }
+  if (::setresgid(group, group, group) != 0 || ::setresuid(user, user, user) != 0) {
+    error = "cannot become " + name + ": " + std::strerror(errno);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool become_user(const std::string& name, std::string& error, bool& no_such_user) {
   errno = 0;
   const passwd* entry = ::getpwnam(name.c_str());
@@ -60,16 +87,8 @@ bool become_user(const std::string& name, std::string& error, bool& no_such_user
   }
   const uid_t user = entry->pw_uid;
   const gid_t group = entry->pw_gid;
-  // Somebody who is that user already, and has no right to change, stays as he is.
-  const bool is_root = ::geteuid() == 0;
-  if (is_root && ::initgroups(name.c_str(), group) != 0) {
-    error = "cannot take the groups of " + name + ": " + std::strerror(errno);
-    return false;
-  }
-  if (::setresgid(group, group, group) != 0 || ::setresuid(user, user, user) != 0) {
-    error = "cannot become " + name + ": " + std::strerror(errno);
-    return false;
-  }
+  // Somebody who is that user already stays as he is, without a call that a sandbox may forbid.
+  if (!is_entirely(user, group) && !change_to(name, user, group, error)) return false;
   // It must not be possible to go back.
   if (user != 0 && (::setuid(0) == 0 || ::geteuid() != user || ::getegid() != group)) {
     error = "became " + name + ", but could still go back to root";

@@ -58,7 +58,7 @@ struct ReplayProgress {
   double share_of_file = 0;  // Of the file that is being read.
   std::uint64_t jobs = 0;
 };
-// Told every few thousand records. Returns whether to go on.
+// Told before each file and every few thousand records. Returns whether to go on.
 struct ReplayWatcher {
   bool (*function)(void* context, const ReplayProgress& progress) = nullptr;
   void* context = nullptr;

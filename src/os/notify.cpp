@@ -1,0 +1,136 @@
+#include "os/notify.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "os/clock.hpp"
+
+namespace haricot::os {
+namespace {
+
+constexpr int kPatienceMilliseconds = 1000;
+// Progress is told once a second; between two tellings may be a sort of all jobs, or a slow disk.
+constexpr std::string_view kMoreTime = "EXTEND_TIMEOUT_USEC=60000000\n";
+
+std::string take_from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  std::string result = value != nullptr ? value : "";
+  ::unsetenv(name);
+  return result;
+}
+
+std::optional<std::uint64_t> read_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// A line break in a text would begin another assignment.
+std::string assignment(std::string_view key, std::string_view text) {
+  std::string result(key);
+  for (const char c : text) result += c == '\n' ? ' ' : c;
+  return result + '\n';
+}
+
+}  // namespace
+
+bool Notifier::open(std::string& error) {
+  const std::string name = take_from_environment("NOTIFY_SOCKET");
+  const std::string interval = take_from_environment("WATCHDOG_USEC");
+  const std::string pid = take_from_environment("WATCHDOG_PID");
+  if (name.empty()) return true;
+  if (!take_address(name)) {
+    error =
+        "cannot notify the service manager: NOTIFY_SOCKET is neither a path nor an abstract "
+        "name: " +
+        name;
+    return false;
+  }
+  if (!connect()) {
+    error = "cannot notify the service manager on " + name + ": " + std::strerror(errno);
+    return false;
+  }
+  read_watchdog(interval, pid);
+  return true;
+}
+
+bool Notifier::take_address(const std::string& name) {
+  const bool is_abstract = name[0] == '@';
+  if (name[0] != '/' && !is_abstract) return false;
+  // A path has its zero behind it, an abstract name one in front, in the place of the '@'.
+  const std::size_t room = sizeof address_.sun_path - (is_abstract ? 0 : 1);
+  if (name.size() > room || name.size() < 2) return false;
+  address_.sun_family = AF_UNIX;
+  std::memcpy(address_.sun_path, name.data(), name.size());
+  if (is_abstract) address_.sun_path[0] = '\0';
+  address_bytes_ =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + (is_abstract ? 0 : 1));
+  return true;
+}
+
+bool Notifier::connect() {
+  Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) return false;
+  const auto* address = reinterpret_cast<const sockaddr*>(&address_);
+  if (::connect(socket.get(), address, address_bytes_) != 0) return false;
+  socket_ = std::move(socket);
+  return true;
+}
+
+// The watchdog may be meant for another process: a wrapper that started us, or was started by us.
+void Notifier::read_watchdog(std::string_view interval, std::string_view pid) {
+  constexpr std::uint64_t kLongest = std::numeric_limits<std::int64_t>::max() / 1000;
+  const std::optional<std::uint64_t> microseconds = read_number(interval);
+  if (!microseconds || *microseconds == 0 || *microseconds > kLongest) return;
+  if (!pid.empty() && read_number(pid) != static_cast<std::uint64_t>(::getpid())) return;
+  keep_alive_interval_ = Duration::nanoseconds(static_cast<std::int64_t>(*microseconds) * 1000 / 2);
+  next_keep_alive_ = read_clock();
+}
+
+void Notifier::ready(std::string_view status) {
+  send("READY=1\n" + assignment("STATUS=", status), Urgency::must_arrive);
+}
+
+void Notifier::stopping() {
+  send("STOPPING=1\n" + assignment("STATUS=", "stopping"), Urgency::must_arrive);
+}
+
+void Notifier::status(std::string_view text) {
+  send(assignment("STATUS=", text), Urgency::may_be_lost);
+}
+
+void Notifier::starting(std::string_view status) {
+  send(std::string(kMoreTime) + assignment("STATUS=", status), Urgency::may_be_lost);
+}
+
+void Notifier::tell_watchdog(Instant now) {
+  next_keep_alive_ = now + keep_alive_interval_;
+  send("WATCHDOG=1\n", Urgency::may_be_lost);
+}
+
+void Notifier::send(const std::string& text, Urgency urgency) {
+  if (!socket_) return;
+  // The second try is for a manager that did not read or was restarted in the meantime.
+  for (int tries = 0; tries < 2; ++tries) {
+    if (::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) >= 0) return;
+    if (errno == ECONNREFUSED || errno == ENOTCONN) {
+      if (!connect()) return;
+    } else if (errno == EAGAIN && urgency == Urgency::must_arrive) {
+      pollfd poll{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
+      ::poll(&poll, 1, kPatienceMilliseconds);
+    } else {
+      return;
+    }
+  }
+}
+
+}  // namespace haricot::os

@@ -1,0 +1,39 @@
+// The service manager's end of sd_notify(3): a datagram socket that a server writes to.
+
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace haricot::test {
+
+class NotifySocket final {
+ public:
+  NotifySocket() = default;
+  NotifySocket(const NotifySocket&) = delete;
+  NotifySocket& operator=(const NotifySocket&) = delete;
+  ~NotifySocket() { close(); }
+
+  // Binds to a path, or to an abstract name if it begins with '@'. What was open before is closed,
+  // and a file that is in the way goes.
+  [[nodiscard]] bool open(const std::string& name);
+  void close();
+
+  // The next message; nothing if none comes in time.
+  std::optional<std::string> receive(std::chrono::milliseconds deadline = std::chrono::seconds(10));
+  // All messages up to one with this line, that one included.
+  std::vector<std::string> receive_until(
+      const std::string& line, std::chrono::milliseconds deadline = std::chrono::seconds(20));
+  // What is there already.
+  std::vector<std::string> receive_all();
+
+ private:
+  int descriptor_ = -1;
+};
+
+// Whether one of the lines of a message is this one.
+bool has_line(const std::string& message, const std::string& line);
+
+}  // namespace haricot::test
