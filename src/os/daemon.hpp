@@ -23,7 +23,7 @@ namespace haricot::os {
 class Daemon {
  public:
   // The service, the log and the binlog outlive the daemon; without a binlog it is null.
-  // `verbosity` is the number of -V.
+  // `verbosity` is the number of -V: with two of them the log gets every command.
   Daemon(Service& service, std::vector<Listener> listeners, Log& log, int verbosity,
          BinlogFolder* binlog = nullptr);
   ~Daemon();
@@ -59,13 +59,12 @@ class Daemon {
   void send_from(Connection& connection);
   void close(Connection& connection);
   void watch(Connection& connection);
-  void log_connection(const Connection& connection, std::string_view event);
+  void tell_of_oversized();
   static void trace_command(void* self, const Session& session, std::string_view line);
 
   Service& service_;
   std::vector<Listener> listeners_;
   Log& log_;
-  int verbosity_;
   BinlogFolder* binlog_;
 
   Poller poller_;
@@ -82,6 +81,7 @@ class Daemon {
   bool accepting_ = true;
   Instant accept_again_ = Instant::never();
   Instant accept_complaint_;  // When the next log line about it may be written.
+  Instant oversized_again_;   // The same of jobs that are too big.
 };
 
 }  // namespace haricot::os
