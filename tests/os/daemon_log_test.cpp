@@ -102,6 +102,7 @@ TEST_F(DaemonLog, AVariableOfJournaldForAnotherFileChangesNothing) {
   ServerOptions options;
   options.environment = {"JOURNAL_STREAM=1:2"};
   ASSERT_TRUE(start_with(options)) << server_.failure();
+  EXPECT_TRUE(eventually([this] { return has_logged("event=ready"); }));
   EXPECT_TRUE(server_.standard_error().starts_with("time=20")) << server_.standard_error();
 }
 
