@@ -1,5 +1,7 @@
 // haricotd: options, parts, run.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -32,8 +34,36 @@ constexpr int kExitNoUser = 33;
 constexpr int kExitCannotListen = 111;
 
 int fail(os::Log& log, const std::string& message, int status) {
-  log.line(message);
+  log.event(os::Level::error, "cannot-start", {{"status", status}, {"message", message}});
   return status;
+}
+
+os::LogStyle log_style(const os::Options& options) {
+  return {.format = options.log_format,
+          .level = options.verbosity > 0 ? os::Level::debug : os::Level::info,
+          .for_journal = os::is_journal(STDERR_FILENO)};
+}
+
+// What it is and what it was asked for; that it serves is told by `ready`.
+void tell_start(os::Log& log, const os::Options& options,
+                const std::vector<os::Listener>& listeners) {
+  std::string addresses;
+  for (const os::Listener& listener : listeners) {
+    addresses += (addresses.empty() ? "" : ",") + listener.name();
+  }
+  const bool has_binlog = !options.binlog_folder.empty();
+  log.event(
+      os::Level::info, "start",
+      {{"version", HARICOT_VERSION},
+       {"compat", options.compat == Compat::v1_12 ? "1.12" : "1.13"},
+       {"pid", ::getpid()},
+       {"addresses", addresses},
+       {"max_job_size", options.job_bytes_max},
+       {"max_open_files", os::descriptor_limit()},
+       {"binlog", has_binlog ? options.binlog_folder : "none"},
+       {"fsync",
+        !has_binlog || !options.binlog_sync ? "never" : std::to_string(options.binlog_sync_ms)}});
+  log.flush();
 }
 
 binlog::BinlogOptions binlog_options(const os::Options& options) {
@@ -49,7 +79,9 @@ binlog::BinlogOptions binlog_options(const os::Options& options) {
 }
 
 int serve(const os::Options& options, os::Log& log) {
-  for (const std::string& warning : options.warnings) log.line(warning);
+  for (const std::string& warning : options.warnings) {
+    log.event(os::Level::warning, "flag", {{"message", warning}});
+  }
   os::raise_descriptor_limit();
   os::give_large_memory_back();
 
@@ -67,7 +99,8 @@ int serve(const os::Options& options, os::Log& log) {
 
   std::vector<os::Listener> listeners = os::Listener::inherit(error);
   if (!listeners.empty() && options.listen_given) {
-    log.line("-l and -p are ignored: the sockets are inherited");
+    log.event(os::Level::warning, "flag",
+              {{"message", "-l and -p are ignored: the sockets are inherited"}});
   }
   if (listeners.empty() && error.empty()) {
     listeners = os::Listener::open(options.listen, options.port, error);
@@ -81,6 +114,8 @@ int serve(const os::Options& options, os::Log& log) {
       return fail(log, error, no_such_user ? kExitNoUser : EXIT_FAILURE);
     }
   }
+
+  tell_start(log, options, listeners);
 
   ServerInfo info;
   info.job_bytes_max = options.job_bytes_max;
@@ -102,17 +137,17 @@ int serve(const os::Options& options, os::Log& log) {
         return EXIT_SUCCESS;
     }
   }
-  for (const os::Listener& listener : listeners) log.line("listening on " + listener.name());
-  os::Daemon daemon(service, std::move(listeners), log, notifier, options.verbosity,
+  os::Daemon daemon(service, std::move(listeners), log, notifier,
                     binlog ? &*binlog : nullptr);
   if (!daemon.open(error)) return fail(log, error, EXIT_FAILURE);
+  log.event(os::Level::info, "ready", {{"jobs", service.engine().jobs().size()}});
   log.flush();
   notifier.ready("serving");
   daemon.run();
   notifier.stopping();
   const bool all_kept = !binlog || binlog->close();
   daemon.send_last_answers();
-  log.line("stopped");
+  log.event(os::Level::info, "stopped", {{"jobs", service.engine().jobs().size()}});
   return all_kept ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -140,6 +175,6 @@ int main(int argc, char** argv) {
     case os::Options::Action::serve:
       break;
   }
-  os::Log log(2);
+  os::Log log(STDERR_FILENO, log_style(options));
   return serve(options, log);
 }

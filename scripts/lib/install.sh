@@ -23,6 +23,10 @@ install_test_packages=(
   beanstalkd                      # the server that haricotd must behave like
   ruby ruby-beaneater             # a client library, and what it runs on
   php-cli php-pda-pheanstalk      # another one
+  php-symfony-beanstalkd-messenger php-symfony-event-dispatcher  # and one on top of it
+  python3-yaml python3-ruamel.yaml php-yaml  # what monitors read statistics with
+  netcat-openbsd                  # what operators ask a server with
+  stunnel4 openssl                # TLS in front of a server
 )
 
 install_build_tools() {

@@ -135,10 +135,12 @@ void Binlog::keep_damaged_files() {
       if (status != DiskStatus::ok) (void)disk_.remove(copy);
     }
     segments_->at(i).has_to_be_kept = status != DiskStatus::ok;
-    notices_.push_back(status == DiskStatus::ok
-                           ? "binlog: a copy of the damaged file is kept as " + copy
-                           : "binlog: cannot keep a copy of " + segment_name(report.number) + ": " +
-                                 disk_.last_error());
+    Notice told{.kind = Notice::Kind::copy_kept, .file = segment_name(report.number), .copy = copy};
+    if (status != DiskStatus::ok) {
+      told.kind = Notice::Kind::copy_failed;
+      told.error = disk_.last_error();
+    }
+    notices_.push_back(std::move(told));
   }
 }
 
@@ -179,7 +181,7 @@ bool Binlog::close(Instant now) {
   const bool all_written = !refusing_;
   if (!all_written) {
     doubtful_records_ = records_;
-    notices_.emplace_back("binlog: the last changes could not be written");
+    notices_.push_back({.kind = Notice::Kind::not_written});
   }
   return all_written;
 }
@@ -191,9 +193,9 @@ void Binlog::set_wall_offset(Duration offset) {
   }
 }
 
-std::optional<std::string> Binlog::next_notice() {
+std::optional<Notice> Binlog::next_notice() {
   if (notices_.empty()) return std::nullopt;
-  std::string first = std::move(notices_.front());
+  Notice first = std::move(notices_.front());
   notices_.erase(notices_.begin());
   return first;
 }
@@ -220,7 +222,7 @@ JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_
   const JournalStatus status =
       make_room(bytes, room_for_puts() + kShortRecordBytes + std::min(bytes, options_.file_bytes));
   if (status == JournalStatus::full) {
-    notice("binlog: no space: jobs are refused until there is some", space_notice_at_);
+    notice({.kind = Notice::Kind::no_space}, space_notice_at_);
   }
   if (status != JournalStatus::ok) return status;
   return prepare(tube_name_bytes, body_bytes) ? JournalStatus::ok : JournalStatus::full;

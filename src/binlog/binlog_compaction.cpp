@@ -148,7 +148,8 @@ Binlog::CompactionStep Binlog::remove_oldest() {
       oldest.has_to_be_kept ? disk_.rename(name, damaged_name(oldest.number)) : disk_.remove(name);
   if (status != DiskStatus::ok) {
     ++errors_;
-    notice("binlog: " + disk_.last_error(), failure_notice_at_);
+    notice({.kind = Notice::Kind::file_failed, .doing = "remove", .error = disk_.last_error()},
+           failure_notice_at_);
     // One that is gone all the same, by whatever hand, must not be in the way for ever.
     std::vector<std::string> names;
     const bool is_gone = disk_.list(names) == DiskStatus::ok &&

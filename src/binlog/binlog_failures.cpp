@@ -42,8 +42,7 @@ void Binlog::fail(DiskStatus status, std::string_view doing) {
   rewrite_.clear();
   if (was_refusing) forget_failed_files();
   const std::size_t told = notices_.size();
-  notice("binlog: cannot " + std::string(doing) + ": " + why +
-             "; changes are refused until they can be recorded again",
+  notice({.kind = Notice::Kind::refusing, .doing = std::string(doing), .error = why},
          failure_notice_at_);
   failure_was_told_ = failure_was_told_ || notices_.size() > told;
 }
@@ -156,14 +155,14 @@ void Binlog::recovered() {
   written_records_ = synced_records_ = sync_requested_ = records_;
   hold(records_);
   if (!std::exchange(failure_was_told_, false)) return;
-  notices_.push_back("binlog: everything is recorded again, in " + segment_name(writer_.number()));
+  notices_.push_back({.kind = Notice::Kind::recovered, .file = segment_name(writer_.number())});
 }
 
-// Adds a line for the log, unless one of its kind came not long ago.
-void Binlog::notice(std::string text, Instant& not_before) {
+// Adds a notice for the log, unless one of its kind came not long ago.
+void Binlog::notice(Notice notice, Instant& not_before) {
   if (now_ < not_before) return;
   not_before = now_ + kPauseBetweenNotices;
-  notices_.push_back(std::move(text));
+  notices_.push_back(std::move(notice));
 }
 
 }  // namespace haricot::binlog

@@ -71,7 +71,8 @@ bool Binlog::add_spare(std::uint64_t bytes) {
   spare_again_ = now_ + kSparePause;
   if (spare_status_ == DiskStatus::failed) {
     ++errors_;
-    notice("binlog: cannot make a file: " + disk_.last_error(), failure_notice_at_);
+    notice({.kind = Notice::Kind::file_failed, .doing = "make", .error = disk_.last_error()},
+           failure_notice_at_);
   }
   return false;
 }

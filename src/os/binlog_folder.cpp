@@ -1,6 +1,7 @@
 #include "os/binlog_folder.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "os/clock.hpp"
 #include "os/process.hpp"
@@ -10,27 +11,29 @@ namespace {
 
 constexpr Duration kProgressInterval = Duration::seconds(1);
 
-std::string tenths_of_seconds(Duration duration) {
-  const std::int64_t tenths = duration.count() / 100'000'000;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+// A damaged folder must not fill the log: `haricot binlog check` has the rest.
+constexpr std::uint64_t kDamageLinesMax = 100;
+
+std::int64_t milliseconds_of(Duration duration) {
+  return duration.count() / 1'000'000;
 }
 
 }  // namespace
 
 bool BinlogFolder::take(const std::string& path, std::string& error) {
   if (!disk_.open(path)) {
-    error = "binlog: " + disk_.last_error();
+    error = disk_.last_error();
     return false;
   }
   switch (lock_.take(disk_.descriptor())) {
     case LockStatus::taken:
       return true;
     case LockStatus::held:
-      error = "binlog: another server uses the folder " + path;
+      error = "another server uses the folder " + path;
       if (lock_.holder() != 0) error += " (process " + std::to_string(lock_.holder()) + ")";
       return false;
     case LockStatus::cannot:
-      error = "binlog: " + lock_.error() + " in " + path;
+      error = lock_.error() + " in " + path;
       return false;
   }
   return false;
@@ -44,16 +47,77 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
                                  {&BinlogFolder::tell_progress, this}, error);
   if (stopped_) return Opened::stopped;
   const binlog::ReplayReport& report = binlog_.replayed();
-  for (const std::string& warning : report.warnings) log_.line("binlog: " + warning);
-  if (!good) {
-    error = "binlog: " + error;
-    return Opened::refused;
-  }
-  log_.line("binlog: " + std::to_string(engine.jobs().size()) + " jobs are back from " +
-            std::to_string(report.files.size()) + " files, in " +
-            tenths_of_seconds(read_clock() - replay_began_));
+  tell_damage(report);
+  if (!good) return Opened::refused;
+  log_.event(Level::info, "binlog-read",
+             {{"jobs", engine.jobs().size()},
+              {"files", report.files.size()},
+              {"milliseconds", milliseconds_of(read_clock() - replay_began_)}});
   after_turn();
   return Opened::ok;
+}
+
+void BinlogFolder::tell_damage(const binlog::ReplayReport& report) {
+  std::uint64_t told = 0;
+  std::uint64_t untold = 0;
+  const auto tell = [&](std::string_view event, LogFields fields) {
+    if (told < kDamageLinesMax) {
+      log_.event(Level::warning, event, fields);
+      ++told;
+    } else {
+      ++untold;
+    }
+  };
+  for (const std::uint64_t number : report.missing) {
+    tell("binlog-file-missing", {{"file", binlog::segment_name(number)}});
+  }
+  for (const binlog::FileReport& file : report.files) {
+    const std::string name = binlog::segment_name(file.number);
+    for (const binlog::Damage& damage : file.damages) {
+      tell("binlog-damaged", {{"file", name},
+                              {"offset", damage.offset},
+                              {"bytes", damage.bytes},
+                              {"records", damage.records}});
+    }
+    for (const JobId id : file.lost_jobs) {
+      tell("binlog-job-lost", {{"file", name}, {"job", id}});
+    }
+  }
+  if (untold > 0) log_.event(Level::warning, "binlog-more-damage", {{"lines", untold}});
+}
+
+void BinlogFolder::tell(const binlog::Notice& notice) {
+  using Kind = binlog::Notice::Kind;
+  switch (notice.kind) {
+    case Kind::no_space:
+      log_.event(Level::warning, "binlog-no-space",
+                 {{"hint", "puts are refused; free space on the disk of -b"}});
+      break;
+    case Kind::refusing:
+      log_.event(Level::error, "binlog-refusing",
+                 {{"doing", notice.doing},
+                  {"error", notice.error},
+                  {"hint", "changes are refused and tried again; see the disk of -b"}});
+      break;
+    case Kind::recovered:
+      log_.event(Level::info, "binlog-recovered", {{"file", notice.file}});
+      break;
+    case Kind::file_failed:
+      log_.event(Level::warning, "binlog-file-failed",
+                 {{"doing", notice.doing}, {"error", notice.error}});
+      break;
+    case Kind::copy_kept:
+      log_.event(Level::warning, "binlog-copy-kept",
+                 {{"file", notice.file}, {"copy", notice.copy}});
+      break;
+    case Kind::copy_failed:
+      log_.event(Level::warning, "binlog-copy-failed",
+                 {{"file", notice.file}, {"error", notice.error}});
+      break;
+    case Kind::not_written:
+      log_.event(Level::error, "binlog-not-written");
+      break;
+  }
 }
 
 // Only when it takes long enough for somebody to wonder.
@@ -67,21 +131,20 @@ bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progr
   folder.next_progress_ = now + kProgressInterval;
   const double files = static_cast<double>(progress.files_read) + progress.share_of_file;
   const auto percent = static_cast<int>(100 * files / static_cast<double>(progress.files));
-  const auto milliseconds =
-      std::max<std::int64_t>((now - folder.replay_began_).count() / 1'000'000, 1);
+  const auto milliseconds = std::max<std::int64_t>(milliseconds_of(now - folder.replay_began_), 1);
   const std::uint64_t rate = progress.jobs * 1000 / static_cast<std::uint64_t>(milliseconds);
-  const std::string state = "binlog: " + std::to_string(percent) + " % read, " +
-                            std::to_string(progress.jobs) + " jobs, " + std::to_string(rate) +
-                            " jobs a second";
-  folder.log_.line(state);
+  folder.log_.event(Level::info, "binlog-progress",
+                    {{"percent", percent}, {"jobs", progress.jobs}, {"jobs_per_second", rate}});
   folder.log_.flush();
-  folder.notifier_.starting(state);
+  folder.notifier_.starting("binlog: " + std::to_string(percent) + " % read, " +
+                            std::to_string(progress.jobs) + " jobs, " + std::to_string(rate) +
+                            " jobs a second");
   return true;
 }
 
 void BinlogFolder::after_turn() {
   binlog_.set_wall_offset(read_wall_offset());
-  while (const auto notice = binlog_.next_notice()) log_.line(*notice);
+  while (const auto notice = binlog_.next_notice()) tell(*notice);
 }
 
 bool BinlogFolder::close() {

@@ -46,6 +46,8 @@ class BinlogFolder {
 
  private:
   static bool tell_progress(void* self, const binlog::ReplayProgress& progress);
+  void tell_damage(const binlog::ReplayReport& report);
+  void tell(const binlog::Notice& notice);
 
   Log& log_;
   Notifier& notifier_;

@@ -11,10 +11,13 @@ Instant read_clock() {
 }
 
 Duration read_wall_offset() {
+  return Instant::at(read_wall_clock()) - read_clock();
+}
+
+std::int64_t read_wall_clock() {
   timespec wall{};
   ::clock_gettime(CLOCK_REALTIME, &wall);
-  const std::int64_t now = static_cast<std::int64_t>(wall.tv_sec) * 1'000'000'000 + wall.tv_nsec;
-  return Instant::at(now) - read_clock();
+  return static_cast<std::int64_t>(wall.tv_sec) * 1'000'000'000 + wall.tv_nsec;
 }
 
 }  // namespace haricot::os

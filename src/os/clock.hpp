@@ -1,6 +1,8 @@
-// The only place where the monotonic clock is read.
+// The only place where the clocks are read.
 
 #pragma once
+
+#include <cstdint>
 
 #include "haricot/base/time.hpp"
 
@@ -10,5 +12,7 @@ namespace haricot::os {
 Instant read_clock();
 // What the wall clock is ahead of that one. It changes when somebody sets the wall clock.
 Duration read_wall_offset();
+// The wall clock in nanoseconds since 1970, for people to read. No deadline may depend on it.
+std::int64_t read_wall_clock();
 
 }  // namespace haricot::os

@@ -8,8 +8,10 @@
 #include <csignal>
 #include <cstring>
 #include <new>
+#include <string>
 #include <utility>
 
+#include "haricot/protocol/limits.hpp"
 #include "os/clock.hpp"
 #include "os/process.hpp"
 
@@ -18,6 +20,7 @@ namespace {
 
 constexpr Duration kAcceptPause = Duration::milliseconds(100);
 constexpr Duration kComplaintInterval = Duration::seconds(1);
+constexpr Duration kOversizedInterval = Duration::seconds(60);
 
 }  // namespace
 
@@ -27,12 +30,12 @@ Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, Noti
       listeners_(std::move(listeners)),
       log_(log),
       notifier_(notifier),
-      verbosity_(verbosity),
       binlog_(binlog),
       scratch_(std::make_unique<std::array<char, kScratchBytes>>()),
       now_(read_clock()),
-      accept_complaint_(now_) {
-  if (verbosity_ >= 2) service_.set_trace({&Daemon::trace_command, this});
+      accept_complaint_(now_),
+      oversized_again_(now_) {
+  if (verbosity >= 2) service_.set_trace({&Daemon::trace_command, this});
 }
 
 Daemon::~Daemon() {
@@ -100,6 +103,7 @@ void Daemon::run() {
     // here.
     send_answers();
 
+    tell_of_oversized();
     log_.flush();
   }
 }
@@ -175,7 +179,7 @@ void Daemon::send_from(Connection& connection) {
 }
 
 void Daemon::close(Connection& connection) {
-  if (verbosity_ >= 1) log_connection(connection, "closed");
+  log_.event(Level::debug, "closed", {{"connection", connection.descriptor}});
   connections_.remove(connection);
   service_.close(connection.session(), now_);
   delete &connection;  // Closing the socket takes it out of epoll.
@@ -222,7 +226,11 @@ void Daemon::take_in(Descriptor socket) {
   }
   connection->attach(*session);
   connections_.push_back(*connection);
-  if (verbosity_ >= 1) log_connection(*connection, "opened");
+  if (log_.wants(Level::debug)) {
+    log_.event(
+        Level::debug, "opened",
+        {{"connection", connection->descriptor}, {"peer", peer_name(connection->descriptor)}});
+  }
 }
 
 // Without a free descriptor the listening socket stays readable, and asking for it again at once
@@ -233,7 +241,11 @@ void Daemon::pause_accepting(int error) {
   for (ListenerSource& listener : listener_sources_) poller_.change(listener, 0);
   if (now_ < accept_complaint_) return;
   accept_complaint_ = now_ + kComplaintInterval;
-  log_.line(std::string("cannot accept connections for now: ") + std::strerror(error));
+  log_.event(Level::warning, "accept-paused",
+             {{"error", std::strerror(error)},
+              {"connections", service_.engine().counts().clients},
+              {"hint", error == EMFILE ? "raise the hard limit of open files (LimitNOFILE=)"
+                                       : "the machine is short of memory or descriptors"}});
 }
 
 void Daemon::resume_accepting() {
@@ -249,24 +261,40 @@ void Daemon::handle_signals() {
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     if (info.ssi_signo == SIGUSR1) {
       if (!service_.is_draining()) {
-        log_.line("drain mode: no new jobs are taken");
+        log_.event(Level::info, "drain");
         notifier_.status("drain mode: no new jobs are taken");
       }
       service_.drain();
     } else {
+      log_.event(Level::info, "stopping",
+                 {{"signal", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM"}});
       running_ = false;
     }
   }
 }
 
-void Daemon::log_connection(const Connection& connection, std::string_view event) {
-  log_.line("connection " + std::to_string(connection.descriptor) + " " + std::string(event));
+// Not each of them, for then a producer could fill the log; but an operator whose jobs have grown
+// has to learn of it.
+void Daemon::tell_of_oversized() {
+  if (!service_.has_oversized() || now_ < oversized_again_) return;
+  oversized_again_ = now_ + kOversizedInterval;
+  const OversizedPuts puts = service_.take_oversized();
+  const std::string hint =
+      puts.largest_bytes > kJobBytesMaxLimit
+          ? "no server takes jobs of this size"
+          : "to take them, start with -z " + std::to_string(puts.largest_bytes) + " or more";
+  log_.event(Level::warning, "job-too-big",
+             {{"puts", puts.count},
+              {"bytes", puts.largest_bytes},
+              {"limit", puts.limit},
+              {"tube", puts.tube},
+              {"hint", hint}});
 }
 
 void Daemon::trace_command(void* self, const Session& session, std::string_view line) {
   const auto& connection = *static_cast<const Connection*>(session.owner());
-  static_cast<Daemon*>(self)->log_.line("connection " + std::to_string(connection.descriptor) +
-                                        " > " + std::string(line));
+  static_cast<Daemon*>(self)->log_.event(Level::debug, "command",
+                                         {{"connection", connection.descriptor}, {"line", line}});
 }
 
 }  // namespace haricot::os

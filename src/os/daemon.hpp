@@ -24,9 +24,9 @@ namespace haricot::os {
 class Daemon {
  public:
   // The service, the log, the notifier and the binlog outlive the daemon; without a binlog it is
-  // null. `verbosity` is the number of -V.
+  // null.
   Daemon(Service& service, std::vector<Listener> listeners, Log& log, Notifier& notifier,
-         int verbosity, BinlogFolder* binlog = nullptr);
+         BinlogFolder* binlog = nullptr);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -60,14 +60,13 @@ class Daemon {
   void send_from(Connection& connection);
   void close(Connection& connection);
   void watch(Connection& connection);
-  void log_connection(const Connection& connection, std::string_view event);
+  void tell_of_oversized();
   static void trace_command(void* self, const Session& session, std::string_view line);
 
   Service& service_;
   std::vector<Listener> listeners_;
   Log& log_;
   Notifier& notifier_;
-  int verbosity_;
   BinlogFolder* binlog_;
 
   Poller poller_;
@@ -84,6 +83,7 @@ class Daemon {
   bool accepting_ = true;
   Instant accept_again_ = Instant::never();
   Instant accept_complaint_;  // When the next log line about it may be written.
+  Instant oversized_again_;   // The same of jobs that are too big.
 };
 
 }  // namespace haricot::os

@@ -70,6 +70,14 @@ std::string bound_name(int descriptor) {
 
 }  // namespace
 
+std::string peer_name(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (::getpeername(descriptor, generic, &length) != 0) return "gone";
+  return address.ss_family == AF_UNIX ? "unix" : address_name(generic, length);
+}
+
 std::vector<Listener> Listener::open(const std::string& listen, const std::string& port,
                                      std::string& error) {
   if (listen.starts_with(kUnixPrefix)) return open_unix(listen.substr(kUnixPrefix.size()), error);

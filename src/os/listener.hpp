@@ -12,6 +12,9 @@
 
 namespace haricot::os {
 
+// Who is at the other end of a socket, for the log: `127.0.0.1:4711`, `unix`.
+std::string peer_name(int descriptor);
+
 class Listener {
  public:
   // `listen` is a host name, an address of either family, or `unix:` and a path; `port` a number or

@@ -1,49 +1,93 @@
 #include "os/log.hpp"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <climits>
+#include <cstdlib>
+#include <optional>
+#include <system_error>
 
 namespace haricot::os {
 namespace {
 
-constexpr std::string_view kPrefix = "haricotd: ";
-
-void append_printable(std::string& to, std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
-  for (const char c : text) {
-    if (c >= ' ' && c <= '~') {
-      to += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    to += "\\x";
-    to += kHex[byte >> 4];
-    to += kHex[byte & 15];
+// The priorities of syslog(3).
+char priority_of(Level level) {
+  switch (level) {
+    case Level::error:
+      return '3';
+    case Level::warning:
+      return '4';
+    case Level::info:
+      return '6';
+    case Level::debug:
+      return '7';
   }
+  return '6';
+}
+
+// A number that the text begins with, which is cut off it.
+std::optional<std::uint64_t> take_number(std::string_view& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
 }
 
 }  // namespace
 
-void Log::line(std::string_view text) {
-  // The longest line is four times what a command or a path may be.
-  if (kept_.size() + kPrefix.size() + 4 * text.size() + 1 > kKeptBytesMax) {
-    flush();
-    if (kept_.size() + kPrefix.size() + 4 * text.size() + 1 > kKeptBytesMax) {
-      ++dropped_;
-      return;
-    }
+bool names_file(const char* journal_stream, dev_t device, ino_t inode) {
+  if (journal_stream == nullptr) return false;
+  std::string_view text = journal_stream;
+  const auto device_named = take_number(text);
+  if (!device_named || !text.starts_with(':')) return false;
+  text.remove_prefix(1);
+  const auto inode_named = take_number(text);
+  return inode_named && text.empty() && *device_named == device && *inode_named == inode;
+}
+
+// The variable alone says little: a server whose stderr was led into a file inherits it all the
+// same.
+bool is_journal(int descriptor) {
+  struct stat status {};
+  return ::fstat(descriptor, &status) == 0 &&
+         names_file(std::getenv("JOURNAL_STREAM"), status.st_dev, status.st_ino);
+}
+
+void Log::event(Level level, std::string_view name, LogFields fields) {
+  if (!wants(level)) return;
+  line_.clear();
+  append(level, name, fields);
+  if (kept_.size() + line_.size() > kKeptBytesMax) flush();
+  if (kept_.size() + line_.size() > kKeptBytesMax) {
+    ++dropped_;
+    return;
   }
   if (dropped_ > 0) {
-    kept_ += kPrefix;
-    kept_ += std::to_string(dropped_) + " lines dropped: stderr was not read\n";
+    const std::string after = line_;
+    line_.clear();
+    append(Level::warning, "log-lines-dropped", {{"lines", dropped_}});
+    kept_ += line_;
+    kept_ += after;
     dropped_ = 0;
+    return;
   }
-  kept_ += kPrefix;
-  append_printable(kept_, text);
-  kept_ += '\n';
+  kept_ += line_;
+}
+
+void Log::append(Level level, std::string_view name, LogFields fields) {
+  std::optional<std::int64_t> time;
+  if (style_.for_journal) {
+    line_ += {'<', priority_of(level), '>'};
+  } else {
+    time = wall_clock_();
+  }
+  append_log_line(line_, style_.format, time, level, name, fields);
+  line_ += '\n';
 }
 
 // A pipe is writable when it has room for PIPE_BUF bytes, so a piece of that size never blocks.

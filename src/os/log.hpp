@@ -1,17 +1,37 @@
-// The log: lines on stderr that never keep the server waiting.
+// The log: events on stderr, one a line, that never keep the server waiting.
 //
 // Lines are collected and written at the end of a turn, as much as stderr takes without blocking.
 // When whoever reads it has stopped reading, lines are dropped, and the first one that gets through
 // again says how many.
+//
+// Each event has a row in docs/runbook.md; a test compares.
 
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "os/clock.hpp"
+#include "os/log_line.hpp"
+
 namespace haricot::os {
+
+struct LogStyle {
+  LogFormat format = LogFormat::text;
+  Level level = Level::info;  // What is less important is left out.
+  // journald reads along: it knows the time by itself, and takes the priority from the `<4>` in
+  // front of a line.
+  bool for_journal = false;
+};
+
+// Whether what systemd says in JOURNAL_STREAM (`device:inode`; null: nothing) is this file.
+bool names_file(const char* journal_stream, dev_t device, ino_t inode);
+// Whether journald reads what is written to this descriptor.
+bool is_journal(int descriptor);
 
 class Log {
  public:
@@ -19,23 +39,31 @@ class Log {
 
   // Writes to a descriptor that outlives the log and is left as it is (not set to non-blocking: it
   // may be shared with others).
-  explicit Log(int descriptor) : descriptor_(descriptor) {}
+  explicit Log(int descriptor, LogStyle style = {}, std::int64_t (*wall_clock)() = read_wall_clock)
+      : descriptor_(descriptor), style_(style), wall_clock_(wall_clock) {}
   ~Log() { flush(); }
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  // Adds a line; what is not printable ASCII in it is shown as \xHH.
-  void line(std::string_view text);
+  // Adds an event, if its level is wanted. Names are lower case words with hyphens, keys with
+  // underscores.
+  void event(Level level, std::string_view name, LogFields fields = {});
+  // For those who would have to work for what they have to say.
+  bool wants(Level level) const { return level <= style_.level; }
 
   // Writes what can be written now.
   void flush();
   bool has_lines() const { return !kept_.empty(); }
 
  private:
+  void append(Level level, std::string_view name, LogFields fields);
   bool is_writable() const;
 
   int descriptor_;
+  LogStyle style_;
+  std::int64_t (*wall_clock_)();
   std::string kept_;
+  std::string line_;  // The one that is being made; kept for its memory.
   std::uint64_t dropped_ = 0;
 };
 

@@ -30,6 +30,7 @@ constexpr Flag kFlags[] = {
     {'c', "compact", "", "accepted for old scripts; does nothing"},
     {'n', "no-compact", "", "accepted for old scripts; does nothing"},
     {0, "compat", "VERSION", "look like beanstalkd 1.13 or 1.12 in reports (1.13)"},
+    {0, "log-format", "FORMAT", "write the log as text (key=value) or json (text)"},
     {'V', "verbose", "", "log connections; twice: log commands"},
     {'v', "version", "", "show the version and exit"},
     {'h', "help", "", "show this help and exit"},
@@ -132,6 +133,7 @@ class Parser {
 
   bool apply(const Flag& flag, std::string_view value) {
     if (flag.name == "compat") return apply_compat(value);
+    if (flag.name == "log-format") return apply_log_format(value);
     switch (flag.letter) {
       case 'b':
         options_.binlog_folder = value;
@@ -184,6 +186,17 @@ class Parser {
       options_.compat = Compat::v1_12;
     } else {
       return fail("unknown version for --compat: " + std::string(value));
+    }
+    return true;
+  }
+
+  bool apply_log_format(std::string_view value) {
+    if (value == "text") {
+      options_.log_format = LogFormat::text;
+    } else if (value == "json") {
+      options_.log_format = LogFormat::json;
+    } else {
+      return fail("unknown format for --log-format: " + std::string(value));
     }
     return true;
   }

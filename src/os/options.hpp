@@ -14,6 +14,7 @@
 
 #include "haricot/protocol/limits.hpp"
 #include "haricot/service/server_info.hpp"
+#include "os/log_line.hpp"
 
 namespace haricot::os {
 
@@ -27,6 +28,7 @@ struct Options {
   std::string user;                // Empty: stay who we are.
   std::uint32_t job_bytes_max = kJobBytesMaxDefault;
   int verbosity = 0;
+  LogFormat log_format = LogFormat::text;
   Compat compat = Compat::v1_13;
 
   std::string binlog_folder;  // Empty: none.

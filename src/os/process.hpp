@@ -15,6 +15,8 @@ void open_standard_descriptors();
 
 // Raises the soft limit of open descriptors to the hard one.
 void raise_descriptor_limit();
+// How many may be open now.
+std::uint64_t descriptor_limit();
 
 // Lets writing beyond the limit of a file's size (ulimit -f) fail, instead of ending the process.
 void survive_file_size_limit();

@@ -1,5 +1,6 @@
 #include "haricot/service/dispatcher.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -109,12 +110,20 @@ PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
       .job = {.priority = command.priority, .delay_s = command.seconds, .ttr_s = command.ttr_s},
       .body_bytes = command.body_bytes};
   if (command.body_bytes > info_.job_bytes_max) {
+    note_oversized(client, command.body_bytes);
     plan.refusal = ReplyCode::job_too_big;
     return plan;
   }
   engine_.mark_producer(client);
   plan.job.id = engine_.take_id();
   return plan;
+}
+
+void Dispatcher::note_oversized(const Client& client, std::uint32_t bytes) {
+  ++oversized_.count;
+  oversized_.largest_bytes = std::max(oversized_.largest_bytes, bytes);
+  oversized_.limit = info_.job_bytes_max;
+  oversized_.tube = client.used().name;
 }
 
 Reply Dispatcher::finish_put(Client& client, const NewJob& job, NewBody body, Instant now) {

@@ -105,7 +105,7 @@ int copy_binlog(const std::string& from, const std::string& to) {
   good = good && binlog.remember_last_id();
   good = binlog.close(kept.now()) && good;
   while (const auto notice = binlog.next_notice()) {
-    std::fprintf(stderr, "haricot %s\n", notice->c_str());
+    std::fprintf(stderr, "haricot binlog: %s\n", binlog::to_sentence(*notice).c_str());
   }
   if (!good) return fail("not all jobs could be written to " + to);
   std::printf("%llu jobs copied\n", static_cast<unsigned long long>(copies.jobs().size()));

@@ -121,7 +121,7 @@ bool World::random_command(testing::Random& random, std::size_t body_bytes_max) 
 
 void World::take_notices() {
   while (const auto notice = binlog.next_notice()) {
-    notices.push_back(*notice);
+    notices.push_back(to_sentence(*notice));
     notice_times.push_back(now.count());
   }
 }

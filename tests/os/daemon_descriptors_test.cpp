@@ -26,7 +26,7 @@ class DaemonDescriptors : public DaemonTest {
 
   std::size_t complaints() const {
     const std::string said = server_.standard_error();
-    const std::string words = "cannot accept";
+    const std::string words = "event=accept-paused ";
     std::size_t count = 0;
     for (std::size_t at = said.find(words); at != std::string::npos;
          at = said.find(words, at + 1)) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ TEST_F(DaemonLog, ClientsLeaveNoTraceInAQuietLog) {
   const Client client = connect();
   client->ask("nonsense");
   client->ask(std::string(300, 'x'));
-  client->send("put 0 0 60 99999999\r\n");
+  client->send("put 0 0 60 60000\r\n");
   client->reset();
   ASSERT_TRUE(eventually([this] { return server_stat("current-connections") == 1; }));
   EXPECT_EQ(server_.standard_error(), before);
@@ -38,9 +39,9 @@ TEST_F(DaemonLog, OnceVerboseItTellsOfConnections) {
   ASSERT_TRUE(start({"-V"})) << server_.failure();
   Client client = connect();
   client->ask("list-tube-used");
-  EXPECT_TRUE(eventually([this] { return has_logged(" opened\n"); }));
+  EXPECT_TRUE(eventually([this] { return has_logged(" event=opened connection="); }));
   client->close();
-  EXPECT_TRUE(eventually([this] { return has_logged(" closed\n"); }));
+  EXPECT_TRUE(eventually([this] { return has_logged(" event=closed connection="); }));
   EXPECT_FALSE(has_logged("list-tube-used"));
 }
 
@@ -50,13 +51,76 @@ TEST_F(DaemonLog, TwiceVerboseItTellsOfCommandsInPrintableBytes) {
   client->ask("use a-tube");
   client->ask("bell\a escape\x1b[31m nul\0 line\nfeed \xff\x80"s);
   ASSERT_EQ(client->put("secret body"), "INSERTED 1\r\n");
-  ASSERT_TRUE(eventually([this] { return has_logged("> put 0 0 60 11\n"); }));
-  EXPECT_TRUE(has_logged("> use a-tube\n"));
-  EXPECT_TRUE(has_logged("bell\\x07 escape\\x1b[31m nul\\x00 line\\x0afeed \\xff\\x80"));
+  ASSERT_TRUE(eventually([this] { return has_logged(" line=\"put 0 0 60 11\"\n"); }));
+  EXPECT_TRUE(has_logged(" line=\"use a-tube\"\n"));
+  EXPECT_TRUE(has_logged(R"("bell\u0007 escape\u001b[31m nul\u0000 line\nfeed \\xff\\x80")"));
   EXPECT_FALSE(has_logged("secret"));
   for (const char c : server_.standard_error()) {
     EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~')) << static_cast<int>(c);
   }
+}
+
+TEST_F(DaemonLog, JobsThatAreTooBigAreToldOnceWithTheFlagThatHelps) {
+  ASSERT_TRUE(start({"-z", "100"})) << server_.failure();
+  const Client client = connect();
+  client->ask("use \"nobody's");
+  client->ask("use mail");
+  ASSERT_EQ(client->put(std::string(101, 'x')), "JOB_TOO_BIG\r\n");
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(client->put(std::string(200, 'x')), "JOB_TOO_BIG\r\n");
+  }
+  client->ask("stats");
+  const std::string said = server_.standard_error();
+  const std::string words = "level=warning event=job-too-big ";
+  const std::size_t at = said.find(words);
+  ASSERT_NE(at, std::string::npos) << said;
+  EXPECT_EQ(said.find(words, at + 1), std::string::npos) << said;
+  EXPECT_EQ(said.substr(at + words.size()),
+            "puts=1 bytes=101 limit=100 tube=mail hint=\"to take them, start with -z 101 or "
+            "more\"\n");
+}
+
+TEST_F(DaemonLog, JournaldIsToldNoTimeButAPriority) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  struct stat status {};
+  ASSERT_EQ(::fstat(ends[1], &status), 0);
+  ServerOptions options;
+  options.error_descriptor = ends[1];
+  options.environment = {"JOURNAL_STREAM=" + std::to_string(status.st_dev) + ":" +
+                         std::to_string(status.st_ino)};
+  ASSERT_TRUE(start_with(options)) << server_.failure();
+  std::string said(4096, 0);
+  const ssize_t n = ::read(ends[0], said.data(), said.size());
+  said.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  EXPECT_TRUE(said.starts_with("<6>level=info event=start version=")) << said;
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_F(DaemonLog, AVariableOfJournaldForAnotherFileChangesNothing) {
+  ServerOptions options;
+  options.environment = {"JOURNAL_STREAM=1:2"};
+  ASSERT_TRUE(start_with(options)) << server_.failure();
+  EXPECT_TRUE(eventually([this] { return has_logged("event=ready"); }));
+  EXPECT_TRUE(server_.standard_error().starts_with("time=20")) << server_.standard_error();
+}
+
+TEST_F(DaemonLog, AsJsonEachLineIsAnObject) {
+  ASSERT_TRUE(start({"--log-format=json", "-VV"})) << server_.failure();
+  const Client client = connect();
+  client->ask("say \"\\\xff");
+  ASSERT_TRUE(eventually([this] { return has_logged(R"("line":"say \"\\\\xff")"); }))
+      << server_.standard_error();
+  EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0}));
+  const std::string said = server_.standard_error();
+  std::size_t begin = 0;
+  for (std::size_t end = said.find('\n'); end != std::string::npos; end = said.find('\n', begin)) {
+    const std::string line = said.substr(begin, end - begin);
+    EXPECT_TRUE(line.starts_with(R"({"time":"20)") && line.ends_with("}")) << line;
+    begin = end + 1;
+  }
+  EXPECT_EQ(begin, said.size());
 }
 
 TEST_F(DaemonLog, AFullPipeThatNobodyReadsDoesNotHoldUpTheServer) {
@@ -83,7 +147,7 @@ TEST_F(DaemonLog, AFullPipeThatNobodyReadsDoesNotHoldUpTheServer) {
     char chunk[65536];
     const ssize_t n = ::read(ends[0], chunk, sizeof chunk);
     if (n > 0) said.append(chunk, static_cast<std::size_t>(n));
-    return said.find("lines dropped") != std::string::npos;
+    return said.find("event=log-lines-dropped ") != std::string::npos;
   };
   EXPECT_TRUE(eventually(told));
   EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0}));

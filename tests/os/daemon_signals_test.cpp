@@ -27,7 +27,7 @@ TEST_P(DaemonEndingSignals, AnIdleServerEndsWell) {
   ASSERT_TRUE(start()) << server_.failure();
   ASSERT_TRUE(server_.signal(GetParam()));
   EXPECT_EQ(server_.wait_exit(), kGood);
-  EXPECT_TRUE(server_.standard_error().ends_with("haricotd: stopped\n"))
+  EXPECT_TRUE(server_.standard_error().ends_with(" level=info event=stopped jobs=0\n"))
       << server_.standard_error();
 }
 

@@ -27,7 +27,8 @@ class DaemonStart : public DaemonTest {
     const Ending ending = run_to_end(std::move(arguments));
     EXPECT_EQ(ending.status.code, kCannotListen.code) << ending.error;
     EXPECT_EQ(ending.output, "");
-    EXPECT_TRUE(ending.error.starts_with("haricotd: ")) << ending.error;
+    EXPECT_NE(ending.error.find("level=error event=cannot-start status=111 "), std::string::npos)
+        << ending.error;
     return ending.error;
   }
 };
@@ -123,10 +124,17 @@ TEST_F(DaemonStart, FlagsWithoutEffectAreWarnedAbout) {
   EXPECT_EQ(server_stat("max-job-size"), 1073741824U);
 }
 
-TEST_F(DaemonStart, ItSaysWhereItListens) {
-  ASSERT_TRUE(start()) << server_.failure();
-  const std::string line = "haricotd: listening on 127.0.0.1:" + std::to_string(server_.port());
-  EXPECT_NE(said_at_start().find(line + "\n"), std::string::npos);
+TEST_F(DaemonStart, ItSaysWhatItIsAndWhereItListens) {
+  ASSERT_TRUE(start({"-z", "70000"})) << server_.failure();
+  const std::string said = said_at_start();
+  for (const std::string& part :
+       {std::string(" level=info event=start version="), " pid=" + std::to_string(server_.pid()),
+        std::string(" addresses=127.0.0.1:") + std::to_string(server_.port()), std::string(" compat=1.13 "),
+        std::string(" max_job_size=70000 "), std::string(" max_open_files="),
+        std::string(" binlog=none")}) {
+    EXPECT_NE(said.find(part), std::string::npos) << part << " is not in " << said;
+  }
+  EXPECT_NE(said.find(" event=ready jobs=0\n"), std::string::npos) << said;
   EXPECT_EQ(server_.standard_output(), "");
 }
 

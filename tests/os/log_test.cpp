@@ -50,49 +50,82 @@ std::size_t count_lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-TEST(Log, LinesGoOutAtAFlushInOrderAndWithTheirPrefix) {
+// A log whose clock stands still.
+struct TestedLog : Log {
+  explicit TestedLog(const Ends& ends, LogStyle style = {})
+      : Log(ends.writing.get(), style, [] { return std::int64_t{0}; }) {}
+};
+
+constexpr char kTime[] = "time=1970-01-01T00:00:00.000Z ";
+
+TEST(Log, LinesGoOutAtAFlushInOrder) {
   const Ends ends = make_pipe();
-  Log log(ends.writing.get());
-  log.line("one");
-  log.line("");
-  log.line("two");
+  TestedLog log(ends);
+  log.event(Level::info, "one");
+  log.event(Level::error, "two", {{"number", 2}});
   EXPECT_TRUE(log.has_lines());
   EXPECT_EQ(read_available(ends.reading), "");
   log.flush();
   EXPECT_FALSE(log.has_lines());
-  EXPECT_EQ(read_available(ends.reading), "haricotd: one\nharicotd: \nharicotd: two\n");
+  EXPECT_EQ(read_available(ends.reading), std::string(kTime) + "level=info event=one\n" + kTime +
+                                              "level=error event=two number=2\n");
 }
 
 TEST(Log, WhatIsLeftGoesOutWithTheLog) {
   const Ends ends = make_pipe();
-  { Log(ends.writing.get()).line("last words"); }
-  EXPECT_EQ(read_available(ends.reading), "haricotd: last words\n");
+  { TestedLog(ends).event(Level::info, "last-words"); }
+  EXPECT_EQ(read_available(ends.reading), std::string(kTime) + "level=info event=last-words\n");
 }
 
-TEST(Log, BytesThatAreNotPrintableAreShownAsHex) {
-  std::string all;
-  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+TEST(Log, WhatIsLessImportantThanItsLevelIsLeftOut) {
   const Ends ends = make_pipe();
-  Log log(ends.writing.get());
-  log.line(all);
+  TestedLog log(ends, {.level = Level::warning});
+  EXPECT_FALSE(log.wants(Level::debug));
+  EXPECT_FALSE(log.wants(Level::info));
+  EXPECT_TRUE(log.wants(Level::warning));
+  EXPECT_TRUE(log.wants(Level::error));
+  log.event(Level::info, "not-this");
+  EXPECT_FALSE(log.has_lines());
+  log.event(Level::warning, "but-this");
   log.flush();
-  const std::string text = read_available(ends.reading);
-  ASSERT_EQ(count_lines(text), 1U) << "a line feed got through";
-  for (const char c : text.substr(0, text.size() - 1)) EXPECT_TRUE(c >= ' ' && c <= '~');
-  EXPECT_NE(text.find("\\x00\\x01"), std::string::npos);
-  EXPECT_NE(text.find("\\x0a"), std::string::npos);
-  EXPECT_NE(text.find("\\x1b"), std::string::npos);
-  EXPECT_NE(text.find("\\x7f\\x80"), std::string::npos);
-  EXPECT_NE(text.find(" !\"#$%&"), std::string::npos);
-  EXPECT_TRUE(text.ends_with("\\xff\n"));
+  EXPECT_EQ(read_available(ends.reading), std::string(kTime) + "level=warning event=but-this\n");
+}
+
+TEST(Log, JournaldGetsThePriorityAndNoTime) {
+  for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
+    const Ends ends = make_pipe();
+    TestedLog log(ends, {.format = format, .level = Level::debug, .for_journal = true});
+    for (const Level level : {Level::error, Level::warning, Level::info, Level::debug}) {
+      log.event(level, "x");
+    }
+    log.flush();
+    EXPECT_EQ(read_available(ends.reading),
+              format == LogFormat::text ? "<3>level=error event=x\n<4>level=warning event=x\n"
+                                          "<6>level=info event=x\n<7>level=debug event=x\n"
+                                        : "<3>{\"level\":\"error\",\"event\":\"x\"}\n"
+                                          "<4>{\"level\":\"warning\",\"event\":\"x\"}\n"
+                                          "<6>{\"level\":\"info\",\"event\":\"x\"}\n"
+                                          "<7>{\"level\":\"debug\",\"event\":\"x\"}\n");
+  }
+}
+
+TEST(Log, JournaldIsWhereItsVariableSays) {
+  EXPECT_TRUE(names_file("9:12345", 9, 12345));
+  EXPECT_TRUE(names_file("0:18446744073709551615", 0, 18446744073709551615U));
+  for (const char* other :
+       {"9:12346", "8:12345", "", ":", "9", "9:", ":12345", "9:12345x", "9 :12345", "x", "-9:12345",
+        "9:123456789012345678901234567890", "9:12345:"}) {
+    EXPECT_FALSE(names_file(other, 9, 12345)) << other;
+  }
+  EXPECT_FALSE(names_file(nullptr, 9, 12345));
 }
 
 // If a write blocked, these would not end.
 void expect_lines_dropped_and_counted(const Ends& ends) {
   constexpr std::size_t kLines = 50000;
-  Log log(ends.writing.get());
+  TestedLog log(ends);
   for (std::size_t i = 0; i < kLines; ++i) {
-    log.line("a line that nobody reads");
+    log.event(Level::info, "nobody-reads-this");
     if (i % 100 == 0) log.flush();
   }
   log.flush();
@@ -107,11 +140,12 @@ void expect_lines_dropped_and_counted(const Ends& ends) {
   EXPECT_GT(arrived, 100U);
   EXPECT_LT(arrived, kLines);
 
-  log.line("it is read again");
+  log.event(Level::info, "read-again");
   log.flush();
-  EXPECT_EQ(read_available(ends.reading), "haricotd: " + std::to_string(kLines - arrived) +
-                                              " lines dropped: stderr was not read\n"
-                                              "haricotd: it is read again\n");
+  const std::string lost = std::to_string(kLines - arrived);
+  EXPECT_EQ(read_available(ends.reading),
+            kTime + ("level=warning event=log-lines-dropped lines=" + lost + "\n") + kTime +
+                "level=info event=read-again\n");
 }
 
 TEST(Log, AFullPipeDropsLinesInsteadOfBlockingAndCountsThem) {
@@ -124,13 +158,12 @@ TEST(Log, AFullSocketDropsLinesInsteadOfBlockingAndCountsThem) {
 
 TEST(Log, NothingIsLostWhileSomebodyReads) {
   const Ends ends = make_pipe();
-  Log log(ends.writing.get());
+  TestedLog log(ends);
   std::string expected;
   std::string text;
   for (int i = 0; i < 20000; ++i) {
-    const std::string words = "line " + std::to_string(i);
-    log.line(words);
-    expected += "haricotd: " + words + "\n";
+    log.event(Level::info, "line", {{"number", i}});
+    expected += kTime + ("level=info event=line number=" + std::to_string(i)) + "\n";
     if (i % 50 == 0) {
       log.flush();
       text += read_available(ends.reading);
@@ -144,21 +177,22 @@ TEST(Log, NothingIsLostWhileSomebodyReads) {
 
 TEST(Log, ALineThatIsTooLongForItIsCountedAsDropped) {
   const Ends ends = make_pipe();
-  Log log(ends.writing.get());
-  log.line(std::string(Log::kKeptBytesMax, 'x'));
-  log.line("short");
+  TestedLog log(ends);
+  log.event(Level::info, "long", {{"text", std::string(Log::kKeptBytesMax, 'x')}});
+  log.event(Level::info, "short");
   log.flush();
-  EXPECT_EQ(read_available(ends.reading),
-            "haricotd: 1 lines dropped: stderr was not read\nharicotd: short\n");
+  EXPECT_EQ(read_available(ends.reading), std::string(kTime) +
+                                              "level=warning event=log-lines-dropped lines=1\n" +
+                                              kTime + "level=info event=short\n");
 }
 
 TEST(Log, AReaderThatIsGoneIsNoTrouble) {
   ::signal(SIGPIPE, SIG_IGN);  // As the daemon does.
   Ends ends = make_pipe();
-  Log log(ends.writing.get());
+  TestedLog log(ends);
   ends.reading.reset();
   for (int i = 0; i < 10000; ++i) {
-    log.line("nobody is there to read this");
+    log.event(Level::info, "nobody-is-there");
     log.flush();
   }
   SUCCEED();
@@ -167,8 +201,8 @@ TEST(Log, AReaderThatIsGoneIsNoTrouble) {
 TEST(Log, TheDescriptorStaysBlockingForTheOthersThatShareIt) {
   const Ends ends = make_pipe();
   const int before = ::fcntl(ends.writing.get(), F_GETFL);
-  Log log(ends.writing.get());
-  log.line("text");
+  TestedLog log(ends);
+  log.event(Level::info, "x");
   log.flush();
   EXPECT_EQ(::fcntl(ends.writing.get(), F_GETFL), before);
 }

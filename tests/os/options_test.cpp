@@ -221,6 +221,15 @@ TEST(Options, CompatIsOneOfTwoVersions) {
   EXPECT_FALSE(parse({"--compat=1.11"}).good);
 }
 
+TEST(Options, TheLogIsTextOrJson) {
+  EXPECT_EQ(parse({}).options.log_format, LogFormat::text);
+  EXPECT_EQ(parse({"--log-format=text"}).options.log_format, LogFormat::text);
+  EXPECT_EQ(parse({"--log-format", "json"}).options.log_format, LogFormat::json);
+  for (const char* word : {"--log-format=xml", "--log-format=", "--log-format=JSON"}) {
+    EXPECT_FALSE(parse({word}).good) << word;
+  }
+}
+
 TEST(Options, ListenAddressAndPortAreEachNoticed) {
   EXPECT_TRUE(parse({"-l", "::1"}).options.listen_given);
   EXPECT_TRUE(parse({"--port=1"}).options.listen_given);
@@ -234,7 +243,7 @@ TEST(Options, HelpNamesEveryFlag) {
     EXPECT_NE(help.find(entry), std::string_view::npos) << entry;
   }
   for (const char* entry : {"-F, --no-fsync", "-c, --compact", "-n, --no-compact", "--compat ",
-                            "-V, --verbose", "-v, --version", "-h, --help"}) {
+                            "--log-format ", "-V, --verbose", "-v, --version", "-h, --help"}) {
     EXPECT_NE(help.find(entry), std::string_view::npos) << entry;
   }
 }

@@ -60,6 +60,7 @@ class Damage : public PersistenceTest {
     const std::string name = "binlog." + std::to_string(damage.file);
     const std::string damaged = read_file(path_of(damage));
     ASSERT_TRUE(start({"-s", "30000"})) << server_.failure();
+    EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // So all has been said.
     said_ = server_.standard_error();
     EXPECT_NE(said_.find(name), std::string::npos) << said_;
     EXPECT_TRUE(read_file(folder_.file(name + ".damaged")) == damaged) << "no copy of " << name;

@@ -159,6 +159,7 @@ TEST_F(FolderRefusal, AMissingNumberIsTold) {
   const std::string bytes = read_file(missing);
   fs::remove(missing);
   ASSERT_TRUE(start()) << server_.failure();
+  EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // So all has been said.
   const std::string said = server_.standard_error();
   EXPECT_NE(said.find(std::to_string(numbers[1])), std::string::npos) << said;
   const Jobs jobs = read_jobs(*connect(), 150);

@@ -73,6 +73,7 @@ TEST_F(Legacy, RubbishInAFileCostsWhatIsBehindItThereAndIsTold) {
   ASSERT_TRUE(write_file(file_path(folder_.path(), 1), first));
   ASSERT_TRUE(write_file(file_path(folder_.path(), 2), second));
   ASSERT_TRUE(start()) << server_.failure();
+  EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // So all has been said.
   const std::string said = server_.standard_error();
   EXPECT_NE(said.find("binlog.1"), std::string::npos) << said;
   expect_jobs(1, 6);

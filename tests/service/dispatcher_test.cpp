@@ -46,6 +46,24 @@ class DispatcherTest : public ::testing::Test {
   Dispatcher dispatcher_{world_.engine, world_.journal, info_, world_.now};
 };
 
+TEST_F(DispatcherTest, WhatIsTooBigIsKeptForTheLogUntilItIsTaken) {
+  Client& client = world_.connect();
+  info_.job_bytes_max = 10;
+  EXPECT_FALSE(dispatcher_.has_oversized());
+  run(client, "use mail");
+  put(client, "put 0 0 1 10", "1234567890");
+  EXPECT_FALSE(dispatcher_.has_oversized());
+  put(client, "put 0 0 1 5000000", "");
+  put(client, "put 0 0 1 11", "");
+  ASSERT_TRUE(dispatcher_.has_oversized());
+  const OversizedPuts puts = dispatcher_.take_oversized();
+  EXPECT_EQ(puts.count, 2U);
+  EXPECT_EQ(puts.largest_bytes, 5000000U);
+  EXPECT_EQ(puts.limit, 10U);
+  EXPECT_EQ(puts.tube, "mail");
+  EXPECT_FALSE(dispatcher_.has_oversized());
+}
+
 TEST_F(DispatcherTest, EachCommandHasItsWordForSuccess) {
   Client& client = world_.connect();
   EXPECT_EQ(put(client, "put 5 0 10 4", "body"), "INSERTED 1\r\n");

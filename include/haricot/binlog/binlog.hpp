@@ -22,6 +22,7 @@
 
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/disk.hpp"
+#include "haricot/binlog/notice.hpp"
 #include "haricot/binlog/record.hpp"
 #include "haricot/binlog/replay.hpp"
 #include "haricot/binlog/segment_writer.hpp"
@@ -73,8 +74,8 @@ class Binlog final : public Journal {
   // the times of a job must not wander each time it is copied.
   void set_wall_offset(Duration offset);
 
-  // Takes out a line for the log.
-  std::optional<std::string> next_notice();
+  // Takes out what the log should tell.
+  std::optional<Notice> next_notice();
 
   // Journal ------------------------------------------------------------------------------------
 
@@ -148,7 +149,7 @@ class Binlog final : public Journal {
   bool rewrite_some();
   bool rewrite(JobId id);
   void recovered();
-  void notice(std::string text, Instant& not_before);
+  void notice(Notice notice, Instant& not_before);
 
   Disk& disk_;
   BinlogOptions options_;
@@ -195,7 +196,7 @@ class Binlog final : public Journal {
   std::uint64_t errors_ = 0;
   std::uint64_t records_migrated_ = 0;
   std::uint64_t records_written_ = 0;
-  std::vector<std::string> notices_;
+  std::vector<Notice> notices_;
   Instant failure_notice_at_;
   Instant space_notice_at_;
   bool failure_was_told_ = false;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/reply.hpp"
@@ -23,6 +24,14 @@ struct PutPlan {
   std::uint32_t body_bytes = 0;
   // The body is thrown away and this is the answer; none: the body is wanted.
   ReplyCode refusal = ReplyCode::none;
+};
+
+// Puts that were answered JOB_TOO_BIG, for the log.
+struct OversizedPuts {
+  std::uint64_t count = 0;
+  std::uint32_t largest_bytes = 0;
+  std::uint32_t limit = 0;
+  std::string tube = {};  // That of the last one.
 };
 
 class Dispatcher {
@@ -47,7 +56,12 @@ class Dispatcher {
   void drain() { draining_ = true; }
   bool is_draining() const { return draining_; }
 
+  // What was too big since it was taken out the last time.
+  bool has_oversized() const { return oversized_.count > 0; }
+  OversizedPuts take_oversized() { return std::exchange(oversized_, {}); }
+
  private:
+  void note_oversized(const Client& client, std::uint32_t bytes);
   Reply with_job(ReplyCode code, JobRef ref);
   Reply reserve(Client& client, Instant wait_end, Instant now);
   Reply peek(JobRef ref);
@@ -67,6 +81,7 @@ class Dispatcher {
   VerbCounts verbs_{};
   std::uint64_t total_connections_ = 0;
   bool draining_ = false;
+  OversizedPuts oversized_;
   std::string text_;  // The last report.
 };
 

@@ -76,6 +76,9 @@ class Service {
   void drain() { dispatcher_.drain(); }
   bool is_draining() const { return dispatcher_.is_draining(); }
 
+  bool has_oversized() const { return dispatcher_.has_oversized(); }
+  OversizedPuts take_oversized() { return dispatcher_.take_oversized(); }
+
   const Engine& engine() const { return engine_; }
   // For the journal, which brings jobs back before the first session is opened.
   Engine& engine() { return engine_; }

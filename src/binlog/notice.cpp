@@ -1,0 +1,26 @@
+#include "haricot/binlog/notice.hpp"
+
+namespace haricot::binlog {
+
+std::string to_sentence(const Notice& notice) {
+  switch (notice.kind) {
+    case Notice::Kind::no_space:
+      return "no space: jobs are refused until there is some";
+    case Notice::Kind::refusing:
+      return "cannot " + notice.doing + ": " + notice.error +
+             "; changes are refused until they can be recorded again";
+    case Notice::Kind::recovered:
+      return "everything is recorded again, in " + notice.file;
+    case Notice::Kind::file_failed:
+      return notice.error;
+    case Notice::Kind::copy_kept:
+      return "a copy of the damaged file is kept as " + notice.copy;
+    case Notice::Kind::copy_failed:
+      return "cannot keep a copy of " + notice.file + ": " + notice.error;
+    case Notice::Kind::not_written:
+      return "the last changes could not be written";
+  }
+  return "";
+}
+
+}  // namespace haricot::binlog

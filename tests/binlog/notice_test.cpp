@@ -1,0 +1,32 @@
+#include "haricot/binlog/notice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace haricot::binlog {
+namespace {
+
+TEST(Notice, IsASentenceWithWhatItKnows) {
+  using Kind = Notice::Kind;
+  std::set<std::string> sentences;
+  for (const Kind kind : {Kind::no_space, Kind::refusing, Kind::recovered, Kind::file_failed,
+                          Kind::copy_kept, Kind::copy_failed, Kind::not_written}) {
+    const Notice notice{.kind = kind,
+                        .file = "binlog.3",
+                        .copy = "binlog.3.damaged",
+                        .doing = "sync",
+                        .error = "Input/output error"};
+    const std::string sentence = to_sentence(notice);
+    EXPECT_FALSE(sentence.empty());
+    sentences.insert(sentence);
+    const bool is_failure =
+        kind == Kind::refusing || kind == Kind::file_failed || kind == Kind::copy_failed;
+    EXPECT_EQ(sentence.find(notice.error) != std::string::npos, is_failure) << sentence;
+  }
+  EXPECT_EQ(sentences.size(), 7U);
+}
+
+}  // namespace
+}  // namespace haricot::binlog
