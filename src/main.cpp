@@ -19,6 +19,7 @@
 #include "os/log.hpp"
 #include "os/options.hpp"
 #include "os/process.hpp"
+#include "os/sandbox.hpp"
 
 namespace {
 
@@ -47,7 +48,24 @@ binlog::BinlogOptions binlog_options(const os::Options& options) {
   return result;
 }
 
+// All that takes rights is done by now: sockets are bound, the folder is open, the user is who it
+// is to be. What an attacker may have had a hand in, files and requests, is not read yet.
+void enter_sandbox(const std::vector<os::Listener>& listeners, const os::BinlogFolder* binlog,
+                   bool notifies, os::Log& log) {
+  os::Sandbox sandbox;
+  sandbox.notifies = notifies;
+  if (binlog != nullptr) sandbox.paths.folder = binlog->folder_descriptor();
+  for (const os::Listener& listener : listeners) {
+    const std::string folder = listener.removal_folder();
+    if (!folder.empty()) sandbox.paths.removal_folders.push_back(folder);
+  }
+  const std::string missing = sandbox.enter();
+  log.line(missing.empty() ? "sandbox: on" : "sandbox: not all of it, as " + missing);
+}
+
 int serve(const os::Options& options, os::Log& log) {
+  const bool is_confined = os::wants_sandbox(options);
+  const bool notifies = os::has_manager_to_notify();
   for (const std::string& warning : options.warnings) log.line(warning);
   os::raise_descriptor_limit();
   os::give_large_memory_back();
@@ -77,10 +95,13 @@ int serve(const os::Options& options, os::Log& log) {
     }
   }
 
+  if (is_confined) enter_sandbox(listeners, binlog ? &*binlog : nullptr, notifies, log);
+
   ServerInfo info;
   info.job_bytes_max = options.job_bytes_max;
   info.binlog_bytes_max = options.binlog_bytes_max;
   info.compat = options.compat;
+  info.limits = options.limits;
   os::describe_process(info);
 
   NoJournal no_journal;

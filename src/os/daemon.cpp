@@ -30,7 +30,8 @@ Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, int 
       binlog_(binlog),
       scratch_(std::make_unique<std::array<char, kScratchBytes>>()),
       now_(read_clock()),
-      accept_complaint_(now_) {
+      accept_complaint_(now_),
+      limit_complaint_(now_) {
   if (verbosity_ >= 2) service_.set_trace({&Daemon::trace_command, this});
 }
 
@@ -172,7 +173,9 @@ void Daemon::send_from(Connection& connection) {
 }
 
 void Daemon::close(Connection& connection) {
-  if (verbosity_ >= 1) log_connection(connection, "closed");
+  if (verbosity_ >= 1) {
+    log_connection(connection, connection.session().was_idle() ? "closed, idle" : "closed");
+  }
   connections_.remove(connection);
   service_.close(connection.session(), now_);
   delete &connection;  // Closing the socket takes it out of epoll.
@@ -205,6 +208,10 @@ void Daemon::accept_from(ListenerSource& listener) {
 }
 
 void Daemon::take_in(Descriptor socket) {
+  if (!service_.admit_connection()) {
+    complain_of_limit();
+    return;  // Which closes it.
+  }
   auto* connection = new (std::nothrow) Connection(std::move(socket));
   if (connection == nullptr) {
     pause_accepting(ENOMEM);
@@ -231,6 +238,16 @@ void Daemon::pause_accepting(int error) {
   if (now_ < accept_complaint_) return;
   accept_complaint_ = now_ + kComplaintInterval;
   log_.line(std::string("cannot accept connections for now: ") + std::strerror(error));
+}
+
+// A line a second at most: whoever comes too often would fill the log otherwise.
+void Daemon::complain_of_limit() {
+  ++refused_;
+  if (now_ < limit_complaint_) return;
+  limit_complaint_ = now_ + kComplaintInterval;
+  log_.line("connections refused, as many are open as --connections-max allows: " +
+            std::to_string(refused_));
+  refused_ = 0;
 }
 
 void Daemon::resume_accepting() {
