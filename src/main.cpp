@@ -22,6 +22,7 @@
 #include "os/notify.hpp"
 #include "os/options.hpp"
 #include "os/process.hpp"
+#include "os/sandbox.hpp"
 
 namespace {
 
@@ -78,7 +79,27 @@ binlog::BinlogOptions binlog_options(const os::Options& options) {
   return result;
 }
 
+// All that takes rights is done by now: sockets are bound, the folder is open, the user is who it
+// is to be. What an attacker may have had a hand in, files and requests, is not read yet.
+void enter_sandbox(const std::vector<os::Listener>& listeners, const os::BinlogFolder* binlog,
+                   bool notifies, os::Log& log) {
+  os::Sandbox sandbox;
+  sandbox.notifies = notifies;
+  if (binlog != nullptr) sandbox.paths.folder = binlog->folder_descriptor();
+  for (const os::Listener& listener : listeners) {
+    const std::string folder = listener.removal_folder();
+    if (!folder.empty()) sandbox.paths.removal_folders.push_back(folder);
+  }
+  const std::string missing = sandbox.enter();
+  if (missing.empty()) {
+    log.event(os::Level::info, "sandbox", {{"state", "on"}});
+  } else {
+    log.event(os::Level::warning, "sandbox", {{"state", "partial"}, {"missing", missing}});
+  }
+}
+
 int serve(const os::Options& options, os::Log& log) {
+  const bool is_confined = os::wants_sandbox(options);
   for (const std::string& warning : options.warnings) {
     log.event(os::Level::warning, "flag", {{"message", warning}});
   }
@@ -87,7 +108,7 @@ int serve(const os::Options& options, os::Log& log) {
 
   std::string error;
   os::Notifier notifier;
-  if (!notifier.open(error)) log.line(error);
+  if (!notifier.open(error)) log.event(os::Level::warning, "notify", {{"message", error}});
   error.clear();
 
   // The lock comes first: a second server on the folder must not take the first one's socket.
@@ -116,11 +137,13 @@ int serve(const os::Options& options, os::Log& log) {
   }
 
   tell_start(log, options, listeners);
+  if (is_confined) enter_sandbox(listeners, binlog ? &*binlog : nullptr, notifier.is_open(), log);
 
   ServerInfo info;
   info.job_bytes_max = options.job_bytes_max;
   info.binlog_bytes_max = options.binlog_bytes_max;
   info.compat = options.compat;
+  info.limits = options.limits;
   os::describe_process(info);
 
   NoJournal no_journal;
@@ -137,8 +160,7 @@ int serve(const os::Options& options, os::Log& log) {
         return EXIT_SUCCESS;
     }
   }
-  os::Daemon daemon(service, std::move(listeners), log, notifier,
-                    binlog ? &*binlog : nullptr);
+  os::Daemon daemon(service, std::move(listeners), log, notifier, binlog ? &*binlog : nullptr);
   if (!daemon.open(error)) return fail(log, error, EXIT_FAILURE);
   log.event(os::Level::info, "ready", {{"jobs", service.engine().jobs().size()}});
   log.flush();

@@ -28,6 +28,9 @@ class BinlogFolder {
   // Lets that user open the lock's file later; of no effect but for root.
   void give_lock_to(const std::string& user) { lock_.give_to(user); }
 
+  // The folder, for the sandbox. Requires: take().
+  int folder_descriptor() const { return disk_.descriptor(); }
+
   enum class Opened : std::uint8_t { ok, refused, stopped };
   // Brings the jobs back, and tells the log how it went, and the service manager how it goes.
   // stopped: a signal to end came meanwhile.

@@ -34,7 +34,8 @@ Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, Noti
       scratch_(std::make_unique<std::array<char, kScratchBytes>>()),
       now_(read_clock()),
       accept_complaint_(now_),
-      oversized_again_(now_) {
+      oversized_again_(now_),
+      limit_complaint_(now_) {
   if (verbosity >= 2) service_.set_trace({&Daemon::trace_command, this});
 }
 
@@ -179,7 +180,8 @@ void Daemon::send_from(Connection& connection) {
 }
 
 void Daemon::close(Connection& connection) {
-  log_.event(Level::debug, "closed", {{"connection", connection.descriptor}});
+  const char* const reason = connection.session().was_idle() ? "idle" : "end";
+  log_.event(Level::debug, "closed", {{"connection", connection.descriptor}, {"reason", reason}});
   connections_.remove(connection);
   service_.close(connection.session(), now_);
   delete &connection;  // Closing the socket takes it out of epoll.
@@ -212,6 +214,10 @@ void Daemon::accept_from(ListenerSource& listener) {
 }
 
 void Daemon::take_in(Descriptor socket) {
+  if (!service_.admit_connection()) {
+    complain_of_limit();
+    return;  // Which closes it.
+  }
   auto* connection = new (std::nothrow) Connection(std::move(socket));
   if (connection == nullptr) {
     pause_accepting(ENOMEM);
@@ -246,6 +252,16 @@ void Daemon::pause_accepting(int error) {
               {"connections", service_.engine().counts().clients},
               {"hint", error == EMFILE ? "raise the hard limit of open files (LimitNOFILE=)"
                                        : "the machine is short of memory or descriptors"}});
+}
+
+// A line a second at most: whoever comes too often would fill the log otherwise.
+void Daemon::complain_of_limit() {
+  ++refused_;
+  if (now_ < limit_complaint_) return;
+  limit_complaint_ = now_ + kComplaintInterval;
+  log_.event(Level::warning, "connections-refused",
+             {{"count", refused_}, {"hint", "as many are open as --connections-max allows"}});
+  refused_ = 0;
 }
 
 void Daemon::resume_accepting() {

@@ -54,6 +54,7 @@ class Daemon {
   void handle_signals();
   void accept_from(ListenerSource& listener);
   void take_in(Descriptor socket);
+  void complain_of_limit();
   void pause_accepting(int error);
   void resume_accepting();
   void send_answers();
@@ -82,8 +83,10 @@ class Daemon {
   bool running_ = true;
   bool accepting_ = true;
   Instant accept_again_ = Instant::never();
-  Instant accept_complaint_;  // When the next log line about it may be written.
-  Instant oversized_again_;   // The same of jobs that are too big.
+  Instant accept_complaint_;   // When the next log line about it may be written,
+  Instant oversized_again_;    // about jobs that are too big,
+  Instant limit_complaint_;    // and about the limit of connections.
+  std::uint64_t refused_ = 0;  // For that limit, since the last such line.
 };
 
 }  // namespace haricot::os

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -66,6 +67,13 @@ std::string bound_name(int descriptor) {
   if (::getsockname(descriptor, generic, &length) != 0) return "?";
   if (address.ss_family == AF_UNIX) return "a unix socket";
   return address_name(generic, length);
+}
+
+std::optional<int> read_whole_number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 }  // namespace
@@ -171,19 +179,17 @@ std::vector<Listener> Listener::inherit(std::string& error) {
   const char* pid_text = std::getenv("LISTEN_PID");
   const char* count_text = std::getenv("LISTEN_FDS");
   if (pid_text == nullptr || count_text == nullptr) return {};
-  const std::string_view pid_words = pid_text;
-  const std::string_view count_words = count_text;
-  long long pid = 0;
-  int count = 0;
-  std::from_chars(pid_words.data(), pid_words.data() + pid_words.size(), pid);
-  std::from_chars(count_words.data(), count_words.data() + count_words.size(), count);
-  if (pid != ::getpid() || count <= 0) return {};
+  // Sockets that are meant for somebody else are none of ours; of what does not say for whom they
+  // are, and of how many they are, nothing can be used either.
+  const std::optional<int> pid = read_whole_number(pid_text);
+  const std::optional<int> count = read_whole_number(count_text);
+  if (pid != ::getpid() || !count || *count <= 0) return {};
   ::unsetenv("LISTEN_PID");
   ::unsetenv("LISTEN_FDS");
   ::unsetenv("LISTEN_FDNAMES");
 
   std::vector<Listener> result;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < *count; ++i) {
     const int number = kFirstInherited + i;
     Descriptor descriptor(number);
     int listens = 0;
@@ -202,6 +208,13 @@ std::vector<Listener> Listener::inherit(std::string& error) {
     result.push_back(Listener(std::move(descriptor), std::move(name)));
   }
   return result;
+}
+
+std::string Listener::removal_folder() const {
+  if (path_.empty()) return "";
+  const std::size_t slash = path_.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path_.substr(0, slash);
 }
 
 Listener::~Listener() {

@@ -35,6 +35,8 @@ class Listener {
   ~Listener();
 
   int descriptor() const { return descriptor_.get(); }
+  // The folder in which a file has to be removed at the end; empty if there is none.
+  std::string removal_folder() const;
   // For the log.
   const std::string& name() const { return name_; }
 

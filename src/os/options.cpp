@@ -29,6 +29,13 @@ constexpr Flag kFlags[] = {
     {'s', "binlog-size", "BYTES", "the size of a binlog file (10485760)"},
     {'c', "compact", "", "accepted for old scripts; does nothing"},
     {'n', "no-compact", "", "accepted for old scripts; does nothing"},
+    {0, "connections-max", "N", "close connections beyond so many at once (0: no limit)"},
+    {0, "idle-timeout", "SECONDS",
+     "close connections that neither wait nor hold a job and do nothing (0: never)"},
+    {0, "memory-max", "BYTES", "refuse puts when the jobs take so much: 512m, 2g (0: no limit)"},
+    {0, "sandbox", "",
+     "give up all rights that are not needed; so as root with -u, and in systemd"},
+    {0, "no-sandbox", "", "keep them"},
     {0, "compat", "VERSION", "look like beanstalkd 1.13 or 1.12 in reports (1.13)"},
     {0, "log-format", "FORMAT", "write the log as text (key=value) or json (text)"},
     {'V', "verbose", "", "log connections; twice: log commands"},
@@ -63,6 +70,34 @@ std::optional<std::uint64_t> read_number_or_max(std::string_view text) {
       !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
   const std::optional<std::uint64_t> number = read_number(text);
   return number || !all_digits ? number : std::numeric_limits<std::uint64_t>::max();
+}
+
+// A number of bytes, with k, m or g behind it for the powers of 1024. A sum above what 64 bits hold
+// is refused like any other mistake.
+std::optional<std::uint64_t> read_bytes(std::string_view text) {
+  unsigned shift = 0;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 'k':
+      case 'K':
+        shift = 10;
+        break;
+      case 'm':
+      case 'M':
+        shift = 20;
+        break;
+      case 'g':
+      case 'G':
+        shift = 30;
+        break;
+      default:
+        break;
+    }
+  }
+  if (shift > 0) text.remove_suffix(1);
+  const std::optional<std::uint64_t> number = read_number(text);
+  if (!number || *number > std::numeric_limits<std::uint64_t>::max() >> shift) return std::nullopt;
+  return *number << shift;
 }
 
 bool is_letter(char c) {
@@ -132,8 +167,7 @@ class Parser {
   }
 
   bool apply(const Flag& flag, std::string_view value) {
-    if (flag.name == "compat") return apply_compat(value);
-    if (flag.name == "log-format") return apply_log_format(value);
+    if (flag.letter == 0) return apply_long_only(flag, value);
     switch (flag.letter) {
       case 'b':
         options_.binlog_folder = value;
@@ -176,6 +210,40 @@ class Parser {
     if (value.empty() && !flag.value.empty()) {
       return fail("empty value for --" + std::string(flag.name));
     }
+    return true;
+  }
+
+  bool apply_long_only(const Flag& flag, std::string_view value) {
+    if (flag.name == "compat") return apply_compat(value);
+    if (flag.name == "log-format") return apply_log_format(value);
+    if (flag.name == "connections-max") return apply_limit(value, options_.limits.connections_max);
+    if (flag.name == "idle-timeout") return apply_limit(value, options_.limits.idle_timeout_s);
+    if (flag.name == "memory-max") return apply_memory(value);
+    if (flag.name == "sandbox") {
+      options_.confinement = Options::Confinement::always;
+      return true;
+    }
+    if (flag.name == "no-sandbox") {
+      options_.confinement = Options::Confinement::never;
+      return true;
+    }
+    return fail("unknown flag: --" + std::string(flag.name));
+  }
+
+  // What is larger than the type holds is no limit that anybody could reach, so it is a mistake.
+  bool apply_limit(std::string_view value, std::uint32_t& limit) {
+    const std::optional<std::uint64_t> number = read_number(value);
+    if (!number || *number > std::numeric_limits<std::uint32_t>::max()) {
+      return fail("invalid number: " + std::string(value));
+    }
+    limit = static_cast<std::uint32_t>(*number);
+    return true;
+  }
+
+  bool apply_memory(std::string_view value) {
+    const std::optional<std::uint64_t> bytes = read_bytes(value);
+    if (!bytes) return fail("invalid size: " + std::string(value));
+    options_.limits.job_memory_bytes_max = *bytes;
     return true;
   }
 

@@ -30,6 +30,11 @@ struct Options {
   int verbosity = 0;
   LogFormat log_format = LogFormat::text;
   Compat compat = Compat::v1_13;
+  Limits limits;
+
+  // What the process may do once it has started: see Sandbox.
+  enum class Confinement : std::uint8_t { automatic, always, never };
+  Confinement confinement = Confinement::automatic;
 
   std::string binlog_folder;  // Empty: none.
   bool binlog_sync = true;

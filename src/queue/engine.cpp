@@ -48,8 +48,16 @@ void Engine::mark_producer(Client& client) {
   client.producer_ = true;
 }
 
+bool Engine::admit_put(std::size_t body_bytes) {
+  const std::uint64_t wanted = jobs_.memory_bytes() + jobs_.memory_bytes_for(body_bytes);
+  if (wanted <= job_memory_bytes_max_) return true;
+  ++counts_.refused_puts;
+  return false;
+}
+
 Outcome Engine::put(Client& client, const NewJob& put, NewBody body, Instant now) {
   Tube& tube = *client.used_;
+  if (!admit_put(body.size())) return Outcome::out_of_memory;
   const JournalStatus room = journal_.reserve_put(tube.name.size(), body.size());
   if (room != JournalStatus::ok) return refused(room);
   const JobRef ref = jobs_.create(put.id, std::move(body));

@@ -49,6 +49,7 @@ class Engine::Inspection {
     CHECK(job.state() == state);
     CHECK(job.ttr_s > 0);
     CHECK(job.id < engine_.next_id_);
+    job_memory_bytes_ += engine_.jobs_.memory_bytes_for(job.body_bytes);
     return job;
   }
 
@@ -202,6 +203,7 @@ class Engine::Inspection {
 
   void check_counts() const {
     const EngineCounts& counts = engine_.counts_;
+    CHECK(engine_.jobs_.memory_bytes() == job_memory_bytes_);
     CHECK(counts.urgent == sum_.urgent);
     CHECK(counts.ready == sum_.ready);
     CHECK(counts.reserved == sum_.reserved);
@@ -231,6 +233,7 @@ class Engine::Inspection {
   std::unordered_set<JobRef> jobs_;
   std::unordered_map<TubeRef, std::uint64_t> reserved_in_;
   EngineCounts sum_;
+  std::uint64_t job_memory_bytes_ = 0;
   std::size_t kicking_ = 0;
 };
 

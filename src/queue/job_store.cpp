@@ -57,7 +57,9 @@ JobRef JobStore::create(JobId id, NewBody body) {
   Job* job = new (at) Job{};
   job->id = id;
   job->body_bytes = static_cast<std::uint32_t>(body_bytes);
+  piece_bytes_ += piece_bytes_for(body_bytes);
   if (body.blob) {
+    blob_bytes_ += body_bytes;
     void* detached = body.blob.detach();  // The piece owns this share until destroy().
     std::memcpy(at + kHeaderBytes, &detached, sizeof detached);
   } else if (body_bytes > 0) {
@@ -72,7 +74,9 @@ void JobStore::destroy(JobRef ref) {
   Job& job = (*this)[ref];
   ids_.erase(job.id);
   if (job.history.carried != 0) carries_.erase(job.id);
+  piece_bytes_ -= piece_bytes_for(job.body_bytes);
   if (job.body_bytes > kInlineBodyBytesMax) {
+    blob_bytes_ -= job.body_bytes;
     BlobRef::adopt(detached_blob(piece(ref)));
   }
   free(ref);

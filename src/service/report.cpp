@@ -98,6 +98,29 @@ std::string_view name_of(JobState state) {
 
 }  // namespace
 
+namespace {
+
+// Behind the last key that beanstalkd has, and only for the limits that are set: without them a
+// report is beanstalkd's to the last line.
+void write_limits(Report& report, const Engine& engine, const ServerState& state) {
+  const Limits& limits = state.info.limits;
+  if (limits.connections_max > 0) {
+    report.integer("connections-max", limits.connections_max);
+    report.integer("connections-refused", state.limits.refused_connections);
+  }
+  if (limits.idle_timeout_s > 0) {
+    report.integer("idle-timeout", limits.idle_timeout_s);
+    report.integer("idle-closed", state.limits.idle_connections);
+  }
+  if (limits.job_memory_bytes_max > 0) {
+    report.integer("memory-max", limits.job_memory_bytes_max);
+    report.integer("memory-used", engine.jobs().memory_bytes());
+    report.integer("memory-refused", engine.counts().refused_puts);
+  }
+}
+
+}  // namespace
+
 void write_server_report(Report& report, const Engine& engine, const ServerState& state) {
   const EngineCounts& counts = engine.counts();
   const ServerInfo& info = state.info;
@@ -140,6 +163,7 @@ void write_server_report(Report& report, const Engine& engine, const ServerState
     report.integer("binlog-errors", state.journal.errors);
     report.integer("binlog-refusing", state.journal.refusing ? 1 : 0);
   }
+  write_limits(report, engine, state);
 }
 
 void write_tube_report(Report& report, const Tube& tube, Instant now) {

@@ -22,10 +22,23 @@ std::uint32_t work_for(std::size_t bytes) {
 }  // namespace
 
 Service::Service(const ServerInfo& info, Journal& journal, Instant now)
-    : journal_(journal), engine_(now, journal), dispatcher_(engine_, journal, info, now) {}
+    : journal_(journal),
+      engine_(now, journal),
+      dispatcher_(engine_, journal, info, limit_counts_, now),
+      now_(now),
+      limits_(info.limits) {
+  if (limits_.job_memory_bytes_max > 0) engine_.limit_job_memory(limits_.job_memory_bytes_max);
+}
 
 Service::~Service() {
   while (!sessions_.empty()) close(sessions_.front(), Instant{});
+}
+
+bool Service::admit_connection() {
+  const std::uint32_t allowed = limits_.connections_max;
+  if (allowed == 0 || engine_.counts().clients < allowed) return true;
+  ++limit_counts_.refused_connections;
+  return false;
 }
 
 Session* Service::open(void* owner) {
@@ -35,6 +48,7 @@ Session* Service::open(void* owner) {
     delete session;
     return nullptr;
   }
+  session->active_ = now_;
   sessions_.push_back(*session);
   dispatcher_.count_connection();
   return session;
@@ -54,12 +68,15 @@ void Service::close(Session& session, Instant now) {
 
 void Service::advance(Instant now) {
   ++turn_;
+  now_ = now;
   engine_.advance(now);
   hand_out_deliveries();
+  if (limits_.idle_timeout_s > 0) look_for_idle(now);
   BlobRef::reclaim_retired();
 }
 
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
+  note_activity(session);
   if (session.quit_) return;
   if (!session.input_.empty() || !may_run(session)) {
     keep_input(session, bytes);
@@ -75,6 +92,7 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
 
 void Service::receive_directly(Session& session, std::size_t bytes) {
   CHECK(bytes <= session.body_bytes_left_);
+  note_activity(session);
   session.body_bytes_left_ -= bytes;
 }
 
@@ -115,6 +133,7 @@ Session* Service::next_to_send() {
 }
 
 void Service::sent(Session& session, std::size_t bytes) {
+  if (bytes > 0) note_activity(session);
   session.output_.consume(bytes);
   session.output_.release_if_empty();
   if (may_run(session)) wake(session);
@@ -144,7 +163,7 @@ void Service::settle_held() {
 
 Instant Service::next_event() const {
   if (!runnable_.empty() || BlobRef::retired_bytes() > 0) return Instant{};
-  return std::min(engine_.next_event(), journal_.next_event());
+  return std::min({engine_.next_event(), journal_.next_event(), next_idle_look()});
 }
 
 // Running commands ------------------------------------------------------------------------------
@@ -266,9 +285,10 @@ void Service::begin_put(Session& session, const Command& command) {
   session.put_ = dispatcher_.begin_put(session.client_, command);
   PutPlan& put = session.put_;
   if (put.refusal == ReplyCode::none && put.body_bytes > JobStore::kInlineBodyBytesMax) {
-    session.body_ = BlobRef::allocate(put.body_bytes);
+    // One that is above the limit of memory for jobs now is not collected in the first place.
+    if (engine_.admit_put(put.body_bytes)) session.body_ = BlobRef::allocate(put.body_bytes);
     session.body_bytes_left_ = put.body_bytes;
-    if (!session.body_) put.refusal = ReplyCode::out_of_memory;
+    if (!session.body_) put.refusal = dispatcher_.refusal_for_memory();
   }
   if (put.refusal == ReplyCode::none) {
     session.expecting_ = Session::Expecting::body;

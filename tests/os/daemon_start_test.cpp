@@ -129,9 +129,9 @@ TEST_F(DaemonStart, ItSaysWhatItIsAndWhereItListens) {
   const std::string said = said_at_start();
   for (const std::string& part :
        {std::string(" level=info event=start version="), " pid=" + std::to_string(server_.pid()),
-        std::string(" addresses=127.0.0.1:") + std::to_string(server_.port()), std::string(" compat=1.13 "),
-        std::string(" max_job_size=70000 "), std::string(" max_open_files="),
-        std::string(" binlog=none")}) {
+        std::string(" addresses=127.0.0.1:") + std::to_string(server_.port()),
+        std::string(" compat=1.13 "), std::string(" max_job_size=70000 "),
+        std::string(" max_open_files="), std::string(" binlog=none")}) {
     EXPECT_NE(said.find(part), std::string::npos) << part << " is not in " << said;
   }
   EXPECT_NE(said.find(" event=ready jobs=0\n"), std::string::npos) << said;

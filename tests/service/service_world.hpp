@@ -23,6 +23,9 @@ class ServiceWorld {
       : now(Instant::at(1'000'000'000'000)),
         service(with_limit(info, job_bytes_max), journal, now) {}
 
+  explicit ServiceWorld(const Limits& limits)
+      : now(Instant::at(1'000'000'000'000)), info{.limits = limits}, service(info, journal, now) {}
+
   Session& connect(void* owner = nullptr) {
     Session* session = service.open(owner);
     EXPECT_NE(session, nullptr);

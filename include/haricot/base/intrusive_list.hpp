@@ -47,6 +47,7 @@ class IntrusiveList {
 
   // Requires: not empty.
   T& front() { return owner(end_.next_); }
+  const T& front() const { return owner(end_.next_); }
 
   // Requires: the element is in no list by this hook.
   void push_back(T& element) {

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -90,6 +91,7 @@ struct EngineCounts {
   std::uint64_t buried = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t total_jobs = 0;
+  std::uint64_t refused_puts = 0;  // For want of memory below the limit.
   std::uint32_t clients = 0;
   std::uint32_t producers = 0;
   std::uint32_t workers = 0;
@@ -119,6 +121,14 @@ class Engine {
 
   // The journal outlives the engine.
   Engine(Instant now, Journal& journal);
+
+  // From here on a put is refused (out_of_memory) that would make the jobs take more than so many
+  // bytes; see JobStore::memory_bytes(). Nothing else asks: what is there can be worked on, and
+  // what a journal brings back is let in.
+  void limit_job_memory(std::uint64_t bytes) { job_memory_bytes_max_ = bytes; }
+  // Whether a put with a body of that size stays below the limit; if not, it is counted as refused.
+  // put() asks this itself. Who has to find memory for the body first asks before.
+  [[nodiscard]] bool admit_put(std::size_t body_bytes);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -289,7 +299,8 @@ class Engine {
   Tube* default_tube_;
   JobId next_id_ = 1;
   const Tube* restored_tube_ = nullptr;  // Of the last job that was restored, until the end of it.
-  std::uint64_t arrivals_ = 0;           // Of jobs in heaps by deadline.
+  std::uint64_t job_memory_bytes_max_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t arrivals_ = 0;  // Of jobs in heaps by deadline.
   EngineCounts counts_;
   // Has room for one delivery to every client that is busy, so that delivering cannot fail.
   std::vector<Delivery> deliveries_;

@@ -58,6 +58,15 @@ class JobStore {
 
   std::uint64_t size() const { return size_; }
 
+  // What the jobs take: their pieces, their large bodies, and for each of them what the heap of its
+  // tube and the index of ids need. Free pieces between them are not counted.
+  std::uint64_t memory_bytes() const { return piece_bytes_ + blob_bytes_ + size_ * kPlaceBytes; }
+  // How much more that would be with another job whose body has so many bytes.
+  std::uint64_t memory_bytes_for(std::size_t body_bytes) const {
+    const std::size_t blob_bytes = body_bytes > kInlineBodyBytesMax ? body_bytes : 0;
+    return piece_bytes_for(body_bytes) + blob_bytes + kPlaceBytes;
+  }
+
   // The body's bytes, valid until the job is destroyed.
   std::string_view body(JobRef ref) const;
   // The body as something that outlives the job; null when the body is kept inline.
@@ -97,6 +106,9 @@ class JobStore {
 
   static constexpr std::uint16_t kNoPiece = 0xffff;
 
+  // A slot of a heap and a leaf's share of the id index.
+  static constexpr std::uint64_t kPlaceBytes = 16 + 5;
+
   struct Chunk {
     std::byte* pieces;  // Null: this number is not in use.
     std::uint32_t piece_bytes;
@@ -129,6 +141,8 @@ class JobStore {
       with_room_{};  // First chunk with a free piece, by size; 0: none.
   IdIndex ids_;
   std::uint64_t size_ = 0;
+  std::uint64_t piece_bytes_ = 0;  // Of the pieces that hold a job,
+  std::uint64_t blob_bytes_ = 0;   // and of large bodies.
   // What does not fit into the twelve bits of a counter, in units of 4096. Almost always empty.
   std::unordered_map<JobId, std::array<std::uint32_t, kJobEvents>> carries_;
 };

@@ -37,7 +37,8 @@ struct OversizedPuts {
 class Dispatcher {
  public:
   // All outlive the dispatcher.
-  Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info, Instant start);
+  Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info,
+             const LimitCounts& limit_counts, Instant start);
 
   // Runs any command but put. Texts of the reply are valid until the next call. Requires: the
   // client is not busy. A reply of code none means that the client is busy now and gets a delivery
@@ -47,6 +48,11 @@ class Dispatcher {
   // A put, when its line was read and when its body is complete and ends as it must.
   PutPlan begin_put(Client& client, const Command& command);
   Reply finish_put(Client& client, const NewJob& job, NewBody body, Instant now);
+
+  // The answer to a put whose body there is no memory for.
+  ReplyCode refusal_for_memory() const {
+    return draining_ ? ReplyCode::draining : ReplyCode::out_of_memory;
+  }
 
   // The reply to a client that waited. The job's body in it is valid as long as the job is.
   Reply delivered(const Delivery& delivery);
@@ -77,6 +83,7 @@ class Dispatcher {
   Engine& engine_;
   Journal& journal_;
   const ServerInfo& info_;
+  const LimitCounts& limit_counts_;
   Instant start_;
   VerbCounts verbs_{};
   std::uint64_t total_connections_ = 0;

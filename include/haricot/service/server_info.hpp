@@ -16,6 +16,19 @@ enum class Compat : std::uint8_t {
   v1_12,  // Nothing in quotes, as Debian 12's clients expect it.
 };
 
+// What an operator has limited; 0 stands for no limit, as in beanstalkd.
+struct Limits {
+  std::uint32_t connections_max = 0;
+  std::uint32_t idle_timeout_s = 0;  // See service_idle.cpp.
+  std::uint64_t job_memory_bytes_max = 0;
+};
+
+// How often a limit was felt.
+struct LimitCounts {
+  std::uint64_t refused_connections = 0;
+  std::uint64_t idle_connections = 0;  // That were closed.
+};
+
 struct CpuUsage {
   std::uint64_t user_us = 0;
   std::uint64_t system_us = 0;
@@ -25,6 +38,7 @@ struct ServerInfo {
   std::uint32_t job_bytes_max = kJobBytesMaxDefault;
   std::uint64_t binlog_bytes_max = 10485760;
   Compat compat = Compat::v1_13;
+  Limits limits;
 
   std::int64_t pid = 0;
   std::string instance_id;  // 16 hex digits, new at each start.

@@ -42,6 +42,8 @@ class Service {
 
   void set_trace(CommandTrace trace) { trace_ = trace; }
 
+  // Whether one more session is below the limit of connections; if not, that is counted.
+  [[nodiscard]] bool admit_connection();
   // A new session, or null if there is no memory. `owner` is handed back by Session::owner().
   Session* open(void* owner);
   // Frees the session; its jobs get ready again.
@@ -49,6 +51,7 @@ class Service {
 
   // A turn ---------------------------------------------------------------------------------------
 
+  // Also ends sessions that were idle for too long: those come up in next_to_send().
   void advance(Instant now);
   // Bytes that arrived. May be called whatever wants_input() says; nothing is lost.
   void receive(Session& session, std::string_view bytes, Instant now);
@@ -104,6 +107,11 @@ class Service {
   void wake(Session& session);
   void hand_out_deliveries();
   void keep_input(Session& session, std::string_view rest);
+  void note_activity(Session& session);
+  bool is_occupied(const Session& session) const;
+  void look_for_idle(Instant now);
+  Instant next_idle_look() const;
+  void end_idle(Session& session);
   void mark_runnable(Session& session);
   void mark_to_send(Session& session);
 
@@ -112,6 +120,10 @@ class Service {
   Dispatcher dispatcher_;
   CommandTrace trace_;
   std::uint32_t turn_ = 0;  // Compared with that of sessions; may come round.
+  Instant now_;             // When the turn began.
+  const Limits& limits_;
+  LimitCounts limit_counts_;
+  // With an idle timeout: who was active longest ago is in front.
   IntrusiveList<Session, &Session::all_> sessions_;
   IntrusiveList<Session, &Session::runnable_> runnable_;
   IntrusiveList<Session, &Session::to_send_> to_send_;

@@ -18,6 +18,7 @@
 
 #include "haricot/base/byte_buffer.hpp"
 #include "haricot/base/intrusive_list.hpp"
+#include "haricot/base/time.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/output.hpp"
@@ -54,6 +55,8 @@ class Session {
   bool is_finished() const {
     return !held_ && (quit_ || (input_ended_ && starved_ && !client_.is_busy()));
   }
+  // The idle timeout has ended it: is_finished(), and what it had not read is thrown away.
+  bool was_idle() const { return was_idle_; }
 
   // Where the body of a large put is under way: the place for its next bytes, so that they need no
   // copy. Empty at any other time.
@@ -88,6 +91,8 @@ class Session {
   bool half_closed_ = false;  // The peer will send no more than what is under way.
   bool input_ended_ = false;  // All of it has been received.
   bool starved_ = true;       // The last run ended because it needs more input.
+  bool was_idle_ = false;
+  bool was_occupied_ = false;  // It waited or held a job at the last look: see service_idle.cpp.
   bool held_ = false;
   std::uint64_t held_until_ = 0;    // The record that has to be safe before anything is sent.
   std::uint32_t held_turn_ = 0;     // The turn in which that began.
@@ -98,6 +103,7 @@ class Session {
   BlobRef body_;                       // body: where a large one is collected.
   std::uint64_t body_bytes_left_ = 0;  // body: of a large one; rest_of_body: the CR LF included.
 
+  Instant active_;      // With an idle timeout: since when nothing came or was taken.
   ListHook all_;        // In Service::sessions_.
   ListHook runnable_;   // In Service::runnable_: has commands to run.
   ListHook to_send_;    // In Service::to_send_: has output, or is finished.

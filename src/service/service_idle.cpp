@@ -1,0 +1,63 @@
+// The idle timeout: connections over which nothing moves, and which nobody is going to miss.
+//
+// A session is idle as long as no byte of a request arrives and no byte of an answer is taken. One
+// that waits for a job, holds one, or waits for us (a kick under way, an answer held back for the
+// disk, commands left from the turn before) is not: it is occupied. Half a command that arrived
+// and does not go on is idle, and so are answers that nobody reads.
+//
+// The sessions' list is kept in the order of their last activity, so a command costs moving one
+// link to its end, and a look costs the sessions that it finds too old. An occupied one is put to
+// the end as if it had been active; how long it still was occupied behind that look is not known at
+// the next one, so it is given one more period then. So nothing is ever closed too early, and what
+// was occupied at most twice as late.
+
+#include "haricot/service/service.hpp"
+
+namespace haricot {
+namespace {
+
+// What one turn looks at; the rest waits for the next one, which is at once.
+constexpr int kLooksPerTurn = 1000;
+
+}  // namespace
+
+void Service::note_activity(Session& session) {
+  if (limits_.idle_timeout_s == 0) return;
+  session.active_ = now_;
+  session.was_occupied_ = false;
+  sessions_.remove(session);
+  sessions_.push_back(session);
+}
+
+bool Service::is_occupied(const Session& session) const {
+  return session.client_.is_busy() || session.client_.held_jobs() > 0 || session.held_ ||
+         session.runnable_.linked();
+}
+
+void Service::look_for_idle(Instant now) {
+  for (int looks = 0; looks < kLooksPerTurn && next_idle_look() <= now; ++looks) {
+    Session& session = sessions_.front();
+    const bool was_occupied = session.was_occupied_;
+    note_activity(session);
+    session.was_occupied_ = is_occupied(session);
+    if (!was_occupied && !session.was_occupied_) end_idle(session);
+  }
+}
+
+Instant Service::next_idle_look() const {
+  if (limits_.idle_timeout_s == 0 || sessions_.empty()) return Instant::never();
+  return sessions_.front().active_ + Duration::seconds(limits_.idle_timeout_s);
+}
+
+// What is in the output would keep the connection open until it is read.
+void Service::end_idle(Session& session) {
+  if (session.was_idle_) return;
+  session.quit_ = true;
+  session.was_idle_ = true;
+  session.output_.cut_back({});
+  session.output_.release_if_empty();
+  ++limit_counts_.idle_connections;
+  mark_to_send(session);
+}
+
+}  // namespace haricot

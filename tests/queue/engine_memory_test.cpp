@@ -1,0 +1,101 @@
+// The limit of memory for jobs: puts stop at it, and nothing else does.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "queue/engine_world.hpp"
+
+namespace haricot {
+namespace {
+
+using testing::World;
+
+constexpr std::size_t kLarge = 20'000;
+
+class EngineMemory : public ::testing::Test {
+ protected:
+  // Room for so many jobs with a body of that size beside what is there.
+  void allow(std::uint64_t jobs, std::size_t body_bytes) {
+    world.engine.limit_job_memory(world.engine.jobs().memory_bytes() +
+                                  jobs * world.engine.jobs().memory_bytes_for(body_bytes));
+  }
+  Outcome try_put(std::size_t body_bytes) {
+    return world.try_put(client, world.engine.take_id(), {.body = std::string(body_bytes, 'x')});
+  }
+  void TearDown() override { world.engine.check_invariants(); }
+
+  World world;
+  Client& client = world.connect();
+};
+
+TEST_F(EngineMemory, WithoutALimitNothingIsRefused) {
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(try_put(kLarge), Outcome::done);
+  EXPECT_EQ(world.engine.counts().refused_puts, 0U);
+}
+
+TEST_F(EngineMemory, TheLastJobThatFitsIsTakenAndTheNextRefused) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{1024}, std::size_t{1025}, kLarge}) {
+    SCOPED_TRACE(bytes);
+    const std::uint64_t refused = world.engine.counts().refused_puts;
+    const std::uint64_t total = world.engine.counts().total_jobs;
+    allow(3, bytes);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(try_put(bytes), Outcome::done);
+    EXPECT_EQ(try_put(bytes), Outcome::out_of_memory);
+    EXPECT_EQ(world.engine.counts().refused_puts, refused + 1);
+    EXPECT_EQ(world.engine.counts().total_jobs, total + 3);
+    EXPECT_FALSE(world.journal.has_open_room());
+  }
+}
+
+TEST_F(EngineMemory, ASmallJobMayFitWhereALargeOneDoesNot) {
+  allow(1, kLarge - 1);
+  EXPECT_EQ(try_put(kLarge), Outcome::out_of_memory);
+  EXPECT_EQ(try_put(10), Outcome::done);
+}
+
+TEST_F(EngineMemory, DeletingMakesRoomForAsMuch) {
+  allow(2, kLarge);
+  const JobId first = world.put(client, {.body = std::string(kLarge, 'x')});
+  world.put(client, {.body = std::string(kLarge, 'x')});
+  EXPECT_EQ(try_put(kLarge), Outcome::out_of_memory);
+  ASSERT_EQ(world.engine.remove(client, first), Outcome::done);
+  EXPECT_EQ(try_put(kLarge), Outcome::done);
+  EXPECT_EQ(try_put(0), Outcome::out_of_memory);
+}
+
+// A limit below what is there, as jobs that a binlog brought back may be.
+TEST_F(EngineMemory, NothingButAPutAsksForIt) {
+  for (int i = 0; i < 5; ++i) world.put(client, {.ttr_s = 5});
+  world.engine.limit_job_memory(1);
+  EXPECT_EQ(try_put(0), Outcome::out_of_memory);
+
+  EXPECT_EQ(world.reserve(client), 1U);
+  EXPECT_EQ(world.engine.touch(client, 1, world.now), Outcome::done);
+  EXPECT_EQ(world.engine.release(client, 1, 0, 10, world.now), Outcome::done);
+  EXPECT_EQ(world.engine.kick_job(1, world.now), Outcome::done);
+  EXPECT_EQ(world.reserve(client), 1U);
+  EXPECT_EQ(world.engine.bury(client, 1, 0), Outcome::done);
+  EXPECT_EQ(world.engine.kick(client, 10, world.now).kicked, 1U);
+  EXPECT_EQ(world.engine.reserve_job(client, 3, world.now).outcome, Outcome::done);
+  world.pass_s(6);
+  EXPECT_EQ(world.engine.counts().timeouts, 1U);
+  EXPECT_EQ(world.engine.use(client, "other"), Outcome::done);
+  EXPECT_EQ(world.engine.watch(client, "other"), Outcome::done);
+  EXPECT_EQ(world.engine.pause("other", 1, world.now), Outcome::done);
+  for (JobId id = 1; id <= 5; ++id) EXPECT_EQ(world.engine.remove(client, id), Outcome::done);
+  EXPECT_EQ(world.engine.jobs().memory_bytes(), 0U);
+}
+
+TEST_F(EngineMemory, WhatAJournalBringsBackIsLetIn) {
+  world.engine.limit_job_memory(1);
+  const JobRef ref = world.engine.restore({.id = 7}, "default", {.bytes = "body", .blob = {}});
+  ASSERT_NE(ref, JobRef::none);
+  ASSERT_TRUE(world.engine.place_restored(ref, world.now));
+  world.engine.end_restore(8);
+  EXPECT_EQ(world.reserve(client), 7U);
+}
+
+}  // namespace
+}  // namespace haricot

@@ -1,0 +1,206 @@
+// The idle timeout: who is closed, when, and who never is.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "service/service_world.hpp"
+
+namespace haricot {
+namespace {
+
+using testing::put_line;
+using testing::ServiceWorld;
+using testing::whole_put;
+
+constexpr std::uint32_t kTimeout_s = 10;
+
+class IdleTimeout : public ::testing::Test {
+ protected:
+  static bool is_ended(const Session& session) {
+    return session.was_idle() && session.is_finished() && !session.has_output();
+  }
+  // Whether it is ended so many seconds from now, and not a millisecond before.
+  void expect_end_after(Session& session, std::uint32_t seconds) {
+    world.pass(Duration::milliseconds(std::int64_t{seconds} * 1000 - 1));
+    EXPECT_FALSE(is_ended(session));
+    world.to_send();
+    world.pass(Duration::milliseconds(1));
+    EXPECT_TRUE(is_ended(session));
+    EXPECT_TRUE(world.is_to_be_sent(session));
+  }
+  // Lets it do nothing for ten times as long.
+  void expect_no_end(Session& session) {
+    for (int i = 0; i < 100; ++i) {
+      world.pass_s(1);
+      ASSERT_FALSE(is_ended(session)) << "after " << i + 1 << " s";
+    }
+  }
+  void TearDown() override { world.service.engine().check_invariants(); }
+
+  ServiceWorld world{Limits{.idle_timeout_s = kTimeout_s}};
+};
+
+TEST_F(IdleTimeout, WhoSaysNothingIsClosed) {
+  expect_end_after(world.connect(), kTimeout_s);
+  Session& other = world.connect();
+  EXPECT_EQ(world.stat(other, "idle-closed"), 1U);
+}
+
+TEST_F(IdleTimeout, WithoutItNobodyIsClosed) {
+  ServiceWorld without;
+  Session& session = without.connect();
+  without.pass_s(1'000'000);
+  EXPECT_FALSE(session.is_finished());
+  EXPECT_EQ(without.service.next_event(), Instant::never());
+}
+
+TEST_F(IdleTimeout, EveryCommandBeginsItAnew) {
+  Session& session = world.connect();
+  for (int i = 0; i < 5; ++i) {
+    world.pass_s(kTimeout_s - 1);
+    EXPECT_EQ(world.ask(session, "use t\r\n"), "USING t\r\n");
+  }
+  expect_end_after(session, kTimeout_s);
+}
+
+TEST_F(IdleTimeout, SoDoesEveryByteOfACommandOrABody) {
+  Session& session = world.connect();
+  for (const char c : std::string("use t")) {
+    world.pass_s(kTimeout_s - 1);
+    world.say(session, std::string(1, c));
+  }
+  world.say(session, "\r\n" + put_line(30'000));
+  for (int i = 0; i < 3; ++i) {
+    world.pass_s(kTimeout_s - 1);
+    world.say(session, std::string(9'000, 'x'));
+  }
+  expect_end_after(session, kTimeout_s);
+}
+
+TEST_F(IdleTimeout, HalfACommandThatDoesNotGoOnIsIdle) {
+  for (const std::string& half :
+       {std::string("use"), put_line(10) + "x", put_line(30'000) + "x", put_line(4'000'000'000)}) {
+    Session& session = world.connect();
+    world.say(session, half);
+    expect_end_after(session, kTimeout_s);
+    world.disconnect(session);
+  }
+}
+
+TEST_F(IdleTimeout, WhoWaitsIsNot) {
+  Session& session = world.connect();
+  world.say(session, "reserve\r\n");
+  expect_no_end(session);
+  EXPECT_EQ(world.ask(world.connect(), whole_put("x")), "INSERTED 1\r\n");
+  EXPECT_EQ(world.hear(session), "RESERVED 1 1\r\nx\r\n");
+}
+
+TEST_F(IdleTimeout, ItBeginsWhenAWaitHasEnded) {
+  Session& session = world.connect();
+  world.say(session, "reserve-with-timeout 25\r\n");
+  world.pass_s(25);
+  EXPECT_EQ(world.hear(session), "TIMED_OUT\r\n");
+  expect_end_after(session, kTimeout_s);
+}
+
+TEST_F(IdleTimeout, WhoHoldsAJobIsNot) {
+  Session& session = world.connect();
+  world.ask(session, "put 0 0 1000 1\r\nx\r\nreserve\r\n");
+  expect_no_end(session);
+  EXPECT_EQ(world.ask(session, "delete 1\r\n"), "DELETED\r\n");
+  expect_end_after(session, kTimeout_s);
+}
+
+// How long it held the job behind the last look is not known, so it may take twice as long.
+TEST_F(IdleTimeout, WhoLosesAJobHasAtLeastAsLongAndAtMostTwice) {
+  for (std::uint32_t ttr_s = 1; ttr_s <= 2 * kTimeout_s; ++ttr_s) {
+    SCOPED_TRACE(ttr_s);
+    Session& session = world.connect();
+    Session& other = world.connect();
+    const std::string put = "put 0 0 " + std::to_string(ttr_s) + " 1\r\nx\r\n";
+    const std::string id = world.ask(session, put).substr(9, 5);
+    world.ask(session, "reserve\r\n");
+    world.pass_s(ttr_s);
+    if (ttr_s >= kTimeout_s) {
+      world.pass(Duration::milliseconds(kTimeout_s * 1000 - 1));
+      EXPECT_FALSE(is_ended(session));
+    }
+    world.pass_s(2 * kTimeout_s);
+    EXPECT_TRUE(is_ended(session));
+    world.disconnect(session);
+    world.ask(other, "delete " + id);
+    world.disconnect(other);
+  }
+}
+
+TEST_F(IdleTimeout, AnswersThatNobodyTakesAreThrownAway) {
+  Session& session = world.connect();
+  world.say(session, whole_put(std::string(50'000, 'x')) + "peek 1\r\nuse t\r\n");
+  EXPECT_TRUE(session.has_output());
+  expect_end_after(session, kTimeout_s);
+}
+
+TEST_F(IdleTimeout, ASlowReaderIsNotIdle) {
+  Session& session = world.connect();
+  world.say(session, whole_put(std::string(50'000, 'x')) + "peek 1\r\n");
+  for (int i = 0; i < 5; ++i) {
+    world.pass_s(kTimeout_s - 1);
+    EXPECT_EQ(world.hear(session, 1'000).size(), 1'000U);
+  }
+  expect_end_after(session, kTimeout_s);
+}
+
+TEST_F(IdleTimeout, WhoWaitsForTheDiskIsNot) {
+  world.journal.hold_back();
+  Session& session = world.connect();
+  world.say(session, whole_put("x"));
+  expect_no_end(session);
+  world.journal.make_safe();
+  world.service.end_turn(world.now);
+  EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
+  expect_end_after(session, kTimeout_s);
+}
+
+TEST_F(IdleTimeout, WhoSaidQuitAndDoesNotReadIsClosedToo) {
+  Session& session = world.connect();
+  world.say(session, whole_put("x") + "quit\r\n");
+  EXPECT_TRUE(session.has_output());
+  expect_end_after(session, kTimeout_s);
+}
+
+// Many at once are closed over several turns, and each is counted once.
+TEST_F(IdleTimeout, ThousandsInOneMoment) {
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 5'000; ++i) sessions.push_back(&world.connect());
+  world.pass(Duration::milliseconds(kTimeout_s * 1000 - 1));
+  world.now = world.now + Duration::milliseconds(1);
+  world.service.advance(world.now);
+  const std::size_t first_turn = world.to_send().size();
+  EXPECT_GE(first_turn, 500U);
+  EXPECT_LE(first_turn, 2'000U);
+  EXPECT_LE(world.service.next_event(), world.now);
+  world.settle();
+  for (Session* session : sessions) {
+    EXPECT_TRUE(is_ended(*session));
+    world.disconnect(*session);
+  }
+  EXPECT_EQ(world.stat(world.connect(), "idle-closed"), 5'000U);
+}
+
+// Looking at those that are spared must not keep the server awake.
+TEST_F(IdleTimeout, OneThatIsSparedIsLookedAtOnceAPeriod) {
+  Session& session = world.connect();
+  world.say(session, "reserve\r\n");
+  int events = 0;
+  for (const Instant end = world.now + Duration::seconds(10 * kTimeout_s);
+       world.service.next_event() <= end; ++events) {
+    world.now = world.service.next_event();
+    world.service.advance(world.now);
+  }
+  EXPECT_LE(events, 11);
+}
+
+}  // namespace
+}  // namespace haricot
