@@ -160,7 +160,8 @@ int serve(const os::Options& options, os::Log& log) {
         return EXIT_SUCCESS;
     }
   }
-  os::Daemon daemon(service, std::move(listeners), log, notifier, binlog ? &*binlog : nullptr);
+  os::Daemon daemon(service, std::move(listeners), log, notifier, options.verbosity,
+                    binlog ? &*binlog : nullptr);
   if (!daemon.open(error)) return fail(log, error, EXIT_FAILURE);
   log.event(os::Level::info, "ready", {{"jobs", service.engine().jobs().size()}});
   log.flush();

@@ -24,9 +24,9 @@ namespace haricot::os {
 class Daemon {
  public:
   // The service, the log, the notifier and the binlog outlive the daemon; without a binlog it is
-  // null.
+  // null. `verbosity` is the number of -V: with two of them the log gets every command.
   Daemon(Service& service, std::vector<Listener> listeners, Log& log, Notifier& notifier,
-         BinlogFolder* binlog = nullptr);
+         int verbosity, BinlogFolder* binlog = nullptr);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
