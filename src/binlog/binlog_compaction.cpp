@@ -23,13 +23,6 @@ constexpr Duration kPauseAfterFailure = Duration::seconds(1);
 
 }  // namespace
 
-// The files behind which nothing is written any more.
-std::uint64_t Binlog::sealed_bytes() const {
-  std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i + 1 < segments_->size(); ++i) bytes += segments_->at(i).bytes;
-  return bytes;
-}
-
 std::uint64_t Binlog::garbage_of_oldest() const {
   const Segment& oldest = segments_->oldest();
   const std::uint64_t needed = oldest.live_bytes + kFirstRecordOffset + kShortRecordBytes;
@@ -50,7 +43,7 @@ std::uint64_t Binlog::garbage_worth_collecting() const {
 bool Binlog::has_garbage_to_collect() const {
   if (refusing_ || segments_->size() < 2) return false;
   if (segments_->oldest().live_jobs == 0) return true;
-  const std::uint64_t sealed = sealed_bytes();
+  const std::uint64_t sealed = segments_->older_bytes();
   const std::uint64_t sealed_live = segments_->live_bytes() - segments_->newest().live_bytes;
   const std::uint64_t frames = (segments_->size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
   std::uint64_t garbage = sealed - std::min(sealed, sealed_live + frames);

@@ -11,13 +11,25 @@ Segment* Segments::of(JobRef ref) {
 
 Segment& Segments::add(std::uint64_t number) {
   CHECK(segments_.empty() || segments_.back().number < number);
+  const std::uint64_t newest_bytes = segments_.empty() ? 0 : segments_.back().bytes;
   Segment& segment = segments_.emplace_back();
   segment.number = number;
   // Serials of files that follow each other do, too: of() relies on it.
   segment.serial =
       segments_.size() == 1 ? next_serial_ : segments_[segments_.size() - 2].serial + 1;
   next_serial_ = segment.serial + 1;
+  older_bytes_ += newest_bytes;
   return segment;
+}
+
+void Segments::remove_oldest() {
+  if (segments_.size() > 1) older_bytes_ -= segments_.front().bytes;
+  segments_.pop_front();
+}
+
+void Segments::remove_newest() {
+  segments_.pop_back();
+  if (!segments_.empty()) older_bytes_ -= segments_.back().bytes;
 }
 
 void Segments::note_id(JobId id, std::uint64_t record) {
@@ -71,7 +83,9 @@ void Segments::detach(JobRef ref, std::uint64_t bytes) {
 void Segments::check_invariants() const {
   std::uint64_t bytes = 0;
   std::uint64_t jobs = 0;
+  std::uint64_t older_bytes = 0;
   for (const Segment& segment : segments_) {
+    if (&segment != &segments_.back()) older_bytes += segment.bytes;
     std::uint32_t here = 0;
     JobRef before = JobRef::none;
     for (JobRef ref = segment.first; ref != JobRef::none;) {
@@ -88,6 +102,7 @@ void Segments::check_invariants() const {
     jobs += here;
   }
   CHECK(bytes == live_bytes_);
+  CHECK(older_bytes == older_bytes_);
   CHECK(jobs == live_jobs_);
   CHECK(jobs == jobs_.size());
 }

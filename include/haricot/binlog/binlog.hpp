@@ -139,7 +139,6 @@ class Binlog final : public Journal {
   CompactionStep remove_oldest();
   bool mark_id(JobId id);
   void compact();
-  std::uint64_t sealed_bytes() const;
 
   // Failures (binlog_failures.cpp)
   void fail(DiskStatus status, std::string_view doing);

@@ -54,8 +54,8 @@ class Segments {
   // May throw std::bad_alloc. The reference is valid until that segment is removed.
   Segment& add(std::uint64_t number);
   // Requires: no job lives in it.
-  void remove_oldest() { segments_.pop_front(); }
-  void remove_newest() { segments_.pop_back(); }
+  void remove_oldest();
+  void remove_newest();
 
   // A job whose full record of that many bytes stands in the newest file; not in any other then.
   void attach(JobRef ref, std::uint64_t bytes);
@@ -65,6 +65,8 @@ class Segments {
   // Of all files together.
   std::uint64_t live_bytes() const { return live_bytes_; }
   std::uint64_t live_jobs() const { return live_jobs_; }
+  // Of all but the newest, whose length alone may still change.
+  std::uint64_t older_bytes() const { return older_bytes_; }
 
   // Ends the program if lists and numbers do not fit together. For tests.
   void check_invariants() const;
@@ -75,6 +77,7 @@ class Segments {
   std::uint32_t next_serial_ = 1;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t live_jobs_ = 0;
+  std::uint64_t older_bytes_ = 0;
 };
 
 }  // namespace haricot::binlog
