@@ -88,8 +88,6 @@ TEST_F(DaemonSandbox, EveryCommandWorksInIt) {
       {"watch t", "WATCHING 2"},
       {"put 0 0 60 1\r\nx", "INSERTED 1"},
       {"put 0 100 60 1\r\nx", "INSERTED 2"},
-      {"put 0 0 60 2\r\nx", "EXPECTED_CRLF"},
-      {"", ""},
       {"kick-job 2", "KICKED"},
       {"reserve-job 2", "RESERVED 2 1"},
       {"touch 2", "TOUCHED"},
@@ -113,12 +111,7 @@ TEST_F(DaemonSandbox, EveryCommandWorksInIt) {
       {"nonsense", "UNKNOWN_COMMAND"},
   };
   for (const auto& [question, answer] : dialogue) {
-    if (question.empty()) continue;
     EXPECT_TRUE(client->ask(question).starts_with(answer)) << question;
-    // What is left of the body that was announced too short.
-    if (answer == "EXPECTED_CRLF") {
-      EXPECT_EQ(client->read_answer(), "UNKNOWN_COMMAND\r\n");
-    }
   }
   EXPECT_EQ(client->ask("reserve-with-timeout 1"), "RESERVED 2 1\r\nx\r\n");
   EXPECT_EQ(client->ask("reserve-with-timeout 1"), "TIMED_OUT\r\n");
@@ -131,33 +124,34 @@ TEST_F(DaemonSandbox, EveryCommandWorksInIt) {
 
 TEST_F(DaemonSandbox, ABinlogGrowsIsCompactedAndBroughtBackInIt) {
   constexpr int kJobs = 3000;
+  constexpr int kKept = 10;
   const std::string folder = folder_.file("jobs");
   ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
   const std::vector<std::string> words = {"--sandbox", "-b", folder, "-s", "65536", "-f", "1"};
   ASSERT_TRUE(start(words)) << server_.failure();
   {
     const Client client = connect();
-    ASSERT_TRUE(client->put("to stay", 0, 0, 60).starts_with("INSERTED "));
+    ASSERT_EQ(client->put("to stay"), "INSERTED 1\r\n");
     for (int i = 2; i <= kJobs; ++i) {
       ASSERT_EQ(client->put(std::string(200, 'x')), "INSERTED " + std::to_string(i) + "\r\n");
-      if (i % 10 != 0) {
+      if (i > kKept) {
         ASSERT_EQ(client->ask("delete " + std::to_string(i)), "DELETED\r\n");
       }
     }
   }
   EXPECT_EQ(threads(), 2U);
   EXPECT_TRUE(is_sandboxed());
-  EXPECT_GT(server_stat("binlog-oldest-index"), 1U);
+  EXPECT_TRUE(eventually([this] { return server_stat("binlog-oldest-index") > 1; }));
+  EXPECT_GE(server_stat("binlog-records-migrated"), 1U);
   EXPECT_EQ(server_stat("binlog-errors"), 0U);
-  const std::uint64_t ready = server_stat("current-jobs-ready");
-  EXPECT_EQ(ready, kJobs / 10 + 1U);
+  EXPECT_EQ(server_stat("current-jobs-ready"), std::uint64_t{kKept});
 
   server_.kill_hard();
   ASSERT_TRUE(start(words)) << server_.failure();
-  EXPECT_EQ(server_stat("current-jobs-ready"), ready);
+  EXPECT_EQ(server_stat("current-jobs-ready"), std::uint64_t{kKept});
   EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0}));
   ASSERT_TRUE(start(words)) << server_.failure();
-  EXPECT_EQ(server_stat("current-jobs-ready"), ready);
+  EXPECT_EQ(server_stat("current-jobs-ready"), std::uint64_t{kKept});
   EXPECT_EQ(connect()->ask("peek 1"), "FOUND 1 7\r\nto stay\r\n");
 }
 
