@@ -39,6 +39,13 @@ struct Wire {
   bool is_full = false;         // It did not take all at once: the server is told when it does.
 };
 
+// The limit that `--name=value` is about; null if that is none.
+std::uint32_t* limit_named(Limits& limits, const std::string& flag) {
+  if (flag.starts_with("--connections-max=")) return &limits.connections_max;
+  if (flag.starts_with("--idle-timeout=")) return &limits.idle_timeout_s;
+  return nullptr;
+}
+
 // Reads the flags into `info`; what is wrong with them, or an empty string.
 std::string read_flags(const std::vector<std::string>& flags, ServerInfo& info) {
   for (std::size_t i = 0; i < flags.size(); ++i) {
@@ -53,6 +60,17 @@ std::string read_flags(const std::vector<std::string>& flags, ServerInfo& info) 
       if (failure != std::errc{} || stop != end) return "not a number of bytes: " + digits;
       if (flag == "-z") info.job_bytes_max = bytes;
       if (flag == "-s") info.binlog_bytes_max = bytes;
+    } else if (std::uint32_t* limit = limit_named(info.limits, flag); limit != nullptr) {
+      const std::string digits = flag.substr(flag.find('=') + 1);
+      const char* end = digits.data() + digits.size();
+      const auto [stop, failure] = std::from_chars(digits.data(), end, *limit);
+      if (failure != std::errc{} || stop != end) return "not a number: " + digits;
+    } else if (flag.starts_with("--memory-max=")) {
+      const std::string digits = flag.substr(flag.find('=') + 1);
+      const char* end = digits.data() + digits.size();
+      const auto [stop, failure] =
+          std::from_chars(digits.data(), end, info.limits.job_memory_bytes_max);
+      if (failure != std::errc{} || stop != end) return "not a number of bytes: " + digits;
     } else {
       return "a service in memory does not know the flag " + flag;
     }
@@ -139,6 +157,10 @@ std::string MemoryBackend::restart(ServerEnd end, const std::vector<std::string>
 
 std::optional<int> MemoryBackend::open() {
   auto added = std::make_unique<Wire>();
+  if (!service_->admit_connection()) {  // The client sees a connection that is closed at once.
+    wires_.push_back(std::move(added));
+    return static_cast<int>(wires_.size()) - 1;
+  }
   added->session = service_->open(added.get());
   if (added->session == nullptr) return std::nullopt;
   wires_.push_back(std::move(added));

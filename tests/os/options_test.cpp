@@ -230,6 +230,64 @@ TEST(Options, TheLogIsTextOrJson) {
   }
 }
 
+TEST(Options, LimitsAreOffUnlessTheyAreSet) {
+  const Limits limits = parse({"-V"}).options.limits;
+  EXPECT_EQ(limits.connections_max, 0U);
+  EXPECT_EQ(limits.idle_timeout_s, 0U);
+  EXPECT_EQ(limits.job_memory_bytes_max, 0U);
+}
+
+TEST(Options, EachLimitIsANumber) {
+  const Parsed parsed =
+      parse({"--connections-max=4294967295", "--idle-timeout", "30", "--memory-max", "1000"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  EXPECT_EQ(parsed.options.limits.connections_max, 4294967295U);
+  EXPECT_EQ(parsed.options.limits.idle_timeout_s, 30U);
+  EXPECT_EQ(parsed.options.limits.job_memory_bytes_max, 1000U);
+  for (const char* name : {"--connections-max", "--idle-timeout", "--memory-max"}) {
+    EXPECT_TRUE(parse({name, "0"}).good) << name;
+    for (const char* value : {"", "-1", "+1", " 1", "1 ", "0x10", "1.5", "x", "1kk", "1x",
+                              "18446744073709551616", "99999999999999999999999"}) {
+      const Parsed bad = parse({name, value});
+      EXPECT_FALSE(bad.good) << name << " '" << value << "'";
+      EXPECT_FALSE(bad.error.empty());
+    }
+  }
+  for (const char* name : {"--connections-max", "--idle-timeout"}) {
+    EXPECT_FALSE(parse({name, "4294967296"}).good) << name;
+    EXPECT_FALSE(parse({name, "1k"}).good) << name;
+  }
+}
+
+TEST(Options, MemoryHasUnits) {
+  const std::pair<const char*, std::uint64_t> values[] = {
+      {"1k", 1024},
+      {"1K", 1024},
+      {"512m", 536870912},
+      {"3M", 3145728},
+      {"2g", 2147483648},
+      {"17179869183G", 17179869183U * (std::uint64_t{1} << 30)},
+      {"18446744073709551615", 18446744073709551615U}};
+  for (const auto& [text, bytes] : values) {
+    const Parsed parsed = parse({"--memory-max", text});
+    ASSERT_TRUE(parsed.good) << text << ": " << parsed.error;
+    EXPECT_EQ(parsed.options.limits.job_memory_bytes_max, bytes) << text;
+  }
+  for (const char* text :
+       {"k", "m", "g", "1t", "1kb", "-1k", "17179869184g", "18014398509481984k"}) {
+    EXPECT_FALSE(parse({"--memory-max", text}).good) << text;
+  }
+}
+
+TEST(Options, TheLastWordOnTheSandboxCounts) {
+  using Confinement = Options::Confinement;
+  EXPECT_EQ(parse({"-V"}).options.confinement, Confinement::automatic);
+  EXPECT_EQ(parse({"--sandbox"}).options.confinement, Confinement::always);
+  EXPECT_EQ(parse({"--sandbox", "--no-sandbox"}).options.confinement, Confinement::never);
+  EXPECT_EQ(parse({"--no-sandbox", "--sandbox"}).options.confinement, Confinement::always);
+  EXPECT_FALSE(parse({"--sandbox=1"}).good);
+}
+
 TEST(Options, ListenAddressAndPortAreEachNoticed) {
   EXPECT_TRUE(parse({"-l", "::1"}).options.listen_given);
   EXPECT_TRUE(parse({"--port=1"}).options.listen_given);
@@ -242,8 +300,10 @@ TEST(Options, HelpNamesEveryFlag) {
     const std::string entry = std::string("-") + flag.letter + ", --" + flag.name + " ";
     EXPECT_NE(help.find(entry), std::string_view::npos) << entry;
   }
-  for (const char* entry : {"-F, --no-fsync", "-c, --compact", "-n, --no-compact", "--compat ",
-                            "--log-format ", "-V, --verbose", "-v, --version", "-h, --help"}) {
+  for (const char* entry :
+       {"-F, --no-fsync", "-c, --compact", "-n, --no-compact", "--compat ", "--log-format ",
+        "--connections-max ", "--idle-timeout ", "--memory-max ", "--sandbox ", "--no-sandbox ",
+        "-V, --verbose", "-v, --version", "-h, --help"}) {
     EXPECT_NE(help.find(entry), std::string_view::npos) << entry;
   }
 }

@@ -90,7 +90,9 @@ TEST_F(EngineMemory, NothingButAPutAsksForIt) {
 
 TEST_F(EngineMemory, WhatAJournalBringsBackIsLetIn) {
   world.engine.limit_job_memory(1);
-  const JobRef ref = world.engine.restore({.id = 7}, "default", {.bytes = "body", .blob = {}});
+  RestoredJob job;
+  job.id = 7;
+  const JobRef ref = world.engine.restore(job, "default", {.bytes = "body", .blob = {}});
   ASSERT_NE(ref, JobRef::none);
   ASSERT_TRUE(world.engine.place_restored(ref, world.now));
   world.engine.end_restore(8);

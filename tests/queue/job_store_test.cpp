@@ -51,6 +51,30 @@ TEST(JobStore, ANewJobHasItsIdAndItsBodyAndNoHistory) {
   }
 }
 
+TEST(JobStore, TheMemoryOfJobsIsCountedAsTheyComeAndGo) {
+  for (const bool with_notes : {false, true}) {
+    JobStore store(with_notes);
+    std::uint64_t expected = 0;
+    std::vector<std::pair<JobRef, std::uint64_t>> jobs;
+    JobId id = 0;
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{100}, kInlineMax,
+                                    kInlineMax + 1, std::size_t{1'000'000}}) {
+      const std::uint64_t of_it = store.memory_bytes_for(bytes);
+      EXPECT_GE(of_it, bytes + 52 + 16);
+      EXPECT_LE(of_it, bytes + 52 + 16 + 60);
+      expected += of_it;
+      jobs.emplace_back(create(store, ++id, body_of(id, bytes)), of_it);
+      EXPECT_EQ(store.memory_bytes(), expected);
+    }
+    for (const auto& [ref, of_it] : jobs) {
+      store.destroy(ref);
+      expected -= of_it;
+      EXPECT_EQ(store.memory_bytes(), expected);
+    }
+    EXPECT_EQ(store.memory_bytes(), 0u);
+  }
+}
+
 TEST(JobStore, ADestroyedJobIsNotFound) {
   JobStore store;
   const JobRef ref = create(store, 7, "body");

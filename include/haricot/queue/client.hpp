@@ -40,6 +40,10 @@ class Client {
 
   void* owner_;
   ClientRef ref_{};
+  bool waiting_ = false;
+  bool kicking_ = false;
+  bool producer_ = false;  // Has put a job.
+  bool worker_ = false;    // Has asked for one.
   Tube* used_ = nullptr;
   PagedArray<Watch*> watches_;
   // The jobs it holds, by the end of their TTR.
@@ -48,10 +52,6 @@ class Client {
   // end of its reserve timeout.
   Timer timer_{kTimerKind, this};
   Instant wait_end_ = Instant::never();
-  bool waiting_ = false;
-  bool kicking_ = false;
-  bool producer_ = false;  // Has put a job.
-  bool worker_ = false;    // Has asked for one.
 };
 
 }  // namespace haricot

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Looks into built binaries for what cmake/Hardening.cmake asks the compiler and the linker for.
+
+    check_hardening.py BINARY...
+
+Prints what is missing, one finding a line, and exits with 1 if anything is. What it knows it asks
+readelf, except for the marks that jumps have to lead to: those are counted in the code itself.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+# An instruction that an indirect jump may lead to (endbr64; bti c and its likes, paciasp), as it
+# stands in the code, and the length of instructions.
+LANDING_MARKS = {
+    "Advanced Micro Devices X86-64": ((b"\xf3\x0f\x1e\xfa",), 1),
+    "AArch64": ((b"\x5f\x24\x03\xd5", b"\x9f\x24\x03\xd5", b"\xdf\x24\x03\xd5", b"\x3f\x23\x03\xd5"), 4),
+}
+# The start files of a C library have a handful at most; each of our functions has one.
+MARKS_MIN = 100
+
+
+class Binary:
+    """What readelf says of one, by option."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+
+    def said(self, option):
+        words = ["readelf", "--wide", option, str(self.path)]
+        environment = os.environ | {"LC_ALL": "C"}
+        return subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
+
+    def code(self):
+        """The bytes of .text."""
+        row = re.search(r"\s\.text\s+PROGBITS\s+\w+\s+(\w+)\s+(\w+)", self.said("--sections"))
+        offset, size = (int(digits, 16) for digits in row.groups())
+        return self.path.read_bytes()[offset:offset + size]
+
+
+def check_position(header, dynamic):
+    """It can be loaded anywhere."""
+    good = re.search(r"Type:\s+DYN", header) and re.search(r"\(FLAGS_1\).*\bPIE\b", dynamic)
+    return None if good else "is no position independent executable"
+
+
+def check_relocations(segments, dynamic):
+    """Tables of addresses are filled before it begins, and cannot be written to any more."""
+    if "GNU_RELRO" not in segments:
+        return "has tables of addresses that stay writable (no RELRO)"
+    if not re.search(r"\(FLAGS\).*\bBIND_NOW\b|\(FLAGS_1\).*\bNOW\b|\(BIND_NOW\)", dynamic):
+        return "fills its table of functions late (no BIND_NOW)"
+    return None
+
+
+def check_stack(segments):
+    """The stack holds no code, and nothing is writable and code at once."""
+    row = re.search(r"GNU_STACK\s+(?:0x\w+\s+){5}([RWE ]+?)\s+0x", segments)
+    if row is None or "E" in row.group(1):
+        return "has a stack that can hold code"
+    for flags in re.findall(r"^\s+LOAD\s+(?:0x\w+\s+){5}([RWE ]+?)\s+0x", segments, re.MULTILINE):
+        if "W" in flags and "E" in flags:
+            return "has memory that is writable and code at once"
+    return None
+
+
+def check_canary(symbols):
+    return None if "__stack_chk_fail" in symbols else "does not check its stack frames"
+
+
+def check_fortified(symbols):
+    checked = re.findall(r"\b__\w+_chk\b", symbols)
+    return None if checked else "calls no checked function of the C library"
+
+
+def check_landing_marks(machine, code):
+    if machine not in LANDING_MARKS:
+        return None
+    marks, step = LANDING_MARKS[machine]
+    count = sum(code[at:at + 4] in marks for at in range(0, len(code), step))
+    if count < MARKS_MIN:
+        return f"has only {count} marks where jumps may lead to"
+    return None
+
+
+def check(binary):
+    """All that is missing."""
+    header = binary.said("--file-header")
+    segments = binary.said("--segments")
+    dynamic = binary.said("--dynamic")
+    symbols = binary.said("--dyn-syms")
+    machine = re.search(r"Machine:\s+(.+?)\s*$", header, re.MULTILINE).group(1)
+    findings = (
+        check_position(header, dynamic),
+        check_relocations(segments, dynamic),
+        check_stack(segments),
+        check_canary(symbols),
+        check_fortified(symbols),
+        check_landing_marks(machine, binary.code()),
+    )
+    return [finding for finding in findings if finding]
+
+
+def main(paths):
+    findings = [f"{path} {finding}" for path in paths for finding in check(Binary(path))]
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
