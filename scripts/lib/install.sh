@@ -3,6 +3,9 @@
 #
 #   install_build_tools    Debian packages to build haricotd
 #   install_test_tools     Debian packages to run the tests, the real beanstalkd among them
+#   install_package_tools  Debian packages to build haricot's own package
+#   install_image_tools    Debian packages to build its container image
+#   install_long_test_tools    Debian packages to run the tests that take minutes
 #   install_npm_clients    the client libraries from npm, in the versions of the lock file
 #
 # Each of them does nothing, and says nothing, where all is there already. Otherwise it says what it
@@ -27,6 +30,15 @@ install_test_packages=(
   python3-yaml python3-ruamel.yaml php-yaml  # what monitors read statistics with
   netcat-openbsd                  # what operators ask a server with
   stunnel4 openssl                # TLS in front of a server
+  systemd                         # systemd-analyze, systemd-socket-activate
+)
+
+install_package_packages=(dpkg-dev binutils)
+install_image_packages=(buildah)
+install_long_test_packages=(
+  debootstrap lintian             # the package, installed on a machine of its own
+  iproute2                        # the network of that machine
+  "${install_package_packages[@]}" "${install_image_packages[@]}"
 )
 
 install_build_tools() {
@@ -39,6 +51,18 @@ install_test_tools() {
   command -v node >/dev/null || wanted+=(nodejs)
   command -v npm >/dev/null || wanted+=(npm ca-certificates)
   install_packages testing "${wanted[@]}"
+}
+
+install_package_tools() {
+  install_packages packaging "${install_package_packages[@]}"
+}
+
+install_image_tools() {
+  install_packages "the image" "${install_image_packages[@]}"
+}
+
+install_long_test_tools() {
+  install_packages "the long tests" "${install_long_test_packages[@]}"
 }
 
 # node_modules keeps a copy of the lock file it was made from; a half-finished one has none.

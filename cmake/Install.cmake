@@ -1,0 +1,43 @@
+# What `cmake --install` puts where.
+#
+# By itself: the programs, their manual pages, completion for bash, the documents, and what init
+# systems need as examples. With HARICOT_REPLACE_BEANSTALKD also everything under the names that
+# beanstalkd has: the command, its manual page, the units. Files below /etc are the package's business
+# (scripts/package).
+
+option(HARICOT_REPLACE_BEANSTALKD "Install under the names of beanstalkd too" OFF)
+set(HARICOT_UNIT_DIR lib/systemd/system CACHE STRING "Where the units of systemd go")
+set(HARICOT_DEFAULT_FILE /etc/default/beanstalkd CACHE STRING "The settings that the service reads")
+
+install(TARGETS haricotd haricot RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
+        PATTERN "*.md" PATTERN "*.svg" PATTERN "*.yaml")
+
+install(FILES packaging/man/haricotd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
+if(EXISTS ${PROJECT_SOURCE_DIR}/packaging/man/haricot.1)
+  install(FILES packaging/man/haricot.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
+if(EXISTS ${PROJECT_SOURCE_DIR}/packaging/bash-completion/haricot)
+  install(FILES packaging/bash-completion/haricot
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endif()
+
+foreach(unit beanstalkd.service beanstalkd.socket)
+  configure_file(packaging/systemd/${unit}.in ${CMAKE_BINARY_DIR}/systemd/${unit} @ONLY)
+endforeach()
+install(PROGRAMS packaging/sysv/beanstalkd DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/sysv)
+install(PROGRAMS packaging/openrc/beanstalkd DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/openrc)
+
+if(HARICOT_REPLACE_BEANSTALKD)
+  set(HARICOT_UNITS_DESTINATION ${HARICOT_UNIT_DIR})
+  install(FILES packaging/man/beanstalkd.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  # A link, so that the process is called by the name it was started by.
+  file(CREATE_LINK haricotd ${CMAKE_BINARY_DIR}/systemd/beanstalkd SYMBOLIC)
+  install(FILES ${CMAKE_BINARY_DIR}/systemd/beanstalkd DESTINATION ${CMAKE_INSTALL_BINDIR})
+else()
+  set(HARICOT_UNITS_DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/systemd)
+endif()
+install(FILES ${CMAKE_BINARY_DIR}/systemd/beanstalkd.service
+              ${CMAKE_BINARY_DIR}/systemd/beanstalkd.socket
+        DESTINATION ${HARICOT_UNITS_DESTINATION})

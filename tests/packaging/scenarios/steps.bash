@@ -1,0 +1,63 @@
+# What the scenarios share. Each runs on a machine of its own, as root, and ends at the first step that
+# does not go as it should.
+
+set -Eeuo pipefail
+trap 'echo "FAILED in $BASH_SOURCE line $LINENO: $BASH_COMMAND" >&2; show_state >&2' ERR
+
+package=$(echo /root/haricot_*.deb)
+
+# Packages may start services, though no init system runs.
+printf '#!/bin/sh\nexit 0\n' >/usr/sbin/policy-rc.d
+chmod 755 /usr/sbin/policy-rc.d
+
+step() { echo "-- $*"; }
+
+fail() {
+  echo "FAILED: $*" >&2
+  show_state >&2
+  exit 1
+}
+
+show_state() {
+  dpkg -l beanstalkd haricot 2>&1 | tail -n 2
+  ls -la /etc/default/bean* /etc/init.d/bean* /var/lib/beanstalkd 2>&1
+  ps -e -o pid,user,comm,args
+}
+
+# equal WHAT GOT WANTED
+equal() { [[ $2 == "$3" ]] || fail "$1 is »$2«, not »$3«"; }
+
+# Anything that is asked is an error here: nobody answers.
+install() {
+  apt-get -q -y install "$@" </dev/null >/root/apt.log 2>&1 || { cat /root/apt.log >&2; return 1; }
+}
+
+state_of() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || echo none; }
+
+# ask LINE...: what the server answers to these lines, one after another, on one connection.
+ask() {
+  local line server
+  exec {server}<>/dev/tcp/127.0.0.1/"${port:-11300}"
+  for line in "$@"; do printf '%s\r\n' "$line" >&"$server"; done
+  printf 'quit\r\n' >&"$server"
+  tr -d '\r' <&"$server"
+  exec {server}>&-
+}
+
+is_answered() { (exec {server}<>/dev/tcp/127.0.0.1/"${port:-11300}") 2>/dev/null; }
+
+# Waits until a command succeeds, for at most twenty seconds.
+eventually() {
+  local end=$((SECONDS + 20))
+  until "$@"; do
+    ((SECONDS < end)) || return 1
+    sleep 0.1
+  done
+}
+
+not() { ! "$@"; }
+
+# The key of a report: stat ready, with the words of `stats`.
+stat_of() { ask stats | sed -n "s/^$1: //p"; }
+
+is_haricot() { [[ $(readlink "/proc/$(pidof -s beanstalkd)/exe") == /usr/bin/haricotd ]]; }
