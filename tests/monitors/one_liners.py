@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Runs what operators type (one_liners.sh) against beanstalkd and haricotd, and compares.
+
+    one_liners.py HARICOTD BEANSTALKD
+
+haricotd runs under the name of beanstalkd, by a link as the Debian package has it. Exit status 1,
+and the differences, if the two do not say the same.
+"""
+
+import ctypes
+import difflib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SECONDS_MAX = 90
+ATTEMPTS_MAX = 5
+LINES_MIN = 100
+PORT_WAS_TAKEN = 3
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def end_orphans():
+    """Ends what the script has left: servers in the background come to us when it dies."""
+    children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    for child in map(int, children):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def run(server, make):
+    """What the script says of a server, as lines. `make` puts the server into a folder."""
+    for _ in range(ATTEMPTS_MAX):
+        with tempfile.TemporaryDirectory() as folder:
+            make(os.path.abspath(server), os.path.join(folder, "beanstalkd"))
+            words = ["bash", str(HERE / "one_liners.sh"), folder, str(free_port())]
+            try:
+                script = subprocess.run(
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    timeout=SECONDS_MAX,
+                    check=False,
+                )
+            finally:
+                end_orphans()
+            if script.returncode == PORT_WAS_TAKEN:
+                continue
+            return (script.stdout + script.stderr).splitlines()
+    raise SystemExit("no port stayed free")
+
+
+def main(haricotd, beanstalkd):
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    known = run(beanstalkd, shutil.copy)
+    ours = run(haricotd, os.symlink)
+    if known == ours and len(known) >= LINES_MIN and known[-1] == "end":
+        print(f"{len(known)} lines")
+        return 0
+    if known == ours:
+        print("\n".join(known))
+        print(f"only {len(known)} lines, or no end")
+        return 1
+    print("\n".join(difflib.unified_diff(known, ours, "beanstalkd", "haricotd", lineterm="")))
+    return 1
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))

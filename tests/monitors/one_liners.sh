@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# What operators type at a server, and what scripts around it do. Says what came of each, without
+# what differs from run to run, so that two servers can be compared.
+#
+#   one_liners.sh FOLDER PORT
+#
+# FOLDER/beanstalkd is the server. It is started by start-stop-daemon, as an init script does, and
+# ended by it; what is left when this script dies, its caller ends.
+set -u
+cd "$1" || exit 2
+port=$2
+server=$PWD/beanstalkd
+pidfile=$PWD/pid
+
+# say WORDS COMMAND...: what the command prints, in one line, and its status.
+say() {
+  local words=$1 output status
+  shift
+  output=$("$@" 2>&1)
+  status=$?
+  printf '%s: %s [%d]\n' "$words" "$(tr -d '\r' <<<"$output" | tr '\n' '|')" "$status"
+}
+
+# Commands, an answer to each, and the end.
+ask() { printf '%s\r\n' "$@" quit | nc -N 127.0.0.1 "$port" | tr -d '\r'; }
+stat() { ask "${2:-stats}" | awk -v key="$1:" '$1 == key { print $2 }'; }
+init() { start-stop-daemon --quiet --pidfile "$pidfile" --exec "$server" "$@"; }
+until_true() {
+  local i
+  for ((i = 0; i < 1000; i++)); do
+    "$@" >/dev/null 2>&1 && return 0
+    sleep 0.02
+  done
+  return 1
+}
+
+# Before there is a server ------------------------------------------------------------------------
+
+version() { "$server" -v | awk '{ print $1, $2 }' | sed 's/ 1\.1[23]$/ 1.1x/'; }
+say "version" version
+"$server" -h >/dev/null 2>&1
+echo "help: $?"
+"$server" -q >/dev/null 2>&1
+echo "unknown flag: $?"
+"$server" -p >/dev/null 2>&1
+echo "flag without its value: $?"
+"$server" -u no-such-user-here -l 127.0.0.1 -p 0 >/dev/null 2>&1
+echo "unknown user: $?"
+say "status" init --status
+say "stop what does not run" init --stop --oknodo
+nc -z 127.0.0.1 "$port"
+echo "port: $?"
+
+# Start -------------------------------------------------------------------------------------------
+
+start() { init --start --background --make-pidfile -- -l 127.0.0.1 -p "$port"; }
+say "start" start
+until_true nc -z 127.0.0.1 "$port"
+echo "port: $?"
+pid=$(cat "$pidfile")
+[[ $(stat pid) == "$pid" ]] || { echo "somebody else has the port"; exit 3; }
+say "start again" start
+say "status" init --status
+say "name" cat "/proc/$pid/comm"
+say "ps" ps -o comm= -p "$pid"
+pidof beanstalkd | tr ' ' '\n' | grep -cx "$pid"
+pidof "$server" | tr ' ' '\n' | grep -cx "$pid"
+pgrep -x beanstalkd | grep -cx "$pid"
+ps -C beanstalkd -o pid= | tr -d ' ' | grep -cx "$pid"
+ps -o args= -p "$pid" | sed "s|$server|SERVER|; s|$port|PORT|"
+beside() { "$server" -l 127.0.0.1 -p "$port" >/dev/null 2>&1; }
+say "a second one on the port" beside
+
+# Ask ---------------------------------------------------------------------------------------------
+
+echo "stats by nc -C:"
+echo stats | nc -C -N 127.0.0.1 "$port" | tr -d '\r' | cut -d: -f1 | sed 's/^OK .*/OK/'
+echo "stats by echo -e:"
+echo -e 'stats\r' | nc -N 127.0.0.1 "$port" | tr -d '\r' | grep -c ': '
+echo "stats without a CR: $(echo stats | nc -N 127.0.0.1 "$port" | wc -c)"
+echo "by bash alone: $(exec 3<>"/dev/tcp/127.0.0.1/$port"
+  printf 'list-tube-used\r\n' >&3
+  read -r line <&3
+  echo "${line%$'\r'}")"
+say "last line" bash -c "printf 'stats\r\nquit\r\n' | nc -N 127.0.0.1 $port | tail -n 2 | head -n 1 |
+  cut -d: -f1"
+say "draining" stat draining
+say "max-job-size" stat max-job-size
+say "put" ask "use mail" "put 0 0 60 5" hello
+for ((i = 1; i <= 10; i++)); do ask "use mail" "put $i 0 60 3" "job"; done |
+  sed 's/INSERTED .*/INSERTED/' | sort | uniq -c | sed 's/^ *//'
+say "ready" stat current-jobs-ready "stats-tube mail"
+say "peek-ready" ask "use mail" peek-ready
+say "list-tubes" ask list-tubes
+say "pause" ask "pause-tube mail 3600"
+say "reserve from a paused tube" ask "watch mail" "reserve-with-timeout 0"
+say "end the pause" ask "pause-tube mail 0"
+say "bury" ask "watch mail" reserve "bury 1 0"
+say "peek-buried" ask "use mail" peek-buried
+say "kick" ask "use mail" "kick 100"
+say "a delayed job" ask "use mail" "put 0 3600 60 5" later
+say "delayed" stat current-jobs-delayed
+say "kick it" ask "use mail" "kick 100"
+say "delete" ask "delete 1"
+say "delete it again" ask "delete 1"
+say "job too big" ask "put 0 0 60 70000" "$(printf '%070000d' 0)"
+say "nonsense" ask "GET / HTTP/1.1"
+waits() { printf 'watch empty\r\nignore default\r\nreserve\r\n' | nc -N 127.0.0.1 "$port"; }
+say "reserve, and no more input" waits
+say "stats-tube of none" ask "stats-tube nowhere"
+
+# Drain, wait until it is empty, stop -------------------------------------------------------------
+
+say "drain" kill -USR1 "$pid"
+is_draining() { [[ $(stat draining) == true ]]; }
+say "it drains" until_true is_draining
+say "put" ask "put 0 0 60 1" x
+is_empty() {
+  local key
+  for key in ready reserved delayed; do
+    [[ $(stat "current-jobs-$key") == 0 ]] || return 1
+  done
+}
+say "empty" is_empty
+work() {
+  local answer id
+  while answer=$(ask "watch mail" "reserve-with-timeout 0"); do
+    id=$(awk '$1 == "RESERVED" { print $2 }' <<<"$answer")
+    [[ $id ]] || return 0
+    ask "delete $id" | grep -qx DELETED && echo done
+  done
+}
+echo "jobs worked off: $(work | wc -l)"
+say "empty" until_true is_empty
+say "stop" init --stop --retry TERM/10/KILL/5 --remove-pidfile
+say "status" init --status
+say "stop again" init --stop --oknodo
+nc -z 127.0.0.1 "$port"
+echo "port: $?"
+
+# A unix socket -----------------------------------------------------------------------------------
+
+"$server" -l "unix:$PWD/socket" >/dev/null 2>&1 &
+pid=$!
+by_unix() { printf 'list-tube-used\r\nquit\r\n' | nc -N -U "$PWD/socket"; }
+until_true by_unix
+say "by a unix socket" by_unix
+kill "$pid"
+wait "$pid" 2>/dev/null
+echo "end"

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Reads statistics in all the ways that monitors do, and compares what they make of them.
+
+    parsers.py HARICOTD BEANSTALKD
+
+The same jobs and tubes are made in beanstalkd 1.12, in haricotd, and in haricotd --compat=1.12. Each
+parser reads the answers of all three. From --compat=1.12 it must get what it gets from beanstalkd,
+types included. From haricotd it must get the same, but that names are the very texts they are, as
+1.13 has them in quotes. Prints the number of comparisons; exit status 1 if one did not hold.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+
+from servers import Connection, Server
+
+# Names that are something else than text to YAML 1.1, to 1.2, or to both.
+TUBES = ["mail", "12345", "yes", "no", "null", "0x1F", "1_000", "3.14", "012", "Off"]
+TEXTS = {"name", "tube", "version", "hostname", "os", "platform"}
+# These differ from one server, or one moment, to the next.
+CHANGING = {"pid", "id", "uptime", "rusage-utime", "rusage-stime", "age", "time-left"}
+BEHIND_BINLOG = ["binlog-errors: 0", "binlog-refusing: 0"]
+
+
+# Parsers: the answers of a server, each as it came, to what they say ---------------------------
+
+
+def body_of(answer):
+    """The YAML in an answer."""
+    first, rest = answer.split("\r\n", 1)
+    assert first.startswith("OK "), answer
+    return rest[:-2]
+
+
+def by_lines(answers):
+    """As scripts do: from the third line to the last but one, split at colon and blank."""
+    result = []
+    for answer in answers:
+        lines = answer.split("\n")[2:-2]
+        pairs = [line.split(": ") for line in lines]
+        is_list = all(line.startswith("- ") for line in lines)
+        assert is_list or all(len(pair) == 2 for pair in pairs), answer
+        result.append([line[2:] for line in lines] if is_list else dict(pairs))
+    return result
+
+
+def by_integers(answers):
+    """As typed languages do: what is a number has to be one, and nothing may come twice."""
+    result = []
+    for answer in answers:
+        found = {}
+        for line in body_of(answer).splitlines()[1:]:
+            match = re.fullmatch(r"([a-z-]+): (.+)", line)
+            if match is None:
+                continue  # An item of a list.
+            key, value = match.groups()
+            assert key not in found, f"{key} is there twice"
+            is_text = key in TEXTS | {"draining", "state"} or (key == "id" and len(value) == 16)
+            if is_text:
+                found[key] = value
+            elif key.startswith("rusage-"):
+                found[key] = float(value)
+            else:
+                assert re.fullmatch(r"\d{1,20}", value), line
+                found[key] = int(value)
+        result.append(found)
+    return result
+
+
+def by_program(*words):
+    """Another language's library: it gets a JSON list of texts, and gives one of what they say."""
+
+    def parse(answers):
+        texts = json.dumps([body_of(answer) for answer in answers])
+        run = subprocess.run(words, input=texts, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        return json.loads(run.stdout)
+
+    return parse
+
+
+def by_python(loader):
+    """By Debian's Python, which has Debian's libraries; the one that runs this may be another."""
+    return by_program(
+        "/usr/bin/python3",
+        "-c",
+        f"import json, sys; {loader}\n"
+        "print(json.dumps([load(text) for text in json.load(sys.stdin)]))",
+    )
+
+
+PARSERS = {
+    "lines": by_lines,
+    "integers": by_integers,
+    "python3-yaml": by_python("import yaml; load = yaml.safe_load"),
+    # YAML 1.2, the others read 1.1.
+    "python3-ruamel.yaml": by_python(
+        "from ruamel.yaml import YAML; load = YAML(typ='safe', pure=True).load"
+    ),
+    "ruby": by_program(
+        "ruby",
+        "-ryaml",
+        "-rjson",
+        "-e",
+        "puts JSON.generate(JSON.parse(STDIN.read).map { |text| YAML.safe_load(text) })",
+    ),
+    "php-yaml": by_program(
+        "php",
+        "-r",
+        "echo json_encode(array_map('yaml_parse', json_decode(file_get_contents('php://stdin'))),"
+        " JSON_PRESERVE_ZERO_FRACTION);",
+    ),
+}
+
+
+# Servers ---------------------------------------------------------------------------------------
+
+
+def answers_of(path, options):
+    """The reports of a server with jobs in all states, and in all tubes."""
+    with Server(path, options) as server:
+        with Connection(server.port) as client:
+            for tube in TUBES:
+                client.ask(f"use {tube}")
+                client.ask("put 10 0 60 5", "ready")
+            client.ask("use mail")
+            client.ask("watch mail")
+            client.ask("put 2000 3600 60 7", "delayed")
+            for answer in ("bury {} 5", "touch {}"):
+                job = client.ask("put 0 0 600 3", "job").split()[1]
+                assert client.ask("reserve").startswith("RESERVED " + job)
+                client.ask(answer.format(job))
+            client.ask("pause-tube mail 3600")
+            asked = ["stats", "list-tubes", "list-tubes-watched"]
+            asked += [f"stats-tube {tube}" for tube in TUBES]
+            asked += [f"stats-job {job}" for job in range(1, len(TUBES) + 4)]
+            answers = [client.ask(command) for command in asked]
+        server.stop()
+    return asked, answers
+
+
+def without_what_changes(said):
+    if not isinstance(said, dict):
+        return said
+    job_id = "ttr" in said  # The id of a job stays, that of a server does not.
+    return {
+        key: value
+        for key, value in said.items()
+        if key not in CHANGING or (key == "id" and job_id)
+    }
+
+
+def expect_of_quoted(said, raw, keeps_quotes):
+    """What haricotd's own style says, from what was read out of the answer without quotes."""
+    if not isinstance(said, dict):
+        return said
+    texts = dict(re.findall("^([a-z-]+): (.*)$", body_of(raw), re.MULTILINE))
+    texts["version"] = "1.13"
+    quote = '"' if keeps_quotes else ""
+    return {
+        key: quote + texts[key] + quote if key in TEXTS else value for key, value in said.items()
+    }
+
+
+def check_last_lines(path):
+    """`stats | tail -n 2 | head -n 1` is the platform; with a binlog two keys follow."""
+    with tempfile.TemporaryDirectory() as folder:
+        for options, last in ([], []), (["-b", folder], BEHIND_BINLOG):
+            with Server(path, options) as server, Connection(server.port) as client:
+                lines = client.ask("stats").split("\n")
+                server.stop()
+            assert lines[-1] == "" and lines[-2] == "\r", lines[-2:]
+            found = lines[-2 - len(last) - 1 : -2]
+            assert found[0].startswith("platform: ") and found[1:] == last, found
+    return 2
+
+
+def main(haricotd, beanstalkd):
+    asked, plain = answers_of(beanstalkd, [])
+    _, compatible = answers_of(haricotd, ["--compat=1.12"])
+    _, quoted = answers_of(haricotd, [])
+    held = check_last_lines(haricotd)
+    wrong = 0
+    for name, parse in PARSERS.items():
+        readings = zip(asked, plain, parse(plain), parse(compatible), parse(quoted))
+        for command, raw, of_plain, of_compatible, of_quoted in readings:
+            expected = without_what_changes(of_plain)
+            own = expect_of_quoted(expected, raw, name in ("lines", "integers"))
+            for style, said, wanted in (
+                ("--compat=1.12", of_compatible, expected),
+                ("default", of_quoted, own),
+            ):
+                found = without_what_changes(said)
+                # Python's == takes True for 1; JSON does not.
+                if json.dumps(found, default=str) == json.dumps(wanted, default=str):
+                    held += 1
+                    continue
+                wrong += 1
+                print(f"{name}, {command}, {style}:\n  expected {wanted}\n  got      {found}")
+    print(f"{wrong} comparisons failed" if wrong else f"{held} comparisons")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))
