@@ -13,6 +13,17 @@ namespace {
 using namespace haricot;
 
 constexpr tool::Subcommand kSubcommands[] = {
+    {"ping", "say whether a server answers", &tool::ping},
+    {"stats", "show what a server says of itself, a tube or a job", &tool::stats},
+    {"tubes", "show a table of the tubes", &tool::tubes},
+    {"top", "show a server and its tubes live", &tool::top},
+    {"peek", "print a job's body", &tool::peek},
+    {"put", "put jobs into a tube", &tool::put},
+    {"kick", "make buried or delayed jobs ready", &tool::kick},
+    {"delete", "delete jobs", &tool::delete_jobs},
+    {"bury", "set jobs aside", &tool::bury},
+    {"pause", "let no job of a tube be reserved for a while", &tool::pause_tube},
+    {"drain", "wait until a tube or a server is empty", &tool::drain},
     {"bench", "load a server and report how fast it is", &tool::bench},
     {"binlog", "look into the files in which a server keeps its jobs", &tool::binlog},
 };

@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -29,14 +30,16 @@ std::optional<Address> Address::find(std::string_view text, std::string& error) 
 }
 
 bool Address::set_unix(std::string_view path, std::string& error) {
-  auto* address = reinterpret_cast<sockaddr_un*>(&bytes_);
+  Place place;
+  auto* address = reinterpret_cast<sockaddr_un*>(&place.bytes);
   if (path.empty() || path.size() >= sizeof address->sun_path) {
     error = "the path of a unix socket has to have 1 to 107 bytes";
     return false;
   }
   address->sun_family = AF_UNIX;
   std::memcpy(address->sun_path, path.data(), path.size());
-  length_ = sizeof *address;
+  place.length = sizeof *address;
+  places_.push_back(place);
   name_ = std::string(kUnixPrefix) + std::string(path);
   return true;
 }
@@ -70,29 +73,44 @@ bool Address::set_inet(std::string_view text, std::string& error) {
     return false;
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
-  std::memcpy(&bytes_, found->ai_addr, found->ai_addrlen);
-  length_ = found->ai_addrlen;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    Place place;
+    std::memcpy(&place.bytes, each->ai_addr, each->ai_addrlen);
+    place.length = each->ai_addrlen;
+    places_.push_back(place);
+  }
   const bool v6 = found->ai_family == AF_INET6 && host_name.find(':') != std::string::npos;
   name_ = (v6 ? "[" + host_name + "]" : host_name) + ":" + port_name;
   return true;
 }
 
-os::Descriptor Address::connect(std::string& error) const {
-  os::Descriptor socket(::socket(bytes_.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) {
-    error = std::string("cannot make a socket: ") + std::strerror(errno);
-    return {};
+os::Descriptor Address::connect(std::string& error, Duration patience) const {
+  for (const Place& place : places_) {
+    os::Descriptor socket(::socket(place.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!socket) {
+      error = std::string("cannot make a socket: ") + std::strerror(errno);
+      continue;
+    }
+    // This is a limit for connecting too, on unix sockets as well, where a connect that does not
+    // block would fail when many arrive at once.
+    timeval limit{};
+    limit.tv_sec = static_cast<time_t>(patience.count() / 1'000'000'000);
+    limit.tv_usec = static_cast<suseconds_t>(patience.count() / 1'000 % 1'000'000);
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    const auto* generic = reinterpret_cast<const sockaddr*>(&place.bytes);
+    if (::connect(socket.get(), generic, place.length) != 0) {
+      const bool is_late = errno == EINPROGRESS || errno == EAGAIN;
+      error = "cannot connect to " + name_ + ": " + std::strerror(is_late ? ETIMEDOUT : errno);
+      continue;
+    }
+    if (place.bytes.ss_family != AF_UNIX) {
+      const int on = 1;
+      ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+    return socket;
   }
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&bytes_), length_) != 0) {
-    error = "cannot connect to " + name_ + ": " + std::strerror(errno);
-    return {};
-  }
-  if (bytes_.ss_family != AF_UNIX) {
-    const int on = 1;
-    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
-  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
-  return socket;
+  return {};
 }
 
 }  // namespace haricot::tool

@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
 
 namespace haricot::tool {
@@ -18,9 +20,13 @@ class Address {
   // port it is 11300, without a host 127.0.0.1. Nothing: `error` says why.
   static std::optional<Address> find(std::string_view text, std::string& error);
 
+  static constexpr Duration kConnectPatience = Duration::seconds(30);
+
   // A connected socket that does not block and sends small commands at once. Waits until the
-  // connection stands. An empty one: `error` says why.
-  os::Descriptor connect(std::string& error) const;
+  // connection stands, at most this long for each address that the host has: a host called
+  // localhost is often ::1 and 127.0.0.1, and the server listens on one of them. An empty one:
+  // `error` says why.
+  os::Descriptor connect(std::string& error, Duration patience = kConnectPatience) const;
 
   // As given, but complete.
   const std::string& name() const { return name_; }
@@ -29,9 +35,13 @@ class Address {
   bool set_unix(std::string_view path, std::string& error);
   bool set_inet(std::string_view text, std::string& error);
 
+  struct Place {
+    sockaddr_storage bytes{};
+    socklen_t length = 0;
+  };
+
   std::string name_;
-  sockaddr_storage bytes_{};
-  socklen_t length_ = 0;
+  std::vector<Place> places_;  // At least one.
 };
 
 }  // namespace haricot::tool

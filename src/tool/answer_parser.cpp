@@ -77,6 +77,12 @@ bool read_rest(const Row& row, std::string_view rest, Answer& answer) {
 
 }  // namespace
 
+void AnswerParser::restart() {
+  in_body_ = false;
+  held_bytes_ = 0;
+  held_is_used_ = false;
+}
+
 AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer) {
   if (!in_body_) {
     const Result result = take_line(bytes);
@@ -84,6 +90,7 @@ AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer)
     if (result != Result::answer) return result;
     in_body_ = has_body(current_.code);
     body_taken_ = 0;
+    kept_body_.clear();
   }
   if (in_body_) {
     if (!take_body(bytes)) {
@@ -100,6 +107,7 @@ AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer)
       return Result::more;
     }
     in_body_ = false;
+    current_.body = kept_body_;
   }
   answer = current_;
   return Result::answer;
@@ -159,6 +167,7 @@ bool AnswerParser::take_body(std::string_view& bytes) {
       current_.body_matches =
           bytes.substr(0, taken) == expected_.substr(static_cast<std::size_t>(body_taken_), taken);
     }
+    if (keeps_bodies_) kept_body_.append(bytes.substr(0, taken));
     bytes.remove_prefix(taken);
     body_taken_ += taken;
   }

@@ -1,13 +1,14 @@
 // Answers of a server, read from a stream of bytes that may be cut anywhere.
 //
 // For a client that asks a lot: nothing is copied but a line that arrives in pieces, and a body is
-// compared with the one it should be while it passes by, not kept.
+// compared with the one it should be while it passes by; it is kept only for who asks for that.
 
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "haricot/protocol/reply.hpp"
@@ -21,6 +22,7 @@ struct Answer {
   // Whether the body is the expected one; true for answers without a body.
   bool body_matches = true;
   std::string_view line;  // Without CR LF; valid until the next call, and while the bytes are.
+  std::string_view body;  // Empty unless bodies are kept; valid until the next call.
 };
 
 class AnswerParser {
@@ -33,6 +35,15 @@ class AnswerParser {
 
   // The body that every job is to have; borrowed. Without one each body has to be empty to match.
   void expect_body(std::string_view body) { expected_ = body; }
+  // Forgets a half-read answer: another connection begins.
+  void restart();
+  // From now on Answer::body is filled in.
+  void keep_bodies() { keeps_bodies_ = true; }
+
+  // What has arrived of a line that has no end yet; empty if the last one was complete.
+  std::string_view unfinished_line() const {
+    return held_is_used_ ? std::string_view{} : std::string_view(held_.data(), held_bytes_);
+  }
 
   // Takes bytes from the front, up to the end of the next answer. After `malformed` the parser has
   // no use any more.
@@ -47,6 +58,8 @@ class AnswerParser {
   Answer current_;
   bool in_body_ = false;
   std::uint64_t body_taken_ = 0;  // Of the current body and its CR LF.
+  bool keeps_bodies_ = false;
+  std::string kept_body_;
   std::array<char, kReplyLineBytesMax> held_{};
   std::size_t held_bytes_ = 0;
   bool held_is_used_ = false;  // The line of the current answer stands in held_.

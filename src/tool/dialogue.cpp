@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kBufferBytes = 256 * 1024;
 
 int timeout_ms(Duration patience) {
-  return static_cast<int>(patience.count() / 1'000'000);
+  constexpr std::int64_t kMax = 1'000'000'000;
+  return static_cast<int>(std::min(patience.count() / 1'000'000, kMax));
 }
 
 }  // namespace
@@ -33,7 +34,9 @@ std::string describe_unexpected(std::string_view command, const Answer& answer) 
 }
 
 bool Dialogue::open(const Address& address, std::string& error) {
-  socket_ = address.connect(error);
+  socket_ = address.connect(error, patience_);
+  parser_.restart();
+  foreign_words_.clear();
   buffer_.resize(kBufferBytes);
   return static_cast<bool>(socket_);
 }
@@ -67,11 +70,25 @@ bool Dialogue::send_some(std::string_view& commands, std::string& error) {
 
 // Waits until there is something to read or, if that is wanted, room to send.
 bool Dialogue::wait(bool to_send, std::string& error) {
-  pollfd wanted{socket_.get(), static_cast<short>(POLLIN | (to_send ? POLLOUT : 0)), 0};
-  const int ready = ::poll(&wanted, 1, timeout_ms(patience_));
-  if (ready > 0 || (ready < 0 && errno == EINTR && !is_interrupted())) return true;
-  error = ready == 0 ? "the server stays silent" : std::strerror(errno);
-  return false;
+  std::vector<pollfd> wanted = {
+      {socket_.get(), static_cast<short>(POLLIN | (to_send ? POLLOUT : 0)), 0}};
+  for (const int descriptor : watched_) wanted.push_back({descriptor, POLLIN, 0});
+  const Instant deadline = os::read_clock() + patience_;
+  while (true) {
+    const Duration left = std::max(deadline - os::read_clock(), Duration{});
+    const int ready = ::poll(wanted.data(), wanted.size(), timeout_ms(left));
+    if (ready < 0 && errno == EINTR && !is_interrupted()) return true;
+    if (ready <= 0) {
+      error = ready == 0 ? "the server stays silent" : std::strerror(errno);
+      foreign_words_ = parser_.unfinished_line();
+      return false;
+    }
+    if (wanted[0].revents != 0) return true;
+    if (!on_ready_()) {
+      error = "given up";
+      return false;
+    }
+  }
 }
 
 bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Check& check,
@@ -83,6 +100,7 @@ bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Chec
     return false;
   }
   if (received == 0) {
+    foreign_words_ = parser_.unfinished_line();
     error = "the server closed the connection during " + std::string(name);
     return false;
   }
@@ -92,6 +110,7 @@ bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Chec
     const AnswerParser::Result result = parser_.next(bytes, answer);
     if (result == AnswerParser::Result::more) break;
     // What the bodies are is of no interest here; a check may look at it all the same.
+    if (result == AnswerParser::Result::malformed) foreign_words_ = answer.line;
     if (result == AnswerParser::Result::malformed || answers == 0 || !check(answer)) {
       answer.body_matches = true;
       error = describe_unexpected(name, answer);

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
@@ -27,6 +28,15 @@ class Dialogue final {
   // How long the server may stay silent while an answer is due.
   explicit Dialogue(Duration patience) : patience_(patience) {}
 
+  // Has the bodies of answers kept, for checks to take them.
+  void keep_bodies() { parser_.keep_bodies(); }
+  // While an answer is waited for, calls this when one of the descriptors can be read. False: run()
+  // gives up, and so returns false.
+  void also_watch(std::vector<int> descriptors, std::function<bool()> on_ready) {
+    watched_ = std::move(descriptors);
+    on_ready_ = std::move(on_ready);
+  }
+
   [[nodiscard]] bool open(const Address& address, std::string& error);
 
   // Sends the commands, called `name` in messages, and waits for so many answers to them. False:
@@ -42,6 +52,9 @@ class Dialogue final {
   // jobs that the connection held; at most as long as the patience.
   void finish();
 
+  // What the server has said that is no answer of a beanstalk server; empty if nothing was.
+  const std::string& foreign_words() const { return foreign_words_; }
+
   // Leaves the connection open, for the caller.
   os::Descriptor take_socket() { return std::move(socket_); }
 
@@ -55,6 +68,9 @@ class Dialogue final {
   os::Descriptor socket_;
   AnswerParser parser_;
   std::string buffer_;
+  std::string foreign_words_;
+  std::vector<int> watched_;
+  std::function<bool()> on_ready_;
 };
 
 // Ends the writing side of a connection and reads until the server has closed its own, or until the

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "haricot/protocol/tube_name.hpp"
+
 namespace haricot::tool {
 namespace {
 
@@ -132,6 +134,52 @@ std::optional<std::uint64_t> read_milliseconds(std::string_view text) {
     return std::nullopt;
   }
   return read_count(digits);
+}
+
+std::optional<std::uint64_t> read_id(std::string_view text) {
+  std::uint64_t id = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return id;
+}
+
+std::function<bool(std::string_view)> set(bool& to) {
+  return [&to](std::string_view) { return to = true; };
+}
+
+std::function<bool(std::string_view)> set(std::string& to) {
+  return [&to](std::string_view value) {
+    to = value;
+    return !value.empty();
+  };
+}
+
+std::function<bool(std::string_view)> set_count(std::uint64_t& to, std::uint64_t min,
+                                                std::uint64_t max) {
+  return [&to, min, max](std::string_view value) {
+    const std::optional<std::uint64_t> number = read_count(value);
+    if (!number || *number < min || *number > max) return false;
+    to = *number;
+    return true;
+  };
+}
+
+std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min) {
+  // Four months; what a timer and a calculation in nanoseconds can take.
+  constexpr std::uint64_t kMillisecondsMax = 10'000'000'000;
+  return [&to, min](std::string_view value) {
+    const std::optional<std::uint64_t> number = read_milliseconds(value);
+    if (!number || *number < min || *number > kMillisecondsMax) return false;
+    to = *number;
+    return true;
+  };
+}
+
+std::function<bool(std::string_view)> set_tube(std::string& to) {
+  return [&to](std::string_view value) {
+    to = value;
+    return is_tube_name(value);
+  };
 }
 
 }  // namespace haricot::tool

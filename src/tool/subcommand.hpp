@@ -7,8 +7,11 @@
 
 namespace haricot::tool {
 
-// The exit statuses of `haricot`, the same for all subcommands.
-inline constexpr int kExitFailure = 1;
+// The exit statuses of `haricot`, the same for all subcommands. `bench` and `binlog` end with
+// kExitFailure whatever went wrong.
+inline constexpr int kExitFailure = 1;   // The answer is no: not there, not empty, nothing to do.
+inline constexpr int kExitNoServer = 3;  // Nobody listens, or not a beanstalk server, or silence.
+inline constexpr int kExitRefused = 4;   // The server refuses the command, or does not know it.
 inline constexpr int kExitUsage = 5;
 
 // The words behind the subcommand's name.
@@ -24,5 +27,18 @@ struct Subcommand {
 int bench(Words words);
 // haricot binlog: looks into the files of a server (binlog.cpp).
 int binlog(Words words);
+
+// What an operator asks a server, each in a file of its own name.
+int ping(Words words);
+int stats(Words words);
+int tubes(Words words);
+int top(Words words);
+int peek(Words words);
+int put(Words words);
+int kick(Words words);
+int delete_jobs(Words words);  // haricot delete
+int bury(Words words);
+int pause_tube(Words words);  // haricot pause
+int drain(Words words);
 
 }  // namespace haricot::tool

@@ -184,5 +184,39 @@ TEST(AnswerParser, ALineWithoutEndIsMalformedAndNotKept) {
   EXPECT_LE(answer.line.size(), kReplyLineBytesMax);
 }
 
+TEST(AnswerParser, BodiesAreKeptForWhoAsks) {
+  const std::string bytes = "FOUND 7 5\r\na\r\nbc\r\nOK 0\r\n\r\nDELETED\r\n";
+  for (std::size_t step = 1; step <= bytes.size(); ++step) {
+    AnswerParser parser;
+    parser.keep_bodies();
+    std::vector<std::string> bodies;
+    for (std::size_t at = 0; at < bytes.size(); at += step) {
+      std::string_view piece = std::string_view(bytes).substr(at, step);
+      Answer answer;
+      while (!piece.empty()) {
+        const AnswerParser::Result result = parser.next(piece, answer);
+        ASSERT_NE(result, AnswerParser::Result::malformed);
+        if (result == AnswerParser::Result::answer) bodies.emplace_back(answer.body);
+      }
+    }
+    EXPECT_EQ(bodies, (std::vector<std::string>{"a\r\nbc", "", ""})) << step;
+  }
+}
+
+TEST(AnswerParser, ALineWithoutEndCanBeSeen) {
+  AnswerParser parser;
+  std::string_view bytes = "DELETED\r\nSSH-2.0";
+  Answer answer;
+  EXPECT_EQ(parser.next(bytes, answer), AnswerParser::Result::answer);
+  EXPECT_EQ(parser.unfinished_line(), "");
+  EXPECT_EQ(parser.next(bytes, answer), AnswerParser::Result::more);
+  EXPECT_EQ(parser.unfinished_line(), "SSH-2.0");
+  parser.restart();
+  EXPECT_EQ(parser.unfinished_line(), "");
+  bytes = "TOUCHED\r\n";
+  EXPECT_EQ(parser.next(bytes, answer), AnswerParser::Result::answer);
+  EXPECT_EQ(answer.code, ReplyCode::touched);
+}
+
 }  // namespace
 }  // namespace haricot::tool

@@ -98,5 +98,30 @@ TEST(Flags, EachHasALineOfHelp) {
             "      --quiet                 say nothing\n");
 }
 
+TEST(Flags, IdsAreDigitsAlone) {
+  EXPECT_EQ(read_id("18446744073709551615"), 18446744073709551615U);
+  EXPECT_EQ(read_id("0"), 0U);
+  for (const char* text : {"", "-1", "5k", " 5", "5 ", "x", "18446744073709551616"}) {
+    EXPECT_EQ(read_id(text), std::nullopt) << text;
+  }
+}
+
+TEST(Flags, ValuesOutsideTheirLimitsAreRefused) {
+  std::uint64_t number = 0;
+  EXPECT_TRUE(set_count(number, 1, 2000)("2k"));
+  EXPECT_EQ(number, 2000U);
+  EXPECT_FALSE(set_count(number, 1, 2000)("2001"));
+  EXPECT_FALSE(set_count(number, 1, 2000)("0"));
+  EXPECT_TRUE(set_milliseconds(number, 1)("0.5"));
+  EXPECT_EQ(number, 500U);
+  EXPECT_FALSE(set_milliseconds(number, 1)("0"));
+  EXPECT_FALSE(set_milliseconds(number, 0)("99999999999"));
+  std::string tube;
+  EXPECT_TRUE(set_tube(tube)("mail"));
+  EXPECT_EQ(tube, "mail");
+  EXPECT_FALSE(set_tube(tube)("no mail"));
+  EXPECT_FALSE(set_tube(tube)(""));
+}
+
 }  // namespace
 }  // namespace haricot::tool

@@ -1,0 +1,110 @@
+#include "tool/errand.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "tool/safe_text.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr const char* kAddressVariable = "HARICOT_ADDR";
+constexpr std::string_view kDefaultAddress = "127.0.0.1:11300";
+
+}  // namespace
+
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void Errand::add_usual_flags() {
+  add({'a', "address", "ADDR",
+       "HOST:PORT, [V6]:PORT or unix:PATH ($HARICOT_ADDR, else 127.0.0.1:11300)", set(address_),
+       "an address"});
+  add({'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
+       set_milliseconds(patience_ms_, 1), "a time in seconds, such as 2.5"});
+  if (has_json_ == Json::yes) add({'j', "json", "", "print JSON", set(json_)});
+  add({'h', "help", "", "show this help and exit", set(help_)});
+}
+
+std::optional<int> Errand::read(Words words) {
+  add_usual_flags();
+  std::string error;
+  if (!read_flags(flags_, words, operands_, error)) return mistake(error);
+  if (!help_) return std::nullopt;
+  print("Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
+        std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
+        "\nThe exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the server\n"
+        "refuses, 5: a mistake on the command line.\n");
+  return done();
+}
+
+std::optional<std::vector<std::uint64_t>> Errand::ids() const {
+  std::vector<std::uint64_t> ids;
+  for (const std::string_view operand : operands_) {
+    const std::optional<std::uint64_t> id = read_id(operand);
+    if (!id) {
+      mistake("'" + std::string(operand) + "' is not the id of a job");
+      return std::nullopt;
+    }
+    ids.push_back(*id);
+  }
+  return ids;
+}
+
+Duration Errand::patience() const {
+  return Duration::milliseconds(static_cast<std::int64_t>(patience_ms_));
+}
+
+std::optional<int> Errand::find() {
+  std::string text = address_;
+  if (text.empty()) {
+    const char* from_environment = std::getenv(kAddressVariable);
+    text = from_environment != nullptr ? from_environment : "";
+  }
+  if (text.empty()) text = kDefaultAddress;
+  std::string error;
+  std::optional<Address> address = Address::find(text, error);
+  if (!address) {
+    warn(error);
+    return kExitNoServer;
+  }
+  server_.emplace(std::move(*address), patience());
+  return std::nullopt;
+}
+
+std::optional<int> Errand::connect() {
+  if (const std::optional<int> over = find()) return over;
+  if (!server_->open()) return failed();
+  return std::nullopt;
+}
+
+int Errand::mistake(const std::string& reason) const {
+  warn(reason + "\nTry haricot " + std::string(text_.name) + " --help.");
+  return kExitUsage;
+}
+
+int Errand::no(const std::string& reason) const {
+  warn(reason);
+  return done(kExitFailure);
+}
+
+int Errand::failed() const {
+  warn(server_->failure().reason);
+  return done(server_->failure().status);
+}
+
+void Errand::warn(const std::string& line) const {
+  std::fflush(stdout);  // So that both are in order where they end up in one place.
+  std::fprintf(stderr, "haricot %s: %s\n", std::string(text_.name).c_str(),
+               safe_lines(line).c_str());
+}
+
+int Errand::done(int status) const {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::fprintf(stderr, "haricot %s: cannot write to stdout\n", std::string(text_.name).c_str());
+  return status == 0 ? kExitFailure : status;
+}
+
+}  // namespace haricot::tool

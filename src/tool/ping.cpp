@@ -1,0 +1,78 @@
+// haricot ping: does a server answer?
+
+#include <poll.h>
+
+#include <cstdio>
+#include <string>
+
+#include "os/clock.hpp"
+#include "tool/errand.hpp"
+#include "tool/json_text.hpp"
+#include "tool/safe_text.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "ping", "[OPTIONS] [ADDRESS]",
+    "Asks the server for its statistics and says whether it answered, its version, and how long\n"
+    "that took.\n"};
+
+constexpr int kRetryMs = 100;
+
+std::optional<StatsText> ask(Remote& server) {
+  bool is_there = false;
+  if (!server.is_open() && !server.open()) return std::nullopt;
+  return server.ask_stats("stats", is_there);
+}
+
+std::string text_of(const StatsText* stats, const char* key) {
+  const std::string* value = stats->find(key);
+  return value == nullptr ? "unknown" : *value;
+}
+
+void report(const Errand& errand, const std::string& address, const StatsText& stats,
+            Duration time) {
+  char milliseconds[40];
+  std::snprintf(milliseconds, sizeof milliseconds, "%.3f", static_cast<double>(time.count()) / 1e6);
+  const std::string version = text_of(&stats, "version");
+  const std::string draining = text_of(&stats, "draining");
+  if (errand.json()) {
+    print("{\"address\":" + json_string(address) + ",\"version\":" + json_string(version) +
+          ",\"uptime\":" + std::to_string(stats.number("uptime").value_or(0)) + ",\"draining\":" +
+          (draining == "true" ? "true" : "false") + ",\"milliseconds\":" + milliseconds + "}\n");
+  } else {
+    print(safe_word(address) + " answers: version " + safe_word(version) + ", up " +
+          std::to_string(stats.number("uptime").value_or(0)) + " s, " + milliseconds + " ms" +
+          (draining == "true" ? ", in drain mode" : "") + "\n");
+  }
+}
+
+}  // namespace
+
+int ping(Words words) {
+  Errand errand(kText);
+  std::uint64_t wait_ms = 0;
+  bool quiet = false;
+  errand.add({'w', "wait", "S", "try again for so many seconds until it answers (0)",
+              set_milliseconds(wait_ms, 0), "a time in seconds"});
+  errand.add({'q', "quiet", "", "print nothing when it answers", set(quiet)});
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  if (errand.operands().size() > 1) return errand.mistake("more than one address");
+  if (!errand.operands().empty()) errand.set_address(errand.operands().front());
+  if (const std::optional<int> over = errand.find()) return *over;
+
+  const Instant end = os::read_clock() + Duration::milliseconds(static_cast<std::int64_t>(wait_ms));
+  while (true) {
+    const Instant begin = os::read_clock();
+    if (const std::optional<StatsText> stats = ask(errand.server())) {
+      const std::string& address = errand.server().address().name();
+      if (!quiet) report(errand, address, *stats, os::read_clock() - begin);
+      return errand.done();
+    }
+    if (os::read_clock() >= end) return errand.failed();
+    ::poll(nullptr, 0, kRetryMs);
+  }
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,46 @@
+// What stats, stats-tube, stats-job and list-tubes answer, read from any beanstalk server: with
+// quotes around strings (1.13) or without, with more keys or fewer.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace haricot::tool {
+
+class StatsText {
+ public:
+  struct Line {
+    std::string key;
+    std::string value;  // Without quotes.
+  };
+
+  // Nothing: it is no such answer.
+  static std::optional<StatsText> parse(std::string_view answer);
+
+  const std::vector<Line>& lines() const { return lines_; }
+  // Null: there is no such key.
+  const std::string* find(std::string_view key) const;
+  const Line* find_line(std::string_view key) const;
+  // The number behind a key; nothing if there is no such key or it is no number.
+  std::optional<std::uint64_t> number(std::string_view key) const;
+  std::optional<double> decimal(std::string_view key) const;
+
+  // The members of a JSON object, in their order, without the braces.
+  std::string json_members() const;
+  // What is a number or a truth value is one in JSON, but for what is a string by its nature: a
+  // tube called 12 is "12". Requires: the line is one of ours.
+  std::string json_value(const Line& line) const;
+
+ private:
+  std::vector<Line> lines_;
+};
+
+// The names of list-tubes. Nothing: it is no such answer, or a name is in it that nobody could ask
+// for.
+std::optional<std::vector<std::string>> parse_list(std::string_view answer);
+
+}  // namespace haricot::tool

@@ -1,0 +1,78 @@
+// What is known of a tube at one moment, and tables of tubes.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tool/stats_text.hpp"
+
+namespace haricot::tool {
+
+struct TubeStats {
+  std::string name;
+  StatsText all;  // As the server has said it.
+  std::uint64_t ready = 0;
+  std::uint64_t urgent = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t buried = 0;
+  std::uint64_t waiting = 0;
+  std::uint64_t puts = 0;                // Since the tube is there.
+  std::optional<std::uint64_t> deletes;  // The same; old servers do not count them.
+  std::uint64_t paused_s = 0;            // Until the pause ends; 0: not paused.
+  std::optional<double> put_rate;        // Jobs a second; nothing: not measured.
+  std::optional<double> delete_rate;
+
+  bool is_idle() const { return ready + reserved + delayed + buried + waiting == 0; }
+};
+
+TubeStats tube_stats(std::string name, StatsText all);
+
+// Fills in the rates of a tube from what it was `seconds` before. Counters that went back belong to
+// another tube of the same name: then there are none.
+void set_rates(TubeStats& now, const TubeStats& before, double seconds);
+
+enum class TubeColumn : std::uint8_t {
+  ready,
+  urgent,
+  reserved,
+  delayed,
+  buried,
+  waiting,
+  put_rate,
+  delete_rate,
+  paused,
+  name
+};
+
+inline constexpr std::size_t kTubeColumns = 10;
+
+// Its title in tables, and its name on the command line.
+std::string_view title_of(TubeColumn column);
+std::optional<TubeColumn> column_called(std::string_view title);
+
+// Names go from A to Z, numbers from the largest down, what is not known last; tubes that are equal
+// by name. `reversed` turns it all round.
+void sort_tubes(std::vector<TubeStats>& tubes, TubeColumn column, bool reversed);
+
+struct TubeTable {
+  std::string header;
+  std::vector<std::string> rows;
+};
+
+// Aligned columns, names last.
+TubeTable tube_table(const std::vector<TubeStats>& tubes);
+
+// An object: what the server has said, and put-rate and delete-rate, null if not measured.
+std::string to_json(const TubeStats& tube);
+
+// "-" for one that is not known; one decimal below 10.
+std::string format_rate(std::optional<double> rate);
+// A number of JSON, or null.
+std::string json_rate(std::optional<double> rate);
+
+}  // namespace haricot::tool

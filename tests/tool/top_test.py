@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""haricot top, on a pseudo-terminal and without one.
+
+    top_test.py HARICOT SERVER [FLAG...]
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from operator_server import Server, run, wait_until
+from screen import Screen
+
+TOOL, BINARY, *FLAGS = sys.argv[1:]
+del sys.argv[1:]
+
+
+class TopTest(unittest.TestCase):
+    def setUp(self):
+        self.server = Server(BINARY, *FLAGS)
+        self.addCleanup(self.server.__exit__)
+
+    def top(self, *words, rows=24, columns=80, **environment):
+        screen = Screen([TOOL, "top", "-a", self.server.address, *words], rows, columns,
+                        environment)
+        self.addCleanup(screen.close)
+        return screen
+
+    def fill(self, **jobs):
+        for tube, count in jobs.items():
+            for _ in range(count):
+                self.server.put("x", tube)
+
+    def tubes_on(self, screen):
+        """The names of the tubes, from the top of the table down."""
+        titles = next(i for i, line in enumerate(screen.lines) if "urgent reserved" in line)
+        return [line.split()[-1] for line in screen.lines[titles + 1:] if line.strip()]
+
+
+class Live(TopTest):
+    def test_it_shows_the_server_and_its_tubes(self):
+        self.fill(mail=3, news=1)
+        screen = self.top()
+        screen.wait_for(lambda: "default" in screen.lines[8])
+        self.assertIn(f"haricot top: {self.server.address}, version "
+                      f"{self.server.stat('version')}, up 0:", screen.lines[0])
+        self.assertIn("jobs: 4 ready (0 urgent), 0 reserved", screen.lines[1])
+        self.assertEqual(self.tubes_on(screen), ["mail", "news", "default"])
+        self.assertTrue(screen.hides_cursor)
+
+    def test_it_goes_on_looking(self):
+        screen = self.top("-i", "0.1")
+        screen.wait_for_text("default")
+        self.fill(mail=1)
+        screen.wait_for_text("mail")
+        screen.wait_for(lambda: "a second: 0 put" in screen.lines[2])
+        clears = screen.clears
+        self.fill(mail=2)
+        screen.wait_for_text("jobs: 3 ready")
+        # Only what has changed is written.
+        self.assertEqual(screen.clears, clears)
+
+    def test_keys_sort(self):
+        self.fill(b=3, a=1, c=2)
+        screen = self.top("-i", "1000")
+        screen.wait_for_text("4 tubes by ready")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["b", "c", "a", "default"])
+        screen.type(b"n")
+        screen.wait_for_text("4 tubes by tube")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["a", "b", "c", "default"])
+        screen.type(b"r")
+        screen.wait_for_text("reversed")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["default", "c", "b", "a"])
+        screen.type(b"\x1b[C")  # An arrow; behind the last column stands the first.
+        screen.wait_for_text("by ready, reversed")
+        screen.type(b"i")
+        screen.wait_for_text("3 tubes by ready, reversed, without idle ones")
+        screen.wait_for(lambda: "default" not in self.tubes_on(screen))
+
+    def test_keys_scroll(self):
+        self.fill(**{f"tube{i:02}": 1 for i in range(30)})
+        screen = self.top("--sort", "tube", "-i", "1000", rows=16)
+        screen.wait_for(lambda: "tube08" in screen.lines[15])
+        screen.type(b"j")
+        screen.wait_for(lambda: "tube09" in screen.lines[15])
+        screen.type(b"\x1b[6~")
+        screen.wait_for(lambda: "tube19" in screen.lines[15])
+        screen.type(b"G")
+        screen.wait_for(lambda: "tube29" in screen.lines[15])
+        screen.type(b"g")
+        screen.wait_for(lambda: "default" in screen.lines[6])
+
+    def test_help_tells_the_keys(self):
+        screen = self.top()
+        screen.type(b"?")
+        screen.wait_for_text("haricot top: keys")
+        screen.type(b" ")
+        screen.wait_for_text("tubes by ready")
+
+    def test_it_fits_every_window(self):
+        self.fill(**{"a" * 190: 1})
+        screen = self.top("-i", "1000")
+        screen.wait_for_text("haricot top")
+        for rows, columns in ((40, 200), (5, 30), (1, 1), (24, 80), (24, 79)):
+            while screen.read():
+                pass
+            clears = screen.clears
+            screen.resize(rows, columns)
+            screen.wait_for(lambda: screen.clears > clears)
+            while screen.read():
+                pass
+            self.assertEqual([len(line) for line in screen.lines], [columns] * rows)
+        self.assertEqual(screen.lines[-1].strip(), "")
+
+    def test_it_outlives_the_server(self):
+        self.fill(mail=1)
+        screen = self.top("-i", "0.1")
+        screen.wait_for_text("mail")
+        self.server.stop()
+        screen.wait_for_text("cannot connect to unix:")
+        self.assertIn("mail", self.tubes_on(screen))
+        if os.path.exists(self.server.path):
+            os.unlink(self.server.path)
+        self.server.start()
+        self.fill(news=1)
+        screen.wait_for_text("news")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["news", "default"])
+
+    def test_it_can_be_left_while_the_server_hangs(self):
+        screen = self.top("-i", "0.1", "--timeout", "60")
+        screen.wait_for_text("default")
+        self.server.process.send_signal(signal.SIGSTOP)
+        try:
+            screen.type(b"?")
+            screen.wait_for_text("haricot top: keys")
+            screen.type(b"q")
+            self.assertEqual(screen.end(), 0)
+        finally:
+            self.server.process.send_signal(signal.SIGCONT)
+        self.assertTrue(screen.is_put_back())
+
+    def test_count_ends_it(self):
+        screen = self.top("-n", "2", "-i", "0.1")
+        self.assertEqual(screen.end(), 0)
+        self.assertTrue(screen.is_put_back())
+
+
+class Ends(TopTest):
+    """However it ends, the terminal is as it was."""
+
+    def end_by(self, action):
+        screen = self.top()
+        screen.wait_for_text("default")
+        self.assertFalse(screen.is_put_back())
+        action(screen)
+        status = screen.end()
+        self.assertTrue(screen.is_put_back())
+        return status
+
+    def test_by_a_key(self):
+        self.assertEqual(self.end_by(lambda screen: screen.type(b"q")), 0)
+
+    def test_by_control_c(self):
+        self.assertEqual(self.end_by(lambda screen: screen.type(b"\x03")), 0)
+
+    def test_by_signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            self.assertEqual(self.end_by(lambda screen: screen.process.send_signal(number)), 0)
+
+    def test_by_a_crash(self):
+        status = self.end_by(lambda screen: screen.process.send_signal(signal.SIGABRT))
+        self.assertEqual(status, -signal.SIGABRT)
+
+    def test_it_can_be_stopped_and_goes_on(self):
+        screen = self.top()
+        screen.wait_for_text("default")
+        screen.type(b"\x1a")
+        screen.wait_for(lambda: state_of(screen.process.pid) == "T")
+        while screen.read():
+            pass
+        self.assertTrue(screen.is_put_back())
+        screen.lines = [""] * screen.rows
+        screen.process.send_signal(signal.SIGCONT)
+        screen.wait_for_text("default")
+        self.assertTrue(screen.has_second_screen)
+        screen.type(b"q")
+        self.assertEqual(screen.end(), 0)
+        self.assertTrue(screen.is_put_back())
+
+
+class Batch(TopTest):
+    def batch(self, *words, **more):
+        status, output, error = run(TOOL, "top", *words, address=self.server.address, **more)
+        self.assertEqual((status, error), (0, ""))
+        return output.decode()
+
+    def test_without_a_terminal_it_writes_screens(self):
+        self.fill(mail=3)
+        output = self.batch("-n", "2", "-i", "0.1")
+        self.assertEqual(output.count("haricot top: "), 2)
+        self.assertEqual(output.count("a second: 0 put, 0 reserve, 0 delete"), 2)
+        self.assertNotIn("\x1b", output)
+        rows = [line.split() for line in output.splitlines() if line.endswith(" mail")]
+        self.assertEqual([row[0] for row in rows], ["3", "3"])
+
+    def test_json_is_one_object_a_line(self):
+        self.fill(mail=3)
+        lines = self.batch("-n", "3", "-i", "0.1", "--json", "mail").splitlines()
+        self.assertEqual(len(lines), 3)
+        for line in lines:
+            sample = json.loads(line)
+            self.assertEqual(sample["rates"]["put"], 0)
+            self.assertEqual(sample["server"]["current-jobs-ready"], 3)
+            self.assertEqual([tube["name"] for tube in sample["tubes"]], ["mail"])
+            self.assertEqual(sample["tubes"][0]["put-rate"], 0)
+
+    def test_a_dumb_terminal_is_none(self):
+        screen = self.top("-n", "1", "-i", "0.1", TERM="dumb")
+        self.assertEqual(screen.end(), 0)
+        self.assertEqual(screen.clears, 0)
+
+    def test_who_reads_no_more_ends_it(self):
+        tool = subprocess.Popen([TOOL, "top", "-i", "0.1", "-a", self.server.address],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        tool.stdout.readline()
+        tool.stdout.close()
+        self.assertIn(b"cannot write to stdout", tool.stderr.read())
+        self.assertEqual(tool.wait(), 1)
+        tool.stderr.close()
+
+    def test_a_server_that_goes_ends_it(self):
+        tool = subprocess.Popen([TOOL, "top", "-i", "0.1", "-a", self.server.address],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        tool.stdout.readline()
+        self.server.stop()
+        tool.communicate()
+        self.assertEqual(tool.returncode, 3)
+
+
+def state_of(process):
+    return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+if __name__ == "__main__":
+    unittest.main()
