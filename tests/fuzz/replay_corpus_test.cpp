@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "binlog/log_maker.hpp"
+#include "corpus_files.hpp"
 #include "haricot/binlog/job_record.hpp"
 #include "replay_input.hpp"
 
@@ -57,20 +58,13 @@ std::vector<std::pair<std::string, ReplayInput>> seeds() {
           {"zeros", {0, {std::string(300, '\0'), "", first.bytes()}}}};
 }
 
-std::string read(const std::filesystem::path& path) {
-  std::string bytes(std::filesystem::file_size(path), '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  return bytes;
-}
-
 TEST(ReplayCorpus, HoldsTheSeeds) {
   const std::filesystem::path folder = HARICOT_REPLAY_CORPUS;
   for (const auto& [name, input] : seeds()) {
     if (std::getenv("HARICOT_WRITE_CORPUS") != nullptr) {
       std::ofstream(folder / name, std::ios::binary) << bytes_of(input);
     }
-    EXPECT_TRUE(read(folder / name) == bytes_of(input)) << name;
+    EXPECT_TRUE(fuzz::read_input(folder / name) == bytes_of(input)) << name;
   }
 }
 
@@ -78,7 +72,7 @@ TEST(ReplayCorpus, IsReadAsAnyFolderHasToBe) {
   std::size_t played = 0;
   for (const auto& entry : std::filesystem::directory_iterator(HARICOT_REPLAY_CORPUS)) {
     SCOPED_TRACE(entry.path().string());
-    check_replay(input_from(read(entry.path())));
+    check_replay(input_from(fuzz::read_input(entry.path())));
     ++played;
   }
   EXPECT_GE(played, seeds().size());

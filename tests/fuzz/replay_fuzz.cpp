@@ -1,6 +1,6 @@
 // A target for libFuzzer: any bytes, read as a folder of binlog files.
 //
-//   build/fuzz/tests/fuzz/replay_fuzz -max_total_time=300 build/corpus tests/fuzz/corpus/replay
+//   scripts/fuzz replay 30
 
 #include <cstddef>
 #include <cstdint>

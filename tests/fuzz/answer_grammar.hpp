@@ -1,0 +1,40 @@
+// The grammar of answers, and how many there have to be: written for the fuzzer, from the protocol
+// alone.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace haricot::fuzz {
+
+// Takes whole answers off the front of what a client heard. Ends the program at anything that is no
+// answer.
+class AnswerReader {
+ public:
+  void hear(std::string_view bytes);
+
+  std::size_t answers() const { return answers_; }
+  // Nothing of an answer is left over.
+  bool is_at_end() const { return rest_.empty(); }
+  // All that was heard, without what may differ from one run to the next: what reports say of the
+  // files of the binlog.
+  const std::string& text() const { return text_; }
+
+ private:
+  bool take_answer();
+
+  std::string rest_;
+  std::string text_;
+  std::size_t answers_ = 0;
+};
+
+struct Wanted {
+  std::size_t answers = 0;
+  bool quits = false;
+};
+// How many answers a client gets that sends this and closes its writing side.
+Wanted answers_to(std::string_view sent);
+
+}  // namespace haricot::fuzz

@@ -1,0 +1,88 @@
+// Plays the corpus of the sessions' fuzz target with every compiler, and makes its seeds.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "answer_grammar.hpp"
+#include "corpus_files.hpp"
+#include "session_play.hpp"
+#include "session_seeds.hpp"
+
+namespace haricot::fuzz {
+namespace {
+
+// With HARICOT_WRITE_CORPUS=1 the seeds are written.
+TEST(SessionCorpus, HoldsTheSeeds) {
+  const std::filesystem::path folder = HARICOT_SESSION_CORPUS;
+  for (const auto& [name, input] : session_seeds()) {
+    if (std::getenv("HARICOT_WRITE_CORPUS") != nullptr) {
+      std::ofstream(folder / name, std::ios::binary) << bytes_of(input);
+    }
+    EXPECT_TRUE(read_input(folder / name) == bytes_of(input)) << name;
+  }
+}
+
+TEST(SessionCorpus, IsAnsweredAlikeHoweverItIsCut) {
+  std::size_t played = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(HARICOT_SESSION_CORPUS)) {
+    SCOPED_TRACE(entry.path().string());
+    check_session(session_input_from(read_input(entry.path())));
+    ++played;
+  }
+  EXPECT_GE(played, session_seeds().size());
+}
+
+TEST(SessionInput, ComesBackFromItsBytes) {
+  for (const auto& [name, input] : session_seeds()) {
+    const SessionInput back = session_input_from(bytes_of(input));
+    EXPECT_TRUE(bytes_of(back) == bytes_of(input)) << name;
+    EXPECT_EQ(back.actions.size(), input.actions.size());
+  }
+}
+
+TEST(SessionPlay, HearsWhatTheServerSays) {
+  const SessionInput input{
+      0,
+      {{.bytes = "put 0 0 10 2\r\nab\r\n"}, {.client = 1, .bytes = "reserve\r\nbad\r\nquit\r\n"}}};
+  const Heard heard = play(input, Cut::bytes);
+  ASSERT_EQ(heard[0].size(), 1U);
+  EXPECT_EQ(heard[0][0], "INSERTED 1\n");
+  ASSERT_EQ(heard[1].size(), 1U);
+  EXPECT_EQ(heard[1][0], "RESERVED 1 2\nab\nUNKNOWN_COMMAND\n");
+}
+
+TEST(AnswerReaderDeathTest, EndsAtWhatIsNoAnswer) {
+  const char* const wrong[] = {"INSERTED\r\n",         "INSERTED 01\r\n",   "RESERVED 1\r\n",
+                               "FOUND 1 2\r\nabc\r\n", "OK 3\r\nabc\r\n",   "inserted 1\r\n",
+                               "USING -a\r\n",         "INTERNAL_ERROR\r\n"};
+  for (const char* const bytes : wrong) {
+    EXPECT_DEATH(AnswerReader().hear(bytes), "") << bytes;
+  }
+}
+
+TEST(AnswerReader, CountsAnswers) {
+  AnswerReader reader;
+  reader.hear("INSERTED 10\r\nFOUND 1 2\r\n\r");
+  EXPECT_EQ(reader.answers(), 1U);
+  EXPECT_FALSE(reader.is_at_end());
+  reader.hear("\n\r\n");
+  EXPECT_EQ(reader.answers(), 2U);
+  EXPECT_TRUE(reader.is_at_end());
+}
+
+TEST(AnswersTo, CountsWholeCommandsUntilQuit) {
+  EXPECT_EQ(answers_to("").answers, 0U);
+  EXPECT_EQ(answers_to("stats\r\nsta").answers, 1U);
+  EXPECT_EQ(answers_to("put 0 0 0 3\r\na\r\n\r\nstats\r\n").answers, 2U);
+  EXPECT_EQ(answers_to("put 0 0 0 3\r\na\r\n\r").answers, 0U);
+  EXPECT_EQ(answers_to("stats\r\nquit\r\nstats\r\n").answers, 1U);
+  EXPECT_TRUE(answers_to("stats\r\nquit\r\nstats\r\n").quits);
+  EXPECT_EQ(answers_to(std::string(300, 'x') + "\r\n\r\n").answers, 2U);
+}
+
+}  // namespace
+}  // namespace haricot::fuzz

@@ -1,0 +1,17 @@
+// A target for libFuzzer: any bytes, as what a few clients do to a server.
+//
+//   scripts/fuzz session 30
+
+#include <cstddef>
+#include <cstdint>
+
+#include "session_play.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using haricot::fuzz::check_session;
+  using haricot::fuzz::session_input_from;
+  check_session(session_input_from({reinterpret_cast<const char*>(data), size}));
+  return 0;
+}

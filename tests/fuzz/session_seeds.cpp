@@ -1,0 +1,165 @@
+#include "session_seeds.hpp"
+
+namespace haricot::fuzz {
+namespace {
+
+enum Client : std::uint8_t { first, second, third };
+
+constexpr std::uint8_t kBinlog = 1;
+constexpr std::uint8_t kInterval = 2;
+constexpr std::uint8_t kNoSyncs = 4;
+constexpr std::uint8_t kSlowSyncs = 8;
+constexpr std::uint8_t kSmallBodies = 16;
+constexpr std::uint8_t kLike112 = 32;
+
+// Steps of time, by their place in kTimeSteps.
+constexpr std::uint8_t kMoment = 2;
+constexpr std::uint8_t kSecond = 3;
+constexpr std::uint8_t kTwoSeconds = 4;
+constexpr std::uint8_t kTenSeconds = 5;
+constexpr std::uint8_t kDay = 6;
+constexpr std::uint8_t kLifetime = 7;
+
+Action send(Client client, std::string bytes) {
+  return {.kind = Action::Kind::send, .client = client, .bytes = std::move(bytes)};
+}
+Action again(Client client, std::uint8_t times) {
+  return {.kind = Action::Kind::repeat, .client = client, .amount = times};
+}
+Action pass(std::uint8_t step) {
+  return {.kind = Action::Kind::pass, .amount = step};
+}
+Action drain() {
+  return pass(kDrain);
+}
+Action half_close(Client client) {
+  return {.kind = Action::Kind::half_close, .client = client};
+}
+Action vanish(Client client) {
+  return {.kind = Action::Kind::vanish, .client = client};
+}
+Action read_or_not(Client client) {
+  return {.kind = Action::Kind::read_or_not, .client = client};
+}
+
+std::string put(std::string head, std::string_view body) {
+  return "put " + std::move(head) + " " + std::to_string(body.size()) + "\r\n" + std::string(body) +
+         "\r\n";
+}
+
+// The life of a job, and all that can be said to one.
+std::vector<Action> commands() {
+  return {send(first, "use t\r\n" + put("5 0 10", "hello") + put("1 2 10", "later")),
+          send(second, "watch t\r\nignore default\r\nignore t\r\nreserve\r\ntouch 1\r\n"),
+          send(second, "bury 1 7\r\nkick-job 1\r\nreserve-job 1\r\nrelease 1 3 1\r\n"),
+          send(first, "peek 1\r\npeek-ready\r\npeek-delayed\r\npeek-buried\r\n"),
+          pass(kTwoSeconds),
+          send(second, "reserve-with-timeout 1\r\nbury 2 1\r\nreserve\r\nbury 1 0\r\n"),
+          send(first, "kick 1\r\nstats-job 2\r\nstats-tube t\r\nstats\r\nlist-tubes\r\n"),
+          send(first, "list-tube-used\r\nlist-tubes-watched\r\npause-tube t 2\r\n"),
+          send(second, "reserve\r\n"),
+          pass(kTwoSeconds),
+          send(first, "delete 1\r\ndelete 2\r\ndelete 3\r\n"),
+          send(second, "quit\r\nreserve\r\n"),
+          send(first, "watch default\r\n")};
+}
+
+std::vector<Action> bad_lines() {
+  return {send(first, "put 1 2\r\nput 1 2 3 a\r\nput  0 0 0 0\r\n\r\nput 0 0 0 1\r\nabc\r\n"),
+          send(first,
+               "nonsense\r\n\r\n\n\r\n\r\r\nstats \r\nkick -1x\r\ndelete 99999999999999999999\r\n"),
+          send(first, "use -a\r\nwatch \r\nuse a b\r\nreserve-with-timeout 4294967295\r\n"),
+          send(first, std::string("use \0x\r\n", 8) + "touch\r\npeek-readyy\r\npause-tubet 1\r\n"),
+          send(first, "use " + std::string(200, 'n') + "\r\nuse " + std::string(20, 'n')),
+          send(first, std::string(250, 'n')),
+          send(first, "\r"),
+          send(first, "\nlist-tube-used\r\nput 0 0 0 2000\r\n"),
+          send(first, "xxxxxxxxxx"),
+          again(first, 199),
+          send(first, "\r\nput 0 0 0 4000000000\r\n")};
+}
+
+std::vector<Action> times() {
+  return {send(first, put("0 0 1", "a") + put("0 1 2", "b") + put("9 0 4294967295", "c")),
+          send(second, "reserve\r\nreserve\r\nreserve\r\n"),
+          pass(kMoment),
+          send(third, "reserve-with-timeout 10\r\n"),
+          pass(kSecond),
+          pass(kSecond),
+          pass(kTenSeconds),
+          send(first, "pause-tube default 100\r\n" + put("0 4294967295 0", "d")),
+          pass(kDay),
+          send(first, "stats-tube default\r\nstats-job 4\r\n"),
+          pass(kLifetime),
+          send(second, "reserve-with-timeout 0\r\n")};
+}
+
+// Thousands of jobs: kicked in pieces, given back in pieces.
+std::vector<Action> many() {
+  return {send(first, put("1 0 100", "")),
+          again(first, 250),
+          again(first, 250),
+          send(second, "reserve-with-timeout 0\r\n"),
+          again(second, 250),
+          again(second, 200),
+          send(first, put("1 100 100", "x")),
+          again(first, 250),
+          send(first, "kick 4294967295\r\n"),
+          vanish(second),
+          send(third, "reserve\r\n"),
+          pass(kDay),
+          send(first, "kick 1000\r\nstats\r\n")};
+}
+
+std::vector<Action> large_bodies_and_slow_readers() {
+  return {send(first, "put 0 0 60 6000\r\n"),
+          send(first, std::string(200, 'b')),
+          again(first, 29),
+          send(first, "\r\nput 0 0 60 1024\r\n" + std::string(200, 'c')),
+          send(first, std::string(206, 'c')),
+          again(first, 3),
+          send(first, "\r\n"),
+          read_or_not(second),
+          send(second, "peek 1\r\n"),
+          again(second, 250),
+          send(second, "reserve\r\nreserve\r\nreserve\r\n"),
+          half_close(second),
+          send(first, put("0 0 0", "for nobody")),
+          read_or_not(second),
+          send(third, "put 0 0 0 300\r\nhalf of it"),
+          half_close(third)};
+}
+
+std::vector<Action> ends() {
+  return {send(first, "reserve\r\nlist-tubes\r\n"),
+          half_close(first),
+          send(second, "watch a\r\nreserve"),
+          half_close(second),
+          send(third, put("0 0 60", "x") + "reserve\r\nreserve\r\n"),
+          vanish(third),
+          send(third, "reserve\r\n"),
+          drain(),
+          send(third, put("0 0 60", "y") + "delete 1\r\n"),
+          send(third, "put 0 0 60 3\r\nab")};
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, SessionInput>> session_seeds() {
+  return {{"commands", {0, commands()}},
+          {"commands_1_12", {kLike112, commands()}},
+          {"commands_binlog", {kBinlog, commands()}},
+          {"commands_binlog_slow", {kBinlog | kSlowSyncs, commands()}},
+          {"commands_binlog_interval", {kBinlog | kInterval | kSlowSyncs, commands()}},
+          {"bad_lines", {kSmallBodies, bad_lines()}},
+          {"times", {0, times()}},
+          {"times_binlog", {kBinlog | kInterval, times()}},
+          {"many", {0, many()}},
+          {"many_binlog", {kBinlog | kNoSyncs, many()}},
+          {"large", {0, large_bodies_and_slow_readers()}},
+          {"large_binlog", {kBinlog | kSlowSyncs, large_bodies_and_slow_readers()}},
+          {"ends", {0, ends()}},
+          {"ends_binlog", {kBinlog, ends()}}};
+}
+
+}  // namespace haricot::fuzz
