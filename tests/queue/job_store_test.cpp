@@ -63,7 +63,8 @@ TEST(JobStore, TheMemoryOfJobsIsCountedAsTheyComeAndGo) {
       EXPECT_GE(of_it, bytes + 52 + 16);
       EXPECT_LE(of_it, bytes + 52 + 16 + 60);
       expected += of_it;
-      jobs.emplace_back(create(store, ++id, body_of(id, bytes)), of_it);
+      ++id;
+      jobs.emplace_back(create(store, id, body_of(id, bytes)), of_it);
       EXPECT_EQ(store.memory_bytes(), expected);
     }
     for (const auto& [ref, of_it] : jobs) {
