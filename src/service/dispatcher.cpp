@@ -35,9 +35,8 @@ Reply simple(Outcome outcome, ReplyCode done) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info,
-                       const LimitCounts& limit_counts, Instant start)
-    : engine_(engine), journal_(journal), info_(info), limit_counts_(limit_counts), start_(start) {}
+Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info, Instant start)
+    : engine_(engine), journal_(journal), info_(info), start_(start) {}
 
 // One line a verb. What each answers is in docs/protocol.md.
 Reply Dispatcher::run(Client& client, const Command& command, Instant now) {
@@ -199,7 +198,7 @@ Reply Dispatcher::stats(Instant now) {
                       ServerState{.info = info_,
                                   .verbs = verbs_,
                                   .journal = journal_.numbers(),
-                                  .limits = limit_counts_,
+                                  .limits_felt = limits_felt_,
                                   .total_connections = total_connections_,
                                   .uptime_s = (now - start_).whole_seconds(),
                                   .draining = draining_});

@@ -106,11 +106,11 @@ void write_limits(Report& report, const Engine& engine, const ServerState& state
   const Limits& limits = state.info.limits;
   if (limits.connections_max > 0) {
     report.integer("connections-max", limits.connections_max);
-    report.integer("connections-refused", state.limits.refused_connections);
+    report.integer("connections-refused", state.limits_felt.refused_connections);
   }
   if (limits.idle_timeout_s > 0) {
     report.integer("idle-timeout", limits.idle_timeout_s);
-    report.integer("idle-closed", state.limits.idle_connections);
+    report.integer("idle-closed", state.limits_felt.idle_connections);
   }
   if (limits.job_memory_bytes_max > 0) {
     report.integer("memory-max", limits.job_memory_bytes_max);

@@ -24,7 +24,7 @@ std::uint32_t work_for(std::size_t bytes) {
 Service::Service(const ServerInfo& info, Journal& journal, Instant now)
     : journal_(journal),
       engine_(now, journal),
-      dispatcher_(engine_, journal, info, limit_counts_, now),
+      dispatcher_(engine_, journal, info, now),
       now_(now),
       limits_(info.limits) {
   if (limits_.job_memory_bytes_max > 0) engine_.limit_job_memory(limits_.job_memory_bytes_max);
@@ -37,7 +37,7 @@ Service::~Service() {
 bool Service::admit_connection() {
   const std::uint32_t allowed = limits_.connections_max;
   if (allowed == 0 || engine_.counts().clients < allowed) return true;
-  ++limit_counts_.refused_connections;
+  dispatcher_.count_refused_connection();
   return false;
 }
 

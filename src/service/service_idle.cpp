@@ -56,7 +56,7 @@ void Service::end_idle(Session& session) {
   session.was_idle_ = true;
   session.output_.cut_back({});
   session.output_.release_if_empty();
-  ++limit_counts_.idle_connections;
+  dispatcher_.count_idle_connection();
   mark_to_send(session);
 }
 

@@ -345,6 +345,25 @@ TEST(Listener, NoInheritedSocketsAreNoError) {
   EXPECT_EQ(inherit_in_child({.count = ""}, {}), 0 + kKept);
 }
 
+TEST(Listener, ANumberWithSomethingBehindItIsNone) {
+  const Descriptor tcp = plain_socket(SOCK_STREAM, true);
+  EXPECT_EQ(inherit_in_child({.count = "1x"}, {tcp.get()}), 0 + kKept);
+  EXPECT_EQ(inherit_in_child({.count = "1 "}, {tcp.get()}), 0 + kKept);
+  EXPECT_EQ(inherit_in_child({.count = " 1"}, {tcp.get()}), 0 + kKept);
+  EXPECT_EQ(inherit_in_child({.pid = "1x"}, {tcp.get()}), 0 + kKept);
+}
+
+TEST(Listener, ARemovalFolderIsThatOfAUnixSocketAlone) {
+  const TemporaryFolder folder;
+  std::string error;
+  const std::vector<Listener> local = Listener::open("unix:" + folder.file("socket"), "", error);
+  ASSERT_EQ(local.size(), 1U) << error;
+  EXPECT_EQ(local[0].removal_folder(), folder.path());
+  const std::vector<Listener> tcp = Listener::open("127.0.0.1", "0", error);
+  ASSERT_EQ(tcp.size(), 1U) << error;
+  EXPECT_EQ(tcp[0].removal_folder(), "");
+}
+
 TEST(Listener, AnInheritedDescriptorThatDoesNotListenIsAnError) {
   const Descriptor silent = plain_socket(SOCK_STREAM, false);
   const Descriptor datagram = plain_socket(SOCK_DGRAM, false);

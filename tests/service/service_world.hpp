@@ -24,7 +24,7 @@ class ServiceWorld {
         service(with_limit(info, job_bytes_max), journal, now) {}
 
   explicit ServiceWorld(const Limits& limits)
-      : now(Instant::at(1'000'000'000'000)), info{.limits = limits}, service(info, journal, now) {}
+      : now(Instant::at(1'000'000'000'000)), service(with_limits(info, limits), journal, now) {}
 
   Session& connect(void* owner = nullptr) {
     Session* session = service.open(owner);
@@ -119,6 +119,10 @@ class ServiceWorld {
   Service service;
 
  private:
+  static ServerInfo& with_limits(ServerInfo& info, const Limits& limits) {
+    info.limits = limits;
+    return info;
+  }
   static ServerInfo& with_limit(ServerInfo& info, std::uint32_t job_bytes_max) {
     info.job_bytes_max = job_bytes_max;
     return info;

@@ -37,8 +37,7 @@ struct OversizedPuts {
 class Dispatcher {
  public:
   // All outlive the dispatcher.
-  Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info,
-             const LimitCounts& limit_counts, Instant start);
+  Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info, Instant start);
 
   // Runs any command but put. Texts of the reply are valid until the next call. Requires: the
   // client is not busy. A reply of code none means that the client is busy now and gets a delivery
@@ -58,6 +57,8 @@ class Dispatcher {
   Reply delivered(const Delivery& delivery);
 
   void count_connection() { ++total_connections_; }
+  void count_refused_connection() { ++limits_felt_.refused_connections; }
+  void count_idle_connection() { ++limits_felt_.idle_connections; }
   // From now on every put is answered DRAINING.
   void drain() { draining_ = true; }
   bool is_draining() const { return draining_; }
@@ -83,10 +84,10 @@ class Dispatcher {
   Engine& engine_;
   Journal& journal_;
   const ServerInfo& info_;
-  const LimitCounts& limit_counts_;
   Instant start_;
   VerbCounts verbs_{};
   std::uint64_t total_connections_ = 0;
+  LimitCounts limits_felt_;
   bool draining_ = false;
   OversizedPuts oversized_;
   std::string text_;  // The last report.

@@ -44,7 +44,7 @@ struct ServerState {
   const ServerInfo& info;
   const VerbCounts& verbs;
   JournalNumbers journal;
-  LimitCounts limits;
+  LimitCounts limits_felt = {};
   std::uint64_t total_connections;
   std::uint64_t uptime_s;
   bool draining;

@@ -122,7 +122,6 @@ class Service {
   std::uint32_t turn_ = 0;  // Compared with that of sessions; may come round.
   Instant now_;             // When the turn began.
   const Limits& limits_;
-  LimitCounts limit_counts_;
   // With an idle timeout: who was active longest ago is in front.
   IntrusiveList<Session, &Session::all_> sessions_;
   IntrusiveList<Session, &Session::runnable_> runnable_;
