@@ -59,7 +59,8 @@ class OciImage:
             self.config = json.load(blob(manifest["config"]["digest"]))["config"]
             for layer in manifest["layers"]:
                 with tarfile.open(fileobj=blob(layer["digest"])) as files:
-                    files.extractall(folder, numeric_owner=True)
+                    options = {"filter": "fully_trusted"} if hasattr(tarfile, "fully_trusted_filter") else {}
+                    files.extractall(folder, numeric_owner=True, **options)
         self.root = pathlib.Path(folder)
 
     def files(self):
@@ -134,6 +135,8 @@ class Container(unittest.TestCase):
         if self.outer is not None and self.outer.poll() is None:
             self.outer.kill()
             self.outer.wait()
+        if self.outer is not None:
+            self.outer.stderr.close()
 
     def run_image(self, *arguments):
         config = self.image.config
