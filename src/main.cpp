@@ -179,6 +179,7 @@ int serve(const os::Options& options, os::Log& log) {
 int main(int argc, char** argv) {
   os::open_standard_descriptors();
   os::ignore_broken_pipes();
+  os::ignore_children();
   os::block_signals();
 
   os::Options options;

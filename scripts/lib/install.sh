@@ -7,6 +7,7 @@
 #   install_image_tools    Debian packages to build its container image
 #   install_long_test_tools    Debian packages to run the tests that take minutes
 #   install_npm_clients    the client libraries from npm, in the versions of the lock file
+#   install_npm_schemas    what the long tests need from npm
 #
 # Each of them does nothing, and says nothing, where all is there already. Otherwise it says what it
 # installs; what the package manager has to say is shown only when it fails. They work as root or by
@@ -27,9 +28,10 @@ install_test_packages=(
   ruby ruby-beaneater             # a client library, and what it runs on
   php-cli php-pda-pheanstalk      # another one
   php-symfony-beanstalkd-messenger php-symfony-event-dispatcher  # and one on top of it
-  python3-yaml python3-ruamel.yaml php-yaml  # what monitors read statistics with
+  python3-yaml python3-ruamel.yaml php-yaml  # what monitors read statistics with; examples
   netcat-openbsd                  # what operators ask a server with
   stunnel4 openssl                # TLS in front of a server
+  man-db                          # manual pages
   systemd                         # systemd-analyze, systemd-socket-activate
 )
 
@@ -38,6 +40,7 @@ install_image_packages=(buildah)
 install_long_test_packages=(
   debootstrap lintian             # the package, installed on a machine of its own
   iproute2                        # the network of that machine
+  docker-compose                  # checks its example
   "${install_package_packages[@]}" "${install_image_packages[@]}"
 )
 
@@ -65,21 +68,30 @@ install_long_test_tools() {
   install_packages "the long tests" "${install_long_test_packages[@]}"
 }
 
-# node_modules keeps a copy of the lock file it was made from; a half-finished one has none.
 install_npm_clients() {
-  local folder=$install_root/tests/clients/node
+  install_npm "the client libraries" "$install_root/tests/clients/node"
+}
+
+install_npm_schemas() {
+  install_npm "the schemas of Kubernetes" "$install_root/tests/packaging/node"
+}
+
+# install_npm WHAT FOLDER: what the lock file there says. node_modules keeps a copy of the lock file it
+# was made from; a half-finished one has none.
+install_npm() {
+  local what=$1 folder=$2
   local made_from=$folder/node_modules/.made-from-package-lock.json
   local lock log status=0
   # One at a time: two test runs may start together.
   exec {lock}<"$folder/package-lock.json"
   flock "$lock"
   if ! cmp -s "$folder/package-lock.json" "$made_from"; then
-    echo "== installing the client libraries from npm"
+    echo "== installing $what from npm"
     log=$(mktemp)
     if install_twice "$log" npm --prefix "$folder" ci --ignore-scripts; then
       cp "$folder/package-lock.json" "$made_from"
     else
-      install_complain "npm cannot install the client libraries:" "$log"
+      install_complain "npm cannot install $what:" "$log"
       status=1
     fi
     rm -f "$log"

@@ -44,6 +44,10 @@ void ignore_broken_pipes() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
+void ignore_children() {
+  ::signal(SIGCHLD, SIG_IGN);
+}
+
 // Left to itself, malloc takes the first large piece that is given back for a sign that large
 // pieces come and go, and keeps all up to that size from then on: tens of megabytes after one large
 // job. Between the largest buffers of a connection, which do come and go, and the chunks that jobs

@@ -24,6 +24,10 @@ void survive_file_size_limit();
 // Writing to a peer that is gone is an error of that write from now on, not the end of the process.
 void ignore_broken_pipes();
 
+// Children are gone when they end: as process 1 of a container one inherits those of others, such
+// as the leftovers of a health check, and each that nobody waits for would stay as a zombie.
+void ignore_children();
+
 // Has large pieces of memory returned to the system as soon as they are free.
 void give_large_memory_back();
 

@@ -86,6 +86,19 @@ TEST_P(DaemonEndingSignals, AServerStartedWithTheSignalIgnoredEndsWell) {
   EXPECT_EQ(server_.wait_exit(), kGood);
 }
 
+// Process 1 of a container inherits the processes that others leave behind, and nobody else would
+// take away what is left of them.
+TEST_F(DaemonSignals, ChildrenItInheritedLeaveNoZombies) {
+  ServerOptions options;
+  options.launcher = {"/bin/sh", "-c", "sleep 1000 & exec \"$0\" \"$@\""};
+  ASSERT_TRUE(start_with(options)) << server_.failure();
+  const auto child = child_of(server_.pid());
+  ASSERT_TRUE(child);
+  ASSERT_EQ(::kill(*child, SIGKILL), 0);
+  EXPECT_TRUE(eventually([&] { return !child_of(server_.pid()); }));
+  EXPECT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
+}
+
 TEST_F(DaemonSignals, DrainModeTakesNoJobsAndGivesOutThoseThereAre) {
   ASSERT_TRUE(start()) << server_.failure();
   const Client producer = connect();

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""That the examples for container platforms fit together, and fit the image and the server.
+
+    examples_test.py PROJECT HARICOTD
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+try:
+    import yaml
+except ImportError:
+    if sys.executable != "/usr/bin/python3" and os.access("/usr/bin/python3", os.X_OK):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+    print("skipped: Python's yaml is missing")
+    sys.exit(77)
+
+PROJECT, HARICOTD = pathlib.Path(sys.argv[1]), sys.argv[2]
+HOME, PORT, USER, PING = "/var/lib/beanstalkd", 11300, 11300, ["/usr/bin/haricot", "ping"]
+VERSION = re.search(r"project\(haricot VERSION ([\d.]+)", (PROJECT / "CMakeLists.txt").read_text())[1]
+
+
+def documents(name):
+    return list(yaml.safe_load_all((PROJECT / "docs/examples" / name).read_text()))
+
+
+class Example(unittest.TestCase):
+    def check_arguments(self, arguments):
+        """They keep jobs in the volume, and the server takes them all."""
+        self.assertEqual(arguments[:2], ["-b", HOME])
+        result = subprocess.run([HARICOTD, *arguments, "--version"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        result = subprocess.run([HARICOTD, *arguments, "--nonsense"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 5, "a wrong flag would not have been seen")
+
+
+class Compose(Example):
+    def setUp(self):
+        (self.file,) = documents("docker-compose.yaml")
+        (self.service,) = self.file["services"].values()
+
+    def test_it_runs_the_image_of_this_version(self):
+        self.assertEqual(self.service["image"], f"haricot:{VERSION}")
+        self.check_arguments(self.service["command"])
+
+    def test_jobs_are_on_a_volume(self):
+        volume, path = self.service["volumes"][0].split(":")
+        self.assertEqual(path, HOME)
+        self.assertIn(volume, self.file["volumes"])
+
+    def test_the_port_is_for_this_machine_only(self):
+        self.assertEqual(self.service["ports"], [f"127.0.0.1:{PORT}:{PORT}"])
+
+    def test_the_health_check_is_the_tool(self):
+        self.assertEqual(self.service["healthcheck"]["test"], ["CMD", *PING])
+
+
+class Kubernetes(Example):
+    def setUp(self):
+        self.objects = documents("kubernetes.yaml")
+        (self.set,) = [o for o in self.objects if o["kind"] == "StatefulSet"]
+        self.services = {o["metadata"]["name"]: o["spec"] for o in self.objects if o["kind"] == "Service"}
+        self.pod = self.set["spec"]["template"]
+        (self.container,) = self.pod["spec"]["containers"]
+
+    def test_there_is_one_server_and_never_more(self):
+        self.assertEqual((self.set["apiVersion"], self.set["spec"]["replicas"]), ("apps/v1", 1))
+
+    def test_it_runs_the_image_of_this_version(self):
+        self.assertEqual(self.container["image"], f"haricot:{VERSION}")
+        self.check_arguments(self.container["args"])
+        self.assertNotIn("command", self.container, "the image's entry point is the server")
+
+    def test_everybody_selects_the_pod(self):
+        labels = self.pod["metadata"]["labels"]
+        self.assertEqual(self.set["spec"]["selector"]["matchLabels"], labels)
+        for service in self.services.values():
+            self.assertEqual(service["selector"], labels)
+
+    def test_the_set_is_named_by_a_service_without_an_address(self):
+        self.assertEqual(self.services[self.set["spec"]["serviceName"]]["clusterIP"], "None")
+        self.assertEqual(len([s for s in self.services.values() if "clusterIP" not in s]), 1)
+
+    def test_ports_are_the_servers(self):
+        (port,) = self.container["ports"]
+        self.assertEqual(port["containerPort"], PORT)
+        for service in self.services.values():
+            self.assertEqual(service["ports"][0]["port"], PORT)
+            self.assertIn(service["ports"][0].get("targetPort", port["name"]), (port["name"], PORT))
+
+    def test_jobs_are_on_a_volume_of_their_own(self):
+        (mount,) = self.container["volumeMounts"]
+        (claim,) = self.set["spec"]["volumeClaimTemplates"]
+        self.assertEqual((mount["name"], mount["mountPath"]), (claim["metadata"]["name"], HOME))
+
+    def test_it_runs_as_the_images_user_and_may_write_its_volume(self):
+        context = self.pod["spec"]["securityContext"]
+        self.assertEqual([context[key] for key in ("runAsUser", "runAsGroup", "fsGroup")], [USER] * 3)
+
+    def test_the_probes_are_the_tool(self):
+        for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+            self.assertEqual(self.container[probe]["exec"]["command"], PING, probe)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,43 @@
+// check_kubernetes.js FILE: whether each object in it is as the schemas of Kubernetes want it.
+"use strict";
+
+const fs = require("fs");
+const { Service } = require("kubernetes-models/v1/Service");
+const { StatefulSet } = require("kubernetes-models/apps/v1/StatefulSet");
+const { parseAllDocuments } = require("yaml");
+
+const models = { "v1 Service": Service, "apps/v1 StatefulSet": StatefulSet };
+
+function complaint(object) {
+  const Model = models[`${object.apiVersion} ${object.kind}`];
+  if (!Model) return `no schema for ${object.apiVersion} ${object.kind}`;
+  try {
+    new Model(object).validate();
+    return null;
+  } catch (error) {
+    return error.message;
+  }
+}
+
+let failed = false;
+function say(text) {
+  console.error(text);
+  failed = true;
+}
+
+const objects = parseAllDocuments(fs.readFileSync(process.argv[2], "utf8")).map((document) => {
+  document.errors.forEach((error) => say(error.message));
+  return document.toJS();
+});
+for (const object of objects) {
+  const wrong = complaint(object);
+  if (wrong) say(`${object.kind} ${object.metadata.name}: ${wrong}`);
+}
+
+// That the schemas see a mistake at all.
+const broken = structuredClone(objects.find((object) => object.kind === "StatefulSet"));
+broken.spec.template.spec.containers[0].ports[0].containerPort = "11300";
+if (!complaint(broken)) say("a port that is no number went unnoticed");
+
+console.log(`${objects.length} objects${failed ? "" : ", all good"}`);
+process.exit(failed ? 1 : 0);
