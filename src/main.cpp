@@ -53,17 +53,17 @@ void tell_start(os::Log& log, const os::Options& options,
     addresses += (addresses.empty() ? "" : ",") + listener.name();
   }
   const bool has_binlog = !options.binlog_folder.empty();
-  log.event(
-      os::Level::info, "start",
-      {{"version", HARICOT_VERSION},
-       {"compat", options.compat == Compat::v1_12 ? "1.12" : "1.13"},
-       {"pid", ::getpid()},
-       {"addresses", addresses},
-       {"max_job_size", options.job_bytes_max},
-       {"max_open_files", os::descriptor_limit()},
-       {"binlog", has_binlog ? options.binlog_folder : "none"},
-       {"fsync",
-        !has_binlog || !options.binlog_sync ? "never" : std::to_string(options.binlog_sync_ms)}});
+  const std::string fsync =
+      options.binlog_sync ? std::to_string(options.binlog_sync_ms) : std::string("never");
+  log.event(os::Level::info, "start",
+            {{"version", HARICOT_VERSION},
+             {"compat", options.compat == Compat::v1_12 ? "1.12" : "1.13"},
+             {"pid", ::getpid()},
+             {"addresses", addresses},
+             {"max_job_size", options.job_bytes_max},
+             {"max_open_files", os::descriptor_limit()},
+             {"binlog", has_binlog ? options.binlog_folder : "none"},
+             {"fsync", has_binlog ? fsync : "none"}});
   log.flush();
 }
 
@@ -92,9 +92,9 @@ void enter_sandbox(const std::vector<os::Listener>& listeners, const os::BinlogF
   }
   const std::string missing = sandbox.enter();
   if (missing.empty()) {
-    log.event(os::Level::info, "sandbox", {{"state", "on"}});
+    log.event(os::Level::info, "sandbox");
   } else {
-    log.event(os::Level::warning, "sandbox", {{"state", "partial"}, {"missing", missing}});
+    log.event(os::Level::warning, "sandbox-incomplete", {{"message", missing}});
   }
 }
 

@@ -6,23 +6,8 @@
 const Beanstalkd = require('beanstalkd').default;
 const checks = require('./checks');
 
-const { between, equal, scenario, server, until } = checks;
+const { between, connectTo, equal, kPriorityMax, refused, scenario, server, until } = checks;
 const parseYaml = checks.yamlOf('beanstalkd');
-
-const kPriorityMax = 4294967295;
-
-async function refused(promise, answer, what) {
-  equal((await checks.failure(promise, what)).message, answer, what);
-}
-
-// A connection that uses and watches the scenario's tube, and only that.
-async function connectTo(t) {
-  const client = await t.connect();
-  await client.use(t.tube);
-  await client.watch(t.tube);
-  await client.ignore('default');
-  return client;
-}
 
 scenario('put, reserve, delete', async t => {
   const client = await connectTo(t);

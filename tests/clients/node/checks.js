@@ -31,6 +31,7 @@ if (!server.port || !server.pid || !['plain', 'quoted'].includes(style)) {
 const kPollMilliseconds = 10;
 const kPatienceMilliseconds = 20000;
 const kJobBytesMax = 65535;
+const kPriorityMax = 4294967295;
 
 const scenarios = [];
 let held = 0;
@@ -74,6 +75,11 @@ async function failure(promise, what) {
     return error;
   }
   assert.fail(`${what}: expected an error, got ${show(value)}`);
+}
+
+// That it is rejected by an error with this very message.
+async function refused(promise, message, what) {
+  equal((await failure(promise, what)).message, message, what);
 }
 
 // Asks until the condition holds; for what happens on another connection or after a while.
@@ -171,6 +177,31 @@ async function putOverWire(tube, body) {
   return /INSERTED (\d+)/.exec(answer)[1];
 }
 
+// Commands -----------------------------------------------------------------------------------
+
+const callMethod = (client, command, ...words) => client[command](...words);
+
+// Has a client use and watch a tube, and only that. `call` runs a command of it, for clients whose
+// methods return no promise.
+async function settle(client, tube, call = callMethod) {
+  await call(client, 'use', tube);
+  await call(client, 'watch', tube);
+  await call(client, 'ignore', 'default');
+  return client;
+}
+
+// A connection of the scenario, settled on its tube.
+async function connectTo(t, call) {
+  return settle(await t.connect(), t.tube, call);
+}
+
+// Waits until the TTR of a job has ended. Its holder has to be the one who asks for its state, and
+// to keep asking: beanstalkd 1.12 may forget the deadlines of a connection that is silent while
+// others are not.
+function overdue(askState) {
+  return until(async () => (await askState()) === 'ready', 'the TTR ends');
+}
+
 // Running ------------------------------------------------------------------------------------
 
 // open() resolves to a connected client, close(client) ends its connection.
@@ -204,6 +235,7 @@ async function run(open, close) {
 }
 
 module.exports = {
-  bodies, between, checkServerStats, countedSince, equal, failure, keys, kJobBytesMax,
-  putOverWire, run, sameBytes, scenario, server, takesAtLeast, until, yamlOf,
+  between, bodies, checkServerStats, connectTo, countedSince, equal, failure, keys, kJobBytesMax,
+  kPriorityMax, overdue, putOverWire, refused, run, sameBytes, scenario, server, settle,
+  takesAtLeast, until, yamlOf,
 };

@@ -6,10 +6,8 @@
 const fivebeans = require('fivebeans');
 const checks = require('./checks');
 
-const { between, equal, scenario, server, until } = checks;
+const { between, equal, kPriorityMax, refused, scenario, server, until } = checks;
 const parseYaml = checks.yamlOf('fivebeans');
-
-const kPriorityMax = 4294967295;
 
 // Every command of this client ends in a callback: (error, ...answer).
 function call(client, command, ...args) {
@@ -17,10 +15,6 @@ function call(client, command, ...args) {
     const callback = (error, ...answer) => (error ? reject(new Error(error)) : resolve(answer));
     client[command](...args, callback);
   });
-}
-
-async function refused(promise, answer, what) {
-  equal((await checks.failure(promise, what)).message, answer, what);
 }
 
 function open() {
@@ -32,14 +26,7 @@ function open() {
   });
 }
 
-// A connection that uses and watches the scenario's tube, and only that.
-async function connectTo(t) {
-  const client = await t.connect();
-  await call(client, 'use', t.tube);
-  await call(client, 'watch', t.tube);
-  await call(client, 'ignore', 'default');
-  return client;
-}
+const connectTo = t => checks.connectTo(t, call);
 
 async function jobStats(client, id) {
   return (await call(client, 'stats_job', id))[0];
@@ -53,11 +40,7 @@ async function serverStats(client) {
   return (await call(client, 'stats'))[0];
 }
 
-// Waits until the TTR of a job has ended. Its holder asks, and keeps asking: beanstalkd 1.12 may
-// forget the deadlines of a connection that is silent while others are not.
-function overdue(holder, id) {
-  return until(async () => (await jobStats(holder, id)).state === 'ready', 'the TTR ends');
-}
+const overdue = (holder, id) => checks.overdue(async () => (await jobStats(holder, id)).state);
 
 scenario('put, reserve, delete', async t => {
   const client = await connectTo(t);

@@ -14,25 +14,10 @@ const os = require('os');
 const Jackd = require('jackd');
 const checks = require('./checks');
 
-const { between, equal, scenario, server, until } = checks;
-
-const kPriorityMax = 4294967295;
-
-async function refused(promise, answer, what) {
-  equal((await checks.failure(promise, what)).message, answer, what);
-}
+const { between, connectTo, equal, kPriorityMax, refused, scenario, server, until } = checks;
 
 function open() {
   return new Jackd().connect({ host: server.host, port: server.port });
-}
-
-// A connection that uses and watches the scenario's tube, and only that.
-async function connectTo(t) {
-  const client = await t.connect();
-  await client.use(t.tube);
-  await client.watch(t.tube);
-  await client.ignore('default');
-  return client;
 }
 
 // A text value as the server writes it.
@@ -58,11 +43,7 @@ async function serverStats(client) {
   return values(await client.stats());
 }
 
-// Waits until the TTR of a job has ended. Its holder asks, and keeps asking: beanstalkd 1.12 may
-// forget the deadlines of a connection that is silent while others are not.
-function overdue(holder, id) {
-  return until(async () => (await jobStats(holder, id)).state === 'ready', 'the TTR ends');
-}
+const overdue = (holder, id) => checks.overdue(async () => (await jobStats(holder, id)).state);
 
 scenario('put, reserve, delete', async t => {
   const client = await connectTo(t);

@@ -10,10 +10,8 @@
 const { Client, Pool } = require('node-beanstalk');
 const checks = require('./checks');
 
-const { between, equal, scenario, server, until } = checks;
+const { between, connectTo, equal, kPriorityMax, scenario, server, settle, until } = checks;
 const parseYaml = checks.yamlOf('node-beanstalk');
-
-const kPriorityMax = 4294967295;
 
 const options = {
   host: server.host,
@@ -43,27 +41,11 @@ async function openWith(changes) {
   return client;
 }
 
-// A connection that uses and watches the scenario's tube, and only that.
-async function connectTo(t) {
-  return settle(await t.connect(), t.tube);
-}
-
-async function settle(client, tube) {
-  await client.use(tube);
-  await client.watch(tube);
-  await client.ignore('default');
-  return client;
-}
-
 function putWith(client, { priority = 0, delay = 0, ttr = 60, body = 'x' }) {
   return client.put(body, ttr, priority, delay).then(job => job.id);
 }
 
-// Waits until the TTR of a job has ended. Its holder asks, and keeps asking: beanstalkd 1.12 may
-// forget the deadlines of a connection that is silent while others are not.
-function overdue(holder, id) {
-  return until(async () => (await holder.statsJob(id)).state === 'ready', 'the TTR ends');
-}
+const overdue = (holder, id) => checks.overdue(async () => (await holder.statsJob(id)).state);
 
 scenario('put, reserve, delete', async t => {
   const client = await connectTo(t);

@@ -6,10 +6,8 @@
 const nodestalker = require('nodestalker');
 const checks = require('./checks');
 
-const { between, equal, scenario, server, until } = checks;
+const { between, equal, kPriorityMax, refused, scenario, server, until } = checks;
 const parseYaml = checks.yamlOf('nodestalker');
-
-const kPriorityMax = 4294967295;
 
 // Every command of this client is an emitter: of a success with the answer, or an error with it.
 function call(client, command, ...args) {
@@ -19,17 +17,9 @@ function call(client, command, ...args) {
   });
 }
 
-async function refused(promise, answer, what) {
-  equal((await checks.failure(promise, what)).message, answer, what);
-}
-
-// A connection that uses and watches the scenario's tube, and only that.
 async function connectTo(t, isRaw = false) {
-  const client = await t.connect();
+  const client = await checks.connectTo(t, call);
   client.isRaw = isRaw;  // Bodies as buffers instead of text.
-  await call(client, 'use', t.tube);
-  await call(client, 'watch', t.tube);
-  await call(client, 'ignore', 'default');
   return client;
 }
 

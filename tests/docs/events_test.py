@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Holds the log's events in the sources against the table in docs/runbook.md, and both ways."""
+
+import re
+import sys
+
+sys.dont_write_bytecode = True
+import documents
+
+# A name that is given further to event() on one of these ways counts, too.
+EVENT = re.compile(
+    r'\b(?:event|append)\(\s*(?:os::)?Level::(\w+),\s*"([a-z-]+)"', re.DOTALL
+)
+# A function of a source that passes names on: its calls, and the level that they have.
+PASSED_ON = {"src/os/binlog_folder.cpp": (re.compile(r'\btell\("([a-z-]+)"'), "warning")}
+
+
+def events_of_sources():
+    found = {}
+    paths = [documents.ROOT / "src" / "main.cpp"]
+    paths += sorted((documents.ROOT / "src").glob("*/*.cpp"))
+    calls = 0
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        calls += len(re.findall(r"\blog_?\.event\(", text))
+        for level, name in EVENT.findall(text):
+            found.setdefault(name, set()).add(level)
+        pattern, level = PASSED_ON.get(path.relative_to(documents.ROOT).as_posix(), (None, ""))
+        for name in pattern.findall(text) if pattern else []:
+            found.setdefault(name, set()).add(level)
+    return found, calls
+
+
+def main():
+    found, calls = events_of_sources()
+    told = {}
+    wrong = []
+    for cells in documents.rows(documents.section("runbook.md", "Log"))[1:]:
+        (name,) = documents.codes(cells[0])
+        if name in told:
+            wrong.append(f"{name} is documented twice")
+        told[name] = cells[1]
+        if not cells[2]:
+            wrong.append(f"{name} has no meaning")
+    wrong += [f"{name} is not documented" for name in sorted(found.keys() - told.keys())]
+    wrong += [f"{name} is documented, and no event" for name in sorted(told.keys() - found.keys())]
+    for name in sorted(found.keys() & told.keys()):
+        if found[name] != {told[name]}:
+            wrong.append(f"{name} is {'/'.join(found[name])}, and documented as {told[name]}")
+    if calls < 20 or len(found) < 20:
+        wrong.append(f"only {calls} calls and {len(found)} names found: is this still the way?")
+    print("\n".join(wrong) if wrong else f"{len(found)} events")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
