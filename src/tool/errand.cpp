@@ -19,8 +19,7 @@ void print(std::string_view text) {
 }
 
 void Errand::add_usual_flags() {
-  add({'a', "address", "ADDR",
-       "HOST:PORT, [V6]:PORT or unix:PATH ($HARICOT_ADDR, else 127.0.0.1:11300)", set(address_),
+  add({'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH", set(address_),
        "an address"});
   add({'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
        set_milliseconds(patience_ms_, 1), "a time in seconds, such as 2.5"});
@@ -35,7 +34,8 @@ std::optional<int> Errand::read(Words words) {
   if (!help_) return std::nullopt;
   print("Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
         std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
-        "\nThe exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the server\n"
+        "\nWithout --address the server is $HARICOT_ADDR, and without that 127.0.0.1:11300.\n"
+        "The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the server\n"
         "refuses, 5: a mistake on the command line.\n");
   return done();
 }

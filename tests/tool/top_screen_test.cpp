@@ -87,13 +87,13 @@ TEST(TopScreen, ScrollingStartsTheTableFurtherDown) {
 }
 
 TEST(TopScreen, IdleTubesCanBeHidden) {
-  TopState state = state_with({"idle", "busy", "waited-for"});
+  TopState state = state_with({"sleepy", "busy", "waited-for"});
   state.sample.tubes[1].delayed = 1;
   state.sample.tubes[2].waiting = 1;
   TopView view;
   view.hides_idle = true;
   EXPECT_EQ(tubes_in_view(state, view).size(), 2U);
-  EXPECT_EQ(text_of(draw_top(state, view, {})).find("idle "), std::string::npos);
+  EXPECT_EQ(text_of(draw_top(state, view, {})).find("sleepy"), std::string::npos);
 }
 
 TEST(TopScreen, TroubleStandsAboveTheTableThatStays) {
