@@ -19,8 +19,7 @@ TopState state_with(const std::vector<std::string>& names) {
   state.rates.puts = 120;
   state.rates.cpu_percent = 2.5;
   for (const std::string& name : names) {
-    state.sample.tubes.push_back(
-        tube_stats(name, *StatsText::parse("---\nname: " + name + "\npause: 0\n")));
+    state.sample.tubes.push_back(*tube_stats(name, "---\nname: " + name + "\npause: 0\n"));
   }
   return state;
 }
