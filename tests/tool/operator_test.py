@@ -12,6 +12,7 @@ import pty
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -544,16 +545,27 @@ class Trouble(unittest.TestCase):
             self.assertGreaterEqual(time.monotonic() - begin, 0.29)
 
     def test_a_host_with_several_addresses_is_tried_whole(self):
-        # localhost is ::1 and 127.0.0.1 where both are known.
-        with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server:
+        # A list of hosts of its own, in a mount namespace of its own.
+        script = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
+        with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server, \
+                tempfile.NamedTemporaryFile("w") as hosts:
+            hosts.write("::1 both\n127.0.0.1 both\n")
+            hosts.flush()
+            os.chmod(hosts.name, 0o644)
+            begin = ["unshare", "-rm", "sh", "-c", script, "sh", hosts.name]
+            if subprocess.run([*begin, "true"], capture_output=True, check=False).returncode != 0:
+                self.skipTest("there are no mount namespaces for us")
             port = server.address.split(":")[1]
-            status, output, error = run(TOOL, "stats", "-a", f"localhost:{port}")
-            self.assertEqual((status, output, error), (DONE, b"a: 1\n", ""))
+            ended = subprocess.run([*begin, TOOL, "stats", "-a", f"both:{port}"],
+                                   capture_output=True, timeout=60, check=False)
+            self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (DONE, b"a: 1\n", b""))
 
     def test_an_old_server_that_lacks_a_command(self):
 
-        with Scripted(lambda line: b"OK 17\r\n---\nversion: 1.4\n\r\n" if line == "stats" else
-                      b"UNKNOWN_COMMAND\r\n") as server:
+        def answer(line):
+            return b"OK 17\r\n---\nversion: 1.4\n\r\n" if line == "stats" else b"UNKNOWN_COMMAND\r\n"
+
+        with Scripted(answer) as server:
             for words, command in ((["kick", "5"], "kick-job"), (["bury", "5"], "reserve-job"),
                                    (["pause", "mail", "5"], "pause-tube")):
                 status, _, error = run(TOOL, *words, address=server.address)
