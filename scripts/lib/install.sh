@@ -24,6 +24,7 @@ install_test_packages=(
   procps strace                   # tests that look at the daemon from outside
   valgrind                        # counts the instructions of a command
   python3                         # tests/clients/run
+  groff-base                      # reads the manual page of the tool
   beanstalkd                      # the server that haricotd must behave like
   ruby ruby-beaneater             # a client library, and what it runs on
   php-cli php-pda-pheanstalk      # another one

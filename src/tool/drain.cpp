@@ -94,7 +94,7 @@ class Drain {
       print("ready " + std::to_string(left_.ready) + ", reserved " +
             std::to_string(left_.reserved) + ", delayed " + std::to_string(left_.delayed) +
             ", buried " + std::to_string(left_.buried) + "\n");
-      std::fflush(stdout);
+      flush();
       told_ = left_;
     }
   }

@@ -1,7 +1,9 @@
 #include "tool/errand.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "tool/safe_text.hpp"
@@ -12,15 +14,25 @@ namespace {
 constexpr const char* kAddressVariable = "HARICOT_ADDR";
 constexpr std::string_view kDefaultAddress = "127.0.0.1:11300";
 
+// Why stdout could not be written to, the first time; 0: it could. There is one stdout.
+int write_error = 0;
+
+void note_failed_write() {
+  if (write_error == 0) write_error = errno;
+}
+
 }  // namespace
 
 void print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size()) note_failed_write();
+}
+
+void flush() {
+  if (std::fflush(stdout) != 0) note_failed_write();
 }
 
 void Errand::add_usual_flags() {
-  add({'a', "address", "ADDR",
-       "HOST:PORT, [V6]:PORT or unix:PATH ($HARICOT_ADDR, else 127.0.0.1:11300)", set(address_),
+  add({'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH", set(address_),
        "an address"});
   add({'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
        set_milliseconds(patience_ms_, 1), "a time in seconds, such as 2.5"});
@@ -35,7 +47,8 @@ std::optional<int> Errand::read(Words words) {
   if (!help_) return std::nullopt;
   print("Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
         std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
-        "\nThe exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the server\n"
+        "\nWithout --address the server is $HARICOT_ADDR, and without that 127.0.0.1:11300.\n"
+        "The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the server\n"
         "refuses, 5: a mistake on the command line.\n");
   return done();
 }
@@ -96,14 +109,19 @@ int Errand::failed() const {
 }
 
 void Errand::warn(const std::string& line) const {
-  std::fflush(stdout);  // So that both are in order where they end up in one place.
+  flush();  // So that both are in order where they end up in one place.
   std::fprintf(stderr, "haricot %s: %s\n", std::string(text_.name).c_str(),
                safe_lines(line).c_str());
 }
 
 int Errand::done(int status) const {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
-  std::fprintf(stderr, "haricot %s: cannot write to stdout\n", std::string(text_.name).c_str());
+  flush();
+  if (write_error == 0) return status;
+  // Whoever closed a pipe early (head, say) has seen enough, and knows it.
+  if (write_error != EPIPE) {
+    std::fprintf(stderr, "haricot %s: cannot write to stdout: %s\n",
+                 std::string(text_.name).c_str(), std::strerror(write_error));
+  }
   return status == 0 ? kExitFailure : status;
 }
 

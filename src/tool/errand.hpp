@@ -73,7 +73,8 @@ class Errand final {
   std::optional<Remote> server_;
 };
 
-// Writes to stdout, whole. A failure is seen by done().
+// Write to stdout. A failure is seen by Errand::done().
 void print(std::string_view text);
+void flush();
 
 }  // namespace haricot::tool

@@ -18,9 +18,10 @@ namespace {
 
 constexpr ErrandText kText = {
     "put", "[OPTIONS] [BODY...]",
-    "Puts jobs into a tube and prints their ids. Each BODY is a job. Without one, the whole of\n"
-    "stdin, or of --file, is a job; with --lines each of its lines is one, without the end of the\n"
-    "line, and is put as soon as it is there.\n"};
+    "Puts jobs into a tube and prints their ids. Each BODY is a job. Without one, or with -,\n"
+    "the whole of stdin, or of --file, is a job; with --lines each of its lines is one, without "
+    "the\n"
+    "end of the line, and is put as soon as it is there.\n"};
 
 constexpr std::uint64_t kNumberMax = 4294967295;
 constexpr std::size_t kReadBytes = 64 * 1024;
@@ -92,7 +93,7 @@ bool Batch::send() {
   const bool good = errand_.server().ask("put", commands_, jobs_, take);
   commands_.clear();
   jobs_ = 0;
-  std::fflush(stdout);  // Whoever reads the ids gets them while the lines still come.
+  flush();  // Whoever reads the ids gets them while the lines still come.
   if (good && refused) errand_.server().refuse("put", refused->code, refused->line);
   return good && !refused;
 }
@@ -183,7 +184,8 @@ int put(Words words) {
   errand.add({'f', "file", "PATH", "read this file instead of stdin", set(choice.file), "a path"});
   errand.add({'l', "lines", "", "each line is a job", set(choice.lines)});
   if (const std::optional<int> over = errand.read(words)) return *over;
-  const bool has_words = !errand.operands().empty();
+  const bool is_dash = errand.operands().size() == 1 && errand.operands().front() == "-";
+  const bool has_words = !errand.operands().empty() && !is_dash;
   if (has_words && (choice.lines || !choice.file.empty())) {
     return errand.mistake("a body on the command line excludes --lines and --file");
   }

@@ -64,9 +64,9 @@ bool take_sample(Remote& server, const std::vector<std::string>& patterns, Sampl
   const auto take = [&](const Answer& answer) {
     std::string& name = wanted[next++];
     if (answer.code == ReplyCode::not_found) return;  // It went meanwhile.
-    std::optional<StatsText> all = StatsText::parse(answer.body);
-    if (answer.code == ReplyCode::ok && all) {
-      sample.tubes.push_back(tube_stats(std::move(name), std::move(*all)));
+    std::optional<TubeStats> tube = tube_stats(std::move(name), std::string(answer.body));
+    if (answer.code == ReplyCode::ok && tube) {
+      sample.tubes.push_back(std::move(*tube));
     } else if (odd.empty()) {
       odd = answer.line;
     }

@@ -7,6 +7,7 @@
 
 #include "tool/json_text.hpp"
 #include "tool/safe_text.hpp"
+#include "tool/stats_text.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -100,8 +101,10 @@ void append_cell(std::string& line, std::string_view text, std::size_t width) {
 
 }  // namespace
 
-TubeStats tube_stats(std::string name, StatsText all) {
-  const auto number = [&all](std::string_view key) { return all.number(key).value_or(0); };
+std::optional<TubeStats> tube_stats(std::string name, std::string report) {
+  const std::optional<StatsText> all = StatsText::parse(report);
+  if (!all) return std::nullopt;
+  const auto number = [&all](std::string_view key) { return all->number(key).value_or(0); };
   TubeStats tube;
   tube.name = std::move(name);
   tube.ready = number("current-jobs-ready");
@@ -111,10 +114,10 @@ TubeStats tube_stats(std::string name, StatsText all) {
   tube.buried = number("current-jobs-buried");
   tube.waiting = number("current-waiting");
   tube.puts = number("total-jobs");
-  tube.deletes = all.number("cmd-delete");
+  tube.deletes = all->number("cmd-delete");
   // Near its end a pause has 0 seconds left; where it is still a pause, one is shown.
   if (number("pause") > 0) tube.paused_s = std::max<std::uint64_t>(number("pause-time-left"), 1);
-  tube.all = std::move(all);
+  tube.report = std::move(report);
   return tube;
 }
 
@@ -169,7 +172,8 @@ TubeTable tube_table(const std::vector<TubeStats>& tubes) {
 }
 
 std::string to_json(const TubeStats& tube) {
-  return "{" + tube.all.json_members() + ",\"put-rate\":" + json_rate(tube.put_rate) +
+  const std::optional<StatsText> all = StatsText::parse(tube.report);
+  return "{" + (all ? all->json_members() + "," : "") + "\"put-rate\":" + json_rate(tube.put_rate) +
          ",\"delete-rate\":" + json_rate(tube.delete_rate) + "}";
 }
 

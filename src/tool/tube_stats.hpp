@@ -8,13 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "tool/stats_text.hpp"
-
 namespace haricot::tool {
 
 struct TubeStats {
   std::string name;
-  StatsText all;  // As the server has said it.
+  std::string report;  // As the server has said it: text, for there may be very many tubes.
   std::uint64_t ready = 0;
   std::uint64_t urgent = 0;
   std::uint64_t reserved = 0;
@@ -30,7 +28,8 @@ struct TubeStats {
   bool is_idle() const { return ready + reserved + delayed + buried + waiting == 0; }
 };
 
-TubeStats tube_stats(std::string name, StatsText all);
+// Nothing: the report is none.
+std::optional<TubeStats> tube_stats(std::string name, std::string report);
 
 // Fills in the rates of a tube from what it was `seconds` before. Counters that went back belong to
 // another tube of the same name: then there are none.

@@ -26,7 +26,9 @@ class Server:
             [self.binary, "-l", self.address, *self.flags],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.is_stopped = False
-        wait_until(lambda: can_connect(self.path))
+        wait_until(lambda: can_connect(self.path) or self.process.poll() is not None)
+        if self.process.poll() is not None:
+            raise AssertionError(f"{self.binary} ended with status {self.process.returncode}")
 
     def stop(self):
         if not self.is_stopped:

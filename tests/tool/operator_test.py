@@ -12,6 +12,7 @@ import pty
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -212,6 +213,20 @@ class Tubes(OperatorTest):
         self.assertEqual([tube["name"] for tube in tubes], ["default", *names])
 
 
+class Completion(OperatorTest):
+    def test_tubes_of_the_server_are_offered(self):
+        script = pathlib.Path(__file__).parents[2] / "packaging/bash-completion/haricot"
+        self.server.put("x", "mail")
+        self.server.put("x", "mars")
+        command = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _haricot; ' \
+                  'echo "${COMPREPLY[@]}"'
+        for words in (["stats", "ma"], ["kick", "--tube", "ma"], ["pause", "ma"]):
+            ended = subprocess.run(["bash", "-c", command, script, TOOL, *words], check=True,
+                                   capture_output=True, text=True, timeout=60,
+                                   env={**os.environ, "HARICOT_ADDR": self.server.address})
+            self.assertEqual((ended.stdout, ended.stderr), ("mail mars\n", ""))
+
+
 class Peek(OperatorTest):
     def test_the_body_is_written_as_it_is(self):
         job = self.server.put("a\x00\xff\r\n\x1b[2Jb")
@@ -263,10 +278,12 @@ class Put(OperatorTest):
     def test_stdin_or_a_file_is_a_job(self):
         self.assertEqual(self.good("put", stdin=b"line\nline\n\x00"), "1\n")
         self.assertEqual(self.body(1), b"line\nline\n\x00")
+        self.assertEqual(self.good("put", "-", stdin=b"dash"), "2\n")
+        self.assertEqual(self.body(2), b"dash")
         path = self.server.folder.name + "/body"
         pathlib.Path(path).write_bytes(b"in a file")
-        self.assertEqual(self.good("put", "--file", path), "2\n")
-        self.assertEqual(self.body(2), b"in a file")
+        self.assertEqual(self.good("put", "--file", path), "3\n")
+        self.assertEqual(self.body(3), b"in a file")
         self.refused(NO, "cannot open /nowhere", "put", "-f", "/nowhere")
 
     def test_it_gets_what_the_flags_say(self):
@@ -528,16 +545,27 @@ class Trouble(unittest.TestCase):
             self.assertGreaterEqual(time.monotonic() - begin, 0.29)
 
     def test_a_host_with_several_addresses_is_tried_whole(self):
-        # localhost is ::1 and 127.0.0.1 where both are known.
-        with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server:
+        # A list of hosts of its own, in a mount namespace of its own.
+        script = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
+        with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server, \
+                tempfile.NamedTemporaryFile("w") as hosts:
+            hosts.write("::1 both\n127.0.0.1 both\n")
+            hosts.flush()
+            os.chmod(hosts.name, 0o644)
+            begin = ["unshare", "-rm", "sh", "-c", script, "sh", hosts.name]
+            if subprocess.run([*begin, "true"], capture_output=True, check=False).returncode != 0:
+                self.skipTest("there are no mount namespaces for us")
             port = server.address.split(":")[1]
-            status, output, error = run(TOOL, "stats", "-a", f"localhost:{port}")
-            self.assertEqual((status, output, error), (DONE, b"a: 1\n", ""))
+            ended = subprocess.run([*begin, TOOL, "stats", "-a", f"both:{port}"],
+                                   capture_output=True, timeout=60, check=False)
+            self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (DONE, b"a: 1\n", b""))
 
     def test_an_old_server_that_lacks_a_command(self):
 
-        with Scripted(lambda line: b"OK 17\r\n---\nversion: 1.4\n\r\n" if line == "stats" else
-                      b"UNKNOWN_COMMAND\r\n") as server:
+        def answer(line):
+            return b"OK 17\r\n---\nversion: 1.4\n\r\n" if line == "stats" else b"UNKNOWN_COMMAND\r\n"
+
+        with Scripted(answer) as server:
             for words, command in ((["kick", "5"], "kick-job"), (["bury", "5"], "reserve-job"),
                                    (["pause", "mail", "5"], "pause-tube")):
                 status, _, error = run(TOOL, *words, address=server.address)
@@ -560,7 +588,16 @@ class Trouble(unittest.TestCase):
             ended = subprocess.run([TOOL, "stats", "-a", server.address], stdout=full,
                                    stderr=subprocess.PIPE, timeout=60, check=False)
             self.assertEqual(ended.returncode, NO)
-            self.assertIn(b"cannot write to stdout", ended.stderr)
+            self.assertIn(b"cannot write to stdout: No space", ended.stderr)
+
+    def test_who_reads_no_more_has_seen_enough(self):
+        with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server:
+            reading, writing = os.pipe()
+            os.close(reading)
+            ended = subprocess.run([TOOL, "stats", "-a", server.address], stdout=writing,
+                                   stderr=subprocess.PIPE, timeout=60, check=False)
+            os.close(writing)
+            self.assertEqual((ended.returncode, ended.stderr), (NO, b""))
 
 
 def output_on_terminal(*words, address, typed=b""):

@@ -19,8 +19,7 @@ TopState state_with(const std::vector<std::string>& names) {
   state.rates.puts = 120;
   state.rates.cpu_percent = 2.5;
   for (const std::string& name : names) {
-    state.sample.tubes.push_back(
-        tube_stats(name, *StatsText::parse("---\nname: " + name + "\npause: 0\n")));
+    state.sample.tubes.push_back(*tube_stats(name, "---\nname: " + name + "\npause: 0\n"));
   }
   return state;
 }
@@ -87,13 +86,13 @@ TEST(TopScreen, ScrollingStartsTheTableFurtherDown) {
 }
 
 TEST(TopScreen, IdleTubesCanBeHidden) {
-  TopState state = state_with({"idle", "busy", "waited-for"});
+  TopState state = state_with({"sleepy", "busy", "waited-for"});
   state.sample.tubes[1].delayed = 1;
   state.sample.tubes[2].waiting = 1;
   TopView view;
   view.hides_idle = true;
   EXPECT_EQ(tubes_in_view(state, view).size(), 2U);
-  EXPECT_EQ(text_of(draw_top(state, view, {})).find("idle "), std::string::npos);
+  EXPECT_EQ(text_of(draw_top(state, view, {})).find("sleepy"), std::string::npos);
 }
 
 TEST(TopScreen, TroubleStandsAboveTheTableThatStays) {

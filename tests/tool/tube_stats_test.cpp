@@ -22,11 +22,12 @@ std::string names(const std::vector<TubeStats>& tubes) {
 }
 
 TEST(TubeStats, AreMadeOfWhatTheServerSays) {
-  const TubeStats made = tube_stats(
-      "mail", *StatsText::parse("---\nname: mail\ncurrent-jobs-urgent: 1\ncurrent-jobs-ready: 2\n"
-                                "current-jobs-reserved: 3\ncurrent-jobs-delayed: 4\n"
-                                "current-jobs-buried: 5\ntotal-jobs: 6\ncurrent-waiting: 7\n"
-                                "cmd-delete: 8\npause: 9\npause-time-left: 0\n"));
+  const TubeStats made =
+      *tube_stats("mail",
+                  "---\nname: mail\ncurrent-jobs-urgent: 1\ncurrent-jobs-ready: 2\n"
+                  "current-jobs-reserved: 3\ncurrent-jobs-delayed: 4\n"
+                  "current-jobs-buried: 5\ntotal-jobs: 6\ncurrent-waiting: 7\n"
+                  "cmd-delete: 8\npause: 9\npause-time-left: 0\n");
   EXPECT_EQ(made.urgent, 1U);
   EXPECT_EQ(made.ready, 2U);
   EXPECT_EQ(made.reserved, 3U);
@@ -36,6 +37,11 @@ TEST(TubeStats, AreMadeOfWhatTheServerSays) {
   EXPECT_EQ(made.waiting, 7U);
   EXPECT_EQ(made.deletes, 8U);
   EXPECT_EQ(made.paused_s, 1U);  // It is still paused, for less than a second.
+}
+
+TEST(TubeStats, WhatIsNoReportMakesNone) {
+  EXPECT_FALSE(tube_stats("mail", ""));
+  EXPECT_FALSE(tube_stats("mail", "name: mail\n"));
 }
 
 TEST(TubeStats, RatesAreDifferencesOverTime) {
@@ -111,7 +117,7 @@ TEST(TubeStats, TheTableIsAlignedAndGrowsWithItsNumbers) {
 }
 
 TEST(TubeStats, JsonHasNullForWhatWasNotMeasured) {
-  TubeStats made = tube_stats("12", *StatsText::parse("---\nname: 12\npause: 0\n"));
+  TubeStats made = *tube_stats("12", "---\nname: 12\npause: 0\n");
   made.put_rate = 0.5;
   EXPECT_EQ(to_json(made), R"({"name":"12","pause":0,"put-rate":0.500,"delete-rate":null})");
 }

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""That haricot --help, haricot(1) and the completion for bash say the same.
+
+    manual_test.py ROOT HARICOT
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+ROOT, TOOL = (pathlib.Path(word) for word in sys.argv[1:3])
+del sys.argv[1:3]
+PAGE = ROOT / "packaging/man/haricot.1"
+COMPLETION = ROOT / "packaging/bash-completion/haricot"
+
+WITHOUT_COMMON_FLAGS = {"bench", "binlog"}
+
+
+def help_of(*words):
+    return subprocess.run([TOOL, *words, "--help"], capture_output=True, text=True, check=True,
+                          timeout=60).stdout
+
+
+def subcommands():
+    return re.findall(r"^  ([a-z]+)  ", help_of(), re.MULTILINE)
+
+
+def flags_of_help(subcommand):
+    """A set of (letter or None, long name, value or None)."""
+    line = re.compile(r"^  (?:-(\w), |    )--([\w-]+)(?: ([A-Z]+))?  ", re.MULTILINE)
+    return {match.groups() for match in line.finditer(help_of(subcommand))}
+
+
+def flags_of_page(text):
+    """The same, from the flags that a .TP of the text has."""
+    found = set()
+    for line in re.findall(r"^\.TP\n\.BR (.*--.*)$", text.replace(r"\-", "-"), re.MULTILINE):
+        plain = re.sub(r"\\f[A-Z]", "", line).replace('"', "")
+        match = re.fullmatch(r"(?:-(\w) *, +)?--([\w-]+)(?: +([A-Z]+))?", plain.strip())
+        if not match:
+            raise AssertionError(f"a flag that cannot be read: {line}")
+        found.add(match.groups())
+    return found
+
+
+def parts_of_page():
+    """What the page says of each subcommand, and of all."""
+    text = PAGE.read_text()
+    common = re.search(r"^\.SH COMMON OPTIONS\n(.*?)^\.SH ", text, re.MULTILINE | re.DOTALL)[1]
+    section = re.search(r"^\.SH SUBCOMMANDS\n(.*?)^\.SH ", text, re.MULTILINE | re.DOTALL)[1]
+    parts = re.split(r"^\.SS ([a-z]+)\n", section, flags=re.MULTILINE)
+    return common, dict(zip(parts[1::2], parts[2::2]))
+
+
+def complete(*words, environment=None):
+    """What bash offers for the last of the words behind `haricot`."""
+    script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _haricot; ' \
+             'printf "%s\\n" "${COMPREPLY[@]}"'
+    output = subprocess.run(["bash", "-c", script, "bash", COMPLETION, TOOL, *words], check=True,
+                            capture_output=True, text=True, timeout=60,
+                            env={**os.environ, **(environment or {})})
+    assert output.stderr == "", output.stderr
+    return set(output.stdout.split())
+
+
+class Manual(unittest.TestCase):
+    def test_the_help_has_flags_at_all(self):
+        self.assertIn(("t", "tube", "TUBE"), flags_of_help("peek"))
+        self.assertIn((None, "hide-idle", None), flags_of_help("top"))
+        self.assertGreaterEqual(len(subcommands()), 13)
+
+    def test_the_page_has_the_subcommands_in_their_order(self):
+        self.assertEqual(list(parts_of_page()[1]), subcommands())
+
+    def test_the_page_has_the_flags_of_the_help_and_no_others(self):
+        common, parts = parts_of_page()
+        for subcommand in subcommands():
+            with self.subTest(subcommand):
+                wanted = flags_of_help(subcommand)
+                found = flags_of_page(parts[subcommand])
+                if subcommand not in WITHOUT_COMMON_FLAGS:
+                    self.assertEqual(found & flags_of_page(common), set(), "told twice")
+                    found |= flags_of_page(common)
+                self.assertEqual(found, wanted)
+
+    def test_the_page_has_the_defaults_of_the_help(self):
+        common, parts = parts_of_page()
+        count = 0
+        for subcommand in subcommands():
+            entries = (parts[subcommand] + common).replace(r"\-", "-").split(".TP\n")
+            for name, value in re.findall(r"--([\w-]+).*\((\d[\d.]*)\)$", help_of(subcommand),
+                                          re.MULTILINE):
+                entry = next(e for e in entries if f"--{name}" in e.splitlines()[0])
+                with self.subTest(f"{subcommand} --{name}"):
+                    if value != "0":
+                        self.assertRegex(entry, rf"\b{re.escape(value)}\b")
+                    count += 1
+        self.assertGreater(count, 10)
+
+    def test_the_page_has_the_exit_statuses_of_the_help(self):
+        page = PAGE.read_text()
+        section = re.search(r"^\.SH EXIT STATUS\n(.*?)^\.SH ", page, re.MULTILINE | re.DOTALL)[1]
+        in_help = re.findall(r"(\d): ", help_of("stats").split("The exit status is")[1])
+        self.assertEqual(re.findall(r"^\.B (\d)$", section, re.MULTILINE), in_help)
+
+    def test_man_has_nothing_to_say_against_it(self):
+        if not shutil.which("groff"):
+            self.skipTest("there is no groff")
+        result = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", PAGE],
+                                capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+class Completion(unittest.TestCase):
+    def test_it_has_all_subcommands(self):
+        self.assertEqual(complete(""), set(subcommands()))
+        self.assertEqual(complete("dr"), {"drain"})
+        self.assertEqual(complete("--"), {"--help", "--version"})
+
+    def test_it_has_all_flags_of_each(self):
+        for subcommand in subcommands():
+            with self.subTest(subcommand):
+                flags = {f"--{name}" for _, name, _ in flags_of_help(subcommand)}
+                self.assertEqual(complete(subcommand, "--"), flags)
+
+    def test_it_has_the_columns_of_the_table(self):
+        titles = "ready urgent reserved delayed buried waiting put/s delete/s paused tube"
+        for subcommand in ("tubes", "top"):
+            self.assertEqual(complete(subcommand, "--sort", ""), set(titles.split()))
+            for title in titles.split():
+                refused = subprocess.run([TOOL, subcommand, "--sort", title, "-a", "unix:/nowhere"],
+                                         capture_output=True, timeout=60, check=False)
+                self.assertEqual(refused.returncode, 3, title)
+
+    def test_without_a_server_there_are_no_tubes(self):
+        self.assertEqual(complete("stats", "", environment={"HARICOT_ADDR": "unix:/nowhere"}),
+                         set())
+
+
+if __name__ == "__main__":
+    unittest.main()
