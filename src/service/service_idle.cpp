@@ -7,9 +7,10 @@
 //
 // The sessions' list is kept in the order of their last activity, so a command costs moving one
 // link to its end, and a look costs the sessions that it finds too old. An occupied one is put to
-// the end as if it had been active; how long it still was occupied behind that look is not known at
-// the next one, so it is given one more period then. So nothing is ever closed too early, and what
-// was occupied at most twice as late.
+// the end as if it had been active. A wait ends with an answer, but a job that is held is lost by
+// its TTR without a byte; when that was is not known here. So one that was occupied when it was
+// active or looked at last is given one more period. Nobody is closed sooner than the timeout after
+// he was last active or occupied, and who lost a job at most after twice the time.
 
 #include "haricot/service/service.hpp"
 
@@ -24,7 +25,7 @@ constexpr int kLooksPerTurn = 1000;
 void Service::note_activity(Session& session) {
   if (limits_.idle_timeout_s == 0) return;
   session.active_ = now_;
-  session.was_occupied_ = false;
+  session.was_occupied_ = is_occupied(session);
   sessions_.remove(session);
   sessions_.push_back(session);
 }
@@ -39,7 +40,6 @@ void Service::look_for_idle(Instant now) {
     Session& session = sessions_.front();
     const bool was_occupied = session.was_occupied_;
     note_activity(session);
-    session.was_occupied_ = is_occupied(session);
     if (!was_occupied && !session.was_occupied_) end_idle(session);
   }
 }

@@ -92,7 +92,7 @@ class Session {
   bool input_ended_ = false;  // All of it has been received.
   bool starved_ = true;       // The last run ended because it needs more input.
   bool was_idle_ = false;
-  bool was_occupied_ = false;  // It waited or held a job at the last look: see service_idle.cpp.
+  bool was_occupied_ = false;  // When it was active or looked at last: see service_idle.cpp.
   bool held_ = false;
   std::uint64_t held_until_ = 0;    // The record that has to be safe before anything is sent.
   std::uint32_t held_turn_ = 0;     // The turn in which that began.
