@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -174,6 +175,13 @@ int serve(const os::Options& options, os::Log& log) {
   return all_kept ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+// The name it was started by, where that is the one of the server whose place it takes.
+const char* program_name(const char* path) {
+  const std::string_view words = path != nullptr ? path : "";
+  const std::string_view name = words.substr(words.rfind('/') + 1);
+  return name == "beanstalkd" ? "beanstalkd" : "haricotd";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -186,7 +194,8 @@ int main(int argc, char** argv) {
   std::string error;
   const std::span<const char* const> words(argv + 1, static_cast<std::size_t>(argc - 1));
   if (!os::parse_options(words, options, error)) {
-    std::fprintf(stderr, "haricotd: %s\n%s", error.c_str(), os::help_text().data());
+    const char* name = program_name(argv[0]);
+    std::fprintf(stderr, "%s: %s\n%s", name, error.c_str(), os::help_text(name).c_str());
     return kExitUsage;
   }
   switch (options.action) {
@@ -194,7 +203,7 @@ int main(int argc, char** argv) {
       std::puts("beanstalkd 1.13 (haricot " HARICOT_VERSION ")");
       return EXIT_SUCCESS;
     case os::Options::Action::show_help:
-      std::fputs(os::help_text().data(), stdout);
+      std::fputs(os::help_text(program_name(argv[0])).c_str(), stdout);
       return EXIT_SUCCESS;
     case os::Options::Action::serve:
       break;

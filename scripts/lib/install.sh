@@ -40,6 +40,7 @@ install_package_packages=(dpkg-dev binutils)
 install_image_packages=(buildah)
 install_long_test_packages=(
   debootstrap lintian             # the package, installed on a machine of its own
+  systemd-container               # systemd on that machine
   iproute2                        # the network of that machine
   docker-compose                  # checks its example
   "${install_package_packages[@]}" "${install_image_packages[@]}"

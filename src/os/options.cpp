@@ -312,9 +312,17 @@ class Parser {
   std::string& error_;
 };
 
-std::string make_help() {
-  std::string text =
-      "Use: haricotd [OPTIONS]\n\n"
+}  // namespace
+
+bool parse_options(std::span<const char* const> words, Options& options, std::string& error) {
+  return Parser(options, error).parse(words);
+}
+
+std::string help_text(std::string_view program) {
+  std::string text = "Use: ";
+  text += program;
+  text +=
+      " [OPTIONS]\n\n"
       "A work queue that speaks the beanstalk protocol.\n\n"
       "Options:\n";
   constexpr std::size_t kHelpColumn = 30;
@@ -331,17 +339,6 @@ std::string make_help() {
     text += line + '\n';
   }
   text += "\nSIGUSR1 stops taking new jobs (drain mode); SIGTERM and SIGINT end the server.\n";
-  return text;
-}
-
-}  // namespace
-
-bool parse_options(std::span<const char* const> words, Options& options, std::string& error) {
-  return Parser(options, error).parse(words);
-}
-
-std::string_view help_text() {
-  static const std::string text = make_help();
   return text;
 }
 

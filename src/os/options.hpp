@@ -48,7 +48,7 @@ struct Options {
 [[nodiscard]] bool parse_options(std::span<const char* const> words, Options& options,
                                  std::string& error);
 
-// What --help prints.
-std::string_view help_text();
+// What --help prints, of a program that was started by this name.
+std::string help_text(std::string_view program = "haricotd");
 
 }  // namespace haricot::os

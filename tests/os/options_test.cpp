@@ -295,7 +295,7 @@ TEST(Options, ListenAddressAndPortAreEachNoticed) {
 }
 
 TEST(Options, HelpNamesEveryFlag) {
-  const std::string_view help = help_text();
+  const std::string help = help_text();
   for (const ValueFlag& flag : kValueFlags) {
     const std::string entry = std::string("-") + flag.letter + ", --" + flag.name + " ";
     EXPECT_NE(help.find(entry), std::string_view::npos) << entry;

@@ -6,9 +6,11 @@ trap 'echo "FAILED in $BASH_SOURCE line $LINENO: $BASH_COMMAND" >&2; show_state 
 
 package=$(echo /root/haricot_*.deb)
 
-# Packages may start services, though no init system runs.
-printf '#!/bin/sh\nexit 0\n' >/usr/sbin/policy-rc.d
-chmod 755 /usr/sbin/policy-rc.d
+# Packages may start services, also where no init system runs.
+if [[ ! -d /run/systemd/system ]]; then
+  printf '#!/bin/sh\nexit 0\n' >/usr/sbin/policy-rc.d
+  chmod 755 /usr/sbin/policy-rc.d
+fi
 
 step() { echo "-- $*"; }
 
@@ -22,6 +24,7 @@ show_state() {
   dpkg -l beanstalkd haricot 2>&1 | tail -n 2
   ls -la /etc/default/bean* /etc/init.d/bean* /var/lib/beanstalkd 2>&1
   ps -e -o pid,user,comm,args
+  [[ ! -d /run/systemd/system ]] || journalctl --no-pager -u beanstalkd -n 30
 }
 
 # equal WHAT GOT WANTED

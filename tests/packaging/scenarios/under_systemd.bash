@@ -1,0 +1,143 @@
+# The same on a machine with systemd: the service is taken over and handed back, in its sandbox; it is
+# ready when it says so, starts again when it crashes, and no connection is refused where the socket is
+# systemd's.
+
+unit=beanstalkd.service
+settings=/etc/default/beanstalkd
+
+property() { systemctl show -P "$1" "$unit"; }
+is_state() { [[ $(property ActiveState)/$(property SubState) == "$1" ]]; }
+running=active/running
+process_says() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$(property MainPID)/status"; }
+
+# with SETTING...: the service with this in a drop-in.
+with() {
+  mkdir -p "/run/systemd/system/$unit.d"
+  printf '%s\n' '[Service]' "$@" >"/run/systemd/system/$unit.d/test.conf"
+  systemctl daemon-reload
+  systemctl restart "$unit"
+}
+without() {
+  rm -rf "/run/systemd/system/$unit.d"
+  systemctl daemon-reload
+  systemctl restart "$unit"
+}
+
+step "beanstalkd keeps jobs"
+install beanstalkd
+echo 'BEANSTALKD_EXTRA="-b /var/lib/beanstalkd"' >>$settings
+systemctl restart "$unit"
+eventually is_answered
+equal "the first job" "$(ask 'put 0 0 60 3' abc)" "INSERTED 1"
+
+step "haricot takes its place"
+install "$package"
+equal "enabled" "$(systemctl is-enabled "$unit")" enabled
+is_state $running
+is_answered
+is_haricot
+equal "the job" "$(ask 'peek 1')" $'FOUND 1 3\nabc'
+equal "how it starts" "$(property Type)" notify
+equal "what it says of itself" "$(property StatusText)" serving
+# The machine below may allow less, which systemd then takes for as much as there is.
+equal "open files" "$(property LimitNOFILE)" 524288
+equal "the name" "$(cat "/proc/$(property MainPID)/comm")" beanstalkd
+equal "pidof" "$(pidof beanstalkd)" "$(property MainPID)"
+
+step "the sandbox is there"
+equal "no new privileges" "$(process_says NoNewPrivs)" 1
+equal "filter of system calls" "$(process_says Seccomp)" 2
+for set in CapPrm CapEff CapBnd CapAmb; do equal "$set" "$(process_says $set)" 0000000000000000; done
+# What it does in a day, within: large and small jobs, compaction, a file that ends.
+for i in $(seq 50); do
+  ask "put 0 0 60 60000" "$(head -c 60000 /dev/zero | tr '\0' x)" >/dev/null
+done
+equal "jobs" "$(stat_of current-jobs-ready)" 51
+
+step "it is killed, and comes back with its jobs"
+kill -KILL "$(property MainPID)"
+restarted() { [[ $(property NRestarts) == 1 ]] && is_state $running; }
+eventually restarted
+equal "jobs" "$(stat_of current-jobs-ready)" 51
+
+step "there is nothing to reload; what reloads or restarts restarts"
+process=$(property MainPID)
+not systemctl reload "$unit" 2>/dev/null
+equal "the process" "$(property MainPID)" "$process"
+systemctl reload-or-restart "$unit"
+[[ $(property MainPID) != "$process" ]] || fail "it was not restarted"
+equal "jobs" "$(stat_of current-jobs-ready)" 51
+
+step "drain mode"
+systemctl kill -s USR1 "$unit"
+drains() { [[ $(property StatusText) == "drain mode: no new jobs are taken" ]]; }
+eventually drains
+equal "a put" "$(ask 'put 0 0 60 1' x)" DRAINING
+systemctl restart "$unit"
+equal "a put" "$(ask 'put 0 0 60 1' x | cut -d ' ' -f 1)" INSERTED
+
+step "a wrong flag is not tried again"
+with 'Environment=' 'ExecStart=' 'ExecStart=/usr/bin/beanstalkd --nonsense' 2>/dev/null && fail "it started"
+is_state failed/failed
+equal "the status" "$(property ExecMainStatus)" 5
+without
+
+step "the watchdog, where one is asked for"
+with WatchdogSec=1s
+process=$(property MainPID)
+sleep 3 # Three times what it is patient for.
+equal "the process" "$(property MainPID)" "$process"
+kill -STOP "$process"
+killed_by_watchdog() { [[ $(property MainPID) != "$process" ]] && is_state $running; }
+eventually killed_by_watchdog
+without
+
+step "the tighter sandbox of the manual"
+page=$(zcat -f "$(dpkg -L haricot | grep 'haricotd.8')" 2>/dev/null || zcat /root/haricotd.8.gz)
+mapfile -t tighter < <(sed -n '/^    \[Service\]$/,/^\.fi$/p' <<<"$page" | sed -n 's/^    \([A-Z][A-Za-z]*=.*\)$/\1/p')
+((${#tighter[@]} >= 5)) || fail "the manual does not say how"
+with "${tighter[@]}"
+is_state $running
+equal "a job" "$(ask 'put 0 0 60 1' x | cut -d ' ' -f 1)" INSERTED
+without
+
+step "flags may name other places"
+mkdir -p /srv/jobs
+chown beanstalkd: /srv/jobs
+cp $settings /root/settings
+printf '%s\n' BEANSTALKD_LISTEN_ADDR=unix:/tmp/queue 'BEANSTALKD_EXTRA="-b /srv/jobs -u beanstalkd"' >$settings
+systemctl restart "$unit"
+is_state $running
+[[ -S /tmp/queue && -e /srv/jobs/binlog.1 ]] || fail "the socket or the folder is not there"
+haricot bench -n 10 unix:/tmp/queue >/dev/null
+cp /root/settings $settings
+
+step "no connection is refused where the socket is systemd's"
+systemctl stop "$unit"
+systemctl enable --now beanstalkd.socket 2>/dev/null
+equal "the first connection starts it" "$(ask 'list-tube-used')" "USING default"
+is_state $running
+(
+  for _ in $(seq 100); do
+    [[ $(ask list-tube-used) == "USING default" ]] || echo refused
+    sleep 0.01
+  done
+) >/root/refused 2>&1 &
+asking=$!
+for _ in 1 2 3; do systemctl restart "$unit"; done
+wait "$asking"
+# A connection that a server has accepted ends with it; one that waits does not.
+not grep -q 'Connection refused' /root/refused
+systemctl disable --now beanstalkd.socket 2>/dev/null
+systemctl restart "$unit"
+
+step "beanstalkd comes back"
+before=$(stat_of current-jobs-ready)
+install beanstalkd
+is_state $running
+eventually is_answered
+not is_haricot
+equal "jobs" "$(stat_of current-jobs-ready)" "$before"
+equal "the job" "$(ask 'peek 1')" $'FOUND 1 3\nabc'
+equal "enabled" "$(systemctl is-enabled "$unit")" enabled
+step "done"
