@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -15,6 +16,8 @@ void open_standard_descriptors();
 
 // Raises the soft limit of open descriptors to the hard one.
 void raise_descriptor_limit();
+// The soft limit as it is now.
+std::size_t descriptor_limit();
 
 // Lets writing beyond the limit of a file's size (ulimit -f) fail, instead of ending the process.
 void survive_file_size_limit();

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "haricot/base/intrusive_list.hpp"
+#include "haricot/base/memory_cushion.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/service/dispatcher.hpp"
@@ -108,6 +109,7 @@ class Service {
   Engine engine_;
   Dispatcher dispatcher_;
   CommandTrace trace_;
+  MemoryCushion cushion_;  // Held while jobs are taken, for workers when there is no memory left.
   std::uint32_t turn_ = 0;  // Compared with that of sessions; may come round.
   IntrusiveList<Session, &Session::all_> sessions_;
   IntrusiveList<Session, &Session::runnable_> runnable_;
