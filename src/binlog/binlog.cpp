@@ -363,6 +363,7 @@ void Binlog::end_turn(Instant now) {
     try_to_recover();
   } else {
     compact();
+    wait_for_removals();
     flush();
     if (!refusing_) tend_spares();
   }
@@ -372,6 +373,7 @@ void Binlog::end_turn(Instant now) {
   take_sync_ends();
   request_sync();
   appended_this_turn_ = 0;
+  files_begun_this_turn_ = files_gone_this_turn_ = 0;
 }
 
 Instant Binlog::next_event() const {

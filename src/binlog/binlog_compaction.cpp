@@ -19,6 +19,8 @@ constexpr std::uint64_t kBytesPerByteWritten = 2;
 // The folder may have this many files' bytes, or that many times the bytes of the living jobs.
 constexpr std::uint64_t kFilesMax = 3;
 constexpr std::uint64_t kTimesLiveBytesMax = 3;
+// Beyond this many times that, nobody goes on as if the disk could follow.
+constexpr std::uint64_t kTimesAllowedMax = 3;
 constexpr Duration kPauseAfterFailure = Duration::seconds(1);
 
 }  // namespace
@@ -52,9 +54,15 @@ bool Binlog::has_garbage_to_collect() const {
   if (is_short_of_space() && garbage_of_oldest() >= segments_->oldest().bytes / 8) return true;
   if (garbage < std::min(sealed_live / 8, garbage_worth_collecting())) return false;
   if (is_short_of_space()) return true;
-  const std::uint64_t total = sealed + writer_.allocated() + spares_.allocated();
-  return total >
-         std::max(kFilesMax * options_.file_bytes, kTimesLiveBytesMax * segments_->live_bytes());
+  return folder_bytes() > folder_bytes_allowed();
+}
+
+std::uint64_t Binlog::folder_bytes() const {
+  return sealed_bytes() + writer_.allocated() + spares_.allocated();
+}
+
+std::uint64_t Binlog::folder_bytes_allowed() const {
+  return std::max(kFilesMax * options_.file_bytes, kTimesLiveBytesMax * segments_->live_bytes());
 }
 
 void Binlog::compact() {
@@ -68,6 +76,18 @@ void Binlog::compact() {
     if (step == CompactionStep::did_some) continue;
     compaction_waits_ = step == CompactionStep::has_to_wait;
     return;
+  }
+}
+
+// Files go one with each sync of the folder, and where syncs take long more may be begun meanwhile,
+// without an end. So once the folder is far too large, a turn that has begun files waits for as
+// many to go.
+void Binlog::wait_for_removals() {
+  while (!refusing_ && compaction_waits_ && files_gone_this_turn_ < files_begun_this_turn_ &&
+         syncs_.length() > 0 && folder_bytes() > kTimesAllowedMax * folder_bytes_allowed()) {
+    disk_.wait_for_sync();
+    take_sync_ends();
+    if (!refusing_) compact();
   }
 }
 
@@ -110,21 +130,30 @@ bool Binlog::remember_last_id() {
   return last <= highest || mark_id(last);
 }
 
+// The file behind the oldest that tells of this id or a higher one, and has done so for longest:
+// the newest one always does in a busy server, and never durably so. Null: none.
+const Segment* Binlog::teller_of(JobId id) const {
+  const Segment* best = nullptr;
+  for (std::size_t i = 1; i < segments_->size(); ++i) {
+    const Segment& segment = segments_->at(i);
+    if (segment.highest_id < id) continue;
+    if (best == nullptr || segment.highest_record < best->highest_record) best = &segment;
+  }
+  return best;
+}
+
 Binlog::CompactionStep Binlog::remove_oldest() {
   Segment& oldest = segments_->oldest();
   // The highest id that this file tells of must not go with it: another file has to tell of it or
   // of a higher one, and durably so.
-  const Segment* highest = &segments_->at(1);
-  for (std::size_t i = 2; i < segments_->size(); ++i) {
-    if (segments_->at(i).highest_id > highest->highest_id) highest = &segments_->at(i);
-  }
-  std::uint64_t until = std::max(oldest.moved_until, highest->highest_record);
-  if (oldest.highest_id > highest->highest_id) {
-    if (!mark_id(oldest.highest_id)) {
-      compact_again_ = now_ + kPauseAfterFailure;
-      return CompactionStep::nothing_to_do;
-    }
+  std::uint64_t until = oldest.moved_until;
+  if (const Segment* other = teller_of(oldest.highest_id)) {
+    until = std::max(until, other->highest_record);
+  } else if (mark_id(oldest.highest_id)) {
     until = records_;
+  } else {
+    compact_again_ = now_ + kPauseAfterFailure;
+    return CompactionStep::nothing_to_do;
   }
   const bool by_sync = options_.sync != SyncPolicy::never;
   if (!by_sync) flush();  // No end of a sync will be there to come back here.
@@ -154,10 +183,8 @@ Binlog::CompactionStep Binlog::remove_oldest() {
     return CompactionStep::nothing_to_do;
   }
   segments_->remove_oldest();
-  if (by_sync) {
-    syncs_.sync_folder();
-    removal_mark_ = syncs_.mark();
-  }
+  ++files_gone_this_turn_;
+  if (by_sync) removal_mark_ = syncs_.sync_folder_first();
   spare_again_ = now_;  // There is space again.
   return CompactionStep::did_some;
 }

@@ -77,22 +77,34 @@ bool Binlog::add_spare(std::uint64_t bytes) {
   return false;
 }
 
+// A file that cannot be made may only want the descriptor of one that is full and not yet synced.
+// False: that is not it. Blocks, as short as the disk lets it.
+bool Binlog::wait_for_a_file() {
+  if (spare_status_ != DiskStatus::failed || syncs_.length() == 0 || refusing_) return false;
+  disk_.wait_for_sync();
+  take_sync_ends();
+  spare_again_ = now_;
+  return true;
+}
+
 // Sees to it that the file that is being written takes the record, and that behind it there is room
 // for so many bytes more. full: there is none to be had.
 JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) {
   if (writer_.room() >= record_bytes) {
     while (ahead() < record_bytes + keep) {
-      if (!add_spare(0)) return JournalStatus::full;
+      if (!add_spare(0) && !wait_for_a_file()) return JournalStatus::full;
     }
     return JournalStatus::ok;
   }
   // What is left in this file is lost.
-  if (spares_.empty() && !add_spare(file_bytes_for(record_bytes))) return JournalStatus::full;
+  while (spares_.empty() && !add_spare(file_bytes_for(record_bytes))) {
+    if (!wait_for_a_file()) return JournalStatus::full;
+  }
   if (spares_.grow_first(file_bytes_for(record_bytes)) != DiskStatus::ok) {
     return JournalStatus::full;
   }
   while (spares_.room() < record_bytes + keep) {
-    if (!add_spare(0)) return JournalStatus::full;
+    if (!add_spare(0) && !wait_for_a_file()) return JournalStatus::full;
   }
   // So many files that nobody has synced yet: the disk cannot follow, and this once it is waited
   // for.
@@ -161,6 +173,7 @@ bool Binlog::begin_file() {
     return false;
   }
   segments_->add(spare.number).bytes = spare.allocated;
+  ++files_begun_this_turn_;
   if (options_.sync != SyncPolicy::never) syncs_.sync_folder();
   return true;
 }

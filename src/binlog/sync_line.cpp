@@ -29,6 +29,21 @@ void SyncLine::sync_folder() {
   push(Entry{});
 }
 
+// In a long line a removal would take effect only after all that is in front of it, and files would
+// be begun faster than they go.
+std::uint64_t SyncLine::sync_folder_first() {
+  const bool is_next = started_ < end_ && entry(started_).file == FileHandle::none;
+  if (is_next) return started_ + 1;
+  CHECK(length() < entries_.size());
+  for (std::uint64_t number = end_++; number > started_; --number) {
+    entry(number) = entry(number - 1);
+  }
+  const std::uint64_t place = started_;
+  entry(place) = Entry{};
+  start_some();
+  return place + 1;
+}
+
 void SyncLine::start_some() {
   while (started_ < end_ && started_ - begin_ < kUnderWayMax) {
     disk_.start_sync(entry(started_).file, started_);

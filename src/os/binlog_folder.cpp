@@ -25,6 +25,7 @@ bool BinlogFolder::take(const std::string& path, std::string& error) {
     error = disk_.last_error();
     return false;
   }
+  disk_.reserve_descriptors(DescriptorReserve::share_of(descriptor_limit()));
   switch (lock_.take(disk_.descriptor())) {
     case LockStatus::taken:
       return true;

@@ -140,10 +140,19 @@ bool FolderDisk::open(const std::string& path) {
   return false;
 }
 
+// Every descriptor that is opened while connections are served comes from here.
+Descriptor FolderDisk::open_in_folder(const char* name, int flags, unsigned mode) {
+  while (true) {
+    Descriptor file(::openat(folder_.get(), name, flags, mode));
+    const bool none_left = !file && (errno == EMFILE || errno == ENFILE);
+    if (!none_left || !reserve_.release_one()) return file;
+  }
+}
+
 DiskStatus FolderDisk::list(std::vector<std::string>& names) {
   names.clear();
   // Reading moves a position, so it gets a descriptor of its own.
-  Descriptor folder(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Descriptor folder = open_in_folder(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const entries = folder ? ::fdopendir(folder.get()) : nullptr;
   if (entries == nullptr) return fail(errno, "list the folder");
   folder.release();
@@ -155,12 +164,13 @@ DiskStatus FolderDisk::list(std::vector<std::string>& names) {
   }
   const int error = errno;
   ::closedir(entries);
+  reserve_.refill();
   return error == 0 ? DiskStatus::ok : fail(error, "list the folder");
 }
 
 DiskStatus FolderDisk::read(const std::string& name, FileBytes& bytes) {
   if (!is_usable(name)) return fail(EINVAL, "read", name);
-  const Descriptor file(::openat(folder_.get(), name.c_str(), O_RDONLY | kOpenFlags));
+  const Descriptor file = open_in_folder(name.c_str(), O_RDONLY | kOpenFlags);
   if (!file) return fail(errno, "read", name);
   return read_open(file.get(), bytes, name);
 }
@@ -195,8 +205,8 @@ DiskStatus FolderDisk::read_open(int file, FileBytes& bytes, const std::string& 
 
 DiskStatus FolderDisk::create(const std::string& name, FileHandle& file) {
   if (!is_usable(name)) return fail(EINVAL, "create", name);
-  Descriptor made(
-      ::openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | kOpenFlags, kFileMode));
+  Descriptor made =
+      open_in_folder(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | kOpenFlags, kFileMode);
   if (!made) return fail(errno, "create", name);
   struct stat status {};
   if (::fstat(made.get(), &status) != 0) return fail(errno, "create", name);
@@ -233,6 +243,7 @@ DiskStatus FolderDisk::truncate(FileHandle file, std::uint64_t bytes) {
 void FolderDisk::close(FileHandle file) {
   CHECK(!syncer_.is_under_way(number_of(file)));
   ::close(number_of(file));
+  reserve_.refill();
 }
 
 DiskStatus FolderDisk::rename(const std::string& from, const std::string& to) {
@@ -255,7 +266,7 @@ DiskStatus FolderDisk::sync(FileHandle file) {
 
 DiskStatus FolderDisk::sync_file(const std::string& name) {
   if (!is_usable(name)) return fail(EINVAL, "sync", name);
-  const Descriptor file(::openat(folder_.get(), name.c_str(), O_RDONLY | kOpenFlags));
+  const Descriptor file = open_in_folder(name.c_str(), O_RDONLY | kOpenFlags);
   if (!file) return fail(errno, "sync", name);
   const int error = Syncer::sync_to_disk(file.get(), false);
   return error == 0 ? DiskStatus::ok : fail(error, "sync", name);

@@ -13,6 +13,7 @@
 
 #include "haricot/binlog/disk.hpp"
 #include "os/descriptor.hpp"
+#include "os/descriptor_reserve.hpp"
 #include "os/syncer.hpp"
 
 namespace haricot::os {
@@ -30,6 +31,9 @@ class FolderDisk final : public binlog::Disk {
   // Opens the folder, which has to be there. On failure false, and last_error() says why. Once
   // only.
   [[nodiscard]] bool open(const std::string& path);
+  // Keeps so many descriptors for the files of the folder, lest connections take all. Requires: it
+  // is open.
+  void reserve_descriptors(std::size_t count) { reserve_.fill(folder_.get(), count); }
   // The folder, for FolderLock.
   int descriptor() const { return folder_.get(); }
   // For epoll: readable when next_sync_done() may have something; it stays so until that says no.
@@ -58,9 +62,11 @@ class FolderDisk final : public binlog::Disk {
 
  private:
   DiskStatus fail(int error, std::string_view doing, std::string_view name = {});
+  Descriptor open_in_folder(const char* name, int flags, unsigned mode = 0);
   DiskStatus read_open(int file, binlog::FileBytes& bytes, const std::string& name);
 
   Descriptor folder_;
+  DescriptorReserve reserve_;
   Syncer syncer_;
   std::string last_error_;
 };

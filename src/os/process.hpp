@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -15,7 +16,7 @@ void open_standard_descriptors();
 
 // Raises the soft limit of open descriptors to the hard one.
 void raise_descriptor_limit();
-// How many may be open now.
+// The soft limit as it is now.
 std::uint64_t descriptor_limit();
 
 // Lets writing beyond the limit of a file's size (ulimit -f) fail, instead of ending the process.

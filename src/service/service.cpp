@@ -284,6 +284,7 @@ std::size_t Service::take_rest_of_line(Session& session, std::string_view input)
 void Service::begin_put(Session& session, const Command& command) {
   session.put_ = dispatcher_.begin_put(session.client_, command);
   PutPlan& put = session.put_;
+  if (put.refusal == ReplyCode::none && !cushion_.hold()) put.refusal = ReplyCode::out_of_memory;
   if (put.refusal == ReplyCode::none && put.body_bytes > JobStore::kInlineBodyBytesMax) {
     // One that is above the limit of memory for jobs now is not collected in the first place.
     if (engine_.admit_put(put.body_bytes)) session.body_ = BlobRef::allocate(put.body_bytes);
@@ -355,10 +356,14 @@ std::size_t Service::take_rest_of_body(Session& session, std::string_view input)
 void Service::answer(Session& session, const Reply& reply) {
   if (reply.code == ReplyCode::none) return;
   ++session.held_answers_;
-  if (!session.output_.add(reply)) {
-    // An answer that cannot be given would shift all later ones: the connection has to go.
-    session.quit_ = true;
+  if (reply.code == ReplyCode::out_of_memory) cushion_.give_up();
+  bool is_added = session.output_.add(reply);
+  if (!is_added) {
+    cushion_.give_up();
+    is_added = session.output_.add(reply);
   }
+  // An answer that cannot be given would shift all later ones: the connection has to go.
+  if (!is_added) session.quit_ = true;
   mark_to_send(session);
 }
 
@@ -403,6 +408,8 @@ void Service::hand_out_deliveries() {
 
 void Service::keep_input(Session& session, std::string_view rest) {
   if (rest.empty() || session.input_.append(rest)) return;
+  cushion_.give_up();
+  if (session.input_.append(rest)) return;
   session.quit_ = true;  // No memory: what comes next would not be what was sent.
   mark_to_send(session);
 }

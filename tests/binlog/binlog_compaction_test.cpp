@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "binlog_world.hpp"
 
 namespace haricot::binlog {
@@ -91,6 +93,47 @@ TEST(BinlogCompaction, TriesAgainToRemoveAFile) {
   EXPECT_EQ(world.notices.size(), 1U);
   EXPECT_EQ(world.binlog.numbers().oldest_index, world.binlog.numbers().current_index);
   EXPECT_FALSE(disk.has("binlog.1"));
+}
+
+// Puts and deletes for as long as it takes, on a disk that ends few syncs in that time.
+class BusyBinlog : public ::testing::TestWithParam<SyncPolicy> {};
+
+INSTANTIATE_TEST_SUITE_P(OfEachPolicy, BusyBinlog,
+                         ::testing::Values(SyncPolicy::every_turn, SyncPolicy::interval,
+                                           SyncPolicy::never));
+
+TEST_P(BusyBinlog, StaysSmallHoweverLongItGoesOnAndHoweverSlowTheDisk) {
+  constexpr std::uint64_t kFileBytes = 16384;
+  SimDisk disk;
+  World world(disk, {.file_bytes = kFileBytes, .sync = GetParam()});
+  disk.set_sync_mode(SyncMode::when_told);
+  std::uint64_t most = 0;
+  for (int turn = 0; turn < 3000; ++turn) {
+    for (int i = 0; i < 10; ++i) world.remove(world.put({.body_bytes = 500}));
+    world.end_turn();
+    world.pass(Duration::milliseconds(1));
+    if (turn % 10 == 0) disk.complete_syncs(1);
+    most = std::max(most, world.file_bytes());
+  }
+  EXPECT_GT(world.binlog.numbers().current_index, 500U);
+  EXPECT_LT(most, 14 * kFileBytes);
+}
+
+// The newest file has the highest id, but in a busy server never durably so: an older one will do.
+TEST(BinlogCompaction, WaitsForNoIdThatIsHigherThanNeeded) {
+  SimDisk disk;
+  World world(disk, kSmallFiles);
+  fill_and_empty(world);
+  world.end_turn();
+  disk.complete_syncs();
+  disk.set_sync_mode(SyncMode::when_told);
+  const std::uint64_t oldest = world.binlog.numbers().oldest_index;
+  for (int turn = 0; turn < 20; ++turn) {
+    world.put();  // Not durable when the turn ends.
+    world.end_turn();
+    disk.complete_syncs(1);
+  }
+  EXPECT_GT(world.binlog.numbers().oldest_index, oldest + 2);
 }
 
 }  // namespace

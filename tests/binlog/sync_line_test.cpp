@@ -135,5 +135,36 @@ TEST_F(SyncLineTest, PassesAMarkWhenAllInFrontOfItHasEnded) {
   EXPECT_TRUE(line_.has_passed(mark));
 }
 
+TEST_F(SyncLineTest, TheFolderCanComeBeforeAllThatHaveNotBegun) {
+  const FileHandle file = create(disk_, "a");
+  for (std::uint64_t covers = 1; covers <= 6; ++covers) line_.sync_file(file, covers, false);
+  const std::size_t under_way = disk_.syncs_under_way();
+  ASSERT_LT(under_way, 6U);
+  const std::uint64_t mark = line_.sync_folder_first();
+  // It is the next one already, so that it covers what is asked for now as well.
+  EXPECT_EQ(line_.sync_folder_first(), mark);
+  EXPECT_EQ(line_.length(), 7U);
+  Ended expected;
+  for (std::size_t i = 1; i <= under_way; ++i) expected.push_back(std::to_string(i));
+  disk_.complete_syncs(under_way);
+  EXPECT_EQ(ended(), expected);
+  EXPECT_FALSE(line_.has_passed(mark));
+  disk_.complete_syncs(1);
+  EXPECT_EQ(ended(), Ended{"0"});
+  EXPECT_TRUE(line_.has_passed(mark));
+  expected.clear();
+  for (std::size_t i = under_way + 1; i <= 6; ++i) expected.push_back(std::to_string(i));
+  while (disk_.syncs_under_way() > 0) disk_.complete_syncs(1);
+  EXPECT_EQ(ended(), expected);
+}
+
+TEST_F(SyncLineTest, TheFolderThatComesFirstBeginsAtOnceInAnEmptyLine) {
+  const std::uint64_t mark = line_.sync_folder_first();
+  EXPECT_EQ(disk_.syncs_under_way(), 1U);
+  disk_.complete_syncs(1);
+  EXPECT_EQ(ended(), Ended{"0"});
+  EXPECT_TRUE(line_.has_passed(mark));
+}
+
 }  // namespace
 }  // namespace haricot::binlog

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <string>
 
 #include "binlog_folder.hpp"
@@ -124,6 +125,29 @@ TEST_F(Growth, WhatWasDeletedBehindALongLivedJobGivesItsSpaceBack) {
   EXPECT_GT(folder_bytes(folder_.path()), 7 * kFileBytes);
   ASSERT_NO_FATAL_FAILURE(ask_many(*client, deletes, 500));
   expect_small_soon(kRecordBytes + 18);
+}
+
+// What is put and deleted at once, without a pause in which the disk could follow.
+TEST_F(Growth, ABusyFolderStaysSmallWhileItIsBusy) {
+  constexpr std::uint64_t kBatch = 200;
+  const std::string body(1000, 'x');
+  ASSERT_TRUE(start(kSmallFiles)) << server_.failure();
+  const Client client = connect();
+  std::uint64_t most = 0;
+  for (std::uint64_t first = 1; first < 200 * kBatch; first += kBatch) {
+    std::string batch;
+    for (std::uint64_t i = 0; i < kBatch; ++i) {
+      batch += "put 0 0 60 1000\r\n" + body + "\r\ndelete " + std::to_string(first + i) + "\r\n";
+    }
+    ASSERT_NO_FATAL_FAILURE(ask_many(*client, batch, 2 * kBatch));
+    most = std::max(most, folder_bytes(folder_.path()));
+  }
+  const auto numbers = file_numbers(folder_.path());
+  std::printf("%llu KiB at most in %llu files\n", static_cast<unsigned long long>(most / 1024),
+              static_cast<unsigned long long>(numbers.back()));
+  EXPECT_GT(numbers.back(), 500U);
+  // Three files, of those three times that, and what a turn begins.
+  EXPECT_LT(most, 24 * kFileBytes);
 }
 
 }  // namespace

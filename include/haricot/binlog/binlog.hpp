@@ -125,6 +125,7 @@ class Binlog final : public Journal {
   std::uint64_t room_for_puts() const;
   bool is_short_of_space() const { return spare_status_ == DiskStatus::full; }
   bool add_spare(std::uint64_t bytes);
+  bool wait_for_a_file();
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
   bool rotate();
   bool begin_file();
@@ -138,7 +139,11 @@ class Binlog final : public Journal {
   CompactionStep compact_one();
   CompactionStep remove_oldest();
   bool mark_id(JobId id);
+  const Segment* teller_of(JobId id) const;
   void compact();
+  void wait_for_removals();
+  std::uint64_t folder_bytes() const;
+  std::uint64_t folder_bytes_allowed() const;
 
   // Failures (binlog_failures.cpp)
   void fail(DiskStatus status, std::string_view doing);
@@ -191,6 +196,8 @@ class Binlog final : public Journal {
   std::uint64_t removal_mark_ = 0;  // In the line of syncs: the one that makes a removal durable.
   Instant compact_again_;
   std::uint64_t appended_this_turn_ = 0;
+  std::uint64_t files_begun_this_turn_ = 0;
+  std::uint64_t files_gone_this_turn_ = 0;
 
   std::uint64_t errors_ = 0;
   std::uint64_t records_migrated_ = 0;

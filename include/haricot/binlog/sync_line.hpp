@@ -30,10 +30,12 @@ class SyncLine {
   std::uint64_t mark() const { return end_; }
   bool has_passed(std::uint64_t mark) const { return begin_ >= mark; }
 
-  // Both require: fewer than kLengthMax stand in line. When the sync ends well, all records up to
+  // All require: fewer than kLengthMax stand in line. When the sync ends well, all records up to
   // `covers` are durable.
   void sync_file(FileHandle file, std::uint64_t covers, bool close_after);
   void sync_folder();
+  // The folder in front of all that have not begun. Returns its mark.
+  std::uint64_t sync_folder_first();
   // Closes the file, now or when no sync of it is under way any more.
   void close(FileHandle file);
 

@@ -1,0 +1,59 @@
+#include "haricot/base/memory_cushion.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+#include "base/allocations.hpp"
+
+namespace haricot {
+namespace {
+
+using testing::AllocationFailure;
+using testing::held_allocations;
+
+TEST(MemoryCushion, IsThereFromTheStart) {
+  MemoryCushion cushion;
+  bool held = false;
+  {
+    const AllocationFailure failure;
+    held = cushion.hold();
+  }
+  EXPECT_TRUE(held);
+}
+
+TEST(MemoryCushion, GivesAllOfItUpAndTakesItAgainWhenThereIsMemory) {
+  const auto before = held_allocations();
+  MemoryCushion cushion;
+  const auto with_it = held_allocations();
+  EXPECT_GT(with_it, before);
+  cushion.give_up();
+  EXPECT_EQ(held_allocations(), before);
+  bool held = true;
+  {
+    const AllocationFailure failure(2);  // Not enough for all of it.
+    held = cushion.hold();
+  }
+  EXPECT_FALSE(held);
+  EXPECT_TRUE(cushion.hold());
+  EXPECT_EQ(held_allocations(), with_it);
+  EXPECT_TRUE(cushion.hold());
+  EXPECT_EQ(held_allocations(), with_it);
+}
+
+TEST(MemoryCushion, WithoutMemoryForItAtTheStartItIsTakenLater) {
+  alignas(MemoryCushion) std::byte place[sizeof(MemoryCushion)];
+  MemoryCushion* cushion = nullptr;
+  bool held = true;
+  {
+    const AllocationFailure failure;
+    cushion = new (place) MemoryCushion;
+    held = cushion->hold();
+  }
+  EXPECT_FALSE(held);
+  EXPECT_TRUE(cushion->hold());
+  cushion->~MemoryCushion();
+}
+
+}  // namespace
+}  // namespace haricot

@@ -1,0 +1,45 @@
+// Somebody who only wants to be served, while others do their worst.
+
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "wire_client.hpp"
+
+namespace haricot::test {
+
+class Bystander final {
+ public:
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+
+  // Begins to put, reserve and delete jobs in a tube of its own, one command at a time, in a
+  // thread.
+  explicit Bystander(std::uint16_t port);
+  Bystander(const Bystander&) = delete;
+  Bystander& operator=(const Bystander&) = delete;
+  ~Bystander() { stop(); }
+
+  // How long the commands took of which one in a hundred took longer. Ends it.
+  Milliseconds p99();
+  // Whether every answer was the right one. Requires: it has ended.
+  bool was_served() const { return was_served_; }
+
+ private:
+  void run();
+  void stop();
+  bool ask(const char* command, const char* answer);  // Null: to delete what it has reserved.
+
+  WireClient client_;
+  std::string last_;  // Answer.
+  std::vector<Milliseconds> times_;
+  bool was_served_ = false;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace haricot::test

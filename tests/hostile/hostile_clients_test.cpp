@@ -1,0 +1,317 @@
+// Clients that do what nobody should, or have bad luck: whatever they do, the others are served in
+// time, what they make the server hold is bounded, and behind them nothing is left.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bystander.hpp"
+#include "daemon_fixture.hpp"
+#include "process_facts.hpp"
+
+namespace haricot::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Hostile : public DaemonTest {
+ protected:
+  // What the others have to bear at most, beyond what they bear on this machine anyway.
+  static constexpr Bystander::Milliseconds kP99Max{20};
+
+  // Does it while somebody else is being served. Machines are shared, so what took too long once
+  // has a second try.
+  void others_are_served_during(const std::function<void()>& hostility) {
+    Bystander::Milliseconds quiet{};
+    Bystander::Milliseconds hostile{};
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      quiet = p99_during([] { ::poll(nullptr, 0, 300); });
+      hostile = p99_during(hostility);
+      std::printf("p99 of others: %.2f ms, without hostility %.2f ms\n", hostile.count(),
+                  quiet.count());
+      if (HasFatalFailure() || hostile < kP99Max + quiet) return;
+    }
+    EXPECT_TRUE(kIsSanitized || hostile < kP99Max + quiet);
+  }
+
+  // The memory that the server takes more than before, however short, and prints it.
+  void expect_memory_below(const MemoryPeak& peak, std::size_t limit) {
+    std::printf("memory: %.1f MiB more\n",
+                static_cast<double>(peak.growth()) / static_cast<double>(kMebibyte));
+    if (!kIsSanitized) {
+      EXPECT_LT(peak.growth(), limit);
+    }
+  }
+
+  // Behind all clients: nothing is left of them, the server does nothing, and it serves.
+  void expect_all_well(std::uint64_t jobs = 0) {
+    EXPECT_TRUE(eventually([this] { return server_stat("current-connections") == 1; }));
+    EXPECT_EQ(server_stat("current-waiting"), 0U);
+    EXPECT_EQ(server_stat("current-tubes"), 1U);
+    EXPECT_EQ(server_stat("current-jobs-reserved"), 0U);
+    EXPECT_EQ(server_stat("current-jobs-ready"), jobs);
+    EXPECT_TRUE(
+        eventually([this] { return cpu_share_over(server_.pid(), milliseconds(300)) < 0.02; }));
+    EXPECT_TRUE(connect()->put("job").starts_with("INSERTED "));
+    EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0})) << server_.standard_error();
+  }
+
+ private:
+  Bystander::Milliseconds p99_during(const std::function<void()>& hostility) {
+    Bystander bystander(server_.port());
+    hostility();
+    const Bystander::Milliseconds p99 = bystander.p99();
+    EXPECT_TRUE(bystander.was_served());
+    return p99;
+  }
+};
+
+TEST_F(Hostile, PipelinesThatAreNeverReadStop) {
+  ASSERT_TRUE(start()) << server_.failure();
+  const std::string requests = repeated("stats\r\n", 20'000);
+  {
+    std::vector<Client> clients;
+    for (int i = 0; i < 100; ++i) clients.push_back(connect_narrow());
+    ASSERT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
+    const MemoryPeak peak(server_.pid());
+    others_are_served_during([&] {
+      for (const Client& client : clients) client->send_without_reading(requests, milliseconds(3));
+    });
+    // Stopped, and not turning round and round for it.
+    EXPECT_TRUE(
+        eventually([this] { return cpu_share_over(server_.pid(), milliseconds(300)) < 0.02; }));
+    expect_memory_below(peak, 16 * kMebibyte);
+  }
+  expect_all_well();
+}
+
+TEST_F(Hostile, LargeBodiesThatAreNeverReadAreThereOnce) {
+  constexpr std::size_t kBytes = 20'000'000;
+  ASSERT_TRUE(start({"-z", "20000000"})) << server_.failure();
+  ASSERT_EQ(connect()->put(std::string(kBytes, 'x')), "INSERTED 1\r\n");
+  {
+    std::vector<Client> clients;
+    for (int i = 0; i < 30; ++i) clients.push_back(connect_narrow());
+    const MemoryPeak peak(server_.pid());
+    others_are_served_during([&] {
+      for (const Client& client : clients) client->send_line("peek 1");
+      for (const Client& client : clients) ASSERT_TRUE(client->has_input_within(kAnswerDeadline));
+    });
+    expect_memory_below(peak, 4 * kMebibyte);
+  }
+  EXPECT_EQ(connect()->ask("delete 1"), "DELETED\r\n");
+  expect_all_well();
+}
+
+TEST_F(Hostile, AByteASecondHoldsUpNobody) {
+  ASSERT_TRUE(start()) << server_.failure();
+  const std::vector<std::string> texts = {"use tube\r\n", "put 0 0 60 3\r\nabc\r\n", "reserve\r\n",
+                                          std::string(20, '\0')};
+  {
+    const std::vector<Client> clients = connect(80);
+    const MemoryPeak peak(server_.pid());
+    const double before = cpu_seconds(server_.pid());
+    std::size_t at = 0;
+    const auto begun = std::chrono::steady_clock::now();
+    for (; at < 3; ++at) {
+      for (std::size_t i = 0; i < clients.size(); ++i) {
+        ASSERT_TRUE(clients[i]->send(std::string_view(texts[i % texts.size()]).substr(at, 1)));
+      }
+      ::poll(nullptr, 0, 1000);
+    }
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
+    const double share = (cpu_seconds(server_.pid()) - before) / passed.count();
+    std::printf("CPU share %.4f\n", share);
+    EXPECT_TRUE(kIsSanitized || share < 0.02);
+    others_are_served_during([&] {
+      for (std::size_t round = 0; round < 3; ++round, ++at) {
+        for (std::size_t i = 0; i < clients.size(); ++i) {
+          ASSERT_TRUE(clients[i]->send(std::string_view(texts[i % texts.size()]).substr(at, 1)));
+        }
+        ::poll(nullptr, 0, 100);
+      }
+    });
+    expect_memory_below(peak, kMebibyte);
+  }
+  expect_all_well();
+}
+
+TEST_F(Hostile, ThirtyThousandTubesOfOneClientAreNobodyElsesTrouble) {
+  constexpr int kTubes = 30'000;
+  ASSERT_TRUE(start()) << server_.failure();
+  {
+    const Client client = connect();
+    const MemoryPeak peak(server_.pid());
+    others_are_served_during([&] {
+      for (int first = 0; first < kTubes; first += 500) {
+        std::string watches;
+        for (int i = first; i < first + 500; ++i)
+          watches += "watch tube-" + std::to_string(i) + "\r\n";
+        ASSERT_TRUE(client->send(watches));
+        for (int i = 0; i < 500; ++i) ASSERT_TRUE(client->read_answer());
+      }
+      // Waiting in all of them at once, and all reports about them.
+      ASSERT_EQ(client->ask("reserve-with-timeout 0"), "TIMED_OUT\r\n");
+      for (const char* report : {"list-tubes", "list-tubes-watched", "stats"}) {
+        ASSERT_TRUE(client->ask(report).starts_with("OK "));
+      }
+      client->send_line("reserve");
+    });
+    ASSERT_TRUE(eventually([this] { return server_stat("current-waiting") == 1; }));
+    EXPECT_EQ(server_stat("current-tubes"), kTubes + 1U);
+    // Some 300 bytes for a tube, and 150 for watching it and for waiting there.
+    expect_memory_below(peak, 24 * kMebibyte);
+    // And all at once they are gone.
+    others_are_served_during([&] { client->reset(); });
+  }
+  expect_all_well();
+}
+
+TEST_F(Hostile, TenThousandConnectionsComeAndGo) {
+  constexpr int kConnections = kIsSanitized ? 2'000 : 10'000;
+  ASSERT_TRUE(start()) << server_.failure();
+  const MemoryPeak peak(server_.pid());
+  const std::vector<std::string> texts = {
+      "", "use a\r\n", "reserve\r\n", "put 0 0 60 9000\r\nnot all of it", "watch b\r\nreserve\r\n"};
+  others_are_served_during([&] {
+    for (int i = 0; i < kConnections; ++i) {
+      WireClient client;
+      ASSERT_TRUE(client.connect(server_)) << i << ": " << client.failure();
+      client.send(texts[static_cast<std::size_t>(i) % texts.size()]);
+      if (i % 3 == 0) client.reset();
+    }
+  });
+  expect_memory_below(peak, 8 * kMebibyte);
+  expect_all_well();
+}
+
+TEST_F(Hostile, FourGigabytesThatAreOnlyAnnouncedTakeNothing) {
+  ASSERT_TRUE(start({"-z", "1073741824"})) << server_.failure();
+  {
+    const std::vector<Client> clients = connect(100);
+    const MemoryPeak peak(server_.pid());
+    others_are_served_during([&] {
+      for (std::size_t i = 0; i < clients.size(); ++i) {
+        clients[i]->send_line(i % 2 == 0 ? "put 0 0 60 4294967295" : "put 0 0 60 1073741823");
+      }
+    });
+    ASSERT_TRUE(eventually([this] { return server_stat("cmd-put") >= 100U; }));
+    expect_memory_below(peak, 4 * kMebibyte);
+  }
+  expect_all_well();
+}
+
+TEST_F(Hostile, GarbageIsAnsweredLineByLine) {
+  constexpr std::size_t kClients = 50;
+  ASSERT_TRUE(start()) << server_.failure();
+  std::mt19937 random(4711);
+  {
+    const std::vector<Client> clients = connect(kClients);
+    const MemoryPeak peak(server_.pid());
+    others_are_served_during([&] {
+      for (std::size_t i = 0; i < kClients; ++i) {
+        std::string garbage;
+        for (int k = 0; k < 20'000; ++k) {
+          // NULs, lone carriage returns and line feeds more often than chance has them.
+          const auto byte = static_cast<char>(random());
+          garbage += random() % 8 == 0 ? "\0\r\n\0"[random() % 4] : byte;
+        }
+        clients[i]->send(garbage);
+        // Two line ends: one ends what stood there, the other one is a line of its own.
+        clients[i]->send("\r\n\r\nuse behind-garbage\r\n");
+      }
+    });
+    for (const Client& client : clients) {
+      std::string line;
+      while (line != "USING behind-garbage") {
+        const auto next = client->read_line();
+        ASSERT_TRUE(next) << client->failure();
+        ASSERT_TRUE(*next == "UNKNOWN_COMMAND" || *next == "BAD_FORMAT" ||
+                    next->starts_with("USING "))
+            << *next;
+        line = *next;
+      }
+    }
+    expect_memory_below(peak, 4 * kMebibyte);
+  }
+  expect_all_well();
+}
+
+// Clients that are processes, killed as a crash would end them, each in one of the states in which
+// a client can be.
+class HostileCrash : public Hostile {
+ protected:
+  pid_t start_client(const std::string& sent, int answers) {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      WireClient client;
+      bool good = client.connect(server_);
+      client.send_without_reading(sent, milliseconds(100));
+      for (int i = 0; i < answers; ++i) good = client.read_answer().has_value() && good;
+      if (good) good = ::write(ends[1], "x", 1) == 1;
+      for (;;) ::pause();
+    }
+    ::close(ends[1]);
+    char byte;
+    EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+    ::close(ends[0]);
+    return child;
+  }
+};
+
+TEST_F(HostileCrash, ManyClientsKilledAtOnceInEveryStateLeaveNothing) {
+  constexpr int kOfEach = 5;
+  constexpr int kHeld = 20;
+  const std::string apart = "watch none\r\nignore default\r\n";
+  struct State {
+    std::string sent;
+    int answers;
+  };
+  const std::vector<State> states = {
+      {"", 0},
+      {"reser", 0},
+      {std::string(400, 'x'), 0},
+      {"use tube\r\nput 0 0 60 100\r\nhalf of it", 1},
+      {"put 0 0 60 60000\r\n" + std::string(40'000, 'x'), 0},
+      {apart + "reserve\r\n", 2},
+      {apart + "reserve-with-timeout 100\r\n", 2},
+      {repeated("reserve\r\n", kHeld), kHeld},
+      {"reserve\r\n" + apart + "reserve\r\n", 3},
+      {"reserve\r\n" + repeated("stats\r\n", 3000), 1},
+      {"peek 1\r\n", 0},
+  };
+  ASSERT_TRUE(start({"-z", "5000000"})) << server_.failure();
+  constexpr std::uint64_t kJobs = 400;
+  ASSERT_EQ(connect()->put(std::string(5'000'000, 'x'), 1000), "INSERTED 1\r\n");
+  {
+    const Client producer = connect();
+    for (std::uint64_t i = 1; i < kJobs; ++i)
+      ASSERT_TRUE(producer->put("job").starts_with("INSERTED "));
+  }
+  std::vector<pid_t> clients;
+  for (const State& state : states) {
+    for (int i = 0; i < kOfEach; ++i) clients.push_back(start_client(state.sent, state.answers));
+  }
+  EXPECT_EQ(server_stat("current-jobs-reserved"), kOfEach * (kHeld + 2U));
+  others_are_served_during([&] {
+    for (const pid_t client : clients) ::kill(client, SIGKILL);
+    for (const pid_t client : clients) ::waitpid(client, nullptr, 0);
+    clients.clear();
+  });
+  expect_all_well(kJobs);
+}
+
+}  // namespace
+}  // namespace haricot::test

@@ -1,0 +1,134 @@
+"""What the answers of a server promise about its jobs, and what contradicts them.
+
+A job is named by the number in its body, from the moment its put is sent, and by its id, from the moment
+anybody sees it. Answers of different connections are read in any order, so a job may be seen before its
+put is answered, and once more after its deletion was: what was asked before may say so.
+"""
+
+import collections
+
+# Longer than any command is under way. A deletion is remembered that long to judge late answers; after
+# it, an id that is not known is a fault in any case.
+REMEMBERED_SECONDS = 60
+FAULTS_MAX = 20
+
+_FILL = bytes(33 + i * 7 % 90 for i in range(1009)) * 130
+BODY_BYTES_MIN = 16
+BODY_BYTES_MAX = 120_000
+
+
+def body_of(number, size):
+    """The body of that job, like that of no other."""
+    head = b"%d:" % number
+    at = number % 1009
+    return head + _FILL[at : at + size - len(head)]
+
+
+def number_in(body):
+    """The number of the job with that body, or -1 if none of ours has it."""
+    head = body[:20].partition(b":")[0]
+    number = int(head) if head.isdigit() else -1
+    return number if number >= 0 and body == body_of(number, len(body)) else -1
+
+
+class Ledger:
+    def __init__(self, clock):
+        self._clock = clock  # Counts seconds; time.monotonic, but for tests.
+        self.jobs = {}  # Id to number: acknowledged or seen, and not known to be deleted.
+        self.bytes = 0  # Of all their bodies.
+        self.faults = []
+        self.highest_id = 0
+        self._sizes = {}  # Number to bytes of the body, of all in `jobs`.
+        self._pending = set()  # Numbers of puts that are under way.
+        self._early = {}  # Those among them that were seen already, to their id.
+        self._doubtful = set()  # Numbers of puts whose answer was lost: there or not.
+        self._maybe_gone = set()  # Ids whose deletion's answer was lost.
+        self._deleted = collections.OrderedDict()  # Id to when it was known to be deleted.
+
+    def fault(self, text):
+        if len(self.faults) < FAULTS_MAX:
+            self.faults.append(text)
+
+    # Under load. `asked_at` is when the command was sent whose answer it is.
+
+    def put_sent(self, number):
+        self._pending.add(number)
+
+    def put_answered(self, number, job_id, size):
+        self._pending.discard(number)
+        seen_as = self._early.pop(number, None)
+        if seen_as is None:
+            if job_id in self.jobs or job_id in self._deleted:
+                self.fault(f"id {job_id} was given out twice")
+            self._add(job_id, number, size)
+        elif seen_as != job_id:
+            self.fault(f"the body of job {job_id} was seen in job {seen_as}")
+
+    def put_refused(self, number):
+        self._pending.discard(number)
+        if number in self._early:
+            self.fault(f"a put was refused, and yet is job {self._early.pop(number)}")
+
+    def put_lost(self, number):
+        self._pending.discard(number)
+        if self._early.pop(number, None) is None:
+            self._doubtful.add(number)
+
+    def deleted(self, job_id):
+        if job_id in self._deleted:
+            self.fault(f"job {job_id} was deleted twice")
+        self._drop(job_id)
+        self._maybe_gone.discard(job_id)
+        now = self._clock()
+        self._deleted[job_id] = now
+        while next(iter(self._deleted.values())) < now - REMEMBERED_SECONDS:
+            self._deleted.popitem(last=False)
+
+    def deletion_lost(self, job_id):
+        if job_id in self.jobs:
+            self._maybe_gone.add(job_id)
+
+    def seen(self, job_id, body, asked_at):
+        number = number_in(body)
+        if number < 0:
+            self.fault(f"job {job_id} has a body that nobody has put: {body[:60]!r}")
+        elif job_id in self.jobs:
+            if self.jobs[job_id] != number or self._sizes[number] != len(body):
+                self.fault(f"job {job_id} has the body of another: {body[:60]!r}")
+        elif number in self._pending and number not in self._early:
+            self._early[number] = job_id
+            self._add(job_id, number, len(body))
+        elif number in self._doubtful:
+            self._doubtful.discard(number)
+            self._add(job_id, number, len(body))
+        elif self._deleted.get(job_id, 0) < asked_at:
+            self.fault(f"job {job_id} was deleted and is back")
+
+    # After a restart, when nothing is under way.
+
+    def compare(self, found):
+        """What the server holds: id to body, complete. From here on that is what is promised."""
+        for job_id in list(self.jobs):
+            if job_id in found:
+                self.seen(job_id, found[job_id], self._clock())
+                continue
+            if job_id not in self._maybe_gone:
+                self.fault(f"job {job_id} was acknowledged and is lost")
+            self._drop(job_id)
+        for job_id, body in found.items():
+            if job_id not in self.jobs:
+                self.seen(job_id, body, float("inf"))
+        self._doubtful.clear()
+        self._maybe_gone.clear()
+        self._deleted.clear()
+
+    def _add(self, job_id, number, size):
+        self.jobs[job_id] = number
+        self._sizes[number] = size
+        self.bytes += size
+        self.highest_id = max(self.highest_id, job_id)
+
+    def _drop(self, job_id):
+        number = self.jobs.pop(job_id, None)
+        if number is not None:
+            self.bytes -= self._sizes.pop(number)
