@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint64_t kCollectedBytesMax = 1024 * 1024;
 constexpr std::uint64_t kFileBytesUnit = 4096;
 constexpr Duration kWallClockNoise = Duration::milliseconds(100);
+// Short enough to need none itself.
+constexpr std::string_view kNoMemory = "no memory left";
 
 BinlogOptions with_whole_units(BinlogOptions options) {
   constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
@@ -38,23 +40,29 @@ Binlog::~Binlog() = default;
 bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
                   ReplayWatcher watcher, std::string& error) {
   CHECK(engine_ == nullptr);
+  try {
+    if (open_folder(engine, wall_offset, now, store_id, watcher, error)) return true;
+  } catch (const std::bad_alloc&) {
+    error.clear();
+  }
+  if (error.empty()) error = kNoMemory;
+  return false;
+}
+
+bool Binlog::open_folder(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
+                         ReplayWatcher watcher, std::string& error) {
   engine_ = &engine;
   now_ = now;
   wall_offset_ = wall_offset;
   segments_.emplace(engine.jobs());
   Replay replay(disk_, engine, *segments_);
   replay.set_watcher(watcher);
-  try {
-    if (!replay.run(wall_offset, now)) {
-      error = replay.error();
-      report_ = replay.report();
-      return false;
-    }
-  } catch (const std::bad_alloc&) {
-    error = "there is not enough memory to read the binlog";
+  const bool good = replay.run(wall_offset, now);
+  report_ = replay.report();
+  if (!good) {
+    error = replay.error();
     return false;
   }
-  report_ = replay.report();
   store_id_ = report_.store_id != 0 ? report_.store_id : store_id;
   last_stamp_ = report_.last_stamp;
   return sync_what_was_read(error) && begin_after_replay(error);
@@ -181,7 +189,11 @@ bool Binlog::close(Instant now) {
   const bool all_written = !refusing_;
   if (!all_written) {
     doubtful_records_ = records_;
-    notices_.push_back({.kind = Notice::Kind::not_written});
+    try {
+      notices_.push_back({.kind = Notice::Kind::not_written});
+    } catch (const std::bad_alloc&) {
+      // Then the result alone says so.
+    }
   }
   return all_written;
 }

@@ -5,6 +5,7 @@
 // records are durable the file is removed.
 
 #include <algorithm>
+#include <new>
 
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/binlog.hpp"
@@ -58,7 +59,7 @@ bool Binlog::has_garbage_to_collect() const {
 }
 
 std::uint64_t Binlog::folder_bytes() const {
-  return sealed_bytes() + writer_.allocated() + spares_.allocated();
+  return segments_->older_bytes() + writer_.allocated() + spares_.allocated();
 }
 
 std::uint64_t Binlog::folder_bytes_allowed() const {
@@ -70,12 +71,16 @@ void Binlog::compact() {
   if (now_ < compact_again_) return;
   const std::uint64_t until =
       appended_this_turn_ + kBytesPerTurn + kBytesPerByteWritten * appended_this_turn_;
-  while (appended_this_turn_ < until && has_garbage_to_collect()) {
-    const bool is_empty = segments_->oldest().live_jobs == 0;
-    const CompactionStep step = is_empty ? remove_oldest() : compact_one();
-    if (step == CompactionStep::did_some) continue;
-    compaction_waits_ = step == CompactionStep::has_to_wait;
-    return;
+  try {
+    while (appended_this_turn_ < until && has_garbage_to_collect()) {
+      const bool is_empty = segments_->oldest().live_jobs == 0;
+      const CompactionStep step = is_empty ? remove_oldest() : compact_one();
+      if (step == CompactionStep::did_some) continue;
+      compaction_waits_ = step == CompactionStep::has_to_wait;
+      return;
+    }
+  } catch (const std::bad_alloc&) {
+    compact_again_ = now_ + kPauseAfterFailure;
   }
 }
 

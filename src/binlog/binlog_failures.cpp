@@ -2,6 +2,7 @@
 // written anew to another file, from memory.
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -20,8 +21,15 @@ constexpr std::uint64_t kRewrittenBytesPerTurn = 1024 * 1024;
 // A failed write leaves undefined what stands behind the last good one, and a failed sync what of
 // the file is on the disk: the kernel may have dropped what it could not write, and say nothing the
 // next time. So the file is cut back to what was written, and not written to any more.
-void Binlog::fail(DiskStatus status, std::string_view doing) {
-  const std::string why = disk_.last_error();
+//
+// Memory may be missing too, or be what failed (`why` says so). Then the log is not told why.
+void Binlog::fail(DiskStatus status, std::string_view doing, std::string_view why) noexcept {
+  std::string reason;
+  try {
+    reason = why.empty() ? disk_.last_error() : std::string(why);
+  } catch (const std::bad_alloc&) {
+    reason.clear();
+  }
   ++errors_;
   const bool was_refusing = std::exchange(refusing_, true);
   refusing_for_space_ = status == DiskStatus::full;
@@ -42,8 +50,12 @@ void Binlog::fail(DiskStatus status, std::string_view doing) {
   rewrite_.clear();
   if (was_refusing) forget_failed_files();
   const std::size_t told = notices_.size();
-  notice({.kind = Notice::Kind::refusing, .doing = std::string(doing), .error = why},
-         failure_notice_at_);
+  try {
+    notice({.kind = Notice::Kind::refusing, .doing = std::string(doing), .error = reason},
+           failure_notice_at_);
+  } catch (const std::bad_alloc&) {
+    // The numbers in `stats` tell it all the same.
+  }
   failure_was_told_ = failure_was_told_ || notices_.size() > told;
 }
 
@@ -56,7 +68,11 @@ void Binlog::forget_failed_files() {
     while (failed.first != JobRef::none) {
       segments_->detach(failed.first, full_record_bytes(engine_->journaled(failed.first)));
     }
-    if (disk_.remove(segment_name(failed.number)) != DiskStatus::ok) break;
+    try {
+      if (disk_.remove(segment_name(failed.number)) != DiskStatus::ok) break;
+    } catch (const std::bad_alloc&) {
+      break;  // As one that cannot be removed.
+    }
     segments_->remove_newest();
   }
   recovery_serial_ = 0;
@@ -89,15 +105,25 @@ bool Binlog::begin_recovery() {
       return false;
     }
   }
-  if (!begin_file()) {
+  // The list comes before the file: with a file and no list, nothing would seem to be left to do.
+  if (!list_what_is_unsafe() || !begin_file()) {
     doubtful_records_ = records_;
     return false;
   }
   recovery_serial_ = segments_->newest().serial;
-  rewrite_ = unsafe_;
+  return true;
+}
+
+bool Binlog::list_what_is_unsafe() {
+  try {
+    rewrite_ = unsafe_;
+    if (rewrite_.empty()) rewrite_.push_back(0);  // No job, but a file that has to be synced.
+  } catch (const std::bad_alloc&) {
+    rewrite_.clear();
+    return false;
+  }
   std::sort(rewrite_.begin(), rewrite_.end(), std::greater<>());
   rewrite_.erase(std::unique(rewrite_.begin(), rewrite_.end()), rewrite_.end());
-  if (rewrite_.empty()) rewrite_.push_back(0);  // No job, but a file that has to be synced.
   return true;
 }
 
@@ -155,14 +181,18 @@ void Binlog::recovered() {
   written_records_ = synced_records_ = sync_requested_ = records_;
   hold(records_);
   if (!std::exchange(failure_was_told_, false)) return;
-  notices_.push_back({.kind = Notice::Kind::recovered, .file = segment_name(writer_.number())});
+  try {
+    notices_.push_back({.kind = Notice::Kind::recovered, .file = segment_name(writer_.number())});
+  } catch (const std::bad_alloc&) {
+    // It is, whether the log is told or not.
+  }
 }
 
 // Adds a notice for the log, unless one of its kind came not long ago.
 void Binlog::notice(Notice notice, Instant& not_before) {
   if (now_ < not_before) return;
-  not_before = now_ + kPauseBetweenNotices;
   notices_.push_back(std::move(notice));
+  not_before = now_ + kPauseBetweenNotices;
 }
 
 }  // namespace haricot::binlog

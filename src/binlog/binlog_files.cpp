@@ -2,6 +2,8 @@
 // the other.
 
 #include <algorithm>
+#include <new>
+#include <string>
 
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/binlog.hpp"
@@ -71,8 +73,12 @@ bool Binlog::add_spare(std::uint64_t bytes) {
   spare_again_ = now_ + kSparePause;
   if (spare_status_ == DiskStatus::failed) {
     ++errors_;
-    notice({.kind = Notice::Kind::file_failed, .doing = "make", .error = disk_.last_error()},
-           failure_notice_at_);
+    try {
+      notice({.kind = Notice::Kind::file_failed, .doing = "make", .error = disk_.last_error()},
+             failure_notice_at_);
+    } catch (const std::bad_alloc&) {
+      // Nobody waits for it: who asked for the file is refused as without it.
+    }
   }
   return false;
 }
@@ -150,6 +156,17 @@ bool Binlog::rotate() {
 // the first records.
 bool Binlog::begin_file() {
   CHECK(!writer_.is_open() && !spares_.empty());
+  std::string from;
+  std::string to;
+  try {
+    const Spare& first = spares_.first();
+    from = spare_name(first.number);
+    to = segment_name(first.number);
+    segments_->add(first.number).bytes = first.allocated;
+  } catch (const std::bad_alloc&) {
+    fail(DiskStatus::full, "begin a file", "there is no memory");
+    return false;
+  }
   const Spare spare = spares_.take_first();
   Signature signature;
   signature.salt = salt_of(store_id_, spare.number);
@@ -164,15 +181,15 @@ bool Binlog::begin_file() {
   }
   DiskStatus status = writer_.begin(disk_, spare.file, signature, spare.allocated);
   if (status == DiskStatus::ok) {
-    status = disk_.rename(spare_name(spare.number), segment_name(spare.number));
+    status = disk_.rename(from, to);
   }
   if (status != DiskStatus::ok) {
     if (writer_.is_open()) writer_.abandon();
+    segments_->remove_newest();
     fail(status, "begin a file");
     spares_.discard(spare);
     return false;
   }
-  segments_->add(spare.number).bytes = spare.allocated;
   ++files_begun_this_turn_;
   if (options_.sync != SyncPolicy::never) syncs_.sync_folder();
   return true;

@@ -8,11 +8,14 @@ namespace haricot::binlog {
 
 DiskStatus Spares::add(std::uint64_t bytes) {
   CHECK(bytes > kFirstRecordOffset + SegmentWriter::kEndBytes);
-  std::erase_if(left_over_, [this](std::uint64_t number) {
-    return disk_.remove(spare_name(number)) == DiskStatus::ok;
-  });
+  std::erase_if(left_over_, [this](std::uint64_t number) { return remove_file(number); });
   Spare spare{FileHandle::none, next_number_, bytes};
-  DiskStatus status = disk_.create(spare_name(spare.number), spare.file);
+  DiskStatus status = DiskStatus::full;
+  try {
+    status = disk_.create(spare_name(spare.number), spare.file);
+  } catch (const std::bad_alloc&) {
+    // Without memory for a name it is as without space.
+  }
   if (status != DiskStatus::ok) return status;
   std::erase(left_over_, spare.number);  // It is in use again.
   status = disk_.allocate(spare.file, bytes);
@@ -29,8 +32,17 @@ DiskStatus Spares::add(std::uint64_t bytes) {
   }
   disk_.close(spare.file);
   // A file that cannot be removed is emptied by the next try, which takes the same name.
-  (void)disk_.remove(spare_name(spare.number));
+  (void)remove_file(spare.number);
   return status;
+}
+
+// False: it is there, as far as is known.
+bool Spares::remove_file(std::uint64_t number) {
+  try {
+    return disk_.remove(spare_name(number)) == DiskStatus::ok;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 DiskStatus Spares::grow_first(std::uint64_t bytes) {
@@ -67,7 +79,7 @@ void Spares::discard(const Spare& spare) {
 
 void Spares::remove(const Spare& spare) {
   disk_.close(spare.file);
-  if (disk_.remove(spare_name(spare.number)) == DiskStatus::ok) return;
+  if (remove_file(spare.number)) return;
   if (left_over_.size() >= kLeftOverMax) return;
   try {
     left_over_.push_back(spare.number);

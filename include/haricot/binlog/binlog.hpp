@@ -112,6 +112,8 @@ class Binlog final : public Journal {
   void request_sync();
   void take_sync_ends();
   void hold(std::uint64_t records);
+  bool open_folder(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
+                   ReplayWatcher watcher, std::string& error);
   bool sync_what_was_read(std::string& error);
   bool begin_after_replay(std::string& error);
   void keep_damaged_files();
@@ -146,10 +148,11 @@ class Binlog final : public Journal {
   std::uint64_t folder_bytes_allowed() const;
 
   // Failures (binlog_failures.cpp)
-  void fail(DiskStatus status, std::string_view doing);
+  void fail(DiskStatus status, std::string_view doing, std::string_view why = {}) noexcept;
   void forget_failed_files();
   void try_to_recover();
   bool begin_recovery();
+  bool list_what_is_unsafe();
   bool rewrite_some();
   bool rewrite(JobId id);
   void recovered();

@@ -55,6 +55,7 @@ class Spares {
 
  private:
   void remove(const Spare& spare);
+  bool remove_file(std::uint64_t number);
 
   // Files that could not be removed: it is tried again whenever one is made.
   static constexpr std::size_t kLeftOverMax = 64;

@@ -1,0 +1,64 @@
+// Every call to the disk fails, in a scenario that has every command: what clients were told stays
+// true, and the server goes on.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "scenario.hpp"
+#include "trial.hpp"
+
+namespace haricot::faults {
+namespace {
+
+using binlog::DiskStatus;
+using binlog::Fault;
+
+struct Case {
+  const char* name;
+  Keeping keeping;
+  Fault fault;
+  bool lasts;
+};
+
+void PrintTo(const Case& of, std::ostream* out) {
+  *out << of.name;
+}
+
+class DiskFailures : public ::testing::TestWithParam<Case> {};
+
+TEST_P(DiskFailures, ChangeNothingThatWasNotAnswered) {
+  constexpr std::uint64_t kCallsMax = 5000;
+  const std::vector<Step> steps = every_command();
+  Trial(GetParam().keeping, {}).run(steps);
+  std::uint64_t nth = 0;
+  bool was_hit = true;
+  for (nth = 1; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+    Fault fault = GetParam().fault;
+    fault.nth = nth;
+    Trial trial(GetParam().keeping, {.disk_fault = fault, .lasts = GetParam().lasts});
+    trial.run(steps);
+    was_hit = trial.was_hit();
+  }
+  EXPECT_GT(nth, 100U);
+  EXPECT_LT(nth, kCallsMax);
+}
+
+constexpr DiskStatus kFull = DiskStatus::full;
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, DiskFailures,
+    ::testing::Values(
+        Case{"OneCall", Keeping::every_turn, {}, false},
+        Case{"OneCallFull", Keeping::every_turn, {.status = kFull}, false},
+        Case{"OneCallThatTookEffect", Keeping::every_turn, {.takes_effect = true}, false},
+        Case{"OneCallDoneByHalf", Keeping::every_turn, {.bytes_written = 7}, false},
+        Case{"OneCallWithSlowSyncs", Keeping::every_turn_slowly, {}, false},
+        Case{"OneCallByInterval", Keeping::interval, {}, false},
+        Case{"OneCallWithoutSyncs", Keeping::never, {}, false},
+        Case{"AllCallsOfAStep", Keeping::every_turn, {}, true},
+        Case{"AllCallsOfAStepFull", Keeping::interval, {.status = kFull}, true}),
+    [](const auto& of) { return std::string(of.param.name); });
+
+}  // namespace
+}  // namespace haricot::faults

@@ -1,0 +1,332 @@
+#include "expectation.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+namespace haricot::faults {
+namespace {
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+std::uint32_t number(const std::string& word) {
+  return static_cast<std::uint32_t>(std::stoul(word));
+}
+
+bool is_refusal(const std::string& word) {
+  static const std::set<std::string> kRefusals = {
+      "OUT_OF_MEMORY", "NOT_FOUND",   "NOT_IGNORED", "BAD_FORMAT",    "UNKNOWN_COMMAND",
+      "TIMED_OUT",     "JOB_TOO_BIG", "DRAINING",    "EXPECTED_CRLF", "DEADLINE_SOON"};
+  return kRefusals.contains(word);
+}
+
+// What a job keeps whatever is done to it.
+bool is_same_job(const JobFacts& one, const JobFacts& other) {
+  return one.tube == other.tube && one.body_sum == other.body_sum && one.ttr_s == other.ttr_s;
+}
+
+}  // namespace
+
+std::uint64_t Answer::number() const {
+  const std::size_t blank = line.find(' ');
+  return blank == std::string::npos ? 0 : std::stoull(line.substr(blank + 1));
+}
+
+std::string Expectation::check(const Step& step, const Happened& happened, const Engine& engine) {
+  complaints_.clear();
+  found_ = jobs_of(engine);
+  pause_is_unknown_ = false;
+  reserves_are_unknown_ = happened.had_trouble && !happened.closed.empty();
+  if (step.kind == Step::Kind::command) apply_command(step, happened);
+  apply_ends(step, happened);
+  if (step.kind == Step::Kind::pass) apply_time(happened.had_trouble);
+  apply_deliveries(step, happened);
+  settle_holders(step);
+
+  Jobs found = found_;
+  if (reserves_are_unknown_) {
+    for (auto& [id, job] : found) {
+      if (jobs_.contains(id)) job.count(JobEvent::reserve) = jobs_[id].count(JobEvent::reserve);
+    }
+  }
+  if (const std::string wrong = difference(jobs_, found); !wrong.empty()) complain(wrong);
+  const Tubes tubes = tubes_of(engine);
+  if (pause_is_unknown_) {
+    for (const auto& [name, tube] : tubes) {
+      if (tube.is_paused) paused_.insert(name);
+    }
+  }
+  if (step.kind == Step::Kind::pass || pause_is_unknown_) {
+    std::erase_if(paused_, [&](const std::string& name) {
+      const auto tube = tubes.find(name);
+      return tube == tubes.end() || !tube->second.is_paused;
+    });
+  }
+  if (const std::string wrong = difference(expected_tubes(), tubes); !wrong.empty()) {
+    complain(wrong);
+  }
+  std::erase_if(paused_, [&](const std::string& name) { return !tubes.contains(name); });
+  jobs_ = found_;
+  return complaints_;
+}
+
+// The client that sent something ----------------------------------------------------------------
+
+void Expectation::apply_command(const Step& step, const Happened& happened) {
+  const auto answers = happened.answers.find(step.client);
+  const std::string verb = words_of(step.line).empty() ? "" : words_of(step.line)[0];
+  if (answers != happened.answers.end()) {
+    if (answers->second.size() != 1) complain("more than one answer");
+    apply_answer(step, answers->second.front(), happened);
+  } else if (happened.closed.contains(step.client)) {
+    if (verb == "quit") return;
+    if (!happened.had_trouble) complain("the connection was closed for no reason");
+    apply_maybe(step);
+  } else if (verb.starts_with("reserve")) {
+    clients_[step.client].is_waiting = true;
+  } else {
+    complain("no answer");
+  }
+}
+
+void Expectation::apply_answer(const Step& step, const Answer& answer, const Happened& happened) {
+  const std::string word = answer.word();
+  if (word == "OUT_OF_MEMORY" || word == "INTERNAL_ERROR") {
+    if (!happened.had_trouble) complain(word + " for no reason");
+    // Nobody knows, then.
+    if (word == "INTERNAL_ERROR") apply_maybe(step);
+    return;
+  }
+  if (!is_refusal(word)) apply_done(step, answer);
+}
+
+void Expectation::apply_done(const Step& step, const Answer& answer) {
+  const std::vector<std::string> words = words_of(step.line);
+  const std::string& verb = words[0];
+  ClientFacts& client = clients_[step.client];
+  if (verb == "put") return apply_put(step, answer);
+  if (verb == "use") client.used = words[1];
+  if (verb == "watch") client.watched.insert(words[1]);
+  if (verb == "ignore") client.watched.erase(words[1]);
+  if (verb == "watch" || verb == "ignore") {
+    if (answer.number() != client.watched.size()) complain("watches another number of tubes");
+  }
+  if (verb.starts_with("reserve")) apply_reserved(step.client, answer);
+  if (verb == "kick") apply_kick(client.used, answer);
+  if (verb == "pause-tube") {
+    if (words[2] == "0") paused_.erase(words[1]);
+    if (words[2] != "0") paused_.insert(words[1]);
+  }
+  if (verb.starts_with("peek")) {
+    const auto job = jobs_.find(answer.number());
+    if (job == jobs_.end() || !job->second.has_body(answer.body)) complain("another body");
+  }
+  const bool is_of_a_job = verb == "delete" || verb == "release" || verb == "bury" ||
+                           verb == "kick-job" || verb == "touch";
+  if (!is_of_a_job) return;
+  const JobId id = std::stoull(words[1]);
+  if (!jobs_.contains(id)) return complain("done to a job that is not there");
+  JobFacts& job = jobs_[id];
+  if (verb == "delete") jobs_.erase(id);
+  if (verb == "release") {
+    job.priority = number(words[2]);
+    job.delay_s = number(words[3]);
+    ++job.count(JobEvent::release);
+    job.state = job.delay_s > 0 ? JobState::delayed : JobState::ready;
+    if (answer.word() == "BURIED") job.state = JobState::buried;
+  }
+  if (verb == "bury") {
+    job.priority = number(words[2]);
+    ++job.count(JobEvent::bury);
+    job.state = JobState::buried;
+  }
+  if (verb == "kick-job") {
+    ++job.count(JobEvent::kick);
+    job.state = JobState::ready;
+  }
+}
+
+void Expectation::apply_put(const Step& step, const Answer& answer) {
+  const std::vector<std::string> words = words_of(step.line);
+  JobFacts job{.tube = clients_[step.client].used,
+               .priority = number(words[1]),
+               .delay_s = number(words[2]),
+               .ttr_s = std::max(1U, number(words[3]))};
+  job.set_body(step.body);
+  if (job.delay_s > 0) job.state = JobState::delayed;
+  if (answer.word() == "BURIED") job.state = JobState::buried;
+  if (answer.number() != next_id_ || jobs_.contains(next_id_)) complain("another id");
+  jobs_[answer.number()] = std::move(job);
+}
+
+void Expectation::apply_reserved(int client, const Answer& answer) {
+  const JobId id = answer.number();
+  if (answer.word() != "RESERVED" || !jobs_.contains(id)) return complain("no such job");
+  JobFacts& job = jobs_[id];
+  if (!job.has_body(answer.body)) complain("another body");
+  if (job.state == JobState::reserved) complain("reserved twice");
+  job.state = JobState::reserved;
+  ++job.count(JobEvent::reserve);
+  clients_[client].held.insert(id);
+}
+
+// Which ones is not said: those that were kicked.
+void Expectation::apply_kick(const std::string& tube, const Answer& answer) {
+  std::uint64_t kicked = 0;
+  for (auto& [id, job] : jobs_) {
+    const auto now = found_.find(id);
+    if (job.tube != tube || now == found_.end()) continue;
+    if (now->second.count(JobEvent::kick) == job.count(JobEvent::kick)) continue;
+    if (job.state != JobState::buried && job.state != JobState::delayed) complain("kicked?");
+    ++job.count(JobEvent::kick);
+    job.state = JobState::ready;
+    ++kicked;
+  }
+  if (kicked != answer.number()) complain("another number of jobs was kicked");
+}
+
+// The command has been done or it has not.
+void Expectation::apply_maybe(const Step& step) {
+  const std::vector<std::string> words = words_of(step.line);
+  if (words.empty()) return;
+  const std::string& verb = words[0];
+  if (verb == "put") {
+    const auto made = found_.find(next_id_);
+    if (made == found_.end()) return;
+    Step buried = step;
+    apply_put(buried, {"INSERTED " + std::to_string(next_id_), ""});
+    jobs_[next_id_].state = made->second.state;
+    return;
+  }
+  if (verb == "kick") {
+    const std::string tube = clients_[step.client].used;
+    std::uint64_t kicked = 0;
+    for (const auto& [id, job] : found_) {
+      const auto before = jobs_.find(id);
+      if (before == jobs_.end() || before->second.tube != tube) continue;
+      if (job.count(JobEvent::kick) > before->second.count(JobEvent::kick)) ++kicked;
+    }
+    return apply_kick(tube, {"KICKED " + std::to_string(kicked), ""});
+  }
+  if (verb == "reserve" || verb == "reserve-with-timeout") {
+    // The one that it got, if it did, comes back with its end.
+    for (const auto& [id, job] : jobs_) {
+      const auto now = found_.find(id);
+      if (now == found_.end() || job.state == JobState::reserved) continue;
+      if (now->second.state == JobState::reserved) complain("reserved by nobody");
+    }
+    return;
+  }
+  pause_is_unknown_ = verb == "pause-tube";
+  if (verb == "pause-tube" || words.size() < 2 || verb == "use" || verb == "watch" ||
+      verb == "ignore" || verb.starts_with("stats") || verb.starts_with("peek")) {
+    return;
+  }
+  const JobId id = std::stoull(words[1]);
+  const auto before = jobs_.find(id);
+  const auto now = found_.find(id);
+  if (before == jobs_.end()) return;
+  if (now == found_.end()) {
+    if (verb == "delete") jobs_.erase(before);
+    return;
+  }
+  const bool may_hold = verb == "reserve-job" && before->second.state != JobState::reserved;
+  if (is_same_job(before->second, now->second)) before->second = now->second;
+  if (may_hold && now->second.state == JobState::reserved) clients_[step.client].held.insert(id);
+}
+
+// Everybody -------------------------------------------------------------------------------------
+
+// The jobs of a connection that came to its end are ready again.
+void Expectation::apply_ends(const Step& step, const Happened& happened) {
+  for (const int client : happened.closed) {
+    const bool is_asked_for =
+        client == step.client && (step.kind == Step::Kind::vanish ||
+                                  step.kind == Step::Kind::half_close || step.line == "quit");
+    if (!is_asked_for && !happened.had_trouble) complain("a connection was closed for no reason");
+    for (const JobId id : clients_[client].held) {
+      const auto job = jobs_.find(id);
+      if (job == jobs_.end() || job->second.state != JobState::reserved) continue;
+      job->second.state = JobState::ready;
+    }
+    clients_.erase(client);
+  }
+  if (!happened.had_trouble || happened.closed.empty()) return;
+  // One that was given to a client whose answer could not be made has come back, too.
+  for (auto& [id, job] : jobs_) {
+    const auto now = found_.find(id);
+    if (now == found_.end() || job.state != JobState::ready) continue;
+    if (now->second.state != JobState::buried) continue;
+    job.state = JobState::buried;
+    buried_by_failure_.insert(id);
+  }
+}
+
+// TTRs and delays that ended. Without memory for the heap of ready jobs, a job is buried.
+void Expectation::apply_time(bool had_trouble) {
+  for (auto& [id, job] : jobs_) {
+    const auto found = found_.find(id);
+    if (found == found_.end()) continue;
+    const JobFacts& now = found->second;
+    const bool has_timed_out = job.state == JobState::reserved &&
+                               now.count(JobEvent::timeout) == job.count(JobEvent::timeout) + 1;
+    const bool was_delayed = job.state == JobState::delayed && now.state != JobState::delayed;
+    if (!has_timed_out && !was_delayed) continue;
+    if (has_timed_out) ++job.count(JobEvent::timeout);
+    job.state = JobState::ready;
+    if (now.state != JobState::buried || !had_trouble) continue;
+    job.state = JobState::buried;
+    buried_by_failure_.insert(id);
+  }
+}
+
+// What came to clients that waited.
+void Expectation::apply_deliveries(const Step& step, const Happened& happened) {
+  for (const auto& [client, answers] : happened.answers) {
+    if (client == step.client && step.kind == Step::Kind::command) continue;
+    if (happened.closed.contains(client)) {
+      // Its last words; what it got came back with its end.
+      continue;
+    }
+    if (answers.size() != 1 || !clients_[client].is_waiting) complain("an answer to nothing");
+    clients_[client].is_waiting = false;
+    if (answers.front().word() == "RESERVED") apply_reserved(client, answers.front());
+  }
+}
+
+void Expectation::settle_holders(const Step& step) {
+  std::size_t held = 0;
+  for (auto& [number, client] : clients_) {
+    std::erase_if(client.held, [&](JobId id) {
+      const auto job = found_.find(id);
+      return job == found_.end() || job->second.state != JobState::reserved;
+    });
+    held += client.held.size();
+  }
+  const auto reserved = std::count_if(found_.begin(), found_.end(), [](const auto& job) {
+    return job.second.state == JobState::reserved;
+  });
+  if (held != static_cast<std::size_t>(reserved)) complain("a job is held by nobody: " + step.line);
+}
+
+Tubes Expectation::expected_tubes() const {
+  Tubes tubes;
+  tubes["default"] = {};
+  for (const auto& [id, job] : jobs_) tubes[job.tube];
+  for (const auto& [number, client] : clients_) {
+    ++tubes[client.used].users;
+    for (const std::string& name : client.watched) {
+      ++tubes[name].watchers;
+      if (client.is_waiting) ++tubes[name].waiting;
+    }
+  }
+  for (auto& [name, tube] : tubes) tube.is_paused = paused_.contains(name);
+  return tubes;
+}
+
+}  // namespace haricot::faults

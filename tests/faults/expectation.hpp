@@ -1,0 +1,68 @@
+// What the clients of a server know from their answers, and so what the server has to be like.
+//
+// Where nothing fails, each step is predicted to the last counter. Where something does, a refused
+// command has changed nothing at all, one that succeeded has done all it says, and what a lost
+// answer leaves open is one of the two.
+
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "facts.hpp"
+#include "step.hpp"
+
+namespace haricot::faults {
+
+struct ClientFacts {
+  std::string used = "default";
+  std::set<std::string> watched = {"default"};
+  std::set<JobId> held = {};
+  bool is_waiting = false;
+};
+
+class Expectation {
+ public:
+  explicit Expectation(const Engine& engine) : jobs_(jobs_of(engine)) {}
+
+  void connected(int client) { clients_[client] = {}; }
+  bool knows(int client) const { return clients_.contains(client); }
+  bool is_waiting(int client) const { return clients_.at(client).is_waiting; }
+  const std::map<int, ClientFacts>& clients() const { return clients_; }
+
+  // Call it in front of a step.
+  void look(const Engine& engine) { next_id_ = engine.next_id(); }
+  // What is wrong behind it; empty if nothing is. The server as it is counts from here on.
+  std::string check(const Step& step, const Happened& happened, const Engine& engine);
+
+  // Jobs that are buried because there was no memory, which no record says.
+  const std::set<JobId>& buried_by_failure() const { return buried_by_failure_; }
+
+ private:
+  void complain(const std::string& text) { complaints_ += text + "\n"; }
+  void apply_command(const Step& step, const Happened& happened);
+  void apply_answer(const Step& step, const Answer& answer, const Happened& happened);
+  void apply_done(const Step& step, const Answer& answer);
+  void apply_maybe(const Step& step);
+  void apply_put(const Step& step, const Answer& answer);
+  void apply_reserved(int client, const Answer& answer);
+  void apply_kick(const std::string& tube, const Answer& answer);
+  void apply_time(bool had_trouble);
+  void apply_ends(const Step& step, const Happened& happened);
+  void apply_deliveries(const Step& step, const Happened& happened);
+  void settle_holders(const Step& step);
+  Tubes expected_tubes() const;
+
+  Jobs jobs_;   // As it has to be.
+  Jobs found_;  // As it is.
+  std::map<int, ClientFacts> clients_;
+  std::set<std::string> paused_;
+  JobId next_id_ = 1;
+  std::set<JobId> buried_by_failure_;
+  bool reserves_are_unknown_ = false;
+  bool pause_is_unknown_ = false;
+  std::string complaints_;
+};
+
+}  // namespace haricot::faults

@@ -1,0 +1,110 @@
+#include "facts.hpp"
+
+#include <set>
+
+#include "haricot/base/crc32c.hpp"
+
+namespace haricot::faults {
+namespace {
+
+const char* name_of(JobState state) {
+  switch (state) {
+    case JobState::ready:
+      return "ready";
+    case JobState::reserved:
+      return "reserved";
+    case JobState::delayed:
+      return "delayed";
+    case JobState::buried:
+      return "buried";
+  }
+  return "";
+}
+
+std::string to_text(const TubeFacts& tube) {
+  return std::to_string(tube.users) + " use it, " + std::to_string(tube.watchers) + " watch it, " +
+         std::to_string(tube.waiting) + " wait, " + (tube.is_paused ? "paused" : "open");
+}
+
+template <typename Map>
+std::string difference_of(const Map& expected, const Map& found) {
+  std::set<typename Map::key_type> keys;
+  for (const auto& [key, value] : expected) keys.insert(key);
+  for (const auto& [key, value] : found) keys.insert(key);
+  std::string text;
+  for (const auto& key : keys) {
+    const auto wanted = expected.find(key);
+    const auto is = found.find(key);
+    const bool in_both = wanted != expected.end() && is != found.end();
+    if (in_both && wanted->second == is->second) continue;
+    std::string name;
+    if constexpr (std::is_integral_v<typename Map::key_type>) {
+      name = std::to_string(key);
+    } else {
+      name = key;
+    }
+    text += name + ": expected " +
+            (wanted == expected.end() ? "nothing" : to_text(wanted->second)) + ", found " +
+            (is == found.end() ? "nothing" : to_text(is->second)) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const JobFacts& job) {
+  std::string text = name_of(job.state);
+  text += " in " + job.tube + ", " + std::to_string(job.body_bytes) + " bytes, pri " +
+          std::to_string(job.priority) + ", delay " + std::to_string(job.delay_s) + ", ttr " +
+          std::to_string(job.ttr_s) + ", counts";
+  for (const std::uint64_t count : job.counts) text += " " + std::to_string(count);
+  return text;
+}
+
+void JobFacts::set_body(std::string_view body) {
+  body_bytes = body.size();
+  body_sum = crc32c(0, body);
+}
+
+bool JobFacts::has_body(std::string_view body) const {
+  return body_bytes == body.size() && body_sum == crc32c(0, body);
+}
+
+Jobs jobs_of(const Engine& engine) {
+  Jobs jobs;
+  for (JobId id = 1; id < engine.next_id(); ++id) {
+    const JobRef ref = engine.peek(id);
+    if (ref == JobRef::none) continue;
+    const Job& job = engine.jobs()[ref];
+    JobFacts facts{.tube = engine.tubes()[job.tube].name,
+                   .state = job.state(),
+                   .priority = job.priority,
+                   .delay_s = job.delay_s,
+                   .ttr_s = job.ttr_s};
+    facts.set_body(engine.jobs().body(ref));
+    for (std::size_t i = 0; i < kJobEvents; ++i) {
+      facts.counts[i] = engine.jobs().counted(ref, static_cast<JobEvent>(i));
+    }
+    jobs.emplace(id, std::move(facts));
+  }
+  return jobs;
+}
+
+Tubes tubes_of(const Engine& engine) {
+  Tubes tubes;
+  for (std::uint32_t i = 0; i < engine.tubes().size(); ++i) {
+    const Tube& tube = engine.tubes().at(i);
+    tubes[tube.name] = {tube.using_clients, tube.watching_clients, tube.waiting_clients,
+                        tube.paused};
+  }
+  return tubes;
+}
+
+std::string difference(const Jobs& expected, const Jobs& found) {
+  return difference_of(expected, found);
+}
+std::string difference(const Tubes& expected, const Tubes& found) {
+  return difference_of(expected, found);
+}
+
+}  // namespace haricot::faults

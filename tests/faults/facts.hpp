@@ -1,0 +1,53 @@
+// Everything about a server that an answer can be right or wrong about, as plain values.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "haricot/queue/engine.hpp"
+
+namespace haricot::faults {
+
+struct JobFacts {
+  std::string tube;
+  std::size_t body_bytes = 0;
+  std::uint32_t body_sum = 0;
+  JobState state = JobState::ready;
+  std::uint32_t priority = 0;
+  std::uint32_t delay_s = 0;
+  std::uint32_t ttr_s = 0;
+  std::array<std::uint64_t, kJobEvents> counts{};  // By JobEvent.
+
+  std::uint64_t& count(JobEvent event) { return counts[static_cast<std::size_t>(event)]; }
+  std::uint64_t count(JobEvent event) const { return counts[static_cast<std::size_t>(event)]; }
+  void set_body(std::string_view body);
+  bool has_body(std::string_view body) const;
+  bool operator==(const JobFacts&) const = default;
+};
+
+struct TubeFacts {
+  std::uint32_t users = 0;
+  std::uint32_t watchers = 0;
+  std::uint32_t waiting = 0;
+  bool is_paused = false;
+  bool operator==(const TubeFacts&) const = default;
+};
+
+using Jobs = std::map<JobId, JobFacts>;
+using Tubes = std::map<std::string, TubeFacts>;
+
+Jobs jobs_of(const Engine& engine);
+Tubes tubes_of(const Engine& engine);
+
+// For messages.
+std::string to_text(const JobFacts& job);
+// What the two have not in common; empty if nothing.
+std::string difference(const Jobs& expected, const Jobs& found);
+std::string difference(const Tubes& expected, const Tubes& found);
+
+}  // namespace haricot::faults

@@ -1,0 +1,98 @@
+// Every allocation fails once, or it and all others until its step is over, in a scenario that has
+// every command. Nothing ends, leaks or comes to differ from what was answered.
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "failing_memory.hpp"
+#include "haricot/protocol/command.hpp"
+#include "scenario.hpp"
+#include "trial.hpp"
+
+namespace haricot::faults {
+namespace {
+
+struct Case {
+  const char* name;
+  Keeping keeping;
+  bool lasts;
+};
+
+void PrintTo(const Case& of, std::ostream* out) {
+  *out << of.name;
+}
+
+class MemoryFailures : public ::testing::TestWithParam<Case> {};
+
+TEST_P(MemoryFailures, ChangeNothingThatWasNotAnswered) {
+  constexpr std::uint64_t kAllocationsMax = 20'000;
+  const std::vector<Step> steps = every_command();
+  Trial(GetParam().keeping, {}).run(steps);  // What is made only once is made here.
+  std::uint64_t nth = 0;
+  std::uint64_t refused = 0;
+  bool was_hit = true;
+  for (nth = 1; was_hit && nth < kAllocationsMax && !HasFailure(); ++nth) {
+    const std::int64_t held = allocations_held();
+    {
+      Trial trial(GetParam().keeping, {.nth_allocation = nth, .lasts = GetParam().lasts});
+      trial.run(steps);
+      was_hit = trial.was_hit();
+      refused += trial.refused_for_memory();
+    }
+    if (HasFailure()) break;
+    EXPECT_EQ(allocations_held(), held) << "a leak, at allocation " << nth;
+  }
+  EXPECT_GT(nth, 200U);
+  EXPECT_LT(nth, kAllocationsMax);
+  // An answer needs memory as well: where there is none to the end of the step, the connection
+  // goes.
+  if (!GetParam().lasts) {
+    EXPECT_GT(refused, 50U);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, MemoryFailures,
+    ::testing::Values(Case{"OnceInMemory", Keeping::nothing, false},
+                      Case{"LastingInMemory", Keeping::nothing, true},
+                      Case{"OnceWithBinlog", Keeping::every_turn, false},
+                      Case{"LastingWithBinlog", Keeping::every_turn, true},
+                      Case{"OnceWithSlowSyncs", Keeping::every_turn_slowly, false},
+                      Case{"OnceWithBinlogByInterval", Keeping::interval, false},
+                      Case{"LastingWithBinlogWithoutSyncs", Keeping::never, true}),
+    [](const auto& of) { return std::string(of.param.name); });
+
+TEST(Scenario, HasEveryCommand) {
+  std::set<Verb> seen;
+  for (const Step& step : every_command()) {
+    Command command;
+    if (parse_command(step.line, command) == ParseResult::ok) seen.insert(command.verb);
+  }
+  EXPECT_EQ(seen.size(), kVerbs);
+}
+
+TEST(FailingMemory, SeesEveryWayToAskForIt) {
+  plan_memory({});
+  const std::int64_t held = allocations_held();
+  {
+    const UnderTest under_test;
+    const BlobRef by_malloc = BlobRef::allocate(10);
+    int* volatile by_new = new int(1);
+    delete by_new;
+  }
+  EXPECT_EQ(allocations_asked(), 2U);
+  EXPECT_EQ(mallocs_asked(), 1U);
+  EXPECT_EQ(allocations_held(), held);
+  plan_memory({1, 1});
+  {
+    const UnderTest under_test;
+    EXPECT_FALSE(BlobRef::allocate(10));
+  }
+  EXPECT_EQ(allocations_failed(), 1U);
+  calm_memory();
+}
+
+}  // namespace
+}  // namespace haricot::faults

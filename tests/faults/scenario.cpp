@@ -1,0 +1,165 @@
+#include "scenario.hpp"
+
+namespace haricot::faults {
+namespace {
+
+enum Client { producer, worker, other };
+
+Step connect(int client) {
+  return {.kind = Step::Kind::connect, .client = client};
+}
+Step say(int client, std::string line) {
+  return {.client = client, .line = std::move(line)};
+}
+Step put(int client, const std::string& head, std::size_t bytes, char fill = 'x') {
+  return {.client = client,
+          .line = "put " + head + " " + std::to_string(bytes),
+          .body = std::string(bytes, fill)};
+}
+Step in_pieces(Step step) {
+  step.is_cut = true;
+  return step;
+}
+Step pass_ms(std::int64_t milliseconds) {
+  return {.kind = Step::Kind::pass, .time = Duration::milliseconds(milliseconds)};
+}
+Step half_close(int client) {
+  return {.kind = Step::Kind::half_close, .client = client};
+}
+Step vanish(int client) {
+  return {.kind = Step::Kind::vanish, .client = client};
+}
+
+using Steps = std::vector<Step>;
+
+void add(Steps& steps, Steps more) {
+  for (Step& step : more) steps.push_back(std::move(step));
+}
+
+// Ids begin at 1 without a binlog and at 9 with the one of the trial; both are used, and what is
+// not there is one more case.
+void each_job(Steps& steps, const std::string& before, const std::string& behind, int client) {
+  for (const int id : {1, 2, 3, 4, 9, 10, 11, 12}) {
+    steps.push_back(say(client, before + std::to_string(id) + behind));
+  }
+}
+
+// Bodies of all sizes that are kept in different ways.
+Steps puts() {
+  return {connect(producer),
+          connect(worker),
+          connect(other),
+          say(producer, "use a-tube-with-a-name-that-is-long"),
+          say(worker, "watch a-tube-with-a-name-that-is-long"),
+          say(worker, "ignore default"),
+          say(worker, "ignore a-tube-with-a-name-that-is-long"),
+          put(producer, "5 0 30", 10),
+          put(producer, "4 0 30", 1024, 'y'),
+          in_pieces(put(producer, "3 0 30", 1500, 'z')),
+          put(producer, "2 0 30", 6000, 'b'),
+          in_pieces(put(producer, "1 2 30", 600, 'd')),
+          put(producer, "0 0 0", 0),
+          put(producer, "1 1000 30", 30, 'd'),
+          put(producer, "0 0 1", 30'000),
+          say(producer, "nonsense"),
+          say(producer, "reserve x"),
+          in_pieces(say(producer, std::string(300, 'n'))),
+          in_pieces(say(producer, "list-tube-used"))};
+}
+
+Steps lives() {
+  Steps steps = {say(worker, "reserve-with-timeout 0"), say(worker, "reserve-with-timeout 0"),
+                 say(worker, "reserve"), say(worker, "reserve")};
+  each_job(steps, "touch ", "", worker);
+  each_job(steps, "stats-job ", "", other);
+  each_job(steps, "peek ", "", other);
+  add(steps, {say(worker, "release 1 7 0"), say(worker, "release 9 7 0"),
+              say(worker, "release 2 7 1"), say(worker, "release 10 7 1"), say(worker, "bury 3 8"),
+              say(worker, "bury 11 8"), say(worker, "bury 12 8"), say(producer, "peek-ready"),
+              say(producer, "peek-delayed"), say(producer, "peek-buried")});
+  each_job(steps, "kick-job ", "", other);
+  each_job(steps, "reserve-job ", "", other);
+  add(steps, {say(other, "bury 1 1"), say(other, "bury 10 1"), say(other, "release 3 1 3"),
+              say(other, "release 9 1 3"), say(producer, "kick 1"), say(producer, "kick 10"),
+              say(producer, "kick 10")});
+  return steps;
+}
+
+Steps waits() {
+  return {say(worker, "watch second"),
+          say(worker, "watch third"),
+          say(other, "use second"),
+          say(worker, "reserve-with-timeout 0"),
+          say(worker, "reserve-with-timeout 0"),
+          say(worker, "reserve-with-timeout 0"),
+          say(worker, "reserve-with-timeout 0"),
+          say(worker, "reserve-with-timeout 5"),
+          put(other, "1 0 3", 50, 'w'),
+          say(worker, "reserve-with-timeout 5"),
+          put(other, "1 1 2", 5000, 'w'),
+          pass_ms(1200),
+          say(worker, "reserve-with-timeout 10"),
+          pass_ms(2500),
+          say(worker, "reserve-with-timeout 1"),
+          pass_ms(1100),
+          pass_ms(30'000),
+          say(other, "pause-tube second 2"),
+          say(other, "stats-tube second"),
+          put(other, "1 0 30", 20, 'p'),
+          say(worker, "ignore a-tube-with-a-name-that-is-long"),
+          say(worker, "reserve-with-timeout 9"),
+          pass_ms(2500),
+          say(other, "pause-tube second 5"),
+          say(other, "pause-tube second 0"),
+          say(other, "pause-tube nothing 5")};
+}
+
+Steps reports() {
+  return {say(other, "stats"),
+          say(other, "list-tubes"),
+          say(worker, "list-tubes-watched"),
+          say(other, "stats-tube default"),
+          say(other, "stats-tube nothing"),
+          say(other, "stats-job 999"),
+          say(other, "list-tube-used")};
+}
+
+// More jobs than one leaf of the index and one page of a heap take, and what a client leaves.
+Steps crowds() {
+  Steps steps = {say(producer, "use crowd"), say(worker, "watch crowd")};
+  for (int i = 0; i < 70; ++i) {
+    steps.push_back(
+        put(producer, i % 3 == 0 ? "9 4000 60" : "9 0 60", i % 10 == 0 ? 2000 : 40, 'c'));
+  }
+  for (int i = 0; i < 12; ++i) steps.push_back(say(worker, "reserve-with-timeout 0"));
+  add(steps, {vanish(worker), connect(worker), say(worker, "watch crowd"), say(producer, "kick 30"),
+              say(worker, "reserve-with-timeout 0"), say(worker, "reserve-with-timeout 0"),
+              pass_ms(61'000), say(other, "watch fourth"), say(other, "ignore default"),
+              say(other, "reserve"), half_close(other), connect(other), say(worker, "quit"),
+              connect(worker)});
+  return steps;
+}
+
+Steps ends() {
+  Steps steps;
+  for (int id = 20; id < 60; ++id) {
+    steps.push_back(say(other, "delete " + std::to_string(id)));
+  }
+  each_job(steps, "delete ", "", other);
+  steps.push_back(pass_ms(3000));
+  return steps;
+}
+
+}  // namespace
+
+std::vector<Step> every_command() {
+  Steps steps = puts();
+  add(steps, lives());
+  add(steps, waits());
+  add(steps, reports());
+  add(steps, crowds());
+  add(steps, ends());
+  return steps;
+}
+
+}  // namespace haricot::faults

@@ -1,0 +1,98 @@
+// A whole server, in memory or with a binlog on a simulated disk, that is taken through the steps
+// of a scenario while something fails; its clients believe what they are told, and each step is
+// checked.
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "binlog/sim_disk.hpp"
+#include "expectation.hpp"
+#include "failing_memory.hpp"
+#include "haricot/binlog/binlog.hpp"
+#include "haricot/service/service.hpp"
+#include "outside_disk.hpp"
+#include "step.hpp"
+
+namespace haricot::faults {
+
+enum class Keeping : std::uint8_t {
+  nothing,            // No binlog.
+  every_turn,         // A binlog, by its policy for syncs.
+  every_turn_slowly,  // And its syncs end a turn later.
+  interval,
+  never,
+};
+
+struct Trouble {
+  std::uint64_t nth_allocation = 0;              // 0: none.
+  std::optional<binlog::Fault> disk_fault = {};  // Nothing: none.
+  bool lasts = false;  // To the end of the step, not for this one call only.
+};
+
+class Trial {
+ public:
+  Trial(Keeping keeping, const Trouble& trouble);
+  ~Trial();
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  // Plays all steps, then lets things be well again, restarts a copy, and drains the server until
+  // it is empty. What is wrong is reported by GoogleTest.
+  void run(const std::vector<Step>& steps);
+
+  // The trouble came up.
+  bool was_hit() const { return was_hit_; }
+  std::uint64_t refused_for_memory() const { return refused_for_memory_; }
+
+ private:
+  struct Wire {
+    Session* session = nullptr;
+    std::string heard = {};
+    bool has_ended = false;
+    bool end_was_read = false;
+  };
+
+  bool start();
+  void play(const Step& step);
+  void act(const Step& step, Happened& happened);
+  void connect(int client, Happened& happened);
+  void receive(Wire& wire, std::string_view bytes);
+  void come_to_rest(Happened& happened);
+  bool turn(Happened& happened);
+  void send_some(int client, Wire& wire);
+  void pass(Duration time, Happened& happened);
+  void gather_answers(Happened& happened);
+  void see_what_failed();
+  bool is_in_trouble() const;
+  void reconnect_the_lost(const Happened& happened);
+  void get_well();
+  void kill();
+  void check_restart();
+  void drain();
+  std::string ask(int client, const std::string& bytes);
+  std::string place() const;
+
+  Keeping keeping_;
+  Trouble trouble_;
+  Instant now_;
+  ServerInfo info_;
+  std::unique_ptr<binlog::SimDisk> disk_;
+  std::optional<OutsideDisk> outside_disk_;
+  NoJournal no_journal_;
+  std::unique_ptr<binlog::Binlog> binlog_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<Expectation> expectation_;
+  std::map<int, Wire> wires_;
+  bool was_hit_ = false;
+  bool step_was_hit_ = false;
+  bool may_be_refused_ = false;
+  std::uint64_t refused_for_memory_ = 0;
+  std::string step_;
+};
+
+}  // namespace haricot::faults
