@@ -71,7 +71,7 @@ TEST(DescriptorReserve, GivesFilesADescriptorWhenNobodyElseGetsOne) {
               disk.close(files[0]);
               std::vector<std::string> names;
               EXPECT_EQ(disk.list(names), DiskStatus::ok) << disk.last_error();
-              BlobRef bytes;
+              binlog::FileBytes bytes;
               EXPECT_EQ(disk.read(name_of(1), bytes), DiskStatus::ok) << disk.last_error();
               return 0;
             }),

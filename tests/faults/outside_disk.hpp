@@ -22,7 +22,7 @@ class OutsideDisk final : public binlog::Disk {
     const Outside outside;
     return disk_.list(names);
   }
-  [[nodiscard]] Status read(const std::string& name, BlobRef& bytes) override {
+  [[nodiscard]] Status read(const std::string& name, binlog::FileBytes& bytes) override {
     const Outside outside;
     return disk_.read(name, bytes);
   }

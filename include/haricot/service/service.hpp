@@ -120,7 +120,7 @@ class Service {
   Engine engine_;
   Dispatcher dispatcher_;
   CommandTrace trace_;
-  MemoryCushion cushion_;  // Held while jobs are taken, for workers when there is no memory left.
+  MemoryCushion cushion_;   // Held while jobs are taken, for workers when there is no memory left.
   std::uint32_t turn_ = 0;  // Compared with that of sessions; may come round.
   Instant now_;             // When the turn began.
   const Limits& limits_;
