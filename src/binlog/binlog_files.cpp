@@ -180,14 +180,21 @@ bool Binlog::begin_file() {
     signature.previous_digest = previous_->digest;
   }
   DiskStatus status = writer_.begin(disk_, spare.file, signature, spare.allocated);
+  bool is_renamed = false;
   if (status == DiskStatus::ok) {
     status = disk_.rename(from, to);
+    // One that failed may have taken effect all the same. Nothing else has ever had that name.
+    if (status != DiskStatus::ok) is_renamed = disk_.remove(to) == DiskStatus::ok;
   }
   if (status != DiskStatus::ok) {
     if (writer_.is_open()) writer_.abandon();
     segments_->remove_newest();
     fail(status, "begin a file");
-    spares_.discard(spare);
+    if (is_renamed) {
+      disk_.close(spare.file);
+    } else {
+      spares_.discard(spare);
+    }
     return false;
   }
   ++files_begun_this_turn_;

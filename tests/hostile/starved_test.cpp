@@ -219,8 +219,7 @@ TEST_F(Starved, OfStandardStreamsItPutsNoFileInTheirPlace) {
     EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0}));
     // No line of the log is in a file of the binlog.
     for (const auto& entry : std::filesystem::directory_iterator(folder_.file("binlog"))) {
-      EXPECT_EQ(read_file(entry.path().string()).find("haricotd: "), std::string::npos)
-          << entry.path();
+      EXPECT_EQ(read_file(entry.path().string()).find("level="), std::string::npos) << entry.path();
     }
   }
 }

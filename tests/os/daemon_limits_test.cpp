@@ -37,8 +37,8 @@ TEST_F(DaemonLimits, ConnectionsBeyondTheLimitAreClosedAndLittleIsSaidOfIt) {
   const auto seconds =
       std::chrono::ceil<std::chrono::seconds>(std::chrono::steady_clock::now() - started).count();
 
-  EXPECT_GE(lines_with("connections refused"), 1U);
-  EXPECT_LE(lines_with("connections refused"), static_cast<std::size_t>(seconds) + 1);
+  EXPECT_GE(lines_with("event=connections-refused "), 1U);
+  EXPECT_LE(lines_with("event=connections-refused "), static_cast<std::size_t>(seconds) + 1);
   const std::string report = clients[0]->ask("stats");
   EXPECT_EQ(report_value(report, "connections-max"), "20");
   EXPECT_EQ(report_value(report, "connections-refused"), std::to_string(kBeyond));
@@ -79,7 +79,7 @@ TEST_F(DaemonLimits, IdleConnectionsAreClosedAndOthersStay) {
   })) << other->ask("stats");
   EXPECT_TRUE(waiting->stays_silent_for(milliseconds(2500)));
   EXPECT_EQ(holding->ask("delete 2"), "DELETED\r\n");
-  EXPECT_EQ(lines_with(" closed, idle\n"), 4U)
+  EXPECT_EQ(lines_with(" reason=idle\n"), 4U)
       << server_.standard_error();  // `other` is one by now.
 }
 

@@ -51,7 +51,7 @@ TEST_F(DaemonSandbox, AsRootWithAUserItIsEntered) {
   ASSERT_TRUE(start({"-u", "nobody"})) << server_.failure();
   EXPECT_TRUE(is_sandboxed());
   EXPECT_EQ(connect()->put("job"), "INSERTED 1\r\n");
-  EXPECT_NE(server_.standard_error().find("haricotd: sandbox: "), std::string::npos);
+  EXPECT_NE(server_.standard_error().find(" event=sandbox"), std::string::npos);
 }
 
 TEST_F(DaemonSandbox, UnderAServiceManagerItIsEntered) {
