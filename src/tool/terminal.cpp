@@ -96,8 +96,11 @@ void Terminal::enter() {
 }
 
 void Terminal::leave() {
+  ::tcflow(STDOUT_FILENO, TCOON);  // Ctrl-S may have stopped it; what follows has to get through.
+  is_leaving_ = true;
   [[maybe_unused]] const bool ignored = write(kLeave);
   ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  is_leaving_ = false;
 }
 
 std::vector<int> Terminal::descriptors() const {
@@ -149,10 +152,12 @@ bool Terminal::write(std::string_view bytes) {
   // the program from ending.
   constexpr std::size_t kPieceBytes = 256;
   constexpr int kPollMs = 200;
+  constexpr int kPollsWhileLeaving = 10;
+  int polls = 0;
   while (!bytes.empty()) {
     pollfd wanted{STDOUT_FILENO, POLLOUT, 0};
     if (::poll(&wanted, 1, kPollMs) <= 0) {
-      if (is_asked_to_end()) return false;
+      if (is_leaving_ ? ++polls >= kPollsWhileLeaving : is_asked_to_end()) return false;
       continue;
     }
     const ssize_t count = ::write(STDOUT_FILENO, bytes.data(), std::min(bytes.size(), kPieceBytes));

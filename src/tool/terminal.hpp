@@ -54,6 +54,7 @@ class Terminal final {
   void read_signals(Events& events);
 
   bool is_open_ = false;
+  bool is_leaving_ = false;
   termios before_{};
   sigset_t mask_before_{};
   os::Descriptor signals_;

@@ -10,6 +10,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import termios
 import unittest
 
 sys.dont_write_bytecode = True
@@ -173,6 +174,20 @@ class Ends(TopTest):
     def test_by_signals(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             self.assertEqual(self.end_by(lambda screen: screen.process.send_signal(number)), 0)
+
+    def test_by_a_signal_while_its_output_is_stopped(self):
+        def stop_and_end(screen):
+            termios.tcflow(screen.slave, termios.TCOOFF)
+            screen.process.send_signal(signal.SIGTERM)
+
+        self.assertEqual(self.end_by(stop_and_end), 0)
+
+    def test_by_a_terminal_that_goes(self):
+        screen = self.top()
+        screen.wait_for_text("default")
+        os.close(screen.master)
+        self.assertEqual(screen.process.wait(20), 0)
+        screen.master = os.dup(screen.slave)  # For close().
 
     def test_by_a_crash(self):
         status = self.end_by(lambda screen: screen.process.send_signal(signal.SIGABRT))
