@@ -58,7 +58,7 @@ service stop >/dev/null
 echo 'BEANSTALKD_EXTRA="--nonsense"' >>/etc/default/beanstalkd
 started=$SECONDS
 equal "start" "$(status_of service start)" 2
-((SECONDS - started < 30)) || fail "the script waited for a server that had ended"
+((SECONDS - started < 50)) || fail "the script waited for a server that had ended"
 not pidof beanstalkd
 sed -i '$d' /etc/default/beanstalkd
 

@@ -49,9 +49,9 @@ ask() {
 
 is_answered() { (exec {server}<>/dev/tcp/127.0.0.1/"${port:-11300}") 2>/dev/null; }
 
-# Waits until a command succeeds, for at most twenty seconds.
+# Waits until a command succeeds, for at most a minute.
 eventually() {
-  local end=$((SECONDS + 20))
+  local end=$((SECONDS + 60))
   until "$@"; do
     ((SECONDS < end)) || return 1
     sleep 0.1

@@ -83,9 +83,13 @@ equal "the status" "$(property ExecMainStatus)" 5
 without
 
 step "the watchdog, where one is asked for"
-with WatchdogSec=1s
+with WatchdogSec=4s
 process=$(property MainPID)
-sleep 3 # Three times what it is patient for.
+hears_more() { [[ $(property WatchdogTimestampMonotonic) != "$heard" ]]; }
+for _ in 1 2 3; do
+  heard=$(property WatchdogTimestampMonotonic)
+  eventually hears_more
+done
 equal "the process" "$(property MainPID)" "$process"
 kill -STOP "$process"
 killed_by_watchdog() { [[ $(property MainPID) != "$process" ]] && is_state $running; }
