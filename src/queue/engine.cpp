@@ -1,6 +1,7 @@
 #include "haricot/queue/engine.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -49,6 +50,7 @@ void Engine::mark_producer(Client& client) {
 }
 
 bool Engine::admit_put(std::size_t body_bytes) {
+  if (job_memory_bytes_max_ == std::numeric_limits<std::uint64_t>::max()) return true;
   const std::uint64_t wanted = jobs_.memory_bytes() + jobs_.memory_bytes_for(body_bytes);
   if (wanted <= job_memory_bytes_max_) return true;
   ++counts_.refused_puts;

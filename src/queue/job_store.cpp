@@ -57,7 +57,6 @@ JobRef JobStore::create(JobId id, NewBody body) {
   Job* job = new (at) Job{};
   job->id = id;
   job->body_bytes = static_cast<std::uint32_t>(body_bytes);
-  piece_bytes_ += piece_bytes_for(body_bytes);
   if (body.blob) {
     blob_bytes_ += body_bytes;
     void* detached = body.blob.detach();  // The piece owns this share until destroy().
@@ -74,7 +73,6 @@ void JobStore::destroy(JobRef ref) {
   Job& job = (*this)[ref];
   ids_.erase(job.id);
   if (job.history.carried != 0) carries_.erase(job.id);
-  piece_bytes_ -= piece_bytes_for(job.body_bytes);
   if (job.body_bytes > kInlineBodyBytesMax) {
     blob_bytes_ -= job.body_bytes;
     BlobRef::adopt(detached_blob(piece(ref)));
@@ -108,6 +106,7 @@ JobRef JobStore::allocate(std::size_t piece_bytes) {
     index = chunk.touched++;
   }
   if (++chunk.used == chunk.pieces_max) unlink_chunk(number);
+  piece_bytes_ += piece_bytes;
   return static_cast<JobRef>((number << kPieceBits) | index);
 }
 
@@ -119,6 +118,7 @@ void JobStore::free(JobRef ref) {
   reinterpret_cast<Job*>(at)->body_bytes = 0;
   std::memcpy(at, &chunk.free, sizeof chunk.free);
   chunk.free = index;
+  piece_bytes_ -= chunk.piece_bytes;
   if (chunk.used-- == chunk.pieces_max) link_chunk(number);
   if (chunk.used > 0) return;
   // One empty chunk of a size stays: a single job that comes and goes must not map memory each

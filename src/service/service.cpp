@@ -76,7 +76,7 @@ void Service::advance(Instant now) {
 }
 
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
-  note_activity(session);
+  if (limits_.idle_timeout_s > 0) note_activity(session);
   if (session.quit_) return;
   if (!session.input_.empty() || !may_run(session)) {
     keep_input(session, bytes);
@@ -92,7 +92,7 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
 
 void Service::receive_directly(Session& session, std::size_t bytes) {
   CHECK(bytes <= session.body_bytes_left_);
-  note_activity(session);
+  if (limits_.idle_timeout_s > 0) note_activity(session);
   session.body_bytes_left_ -= bytes;
 }
 
@@ -133,7 +133,7 @@ Session* Service::next_to_send() {
 }
 
 void Service::sent(Session& session, std::size_t bytes) {
-  if (bytes > 0) note_activity(session);
+  if (limits_.idle_timeout_s > 0 && bytes > 0) note_activity(session);
   session.output_.consume(bytes);
   session.output_.release_if_empty();
   if (may_run(session)) wake(session);

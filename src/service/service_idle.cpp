@@ -23,7 +23,6 @@ constexpr int kLooksPerTurn = 1000;
 }  // namespace
 
 void Service::note_activity(Session& session) {
-  if (limits_.idle_timeout_s == 0) return;
   session.active_ = now_;
   session.was_occupied_ = is_occupied(session);
   sessions_.remove(session);
