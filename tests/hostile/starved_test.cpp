@@ -69,7 +69,7 @@ TEST_F(Starved, WithoutAFreeDescriptorTheBinlogGoesOnThroughItsFiles) {
   for (const Client& client : clients) client->send_line("list-tube-used");
   ASSERT_EQ(clients[0]->read_answer(), "USING default\r\n");
   ASSERT_TRUE(eventually(
-      [this] { return server_.standard_error().find("cannot accept") != std::string::npos; }));
+      [this] { return server_.standard_error().find("event=accept-paused ") != std::string::npos; }));
 
   // Quiet, and cheap.
   const std::size_t said = server_.standard_error().size();
