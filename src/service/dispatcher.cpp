@@ -1,6 +1,7 @@
 #include "haricot/service/dispatcher.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -123,7 +124,11 @@ void Dispatcher::note_oversized(const Client& client, std::uint32_t bytes) {
   ++oversized_.count;
   oversized_.largest_bytes = std::max(oversized_.largest_bytes, bytes);
   oversized_.limit = info_.job_bytes_max;
-  oversized_.tube = client.used().name;
+  try {
+    oversized_.tube = client.used().name;
+  } catch (const std::bad_alloc&) {
+    oversized_.tube.clear();  // The answer does not hang on what the log says.
+  }
 }
 
 Reply Dispatcher::finish_put(Client& client, const NewJob& job, NewBody body, Instant now) {
