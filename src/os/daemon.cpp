@@ -295,10 +295,9 @@ void Daemon::tell_of_oversized() {
   if (!service_.has_oversized() || now_ < oversized_again_) return;
   oversized_again_ = now_ + kOversizedInterval;
   const OversizedPuts puts = service_.take_oversized();
-  const std::string hint =
-      puts.largest_bytes > kJobBytesMaxLimit
-          ? "no server takes jobs of this size"
-          : "to take them, start with -z " + std::to_string(puts.largest_bytes) + " or more";
+  const char* hint = puts.largest_bytes > kJobBytesMaxLimit
+                         ? "no server takes jobs of this size"
+                         : "to take jobs of so many bytes, start with -z (--max-job-size)";
   log_.event(Level::warning, "job-too-big",
              {{"puts", puts.count},
               {"bytes", puts.largest_bytes},

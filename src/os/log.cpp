@@ -8,6 +8,7 @@
 #include <charconv>
 #include <climits>
 #include <cstdlib>
+#include <new>
 #include <optional>
 #include <system_error>
 
@@ -58,25 +59,27 @@ bool is_journal(int descriptor) {
          names_file(std::getenv("JOURNAL_STREAM"), status.st_dev, status.st_ino);
 }
 
+// A server without memory goes on without its log.
 void Log::event(Level level, std::string_view name, LogFields fields) {
   if (!wants(level)) return;
-  line_.clear();
-  append(level, name, fields);
-  if (kept_.size() + line_.size() > kKeptBytesMax) flush();
-  if (kept_.size() + line_.size() > kKeptBytesMax) {
-    ++dropped_;
-    return;
-  }
-  if (dropped_ > 0) {
-    const std::string after = line_;
+  try {
     line_.clear();
-    append(Level::warning, "log-lines-dropped", {{"lines", dropped_}});
+    append(level, name, fields);
+    if (kept_.size() + line_.size() > kKeptBytesMax) flush();
+    if (kept_.size() + line_.size() > kKeptBytesMax) {
+      ++dropped_;
+      return;
+    }
+    if (dropped_ > 0) {
+      line_.clear();
+      append(Level::warning, "log-lines-dropped", {{"lines", dropped_}});
+      append(level, name, fields);
+    }
     kept_ += line_;
-    kept_ += after;
     dropped_ = 0;
-    return;
+  } catch (const std::bad_alloc&) {
+    ++dropped_;
   }
-  kept_ += line_;
 }
 
 void Log::append(Level level, std::string_view name, LogFields fields) {

@@ -127,7 +127,7 @@ void Dispatcher::note_oversized(const Client& client, std::uint32_t bytes) {
   try {
     oversized_.tube = client.used().name;
   } catch (const std::bad_alloc&) {
-    oversized_.tube.clear();  // It is for the log only.
+    oversized_.tube.clear();  // The answer does not hang on what the log says.
   }
 }
 
