@@ -68,8 +68,9 @@ TEST_F(Starved, WithoutAFreeDescriptorTheBinlogGoesOnThroughItsFiles) {
   const std::vector<Client> clients = connect(kClients);
   for (const Client& client : clients) client->send_line("list-tube-used");
   ASSERT_EQ(clients[0]->read_answer(), "USING default\r\n");
-  ASSERT_TRUE(eventually(
-      [this] { return server_.standard_error().find("event=accept-paused ") != std::string::npos; }));
+  ASSERT_TRUE(eventually([this] {
+    return server_.standard_error().find("event=accept-paused ") != std::string::npos;
+  }));
 
   // Quiet, and cheap.
   const std::size_t said = server_.standard_error().size();
