@@ -87,6 +87,7 @@ class Service {
 
   void run(Session& session, Instant now);
   bool may_run(const Session& session) const;
+  Work share_of_turn() const;
   std::size_t run_some(Session& session, std::string_view input, Instant now);
   std::size_t take_line(Session& session, std::string_view input, Instant now, Work& work);
   std::size_t take_rest_of_line(Session& session, std::string_view input);
@@ -110,6 +111,9 @@ class Service {
   Dispatcher dispatcher_;
   CommandTrace trace_;
   MemoryCushion cushion_;  // Held while jobs are taken, for workers when there is no memory left.
+  // How many sessions did much, in this turn and in the last one.
+  std::uint32_t busy_ = 0;
+  std::uint32_t busy_last_turn_ = 0;
   std::uint32_t turn_ = 0;  // Compared with that of sessions; may come round.
   IntrusiveList<Session, &Session::all_> sessions_;
   IntrusiveList<Session, &Session::runnable_> runnable_;
