@@ -71,7 +71,9 @@ bool Binlog::add_spare(std::uint64_t bytes) {
   if (refusing_) refusing_for_space_ = is_short_of_space();
   if (spare_status_ == DiskStatus::ok) return true;
   spare_again_ = now_ + kSparePause;
-  if (spare_status_ == DiskStatus::failed) {
+  // While syncs are under way it may only want the descriptor of a file that waits for its own: see
+  // wait_for_a_file(). If not, the next try tells.
+  if (spare_status_ == DiskStatus::failed && syncs_.length() == 0) {
     ++errors_;
     try {
       notice({.kind = Notice::Kind::file_failed, .doing = "make", .error = disk_.last_error()},

@@ -19,6 +19,12 @@ std::uint32_t work_for(std::size_t bytes) {
   return static_cast<std::uint32_t>(1 + bytes / 512);
 }
 
+// A report has to be written, number by number, where a body is only copied.
+std::uint32_t work_for(const Reply& reply) {
+  constexpr std::size_t kTimesAsLong = 4;
+  return work_for(reply.code == ReplyCode::ok ? kTimesAsLong * body_size(reply) : body_size(reply));
+}
+
 }  // namespace
 
 Service::Service(const ServerInfo& info, Journal& journal, Instant now)
@@ -69,6 +75,7 @@ void Service::close(Session& session, Instant now) {
 void Service::advance(Instant now) {
   ++turn_;
   now_ = now;
+  busy_last_turn_ = std::exchange(busy_, 0);
   engine_.advance(now);
   hand_out_deliveries();
   if (limits_.idle_timeout_s > 0) look_for_idle(now);
@@ -183,10 +190,16 @@ void Service::run(Session& session, Instant now) {
   session.input_.release_if_empty();
 }
 
+Service::Work Service::share_of_turn() const {
+  const Work share = Session::kWorkOfAllPerTurn / std::max(busy_last_turn_, Work{1});
+  return std::clamp(share, Session::kWorkPerTurnMin, Session::kWorkPerTurn);
+}
+
 // Runs complete commands until there is none, something stops the session, or its share of the turn
 // is used up. Returns how many bytes of the input it used.
 std::size_t Service::run_some(Session& session, std::string_view input, Instant now) {
-  Work work = Session::kWorkPerTurn;
+  const Work share = share_of_turn();
+  Work work = share;
   std::size_t used = 0;
   session.starved_ = false;
   while (may_run(session)) {
@@ -217,6 +230,7 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
       break;
     }
   }
+  if (share - work >= Session::kWorkPerTurnMin) ++busy_;
   if (session.is_finished()) mark_to_send(session);
   return used;
 }
@@ -256,7 +270,7 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   begin_answers(session);
   try {
     const Reply reply = dispatcher_.run(session.client_, command, now);
-    work -= std::min(work, work_for(body_size(reply)) - 1);
+    work -= std::min(work, work_for(reply) - 1);
     answer(session, reply);
   } catch (const std::bad_alloc&) {
     answer(session, {ReplyCode::out_of_memory});

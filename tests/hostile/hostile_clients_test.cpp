@@ -29,19 +29,22 @@ class Hostile : public DaemonTest {
   // What the others have to bear at most, beyond what they bear on this machine anyway.
   static constexpr Bystander::Milliseconds kP99Max{20};
 
-  // Does it while somebody else is being served. Machines are shared, so what took too long once
-  // has a second try.
+  // Does it while somebody else is being served. Machines are shared: what others have in the way
+  // of a server that works, it and who waits for it cannot help, so it is taken out of the time;
+  // and what took too long once has a second try.
   void others_are_served_during(const std::function<void()>& hostility) {
-    Bystander::Milliseconds quiet{};
-    Bystander::Milliseconds hostile{};
-    for (int attempt = 0; attempt < 2; ++attempt) {
-      quiet = p99_during([] { ::poll(nullptr, 0, 300); });
-      hostile = p99_during(hostility);
-      std::printf("p99 of others: %.2f ms, without hostility %.2f ms\n", hostile.count(),
-                  quiet.count());
-      if (HasFatalFailure() || hostile < kP99Max + quiet) return;
+    bool in_time = false;
+    for (int attempt = 0; attempt < 2 && !in_time && !HasFatalFailure(); ++attempt) {
+      const Bystander::Milliseconds quiet = p99_during([] { ::poll(nullptr, 0, 300); });
+      const CpuTimes before = cpu_times(server_.pid());
+      const Bystander::Milliseconds hostile = p99_during(hostility);
+      const double slowdown = slowdown_since(server_.pid(), before);
+      std::printf(
+          "p99 of others: %.2f ms, without hostility %.2f ms, on a machine %.1f times as slow\n",
+          hostile.count(), quiet.count(), slowdown);
+      in_time = hostile < (kP99Max + quiet) * slowdown;
     }
-    EXPECT_TRUE(kIsSanitized || hostile < kP99Max + quiet);
+    EXPECT_TRUE(kIsSanitized || in_time);
   }
 
   // The memory that the server takes more than before, however short, and prints it.
@@ -81,11 +84,17 @@ TEST_F(Hostile, PipelinesThatAreNeverReadStop) {
   const std::string requests = repeated("stats\r\n", 20'000);
   {
     std::vector<Client> clients;
-    for (int i = 0; i < 100; ++i) clients.push_back(connect_narrow());
     ASSERT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
     const MemoryPeak peak(server_.pid());
     others_are_served_during([&] {
-      for (const Client& client : clients) client->send_without_reading(requests, milliseconds(3));
+      clients.clear();
+      for (int i = 0; i < 100; ++i) clients.push_back(connect_narrow());
+      const auto begun = std::chrono::steady_clock::now();
+      while (std::chrono::steady_clock::now() - begun < milliseconds(1500)) {
+        for (const Client& client : clients)
+          client->send_without_reading(requests, milliseconds(0));
+        ::poll(nullptr, 0, 1);
+      }
     });
     // Stopped, and not turning round and round for it.
     EXPECT_TRUE(

@@ -82,9 +82,9 @@ TEST_F(DaemonMemory, RequestsOfClientsThatReadNothingWait) {
   for (const std::size_t bytes : sent) EXPECT_LT(bytes, requests.size() / 2);
   EXPECT_EQ(other->ask("list-tube-used"), "USING default\r\n");
   EXPECT_EQ(other->put("job"), "INSERTED 1\r\n");
-  // 64 KiB of answers and up to 48 KiB of requests each, and what malloc makes of buffers that
+  // 48 KiB of answers and up to 48 KiB of requests each, and what malloc makes of buffers that
   // grow.
-  expect_growth_below("100 clients that do not read their answers", peak.growth(), 20 * kMebibyte);
+  expect_growth_below("100 clients that do not read their answers", peak.growth(), 16 * kMebibyte);
 
   // One of them reads after all.
   ASSERT_TRUE(clients[0]->send(std::string_view(requests).substr(sent[0])));

@@ -56,10 +56,22 @@ std::size_t resident_bytes(pid_t pid) {
   return status_kib(pid, "VmRSS");
 }
 
-double cpu_seconds(pid_t pid) {
+CpuTimes cpu_times(pid_t pid) {
   // In nanoseconds, where the times in `stat` count in ticks of 10 ms.
   const std::vector<std::string> words = words_of(read_file(proc_path(pid, "schedstat")));
-  return words.empty() ? 0 : static_cast<double>(number_of(words[0])) / 1e9;
+  if (words.size() < 2) return {};
+  return {.used = static_cast<double>(number_of(words[0])) / 1e9,
+          .waited = static_cast<double>(number_of(words[1])) / 1e9};
+}
+
+double cpu_seconds(pid_t pid) {
+  return cpu_times(pid).used;
+}
+
+double slowdown_since(pid_t pid, const CpuTimes& before) {
+  const CpuTimes now = cpu_times(pid);
+  const double used = now.used - before.used;
+  return used > 0 ? (used + now.waited - before.waited) / used : 1;
 }
 
 double cpu_share_over(pid_t pid, std::chrono::milliseconds time) {

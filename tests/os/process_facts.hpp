@@ -21,6 +21,14 @@ std::size_t resident_bytes(pid_t pid);
 // User and system time together, in seconds, as fine as the scheduler counts it.
 double cpu_seconds(pid_t pid);
 
+struct CpuTimes {
+  double used = 0;    // Seconds,
+  double waited = 0;  // and those in which it could have run, and others had the cores.
+};
+CpuTimes cpu_times(pid_t pid);
+// How many times longer the process took for its work since then than with a core to itself.
+double slowdown_since(pid_t pid, const CpuTimes& before);
+
 // Which share of one core the process uses for this long, 0 to 1 for each thread.
 double cpu_share_over(pid_t pid, std::chrono::milliseconds time);
 

@@ -93,6 +93,7 @@ class Service {
 
   void run(Session& session, Instant now);
   bool may_run(const Session& session) const;
+  Work share_of_turn() const;
   std::size_t run_some(Session& session, std::string_view input, Instant now);
   std::size_t take_line(Session& session, std::string_view input, Instant now, Work& work);
   std::size_t take_rest_of_line(Session& session, std::string_view input);
@@ -120,7 +121,10 @@ class Service {
   Engine engine_;
   Dispatcher dispatcher_;
   CommandTrace trace_;
-  MemoryCushion cushion_;   // Held while jobs are taken, for workers when there is no memory left.
+  MemoryCushion cushion_;  // Held while jobs are taken, for workers when there is no memory left.
+  // How many sessions did much, in this turn and in the last one.
+  std::uint32_t busy_ = 0;
+  std::uint32_t busy_last_turn_ = 0;
   std::uint32_t turn_ = 0;  // Compared with that of sessions; may come round.
   Instant now_;             // When the turn began.
   const Limits& limits_;

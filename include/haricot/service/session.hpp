@@ -29,13 +29,17 @@ class Service;
 
 class Session {
  public:
-  // Beyond this much of unread answers no command is run.
-  static constexpr std::size_t kOutputBytesMax = 64 * 1024;
+  // Beyond this much of unread answers no command is run. The buffer doubles as it grows: with the
+  // last answer it stays at 64 KiB.
+  static constexpr std::size_t kOutputBytesMax = 48 * 1024;
   static constexpr std::size_t kOutputWithBodiesBytesMax = 1024 * 1024;
   // With this much of unused input no more is wanted.
   static constexpr std::size_t kInputBytesMax = 16 * 1024;
-  // A session's share of a turn, in units of about one small command.
+  // A session's share of a turn, in units of about one small command: less where many want all of
+  // theirs, lest a turn takes as long as all of them together.
   static constexpr std::uint32_t kWorkPerTurn = 1024;
+  static constexpr std::uint32_t kWorkPerTurnMin = 64;
+  static constexpr std::uint32_t kWorkOfAllPerTurn = 8192;
 
   explicit Session(void* owner) : client_(this), owner_(owner) {}
   Session(const Session&) = delete;
