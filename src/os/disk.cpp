@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <new>
 
 #include "haricot/base/check.hpp"
 #include "os/folder_lock.hpp"
@@ -125,9 +126,13 @@ int take_space(int file, std::uint64_t from, std::uint64_t to) {
 }  // namespace
 
 DiskStatus FolderDisk::fail(int error, std::string_view doing, std::string_view name) {
-  last_error_.assign("cannot ").append(doing);
-  if (!name.empty()) last_error_.append(" ").append(name);
-  last_error_.append(": ").append(std::strerror(error));
+  try {
+    last_error_.assign("cannot ").append(doing);
+    if (!name.empty()) last_error_.append(" ").append(name);
+    last_error_.append(": ").append(std::strerror(error));
+  } catch (const std::bad_alloc&) {
+    last_error_.clear();  // Who asks is told that it failed; why is for the log only.
+  }
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   return full ? DiskStatus::full : DiskStatus::failed;
 }
@@ -157,12 +162,17 @@ DiskStatus FolderDisk::list(std::vector<std::string>& names) {
   if (entries == nullptr) return fail(errno, "list the folder");
   folder.release();
   errno = 0;
-  while (const dirent* const entry = ::readdir(entries)) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-    errno = 0;
+  int error = 0;
+  try {
+    while (const dirent* const entry = ::readdir(entries)) {
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+      errno = 0;
+    }
+    error = errno;
+  } catch (const std::bad_alloc&) {
+    error = ENOMEM;
   }
-  const int error = errno;
   ::closedir(entries);
   reserve_.refill();
   return error == 0 ? DiskStatus::ok : fail(error, "list the folder");

@@ -1,0 +1,170 @@
+// Every socket call of the daemon fails once, in all the ways that the kernel has for it: the
+// daemon lives, others are served, and nothing is left behind. Where the failure is a passing one,
+// the client does not even notice.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon_fixture.hpp"
+#include "failing_calls.hpp"
+#include "process_facts.hpp"
+
+namespace haricot::test {
+namespace {
+
+using faults::FailingCalls;
+using faults::SocketCall;
+
+struct Case {
+  const char* name;
+  SocketCall call;
+  std::vector<int> errors;
+  bool passes;  // The client gets all its answers.
+};
+
+void PrintTo(const Case& of, std::ostream* out) {
+  *out << of.name;
+}
+
+constexpr int kOneByte = 0;  // In the place of an error.
+constexpr std::size_t kBinlogFilesMore = 3;
+const std::string kLargeBody = varied_bytes(50'000, 1);
+
+class SocketFailures : public DaemonTest, public ::testing::WithParamInterface<Case> {
+ protected:
+  void SetUp() override {
+    const std::string path = folder_.path() + "/failing";
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_GE(file, 0);
+    ASSERT_EQ(::ftruncate(file, sizeof(FailingCalls)), 0);
+    void* memory =
+        ::mmap(nullptr, sizeof(FailingCalls), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    ::close(file);
+    ASSERT_NE(memory, MAP_FAILED);
+    calls_ = static_cast<FailingCalls*>(memory);
+    ServerOptions options;
+    options.environment = {std::string(faults::kFailingCallsFile) + "=" + path,
+                           std::string("LD_PRELOAD=") + HARICOT_FAILING_CALLS_LIBRARY};
+    // The sanitizer's own library wants to be the first, which matters to what it replaces only.
+    const char* known = std::getenv("ASAN_OPTIONS");
+    options.environment.push_back(std::string("ASAN_OPTIONS=verify_asan_link_order=0:") +
+                                  (known == nullptr ? "" : known));
+    options.arguments = {"-b", folder_.path(), "-f", "0"};
+    ASSERT_TRUE(start_with(options)) << server_.failure();
+  }
+  void TearDown() override {
+    if (calls_ != nullptr) ::munmap(calls_, sizeof *calls_);
+  }
+
+  void plan(SocketCall call, int error, std::uint64_t nth) {
+    __atomic_store_n(&calls_->call, 0U, __ATOMIC_RELEASE);
+    __atomic_store_n(&calls_->error, static_cast<std::uint32_t>(error), __ATOMIC_RELEASE);
+    __atomic_store_n(&calls_->first, nth, __ATOMIC_RELEASE);
+    __atomic_store_n(&calls_->last, nth, __ATOMIC_RELEASE);
+    __atomic_store_n(&calls_->seen, std::uint64_t{0}, __ATOMIC_RELEASE);
+    __atomic_store_n(&calls_->failed, std::uint64_t{0}, __ATOMIC_RELEASE);
+    __atomic_store_n(&calls_->call, static_cast<std::uint32_t>(call), __ATOMIC_RELEASE);
+  }
+  std::uint64_t failed() const { return __atomic_load_n(&calls_->failed, __ATOMIC_ACQUIRE); }
+
+  // What a client does that uses all of them. Returns the first answer that was not right; nothing
+  // if all were.
+  std::string use_the_server() {
+    const auto client = std::make_unique<WireClient>();
+    if (!client->connect(server_)) return client->failure();
+    const std::string put = client->put("small");
+    if (!put.starts_with("INSERTED ")) return put;
+    const std::string large = client->put(kLargeBody);
+    if (!large.starts_with("INSERTED ")) return large;
+    for (const std::string& answer : {put, large}) {
+      const std::string id = answer.substr(9, answer.find('\r') - 9);
+      const std::string found = client->ask("peek " + id);
+      if (!found.starts_with("FOUND " + id + " ")) return found;
+      if (const std::string is = client->ask("reserve-job " + id); !is.starts_with("RESERVED ")) {
+        return is;
+      }
+      if (const std::string is = client->ask("delete " + id); is != "DELETED\r\n") return is;
+    }
+    if (!client->send("use a\r\nuse b\r\nstats\r\n")) return client->failure();
+    for (const char* begin : {"USING a\r\n", "USING b\r\n", "OK "}) {
+      const std::string answer = client->read_answer().value_or("");
+      if (!answer.starts_with(begin)) return begin + answer;
+    }
+    client->shutdown_write();
+    return client->at_eof() ? "" : "it is not closed";
+  }
+
+  // The binlog has files of its own, now more and now less.
+  std::size_t sockets() const {
+    std::size_t count = 0;
+    for (const auto& [number, what] : open_descriptors(server_.pid())) {
+      if (what.starts_with("socket:")) ++count;
+    }
+    return count;
+  }
+
+  FailingCalls* calls_ = nullptr;
+};
+
+TEST_P(SocketFailures, AreSurvived) {
+  constexpr std::uint64_t kCallsMax = 500;
+  ASSERT_EQ(use_the_server(), "");
+  const std::unique_ptr<WireClient> other = connect();
+  ASSERT_EQ(other->ask("use other"), "USING other\r\n");
+  const std::size_t sockets_before = sockets();
+  const std::size_t descriptors = open_descriptors(server_.pid()).size();
+  for (const int error : GetParam().errors) {
+    std::uint64_t nth = 1;
+    bool was_hit = true;
+    for (; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+      SCOPED_TRACE("error " + std::to_string(error) + ", call " + std::to_string(nth));
+      plan(GetParam().call, error, nth);
+      const std::string wrong = use_the_server();
+      was_hit = failed() > 0;
+      plan(SocketCall::none, 0, 0);
+      if (!was_hit || GetParam().passes) {
+        EXPECT_EQ(wrong, "");
+      }
+      ASSERT_TRUE(server_.running()) << server_.standard_error();
+      // The server, and the client that had nothing to do with it.
+      EXPECT_EQ(other->ask("list-tube-used"), "USING other\r\n");
+    }
+    EXPECT_GT(nth, 1U);
+    EXPECT_LT(nth, kCallsMax);
+  }
+  EXPECT_EQ(use_the_server(), "");
+  EXPECT_TRUE(eventually([&] { return sockets() == sockets_before; }));
+  EXPECT_LE(open_descriptors(server_.pid()).size(), descriptors + kBinlogFilesMore);
+  EXPECT_EQ(server_stat("current-jobs-reserved"), 0U);
+  EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0}));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, SocketFailures,
+    ::testing::Values(
+        Case{"RecvThatPasses", SocketCall::recv, {EINTR, EAGAIN, kOneByte}, true},
+        Case{"Recv", SocketCall::recv, {ECONNRESET, ETIMEDOUT, ENOMEM, EHOSTUNREACH}, false},
+        Case{"ReadvThatPasses", SocketCall::readv, {EINTR, EAGAIN, kOneByte}, true},
+        Case{"Readv", SocketCall::readv, {ECONNRESET, ENOMEM}, false},
+        Case{"SendThatPasses", SocketCall::send, {EINTR, EAGAIN, kOneByte}, true},
+        Case{"Send", SocketCall::send, {ECONNRESET, EPIPE, ENOBUFS, ENOMEM}, false},
+        Case{"SendmsgThatPasses", SocketCall::sendmsg, {EINTR, EAGAIN, kOneByte}, true},
+        Case{"Sendmsg", SocketCall::sendmsg, {ECONNRESET, EPIPE, ENOBUFS, ENOMEM}, false},
+        Case{"AcceptThatPasses",
+             SocketCall::accept4,
+             {EAGAIN, EINTR, ECONNABORTED, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPROTO, EPERM},
+             true},
+        Case{"EpollAdd", SocketCall::epoll_add, {ENOMEM, ENOSPC}, false},
+        Case{"EpollWait", SocketCall::epoll_wait, {EINTR}, true},
+        Case{"Read", SocketCall::read, {EINTR, EAGAIN}, true}),
+    [](const auto& of) { return std::string(of.param.name); });
+
+}  // namespace
+}  // namespace haricot::test
