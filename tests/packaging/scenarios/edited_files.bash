@@ -14,8 +14,8 @@ eventually not pidof beanstalkd
 /etc/init.d/beanstalkd start
 eventually is_answered
 is_haricot
-apt-get -q -y purge haricot </dev/null >/root/apt.log 2>&1
-apt-get -q -y purge beanstalkd </dev/null >/root/apt.log 2>&1
+apt-get -q -y purge haricot </dev/null >/scenario/apt.log 2>&1
+apt-get -q -y purge beanstalkd </dev/null >/scenario/apt.log 2>&1
 
 step "an empty folder does not get lost in between"
 install beanstalkd
@@ -37,7 +37,7 @@ mkdir -p /srv/jobs && chown beanstalkd: /srv/jobs
 echo 'BEANSTALKD_EXTRA="-b /srv/jobs"' >>/etc/default/beanstalkd
 /etc/init.d/beanstalkd start
 equal "a job" "$(ask 'put 0 0 60 2' hi)" "INSERTED 1"
-apt-get -q -y purge haricot </dev/null >/root/apt.log 2>&1
+apt-get -q -y purge haricot </dev/null >/scenario/apt.log 2>&1
 [[ -e /srv/jobs/binlog.1 ]] || fail "jobs that are elsewhere were removed"
 getent passwd beanstalkd >/dev/null || fail "the user of those files is gone"
 step "done"

@@ -2,7 +2,7 @@
 # left of it in the end.
 
 service() { /etc/init.d/beanstalkd "$@"; }
-status_of() { local status=0; "$@" >/root/said 2>&1 || status=$?; echo "$status"; }
+status_of() { local status=0; "$@" >/scenario/said 2>&1 || status=$?; echo "$status"; }
 
 step "it is installed and serves"
 install "$package"
@@ -63,16 +63,16 @@ not pidof beanstalkd
 sed -i '$d' /etc/default/beanstalkd
 
 step "the settings may lack what they like"
-cp /etc/default/beanstalkd /root/settings
+cp /etc/default/beanstalkd /scenario/settings
 echo 'BEANSTALKD_EXTRA="-b /var/lib/beanstalkd -u beanstalkd"' >/etc/default/beanstalkd
 equal "start" "$(status_of service start)" 0
 equal "a job" "$(ask 'put 0 0 60 4' kept)" "INSERTED 1"
 equal "restart" "$(status_of service restart)" 0
 equal "the job" "$(ask 'peek 1')" $'FOUND 1 4\nkept'
-cp /root/settings /etc/default/beanstalkd
+cp /scenario/settings /etc/default/beanstalkd
 
 step "it is removed, and its data stays"
-apt-get -q -y remove haricot </dev/null >/root/apt.log 2>&1
+apt-get -q -y remove haricot </dev/null >/scenario/apt.log 2>&1
 not pidof beanstalkd
 [[ -e /var/lib/beanstalkd/lock && -e /etc/default/beanstalkd ]] || fail "the data is gone"
 equal "the init script of what is removed" "$(status_of service start)" 0

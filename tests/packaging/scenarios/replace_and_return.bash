@@ -8,7 +8,7 @@ step "beanstalkd keeps jobs"
 install beanstalkd
 printf '%s\n' 'BEANSTALKD_LISTEN_ADDR=127.0.0.1' 'BEANSTALKD_LISTEN_PORT=11305' \
   '# Ours.' 'BEANSTALKD_EXTRA="-b /var/lib/beanstalkd -z 1000"' >$settings
-cp $settings /root/settings
+cp $settings /scenario/settings
 port=11305
 service restart
 eventually is_answered
@@ -19,10 +19,10 @@ old_user=$(id beanstalkd)
 
 step "haricot takes its place"
 install "$package"
-grep -q 'do not purge the removed package beanstalkd' /root/apt.log
+grep -q 'do not purge the removed package beanstalkd' /scenario/apt.log
 equal "the state of haricot" "$(state_of haricot)" installed
 equal "the state of beanstalkd" "$(state_of beanstalkd)" config-files
-cmp $settings /root/settings
+cmp $settings /scenario/settings
 equal "what lies beside the settings" "$(ls /etc/default/beanstalkd* /etc/init.d/beanstalkd*)" \
   $'/etc/default/beanstalkd\n/etc/init.d/beanstalkd'
 equal "the user" "$(id beanstalkd)" "$old_user"
@@ -41,14 +41,14 @@ before=$(pidof beanstalkd)
 install --reinstall "$package"
 eventually is_answered
 [[ $(pidof beanstalkd) != "$before" ]] || fail "the old process goes on"
-cmp $settings /root/settings
+cmp $settings /scenario/settings
 equal "the jobs" "$(ask 'peek 1' 'peek 4')" $'NOT_FOUND\nFOUND 4 3\nnew'
 
 step "beanstalkd comes back"
 install beanstalkd
 equal "the state of beanstalkd" "$(state_of beanstalkd)" installed
 equal "the state of haricot" "$(state_of haricot)" config-files
-cmp $settings /root/settings
+cmp $settings /scenario/settings
 eventually is_answered
 not is_haricot
 equal "the jobs" "$(ask 'peek 1' 'peek 2' 'peek 3' 'peek 4')" \
@@ -57,7 +57,7 @@ equal "the jobs" "$(ask 'peek 1' 'peek 2' 'peek 3' 'peek 4')" \
 step "what is left of haricot is purged, and leaves beanstalkd alone"
 dpkg --purge haricot
 equal "the state of haricot" "$(state_of haricot)" none
-cmp $settings /root/settings
+cmp $settings /scenario/settings
 equal "the jobs" "$(ask 'peek 2')" $'FOUND 2 3\ndef'
 service restart
 eventually is_answered
@@ -68,9 +68,9 @@ install "$package"
 eventually is_answered
 is_haricot
 equal "the jobs" "$(ask 'peek 2' 'peek 4')" $'FOUND 2 3\ndef\nFOUND 4 3\nnew'
-cmp $settings /root/settings
+cmp $settings /scenario/settings
 install beanstalkd
 eventually is_answered
 equal "the jobs" "$(ask 'peek 2' 'peek 4')" $'FOUND 2 3\ndef\nFOUND 4 3\nnew'
-cmp $settings /root/settings
+cmp $settings /scenario/settings
 step "done"

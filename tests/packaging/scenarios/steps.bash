@@ -4,7 +4,7 @@
 set -Eeuo pipefail
 trap 'echo "FAILED in $BASH_SOURCE line $LINENO: $BASH_COMMAND" >&2; show_state >&2' ERR
 
-package=$(echo /root/haricot_*.deb)
+package=$(echo /scenario/haricot_*.deb)
 
 # Packages may start services, also where no init system runs.
 if [[ ! -d /run/systemd/system ]]; then
@@ -32,7 +32,7 @@ equal() { [[ $2 == "$3" ]] || fail "$1 is »$2«, not »$3«"; }
 
 # Anything that is asked is an error here: nobody answers.
 install() {
-  apt-get -q -y install "$@" </dev/null >/root/apt.log 2>&1 || { cat /root/apt.log >&2; return 1; }
+  apt-get -q -y install "$@" </dev/null >/scenario/apt.log 2>&1 || { cat /scenario/apt.log >&2; return 1; }
 }
 
 state_of() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || echo none; }

@@ -97,7 +97,7 @@ eventually killed_by_watchdog
 without
 
 step "the tighter sandbox of the manual"
-page=$(zcat -f "$(dpkg -L haricot | grep 'haricotd.8')" 2>/dev/null || zcat /root/haricotd.8.gz)
+page=$(zcat -f "$(dpkg -L haricot | grep 'haricotd.8')" 2>/dev/null || zcat /scenario/haricotd.8.gz)
 mapfile -t tighter < <(sed -n '/^    \[Service\]$/,/^\.fi$/p' <<<"$page" | sed -n 's/^    \([A-Z][A-Za-z]*=.*\)$/\1/p')
 ((${#tighter[@]} >= 5)) || fail "the manual does not say how"
 with "${tighter[@]}"
@@ -108,13 +108,13 @@ without
 step "flags may name other places"
 mkdir -p /srv/jobs
 chown beanstalkd: /srv/jobs
-cp $settings /root/settings
+cp $settings /scenario/settings
 printf '%s\n' BEANSTALKD_LISTEN_ADDR=unix:/tmp/queue 'BEANSTALKD_EXTRA="-b /srv/jobs -u beanstalkd"' >$settings
 systemctl restart "$unit"
 is_state $running
 [[ -S /tmp/queue && -e /srv/jobs/binlog.1 ]] || fail "the socket or the folder is not there"
 haricot bench -n 10 unix:/tmp/queue >/dev/null
-cp /root/settings $settings
+cp /scenario/settings $settings
 
 step "no connection is refused where the socket is systemd's"
 systemctl stop "$unit"
@@ -126,12 +126,12 @@ is_state $running
     [[ $(ask list-tube-used) == "USING default" ]] || echo refused
     sleep 0.01
   done
-) >/root/refused 2>&1 &
+) >/scenario/refused 2>&1 &
 asking=$!
 for _ in 1 2 3; do systemctl restart "$unit"; done
 wait "$asking"
 # A connection that a server has accepted ends with it; one that waits does not.
-not grep -q 'Connection refused' /root/refused
+not grep -q 'Connection refused' /scenario/refused
 systemctl disable --now beanstalkd.socket 2>/dev/null
 systemctl restart "$unit"
 
