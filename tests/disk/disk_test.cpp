@@ -25,7 +25,7 @@ using binlog::SyncDone;
 
 constexpr int kDeadlineMs = 20'000;  // For what takes milliseconds.
 
-class FolderDiskTest : public testing::Test {
+class FolderDiskTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(disk_.open(folder_.path())) << disk_.last_error(); }
 
