@@ -93,7 +93,7 @@ TEST_F(Starved, WithoutAFreeDescriptorTheBinlogGoesOnThroughItsFiles) {
     ASSERT_NO_FATAL_FAILURE(turn_over(*first, 1000));
   }
   EXPECT_GT(std::stoul(files_begun()), std::stoul(before) + 40);
-  EXPECT_EQ(server_.standard_error().find("cannot make a file"), std::string::npos)
+  EXPECT_EQ(server_.standard_error().find("event=binlog-file-failed"), std::string::npos)
       << server_.standard_error();
   EXPECT_EQ(report_value(first->ask("stats"), "binlog-errors"), "0");
   std::size_t served = 1;
