@@ -136,7 +136,7 @@ class StarvedOfMemory : public Starved, public ::testing::WithParamInterface<std
   void fill_and_recover(const std::vector<std::string>& flags) {
     if (kIsSanitized) GTEST_SKIP() << "a sanitizer takes terabytes of address space";
     const std::size_t bytes = GetParam();
-    ASSERT_TRUE(start_limited("ulimit -v 90000", flags)) << server_.failure();
+    ASSERT_TRUE(start_limited("ulimit -v 70000", flags)) << server_.failure();
     const Client client = connect();
     const Client other = connect();
     ASSERT_EQ(other->ask("use other"), "USING other\r\n");
