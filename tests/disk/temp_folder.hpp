@@ -67,7 +67,7 @@ inline int run_in_child(const std::function<int()>& body) {
   if (child == 0) {
     const int result = body();
     std::fflush(nullptr);
-    ::_exit(testing::Test::HasFailure() ? 1 : result);
+    ::_exit(::testing::Test::HasFailure() ? 1 : result);
   }
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
