@@ -82,6 +82,10 @@ bool Terminal::open(std::string& error) {
 Terminal::~Terminal() {
   if (!is_open_) return;
   leave();
+  // One that a stopped write gave up for is still pending, and would end the process with the mask.
+  signalfd_siginfo signal{};
+  while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
+  }
   ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
