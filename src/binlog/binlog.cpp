@@ -242,7 +242,10 @@ JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_
 
 JournalStatus Binlog::reserve_update() {
   if (refusing_ || !writer_.is_open()) return refusal();
-  const JournalStatus status = make_room(kShortRecordBytes, room_for_deletes() + room_to_go_on());
+  JournalStatus status = JournalStatus::full;
+  do {
+    status = make_room(kShortRecordBytes, room_for_deletes() + room_to_go_on());
+  } while (status == JournalStatus::full && wait_for_space());
   if (status != JournalStatus::ok) return status;
   return prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
 }

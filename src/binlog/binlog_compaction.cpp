@@ -96,6 +96,30 @@ void Binlog::wait_for_removals() {
   }
 }
 
+// On a full disk, changes live on what compaction gives back, which comes with syncs: first of the
+// records it has moved, then of the folder. Workers that are faster wait for it, as their answers
+// would; the alternative is to refuse what a disk with garbage on it could take. False: there is
+// nothing to wait for.
+bool Binlog::wait_for_space() {
+  if (refusing_ || !has_garbage_to_collect()) return false;
+  compact_again_ = now_;  // A failure of a moment ago may have been for space that is there by now.
+  const std::uint64_t gone = files_gone_this_turn_;
+  while (!refusing_ && files_gone_this_turn_ == gone) {
+    compact();
+    if (files_gone_this_turn_ != gone) break;
+    flush();
+    if (!refusing_ && synced_records_ < written_records_ && syncs_.length() == 0) {
+      syncs_.sync_file(writer_.file(), written_records_, false);
+      sync_requested_ = written_records_;
+      unsynced_since_ = Instant::never();
+    }
+    if (refusing_ || syncs_.length() == 0) return false;
+    disk_.wait_for_sync();
+    take_sync_ends();
+  }
+  return !refusing_;
+}
+
 Binlog::CompactionStep Binlog::compact_one() {
   Segment& oldest = segments_->oldest();
   const JournaledJob job = engine_->journaled(oldest.first);

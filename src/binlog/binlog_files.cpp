@@ -23,6 +23,11 @@ std::uint64_t file_bytes_for(std::uint64_t record_bytes) {
   return kFirstRecordOffset + record_bytes + SegmentWriter::kEndBytes;
 }
 
+// A record that does not fit any more leaves the end of a file unused: less than its own size.
+std::uint64_t share_of_one(std::uint64_t live_bytes, std::uint64_t live_jobs) {
+  return live_jobs == 0 ? 0 : live_bytes / live_jobs;
+}
+
 }  // namespace
 
 std::uint64_t Binlog::room_for_deletes() const {
@@ -32,7 +37,8 @@ std::uint64_t Binlog::room_for_deletes() const {
 // Enough to move all jobs out of the oldest file, which may be a whole file of them; and what is
 // lost at the end of the file that is being written, where the next record may not fit.
 std::uint64_t Binlog::room_for_compaction() const {
-  return std::min(segments_->live_bytes(), options_.file_bytes + options_.file_bytes / 4);
+  return std::min(segments_->live_bytes(), options_.file_bytes + options_.file_bytes / 4) +
+         share_of_one(segments_->live_bytes(), segments_->live_jobs());
 }
 
 // The same while compaction is under way: what has been moved has used its room, and files that
@@ -45,7 +51,9 @@ std::uint64_t Binlog::room_to_go_on() const {
   }
   if (about_to_go > 0) return room_for_compaction() - std::min(room_for_compaction(), about_to_go);
   if (segments_->size() < 2 || oldest.moved_until == 0) return room_for_compaction();
-  return std::min(oldest.live_bytes + oldest.live_bytes / 4, room_for_compaction());
+  return std::min(
+      oldest.live_bytes + oldest.live_bytes / 4 + share_of_one(oldest.live_bytes, oldest.live_jobs),
+      room_for_compaction());
 }
 
 // What other changes than deletions may take when the disk is full. By the time that it is used up

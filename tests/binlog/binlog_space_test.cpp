@@ -105,6 +105,37 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughToGoOnWorkingWithJobs) {
   }
 }
 
+// Nobody gives the disk time: the next command comes at once, some in the same turn.
+TEST(BinlogSpace, OfAFullDiskIsEnoughForWorkersThatDoNotPause) {
+  for (const std::size_t body_bytes : {20U, 400U, 3000U}) {
+    for (const SyncPolicy sync :
+         {SyncPolicy::every_turn, SyncPolicy::interval, SyncPolicy::never}) {
+      SCOPED_TRACE(std::to_string(body_bytes) + " bytes");
+      SimDisk disk;
+      disk.set_capacity(kCapacity);
+      BinlogOptions options = kSmallFiles;
+      options.sync = sync;
+      World world(disk, options);
+      fill(world, body_bytes);
+      int refused = 0;
+      for (int i = 0; i < 1000 && refused == 0; ++i) {
+        const JobId id = world.reserve();
+        ASSERT_NE(id, 0U);
+        refused += world.bury(id) != Outcome::done;
+        if (i % 4 == 0) world.end_turn();
+        refused += world.kick_job(id) != Outcome::done;
+        if (i % 7 == 0) world.end_turn();
+      }
+      EXPECT_EQ(refused, 0);
+      world.end_turn();
+      world.idle();
+      EXPECT_TRUE(world.close());
+      const World again(disk, options, world.wall());
+      EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");
+    }
+  }
+}
+
 TEST(BinlogSpace, ComesBackWhenTheDiskHasSomeAgain) {
   SimDisk disk;
   disk.set_capacity(kCapacity);

@@ -144,6 +144,7 @@ class Binlog final : public Journal {
   const Segment* teller_of(JobId id) const;
   void compact();
   void wait_for_removals();
+  bool wait_for_space();
   std::uint64_t folder_bytes() const;
   std::uint64_t folder_bytes_allowed() const;
 
