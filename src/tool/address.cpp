@@ -79,7 +79,8 @@ bool Address::set_inet(std::string_view text, std::string& error) {
     place.length = each->ai_addrlen;
     places_.push_back(place);
   }
-  const bool v6 = found->ai_family == AF_INET6 && host_name.find(':') != std::string::npos;
+  // Only a number can be taken for a host and a port.
+  const bool v6 = host_name.find(':') != std::string::npos;
   name_ = (v6 ? "[" + host_name + "]" : host_name) + ":" + port_name;
   return true;
 }

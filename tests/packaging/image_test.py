@@ -133,6 +133,10 @@ class Container(unittest.TestCase):
 
     def tearDown(self):
         if self.outer is not None and self.outer.poll() is None:
+            # Whoever becomes another user is not killed with its parent, so process 1 has to be.
+            children = pathlib.Path(f"/proc/{self.outer.pid}/task/{self.outer.pid}/children").read_text().split()
+            for child in children:
+                os.kill(int(child), signal.SIGKILL)
             self.outer.kill()
             self.outer.wait()
         if self.outer is not None:
