@@ -12,15 +12,13 @@ import pty
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_server import Fixed, Scripted, Server, run, wait_until
+from operator_server import Server, run, wait_until
 
 TOOL, BINARY, *FLAGS = sys.argv[1:]
 del sys.argv[1:]
@@ -506,98 +504,6 @@ class Drain(OperatorTest):
         self.server.stop()
         tool.communicate()
         self.assertEqual(tool.returncode, NO_SERVER)
-
-
-class Trouble(unittest.TestCase):
-    """What is no beanstalk server, or an odd one."""
-
-    def refused(self, wanted, complaint, *words, **more):
-        status, output, error = run(TOOL, *words, **more)
-        self.assertEqual((status, output), (wanted, b""), error)
-        self.assertIn(complaint, error)
-
-    def test_nobody_listens(self):
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            address = f"127.0.0.1:{listener.getsockname()[1]}"
-        for words in (["ping"], ["stats"], ["tubes"], ["top"], ["put", "x"], ["drain"]):
-            self.refused(NO_SERVER, f"cannot connect to {address}: Connection refused", *words,
-                         address=address)
-        self.refused(NO_SERVER, "cannot connect to unix:/nowhere", "ping", "unix:/nowhere")
-
-    def test_another_kind_of_server(self):
-        with Fixed(b"SSH-2.0-OpenSSH_9.2\r\n") as server:
-            self.refused(NO_SERVER, f"{server.address} is no beanstalk server, it says: SSH-2.0",
-                         "ping", server.address)
-        with Fixed(b"HTTP/1.1 400 Bad Request\r\n\r\n") as server:
-            self.refused(NO_SERVER, "it says: HTTP/1.1 400 Bad Request", "stats",
-                         address=server.address)
-        with Fixed(b"\x1b]0;owned\x07\n") as server:
-            self.refused(NO_SERVER, "it says: \\x1b]0;owned\\x07", "tubes", address=server.address)
-        with Fixed(b"J\x00\x00\x00\x0a5.7") as server:
-            self.refused(NO_SERVER, "it says: J\\x00\\x00\\x00", "ping", "-T0.2",
-                         address=server.address)
-
-    def test_a_server_that_stays_silent(self):
-        with Fixed(b"") as server:
-            begin = time.monotonic()
-            self.refused(NO_SERVER, "the server stays silent", "ping", "--timeout", "0.3",
-                         address=server.address)
-            self.assertGreaterEqual(time.monotonic() - begin, 0.29)
-
-    def test_a_host_with_several_addresses_is_tried_whole(self):
-        # A list of hosts of its own, in a mount namespace of its own.
-        script = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
-        with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server, \
-                tempfile.NamedTemporaryFile("w") as hosts:
-            hosts.write("::1 both\n127.0.0.1 both\n")
-            hosts.flush()
-            os.chmod(hosts.name, 0o644)
-            begin = ["unshare", "-rm", "sh", "-c", script, "sh", hosts.name]
-            if subprocess.run([*begin, "true"], capture_output=True, check=False).returncode != 0:
-                self.skipTest("there are no mount namespaces for us")
-            port = server.address.split(":")[1]
-            ended = subprocess.run([*begin, TOOL, "stats", "-a", f"both:{port}"],
-                                   capture_output=True, timeout=60, check=False)
-            self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (DONE, b"a: 1\n", b""))
-
-    def test_an_old_server_that_lacks_a_command(self):
-
-        def answer(line):
-            return b"OK 17\r\n---\nversion: 1.4\n\r\n" if line == "stats" else b"UNKNOWN_COMMAND\r\n"
-
-        with Scripted(answer) as server:
-            for words, command in ((["kick", "5"], "kick-job"), (["bury", "5"], "reserve-job"),
-                                   (["pause", "mail", "5"], "pause-tube")):
-                status, _, error = run(TOOL, *words, address=server.address)
-                self.assertEqual(status, REFUSED)
-                self.assertIn(f"does not know {command}: its version is 1.4", error)
-
-    def test_nothing_a_server_says_steers_a_terminal(self):
-        stats = b"---\nhostname: \x1b[2J\nversion: \"\x9b1\"\n"
-        with Scripted(lambda line: b"OK %d\r\n%s\r\n" % (len(stats), stats)) as server:
-            for words in (["stats"], ["ping"], ["stats", "--json"]):
-                status, output, error = run(TOOL, *words, address=server.address)
-                self.assertEqual((status, error), (DONE, ""))
-                self.assertNotIn(b"\x1b", output)
-                self.assertNotIn(b"\x9b", output)
-            self.refused(NO_SERVER, "its list-tubes cannot be read", "tubes",
-                         address=server.address)
-
-    def test_a_full_disk_behind_stdout_is_told(self):
-        with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server, open("/dev/full", "wb") as full:
-            ended = subprocess.run([TOOL, "stats", "-a", server.address], stdout=full,
-                                   stderr=subprocess.PIPE, timeout=60, check=False)
-            self.assertEqual(ended.returncode, NO)
-            self.assertIn(b"cannot write to stdout: No space", ended.stderr)
-
-    def test_who_reads_no_more_has_seen_enough(self):
-        with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server:
-            reading, writing = os.pipe()
-            os.close(reading)
-            ended = subprocess.run([TOOL, "stats", "-a", server.address], stdout=writing,
-                                   stderr=subprocess.PIPE, timeout=60, check=False)
-            os.close(writing)
-            self.assertEqual((ended.returncode, ended.stderr), (NO, b""))
 
 
 def output_on_terminal(*words, address, typed=b""):
