@@ -339,6 +339,10 @@ void Binlog::request_sync() {
   if (options_.sync == SyncPolicy::interval && now_ < unsynced_since_ + options_.sync_interval) {
     return;
   }
+  sync_written();
+}
+
+void Binlog::sync_written() {
   syncs_.sync_file(writer_.file(), written_records_, false);
   sync_requested_ = written_records_;
   unsynced_since_ = Instant::never();

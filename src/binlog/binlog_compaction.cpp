@@ -109,9 +109,7 @@ bool Binlog::wait_for_space() {
     if (files_gone_this_turn_ != gone) break;
     flush();
     if (!refusing_ && synced_records_ < written_records_ && syncs_.length() == 0) {
-      syncs_.sync_file(writer_.file(), written_records_, false);
-      sync_requested_ = written_records_;
-      unsynced_since_ = Instant::never();
+      sync_written();
     }
     if (refusing_ || syncs_.length() == 0) return false;
     disk_.wait_for_sync();

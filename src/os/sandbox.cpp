@@ -31,10 +31,6 @@ bool is_in_environment(const char* name) {
 
 }  // namespace
 
-bool has_manager_to_notify() {
-  return is_in_environment("NOTIFY_SOCKET");
-}
-
 bool wants_sandbox(const Options& options) {
   switch (options.confinement) {
     case Options::Confinement::always:
@@ -45,7 +41,7 @@ bool wants_sandbox(const Options& options) {
       break;
   }
   // systemd gives every service an INVOCATION_ID.
-  return (::geteuid() == 0 && !options.user.empty()) || has_manager_to_notify() ||
+  return (::geteuid() == 0 && !options.user.empty()) || is_in_environment("NOTIFY_SOCKET") ||
          is_in_environment("INVOCATION_ID");
 }
 

@@ -19,8 +19,6 @@ namespace haricot::os {
 // stays as open to debuggers and odd surroundings as beanstalkd is. Requires: the process is still
 // who started it, and the environment is as it was.
 bool wants_sandbox(const Options& options);
-// Whether a service manager waits for notices. Requires: the same.
-bool has_manager_to_notify();
 
 struct Sandbox {
   PathFenceOptions paths;

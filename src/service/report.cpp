@@ -82,20 +82,6 @@ constexpr CounterRow kCounters[] = {
     {"cmd-pause-tube", Verb::pause_tube},
 };
 
-std::string_view name_of(JobState state) {
-  switch (state) {
-    case JobState::ready:
-      return "ready";
-    case JobState::reserved:
-      return "reserved";
-    case JobState::delayed:
-      return "delayed";
-    case JobState::buried:
-      return "buried";
-  }
-  return "";
-}
-
 }  // namespace
 
 namespace {

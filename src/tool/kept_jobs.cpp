@@ -58,16 +58,7 @@ std::vector<JobRef> KeptJobs::with_buried_last() {
 }
 
 std::string_view state_name(JobState state) {
-  switch (state) {
-    case JobState::delayed:
-      return "delayed";
-    case JobState::buried:
-      return "buried";
-    case JobState::ready:
-    case JobState::reserved:
-      break;
-  }
-  return "ready";
+  return name_of(state == JobState::reserved ? JobState::ready : state);
 }
 
 }  // namespace haricot::tool

@@ -7,20 +7,6 @@
 namespace haricot::faults {
 namespace {
 
-const char* name_of(JobState state) {
-  switch (state) {
-    case JobState::ready:
-      return "ready";
-    case JobState::reserved:
-      return "reserved";
-    case JobState::delayed:
-      return "delayed";
-    case JobState::buried:
-      return "buried";
-  }
-  return "";
-}
-
 std::string to_text(const TubeFacts& tube) {
   return std::to_string(tube.users) + " use it, " + std::to_string(tube.watchers) + " watch it, " +
          std::to_string(tube.waiting) + " wait, " + (tube.is_paused ? "paused" : "open");
@@ -53,7 +39,7 @@ std::string difference_of(const Map& expected, const Map& found) {
 }  // namespace
 
 std::string to_text(const JobFacts& job) {
-  std::string text = name_of(job.state);
+  std::string text(name_of(job.state));
   text += " in " + job.tube + ", " + std::to_string(job.body_bytes) + " bytes, pri " +
           std::to_string(job.priority) + ", delay " + std::to_string(job.delay_s) + ", ttr " +
           std::to_string(job.ttr_s) + ", counts";

@@ -1,9 +1,9 @@
 #include "failing_memory.hpp"
 
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 #include <utility>
+
+#include "base/replaced_new.hpp"
 
 // The names that the linker gives to the real ones.
 extern "C" {
@@ -13,12 +13,6 @@ void __real_free(void* memory);
 void* __wrap_malloc(std::size_t bytes);
 void* __wrap_realloc(void* memory, std::size_t bytes);
 void __wrap_free(void* memory);
-// Read by AddressSanitizer, where there is one: a malloc of an absurd size is to fail, not to end
-// the program.
-__attribute__((visibility("default"), used)) const char* __asan_default_options();
-const char* __asan_default_options() {
-  return "allocator_may_return_null=1";
-}
 }
 
 namespace haricot::faults {
@@ -37,24 +31,6 @@ bool is_to_fail() {
   const bool fails = plan.first != 0 && asked >= plan.first && asked <= plan.last;
   if (fails) ++failed;
   return fails;
-}
-
-void* allocate(std::size_t bytes) noexcept {
-  if (is_to_fail()) return nullptr;
-  void* memory = __real_malloc(bytes == 0 ? 1 : bytes);
-  if (memory != nullptr) ++held;
-  return memory;
-}
-
-void* allocate_or_throw(std::size_t bytes) {
-  void* memory = allocate(bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-void release(void* memory) noexcept {
-  if (memory != nullptr) --held;
-  __real_free(memory);
 }
 
 }  // namespace
@@ -90,13 +66,20 @@ Outside::~Outside() {
 
 }  // namespace haricot::faults
 
-using haricot::faults::allocate;
-using haricot::faults::allocate_or_throw;
-using haricot::faults::release;
+void* haricot::testing::allocate(std::size_t bytes) noexcept {
+  if (faults::is_to_fail()) return nullptr;
+  void* memory = __real_malloc(bytes == 0 ? 1 : bytes);
+  if (memory != nullptr) ++faults::held;
+  return memory;
+}
+void haricot::testing::release(void* memory) noexcept {
+  if (memory != nullptr) --faults::held;
+  __real_free(memory);
+}
 
 void* __wrap_malloc(std::size_t bytes) {
   if (haricot::faults::is_under_test) ++haricot::faults::by_malloc;
-  return allocate(bytes);
+  return haricot::testing::allocate(bytes);
 }
 void* __wrap_realloc(void* memory, std::size_t bytes) {
   if (haricot::faults::is_under_test) ++haricot::faults::by_malloc;
@@ -106,36 +89,5 @@ void* __wrap_realloc(void* memory, std::size_t bytes) {
   return moved;
 }
 void __wrap_free(void* memory) {
-  release(memory);
-}
-
-void* operator new(std::size_t bytes) {
-  return allocate_or_throw(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return allocate_or_throw(bytes);
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  return allocate(bytes);
-}
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
-  return allocate(bytes);
-}
-void operator delete(void* memory) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory) noexcept {
-  release(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  release(memory);
-}
-void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, const std::nothrow_t&) noexcept {
-  release(memory);
+  haricot::testing::release(memory);
 }

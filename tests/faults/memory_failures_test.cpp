@@ -14,12 +14,6 @@
 namespace haricot::faults {
 namespace {
 
-#ifdef HARICOT_SANITIZED
-constexpr std::uint64_t kStride = 7;  // Each run takes ten times as long then.
-#else
-constexpr std::uint64_t kStride = 1;
-#endif
-
 struct Case {
   const char* name;
   Keeping keeping;

@@ -20,6 +20,13 @@
 
 namespace haricot::faults {
 
+// Every how many calls one is made to fail.
+#ifdef HARICOT_SANITIZED
+inline constexpr std::uint64_t kStride = 7;  // Each run takes ten times as long then.
+#else
+inline constexpr std::uint64_t kStride = 1;
+#endif
+
 enum class Keeping : std::uint8_t {
   nothing,            // No binlog.
   every_turn,         // A binlog, by its policy for syncs.

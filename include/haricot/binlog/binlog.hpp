@@ -110,6 +110,7 @@ class Binlog final : public Journal {
   std::int64_t stamp_of(const JournaledJob& job);
   void flush();
   void request_sync();
+  void sync_written();
   void take_sync_ends();
   void hold(std::uint64_t records);
   bool open_folder(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,

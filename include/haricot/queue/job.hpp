@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "haricot/base/time.hpp"
 
@@ -26,6 +27,21 @@ enum class TubeRef : std::uint32_t {};
 enum class ClientRef : std::uint32_t {};
 
 enum class JobState : std::uint8_t { ready, reserved, delayed, buried };
+
+// As the protocol calls it.
+constexpr std::string_view name_of(JobState state) {
+  switch (state) {
+    case JobState::ready:
+      return "ready";
+    case JobState::reserved:
+      return "reserved";
+    case JobState::delayed:
+      return "delayed";
+    case JobState::buried:
+      return "buried";
+  }
+  return {};
+}
 
 // What happened to a job so far, as stats-job tells it.
 enum class JobEvent : std::uint8_t { reserve, timeout, release, bury, kick };
