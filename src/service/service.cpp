@@ -14,6 +14,19 @@ namespace {
 // A line is at most 224 bytes with its CR LF; the rest of a longer one is thrown away.
 constexpr std::string_view kLineEnd = "\r\n";
 
+// The length of the first line, or npos when its end is not there. std::string_view::find would
+// call memcmp for the second byte: 3 % of the instructions of a command.
+std::size_t line_length(std::string_view input) {
+  const char* const end = input.data() + input.size();
+  for (const char* at = input.data(); end - at >= 2; ++at) {
+    at = static_cast<const char*>(
+        std::memchr(at, kLineEnd[0], static_cast<std::size_t>(end - at - 1)));
+    if (at == nullptr) break;
+    if (at[1] == kLineEnd[1]) return static_cast<std::size_t>(at - input.data());
+  }
+  return std::string_view::npos;
+}
+
 // How much of a session's share of a turn an answer of that many bytes takes.
 std::uint32_t work_for(std::size_t bytes) {
   return static_cast<std::uint32_t>(1 + bytes / 512);
@@ -236,7 +249,7 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
 }
 
 std::size_t Service::take_line(Session& session, std::string_view input, Instant now, Work& work) {
-  const std::size_t length = input.substr(0, kLineBytesMax).find(kLineEnd);
+  const std::size_t length = line_length(input.substr(0, kLineBytesMax));
   if (length == std::string_view::npos) {
     if (input.size() < kLineBytesMax) return 0;
     session.expecting_ = Session::Expecting::rest_of_line;

@@ -74,6 +74,15 @@ TEST(ByteBuffer, AFailedCallChangesNothing) {
   EXPECT_EQ(buffer.view(), "bcd");
 }
 
+TEST(ByteBuffer, HoldsLessThanFourGibibytes) {
+  ByteBuffer buffer;
+  EXPECT_EQ(buffer.prepare(std::size_t{1} << 32), nullptr);
+  ASSERT_TRUE(buffer.append("kept"));
+  EXPECT_EQ(buffer.prepare((std::size_t{1} << 32) - 4), nullptr);
+  EXPECT_EQ(buffer.prepare(std::numeric_limits<std::size_t>::max()), nullptr);
+  EXPECT_EQ(buffer.view(), "kept");
+}
+
 TEST(ByteBufferDeathTest, CommittingMoreThanWasPreparedEndsTheProgram) {
   ByteBuffer buffer;
   ASSERT_NE(buffer.prepare(10), nullptr);

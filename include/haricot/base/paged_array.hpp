@@ -73,7 +73,7 @@ class PagedArray {
   // Gives the memory of an empty array back, unless it is next to nothing. What reserve_one()
   // promised is void.
   void trim_if_empty() {
-    if (size_ == 0 && capacity_ > kFirstSlots) clear();
+    if (size_ == 0 && capacity_ > kKeptSlots) clear();
   }
 
   void clear() {
@@ -84,7 +84,9 @@ class PagedArray {
   }
 
  private:
-  static constexpr std::uint32_t kFirstSlots = 4;
+  // Most arrays that have any have one or two: the tubes a client watches, the jobs it holds.
+  static constexpr std::uint32_t kFirstSlots = 2;
+  static constexpr std::uint32_t kKeptSlots = 4;  // By an empty one.
 
   bool grow_first_page() {
     if (directory_slots_ == 0 && !grow_directory()) return false;
