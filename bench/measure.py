@@ -134,11 +134,9 @@ class Others:
         """Seconds of all cores: those that passed, those that were used, and those by us."""
         words = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
         seconds = [int(word) / os.sysconf("SC_CLK_TCK") for word in words]
-        user, nice, system, _, _, _, _, stolen = seconds
-        # Interrupts belong to no process, and nearly all are our own packets on the loopback.
         own = sum(usage.ru_utime + usage.ru_stime for usage in
                   map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
-        return sum(seconds), user + nice + system + stolen, own
+        return sum(seconds), sum(seconds) - seconds[3] - seconds[4], own
 
     def share(self):
         passed, used, own = (now - then for now, then in zip(self._read(), self.start))
