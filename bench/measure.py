@@ -14,7 +14,6 @@ import os
 import pathlib
 import platform
 import re
-import resource
 import shutil
 import statistics
 import subprocess
@@ -27,6 +26,7 @@ import memory
 import report
 import restarts
 import stalls
+from machine import STOLEN_SHARE_MAX, Others
 from rows import BEANSTALKD, BINLOG_SCENARIOS, CPU, FLOOR, HARICOT, RATE, SCENARIOS
 from servers import Refused, Server, cores
 
@@ -60,6 +60,7 @@ class Measurement:
         flags = list(scenario.flags)
         if not any("--warm-up" in flag for flag in flags) and self.quick:
             flags.append("--warm-up=2k")
+        others = Others()
         with Server(self.binaries[server_name], *server_flags) as server:
             # The server ends anyway, so its jobs need not be deleted.
             try:
@@ -74,7 +75,8 @@ class Measurement:
         sample = {RATE: result["rate"], CPU: cost["cpu_us_per_command"],
                   "user": cost["user_us_per_command"], "system": cost["system_us_per_command"],
                   "p50": result["all"]["p50_us"], "p99": result["all"]["p99_us"],
-                  "core": cost["core_share"], "client": result["client_core_share"]}
+                  "core": cost["core_share"], "client": result["client_core_share"],
+                  "stolen": others.stolen()}
         self.samples.setdefault((scenario.key, server_name), []).append(sample)
 
     def compare(self, scenarios):
@@ -112,9 +114,14 @@ class Measurement:
                 return "haricotd says: " + str(refused).splitlines()[-1]
 
     def medians(self):
-        return {cell: {metric: statistics.median(sample[metric] for sample in samples)
-                       for metric in samples[0]}
-                for cell, samples in self.samples.items()}
+        """Of the rounds in which nothing was stolen; of all where there was hardly one."""
+        result = {}
+        for cell, samples in self.samples.items():
+            whole = [sample for sample in samples if sample["stolen"] <= STOLEN_SHARE_MAX]
+            counted = whole if len(whole) > len(samples) / 2 else samples
+            result[cell] = {metric: statistics.median(sample[metric] for sample in counted)
+                            for metric in samples[0]}
+        return result
 
 
 def filesystem_of(folder):
@@ -123,33 +130,13 @@ def filesystem_of(folder):
     return words[-1]
 
 
-class Others:
-    """Which share of the machine was used by anybody but this program and what it has started."""
-
-    def __init__(self):
-        self.start = self._read()
-
-    @staticmethod
-    def _read():
-        """Seconds of all cores: those that passed, those that were used, and those by us."""
-        words = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
-        seconds = [int(word) / os.sysconf("SC_CLK_TCK") for word in words]
-        own = sum(usage.ru_utime + usage.ru_stime for usage in
-                  map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
-        return sum(seconds), sum(seconds) - seconds[3] - seconds[4], own
-
-    def share(self):
-        passed, used, own = (now - then for now, then in zip(self._read(), self.start))
-        return max(0.0, used - own) / passed if passed else 0.0
-
-
-def facts(measurement, busy, command):
+def facts(measurement, busy, stolen, command):
     model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
     versions = [subprocess.run([str(measurement.binaries[name]), "-v"], capture_output=True,
                                text=True).stdout.strip() for name in (HARICOT, BEANSTALKD)]
     server_core, load_core = cores()
-    quiet = (f"NO: others used {busy:.0%} of it meanwhile; these figures are provisional"
-             if busy > BUSY_SHARE_MAX else f"yes, others used {busy:.1%} of it meanwhile")
+    share = f"others used {busy:.1%} of it meanwhile, {stolen:.1%} from outside (steal)"
+    quiet = f"NO: {share}; these figures are provisional" if busy > BUSY_SHARE_MAX else f"yes, {share}"
     congestion = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     return [
         ("date", datetime.date.today().isoformat()),
@@ -158,7 +145,8 @@ def facts(measurement, busy, command):
         ("quiet", quiet),
         ("servers", "; ".join(versions)),
         ("cores", f"server on {server_core}, load on {load_core}"),
-        ("rounds", f"{measurement.rounds} of {measurement.seconds:g} s each, in turns; medians"),
+        ("rounds", f"{measurement.rounds} of {measurement.seconds:g} s each, in turns; medians of those in "
+                   f"which at most {STOLEN_SHARE_MAX:.0%} was stolen, where they are the most"),
         ("command", f"`{command}`"),
         *(("FAILED", failure) for failure in measurement.failures),
         ("one run", "`haricotd -l 127.0.0.1 -p PORT`, `haricot bench --connections=16 --keep "
@@ -199,7 +187,7 @@ def main():
         stalled = list(stalls.measure(measurement.tool, measurement.binaries[HARICOT],
                                       options.quick, tell))
     # Before the binlogs: what the kernel does to write them would be taken for somebody else's work.
-    busy = others.share()
+    busy, stolen = others.share(), others.stolen()
     binlog_note, restarts_measured = "not measured", []
     if "binlog" in parts:
         binlog_note = measurement.compare_binlogs()
@@ -210,7 +198,7 @@ def main():
     cells = measurement.medians()
     command = "scripts/bench" + (" --quick" if options.quick else "")
     result = report.Report(cells, figures, stalled, binlog_note, restarts_measured,
-                           facts(measurement, busy, command))
+                           facts(measurement, busy, stolen, command))
     print(result.for_terminal())
     samples = {"/".join(cell): values for cell, values in measurement.samples.items()}
     (options.build / "bench" / "samples.json").write_text(json.dumps(samples, indent=1))

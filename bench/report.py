@@ -66,9 +66,11 @@ class Report:
 
     def stall_table(self):
         rows = [[s.text, number(s.p999_ms), number(s.max_ms), number(s.worst_ms),
-                 number(s.beyond_ms), "" if s.text == "nothing" else verdict(s.is_met)]
+                 number(s.beyond_ms), f"{s.stolen:.1%}",
+                 "" if s.text == "nothing" else verdict(s.is_met)]
                 for s in self.stalls]
-        return ["while", "p99.9 ms", "max ms", "worst round ms", "max beyond idle", "met (< 5)"], rows
+        return ["while", "p99.9 ms", "max ms", "worst round ms", "max beyond idle", "stolen",
+                "met (< 5)"], rows
 
     def all_cells_table(self):
         rows = []

@@ -11,10 +11,13 @@ import statistics
 import time
 
 import loads
+from machine import STOLEN_SHARE_MAX, Others
 from servers import Server
 
 LIMIT_MS = 5.0
 JOB_BYTES_MAX = 200_000_000
+COMMANDS_MIN = 300  # Of the small client; it has seen too little with less.
+TRIES = 3
 COMMANDS_AT_ONCE = 1000
 
 
@@ -124,6 +127,7 @@ class Stall:
     max_ms: float      # The median of the rounds.
     worst_ms: float
     idle_max_ms: float
+    stolen: float = 0.0  # The median too.
 
     @property
     def beyond_ms(self):
@@ -134,21 +138,44 @@ class Stall:
         return self.beyond_ms < LIMIT_MS
 
 
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    p999_ms: float
+    max_ms: float
+    stolen: float
+    commands: int
+
+
 def watch(tool, haricotd, action):
-    """(p99.9, max) in milliseconds of the small client during an action."""
+    """What the small client sees during an action."""
     with Server(haricotd, "-z", str(JOB_BYTES_MAX)) as server:
         steps = action(server)
         next(steps)
         # It ends when it is interrupted.
-        small = loads.Load(tool, server, "-c", 1, "-T", 250, "--warm-up=1000", urgent=True)
+        small = loads.Load(tool, server, "-c", 1, "-T", 250, "--warm-up=300", urgent=True)
+        others = Others()
         try:
             time.sleep(0.5)
             for _ in steps:
                 pass
             time.sleep(0.2)
         finally:
+            stolen = others.stolen()
             result = small.interrupt()["all"]
-    return result["p99.9_us"] / 1000, result["max_us"] / 1000
+    return Seen(result["p99.9_us"] / 1000, result["max_us"] / 1000, stolen, result["commands"])
+
+
+def watch_undisturbed(tool, haricotd, action):
+    """Again while somebody outside took the processors away, a few times; then the least disturbed."""
+    tries = []
+    while len(tries) < TRIES:
+        tries.append(watch(tool, haricotd, action))
+        if tries[-1].commands >= COMMANDS_MIN and tries[-1].stolen <= STOLEN_SHARE_MAX:
+            return tries[-1]
+    tries = [seen for seen in tries if seen.commands >= COMMANDS_MIN]
+    if not tries:
+        raise loads.Failed(f"the small client did not get {COMMANDS_MIN} answers in {TRIES} tries")
+    return min(tries, key=lambda seen: seen.stolen)
 
 
 def measure(tool, haricotd, quick, tell):
@@ -172,9 +199,10 @@ def measure(tool, haricotd, quick, tell):
     for number in range(rounds):
         for text, action in rows:
             tell(f"stalls, round {number + 1} of {rounds}: {text}")
-            seen[text].append(watch(tool, haricotd, action))
-    idle_max = statistics.median(maximum for _, maximum in seen["nothing"])
+            seen[text].append(watch_undisturbed(tool, haricotd, action))
+    idle_max = statistics.median(r.max_ms for r in seen["nothing"])
     for text, _ in rows:
-        yield Stall(text, statistics.median(p for p, _ in seen[text]),
-                    statistics.median(m for _, m in seen[text]), max(m for _, m in seen[text]),
-                    idle_max)
+        of = seen[text]
+        yield Stall(text, statistics.median(r.p999_ms for r in of),
+                    statistics.median(r.max_ms for r in of), max(r.max_ms for r in of), idle_max,
+                    statistics.median(r.stolen for r in of))

@@ -63,6 +63,21 @@ class Servers(unittest.TestCase):
                 look.close()
                 self.assertNotEqual(states(before), states(behind))
 
+    def test_stalls_are_watched_again_while_processors_are_stolen(self):
+        stolen = stalls.Seen(9, 99, 0.3, 5000)
+        starved = stalls.Seen(0, 0, 0, 0)
+        good = stalls.Seen(1, 2, 0, 5000)
+        for tries, wanted in (([stolen, starved, good], good), ([starved, stolen, starved], stolen)):
+            with mock.patch.object(stalls, "watch", side_effect=tries):
+                self.assertEqual(stalls.watch_undisturbed(TOOL, HARICOTD, None), wanted)
+        with mock.patch.object(stalls, "watch", return_value=starved):
+            self.assertRaises(loads.Failed, stalls.watch_undisturbed, TOOL, HARICOTD, None)
+
+    def test_what_is_seen_of_an_action_is_what_the_small_client_saw(self):
+        seen = stalls.watch(TOOL, HARICOTD, stalls.Actions(TOOL, 0.001).kick)
+        self.assertGreater(seen.commands, 0)
+        self.assertGreater(seen.max_ms, 0)
+
 
 def states(report):
     """How many jobs are ready, reserved and delayed."""
