@@ -36,7 +36,7 @@ class Others:
         return max(0.0, used - own) / passed, stolen / passed
 
     def share(self):
-        """Of everybody else, what was stolen included."""
+        """Of everybody else, what was stolen included; less it where the kernel counts that as ours."""
         return self._shares()[0]
 
     def stolen(self):

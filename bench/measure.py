@@ -135,8 +135,9 @@ def facts(measurement, busy, stolen, command):
     versions = [subprocess.run([str(measurement.binaries[name]), "-v"], capture_output=True,
                                text=True).stdout.strip() for name in (HARICOT, BEANSTALKD)]
     server_core, load_core = cores()
-    share = f"others used {busy:.1%} of it meanwhile, {stolen:.1%} from outside (steal)"
-    quiet = f"NO: {share}; these figures are provisional" if busy > BUSY_SHARE_MAX else f"yes, {share}"
+    share = f"others used {busy:.1%} of it meanwhile; {stolen:.1%} of its time was stolen from outside"
+    is_quiet = max(busy, stolen) <= BUSY_SHARE_MAX
+    quiet = f"yes, {share}" if is_quiet else f"NO: {share}; these figures are provisional"
     congestion = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     return [
         ("date", datetime.date.today().isoformat()),

@@ -18,6 +18,8 @@ LIMIT_MS = 5.0
 JOB_BYTES_MAX = 200_000_000
 COMMANDS_MIN = 300  # Of the small client; it has seen too little with less.
 TRIES = 3
+# Tries beyond the first come to an end, so that scripts/bench does: without any all takes 200 s.
+SECONDS_MAX = 220
 COMMANDS_AT_ONCE = 1000
 
 
@@ -165,17 +167,18 @@ def watch(tool, haricotd, action):
     return Seen(result["p99.9_us"] / 1000, result["max_us"] / 1000, stolen, result["commands"])
 
 
-def watch_undisturbed(tool, haricotd, action):
+def watch_undisturbed(tool, haricotd, action, again_until):
     """Again while somebody outside took the processors away, a few times; then the least disturbed."""
-    tries = []
-    while len(tries) < TRIES:
-        tries.append(watch(tool, haricotd, action))
-        if tries[-1].commands >= COMMANDS_MIN and tries[-1].stolen <= STOLEN_SHARE_MAX:
-            return tries[-1]
-    tries = [seen for seen in tries if seen.commands >= COMMANDS_MIN]
-    if not tries:
+    usable = []
+    for _ in range(TRIES):
+        seen = watch(tool, haricotd, action)
+        if seen.commands >= COMMANDS_MIN:
+            usable.append(seen)
+            if seen.stolen <= STOLEN_SHARE_MAX or time.monotonic() > again_until:
+                break
+    if not usable:
         raise loads.Failed(f"the small client did not get {COMMANDS_MIN} answers in {TRIES} tries")
-    return min(tries, key=lambda seen: seen.stolen)
+    return min(usable, key=lambda seen: seen.stolen)
 
 
 def measure(tool, haricotd, quick, tell):
@@ -196,10 +199,11 @@ def measure(tool, haricotd, quick, tell):
         (f"{size(1_000_000):,} delays end within about a second", actions.delays_end),
     )
     seen = {text: [] for text, _ in rows}
+    again_until = time.monotonic() + SECONDS_MAX
     for number in range(rounds):
         for text, action in rows:
             tell(f"stalls, round {number + 1} of {rounds}: {text}")
-            seen[text].append(watch_undisturbed(tool, haricotd, action))
+            seen[text].append(watch_undisturbed(tool, haricotd, action, again_until))
     idle_max = statistics.median(r.max_ms for r in seen["nothing"])
     for text, _ in rows:
         of = seen[text]

@@ -4,6 +4,7 @@
     servers_test.py ROOT HARICOT HARICOTD FLOOR_SERVER
 """
 
+import math
 import pathlib
 import socket
 import sys
@@ -69,9 +70,11 @@ class Servers(unittest.TestCase):
         good = stalls.Seen(1, 2, 0, 5000)
         for tries, wanted in (([stolen, starved, good], good), ([starved, stolen, starved], stolen)):
             with mock.patch.object(stalls, "watch", side_effect=tries):
-                self.assertEqual(stalls.watch_undisturbed(TOOL, HARICOTD, None), wanted)
+                self.assertEqual(stalls.watch_undisturbed(TOOL, HARICOTD, None, math.inf), wanted)
+        with mock.patch.object(stalls, "watch", side_effect=[starved, stolen, good]):
+            self.assertEqual(stalls.watch_undisturbed(TOOL, HARICOTD, None, 0), stolen)
         with mock.patch.object(stalls, "watch", return_value=starved):
-            self.assertRaises(loads.Failed, stalls.watch_undisturbed, TOOL, HARICOTD, None)
+            self.assertRaises(loads.Failed, stalls.watch_undisturbed, TOOL, HARICOTD, None, 0)
 
     def test_what_is_seen_of_an_action_is_what_the_small_client_saw(self):
         seen = stalls.watch(TOOL, HARICOTD, stalls.Actions(TOOL, 0.001).kick)
