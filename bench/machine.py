@@ -16,7 +16,7 @@ def _seconds():
 
 
 class Others:
-    """Which share of the machine was used by anybody but this program and what it has started."""
+    """Which shares of the machine were used by anybody but this program and what it has started."""
 
     def __init__(self):
         self.start = self._read()
@@ -29,16 +29,13 @@ class Others:
                   map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
         return sum(seconds), sum(seconds) - seconds[3] - seconds[4], own, seconds[7]
 
-    def _shares(self):
+    def shares(self):
+        """Of everybody else, what was stolen included, less it where the kernel counts that as ours; and
+        what the machine wanted to use and was not given."""
         passed, used, own, stolen = (now - then for now, then in zip(self._read(), self.start))
         if passed <= 0:
             return 0.0, 0.0
         return max(0.0, used - own) / passed, stolen / passed
 
-    def share(self):
-        """Of everybody else, what was stolen included; less it where the kernel counts that as ours."""
-        return self._shares()[0]
-
     def stolen(self):
-        """What the machine wanted to use and was not given."""
-        return self._shares()[1]
+        return self.shares()[1]

@@ -114,7 +114,7 @@ class Measurement:
                 return "haricotd says: " + str(refused).splitlines()[-1]
 
     def medians(self):
-        """Of the rounds in which nothing was stolen; of all where there was hardly one."""
+        """Of the rounds in which hardly anything was stolen, where they are the most; else of all."""
         result = {}
         for cell, samples in self.samples.items():
             whole = [sample for sample in samples if sample["stolen"] <= STOLEN_SHARE_MAX]
@@ -175,8 +175,9 @@ def main():
     started = time.monotonic()
     others = Others()
     time.sleep(1)
-    if others.share() > BUSY_SHARE_MAX:
-        tell(f"others use {others.share():.0%} of this machine: the figures will be provisional")
+    busy, _ = others.shares()
+    if busy > BUSY_SHARE_MAX:
+        tell(f"others use {busy:.0%} of this machine: the figures will be provisional")
     if "loads" in parts:
         measurement.compare(SCENARIOS)
     figures = []
@@ -188,7 +189,7 @@ def main():
         stalled = list(stalls.measure(measurement.tool, measurement.binaries[HARICOT],
                                       options.quick, tell))
     # Before the binlogs: what the kernel does to write them would be taken for somebody else's work.
-    busy, stolen = others.share(), others.stolen()
+    busy, stolen = others.shares()
     binlog_note, restarts_measured = "not measured", []
     if "binlog" in parts:
         binlog_note = measurement.compare_binlogs()

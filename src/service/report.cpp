@@ -82,10 +82,6 @@ constexpr CounterRow kCounters[] = {
     {"cmd-pause-tube", Verb::pause_tube},
 };
 
-}  // namespace
-
-namespace {
-
 // Behind the last key that beanstalkd has, and only for the limits that are set: without them a
 // report is beanstalkd's to the last line.
 void write_limits(Report& report, const Engine& engine, const ServerState& state) {

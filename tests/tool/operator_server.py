@@ -9,6 +9,8 @@ import tempfile
 import time
 
 DEADLINE_S = 20
+# The tool's exit statuses.
+DONE, NO, NO_SERVER, REFUSED, USAGE = 0, 1, 3, 4, 5
 
 
 class Server:

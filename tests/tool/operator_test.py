@@ -18,12 +18,10 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_server import Server, run, wait_until
+from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Server, run, wait_until
 
 TOOL, BINARY, *FLAGS = sys.argv[1:]
 del sys.argv[1:]
-
-DONE, NO, NO_SERVER, REFUSED, USAGE = 0, 1, 3, 4, 5
 
 
 class OperatorTest(unittest.TestCase):

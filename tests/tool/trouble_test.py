@@ -16,13 +16,10 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_server import Fixed, Scripted, run
+from operator_server import DONE, NO, NO_SERVER, REFUSED, Fixed, Scripted, run
 
 TOOL = sys.argv[1]
 del sys.argv[1:]
-
-DONE, NO, NO_SERVER, REFUSED, USAGE = 0, 1, 3, 4, 5
-
 
 
 class Trouble(unittest.TestCase):
