@@ -20,7 +20,7 @@ enum class Arguments : std::uint8_t {
   release,  // <id> <priority> <delay>
   tube,     // <tube>, with no blank before it
   pause,    // <tube> <seconds>
-  timeout,  // <seconds>, at most 2^31-1
+  timeout,  // <seconds>, at most 2^31-1, and anything behind its digits
   bound,    // whatever strtoul takes for a number
 };
 
@@ -116,10 +116,15 @@ class Cursor {
     return true;
   }
 
-  // A tube's name up to the next blank.
+  // What stands before the next blank.
+  std::string_view word() {
+    const std::string_view text = rest_.substr(0, rest_.find(' '));
+    rest_.remove_prefix(text.size());
+    return text;
+  }
+
   bool tube(std::string_view& name) {
-    name = rest_.substr(0, rest_.find(' '));
-    rest_.remove_prefix(name.size());
+    name = word();
     return is_tube_name(name);
   }
 
@@ -181,12 +186,26 @@ bool read_arguments(Arguments form, Cursor& cursor, Command& command) {
 }
 
 // Whether anything may stand behind the last argument.
+//
+// Compat: beanstalkd reads the digits of a timeout and does not look behind them. Client libraries
+// send fractions, so `1.5` has to be 1. docs/compatibility.md, "Taken over".
 bool allows_tail(Arguments form) {
-  return form == Arguments::ignored || form == Arguments::bound;
+  return form == Arguments::ignored || form == Arguments::bound || form == Arguments::timeout;
 }
 
 bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
+}
+
+// Whether this is what follows `pause-tube` where only the name is bad, and only because it is too
+// long or begins with a hyphen.
+bool is_pause_with_a_bad_name(std::string_view arguments) {
+  Cursor cursor(arguments);
+  cursor.skip_blanks();
+  const std::string_view name = cursor.word();
+  std::uint32_t seconds = 0;
+  return has_only_name_bytes(name) && !is_tube_name(name) && cursor.number(seconds) &&
+         cursor.at_end();
 }
 
 }  // namespace
@@ -198,11 +217,16 @@ ParseResult parse_command(std::string_view line, Command& command) {
   if (row == nullptr) return has_nul(line) ? ParseResult::bad_format : ParseResult::unknown_command;
   command = Command{};
   command.verb = row->verb;
-  Cursor cursor(line.substr(row->word.size()));
-  if (!read_arguments(row->arguments, cursor, command)) return ParseResult::bad_format;
+  const std::string_view arguments = line.substr(row->word.size());
+  Cursor cursor(arguments);
+  if (!read_arguments(row->arguments, cursor, command)) {
+    const bool is_late = row->arguments == Arguments::pause && is_pause_with_a_bad_name(arguments);
+    return is_late ? ParseResult::late_bad_format : ParseResult::bad_format;
+  }
   if (cursor.at_end()) return ParseResult::ok;
-  if (!allows_tail(row->arguments) || has_nul(cursor.rest())) return ParseResult::bad_format;
-  return ParseResult::ok;
+  if (has_nul(cursor.rest())) return ParseResult::bad_format;
+  if (allows_tail(row->arguments)) return ParseResult::ok;
+  return row->arguments == Arguments::put ? ParseResult::late_bad_format : ParseResult::bad_format;
 }
 
 }  // namespace haricot

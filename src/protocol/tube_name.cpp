@@ -22,7 +22,11 @@ constexpr std::array<bool, 256> kAllowed = make_allowed();
 
 bool is_tube_name(std::string_view name) {
   if (name.empty() || name.size() > kTubeNameBytesMax || name.front() == '-') return false;
-  for (const char c : name) {
+  return has_only_name_bytes(name);
+}
+
+bool has_only_name_bytes(std::string_view text) {
+  for (const char c : text) {
     if (!kAllowed[static_cast<unsigned char>(c)]) return false;
   }
   return true;

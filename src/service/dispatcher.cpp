@@ -41,7 +41,7 @@ Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info,
 
 // One line a verb. What each answers is in docs/protocol.md.
 Reply Dispatcher::run(Client& client, const Command& command, Instant now) {
-  ++verbs_[static_cast<std::size_t>(command.verb)];
+  count(command.verb);
   const JobId id = command.id;
   switch (command.verb) {
     case Verb::put:
@@ -106,11 +106,11 @@ Reply Dispatcher::run(Client& client, const Command& command, Instant now) {
 
 // The id is taken here, so a put that fails later leaves a gap; one that is too big takes none.
 PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
-  ++verbs_[static_cast<std::size_t>(Verb::put)];
+  count(Verb::put);
   PutPlan plan{
       .job = {.priority = command.priority, .delay_s = command.seconds, .ttr_s = command.ttr_s},
       .body_bytes = command.body_bytes};
-  if (command.body_bytes > info_.job_bytes_max) {
+  if (is_too_big(command.body_bytes)) {
     note_oversized(client, command.body_bytes);
     plan.refusal = ReplyCode::job_too_big;
     return plan;

@@ -267,6 +267,9 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
     case ParseResult::bad_format:
       answer(session, {ReplyCode::bad_format});
       return taken;
+    case ParseResult::late_bad_format:
+      refuse_late(session, command);
+      return taken;
     case ParseResult::unknown_command:
       answer(session, {ReplyCode::unknown_command});
       return taken;
@@ -293,6 +296,18 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   if (session.half_closed_) engine_.stop_waiting(session.client_);
   hand_out_deliveries();
   return taken;
+}
+
+// Compat: beanstalkd counts such a command, and looks at the size of a put before it looks at what
+// stands behind the size: the body of one that is too big is thrown away. docs/compatibility.md,
+// "Taken over".
+void Service::refuse_late(Session& session, const Command& command) {
+  if (command.verb == Verb::put && dispatcher_.is_too_big(command.body_bytes)) {
+    begin_put(session, command);
+    return;
+  }
+  dispatcher_.count(command.verb);
+  answer(session, {ReplyCode::bad_format});
 }
 
 // Up to the next line end. A CR at the end may be the first half of one and stays.

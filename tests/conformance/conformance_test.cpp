@@ -1,4 +1,5 @@
-// Registers one test per script, server and way of delivery, and runs them.
+// Registers one test per script, server and way of delivery, and runs them. Most scripts are files,
+// some are written by a table (tails.hpp).
 //
 // Scripts mostly wait, so those against processes run side by side on a few threads from the
 // beginning; their tests then only fetch the outcome.
@@ -22,6 +23,7 @@
 #include "memory_backend.hpp"
 #include "runner.hpp"
 #include "script.hpp"
+#include "tails.hpp"
 #include "tcp_backend.hpp"
 
 namespace haricot::conformance {
@@ -216,6 +218,10 @@ std::vector<ScriptFile> read_scripts() {
     text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
     const std::string name = entry.path().lexically_relative(root).replace_extension().string();
     files.push_back({name, entry.path().string(), text.str()});
+  }
+  for (TailScript& written : tail_scripts()) {
+    files.push_back(
+        {"tail/" + written.name, "tails.cpp, " + written.name, std::move(written.text)});
   }
   std::sort(files.begin(), files.end(),
             [](const ScriptFile& a, const ScriptFile& b) { return a.name < b.name; });

@@ -197,13 +197,11 @@ std::string of_excess_length(std::string_view line, RandomSource& random) {
   return text;
 }
 
-// beanstalkd counts a pause-tube of a name that is too long or begins with `-`;
-// docs/compatibility.md.
-bool is_counted_though_malformed(std::string_view line) {
-  if (!line.starts_with("pause-tube")) return false;
-  auto words = words_of(line);
-  std::erase(words, "");
-  return words.size() == 3 && (words[1].size() > 200 || words[1].front() == '-');
+// Whether the text begins with a number and the number is 0, whatever stands behind its digits.
+bool begins_with_zero(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
+  return number_in(digits) == 0U;
 }
 
 }  // namespace
@@ -242,14 +240,13 @@ bool is_comparable(std::string_view line) {
   if (hangs_beanstalkd || line.starts_with("quit")) return false;
 
   // 1.12 takes almost anything as a timeout where 1.13 answers BAD_FORMAT; docs/compatibility.md.
-  // What is left out here and valid is sent by the stream itself.
+  // What is left out here and valid is sent by the stream itself. One that waits is left out too.
   constexpr std::string_view kReserveWithTimeout = "reserve-with-timeout ";
   if (line.starts_with(kReserveWithTimeout)) {
-    const auto seconds = number_in(line.substr(kReserveWithTimeout.size()));
-    return line.ends_with("18446744073709551616") || seconds == 0U;
+    return line.ends_with("18446744073709551616") ||
+           begins_with_zero(line.substr(kReserveWithTimeout.size()));
   }
   if (line == "reserve") return false;  // Waits.
-  if (is_counted_though_malformed(line)) return false;
 
   const auto words = words_of(line);
   const auto last = number_in(words.back());

@@ -114,7 +114,7 @@ bool AnswerReader::take_answer() {
   return true;
 }
 
-Wanted answers_to(std::string_view sent) {
+Wanted answers_to(std::string_view sent, std::size_t job_bytes_max) {
   Wanted wanted;
   while (true) {
     const std::size_t end = sent.find(kLineEnd);
@@ -123,13 +123,17 @@ Wanted answers_to(std::string_view sent) {
     sent.remove_prefix(end + kLineEnd.size());
     Command command;
     const bool is_too_long = line.size() + kLineEnd.size() > kLineBytesMax;
-    const bool is_good = !is_too_long && parse_command(line, command) == ParseResult::ok;
+    const ParseResult result = is_too_long ? ParseResult::bad_format : parse_command(line, command);
+    const bool is_good = result == ParseResult::ok;
     if (is_good && command.verb == Verb::quit) {
       wanted.quits = true;
       return wanted;
     }
-    if (is_good && command.verb == Verb::put) {
-      const std::size_t body = command.body_bytes + kTrailerBytes;
+    // Whatever stands behind its numbers, a put that is too big has a body.
+    const bool has_body =
+        is_good || (result == ParseResult::late_bad_format && command.body_bytes > job_bytes_max);
+    if (has_body && command.verb == Verb::put) {
+      const std::size_t body = std::size_t{command.body_bytes} + kTrailerBytes;
       if (sent.size() < body) return wanted;
       sent.remove_prefix(body);
     }

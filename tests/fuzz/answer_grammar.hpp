@@ -34,7 +34,8 @@ struct Wanted {
   std::size_t answers = 0;
   bool quits = false;
 };
-// How many answers a client gets that sends this and closes its writing side.
-Wanted answers_to(std::string_view sent);
+// How many answers a client gets that sends this and closes its writing side, from a server that
+// takes bodies of up to so many bytes.
+Wanted answers_to(std::string_view sent, std::size_t job_bytes_max);
 
 }  // namespace haricot::fuzz

@@ -75,13 +75,21 @@ TEST(AnswerReader, CountsAnswers) {
 }
 
 TEST(AnswersTo, CountsWholeCommandsUntilQuit) {
-  EXPECT_EQ(answers_to("").answers, 0U);
-  EXPECT_EQ(answers_to("stats\r\nsta").answers, 1U);
-  EXPECT_EQ(answers_to("put 0 0 0 3\r\na\r\n\r\nstats\r\n").answers, 2U);
-  EXPECT_EQ(answers_to("put 0 0 0 3\r\na\r\n\r").answers, 0U);
-  EXPECT_EQ(answers_to("stats\r\nquit\r\nstats\r\n").answers, 1U);
-  EXPECT_TRUE(answers_to("stats\r\nquit\r\nstats\r\n").quits);
-  EXPECT_EQ(answers_to(std::string(300, 'x') + "\r\n\r\n").answers, 2U);
+  constexpr std::size_t kLimit = 10;
+  EXPECT_EQ(answers_to("", kLimit).answers, 0U);
+  EXPECT_EQ(answers_to("stats\r\nsta", kLimit).answers, 1U);
+  EXPECT_EQ(answers_to("put 0 0 0 3\r\na\r\n\r\nstats\r\n", kLimit).answers, 2U);
+  EXPECT_EQ(answers_to("put 0 0 0 3\r\na\r\n\r", kLimit).answers, 0U);
+  EXPECT_EQ(answers_to("stats\r\nquit\r\nstats\r\n", kLimit).answers, 1U);
+  EXPECT_TRUE(answers_to("stats\r\nquit\r\nstats\r\n", kLimit).quits);
+  EXPECT_EQ(answers_to(std::string(300, 'x') + "\r\n\r\n", kLimit).answers, 2U);
+}
+
+TEST(AnswersTo, APutThatIsTooBigHasABodyWhateverStandsBehindItsNumbers) {
+  EXPECT_EQ(answers_to("put 0 0 0 11 x\r\n0123456789\r\n", 10).answers, 0U);
+  EXPECT_EQ(answers_to("put 0 0 0 11 x\r\n0123456789\r\n\r\n", 11).answers, 3U);
+  EXPECT_EQ(answers_to("put 0 0 0 11 x\r\n01234567890\r\n", 10).answers, 1U);
+  EXPECT_EQ(answers_to("put 0 0 0 10 x\r\n0123456789\r\n", 10).answers, 2U);
 }
 
 }  // namespace

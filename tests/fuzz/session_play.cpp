@@ -119,7 +119,7 @@ class Play {
       if (other == client || wires_[other].empty()) continue;
       const Wire& wire = wires_[other].back();
       if (wire.session == nullptr) continue;
-      const Wanted wanted = answers_to(wire.sent);
+      const Wanted wanted = answers_to(wire.sent, info_.job_bytes_max);
       const std::size_t commands = wanted.answers + (wanted.quits ? 1 : 0);
       const std::size_t unanswered = commands - wire.heard.answers();
       if (unanswered > (wire.is_reading ? 1U : 0U)) ++pending;
@@ -314,7 +314,7 @@ class Play {
     for (const std::deque<Wire>& wires : wires_) {
       for (const Wire& wire : wires) {
         CHECK(wire.session == nullptr);
-        const std::size_t wanted = answers_to(wire.sent).answers;
+        const std::size_t wanted = answers_to(wire.sent, info_.job_bytes_max).answers;
         CHECK(wire.has_vanished ? wire.heard.answers() <= wanted : wire.heard.answers() == wanted);
       }
     }

@@ -76,6 +76,11 @@ std::vector<Action> bad_lines() {
           send(first, "\nlist-tube-used\r\nput 0 0 0 2000\r\n"),
           send(first, "xxxxxxxxxx"),
           again(first, 199),
+          send(first,
+               "\r\nreserve-with-timeout 0.5\r\nreserve-with-timeout 0 x\r\npause-tube -a 1\r\n"),
+          send(first, "put 0 0 0 1 1\r\nput 0 0 0 2000x\r\n"),
+          send(first, std::string(10, 'x')),
+          again(first, 199),
           send(first, "\r\nput 0 0 0 4000000000\r\n")};
 }
 

@@ -168,7 +168,7 @@ TEST(ParseCommand, OtherThanDigitsIsNoNumber) {
           "put -1 0 0 0",
           "put +1 0 0 0",
           "put 0 0 0 x",
-          "put 0 0 0 0x1",
+          "put 0 0 0x1 0",
           "put \t0 0 0 0",
           "put 0\t0 0 0",
           "put 0,0,0,0",
@@ -213,42 +213,62 @@ TEST(ParseCommand, AMissingArgumentIsBadFormat) {
 TEST(ParseCommand, AnythingBehindTheLastArgumentIsBadFormat) {
   expect_all(
       {
-          "put 0 0 1 1 ",
-          "put 0 0 1 1 1",
-          "put 0 0 1 1x",
-          "delete 1 ",
-          "delete 1 2",
-          "delete 1x",
-          "release 1 2 3 ",
-          "release 1 2 3 4",
-          "bury 1 2 ",
-          "bury 1 2 3",
-          "touch 1 ",
-          "peek 1 ",
-          "peek 1\r",
-          "kick-job 1 ",
-          "kick-job 1 1",
-          "stats-job 1 1",
-          "stats-tube a ",
-          "stats-tube a b",
-          "use a ",
-          "use a b",
-          "watch a ",
-          "ignore a b",
-          "pause-tube a 1 ",
-          "pause-tube a 1 2",
-          "reserve-job 1 ",
-          "reserve-with-timeout 0 ",
-          "reserve-with-timeout 0 0",
-          "reserve-with-timeout 0x",
+          "delete 1 ",        "delete 1 2",     "delete 1x",      "release 1 2 3 ",
+          "release 1 2 3 4",  "bury 1 2 ",      "bury 1 2 3",     "touch 1 ",
+          "peek 1 ",          "peek 1\r",       "kick-job 1 ",    "kick-job 1 1",
+          "stats-job 1 1",    "stats-tube a ",  "stats-tube a b", "use a ",
+          "use a b",          "watch a ",       "ignore a b",     "pause-tube a 1 ",
+          "pause-tube a 1 2", "reserve-job 1 ",
       },
+      ParseResult::bad_format);
+}
+
+TEST(ParseCommand, AnythingMayStandBehindTheDigitsOfATimeout) {
+  for (const std::string_view tail :
+       {" ", "\t", "x", ",5", ".5", ".", " 7", "-", "+1", "e3", "\xff"}) {
+    const std::string line = "reserve-with-timeout 2" + std::string(tail);
+    expect_valid({line, {.verb = Verb::reserve_with_timeout, .seconds = 2}});
+  }
+  expect_all({"reserve-with-timeout 2147483648.5", "reserve-with-timeout 99999999999 ",
+              "reserve-with-timeout .5", "reserve-with-timeout ,5", "reserve-with-timeout 2\0"sv,
+              "reserve-with-timeout 2 \0"sv},
+             ParseResult::bad_format);
+}
+
+TEST(ParseCommand, APutWithAnythingBehindItsNumbersIsNoticedLate) {
+  for (const std::string_view tail : {" ", "\t", "x", ",", ".5", " 1", " x", "-", "\n", "\xff"}) {
+    const std::string line = "put 1 2 3 4" + std::string(tail);
+    Command command;
+    EXPECT_EQ(parse_command(line, command), ParseResult::late_bad_format) << line;
+    EXPECT_EQ(fields_of(command),
+              (Fields{.verb = Verb::put, .priority = 1, .seconds = 2, .ttr_s = 3, .body_bytes = 4}))
+        << line;
+  }
+  expect_all({"put 1 2 3 4\0"sv, "put 1 2 3 4 x\0"sv, "put 1 2 3 4294967296 x", "put 1 2x 3 4 5",
+              "put 1 2 3 x 5"},
+             ParseResult::bad_format);
+}
+
+TEST(ParseCommand, APauseWithABadNameIsNoticedLate) {
+  const std::string too_long = "pause-tube " + std::string(201, 'x') + " 1";
+  for (const std::string_view line :
+       {"pause-tube -a 1"sv, "pause-tube - 1"sv, "pause-tube -1 1"sv, "pause-tube-a 1"sv,
+        "pause-tube  -a  1"sv, "pause-tube -a 4294967295"sv, std::string_view(too_long)}) {
+    Command command;
+    EXPECT_EQ(parse_command(line, command), ParseResult::late_bad_format) << line;
+    EXPECT_EQ(command.verb, Verb::pause_tube) << line;
+  }
+  expect_all(
+      {"pause-tube -a", "pause-tube -a ", "pause-tube -a x", "pause-tube -a 1 ", "pause-tube -a 1x",
+       "pause-tube -a 4294967296", "pause-tube -a*b 1", "pause-tube -a\t1", "pause-tube 1",
+       "pause-tube  1", "pause-tube -a\0 1"sv, "pause-tube -a 1\0"sv, "use -a", "stats-tube -a"},
       ParseResult::bad_format);
 }
 
 TEST(ParseCommand, ABadTubeNameIsBadFormat) {
   const std::string too_long = "use " + std::string(201, 'x');
   expect_all({"use -a", "use a*b", "use  a", "watch a\tb", "ignore \xe4", "stats-tube a:b",
-              "pause-tube - 1", "pause-tube a*b 0", "stats-tube  a", too_long},
+              "pause-tube a*b 0", "stats-tube  a", too_long},
              ParseResult::bad_format);
 }
 

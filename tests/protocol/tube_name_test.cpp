@@ -34,6 +34,7 @@ TEST(TubeName, OfTheByteValuesExactlyTheProtocolsAreAllowed) {
     const char c = static_cast<char>(value);
     EXPECT_EQ(is_tube_name(std::string("a") + c), is_allowed(c)) << value;
     EXPECT_EQ(is_tube_name(std::string("a") + c + "b"), is_allowed(c)) << value;
+    EXPECT_EQ(has_only_name_bytes(std::string("-a") + c), is_allowed(c)) << value;
     allowed += is_allowed(c) ? 1 : 0;
   }
   EXPECT_EQ(allowed, 71);

@@ -24,7 +24,7 @@ namespace haricot::simulation {
 struct Request {
   enum class Kind : std::uint8_t {
     command,
-    malformed,  // A line that is answered with `answer`.
+    malformed,  // A line that is answered with `answer`, and counted if `is_counted`.
     too_long,   // A line that nobody reads, answered BAD_FORMAT.
   };
   Kind kind = Kind::command;
@@ -38,6 +38,7 @@ struct Request {
   std::string body = {};
   bool body_ends_well = true;
   std::string answer = {};
+  bool is_counted = false;
   std::string line = {};   // Without its CR LF.
   std::uint64_t end = 0;   // Behind so many bytes of the connection it is all there.
   std::string bytes = {};  // All of it, the body of a put included.

@@ -76,6 +76,7 @@ void Model::run_line(int number, Tape& tape, Instant now) {
   client.requests.pop_front();
   ++commands_run_;
   if (request.kind == Request::Kind::malformed) {
+    if (request.is_counted) ++verbs_[static_cast<std::size_t>(request.verb)];
     answer(number, request.answer);
   } else if (request.verb == Verb::quit) {
     client.quit = true;

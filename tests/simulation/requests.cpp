@@ -17,6 +17,7 @@ constexpr std::size_t kJobsWanted = 60;
 struct MalformedLine {
   std::string_view line;
   std::string_view answer;
+  Verb counted = Verb::quit;  // As this command; quit: not at all.
 };
 
 constexpr MalformedLine kMalformedLines[] = {
@@ -32,7 +33,9 @@ constexpr MalformedLine kMalformedLines[] = {
     {"\xff\xfe", kUnknown},
     {"put 1 2 3", kBadFormat},
     {"put 1 2 3 x", kBadFormat},
-    {"put 1 2 3 4 5", kBadFormat},
+    {"put 1 2 3 4 5", kBadFormat, Verb::put},
+    {"put 1 2 3 4x", kBadFormat, Verb::put},
+    {std::string_view("put 1 2 3 4 \0", 13), kBadFormat},
     {"put -1 0 1 1", kBadFormat},
     {"put 4294967296 0 1 1", kBadFormat},
     {"put 1 0 1 4294967296", kBadFormat},
@@ -49,6 +52,7 @@ constexpr MalformedLine kMalformedLines[] = {
     {"reserve-with-timeout", kBadFormat},
     {"reserve-with-timeout x", kBadFormat},
     {"reserve-with-timeout 2147483648", kBadFormat},
+    {"reserve-with-timeout .5", kBadFormat},
     {"list-tubesx", kBadFormat},
     {"peek-ready 1", kBadFormat},
     {"use -a", kBadFormat},
@@ -59,11 +63,16 @@ constexpr MalformedLine kMalformedLines[] = {
     {"kick x", kBadFormat},
     {"pause-tube", kBadFormat},
     {"pause-tube a", kBadFormat},
+    {"pause-tube -a 1", kBadFormat, Verb::pause_tube},
+    {"pause-tube -a 1 ", kBadFormat},
     {"release 1 1", kBadFormat},
     {"bury 1", kBadFormat},
     {std::string_view("stats\0", 6), kBadFormat},
     {std::string_view("\0", 1), kBadFormat},
 };
+
+// What may stand behind the digits of a timeout.
+constexpr std::string_view kTails[] = {" ", ".5", ",5", "x", " 7", "\t"};
 
 const std::string kLongTube(200, 'l');
 
@@ -129,6 +138,8 @@ void make_put(Request& request, Chance& chance, std::uint32_t job_bytes_max) {
   request.body_ends_well = !chance.one_in(50);
   request.line = "put" + number(request.priority) + number(request.seconds) +
                  number(request.ttr_s) + number(request.body.size());
+  // The body of one that is too big is thrown away whatever stands behind its size.
+  if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
 }
 
 void make_word(Request& request, Verb verb, std::string_view word) {
@@ -191,6 +202,7 @@ void make_reserve(Request& request, Chance& chance, const Model& model, int clie
   request.seconds = chance.one_in(2) ? 0 : chance.below32(4);
   if (chance.one_in(30)) request.seconds = 2147483647;
   make_word(request, Verb::reserve_with_timeout, "reserve-with-timeout" + number(request.seconds));
+  if (chance.one_in(4)) request.line += chance.pick(kTails);
 }
 
 void make_change(Request& request, Chance& chance, const Model& model, int client) {
@@ -228,6 +240,8 @@ void make_malformed(Request& request, Chance& chance) {
   request.kind = Request::Kind::malformed;
   request.line = chosen.line;
   request.answer = chosen.answer;
+  request.is_counted = chosen.counted != Verb::quit;
+  request.verb = chosen.counted;
 }
 
 }  // namespace

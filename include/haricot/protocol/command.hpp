@@ -50,9 +50,18 @@ struct Command {
   std::string_view tube;  // Points into the line; a valid name.
 };
 
-enum class ParseResult : std::uint8_t { ok, bad_format, unknown_command };
+enum class ParseResult : std::uint8_t {
+  ok,
+  bad_format,
+  // Malformed, but beanstalkd has counted the command before it notices: a put with something
+  // behind its last number, a pause with a good number and a name that begins with a hyphen or is
+  // too long. The command has its verb, and a put has its numbers.
+  late_bad_format,
+  unknown_command,
+};
 
-// Reads a line without its CR LF. On anything but ok the command has no meaning.
+// Reads a line without its CR LF. Unless the result says otherwise, the command has a meaning only
+// on ok.
 //
 // Source: the protocol text, and what beanstalkd makes of malformed lines (docs/protocol.md).
 ParseResult parse_command(std::string_view line, Command& command);

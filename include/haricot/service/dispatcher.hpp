@@ -44,6 +44,12 @@ class Dispatcher {
   // later.
   Reply run(Client& client, const Command& command, Instant now);
 
+  // Counts a command in its `cmd-` key. run() and begin_put() do so themselves.
+  void count(Verb verb) { ++verbs_[static_cast<std::size_t>(verb)]; }
+
+  // Whether a body of that many bytes is answered JOB_TOO_BIG.
+  bool is_too_big(std::uint32_t body_bytes) const { return body_bytes > info_.job_bytes_max; }
+
   // A put, when its line was read and when its body is complete and ends as it must.
   PutPlan begin_put(Client& client, const Command& command);
   Reply finish_put(Client& client, const NewJob& job, NewBody body, Instant now);
