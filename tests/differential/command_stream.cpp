@@ -1,6 +1,7 @@
 #include "command_stream.hpp"
 
 #include <array>
+#include <string_view>
 
 #include "malformed_lines.hpp"
 
@@ -21,6 +22,17 @@ const std::array<std::string, 8> kTubes = {"default", "default",    "mail", "thu
 constexpr std::array kDurations = {"1000", "5000", "100000", "4294967295"};
 
 constexpr std::array kPriorities = {"0", "0", "1", "10", "1023", "1024", "1025", "4294967295"};
+
+// beanstalkd ends a pause in the first turn of its loop that begins a microsecond or more after the
+// `pause-tube` of 0 seconds; until then the tube is paused, even if it was not before. A command
+// behind it in the same packet may run before or after that, so there must be none. haricotd ends
+// the pause at once; docs/compatibility.md.
+bool ends_batch(std::string_view bytes) {
+  const std::string_view line = bytes.substr(0, bytes.find("\r\n"));
+  if (!line.starts_with("pause-tube")) return false;
+  const std::string_view seconds = line.substr(line.find_last_of(' ') + 1);
+  return !seconds.empty() && seconds.find_first_not_of('0') == std::string_view::npos;
+}
 
 Command line_command(std::string line) {
   line += "\r\n";
@@ -43,7 +55,7 @@ Step CommandStream::next() {
   // left to chance.
   const bool alone = model_.any_tail() || random_.chance(80);
   const std::size_t count = alone ? 1 : random_.between(2, kBatchCommandsMax);
-  for (std::size_t i = 0; i < count; ++i) step.commands.push_back(any_command(client));
+  add_commands(step, count);
   if (random_.chance(8)) add_waiting_command(step);
   if (random_.chance(4)) {
     std::size_t size = 0;
@@ -53,6 +65,15 @@ Step CommandStream::next() {
   return step;
 }
 
+// Up to `count` commands. Nothing stands behind one that ends a batch.
+void CommandStream::add_commands(Step& step, std::size_t count) {
+  const ClientModel& client = model_.clients()[step.connection];
+  for (std::size_t i = 0; i < count; ++i) {
+    step.commands.push_back(any_command(client));
+    if (ends_batch(step.commands.back().bytes)) return;
+  }
+}
+
 // Puts a command that may wait somewhere into a batch, unless two clients could then wait on one
 // tube.
 void CommandStream::add_waiting_command(Step& step) {
@@ -60,7 +81,8 @@ void CommandStream::add_waiting_command(Step& step) {
   for (const Command& command : step.commands) {
     if (command.bytes.starts_with("watch")) return;  // Which could make it two.
   }
-  const std::size_t at = random_.below(step.commands.size() + 1);
+  const bool may_be_last = step.commands.empty() || !ends_batch(step.commands.back().bytes);
+  const std::size_t at = random_.below(step.commands.size() + (may_be_last ? 1 : 0));
   step.commands.insert(step.commands.begin() + static_cast<std::ptrdiff_t>(at), waiting_command());
 }
 
@@ -88,7 +110,6 @@ Step CommandStream::ending_step(std::size_t connection) {
   step.connection = connection;
   step.kind = StepKind::half_close;
   const std::uint64_t choice = random_.below(5);
-  const ClientModel& client = model_.clients()[connection];
   if (choice == 0) {
     step.kind = random_.chance(60) ? StepKind::close : StepKind::reset;
   } else if (choice == 1) {
@@ -102,7 +123,7 @@ Step CommandStream::ending_step(std::size_t connection) {
     step.commands.push_back({.bytes = random_.pick(kUnfinished), .answers = 0});
   } else if (choice == 3) {
     // What was sent before the end still runs, a reserve that finds nothing does not wait.
-    for (int i = 0; i < 3; ++i) step.commands.push_back(any_command(client));
+    add_commands(step, 3);
   }
   return step;
 }
@@ -152,8 +173,12 @@ Command CommandStream::job_command(const ClientModel& client) {
     case 0:
     case 1:
     case 2:
-    case 3:
       return line_command("reserve-with-timeout 0");
+    case 3: {
+      // What stands behind the digits is ignored.
+      static constexpr std::array kTimeouts = {"0", "0.5", "0 ", "0x", " 00,9", "0 7"};
+      return line_command(std::string("reserve-with-timeout ") + random_.pick(kTimeouts));
+    }
     case 4:
     case 5:
       return line_command("reserve-job " + id);
@@ -200,13 +225,15 @@ Command CommandStream::put_with_a_wrong_end() {
 }
 
 // No body is expected behind a put line that is malformed, so the body is read as a command.
-// Nothing here has four good numbers and something behind: beanstalkd counts that as a put;
-// docs/compatibility.md.
 Command CommandStream::malformed_put() {
   static constexpr std::array kLines = {"put 0 0 1000",
                                         "put 0 0 1000 x",
                                         "put 0 0 1000 -1",
                                         "put 0 0 1000 4294967296",
+
+                                        "put 0 0 1000 3 ",
+                                        "put 0 0 1000 3x",
+                                        "put 0 0 1000 3 3",
 
                                         "put 4294967296 0 1000 3",
                                         "put -1 0 1000 3",
@@ -227,6 +254,7 @@ Command CommandStream::malformed_put() {
                                         "put 0 0 0x3 3",
                                         " put 0 0 1000 3",
                                         "put 0 0 1000 99999999999999999"};
+  if (random_.chance(10)) return put_too_big_with_garbage();
   static constexpr std::array kBodies = {"abc", "", "peek-ready", "use a", "delete 1", "a b c"};
   std::string bytes = random_.pick(kLines);
   if (random_.chance(10)) bytes += std::string("\0", 1);
@@ -235,6 +263,16 @@ Command CommandStream::malformed_put() {
   bytes += random_.pick(kBodies);
   bytes += "\r\n";
   return {.bytes = std::move(bytes), .answers = 2};
+}
+
+// Garbage behind the size is not looked at before the size is: the body is thrown away.
+Command CommandStream::put_too_big_with_garbage() {
+  static constexpr std::array kGarbage = {" ", "x", " 0", ".5", "\t", " x y"};
+  const std::size_t size = kJobBytesMax + random_.between(1, 3);
+  std::string bytes = "put 0 0 1000 " + std::to_string(size) + random_.pick(kGarbage) + "\r\n";
+  bytes.append(size, 'G');
+  bytes += "\r\n";
+  return {.bytes = std::move(bytes)};
 }
 
 Command CommandStream::malformed_line(const ClientModel& client) {
@@ -250,7 +288,8 @@ Command CommandStream::malformed_line(const ClientModel& client) {
 
 Command CommandStream::waiting_command() {
   static constexpr std::array kLines = {"reserve", "reserve", "reserve-with-timeout 100000",
-                                        "reserve-with-timeout 2147483647"};
+                                        "reserve-with-timeout 2147483647",
+                                        "reserve-with-timeout 100000.5"};
   Command command = line_command(random_.pick(kLines));
   command.may_wait = true;
   return command;

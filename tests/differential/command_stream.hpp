@@ -48,6 +48,7 @@ class CommandStream final {
   bool must_stay(std::size_t connection) const;
 
  private:
+  void add_commands(Step& step, std::size_t count);
   void add_waiting_command(Step& step);
   Step step_of_waiting(std::size_t connection);
   Step ending_step(std::size_t connection);
@@ -58,6 +59,7 @@ class CommandStream final {
   Command put();
   Command put_with_a_wrong_end();
   Command malformed_put();
+  Command put_too_big_with_garbage();
   Command malformed_line(const ClientModel& client);
   Command waiting_command();
 
