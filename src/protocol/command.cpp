@@ -156,77 +156,90 @@ bool read_bound(std::string_view text, std::uint32_t& bound) {
   return true;
 }
 
-bool read_arguments(Arguments form, Cursor& cursor, Command& command) {
-  switch (form) {
-    case Arguments::none:
-      return true;
-    case Arguments::ignored:
-      return true;
-    case Arguments::put:
-      return cursor.number(command.priority) && cursor.number(command.seconds) &&
-             cursor.number(command.ttr_s) && cursor.number(command.body_bytes);
-    case Arguments::id:
-      return cursor.number(command.id);
-    case Arguments::bury:
-      return cursor.number(command.id) && cursor.number(command.priority);
-    case Arguments::release:
-      return cursor.number(command.id) && cursor.number(command.priority) &&
-             cursor.number(command.seconds);
-    case Arguments::tube:
-      return cursor.tube(command.tube);
-    case Arguments::pause:
-      cursor.skip_blanks();
-      return cursor.tube(command.tube) && cursor.number(command.seconds);
-    case Arguments::timeout:
-      return cursor.number(command.seconds) && command.seconds <= kReserveTimeoutSecondsMax;
-    case Arguments::bound:
-      return read_bound(cursor.rest(), command.bound);
-  }
-  return false;
-}
-
-// Whether anything may stand behind the last argument.
-//
-// Compat: beanstalkd reads the digits of a timeout and does not look behind them. Client libraries
-// send fractions, so `1.5` has to be 1. docs/compatibility.md, "Taken over".
-bool allows_tail(Arguments form) {
-  return form == Arguments::ignored || form == Arguments::bound || form == Arguments::timeout;
-}
-
 bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
 
-// Whether this is what follows `pause-tube` where only the name is bad, and only because it is too
-// long or begins with a hyphen.
-bool is_pause_with_a_bad_name(std::string_view arguments) {
-  Cursor cursor(arguments);
+// Where anything may stand behind what was read.
+ParseResult with_any_tail(const Cursor& cursor) {
+  return has_nul(cursor.rest()) ? ParseResult::bad_format : ParseResult::ok;
+}
+
+// Compat: beanstalkd counts a put before it looks at what stands behind the last number.
+// docs/compatibility.md, "Taken over".
+ParseResult read_put(Cursor cursor, Command& command) {
+  const bool has_numbers = cursor.number(command.priority) && cursor.number(command.seconds) &&
+                           cursor.number(command.ttr_s) && cursor.number(command.body_bytes);
+  if (!has_numbers) return ParseResult::bad_format;
+  if (cursor.at_end()) return ParseResult::ok;
+  return has_nul(cursor.rest()) ? ParseResult::bad_format : ParseResult::late_bad_format;
+}
+
+// Compat: beanstalkd counts a pause before it sees that a name is too long or begins with a hyphen.
+// Other bytes than those of a name end the name, so that no number is behind it.
+// docs/compatibility.md, "Taken over".
+ParseResult read_pause(Cursor cursor, Command& command) {
   cursor.skip_blanks();
-  const std::string_view name = cursor.word();
-  std::uint32_t seconds = 0;
-  return has_only_name_bytes(name) && !is_tube_name(name) && cursor.number(seconds) &&
-         cursor.at_end();
+  command.tube = cursor.word();
+  if (!has_only_name_bytes(command.tube) || !cursor.number(command.seconds) || !cursor.at_end()) {
+    return ParseResult::bad_format;
+  }
+  return is_tube_name(command.tube) ? ParseResult::ok : ParseResult::late_bad_format;
+}
+
+// Compat: beanstalkd reads the digits of a timeout and does not look behind them. Client libraries
+// send fractions, so `1.5` has to be 1. docs/compatibility.md, "Taken over".
+ParseResult read_timeout(Cursor cursor, Command& command) {
+  if (!cursor.number(command.seconds) || command.seconds > kReserveTimeoutSecondsMax) {
+    return ParseResult::bad_format;
+  }
+  return with_any_tail(cursor);
+}
+
+// A line with a NUL is BAD_FORMAT, whatever else is wrong with it. It has to be looked for only
+// where anything may stand: no number or name has one.
+ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
+  bool are_good = false;
+  switch (form) {
+    case Arguments::none:
+      are_good = true;
+      break;
+    case Arguments::ignored:
+      return with_any_tail(cursor);
+    case Arguments::put:
+      return read_put(cursor, command);
+    case Arguments::id:
+      are_good = cursor.number(command.id);
+      break;
+    case Arguments::bury:
+      are_good = cursor.number(command.id) && cursor.number(command.priority);
+      break;
+    case Arguments::release:
+      are_good = cursor.number(command.id) && cursor.number(command.priority) &&
+                 cursor.number(command.seconds);
+      break;
+    case Arguments::tube:
+      are_good = cursor.tube(command.tube);
+      break;
+    case Arguments::pause:
+      return read_pause(cursor, command);
+    case Arguments::timeout:
+      return read_timeout(cursor, command);
+    case Arguments::bound:
+      return read_bound(cursor.rest(), command.bound) ? with_any_tail(cursor)
+                                                      : ParseResult::bad_format;
+  }
+  return are_good && cursor.at_end() ? ParseResult::ok : ParseResult::bad_format;
 }
 
 }  // namespace
 
-// A line with a NUL is BAD_FORMAT, whatever else is wrong with it. It has to be looked for only
-// where anything may stand: no word, number or name has one.
 ParseResult parse_command(std::string_view line, Command& command) {
   const Row* row = find_row(line);
   if (row == nullptr) return has_nul(line) ? ParseResult::bad_format : ParseResult::unknown_command;
   command = Command{};
   command.verb = row->verb;
-  const std::string_view arguments = line.substr(row->word.size());
-  Cursor cursor(arguments);
-  if (!read_arguments(row->arguments, cursor, command)) {
-    const bool is_late = row->arguments == Arguments::pause && is_pause_with_a_bad_name(arguments);
-    return is_late ? ParseResult::late_bad_format : ParseResult::bad_format;
-  }
-  if (cursor.at_end()) return ParseResult::ok;
-  if (has_nul(cursor.rest())) return ParseResult::bad_format;
-  if (allows_tail(row->arguments)) return ParseResult::ok;
-  return row->arguments == Arguments::put ? ParseResult::late_bad_format : ParseResult::bad_format;
+  return read_arguments(row->arguments, Cursor(line.substr(row->word.size())), command);
 }
 
 }  // namespace haricot

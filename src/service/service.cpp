@@ -261,19 +261,8 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
 
   Command command;
-  switch (parse_command(line, command)) {
-    case ParseResult::ok:
-      break;
-    case ParseResult::bad_format:
-      answer(session, {ReplyCode::bad_format});
-      return taken;
-    case ParseResult::late_bad_format:
-      refuse_late(session, command);
-      return taken;
-    case ParseResult::unknown_command:
-      answer(session, {ReplyCode::unknown_command});
-      return taken;
-  }
+  const ParseResult parsed = parse_command(line, command);
+  if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return taken;
   if (command.verb == Verb::quit) {
     session.quit_ = true;
     return taken;
@@ -298,16 +287,27 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   return taken;
 }
 
-// Compat: beanstalkd counts such a command, and looks at the size of a put before it looks at what
-// stands behind the size: the body of one that is too big is thrown away. docs/compatibility.md,
-// "Taken over".
-void Service::refuse_late(Session& session, const Command& command) {
-  if (command.verb == Verb::put && dispatcher_.is_too_big(command.body_bytes)) {
-    begin_put(session, command);
-    return;
+// Answers a line that did not parse. Returns false for the one that has to go on like a good one: a
+// put that is too big, whose body is thrown away.
+//
+// Compat: beanstalkd looks at the size of a put before it looks at what stands behind the size, and
+// counts what it finds malformed so late. docs/compatibility.md, "Taken over".
+bool Service::refuse_line(Session& session, ParseResult parsed, const Command& command) {
+  switch (parsed) {
+    case ParseResult::ok:
+      return false;
+    case ParseResult::unknown_command:
+      answer(session, {ReplyCode::unknown_command});
+      return true;
+    case ParseResult::late_bad_format:
+      if (command.verb == Verb::put && dispatcher_.is_too_big(command.body_bytes)) return false;
+      dispatcher_.count(command.verb);
+      break;
+    case ParseResult::bad_format:
+      break;
   }
-  dispatcher_.count(command.verb);
   answer(session, {ReplyCode::bad_format});
+  return true;
 }
 
 // Up to the next line end. A CR at the end may be the first half of one and stays.

@@ -96,7 +96,7 @@ class Service {
   Work share_of_turn() const;
   std::size_t run_some(Session& session, std::string_view input, Instant now);
   std::size_t take_line(Session& session, std::string_view input, Instant now, Work& work);
-  void refuse_late(Session& session, const Command& command);
+  bool refuse_line(Session& session, ParseResult parsed, const Command& command);
   std::size_t take_rest_of_line(Session& session, std::string_view input);
   std::size_t take_body(Session& session, std::string_view input, Instant now, Work& work);
   std::size_t take_rest_of_body(Session& session, std::string_view input);
