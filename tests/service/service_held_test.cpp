@@ -110,6 +110,24 @@ TEST_F(HeldAnswers, WhatIsInDoubtIsAnsweredAsAFailure) {
   EXPECT_EQ(world.ask(session, "peek 1\r\n"), "FOUND 1 1\r\nx\r\n");
 }
 
+// What docs/protocol.md tells clients to do: the job is there, a client may hold one without
+// knowing, and closing the connection gives that back.
+TEST_F(HeldAnswers, WhatIsInDoubtHasHappenedAndClosingGivesBackWhatIsHeldUnawares) {
+  Session& session = world.connect();
+  Session& other = world.connect();
+  service.advance(world.now);
+  world.say(session, whole_put("x") + "reserve\r\n");
+  world.journal.doubt(1);
+  service.end_turn(world.now);
+  EXPECT_EQ(world.hear(session), "INTERNAL_ERROR\r\nINTERNAL_ERROR\r\n");
+  EXPECT_EQ(world.ask(other, "reserve-with-timeout 0\r\n"), "TIMED_OUT\r\n");
+  service.close(session, world.now);
+  EXPECT_EQ(world.ask(other, "reserve-with-timeout 0\r\n"), "RESERVED 1 1\r\nx\r\n");
+  world.say(other, whole_put("x"));
+  make_safe();
+  EXPECT_EQ(world.hear(other), "INSERTED 2\r\n");
+}
+
 TEST_F(HeldAnswers, TheJournalSaysWhenItWantsTheNextTurn) {
   world.journal.wants_turn_at = world.now + Duration::seconds(3);
   EXPECT_EQ(service.next_event(), world.now + Duration::seconds(3));
