@@ -9,8 +9,6 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr BinlogOptions kSmallFiles{.file_bytes = 4096, .sync = SyncPolicy::every_turn};
-
 // A folder of five files without a job in it, that are not removed yet.
 void fill_and_empty(World& world) {
   while (world.binlog.numbers().current_index < 5) {

@@ -13,7 +13,6 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr BinlogOptions kSmallFiles{.file_bytes = 4096, .sync = SyncPolicy::every_turn};
 constexpr std::uint64_t kCapacity = 65536;
 
 // Puts jobs until one is refused. Returns their ids.

@@ -20,7 +20,9 @@
 
 namespace haricot::binlog {
 
+inline constexpr std::int64_t kSecondNs = 1'000'000'000;
 inline constexpr std::int64_t kWallBegin = 1'700'000'000'000'000'000;
+inline constexpr BinlogOptions kSmallFiles{.file_bytes = 4096, .sync = SyncPolicy::every_turn};
 
 struct PutOptions {
   std::size_t body_bytes = 20;

@@ -15,8 +15,6 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr BinlogOptions kSmallFiles{.file_bytes = 4096, .sync = SyncPolicy::every_turn};
-
 // A folder of three small files, in which nothing stands twice: a job whose record is damaged is
 // lost, and all others are not.
 class DamagedFolder : public ::testing::Test {

@@ -14,13 +14,13 @@
 namespace haricot::binlog {
 namespace {
 
-struct Outcome {
+struct Scanned {
   std::vector<std::uint64_t> ids;         // Of good records, in order.
   std::vector<std::uint64_t> bodies_bad;  // Of records whose body alone is damaged.
 };
 
-Outcome read_all(FileScan& scan) {
-  Outcome outcome;
+Scanned read_all(FileScan& scan) {
+  Scanned outcome;
   while (const auto found = scan.next()) {
     (found->body_is_damaged ? outcome.bodies_bad : outcome.ids).push_back(found->record.id);
   }
@@ -86,7 +86,7 @@ TEST(FileScan, CutAtEveryByteGivesAllThatIsWhole) {
                  std::string_view(whole).substr(0, ends[wanted])) {
         ++wanted;
       }
-      const Outcome outcome = read_all(scan);
+      const Scanned outcome = read_all(scan);
       // A body whose missing end is in the preallocated zeros is a damaged one.
       EXPECT_EQ(outcome.ids.size(), wanted) << "cut at " << length << " and " << zeros << " zeros";
       EXPECT_LE(outcome.bodies_bad.size(), zeros > 0 ? 1U : 0U) << "cut at " << length;
@@ -104,7 +104,7 @@ TEST(FileScan, FlippingAnyBitCostsOneRecordAndIsTold) {
     std::string bytes = good;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
     FileScan scan(bytes, 1);
-    const Outcome outcome = read_all(scan);
+    const Scanned outcome = read_all(scan);
     ASSERT_EQ(outcome.ids.size(), 9U) << "bit " << bit;
     ASSERT_EQ(scan.damages().size(), 1U) << "bit " << bit;
     ASSERT_EQ(lost(scan), 1U) << "bit " << bit;
@@ -120,7 +120,7 @@ TEST(FileScan, AZeroedSectorCostsOnlyWhatStoodInIt) {
     std::string bytes = log.bytes();
     bytes.replace(sector, 512, 512, '\0');
     FileScan scan(bytes, 1);
-    const Outcome outcome = read_all(scan);
+    const Scanned outcome = read_all(scan);
     std::size_t touched = 0;
     for (const std::size_t offset : log.offsets()) {
       const std::size_t end = offset + full_record(1, "t", "0123456789\r\n").bytes();

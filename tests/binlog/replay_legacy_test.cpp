@@ -13,7 +13,6 @@ namespace haricot::binlog {
 namespace {
 
 constexpr BinlogOptions kOptions{.file_bytes = 16384, .sync = SyncPolicy::every_turn};
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 std::string file_of_version(std::uint32_t version) {
   std::string file(kVersionBytes, '\0');
@@ -55,8 +54,8 @@ std::string v5(const Record& record) {
 
 Record job(JobId id, std::string_view body, RecordState state = RecordState::ready) {
   Record record = full_record(id, "tube", body);
-  record.created_at = kWallBegin - 100 * kSecond;
-  record.deadline_at = kWallBegin + 3 * kSecond;
+  record.created_at = kWallBegin - 100 * kSecondNs;
+  record.deadline_at = kWallBegin + 3 * kSecondNs;
   record.state = state;
   return record;
 }
@@ -85,13 +84,13 @@ TEST_P(LegacyReplay, BringsBackJobsOfAllStates) {
   ASSERT_EQ(jobs.size(), 4U);
   EXPECT_EQ(jobs.at(5).state, JobState::ready);
   EXPECT_EQ(jobs.at(6).state, JobState::delayed);
-  EXPECT_EQ(jobs.at(6).deadline_at, kWallBegin + 3 * kSecond);
+  EXPECT_EQ(jobs.at(6).deadline_at, kWallBegin + 3 * kSecondNs);
   EXPECT_EQ(jobs.at(7).state, JobState::ready);
   EXPECT_EQ(jobs.at(8).state, JobState::buried);
   EXPECT_EQ(jobs.at(5).priority, 35U);
   EXPECT_EQ(jobs.at(5).ttr_s, 60U);
   EXPECT_EQ(jobs.at(5).delay_s, 5U);
-  EXPECT_EQ(jobs.at(5).created_at, kWallBegin - 100 * kSecond);
+  EXPECT_EQ(jobs.at(5).created_at, kWallBegin - 100 * kSecondNs);
   EXPECT_EQ(jobs.at(5).counts, (std::array<std::uint64_t, 5>{1, 2, 3, 4, 5}));
   EXPECT_EQ(world.engine.jobs().body(world.engine.peek(5)), "ready");
   EXPECT_EQ(world.engine.next_id(), 10U);

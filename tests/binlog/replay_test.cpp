@@ -9,8 +9,6 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr BinlogOptions kSmallFiles{.file_bytes = 4096, .sync = SyncPolicy::every_turn};
-
 // A folder of at least so many files, each with a few jobs in it, after a clean end.
 void fill(SimDisk& disk, std::uint64_t files) {
   World world(disk, kSmallFiles);

@@ -45,10 +45,6 @@ struct Suite {
   Delivery delivery;
 };
 
-constexpr Target kMemory{ServerKind::haricot, Transport::memory};
-constexpr Target kHaricotd{ServerKind::haricot, Transport::tcp};
-constexpr Target kBeanstalkd{ServerKind::beanstalkd, Transport::tcp};
-
 constexpr Suite kSuites[] = {
     {"Memory", kMemory, Delivery::as_written},
     {"MemorySplit", kMemory, Delivery::byte_by_byte},

@@ -12,8 +12,6 @@
 namespace haricot::conformance {
 namespace {
 
-constexpr Target kMemory{ServerKind::haricot, Transport::memory};
-
 // A server that answers every line with the next of the given answers, whatever the line says. An
 // empty answer is none; `close` closes the connection.
 class Parrot final : public Backend {

@@ -23,6 +23,10 @@ struct Target {
   Transport transport = Transport::memory;
 };
 
+inline constexpr Target kMemory{ServerKind::haricot, Transport::memory};
+inline constexpr Target kHaricotd{ServerKind::haricot, Transport::tcp};
+inline constexpr Target kBeanstalkd{ServerKind::beanstalkd, Transport::tcp};
+
 enum class Verb {
   open,            // A!open      connect, send nothing
   send,            // A> A>>      `bytes` as they are

@@ -11,9 +11,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr Target kMemory{ServerKind::haricot, Transport::memory};
-constexpr Target kBeanstalkd{ServerKind::beanstalkd, Transport::tcp};
-
 // Parses the text behind the comment that every script begins with.
 ParsedScript parse(std::string_view text, Target target = kMemory) {
   return parse_script("# What it pins.\n" + std::string(text), "x.script", target);

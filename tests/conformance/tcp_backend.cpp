@@ -29,7 +29,7 @@ constexpr milliseconds kNoticeTime{30};
 constexpr milliseconds kAcceptTime{10};
 // How long a server may take to close its end of a connection.
 constexpr milliseconds kClosePatience{2000};
-constexpr std::size_t kReadBytesMax = 65536;
+constexpr std::size_t kRecvBytesMax = 65536;
 
 test::ServerKind process_kind(ServerKind kind) {
   return kind == ServerKind::haricot ? test::ServerKind::haricot
@@ -163,7 +163,7 @@ Arrival TcpBackend::receive(int connection, Patience patience, std::string& into
   }
   if (from.at_eof(milliseconds(0))) return Arrival::end;
   // All that is there, whose size nobody tells. An end behind it is for the next look.
-  for (std::size_t size = kReadBytesMax; size > 0; size /= 2) {
+  for (std::size_t size = kRecvBytesMax; size > 0; size /= 2) {
     while (const auto bytes = from.read_exact(size, milliseconds(0))) into += *bytes;
   }
   return Arrival::bytes;

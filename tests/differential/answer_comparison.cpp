@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
-#include <optional>
 
+#include "number_in.hpp"
 #include "wire_client.hpp"
 
 namespace haricot::test {
@@ -18,13 +17,6 @@ constexpr std::uint64_t kSecondsApartMax = 1;
 template <typename Keys>
 bool contains(const Keys& keys, std::string_view key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 bool seconds_agree(std::string_view left, std::string_view right) {

@@ -32,7 +32,7 @@ std::optional<std::uint64_t> number_from_environment(const char* name) {
   return std::strtoull(text, nullptr, 10);
 }
 
-std::vector<std::string> words_of(const std::string& text) {
+std::vector<std::string> flags_in(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> words;
   for (std::string word; stream >> word;) words.push_back(word);
@@ -48,7 +48,7 @@ ServerOptions haricotd() {
   const auto binary = find_server_binary(ServerKind::haricot);
   const char* arguments = std::getenv("HARICOTD_ARGUMENTS");
   return {.binary = binary.value_or(""),
-          .arguments = words_of(arguments == nullptr ? "--compat=1.12" : arguments)};
+          .arguments = flags_in(arguments == nullptr ? "--compat=1.12" : arguments)};
 }
 
 DifferentialResult run_until_conclusive(const DifferentialOptions& options) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
-#include <optional>
 #include <vector>
+
+#include "number_in.hpp"
 
 namespace haricot::test {
 namespace {
@@ -122,13 +122,6 @@ std::string joined(const std::vector<std::string>& words) {
   std::string line = words.front();
   for (std::size_t i = 1; i < words.size(); ++i) line += " " + words[i];
   return line;
-}
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::string with_a_wrong_word(std::string_view line, RandomSource& random) {

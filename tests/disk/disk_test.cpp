@@ -23,7 +23,7 @@ using binlog::DiskStatus;
 using binlog::FileHandle;
 using binlog::SyncDone;
 
-constexpr int kDeadlineMs = 20'000;  // For what takes milliseconds.
+constexpr int kDiskDeadlineMs = 20'000;  // For what takes milliseconds.
 
 class FolderDiskTest : public ::testing::Test {
  protected:
@@ -211,7 +211,7 @@ TEST_F(FolderDiskTest, SyncsInTheOrderOfTheStartsAndTellsThroughADescriptor) {
     }
     while (tickets.size() < next) {
       pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
-      ASSERT_EQ(::poll(&wait, 1, kDeadlineMs), 1);
+      ASSERT_EQ(::poll(&wait, 1, kDiskDeadlineMs), 1);
       SyncDone done;
       while (disk_.next_sync_done(done)) {
         EXPECT_EQ(done.status, DiskStatus::ok) << disk_.last_error();
@@ -236,7 +236,7 @@ TEST_F(FolderDiskTest, HasNoThreadBeforeTheFirstSyncIsStarted) {
   disk_.start_sync(file, 1);
   EXPECT_EQ(threads(), before + 1);
   pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
-  ASSERT_EQ(::poll(&wait, 1, kDeadlineMs), 1);
+  ASSERT_EQ(::poll(&wait, 1, kDiskDeadlineMs), 1);
   EXPECT_TRUE(disk_.next_sync_done(done));
   disk_.start_sync(file, 2);
   EXPECT_EQ(threads(), before + 1);
@@ -245,7 +245,7 @@ TEST_F(FolderDiskTest, HasNoThreadBeforeTheFirstSyncIsStarted) {
 TEST_F(FolderDiskTest, TellsWhyASyncFailed) {
   disk_.start_sync(static_cast<FileHandle>(1'000'000), 7);  // No descriptor has that number.
   pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
-  ASSERT_EQ(::poll(&wait, 1, kDeadlineMs), 1);
+  ASSERT_EQ(::poll(&wait, 1, kDiskDeadlineMs), 1);
   SyncDone done;
   ASSERT_TRUE(disk_.next_sync_done(done));
   EXPECT_EQ(done.ticket, 7U);

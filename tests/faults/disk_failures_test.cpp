@@ -14,18 +14,18 @@ namespace {
 using binlog::DiskStatus;
 using binlog::Fault;
 
-struct Case {
+struct DiskCase {
   const char* name;
   Keeping keeping;
   Fault fault;
   bool lasts;
 };
 
-void PrintTo(const Case& of, std::ostream* out) {
+void PrintTo(const DiskCase& of, std::ostream* out) {
   *out << of.name;
 }
 
-class DiskFailures : public ::testing::TestWithParam<Case> {};
+class DiskFailures : public ::testing::TestWithParam<DiskCase> {};
 
 TEST_P(DiskFailures, ChangeNothingThatWasNotAnswered) {
   constexpr std::uint64_t kCallsMax = 5000;
@@ -49,15 +49,15 @@ constexpr DiskStatus kFull = DiskStatus::full;
 INSTANTIATE_TEST_SUITE_P(
     Of, DiskFailures,
     ::testing::Values(
-        Case{"OneCall", Keeping::every_turn, {}, false},
-        Case{"OneCallFull", Keeping::every_turn, {.status = kFull}, false},
-        Case{"OneCallThatTookEffect", Keeping::every_turn, {.takes_effect = true}, false},
-        Case{"OneCallDoneByHalf", Keeping::every_turn, {.bytes_written = 7}, false},
-        Case{"OneCallWithSlowSyncs", Keeping::every_turn_slowly, {}, false},
-        Case{"OneCallByInterval", Keeping::interval, {}, false},
-        Case{"OneCallWithoutSyncs", Keeping::never, {}, false},
-        Case{"AllCallsOfAStep", Keeping::every_turn, {}, true},
-        Case{"AllCallsOfAStepFull", Keeping::interval, {.status = kFull}, true}),
+        DiskCase{"OneCall", Keeping::every_turn, {}, false},
+        DiskCase{"OneCallFull", Keeping::every_turn, {.status = kFull}, false},
+        DiskCase{"OneCallThatTookEffect", Keeping::every_turn, {.takes_effect = true}, false},
+        DiskCase{"OneCallDoneByHalf", Keeping::every_turn, {.bytes_written = 7}, false},
+        DiskCase{"OneCallWithSlowSyncs", Keeping::every_turn_slowly, {}, false},
+        DiskCase{"OneCallByInterval", Keeping::interval, {}, false},
+        DiskCase{"OneCallWithoutSyncs", Keeping::never, {}, false},
+        DiskCase{"AllCallsOfAStep", Keeping::every_turn, {}, true},
+        DiskCase{"AllCallsOfAStepFull", Keeping::interval, {.status = kFull}, true}),
     [](const auto& of) { return std::string(of.param.name); });
 
 }  // namespace

@@ -14,17 +14,17 @@
 namespace haricot::faults {
 namespace {
 
-struct Case {
+struct MemoryCase {
   const char* name;
   Keeping keeping;
   bool lasts;
 };
 
-void PrintTo(const Case& of, std::ostream* out) {
+void PrintTo(const MemoryCase& of, std::ostream* out) {
   *out << of.name;
 }
 
-class MemoryFailures : public ::testing::TestWithParam<Case> {};
+class MemoryFailures : public ::testing::TestWithParam<MemoryCase> {};
 
 TEST_P(MemoryFailures, ChangeNothingThatWasNotAnswered) {
   constexpr std::uint64_t kAllocationsMax = 20'000;
@@ -55,13 +55,13 @@ TEST_P(MemoryFailures, ChangeNothingThatWasNotAnswered) {
 
 INSTANTIATE_TEST_SUITE_P(
     Of, MemoryFailures,
-    ::testing::Values(Case{"OnceInMemory", Keeping::nothing, false},
-                      Case{"LastingInMemory", Keeping::nothing, true},
-                      Case{"OnceWithBinlog", Keeping::every_turn, false},
-                      Case{"LastingWithBinlog", Keeping::every_turn, true},
-                      Case{"OnceWithSlowSyncs", Keeping::every_turn_slowly, false},
-                      Case{"OnceWithBinlogByInterval", Keeping::interval, false},
-                      Case{"LastingWithBinlogWithoutSyncs", Keeping::never, true}),
+    ::testing::Values(MemoryCase{"OnceInMemory", Keeping::nothing, false},
+                      MemoryCase{"LastingInMemory", Keeping::nothing, true},
+                      MemoryCase{"OnceWithBinlog", Keeping::every_turn, false},
+                      MemoryCase{"LastingWithBinlog", Keeping::every_turn, true},
+                      MemoryCase{"OnceWithSlowSyncs", Keeping::every_turn_slowly, false},
+                      MemoryCase{"OnceWithBinlogByInterval", Keeping::interval, false},
+                      MemoryCase{"LastingWithBinlogWithoutSyncs", Keeping::never, true}),
     [](const auto& of) { return std::string(of.param.name); });
 
 TEST(Scenario, HasEveryCommand) {

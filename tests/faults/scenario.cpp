@@ -3,7 +3,7 @@
 namespace haricot::faults {
 namespace {
 
-enum Client { producer, worker, other };
+enum Role { producer, worker, other };
 
 Step connect(int client) {
   return {.kind = Step::Kind::connect, .client = client};

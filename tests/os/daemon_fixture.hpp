@@ -30,6 +30,9 @@ inline constexpr std::size_t kMebibyte = 1024 * 1024;
 
 using Client = std::unique_ptr<WireClient>;
 
+// How a process has ended that found nothing wrong.
+inline constexpr ExitStatus kGood{.code = 0};
+
 // How a process that ended by itself has ended, and what it has said.
 struct Ending {
   ExitStatus status;

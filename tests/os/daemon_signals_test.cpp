@@ -13,8 +13,6 @@
 namespace haricot::test {
 namespace {
 
-constexpr ExitStatus kGood{.code = 0};
-
 class DaemonSignals : public DaemonTest {};
 class DaemonEndingSignals : public DaemonTest, public ::testing::WithParamInterface<int> {};
 

@@ -15,7 +15,6 @@
 namespace haricot::test {
 namespace {
 
-constexpr ExitStatus kGood{.code = 0};
 constexpr ExitStatus kUsage{.code = 5};
 constexpr ExitStatus kNoUser{.code = 33};
 constexpr ExitStatus kCannotListen{.code = 111};

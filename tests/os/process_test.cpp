@@ -4,29 +4,16 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "child_result.hpp"
+
 namespace haricot::os {
 namespace {
-
-// What a test of a process's own state returns when all is as it should be; any other number says
-// which step was not.
-constexpr int kGood = 0;
-
-// Runs it in a child, whose state it may spoil.
-int result_in_child(int (*function)()) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(function());
-  int raw = 0;
-  EXPECT_EQ(::waitpid(child, &raw, 0), child);
-  EXPECT_TRUE(WIFEXITED(raw));
-  return WEXITSTATUS(raw);
-}
 
 bool is_open(int number) {
   return ::fcntl(number, F_GETFD) >= 0;

@@ -36,29 +36,14 @@
 #include <thread>
 #include <vector>
 
+#include "child_result.hpp"
 #include "haricot/base/check.hpp"
 #include "temporary_folder.hpp"
 
 namespace haricot::os {
 namespace {
 
-// What a child says when all is as it should be; any other number is the step that was not.
-constexpr int kGood = 0;
 constexpr int kNoSandbox = 99;
-
-int wait_for(pid_t child) {
-  int raw = 0;
-  EXPECT_EQ(::waitpid(child, &raw, 0), child);
-  return raw;
-}
-
-int result_in_child(const std::function<int()>& function) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(function());
-  const int raw = wait_for(child);
-  EXPECT_TRUE(WIFEXITED(raw)) << "signal " << WTERMSIG(raw);
-  return WEXITSTATUS(raw);
-}
 
 // A call that is known to the kernel by its number only: with arguments that would be harmless.
 long call(long number, long first = 0, long second = 0, long third = 0, long fourth = 0) {

@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 const std::vector<std::string> kFlags = {"-s", "131072"};
-constexpr std::size_t kBodyBytes = 1000;
+constexpr std::size_t kPutBytes = 1000;
 // Not to be waited for: long for an answer, short for a disk that is asked again and again.
 constexpr std::chrono::seconds kAtOnce{3};
 
@@ -34,7 +34,7 @@ std::vector<std::uint64_t> fill(WireClient& client) {
   std::vector<std::uint64_t> ids;
   for (int i = 0; i < kJobsMax; ++i) {
     const auto begin = Clock::now();
-    const std::string answer = client.put(numbered_body(ids.size(), kBodyBytes), 5, 0, 1000);
+    const std::string answer = client.put(numbered_body(ids.size(), kPutBytes), 5, 0, 1000);
     EXPECT_LT(Clock::now() - begin, kAtOnce);
     if (inserted_id(answer) == 0) {
       EXPECT_EQ(answer, "OUT_OF_MEMORY\r\n");
@@ -110,7 +110,7 @@ TEST_F(FullDisk, OnlyPutsAreRefused) {
   const auto ids = fill(*client);
   EXPECT_GT(ids.size(), 400U);  // Of the 1 MiB they take less than a half.
   for (std::size_t i = 0; i < ids.size(); i += 20) work(*client, ids[i]);
-  EXPECT_EQ(client->put(std::string(kBodyBytes, 'x')), "OUT_OF_MEMORY\r\n");
+  EXPECT_EQ(client->put(std::string(kPutBytes, 'x')), "OUT_OF_MEMORY\r\n");
   EXPECT_TRUE(client->ask("stats").starts_with("OK "));
 }
 
@@ -152,7 +152,7 @@ TEST_F(FullDisk, SomeDeletesMakeSpaceForSomePuts) {
     ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, {ids.begin(), half}));
     ids.erase(ids.begin(), half);
     ASSERT_TRUE(eventually([&] {
-      const std::uint64_t id = inserted_id(client->put(std::string(kBodyBytes, 'x'), 5, 0, 1000));
+      const std::uint64_t id = inserted_id(client->put(std::string(kPutBytes, 'x'), 5, 0, 1000));
       if (id != 0) ids.push_back(id);
       return id != 0;
     })) << "no space came back";
@@ -171,7 +171,7 @@ TEST_F(FullDisk, ARestartOnItLosesNothing) {
     SCOPED_TRACE(is_killed);
     ASSERT_TRUE(is_killed ? kill_and_start() : restart()) << server_.failure();
     EXPECT_EQ(differences(before, read_jobs(*connect(), ids.back()), {.seconds = 5}), "");
-    EXPECT_EQ(connect()->put(std::string(kBodyBytes, 'x')), "OUT_OF_MEMORY\r\n");
+    EXPECT_EQ(connect()->put(std::string(kPutBytes, 'x')), "OUT_OF_MEMORY\r\n");
     EXPECT_TRUE(connect()->ask("reserve").starts_with("RESERVED "));
   }
   remove_ballast();
@@ -191,7 +191,7 @@ TEST_F(FullDisk, SpaceThatComesBackIsUsed) {
   ASSERT_NO_FATAL_FAILURE(add_ballast());
   const std::size_t few = fill(*client).size();
   remove_ballast();
-  const std::string body(kBodyBytes, 'x');
+  const std::string body(kPutBytes, 'x');
   ASSERT_TRUE(eventually([&] { return inserted_id(client->put(body)) != 0; }));
   EXPECT_GT(fill(*client).size(), few);
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr ServerKind kHaricot = ServerKind::haricot;
 constexpr ServerKind kBeanstalkd = ServerKind::beanstalkd_1_12;
 // Small files, so that there are several of them and old ones have to be copied away.
-const std::vector<std::string> kSmallFiles = {"-s", "16384"};
+const std::vector<std::string> kTinyFiles = {"-s", "16384"};
 
 class Interop : public PersistenceTest {
  protected:
@@ -101,7 +101,7 @@ class Interop : public PersistenceTest {
 };
 
 TEST_F(Interop, HaricotdReadsWhatBeanstalkdHasWritten) {
-  ASSERT_TRUE(start(kBeanstalkd, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kBeanstalkd, kTinyFiles)) << server_.failure();
   const std::uint64_t highest = fill();
   change_states(1, highest, false);
   const Jobs before = jobs(highest);
@@ -109,7 +109,7 @@ TEST_F(Interop, HaricotdReadsWhatBeanstalkdHasWritten) {
   EXPECT_GT(file_numbers(folder_.path()).size(), 2U);
   ASSERT_NO_FATAL_FAILURE(stop());
 
-  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   EXPECT_EQ(differences(before, jobs(highest)), "");
   EXPECT_EQ(inserted_id(connect()->put("next")), highest + 1);
   // And again from its own files.
@@ -121,17 +121,17 @@ TEST_F(Interop, HaricotdReadsWhatBeanstalkdHasWritten) {
 }
 
 TEST_F(Interop, HaricotdReadsWhatAKilledBeanstalkdHasLeft) {
-  ASSERT_TRUE(start(kBeanstalkd, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kBeanstalkd, kTinyFiles)) << server_.failure();
   const std::uint64_t highest = fill();
   change_states(1, highest, false);
   const Jobs before = jobs(highest);
   kill();
-  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   EXPECT_EQ(differences(before, jobs(highest)), "");
 }
 
 TEST_F(Interop, BeanstalkdReadsWhatHaricotdHasWritten) {
-  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const std::uint64_t highest = fill();
   change_states(1, highest, true);
   const Jobs before = jobs(highest);
@@ -139,30 +139,30 @@ TEST_F(Interop, BeanstalkdReadsWhatHaricotdHasWritten) {
   EXPECT_GT(file_numbers(folder_.path()).size(), 2U);
   ASSERT_NO_FATAL_FAILURE(stop());
 
-  ASSERT_TRUE(start(kBeanstalkd, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kBeanstalkd, kTinyFiles)) << server_.failure();
   EXPECT_EQ(differences(before, jobs(highest), {.beanstalkd_counted = true}), "");
   EXPECT_EQ(server_.standard_error(), "");
 }
 
 TEST_F(Interop, BeanstalkdReadsWhatAKilledHaricotdHasLeft) {
-  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const std::uint64_t highest = fill();
   change_states(1, highest, true);
   const Jobs before = jobs(highest);
   kill();
-  ASSERT_TRUE(start(kBeanstalkd, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kBeanstalkd, kTinyFiles)) << server_.failure();
   EXPECT_EQ(differences(before, jobs(highest), {.beanstalkd_counted = true}), "");
   EXPECT_EQ(server_.standard_error(), "");
 }
 
 TEST_F(Interop, ThereAndBackAgainNothingIsLost) {
-  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const std::uint64_t highest = fill();
   change_states(1, highest / 2, true);
   Jobs before = jobs(highest);
   ASSERT_NO_FATAL_FAILURE(stop());
 
-  ASSERT_TRUE(start(kBeanstalkd, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kBeanstalkd, kTinyFiles)) << server_.failure();
   change_states(highest / 2 + 1, highest, false);
   EXPECT_EQ(inserted_id(connect()->put("put into beanstalkd", 11, 0, 22)), highest + 1);
   for (std::uint64_t id = 1; id < highest; id += 8) {
@@ -171,7 +171,7 @@ TEST_F(Interop, ThereAndBackAgainNothingIsLost) {
   before = jobs(highest + 1);
   ASSERT_NO_FATAL_FAILURE(stop());
 
-  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   EXPECT_EQ(differences(before, jobs(highest + 1), {.beanstalkd_counted = true}), "");
   EXPECT_EQ(inserted_id(connect()->put("next")), highest + 2);
 }
@@ -298,7 +298,7 @@ TEST_F(Interop, HaricotdReadsTheFilesOfTheOldestBeanstalkd) {
 }
 
 TEST_F(Interop, TheOrderOfBuriedJobsOutlivesManyFiles) {
-  ASSERT_TRUE(start(kHaricot, kSmallFiles)) << server_.failure();
+  ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const Client client = connect();
   std::vector<std::string> expected;
   for (std::uint64_t id = 1; id <= 100; ++id) client->put(numbered_body(id, 300));

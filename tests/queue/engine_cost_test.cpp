@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kFactorMax = 20;
 
-class EngineCost : public testing::Test {
+class EngineCost : public ::testing::Test {
  protected:
   EngineCost() { CHECK(engine_.open(worker_)); }
   ~EngineCost() override {

@@ -297,12 +297,12 @@ TEST(JobStore, RemembersWhereAHeapMovedAJobTo) {
 TEST(JobStore, DoesWhatAMapWouldDo) {
   testing::Random random;
   JobStore store;
-  struct Model {
+  struct Known {
     JobRef ref;
     std::string body;
     std::uint64_t kicks;
   };
-  std::map<JobId, Model> model;
+  std::map<JobId, Known> model;
   JobId next = 1;
   for (int step = 0; step < 30'000; ++step) {
     const bool growing = step % 10'000 < 6000;
