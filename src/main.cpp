@@ -149,7 +149,7 @@ int serve(const os::Options& options, os::Log& log) {
 
   NoJournal no_journal;
   Journal& journal = binlog ? binlog->journal() : no_journal;
-  Service service(info, journal, os::read_clock());
+  Service service(info, journal, os::read_clock(), os::make_hash_key());
   if (binlog) {
     // Connections may queue up meanwhile; they are answered when the jobs are back.
     switch (binlog->open(service.engine(), error)) {

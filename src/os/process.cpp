@@ -131,6 +131,10 @@ std::uint64_t random_bits() {
   return bits;
 }
 
+HashKey make_hash_key() {
+  return {random_bits(), random_bits()};
+}
+
 namespace {
 
 CpuUsage read_cpu_usage() {

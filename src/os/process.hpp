@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "haricot/base/sip_hash.hpp"
 #include "haricot/service/server_info.hpp"
 
 namespace haricot::os {
@@ -38,6 +39,9 @@ void give_large_memory_back();
 
 // 64 bits that nobody can guess; where there are no random numbers, bits that at least differ.
 std::uint64_t random_bits();
+
+// The key by which a process hashes what others choose: a new one at each call.
+HashKey make_hash_key();
 
 // Blocks the signals that the daemon waits for, SIGTERM, SIGINT and SIGUSR1: they queue up for its
 // descriptor. Also where we are process 1 of a container, to which the kernel would not deliver an

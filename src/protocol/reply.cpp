@@ -40,6 +40,7 @@ Row row_of(ReplyCode code) {
     case ReplyCode::inserted:        return {"INSERTED", Form::number};
     case ReplyCode::kicked:          return {"KICKED", Form::number};
     case ReplyCode::watching:        return {"WATCHING", Form::number};
+    case ReplyCode::ok_in_pieces:    return {"OK", Form::number};
     case ReplyCode::using_tube:      return {"USING", Form::name};
     case ReplyCode::found:           return {"FOUND", Form::job};
     case ReplyCode::reserved:        return {"RESERVED", Form::job};

@@ -24,9 +24,10 @@ void make_room(std::vector<T>& vector, std::size_t wanted) {
 
 }  // namespace
 
-Engine::Engine(Instant now, Journal& journal)
+Engine::Engine(Instant now, Journal& journal, const HashKey& key)
     : journal_(journal),
       jobs_(journal.keeps_notes()),
+      tubes_(key),
       wheel_(now),
       default_tube_(tubes_.create("default")) {
   CHECK(default_tube_ != nullptr);
@@ -35,6 +36,12 @@ Engine::Engine(Instant now, Journal& journal)
 Engine::~Engine() {
   for (std::uint32_t i = 0; i < tubes_.size(); ++i) {
     wheel_.cancel(tubes_[tubes_.at(i).ref].timer);
+  }
+  for (Orphans& orphans : orphans_) {
+    for (std::uint32_t i = 0; i < orphans.watches.size(); ++i) {
+      orphans.watches[i]->tube->watchers.remove(*orphans.watches[i]);
+      delete orphans.watches[i];
+    }
   }
 }
 
@@ -83,7 +90,7 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody body, Instant now
 }
 
 Outcome Engine::use(Client& client, std::string_view tube_name) {
-  Tube* tube = find_or_create(tube_name);
+  Tube* tube = tubes_.find_or_create(tube_name);
   if (tube == nullptr) return Outcome::out_of_memory;
   ++tube->using_clients;
   --client.used_->using_clients;
@@ -98,21 +105,37 @@ void Engine::mark_worker(Client& client) {
 
 // Workers ---------------------------------------------------------------------------------------
 
+std::uint32_t Engine::reserve_steps(const Client& client) const {
+  return client.has_many_watches() ? 1 : client.watches_.size();
+}
+
+// The tube with the first job of all that the client could get now; null if there is none.
+Tube* Engine::best_tube(const Client& client) {
+  if (client.has_many_watches()) {
+    const Watch* watch = client.index_->best_offer();
+    return watch == nullptr ? nullptr : watch->tube;
+  }
+  Tube* best = nullptr;
+  const std::uint32_t watches = client.watches_.size();
+  for (std::uint32_t i = 0; i < watches; ++i) {
+    Tube& tube = *client.watches_[i]->tube;
+    if (!tube.offers_job()) continue;
+    if (best == nullptr || tube.ready.top() < best->ready.top()) best = &tube;
+  }
+  steps_ += watches;
+  return best;
+}
+
 ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
   CHECK(!client.is_busy());
   mark_worker(client);
   if (!client.reserved_.reserve_one()) return {Outcome::out_of_memory};
 
-  Tube* best = nullptr;
-  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-    Tube& tube = *client.watches_[i]->tube;
-    if (!tube.offers_job()) continue;
-    if (best == nullptr || tube.ready.top() < best->ready.top()) best = &tube;
-  }
-  if (best != nullptr) {
+  if (Tube* best = best_tube(client); best != nullptr) {
     const JobRef ref = best->ready.top().job;
     leave(ref);
     enter_reserved(client, ref, now);
+    tell_offer(*best);
     return {Outcome::done, ref};
   }
   if (is_deadline_soon(client, now)) return {Outcome::deadline_soon};
@@ -135,6 +158,7 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   }
   leave(ref);
   enter_reserved(client, ref, now);
+  tell_offer(tube_of(jobs_[ref]));
   if (has_to_be_recorded) journal_.record_update(journaled(ref));
   return {Outcome::done, ref};
 }
@@ -162,6 +186,7 @@ Outcome Engine::remove(Client& client, JobId id) {
   }
   journal_.record_delete(deleted);
   jobs_.destroy(ref);
+  tell_offer(tube);
   ++tube.deletes;
   free_if_unreferenced(tube);
   return Outcome::done;
@@ -207,7 +232,7 @@ Outcome Engine::touch(Client& client, JobId id, Instant now) {
 }
 
 Outcome Engine::watch(Client& client, std::string_view tube_name) {
-  Tube* tube = find_or_create(tube_name);
+  Tube* tube = tubes_.find_or_create(tube_name);
   if (tube == nullptr) return Outcome::out_of_memory;
   if (find_watch(client, *tube) != nullptr) return Outcome::done;
   if (add_watch(client, *tube)) return Outcome::done;
@@ -243,8 +268,7 @@ KickResult Engine::kick(Client& client, std::uint32_t bound, Instant now) {
   make_room_for_delivery();
   make_room(kicks_, kicks_.size() + 1);
   LongKick kick{&client, client.used_->buried > 0, bound, 0};
-  std::uint32_t budget = kJobsPerCall;
-  const Outcome outcome = kick_some(kick, now, budget);
+  const Outcome outcome = kick_some(kick, now, budget_);
   if (outcome == Outcome::waiting) {
     kicks_.push_back(kick);
     client.kicking_ = true;
@@ -275,8 +299,11 @@ Outcome Engine::pause(std::string_view tube_name, std::uint32_t seconds, Instant
   tube->paused = seconds > 0;
   tube->pause_s = seconds;
   tube->pause_end = now + Duration::seconds(seconds);
-  std::uint32_t budget = kJobsPerCall;
-  if (seconds == 0) end_pause(*tube, now, budget);
+  if (seconds == 0) {
+    end_pause(*tube, now, budget_);
+  } else {
+    tell_offer(*tube);
+  }
   arm_tube(*tube);
   return Outcome::done;
 }

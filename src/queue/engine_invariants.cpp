@@ -26,6 +26,7 @@ class Engine::Inspection {
     }
     for (const Client* client : clients_) check_client(*client);
     for (const Orphans& orphans : engine_.orphans_) check_orphans(orphans);
+    CHECK(orphaned_watches_ == 0);
     check_kicks();
     check_reserved_by_tube();
     check_counts();
@@ -36,7 +37,12 @@ class Engine::Inspection {
   void find_clients(Tube& tube) {
     for (Watch* watch = tube.watchers.first(); watch != nullptr;
          watch = tube.watchers.after(*watch)) {
-      clients_.insert(watch->client);
+      Client* const client = engine_.clients_[watch->client];
+      if (client == nullptr) {
+        ++orphaned_watches_;
+      } else {
+        clients_.insert(client);
+      }
     }
   }
 
@@ -68,7 +74,7 @@ class Engine::Inspection {
     CHECK(tube.place == place);
     CHECK(engine_.tubes_.find(tube.name) == &tube);
     CHECK(&tube == engine_.default_tube_ || tube.is_referenced());
-    CHECK(!tube.offers_job() || tube.waiting.empty());
+    CHECK(!tube.offers_job() || (tube.waiting.empty() && check_many(tube) == 0));
     CHECK(tube.paused || tube.pause_s == 0);
 
     std::uint64_t urgent = 0;
@@ -116,25 +122,48 @@ class Engine::Inspection {
     return found;
   }
 
-  static std::uint32_t check_watchers(Tube& tube) {
+  // Clients with many watches: theirs are in front. Returns how many of them wait on the tube.
+  std::uint32_t check_many(Tube& tube) const {
+    std::uint32_t place = 0;
+    std::uint32_t waiting = 0;
+    for (Watch* watch = tube.watchers.first(); watch != nullptr;
+         watch = tube.watchers.after(*watch), ++place) {
+      const Client* client = engine_.clients_[watch->client];
+      if (client == nullptr) continue;
+      CHECK(client->has_many_watches() == (place < tube.many_watchers));
+      if (!client->has_many_watches()) continue;
+      CHECK(client->index_->is_offer_right(*watch));
+      if (client->waiting_) ++waiting;
+    }
+    CHECK(tube.many_watchers <= place);
+    return waiting;
+  }
+
+  std::uint32_t check_watchers(Tube& tube) const {
     std::uint32_t found = 0;
+    check_many(tube);
     for (Watch* watch = tube.watchers.first(); watch != nullptr;
          watch = tube.watchers.after(*watch)) {
       CHECK(watch->tube == &tube);
-      CHECK(watch->place < watch->client->watches_.size());
-      CHECK(watch->client->watches_[watch->place] == watch);
-      CHECK(watch->waiting.linked() == watch->client->waiting_);
       ++found;
+      const Client* client = engine_.clients_[watch->client];
+      if (client == nullptr) continue;
+      CHECK(watch->place < client->watches_.size());
+      CHECK(client->watches_[watch->place] == watch);
+      CHECK(watch->waiting.linked() == (client->waiting_ && !client->has_many_watches()));
     }
     return found;
   }
 
-  static std::uint32_t check_waiting(Tube& tube) {
+  std::uint32_t check_waiting(Tube& tube) const {
     std::uint32_t found = 0;
+    std::uint64_t before = 0;
     for (Watch* watch = tube.waiting.first(); watch != nullptr;
          watch = tube.waiting.after(*watch)) {
       CHECK(watch->tube == &tube);
-      CHECK(watch->client->waiting_);
+      CHECK(engine_.clients_[watch->client]->waiting_);
+      CHECK(watch->wait_number > before && watch->wait_number <= engine_.waits_);
+      before = watch->wait_number;
       ++found;
     }
     return found;
@@ -147,11 +176,12 @@ class Engine::Inspection {
     CHECK(client.waiting_ || client.wait_end_ == Instant::never());
     std::unordered_set<const Tube*> watched;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-      CHECK(client.watches_[i]->client == &client);
+      CHECK(client.watches_[i]->client == client.ref_);
       CHECK(client.watches_[i]->in_tube.linked());
       CHECK(watched.insert(client.watches_[i]->tube).second);
     }
     CHECK(!watched.empty());
+    check_index(client);
 
     check_heap(client.reserved_, JobState::reserved, [&](const DeadlineSlot&, const Job& job) {
       CHECK(job.holder() == client.ref_);
@@ -172,8 +202,31 @@ class Engine::Inspection {
     if (client.kicking_) ++kicking_;
   }
 
+  void check_index(const Client& client) {
+    if (client.index_ == nullptr) {
+      CHECK(client.watches_.size() < WatchIndex::kIndexedFrom);
+      return;
+    }
+    const WatchIndex& index = *client.index_;
+    CHECK(index.size() == client.watches_.size());
+    CHECK(index.many || client.watches_.size() < WatchIndex::kManyFrom);
+    CHECK(!index.many || client.watches_.size() > WatchIndex::kFewAgain);
+    std::uint32_t offers = 0;
+    for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
+      CHECK(index.find(*client.watches_[i]->tube) == client.watches_[i]);
+      if (index.many && client.watches_[i]->offer != Watch::kNoOffer) ++offers;
+    }
+    CHECK(index.offers() == offers);
+    if (index.many && client.waiting_) ++waiting_with_many_;
+  }
+
   void check_orphans(const Orphans& orphans) {
-    CHECK(!orphans.jobs.empty());
+    CHECK(!orphans.empty());
+    for (std::uint32_t i = 0; i < orphans.watches.size(); ++i) {
+      CHECK(orphans.watches[i]->client == orphans.holder);
+      CHECK(!orphans.watches[i]->waiting.linked());
+      --orphaned_watches_;
+    }
     CHECK(engine_.clients_[orphans.holder] == nullptr);
     check_heap(orphans.jobs, JobState::reserved, [&](const DeadlineSlot&, const Job& job) {
       CHECK(job.holder() == orphans.holder);
@@ -213,6 +266,7 @@ class Engine::Inspection {
     CHECK(counts.producers == sum_.producers);
     CHECK(counts.workers == sum_.workers);
     CHECK(counts.waiting == sum_.waiting);
+    CHECK(engine_.waiting_with_many_ == waiting_with_many_);
     CHECK(jobs_.size() == engine_.jobs_.size());
     // Delivering must not need memory.
     CHECK(engine_.deliveries_.capacity() >=
@@ -235,6 +289,8 @@ class Engine::Inspection {
   EngineCounts sum_;
   std::uint64_t job_memory_bytes_ = 0;
   std::size_t kicking_ = 0;
+  std::uint64_t orphaned_watches_ = 0;
+  std::uint32_t waiting_with_many_ = 0;
 };
 
 void Engine::check_invariants() const {

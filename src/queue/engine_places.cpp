@@ -154,8 +154,10 @@ Instant Engine::reserved_until(const Job& job, Instant otherwise) const {
 
 // Hands the next ready job to the worker that waits longest. False: one of the two is missing.
 bool Engine::offer_one(Tube& tube, Instant now) {
-  if (!tube.offers_job() || tube.waiting.empty()) return false;
-  Client& client = *tube.waiting.front().client;
+  if (!tube.offers_job()) return false;
+  Client* first = first_waiting(tube);
+  if (first == nullptr) return false;
+  Client& client = *first;
   const JobRef ref = tube.ready.top().job;
   leave(ref);
   end_wait(client);
@@ -169,6 +171,7 @@ bool Engine::offer_one(Tube& tube, Instant now) {
 void Engine::offer(Tube& tube, Instant now) {
   while (offer_one(tube, now)) {
   }
+  tell_offer(tube);
 }
 
 JournaledJob Engine::journaled(JobRef ref) const {

@@ -12,7 +12,7 @@ namespace haricot {
 JobRef Engine::restore(const RestoredJob& restored, std::string_view tube_name, NewBody body) {
   // Most jobs follow one of the same tube, and no tube goes before the end of it all.
   if (restored_tube_ == nullptr || restored_tube_->name != tube_name) {
-    restored_tube_ = find_or_create(tube_name);
+    restored_tube_ = tubes_.find_or_create(tube_name);
     if (restored_tube_ == nullptr) return JobRef::none;
   }
   const JobRef ref = jobs_.create(restored.id, std::move(body));

@@ -21,12 +21,32 @@ void Engine::advance(Instant now) {
       fire_client(*static_cast<Client*>(timer->owner()), now, budget);
     }
   }
-  give_back_orphans(now, budget);
+  budget_ = kJobsPerCall;
+  if (TubeList* list = tubes_.list_if_asked(); list != nullptr) {
+    std::uint32_t pages = kPagesPerCall;
+    list->work(pages);
+    pages_ = kPagesPerCall;
+  }
+  if (orphans_.empty() && kicks_.empty()) return;
+  // Neither keeps the other waiting: a close of very many jobs takes half if there are kicks.
+  std::uint32_t share = kicks_.empty() ? budget : budget / 2;
+  budget -= share;
+  give_back_orphans(now, share);
+  budget += share;
   continue_kicks(now, budget);
+}
+
+// Takes off a budget of jobs what was touched beside the jobs themselves.
+void Engine::pay(std::uint32_t& budget, std::uint64_t steps_before) const {
+  const std::uint64_t jobs = (steps_ - steps_before) / kStepsPerJob;
+  budget -= static_cast<std::uint32_t>(std::min<std::uint64_t>(jobs, budget));
 }
 
 Instant Engine::next_event() const {
   if (!orphans_.empty() || !kicks_.empty()) return Instant{};
+  if (const TubeList* list = tubes_.list_if_asked(); list != nullptr && list->is_working()) {
+    return Instant{};
+  }
   return wheel_.next_event();
 }
 
@@ -57,9 +77,11 @@ void Engine::fire_tube(Tube& tube, Instant now, std::uint32_t& budget) {
   if (tube.paused && tube.pause_end <= now) end_pause(tube, now, budget);
   while (budget > 0 && !tube.delayed.empty() && tube.delayed.top().deadline <= now) {
     --budget;
+    const std::uint64_t before = steps_;
     const JobRef ref = tube.delayed.top().job;
     leave(ref);
     if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
+    pay(budget, before);
   }
   arm_tube(tube);
 }
@@ -69,15 +91,22 @@ void Engine::fire_tube(Tube& tube, Instant now, std::uint32_t& budget) {
 void Engine::end_pause(Tube& tube, Instant now, std::uint32_t& budget) {
   tube.paused = false;
   tube.pause_s = 0;
-  while (budget > 0 && offer_one(tube, now)) --budget;
-  tube.paused = tube.offers_job() && !tube.waiting.empty();
+  for (std::uint64_t before = steps_; budget > 0 && offer_one(tube, now); before = steps_) {
+    --budget;
+    pay(budget, before);
+  }
+  tube.paused = tube.offers_job() && first_waiting(tube) != nullptr;
+  tell_offer(tube);
 }
 
 void Engine::fire_client(Client& client, Instant now, std::uint32_t& budget) {
   while (budget > 0 && !client.reserved_.empty() && client.reserved_.top().deadline <= now) {
     --budget;
+    const std::uint64_t before_job = steps_;
     time_out(client, now);
+    pay(budget, before_job);
   }
+  const std::uint64_t before_wait = steps_;
   if (client.waiting_) {
     if (is_deadline_soon(client, now)) {
       end_wait(client);
@@ -87,6 +116,7 @@ void Engine::fire_client(Client& client, Instant now, std::uint32_t& budget) {
       deliver(client, Delivery::Kind::timed_out, JobRef::none, 0);
     }
   }
+  pay(budget, before_wait);
   arm_client(client);
 }
 
@@ -112,10 +142,26 @@ JobRef Engine::take_orphan(Orphans& orphans) {
 void Engine::give_back(Orphans& orphans, Instant now, std::uint32_t& budget) {
   while (budget > 0 && !orphans.jobs.empty()) {
     --budget;
+    const std::uint64_t before = steps_;
     const JobRef ref = take_orphan(orphans);
     Tube& tube = tube_of(jobs_[ref]);
     count_place(tube, jobs_[ref], false);
     if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
+    pay(budget, before);
+  }
+}
+
+// The last one first. A client without an index has so few that they go at once.
+void Engine::drop_watches(Orphans& orphans, std::uint32_t& budget) {
+  const bool has_index = orphans.index != nullptr;
+  while (!orphans.watches.empty() && (!has_index || budget > 0)) {
+    Watch* watch = orphans.watches.back();
+    orphans.watches.pop_back();
+    if (has_index) {
+      --budget;
+      orphans.index->remove(*watch);
+    }
+    drop_watch(*watch, has_index && orphans.index->many);
   }
 }
 
@@ -123,18 +169,30 @@ void Engine::give_back_orphans(Instant now, std::uint32_t& budget) {
   while (budget > 0 && !orphans_.empty()) {
     Orphans& orphans = orphans_.back();
     give_back(orphans, now, budget);
-    if (!orphans.jobs.empty()) return;
+    drop_watches(orphans, budget);
+    if (!orphans.empty()) return;
     clients_.drop(orphans.holder);
     orphans_.pop_back();
   }
 }
 
+// A piece of each in turn, so that a short one does not wait for the end of a long one.
 void Engine::continue_kicks(Instant now, std::uint32_t& budget) {
+  constexpr std::uint32_t kJobsPerPiece = 200;
   while (budget > 0 && !kicks_.empty()) {
-    LongKick& kick = kicks_.back();
-    if (kick_some(kick, now, budget) == Outcome::waiting) return;
+    if (next_kick_ >= kicks_.size()) next_kick_ = 0;
+    LongKick& kick = kicks_[next_kick_];
+    std::uint32_t piece = std::min(budget, kJobsPerPiece);
+    budget -= piece;
+    const Outcome outcome = kick_some(kick, now, piece);
+    budget += piece;
+    if (outcome == Outcome::waiting) {
+      ++next_kick_;
+      continue;
+    }
     kick.client->kicking_ = false;
     deliver(*kick.client, Delivery::Kind::kicked, JobRef::none, kick.kicked);
+    kick = kicks_.back();
     kicks_.pop_back();
   }
 }
@@ -149,6 +207,7 @@ Outcome Engine::kick_some(LongKick& kick, Instant now, std::uint32_t& budget) {
     if (ref == JobRef::none) break;
     if (budget == 0) return Outcome::waiting;
     --budget;
+    const std::uint64_t before = steps_;
     if (!tube.ready.reserve_one()) break;
     if (journal_.reserve_update() != JournalStatus::ok) {
       return kick.kicked > 0 ? Outcome::done : Outcome::journal_failed;
@@ -158,6 +217,8 @@ Outcome Engine::kick_some(LongKick& kick, Instant now, std::uint32_t& budget) {
     enter_ready(ref);
     journal_.record_update(journaled(ref));
     offer(tube, now);
+    pay(budget, before);
+    steps_ += kStepsPerJob;
     --kick.left;
     ++kick.kicked;
   }

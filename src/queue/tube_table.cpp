@@ -1,6 +1,5 @@
 #include "haricot/queue/tube_table.hpp"
 
-#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -9,10 +8,6 @@
 
 namespace haricot {
 namespace {
-
-std::uint64_t hash_of(std::string_view name) {
-  return std::hash<std::string_view>{}(name);
-}
 
 std::unique_ptr<Tube> make_tube(std::string_view name) {
   try {
@@ -31,25 +26,46 @@ TubeTable::~TubeTable() {
 }
 
 Tube* TubeTable::find(std::string_view name) const {
-  return by_name_.find(hash_of(name), [name](const Tube& tube) { return tube.name == name; });
+  return find(name, hash_of(key_, name));
 }
 
 Tube* TubeTable::create(std::string_view name) {
+  return create(name, hash_of(key_, name));
+}
+
+Tube* TubeTable::find_or_create(std::string_view name) {
+  const std::uint64_t hash = hash_of(key_, name);
+  Tube* tube = find(name, hash);
+  return tube != nullptr ? tube : create(name, hash);
+}
+
+Tube* TubeTable::find(std::string_view name, std::uint64_t hash) const {
+  return by_name_.find(hash, [name](const Tube& tube) { return tube.name == name; });
+}
+
+Tube* TubeTable::create(std::string_view name, std::uint64_t hash) {
   std::unique_ptr<Tube> tube = make_tube(name);
   if (tube == nullptr || !listed_.reserve_one()) return nullptr;
   tube->ref = by_ref_.add(tube.get());
   if (tube->ref == TubeRef{}) return nullptr;
-  tube->hash = hash_of(name);
+  tube->hash = hash;
   if (!by_name_.insert(*tube)) {
     by_ref_.drop(tube->ref);
     return nullptr;
   }
+  if (list_ != nullptr) list_->before_change(listed_.size());
+  name_bytes_ += name.size();
   tube->place = listed_.size();
   listed_.push_back(tube.get());
   return tube.release();
 }
 
-void TubeTable::destroy(Tube& tube) {
+std::uint32_t TubeTable::destroy(Tube& tube) {
+  std::uint32_t written = 0;
+  if (list_ != nullptr) {
+    written = list_->before_change(tube.place) + list_->before_change(listed_.size() - 1);
+  }
+  name_bytes_ -= tube.name.size();
   by_name_.erase(tube);
   Tube* last = listed_.back();
   listed_[tube.place] = last;
@@ -57,6 +73,12 @@ void TubeTable::destroy(Tube& tube) {
   listed_.pop_back();
   by_ref_.drop(tube.ref);
   delete &tube;
+  return written;
+}
+
+TubeList& TubeTable::list() {
+  if (list_ == nullptr) list_ = std::make_unique<TubeList>(*this);
+  return *list_;
 }
 
 }  // namespace haricot

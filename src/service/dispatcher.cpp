@@ -222,7 +222,7 @@ Reply Dispatcher::stats_tube(std::string_view tube_name, Instant now) {
   const Tube* tube = engine_.find_tube(tube_name);
   if (tube == nullptr) return {ReplyCode::not_found};
   Report report(text_, info_.compat);
-  write_tube_report(report, *tube, now);
+  write_tube_report(report, *tube, engine_.waiting_clients(*tube), now);
   return {.code = ReplyCode::ok, .text = text_};
 }
 

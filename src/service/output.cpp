@@ -28,7 +28,7 @@ bool Output::add(const Reply& reply) {
     std::memcpy(to + line, "\r\n", 2);
     bytes_.commit(line + 2);
     bytes_behind_blobs_ = 2;
-    blob_bytes_ += reply.blob.size();
+    blob_bytes_ += static_cast<std::uint32_t>(reply.blob.size());
     return true;
   }
   std::size_t length = line;
@@ -38,7 +38,24 @@ bool Output::add(const Reply& reply) {
     length += body.size() + 2;
   }
   bytes_.commit(length);
-  bytes_behind_blobs_ += length;
+  bytes_behind_blobs_ += static_cast<std::uint32_t>(length);
+  return true;
+}
+
+bool Output::add_text(std::string_view text) {
+  if (!bytes_.append(text)) return false;
+  bytes_behind_blobs_ += static_cast<std::uint32_t>(text.size());
+  return true;
+}
+
+bool Output::add_blob(const BlobRef& blob) {
+  try {
+    blobs_.push_back(PlacedBlob{bytes_behind_blobs_, 0, blob});
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  bytes_behind_blobs_ = 0;
+  blob_bytes_ += static_cast<std::uint32_t>(blob.size());
   return true;
 }
 
@@ -65,7 +82,7 @@ void Output::consume(std::size_t bytes) {
     if (placed.bytes_before > 0) break;
     const std::size_t of_blob = std::min(bytes, placed.blob.size() - placed.sent);
     placed.sent += of_blob;
-    blob_bytes_ -= of_blob;
+    blob_bytes_ -= static_cast<std::uint32_t>(of_blob);
     bytes -= of_blob;
     if (placed.sent < placed.blob.size()) break;
     ++finished;
@@ -74,7 +91,7 @@ void Output::consume(std::size_t bytes) {
   if (bytes == 0) return;
   CHECK(blobs_.empty());
   bytes_.consume(bytes);
-  bytes_behind_blobs_ -= bytes;
+  bytes_behind_blobs_ -= static_cast<std::uint32_t>(bytes);
 }
 
 void Output::cut_back(const Mark& mark) {

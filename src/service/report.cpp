@@ -148,7 +148,8 @@ void write_server_report(Report& report, const Engine& engine, const ServerState
   write_limits(report, engine, state);
 }
 
-void write_tube_report(Report& report, const Tube& tube, Instant now) {
+void write_tube_report(Report& report, const Tube& tube, std::uint32_t waiting_clients,
+                       Instant now) {
   report.quoted("name", tube.name);
   report.integer("current-jobs-urgent", tube.urgent);
   report.integer("current-jobs-ready", tube.ready.size());
@@ -158,7 +159,7 @@ void write_tube_report(Report& report, const Tube& tube, Instant now) {
   report.integer("total-jobs", tube.total_jobs);
   report.integer("current-using", tube.using_clients);
   report.integer("current-watching", tube.watching_clients);
-  report.integer("current-waiting", tube.waiting_clients);
+  report.integer("current-waiting", waiting_clients);
   report.integer("cmd-delete", tube.deletes);
   report.integer("cmd-pause-tube", tube.pauses);
   report.integer("pause", tube.pause_s);

@@ -27,6 +27,9 @@ std::size_t line_length(std::string_view input) {
   return std::string_view::npos;
 }
 
+// Of the engine's steps, as many as take as long as a small command.
+constexpr std::uint32_t kStepsPerWork = Engine::kStepsPerJob;
+
 // How much of a session's share of a turn an answer of that many bytes takes.
 std::uint32_t work_for(std::size_t bytes) {
   return static_cast<std::uint32_t>(1 + bytes / 512);
@@ -40,9 +43,9 @@ std::uint32_t work_for(const Reply& reply) {
 
 }  // namespace
 
-Service::Service(const ServerInfo& info, Journal& journal, Instant now)
+Service::Service(const ServerInfo& info, Journal& journal, Instant now, const HashKey& key)
     : journal_(journal),
-      engine_(now, journal),
+      engine_(now, journal, key),
       dispatcher_(engine_, journal, info, now),
       now_(now),
       limits_(info.limits) {
@@ -74,6 +77,7 @@ Session* Service::open(void* owner) {
 }
 
 void Service::close(Session& session, Instant now) {
+  forget_list(session);
   engine_.close(session.client_, now);
   if (session.runnable_.linked()) runnable_.remove(session);
   if (session.to_send_.linked()) to_send_.remove(session);
@@ -90,6 +94,9 @@ void Service::advance(Instant now) {
   now_ = now;
   busy_last_turn_ = std::exchange(busy_, 0);
   engine_.advance(now);
+  engine_.take_steps();  // Those of the time, which no session pays for.
+  // Who was put off comes first, from the backlog.
+  costly_work_ = costly_put_off_ ? 0 : Session::kCostlyWorkPerTurn;
   hand_out_deliveries();
   if (limits_.idle_timeout_s > 0) look_for_idle(now);
   BlobRef::reclaim_retired();
@@ -136,6 +143,7 @@ void Service::end_of_input(Session& session, Instant now) {
 void Service::run_backlog(Instant now) {
   IntrusiveList<Session, &Session::runnable_> this_turn;
   this_turn.append(runnable_);
+  if (std::exchange(costly_put_off_, false)) costly_work_ = Session::kCostlyWorkPerTurn;
   while (!this_turn.empty()) {
     Session& session = this_turn.front();
     this_turn.remove(session);
@@ -208,6 +216,51 @@ Service::Work Service::share_of_turn() const {
   return std::clamp(share, Session::kWorkPerTurnMin, Session::kWorkPerTurn);
 }
 
+bool Service::may_take_long(const Session& session, const Command& command) const {
+  switch (command.verb) {
+    case Verb::reserve:
+    case Verb::reserve_with_timeout:
+      return engine_.reserve_steps(session.client_) >= Session::kCostlyWork;
+    case Verb::list_tubes:
+    case Verb::list_tubes_watched:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What a command will take, as far as that is known beforehand.
+Service::Work Service::price_of(const Session& session, const Command& command) const {
+  switch (command.verb) {
+    case Verb::reserve:
+    case Verb::reserve_with_timeout:
+      // Looking through the tubes, and waiting on each.
+      return 2 * engine_.reserve_steps(session.client_) / kStepsPerWork;
+    case Verb::list_tubes:
+      // Every page is looked at when the list begins, and again when it is sent.
+      return engine_.tubes().size() / TubeList::kTubesPerPage / 2;
+    default:
+      return 1;
+  }
+}
+
+// Whether a command of that price runs in this turn. The first one always does.
+bool Service::may_run_costly(Work price) {
+  if (price <= costly_work_ || costly_work_ == Session::kCostlyWorkPerTurn) {
+    costly_work_ -= std::min(price, costly_work_);
+    return true;
+  }
+  costly_put_off_ = true;
+  return false;
+}
+
+// Takes what the engine did for a command, beyond what every command takes, off a share.
+void Service::charge_steps(Work& work) {
+  const std::uint64_t steps = engine_.take_steps();
+  if (steps >= kStepsPerWork) [[unlikely]]
+    work -= static_cast<Work>(std::min<std::uint64_t>(work, steps / kStepsPerWork));
+}
+
 // Runs complete commands until there is none, something stops the session, or its share of the turn
 // is used up. Returns how many bytes of the input it used.
 std::size_t Service::run_some(Session& session, std::string_view input, Instant now) {
@@ -236,9 +289,13 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
       case Session::Expecting::rest_of_body:
         taken = take_rest_of_body(session, rest);
         break;
+      case Session::Expecting::list_of_watched:
+      case Session::Expecting::list_of_tubes:
+        if (!add_to_list(session, work)) work = 0;
+        continue;
     }
     used += taken;
-    if (taken == 0 && session.expecting_ == before) {
+    if (taken == 0 && session.expecting_ == before && work > 0) {
       session.starved_ = true;
       break;
     }
@@ -257,11 +314,21 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   }
   const std::string_view line = input.substr(0, length);
   const std::size_t taken = length + kLineEnd.size();
+  Command command;
+  const ParseResult parsed = parse_command(line, command);
+  bool is_long = false;
+  if (parsed == ParseResult::ok && may_take_long(session, command)) [[unlikely]] {
+    const Work price = price_of(session, command);
+    is_long = is_long_list(session, command);
+    if ((is_long && session.held_) || (price > Session::kCostlyWork && !may_run_costly(price))) {
+      work = 0;  // It stays where it is.
+      return 0;
+    }
+    if (is_long) work -= std::min(work - 1, price);
+  }
   --work;
   if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
 
-  Command command;
-  const ParseResult parsed = parse_command(line, command);
   if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return taken;
   if (command.verb == Verb::quit) {
     session.quit_ = true;
@@ -274,6 +341,10 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   const std::uint64_t records = journal_.records();
   begin_answers(session);
   try {
+    if (is_long) [[unlikely]] {
+      begin_list(session, command);
+      return taken;
+    }
     const Reply reply = dispatcher_.run(session.client_, command, now);
     work -= std::min(work, work_for(reply) - 1);
     answer(session, reply);
@@ -283,6 +354,7 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   hold_if_recorded(session, records);
   // A peer that has closed its side cannot be waited for.
   if (session.half_closed_) engine_.stop_waiting(session.client_);
+  charge_steps(work);
   hand_out_deliveries();
   return taken;
 }
@@ -348,7 +420,7 @@ std::size_t Service::take_body(Session& session, std::string_view input, Instant
     const std::size_t bytes = session.put_.body_bytes;
     if (input.size() < bytes + kTrailerBytes) return 0;
     finish_put(session, NewBody{.bytes = input.substr(0, bytes), .blob = {}},
-               input.substr(bytes, kTrailerBytes), now);
+               input.substr(bytes, kTrailerBytes), now, work);
     return bytes + kTrailerBytes;
   }
   if (session.body_bytes_left_ > 0) {
@@ -361,11 +433,12 @@ std::size_t Service::take_body(Session& session, std::string_view input, Instant
   }
   if (input.size() < kTrailerBytes) return 0;
   finish_put(session, NewBody{.bytes = {}, .blob = std::move(session.body_)},
-             input.substr(0, kTrailerBytes), now);
+             input.substr(0, kTrailerBytes), now, work);
   return kTrailerBytes;
 }
 
-void Service::finish_put(Session& session, NewBody body, std::string_view trailer, Instant now) {
+void Service::finish_put(Session& session, NewBody body, std::string_view trailer, Instant now,
+                         Work& work) {
   session.expecting_ = Session::Expecting::line;
   if (trailer != kLineEnd) {
     answer(session, {ReplyCode::expected_crlf});
@@ -380,6 +453,7 @@ void Service::finish_put(Session& session, NewBody body, std::string_view traile
     answer(session, {ReplyCode::out_of_memory});
   }
   hold_if_recorded(session, records);
+  charge_steps(work);
   hand_out_deliveries();
 }
 
@@ -460,7 +534,9 @@ void Service::keep_input(Session& session, std::string_view rest) {
 // not stopped: it goes on when more arrives.
 void Service::wake(Session& session) {
   if (session.starved_) return;
-  if (!session.input_.empty() || session.input_ended_) mark_runnable(session);
+  if (!session.input_.empty() || session.input_ended_ || session.is_answered_in_pieces()) {
+    mark_runnable(session);
+  }
 }
 
 void Service::mark_runnable(Session& session) {

@@ -5,6 +5,7 @@
 
 #include "os/clock.hpp"
 #include "os/folder_lock.hpp"
+#include "os/process.hpp"
 
 namespace haricot::tool {
 
@@ -12,7 +13,7 @@ KeptJobs::KeptJobs()
     : journal_(disk_, {}),
       now_(os::read_clock()),
       wall_offset_(os::read_wall_offset()),
-      engine_(now_, journal_),
+      engine_(now_, journal_, os::make_hash_key()),
       segments_(engine_.jobs()),
       replay_(disk_, engine_, segments_) {}
 

@@ -396,6 +396,7 @@ TEST_F(LongKick, UpToOneSliceIsAnsweredAtOnce) {
   EXPECT_FALSE(client.is_busy());
   EXPECT_EQ(engine.counts().delayed, 10u);
   put_delayed(client, kSlice - 10);
+  engine.advance(world.now);
   const KickResult all = engine.kick(client, 4294967295, world.now);
   EXPECT_EQ(all.outcome, Outcome::done);
   EXPECT_EQ(all.kicked, kSlice);

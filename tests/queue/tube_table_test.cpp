@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/allocations.hpp"
+#include "support/colliding_names.hpp"
 
 namespace haricot {
 namespace {
@@ -40,6 +43,26 @@ TEST(TubeTable, KeepsANameOfItsOwn) {
   name.assign(200, 'y');
   EXPECT_EQ(tube->name, std::string(200, 'x'));
   EXPECT_EQ(table.find(std::string(200, 'x')), tube);
+}
+
+TEST(TubeTable, NamesThatCollideWithoutAKeyDoNotWithOne) {
+  const std::vector<std::string> colliding = test::CollidingNames::make(3000);
+  const std::set<std::string> different(colliding.begin(), colliding.end());
+  ASSERT_EQ(different.size(), 3000U);
+#ifdef __GLIBCXX__
+  for (const std::string& name : colliding) {
+    ASSERT_EQ(std::hash<std::string>{}(name), std::hash<std::string>{}(colliding[0]));
+  }
+#endif
+  TubeTable table(HashKey{1, 2});
+  TubeTable other(HashKey{1, 3});
+  std::set<std::uint64_t> hashes;
+  for (const std::string& name : colliding) {
+    hashes.insert(table.find_or_create(name)->hash);
+    hashes.insert(other.create(name)->hash);
+    EXPECT_EQ(table.find_or_create(name), table.find(name));
+  }
+  EXPECT_EQ(hashes.size(), 2 * colliding.size());
 }
 
 TEST(TubeTable, TheLastTubeTakesThePlaceOfOneThatGoes) {

@@ -121,14 +121,14 @@ TEST(Report, OfATubeHasItsFourteenKeysInOrder) {
   world.pass_ms(1500);
   std::string text;
   Report report(text, Compat::v1_13);
-  write_tube_report(report, world.tube("t"), world.now);
+  write_tube_report(report, world.tube("t"), 1, world.now);
   EXPECT_EQ(text,
             "---\nname: \"t\"\ncurrent-jobs-urgent: 2\ncurrent-jobs-ready: 5\n"
             "current-jobs-reserved: 1\ncurrent-jobs-delayed: 1\ncurrent-jobs-buried: 1\n"
             "total-jobs: 9\ncurrent-using: 1\ncurrent-watching: 1\ncurrent-waiting: 1\n"
             "cmd-delete: 1\ncmd-pause-tube: 1\npause: 100\npause-time-left: 98\n");
   Report old(text, Compat::v1_12);
-  write_tube_report(old, world.tube("t"), world.now);
+  write_tube_report(old, world.tube("t"), 0, world.now);
   EXPECT_EQ(text.substr(0, 12), "---\nname: t\n");
 }
 
@@ -139,7 +139,7 @@ TEST(Report, OfATubeThatIsNotPausedTellsNoPause) {
   ASSERT_EQ(world.engine.pause("default", 0, world.now), Outcome::done);
   std::string text;
   Report report(text, Compat::v1_13);
-  write_tube_report(report, client.used(), world.now);
+  write_tube_report(report, client.used(), 0, world.now);
   EXPECT_NE(text.find("\ncmd-pause-tube: 2\npause: 0\npause-time-left: 0\n"), std::string::npos);
 }
 

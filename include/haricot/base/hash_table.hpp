@@ -48,6 +48,20 @@ class HashTable {
     return true;
   }
 
+  // Empties the table: each element is handed to dispose(T*), which may delete it.
+  template <typename Dispose>
+  void clear(Dispose dispose) {
+    for (std::uint32_t i = 0; i < buckets_.size(); ++i) {
+      for (T* element = buckets_[i]; element != nullptr;) {
+        T* const next = element->next_in_bucket;
+        dispose(element);
+        element = next;
+      }
+    }
+    buckets_.clear();
+    size_ = 0;
+  }
+
   // Requires: the element is in the table.
   void erase(T& element) {
     T** link = &buckets_[bucket_of(element.hash)];

@@ -19,7 +19,11 @@
 
 namespace haricot {
 
-template <typename Slot>
+// What becomes of the room of elements that left: it may be given back, or it is kept, so that what
+// was reserved stays reserved.
+enum class Room : std::uint8_t { given_back, kept };
+
+template <typename Slot, Room room = Room::given_back>
 class IndexedHeap {
  public:
   bool empty() const { return slots_.empty(); }
@@ -33,10 +37,14 @@ class IndexedHeap {
   // Makes sure that the next push cannot fail. False: no memory.
   [[nodiscard]] bool reserve_one() { return slots_.reserve_one(); }
 
+  // Makes sure that the heap can hold so many elements at any time, if it keeps its room. False: no
+  // memory.
+  [[nodiscard]] bool reserve(std::uint32_t slots) { return slots_.reserve(slots); }
+
   // Gives the memory of an empty heap back; what reserve_one() promised is void.
   void trim_if_empty() { slots_.trim_if_empty(); }
 
-  // Requires: reserve_one() returned true since the last push.
+  // Requires: reserve_one() returned true since the last push, or reserve() for so many.
   template <typename Places>
   void push(const Slot& slot, Places& places) {
     slots_.push_back(slot);
@@ -47,8 +55,7 @@ class IndexedHeap {
   template <typename Places>
   void remove(std::uint32_t index, Places& places) {
     CHECK(index < slots_.size());
-    const Slot last = slots_.back();
-    slots_.pop_back();
+    const Slot last = take_any();
     if (index == slots_.size()) return;
     // The last slot fills the gap and moves to where it belongs: up or down, never both.
     if (index > 0 && last < slots_[parent(index)]) {
@@ -72,7 +79,11 @@ class IndexedHeap {
   // Takes some element out, the one that costs least: O(1), no slot moves. Requires: not empty.
   Slot take_any() {
     const Slot last = slots_.back();
-    slots_.pop_back();
+    if constexpr (room == Room::kept) {
+      slots_.pop_back_keeping_room();
+    } else {
+      slots_.pop_back();
+    }
     return last;
   }
 

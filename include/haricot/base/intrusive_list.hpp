@@ -59,6 +59,16 @@ class IntrusiveList {
     end_.previous_ = &link;
   }
 
+  // Requires: the element is in no list by this hook.
+  void push_front(T& element) {
+    ListHook& link = element.*hook;
+    CHECK(!link.linked());
+    link.previous_ = &end_;
+    link.next_ = end_.next_;
+    link.previous_->next_ = &link;
+    link.next_->previous_ = &link;
+  }
+
   // Requires: the element is in this list.
   void remove(T& element) {
     ListHook& link = element.*hook;
@@ -69,7 +79,7 @@ class IntrusiveList {
   }
 
   // The element behind the given one, or null at the end.
-  T* after(T& element) {
+  T* after(const T& element) {
     ListHook* next = (element.*hook).next_;
     return next == &end_ ? nullptr : &owner(next);
   }

@@ -55,6 +55,15 @@ class PagedArray {
     return capacity_ < kPageSlots ? grow_first_page() : add_page();
   }
 
+  // Makes room for so many elements in all. False: no memory for all of them. The room stays until
+  // pop_back(), which may give it back; pop_back_keeping_room() does not.
+  [[nodiscard]] bool reserve(std::uint32_t slots) {
+    while (capacity_ < slots) {
+      if (!(capacity_ < kPageSlots ? grow_first_page() : add_page())) return false;
+    }
+    return true;
+  }
+
   // Requires: reserve_one() returned true since the last push_back.
   void push_back(const T& value) {
     CHECK(size_ < capacity_);
@@ -68,6 +77,12 @@ class PagedArray {
     --size_;
     // A page beyond the one in use is kept, so what reserve_one() promised stays promised.
     if (pages_held_ > 1 && size_ + 2 * kPageSlots <= capacity_) drop_last_page();
+  }
+
+  // Requires: not empty.
+  void pop_back_keeping_room() {
+    CHECK(size_ > 0);
+    --size_;
   }
 
   // Gives the memory of an empty array back, unless it is next to nothing. What reserve_one()

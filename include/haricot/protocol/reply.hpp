@@ -35,6 +35,8 @@ enum class ReplyCode : std::uint8_t {
   inserted,
   kicked,
   watching,
+  ok_in_pieces,  // As ok, with `number` as the size; the text and its CR LF are sent by the one who
+                 // asks.
   // A word and `text`, a tube's name.
   using_tube,
   // A word, `number` (the job's id) and the size of a body; then the body.

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "haricot/base/indexed_heap.hpp"
 #include "haricot/base/paged_array.hpp"
 #include "haricot/base/timer_wheel.hpp"
 #include "haricot/queue/tube.hpp"
+#include "haricot/queue/watch_index.hpp"
 
 namespace haricot {
 
@@ -29,6 +31,9 @@ class Client {
   // Requires: index < watched_tubes(). The order is that of watching, but for what `ignore` took
   // out.
   const Tube& watched(std::uint32_t index) const { return *watches_[index]->tube; }
+  // The bytes of the names of all of them, where they are counted: from WatchIndex::kIndexedFrom
+  // tubes on. Else 0.
+  std::uint64_t counted_name_bytes() const { return index_ == nullptr ? 0 : index_->name_bytes(); }
   std::uint32_t held_jobs() const { return reserved_.size(); }
 
   // Nothing behind the current command may run: a reserve waits for a job, or a kick is under way.
@@ -38,6 +43,8 @@ class Client {
  private:
   friend class Engine;
 
+  bool has_many_watches() const { return index_ != nullptr && index_->many; }
+
   void* owner_;
   ClientRef ref_{};
   bool waiting_ = false;
@@ -46,6 +53,7 @@ class Client {
   bool worker_ = false;    // Has asked for one.
   Tube* used_ = nullptr;
   PagedArray<Watch*> watches_;
+  std::unique_ptr<WatchIndex> index_;  // Null: it watches few tubes.
   // The jobs it holds, by the end of their TTR.
   IndexedHeap<DeadlineSlot> reserved_;
   // The sooner of: the end of the first TTR; while it waits, the moment of DEADLINE_SOON and the

@@ -8,8 +8,9 @@
 // state with calls that cannot. So each of them either does all it says or nothing at all.
 //
 // No call walks all tubes, clients, waiting workers or jobs. What is long by nature (a kick of a
-// million jobs, the jobs of a closed client, a million delays that end in one second) is done a
-// piece at a time: the rest is a backlog that advance() works off.
+// million jobs, the jobs and watches of a closed client, a million delays that end in one second)
+// is done a piece at a time: the rest is a backlog that advance() works off. What a command costs
+// beyond that is counted in steps, for who divides the time among clients.
 
 #pragma once
 
@@ -18,9 +19,11 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "haricot/base/ref_table.hpp"
+#include "haricot/base/sip_hash.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/base/timer_wheel.hpp"
 #include "haricot/queue/client.hpp"
@@ -116,11 +119,20 @@ class Engine {
  public:
   // The least time that is left of a TTR while its holder may still wait for another job.
   static constexpr Duration kDeadlineMargin = Duration::seconds(1);
-  // How many jobs one call moves at most. At well under a microsecond each, others hardly notice.
+  // How many jobs one call moves at most, and how many all commands between two calls of advance()
+  // move. At well under a microsecond each, others hardly notice.
   static constexpr std::uint32_t kJobsPerCall = 2000;
+  // Work is counted in steps: about as many as things that were touched, each of which may be a
+  // miss of the processor's cache. To move a job, or a tube among the offers of one client, takes
+  // so many.
+  static constexpr std::uint32_t kStepsPerJob = 8;
+  // How many pages of a list of all tubes are written at most between two calls of advance(), and
+  // by one.
+  static constexpr std::uint32_t kPagesPerCall = 8;
 
-  // The journal outlives the engine.
-  Engine(Instant now, Journal& journal);
+  // The journal outlives the engine. Names of tubes are hashed with the key: who serves clients
+  // takes one that they cannot guess.
+  Engine(Instant now, Journal& journal, const HashKey& key = {});
 
   // From here on a put is refused (out_of_memory) that would make the jobs take more than so many
   // bytes; see JobStore::memory_bytes(). Nothing else asks: what is there can be worked on, and
@@ -140,6 +152,13 @@ class Engine {
   // Lets a client go: the jobs it holds get ready again, now or, if they are many, soon. Nothing of
   // the engine refers to the client afterwards, and pending deliveries to it are dropped.
   void close(Client& client, Instant now);
+
+  // Work ---------------------------------------------------------------------------------------
+
+  // How many steps were done since the last time, beyond the few that every command does.
+  std::uint64_t take_steps() { return std::exchange(steps_, 0); }
+  // How many steps a reserve would do now: all that it has to look through. O(1).
+  std::uint32_t reserve_steps(const Client& client) const;
 
   // Time ---------------------------------------------------------------------------------------
 
@@ -226,17 +245,28 @@ class Engine {
 
   const JobStore& jobs() const { return jobs_; }
   const TubeTable& tubes() const { return tubes_; }
+  // The list of all tubes, which advance() goes on writing. Throws std::bad_alloc.
+  TubeList& tube_list() { return tubes_.list(); }
+  // Writes some of it at once, if nobody else had some written since advance().
+  void write_list() { tubes_.list().work(pages_); }
   const EngineCounts& counts() const { return counts_; }
   const Tube* find_tube(std::string_view name) const { return tubes_.find(name); }
+  // How many clients wait on a tube. O(clients with many watches that watch it), counted as steps.
+  std::uint32_t waiting_clients(const Tube& tube);
   std::optional<JobReport> report(JobId id, Instant now) const;
   // Ends the program if anything does not fit together. Costs a walk over everything; for tests.
   void check_invariants() const;
 
  private:
-  // Jobs of closed clients that have yet to be given back.
+  // What closed clients have left behind: jobs that have yet to be given back, and watches of
+  // tubes.
   struct Orphans {
     IndexedHeap<DeadlineSlot> jobs;
-    ClientRef holder;  // Stays taken until they are.
+    PagedArray<Watch*> watches;
+    std::unique_ptr<WatchIndex> index;
+    ClientRef holder;  // Stays taken until all is done.
+
+    bool empty() const { return jobs.empty() && watches.empty(); }
   };
   // A kick that takes more than one call.
   struct LongKick {
@@ -249,13 +279,19 @@ class Engine {
   class Inspection;  // engine_invariants.cpp
 
   // Tubes and clients (engine_clients.cpp)
-  Tube* find_or_create(std::string_view name);
   void free_if_unreferenced(Tube& tube);
   bool add_watch(Client& client, Tube& tube);
+  bool add_to_index(Client& client, Watch& watch);
+  void become_many(Client& client);
+  void become_few(Client& client);
   void remove_watch(Client& client, Watch& watch);
-  Watch* find_watch(const Client& client, Tube& tube) const;
+  void drop_watch(Watch& watch, bool of_many);
+  Watch* find_watch(const Client& client, Tube& tube);
+  Client* first_waiting(Tube& tube);
+  Client* first_of_many_waiting(Tube& tube, std::uint64_t before);
   void make_room_for_delivery();
   void mark_worker(Client& client);
+  Tube* best_tube(const Client& client);
   void start_waiting(Client& client, Instant wait_end);
   void end_wait(Client& client);
   void deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t kicked);
@@ -274,6 +310,11 @@ class Engine {
   Instant reserved_until(const Job& job, Instant otherwise) const;
   JobRef held_by(const Client& client, JobId id) const;
   Tube& tube_of(const Job& job) { return tubes_[job.tube]; }
+  void tell_offer(Tube& tube) {
+    if (tube.many_watchers > 0) [[unlikely]]
+      tell_offer_to_many(tube);
+  }
+  void tell_offer_to_many(Tube& tube);
   bool offer_one(Tube& tube, Instant now);
   void offer(Tube& tube, Instant now);
 
@@ -287,6 +328,8 @@ class Engine {
   void time_out(Client& client, Instant now);
   JobRef take_orphan(Orphans& orphans);
   void give_back(Orphans& orphans, Instant now, std::uint32_t& budget);
+  void drop_watches(Orphans& orphans, std::uint32_t& budget);
+  void pay(std::uint32_t& budget, std::uint64_t steps_before) const;
   void give_back_orphans(Instant now, std::uint32_t& budget);
   void continue_kicks(Instant now, std::uint32_t& budget);
   Outcome kick_some(LongKick& kick, Instant now, std::uint32_t& budget);
@@ -306,6 +349,12 @@ class Engine {
   std::vector<Delivery> deliveries_;
   std::vector<Orphans> orphans_;
   std::vector<LongKick> kicks_;
+  std::size_t next_kick_ = 0;  // Whose turn it is.
+  std::uint32_t pages_ = kPagesPerCall;
+  std::uint64_t steps_ = 0;
+  std::uint64_t waits_ = 0;              // Numbers those who wait.
+  std::uint32_t waiting_with_many_ = 0;  // Clients with many watches that wait.
+  std::uint32_t budget_ = kJobsPerCall;  // Of jobs that commands may move until advance().
 };
 
 }  // namespace haricot

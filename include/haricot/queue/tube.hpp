@@ -18,7 +18,6 @@
 
 namespace haricot {
 
-class Client;
 struct Tube;
 
 // The order in which ready jobs leave: the smaller priority first, then the smaller id.
@@ -48,12 +47,21 @@ struct DeadlineSlot {
 // One client watching one tube: an entry in the client's watch list, and the client's place among
 // the tube's waiting workers while it waits. Owned by the client's watch list.
 struct Watch {
-  Client* client = nullptr;
-  Tube* tube = nullptr;
+  static constexpr std::uint32_t kNoOffer = ~std::uint32_t{0};
+
+  ClientRef client{};
   std::uint32_t place = 0;  // The index in the client's watch list.
-  ListHook in_tube;         // In Tube::watchers.
-  ListHook waiting;         // In Tube::waiting, while the client waits.
+  Tube* tube = nullptr;
+  union {
+    // Of a client with few watches, while it waits: as WatchIndex::wait_number.
+    std::uint64_t wait_number = 0;
+    // Of a client with many watches: the index among the offers, or kNoOffer.
+    std::uint32_t offer;
+  };
+  ListHook in_tube;  // In Tube::watchers.
+  ListHook waiting;  // In Tube::waiting, while a client with few watches waits.
 };
+static_assert(sizeof(Watch) == 56, "every idle connection pays for one");
 
 struct Tube {
   static constexpr std::uint8_t kTimerKind = 1;
@@ -71,8 +79,10 @@ struct Tube {
   JobRef first_buried = JobRef::none;
   JobRef last_buried = JobRef::none;
 
+  // Those of clients with many watches (WatchIndex) are in front, and `many_watchers` is how many.
   IntrusiveList<Watch, &Watch::in_tube> watchers;
-  IntrusiveList<Watch, &Watch::waiting> waiting;  // In order of arrival.
+  // Of the clients with few watches that wait, in order of arrival.
+  IntrusiveList<Watch, &Watch::waiting> waiting;
 
   // The sooner of the first delayed job's deadline and the end of the pause.
   Timer timer{kTimerKind, this};
@@ -89,7 +99,8 @@ struct Tube {
   std::uint64_t total_jobs = 0;
   std::uint32_t using_clients = 0;
   std::uint32_t watching_clients = 0;
-  std::uint32_t waiting_clients = 0;
+  std::uint32_t waiting_clients = 0;  // With few watches: see Engine::waiting_clients().
+  std::uint32_t many_watchers = 0;
   std::uint64_t deletes = 0;
   std::uint64_t pauses = 0;
 

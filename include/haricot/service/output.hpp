@@ -28,24 +28,28 @@ class Output {
   // missing.
   [[nodiscard]] bool add(const Reply& reply);
 
+  // Adds a piece of a text. False: no memory, and nothing was added.
+  [[nodiscard]] bool add_text(std::string_view text);
+  // Adds a piece that is sent from where it is. False: no memory, and nothing was added.
+  [[nodiscard]] bool add_blob(const BlobRef& blob);
+
   bool empty() const { return bytes_.empty() && blobs_.empty(); }
   // What is held here in memory of its own. Bodies that are referred to belong to their jobs as
   // well.
   std::size_t owned_bytes() const { return bytes_.size(); }
   // That and the bodies referred to.
-  std::size_t pending_bytes() const { return bytes_.size() + blob_bytes_; }
+  std::size_t pending_bytes() const { return bytes_.size() + std::size_t{blob_bytes_}; }
 
   // A place behind all that is here now, valid until something is sent.
   struct Mark {
-    std::uint32_t bytes = 0;  // All of these stay far below 4 GiB: see Session::output_is_full().
+    std::uint32_t bytes = 0;
     std::uint32_t blobs = 0;
     std::uint32_t blob_bytes = 0;
     std::uint32_t bytes_behind_blobs = 0;
   };
   Mark mark() const {
     return Mark{static_cast<std::uint32_t>(bytes_.size()),
-                static_cast<std::uint32_t>(blobs_.size()), static_cast<std::uint32_t>(blob_bytes_),
-                static_cast<std::uint32_t>(bytes_behind_blobs_)};
+                static_cast<std::uint32_t>(blobs_.size()), blob_bytes_, bytes_behind_blobs_};
   }
   // Takes back all answers behind the mark.
   void cut_back(const Mark& mark);
@@ -74,8 +78,9 @@ class Output {
 
   ByteBuffer bytes_;
   std::vector<PlacedBlob> blobs_;
-  std::size_t blob_bytes_ = 0;          // Of all blobs, what is not sent.
-  std::size_t bytes_behind_blobs_ = 0;  // Bytes of `bytes_` behind the last blob.
+  // Both stay far below 4 GiB: see Session::output_is_full().
+  std::uint32_t blob_bytes_ = 0;          // Of all blobs, what is not sent.
+  std::uint32_t bytes_behind_blobs_ = 0;  // Bytes of `bytes_` behind the last blob.
 };
 
 }  // namespace haricot

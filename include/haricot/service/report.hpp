@@ -51,7 +51,8 @@ struct ServerState {
 };
 
 void write_server_report(Report& report, const Engine& engine, const ServerState& state);
-void write_tube_report(Report& report, const Tube& tube, Instant now);
+void write_tube_report(Report& report, const Tube& tube, std::uint32_t waiting_clients,
+                       Instant now);
 void write_job_report(Report& report, const JobReport& job);
 
 }  // namespace haricot

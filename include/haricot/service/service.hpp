@@ -35,8 +35,8 @@ struct CommandTrace {
 
 class Service {
  public:
-  // `info` and `journal` outlive the service.
-  Service(const ServerInfo& info, Journal& journal, Instant now);
+  // `info` and `journal` outlive the service. For the key see Engine.
+  Service(const ServerInfo& info, Journal& journal, Instant now, const HashKey& key = {});
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -94,6 +94,20 @@ class Service {
   void run(Session& session, Instant now);
   bool may_run(const Session& session) const;
   Work share_of_turn() const;
+  bool may_take_long(const Session& session, const Command& command) const;
+  Work price_of(const Session& session, const Command& command) const;
+  bool may_run_costly(Work price);
+  void charge_steps(Work& work);
+  bool is_long_list(const Session& session, const Command& command) const;
+  void begin_list(Session& session, const Command& command);
+  void begin_list_of_watched(Session& session);
+  void begin_list_of_tubes(Session& session);
+  void begin_text(Session& session, std::uint64_t bytes);
+  void end_text(Session& session);
+  bool add_to_list(Session& session, Work& work);
+  void add_watched(Session& session, Work& work);
+  bool add_tubes(Session& session);
+  void forget_list(Session& session);
   std::size_t run_some(Session& session, std::string_view input, Instant now);
   std::size_t take_line(Session& session, std::string_view input, Instant now, Work& work);
   bool refuse_line(Session& session, ParseResult parsed, const Command& command);
@@ -101,7 +115,8 @@ class Service {
   std::size_t take_body(Session& session, std::string_view input, Instant now, Work& work);
   std::size_t take_rest_of_body(Session& session, std::string_view input);
   void begin_put(Session& session, const Command& command);
-  void finish_put(Session& session, NewBody body, std::string_view trailer, Instant now);
+  void finish_put(Session& session, NewBody body, std::string_view trailer, Instant now,
+                  Work& work);
   void answer(Session& session, const Reply& reply);
   void begin_answers(Session& session);
   void hold_if_recorded(Session& session, std::uint64_t records_before);
@@ -126,6 +141,9 @@ class Service {
   // How many sessions did much, in this turn and in the last one.
   std::uint32_t busy_ = 0;
   std::uint32_t busy_last_turn_ = 0;
+  Work costly_work_ = Session::kCostlyWorkPerTurn;  // What is left of it in this turn.
+  std::uint32_t waiting_for_tubes_ = 0;             // Sessions that wait for a list of all tubes.
+  bool costly_put_off_ = false;                     // Some session waits for the next turn's.
   std::uint32_t turn_ = 0;  // Compared with that of sessions; may come round.
   Instant now_;             // When the turn began.
   const Limits& limits_;

@@ -40,6 +40,11 @@ class Session {
   static constexpr std::uint32_t kWorkPerTurn = 1024;
   static constexpr std::uint32_t kWorkPerTurnMin = 64;
   static constexpr std::uint32_t kWorkOfAllPerTurn = 8192;
+  // A command that is known beforehand to take more than this is costly: all costly ones together
+  // have so much of a turn, though at least one of them runs. The others wait for the next turn,
+  // first come first served.
+  static constexpr std::uint32_t kCostlyWork = 64;
+  static constexpr std::uint32_t kCostlyWorkPerTurn = 4096;
 
   explicit Session(void* owner) : client_(this), owner_(owner) {}
   Session(const Session&) = delete;
@@ -76,6 +81,9 @@ class Session {
     rest_of_line,  // Of one that is too long.
     body,
     rest_of_body,  // Of a put that is refused.
+    // Nothing: a long list is the answer to the last command (service_lists.cpp).
+    list_of_watched,
+    list_of_tubes,
   };
 
   bool output_is_full() const {
@@ -83,6 +91,9 @@ class Session {
            output_.pending_bytes() >= kOutputWithBodiesBytesMax;
   }
 
+  bool is_answered_in_pieces() const {
+    return expecting_ == Expecting::list_of_watched || expecting_ == Expecting::list_of_tubes;
+  }
   char* body_place();  // Where the next bytes of a large body belong.
 
   Client client_;
@@ -103,9 +114,11 @@ class Session {
   Output::Mark held_mark_;          // Where the answers begin that are held back,
   std::uint32_t held_answers_ = 0;  // and how many there are.
 
-  PutPlan put_;                        // body, rest_of_body
-  BlobRef body_;                       // body: where a large one is collected.
-  std::uint64_t body_bytes_left_ = 0;  // body: of a large one; rest_of_body: the CR LF included.
+  PutPlan put_;   // body, rest_of_body
+  BlobRef body_;  // body: where a large one is collected.
+  // body: of a large one; rest_of_body: the CR LF included; list_of_watched: the tubes that are
+  // left; list_of_tubes: the number of the list.
+  std::uint64_t body_bytes_left_ = 0;
 
   Instant active_;      // With an idle timeout: since when nothing came or was taken.
   ListHook all_;        // In Service::sessions_.

@@ -1,0 +1,75 @@
+// The names of all tubes as one text, a line each, for lists that are too long to be written at
+// once.
+//
+// A list is the tubes at one moment, but it is written page by page in as many calls as it takes.
+// Meanwhile tubes come and go: before the first change of a page that is still to be written, the
+// table has it written (before_change). Pages are shared by all lists in which they are the same,
+// and by all answers that wait in front of clients who do not read.
+//
+// One list is written at a time. Who asks while one is under way, which began before he asked, gets
+// the next one; so do all others who ask until then.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "haricot/base/blob.hpp"
+
+namespace haricot {
+
+class TubeTable;
+
+class TubeList {
+ public:
+  static constexpr std::uint32_t kTubesPerPage = 512;
+
+  // The table outlives the list, and tells it of changes.
+  explicit TubeList(const TubeTable& tubes) : tubes_(tubes) {}
+  TubeList(const TubeList&) = delete;
+  TubeList& operator=(const TubeList&) = delete;
+
+  // Asks for a list of the tubes at this moment or a later one. Returns its number. Throws
+  // std::bad_alloc, and then nothing was asked for.
+  std::uint64_t ask();
+  // Writes pages of what was asked for, at most so many, and takes them off the number.
+  void work(std::uint32_t& pages);
+  bool is_working() const { return working_; }
+
+  // Whether the list of that number, or a later one, is the last that was completed.
+  bool is_complete(std::uint64_t number) const { return completed_ >= number; }
+  // Of the last list that was completed. Without memory it has failed, and has no pages.
+  bool has_failed() const { return complete_failed_; }
+  const std::vector<BlobRef>& pages() const { return complete_; }
+  // Gives the last list up; its pages stay for the next one as far as they are still right.
+  void drop_complete() { std::vector<BlobRef>().swap(complete_); }
+
+  // Something is about to change at that place of the table. Returns how many names it had to
+  // write.
+  std::uint32_t before_change(std::uint32_t place);
+
+ private:
+  void begin();
+  void complete();
+  void fail();
+  bool save(std::uint32_t page);
+  BlobRef write(std::uint32_t page) const;
+
+  const TubeTable& tubes_;
+  // What was written and is still right; null pages are not.
+  std::vector<BlobRef> pages_;
+
+  bool working_ = false;
+  bool next_wanted_ = false;  // Somebody asked since the list began.
+  bool failed_ = false;
+  std::uint64_t number_ = 0;  // Of the list under way, or the last one.
+  std::uint32_t tubes_listed_ = 0;
+  std::uint32_t next_page_ = 0;
+  std::vector<BlobRef> saved_;  // The pages of the list under way; null: still to be written.
+
+  std::uint64_t completed_ = 0;  // The number of `complete_`.
+  bool complete_failed_ = false;
+  std::vector<BlobRef> complete_;
+};
+
+}  // namespace haricot

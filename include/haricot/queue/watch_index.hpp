@@ -1,0 +1,82 @@
+// What a client that watches many tubes has beside its list of watches: each watch by its tube, and
+// those whose tubes offer a job, the best job on top.
+//
+// A client with few watches has none of this: to look through a short list costs less than keeping
+// an index, and most clients watch a tube or two. From kIndexedFrom watches on a client has an
+// index by tube. From kManyFrom on it has `many` watches: then nothing walks over them any more.
+// Its tubes tell it of what they offer (Engine::tell_offer), and it waits without being in the
+// lists of its tubes.
+
+#pragma once
+
+#include <cstdint>
+
+#include "haricot/base/hash_table.hpp"
+#include "haricot/base/indexed_heap.hpp"
+#include "haricot/queue/tube.hpp"
+
+namespace haricot {
+
+class WatchIndex {
+ public:
+  static constexpr std::uint32_t kIndexedFrom = 65;
+  static constexpr std::uint32_t kManyFrom = 1025;
+  // A client that has come to have so few again is not one with many any more. Far from kManyFrom,
+  // because each change walks over all watches.
+  static constexpr std::uint32_t kFewAgain = 512;
+
+  WatchIndex() = default;
+  ~WatchIndex();
+  WatchIndex(const WatchIndex&) = delete;
+  WatchIndex& operator=(const WatchIndex&) = delete;
+
+  // False: no memory, and nothing has changed. Requires: the watch is not in it.
+  [[nodiscard]] bool add(Watch& watch);
+  // Requires: the watch is in it, and it is not among the offers.
+  void remove(const Watch& watch);
+  // Null: no watch of the tube is in it.
+  Watch* find(const Tube& tube) const;
+  std::uint32_t size() const { return by_tube_.size(); }
+  // Of the names of all tubes in it.
+  std::uint64_t name_bytes() const { return name_bytes_; }
+
+  // Makes sure that so many watches can be among the offers. False: no memory.
+  [[nodiscard]] bool reserve_offers(std::uint32_t watches) { return offers_.reserve(watches); }
+  // Takes in what the tube of the watch offers now. Requires: reserve_offers() for all watches.
+  // O(log n) of the watches whose tubes offer a job.
+  void update_offer(Watch& watch);
+  // Takes the watch out of the offers.
+  void forget_offer(Watch& watch);
+  void forget_all_offers();
+  // The watch whose tube offers the best job; null if there is none.
+  Watch* best_offer() const { return offers_.empty() ? nullptr : offers_.top().watch; }
+  std::uint32_t offers() const { return offers_.size(); }
+  // Whether the offers say of the watch what is true. For tests.
+  bool is_offer_right(const Watch& watch) const;
+
+  bool many = false;
+  // Of a client with many watches that waits: who has the smaller number has waited longer.
+  std::uint64_t wait_number = 0;
+
+ private:
+  struct Entry {
+    std::uint64_t hash;  // That of the tube's name, which no client can choose.
+    Entry* next_in_bucket;
+    Watch* watch;
+  };
+  struct Offer {
+    ReadySlot job;  // The first of the tube's ready jobs.
+    Watch* watch;
+
+    bool operator<(const Offer& other) const { return job < other.job; }
+  };
+  struct Places {
+    void moved(const Offer& offer, std::uint32_t index) const { offer.watch->offer = index; }
+  };
+
+  HashTable<Entry> by_tube_;
+  std::uint64_t name_bytes_ = 0;
+  IndexedHeap<Offer, Room::kept> offers_;
+};
+
+}  // namespace haricot

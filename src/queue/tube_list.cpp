@@ -1,0 +1,110 @@
+#include "haricot/queue/tube_list.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "haricot/queue/tube_table.hpp"
+
+namespace haricot {
+
+std::uint64_t TubeList::ask() {
+  if (working_) {
+    next_wanted_ = true;
+    return number_ + 1;
+  }
+  begin();
+  return number_;
+}
+
+void TubeList::begin() {
+  const std::uint32_t tubes = tubes_.size();
+  pages_.resize((tubes + kTubesPerPage - 1) / kTubesPerPage);
+  saved_ = pages_;
+  tubes_listed_ = tubes;
+  next_page_ = 0;
+  failed_ = false;
+  working_ = true;
+  ++number_;
+}
+
+void TubeList::work(std::uint32_t& pages) {
+  while (working_ && !failed_ && next_page_ < saved_.size()) {
+    if (!saved_[next_page_]) {
+      if (pages == 0) return;
+      --pages;
+      if (!save(next_page_)) break;
+    }
+    ++next_page_;
+  }
+  if (working_) complete();
+}
+
+// The page as it was when the list began: whatever changed it since would have had it saved before.
+bool TubeList::save(std::uint32_t page) {
+  if (!pages_[page]) pages_[page] = write(page);
+  saved_[page] = pages_[page];
+  if (!saved_[page]) failed_ = true;
+  return !failed_;
+}
+
+void TubeList::complete() {
+  if (failed_) {
+    std::vector<BlobRef>().swap(saved_);
+    std::vector<BlobRef>().swap(pages_);
+  }
+  completed_ = number_;
+  complete_failed_ = failed_;
+  complete_ = std::move(saved_);
+  saved_.clear();
+  working_ = false;
+  if (!std::exchange(next_wanted_, false)) return;
+  try {
+    begin();
+  } catch (const std::bad_alloc&) {
+    ++number_;
+    fail();
+  }
+}
+
+void TubeList::fail() {
+  completed_ = number_;
+  complete_failed_ = true;
+  drop_complete();
+}
+
+std::uint32_t TubeList::before_change(std::uint32_t place) {
+  const std::uint32_t page = place / kTubesPerPage;
+  if (page >= pages_.size()) return 0;
+  std::uint32_t written = 0;
+  if (working_ && !failed_ && !saved_[page]) {
+    save(page);
+    written = kTubesPerPage;
+  }
+  pages_[page] = BlobRef();
+  return written;
+}
+
+// Null: no memory.
+BlobRef TubeList::write(std::uint32_t page) const {
+  constexpr std::string_view kBefore = "- ";
+  const std::uint32_t first = page * kTubesPerPage;
+  const std::uint32_t end = std::min(tubes_listed_, first + kTubesPerPage);
+  std::size_t bytes = 0;
+  for (std::uint32_t i = first; i < end; ++i) bytes += tubes_.at(i).name.size();
+  BlobRef blob = BlobRef::allocate(bytes + (end - first) * (kBefore.size() + 1));
+  if (!blob) return blob;
+  char* to = blob.data();
+  for (std::uint32_t i = first; i < end; ++i) {
+    const std::string_view name = tubes_.at(i).name;
+    std::memcpy(to, kBefore.data(), kBefore.size());
+    std::memcpy(to + kBefore.size(), name.data(), name.size());
+    to += kBefore.size() + name.size();
+    *to++ = '\n';
+  }
+  return blob;
+}
+
+}  // namespace haricot

@@ -1,0 +1,75 @@
+#include "haricot/queue/watch_index.hpp"
+
+#include <new>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+
+WatchIndex::~WatchIndex() {
+  by_tube_.clear([](Entry* entry) { delete entry; });
+}
+
+bool WatchIndex::add(Watch& watch) {
+  auto* entry = new (std::nothrow) Entry{watch.tube->hash, nullptr, &watch};
+  if (entry == nullptr) return false;
+  if (!by_tube_.insert(*entry)) {
+    delete entry;
+    return false;
+  }
+  name_bytes_ += watch.tube->name.size();
+  return true;
+}
+
+void WatchIndex::remove(const Watch& watch) {
+  Entry* entry =
+      by_tube_.find(watch.tube->hash, [&](const Entry& found) { return found.watch == &watch; });
+  CHECK(entry != nullptr);
+  by_tube_.erase(*entry);
+  name_bytes_ -= watch.tube->name.size();
+  delete entry;
+}
+
+Watch* WatchIndex::find(const Tube& tube) const {
+  const Entry* entry =
+      by_tube_.find(tube.hash, [&](const Entry& found) { return found.watch->tube == &tube; });
+  return entry == nullptr ? nullptr : entry->watch;
+}
+
+void WatchIndex::update_offer(Watch& watch) {
+  const Tube& tube = *watch.tube;
+  if (!tube.offers_job()) {
+    forget_offer(watch);
+    return;
+  }
+  Places places;
+  const Offer offer{tube.ready.top(), &watch};
+  if (watch.offer == Watch::kNoOffer) {
+    offers_.push(offer, places);
+  } else if (offers_.at(watch.offer).job.job != offer.job.job) {
+    offers_.replace(watch.offer, offer, places);
+  }
+}
+
+void WatchIndex::forget_offer(Watch& watch) {
+  if (watch.offer == Watch::kNoOffer) return;
+  Places places;
+  offers_.remove(watch.offer, places);
+  watch.offer = Watch::kNoOffer;
+}
+
+void WatchIndex::forget_all_offers() {
+  while (!offers_.empty()) offers_.take_any().watch->offer = Watch::kNoOffer;
+}
+
+bool WatchIndex::is_offer_right(const Watch& watch) const {
+  if (!watch.tube->offers_job()) return watch.offer == Watch::kNoOffer;
+  if (watch.offer >= offers_.size()) return false;
+  const Offer& offer = offers_.at(watch.offer);
+  if (watch.offer > 0 && offer < offers_.at((watch.offer - 1) / 2)) return false;
+  const ReadySlot& top = watch.tube->ready.top();
+  return offer.watch == &watch && offer.job.job == top.job && offer.job.id == top.id &&
+         offer.job.priority == top.priority;
+}
+
+}  // namespace haricot

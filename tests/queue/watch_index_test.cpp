@@ -1,0 +1,284 @@
+#include "haricot/queue/watch_index.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/allocations.hpp"
+#include "base/seed.hpp"
+#include "queue/engine_world.hpp"
+
+// Clients that watch very many tubes: what they get is what they would get without an index, and
+// what they cost is counted and does not depend on how many tubes they watch.
+
+namespace haricot {
+namespace {
+
+using namespace haricot::testing;
+
+class ManyWatches : public EngineTest {
+ protected:
+  static std::string name(std::uint32_t number) { return "t" + std::to_string(number); }
+
+  Client& watcher_of(std::uint32_t tubes) {
+    Client& client = world.connect();
+    watch(client, tubes);
+    return client;
+  }
+  void watch(Client& client, std::uint32_t tubes) {
+    for (std::uint32_t i = 0; i < tubes; ++i) {
+      ASSERT_EQ(engine.watch(client, name(i)), Outcome::done);
+    }
+  }
+  JobId put_into(Client& client, std::uint32_t tube, const PutOptions& options = {}) {
+    EXPECT_EQ(engine.use(client, name(tube)), Outcome::done);
+    return world.put(client, options);
+  }
+  // The steps of what is done.
+  template <typename Doing>
+  std::uint64_t steps_of(Doing doing) {
+    engine.take_steps();
+    doing();
+    return engine.take_steps();
+  }
+};
+
+constexpr std::uint32_t kTubes = 20'000;
+
+TEST_F(ManyWatches, AReserveLooksAtFewTubes) {
+  Client& client = watcher_of(kTubes);
+  Client& producer = world.connect();
+  EXPECT_LT(steps_of([&] { EXPECT_EQ(world.reserve(client), 0U); }), 100U);
+  const JobId late = put_into(producer, 7, {.priority = 9});
+  const JobId first = put_into(producer, 19'000, {.priority = 1});
+  const JobId second = put_into(producer, 19'000, {.priority = 5});
+  EXPECT_LT(steps_of([&] {
+              EXPECT_EQ(world.reserve(client), first);
+              EXPECT_EQ(world.reserve(client), second);
+              EXPECT_EQ(world.reserve(client), late);
+              EXPECT_EQ(world.reserve(client), 0U);
+            }),
+            200U);
+}
+
+TEST_F(ManyWatches, AWaitTouchesNoTubeAtItsBeginningAndNoneAtItsEnd) {
+  Client& client = watcher_of(kTubes);
+  EXPECT_LT(steps_of([&] {
+              world.wait_s(client, 1);
+              EXPECT_EQ(engine.waiting_clients(world.tube("t5")), 1U);
+              world.pass_s(1);
+            }),
+            100U);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_timed_out(client)}));
+  EXPECT_EQ(engine.waiting_clients(world.tube("t5")), 0U);
+}
+
+TEST_F(ManyWatches, WhoWaitsWithManyAndWhoWaitsWithFewAreServedInTheOrderInWhichTheyCame) {
+  Client& producer = world.connect();
+  std::vector<Client*> workers;
+  for (int i = 0; i < 3; ++i) {
+    workers.push_back(&watcher_of(WatchIndex::kManyFrom));
+    workers.push_back(&watcher_of(30));
+  }
+  Gots expected;
+  for (const std::size_t i : {3U, 0U, 1U, 4U, 2U, 5U}) world.wait(*workers[i]);
+  EXPECT_EQ(engine.waiting_clients(world.tube("t3")), 6U);
+  EXPECT_EQ(engine.waiting_clients(world.tube("t1000")), 3U);
+  for (const std::uint32_t i : {3U, 0U, 1U, 4U, 2U, 5U}) {
+    expected.push_back(got_job(*workers[i], put_into(producer, i % 5)));
+    engine.check_invariants();
+  }
+  EXPECT_EQ(world.take_deliveries(), expected);
+  EXPECT_EQ(engine.waiting_clients(world.tube("t3")), 0U);
+}
+
+TEST_F(ManyWatches, AJobThatIsHandedOverTellsEachWatcherOnceThatItIsGone) {
+  constexpr std::uint32_t kWatchers = 5;
+  Client& producer = world.connect();
+  for (std::uint32_t i = 0; i < kWatchers; ++i) world.wait(watcher_of(WatchIndex::kManyFrom));
+  const std::uint64_t steps = steps_of([&] { put_into(producer, 3); });
+  EXPECT_LE(steps, kWatchers * (Engine::kStepsPerJob + 2U));
+  EXPECT_EQ(world.take_deliveries().size(), 1U);
+}
+
+TEST_F(ManyWatches, APausedTubeOffersNothing) {
+  Client& client = watcher_of(WatchIndex::kManyFrom);
+  Client& producer = world.connect();
+  const JobId id = put_into(producer, 3);
+  ASSERT_EQ(engine.pause("t3", 10, world.now), Outcome::done);
+  engine.check_invariants();
+  world.wait(client);
+  world.pass_s(10);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_job(client, id)}));
+}
+
+TEST_F(ManyWatches, ACloseLeavesItsTubesInPieces) {
+  Client& client = watcher_of(kTubes);
+  world.wait(client);
+  world.disconnect(client);
+  EXPECT_EQ(engine.counts().waiting, 0U);
+  EXPECT_GE(engine.tubes().size(), kTubes - Engine::kJobsPerCall);
+  std::uint32_t turns = 0;
+  while (engine.next_event() <= world.now) {
+    const std::uint32_t before = engine.tubes().size();
+    engine.advance(world.now);
+    ASSERT_LE(before - engine.tubes().size(), Engine::kJobsPerCall);
+    if (turns++ % 4 != 0) continue;
+    engine.check_invariants();
+    // Others may watch, use and fill what is on its way out.
+    Client& other = watcher_of(5);
+    put_into(other, 3);
+    EXPECT_NE(world.reserve(other), 0U);
+    world.disconnect(other);
+  }
+  EXPECT_GE(turns, kTubes / Engine::kJobsPerCall - 1);
+  EXPECT_EQ(engine.tubes().size(), 2U);  // default, and the one with the jobs.
+}
+
+TEST_F(ManyWatches, AnEngineThatEndsBetweenThePiecesLeavesNothing) {
+  NoJournal none;
+  Engine other(world.now, none);
+  Client client(nullptr);
+  ASSERT_TRUE(other.open(client));
+  for (std::uint32_t i = 0; i < kTubes; ++i) {
+    ASSERT_EQ(other.watch(client, name(i)), Outcome::done);
+  }
+  other.close(client, world.now);
+  EXPECT_GT(other.tubes().size(), 1000U);
+}
+
+// Many clients that watch the same tubes: to set up one more is no work for the others' watches.
+TEST_F(ManyWatches, WatchingCostsTheSameHoweverManyWatchTheSame) {
+  constexpr std::uint32_t kSame = 1500;
+  const auto set_up = [&] { watcher_of(kSame); };
+  const std::uint64_t first = steps_of(set_up);
+  for (int i = 0; i < 20; ++i) watcher_of(kSame);
+  EXPECT_LT(steps_of(set_up), first + 100);
+}
+
+TEST_F(ManyWatches, WhoIgnoresEnoughHasFewAgain) {
+  Client& client = watcher_of(WatchIndex::kManyFrom);
+  Client& producer = world.connect();
+  std::uint32_t tubes = WatchIndex::kManyFrom;
+  const JobId id = put_into(producer, 0);
+  while (client.watched_tubes() > 3) {
+    ASSERT_EQ(engine.ignore(client, name(--tubes)), Outcome::done);
+    if (tubes % 100 == 0) engine.check_invariants();
+  }
+  EXPECT_EQ(world.tube("t0").many_watchers, 0U);
+  EXPECT_EQ(world.reserve(client), id);
+  world.wait(client);
+  EXPECT_EQ(world.tube("t1").waiting_clients, 1U);
+  put_into(producer, 1);
+  EXPECT_EQ(world.take_deliveries().size(), 1U);
+  watch(client, WatchIndex::kManyFrom);
+  EXPECT_EQ(world.tube("t0").many_watchers, 1U);
+}
+
+TEST_F(ManyWatches, WithoutMemoryForTheIndexNothingIsWatched) {
+  for (const std::uint32_t threshold : {WatchIndex::kIndexedFrom, WatchIndex::kManyFrom}) {
+    int failures = 0;
+    for (int succeeding = 0; succeeding < 200; ++succeeding) {
+      Client& client = watcher_of(threshold - 2);  // And `default`.
+      Outcome outcome = Outcome::done;
+      {
+        const AllocationFailure failure(succeeding);
+        outcome = engine.watch(client, "one-more");
+      }
+      failures += outcome == Outcome::out_of_memory;
+      EXPECT_EQ(client.watched_tubes(), threshold - (outcome == Outcome::done ? 0 : 1));
+      engine.check_invariants();
+      world.disconnect(client);
+      world.pass_ms(0);
+      if (outcome == Outcome::done) break;
+    }
+    EXPECT_GE(failures, 3) << threshold;
+  }
+}
+
+// The same commands for two engines: in one the worker watches what the jobs are in, in the other
+// enough tubes more to have many. They get the same.
+TEST_F(ManyWatches, RandomCommandsHaveTheSameResultsWithAndWithoutAnIndex) {
+  Random random;
+  World few;
+  World many;
+  constexpr std::uint32_t kUsed = 6;
+  constexpr std::size_t kClients = 4;
+  std::vector<Client*> clients_of_few;
+  std::vector<Client*> clients_of_many;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    clients_of_few.push_back(&few.connect());
+    clients_of_many.push_back(&many.connect());
+    for (std::uint32_t j = 0; j < kUsed; ++j) {
+      ASSERT_EQ(few.engine.watch(*clients_of_few[i], name(j)), Outcome::done);
+      ASSERT_EQ(many.engine.watch(*clients_of_many[i], name(j)), Outcome::done);
+    }
+    // One of them has few in both.
+    for (std::uint32_t j = 0; i > 0 && j < WatchIndex::kManyFrom; ++j) {
+      ASSERT_EQ(many.engine.watch(*clients_of_many[i], "more" + std::to_string(j)), Outcome::done);
+    }
+  }
+  std::map<const Client*, std::size_t> numbers;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    numbers[clients_of_few[i]] = numbers[clients_of_many[i]] = i;
+  }
+  const auto got_of = [&](World& one) {
+    std::string text;
+    for (const Got& got : one.take_deliveries()) {
+      text += std::to_string(numbers[got.client]) + ":" +
+              std::to_string(static_cast<int>(got.kind)) + ":" + std::to_string(got.job) + " ";
+    }
+    return text;
+  };
+  for (int step = 0; step < 4000; ++step) {
+    const std::size_t which = random.below(kClients);
+    const std::uint64_t kind = random.below(12);
+    const std::uint32_t tube = static_cast<std::uint32_t>(random.below(kUsed));
+    const auto priority = static_cast<std::uint32_t>(random.below(5));
+    const std::uint64_t id = 1 + random.below(600);
+    const auto play = [&](World& one, Client& client) -> std::string {
+      if (kind == 0) one.pass_ms(700);
+      if (kind == 1) {
+        return std::to_string(static_cast<int>(
+            one.engine.pause(name(tube), static_cast<std::uint32_t>(id % 3), one.now)));
+      }
+      if (client.is_busy()) return "busy";
+      switch (kind) {
+        case 2:
+        case 3:
+          return std::to_string(one.reserve(client));
+        case 4: {
+          const ReserveResult result =
+              one.engine.reserve(client, one.now + Duration::seconds(2), one.now);
+          return std::to_string(static_cast<int>(result.outcome)) + " " +
+                 std::to_string(one.id_of(result.job));
+        }
+        case 5:
+          return std::to_string(static_cast<int>(one.engine.remove(client, id)));
+        case 6:
+          return std::to_string(
+              static_cast<int>(one.engine.release(client, id, priority, id % 2, one.now)));
+        case 7:
+          return std::to_string(static_cast<int>(one.engine.bury(client, id, priority)));
+        case 8:
+          return std::to_string(one.engine.kick(client, 3, one.now).kicked);
+        case 9:
+          return std::to_string(
+              static_cast<int>(one.engine.reserve_job(client, id, one.now).outcome));
+        default:
+          EXPECT_EQ(one.engine.use(client, name(tube)), Outcome::done);
+          return std::to_string(one.put(client, {.priority = priority, .ttr_s = 3}));
+      }
+    };
+    ASSERT_EQ(play(few, *clients_of_few[which]), play(many, *clients_of_many[which])) << step;
+    ASSERT_EQ(got_of(few), got_of(many)) << step;
+    if (step % 20 == 0) many.engine.check_invariants();
+  }
+}
+
+}  // namespace
+}  // namespace haricot
