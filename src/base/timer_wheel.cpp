@@ -63,6 +63,8 @@ void TimerWheel::unhang(Timer& timer) {
     due_.remove(timer);
     return;
   }
+  // A falling timer hangs in no slot any more. To name the slot where it hung does no harm: a timer
+  // is taken out of whatever list it is in, and if that slot is empty, it is marked so already.
   Level& level = levels_[timer.level_];
   Slot& slot = level.slots[timer.slot_];
   slot.remove(timer);
@@ -72,6 +74,8 @@ void TimerWheel::unhang(Timer& timer) {
 // Jumps from one occupied slot to the next, so that a year of nothing costs nothing.
 void TimerWheel::advance_to(Instant now) {
   const std::uint64_t target = tick_of_time(now);
+  std::uint32_t moves = kMovesPerCall;
+  move_falling(moves);
   while (tick_ < target) {
     const std::uint64_t next = next_tick();
     if (next > target) {
@@ -85,21 +89,26 @@ void TimerWheel::advance_to(Instant now) {
       const unsigned shift = level * kSlotBits;
       if ((tick_ & ((std::uint64_t{1} << shift) - 1)) != 0) continue;
       empty_slot(level, static_cast<unsigned>(tick_ >> shift) % kSlots);
+      move_falling(moves);
     }
   }
 }
 
-// Moves the timers of a slot that has come to where they belong now: a lower level, or the due
-// ones.
+// Takes the timers of a slot that has come, all at once.
 void TimerWheel::empty_slot(unsigned level, unsigned slot) {
   Level& from = levels_[level];
   if ((from.occupied & (std::uint64_t{1} << slot)) == 0) return;
   from.occupied &= ~(std::uint64_t{1} << slot);
-  Slot timers;
-  timers.append(from.slots[slot]);
-  while (!timers.empty()) {
-    Timer& timer = timers.front();
-    timers.remove(timer);
+  falling_.append(from.slots[slot]);
+}
+
+// Hangs timers where they belong now: in a lower level, or among the due ones. What is left does so
+// in the next call, and is not too early for it: the wheel may have passed its slot, but no
+// deadline.
+void TimerWheel::move_falling(std::uint32_t& moves) {
+  for (; moves > 0 && !falling_.empty(); --moves) {
+    Timer& timer = falling_.front();
+    falling_.remove(timer);
     hang(timer);
   }
 }
@@ -129,7 +138,8 @@ std::uint64_t TimerWheel::next_tick() const {
 }
 
 Instant TimerWheel::next_event() const {
-  if (!due_.empty()) return Instant::at(static_cast<std::int64_t>(tick_) * kTickNanoseconds);
+  if (!due_.empty() || !falling_.empty())
+    return Instant::at(static_cast<std::int64_t>(tick_) * kTickNanoseconds);
   const std::uint64_t next = next_tick();
   if (next > static_cast<std::uint64_t>(Instant::never().count() / kTickNanoseconds)) {
     return Instant::never();

@@ -79,6 +79,7 @@ Session* Service::open(void* owner) {
 void Service::close(Session& session, Instant now) {
   forget_list(session);
   engine_.close(session.client_, now);
+  engine_.take_steps();  // No other session is to pay for them.
   if (session.runnable_.linked()) runnable_.remove(session);
   if (session.to_send_.linked()) to_send_.remove(session);
   if (session.held_hook_.linked()) held_.remove(session);
@@ -126,6 +127,7 @@ void Service::receive_directly(Session& session, std::size_t bytes) {
 void Service::peer_half_closed(Session& session) {
   session.half_closed_ = true;
   engine_.stop_waiting(session.client_);
+  engine_.take_steps();
   hand_out_deliveries();
 }
 
@@ -216,19 +218,6 @@ Service::Work Service::share_of_turn() const {
   return std::clamp(share, Session::kWorkPerTurnMin, Session::kWorkPerTurn);
 }
 
-bool Service::may_take_long(const Session& session, const Command& command) const {
-  switch (command.verb) {
-    case Verb::reserve:
-    case Verb::reserve_with_timeout:
-      return engine_.reserve_steps(session.client_) >= Session::kCostlyWork;
-    case Verb::list_tubes:
-    case Verb::list_tubes_watched:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // What a command will take, as far as that is known beforehand.
 Service::Work Service::price_of(const Session& session, const Command& command) const {
   switch (command.verb) {
@@ -244,13 +233,17 @@ Service::Work Service::price_of(const Session& session, const Command& command) 
   }
 }
 
-// Whether a command of that price runs in this turn. The first one always does.
-bool Service::may_run_costly(Work price) {
-  if (price <= costly_work_ || costly_work_ == Session::kCostlyWorkPerTurn) {
-    costly_work_ -= std::min(price, costly_work_);
+// Whether a command has to wait for a later turn. The first costly one of a turn always runs.
+bool Service::is_put_off(const Session& session, const Command& command) {
+  // An answer that is held back may be taken back, and a list in pieces could not be.
+  if (session.held_ && is_long_list(session, command)) return true;
+  const Work price = price_of(session, command);
+  if (price <= Session::kCostlyWork) return false;
+  if (price > costly_work_ && costly_work_ < Session::kCostlyWorkPerTurn) {
+    costly_put_off_ = true;
     return true;
   }
-  costly_put_off_ = true;
+  costly_work_ -= std::min(price, costly_work_);
   return false;
 }
 
@@ -276,6 +269,10 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
     const std::string_view rest = input.substr(used);
     const Session::Expecting before = session.expecting_;
     std::size_t taken = 0;
+    if (session.is_answered_in_pieces()) [[unlikely]] {
+      if (!add_to_list(session, work)) work = 0;
+      continue;
+    }
     switch (before) {
       case Session::Expecting::line:
         taken = take_line(session, rest, now, work);
@@ -291,8 +288,7 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
         break;
       case Session::Expecting::list_of_watched:
       case Session::Expecting::list_of_tubes:
-        if (!add_to_list(session, work)) work = 0;
-        continue;
+        break;
     }
     used += taken;
     if (taken == 0 && session.expecting_ == before && work > 0) {
@@ -316,15 +312,17 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   const std::size_t taken = length + kLineEnd.size();
   Command command;
   const ParseResult parsed = parse_command(line, command);
-  bool is_long = false;
-  if (parsed == ParseResult::ok && may_take_long(session, command)) [[unlikely]] {
-    const Work price = price_of(session, command);
-    is_long = is_long_list(session, command);
-    if ((is_long && session.held_) || (price > Session::kCostlyWork && !may_run_costly(price))) {
+  if (engine_.tubes().size() >= WatchIndex::kIndexedFrom && parsed == ParseResult::ok)
+      [[unlikely]] {
+    // No command takes long where there are few tubes.
+    if (is_put_off(session, command)) {
       work = 0;  // It stays where it is.
       return 0;
     }
-    if (is_long) work -= std::min(work - 1, price);
+    if (is_long_list(session, command)) {
+      begin_list(session, command, line, work);
+      return taken;
+    }
   }
   --work;
   if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
@@ -341,10 +339,6 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   const std::uint64_t records = journal_.records();
   begin_answers(session);
   try {
-    if (is_long) [[unlikely]] {
-      begin_list(session, command);
-      return taken;
-    }
     const Reply reply = dispatcher_.run(session.client_, command, now);
     work -= std::min(work, work_for(reply) - 1);
     answer(session, reply);

@@ -7,6 +7,7 @@
 // Short lists are written at once, by the dispatcher.
 
 #include <algorithm>
+#include <new>
 #include <string_view>
 
 #include "haricot/base/check.hpp"
@@ -31,13 +32,20 @@ bool Service::is_long_list(const Session& session, const Command& command) const
 }
 
 // Requires: no answer of the session is held back, for those may be taken back.
-void Service::begin_list(Session& session, const Command& command) {
+void Service::begin_list(Session& session, const Command& command, std::string_view line,
+                         Work& work) {
   CHECK(!session.held_);
+  if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
   dispatcher_.count_command(command.verb);
-  if (command.verb == Verb::list_tubes) {
-    begin_list_of_tubes(session);
-  } else {
+  work -= std::min(work, 1 + price_of(session, command));
+  if (command.verb == Verb::list_tubes_watched) {
     begin_list_of_watched(session);
+    return;
+  }
+  try {
+    begin_list_of_tubes(session);
+  } catch (const std::bad_alloc&) {
+    answer(session, {ReplyCode::out_of_memory});
   }
 }
 

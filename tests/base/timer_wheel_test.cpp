@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "base/seed.hpp"
@@ -275,6 +276,39 @@ TEST(TimerWheel, DoesWhatAListOfDeadlinesWouldDo) {
     }
     for (ModelTimer& timer : timers) wheel.cancel(timer.timer);
   }
+}
+
+// More timers in one slot than one call moves: they come in pieces, all of them, and none early.
+TEST(TimerWheel, VeryManyTimersOfOneSlotAreMovedInPieces) {
+  constexpr std::uint32_t kTimers = 3 * TimerWheel::kMovesPerCall + 100;
+  const Instant start = Instant::at(1'000'000'000'000);
+  const Instant end = start + Duration::seconds(600);
+  std::vector<std::unique_ptr<Timer>> timers;
+  TimerWheel wheel(start);
+  for (std::uint32_t i = 0; i < kTimers; ++i) {
+    timers.push_back(std::make_unique<Timer>(std::uint8_t{1}, nullptr));
+    wheel.set(*timers.back(), end);
+  }
+  std::uint32_t due = 0;
+  std::uint32_t calls = 0;
+  wheel.advance_to(end - Duration::milliseconds(1));
+  EXPECT_EQ(wheel.pop_due(), nullptr);
+  // One of those on their way is cancelled, another one gets another deadline.
+  wheel.cancel(*timers[kTimers - 1]);
+  wheel.set(*timers[kTimers - 2], end + Duration::seconds(1));
+  while (wheel.next_event() <= end) {
+    wheel.advance_to(end);
+    std::uint32_t popped = 0;
+    while (wheel.pop_due() != nullptr) ++popped;
+    ASSERT_LE(popped, TimerWheel::kMovesPerCall);
+    due += popped;
+    ++calls;
+  }
+  EXPECT_EQ(due, kTimers - 2);
+  EXPECT_GE(calls, 3U);
+  wheel.advance_to(end + Duration::seconds(1));
+  EXPECT_NE(wheel.pop_due(), nullptr);
+  EXPECT_EQ(wheel.next_event(), Instant::never());
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bystander.hpp"
+#include "colliding_names.hpp"
 #include "daemon_fixture.hpp"
 #include "process_facts.hpp"
 
@@ -181,6 +182,69 @@ TEST_F(Hostile, ThirtyThousandTubesOfOneClientAreNobodyElsesTrouble) {
     // Some 300 bytes for a tube, and 150 for watching it and for waiting there.
     expect_memory_below(peak, 24 * kMebibyte);
     // And all at once they are gone.
+    others_are_served_during([&] { client->reset(); });
+  }
+  expect_all_well();
+}
+
+TEST_F(Hostile, NamesThatCollideCostWhatOtherNamesCost) {
+  constexpr std::size_t kNames = 10'000;
+  ASSERT_TRUE(start()) << server_.failure();
+  const auto cpu_of_watching = [&](const std::vector<std::string>& names) {
+    const Client client = connect();
+    const double before = cpu_seconds(server_.pid());
+    for (std::size_t first = 0; first < names.size(); first += 500) {
+      std::string watches;
+      for (std::size_t i = first; i < first + 500; ++i) watches += "watch " + names[i] + "\r\n";
+      EXPECT_TRUE(client->send(watches));
+      for (int i = 0; i < 500; ++i) EXPECT_TRUE(client->read_answer());
+    }
+    return cpu_seconds(server_.pid()) - before;
+  };
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < kNames; ++i) {
+    others.push_back("a-name-of-so-many-bytes-----" + std::to_string(1000 + i));
+  }
+  const std::vector<std::string> colliding = CollidingNames::make(kNames);
+  const double usual = cpu_of_watching(others);
+  ASSERT_TRUE(eventually([this] { return server_stat("current-tubes") == 1; }));
+  const double hostile = cpu_of_watching(colliding);
+  std::printf("%.3f s for %zu names, %.3f s for as many that collide\n", usual, kNames, hostile);
+  EXPECT_LT(hostile, 5 * usual + 0.1);
+  expect_all_well();
+}
+
+TEST_F(Hostile, ReservesAndReportsOverVeryManyTubesHoldUpNobody) {
+  constexpr int kTubes = 200'000;
+  ASSERT_TRUE(start()) << server_.failure();
+  {
+    const Client client = connect();
+    for (int first = 0; first < kTubes; first += 500) {
+      std::string watches;
+      for (int i = first; i < first + 500; ++i)
+        watches += "watch tube-" + std::to_string(i) + "\r\n";
+      ASSERT_TRUE(client->send(watches));
+      for (int i = 0; i < 500; ++i) ASSERT_TRUE(client->read_answer());
+    }
+    others_are_served_during([&] {
+      ASSERT_TRUE(client->send(repeated("reserve-with-timeout 0\r\n", 2000)));
+      for (int i = 0; i < 2000; ++i) ASSERT_EQ(client->read_answer(), "TIMED_OUT\r\n");
+      const std::vector<Client> readers = connect(20);
+      for (const Client& reader : readers) reader->send_line("list-tubes");
+      for (const Client& reader : readers) {
+        ASSERT_TRUE(reader->read_answer().value_or("").starts_with("OK "));
+      }
+      ASSERT_TRUE(client->ask("list-tubes-watched").starts_with("OK "));
+    });
+    // Answers that nobody reads share what is in them.
+    std::vector<Client> unread;
+    for (int i = 0; i < 20; ++i) unread.push_back(connect_narrow());
+    const MemoryPeak peak(server_.pid());
+    for (const Client& reader : unread) reader->send_line("list-tubes");
+    for (const Client& reader : unread) ASSERT_TRUE(reader->has_input_within(kAnswerDeadline));
+    expect_memory_below(peak, 8 * kMebibyte);
+    client->send_line("reserve");
+    ASSERT_TRUE(eventually([this] { return server_stat("current-waiting") == 1; }));
     others_are_served_during([&] { client->reset(); });
   }
   expect_all_well();

@@ -11,7 +11,8 @@
 //     7        139 years           what is left of 292 years
 //
 // A timer hangs in the slot of the lowest level that reaches its deadline, and moves down a level
-// when the wheel gets to its slot: at most seven times in its life.
+// when the wheel gets to its slot: at most seven times in its life. Where very many are in one
+// slot, they move in several calls.
 //
 // The wheel never reads a clock and calls nobody: advance_to() tells it the time, pop_due() gives
 // out what is due, one timer a call, so that the caller decides how many it deals with at once. A
@@ -64,7 +65,10 @@ class TimerWheel {
   void set(Timer& timer, Instant deadline);
   void cancel(Timer& timer);
 
-  // Turns the wheel to the given time. A time before the last one changes nothing.
+  // How many timers one call of advance_to() moves at most.
+  static constexpr std::uint32_t kMovesPerCall = 4096;
+
+  // Turns the wheel to the given time. A time before the last one turns nothing back.
   void advance_to(Instant now);
 
   // A timer that is due, which is thereby no longer set; null when there is none.
@@ -89,11 +93,13 @@ class TimerWheel {
   void hang(Timer& timer);
   void unhang(Timer& timer);
   void empty_slot(unsigned level, unsigned slot);
+  void move_falling(std::uint32_t& moves);
   std::uint64_t next_tick() const;
 
   std::uint64_t tick_;  // Every timer of this tick and before is due.
   std::array<Level, kLevels> levels_;
   Slot due_;
+  Slot falling_;  // Those of slots that have come, which have yet to be hung where they belong now.
 };
 
 }  // namespace haricot

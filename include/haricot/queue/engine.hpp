@@ -288,7 +288,7 @@ class Engine {
   void drop_watch(Watch& watch, bool of_many);
   Watch* find_watch(const Client& client, Tube& tube);
   Client* first_waiting(Tube& tube);
-  Client* first_of_many_waiting(Tube& tube, std::uint64_t before);
+  [[gnu::cold, gnu::noinline]] Client* first_of_many_waiting(Tube& tube, std::uint64_t before);
   void make_room_for_delivery();
   void mark_worker(Client& client);
   Tube* best_tube(const Client& client);
@@ -314,7 +314,7 @@ class Engine {
     if (tube.many_watchers > 0) [[unlikely]]
       tell_offer_to_many(tube);
   }
-  void tell_offer_to_many(Tube& tube);
+  [[gnu::cold, gnu::noinline]] void tell_offer_to_many(Tube& tube);
   bool offer_one(Tube& tube, Instant now);
   void offer(Tube& tube, Instant now);
 

@@ -94,20 +94,22 @@ class Service {
   void run(Session& session, Instant now);
   bool may_run(const Session& session) const;
   Work share_of_turn() const;
-  bool may_take_long(const Session& session, const Command& command) const;
-  Work price_of(const Session& session, const Command& command) const;
-  bool may_run_costly(Work price);
+  [[gnu::cold]] Work price_of(const Session& session, const Command& command) const;
+  // Cold, lest they are inlined and make every command slower.
+  [[gnu::cold, gnu::noinline]] bool is_put_off(const Session& session, const Command& command);
   void charge_steps(Work& work);
-  bool is_long_list(const Session& session, const Command& command) const;
-  void begin_list(Session& session, const Command& command);
+  [[gnu::cold, gnu::noinline]] bool is_long_list(const Session& session,
+                                                 const Command& command) const;
+  [[gnu::cold, gnu::noinline]] void begin_list(Session& session, const Command& command,
+                                               std::string_view line, Work& work);
   void begin_list_of_watched(Session& session);
   void begin_list_of_tubes(Session& session);
   void begin_text(Session& session, std::uint64_t bytes);
   void end_text(Session& session);
-  bool add_to_list(Session& session, Work& work);
+  [[gnu::cold, gnu::noinline]] bool add_to_list(Session& session, Work& work);
   void add_watched(Session& session, Work& work);
   bool add_tubes(Session& session);
-  void forget_list(Session& session);
+  [[gnu::cold, gnu::noinline]] void forget_list(Session& session);
   std::size_t run_some(Session& session, std::string_view input, Instant now);
   std::size_t take_line(Session& session, std::string_view input, Instant now, Work& work);
   bool refuse_line(Session& session, ParseResult parsed, const Command& command);

@@ -91,9 +91,7 @@ class Session {
            output_.pending_bytes() >= kOutputWithBodiesBytesMax;
   }
 
-  bool is_answered_in_pieces() const {
-    return expecting_ == Expecting::list_of_watched || expecting_ == Expecting::list_of_tubes;
-  }
+  bool is_answered_in_pieces() const { return expecting_ >= Expecting::list_of_watched; }
   char* body_place();  // Where the next bytes of a large body belong.
 
   Client client_;

@@ -1,0 +1,147 @@
+#include "haricot/queue/tube_list.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/allocations.hpp"
+#include "base/seed.hpp"
+#include "haricot/queue/tube_table.hpp"
+
+namespace haricot {
+namespace {
+
+std::string text_of(const TubeList& list) {
+  std::string text;
+  for (const BlobRef& page : list.pages()) text += page.view();
+  return text;
+}
+
+std::string text_of(const TubeTable& table) {
+  std::string text;
+  for (std::uint32_t i = 0; i < table.size(); ++i) text += "- " + table.at(i).name + "\n";
+  return text;
+}
+
+void make_tubes(TubeTable& table, std::uint32_t tubes) {
+  for (std::uint32_t i = 0; i < tubes; ++i) {
+    ASSERT_NE(table.create("tube-" + std::to_string(i)), nullptr);
+  }
+}
+
+// Works until the list is complete; how many pages that took.
+std::uint32_t finish(TubeList& list) {
+  std::uint32_t written = 0;
+  while (list.is_working()) {
+    std::uint32_t pages = 1;
+    list.work(pages);
+    written += 1 - pages;
+  }
+  return written;
+}
+
+constexpr std::uint32_t kPage = TubeList::kTubesPerPage;
+
+TEST(TubeList, IsTheNamesInTheirOrder) {
+  for (const std::uint32_t tubes : {1U, kPage - 1, kPage, kPage + 1, 3 * kPage + 7}) {
+    TubeTable table;
+    make_tubes(table, tubes);
+    TubeList& list = table.list();
+    const std::uint64_t number = list.ask();
+    EXPECT_FALSE(list.is_complete(number));
+    EXPECT_EQ(finish(list), (tubes + kPage - 1) / kPage);
+    EXPECT_TRUE(list.is_complete(number));
+    EXPECT_FALSE(list.has_failed());
+    EXPECT_EQ(text_of(list), text_of(table));
+  }
+}
+
+TEST(TubeList, APageIsWrittenAgainOnlyBehindAChange) {
+  TubeTable table;
+  make_tubes(table, 10 * kPage);
+  TubeList& list = table.list();
+  list.ask();
+  EXPECT_EQ(finish(list), 10U);
+  const std::vector<BlobRef> before = list.pages();
+  list.ask();
+  EXPECT_EQ(finish(list), 0U);
+  table.destroy(*table.find("tube-3"));  // And the last takes its place.
+  list.ask();
+  EXPECT_EQ(finish(list), 2U);
+  EXPECT_EQ(text_of(list), text_of(table));
+  EXPECT_EQ(list.pages()[5].view().data(), before[5].view().data());
+}
+
+TEST(TubeList, WhoAsksBehindAChangeGetsAListWithIt) {
+  TubeTable table;
+  make_tubes(table, 4 * kPage);
+  TubeList& list = table.list();
+  const std::uint64_t first = list.ask();
+  std::uint32_t pages = 1;
+  list.work(pages);
+  ASSERT_NE(table.create("new"), nullptr);
+  const std::uint64_t second = list.ask();
+  EXPECT_EQ(list.ask(), second);
+  EXPECT_GT(second, first);
+  while (!list.is_complete(first)) list.work(pages = 1);
+  EXPECT_EQ(text_of(list).find("- new\n"), std::string::npos);
+  EXPECT_FALSE(list.is_complete(second));
+  finish(list);
+  EXPECT_TRUE(list.is_complete(second));
+  EXPECT_EQ(text_of(list), text_of(table));
+}
+
+// Whatever changes while a list is written: it is what there was when it began.
+TEST(TubeList, IsOfOneMoment) {
+  testing::Random random;
+  for (int round = 0; round < 20; ++round) {
+    TubeTable table;
+    make_tubes(table, static_cast<std::uint32_t>(1 + random.below(6 * kPage)));
+    TubeList& list = table.list();
+    int made = 0;
+    for (int lists = 0; lists < 3; ++lists) {
+      const std::string wanted = text_of(table);
+      list.ask();
+      while (list.is_working()) {
+        for (std::uint64_t changes = random.below(300); changes > 0; --changes) {
+          const auto place = static_cast<std::uint32_t>(random.below(table.size()));
+          if (random.one_in(2)) {
+            ASSERT_NE(table.create("new-" + std::to_string(made++)), nullptr);
+          } else if (table.size() > 1) {
+            EXPECT_LE(table.destroy(table[table.at(place).ref]), 2 * kPage);
+          }
+        }
+        std::uint32_t pages = 1;
+        list.work(pages);
+      }
+      ASSERT_EQ(text_of(list), wanted);
+    }
+  }
+}
+
+TEST(TubeList, WithoutMemoryTheNextOneFailsAndTheOneBehindItDoesNot) {
+  TubeTable table;
+  make_tubes(table, 3 * kPage);
+  TubeList& list = table.list();
+  const std::uint64_t first = list.ask();
+  const std::uint64_t second = list.ask();
+  ASSERT_NE(first, second);
+  std::uint32_t pages = 3;
+  {
+    const testing::AllocationFailure failure;
+    list.work(pages);
+  }
+  EXPECT_TRUE(list.is_complete(second));
+  EXPECT_TRUE(list.has_failed());
+  EXPECT_TRUE(list.pages().empty());
+  EXPECT_FALSE(list.is_working());
+  const std::uint64_t third = list.ask();
+  EXPECT_GT(third, second);
+  finish(list);
+  EXPECT_FALSE(list.has_failed());
+  EXPECT_EQ(text_of(list), text_of(table));
+}
+
+}  // namespace
+}  // namespace haricot

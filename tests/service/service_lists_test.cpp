@@ -1,0 +1,153 @@
+// Answers that are too long to be written at once, and commands that are known to be costly.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "service_world.hpp"
+
+namespace haricot {
+namespace {
+
+using namespace haricot::testing;
+
+class ServiceLists : public ::testing::Test {
+ protected:
+  // Lets the session watch so many tubes more; returns the list of all that it watches then.
+  std::string watch(Session& session, std::uint32_t tubes, const std::string& prefix) {
+    std::string text = "---\n- default\n";
+    for (std::uint32_t i = 0; i < tubes; ++i) {
+      const std::string name = prefix + std::to_string(i);
+      world.ask(session, "watch " + name + "\r\n");
+      text += "- " + name + "\n";
+    }
+    return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+  }
+  void turn() {
+    world.service.advance(world.now);
+    world.service.run_backlog(world.now);
+  }
+
+  ServiceWorld world;
+};
+
+TEST_F(ServiceLists, OfWatchedTubesOfAnyNumberAreWhatTheyAlwaysWere) {
+  for (const std::uint32_t tubes : {10U, 63U, 64U, 65U, 200U, 1500U}) {
+    Session& session = world.connect();
+    const std::string expected = watch(session, tubes, "tube-");
+    EXPECT_EQ(world.ask(session, "list-tubes-watched\r\n"), expected) << tubes;
+    // What stands before and behind it is answered in its turn.
+    EXPECT_EQ(world.ask(session, "use a\r\nlist-tubes-watched\r\nuse b\r\n"),
+              "USING a\r\n" + expected + "USING b\r\n");
+    world.disconnect(session);
+    world.settle();
+  }
+}
+
+TEST_F(ServiceLists, OfWatchedTubesTakeNoMoreMemoryThanOtherAnswers) {
+  Session& session = world.connect();
+  watch(session, 3000, std::string(190, 'x'));
+  world.say(session, "list-tubes-watched\r\nlist-tubes-watched\r\nuse behind\r\n");
+  std::string heard;
+  while (!heard.ends_with("USING behind\r\n")) {
+    world.settle();
+    ASSERT_LE(session.output().owned_bytes(), std::size_t{64} * 1024);
+    const std::string more = world.hear(session, 10'000);
+    ASSERT_FALSE(more.empty());
+    heard += more;
+  }
+  EXPECT_GT(heard.size(), 2 * 3000 * std::size_t{190});
+}
+
+TEST_F(ServiceLists, OfAllTubesAreTheSameForAllWhoAsk) {
+  Session& watcher = world.connect();
+  const std::string expected = watch(watcher, 20'000, "tube-");
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 20; ++i) {
+    sessions.push_back(&world.connect());
+    world.say(*sessions.back(), "list-tubes\r\nuse a-tube\r\n");
+  }
+  // It is written a piece a turn, and meanwhile others are served.
+  EXPECT_EQ(world.hear(*sessions[0]), "");
+  EXPECT_EQ(world.ask(watcher, "use default\r\n"), "USING default\r\n");
+  world.disconnect(*sessions.back());
+  sessions.pop_back();
+  world.settle();
+  std::size_t owned = 0;
+  for (Session* session : sessions) {
+    owned = std::max(owned, session->output().owned_bytes());
+    EXPECT_EQ(world.ask(*session, ""), expected + "USING a-tube\r\n");
+  }
+  EXPECT_LT(owned, 1000U);
+  EXPECT_EQ(world.stat(watcher, "cmd-list-tubes"), 20U);
+}
+
+TEST_F(ServiceLists, OfAllTubesHaveInThemWhatTheClientDidBefore) {
+  Session& session = world.connect();
+  watch(session, 10'000, "tube-");
+  Session& other = world.connect();
+  world.say(other, "list-tubes\r\n");
+  const std::string heard = world.ask(session, "use new\r\nlist-tubes\r\n");
+  EXPECT_NE(heard.find("\n- new\n"), std::string::npos);
+  EXPECT_EQ(world.ask(other, "").find("\n- new\n"), std::string::npos);
+}
+
+// Behind a record that is not safe yet, whose answer may have to be taken back.
+TEST_F(ServiceLists, BehindAnAnswerThatIsHeldBackTheyWaitForIt) {
+  Session& session = world.connect();
+  const std::string expected = watch(session, 100, "tube-");
+  world.journal.hold_back();
+  world.say(session, whole_put("job") + "list-tubes-watched\r\n");
+  world.settle();
+  EXPECT_EQ(world.hear(session), "");
+  world.journal.make_safe();
+  world.service.end_turn(world.now);
+  EXPECT_EQ(world.ask(session, ""), "INSERTED 1\r\n" + expected);
+}
+
+// Many clients that each look through a thousand tubes at once: a turn has room for some of them,
+// and all come to their turn.
+TEST_F(ServiceLists, CostlyReservesShareATurn) {
+  constexpr std::uint32_t kTubes = 1000;
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 60; ++i) {
+    sessions.push_back(&world.connect());
+    watch(*sessions.back(), kTubes, "tube-");
+  }
+  Session& small = world.connect();
+  for (Session* session : sessions) world.say(*session, "reserve-with-timeout 0\r\n");
+  const auto answered = [&] {
+    return std::count_if(sessions.begin(), sessions.end(),
+                         [](Session* session) { return session->has_output(); });
+  };
+  const auto most = Session::kCostlyWorkPerTurn / (2 * kTubes / Engine::kStepsPerJob);
+  auto before = answered();
+  EXPECT_LE(before, most + 1);
+  int turns = 0;
+  while (before < 60) {
+    turn();
+    const auto now = answered();
+    ASSERT_GT(now, before);
+    ASSERT_LE(now - before, most + 1);
+    before = now;
+    ++turns;
+    world.say(small, "use t\r\n");
+    ASSERT_EQ(world.hear(small), "USING t\r\n");
+  }
+  EXPECT_GE(turns, 2);
+}
+
+TEST_F(ServiceLists, AKickTakesOfTheShareWhatItMoves) {
+  Session& session = world.connect();
+  for (int i = 0; i < 6000; ++i) world.ask(session, "put 0 1000 60 0\r\n\r\n");
+  turn();
+  world.say(session, repeated("kick 1000\r\n", 6));
+  const std::string heard = world.hear(session);
+  EXPECT_EQ(heard, "KICKED 1000\r\n" + std::string(heard.size() > 13 ? "KICKED 1000\r\n" : ""));
+  EXPECT_EQ(world.ask(session, "") + heard, repeated("KICKED 1000\r\n", 6));
+}
+
+}  // namespace
+}  // namespace haricot
