@@ -234,17 +234,17 @@ Service::Work Service::price_of(const Session& session, const Command& command) 
 }
 
 // Whether a command has to wait for a later turn. The first costly one of a turn always runs.
-bool Service::is_put_off(const Session& session, const Command& command) {
+bool Service::is_put_off(const Session& session, const Command& command) const {
   // An answer that is held back may be taken back, and a list in pieces could not be.
   if (session.held_ && is_long_list(session, command)) return true;
   const Work price = price_of(session, command);
-  if (price <= Session::kCostlyWork) return false;
-  if (price > costly_work_ && costly_work_ < Session::kCostlyWorkPerTurn) {
-    costly_put_off_ = true;
-    return true;
-  }
-  costly_work_ -= std::min(price, costly_work_);
-  return false;
+  return price > Session::kCostlyWork && price > costly_work_ &&
+         costly_work_ < Session::kCostlyWorkPerTurn;
+}
+
+void Service::pay_if_costly(const Session& session, const Command& command) {
+  const Work price = price_of(session, command);
+  if (price > Session::kCostlyWork) costly_work_ -= std::min(price, costly_work_);
 }
 
 // Takes what the engine did for a command, beyond what every command takes, off a share.
@@ -261,6 +261,8 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
   Work work = share;
   std::size_t used = 0;
   session.starved_ = false;
+  if (session.is_answered_in_pieces()) [[unlikely]]
+    go_on_with_list(session, work);
   while (may_run(session)) {
     if (work == 0) {
       mark_runnable(session);
@@ -269,10 +271,6 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
     const std::string_view rest = input.substr(used);
     const Session::Expecting before = session.expecting_;
     std::size_t taken = 0;
-    if (session.is_answered_in_pieces()) [[unlikely]] {
-      if (!add_to_list(session, work)) work = 0;
-      continue;
-    }
     switch (before) {
       case Session::Expecting::line:
         taken = take_line(session, rest, now, work);
@@ -283,11 +281,10 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
       case Session::Expecting::body:
         taken = take_body(session, rest, now, work);
         break;
+      case Session::Expecting::list_of_watched:  // These two have stopped the session.
+      case Session::Expecting::list_of_tubes:
       case Session::Expecting::rest_of_body:
         taken = take_rest_of_body(session, rest);
-        break;
-      case Session::Expecting::list_of_watched:
-      case Session::Expecting::list_of_tubes:
         break;
     }
     used += taken;
@@ -310,23 +307,11 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   }
   const std::string_view line = input.substr(0, length);
   const std::size_t taken = length + kLineEnd.size();
-  Command command;
-  const ParseResult parsed = parse_command(line, command);
-  if (engine_.tubes().size() >= WatchIndex::kIndexedFrom && parsed == ParseResult::ok)
-      [[unlikely]] {
-    // No command takes long where there are few tubes.
-    if (is_put_off(session, command)) {
-      work = 0;  // It stays where it is.
-      return 0;
-    }
-    if (is_long_list(session, command)) {
-      begin_list(session, command, line, work);
-      return taken;
-    }
-  }
   --work;
   if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
 
+  Command command;
+  const ParseResult parsed = parse_command(line, command);
   if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return taken;
   if (command.verb == Verb::quit) {
     session.quit_ = true;
@@ -335,6 +320,19 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   if (command.verb == Verb::put) {
     begin_put(session, command);
     return taken;
+  }
+  // Where there are few tubes, no command takes long.
+  if (engine_.tubes().size() >= WatchIndex::kIndexedFrom) [[unlikely]] {
+    if (is_put_off(session, command)) {
+      costly_put_off_ = true;
+      work = 0;  // The command stays where it is.
+      return 0;
+    }
+    pay_if_costly(session, command);
+    if (is_long_list(session, command)) {
+      begin_list(session, command, work);
+      return taken;
+    }
   }
   const std::uint64_t records = journal_.records();
   begin_answers(session);

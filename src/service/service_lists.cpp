@@ -32,21 +32,20 @@ bool Service::is_long_list(const Session& session, const Command& command) const
 }
 
 // Requires: no answer of the session is held back, for those may be taken back.
-void Service::begin_list(Session& session, const Command& command, std::string_view line,
-                         Work& work) {
+void Service::begin_list(Session& session, const Command& command, Work& work) {
   CHECK(!session.held_);
-  if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
   dispatcher_.count_command(command.verb);
-  work -= std::min(work, 1 + price_of(session, command));
+  work -= std::min(work, price_of(session, command));
   if (command.verb == Verb::list_tubes_watched) {
     begin_list_of_watched(session);
-    return;
+  } else {
+    try {
+      begin_list_of_tubes(session);
+    } catch (const std::bad_alloc&) {
+      answer(session, {ReplyCode::out_of_memory});
+    }
   }
-  try {
-    begin_list_of_tubes(session);
-  } catch (const std::bad_alloc&) {
-    answer(session, {ReplyCode::out_of_memory});
-  }
+  go_on_with_list(session, work);
 }
 
 void Service::begin_list_of_watched(Session& session) {
@@ -75,11 +74,16 @@ void Service::end_text(Session& session) {
   mark_to_send(session);
 }
 
-// Goes on with the session's list. False: it has to wait for the next turn.
-bool Service::add_to_list(Session& session, Work& work) {
-  if (session.expecting_ == Session::Expecting::list_of_tubes) return add_tubes(session);
-  add_watched(session, work);
-  return true;
+// Goes on with the session's list until it is complete, the output is full, or no work is left for
+// it in this turn.
+void Service::go_on_with_list(Session& session, Work& work) {
+  while (session.is_answered_in_pieces() && work > 0 && may_run(session)) {
+    if (session.expecting_ == Session::Expecting::list_of_watched) {
+      add_watched(session, work);
+    } else if (!add_tubes(session)) {
+      work = 0;
+    }
+  }
 }
 
 void Service::add_watched(Session& session, Work& work) {

@@ -27,7 +27,8 @@
 
 namespace haricot {
 
-// Told of every command line, for the most verbose log. `line` is without its CR LF.
+// Told of every command line, for the most verbose log; again of one that was put off to a later
+// turn. `line` is without its CR LF.
 struct CommandTrace {
   void (*function)(void* context, const Session& session, std::string_view line) = nullptr;
   void* context = nullptr;
@@ -94,19 +95,21 @@ class Service {
   void run(Session& session, Instant now);
   bool may_run(const Session& session) const;
   Work share_of_turn() const;
-  [[gnu::cold]] Work price_of(const Session& session, const Command& command) const;
+  [[gnu::cold, gnu::noinline]] Work price_of(const Session& session, const Command& command) const;
   // Cold, lest they are inlined and make every command slower.
-  [[gnu::cold, gnu::noinline]] bool is_put_off(const Session& session, const Command& command);
+  [[gnu::cold, gnu::noinline]] bool is_put_off(const Session& session,
+                                               const Command& command) const;
+  void pay_if_costly(const Session& session, const Command& command);
   void charge_steps(Work& work);
   [[gnu::cold, gnu::noinline]] bool is_long_list(const Session& session,
                                                  const Command& command) const;
   [[gnu::cold, gnu::noinline]] void begin_list(Session& session, const Command& command,
-                                               std::string_view line, Work& work);
+                                               Work& work);
   void begin_list_of_watched(Session& session);
   void begin_list_of_tubes(Session& session);
   void begin_text(Session& session, std::uint64_t bytes);
   void end_text(Session& session);
-  [[gnu::cold, gnu::noinline]] bool add_to_list(Session& session, Work& work);
+  [[gnu::cold, gnu::noinline]] void go_on_with_list(Session& session, Work& work);
   void add_watched(Session& session, Work& work);
   bool add_tubes(Session& session);
   [[gnu::cold, gnu::noinline]] void forget_list(Session& session);
