@@ -34,7 +34,7 @@ bool Service::is_long_list(const Session& session, const Command& command) const
 // Requires: no answer of the session is held back, for those may be taken back.
 void Service::begin_list(Session& session, const Command& command, Work& work) {
   CHECK(!session.held_);
-  dispatcher_.count_command(command.verb);
+  dispatcher_.count(command.verb);
   work -= std::min(work, price_of(session, command));
   if (command.verb == Verb::list_tubes_watched) {
     begin_list_of_watched(session);

@@ -62,8 +62,6 @@ class Dispatcher {
   // The reply to a client that waited. The job's body in it is valid as long as the job is.
   Reply delivered(const Delivery& delivery);
 
-  // A command that the service runs itself.
-  void count_command(Verb verb) { ++verbs_[static_cast<std::size_t>(verb)]; }
   void count_connection() { ++total_connections_; }
   void count_refused_connection() { ++limits_felt_.refused_connections; }
   void count_idle_connection() { ++limits_felt_.idle_connections; }
