@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -99,6 +100,18 @@ void enter_sandbox(const std::vector<os::Listener>& listeners, const os::BinlogF
   }
 }
 
+// On all addresses, or on none of them: then the result is empty, and `error` says why.
+std::vector<os::Listener> open_listeners(const os::Options& options, std::string& error) {
+  std::vector<os::Listener> all = os::Listener::open(options.listen, options.port, error);
+  for (const std::string& address : options.listen_also) {
+    if (all.empty()) break;
+    std::vector<os::Listener> more = os::Listener::open(address, options.port, error);
+    if (more.empty()) return {};
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
 int serve(const os::Options& options, os::Log& log) {
   const bool is_confined = os::wants_sandbox(options);
   for (const std::string& warning : options.warnings) {
@@ -122,10 +135,10 @@ int serve(const os::Options& options, os::Log& log) {
   std::vector<os::Listener> listeners = os::Listener::inherit(error);
   if (!listeners.empty() && options.listen_given) {
     log.event(os::Level::warning, "flag",
-              {{"message", "-l and -p are ignored: the sockets are inherited"}});
+              {{"message", "-l and -p are ignored, and --listen-also: the sockets are inherited"}});
   }
   if (listeners.empty() && error.empty()) {
-    listeners = os::Listener::open(options.listen, options.port, error);
+    listeners = open_listeners(options, error);
   }
   if (listeners.empty()) return fail(log, error, kExitCannotListen);
 
@@ -188,6 +201,7 @@ int main(int argc, char** argv) {
   os::open_standard_descriptors();
   os::ignore_broken_pipes();
   os::ignore_children();
+  os::survive_file_size_limit();
   os::block_signals();
 
   os::Options options;
@@ -195,7 +209,8 @@ int main(int argc, char** argv) {
   const std::span<const char* const> words(argv + 1, static_cast<std::size_t>(argc - 1));
   if (!os::parse_options(words, options, error)) {
     const char* name = program_name(argv[0]);
-    std::fprintf(stderr, "%s: %s\n%s", name, error.c_str(), os::help_text(name).c_str());
+    // The mistake stands last: scripts and people look there.
+    std::fprintf(stderr, "Try %s --help.\n%s: %s\n", name, name, error.c_str());
     return kExitUsage;
   }
   switch (options.action) {

@@ -229,15 +229,42 @@ bool Binlog::prepare(std::size_t name_bytes, std::size_t body_bytes) {
 }
 
 JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes) {
+  const JournalStatus status = room_for_put(tube_name_bytes, body_bytes);
+  if (status != JournalStatus::ok) ++refused_puts_;
+  return status;
+}
+
+JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_bytes) {
   if (refusing_ || !writer_.is_open()) return refusal();
-  const std::uint64_t bytes = full_record_bytes(tube_name_bytes, body_bytes);
-  const JournalStatus status =
-      make_room(bytes, room_for_puts() + kShortRecordBytes + std::min(bytes, options_.file_bytes));
+  const std::uint64_t bytes = full_record_bytes(name_bytes, body_bytes);
+  const std::uint64_t share = kShortRecordBytes + std::min(bytes, options_.file_bytes);
+  const JournalStatus status = make_room(bytes, room_for_puts() + share);
   if (status == JournalStatus::full) {
+    // A job larger than a file counts as one of a file's size: to keep so much more room for it
+    // would take space from others.
+    missing_room_ = share + std::min(bytes, options_.file_bytes);
+    const std::size_t told = notices_.size();
     notice({.kind = Notice::Kind::no_space}, space_notice_at_);
+    missing_room_was_told_ = missing_room_was_told_ || notices_.size() > told;
   }
   if (status != JournalStatus::ok) return status;
-  return prepare(tube_name_bytes, body_bytes) ? JournalStatus::ok : JournalStatus::full;
+  return prepare(name_bytes, body_bytes) ? JournalStatus::ok : JournalStatus::full;
+}
+
+// Looks whether there is room now for the put that was refused. Producers may have given up, so no
+// put may come that would find out.
+void Binlog::look_for_space() {
+  if (missing_room_ == 0) return;
+  while (ahead() < room_for_puts() + missing_room_) {
+    if (!add_spare(0)) return;
+  }
+  missing_room_ = 0;
+  if (!std::exchange(missing_room_was_told_, false)) return;
+  try {
+    notices_.push_back({.kind = Notice::Kind::space_again});
+  } catch (const std::bad_alloc&) {
+    // There is space all the same, and `stats` says so.
+  }
 }
 
 JournalStatus Binlog::reserve_update() {
@@ -384,6 +411,7 @@ void Binlog::end_turn(Instant now) {
     compact();
     wait_for_removals();
     flush();
+    if (!refusing_) look_for_space();
     if (!refusing_) tend_spares();
   }
   request_sync();
@@ -424,7 +452,9 @@ JournalNumbers Binlog::numbers() const {
                         .records_migrated = records_migrated_,
                         .records_written = records_written_,
                         .errors = errors_,
-                        .refusing = refusing_};
+                        .refusing = refusing_,
+                        .no_space = missing_room_ > 0 || (refusing_ && refusing_for_space_),
+                        .refused_puts = refused_puts_};
 }
 
 std::uint64_t Binlog::file_of(JobRef job) const {

@@ -6,6 +6,8 @@ std::string to_sentence(const Notice& notice) {
   switch (notice.kind) {
     case Notice::Kind::no_space:
       return "no space: jobs are refused until there is some";
+    case Notice::Kind::space_again:
+      return "there is space again: jobs are taken";
     case Notice::Kind::refusing:
       return "cannot " + notice.doing + ": " + notice.error +
              "; changes are refused until they can be recorded again";

@@ -41,7 +41,6 @@ bool BinlogFolder::take(const std::string& path, std::string& error) {
 }
 
 BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
-  survive_file_size_limit();
   replay_began_ = read_clock();
   next_progress_ = replay_began_ + kProgressInterval;
   const bool good = binlog_.open(engine, read_wall_offset(), replay_began_, random_bits(),
@@ -93,6 +92,9 @@ void BinlogFolder::tell(const binlog::Notice& notice) {
     case Kind::no_space:
       log_.event(Level::warning, "binlog-no-space",
                  {{"hint", "puts are refused; free space on the disk of -b"}});
+      break;
+    case Kind::space_again:
+      log_.event(Level::info, "binlog-space-again");
       break;
     case Kind::refusing:
       log_.event(Level::error, "binlog-refusing",

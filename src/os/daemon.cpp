@@ -20,6 +20,7 @@ namespace {
 
 constexpr Duration kAcceptPause = Duration::milliseconds(100);
 constexpr Duration kComplaintInterval = Duration::seconds(1);
+constexpr Duration kMemoryInterval = Duration::seconds(30);
 constexpr Duration kOversizedInterval = Duration::seconds(60);
 
 }  // namespace
@@ -35,7 +36,8 @@ Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, Noti
       now_(read_clock()),
       accept_complaint_(now_),
       oversized_again_(now_),
-      limit_complaint_(now_) {
+      limit_complaint_(now_),
+      memory_complaint_(now_) {
   if (verbosity >= 2) service_.set_trace({&Daemon::trace_command, this});
 }
 
@@ -44,9 +46,7 @@ Daemon::~Daemon() {
 }
 
 bool Daemon::open(std::string& error) {
-  sigset_t wanted;
-  ::sigemptyset(&wanted);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&wanted, signal);
+  const sigset_t wanted = handled_signals();
   block_signals();
   signals_ = Descriptor(::signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC));
   signal_source_.descriptor = signals_.get();
@@ -105,6 +105,7 @@ void Daemon::run() {
     send_answers();
 
     tell_of_oversized();
+    tell_of_memory();
     log_.flush();
   }
 }
@@ -275,16 +276,25 @@ void Daemon::resume_accepting() {
 void Daemon::handle_signals() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-    if (info.ssi_signo == SIGUSR1) {
-      if (!service_.is_draining()) {
-        log_.event(Level::info, "drain");
-        notifier_.status("drain mode: no new jobs are taken");
-      }
-      service_.drain();
-    } else {
-      log_.event(Level::info, "stopping",
-                 {{"signal", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM"}});
-      running_ = false;
+    switch (info.ssi_signo) {
+      case SIGUSR1:
+        if (!service_.is_draining()) {
+          log_.event(Level::info, "drain");
+          notifier_.status("drain mode: no new jobs are taken");
+        }
+        service_.drain();
+        break;
+      case SIGHUP:
+        // An operator who sends this wants new settings, not the end of the server.
+        log_.event(Level::warning, "nothing-to-reload",
+                   {{"signal", "SIGHUP"},
+                    {"hint", "flags are read at the start; restart the server to change them"}});
+        break;
+      default:
+        log_.event(Level::info, "stopping",
+                   {{"signal", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM"}});
+        running_ = false;
+        break;
     }
   }
 }
@@ -304,6 +314,25 @@ void Daemon::tell_of_oversized() {
               {"limit", puts.limit},
               {"tube", puts.tube},
               {"hint", hint}});
+}
+
+// Its begin and its end. Where shortages come and go, most of them are not told.
+void Daemon::tell_of_memory() {
+  const Engine& engine = service_.engine();
+  if (engine.is_short_of_job_memory() == memory_shortage_told_) return;
+  if (memory_shortage_told_) {
+    log_.event(Level::info, "memory-again",
+               {{"used", engine.jobs().memory_bytes()}, {"refused", engine.counts().refused_puts}});
+    memory_shortage_told_ = false;
+    return;
+  }
+  if (now_ < memory_complaint_) return;
+  memory_complaint_ = now_ + kMemoryInterval;
+  log_.event(Level::warning, "memory-full",
+             {{"used", engine.jobs().memory_bytes()},
+              {"refused", engine.counts().refused_puts},
+              {"hint", "puts are refused: the jobs take what --memory-max allows"}});
+  memory_shortage_told_ = true;
 }
 
 void Daemon::trace_command(void* self, const Session& session, std::string_view line) {

@@ -62,6 +62,7 @@ class Daemon {
   void close(Connection& connection);
   void watch(Connection& connection);
   void tell_of_oversized();
+  void tell_of_memory();
   static void trace_command(void* self, const Session& session, std::string_view line);
 
   Service& service_;
@@ -83,10 +84,12 @@ class Daemon {
   bool running_ = true;
   bool accepting_ = true;
   Instant accept_again_ = Instant::never();
-  Instant accept_complaint_;   // When the next log line about it may be written,
-  Instant oversized_again_;    // about jobs that are too big,
-  Instant limit_complaint_;    // and about the limit of connections.
-  std::uint64_t refused_ = 0;  // For that limit, since the last such line.
+  Instant accept_complaint_;           // When the next log line about it may be written,
+  Instant oversized_again_;            // about jobs that are too big,
+  Instant limit_complaint_;            // about the limit of connections,
+  Instant memory_complaint_;           // and about that of memory.
+  std::uint64_t refused_ = 0;          // For the limit of connections, since the last such line.
+  bool memory_shortage_told_ = false;  // And its end is not told yet.
 };
 
 }  // namespace haricot::os

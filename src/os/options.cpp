@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "os/port.hpp"
+
 namespace haricot::os {
 namespace {
 
@@ -23,6 +25,7 @@ constexpr Flag kFlags[] = {
      "sync the binlog at most every MS milliseconds (50); 0: before each answer"},
     {'F', "no-fsync", "", "never sync the binlog"},
     {'l', "listen", "ADDR", "listen on an address, a host name or unix:PATH (0.0.0.0)"},
+    {0, "listen-also", "ADDR", "listen on this address too; can be given several times"},
     {'p', "port", "PORT", "listen on this port (11300)"},
     {'u', "user", "USER", "become this user and its groups"},
     {'z', "max-job-size", "BYTES", "the largest body of a job (65535, at most 1073741824)"},
@@ -100,10 +103,6 @@ std::optional<std::uint64_t> read_bytes(std::string_view text) {
   return *number << shift;
 }
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 class Parser {
  public:
   Parser(Options& options, std::string& error) : options_(options), error_(error) {}
@@ -170,18 +169,18 @@ class Parser {
     if (flag.letter == 0) return apply_long_only(flag, value);
     switch (flag.letter) {
       case 'b':
-        options_.binlog_folder = value;
+        replace(flag, options_.binlog_folder, value);
         break;
       case 'F':
         options_.binlog_sync = false;
         break;
       case 'l':
-        options_.listen = value;
+        replace(flag, options_.listen, value);
         break;
       case 'p':
         return apply_port(value);
       case 'u':
-        options_.user = value;
+        replace(flag, options_.user, value);
         break;
       case 'z':
         return apply_job_bytes(value);
@@ -214,6 +213,7 @@ class Parser {
   }
 
   bool apply_long_only(const Flag& flag, std::string_view value) {
+    if (flag.name == "listen-also") return apply_listen_also(value);
     if (flag.name == "compat") return apply_compat(value);
     if (flag.name == "log-format") return apply_log_format(value);
     if (flag.name == "connections-max") return apply_limit(value, options_.limits.connections_max);
@@ -228,6 +228,28 @@ class Parser {
       return true;
     }
     return fail("unknown flag: --" + std::string(flag.name));
+  }
+
+  // As in beanstalkd the last value counts, but not in silence. A second -l does not add an
+  // address: it may stand there to close the one before, such as 0.0.0.0 in a distribution's
+  // settings.
+  void replace(const Flag& flag, std::string& to, std::string_view value) {
+    const bool is_first = given_.find(flag.letter) == std::string::npos;
+    if (is_first) {
+      given_ += flag.letter;
+    } else if (to != value) {
+      const char* more = flag.letter == 'l' ? "; --listen-also adds an address" : "";
+      options_.warnings.push_back(std::string("-") + flag.letter + " " + to + " has no effect: -" +
+                                  flag.letter + " " + std::string(value) + " comes later" + more);
+    }
+    to = value;
+  }
+
+  bool apply_listen_also(std::string_view value) {
+    if (value.empty()) return fail("empty value for --listen-also");
+    options_.listen_also.emplace_back(value);
+    options_.listen_given = true;
+    return true;
   }
 
   // What is larger than the type holds is no limit that anybody could reach, so it is a mistake.
@@ -269,15 +291,9 @@ class Parser {
     return true;
   }
 
-  // What starts like a name is one: the system knows which there are, and takes more for a number
-  // than digits.
   bool apply_port(std::string_view value) {
-    const bool is_name = !value.empty() && is_letter(value[0]);
-    const std::optional<std::uint64_t> number = read_number(value);
-    if (!is_name && (!number || *number > 65535)) {
-      return fail("invalid port: " + std::string(value));
-    }
-    options_.port = value;
+    if (!is_port(value)) return fail("invalid port: " + std::string(value));
+    replace(*find_flag('p'), options_.port, value);
     options_.listen_given = true;
     return true;
   }
@@ -310,6 +326,7 @@ class Parser {
 
   Options& options_;
   std::string& error_;
+  std::string given_;  // The letters of the flags that have replaced their default.
 };
 
 }  // namespace

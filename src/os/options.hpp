@@ -23,9 +23,10 @@ struct Options {
 
   Action action = Action::serve;
   std::string listen = "0.0.0.0";  // A host name, an address, or `unix:` and a path.
-  std::string port = "11300";      // A number or a service's name.
-  bool listen_given = false;       // -l or -p.
-  std::string user;                // Empty: stay who we are.
+  std::string port = "11300";      // A number or a service's name; the same for all addresses.
+  std::vector<std::string> listen_also;  // Further addresses.
+  bool listen_given = false;             // -l, -p or --listen-also.
+  std::string user;                      // Empty: stay who we are.
   std::uint32_t job_bytes_max = kJobBytesMaxDefault;
   int verbosity = 0;
   LogFormat log_format = LogFormat::text;

@@ -106,11 +106,16 @@ bool become_user(const std::string& name, std::string& error, bool& no_such_user
   return true;
 }
 
+sigset_t handled_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGHUP}) ::sigaddset(&signals, signal);
+  return signals;
+}
+
 void block_signals() {
-  sigset_t wanted;
-  ::sigemptyset(&wanted);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&wanted, signal);
-  ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
+  const sigset_t signals = handled_signals();
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
 }
 
 bool is_asked_to_end() {

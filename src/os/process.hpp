@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -43,9 +44,10 @@ std::uint64_t random_bits();
 // The key by which a process hashes what others choose: a new one at each call.
 HashKey make_hash_key();
 
-// Blocks the signals that the daemon waits for, SIGTERM, SIGINT and SIGUSR1: they queue up for its
-// descriptor. Also where we are process 1 of a container, to which the kernel would not deliver an
-// unhandled one.
+// The signals that the daemon handles: SIGTERM, SIGINT, SIGUSR1 and SIGHUP.
+sigset_t handled_signals();
+// Blocks them: they queue up for the daemon's descriptor. Also where we are process 1 of a
+// container, to which the kernel would not deliver an unhandled one.
 void block_signals();
 // Whether SIGTERM or SIGINT has come and waits.
 bool is_asked_to_end();

@@ -58,9 +58,22 @@ void Engine::mark_producer(Client& client) {
 
 bool Engine::admit_put(std::size_t body_bytes) {
   if (job_memory_bytes_max_ == std::numeric_limits<std::uint64_t>::max()) return true;
-  const std::uint64_t wanted = jobs_.memory_bytes() + jobs_.memory_bytes_for(body_bytes);
-  if (wanted <= job_memory_bytes_max_) return true;
+  const std::uint64_t asked = jobs_.memory_bytes_for(body_bytes);
+  const std::uint64_t wanted = jobs_.memory_bytes() + asked;
+  // Between the two bounds nothing changes: a client that takes one job out and puts one in does
+  // not end the shortage.
+  const std::uint64_t plenty = job_memory_bytes_max_ - job_memory_bytes_max_ / 8;
+  if (wanted <= job_memory_bytes_max_) {
+    const bool is_over = wanted <= plenty || !is_short_of_job_memory();
+    if (is_over) job_memory_short_above_ = kNoShortage;
+    return true;
+  }
   ++counts_.refused_puts;
+  if (!is_short_of_job_memory()) job_memory_short_above_ = plenty;
+  // A body that never fits says nothing of how full the memory is.
+  if (asked < job_memory_bytes_max_) {
+    job_memory_short_above_ = std::min(job_memory_short_above_, job_memory_bytes_max_ - asked);
+  }
   return false;
 }
 

@@ -101,6 +101,18 @@ void write_limits(Report& report, const Engine& engine, const ServerState& state
   }
 }
 
+// Behind all of that, for keys that are there already keep their lines: whether puts are refused
+// now for want of space on the disk or of memory below the limit.
+void write_shortages(Report& report, const Engine& engine, const ServerState& state) {
+  if (state.journal.is_kept) {
+    report.integer("binlog-no-space", state.journal.no_space ? 1 : 0);
+    report.integer("binlog-refused-puts", state.journal.refused_puts);
+  }
+  if (state.info.limits.job_memory_bytes_max > 0) {
+    report.integer("memory-full", engine.is_short_of_job_memory() ? 1 : 0);
+  }
+}
+
 }  // namespace
 
 void write_server_report(Report& report, const Engine& engine, const ServerState& state) {
@@ -146,6 +158,7 @@ void write_server_report(Report& report, const Engine& engine, const ServerState
     report.integer("binlog-refusing", state.journal.refusing ? 1 : 0);
   }
   write_limits(report, engine, state);
+  write_shortages(report, engine, state);
 }
 
 void write_tube_report(Report& report, const Tube& tube, std::uint32_t waiting_clients,

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <memory>
 
+#include "os/port.hpp"
+
 namespace haricot::tool {
 namespace {
 
@@ -18,35 +20,17 @@ constexpr std::string_view kUnixPrefix = "unix:";
 constexpr std::string_view kDefaultHost = "127.0.0.1";
 constexpr std::string_view kDefaultPort = "11300";
 
-}  // namespace
-
-std::optional<Address> Address::find(std::string_view text, std::string& error) {
-  Address address;
-  const bool good = text.starts_with(kUnixPrefix)
-                        ? address.set_unix(text.substr(kUnixPrefix.size()), error)
-                        : address.set_inet(text, error);
-  if (!good) return std::nullopt;
-  return address;
+bool is_path(std::string_view path, std::string& error) {
+  if (!path.empty() && path.size() < sizeof sockaddr_un::sun_path) return true;
+  error = "the path of a unix socket has to have 1 to 107 bytes";
+  return false;
 }
 
-bool Address::set_unix(std::string_view path, std::string& error) {
-  Place place;
-  auto* address = reinterpret_cast<sockaddr_un*>(&place.bytes);
-  if (path.empty() || path.size() >= sizeof address->sun_path) {
-    error = "the path of a unix socket has to have 1 to 107 bytes";
-    return false;
-  }
-  address->sun_family = AF_UNIX;
-  std::memcpy(address->sun_path, path.data(), path.size());
-  place.length = sizeof *address;
-  places_.push_back(place);
-  name_ = std::string(kUnixPrefix) + std::string(path);
-  return true;
-}
-
-bool Address::set_inet(std::string_view text, std::string& error) {
-  std::string_view host = text;
-  std::string_view port;
+// Either part may be empty: then it is not there.
+bool split(std::string_view text, std::string_view& host, std::string_view& port,
+           std::string& error) {
+  host = text;
+  port = {};
   const std::size_t colon = text.rfind(':');
   const bool in_brackets = text.starts_with('[');
   // An IPv6 address without brackets has colons of its own, and no port.
@@ -59,8 +43,49 @@ bool Address::set_inet(std::string_view text, std::string& error) {
       error = "there is no port behind the colon of " + std::string(text);
       return false;
     }
+    if (!os::is_port(port)) {
+      error = "the port of " + std::string(text) + " is neither a number up to 65535 nor a name";
+      return false;
+    }
   }
   if (in_brackets && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return true;
+}
+
+}  // namespace
+
+bool Address::check(std::string_view text, std::string& error) {
+  std::string_view host;
+  std::string_view port;
+  if (text.starts_with(kUnixPrefix)) return is_path(text.substr(kUnixPrefix.size()), error);
+  return split(text, host, port, error);
+}
+
+std::optional<Address> Address::find(std::string_view text, std::string& error) {
+  Address address;
+  const bool good = text.starts_with(kUnixPrefix)
+                        ? address.set_unix(text.substr(kUnixPrefix.size()), error)
+                        : address.set_inet(text, error);
+  if (!good) return std::nullopt;
+  return address;
+}
+
+bool Address::set_unix(std::string_view path, std::string& error) {
+  if (!is_path(path, error)) return false;
+  Place place;
+  auto* address = reinterpret_cast<sockaddr_un*>(&place.bytes);
+  address->sun_family = AF_UNIX;
+  std::memcpy(address->sun_path, path.data(), path.size());
+  place.length = sizeof *address;
+  places_.push_back(place);
+  name_ = std::string(kUnixPrefix) + std::string(path);
+  return true;
+}
+
+bool Address::set_inet(std::string_view text, std::string& error) {
+  std::string_view host;
+  std::string_view port;
+  if (!split(text, host, port, error)) return false;
   const std::string host_name(host.empty() ? kDefaultHost : host);
   const std::string port_name(port.empty() ? kDefaultPort : port);
 

@@ -16,6 +16,8 @@ namespace haricot::tool {
 
 class Address {
  public:
+  // Whether the text can be an address at all; if not, `error` says why. Looks nothing up.
+  [[nodiscard]] static bool check(std::string_view text, std::string& error);
   // Understands HOST, HOST:PORT, [V6]:PORT, :PORT and unix:PATH, and looks the host up. Without a
   // port it is 11300, without a host 127.0.0.1. Nothing: `error` says why.
   static std::optional<Address> find(std::string_view text, std::string& error);

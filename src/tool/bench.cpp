@@ -66,6 +66,7 @@ bool measure(const BenchOptions& options, Load& load, BenchResult& result, std::
 
 int run(const BenchOptions& options) {
   std::string error;
+  if (!Address::check(options.address, error)) return fail(error, kExitUsage);
   const std::optional<Address> address = Address::find(options.address, error);
   if (!address) return fail(error);
   BenchResult result;

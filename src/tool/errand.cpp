@@ -78,6 +78,7 @@ std::optional<int> Errand::find() {
   }
   if (text.empty()) text = kDefaultAddress;
   std::string error;
+  if (!Address::check(text, error)) return mistake(error);
   std::optional<Address> address = Address::find(text, error);
   if (!address) {
     warn(error);

@@ -21,7 +21,9 @@ constexpr ErrandText kText = {
     "Puts jobs into a tube and prints their ids. Each BODY is a job. Without one, or with -,\n"
     "the whole of stdin, or of --file, is a job; with --lines each of its lines is one, without "
     "the\n"
-    "end of the line, and is put as soon as it is there.\n"};
+    "end of the line, and is put as soon as it is there. An empty stdin or file is refused, "
+    "unless\n"
+    "--empty says that it is meant.\n"};
 
 constexpr std::uint64_t kNumberMax = 4294967295;
 constexpr std::size_t kReadBytes = 64 * 1024;
@@ -36,6 +38,7 @@ struct Choice {
   std::uint64_t ttr_s = 60;
   std::string file;
   bool lines = false;
+  bool may_be_empty = false;
 };
 
 // Collects jobs, puts them at once, and prints what came of it.
@@ -110,6 +113,9 @@ class Source {
     return static_cast<bool>(file_);
   }
 
+  // For messages.
+  const std::string& name() const { return name_; }
+
   // Adds what is there to the text, and waits if nothing is. False: it could not be read, or the
   // text gets longer than any server would take; told. `is_over`: that was the end.
   bool read(const Errand& errand, std::string& text, bool& is_over) {
@@ -135,10 +141,15 @@ class Source {
   std::array<char, kReadBytes> buffer_;
 };
 
-int put_whole(Errand& errand, Source& source, Batch& batch) {
+// An empty body is most often an accident: the command in front of the pipe has failed, or a file
+// was never written.
+int put_whole(Errand& errand, const Choice& choice, Source& source, Batch& batch) {
   std::string body;
   for (bool is_over = false; !is_over;) {
     if (!source.read(errand, body, is_over)) return kExitFailure;
+  }
+  if (body.empty() && !choice.may_be_empty) {
+    return errand.no(source.name() + " is empty, no job was put; --empty puts an empty job");
   }
   batch.add(body);
   return batch.send() ? errand.done() : errand.failed();
@@ -182,6 +193,8 @@ int put(Words words) {
   errand.add({'r', "ttr", "S", "seconds that a worker may take (60)",
               set_count(choice.ttr_s, 0, kNumberMax), "a number of seconds up to 4294967295"});
   errand.add({'f', "file", "PATH", "read this file instead of stdin", set(choice.file), "a path"});
+  errand.add({0, "empty", "", "put a job without bytes when stdin or the file has none",
+              set(choice.may_be_empty)});
   errand.add({'l', "lines", "", "each line is a job", set(choice.lines)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   const bool is_dash = errand.operands().size() == 1 && errand.operands().front() == "-";
@@ -196,7 +209,7 @@ int put(Words words) {
   if (!errand.server().ask("use " + choice.tube, ReplyCode::using_tube)) return errand.failed();
   Batch batch(errand, choice);
   if (has_words) return put_words(errand, batch);
-  return choice.lines ? put_lines(errand, source, batch) : put_whole(errand, source, batch);
+  return choice.lines ? put_lines(errand, source, batch) : put_whole(errand, choice, source, batch);
 }
 
 }  // namespace haricot::tool

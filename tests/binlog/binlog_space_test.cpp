@@ -50,6 +50,70 @@ TEST(BinlogSpace, OfAFullDiskIsGivenToPutsWithinReason) {
   EXPECT_NE(world.try_put({.body_bytes = 60000}), Outcome::done);
 }
 
+TEST(BinlogSpace, ItsLackIsToldAtTheBeginAndAtTheEnd) {
+  const std::string kBegin = "no space: jobs are refused until there is some";
+  const std::string kEnd = "there is space again: jobs are taken";
+  for (const std::size_t body_bytes : {0U, 400U, 3000U, 30000U}) {
+    SCOPED_TRACE(body_bytes);
+    SimDisk disk;
+    disk.set_capacity(kCapacity);
+    World world(disk, kSmallFiles);
+    EXPECT_FALSE(world.binlog.numbers().no_space);
+    const std::vector<JobId> ids = fill(world, body_bytes);
+    EXPECT_TRUE(world.binlog.numbers().no_space);
+    EXPECT_EQ(world.binlog.numbers().refused_puts, 1U);
+    // Nobody puts any more, and the disk stays full.
+    world.idle(Duration::seconds(60));
+    EXPECT_TRUE(world.binlog.numbers().no_space);
+    EXPECT_EQ(world.notices, std::vector<std::string>{kBegin});
+    EXPECT_EQ(world.try_put({.body_bytes = body_bytes}), Outcome::out_of_memory);
+    EXPECT_EQ(world.binlog.numbers().refused_puts, 2U);
+    world.end_turn();
+    EXPECT_EQ(world.notices, (std::vector<std::string>{kBegin, kBegin})) << "30 seconds are over";
+    // Space comes back from elsewhere, and still nobody puts.
+    disk.set_capacity(4 * kCapacity);
+    world.idle(Duration::seconds(2));
+    EXPECT_FALSE(world.binlog.numbers().no_space);
+    EXPECT_EQ(world.notices, (std::vector<std::string>{kBegin, kBegin, kEnd}));
+    EXPECT_EQ(world.try_put({.body_bytes = body_bytes}), Outcome::done);
+    EXPECT_EQ(world.binlog.numbers().refused_puts, 2U);
+    world.end_turn();
+    world.idle(Duration::seconds(60));
+    EXPECT_EQ(world.notices.size(), 3U);
+  }
+}
+
+TEST(BinlogSpace, ItsLackEndsWhenWorkersHaveMadeRoom) {
+  SimDisk disk;
+  disk.set_capacity(kCapacity);
+  World world(disk, kSmallFiles);
+  const std::vector<JobId> ids = fill(world, 400);
+  ASSERT_TRUE(world.binlog.numbers().no_space);
+  for (const JobId id : ids) ASSERT_EQ(world.remove(id), Outcome::done);
+  world.idle();
+  EXPECT_FALSE(world.binlog.numbers().no_space);
+  EXPECT_EQ(world.notices.size(), 2U);
+  EXPECT_EQ(world.try_put({.body_bytes = 400}), Outcome::done);
+}
+
+// The log must not be filled by a shortage that comes and goes.
+TEST(BinlogSpace, ManyShortLacksAreToldOnce) {
+  SimDisk disk;
+  disk.set_capacity(kCapacity);
+  World world(disk, kSmallFiles);
+  for (int i = 0; i < 20; ++i) {
+    disk.set_capacity(kCapacity);
+    const std::vector<JobId> ids = fill(world, 400);
+    disk.set_capacity(4 * kCapacity);
+    world.idle(Duration::milliseconds(600));
+    for (const JobId id : ids) ASSERT_EQ(world.remove(id), Outcome::done);
+    world.idle(Duration::milliseconds(600));
+    EXPECT_FALSE(world.binlog.numbers().no_space);
+  }
+  EXPECT_EQ(world.notices.size(), 2U);
+  EXPECT_EQ(world.binlog.numbers().refused_puts, 20U);
+}
+
 TEST(BinlogSpace, OfAFullDiskIsEnoughToDeleteAllJobsInAnyOrder) {
   testing::Random random;
   for (const std::size_t body_bytes : {0U, 100U, 900U, 3000U, 9000U}) {

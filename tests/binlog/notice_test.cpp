@@ -11,8 +11,9 @@ namespace {
 TEST(Notice, IsASentenceWithWhatItKnows) {
   using Kind = Notice::Kind;
   std::set<std::string> sentences;
-  for (const Kind kind : {Kind::no_space, Kind::refusing, Kind::recovered, Kind::file_failed,
-                          Kind::copy_kept, Kind::copy_failed, Kind::not_written}) {
+  for (const Kind kind :
+       {Kind::no_space, Kind::space_again, Kind::refusing, Kind::recovered, Kind::file_failed,
+        Kind::copy_kept, Kind::copy_failed, Kind::not_written}) {
     const Notice notice{.kind = kind,
                         .file = "binlog.3",
                         .copy = "binlog.3.damaged",
@@ -25,7 +26,7 @@ TEST(Notice, IsASentenceWithWhatItKnows) {
         kind == Kind::refusing || kind == Kind::file_failed || kind == Kind::copy_failed;
     EXPECT_EQ(sentence.find(notice.error) != std::string::npos, is_failure) << sentence;
   }
-  EXPECT_EQ(sentences.size(), 7U);
+  EXPECT_EQ(sentences.size(), 8U);
 }
 
 }  // namespace

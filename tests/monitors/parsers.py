@@ -22,7 +22,8 @@ TUBES = ["mail", "12345", "yes", "no", "null", "0x1F", "1_000", "3.14", "012", "
 TEXTS = {"name", "tube", "version", "hostname", "os", "platform"}
 # These differ from one server, or one moment, to the next.
 CHANGING = {"pid", "id", "uptime", "rusage-utime", "rusage-stime", "age", "time-left"}
-BEHIND_BINLOG = ["binlog-errors: 0", "binlog-refusing: 0"]
+BEHIND_BINLOG = ["binlog-errors: 0", "binlog-refusing: 0", "binlog-no-space: 0",
+                 "binlog-refused-puts: 0"]
 
 
 # Parsers: the answers of a server, each as it came, to what they say ---------------------------

@@ -107,6 +107,34 @@ TEST_F(DaemonLimits, PutsStopWhereTheMemoryForJobsEnds) {
   EXPECT_TRUE(client->put(body).starts_with("INSERTED "));
 }
 
+TEST_F(DaemonLimits, TheBeginAndTheEndOfAMemoryShortageAreTold) {
+  ASSERT_TRUE(start({"--memory-max=1m", "-z", "300000"})) << server_.failure();
+  const Client client = connect();
+  const std::string body = varied_bytes(200'000, 1);
+  for (int i = 1; i <= 5; ++i) ASSERT_TRUE(client->put(body).starts_with("INSERTED "));
+  EXPECT_EQ(server_stat("memory-full"), 0U);
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(client->put(body), "OUT_OF_MEMORY\r\n");
+  EXPECT_EQ(server_stat("memory-full"), 1U);
+  EXPECT_TRUE(eventually([&] { return lines_with(" level=warning event=memory-full ") == 1; }));
+  EXPECT_EQ(lines_with("event=memory-again "), 0U);
+  ASSERT_EQ(client->ask("delete 1"), "DELETED\r\n");
+  EXPECT_EQ(server_stat("memory-full"), 0U);
+  EXPECT_TRUE(eventually([&] { return lines_with(" level=info event=memory-again ") == 1; }));
+
+  // What comes and goes after that is not told for a while.
+  const auto started = std::chrono::steady_clock::now();
+  for (int round = 0; round < 20; ++round) {
+    const std::string answer = client->put(body);
+    ASSERT_TRUE(answer.starts_with("INSERTED ")) << answer;
+    ASSERT_EQ(client->put(body), "OUT_OF_MEMORY\r\n");
+    ASSERT_EQ(client->ask("delete " + answer.substr(9, answer.size() - 11)), "DELETED\r\n");
+  }
+  if (std::chrono::steady_clock::now() - started < std::chrono::seconds(20)) {
+    EXPECT_EQ(lines_with("event=memory-full "), 1U);
+  }
+  EXPECT_EQ(lines_with("event=memory-again "), lines_with("event=memory-full "));
+}
+
 TEST_F(DaemonLimits, JobsThatAreBroughtBackMayBeMore) {
   ASSERT_TRUE(start({"-b", folder_.path()})) << server_.failure();
   for (int i = 0; i < 10; ++i) {

@@ -70,6 +70,11 @@ TEST_P(DaemonEndingSignals, ProcessOneOfAContainerEndsWell) {
   const auto daemon = child_of(server_.pid());
   ASSERT_TRUE(daemon);
   ASSERT_EQ(status_words(*daemon, "NSpid").back(), "1");
+  ASSERT_EQ(::kill(*daemon, SIGHUP), 0);
+  EXPECT_TRUE(eventually([&] {
+    return server_.standard_error().find(" event=nothing-to-reload ") != std::string::npos;
+  }));
+  EXPECT_EQ(client.ask("list-tube-used"), "USING default\r\n");
   ASSERT_EQ(::kill(*daemon, GetParam()), 0);
   EXPECT_EQ(server_.wait_exit(), kGood);
   EXPECT_TRUE(client.at_eof());
@@ -82,6 +87,35 @@ TEST_P(DaemonEndingSignals, AServerStartedWithTheSignalIgnoredEndsWell) {
   ASSERT_TRUE(start_with(options)) << server_.failure();
   ASSERT_TRUE(server_.signal(GetParam()));
   EXPECT_EQ(server_.wait_exit(), kGood);
+}
+
+// SIGHUP asks a server to read its settings anew. Here there are none, and the jobs are not to pay
+// for that.
+TEST_F(DaemonSignals, AServerThatIsToReloadSaysThatThereIsNothingAndGoesOn) {
+  for (const char* flag : {"--sandbox", "--no-sandbox"}) {
+    SCOPED_TRACE(flag);
+    ASSERT_TRUE(start({flag})) << server_.failure();
+    const Client client = connect();
+    ASSERT_EQ(client->put("job"), "INSERTED 1\r\n");
+    for (int i = 0; i < 2; ++i) {
+      const std::size_t before = server_.standard_error().size();
+      ASSERT_TRUE(server_.signal(SIGHUP));
+      EXPECT_TRUE(eventually([&] {
+        return server_.standard_error().find("level=warning event=nothing-to-reload signal=SIGHUP ",
+                                             before) != std::string::npos;
+      })) << server_.standard_error();
+    }
+    EXPECT_EQ(client->ask("reserve"), "RESERVED 1 3\r\njob\r\n");
+    ASSERT_TRUE(server_.signal(SIGTERM));
+    EXPECT_EQ(server_.wait_exit(), kGood);
+  }
+}
+
+TEST_F(DaemonSignals, AServerWithABinlogDoesNotEndAtAReload) {
+  ASSERT_TRUE(start({"-b", folder_.path()})) << server_.failure();
+  ASSERT_TRUE(server_.signal(SIGHUP));
+  EXPECT_EQ(connect()->put("job"), "INSERTED 1\r\n");
+  EXPECT_TRUE(server_.running());
 }
 
 // Process 1 of a container inherits the processes that others leave behind, and nobody else would

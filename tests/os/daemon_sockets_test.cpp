@@ -99,6 +99,69 @@ TEST_F(DaemonIPv6, JobsGoOverIt) {
   EXPECT_EQ(client.ask("reserve"), "RESERVED 1 3\r\njob\r\n");
 }
 
+// Several addresses -----------------------------------------------------------------------------
+
+class DaemonSeveralAddresses : public DaemonTest {
+ protected:
+  const std::string path_ = folder_.file("socket");
+  const std::string more_ = folder_.file("more");
+};
+
+TEST_F(DaemonSeveralAddresses, AllOfThemAreServedAndTheirSocketsRemoved) {
+  for (const char* flag : {"--sandbox", "--no-sandbox"}) {
+    SCOPED_TRACE(flag);
+    ASSERT_TRUE(start({flag, "--listen-also", "unix:" + path_, "--listen-also=unix:" + more_}))
+        << server_.failure();
+    WireClient over_path;
+    WireClient over_more;
+    const Client over_tcp = connect();
+    ASSERT_TRUE(eventually([&] { return over_path.connect_unix(path_); })) << over_path.failure();
+    ASSERT_TRUE(eventually([&] { return over_more.connect_unix(more_); })) << over_more.failure();
+    EXPECT_EQ(over_path.put("job"), "INSERTED 1\r\n");
+    EXPECT_EQ(over_more.put("job"), "INSERTED 2\r\n");
+    EXPECT_EQ(over_tcp->ask("reserve"), "RESERVED 1 3\r\njob\r\n");
+    EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0}));
+    const std::string said = server_.standard_error();
+    EXPECT_NE(said.find(",unix:" + path_ + ",unix:" + more_ + " "), std::string::npos) << said;
+    struct stat status {};
+    EXPECT_NE(::lstat(path_.c_str(), &status), 0);
+    EXPECT_NE(::lstat(more_.c_str(), &status), 0);
+  }
+}
+
+TEST_F(DaemonSeveralAddresses, ThePortIsTheSameForAll) {
+  ASSERT_TRUE(start({"--listen-also", "::1"})) << server_.failure();
+  WireClient client;
+  ASSERT_TRUE(eventually([&] { return client.connect_tcp(server_.port(), "::1"); }))
+      << client.failure();
+  EXPECT_EQ(client.put("job"), "INSERTED 1\r\n");
+  EXPECT_EQ(connect()->ask("reserve"), "RESERVED 1 3\r\njob\r\n");
+}
+
+TEST_F(DaemonSeveralAddresses, OneThatCannotBeHadIsAReasonNotToStart) {
+  const Ending ending =
+      run_to_end({"-l", "unix:" + path_, "--listen-also", "203.0.113.7", "-p", "0"});
+  EXPECT_EQ(ending.status.code, 111);
+  EXPECT_NE(ending.error.find("203.0.113.7"), std::string::npos) << ending.error;
+  struct stat status {};
+  EXPECT_NE(::lstat(path_.c_str(), &status), 0) << "the socket is left over";
+}
+
+// As in beanstalkd: a second -l may be there to close the first one, so it must not stay open.
+TEST_F(DaemonSeveralAddresses, ASecondListenReplacesTheFirstAndIsWarnedAbout) {
+  ServerOptions options = options_with({"-l", "unix:" + path_, "-l", "unix:" + more_});
+  ASSERT_TRUE(server_.launch(options)) << server_.failure();
+  WireClient client;
+  ASSERT_TRUE(eventually([&] { return client.connect_unix(more_); })) << server_.standard_error();
+  EXPECT_EQ(client.ask("list-tube-used"), "USING default\r\n");
+  struct stat status {};
+  EXPECT_NE(::lstat(path_.c_str(), &status), 0) << "the first address is open";
+  const std::string said = server_.standard_error();
+  EXPECT_NE(said.find("level=warning event=flag message=\"-l unix:" + path_ + " has no effect: "),
+            std::string::npos)
+      << said;
+}
+
 // Inherited sockets -----------------------------------------------------------------------------
 
 class DaemonInheritedSockets : public DaemonTest {

@@ -32,18 +32,25 @@ class DaemonStart : public DaemonTest {
   }
 };
 
-TEST_F(DaemonStart, AMistakeOnTheCommandLineEndsWithTheUsage) {
-  const std::vector<std::vector<std::string>> mistakes = {
-      {"-q"},       {"--nonsense"},    {"word"},     {""},       {"-p"},          {"-p", "65536"},
-      {"-p", "-1"}, {"-z", "many"},    {"-l", ""},   {"-u", ""}, {"--verbose=1"}, {"-Vx"},
-      {"--port="},  {"--compat", "2"}, {"-s", "-5"}, {"-f", "x"}};
+TEST_F(DaemonStart, AMistakeOnTheCommandLineIsTheLastThingSaid) {
+  const std::vector<std::vector<std::string>> mistakes = {{"-q"},          {"--nonsense"},
+                                                          {"word"},        {""},
+                                                          {"-p"},          {"-p", "65536"},
+                                                          {"-p", "-1"},    {"-p", "86446"},
+                                                          {"-z", "many"},  {"--listen-also="},
+                                                          {"-l", ""},      {"-u", ""},
+                                                          {"--verbose=1"}, {"-Vx"},
+                                                          {"--port="},     {"--compat", "2"},
+                                                          {"-s", "-5"},    {"-f", "x"}};
   for (const auto& words : mistakes) {
     SCOPED_TRACE(words[0]);
     const Ending ending = run_to_end(words);
     EXPECT_EQ(ending.status, kUsage);
     EXPECT_EQ(ending.output, "");
-    EXPECT_TRUE(ending.error.starts_with("haricotd: ")) << ending.error;
-    EXPECT_NE(ending.error.find("\nUse: haricotd "), std::string::npos) << ending.error;
+    const std::string hint = "Try haricotd --help.\n";
+    ASSERT_TRUE(ending.error.starts_with(hint + "haricotd: ")) << ending.error;
+    EXPECT_EQ(std::count(ending.error.begin(), ending.error.end(), '\n'), 2) << ending.error;
+    EXPECT_TRUE(ending.error.ends_with('\n')) << ending.error;
   }
 }
 

@@ -110,6 +110,36 @@ TEST(Options, TheLastOfSeveralValuesCounts) {
   EXPECT_EQ(parsed.options.binlog_sync_ms, 0U);
 }
 
+TEST(Options, AValueThatALaterOneReplacesIsWarnedAbout) {
+  const std::pair<std::vector<const char*>, const char*> cases[] = {
+      {{"-l", "0.0.0.0", "-l", "127.0.0.1"},
+       "-l 0.0.0.0 has no effect: -l 127.0.0.1 comes later; --listen-also adds an address"},
+      {{"-p1", "--port=2"}, "-p 1 has no effect: -p 2 comes later"},
+      {{"--binlog", "/a", "-b/b"}, "-b /a has no effect: -b /b comes later"},
+      {{"-u", "a", "--user=b"}, "-u a has no effect: -u b comes later"}};
+  for (const auto& [words, warning] : cases) {
+    const Parsed parsed = parse(words);
+    ASSERT_TRUE(parsed.good) << parsed.error;
+    EXPECT_EQ(parsed.options.warnings, std::vector<std::string>{warning});
+  }
+  EXPECT_EQ(parse({"-l", "0.0.0.0", "-l", "127.0.0.1"}).options.listen, "127.0.0.1");
+  EXPECT_EQ(parse({"-l", "::1", "-p1", "-l", "::1", "-p1"}).options.warnings.size(), 0U);
+  EXPECT_EQ(parse({"-l", "::1", "-p1", "-u", "a", "-b/b"}).options.warnings.size(), 0U);
+  EXPECT_EQ(parse({"-l", "a", "-l", "b", "-l", "a"}).options.warnings.size(), 2U);
+}
+
+TEST(Options, FurtherAddressesAreCollected) {
+  EXPECT_TRUE(parse({"-l", "::1"}).options.listen_also.empty());
+  const Parsed parsed = parse({"--listen-also=::1", "-l", "127.0.0.1", "--listen-also", "unix:/s"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  EXPECT_EQ(parsed.options.listen, "127.0.0.1");
+  EXPECT_EQ(parsed.options.listen_also, (std::vector<std::string>{"::1", "unix:/s"}));
+  EXPECT_TRUE(parsed.options.warnings.empty());
+  EXPECT_TRUE(parse({"--listen-also=::1"}).options.listen_given);
+  EXPECT_FALSE(parse({"--listen-also="}).good);
+  EXPECT_FALSE(parse({"--listen-also"}).good);
+}
+
 TEST(Options, VersionAndHelpEndTheReading) {
   for (const auto& words : std::vector<std::vector<const char*>>{
            {"-v", "nonsense"}, {"-Vvp"}, {"--version", "--nonsense"}, {"-p1", "-v", "-z", "x"}}) {
@@ -163,8 +193,8 @@ TEST(Options, AFlagWithoutValueTakesNone) {
 }
 
 TEST(Options, ABadPortIsRefused) {
-  for (const char* port : {"65536", "99999999999999999999", "80x", "-1", "+1", "+0", " 1", "\t0",
-                           "1 ", "0x10", "-", "."}) {
+  for (const char* port : {"", "65536", "86446", "4294978596", "99999999999999999999", "80x", "-1",
+                           "+1", "+0", " 1", "\t0", "1 ", "0x10", "-", "."}) {
     EXPECT_FALSE(parse({"-p", port}).good) << "'" << port << "'";
   }
 }
@@ -302,8 +332,8 @@ TEST(Options, HelpNamesEveryFlag) {
   }
   for (const char* entry :
        {"-F, --no-fsync", "-c, --compact", "-n, --no-compact", "--compat ", "--log-format ",
-        "--connections-max ", "--idle-timeout ", "--memory-max ", "--sandbox ", "--no-sandbox ",
-        "-V, --verbose", "-v, --version", "-h, --help"}) {
+        "--listen-also ", "--connections-max ", "--idle-timeout ", "--memory-max ", "--sandbox ",
+        "--no-sandbox ", "-V, --verbose", "-v, --version", "-h, --help"}) {
     EXPECT_NE(help.find(entry), std::string_view::npos) << entry;
   }
 }

@@ -65,11 +65,11 @@ class Install(unittest.TestCase):
         self.assertEqual(os.readlink(link), "haricotd")
         said = subprocess.run([link, "-v"], capture_output=True, text=True, check=True).stdout
         self.assertTrue(said.startswith("beanstalkd 1.13 (haricot "), said)
-        for words, stream in ((["--help"], "stdout"), (["--nonsense"], "stderr")):
-            result = subprocess.run([link, *words], capture_output=True, text=True)
-            self.assertIn("Use: beanstalkd [OPTIONS]", getattr(result, stream))
-            result = subprocess.run([link.parent / "haricotd", *words], capture_output=True, text=True)
-            self.assertIn("Use: haricotd [OPTIONS]", getattr(result, stream))
+        for name in ("beanstalkd", "haricotd"):
+            result = subprocess.run([link.parent / name, "--help"], capture_output=True, text=True)
+            self.assertIn(f"Use: {name} [OPTIONS]", result.stdout)
+            result = subprocess.run([link.parent / name, "--nonsense"], capture_output=True, text=True)
+            self.assertEqual(result.stderr, f"Try {name} --help.\n{name}: unknown flag: --nonsense\n")
         unit = (root / "usr/local/lib/systemd/system/beanstalkd.service").read_text()
         self.assertIn("\nExecStart=/usr/local/bin/beanstalkd ", unit)
         self.assertNotIn("@", unit.replace("@system-service", "").replace("@privileged", "").replace("@resources", ""))

@@ -196,6 +196,28 @@ TEST_F(FullDisk, SpaceThatComesBackIsUsed) {
   EXPECT_GT(fill(*client).size(), few);
 }
 
+TEST_F(FullDisk, ItsBeginAndItsEndAreToldToOperators) {
+  ASSERT_TRUE(start(kFlags)) << server_.failure();
+  const Client client = connect();
+  EXPECT_EQ(stat("binlog-no-space"), 0U);
+  ASSERT_NO_FATAL_FAILURE(add_ballast());
+  fill(*client);
+  EXPECT_EQ(client->put(std::string(kBodyBytes, 'x')), "OUT_OF_MEMORY\r\n");
+  EXPECT_EQ(stat("binlog-no-space"), 1U);
+  EXPECT_EQ(stat("binlog-refused-puts"), 2U);
+  const auto said = [&](const char* words) {
+    return server_.standard_error().find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(eventually([&] { return said(" level=warning event=binlog-no-space "); }));
+  EXPECT_FALSE(said("event=binlog-space-again"));
+  remove_ballast();
+  // Nobody puts meanwhile.
+  EXPECT_TRUE(eventually([&] { return said(" level=info event=binlog-space-again\n"); }))
+      << server_.standard_error();
+  EXPECT_EQ(stat("binlog-no-space"), 0U);
+  EXPECT_NE(inserted_id(client->put(std::string(kBodyBytes, 'x'))), 0U);
+}
+
 TEST_F(FullDisk, AllJobsCanBeWorkedOff) {
   ASSERT_TRUE(start(kFlags)) << server_.failure();
   const Client client = connect();

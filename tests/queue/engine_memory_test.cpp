@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "queue/engine_world.hpp"
 
@@ -66,6 +67,47 @@ TEST_F(EngineMemory, DeletingMakesRoomForAsMuch) {
 }
 
 // A limit below what is there, as jobs that a binlog brought back may be.
+// 16 jobs are the limit; two of them are an eighth.
+TEST_F(EngineMemory, AShortageBeginsWithARefusalAndEndsWithAnEighthFree) {
+  allow(16, kLarge);
+  std::vector<JobId> ids;
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_FALSE(world.engine.is_short_of_job_memory());
+    ids.push_back(world.put(client, {.body = std::string(kLarge, 'x')}));
+  }
+  EXPECT_FALSE(world.engine.is_short_of_job_memory()) << "nothing was refused";
+  EXPECT_EQ(try_put(0), Outcome::out_of_memory);
+  EXPECT_TRUE(world.engine.is_short_of_job_memory());
+
+  // One out and one in is no end of it.
+  ASSERT_EQ(world.engine.remove(client, ids[0]), Outcome::done);
+  EXPECT_TRUE(world.engine.is_short_of_job_memory());
+  ASSERT_EQ(try_put(kLarge), Outcome::done);
+  EXPECT_TRUE(world.engine.is_short_of_job_memory());
+  ASSERT_EQ(world.engine.remove(client, ids[1]), Outcome::done);
+  ASSERT_EQ(world.engine.remove(client, ids[2]), Outcome::done);
+  EXPECT_FALSE(world.engine.is_short_of_job_memory());
+  // Filled again without a refusal it is no shortage.
+  ASSERT_EQ(try_put(0), Outcome::done);
+  ASSERT_EQ(try_put(kLarge), Outcome::done);
+  EXPECT_FALSE(world.engine.is_short_of_job_memory());
+  EXPECT_EQ(world.engine.counts().refused_puts, 1U);
+}
+
+TEST_F(EngineMemory, AShortageForLargeJobsEndsWhenTheyFit) {
+  allow(4, kLarge);
+  std::vector<JobId> ids;
+  for (int i = 0; i < 3; ++i) {
+    ids.push_back(world.put(client, {.body = std::string(kLarge, 'x')}));
+  }
+  EXPECT_EQ(try_put(2 * kLarge), Outcome::out_of_memory);
+  EXPECT_TRUE(world.engine.is_short_of_job_memory());
+  ASSERT_EQ(world.engine.remove(client, ids[0]), Outcome::done);
+  EXPECT_FALSE(world.engine.is_short_of_job_memory());
+  EXPECT_EQ(try_put(100 * kLarge), Outcome::out_of_memory);
+  EXPECT_FALSE(world.engine.is_short_of_job_memory()) << "a body that never fits";
+}
+
 TEST_F(EngineMemory, NothingButAPutAsksForIt) {
   for (int i = 0; i < 5; ++i) world.put(client, {.ttr_s = 5});
   world.engine.limit_job_memory(1);

@@ -40,7 +40,7 @@ TEST(ServiceLimits, TheReportNamesEachThatIsSet) {
   ServiceWorld world(Limits{.job_memory_bytes_max = kMemory});
   Session& session = world.connect();
   EXPECT_EQ(last_keys(world, session),
-            "memory-max: 65536\nmemory-used: 0\nmemory-refused: 0\n\r\n");
+            "memory-max: 65536\nmemory-used: 0\nmemory-refused: 0\nmemory-full: 0\n\r\n");
 }
 
 // Connections -----------------------------------------------------------------------------------

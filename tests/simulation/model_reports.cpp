@@ -94,7 +94,9 @@ std::string Model::stats(Tape& tape, Instant now) {
       .row("os", "\"kernel\"")
       .row("platform", "\"x86_64\"")
       .row("binlog-errors", journal.errors)
-      .row("binlog-refusing", journal.refusing ? 1U : 0U);
+      .row("binlog-refusing", journal.refusing ? 1U : 0U)
+      .row("binlog-no-space", journal.no_space ? 1U : 0U)
+      .row("binlog-refused-puts", journal.refused_puts);
   return text.answer();
 }
 

@@ -33,6 +33,28 @@ TEST(Address, BadOnesAreRefusedWithAReason) {
   EXPECT_EQ(found("unix:/" + std::string(106, 'x')), "unix:/" + std::string(106, 'x'));
 }
 
+// getaddrinfo() takes 86446 for 20910.
+TEST(Address, APortIsANumberUpTo65535OrAName) {
+  for (const char* port : {"86446", "65536", "4294978596", "99999999999999999999", "-1", "+1", " 1",
+                           "1 ", "0x10", "80x", "."}) {
+    for (const char* host : {"127.0.0.1:", ":", "[::1]:", "localhost:"}) {
+      const std::string text = std::string(host) + port;
+      std::string error;
+      EXPECT_FALSE(Address::check(text, error)) << text;
+      EXPECT_NE(error.find(text), std::string::npos) << error;
+      EXPECT_EQ(found(text), "failed: " + error);
+    }
+  }
+  for (const char* text : {"127.0.0.1:65535", "[::1]:00080", "127.0.0.1:http", "localhost"}) {
+    std::string error;
+    EXPECT_TRUE(Address::check(text, error)) << error;
+  }
+  std::string error;
+  EXPECT_TRUE(Address::check("127.0.0.1:no-such-port", error)) << "that is for the system to say";
+  for (const char* text : {"127.0.0.1:", "unix:"})
+    EXPECT_FALSE(Address::check(text, error)) << text;
+}
+
 TEST(Address, ConnectingToNobodySaysWhere) {
   std::string error;
   const std::optional<Address> address = Address::find("unix:/no/such/folder/socket", error);

@@ -86,6 +86,21 @@ class Ping(OperatorTest):
         wait_until(lambda: self.server.stat("draining") == "true")
         self.assertIn("in drain mode", self.good("ping"))
 
+    def test_writable_is_no_in_drain_mode(self):
+        self.assertIn(" answers: ", self.good("ping", "--writable"))
+        self.assertIs(self.good_json("ping", "-W")["writable"], True)
+        self.assertNotIn("writable", self.good_json("ping"))
+        self.server.process.send_signal(10)
+        wait_until(lambda: self.server.stat("draining") == "true")
+        complaint = f"{self.server.address} takes no new jobs: it is in drain mode"
+        self.assertIn(" answers: ", self.refused(NO, complaint, "ping", "--writable"))
+        self.assertEqual(self.refused(NO, complaint, "ping", "--writable", "--quiet"), "")
+        self.assertEqual(self.refused(NO, complaint, "ping", "-Wq", "--wait", "0.3"), "")
+        answer = json.loads(self.refused(NO, complaint, "ping", "--writable", "--json"))
+        self.assertIs(answer["writable"], False)
+        self.assertEqual(answer["reason"], "it is in drain mode")
+        self.good("ping")
+
     def test_it_can_wait_for_a_server_that_starts(self):
         self.server.stop()
         if os.path.exists(self.server.path):
@@ -281,6 +296,21 @@ class Put(OperatorTest):
         self.assertEqual(self.good("put", "--file", path), "3\n")
         self.assertEqual(self.body(3), b"in a file")
         self.refused(NO, "cannot open /nowhere", "put", "-f", "/nowhere")
+
+    def test_an_empty_body_is_put_only_if_it_is_meant(self):
+        path = self.server.folder.name + "/nothing"
+        pathlib.Path(path).touch()
+        self.refused(NO, "stdin is empty, no job was put; --empty", "put", stdin=b"")
+        self.refused(NO, "stdin is empty", "put", "-", stdin=b"")
+        self.refused(NO, f"{path} is empty", "put", "--file", path)
+        self.assertEqual(self.server.stat("total-jobs"), "0")
+        self.assertEqual(self.good("put", "--empty", stdin=b""), "1\n")
+        self.assertEqual(self.good("put", "--empty", "-f", path), "2\n")
+        self.assertEqual(self.good("put", ""), "3\n")
+        self.assertEqual([self.body(i) for i in (1, 2, 3)], [b"", b"", b""])
+        self.assertEqual(self.good("put", "--empty", stdin=b"x"), "4\n")
+        self.assertEqual(self.body(4), b"x")
+        self.assertEqual(self.good("put", "--lines", stdin=b""), "")
 
     def test_it_gets_what_the_flags_say(self):
         self.good("put", "-t", "mail", "-p", "5", "-d", "100", "-r", "7", "x")

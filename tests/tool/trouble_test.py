@@ -16,7 +16,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_server import DONE, NO, NO_SERVER, REFUSED, Fixed, Scripted, run
+from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Fixed, Scripted, run
 
 TOOL = sys.argv[1]
 del sys.argv[1:]
@@ -37,6 +37,41 @@ class Trouble(unittest.TestCase):
             self.refused(NO_SERVER, f"cannot connect to {address}: Connection refused", *words,
                          address=address)
         self.refused(NO_SERVER, "cannot connect to unix:/nowhere", "ping", "unix:/nowhere")
+
+    def test_what_cannot_be_an_address(self):
+        for address in ("127.0.0.1:86446", ":65536", "[::1]:4294978596", "localhost:-1", ":80x",
+                        "127.0.0.1:", "unix:"):
+            for words in (["ping"], ["ping", address], ["put", "x", "-a", address], ["top"],
+                          ["bench", address]):
+                if words != ["bench", address] or address != "unix:":
+                    self.refused(USAGE, "", *words, address=address)
+        self.refused(USAGE, "the port of 127.0.0.1:86446 is neither a number up to 65535 nor a name",
+                     "ping", address="127.0.0.1:86446")
+
+    def test_what_a_server_that_takes_no_jobs_says(self):
+        keys = {"draining": "false"}
+
+        def answer(line):
+            body = "---\n" + "".join(f"{key}: {value}\n" for key, value in stats.items())
+            return f"OK {len(body)}\r\n{body}\r\n".encode()
+
+        refusals = {
+            "binlog-no-space": "the disk of its binlog is full",
+            "binlog-refusing": "the disk of its binlog fails",
+            "memory-full": "its jobs take what --memory-max allows",
+        }
+        for value in (0, 1):
+            for key, reason in refusals.items():
+                stats = keys | dict.fromkeys(refusals, 0) | {key: value}
+                with Scripted(answer) as server:
+                    status, output, error = run(TOOL, "ping", "-W", address=server.address)
+                self.assertIn(b" answers: ", output)
+                if value == 0:
+                    self.assertEqual((status, error), (DONE, ""))
+                else:
+                    self.assertEqual(status, NO)
+                    self.assertEqual(
+                        error, f"haricot ping: {server.address} takes no new jobs: {reason}\n")
 
     def test_another_kind_of_server(self):
         with Fixed(b"SSH-2.0-OpenSSH_9.2\r\n") as server:

@@ -103,6 +103,8 @@ class Binlog final : public Journal {
 
   // Records (binlog.cpp)
   JournalStatus refusal() const;
+  JournalStatus room_for_put(std::size_t name_bytes, std::size_t body_bytes);
+  void look_for_space();
   bool prepare(std::size_t name_bytes, std::size_t body_bytes);
   void append(const Record& record, std::string_view body, const BlobRef& blob);
   void append_full(const JournaledJob& job);
@@ -197,6 +199,9 @@ class Binlog final : public Journal {
 
   DiskStatus spare_status_ = DiskStatus::ok;  // Of the last try to make one.
   Instant spare_again_;
+  // The room that a refused put lacks, beyond what other puts need; 0: none was refused since there
+  // was room for all.
+  std::uint64_t missing_room_ = 0;
   bool compaction_waits_ = false;
   std::uint64_t removal_mark_ = 0;  // In the line of syncs: the one that makes a removal durable.
   Instant compact_again_;
@@ -205,12 +210,14 @@ class Binlog final : public Journal {
   std::uint64_t files_gone_this_turn_ = 0;
 
   std::uint64_t errors_ = 0;
+  std::uint64_t refused_puts_ = 0;
   std::uint64_t records_migrated_ = 0;
   std::uint64_t records_written_ = 0;
   std::vector<Notice> notices_;
   Instant failure_notice_at_;
   Instant space_notice_at_;
   bool failure_was_told_ = false;
+  bool missing_room_was_told_ = false;
 };
 
 }  // namespace haricot::binlog

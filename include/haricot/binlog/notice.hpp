@@ -10,6 +10,7 @@ namespace haricot::binlog {
 struct Notice {
   enum class Kind : std::uint8_t {
     no_space,     // Puts are refused until there is space.
+    space_again,  // There is space again, so puts are taken.
     refusing,     // `doing` to the disk has failed: changes are refused until it has recovered.
     recovered,    // Everything in doubt is in `file` now.
     file_failed,  // A file could not be made or removed; it is tried again.

@@ -141,6 +141,9 @@ class Engine {
   // Whether a put with a body of that size stays below the limit; if not, it is counted as refused.
   // put() asks this itself. Who has to find memory for the body first asks before.
   [[nodiscard]] bool admit_put(std::size_t body_bytes);
+  // Whether the jobs take so much that puts are refused: from a refused put on, until what was
+  // refused fits and an eighth of the limit is free, or until another put leaves an eighth free.
+  bool is_short_of_job_memory() const { return jobs_.memory_bytes() > job_memory_short_above_; }
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -342,7 +345,9 @@ class Engine {
   Tube* default_tube_;
   JobId next_id_ = 1;
   const Tube* restored_tube_ = nullptr;  // Of the last job that was restored, until the end of it.
+  static constexpr std::uint64_t kNoShortage = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t job_memory_bytes_max_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t job_memory_short_above_ = kNoShortage;
   std::uint64_t arrivals_ = 0;  // Of jobs in heaps by deadline.
   EngineCounts counts_;
   // Has room for one delivery to every client that is busy, so that delivering cannot fail.

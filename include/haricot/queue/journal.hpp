@@ -39,6 +39,9 @@ struct JournalNumbers {
   std::uint64_t records_written = 0;
   std::uint64_t errors = 0;  // Failed writes, syncs and the like since the start.
   bool refusing = false;     // What would have to be recorded is refused now.
+  // A put was refused for want of space, and there is still no room for it.
+  bool no_space = false;
+  std::uint64_t refused_puts = 0;  // For want of space, or because the disk fails.
 };
 
 class Journal {

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Sends a server each signal there is, and holds what comes of it against docs/operating.md, Signals.
+
+    signals_test.py HARICOTD
+"""
+
+import os
+import pathlib
+import resource
+import signal
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE.parent / "monitors"))
+
+import documents
+from servers import Connection, Server
+
+DEADLINE_S = 20
+ENDS, GOES_ON, STOPS, KILLS = "ends the server with status 0", "goes on", "stops the server", "kills"
+
+
+def documented():
+    """Each signal's name, and what the table says that it does."""
+    found = {}
+    for cells in documents.rows(documents.section("operating.md", "Signals"))[1:]:
+        (does,) = [words for words in (ENDS, GOES_ON, STOPS, KILLS) if cells[1].startswith(words)]
+        for name in documents.codes(cells[0]):
+            assert name not in found, f"{name} has two rows"
+            found[name] = does
+    return found
+
+
+def is_stopped(pid):
+    stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    return stat.rpartition(") ")[2].startswith("T")
+
+
+def serves(server):
+    with Connection(server.port) as client:
+        return client.ask("list-tube-used") == "USING default\r\n"
+
+
+def try_signal(haricotd, options, number):
+    """What a server with these options does when it gets the signal."""
+    with Server(haricotd, options) as server:
+        assert serves(server)
+        process = server.process
+        process.send_signal(number)
+        if number in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+            # Where no shell watches over the process, the kernel lets it go on.
+            end = time.monotonic() + 1
+            while not is_stopped(process.pid) and time.monotonic() < end:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGCONT)
+            assert serves(server)
+            return STOPS
+        # A signal that kills is never behind one that is handled: an answer means that it goes on.
+        try:
+            if serves(server) and serves(server):
+                return GOES_ON
+        except (OSError, AssertionError, ValueError):
+            pass
+        status = process.wait(DEADLINE_S)
+        if status == 0:
+            return ENDS
+        assert status == -number, f"status {status}"
+        return KILLS
+
+
+def main(haricotd):
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    told = documented()
+    wrong = []
+    signals = [each for each in signal.Signals if each < signal.SIGRTMIN]
+    with tempfile.TemporaryDirectory() as folder:
+        for each in signals:
+            for options in [], ["-b", folder, "--sandbox"]:
+                does = try_signal(haricotd, options, each)
+                if told.get(each.name) != does:
+                    wrong.append(f"{each.name} {options}: {does}; the table: {told.get(each.name)}")
+    does = try_signal(haricotd, [], signal.SIGRTMIN)
+    if does != KILLS:
+        wrong.append(f"real-time signals: {does}")
+    wrong += [f"{name} is no signal" for name in told if name not in signal.Signals.__members__]
+    print("\n".join(wrong) if wrong else f"{len(signals)} signals")
+    return 1 if wrong or len(signals) < 25 else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(os.path.abspath(sys.argv[1])))
