@@ -36,6 +36,17 @@ constexpr Tables make_tables() {
 
 constexpr Tables kTables = make_tables();
 
+// The first byte of each entry of table 0 stands in one entry only; here is in which.
+constexpr std::array<std::uint8_t, 256> make_entries_by_first_byte() {
+  std::array<std::uint8_t, 256> entries{};
+  for (std::size_t i = 0; i < 256; ++i) {
+    entries[kTables[0][i] >> 24] = static_cast<std::uint8_t>(i);
+  }
+  return entries;
+}
+
+constexpr std::array<std::uint8_t, 256> kEntriesByFirstByte = make_entries_by_first_byte();
+
 template <typename Integer>
 Integer load(const char* from) {
   Integer value = 0;
@@ -111,6 +122,16 @@ std::uint32_t crc32c_portable(std::uint32_t before, std::string_view bytes) {
   }
   for (; left > 0; ++at, --left) {
     crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<unsigned char>(*at)) & 0xff];
+  }
+  return ~crc;
+}
+
+std::uint32_t crc32c_before(std::uint32_t after, std::string_view bytes) {
+  std::uint32_t crc = ~after;
+  for (std::size_t i = bytes.size(); i > 0; --i) {
+    const std::uint8_t entry = kEntriesByFirstByte[crc >> 24];
+    const auto byte = static_cast<unsigned char>(bytes[i - 1]);
+    crc = ((crc ^ kTables[0][entry]) << 8) | static_cast<std::uint8_t>(entry ^ byte);
   }
   return ~crc;
 }

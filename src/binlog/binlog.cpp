@@ -7,8 +7,8 @@
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/job_record.hpp"
 
-// Opening and closing, and the way of a record: collected, written, synced. Files and their space
-// are in binlog_files.cpp, compaction in binlog_compaction.cpp, what happens when the disk fails in
+// Closing, and the way of a record: collected, written, synced. Opening is in binlog_opening.cpp,
+// files and their space are in binlog_files.cpp, compaction in binlog_compaction.cpp, what happens when the disk fails in
 // binlog_failures.cpp.
 
 namespace haricot::binlog {
@@ -18,8 +18,6 @@ namespace {
 constexpr std::uint64_t kCollectedBytesMax = 1024 * 1024;
 constexpr std::uint64_t kFileBytesUnit = 4096;
 constexpr Duration kWallClockNoise = Duration::milliseconds(100);
-// Short enough to need none itself.
-constexpr std::string_view kNoMemory = "no memory left";
 
 BinlogOptions with_whole_units(BinlogOptions options) {
   constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
@@ -35,122 +33,7 @@ Binlog::Binlog(Disk& disk, const BinlogOptions& options)
 
 Binlog::~Binlog() = default;
 
-// Opening and closing -----------------------------------------------------------------------------
-
-bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
-                  ReplayWatcher watcher, std::string& error) {
-  CHECK(engine_ == nullptr);
-  try {
-    if (open_folder(engine, wall_offset, now, store_id, watcher, error)) return true;
-  } catch (const std::bad_alloc&) {
-    error.clear();
-  }
-  if (error.empty()) error = kNoMemory;
-  return false;
-}
-
-bool Binlog::open_folder(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
-                         ReplayWatcher watcher, std::string& error) {
-  engine_ = &engine;
-  now_ = now;
-  wall_offset_ = wall_offset;
-  segments_.emplace(engine.jobs());
-  Replay replay(disk_, engine, *segments_);
-  replay.set_watcher(watcher);
-  const bool good = replay.run(wall_offset, now);
-  report_ = replay.report();
-  if (!good) {
-    error = replay.error();
-    return false;
-  }
-  store_id_ = report_.store_id != 0 ? report_.store_id : store_id;
-  last_stamp_ = report_.last_stamp;
-  return sync_what_was_read(error) && begin_after_replay(error);
-}
-
-// A server that was killed may have left what it wrote to the kernel alone. From here on it counts
-// as durable, so it has to be.
-bool Binlog::sync_what_was_read(std::string& error) {
-  if (options_.sync == SyncPolicy::never || report_.files.empty()) return true;
-  DiskStatus status = disk_.sync_folder();
-  for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
-    const FileReport& file = report_.files[i - 1];
-    if (file.is_last_of_a_run) break;
-    status = disk_.sync_file(segment_name(file.number));
-  }
-  if (status != DiskStatus::ok) error = disk_.last_error();
-  return status == DiskStatus::ok;
-}
-
-// From here on the folder is changed: nothing that was read, only beside it.
-bool Binlog::begin_after_replay(std::string& error) {
-  keep_damaged_files();
-  for (const std::string& name : report_.spares) (void)disk_.remove(name);
-  std::uint64_t number = 1;
-  if (!segments_->empty()) {
-    number = segments_->newest().number + 1;
-    // A file that has no record is replaced, so that idle restarts leave no trail of files.
-    const FileReport& last = report_.files.back();
-    const bool is_bare = last.records == 0 && last.damages.empty() && last.torn_bytes == 0;
-    if (is_bare) {
-      segments_->remove_newest();
-      number = last.number;
-    }
-    const std::size_t before = report_.files.size() - (is_bare ? 1 : 0);
-    if (before > 0) {
-      const FileReport& previous = report_.files[before - 1];
-      previous_number_ = previous.number;
-      previous_ = WrittenPoint{previous.accepted_bytes,
-                               static_cast<std::uint32_t>(previous.records), previous.digest};
-    }
-  }
-  spares_.set_next_number(number);
-  if (!add_spare(0)) {
-    if (!is_short_of_space()) {
-      error = disk_.last_error();
-      return false;
-    }
-    // All jobs are here, and workers can have them. What has to be recorded waits for space.
-    fail(DiskStatus::full, "begin a file");
-    return true;
-  }
-  if (!begin_file()) {
-    error = disk_.last_error();
-    return false;
-  }
-  tend_spares();
-  return true;
-}
-
-// A copy, once: the file itself stays as long as jobs live in it, and is read again at each start.
-void Binlog::keep_damaged_files() {
-  std::vector<std::string> names;
-  if (disk_.list(names) != DiskStatus::ok) names.clear();
-  for (std::size_t i = 0; i < report_.files.size(); ++i) {
-    const FileReport& report = report_.files[i];
-    if (report.damages.empty()) continue;
-    const std::string copy = damaged_name(report.number);
-    if (std::find(names.begin(), names.end(), copy) != names.end()) continue;
-    FileBytes bytes;
-    FileHandle file = FileHandle::none;
-    DiskStatus status = disk_.read(segment_name(report.number), bytes);
-    if (status == DiskStatus::ok) status = disk_.create(copy, file);
-    if (status == DiskStatus::ok) {
-      const std::string_view all = bytes.view();
-      status = disk_.write(file, 0, {&all, 1});
-      if (status == DiskStatus::ok) status = disk_.sync(file);
-      disk_.close(file);
-      if (status != DiskStatus::ok) (void)disk_.remove(copy);
-    }
-    segments_->at(i).has_to_be_kept = status != DiskStatus::ok;
-    Notice told{.kind = Notice::Kind::copy_kept, .file = segment_name(report.number), .copy = copy};
-    if (status != DiskStatus::ok) {
-      told.kind = Notice::Kind::copy_failed;
-      told.error = disk_.last_error();
-    }
-    notices_.push_back(std::move(told));
-  }
-}
+// Closing -----------------------------------------------------------------------------------------
 
 bool Binlog::close(Instant now) {
   if (is_closed_ || engine_ == nullptr) return true;
@@ -170,7 +53,7 @@ bool Binlog::close(Instant now) {
     if (refusing_ && writer_.is_open()) try_to_recover();
   }
   if (!refusing_) {
-    const DiskStatus status = writer_.finish(disk_, true);
+    const DiskStatus status = writer_.finish(disk_, true, segments_->oldest().number);
     if (status != DiskStatus::ok) {
       fail(status, "write");
     } else {
@@ -459,7 +342,7 @@ JournalNumbers Binlog::numbers() const {
 
 std::uint64_t Binlog::file_of(JobRef job) const {
   const Segment* segment = segments_->of(job);
-  return segment == nullptr ? 0 : segment->number;
+  return segment == nullptr ? 0 : segment->name_number;
 }
 
 void Binlog::check_invariants() const {

@@ -10,6 +10,7 @@
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/keeper.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -169,6 +170,25 @@ const Segment* Binlog::teller_of(JobId id) const {
   return best;
 }
 
+// Writes down that the oldest file is not needed, so that nobody misses it. On a full disk the room
+// is for other things: then the end of this file tells it, or the begin of the next.
+void Binlog::note_oldest_needed(Segment& oldest) {
+  const bool good = !is_short_of_space() && make_room(kShortRecordBytes, room_for_deletes()) == JournalStatus::ok &&
+                    prepare(0, 0);
+  if (!good || refusing_) return;
+  append(needed_from(segments_->at(1).number), {}, {});
+  oldest.unneeded_from = records_;
+}
+
+// A file of which not all could be read and no copy be made is only given another name.
+DiskStatus Binlog::remove_segment(const Segment& oldest) {
+  const std::string name = segment_name(oldest.name_number);
+  if (!oldest.has_to_be_kept) return disk_.remove(name);
+  Keeper keeper(disk_);
+  std::string to;
+  return keeper.move(name, oldest.name_number, damaged_name, to);
+}
+
 Binlog::CompactionStep Binlog::remove_oldest() {
   Segment& oldest = segments_->oldest();
   // The highest id that this file tells of must not go with it: another file has to tell of it or
@@ -183,6 +203,8 @@ Binlog::CompactionStep Binlog::remove_oldest() {
     return CompactionStep::nothing_to_do;
   }
   const bool by_sync = options_.sync != SyncPolicy::never;
+  if (oldest.unneeded_from == 0) note_oldest_needed(oldest);
+  until = std::max(until, oldest.unneeded_from);
   if (!by_sync) flush();  // No end of a sync will be there to come back here.
   if (refusing_) return CompactionStep::nothing_to_do;
   if (until > (by_sync ? synced_records_ : written_records_)) {
@@ -192,9 +214,8 @@ Binlog::CompactionStep Binlog::remove_oldest() {
   // older one alone: a job, and not its deletion, which stood in the other.
   if (by_sync && !syncs_.has_passed(removal_mark_)) return CompactionStep::has_to_wait;
   if (by_sync && syncs_.length() >= SyncLine::kLengthMax) return CompactionStep::has_to_wait;
-  const std::string name = segment_name(oldest.number);
-  DiskStatus status =
-      oldest.has_to_be_kept ? disk_.rename(name, damaged_name(oldest.number)) : disk_.remove(name);
+  const std::string name = segment_name(oldest.name_number);
+  DiskStatus status = remove_segment(oldest);
   if (status != DiskStatus::ok) {
     ++errors_;
     notice({.kind = Notice::Kind::file_failed, .doing = "remove", .error = disk_.last_error()},

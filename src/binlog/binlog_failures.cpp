@@ -161,6 +161,12 @@ bool Binlog::rewrite(JobId id) {
     return false;
   }
   ++records_written_;
+  if (id == kPseudoId) {
+    // What was noted of the oldest file, as it is now.
+    const bool goes = segments_->oldest().unneeded_from != 0 && segments_->size() > 1;
+    writer_.add(needed_from((goes ? segments_->at(1) : segments_->oldest()).number), {}, {});
+    return true;
+  }
   if (!exists) {
     writer_.add(deletion_of(id), {}, {});
     return true;

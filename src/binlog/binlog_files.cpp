@@ -134,7 +134,7 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
 
 // Seals the file and begins the next one. False: the binlog has failed.
 bool Binlog::rotate() {
-  const DiskStatus status = writer_.finish(disk_, false);
+  const DiskStatus status = writer_.finish(disk_, false, segments_->oldest().number);
   if (status != DiskStatus::ok) {
     fail(status, "write");
     return false;
@@ -184,7 +184,12 @@ bool Binlog::begin_file() {
   signature.file_number = spare.number;
   signature.store_id = store_id_;
   signature.records_lost = static_cast<std::uint32_t>(report_.records_lost);
-  if (previous_ && previous_number_ + 1 == spare.number) {
+  signature.oldest_needed = static_cast<std::uint32_t>(segments_->oldest().number);
+  const std::size_t files = segments_->size();
+  if (files > 1) {
+    signature.previous_number = static_cast<std::uint32_t>(segments_->at(files - 2).number);
+  }
+  if (previous_ && previous_number_ == signature.previous_number) {
     signature.previous_bytes = previous_->bytes;
     signature.previous_records = previous_->records;
     signature.previous_digest = previous_->digest;

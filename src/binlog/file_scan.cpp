@@ -5,6 +5,8 @@
 #include "haricot/base/crc32c.hpp"
 #include "haricot/base/little_endian.hpp"
 
+// Files of beanstalkd are read in file_scan_legacy.cpp.
+
 namespace haricot::binlog {
 namespace {
 
@@ -14,79 +16,61 @@ std::uint32_t add_to_digest(std::uint32_t digest, std::uint32_t sum) {
   return crc32c(digest, std::string_view(bytes, sizeof bytes));
 }
 
-// The first byte from `from` on that is not zero; the size if there is none.
-std::size_t find_nonzero(std::string_view bytes, std::size_t from) {
-  return std::min(bytes.find_first_not_of('\0', from), bytes.size());
-}
-
 }  // namespace
 
-FileScan::FileScan(std::string_view bytes, std::uint64_t file_number, std::uint64_t store_id)
-    : bytes_(bytes), file_number_(file_number) {
+FileScan::FileScan(std::string_view bytes, const FileIdentity& identity)
+    : bytes_(bytes), identity_(identity) {
   const bool has_version = bytes.size() >= kVersionBytes;
   const std::uint32_t version = has_version ? load_little_endian<std::uint32_t>(bytes.data()) : 0;
-  if (version == 0 && find_nonzero(bytes, 0) == bytes.size()) {
-    ended_ = true;  // A file that was made and not written to.
-    return;
+  switch (identity.kind) {
+    case FileKind::empty:
+    case FileKind::unknown_version:
+      ended_ = true;
+      return;
+    case FileKind::checked:
+      offset_ = accepted_bytes_ = std::min<std::uint64_t>(kFirstRecordOffset, bytes.size());
+      if (!identity.signature) {
+        damages_.push_back({.offset = 0, .bytes = offset_});
+      } else if (version != kVersion) {
+        damages_.push_back({.offset = 0, .bytes = kVersionBytes});
+      }
+      return;
+    case FileKind::beanstalkd_v7:
+    case FileKind::beanstalkd_v5:
+      offset_ = accepted_bytes_ = std::min<std::uint64_t>(kVersionBytes, bytes.size());
+      const bool is_right = version == (identity.kind == FileKind::beanstalkd_v7
+                                            ? kVersion
+                                            : kVersionOfBeanstalkd14);
+      if (is_right) return;
+      if (version == 0) {
+        // Zeros are no damage of their own, but no server begins a file with them.
+        accepted_bytes_ = 0;
+        offset_ = std::min<std::uint64_t>(find_nonzero(bytes, 0), kVersionBytes);
+      }
+      if (offset_ > 0) damages_.push_back({.offset = 0, .bytes = offset_});
   }
-  if (has_version) signature_ = read_signature(bytes.substr(kVersionBytes), file_number);
-  if (signature_) {
-    kind_ = FileKind::checked;
-    offset_ = accepted_bytes_ = kFirstRecordOffset;
-    if (version != kVersion) damages_.push_back({0, kVersionBytes, 0});
-    return;
-  }
-  if (store_id != 0 && recover_signature(store_id)) return;
-  offset_ = accepted_bytes_ = kVersionBytes;
-  if (version == 0) {
-    // No server begins a file so: what stood here is lost, and with it the way to read the rest.
-    kind_ = FileKind::beanstalkd_v7;
-    accepted_bytes_ = offset_ = 0;
-    end();
-  } else if (version == kVersion) {
-    kind_ = FileKind::beanstalkd_v7;
-  } else if (version == kVersionOfBeanstalkd14) {
-    kind_ = FileKind::beanstalkd_v5;
-  } else {
-    kind_ = FileKind::unknown_version;
-    ended_ = true;
-  }
-}
-
-bool FileScan::begins_like_legacy(std::string_view bytes) {
-  const std::string_view first = bytes.substr(std::min(kVersionBytes, bytes.size()));
-  return parse_record(first) && !looks_like_signature(first);
-}
-
-// Whether the file is one of the folder with that id, though its signature cannot be read. Its
-// records tell: their sums fit the salt that it must have had. A file that begins with a record of
-// beanstalkd is not looked through.
-bool FileScan::recover_signature(std::uint64_t store_id) {
-  if (begins_like_legacy(bytes_)) return false;
-  signature_ = Signature{.salt = salt_of(store_id, file_number_), .store_id = store_id};
-  signature_->file_number = file_number_;
-  kind_ = FileKind::checked;
-  offset_ = accepted_bytes_ = std::min<std::uint64_t>(kFirstRecordOffset, bytes_.size());
-  if (good_header_at(offset_) || search_on()) {
-    // What is missing in front of the first record that was found is counted by its number.
-    if (damages_.empty()) damages_.push_back({0, kFirstRecordOffset, 0});
-    damages_.front().bytes += damages_.front().offset;
-    damages_.front().offset = 0;
-    return true;
-  }
-  signature_.reset();
-  seal_.reset();
-  damages_.clear();
-  kind_ = FileKind::empty;
-  records_ = 0;
-  tail_bytes_ = 0;
-  ended_ = false;
-  return false;
 }
 
 std::optional<FileScan::Found> FileScan::next() {
   if (ended_) return std::nullopt;
-  return kind_ == FileKind::checked ? next_checked() : next_legacy();
+  return identity_.kind == FileKind::checked ? next_checked() : next_legacy();
+}
+
+std::uint32_t FileScan::digest() const {
+  if (identity_.kind == FileKind::checked) return digest_;
+  return crc32c(0, bytes_.substr(0, static_cast<std::size_t>(accepted_bytes_)));
+}
+
+// What stands between two offsets and is lost. A single record is a change only if it has the
+// length of one.
+Damage FileScan::lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const {
+  Damage damage{.offset = begin, .bytes = end - begin, .records = records};
+  damage.changes = std::max<std::uint64_t>(damage.bytes / kShortRecordBytes, damage.bytes > 0);
+  if (records > 0) damage.changes = std::min<std::uint64_t>(damage.changes, records);
+  if (records == 1 && damage.bytes != kShortRecordBytes) damage.changes = 0;
+  const auto parsed = parse_record(bytes_.substr(static_cast<std::size_t>(begin)));
+  if (parsed && parsed->record.id <= kIdLast) damage.highest_id = parsed->record.id;
+  return damage;
 }
 
 // Checked files ---------------------------------------------------------------------------------
@@ -103,18 +87,15 @@ std::optional<FileScan::Found> FileScan::next_checked() {
       end();
       return std::nullopt;
     }
-    if (!parsed->body_is_there) {
-      // The file ends inside the body.
-      end();
-      return std::nullopt;
-    }
-    const Found found{parsed->record, offset_, !body_fits(*parsed, place_at(offset_))};
-    if (found.body_is_damaged) {
-      if (!has_records_from(offset_ + parsed->record.bytes())) {
+    const std::uint64_t behind = offset_ + parsed->record.bytes();
+    const bool body_is_damaged = !body_fits(*parsed, place_at(offset_));
+    const Found found{parsed->record, offset_, body_is_damaged, false};
+    if (body_is_damaged) {
+      if (!parsed->body_is_there || !has_records_from(behind)) {
         end();  // A crash came while the body was written: it is the end that was torn off.
         return std::nullopt;
       }
-      damages_.push_back({offset_, parsed->record.bytes(), 1});
+      damages_.push_back({.offset = offset_, .bytes = parsed->record.bytes(), .records = 1});
     }
     accept(*parsed);
     return found;
@@ -158,7 +139,7 @@ bool FileScan::is_seal_at(std::uint64_t offset) {
   seal_ = read_seal(bytes_.substr(static_cast<std::size_t>(offset)), place_at(offset));
   if (!seal_) return false;
   if (seal_->records > records_) {
-    damages_.push_back({offset, 0, seal_->records - records_});
+    damages_.push_back(lost(offset, offset, seal_->records - records_));
     records_ = seal_->records;
   }
   offset_ = accepted_bytes_ = offset + kShortRecordBytes;
@@ -169,33 +150,25 @@ bool FileScan::is_seal_at(std::uint64_t offset) {
 // there is none, and what follows is no record at all.
 bool FileScan::search_on() {
   const std::uint64_t begin = offset_;
-  // A record begins with at most four zeros of its name length and seven of its id; so in a stretch
-  // of zeros only its last bytes can be the begin of one.
-  constexpr std::size_t kZerosInFront = 11;
-  std::size_t at = static_cast<std::size_t>(begin) + 1;
-  while (at + kShortRecordBytes <= bytes_.size()) {
-    if (bytes_[at] == '\0') {
-      const std::size_t nonzero = find_nonzero(bytes_, at);
-      if (nonzero == bytes_.size()) return false;
-      if (nonzero > at + kZerosInFront) at = nonzero - kZerosInFront;
-    }
+  std::size_t at = static_cast<std::size_t>(begin);
+  while (const auto found = find_checked(bytes_, at + 1, identity_.seed)) {
+    at = *found;
     const std::uint32_t records_before = records_;
     if (is_seal_at(at)) {
       // is_seal_at() has counted what is missing; here is where it was.
-      const std::uint32_t lost = records_ - records_before;
-      if (lost > 0) damages_.pop_back();
-      damages_.push_back({begin, at - begin, lost});
+      const std::uint32_t missing = records_ - records_before;
+      if (missing > 0) damages_.pop_back();
+      damages_.push_back(lost(begin, at, missing));
       end();
       return false;
     }
     if (const std::optional<Parsed> parsed = good_header_at(at)) {
-      const std::uint32_t lost = (parsed->number - (records_ + 1)) % kRecordNumbers;
-      damages_.push_back({begin, at - begin, lost});
-      records_ += lost;
+      const std::uint32_t missing = (parsed->number - (records_ + 1)) % kRecordNumbers;
+      damages_.push_back(lost(begin, at, missing));
+      records_ += missing;
       offset_ = at;
       return true;
     }
-    ++at;
   }
   return false;
 }
@@ -212,40 +185,15 @@ void FileScan::accept(const Parsed& parsed) {
   accepted_bytes_ = offset_;
 }
 
-Place FileScan::place_at(std::uint64_t offset) const {
-  return Place{signature_->salt, file_number_, offset, 0};
-}
-
-// Files of beanstalkd ---------------------------------------------------------------------------
-
-std::optional<FileScan::Found> FileScan::next_legacy() {
-  const std::string_view rest = bytes_.substr(static_cast<std::size_t>(offset_));
-  std::size_t header_length = 0;
-  std::optional<Parsed> parsed;
-  if (kind_ == FileKind::beanstalkd_v5) {
-    parsed = parse_record_v5(rest, header_length);
-  } else {
-    parsed = parse_record(rest);
-    if (parsed) header_length = header_bytes(parsed->record.tube_name.size());
-  }
-  if (!parsed || !parsed->body_is_there) {
-    end();
-    return std::nullopt;
-  }
-  const Found found{parsed->record, offset_, false};
-  offset_ += header_length + (parsed->record.is_full() ? parsed->record.body_bytes : 0);
-  accepted_bytes_ = offset_;
-  ++records_;
-  return found;
-}
-
 // Measures what is behind the accepted part.
 void FileScan::end() {
   if (ended_) return;
   ended_ = true;
-  const std::string_view tail = bytes_.substr(static_cast<std::size_t>(accepted_bytes_));
-  const std::size_t last = tail.find_last_not_of('\0');
-  tail_bytes_ = last == std::string_view::npos ? 0 : last + 1;
+  const std::string_view behind = bytes_.substr(static_cast<std::size_t>(accepted_bytes_));
+  const std::size_t last = behind.find_last_not_of('\0');
+  if (last != std::string_view::npos) {
+    tail_ = lost(accepted_bytes_, accepted_bytes_ + last + 1, 0);
+  }
 }
 
 }  // namespace haricot::binlog

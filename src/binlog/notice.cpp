@@ -16,9 +16,12 @@ std::string to_sentence(const Notice& notice) {
     case Notice::Kind::file_failed:
       return notice.error;
     case Notice::Kind::copy_kept:
-      return "a copy of the damaged file is kept as " + notice.copy;
+      return "what cannot be read of " + notice.file + " is kept in " + notice.copy;
     case Notice::Kind::copy_failed:
       return "cannot keep a copy of " + notice.file + ": " + notice.error;
+    case Notice::Kind::left_aside:
+      if (!notice.error.empty()) return notice.error;
+      return notice.file + " is left aside as " + notice.copy;
     case Notice::Kind::not_written:
       return "the last changes could not be written";
   }

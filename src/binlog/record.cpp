@@ -9,9 +9,9 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr std::uint64_t kPseudoId = ~std::uint64_t{0};
 constexpr std::uint32_t kSignatureMark = 0x31474953;  // "SIG1"
 constexpr std::uint32_t kSealMark = 0x4c414553;       // "SEAL"
+constexpr std::uint32_t kNeedMark = 0x4445454e;       // "NEED"
 constexpr std::size_t kNameBytesMax = 200;
 
 // Offsets in the block.
@@ -38,20 +38,35 @@ std::uint32_t load_u24(const char* from) {
 }
 
 std::uint32_t crc_of_place(const Place& place) {
-  char bytes[24];
-  store(bytes, place.salt);
-  store(bytes + 8, place.file_number);
-  store(bytes + 16, place.offset);
-  return crc32c(0, std::string_view(bytes, sizeof bytes));
+  char offset[8];
+  store(offset, place.offset);
+  return crc32c(place.seed, std::string_view(offset, sizeof offset));
 }
+
+// The way back from crc_of_place().
+std::uint32_t seed_before(std::uint32_t crc, std::uint64_t offset) {
+  char bytes[8];
+  store(bytes, offset);
+  return crc32c_before(crc, std::string_view(bytes, sizeof bytes));
+}
+
+constexpr char kZeros[4] = {};
 
 // HC of the header at `header`, whatever stands in its place now.
 std::uint32_t header_crc(const char* header, std::size_t name_bytes, const Place& place) {
-  constexpr char kZeros[4] = {};
   const std::size_t before = kNameLengthBytes + name_bytes + kHeaderCrcAt;
   std::uint32_t crc = crc32c(crc_of_place(place), std::string_view(header, before));
   crc = crc32c(crc, std::string_view(kZeros, sizeof kZeros));
   return crc32c(crc, std::string_view(header + before + 4, kBlockBytes - kHeaderCrcAt - 4));
+}
+
+std::uint32_t seed_by_sum(std::uint32_t sum, const char* header, std::size_t name_bytes,
+                          std::uint64_t offset) {
+  const std::size_t before = kNameLengthBytes + name_bytes + kHeaderCrcAt;
+  const std::string_view behind(header + before + 4, kBlockBytes - kHeaderCrcAt - 4);
+  std::uint32_t crc = crc32c_before(sum, behind);
+  crc = crc32c_before(crc, std::string_view(kZeros, sizeof kZeros));
+  return seed_before(crc32c_before(crc, std::string_view(header, before)), offset);
 }
 
 // Puts the sum and the record number into a header that is otherwise complete.
@@ -192,6 +207,35 @@ bool header_fits(std::string_view bytes, const Parsed& parsed, const Place& plac
   return parsed.header_crc == header_crc(bytes.data(), parsed.record.tube_name.size(), place);
 }
 
+std::uint32_t seed_by_header(std::string_view bytes, const Parsed& parsed, std::uint64_t offset) {
+  return seed_by_sum(parsed.header_crc, bytes.data(), parsed.record.tube_name.size(), offset);
+}
+
+std::uint32_t seed_by_body(const Parsed& parsed, std::uint64_t offset) {
+  return seed_before(crc32c_before(parsed.body_crc, parsed.record.body), offset);
+}
+
+bool has_values_of_beanstalkd(const Parsed& parsed) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  constexpr std::int64_t kLongest = 0xffffffff * kSecond;
+  const Record& record = parsed.record;
+  const auto is_whole = [](std::int64_t time) {
+    return time >= 0 && time <= kLongest && time % kSecond == 0;
+  };
+  if (record.id > kIdLast || !is_whole(record.delay_ns) || !is_whole(record.ttr_ns)) return false;
+  if (record.created_at < 0 || record.deadline_at < 0) return false;
+  if (!record.is_full()) return record.body_bytes <= kBodyBytesMax;
+  return !parsed.body_is_there || record.body.ends_with("\r\n");
+}
+
+bool is_clearly_of_beanstalkd(const Parsed& parsed) {
+  constexpr std::int64_t kYear2001 = 1'000'000'000'000'000'000;
+  constexpr std::int64_t kYear2099 = 4'100'000'000'000'000'000;
+  const Record& record = parsed.record;
+  return parsed.body_is_there && record.created_at >= kYear2001 && record.created_at <= kYear2099 &&
+         record.ttr_ns > 0 && has_values_of_beanstalkd(parsed);
+}
+
 bool body_fits(const Parsed& parsed, const Place& place) {
   if (!parsed.body_is_there) return false;
   if (!parsed.record.is_full()) return parsed.body_crc == 0;
@@ -199,6 +243,13 @@ bool body_fits(const Parsed& parsed, const Place& place) {
 }
 
 // Pseudo-records --------------------------------------------------------------------------------
+
+std::uint32_t seed_of(std::uint64_t salt, std::uint64_t file_number) {
+  char bytes[16];
+  store(bytes, salt);
+  store(bytes + 8, file_number);
+  return crc32c(0, std::string_view(bytes, sizeof bytes));
+}
 
 // Two rounds of a mixing function by which every bit of either number reaches every bit of the
 // salt.
@@ -215,30 +266,34 @@ void write_signature(const Signature& signature, char* to) {
   char* block = begin_pseudo(to, kSignatureMark);
   store(block + 16, signature.salt);
   store(block + 24, signature.next_id);
+  store(block + 32, signature.oldest_needed);
   store(block + 36, signature.previous_digest);
   store(block + 40, signature.file_number);
   store(block + 48, signature.previous_bytes);
   store(block + 56, signature.store_id);
   store(block + 64, signature.previous_records);
   store(block + 68, signature.records_lost);
-  seal_header(to, 0, Place{signature.salt, signature.file_number, kVersionBytes, 0});
+  store(block + 72, signature.previous_number);
+  seal_header(to, 0, Place{seed_of(signature.salt, signature.file_number), kVersionBytes, 0});
 }
 
-std::optional<Signature> read_signature(std::string_view bytes, std::uint64_t file_number) {
+std::optional<Signature> read_signature(std::string_view bytes) {
   if (bytes.size() < kShortRecordBytes) return std::nullopt;
-  const auto salt = load<std::uint64_t>(bytes.data() + kNameLengthBytes + 16);
-  const char* block =
-      find_pseudo(bytes, kSignatureMark, Place{salt, file_number, kVersionBytes, 0});
-  if (block == nullptr || load<std::uint64_t>(block + 40) != file_number) return std::nullopt;
   Signature signature;
-  signature.salt = salt;
+  const char* block = bytes.data() + kNameLengthBytes;
+  signature.salt = load<std::uint64_t>(block + 16);
+  signature.file_number = load<std::uint64_t>(block + 40);
+  const Place place{seed_of(signature.salt, signature.file_number), kVersionBytes, 0};
+  if (find_pseudo(bytes, kSignatureMark, place) == nullptr) return std::nullopt;
   signature.next_id = load<std::uint64_t>(block + 24);
+  signature.oldest_needed = load<std::uint32_t>(block + 32);
   signature.previous_digest = load<std::uint32_t>(block + 36);
-  signature.file_number = file_number;
   signature.previous_bytes = load<std::uint64_t>(block + 48);
   signature.store_id = load<std::uint64_t>(block + 56);
   signature.previous_records = load<std::uint32_t>(block + 64);
   signature.records_lost = load<std::uint32_t>(block + 68);
+  // The bytes of the last count of a job, which earlier versions left zero.
+  signature.previous_number = load<std::uint32_t>(block + 72);
   return signature;
 }
 
@@ -254,6 +309,9 @@ void write_seal(const Seal& seal, const Place& place, char* to) {
   store(block + 16, seal.bytes);
   store(block + 24, seal.records);
   store(block + 28, std::uint32_t{seal.clean_exit ? 1U : 0U});
+  store(block + 32, seal.oldest_needed);
+  store(block + 40, seal.file_number);
+  store(block + 56, seal.store_id);
   seal_header(to, 0, place);
 }
 
@@ -261,7 +319,35 @@ std::optional<Seal> read_seal(std::string_view bytes, const Place& place) {
   const char* block = find_pseudo(bytes, kSealMark, place);
   if (block == nullptr) return std::nullopt;
   return Seal{load<std::uint64_t>(block + 16), load<std::uint32_t>(block + 24),
-              load<std::uint32_t>(block + 28) != 0};
+              load<std::uint32_t>(block + 28) != 0, load<std::uint64_t>(block + 56),
+              load<std::uint64_t>(block + 40), load<std::uint32_t>(block + 32)};
+}
+
+std::optional<std::uint32_t> seed_by_seal(std::string_view bytes, std::uint64_t offset) {
+  if (bytes.size() < kShortRecordBytes || load<std::uint32_t>(bytes.data()) != 0) {
+    return std::nullopt;
+  }
+  const char* block = bytes.data() + kNameLengthBytes;
+  const bool is_seal = load<std::uint64_t>(block) == kPseudoId &&
+                       load<std::uint32_t>(block + 8) == kSealMark &&
+                       load<std::uint64_t>(block + 16) == offset;
+  if (!is_seal) return std::nullopt;
+  return seed_by_sum(load<std::uint32_t>(block + kHeaderCrcAt), bytes.data(), 0, offset);
+}
+
+Record needed_from(std::uint64_t file_number) {
+  Record record;
+  record.id = kPseudoId;
+  record.priority = kNeedMark;
+  record.delay_ns = static_cast<std::int64_t>(file_number);
+  record.state = RecordState::deleted;
+  return record;
+}
+
+std::optional<std::uint64_t> needed_from(const Record& record) {
+  const bool is_one = !record.is_full() && record.id == kPseudoId && record.priority == kNeedMark;
+  if (!is_one) return std::nullopt;
+  return static_cast<std::uint64_t>(record.delay_ns);
 }
 
 }  // namespace haricot::binlog

@@ -3,23 +3,26 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/job_record.hpp"
+
+// What is said of the folder when all is read stands in replay_verdict.cpp.
 
 namespace haricot::binlog {
 namespace {
 
 constexpr std::uint64_t kRecordsPerProgress = 8192;
 
-std::string plural(std::uint64_t count, std::string_view what) {
-  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
-}
-
 std::uint64_t job_bytes(const Record& record) {
   return full_record_bytes(record.tube_name.size(), record.body_bytes - 2);
+}
+
+// A name that looks like that of a file, whatever its number.
+bool has_name_of_segment(std::string_view name) {
+  return name.starts_with("binlog.") && name.size() > 7 &&
+         name.find_first_not_of("0123456789", 7) == std::string_view::npos;
 }
 
 }  // namespace
@@ -31,7 +34,7 @@ std::optional<std::uint64_t> segment_number(std::string_view name) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   const bool good = error == std::errc{} && end == name.data() + name.size() && number > 0 &&
-                    name[0] != '0' && number < std::numeric_limits<std::int32_t>::max();
+                    name[0] != '0' && number <= kFileNumberMax;
   if (!good) return std::nullopt;
   return number;
 }
@@ -44,24 +47,21 @@ bool Replay::fail(std::string error) {
 bool Replay::run(Duration wall_offset, Instant now) {
   wall_offset_ = wall_offset;
   if (!list()) return false;
-  // Each file is read with the one behind it at hand, which knows how far it goes.
-  File file;
-  File next;
-  if (!numbers_.empty() && !load(0, next)) return false;
-  for (std::size_t i = 0; i < numbers_.size(); ++i) {
-    // Also before each file: one of large bodies has few records, and a slow disk takes its time.
-    if (!tell_progress(0, 1)) return fail("stopped");
-    std::swap(file, next);
-    const bool is_last = i + 1 == numbers_.size();
-    if (!is_last && !load(i + 1, next)) return false;
-    if (!is_last) note_gap(file.number, next);
-    if (!file.signature && !find_store_id(file, i + 2)) return false;
-    if (!read_file(file, is_last ? nullptr : &next)) return false;
-    ++files_read_;
-    BlobRef::reclaim_all_retired();  // Nobody is served yet, and a next file may have been larger.
+  Outcome outcome = read_all();
+  if (outcome == Outcome::needs_survey) {
+    forget_all();
+    if (!survey()) return false;
+    outcome = read_all();
+    CHECK(outcome != Outcome::needs_survey);
   }
-  report_.records_lost = std::max(report_.records_lost, lost_before_);
-  return place_all(now);
+  if (outcome != Outcome::done || !place_all(now)) return false;
+  judge_folder();
+  if (report_.next_id > kIdLast) {
+    return fail("the ids of jobs are nearly used up: the next one would be " +
+                std::to_string(report_.next_id));
+  }
+  engine_.end_restore(report_.next_id);
+  return true;
 }
 
 bool Replay::list() {
@@ -73,126 +73,187 @@ bool Replay::list() {
       numbers_.push_back(*number);
     } else if (view.ends_with(".tmp") && segment_number(view.substr(0, view.size() - 4))) {
       report_.spares.push_back(name);
+    } else if (has_name_of_segment(view)) {
+      file_problems_.push_back({.kind = Problem::Kind::misnamed, .file = name});
     }
   }
   std::sort(numbers_.begin(), numbers_.end());
+  if (!numbers_.empty() && numbers_.back() > kFileNumberLast) {
+    return fail(segment_name(numbers_.back()) + ": the numbers of files are nearly used up; " +
+                "`haricot binlog copy` writes the jobs to a new folder");
+  }
+  for (const std::uint64_t number : numbers_) {
+    plan_.push_back({.name_number = number, .number = number, .identity = {}});
+  }
   return true;
 }
 
-// A file that was begun behind a failure does not know the one in front of it, which may never have
-// come to be.
-void Replay::note_gap(std::uint64_t before, const File& next) {
-  if (next.signature && next.signature->previous_bytes == 0) return;
-  // A gap of millions is one mistake in a name, not so many files.
-  for (std::uint64_t n = before + 1; n < next.number && n < before + 100; ++n) {
-    report_.missing.push_back(n);
-    report_.warnings.push_back(segment_name(n) + " is missing between " + segment_name(before) +
-                               " and " + segment_name(next.number));
+// The whole folder -------------------------------------------------------------------------------
+
+// Each file is read with the one behind it at hand, which knows how far it goes.
+Replay::Outcome Replay::read_all() {
+  FileBytes bytes;
+  FileBytes next;
+  Outcome outcome = plan_.empty() ? Outcome::done : load(0, next);
+  for (std::size_t i = 0; i < plan_.size() && outcome == Outcome::done; ++i) {
+    // Also before each file: one of large bodies has few records, and a slow disk takes its time.
+    if (!tell_progress(0, 1)) {
+      fail("stopped");
+      return Outcome::failed;
+    }
+    std::swap(bytes, next);
+    if (i + 1 < plan_.size()) outcome = load(i + 1, next);
+    if (outcome == Outcome::done) outcome = read_file(i, bytes);
+    ++files_read_;
+    BlobRef::reclaim_all_retired();  // Nobody is served yet, and a next file may have been larger.
   }
+  return outcome;
 }
 
-bool Replay::load(std::size_t place, File& file) {
-  file.number = numbers_[place];
-  const DiskStatus status = disk_.read(segment_name(file.number), file.bytes);
-  if (status != DiskStatus::ok) return fail(disk_.last_error());
-  const std::string_view bytes = file.bytes.view();
-  file.signature.reset();
-  if (bytes.size() > kVersionBytes) {
-    file.signature = read_signature(bytes.substr(kVersionBytes), file.number);
+// Without a survey every file has to say itself that it is what its name says.
+Replay::Outcome Replay::load(std::size_t place, FileBytes& bytes) {
+  PlannedFile& file = plan_[place];
+  if (disk_.read(segment_name(file.name_number), bytes) != DiskStatus::ok) {
+    fail(disk_.last_error());
+    return Outcome::failed;
   }
-  if (file.signature && report_.store_id == 0) report_.store_id = file.signature->store_id;
+  if (is_surveyed_) return Outcome::done;
+  const auto identity = identify_by_head(bytes.view());
+  if (!identity) return Outcome::needs_survey;
+  file.identity = *identity;
+  if (!identity->signature) return Outcome::done;
+  if (report_.store_id == 0) report_.store_id = identity->store_id;
+  const bool is_remembered =
+      remembered_store_id_ == 0 || identity->store_id == remembered_store_id_;
+  const bool is_in_place = identity->number == file.name_number &&
+                           identity->store_id == report_.store_id && is_remembered;
+  return is_in_place ? Outcome::done : Outcome::needs_survey;
+}
+
+bool Replay::survey() {
+  FolderSurvey survey(disk_, numbers_, remembered_store_id_);
+  std::string error;
+  if (!survey.run(error)) return fail(std::move(error));
+  is_surveyed_ = report_.was_surveyed = true;
+  plan_ = survey.files();
+  report_.store_id = survey.store_id();
+  file_problems_.insert(file_problems_.end(), survey.problems().begin(), survey.problems().end());
+  report_.next_id = std::max(report_.next_id, survey.highest_id_aside() + 1);
   return true;
 }
 
-// A file that is ours though its signature cannot be read is known by the folder's id, which any
-// other file may tell, also one far behind it. Those of beanstalkd are not worth the search.
-bool Replay::find_store_id(const File& file, std::size_t place) {
-  const std::string_view bytes = file.bytes.view();
-  if (bytes.empty() || FileScan::begins_like_legacy(bytes)) return true;
-  for (; report_.store_id == 0 && place < numbers_.size(); ++place) {
-    File other;
-    if (!load(place, other)) return false;
+// As if nothing had been read.
+void Replay::forget_all() {
+  while (!segments_.empty()) {
+    while (segments_.newest().first != JobRef::none) drop(segments_.newest().first);
+    segments_.remove_newest();
   }
-  return true;
+  ReplayReport nothing;
+  nothing.spares = std::move(report_.spares);
+  report_ = std::move(nothing);
+  files_read_ = 0;
+  last_new_id_ = 0;
+  oldest_needed_ = lost_before_ = 0;
 }
 
 // One file ----------------------------------------------------------------------------------------
 
-bool Replay::read_file(const File& file, const File* next) {
-  std::string_view bytes = file.bytes.view();
-  FileReport report;
-  report.number = file.number;
-  report.bytes = bytes.size();
-  // What stands behind the length that the next file knows was given up by the server itself.
-  const bool next_knows = next != nullptr && next->signature && next->number == file.number + 1 &&
-                          next->signature->previous_bytes > 0;
-  if (next_knows) bytes = bytes.substr(0, next->signature->previous_bytes);
+// What the file behind it says of how it ended; null if it says nothing.
+const Signature* Replay::witness_of(std::size_t place) const {
+  if (place + 1 == plan_.size()) return nullptr;
+  const auto& signature = plan_[place + 1].identity.signature;
+  return signature && knows_end_of(*signature, plan_[place].number) ? &*signature : nullptr;
+}
 
-  FileScan scan(bytes, file.number, report_.store_id);
-  if (scan.kind() == FileKind::unknown_version) {
-    return fail(segment_name(file.number) + " is of a version that is not known here");
-  }
-  segments_.add(file.number).bytes = report.bytes;
-  kind_ = report.kind = scan.kind();
-  if (scan.signature()) {
-    report_.next_id = std::max(report_.next_id, scan.signature()->next_id);
+Replay::Outcome Replay::read_file(std::size_t place, const FileBytes& file) {
+  const PlannedFile& planned = plan_[place];
+  const Signature* witness = witness_of(place);
+  // What stands behind the length that the next file knows was given up by the server itself.
+  std::string_view bytes = file.view();
+  if (witness != nullptr) bytes = bytes.substr(0, witness->previous_bytes);
+
+  FileReport report;
+  report.number = planned.name_number;
+  report.written_as = planned.number;
+  report.bytes = file.view().size();
+  kind_ = report.kind = planned.identity.kind;
+  Segment& segment = segments_.add(planned.number);
+  segment.bytes = report.bytes;
+  segment.name_number = planned.name_number;
+  if (const auto& signature = planned.identity.signature) {
+    report.has_signature = true;
+    report_.next_id = std::max(report_.next_id, signature->next_id);
+    oldest_needed_ = std::max<std::uint64_t>(oldest_needed_, signature->oldest_needed);
     // What is lost here now may have been told before.
-    lost_before_ = std::max<std::uint64_t>(lost_before_, scan.signature()->records_lost);
+    lost_before_ = std::max<std::uint64_t>(lost_before_, signature->records_lost);
   }
+  FileScan scan(bytes, planned.identity);
   while (const std::optional<FileScan::Found> found = scan.next()) {
-    if (!apply(*found, scan.kind(), report)) return false;
+    if (!apply(*found, report)) return Outcome::failed;
     const bool is_told = ++report.records_read % kRecordsPerProgress == 0;
-    if (is_told && !tell_progress(found->offset, bytes.size())) return fail("stopped");
+    if (is_told && !tell_progress(found->offset, bytes.size())) {
+      fail("stopped");
+      return Outcome::failed;
+    }
   }
+  const Link link = witness == nullptr ? Link::good : link_between(scan, *witness);
+  const bool is_checked = kind_ == FileKind::checked;
+  if (link == Link::broken && is_checked && !is_surveyed_) return Outcome::needs_survey;
   report.accepted_bytes = scan.accepted_bytes();
-  report.records = scan.records();
+  report.records = report.records_counted = scan.records();
   report.digest = scan.digest();
   report.is_sealed = scan.seal().has_value();
+  if (report.is_sealed) {
+    oldest_needed_ = std::max<std::uint64_t>(oldest_needed_, scan.seal()->oldest_needed);
+  }
   report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
-  report.damages = scan.damages();
-  judge_end(scan, file, next_knows ? next : nullptr, report);
-  // In front of a file of beanstalkd, too, the end may be torn: a crash came before the change.
-  if (next == nullptr) report.torn_bytes = scan.tail_bytes();
-  warn(report);
+  report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
+  judge_end(scan, file.view(), witness, link, report);
   report_.files.push_back(std::move(report));
-  return true;
+  return Outcome::done;
 }
 
 // What follows the last good record: nothing, what a crash tore off, or damage.
-void Replay::judge_end(const FileScan& scan, const File& file, const File* next,
-                       FileReport& report) {
-  const bool is_last = file.number == numbers_.back();
-  if (next != nullptr) {
-    const Signature& known = *next->signature;
-    const bool is_short = scan.accepted_bytes() < known.previous_bytes;
-    const std::uint64_t missing =
-        known.previous_records > scan.records() ? known.previous_records - scan.records() : 0;
-    if (is_short && (missing > 0 || scan.tail_bytes() > 0)) {
-      report.damages.push_back({scan.accepted_bytes(), known.previous_bytes - scan.accepted_bytes(),
-                                static_cast<std::uint32_t>(missing)});
+void Replay::judge_end(const FileScan& scan, std::string_view all, const Signature* witness,
+                       Link link, FileReport& report) {
+  if (witness != nullptr) {
+    const std::uint64_t end = witness->previous_bytes;
+    const bool is_short = scan.accepted_bytes() < end;
+    const std::uint64_t missing = witness->previous_records > scan.records()
+                                      ? witness->previous_records - scan.records()
+                                      : 0;
+    if (is_short && (missing > 0 || scan.tail().bytes > 0)) {
+      Damage damage = scan.tail();
+      damage.offset = scan.accepted_bytes();
+      damage.bytes = end - scan.accepted_bytes();
+      damage.records = static_cast<std::uint32_t>(missing);
+      damage.changes = missing > 0 ? missing : 0;
+      report.damages.push_back(damage);
       report.records += missing;
+    } else if (link == Link::broken) {
+      report.unproven = report.records_read;  // Of beanstalkd, and not as it was.
+    }
+    // The server gave up what stands behind the end: half a record at most. Not whole ones.
+    const bool is_whole_behind =
+        end < all.size() && report.kind == FileKind::checked &&
+        find_checked(all, static_cast<std::size_t>(end), plan_[report_.files.size()].identity.seed);
+    if (is_whole_behind) {
+      report.damages.push_back({.offset = end, .bytes = all.size() - end});
     }
     return;
   }
-  // A file that does not even begin like one was not torn off at its end.
-  const bool is_torn = is_last && (scan.accepted_bytes() > 0 || report.bytes == 0);
-  if (!is_torn && scan.tail_bytes() > 0) {
-    report.damages.push_back({scan.accepted_bytes(), scan.tail_bytes(), 0});
-  }
-}
-
-void Replay::warn(const FileReport& report) {
-  const std::string name = segment_name(report.number);
-  for (const Damage& damage : report.damages) {
-    report_.records_lost += damage.records;
-    std::string text = name + " is damaged at offset " + std::to_string(damage.offset) + ": " +
-                       plural(damage.bytes, "byte") + " cannot be read";
-    text += damage.records == 0 ? "" : ", " + plural(damage.records, "record") + " lost";
-    report_.warnings.push_back(std::move(text));
-  }
-  for (const JobId id : report.lost_jobs) {
-    report_.warnings.push_back(name + ": the body of job " + std::to_string(id) +
-                               " is damaged, the job is lost");
+  if (scan.tail().bytes == 0) return;
+  const bool is_last = report_.files.size() + 1 == plan_.size();
+  // beanstalkd writes no seal when it stops. But half a record does not end as a body does.
+  const std::uint64_t tail_end = scan.tail().offset + scan.tail().bytes;
+  const bool ends_like_a_body = all.substr(0, static_cast<std::size_t>(tail_end)).ends_with("\r\n");
+  const bool may_be_torn = report.kind == FileKind::checked
+                               ? report.has_signature && !report.is_sealed
+                               : scan.accepted_bytes() > 0 && !ends_like_a_body;
+  if (is_last && may_be_torn) {
+    report.torn = scan.tail();
+  } else {
+    report.damages.push_back(scan.tail());
   }
 }
 
@@ -200,28 +261,45 @@ bool Replay::tell_progress(std::uint64_t offset, std::uint64_t bytes) {
   if (watcher_.function == nullptr) return true;
   const double share = static_cast<double>(offset) / static_cast<double>(bytes);
   return watcher_.function(watcher_.context,
-                           {numbers_.size(), files_read_, share, engine_.jobs().size()});
+                           {plan_.size(), files_read_, share, engine_.jobs().size()});
 }
 
 // One record --------------------------------------------------------------------------------------
 
-bool Replay::apply(const FileScan::Found& found, FileKind kind, FileReport& report) {
+bool Replay::apply(const FileScan::Found& found, FileReport& report) {
   const Record& record = found.record;
-  // In a file that nobody can check, an id says something only where there is a job to it.
-  if (record.is_full() || kind == FileKind::checked) {
-    report_.next_id = std::max(report_.next_id, record.id + 1);
+  const bool is_checked = kind_ == FileKind::checked;
+  if (record.id == kPseudoId) {
+    if (const auto number = needed_from(record)) {
+      oldest_needed_ = std::max(oldest_needed_, *number);
+    }
+    return true;
   }
+  if (record.id > kIdLast && !is_checked) return true;  // The scan has told it as damage.
+  if (found.is_unproven) ++report.unproven;
+  // In a file that nobody can check, an id says something only where there is a job to it.
+  if (record.is_full() || is_checked) report_.next_id = std::max(report_.next_id, record.id + 1);
   if (record.is_full()) segments_.note_id(record.id, 0);
-  if (kind == FileKind::checked && is_marker(record)) return true;
+  if (is_checked && is_marker(record)) return true;
   if (record.is_full()) return apply_full(found, report);
+  apply_change(found, report);
+  return true;
+}
+
+void Replay::apply_change(const FileScan::Found& found, FileReport& report) {
+  const Record& record = found.record;
   const JobRef ref = engine_.jobs().find(record.id);
-  if (ref == JobRef::none) return true;
+  if (ref == JobRef::none) return;
+  if (kind_ != FileKind::checked && !is_of_that_job(record, ref)) {
+    report.damages.push_back(
+        {.offset = found.offset, .bytes = record.bytes(), .records = 1, .changes = 1});
+    return;
+  }
   if (record.state == RecordState::deleted) {
     drop(ref);
   } else {
     change(ref, record);
   }
-  return true;
 }
 
 bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
@@ -236,6 +314,11 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
     }
     return true;
   }
+  if (kind_ != FileKind::checked && !is_of_that_job(record, known)) {
+    report.damages.push_back({.offset = found.offset, .bytes = record.bytes(), .records = 1});
+    if (!is_likelier_than_known(record.id)) return true;
+  }
+  if (known == JobRef::none) note_order(record.id);
   bool was_buried = false;
   std::int64_t stamp = 0;
   if (known != JobRef::none) {
@@ -249,6 +332,24 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   engine_.jobs().journal_note(ref).set_stamp(stamp);
   set_time(ref, record, was_buried);
   return true;
+}
+
+// beanstalkd gives each job one time of creation, and all its records have it. Where two records
+// of an id differ, one has the wrong id.
+bool Replay::is_of_that_job(const Record& record, JobRef known) const {
+  if (known == JobRef::none) return true;
+  return engine_.jobs()[known].created == restored_from(record, wall_offset_).created;
+}
+
+// Jobs are first recorded in the order of their ids. So of two that have the same, one is out of
+// its turn: the new one, unless its id is the next in the order, or the one before has left one out.
+bool Replay::is_likelier_than_known(JobId id) const {
+  return id > last_new_id_ || (id == last_new_id_ && last_new_id_jumped_);
+}
+
+void Replay::note_order(JobId id) {
+  last_new_id_jumped_ = id > last_new_id_ + 1;
+  last_new_id_ = id;
 }
 
 JobRef Replay::take_in(const Record& record) {
@@ -291,43 +392,6 @@ void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
       note.set_stamp(is_ours ? record.deadline_at : report_.last_stamp + 1);
     report_.last_stamp = std::max(report_.last_stamp, note.stamp());
   }
-}
-
-// The end -----------------------------------------------------------------------------------------
-
-bool Replay::place_all(Instant now) {
-  struct Buried {
-    std::int64_t stamp;
-    JobRef ref;
-  };
-  std::vector<Buried> buried;
-  JobStore& jobs = engine_.jobs();
-  bool good = true;
-  for (std::size_t i = 0; i < segments_.size(); ++i) {
-    JobRef next = JobRef::none;
-    for (JobRef ref = segments_.at(i).first; ref != JobRef::none && good; ref = next) {
-      JournalNote& note = jobs.journal_note(ref);
-      next = note.next;
-      Job& job = jobs[ref];
-      Instant deadline;
-      if (job.state() == JobState::buried) {
-        buried.push_back({note.stamp(), ref});
-        continue;
-      }
-      if (job.state() == JobState::delayed) {
-        deadline = restored_deadline(note.stamp(), job.delay_s, wall_offset_, now);
-        if (deadline <= now) job.set_state(JobState::ready);
-      }
-      note.set_stamp(0);
-      good = engine_.place_restored(ref, deadline);
-    }
-  }
-  std::stable_sort(buried.begin(), buried.end(),
-                   [](const Buried& a, const Buried& b) { return a.stamp < b.stamp; });
-  for (const Buried& job : buried) good = good && engine_.place_restored(job.ref, Instant{});
-  if (!good) return fail("there is not enough memory for all jobs");
-  engine_.end_restore(report_.next_id);
-  return true;
 }
 
 }  // namespace haricot::binlog

@@ -27,8 +27,16 @@ std::string spare_name(std::uint64_t number) {
   return segment_name(number) + ".tmp";
 }
 
-std::string damaged_name(std::uint64_t number) {
-  return segment_name(number) + ".damaged";
+std::string damaged_name(std::uint64_t number, std::uint64_t serial) {
+  return segment_name(number) + ".damaged." + std::to_string(serial);
+}
+
+std::string torn_name(std::uint64_t number, std::uint64_t serial) {
+  return segment_name(number) + ".torn." + std::to_string(serial);
+}
+
+std::string aside_name(std::uint64_t number, std::uint64_t serial) {
+  return segment_name(number) + ".aside." + std::to_string(serial);
 }
 
 DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& signature,
@@ -42,7 +50,8 @@ DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& si
   if (status != DiskStatus::ok) return status;
   file_ = file;
   number_ = signature.file_number;
-  salt_ = signature.salt;
+  store_id_ = signature.store_id;
+  seed_ = seed_of(signature.salt, signature.file_number);
   allocated_ = allocated;
   written_ = WrittenPoint{kFirstRecordOffset, 0, 0};
   collected_ = written_;
@@ -55,12 +64,14 @@ FileHandle SegmentWriter::abandon() {
   return std::exchange(file_, FileHandle::none);
 }
 
-DiskStatus SegmentWriter::finish(Disk& disk, bool clean_exit) {
+DiskStatus SegmentWriter::finish(Disk& disk, bool clean_exit, std::uint64_t oldest_needed) {
   DiskStatus status = flush(disk);
   if (status != DiskStatus::ok) return status;
   std::array<char, kShortRecordBytes> seal{};
-  const Place place{salt_, number_, written_.bytes, 0};
-  write_seal(Seal{written_.bytes, written_.records, clean_exit}, place, seal.data());
+  const Place place{seed_, written_.bytes, 0};
+  write_seal(Seal{written_.bytes, written_.records, clean_exit, store_id_, number_,
+                  static_cast<std::uint32_t>(oldest_needed)},
+             place, seal.data());
   const std::string_view bytes(seal.data(), seal.size());
   status = disk.write(file_, written_.bytes, {&bytes, 1});
   if (status != DiskStatus::ok) return status;
@@ -95,7 +106,7 @@ bool SegmentWriter::prepare(std::size_t name_bytes, std::size_t body_bytes) {
 }
 
 void SegmentWriter::add(const Record& record, std::string_view body, const BlobRef& blob) {
-  const Place place{salt_, number_, collected_.bytes, (collected_.records + 1) % kRecordNumbers};
+  const Place place{seed_, collected_.bytes, (collected_.records + 1) % kRecordNumbers};
   const std::string_view content = blob ? blob.view() : body;
   const std::uint32_t sum = record.is_full() ? body_crc(place, content, kTrailer) : 0;
   const bool by_reference = content.size() >= kBlobBytesMin;

@@ -10,10 +10,10 @@ Segment* Segments::of(JobRef ref) {
 }
 
 Segment& Segments::add(std::uint64_t number) {
-  CHECK(segments_.empty() || segments_.back().number < number);
+  CHECK(segments_.empty() || segments_.back().number <= number);
   const std::uint64_t newest_bytes = segments_.empty() ? 0 : segments_.back().bytes;
   Segment& segment = segments_.emplace_back();
-  segment.number = number;
+  segment.number = segment.name_number = number;
   // Serials of files that follow each other do, too: of() relies on it.
   segment.serial =
       segments_.size() == 1 ? next_serial_ : segments_[segments_.size() - 2].serial + 1;

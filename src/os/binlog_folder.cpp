@@ -43,12 +43,14 @@ bool BinlogFolder::take(const std::string& path, std::string& error) {
 BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   replay_began_ = read_clock();
   next_progress_ = replay_began_ + kProgressInterval;
+  binlog_.set_remembered_store_id(lock_.store_id());
   const bool good = binlog_.open(engine, read_wall_offset(), replay_began_, random_bits(),
                                  {&BinlogFolder::tell_progress, this}, error);
   if (stopped_) return Opened::stopped;
   const binlog::ReplayReport& report = binlog_.replayed();
   tell_damage(report);
   if (!good) return Opened::refused;
+  lock_.note_store_id(binlog_.store_id());
   log_.event(Level::info, "binlog-read",
              {{"jobs", engine.jobs().size()},
               {"files", report.files.size()},
@@ -58,32 +60,56 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
 }
 
 void BinlogFolder::tell_damage(const binlog::ReplayReport& report) {
+  using Kind = binlog::Problem::Kind;
   std::uint64_t told = 0;
-  std::uint64_t untold = 0;
-  const auto tell = [&](std::string_view event, LogFields fields) {
-    if (told < kDamageLinesMax) {
-      log_.event(Level::warning, event, fields);
-      ++told;
-    } else {
-      ++untold;
+  for (const binlog::Problem& problem : report.problems) {
+    if (++told > kDamageLinesMax) continue;
+    const std::string& file = problem.file;
+    switch (problem.kind) {
+      case Kind::damaged:
+        log_.event(Level::warning, "binlog-damaged",
+                   {{"file", file},
+                    {"offset", problem.offset},
+                    {"bytes", problem.bytes},
+                    {"records", problem.records}});
+        break;
+      case Kind::job_lost:
+        log_.event(Level::warning, "binlog-job-lost", {{"file", file}, {"job", problem.id}});
+        break;
+      case Kind::unproven:
+        log_.event(Level::warning, "binlog-unproven", {{"file", file}, {"records", problem.jobs}});
+        break;
+      case Kind::torn:
+        log_.event(Level::info, "binlog-torn",
+                   {{"file", file}, {"offset", problem.offset}, {"bytes", problem.bytes}});
+        break;
+      case Kind::missing:
+      case Kind::next_missing:
+        log_.event(Level::warning, "binlog-file-missing",
+                   {{"file", file}, {"message", to_sentence(problem)}});
+        break;
+      case Kind::in_doubt:
+        log_.event(Level::warning, "binlog-in-doubt",
+                   {{"file", file},
+                    {"jobs", problem.jobs},
+                    {"hint", "deleted jobs may have come back; see haricot binlog check"}});
+        break;
+      case Kind::emptied:
+      case Kind::displaced:
+      case Kind::duplicate:
+      case Kind::foreign:
+      case Kind::contradicted:
+      case Kind::misnamed:
+        log_.event(Level::warning, "binlog-file-wrong",
+                   {{"file", file},
+                    {"problem", name_of(problem.kind)},
+                    {"message", to_sentence(problem)}});
+        break;
     }
-  };
-  for (const std::uint64_t number : report.missing) {
-    tell("binlog-file-missing", {{"file", binlog::segment_name(number)}});
   }
-  for (const binlog::FileReport& file : report.files) {
-    const std::string name = binlog::segment_name(file.number);
-    for (const binlog::Damage& damage : file.damages) {
-      tell("binlog-damaged", {{"file", name},
-                              {"offset", damage.offset},
-                              {"bytes", damage.bytes},
-                              {"records", damage.records}});
-    }
-    for (const JobId id : file.lost_jobs) {
-      tell("binlog-job-lost", {{"file", name}, {"job", id}});
-    }
+  if (told > kDamageLinesMax) {
+    log_.event(Level::warning, "binlog-more-damage", {{"lines", told - kDamageLinesMax}});
   }
-  if (untold > 0) log_.event(Level::warning, "binlog-more-damage", {{"lines", untold}});
 }
 
 void BinlogFolder::tell(const binlog::Notice& notice) {
@@ -116,6 +142,15 @@ void BinlogFolder::tell(const binlog::Notice& notice) {
     case Kind::copy_failed:
       log_.event(Level::warning, "binlog-copy-failed",
                  {{"file", notice.file}, {"error", notice.error}});
+      break;
+    case Kind::left_aside:
+      if (notice.error.empty()) {
+        log_.event(Level::warning, "binlog-left-aside",
+                   {{"file", notice.file}, {"now", notice.copy}});
+      } else {
+        log_.event(Level::warning, "binlog-file-failed",
+                   {{"doing", "leave aside"}, {"error", notice.error}});
+      }
       break;
     case Kind::not_written:
       log_.event(Level::error, "binlog-not-written");

@@ -15,7 +15,16 @@ namespace {
 
 using haricot::binlog::FileKind;
 using haricot::binlog::FileReport;
+using haricot::binlog::Problem;
 using haricot::binlog::ReplayReport;
+
+// The last column: how the file ends, or what is wrong with it.
+const char* state_of(const FileReport& file) {
+  if (!file.damages.empty() || !file.lost_jobs.empty()) return "damaged";
+  if (file.number != file.written_as) return "displaced";
+  if (file.torn.bytes > 0) return "torn";
+  return file.is_sealed ? "sealed" : "open";
+}
 
 const char* kind_name(FileKind kind) {
   switch (kind) {
@@ -39,12 +48,16 @@ void print_files(const KeptJobs& kept) {
   const ReplayReport& report = kept.report();
   for (std::size_t i = 0; i < report.files.size(); ++i) {
     const FileReport& file = report.files[i];
-    const bool is_torn = file.torn_bytes > 0;
     const std::string name = "binlog." + std::to_string(file.number);
     std::printf("%-14s %-10s %12llu %10llu %10u  %s\n", name.c_str(), kind_name(file.kind),
                 static_cast<unsigned long long>(file.bytes),
                 static_cast<unsigned long long>(file.records_read), kept.segments().at(i).live_jobs,
-                file.is_sealed ? "sealed" : (is_torn ? "torn" : "open"));
+                state_of(file));
+  }
+  for (const Problem& problem : report.problems) {
+    if (!haricot::binlog::is_left_aside(problem.kind)) continue;
+    std::printf("%-14s %-10s %12s %10s %10s  left aside\n", problem.file.c_str(), "-", "-", "-",
+                "-");
   }
 }
 
@@ -88,9 +101,19 @@ int check_binlog(const std::string& folder) {
   if (kept.user() != 0) {
     std::printf("process %d uses the folder: its last records may be under way\n", kept.user());
   }
-  for (const std::string& warning : report.warnings) std::printf("DAMAGE: %s\n", warning.c_str());
-  std::printf("%s\n", report.is_sound() ? "sound" : "damaged");
-  return report.is_sound() ? EXIT_SUCCESS : kExitFailure;
+  for (const std::string& name : kept.names_kept_aside()) {
+    std::printf("%s: kept aside, read by no server\n", name.c_str());
+  }
+  for (const Problem& problem : report.problems) {
+    const char* kind = haricot::binlog::is_damage(problem) ? "DAMAGE" : "torn";
+    std::printf("%s: %s\n", kind, haricot::binlog::to_sentence(problem).c_str());
+  }
+  if (!report.is_sound()) {
+    std::puts("damaged");
+    return kExitFailure;
+  }
+  std::puts(report.problems.empty() ? "sound" : "torn");
+  return report.problems.empty() ? EXIT_SUCCESS : kExitTorn;
 }
 
 }  // namespace haricot::tool

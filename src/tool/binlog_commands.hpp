@@ -6,6 +6,10 @@
 
 namespace haricot::tool {
 
+// What binlog check ends with if nothing is wrong but half a record at the end of the newest file,
+// which a crash leaves.
+inline constexpr int kExitTorn = 2;
+
 // 0 only if everything in the folder could be read and nothing is missing.
 int check_binlog(const std::string& folder);
 int dump_binlog(const std::string& folder, bool json);

@@ -109,7 +109,7 @@ int copy_binlog(const std::string& from, const std::string& to) {
   }
   if (!good) return fail("not all jobs could be written to " + to);
   std::printf("%llu jobs copied\n", static_cast<unsigned long long>(copies.jobs().size()));
-  for (const std::string& warning : kept.report().warnings) {
+  for (const std::string& warning : kept.report().warnings()) {
     std::fprintf(stderr, "haricot binlog: DAMAGE: %s\n", warning.c_str());
   }
   return kept.report().is_sound() ? EXIT_SUCCESS : kExitFailure;

@@ -52,7 +52,7 @@ int dump_binlog(const std::string& folder, bool json) {
     written = written && std::fputs(text.c_str(), stdout) >= 0;
   }
   written = std::fflush(stdout) == 0 && written;
-  for (const std::string& warning : kept.report().warnings) {
+  for (const std::string& warning : kept.report().warnings()) {
     std::fprintf(stderr, "haricot binlog: DAMAGE: %s\n", warning.c_str());
   }
   return written && kept.report().is_sound() ? EXIT_SUCCESS : kExitFailure;

@@ -8,6 +8,17 @@
 #include "os/process.hpp"
 
 namespace haricot::tool {
+namespace {
+
+bool is_kept_aside(std::string_view name) {
+  if (!name.starts_with("binlog.")) return false;
+  const auto has = [name](std::string_view part) {
+    return name.find(part) != std::string_view::npos;
+  };
+  return has(".damaged") || has(".torn.") || has(".aside.");
+}
+
+}  // namespace
 
 KeptJobs::KeptJobs()
     : journal_(disk_, {}),
@@ -23,7 +34,17 @@ bool KeptJobs::read(const std::string& path, std::string& error) {
     return false;
   }
   user_ = os::FolderLock::user_of(disk_.descriptor());
+  replay_.set_remembered_store_id(os::FolderLock::store_id_in(disk_.descriptor()));
   try {
+    std::vector<std::string> names;
+    if (disk_.list(names) != haricot::binlog::DiskStatus::ok) {
+      error = disk_.last_error();
+      return false;
+    }
+    for (const std::string& name : names) {
+      if (is_kept_aside(name)) kept_aside_.push_back(name);
+    }
+    std::sort(kept_aside_.begin(), kept_aside_.end());
     if (replay_.run(wall_offset_, now_)) return true;
     error = replay_.error();
   } catch (const std::bad_alloc&) {

@@ -27,6 +27,8 @@ class KeptJobs {
   const binlog::ReplayReport& report() const { return replay_.report(); }
   const binlog::Segments& segments() const { return segments_; }
   const Engine& engine() const { return engine_; }
+  // Files of what servers could not read, or left aside.
+  const std::vector<std::string>& names_kept_aside() const { return kept_aside_; }
   // The process that has the folder in use, or 0.
   int user() const { return user_; }
 
@@ -45,6 +47,7 @@ class KeptJobs {
   Engine engine_;
   binlog::Segments segments_;
   binlog::Replay replay_;
+  std::vector<std::string> kept_aside_;
   int user_ = 0;
 };
 

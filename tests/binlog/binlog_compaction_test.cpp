@@ -74,7 +74,8 @@ TEST(BinlogCompaction, GoesOnWhenAFileIsGoneAlready) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   fill_and_empty(world);
-  disk.inject({.call = DiskCall::remove, .takes_effect = true});
+  // The first file to be removed is a spare.
+  disk.inject({.nth = 2, .call = DiskCall::remove, .takes_effect = true});
   world.idle();
   EXPECT_EQ(disk.faults_hit(), 1U);
   EXPECT_EQ(world.binlog.numbers().errors, 1U);
@@ -85,7 +86,7 @@ TEST(BinlogCompaction, TriesAgainToRemoveAFile) {
   SimDisk disk;
   World world(disk, kSmallFiles);
   fill_and_empty(world);
-  disk.inject({.call = DiskCall::remove});
+  disk.inject({.nth = 2, .call = DiskCall::remove});
   world.idle();
   EXPECT_EQ(disk.faults_hit(), 1U);
   EXPECT_EQ(world.notices.size(), 1U);

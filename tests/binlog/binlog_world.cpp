@@ -167,9 +167,9 @@ std::string World::replay_text() const {
             ": " + std::to_string(file.bytes) + " bytes, accepted " +
             std::to_string(file.accepted_bytes) + ", records read " +
             std::to_string(file.records_read) + " of " + std::to_string(file.records) + ", torn " +
-            std::to_string(file.torn_bytes) + "\n";
+            std::to_string(file.torn.bytes) + "\n";
   }
-  for (const std::string& warning : report.warnings) text += warning + "\n";
+  for (const std::string& warning : report.sentences()) text += warning + "\n";
   return text;
 }
 

@@ -47,11 +47,11 @@ LogMaker small_log() {
 TEST(FileScan, ReadsBackWhatWasWritten) {
   LogMaker log = small_log();
   log.pad(4096);
-  FileScan scan(log.bytes(), 1);
+  FileScan scan = scan_of(log.bytes(), 1);
   ASSERT_EQ(scan.kind(), FileKind::checked);
   EXPECT_EQ(read_all(scan).ids, (std::vector<std::uint64_t>{1, 2, 3, 3, 4, 5, 6, 6, 7, 8}));
   EXPECT_TRUE(scan.damages().empty());
-  EXPECT_EQ(scan.tail_bytes(), 0U);
+  EXPECT_EQ(scan.tail().bytes, 0U);
   EXPECT_EQ(scan.records(), 10U);
   EXPECT_EQ(scan.accepted_bytes(), log.bytes().size() - 4096);
   EXPECT_FALSE(scan.seal());
@@ -61,7 +61,7 @@ TEST(FileScan, EndsAtTheSeal) {
   LogMaker log = small_log();
   log.seal();
   log.pad(100);
-  FileScan scan(log.bytes(), 1);
+  FileScan scan = scan_of(log.bytes(), 1);
   EXPECT_EQ(read_all(scan).ids.size(), 10U);
   ASSERT_TRUE(scan.seal());
   EXPECT_EQ(scan.seal()->records, 10U);
@@ -78,7 +78,7 @@ TEST(FileScan, CutAtEveryByteGivesAllThatIsWhole) {
   for (std::size_t length = kFirstRecordOffset; length <= whole.size(); ++length) {
     for (const std::size_t zeros : {std::size_t{0}, std::size_t{300}}) {
       const std::string bytes = whole.substr(0, length) + std::string(zeros, '\0');
-      FileScan scan(bytes, 1);
+      FileScan scan = scan_of(bytes, 1);
       // A record whose missing end was zeros anyway is whole again with zeros behind it.
       std::size_t wanted = 0;
       while (wanted < ends.size() && bytes.size() >= ends[wanted] &&
@@ -103,7 +103,7 @@ TEST(FileScan, FlippingAnyBitCostsOneRecordAndIsTold) {
        ++bit) {
     std::string bytes = good;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
-    FileScan scan(bytes, 1);
+    FileScan scan = scan_of(bytes, 1);
     const Scanned outcome = read_all(scan);
     ASSERT_EQ(outcome.ids.size(), 9U) << "bit " << bit;
     ASSERT_EQ(scan.damages().size(), 1U) << "bit " << bit;
@@ -119,7 +119,7 @@ TEST(FileScan, AZeroedSectorCostsOnlyWhatStoodInIt) {
   for (std::size_t sector = 512; sector + 512 <= log.bytes().size() - 2000; sector += 512) {
     std::string bytes = log.bytes();
     bytes.replace(sector, 512, 512, '\0');
-    FileScan scan(bytes, 1);
+    FileScan scan = scan_of(bytes, 1);
     const Scanned outcome = read_all(scan);
     std::size_t touched = 0;
     for (const std::size_t offset : log.offsets()) {
@@ -141,20 +141,20 @@ TEST(FileScan, DoesNotTakeStaleDuplicatedOrShiftedRecordsForGood) {
   for (std::uint64_t id = 100; id < 130; ++id) older.add(full_record(id, "old", "stale\r\n"));
 
   const std::string stale = log.bytes() + older.bytes().substr(log.bytes().size());
-  FileScan with_stale(stale, 1);
+  FileScan with_stale = scan_of(stale, 1);
   EXPECT_EQ(read_all(with_stale).ids.size(), 10U);
-  EXPECT_GT(with_stale.tail_bytes(), 0U);
+  EXPECT_GT(with_stale.tail().bytes, 0U);
 
   const std::size_t third = log.offsets()[2];
   const std::string repeated = log.bytes() + log.bytes().substr(third);
-  FileScan with_repeated(repeated, 1);
+  FileScan with_repeated = scan_of(repeated, 1);
   EXPECT_EQ(read_all(with_repeated).ids.size(), 10U);
 
   std::string shifted = log.bytes();
   shifted.insert(third, "x");
-  FileScan with_shifted(shifted, 1);
+  FileScan with_shifted = scan_of(shifted, 1);
   EXPECT_EQ(read_all(with_shifted).ids, (std::vector<std::uint64_t>{1, 2}));
-  EXPECT_GT(with_shifted.tail_bytes(), 0U);
+  EXPECT_GT(with_shifted.tail().bytes, 0U);
 }
 
 TEST(FileScan, ReadsRandomDamageWithoutGivingAWrongRecord) {
@@ -192,7 +192,7 @@ TEST(FileScan, ReadsRandomDamageWithoutGivingAWrongRecord) {
       }
       if (bytes.empty()) bytes = "x";
     }
-    FileScan scan(bytes, 1);
+    FileScan scan = scan_of(bytes, 1);
     if (scan.kind() != FileKind::checked) continue;
     std::uint64_t last_id = 0;
     while (const auto found = scan.next()) {
@@ -219,15 +219,15 @@ TEST(FileScan, ReadsFilesOfBeanstalkdUpToTheirZeros) {
   }
   const std::size_t end = bytes.size();
   bytes.append(5000, '\0');
-  FileScan scan(bytes, 1);
+  FileScan scan = scan_of(bytes, 1);
   ASSERT_EQ(scan.kind(), FileKind::beanstalkd_v7);
   EXPECT_EQ(read_all(scan).ids, (std::vector<std::uint64_t>{1, 2, 3}));
   EXPECT_EQ(scan.accepted_bytes(), end);
-  EXPECT_EQ(scan.tail_bytes(), 0U);
+  EXPECT_EQ(scan.tail().bytes, 0U);
 }
 
 TEST(FileScan, TellsUnknownVersionsAndEmptyFilesApart) {
-  const auto kind_of = [](const std::string& bytes) { return FileScan(bytes, 1).kind(); };
+  const auto kind_of = [](const std::string& bytes) { return scan_of(bytes, 1).kind(); };
   EXPECT_EQ(kind_of(""), FileKind::empty);
   EXPECT_EQ(kind_of("\0\0"), FileKind::empty);
   EXPECT_EQ(kind_of(std::string(4096, '\0')), FileKind::empty);

@@ -10,6 +10,7 @@
 
 #include "haricot/base/crc32c.hpp"
 #include "haricot/base/little_endian.hpp"
+#include "haricot/binlog/file_scan.hpp"
 #include "haricot/binlog/record.hpp"
 
 namespace haricot::binlog {
@@ -34,15 +35,22 @@ inline Record change_record(std::uint64_t id, RecordState state) {
   Record record;
   record.id = id;
   record.ttr_ns = 60'000'000'000;
+  record.created_at = 1'700'000'000'123'456'789;  // Of the job: all its records say the same.
   record.state = state;
   return record;
+}
+
+// A scan of a file under that name, in a folder of which nothing else is known.
+inline FileScan scan_of(std::string_view bytes, std::uint64_t file_number) {
+  const FolderFacts folder{.store_id = 0, .lowest_number = 1, .highest_number = file_number};
+  return FileScan(bytes, identify(bytes, file_number, folder));
 }
 
 // A checked file under construction.
 class LogMaker {
  public:
   explicit LogMaker(std::uint64_t file_number, std::uint64_t salt = 0x1234567890abcdef)
-      : file_number_(file_number), salt_(salt) {
+      : seed_(seed_of(salt, file_number)) {
     bytes_.resize(kFirstRecordOffset);
     store_little_endian(bytes_.data(), kVersion);
     Signature signature;
@@ -56,7 +64,7 @@ class LogMaker {
   // Returns the offset of the record.
   std::size_t add(const Record& record) {
     const std::size_t offset = bytes_.size();
-    const Place place{salt_, file_number_, offset, ++number_ % kRecordNumbers};
+    const Place place{seed_, offset, ++number_ % kRecordNumbers};
     const std::uint32_t sum = record.is_full() ? body_crc(place, record.body) : 0;
     bytes_.resize(offset + header_bytes(record.tube_name.size()));
     write_header(record, place, sum, bytes_.data() + offset);
@@ -68,7 +76,7 @@ class LogMaker {
   void seal(bool clean_exit = true) {
     const std::size_t offset = bytes_.size();
     bytes_.resize(offset + kShortRecordBytes);
-    write_seal(Seal{offset, number_, clean_exit}, Place{salt_, file_number_, offset, 0},
+    write_seal(Seal{.bytes = offset, .records = number_, .clean_exit = clean_exit}, Place{seed_, offset, 0},
                bytes_.data() + offset);
   }
 
@@ -78,8 +86,7 @@ class LogMaker {
   const std::vector<std::size_t>& offsets() const { return offsets_; }
 
  private:
-  std::uint64_t file_number_;
-  std::uint64_t salt_;
+  std::uint32_t seed_;
   std::uint32_t number_ = 0;
   std::string bytes_;
   std::vector<std::size_t> offsets_;

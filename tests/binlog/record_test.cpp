@@ -10,7 +10,7 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr Place kPlace{0x1122334455667788, 3, 4096, 9};
+const Place kPlace{seed_of(0x1122334455667788, 3), 4096, 9};
 
 std::string bytes_of(const Record& record, const Place& place) {
   std::string bytes(header_bytes(record.tube_name.size()), '\0');
@@ -82,8 +82,9 @@ TEST(Record, FitsInNoOtherPlace) {
   const std::string bytes = bytes_of(full_record(5, "t", "body\r\n"), kPlace);
   const auto parsed = parse_record(bytes);
   ASSERT_TRUE(parsed);
-  for (const Place& other : {Place{kPlace.salt + 1, 3, 4096, 9}, Place{kPlace.salt, 4, 4096, 9},
-                             Place{kPlace.salt, 3, 4097, 9}}) {
+  for (const Place& other : {Place{seed_of(0x1122334455667789, 3), 4096, 9},
+                             Place{seed_of(0x1122334455667788, 4), 4096, 9},
+                             Place{kPlace.seed, 4097, 9}}) {
     EXPECT_FALSE(header_fits(bytes, *parsed, other));
     EXPECT_FALSE(body_fits(*parsed, other));
   }
@@ -178,9 +179,11 @@ TEST(Signature, ComesBackFromItsBytesAndNoticesEveryFlippedBit) {
   signature.previous_digest = 6;
   signature.records_lost = 7;
   signature.store_id = 8;
+  signature.oldest_needed = 9;
+  signature.previous_number = 10;
   std::string bytes(kShortRecordBytes, 'x');
   write_signature(signature, bytes.data());
-  const auto read = read_signature(bytes, 3);
+  const auto read = read_signature(bytes);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->salt, 1U);
   EXPECT_EQ(read->next_id, 2U);
@@ -190,11 +193,12 @@ TEST(Signature, ComesBackFromItsBytesAndNoticesEveryFlippedBit) {
   EXPECT_EQ(read->previous_digest, 6U);
   EXPECT_EQ(read->records_lost, 7U);
   EXPECT_EQ(read->store_id, 8U);
-  EXPECT_FALSE(read_signature(bytes, 4)) << "the file of another number";
+  EXPECT_EQ(read->oldest_needed, 9U);
+  EXPECT_EQ(read->previous_number, 10U);
   for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     std::string flipped = bytes;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
-    EXPECT_FALSE(read_signature(flipped, 3)) << "bit " << bit;
+    EXPECT_FALSE(read_signature(flipped)) << "bit " << bit;
   }
 }
 
@@ -208,16 +212,20 @@ TEST(Signature, IsAShortRecordOfAnIdThatNoJobHas) {
 
 TEST(Seal, ComesBackFromItsBytesInItsPlaceOnly) {
   std::string bytes(kShortRecordBytes, 'x');
-  write_seal(Seal{4096, 77, true}, kPlace, bytes.data());
+  write_seal(Seal{4096, 77, true, 5, 6}, kPlace, bytes.data());
   const auto seal = read_seal(bytes, kPlace);
   ASSERT_TRUE(seal);
   EXPECT_EQ(seal->bytes, 4096U);
   EXPECT_EQ(seal->records, 77U);
   EXPECT_TRUE(seal->clean_exit);
+  EXPECT_EQ(seal->store_id, 5U);
+  EXPECT_EQ(seal->file_number, 6U);
+  EXPECT_EQ(seed_by_seal(bytes, 4096), kPlace.seed);
+  EXPECT_FALSE(seed_by_seal(bytes, 4097)) << "a seal tells where it stands";
   Place other = kPlace;
   ++other.offset;
   EXPECT_FALSE(read_seal(bytes, other));
-  EXPECT_FALSE(read_signature(bytes, kPlace.file_number));
+  EXPECT_FALSE(read_signature(bytes));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class SegmentWriterTest : public ::testing::Test {
   // The ids that are in the file, negative for changes; and the end as it should be.
   std::vector<std::int64_t> read(bool is_sealed) {
     const std::string bytes = disk_.bytes_of("binlog.5");
-    FileScan scan(bytes, 5);
+    FileScan scan = scan_of(bytes, 5);
     std::vector<std::int64_t> ids;
     while (const auto found = scan.next()) {
       const auto id = static_cast<std::int64_t>(found->record.id);
@@ -60,7 +60,7 @@ class SegmentWriterTest : public ::testing::Test {
     }
     EXPECT_EQ(scan.kind(), FileKind::checked);
     EXPECT_TRUE(scan.damages().empty());
-    EXPECT_EQ(scan.tail_bytes(), 0U);
+    EXPECT_EQ(scan.tail().bytes, 0U);
     EXPECT_EQ(scan.seal().has_value(), is_sealed);
     EXPECT_EQ(scan.accepted_bytes(), writer_.written().bytes);
     EXPECT_EQ(scan.records(), writer_.written().records);
@@ -76,7 +76,9 @@ class SegmentWriterTest : public ::testing::Test {
 TEST(SegmentName, IsThatOfBeanstalkd) {
   EXPECT_EQ(segment_name(12), "binlog.12");
   EXPECT_EQ(spare_name(12), "binlog.12.tmp");
-  EXPECT_EQ(damaged_name(12), "binlog.12.damaged");
+  EXPECT_EQ(damaged_name(12, 1), "binlog.12.damaged.1");
+  EXPECT_EQ(torn_name(12, 2), "binlog.12.torn.2");
+  EXPECT_EQ(aside_name(12, 3), "binlog.12.aside.3");
 }
 
 TEST_F(SegmentWriterTest, WritesWhatAScanReads) {
@@ -113,7 +115,7 @@ TEST_F(SegmentWriterTest, HasRoomForTheSealWhateverWasWritten) {
   for (std::uint64_t allocated = 4096; allocated < 4096 + 200; ++allocated) {
     ASSERT_EQ(begin(allocated), DiskStatus::ok);
     while (writer_.room() >= kShortRecordBytes) add_change(1);
-    ASSERT_EQ(writer_.finish(disk_, true), DiskStatus::ok);
+    ASSERT_EQ(writer_.finish(disk_, true, 1), DiskStatus::ok);
     EXPECT_LE(disk_.bytes_of("binlog.5").size(), allocated);
     disk_.close(writer_.abandon());
   }
@@ -122,7 +124,7 @@ TEST_F(SegmentWriterTest, HasRoomForTheSealWhateverWasWritten) {
 TEST_F(SegmentWriterTest, SealsAFileAndCutsItOff) {
   ASSERT_EQ(begin(), DiskStatus::ok);
   add(1, 10);
-  ASSERT_EQ(writer_.finish(disk_, true), DiskStatus::ok);
+  ASSERT_EQ(writer_.finish(disk_, true, 1), DiskStatus::ok);
   EXPECT_EQ(read(true), Ids{1});
   EXPECT_EQ(disk_.bytes_of("binlog.5").size(), writer_.written().bytes);
   EXPECT_EQ(writer_.allocated(), writer_.written().bytes);
@@ -131,9 +133,9 @@ TEST_F(SegmentWriterTest, SealsAFileAndCutsItOff) {
 TEST_F(SegmentWriterTest, SaysWhetherTheExitWasClean) {
   for (const bool is_clean : {true, false}) {
     ASSERT_EQ(begin(), DiskStatus::ok);
-    ASSERT_EQ(writer_.finish(disk_, is_clean), DiskStatus::ok);
+    ASSERT_EQ(writer_.finish(disk_, is_clean, 1), DiskStatus::ok);
     const std::string bytes = disk_.bytes_of("binlog.5");
-    FileScan scan(bytes, 5);
+    FileScan scan = scan_of(bytes, 5);
     EXPECT_FALSE(scan.next());
     ASSERT_TRUE(scan.seal());
     EXPECT_EQ(scan.seal()->clean_exit, is_clean);

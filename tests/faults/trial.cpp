@@ -379,7 +379,7 @@ void Trial::check_restart() {
   // A file that was removed though the disk said otherwise is missed by whoever reads the rest.
   const bool was_lied_to = trouble_.disk_fault && trouble_.disk_fault->takes_effect;
   EXPECT_TRUE(was_lied_to || again.replayed().is_sound())
-      << again.replayed().warnings[0] << "; " << place();
+      << again.replayed().warnings()[0] << "; " << place();
   Jobs expected = jobs_of(service_->engine());
   Jobs found = jobs_of(engine);
   for (Jobs* jobs : {&expected, &found}) {

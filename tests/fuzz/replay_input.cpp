@@ -38,7 +38,7 @@ void repair(std::string& file, std::uint64_t number) {
     const std::string copy = file.substr(at);
     const std::optional<Parsed> parsed = parse_record(copy);
     if (!parsed || !parsed->body_is_there) return;
-    const Place place{signature.salt, number, at, ++count};
+    const Place place{seed_of(signature.salt, number), at, ++count};
     const Record& record = parsed->record;
     const std::uint32_t sum = record.is_full() ? body_crc(place, record.body) : 0;
     write_header(record, place, sum, file.data() + at);

@@ -11,7 +11,10 @@ namespace haricot {
 // The CRC of bytes that follow others: pass their CRC. 0 for the first ones.
 std::uint32_t crc32c(std::uint32_t before, std::string_view bytes);
 
-// The same in portable code, for the test that compares the two.
+// The way back: the CRC before those bytes, where `after` is the CRC with them.
+std::uint32_t crc32c_before(std::uint32_t after, std::string_view bytes);
+
+// crc32c() in portable code, for the test that compares the two.
 std::uint32_t crc32c_portable(std::uint32_t before, std::string_view bytes);
 
 }  // namespace haricot

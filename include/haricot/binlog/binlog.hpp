@@ -34,6 +34,8 @@
 
 namespace haricot::binlog {
 
+class Keeper;
+
 // When what was written is made to survive a loss of power.
 enum class SyncPolicy : std::uint8_t {
   every_turn,  // Before it is acknowledged.
@@ -45,6 +47,8 @@ struct BinlogOptions {
   std::uint64_t file_bytes = 10485760;  // Rounded up to a multiple of 4096.
   SyncPolicy sync = SyncPolicy::interval;
   Duration sync_interval = Duration::milliseconds(50);
+  // Opens only a folder in which nothing is lost or in doubt.
+  bool strict = false;
 };
 
 class Binlog final : public Journal {
@@ -52,6 +56,10 @@ class Binlog final : public Journal {
   // The disk outlives the binlog.
   Binlog(Disk& disk, const BinlogOptions& options);
   ~Binlog() override;
+
+  // What was noted of store_id() outside of the files when the folder was last opened; 0: nothing.
+  // By it a single file whose signature is damaged is known. Before open().
+  void set_remembered_store_id(std::uint64_t id) { remembered_store_id_ = id; }
 
   // Brings back the jobs of the folder and begins a new file. Until then it is a journal in which
   // nothing can be recorded. `store_id` is a random number, for a folder that is new. The engine
@@ -61,6 +69,7 @@ class Binlog final : public Journal {
                           ReplayWatcher watcher, std::string& error);
   // Valid after open().
   const ReplayReport& replayed() const { return report_; }
+  std::uint64_t store_id() const { return store_id_; }
 
   // Makes everything recorded durable, and the files ready for whoever opens the folder next.
   // Blocks. False: not all could be written, and a notice says so.
@@ -115,11 +124,15 @@ class Binlog final : public Journal {
   void sync_written();
   void take_sync_ends();
   void hold(std::uint64_t records);
+
+  // Opening (binlog_opening.cpp)
   bool open_folder(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
                    ReplayWatcher watcher, std::string& error);
   bool sync_what_was_read(std::string& error);
   bool begin_after_replay(std::string& error);
-  void keep_damaged_files();
+  void keep_what_was_not_understood();
+  bool keep_rubbish(Keeper& keeper, const FileReport& file);
+  void move_aside(Keeper& keeper, const std::string& name, std::uint64_t number);
 
   // Files (binlog_files.cpp)
   std::uint64_t ahead() const { return writer_.room() + spares_.room(); }
@@ -144,6 +157,8 @@ class Binlog final : public Journal {
   CompactionStep compact_one();
   CompactionStep remove_oldest();
   bool mark_id(JobId id);
+  void note_oldest_needed(Segment& oldest);
+  DiskStatus remove_segment(const Segment& oldest);
   const Segment* teller_of(JobId id) const;
   void compact();
   void wait_for_removals();
@@ -172,6 +187,7 @@ class Binlog final : public Journal {
 
   Instant now_;
   Duration wall_offset_;
+  std::uint64_t remembered_store_id_ = 0;
   std::uint64_t store_id_ = 0;
   std::int64_t last_stamp_ = 0;
   ReplayReport report_;

@@ -1,10 +1,12 @@
 // Reads the bytes of one binlog file from front to back, checks them, and says what is missing.
 //
-// A file with a signature is checked: each record has to fit its sums, its place and its number.
-// Where one does not, the scan searches on, byte by byte, for the next that does; the gap in the
-// numbers says how many were lost. A file without a signature was written by beanstalkd and has
-// nothing to check by: it is read up to the first bytes that no server would have written. One
-// whose signature is damaged is told from it by its records, if the folder's id is known.
+// A checked file: each record has to fit its sums, its place and its number. Where one does not,
+// the scan searches on, byte by byte, for the next that does; the gap in the numbers says how many
+// were lost.
+//
+// A file of beanstalkd has no sums. A record counts there if its fields are those of a record and
+// its body ends in CR LF. Where one does not, the scan searches on for the next whose fields also
+// have the values that beanstalkd writes.
 
 #pragma once
 
@@ -14,42 +16,34 @@
 #include <string_view>
 #include <vector>
 
+#include "haricot/binlog/file_identity.hpp"
 #include "haricot/binlog/record.hpp"
 
 namespace haricot::binlog {
 
-enum class FileKind : std::uint8_t {
-  checked,          // Ours.
-  beanstalkd_v7,    // Version 7 without a signature.
-  beanstalkd_v5,    // Of beanstalkd 1.4 to 1.9.
-  empty,            // Nothing in it but zeros, or nothing at all.
-  unknown_version,  // Nobody knows what it is; it must not be touched.
-};
-
-// A stretch of a file that could not be read.
+// A stretch of a file that is no record, or a record that is not whole.
 struct Damage {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::uint32_t records = 0;  // Lost for certain; 0 where nothing tells how many.
+  std::uint32_t records = 0;     // Lost for certain; 0 where nothing tells how many.
+  std::uint64_t changes = 0;     // How many of what is lost may have been changes or deletions.
+  std::uint64_t highest_id = 0;  // That its bytes suggest; 0: none.
 };
 
 class FileScan {
  public:
-  // `bytes` is the whole file and outlives the scan and all records it gives. `store_id` is that of
-  // the folder; 0: not known.
-  FileScan(std::string_view bytes, std::uint64_t file_number, std::uint64_t store_id = 0);
+  // `bytes` is the file, as far as it is to be read, and outlives the scan and all records it
+  // gives.
+  FileScan(std::string_view bytes, const FileIdentity& identity);
 
-  // Whether a record of beanstalkd stands where a file's first one does.
-  static bool begins_like_legacy(std::string_view bytes);
-
-  FileKind kind() const { return kind_; }
-  // Of a checked file.
-  const std::optional<Signature>& signature() const { return signature_; }
+  FileKind kind() const { return identity_.kind; }
+  const std::optional<Signature>& signature() const { return identity_.signature; }
 
   struct Found {
     Record record;
     std::uint64_t offset = 0;
     bool body_is_damaged = false;  // The rest of the record is good.
+    bool is_unproven = false;      // It has no sums, and stands after damage.
   };
   // The next record that is not damaged but, at most, in its body. Nothing: the end, and everything
   // below is final.
@@ -59,13 +53,15 @@ class FileScan {
   const std::vector<Damage>& damages() const { return damages_; }
   // How far the file was accepted: behind its last good record or its seal.
   std::uint64_t accepted_bytes() const { return accepted_bytes_; }
-  // Bytes behind that, up to the last one that is not zero. In the last file of a folder this is
-  // what a crash tore off; in any other file it is damage.
-  std::uint64_t tail_bytes() const { return tail_bytes_; }
+  // What stands behind that, up to the last byte that is not zero; no bytes: nothing. In the last
+  // file of a folder this is what a crash tore off; in any other file, or behind a seal, it is
+  // damage.
+  const Damage& tail() const { return tail_; }
   // How many records the file has, as far as their numbers tell (lost ones included).
   std::uint32_t records() const { return records_; }
-  // CRC32C over the sums of its good records, in order (Signature::previous_digest).
-  std::uint32_t digest() const { return digest_; }
+  // CRC32C: of a checked file over the sums of its good records, in order; of a file of beanstalkd
+  // over its accepted bytes. By it the next file knows this one.
+  std::uint32_t digest() const;
   const std::optional<Seal>& seal() const { return seal_; }
 
  private:
@@ -74,25 +70,33 @@ class FileScan {
   std::optional<Parsed> good_header_at(std::uint64_t offset) const;
   bool has_records_from(std::uint64_t offset);
   bool is_seal_at(std::uint64_t offset);
-  bool recover_signature(std::uint64_t store_id);
   bool search_on();
   void accept(const Parsed& parsed);
   void end();
-  Place place_at(std::uint64_t offset) const;
+  Place place_at(std::uint64_t offset) const { return Place{identity_.seed, offset, 0}; }
   bool is_later(std::uint32_t number) const;
 
+  struct LegacyRecord {
+    Parsed parsed;
+    std::uint64_t bytes = 0;
+  };
+  std::optional<LegacyRecord> legacy_record_at(std::uint64_t offset) const;
+  bool is_clear_at(std::uint64_t offset) const;
+  bool ends_at(std::uint64_t offset) const;
+  bool search_on_in_legacy();
+
+  Damage lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const;
+
   std::string_view bytes_;
-  std::uint64_t file_number_;
-  FileKind kind_ = FileKind::empty;
-  std::optional<Signature> signature_;
+  FileIdentity identity_;
   std::optional<Seal> seal_;
   std::uint64_t offset_ = 0;
   std::uint64_t accepted_bytes_ = 0;
-  std::uint64_t tail_bytes_ = 0;
   std::uint64_t whole_record_at_ = 0;  // The last one that has_records_from() found.
   std::uint32_t records_ = 0;
   std::uint32_t digest_ = 0;
   std::vector<Damage> damages_;
+  Damage tail_;
   bool ended_ = false;
 };
 

@@ -14,8 +14,9 @@ struct Notice {
     refusing,     // `doing` to the disk has failed: changes are refused until it has recovered.
     recovered,    // Everything in doubt is in `file` now.
     file_failed,  // A file could not be made or removed; it is tried again.
-    copy_kept,    // Of the damaged `file`, as `copy`.
+    copy_kept,    // Of the damaged `file`, or of its end, as `copy`.
     copy_failed,  // There could be none.
+    left_aside,   // `file` is not of this place; it is now called `copy`, or `error` says why not.
     not_written,  // At the end: the last changes are not on the disk.
   };
 

@@ -12,11 +12,10 @@ struct Problem {
     // Of the bytes of a file.
     damaged,    // `bytes` at `offset` are no record. `records` were lost with them, 0: not known.
     job_lost,   // The body of job `id` is damaged and known from nowhere else.
-    job_twice,  // Job `id` stands in two files with different bodies; the later one was taken.
     unproven,   // `jobs` records of a file of beanstalkd were read after damage. They have no sums.
     torn,       // `bytes` at `offset`, the end of the last file, are half a record: a crash.
     // Of whole files.
-    missing,       // The file is not there, though the others need it.
+    missing,       // The file is not there, though others follow that were begun behind it.
     next_missing,  // The same of the newest one. A crash as it was begun leaves this, too.
     emptied,       // The file is there, with nothing in it. A crash as it was begun leaves this.
     displaced,     // It was written as `other`. It was read in the place of that.

@@ -27,6 +27,9 @@
 //
 // Salt, file number and offset make a record valid in one place only: an old sector that comes
 // back, a record that stands twice or is shifted fails its check. Source: docs/binlog.md.
+//
+// Salt and file number come first in each sum, so what they contribute is one number for the whole
+// file, its seed. A CRC can be computed backwards: each record tells the seed that its sums fit.
 
 #pragma once
 
@@ -47,6 +50,10 @@ inline constexpr std::size_t kShortRecordBytes = kNameLengthBytes + kBlockBytes;
 inline constexpr std::size_t kFirstRecordOffset = kVersionBytes + kShortRecordBytes;
 inline constexpr std::uint32_t kBodyBytesMax = (1U << 30) + 2;  // With its CR LF.
 inline constexpr std::uint32_t kRecordNumbers = 1U << 24;       // They count modulo this.
+// The id of records that stand for no job.
+inline constexpr std::uint64_t kPseudoId = ~std::uint64_t{0};
+// The last id with which a folder is opened: far enough from the end that no server gets there.
+inline constexpr std::uint64_t kIdLast = ~std::uint64_t{0} - (std::uint64_t{1} << 40);
 
 enum class RecordState : std::uint8_t { deleted, ready, reserved, buried, delayed };
 
@@ -73,11 +80,13 @@ struct Record {
 
 // Where a record stands, which its checksums are about.
 struct Place {
-  std::uint64_t salt = 0;         // Of the file.
-  std::uint64_t file_number = 0;  // N of binlog.N
-  std::uint64_t offset = 0;       // Of the record in the file.
-  std::uint32_t number = 0;       // Of the record in the file, modulo kRecordNumbers.
+  std::uint32_t seed = 0;    // Of the file: see seed_of().
+  std::uint64_t offset = 0;  // Of the record in the file.
+  std::uint32_t number = 0;  // Of the record in the file, modulo kRecordNumbers.
 };
+
+// What the salt and the number of a file contribute to the sums of its records.
+std::uint32_t seed_of(std::uint64_t salt, std::uint64_t file_number);
 
 // The length of everything before the body.
 inline std::size_t header_bytes(std::size_t name_bytes) {
@@ -110,6 +119,18 @@ std::optional<Parsed> parse_record_v5(std::string_view bytes, std::size_t& heade
 bool header_fits(std::string_view bytes, const Parsed& parsed, const Place& place);
 bool body_fits(const Parsed& parsed, const Place& place);
 
+// The seed of the file to which a record belongs, if its header is whole and it was written at that
+// offset; and the same as its body tells it. Two that agree prove each other. Requires:
+// parse_record() found the record; for the second, a full one with its body there.
+std::uint32_t seed_by_header(std::string_view bytes, const Parsed& parsed, std::uint64_t offset);
+std::uint32_t seed_by_body(const Parsed& parsed, std::uint64_t offset);
+
+// Whether a record of beanstalkd has values that it writes: whole seconds of delay and TTR in their
+// range, a body that ends in CR LF. Requires: parse_record() found it.
+bool has_values_of_beanstalkd(const Parsed& parsed);
+// The same, and a time of creation in this century: for bytes that stand anywhere.
+bool is_clearly_of_beanstalkd(const Parsed& parsed);
+
 // Pseudo-records: records of an id that no job has, which beanstalkd skips.
 // -----------------------------
 
@@ -118,12 +139,18 @@ struct Signature {
   std::uint64_t salt = 0;              // Another one for each file: see salt_of().
   std::uint64_t next_id = 0;           // The first id that may be given out from here on.
   std::uint64_t file_number = 0;       // N of binlog.N
-  std::uint64_t previous_bytes = 0;    // Of file N-1: its accepted length, so that what is torn off
-                                       // there is never taken for damage later. 0: there is none.
-  std::uint32_t previous_records = 0;  // In file N-1.
-  std::uint32_t previous_digest = 0;   // CRC32C over HC and BC of its records, in order.
-  std::uint32_t records_lost = 0;      // Known to be lost so far.
   std::uint64_t store_id = 0;          // Random, the same in all files of a folder.
+  std::uint32_t records_lost = 0;      // Known to be lost so far.
+  // The oldest file that was needed when this one was begun, itself included. 0: written by a
+  // version that did not tell; then the number of the file before is not told either.
+  std::uint32_t oldest_needed = 0;
+  std::uint32_t previous_number = 0;   // Of the file before. 0: there was none.
+  std::uint64_t previous_bytes = 0;    // Its accepted length, so that what is torn off there is
+                                       // never taken for damage later. 0: its end is in doubt.
+  std::uint32_t previous_records = 0;  // In it.
+  std::uint32_t previous_digest = 0;   // See FileScan::digest().
+
+  bool tells_of_its_neighbours() const { return oldest_needed != 0; }
 };
 
 // The last record of a file that was finished.
@@ -131,6 +158,11 @@ struct Seal {
   std::uint64_t bytes = 0;  // Of the file, up to the seal.
   std::uint32_t records = 0;
   bool clean_exit = false;  // Nothing was under way: the server was stopped.
+  // As in the signature, of which this is the copy. 0: written by a version that made none.
+  std::uint64_t store_id = 0;
+  std::uint64_t file_number = 0;
+  // As in the signature, as it was at the end.
+  std::uint32_t oldest_needed = 0;
 };
 
 // The salt of a file of a folder. It is made from the folder's id, so that a file whose signature
@@ -140,9 +172,16 @@ std::uint64_t salt_of(std::uint64_t store_id, std::uint64_t file_number);
 void write_signature(const Signature& signature, char* to);  // kShortRecordBytes
 void write_seal(const Seal& seal, const Place& place, char* to);
 // Nothing if the bytes are none, or their sum is wrong. `bytes` begins behind the file's version.
-std::optional<Signature> read_signature(std::string_view bytes, std::uint64_t file_number);
+// The signature says which file it was written for.
+std::optional<Signature> read_signature(std::string_view bytes);
 // Whether a signature stands there, sound or damaged: one of its two marks is enough.
 bool looks_like_signature(std::string_view bytes);
 std::optional<Seal> read_seal(std::string_view bytes, const Place& place);
+// The seed that a seal at that offset fits, whole or not; nothing if no seal stands there.
+std::optional<std::uint32_t> seed_by_seal(std::string_view bytes, std::uint64_t offset);
+
+// A record among the others: from here on, files before that number are not needed.
+Record needed_from(std::uint64_t file_number);
+std::optional<std::uint64_t> needed_from(const Record& record);
 
 }  // namespace haricot::binlog

@@ -17,39 +17,54 @@
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/disk.hpp"
 #include "haricot/binlog/file_scan.hpp"
+#include "haricot/binlog/folder_survey.hpp"
+#include "haricot/binlog/problem.hpp"
 #include "haricot/binlog/segment_writer.hpp"
 #include "haricot/binlog/segments.hpp"
 #include "haricot/queue/engine.hpp"
 
 namespace haricot::binlog {
 
-// What was found in one file.
+// What was found in one file that was read.
 struct FileReport {
-  std::uint64_t number = 0;
+  std::uint64_t number = 0;      // N of its name.
+  std::uint64_t written_as = 0;  // N of the name that it should have.
   FileKind kind = FileKind::empty;
   std::uint64_t bytes = 0;           // Its length.
   std::uint64_t accepted_bytes = 0;  // What of it was read.
   std::uint64_t records = 0;         // Those that were there at one time, as far as is known.
+  std::uint32_t records_counted = 0;  // The same without those that only the next file knows of.
   std::uint64_t records_read = 0;
+  std::uint64_t unproven = 0;  // Of these: what nothing can check, and stands after damage.
   std::uint32_t digest = 0;
+  bool has_signature = false;
   bool is_sealed = false;
   bool is_last_of_a_run = false;  // A server was stopped behind it, and has synced everything.
-  std::uint64_t torn_bytes = 0;   // Behind the end of the last file: what a crash leaves.
+  Damage torn;                    // The end of the last file, if a crash left half a record.
   std::vector<Damage> damages;
   // Jobs whose body is damaged and known from nowhere else.
   std::vector<JobId> lost_jobs;
+
+  // Whether it has bytes that are neither a record nor zero.
+  bool has_rubbish() const { return !damages.empty() || torn.bytes > 0; }
 };
 
 struct ReplayReport {
-  std::vector<FileReport> files;       // In order of their numbers.
-  std::vector<std::string> spares;     // Files that were being made when the server stopped.
-  std::vector<std::string> warnings;   // What was lost, one sentence each.
-  std::vector<std::uint64_t> missing;  // Numbers that the sequence does not have.
-  std::uint64_t records_lost = 0;      // As far as can be counted.
-  std::uint64_t store_id = 0;          // 0: no file of ours is there.
+  std::vector<FileReport> files;      // In the order in which they were read.
+  std::vector<Problem> problems;      // All that was found wrong.
+  std::vector<std::string> spares;    // Files that were being made when the server stopped.
+  std::uint64_t highest_number = 0;   // Of all names, those of files left aside or missing, too.
+  std::uint64_t records_lost = 0;     // As far as can be counted.
+  std::uint64_t store_id = 0;         // 0: no file of ours is there.
   JobId next_id = 1;
   std::int64_t last_stamp = 0;  // The highest of a buried job.
-  bool is_sound() const { return warnings.empty(); }
+  bool was_surveyed = false;    // Something was wrong with whole files: each was read several times.
+
+  // Nothing is lost or in doubt. The torn end that a crash leaves does not count.
+  bool is_sound() const;
+  // The sentences of all problems, and of those that are damage.
+  std::vector<std::string> sentences() const;
+  std::vector<std::string> warnings() const;
 };
 
 struct ReplayProgress {
@@ -64,7 +79,7 @@ struct ReplayWatcher {
   void* context = nullptr;
 };
 
-// The N of binlog.N; nothing if that is not what it is called.
+// The N of binlog.N; nothing if that is not what it is called, or N is no number of a file.
 std::optional<std::uint64_t> segment_number(std::string_view name);
 
 class Replay {
@@ -74,46 +89,68 @@ class Replay {
       : disk_(disk), engine_(engine), segments_(segments) {}
 
   void set_watcher(ReplayWatcher watcher) { watcher_ = watcher; }
+  // What was noted elsewhere of the folder's id; 0: nothing. A file whose signature is damaged, and
+  // that has no other beside it, is known by it.
+  void set_remembered_store_id(std::uint64_t id) { remembered_store_id_ = id; }
 
   // Reads everything and puts each job into its place. False: the folder must not be used, error()
-  // says why, and nothing was changed on disk. Once only. May throw std::bad_alloc.
+  // says why, and nothing was changed on disk. Once only. May throw std::bad_alloc. A sound folder
+  // is read once.
   [[nodiscard]] bool run(Duration wall_offset, Instant now);
 
   const std::string& error() const { return error_; }
   const ReplayReport& report() const { return report_; }
 
  private:
-  struct File {
-    std::uint64_t number = 0;
-    FileBytes bytes;
-    std::optional<Signature> signature;
-  };
+  enum class Outcome : std::uint8_t { done, failed, needs_survey };
 
   bool fail(std::string error);
   bool list();
-  void note_gap(std::uint64_t before, const File& next);
-  bool load(std::size_t place, File& file);
-  bool find_store_id(const File& file, std::size_t place);
-  bool read_file(const File& file, const File* next);
-  bool apply(const FileScan::Found& found, FileKind kind, FileReport& report);
+  Outcome read_all();
+  bool survey();
+  void forget_all();
+  Outcome load(std::size_t place, FileBytes& bytes);
+  Outcome read_file(std::size_t place, const FileBytes& bytes);
+  const Signature* witness_of(std::size_t place) const;
+  bool apply(const FileScan::Found& found, FileReport& report);
   bool apply_full(const FileScan::Found& found, FileReport& report);
+  void apply_change(const FileScan::Found& found, FileReport& report);
+  bool is_of_that_job(const Record& record, JobRef known) const;
+  bool is_likelier_than_known(JobId id) const;
+  void note_order(JobId id);
   JobRef take_in(const Record& record);
   void change(JobRef ref, const Record& record);
   void drop(JobRef ref);
   void set_time(JobRef ref, const Record& record, bool was_buried);
-  void judge_end(const FileScan& scan, const File& file, const File* next, FileReport& report);
-  void warn(const FileReport& report);
+  void judge_end(const FileScan& scan, std::string_view all, const Signature* witness, Link link,
+                 FileReport& report);
   bool tell_progress(std::uint64_t offset, std::uint64_t bytes);
+
+  // replay_verdict.cpp
+  void judge_folder();
+  void judge_bytes(const FileReport& report);
+  void judge_sequence();
+  void judge_newest();
+  void tell_missing(std::uint64_t number);
+  void tell_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes);
+  void go_on_beyond_lost_ids();
   bool place_all(Instant now);
 
   Disk& disk_;
   Engine& engine_;
   Segments& segments_;
   ReplayWatcher watcher_;
+  std::uint64_t remembered_store_id_ = 0;
   Duration wall_offset_;
-  std::vector<std::uint64_t> numbers_;
+  std::vector<std::uint64_t> numbers_;  // Of the names.
+  std::vector<PlannedFile> plan_;
+  bool is_surveyed_ = false;
+  std::vector<Problem> file_problems_;  // Of whole files, by the survey or by their names.
   std::size_t files_read_ = 0;
+  std::uint64_t oldest_needed_ = 0;  // As the newest file that tells has it. 0: none does.
   std::uint64_t lost_before_ = 0;    // Records, as signatures tell.
+  JobId last_new_id_ = 0;            // Of the last record of a job that was not known.
+  bool last_new_id_jumped_ = false;  // It left ids out.
   FileKind kind_ = FileKind::empty;  // Of the file that is being read.
   ReplayReport report_;
   std::string error_;

@@ -20,8 +20,16 @@ namespace haricot::binlog {
 std::string segment_name(std::uint64_t number);
 // The name that a file has until it is begun, which beanstalkd does not look at.
 std::string spare_name(std::uint64_t number);
-// The name of a file of which not all could be read, once it is not needed any more; or of a copy.
-std::string damaged_name(std::uint64_t number);
+// Names under which nothing is ever removed: the copy of a file of which not all could be read, the
+// torn end of one, and a file that is not of this folder or not of this place in it. `serial` tells
+// those of one file apart.
+std::string damaged_name(std::uint64_t number, std::uint64_t serial);
+std::string torn_name(std::uint64_t number, std::uint64_t serial);
+std::string aside_name(std::uint64_t number, std::uint64_t serial);
+
+// The highest N that beanstalkd can read, and the last one with which a folder is opened.
+inline constexpr std::uint64_t kFileNumberMax = 2147483647;
+inline constexpr std::uint64_t kFileNumberLast = 2147000000;
 
 // How far a file has come.
 struct WrittenPoint {
@@ -49,7 +57,8 @@ class SegmentWriter {
   // Lets go of the file, and of what was collected and not written.
   FileHandle abandon();
   // Writes what was collected and the seal, and cuts off what was allocated behind it.
-  [[nodiscard]] DiskStatus finish(Disk& disk, bool clean_exit);
+  // `oldest_needed`: the oldest file of the folder.
+  [[nodiscard]] DiskStatus finish(Disk& disk, bool clean_exit, std::uint64_t oldest_needed);
 
   // How many more bytes of records the file takes.
   std::uint64_t room() const;
@@ -79,7 +88,8 @@ class SegmentWriter {
 
   FileHandle file_ = FileHandle::none;
   std::uint64_t number_ = 0;
-  std::uint64_t salt_ = 0;
+  std::uint64_t store_id_ = 0;
+  std::uint32_t seed_ = 0;
   std::uint64_t allocated_ = 0;
   WrittenPoint written_;
   WrittenPoint collected_;  // What written_ will be after the next flush().

@@ -16,6 +16,8 @@ namespace haricot::binlog {
 
 struct Segment {
   std::uint64_t number = 0;  // N of binlog.N
+  // N of the name that the file has, if that is another one; else the same.
+  std::uint64_t name_number = 0;
   std::uint32_t serial = 0;  // What notes refer to: counts up, without the gaps that numbers have.
   bool has_to_be_kept = false;   // Not all of it could be read, and there is no copy.
   std::uint64_t bytes = 0;       // The length of the file.
@@ -25,6 +27,7 @@ struct Segment {
   JobRef last = JobRef::none;
   JobId highest_id = 0;              // Of those that a full record in it names.
   std::uint64_t highest_record = 0;  // That record; 0 if it was there at the start.
+  std::uint64_t unneeded_from = 0;   // The record that tells that it is not needed; 0: none yet.
   std::uint64_t moved_until = 0;     // The record that was the last to move a job out of it.
 };
 

@@ -1,0 +1,211 @@
+#include "haricot/binlog/file_identity.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "haricot/base/little_endian.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// So many sums that agree, and none against them, are proof enough not to read on.
+constexpr std::uint32_t kSumsToStop = 32;
+// Seeds of single records, most of them no records at all, are not collected without end.
+constexpr std::size_t kSeedsMax = 1 << 16;
+// How many names are tried for a file that does not know its own.
+constexpr std::uint64_t kNamesTried = 1 << 20;
+
+std::uint32_t version_of(std::string_view bytes) {
+  return bytes.size() < kVersionBytes ? 0 : load_little_endian<std::uint32_t>(bytes.data());
+}
+
+// Whether a file of that version of beanstalkd begins with these bytes, its version left out.
+bool begins_like(FileKind kind, std::string_view first) {
+  if (find_nonzero(first, 0) == first.size()) return true;  // One without a record.
+  std::size_t header_length = 0;
+  const std::optional<Parsed> parsed = kind == FileKind::beanstalkd_v5
+                                           ? parse_record_v5(first, header_length)
+                                           : parse_record(first);
+  return parsed && parsed->body_is_there && has_values_of_beanstalkd(*parsed) &&
+         !looks_like_signature(first);
+}
+
+// The seed on which the records of a file agree. Only ours do: beanstalkd copies the sums of our
+// records into its own, where each of them leads to a seed of its own.
+class SeedSearch {
+ public:
+  explicit SeedSearch(std::string_view bytes) : bytes_(bytes) {}
+
+  std::optional<std::uint32_t> run() {
+    std::size_t at = kVersionBytes;
+    while (at + kShortRecordBytes <= bytes_.size() && best_sums_ < kSumsToStop) {
+      at += look_at(at);
+    }
+    if (best_sums_ < 2 || 2 * best_sums_ <= proven_sums_) return std::nullopt;
+    return best_;
+  }
+
+ private:
+  // Returns how far to go on.
+  std::size_t look_at(std::size_t at) {
+    const std::string_view rest = bytes_.substr(at);
+    if (const auto seed = seed_by_seal(rest, at)) {
+      add(*seed, 1);
+      return kShortRecordBytes;
+    }
+    const std::optional<Parsed> parsed = parse_record(rest);
+    if (!parsed || !parsed->body_is_there) {
+      const std::size_t nonzero = find_nonzero(rest, 0);
+      return nonzero > kZerosInFront ? nonzero - kZerosInFront : 1;
+    }
+    const std::uint32_t seed = seed_by_header(rest, *parsed, at);
+    if (!parsed->record.is_full()) {
+      add(seed, 1);
+      return 1;
+    }
+    if (seed_by_body(*parsed, at) != seed) return 1;
+    add(seed, 2);
+    proven_sums_ += 2;
+    return parsed->record.bytes();
+  }
+
+  void add(std::uint32_t seed, std::uint32_t sums) {
+    if (sums_.size() >= kSeedsMax && sums_.find(seed) == sums_.end()) return;
+    const std::uint32_t now = sums_[seed] += sums;
+    if (now <= best_sums_) return;
+    best_sums_ = now;
+    best_ = seed;
+  }
+
+  static constexpr std::size_t kZerosInFront = 11;  // See find_checked().
+
+  std::string_view bytes_;
+  std::unordered_map<std::uint32_t, std::uint32_t> sums_;
+  std::uint32_t best_ = 0;
+  std::uint32_t best_sums_ = 0;
+  std::uint32_t proven_sums_ = 0;
+};
+
+// Which file of the folder has that seed; 0: none that can be there.
+std::uint64_t number_of_seed(std::uint32_t seed, std::uint64_t file_number,
+                             const FolderFacts& folder) {
+  const auto has_seed = [&](std::uint64_t number) {
+    return seed_of(salt_of(folder.store_id, number), number) == seed;
+  };
+  if (has_seed(file_number)) return file_number;
+  const std::uint64_t first = folder.lowest_number - std::min<std::uint64_t>(folder.lowest_number - 1, 1000);
+  const std::uint64_t last = std::min(folder.highest_number + 64, first + kNamesTried);
+  for (std::uint64_t number = first; number <= last; ++number) {
+    if (has_seed(number)) return number;
+  }
+  return 0;
+}
+
+// Where the first record stands that beanstalkd has clearly written.
+std::size_t find_clear_record(FileKind kind, std::string_view bytes) {
+  for (std::size_t at = kVersionBytes; at + kShortRecordBytes <= bytes.size(); ++at) {
+    std::size_t header_length = 0;
+    const std::optional<Parsed> parsed = kind == FileKind::beanstalkd_v5
+                                             ? parse_record_v5(bytes.substr(at), header_length)
+                                             : parse_record(bytes.substr(at));
+    if (parsed && parsed->record.is_full() && is_clearly_of_beanstalkd(*parsed)) return at;
+  }
+  return bytes.size();
+}
+
+// A version that is damaged must not decide: what the records say does.
+FileKind legacy_kind(std::string_view bytes) {
+  const std::uint32_t version = version_of(bytes);
+  const std::size_t v7 = find_clear_record(FileKind::beanstalkd_v7, bytes);
+  const std::size_t v5 = find_clear_record(FileKind::beanstalkd_v5, bytes);
+  if (v7 < v5) return FileKind::beanstalkd_v7;
+  if (v5 < v7) return FileKind::beanstalkd_v5;
+  if (version == kVersion || version == 0) return FileKind::beanstalkd_v7;
+  if (version == kVersionOfBeanstalkd14) return FileKind::beanstalkd_v5;
+  return FileKind::unknown_version;
+}
+
+}  // namespace
+
+std::size_t find_nonzero(std::string_view bytes, std::size_t from) {
+  return std::min(bytes.find_first_not_of('\0', from), bytes.size());
+}
+
+std::optional<FileIdentity> identify_by_head(std::string_view bytes) {
+  const std::uint32_t version = version_of(bytes);
+  if (version == 0 && find_nonzero(bytes, 0) == bytes.size()) return FileIdentity{};
+  if (bytes.size() < kVersionBytes) return std::nullopt;
+  const std::string_view first = bytes.substr(kVersionBytes);
+  if (const auto signature = read_signature(first)) {
+    return FileIdentity{.kind = FileKind::checked,
+                        .signature = signature,
+                        .seed = seed_of(signature->salt, signature->file_number),
+                        .number = signature->file_number,
+                        .store_id = signature->store_id};
+  }
+  FileKind kind = FileKind::unknown_version;
+  if (version == kVersion) kind = FileKind::beanstalkd_v7;
+  if (version == kVersionOfBeanstalkd14) kind = FileKind::beanstalkd_v5;
+  if (kind == FileKind::unknown_version || !begins_like(kind, first)) return std::nullopt;
+  return FileIdentity{.kind = kind, .signature = {}, .seed = 0, .number = 0, .store_id = 0};
+}
+
+FileIdentity identify(std::string_view bytes, std::uint64_t file_number,
+                      const FolderFacts& folder) {
+  if (const auto identity = identify_by_head(bytes)) return *identity;
+  FileIdentity identity;
+  if (folder.store_id != 0) {
+    identity.seed = seed_of(salt_of(folder.store_id, file_number), file_number);
+    if (find_checked(bytes, kVersionBytes, identity.seed)) {
+      identity.kind = FileKind::checked;
+      identity.number = file_number;
+      identity.store_id = folder.store_id;
+      return identity;
+    }
+  }
+  if (const auto seed = SeedSearch(bytes).run()) {
+    identity.kind = FileKind::checked;
+    identity.seed = *seed;
+    if (folder.store_id != 0) identity.number = number_of_seed(*seed, file_number, folder);
+    if (identity.number != 0) identity.store_id = folder.store_id;
+    return identity;
+  }
+  identity.seed = 0;
+  identity.kind = legacy_kind(bytes);
+  return identity;
+}
+
+std::optional<FileIdentity> identify_against_signature(std::string_view bytes,
+                                                       std::uint64_t file_number,
+                                                       const FileIdentity& by_signature,
+                                                       const FolderFacts& folder) {
+  const auto seed = SeedSearch(bytes).run();
+  if (!seed || *seed == by_signature.seed) return std::nullopt;
+  FileIdentity identity;
+  identity.kind = FileKind::checked;
+  identity.seed = *seed;
+  identity.number = number_of_seed(*seed, file_number, folder);
+  if (identity.number != 0) identity.store_id = folder.store_id;
+  return identity;
+}
+
+std::optional<std::size_t> find_checked(std::string_view bytes, std::size_t from,
+                                        std::uint32_t seed) {
+  // A record begins with at most four zeros of its name length and seven of its id; so in a stretch
+  // of zeros only its last bytes can be the begin of one.
+  constexpr std::size_t kZerosInFront = 11;
+  for (std::size_t at = from; at + kShortRecordBytes <= bytes.size(); ++at) {
+    if (bytes[at] == '\0') {
+      const std::size_t nonzero = find_nonzero(bytes, at);
+      if (nonzero == bytes.size()) return std::nullopt;
+      if (nonzero > at + kZerosInFront) at = nonzero - kZerosInFront;
+    }
+    const std::string_view rest = bytes.substr(at);
+    const Place place{seed, at, 0};
+    const std::optional<Parsed> parsed = parse_record(rest);
+    if (parsed && header_fits(rest, *parsed, place)) return at;
+  }
+  return std::nullopt;
+}
+
+}  // namespace haricot::binlog

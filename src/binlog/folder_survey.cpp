@@ -1,0 +1,214 @@
+#include "haricot/binlog/folder_survey.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "haricot/binlog/segment_writer.hpp"
+
+namespace haricot::binlog {
+
+bool knows_end_of(const Signature& next, std::uint64_t number) {
+  if (next.previous_bytes == 0) return false;
+  if (next.tells_of_its_neighbours()) return next.previous_number == number;
+  return next.file_number == number + 1;
+}
+
+Link link_between(const FileScan& scan, const Signature& next) {
+  // Earlier versions told no digest of a file of beanstalkd, and counted records that were lost.
+  const bool is_checked = scan.kind() == FileKind::checked;
+  const bool has_digest = is_checked || next.previous_digest != 0;
+  const bool is_same = scan.accepted_bytes() == next.previous_bytes &&
+                       (!has_digest || scan.digest() == next.previous_digest) &&
+                       (is_checked || scan.records() == next.previous_records);
+  if (is_same) return Link::good;
+  if (!scan.damages().empty() || scan.tail().bytes > 0) return Link::damaged;
+  const bool is_cut = !scan.seal() && scan.accepted_bytes() < next.previous_bytes;
+  return is_cut ? Link::damaged : Link::broken;
+}
+
+bool FolderSurvey::run(std::string& error) {
+  if (!identify_all(error) || !leave_strangers_aside(error)) return false;
+  if (!leave_duplicates_aside(error)) return false;
+  std::stable_sort(files_.begin(), files_.end(), [](const PlannedFile& a, const PlannedFile& b) {
+    return a.number < b.number;
+  });
+  if (!leave_contradicted_aside(error)) return false;
+  for (const PlannedFile& file : files_) {
+    if (file.number == file.name_number) continue;
+    problems_.push_back({.kind = Problem::Kind::displaced,
+                         .file = segment_name(file.name_number),
+                         .other = segment_name(file.number)});
+  }
+  return true;
+}
+
+bool FolderSurvey::load(std::uint64_t name_number, std::string& error) {
+  if (disk_.read(segment_name(name_number), bytes_) == DiskStatus::ok) return true;
+  error = disk_.last_error();
+  return false;
+}
+
+// By their signatures first, which also tell whose folder it is; then the others, by their records.
+bool FolderSurvey::identify_all(std::string& error) {
+  std::vector<std::uint64_t> store_ids;
+  std::vector<bool> is_known;
+  for (const std::uint64_t name : names_) {
+    if (!load(name, error)) return false;
+    PlannedFile file{.name_number = name, .number = name, .identity = {}};
+    const auto identity = identify_by_head(bytes_.view());
+    is_known.push_back(identity.has_value());
+    if (identity) file.identity = *identity;
+    if (file.identity.signature) store_ids.push_back(file.identity.store_id);
+    files_.push_back(file);
+  }
+  choose_store(store_ids);
+  folder_.lowest_number = names_.front();
+  folder_.highest_number = names_.back();
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    FileIdentity& identity = files_[i].identity;
+    const bool is_in_place =
+        identity.number == names_[i] && identity.store_id == folder_.store_id;
+    if (is_known[i] && (!identity.signature || is_in_place)) continue;
+    if (!load(names_[i], error)) return false;
+    if (is_known[i]) {
+      const auto other =
+          identify_against_signature(bytes_.view(), names_[i], identity, folder_);
+      if (other) identity = *other;
+      continue;
+    }
+    files_[i].identity = identify(bytes_.view(), names_[i], folder_);
+    if (files_[i].identity.kind == FileKind::unknown_version) {
+      error = segment_name(names_[i]) + " is of a version that is not known here";
+      return false;
+    }
+  }
+  return true;
+}
+
+// The folder is the one that most of its files are of; where that does not decide, the one that is
+// remembered, or that of the newest file.
+void FolderSurvey::choose_store(const std::vector<std::uint64_t>& store_ids) {
+  std::map<std::uint64_t, std::size_t> files_of;
+  for (const std::uint64_t id : store_ids) ++files_of[id];
+  folder_.store_id = remembered_store_id_;
+  if (files_of.empty()) return;
+  std::size_t most = 0;
+  for (const auto& [id, files] : files_of) most = std::max(most, files);
+  const auto remembered = files_of.find(remembered_store_id_);
+  if (remembered != files_of.end() && remembered->second == most) return;
+  for (const std::uint64_t id : store_ids) {
+    if (files_of[id] == most) folder_.store_id = id;
+  }
+}
+
+// What a file left aside tells of ids still counts, unless they are those of another folder.
+bool FolderSurvey::leave_aside(const PlannedFile& file, Problem::Kind kind, std::uint64_t other,
+                               std::string& error) {
+  problems_.push_back({.kind = kind,
+                       .file = segment_name(file.name_number),
+                       .other = other == 0 ? std::string() : segment_name(other)});
+  if (kind == Problem::Kind::foreign) return true;
+  if (!load(file.name_number, error)) return false;
+  FileScan scan(bytes_.view(), file.identity);
+  while (const auto found = scan.next()) {
+    const std::uint64_t id = found->record.id;
+    if (id <= kIdLast) highest_id_aside_ = std::max(highest_id_aside_, id);
+  }
+  return true;
+}
+
+bool FolderSurvey::leave_strangers_aside(std::string& error) {
+  std::vector<PlannedFile> ours;
+  for (PlannedFile& file : files_) {
+    if (file.identity.kind == FileKind::checked) {
+      bool is_ours = folder_.store_id == 0 || file.identity.store_id == folder_.store_id;
+      if (!is_ours && file.identity.store_id == 0 && !is_vouched_for(file, is_ours, error)) {
+        return false;
+      }
+      if (!is_ours) {
+        if (!leave_aside(file, Problem::Kind::foreign, 0, error)) return false;
+        continue;
+      }
+      if (file.identity.number != 0) file.number = file.identity.number;
+    }
+    ours.push_back(file);
+  }
+  files_ = std::move(ours);
+  return true;
+}
+
+// Whether a file of ours that does not say itself what it is may be of this folder: the id of the
+// folder is not older than it, or another file was begun behind it.
+bool FolderSurvey::is_vouched_for(const PlannedFile& file, bool& vouched, std::string& error) {
+  vouched = true;
+  for (const PlannedFile& other : files_) {
+    const bool knows_folder =
+        other.identity.signature && other.identity.store_id == folder_.store_id;
+    if (knows_folder && other.name_number < file.name_number) vouched = false;
+  }
+  for (const PlannedFile& next : files_) {
+    const auto& signature = next.identity.signature;
+    if (vouched || !signature || next.identity.store_id != folder_.store_id) continue;
+    if (!knows_end_of(*signature, file.name_number)) continue;
+    if (!load(file.name_number, error)) return false;
+    FileScan scan(bytes_.view().substr(0, signature->previous_bytes), file.identity);
+    while (scan.next()) {
+    }
+    vouched = link_between(scan, *signature) == Link::good;
+  }
+  return true;
+}
+
+// The one that has the right name is read; where none has, the first.
+bool FolderSurvey::leave_duplicates_aside(std::string& error) {
+  std::map<std::uint64_t, std::uint64_t> name_of;  // Of checked files, by their right number.
+  for (const PlannedFile& file : files_) {
+    if (file.identity.kind != FileKind::checked) continue;
+    const auto [at, is_first] = name_of.try_emplace(file.number, file.name_number);
+    if (!is_first && file.name_number == file.number) at->second = file.name_number;
+  }
+  std::vector<PlannedFile> once;
+  for (const PlannedFile& file : files_) {
+    const bool is_checked = file.identity.kind == FileKind::checked;
+    const std::uint64_t name = is_checked ? name_of[file.number] : file.name_number;
+    if (name == file.name_number) {
+      once.push_back(file);
+    } else if (!leave_aside(file, Problem::Kind::duplicate, name, error)) {
+      return false;
+    }
+  }
+  files_ = std::move(once);
+  return true;
+}
+
+// From the newest file to the oldest: what an accepted file says of the one before it counts. So a
+// file that is contradicted says nothing of others.
+bool FolderSurvey::leave_contradicted_aside(std::string& error) {
+  std::vector<PlannedFile> accepted;
+  for (std::size_t i = files_.size(); i > 0; --i) {
+    const PlannedFile& file = files_[i - 1];
+    bool is_contradicted = false;
+    std::uint64_t by = 0;
+    for (const PlannedFile& next : accepted) {
+      const auto& signature = next.identity.signature;
+      const bool is_judge = file.identity.kind == FileKind::checked && signature &&
+                            knows_end_of(*signature, file.number);
+      if (!is_judge) continue;
+      if (!load(file.name_number, error)) return false;
+      FileScan scan(bytes_.view().substr(0, signature->previous_bytes), file.identity);
+      while (scan.next()) {
+      }
+      is_contradicted = link_between(scan, *signature) == Link::broken;
+      by = next.name_number;
+    }
+    if (!is_contradicted) {
+      accepted.push_back(file);
+    } else if (!leave_aside(file, Problem::Kind::contradicted, by, error)) {
+      return false;
+    }
+  }
+  files_.assign(accepted.rbegin(), accepted.rend());
+  return true;
+}
+
+}  // namespace haricot::binlog
