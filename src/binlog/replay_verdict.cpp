@@ -175,7 +175,7 @@ void Replay::go_on_beyond_lost_ids() {
       const bool is_suggested = damage.highest_id >= report_.next_id &&
                                 damage.highest_id - report_.next_id < kIdsBelieved;
       if (is_suggested) report_.next_id = damage.highest_id + 1;
-      left_out += damage.bytes / kSmallestJobBytes + damage.records;
+      left_out += damage.records > 0 ? damage.records : damage.bytes / kSmallestJobBytes;
     }
   }
   for (const Problem& problem : report_.problems) {

@@ -170,7 +170,7 @@ TEST_P(LegacyReplay, TellsWhatItCannotReadInTheMiddle) {
   disk.put("binlog.1", file);
   disk.put("binlog.2", begin() + bytes_of(job(3, "third\r\n")));
   const World world(disk, kOptions);
-  EXPECT_EQ(world.engine.jobs().size(), 2U);
+  EXPECT_EQ(world.engine.jobs().size(), 3U);
   ASSERT_EQ(world.binlog.replayed().problems.size(), 3U) << world.replay_text();
   EXPECT_EQ(world.binlog.replayed().problems[1].kind, Problem::Kind::unproven);
   EXPECT_EQ(world.binlog.replayed().problems[2].kind, Problem::Kind::in_doubt);

@@ -31,7 +31,8 @@ binlog::BinlogOptions options_for(Keeping keeping) {
 
 // A folder with some jobs in some states, for there to be something to read.
 void make_folder(binlog::SimDisk& disk, Instant now) {
-  disk.put("binlog." + std::to_string(kHighFileNumber), "");
+  // As beanstalkd begins a file: its version, and no record.
+  disk.put("binlog." + std::to_string(kHighFileNumber), std::string("\x07\0\0\0", 4));
   binlog::Binlog binlog(disk, {.file_bytes = 8192});
   Engine engine(now, binlog);
   std::string error;

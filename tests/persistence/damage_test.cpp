@@ -63,7 +63,7 @@ class Damage : public PersistenceTest {
     EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // So all has been said.
     said_ = server_.standard_error();
     EXPECT_NE(said_.find(name), std::string::npos) << said_;
-    EXPECT_TRUE(read_file(folder_.file(name + ".damaged")) == damaged) << "no copy of " << name;
+    EXPECT_TRUE(read_file(folder_.file(name + ".damaged.1")) == damaged) << "no copy of " << name;
     const std::size_t before_copies = copies();
     Jobs expected = before_;
     for (const std::uint64_t id : ids) expected.erase(id);
@@ -72,7 +72,8 @@ class Damage : public PersistenceTest {
     ASSERT_TRUE(kill_and_start()) << server_.failure();
     EXPECT_EQ(copies(), before_copies);
     EXPECT_EQ(differences(expected, read_jobs(*connect(), kJobs), {.seconds = 30}), "");
-    EXPECT_EQ(inserted_id(connect()->put("next")), kJobs + 1);
+    // No id comes again. Those of records that are lost may have been higher.
+    EXPECT_GT(inserted_id(connect()->put("next")), kJobs);
   }
 
   // How many files have been kept for whoever wants to look.
@@ -218,6 +219,7 @@ TEST_F(Damage, TheCopyOfAnEarlierDamageIsNotOverwritten) {
   ASSERT_TRUE(start({"-s", "30000"})) << server_.failure();
   EXPECT_EQ(stat("current-jobs-ready"), kJobs - 1);
   EXPECT_EQ(read_file(kept), "evidence");
+  EXPECT_NE(read_file(kept + ".1"), "") << "no copy of what is damaged now";
 }
 
 }  // namespace
