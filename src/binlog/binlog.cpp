@@ -53,17 +53,16 @@ bool Binlog::close(Instant now) {
     if (refusing_ && writer_.is_open()) try_to_recover();
   }
   if (!refusing_) {
-    const DiskStatus status = writer_.finish(disk_, true, segments_->oldest().number);
+    const SegmentWriter::Ending ending = writer_.take_ending(true, segments_->oldest().number);
+    const DiskStatus status = SegmentWriter::seal(disk_, ending);
     if (status != DiskStatus::ok) {
       fail(status, "write");
+      syncs_.close(ending.file);
+    } else if (options_.sync == SyncPolicy::never) {
+      disk_.close(ending.file);
     } else {
-      const FileHandle file = writer_.abandon();
-      if (options_.sync == SyncPolicy::never) {
-        disk_.close(file);
-      } else {
-        syncs_.sync_file(file, records_, true);
-        syncs_.sync_folder();
-      }
+      syncs_.sync_file(ending.file, records_, true);
+      syncs_.sync_folder();
     }
   }
   wait_for_syncs();

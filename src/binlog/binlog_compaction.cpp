@@ -172,12 +172,15 @@ const Segment* Binlog::teller_of(JobId id) const {
 
 // Writes down that the oldest file is not needed, so that nobody misses it. On a full disk the room
 // is for other things: then the end of this file tells it, or the begin of the next.
-void Binlog::note_oldest_needed(Segment& oldest) {
-  const bool good = !is_short_of_space() && make_room(kShortRecordBytes, room_for_deletes()) == JournalStatus::ok &&
-                    prepare(0, 0);
-  if (!good || refusing_) return;
+// False: not now.
+bool Binlog::note_oldest_needed(Segment& oldest) {
+  if (oldest.unneeded_from != 0 || is_short_of_space()) return true;
+  const bool good = make_room(kShortRecordBytes, room_for_deletes()) == JournalStatus::ok;
+  if (is_short_of_space()) return true;
+  if (!good || !prepare(0, 0) || refusing_) return false;
   append(needed_from(segments_->at(1).number), {}, {});
   oldest.unneeded_from = records_;
+  return true;
 }
 
 // A file of which not all could be read and no copy be made is only given another name.
@@ -203,7 +206,10 @@ Binlog::CompactionStep Binlog::remove_oldest() {
     return CompactionStep::nothing_to_do;
   }
   const bool by_sync = options_.sync != SyncPolicy::never;
-  if (oldest.unneeded_from == 0) note_oldest_needed(oldest);
+  if (!note_oldest_needed(oldest)) {
+    compact_again_ = now_ + kPauseAfterFailure;
+    return CompactionStep::nothing_to_do;
+  }
   until = std::max(until, oldest.unneeded_from);
   if (!by_sync) flush();  // No end of a sync will be there to come back here.
   if (refusing_) return CompactionStep::nothing_to_do;

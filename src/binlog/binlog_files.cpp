@@ -132,33 +132,35 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
   return rotate() ? JournalStatus::ok : JournalStatus::failed;
 }
 
-// Seals the file and begins the next one. False: the binlog has failed.
+// Begins the next file and seals the one before. In this order: whoever finds a seal that tells of a
+// next file can rely on it that there was one. False: the binlog has failed.
 bool Binlog::rotate() {
-  const DiskStatus status = writer_.finish(disk_, false, segments_->oldest().number);
-  if (status != DiskStatus::ok) {
-    fail(status, "write");
-    return false;
-  }
-  previous_ = writer_.written();
-  previous_number_ = writer_.number();
-  segments_->newest().bytes = previous_->bytes;
-  const FileHandle file = writer_.abandon();
-  if (options_.sync == SyncPolicy::never) {
-    disk_.close(file);
-    if (!refusing_) hold(records_);
-  } else {
+  flush();
+  if (!writer_.is_open()) return false;
+  const SegmentWriter::Ending ending = writer_.take_ending(false, segments_->oldest().number);
+  previous_ = ending.end;
+  previous_number_ = segments_->newest().number;
+  segments_->newest().bytes = ending.end.bytes;
+  const bool by_sync = options_.sync != SyncPolicy::never;
+  if (by_sync) {
     // What was in doubt and is written anew is safe only when all of it is.
-    syncs_.sync_file(file, refusing_ ? 0 : records_, true);
+    syncs_.sync_file(ending.file, refusing_ ? 0 : records_, true);
     if (!refusing_) {
       sync_requested_ = records_;
       unsynced_since_ = Instant::never();
     }
+  } else if (!refusing_) {
+    hold(records_);
   }
   if (!refusing_) {
     written_records_ = records_;
     if (options_.sync == SyncPolicy::interval) held_records_ = records_;
   }
-  return begin_file();
+  const bool is_begun = begin_file();
+  const DiskStatus status = is_begun ? SegmentWriter::seal(disk_, ending) : DiskStatus::ok;
+  if (status != DiskStatus::ok) fail(status, "write");
+  if (!by_sync) disk_.close(ending.file);
+  return is_begun && status == DiskStatus::ok;
 }
 
 // Begins the first spare. The name is changed after the signature was written, so that no reader

@@ -64,22 +64,23 @@ FileHandle SegmentWriter::abandon() {
   return std::exchange(file_, FileHandle::none);
 }
 
-DiskStatus SegmentWriter::finish(Disk& disk, bool clean_exit, std::uint64_t oldest_needed) {
-  DiskStatus status = flush(disk);
-  if (status != DiskStatus::ok) return status;
-  std::array<char, kShortRecordBytes> seal{};
+SegmentWriter::Ending SegmentWriter::take_ending(bool clean_exit, std::uint64_t oldest_needed) {
+  CHECK(is_open() && pending_.empty());
+  Ending ending;
   const Place place{seed_, written_.bytes, 0};
   write_seal(Seal{written_.bytes, written_.records, clean_exit, store_id_, number_,
                   static_cast<std::uint32_t>(oldest_needed)},
-             place, seal.data());
-  const std::string_view bytes(seal.data(), seal.size());
-  status = disk.write(file_, written_.bytes, {&bytes, 1});
-  if (status != DiskStatus::ok) return status;
+             place, ending.seal.data());
   written_.bytes += kShortRecordBytes;
-  collected_ = written_;
-  status = disk.truncate(file_, written_.bytes);
-  if (status == DiskStatus::ok) allocated_ = written_.bytes;
-  return status;
+  ending.end = written_;
+  ending.file = abandon();
+  return ending;
+}
+
+DiskStatus SegmentWriter::seal(Disk& disk, const Ending& ending) {
+  const std::string_view bytes(ending.seal.data(), ending.seal.size());
+  const DiskStatus status = disk.write(ending.file, ending.end.bytes - bytes.size(), {&bytes, 1});
+  return status == DiskStatus::ok ? disk.truncate(ending.file, ending.end.bytes) : status;
 }
 
 std::uint64_t SegmentWriter::room() const {

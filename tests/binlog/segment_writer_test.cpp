@@ -44,6 +44,15 @@ class SegmentWriterTest : public ::testing::Test {
     ASSERT_TRUE(writer_.prepare(0, 0));
     writer_.add(change_record(id, RecordState::buried), {}, {});
   }
+  DiskStatus finish(bool is_clean) {
+    const DiskStatus status = writer_.flush(disk_);
+    if (status != DiskStatus::ok) return status;
+    const SegmentWriter::Ending ending = writer_.take_ending(is_clean, 1);
+    EXPECT_EQ(ending.end.bytes, writer_.written().bytes);
+    const DiskStatus sealed = SegmentWriter::seal(disk_, ending);
+    disk_.close(ending.file);
+    return sealed;
+  }
   // The ids that are in the file, negative for changes; and the end as it should be.
   std::vector<std::int64_t> read(bool is_sealed) {
     const std::string bytes = disk_.bytes_of("binlog.5");
@@ -115,31 +124,31 @@ TEST_F(SegmentWriterTest, HasRoomForTheSealWhateverWasWritten) {
   for (std::uint64_t allocated = 4096; allocated < 4096 + 200; ++allocated) {
     ASSERT_EQ(begin(allocated), DiskStatus::ok);
     while (writer_.room() >= kShortRecordBytes) add_change(1);
-    ASSERT_EQ(writer_.finish(disk_, true, 1), DiskStatus::ok);
+    ASSERT_EQ(finish(true), DiskStatus::ok);
     EXPECT_LE(disk_.bytes_of("binlog.5").size(), allocated);
-    disk_.close(writer_.abandon());
   }
 }
 
 TEST_F(SegmentWriterTest, SealsAFileAndCutsItOff) {
   ASSERT_EQ(begin(), DiskStatus::ok);
   add(1, 10);
-  ASSERT_EQ(writer_.finish(disk_, true, 1), DiskStatus::ok);
+  ASSERT_EQ(finish(true), DiskStatus::ok);
   EXPECT_EQ(read(true), Ids{1});
   EXPECT_EQ(disk_.bytes_of("binlog.5").size(), writer_.written().bytes);
-  EXPECT_EQ(writer_.allocated(), writer_.written().bytes);
+  EXPECT_FALSE(writer_.is_open());
 }
 
 TEST_F(SegmentWriterTest, SaysWhetherTheExitWasClean) {
   for (const bool is_clean : {true, false}) {
     ASSERT_EQ(begin(), DiskStatus::ok);
-    ASSERT_EQ(writer_.finish(disk_, is_clean, 1), DiskStatus::ok);
+    ASSERT_EQ(finish(is_clean), DiskStatus::ok);
     const std::string bytes = disk_.bytes_of("binlog.5");
     FileScan scan = scan_of(bytes, 5);
     EXPECT_FALSE(scan.next());
     ASSERT_TRUE(scan.seal());
     EXPECT_EQ(scan.seal()->clean_exit, is_clean);
-    disk_.close(writer_.abandon());
+    EXPECT_EQ(scan.seal()->store_id, 11U);
+    EXPECT_EQ(scan.seal()->oldest_needed, 1U);
   }
 }
 

@@ -77,7 +77,7 @@ TEST_F(Legacy, RubbishInAFileCostsWhatIsBehindItThereAndIsTold) {
   const std::string said = server_.standard_error();
   EXPECT_NE(said.find("binlog.1"), std::string::npos) << said;
   expect_jobs(1, 6);
-  EXPECT_TRUE(read_file(folder_.file("binlog.1.damaged")) == first) << said;
+  EXPECT_TRUE(read_file(folder_.file("binlog.1.damaged.1")) == first) << said;
 }
 
 TEST_F(Legacy, ALengthThatCannotBeIsNotBelieved) {

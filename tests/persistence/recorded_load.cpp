@@ -129,6 +129,7 @@ void RecordedLoad::apply(const Command& command, const std::string& answer, std:
     if (promises_.contains(id)) nonsense_ += "id " + std::to_string(id) + " was given out twice\n";
     promises_[id] = {.body = command.body, .state = command.state, .priority = command.priority};
     connections_[number].jobs.push_back(id);
+    highest_answered_ = std::max(highest_answered_, id);
   } else if (answer == "INTERNAL_ERROR\r\n") {
     doubtful_bodies_.insert(command.body);
   } else if (answer != "OUT_OF_MEMORY\r\n") {

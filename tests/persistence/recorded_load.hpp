@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -45,7 +46,7 @@ class RecordedLoad final {
   }
 
   // No job has a higher id.
-  std::uint64_t highest_id() const { return puts_sent_; }
+  std::uint64_t highest_id() const { return std::max(puts_sent_, highest_answered_); }
 
   // How many commands were acknowledged, and how many were answered with OUT_OF_MEMORY or
   // INTERNAL_ERROR.
@@ -101,6 +102,7 @@ class RecordedLoad final {
   // there or not.
   std::set<std::string> doubtful_bodies_;
   std::uint64_t puts_sent_ = 0;
+  std::uint64_t highest_answered_ = 0;  // Of the ids; a server may leave some out at its start.
   std::uint64_t acknowledged_ = 0;
   std::uint64_t refused_ = 0;
   std::string nonsense_;

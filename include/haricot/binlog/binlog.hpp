@@ -157,7 +157,7 @@ class Binlog final : public Journal {
   CompactionStep compact_one();
   CompactionStep remove_oldest();
   bool mark_id(JobId id);
-  void note_oldest_needed(Segment& oldest);
+  [[nodiscard]] bool note_oldest_needed(Segment& oldest);
   DiskStatus remove_segment(const Segment& oldest);
   const Segment* teller_of(JobId id) const;
   void compact();

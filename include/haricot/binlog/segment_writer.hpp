@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -56,9 +57,16 @@ class SegmentWriter {
                                  std::uint64_t allocated);
   // Lets go of the file, and of what was collected and not written.
   FileHandle abandon();
-  // Writes what was collected and the seal, and cuts off what was allocated behind it.
+  // Ends the file: lets go of it, and afterwards, when the next one is begun, writes the seal and cuts
+  // off what was allocated behind it. Requires for the first: a file is open, nothing is collected.
   // `oldest_needed`: the oldest file of the folder.
-  [[nodiscard]] DiskStatus finish(Disk& disk, bool clean_exit, std::uint64_t oldest_needed);
+  struct Ending {
+    FileHandle file = FileHandle::none;
+    WrittenPoint end;
+    std::array<char, kShortRecordBytes> seal{};
+  };
+  Ending take_ending(bool clean_exit, std::uint64_t oldest_needed);
+  [[nodiscard]] static DiskStatus seal(Disk& disk, const Ending& ending);
 
   // How many more bytes of records the file takes.
   std::uint64_t room() const;
