@@ -20,6 +20,7 @@ constexpr std::uint64_t kFileBytesUnit = 4096;
 constexpr Duration kWallClockNoise = Duration::milliseconds(100);
 // Short enough to need none itself.
 constexpr std::string_view kNoMemory = "no memory left";
+constexpr std::string_view kNoSpace = "no space left on the disk";
 
 BinlogOptions with_whole_units(BinlogOptions options) {
   constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
@@ -31,7 +32,11 @@ BinlogOptions with_whole_units(BinlogOptions options) {
 }  // namespace
 
 Binlog::Binlog(Disk& disk, const BinlogOptions& options)
-    : disk_(disk), options_(with_whole_units(options)), spares_(disk), syncs_(disk) {}
+    : disk_(disk),
+      options_(with_whole_units(options)),
+      spares_(disk),
+      syncs_(disk),
+      file_bytes_(options_.file_bytes) {}
 
 Binlog::~Binlog() = default;
 
@@ -104,21 +109,25 @@ bool Binlog::begin_after_replay(std::string& error) {
                                static_cast<std::uint32_t>(previous.records), previous.digest};
     }
   }
+  next_file_number_ = number;
   spares_.set_next_number(number);
-  if (!add_spare(0)) {
+  if (!make_first_spare() || !prepare_spare(0)) {
     if (!is_short_of_space()) {
-      error = disk_.last_error();
+      error = spares_.why();
       return false;
     }
     // All jobs are here, and workers can have them. What has to be recorded waits for space.
-    fail(DiskStatus::full, "begin a file");
+    fail(DiskStatus::full, "begin a file", kNoSpace);
     return true;
   }
   if (!begin_file()) {
-    error = disk_.last_error();
+    error = last_failure_;
     return false;
   }
-  tend_spares();
+  // All that is needed: nobody waits yet for anything else.
+  do {
+    tend_spares();
+  } while (spares_left_to_tend_);
   return true;
 }
 
@@ -184,7 +193,11 @@ bool Binlog::close(Instant now) {
     }
   }
   wait_for_syncs();
-  spares_.remove_all();
+  if (is_short_of_space()) {
+    leave_room();
+  } else {
+    spares_.remove_all();
+  }
   is_closed_ = true;
   const bool all_written = !refusing_;
   if (!all_written) {
@@ -232,7 +245,7 @@ JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_
   if (refusing_ || !writer_.is_open()) return refusal();
   const std::uint64_t bytes = full_record_bytes(tube_name_bytes, body_bytes);
   const JournalStatus status =
-      make_room(bytes, room_for_puts() + kShortRecordBytes + std::min(bytes, options_.file_bytes));
+      make_room(bytes, room_for_puts() + kShortRecordBytes + std::min(bytes, file_bytes_));
   if (status == JournalStatus::full) {
     notice({.kind = Notice::Kind::no_space}, space_notice_at_);
   }
@@ -407,6 +420,7 @@ Instant Binlog::next_event() const {
     next = unsynced_since_ + options_.sync_interval;
   }
   if (!compaction_waits_ && has_garbage_to_collect()) next = std::min(next, compact_again_);
+  if (spares_left_to_tend_) return Instant{};
   // Space may have come back by whatever hand. The turn makes time go on here, so that whoever puts
   // a job next asks for it.
   if (spare_status_ != DiskStatus::ok && now_ < spare_again_) next = std::min(next, spare_again_);
