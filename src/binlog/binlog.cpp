@@ -17,6 +17,7 @@ namespace {
 // So much is collected at most before it is written, whether the turn is over or not.
 constexpr std::uint64_t kCollectedBytesMax = 1024 * 1024;
 constexpr std::uint64_t kFileBytesUnit = 4096;
+constexpr std::size_t kOpenFilesMin = 6;
 constexpr Duration kWallClockNoise = Duration::milliseconds(100);
 // Short enough to need none itself.
 constexpr std::string_view kNoMemory = "no memory left";
@@ -26,6 +27,7 @@ BinlogOptions with_whole_units(BinlogOptions options) {
   constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
   const std::uint64_t bytes = std::clamp(options.file_bytes, kFileBytesUnit, kMax);
   options.file_bytes = (bytes + kFileBytesUnit - 1) / kFileBytesUnit * kFileBytesUnit;
+  options.open_files_max = std::max(options.open_files_max, kOpenFilesMin);
   return options;
 }
 
@@ -349,7 +351,10 @@ void Binlog::flush() {
 void Binlog::request_sync() {
   if (refusing_ || unsynced_since_ == Instant::never()) return;
   if (sync_requested_ > synced_records_) return;
-  if (options_.sync == SyncPolicy::interval && now_ < unsynced_since_ + options_.sync_interval) {
+  // On a full disk, space comes back when the jobs that compaction has moved are durable.
+  const bool is_waited_for = compaction_waits_ && is_short_of_space();
+  if (options_.sync == SyncPolicy::interval && !is_waited_for &&
+      now_ < unsynced_since_ + options_.sync_interval) {
     return;
   }
   sync_written();

@@ -18,15 +18,21 @@ constexpr Duration kSparePause = Duration::milliseconds(50);
 constexpr std::uint64_t kShareInReserve = 8;
 // Syncs that rotating a file asks for.
 constexpr std::size_t kSyncsOfRotation = 3;
+// Files that are open besides those that wait for their last sync: the one that is written, the one
+// that is begun, a spare that grows, and one that is read or listed.
+constexpr std::size_t kFilesOpenOtherwise = 4;
 constexpr std::uint64_t kSmallestFileBytes = 4096;
 // What is kept ahead is in proportion to a file. So where the folder cannot have this many files of
 // the size that was asked for, files are smaller: down to a size that takes every job that is
 // allowed where nobody has asked for larger ones.
 constexpr std::uint64_t kFilesInSpace = 32;
 constexpr std::uint64_t kSmallestShareBytes = 128 * 1024;
+constexpr std::uint64_t kFilesAtLeast = 8;  // On a disk that is smaller still.
 // What a turn does at most to have room ahead: somebody waits meanwhile.
 constexpr std::uint64_t kSpaceTakenPerTurnBytes = 2 * 1024 * 1024;
 constexpr int kSparesPerTurn = 4;
+// From about this many on, spares are larger rather than more.
+constexpr std::uint64_t kSparesMany = 32;
 // Of the disk, what is left alone as long as nobody needs it: a twentieth.
 constexpr std::uint64_t kShareLeftAlone = 20;
 constexpr std::uint64_t kAllAtOnce = std::numeric_limits<std::uint64_t>::max();
@@ -45,8 +51,9 @@ std::uint64_t share_of_one(std::uint64_t live_bytes, std::uint64_t live_jobs) {
 void Binlog::set_size_of_files(std::uint64_t free_bytes) {
   const std::uint64_t all = free_bytes + std::min(folder_bytes(), kAllAtOnce - free_bytes);
   const std::uint64_t share = all / kFilesInSpace / kSmallestFileBytes * kSmallestFileBytes;
-  const std::uint64_t least = std::min(options_.file_bytes, kSmallestShareBytes);
-  file_bytes_ = std::clamp(share, least, options_.file_bytes);
+  const std::uint64_t least =
+      std::max(std::min(all / kFilesAtLeast, kSmallestShareBytes), kSmallestFileBytes);
+  file_bytes_ = std::min(std::max(share, least), options_.file_bytes);
 }
 
 std::uint64_t Binlog::room_for_deletes() const {
@@ -122,6 +129,11 @@ bool Binlog::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
   // What says nothing about the space that is left, a quota for instance, is asked for little
   // first: each try makes a file.
   std::uint64_t size = is_short_for_no_reason_ ? least : std::max(bytes, file_bytes_);
+  // Room for very many deletions is in a few large spares. They are begun only on a full disk.
+  const std::uint64_t share =
+      room_for_puts() / kSparesMany / kSmallestFileBytes * kSmallestFileBytes;
+  const bool is_easy = !is_short_for_no_reason_ && space.free_bytes / kSparesMany > share;
+  if (bytes == 0 && is_easy) size = std::max(size, share);
   spare_status_ = DiskStatus::full;
   while (true) {
     is_short_for_no_reason_ = false;
@@ -206,6 +218,9 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
   while (spares_.empty() && !add_spare(bytes, bytes + keep)) {
     if (!wait_for_a_file()) return refused();
   }
+  if (spares_.least_that_holds(bytes) > std::max(bytes, options_.file_bytes)) {
+    (void)add_spare(bytes, bytes);  // As large as a file should be, if that can be had.
+  }
   while (!prepare_spare(record_bytes)) {
     if (!wait_for_a_file()) return refused();
   }
@@ -215,7 +230,8 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
   }
   // So many files that nobody has synced yet: the disk cannot follow, and this once it is waited
   // for.
-  while (syncs_.length() + kSyncsOfRotation > SyncLine::kLengthMax) {
+  while (syncs_.length() + kSyncsOfRotation > SyncLine::kLengthMax ||
+         syncs_.files_to_close() + kFilesOpenOtherwise > options_.open_files_max) {
     disk_.wait_for_sync();
     take_sync_ends();
   }
@@ -307,6 +323,15 @@ bool Binlog::begin_file() {
   return true;
 }
 
+// Less by a half of a file is not worth it. A spare that was made for large jobs, or for very many,
+// goes with the last job: one of the usual size takes its place.
+bool Binlog::has_spare_to_give_back(std::uint64_t wanted) const {
+  if (spares_.empty()) return false;
+  const Spare& last = spares_.last();
+  if (last.allocated > options_.file_bytes && segments_->live_jobs() == 0) return true;
+  return ahead() > wanted + Spares::room_of(last) + options_.file_bytes / 2;
+}
+
 // Keeps the room ahead that puts ask for, made in time rather than when one needs it, and gives
 // back what is much more than that. A turn does a bit of it.
 void Binlog::tend_spares() {
@@ -321,9 +346,7 @@ void Binlog::tend_spares() {
     if (ahead() < wanted) {
       spares_left_to_tend_ = begin_spare();
     } else {
-      spares_left_to_tend_ =
-          !spares_.empty() &&
-          ahead() > wanted + Spares::room_of(spares_.last()) + options_.file_bytes / 2;
+      spares_left_to_tend_ = has_spare_to_give_back(wanted);
       if (spares_left_to_tend_) spares_.remove_last();
     }
     if (!spares_left_to_tend_) return;

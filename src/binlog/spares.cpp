@@ -96,13 +96,25 @@ DiskStatus Spares::open_first() {
   }
 }
 
+std::uint64_t Spares::least_that_holds(std::uint64_t bytes) const {
+  std::uint64_t least = 0;
+  for (const Spare& spare : spares_) {
+    if (spare.allocated < bytes) continue;
+    least = least == 0 ? spare.allocated : std::min(least, spare.allocated);
+  }
+  return least;
+}
+
 DiskStatus Spares::prepare_first(std::uint64_t bytes) {
   CHECK(!spares_.empty());
   remove_left_over();
-  // One that is large enough, or that has to grow by least.
+  // The smallest that is large enough, or the one that has to grow by least.
   auto best = spares_.begin();
-  for (auto other = best; best->allocated < bytes && other != spares_.end(); ++other) {
-    if (other->allocated > best->allocated) best = other;
+  for (auto other = best; other != spares_.end(); ++other) {
+    const bool is_smaller = other->allocated < best->allocated;
+    const bool is_larger = other->allocated > best->allocated;
+    const bool is_enough = other->allocated >= bytes;
+    if (best->allocated >= bytes ? is_smaller && is_enough : is_larger) best = other;
   }
   if (best != spares_.begin()) {
     if (is_growing()) stop_growing();

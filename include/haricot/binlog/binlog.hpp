@@ -45,6 +45,8 @@ struct BinlogOptions {
   std::uint64_t file_bytes = 10485760;  // Rounded up to a multiple of 4096.
   SyncPolicy sync = SyncPolicy::interval;
   Duration sync_interval = Duration::milliseconds(50);
+  // How many files may be open at once; fewer than 6 count as 6.
+  std::size_t open_files_max = 32;
 };
 
 class Binlog final : public Journal {
@@ -138,6 +140,7 @@ class Binlog final : public Journal {
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
   bool rotate();
   bool begin_file();
+  bool has_spare_to_give_back(std::uint64_t wanted) const;
   void tend_spares();
   bool make_first_spare();
   bool cut_off_zeros();
