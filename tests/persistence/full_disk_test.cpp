@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -204,6 +205,32 @@ TEST_F(FullDisk, AllJobsCanBeWorkedOff) {
     ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, {id}));
   }
   EXPECT_EQ(stat("current-jobs-ready"), 0U);
+}
+
+// The file system is a fiftieth of the files that are asked for.
+TEST_F(FullDisk, TakesFilesThatAreLargerThanItself) {
+  ASSERT_TRUE(start({"-s", "52428800"})) << server_.failure();
+  struct statvfs space {};
+  ASSERT_EQ(::statvfs(folder_.path().c_str(), &space), 0);
+  EXPECT_GT(space.f_bavail * 20, space.f_blocks);
+  const Client client = connect();
+  EXPECT_GT(fill(*client).size(), 500U);
+  EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
+}
+
+TEST_F(FullDisk, DeletionsAreTakenAfterARestartOnIt) {
+  for (const bool is_killed : {true, false}) {
+    SCOPED_TRACE(is_killed);
+    ASSERT_TRUE(start(kFlags)) << server_.failure();
+    const auto ids = fill(*connect());
+    ASSERT_NO_FATAL_FAILURE(add_ballast());
+    ASSERT_TRUE(is_killed ? kill_and_start() : restart()) << server_.failure();
+    const Client client = connect();
+    ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, ids));
+    EXPECT_TRUE(eventually([&] { return inserted_id(client->put("small again")) != 0; }));
+    server_.stop();
+    remove_ballast();
+  }
 }
 
 // Not a full disk, but the same to a server: files must not get larger than a limit.
