@@ -224,7 +224,13 @@ TEST_F(FullDisk, DeletionsAreTakenAfterARestartOnIt) {
     ASSERT_TRUE(start(kFlags)) << server_.failure();
     const auto ids = fill(*connect());
     ASSERT_NO_FATAL_FAILURE(add_ballast());
-    ASSERT_TRUE(is_killed ? kill_and_start() : restart()) << server_.failure();
+    if (is_killed) {
+      ASSERT_TRUE(kill_and_start()) << server_.failure();
+    } else {
+      server_.stop();
+      ASSERT_NO_FATAL_FAILURE(add_ballast());  // All that the server has given back.
+      ASSERT_TRUE(start(kFlags)) << server_.failure();
+    }
     const Client client = connect();
     ASSERT_NO_FATAL_FAILURE(expect_deleted(*client, ids));
     EXPECT_TRUE(eventually([&] { return inserted_id(client->put("small again")) != 0; }));
@@ -251,9 +257,10 @@ TEST_F(FileLimit, IsNoReasonToEndOrToForget) {
   load.send(50);
   ASSERT_TRUE(load.read_all());
   ASSERT_NO_FATAL_FAILURE(limit_to(50'000));
+  // It may find its way with smaller files before anybody is refused.
   ASSERT_TRUE(eventually([&] {
     load.send(50);
-    return load.read_all() && load.refused() > 0;
+    return load.read_all() && (load.refused() > 0 || stat("binlog-current-index") >= 6);
   }));
   EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));
   ASSERT_NO_FATAL_FAILURE(limit_to(RLIM_INFINITY));
