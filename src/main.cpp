@@ -73,6 +73,7 @@ binlog::BinlogOptions binlog_options(const os::Options& options) {
   constexpr std::uint64_t kLongest = 1'000'000'000;  // In milliseconds: more than a week.
   binlog::BinlogOptions result;
   result.file_bytes = options.binlog_bytes_max;
+  result.open_files_max = os::DescriptorReserve::share_of(os::descriptor_limit());
   result.sync_interval =
       Duration::milliseconds(static_cast<std::int64_t>(std::min(options.binlog_sync_ms, kLongest)));
   result.sync = binlog::SyncPolicy::interval;

@@ -17,19 +17,25 @@ namespace {
 // So much is collected at most before it is written, whether the turn is over or not.
 constexpr std::uint64_t kCollectedBytesMax = 1024 * 1024;
 constexpr std::uint64_t kFileBytesUnit = 4096;
+constexpr std::size_t kOpenFilesMin = 6;
 constexpr Duration kWallClockNoise = Duration::milliseconds(100);
 
 BinlogOptions with_whole_units(BinlogOptions options) {
   constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
   const std::uint64_t bytes = std::clamp(options.file_bytes, kFileBytesUnit, kMax);
   options.file_bytes = (bytes + kFileBytesUnit - 1) / kFileBytesUnit * kFileBytesUnit;
+  options.open_files_max = std::max(options.open_files_max, kOpenFilesMin);
   return options;
 }
 
 }  // namespace
 
 Binlog::Binlog(Disk& disk, const BinlogOptions& options)
-    : disk_(disk), options_(with_whole_units(options)), spares_(disk), syncs_(disk) {}
+    : disk_(disk),
+      options_(with_whole_units(options)),
+      spares_(disk),
+      syncs_(disk),
+      file_bytes_(options_.file_bytes) {}
 
 Binlog::~Binlog() = default;
 
@@ -66,7 +72,11 @@ bool Binlog::close(Instant now) {
     }
   }
   wait_for_syncs();
-  spares_.remove_all();
+  if (is_short_of_space()) {
+    leave_room();
+  } else {
+    spares_.remove_all();
+  }
   is_closed_ = true;
   const bool all_written = !refusing_;
   if (!all_written) {
@@ -119,12 +129,12 @@ JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_
 JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_bytes) {
   if (refusing_ || !writer_.is_open()) return refusal();
   const std::uint64_t bytes = full_record_bytes(name_bytes, body_bytes);
-  const std::uint64_t share = kShortRecordBytes + std::min(bytes, options_.file_bytes);
+  const std::uint64_t share = kShortRecordBytes + std::min(bytes, file_bytes_);
   const JournalStatus status = make_room(bytes, room_for_puts() + share);
   if (status == JournalStatus::full) {
     // A job larger than a file counts as one of a file's size: to keep so much more room for it
     // would take space from others.
-    missing_room_ = share + std::min(bytes, options_.file_bytes);
+    missing_room_ = share + std::min(bytes, file_bytes_);
     const std::size_t told = notices_.size();
     notice({.kind = Notice::Kind::no_space}, space_notice_at_);
     missing_room_was_told_ = missing_room_was_told_ || notices_.size() > told;
@@ -138,7 +148,7 @@ JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_byte
 void Binlog::look_for_space() {
   if (missing_room_ == 0) return;
   while (ahead() < room_for_puts() + missing_room_) {
-    if (!add_spare(0)) return;
+    if (!add_spare(0, room_for_puts() + missing_room_ - ahead())) return;
   }
   missing_room_ = 0;
   if (!std::exchange(missing_room_was_told_, false)) return;
@@ -245,7 +255,10 @@ void Binlog::flush() {
 void Binlog::request_sync() {
   if (refusing_ || unsynced_since_ == Instant::never()) return;
   if (sync_requested_ > synced_records_) return;
-  if (options_.sync == SyncPolicy::interval && now_ < unsynced_since_ + options_.sync_interval) {
+  // On a full disk, space comes back when the jobs that compaction has moved are durable.
+  const bool is_waited_for = compaction_waits_ && is_short_of_space();
+  if (options_.sync == SyncPolicy::interval && !is_waited_for &&
+      now_ < unsynced_since_ + options_.sync_interval) {
     return;
   }
   sync_written();
@@ -317,6 +330,7 @@ Instant Binlog::next_event() const {
     next = unsynced_since_ + options_.sync_interval;
   }
   if (!compaction_waits_ && has_garbage_to_collect()) next = std::min(next, compact_again_);
+  if (spares_left_to_tend_) return Instant{};
   // Space may have come back by whatever hand. The turn makes time go on here, so that whoever puts
   // a job next asks for it.
   if (spare_status_ != DiskStatus::ok && now_ < spare_again_) next = std::min(next, spare_again_);

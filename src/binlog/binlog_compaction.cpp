@@ -24,6 +24,7 @@ constexpr std::uint64_t kTimesLiveBytesMax = 3;
 // Beyond this many times that, nobody goes on as if the disk could follow.
 constexpr std::uint64_t kTimesAllowedMax = 3;
 constexpr Duration kPauseAfterFailure = Duration::seconds(1);
+constexpr Duration kPauseOnAFullDisk = Duration::milliseconds(50);
 
 }  // namespace
 
@@ -41,7 +42,7 @@ std::uint64_t Binlog::garbage_of_newest() const {
 
 // Where nearly all lives, copying would go round and round for nothing.
 std::uint64_t Binlog::garbage_worth_collecting() const {
-  return options_.file_bytes / 2 + kShortRecordBytes;
+  return file_bytes_ / 2 + kShortRecordBytes;
 }
 
 bool Binlog::has_garbage_to_collect() const {
@@ -126,7 +127,7 @@ Binlog::CompactionStep Binlog::compact_one() {
   const bool good = make_room(bytes, room_for_deletes()) == JournalStatus::ok &&
                     prepare(job.tube_name.size(), job.job.body_bytes);
   if (!good) {
-    compact_again_ = now_ + kPauseAfterFailure;
+    compact_again_ = now_ + (is_short_of_space() ? kPauseOnAFullDisk : kPauseAfterFailure);
     return CompactionStep::nothing_to_do;
   }
   append_full(job);

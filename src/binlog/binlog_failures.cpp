@@ -13,8 +13,11 @@ namespace haricot::binlog {
 namespace {
 
 constexpr Duration kPauseBetweenTries = Duration::seconds(1);
+// Space may come back at any time, and to ask for it costs little.
+constexpr Duration kPauseOnAFullDisk = Duration::milliseconds(50);
 constexpr Duration kPauseBetweenNotices = Duration::seconds(30);
 constexpr std::uint64_t kRewrittenBytesPerTurn = 1024 * 1024;
+constexpr std::string_view kNoSpace = "no space or no memory left";
 
 }  // namespace
 
@@ -34,8 +37,13 @@ void Binlog::fail(DiskStatus status, std::string_view doing, std::string_view wh
   const bool was_refusing = std::exchange(refusing_, true);
   refusing_for_space_ = status == DiskStatus::full;
   // The first try to recover comes at once; before those that follow there is a pause.
-  retry_at_ = was_refusing ? now_ + kPauseBetweenTries : now_;
-  if (was_refusing) doubtful_records_ = records_;
+  retry_at_ = was_refusing ? now_ + pause_before_next_try() : now_;
+  if (was_refusing) {
+    doubtful_records_ = records_;
+    DiskSpace space;
+    free_at_failure_ = disk_.space(space) ? space.free_bytes : 0;
+    retry_for_no_reason_at_ = now_ + kPauseBetweenTries;
+  }
   syncs_.abandon();
   sync_requested_ = synced_records_;
   unsynced_since_ = Instant::never();
@@ -51,12 +59,17 @@ void Binlog::fail(DiskStatus status, std::string_view doing, std::string_view wh
   if (was_refusing) forget_failed_files();
   const std::size_t told = notices_.size();
   try {
+    last_failure_ = reason;
     notice({.kind = Notice::Kind::refusing, .doing = std::string(doing), .error = reason},
            failure_notice_at_);
   } catch (const std::bad_alloc&) {
     // The numbers in `stats` tell it all the same.
   }
   failure_was_told_ = failure_was_told_ || notices_.size() > told;
+}
+
+Duration Binlog::pause_before_next_try() const {
+  return refusing_for_space_ ? kPauseOnAFullDisk : kPauseBetweenTries;
 }
 
 // A try to recover that failed leaves files of which nothing is known to be on the disk. All they
@@ -96,17 +109,23 @@ void Binlog::try_to_recover() {
 // Opens a file and lists what has to go into it. False: it could not be had, and the next try comes
 // after a pause.
 bool Binlog::begin_recovery() {
-  retry_at_ = now_ + kPauseBetweenTries;
+  retry_at_ = now_ + pause_before_next_try();
   if (syncs_.length() > SyncLine::kLengthMax / 2) return false;  // Old ones that have yet to end.
+  // A try that got as far as writing is not made again before there is a reason to.
+  DiskSpace space;
+  const bool is_as_full = refusing_for_space_ && now_ < retry_for_no_reason_at_ &&
+                          disk_.space(space) && space.free_bytes <= free_at_failure_;
+  if (is_as_full) return false;
   if (spares_.empty()) {
     spare_again_ = now_;
-    if (!add_spare(0)) {
+    if (!add_spare(0, file_bytes_)) {
+      retry_at_ = now_ + pause_before_next_try();
       doubtful_records_ = records_;
       return false;
     }
   }
   // The list comes before the file: with a file and no list, nothing would seem to be left to do.
-  if (!list_what_is_unsafe() || !begin_file()) {
+  if (!list_what_is_unsafe() || !prepare_spare(0) || !begin_file()) {
     doubtful_records_ = records_;
     return false;
   }
@@ -157,7 +176,11 @@ bool Binlog::rewrite(JobId id) {
   }
   const JournalStatus room = make_room(bytes, 0);
   if (room != JournalStatus::ok || !writer_.prepare(name_bytes, body_bytes)) {
-    if (room != JournalStatus::failed) fail(DiskStatus::full, "write");
+    if (room != JournalStatus::failed) {
+      fail(DiskStatus::full, "write", kNoSpace);
+    } else if (writer_.is_open()) {
+      fail(DiskStatus::failed, "write", spares_.why());
+    }  // Else the next file could not be begun, and fail() was called.
     return false;
   }
   ++records_written_;

@@ -2,6 +2,7 @@
 // the other.
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <string>
 
@@ -11,34 +12,78 @@
 namespace haricot::binlog {
 namespace {
 
-// A disk that was full is not asked again before this time has gone by: each try costs.
-constexpr Duration kSparePause = Duration::milliseconds(500);
+// A disk that was full is not asked again before this time has gone by.
+constexpr Duration kSparePause = Duration::milliseconds(50);
 // What is kept ahead beyond all that is promised, as a share of a file.
 constexpr std::uint64_t kShareInReserve = 8;
 // Syncs that rotating a file asks for.
 constexpr std::size_t kSyncsOfRotation = 3;
+// Files that are open besides those that wait for their last sync: the one that is written, the one
+// that is begun, a spare that grows, and one that is read or listed.
+constexpr std::size_t kFilesOpenOtherwise = 4;
 constexpr std::uint64_t kSmallestFileBytes = 4096;
+// What is kept ahead is in proportion to a file. So where the folder cannot have this many files of
+// the size that was asked for, files are smaller: down to a size that takes every job that is
+// allowed where nobody has asked for larger ones.
+constexpr std::uint64_t kFilesInSpace = 32;
+constexpr std::uint64_t kSmallestShareBytes = 128 * 1024;
+constexpr std::uint64_t kFilesAtLeast = 8;  // On a disk that is smaller still.
+// What a turn does at most to have room ahead: somebody waits meanwhile.
+constexpr std::uint64_t kSpaceTakenPerTurnBytes = 2 * 1024 * 1024;
+constexpr int kSparesPerTurn = 4;
+// From about this many on, spares are larger rather than more.
+constexpr std::uint64_t kSparesMany = 32;
+// Of the disk, what is left alone as long as nobody needs it: a twentieth.
+constexpr std::uint64_t kShareLeftAlone = 20;
+constexpr std::uint64_t kAllAtOnce = std::numeric_limits<std::uint64_t>::max();
 
 std::uint64_t file_bytes_for(std::uint64_t record_bytes) {
   return kFirstRecordOffset + record_bytes + SegmentWriter::kEndBytes;
 }
 
-// A record that does not fit any more leaves the end of a file unused: less than its own size.
 std::uint64_t share_of_one(std::uint64_t live_bytes, std::uint64_t live_jobs) {
   return live_jobs == 0 ? 0 : live_bytes / live_jobs;
 }
 
 }  // namespace
 
+// Learns how large files may be where there is that much free space besides the folder's own.
+void Binlog::set_size_of_files(std::uint64_t free_bytes) {
+  const std::uint64_t all = free_bytes + std::min(folder_bytes(), kAllAtOnce - free_bytes);
+  const std::uint64_t share = all / kFilesInSpace / kSmallestFileBytes * kSmallestFileBytes;
+  const std::uint64_t least =
+      std::max(std::min(all / kFilesAtLeast, kSmallestShareBytes), kSmallestFileBytes);
+  file_bytes_ = std::min(std::max(share, least), options_.file_bytes);
+}
+
 std::uint64_t Binlog::room_for_deletes() const {
   return segments_->live_jobs() * kShortRecordBytes;
+}
+
+// The living jobs of a file, at most. A job that has a file of its own is not counted: on a full
+// disk it stays where it is.
+std::uint64_t Binlog::most_to_move() const {
+  if (file_bytes_ == options_.file_bytes) return file_bytes_;
+  // Files that were begun when there was more space are larger than those that are begun now. They
+  // are few: else there would not be too little space for a whole one.
+  std::uint64_t most = file_bytes_;
+  for (std::size_t i = 0; i < segments_->size(); ++i) {
+    most = std::max(most, segments_->at(i).live_bytes);
+  }
+  return std::min(most, options_.file_bytes);
+}
+
+// A record that does not fit any more leaves the end of a file unused: less than its own size.
+std::uint64_t Binlog::room_for_ends(std::uint64_t live_bytes, std::uint64_t live_jobs) const {
+  return std::min(share_of_one(live_bytes, live_jobs), file_bytes_);
 }
 
 // Enough to move all jobs out of the oldest file, which may be a whole file of them; and what is
 // lost at the end of the file that is being written, where the next record may not fit.
 std::uint64_t Binlog::room_for_compaction() const {
-  return std::min(segments_->live_bytes(), options_.file_bytes + options_.file_bytes / 4) +
-         share_of_one(segments_->live_bytes(), segments_->live_jobs());
+  const std::uint64_t most = most_to_move();
+  return std::min(segments_->live_bytes(), most + most / 4) +
+         room_for_ends(segments_->live_bytes(), segments_->live_jobs());
 }
 
 // The same while compaction is under way: what has been moved has used its room, and files that
@@ -51,50 +96,93 @@ std::uint64_t Binlog::room_to_go_on() const {
   }
   if (about_to_go > 0) return room_for_compaction() - std::min(room_for_compaction(), about_to_go);
   if (segments_->size() < 2 || oldest.moved_until == 0) return room_for_compaction();
-  return std::min(
-      oldest.live_bytes + oldest.live_bytes / 4 + share_of_one(oldest.live_bytes, oldest.live_jobs),
-      room_for_compaction());
+  return std::min(oldest.live_bytes + oldest.live_bytes / 4 +
+                      room_for_ends(oldest.live_bytes, oldest.live_jobs),
+                  room_for_compaction());
 }
 
 // What other changes than deletions may take when the disk is full. By the time that it is used up
 // they have to have made enough garbage for compaction to find it worth its while, and give it
 // back.
 std::uint64_t Binlog::room_for_updates() const {
-  return garbage_worth_collecting() + options_.file_bytes / 4;
+  return garbage_worth_collecting() + file_bytes_ / 4;
 }
 
 std::uint64_t Binlog::room_for_puts() const {
   return room_for_deletes() + room_for_compaction() + room_for_updates();
 }
 
-bool Binlog::add_spare(std::uint64_t bytes) {
+// Makes a spare that takes a record of so many bytes as its first, and takes at least `at_once`
+// bytes of its space now. Where there is no room for a whole file, a smaller one is better than
+// none.
+bool Binlog::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
   if (now_ < spare_again_) return false;
-  // Where there is no room for a whole file, a smaller one is better than none.
-  std::uint64_t size = std::max(bytes, options_.file_bytes);
-  spare_status_ = spares_.add(size);
-  while (is_short_of_space() && size / 2 >= std::max(bytes, kSmallestFileBytes)) {
+  at_once = std::max({at_once, bytes, kSpaceTakenPerTurnBytes});
+  if (spares_.is_growing()) {
+    spare_status_ = spares_.grow_last(at_once);
+    if (spare_status_ == DiskStatus::ok) return true;
+  }
+  DiskSpace space{.free_bytes = kAllAtOnce, .total_bytes = 0};
+  (void)disk_.space(space);
+  set_size_of_files(space.free_bytes);
+  const std::uint64_t least = std::max(bytes, kSmallestFileBytes);
+  // What says nothing about the space that is left, a quota for instance, is asked for little
+  // first: each try makes a file.
+  std::uint64_t size = is_short_for_no_reason_ ? least : std::max(bytes, file_bytes_);
+  // Room for very many deletions is in a few large spares. They are begun only on a full disk.
+  const std::uint64_t share =
+      room_for_puts() / kSparesMany / kSmallestFileBytes * kSmallestFileBytes;
+  const bool is_easy = !is_short_for_no_reason_ && space.free_bytes / kSparesMany > share;
+  if (bytes == 0 && is_easy) size = std::max(size, share);
+  spare_status_ = DiskStatus::full;
+  while (true) {
+    is_short_for_no_reason_ = false;
+    if (size <= space.free_bytes) {
+      spare_status_ = spares_.add(size, at_once);
+      if (!is_short_of_space()) break;
+      is_short_for_no_reason_ = true;
+      space.free_bytes = size - 1;
+      set_size_of_files(space.free_bytes);
+    }
+    if (size / 2 < least) break;
     size /= 2;
-    spare_status_ = spares_.add(size);
   }
   if (refusing_) refusing_for_space_ = is_short_of_space();
   if (spare_status_ == DiskStatus::ok) return true;
-  spare_again_ = now_ + kSparePause;
-  // While syncs are under way it may only want the descriptor of a file that waits for its own: see
-  // wait_for_a_file(). If not, the next try tells.
-  if (spare_status_ == DiskStatus::failed && syncs_.length() == 0) {
-    ++errors_;
-    try {
-      notice({.kind = Notice::Kind::file_failed, .doing = "make", .error = disk_.last_error()},
-             failure_notice_at_);
-    } catch (const std::bad_alloc&) {
-      // Nobody waits for it: who asked for the file is refused as without it.
-    }
-  }
+  // One record that is too large is no reason to make the others wait.
+  if (!is_short_of_space() || bytes <= file_bytes_) spare_again_ = now_ + kSparePause;
+  if (spare_status_ == DiskStatus::failed) note_failed_file();
   return false;
 }
 
-// A file that cannot be made may only want the descriptor of one that is full and not yet synced.
-// False: that is not it. Blocks, as short as the disk lets it.
+// While syncs are under way a file may only want the descriptor of one that waits for its own: see
+// wait_for_a_file(). If not, the next try tells.
+void Binlog::note_failed_file() {
+  if (syncs_.length() > 0) return;
+  ++errors_;
+  try {
+    notice({.kind = Notice::Kind::file_failed, .doing = "make", .error = spares_.why()},
+           failure_notice_at_);
+  } catch (const std::bad_alloc&) {
+    // Nobody waits for it: who asked for the file is refused as without it.
+  }
+}
+
+// Begins a spare ahead of the need for it. As long as no job lives here nothing has to be kept room
+// for, and the last part of the disk is left to those who need it.
+bool Binlog::begin_spare() {
+  if (now_ < std::max(spare_again_, spare_ahead_again_)) return false;
+  DiskSpace space;
+  if (segments_->live_jobs() == 0 && disk_.space(space) &&
+      space.free_bytes < file_bytes_ + space.total_bytes / kShareLeftAlone) {
+    spare_ahead_again_ = now_ + kSparePause;
+    return false;
+  }
+  return add_spare(0, 0);
+}
+
+// A file that cannot be made or opened may only want the descriptor of one that is full and not yet
+// synced. False: that is not it. Blocks, as short as the disk lets it.
 bool Binlog::wait_for_a_file() {
   if (spare_status_ != DiskStatus::failed || syncs_.length() == 0 || refusing_) return false;
   disk_.wait_for_sync();
@@ -103,28 +191,47 @@ bool Binlog::wait_for_a_file() {
   return true;
 }
 
+// Opens the first spare, which then takes a record of that size.
+bool Binlog::prepare_spare(std::uint64_t record_bytes) {
+  const DiskStatus status = spares_.prepare_first(file_bytes_for(record_bytes));
+  if (status == DiskStatus::ok) return true;
+  spare_status_ = status;
+  if (status == DiskStatus::failed) note_failed_file();
+  return false;
+}
+
 // Sees to it that the file that is being written takes the record, and that behind it there is room
-// for so many bytes more. full: there is none to be had.
+// for so many bytes more. full: there is none to be had. failed: no file can be made, or, where
+// none is open any more, the binlog has failed.
 JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) {
+  const auto refused = [this] {
+    return spare_status_ == DiskStatus::failed ? JournalStatus::failed : JournalStatus::full;
+  };
   if (writer_.room() >= record_bytes) {
     while (ahead() < record_bytes + keep) {
-      if (!add_spare(0) && !wait_for_a_file()) return JournalStatus::full;
+      if (!add_spare(0, record_bytes + keep - ahead()) && !wait_for_a_file()) return refused();
     }
     return JournalStatus::ok;
   }
   // What is left in this file is lost.
-  while (spares_.empty() && !add_spare(file_bytes_for(record_bytes))) {
-    if (!wait_for_a_file()) return JournalStatus::full;
+  const std::uint64_t bytes = file_bytes_for(record_bytes);
+  while (spares_.empty() && !add_spare(bytes, bytes + keep)) {
+    if (!wait_for_a_file()) return refused();
   }
-  if (spares_.grow_first(file_bytes_for(record_bytes)) != DiskStatus::ok) {
-    return JournalStatus::full;
+  if (spares_.least_that_holds(bytes) > std::max(bytes, options_.file_bytes)) {
+    (void)add_spare(bytes, bytes);  // As large as a file should be, if that can be had.
+  }
+  while (!prepare_spare(record_bytes)) {
+    if (!wait_for_a_file()) return refused();
   }
   while (spares_.room() < record_bytes + keep) {
-    if (!add_spare(0) && !wait_for_a_file()) return JournalStatus::full;
+    const std::uint64_t missing = record_bytes + keep - spares_.room();
+    if (!add_spare(0, missing) && !wait_for_a_file()) return refused();
   }
   // So many files that nobody has synced yet: the disk cannot follow, and this once it is waited
   // for.
-  while (syncs_.length() + kSyncsOfRotation > SyncLine::kLengthMax) {
+  while (syncs_.length() + kSyncsOfRotation > SyncLine::kLengthMax ||
+         syncs_.files_to_close() + kFilesOpenOtherwise > options_.open_files_max) {
     disk_.wait_for_sync();
     take_sync_ends();
   }
@@ -163,27 +270,28 @@ bool Binlog::rotate() {
   return is_begun && status == DiskStatus::ok;
 }
 
-// Begins the first spare. The name is changed after the signature was written, so that no reader
-// finds a file that does not say what it is; the folder's sync stands in line in front of that of
-// the first records.
+// Begins the first spare, which was prepared. The name is changed after the signature was written,
+// so that no reader finds a file that does not say what it is; the folder's sync stands in line in
+// front of that of the first records.
 bool Binlog::begin_file() {
   CHECK(!writer_.is_open() && !spares_.empty());
   std::string from;
   std::string to;
+  const std::uint64_t number = next_file_number_;
   try {
     const Spare& first = spares_.first();
     from = spare_name(first.number);
-    to = segment_name(first.number);
-    segments_->add(first.number).bytes = first.allocated;
+    to = segment_name(number);
+    segments_->add(number).bytes = first.allocated;
   } catch (const std::bad_alloc&) {
     fail(DiskStatus::full, "begin a file", "there is no memory");
     return false;
   }
   const Spare spare = spares_.take_first();
   Signature signature;
-  signature.salt = salt_of(store_id_, spare.number);
+  signature.salt = salt_of(store_id_, number);
   signature.next_id = engine_->next_id();
-  signature.file_number = spare.number;
+  signature.file_number = number;
   signature.store_id = store_id_;
   signature.records_lost = static_cast<std::uint32_t>(report_.records_lost);
   signature.oldest_needed = static_cast<std::uint32_t>(segments_->oldest().number);
@@ -200,13 +308,15 @@ bool Binlog::begin_file() {
   bool is_renamed = false;
   if (status == DiskStatus::ok) {
     status = disk_.rename(from, to);
-    // One that failed may have taken effect all the same. Nothing else has ever had that name.
-    if (status != DiskStatus::ok) is_renamed = disk_.remove(to) == DiskStatus::ok;
   }
   if (status != DiskStatus::ok) {
-    if (writer_.is_open()) writer_.abandon();
+    const bool was_written = writer_.is_open();
+    if (was_written) writer_.abandon();
     segments_->remove_newest();
     fail(status, "begin a file");
+    // A renaming that failed may have taken effect all the same. No file that was begun has ever
+    // had that name.
+    is_renamed = was_written && disk_.remove(to) == DiskStatus::ok;
     if (is_renamed) {
       disk_.close(spare.file);
     } else {
@@ -215,20 +325,79 @@ bool Binlog::begin_file() {
     return false;
   }
   ++files_begun_this_turn_;
+  spares_.set_next_number(++next_file_number_);
   if (options_.sync != SyncPolicy::never) syncs_.sync_folder();
   return true;
 }
 
+// Less by a half of a file is not worth it. A spare that was made for large jobs, or for very many,
+// goes with the last job: one of the usual size takes its place.
+bool Binlog::has_spare_to_give_back(std::uint64_t wanted) const {
+  if (spares_.empty()) return false;
+  const Spare& last = spares_.last();
+  if (last.allocated > options_.file_bytes && segments_->live_jobs() == 0) return true;
+  return ahead() > wanted + Spares::room_of(last) + options_.file_bytes / 2;
+}
+
 // Keeps the room ahead that puts ask for, made in time rather than when one needs it, and gives
-// back what is much more than that.
+// back what is much more than that. A turn does a bit of it.
 void Binlog::tend_spares() {
-  const std::uint64_t wanted = room_for_puts() + options_.file_bytes / kShareInReserve;
-  while (ahead() < wanted && add_spare(0)) {
+  const std::uint64_t wanted = room_for_puts() + file_bytes_ / kShareInReserve;
+  spares_left_to_tend_ = true;
+  if (spares_.is_growing()) {
+    spare_status_ = spares_.grow_last(kSpaceTakenPerTurnBytes);
+    if (spare_status_ != DiskStatus::ok) spare_again_ = now_ + kSparePause;
+    return;
   }
-  while (!spares_.empty() &&
-         ahead() > wanted + Spares::room_of(spares_.last()) + options_.file_bytes / 2) {
-    spares_.remove_last();
+  for (int i = 0; i < kSparesPerTurn && !spares_.is_growing(); ++i) {
+    if (ahead() < wanted) {
+      spares_left_to_tend_ = begin_spare();
+    } else {
+      spares_left_to_tend_ = has_spare_to_give_back(wanted);
+      if (spares_left_to_tend_) spares_.remove_last();
+    }
+    if (!spares_left_to_tend_) return;
   }
+}
+
+// At a start ------------------------------------------------------------------------------------
+
+// The spare that the first file of this server is made from. On a full disk it may be that the
+// space is in the file before: a server that was killed leaves what it had taken ahead.
+bool Binlog::make_first_spare() {
+  const bool good = add_spare(0, kAllAtOnce);
+  const bool is_enough = good && spares_.room() >= std::min(room_for_puts(), file_bytes_ / 2);
+  if (is_enough || !cut_off_zeros()) return good;
+  spare_again_ = now_;
+  return add_spare(0, kAllAtOnce) || good;
+}
+
+// Gives back what the newest file that was read has behind its last record. False: nothing.
+bool Binlog::cut_off_zeros() {
+  if (report_.files.empty()) return false;
+  const FileReport& last = report_.files.back();
+  const bool has_zeros = last.damages.empty() && last.torn.bytes == 0 && last.accepted_bytes > 0 &&
+                         last.bytes > last.accepted_bytes;
+  if (!has_zeros) return false;
+  FileHandle file = FileHandle::none;
+  if (disk_.open_existing(segment_name(last.number), file) != DiskStatus::ok) return false;
+  DiskStatus status = disk_.truncate(file, last.accepted_bytes);
+  if (status == DiskStatus::ok && options_.sync != SyncPolicy::never) status = disk_.sync(file);
+  disk_.close(file);
+  if (status != DiskStatus::ok) return false;
+  if (!segments_->empty() && segments_->newest().number == last.number) {
+    segments_->newest().bytes = last.accepted_bytes;
+  }
+  return true;
+}
+
+// At the end of a server on a full disk: what it has taken for deletions must not go to somebody
+// else before the next start, which then can record none.
+void Binlog::leave_room() {
+  spare_again_ = now_;
+  while (spares_.room() < room_for_puts() && add_spare(0, kAllAtOnce)) {
+  }
+  spares_.leave_all();
 }
 
 }  // namespace haricot::binlog

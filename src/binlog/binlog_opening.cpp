@@ -13,6 +13,7 @@ namespace {
 
 // Short enough to need none itself.
 constexpr std::string_view kNoMemory = "no memory left";
+constexpr std::string_view kNoSpace = "no space left on the disk";
 
 // Whether a file that was being made has nothing in it yet: zeros, or a signature and zeros.
 bool is_unused(std::string_view bytes) {
@@ -97,21 +98,25 @@ bool Binlog::begin_after_replay(std::string& error) {
           WrittenPoint{previous.accepted_bytes, previous.records_counted, previous.digest};
     }
   }
+  next_file_number_ = number;
   spares_.set_next_number(number);
-  if (!add_spare(0)) {
+  if (!make_first_spare() || !prepare_spare(0)) {
     if (!is_short_of_space()) {
-      error = disk_.last_error();
+      error = spares_.why();
       return false;
     }
     // All jobs are here, and workers can have them. What has to be recorded waits for space.
-    fail(DiskStatus::full, "begin a file");
+    fail(DiskStatus::full, "begin a file", kNoSpace);
     return true;
   }
   if (!begin_file()) {
-    error = disk_.last_error();
+    error = last_failure_;
     return false;
   }
-  tend_spares();
+  // All that is needed: nobody waits yet for anything else.
+  do {
+    tend_spares();
+  } while (spares_left_to_tend_);
   return true;
 }
 

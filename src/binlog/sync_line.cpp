@@ -16,6 +16,7 @@ constexpr std::uint64_t kUnderWayMax = 4;
 void SyncLine::push(const Entry& pushed) {
   CHECK(length() < entries_.size());
   entry(end_++) = pushed;
+  if (pushed.close_after) ++files_to_close_;
   start_some();
 }
 
@@ -54,9 +55,15 @@ void SyncLine::start_some() {
 void SyncLine::close(FileHandle file) {
   for (std::uint64_t number = end_; number > begin_; --number) {
     if (entry(number - 1).file != file) continue;
+    if (!entry(number - 1).close_after) ++files_to_close_;
     entry(number - 1).close_after = true;
     return;
   }
+  disk_.close(file);
+}
+
+void SyncLine::close_now(FileHandle file) {
+  --files_to_close_;
   disk_.close(file);
 }
 
@@ -66,7 +73,7 @@ bool SyncLine::next_ended(DiskStatus& status, std::uint64_t& covers) {
   while (disk_.next_sync_done(done)) {
     CHECK(begin_ < started_ && done.ticket == begin_);
     const Entry ended = entry(begin_++);
-    if (ended.close_after) disk_.close(ended.file);
+    if (ended.close_after) close_now(ended.file);
     if (ended.is_forgotten) {
       start_some();
       continue;
@@ -89,7 +96,9 @@ void SyncLine::abandon() {
     entry(number).is_forgotten = true;
   }
   for (std::uint64_t number = started_; number < end; ++number) {
-    if (entry(number).close_after) close(entry(number).file);
+    if (!entry(number).close_after) continue;
+    --files_to_close_;  // Unless another sync of it is under way, at whose end it is closed.
+    close(entry(number).file);
   }
 }
 

@@ -214,14 +214,22 @@ DiskStatus FolderDisk::read_open(int file, FileBytes& bytes, const std::string& 
 }
 
 DiskStatus FolderDisk::create(const std::string& name, FileHandle& file) {
-  if (!is_usable(name)) return fail(EINVAL, "create", name);
-  Descriptor made =
-      open_in_folder(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | kOpenFlags, kFileMode);
-  if (!made) return fail(errno, "create", name);
+  return open_to_write(name, O_CREAT | O_TRUNC, "create", file);
+}
+
+DiskStatus FolderDisk::open_existing(const std::string& name, FileHandle& file) {
+  return open_to_write(name, 0, "open", file);
+}
+
+DiskStatus FolderDisk::open_to_write(const std::string& name, int flags, const char* doing,
+                                     FileHandle& file) {
+  if (!is_usable(name)) return fail(EINVAL, doing, name);
+  Descriptor opened = open_in_folder(name.c_str(), O_WRONLY | flags | kOpenFlags, kFileMode);
+  if (!opened) return fail(errno, doing, name);
   struct stat status {};
-  if (::fstat(made.get(), &status) != 0) return fail(errno, "create", name);
-  if (!S_ISREG(status.st_mode)) return fail(EINVAL, "create", name);
-  file = static_cast<FileHandle>(made.release());
+  if (::fstat(opened.get(), &status) != 0) return fail(errno, doing, name);
+  if (!S_ISREG(status.st_mode)) return fail(EINVAL, doing, name);
+  file = static_cast<FileHandle>(opened.release());
   return DiskStatus::ok;
 }
 
@@ -285,6 +293,14 @@ DiskStatus FolderDisk::sync_file(const std::string& name) {
 DiskStatus FolderDisk::sync_folder() {
   const int error = Syncer::sync_to_disk(folder_.get(), true);
   return error == 0 ? DiskStatus::ok : fail(error, "sync the folder");
+}
+
+bool FolderDisk::space(binlog::DiskSpace& space) const {
+  struct statvfs status {};
+  if (::fstatvfs(folder_.get(), &status) != 0) return false;
+  if (status.f_blocks == 0 || status.f_frsize == 0) return false;
+  space = {status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize};
+  return true;
 }
 
 void FolderDisk::start_sync(FileHandle file, std::uint64_t ticket) {

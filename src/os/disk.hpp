@@ -43,6 +43,7 @@ class FolderDisk final : public binlog::Disk {
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
   [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
   [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
+  [[nodiscard]] DiskStatus open_existing(const std::string& name, FileHandle& file) override;
   // On a file system that cannot give space in advance, zeros are written. What was taken for an
   // allocation that failed is given back.
   [[nodiscard]] DiskStatus allocate(FileHandle file, std::uint64_t bytes) override;
@@ -58,11 +59,14 @@ class FolderDisk final : public binlog::Disk {
   void start_sync(FileHandle file, std::uint64_t ticket) override;
   [[nodiscard]] bool next_sync_done(binlog::SyncDone& done) override;
   void wait_for_sync() override { syncer_.wait(); }
+  // False on file systems that tell no size, such as ramfs.
+  [[nodiscard]] bool space(binlog::DiskSpace& space) const override;
   [[nodiscard]] std::string last_error() const override { return last_error_; }
 
  private:
   DiskStatus fail(int error, std::string_view doing, std::string_view name = {});
   Descriptor open_in_folder(const char* name, int flags, unsigned mode = 0);
+  DiskStatus open_to_write(const std::string& name, int flags, const char* doing, FileHandle& file);
   DiskStatus read_open(int file, binlog::FileBytes& bytes, const std::string& name);
 
   Descriptor folder_;

@@ -97,6 +97,24 @@ DiskStatus SimDisk::create(const std::string& name, FileHandle& file) {
   return DiskStatus::ok;
 }
 
+DiskStatus SimDisk::open_existing(const std::string& name, FileHandle& file) {
+  const auto fault = begin(DiskCall::open_existing);
+  if (!has(name)) return fail(DiskStatus::failed, "no such file");
+  if (fault) return fail_by(*fault);
+  const std::uint32_t number = file_named(name);
+  apply(entry_of(Kind::open, number));
+  file = static_cast<FileHandle>(handles_.size());
+  handles_.push_back(number);
+  return DiskStatus::ok;
+}
+
+bool SimDisk::space(DiskSpace& space) const {
+  if (!capacity_ || !tells_space_) return false;
+  const std::uint64_t used = used_bytes();
+  space = {*capacity_ > used ? *capacity_ - used : 0, *capacity_};
+  return true;
+}
+
 std::uint64_t SimDisk::size_limit(std::uint32_t file) const {
   if (!capacity_) return std::numeric_limits<std::uint64_t>::max();
   const std::uint64_t used = used_bytes();
@@ -254,6 +272,9 @@ void SimDisk::apply(TraceEntry entry) {
       break;
     case Kind::resize:
       files_[entry.file].file.resize(entry.value);
+      break;
+    case Kind::open:
+      ++files_[entry.file].opens;
       break;
     case Kind::close:
       --files_[entry.file].opens;

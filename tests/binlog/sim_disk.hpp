@@ -49,8 +49,9 @@ enum class DiskCall : std::uint8_t {
   sync,
   sync_folder,
   start_sync,
+  open_existing,
 };
-inline constexpr std::size_t kDiskCalls = 12;
+inline constexpr std::size_t kDiskCalls = 13;
 
 // A call that fails.
 struct Fault {
@@ -83,6 +84,7 @@ struct TraceEntry {
     create,
     write,
     resize,
+    open,
     close,
     rename,
     remove,
@@ -112,6 +114,7 @@ class SimDisk final : public Disk {
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
   [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
   [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
+  [[nodiscard]] DiskStatus open_existing(const std::string& name, FileHandle& file) override;
   [[nodiscard]] DiskStatus allocate(FileHandle file, std::uint64_t bytes) override;
   [[nodiscard]] DiskStatus write(FileHandle file, std::uint64_t offset,
                                  std::span<const std::string_view> pieces) override;
@@ -127,6 +130,7 @@ class SimDisk final : public Disk {
   void wait_for_sync() override {
     if (done_.empty()) complete_syncs(1);
   }
+  [[nodiscard]] bool space(DiskSpace& space) const override;
   [[nodiscard]] std::string last_error() const override { return last_error_; }
 
   // Crashes ---------------------------------------------------------------------------------
@@ -158,6 +162,9 @@ class SimDisk final : public Disk {
   // The bytes all files may have together, nothing: no limit. Files keep what they have. An open
   // file has its bytes until it is closed.
   void set_capacity(std::optional<std::uint64_t> bytes) { capacity_ = bytes; }
+  // Whether space() says what the capacity leaves. A quota limits a folder and is in no such
+  // number.
+  void set_tells_space(bool tells) { tells_space_ = tells; }
   std::uint64_t used_bytes() const;
 
   // Whether syncs that were started end at once (so it is at first) or wait for complete_syncs().
@@ -237,6 +244,7 @@ class SimDisk final : public Disk {
   SyncMode sync_mode_ = SyncMode::at_once;
   FailedSync failed_sync_ = FailedSync::drops;
   std::optional<std::uint64_t> capacity_;
+  bool tells_space_ = true;
   std::vector<ArmedFault> faults_;
   std::uint64_t faults_hit_ = 0;
   std::array<std::uint64_t, kDiskCalls> calls_{};

@@ -119,6 +119,7 @@ TEST(SimDiskFault, HitsTheNthCallOfAnyKind) {
     std::vector<std::string> names;
     FileBytes bytes;
     FileHandle other = FileHandle::none;
+    FileHandle again = FileHandle::none;
     SyncDone done;
     const std::vector<std::function<bool()>> steps = {
         [&] { return disk.list(names) == DiskStatus::ok; },
@@ -135,6 +136,7 @@ TEST(SimDiskFault, HitsTheNthCallOfAnyKind) {
           disk.start_sync(file, 1);
           return disk.next_sync_done(done) && done.status == DiskStatus::ok;
         },
+        [&] { return disk.open_existing("c", again) == DiskStatus::ok; },
     };
     for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i](), i + 1 != nth) << i;
     disk.close(file);

@@ -164,12 +164,30 @@ TEST(FolderDiskLimit, ThatEndsTheZerosGivesThemBack) {
   }));
 }
 
+TEST(FolderDiskLimit, OfTheDiskIsKnownBefore) {
+  const TempFolder folder;
+  expect_pass_or_skip(run_in_child([&folder] {
+    if (!mount_over(folder.path(), "tmpfs", "size=256k")) return kSkip;
+    OpenFile open(folder);
+    binlog::DiskSpace space;
+    EXPECT_TRUE(open.disk.space(space));
+    EXPECT_EQ(space.total_bytes, 256 * kKibibyte);
+    EXPECT_EQ(space.free_bytes, free_bytes(folder.path()));
+    EXPECT_EQ(open.disk.allocate(open.file, 100 * kKibibyte), DiskStatus::ok);
+    EXPECT_TRUE(open.disk.space(space));
+    EXPECT_EQ(space.free_bytes, 156 * kKibibyte);
+    return 0;
+  }));
+}
+
 // ramfs has no fallocate and tells no size.
 TEST(FolderDiskLimit, ThatIsNotToldIsNoReasonToRefuse) {
   const TempFolder folder;
   expect_pass_or_skip(run_in_child([&folder] {
     if (!mount_over(folder.path(), "ramfs", nullptr)) return kSkip;
     OpenFile open(folder);
+    binlog::DiskSpace space;
+    EXPECT_FALSE(open.disk.space(space));
     EXPECT_EQ(open.disk.allocate(open.file, 5000), DiskStatus::ok) << open.disk.last_error();
     EXPECT_EQ(folder.bytes_of("binlog.1"), "abc" + std::string(4997, '\0'));
     return 0;

@@ -111,6 +111,19 @@ TEST_F(FolderDiskTest, EmptiesAFileThatIsCreatedAgain) {
   EXPECT_EQ(read("binlog.1"), "");
 }
 
+TEST_F(FolderDiskTest, OpensAFileAgainAndLeavesItsBytes) {
+  const FileHandle file = create("binlog.1");
+  write(file, 0, "abcdef");
+  disk_.close(file);
+  FileHandle again = FileHandle::none;
+  ASSERT_EQ(disk_.open_existing("binlog.1", again), DiskStatus::ok) << disk_.last_error();
+  write(again, 1, "XY");
+  disk_.close(again);
+  EXPECT_EQ(read("binlog.1"), "aXYdef");
+  EXPECT_EQ(disk_.open_existing("binlog.2", again), DiskStatus::failed);
+  EXPECT_EQ(disk_.last_error(), "cannot open binlog.2: No such file or directory");
+}
+
 TEST_F(FolderDiskTest, MakesFilesForItsUserAlone) {
   disk_.close(create("binlog.1"));
   struct stat status {};

@@ -30,6 +30,11 @@ class OutsideDisk final : public binlog::Disk {
     const Outside outside;
     return disk_.create(name, file);
   }
+  [[nodiscard]] Status open_existing(const std::string& name, File& file) override {
+    const Outside outside;
+    return disk_.open_existing(name, file);
+  }
+  [[nodiscard]] bool space(binlog::DiskSpace& space) const override { return disk_.space(space); }
   [[nodiscard]] Status allocate(File file, std::uint64_t bytes) override {
     const Outside outside;
     return disk_.allocate(file, bytes);

@@ -59,6 +59,40 @@ class Starved : public DaemonTest {
   }
 };
 
+// A job of a thousand files' size, and so many jobs that their deletions need hundreds of files.
+TEST_F(Starved, LargeJobsAndManyJobsTakeNoDescriptors) {
+  if (kIsSanitized) GTEST_SKIP() << "the sanitizer itself needs free descriptors for its checks";
+  const auto flags = with_binlog({"-s", "65536", "-z", "80000000"});
+  ASSERT_TRUE(start_limited("ulimit -n 64", flags)) << server_.failure();
+  const auto expect_room = [this] {
+    const auto open_files = [this] {
+      const std::filesystem::path path = "/proc/" + std::to_string(server_.pid()) + "/fd";
+      const std::filesystem::directory_iterator all(path);
+      return std::distance(begin(all), end(all));
+    };
+    EXPECT_TRUE(eventually([&] { return open_files() < 48; })) << open_files();
+    const Client another = connect();
+    EXPECT_EQ(another->put("small").substr(0, 9), "INSERTED ");
+  };
+  {
+    const Client client = connect();
+    ASSERT_EQ(client->put(std::string(65'000'000, 'x')).substr(0, 9), "INSERTED ");
+    ASSERT_NO_FATAL_FAILURE(expect_room());
+    for (int i = 0; i < 40; ++i) {
+      std::string puts;
+      for (int k = 0; k < 1000; ++k) puts += "put 0 0 10 0\r\n\r\n";
+      ASSERT_TRUE(client->send(puts));
+      for (int k = 0; k < 1000; ++k)
+        ASSERT_EQ(client->read_line().value_or("nothing").substr(0, 9), "INSERTED ");
+    }
+    ASSERT_NO_FATAL_FAILURE(expect_room());
+  }
+  server_.stop();
+  ASSERT_TRUE(start_limited("ulimit -n 64", flags)) << server_.failure();
+  expect_room();
+  EXPECT_EQ(server_.standard_error().find("Too many open files"), std::string::npos);
+}
+
 TEST_F(Starved, WithoutAFreeDescriptorTheBinlogGoesOnThroughItsFiles) {
   if (kIsSanitized) GTEST_SKIP() << "the sanitizer itself needs free descriptors for its checks";
   constexpr std::size_t kClients = 60;

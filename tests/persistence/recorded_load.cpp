@@ -151,6 +151,7 @@ void RecordedLoad::apply_change(Promise& promise, const Command& command,
     promise.state_is_known = command.kind != Kind::take;
     if (command.kind == Kind::bury || command.kind == Kind::release) {
       promise.priority = command.priority;
+      promise.priority_is_known = true;
     }
     return;
   }
@@ -159,6 +160,7 @@ void RecordedLoad::apply_change(Promise& promise, const Command& command,
   const bool can_follow = answer == "NOT_FOUND\r\n" && (was_ready || !promise.state_is_known);
   if (is_refusal(answer)) {
     promise.state_is_known = false;
+    promise.priority_is_known = false;
   } else if (!can_follow) {
     nonsense_ += "job " + std::to_string(command.id) + ", " + promise.state + ", to be " +
                  command.state + ": " + escaped(answer) + "\n";
@@ -196,7 +198,7 @@ std::string RecordedLoad::broken_promise(std::uint64_t id, const Promise& promis
   if (facts.body != promise.body) return name + "has another body\n";
   if (promise.under_way > 0 || !promise.state_is_known) return "";
   if (facts.state != promise.state) return name + "is now " + facts.state + "\n";
-  if (facts.priority != promise.priority) {
+  if (promise.priority_is_known && facts.priority != promise.priority) {
     return name + "has priority " + std::to_string(facts.priority) + " instead of " +
            std::to_string(promise.priority) + "\n";
   }

@@ -76,6 +76,7 @@ class RecordedLoad final {
     std::uint64_t priority = 0;
     std::uint64_t under_way = 0;
     bool state_is_known = true;
+    bool priority_is_known = true;  // A refused command may have changed it all the same.
     bool deletion_was_sent = false;
     bool is_deleted = false;
   };

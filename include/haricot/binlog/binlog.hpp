@@ -49,6 +49,8 @@ struct BinlogOptions {
   Duration sync_interval = Duration::milliseconds(50);
   // Opens only a folder in which nothing is lost or in doubt.
   bool strict = false;
+  // How many files may be open at once; fewer than 6 count as 6.
+  std::size_t open_files_max = 32;
 };
 
 class Binlog final : public Journal {
@@ -136,18 +138,28 @@ class Binlog final : public Journal {
 
   // Files (binlog_files.cpp)
   std::uint64_t ahead() const { return writer_.room() + spares_.room(); }
+  void set_size_of_files(std::uint64_t free_bytes);
+  std::uint64_t most_to_move() const;
+  std::uint64_t room_for_ends(std::uint64_t live_bytes, std::uint64_t live_jobs) const;
   std::uint64_t room_for_deletes() const;
   std::uint64_t room_for_compaction() const;
   std::uint64_t room_to_go_on() const;
   std::uint64_t room_for_updates() const;
   std::uint64_t room_for_puts() const;
   bool is_short_of_space() const { return spare_status_ == DiskStatus::full; }
-  bool add_spare(std::uint64_t bytes);
+  bool add_spare(std::uint64_t bytes, std::uint64_t at_once);
+  bool begin_spare();
+  void note_failed_file();
+  bool prepare_spare(std::uint64_t record_bytes);
   bool wait_for_a_file();
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
   bool rotate();
   bool begin_file();
+  bool has_spare_to_give_back(std::uint64_t wanted) const;
   void tend_spares();
+  bool make_first_spare();
+  bool cut_off_zeros();
+  void leave_room();
 
   // Compaction (binlog_compaction.cpp)
   std::uint64_t garbage_of_oldest() const;
@@ -168,6 +180,7 @@ class Binlog final : public Journal {
 
   // Failures (binlog_failures.cpp)
   void fail(DiskStatus status, std::string_view doing, std::string_view why = {}) noexcept;
+  Duration pause_before_next_try() const;
   void forget_failed_files();
   void try_to_recover();
   bool begin_recovery();
@@ -194,6 +207,7 @@ class Binlog final : public Journal {
   // What the next file is to say of the one in front of it; nothing if its end is in doubt.
   std::optional<WrittenPoint> previous_;
   std::uint64_t previous_number_ = 0;
+  std::uint64_t next_file_number_ = 1;
   bool is_closed_ = false;
 
   // Records count up: held <= synced or written, all <= records_.
@@ -210,14 +224,20 @@ class Binlog final : public Journal {
   bool refusing_ = false;
   bool refusing_for_space_ = false;
   Instant retry_at_ = Instant::never();
+  Instant retry_for_no_reason_at_;     // Also where the disk has no more space than before.
+  std::uint64_t free_at_failure_ = 0;  // The disk's free space after the last try that failed.
   std::vector<JobId> rewrite_;         // Those that are still to be written anew, last first.
   std::uint32_t recovery_serial_ = 0;  // The first segment of the current try to recover.
 
+  std::uint64_t file_bytes_ = 0;  // Of the next file: what was asked for, or less on a small disk.
   DiskStatus spare_status_ = DiskStatus::ok;  // Of the last try to make one.
   Instant spare_again_;
   // The room that a refused put lacks, beyond what other puts need; 0: none was refused since there
   // was room for all.
   std::uint64_t missing_room_ = 0;
+  Instant spare_ahead_again_;
+  bool is_short_for_no_reason_ = false;  // The disk was full, and had said that there was space.
+  bool spares_left_to_tend_ = false;
   bool compaction_waits_ = false;
   std::uint64_t removal_mark_ = 0;  // In the line of syncs: the one that makes a removal durable.
   Instant compact_again_;
@@ -230,6 +250,7 @@ class Binlog final : public Journal {
   std::uint64_t records_migrated_ = 0;
   std::uint64_t records_written_ = 0;
   std::vector<Notice> notices_;
+  std::string last_failure_;
   Instant failure_notice_at_;
   Instant space_notice_at_;
   bool failure_was_told_ = false;

@@ -36,6 +36,12 @@ struct SyncDone {
   DiskStatus status = DiskStatus::ok;
 };
 
+// What the file system under the folder has.
+struct DiskSpace {
+  std::uint64_t free_bytes = 0;  // What this process may still take.
+  std::uint64_t total_bytes = 0;
+};
+
 // Whether a file in the folder may have that name: it must not lead out of it.
 constexpr bool is_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -59,6 +65,8 @@ class Disk {
 
   // Makes a file and opens it for writing; one of that name that is there already is emptied.
   [[nodiscard]] virtual DiskStatus create(const std::string& name, FileHandle& file) = 0;
+  // Opens a file for writing that is there, and leaves its bytes as they are.
+  [[nodiscard]] virtual DiskStatus open_existing(const std::string& name, FileHandle& file) = 0;
   // Takes space for the file up to that length, so that writing there does not find the disk full.
   // Its length is then at least that; what was not written reads as zeros.
   [[nodiscard]] virtual DiskStatus allocate(FileHandle file, std::uint64_t bytes) = 0;
@@ -90,6 +98,10 @@ class Disk {
   [[nodiscard]] virtual bool next_sync_done(SyncDone& done) = 0;
   // Blocks until there is one. Requires: one was started that was not taken out.
   virtual void wait_for_sync() = 0;
+
+  // How much space there is. False: that is not known. It is a hint: a quota may leave less, and
+  // other processes take and give back space at any time.
+  [[nodiscard]] virtual bool space(DiskSpace& space) const = 0;
 
   // Why the last call, or the last sync taken out, that did not end ok did not: for the log.
   [[nodiscard]] virtual std::string last_error() const = 0;

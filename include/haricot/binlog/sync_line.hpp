@@ -25,6 +25,8 @@ class SyncLine {
   SyncLine& operator=(const SyncLine&) = delete;
 
   std::size_t length() const { return end_ - begin_; }
+  // How many files are open only because they wait here to be closed.
+  std::size_t files_to_close() const { return files_to_close_; }
 
   // What stands in line now, to ask later whether it has ended. Void once the line was abandoned.
   std::uint64_t mark() const { return end_; }
@@ -55,6 +57,7 @@ class SyncLine {
   };
   Entry& entry(std::uint64_t number) { return entries_[number % entries_.size()]; }
   void push(const Entry& entry);
+  void close_now(FileHandle file);
   void start_some();
 
   Disk& disk_;
@@ -63,6 +66,7 @@ class SyncLine {
   std::uint64_t begin_ = 0;
   std::uint64_t started_ = 0;
   std::uint64_t end_ = 0;
+  std::size_t files_to_close_ = 0;
 };
 
 }  // namespace haricot::binlog
