@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint64_t kCollectedBytesMax = 1024 * 1024;
 constexpr std::uint64_t kFileBytesUnit = 4096;
 constexpr std::size_t kOpenFilesMin = 6;
+// How soon it is noticed that there is space again for a job that is larger than a file.
+constexpr Duration kPauseBetweenLooks = Duration::milliseconds(50);
 constexpr Duration kWallClockNoise = Duration::milliseconds(100);
 
 BinlogOptions with_whole_units(BinlogOptions options) {
@@ -135,6 +137,7 @@ JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_byte
     // A job larger than a file counts as one of a file's size: to keep so much more room for it
     // would take space from others.
     missing_room_ = share + std::min(bytes, file_bytes_);
+    missing_record_ = bytes;
     const std::size_t told = notices_.size();
     notice({.kind = Notice::Kind::no_space}, space_notice_at_);
     missing_room_was_told_ = missing_room_was_told_ || notices_.size() > told;
@@ -146,9 +149,16 @@ JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_byte
 // Looks whether there is room now for the put that was refused. Producers may have given up, so no
 // put may come that would find out.
 void Binlog::look_for_space() {
-  if (missing_room_ == 0) return;
+  if (missing_room_ == 0 || now_ < look_again_) return;
   while (ahead() < room_for_puts() + missing_room_) {
     if (!add_spare(0, room_for_puts() + missing_room_ - ahead())) return;
+  }
+  // A job larger than a file gets a file of its own, which is made for it when it comes.
+  DiskSpace space;
+  const bool wants_own_file = missing_record_ > file_bytes_;
+  if (wants_own_file && disk_.space(space) && space.free_bytes < missing_record_) {
+    look_again_ = now_ + kPauseBetweenLooks;
+    return;
   }
   missing_room_ = 0;
   if (!std::exchange(missing_room_was_told_, false)) return;
@@ -334,6 +344,7 @@ Instant Binlog::next_event() const {
   // Space may have come back by whatever hand. The turn makes time go on here, so that whoever puts
   // a job next asks for it.
   if (spare_status_ != DiskStatus::ok && now_ < spare_again_) next = std::min(next, spare_again_);
+  if (missing_room_ > 0 && now_ < look_again_) next = std::min(next, look_again_);
   return next;
 }
 

@@ -171,14 +171,16 @@ const Segment* Binlog::teller_of(JobId id) const {
   return best;
 }
 
-// Writes down that the oldest file is not needed, so that nobody misses it. On a full disk the room
-// is for other things: then the end of this file tells it, or the begin of the next.
+// Writes down that the oldest file is not needed, so that nobody misses it. Where a full disk has no
+// room for that, the end of this file tells it, or the begin of the next.
 // False: not now.
 bool Binlog::note_oldest_needed(Segment& oldest) {
-  if (oldest.unneeded_from != 0 || is_short_of_space()) return true;
-  const bool good = make_room(kShortRecordBytes, room_for_deletes()) == JournalStatus::ok;
-  if (is_short_of_space()) return true;
-  if (!good || !prepare(0, 0) || refusing_) return false;
+  if (oldest.unneeded_from != 0) return true;
+  if (writer_.room() < kShortRecordBytes) {
+    if (is_short_of_space()) return true;
+    if (make_room(kShortRecordBytes, room_for_deletes()) != JournalStatus::ok) return false;
+  }
+  if (!prepare(0, 0) || refusing_) return false;
   append(needed_from(segments_->at(1).number), {}, {});
   oldest.unneeded_from = records_;
   return true;

@@ -79,8 +79,13 @@ SegmentWriter::Ending SegmentWriter::take_ending(bool clean_exit, std::uint64_t 
 
 DiskStatus SegmentWriter::seal(Disk& disk, const Ending& ending) {
   const std::string_view bytes(ending.seal.data(), ending.seal.size());
-  const DiskStatus status = disk.write(ending.file, ending.end.bytes - bytes.size(), {&bytes, 1});
-  return status == DiskStatus::ok ? disk.truncate(ending.file, ending.end.bytes) : status;
+  const std::uint64_t offset = ending.end.bytes - bytes.size();
+  const DiskStatus status = disk.write(ending.file, offset, {&bytes, 1});
+  if (status == DiskStatus::ok) return disk.truncate(ending.file, ending.end.bytes);
+  // Half a seal would be taken for damage.
+  const DiskStatus cut = disk.truncate(ending.file, offset);
+  (void)cut;  // What failed first is what is told.
+  return status;
 }
 
 std::uint64_t SegmentWriter::room() const {

@@ -28,6 +28,9 @@ TEST(Replay, ReadsAFileWithADamagedBeginByTheIdOfAnyOtherFile) {
   SimDisk disk;
   fill(disk, 5);
   const std::uint64_t jobs = jobs_in(disk);
+  for (const char* name : {"binlog.1", "binlog.2", "binlog.3"}) {
+    ASSERT_EQ(disk.sync_file(name), DiskStatus::ok);
+  }
   for (const char* name : {"binlog.1", "binlog.2", "binlog.3"}) disk.zero(name, 0, 88);
   EXPECT_EQ(jobs_in(disk), jobs);
 }

@@ -203,7 +203,7 @@ TEST_F(FullDisk, ItsBeginAndItsEndAreToldToOperators) {
   EXPECT_EQ(stat("binlog-no-space"), 0U);
   ASSERT_NO_FATAL_FAILURE(add_ballast());
   fill(*client);
-  EXPECT_EQ(client->put(std::string(kBodyBytes, 'x')), "OUT_OF_MEMORY\r\n");
+  EXPECT_EQ(client->put(std::string(kPutBytes, 'x')), "OUT_OF_MEMORY\r\n");
   EXPECT_EQ(stat("binlog-no-space"), 1U);
   EXPECT_EQ(stat("binlog-refused-puts"), 2U);
   const auto said = [&](const char* words) {
@@ -216,7 +216,7 @@ TEST_F(FullDisk, ItsBeginAndItsEndAreToldToOperators) {
   EXPECT_TRUE(eventually([&] { return said(" level=info event=binlog-space-again\n"); }))
       << server_.standard_error();
   EXPECT_EQ(stat("binlog-no-space"), 0U);
-  EXPECT_NE(inserted_id(client->put(std::string(kBodyBytes, 'x'))), 0U);
+  EXPECT_NE(inserted_id(client->put(std::string(kPutBytes, 'x'))), 0U);
 }
 
 TEST_F(FullDisk, AllJobsCanBeWorkedOff) {

@@ -235,6 +235,8 @@ class Binlog final : public Journal {
   // The room that a refused put lacks, beyond what other puts need; 0: none was refused since there
   // was room for all.
   std::uint64_t missing_room_ = 0;
+  std::uint64_t missing_record_ = 0;  // The bytes of the record of that put.
+  Instant look_again_;                // For the space that it lacks.
   Instant spare_ahead_again_;
   bool is_short_for_no_reason_ = false;  // The disk was full, and had said that there was space.
   bool spares_left_to_tend_ = false;
