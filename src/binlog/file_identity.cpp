@@ -23,11 +23,10 @@ std::uint32_t version_of(std::string_view bytes) {
 bool begins_like(FileKind kind, std::string_view first) {
   if (find_nonzero(first, 0) == first.size()) return true;  // One without a record.
   std::size_t header_length = 0;
-  const std::optional<Parsed> parsed = kind == FileKind::beanstalkd_v5
-                                           ? parse_record_v5(first, header_length)
-                                           : parse_record(first);
-  return parsed && parsed->body_is_there && has_values_of_beanstalkd(*parsed) &&
-         !looks_like_signature(first);
+  const std::optional<Parsed> parsed =
+      kind == FileKind::beanstalkd_v5 ? parse_record_v5(first, header_length) : parse_record(first);
+  // The rest of a damaged signature looks like the change of a job, but not of one with a time.
+  return parsed && is_clearly_of_beanstalkd(*parsed) && !looks_like_signature(first);
 }
 
 // The seed on which the records of a file agree. Only ours do: beanstalkd copies the sums of our
@@ -93,7 +92,8 @@ std::uint64_t number_of_seed(std::uint32_t seed, std::uint64_t file_number,
     return seed_of(salt_of(folder.store_id, number), number) == seed;
   };
   if (has_seed(file_number)) return file_number;
-  const std::uint64_t first = folder.lowest_number - std::min<std::uint64_t>(folder.lowest_number - 1, 1000);
+  const std::uint64_t first =
+      folder.lowest_number - std::min<std::uint64_t>(folder.lowest_number - 1, 1000);
   const std::uint64_t last = std::min(folder.highest_number + 64, first + kNamesTried);
   for (std::uint64_t number = first; number <= last; ++number) {
     if (has_seed(number)) return number;

@@ -13,7 +13,8 @@ bool knows_end_of(const Signature& next, std::uint64_t number) {
   return next.file_number == number + 1;
 }
 
-Link link_between(const FileScan& scan, const Signature& next) {
+Link link_between(const FileScan& scan, const Signature& next, std::string_view all,
+                  const FileIdentity& identity) {
   // Earlier versions told no digest of a file of beanstalkd, and counted records that were lost.
   const bool is_checked = scan.kind() == FileKind::checked;
   const bool has_digest = is_checked || next.previous_digest != 0;
@@ -21,6 +22,15 @@ Link link_between(const FileScan& scan, const Signature& next) {
                        (!has_digest || scan.digest() == next.previous_digest) &&
                        (is_checked || scan.records() == next.previous_records);
   if (is_same) return Link::good;
+  // A file that is whole and goes on is another one, though that end cuts through a record of it.
+  const bool is_cut_by_us = scan.kind() == FileKind::checked && all.size() > next.previous_bytes;
+  if (is_cut_by_us) {
+    FileScan whole(all, identity);
+    while (whole.next()) {
+    }
+    const bool goes_on = whole.accepted_bytes() > next.previous_bytes;
+    if (goes_on && whole.damages().empty()) return Link::broken;
+  }
   if (!scan.damages().empty() || scan.tail().bytes > 0) return Link::damaged;
   const bool is_cut = !scan.seal() && scan.accepted_bytes() < next.previous_bytes;
   return is_cut ? Link::damaged : Link::broken;
@@ -29,9 +39,8 @@ Link link_between(const FileScan& scan, const Signature& next) {
 bool FolderSurvey::run(std::string& error) {
   if (!identify_all(error) || !leave_strangers_aside(error)) return false;
   if (!leave_duplicates_aside(error)) return false;
-  std::stable_sort(files_.begin(), files_.end(), [](const PlannedFile& a, const PlannedFile& b) {
-    return a.number < b.number;
-  });
+  std::stable_sort(files_.begin(), files_.end(),
+                   [](const PlannedFile& a, const PlannedFile& b) { return a.number < b.number; });
   if (!leave_contradicted_aside(error)) return false;
   for (const PlannedFile& file : files_) {
     if (file.number == file.name_number) continue;
@@ -66,13 +75,11 @@ bool FolderSurvey::identify_all(std::string& error) {
   folder_.highest_number = names_.back();
   for (std::size_t i = 0; i < files_.size(); ++i) {
     FileIdentity& identity = files_[i].identity;
-    const bool is_in_place =
-        identity.number == names_[i] && identity.store_id == folder_.store_id;
+    const bool is_in_place = identity.number == names_[i] && identity.store_id == folder_.store_id;
     if (is_known[i] && (!identity.signature || is_in_place)) continue;
     if (!load(names_[i], error)) return false;
     if (is_known[i]) {
-      const auto other =
-          identify_against_signature(bytes_.view(), names_[i], identity, folder_);
+      const auto other = identify_against_signature(bytes_.view(), names_[i], identity, folder_);
       if (other) identity = *other;
       continue;
     }
@@ -154,7 +161,7 @@ bool FolderSurvey::is_vouched_for(const PlannedFile& file, bool& vouched, std::s
     FileScan scan(bytes_.view().substr(0, signature->previous_bytes), file.identity);
     while (scan.next()) {
     }
-    vouched = link_between(scan, *signature) == Link::good;
+    vouched = link_between(scan, *signature, bytes_.view(), file.identity) == Link::good;
   }
   return true;
 }
@@ -198,7 +205,8 @@ bool FolderSurvey::leave_contradicted_aside(std::string& error) {
       FileScan scan(bytes_.view().substr(0, signature->previous_bytes), file.identity);
       while (scan.next()) {
       }
-      is_contradicted = link_between(scan, *signature) == Link::broken;
+      is_contradicted =
+          link_between(scan, *signature, bytes_.view(), file.identity) == Link::broken;
       by = next.name_number;
     }
     if (!is_contradicted) {

@@ -224,6 +224,7 @@ bool has_values_of_beanstalkd(const Parsed& parsed) {
   };
   if (record.id > kIdLast || !is_whole(record.delay_ns) || !is_whole(record.ttr_ns)) return false;
   if (record.created_at < 0 || record.deadline_at < 0) return false;
+  if (record.ttr_ns == 0) return false;  // It has at least one second, also in a deletion.
   if (!record.is_full()) return record.body_bytes <= kBodyBytesMax;
   return !parsed.body_is_there || record.body.ends_with("\r\n");
 }

@@ -25,6 +25,15 @@ bool has_name_of_segment(std::string_view name) {
          name.find_first_not_of("0123456789", 7) == std::string_view::npos;
 }
 
+bool has_whole_record(std::string_view bytes, std::uint64_t from, std::uint32_t seed) {
+  auto at = find_checked(bytes, static_cast<std::size_t>(from), seed);
+  for (; at; at = find_checked(bytes, *at + 1, seed)) {
+    const std::optional<Parsed> parsed = parse_record(bytes.substr(*at));
+    if (parsed && body_fits(*parsed, Place{seed, *at, 0})) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> segment_number(std::string_view name) {
@@ -196,7 +205,8 @@ Replay::Outcome Replay::read_file(std::size_t place, const FileBytes& file) {
       return Outcome::failed;
     }
   }
-  const Link link = witness == nullptr ? Link::good : link_between(scan, *witness);
+  const Link link =
+      witness == nullptr ? Link::good : link_between(scan, *witness, file.view(), planned.identity);
   const bool is_checked = kind_ == FileKind::checked;
   if (link == Link::broken && is_checked && !is_surveyed_) return Outcome::needs_survey;
   report.accepted_bytes = scan.accepted_bytes();
@@ -219,9 +229,8 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
   if (witness != nullptr) {
     const std::uint64_t end = witness->previous_bytes;
     const bool is_short = scan.accepted_bytes() < end;
-    const std::uint64_t missing = witness->previous_records > scan.records()
-                                      ? witness->previous_records - scan.records()
-                                      : 0;
+    const std::uint64_t missing =
+        witness->previous_records > scan.records() ? witness->previous_records - scan.records() : 0;
     if (is_short && (missing > 0 || scan.tail().bytes > 0)) {
       Damage damage = scan.tail();
       damage.offset = scan.accepted_bytes();
@@ -234,11 +243,15 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
       report.unproven = report.records_read;  // Of beanstalkd, and not as it was.
     }
     // The server gave up what stands behind the end: half a record at most. Not whole ones.
-    const bool is_whole_behind =
-        end < all.size() && report.kind == FileKind::checked &&
-        find_checked(all, static_cast<std::size_t>(end), plan_[report_.files.size()].identity.seed);
-    if (is_whole_behind) {
-      report.damages.push_back({.offset = end, .bytes = all.size() - end});
+    if (end >= all.size()) return;
+    const std::size_t behind = find_nonzero(all, static_cast<std::size_t>(end));
+    if (behind == all.size()) return;
+    const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
+    const std::uint32_t seed = plan_[report_.files.size()].identity.seed;
+    if (report.kind == FileKind::checked && has_whole_record(all, end, seed)) {
+      report.damages.push_back({.offset = end, .bytes = bytes});
+    } else {
+      report.torn = {.offset = end, .bytes = bytes};
     }
     return;
   }
@@ -342,7 +355,8 @@ bool Replay::is_of_that_job(const Record& record, JobRef known) const {
 }
 
 // Jobs are first recorded in the order of their ids. So of two that have the same, one is out of
-// its turn: the new one, unless its id is the next in the order, or the one before has left one out.
+// its turn: the new one, unless its id is the next in the order, or the one before has left one
+// out.
 bool Replay::is_likelier_than_known(JobId id) const {
   return id > last_new_id_ || (id == last_new_id_ && last_new_id_jumped_);
 }

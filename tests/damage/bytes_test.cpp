@@ -1,0 +1,171 @@
+// Folders of haricotd in which bits, bytes and sectors are not what was written.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "folders.hpp"
+#include "sweep.hpp"
+
+namespace haricot::damage {
+namespace {
+
+using binlog::kSectorBytes;
+
+constexpr std::size_t kFolders = 8;
+
+class HurtBytes : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  const KnownFolder& folder() const { return *folders_of_haricotd()[GetParam()]; }
+  // Of many files some are enough: the first, the last, and two between them.
+  std::vector<const KnownFile*> files() const {
+    std::vector<const KnownFile*> files;
+    const std::size_t count = folder().files.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (count <= 3 || i < 2 || i == count / 2 || i + 1 == count) {
+        files.push_back(&folder().files[i]);
+      }
+    }
+    return files;
+  }
+  // Every case in folders of few files; in the others, which take longer, one in so many. Odd
+  // numbers, so that all bits have their turn.
+  std::uint64_t stride() const {
+    const std::size_t files = folder().files.size();
+    return kStride * (files <= 3 ? 1 : files < 10 ? 3 : 31);
+  }
+  std::string random_bytes(std::size_t bytes) {
+    std::string text(bytes, '\0');
+    for (char& byte : text) byte = static_cast<char>(random_() & 0xff);
+    return text;
+  }
+
+  std::mt19937_64 random_{GetParam() + 1};
+};
+
+// The offsets of the heads of all records, and of the first bytes.
+std::vector<std::size_t> offsets_of_interest(const KnownFile& file) {
+  std::vector<std::size_t> offsets;
+  const std::size_t first = std::min<std::size_t>(file.bytes.size(), 4096);
+  for (std::size_t at = 0; at < first; ++at) offsets.push_back(at);
+  for (const Piece& piece : file.pieces) {
+    for (std::size_t at = piece.offset; at < piece.offset + piece.head_bytes; ++at) {
+      if (at >= first) offsets.push_back(at);
+    }
+  }
+  return offsets;
+}
+
+TEST_P(HurtBytes, OneBit) {
+  Sweep sweep(29, stride());
+  for (const KnownFile* file : files()) {
+    for (const std::size_t offset : offsets_of_interest(*file)) {
+      for (unsigned bit = 0; bit < 8; ++bit) {
+        if (!sweep.is_next()) continue;
+        sweep.judge(HurtFolder(folder()).flip(file->number, offset, bit));
+      }
+    }
+  }
+}
+
+TEST_P(HurtBytes, TwoOfTheFirstBytes) {
+  constexpr std::size_t kBytes = 128;
+  Sweep sweep(29, stride());
+  for (const KnownFile* file : files()) {
+    for (std::size_t one = 0; one < kBytes; ++one) {
+      for (std::size_t other = one + 1; other < kBytes; ++other) {
+        for (const bool zeros : {true, false}) {
+          if (!sweep.is_next()) continue;
+          HurtFolder hurt(folder());
+          hurt.overwrite(file->number, one, zeros ? std::string(1, '\0') : random_bytes(1));
+          hurt.overwrite(file->number, other, zeros ? std::string(1, '\0') : random_bytes(1));
+          sweep.judge(hurt);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(HurtBytes, ASector) {
+  Sweep sweep(1, kStride > 1 ? 3 : 1);
+  for (const KnownFile& file : folder().files) {
+    for (std::size_t at = 0; at < file.bytes.size(); at += kSectorBytes) {
+      for (int kind = 0; kind < 3; ++kind) {
+        if (!sweep.is_next()) continue;
+        HurtFolder hurt(folder());
+        if (kind == 0) hurt.zero(file.number, at, kSectorBytes);
+        if (kind == 1) hurt.overwrite(file.number, at, random_bytes(kSectorBytes));
+        // A part of one, as by a stroke of the head.
+        if (kind == 2) hurt.overwrite(file.number, at + random_() % 400, random_bytes(30));
+        sweep.judge(hurt);
+      }
+    }
+  }
+}
+
+// Any part of the first sector may go.
+TEST_P(HurtBytes, TheBeginOfAFile) {
+  Sweep sweep(5, stride());
+  for (const KnownFile* file : files()) {
+    for (std::size_t bytes = 1; bytes <= kSectorBytes; ++bytes) {
+      for (int kind = 0; kind < 3; ++kind) {
+        if (!sweep.is_next()) continue;
+        HurtFolder hurt(folder());
+        if (kind == 0) hurt.zero(file->number, 0, bytes);
+        if (kind == 1) hurt.overwrite(file->number, 0, random_bytes(bytes));
+        if (kind == 2) hurt.zero(file->number, kSectorBytes - bytes, bytes);
+        sweep.judge(hurt);
+      }
+    }
+  }
+}
+
+TEST_P(HurtBytes, ACut) {
+  Sweep sweep(7, stride());
+  for (const KnownFile* file : files()) {
+    for (std::size_t length = 0; length < file->bytes.size(); ++length) {
+      if (!sweep.is_next()) continue;
+      sweep.judge(HurtFolder(folder()).cut(file->number, length));
+    }
+  }
+}
+
+// A sector that was written to another place, and bytes behind the end.
+TEST_P(HurtBytes, StaleOnesAndOnesBehindTheEnd) {
+  Sweep sweep(1, kStride > 1 ? 3 : 1);
+  const std::vector<KnownFile>& all = folder().files;
+  for (const KnownFile& file : all) {
+    for (const KnownFile& other : {all.front(), all.back()}) {
+      for (std::size_t at = 0; at + kSectorBytes <= file.bytes.size(); at += kSectorBytes) {
+        const std::size_t from = random_() % (other.bytes.size() / kSectorBytes + 1) * kSectorBytes;
+        if (!sweep.is_next()) continue;
+        HurtFolder hurt(folder());
+        hurt.overwrite(file.number, at, std::string_view(other.bytes).substr(from, kSectorBytes));
+        sweep.judge(hurt);
+      }
+    }
+    for (const std::size_t bytes : {1U, 7U, 84U, 300U, 5000U}) {
+      if (!sweep.is_next()) continue;
+      sweep.judge(HurtFolder(folder()).append(file.number, random_bytes(bytes)));
+    }
+    // A whole record that stands a second time.
+    const Piece& piece = file.pieces.size() > 2 ? file.pieces[2] : file.pieces[1];
+    sweep.judge(HurtFolder(folder()).append(
+        file.number, std::string_view(file.bytes).substr(piece.offset, piece.bytes)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, HurtBytes, ::testing::Range(std::size_t{0}, kFolders),
+                         [](const ::testing::TestParamInfo<std::size_t>& place) {
+                           return test_name(folders_of_haricotd()[place.param]->name);
+                         });
+
+TEST(HurtBytesFolders, AreAll) {
+  EXPECT_EQ(folders_of_haricotd().size(), kFolders);
+}
+
+}  // namespace
+}  // namespace haricot::damage

@@ -1,0 +1,172 @@
+// What was wrong once, each by its name.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "folders.hpp"
+#include "haricot/binlog/segment_writer.hpp"
+#include "judge.hpp"
+
+namespace haricot::damage {
+namespace {
+
+using binlog::segment_name;
+using Kind = binlog::Problem::Kind;
+
+bool holds(const Image& image, const std::string& bytes) {
+  return std::any_of(image.begin(), image.end(),
+                     [&](const auto& file) { return file.second == bytes; });
+}
+
+// Starts a server, deletes all jobs, and waits until the files that held them are gone.
+void delete_all(SimDisk& disk) {
+  Server server(disk, kWall);
+  ASSERT_TRUE(server.reading().is_good) << server.reading().error;
+  for (const auto& [id, job] : server.reading().jobs) server.remove(id);
+  for (int i = 0; i < 12; ++i) {
+    server.remove(server.put(900));
+    server.end_turn();
+  }
+  server.idle();
+  server.close();
+}
+
+TEST(FormerDefects, ADamagedHeadRemovesTheFile) {
+  for (const Ending ending : {Ending::stopped, Ending::killed}) {
+    const KnownFolder& folder = of_one_file(ending);
+    for (const std::size_t offset : {0U, 4U, 8U, 12U, 16U, 44U}) {
+      HurtFolder hurt(folder);
+      hurt.flip(1, offset, 0);
+      EXPECT_EQ(judge(hurt, Depth::starts).wrong, "");
+      SimDisk disk;
+      put_all(hurt.image(), disk);
+      delete_all(disk);
+      EXPECT_TRUE(holds(image_of(disk), hurt.file(1).bytes)) << hurt.what();
+    }
+  }
+}
+
+TEST(FormerDefects, OneFlippedBitInTheLastFileOfBeanstalkdLosesTheRest) {
+  for (const std::uint32_t version : {binlog::kVersion, binlog::kVersionOfBeanstalkd14}) {
+    const KnownFolder& folder = of_beanstalkd(version);
+    const KnownFile& last = folder.files.back();
+    // The length of a name, by which nothing behind it was found any more.
+    const Piece& piece = last.pieces[4];
+    HurtFolder hurt(folder);
+    hurt.flip(last.number, piece.offset + 1, 6);
+    const Verdict verdict = judge(hurt, Depth::starts);
+    EXPECT_EQ(verdict.wrong, "");
+    EXPECT_GE(verdict.reading.jobs.size() + 1, acknowledged_jobs(folder).size());
+    EXPECT_FALSE(verdict.reading.is_sound);
+  }
+}
+
+TEST(FormerDefects, Version7TurnedInto5) {
+  for (const KnownFolder* folder :
+       {&of_beanstalkd(binlog::kVersion), &there_and_back(), &of_three_files(Ending::stopped),
+        &of_one_file(Ending::killed)}) {
+    for (const KnownFile& file : folder->files) {
+      HurtFolder hurt(*folder);
+      hurt.overwrite(file.number, 0, std::string(1, 5));
+      const Verdict verdict = judge(hurt, Depth::starts);
+      EXPECT_EQ(verdict.wrong, "");
+      // A server that starts has all jobs. It may refuse what beanstalkd has written.
+      if (verdict.reading.is_good) {
+        EXPECT_TRUE(verdict.reading.jobs == acknowledged_jobs(*folder)) << hurt.what();
+        EXPECT_FALSE(verdict.reading.is_sound) << hurt.what();
+      } else {
+        EXPECT_NE(file.writer, Writer::haricot) << hurt.what();
+      }
+    }
+  }
+}
+
+TEST(FormerDefects, ACopyUnderAnotherNumberBringsDeletedJobsBack) {
+  const KnownFolder& folder = of_three_files(Ending::stopped);
+  // The first file holds jobs whose deletion stands in a later one.
+  for (std::size_t i = 0; i < 2; ++i) {
+    HurtFolder hurt(folder);
+    hurt.copy(folder.files[i].number, folder.last_number() + 1);
+    const Verdict verdict = judge(hurt, Depth::starts);
+    EXPECT_EQ(verdict.wrong, "");
+    EXPECT_TRUE(verdict.reading.jobs == acknowledged_jobs(folder));
+    EXPECT_TRUE(verdict.reading.tells(Kind::duplicate)) << verdict.reading.text();
+  }
+}
+
+TEST(FormerDefects, AMissingLastFileIsNotTold) {
+  for (const KnownFolder* folder : {&of_three_files(Ending::stopped), &of_eighteen_files()}) {
+    HurtFolder hurt(*folder);
+    hurt.remove(folder->last_number());
+    const Verdict verdict = judge(hurt, Depth::starts);
+    EXPECT_EQ(verdict.wrong, "");
+    EXPECT_TRUE(verdict.reading.tells(Kind::next_missing)) << verdict.reading.text();
+    EXPECT_TRUE(verdict.reading.tells(Kind::in_doubt)) << verdict.reading.text();
+    EXPECT_GT(verdict.reading.next_id, folder->highest_id);
+  }
+}
+
+// A crash at any moment of the first start. The one behind it finishes the work.
+TEST(FormerDefects, AKillWhileTheCopyIsWrittenLeavesAStubThatCountsAsTheCopy) {
+  const KnownFolder& folder = of_three_files(Ending::killed);
+  std::mt19937_64 random(11);
+  HurtFolder hurt(folder);
+  hurt.zero(folder.files[0].number, 100, 300).flip(folder.files[1].number, 50, 3);
+  const KnownFile& last = folder.files.back();
+  hurt.flip(last.number, last.pieces.back().offset + 20, 1);  // Half a record.
+  SimDisk disk;
+  put_all(hurt.image(), disk);
+  disk.start_trace();
+  { const Server server(disk, kWall); }
+  const auto past = disk.replay_until(0);
+  for (std::size_t cut = 0; cut <= disk.trace().size(); ++cut) {
+    disk.replay_more(*past, cut);
+    for (int crash = 0; crash < 6; ++crash) {
+      SCOPED_TRACE("crash behind step " + std::to_string(cut));
+      const auto crashed = past->crash(random);
+      ASSERT_NO_FATAL_FAILURE(delete_all(*crashed));
+      const Image after = image_of(*crashed);
+      for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_TRUE(holds(after, hurt.file(folder.files[i].number).bytes)) << i;
+      }
+      const std::string& torn = hurt.file(last.number).bytes;
+      EXPECT_TRUE(std::any_of(after.begin(), after.end(), [&](const auto& file) {
+        const bool is_end = file.first.find(".torn.") != std::string::npos &&
+                            torn.find(file.second) != std::string::npos;
+        // The number of the record ends in zeros.
+        return file.second == torn || (is_end && file.second.size() + 8 > last.pieces.back().bytes);
+      }));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(FormerDefects, AnOldDamagedSuppressesTheCopy) {
+  const KnownFolder& folder = of_three_files(Ending::stopped);
+  const std::uint64_t number = folder.files[1].number;
+  HurtFolder hurt(folder);
+  hurt.zero(number, 600, 200);
+  const std::string name = segment_name(number);
+  const std::string damaged = hurt.file(number).bytes;
+  for (const bool is_same : {false, true}) {
+    SimDisk disk;
+    put_all(hurt.image(), disk);
+    disk.put(name + ".damaged", "of an earlier damage, by an earlier version");
+    disk.put(name + ".damaged.1", is_same ? damaged : "of an earlier damage");
+    delete_all(disk);
+    delete_all(disk);
+    Image after = image_of(disk);
+    EXPECT_EQ(after[name + ".damaged"], "of an earlier damage, by an earlier version");
+    EXPECT_EQ(after[name + ".damaged.1"], is_same ? damaged : "of an earlier damage");
+    EXPECT_EQ(after.contains(name + ".damaged.2"), !is_same);
+    if (!is_same) {
+      EXPECT_EQ(after[name + ".damaged.2"], damaged);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace haricot::damage

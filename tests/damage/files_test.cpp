@@ -1,0 +1,221 @@
+// Folders of haricotd whose files are gone, changed places, or are not theirs.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "folders.hpp"
+#include "haricot/binlog/segment_writer.hpp"
+#include "sweep.hpp"
+
+namespace haricot::damage {
+namespace {
+
+using Kind = binlog::Problem::Kind;
+
+// Folders in which a file can be told from its neighbours.
+std::vector<const KnownFolder*> folders() {
+  return {&of_three_files(Ending::stopped),
+          &of_three_files(Ending::killed),
+          &compacted(Ending::stopped),
+          &compacted(Ending::killed),
+          &restarted(),
+          &of_eighteen_files()};
+}
+
+void expect_all_jobs(const Verdict& verdict, const HurtFolder& hurt) {
+  EXPECT_TRUE(verdict.reading.jobs == acknowledged_jobs(hurt.known())) << hurt.what() << "\n"
+                                                                       << verdict.reading.text();
+}
+void expect_told(const Verdict& verdict, Kind kind, const HurtFolder& hurt) {
+  EXPECT_TRUE(verdict.reading.tells(kind)) << hurt.what() << "\n" << verdict.reading.text();
+}
+
+TEST(StrayFiles, TwoThatWereExchangedAreReadInTheRightOrder) {
+  Sweep sweep(1, kStride);
+  for (const KnownFolder* folder : folders()) {
+    for (const KnownFile& one : folder->files) {
+      for (const KnownFile& other : folder->files) {
+        if (other.number <= one.number || !sweep.is_next()) continue;
+        HurtFolder hurt(*folder);
+        hurt.exchange(one.number, other.number);
+        const Verdict verdict = sweep.judge(hurt);
+        expect_all_jobs(verdict, hurt);
+        expect_told(verdict, Kind::displaced, hurt);
+        if (HasFailure() && sweep.is_over()) return;
+      }
+    }
+  }
+}
+
+TEST(StrayFiles, OneUnderAnotherNumberIsReadInItsPlace) {
+  Sweep sweep(1);
+  for (const KnownFolder* folder : folders()) {
+    const std::uint64_t last = folder->last_number();
+    for (const KnownFile& file : folder->files) {
+      for (const std::uint64_t to : {last + 1, last + 6, folder->files[0].number - 1}) {
+        if (to == 0 || !sweep.is_next()) continue;
+        HurtFolder hurt(*folder);
+        hurt.rename(file.number, to);
+        const Verdict verdict = sweep.judge(hurt);
+        expect_all_jobs(verdict, hurt);
+        expect_told(verdict, Kind::displaced, hurt);
+      }
+    }
+  }
+}
+
+TEST(StrayFiles, ACopyUnderAnotherNumberIsLeftAside) {
+  Sweep sweep(1);
+  for (const KnownFolder* folder : folders()) {
+    const std::uint64_t last = folder->last_number();
+    for (const KnownFile& file : folder->files) {
+      for (const std::uint64_t to : {last + 1, last + 6, folder->files[0].number - 1}) {
+        if (to == 0 || !sweep.is_next()) continue;
+        HurtFolder hurt(*folder);
+        hurt.copy(file.number, to);
+        const Verdict verdict = sweep.judge(hurt);
+        expect_all_jobs(verdict, hurt);
+        expect_told(verdict, Kind::duplicate, hurt);
+      }
+    }
+  }
+}
+
+TEST(StrayFiles, AMissingOneIsTold) {
+  Sweep sweep(1);
+  for (const KnownFolder* folder : folders()) {
+    for (std::size_t i = 0; i < folder->files.size() && sweep.is_next(); ++i) {
+      HurtFolder hurt(*folder);
+      hurt.remove(folder->files[i].number);
+      const Verdict verdict = sweep.judge(hurt);
+      const bool is_last = i + 1 == folder->files.size();
+      if (!is_last) expect_told(verdict, Kind::missing, hurt);
+      if (is_last && folder->files[i - 1].is_followed()) {
+        expect_told(verdict, Kind::next_missing, hurt);
+      }
+    }
+  }
+}
+
+TEST(StrayFiles, TwoMissingOnesAreTold) {
+  Sweep sweep(1, kStride);
+  for (const KnownFolder* folder : folders()) {
+    for (std::size_t i = 0; i < folder->files.size(); ++i) {
+      for (std::size_t k = i + 1; k < folder->files.size(); ++k) {
+        if (folder->files.size() < 3 || !sweep.is_next()) continue;
+        sweep.judge(
+            HurtFolder(*folder).remove(folder->files[i].number).remove(folder->files[k].number));
+      }
+    }
+  }
+}
+
+TEST(StrayFiles, AnEmptyOneIsTold) {
+  Sweep sweep(1);
+  for (const KnownFolder* folder : folders()) {
+    for (const KnownFile& file : folder->files) {
+      for (const bool zeros : {false, true}) {
+        if (!sweep.is_next()) continue;
+        HurtFolder hurt(*folder);
+        if (zeros) {
+          hurt.zero(file.number, 0, file.bytes.size());
+        } else {
+          hurt.cut(file.number, 0);
+        }
+        const Verdict verdict = sweep.judge(hurt);
+        EXPECT_FALSE(verdict.reading.problems.empty()) << hurt.what();
+        if (file.number == folder->last_number()) expect_told(verdict, Kind::emptied, hurt);
+      }
+    }
+  }
+}
+
+TEST(StrayFiles, OneOfAnotherStoreIsLeftAside) {
+  Sweep sweep(1);
+  for (const KnownFolder* folder : folders()) {
+    for (const KnownFile& strange : of_another_store().files) {
+      const std::uint64_t last = folder->last_number();
+      for (const std::uint64_t number : {folder->files[0].number - 1, folder->files[1].number, last,
+                                         last + 1, last + 3, strange.number}) {
+        if (number == 0 || !sweep.is_next()) continue;
+        HurtFolder hurt(*folder);
+        hurt.add_strange(number, strange.bytes);
+        const Verdict verdict = sweep.judge(hurt);
+        expect_told(verdict, Kind::foreign, hurt);
+        if (hurt.files().size() > folder->files.size()) expect_all_jobs(verdict, hurt);
+      }
+    }
+  }
+}
+
+// A file that a copy of the folder began, after the two went their own ways.
+TEST(StrayFiles, OneOfADivergedCopyIsLeftAside) {
+  Sweep sweep(1);
+  const Diverged& both = diverged();
+  for (const auto& [mine, other] : {std::pair(&both.one, &both.other), {&both.other, &both.one}}) {
+    for (std::uint64_t n = both.last_in_common + 1; n < mine->last_number(); ++n) {
+      // The file behind knows which one was in front of it.
+      HurtFolder hurt(*mine);
+      hurt.add_strange(n, other->file(n).bytes);
+      const Verdict verdict = sweep.judge(hurt);
+      expect_told(verdict, Kind::contradicted, hurt);
+    }
+  }
+}
+
+// With nothing behind it nobody can tell which of the two is the odd one, but that one of them is.
+TEST(StrayFiles, TheNewestOneOfADivergedCopyIsTold) {
+  const Diverged& both = diverged();
+  for (const auto& [mine, other] : {std::pair(&both.one, &both.other), {&both.other, &both.one}}) {
+    const std::uint64_t last = mine->last_number();
+    SimDisk disk;
+    Image image = HurtFolder(*mine).add_strange(last, other->file(last).bytes).image();
+    put_all(image, disk);
+    const Reading reading = check(disk, kWall);
+    ASSERT_TRUE(reading.is_good) << reading.error;
+    EXPECT_FALSE(reading.is_sound);
+    EXPECT_TRUE(reading.tells(Kind::contradicted)) << reading.text();
+    Server server(disk, kWall);
+    for (const auto& [id, job] : server.reading().jobs) server.remove(id);
+    server.idle();
+    server.close();
+    // Whatever was left aside is still there.
+    const Image after = image_of(disk);
+    for (const binlog::Problem& problem : reading.problems) {
+      if (problem.kind != Kind::contradicted) continue;
+      const std::string& bytes = image[problem.file];
+      EXPECT_TRUE(std::any_of(after.begin(), after.end(),
+                              [&](const auto& file) { return file.second == bytes; }));
+    }
+    EXPECT_GT(server.next_id(), other->highest_id);
+  }
+}
+
+// A number with a zero in front, or too large for any server: nobody reads it, nobody removes it.
+TEST(StrayFiles, OneWithANameThatNoServerGivesStays) {
+  for (const std::string name : {"binlog.03", "binlog.0", "binlog.+3", "binlog.3x", "binlog.",
+                                 "binlog.99999999999999999999", "BINLOG.3"}) {
+    SimDisk disk;
+    const KnownFolder& folder = of_three_files(Ending::stopped);
+    put_all(HurtFolder(folder).image(), disk);
+    const std::string bytes = of_another_store().files.back().bytes;
+    disk.put(name, bytes);
+    {
+      Server server(disk, folder.wall);
+      ASSERT_TRUE(server.reading().is_good) << name << ": " << server.reading().error;
+      EXPECT_TRUE(server.reading().jobs == acknowledged_jobs(folder)) << name;
+      for (const auto& [id, job] : server.reading().jobs) server.remove(id);
+      server.idle();
+      server.close();
+    }
+    const Image after = image_of(disk);
+    EXPECT_TRUE(std::any_of(after.begin(), after.end(), [&](const auto& file) {
+      return file.second == bytes;
+    })) << name;
+  }
+}
+
+}  // namespace
+}  // namespace haricot::damage

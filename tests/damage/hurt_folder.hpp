@@ -1,0 +1,60 @@
+// A known folder with damage: each file with what it was before.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "known_folder.hpp"
+
+namespace haricot::damage {
+
+struct HurtFile {
+  std::string name;
+  std::string bytes;
+  // What it was; null for a file that does not belong to the folder.
+  const KnownFile* origin = nullptr;
+
+  bool is_hurt() const { return origin == nullptr || bytes != origin->bytes; }
+};
+
+class HurtFolder {
+ public:
+  // The folder outlives this.
+  explicit HurtFolder(const KnownFolder& known);
+
+  const KnownFolder& known() const { return *known_; }
+  const std::vector<HurtFile>& files() const { return files_; }
+  // What was done, for failures.
+  const std::string& what() const { return what_; }
+  Image image() const;
+  bool has(std::uint64_t number) const;
+  // Requires: it is there.
+  HurtFile& file(std::uint64_t number);
+
+  // Each returns this folder. Numbers are those of names. Bytes behind the end of a file are left
+  // out, but for append().
+  HurtFolder& flip(std::uint64_t number, std::size_t offset, unsigned bit);
+  HurtFolder& overwrite(std::uint64_t number, std::size_t offset, std::string_view bytes);
+  HurtFolder& zero(std::uint64_t number, std::size_t offset, std::size_t bytes);
+  HurtFolder& cut(std::uint64_t number, std::size_t length);
+  HurtFolder& append(std::uint64_t number, std::string_view bytes);
+  HurtFolder& remove(std::uint64_t number);
+  HurtFolder& rename(std::uint64_t from, std::uint64_t to);
+  HurtFolder& exchange(std::uint64_t one, std::uint64_t other);
+  HurtFolder& copy(std::uint64_t from, std::uint64_t to);
+  // A file that does not belong to the folder; one of that number is replaced.
+  HurtFolder& add_strange(std::uint64_t number, std::string bytes);
+
+ private:
+  void told(std::string what);
+
+  const KnownFolder* known_;
+  std::vector<HurtFile> files_;
+  std::string what_;
+};
+
+}  // namespace haricot::damage

@@ -1,0 +1,37 @@
+// Makes files as beanstalkd writes them, of version 7 and of version 5 (1.4 to 1.9).
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "haricot/binlog/record.hpp"
+
+namespace haricot::damage {
+
+// What stands in the padding of a block of version 7. beanstalkd copies what it has read there.
+struct Padding {
+  std::uint32_t at_12 = 0;
+  std::uint32_t at_36 = 0;
+  std::uint32_t at_77 = 0;  // Three bytes.
+};
+// Requires: a record of version 7 stands at the begin of `bytes`.
+Padding padding_of(std::string_view bytes);
+
+class LegacyMaker {
+ public:
+  explicit LegacyMaker(std::uint32_t version);
+
+  void add(const binlog::Record& record, const Padding& padding = {});
+  // beanstalkd takes the space of a file in front.
+  std::string padded(std::size_t zeros = 700) const { return bytes_ + std::string(zeros, '\0'); }
+
+ private:
+  void append(std::uint64_t value, int bytes);
+
+  bool is_v5_;
+  std::string bytes_;
+};
+
+}  // namespace haricot::damage

@@ -1,0 +1,110 @@
+// Folders with files of beanstalkd. Nothing proves its records, so one that is hurt may say
+// something else; but all others have to be there, and what cannot be read has to be told.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "folders.hpp"
+#include "sweep.hpp"
+
+namespace haricot::damage {
+namespace {
+
+using binlog::kSectorBytes;
+
+constexpr std::size_t kLegacyFolders = 5;
+
+class HurtLegacy : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  const KnownFolder& folder() const { return *folders_with_beanstalkd()[GetParam()]; }
+  std::string random_bytes(std::size_t bytes) {
+    std::string text(bytes, '\0');
+    for (char& byte : text) byte = static_cast<char>(random_() & 0xff);
+    return text;
+  }
+
+  std::mt19937_64 random_{GetParam() + 1};
+};
+
+TEST_P(HurtLegacy, OneBit) {
+  Sweep sweep(29, kStride);
+  for (const KnownFile& file : folder().files) {
+    const std::size_t end = std::min<std::size_t>(file.bytes.size(), 4096);
+    for (std::size_t offset = 0; offset < end; ++offset) {
+      for (unsigned bit = 0; bit < 8; ++bit) {
+        if (!sweep.is_next()) continue;
+        sweep.judge(HurtFolder(folder()).flip(file.number, offset, bit));
+      }
+    }
+  }
+}
+
+TEST_P(HurtLegacy, TwoOfTheFirstBytes) {
+  constexpr std::size_t kBytes = 128;
+  Sweep sweep(29, 5 * kStride);
+  for (const KnownFile& file : folder().files) {
+    for (std::size_t one = 0; one < kBytes; ++one) {
+      for (std::size_t other = one + 1; other < kBytes; ++other) {
+        for (const bool zeros : {true, false}) {
+          if (!sweep.is_next()) continue;
+          HurtFolder hurt(folder());
+          hurt.overwrite(file.number, one, zeros ? std::string(1, '\0') : random_bytes(1));
+          hurt.overwrite(file.number, other, zeros ? std::string(1, '\0') : random_bytes(1));
+          sweep.judge(hurt);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(HurtLegacy, ASector) {
+  Sweep sweep(1, kStride > 1 ? 3 : 1);
+  for (const KnownFile& file : folder().files) {
+    for (std::size_t at = 0; at < file.bytes.size(); at += kSectorBytes / 8) {
+      for (int kind = 0; kind < 3; ++kind) {
+        if (!sweep.is_next()) continue;
+        HurtFolder hurt(folder());
+        if (kind == 0) hurt.zero(file.number, at, kSectorBytes);
+        if (kind == 1) hurt.overwrite(file.number, at, random_bytes(kSectorBytes));
+        if (kind == 2) hurt.overwrite(file.number, at, random_bytes(30));
+        sweep.judge(hurt);
+      }
+    }
+  }
+}
+
+TEST_P(HurtLegacy, ACut) {
+  Sweep sweep(7, kStride);
+  for (const KnownFile& file : folder().files) {
+    for (std::size_t length = 0; length < file.bytes.size(); ++length) {
+      if (!sweep.is_next()) continue;
+      sweep.judge(HurtFolder(folder()).cut(file.number, length));
+    }
+  }
+}
+
+TEST_P(HurtLegacy, BytesBehindTheEnd) {
+  Sweep sweep(1);
+  for (const KnownFile& file : folder().files) {
+    for (const std::size_t bytes : {1U, 7U, 84U, 300U, 5000U}) {
+      if (!sweep.is_next()) continue;
+      sweep.judge(HurtFolder(folder()).append(file.number, random_bytes(bytes)));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, HurtLegacy, ::testing::Range(std::size_t{0}, kLegacyFolders),
+                         [](const ::testing::TestParamInfo<std::size_t>& place) {
+                           return test_name(folders_with_beanstalkd()[place.param]->name);
+                         });
+
+TEST(HurtLegacyFolders, AreAll) {
+  EXPECT_EQ(folders_with_beanstalkd().size(), kLegacyFolders);
+}
+
+}  // namespace
+}  // namespace haricot::damage

@@ -1,0 +1,353 @@
+#include "model.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "haricot/base/little_endian.hpp"
+#include "haricot/binlog/segment_writer.hpp"
+
+namespace haricot::damage {
+namespace {
+
+using Kind = Piece::Kind;
+using binlog::RecordState;
+
+enum class Wholeness : std::uint8_t { whole, body_hurt, hurt };
+
+bool is_same(std::string_view now, std::string_view before, std::size_t offset, std::size_t bytes) {
+  if (offset + bytes > now.size()) return false;
+  return now.substr(offset, bytes) == before.substr(offset, bytes);
+}
+
+Wholeness wholeness(const HurtFile& file, const Piece& piece) {
+  const std::string& before = file.origin->bytes;
+  if (is_same(file.bytes, before, piece.offset, piece.bytes)) return Wholeness::whole;
+  const bool has_head =
+      piece.kind == Kind::full && is_same(file.bytes, before, piece.offset, piece.head_bytes);
+  return has_head ? Wholeness::body_hurt : Wholeness::hurt;
+}
+
+RecordedState after(RecordedState state, const Piece& piece) {
+  const bool is_full = piece.kind == Kind::full;
+  if (piece.state == RecordState::deleted) return {};
+  if (is_full) return {&piece, &piece};
+  return state.full == nullptr ? RecordedState{} : RecordedState{state.full, &piece};
+}
+
+// A record whose body is damaged says of a job that is known what it is now.
+RecordedState after_head_of(RecordedState state, const Piece& piece) {
+  return state.full == nullptr ? RecordedState{} : RecordedState{state.full, &piece};
+}
+
+void add(States& states, RecordedState state) {
+  if (std::find(states.begin(), states.end(), state) == states.end()) states.push_back(state);
+}
+
+// Files in the order in which they were written, each origin once.
+struct Placed {
+  const KnownFile* known = nullptr;
+  std::vector<const HurtFile*> files;  // None: missing. More than one: copies.
+};
+
+std::vector<Placed> placed_files(const HurtFolder& folder) {
+  std::vector<Placed> placed;
+  for (const KnownFile& known : folder.known().files) {
+    Placed& here = placed.emplace_back();
+    here.known = &known;
+    for (const HurtFile& file : folder.files()) {
+      if (file.origin == &known) here.files.push_back(&file);
+    }
+  }
+  return placed;
+}
+
+bool is_all_zero(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
+
+class Expecting {
+ public:
+  explicit Expecting(const HurtFolder& folder) : folder_(folder), placed_(placed_files(folder)) {}
+
+  Expectation run() {
+    find_torn();
+    for (std::size_t place = 0; place < placed_.size(); ++place) {
+      const Placed& here = placed_[place];
+      const std::size_t silent = silent_end(place);
+      const bool is_torn_file = here.known == torn_file_;
+      const auto pieces = here.known->pieces.size();
+      const std::size_t kept = gone_.contains(here.known) ? 0 : is_torn_file ? torn_from_ : pieces;
+      for (std::size_t i = 0; i < pieces; ++i) {
+        const Piece& piece = here.known->pieces[i];
+        if (!piece.is_record()) continue;
+        auto& acknowledged = result_.acknowledged[piece.id];
+        acknowledged = after(acknowledged, piece);
+        if (i >= kept) continue;
+        auto& without = result_.without_torn[piece.id];
+        without = after(without, piece);
+      }
+      for (const HurtFile* file : here.files) look_for_strange(*file, silent);
+      take_records(here);
+    }
+    find_highest();
+    for (const HurtFile& file : folder_.files()) {
+      if (file.origin != nullptr) continue;
+      note_strange(file, 0, file.bytes.size());
+      result_.must_tell = true;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // What of the end of the folder a crash could have taken as well.
+  void find_torn() {
+    for (std::size_t i = placed_.size(); i > 0; --i) {
+      const Placed& here = placed_[i - 1];
+      const std::vector<Piece>& pieces = here.known->pieces;
+      if (pieces.empty()) continue;  // beanstalkd makes its next file in advance.
+      torn_file_ = here.known;
+      torn_from_ = pieces.size();
+      if (here.files.empty()) {
+        // Whether there was one is only known by the seal of the file in front.
+        if (i == 1 || was_followed(placed_[i - 2])) return;
+        gone_.insert(here.known);
+        continue;
+      }
+      const HurtFile& file = *here.files.front();
+      while (torn_from_ > 0 && wholeness(file, pieces[torn_from_ - 1]) != Wholeness::whole) {
+        --torn_from_;
+      }
+      return;
+    }
+  }
+  void find_highest() {
+    for (const KnownFile* file : gone_) result_.forgotten.insert(file->number);
+    bool is_all = misread_.empty();
+    for (std::size_t place = 0; place < placed_.size(); ++place) {
+      const KnownFile& file = *placed_[place].known;
+      std::size_t end = silent_end(place);
+      if (&file == torn_file_) end = std::min(end, torn_from_);
+      if (gone_.contains(&file)) end = 0;
+      is_all = is_all && end == file.pieces.size();
+      for (std::size_t i = 0; i < end; ++i) {
+        // A change that beanstalkd has written says nothing without its job.
+        const bool is_change = file.pieces[i].kind == Kind::change;
+        if (file.writer != Writer::haricot && is_change) continue;
+        if (misread_.contains(&file.pieces[i])) continue;
+        result_.highest_known = std::max(result_.highest_known, file.pieces[i].id);
+      }
+    }
+    if (is_all) result_.highest_known = folder_.known().highest_id;
+    // What is left of it looks like a file that was just begun, and is replaced by the next one.
+    const auto& left = torn_file_->pieces;
+    const bool has_records =
+        std::any_of(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(torn_from_),
+                    [](const Piece& piece) { return piece.is_record(); });
+    if (!has_records && torn_from_ >= 2) result_.forgotten.insert(torn_file_->number);
+  }
+  static bool was_followed(const Placed& here) {
+    if (here.files.empty() || !here.known->is_followed()) return false;
+    return wholeness(*here.files.front(), here.known->pieces.back()) == Wholeness::whole;
+  }
+
+  // Whether the reader knows a file of ours as what it is.
+  bool is_known_as_ours(const HurtFile& file) const {
+    const std::vector<Piece>& pieces = file.origin->pieces;
+    if (wholeness(file, pieces[0]) == Wholeness::whole &&
+        wholeness(file, pieces[1]) == Wholeness::whole) {
+      return true;
+    }
+    // Without its head a file is only known under its own number.
+    if (file.name != binlog::segment_name(file.origin->number)) return false;
+    std::size_t evidence = 0;
+    for (std::size_t i = 2; i < pieces.size(); ++i) {
+      if (wholeness(file, pieces[i]) == Wholeness::whole) {
+        evidence += pieces[i].kind == Kind::full ? 2U : 1U;
+      }
+    }
+    if (evidence >= 2) return true;
+    return evidence > 0 &&
+           std::any_of(folder_.files().begin(), folder_.files().end(), [](const HurtFile& other) {
+             return other.origin != nullptr && other.origin->writer == Writer::haricot &&
+                    !other.is_hurt();
+           });
+  }
+
+  // The reader has to see that something is wrong there: something that was understood follows, or
+  // a file that knows of it.
+  void tell(const HurtFile& file, std::size_t piece, std::size_t silent) {
+    const std::vector<Piece>& pieces = file.origin->pieces;
+    if (piece >= silent) return;
+    const bool is_last = file.origin == torn_file_;
+    if (pieces[piece].kind == Kind::seal) return;  // It says nothing new.
+    if (!is_last || piece < torn_from_) result_.must_tell = true;
+  }
+
+  void look_for_strange(const HurtFile& file, std::size_t silent) {
+    const KnownFile& known = *file.origin;
+    if (!file.is_hurt()) return;
+    std::size_t at = 0;
+    std::size_t taken_until = 0;  // By a record of beanstalkd that looks longer than it was.
+    for (std::size_t i = 0; i < known.pieces.size(); ++i) {
+      const Piece& piece = known.pieces[i];
+      const bool is_whole = wholeness(file, piece) == Wholeness::whole;
+      if (known.writer != Writer::haricot && !is_whole && piece.is_record() &&
+          piece.offset >= taken_until) {
+        taken_until = piece.offset + legacy_length(file, piece).value_or(0);
+      }
+      const bool is_good = is_whole || piece.offset < taken_until;
+      note_strange(file, at, piece.offset);
+      if (!is_good) {
+        note_strange(file, piece.offset, piece.end());
+        tell(file, i, silent);
+      }
+      at = piece.end();
+    }
+    note_strange(file, at, file.bytes.size());
+  }
+
+  void note_strange(const HurtFile& file, std::size_t begin, std::size_t end) {
+    end = std::min(end, file.bytes.size());
+    while (begin < end && file.bytes[begin] == '\0') ++begin;
+    while (begin < end && file.bytes[end - 1] == '\0') --end;
+    if (begin >= end) return;
+    if (!result_.strange.empty() && result_.strange.back().file == file.name) {
+      result_.strange.back().end = end;
+      return;
+    }
+    result_.strange.push_back({file.name, begin, end});
+  }
+
+  // beanstalkd's records have no sums: one that is hurt may still be one.
+  static std::optional<std::size_t> legacy_length(const HurtFile& file, const Piece& piece) {
+    if (piece.offset > file.bytes.size()) return std::nullopt;
+    const std::string_view rest = std::string_view(file.bytes).substr(piece.offset);
+    std::size_t head = 0;
+    const bool is_v5 = file.origin->writer == Writer::beanstalkd_v5;
+    const auto parsed = is_v5 ? binlog::parse_record_v5(rest, head) : binlog::parse_record(rest);
+    if (!parsed || !parsed->body_is_there) return std::nullopt;
+    if (!is_v5) head = binlog::header_bytes(parsed->record.tube_name.size());
+    const std::string_view body = parsed->record.body;
+    if (parsed->record.is_full() && !body.ends_with("\r\n")) return std::nullopt;
+    return head + body.size();
+  }
+
+  // From which piece on a file of beanstalkd has nothing any more, which nothing tells: it may have
+  // been written no further. The number of pieces, if it ends as it did, or if a file of ours
+  // behind it knows how long it was.
+  std::size_t silent_end(std::size_t place) const {
+    const Placed& here = placed_[place];
+    const std::vector<Piece>& pieces = here.known->pieces;
+    if (here.known->writer == Writer::haricot || here.files.empty()) return pieces.size();
+    const bool is_known_behind = place + 1 < placed_.size() && !placed_[place + 1].files.empty() &&
+                                 placed_[place + 1].known->writer == Writer::haricot &&
+                                 !placed_[place + 1].files[0]->is_hurt();
+    if (is_known_behind) return pieces.size();
+    const std::string_view bytes = here.files[0]->bytes;
+    std::size_t end = pieces.size();
+    while (end > 0 && (pieces[end - 1].offset >= bytes.size() ||
+                       is_all_zero(bytes.substr(pieces[end - 1].offset)))) {
+      --end;
+    }
+    return end;
+  }
+
+  // The jobs that a hurt record of beanstalkd may be about now.
+  void note_unknowable(const HurtFile& file, const Piece& piece) {
+    result_.unknowable.insert(piece.id);
+    if (legacy_length(file, piece)) misread_.insert(&piece);
+    if (const auto length = legacy_length(file, piece)) {
+      const std::size_t end = piece.offset + *length;
+      for (const Piece& other : file.origin->pieces) {
+        // It may have taken others for its body.
+        if (other.offset > piece.offset && other.offset < end) result_.unknowable.insert(other.id);
+      }
+    }
+    const bool is_v5 = file.origin->writer == Writer::beanstalkd_v5;
+    const std::size_t name_bytes = piece.job.known.tube.size();
+    const std::size_t id_at = piece.offset + (is_v5 ? 8 : 4) + name_bytes;
+    if (id_at + 8 <= file.bytes.size()) {
+      result_.unknowable.insert(load_little_endian<std::uint64_t>(file.bytes.data() + id_at));
+    }
+  }
+
+  void take_records(const Placed& here) {
+    if (here.files.empty()) return;
+    const bool is_ours = here.known->writer == Writer::haricot;
+    const bool has_head = wholeness(*here.files[0], here.known->pieces[0]) == Wholeness::whole;
+    if (!is_ours && !has_head && !is_all_zero(here.files[0]->bytes)) result_.may_be_refused = true;
+    for (const Piece& piece : here.known->pieces) {
+      if (piece.id == 0 || !(piece.is_record() || piece.kind == Kind::pseudo)) continue;
+      std::size_t whole = 0;
+      std::size_t with_head = 0;
+      bool is_known = true;
+      for (const HurtFile* file : here.files) {
+        const Wholeness how = wholeness(*file, piece);
+        whole += how == Wholeness::whole;
+        with_head += how == Wholeness::body_hurt;
+        is_known = is_known && (!is_ours || is_known_as_ours(*file));
+        // Rubbish in which nothing proves what it was may be of a version that nobody knows.
+        if (!is_known && wholeness(*file, here.known->pieces[0]) != Wholeness::whole) {
+          result_.may_be_refused = true;
+        }
+        if (!is_ours && how != Wholeness::whole) note_unknowable(*file, piece);
+      }
+      const bool is_certain = is_known && whole == here.files.size();
+      if (is_certain && (is_ours || piece.kind == Kind::full)) {
+        result_.highest_whole = std::max(result_.highest_whole, piece.id);
+      }
+      if (piece.is_record()) take(piece, is_certain, whole > 0, with_head > 0);
+    }
+  }
+
+  void take(const Piece& piece, bool is_certain, bool may_be, bool may_be_head) {
+    States& states = result_.states[piece.id];
+    if (states.empty()) states.emplace_back();
+    States next;
+    for (const RecordedState& state : states) {
+      if (!is_certain) add(next, state);
+      if (is_certain || may_be) add(next, after(state, piece));
+      if (may_be_head) add(next, after_head_of(state, piece));
+    }
+    states = std::move(next);
+  }
+
+  const HurtFolder& folder_;
+  std::vector<Placed> placed_;
+  // What a crash could have left out: these files, and this one from that piece on.
+  std::set<const KnownFile*> gone_;
+  const KnownFile* torn_file_ = nullptr;
+  std::size_t torn_from_ = 0;
+  // Records of beanstalkd that are hurt and still look like one.
+  std::set<const Piece*> misread_;
+  Expectation result_;
+};
+
+}  // namespace
+
+Expectation expect(const HurtFolder& folder) {
+  return Expecting(folder).run();
+}
+
+ModelJob job_in(const RecordedState& state, std::int64_t wall) {
+  ModelJob job = state.last->job;
+  job.known.tube = state.full->job.known.tube;
+  job.known.body_bytes = state.full->job.known.body_bytes;
+  job.body = state.full->job.body;
+  if (job.known.state == JobState::delayed && job.known.deadline_at <= wall) {
+    job.known.state = JobState::ready;
+    job.known.deadline_at = 0;
+  }
+  return job;
+}
+
+Jobs acknowledged_jobs(const KnownFolder& folder) {
+  Jobs jobs;
+  for (const auto& [id, state] : expect(HurtFolder(folder)).acknowledged) {
+    if (state.full != nullptr) jobs[id] = job_in(state, folder.wall);
+  }
+  return jobs;
+}
+
+}  // namespace haricot::damage

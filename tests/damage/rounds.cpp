@@ -1,0 +1,81 @@
+// Hurts folders at random, seed after seed, and judges what is read.
+//
+//   damage_rounds [--runs N] [--seconds N]
+//
+// HARICOT_SEED=S judges that seed alone. A round that went wrong prints the line that repeats it.
+
+#include <chrono>
+#include <cinttypes>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "judge.hpp"
+#include "random_hurts.hpp"
+
+namespace {
+
+using haricot::damage::Depth;
+
+std::uint64_t g_seed = 0;
+const char* g_program = "damage_rounds";
+
+void tell_failure(const char* what) {
+  std::fprintf(stderr, "%s\nto repeat it: HARICOT_SEED=%" PRIu64 " %s\n", what, g_seed, g_program);
+  std::fflush(stderr);
+}
+
+extern "C" void on_abort(int) {
+  std::signal(SIGABRT, SIG_DFL);
+  tell_failure("the server ended itself");
+  std::abort();
+}
+
+bool judge_one(std::uint64_t seed) {
+  g_seed = seed;
+  const auto verdict =
+      haricot::damage::judge(haricot::damage::hurt_at_random(seed), Depth::starts, seed);
+  if (verdict.wrong.empty()) return true;
+  tell_failure(verdict.wrong.c_str());
+  return false;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  std::uint64_t runs = 2000;
+  std::uint64_t seconds = 0;  // Not 0: rounds until the time is over.
+  for (int i = 1; i < count; i += 2) {
+    const std::string_view word = words[i];
+    const bool is_known = word == "--runs" || word == "--seconds";
+    if (!is_known || i + 1 == count) {
+      std::fprintf(stderr, "usage: damage_rounds [--runs N] [--seconds N]\n");
+      return 2;
+    }
+    (word == "--runs" ? runs : seconds) = std::strtoull(words[i + 1], nullptr, 10);
+  }
+  g_program = words[0];
+  std::signal(SIGABRT, on_abort);
+  if (const char* seed = std::getenv("HARICOT_SEED")) {
+    return judge_one(std::strtoull(seed, nullptr, 10)) ? 0 : 1;
+  }
+  std::random_device device;
+  std::mt19937_64 seeds((std::uint64_t{device()} << 32) | device());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto passed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  std::uint64_t judged = 0;
+  while (seconds > 0 ? passed() < static_cast<double>(seconds) : judged < runs) {
+    if (!judge_one(seeds())) return 1;
+    ++judged;
+  }
+  std::printf("%" PRIu64 " damaged folders, %.1f s, %.0f folders/s\n", judged, passed(),
+              static_cast<double>(judged) / passed());
+  return 0;
+}

@@ -1,0 +1,78 @@
+// A server without sessions on a simulated folder, as light as can be: the suite starts hundreds of
+// thousands of them.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "haricot/binlog/binlog.hpp"
+#include "haricot/binlog/problem.hpp"
+#include "haricot/queue/engine.hpp"
+#include "known_folder.hpp"
+
+namespace haricot::damage {
+
+inline constexpr std::uint64_t kStoreId = 0x6b8f3c51;
+// Small files, so that they come and go fast.
+inline constexpr binlog::BinlogOptions kSmallFiles{.file_bytes = 4096,
+                                                   .sync = binlog::SyncPolicy::every_turn};
+
+// What a reader says of a folder.
+struct Reading {
+  bool is_good = false;
+  std::string error;
+  Jobs jobs;
+  JobId next_id = 0;
+  std::vector<binlog::Problem> problems;
+  bool is_sound = false;
+
+  bool tells(binlog::Problem::Kind kind) const;
+  std::string text() const;  // The problems, for failures.
+};
+
+// All jobs of an engine that nobody holds.
+Jobs jobs_of(const Engine& engine, Duration wall_offset);
+
+// What the operator's tool does to check a folder: it only reads.
+Reading check(SimDisk& disk, std::int64_t wall);
+
+class Server {
+ public:
+  Server(SimDisk& disk, std::int64_t wall, const binlog::BinlogOptions& options = kSmallFiles,
+         std::uint64_t store_id = kStoreId);
+  ~Server() { engine_.close(client_, now_); }
+
+  const Reading& reading() const { return reading_; }
+  // The jobs as they are now.
+  Jobs jobs() const { return jobs_of(engine_, wall_offset_); }
+  JobId next_id() const { return engine_.next_id(); }
+  std::uint64_t current_file() const { return binlog_.numbers().current_index; }
+  // From the oldest to the current one.
+  std::uint64_t files() const { return current_file() - binlog_.numbers().oldest_index + 1; }
+
+  // Commands. They have to work out, and none ends the turn.
+  JobId put(std::size_t body_bytes, std::uint32_t priority = 100, std::uint32_t delay_s = 0);
+  void use(const std::string& tube);
+  void remove(JobId id);
+  void release(JobId id, std::uint32_t priority, std::uint32_t delay_s = 0);
+  void bury(JobId id, std::uint32_t priority);
+  void kick(JobId id);
+
+  void end_turn();
+  // Turns for as long as the binlog wants them: compaction comes to its end.
+  void idle();
+  void close();
+
+ private:
+  SimDisk& disk_;
+  Instant now_;
+  Duration wall_offset_;
+  binlog::Binlog binlog_;
+  Engine engine_;
+  Client client_{nullptr};
+  Reading reading_;
+};
+
+}  // namespace haricot::damage

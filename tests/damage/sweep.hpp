@@ -1,0 +1,81 @@
+// Judges one hurt folder after the other, and tells the test what was wrong with the first few.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "judge.hpp"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HARICOT_IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HARICOT_IS_SANITIZED 1
+#endif
+#endif
+
+namespace haricot::damage {
+
+// Of what is done by the thousand, a sanitized build does one in so many.
+#if defined(HARICOT_IS_SANITIZED)
+inline constexpr std::uint64_t kStride = 11;
+#else
+inline constexpr std::uint64_t kStride = 1;
+#endif
+
+class Sweep {
+ public:
+  // Every so many cases, servers are started on the folder; all others are only read.
+  explicit Sweep(std::uint64_t starts_every, std::uint64_t stride = 1)
+      : starts_every_(starts_every), stride_(stride) {}
+  ~Sweep() {
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
+    std::printf("%llu folders, one of %llu cases each, servers started on %llu: %.1f s\n",
+                static_cast<unsigned long long>(judged_), static_cast<unsigned long long>(stride_),
+                static_cast<unsigned long long>(started_), time.count());
+  }
+  Sweep(const Sweep&) = delete;
+  Sweep& operator=(const Sweep&) = delete;
+
+  // Whether the next case is one to be judged: ask before it is made.
+  bool is_next() { return !is_over() && nth_++ % stride_ == 0; }
+  bool is_over() const { return failures_ >= kFailuresMax; }
+
+  Verdict judge(const HurtFolder& folder) {
+    const bool starts = judged_++ % starts_every_ == 0;
+    started_ += starts;
+    Verdict verdict = damage::judge(folder, starts ? Depth::starts : Depth::check, judged_);
+    if (!verdict.wrong.empty() && !is_over()) {
+      ++failures_;
+      ADD_FAILURE() << verdict.wrong;
+    }
+    return verdict;
+  }
+
+ private:
+  static constexpr int kFailuresMax = 4;
+
+  std::uint64_t starts_every_;
+  std::uint64_t stride_;
+  std::uint64_t nth_ = 0;
+  std::uint64_t judged_ = 0;
+  std::uint64_t started_ = 0;
+  int failures_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+// For tests that go through folders: their names for the test's own.
+inline std::string test_name(std::string text) {
+  for (char& letter : text) {
+    if (std::isalnum(static_cast<unsigned char>(letter)) == 0) letter = '_';
+  }
+  return text;
+}
+
+}  // namespace haricot::damage
