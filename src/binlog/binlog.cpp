@@ -225,10 +225,15 @@ Record Binlog::move_to_newest(const JournaledJob& job, std::int64_t stamp, std::
   return record;
 }
 
-void Binlog::append(const Record& record, std::string_view body, const BlobRef& blob) {
+void Binlog::append(const Record& record, std::string_view body, const BlobRef& blob,
+                    bool to_room_kept) {
   CHECK(writer_.is_open());
   const std::uint64_t before = writer_.collected_bytes();
-  writer_.add(record, body, blob);
+  if (to_room_kept) {
+    writer_.add_to_room_kept(record);
+  } else {
+    writer_.add(record, body, blob);
+  }
   unsafe_.push_back(record.id);
   ++records_;
   ++records_written_;

@@ -171,17 +171,20 @@ const Segment* Binlog::teller_of(JobId id) const {
   return best;
 }
 
-// Writes down that the oldest file is not needed, so that nobody misses it. Where a full disk has no
-// room for that, the end of this file tells it, or the begin of the next.
-// False: not now.
+// Writes down that the oldest file is not needed, so that nobody misses it. There is room for that in
+// each file. On a full disk, where workers wait for the space, the end of the file tells it, or the
+// begin of the next. False: not now.
 bool Binlog::note_oldest_needed(Segment& oldest) {
   if (oldest.unneeded_from != 0) return true;
-  if (writer_.room() < kShortRecordBytes) {
-    if (is_short_of_space()) return true;
+  DiskSpace space;
+  // It is short of space for want of memory, too.
+  if (is_short_of_space() && disk_.space(space) && space.free_bytes < file_bytes_) return true;
+  const bool is_kept = writer_.has_room_kept();
+  if (!is_kept) {
     if (make_room(kShortRecordBytes, room_for_deletes()) != JournalStatus::ok) return false;
   }
   if (!prepare(0, 0) || refusing_) return false;
-  append(needed_from(segments_->at(1).number), {}, {});
+  append(needed_from(segments_->at(1).number), {}, {}, is_kept);
   oldest.unneeded_from = records_;
   return true;
 }

@@ -61,13 +61,12 @@ std::uint32_t FileScan::digest() const {
   return crc32c(0, bytes_.substr(0, static_cast<std::size_t>(accepted_bytes_)));
 }
 
-// What stands between two offsets and is lost. A single record is a change only if it has the
-// length of one.
+// What stands between two offsets and is lost. A full record may be a change, too: compaction writes
+// a job anew as it is by then.
 Damage FileScan::lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const {
   Damage damage{.offset = begin, .bytes = end - begin, .records = records};
   damage.changes = std::max<std::uint64_t>(damage.bytes / kShortRecordBytes, damage.bytes > 0);
   if (records > 0) damage.changes = std::min<std::uint64_t>(damage.changes, records);
-  if (records == 1 && damage.bytes != kShortRecordBytes) damage.changes = 0;
   const auto parsed = parse_record(bytes_.substr(static_cast<std::size_t>(begin)));
   if (parsed && parsed->record.id <= kIdLast) damage.highest_id = parsed->record.id;
   return damage;

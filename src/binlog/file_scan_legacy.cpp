@@ -36,6 +36,15 @@ bool FileScan::is_clear_at(std::uint64_t offset) const {
   return found && is_clearly_of_beanstalkd(found->parsed);
 }
 
+// Whether such a record stands anywhere between the two.
+bool FileScan::has_clear_within(std::uint64_t begin, std::uint64_t end) const {
+  for (std::uint64_t at = begin; at + kShortRecordBytes <= end; ++at) {
+    const auto found = legacy_record_at(at);
+    if (found && at + found->bytes <= end && is_clearly_of_beanstalkd(found->parsed)) return true;
+  }
+  return false;
+}
+
 // Whether nothing but zeros follows.
 bool FileScan::ends_at(std::uint64_t offset) const {
   return find_nonzero(bytes_, static_cast<std::size_t>(offset)) == bytes_.size();
@@ -49,7 +58,9 @@ std::optional<FileScan::Found> FileScan::next_legacy() {
       const Parsed& parsed = found->parsed;
       const bool has_body = parsed.body_is_there &&
                             (!parsed.record.is_full() || parsed.record.body.ends_with("\r\n"));
-      const bool is_framed = parsed.body_is_there && (is_clear_at(behind) || ends_at(behind));
+      // A length that is wrong may lead to the begin of a record by chance.
+      const bool is_framed = parsed.body_is_there && (is_clear_at(behind) || ends_at(behind)) &&
+                             (has_body || !has_clear_within(offset_ + 1, behind));
       const bool is_sure = has_body && has_values_of_beanstalkd(parsed);
       // The end of the file is torn if nothing follows: then the body counts as never written.
       const bool is_torn = !has_body && ends_at(behind);

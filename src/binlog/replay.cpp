@@ -216,6 +216,7 @@ Replay::Outcome Replay::read_file(std::size_t place, const FileBytes& file) {
   if (report.is_sealed) {
     oldest_needed_ = std::max<std::uint64_t>(oldest_needed_, scan.seal()->oldest_needed);
   }
+  report.has_known_end = witness != nullptr || report.is_sealed;
   report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
   report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
   judge_end(scan, file.view(), witness, link, report);

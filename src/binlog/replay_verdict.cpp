@@ -16,6 +16,7 @@ constexpr std::uint64_t kSmallestJobBytes = kShortRecordBytes + 1 + 2;
 // A file that is missing may have had the default size, and ids are also used up by puts that fail.
 constexpr std::uint64_t kMissingFileBytes = 10 * 1024 * 1024;
 constexpr std::uint64_t kIdsLeftOut = 1 << 16;
+constexpr std::uint64_t kIdsOfAFile = kIdsLeftOut + kMissingFileBytes / kSmallestJobBytes;
 // Bytes of a damaged record suggest an id only in this distance from the others.
 constexpr std::uint64_t kIdsBelieved = 1 << 24;
 
@@ -94,6 +95,15 @@ void Replay::judge_sequence() {
   if (oldest_needed_ > 0 && oldest_needed_ < lowest && !is_legacy_newest) {
     const std::uint64_t first = std::max(oldest_needed_, lowest - std::min(lowest, kMissingToldMax));
     for (std::uint64_t number = first; number < lowest; ++number) tell_missing(number);
+  }
+  for (std::size_t i = 0; i + 1 < plan_.size(); ++i) {
+    // One of ours that has lost all it had. A file of ours that follows would tell of that.
+    const bool was_ours = i > 0 && plan_[i - 1].identity.kind == FileKind::checked;
+    const bool follows_legacy = plan_[i + 1].identity.kind != FileKind::checked;
+    if (plan_[i].identity.kind != FileKind::empty || !was_ours || !follows_legacy) continue;
+    const std::string name = segment_name(plan_[i].name_number);
+    report_.problems.push_back({.kind = Problem::Kind::emptied, .file = name});
+    tell_doubt(name, plan_[i].number, 0);
   }
   for (std::size_t i = 1; i < plan_.size(); ++i) {
     const std::uint64_t before = plan_[i - 1].number;
@@ -175,13 +185,18 @@ void Replay::go_on_beyond_lost_ids() {
       const bool is_suggested = damage.highest_id >= report_.next_id &&
                                 damage.highest_id - report_.next_id < kIdsBelieved;
       if (is_suggested) report_.next_id = damage.highest_id + 1;
-      left_out += damage.records > 0 ? damage.records : damage.bytes / kSmallestJobBytes;
+      const std::uint64_t jobs = (damage.bytes + kSmallestJobBytes - 1) / kSmallestJobBytes;
+      left_out += damage.records > 0 ? damage.records : jobs;
     }
+    // A file of ours that others follow, and of whose end nothing tells, may have been cut off.
+    const bool may_be_cut = file.kind == FileKind::checked && !file.has_known_end &&
+                            &file != &report_.files.back();
+    if (may_be_cut) left_out += kIdsOfAFile;
   }
   for (const Problem& problem : report_.problems) {
     const bool is_newest_gone = problem.kind == Problem::Kind::next_missing ||
                                 problem.kind == Problem::Kind::emptied;
-    if (is_newest_gone) left_out += kIdsLeftOut + kMissingFileBytes / kSmallestJobBytes;
+    if (is_newest_gone) left_out += kIdsOfAFile;
   }
   // A missing file in front of another one is told of by that, unless it is of beanstalkd.
   report_.next_id += left_out;

@@ -52,6 +52,7 @@ DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& si
   number_ = signature.file_number;
   store_id_ = signature.store_id;
   seed_ = seed_of(signature.salt, signature.file_number);
+  kept_used_ = 0;
   allocated_ = allocated;
   written_ = WrittenPoint{kFirstRecordOffset, 0, 0};
   collected_ = written_;
@@ -90,7 +91,7 @@ DiskStatus SegmentWriter::seal(Disk& disk, const Ending& ending) {
 
 std::uint64_t SegmentWriter::room() const {
   if (!is_open()) return 0;
-  const std::uint64_t used = collected_.bytes + kEndBytes;
+  const std::uint64_t used = collected_.bytes + kEndBytes - kept_used_;
   return allocated_ > used ? allocated_ - used : 0;
 }
 
@@ -133,6 +134,12 @@ void SegmentWriter::add(const Record& record, std::string_view body, const BlobR
   }
   pending_.commit(header + copied + trailer);
   collected_.bytes += header + content.size() + trailer;
+}
+
+void SegmentWriter::add_to_room_kept(const Record& record) {
+  CHECK(has_room_kept());
+  add(record, {}, {});
+  kept_used_ += kShortRecordBytes;
 }
 
 // The sums of all records, in order, make up the digest by which the next file knows this one.

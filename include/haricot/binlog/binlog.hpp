@@ -117,7 +117,8 @@ class Binlog final : public Journal {
   JournalStatus room_for_put(std::size_t name_bytes, std::size_t body_bytes);
   void look_for_space();
   bool prepare(std::size_t name_bytes, std::size_t body_bytes);
-  void append(const Record& record, std::string_view body, const BlobRef& blob);
+  void append(const Record& record, std::string_view body, const BlobRef& blob,
+              bool to_room_kept = false);
   void append_full(const JournaledJob& job);
   Record move_to_newest(const JournaledJob& job, std::int64_t stamp, std::uint64_t number);
   std::int64_t stamp_of(const JournaledJob& job);

@@ -82,6 +82,7 @@ class FileScan {
   };
   std::optional<LegacyRecord> legacy_record_at(std::uint64_t offset) const;
   bool is_clear_at(std::uint64_t offset) const;
+  bool has_clear_within(std::uint64_t begin, std::uint64_t end) const;
   bool ends_at(std::uint64_t offset) const;
   bool search_on_in_legacy();
 

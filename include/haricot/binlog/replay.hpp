@@ -38,6 +38,7 @@ struct FileReport {
   std::uint64_t unproven = 0;  // Of these: what nothing can check, and stands after damage.
   std::uint32_t digest = 0;
   bool has_signature = false;
+  bool has_known_end = false;  // By the next file, or by its own seal.
   bool is_sealed = false;
   bool is_last_of_a_run = false;  // A server was stopped behind it, and has synced everything.
   Damage torn;                    // The end of the last file, if a crash left half a record.

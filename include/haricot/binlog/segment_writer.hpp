@@ -41,8 +41,8 @@ struct WrittenPoint {
 
 class SegmentWriter {
  public:
-  // Room that every file keeps for its end: the seal, and what is too short for a record.
-  static constexpr std::uint64_t kEndBytes = 2 * kShortRecordBytes;
+  // Room that every file keeps: for the seal, and for two records of which files are needed.
+  static constexpr std::uint64_t kEndBytes = 3 * kShortRecordBytes;
   // A body from here on is written from where it is instead of being copied.
   static constexpr std::size_t kBlobBytesMin = 4096;
 
@@ -76,6 +76,10 @@ class SegmentWriter {
   // Collects a record. `blob`, if there is one, is the body, else `body` is; both without CR LF,
   // and only for full records. Requires: memory was prepared, and the file has room.
   void add(const Record& record, std::string_view body, const BlobRef& blob);
+  // Whether a short record fits that needs no room of others; and collects it. Requires for the
+  // second: it fits, and memory was prepared.
+  bool has_room_kept() const { return is_open() && kept_used_ + 2 * kShortRecordBytes <= kEndBytes; }
+  void add_to_room_kept(const Record& record);
   // The bytes that are collected.
   std::uint64_t collected_bytes() const { return pending_.size() + pending_blob_bytes_; }
   // Writes them. On anything but ok the file has to be abandoned: what is behind written() is
@@ -98,6 +102,7 @@ class SegmentWriter {
   std::uint64_t number_ = 0;
   std::uint64_t store_id_ = 0;
   std::uint32_t seed_ = 0;
+  std::uint64_t kept_used_ = 0;  // Of kEndBytes.
   std::uint64_t allocated_ = 0;
   WrittenPoint written_;
   WrittenPoint collected_;  // What written_ will be after the next flush().
