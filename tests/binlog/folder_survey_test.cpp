@@ -173,10 +173,11 @@ LogMaker file_with_six_jobs() {
 }
 
 Link link_of(const std::string& bytes, const Signature& next) {
-  FileScan scan = scan_of(bytes, 5);
+  const FileIdentity identity = identify(bytes, 5, {});
+  FileScan scan(std::string_view(bytes).substr(0, next.previous_bytes), identity);
   while (scan.next()) {
   }
-  return link_between(scan, next);
+  return link_between(scan, next, bytes, identity);
 }
 
 TEST(Link, TellsDamageFromAnotherFile) {
@@ -195,6 +196,18 @@ TEST(Link, TellsDamageFromAnotherFile) {
   for (std::uint64_t id = 1; id <= 6; ++id) other.add(full_record(id, "mail", "HELLO\r\n"));
   ASSERT_EQ(other.bytes().size(), whole.size());
   EXPECT_EQ(link_of(other.bytes(), next), Link::broken);
+}
+
+TEST(Link, AWholeFileThatGoesOnBehindTheKnownEndIsAnotherOne) {
+  LogMaker log = file_with_six_jobs();
+  FileScan scan = scan_of(log.bytes(), 5);
+  const Signature next = signature_behind(scan, 5);
+  // The known end stands in the middle of a record here.
+  LogMaker longer(5);
+  for (std::uint64_t id = 1; id <= 6; ++id) longer.add(full_record(id, "mail", "hello there\r\n"));
+  EXPECT_EQ(link_of(longer.bytes(), next), Link::broken);
+  // What a crash leaves behind the known end is no such thing.
+  EXPECT_EQ(link_of(log.bytes() + longer.bytes().substr(kFirstRecordOffset, 40), next), Link::good);
 }
 
 TEST(Link, ASealedFileThatIsShorterIsAnotherOne) {
