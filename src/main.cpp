@@ -79,6 +79,7 @@ binlog::BinlogOptions binlog_options(const os::Options& options) {
   result.sync = binlog::SyncPolicy::interval;
   if (options.binlog_sync_ms == 0) result.sync = binlog::SyncPolicy::every_turn;
   if (!options.binlog_sync) result.sync = binlog::SyncPolicy::never;
+  result.strict = options.binlog_strict;
   return result;
 }
 

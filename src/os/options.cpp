@@ -30,6 +30,7 @@ constexpr Flag kFlags[] = {
     {'u', "user", "USER", "become this user and its groups"},
     {'z', "max-job-size", "BYTES", "the largest body of a job (65535, at most 1073741824)"},
     {'s', "binlog-size", "BYTES", "the size of a binlog file (10485760)"},
+    {0, "strict", "", "start only if nothing in the binlog is lost or in doubt"},
     {'c', "compact", "", "accepted for old scripts; does nothing"},
     {'n', "no-compact", "", "accepted for old scripts; does nothing"},
     {0, "connections-max", "N", "close connections beyond so many at once (0: no limit)"},
@@ -219,6 +220,10 @@ class Parser {
     if (flag.name == "connections-max") return apply_limit(value, options_.limits.connections_max);
     if (flag.name == "idle-timeout") return apply_limit(value, options_.limits.idle_timeout_s);
     if (flag.name == "memory-max") return apply_memory(value);
+    if (flag.name == "strict") {
+      options_.binlog_strict = true;
+      return true;
+    }
     if (flag.name == "sandbox") {
       options_.confinement = Options::Confinement::always;
       return true;

@@ -41,6 +41,7 @@ struct Options {
   bool binlog_sync = true;
   std::uint64_t binlog_sync_ms = 50;
   std::uint64_t binlog_bytes_max = 10485760;
+  bool binlog_strict = false;  // Start only if nothing in it is lost or in doubt.
 
   std::vector<std::string> warnings;  // To be told once the log is there.
 };

@@ -67,6 +67,20 @@ TEST(Crc32c, OfBytesThatFollowOthersIsThatOfAllTogether) {
   }
 }
 
+TEST(Crc32c, CanBeComputedBackwards) {
+  testing::Random random;
+  std::string bytes(100, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random.bits());
+  for (std::size_t length = 0; length <= bytes.size(); ++length) {
+    const std::string_view part = std::string_view(bytes).substr(0, length);
+    for (const std::uint32_t before :
+         {0U, 1U, 0x80000000U, 0xffffffffU, static_cast<std::uint32_t>(random.bits())}) {
+      ASSERT_EQ(crc32c_before(crc32c(before, part), part), before) << length;
+      ASSERT_EQ(crc32c(crc32c_before(before, part), part), before) << length;
+    }
+  }
+}
+
 TEST(Crc32c, AnyFlippedBitChangesIt) {
   const std::string bytes(100, 'x');
   const std::uint32_t whole = crc32c(0, bytes);

@@ -57,6 +57,58 @@ TEST(Record, OfAChangeHasEightyFourBytesAndNoBody) {
   EXPECT_TRUE(body_fits(*parsed, kPlace));
 }
 
+TEST(Record, ItsSumsTellTheSeedOfItsFile) {
+  for (const std::uint64_t offset : {std::uint64_t{88}, kPlace.offset, std::uint64_t{1} << 33}) {
+    const Place place{kPlace.seed, offset, 3};
+    const std::string full = bytes_of(full_record(7, "some.tube", "hello\r\n"), place);
+    const auto parsed = parse_record(full);
+    ASSERT_TRUE(parsed);
+    EXPECT_EQ(seed_by_header(full, *parsed, offset), place.seed);
+    EXPECT_EQ(seed_by_body(*parsed, offset), place.seed);
+    EXPECT_NE(seed_by_header(full, *parsed, offset + 1), place.seed) << "of another offset";
+    EXPECT_NE(seed_by_body(*parsed, offset + 1), place.seed) << "of another offset";
+
+    const std::string change = bytes_of(change_record(7, RecordState::buried), place);
+    ASSERT_TRUE(parse_record(change));
+    EXPECT_EQ(seed_by_header(change, *parse_record(change), offset), place.seed);
+  }
+}
+
+TEST(Record, ThatIsDamagedTellsTwoSeedsThatDoNotAgree) {
+  const std::string whole = bytes_of(full_record(7, "some.tube", "hello\r\n"), kPlace);
+  std::size_t parsed_ones = 0;
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ 1);
+    const auto parsed = parse_record(bytes);
+    if (!parsed || !parsed->body_is_there) continue;
+    ++parsed_ones;
+    EXPECT_NE(seed_by_header(bytes, *parsed, kPlace.offset), seed_by_body(*parsed, kPlace.offset))
+        << "a flipped bit at " << at;
+  }
+  EXPECT_GT(parsed_ones, 50U);
+}
+
+TEST(Record, OfTheOldestNeededFileComesBackAndIsNoOther) {
+  for (const std::uint64_t number :
+       {std::uint64_t{1}, std::uint64_t{70'000}, std::uint64_t{1} << 40}) {
+    const std::string bytes = bytes_of(needed_from(number), kPlace);
+    EXPECT_EQ(bytes.size(), kShortRecordBytes) << "beanstalkd skips a change of no job";
+    EXPECT_EQ(load_little_endian<std::uint64_t>(bytes.data() + 4), kPseudoId);
+    EXPECT_EQ(bytes.substr(12, 4), "NEED");
+    EXPECT_EQ(load_little_endian<std::uint64_t>(bytes.data() + 20), number);
+    const auto parsed = parse_record(bytes);
+    ASSERT_TRUE(parsed);
+    EXPECT_TRUE(header_fits(bytes, *parsed, kPlace));
+    EXPECT_EQ(needed_from(parsed->record), number);
+  }
+  EXPECT_FALSE(needed_from(change_record(7, RecordState::deleted)));
+  EXPECT_FALSE(needed_from(full_record(kPseudoId, "t", "x\r\n")));
+  Record other = needed_from(3);
+  other.priority ^= 1;
+  EXPECT_FALSE(needed_from(other));
+}
+
 // The layout that beanstalkd reads, byte by byte: it must not move.
 TEST(Record, StandsWhereBeanstalkdLooksForIt) {
   const Record record = full_record(0x0102030405060708, "ab", "x\r\n");
@@ -82,9 +134,9 @@ TEST(Record, FitsInNoOtherPlace) {
   const std::string bytes = bytes_of(full_record(5, "t", "body\r\n"), kPlace);
   const auto parsed = parse_record(bytes);
   ASSERT_TRUE(parsed);
-  for (const Place& other : {Place{seed_of(0x1122334455667789, 3), 4096, 9},
-                             Place{seed_of(0x1122334455667788, 4), 4096, 9},
-                             Place{kPlace.seed, 4097, 9}}) {
+  for (const Place& other :
+       {Place{seed_of(0x1122334455667789, 3), 4096, 9},
+        Place{seed_of(0x1122334455667788, 4), 4096, 9}, Place{kPlace.seed, 4097, 9}}) {
     EXPECT_FALSE(header_fits(bytes, *parsed, other));
     EXPECT_FALSE(body_fits(*parsed, other));
   }

@@ -128,6 +128,15 @@ TEST(Options, AValueThatALaterOneReplacesIsWarnedAbout) {
   EXPECT_EQ(parse({"-l", "a", "-l", "b", "-l", "a"}).options.warnings.size(), 2U);
 }
 
+TEST(Options, StrictIsALongNameWithoutAValue) {
+  EXPECT_FALSE(parse({"-b/jobs"}).options.binlog_strict);
+  const Parsed parsed = parse({"--strict", "-b/jobs"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  EXPECT_TRUE(parsed.options.binlog_strict);
+  EXPECT_EQ(parsed.options.binlog_folder, "/jobs");
+  EXPECT_FALSE(parse({"--strict=1"}).good);
+}
+
 TEST(Options, FurtherAddressesAreCollected) {
   EXPECT_TRUE(parse({"-l", "::1"}).options.listen_also.empty());
   const Parsed parsed = parse({"--listen-also=::1", "-l", "127.0.0.1", "--listen-also", "unix:/s"});

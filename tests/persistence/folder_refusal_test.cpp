@@ -23,23 +23,26 @@ constexpr unsigned kNobody = 65534;
 class FolderRefusal : public PersistenceTest {
  protected:
   // Starts a server over this path, which is to end by itself; what it said is in error_.
-  void expect_refused(const std::string& path, std::vector<std::string> launcher = {}) {
+  void expect_refused(const std::string& path, std::vector<std::string> launcher = {},
+                      const std::vector<std::string>& flags = {}) {
     const auto binary = find_server_binary(ServerKind::haricot);
     ASSERT_TRUE(binary);
-    ASSERT_TRUE(server_.launch({.binary = *binary,
-                                .arguments = {"-l", "127.0.0.1", "-p", "0", "-b", path},
-                                .launcher = std::move(launcher)}));
+    std::vector<std::string> arguments = {"-l", "127.0.0.1", "-p", "0", "-b", path};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    ASSERT_TRUE(server_.launch(
+        {.binary = *binary, .arguments = arguments, .launcher = std::move(launcher)}));
     const auto end = server_.wait_exit();
     ASSERT_TRUE(end) << "it has started";
+    code_ = end->code;
     error_ = server_.standard_error();
     EXPECT_GT(end->code, 0) << "signal " << end->signal << ", stderr: " << error_;
     EXPECT_NE(end->code, 127) << error_;
     EXPECT_FALSE(error_.empty());
   }
 
-  void expect_refused_and_untouched() {
+  void expect_refused_and_untouched(const std::vector<std::string>& flags = {}) {
     const auto before = folder_contents(folder_.path());
-    ASSERT_NO_FATAL_FAILURE(expect_refused(folder_.path()));
+    ASSERT_NO_FATAL_FAILURE(expect_refused(folder_.path(), {}, flags));
     EXPECT_TRUE(folder_contents(folder_.path()) == before) << "something has changed";
   }
 
@@ -69,7 +72,51 @@ class FolderRefusal : public PersistenceTest {
   }
 
   std::string error_;
+  int code_ = 0;  // Its exit status.
 };
+
+TEST_F(FolderRefusal, AStrictServerDoesNotStartOverDamageAndNamesIt) {
+  ASSERT_NO_FATAL_FAILURE(make_log(100));
+  const Place place = find_in_files(folder_.path(), numbered_body(50, 300));
+  ASSERT_GT(place.file, 0U);
+  flip_bit(file_path(folder_.path(), place.file), place.offset + 7);
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
+  EXPECT_EQ(code_, 10) << error_;
+  const std::string sentence = "binlog." + std::to_string(place.file) + " is damaged at offset ";
+  const std::size_t end = error_.find("event=cannot-start");
+  ASSERT_NE(end, std::string::npos) << error_;
+  EXPECT_NE(error_.find(sentence, end), std::string::npos) << error_;
+  // Without the flag the same folder is served, less the one job.
+  ASSERT_TRUE(start()) << server_.failure();
+  EXPECT_EQ(connect()->ask("peek 50"), "NOT_FOUND\r\n");
+  EXPECT_TRUE(connect()->ask("peek 51").starts_with("FOUND 51 300\r\n"));
+}
+
+TEST_F(FolderRefusal, AStrictServerDoesNotStartWithoutAFileThatIsNeeded) {
+  ASSERT_NO_FATAL_FAILURE(make_log(200));
+  ASSERT_GT(file_numbers(folder_.path()).size(), 3U);
+  fs::remove(file_path(folder_.path(), 2));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
+  EXPECT_EQ(code_, 10) << error_;
+  EXPECT_TRUE(error_names("\"binlog.2 is missing\"")) << error_;
+}
+
+TEST_F(FolderRefusal, AStrictServerStartsOverWhatIsSoundAndOverWhatACrashLeaves) {
+  ASSERT_TRUE(start({"--strict"})) << server_.failure();
+  ASSERT_EQ(connect()->put("first"), "INSERTED 1\r\n");
+  ASSERT_TRUE(restart()) << server_.failure();
+  ASSERT_EQ(connect()->put("second"), "INSERTED 2\r\n");
+  ASSERT_TRUE(kill_and_start()) << server_.failure();
+  ASSERT_EQ(connect()->put("third"), "INSERTED 3\r\n");
+  kill();
+  // A write that the crash has split: the last byte of the last record never came.
+  const Place place = find_in_files(folder_.path(), "third\r\n");
+  ASSERT_GT(place.file, 0U);
+  overwrite(file_path(folder_.path(), place.file), place.offset + 5, std::string(2, '\0'));
+  ASSERT_TRUE(start({"--strict"})) << server_.failure();
+  EXPECT_EQ(connect()->ask("peek 2"), "FOUND 2 6\r\nsecond\r\n");
+  EXPECT_EQ(connect()->ask("peek 3"), "NOT_FOUND\r\n");
+}
 
 TEST_F(FolderRefusal, AFolderThatIsMissingIsNotMade) {
   const std::string path = folder_.file("missing");

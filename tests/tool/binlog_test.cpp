@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -78,6 +79,72 @@ TEST_F(HaricotBinlog, CheckTellsDamageAndEndsWithOne) {
       << ending.output;
   EXPECT_NE(ending.output.find("\ndamaged\n"), std::string::npos);
   EXPECT_NE(ending.output.find("4 jobs"), std::string::npos);
+}
+
+// Half a record at the end, as a crash leaves it, is no damage; a monitor can tell the two apart.
+TEST_F(HaricotBinlog, CheckTellsATornEndAndEndsWithTwo) {
+  const std::string folder = written_folder();
+  const std::string path = folder + "/binlog.1";
+  constexpr std::size_t kRecord = 84;  // Of a deletion, or a seal.
+  std::string bytes = bytes_of(path);
+  bytes.resize(bytes.size() - kRecord - 10);  // The seal is gone, and the end of the deletion.
+  std::ofstream(path, std::ios::binary) << bytes;
+  bytes.resize(bytes.size() - (kRecord - 10));  // Up to the deletion.
+  const Ending ending = run_tool({"binlog", "check", folder});
+  EXPECT_EQ(ending.status.code, 2) << ending.error;
+  EXPECT_EQ(ending.output.find("DAMAGE"), std::string::npos) << ending.output;
+  const std::string offset = " bytes at offset " + std::to_string(bytes.size());
+  for (const std::string& part : {std::string("  torn\n"), std::string("6 jobs"),
+                                  std::string("\ntorn: binlog.1 ends in half a record: "),
+                                  offset + ", as a crash leaves", std::string("them\ntorn\n")}) {
+    EXPECT_NE(ending.output.find(part), std::string::npos) << part << "\n" << ending.output;
+  }
+  std::ofstream(path, std::ios::binary) << bytes;
+  const Ending open = run_tool({"binlog", "check", folder});
+  EXPECT_EQ(open.status.code, 0) << open.output;
+  EXPECT_NE(open.output.find("  open\n"), std::string::npos) << open.output;
+  EXPECT_TRUE(open.output.ends_with("\nsound\n")) << open.output;
+}
+
+TEST_F(HaricotBinlog, CheckTellsAFileThatStandsTwiceAndTouchesNothing) {
+  const std::string folder = written_folder();
+  const std::string bytes = bytes_of(folder + "/binlog.1");
+  std::ofstream(folder + "/binlog.5", std::ios::binary) << bytes;
+  std::ofstream(folder + "/binlog.3.damaged.1", std::ios::binary) << "x";
+  const Ending ending = run_tool({"binlog", "check", folder});
+  EXPECT_EQ(ending.status.code, 1);
+  for (const char* part :
+       {"  left aside\n", "5 jobs", "binlog.3.damaged.1: kept aside",
+        "DAMAGE: binlog.5 is a copy of binlog.1 and is left aside\n", "\ndamaged\n"}) {
+    EXPECT_NE(ending.output.find(part), std::string::npos) << part << "\n" << ending.output;
+  }
+  EXPECT_EQ(bytes_of(folder + "/binlog.5"), bytes);
+  EXPECT_EQ(bytes_of(folder + "/binlog.1"), bytes);
+}
+
+TEST_F(HaricotBinlog, CheckTellsAFileUnderAWrongName) {
+  const std::string folder = written_folder();
+  ASSERT_EQ(std::rename((folder + "/binlog.1").c_str(), (folder + "/binlog.4").c_str()), 0);
+  const Ending ending = run_tool({"binlog", "check", folder});
+  EXPECT_EQ(ending.status.code, 1);
+  for (const char* part : {"  displaced\n", "5 jobs, the next id is ",
+                           "DAMAGE: binlog.4 was written as binlog.1 and is read in its place\n"}) {
+    EXPECT_NE(ending.output.find(part), std::string::npos) << part << "\n" << ending.output;
+  }
+}
+
+TEST_F(HaricotBinlog, CheckTellsAMissingFile) {
+  const std::string folder = written_folder();
+  ASSERT_TRUE(start({"-b", folder}));
+  EXPECT_EQ(connect()->put("more"), "INSERTED 7\r\n");
+  EXPECT_TRUE(server_.stop().has_value());
+  ASSERT_FALSE(bytes_of(folder + "/binlog.2").empty());
+  ASSERT_EQ(std::remove((folder + "/binlog.1").c_str()), 0);
+  const Ending ending = run_tool({"binlog", "check", folder});
+  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_NE(ending.output.find("DAMAGE: binlog.1 is missing\n"), std::string::npos)
+      << ending.output;
+  EXPECT_NE(ending.output.find("1 jobs, the next id is 8"), std::string::npos) << ending.output;
 }
 
 TEST_F(HaricotBinlog, DumpPrintsALineForEachJob) {

@@ -1,0 +1,205 @@
+#include "haricot/binlog/file_identity.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "haricot/base/little_endian.hpp"
+#include "log_maker.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr std::uint64_t kStoreOfFolder = 99;  // As LogMaker has it.
+constexpr FolderFacts kNoFacts{};
+constexpr FolderFacts kFactsOfFolder{
+    .store_id = kStoreOfFolder, .lowest_number = 2, .highest_number = 9};
+
+// A file of the folder, as the server would write it: with the salt of its place.
+LogMaker file_of_folder(std::uint64_t number, std::uint64_t store_id = kStoreOfFolder) {
+  return LogMaker(number, salt_of(store_id, number));
+}
+
+void spoil_signature(std::string& bytes) {
+  bytes.replace(kVersionBytes, kShortRecordBytes, std::string(kShortRecordBytes, '\xa5'));
+}
+
+// A record as beanstalkd writes it that has read one of ours: the padding, sums included, is
+// copied.
+std::string copied_by_beanstalkd(std::uint64_t id, const std::string& from, std::size_t offset) {
+  std::string bytes = from.substr(offset, header_bytes(4));
+  store_little_endian(bytes.data() + 8, id);
+  return bytes + "hello\r\n";
+}
+
+TEST(FileIdentity, TheHeadTellsAFileOfOurs) {
+  LogMaker log = file_of_folder(5);
+  log.add(full_record(1, "mail", "hello\r\n"));
+  const auto identity = identify_by_head(log.bytes());
+  ASSERT_TRUE(identity);
+  EXPECT_EQ(identity->kind, FileKind::checked);
+  ASSERT_TRUE(identity->signature);
+  EXPECT_EQ(identity->number, 5U);
+  EXPECT_EQ(identity->store_id, kStoreOfFolder);
+  EXPECT_EQ(identity->seed, seed_of(salt_of(kStoreOfFolder, 5), 5));
+}
+
+TEST(FileIdentity, TheHeadTellsZerosAndWholeFilesOfBeanstalkd) {
+  for (const std::string& bytes : {std::string(), std::string(2, '\0'), std::string(5000, '\0')}) {
+    const auto identity = identify_by_head(bytes);
+    ASSERT_TRUE(identity) << bytes.size();
+    EXPECT_EQ(identity->kind, FileKind::empty);
+  }
+  std::string bytes = "\x07" + std::string(3, '\0');
+  ASSERT_TRUE(identify_by_head(bytes));
+  EXPECT_EQ(identify_by_head(bytes)->kind, FileKind::beanstalkd_v7);
+
+  Record record = full_record(1, "mail", "hello\r\n");
+  bytes.resize(kVersionBytes + header_bytes(4));
+  write_header(record, Place{}, 0, bytes.data() + kVersionBytes);
+  bytes += "hello\r\n";
+  ASSERT_TRUE(identify_by_head(bytes));
+  EXPECT_EQ(identify_by_head(bytes)->kind, FileKind::beanstalkd_v7);
+}
+
+TEST(FileIdentity, ADamagedHeadTellsNothing) {
+  LogMaker log = file_of_folder(5);
+  log.add(full_record(1, "mail", "hello\r\n"));
+  for (std::size_t at = kVersionBytes; at < kFirstRecordOffset; ++at) {
+    std::string bytes = log.bytes();
+    bytes[at] = static_cast<char>(bytes[at] ^ 4);
+    EXPECT_FALSE(identify_by_head(bytes)) << "a flipped bit at " << at;
+  }
+  EXPECT_FALSE(
+      identify_by_head("\x2a"
+                       "abc some text"));
+}
+
+TEST(FileIdentity, TheFolderTellsAFileWhoseSignatureIsGone) {
+  LogMaker log = file_of_folder(5);
+  log.add(change_record(1, RecordState::buried));
+  spoil_signature(log.bytes());
+  const FileIdentity identity = identify(log.bytes(), 5, kFactsOfFolder);
+  EXPECT_EQ(identity.kind, FileKind::checked);
+  EXPECT_FALSE(identity.signature);
+  EXPECT_EQ(identity.number, 5U);
+  EXPECT_EQ(identity.store_id, kStoreOfFolder);
+}
+
+TEST(FileIdentity, OneFullRecordProvesTheSeedWhereNothingElseIsKnown) {
+  LogMaker log = file_of_folder(5);
+  log.add(full_record(1, "mail", "hello\r\n"));
+  spoil_signature(log.bytes());
+  const FileIdentity identity = identify(log.bytes(), 5, kNoFacts);
+  EXPECT_EQ(identity.kind, FileKind::checked);
+  EXPECT_EQ(identity.seed, seed_of(salt_of(kStoreOfFolder, 5), 5));
+  EXPECT_EQ(identity.number, 0U) << "without the folder nothing tells it";
+  EXPECT_EQ(identity.store_id, 0U);
+}
+
+TEST(FileIdentity, OneChangeAloneProvesNothingAndTwoThatAgreeDo) {
+  LogMaker log = file_of_folder(5);
+  log.add(change_record(1, RecordState::buried));
+  const std::string one = [&log] {
+    std::string bytes = log.bytes();
+    spoil_signature(bytes);
+    return bytes;
+  }();
+  EXPECT_NE(identify(one, 5, kNoFacts).kind, FileKind::checked);
+  log.add(change_record(2, RecordState::deleted));
+  spoil_signature(log.bytes());
+  EXPECT_EQ(identify(log.bytes(), 5, kNoFacts).kind, FileKind::checked);
+}
+
+TEST(FileIdentity, TheRecordsTellTheRightNameOfAFileThatHasAnother) {
+  LogMaker log = file_of_folder(7);
+  log.add(full_record(1, "mail", "hello\r\n"));
+  spoil_signature(log.bytes());
+  const FileIdentity identity = identify(log.bytes(), 3, kFactsOfFolder);
+  EXPECT_EQ(identity.kind, FileKind::checked);
+  EXPECT_EQ(identity.number, 7U);
+  EXPECT_EQ(identity.store_id, kStoreOfFolder);
+
+  LogMaker other = file_of_folder(3, kStoreOfFolder + 1);
+  other.add(full_record(1, "mail", "hello\r\n"));
+  spoil_signature(other.bytes());
+  const FileIdentity foreign = identify(other.bytes(), 3, kFactsOfFolder);
+  EXPECT_EQ(foreign.kind, FileKind::checked);
+  EXPECT_EQ(foreign.number, 0U);
+  EXPECT_EQ(foreign.store_id, 0U);
+}
+
+TEST(FileIdentity, DamageToTheVersionDoesNotHideAFileOfOurs) {
+  LogMaker log = file_of_folder(5);
+  log.add(full_record(1, "mail", "hello\r\n"));
+  for (const std::uint32_t version : {0U, 3U, 5U, 6U, 0xffffffffU}) {
+    std::string bytes = log.bytes();
+    store_little_endian(bytes.data(), version);
+    EXPECT_EQ(identify(bytes, 5, kFactsOfFolder).kind, FileKind::checked) << version;
+    spoil_signature(bytes);
+    EXPECT_EQ(identify(bytes, 5, kFactsOfFolder).kind, FileKind::checked) << version;
+  }
+}
+
+// beanstalkd writes the padding of a job that it has read from a file of ours, stale sums included.
+TEST(FileIdentity, StaleSumsInCopiesOfBeanstalkdProveNothing) {
+  LogMaker log = file_of_folder(5);
+  const std::size_t first = log.add(full_record(1, "mail", "hello\r\n"));
+  const std::size_t second = log.add(full_record(2, "mail", "hello\r\n"));
+  std::string bytes = "\x07" + std::string(3, '\0');
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    bytes += copied_by_beanstalkd(i % 2 + 1, log.bytes(), i % 2 == 0 ? first : second);
+  }
+  EXPECT_EQ(identify(bytes, 6, kFactsOfFolder).kind, FileKind::beanstalkd_v7);
+  // Nor where the begin of that file is damaged.
+  bytes.replace(kVersionBytes, 40, std::string(40, '\xa5'));
+  EXPECT_EQ(identify(bytes, 6, kFactsOfFolder).kind, FileKind::beanstalkd_v7);
+  EXPECT_EQ(identify(bytes, 6, kNoFacts).kind, FileKind::beanstalkd_v7);
+}
+
+TEST(FileIdentity, AFileThatNobodyKnowsIsOfAnUnknownVersion) {
+  const std::string text = "This is a letter, and somebody has put it into the wrong folder.\n";
+  EXPECT_EQ(identify(text, 5, kFactsOfFolder).kind, FileKind::unknown_version);
+}
+
+TEST(FileIdentity, RecordsOutweighTheSignatureOfAnotherPlace) {
+  LogMaker log = file_of_folder(5);
+  log.add(full_record(1, "mail", "hello\r\n"));
+  const auto own = identify_by_head(log.bytes());
+  ASSERT_TRUE(own);
+  EXPECT_FALSE(identify_against_signature(log.bytes(), 5, *own, kFactsOfFolder)) << "they agree";
+
+  // The first sector of another file, as a disk may write it to the wrong place.
+  LogMaker stranger(8, salt_of(kStoreOfFolder + 1, 8));
+  std::string bytes = log.bytes();
+  bytes.replace(0, kFirstRecordOffset, stranger.bytes());
+  const auto by_head = identify_by_head(bytes);
+  ASSERT_TRUE(by_head);
+  EXPECT_EQ(by_head->number, 8U);
+  const auto identity = identify_against_signature(bytes, 5, *by_head, kFactsOfFolder);
+  ASSERT_TRUE(identity);
+  EXPECT_EQ(identity->number, 5U);
+  EXPECT_EQ(identity->store_id, kStoreOfFolder);
+  EXPECT_FALSE(identity->signature);
+}
+
+TEST(FileIdentity, FindCheckedFindsWhatFitsItsPlaceAlone) {
+  LogMaker log = file_of_folder(5);
+  const std::size_t first = log.add(full_record(1, "mail", "hello\r\n"));
+  const std::size_t second = log.add(full_record(2, "mail", "hello\r\n"));
+  const std::uint32_t seed = seed_of(salt_of(kStoreOfFolder, 5), 5);
+  EXPECT_EQ(find_checked(log.bytes(), kFirstRecordOffset, seed), first);
+  EXPECT_EQ(find_checked(log.bytes(), first + 1, seed), second);
+  EXPECT_FALSE(find_checked(log.bytes(), second + 1, seed));
+  EXPECT_FALSE(find_checked(log.bytes(), kFirstRecordOffset, seed + 1));
+  log.bytes().insert(first, 1, 'x');
+  EXPECT_FALSE(find_checked(log.bytes(), kFirstRecordOffset, seed)) << "all have moved";
+  // Behind a stretch of zeros.
+  LogMaker sparse = file_of_folder(5);
+  sparse.pad(10'000);
+  const std::size_t behind = sparse.add(full_record(1, "mail", "hello\r\n"));
+  EXPECT_EQ(find_checked(sparse.bytes(), kFirstRecordOffset, seed), behind);
+}
+
+}  // namespace
+}  // namespace haricot::binlog
