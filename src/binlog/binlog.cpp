@@ -8,8 +8,8 @@
 #include "haricot/binlog/job_record.hpp"
 
 // Closing, and the way of a record: collected, written, synced. Opening is in binlog_opening.cpp,
-// files and their space are in binlog_files.cpp, compaction in binlog_compaction.cpp, what happens when the disk fails in
-// binlog_failures.cpp.
+// files and their space are in binlog_files.cpp, compaction in binlog_compaction.cpp, what happens
+// when the disk fails in binlog_failures.cpp.
 
 namespace haricot::binlog {
 namespace {

@@ -171,9 +171,9 @@ const Segment* Binlog::teller_of(JobId id) const {
   return best;
 }
 
-// Writes down that the oldest file is not needed, so that nobody misses it. There is room for that in
-// each file. On a full disk, where workers wait for the space, the end of the file tells it, or the
-// begin of the next. False: not now.
+// Writes down that the oldest file is not needed, so that nobody misses it. There is room for that
+// in each file. On a full disk, where workers wait for the space, the end of the file tells it, or
+// the begin of the next. False: not now.
 bool Binlog::note_oldest_needed(Segment& oldest) {
   if (oldest.unneeded_from != 0) return true;
   DiskSpace space;

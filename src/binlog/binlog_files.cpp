@@ -239,8 +239,8 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
   return rotate() ? JournalStatus::ok : JournalStatus::failed;
 }
 
-// Begins the next file and seals the one before. In this order: whoever finds a seal that tells of a
-// next file can rely on it that there was one. False: the binlog has failed.
+// Begins the next file and seals the one before. In this order: whoever finds a seal that tells of
+// a next file can rely on it that there was one. False: the binlog has failed.
 bool Binlog::rotate() {
   flush();
   if (!writer_.is_open()) return false;

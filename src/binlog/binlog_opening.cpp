@@ -1,4 +1,5 @@
-// Opening a folder: the jobs come back, what nobody understood is kept aside, and a new file begins.
+// Opening a folder: the jobs come back, what nobody understood is kept aside, and a new file
+// begins.
 
 #include <algorithm>
 #include <new>
@@ -94,8 +95,7 @@ bool Binlog::begin_after_replay(std::string& error) {
     if (has_end) {
       const FileReport& previous = report_.files[before - 1];
       previous_number_ = previous.written_as;
-      previous_ =
-          WrittenPoint{previous.accepted_bytes, previous.records_counted, previous.digest};
+      previous_ = WrittenPoint{previous.accepted_bytes, previous.records_counted, previous.digest};
     }
   }
   next_file_number_ = number;
@@ -120,9 +120,9 @@ bool Binlog::begin_after_replay(std::string& error) {
   return true;
 }
 
-// Files with damage stay as they are as long as jobs live in them, and are read again at each start;
-// what of them is no record stays for ever, in a copy. Files that are not of this place go out of
-// the way.
+// Files with damage stay as they are as long as jobs live in them, and are read again at each
+// start; what of them is no record stays for ever, in a copy. Files that are not of this place go
+// out of the way.
 void Binlog::keep_what_was_not_understood() {
   Keeper keeper(disk_);
   for (std::size_t i = 0; i < report_.files.size(); ++i) {

@@ -38,9 +38,8 @@ FileScan::FileScan(std::string_view bytes, const FileIdentity& identity)
     case FileKind::beanstalkd_v7:
     case FileKind::beanstalkd_v5:
       offset_ = accepted_bytes_ = std::min<std::uint64_t>(kVersionBytes, bytes.size());
-      const bool is_right = version == (identity.kind == FileKind::beanstalkd_v7
-                                            ? kVersion
-                                            : kVersionOfBeanstalkd14);
+      const bool is_right =
+          version == (identity.kind == FileKind::beanstalkd_v7 ? kVersion : kVersionOfBeanstalkd14);
       if (is_right) return;
       if (version == 0) {
         // Zeros are no damage of their own, but no server begins a file with them.
@@ -61,8 +60,8 @@ std::uint32_t FileScan::digest() const {
   return crc32c(0, bytes_.substr(0, static_cast<std::size_t>(accepted_bytes_)));
 }
 
-// What stands between two offsets and is lost. A full record may be a change, too: compaction writes
-// a job anew as it is by then.
+// What stands between two offsets and is lost. A full record may be a change, too: compaction
+// writes a job anew as it is by then.
 Damage FileScan::lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const {
   Damage damage{.offset = begin, .bytes = end - begin, .records = records};
   damage.changes = std::max<std::uint64_t>(damage.bytes / kShortRecordBytes, damage.bytes > 0);

@@ -319,9 +319,9 @@ void write_seal(const Seal& seal, const Place& place, char* to) {
 std::optional<Seal> read_seal(std::string_view bytes, const Place& place) {
   const char* block = find_pseudo(bytes, kSealMark, place);
   if (block == nullptr) return std::nullopt;
-  return Seal{load<std::uint64_t>(block + 16), load<std::uint32_t>(block + 24),
+  return Seal{load<std::uint64_t>(block + 16),      load<std::uint32_t>(block + 24),
               load<std::uint32_t>(block + 28) != 0, load<std::uint64_t>(block + 56),
-              load<std::uint64_t>(block + 40), load<std::uint32_t>(block + 32)};
+              load<std::uint64_t>(block + 40),      load<std::uint32_t>(block + 32)};
 }
 
 std::optional<std::uint32_t> seed_by_seal(std::string_view bytes, std::uint64_t offset) {

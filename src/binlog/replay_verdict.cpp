@@ -93,7 +93,8 @@ void Replay::judge_sequence() {
   if (plan_.empty()) return;
   const std::uint64_t lowest = plan_.front().number;
   if (oldest_needed_ > 0 && oldest_needed_ < lowest && !is_legacy_newest) {
-    const std::uint64_t first = std::max(oldest_needed_, lowest - std::min(lowest, kMissingToldMax));
+    const std::uint64_t first =
+        std::max(oldest_needed_, lowest - std::min(lowest, kMissingToldMax));
     for (std::uint64_t number = first; number < lowest; ++number) tell_missing(number);
   }
   for (std::size_t i = 0; i + 1 < plan_.size(); ++i) {
@@ -143,9 +144,8 @@ void Replay::judge_newest() {
   if (!has_next || newest.is_last_of_a_run) return;
   const std::uint64_t number = newest.written_as + 1;
   const std::string name = segment_name(number);
-  report_.problems.push_back({.kind = Problem::Kind::next_missing,
-                              .file = name,
-                              .other = segment_name(newest.number)});
+  report_.problems.push_back(
+      {.kind = Problem::Kind::next_missing, .file = name, .other = segment_name(newest.number)});
   report_.highest_number = std::max(report_.highest_number, number);
   tell_doubt(name, number, 0);
 }
@@ -189,13 +189,13 @@ void Replay::go_on_beyond_lost_ids() {
       left_out += damage.records > 0 ? damage.records : jobs;
     }
     // A file of ours that others follow, and of whose end nothing tells, may have been cut off.
-    const bool may_be_cut = file.kind == FileKind::checked && !file.has_known_end &&
-                            &file != &report_.files.back();
+    const bool may_be_cut =
+        file.kind == FileKind::checked && !file.has_known_end && &file != &report_.files.back();
     if (may_be_cut) left_out += kIdsOfAFile;
   }
   for (const Problem& problem : report_.problems) {
-    const bool is_newest_gone = problem.kind == Problem::Kind::next_missing ||
-                                problem.kind == Problem::Kind::emptied;
+    const bool is_newest_gone =
+        problem.kind == Problem::Kind::next_missing || problem.kind == Problem::Kind::emptied;
     if (is_newest_gone) left_out += kIdsOfAFile;
   }
   // A missing file in front of another one is told of by that, unless it is of beanstalkd.

@@ -36,12 +36,11 @@ constexpr std::size_t kNoteBytes = kNoteBegin.size() + 16 + 1 + 8 + 1;
 
 std::string note_of(std::uint64_t id) {
   std::array<char, 32> digits{};
-  const auto length = std::snprintf(digits.data(), digits.size(), "%016llx",
-                                    static_cast<unsigned long long>(id));
+  const auto length =
+      std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(id));
   std::string note(kNoteBegin);
   note.append(digits.data(), static_cast<std::size_t>(length));
-  const auto sum_length =
-      std::snprintf(digits.data(), digits.size(), " %08x\n", crc32c(0, note));
+  const auto sum_length = std::snprintf(digits.data(), digits.size(), " %08x\n", crc32c(0, note));
   return note.append(digits.data(), static_cast<std::size_t>(sum_length));
 }
 

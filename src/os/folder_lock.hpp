@@ -35,8 +35,8 @@ class FolderLock {
   // from the start. Requires: taken.
   void give_to(const std::string& user);
 
-  // The file of the lock also notes the id of the folder's store, which beanstalkd does not look at:
-  // a home for the id outside of the files that may be damaged. 0: none is noted, or not whole.
+  // The file of the lock also notes the id of the folder's store, which beanstalkd does not look
+  // at: a home for the id outside of the files that may be damaged. 0: none is noted, or not whole.
   // Requires: taken.
   std::uint64_t store_id() const;
   // Notes it, unless it is there already. Where it cannot be written, the files alone have it.

@@ -74,11 +74,11 @@ class DamagedFolder : public ::testing::Test {
       // What nobody understood is kept, under whatever name. Zeros need no copy.
       const bool is_zero = before.find_first_not_of('\0', kVersionBytes) == std::string::npos;
       const bool is_aside = disk.has(damaged + ".aside.1");
-      EXPECT_EQ(has_copy || is_aside, found.is_told && !(is_zero && !has_copy)) << world.replay_text();
+      EXPECT_EQ(has_copy || is_aside, found.is_told && !(is_zero && !has_copy))
+          << world.replay_text();
       // The file itself stays as it is, but for one with nothing in it, which the next one
       // replaces.
-      EXPECT_TRUE(is_aside || disk.bytes_of(damaged) == before ||
-                  report.files.back().records == 0);
+      EXPECT_TRUE(is_aside || disk.bytes_of(damaged) == before || report.files.back().records == 0);
       EXPECT_TRUE(world.close());
     }
     World again(disk, kSmallFiles, kWallBegin + 1'000'000'000);

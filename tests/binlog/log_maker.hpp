@@ -76,8 +76,8 @@ class LogMaker {
   void seal(bool clean_exit = true) {
     const std::size_t offset = bytes_.size();
     bytes_.resize(offset + kShortRecordBytes);
-    write_seal(Seal{.bytes = offset, .records = number_, .clean_exit = clean_exit}, Place{seed_, offset, 0},
-               bytes_.data() + offset);
+    write_seal(Seal{.bytes = offset, .records = number_, .clean_exit = clean_exit},
+               Place{seed_, offset, 0}, bytes_.data() + offset);
   }
 
   void pad(std::size_t zeros) { bytes_.append(zeros, '\0'); }

@@ -83,8 +83,7 @@ TEST_P(LegacyReplay, BringsBackJobsOfAllStates) {
                            bytes_of(job(7, "reserved\r\n", RecordState::reserved)) +
                            bytes_of(job(8, "buried\r\n", RecordState::buried)) +
                            bytes_of(job(9, "deleted\r\n")) +
-                           bytes_of(change(9, RecordState::deleted)) +
-                           std::string(500, '\0'));
+                           bytes_of(change(9, RecordState::deleted)) + std::string(500, '\0'));
   World world(disk, kOptions);
   EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
   const auto jobs = all_jobs(world.engine, world.wall_offset);

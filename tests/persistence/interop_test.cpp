@@ -254,7 +254,8 @@ TEST_F(Interop, HaricotdReadsTheFilesOfTheOldestBeanstalkd) {
   buried.counters = {1, 0, 0, 1, 0};
   buried.state = LegacyState::buried;
   second += legacy_bytes(buried);
-  second += legacy_bytes({.id = 6, .created_at = now, .state = LegacyState::deleted}) + std::string(4096, '\0');
+  second += legacy_bytes({.id = 6, .created_at = now, .state = LegacyState::deleted}) +
+            std::string(4096, '\0');
   ASSERT_TRUE(write_file(file_path(folder_.path(), 7), first));
   ASSERT_TRUE(write_file(file_path(folder_.path(), 8), second));
 

@@ -39,8 +39,8 @@ enum class Link : std::uint8_t {
 
 // Whether that signature tells how the file of that number ended.
 bool knows_end_of(const Signature& next, std::uint64_t number);
-// Requires: the scan is at its end; it was of as many bytes of the file as `next` says. `all` is the
-// whole file. `next` knows the file's end.
+// Requires: the scan is at its end; it was of as many bytes of the file as `next` says. `all` is
+// the whole file. `next` knows the file's end.
 Link link_between(const FileScan& scan, const Signature& next, std::string_view all,
                   const FileIdentity& identity);
 

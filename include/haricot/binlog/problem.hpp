@@ -10,10 +10,10 @@ namespace haricot::binlog {
 struct Problem {
   enum class Kind : std::uint8_t {
     // Of the bytes of a file.
-    damaged,    // `bytes` at `offset` are no record. `records` were lost with them, 0: not known.
-    job_lost,   // The body of job `id` is damaged and known from nowhere else.
-    unproven,   // `jobs` records of a file of beanstalkd were read after damage. They have no sums.
-    torn,       // `bytes` at `offset`, the end of the last file, are half a record: a crash.
+    damaged,   // `bytes` at `offset` are no record. `records` were lost with them, 0: not known.
+    job_lost,  // The body of job `id` is damaged and known from nowhere else.
+    unproven,  // `jobs` records of a file of beanstalkd were read after damage. They have no sums.
+    torn,      // `bytes` at `offset`, the end of the last file, are half a record: a crash.
     // Of whole files.
     missing,       // The file is not there, though others follow that were begun behind it.
     next_missing,  // The same of the newest one. A crash as it was begun leaves this, too.
@@ -44,7 +44,8 @@ bool is_damage(const Problem& problem);
 bool is_left_aside(Problem::Kind kind);
 // A short name of the kind, with hyphens: for logs.
 const char* name_of(Problem::Kind kind);
-// The same as a sentence: "binlog.3 is damaged at offset 88: 91 bytes cannot be read, 1 record is lost".
+// The same as a sentence: "binlog.3 is damaged at offset 88: 91 bytes cannot be read, 1 record is
+// lost".
 std::string to_sentence(const Problem& problem);
 
 }  // namespace haricot::binlog

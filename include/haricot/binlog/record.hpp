@@ -136,11 +136,11 @@ bool is_clearly_of_beanstalkd(const Parsed& parsed);
 
 // The first record of every file.
 struct Signature {
-  std::uint64_t salt = 0;              // Another one for each file: see salt_of().
-  std::uint64_t next_id = 0;           // The first id that may be given out from here on.
-  std::uint64_t file_number = 0;       // N of binlog.N
-  std::uint64_t store_id = 0;          // Random, the same in all files of a folder.
-  std::uint32_t records_lost = 0;      // Known to be lost so far.
+  std::uint64_t salt = 0;          // Another one for each file: see salt_of().
+  std::uint64_t next_id = 0;       // The first id that may be given out from here on.
+  std::uint64_t file_number = 0;   // N of binlog.N
+  std::uint64_t store_id = 0;      // Random, the same in all files of a folder.
+  std::uint32_t records_lost = 0;  // Known to be lost so far.
   // The oldest file that was needed when this one was begun, itself included. 0: written by a
   // version that did not tell; then the number of the file before is not told either.
   std::uint32_t oldest_needed = 0;

@@ -30,9 +30,9 @@ struct FileReport {
   std::uint64_t number = 0;      // N of its name.
   std::uint64_t written_as = 0;  // N of the name that it should have.
   FileKind kind = FileKind::empty;
-  std::uint64_t bytes = 0;           // Its length.
-  std::uint64_t accepted_bytes = 0;  // What of it was read.
-  std::uint64_t records = 0;         // Those that were there at one time, as far as is known.
+  std::uint64_t bytes = 0;            // Its length.
+  std::uint64_t accepted_bytes = 0;   // What of it was read.
+  std::uint64_t records = 0;          // Those that were there at one time, as far as is known.
   std::uint32_t records_counted = 0;  // The same without those that only the next file knows of.
   std::uint64_t records_read = 0;
   std::uint64_t unproven = 0;  // Of these: what nothing can check, and stands after damage.
@@ -51,15 +51,15 @@ struct FileReport {
 };
 
 struct ReplayReport {
-  std::vector<FileReport> files;      // In the order in which they were read.
-  std::vector<Problem> problems;      // All that was found wrong.
-  std::vector<std::string> spares;    // Files that were being made when the server stopped.
-  std::uint64_t highest_number = 0;   // Of all names, those of files left aside or missing, too.
-  std::uint64_t records_lost = 0;     // As far as can be counted.
-  std::uint64_t store_id = 0;         // 0: no file of ours is there.
+  std::vector<FileReport> files;     // In the order in which they were read.
+  std::vector<Problem> problems;     // All that was found wrong.
+  std::vector<std::string> spares;   // Files that were being made when the server stopped.
+  std::uint64_t highest_number = 0;  // Of all names, those of files left aside or missing, too.
+  std::uint64_t records_lost = 0;    // As far as can be counted.
+  std::uint64_t store_id = 0;        // 0: no file of ours is there.
   JobId next_id = 1;
   std::int64_t last_stamp = 0;  // The highest of a buried job.
-  bool was_surveyed = false;    // Something was wrong with whole files: each was read several times.
+  bool was_surveyed = false;  // Something was wrong with whole files: each was read several times.
 
   // Nothing is lost or in doubt. The torn end that a crash leaves does not count.
   bool is_sound() const;

@@ -57,9 +57,9 @@ class SegmentWriter {
                                  std::uint64_t allocated);
   // Lets go of the file, and of what was collected and not written.
   FileHandle abandon();
-  // Ends the file: lets go of it, and afterwards, when the next one is begun, writes the seal and cuts
-  // off what was allocated behind it. Requires for the first: a file is open, nothing is collected.
-  // `oldest_needed`: the oldest file of the folder.
+  // Ends the file: lets go of it, and afterwards, when the next one is begun, writes the seal and
+  // cuts off what was allocated behind it. Requires for the first: a file is open, nothing is
+  // collected. `oldest_needed`: the oldest file of the folder.
   struct Ending {
     FileHandle file = FileHandle::none;
     WrittenPoint end;
@@ -78,7 +78,9 @@ class SegmentWriter {
   void add(const Record& record, std::string_view body, const BlobRef& blob);
   // Whether a short record fits that needs no room of others; and collects it. Requires for the
   // second: it fits, and memory was prepared.
-  bool has_room_kept() const { return is_open() && kept_used_ + 2 * kShortRecordBytes <= kEndBytes; }
+  bool has_room_kept() const {
+    return is_open() && kept_used_ + 2 * kShortRecordBytes <= kEndBytes;
+  }
   void add_to_room_kept(const Record& record);
   // The bytes that are collected.
   std::uint64_t collected_bytes() const { return pending_.size() + pending_blob_bytes_; }
