@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "binlog_world.hpp"
 #include "haricot/binlog/job_record.hpp"
 #include "log_maker.hpp"
@@ -33,6 +37,22 @@ TEST(Replay, ReadsAFileWithADamagedBeginByTheIdOfAnyOtherFile) {
   }
   for (const char* name : {"binlog.1", "binlog.2", "binlog.3"}) disk.zero(name, 0, 88);
   EXPECT_EQ(jobs_in(disk), jobs);
+}
+
+TEST(Replay, ReadsEachFileOfASoundFolderOnce) {
+  SimDisk disk;
+  fill(disk, 5);
+  std::vector<std::string> names;
+  ASSERT_EQ(disk.list(names), DiskStatus::ok);
+  const auto files = std::count_if(names.begin(), names.end(), [](const std::string& name) {
+    return segment_number(name).has_value();
+  });
+  ASSERT_GT(files, 3);
+  const std::uint64_t before = disk.calls(DiskCall::read);
+  const World world(disk, kSmallFiles, kWallBegin + 1);
+  EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
+  EXPECT_FALSE(world.binlog.replayed().was_surveyed);
+  EXPECT_EQ(disk.calls(DiskCall::read) - before, static_cast<std::uint64_t>(files));
 }
 
 TEST(Replay, MakesNoJobOfAMarkerWhoseDeletionIsMissing) {
