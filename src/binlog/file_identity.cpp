@@ -170,6 +170,13 @@ FileIdentity identify(std::string_view bytes, std::uint64_t file_number,
     if (identity.number != 0) identity.store_id = folder.store_id;
     return identity;
   }
+  if (bytes.size() > kVersionBytes && looks_like_signature(bytes.substr(kVersionBytes))) {
+    // Ours, and not one record is whole. What is left of them must not pass for beanstalkd's.
+    identity.kind = FileKind::checked;
+    identity.number = file_number;
+    identity.store_id = folder.store_id;
+    return identity;
+  }
   identity.seed = 0;
   identity.kind = legacy_kind(bytes);
   return identity;

@@ -188,9 +188,12 @@ void Replay::go_on_beyond_lost_ids() {
       const std::uint64_t jobs = (damage.bytes + kSmallestJobBytes - 1) / kSmallestJobBytes;
       left_out += damage.records > 0 ? damage.records : jobs;
     }
-    // A file of ours that others follow, and of whose end nothing tells, may have been cut off.
+    // A file that others follow, and of whose end nothing tells, may have been cut off. Whole ones
+    // of beanstalkd never tell.
+    const bool is_whole_legacy =
+        file.kind != FileKind::checked && file.kind != FileKind::empty && !file.has_rubbish();
     const bool may_be_cut =
-        file.kind == FileKind::checked && !file.has_known_end && &file != &report_.files.back();
+        !file.has_known_end && !is_whole_legacy && &file != &report_.files.back();
     if (may_be_cut) left_out += kIdsOfAFile;
   }
   for (const Problem& problem : report_.problems) {

@@ -162,6 +162,22 @@ TEST(FileIdentity, AFileThatNobodyKnowsIsOfAnUnknownVersion) {
   EXPECT_EQ(identify(text, 5, kFactsOfFolder).kind, FileKind::unknown_version);
 }
 
+// What is left of a record may look like a deletion of beanstalkd.
+TEST(FileIdentity, AFileWithOurMarksIsOursThoughNothingInItIsWhole) {
+  LogMaker log = file_of_folder(5);
+  Record change = change_record(3, RecordState::buried);
+  const std::size_t offset = log.add(change);
+  std::string bytes = log.bytes();
+  bytes[kVersionBytes + 70] ^= 1;
+  bytes.replace(offset + 72, kShortRecordBytes - 72, kShortRecordBytes - 72, '\0');
+  const FileIdentity identity = identify(bytes, 5, kFactsOfFolder);
+  EXPECT_EQ(identity.kind, FileKind::checked);
+  EXPECT_EQ(identity.store_id, kStoreOfFolder);
+  FileScan scan(bytes, identity);
+  EXPECT_FALSE(scan.next());
+  EXPECT_FALSE(scan.damages().empty());
+}
+
 TEST(FileIdentity, RecordsOutweighTheSignatureOfAnotherPlace) {
   LogMaker log = file_of_folder(5);
   log.add(full_record(1, "mail", "hello\r\n"));
