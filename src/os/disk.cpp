@@ -185,6 +185,31 @@ DiskStatus FolderDisk::read(const std::string& name, FileBytes& bytes) {
   return read_open(file.get(), bytes, name);
 }
 
+// From the end to the begin: files are appended to. A piece counts when it is the same twice; where
+// it never is, whoever reads it has to find out. Returns 0 or an errno.
+int FolderDisk::read_pieces(int file, FileBytes& bytes) const {
+  constexpr std::size_t kPiece = 4096;
+  constexpr int kTriesMax = 8;
+  std::array<char, kPiece> again;
+  const std::size_t size = bytes.size();
+  for (std::size_t end = size; end > 0;) {
+    const std::size_t begin = (end - 1) / kPiece * kPiece;
+    const auto count = static_cast<ssize_t>(end - begin);
+    char* const to = bytes.data() + begin;
+    ssize_t read = ::pread(file, to, end - begin, static_cast<off_t>(begin));
+    for (int i = 0; i < kTriesMax && read == count; ++i) {
+      read = ::pread(file, again.data(), end - begin, static_cast<off_t>(begin));
+      if (read == count && std::memcmp(to, again.data(), end - begin) == 0) break;
+      if (read == count) std::memcpy(to, again.data(), end - begin);
+    }
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return errno;
+    if (read < count) return EBUSY;  // It was cut off meanwhile.
+    end = begin;
+  }
+  return 0;
+}
+
 DiskStatus FolderDisk::read_open(int file, FileBytes& bytes, const std::string& name) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return fail(errno, "read", name);
@@ -197,7 +222,12 @@ DiskStatus FolderDisk::read_open(int file, FileBytes& bytes, const std::string& 
     if (!bytes.resize(size)) return fail(ENOMEM, "read", name);
     if (bytes.is_new()) use_huge_pages(bytes);
     std::uint64_t done = 0;
-    while (done < size) {
+    if (has_writers_) {
+      const int error = read_pieces(file, bytes);
+      if (error != 0 && error != EBUSY) return fail(error, "read", name);
+      if (error == 0) done = size;
+    }
+    while (done < size && !has_writers_) {
       const ssize_t count =
           ::pread(file, bytes.data() + done, size - done, static_cast<off_t>(done));
       if (count < 0 && errno == EINTR) continue;

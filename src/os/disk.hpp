@@ -34,6 +34,9 @@ class FolderDisk final : public binlog::Disk {
   // Keeps so many descriptors for the files of the folder, lest connections take all. Requires: it
   // is open.
   void reserve_descriptors(std::size_t count) { reserve_.fill(folder_.get(), count); }
+  // From now on files are read so that what another server writes to them meanwhile leaves no hole:
+  // whatever is seen of a file, all that was written before it is seen, too. Slower.
+  void expect_writers() { has_writers_ = true; }
   // The folder, for FolderLock.
   int descriptor() const { return folder_.get(); }
   // For epoll: readable when next_sync_done() may have something; it stays so until that says no.
@@ -69,7 +72,10 @@ class FolderDisk final : public binlog::Disk {
   DiskStatus open_to_write(const std::string& name, int flags, const char* doing, FileHandle& file);
   DiskStatus read_open(int file, binlog::FileBytes& bytes, const std::string& name);
 
+  int read_pieces(int file, binlog::FileBytes& bytes) const;
+
   Descriptor folder_;
+  bool has_writers_ = false;
   DescriptorReserve reserve_;
   Syncer syncer_;
   std::string last_error_;

@@ -5,12 +5,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "os/folder_lock.hpp"
@@ -76,6 +78,35 @@ TEST_F(FolderDiskTest, WritesAndReadsManyMegabytes) {
   write(file, 0, large);
   EXPECT_TRUE(read("binlog.1") == large);
   EXPECT_EQ(disk_.sync(file), DiskStatus::ok);
+  disk_.close(file);
+}
+
+// Another server appends while the file is read: what is seen ends somewhere, and has no gap.
+TEST_F(FolderDiskTest, SeesNoHoleInAFileThatIsWrittenToMeanwhile) {
+  constexpr std::uint64_t kBytes = 4 * 1024 * 1024;
+  const FileHandle file = create("live");
+  ASSERT_EQ(disk_.allocate(file, kBytes), DiskStatus::ok) << disk_.last_error();
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    FolderDisk other;
+    FileHandle same = FileHandle::none;
+    if (!other.open(folder_.path()) || other.open_existing("live", same) != DiskStatus::ok) return;
+    const std::string record(700, 'x');
+    const std::string_view piece = record;
+    for (std::uint64_t at = 0; at + record.size() <= kBytes && !stop; at += record.size()) {
+      if (other.write(same, at, {&piece, 1}) != DiskStatus::ok) break;
+    }
+    other.close(same);
+  });
+  disk_.expect_writers();
+  for (int i = 0; i < 30; ++i) {
+    const std::string seen = read("live");
+    EXPECT_EQ(seen.size(), kBytes);
+    const std::size_t end = std::min(seen.find('\0'), seen.size());
+    EXPECT_EQ(seen.find_first_not_of('\0', end), std::string::npos) << "a hole at " << end;
+  }
+  stop = true;
+  writer.join();
   disk_.close(file);
 }
 

@@ -71,7 +71,12 @@ def try_signal(haricotd, options, number):
         return KILLS
 
 
+# A sanitizer, where the server is built with one, would handle these itself.
+OWN_HANDLERS = "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigill=0:handle_sigfpe=0"
+
+
 def main(haricotd):
+    os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":" + OWN_HANDLERS
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     told = documented()
     wrong = []
