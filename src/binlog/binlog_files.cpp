@@ -305,7 +305,6 @@ bool Binlog::begin_file() {
     signature.previous_digest = previous_->digest;
   }
   DiskStatus status = writer_.begin(disk_, spare.file, signature, spare.allocated);
-  bool is_renamed = false;
   if (status == DiskStatus::ok) {
     status = disk_.rename(from, to);
   }
@@ -316,7 +315,7 @@ bool Binlog::begin_file() {
     fail(status, "begin a file");
     // A renaming that failed may have taken effect all the same. No file that was begun has ever
     // had that name.
-    is_renamed = was_written && disk_.remove(to) == DiskStatus::ok;
+    const bool is_renamed = was_written && disk_.remove(to) == DiskStatus::ok;
     if (is_renamed) {
       disk_.close(spare.file);
     } else {

@@ -14,9 +14,19 @@ constexpr std::uint32_t kSumsToStop = 32;
 constexpr std::size_t kSeedsMax = 1 << 16;
 // How many names are tried for a file that does not know its own.
 constexpr std::uint64_t kNamesTried = 1 << 20;
+// A record begins with at most four zeros of its name length and seven of its id; so in a stretch
+// of zeros only its last bytes can be the begin of one.
+constexpr std::size_t kZerosInFront = 11;
 
 std::uint32_t version_of(std::string_view bytes) {
   return bytes.size() < kVersionBytes ? 0 : load_little_endian<std::uint32_t>(bytes.data());
+}
+
+// What stands at the begin of these bytes in a file of that version of beanstalkd.
+std::optional<Parsed> parse_legacy(FileKind kind, std::string_view bytes) {
+  std::size_t header_length = 0;
+  return kind == FileKind::beanstalkd_v5 ? parse_record_v5(bytes, header_length)
+                                         : parse_record(bytes);
 }
 
 // Whether a file of that version of beanstalkd begins with these bytes, its version left out.
@@ -76,8 +86,6 @@ class SeedSearch {
     best_ = seed;
   }
 
-  static constexpr std::size_t kZerosInFront = 11;  // See find_checked().
-
   std::string_view bytes_;
   std::unordered_map<std::uint32_t, std::uint32_t> sums_;
   std::uint32_t best_ = 0;
@@ -101,13 +109,21 @@ std::uint64_t number_of_seed(std::uint32_t seed, std::uint64_t file_number,
   return 0;
 }
 
+// A file of ours of which nothing but its seed is known.
+FileIdentity identity_of_seed(std::uint32_t seed, std::uint64_t file_number,
+                              const FolderFacts& folder) {
+  FileIdentity identity;
+  identity.kind = FileKind::checked;
+  identity.seed = seed;
+  if (folder.store_id != 0) identity.number = number_of_seed(seed, file_number, folder);
+  if (identity.number != 0) identity.store_id = folder.store_id;
+  return identity;
+}
+
 // Where the first record stands that beanstalkd has clearly written.
 std::size_t find_clear_record(FileKind kind, std::string_view bytes) {
   for (std::size_t at = kVersionBytes; at + kShortRecordBytes <= bytes.size(); ++at) {
-    std::size_t header_length = 0;
-    const std::optional<Parsed> parsed = kind == FileKind::beanstalkd_v5
-                                             ? parse_record_v5(bytes.substr(at), header_length)
-                                             : parse_record(bytes.substr(at));
+    const std::optional<Parsed> parsed = parse_legacy(kind, bytes.substr(at));
     if (parsed && parsed->record.is_full() && is_clearly_of_beanstalkd(*parsed)) return at;
   }
   return bytes.size();
@@ -163,13 +179,8 @@ FileIdentity identify(std::string_view bytes, std::uint64_t file_number,
       return identity;
     }
   }
-  if (const auto seed = SeedSearch(bytes).run()) {
-    identity.kind = FileKind::checked;
-    identity.seed = *seed;
-    if (folder.store_id != 0) identity.number = number_of_seed(*seed, file_number, folder);
-    if (identity.number != 0) identity.store_id = folder.store_id;
-    return identity;
-  }
+  if (const auto seed = SeedSearch(bytes).run())
+    return identity_of_seed(*seed, file_number, folder);
   if (bytes.size() > kVersionBytes && looks_like_signature(bytes.substr(kVersionBytes))) {
     // Ours, and not one record is whole. What is left of them must not pass for beanstalkd's.
     identity.kind = FileKind::checked;
@@ -188,19 +199,11 @@ std::optional<FileIdentity> identify_against_signature(std::string_view bytes,
                                                        const FolderFacts& folder) {
   const auto seed = SeedSearch(bytes).run();
   if (!seed || *seed == by_signature.seed) return std::nullopt;
-  FileIdentity identity;
-  identity.kind = FileKind::checked;
-  identity.seed = *seed;
-  identity.number = number_of_seed(*seed, file_number, folder);
-  if (identity.number != 0) identity.store_id = folder.store_id;
-  return identity;
+  return identity_of_seed(*seed, file_number, folder);
 }
 
 std::optional<std::size_t> find_checked(std::string_view bytes, std::size_t from,
                                         std::uint32_t seed) {
-  // A record begins with at most four zeros of its name length and seven of its id; so in a stretch
-  // of zeros only its last bytes can be the begin of one.
-  constexpr std::size_t kZerosInFront = 11;
   for (std::size_t at = from; at + kShortRecordBytes <= bytes.size(); ++at) {
     if (bytes[at] == '\0') {
       const std::size_t nonzero = find_nonzero(bytes, at);

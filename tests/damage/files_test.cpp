@@ -49,7 +49,9 @@ TEST(StrayFiles, TwoThatWereExchangedAreReadInTheRightOrder) {
   }
 }
 
-TEST(StrayFiles, OneUnderAnotherNumberIsReadInItsPlace) {
+// Gives each file another number by `change`: all jobs are there, and `kind` is told.
+void expect_told_of_other_numbers(HurtFolder& (HurtFolder::*change)(std::uint64_t, std::uint64_t),
+                                  Kind kind) {
   Sweep sweep(1);
   for (const KnownFolder* folder : folders()) {
     const std::uint64_t last = folder->last_number();
@@ -57,30 +59,21 @@ TEST(StrayFiles, OneUnderAnotherNumberIsReadInItsPlace) {
       for (const std::uint64_t to : {last + 1, last + 6, folder->files[0].number - 1}) {
         if (to == 0 || !sweep.is_next()) continue;
         HurtFolder hurt(*folder);
-        hurt.rename(file.number, to);
+        (hurt.*change)(file.number, to);
         const Verdict verdict = sweep.judge(hurt);
         expect_all_jobs(verdict, hurt);
-        expect_told(verdict, Kind::displaced, hurt);
+        expect_told(verdict, kind, hurt);
       }
     }
   }
 }
 
+TEST(StrayFiles, OneUnderAnotherNumberIsReadInItsPlace) {
+  expect_told_of_other_numbers(&HurtFolder::rename, Kind::displaced);
+}
+
 TEST(StrayFiles, ACopyUnderAnotherNumberIsLeftAside) {
-  Sweep sweep(1);
-  for (const KnownFolder* folder : folders()) {
-    const std::uint64_t last = folder->last_number();
-    for (const KnownFile& file : folder->files) {
-      for (const std::uint64_t to : {last + 1, last + 6, folder->files[0].number - 1}) {
-        if (to == 0 || !sweep.is_next()) continue;
-        HurtFolder hurt(*folder);
-        hurt.copy(file.number, to);
-        const Verdict verdict = sweep.judge(hurt);
-        expect_all_jobs(verdict, hurt);
-        expect_told(verdict, Kind::duplicate, hurt);
-      }
-    }
-  }
+  expect_told_of_other_numbers(&HurtFolder::copy, Kind::duplicate);
 }
 
 TEST(StrayFiles, AMissingOneIsTold) {
