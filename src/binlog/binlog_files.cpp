@@ -289,10 +289,11 @@ bool Binlog::begin_file() {
   }
   const Spare spare = spares_.take_first();
   Signature signature;
-  signature.salt = salt_of(store_id_, number);
+  signature.salt = salt_of(note_.store_id, number);
   signature.next_id = engine_->next_id();
   signature.file_number = number;
-  signature.store_id = store_id_;
+  signature.store_id = note_.store_id;
+  signature.run = note_.run;
   signature.records_lost = static_cast<std::uint32_t>(report_.records_lost);
   signature.oldest_needed = static_cast<std::uint32_t>(segments_->oldest().number);
   const std::size_t files = segments_->size();

@@ -23,13 +23,18 @@ bool is_unused(std::string_view bytes) {
          find_nonzero(bytes, kFirstRecordOffset) == bytes.size();
 }
 
+// Never 0.
+std::uint32_t run_of(std::uint64_t random) {
+  return static_cast<std::uint32_t>(1 + salt_of(random, 0) % (kRunsEnd - 1));
+}
+
 }  // namespace
 
-bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
+bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
                   ReplayWatcher watcher, std::string& error) {
   CHECK(engine_ == nullptr);
   try {
-    if (open_folder(engine, wall_offset, now, store_id, watcher, error)) return true;
+    if (open_folder(engine, wall_offset, now, random, watcher, error)) return true;
   } catch (const std::bad_alloc&) {
     error.clear();
   }
@@ -37,7 +42,7 @@ bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64
   return false;
 }
 
-bool Binlog::open_folder(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
+bool Binlog::open_folder(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
                          ReplayWatcher watcher, std::string& error) {
   engine_ = &engine;
   now_ = now;
@@ -45,7 +50,7 @@ bool Binlog::open_folder(Engine& engine, Duration wall_offset, Instant now, std:
   segments_.emplace(engine.jobs());
   Replay replay(disk_, engine, *segments_);
   replay.set_watcher(watcher);
-  replay.set_remembered_store_id(remembered_store_id_);
+  replay.set_note(note_);
   const bool good = replay.run(wall_offset, now);
   report_ = replay.report();
   if (!good) {
@@ -56,8 +61,10 @@ bool Binlog::open_folder(Engine& engine, Duration wall_offset, Instant now, std:
     error = report_.warnings().front();
     return false;
   }
-  store_id_ = report_.store_id != 0 ? report_.store_id : remembered_store_id_;
-  if (store_id_ == 0) store_id_ = store_id;
+  if (report_.store_id != 0) note_.store_id = report_.store_id;
+  if (note_.store_id == 0) note_.store_id = random;
+  note_.run_before = report_.run;
+  note_.run = run_of(random);
   last_stamp_ = report_.last_stamp;
   return sync_what_was_read(error) && begin_after_replay(error);
 }

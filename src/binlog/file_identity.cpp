@@ -10,6 +10,9 @@ namespace {
 
 // So many sums that agree, and none against them, are proof enough not to read on.
 constexpr std::uint32_t kSumsToStop = 32;
+constexpr std::uint32_t kSectorsToStop = 4;
+// What a disk writes, or loses, as a whole.
+constexpr std::size_t kDiskSectorBytes = 512;
 // Seeds of single records, most of them no records at all, are not collected without end.
 constexpr std::size_t kSeedsMax = 1 << 16;
 // How many names are tried for a file that does not know its own.
@@ -41,25 +44,66 @@ bool begins_like(FileKind kind, std::string_view first) {
 
 // The seed on which the records of a file agree. Only ours do: beanstalkd copies the sums of our
 // records into its own, where each of them leads to a seed of its own.
+//
+// A disk writes a sector to the wrong place as a whole. So of two seeds the one wins whose records
+// stand in more sectors, however many records one sector has.
 class SeedSearch {
  public:
   explicit SeedSearch(std::string_view bytes) : bytes_(bytes) {}
 
+  // What the signature says counts as the word of one record.
+  void count_signature(std::uint32_t seed) { add(seed, 1, kVersionBytes); }
+  // What the name says counts like a sector, if at least one record says the same.
+  void count_name(std::uint32_t seed) { seed_of_name_ = seed; }
+
+  // The seed that most agree on. Copies that beanstalkd has made whole are proven, each by another
+  // seed.
   std::optional<std::uint32_t> run() {
-    std::size_t at = kVersionBytes;
-    while (at + kShortRecordBytes <= bytes_.size() && best_sums_ < kSumsToStop) {
-      at += look_at(at);
+    look_at_all();
+    if (best_.sums < 2 || 2 * best_.sums <= proven_sums_) return std::nullopt;
+    return best_seed_;
+  }
+  // The same without those that agree on this one. That of the name is preferred.
+  std::optional<std::uint32_t> run_without(std::uint32_t seed) {
+    look_at_all();
+    if (seed_of_name_ && *seed_of_name_ != seed && sums_.contains(*seed_of_name_)) {
+      return *seed_of_name_;
     }
-    if (best_sums_ < 2 || 2 * best_sums_ <= proven_sums_) return std::nullopt;
-    return best_;
+    std::optional<std::uint32_t> best;
+    for (const auto& [other, votes] : sums_) {
+      if (other == seed || votes.sums < 2) continue;
+      if (!best || votes > sums_[*best]) best = other;
+    }
+    return best;
+  }
+  std::uint32_t sectors_of(std::uint32_t seed) const {
+    const auto found = sums_.find(seed);
+    return found == sums_.end() ? 0 : found->second.sectors;
   }
 
  private:
+  struct Votes {
+    std::uint32_t sums = 0;
+    std::uint32_t sectors = 0;
+    std::size_t last_sector = 0;
+
+    bool operator>(const Votes& other) const {
+      return sectors != other.sectors ? sectors > other.sectors : sums > other.sums;
+    }
+  };
+
+  bool is_decided() const { return best_.sums >= kSumsToStop && best_.sectors >= kSectorsToStop; }
+
+  void look_at_all() {
+    std::size_t at = kVersionBytes;
+    while (at + kShortRecordBytes <= bytes_.size() && !is_decided()) at += look_at(at);
+  }
+
   // Returns how far to go on.
   std::size_t look_at(std::size_t at) {
     const std::string_view rest = bytes_.substr(at);
     if (const auto seed = seed_by_seal(rest, at)) {
-      add(*seed, 1);
+      add(*seed, 1, at);
       return kShortRecordBytes;
     }
     const std::optional<Parsed> parsed = parse_record(rest);
@@ -69,28 +113,40 @@ class SeedSearch {
     }
     const std::uint32_t seed = seed_by_header(rest, *parsed, at);
     if (!parsed->record.is_full()) {
-      add(seed, 1);
+      add(seed, 1, at);
       return 1;
     }
-    if (seed_by_body(*parsed, at) != seed) return 1;
-    add(seed, 2);
+    if (seed_by_body(*parsed, at) != seed) {
+      if (sums_.contains(seed)) add(seed, 1, at);
+      return 1;
+    }
+    add(seed, 1, at);
+    add(seed, 1, at + parsed->record.bytes() - 1);
     proven_sums_ += 2;
     return parsed->record.bytes();
   }
 
-  void add(std::uint32_t seed, std::uint32_t sums) {
-    if (sums_.size() >= kSeedsMax && sums_.find(seed) == sums_.end()) return;
-    const std::uint32_t now = sums_[seed] += sums;
-    if (now <= best_sums_) return;
-    best_sums_ = now;
-    best_ = seed;
+  void add(std::uint32_t seed, std::uint32_t sums, std::size_t at) {
+    if (sums_.size() >= kSeedsMax && !sums_.contains(seed)) return;
+    const auto [found, is_new] = sums_.try_emplace(seed);
+    Votes& votes = found->second;
+    if (is_new && seed == seed_of_name_) votes = {.sums = 1, .sectors = 1, .last_sector = 0};
+    votes.sums += sums;
+    const std::size_t sector = at / kDiskSectorBytes + 1;
+    if (votes.last_sector != sector) ++votes.sectors;
+    votes.last_sector = sector;
+    if (best_seed_ == seed || votes > best_) {
+      best_ = votes;
+      best_seed_ = seed;
+    }
   }
 
   std::string_view bytes_;
-  std::unordered_map<std::uint32_t, std::uint32_t> sums_;
-  std::uint32_t best_ = 0;
-  std::uint32_t best_sums_ = 0;
+  std::unordered_map<std::uint32_t, Votes> sums_;
+  std::uint32_t best_seed_ = 0;
+  Votes best_;
   std::uint32_t proven_sums_ = 0;
+  std::optional<std::uint32_t> seed_of_name_;
 };
 
 // Which file of the folder has that seed; 0: none that can be there.
@@ -193,13 +249,20 @@ FileIdentity identify(std::string_view bytes, std::uint64_t file_number,
   return identity;
 }
 
-std::optional<FileIdentity> identify_against_signature(std::string_view bytes,
-                                                       std::uint64_t file_number,
-                                                       const FileIdentity& by_signature,
-                                                       const FolderFacts& folder) {
-  const auto seed = SeedSearch(bytes).run();
-  if (!seed || *seed == by_signature.seed) return std::nullopt;
-  return identity_of_seed(*seed, file_number, folder);
+std::optional<Contradiction> identify_against_signature(std::string_view bytes,
+                                                        std::uint64_t file_number,
+                                                        const FileIdentity& by_signature,
+                                                        const FolderFacts& folder) {
+  SeedSearch search(bytes);
+  search.count_signature(by_signature.seed);
+  if (folder.store_id != 0) {
+    search.count_name(seed_of(salt_of(folder.store_id, file_number), file_number));
+  }
+  const auto seed = search.run_without(by_signature.seed);
+  if (!seed) return std::nullopt;
+  return Contradiction{.by_records = identity_of_seed(*seed, file_number, folder),
+                       .sectors = search.sectors_of(*seed),
+                       .sectors_against = search.sectors_of(by_signature.seed)};
 }
 
 std::optional<std::size_t> find_checked(std::string_view bytes, std::size_t from,

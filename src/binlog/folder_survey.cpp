@@ -80,16 +80,70 @@ bool FolderSurvey::identify_all(std::string& error) {
     if (!load(names_[i], error)) return false;
     if (is_known[i]) {
       const auto other = identify_against_signature(bytes_.view(), names_[i], identity, folder_);
-      if (other) identity = *other;
+      if (other && is_likelier(i, *other, identity)) identity = other->by_records;
       continue;
     }
     files_[i].identity = identify(bytes_.view(), names_[i], folder_);
+    const bool may_be_ours =
+        identity.kind == FileKind::beanstalkd_v7 || identity.kind == FileKind::beanstalkd_v5;
+    bool is_ours = false;
+    if (may_be_ours && !was_begun_by_us(i, is_ours, error)) return false;
+    if (is_ours) {
+      identity = {.kind = FileKind::checked,
+                  .signature = {},
+                  .seed = seed_of(salt_of(folder_.store_id, names_[i]), names_[i]),
+                  .number = names_[i],
+                  .store_id = folder_.store_id};
+    }
     if (files_[i].identity.kind == FileKind::unknown_version) {
       error = segment_name(names_[i]) + " is of a version that is not known here";
       return false;
     }
   }
   return true;
+}
+
+// Whether the file in front of that one, which is ours, ended because this one was begun. Then this
+// one is ours, too, though nothing in it says so any more.
+bool FolderSurvey::was_begun_by_us(std::size_t place, bool& is_ours, std::string& error) {
+  if (place == 0 || folder_.store_id == 0) return true;
+  const FileIdentity& before = files_[place - 1].identity;
+  const bool is_in_place = before.kind == FileKind::checked && before.number + 1 == names_[place] &&
+                           names_[place - 1] == before.number &&
+                           before.store_id == folder_.store_id;
+  if (!is_in_place) return true;
+  if (!load(names_[place - 1], error)) return false;
+  FileScan scan(bytes_.view(), before);
+  while (scan.next()) {
+  }
+  is_ours = scan.seal() && !scan.seal()->clean_exit;
+  return true;
+}
+
+// Whether a file is what its records say rather than what its signature says, where they differ.
+bool FolderSurvey::is_likelier(std::size_t place, const Contradiction& contradiction,
+                               const FileIdentity& by_signature) const {
+  const FileIdentity& by_records = contradiction.by_records;
+  // A stray sector or two agree on a place where nothing of this folder can be.
+  const bool is_of_folder = by_signature.store_id == folder_.store_id;
+  if (by_records.number == 0 && is_of_folder) return false;
+  // One sector may be a stray one.
+  if (contradiction.sectors > contradiction.sectors_against + 1) return true;
+  // The one that no other file says it is.
+  const bool is_taken = says_another(place, by_records);
+  if (is_taken != says_another(place, by_signature)) return !is_taken;
+  return contradiction.sectors > contradiction.sectors_against;
+}
+
+// Whether the signature of another file says that it is that one.
+bool FolderSurvey::says_another(std::size_t place, const FileIdentity& identity) const {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const auto& signature = files_[i].identity.signature;
+    const bool is_same = signature && signature->store_id == identity.store_id &&
+                         signature->file_number == identity.number;
+    if (is_same && i != place) return true;
+  }
+  return false;
 }
 
 // The folder is the one that most of its files are of; where that does not decide, the one that is

@@ -42,6 +42,8 @@ const char* name_of(Problem::Kind kind) {
       return "file-foreign";
     case Problem::Kind::contradicted:
       return "file-contradicted";
+    case Problem::Kind::other_run:
+      return "file-of-other-run";
     case Problem::Kind::misnamed:
       return "file-misnamed";
     case Problem::Kind::in_doubt:
@@ -84,8 +86,12 @@ std::string to_sentence(const Problem& problem) {
     case Problem::Kind::contradicted:
       return file + " is not the file that " + problem.other +
              " followed: one of the two is from a copy of the folder; " + file + " is left aside";
+    case Problem::Kind::other_run:
+      return file +
+             " was not begun by the server that used this folder last: it is from a copy of "
+             "the folder, or newer files are missing";
     case Problem::Kind::misnamed:
-      return file + " has a number that no server gives and is left aside";
+      return file + " has a number that no server gives and is not read";
     case Problem::Kind::in_doubt:
       return "up to " + count(problem.jobs, "job") +
              " may have come back, or be in an old state: what is lost of " + file +

@@ -275,7 +275,9 @@ void write_signature(const Signature& signature, char* to) {
   store(block + 64, signature.previous_records);
   store(block + 68, signature.records_lost);
   store(block + 72, signature.previous_number);
-  seal_header(to, 0, Place{seed_of(signature.salt, signature.file_number), kVersionBytes, 0});
+  // The run stands where other records have their number.
+  seal_header(to, 0,
+              Place{seed_of(signature.salt, signature.file_number), kVersionBytes, signature.run});
 }
 
 std::optional<Signature> read_signature(std::string_view bytes) {
@@ -295,6 +297,7 @@ std::optional<Signature> read_signature(std::string_view bytes) {
   signature.records_lost = load<std::uint32_t>(block + 68);
   // The bytes of the last count of a job, which earlier versions left zero.
   signature.previous_number = load<std::uint32_t>(block + 72);
+  signature.run = load_u24(block + kNumberAt);
   return signature;
 }
 

@@ -132,21 +132,23 @@ Replay::Outcome Replay::load(std::size_t place, FileBytes& bytes) {
   file.identity = *identity;
   if (!identity->signature) return Outcome::done;
   if (report_.store_id == 0) report_.store_id = identity->store_id;
-  const bool is_remembered =
-      remembered_store_id_ == 0 || identity->store_id == remembered_store_id_;
+  const bool is_remembered = note_.store_id == 0 || identity->store_id == note_.store_id;
   const bool is_in_place = identity->number == file.name_number &&
                            identity->store_id == report_.store_id && is_remembered;
   return is_in_place ? Outcome::done : Outcome::needs_survey;
 }
 
 bool Replay::survey() {
-  FolderSurvey survey(disk_, numbers_, remembered_store_id_);
+  FolderSurvey survey(disk_, numbers_, note_.store_id);
   std::string error;
   if (!survey.run(error)) return fail(std::move(error));
   is_surveyed_ = report_.was_surveyed = true;
   plan_ = survey.files();
   report_.store_id = survey.store_id();
   file_problems_.insert(file_problems_.end(), survey.problems().begin(), survey.problems().end());
+  for (const Problem& problem : survey.problems()) {
+    highest_odd_name_ = std::max(highest_odd_name_, segment_number(problem.file).value_or(0));
+  }
   report_.next_id = std::max(report_.next_id, survey.highest_id_aside() + 1);
   return true;
 }
@@ -257,13 +259,15 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
     return;
   }
   if (scan.tail().bytes == 0) return;
-  const bool is_last = report_.files.size() + 1 == plan_.size();
+  const bool is_last =
+      report_.files.size() + 1 == plan_.size() && highest_odd_name_ <= report.number;
   // beanstalkd writes no seal when it stops. But half a record does not end as a body does.
   const std::uint64_t tail_end = scan.tail().offset + scan.tail().bytes;
   const bool ends_like_a_body = all.substr(0, static_cast<std::size_t>(tail_end)).ends_with("\r\n");
+  // And what is left of a file without a record may have been anything.
   const bool may_be_torn = report.kind == FileKind::checked
                                ? report.has_signature && !report.is_sealed
-                               : scan.accepted_bytes() > 0 && !ends_like_a_body;
+                               : scan.records() > 0 && !ends_like_a_body;
   if (is_last && may_be_torn) {
     report.torn = scan.tail();
   } else {

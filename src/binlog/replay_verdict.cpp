@@ -42,9 +42,14 @@ std::vector<std::string> ReplayReport::warnings() const {
 
 void Replay::judge_folder() {
   report_.problems = file_problems_;
-  for (const FileReport& file : report_.files) judge_bytes(file);
+  for (std::size_t i = 0; i < report_.files.size(); ++i) {
+    const bool is_newest = i + 1 == report_.files.size();
+    judge_bytes(report_.files[i], is_newest ? nullptr : &report_.files[i + 1]);
+  }
   judge_sequence();
+  judge_emptied();
   judge_newest();
+  judge_run();
   go_on_beyond_lost_ids();
   report_.records_lost = std::max(report_.records_lost, lost_before_);
   if (!numbers_.empty()) report_.highest_number = std::max(report_.highest_number, numbers_.back());
@@ -53,7 +58,8 @@ void Replay::judge_folder() {
   }
 }
 
-void Replay::judge_bytes(const FileReport& file) {
+// `next`: the file behind it; null: it is the newest.
+void Replay::judge_bytes(const FileReport& file, const FileReport* next) {
   const std::string name = segment_name(file.number);
   std::uint64_t changes = 0;
   for (const Damage& damage : file.damages) {
@@ -78,7 +84,14 @@ void Replay::judge_bytes(const FileReport& file) {
                                 .offset = file.torn.offset,
                                 .bytes = file.torn.bytes});
   }
-  if (changes > 0) tell_doubt(name, file.written_as, changes);
+  // The next file has lost what it knew of the end of this one, which may be anywhere then.
+  const bool may_be_cut = !file.has_known_end && next != nullptr &&
+                          next->kind == FileKind::checked && !next->has_signature;
+  if (may_be_cut) {
+    tell_doubt(name, file.written_as, 0);
+  } else if (changes > 0) {
+    tell_doubt(name, file.written_as, changes);
+  }
 }
 
 // Numbers that the sequence should have. Files go from its begin as they are not needed any more;
@@ -96,15 +109,6 @@ void Replay::judge_sequence() {
     const std::uint64_t first =
         std::max(oldest_needed_, lowest - std::min(lowest, kMissingToldMax));
     for (std::uint64_t number = first; number < lowest; ++number) tell_missing(number);
-  }
-  for (std::size_t i = 0; i + 1 < plan_.size(); ++i) {
-    // One of ours that has lost all it had. A file of ours that follows would tell of that.
-    const bool was_ours = i > 0 && plan_[i - 1].identity.kind == FileKind::checked;
-    const bool follows_legacy = plan_[i + 1].identity.kind != FileKind::checked;
-    if (plan_[i].identity.kind != FileKind::empty || !was_ours || !follows_legacy) continue;
-    const std::string name = segment_name(plan_[i].name_number);
-    report_.problems.push_back({.kind = Problem::Kind::emptied, .file = name});
-    tell_doubt(name, plan_[i].number, 0);
   }
   for (std::size_t i = 1; i < plan_.size(); ++i) {
     const std::uint64_t before = plan_[i - 1].number;
@@ -126,28 +130,86 @@ void Replay::judge_sequence() {
   }
 }
 
-// The newest file: whether another was begun behind it, and whether there is anything in it.
-void Replay::judge_newest() {
-  if (report_.files.empty()) return;
-  const FileReport& newest = report_.files.back();
-  const bool is_empty = newest.records == 0 && newest.kind != FileKind::checked &&
-                        newest.accepted_bytes <= kVersionBytes && !newest.has_rubbish();
-  const auto before = report_.files.size() > 1 ? &report_.files[report_.files.size() - 2] : nullptr;
-  const bool follows_ours = before != nullptr && before->kind == FileKind::checked;
-  if (is_empty && (newest.kind == FileKind::empty || follows_ours)) {
-    report_.problems.push_back(
-        {.kind = Problem::Kind::emptied, .file = segment_name(newest.number)});
-    tell_doubt(segment_name(newest.number), newest.written_as, 0);
-    return;
+// Files that have lost all they had: no record is in them that says whose they are, and a file of
+// ours is in front. A file of ours that follows would tell of that.
+void Replay::judge_emptied() {
+  const auto tells_nothing = [](const FileReport& file) {
+    return file.kind != FileKind::checked && file.records == 0;
+  };
+  const std::vector<FileReport>& files = report_.files;
+  bool follows_ours = false;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const FileReport& file = files[i];
+    if (!tells_nothing(file)) {
+      follows_ours = file.kind == FileKind::checked;
+      continue;
+    }
+    std::size_t next = i + 1;
+    while (next < files.size() && tells_nothing(files[next])) ++next;
+    const bool has_next_of_ours = next < files.size() && files[next].kind == FileKind::checked;
+    const bool is_newest = i + 1 == files.size();
+    const bool may_be_ours =
+        (follows_ours && !has_next_of_ours) || (is_newest && file.kind == FileKind::empty);
+    if (!may_be_ours) continue;
+    newest_may_be_gone_ = true;
+    const std::string name = segment_name(file.number);
+    if (!file.has_rubbish()) {
+      report_.problems.push_back({.kind = Problem::Kind::emptied, .file = name});
+    }
+    tell_doubt(name, file.written_as, 0);
   }
-  const bool has_next = newest.kind == FileKind::checked && newest.is_sealed;
-  if (!has_next || newest.is_last_of_a_run) return;
-  const std::uint64_t number = newest.written_as + 1;
-  const std::string name = segment_name(number);
-  report_.problems.push_back(
-      {.kind = Problem::Kind::next_missing, .file = name, .other = segment_name(newest.number)});
-  report_.highest_number = std::max(report_.highest_number, number);
-  tell_doubt(name, number, 0);
+}
+
+// The newest file: whether another was begun behind it.
+void Replay::judge_newest() {
+  if (report_.files.empty() || newest_may_be_gone_) return;
+  const FileReport& newest = report_.files.back();
+  const bool has_next =
+      newest.kind == FileKind::checked && newest.is_sealed && !newest.is_last_of_a_run;
+  if (has_next) {
+    newest_may_be_gone_ = true;
+    const std::uint64_t number = newest.written_as + 1;
+    const std::string name = segment_name(number);
+    report_.problems.push_back(
+        {.kind = Problem::Kind::next_missing, .file = name, .other = segment_name(newest.number)});
+    report_.highest_number = std::max(report_.highest_number, number);
+    tell_doubt(name, number, 0);
+  } else if (highest_odd_name_ > std::max(newest.number, newest.written_as) &&
+             !is_end_of_last_run(newest)) {
+    // What stands there may have taken the place of a newer one of ours.
+    newest_may_be_gone_ = true;
+    tell_doubt(segment_name(highest_odd_name_), highest_odd_name_, 0);
+  }
+}
+
+// Whether the server that used the folder last was stopped behind that file.
+bool Replay::is_end_of_last_run(const FileReport& newest) const {
+  const auto& signature = plan_.back().identity.signature;
+  return newest.is_last_of_a_run && signature && note_.run != 0 && signature->run == note_.run &&
+         note_.store_id == report_.store_id;
+}
+
+// The newest file was begun by the server that opened the folder last, or is the one that this
+// server found: a note outside of the files tells both runs. If the file is of neither, it is from
+// a copy of the folder, or a newer one is gone that nothing else tells of.
+void Replay::judge_run() {
+  bool is_newest = true;
+  for (std::size_t i = report_.files.size(); i > 0 && report_.run == 0; --i) {
+    const FileReport& file = report_.files[i - 1];
+    // A file without a record may be of a run that ended before it was noted.
+    if (file.kind != FileKind::checked || file.records == 0) continue;
+    const auto& signature = plan_[i - 1].identity.signature;
+    if (signature) report_.run = signature->run;
+    const bool is_known = report_.run == note_.run || report_.run == note_.run_before;
+    const bool is_told = note_.run != 0 && note_.store_id == report_.store_id && report_.run != 0;
+    if (is_newest && is_told && !is_known) {
+      newest_may_be_gone_ = true;
+      const std::string name = segment_name(file.number);
+      report_.problems.push_back({.kind = Problem::Kind::other_run, .file = name});
+      tell_doubt(name, file.written_as, 0);
+    }
+    is_newest = false;
+  }
 }
 
 void Replay::tell_missing(std::uint64_t number) {
@@ -196,11 +258,7 @@ void Replay::go_on_beyond_lost_ids() {
         !file.has_known_end && !is_whole_legacy && &file != &report_.files.back();
     if (may_be_cut) left_out += kIdsOfAFile;
   }
-  for (const Problem& problem : report_.problems) {
-    const bool is_newest_gone =
-        problem.kind == Problem::Kind::next_missing || problem.kind == Problem::Kind::emptied;
-    if (is_newest_gone) left_out += kIdsOfAFile;
-  }
+  if (newest_may_be_gone_) left_out += kIdsOfAFile;
   // A missing file in front of another one is told of by that, unless it is of beanstalkd.
   report_.next_id += left_out;
 }

@@ -43,14 +43,14 @@ bool BinlogFolder::take(const std::string& path, std::string& error) {
 BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   replay_began_ = read_clock();
   next_progress_ = replay_began_ + kProgressInterval;
-  binlog_.set_remembered_store_id(lock_.store_id());
+  binlog_.set_note(lock_.note());
   const bool good = binlog_.open(engine, read_wall_offset(), replay_began_, random_bits(),
                                  {&BinlogFolder::tell_progress, this}, error);
   if (stopped_) return Opened::stopped;
   const binlog::ReplayReport& report = binlog_.replayed();
   tell_damage(report);
   if (!good) return Opened::refused;
-  lock_.note_store_id(binlog_.store_id());
+  lock_.write_note(binlog_.note());
   log_.event(Level::info, "binlog-read",
              {{"jobs", engine.jobs().size()},
               {"files", report.files.size()},
@@ -99,6 +99,7 @@ void BinlogFolder::tell_damage(const binlog::ReplayReport& report) {
       case Kind::duplicate:
       case Kind::foreign:
       case Kind::contradicted:
+      case Kind::other_run:
       case Kind::misnamed:
         log_.event(Level::warning, "binlog-file-wrong",
                    {{"file", file},

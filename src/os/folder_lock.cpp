@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -30,49 +29,52 @@ struct flock whole_file() {
   return lock;
 }
 
-// One line: what it is, the id and its sum, in hexadecimal digits.
-constexpr std::string_view kNoteBegin = "haricot store ";
-constexpr std::size_t kNoteBytes = kNoteBegin.size() + 16 + 1 + 8 + 1;
+// One line: what it is, the id, the two runs, and the sum of all that, in hexadecimal digits.
+constexpr const char* kNoteFormat = "haricot store %016" PRIx64 " run %08" PRIx32 " %08" PRIx32;
+constexpr const char* kSumFormat = " %08" PRIx32 "\n";
+constexpr std::size_t kSumBytes = 10;
+constexpr std::size_t kNoteBytes = 14 + 16 + 5 + 8 + 1 + 8 + kSumBytes;
 
-std::string note_of(std::uint64_t id) {
-  std::array<char, 32> digits{};
-  const auto length =
-      std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(id));
-  std::string note(kNoteBegin);
-  note.append(digits.data(), static_cast<std::size_t>(length));
-  const auto sum_length = std::snprintf(digits.data(), digits.size(), " %08x\n", crc32c(0, note));
-  return note.append(digits.data(), static_cast<std::size_t>(sum_length));
+std::string text_of(const binlog::FolderNote& note) {
+  std::array<char, kNoteBytes + 1> text{};
+  const int length = std::snprintf(text.data(), text.size(), kNoteFormat, note.store_id, note.run,
+                                   note.run_before);
+  CHECK(length == static_cast<int>(kNoteBytes - kSumBytes));
+  const std::uint32_t sum = crc32c(0, std::string_view(text.data(), kNoteBytes - kSumBytes));
+  (void)std::snprintf(text.data() + length, kSumBytes + 1, kSumFormat, sum);
+  return std::string(text.data(), kNoteBytes);
 }
 
-std::uint64_t read_note(int file) {
-  std::array<char, kNoteBytes> bytes{};
-  const ssize_t count = ::pread(file, bytes.data(), bytes.size(), 0);
-  if (count != static_cast<ssize_t>(bytes.size())) return 0;
-  const std::string_view note(bytes.data(), bytes.size());
-  std::uint64_t id = 0;
-  const char* const digits = bytes.data() + kNoteBegin.size();
-  const auto [end, error] = std::from_chars(digits, digits + 16, id, 16);
-  const bool good = error == std::errc{} && end == digits + 16 && note == note_of(id);
-  return good ? id : 0;
+binlog::FolderNote read_note(int file) {
+  std::array<char, kNoteBytes + 1> text{};
+  if (::pread(file, text.data(), kNoteBytes, 0) != static_cast<ssize_t>(kNoteBytes)) return {};
+  binlog::FolderNote note;
+  const int values =
+      std::sscanf(text.data(), "haricot store %16" SCNx64 " run %8" SCNx32 " %8" SCNx32,
+                  &note.store_id, &note.run, &note.run_before);
+  const bool good = values == 3 && text_of(note) == std::string_view(text.data(), kNoteBytes);
+  return good ? note : binlog::FolderNote{};
 }
 
 }  // namespace
 
-std::uint64_t FolderLock::store_id() const {
+binlog::FolderNote FolderLock::note() const {
   return read_note(file_.get());
 }
 
-void FolderLock::note_store_id(std::uint64_t id) {
-  if (id == 0 || store_id() == id) return;
-  const std::string note = note_of(id);
-  const ssize_t count = ::pwrite(file_.get(), note.data(), note.size(), 0);
-  if (count == static_cast<ssize_t>(note.size())) ::fdatasync(file_.get());
+void FolderLock::write_note(const binlog::FolderNote& note) {
+  const std::string text = text_of(note);
+  const bool good =
+      ::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  // An old note would speak against the files that this server begins.
+  const bool is_gone = good || ::ftruncate(file_.get(), 0) == 0;
+  if (is_gone) ::fdatasync(file_.get());
 }
 
-std::uint64_t FolderLock::store_id_in(int folder_descriptor) {
+binlog::FolderNote FolderLock::note_in(int folder_descriptor) {
   const Descriptor file(::openat(folder_descriptor, kLockFileName.data(),
                                  O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  return file ? read_note(file.get()) : 0;
+  return file ? read_note(file.get()) : binlog::FolderNote{};
 }
 
 LockStatus FolderLock::fail(std::string_view doing) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "haricot/binlog/folder_note.hpp"
 #include "os/descriptor.hpp"
 
 namespace haricot::os {
@@ -35,14 +36,13 @@ class FolderLock {
   // from the start. Requires: taken.
   void give_to(const std::string& user);
 
-  // The file of the lock also notes the id of the folder's store, which beanstalkd does not look
-  // at: a home for the id outside of the files that may be damaged. 0: none is noted, or not whole.
-  // Requires: taken.
-  std::uint64_t store_id() const;
-  // Notes it, unless it is there already. Where it cannot be written, the files alone have it.
-  void note_store_id(std::uint64_t id);
+  // The file of the lock also holds the note of the folder, which beanstalkd does not look at. All
+  // 0: none is there, or it is not whole. Requires: taken.
+  binlog::FolderNote note() const;
+  // Writes it, durably. Where that does not work, there is none. Requires: taken.
+  void write_note(const binlog::FolderNote& note);
   // The same for a folder that is only looked at. Requires: this process does not hold its lock.
-  static std::uint64_t store_id_in(int folder_descriptor);
+  static binlog::FolderNote note_in(int folder_descriptor);
 
   // The process that holds the lock of a folder, or 0. Only looks.
   static pid_t user_of(int folder_descriptor);

@@ -35,7 +35,7 @@ bool KeptJobs::read(const std::string& path, std::string& error) {
   }
   user_ = os::FolderLock::user_of(disk_.descriptor());
   if (user_ != 0) disk_.expect_writers();
-  replay_.set_remembered_store_id(os::FolderLock::store_id_in(disk_.descriptor()));
+  replay_.set_note(os::FolderLock::note_in(disk_.descriptor()));
   try {
     std::vector<std::string> names;
     if (disk_.list(names) != haricot::binlog::DiskStatus::ok) {

@@ -33,8 +33,10 @@ World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, 
       history(binlog),
       engine(now, history) {
   // A random number in real life: another one each time.
-  static std::uint64_t store_id = 0x5151;
-  const bool good = binlog.open(engine, wall_offset, now, ++store_id, {}, error);
+  static std::uint64_t number = 0x5151;
+  binlog.set_note(disk.folder_note());
+  const bool good = binlog.open(engine, wall_offset, now, ++number, {}, error);
+  if (good) disk.set_folder_note(binlog.note());
   if (!may_fail) {
     EXPECT_TRUE(good) << error;
   }

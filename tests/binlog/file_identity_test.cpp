@@ -192,11 +192,12 @@ TEST(FileIdentity, RecordsOutweighTheSignatureOfAnotherPlace) {
   const auto by_head = identify_by_head(bytes);
   ASSERT_TRUE(by_head);
   EXPECT_EQ(by_head->number, 8U);
-  const auto identity = identify_against_signature(bytes, 5, *by_head, kFactsOfFolder);
-  ASSERT_TRUE(identity);
-  EXPECT_EQ(identity->number, 5U);
-  EXPECT_EQ(identity->store_id, kStoreOfFolder);
-  EXPECT_FALSE(identity->signature);
+  const auto contradiction = identify_against_signature(bytes, 5, *by_head, kFactsOfFolder);
+  ASSERT_TRUE(contradiction);
+  EXPECT_EQ(contradiction->by_records.number, 5U);
+  EXPECT_EQ(contradiction->by_records.store_id, kStoreOfFolder);
+  EXPECT_FALSE(contradiction->by_records.signature);
+  EXPECT_GT(contradiction->sectors, contradiction->sectors_against);
 }
 
 TEST(FileIdentity, FindCheckedFindsWhatFitsItsPlaceAlone) {

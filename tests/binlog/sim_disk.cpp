@@ -334,6 +334,7 @@ void SimDisk::forget_unused_files() {
 std::unique_ptr<SimDisk> SimDisk::crash(Random& random, CrashPolicy policy) const {
   auto crashed = std::make_unique<SimDisk>();
   crashed->capacity_ = capacity_;
+  crashed->folder_note_ = folder_note_;
   for (const auto& [name, file] : names_.after_crash(random, policy.names)) {
     const auto number = static_cast<std::uint32_t>(crashed->files_.size());
     crashed->names_.put(name, number);
@@ -360,6 +361,7 @@ std::unique_ptr<SimDisk> SimDisk::replay_until(std::size_t entries) const {
   CHECK(tracing_);
   auto past = std::make_unique<SimDisk>();
   past->capacity_ = capacity_;
+  past->folder_note_ = folder_note_;
   past->files_ = trace_base_files_;
   past->names_ = trace_base_names_;
   replay_more(*past, entries);

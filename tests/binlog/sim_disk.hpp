@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "haricot/binlog/disk.hpp"
+#include "haricot/binlog/folder_note.hpp"
 #include "sim_file.hpp"
 #include "sim_names.hpp"
 
@@ -181,6 +182,11 @@ class SimDisk final : public Disk {
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::size_t open_files() const;
 
+  // What servers note of the folder outside of its files; durable at once, and not in the trace:
+  // nothing is recorded before it is.
+  const FolderNote& folder_note() const { return folder_note_; }
+  void set_folder_note(const FolderNote& note) { folder_note_ = note; }
+
   bool has(const std::string& name) const { return names_.seen().contains(name); }
   // What a reader would see, and what is durable under names that are. Requires: it is there.
   std::string bytes_of(const std::string& name) const;
@@ -240,6 +246,7 @@ class SimDisk final : public Disk {
   std::deque<StartedSync> syncs_;
   std::deque<EndedSync> done_;
   std::string last_error_;
+  FolderNote folder_note_;
 
   SyncMode sync_mode_ = SyncMode::at_once;
   FailedSync failed_sync_ = FailedSync::drops;

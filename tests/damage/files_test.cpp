@@ -186,6 +186,69 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsTold) {
   }
 }
 
+// Behind the last file in common the copy has begun one, and we have begun one.
+TEST(StrayFiles, TheNewestOneOfADivergedCopyIsToldThoughItFollowsTheSameFile) {
+  const Diverged& both = diverged();
+  const std::uint64_t next = both.last_in_common + 1;
+  for (const auto& [mine, other] : {std::pair(&both.one, &both.other), {&both.other, &both.one}}) {
+    HurtFolder hurt(*mine);
+    hurt.add_strange(next, other->file(next).bytes);
+    for (std::uint64_t n = next + 1; n <= mine->last_number(); ++n) hurt.remove(n);
+    SimDisk disk;
+    put_all(hurt.image(), disk);
+    // The file fits all others, and only the note tells.
+    EXPECT_TRUE(check(disk, kWall).is_sound);
+    disk.set_folder_note(mine->note);
+    const Reading reading = check(disk, kWall);
+    EXPECT_TRUE(reading.is_good) << reading.error;
+    EXPECT_FALSE(reading.is_sound);
+    EXPECT_TRUE(reading.tells(Kind::other_run)) << reading.text();
+    EXPECT_TRUE(reading.tells(Kind::in_doubt)) << reading.text();
+    EXPECT_GT(reading.next_id, mine->highest_id);
+    Server server(disk, kWall);
+    EXPECT_EQ(server.reading().text(), reading.text());
+    server.close();
+    EXPECT_TRUE(check(disk, kWall).is_sound) << "it is told once";
+  }
+}
+
+// An old backup with the note of today: newer files are missing, and nothing else tells of them.
+TEST(StrayFiles, OlderFilesThanTheNoteKnowsAreTold) {
+  const KnownFolder& folder = diverged().one;
+  HurtFolder hurt(folder);
+  for (std::uint64_t n = diverged().last_in_common + 1; n <= folder.last_number(); ++n) {
+    hurt.remove(n);
+  }
+  SimDisk disk;
+  put_all(hurt.image(), disk);
+  EXPECT_TRUE(check(disk, kWall).is_sound) << "an old backup is a sound folder";
+  disk.set_folder_note(folder.note);
+  const Reading reading = check(disk, kWall);
+  EXPECT_TRUE(reading.tells(Kind::other_run)) << reading.text();
+  EXPECT_GT(reading.next_id, folder.highest_id);
+}
+
+TEST(StrayFiles, NoneIsSeenWhereServersWereStoppedAndKilledInTurn) {
+  Image image;
+  binlog::FolderNote note;
+  for (int life = 0; life < 12; ++life) {
+    SimDisk disk;
+    put_all(image, disk);
+    disk.set_folder_note(note);
+    Server server(disk, kWall, kSmallFiles, kStoreId);
+    EXPECT_TRUE(server.reading().is_sound) << "life " << life << "\n" << server.reading().text();
+    // A server that is killed at once has begun a file, and may have noted nothing of it.
+    const bool is_killed_at_once = life % 5 == 4;
+    if (!is_killed_at_once) note = disk.folder_note();
+    if (!is_killed_at_once && life % 3 != 0) {
+      work(server, 300 + static_cast<std::uint64_t>(life), 20);
+    }
+    server.end_turn();
+    if (!is_killed_at_once && life % 2 == 0) server.close();
+    image = image_of(disk);
+  }
+}
+
 // A number with a zero in front, or too large for any server: nobody reads it, nobody removes it.
 TEST(StrayFiles, OneWithANameThatNoServerGivesStays) {
   for (const std::string name : {"binlog.03", "binlog.0", "binlog.+3", "binlog.3x", "binlog.",

@@ -72,7 +72,9 @@ KnownFolder folder_by(std::string name, SimDisk& disk, Ending ending,
   } else {
     name += ", killed";
   }
-  return know(std::move(name), image_of(disk), server.next_id() - 1);
+  KnownFolder folder = know(std::move(name), image_of(disk), server.next_id() - 1);
+  folder.note = disk.folder_note();
+  return folder;
 }
 
 // Works until the folder has so many files, and then some more.
@@ -246,11 +248,13 @@ Diverged make_diverged() {
   made.last_in_common = common.last_number();
   SimDisk second;
   put_all(image_of(first), second);
+  second.set_folder_note(first.folder_note());
   const auto live_on = [&](SimDisk& disk, std::uint64_t seed) {
     KnownFolder folder;
     for (int life = 0; life < 3; ++life) {
-      folder = folder_by("diverged", disk, Ending::stopped,
-                         [&](Server& server) { work(server, ++seed, 15); });
+      folder = folder_by(
+          "diverged", disk, Ending::stopped, [&](Server& server) { work(server, ++seed, 15); },
+          kStoreId + seed);
     }
     return folder;
   };

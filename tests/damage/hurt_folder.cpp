@@ -60,6 +60,13 @@ HurtFolder& HurtFolder::overwrite(std::uint64_t number, std::size_t offset,
   return *this;
 }
 
+HurtFolder& HurtFolder::misdirect(std::uint64_t number, std::size_t offset,
+                                  std::string_view sector) {
+  ++file(number).stray_sectors;
+  told("the next one is a sector of another place");
+  return overwrite(number, offset, sector);
+}
+
 HurtFolder& HurtFolder::zero(std::uint64_t number, std::size_t offset, std::size_t bytes) {
   overwrite(number, offset, std::string(bytes, '\0'));
   what_ += " (zeros)";

@@ -17,6 +17,7 @@ struct HurtFile {
   std::string bytes;
   // What it was; null for a file that does not belong to the folder.
   const KnownFile* origin = nullptr;
+  std::size_t stray_sectors = 0;  // Written there though they belong elsewhere.
 
   bool is_hurt() const { return origin == nullptr || bytes != origin->bytes; }
 };
@@ -39,6 +40,7 @@ class HurtFolder {
   // out, but for append().
   HurtFolder& flip(std::uint64_t number, std::size_t offset, unsigned bit);
   HurtFolder& overwrite(std::uint64_t number, std::size_t offset, std::string_view bytes);
+  HurtFolder& misdirect(std::uint64_t number, std::size_t offset, std::string_view sector);
   HurtFolder& zero(std::uint64_t number, std::size_t offset, std::size_t bytes);
   HurtFolder& cut(std::uint64_t number, std::size_t length);
   HurtFolder& append(std::uint64_t number, std::string_view bytes);

@@ -63,6 +63,8 @@ class Judge {
   Verdict run() {
     SimDisk disk;
     put_all(before_, disk);
+    // Without the note, the files have to speak for themselves.
+    if (choice_ % 4 < 2) disk.set_folder_note(folder_.known().note);
     verdict_.reading = check(disk, wall_);
     if (changes_of(disk) != 0) wrong("a check changed the folder");
     judge_reading();
@@ -194,6 +196,7 @@ class Judge {
     Image image = image_of(disk);
     SimDisk again;
     put_all(image, again);
+    again.set_folder_note(disk.folder_note());
     judge_kept(again, "compaction");
     {
       Server server(again, wall_);

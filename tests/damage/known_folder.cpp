@@ -108,7 +108,9 @@ const KnownFile& KnownFolder::file(std::uint64_t number) const {
 }
 
 KnownFolder know(std::string name, const Image& image, JobId highest_id) {
-  KnownFolder folder{.name = std::move(name), .files = {}, .others = {}, .highest_id = highest_id};
+  KnownFolder folder;
+  folder.name = std::move(name);
+  folder.highest_id = highest_id;
   for (const auto& [file_name, bytes] : image) {
     const auto number = binlog::segment_number(file_name);
     if (!number) {

@@ -66,6 +66,7 @@ struct KnownFolder {
   std::string name;
   std::vector<KnownFile> files;  // In order of their numbers.
   Image others;                  // Files that are not `binlog.N`.
+  binlog::FolderNote note;       // What its last server has noted outside of its files.
   JobId highest_id = 0;          // The highest that was ever given out.
   std::int64_t wall = 0;         // A time right after the last record was written.
 

@@ -161,12 +161,15 @@ class Expecting {
     // Without its head a file is only known under its own number.
     if (file.name != binlog::segment_name(file.origin->number)) return false;
     std::size_t evidence = 0;
+    std::set<std::size_t> sectors;
     for (std::size_t i = 2; i < pieces.size(); ++i) {
       if (wholeness(file, pieces[i]) == Wholeness::whole) {
         evidence += pieces[i].kind == Kind::full ? 2U : 1U;
+        sectors.insert(pieces[i].offset / binlog::kSectorBytes);
       }
     }
-    if (evidence >= 2) return true;
+    // Records that stand elsewhere agree among themselves, too.
+    if (evidence >= 2 && sectors.size() > file.stray_sectors) return true;
     return evidence > 0 &&
            std::any_of(folder_.files().begin(), folder_.files().end(), [](const HurtFile& other) {
              return other.origin != nullptr && other.origin->writer == Writer::haricot &&
@@ -291,14 +294,29 @@ class Expecting {
         if (!is_known && wholeness(*file, here.known->pieces[0]) != Wholeness::whole) {
           result_.may_be_refused = true;
         }
-        if (!is_ours && how != Wholeness::whole) note_unknowable(*file, piece);
+        const bool has_sums = is_ours && is_known;
+        if (!has_sums && how != Wholeness::whole) note_unknowable(*file, piece);
       }
       const bool is_certain = is_known && whole == here.files.size();
       if (is_certain && (is_ours || piece.kind == Kind::full)) {
         result_.highest_whole = std::max(result_.highest_whole, piece.id);
       }
-      if (piece.is_record()) take(piece, is_certain, whole > 0, with_head > 0);
+      const bool may_be = whole > 0 || (is_ours && is_elsewhere(*here.known, piece));
+      if (piece.is_record()) take(piece, is_certain, may_be, with_head > 0);
     }
+  }
+
+  // Whether a sector that was written to the wrong place has the piece there. At another offset
+  // only a file of which nothing else is left can pass for one of which that is a part.
+  bool is_elsewhere(const KnownFile& known, const Piece& piece) const {
+    const std::string_view bytes = std::string_view(known.bytes).substr(piece.offset, piece.bytes);
+    return std::any_of(folder_.files().begin(), folder_.files().end(), [&](const HurtFile& file) {
+      if (file.origin == nullptr) return false;
+      if (file.origin != &known && is_same(file.bytes, known.bytes, piece.offset, piece.bytes)) {
+        return true;
+      }
+      return !is_known_as_ours(file) && file.bytes.find(bytes) != std::string::npos;
+    });
   }
 
   void take(const Piece& piece, bool is_certain, bool may_be, bool may_be_head) {

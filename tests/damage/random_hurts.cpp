@@ -114,7 +114,7 @@ class Hurting {
         if (!is_all_ours()) break;
         const std::string& other = hurt_.known().file(any_number()).bytes;
         const std::size_t from = below(other.size()) / kSectorBytes * kSectorBytes;
-        hurt_.overwrite(number, sector, std::string_view(other).substr(from, kSectorBytes));
+        hurt_.misdirect(number, sector, std::string_view(other).substr(from, kSectorBytes));
         break;
       }
       case 8:

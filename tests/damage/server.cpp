@@ -64,6 +64,7 @@ Reading check(SimDisk& disk, std::int64_t wall) {
   Engine engine(kStart, journal);
   binlog::Segments segments(engine.jobs());
   binlog::Replay replay(disk, engine, segments);
+  replay.set_note(disk.folder_note());
   Reading reading;
   reading.is_good = replay.run(offset_for(wall), kStart);
   reading.error = replay.error();
@@ -82,7 +83,10 @@ Server::Server(SimDisk& disk, std::int64_t wall, const binlog::BinlogOptions& op
       wall_offset_(offset_for(wall)),
       binlog_(disk, options),
       engine_(kStart, binlog_) {
-  reading_.is_good = binlog_.open(engine_, wall_offset_, now_, store_id, {}, reading_.error);
+  binlog_.set_note(disk.folder_note());
+  const std::uint64_t random = store_id + 0x10001 * disk.folder_note().run;
+  reading_.is_good = binlog_.open(engine_, wall_offset_, now_, random, {}, reading_.error);
+  if (reading_.is_good) disk.set_folder_note(binlog_.note());
   take_report(binlog_.replayed(), reading_);
   if (reading_.is_good) {
     engine_.check_invariants();

@@ -1,4 +1,4 @@
-// The note of the folder's id in the file of the lock. The lock itself is tested by
+// The note of the folder in the file of the lock. The lock itself is tested by
 // tests/persistence, against real servers.
 
 #include "os/folder_lock.hpp"
@@ -18,7 +18,10 @@
 namespace haricot::os {
 namespace {
 
-constexpr std::uint64_t kStoreId = 0x0123456789abcdef;
+constexpr binlog::FolderNote kNote{
+    .store_id = 0x0123456789abcdef, .run = 0xfedcba, .run_before = 0x12};
+constexpr binlog::FolderNote kOtherNote{.store_id = ~0ULL, .run = 0xffffff, .run_before = 0};
+constexpr binlog::FolderNote kNone;
 
 class FolderNote : public ::testing::Test {
  protected:
@@ -27,15 +30,15 @@ class FolderNote : public ::testing::Test {
         path_(folder_.file("lock")) {}
 
   // What the next server finds.
-  std::uint64_t noted() {
+  binlog::FolderNote noted() {
     FolderLock lock;
     EXPECT_EQ(lock.take(descriptor_.get()), LockStatus::taken);
-    return lock.store_id();
+    return lock.note();
   }
-  void note(std::uint64_t id) {
+  void note(const binlog::FolderNote& note) {
     FolderLock lock;
     ASSERT_EQ(lock.take(descriptor_.get()), LockStatus::taken);
-    lock.note_store_id(id);
+    lock.write_note(note);
   }
   std::string bytes() const {
     std::ostringstream text;
@@ -52,46 +55,31 @@ class FolderNote : public ::testing::Test {
 };
 
 TEST_F(FolderNote, ComesBackToTheNextServer) {
-  note(kStoreId);
-  EXPECT_EQ(noted(), kStoreId);
-  EXPECT_EQ(FolderLock::store_id_in(descriptor_.get()), kStoreId);
-  note(~kStoreId);
-  EXPECT_EQ(noted(), ~kStoreId) << "a new one takes its place";
+  note(kNote);
+  EXPECT_EQ(noted(), kNote);
+  EXPECT_EQ(FolderLock::note_in(descriptor_.get()), kNote);
+  note(kOtherNote);
+  EXPECT_EQ(noted(), kOtherNote) << "a new one takes its place";
 }
 
 TEST_F(FolderNote, ComesBackToWhoHasMadeIt) {
   FolderLock lock;
   ASSERT_EQ(lock.take(descriptor_.get()), LockStatus::taken);
-  EXPECT_EQ(lock.store_id(), 0U);
-  lock.note_store_id(kStoreId);
-  EXPECT_EQ(lock.store_id(), kStoreId);
-}
-
-TEST_F(FolderNote, IsNotWrittenAgainWhereItIsThere) {
-  note(kStoreId);
-  const timespec long_ago[2] = {{.tv_sec = 1000, .tv_nsec = 0}, {.tv_sec = 1000, .tv_nsec = 0}};
-  ASSERT_EQ(::utimensat(AT_FDCWD, path_.c_str(), long_ago, 0), 0);
-  note(kStoreId);
-  struct stat status {};
-  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mtim.tv_sec, 1000);
-}
-
-TEST_F(FolderNote, OfNoIdIsNotMade) {
-  note(0);
-  EXPECT_EQ(bytes(), "");
+  EXPECT_EQ(lock.note(), kNone);
+  lock.write_note(kNote);
+  EXPECT_EQ(lock.note(), kNote);
 }
 
 TEST_F(FolderNote, IsNoneInTheEmptyLockOfBeanstalkdOrWithoutOne) {
-  EXPECT_EQ(FolderLock::store_id_in(descriptor_.get()), 0U);
-  EXPECT_EQ(noted(), 0U);
+  EXPECT_EQ(FolderLock::note_in(descriptor_.get()), kNone);
+  EXPECT_EQ(noted(), kNone);
   write("");
-  EXPECT_EQ(noted(), 0U);
-  EXPECT_EQ(FolderLock::store_id_in(descriptor_.get()), 0U);
+  EXPECT_EQ(noted(), kNone);
+  EXPECT_EQ(FolderLock::note_in(descriptor_.get()), kNone);
 }
 
 TEST_F(FolderNote, ThatIsDamagedOrCutCountsAsNone) {
-  note(kStoreId);
+  note(kNote);
   const std::string whole = bytes();
   ASSERT_GT(whole.size(), 16U);
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -99,13 +87,13 @@ TEST_F(FolderNote, ThatIsDamagedOrCutCountsAsNone) {
       std::string flipped = whole;
       flipped[at] = static_cast<char>(flipped[at] ^ (1 << bit));
       write(flipped);
-      EXPECT_EQ(noted(), 0U) << "bit " << bit << " of byte " << at;
+      EXPECT_EQ(noted(), kNone) << "bit " << bit << " of byte " << at;
     }
     write(whole.substr(0, at));
-    EXPECT_EQ(noted(), 0U) << "cut at " << at;
+    EXPECT_EQ(noted(), kNone) << "cut at " << at;
   }
-  note(kStoreId);
-  EXPECT_EQ(noted(), kStoreId) << "the next server makes it whole";
+  note(kNote);
+  EXPECT_EQ(noted(), kNote) << "the next server makes it whole";
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/disk.hpp"
+#include "haricot/binlog/folder_note.hpp"
 #include "haricot/binlog/notice.hpp"
 #include "haricot/binlog/record.hpp"
 #include "haricot/binlog/replay.hpp"
@@ -59,19 +60,19 @@ class Binlog final : public Journal {
   Binlog(Disk& disk, const BinlogOptions& options);
   ~Binlog() override;
 
-  // What was noted of store_id() outside of the files when the folder was last opened; 0: nothing.
-  // By it a single file whose signature is damaged is known. Before open().
-  void set_remembered_store_id(std::uint64_t id) { remembered_store_id_ = id; }
+  // What note() was when the folder was last opened. Before open().
+  void set_note(const FolderNote& note) { note_ = note; }
 
   // Brings back the jobs of the folder and begins a new file. Until then it is a journal in which
-  // nothing can be recorded. `store_id` is a random number, for a folder that is new. The engine
-  // was made with this journal, is empty, and outlives it. On failure false, and `error` says why:
-  // the folder was left as it is. Once only.
-  [[nodiscard]] bool open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
+  // nothing can be recorded. `random` becomes the id of the run, and that of a folder that is new.
+  // The engine was made with this journal, is empty, and outlives it. On failure false, and `error`
+  // says why: the folder was left as it is. Once only.
+  [[nodiscard]] bool open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
                           ReplayWatcher watcher, std::string& error);
   // Valid after open().
   const ReplayReport& replayed() const { return report_; }
-  std::uint64_t store_id() const { return store_id_; }
+  // To be noted outside of the files, durably, before anything is recorded. Valid after open().
+  const FolderNote& note() const { return note_; }
 
   // Makes everything recorded durable, and the files ready for whoever opens the folder next.
   // Blocks. False: not all could be written, and a notice says so.
@@ -129,7 +130,7 @@ class Binlog final : public Journal {
   void hold(std::uint64_t records);
 
   // Opening (binlog_opening.cpp)
-  bool open_folder(Engine& engine, Duration wall_offset, Instant now, std::uint64_t store_id,
+  bool open_folder(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
                    ReplayWatcher watcher, std::string& error);
   bool sync_what_was_read(std::string& error);
   bool begin_after_replay(std::string& error);
@@ -201,8 +202,7 @@ class Binlog final : public Journal {
 
   Instant now_;
   Duration wall_offset_;
-  std::uint64_t remembered_store_id_ = 0;
-  std::uint64_t store_id_ = 0;
+  FolderNote note_;
   std::int64_t last_stamp_ = 0;
   ReplayReport report_;
   // What the next file is to say of the one in front of it; nothing if its end is in doubt.

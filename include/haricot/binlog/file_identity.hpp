@@ -44,13 +44,20 @@ std::optional<FileIdentity> identify_by_head(std::string_view bytes);
 // head is damaged.
 FileIdentity identify(std::string_view bytes, std::uint64_t file_number, const FolderFacts& folder);
 
+// What the records of a file say against its signature.
+struct Contradiction {
+  FileIdentity by_records;
+  // In how many sectors such records stand, and in how many those that agree with the signature,
+  // which itself is one. What the name says counts like a sector.
+  std::uint32_t sectors = 0;
+  std::uint32_t sectors_against = 0;
+};
 // By its records alone, for a file whose signature says that it is of another place or folder: a
-// signature is one sector, which may be the wrong one. Nothing: they agree with the signature, or
-// say nothing.
-std::optional<FileIdentity> identify_against_signature(std::string_view bytes,
-                                                       std::uint64_t file_number,
-                                                       const FileIdentity& by_signature,
-                                                       const FolderFacts& folder);
+// signature is one sector, which may be the wrong one. Nothing: no records agree on another place.
+std::optional<Contradiction> identify_against_signature(std::string_view bytes,
+                                                        std::uint64_t file_number,
+                                                        const FileIdentity& by_signature,
+                                                        const FolderFacts& folder);
 
 // Where the first record or seal stands, from `from` on, whose header fits that seed and its
 // offset. Nothing: there is none.

@@ -66,6 +66,10 @@ class FolderSurvey {
 
  private:
   bool identify_all(std::string& error);
+  bool was_begun_by_us(std::size_t place, bool& is_ours, std::string& error);
+  bool is_likelier(std::size_t place, const Contradiction& contradiction,
+                   const FileIdentity& by_signature) const;
+  bool says_another(std::size_t place, const FileIdentity& identity) const;
   void choose_store(const std::vector<std::uint64_t>& store_ids);
   bool leave_strangers_aside(std::string& error);
   bool is_vouched_for(const PlannedFile& file, bool& vouched, std::string& error);

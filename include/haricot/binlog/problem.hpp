@@ -23,7 +23,9 @@ struct Problem {
     foreign,       // It was written in another folder. Left aside.
     contradicted,  // `other` was not begun after this file, but after one of the same number in a
                    // copy of the folder. Left aside.
-    misnamed,      // Its number is none that a server gives. Left aside.
+    other_run,     // The newest one is read, but the server that used the folder last did not begin
+                   // it: it is from a copy of the folder, or a newer one is missing.
+    misnamed,      // Its number is none that a server gives. Not read, and stays where it is.
     // Of what follows from that.
     in_doubt,  // Up to `jobs` of the jobs may have been deleted, or changed, by what is lost.
   };

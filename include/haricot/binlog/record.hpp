@@ -134,12 +134,17 @@ bool is_clearly_of_beanstalkd(const Parsed& parsed);
 // Pseudo-records: records of an id that no job has, which beanstalkd skips.
 // -----------------------------
 
+inline constexpr std::uint32_t kRunsEnd = 1 << 24;
+
 // The first record of every file.
 struct Signature {
-  std::uint64_t salt = 0;          // Another one for each file: see salt_of().
-  std::uint64_t next_id = 0;       // The first id that may be given out from here on.
-  std::uint64_t file_number = 0;   // N of binlog.N
-  std::uint64_t store_id = 0;      // Random, the same in all files of a folder.
+  std::uint64_t salt = 0;         // Another one for each file: see salt_of().
+  std::uint64_t next_id = 0;      // The first id that may be given out from here on.
+  std::uint64_t file_number = 0;  // N of binlog.N
+  std::uint64_t store_id = 0;     // Random, the same in all files of a folder.
+  // Random, below kRunsEnd: the same in all files that one server began between its start and its
+  // end. 0: written by a version that did not tell.
+  std::uint32_t run = 0;
   std::uint32_t records_lost = 0;  // Known to be lost so far.
   // The oldest file that was needed when this one was begun, itself included. 0: written by a
   // version that did not tell; then the number of the file before is not told either.

@@ -17,6 +17,7 @@
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/disk.hpp"
 #include "haricot/binlog/file_scan.hpp"
+#include "haricot/binlog/folder_note.hpp"
 #include "haricot/binlog/folder_survey.hpp"
 #include "haricot/binlog/problem.hpp"
 #include "haricot/binlog/segment_writer.hpp"
@@ -57,6 +58,7 @@ struct ReplayReport {
   std::uint64_t highest_number = 0;  // Of all names, those of files left aside or missing, too.
   std::uint64_t records_lost = 0;    // As far as can be counted.
   std::uint64_t store_id = 0;        // 0: no file of ours is there.
+  std::uint32_t run = 0;  // In which the newest file with records was begun. 0: no file tells.
   JobId next_id = 1;
   std::int64_t last_stamp = 0;  // The highest of a buried job.
   bool was_surveyed = false;  // Something was wrong with whole files: each was read several times.
@@ -90,9 +92,9 @@ class Replay {
       : disk_(disk), engine_(engine), segments_(segments) {}
 
   void set_watcher(ReplayWatcher watcher) { watcher_ = watcher; }
-  // What was noted elsewhere of the folder's id; 0: nothing. A file whose signature is damaged, and
-  // that has no other beside it, is known by it.
-  void set_remembered_store_id(std::uint64_t id) { remembered_store_id_ = id; }
+  // What was noted of the folder outside of its files. By its id a file is known whose signature is
+  // damaged and that has no other beside it.
+  void set_note(const FolderNote& note) { note_ = note; }
 
   // Reads everything and puts each job into its place. False: the folder must not be used, error()
   // says why, and nothing was changed on disk. Once only. May throw std::bad_alloc. A sound folder
@@ -129,9 +131,12 @@ class Replay {
 
   // replay_verdict.cpp
   void judge_folder();
-  void judge_bytes(const FileReport& report);
+  void judge_bytes(const FileReport& file, const FileReport* next);
   void judge_sequence();
+  void judge_emptied();
   void judge_newest();
+  void judge_run();
+  bool is_end_of_last_run(const FileReport& newest) const;
   void tell_missing(std::uint64_t number);
   void tell_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes);
   void go_on_beyond_lost_ids();
@@ -141,11 +146,14 @@ class Replay {
   Engine& engine_;
   Segments& segments_;
   ReplayWatcher watcher_;
-  std::uint64_t remembered_store_id_ = 0;
+  FolderNote note_;
   Duration wall_offset_;
   std::vector<std::uint64_t> numbers_;  // Of the names.
   std::vector<PlannedFile> plan_;
   bool is_surveyed_ = false;
+  // The highest N of a name whose file was left aside or belongs elsewhere. 0: none.
+  std::uint64_t highest_odd_name_ = 0;
+  bool newest_may_be_gone_ = false;
   std::vector<Problem> file_problems_;  // Of whole files, by the survey or by their names.
   std::size_t files_read_ = 0;
   std::uint64_t oldest_needed_ = 0;  // As the newest file that tells has it. 0: none does.

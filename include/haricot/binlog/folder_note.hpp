@@ -1,0 +1,22 @@
+// What a server notes of its folder outside of the binlog files: a second home for what their
+// signatures say, and the only witness of the newest file.
+//
+// A run is one server on the folder, from its start to its end. Each file says in which run it was
+// begun. So the newest file of a copy of the folder, on which another server ran, can be told from
+// ours though it follows the same file.
+
+#pragma once
+
+#include <cstdint>
+
+namespace haricot::binlog {
+
+struct FolderNote {
+  std::uint64_t store_id = 0;    // 0: nothing is noted.
+  std::uint32_t run = 0;         // Of the server that opened the folder last. 0: not known.
+  std::uint32_t run_before = 0;  // Of the newest file that this server found. 0: none told.
+
+  bool operator==(const FolderNote&) const = default;
+};
+
+}  // namespace haricot::binlog
