@@ -10,60 +10,83 @@
 namespace haricot {
 namespace {
 
-// What follows a command's word.
-enum class Arguments : std::uint8_t {
-  none,     // Nothing at all; anything is trailing garbage.
-  ignored,  // Whatever: quit never gets to look at it.
-  put,      // <priority> <delay> <ttr> <bytes>
-  id,       // <id>
-  bury,     // <id> <priority>
-  release,  // <id> <priority> <delay>
-  tube,     // <tube>, with no blank before it
-  pause,    // <tube> <seconds>
-  timeout,  // <seconds>, at most 2^31-1, and anything behind its digits
-  bound,    // whatever strtoul takes for a number
-};
-
-// A line is the first row whose word it begins with. Hence the order: a longer word stands before
-// the shorter one that it begins with. Hence also that a word without a blank at its end (those
-// that take no argument, and pause-tube) matches with anything behind it, which is then BAD_FORMAT,
-// while `put` alone does not match `put ` and is unknown.
+// What the parser needs of a command's row.
 struct Row {
   std::string_view word;
   Verb verb;
   Arguments arguments;
 };
+using Rows = std::array<Row, kVerbs>;
 
-constexpr Row kRows[] = {
-    {"bury ", Verb::bury, Arguments::bury},
-    {"delete ", Verb::remove, Arguments::id},
-    {"ignore ", Verb::ignore, Arguments::tube},
-    {"kick-job ", Verb::kick_job, Arguments::id},
-    {"kick ", Verb::kick, Arguments::bound},
-    {"list-tube-used", Verb::list_tube_used, Arguments::none},
-    {"list-tubes-watched", Verb::list_tubes_watched, Arguments::none},
-    {"list-tubes", Verb::list_tubes, Arguments::none},
-    {"put ", Verb::put, Arguments::put},  // Tried first, as nothing is more common.
-    {"pause-tube", Verb::pause_tube, Arguments::pause},
-    {"peek-buried", Verb::peek_buried, Arguments::none},
-    {"peek-delayed", Verb::peek_delayed, Arguments::none},
-    {"peek-ready", Verb::peek_ready, Arguments::none},
-    {"peek ", Verb::peek, Arguments::id},
-    {"quit", Verb::quit, Arguments::ignored},
-    {"release ", Verb::release, Arguments::release},
-    {"reserve-with-timeout ", Verb::reserve_with_timeout, Arguments::timeout},
-    {"reserve-job ", Verb::reserve_job, Arguments::id},
-    {"reserve", Verb::reserve, Arguments::none},
-    {"stats-job ", Verb::stats_job, Arguments::id},
-    {"stats-tube ", Verb::stats_tube, Arguments::tube},
-    {"stats", Verb::stats, Arguments::none},
-    {"touch ", Verb::touch, Arguments::id},
-    {"use ", Verb::use, Arguments::tube},
-    {"watch ", Verb::watch, Arguments::tube},
-};
-static_assert(std::size(kRows) == kVerbs);
+// A line is the first row whose word it begins with. So the rows are grouped by their first letter.
+// Within a letter they are in the order of kCommandTable, but a longer word stands before the
+// shorter one that it begins with. `put` is the first of its letter, as nothing is more common.
+constexpr Rows make_rows() {
+  Rows rows{};
+  std::size_t size = 0;
+  for (const CommandRow& command : kCommandTable) {
+    std::size_t place = size;
+    for (std::size_t i = size; i-- > 0;) {
+      if (command.word.starts_with(rows[i].word)) place = i;
+    }
+    if (place == size) {
+      while (place > 0 && rows[place - 1].word[0] > command.word[0]) --place;
+    }
+    for (std::size_t i = size; i > place; --i) rows[i] = rows[i - 1];
+    rows[place] = {command.word, command.verb, command.arguments};
+    ++size;
+  }
+  return rows;
+}
 
-// The first row for each letter, and one behind the last: rows are grouped by letter.
+constexpr Rows kRows = make_rows();
+
+// The table and what was made of it -------------------------------------------------------------
+
+constexpr bool is_in_order_of_verbs() {
+  for (std::size_t i = 0; i < kVerbs; ++i) {
+    if (kCommandTable[i].verb != static_cast<Verb>(i)) return false;
+  }
+  return true;
+}
+static_assert(is_in_order_of_verbs());
+
+constexpr bool has_counters_in_front() {
+  for (std::size_t i = 1; i < kVerbs; ++i) {
+    if (kCommandTable[i - 1].counter.empty() && !kCommandTable[i].counter.empty()) return false;
+  }
+  return true;
+}
+static_assert(has_counters_in_front(), "a new counter would move the lines of `stats`");
+
+constexpr bool are_counters_named_after_commands() {
+  for (const CommandRow& row : kCommandTable) {
+    if (row.counter.empty()) continue;
+    if (!row.counter.starts_with("cmd-") || row.counter.substr(4) != row.name()) return false;
+  }
+  return true;
+}
+static_assert(are_counters_named_after_commands());
+
+constexpr bool are_grouped_by_letter() {
+  for (std::size_t i = 1; i < kVerbs; ++i) {
+    if (kRows[i - 1].word[0] > kRows[i].word[0]) return false;
+  }
+  return true;
+}
+static_assert(are_grouped_by_letter());
+
+constexpr bool can_all_be_reached() {
+  for (std::size_t i = 0; i < kVerbs; ++i) {
+    for (std::size_t earlier = 0; earlier < i; ++earlier) {
+      if (kRows[i].word.starts_with(kRows[earlier].word)) return false;
+    }
+  }
+  return true;
+}
+static_assert(can_all_be_reached(), "a word hides another one that begins with it");
+
+// The first row for each letter, and one behind the last.
 struct Range {
   std::uint8_t begin = 0;
   std::uint8_t end = 0;
@@ -71,7 +94,7 @@ struct Range {
 
 constexpr std::array<Range, 128> make_ranges() {
   std::array<Range, 128> ranges{};
-  for (std::size_t i = 0; i < std::size(kRows); ++i) {
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
     Range& range = ranges[static_cast<unsigned char>(kRows[i].word[0])];
     if (range.end == 0) range.begin = static_cast<std::uint8_t>(i);
     range.end = static_cast<std::uint8_t>(i + 1);

@@ -8,47 +8,59 @@
 namespace haricot {
 namespace {
 
-enum class Form : std::uint8_t { word, number, name, job, report };
+constexpr bool is_in_order_of_codes() {
+  for (std::size_t i = 0; i < kReplyCodes; ++i) {
+    if (kReplyTable[i].code != static_cast<ReplyCode>(i)) return false;
+  }
+  return true;
+}
+static_assert(is_in_order_of_codes());
 
-struct Row {
-  std::string_view word;
-  Form form;
+// A reader tells answers of one word apart by their forms. So two forms that look alike must not
+// share a word; a report that comes in pieces is not told apart.
+constexpr bool can_be_told_apart() {
+  for (std::size_t i = 0; i < kReplyCodes; ++i) {
+    for (std::size_t other = 0; other < i; ++other) {
+      const ReplyForm form = kReplyTable[i].form;
+      if (kReplyTable[i].word != kReplyTable[other].word) continue;
+      if (form == kReplyTable[other].form) return false;
+      if (form != ReplyForm::word && kReplyTable[other].form != ReplyForm::word &&
+          kReplyTable[other].form != ReplyForm::report_in_pieces) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+static_assert(can_be_told_apart());
+
+// The same words for the writer, with the blank behind them if something follows, each in a field
+// of one size: to copy 16 bytes takes two instructions, to copy as many as there are takes a call.
+struct Word {
+  char text[16];
+  std::uint8_t length;
+  ReplyForm form;
 };
 
-// clang-format off
-Row row_of(ReplyCode code) {
-  switch (code) {
-    case ReplyCode::none:            return {"", Form::word};
-    case ReplyCode::bad_format:      return {"BAD_FORMAT", Form::word};
-    case ReplyCode::buried:          return {"BURIED", Form::word};
-    case ReplyCode::deadline_soon:   return {"DEADLINE_SOON", Form::word};
-    case ReplyCode::deleted:         return {"DELETED", Form::word};
-    case ReplyCode::draining:        return {"DRAINING", Form::word};
-    case ReplyCode::expected_crlf:   return {"EXPECTED_CRLF", Form::word};
-    case ReplyCode::internal_error:  return {"INTERNAL_ERROR", Form::word};
-    case ReplyCode::job_too_big:     return {"JOB_TOO_BIG", Form::word};
-    case ReplyCode::kicked_job:      return {"KICKED", Form::word};
-    case ReplyCode::not_found:       return {"NOT_FOUND", Form::word};
-    case ReplyCode::not_ignored:     return {"NOT_IGNORED", Form::word};
-    case ReplyCode::out_of_memory:   return {"OUT_OF_MEMORY", Form::word};
-    case ReplyCode::paused:          return {"PAUSED", Form::word};
-    case ReplyCode::released:        return {"RELEASED", Form::word};
-    case ReplyCode::timed_out:       return {"TIMED_OUT", Form::word};
-    case ReplyCode::touched:         return {"TOUCHED", Form::word};
-    case ReplyCode::unknown_command: return {"UNKNOWN_COMMAND", Form::word};
-    case ReplyCode::buried_new:      return {"BURIED", Form::number};
-    case ReplyCode::inserted:        return {"INSERTED", Form::number};
-    case ReplyCode::kicked:          return {"KICKED", Form::number};
-    case ReplyCode::watching:        return {"WATCHING", Form::number};
-    case ReplyCode::ok_in_pieces:    return {"OK", Form::number};
-    case ReplyCode::using_tube:      return {"USING", Form::name};
-    case ReplyCode::found:           return {"FOUND", Form::job};
-    case ReplyCode::reserved:        return {"RESERVED", Form::job};
-    case ReplyCode::ok:              return {"OK", Form::report};
+constexpr std::array<Word, kReplyCodes> make_words() {
+  std::array<Word, kReplyCodes> words{};
+  for (const ReplyRow& row : kReplyTable) {
+    Word& word = words[static_cast<std::size_t>(row.code)];
+    for (std::size_t i = 0; i < row.word.size(); ++i) word.text[i] = row.word[i];
+    word.length = static_cast<std::uint8_t>(row.word.size());
+    word.form = row.form;
+    if (row.form != ReplyForm::word) word.text[word.length++] = ' ';
   }
-  return {"", Form::word};
+  return words;
 }
-// clang-format on
+
+// A word that is too long for its field does not compile.
+constexpr std::array<Word, kReplyCodes> kWords = make_words();
+
+char* write(char* to, const Word& word) {
+  std::memcpy(to, word.text, sizeof word.text);
+  return to + word.length;
+}
 
 char* write(char* to, std::string_view text) {
   std::memcpy(to, text.data(), text.size());
@@ -59,35 +71,80 @@ char* write(char* to, std::uint64_t number) {
   return std::to_chars(to, to + 20, number).ptr;
 }
 
+bool take_number(std::string_view& text, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+// What stands behind a word and a blank.
+bool read_rest(ReplyForm form, std::string_view rest, ReplyLine& reply) {
+  switch (form) {
+    case ReplyForm::nothing:
+    case ReplyForm::word:
+    case ReplyForm::report_in_pieces:
+      break;
+    case ReplyForm::number:
+      return take_number(rest, reply.number) && rest.empty();
+    case ReplyForm::name:
+      reply.name = rest;
+      return !rest.empty();
+    case ReplyForm::job:
+      if (!take_number(rest, reply.number) || !rest.starts_with(' ')) return false;
+      rest.remove_prefix(1);
+      return take_number(rest, reply.body_bytes) && rest.empty();
+    case ReplyForm::report:
+      return take_number(rest, reply.body_bytes) && rest.empty();
+  }
+  return false;
+}
+
 }  // namespace
 
 std::size_t write_reply_line(const Reply& reply, char* to) {
   CHECK(reply.code != ReplyCode::none);
-  const Row row = row_of(reply.code);
-  char* at = write(to, row.word);
-  switch (row.form) {
-    case Form::word:
+  const Word& word = kWords[static_cast<std::size_t>(reply.code)];
+  char* at = write(to, word);
+  switch (word.form) {
+    case ReplyForm::nothing:
+    case ReplyForm::word:
       break;
-    case Form::number:
-      at = write(write(at, " "), reply.number);
+    case ReplyForm::number:
+    case ReplyForm::report_in_pieces:
+      at = write(at, reply.number);
       break;
-    case Form::name:
-      at = write(write(at, " "), reply.text);
+    case ReplyForm::name:
+      at = write(at, reply.text);
       break;
-    case Form::job:
-      at = write(write(at, " "), reply.number);
-      at = write(write(at, " "), std::uint64_t{body_size(reply)});
+    case ReplyForm::job:
+      at = write(write(at, reply.number), " ");
+      at = write(at, std::uint64_t{body_size(reply)});
       break;
-    case Form::report:
-      at = write(write(at, " "), std::uint64_t{body_size(reply)});
+    case ReplyForm::report:
+      at = write(at, std::uint64_t{body_size(reply)});
       break;
   }
   at = write(at, "\r\n");
   return static_cast<std::size_t>(at - to);
 }
 
-bool has_body(ReplyCode code) {
-  return code == ReplyCode::found || code == ReplyCode::reserved || code == ReplyCode::ok;
+bool read_reply_line(std::string_view line, ReplyLine& reply) {
+  reply = ReplyLine{};
+  const std::size_t blank = line.find(' ');
+  const std::string_view word = line.substr(0, blank);
+  if (word.empty()) return false;
+  for (const ReplyRow& row : kReplyTable) {
+    // Most words differ in the first letter from the one that is looked for.
+    if (row.word.empty() || row.word[0] != word[0] || row.word != word) continue;
+    const bool fits = blank == std::string_view::npos
+                          ? row.form == ReplyForm::word
+                          : read_rest(row.form, line.substr(blank + 1), reply);
+    if (!fits) continue;
+    reply.code = row.code;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace haricot

@@ -50,38 +50,6 @@ void Report::cpu_time(std::string_view name, std::uint64_t microseconds) {
 
 namespace {
 
-// The counters of `stats`, in the order in which it shows them, which is not the order of the
-// verbs.
-struct CounterRow {
-  std::string_view key;
-  Verb verb;
-};
-
-constexpr CounterRow kCounters[] = {
-    {"cmd-put", Verb::put},
-    {"cmd-peek", Verb::peek},
-    {"cmd-peek-ready", Verb::peek_ready},
-    {"cmd-peek-delayed", Verb::peek_delayed},
-    {"cmd-peek-buried", Verb::peek_buried},
-    {"cmd-reserve", Verb::reserve},
-    {"cmd-reserve-with-timeout", Verb::reserve_with_timeout},
-    {"cmd-delete", Verb::remove},
-    {"cmd-release", Verb::release},
-    {"cmd-use", Verb::use},
-    {"cmd-watch", Verb::watch},
-    {"cmd-ignore", Verb::ignore},
-    {"cmd-bury", Verb::bury},
-    {"cmd-kick", Verb::kick},
-    {"cmd-touch", Verb::touch},
-    {"cmd-stats", Verb::stats},
-    {"cmd-stats-job", Verb::stats_job},
-    {"cmd-stats-tube", Verb::stats_tube},
-    {"cmd-list-tubes", Verb::list_tubes},
-    {"cmd-list-tube-used", Verb::list_tube_used},
-    {"cmd-list-tubes-watched", Verb::list_tubes_watched},
-    {"cmd-pause-tube", Verb::pause_tube},
-};
-
 // Behind the last key that beanstalkd has, and only for the limits that are set: without them a
 // report is beanstalkd's to the last line.
 void write_limits(Report& report, const Engine& engine, const ServerState& state) {
@@ -125,8 +93,9 @@ void write_server_report(Report& report, const Engine& engine, const ServerState
   report.integer("current-jobs-reserved", counts.reserved);
   report.integer("current-jobs-delayed", counts.delayed);
   report.integer("current-jobs-buried", counts.buried);
-  for (const CounterRow& row : kCounters) {
-    report.integer(row.key, state.verbs[static_cast<std::size_t>(row.verb)]);
+  for (const CommandRow& row : kCommandTable) {
+    if (row.counter.empty()) break;  // Those with a counter are in front.
+    report.integer(row.counter, state.verbs[static_cast<std::size_t>(row.verb)]);
   }
   report.integer("job-timeouts", counts.timeouts);
   report.integer("total-jobs", counts.total_jobs);

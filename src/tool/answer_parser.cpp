@@ -1,7 +1,6 @@
 #include "tool/answer_parser.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "haricot/protocol/limits.hpp"
@@ -9,71 +8,7 @@
 namespace haricot::tool {
 namespace {
 
-enum class Form : std::uint8_t { word, number, name, job, report };
-
-struct Row {
-  std::string_view word;
-  Form form;
-  ReplyCode code;
-};
-
-// What comes most stands first. BURIED and KICKED have two forms, which the end of the word tells
-// apart.
-constexpr Row kRows[] = {
-    {"INSERTED ", Form::number, ReplyCode::inserted},
-    {"RESERVED ", Form::job, ReplyCode::reserved},
-    {"DELETED", Form::word, ReplyCode::deleted},
-    {"TIMED_OUT", Form::word, ReplyCode::timed_out},
-    {"NOT_FOUND", Form::word, ReplyCode::not_found},
-    {"USING ", Form::name, ReplyCode::using_tube},
-    {"WATCHING ", Form::number, ReplyCode::watching},
-    {"FOUND ", Form::job, ReplyCode::found},
-    {"OK ", Form::report, ReplyCode::ok},
-    {"KICKED ", Form::number, ReplyCode::kicked},
-    {"KICKED", Form::word, ReplyCode::kicked_job},
-    {"BURIED ", Form::number, ReplyCode::buried_new},
-    {"BURIED", Form::word, ReplyCode::buried},
-    {"RELEASED", Form::word, ReplyCode::released},
-    {"TOUCHED", Form::word, ReplyCode::touched},
-    {"PAUSED", Form::word, ReplyCode::paused},
-    {"NOT_IGNORED", Form::word, ReplyCode::not_ignored},
-    {"DEADLINE_SOON", Form::word, ReplyCode::deadline_soon},
-    {"DRAINING", Form::word, ReplyCode::draining},
-    {"JOB_TOO_BIG", Form::word, ReplyCode::job_too_big},
-    {"EXPECTED_CRLF", Form::word, ReplyCode::expected_crlf},
-    {"BAD_FORMAT", Form::word, ReplyCode::bad_format},
-    {"UNKNOWN_COMMAND", Form::word, ReplyCode::unknown_command},
-    {"OUT_OF_MEMORY", Form::word, ReplyCode::out_of_memory},
-    {"INTERNAL_ERROR", Form::word, ReplyCode::internal_error},
-};
-
 constexpr std::uint64_t kBodyBytesMax = std::uint64_t{1} << 32;
-
-bool take_number(std::string_view& text, std::uint64_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return true;
-}
-
-// The numbers behind the word.
-bool read_rest(const Row& row, std::string_view rest, Answer& answer) {
-  switch (row.form) {
-    case Form::word:
-      return rest.empty();
-    case Form::name:
-      return !rest.empty();
-    case Form::number:
-      return take_number(rest, answer.number) && rest.empty();
-    case Form::report:
-      return take_number(rest, answer.body_bytes) && rest.empty();
-    case Form::job:
-      if (!take_number(rest, answer.number) || !rest.starts_with(' ')) return false;
-      rest.remove_prefix(1);
-      return take_number(rest, answer.body_bytes) && rest.empty();
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -145,15 +80,13 @@ bool AnswerParser::read_line(std::string_view line) {
   line.remove_suffix(ends_well ? 2 : 1);
   current_.line = line;
   if (!ends_well) return false;
-  for (const Row& row : kRows) {
-    if (!line.starts_with(row.word)) continue;
-    // FOUND, say, could be the beginning of some other word.
-    if (!read_rest(row, line.substr(row.word.size()), current_)) continue;
-    current_.code = row.code;
-    // No server of ours sends more; and so the length and its CR LF cannot overflow.
-    return current_.body_bytes <= kBodyBytesMax;
-  }
-  return false;
+  ReplyLine reply;
+  if (!read_reply_line(line, reply)) return false;
+  current_.code = reply.code;
+  current_.number = reply.number;
+  current_.body_bytes = reply.body_bytes;
+  // No server of ours sends more; and so the length and its CR LF cannot overflow.
+  return current_.body_bytes <= kBodyBytesMax;
 }
 
 // Compares what has arrived of the body, and has an eye on its CR LF. False: that is not there.

@@ -1,13 +1,13 @@
 #include "answer_grammar.hpp"
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <string>
 
 #include "haricot/base/check.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/reply.hpp"
 #include "haricot/protocol/tube_name.hpp"
 
 namespace haricot::fuzz {
@@ -15,56 +15,27 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-// Memory and disk are good here, so OUT_OF_MEMORY and INTERNAL_ERROR are not among them.
-constexpr std::string_view kWords[] = {"BAD_FORMAT", "BURIED",        "DEADLINE_SOON",  "DELETED",
-                                       "DRAINING",   "EXPECTED_CRLF", "JOB_TOO_BIG",    "KICKED",
-                                       "NOT_FOUND",  "NOT_IGNORED",   "PAUSED",         "RELEASED",
-                                       "TIMED_OUT",  "TOUCHED",       "UNKNOWN_COMMAND"};
-constexpr std::string_view kWordsWithNumber[] = {"BURIED", "INSERTED", "KICKED", "WATCHING"};
-
-// A number as we write it: no sign, no zero in front.
-std::optional<std::uint64_t> number_of(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, value);
-  if (error != std::errc{} || end != last) return std::nullopt;
-  if (text.size() > 1 && text.front() == '0') return std::nullopt;
-  return value;
-}
-
-bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
-  for (const std::string_view other : words) {
-    if (word == other) return true;
-  }
-  return false;
-}
-
-// The size of the body behind the line; nothing if there is none.
+// The size of the body behind the line; nothing if there is none. Ends the program if the line is
+// not written as we write it: with a sign or a zero in front of a number, say.
 std::optional<std::uint64_t> body_behind(std::string_view line) {
-  const std::size_t blank = line.find(' ');
-  const std::string_view word = line.substr(0, blank);
-  if (blank == std::string_view::npos) {
-    CHECK(is_one_of(word, kWords));
-    return std::nullopt;
+  ReplyLine reply;
+  CHECK(read_reply_line(line, reply));
+  // Memory and disk are good here.
+  CHECK(reply.code != ReplyCode::out_of_memory && reply.code != ReplyCode::internal_error);
+  std::string again(row_of(reply.code).word);
+  const bool has_id = row_of(reply.code).form == ReplyForm::job;
+  if (has_id) CHECK(reply.number > 0);
+  if (has_id || row_of(reply.code).form == ReplyForm::number) {
+    again += " " + std::to_string(reply.number);
   }
-  const std::string_view rest = line.substr(blank + 1);
-  if (word == "USING") {
-    CHECK(is_tube_name(rest));
-    return std::nullopt;
+  if (has_body(reply.code)) again += " " + std::to_string(reply.body_bytes);
+  if (reply.code == ReplyCode::using_tube) {
+    CHECK(is_tube_name(reply.name));
+    again.append(" ").append(reply.name);
   }
-  if (word == "OK") {
-    CHECK(number_of(rest));
-    return number_of(rest);
-  }
-  if (word == "RESERVED" || word == "FOUND") {
-    const std::size_t second = rest.find(' ');
-    CHECK(second != std::string_view::npos);
-    CHECK(number_of(rest.substr(0, second)).value_or(0) > 0);
-    CHECK(number_of(rest.substr(second + 1)));
-    return number_of(rest.substr(second + 1));
-  }
-  CHECK(is_one_of(word, kWordsWithNumber) && number_of(rest));
-  return std::nullopt;
+  CHECK(again == line);
+  if (!has_body(reply.code)) return std::nullopt;
+  return reply.body_bytes;
 }
 
 // A report without the lines that depend on how turns were cut.

@@ -5,15 +5,39 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "answer_grammar.hpp"
 #include "corpus_files.hpp"
+#include "haricot/protocol/command.hpp"
 #include "session_play.hpp"
 #include "session_seeds.hpp"
 
 namespace haricot::fuzz {
 namespace {
+
+// The lines that the words of the dictionary begin with, as bytes of clients.
+std::vector<std::string> dictionary_lines() {
+  std::vector<std::string> lines;
+  std::ifstream dictionary(HARICOT_SESSION_DICTIONARY);
+  for (std::string entry; std::getline(dictionary, entry);) {
+    if (!entry.starts_with('"') || !entry.ends_with('"')) continue;
+    const std::string word = entry.substr(1, entry.size() - 2);
+    lines.push_back(word.substr(0, word.find("\\x0d\\x0a")));
+  }
+  return lines;
+}
+
+TEST(SessionDictionary, HasEveryCommand) {
+  std::set<Verb> seen;
+  for (const std::string& line : dictionary_lines()) {
+    Command command;
+    if (parse_command(line, command) == ParseResult::ok) seen.insert(command.verb);
+  }
+  for (const CommandRow& row : kCommandTable) EXPECT_TRUE(seen.contains(row.verb)) << row.word;
+}
 
 // With HARICOT_WRITE_CORPUS=1 the seeds are written.
 TEST(SessionCorpus, HoldsTheSeeds) {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <fstream>
 #include <initializer_list>
+#include <iterator>
 #include <ostream>
 #include <set>
 #include <string>
@@ -457,6 +459,38 @@ TEST(ParseCommand, EveryBeginningOfACommandHasAResult) {
     if (length == 7 || length > 21) expected = ParseResult::ok;
     if (length > 7 && length <= 21) expected = ParseResult::bad_format;
     EXPECT_EQ(static_cast<int>(result), static_cast<int>(expected)) << length;
+  }
+}
+
+// Clients and monitors know these lines of `stats` by their place.
+TEST(Commands, HaveTheCountersOfBeanstalkdInTheirOrder) {
+  std::string counters;
+  for (const CommandRow& row : kCommandTable) {
+    if (!row.counter.empty()) counters.append(row.counter.substr(4)) += ' ';
+  }
+  EXPECT_EQ(counters,
+            "put peek peek-ready peek-delayed peek-buried reserve reserve-with-timeout delete "
+            "release use watch ignore bury kick touch stats stats-job stats-tube list-tubes "
+            "list-tube-used list-tubes-watched pause-tube ");
+}
+
+TEST(Commands, AreFoundByTheirWords) {
+  for (const CommandRow& row : kCommandTable) {
+    Command command;
+    parse_command(std::string(row.word), command);
+    EXPECT_EQ(command.verb, row.verb) << row.word;
+    EXPECT_EQ(row_of(row.verb).word, row.word);
+    EXPECT_FALSE(row.help.empty()) << row.word;
+  }
+}
+
+TEST(Commands, AreAllInTheDocumentOfTheProtocolAsTheyAreWritten) {
+  std::ifstream file(HARICOT_DOCS "/protocol.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_FALSE(text.empty());
+  for (const CommandRow& row : kCommandTable) {
+    const std::string usage = std::string(row.name()).append(names_of(row.arguments));
+    EXPECT_NE(text.find("`" + usage + "`"), std::string::npos) << usage;
   }
 }
 

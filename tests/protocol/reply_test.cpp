@@ -110,6 +110,41 @@ TEST(Reply, TheLongestLinesFitIntoTheRoomThatIsPromised) {
             kReplyLineBytesMax);
 }
 
+TEST(ReplyLine, IsReadAsItWasWritten) {
+  for (const ReplyRow& row : kReplyTable) {
+    if (row.form == ReplyForm::nothing) continue;
+    const std::string_view text = row.form == ReplyForm::name ? "a-tube" : "123456789";
+    const std::string line = line_of({.code = row.code, .number = kMaxId, .text = text});
+    ReplyLine read;
+    ASSERT_TRUE(read_reply_line(std::string_view(line).substr(0, line.size() - 2), read)) << line;
+    if (row.form == ReplyForm::report_in_pieces) {
+      EXPECT_EQ(read.code, ReplyCode::ok);
+      EXPECT_EQ(read.body_bytes, kMaxId);
+      continue;
+    }
+    EXPECT_EQ(read.code, row.code) << line;
+    const bool has_number = row.form == ReplyForm::number || row.form == ReplyForm::job;
+    EXPECT_EQ(read.number, has_number ? kMaxId : 0) << line;
+    EXPECT_EQ(read.body_bytes, has_body(row.code) ? text.size() : 0) << line;
+    EXPECT_EQ(read.name, row.form == ReplyForm::name ? text : "") << line;
+  }
+}
+
+TEST(ReplyLine, ThatNoServerWritesIsRefused) {
+  const char* const lines[] = {
+      "",         " ",          "x",          "deleted",       "DELETE",
+      "DELETED ", "DELETED 1",  "INSERTED",   "INSERTED ",     "INSERTED x",
+      "KICKED x", "KICKED 1 2", "BURIED ",    "INSERTED -1",   "INSERTED  1",
+      "FOUND 1",  "FOUND 1 ",   "FOUND 1  2", "FOUND 1 2 3",   "RESERVED x 1",
+      "OK",       "OK ",        "OK x",       "OK 1 2",        "USING",
+      "USING ",   " DELETED",   "OKAY 1",     "FOUNDLING 1 2", "INSERTED 18446744073709551616",
+  };
+  for (const char* const line : lines) {
+    ReplyLine read;
+    EXPECT_FALSE(read_reply_line(line, read)) << "'" << line << "'";
+  }
+}
+
 TEST(ReplyDeathTest, NoReplyHasNoLine) {
   char room[kReplyLineBytesMax];
   EXPECT_DEATH(write_reply_line({.code = ReplyCode::none}, room), "none");

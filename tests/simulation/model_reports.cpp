@@ -38,36 +38,14 @@ std::string Model::stats(Tape& tape, Instant now) {
     return static_cast<std::uint64_t>(std::count_if(
         clients_.begin(), clients_.end(), [fact](const auto& c) { return c.second.*fact; }));
   };
-  constexpr std::string_view kVerbNames[] = {"put",
-                                             "peek",
-                                             "peek-ready",
-                                             "peek-delayed",
-                                             "peek-buried",
-                                             "reserve",
-                                             "reserve-with-timeout",
-                                             "delete",
-                                             "release",
-                                             "use",
-                                             "watch",
-                                             "ignore",
-                                             "bury",
-                                             "kick",
-                                             "touch",
-                                             "stats",
-                                             "stats-job",
-                                             "stats-tube",
-                                             "list-tubes",
-                                             "list-tube-used",
-                                             "list-tubes-watched",
-                                             "pause-tube"};
   Text text;
   text.row("current-jobs-urgent", count_urgent())
       .row("current-jobs-ready", count(JobState::ready))
       .row("current-jobs-reserved", count(JobState::reserved))
       .row("current-jobs-delayed", count(JobState::delayed))
       .row("current-jobs-buried", count(JobState::buried));
-  for (std::size_t i = 0; i < std::size(kVerbNames); ++i) {
-    text.row("cmd-" + std::string(kVerbNames[i]), verbs_[i]);
+  for (const CommandRow& row : kCommandTable) {
+    if (!row.counter.empty()) text.row(row.counter, verbs_[static_cast<std::size_t>(row.verb)]);
   }
   text.row("job-timeouts", timeouts_)
       .row("total-jobs", total_jobs_)

@@ -128,51 +128,57 @@ std::string number(std::uint64_t value) {
   return " " + std::to_string(value);
 }
 
+// A command with its word as the table of commands has it, and what stands behind the word.
+void make_line(Request& request, Verb verb, std::string_view arguments = "") {
+  request.verb = verb;
+  request.line = row_of(verb).name();
+  request.line += arguments;
+}
+
+std::string name(const std::string& tube) {
+  return " " + tube;
+}
+
 void make_put(Request& request, Chance& chance, std::uint32_t job_bytes_max) {
-  request.verb = Verb::put;
   request.priority = random_priority(chance);
   request.seconds = random_delay(chance);
   request.ttr_s = random_ttr(chance);
   request.body = random_body(chance, job_bytes_max);
   if (chance.one_in(60)) request.body.resize(job_bytes_max + 1 + chance.below(3000), 'b');
   request.body_ends_well = !chance.one_in(50);
-  request.line = "put" + number(request.priority) + number(request.seconds) +
-                 number(request.ttr_s) + number(request.body.size());
+  make_line(request, Verb::put,
+            number(request.priority) + number(request.seconds) + number(request.ttr_s) +
+                number(request.body.size()));
   // The body of one that is too big is thrown away whatever stands behind its size.
   if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
-}
-
-void make_word(Request& request, Verb verb, std::string_view word) {
-  request.verb = verb;
-  request.line = word;
 }
 
 void make_look(Request& request, Chance& chance, const Model& model, int client) {
   switch (chance.below(12)) {
     case 0:
-      return make_word(request, Verb::stats, "stats");
+      return make_line(request, Verb::stats);
     case 1:
-      return make_word(request, Verb::list_tubes, "list-tubes");
+      return make_line(request, Verb::list_tubes);
     case 2:
-      return make_word(request, Verb::list_tube_used, "list-tube-used");
+      return make_line(request, Verb::list_tube_used);
     case 3:
-      return make_word(request, Verb::list_tubes_watched, "list-tubes-watched");
+      return make_line(request, Verb::list_tubes_watched);
     case 4:
-      return make_word(request, Verb::peek_ready, "peek-ready");
+      return make_line(request, Verb::peek_ready);
     case 5:
-      return make_word(request, Verb::peek_delayed, "peek-delayed");
+      return make_line(request, Verb::peek_delayed);
     case 6:
-      return make_word(request, Verb::peek_buried, "peek-buried");
+      return make_line(request, Verb::peek_buried);
     case 7:
       request.id = random_id(chance, model, client);
-      return make_word(request, Verb::peek, "peek" + number(request.id));
+      return make_line(request, Verb::peek, number(request.id));
     case 8:
     case 9:
       request.tube = random_tube(chance);
-      return make_word(request, Verb::stats_tube, "stats-tube " + request.tube);
+      return make_line(request, Verb::stats_tube, name(request.tube));
     default:
       request.id = random_id(chance, model, client);
-      return make_word(request, Verb::stats_job, "stats-job" + number(request.id));
+      return make_line(request, Verb::stats_job, number(request.id));
   }
 }
 
@@ -180,28 +186,27 @@ void make_tubes(Request& request, Chance& chance) {
   request.tube = random_tube(chance);
   switch (chance.below(4)) {
     case 0:
-      return make_word(request, Verb::use, "use " + request.tube);
+      return make_line(request, Verb::use, name(request.tube));
     case 1:
-      return make_word(request, Verb::watch, "watch " + request.tube);
+      return make_line(request, Verb::watch, name(request.tube));
     case 2:
-      return make_word(request, Verb::ignore, "ignore " + request.tube);
+      return make_line(request, Verb::ignore, name(request.tube));
     default:
       request.seconds = chance.one_in(3) ? 0 : chance.below32(5);
       if (chance.one_in(40)) request.seconds = 4294967295;
-      return make_word(request, Verb::pause_tube,
-                       "pause-tube " + request.tube + number(request.seconds));
+      return make_line(request, Verb::pause_tube, name(request.tube) + number(request.seconds));
   }
 }
 
 void make_reserve(Request& request, Chance& chance, const Model& model, int client) {
   if (chance.one_in(5)) {
     request.id = random_id(chance, model, client);
-    return make_word(request, Verb::reserve_job, "reserve-job" + number(request.id));
+    return make_line(request, Verb::reserve_job, number(request.id));
   }
-  if (chance.one_in(6)) return make_word(request, Verb::reserve, "reserve");
+  if (chance.one_in(6)) return make_line(request, Verb::reserve);
   request.seconds = chance.one_in(2) ? 0 : chance.below32(4);
   if (chance.one_in(30)) request.seconds = 2147483647;
-  make_word(request, Verb::reserve_with_timeout, "reserve-with-timeout" + number(request.seconds));
+  make_line(request, Verb::reserve_with_timeout, number(request.seconds));
   if (chance.one_in(4)) request.line += chance.pick(kTails);
 }
 
@@ -212,19 +217,18 @@ void make_change(Request& request, Chance& chance, const Model& model, int clien
     case 0:
     case 1:
       request.seconds = random_delay(chance);
-      return make_word(
-          request, Verb::release,
-          "release" + number(request.id) + number(request.priority) + number(request.seconds));
+      return make_line(request, Verb::release,
+                       number(request.id) + number(request.priority) + number(request.seconds));
     case 2:
     case 3:
-      return make_word(request, Verb::bury, "bury" + number(request.id) + number(request.priority));
+      return make_line(request, Verb::bury, number(request.id) + number(request.priority));
     case 4:
-      return make_word(request, Verb::touch, "touch" + number(request.id));
+      return make_line(request, Verb::touch, number(request.id));
     case 5:
-      return make_word(request, Verb::kick_job, "kick-job" + number(request.id));
+      return make_line(request, Verb::kick_job, number(request.id));
     default:
       request.bound = chance.one_in(5) ? 4294967295 : chance.below32(5);
-      return make_word(request, Verb::kick, "kick" + number(request.bound));
+      return make_line(request, Verb::kick, number(request.bound));
   }
 }
 
@@ -257,7 +261,7 @@ Request random_request(Chance& chance, const Model& model, int client,
     make_put(request, chance, job_bytes_max);
   } else if (kind < 57) {
     request.id = random_id(chance, model, client);
-    make_word(request, Verb::remove, "delete" + number(request.id));
+    make_line(request, Verb::remove, number(request.id));
   } else if (kind < 75) {
     make_change(request, chance, model, client);
   } else if (kind < 83) {

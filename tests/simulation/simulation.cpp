@@ -325,6 +325,7 @@ void Simulation::act(Wire& wire) {
     wire.to_server += request.bytes;
     client.bytes_sent += request.bytes.size();
     request.end = client.bytes_sent;
+    if (request.kind == Request::Kind::command) ++sent_[static_cast<std::size_t>(request.verb)];
     client.requests.push_back(std::move(request));
   }
   if (chance_.one_in(300)) {
@@ -333,6 +334,7 @@ void Simulation::act(Wire& wire) {
     wire.to_server += quit.bytes;
     client.bytes_sent += quit.bytes.size();
     quit.end = client.bytes_sent;
+    ++sent_[static_cast<std::size_t>(Verb::quit)];
     client.requests.push_back(std::move(quit));
   }
   if (chance_.one_in(200)) {

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -13,6 +14,7 @@
 
 #include "chance.hpp"
 #include "haricot/binlog/binlog.hpp"
+#include "haricot/protocol/command.hpp"
 #include "haricot/service/service.hpp"
 #include "model.hpp"
 #include "recorder.hpp"
@@ -31,6 +33,8 @@ class Simulation {
   void run(std::uint64_t commands);
 
   std::uint64_t commands_run() const { return model_.commands_run(); }
+  // How often each command was sent, well-formed, by Verb.
+  const std::array<std::uint64_t, kVerbs>& sent() const { return sent_; }
   std::uint64_t steps() const { return steps_; }
   std::uint64_t restarts() const { return restarts_; }
   std::uint64_t disk_faults() const { return disk_faults_; }
@@ -89,6 +93,7 @@ class Simulation {
   std::unique_ptr<binlog::SimDisk> disk_;
   Tape tape_;
   Ledger ledger_;
+  std::array<std::uint64_t, kVerbs> sent_{};
   Model model_;
   ServerInfo info_;
   std::unique_ptr<binlog::Binlog> binlog_;

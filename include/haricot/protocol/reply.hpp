@@ -1,7 +1,8 @@
-// An answer as a value, and its bytes.
+// An answer as a value, the table of all answers, and their first lines: written and read.
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -10,9 +11,9 @@
 
 namespace haricot {
 
+// In the order of kReplyTable.
 enum class ReplyCode : std::uint8_t {
   none,  // Nothing is sent: the answer comes later, or never.
-  // A word alone.
   bad_format,
   buried,
   deadline_soon,
@@ -30,21 +31,69 @@ enum class ReplyCode : std::uint8_t {
   timed_out,
   touched,
   unknown_command,
-  // A word and `number`.
   buried_new,
   inserted,
   kicked,
   watching,
-  ok_in_pieces,  // As ok, with `number` as the size; the text and its CR LF are sent by the one who
-                 // asks.
-  // A word and `text`, a tube's name.
+  ok_in_pieces,
   using_tube,
-  // A word, `number` (the job's id) and the size of a body; then the body.
   found,
   reserved,
-  // A word and the size of a text; then the text.
   ok,
 };
+inline constexpr std::size_t kReplyCodes = static_cast<std::size_t>(ReplyCode::ok) + 1;
+
+// What the first line of an answer is made of.
+enum class ReplyForm : std::uint8_t {
+  nothing,           // There is no line.
+  word,              // A word alone.
+  number,            // A word and `number`.
+  name,              // A word and `text`, a tube's name.
+  job,               // A word, `number` (the job's id) and the size of a body; then the body.
+  report,            // A word and the size of a text; then the text.
+  report_in_pieces,  // The same, with `number` as the size; who asks sends the text and its CR LF.
+};
+
+struct ReplyRow {
+  ReplyCode code;
+  std::string_view word;
+  ReplyForm form;
+};
+
+// One row an answer, for who writes it and for who reads it. A word may have several forms.
+inline constexpr std::array<ReplyRow, kReplyCodes> kReplyTable = {{
+    {ReplyCode::none, "", ReplyForm::nothing},
+    {ReplyCode::bad_format, "BAD_FORMAT", ReplyForm::word},
+    {ReplyCode::buried, "BURIED", ReplyForm::word},
+    {ReplyCode::deadline_soon, "DEADLINE_SOON", ReplyForm::word},
+    {ReplyCode::deleted, "DELETED", ReplyForm::word},
+    {ReplyCode::draining, "DRAINING", ReplyForm::word},
+    {ReplyCode::expected_crlf, "EXPECTED_CRLF", ReplyForm::word},
+    {ReplyCode::internal_error, "INTERNAL_ERROR", ReplyForm::word},
+    {ReplyCode::job_too_big, "JOB_TOO_BIG", ReplyForm::word},
+    {ReplyCode::kicked_job, "KICKED", ReplyForm::word},
+    {ReplyCode::not_found, "NOT_FOUND", ReplyForm::word},
+    {ReplyCode::not_ignored, "NOT_IGNORED", ReplyForm::word},
+    {ReplyCode::out_of_memory, "OUT_OF_MEMORY", ReplyForm::word},
+    {ReplyCode::paused, "PAUSED", ReplyForm::word},
+    {ReplyCode::released, "RELEASED", ReplyForm::word},
+    {ReplyCode::timed_out, "TIMED_OUT", ReplyForm::word},
+    {ReplyCode::touched, "TOUCHED", ReplyForm::word},
+    {ReplyCode::unknown_command, "UNKNOWN_COMMAND", ReplyForm::word},
+    {ReplyCode::buried_new, "BURIED", ReplyForm::number},
+    {ReplyCode::inserted, "INSERTED", ReplyForm::number},
+    {ReplyCode::kicked, "KICKED", ReplyForm::number},
+    {ReplyCode::watching, "WATCHING", ReplyForm::number},
+    {ReplyCode::ok_in_pieces, "OK", ReplyForm::report_in_pieces},
+    {ReplyCode::using_tube, "USING", ReplyForm::name},
+    {ReplyCode::found, "FOUND", ReplyForm::job},
+    {ReplyCode::reserved, "RESERVED", ReplyForm::job},
+    {ReplyCode::ok, "OK", ReplyForm::report},
+}};
+
+constexpr const ReplyRow& row_of(ReplyCode code) {
+  return kReplyTable[static_cast<std::size_t>(code)];
+}
 
 struct Reply {
   ReplyCode code = ReplyCode::none;
@@ -63,8 +112,23 @@ inline constexpr std::size_t kReplyLineBytesMax = 256;
 // kReplyLineBytesMax bytes; code is not none.
 std::size_t write_reply_line(const Reply& reply, char* to);
 
+// What the first line of an answer says.
+struct ReplyLine {
+  ReplyCode code = ReplyCode::none;
+  std::uint64_t number = 0;      // A job's id; a number of jobs or tubes.
+  std::uint64_t body_bytes = 0;  // Of a body or a report.
+  std::string_view name = {};    // A tube's, as it stands there; points into the line.
+};
+
+// Reads the first line of an answer, without its CR LF. False: it is none. A text's line is always
+// read as `ok`: whether it came in pieces does not show.
+[[nodiscard]] bool read_reply_line(std::string_view line, ReplyLine& reply);
+
 // Whether the line is followed by a body and its CR LF.
-bool has_body(ReplyCode code);
+constexpr bool has_body(ReplyCode code) {
+  const ReplyForm form = row_of(code).form;
+  return form == ReplyForm::job || form == ReplyForm::report;
+}
 inline std::size_t body_size(const Reply& reply) {
   return reply.blob ? reply.blob.size() : reply.text.size();
 }
