@@ -1,24 +1,19 @@
 // The texts that stats, stats-job, stats-tube and the lists answer with.
 //
-// They are YAML of the plainest kind: `---`, then `key: value` or `- value`, one a line. Keys,
-// order and quotes are what monitoring tools read, some of them by line number, so they are a table
-// in report.cpp.
+// They are YAML of the plainest kind: `---`, then `key: value` or `- value`, one a line. Which
+// keys there are, and what they mean, is in statistics.hpp.
 
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "haricot/protocol/command.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/service/server_info.hpp"
+#include "haricot/service/statistics.hpp"
 
 namespace haricot {
-
-// How often each verb was seen.
-using VerbCounts = std::array<std::uint64_t, kVerbs>;
 
 // Writes one text into a string that is kept from one report to the next.
 class Report {
@@ -37,17 +32,6 @@ class Report {
 
   std::string& text_;
   Compat compat_;
-};
-
-// What `stats` tells beside the engine's numbers.
-struct ServerState {
-  const ServerInfo& info;
-  const VerbCounts& verbs;
-  JournalNumbers journal;
-  LimitCounts limits_felt = {};
-  std::uint64_t total_connections;
-  std::uint64_t uptime_s;
-  bool draining;
 };
 
 void write_server_report(Report& report, const Engine& engine, const ServerState& state);

@@ -1,0 +1,81 @@
+// The statistics as rows: the one place where the keys of stats, stats-tube and stats-job stand,
+// each with its type, its value and what it means.
+//
+// The rows are in the order of the reports, which monitoring tools read by line number. The reports
+// are written from them (report.hpp), and tests hold docs/statistics.md and other lists of keys
+// against them.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "haricot/protocol/command.hpp"
+#include "haricot/queue/engine.hpp"
+#include "haricot/service/server_info.hpp"
+
+namespace haricot {
+
+// How often each verb was seen.
+using VerbCounts = std::array<std::uint64_t, kVerbs>;
+
+// What `stats` tells beside the engine's numbers.
+struct ServerState {
+  const ServerInfo& info;
+  const VerbCounts& verbs;
+  JournalNumbers journal;
+  LimitCounts limits_felt = {};
+  std::uint64_t total_connections;
+  std::uint64_t uptime_s;
+  bool draining;
+};
+
+// What the rows of a report take their values from.
+struct ServerFacts {
+  const Engine& engine;
+  const ServerState& state;
+  CpuUsage cpu = {};
+
+  const EngineCounts& counts() const { return engine.counts(); }
+  const Limits& limits() const { return state.info.limits; }
+};
+
+struct TubeFacts {
+  const Tube& tube;
+  std::uint32_t waiting_clients;
+  Instant now;
+};
+
+using JobFacts = JobReport;
+
+// How a value is written.
+enum class StatisticType : std::uint8_t {
+  integer,
+  word,      // Never quoted.
+  quoted,    // Quoted unless compat says otherwise.
+  cpu_time,  // Seconds with six digits behind the dot, from a number of microseconds.
+};
+
+template <typename Facts>
+struct Statistic {
+  using Number = std::uint64_t (*)(const Facts&);
+  using Word = std::string_view (*)(const Facts&);  // Valid as long as the facts are.
+  using Condition = bool (*)(const Facts&);
+
+  std::string_view key;
+  StatisticType type = StatisticType::integer;
+  Number number = nullptr;  // Of integer and cpu_time.
+  Word word = nullptr;      // Of word and quoted.
+  // Whether the key is shown; null: always, as in beanstalkd.
+  Condition is_shown = nullptr;
+  // As docs/statistics.md tells it; empty: what the row before it says is meant for both.
+  std::string_view meaning = "";
+};
+
+std::span<const Statistic<ServerFacts>> server_statistics();
+std::span<const Statistic<TubeFacts>> tube_statistics();
+std::span<const Statistic<JobFacts>> job_statistics();
+
+}  // namespace haricot

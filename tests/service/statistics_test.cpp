@@ -1,0 +1,118 @@
+#include "haricot/service/statistics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace haricot {
+namespace {
+
+std::string read_text(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The table of a report as its document has to show it: keys of one meaning share a line.
+template <typename Facts>
+std::string table_of(std::span<const Statistic<Facts>> rows) {
+  std::string table = "| key | meaning |\n|---|---|\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    table.append(rows[i].meaning.empty() ? " `" : i == 0 ? "| `" : " |\n| `");
+    table.append(rows[i].key).append("`");
+    const bool is_last = i + 1 == rows.size() || !rows[i + 1].meaning.empty();
+    if (!is_last) continue;
+    std::size_t first = i;
+    while (rows[first].meaning.empty()) --first;
+    table.append(" | ").append(rows[first].meaning);
+  }
+  return table + " |\n";
+}
+
+// The table below a heading of a document.
+std::string table_below(const std::string& text, std::string_view title) {
+  const std::size_t heading = text.find("\n## " + std::string(title) + "\n");
+  if (heading == std::string::npos) return "no such heading";
+  const std::size_t begin = text.find("\n|", heading);
+  const std::size_t end = text.find("\n\n", begin);
+  if (begin == std::string::npos) return "no table";
+  return text.substr(begin + 1, (end == std::string::npos ? text.size() : end + 1) - begin - 1);
+}
+
+TEST(Statistics, AreWhatTheirDocumentSays) {
+  const std::string text = read_text(HARICOT_DOCS "/statistics.md");
+  ASSERT_FALSE(text.empty());
+  EXPECT_EQ(table_below(text, "stats"), table_of(server_statistics()));
+  EXPECT_EQ(table_below(text, "stats-tube"), table_of(tube_statistics()));
+  EXPECT_EQ(table_below(text, "stats-job"), table_of(job_statistics()));
+}
+
+template <typename Facts>
+std::vector<std::string> keys_always_shown(std::span<const Statistic<Facts>> rows) {
+  std::vector<std::string> keys;
+  for (const auto& row : rows) {
+    if (row.is_shown == nullptr) keys.emplace_back(row.key);
+  }
+  return keys;
+}
+
+// The strings in an array of a JSON text that has no escapes.
+std::vector<std::string> strings_of(const std::string& json, const std::string& name) {
+  std::vector<std::string> strings;
+  std::size_t at = json.find("\"" + name + "\": [");
+  if (at == std::string::npos) return strings;
+  const std::size_t end = json.find(']', at);
+  at = json.find('[', at);
+  while ((at = json.find('"', at)) < end) {
+    const std::size_t close = json.find('"', at + 1);
+    strings.push_back(json.substr(at + 1, close - at - 1));
+    at = close + 1;
+  }
+  return strings;
+}
+
+// Beanstalkd has these keys and no others, and clients are tested against both.
+TEST(Statistics, ThatAreAlwaysShownAreThoseThatClientsAreTestedWith) {
+  const std::string json = read_text(HARICOT_STATS_KEYS);
+  EXPECT_EQ(strings_of(json, "server"), keys_always_shown(server_statistics()));
+  EXPECT_EQ(strings_of(json, "tube"), keys_always_shown(tube_statistics()));
+  EXPECT_EQ(strings_of(json, "job"), keys_always_shown(job_statistics()));
+}
+
+// A key that may be missing must not stand in front of one that is always there: some tools count
+// lines.
+template <typename Facts>
+void expect_fixed_lines_first(std::span<const Statistic<Facts>> rows) {
+  bool may_be_missing = false;
+  for (const auto& row : rows) {
+    EXPECT_FALSE(may_be_missing && row.is_shown == nullptr) << row.key;
+    may_be_missing = may_be_missing || row.is_shown != nullptr;
+  }
+}
+
+TEST(Statistics, KeepTheLinesThatAreAlwaysThere) {
+  expect_fixed_lines_first(server_statistics());
+  expect_fixed_lines_first(tube_statistics());
+  expect_fixed_lines_first(job_statistics());
+}
+
+template <typename Facts>
+void expect_values(std::span<const Statistic<Facts>> rows) {
+  for (const auto& row : rows) {
+    const bool is_text = row.type == StatisticType::word || row.type == StatisticType::quoted;
+    EXPECT_EQ(row.word != nullptr, is_text) << row.key;
+    EXPECT_EQ(row.number != nullptr, !is_text) << row.key;
+  }
+}
+
+TEST(Statistics, HaveTheValueOfTheirType) {
+  expect_values(server_statistics());
+  expect_values(tube_statistics());
+  expect_values(job_statistics());
+}
+
+}  // namespace
+}  // namespace haricot
