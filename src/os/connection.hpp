@@ -21,8 +21,9 @@ namespace haricot::os {
 
 class Connection : public EventSource {
  public:
-  explicit Connection(Descriptor socket)
-      : EventSource(Kind::connection, socket.get()), socket_(std::move(socket)) {}
+  // The handler outlives the connection.
+  Connection(const EventHandler& handler_of, Descriptor socket)
+      : EventSource(handler_of, socket.get()), socket_(std::move(socket)) {}
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 

@@ -63,7 +63,7 @@ bool Daemon::open(std::string& error) {
   }
   listener_sources_.reserve(listeners_.size());
   for (const Listener& listener : listeners_) {
-    ListenerSource& source = listener_sources_.emplace_back(listener.descriptor());
+    EventSource& source = listener_sources_.emplace_back(on_listener_, listener.descriptor());
     if (!poller_.add(source, EPOLLIN)) {
       error = "cannot wait on " + listener.name() + ": " + std::strerror(errno);
       return false;
@@ -90,7 +90,7 @@ void Daemon::run() {
     notifier_.keep_alive(now_);
 
     // Read what has arrived and run it, a bounded amount for each connection.
-    for (const Poller::Event& event : events) handle(event);
+    for (const Poller::Event& event : events) event.handle();
 
     // Sessions that had more than their share, or were woken by somebody else's command.
     service_.run_backlog(now_);
@@ -116,25 +116,13 @@ void Daemon::send_last_answers() {
   log_.flush();
 }
 
-void Daemon::handle(const Poller::Event& event) {
-  switch (event.source->kind) {
-    case EventSource::Kind::listener:
-      accept_from(static_cast<ListenerSource&>(*event.source));
-      break;
-    case EventSource::Kind::connection:
-      handle_connection(static_cast<Connection&>(*event.source), event.events);
-      break;
-    case EventSource::Kind::signals:
-      handle_signals();
-      break;
-    case EventSource::Kind::syncs:
-      break;  // That it woke us is enough: the end of the turn takes out what has ended.
-  }
-}
+// That the end of a sync has woken us is enough: the end of the turn takes out what has ended.
+void Daemon::handle_syncs(EventSource&, std::uint32_t) {}
 
 // Connections -----------------------------------------------------------------------------------
 
-void Daemon::handle_connection(Connection& connection, std::uint32_t events) {
+void Daemon::handle_connection(EventSource& source, std::uint32_t events) {
+  auto& connection = static_cast<Connection&>(source);
   if ((connection.registered & EPOLLIN) != 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
     const Instant before = now_;
     if (connection.read(service_, *scratch_, now_) == Connection::Result::broken) {
@@ -191,7 +179,7 @@ void Daemon::close(Connection& connection) {
 
 // Accepting -------------------------------------------------------------------------------------
 
-void Daemon::accept_from(ListenerSource& listener) {
+void Daemon::accept_from(EventSource& listener, std::uint32_t) {
   for (int i = 0; i < kAcceptsPerTurn && accepting_; ++i) {
     const int number =
         ::accept4(listener.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -219,7 +207,7 @@ void Daemon::take_in(Descriptor socket) {
     complain_of_limit();
     return;  // Which closes it.
   }
-  auto* connection = new (std::nothrow) Connection(std::move(socket));
+  auto* connection = new (std::nothrow) Connection(on_connection_, std::move(socket));
   if (connection == nullptr) {
     pause_accepting(ENOMEM);
     return;
@@ -245,7 +233,7 @@ void Daemon::take_in(Descriptor socket) {
 void Daemon::pause_accepting(int error) {
   accepting_ = false;
   accept_again_ = now_ + kAcceptPause;
-  for (ListenerSource& listener : listener_sources_) poller_.change(listener, 0);
+  for (EventSource& listener : listener_sources_) poller_.change(listener, 0);
   if (now_ < accept_complaint_) return;
   accept_complaint_ = now_ + kComplaintInterval;
   log_.event(Level::warning, "accept-paused",
@@ -268,12 +256,12 @@ void Daemon::complain_of_limit() {
 void Daemon::resume_accepting() {
   accepting_ = true;
   accept_again_ = Instant::never();
-  for (ListenerSource& listener : listener_sources_) poller_.change(listener, EPOLLIN);
+  for (EventSource& listener : listener_sources_) poller_.change(listener, EPOLLIN);
 }
 
 // Signals and log -------------------------------------------------------------------------------
 
-void Daemon::handle_signals() {
+void Daemon::handle_signals(EventSource&, std::uint32_t) {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     switch (info.ssi_signo) {

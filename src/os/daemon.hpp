@@ -45,14 +45,12 @@ class Daemon {
   static constexpr std::size_t kScratchBytes = 32 * 1024;
   static constexpr int kAcceptsPerTurn = 64;
 
-  struct ListenerSource : EventSource {
-    explicit ListenerSource(int descriptor_of) : EventSource(Kind::listener, descriptor_of) {}
-  };
+  // What the sources call when they are ready.
+  void handle_connection(EventSource& source, std::uint32_t events);
+  void handle_signals(EventSource& source, std::uint32_t events);
+  void handle_syncs(EventSource& source, std::uint32_t events);
+  void accept_from(EventSource& listener, std::uint32_t events);
 
-  void handle(const Poller::Event& event);
-  void handle_connection(Connection& connection, std::uint32_t events);
-  void handle_signals();
-  void accept_from(ListenerSource& listener);
   void take_in(Descriptor socket);
   void complain_of_limit();
   void pause_accepting(int error);
@@ -72,10 +70,14 @@ class Daemon {
   BinlogFolder* binlog_;
 
   Poller poller_;
-  std::vector<ListenerSource> listener_sources_;
+  const EventHandler on_connection_ = EventHandler::to<&Daemon::handle_connection>(*this);
+  const EventHandler on_listener_ = EventHandler::to<&Daemon::accept_from>(*this);
+  const EventHandler on_signals_ = EventHandler::to<&Daemon::handle_signals>(*this);
+  const EventHandler on_syncs_ = EventHandler::to<&Daemon::handle_syncs>(*this);
+  std::vector<EventSource> listener_sources_;
   Descriptor signals_;
-  EventSource signal_source_{EventSource::Kind::signals, -1};
-  EventSource sync_source_{EventSource::Kind::syncs, -1};
+  EventSource signal_source_{on_signals_, -1};
+  EventSource sync_source_{on_syncs_, -1};
   IntrusiveList<Connection, &Connection::all> connections_;
   // What every read goes into; what it leaves unused, a session keeps.
   std::unique_ptr<std::array<char, kScratchBytes>> scratch_;

@@ -76,6 +76,17 @@ std::optional<int> read_whole_number(std::string_view text) {
   return value;
 }
 
+// The names of passed descriptors stand in one variable, with colons between them.
+std::vector<std::string> split_names(std::string_view text) {
+  std::vector<std::string> names;
+  while (true) {
+    const std::size_t end = text.find(':');
+    names.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return names;
+    text.remove_prefix(end + 1);
+  }
+}
+
 }  // namespace
 
 std::string peer_name(int descriptor) {
@@ -184,6 +195,8 @@ std::vector<Listener> Listener::inherit(std::string& error) {
   const std::optional<int> pid = read_whole_number(pid_text);
   const std::optional<int> count = read_whole_number(count_text);
   if (pid != ::getpid() || !count || *count <= 0) return {};
+  const char* names_text = std::getenv("LISTEN_FDNAMES");
+  std::vector<std::string> names = split_names(names_text == nullptr ? "" : names_text);
   ::unsetenv("LISTEN_PID");
   ::unsetenv("LISTEN_FDS");
   ::unsetenv("LISTEN_FDNAMES");
@@ -205,7 +218,9 @@ std::vector<Listener> Listener::inherit(std::string& error) {
     ::fcntl(number, F_SETFL, ::fcntl(number, F_GETFL) | O_NONBLOCK);
     set_tcp_options(number);
     std::string name = bound_name(number) + " (inherited)";
-    result.push_back(Listener(std::move(descriptor), std::move(name)));
+    Listener& listener = result.emplace_back(Listener(std::move(descriptor), std::move(name)));
+    const auto place = static_cast<std::size_t>(i);
+    if (place < names.size()) listener.given_name_ = std::move(names[place]);
   }
   return result;
 }

@@ -25,8 +25,8 @@ class Listener {
   static std::vector<Listener> open(const std::string& listen, const std::string& port,
                                     std::string& error);
 
-  // The sockets that a service manager has passed (LISTEN_PID, LISTEN_FDS); empty without an error
-  // if there are none. Takes the variables out of the environment.
+  // The sockets that a service manager has passed (LISTEN_PID, LISTEN_FDS), with their names; empty
+  // without an error if there are none. Takes the variables out of the environment.
   static std::vector<Listener> inherit(std::string& error);
 
   Listener(Listener&&) = default;
@@ -39,6 +39,9 @@ class Listener {
   std::string removal_folder() const;
   // For the log.
   const std::string& name() const { return name_; }
+  // What the service manager calls it (LISTEN_FDNAMES, systemd's FileDescriptorName=); empty if it
+  // gave no name, or did not pass the socket.
+  const std::string& given_name() const { return given_name_; }
 
  private:
   explicit Listener(Descriptor descriptor, std::string name)
@@ -50,6 +53,7 @@ class Listener {
 
   Descriptor descriptor_;
   std::string name_;
+  std::string given_name_;
   std::string path_;  // Of a unix socket that is ours to remove.
   dev_t device_ = 0;
   ino_t inode_ = 0;

@@ -47,6 +47,9 @@ void Poller::change(EventSource& source, std::uint32_t events) {
 void Poller::remove(EventSource& source) {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, source.descriptor, nullptr);
   source.registered = 0;
+  for (std::size_t i = 0; i < found_; ++i) {
+    if (events_[i].source == &source) events_[i].source = nullptr;
+  }
 }
 
 std::span<const Poller::Event> Poller::wait(Instant now, Instant until) {
@@ -55,7 +58,8 @@ std::span<const Poller::Event> Poller::wait(Instant now, Instant until) {
     const auto at = static_cast<std::size_t>(i);
     events_[at] = Event{static_cast<EventSource*>(ready_[at].data.ptr), ready_[at].events};
   }
-  return {events_.data(), static_cast<std::size_t>(std::max(count, 0))};
+  found_ = static_cast<std::size_t>(std::max(count, 0));
+  return {events_.data(), found_};
 }
 
 }  // namespace haricot::os

@@ -16,17 +16,35 @@
 
 namespace haricot::os {
 
-// Something with a descriptor that epoll watches. What it is, its kind says; the daemon knows how
-// to get from there to the thing itself.
+struct EventSource;
+
+// What is called for a source that is ready: a function, and the object that it belongs to. Many
+// sources may share one.
+struct EventHandler {
+  void (*function)(void* context, EventSource& source, std::uint32_t events);
+  void* context;
+
+  // One that calls a method, `void (EventSource&, std::uint32_t events)`, of an object.
+  template <auto kMethod, typename Owner>
+  static EventHandler to(Owner& owner) {
+    return {[](void* context, EventSource& source, std::uint32_t events) {
+              (static_cast<Owner*>(context)->*kMethod)(source, events);
+            },
+            &owner};
+  }
+};
+
+// Something with a descriptor that epoll watches: a connection, a listener, a timer, a pipe. What
+// it is, only its handler knows. The handler outlives it.
 struct EventSource {
-  enum class Kind : std::uint8_t { listener, connection, signals, syncs };
+  EventSource(const EventHandler& handler_of, int descriptor_of)
+      : handler(&handler_of), descriptor(descriptor_of) {}
 
-  EventSource(Kind kind_of, int descriptor_of) : kind(kind_of), descriptor(descriptor_of) {}
-
-  Kind kind;
+  const EventHandler* handler;
   int descriptor;
   std::uint32_t registered = 0;  // The events it is watched for.
 };
+static_assert(sizeof(EventSource) == 16, "every idle connection pays for one");
 
 class Poller {
  public:
@@ -34,8 +52,12 @@ class Poller {
   static constexpr std::size_t kEventsMax = 128;
 
   struct Event {
-    EventSource* source;
+    EventSource* source;  // Null: it was removed since.
     std::uint32_t events;
+
+    void handle() const {
+      if (source != nullptr) source->handler->function(source->handler->context, *source, events);
+    }
   };
 
   // False: the kernel has no epoll for us.
@@ -44,6 +66,8 @@ class Poller {
   // False: the kernel has no memory for it. The source outlives its registration.
   [[nodiscard]] bool add(EventSource& source, std::uint32_t events);
   void change(EventSource& source, std::uint32_t events);
+  // What the last wait() has found of it is forgotten too. So a handler may end any source with
+  // this. Its own it may also just free, with its descriptor closed.
   void remove(EventSource& source);
 
   // Waits until a source is ready or a time is reached, never returning before it for lack of
@@ -54,6 +78,7 @@ class Poller {
   Descriptor epoll_;
   std::array<epoll_event, kEventsMax> ready_{};
   std::array<Event, kEventsMax> events_{};
+  std::size_t found_ = 0;  // So many of them are those of the last wait.
 };
 
 }  // namespace haricot::os

@@ -276,6 +276,8 @@ TEST(Listener, ThePathOfASocketMayHaveItsFullLength) {
 struct Inherited {
   std::optional<std::string> pid = {};  // None: that of the process itself.
   std::string count = "1";
+  std::optional<std::string> names = {};           // Of LISTEN_FDNAMES.
+  std::optional<std::string> expected_names = {};  // In angle brackets, one behind the other.
 };
 
 // What comes of it, as a child's exit status: how many listeners, or kError, and kKept is added if
@@ -292,11 +294,15 @@ int inherit_in_child(const Inherited& given, const std::vector<int>& sockets) {
     for (std::size_t i = 0; i < moved.size(); ++i) ::dup2(moved[i], 3 + static_cast<int>(i));
     ::setenv("LISTEN_PID", given.pid.value_or(std::to_string(::getpid())).c_str(), 1);
     ::setenv("LISTEN_FDS", given.count.c_str(), 1);
+    if (given.names) ::setenv("LISTEN_FDNAMES", given.names->c_str(), 1);
     std::string error;
     const Listeners listeners = Listener::inherit(error);
     int result = error.empty() ? static_cast<int>(listeners.size()) : kError;
     if (!error.empty() && !listeners.empty()) result = 99;
     if (::getenv("LISTEN_FDS") != nullptr) result += kKept;
+    std::string names;
+    for (const Listener& listener : listeners) names += "<" + listener.given_name() + ">";
+    if (given.expected_names && names != *given.expected_names) result = 95;
     for (const Listener& listener : listeners) {
       if ((::fcntl(listener.descriptor(), F_GETFL) & O_NONBLOCK) == 0) result = 98;
       if ((::fcntl(listener.descriptor(), F_GETFD) & FD_CLOEXEC) == 0) result = 97;
@@ -329,6 +335,21 @@ TEST(Listener, InheritedSocketsAreTakenOver) {
   EXPECT_EQ(inherit_in_child({}, {tcp.get()}), 1);
   EXPECT_EQ(inherit_in_child({.count = "2"}, {tcp.get(), local.get()}), 2);
   EXPECT_TRUE(exists(path)) << "the file of an inherited socket is not ours to remove";
+}
+
+TEST(Listener, InheritedSocketsKeepTheirNames) {
+  const Descriptor one = plain_socket(SOCK_STREAM, true);
+  const Descriptor two = plain_socket(SOCK_STREAM, true);
+  const auto names_of_two = [&](const char* names, const char* expected) {
+    return inherit_in_child({.count = "2", .names = names, .expected_names = expected},
+                            {one.get(), two.get()});
+  };
+  EXPECT_EQ(names_of_two("jobs.socket:control", "<jobs.socket><control>"), 2);
+  EXPECT_EQ(names_of_two(":control", "<><control>"), 2);
+  EXPECT_EQ(names_of_two("jobs", "<jobs><>"), 2);
+  EXPECT_EQ(names_of_two("a:b:c", "<a><b>"), 2);
+  EXPECT_EQ(names_of_two("", "<><>"), 2);
+  EXPECT_EQ(inherit_in_child({.count = "2", .expected_names = "<><>"}, {one.get(), two.get()}), 2);
 }
 
 TEST(Listener, SocketsForAnotherProcessAreNotTaken) {

@@ -15,13 +15,16 @@
 namespace haricot::os {
 namespace {
 
+// For sources whose handler is never called.
+constexpr EventHandler kNoHandler{[](void*, EventSource&, std::uint32_t) { FAIL(); }, nullptr};
+
 // A source that is ready to be read when it was raised.
 struct Flag {
   Flag() : descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
   void raise() const { EXPECT_EQ(::eventfd_write(descriptor.get(), 1), 0); }
 
   Descriptor descriptor;
-  EventSource source{EventSource::Kind::connection, descriptor.get()};
+  EventSource source{kNoHandler, descriptor.get()};
 };
 
 TEST(Poller, AWaitIsRoundedUpAndNeverEndsBeforeItsTime) {
@@ -51,7 +54,7 @@ TEST(Poller, AFarTimeIsWaitedForUntilSomethingHappens) {
   Poller poller;
   ASSERT_TRUE(poller.open());
   const Descriptor timer(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
-  EventSource source(EventSource::Kind::connection, timer.get());
+  EventSource source(kNoHandler, timer.get());
   ASSERT_TRUE(poller.add(source, EPOLLIN));
   const Instant now = read_clock();
   for (const Instant until :
@@ -105,10 +108,10 @@ TEST(Poller, AClosedDescriptorIsForgotten) {
 TEST(Poller, ADescriptorThatCannotBeWatchedIsRefused) {
   Poller poller;
   ASSERT_TRUE(poller.open());
-  EventSource nothing(EventSource::Kind::connection, -1);
+  EventSource nothing(kNoHandler, -1);
   EXPECT_FALSE(poller.add(nothing, EPOLLIN));
   const Descriptor file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  EventSource regular(EventSource::Kind::connection, file.get());
+  EventSource regular(kNoHandler, file.get());
   EXPECT_FALSE(poller.add(regular, EPOLLIN));
 }
 
@@ -128,6 +131,81 @@ TEST(Poller, MoreReadySourcesThanOneWaitTellsAllGetTheirTurn) {
     for (const Poller::Event& event : poller.wait(now, Instant::never())) seen.insert(event.source);
   }
   EXPECT_EQ(seen.size(), flags.size());
+}
+
+// What the handlers of some sources were called with.
+struct Told {
+  void note(EventSource& source, std::uint32_t events) {
+    sources.push_back(&source);
+    all_events |= events;
+  }
+  std::vector<EventSource*> sources;
+  std::uint32_t all_events = 0;
+};
+
+// Two of one handler, and one of a handler of its own; a timer and a pipe beside the flag.
+TEST(Poller, EachSourceCallsItsHandler) {
+  Poller poller;
+  ASSERT_TRUE(poller.open());
+  Told flags;
+  Told timers;
+  const EventHandler on_flag = EventHandler::to<&Told::note>(flags);
+  const EventHandler on_timer = EventHandler::to<&Told::note>(timers);
+  Flag flag;
+  flag.source.handler = &on_flag;
+  flag.raise();
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const Descriptor reader(ends[0]);
+  const Descriptor writer(ends[1]);
+  EventSource pipe(on_flag, writer.get());
+  const Descriptor clock(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  const itimerspec at_once{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = 1}};
+  ASSERT_EQ(::timerfd_settime(clock.get(), 0, &at_once, nullptr), 0);
+  EventSource timer(on_timer, clock.get());
+  ASSERT_TRUE(poller.add(timer, EPOLLIN));
+  const Instant now = read_clock();
+  ASSERT_EQ(poller.wait(now, Instant::never()).size(), 1U);
+  ASSERT_TRUE(poller.add(flag.source, EPOLLIN));
+  ASSERT_TRUE(poller.add(pipe, EPOLLOUT));
+
+  for (const Poller::Event& event : poller.wait(now, now)) event.handle();
+  EXPECT_EQ(timers.sources, std::vector<EventSource*>{&timer});
+  EXPECT_EQ(std::set<EventSource*>(flags.sources.begin(), flags.sources.end()),
+            (std::set<EventSource*>{&flag.source, &pipe}));
+  EXPECT_EQ(flags.all_events, static_cast<std::uint32_t>(EPOLLIN | EPOLLOUT));
+  EXPECT_EQ(timers.all_events, static_cast<std::uint32_t>(EPOLLIN));
+}
+
+// Ends the other of two sources.
+struct Ender {
+  void end_other(EventSource& source, std::uint32_t) {
+    ++calls;
+    poller.remove(&source == first ? *second : *first);
+  }
+  Poller& poller;
+  EventSource* first = nullptr;
+  EventSource* second = nullptr;
+  int calls = 0;
+};
+
+TEST(Poller, ASourceThatAnotherHandlerHasRemovedIsNotTold) {
+  Poller poller;
+  ASSERT_TRUE(poller.open());
+  Flag one;
+  Flag two;
+  Ender ender{poller, &one.source, &two.source};
+  const EventHandler handler = EventHandler::to<&Ender::end_other>(ender);
+  for (Flag* flag : {&one, &two}) {
+    flag->source.handler = &handler;
+    flag->raise();
+    ASSERT_TRUE(poller.add(flag->source, EPOLLIN));
+  }
+  const Instant now = read_clock();
+  const auto events = poller.wait(now, now);
+  ASSERT_EQ(events.size(), 2U);
+  for (const Poller::Event& event : events) event.handle();
+  EXPECT_EQ(ender.calls, 1);
 }
 
 }  // namespace
