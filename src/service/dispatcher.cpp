@@ -36,8 +36,9 @@ Reply simple(Outcome outcome, ReplyCode done) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info, Instant start)
-    : engine_(engine), journal_(journal), info_(info), start_(start) {}
+Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info,
+                       MemoryCushion& cushion, Instant start)
+    : engine_(engine), journal_(journal), info_(info), cushion_(cushion), start_(start) {}
 
 // One line a verb. What each answers is in docs/protocol.md.
 Reply Dispatcher::run(Client& client, const Command& command, Instant now) {
@@ -107,17 +108,29 @@ Reply Dispatcher::run(Client& client, const Command& command, Instant now) {
 // The id is taken here, so a put that fails later leaves a gap; one that is too big takes none.
 PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
   count(Verb::put);
-  PutPlan plan{
-      .job = {.priority = command.priority, .delay_s = command.seconds, .ttr_s = command.ttr_s},
-      .body_bytes = command.body_bytes};
+  PutPlan plan{.priority = command.priority,
+               .delay_s = command.seconds,
+               .ttr_s = command.ttr_s,
+               .body_bytes = command.body_bytes};
   if (is_too_big(command.body_bytes)) {
     note_oversized(client, command.body_bytes);
     plan.refusal = ReplyCode::job_too_big;
     return plan;
   }
   engine_.mark_producer(client);
-  plan.job.id = engine_.take_id();
+  plan.id = engine_.take_id();
+  plan.refusal = find_room(plan);
   return plan;
+}
+
+// Memory for a large body; a small one needs none before it is there. none: there is some.
+ReplyCode Dispatcher::find_room(PutPlan& plan) {
+  if (!cushion_.hold()) return ReplyCode::out_of_memory;
+  if (plan.body_bytes <= JobStore::kInlineBodyBytesMax) return ReplyCode::none;
+  // One that is above the limit of memory for jobs now is not collected in the first place.
+  if (engine_.admit_put(plan.body_bytes)) plan.body = BlobRef::allocate(plan.body_bytes);
+  if (plan.body) return ReplyCode::none;
+  return draining_ ? ReplyCode::draining : ReplyCode::out_of_memory;
 }
 
 void Dispatcher::note_oversized(const Client& client, std::uint32_t bytes) {
@@ -131,8 +144,10 @@ void Dispatcher::note_oversized(const Client& client, std::uint32_t bytes) {
   }
 }
 
-Reply Dispatcher::finish_put(Client& client, const NewJob& job, NewBody body, Instant now) {
+Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody body, Instant now) {
   if (draining_) return {ReplyCode::draining};
+  const NewJob job{
+      .id = plan.id, .priority = plan.priority, .delay_s = plan.delay_s, .ttr_s = plan.ttr_s};
   switch (const Outcome outcome = engine_.put(client, job, std::move(body), now)) {
     case Outcome::done:
       return {.code = ReplyCode::inserted, .number = job.id};

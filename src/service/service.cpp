@@ -1,31 +1,13 @@
 #include "haricot/service/service.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/protocol/limits.hpp"
 
 namespace haricot {
 namespace {
-
-// A line is at most 224 bytes with its CR LF; the rest of a longer one is thrown away.
-constexpr std::string_view kLineEnd = "\r\n";
-
-// The length of the first line, or npos when its end is not there. std::string_view::find would
-// call memcmp for the second byte: 3 % of the instructions of a command.
-std::size_t line_length(std::string_view input) {
-  const char* const end = input.data() + input.size();
-  for (const char* at = input.data(); end - at >= 2; ++at) {
-    at = static_cast<const char*>(
-        std::memchr(at, kLineEnd[0], static_cast<std::size_t>(end - at - 1)));
-    if (at == nullptr) break;
-    if (at[1] == kLineEnd[1]) return static_cast<std::size_t>(at - input.data());
-  }
-  return std::string_view::npos;
-}
 
 // Of the engine's steps, as many as take as long as a small command.
 constexpr std::uint32_t kStepsPerWork = Engine::kStepsPerJob;
@@ -46,7 +28,7 @@ std::uint32_t work_for(const Reply& reply) {
 Service::Service(const ServerInfo& info, Journal& journal, Instant now, const HashKey& key)
     : journal_(journal),
       engine_(now, journal, key),
-      dispatcher_(engine_, journal, info, now),
+      dispatcher_(engine_, journal, info, cushion_, now),
       now_(now),
       limits_(info.limits) {
   if (limits_.job_memory_bytes_max > 0) engine_.limit_job_memory(limits_.job_memory_bytes_max);
@@ -119,9 +101,8 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
 }
 
 void Service::receive_directly(Session& session, std::size_t bytes) {
-  CHECK(bytes <= session.body_bytes_left_);
   if (limits_.idle_timeout_s > 0) note_activity(session);
-  session.body_bytes_left_ -= bytes;
+  session.reader_.took_directly(bytes);
 }
 
 void Service::peer_half_closed(Session& session) {
@@ -268,70 +249,71 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
       mark_runnable(session);
       break;
     }
-    const std::string_view rest = input.substr(used);
-    const Session::Expecting before = session.expecting_;
-    std::size_t taken = 0;
-    switch (before) {
-      case Session::Expecting::line:
-        taken = take_line(session, rest, now, work);
-        break;
-      case Session::Expecting::rest_of_line:
-        taken = take_rest_of_line(session, rest);
-        break;
-      case Session::Expecting::body:
-        taken = take_body(session, rest, now, work);
-        break;
-      case Session::Expecting::list_of_watched:  // These two have stopped the session.
-      case Session::Expecting::list_of_tubes:
-      case Session::Expecting::rest_of_body:
-        taken = take_rest_of_body(session, rest);
-        break;
-    }
-    used += taken;
-    if (taken == 0 && session.expecting_ == before && work > 0) {
+    const RequestPiece piece = session.reader_.next(input.substr(used));
+    if (piece.kind == RequestPiece::Kind::nothing) {
       session.starved_ = true;
       break;
     }
+    if (run_piece(session, piece, now, work)) used += piece.bytes;
   }
   if (share - work >= Session::kWorkPerTurnMin) ++busy_;
   if (session.is_finished()) mark_to_send(session);
   return used;
 }
 
-std::size_t Service::take_line(Session& session, std::string_view input, Instant now, Work& work) {
-  const std::size_t length = line_length(input.substr(0, kLineBytesMax));
-  if (length == std::string_view::npos) {
-    if (input.size() < kLineBytesMax) return 0;
-    session.expecting_ = Session::Expecting::rest_of_line;
-    return 0;
+// Whether the piece was dealt with. If not, it is a line that stays for a later turn.
+bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now, Work& work) {
+  switch (piece.kind) {
+    case RequestPiece::Kind::line:
+      return run_line(session, piece.text, now, work);
+    case RequestPiece::Kind::body:
+      finish_put(session, piece.text, now, work);
+      break;
+    case RequestPiece::Kind::part_of_body:
+      work -= std::min(work, work_for(piece.bytes) - 1);
+      break;
+    case RequestPiece::Kind::end_of_long_line:
+      answer(session, {ReplyCode::bad_format});
+      break;
+    case RequestPiece::Kind::body_without_end:
+      answer(session, {ReplyCode::expected_crlf});
+      break;
+    case RequestPiece::Kind::end_of_refused:
+      answer(session, {session.reader_.put().refusal});
+      break;
+    case RequestPiece::Kind::thrown_away:
+    case RequestPiece::Kind::nothing:
+      break;
   }
-  const std::string_view line = input.substr(0, length);
-  const std::size_t taken = length + kLineEnd.size();
+  return true;
+}
+
+bool Service::run_line(Session& session, std::string_view line, Instant now, Work& work) {
   --work;
   if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
 
   Command command;
   const ParseResult parsed = parse_command(line, command);
-  if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return taken;
+  if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return true;
   if (command.verb == Verb::quit) {
     session.quit_ = true;
-    return taken;
+    return true;
   }
   if (command.verb == Verb::put) {
-    begin_put(session, command);
-    return taken;
+    session.reader_.expect_body(dispatcher_.begin_put(session.client_, command));
+    return true;
   }
   // Where there are few tubes, no command takes long.
   if (engine_.tubes().size() >= WatchIndex::kIndexedFrom) [[unlikely]] {
     if (is_put_off(session, command)) {
       costly_put_off_ = true;
       work = 0;  // The command stays where it is.
-      return 0;
+      return false;
     }
     pay_if_costly(session, command);
     if (is_long_list(session, command)) {
       begin_list(session, command, work);
-      return taken;
+      return true;
     }
   }
   const std::uint64_t records = journal_.records();
@@ -348,7 +330,7 @@ std::size_t Service::take_line(Session& session, std::string_view input, Instant
   if (session.half_closed_) engine_.stop_waiting(session.client_);
   charge_steps(work);
   hand_out_deliveries();
-  return taken;
+  return true;
 }
 
 // Answers a line that did not parse. Returns false for the one that has to go on like a good one: a
@@ -374,89 +356,19 @@ bool Service::refuse_line(Session& session, ParseResult parsed, const Command& c
   return true;
 }
 
-// Up to the next line end. A CR at the end may be the first half of one and stays.
-std::size_t Service::take_rest_of_line(Session& session, std::string_view input) {
-  const std::size_t end = input.find(kLineEnd);
-  if (end == std::string_view::npos) {
-    return input.ends_with('\r') ? input.size() - 1 : input.size();
-  }
-  session.expecting_ = Session::Expecting::line;
-  answer(session, {ReplyCode::bad_format});
-  return end + kLineEnd.size();
-}
-
-// Put -------------------------------------------------------------------------------------------
-
-void Service::begin_put(Session& session, const Command& command) {
-  session.put_ = dispatcher_.begin_put(session.client_, command);
-  PutPlan& put = session.put_;
-  if (put.refusal == ReplyCode::none && !cushion_.hold()) put.refusal = ReplyCode::out_of_memory;
-  if (put.refusal == ReplyCode::none && put.body_bytes > JobStore::kInlineBodyBytesMax) {
-    // One that is above the limit of memory for jobs now is not collected in the first place.
-    if (engine_.admit_put(put.body_bytes)) session.body_ = BlobRef::allocate(put.body_bytes);
-    session.body_bytes_left_ = put.body_bytes;
-    if (!session.body_) put.refusal = dispatcher_.refusal_for_memory();
-  }
-  if (put.refusal == ReplyCode::none) {
-    session.expecting_ = Session::Expecting::body;
-    return;
-  }
-  session.expecting_ = Session::Expecting::rest_of_body;
-  session.body_bytes_left_ = std::uint64_t{put.body_bytes} + kTrailerBytes;
-}
-
-// A small body is used where it stands as soon as it is there with its CR LF. A large one goes
-// piece by piece to where it will stay.
-std::size_t Service::take_body(Session& session, std::string_view input, Instant now, Work& work) {
-  if (!session.body_) {
-    const std::size_t bytes = session.put_.body_bytes;
-    if (input.size() < bytes + kTrailerBytes) return 0;
-    finish_put(session, NewBody{.bytes = input.substr(0, bytes), .blob = {}},
-               input.substr(bytes, kTrailerBytes), now, work);
-    return bytes + kTrailerBytes;
-  }
-  if (session.body_bytes_left_ > 0) {
-    const std::size_t bytes = std::min<std::uint64_t>(session.body_bytes_left_, input.size());
-    if (bytes == 0) return 0;
-    std::memcpy(session.body_place(), input.data(), bytes);
-    session.body_bytes_left_ -= bytes;
-    work -= std::min(work, work_for(bytes) - 1);
-    return bytes;
-  }
-  if (input.size() < kTrailerBytes) return 0;
-  finish_put(session, NewBody{.bytes = {}, .blob = std::move(session.body_)},
-             input.substr(0, kTrailerBytes), now, work);
-  return kTrailerBytes;
-}
-
-void Service::finish_put(Session& session, NewBody body, std::string_view trailer, Instant now,
-                         Work& work) {
-  session.expecting_ = Session::Expecting::line;
-  if (trailer != kLineEnd) {
-    answer(session, {ReplyCode::expected_crlf});
-    return;
-  }
+void Service::finish_put(Session& session, std::string_view bytes, Instant now, Work& work) {
+  PutPlan& plan = session.reader_.put();
   const std::uint64_t records = journal_.records();
   begin_answers(session);
   try {
-    answer(session,
-           dispatcher_.finish_put(session.client_, session.put_.job, std::move(body), now));
+    NewBody body{.bytes = bytes, .blob = std::move(plan.body)};
+    answer(session, dispatcher_.finish_put(session.client_, plan, std::move(body), now));
   } catch (const std::bad_alloc&) {
     answer(session, {ReplyCode::out_of_memory});
   }
   hold_if_recorded(session, records);
   charge_steps(work);
   hand_out_deliveries();
-}
-
-std::size_t Service::take_rest_of_body(Session& session, std::string_view input) {
-  const std::size_t bytes = std::min<std::uint64_t>(session.body_bytes_left_, input.size());
-  session.body_bytes_left_ -= bytes;
-  if (session.body_bytes_left_ == 0) {
-    session.expecting_ = Session::Expecting::line;
-    answer(session, {session.put_.refusal});
-  }
-  return bytes;
 }
 
 // Answers ---------------------------------------------------------------------------------------
@@ -539,15 +451,9 @@ void Service::mark_to_send(Session& session) {
   if (!session.to_send_.linked()) to_send_.push_back(session);
 }
 
-char* Session::body_place() {
-  return body_.data() + (put_.body_bytes - body_bytes_left_);
-}
-
 // What is kept already comes before what arrives next, so there is no direct way past it.
 std::span<char> Session::direct_space() {
-  if (expecting_ != Expecting::body || !body_ || body_bytes_left_ == 0) return {};
-  if (!input_.empty()) return {};
-  return {body_place(), static_cast<std::size_t>(body_bytes_left_)};
+  return input_.empty() ? reader_.direct_space() : std::span<char>();
 }
 
 }  // namespace haricot

@@ -50,16 +50,16 @@ void Service::begin_list(Session& session, const Command& command, Work& work) {
 
 void Service::begin_list_of_watched(Session& session) {
   const Client& client = session.client_;
-  session.body_bytes_left_ = client.watched_tubes();
-  session.expecting_ = Session::Expecting::list_of_watched;
+  session.list_number_ = client.watched_tubes();
+  session.list_ = Session::List::watched_tubes;
   begin_text(session, client.counted_name_bytes() + kBytesAroundName * client.watched_tubes());
 }
 
 void Service::begin_list_of_tubes(Session& session) {
   TubeList& list = engine_.tube_list();
-  session.body_bytes_left_ = list.ask();
+  session.list_number_ = list.ask();
   engine_.write_list();
-  session.expecting_ = Session::Expecting::list_of_tubes;
+  session.list_ = Session::List::all_tubes;
   ++waiting_for_tubes_;
 }
 
@@ -69,7 +69,7 @@ void Service::begin_text(Session& session, std::uint64_t bytes) {
 }
 
 void Service::end_text(Session& session) {
-  session.expecting_ = Session::Expecting::line;
+  session.list_ = Session::List::none;
   if (!session.output_.add_text("\r\n")) session.quit_ = true;
   mark_to_send(session);
 }
@@ -78,7 +78,7 @@ void Service::end_text(Session& session) {
 // it in this turn.
 void Service::go_on_with_list(Session& session, Work& work) {
   while (session.is_answered_in_pieces() && work > 0 && may_run(session)) {
-    if (session.expecting_ == Session::Expecting::list_of_watched) {
+    if (session.list_ == Session::List::watched_tubes) {
       add_watched(session, work);
     } else if (!add_tubes(session)) {
       work = 0;
@@ -88,7 +88,7 @@ void Service::go_on_with_list(Session& session, Work& work) {
 
 void Service::add_watched(Session& session, Work& work) {
   const Client& client = session.client_;
-  const auto left = static_cast<std::uint32_t>(session.body_bytes_left_);
+  const auto left = static_cast<std::uint32_t>(session.list_number_);
   const std::uint32_t first = client.watched_tubes() - left;
   const std::uint32_t names = std::min(left, kNamesPerPiece);
   for (std::uint32_t i = first; i < first + names; ++i) {
@@ -100,17 +100,17 @@ void Service::add_watched(Session& session, Work& work) {
       return;
     }
   }
-  session.body_bytes_left_ -= names;
+  session.list_number_ -= names;
   work -= std::min(work, names / kNamesPerWork);
   mark_to_send(session);
-  if (session.body_bytes_left_ == 0) end_text(session);
+  if (session.list_number_ == 0) end_text(session);
 }
 
 bool Service::add_tubes(Session& session) {
   const TubeList& list = engine_.tube_list();
-  if (!list.is_complete(session.body_bytes_left_)) return false;
+  if (!list.is_complete(session.list_number_)) return false;
   if (list.has_failed()) {
-    session.expecting_ = Session::Expecting::line;
+    session.list_ = Session::List::none;
     answer(session, {ReplyCode::out_of_memory});
   } else {
     std::uint64_t bytes = 0;
@@ -127,7 +127,7 @@ bool Service::add_tubes(Session& session) {
 
 // The session goes, and will not take the list that it waits for.
 void Service::forget_list(Session& session) {
-  if (session.expecting_ != Session::Expecting::list_of_tubes) return;
+  if (session.list_ != Session::List::all_tubes) return;
   if (--waiting_for_tubes_ == 0) engine_.tube_list().drop_complete();
 }
 

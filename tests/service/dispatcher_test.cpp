@@ -32,7 +32,7 @@ class DispatcherTest : public ::testing::Test {
     const PutPlan plan = dispatcher_.begin_put(client, command);
     if (plan.refusal != ReplyCode::none) return text_of({plan.refusal});
     return text_of(
-        dispatcher_.finish_put(client, plan.job, testing::body_of_bytes(body), world_.now));
+        dispatcher_.finish_put(client, plan, testing::body_of_bytes(body), world_.now));
   }
   std::uint64_t stat(Client& client, const std::string& key) {
     const std::string text = run(client, "stats");
@@ -43,7 +43,8 @@ class DispatcherTest : public ::testing::Test {
 
   World world_;
   ServerInfo info_;
-  Dispatcher dispatcher_{world_.engine, world_.journal, info_, world_.now};
+  MemoryCushion cushion_;
+  Dispatcher dispatcher_{world_.engine, world_.journal, info_, cushion_, world_.now};
 };
 
 TEST_F(DispatcherTest, WhatIsTooBigIsKeptForTheLogUntilItIsTaken) {

@@ -10,21 +10,15 @@
 #include <string_view>
 #include <utility>
 
+#include "haricot/base/memory_cushion.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/reply.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/service/report.hpp"
+#include "haricot/service/request_reader.hpp"
 #include "haricot/service/server_info.hpp"
 
 namespace haricot {
-
-// What becomes of a put whose line was read and whose body is still to come.
-struct PutPlan {
-  NewJob job;
-  std::uint32_t body_bytes = 0;
-  // The body is thrown away and this is the answer; none: the body is wanted.
-  ReplyCode refusal = ReplyCode::none;
-};
 
 // Puts that were answered JOB_TOO_BIG, for the log.
 struct OversizedPuts {
@@ -37,7 +31,8 @@ struct OversizedPuts {
 class Dispatcher {
  public:
   // All outlive the dispatcher.
-  Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info, Instant start);
+  Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info, MemoryCushion& cushion,
+             Instant start);
 
   // Runs any command but put. Texts of the reply are valid until the next call. Requires: the
   // client is not busy. A reply of code none means that the client is busy now and gets a delivery
@@ -50,14 +45,11 @@ class Dispatcher {
   // Whether a body of that many bytes is answered JOB_TOO_BIG.
   bool is_too_big(std::uint32_t body_bytes) const { return body_bytes > info_.job_bytes_max; }
 
-  // A put, when its line was read and when its body is complete and ends as it must.
+  // The life of a put between its bytes, which the session reads. When its line was read: it gets
+  // its id, and memory for a large body, or it is refused. And when its body is there and ends as
+  // it must.
   PutPlan begin_put(Client& client, const Command& command);
-  Reply finish_put(Client& client, const NewJob& job, NewBody body, Instant now);
-
-  // The answer to a put whose body there is no memory for.
-  ReplyCode refusal_for_memory() const {
-    return draining_ ? ReplyCode::draining : ReplyCode::out_of_memory;
-  }
+  Reply finish_put(Client& client, const PutPlan& plan, NewBody body, Instant now);
 
   // The reply to a client that waited. The job's body in it is valid as long as the job is.
   Reply delivered(const Delivery& delivery);
@@ -74,6 +66,7 @@ class Dispatcher {
   OversizedPuts take_oversized() { return std::exchange(oversized_, {}); }
 
  private:
+  ReplyCode find_room(PutPlan& plan);
   void note_oversized(const Client& client, std::uint32_t bytes);
   Reply with_job(ReplyCode code, JobRef ref);
   Reply reserve(Client& client, Instant wait_end, Instant now);
@@ -90,6 +83,7 @@ class Dispatcher {
   Engine& engine_;
   Journal& journal_;
   const ServerInfo& info_;
+  MemoryCushion& cushion_;
   Instant start_;
   VerbCounts verbs_{};
   std::uint64_t total_connections_ = 0;

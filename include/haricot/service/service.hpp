@@ -114,14 +114,10 @@ class Service {
   bool add_tubes(Session& session);
   [[gnu::cold, gnu::noinline]] void forget_list(Session& session);
   std::size_t run_some(Session& session, std::string_view input, Instant now);
-  std::size_t take_line(Session& session, std::string_view input, Instant now, Work& work);
+  bool run_piece(Session& session, const RequestPiece& piece, Instant now, Work& work);
+  bool run_line(Session& session, std::string_view line, Instant now, Work& work);
   bool refuse_line(Session& session, ParseResult parsed, const Command& command);
-  std::size_t take_rest_of_line(Session& session, std::string_view input);
-  std::size_t take_body(Session& session, std::string_view input, Instant now, Work& work);
-  std::size_t take_rest_of_body(Session& session, std::string_view input);
-  void begin_put(Session& session, const Command& command);
-  void finish_put(Session& session, NewBody body, std::string_view trailer, Instant now,
-                  Work& work);
+  void finish_put(Session& session, std::string_view bytes, Instant now, Work& work);
   void answer(Session& session, const Reply& reply);
   void begin_answers(Session& session);
   void hold_if_recorded(Session& session, std::uint64_t records_before);
@@ -140,9 +136,9 @@ class Service {
 
   Journal& journal_;
   Engine engine_;
+  MemoryCushion cushion_;  // Held while jobs are taken, for workers when there is no memory left.
   Dispatcher dispatcher_;
   CommandTrace trace_;
-  MemoryCushion cushion_;  // Held while jobs are taken, for workers when there is no memory left.
   // How many sessions did much, in this turn and in the last one.
   std::uint32_t busy_ = 0;
   std::uint32_t busy_last_turn_ = 0;

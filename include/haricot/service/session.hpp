@@ -1,8 +1,8 @@
 // A session: bytes in, bytes out, no socket.
 //
-// It cuts the bytes that arrive into command lines and bodies, has complete commands run one after
-// another, and collects the answers. It holds memory for input only while a command is incomplete
-// or has to wait, and for output only until it is sent.
+// It keeps what arrives until it is used (a RequestReader cuts it into requests), has complete
+// commands run one after another, and collects the answers. It holds memory for input only while a
+// command is incomplete or has to wait, and for output only until it is sent.
 //
 // Every session stops running commands when its output is not taken off, when it waits for a job,
 // when it has had its share of a turn, and in the turns behind one that left it an answer to be
@@ -22,6 +22,7 @@
 #include "haricot/queue/client.hpp"
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/output.hpp"
+#include "haricot/service/request_reader.hpp"
 
 namespace haricot {
 
@@ -71,35 +72,28 @@ class Session {
   // copy. Empty at any other time.
   std::span<char> direct_space();
   // The size that the last put had, or has that is under way.
-  std::size_t last_body_bytes() const { return put_.body_bytes; }
+  std::size_t last_body_bytes() const { return reader_.put().body_bytes; }
 
  private:
   friend class Service;
 
-  enum class Expecting : std::uint8_t {
-    line,
-    rest_of_line,  // Of one that is too long.
-    body,
-    rest_of_body,  // Of a put that is refused.
-    // Nothing: a long list is the answer to the last command (service_lists.cpp).
-    list_of_watched,
-    list_of_tubes,
-  };
+  // A long list is the answer to the last command, and not all of it is written yet
+  // (service_lists.cpp).
+  enum class List : std::uint8_t { none, watched_tubes, all_tubes };
 
   bool output_is_full() const {
     return output_.owned_bytes() >= kOutputBytesMax ||
            output_.pending_bytes() >= kOutputWithBodiesBytesMax;
   }
 
-  bool is_answered_in_pieces() const { return expecting_ >= Expecting::list_of_watched; }
-  char* body_place();  // Where the next bytes of a large body belong.
+  bool is_answered_in_pieces() const { return list_ != List::none; }
 
   Client client_;
   void* owner_;
   ByteBuffer input_;  // What has arrived and was not used yet.
   Output output_;
 
-  Expecting expecting_ = Expecting::line;
+  List list_ = List::none;
   bool quit_ = false;
   bool half_closed_ = false;  // The peer will send no more than what is under way.
   bool input_ended_ = false;  // All of it has been received.
@@ -112,11 +106,9 @@ class Session {
   Output::Mark held_mark_;          // Where the answers begin that are held back,
   std::uint32_t held_answers_ = 0;  // and how many there are.
 
-  PutPlan put_;   // body, rest_of_body
-  BlobRef body_;  // body: where a large one is collected.
-  // body: of a large one; rest_of_body: the CR LF included; list_of_watched: the tubes that are
-  // left; list_of_tubes: the number of the list.
-  std::uint64_t body_bytes_left_ = 0;
+  RequestReader reader_;
+  // watched_tubes: how many are left; all_tubes: the number of the list.
+  std::uint64_t list_number_ = 0;
 
   Instant active_;      // With an idle timeout: since when nothing came or was taken.
   ListHook all_;        // In Service::sessions_.

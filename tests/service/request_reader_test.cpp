@@ -1,0 +1,214 @@
+#include "haricot/service/request_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/protocol/limits.hpp"
+
+namespace haricot {
+namespace {
+
+using Kind = RequestPiece::Kind;
+
+PutPlan small_put(std::uint32_t bytes) {
+  return {.id = 7, .priority = 1, .delay_s = 2, .ttr_s = 3, .body_bytes = bytes};
+}
+PutPlan large_put(std::uint32_t bytes) {
+  PutPlan plan = small_put(bytes);
+  plan.body = BlobRef::allocate(bytes);
+  return plan;
+}
+PutPlan refused_put(std::uint32_t bytes) {
+  PutPlan plan = small_put(bytes);
+  plan.refusal = ReplyCode::job_too_big;
+  return plan;
+}
+
+// Cuts an input as a session does, and writes down the requests. What the lines mean is decided
+// here: `small 5`, `large 5` and `refused 5` announce a body.
+class Cutter {
+ public:
+  void arrive(std::string_view bytes) {
+    input_ += bytes;
+    while (true) {
+      const RequestPiece piece = reader_.next(input_);
+      if (piece.kind == Kind::nothing) return;
+      ASSERT_LE(piece.bytes, input_.size());
+      ASSERT_GT(piece.bytes, 0U);
+      take(piece);
+      input_.erase(0, piece.bytes);
+    }
+  }
+  const std::vector<std::string>& requests() const { return requests_; }
+  std::size_t kept() const { return input_.size(); }
+
+ private:
+  void take(const RequestPiece& piece) {
+    switch (piece.kind) {
+      case Kind::line:
+        requests_.push_back("line " + std::string(piece.text));
+        announce(piece.text);
+        break;
+      case Kind::body: {
+        const BlobRef blob = std::move(reader_.put().body);
+        requests_.push_back("body " + std::string(blob ? blob.view() : piece.text));
+        break;
+      }
+      case Kind::body_without_end:
+        EXPECT_FALSE(reader_.put().body) << "is of no use to anybody";
+        requests_.push_back("body without end");
+        break;
+      case Kind::end_of_long_line:
+        requests_.push_back("long line");
+        break;
+      case Kind::end_of_refused:
+        requests_.push_back("refused");
+        break;
+      case Kind::thrown_away:
+      case Kind::part_of_body:
+      case Kind::nothing:
+        break;
+    }
+  }
+  void announce(std::string_view line) {
+    const std::size_t blank = line.find(' ');
+    if (blank == std::string_view::npos) return;
+    const auto bytes = static_cast<std::uint32_t>(
+        std::strtoul(std::string(line.substr(blank)).c_str(), nullptr, 10));
+    if (line.starts_with("small ")) reader_.expect_body(small_put(bytes));
+    if (line.starts_with("large ")) reader_.expect_body(large_put(bytes));
+    if (line.starts_with("refused ")) reader_.expect_body(refused_put(bytes));
+  }
+
+  RequestReader reader_;
+  std::string input_;
+  std::vector<std::string> requests_;
+};
+
+using Requests = std::vector<std::string>;
+
+TEST(RequestReader, GivesTheSameRequestsHoweverTheInputIsCut) {
+  const std::string large(5000, 'l');
+  const std::string input =
+      "one\r\n\r\nwith\ra CR\nand an LF\r\n" + std::string(300, 'x') + "\r\n" +
+      std::string(223, 'y') + "\r\nsmall 3\r\na\r\n\r\nsmall 0\r\n\r\nlarge 5000\r\n" + large +
+      "\r\nsmall 2\r\nabcdlarge 4\r\nwxyz\r\rrefused 5\r\n12345\r\nrefused 0\r\nabrefused 9\r\n" +
+      "987654321xylast\r\n";
+  const Requests wanted = {"line one",         "line ",          "line with\ra CR\nand an LF",
+                           "long line",        "long line",      "line small 3",
+                           "body a\r\n",       "line small 0",   "body ",
+                           "line large 5000",  "body " + large,  "line small 2",
+                           "body without end", "line large 4",   "body without end",
+                           "line refused 5",   "refused",        "line refused 0",
+                           "refused",          "line refused 9", "refused",
+                           "line last"};
+  Cutter whole;
+  whole.arrive(input);
+  ASSERT_EQ(whole.requests(), wanted);
+  for (std::size_t cut = 0; cut <= input.size(); ++cut) {
+    Cutter halves;
+    halves.arrive(std::string_view(input).substr(0, cut));
+    halves.arrive(std::string_view(input).substr(cut));
+    ASSERT_EQ(halves.requests(), wanted) << "cut behind " << cut;
+  }
+  for (std::size_t step = 1; step <= 9; ++step) {
+    Cutter pieces;
+    for (std::size_t at = 0; at < input.size(); at += step) {
+      pieces.arrive(std::string_view(input).substr(at, step));
+    }
+    EXPECT_EQ(pieces.requests(), wanted) << "in pieces of " << step;
+    EXPECT_EQ(pieces.kept(), 0U);
+  }
+}
+
+TEST(RequestReader, ALineIsAtMost224BytesWithItsEnd) {
+  RequestReader reader;
+  const std::string longest = std::string(kLineBytesMax - 2, 'x') + "\r\n";
+  RequestPiece piece = reader.next(longest);
+  EXPECT_EQ(piece.kind, Kind::line);
+  EXPECT_EQ(piece.bytes, kLineBytesMax);
+  EXPECT_EQ(piece.text.size(), kLineBytesMax - 2);
+  const std::string longer = "x" + longest;
+  EXPECT_EQ(reader.next(longer.substr(0, kLineBytesMax - 1)).kind, Kind::nothing);
+  piece = reader.next(longer.substr(0, kLineBytesMax));
+  EXPECT_EQ(piece.kind, Kind::thrown_away);
+  EXPECT_EQ(piece.bytes, kLineBytesMax - 1) << "its CR may be the first half of an end";
+  EXPECT_EQ(reader.next("\r").kind, Kind::nothing);
+  EXPECT_EQ(reader.next("\r\n").kind, Kind::end_of_long_line);
+}
+
+TEST(RequestReader, ALineThatWasNotDealtWithComesAgain) {
+  RequestReader reader;
+  for (int i = 0; i < 3; ++i) {
+    const RequestPiece piece = reader.next("list-tubes\r\nstats\r\n");
+    EXPECT_EQ(piece.kind, Kind::line);
+    EXPECT_EQ(piece.text, "list-tubes");
+  }
+}
+
+TEST(RequestReader, KeepsThePlanOfAPutUntilTheNextOne) {
+  RequestReader reader;
+  EXPECT_EQ(reader.put().body_bytes, 0U);
+  reader.expect_body(small_put(2));
+  EXPECT_EQ(reader.next("ab\r\n").kind, Kind::body);
+  EXPECT_EQ(reader.put().id, 7U);
+  EXPECT_EQ(reader.put().priority, 1U);
+  EXPECT_EQ(reader.put().delay_s, 2U);
+  EXPECT_EQ(reader.put().ttr_s, 3U);
+  EXPECT_EQ(reader.put().body_bytes, 2U);
+}
+
+TEST(RequestReader, OffersThePlaceOfALargeBodyOnlyWhileThatIsUnderWay) {
+  RequestReader reader;
+  EXPECT_TRUE(reader.direct_space().empty());
+  reader.expect_body(small_put(10));
+  EXPECT_TRUE(reader.direct_space().empty());
+  EXPECT_EQ(reader.next("1234567890\r\n").kind, Kind::body);
+  reader.expect_body(refused_put(10));
+  EXPECT_TRUE(reader.direct_space().empty());
+  EXPECT_EQ(reader.next("1234567890\r\n").kind, Kind::end_of_refused);
+
+  reader.expect_body(large_put(10));
+  ASSERT_EQ(reader.direct_space().size(), 10U);
+  std::memcpy(reader.direct_space().data(), "abc", 3);
+  reader.took_directly(3);
+  const RequestPiece piece = reader.next("def");
+  EXPECT_EQ(piece.kind, Kind::part_of_body);
+  EXPECT_EQ(piece.bytes, 3U);
+  ASSERT_EQ(reader.direct_space().size(), 4U);
+  std::memcpy(reader.direct_space().data(), "ghij", 4);
+  reader.took_directly(4);
+  EXPECT_TRUE(reader.direct_space().empty());
+  EXPECT_EQ(reader.next("\r").kind, Kind::nothing);
+  EXPECT_EQ(reader.next("\r\n").kind, Kind::body);
+  EXPECT_EQ(reader.put().body.view(), "abcdefghij");
+  EXPECT_TRUE(reader.direct_space().empty());
+}
+
+// The largest body that can be announced, and its end, are more than 32 bits can count.
+TEST(RequestReader, ThrowsTheLargestBodyAwayToItsLastByte) {
+  RequestReader reader;
+  reader.expect_body(refused_put(4294967295));
+  const std::string megabyte(1024 * 1024, '\r');
+  for (int i = 0; i < 4095; ++i) ASSERT_EQ(reader.next(megabyte).bytes, megabyte.size());
+  EXPECT_EQ(reader.next(std::string_view(megabyte).substr(1)).kind, Kind::thrown_away);
+  EXPECT_EQ(reader.next("x").kind, Kind::thrown_away);
+  const RequestPiece piece = reader.next("ystats\r\n");
+  EXPECT_EQ(piece.kind, Kind::end_of_refused);
+  EXPECT_EQ(piece.bytes, 1U);
+  EXPECT_EQ(reader.next("stats\r\n").text, "stats");
+}
+
+TEST(RequestReaderDeathTest, MoreBytesThanThereWasPlaceForEndTheProgram) {
+  RequestReader reader;
+  reader.expect_body(large_put(10));
+  EXPECT_DEATH(reader.took_directly(11), "body_bytes_left_");
+}
+
+}  // namespace
+}  // namespace haricot
