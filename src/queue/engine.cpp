@@ -7,7 +7,8 @@
 #include "haricot/base/check.hpp"
 
 // The commands. What they are made of is in engine_clients.cpp (tubes, watching, waiting),
-// engine_places.cpp (where a job is) and engine_time.cpp (timers and the backlog).
+// engine_places.cpp (where a job is) and engine_time.cpp (timers), and
+// engine_tasks.cpp (what is long, kick among it).
 
 namespace haricot {
 namespace {
@@ -37,16 +38,26 @@ Engine::~Engine() {
   for (std::uint32_t i = 0; i < tubes_.size(); ++i) {
     wheel_.cancel(tubes_[tubes_.at(i).ref].timer);
   }
-  for (Orphans& orphans : orphans_) {
-    for (std::uint32_t i = 0; i < orphans.watches.size(); ++i) {
-      orphans.watches[i]->tube->watchers.remove(*orphans.watches[i]);
-      delete orphans.watches[i];
+  for (LongTasks* tasks : {&awaited_tasks_, &other_tasks_}) {
+    while (!tasks->empty()) {
+      LongTask& task = tasks->front();
+      tasks->remove(task);
+      if (auto* orphans = std::get_if<Orphans>(&task.work)) delete_watches(*orphans);
+      delete &task;
     }
   }
 }
 
+// Without a look at the tubes: those go as well.
+void Engine::delete_watches(Orphans& orphans) {
+  for (std::uint32_t i = 0; i < orphans.watches.size(); ++i) {
+    orphans.watches[i]->tube->watchers.remove(*orphans.watches[i]);
+    delete orphans.watches[i];
+  }
+}
+
 void Engine::make_room_for_delivery() {
-  make_room(deliveries_, deliveries_.size() + counts_.waiting + kicks_.size() + 1);
+  make_room(deliveries_, deliveries_.size() + counts_.waiting + awaited_ + 1);
 }
 
 // Producers -------------------------------------------------------------------------------------
@@ -274,19 +285,6 @@ JobRef Engine::peek_delayed(const Client& client) const {
 
 JobRef Engine::peek_buried(const Client& client) const {
   return client.used_->first_buried;
-}
-
-KickResult Engine::kick(Client& client, std::uint32_t bound, Instant now) {
-  CHECK(!client.is_busy());
-  make_room_for_delivery();
-  make_room(kicks_, kicks_.size() + 1);
-  LongKick kick{&client, client.used_->buried > 0, bound, 0};
-  const Outcome outcome = kick_some(kick, now, budget_);
-  if (outcome == Outcome::waiting) {
-    kicks_.push_back(kick);
-    client.kicking_ = true;
-  }
-  return {outcome, kick.kicked};
 }
 
 Outcome Engine::kick_job(JobId id, Instant now) {

@@ -24,8 +24,7 @@ bool Engine::open(Client& client) {
 
 void Engine::close(Client& client, Instant now) {
   if (client.waiting_) end_wait(client);
-  if (client.kicking_)
-    std::erase_if(kicks_, [&](const LongKick& k) { return k.client == &client; });
+  if (client.has_task_) end_task_of(client);
   std::erase_if(deliveries_, [&](const Delivery& d) { return d.client == &client; });
   wheel_.cancel(client.timer_);
 
@@ -40,23 +39,7 @@ void Engine::close(Client& client, Instant now) {
   if (client.producer_) --counts_.producers;
   if (client.worker_) --counts_.workers;
 
-  give_back(orphans, now, budget_);
-  if (orphans.empty()) {
-    clients_.drop(client.ref_);
-    return;
-  }
-  try {
-    orphans_.push_back(std::move(orphans));
-  } catch (const std::bad_alloc&) {
-    // No memory to put it off: all at once, then. The vector's strong guarantee left `orphans`
-    // whole.
-    while (!orphans.empty()) {
-      std::uint32_t budget = kJobsPerCall;
-      drop_watches(orphans, budget);
-      give_back(orphans, now, budget);
-    }
-    clients_.drop(client.ref_);
-  }
+  leave_behind(std::move(orphans), now);
 }
 
 // Tubes -----------------------------------------------------------------------------------------
@@ -257,9 +240,9 @@ void Engine::tell_offer_to_many(Tube& tube) {
   steps_ += std::uint64_t{tube.many_watchers} * kStepsPerJob;
 }
 
-void Engine::deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t kicked) {
+void Engine::deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t count) {
   CHECK(deliveries_.size() < deliveries_.capacity());
-  deliveries_.push_back(Delivery{&client, kind, job, kicked});
+  deliveries_.push_back(Delivery{&client, kind, job, count});
 }
 
 bool Engine::is_deadline_soon(const Client& client, Instant now) const {

@@ -25,9 +25,11 @@ class Engine::Inspection {
       check_tube(engine_.tubes_[engine_.tubes_.at(i).ref], i);
     }
     for (const Client* client : clients_) check_client(*client);
-    for (const Orphans& orphans : engine_.orphans_) check_orphans(orphans);
+    check_tasks(engine_.awaited_tasks_, true);
+    check_tasks(engine_.other_tasks_, false);
+    check_tubes_of_tasks();
     CHECK(orphaned_watches_ == 0);
-    check_kicks();
+    CHECK(engine_.awaited_ == awaited_);
     check_reserved_by_tube();
     check_counts();
   }
@@ -172,7 +174,7 @@ class Engine::Inspection {
   void check_client(const Client& client) {
     CHECK(engine_.clients_[client.ref_] == &client);
     CHECK(engine_.tubes_.find(client.used_->name) == client.used_);
-    CHECK(!(client.waiting_ && client.kicking_));
+    CHECK(!(client.waiting_ && client.has_task_));
     CHECK(client.waiting_ || client.wait_end_ == Instant::never());
     std::unordered_set<const Tube*> watched;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
@@ -199,7 +201,7 @@ class Engine::Inspection {
     if (client.producer_) ++sum_.producers;
     if (client.worker_) ++sum_.workers;
     if (client.waiting_) ++sum_.waiting;
-    if (client.kicking_) ++kicking_;
+    if (client.has_task_) ++awaited_;
   }
 
   void check_index(const Client& client) {
@@ -235,14 +237,29 @@ class Engine::Inspection {
     sum_.reserved += orphans.jobs.size();
   }
 
-  void check_kicks() const {
-    CHECK(engine_.kicks_.size() == kicking_);
-    std::unordered_set<const Client*> kickers;
-    for (const LongKick& kick : engine_.kicks_) {
-      CHECK(kickers.insert(kick.client).second);
-      CHECK(clients_.count(kick.client) == 1);
-      CHECK(kick.client->kicking_);
-      CHECK(kick.left > 0);
+  void check_tasks(const LongTasks& tasks, bool are_awaited) {
+    std::unordered_set<const Client*> askers;
+    for (const LongTask* task = tasks.first(); task != nullptr; task = tasks.after(*task)) {
+      CHECK((task->client != nullptr) == are_awaited);
+      if (are_awaited) {
+        CHECK(askers.insert(task->client).second);
+        CHECK(clients_.count(task->client) == 1);
+        CHECK(task->client->has_task_);
+      }
+      if (task->tube != nullptr) ++tasks_of_[task->tube];
+      std::visit([this](const auto& work) { check_work(work); }, task->work);
+    }
+    CHECK(!are_awaited || askers.size() == awaited_);
+  }
+
+  void check_work(const Orphans& orphans) { check_orphans(orphans); }
+  void check_work(const Kick& kick) { CHECK(kick.left > 0); }
+
+  void check_tubes_of_tasks() {
+    for (std::uint32_t i = 0; i < engine_.tubes_.size(); ++i) {
+      const Tube& tube = engine_.tubes_.at(i);
+      const auto found = tasks_of_.find(&tube);
+      CHECK(tube.tasks == (found == tasks_of_.end() ? 0 : found->second));
     }
   }
 
@@ -269,8 +286,7 @@ class Engine::Inspection {
     CHECK(engine_.waiting_with_many_ == waiting_with_many_);
     CHECK(jobs_.size() == engine_.jobs_.size());
     // Delivering must not need memory.
-    CHECK(engine_.deliveries_.capacity() >=
-          engine_.deliveries_.size() + sum_.waiting + engine_.kicks_.size());
+    CHECK(engine_.deliveries_.capacity() >= engine_.deliveries_.size() + sum_.waiting + awaited_);
   }
 
   // Earlier than needed is allowed, later is not.
@@ -288,7 +304,8 @@ class Engine::Inspection {
   std::unordered_map<TubeRef, std::uint64_t> reserved_in_;
   EngineCounts sum_;
   std::uint64_t job_memory_bytes_ = 0;
-  std::size_t kicking_ = 0;
+  std::uint32_t awaited_ = 0;
+  std::unordered_map<const Tube*, std::uint32_t> tasks_of_;
   std::uint64_t orphaned_watches_ = 0;
   std::uint32_t waiting_with_many_ = 0;
 };

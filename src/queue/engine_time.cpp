@@ -27,13 +27,7 @@ void Engine::advance(Instant now) {
     list->work(pages);
     pages_ = kPagesPerCall;
   }
-  if (orphans_.empty() && kicks_.empty()) return;
-  // Neither keeps the other waiting: a close of very many jobs takes half if there are kicks.
-  std::uint32_t share = kicks_.empty() ? budget : budget / 2;
-  budget -= share;
-  give_back_orphans(now, share);
-  budget += share;
-  continue_kicks(now, budget);
+  if (has_tasks()) work_on_tasks(now, budget);
 }
 
 // Takes off a budget of jobs what was touched beside the jobs themselves.
@@ -43,7 +37,7 @@ void Engine::pay(std::uint32_t& budget, std::uint64_t steps_before) const {
 }
 
 Instant Engine::next_event() const {
-  if (!orphans_.empty() || !kicks_.empty()) return Instant{};
+  if (has_tasks()) return Instant{};
   if (const TubeList* list = tubes_.list_if_asked(); list != nullptr && list->is_working()) {
     return Instant{};
   }
@@ -128,101 +122,6 @@ void Engine::time_out(Client& client, Instant now) {
   jobs_.count(ref, JobEvent::timeout);
   ++counts_.timeouts;
   if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
-}
-
-// The order in which a closed client's jobs become ready shows only where somebody waits for one:
-// then it is that in which their TTRs would have ended, as if the client had let them all expire.
-JobRef Engine::take_orphan(Orphans& orphans) {
-  if (counts_.waiting == 0) return orphans.jobs.take_any().job;
-  const JobRef ref = orphans.jobs.top().job;
-  orphans.jobs.remove(0, jobs_);
-  return ref;
-}
-
-void Engine::give_back(Orphans& orphans, Instant now, std::uint32_t& budget) {
-  while (budget > 0 && !orphans.jobs.empty()) {
-    --budget;
-    const std::uint64_t before = steps_;
-    const JobRef ref = take_orphan(orphans);
-    Tube& tube = tube_of(jobs_[ref]);
-    count_place(tube, jobs_[ref], false);
-    if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
-    pay(budget, before);
-  }
-}
-
-// The last one first. A client without an index has so few that they go at once.
-void Engine::drop_watches(Orphans& orphans, std::uint32_t& budget) {
-  const bool has_index = orphans.index != nullptr;
-  while (!orphans.watches.empty() && (!has_index || budget > 0)) {
-    Watch* watch = orphans.watches.back();
-    orphans.watches.pop_back();
-    if (has_index) {
-      --budget;
-      orphans.index->remove(*watch);
-    }
-    drop_watch(*watch, has_index && orphans.index->many);
-  }
-}
-
-void Engine::give_back_orphans(Instant now, std::uint32_t& budget) {
-  while (budget > 0 && !orphans_.empty()) {
-    Orphans& orphans = orphans_.back();
-    give_back(orphans, now, budget);
-    drop_watches(orphans, budget);
-    if (!orphans.empty()) return;
-    clients_.drop(orphans.holder);
-    orphans_.pop_back();
-  }
-}
-
-// A piece of each in turn, so that a short one does not wait for the end of a long one.
-void Engine::continue_kicks(Instant now, std::uint32_t& budget) {
-  constexpr std::uint32_t kJobsPerPiece = 200;
-  while (budget > 0 && !kicks_.empty()) {
-    if (next_kick_ >= kicks_.size()) next_kick_ = 0;
-    LongKick& kick = kicks_[next_kick_];
-    std::uint32_t piece = std::min(budget, kJobsPerPiece);
-    budget -= piece;
-    const Outcome outcome = kick_some(kick, now, piece);
-    budget += piece;
-    if (outcome == Outcome::waiting) {
-      ++next_kick_;
-      continue;
-    }
-    kick.client->kicking_ = false;
-    deliver(*kick.client, Delivery::Kind::kicked, JobRef::none, kick.kicked);
-    kick = kicks_.back();
-    kicks_.pop_back();
-  }
-}
-
-// Moves jobs of the client's tube until the bound is reached, none is left or the budget is used up
-// (waiting). A journal that refuses ends the kick: what was kicked so far is the answer.
-Outcome Engine::kick_some(LongKick& kick, Instant now, std::uint32_t& budget) {
-  Tube& tube = *kick.client->used_;
-  while (kick.left > 0) {
-    JobRef ref = tube.first_buried;
-    if (!kick.of_buried) ref = tube.delayed.empty() ? JobRef::none : tube.delayed.top().job;
-    if (ref == JobRef::none) break;
-    if (budget == 0) return Outcome::waiting;
-    --budget;
-    const std::uint64_t before = steps_;
-    if (!tube.ready.reserve_one()) break;
-    if (journal_.reserve_update() != JournalStatus::ok) {
-      return kick.kicked > 0 ? Outcome::done : Outcome::journal_failed;
-    }
-    leave(ref);
-    jobs_.count(ref, JobEvent::kick);
-    enter_ready(ref);
-    journal_.record_update(journaled(ref));
-    offer(tube, now);
-    pay(budget, before);
-    steps_ += kStepsPerJob;
-    --kick.left;
-    ++kick.kicked;
-  }
-  return Outcome::done;
 }
 
 }  // namespace haricot

@@ -183,7 +183,7 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
     case Delivery::Kind::deadline_soon:
       return {ReplyCode::deadline_soon};
     case Delivery::Kind::kicked:
-      return {.code = ReplyCode::kicked, .number = delivery.kicked};
+      return {.code = ReplyCode::kicked, .number = delivery.count};
   }
   return {ReplyCode::internal_error};
 }

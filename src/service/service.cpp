@@ -419,8 +419,8 @@ void Service::hand_out_deliveries() {
     Session& session = *static_cast<Session*>(delivery.client->owner());
     begin_answers(session);
     answer(session, dispatcher_.delivered(delivery));
-    // A long kick has written records along the way; which ones is not worth keeping.
-    if (delivery.kind == Delivery::Kind::kicked) hold_if_recorded(session, 0);
+    // A long task has written records along the way; which ones is not worth keeping.
+    if (delivery.ends_long_task()) hold_if_recorded(session, 0);
     wake(session);
   }
   engine_.clear_deliveries();

@@ -467,6 +467,68 @@ TEST_F(LongKick, OfAClosedClientStops) {
   EXPECT_TRUE(world.take_deliveries().empty());
 }
 
+TEST_F(LongKick, ItsTubeOutlivesIt) {
+  Client& client = world.connect();
+  ASSERT_EQ(engine.use(client, "t"), Outcome::done);
+  put_delayed(client, 2 * kSlice);
+  EXPECT_EQ(world.tube("t").tasks, 0u);
+  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.tube("t").tasks, 1u);
+  engine.advance(world.now);
+  EXPECT_EQ(world.take_deliveries().size(), 1u);
+  EXPECT_EQ(world.tube("t").tasks, 0u);
+  Client& other = world.connect();
+  ASSERT_EQ(engine.use(other, "t"), Outcome::done);
+  put_delayed(other, 2 * kSlice);
+  EXPECT_EQ(engine.kick(other, 4294967295, world.now).outcome, Outcome::waiting);
+  world.disconnect(other);
+  EXPECT_EQ(world.tube("t").tasks, 0u);
+  engine.check_invariants();
+}
+
+TEST_F(LongKick, AShortOneDoesNotWaitForTheEndOfALongOne) {
+  Client& patient = world.connect();
+  Client& quick = world.connect();
+  ASSERT_EQ(engine.use(quick, "t"), Outcome::done);
+  put_delayed(patient, 10 * kSlice);
+  put_delayed(quick, 100);
+  EXPECT_EQ(engine.kick(patient, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(engine.kick(quick, 100, world.now).outcome, Outcome::waiting);
+  engine.advance(world.now);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(quick, 100)}));
+}
+
+// Those of one size are done in the order in which they came.
+TEST_F(LongKick, WhoCameFirstIsServedFirst) {
+  Gots expected;
+  for (int i = 0; i < 7; ++i) {
+    Client& client = world.connect();
+    ASSERT_EQ(engine.use(client, "t" + std::to_string(i)), Outcome::done);
+    put_delayed(client, kSlice + 450);
+    EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+    expected.push_back(got_kicked(client, kSlice + 450));
+  }
+  world.pass_ms(0);
+  EXPECT_EQ(world.take_deliveries(), expected);
+}
+
+TEST_F(LongKick, SharesACallWithWhatNobodyWaitsFor) {
+  Client& holder = world.connect();
+  Client& client = world.connect();
+  ASSERT_EQ(engine.use(client, "t"), Outcome::done);
+  hold(holder, 3 * kSlice);
+  put_delayed(client, 3 * kSlice);
+  engine.advance(world.now);
+  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  world.disconnect(holder);
+  const std::uint64_t reserved = engine.counts().reserved;
+  const std::uint64_t delayed = engine.counts().delayed;
+  engine.advance(world.now);
+  EXPECT_EQ(engine.counts().reserved, reserved - kSlice / 2);
+  EXPECT_EQ(engine.counts().delayed, delayed - kSlice / 2);
+  engine.check_invariants();
+}
+
 TEST_F(LongKick, SeveralAtOnceAllGetDone) {
   std::vector<Client*> clients;
   for (int i = 0; i < 3; ++i) {

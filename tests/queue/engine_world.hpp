@@ -108,7 +108,7 @@ class World {
     for (const Delivery& delivery : engine.deliveries()) {
       const bool has_job = delivery.kind == Delivery::Kind::reserved;
       got.push_back({delivery.client, delivery.kind,
-                     has_job ? engine.jobs()[delivery.job].id : JobId{0}, delivery.kicked});
+                     has_job ? engine.jobs()[delivery.job].id : JobId{0}, delivery.count});
     }
     engine.clear_deliveries();
     return got;

@@ -83,7 +83,12 @@ class IntrusiveList {
     ListHook* next = (element.*hook).next_;
     return next == &end_ ? nullptr : &owner(next);
   }
+  const T* after(const T& element) const {
+    ListHook* next = (element.*hook).next_;
+    return next == &end_ ? nullptr : &owner(next);
+  }
   T* first() { return empty() ? nullptr : &front(); }
+  const T* first() const { return empty() ? nullptr : &front(); }
 
   // Moves all elements of the other list to the end of this one.
   void append(IntrusiveList& other) {

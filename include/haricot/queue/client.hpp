@@ -36,8 +36,9 @@ class Client {
   std::uint64_t counted_name_bytes() const { return index_ == nullptr ? 0 : index_->name_bytes(); }
   std::uint32_t held_jobs() const { return reserved_.size(); }
 
-  // Nothing behind the current command may run: a reserve waits for a job, or a kick is under way.
-  bool is_busy() const { return waiting_ || kicking_; }
+  // Nothing behind the current command may run: a reserve waits for a job, or a long task is under
+  // way.
+  bool is_busy() const { return waiting_ || has_task_; }
   bool is_waiting() const { return waiting_; }
 
  private:
@@ -48,7 +49,7 @@ class Client {
   void* owner_;
   ClientRef ref_{};
   bool waiting_ = false;
-  bool kicking_ = false;
+  bool has_task_ = false;
   bool producer_ = false;  // Has put a job.
   bool worker_ = false;    // Has asked for one.
   Tube* used_ = nullptr;

@@ -9,19 +9,22 @@
 //
 // No call walks all tubes, clients, waiting workers or jobs. What is long by nature (a kick of a
 // million jobs, the jobs and watches of a closed client, a million delays that end in one second)
-// is done a piece at a time: the rest is a backlog that advance() works off. What a command costs
-// beyond that is counted in steps, for who divides the time among clients.
+// is done a piece at a time: the rest is a backlog that advance() works off (engine_tasks.cpp).
+// What a command costs beyond that is counted in steps, for who divides the time among clients.
 
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/ref_table.hpp"
 #include "haricot/base/sip_hash.hpp"
 #include "haricot/base/time.hpp"
@@ -78,11 +81,14 @@ struct KickResult {
 
 // What came to a client that waited. The client is not busy any more.
 struct Delivery {
+  // The answers to long tasks stand behind the others.
   enum class Kind : std::uint8_t { reserved, timed_out, deadline_soon, kicked };
   Client* client;
   Kind kind;
-  JobRef job;            // reserved: the job, which the client now holds.
-  std::uint64_t kicked;  // kicked: how many.
+  JobRef job;           // reserved: the job, which the client now holds.
+  std::uint64_t count;  // Of a long task: how many jobs it has moved.
+
+  bool ends_long_task() const { return kind >= Kind::kicked; }
 };
 
 // Numbers of now and totals since the start, each right at every moment.
@@ -261,7 +267,15 @@ class Engine {
   void check_invariants() const;
 
  private:
-  // What closed clients have left behind: jobs that have yet to be given back, and watches of
+  // Long tasks (engine_tasks.cpp): what is left of a command, or of a close, that is too long for
+  // one call. Each kind of work has its data here, and a step() that does a bounded amount of it.
+
+  // A kick of jobs of the task's tube.
+  struct Kick {
+    bool of_buried;
+    std::uint32_t left;
+  };
+  // What a closed client has left behind: jobs that have yet to be given back, and watches of
   // tubes.
   struct Orphans {
     IndexedHeap<DeadlineSlot> jobs;
@@ -271,13 +285,16 @@ class Engine {
 
     bool empty() const { return jobs.empty() && watches.empty(); }
   };
-  // A kick that takes more than one call.
-  struct LongKick {
-    Client* client;
-    bool of_buried;
-    std::uint32_t left;
-    std::uint64_t kicked;
+  struct LongTask {
+    Client* client = nullptr;  // Who waits for the answer, and is busy; null: nobody.
+    Tube* tube = nullptr;      // Exists as long as the task; null: it needs none.
+    Delivery::Kind answer = {};
+    std::uint64_t count = 0;  // For the answer: how many jobs it has moved.
+    std::variant<Kick, Orphans> work = {};
+    ListHook hook = {};
   };
+  // First come, first served, a piece each in turn.
+  using LongTasks = IntrusiveList<LongTask, &LongTask::hook>;
 
   class Inspection;  // engine_invariants.cpp
 
@@ -297,7 +314,7 @@ class Engine {
   Tube* best_tube(const Client& client);
   void start_waiting(Client& client, Instant wait_end);
   void end_wait(Client& client);
-  void deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t kicked);
+  void deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t count);
   bool is_deadline_soon(const Client& client, Instant now) const;
 
   // Where jobs are (engine_places.cpp)
@@ -329,13 +346,29 @@ class Engine {
   void fire_tube(Tube& tube, Instant now, std::uint32_t& budget);
   void fire_client(Client& client, Instant now, std::uint32_t& budget);
   void time_out(Client& client, Instant now);
+  void pay(std::uint32_t& budget, std::uint64_t steps_before) const;
+
+  // Long tasks (engine_tasks.cpp)
+  void make_room_for_task();
+  // Both require make_room_for_task(). The caller fills in the work.
+  LongTask& begin_awaited_task(Client& client, Tube& tube, Delivery::Kind answer,
+                               std::uint64_t count);
+  LongTask& begin_other_task();
+  void end_task(LongTask& task);
+  void end_task_of(const Client& client);
+  void work_on(LongTasks& tasks, Instant now, std::uint32_t& budget);
+  void work_on_tasks(Instant now, std::uint32_t budget);
+  bool has_tasks() const { return !awaited_tasks_.empty() || !other_tasks_.empty(); }
+  // Whether the task is done. Requires: the budget is not 0.
+  bool step(LongTask& task, Kick& kick, Instant now, std::uint32_t& budget);
+  bool step(LongTask& task, Orphans& orphans, Instant now, std::uint32_t& budget);
+  Outcome kick_some(Kick& kick, Tube& tube, std::uint64_t& kicked, Instant now,
+                    std::uint32_t& budget);
+  void leave_behind(Orphans orphans, Instant now);
   JobRef take_orphan(Orphans& orphans);
   void give_back(Orphans& orphans, Instant now, std::uint32_t& budget);
   void drop_watches(Orphans& orphans, std::uint32_t& budget);
-  void pay(std::uint32_t& budget, std::uint64_t steps_before) const;
-  void give_back_orphans(Instant now, std::uint32_t& budget);
-  void continue_kicks(Instant now, std::uint32_t& budget);
-  Outcome kick_some(LongKick& kick, Instant now, std::uint32_t& budget);
+  static void delete_watches(Orphans& orphans);
 
   Journal& journal_;
   JobStore jobs_;
@@ -352,9 +385,10 @@ class Engine {
   EngineCounts counts_;
   // Has room for one delivery to every client that is busy, so that delivering cannot fail.
   std::vector<Delivery> deliveries_;
-  std::vector<Orphans> orphans_;
-  std::vector<LongKick> kicks_;
-  std::size_t next_kick_ = 0;  // Whose turn it is.
+  LongTasks awaited_tasks_;               // Somebody waits for their answers.
+  LongTasks other_tasks_;                 // Nobody waits for these.
+  std::unique_ptr<LongTask> spare_task_;  // The place of the next one; null: it has to be made.
+  std::uint32_t awaited_ = 0;             // How many of the first there are.
   std::uint32_t pages_ = kPagesPerCall;
   std::uint64_t steps_ = 0;
   std::uint64_t waits_ = 0;              // Numbers those who wait.

@@ -1,9 +1,9 @@
 // A tube: a named place for jobs, and the workers that wait for them.
 //
-// A tube exists while a job, a `use` or a `watch` refers to it; the engine makes and frees tubes.
-// Its jobs are in one of three places: a binary heap of the ready ones by (priority, id), a binary
-// heap of the delayed ones by deadline, and a list of the buried ones in the order in which they
-// were buried. Reserved jobs are with the client that holds them.
+// A tube exists while a job, a `use`, a `watch` or a long task refers to it; the engine makes and
+// frees tubes. Its jobs are in one of three places: a binary heap of the ready ones by (priority,
+// id), a binary heap of the delayed ones by deadline, and a list of the buried ones in the order in
+// which they were buried. Reserved jobs are with the client that holds them.
 
 #pragma once
 
@@ -88,6 +88,7 @@ struct Tube {
   Timer timer{kTimerKind, this};
 
   bool paused = false;
+  std::uint32_t tasks = 0;  // Long tasks that it has to outlive.
   Instant pause_end;
   std::uint32_t pause_s = 0;  // As asked for; 0 when the tube is not paused, or about not to be.
   std::uint32_t place = 0;    // The index in the engine's list of tubes.
@@ -105,7 +106,9 @@ struct Tube {
   std::uint64_t pauses = 0;
 
   bool has_jobs() const { return !ready.empty() || !delayed.empty() || buried > 0 || reserved > 0; }
-  bool is_referenced() const { return using_clients > 0 || watching_clients > 0 || has_jobs(); }
+  bool is_referenced() const {
+    return using_clients > 0 || watching_clients > 0 || has_jobs() || tasks > 0;
+  }
   // A job that a worker could get now.
   bool offers_job() const { return !paused && !ready.empty(); }
 };
