@@ -38,26 +38,17 @@ Engine::~Engine() {
   for (std::uint32_t i = 0; i < tubes_.size(); ++i) {
     wheel_.cancel(tubes_[tubes_.at(i).ref].timer);
   }
-  for (LongTasks* tasks : {&awaited_tasks_, &other_tasks_}) {
-    while (!tasks->empty()) {
-      LongTask& task = tasks->front();
-      tasks->remove(task);
-      if (auto* orphans = std::get_if<Orphans>(&task.work)) delete_watches(*orphans);
-      delete &task;
+  while (const std::unique_ptr<LongTask> task = tasks_.take_first()) {
+    auto* orphans = std::get_if<Orphans>(&task->work);
+    for (std::uint32_t i = 0; orphans != nullptr && i < orphans->watches.size(); ++i) {
+      orphans->watches[i]->tube->watchers.remove(*orphans->watches[i]);
+      delete orphans->watches[i];
     }
   }
 }
 
-// Without a look at the tubes: those go as well.
-void Engine::delete_watches(Orphans& orphans) {
-  for (std::uint32_t i = 0; i < orphans.watches.size(); ++i) {
-    orphans.watches[i]->tube->watchers.remove(*orphans.watches[i]);
-    delete orphans.watches[i];
-  }
-}
-
 void Engine::make_room_for_delivery() {
-  make_room(deliveries_, deliveries_.size() + counts_.waiting + awaited_ + 1);
+  make_room(deliveries_, deliveries_.size() + counts_.waiting + tasks_.awaited() + 1);
 }
 
 // Producers -------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ bool Engine::open(Client& client) {
 
 void Engine::close(Client& client, Instant now) {
   if (client.waiting_) end_wait(client);
-  if (client.has_task_) end_task_of(client);
+  if (client.has_task_) end_task(tasks_.take(client));
   std::erase_if(deliveries_, [&](const Delivery& d) { return d.client == &client; });
   wheel_.cancel(client.timer_);
 

@@ -25,11 +25,11 @@ class Engine::Inspection {
       check_tube(engine_.tubes_[engine_.tubes_.at(i).ref], i);
     }
     for (const Client* client : clients_) check_client(*client);
-    check_tasks(engine_.awaited_tasks_, true);
-    check_tasks(engine_.other_tasks_, false);
+    engine_.tasks_.for_each([this](const LongTask& task) { check_task(task); });
     check_tubes_of_tasks();
     CHECK(orphaned_watches_ == 0);
-    CHECK(engine_.awaited_ == awaited_);
+    CHECK(askers_.size() == awaited_);
+    CHECK(engine_.tasks_.awaited() == awaited_);
     check_reserved_by_tube();
     check_counts();
   }
@@ -237,19 +237,14 @@ class Engine::Inspection {
     sum_.reserved += orphans.jobs.size();
   }
 
-  void check_tasks(const LongTasks& tasks, bool are_awaited) {
-    std::unordered_set<const Client*> askers;
-    for (const LongTask* task = tasks.first(); task != nullptr; task = tasks.after(*task)) {
-      CHECK((task->client != nullptr) == are_awaited);
-      if (are_awaited) {
-        CHECK(askers.insert(task->client).second);
-        CHECK(clients_.count(task->client) == 1);
-        CHECK(task->client->has_task_);
-      }
-      if (task->tube != nullptr) ++tasks_of_[task->tube];
-      std::visit([this](const auto& work) { check_work(work); }, task->work);
+  void check_task(const LongTask& task) {
+    if (task.client != nullptr) {
+      CHECK(askers_.insert(task.client).second);
+      CHECK(clients_.count(task.client) == 1);
+      CHECK(task.client->has_task_);
     }
-    CHECK(!are_awaited || askers.size() == awaited_);
+    if (task.tube != nullptr) ++tasks_of_[task.tube];
+    std::visit([this](const auto& work) { check_work(work); }, task.work);
   }
 
   void check_work(const Orphans& orphans) { check_orphans(orphans); }
@@ -305,6 +300,7 @@ class Engine::Inspection {
   EngineCounts sum_;
   std::uint64_t job_memory_bytes_ = 0;
   std::uint32_t awaited_ = 0;
+  std::unordered_set<const Client*> askers_;
   std::unordered_map<const Tube*, std::uint32_t> tasks_of_;
   std::uint64_t orphaned_watches_ = 0;
   std::uint32_t waiting_with_many_ = 0;

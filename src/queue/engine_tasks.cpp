@@ -1,12 +1,8 @@
-// Long tasks: what is too long for one call of the engine, a piece at a time.
+// The engine's long tasks: closes of clients that held or watched much, and kicks of many jobs.
 //
-// A command or a close does as much as the budget of its turn allows. What is left becomes a
-// LongTask, and advance() goes on with it. All kinds of tasks are served alike: a bounded step each
-// in turn, those that came first in front, until the budget of the call is used up. A task keeps
-// its tube in existence. At its end its client, if there is one, gets an answer as a delivery.
-//
-// A new kind of task is a struct in LongTask::work with a step(), and a Delivery::Kind for its
-// answer.
+// A command or a close does as much as the budget of its turn allows. What is left becomes a long
+// task (LongTasks), and advance() goes on with it. A new kind of task is a struct in Engine::Tasks
+// with a step(), and a Delivery::Kind for its answer.
 
 #include <algorithm>
 #include <new>
@@ -17,85 +13,19 @@
 #include "haricot/queue/engine.hpp"
 
 namespace haricot {
-namespace {
 
-// So much at once, so that a short task does not wait for the end of a long one.
-constexpr std::uint32_t kJobsPerStep = 200;
-
-}  // namespace
-
-// The memory that beginning a task takes. Asked for before a command changes anything.
-void Engine::make_room_for_task() {
-  if (spare_task_ == nullptr) spare_task_ = std::make_unique<LongTask>();
-}
-
-Engine::LongTask& Engine::begin_awaited_task(Client& client, Tube& tube, Delivery::Kind answer,
-                                             std::uint64_t count) {
-  LongTask& task = *spare_task_.release();
-  task.client = &client;
-  task.tube = &tube;
-  task.answer = answer;
-  task.count = count;
-  ++tube.tasks;
-  client.has_task_ = true;
-  awaited_tasks_.push_back(task);
-  ++awaited_;
-  return task;
-}
-
-Engine::LongTask& Engine::begin_other_task() {
-  LongTask& task = *spare_task_.release();
-  other_tasks_.push_back(task);
-  return task;
-}
-
-// Requires: the task is in no list any more.
-void Engine::end_task(LongTask& task) {
-  if (task.client != nullptr) {
-    task.client->has_task_ = false;
-    --awaited_;
-  }
-  if (task.tube != nullptr) {
-    --task.tube->tasks;
-    free_if_unreferenced(*task.tube);
-  }
-  delete &task;
-}
-
-// The client goes, and takes no answer any more. It has one task at most.
-void Engine::end_task_of(const Client& client) {
-  LongTask* task = awaited_tasks_.first();
-  while (task != nullptr && task->client != &client) task = awaited_tasks_.after(*task);
-  CHECK(task != nullptr);
-  awaited_tasks_.remove(*task);
-  end_task(*task);
-}
-
-void Engine::work_on(LongTasks& tasks, Instant now, std::uint32_t& budget) {
-  while (budget > 0 && !tasks.empty()) {
-    LongTask& task = tasks.front();
-    std::uint32_t piece = std::min(budget, kJobsPerStep);
-    budget -= piece;
-    const bool is_done =
-        std::visit([&](auto& work) { return step(task, work, now, piece); }, task.work);
-    budget += piece;
-    tasks.remove(task);
-    if (!is_done) {
-      tasks.push_back(task);
-      continue;
-    }
-    if (task.client != nullptr) deliver(*task.client, task.answer, JobRef::none, task.count);
-    end_task(task);
-  }
-}
-
-// What nobody waits for takes half if there is something else.
 void Engine::work_on_tasks(Instant now, std::uint32_t budget) {
-  std::uint32_t share = awaited_tasks_.empty() ? budget : budget / 2;
-  budget -= share;
-  work_on(other_tasks_, now, share);
-  budget += share;
-  work_on(awaited_tasks_, now, budget);
+  tasks_.work(
+      budget,
+      [&](LongTask& task, std::uint32_t& piece) {
+        return std::visit([&](auto& work) { return step(task, work, now, piece); }, task.work);
+      },
+      [&](std::unique_ptr<LongTask> task) { end_task(std::move(task)); });
+}
+
+void Engine::end_task(std::unique_ptr<LongTask> task) {
+  if (task->client != nullptr) task->client->has_task_ = false;
+  if (task->tube != nullptr) free_if_unreferenced(*task->tube);
 }
 
 // Closes ----------------------------------------------------------------------------------------
@@ -108,7 +38,7 @@ void Engine::leave_behind(Orphans orphans, Instant now) {
     return;
   }
   try {
-    make_room_for_task();
+    tasks_.make_room();
   } catch (const std::bad_alloc&) {
     // No memory to put it off: all at once, then.
     while (!orphans.empty()) {
@@ -119,7 +49,7 @@ void Engine::leave_behind(Orphans orphans, Instant now) {
     clients_.drop(orphans.holder);
     return;
   }
-  begin_other_task().work.emplace<Orphans>(std::move(orphans));
+  tasks_.begin(nullptr, nullptr).work.emplace<Orphans>(std::move(orphans));
 }
 
 bool Engine::step(LongTask&, Orphans& orphans, Instant now, std::uint32_t& budget) {
@@ -170,25 +100,26 @@ void Engine::drop_watches(Orphans& orphans, std::uint32_t& budget) {
 KickResult Engine::kick(Client& client, std::uint32_t bound, Instant now) {
   CHECK(!client.is_busy());
   make_room_for_delivery();
-  make_room_for_task();
+  tasks_.make_room();
   Tube& tube = *client.used_;
-  Kick kick{tube.buried > 0, bound};
-  std::uint64_t kicked = 0;
-  const Outcome outcome = kick_some(kick, tube, kicked, now, budget_);
+  Kick kick{tube.buried > 0, bound, 0};
+  const Outcome outcome = kick_some(kick, tube, now, budget_);
   if (outcome == Outcome::waiting) {
-    begin_awaited_task(client, tube, Delivery::Kind::kicked, kicked).work = kick;
+    tasks_.begin(&client, &tube).work = kick;
+    client.has_task_ = true;
   }
-  return {outcome, kicked};
+  return {outcome, kick.kicked};
 }
 
 bool Engine::step(LongTask& task, Kick& kick, Instant now, std::uint32_t& budget) {
-  return kick_some(kick, *task.tube, task.count, now, budget) != Outcome::waiting;
+  if (kick_some(kick, *task.tube, now, budget) == Outcome::waiting) return false;
+  deliver(*task.client, Delivery::Kind::kicked, JobRef::none, kick.kicked);
+  return true;
 }
 
 // Moves jobs of the tube until the bound is reached, none is left or the budget is used up
 // (waiting). A journal that refuses ends the kick: what was kicked so far is the answer.
-Outcome Engine::kick_some(Kick& kick, Tube& tube, std::uint64_t& kicked, Instant now,
-                          std::uint32_t& budget) {
+Outcome Engine::kick_some(Kick& kick, Tube& tube, Instant now, std::uint32_t& budget) {
   while (kick.left > 0) {
     JobRef ref = tube.first_buried;
     if (!kick.of_buried) ref = tube.delayed.empty() ? JobRef::none : tube.delayed.top().job;
@@ -198,7 +129,7 @@ Outcome Engine::kick_some(Kick& kick, Tube& tube, std::uint64_t& kicked, Instant
     const std::uint64_t before = steps_;
     if (!tube.ready.reserve_one()) break;
     if (journal_.reserve_update() != JournalStatus::ok) {
-      return kicked > 0 ? Outcome::done : Outcome::journal_failed;
+      return kick.kicked > 0 ? Outcome::done : Outcome::journal_failed;
     }
     leave(ref);
     jobs_.count(ref, JobEvent::kick);
@@ -208,7 +139,7 @@ Outcome Engine::kick_some(Kick& kick, Tube& tube, std::uint64_t& kicked, Instant
     pay(budget, before);
     steps_ += kStepsPerJob;
     --kick.left;
-    ++kicked;
+    ++kick.kicked;
   }
   return Outcome::done;
 }

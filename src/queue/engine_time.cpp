@@ -27,7 +27,7 @@ void Engine::advance(Instant now) {
     list->work(pages);
     pages_ = kPagesPerCall;
   }
-  if (has_tasks()) work_on_tasks(now, budget);
+  if (!tasks_.empty()) work_on_tasks(now, budget);
 }
 
 // Takes off a budget of jobs what was touched beside the jobs themselves.
@@ -37,7 +37,7 @@ void Engine::pay(std::uint32_t& budget, std::uint64_t steps_before) const {
 }
 
 Instant Engine::next_event() const {
-  if (has_tasks()) return Instant{};
+  if (!tasks_.empty()) return Instant{};
   if (const TubeList* list = tubes_.list_if_asked(); list != nullptr && list->is_working()) {
     return Instant{};
   }

@@ -24,7 +24,6 @@
 #include <variant>
 #include <vector>
 
-#include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/ref_table.hpp"
 #include "haricot/base/sip_hash.hpp"
 #include "haricot/base/time.hpp"
@@ -33,6 +32,7 @@
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/job_store.hpp"
 #include "haricot/queue/journal.hpp"
+#include "haricot/queue/long_tasks.hpp"
 #include "haricot/queue/tube.hpp"
 #include "haricot/queue/tube_table.hpp"
 
@@ -267,13 +267,14 @@ class Engine {
   void check_invariants() const;
 
  private:
-  // Long tasks (engine_tasks.cpp): what is left of a command, or of a close, that is too long for
-  // one call. Each kind of work has its data here, and a step() that does a bounded amount of it.
+  // The kinds of long tasks (engine_tasks.cpp). Each has its data here, and a step() that does some
+  // of it, and gives the answer when it ends.
 
   // A kick of jobs of the task's tube.
   struct Kick {
     bool of_buried;
     std::uint32_t left;
+    std::uint64_t kicked;
   };
   // What a closed client has left behind: jobs that have yet to be given back, and watches of
   // tubes.
@@ -285,16 +286,8 @@ class Engine {
 
     bool empty() const { return jobs.empty() && watches.empty(); }
   };
-  struct LongTask {
-    Client* client = nullptr;  // Who waits for the answer, and is busy; null: nobody.
-    Tube* tube = nullptr;      // Exists as long as the task; null: it needs none.
-    Delivery::Kind answer = {};
-    std::uint64_t count = 0;  // For the answer: how many jobs it has moved.
-    std::variant<Kick, Orphans> work = {};
-    ListHook hook = {};
-  };
-  // First come, first served, a piece each in turn.
-  using LongTasks = IntrusiveList<LongTask, &LongTask::hook>;
+  using Tasks = LongTasks<std::variant<Kick, Orphans>>;
+  using LongTask = Tasks::Task;
 
   class Inspection;  // engine_invariants.cpp
 
@@ -349,26 +342,16 @@ class Engine {
   void pay(std::uint32_t& budget, std::uint64_t steps_before) const;
 
   // Long tasks (engine_tasks.cpp)
-  void make_room_for_task();
-  // Both require make_room_for_task(). The caller fills in the work.
-  LongTask& begin_awaited_task(Client& client, Tube& tube, Delivery::Kind answer,
-                               std::uint64_t count);
-  LongTask& begin_other_task();
-  void end_task(LongTask& task);
-  void end_task_of(const Client& client);
-  void work_on(LongTasks& tasks, Instant now, std::uint32_t& budget);
   void work_on_tasks(Instant now, std::uint32_t budget);
-  bool has_tasks() const { return !awaited_tasks_.empty() || !other_tasks_.empty(); }
+  void end_task(std::unique_ptr<LongTask> task);
   // Whether the task is done. Requires: the budget is not 0.
   bool step(LongTask& task, Kick& kick, Instant now, std::uint32_t& budget);
   bool step(LongTask& task, Orphans& orphans, Instant now, std::uint32_t& budget);
-  Outcome kick_some(Kick& kick, Tube& tube, std::uint64_t& kicked, Instant now,
-                    std::uint32_t& budget);
+  Outcome kick_some(Kick& kick, Tube& tube, Instant now, std::uint32_t& budget);
   void leave_behind(Orphans orphans, Instant now);
   JobRef take_orphan(Orphans& orphans);
   void give_back(Orphans& orphans, Instant now, std::uint32_t& budget);
   void drop_watches(Orphans& orphans, std::uint32_t& budget);
-  static void delete_watches(Orphans& orphans);
 
   Journal& journal_;
   JobStore jobs_;
@@ -385,10 +368,7 @@ class Engine {
   EngineCounts counts_;
   // Has room for one delivery to every client that is busy, so that delivering cannot fail.
   std::vector<Delivery> deliveries_;
-  LongTasks awaited_tasks_;               // Somebody waits for their answers.
-  LongTasks other_tasks_;                 // Nobody waits for these.
-  std::unique_ptr<LongTask> spare_task_;  // The place of the next one; null: it has to be made.
-  std::uint32_t awaited_ = 0;             // How many of the first there are.
+  Tasks tasks_;
   std::uint32_t pages_ = kPagesPerCall;
   std::uint64_t steps_ = 0;
   std::uint64_t waits_ = 0;              // Numbers those who wait.
