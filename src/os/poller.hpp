@@ -27,8 +27,8 @@ struct EventHandler {
   // One that calls a method, `void (EventSource&, std::uint32_t events)`, of an object.
   template <auto kMethod, typename Owner>
   static EventHandler to(Owner& owner) {
-    return {[](void* context, EventSource& source, std::uint32_t events) {
-              (static_cast<Owner*>(context)->*kMethod)(source, events);
+    return {[](void* object, EventSource& source, std::uint32_t events) {
+              (static_cast<Owner*>(object)->*kMethod)(source, events);
             },
             &owner};
   }

@@ -48,7 +48,7 @@ struct Rows {
 };
 
 // A row with the meaning of the one before it.
-constexpr std::string_view kSame = "";
+constexpr std::string_view kSame{};
 
 // stats -----------------------------------------------------------------------------------------
 

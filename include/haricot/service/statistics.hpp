@@ -71,7 +71,7 @@ struct Statistic {
   // Whether the key is shown; null: always, as in beanstalkd.
   Condition is_shown = nullptr;
   // As docs/statistics.md tells it; empty: what the row before it says is meant for both.
-  std::string_view meaning = "";
+  std::string_view meaning = {};
 };
 
 std::span<const Statistic<ServerFacts>> server_statistics();
