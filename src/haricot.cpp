@@ -1,4 +1,4 @@
-// haricot: the operator's tool. Each subcommand is a row here and a file in src/tool.
+// haricot: the operator's tool. Each subcommand is a row here and a file in a room of src/tool.
 
 #include <cstdio>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "os/process.hpp"
-#include "tool/subcommand.hpp"
+#include "tool/cli/subcommand.hpp"
 
 namespace {
 

@@ -20,6 +20,15 @@ LAYERS = {
     "os": {"base", "queue", "protocol", "binlog", "service"},
     "tool": {"base", "queue", "protocol", "binlog", "service", "os"},
 }
+# The rooms of the tool: the rooms that each may include beside itself, and the layers it may use.
+ROOMS = {
+    "cli": (set(), {"base", "protocol"}),
+    "client": ({"cli"}, {"base", "protocol", "os"}),
+    "commands": ({"cli", "client"}, {"base", "protocol", "os"}),
+    "bench": ({"cli", "client"}, {"base", "protocol", "os"}),
+    "top": ({"cli", "client"}, {"base", "os"}),
+    "binlog": ({"cli"}, {"base", "queue", "binlog", "os"}),
+}
 TOP = "main"  # These may include anything.
 TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}
 # Where the system may be called, and headers stay beside their sources.
@@ -87,6 +96,22 @@ def layer_of_include(name):
     return parts[0] if len(parts) > 1 else None
 
 
+def room_of(name):
+    """The room of the tool's file below src/, such as tool/cli/flags.hpp; None if it is in none."""
+    parts = pathlib.PurePosixPath(name).parts
+    return parts[1] if len(parts) == 3 and parts[1] in ROOMS else None
+
+
+def check_room(room, name):
+    """What is wrong with an include in one of the tool's rooms; None if nothing is."""
+    rooms, layers = ROOMS[room]
+    if layer_of_include(name) != "tool":
+        is_good = layer_of_include(name) in layers
+    else:
+        is_good = room_of(name) == room or room_of(name) in rooms
+    return None if is_good else f'tool/{room} may not include "{name}"'
+
+
 def check_include(layer, is_quoted, name):
     """What is wrong with a layer's include; None if nothing is."""
     if name in REFUSED_HEADERS:
@@ -108,9 +133,14 @@ def check_file(path, text):
     layer = layer_of(path)
     if layer is None or (layer != TOP and layer not in LAYERS):
         return [f"{path}: is in no layer"]
+    room = room_of(path.removeprefix("src/")) if layer == "tool" else None
+    if layer == "tool" and path.startswith("src/") and room is None:
+        return [f"{path}: is in no room of the tool"]
     findings = []
     for number, is_quoted, name in includes_of(text):
         wrong = check_include(layer, is_quoted, name)
+        if not wrong and room and is_quoted:
+            wrong = check_room(room, name)
         if wrong:
             findings.append(f"{path}:{number}: {wrong}")
     if path.startswith("include/") and layer in OUTER:

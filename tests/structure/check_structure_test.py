@@ -31,16 +31,16 @@ class Includes(unittest.TestCase):
         self.allowed("src/service/x.cpp", '#include "haricot/protocol/reply.hpp"')
         self.allowed("src/os/x.cpp", '#include "haricot/service/service.hpp"', "#include <unistd.h>")
         self.allowed("src/main.cpp", '#include "os/daemon.hpp"', "#include <unistd.h>")
-        self.allowed("src/tool/x.cpp", '#include "tool/y.hpp"', '#include "os/clock.hpp"')
-        self.allowed("src/haricot.cpp", '#include "tool/subcommand.hpp"', "#include <unistd.h>")
+        self.allowed("src/tool/top/x.cpp", '#include "tool/top/y.hpp"', '#include "os/clock.hpp"')
+        self.allowed("src/haricot.cpp", '#include "tool/cli/subcommand.hpp"', "#include <unistd.h>")
 
     def test_no_layer_may_include_what_is_above(self):
         self.refused("src/base/x.cpp", '#include "haricot/queue/job.hpp"', "may not include")
         self.refused("src/queue/x.cpp", '#include "haricot/service/service.hpp"', "may not include")
         self.refused("src/queue/x.cpp", '  #  include "os/clock.hpp"', "may not include")
         self.refused("src/service/x.cpp", '#include "os/clock.hpp"', "may not include")
-        self.refused("src/os/x.cpp", '#include "tool/flags.hpp"', "may not include")
-        self.refused("src/service/x.cpp", '#include "tool/flags.hpp"', "may not include")
+        self.refused("src/os/x.cpp", '#include "tool/cli/flags.hpp"', "may not include")
+        self.refused("src/service/x.cpp", '#include "tool/cli/flags.hpp"', "may not include")
         self.refused("src/binlog/x.cpp", '#include "haricot/service/session.hpp"', "may not include")
 
     def test_queue_and_protocol_do_not_know_each_other(self):
@@ -58,8 +58,8 @@ class Includes(unittest.TestCase):
                        "time.h", "sys/epoll.h", "atomic", "filesystem", "dirent.h"):
             for layer in ("base", "queue", "protocol", "binlog", "service"):
                 self.refused(f"src/{layer}/x.cpp", f"#include <{header}>", "belongs to src/os")
-            for layer in ("os", "tool"):
-                self.allowed(f"src/{layer}/x.cpp", f"#include <{header}>")
+            for folder in ("os", "tool/client"):
+                self.allowed(f"src/{folder}/x.cpp", f"#include <{header}>")
 
     def test_the_wall_clock_is_read_in_one_place_only(self):
         for line in ("::clock_gettime(CLOCK_REALTIME, &now);", "x = time(nullptr);"):
@@ -88,10 +88,30 @@ class Includes(unittest.TestCase):
         found = findings("src/base/x.cpp", '#include "haricot/base/a.hpp"',
                          '#include "haricot/base/x.hpp"')
         self.assertIn("before its own header", found[0])
-        for layer in ("os", "tool"):
-            found = findings(f"src/{layer}/x.cpp", f'#include "{layer}/a.hpp"',
-                             f'#include "{layer}/x.hpp"')
+        for folder in ("os", "tool/cli"):
+            found = findings(f"src/{folder}/x.cpp", f'#include "{folder}/a.hpp"',
+                             f'#include "{folder}/x.hpp"')
             self.assertIn("before its own header", found[0])
+
+    def test_a_room_of_the_tool_may_include_what_its_row_allows(self):
+        self.allowed("src/tool/client/x.cpp", '#include "tool/cli/flags.hpp"', '#include "os/clock.hpp"')
+        self.allowed("src/tool/binlog/x.cpp", '#include "haricot/queue/engine.hpp"')
+        for room, name in (("client", "tool/commands/x.hpp"), ("cli", "tool/client/x.hpp"),
+                           ("top", "tool/bench/x.hpp"), ("cli", "os/clock.hpp"),
+                           ("commands", "haricot/queue/engine.hpp"), ("client", "tool/x.hpp"),
+                           ("binlog", "haricot/service/service.hpp")):
+            self.refused(f"src/tool/{room}/x.cpp", f'#include "{name}"', f"tool/{room} may not include")
+
+    def test_the_rooms_have_no_circle(self):
+        known = set()
+        for room, (others, layers) in checker.ROOMS.items():
+            self.assertLessEqual(others, known, room)
+            self.assertLessEqual(layers, checker.LAYERS["tool"], room)
+            known.add(room)
+
+    def test_a_file_outside_the_rooms_is_seen(self):
+        for path in ("src/tool/x.cpp", "src/tool/attic/x.cpp", "src/tool/cli/deep/x.cpp"):
+            self.assertEqual(findings(path, ""), [f"{path}: is in no room of the tool"])
 
 
 class Files(unittest.TestCase):

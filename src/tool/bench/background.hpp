@@ -1,0 +1,74 @@
+// What a server holds while it is measured: jobs, tubes, workers that wait, connections. It is
+// built before the load starts and cleared away behind it.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "os/descriptor.hpp"
+#include "tool/bench/bench_options.hpp"
+#include "tool/bench/bench_tubes.hpp"
+#include "tool/client/address.hpp"
+#include "tool/client/dialogue.hpp"
+
+namespace haricot::tool {
+
+// Ids of jobs, as ranges: those of one batch usually follow each other.
+class JobIds {
+ public:
+  struct Range {
+    std::uint64_t first;
+    std::uint64_t last;
+  };
+
+  void add(std::uint64_t id) {
+    if (!ranges_.empty() && ranges_.back().last + 1 == id) {
+      ranges_.back().last = id;
+    } else {
+      ranges_.push_back({id, id});
+    }
+  }
+  const std::vector<Range>& ranges() const { return ranges_; }
+
+ private:
+  std::vector<Range> ranges_;
+};
+
+class Background final {
+ public:
+  Background(const BenchOptions& options, const Address& address, const BenchTubes& tubes,
+             std::string_view body);
+
+  // False: `error` says what the server did not do. What there is by then can be cleared.
+  [[nodiscard]] bool build(std::string& error);
+
+  // Connections on which nothing will ever arrive, as long as nothing goes wrong.
+  const std::vector<os::Descriptor>& silent_connections() const { return silent_; }
+
+  // Closes the connections and, unless they are to be kept, deletes all jobs in the tubes of the
+  // benchmark, those of the load too. Requires: the load's connections are closed.
+  [[nodiscard]] bool clear(std::string& error);
+
+ private:
+  bool put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t count, std::uint32_t delay,
+                JobIds* ids, std::string& error);
+  bool make_idle_tubes(Dialogue& dialogue, std::string& error);
+  bool make_connections(std::string& error);
+  bool add_waiting(const std::string& tube, std::string& error);
+  bool delete_jobs(Dialogue& dialogue, const JobIds& ids, std::string& error);
+  bool empty_load_tubes(Dialogue& dialogue, std::string& error);
+  Duration patience() const;
+
+  const BenchOptions& options_;
+  const Address& address_;
+  const BenchTubes& tubes_;
+  std::string_view body_;
+  JobIds ids_;  // Of the jobs outside of the load's reach.
+  std::vector<os::Descriptor> silent_;
+};
+
+}  // namespace haricot::tool

@@ -1,0 +1,121 @@
+// haricot bench: build what surrounds the load, warm up, measure, clear away, report.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "os/process.hpp"
+#include "tool/bench/background.hpp"
+#include "tool/bench/bench_options.hpp"
+#include "tool/bench/bench_report.hpp"
+#include "tool/bench/bench_tubes.hpp"
+#include "tool/bench/load.hpp"
+#include "tool/bench/process_usage.hpp"
+#include "tool/cli/interrupt.hpp"
+#include "tool/cli/subcommand.hpp"
+#include "tool/client/address.hpp"
+
+namespace haricot::tool {
+namespace {
+
+int fail(const std::string& reason, int status = kExitFailure) {
+  std::fprintf(stderr, "haricot bench: %s\n", reason.c_str());
+  return status;
+}
+
+// Bytes that a body mixed up or shifted would not have in their places.
+std::string make_body(std::uint64_t size) {
+  std::string body(size, ' ');
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    body[i] = static_cast<char>('!' + (i * 7 + i / 251) % 94);
+  }
+  return body;
+}
+
+// A line that overwrites itself, for whoever looks at a terminal.
+void show_progress(const Tally& tally) {
+  const double seconds = static_cast<double>(tally.elapsed.count()) / 1e9;
+  const auto commands = static_cast<double>(tally.commands());
+  std::fprintf(stderr, "\r%8.1f s  %14.0f commands  %12.0f commands/s ", seconds, commands,
+               seconds > 0 ? commands / seconds : 0);
+}
+
+void show_stage(const char* stage) {
+  if (::isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r\033[K%s", stage);
+}
+
+bool measure(const BenchOptions& options, Load& load, BenchResult& result, std::string& error) {
+  if (options.warm_up > 0) {
+    show_stage("warming up");
+    Tally ignored;
+    if (!load.run({options.warm_up, {}}, ignored, {}, error)) return false;
+  }
+  Load::Progress progress;
+  if (::isatty(STDERR_FILENO) != 0) progress = show_progress;
+  const std::optional<ProcessUsage> client = usage_of(::getpid());
+  result.before = usage_of(options.pid);
+  const auto time = Duration::milliseconds(static_cast<std::int64_t>(options.milliseconds));
+  const bool good = load.run({options.count, time}, result.tally, progress, error);
+  result.behind = usage_of(options.pid);
+  if (client) result.client_cpu_ns = usage_of(::getpid())->cpu_ns - client->cpu_ns;
+  return good;
+}
+
+int run(const BenchOptions& options) {
+  std::string error;
+  if (!Address::check(options.address, error)) return fail(error, kExitUsage);
+  const std::optional<Address> address = Address::find(options.address, error);
+  if (!address) return fail(error);
+  BenchResult result;
+  result.address = address->name();
+  result.at_first = usage_of(options.pid);
+  if (options.pid != 0 && !result.at_first) {
+    return fail("there is no process " + std::to_string(options.pid));
+  }
+  os::raise_descriptor_limit();
+  catch_interrupts();
+
+  const std::string body = make_body(options.body_bytes);
+  const BenchTubes tubes;
+  Background background(options, *address, tubes, body);
+  Load load(options, tubes, body);
+  show_stage("preparing");
+  const bool good = background.build(error) && load.open(*address, error) &&
+                    load.watch_over(background.silent_connections(), error) &&
+                    measure(options, load, result, error);
+  result.was_interrupted = is_interrupted();
+
+  // Whatever has happened, what can be cleared away is.
+  show_stage("clearing away");
+  load.close();
+  std::string clearing_error;
+  const bool is_clear = background.clear(clearing_error);
+  show_stage("");
+  if (!good) return fail(error);
+  if (options.pid != 0 && !result.behind) return fail("the server's process is gone");
+  const std::string report =
+      options.json ? json_report(options, result) : text_report(options, result);
+  std::fputs(report.c_str(), stdout);
+  if (!is_clear) return fail("cannot clear away what was left: " + clearing_error);
+  return result.was_interrupted ? kExitFailure : EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int bench(Words words) {
+  BenchOptions options;
+  std::string error;
+  if (!parse_bench_options(words, options, error)) {
+    return fail(error + "\nTry haricot bench --help.", kExitUsage);
+  }
+  if (options.action == BenchOptions::Action::show_help) {
+    std::fputs(bench_help().c_str(), stdout);
+    return EXIT_SUCCESS;
+  }
+  return run(options);
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,212 @@
+#include "tool/bench/bench_options.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "haricot/protocol/limits.hpp"
+#include "tool/cli/flags.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::uint64_t kMillisecondsDefault = 5'000;
+constexpr std::uint64_t kWarmUpDefault = 10'000;
+constexpr std::uint64_t kTakeCountDefault = 100'000;
+constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMillisecondsMax = 1'000'000'000;
+
+// What nobody can have given: to be filled in when all words were read.
+constexpr std::uint64_t kNotGiven = std::numeric_limits<std::uint64_t>::max();
+
+// What a number may be; static, because the flags refer to it.
+struct Limits {
+  std::uint64_t min;
+  std::uint64_t max;
+};
+constexpr Limits kAnyNumber{0, 1'000'000'000'000};
+constexpr Limits kJobs{1, 1'000'000'000'000};
+constexpr Limits kConnections{1, 1'000'000};
+constexpr Limits kMoreConnections{0, 1'000'000};
+constexpr Limits kDepth{1, 100'000};
+constexpr Limits kBodyBytes{0, kJobBytesMaxLimit};
+
+std::function<bool(std::string_view)> into(std::uint64_t& to, const Limits& limits) {
+  return [&to, &limits](std::string_view value) {
+    const std::optional<std::uint64_t> number = read_count(value);
+    if (!number || *number < limits.min || *number > limits.max) return false;
+    to = *number;
+    return true;
+  };
+}
+
+std::function<bool(std::string_view)> into_milliseconds(std::uint64_t& to) {
+  return [&to](std::string_view value) {
+    const std::optional<std::uint64_t> number = read_milliseconds(value);
+    if (!number || *number == 0 || *number > kMillisecondsMax) return false;
+    to = *number;
+    return true;
+  };
+}
+
+std::function<bool(std::string_view)> into_switch(bool& to) {
+  return [&to](std::string_view) { return to = true; };
+}
+
+bool read_workload(std::string_view value, Workload& workload) {
+  for (const Workload candidate : {Workload::put, Workload::take, Workload::cycle}) {
+    if (value != name_of(candidate)) continue;
+    workload = candidate;
+    return true;
+  }
+  return false;
+}
+
+constexpr std::string_view kNumber = "a number (k and M at its end are thousands and millions)";
+constexpr std::string_view kAtLeastOne = "a number of at least 1 that is not absurd";
+constexpr std::string_view kSeconds = "a time in seconds, such as 2.5";
+
+std::vector<Flag> load_flags(BenchOptions& o) {
+  return {
+      {'w', "workload", "NAME",
+       "put, take (reserve, delete) or cycle (put, reserve, delete) (cycle)",
+       [&o](std::string_view value) { return read_workload(value, o.workload); },
+       "put, take or cycle"},
+      {'c', "connections", "N", "connections that load the server (16)",
+       into(o.connections, kConnections), kAtLeastOne},
+      {'d', "depth", "N", "commands that a connection sends at once (1)", into(o.depth, kDepth),
+       "a number from 1 to 100k"},
+      {'s', "body-size", "BYTES", "the size of a job's body (100)", into(o.body_bytes, kBodyBytes),
+       "a size of at most 1073741824"},
+      {'t', "tubes", "N", "tubes that the connections share out (1)", into(o.tubes, kConnections),
+       kAtLeastOne},
+      {0, "watch", "N", "empty tubes that each connection watches besides (0)",
+       into(o.watched_tubes, kMoreConnections), kNumber},
+      {'n', "count", "N", "jobs to measure, instead of a time", into(o.count, kJobs), kAtLeastOne},
+      {'T', "seconds", "S", "how long to measure (5)", into_milliseconds(o.milliseconds), kSeconds},
+      {0, "warm-up", "N", "jobs before the measured ones (10k, but not more than the count)",
+       into(o.warm_up, kAnyNumber), kNumber},
+  };
+}
+
+std::vector<Flag> surroundings_flags(Surroundings& s) {
+  return {
+      {0, "ready", "N", "jobs in the tubes of the load, older than its own",
+       into(s.ready, kAnyNumber), kNumber},
+      {0, "delayed", "N", "delayed jobs in the tubes of the load", into(s.delayed, kAnyNumber),
+       kNumber},
+      {0, "idle-tubes", "N", "other tubes, with a job each", into(s.idle_tubes, kAnyNumber),
+       kNumber},
+      {0, "waiting", "N", "workers that wait, each on a tube of its own",
+       into(s.waiting, kMoreConnections), kNumber},
+      {0, "waiting-together", "N", "workers that wait on one other tube",
+       into(s.waiting_together, kMoreConnections), kNumber},
+      {0, "idle-connections", "N", "connections that do nothing",
+       into(s.idle_connections, kMoreConnections), kNumber},
+  };
+}
+
+std::vector<Flag> other_flags(BenchOptions& o) {
+  return {
+      {'p', "pid", "PID", "the server's process: reports its CPU time and memory",
+       [&o](std::string_view value) {
+         const std::optional<std::uint64_t> number = read_count(value);
+         if (!number || *number == 0 || *number > std::numeric_limits<pid_t>::max()) return false;
+         o.pid = static_cast<pid_t>(*number);
+         return true;
+       },
+       "a process id"},
+      {0, "patience", "S", "how long an answer may take before it is an error (30)",
+       into_milliseconds(o.patience_ms), kSeconds},
+      {0, "keep", "", "leave the jobs that are left over in the server", into_switch(o.keep)},
+      {'j', "json", "", "report as JSON", into_switch(o.json)},
+      {'h', "help", "", "show this help and exit",
+       [&o](std::string_view) {
+         o.action = BenchOptions::Action::show_help;
+         return true;
+       }},
+  };
+}
+
+std::vector<Flag> all_flags(BenchOptions& options) {
+  std::vector<Flag> flags = load_flags(options);
+  for (Flag& flag : surroundings_flags(options.surroundings)) flags.push_back(std::move(flag));
+  for (Flag& flag : other_flags(options)) flags.push_back(std::move(flag));
+  return flags;
+}
+
+// Fills in what was left open. False: what was given does not go together.
+bool settle(BenchOptions& options, std::string& error) {
+  const bool has_time = options.milliseconds != kNotGiven;
+  if (options.count != 0 && has_time) {
+    error = "--count and --seconds exclude each other";
+    return false;
+  }
+  if (options.workload == Workload::take) {
+    if (has_time) {
+      error = "the workload take needs a --count: its jobs are put before";
+      return false;
+    }
+    if (options.count == 0) options.count = kTakeCountDefault;
+  }
+  if (options.tubes > options.connections) {
+    error = "more --tubes than --connections: some would have no load";
+    return false;
+  }
+  // A batch is kept in memory as a whole.
+  if (options.workload != Workload::take && options.depth * options.body_bytes > kBatchBytesMax) {
+    error = "--depth times --body-size is more than 1 GiB";
+    return false;
+  }
+  if (!has_time) options.milliseconds = kMillisecondsDefault;
+  if (options.warm_up == kNotGiven) {
+    options.warm_up = options.count == 0 ? kWarmUpDefault : std::min(options.count, kWarmUpDefault);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string_view name_of(Workload workload) {
+  switch (workload) {
+    case Workload::put:
+      return "put";
+    case Workload::take:
+      return "take";
+    case Workload::cycle:
+      return "cycle";
+  }
+  return "";
+}
+
+bool parse_bench_options(Words words, BenchOptions& options, std::string& error) {
+  options.milliseconds = options.warm_up = kNotGiven;
+  std::vector<std::string_view> operands;
+  if (!read_flags(all_flags(options), words, operands, error)) return false;
+  if (options.action == BenchOptions::Action::show_help) return true;
+  if (operands.size() > 1) {
+    error = "more than one address: " + std::string(operands[1]);
+    return false;
+  }
+  if (!operands.empty()) options.address = operands[0];
+  return settle(options, error);
+}
+
+std::string bench_help() {
+  BenchOptions options;
+  return "Use: haricot bench [OPTIONS] [ADDRESS]\n\n"
+         "Loads a beanstalk server and reports how fast it is. ADDRESS is HOST:PORT or unix:PATH\n"
+         "(127.0.0.1:11300). Each connection sends its commands, waits for all answers, checks\n"
+         "them, and goes on. Tubes are new ones with names of their own, and jobs are deleted\n"
+         "at the end.\n\n"
+         "The load:\n" +
+         describe_flags(load_flags(options)) + "\nWhat the server holds besides:\n" +
+         describe_flags(surroundings_flags(options.surroundings)) + "\nOther:\n" +
+         describe_flags(other_flags(options)) +
+         "\nThe exit status is 0; 1 for an answer that was not expected, a connection that was\n"
+         "closed, or a run that was interrupted; 5 for a mistake on the command line.\n";
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,248 @@
+#include "tool/bench/bench_report.hpp"
+
+#include <charconv>
+#include <cstddef>
+#include <string_view>
+#include <system_error>
+
+namespace haricot::tool {
+namespace {
+
+// From this share of a core on, the client and not the server may be what limits the rate.
+constexpr double kClientBusy = 0.95;
+
+struct Percentile {
+  std::string_view name;
+  double share;
+};
+constexpr Percentile kPercentiles[] = {{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}};
+
+std::string pad_left(std::string text, std::size_t width) {
+  if (text.size() < width) text.insert(0, width - text.size(), ' ');
+  return text;
+}
+
+std::string pad_right(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+// A number with so many decimals.
+std::string fixed(double value, int decimals) {
+  char text[400];  // The largest double has 309 digits.
+  const auto [end, error] =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, decimals);
+  return error == std::errc{} ? std::string(text, end) : "0";
+}
+
+double ratio(double part, double of) {
+  return of > 0 ? part / of : 0;
+}
+
+double microseconds(std::uint64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / 1e3;
+}
+
+double seconds_of(const BenchResult& result) {
+  return static_cast<double>(result.tally.elapsed.count()) / 1e9;
+}
+
+Histogram all_steps(const Tally& tally) {
+  Histogram sum;
+  for (const Histogram& histogram : tally.latency_ns) sum.add(histogram);
+  return sum;
+}
+
+// What of the server's CPU time falls to a command, in microseconds.
+struct ServerCost {
+  double all = 0;
+  double user = 0;
+  double system = 0;
+  double core_share = 0;
+};
+
+ServerCost cost_of(const BenchResult& result) {
+  const auto commands = static_cast<double>(result.tally.commands());
+  const auto used = [&](std::uint64_t ProcessUsage::*part) {
+    return microseconds((*result.behind).*part - (*result.before).*part);
+  };
+  const double all = used(&ProcessUsage::cpu_ns);
+  return {ratio(all, commands), ratio(used(&ProcessUsage::user_ns), commands),
+          ratio(used(&ProcessUsage::system_ns), commands), ratio(all / 1e6, seconds_of(result))};
+}
+
+// "1 tube", "2 tubes".
+std::string counted(std::uint64_t number, std::string_view what) {
+  std::string text = std::to_string(number) + " " + std::string(what);
+  if (number != 1) text += 's';
+  return text;
+}
+
+std::string describe_load(const BenchOptions& o) {
+  std::string text(name_of(o.workload));
+  text += ", " + counted(o.connections, "connection") + ", " + counted(o.depth, "command") +
+          " at once, bodies of " + counted(o.body_bytes, "byte") + ", " + counted(o.tubes, "tube");
+  const Surroundings& s = o.surroundings;
+  const struct {
+    std::uint64_t number;
+    std::string_view what;
+  } parts[] = {
+      {s.ready, "older ready jobs"},
+      {s.delayed, "delayed jobs"},
+      {s.idle_tubes, "other tubes"},
+      {s.waiting, "workers waiting on other tubes"},
+      {s.waiting_together, "workers waiting on one other tube"},
+      {s.idle_connections, "idle connections"},
+      {o.watched_tubes, "more tubes watched by each"},
+  };
+  for (const auto& part : parts) {
+    if (part.number == 0) continue;
+    text += "\n  with " + std::to_string(part.number) + " ";
+    text += part.what;
+  }
+  return text;
+}
+
+std::string latency_row(std::string_view name, const Histogram& histogram, double seconds) {
+  constexpr std::size_t kCountWidth = 12;
+  constexpr std::size_t kTimeWidth = 9;
+  const double rate = ratio(static_cast<double>(histogram.count()), seconds);
+  std::string row = "  " + pad_right(std::string(name), 8) + " " +
+                    pad_left(std::to_string(histogram.count()), kCountWidth) + " " +
+                    pad_left(fixed(rate, 0), kCountWidth);
+  for (const Percentile& percentile : kPercentiles) {
+    const double time = microseconds(histogram.value_at(percentile.share));
+    row += " " + pad_left(fixed(time, 1), kTimeWidth);
+  }
+  return row + " " + pad_left(fixed(microseconds(histogram.max()), 1), kTimeWidth) + "\n";
+}
+
+std::string server_lines(const BenchResult& result) {
+  constexpr double kMebibyte = 1024 * 1024;
+  const ServerCost cost = cost_of(result);
+  const auto mebibytes = [](const ProcessUsage& usage) {
+    return fixed(static_cast<double>(usage.resident_bytes) / kMebibyte, 1);
+  };
+  return "\n  server: " + fixed(cost.all, 2) + " us of CPU a command (about " +
+         fixed(cost.user, 2) + " user, " + fixed(cost.system, 2) + " system), " +
+         fixed(cost.core_share * 100, 0) + " % of a core\n          " +
+         mebibytes(*result.at_first) + " MiB resident at first, " + mebibytes(*result.before) +
+         " before the measurement, " + mebibytes(*result.behind) + " behind it\n";
+}
+
+std::string json_string(std::string_view text) {
+  constexpr std::string_view kHexDigits = "0123456789abcdef";
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < ' ') {
+      quoted += "\\u00";
+      quoted += kHexDigits[byte >> 4];
+      quoted += kHexDigits[byte & 15U];
+      continue;
+    }
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string json_number(std::string_view name, std::uint64_t value) {
+  return json_string(name) + ":" + std::to_string(value);
+}
+
+std::string json_decimal(std::string_view name, double value, int decimals) {
+  return json_string(name) + ":" + fixed(value, decimals);
+}
+
+std::string json_latency(std::string_view name, const Histogram& histogram, double seconds) {
+  const double rate = ratio(static_cast<double>(histogram.count()), seconds);
+  std::string text = json_string(name) + ":{" + json_number("commands", histogram.count()) + "," +
+                     json_decimal("rate", rate, 1);
+  for (const Percentile& percentile : kPercentiles) {
+    const double time = microseconds(histogram.value_at(percentile.share));
+    text += "," + json_decimal(std::string(percentile.name) + "_us", time, 3);
+  }
+  return text + "," + json_decimal("max_us", microseconds(histogram.max()), 3) + "}";
+}
+
+std::string json_server(const BenchResult& result) {
+  const ServerCost cost = cost_of(result);
+  return ",\"server\":{" + json_decimal("cpu_us_per_command", cost.all, 4) + "," +
+         json_decimal("user_us_per_command", cost.user, 4) + "," +
+         json_decimal("system_us_per_command", cost.system, 4) + "," +
+         json_decimal("core_share", cost.core_share, 3) + "," +
+         json_number("resident_at_first", result.at_first->resident_bytes) + "," +
+         json_number("resident_before", result.before->resident_bytes) + "," +
+         json_number("resident_behind", result.behind->resident_bytes) + "}";
+}
+
+bool server_is_known(const BenchResult& result) {
+  return result.at_first && result.before && result.behind;
+}
+
+}  // namespace
+
+std::string text_report(const BenchOptions& options, const BenchResult& result) {
+  const double seconds = seconds_of(result);
+  const double client_share = ratio(static_cast<double>(result.client_cpu_ns) / 1e9, seconds);
+  std::string text = result.address + ": " + describe_load(options) + "\n";
+  if (result.was_interrupted) text += "  INTERRUPTED: this is what was measured until then\n";
+  const std::uint64_t commands = result.tally.commands();
+  text += "  " + counted(commands, "command") + " in " + fixed(seconds, 2) +
+          " s: " + fixed(ratio(static_cast<double>(commands), seconds), 0) + " commands/s\n\n";
+  text += "               commands   commands/s   p50 us    p99 us  p99.9 us    max us\n";
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    const Histogram& histogram = result.tally.latency_ns[i];
+    if (histogram.count() > 0) {
+      text += latency_row(name_of(static_cast<Step>(i)), histogram, seconds);
+    }
+  }
+  text += latency_row("all", all_steps(result.tally), seconds);
+  if (server_is_known(result)) text += server_lines(result);
+  text += "  client: " + fixed(client_share * 100, 0) + " % of a core\n";
+  if (client_share > kClientBusy) {
+    text += "  The client had no time left: the server may be faster than this.\n";
+  }
+  return text;
+}
+
+std::string json_report(const BenchOptions& options, const BenchResult& result) {
+  const Surroundings& s = options.surroundings;
+  const double seconds = seconds_of(result);
+  std::string text = "{\"address\":" + json_string(result.address) +
+                     ",\"workload\":" + json_string(name_of(options.workload));
+  const struct {
+    std::string_view name;
+    std::uint64_t value;
+  } numbers[] = {
+      {"connections", options.connections},
+      {"depth", options.depth},
+      {"body_bytes", options.body_bytes},
+      {"tubes", options.tubes},
+      {"watched_tubes", options.watched_tubes},
+      {"ready", s.ready},
+      {"delayed", s.delayed},
+      {"idle_tubes", s.idle_tubes},
+      {"waiting", s.waiting},
+      {"waiting_together", s.waiting_together},
+      {"idle_connections", s.idle_connections},
+      {"warm_up", options.warm_up},
+      {"commands", result.tally.commands()},
+  };
+  for (const auto& number : numbers) text += "," + json_number(number.name, number.value);
+  text += std::string(",\"interrupted\":") + (result.was_interrupted ? "true" : "false");
+  const double rate = ratio(static_cast<double>(result.tally.commands()), seconds);
+  text += "," + json_decimal("seconds", seconds, 6) + "," + json_decimal("rate", rate, 1);
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    text += ",";
+    text += json_latency(name_of(static_cast<Step>(i)), result.tally.latency_ns[i], seconds);
+  }
+  text += "," + json_latency("all", all_steps(result.tally), seconds);
+  const double client_share = ratio(static_cast<double>(result.client_cpu_ns) / 1e9, seconds);
+  text += "," + json_decimal("client_core_share", client_share, 3);
+  if (server_is_known(result)) text += json_server(result);
+  return text + "}\n";
+}
+
+}  // namespace haricot::tool

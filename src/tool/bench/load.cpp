@@ -1,0 +1,299 @@
+#include "tool/bench/load.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "os/clock.hpp"
+#include "tool/cli/interrupt.hpp"
+#include "tool/client/dialogue.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::size_t kBufferBytes = 256 * 1024;
+constexpr std::size_t kEventsMax = 512;
+constexpr Duration kLookInterval = Duration::milliseconds(500);
+constexpr Duration kClosePatience = Duration::seconds(5);
+constexpr std::string_view kReserve = "reserve\r\n";
+
+Duration patience_of(const BenchOptions& options) {
+  return Duration::milliseconds(static_cast<std::int64_t>(options.patience_ms));
+}
+
+}  // namespace
+
+std::string_view name_of(Step step) {
+  switch (step) {
+    case Step::put:
+      return "put";
+    case Step::reserve:
+      return "reserve";
+    case Step::remove:
+      return "delete";
+  }
+  return "";
+}
+
+std::uint64_t Tally::commands() const {
+  std::uint64_t sum = 0;
+  for (const Histogram& histogram : latency_ns) sum += histogram.count();
+  return sum;
+}
+
+Load::Load(const BenchOptions& options, const BenchTubes& tubes, std::string_view body)
+    : options_(options), tubes_(tubes), body_(body), buffer_(kBufferBytes, '\0') {
+  std::string put = "put 0 0 120 " + std::to_string(body.size()) + "\r\n";
+  put += body;
+  put += "\r\n";
+  put_bytes_ = put.size();
+  const std::uint64_t batch = options.workload == Workload::take ? 0 : options.depth;
+  puts_.reserve(put_bytes_ * batch);
+  for (std::uint64_t i = 0; i < batch; ++i) puts_ += put;
+  for (std::uint64_t i = 0; i < options.depth; ++i) reserves_ += kReserve;
+}
+
+bool Load::open(const Address& address, std::string& error) {
+  epoll_ = os::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) {
+    error = std::string("cannot wait for events: ") + std::strerror(errno);
+    return false;
+  }
+  lanes_ = std::vector<Lane>(options_.connections);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (!open_lane(address, i, error)) return false;
+  }
+  return true;
+}
+
+bool Load::open_lane(const Address& address, std::size_t index, std::string& error) {
+  Lane& lane = lanes_[index];
+  lane.tube = index % options_.tubes;
+  lane.parser.expect_body(body_);
+  Dialogue dialogue(patience_of(options_));
+  if (!dialogue.open(address, error)) return false;
+  const std::string tube = tubes_.load(lane.tube);
+  std::string commands = "watch " + tube + "\r\nignore default\r\n";
+  for (std::uint64_t i = 0; i < options_.watched_tubes; ++i) {
+    commands += "watch " + tubes_.watched(i) + "\r\n";
+  }
+  const std::uint64_t watches = 2 + options_.watched_tubes;
+  if (!dialogue.run("use", "use " + tube + "\r\n", 1, ReplyCode::using_tube, error) ||
+      !dialogue.run("watch", commands, watches, ReplyCode::watching, error)) {
+    return false;
+  }
+  lane.socket = dialogue.take_socket();
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = index;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, lane.socket.get(), &event) == 0) return true;
+  error = std::string("cannot wait for answers: ") + std::strerror(errno);
+  return false;
+}
+
+bool Load::watch_over(const std::vector<os::Descriptor>& silent, std::string& error) {
+  for (const os::Descriptor& socket : silent) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = lanes_.size();
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) {
+      error = std::string("cannot watch a connection: ") + std::strerror(errno);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Load::run(const Goal& goal, Tally& tally, const Progress& progress, std::string& error) {
+  tally_ = &tally;
+  error_ = &error;
+  jobs_left_.assign(options_.tubes, std::numeric_limits<std::uint64_t>::max());
+  for (std::size_t i = 0; goal.jobs > 0 && i < jobs_left_.size(); ++i) {
+    jobs_left_[i] = share_of(goal.jobs, options_.tubes, i);
+  }
+  started_ = now_ = os::read_clock();
+  stop_at_ = goal.jobs > 0 ? Instant::never() : started_ + goal.time;
+  next_look_ = started_ + kLookInterval;
+  active_ = lanes_.size();
+  for (Lane& lane : lanes_) {
+    lane.is_active = true;
+    if (!begin_round(lane)) return false;
+  }
+  std::array<epoll_event, kEventsMax> events;
+  while (active_ > 0) {
+    const int timeout_ms = static_cast<int>(kLookInterval.count() / 1'000'000);
+    const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms);
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& event = events[static_cast<std::size_t>(i)];
+      if (!handle(static_cast<std::size_t>(event.data.u64), event.events)) return false;
+    }
+    if (count <= 0) now_ = os::read_clock();
+    if (now_ >= next_look_ && !look_around(progress)) return false;
+  }
+  tally.elapsed = now_ - started_;
+  return true;
+}
+
+bool Load::is_over() const {
+  return now_ >= stop_at_ || is_interrupted();
+}
+
+// What has to be done now and then: progress, and patience that is at its end.
+bool Load::look_around(const Progress& progress) {
+  next_look_ = now_ + kLookInterval;
+  for (const Lane& lane : lanes_) {
+    if (lane.is_active && now_ - lane.sent_at > patience_of(options_)) {
+      return fail("no answer to " + std::string(name_of(lane.step)) + " for " +
+                  std::to_string(options_.patience_ms / 1000) + " s");
+    }
+  }
+  if (progress) {
+    tally_->elapsed = now_ - started_;
+    progress(*tally_);
+  }
+  return true;
+}
+
+bool Load::fail(std::string reason) {
+  *error_ = std::move(reason);
+  return false;
+}
+
+// A round brings a batch of jobs through all steps of the workload.
+bool Load::begin_round(Lane& lane) {
+  std::uint64_t& left = jobs_left_[lane.tube];
+  lane.batch = is_over() ? 0 : std::min(options_.depth, left);
+  if (lane.batch == 0) {
+    lane.is_active = false;
+    --active_;
+    return true;
+  }
+  left -= lane.batch;
+  lane.step = options_.workload == Workload::take ? Step::reserve : Step::put;
+  return begin_step(lane);
+}
+
+bool Load::begin_step(Lane& lane) {
+  switch (lane.step) {
+    case Step::put:
+      lane.unsent = std::string_view(puts_).substr(0, put_bytes_ * lane.batch);
+      break;
+    case Step::reserve:
+      lane.unsent = std::string_view(reserves_).substr(0, kReserve.size() * lane.batch);
+      lane.ids.clear();
+      break;
+    case Step::remove:
+      lane.deletes.clear();
+      for (const std::uint64_t id : lane.ids) {
+        char text[20];
+        lane.deletes += "delete ";
+        lane.deletes.append(text, std::to_chars(text, text + sizeof text, id).ptr);
+        lane.deletes += "\r\n";
+      }
+      lane.unsent = lane.deletes;
+      break;
+  }
+  lane.answers_due = lane.batch;
+  lane.sent_at = os::read_clock();
+  return send_rest(lane);
+}
+
+bool Load::send_rest(Lane& lane) {
+  const ssize_t sent =
+      ::send(lane.socket.get(), lane.unsent.data(), lane.unsent.size(), MSG_NOSIGNAL);
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+    return fail("cannot send " + std::string(name_of(lane.step)) + ": " + std::strerror(errno));
+  }
+  if (sent > 0) lane.unsent.remove_prefix(static_cast<std::size_t>(sent));
+  const bool waits = !lane.unsent.empty();
+  if (waits == lane.waits_for_room) return true;
+  lane.waits_for_room = waits;
+  epoll_event event{};
+  event.events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN;
+  event.data.u64 = static_cast<std::uint64_t>(&lane - lanes_.data());
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, lane.socket.get(), &event) == 0) return true;
+  return fail(std::string("cannot wait for room: ") + std::strerror(errno));
+}
+
+bool Load::handle(std::size_t index, std::uint32_t events) {
+  if (index >= lanes_.size()) {
+    return fail("a connection that should stay silent was answered or closed");
+  }
+  Lane& lane = lanes_[index];
+  if ((events & EPOLLOUT) != 0 && !send_rest(lane)) return false;
+  return (events & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0 || receive(lane);
+}
+
+bool Load::receive(Lane& lane) {
+  const ssize_t received = ::recv(lane.socket.get(), buffer_.data(), buffer_.size(), 0);
+  now_ = os::read_clock();
+  if (received > 0) {
+    return take_answers(lane, {buffer_.data(), static_cast<std::size_t>(received)});
+  }
+  if (received < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  const std::string where =
+      lane.is_active ? " during " + std::string(name_of(lane.step)) : std::string();
+  if (received == 0) return fail("the server closed a connection" + where);
+  return fail("cannot receive" + where + ": " + std::strerror(errno));
+}
+
+bool Load::take_answers(Lane& lane, std::string_view bytes) {
+  const std::uint64_t due_before = lane.answers_due;
+  while (!bytes.empty()) {
+    Answer answer;
+    const AnswerParser::Result result = lane.parser.next(bytes, answer);
+    if (result == AnswerParser::Result::more) break;
+    if (result == AnswerParser::Result::malformed) {
+      answer.body_matches = true;  // What is wrong is the line, or the end of the body.
+      return fail(describe_unexpected(name_of(lane.step), answer) + " (malformed)");
+    }
+    if (lane.answers_due == 0)
+      return fail("more answers than commands: " + std::string(answer.line));
+    if (!check(lane, answer)) return false;
+    --lane.answers_due;
+  }
+  const auto answered = due_before - lane.answers_due;
+  if (answered > 0) {
+    const auto latency = static_cast<std::uint64_t>((now_ - lane.sent_at).count());
+    tally_->latency_ns[static_cast<std::size_t>(lane.step)].record(latency, answered);
+  }
+  return answered == 0 || lane.answers_due > 0 || end_step(lane);
+}
+
+bool Load::check(Lane& lane, const Answer& answer) {
+  const auto is_good = [&] {
+    switch (lane.step) {
+      case Step::put:
+        return answer.code == ReplyCode::inserted;
+      case Step::reserve:
+        lane.ids.push_back(answer.number);
+        return answer.code == ReplyCode::reserved && answer.body_matches;
+      case Step::remove:
+        return answer.code == ReplyCode::deleted;
+    }
+    return false;
+  };
+  return is_good() || fail(describe_unexpected(name_of(lane.step), answer));
+}
+
+bool Load::end_step(Lane& lane) {
+  if (lane.step == Step::remove || options_.workload == Workload::put) return begin_round(lane);
+  lane.step = lane.step == Step::put ? Step::reserve : Step::remove;
+  return begin_step(lane);
+}
+
+void Load::close() {
+  const Instant deadline = os::read_clock() + kClosePatience;
+  for (Lane& lane : lanes_) {
+    if (lane.socket) drain_to_end(lane.socket.get(), deadline);
+    lane.socket.reset();
+  }
+}
+
+}  // namespace haricot::tool

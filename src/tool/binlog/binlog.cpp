@@ -1,0 +1,57 @@
+// haricot binlog: look at the files in which a server keeps its jobs, without a server.
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tool/binlog/binlog_commands.hpp"
+#include "tool/cli/flags.hpp"
+#include "tool/cli/subcommand.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::string_view kUse =
+    "Use: haricot binlog check DIR          say what is in a folder, and whether it is whole\n"
+    "     haricot binlog dump [--json] DIR  print the jobs, one a line\n"
+    "     haricot binlog copy SRC DST       write the jobs to a new folder\n\n"
+    "All of them only read DIR and SRC. Stop the server first, or take a copy of the folder:\n"
+    "what is written meanwhile may be seen or not.\n\n";
+
+int fail(const std::string& reason, int status) {
+  std::fprintf(stderr, "haricot binlog: %s\n", reason.c_str());
+  return status;
+}
+
+}  // namespace
+
+int binlog(Words words) {
+  bool json = false;
+  bool help = false;
+  const std::vector<Flag> flags = {
+      {0, "json", "", "dump: print a JSON object for each job",
+       [&json](std::string_view) { return json = true; }},
+      {'h', "help", "", "show this help and exit",
+       [&help](std::string_view) { return help = true; }},
+  };
+  std::vector<std::string_view> operands;
+  std::string error;
+  if (!read_flags(flags, words, operands, error)) return fail(error, kExitUsage);
+  const std::string text = std::string(kUse) + "Options:\n" + describe_flags(flags);
+  if (help) {
+    std::fputs(text.c_str(), stdout);
+    return EXIT_SUCCESS;
+  }
+  const std::string_view action = operands.empty() ? std::string_view{} : operands.front();
+  const std::size_t folders = operands.empty() ? 0 : operands.size() - 1;
+  if (action == "check" && folders == 1) return check_binlog(std::string(operands[1]));
+  if (action == "dump" && folders == 1) return dump_binlog(std::string(operands[1]), json);
+  if (action == "copy" && folders == 2) {
+    return copy_binlog(std::string(operands[1]), std::string(operands[2]));
+  }
+  std::fputs(text.c_str(), stderr);
+  return kExitUsage;
+}
+
+}  // namespace haricot::tool

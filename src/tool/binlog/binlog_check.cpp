@@ -1,0 +1,119 @@
+// haricot binlog check
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "tool/binlog/binlog_commands.hpp"
+#include "tool/binlog/kept_jobs.hpp"
+#include "tool/cli/subcommand.hpp"
+
+namespace haricot::tool {
+namespace {
+
+using haricot::binlog::FileKind;
+using haricot::binlog::FileReport;
+using haricot::binlog::Problem;
+using haricot::binlog::ReplayReport;
+
+// The last column: how the file ends, or what is wrong with it.
+const char* state_of(const FileReport& file) {
+  if (!file.damages.empty() || !file.lost_jobs.empty()) return "damaged";
+  if (file.number != file.written_as) return "displaced";
+  if (file.torn.bytes > 0) return "torn";
+  return file.is_sealed ? "sealed" : "open";
+}
+
+const char* kind_name(FileKind kind) {
+  switch (kind) {
+    case FileKind::checked:
+      return "checked";
+    case FileKind::beanstalkd_v7:
+      return "version 7";
+    case FileKind::beanstalkd_v5:
+      return "version 5";
+    case FileKind::empty:
+      return "empty";
+    case FileKind::unknown_version:
+      break;
+  }
+  return "unknown";
+}
+
+void print_files(const KeptJobs& kept) {
+  std::printf("%-14s %-10s %12s %10s %10s  %s\n", "file", "format", "bytes", "records", "jobs",
+              "end");
+  const ReplayReport& report = kept.report();
+  for (std::size_t i = 0; i < report.files.size(); ++i) {
+    const FileReport& file = report.files[i];
+    const std::string name = "binlog." + std::to_string(file.number);
+    std::printf("%-14s %-10s %12llu %10llu %10u  %s\n", name.c_str(), kind_name(file.kind),
+                static_cast<unsigned long long>(file.bytes),
+                static_cast<unsigned long long>(file.records_read), kept.segments().at(i).live_jobs,
+                state_of(file));
+  }
+  for (const Problem& problem : report.problems) {
+    if (!haricot::binlog::is_left_aside(problem.kind)) continue;
+    std::printf("%-14s %-10s %12s %10s %10s  left aside\n", problem.file.c_str(), "-", "-", "-",
+                "-");
+  }
+}
+
+// Counts by tube, which are few beside the jobs.
+void print_tubes(const KeptJobs& kept) {
+  std::map<std::string_view, std::array<std::uint64_t, 3>> tubes;
+  const Engine& engine = kept.engine();
+  for (const JobRef ref : kept.by_id()) {
+    const Job& job = engine.jobs()[ref];
+    std::size_t place = 0;
+    if (job.state() == JobState::delayed) place = 1;
+    if (job.state() == JobState::buried) place = 2;
+    ++tubes[engine.tubes()[job.tube].name][place];
+  }
+  if (tubes.empty()) return;
+  std::printf("\n%10s %10s %10s  tube\n", "ready", "delayed", "buried");
+  for (const auto& [name, counts] : tubes) {
+    std::printf("%10llu %10llu %10llu  %.*s\n", static_cast<unsigned long long>(counts[0]),
+                static_cast<unsigned long long>(counts[1]),
+                static_cast<unsigned long long>(counts[2]), static_cast<int>(name.size()),
+                name.data());
+  }
+}
+
+}  // namespace
+
+int check_binlog(const std::string& folder) {
+  KeptJobs kept;
+  std::string error;
+  if (!kept.read(folder, error)) {
+    std::fprintf(stderr, "haricot binlog: %s\n", error.c_str());
+    return kExitFailure;
+  }
+  const ReplayReport& report = kept.report();
+  print_files(kept);
+  print_tubes(kept);
+  std::printf("\n%llu jobs, the next id is %llu\n",
+              static_cast<unsigned long long>(kept.engine().jobs().size()),
+              static_cast<unsigned long long>(report.next_id));
+  for (const std::string& name : report.spares) std::printf("%s: not begun yet\n", name.c_str());
+  if (kept.user() != 0) {
+    std::printf("process %d uses the folder: its last records may be under way\n", kept.user());
+  }
+  for (const std::string& name : kept.names_kept_aside()) {
+    std::printf("%s: kept aside, read by no server\n", name.c_str());
+  }
+  for (const Problem& problem : report.problems) {
+    const char* kind = haricot::binlog::is_damage(problem) ? "DAMAGE" : "torn";
+    std::printf("%s: %s\n", kind, haricot::binlog::to_sentence(problem).c_str());
+  }
+  if (!report.is_sound()) {
+    std::puts("damaged");
+    return kExitFailure;
+  }
+  std::puts(report.problems.empty() ? "sound" : "torn");
+  return report.problems.empty() ? EXIT_SUCCESS : kExitTorn;
+}
+
+}  // namespace haricot::tool

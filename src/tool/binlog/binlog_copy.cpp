@@ -1,0 +1,118 @@
+// haricot binlog copy
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "haricot/binlog/binlog.hpp"
+#include "os/disk.hpp"
+#include "os/folder_lock.hpp"
+#include "os/process.hpp"
+#include "tool/binlog/binlog_commands.hpp"
+#include "tool/binlog/kept_jobs.hpp"
+#include "tool/cli/subcommand.hpp"
+
+namespace haricot::tool {
+namespace {
+
+int fail(const std::string& reason) {
+  std::fprintf(stderr, "haricot binlog: %s\n", reason.c_str());
+  return kExitFailure;
+}
+
+// A folder of our own with nothing in it, held as a server would hold it.
+bool take_empty_folder(const std::string& path, os::FolderDisk& disk, os::FolderLock& lock,
+                       std::string& error) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    error = "cannot make " + path + ": " + std::strerror(errno);
+    return false;
+  }
+  std::vector<std::string> names;
+  if (!disk.open(path) || disk.list(names) != haricot::binlog::DiskStatus::ok) {
+    error = disk.last_error();
+    return false;
+  }
+  if (!names.empty()) {
+    error = path + " is not empty";
+    return false;
+  }
+  if (lock.take(disk.descriptor()) != os::LockStatus::taken) {
+    error = "cannot lock " + path;
+    return false;
+  }
+  return true;
+}
+
+RestoredJob restored(const Engine& engine, JobRef ref) {
+  const Job& job = engine.jobs()[ref];
+  RestoredJob result{.id = job.id,
+                     .created = job.created,
+                     .priority = job.priority,
+                     .delay_s = job.delay_s,
+                     .ttr_s = job.ttr_s,
+                     .state = job.state()};
+  for (std::size_t i = 0; i < kJobEvents; ++i) {
+    const std::uint64_t count = engine.jobs().counted(ref, static_cast<JobEvent>(i));
+    result.counters[i] =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(count, ~std::uint32_t{0}));
+  }
+  return result;
+}
+
+// Puts one job into the other engine, and its record into the binlog.
+bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlog& binlog) {
+  const JournaledJob job = from.journaled(ref);
+  NewBody body{.bytes = {}, .blob = from.jobs().body_blob(ref)};
+  if (!body.blob) body.bytes = from.jobs().body(ref);
+  const std::size_t body_bytes = body.size();
+  const JobRef made = to.restore(restored(from, ref), job.tube_name, std::move(body));
+  if (made == JobRef::none || !to.place_restored(made, job.deadline)) return false;
+  if (binlog.reserve_put(job.tube_name.size(), body_bytes) != JournalStatus::ok) return false;
+  binlog.record_put(to.journaled(made));
+  return true;
+}
+
+}  // namespace
+
+int copy_binlog(const std::string& from, const std::string& to) {
+  KeptJobs kept;
+  std::string error;
+  if (!kept.read(from, error)) return fail(error);
+
+  os::survive_file_size_limit();
+  os::FolderDisk disk;
+  os::FolderLock lock;
+  if (!take_empty_folder(to, disk, lock, error)) return fail(error);
+  haricot::binlog::BinlogOptions options;
+  options.sync = haricot::binlog::SyncPolicy::interval;
+  haricot::binlog::Binlog binlog(disk, options);
+  Engine copies(kept.now(), binlog);
+  copies.end_restore(kept.report().next_id);
+  if (!binlog.open(copies, kept.wall_offset(), kept.now(), os::random_bits(), {}, error)) {
+    return fail(error);
+  }
+  bool good = true;
+  for (const JobRef ref : kept.with_buried_last()) {
+    good = good && copy_job(kept.engine(), ref, copies, binlog);
+  }
+  good = good && binlog.remember_last_id();
+  good = binlog.close(kept.now()) && good;
+  while (const auto notice = binlog.next_notice()) {
+    std::fprintf(stderr, "haricot binlog: %s\n", binlog::to_sentence(*notice).c_str());
+  }
+  if (!good) return fail("not all jobs could be written to " + to);
+  std::printf("%llu jobs copied\n", static_cast<unsigned long long>(copies.jobs().size()));
+  for (const std::string& warning : kept.report().warnings()) {
+    std::fprintf(stderr, "haricot binlog: DAMAGE: %s\n", warning.c_str());
+  }
+  return kept.report().is_sound() ? EXIT_SUCCESS : kExitFailure;
+}
+
+}  // namespace haricot::tool

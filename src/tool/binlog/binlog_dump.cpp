@@ -1,0 +1,61 @@
+// haricot binlog dump
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "tool/binlog/binlog_commands.hpp"
+#include "tool/binlog/job_line.hpp"
+#include "tool/binlog/kept_jobs.hpp"
+#include "tool/cli/subcommand.hpp"
+
+namespace haricot::tool {
+namespace {
+
+JobLine line_of(const KeptJobs& kept, JobRef ref) {
+  const Engine& engine = kept.engine();
+  const Job& job = engine.jobs()[ref];
+  const JournaledJob journaled = engine.journaled(ref);
+  JobLine line;
+  line.id = job.id;
+  line.tube = journaled.tube_name;
+  line.state = state_name(job.state());
+  line.priority = job.priority;
+  line.delay_s = job.delay_s;
+  line.ttr_s = job.ttr_s;
+  line.age_s = (kept.now() - job.created).whole_seconds();
+  if (job.state() == JobState::delayed) {
+    line.left_s = (journaled.deadline - kept.now()).whole_seconds();
+  }
+  for (std::size_t i = 0; i < kJobEvents; ++i) {
+    line.counters[i] = engine.jobs().counted(ref, static_cast<JobEvent>(i));
+  }
+  line.body = engine.jobs().body(ref);
+  return line;
+}
+
+}  // namespace
+
+int dump_binlog(const std::string& folder, bool json) {
+  KeptJobs kept;
+  std::string error;
+  if (!kept.read(folder, error)) {
+    std::fprintf(stderr, "haricot binlog: %s\n", error.c_str());
+    return kExitFailure;
+  }
+  bool written = true;
+  for (const JobRef ref : kept.by_id()) {
+    const JobLine line = line_of(kept, ref);
+    const std::string text = json ? to_json(line) : to_text(line);
+    written = written && std::fputs(text.c_str(), stdout) >= 0;
+  }
+  written = std::fflush(stdout) == 0 && written;
+  for (const std::string& warning : kept.report().warnings()) {
+    std::fprintf(stderr, "haricot binlog: DAMAGE: %s\n", warning.c_str());
+  }
+  return written && kept.report().is_sound() ? EXIT_SUCCESS : kExitFailure;
+}
+
+}  // namespace haricot::tool

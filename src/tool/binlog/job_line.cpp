@@ -1,0 +1,69 @@
+#include "tool/binlog/job_line.hpp"
+
+#include "tool/cli/json_text.hpp"
+#include "tool/cli/utf8.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::string_view kCounterNames[] = {"reserves", "timeouts", "releases", "buries",
+                                              "kicks"};
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+void append_hex(std::string& text, unsigned char byte) {
+  text += kHexDigits[byte >> 4];
+  text += kHexDigits[byte & 15];
+}
+
+std::string quoted_for_eyes(std::string_view bytes) {
+  std::string text = "\"";
+  for (const char c : bytes) {
+    if (c == '"' || c == '\\') {
+      text += '\\';
+      text += c;
+    } else if (c >= ' ' && c <= '~') {
+      text += c;
+    } else {
+      text += "\\x";
+      append_hex(text, static_cast<unsigned char>(c));
+    }
+  }
+  return text += '"';
+}
+
+}  // namespace
+
+std::string to_text(const JobLine& job) {
+  std::string text = "id=" + std::to_string(job.id) + " tube=" + std::string(job.tube) +
+                     " state=" + std::string(job.state) + " pri=" + std::to_string(job.priority) +
+                     " age=" + std::to_string(job.age_s) + " delay=" + std::to_string(job.delay_s) +
+                     " ttr=" + std::to_string(job.ttr_s) +
+                     " time-left=" + std::to_string(job.left_s);
+  for (std::size_t i = 0; i < job.counters.size(); ++i) {
+    text += ' ';
+    text += kCounterNames[i];
+    text += '=' + std::to_string(job.counters[i]);
+  }
+  return text + " bytes=" + std::to_string(job.body.size()) + " body=" + quoted_for_eyes(job.body) +
+         "\n";
+}
+
+std::string to_json(const JobLine& job) {
+  std::string text =
+      "{\"id\":" + std::to_string(job.id) + ",\"tube\":" + json_string(job.tube) +
+      ",\"state\":" + json_string(job.state) + ",\"pri\":" + std::to_string(job.priority) +
+      ",\"age\":" + std::to_string(job.age_s) + ",\"delay\":" + std::to_string(job.delay_s) +
+      ",\"ttr\":" + std::to_string(job.ttr_s) + ",\"time-left\":" + std::to_string(job.left_s);
+  for (std::size_t i = 0; i < job.counters.size(); ++i) {
+    text += ",\"" + std::string(kCounterNames[i]) + "\":" + std::to_string(job.counters[i]);
+  }
+  text += ",\"bytes\":" + std::to_string(job.body.size());
+  if (is_utf8(job.body)) {
+    text += ",\"body\":" + json_string(job.body);
+  } else {
+    text += ",\"body_base64\":" + json_base64(job.body);
+  }
+  return text + "}\n";
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,185 @@
+#include "tool/cli/flags.hpp"
+
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "haricot/protocol/tube_name.hpp"
+
+namespace haricot::tool {
+namespace {
+
+class Reader {
+ public:
+  Reader(std::span<const Flag> flags, Words words, std::string& error)
+      : flags_(flags), words_(words), error_(error) {}
+
+  bool read(std::vector<std::string_view>& operands) {
+    bool only_operands = false;
+    while (at_ < words_.size()) {
+      const std::string_view word = words_[at_++];
+      if (only_operands || word.size() < 2 || word[0] != '-') {
+        operands.push_back(word);
+      } else if (word == "--") {
+        only_operands = true;
+      } else if (!(word[1] == '-' ? read_long(word.substr(2)) : read_letters(word.substr(1)))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  bool fail(std::string message) {
+    error_ = std::move(message);
+    return false;
+  }
+
+  bool read_long(std::string_view text) {
+    const std::size_t equals = text.find('=');
+    const std::string written = "--" + std::string(text.substr(0, equals));
+    for (const Flag& flag : flags_) {
+      if (flag.name != text.substr(0, equals)) continue;
+      if (equals == std::string_view::npos) return apply(flag, written, {});
+      if (flag.value.empty()) return fail(written + " takes no value");
+      return apply(flag, written, text.substr(equals + 1));
+    }
+    return fail("unknown flag: " + written);
+  }
+
+  // Letters up to the first one that takes a value, which is the rest of the word or the next one.
+  bool read_letters(std::string_view letters) {
+    while (!letters.empty()) {
+      const Flag* flag = find_letter(letters[0]);
+      const std::string written = std::string("-") + letters[0];
+      if (flag == nullptr) return fail("unknown flag: " + written);
+      letters.remove_prefix(1);
+      if (!flag->value.empty()) {
+        return apply(*flag, written,
+                     letters.empty() ? std::nullopt : std::optional<std::string_view>(letters));
+      }
+      if (!apply(*flag, written, {})) return false;
+    }
+    return true;
+  }
+
+  const Flag* find_letter(char letter) const {
+    for (const Flag& flag : flags_) {
+      if (flag.letter == letter) return &flag;
+    }
+    return nullptr;
+  }
+
+  bool apply(const Flag& flag, const std::string& written, std::optional<std::string_view> value) {
+    if (!flag.value.empty() && !value) {
+      if (at_ == words_.size()) return fail(written + " needs a value");
+      value = words_[at_++];
+    }
+    if (flag.apply(value.value_or(std::string_view{}))) return true;
+    return fail(written + ": '" + std::string(*value) + "' is not " + std::string(flag.wanted));
+  }
+
+  std::span<const Flag> flags_;
+  Words words_;
+  std::string& error_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+bool read_flags(std::span<const Flag> flags, Words words, std::vector<std::string_view>& operands,
+                std::string& error) {
+  return Reader(flags, words, error).read(operands);
+}
+
+std::string describe_flags(std::span<const Flag> flags) {
+  constexpr std::size_t kHelpColumn = 30;
+  std::string text;
+  for (const Flag& flag : flags) {
+    std::string line = flag.letter != 0 ? std::string("  -") + flag.letter + ", " : "      ";
+    line += "--";
+    line += flag.name;
+    if (!flag.value.empty()) {
+      line += ' ';
+      line += flag.value;
+    }
+    line.append(line.size() < kHelpColumn ? kHelpColumn - line.size() : 1, ' ');
+    line += flag.help;
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::optional<std::uint64_t> read_count(std::string_view text) {
+  std::uint64_t unit = 1;
+  if (text.ends_with('k')) unit = 1'000;
+  if (text.ends_with('M')) unit = 1'000'000;
+  if (unit != 1) text.remove_suffix(1);
+  std::uint64_t value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (value > std::numeric_limits<std::uint64_t>::max() / unit) return std::nullopt;
+  return value * unit;
+}
+
+std::optional<std::uint64_t> read_milliseconds(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  std::string digits(text.substr(0, dot));
+  std::string decimals;
+  if (dot != std::string_view::npos) decimals = text.substr(dot + 1);
+  if (decimals.size() > 3) return std::nullopt;
+  decimals.resize(3, '0');
+  digits += decimals;
+  if (text.empty() || text[0] == '.' || text.ends_with('k') || text.ends_with('M')) {
+    return std::nullopt;
+  }
+  return read_count(digits);
+}
+
+std::optional<std::uint64_t> read_id(std::string_view text) {
+  std::uint64_t id = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return id;
+}
+
+std::function<bool(std::string_view)> set(bool& to) {
+  return [&to](std::string_view) { return to = true; };
+}
+
+std::function<bool(std::string_view)> set(std::string& to) {
+  return [&to](std::string_view value) {
+    to = value;
+    return !value.empty();
+  };
+}
+
+std::function<bool(std::string_view)> set_count(std::uint64_t& to, std::uint64_t min,
+                                                std::uint64_t max) {
+  return [&to, min, max](std::string_view value) {
+    const std::optional<std::uint64_t> number = read_count(value);
+    if (!number || *number < min || *number > max) return false;
+    to = *number;
+    return true;
+  };
+}
+
+std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min) {
+  // Four months; what a timer and a calculation in nanoseconds can take.
+  constexpr std::uint64_t kMillisecondsMax = 10'000'000'000;
+  return [&to, min](std::string_view value) {
+    const std::optional<std::uint64_t> number = read_milliseconds(value);
+    if (!number || *number < min || *number > kMillisecondsMax) return false;
+    to = *number;
+    return true;
+  };
+}
+
+std::function<bool(std::string_view)> set_tube(std::string& to) {
+  return [&to](std::string_view value) {
+    to = value;
+    return is_tube_name(value);
+  };
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,58 @@
+// The flags of a subcommand, as a table: one row says how a flag is written, what --help tells of
+// it and what its value does.
+//
+// A flag has a long name (`--count=5`, `--count 5`) and perhaps a letter (`-n5`, `-n 5`; letters
+// without a value can be joined). What is no flag is an operand; behind `--` everything is.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tool/cli/subcommand.hpp"
+
+namespace haricot::tool {
+
+struct Flag {
+  char letter;  // 0: none.
+  std::string_view name;
+  std::string_view value;  // What its value is called in --help; empty: it takes none.
+  std::string_view help;
+  // Takes the value. False: it is not a good one; what would be is in `wanted`.
+  std::function<bool(std::string_view value)> apply;
+  std::string_view wanted = {};
+};
+
+// Applies the flags in their order and collects the operands. On a mistake returns false, and
+// `error` names the word.
+[[nodiscard]] bool read_flags(std::span<const Flag> flags, Words words,
+                              std::vector<std::string_view>& operands, std::string& error);
+
+// One line a flag, aligned.
+std::string describe_flags(std::span<const Flag> flags);
+
+// Digits, and at the end perhaps k or M for a thousand or a million; nothing if it is something
+// else or does not fit.
+std::optional<std::uint64_t> read_count(std::string_view text);
+
+// Seconds with up to three decimals, as milliseconds.
+std::optional<std::uint64_t> read_milliseconds(std::string_view text);
+
+// A job's id: digits, and nothing else.
+std::optional<std::uint64_t> read_id(std::string_view text);
+
+// What a flag usually does with its value. The variable has to outlive the flag.
+std::function<bool(std::string_view)> set(bool& to);
+std::function<bool(std::string_view)> set(std::string& to);
+std::function<bool(std::string_view)> set_count(std::uint64_t& to, std::uint64_t min,
+                                                std::uint64_t max);
+std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min);
+// A name that the protocol allows.
+std::function<bool(std::string_view)> set_tube(std::string& to);
+
+}  // namespace haricot::tool

@@ -1,0 +1,142 @@
+#include "tool/client/address.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "os/port.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::string_view kUnixPrefix = "unix:";
+constexpr std::string_view kDefaultHost = "127.0.0.1";
+constexpr std::string_view kDefaultPort = "11300";
+
+bool is_path(std::string_view path, std::string& error) {
+  if (!path.empty() && path.size() < sizeof sockaddr_un::sun_path) return true;
+  error = "the path of a unix socket has to have 1 to 107 bytes";
+  return false;
+}
+
+// Either part may be empty: then it is not there.
+bool split(std::string_view text, std::string_view& host, std::string_view& port,
+           std::string& error) {
+  host = text;
+  port = {};
+  const std::size_t colon = text.rfind(':');
+  const bool in_brackets = text.starts_with('[');
+  // An IPv6 address without brackets has colons of its own, and no port.
+  const bool has_port = colon != std::string_view::npos &&
+                        (in_brackets ? text[colon - 1] == ']' : text.find(':') == colon);
+  if (has_port) {
+    host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+    if (port.empty()) {
+      error = "there is no port behind the colon of " + std::string(text);
+      return false;
+    }
+    if (!os::is_port(port)) {
+      error = "the port of " + std::string(text) + " is neither a number up to 65535 nor a name";
+      return false;
+    }
+  }
+  if (in_brackets && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return true;
+}
+
+}  // namespace
+
+bool Address::check(std::string_view text, std::string& error) {
+  std::string_view host;
+  std::string_view port;
+  if (text.starts_with(kUnixPrefix)) return is_path(text.substr(kUnixPrefix.size()), error);
+  return split(text, host, port, error);
+}
+
+std::optional<Address> Address::find(std::string_view text, std::string& error) {
+  Address address;
+  const bool good = text.starts_with(kUnixPrefix)
+                        ? address.set_unix(text.substr(kUnixPrefix.size()), error)
+                        : address.set_inet(text, error);
+  if (!good) return std::nullopt;
+  return address;
+}
+
+bool Address::set_unix(std::string_view path, std::string& error) {
+  if (!is_path(path, error)) return false;
+  Place place;
+  auto* address = reinterpret_cast<sockaddr_un*>(&place.bytes);
+  address->sun_family = AF_UNIX;
+  std::memcpy(address->sun_path, path.data(), path.size());
+  place.length = sizeof *address;
+  places_.push_back(place);
+  name_ = std::string(kUnixPrefix) + std::string(path);
+  return true;
+}
+
+bool Address::set_inet(std::string_view text, std::string& error) {
+  std::string_view host;
+  std::string_view port;
+  if (!split(text, host, port, error)) return false;
+  const std::string host_name(host.empty() ? kDefaultHost : host);
+  const std::string port_name(port.empty() ? kDefaultPort : port);
+
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int status = ::getaddrinfo(host_name.c_str(), port_name.c_str(), &hints, &found);
+  if (status != 0) {
+    error = "cannot find " + host_name + " port " + port_name + ": " + ::gai_strerror(status);
+    return false;
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    Place place;
+    std::memcpy(&place.bytes, each->ai_addr, each->ai_addrlen);
+    place.length = each->ai_addrlen;
+    places_.push_back(place);
+  }
+  // Only a number can be taken for a host and a port.
+  const bool v6 = host_name.find(':') != std::string::npos;
+  name_ = (v6 ? "[" + host_name + "]" : host_name) + ":" + port_name;
+  return true;
+}
+
+os::Descriptor Address::connect(std::string& error, Duration patience) const {
+  for (const Place& place : places_) {
+    os::Descriptor socket(::socket(place.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!socket) {
+      error = std::string("cannot make a socket: ") + std::strerror(errno);
+      continue;
+    }
+    // This is a limit for connecting too, on unix sockets as well, where a connect that does not
+    // block would fail when many arrive at once.
+    timeval limit{};
+    limit.tv_sec = static_cast<time_t>(patience.count() / 1'000'000'000);
+    limit.tv_usec = static_cast<suseconds_t>(patience.count() / 1'000 % 1'000'000);
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    const auto* generic = reinterpret_cast<const sockaddr*>(&place.bytes);
+    if (::connect(socket.get(), generic, place.length) != 0) {
+      const bool is_late = errno == EINPROGRESS || errno == EAGAIN;
+      error = "cannot connect to " + name_ + ": " + std::strerror(is_late ? ETIMEDOUT : errno);
+      continue;
+    }
+    if (place.bytes.ss_family != AF_UNIX) {
+      const int on = 1;
+      ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+    return socket;
+  }
+  return {};
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,115 @@
+#include "tool/client/answer_parser.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "haricot/protocol/limits.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::uint64_t kBodyBytesMax = std::uint64_t{1} << 32;
+
+}  // namespace
+
+void AnswerParser::restart() {
+  in_body_ = false;
+  held_bytes_ = 0;
+  held_is_used_ = false;
+}
+
+AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer) {
+  if (!in_body_) {
+    const Result result = take_line(bytes);
+    if (result == Result::malformed) answer = current_;
+    if (result != Result::answer) return result;
+    in_body_ = has_body(current_.code);
+    body_taken_ = 0;
+    kept_body_.clear();
+  }
+  if (in_body_) {
+    if (!take_body(bytes)) {
+      answer = current_;
+      return Result::malformed;
+    }
+    if (body_taken_ < current_.body_bytes + kTrailerBytes) {
+      // The bytes that the line stands in go away before the body ends; keep what it says.
+      if (!held_is_used_) {
+        std::memcpy(held_.data(), current_.line.data(), current_.line.size());
+        current_.line = {held_.data(), current_.line.size()};
+        held_is_used_ = true;
+      }
+      return Result::more;
+    }
+    in_body_ = false;
+    current_.body = kept_body_;
+  }
+  answer = current_;
+  return Result::answer;
+}
+
+// Makes current_ of the next line.
+AnswerParser::Result AnswerParser::take_line(std::string_view& bytes) {
+  if (held_is_used_) held_bytes_ = 0;
+  held_is_used_ = false;
+  const void* end = bytes.empty() ? nullptr : std::memchr(bytes.data(), '\n', bytes.size());
+  const std::size_t taken =
+      end == nullptr ? bytes.size()
+                     : static_cast<std::size_t>(static_cast<const char*>(end) - bytes.data()) + 1;
+  std::string_view line = bytes.substr(0, taken);
+  if (held_bytes_ + taken > held_.size()) {
+    current_ = Answer{};
+    current_.line = held_bytes_ > 0 ? std::string_view(held_.data(), held_bytes_)
+                                    : line.substr(0, held_.size());
+    return Result::malformed;
+  }
+  if (end == nullptr || held_bytes_ > 0) {
+    std::copy(line.begin(), line.end(), held_.data() + held_bytes_);
+    held_bytes_ += taken;
+    line = {held_.data(), held_bytes_};
+  }
+  bytes.remove_prefix(taken);
+  if (end == nullptr) return Result::more;
+  held_is_used_ = held_bytes_ > 0;
+  return read_line(line) ? Result::answer : Result::malformed;
+}
+
+bool AnswerParser::read_line(std::string_view line) {
+  current_ = Answer{};
+  const bool ends_well = line.ends_with("\r\n");
+  line.remove_suffix(ends_well ? 2 : 1);
+  current_.line = line;
+  if (!ends_well) return false;
+  ReplyLine reply;
+  if (!read_reply_line(line, reply)) return false;
+  current_.code = reply.code;
+  current_.number = reply.number;
+  current_.body_bytes = reply.body_bytes;
+  // No server of ours sends more; and so the length and its CR LF cannot overflow.
+  return current_.body_bytes <= kBodyBytesMax;
+}
+
+// Compares what has arrived of the body, and has an eye on its CR LF. False: that is not there.
+bool AnswerParser::take_body(std::string_view& bytes) {
+  const std::uint64_t size = current_.body_bytes;
+  if (body_taken_ == 0) current_.body_matches = size == expected_.size();
+  if (body_taken_ < size) {
+    const auto taken =
+        static_cast<std::size_t>(std::min<std::uint64_t>(size - body_taken_, bytes.size()));
+    if (current_.body_matches) {
+      current_.body_matches =
+          bytes.substr(0, taken) == expected_.substr(static_cast<std::size_t>(body_taken_), taken);
+    }
+    if (keeps_bodies_) kept_body_.append(bytes.substr(0, taken));
+    bytes.remove_prefix(taken);
+    body_taken_ += taken;
+  }
+  while (body_taken_ >= size && body_taken_ < size + kTrailerBytes && !bytes.empty()) {
+    if (bytes[0] != (body_taken_ == size ? '\r' : '\n')) return false;
+    bytes.remove_prefix(1);
+    ++body_taken_;
+  }
+  return true;
+}
+
+}  // namespace haricot::tool

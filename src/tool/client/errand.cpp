@@ -1,0 +1,129 @@
+#include "tool/client/errand.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "tool/cli/safe_text.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr const char* kAddressVariable = "HARICOT_ADDR";
+constexpr std::string_view kDefaultAddress = "127.0.0.1:11300";
+
+// Why stdout could not be written to, the first time; 0: it could. There is one stdout.
+int write_error = 0;
+
+void note_failed_write() {
+  if (write_error == 0) write_error = errno;
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size()) note_failed_write();
+}
+
+void flush() {
+  if (std::fflush(stdout) != 0) note_failed_write();
+}
+
+void Errand::add_usual_flags() {
+  add({'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH", set(address_),
+       "an address"});
+  add({'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
+       set_milliseconds(patience_ms_, 1), "a time in seconds, such as 2.5"});
+  if (has_json_ == Json::yes) add({'j', "json", "", "print JSON", set(json_)});
+  add({'h', "help", "", "show this help and exit", set(help_)});
+}
+
+std::optional<int> Errand::read(Words words) {
+  add_usual_flags();
+  std::string error;
+  if (!read_flags(flags_, words, operands_, error)) return mistake(error);
+  if (!help_) return std::nullopt;
+  print("Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
+        std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
+        "\nWithout --address the server is $HARICOT_ADDR, and without that 127.0.0.1:11300.\n"
+        "The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the server\n"
+        "refuses, 5: a mistake on the command line.\n");
+  return done();
+}
+
+std::optional<std::vector<std::uint64_t>> Errand::ids() const {
+  std::vector<std::uint64_t> ids;
+  for (const std::string_view operand : operands_) {
+    const std::optional<std::uint64_t> id = read_id(operand);
+    if (!id) {
+      mistake("'" + std::string(operand) + "' is not the id of a job");
+      return std::nullopt;
+    }
+    ids.push_back(*id);
+  }
+  return ids;
+}
+
+Duration Errand::patience() const {
+  return Duration::milliseconds(static_cast<std::int64_t>(patience_ms_));
+}
+
+std::optional<int> Errand::find() {
+  std::string text = address_;
+  if (text.empty()) {
+    const char* from_environment = std::getenv(kAddressVariable);
+    text = from_environment != nullptr ? from_environment : "";
+  }
+  if (text.empty()) text = kDefaultAddress;
+  std::string error;
+  if (!Address::check(text, error)) return mistake(error);
+  std::optional<Address> address = Address::find(text, error);
+  if (!address) {
+    warn(error);
+    return kExitNoServer;
+  }
+  server_.emplace(std::move(*address), patience());
+  return std::nullopt;
+}
+
+std::optional<int> Errand::connect() {
+  if (const std::optional<int> over = find()) return over;
+  if (!server_->open()) return failed();
+  return std::nullopt;
+}
+
+int Errand::mistake(const std::string& reason) const {
+  warn(reason + "\nTry haricot " + std::string(text_.name) + " --help.");
+  return kExitUsage;
+}
+
+int Errand::no(const std::string& reason) const {
+  warn(reason);
+  return done(kExitFailure);
+}
+
+int Errand::failed() const {
+  warn(server_->failure().reason);
+  return done(server_->failure().status);
+}
+
+void Errand::warn(const std::string& line) const {
+  flush();  // So that both are in order where they end up in one place.
+  std::fprintf(stderr, "haricot %s: %s\n", std::string(text_.name).c_str(),
+               safe_lines(line).c_str());
+}
+
+int Errand::done(int status) const {
+  flush();
+  if (write_error == 0) return status;
+  // Whoever closed a pipe early (head, say) has seen enough, and knows it.
+  if (write_error != EPIPE) {
+    std::fprintf(stderr, "haricot %s: cannot write to stdout: %s\n",
+                 std::string(text_.name).c_str(), std::strerror(write_error));
+  }
+  return status == 0 ? kExitFailure : status;
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,80 @@
+// The frame of a subcommand that goes to a server: its flags and those that all of them have, its
+// help, the connection, and how it tells failure.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tool/cli/flags.hpp"
+#include "tool/cli/subcommand.hpp"
+#include "tool/client/remote.hpp"
+
+namespace haricot::tool {
+
+// What --help says of one, without the flags.
+struct ErrandText {
+  std::string_view name;
+  std::string_view use;    // Behind `Use: haricot NAME`, a line each; further ones are indented.
+  std::string_view about;  // Full lines.
+};
+
+class Errand final {
+ public:
+  enum class Json : bool { no, yes };
+
+  // With Json::yes there is a flag --json.
+  explicit Errand(const ErrandText& text, Json json = Json::yes) : text_(text), has_json_(json) {}
+
+  // The subcommand's own flags.
+  void add(Flag flag) { flags_.push_back(std::move(flag)); }
+
+  // Reads the words. Something: the subcommand is over, with this exit status, because it was
+  // --help or a mistake.
+  std::optional<int> read(Words words);
+  const std::vector<std::string_view>& operands() const { return operands_; }
+  // The operands as ids of jobs. Nothing: one is none; mistake() has told.
+  std::optional<std::vector<std::uint64_t>> ids() const;
+
+  bool json() const { return json_; }
+  Duration patience() const;
+  // Instead of what flags and environment say.
+  void set_address(std::string_view address) { address_ = address; }
+
+  // Connects. Something: that failed, and is told.
+  std::optional<int> connect();
+  // Makes the server without connecting.
+  std::optional<int> find();
+  // Requires: connect() or find() went well.
+  Remote& server() { return *server_; }
+
+  // Each prints a line to stderr and returns the exit status.
+  int mistake(const std::string& reason) const;  // On the command line.
+  int no(const std::string& reason) const;       // The answer is no.
+  int failed() const;                            // What server() says.
+  void warn(const std::string& line) const;
+  // The end of a subcommand whose results are written: the status, unless they could not be.
+  int done(int status = 0) const;
+
+ private:
+  void add_usual_flags();
+
+  ErrandText text_;
+  Json has_json_;
+  std::vector<Flag> flags_;
+  std::vector<std::string_view> operands_;
+  std::string address_;
+  std::uint64_t patience_ms_ = 10'000;
+  bool json_ = false;
+  bool help_ = false;
+  std::optional<Remote> server_;
+};
+
+// Write to stdout. A failure is seen by Errand::done().
+void print(std::string_view text);
+void flush();
+
+}  // namespace haricot::tool

@@ -1,0 +1,126 @@
+#include "tool/client/remote.hpp"
+
+#include <utility>
+
+#include "tool/cli/safe_text.hpp"
+#include "tool/cli/subcommand.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::size_t kForeignBytesShown = 60;
+
+// What an answer that refuses a command means to an operator; empty: nothing is known of it.
+std::string_view explanation(ReplyCode code) {
+  switch (code) {
+    case ReplyCode::draining:
+      return "the server is in drain mode and takes no jobs until it is started again";
+    case ReplyCode::job_too_big:
+      return "the body is larger than the server takes (max-job-size in stats; its flag -z)";
+    case ReplyCode::out_of_memory:
+      return "the server has no memory, or no room on its disk, for it";
+    case ReplyCode::internal_error:
+      return "the server could not do it; its log should say why";
+    case ReplyCode::buried_new:
+      return "the server had no memory to make the job ready, and buried it";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+bool Remote::fail(std::string reason, int status) {
+  failure_ = {std::move(reason), status};
+  if (status == kExitNoServer) close();
+  return false;
+}
+
+bool Remote::open() {
+  dialogue_.emplace(patience_);
+  dialogue_->keep_bodies();
+  if (!watched_.empty()) dialogue_->also_watch(watched_, on_ready_);
+  std::string error;
+  return dialogue_->open(address_, error) || fail(error, kExitNoServer);
+}
+
+void Remote::also_watch(std::vector<int> descriptors, std::function<bool()> on_ready) {
+  watched_ = std::move(descriptors);
+  on_ready_ = std::move(on_ready);
+  if (dialogue_) dialogue_->also_watch(watched_, on_ready_);
+}
+
+bool Remote::ask(std::string_view name, std::string_view commands, std::uint64_t answers,
+                 const std::function<void(const Answer&)>& take) {
+  std::string error;
+  const auto check = [&take](const Answer& answer) {
+    take(answer);
+    return true;
+  };
+  if (dialogue_->run(name, commands, answers, check, error)) return true;
+  const std::string& foreign = dialogue_->foreign_words();
+  if (foreign.empty()) return fail(address_.name() + ": " + error, kExitNoServer);
+  return fail(address_.name() + " is no beanstalk server, it says: " +
+                  safe_word(std::string_view(foreign).substr(0, kForeignBytesShown)),
+              kExitNoServer);
+}
+
+std::optional<Response> Remote::ask(std::string_view command) {
+  Response response;
+  const auto take = [&response](const Answer& answer) {
+    response = {answer.code, answer.number, std::string(answer.line), std::string(answer.body)};
+  };
+  const std::string_view name = command.substr(0, command.find(' '));
+  if (!ask(name, std::string(command) + "\r\n", 1, take)) return std::nullopt;
+  return response;
+}
+
+std::optional<Response> Remote::ask(std::string_view command, ReplyCode wanted) {
+  std::optional<Response> response = ask(command);
+  if (!response || response->code == wanted || response->code == ReplyCode::not_found) {
+    return response;
+  }
+  refuse(command.substr(0, command.find(' ')), response->code, response->line);
+  return std::nullopt;
+}
+
+void Remote::refuse(std::string_view command, ReplyCode code, std::string_view line) {
+  std::string reason;
+  if (code == ReplyCode::unknown_command) {
+    reason = "the server at " + address_.name() + " does not know " + std::string(command);
+    bool is_there = false;
+    const std::optional<StatsText> stats = ask_stats("stats", is_there);
+    const std::string* version = stats ? stats->find("version") : nullptr;
+    if (version != nullptr) reason += ": its version is " + safe_word(*version);
+  } else {
+    reason = std::string(command) + " was answered: " + safe_word(line);
+    if (!explanation(code).empty()) reason += ": " + std::string(explanation(code));
+  }
+  fail(std::move(reason), kExitRefused);
+}
+
+std::optional<StatsText> Remote::ask_stats(std::string_view command, bool& is_there) {
+  const std::optional<Response> response = ask(command, ReplyCode::ok);
+  if (!response) return std::nullopt;
+  is_there = response->code == ReplyCode::ok;
+  if (!is_there) return StatsText{};
+  std::optional<StatsText> stats = StatsText::parse(response->body);
+  if (!stats) {
+    fail(address_.name() + " is no beanstalk server: its " +
+             std::string(command.substr(0, command.find(' '))) + " cannot be read",
+         kExitNoServer);
+  }
+  return stats;
+}
+
+std::optional<std::vector<std::string>> Remote::ask_list() {
+  const std::optional<Response> response = ask("list-tubes", ReplyCode::ok);
+  if (!response) return std::nullopt;
+  std::optional<std::vector<std::string>> names = parse_list(response->body);
+  if (!names) {
+    fail(address_.name() + " is no beanstalk server: its list-tubes cannot be read", kExitNoServer);
+  }
+  return names;
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,114 @@
+#include "tool/client/stats_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "haricot/protocol/limits.hpp"
+#include "tool/cli/json_text.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::string_view kBegin = "---\n";
+
+// These are text even where they look like a number.
+constexpr std::string_view kTextKeys[] = {"name",     "tube", "state",   "version",
+                                          "hostname", "os",   "platform"};
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+std::string_view without_quotes(std::string_view value) {
+  if (value.size() < 2 || !value.starts_with('"') || !value.ends_with('"')) return value;
+  return value.substr(1, value.size() - 2);
+}
+
+bool can_be_asked_for(std::string_view name) {
+  return !name.empty() && name.size() <= kTubeNameBytesMax &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+}  // namespace
+
+std::optional<StatsText> StatsText::parse(std::string_view answer) {
+  if (!answer.starts_with(kBegin)) return std::nullopt;
+  answer.remove_prefix(kBegin.size());
+  StatsText stats;
+  while (!answer.empty()) {
+    const std::string_view line = take_line(answer);
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+    stats.lines_.push_back(
+        {std::string(line.substr(0, colon)), std::string(without_quotes(line.substr(colon + 2)))});
+  }
+  if (stats.lines_.empty()) return std::nullopt;
+  return stats;
+}
+
+const std::string* StatsText::find(std::string_view key) const {
+  const Line* line = find_line(key);
+  return line == nullptr ? nullptr : &line->value;
+}
+
+const StatsText::Line* StatsText::find_line(std::string_view key) const {
+  for (const Line& line : lines_) {
+    if (line.key == key) return &line;
+  }
+  return nullptr;
+}
+
+std::optional<std::uint64_t> StatsText::number(std::string_view key) const {
+  const std::string* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* end = value->data() + value->size();
+  const auto [stop, status] = std::from_chars(value->data(), end, number);
+  if (status != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
+std::optional<double> StatsText::decimal(std::string_view key) const {
+  const std::string* value = find(key);
+  if (value == nullptr || !is_json_number(*value)) return std::nullopt;
+  return std::strtod(value->c_str(), nullptr);
+}
+
+std::string StatsText::json_value(const Line& line) const {
+  // A job's id is a number, and stands first; a server's is 16 digits of a hexadecimal number.
+  const bool is_text =
+      std::find(std::begin(kTextKeys), std::end(kTextKeys), line.key) != std::end(kTextKeys) ||
+      (line.key == "id" && &line != &lines_.front());
+  const bool is_plain =
+      !is_text && (is_json_number(line.value) || line.value == "true" || line.value == "false");
+  return is_plain ? line.value : json_string(line.value);
+}
+
+std::string StatsText::json_members() const {
+  std::string text;
+  for (const Line& line : lines_) {
+    if (!text.empty()) text += ',';
+    text += json_string(line.key) + ':' + json_value(line);
+  }
+  return text;
+}
+
+std::optional<std::vector<std::string>> parse_list(std::string_view answer) {
+  if (!answer.starts_with(kBegin)) return std::nullopt;
+  answer.remove_prefix(kBegin.size());
+  std::vector<std::string> names;
+  while (!answer.empty()) {
+    std::string_view line = take_line(answer);
+    if (!line.starts_with("- ")) return std::nullopt;
+    line = without_quotes(line.substr(2));
+    if (!can_be_asked_for(line)) return std::nullopt;
+    names.emplace_back(line);
+  }
+  return names;
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,150 @@
+// haricot drain: waits until the workers have emptied a tube, or the server.
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "haricot/protocol/tube_name.hpp"
+#include "os/clock.hpp"
+#include "tool/client/errand.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "drain", "[OPTIONS] [TUBE]",
+    "Waits until no job of the tube, or of the whole server, is ready, reserved or delayed, and\n"
+    "prints what is left whenever that changes. It takes nothing out itself: workers do. To have\n"
+    "the server refuse new jobs, send it SIGUSR1 first; no client can. A tube that is not there\n"
+    "is empty. --wait 0 only looks.\n"};
+
+struct Left {
+  std::uint64_t ready = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t buried = 0;
+
+  friend bool operator==(const Left&, const Left&) = default;
+};
+
+struct Choice {
+  std::string tube;
+  std::uint64_t wait_ms = 0;
+  bool has_limit = false;
+  std::uint64_t interval_ms = 500;
+  bool with_buried = false;
+  bool quiet = false;
+};
+
+class Drain {
+ public:
+  Drain(Errand& errand, const Choice& choice) : errand_(errand), choice_(choice) {}
+
+  int run() {
+    const Instant begin = os::read_clock();
+    while (look()) {
+      const Instant now = os::read_clock();
+      const Instant end =
+          choice_.has_limit
+              ? begin + Duration::milliseconds(static_cast<std::int64_t>(choice_.wait_ms))
+              : Instant::never();
+      const bool is_over = is_empty() || now >= end;
+      tell(is_over, now - begin);
+      if (is_over) return errand_.done(is_empty() ? 0 : kExitFailure);
+      const auto step = Duration::milliseconds(static_cast<std::int64_t>(choice_.interval_ms));
+      const Duration pause = std::min(step, end - now);
+      ::poll(nullptr, 0, static_cast<int>(pause.count() / 1'000'000) + 1);
+    }
+    return errand_.failed();
+  }
+
+ private:
+  bool look() {
+    bool is_there = false;
+    const std::string command = choice_.tube.empty() ? "stats" : "stats-tube " + choice_.tube;
+    const std::optional<StatsText> stats = errand_.server().ask_stats(command, is_there);
+    if (!stats) return false;
+    left_.ready = stats->number("current-jobs-ready").value_or(0);
+    left_.reserved = stats->number("current-jobs-reserved").value_or(0);
+    left_.delayed = stats->number("current-jobs-delayed").value_or(0);
+    left_.buried = stats->number("current-jobs-buried").value_or(0);
+    const std::string* draining = stats->find("draining");
+    takes_jobs_ = draining != nullptr && *draining == "false";
+    pid_ = stats->number("pid").value_or(0);
+    return true;
+  }
+
+  bool is_empty() const {
+    return left_.ready + left_.reserved + left_.delayed +
+               (choice_.with_buried ? left_.buried : 0) ==
+           0;
+  }
+
+  void tell(bool is_over, Duration time) {
+    if (takes_jobs_ && !has_warned_ && !choice_.quiet && !is_empty()) {
+      errand_.warn("the server still takes jobs; SIGUSR1 to its process (" + std::to_string(pid_) +
+                   ") ends that");
+      has_warned_ = true;
+    }
+    if (errand_.json()) {
+      if (is_over) print(json(time));
+    } else if (!choice_.quiet && (!told_ || *told_ != left_)) {
+      print("ready " + std::to_string(left_.ready) + ", reserved " +
+            std::to_string(left_.reserved) + ", delayed " + std::to_string(left_.delayed) +
+            ", buried " + std::to_string(left_.buried) + "\n");
+      flush();
+      told_ = left_;
+    }
+  }
+
+  std::string json(Duration time) const {
+    char seconds[40];
+    std::snprintf(seconds, sizeof seconds, "%.3f", static_cast<double>(time.count()) / 1e9);
+    return std::string("{\"empty\":") + (is_empty() ? "true" : "false") +
+           ",\"ready\":" + std::to_string(left_.ready) +
+           ",\"reserved\":" + std::to_string(left_.reserved) +
+           ",\"delayed\":" + std::to_string(left_.delayed) +
+           ",\"buried\":" + std::to_string(left_.buried) + ",\"seconds\":" + seconds + "}\n";
+  }
+
+  Errand& errand_;
+  const Choice& choice_;
+  Left left_;
+  std::optional<Left> told_;
+  bool takes_jobs_ = false;
+  bool has_warned_ = false;
+  std::uint64_t pid_ = 0;
+};
+
+}  // namespace
+
+int drain(Words words) {
+  Errand errand(kText);
+  Choice choice;
+  errand.add({'w', "wait", "S", "give up after so many seconds, with status 1 (never)",
+              [&choice](std::string_view value) {
+                choice.has_limit = true;
+                return set_milliseconds(choice.wait_ms, 0)(value);
+              },
+              "a time in seconds"});
+  errand.add({'i', "interval", "S", "how often to look, in seconds (0.5)",
+              set_milliseconds(choice.interval_ms, 1), "a time in seconds"});
+  errand.add({'b', "buried", "", "buried jobs have to be gone too", set(choice.with_buried)});
+  errand.add({'q', "quiet", "", "print nothing", set(choice.quiet)});
+  errand.add({'t', "tube", "TUBE", "the tube, instead of the operand", set_tube(choice.tube),
+              "a tube's name"});
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  if (errand.operands().size() > (choice.tube.empty() ? 1U : 0U)) {
+    return errand.mistake("more than one tube");
+  }
+  if (!errand.operands().empty()) choice.tube = errand.operands().front();
+  if (!choice.tube.empty() && !is_tube_name(choice.tube)) {
+    return errand.mistake("'" + choice.tube + "' is not a tube's name");
+  }
+  if (const std::optional<int> over = errand.connect()) return *over;
+  return Drain(errand, choice).run();
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,39 @@
+#include "tool/commands/job_round.hpp"
+
+namespace haricot::tool {
+
+void JobRound::note(std::uint64_t id, bool is_done) {
+  if (is_done) {
+    ++count_;
+  } else {
+    missing_.push_back(id);
+  }
+}
+
+void JobRound::report() {
+  if (!errand_.json()) {
+    print(std::string(done_) + " " + std::to_string(count_) + "\n");
+    return;
+  }
+  std::string text = "{\"" + std::string(done_) + "\":" + std::to_string(count_);
+  text += ",\"not_found\":[";
+  for (std::size_t i = 0; i < missing_.size(); ++i) {
+    text += (i > 0 ? "," : "") + std::to_string(missing_[i]);
+  }
+  print(text + "]}\n");
+}
+
+int JobRound::end(std::string_view or_what) {
+  report();
+  for (const std::uint64_t id : missing_) {
+    errand_.warn("job " + std::to_string(id) + " is not there, " + std::string(or_what));
+  }
+  return errand_.done(missing_.empty() && count_ > 0 ? 0 : kExitFailure);
+}
+
+int JobRound::fail() {
+  report();
+  return errand_.failed();
+}
+
+}  // namespace haricot::tool

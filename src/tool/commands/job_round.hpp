@@ -1,0 +1,40 @@
+// What a subcommand has done to one job after the other, and how it tells that.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tool/client/errand.hpp"
+
+namespace haricot::tool {
+
+class JobRound final {
+ public:
+  // `done` is the word for what was done to a job: deleted, say.
+  JobRound(Errand& errand, std::string_view done) : errand_(errand), done_(done) {}
+
+  // A job was asked for by its id.
+  void note(std::uint64_t id, bool is_done);
+  // A job that was come upon was done.
+  void count() { ++count_; }
+  std::uint64_t counted() const { return count_; }
+
+  // Prints `deleted 3`, and each id that was not found, `or` something else, to stderr. Returns the
+  // exit status: 0 only if there was something, and everything was done.
+  int end(std::string_view or_what);
+  // The same, where the server failed in between.
+  int fail();
+
+ private:
+  void report();
+
+  Errand& errand_;
+  std::string_view done_;
+  std::uint64_t count_ = 0;
+  std::vector<std::uint64_t> missing_;
+};
+
+}  // namespace haricot::tool

@@ -1,0 +1,66 @@
+// haricot kick: makes buried and delayed jobs ready.
+
+#include <string>
+
+#include "tool/client/errand.hpp"
+#include "tool/commands/job_round.hpp"
+#include "tool/commands/tube_choice.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "kick",
+    "[OPTIONS] ID...\n"
+    "     haricot kick [OPTIONS] --tube TUBE --count N|--all",
+    "Makes jobs ready that are buried or delayed: those with these ids, or some of a tube. Of a\n"
+    "tube, the server kicks buried jobs, oldest first, and only if there is none delayed ones.\n"};
+
+int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count) {
+  int status = 0;
+  if (!use_tube(errand, tube, status)) return status;
+  const std::optional<Response> kicked =
+      errand.server().ask("kick " + std::to_string(count), ReplyCode::kicked);
+  if (!kicked) return errand.failed();
+  if (errand.json()) {
+    print("{\"kicked\":" + std::to_string(kicked->number) + ",\"not_found\":[]}\n");
+  } else {
+    print("kicked " + std::to_string(kicked->number) + "\n");
+  }
+  return errand.done(kicked->number == 0 ? kExitFailure : 0);
+}
+
+}  // namespace
+
+int kick(Words words) {
+  constexpr std::uint64_t kCountMax = 2147483647;  // What any server understands.
+  Errand errand(kText);
+  std::string tube;
+  std::uint64_t count = 0;
+  bool all = false;
+  errand.add({'t', "tube", "TUBE", "kick jobs of this tube", set_tube(tube), "a tube's name"});
+  errand.add({'n', "count", "N", "so many at most", set_count(count, 1, kCountMax),
+              "a number from 1 to 2147483647"});
+  errand.add({0, "all", "", "all buried ones, or if there is none all delayed ones", set(all)});
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
+  if (!ids) return kExitUsage;
+  const bool has_bound = all || count > 0;
+  if (tube.empty() == ids->empty()) return errand.mistake("it takes either ids or a --tube");
+  if (tube.empty() == has_bound || (all && count > 0)) {
+    return errand.mistake("--tube needs either --count or --all, and ids need none");
+  }
+  if (const std::optional<int> over = errand.connect()) return *over;
+  if (!tube.empty()) return kick_tube(errand, tube, all ? kCountMax : count);
+
+  JobRound round(errand, "kicked");
+  for (const std::uint64_t id : *ids) {
+    const std::optional<Response> kicked =
+        errand.server().ask("kick-job " + std::to_string(id), ReplyCode::kicked_job);
+    if (!kicked) return round.fail();
+    round.note(id, kicked->code == ReplyCode::kicked_job);
+  }
+  return round.end("or is neither buried nor delayed");
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,48 @@
+// haricot pause: lets no job of a tube be reserved for a while.
+
+#include <string>
+
+#include "haricot/protocol/tube_name.hpp"
+#include "tool/cli/json_text.hpp"
+#include "tool/client/errand.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "pause", "[OPTIONS] TUBE SECONDS",
+    "Lets no job of the tube be reserved for so many seconds. 0 ends a pause.\n"};
+
+constexpr std::uint64_t kSecondsMax = 4294967295;
+
+}  // namespace
+
+int pause_tube(Words words) {
+  Errand errand(kText);
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  if (errand.operands().size() != 2) return errand.mistake("it takes a tube and a time");
+  const std::string tube(errand.operands()[0]);
+  const std::optional<std::uint64_t> seconds = read_id(errand.operands()[1]);
+  if (!is_tube_name(tube)) return errand.mistake("'" + tube + "' is not a tube's name");
+  if (!seconds || *seconds > kSecondsMax) {
+    return errand.mistake("'" + std::string(errand.operands()[1]) +
+                          "' is not a number of seconds from 0 to 4294967295");
+  }
+  if (const std::optional<int> over = errand.connect()) return *over;
+
+  const std::string digits = std::to_string(*seconds);
+  const std::optional<Response> paused =
+      errand.server().ask("pause-tube " + tube + " " + digits, ReplyCode::paused);
+  if (!paused) return errand.failed();
+  if (paused->code == ReplyCode::not_found) return errand.no("there is no tube " + tube);
+  if (errand.json()) {
+    print("{\"tube\":" + json_string(tube) + ",\"seconds\":" + digits + "}\n");
+  } else if (*seconds == 0) {
+    print("tube " + tube + " goes on\n");
+  } else {
+    print("tube " + tube + " is paused for " + digits + " s\n");
+  }
+  return errand.done();
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,94 @@
+// haricot peek: a job's body, without taking the job.
+
+#include <unistd.h>
+
+#include <string>
+
+#include "tool/cli/json_text.hpp"
+#include "tool/cli/safe_text.hpp"
+#include "tool/cli/utf8.hpp"
+#include "tool/client/errand.hpp"
+#include "tool/commands/tube_choice.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "peek",
+    "[OPTIONS] ID\n"
+    "     haricot peek [OPTIONS] --ready|--delayed|--buried [--tube TUBE]",
+    "Prints the body of a job and leaves the job where it is: the one with this id, or of a tube\n"
+    "the next ready one, the delayed one that is due first, or the oldest buried one. The body is\n"
+    "written as it is, but for a terminal: there, control characters are shown as \\xHH.\n"
+    "With --json, an object with what stats says of the job and its body, as \"body\" if it is\n"
+    "UTF-8, else as \"body_base64\".\n"};
+
+// What is to be printed of a job.
+struct Form {
+  bool only_id = false;
+  bool raw = false;
+};
+
+int print_job(Errand& errand, const Response& job, const Form& form) {
+  if (errand.json()) {
+    bool is_there = false;
+    const std::string command = "stats-job " + std::to_string(job.number);
+    const std::optional<StatsText> stats = errand.server().ask_stats(command, is_there);
+    if (!stats) return errand.failed();
+    if (!is_there) return errand.no("job " + std::to_string(job.number) + " is gone meanwhile");
+    const std::string body = is_utf8(job.body) ? "\"body\":" + json_string(job.body)
+                                               : "\"body_base64\":" + json_base64(job.body);
+    print("{" + stats->json_members() + ",\"bytes\":" + std::to_string(job.body.size()) + "," +
+          body + "}\n");
+  } else if (form.only_id) {
+    print(std::to_string(job.number) + "\n");
+  } else if (form.raw || ::isatty(STDOUT_FILENO) == 0) {
+    print(job.body);
+  } else {
+    print(safe_lines(job.body) + (job.body.ends_with('\n') ? "" : "\n"));
+  }
+  return errand.done();
+}
+
+}  // namespace
+
+int peek(Words words) {
+  Errand errand(kText);
+  PlaceFlags places;
+  std::string tube;
+  Form form;
+  errand.add({'t', "tube", "TUBE", "the tube (default)", set_tube(tube), "a tube's name"});
+  add_place_flags(errand, places);
+  errand.add({'i', "id", "", "print only the id of the job", set(form.only_id)});
+  errand.add({0, "raw", "", "write the body as it is to a terminal too", set(form.raw)});
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
+  if (!ids) return kExitUsage;
+  if (places.count() + ids->size() != 1) {
+    return errand.mistake("it takes one id, or one of --ready, --delayed and --buried");
+  }
+  if (!tube.empty() && !ids->empty()) return errand.mistake("an id needs no --tube");
+  if (tube.empty()) tube = "default";
+  if (const std::optional<int> over = errand.connect()) return *over;
+
+  std::string command;
+  std::string missing;
+  if (ids->empty()) {
+    int status = 0;
+    if (!use_tube(errand, tube, status)) return status;
+    for (const Place place : kPlaces) {
+      if (!places.has(place)) continue;
+      command = peek_command(place);
+      missing = std::string(name_of(place)) + " job in tube " + tube;
+    }
+  } else {
+    command = "peek " + std::to_string(ids->front());
+    missing = "job " + std::to_string(ids->front());
+  }
+  const std::optional<Response> job = errand.server().ask(command, ReplyCode::found);
+  if (!job) return errand.failed();
+  if (job->code == ReplyCode::not_found) return errand.no("there is no " + missing);
+  return print_job(errand, *job, form);
+}
+
+}  // namespace haricot::tool

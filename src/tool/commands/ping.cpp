@@ -1,0 +1,103 @@
+// haricot ping: does a server answer?
+
+#include <poll.h>
+
+#include <cstdio>
+#include <string>
+
+#include "os/clock.hpp"
+#include "tool/cli/json_text.hpp"
+#include "tool/cli/safe_text.hpp"
+#include "tool/client/errand.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "ping", "[OPTIONS] [ADDRESS]",
+    "Asks the server for its statistics and says whether it answered, its version, and how long\n"
+    "that took. With --writable the answer is no where the server says that it refuses puts.\n"};
+
+constexpr int kRetryMs = 100;
+
+std::optional<StatsText> ask(Remote& server) {
+  bool is_there = false;
+  if (!server.is_open() && !server.open()) return std::nullopt;
+  return server.ask_stats("stats", is_there);
+}
+
+std::string text_of(const StatsText* stats, const char* key) {
+  const std::string* value = stats->find(key);
+  return value == nullptr ? "unknown" : *value;
+}
+
+// Why the server takes no jobs, as far as it tells. Empty: it takes them.
+std::string refusal_of(const StatsText& stats) {
+  const auto is_set = [&stats](const char* key) { return stats.number(key).value_or(0) != 0; };
+  if (text_of(&stats, "draining") == "true") return "it is in drain mode";
+  if (is_set("binlog-no-space")) return "the disk of its binlog is full";
+  if (is_set("binlog-refusing")) return "the disk of its binlog fails";
+  if (is_set("memory-full")) return "its jobs take what --memory-max allows";
+  return "";
+}
+
+std::string writable_json(const std::string* refusal) {
+  if (refusal == nullptr) return "";
+  if (refusal->empty()) return ",\"writable\":true";
+  return ",\"writable\":false,\"reason\":" + json_string(*refusal);
+}
+
+// `refusal`: null if nobody asked for it.
+void report(const Errand& errand, const std::string& address, const StatsText& stats, Duration time,
+            const std::string* refusal) {
+  char milliseconds[40];
+  std::snprintf(milliseconds, sizeof milliseconds, "%.3f", static_cast<double>(time.count()) / 1e6);
+  const std::string version = text_of(&stats, "version");
+  const std::string draining = text_of(&stats, "draining");
+  if (errand.json()) {
+    print("{\"address\":" + json_string(address) + ",\"version\":" + json_string(version) +
+          ",\"uptime\":" + std::to_string(stats.number("uptime").value_or(0)) +
+          ",\"draining\":" + (draining == "true" ? "true" : "false") +
+          ",\"milliseconds\":" + milliseconds + writable_json(refusal) + "}\n");
+  } else {
+    print(safe_word(address) + " answers: version " + safe_word(version) + ", up " +
+          std::to_string(stats.number("uptime").value_or(0)) + " s, " + milliseconds + " ms" +
+          (draining == "true" ? ", in drain mode" : "") + "\n");
+  }
+}
+
+}  // namespace
+
+int ping(Words words) {
+  Errand errand(kText);
+  std::uint64_t wait_ms = 0;
+  bool quiet = false;
+  bool writable = false;
+  errand.add({'w', "wait", "S", "try again for so many seconds until the answer is good (0)",
+              set_milliseconds(wait_ms, 0), "a time in seconds"});
+  errand.add({'q', "quiet", "", "print nothing when it answers", set(quiet)});
+  errand.add({'W', "writable", "", "ask too whether it takes new jobs", set(writable)});
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  if (errand.operands().size() > 1) return errand.mistake("more than one address");
+  if (!errand.operands().empty()) errand.set_address(errand.operands().front());
+  if (const std::optional<int> over = errand.find()) return *over;
+
+  const Instant end = os::read_clock() + Duration::milliseconds(static_cast<std::int64_t>(wait_ms));
+  while (true) {
+    const Instant begin = os::read_clock();
+    const std::optional<StatsText> stats = ask(errand.server());
+    const Duration time = os::read_clock() - begin;
+    const std::string refusal = stats && writable ? refusal_of(*stats) : "";
+    const bool is_over = stats ? refusal.empty() || os::read_clock() >= end : false;
+    if (is_over) {
+      const std::string& address = errand.server().address().name();
+      if (!quiet) report(errand, address, *stats, time, writable ? &refusal : nullptr);
+      if (refusal.empty()) return errand.done();
+      return errand.no(safe_word(address) + " takes no new jobs: " + refusal);
+    }
+    if (os::read_clock() >= end) return errand.failed();
+    ::poll(nullptr, 0, kRetryMs);
+  }
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,61 @@
+#include "tool/commands/tube_choice.hpp"
+
+namespace haricot::tool {
+
+std::string_view name_of(Place place) {
+  switch (place) {
+    case Place::ready:
+      return "ready";
+    case Place::delayed:
+      return "delayed";
+    case Place::buried:
+      return "buried";
+  }
+  return {};
+}
+
+std::string peek_command(Place place) {
+  return "peek-" + std::string(name_of(place));
+}
+
+std::string count_key(Place place) {
+  return "current-jobs-" + std::string(name_of(place));
+}
+
+bool PlaceFlags::has(Place place) const {
+  switch (place) {
+    case Place::ready:
+      return ready;
+    case Place::delayed:
+      return delayed;
+    case Place::buried:
+      return buried;
+  }
+  return false;
+}
+
+void add_place_flags(Errand& errand, PlaceFlags& flags) {
+  errand.add({0, "ready", "", "ready jobs of the tube", set(flags.ready)});
+  errand.add({0, "delayed", "", "delayed jobs of the tube", set(flags.delayed)});
+  errand.add({0, "buried", "", "buried jobs of the tube", set(flags.buried)});
+}
+
+std::optional<StatsText> use_tube(Errand& errand, const std::string& tube, int& status) {
+  bool is_there = false;
+  std::optional<StatsText> stats = errand.server().ask_stats("stats-tube " + tube, is_there);
+  if (!stats) {
+    status = errand.failed();
+    return std::nullopt;
+  }
+  if (!is_there) {
+    status = errand.no("there is no tube " + tube);
+    return std::nullopt;
+  }
+  if (!errand.server().ask("use " + tube, ReplyCode::using_tube)) {
+    status = errand.failed();
+    return std::nullopt;
+  }
+  return stats;
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,174 @@
+#include "tool/top/terminal.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace haricot::tool {
+namespace {
+
+// The second screen, without a cursor; and back.
+constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l";
+constexpr std::string_view kLeave = "\x1b[0m\x1b[?25h\x1b[?1049l";
+
+constexpr int kEndSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr int kCrashSignals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+
+// For the handler of a crash, which has nothing else to know it from.
+termios crash_settings;
+
+void put_back_and_crash(int number) {
+  [[maybe_unused]] const ssize_t ignored = ::write(STDOUT_FILENO, kLeave.data(), kLeave.size());
+  ::tcsetattr(STDIN_FILENO, TCSANOW, &crash_settings);
+  ::raise(number);  // Its own action is back, and ends the process.
+}
+
+void handle_crashes(const termios& settings) {
+  crash_settings = settings;
+  struct sigaction action {};
+  action.sa_handler = put_back_and_crash;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int number : kCrashSignals) ::sigaction(number, &action, nullptr);
+}
+
+sigset_t watched_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int number : kEndSignals) ::sigaddset(&set, number);
+  for (const int number : {SIGWINCH, SIGTSTP, SIGCONT}) ::sigaddset(&set, number);
+  return set;
+}
+
+bool is_asked_to_end() {
+  sigset_t pending;
+  ::sigpending(&pending);
+  return std::any_of(std::begin(kEndSignals), std::end(kEndSignals),
+                     [&pending](int number) { return ::sigismember(&pending, number) == 1; });
+}
+
+}  // namespace
+
+bool Terminal::is_there() {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0 && kind != nullptr &&
+         *kind != '\0' && std::strcmp(kind, "dumb") != 0;
+}
+
+bool Terminal::open(std::string& error) {
+  const sigset_t set = watched_signals();
+  if (::tcgetattr(STDIN_FILENO, &before_) != 0) {
+    error = std::string("cannot use the terminal: ") + std::strerror(errno);
+    return false;
+  }
+  ::sigprocmask(SIG_BLOCK, &set, &mask_before_);
+  signals_ = os::Descriptor(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!signals_) {
+    error = std::string("cannot watch signals: ") + std::strerror(errno);
+    ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+    return false;
+  }
+  is_open_ = true;
+  handle_crashes(before_);
+  enter();
+  return true;
+}
+
+Terminal::~Terminal() {
+  if (!is_open_) return;
+  leave();
+  // One that a stopped write gave up for is still pending, and would end the process with the mask.
+  signalfd_siginfo signal{};
+  while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
+  }
+  ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+void Terminal::enter() {
+  termios raw = before_;
+  // Keys come one by one and are not shown; Ctrl-C and Ctrl-Z go on being signals.
+  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  raw.c_cc[VMIN] = 0;
+  raw.c_cc[VTIME] = 0;
+  ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+  [[maybe_unused]] const bool ignored = write(kEnter);
+}
+
+void Terminal::leave() {
+  ::tcflow(STDOUT_FILENO, TCOON);  // Ctrl-S may have stopped it; what follows has to get through.
+  is_leaving_ = true;
+  [[maybe_unused]] const bool ignored = write(kLeave);
+  ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  is_leaving_ = false;
+}
+
+std::vector<int> Terminal::descriptors() const {
+  return {STDIN_FILENO, signals_.get()};
+}
+
+Terminal::Events Terminal::read() {
+  Events events;
+  read_signals(events);
+  pollfd wanted{STDIN_FILENO, POLLIN, 0};
+  if (::poll(&wanted, 1, 0) <= 0) return events;
+  char bytes[256];
+  const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
+  if (count > 0) events.bytes.assign(bytes, static_cast<std::size_t>(count));
+  // poll() has promised something: this is the end of the terminal.
+  if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) events.is_over = true;
+  return events;
+}
+
+void Terminal::read_signals(Events& events) {
+  signalfd_siginfo signal{};
+  while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
+    const auto number = static_cast<int>(signal.ssi_signo);
+    if (number == SIGTSTP) {
+      leave();
+      ::raise(SIGSTOP);
+      enter();
+      events.is_lost = true;
+    } else if (number == SIGWINCH || number == SIGCONT) {
+      events.is_lost = true;
+    } else {
+      events.is_over = true;
+    }
+  }
+}
+
+ScreenSize Terminal::size() const {
+  constexpr std::size_t kMax = 2000;  // Of what a terminal may say: the screen is kept in memory.
+  winsize found{};
+  ScreenSize size;
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &found) != 0) return size;
+  if (found.ws_row > 0) size.rows = std::min<std::size_t>(found.ws_row, kMax);
+  if (found.ws_col > 0) size.columns = std::min<std::size_t>(found.ws_col, kMax);
+  return size;
+}
+
+bool Terminal::write(std::string_view bytes) {
+  // Small pieces, each only when there is room: a terminal that is stopped (Ctrl-S) must not keep
+  // the program from ending.
+  constexpr std::size_t kPieceBytes = 256;
+  constexpr int kPollMs = 200;
+  constexpr int kPollsWhileLeaving = 10;
+  int polls = 0;
+  while (!bytes.empty()) {
+    pollfd wanted{STDOUT_FILENO, POLLOUT, 0};
+    if (::poll(&wanted, 1, kPollMs) <= 0) {
+      if (is_leaving_ ? ++polls >= kPollsWhileLeaving : is_asked_to_end()) return false;
+      continue;
+    }
+    const ssize_t count = ::write(STDOUT_FILENO, bytes.data(), std::min(bytes.size(), kPieceBytes));
+    if (count < 0 && errno != EINTR && errno != EAGAIN) return false;
+    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace haricot::tool

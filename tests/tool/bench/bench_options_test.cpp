@@ -1,0 +1,162 @@
+#include "tool/bench/bench_options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace haricot::tool {
+namespace {
+
+struct Parsed {
+  bool good = false;
+  BenchOptions options;
+  std::string error;
+};
+
+Parsed parse(const std::vector<const char*>& words) {
+  Parsed parsed;
+  parsed.good = parse_bench_options(words, parsed.options, parsed.error);
+  return parsed;
+}
+
+TEST(BenchOptions, NoWordsMeanTheDefaults) {
+  const Parsed parsed = parse({});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  const BenchOptions& o = parsed.options;
+  EXPECT_EQ(o.action, BenchOptions::Action::run);
+  EXPECT_EQ(o.address, "127.0.0.1:11300");
+  EXPECT_EQ(o.workload, Workload::cycle);
+  EXPECT_EQ(o.connections, 16U);
+  EXPECT_EQ(o.depth, 1U);
+  EXPECT_EQ(o.body_bytes, 100U);
+  EXPECT_EQ(o.tubes, 1U);
+  EXPECT_EQ(o.count, 0U);
+  EXPECT_EQ(o.milliseconds, 5000U);
+  EXPECT_EQ(o.warm_up, 10'000U);
+  EXPECT_EQ(o.pid, 0);
+  EXPECT_FALSE(o.json);
+  EXPECT_FALSE(o.keep);
+}
+
+TEST(BenchOptions, EveryFlagArrives) {
+  const Parsed parsed = parse({"-w",
+                               "put",
+                               "-c",
+                               "8",
+                               "-d",
+                               "64",
+                               "-s",
+                               "16k",
+                               "-t",
+                               "4",
+                               "-n1M",
+                               "-p",
+                               "77",
+                               "-j",
+                               "--keep",
+                               "--watch=5",
+                               "--warm-up=3",
+                               "--patience=1.5",
+                               "--ready=1M",
+                               "--delayed=2M",
+                               "--idle-tubes=3",
+                               "--waiting=4",
+                               "--waiting-together=5",
+                               "--idle-connections=6",
+                               "unix:/run/x"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  const BenchOptions& o = parsed.options;
+  EXPECT_EQ(o.address, "unix:/run/x");
+  EXPECT_EQ(o.workload, Workload::put);
+  EXPECT_EQ(o.connections, 8U);
+  EXPECT_EQ(o.depth, 64U);
+  EXPECT_EQ(o.body_bytes, 16'000U);
+  EXPECT_EQ(o.tubes, 4U);
+  EXPECT_EQ(o.watched_tubes, 5U);
+  EXPECT_EQ(o.count, 1'000'000U);
+  EXPECT_EQ(o.warm_up, 3U);
+  EXPECT_EQ(o.patience_ms, 1500U);
+  EXPECT_EQ(o.pid, 77);
+  EXPECT_TRUE(o.json);
+  EXPECT_TRUE(o.keep);
+  EXPECT_EQ(o.surroundings.ready, 1'000'000U);
+  EXPECT_EQ(o.surroundings.delayed, 2'000'000U);
+  EXPECT_EQ(o.surroundings.idle_tubes, 3U);
+  EXPECT_EQ(o.surroundings.waiting, 4U);
+  EXPECT_EQ(o.surroundings.waiting_together, 5U);
+  EXPECT_EQ(o.surroundings.idle_connections, 6U);
+}
+
+TEST(BenchOptions, TheWarmUpIsNoLongerThanTheRun) {
+  EXPECT_EQ(parse({"-n", "50"}).options.warm_up, 50U);
+  EXPECT_EQ(parse({"-n", "1M"}).options.warm_up, 10'000U);
+  EXPECT_EQ(parse({"-T", "0.1"}).options.warm_up, 10'000U);
+  EXPECT_EQ(parse({"-n", "50", "--warm-up", "0"}).options.warm_up, 0U);
+}
+
+TEST(BenchOptions, TakingNeedsACountBecauseTheJobsComeFirst) {
+  EXPECT_EQ(parse({"-w", "take"}).options.count, 100'000U);
+  EXPECT_EQ(parse({"-w", "take", "-n", "5"}).options.count, 5U);
+  EXPECT_FALSE(parse({"-w", "take", "-T", "5"}).good);
+}
+
+TEST(BenchOptions, WhatDoesNotGoTogetherIsRefused) {
+  EXPECT_EQ(parse({"-n5", "-T5"}).error, "--count and --seconds exclude each other");
+  EXPECT_FALSE(parse({"-c", "2", "-t", "3"}).good);
+  EXPECT_FALSE(parse({"-d", "1000", "-s", "2M"}).good);
+  EXPECT_TRUE(parse({"-d", "1", "-s", "1073741824"}).good);
+  EXPECT_EQ(parse({"one:1", "two:2"}).error, "more than one address: two:2");
+}
+
+TEST(BenchOptions, BadValuesAreRefusedByName) {
+  for (const std::vector<const char*>& words :
+       std::vector<std::vector<const char*>>{{"-c", "0"},
+                                             {"-d", "0"},
+                                             {"-d", "100001"},
+                                             {"-s", "1073741825"},
+                                             {"-t", "0"},
+                                             {"-n", "0"},
+                                             {"-T", "0"},
+                                             {"-T", "x"},
+                                             {"-w", "get"},
+                                             {"-p", "0"},
+                                             {"-p", "-1"},
+                                             {"--ready", "-1"},
+                                             {"--patience", "0"}}) {
+    const Parsed parsed = parse(words);
+    EXPECT_FALSE(parsed.good) << words[0] << words[1];
+    EXPECT_NE(parsed.error.find(words[0]), std::string::npos) << parsed.error;
+  }
+}
+
+TEST(BenchOptions, HelpTellsEveryFlagAndIsNotStoppedByTheRest) {
+  EXPECT_EQ(parse({"-h"}).options.action, BenchOptions::Action::show_help);
+  EXPECT_EQ(parse({"-w", "take", "-T5", "--help"}).options.action, BenchOptions::Action::show_help);
+  const std::string help = bench_help();
+  for (const char* name : {"--workload",
+                           "--connections",
+                           "--depth",
+                           "--body-size",
+                           "--tubes",
+                           "--watch",
+                           "--count",
+                           "--seconds",
+                           "--warm-up",
+                           "--ready",
+                           "--delayed",
+                           "--idle-tubes",
+                           "--waiting",
+                           "--waiting-together",
+                           "--idle-connections",
+                           "--pid",
+                           "--patience",
+                           "--keep",
+                           "--json",
+                           "--help"}) {
+    EXPECT_NE(help.find(name), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace haricot::tool

@@ -1,0 +1,39 @@
+#include "tool/bench/process_usage.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace haricot::tool {
+namespace {
+
+TEST(ProcessUsage, CpuTimeGrowsWithWork) {
+  const std::optional<ProcessUsage> before = usage_of(::getpid());
+  ASSERT_TRUE(before);
+  // Works until the clock says so; the parts follow in their coarser steps.
+  std::optional<ProcessUsage> behind = before;
+  while (behind->cpu_ns < before->cpu_ns + 50'000'000) behind = usage_of(::getpid());
+  const std::uint64_t parts =
+      behind->user_ns + behind->system_ns - before->user_ns - before->system_ns;
+  EXPECT_GE(parts, 20'000'000U);
+}
+
+TEST(ProcessUsage, MemoryInUseIsResident) {
+  constexpr std::size_t kBytes = 32 * 1024 * 1024;
+  const std::optional<ProcessUsage> before = usage_of(::getpid());
+  const std::string much(kBytes, 'x');
+  const std::optional<ProcessUsage> behind = usage_of(::getpid());
+  ASSERT_TRUE(before && behind);
+  EXPECT_EQ(much.back(), 'x');
+  EXPECT_GE(behind->resident_bytes, before->resident_bytes + kBytes * 9 / 10);
+}
+
+TEST(ProcessUsage, NoProcessHasNone) {
+  EXPECT_FALSE(usage_of(0));
+  EXPECT_FALSE(usage_of(-1));
+  EXPECT_FALSE(usage_of(0x3fffffff));  // More than the kernel ever gives out.
+}
+
+}  // namespace
+}  // namespace haricot::tool

@@ -1,0 +1,127 @@
+#include "tool/cli/flags.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace haricot::tool {
+namespace {
+
+struct Outcome {
+  bool good = false;
+  std::string seen;  // What was applied, in its order.
+  std::vector<std::string_view> operands;
+  std::string error;
+};
+
+Outcome read(const std::vector<const char*>& words) {
+  Outcome outcome;
+  const auto note = [&outcome](const char* name) {
+    return [&outcome, name](std::string_view value) {
+      outcome.seen += std::string(name) + "(" + std::string(value) + ")";
+      return value != "bad";
+    };
+  };
+  const std::vector<Flag> flags = {
+      {'n', "number", "N", "a number", note("n"), "a good number"},
+      {'a', "all", "", "everything", note("a")},
+      {0, "long", "X", "without a letter", note("long"), "long"},
+  };
+  outcome.good = read_flags(flags, words, outcome.operands, outcome.error);
+  return outcome;
+}
+
+TEST(Flags, AValueFollowsInEveryUsualWay) {
+  for (const std::vector<const char*>& words : std::vector<std::vector<const char*>>{
+           {"--number=5"}, {"--number", "5"}, {"-n5"}, {"-n", "5"}}) {
+    const Outcome outcome = read(words);
+    EXPECT_TRUE(outcome.good) << outcome.error;
+    EXPECT_EQ(outcome.seen, "n(5)");
+  }
+}
+
+TEST(Flags, LettersCanBeJoined) {
+  EXPECT_EQ(read({"-aan7"}).seen, "a()a()n(7)");
+  EXPECT_EQ(read({"-an", "7", "--all"}).seen, "a()n(7)a()");
+}
+
+TEST(Flags, WhatIsNoFlagIsAnOperand) {
+  const Outcome outcome = read({"one", "-a", "-", "--", "-n", "--all"});
+  EXPECT_TRUE(outcome.good);
+  EXPECT_EQ(outcome.seen, "a()");
+  EXPECT_EQ(outcome.operands, (std::vector<std::string_view>{"one", "-", "-n", "--all"}));
+}
+
+TEST(Flags, MistakesNameTheWord) {
+  EXPECT_EQ(read({"--nothing"}).error, "unknown flag: --nothing");
+  EXPECT_EQ(read({"--nothing=3"}).error, "unknown flag: --nothing");
+  EXPECT_EQ(read({"-x"}).error, "unknown flag: -x");
+  EXPECT_EQ(read({"-ax"}).error, "unknown flag: -x");
+  EXPECT_EQ(read({"--all=1"}).error, "--all takes no value");
+  EXPECT_EQ(read({"--number"}).error, "--number needs a value");
+  EXPECT_EQ(read({"-an"}).error, "-n needs a value");
+  EXPECT_EQ(read({"-n", "bad"}).error, "-n: 'bad' is not a good number");
+  EXPECT_EQ(read({"--long=bad"}).error, "--long: 'bad' is not long");
+  for (const char* word : {"--nothing", "-x", "--all=1", "--number"})
+    EXPECT_FALSE(read({word}).good);
+}
+
+TEST(Flags, CountsCanHaveAUnit) {
+  EXPECT_EQ(read_count("0"), 0U);
+  EXPECT_EQ(read_count("17"), 17U);
+  EXPECT_EQ(read_count("100k"), 100'000U);
+  EXPECT_EQ(read_count("5M"), 5'000'000U);
+  EXPECT_EQ(read_count("18446744073709551615"), 18446744073709551615U);
+  for (const char* text : {"", "k", "-1", "+1", "1 ", " 1", "1kk", "1K", "1.5k", "x",
+                           "18446744073709551616", "18446744073709551615k"}) {
+    EXPECT_EQ(read_count(text), std::nullopt) << text;
+  }
+}
+
+TEST(Flags, SecondsCanHaveThreeDecimals) {
+  EXPECT_EQ(read_milliseconds("2"), 2000U);
+  EXPECT_EQ(read_milliseconds("0.5"), 500U);
+  EXPECT_EQ(read_milliseconds("1.25"), 1250U);
+  EXPECT_EQ(read_milliseconds("0.001"), 1U);
+  for (const char* text : {"", ".", ".5", "1.2345", "1k", "1.k", "1.5M", "-1", "1.-5", "x"}) {
+    EXPECT_EQ(read_milliseconds(text), std::nullopt) << text;
+  }
+}
+
+TEST(Flags, EachHasALineOfHelp) {
+  const std::vector<Flag> flags = {{'n', "number", "N", "a number", {}, {}},
+                                   {0, "quiet", "", "say nothing", {}, {}}};
+  EXPECT_EQ(describe_flags(flags),
+            "  -n, --number N              a number\n"
+            "      --quiet                 say nothing\n");
+}
+
+TEST(Flags, IdsAreDigitsAlone) {
+  EXPECT_EQ(read_id("18446744073709551615"), 18446744073709551615U);
+  EXPECT_EQ(read_id("0"), 0U);
+  for (const char* text : {"", "-1", "5k", " 5", "5 ", "x", "18446744073709551616"}) {
+    EXPECT_EQ(read_id(text), std::nullopt) << text;
+  }
+}
+
+TEST(Flags, ValuesOutsideTheirLimitsAreRefused) {
+  std::uint64_t number = 0;
+  EXPECT_TRUE(set_count(number, 1, 2000)("2k"));
+  EXPECT_EQ(number, 2000U);
+  EXPECT_FALSE(set_count(number, 1, 2000)("2001"));
+  EXPECT_FALSE(set_count(number, 1, 2000)("0"));
+  EXPECT_TRUE(set_milliseconds(number, 1)("0.5"));
+  EXPECT_EQ(number, 500U);
+  EXPECT_FALSE(set_milliseconds(number, 1)("0"));
+  EXPECT_FALSE(set_milliseconds(number, 0)("99999999999"));
+  std::string tube;
+  EXPECT_TRUE(set_tube(tube)("mail"));
+  EXPECT_EQ(tube, "mail");
+  EXPECT_FALSE(set_tube(tube)("no mail"));
+  EXPECT_FALSE(set_tube(tube)(""));
+}
+
+}  // namespace
+}  // namespace haricot::tool

@@ -1,0 +1,47 @@
+#include "tool/cli/json_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace haricot::tool {
+namespace {
+
+TEST(JsonText, StringsAreQuotedAndEscaped) {
+  EXPECT_EQ(json_string(""), "\"\"");
+  EXPECT_EQ(json_string("a\"b\\c/"), R"("a\"b\\c/")");
+  EXPECT_EQ(json_string("h\xc3\xa9"), "\"h\xc3\xa9\"");
+}
+
+TEST(JsonText, NoControlCharacterStaysOneOfATerminalsOwnNeither) {
+  EXPECT_EQ(json_string(std::string("\0\n\x1b\x7f", 4)), R"("\u0000\u000a\u001b\u007f")");
+  EXPECT_EQ(json_string("\xc2\x9b"), R"("\u009b")");
+  EXPECT_EQ(json_string("\xc2\xa0"), "\"\xc2\xa0\"");
+}
+
+TEST(JsonText, WhatIsNoUtf8IsReplaced) {
+  EXPECT_EQ(json_string("a\xff"
+                        "b\xc3"),
+            R"("a\ufffdb\ufffd")");
+}
+
+TEST(JsonText, Base64HasEveryLength) {
+  EXPECT_EQ(json_base64(""), "\"\"");
+  EXPECT_EQ(json_base64("a"), "\"YQ==\"");
+  EXPECT_EQ(json_base64("ab"), "\"YWI=\"");
+  EXPECT_EQ(json_base64("abc"), "\"YWJj\"");
+  EXPECT_EQ(json_base64("\xff\xfe\xfd\xfc"), "\"//79/A==\"");
+}
+
+TEST(JsonText, NumbersAreThoseOfJson) {
+  for (const char* text : {"0", "7", "120", "18446744073709551615", "0.5", "12.034000"}) {
+    EXPECT_TRUE(is_json_number(text)) << text;
+  }
+  for (const char* text :
+       {"", "-1", "+1", "01", "00", "1.", ".5", "1.2.3", "1e5", "0x1", "a", "1 "}) {
+    EXPECT_FALSE(is_json_number(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace haricot::tool

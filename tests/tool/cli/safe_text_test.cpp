@@ -1,0 +1,36 @@
+#include "tool/cli/safe_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace haricot::tool {
+namespace {
+
+TEST(SafeText, AWordIsPrintableAscii) {
+  EXPECT_EQ(safe_word("mail-in_2"), "mail-in_2");
+  EXPECT_EQ(safe_word("a\x1b[2J\nb\x7f\xc3\xa9"), "a\\x1b[2J\\x0ab\\x7f\\xc3\\xa9");
+}
+
+TEST(SafeText, LinesKeepWhatDoesNotSteer) {
+  EXPECT_EQ(safe_lines("a\tb\nh\xc3\xa9"), "a\tb\nh\xc3\xa9");
+  EXPECT_EQ(safe_lines("a\r\x1b[2J\x07"), "a\\x0d\\x1b[2J\\x07");
+}
+
+TEST(SafeText, TheSecondSetOfControlCharactersGoesToo) {
+  EXPECT_EQ(safe_lines("\xc2\x9b"
+                       "2J"),
+            "\\xc2\\x9b2J");
+  EXPECT_EQ(safe_lines("\x9b"
+                       "2J"),
+            "\\x9b2J");
+}
+
+TEST(SafeText, BytesThatAreNoUtf8AreShown) {
+  EXPECT_EQ(safe_lines("a\xff\xc3"), "a\\xff\\xc3");
+  EXPECT_EQ(safe_lines("\xe2\x82"), "\\xe2\\x82");
+  EXPECT_EQ(safe_lines("\xe2\x82\xac"), "\xe2\x82\xac");
+}
+
+}  // namespace
+}  // namespace haricot::tool

@@ -1,0 +1,85 @@
+#include "tool/client/sample.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace haricot::tool {
+namespace {
+
+Sample sample_at(std::int64_t milliseconds, const std::string& stats) {
+  Sample sample;
+  sample.at = Instant::at(milliseconds * 1'000'000);
+  sample.server = *StatsText::parse("---\n" + stats);
+  return sample;
+}
+
+void add_tube(Sample& sample, const std::string& name, std::uint64_t puts) {
+  TubeStats tube;
+  tube.name = name;
+  tube.puts = puts;
+  sample.tubes.push_back(tube);
+}
+
+TEST(Sample, ServerRatesAreDifferencesOverTime) {
+  const Sample before = sample_at(
+      1000,
+      "id: a\nuptime: 5\ntotal-jobs: 10\ncmd-put: 12\ncmd-reserve: 1\n"
+      "cmd-reserve-with-timeout: 2\ncmd-delete: 3\njob-timeouts: 0\ntotal-connections: 4\n"
+      "rusage-utime: 0.100000\nrusage-stime: 0.200000\n");
+  const Sample now = sample_at(
+      3000,
+      "id: a\nuptime: 7\ntotal-jobs: 30\ncmd-put: 32\ncmd-reserve: 5\n"
+      "cmd-reserve-with-timeout: 4\ncmd-delete: 9\njob-timeouts: 1\ntotal-connections: 4\n"
+      "rusage-utime: 0.600000\nrusage-stime: 0.700000\n");
+  const ServerRates rates = rates_between(before, now);
+  EXPECT_EQ(rates.puts, 10.0);
+  EXPECT_EQ(rates.reserves, 3.0);
+  EXPECT_EQ(rates.deletes, 3.0);
+  EXPECT_EQ(rates.timeouts, 0.5);
+  EXPECT_EQ(rates.connections, 0.0);
+  EXPECT_EQ(rates.commands, 16.0);
+  ASSERT_TRUE(rates.cpu_percent);
+  EXPECT_NEAR(*rates.cpu_percent, 50.0, 1e-6);
+}
+
+TEST(Sample, AServerThatWasStartedAnewHasNoRates) {
+  const Sample before = sample_at(1000, "id: a\npid: 5\nuptime: 5\ntotal-jobs: 10\n");
+  for (const char* stats :
+       {"id: b\npid: 5\nuptime: 9\ntotal-jobs: 20\n", "id: a\npid: 6\nuptime: 9\ntotal-jobs: 20\n",
+        "id: a\npid: 5\nuptime: 1\ntotal-jobs: 20\n"}) {
+    Sample now = sample_at(2000, stats);
+    add_tube(now, "mail", 3);
+    EXPECT_EQ(rates_between(before, now).puts, std::nullopt) << stats;
+    set_tube_rates(before, now);
+    EXPECT_EQ(now.tubes[0].put_rate, std::nullopt) << stats;
+  }
+}
+
+TEST(Sample, WhatAnOldServerDoesNotCountHasNoRate) {
+  const Sample before = sample_at(1000, "pid: 5\nuptime: 5\ntotal-jobs: 10\n");
+  const Sample now = sample_at(2000, "pid: 5\nuptime: 6\ntotal-jobs: 11\n");
+  const ServerRates rates = rates_between(before, now);
+  EXPECT_EQ(rates.puts, 1.0);
+  EXPECT_EQ(rates.reserves, std::nullopt);
+  EXPECT_EQ(rates.cpu_percent, std::nullopt);
+}
+
+TEST(Sample, ATubeThatIsNewBeganWithNothing) {
+  Sample before = sample_at(1000, "id: a\n");
+  add_tube(before, "old", 5);
+  Sample now = sample_at(2000, "id: a\n");
+  add_tube(now, "new", 3);
+  add_tube(now, "old", 6);
+  set_tube_rates(before, now);
+  EXPECT_EQ(now.tubes[0].put_rate, 3.0);
+  EXPECT_EQ(now.tubes[1].put_rate, 1.0);
+}
+
+TEST(Sample, NoTimeBetweenIsNoRate) {
+  const Sample sample = sample_at(1000, "id: a\ntotal-jobs: 1\n");
+  EXPECT_EQ(rates_between(sample, sample).puts, std::nullopt);
+}
+
+}  // namespace
+}  // namespace haricot::tool

@@ -1,0 +1,66 @@
+#include "tool/client/stats_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace haricot::tool {
+namespace {
+
+TEST(StatsText, KeysStayInTheirOrderAndQuotesGo) {
+  const auto stats = StatsText::parse("---\nname: \"mail\"\npause: 5\nos: #1 SMP: x\nhostname: \n");
+  ASSERT_TRUE(stats);
+  ASSERT_EQ(stats->lines().size(), 4U);
+  EXPECT_EQ(stats->lines()[0].key, "name");
+  EXPECT_EQ(stats->lines()[0].value, "mail");
+  EXPECT_EQ(*stats->find("os"), "#1 SMP: x");
+  EXPECT_EQ(*stats->find("hostname"), "");
+  EXPECT_EQ(stats->find("tube"), nullptr);
+}
+
+TEST(StatsText, NumbersAreReadWhole) {
+  const auto stats = StatsText::parse("---\na: 18446744073709551615\nb: 12x\nc: 1.500000\n");
+  ASSERT_TRUE(stats);
+  EXPECT_EQ(stats->number("a"), 18446744073709551615U);
+  EXPECT_EQ(stats->number("b"), std::nullopt);
+  EXPECT_EQ(stats->number("c"), std::nullopt);
+  EXPECT_EQ(stats->number("d"), std::nullopt);
+  EXPECT_EQ(stats->decimal("c"), 1.5);
+  EXPECT_EQ(stats->decimal("b"), std::nullopt);
+}
+
+TEST(StatsText, WhatIsNoReportIsRefused) {
+  for (const char* text : {"", "---\n", "a: 1\n", "---\na\n", "---\n: 1\n", "---\na: 1\n\n"}) {
+    EXPECT_FALSE(StatsText::parse(text)) << text;
+  }
+}
+
+TEST(StatsText, JsonTypesFollowTheMeaningNotTheLooks) {
+  const auto job = StatsText::parse("---\nid: 12\ntube: 34\npri: 5\n");
+  EXPECT_EQ(job->json_members(), R"("id":12,"tube":"34","pri":5)");
+  const auto server = StatsText::parse(
+      "---\nuptime: 7\nversion: 1.12\nrusage-utime: 0.001000\ndraining: false\n"
+      "id: 1234567890123456\nodd: 007\n");
+  EXPECT_EQ(server->json_members(),
+            R"("uptime":7,"version":"1.12","rusage-utime":0.001000,"draining":false,)"
+            R"("id":"1234567890123456","odd":"007")");
+}
+
+TEST(StatsText, AListHasItsNames) {
+  EXPECT_EQ(parse_list("---\n- default\n- \"12\"\n"), (std::vector<std::string>{"default", "12"}));
+  EXPECT_EQ(parse_list("---\n"), std::vector<std::string>{});
+}
+
+TEST(StatsText, NamesThatWouldBreakACommandAreRefused) {
+  EXPECT_FALSE(parse_list("---\n- a\r\n"));
+  EXPECT_FALSE(parse_list("---\n- a b\n"));
+  EXPECT_FALSE(parse_list("---\n- \x1b[2J\n"));
+  EXPECT_FALSE(parse_list("---\n- \n"));
+  EXPECT_FALSE(parse_list("---\ndefault\n"));
+  EXPECT_FALSE(parse_list("---\n- " + std::string(201, 'x') + "\n"));
+  EXPECT_TRUE(parse_list("---\n- " + std::string(200, 'x') + "\n"));
+}
+
+}  // namespace
+}  // namespace haricot::tool
