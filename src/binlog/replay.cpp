@@ -1,11 +1,11 @@
 #include "haricot/binlog/replay.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/number.hpp"
 #include "haricot/binlog/job_record.hpp"
 
 // What is said of the folder when all is read stands in replay_verdict.cpp.
@@ -40,12 +40,9 @@ std::optional<std::uint64_t> segment_number(std::string_view name) {
   constexpr std::string_view kPrefix = "binlog.";
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool good = error == std::errc{} && end == name.data() + name.size() && number > 0 &&
-                    name[0] != '0' && number <= kFileNumberMax;
-  if (!good) return std::nullopt;
-  return number;
+  const std::optional<std::uint64_t> number = read_number(name);
+  const bool good = number && *number > 0 && name[0] != '0' && *number <= kFileNumberMax;
+  return good ? number : std::nullopt;
 }
 
 bool Replay::fail(std::string error) {

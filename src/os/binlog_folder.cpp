@@ -9,8 +9,6 @@
 namespace haricot::os {
 namespace {
 
-constexpr Duration kProgressInterval = Duration::seconds(1);
-
 // A damaged folder must not fill the log: `haricot binlog check` has the rest.
 constexpr std::uint64_t kDamageLinesMax = 100;
 
@@ -42,7 +40,7 @@ bool BinlogFolder::take(const std::string& path, std::string& error) {
 
 BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   replay_began_ = read_clock();
-  next_progress_ = replay_began_ + kProgressInterval;
+  progress_ = RateLimit(kProgressInterval, replay_began_ + kProgressInterval);
   binlog_.set_note(lock_.note());
   const bool good = binlog_.open(engine, read_wall_offset(), replay_began_, random_bits(),
                                  {&BinlogFolder::tell_progress, this}, error);
@@ -166,8 +164,7 @@ bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progr
   if (folder.stopped_) return false;
   const Instant now = read_clock();
   folder.notifier_.keep_alive(now);
-  if (now < folder.next_progress_) return true;
-  folder.next_progress_ = now + kProgressInterval;
+  if (!folder.progress_.take(now)) return true;
   const double files = static_cast<double>(progress.files_read) + progress.share_of_file;
   const auto percent = static_cast<int>(100 * files / static_cast<double>(progress.files));
   const auto milliseconds = std::max<std::int64_t>(milliseconds_of(now - folder.replay_began_), 1);

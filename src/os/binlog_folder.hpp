@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/queue/engine.hpp"
@@ -48,6 +49,8 @@ class BinlogFolder {
   bool close();
 
  private:
+  static constexpr Duration kProgressInterval = Duration::seconds(1);
+
   static bool tell_progress(void* self, const binlog::ReplayProgress& progress);
   void tell_damage(const binlog::ReplayReport& report);
   void tell(const binlog::Notice& notice);
@@ -58,7 +61,7 @@ class BinlogFolder {
   FolderLock lock_;
   binlog::Binlog binlog_;
   Instant replay_began_;
-  Instant next_progress_;
+  RateLimit progress_{kProgressInterval, {}};  // Of what is told while jobs are brought back.
   bool stopped_ = false;
 };
 

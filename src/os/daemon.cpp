@@ -34,10 +34,10 @@ Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, Noti
       binlog_(binlog),
       scratch_(std::make_unique<std::array<char, kScratchBytes>>()),
       now_(read_clock()),
-      accept_complaint_(now_),
-      oversized_again_(now_),
-      limit_complaint_(now_),
-      memory_complaint_(now_) {
+      accept_complaint_(kComplaintInterval, now_),
+      oversized_complaint_(kOversizedInterval, now_),
+      limit_complaint_(kComplaintInterval, now_),
+      memory_complaint_(kMemoryInterval, now_) {
   if (verbosity >= 2) service_.set_trace({&Daemon::trace_command, this});
 }
 
@@ -234,8 +234,7 @@ void Daemon::pause_accepting(int error) {
   accepting_ = false;
   accept_again_ = now_ + kAcceptPause;
   for (EventSource& listener : listener_sources_) poller_.change(listener, 0);
-  if (now_ < accept_complaint_) return;
-  accept_complaint_ = now_ + kComplaintInterval;
+  if (!accept_complaint_.take(now_)) return;
   log_.event(Level::warning, "accept-paused",
              {{"error", std::strerror(error)},
               {"connections", service_.engine().counts().clients},
@@ -246,8 +245,7 @@ void Daemon::pause_accepting(int error) {
 // A line a second at most: whoever comes too often would fill the log otherwise.
 void Daemon::complain_of_limit() {
   ++refused_;
-  if (now_ < limit_complaint_) return;
-  limit_complaint_ = now_ + kComplaintInterval;
+  if (!limit_complaint_.take(now_)) return;
   log_.event(Level::warning, "connections-refused",
              {{"count", refused_}, {"hint", "as many are open as --connections-max allows"}});
   refused_ = 0;
@@ -290,8 +288,7 @@ void Daemon::handle_signals(EventSource&, std::uint32_t) {
 // Not each of them, for then a producer could fill the log; but an operator whose jobs have grown
 // has to learn of it.
 void Daemon::tell_of_oversized() {
-  if (!service_.has_oversized() || now_ < oversized_again_) return;
-  oversized_again_ = now_ + kOversizedInterval;
+  if (!service_.has_oversized() || !oversized_complaint_.take(now_)) return;
   const OversizedPuts puts = service_.take_oversized();
   const char* hint = puts.largest_bytes > kJobBytesMaxLimit
                          ? "no server takes jobs of this size"
@@ -314,8 +311,7 @@ void Daemon::tell_of_memory() {
     memory_shortage_told_ = false;
     return;
   }
-  if (now_ < memory_complaint_) return;
-  memory_complaint_ = now_ + kMemoryInterval;
+  if (!memory_complaint_.take(now_)) return;
   log_.event(Level::warning, "memory-full",
              {{"used", engine.jobs().memory_bytes()},
               {"refused", engine.counts().refused_puts},

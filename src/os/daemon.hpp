@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "haricot/base/intrusive_list.hpp"
+#include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/service/service.hpp"
 #include "os/binlog_folder.hpp"
@@ -86,10 +87,10 @@ class Daemon {
   bool running_ = true;
   bool accepting_ = true;
   Instant accept_again_ = Instant::never();
-  Instant accept_complaint_;           // When the next log line about it may be written,
-  Instant oversized_again_;            // about jobs that are too big,
-  Instant limit_complaint_;            // about the limit of connections,
-  Instant memory_complaint_;           // and about that of memory.
+  RateLimit accept_complaint_;         // Of the log lines about it,
+  RateLimit oversized_complaint_;      // about jobs that are too big,
+  RateLimit limit_complaint_;          // about the limit of connections,
+  RateLimit memory_complaint_;         // and about that of memory.
   std::uint64_t refused_ = 0;          // For the limit of connections, since the last such line.
   bool memory_shortage_told_ = false;  // And its end is not told yet.
 };

@@ -6,11 +6,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -18,12 +16,14 @@
 #include <string_view>
 #include <utility>
 
+#include "haricot/base/number.hpp"
+#include "os/unix_address.hpp"
+
 namespace haricot::os {
 namespace {
 
 constexpr int kBacklog = 1024;
 constexpr int kFirstInherited = 3;
-constexpr std::string_view kUnixPrefix = "unix:";
 
 std::string failure(const std::string& what) {
   return what + ": " + std::strerror(errno);
@@ -67,13 +67,6 @@ std::string bound_name(int descriptor) {
   if (::getsockname(descriptor, generic, &length) != 0) return "?";
   if (address.ss_family == AF_UNIX) return "a unix socket";
   return address_name(generic, length);
-}
-
-std::optional<int> read_whole_number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 // The names of passed descriptors stand in one variable, with colons between them.
@@ -142,13 +135,11 @@ std::vector<Listener> Listener::open_inet(const std::string& host, const std::st
 }
 
 std::vector<Listener> Listener::open_unix(const std::string& path, std::string& error) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
+  if (!is_unix_path(path)) {
     error = "the path of a unix socket has to have 1 to 107 bytes: " + path;
     return {};
   }
-  std::memcpy(address.sun_path, path.data(), path.size());
+  const sockaddr_un address = unix_address(path);
 
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
@@ -171,7 +162,7 @@ std::vector<Listener> Listener::open_unix(const std::string& path, std::string& 
     error = failure("cannot listen on " + path);
     return {};
   }
-  Listener listener(std::move(descriptor), "unix:" + path);
+  Listener listener(std::move(descriptor), std::string(kUnixPrefix) + path);
   if (::lstat(path.c_str(), &status) == 0) {
     listener.path_ = path;
     listener.device_ = status.st_dev;
@@ -192,8 +183,8 @@ std::vector<Listener> Listener::inherit(std::string& error) {
   if (pid_text == nullptr || count_text == nullptr) return {};
   // Sockets that are meant for somebody else are none of ours; of what does not say for whom they
   // are, and of how many they are, nothing can be used either.
-  const std::optional<int> pid = read_whole_number(pid_text);
-  const std::optional<int> count = read_whole_number(count_text);
+  const std::optional<int> pid = read_number<int>(pid_text);
+  const std::optional<int> count = read_number<int>(count_text);
   if (pid != ::getpid() || !count || *count <= 0) return {};
   const char* names_text = std::getenv("LISTEN_FDNAMES");
   std::vector<std::string> names = split_names(names_text == nullptr ? "" : names_text);

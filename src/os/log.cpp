@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <new>
 #include <optional>
-#include <system_error>
+
+#include "haricot/base/number.hpp"
 
 namespace haricot::os {
 namespace {
@@ -28,15 +28,6 @@ char priority_of(Level level) {
       return '7';
   }
   return '6';
-}
-
-// A number that the text begins with, which is cut off it.
-std::optional<std::uint64_t> take_number(std::string_view& text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
 }
 
 }  // namespace

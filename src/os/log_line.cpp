@@ -5,87 +5,10 @@
 #include <cstdio>
 #include <ctime>
 
+#include "haricot/base/json.hpp"
+
 namespace haricot::os {
 namespace {
-
-constexpr char kHex[] = "0123456789abcdef";
-
-// The character at the beginning of a text and the bytes that it takes; none if they are no UTF-8:
-// cut off, longer than needed, half a surrogate pair, or beyond the last character.
-struct Character {
-  std::uint32_t code = 0;
-  std::size_t bytes = 0;
-};
-
-Character first_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return {};
-  std::uint32_t code = lead & (0xffU >> (bytes + 1));
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3fU);
-  }
-  constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
-  if (code < kSmallest[bytes] || is_surrogate || code > 0x10ffff) return {};
-  return {code, bytes};
-}
-
-void append_unit(std::string& to, std::uint32_t unit) {
-  to += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4) to += kHex[unit >> shift & 15];
-}
-
-void append_code(std::string& to, std::uint32_t code) {
-  switch (code) {
-    case '"':
-      to += "\\\"";
-      return;
-    case '\\':
-      to += "\\\\";
-      return;
-    case '\n':
-      to += "\\n";
-      return;
-    case '\r':
-      to += "\\r";
-      return;
-    case '\t':
-      to += "\\t";
-      return;
-    default:
-      break;
-  }
-  if (code >= ' ' && code <= '~') {
-    to += static_cast<char>(code);
-  } else if (code < 0x10000) {
-    append_unit(to, code);
-  } else {
-    append_unit(to, 0xd800 + ((code - 0x10000) >> 10));
-    append_unit(to, 0xdc00 + ((code - 0x10000) & 0x3ff));
-  }
-}
-
-void append_quoted(std::string& to, std::string_view text) {
-  to += '"';
-  while (!text.empty()) {
-    const Character character = first_character(text);
-    if (character.bytes == 0) {
-      const auto byte = static_cast<unsigned char>(text[0]);
-      to += "\\\\x";  // An escaped backslash: what is read back is \xff.
-      to += kHex[byte >> 4];
-      to += kHex[byte & 15];
-      text.remove_prefix(1);
-      continue;
-    }
-    append_code(to, character.code);
-    text.remove_prefix(character.bytes);
-  }
-  to += '"';
-}
 
 bool needs_quotes(std::string_view text) {
   for (const char c : text) {
@@ -125,7 +48,7 @@ class FieldWriter {
     } else if (format_ == LogFormat::text && !needs_quotes(field.text())) {
       to_ += field.text();
     } else {
-      append_quoted(to_, field.text());
+      append_json_string(to_, field.text(), JsonText::ascii);
     }
   }
 

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
 
+#include "haricot/base/number.hpp"
 #include "os/clock.hpp"
 
 namespace haricot::os {
@@ -25,13 +25,6 @@ std::string take_from_environment(const char* name) {
   std::string result = value != nullptr ? value : "";
   ::unsetenv(name);
   return result;
-}
-
-std::optional<std::uint64_t> read_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 // A line break in a text would begin another assignment.

@@ -1,10 +1,10 @@
 #include "os/options.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 
+#include "haricot/base/number.hpp"
 #include "os/port.hpp"
 
 namespace haricot::os {
@@ -61,47 +61,12 @@ const Flag* find_flag(std::string_view name) {
   return nullptr;
 }
 
-std::optional<std::uint64_t> read_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// The same, but a number that is too large for its type is the largest one.
+// As read_number(), but a number that is too large for its type is the largest one.
 std::optional<std::uint64_t> read_number_or_max(std::string_view text) {
   const bool all_digits =
       !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
   const std::optional<std::uint64_t> number = read_number(text);
   return number || !all_digits ? number : std::numeric_limits<std::uint64_t>::max();
-}
-
-// A number of bytes, with k, m or g behind it for the powers of 1024. A sum above what 64 bits hold
-// is refused like any other mistake.
-std::optional<std::uint64_t> read_bytes(std::string_view text) {
-  unsigned shift = 0;
-  if (!text.empty()) {
-    switch (text.back()) {
-      case 'k':
-      case 'K':
-        shift = 10;
-        break;
-      case 'm':
-      case 'M':
-        shift = 20;
-        break;
-      case 'g':
-      case 'G':
-        shift = 30;
-        break;
-      default:
-        break;
-    }
-  }
-  if (shift > 0) text.remove_suffix(1);
-  const std::optional<std::uint64_t> number = read_number(text);
-  if (!number || *number > std::numeric_limits<std::uint64_t>::max() >> shift) return std::nullopt;
-  return *number << shift;
 }
 
 class Parser {

@@ -1,8 +1,8 @@
 #include "os/port.hpp"
 
-#include <charconv>
 #include <cstdint>
-#include <system_error>
+
+#include "haricot/base/number.hpp"
 
 namespace haricot::os {
 namespace {
@@ -15,9 +15,7 @@ bool is_letter(char c) {
 
 bool is_port(std::string_view text) {
   if (!text.empty() && is_letter(text.front())) return true;
-  std::uint16_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
+  return read_number<std::uint16_t>(text).has_value();
 }
 
 }  // namespace haricot::os

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "haricot/base/hex.hpp"
+
 namespace haricot::os {
 
 void open_standard_descriptors() {
@@ -155,7 +157,9 @@ CpuUsage read_cpu_usage() {
 std::string make_instance_id() {
   const std::uint64_t bits = random_bits();
   std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(bits >> shift) & 15];
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    append_hex(text, static_cast<unsigned char>(bits >> shift & 0xff));
+  }
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "haricot/base/number.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "tool/cli/flags.hpp"
 
@@ -16,12 +17,12 @@ constexpr std::uint64_t kMillisecondsDefault = 5'000;
 constexpr std::uint64_t kWarmUpDefault = 10'000;
 constexpr std::uint64_t kTakeCountDefault = 100'000;
 constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 30;
-constexpr std::uint64_t kMillisecondsMax = 1'000'000'000;
+constexpr std::uint64_t kBenchMillisecondsMax = 1'000'000'000;
 
 // What nobody can have given: to be filled in when all words were read.
 constexpr std::uint64_t kNotGiven = std::numeric_limits<std::uint64_t>::max();
 
-// What a number may be; static, because the flags refer to it.
+// What a number may be.
 struct Limits {
   std::uint64_t min;
   std::uint64_t max;
@@ -34,25 +35,7 @@ constexpr Limits kDepth{1, 100'000};
 constexpr Limits kBodyBytes{0, kJobBytesMaxLimit};
 
 std::function<bool(std::string_view)> into(std::uint64_t& to, const Limits& limits) {
-  return [&to, &limits](std::string_view value) {
-    const std::optional<std::uint64_t> number = read_count(value);
-    if (!number || *number < limits.min || *number > limits.max) return false;
-    to = *number;
-    return true;
-  };
-}
-
-std::function<bool(std::string_view)> into_milliseconds(std::uint64_t& to) {
-  return [&to](std::string_view value) {
-    const std::optional<std::uint64_t> number = read_milliseconds(value);
-    if (!number || *number == 0 || *number > kMillisecondsMax) return false;
-    to = *number;
-    return true;
-  };
-}
-
-std::function<bool(std::string_view)> into_switch(bool& to) {
-  return [&to](std::string_view) { return to = true; };
+  return set_count(to, limits.min, limits.max);
 }
 
 bool read_workload(std::string_view value, Workload& workload) {
@@ -85,7 +68,8 @@ std::vector<Flag> load_flags(BenchOptions& o) {
       {0, "watch", "N", "empty tubes that each connection watches besides (0)",
        into(o.watched_tubes, kMoreConnections), kNumber},
       {'n', "count", "N", "jobs to measure, instead of a time", into(o.count, kJobs), kAtLeastOne},
-      {'T', "seconds", "S", "how long to measure (5)", into_milliseconds(o.milliseconds), kSeconds},
+      {'T', "seconds", "S", "how long to measure (5)",
+       set_milliseconds(o.milliseconds, 1, kBenchMillisecondsMax), kSeconds},
       {0, "warm-up", "N", "jobs before the measured ones (10k, but not more than the count)",
        into(o.warm_up, kAnyNumber), kNumber},
   };
@@ -119,9 +103,9 @@ std::vector<Flag> other_flags(BenchOptions& o) {
        },
        "a process id"},
       {0, "patience", "S", "how long an answer may take before it is an error (30)",
-       into_milliseconds(o.patience_ms), kSeconds},
-      {0, "keep", "", "leave the jobs that are left over in the server", into_switch(o.keep)},
-      {'j', "json", "", "report as JSON", into_switch(o.json)},
+       set_milliseconds(o.patience_ms, 1, kBenchMillisecondsMax), kSeconds},
+      {0, "keep", "", "leave the jobs that are left over in the server", set(o.keep)},
+      {'j', "json", "", "report as JSON", set(o.json)},
       {'h', "help", "", "show this help and exit",
        [&o](std::string_view) {
          o.action = BenchOptions::Action::show_help;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "haricot/base/json.hpp"
+
 namespace haricot::tool {
 namespace {
 
@@ -128,23 +130,6 @@ std::string server_lines(const BenchResult& result) {
          fixed(cost.core_share * 100, 0) + " % of a core\n          " +
          mebibytes(*result.at_first) + " MiB resident at first, " + mebibytes(*result.before) +
          " before the measurement, " + mebibytes(*result.behind) + " behind it\n";
-}
-
-std::string json_string(std::string_view text) {
-  constexpr std::string_view kHexDigits = "0123456789abcdef";
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < ' ') {
-      quoted += "\\u00";
-      quoted += kHexDigits[byte >> 4];
-      quoted += kHexDigits[byte & 15U];
-      continue;
-    }
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + '"';
 }
 
 std::string json_number(std::string_view name, std::uint64_t value) {

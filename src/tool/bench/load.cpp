@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 256 * 1024;
 constexpr std::size_t kEventsMax = 512;
-constexpr Duration kLookInterval = Duration::milliseconds(500);
 constexpr Duration kClosePatience = Duration::seconds(5);
 constexpr std::string_view kReserve = "reserve\r\n";
 
@@ -119,7 +118,7 @@ bool Load::run(const Goal& goal, Tally& tally, const Progress& progress, std::st
   }
   started_ = now_ = os::read_clock();
   stop_at_ = goal.jobs > 0 ? Instant::never() : started_ + goal.time;
-  next_look_ = started_ + kLookInterval;
+  look_ = RateLimit(kLookInterval, started_ + kLookInterval);
   active_ = lanes_.size();
   for (Lane& lane : lanes_) {
     lane.is_active = true;
@@ -134,7 +133,7 @@ bool Load::run(const Goal& goal, Tally& tally, const Progress& progress, std::st
       if (!handle(static_cast<std::size_t>(event.data.u64), event.events)) return false;
     }
     if (count <= 0) now_ = os::read_clock();
-    if (now_ >= next_look_ && !look_around(progress)) return false;
+    if (look_.take(now_) && !look_around(progress)) return false;
   }
   tally.elapsed = now_ - started_;
   return true;
@@ -146,7 +145,6 @@ bool Load::is_over() const {
 
 // What has to be done now and then: progress, and patience that is at its end.
 bool Load::look_around(const Progress& progress) {
-  next_look_ = now_ + kLookInterval;
   for (const Lane& lane : lanes_) {
     if (lane.is_active && now_ - lane.sent_at > patience_of(options_)) {
       return fail("no answer to " + std::string(name_of(lane.step)) + " for " +

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
 #include "tool/bench/bench_options.hpp"
@@ -64,6 +65,7 @@ class Load final {
   void close();
 
  private:
+  static constexpr Duration kLookInterval = Duration::milliseconds(500);
   struct Lane {
     os::Descriptor socket;
     AnswerParser parser;
@@ -110,7 +112,7 @@ class Load final {
   Instant now_;
   Instant started_;
   Instant stop_at_;
-  Instant next_look_;
+  RateLimit look_{kLookInterval, {}};  // Of looking around, see look_around().
 };
 
 }  // namespace haricot::tool

@@ -1,19 +1,14 @@
 #include "tool/binlog/job_line.hpp"
 
-#include "tool/cli/json_text.hpp"
-#include "tool/cli/utf8.hpp"
+#include "haricot/base/hex.hpp"
+#include "haricot/base/json.hpp"
+#include "haricot/base/utf8.hpp"
 
 namespace haricot::tool {
 namespace {
 
 constexpr std::string_view kCounterNames[] = {"reserves", "timeouts", "releases", "buries",
                                               "kicks"};
-constexpr std::string_view kHexDigits = "0123456789abcdef";
-
-void append_hex(std::string& text, unsigned char byte) {
-  text += kHexDigits[byte >> 4];
-  text += kHexDigits[byte & 15];
-}
 
 std::string quoted_for_eyes(std::string_view bytes) {
   std::string text = "\"";

@@ -1,9 +1,8 @@
 #include "tool/cli/flags.hpp"
 
-#include <charconv>
-#include <limits>
 #include <utility>
 
+#include "haricot/base/number.hpp"
 #include "haricot/protocol/tube_name.hpp"
 
 namespace haricot::tool {
@@ -110,39 +109,6 @@ std::string describe_flags(std::span<const Flag> flags) {
   return text;
 }
 
-std::optional<std::uint64_t> read_count(std::string_view text) {
-  std::uint64_t unit = 1;
-  if (text.ends_with('k')) unit = 1'000;
-  if (text.ends_with('M')) unit = 1'000'000;
-  if (unit != 1) text.remove_suffix(1);
-  std::uint64_t value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (value > std::numeric_limits<std::uint64_t>::max() / unit) return std::nullopt;
-  return value * unit;
-}
-
-std::optional<std::uint64_t> read_milliseconds(std::string_view text) {
-  const std::size_t dot = text.find('.');
-  std::string digits(text.substr(0, dot));
-  std::string decimals;
-  if (dot != std::string_view::npos) decimals = text.substr(dot + 1);
-  if (decimals.size() > 3) return std::nullopt;
-  decimals.resize(3, '0');
-  digits += decimals;
-  if (text.empty() || text[0] == '.' || text.ends_with('k') || text.ends_with('M')) {
-    return std::nullopt;
-  }
-  return read_count(digits);
-}
-
-std::optional<std::uint64_t> read_id(std::string_view text) {
-  std::uint64_t id = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return id;
-}
-
 std::function<bool(std::string_view)> set(bool& to) {
   return [&to](std::string_view) { return to = true; };
 }
@@ -164,12 +130,11 @@ std::function<bool(std::string_view)> set_count(std::uint64_t& to, std::uint64_t
   };
 }
 
-std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min) {
-  // Four months; what a timer and a calculation in nanoseconds can take.
-  constexpr std::uint64_t kMillisecondsMax = 10'000'000'000;
-  return [&to, min](std::string_view value) {
+std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min,
+                                                       std::uint64_t max) {
+  return [&to, min, max](std::string_view value) {
     const std::optional<std::uint64_t> number = read_milliseconds(value);
-    if (!number || *number < min || *number > kMillisecondsMax) return false;
+    if (!number || *number < min || *number > max) return false;
     to = *number;
     return true;
   };

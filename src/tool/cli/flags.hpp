@@ -36,22 +36,16 @@ struct Flag {
 // One line a flag, aligned.
 std::string describe_flags(std::span<const Flag> flags);
 
-// Digits, and at the end perhaps k or M for a thousand or a million; nothing if it is something
-// else or does not fit.
-std::optional<std::uint64_t> read_count(std::string_view text);
-
-// Seconds with up to three decimals, as milliseconds.
-std::optional<std::uint64_t> read_milliseconds(std::string_view text);
-
-// A job's id: digits, and nothing else.
-std::optional<std::uint64_t> read_id(std::string_view text);
+// Four months; what a timer and a calculation in nanoseconds can take.
+inline constexpr std::uint64_t kMillisecondsMax = 10'000'000'000;
 
 // What a flag usually does with its value. The variable has to outlive the flag.
 std::function<bool(std::string_view)> set(bool& to);
 std::function<bool(std::string_view)> set(std::string& to);
 std::function<bool(std::string_view)> set_count(std::uint64_t& to, std::uint64_t min,
                                                 std::uint64_t max);
-std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min);
+std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min,
+                                                       std::uint64_t max = kMillisecondsMax);
 // A name that the protocol allows.
 std::function<bool(std::string_view)> set_tube(std::string& to);
 

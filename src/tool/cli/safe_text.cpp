@@ -1,16 +1,17 @@
 #include "tool/cli/safe_text.hpp"
 
-#include "tool/cli/utf8.hpp"
+#include <algorithm>
+#include <cstddef>
+
+#include "haricot/base/hex.hpp"
+#include "haricot/base/utf8.hpp"
 
 namespace haricot::tool {
 namespace {
 
-void append_hex(std::string& text, char c) {
-  constexpr std::string_view kHexDigits = "0123456789abcdef";
-  const auto byte = static_cast<unsigned char>(c);
+void append_escape(std::string& text, char c) {
   text += "\\x";
-  text += kHexDigits[byte >> 4];
-  text += kHexDigits[byte & 15];
+  append_hex(text, static_cast<unsigned char>(c));
 }
 
 }  // namespace
@@ -21,7 +22,7 @@ std::string safe_word(std::string_view bytes) {
     if (c >= ' ' && c <= '~') {
       text += c;
     } else {
-      append_hex(text, c);
+      append_escape(text, c);
     }
   }
   return text;
@@ -30,14 +31,15 @@ std::string safe_word(std::string_view bytes) {
 std::string safe_lines(std::string_view bytes) {
   std::string text;
   while (!bytes.empty()) {
-    const std::size_t length = utf8_length(bytes);
-    const std::string_view character = bytes.substr(0, length == 0 ? 1 : length);
-    if (character == "\n" || character == "\t" || (length > 0 && !is_control(character))) {
-      text += character;
+    const Utf8Character first = first_character(bytes);
+    const std::string_view written = bytes.substr(0, std::max<std::size_t>(first.bytes, 1));
+    const bool is_harmless = first.bytes > 0 && !is_control(first.code);
+    if (written == "\n" || written == "\t" || is_harmless) {
+      text += written;
     } else {
-      for (const char c : character) append_hex(text, c);
+      for (const char c : written) append_escape(text, c);
     }
-    bytes.remove_prefix(character.size());
+    bytes.remove_prefix(written.size());
   }
   return text;
 }

@@ -5,23 +5,22 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/time.h>
-#include <sys/un.h>
 
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
 #include "os/port.hpp"
+#include "os/unix_address.hpp"
 
 namespace haricot::tool {
 namespace {
 
-constexpr std::string_view kUnixPrefix = "unix:";
 constexpr std::string_view kDefaultHost = "127.0.0.1";
 constexpr std::string_view kDefaultPort = "11300";
 
 bool is_path(std::string_view path, std::string& error) {
-  if (!path.empty() && path.size() < sizeof sockaddr_un::sun_path) return true;
+  if (os::is_unix_path(path)) return true;
   error = "the path of a unix socket has to have 1 to 107 bytes";
   return false;
 }
@@ -57,14 +56,14 @@ bool split(std::string_view text, std::string_view& host, std::string_view& port
 bool Address::check(std::string_view text, std::string& error) {
   std::string_view host;
   std::string_view port;
-  if (text.starts_with(kUnixPrefix)) return is_path(text.substr(kUnixPrefix.size()), error);
+  if (text.starts_with(os::kUnixPrefix)) return is_path(text.substr(os::kUnixPrefix.size()), error);
   return split(text, host, port, error);
 }
 
 std::optional<Address> Address::find(std::string_view text, std::string& error) {
   Address address;
-  const bool good = text.starts_with(kUnixPrefix)
-                        ? address.set_unix(text.substr(kUnixPrefix.size()), error)
+  const bool good = text.starts_with(os::kUnixPrefix)
+                        ? address.set_unix(text.substr(os::kUnixPrefix.size()), error)
                         : address.set_inet(text, error);
   if (!good) return std::nullopt;
   return address;
@@ -73,12 +72,11 @@ std::optional<Address> Address::find(std::string_view text, std::string& error) 
 bool Address::set_unix(std::string_view path, std::string& error) {
   if (!is_path(path, error)) return false;
   Place place;
-  auto* address = reinterpret_cast<sockaddr_un*>(&place.bytes);
-  address->sun_family = AF_UNIX;
-  std::memcpy(address->sun_path, path.data(), path.size());
-  place.length = sizeof *address;
+  const sockaddr_un address = os::unix_address(path);
+  std::memcpy(&place.bytes, &address, sizeof address);
+  place.length = sizeof address;
   places_.push_back(place);
-  name_ = std::string(kUnixPrefix) + std::string(path);
+  name_ = std::string(os::kUnixPrefix) + std::string(path);
   return true;
 }
 

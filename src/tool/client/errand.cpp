@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "haricot/base/number.hpp"
 #include "tool/cli/safe_text.hpp"
 
 namespace haricot::tool {
@@ -56,7 +57,7 @@ std::optional<int> Errand::read(Words words) {
 std::optional<std::vector<std::uint64_t>> Errand::ids() const {
   std::vector<std::uint64_t> ids;
   for (const std::string_view operand : operands_) {
-    const std::optional<std::uint64_t> id = read_id(operand);
+    const std::optional<std::uint64_t> id = read_number(operand);
     if (!id) {
       mistake("'" + std::string(operand) + "' is not the id of a job");
       return std::nullopt;

@@ -1,11 +1,11 @@
 #include "tool/client/stats_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
+#include "haricot/base/json.hpp"
+#include "haricot/base/number.hpp"
 #include "haricot/protocol/limits.hpp"
-#include "tool/cli/json_text.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -64,12 +64,7 @@ const StatsText::Line* StatsText::find_line(std::string_view key) const {
 
 std::optional<std::uint64_t> StatsText::number(std::string_view key) const {
   const std::string* value = find(key);
-  if (value == nullptr) return std::nullopt;
-  std::uint64_t number = 0;
-  const char* end = value->data() + value->size();
-  const auto [stop, status] = std::from_chars(value->data(), end, number);
-  if (status != std::errc{} || stop != end) return std::nullopt;
-  return number;
+  return value == nullptr ? std::nullopt : read_number(*value);
 }
 
 std::optional<double> StatsText::decimal(std::string_view key) const {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "tool/cli/json_text.hpp"
+#include "haricot/base/json.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/client/stats_text.hpp"
 

@@ -2,8 +2,9 @@
 
 #include <string>
 
+#include "haricot/base/json.hpp"
+#include "haricot/base/number.hpp"
 #include "haricot/protocol/tube_name.hpp"
-#include "tool/cli/json_text.hpp"
 #include "tool/client/errand.hpp"
 
 namespace haricot::tool {
@@ -22,7 +23,7 @@ int pause_tube(Words words) {
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() != 2) return errand.mistake("it takes a tube and a time");
   const std::string tube(errand.operands()[0]);
-  const std::optional<std::uint64_t> seconds = read_id(errand.operands()[1]);
+  const std::optional<std::uint64_t> seconds = read_number(errand.operands()[1]);
   if (!is_tube_name(tube)) return errand.mistake("'" + tube + "' is not a tube's name");
   if (!seconds || *seconds > kSecondsMax) {
     return errand.mistake("'" + std::string(errand.operands()[1]) +

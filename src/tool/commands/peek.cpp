@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "tool/cli/json_text.hpp"
+#include "haricot/base/json.hpp"
+#include "haricot/base/utf8.hpp"
 #include "tool/cli/safe_text.hpp"
-#include "tool/cli/utf8.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/commands/tube_choice.hpp"
 

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <string>
 
+#include "haricot/base/json.hpp"
 #include "os/clock.hpp"
-#include "tool/cli/json_text.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/client/errand.hpp"
 

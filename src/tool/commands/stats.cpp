@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "haricot/base/number.hpp"
 #include "haricot/protocol/tube_name.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/client/errand.hpp"
@@ -56,7 +57,7 @@ int stats(Words words) {
   errand.add({'i', "job", "ID", "statistics of this job",
               [&job](std::string_view value) {
                 job = value;
-                return read_id(value).has_value();
+                return read_number(value).has_value();
               },
               "the id of a job"});
   errand.add({'k', "key", "KEY", "print only the value behind this key", set(key), "a key"});
@@ -67,10 +68,10 @@ int stats(Words words) {
 
   Subject subject;
   if (!tube.empty()) subject = tube_subject(tube);
-  if (!job.empty()) subject = job_subject(*read_id(job));
+  if (!job.empty()) subject = job_subject(*read_number(job));
   if (!errand.operands().empty()) {
     const std::string operand(errand.operands().front());
-    const std::optional<std::uint64_t> id = read_id(operand);
+    const std::optional<std::uint64_t> id = read_number(operand);
     if (!id && !is_tube_name(operand)) {
       return errand.mistake("'" + operand + "' is neither a tube's name nor a job's id");
     }

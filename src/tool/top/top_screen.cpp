@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "tool/cli/json_text.hpp"
+#include "haricot/base/json.hpp"
 #include "tool/cli/safe_text.hpp"
 
 namespace haricot::tool {

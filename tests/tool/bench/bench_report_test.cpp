@@ -73,6 +73,12 @@ TEST(BenchReport, AClientWithoutTimeLeftSaysSo) {
   EXPECT_TRUE(holds(text_report({}, result), "no time left"));
 }
 
+TEST(BenchReport, AnAddressThatIsNoTextLeavesJsonThatIs) {
+  BenchResult result = result_of(1);
+  result.address = "unix:/a\xff\x7f";
+  EXPECT_TRUE(holds(json_report({}, result), R"("address":"unix:/a\ufffd\u007f")"));
+}
+
 TEST(BenchReport, AnAddressIsQuotedForJson) {
   BenchResult result = result_of(1);
   result.address = "unix:/a\"b\\c\n";

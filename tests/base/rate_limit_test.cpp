@@ -1,0 +1,25 @@
+#include "haricot/base/rate_limit.hpp"
+
+#include <gtest/gtest.h>
+
+namespace haricot {
+namespace {
+
+TEST(RateLimit, AllowsOneAnInterval) {
+  RateLimit limit(Duration::nanoseconds(10), Instant::at(5));
+  EXPECT_FALSE(limit.take(Instant::at(4)));
+  EXPECT_TRUE(limit.take(Instant::at(7)));
+  EXPECT_FALSE(limit.take(Instant::at(7)));
+  EXPECT_FALSE(limit.take(Instant::at(16)));
+  EXPECT_TRUE(limit.take(Instant::at(17)));
+}
+
+TEST(RateLimit, WhatWasNotDoneForLongIsNotMadeUpFor) {
+  RateLimit limit(Duration::nanoseconds(10), Instant::at(0));
+  EXPECT_TRUE(limit.take(Instant::at(100)));
+  EXPECT_FALSE(limit.take(Instant::at(109)));
+  EXPECT_TRUE(limit.take(Instant::at(110)));
+}
+
+}  // namespace
+}  // namespace haricot
