@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/blob_of.hpp"
+#include "support/blob_of.hpp"
 
 namespace haricot {
 namespace {

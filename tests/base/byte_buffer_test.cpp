@@ -6,8 +6,8 @@
 #include <limits>
 #include <string>
 
-#include "base/allocations.hpp"
-#include "base/seed.hpp"
+#include "support/allocations.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {

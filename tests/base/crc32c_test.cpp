@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/seed.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {

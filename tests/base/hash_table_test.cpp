@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
-#include "base/allocations.hpp"
-#include "base/seed.hpp"
+#include "support/allocations.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {

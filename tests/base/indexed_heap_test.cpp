@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/allocations.hpp"
-#include "base/seed.hpp"
+#include "support/allocations.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {

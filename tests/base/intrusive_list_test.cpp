@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "base/seed.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "base/allocations.hpp"
+#include "support/allocations.hpp"
 
 namespace haricot {
 namespace {

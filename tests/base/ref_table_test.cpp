@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "base/allocations.hpp"
+#include "support/allocations.hpp"
 
 namespace haricot {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/seed.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {

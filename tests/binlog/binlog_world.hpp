@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "base/blob_of.hpp"
-#include "base/seed.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/queue/engine.hpp"
-#include "job_history.hpp"
-#include "sim_disk.hpp"
+#include "support/blob_of.hpp"
+#include "support/job_history.hpp"
+#include "support/random.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::binlog {
 

@@ -10,7 +10,7 @@
 
 #include "binlog_world.hpp"
 #include "haricot/base/little_endian.hpp"
-#include "log_maker.hpp"
+#include "support/log_maker.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "haricot/base/little_endian.hpp"
-#include "log_maker.hpp"
+#include "support/log_maker.hpp"
 
 namespace haricot::binlog {
 namespace {

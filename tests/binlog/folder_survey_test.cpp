@@ -9,7 +9,7 @@
 
 #include "binlog_world.hpp"
 #include "haricot/binlog/segment_writer.hpp"
-#include "log_maker.hpp"
+#include "support/log_maker.hpp"
 
 namespace haricot::binlog {
 namespace {

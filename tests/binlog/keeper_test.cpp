@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "haricot/binlog/segment_writer.hpp"
-#include "sim_disk.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "haricot/base/little_endian.hpp"
-#include "log_maker.hpp"
+#include "support/log_maker.hpp"
 
 namespace haricot::binlog {
 namespace {

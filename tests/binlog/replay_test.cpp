@@ -8,7 +8,7 @@
 
 #include "binlog_world.hpp"
 #include "haricot/binlog/job_record.hpp"
-#include "log_maker.hpp"
+#include "support/log_maker.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "base/blob_of.hpp"
 #include "haricot/binlog/file_scan.hpp"
 #include "haricot/binlog/job_record.hpp"
-#include "log_maker.hpp"
 #include "sim_disk_steps.hpp"
+#include "support/blob_of.hpp"
+#include "support/log_maker.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "base/seed.hpp"
+#include "support/random.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim_disk.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::binlog {
 

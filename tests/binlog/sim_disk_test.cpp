@@ -1,4 +1,4 @@
-#include "sim_disk.hpp"
+#include "support/sim_disk.hpp"
 
 #include <gtest/gtest.h>
 

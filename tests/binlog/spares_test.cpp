@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim_disk.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::binlog {
 namespace {

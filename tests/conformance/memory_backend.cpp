@@ -16,7 +16,7 @@
 #include "haricot/queue/journal.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/service.hpp"
-#include "sim_disk.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::conformance {
 namespace {

@@ -10,9 +10,9 @@
 #include <thread>
 #include <utility>
 
-#include "server_process.hpp"
-#include "temporary_folder.hpp"
-#include "wire_client.hpp"
+#include "support/server_process.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/wire_client.hpp"
 
 namespace haricot::conformance {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "folders.hpp"
 #include "haricot/binlog/segment_writer.hpp"
-#include "server_process.hpp"
+#include "support/server_process.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/wire_client.hpp"
 #include "sweep.hpp"
-#include "temporary_folder.hpp"
-#include "wire_client.hpp"
 
 namespace haricot::damage {
 namespace {

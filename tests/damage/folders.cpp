@@ -5,10 +5,10 @@
 #include <random>
 #include <utility>
 
-#include "binlog/log_maker.hpp"
 #include "haricot/base/check.hpp"
 #include "legacy_maker.hpp"
 #include "model.hpp"
+#include "support/log_maker.hpp"
 
 namespace haricot::damage {
 namespace {

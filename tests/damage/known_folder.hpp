@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "binlog/job_history.hpp"
-#include "binlog/sim_disk.hpp"
 #include "haricot/binlog/record.hpp"
+#include "support/job_history.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::damage {
 

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "binlog/log_maker.hpp"
 #include "folders.hpp"
 #include "haricot/binlog/segment_writer.hpp"
+#include "support/log_maker.hpp"
 #include "sweep.hpp"
 
 namespace haricot::damage {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/blob_of.hpp"
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/replay.hpp"
 #include "haricot/binlog/segments.hpp"
+#include "support/blob_of.hpp"
 
 namespace haricot::damage {
 namespace {

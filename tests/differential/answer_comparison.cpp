@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "number_in.hpp"
-#include "wire_client.hpp"
+#include "support/wire_client.hpp"
 
 namespace haricot::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server_process.hpp"
+#include "support/server_process.hpp"
 
 namespace haricot::test {
 

@@ -18,7 +18,7 @@
 
 #include "answer_comparison.hpp"
 #include "differential_run.hpp"
-#include "server_process.hpp"
+#include "support/server_process.hpp"
 
 namespace haricot::test {
 namespace {

@@ -23,8 +23,8 @@
 #include <string_view>
 #include <vector>
 
-#include "server_process.hpp"
-#include "wire_client.hpp"
+#include "support/server_process.hpp"
+#include "support/wire_client.hpp"
 
 namespace haricot::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "base/replaced_new.hpp"
+#include "support/replaced_new.hpp"
 
 // The names that the linker gives to the real ones.
 extern "C" {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "binlog/sim_disk.hpp"
 #include "failing_memory.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::faults {
 

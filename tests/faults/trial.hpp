@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "binlog/sim_disk.hpp"
 #include "expectation.hpp"
 #include "failing_memory.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/service/service.hpp"
 #include "outside_disk.hpp"
 #include "step.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::faults {
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "binlog/log_maker.hpp"
 #include "corpus_files.hpp"
 #include "haricot/binlog/job_record.hpp"
 #include "replay_input.hpp"
+#include "support/log_maker.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -5,13 +5,13 @@
 #include <memory>
 #include <optional>
 
-#include "binlog/job_history.hpp"
-#include "binlog/sim_disk.hpp"
 #include "haricot/base/check.hpp"
 #include "haricot/base/little_endian.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/binlog/record.hpp"
 #include "haricot/queue/engine.hpp"
+#include "support/job_history.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::binlog {
 namespace {

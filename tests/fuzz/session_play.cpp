@@ -10,10 +10,10 @@
 #include <tuple>
 
 #include "answer_grammar.hpp"
-#include "binlog/sim_disk.hpp"
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/service/service.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::fuzz {
 namespace {

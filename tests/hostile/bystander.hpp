@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "wire_client.hpp"
+#include "support/wire_client.hpp"
 
 namespace haricot::test {
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "bystander.hpp"
-#include "colliding_names.hpp"
-#include "daemon_fixture.hpp"
-#include "process_facts.hpp"
+#include "support/colliding_names.hpp"
+#include "support/daemon_fixture.hpp"
+#include "support/process_facts.hpp"
 
 namespace haricot::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon_fixture.hpp"
+#include "support/daemon_fixture.hpp"
 
 namespace haricot::test {
 namespace {

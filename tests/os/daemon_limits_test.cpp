@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon_fixture.hpp"
-#include "process_facts.hpp"
+#include "support/daemon_fixture.hpp"
+#include "support/process_facts.hpp"
 
 namespace haricot::test {
 namespace {

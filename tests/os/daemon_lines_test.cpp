@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon_fixture.hpp"
+#include "support/daemon_fixture.hpp"
 
 namespace haricot::test {
 namespace {

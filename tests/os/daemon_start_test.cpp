@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon_fixture.hpp"
+#include "support/daemon_fixture.hpp"
 
 namespace haricot::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "daemon_fixture.hpp"
+#include "support/daemon_fixture.hpp"
 
 namespace haricot::test {
 namespace {

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "temporary_folder.hpp"
-#include "wire_client.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/wire_client.hpp"
 
 namespace haricot::os {
 namespace {

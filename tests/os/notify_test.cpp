@@ -10,7 +10,7 @@
 
 #include "notify_socket.hpp"
 #include "os/clock.hpp"
-#include "temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace haricot::os {
 namespace {

@@ -38,7 +38,7 @@
 
 #include "child_result.hpp"
 #include "haricot/base/check.hpp"
-#include "temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace haricot::os {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace haricot::test {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "wire_client.hpp"
+#include "support/wire_client.hpp"
 
 namespace haricot::test {
 

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "server_process.hpp"
-#include "temporary_folder.hpp"
-#include "wire_client.hpp"
+#include "support/server_process.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/wire_client.hpp"
 
 namespace haricot::test {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "job_facts.hpp"
-#include "server_process.hpp"
-#include "wire_client.hpp"
+#include "support/server_process.hpp"
+#include "support/wire_client.hpp"
 
 namespace haricot::test {
 

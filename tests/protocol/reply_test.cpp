@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/blob_of.hpp"
+#include "support/blob_of.hpp"
 
 namespace haricot {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "queue/engine_world.hpp"
+#include "support/engine_world.hpp"
 
 namespace haricot {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "base/seed.hpp"
 #include "queue/engine_model.hpp"
-#include "queue/engine_world.hpp"
+#include "support/engine_world.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "queue/engine_world.hpp"
+#include "support/engine_world.hpp"
 
 namespace haricot {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/allocations.hpp"
-#include "queue/engine_world.hpp"
+#include "support/allocations.hpp"
+#include "support/engine_world.hpp"
 
 namespace haricot {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "base/allocations.hpp"
-#include "base/seed.hpp"
 #include "haricot/queue/tube_table.hpp"
+#include "support/allocations.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/allocations.hpp"
+#include "support/allocations.hpp"
 #include "support/colliding_names.hpp"
 
 namespace haricot {

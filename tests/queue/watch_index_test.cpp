@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/allocations.hpp"
-#include "base/seed.hpp"
-#include "queue/engine_world.hpp"
+#include "support/allocations.hpp"
+#include "support/engine_world.hpp"
+#include "support/random.hpp"
 
 // Clients that watch very many tubes: what they get is what they would get without an index, and
 // what they cost is counted and does not depend on how many tubes they watch.

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "queue/engine_world.hpp"
+#include "support/engine_world.hpp"
 
 namespace haricot {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/allocations.hpp"
-#include "base/blob_of.hpp"
-#include "base/seed.hpp"
+#include "support/allocations.hpp"
+#include "support/blob_of.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {

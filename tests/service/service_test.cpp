@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/allocations.hpp"
-#include "base/seed.hpp"
 #include "service/service_world.hpp"
+#include "support/allocations.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {

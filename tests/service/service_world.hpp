@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "haricot/service/service.hpp"
-#include "queue/fake_journal.hpp"
+#include "support/fake_journal.hpp"
 
 namespace haricot::testing {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/seed.hpp"
 #include "service/service_world.hpp"
+#include "support/random.hpp"
 
 namespace haricot {
 namespace {

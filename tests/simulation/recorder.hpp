@@ -14,7 +14,7 @@
 
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/queue/journal.hpp"
-#include "job_history.hpp"
+#include "support/job_history.hpp"
 
 namespace haricot::simulation {
 

@@ -18,7 +18,7 @@
 #include "haricot/service/service.hpp"
 #include "model.hpp"
 #include "recorder.hpp"
-#include "sim_disk.hpp"
+#include "support/sim_disk.hpp"
 
 namespace haricot::simulation {
 

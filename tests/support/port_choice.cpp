@@ -1,10 +1,10 @@
-#include "port_choice.hpp"
+#include "support/port_choice.hpp"
 
 #include <cstdio>
 #include <random>
 #include <string>
 
-#include "temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace haricot::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "port_choice.hpp"
+#include "support/port_choice.hpp"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "server_process.hpp"
+#include "support/server_process.hpp"
 
 namespace haricot::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "server_process.hpp"
+#include "support/server_process.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include <span>
 #include <string_view>
 
-#include "port_choice.hpp"
+#include "support/port_choice.hpp"
 
 extern char** environ;
 

@@ -1,4 +1,4 @@
-#include "temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <cstdio>
 #include <cstdlib>

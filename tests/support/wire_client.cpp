@@ -1,4 +1,4 @@
-#include "wire_client.hpp"
+#include "support/wire_client.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "server_process.hpp"
+#include "support/server_process.hpp"
 
 namespace haricot::test {
 namespace {

@@ -1,0 +1,160 @@
+// An engine with a journal, clients and a time, for tests: what a service and a clock would be.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/queue/engine.hpp"
+#include "support/blob_of.hpp"
+#include "support/fake_journal.hpp"
+
+namespace haricot::testing {
+
+// What came to a client, by the job's id instead of its reference.
+struct Got {
+  const Client* client;
+  Delivery::Kind kind;
+  JobId job = 0;
+  std::uint64_t kicked = 0;
+
+  bool operator==(const Got&) const = default;
+};
+
+inline void PrintTo(const Got& got, std::ostream* out) {
+  const char* const kinds[] = {"reserved", "timed_out", "deadline_soon", "kicked"};
+  *out << "{" << kinds[static_cast<int>(got.kind)] << " client " << got.client << " job " << got.job
+       << " kicked " << got.kicked << "}";
+}
+
+inline NewBody body_of_bytes(std::string_view bytes) {
+  if (bytes.size() <= JobStore::kInlineBodyBytesMax) return {.bytes = bytes, .blob = {}};
+  return {.bytes = {}, .blob = blob_of(bytes)};
+}
+
+struct PutOptions {
+  std::uint32_t priority = 100;
+  std::uint32_t delay_s = 0;
+  std::uint32_t ttr_s = 60;
+  std::string_view body = "body";
+};
+
+class World {
+ public:
+  explicit World(Instant start = Instant::at(1'000'000'000'000))
+      : now(start), engine(now, journal) {}
+  ~World() {
+    while (!clients_.empty()) disconnect(*clients_.back());
+    EXPECT_FALSE(journal.has_open_room());
+  }
+
+  Client& connect() {
+    clients_.push_back(std::make_unique<Client>(nullptr));
+    EXPECT_TRUE(engine.open(*clients_.back()));
+    return *clients_.back();
+  }
+  void disconnect(Client& client) {
+    engine.close(client, now);
+    std::erase_if(clients_, [&](const auto& owned) { return owned.get() == &client; });
+  }
+
+  // Puts a job that has to succeed, and returns its id.
+  JobId put(Client& client, const PutOptions& options = {}) {
+    const JobId id = engine.take_id();
+    EXPECT_EQ(try_put(client, id, options), Outcome::done);
+    return id;
+  }
+  Outcome try_put(Client& client, JobId id, const PutOptions& options = {}) {
+    const NewJob job{
+        .id = id, .priority = options.priority, .delay_s = options.delay_s, .ttr_s = options.ttr_s};
+    return engine.put(client, job, body_of_bytes(options.body), now);
+  }
+
+  // A reserve that is answered at once: the job's id, or 0 if there is none.
+  JobId reserve(Client& client) {
+    const ReserveResult result = engine.reserve(client, now, now);
+    return result.outcome == Outcome::done ? engine.jobs()[result.job].id : 0;
+  }
+  // A reserve that has to wait.
+  void wait(Client& client, Instant until = Instant::never()) {
+    EXPECT_EQ(engine.reserve(client, until, now).outcome, Outcome::waiting);
+  }
+  void wait_s(Client& client, std::uint32_t seconds) {
+    wait(client, now + Duration::seconds(seconds));
+  }
+
+  // Lets time pass as a daemon would: with a call at each event.
+  void pass(Duration duration) {
+    const Instant end = now + duration;
+    while (engine.next_event() <= end) {
+      now = std::max(now, engine.next_event());
+      engine.advance(now);
+    }
+    now = end;
+    engine.advance(now);
+  }
+  void pass_s(std::uint32_t seconds) { pass(Duration::seconds(seconds)); }
+  void pass_ms(std::int64_t milliseconds) { pass(Duration::milliseconds(milliseconds)); }
+
+  // What came to clients since the last time.
+  std::vector<Got> take_deliveries() {
+    std::vector<Got> got;
+    for (const Delivery& delivery : engine.deliveries()) {
+      const bool has_job = delivery.kind == Delivery::Kind::reserved;
+      got.push_back({delivery.client, delivery.kind,
+                     has_job ? engine.jobs()[delivery.job].id : JobId{0}, delivery.count});
+    }
+    engine.clear_deliveries();
+    return got;
+  }
+
+  JobReport report(JobId id) {
+    const std::optional<JobReport> report = engine.report(id, now);
+    EXPECT_TRUE(report.has_value()) << "no job " << id;
+    return report.value_or(JobReport{});
+  }
+  JobState state(JobId id) { return report(id).state; }
+  bool exists(JobId id) const { return engine.peek(id) != JobRef::none; }
+  const Tube& tube(std::string_view name = "default") const { return *engine.find_tube(name); }
+  JobId id_of(JobRef ref) const { return ref == JobRef::none ? 0 : engine.jobs()[ref].id; }
+
+  Instant now;
+  FakeJournal journal;
+  Engine engine;
+
+ private:
+  std::vector<std::unique_ptr<Client>> clients_;
+};
+
+inline Got got_job(const Client& client, JobId id) {
+  return {&client, Delivery::Kind::reserved, id, 0};
+}
+inline Got got_timed_out(const Client& client) {
+  return {&client, Delivery::Kind::timed_out};
+}
+inline Got got_deadline_soon(const Client& client) {
+  return {&client, Delivery::Kind::deadline_soon};
+}
+inline Got got_kicked(const Client& client, std::uint64_t kicked) {
+  return {&client, Delivery::Kind::kicked, 0, kicked};
+}
+
+using Gots = std::vector<Got>;
+
+// An engine test: every test ends with all invariants holding.
+class EngineTest : public ::testing::Test {
+ protected:
+  void TearDown() override { engine.check_invariants(); }
+
+  World world;
+  Engine& engine = world.engine;
+  FakeJournal& journal = world.journal;
+};
+
+}  // namespace haricot::testing

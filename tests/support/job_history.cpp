@@ -1,0 +1,192 @@
+#include "support/job_history.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace haricot::binlog {
+namespace {
+
+using Counts = std::array<std::uint64_t, kJobEvents>;
+
+// A delayed job whose time has come is a ready one.
+KnownJob as_of(KnownJob job, std::int64_t wall_now) {
+  if (job.state == JobState::delayed && job.deadline_at <= wall_now) {
+    job.state = JobState::ready;
+    job.deadline_at = 0;
+  }
+  return job;
+}
+
+// Whether a job came back as it was recorded. A reserve or its timeout makes no record of its own,
+// so the copy that compaction makes may know of more of them.
+bool is_same(KnownJob known, KnownJob found, std::int64_t wall_now) {
+  known = as_of(std::move(known), wall_now);
+  for (const JobEvent event : {JobEvent::reserve, JobEvent::timeout}) {
+    const auto i = static_cast<std::size_t>(event);
+    if (found.counts[i] < known.counts[i]) return false;
+    known.counts[i] = found.counts[i];
+  }
+  known.burial = found.burial;
+  return known == found;
+}
+
+}  // namespace
+
+std::string body_for(JobId id, std::size_t bytes) {
+  std::string body = std::to_string(id) + ":";
+  while (body.size() < bytes) body += static_cast<char>('a' + (body.size() * 7 + id) % 26);
+  body.resize(bytes);
+  return body;
+}
+
+KnownJob known_from(const Engine& engine, JobRef ref, Duration wall_offset) {
+  const JournaledJob journaled = engine.journaled(ref);
+  const Job& job = journaled.job;
+  KnownJob known;
+  known.tube = journaled.tube_name;
+  known.body_bytes = job.body_bytes;
+  known.priority = job.priority;
+  known.delay_s = job.delay_s;
+  known.ttr_s = job.ttr_s;
+  known.created_at = (job.created + wall_offset).count();
+  known.state = job.state() == JobState::reserved ? JobState::ready : job.state();
+  if (known.state == JobState::delayed) {
+    known.deadline_at = (journaled.deadline + wall_offset).count();
+  }
+  for (std::size_t i = 0; i < kJobEvents; ++i) {
+    known.counts[i] = engine.jobs().counted(ref, static_cast<JobEvent>(i));
+  }
+  return known;
+}
+
+std::string to_text(const std::optional<KnownJob>& job) {
+  if (!job) return "no job";
+  const char* const states[] = {"ready", "reserved", "delayed", "buried"};
+  std::string text = states[static_cast<int>(job->state)];
+  text += " in " + job->tube.substr(0, 10) + ", " + std::to_string(job->body_bytes) +
+          " bytes, pri " + std::to_string(job->priority) + ", delay " +
+          std::to_string(job->delay_s) + ", ttr " + std::to_string(job->ttr_s) + ", created " +
+          std::to_string(job->created_at) + ", deadline " + std::to_string(job->deadline_at) +
+          ", counts";
+  for (const std::uint64_t count : job->counts) text += " " + std::to_string(count);
+  return text;
+}
+
+std::map<JobId, KnownJob> all_jobs(const Engine& engine, Duration wall_offset) {
+  std::map<JobId, KnownJob> jobs;
+  // Ids may have been left out by the million, but not many above the last job.
+  for (JobId id = 1; jobs.size() < engine.jobs().size(); ++id) {
+    const JobRef ref = engine.peek(id);
+    if (ref != JobRef::none) jobs[id] = known_from(engine, ref, wall_offset);
+  }
+  std::uint64_t burials = 0;
+  for (std::uint32_t i = 0; i < engine.tubes().size(); ++i) {
+    for (JobRef ref = engine.tubes().at(i).first_buried; ref != JobRef::none;) {
+      const Job& job = engine.jobs()[ref];
+      jobs[job.id].burial = ++burials;
+      ref = static_cast<JobRef>(job.links.second);
+    }
+  }
+  return jobs;
+}
+
+void JobHistory::begin(const Engine& engine, Duration wall_offset) {
+  engine_ = &engine;
+  wall_offset_ = wall_offset;
+  for (auto& [id, job] : all_jobs(engine, wall_offset)) {
+    burials_ = std::max(burials_, job.burial);
+    changes_.push_back({0, id, job});
+  }
+}
+
+void JobHistory::note(const JournaledJob& job) {
+  KnownJob known = known_from(*engine_, job.ref, wall_offset_);
+  if (known.state == JobState::buried) known.burial = ++burials_;
+  changes_.push_back({binlog_.records(), job.job.id, std::move(known)});
+}
+
+void JobHistory::record_put(const JournaledJob& job) {
+  binlog_.record_put(job);
+  note(job);
+}
+
+void JobHistory::record_update(const JournaledJob& job) {
+  binlog_.record_update(job);
+  note(job);
+}
+
+void JobHistory::record_delete(const JournaledJob& job) {
+  const JobId id = job.job.id;
+  binlog_.record_delete(job);
+  changes_.push_back({binlog_.records(), id, std::nullopt});
+}
+
+std::map<JobId, KnownJob> JobHistory::jobs_at(std::uint64_t record) const {
+  std::map<JobId, KnownJob> jobs;
+  for (const Change& change : changes_) {
+    if (change.record > record) break;
+    if (change.job) {
+      jobs[change.id] = *change.job;
+    } else {
+      jobs.erase(change.id);
+    }
+  }
+  return jobs;
+}
+
+std::string JobHistory::compare(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
+                                std::uint64_t safe, bool exactly) const {
+  std::map<JobId, std::vector<std::optional<KnownJob>>> allowed;
+  JobId highest = 0;
+  for (const Change& change : changes_) {
+    auto& states = allowed[change.id];
+    if (change.record <= safe) {
+      states.assign(1, change.job);
+      highest = std::max(highest, change.id);
+    } else if (!exactly) {
+      if (states.empty()) states.push_back(std::nullopt);
+      states.push_back(change.job);
+    }
+  }
+  if (restored.next_id() <= highest) {
+    return "id " + std::to_string(restored.next_id()) + " would be given out again";
+  }
+  const std::map<JobId, KnownJob> found = all_jobs(restored, wall_offset);
+  if (found.size() != restored.jobs().size())
+    return "there are jobs of ids that were not given out";
+  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> burials;  // By place, when.
+  for (const auto& [id, job] : found) {
+    const auto known = allowed.find(id);
+    if (known == allowed.end()) return "job " + std::to_string(id) + " was never there";
+    const std::optional<KnownJob>* match = nullptr;
+    for (const auto& state : known->second) {
+      if (state && is_same(*state, job, wall_now)) match = &state;
+    }
+    if (match == nullptr) {
+      std::string text = "job " + std::to_string(id) + " is " + to_text(job) + "; it may be";
+      for (const auto& state : known->second) text += "\n  " + to_text(state);
+      return text;
+    }
+    if (job.state == JobState::buried) burials[job.tube][job.burial] = (*match)->burial;
+    const JobRef ref = restored.peek(id);
+    if (restored.jobs().body(ref) != body_for(id, job.body_bytes)) {
+      return "job " + std::to_string(id) + " has another body";
+    }
+  }
+  for (const auto& [id, states] : allowed) {
+    const bool may_be_gone = std::find(states.begin(), states.end(), std::nullopt) != states.end();
+    if (!states.empty() && !may_be_gone && !found.contains(id)) {
+      return "job " + std::to_string(id) + " is lost; it was " + to_text(states.front());
+    }
+  }
+  for (const auto& [tube, order] : burials) {
+    std::uint64_t before = 0;
+    for (const auto& [place, burial] : order) {
+      if (burial <= before) return "buried jobs of " + tube.substr(0, 10) + " are in another order";
+      before = burial;
+    }
+  }
+  return "";
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,268 @@
+// A folder in memory, for tests: any call can fail, and a crash can come at any time.
+//
+// It knows two states of everything, what the program sees and what would survive a loss of power.
+// Bytes and sizes of files are durable once the file was synced, names once the folder was. crash()
+// makes a new disk as a crash may leave this one, as often as a test likes, always another one.
+// With a trace, that goes for every moment of the past as well.
+//
+//   SimDisk disk;
+//   disk.start_trace();
+//   ... run the program, with disk.note(id) wherever it acknowledges something ...
+//   const auto past = disk.replay_until(0);
+//   for (std::size_t cut = 0; cut <= disk.trace().size(); ++cut) {
+//     disk.replay_more(*past, cut);
+//     const auto crashed = past->crash(random);
+//     ... open it, compare with what was noted until there: past->notes() ...
+//   }
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/binlog/disk.hpp"
+#include "haricot/binlog/folder_note.hpp"
+#include "support/sim_file.hpp"
+#include "support/sim_names.hpp"
+
+namespace haricot::binlog {
+
+enum class DiskCall : std::uint8_t {
+  list,
+  read,
+  create,
+  allocate,
+  write,
+  truncate,
+  close,
+  rename,
+  remove,
+  sync,
+  sync_folder,
+  start_sync,
+  open_existing,
+};
+inline constexpr std::size_t kDiskCalls = 13;
+
+// A call that fails.
+struct Fault {
+  std::uint64_t nth = 1;              // The first, second, ... of these calls from now on.
+  std::optional<DiskCall> call = {};  // Nothing: a call of any kind, but close, which cannot fail.
+  DiskStatus status = DiskStatus::failed;
+  bool lasts = false;              // All calls behind it fail, too.
+  bool takes_effect = false;       // It is done, and then said to have failed.
+  std::size_t pieces_written = 0;  // What of a write is done all the same: so many pieces
+  std::size_t bytes_written = 0;   // and so many bytes of the next.
+};
+
+enum class SyncMode : std::uint8_t { at_once, when_told };
+
+// What a failed sync of a file does to what it was to sync.
+enum class FailedSync : std::uint8_t {
+  drops,  // As Linux does: no later sync writes it, though that may say ok.
+  keeps,  // The next good sync writes it.
+};
+
+struct CrashPolicy {
+  Unsynced data = Unsynced::any;
+  UnsyncedNames names = UnsyncedNames::any;
+};
+
+// One thing that happened to the folder. Calls that changed nothing are not here, those that failed
+// half way with what they did.
+struct TraceEntry {
+  enum class Kind : std::uint8_t {
+    create,
+    write,
+    resize,
+    open,
+    close,
+    rename,
+    remove,
+    sync,  // Of a file; it is here when it ends.
+    folder_sync,
+    note,
+  };
+  enum class SyncEffect : std::uint8_t { none, durable, in_doubt };
+
+  Kind kind = Kind::note;
+  std::string name;
+  std::string to;                      // Of a rename.
+  std::uint32_t file = 0;              // Which file; names come and go.
+  std::uint64_t offset = 0;            // Of a write.
+  std::string bytes;                   // Of a write.
+  std::uint64_t value = 0;             // New size; changes that a sync covers; what was noted.
+  DiskStatus status = DiskStatus::ok;  // Of a sync.
+  SyncEffect effect = SyncEffect::none;
+};
+
+class SimDisk final : public Disk {
+ public:
+  using Random = std::mt19937_64;
+
+  SimDisk() = default;
+
+  [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
+  [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
+  [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
+  [[nodiscard]] DiskStatus open_existing(const std::string& name, FileHandle& file) override;
+  [[nodiscard]] DiskStatus allocate(FileHandle file, std::uint64_t bytes) override;
+  [[nodiscard]] DiskStatus write(FileHandle file, std::uint64_t offset,
+                                 std::span<const std::string_view> pieces) override;
+  [[nodiscard]] DiskStatus truncate(FileHandle file, std::uint64_t bytes) override;
+  void close(FileHandle file) override;
+  [[nodiscard]] DiskStatus rename(const std::string& from, const std::string& to) override;
+  [[nodiscard]] DiskStatus remove(const std::string& name) override;
+  [[nodiscard]] DiskStatus sync(FileHandle file) override;
+  [[nodiscard]] DiskStatus sync_file(const std::string& name) override;
+  [[nodiscard]] DiskStatus sync_folder() override;
+  void start_sync(FileHandle file, std::uint64_t ticket) override;
+  [[nodiscard]] bool next_sync_done(SyncDone& done) override;
+  void wait_for_sync() override {
+    if (done_.empty()) complete_syncs(1);
+  }
+  [[nodiscard]] bool space(DiskSpace& space) const override;
+  [[nodiscard]] std::string last_error() const override { return last_error_; }
+
+  // Crashes ---------------------------------------------------------------------------------
+
+  // The folder as a crash at this moment may leave it. All of it is durable then, no file is open,
+  // and no fault is left; the capacity stays.
+  std::unique_ptr<SimDisk> crash(Random& random, CrashPolicy policy = {}) const;
+
+  // Records what happens from now on. Requires: no file is open, and all is synced.
+  void start_trace();
+  const std::vector<TraceEntry>& trace() const { return trace_; }
+  // Puts something the program did into the trace, for instance what it acknowledged.
+  void note(std::uint64_t value);
+  // The notes so far, also of a replay.
+  const std::vector<std::uint64_t>& notes() const { return notes_; }
+  // The folder as it was behind the first so many entries. Requires: start_trace() was called.
+  std::unique_ptr<SimDisk> replay_until(std::size_t entries) const;
+  // Brings one from replay_until() further.
+  void replay_more(SimDisk& past, std::size_t entries) const;
+
+  // Faults ----------------------------------------------------------------------------------
+
+  void inject(const Fault& fault) { faults_.push_back({fault, 0}); }
+  void clear_faults() { faults_.clear(); }
+  // How many calls failed by fault: 0 says that the run was clean.
+  std::uint64_t faults_hit() const { return faults_hit_; }
+
+  void set_failed_sync(FailedSync failed) { failed_sync_ = failed; }
+  // The bytes all files may have together, nothing: no limit. Files keep what they have. An open
+  // file has its bytes until it is closed.
+  void set_capacity(std::optional<std::uint64_t> bytes) { capacity_ = bytes; }
+  // Whether space() says what the capacity leaves. A quota limits a folder and is in no such
+  // number.
+  void set_tells_space(bool tells) { tells_space_ = tells; }
+  std::uint64_t used_bytes() const;
+
+  // Whether syncs that were started end at once (so it is at first) or wait for complete_syncs().
+  void set_sync_mode(SyncMode mode) { sync_mode_ = mode; }
+  // Ends up to so many of them. On another status than ok they fail; a fault that hit one comes
+  // first. Returns how many were left to end.
+  std::size_t complete_syncs(std::size_t count = SIZE_MAX, DiskStatus status = DiskStatus::ok);
+  std::size_t syncs_under_way() const { return syncs_.size(); }
+
+  // Looking on, and damage --------------------------------------------------------------------
+
+  std::uint64_t calls(DiskCall call) const { return calls_[static_cast<std::size_t>(call)]; }
+  std::uint64_t calls() const;  // All, close included.
+  std::uint64_t bytes_written() const { return bytes_written_; }
+  std::size_t open_files() const;
+
+  // What servers note of the folder outside of its files; durable at once, and not in the trace:
+  // nothing is recorded before it is.
+  const FolderNote& folder_note() const { return folder_note_; }
+  void set_folder_note(const FolderNote& note) { folder_note_ = note; }
+
+  bool has(const std::string& name) const { return names_.seen().contains(name); }
+  // What a reader would see, and what is durable under names that are. Requires: it is there.
+  std::string bytes_of(const std::string& name) const;
+  std::string durable_bytes_of(const std::string& name) const;
+  bool has_durable(const std::string& name) const { return names_.durable().contains(name); }
+
+  // Puts a durable file there, or replaces one, for what a test begins with. Not in the trace.
+  void put(const std::string& name, std::string bytes);
+  // Damages a file as it is on the disk. Requires: it is synced, and its bytes are there.
+  void flip(const std::string& name, std::uint64_t offset, std::uint8_t bits = 1);
+  void zero(const std::string& name, std::uint64_t offset, std::uint64_t bytes);
+  void overwrite(const std::string& name, std::uint64_t offset, std::string_view bytes);
+
+ private:
+  struct ArmedFault {
+    Fault fault;
+    std::uint64_t seen;
+  };
+  struct FileState {
+    SimFile file;
+    std::uint32_t opens = 0;
+  };
+  // A sync that was started and has not ended.
+  struct StartedSync {
+    std::uint64_t ticket;
+    bool of_folder;
+    std::uint32_t file;
+    std::uint64_t changes;
+    std::optional<Fault> fault;
+  };
+
+  struct EndedSync {
+    SyncDone done;
+    bool of_folder;
+    std::uint32_t file;
+  };
+
+  std::optional<Fault> begin(DiskCall call);
+  DiskStatus fail(DiskStatus status, std::string_view why);
+  DiskStatus fail_by(const Fault& fault) { return fail(fault.status, "injected fault"); }
+  std::uint32_t file_of(FileHandle handle) const;
+  std::uint32_t file_named(const std::string& name) const;
+  // The bytes that a file may have at most, as far as the capacity goes.
+  std::uint64_t size_limit(std::uint32_t file) const;
+  DiskStatus resize(std::uint32_t file, std::uint64_t bytes, const std::optional<Fault>& fault);
+  DiskStatus end_sync(const StartedSync& sync, DiskStatus status, bool takes_effect);
+
+  // All that changes the folder, by the program or in a replay, goes through here.
+  void apply(TraceEntry entry);
+  void apply_create(const TraceEntry& entry);
+  void apply_sync(const TraceEntry& entry);
+  void forget_unused_files();
+
+  std::vector<FileState> files_;  // By number; those that are gone stay, empty.
+  SimNames names_;
+  std::vector<std::uint32_t> handles_;  // By handle, the file or kClosed.
+  std::deque<StartedSync> syncs_;
+  std::deque<EndedSync> done_;
+  std::string last_error_;
+  FolderNote folder_note_;
+
+  SyncMode sync_mode_ = SyncMode::at_once;
+  FailedSync failed_sync_ = FailedSync::drops;
+  std::optional<std::uint64_t> capacity_;
+  bool tells_space_ = true;
+  std::vector<ArmedFault> faults_;
+  std::uint64_t faults_hit_ = 0;
+  std::array<std::uint64_t, kDiskCalls> calls_{};
+  std::uint64_t bytes_written_ = 0;
+
+  bool tracing_ = false;
+  std::vector<FileState> trace_base_files_;
+  SimNames trace_base_names_;
+  std::vector<TraceEntry> trace_;
+  std::vector<std::uint64_t> notes_;
+  std::size_t replayed_ = 0;
+};
+
+}  // namespace haricot::binlog
