@@ -12,7 +12,7 @@
 namespace haricot {
 namespace {
 
-using testing::blob_of;
+using test::blob_of;
 
 TEST(BlobRef, ANewOneIsNull) {
   const BlobRef blob;

@@ -116,7 +116,7 @@ TEST(ByteBuffer, ASteadyStreamThroughItDoesNotMakeItGrow) {
 }
 
 TEST(ByteBuffer, DoesWhatAStringWouldDo) {
-  testing::Random random;
+  test::Random random;
   ByteBuffer buffer;
   std::string model;
   for (int step = 0; step < 20'000; ++step) {

@@ -42,7 +42,7 @@ TEST(Crc32c, IsThatOfIscsi) {
 
 // All lengths, at all distances from an aligned address.
 TEST(Crc32c, IsTheSameInEveryWayOfItsComputation) {
-  testing::Random random;
+  test::Random random;
   std::string bytes(4000, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random.bits());
   for (std::size_t length = 0; length < 300; ++length) {
@@ -68,7 +68,7 @@ TEST(Crc32c, OfBytesThatFollowOthersIsThatOfAllTogether) {
 }
 
 TEST(Crc32c, CanBeComputedBackwards) {
-  testing::Random random;
+  test::Random random;
   std::string bytes(100, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random.bits());
   for (std::size_t length = 0; length <= bytes.size(); ++length) {

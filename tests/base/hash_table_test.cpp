@@ -76,7 +76,7 @@ TEST(HashTable, WithoutMemoryForItsFirstBucketItRefuses) {
   Entry entry{7, nullptr, 1};
   bool inserted = true;
   {
-    const testing::AllocationFailure failure;
+    const test::AllocationFailure failure;
     inserted = table.insert(entry);
   }
   EXPECT_FALSE(inserted);
@@ -94,7 +94,7 @@ TEST(HashTable, WithoutMemoryForMoreBucketsItGoesOnWithLongerChains) {
   ASSERT_TRUE(table.insert(entries[0]));
   bool inserted = true;
   {
-    const testing::AllocationFailure failure;
+    const test::AllocationFailure failure;
     for (std::size_t i = 1; i < entries.size(); ++i)
       inserted = table.insert(entries[i]) && inserted;
   }
@@ -120,7 +120,7 @@ TEST(HashTableDeathTest, TakingOutAnElementThatIsNotInItEndsTheProgram) {
 }
 
 TEST(HashTable, DoesWhatAMapWouldDo) {
-  testing::Random random;
+  test::Random random;
   HashTable<Entry> table;
   std::map<int, Entry> model;
   for (int phase = 0; phase < 40; ++phase) {

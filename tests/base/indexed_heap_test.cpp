@@ -125,7 +125,7 @@ TEST(IndexedHeap, WithoutMemoryNoRoomIsReservedAndNothingChanges) {
   for (std::uint32_t i = 0; i < 512; ++i) push(heap, {512 - i, i}, places);
   bool reserved = true;
   {
-    const testing::AllocationFailure failure;
+    const test::AllocationFailure failure;
     reserved = heap.reserve_one();
   }
   EXPECT_FALSE(reserved);
@@ -150,7 +150,7 @@ TEST(IndexedHeapDeathTest, RemovingBehindTheEndEndsTheProgram) {
 }
 
 TEST(IndexedHeap, DoesWhatASortedSetWouldDo) {
-  testing::Random random;
+  test::Random random;
   IndexedHeap<Slot> heap;
   Places places;
   std::set<std::pair<std::uint64_t, std::uint32_t>> model;

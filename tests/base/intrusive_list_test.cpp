@@ -129,7 +129,7 @@ TEST(IntrusiveListDeathTest, DestroyingAListThatHoldsSomethingEndsTheProgram) {
 }
 
 TEST(IntrusiveList, DoesWhatTwoVectorsWouldDo) {
-  testing::Random random;
+  test::Random random;
   std::array<Bead, 40> beads;
   for (int i = 0; i < 40; ++i) beads[static_cast<std::size_t>(i)].number = i;
   std::array<ByColor, 2> lists;

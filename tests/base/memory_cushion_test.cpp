@@ -9,8 +9,8 @@
 namespace haricot {
 namespace {
 
-using testing::AllocationFailure;
-using testing::held_allocations;
+using test::AllocationFailure;
+using test::held_allocations;
 
 TEST(MemoryCushion, IsThereFromTheStart) {
   MemoryCushion cushion;

@@ -12,9 +12,9 @@
 namespace haricot {
 namespace {
 
-using testing::AllocationFailure;
-using testing::held_allocations;
-using testing::made_allocations;
+using test::AllocationFailure;
+using test::held_allocations;
+using test::made_allocations;
 using Array = PagedArray<std::uint64_t>;
 
 void fill(Array& array, std::uint32_t size) {
@@ -161,7 +161,7 @@ TEST(PagedArrayDeathTest, PoppingFromAnEmptyOneEndsTheProgram) {
 }
 
 TEST(PagedArray, DoesWhatAVectorWouldDo) {
-  testing::Random random;
+  test::Random random;
   Array array;
   std::vector<std::uint64_t> model;
   for (int phase = 0; phase < 60; ++phase) {

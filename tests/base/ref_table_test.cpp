@@ -65,7 +65,7 @@ TEST(RefTable, AddingWithoutMemoryGivesNoReference) {
     Ref ref{};
     bool failed = false;
     {
-      const testing::AllocationFailure failure;
+      const test::AllocationFailure failure;
       ref = table.add(&one);
       failed = failure.happened();
     }
@@ -81,7 +81,7 @@ TEST(RefTable, ANumberDroppedWithoutMemoryIsNotUsedAgain) {
   int one = 1;
   const Ref first = table.add(&one);
   {
-    const testing::AllocationFailure failure;
+    const test::AllocationFailure failure;
     table.drop(first);
   }
   EXPECT_EQ(table[first], nullptr);

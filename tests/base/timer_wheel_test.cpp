@@ -207,7 +207,7 @@ TEST(TimerWheel, AThousandTimersOfOneTickAllGoOffInIt) {
 }
 
 // A deadline at any of the wheel's distances: each power of two is equally likely.
-Duration random_distance(testing::Random& random) {
+Duration random_distance(test::Random& random) {
   const std::uint64_t nanoseconds = random.bits() >> (2 + random.below(60));
   return Duration::nanoseconds(static_cast<std::int64_t>(
       std::min<std::uint64_t>(nanoseconds, std::uint64_t{4'294'967'295} * 1'000'000'000)));
@@ -226,7 +226,7 @@ Instant earliest(const std::deque<ModelTimer>& timers) {
 }
 
 TEST(TimerWheel, DoesWhatAListOfDeadlinesWouldDo) {
-  testing::Random random;
+  test::Random random;
   for (int round = 0; round < 20; ++round) {
     Instant now = Instant() + random_distance(random);
     TimerWheel wheel(now);

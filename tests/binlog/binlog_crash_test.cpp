@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "binlog_world.hpp"
+#include "support/random.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -39,7 +40,7 @@ struct Run {
   int turns = 0;
 };
 
-Run random_run(testing::Random& random) {
+Run random_run(test::Random& random) {
   Run run;
   run.options.file_bytes = random.one_in(2) ? 4096 : 16384;
   run.options.sync = static_cast<SyncPolicy>(random.below(3));
@@ -57,7 +58,7 @@ std::string to_text(const Run& run) {
 }
 
 // Plays turns on an open world and notes what is promised behind each.
-void play(World& world, const Run& run, testing::Random& random) {
+void play(World& world, const Run& run, test::Random& random) {
   struct Written {
     Instant at;
     std::uint64_t records;
@@ -115,7 +116,7 @@ void check_crashed(const World& world, SimDisk& crashed, const Run& run, std::ui
 }
 
 // One life of a server on a disk, cut at every point.
-void crash_everywhere(SimDisk& disk, std::int64_t& wall, testing::Random& random) {
+void crash_everywhere(SimDisk& disk, std::int64_t& wall, test::Random& random) {
   const Run run = random_run(random);
   SCOPED_TRACE(to_text(run));
   SimDisk::Random chance(random.bits());
@@ -143,7 +144,7 @@ void crash_everywhere(SimDisk& disk, std::int64_t& wall, testing::Random& random
 }
 
 TEST(BinlogCrash, KeepsWhatWasPromisedWhereverItComes) {
-  testing::Random random;
+  test::Random random;
   constexpr int kDisks = 12;
   constexpr int kLives = 3;
   for (int i = 0; i < kDisks && !HasFailure(); ++i) {

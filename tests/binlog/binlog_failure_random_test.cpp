@@ -5,11 +5,12 @@
 #include <memory>
 
 #include "binlog_world.hpp"
+#include "support/random.hpp"
 
 namespace haricot::binlog {
 namespace {
 
-Fault random_fault(testing::Random& random) {
+Fault random_fault(test::Random& random) {
   Fault fault;
   fault.nth = 1 + random.below(30);
   if (random.one_in(2)) fault.call = static_cast<DiskCall>(random.below(kDiskCalls));
@@ -23,8 +24,7 @@ Fault random_fault(testing::Random& random) {
 }
 
 // One life of a server. Behind each turn a crash must not take what is held.
-void play(SimDisk& disk, const BinlogOptions& options, std::int64_t& wall,
-          testing::Random& random) {
+void play(SimDisk& disk, const BinlogOptions& options, std::int64_t& wall, test::Random& random) {
   World world(disk, options, wall);
   SimDisk::Random chance(random.bits());
   const auto check = [&](const char* when, CrashPolicy policy, bool exactly) {
@@ -68,7 +68,7 @@ void play(SimDisk& disk, const BinlogOptions& options, std::int64_t& wall,
 }
 
 TEST(BinlogFailureRandom, LosesNothingThatIsHeld) {
-  testing::Random random;
+  test::Random random;
   for (int i = 0; i < 30 && !HasFailure(); ++i) {
     auto disk = std::make_unique<SimDisk>();
     BinlogOptions options{.file_bytes = random.one_in(2) ? 4096U : 16384U,

@@ -9,6 +9,7 @@
 
 #include "binlog_world.hpp"
 #include "haricot/binlog/job_record.hpp"
+#include "support/random.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -115,7 +116,7 @@ TEST(BinlogSpace, ManyShortLacksAreToldOnce) {
 }
 
 TEST(BinlogSpace, OfAFullDiskIsEnoughToDeleteAllJobsInAnyOrder) {
-  testing::Random random;
+  test::Random random;
   for (const std::size_t body_bytes : {0U, 100U, 900U, 3000U, 9000U}) {
     for (int order = 0; order < 3; ++order) {
       SCOPED_TRACE(std::to_string(body_bytes) + " bytes, order " + std::to_string(order));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "binlog_world.hpp"
+#include "support/random.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -112,7 +113,7 @@ TEST(Binlog, WritesATurnWithOneCall) {
 
 TEST(Binlog, BringsBackEverythingAfterACleanEnd) {
   for (const BinlogOptions& options : {kEveryTurn, kInterval, kNever}) {
-    testing::Random random;
+    test::Random random;
     SimDisk disk;
     std::int64_t wall = kWallBegin;
     for (int life = 0; life < 5 && !HasFailure(); ++life) {

@@ -7,7 +7,7 @@ namespace {
 
 const std::string kLongTube(200, 'l');
 
-std::size_t random_body_bytes(testing::Random& random, std::size_t max) {
+std::size_t random_body_bytes(test::Random& random, std::size_t max) {
   switch (random.below(12)) {
     case 0:
       return std::min<std::size_t>(max, 1023 + random.below(3));  // Around what is kept inline.
@@ -57,7 +57,7 @@ Outcome World::try_put(const PutOptions& options) {
   const std::string bytes = body_for(id, options.body_bytes);
   NewBody body{.bytes = bytes, .blob = {}};
   if (bytes.size() > JobStore::kInlineBodyBytesMax) {
-    body = NewBody{.bytes = {}, .blob = testing::blob_of(bytes)};
+    body = NewBody{.bytes = {}, .blob = test::blob_of(bytes)};
   }
   const Outcome outcome = engine.put(client, job, std::move(body), now);
   if (outcome == Outcome::done) known_ids_.push_back(id);
@@ -75,7 +75,7 @@ JobId World::reserve() {
   return result.outcome == Outcome::done ? engine.jobs()[result.job].id : 0;
 }
 
-bool World::random_command(testing::Random& random, std::size_t body_bytes_max) {
+bool World::random_command(test::Random& random, std::size_t body_bytes_max) {
   const std::size_t jobs = engine.jobs().size();
   if (random.below(30) > jobs || known_ids_.empty()) {
     const std::uint64_t tube = random.below(8);

@@ -55,7 +55,7 @@ class World {
   Outcome kick_job(JobId id) { return engine.kick_job(id, now); }
   KickResult kick(std::uint32_t bound) { return engine.kick(client, bound, now); }
   // What a random worker and producer do. Returns whether the disk let them.
-  bool random_command(testing::Random& random, std::size_t body_bytes_max);
+  bool random_command(test::Random& random, std::size_t body_bytes_max);
 
   // Ends the turn, checks that all fits together, and takes up what the log would be told.
   void end_turn();

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "haricot/base/little_endian.hpp"
 #include "support/log_maker.hpp"
+#include "support/random.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -158,25 +158,20 @@ TEST(FileScan, DoesNotTakeStaleDuplicatedOrShiftedRecordsForGood) {
 }
 
 TEST(FileScan, ReadsRandomDamageWithoutGivingAWrongRecord) {
-  std::random_device device;
-  const std::uint32_t seed = device();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  test::Random random;
   LogMaker log(1);
   std::set<std::string> bodies;
   for (std::uint64_t id = 1; id <= 60; ++id) {
-    std::string body(random() % 300, '\0');
-    for (char& c : body) c = static_cast<char>(random());
-    body += "\r\n";
+    const std::string body = random.bytes(random.below(300)) + "\r\n";
     bodies.insert(body);
     log.add(full_record(id, "tube", body));
   }
   for (int round = 0; round < 2000; ++round) {
     std::string bytes = log.bytes();
-    for (unsigned i = 0; i < 1 + random() % 6; ++i) {
-      const std::size_t at = random() % bytes.size();
-      const std::size_t length = std::min<std::size_t>(random() % 700, bytes.size() - at);
-      switch (random() % 4) {
+    for (unsigned i = 0; i < 1 + random.below(6); ++i) {
+      const std::size_t at = random.below(bytes.size());
+      const std::size_t length = std::min<std::size_t>(random.below(700), bytes.size() - at);
+      switch (random.below(4)) {
         case 0:
           bytes.replace(at, length, length, '\0');
           break;
@@ -184,10 +179,10 @@ TEST(FileScan, ReadsRandomDamageWithoutGivingAWrongRecord) {
           bytes.erase(at, length);
           break;
         case 2:
-          bytes.insert(at, bytes.substr(random() % bytes.size(), length));
+          bytes.insert(at, bytes.substr(random.below(bytes.size()), length));
           break;
         default:
-          bytes[at] = static_cast<char>(random());
+          bytes[at] = static_cast<char>(random.bits());
           break;
       }
       if (bytes.empty()) bytes = "x";

@@ -35,7 +35,7 @@ class SegmentWriterTest : public ::testing::Test {
     record.body = {};
     ASSERT_TRUE(writer_.prepare(4, body_bytes));
     if (body_bytes > JobStore::kInlineBodyBytesMax) {
-      writer_.add(record, {}, testing::blob_of(body));
+      writer_.add(record, {}, test::blob_of(body));
     } else {
       writer_.add(record, body, {});
     }

@@ -74,7 +74,7 @@ TEST_F(SegmentsTest, CanFallEmptyAndBeginAgain) {
 }
 
 TEST_F(SegmentsTest, AgreeWithAPlainMapOverManySteps) {
-  testing::Random random;
+  test::Random random;
   std::map<JobRef, std::uint64_t> where;  // The number of the file.
   std::uint64_t number = 0;
   for (int step = 0; step < 5000; ++step) {

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <random>
 #include <string>
 
 #include "folders.hpp"
 #include "haricot/binlog/segment_writer.hpp"
+#include "support/random.hpp"
 #include "support/server_process.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/wire_client.hpp"
@@ -73,7 +73,7 @@ class RealBeanstalkd : public ::testing::Test {
     const Verdict sound = damage::judge(HurtFolder(folder), Depth::starts);
     ASSERT_EQ(sound.wrong, "");
     ASSERT_TRUE(sound.reading.is_sound) << sound.reading.text();
-    std::mt19937_64 random(3);
+    test::Random random(3);
     Sweep sweep(11, kStride);
     for (const KnownFile& file : folder.files) {
       for (std::size_t at = 0; at < file.bytes.size(); at += 5) {
@@ -82,7 +82,7 @@ class RealBeanstalkd : public ::testing::Test {
       for (std::size_t at = 0; at < file.bytes.size(); at += 64) {
         std::string bytes(100, '\0');
         if (sweep.is_next()) sweep.judge(HurtFolder(folder).overwrite(file.number, at, bytes));
-        for (char& byte : bytes) byte = static_cast<char>(random() & 0xff);
+        bytes = random.bytes(bytes.size());
         if (sweep.is_next()) sweep.judge(HurtFolder(folder).overwrite(file.number, at, bytes));
         if (sweep.is_next()) sweep.judge(HurtFolder(folder).cut(file.number, at));
       }

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "folders.hpp"
+#include "support/random.hpp"
 #include "sweep.hpp"
 
 namespace haricot::damage {
@@ -37,13 +37,8 @@ class HurtBytes : public ::testing::TestWithParam<std::size_t> {
     const std::size_t files = folder().files.size();
     return kStride * (files <= 3 ? 1 : files < 10 ? 3 : 31);
   }
-  std::string random_bytes(std::size_t bytes) {
-    std::string text(bytes, '\0');
-    for (char& byte : text) byte = static_cast<char>(random_() & 0xff);
-    return text;
-  }
 
-  std::mt19937_64 random_{GetParam() + 1};
+  test::Random random_{GetParam() + 1};
 };
 
 // The offsets of the heads of all records, and of the first bytes.
@@ -80,8 +75,8 @@ TEST_P(HurtBytes, TwoOfTheFirstBytes) {
         for (const bool zeros : {true, false}) {
           if (!sweep.is_next()) continue;
           HurtFolder hurt(folder());
-          hurt.overwrite(file->number, one, zeros ? std::string(1, '\0') : random_bytes(1));
-          hurt.overwrite(file->number, other, zeros ? std::string(1, '\0') : random_bytes(1));
+          hurt.overwrite(file->number, one, zeros ? std::string(1, '\0') : random_.bytes(1));
+          hurt.overwrite(file->number, other, zeros ? std::string(1, '\0') : random_.bytes(1));
           sweep.judge(hurt);
         }
       }
@@ -97,9 +92,9 @@ TEST_P(HurtBytes, ASector) {
         if (!sweep.is_next()) continue;
         HurtFolder hurt(folder());
         if (kind == 0) hurt.zero(file.number, at, kSectorBytes);
-        if (kind == 1) hurt.overwrite(file.number, at, random_bytes(kSectorBytes));
+        if (kind == 1) hurt.overwrite(file.number, at, random_.bytes(kSectorBytes));
         // A part of one, as by a stroke of the head.
-        if (kind == 2) hurt.overwrite(file.number, at + random_() % 400, random_bytes(30));
+        if (kind == 2) hurt.overwrite(file.number, at + random_.below(400), random_.bytes(30));
         sweep.judge(hurt);
       }
     }
@@ -115,7 +110,7 @@ TEST_P(HurtBytes, TheBeginOfAFile) {
         if (!sweep.is_next()) continue;
         HurtFolder hurt(folder());
         if (kind == 0) hurt.zero(file->number, 0, bytes);
-        if (kind == 1) hurt.overwrite(file->number, 0, random_bytes(bytes));
+        if (kind == 1) hurt.overwrite(file->number, 0, random_.bytes(bytes));
         if (kind == 2) hurt.zero(file->number, kSectorBytes - bytes, bytes);
         sweep.judge(hurt);
       }
@@ -140,7 +135,8 @@ TEST_P(HurtBytes, StaleOnesAndOnesBehindTheEnd) {
   for (const KnownFile& file : all) {
     for (const KnownFile& other : {all.front(), all.back()}) {
       for (std::size_t at = 0; at + kSectorBytes <= file.bytes.size(); at += kSectorBytes) {
-        const std::size_t from = random_() % (other.bytes.size() / kSectorBytes + 1) * kSectorBytes;
+        const std::size_t from =
+            random_.below(other.bytes.size() / kSectorBytes + 1) * kSectorBytes;
         if (!sweep.is_next()) continue;
         HurtFolder hurt(folder());
         hurt.overwrite(file.number, at, std::string_view(other.bytes).substr(from, kSectorBytes));
@@ -149,7 +145,7 @@ TEST_P(HurtBytes, StaleOnesAndOnesBehindTheEnd) {
     }
     for (const std::size_t bytes : {1U, 7U, 84U, 300U, 5000U}) {
       if (!sweep.is_next()) continue;
-      sweep.judge(HurtFolder(folder()).append(file.number, random_bytes(bytes)));
+      sweep.judge(HurtFolder(folder()).append(file.number, random_.bytes(bytes)));
     }
     // A whole record that stands a second time.
     const Piece& piece = file.pieces.size() > 2 ? file.pieces[2] : file.pieces[1];

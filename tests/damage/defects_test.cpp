@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <string>
 
 #include "folders.hpp"
 #include "haricot/binlog/segment_writer.hpp"
 #include "judge.hpp"
+#include "support/random.hpp"
 
 namespace haricot::damage {
 namespace {
@@ -112,7 +112,7 @@ TEST(FormerDefects, AMissingLastFileIsNotTold) {
 // A crash at any moment of the first start. The one behind it finishes the work.
 TEST(FormerDefects, AKillWhileTheCopyIsWrittenLeavesAStubThatCountsAsTheCopy) {
   const KnownFolder& folder = of_three_files(Ending::killed);
-  std::mt19937_64 random(11);
+  test::Random random(11);
   HurtFolder hurt(folder);
   hurt.zero(folder.files[0].number, 100, 300).flip(folder.files[1].number, 50, 3);
   const KnownFile& last = folder.files.back();

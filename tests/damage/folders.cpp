@@ -2,13 +2,13 @@
 
 #include <functional>
 #include <iterator>
-#include <random>
 #include <utility>
 
 #include "haricot/base/check.hpp"
 #include "legacy_maker.hpp"
 #include "model.hpp"
 #include "support/log_maker.hpp"
+#include "support/random.hpp"
 
 namespace haricot::damage {
 namespace {
@@ -23,16 +23,7 @@ constexpr std::size_t kLargeBody = 2000;
 constexpr binlog::BinlogOptions kLargeFiles{.file_bytes = 16384,
                                             .sync = binlog::SyncPolicy::every_turn};
 
-class Choice {
- public:
-  explicit Choice(std::uint64_t seed) : random_(seed) {}
-  std::size_t below(std::size_t bound) { return static_cast<std::size_t>(random_() % bound); }
-
- private:
-  std::mt19937_64 random_;
-};
-
-void one_command(Server& server, Choice& choice) {
+void one_command(Server& server, test::Random& choice) {
   const Jobs jobs = server.jobs();
   const std::size_t kind = jobs.size() < 4 ? 0 : choice.below(12);
   if (kind < 6) {
@@ -112,7 +103,7 @@ KnownFolder make_compacted(Ending ending) {
   KnownFolder folder = folder_by("compacted", disk, ending, [](Server& server) {
     put_a_large_job(server, 9000);
     work_until(server, 4, 1);
-    Choice choice(5);
+    test::Random choice(5);
     for (const auto& [id, job] : server.jobs()) {
       if (choice.below(4) != 0 && job.body.size() < kLargeBody) server.remove(id);
     }
@@ -266,7 +257,7 @@ Diverged make_diverged() {
 }  // namespace
 
 void work(Server& server, std::uint64_t seed, int commands) {
-  Choice choice(seed);
+  test::Random choice(seed);
   for (int i = 1; i <= commands; ++i) {
     one_command(server, choice);
     if (i % kTurn == 0) server.end_turn();

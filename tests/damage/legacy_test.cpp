@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "folders.hpp"
+#include "support/random.hpp"
 #include "sweep.hpp"
 
 namespace haricot::damage {
@@ -21,13 +21,8 @@ constexpr std::size_t kLegacyFolders = 5;
 class HurtLegacy : public ::testing::TestWithParam<std::size_t> {
  protected:
   const KnownFolder& folder() const { return *folders_with_beanstalkd()[GetParam()]; }
-  std::string random_bytes(std::size_t bytes) {
-    std::string text(bytes, '\0');
-    for (char& byte : text) byte = static_cast<char>(random_() & 0xff);
-    return text;
-  }
 
-  std::mt19937_64 random_{GetParam() + 1};
+  test::Random random_{GetParam() + 1};
 };
 
 TEST_P(HurtLegacy, OneBit) {
@@ -52,8 +47,8 @@ TEST_P(HurtLegacy, TwoOfTheFirstBytes) {
         for (const bool zeros : {true, false}) {
           if (!sweep.is_next()) continue;
           HurtFolder hurt(folder());
-          hurt.overwrite(file.number, one, zeros ? std::string(1, '\0') : random_bytes(1));
-          hurt.overwrite(file.number, other, zeros ? std::string(1, '\0') : random_bytes(1));
+          hurt.overwrite(file.number, one, zeros ? std::string(1, '\0') : random_.bytes(1));
+          hurt.overwrite(file.number, other, zeros ? std::string(1, '\0') : random_.bytes(1));
           sweep.judge(hurt);
         }
       }
@@ -69,8 +64,8 @@ TEST_P(HurtLegacy, ASector) {
         if (!sweep.is_next()) continue;
         HurtFolder hurt(folder());
         if (kind == 0) hurt.zero(file.number, at, kSectorBytes);
-        if (kind == 1) hurt.overwrite(file.number, at, random_bytes(kSectorBytes));
-        if (kind == 2) hurt.overwrite(file.number, at, random_bytes(30));
+        if (kind == 1) hurt.overwrite(file.number, at, random_.bytes(kSectorBytes));
+        if (kind == 2) hurt.overwrite(file.number, at, random_.bytes(30));
         sweep.judge(hurt);
       }
     }
@@ -92,7 +87,7 @@ TEST_P(HurtLegacy, BytesBehindTheEnd) {
   for (const KnownFile& file : folder().files) {
     for (const std::size_t bytes : {1U, 7U, 84U, 300U, 5000U}) {
       if (!sweep.is_next()) continue;
-      sweep.judge(HurtFolder(folder()).append(file.number, random_bytes(bytes)));
+      sweep.judge(HurtFolder(folder()).append(file.number, random_.bytes(bytes)));
     }
   }
 }

@@ -1,12 +1,12 @@
 #include "random_hurts.hpp"
 
 #include <algorithm>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "folders.hpp"
+#include "support/random.hpp"
 
 namespace haricot::damage {
 namespace {
@@ -30,7 +30,7 @@ class Hurting {
   }
 
  private:
-  std::size_t below(std::size_t bound) { return static_cast<std::size_t>(random_() % bound); }
+  std::size_t below(std::size_t bound) { return static_cast<std::size_t>(random_.below(bound)); }
 
   const KnownFolder& choose() {
     std::vector<const KnownFolder*> all = folders_of_haricotd();
@@ -46,11 +46,6 @@ class Hurting {
   }
   std::uint64_t any_number() {
     return hurt_.known().files[below(hurt_.known().files.size())].number;
-  }
-  std::string any_bytes(std::size_t bytes) {
-    std::string text(bytes, '\0');
-    for (char& byte : text) byte = static_cast<char>(random_() & 0xff);
-    return text;
   }
 
   void move_a_file() {
@@ -95,19 +90,19 @@ class Hurting {
         hurt_.flip(number, at, static_cast<unsigned>(below(8)));
         break;
       case 2:
-        hurt_.overwrite(number, at, any_bytes(1 + below(3)));
+        hurt_.overwrite(number, at, random_.bytes(1 + below(3)));
         break;
       case 3:
         hurt_.zero(number, at, 1 + below(300));
         break;
       case 4:
-        hurt_.overwrite(number, at, any_bytes(1 + below(300)));
+        hurt_.overwrite(number, at, random_.bytes(1 + below(300)));
         break;
       case 5:
         hurt_.zero(number, sector, kSectorBytes);
         break;
       case 6:
-        hurt_.overwrite(number, sector, any_bytes(kSectorBytes));
+        hurt_.overwrite(number, sector, random_.bytes(kSectorBytes));
         break;
       case 7: {
         // Nothing tells that a record of beanstalkd stands in the wrong place.
@@ -121,11 +116,11 @@ class Hurting {
         hurt_.cut(number, at);
         break;
       default:
-        hurt_.append(number, any_bytes(1 + below(600)));
+        hurt_.append(number, random_.bytes(1 + below(600)));
     }
   }
 
-  std::mt19937_64 random_;
+  test::Random random_;
   HurtFolder hurt_;
   std::size_t first_ = 0;  // No byte in front of that is hurt.
 };

@@ -11,12 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 
 #include "judge.hpp"
 #include "random_hurts.hpp"
+#include "support/random.hpp"
 
 namespace {
 
@@ -61,18 +61,15 @@ int main(int count, char** words) {
   }
   g_program = words[0];
   std::signal(SIGABRT, on_abort);
-  if (const char* seed = std::getenv("HARICOT_SEED")) {
-    return judge_one(std::strtoull(seed, nullptr, 10)) ? 0 : 1;
-  }
-  std::random_device device;
-  std::mt19937_64 seeds((std::uint64_t{device()} << 32) | device());
+  if (const auto seed = haricot::test::given_seed()) return judge_one(*seed) ? 0 : 1;
+  haricot::test::Random seeds(haricot::test::new_seed());
   const auto begin = std::chrono::steady_clock::now();
   const auto passed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   std::uint64_t judged = 0;
   while (seconds > 0 ? passed() < static_cast<double>(seconds) : judged < runs) {
-    if (!judge_one(seeds())) return 1;
+    if (!judge_one(seeds.bits())) return 1;
     ++judged;
   }
   std::printf("%" PRIu64 " damaged folders, %.1f s, %.0f folders/s\n", judged, passed(),

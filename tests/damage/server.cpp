@@ -102,7 +102,7 @@ JobId Server::put(std::size_t body_bytes, std::uint32_t priority, std::uint32_t 
   const std::string bytes = binlog::body_for(id, body_bytes);
   NewBody body{.bytes = bytes, .blob = {}};
   if (bytes.size() > JobStore::kInlineBodyBytesMax) {
-    body = NewBody{.bytes = {}, .blob = testing::blob_of(bytes)};
+    body = NewBody{.bytes = {}, .blob = test::blob_of(bytes)};
   }
   const NewJob job{.id = id, .priority = priority, .delay_s = delay_s, .ttr_s = 60};
   CHECK(engine_.put(client_, job, std::move(body), now_) == Outcome::done);

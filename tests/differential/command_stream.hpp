@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "random_source.hpp"
 #include "stream_model.hpp"
+#include "support/random.hpp"
 
 namespace haricot::test {
 
@@ -69,7 +69,7 @@ class CommandStream final {
   std::string priority();
   std::string duration();
 
-  RandomSource random_;
+  Random random_;
   const StreamModel& model_;
 };
 

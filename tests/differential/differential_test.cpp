@@ -11,13 +11,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
-#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "answer_comparison.hpp"
 #include "differential_run.hpp"
+#include "support/random.hpp"
 #include "support/server_process.hpp"
 
 namespace haricot::test {
@@ -71,8 +71,8 @@ void expect_no_difference(const DifferentialOptions& options) {
 
 // Fixed seeds, which fail again if they fail, and a new one each time, which looks further.
 std::vector<std::uint64_t> seeds() {
-  if (const auto seed = number_from_environment("HARICOT_SEED")) return {*seed};
-  return {1, 2, 3, 4, std::random_device()() % 1000000};
+  if (const auto seed = given_seed()) return {*seed};
+  return {1, 2, 3, 4, new_seed() % 1000000};
 }
 
 TEST(Differential, HaricotdAnswersAsBeanstalkdDoes) {

@@ -124,7 +124,7 @@ std::string joined(const std::vector<std::string>& words) {
   return line;
 }
 
-std::string with_a_wrong_word(std::string_view line, RandomSource& random) {
+std::string with_a_wrong_word(std::string_view line, Random& random) {
   auto words = words_of(line);
   if (words.size() == 1) words.emplace_back();
   std::string& word = words[random.between(1, words.size() - 1)];
@@ -136,7 +136,7 @@ std::string with_a_wrong_word(std::string_view line, RandomSource& random) {
   return joined(words);
 }
 
-std::string with_words_too_many_or_missing(std::string_view line, RandomSource& random) {
+std::string with_words_too_many_or_missing(std::string_view line, Random& random) {
   auto words = words_of(line);
   switch (random.below(3)) {
     case 0:
@@ -151,7 +151,7 @@ std::string with_words_too_many_or_missing(std::string_view line, RandomSource& 
   return joined(words);
 }
 
-std::string with_more_blanks(std::string_view line, RandomSource& random) {
+std::string with_more_blanks(std::string_view line, Random& random) {
   std::string text(line);
   const std::string blanks(random.between(1, 3), random.chance(80) ? ' ' : '\t');
   const std::size_t blank = text.find(' ');
@@ -165,7 +165,7 @@ std::string with_more_blanks(std::string_view line, RandomSource& random) {
   }
 }
 
-std::string with_a_wrong_byte(std::string_view line, RandomSource& random) {
+std::string with_a_wrong_byte(std::string_view line, Random& random) {
   std::string text(line);
   constexpr std::array kBytes = {'\0', '\0', '\n', ' ', '\t', '\x80', 'x', '7', '-'};
   const char byte = random.pick(kBytes);
@@ -179,7 +179,7 @@ std::string with_a_wrong_byte(std::string_view line, RandomSource& random) {
 }
 
 // Around the limit, and around twice the limit, where a reader by chunks goes wrong most easily.
-std::string of_excess_length(std::string_view line, RandomSource& random) {
+std::string of_excess_length(std::string_view line, Random& random) {
   std::string text(line);
   const std::size_t length = random.chance(50)
                                  ? random.between(kLineBytesMax - 6, kLineBytesMax + 6)
@@ -199,7 +199,7 @@ bool begins_with_zero(std::string_view text) {
 
 }  // namespace
 
-std::string damaged(std::string_view line, RandomSource& random) {
+std::string damaged(std::string_view line, Random& random) {
   switch (random.below(9)) {
     case 0:
     case 1:

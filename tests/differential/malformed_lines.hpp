@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "random_source.hpp"
+#include "support/random.hpp"
 
 namespace haricot::test {
 
 // Turns a valid line into one that is most likely malformed: a number out of range, a bad name, a
 // word too many or missing, blanks, NULs, capitals, excess length. All without CR LF.
-std::string damaged(std::string_view line, RandomSource& random);
+std::string damaged(std::string_view line, Random& random);
 
 // Whether the answer to this line (without CR LF) can be compared between servers and is known to
 // be one line that comes at once. False for what servers are known to do differently, and for what

@@ -66,20 +66,20 @@ Outside::~Outside() {
 
 }  // namespace haricot::faults
 
-void* haricot::testing::allocate(std::size_t bytes) noexcept {
+void* haricot::test::allocate(std::size_t bytes) noexcept {
   if (faults::is_to_fail()) return nullptr;
   void* memory = __real_malloc(bytes == 0 ? 1 : bytes);
   if (memory != nullptr) ++faults::held;
   return memory;
 }
-void haricot::testing::release(void* memory) noexcept {
+void haricot::test::release(void* memory) noexcept {
   if (memory != nullptr) --faults::held;
   __real_free(memory);
 }
 
 void* __wrap_malloc(std::size_t bytes) {
   if (haricot::faults::is_under_test) ++haricot::faults::by_malloc;
-  return haricot::testing::allocate(bytes);
+  return haricot::test::allocate(bytes);
 }
 void* __wrap_realloc(void* memory, std::size_t bytes) {
   if (haricot::faults::is_under_test) ++haricot::faults::by_malloc;
@@ -89,5 +89,5 @@ void* __wrap_realloc(void* memory, std::size_t bytes) {
   return moved;
 }
 void __wrap_free(void* memory) {
-  haricot::testing::release(memory);
+  haricot::test::release(memory);
 }

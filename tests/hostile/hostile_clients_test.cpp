@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "support/colliding_names.hpp"
 #include "support/daemon_fixture.hpp"
 #include "support/process_facts.hpp"
+#include "support/random.hpp"
 
 namespace haricot::test {
 namespace {
@@ -288,7 +288,7 @@ TEST_F(Hostile, FourGigabytesThatAreOnlyAnnouncedTakeNothing) {
 TEST_F(Hostile, GarbageIsAnsweredLineByLine) {
   constexpr std::size_t kClients = 50;
   ASSERT_TRUE(start()) << server_.failure();
-  std::mt19937 random(4711);
+  Random random(4711);
   {
     const std::vector<Client> clients = connect(kClients);
     const MemoryPeak peak(server_.pid());
@@ -297,8 +297,8 @@ TEST_F(Hostile, GarbageIsAnsweredLineByLine) {
         std::string garbage;
         for (int k = 0; k < 20'000; ++k) {
           // NULs, lone carriage returns and line feeds more often than chance has them.
-          const auto byte = static_cast<char>(random());
-          garbage += random() % 8 == 0 ? "\0\r\n\0"[random() % 4] : byte;
+          const auto byte = static_cast<char>(random.bits());
+          garbage += random.one_in(8) ? "\0\r\n\0"[random.below(4)] : byte;
         }
         clients[i]->send(garbage);
         // Two line ends: one ends what stood there, the other one is a line of its own.

@@ -26,7 +26,7 @@ TEST_F(DiskMemory, AFailureIsToldAlsoWithoutMemoryForItsReason) {
   const std::string name = "a-file-that-is-not-there-with-a-name-that-does-not-fit-into-a-string";
   DiskStatus status = DiskStatus::ok;
   {
-    const haricot::testing::AllocationFailure failure;
+    const haricot::test::AllocationFailure failure;
     status = disk_.remove(name);
   }
   EXPECT_EQ(status, DiskStatus::failed);
@@ -40,7 +40,7 @@ TEST_F(DiskMemory, AListThatDoesNotFitIsAFailure) {
   std::vector<std::string> names;
   DiskStatus status = DiskStatus::ok;
   {
-    const haricot::testing::AllocationFailure failure(1);
+    const haricot::test::AllocationFailure failure(1);
     status = disk_.list(names);
   }
   EXPECT_EQ(status, DiskStatus::failed);

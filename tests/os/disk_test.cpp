@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
-#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "os/folder_lock.hpp"
+#include "support/random.hpp"
 #include "temp_folder.hpp"
 
 namespace haricot::os {
@@ -53,10 +53,10 @@ class FolderDiskTest : public ::testing::Test {
 // Files -----------------------------------------------------------------------------------------
 
 TEST_F(FolderDiskTest, WritesAnyNumberOfPiecesOneBehindTheOther) {
-  std::mt19937_64 random(1);
+  test::Random random(1);
   std::vector<std::string> texts(5000);
   for (std::string& text : texts)
-    text.assign(random() % 40, static_cast<char>('a' + random() % 26));
+    text.assign(random.below(40), static_cast<char>('a' + random.below(26)));
   const std::vector<std::string_view> pieces(texts.begin(), texts.end());
   std::string expected = "head";
   for (const std::string& text : texts) expected += text;
@@ -72,8 +72,8 @@ TEST_F(FolderDiskTest, WritesAnyNumberOfPiecesOneBehindTheOther) {
 
 TEST_F(FolderDiskTest, WritesAndReadsManyMegabytes) {
   std::string large(24 << 20, '\0');
-  std::mt19937_64 random(2);
-  for (std::size_t i = 0; i < large.size(); i += 512) large[i] = static_cast<char>(random());
+  test::Random random(2);
+  for (std::size_t i = 0; i < large.size(); i += 512) large[i] = static_cast<char>(random.bits());
   const FileHandle file = create("binlog.1");
   write(file, 0, large);
   EXPECT_TRUE(read("binlog.1") == large);

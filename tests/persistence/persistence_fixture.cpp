@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <random>
 #include <utility>
 
 namespace haricot::test {
@@ -75,16 +74,6 @@ bool eventually(const std::function<bool()>& is_true, std::chrono::milliseconds 
     ::poll(nullptr, 0, kStepMs);
   }
   return true;
-}
-
-std::uint64_t seed_of_this_run() {
-  const char* given = std::getenv("HARICOT_SEED");
-  std::random_device device;
-  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10)
-                                              : std::uint64_t{device()} << 32 | device();
-  std::printf("HARICOT_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  std::fflush(stdout);
-  return seed;
 }
 
 std::string numbered_body(std::uint64_t number, std::size_t bytes) {

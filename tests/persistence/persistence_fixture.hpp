@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/random.hpp"
 #include "support/server_process.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/wire_client.hpp"
@@ -57,9 +58,6 @@ std::string report_value(std::string_view report, std::string_view key);
 // Asks again and again until it is true or the time is over.
 [[nodiscard]] bool eventually(const std::function<bool()>& is_true,
                               std::chrono::milliseconds deadline = std::chrono::seconds(10));
-
-// The seed of this run: from HARICOT_SEED, or a new one. Printed, so that a run can be had again.
-std::uint64_t seed_of_this_run();
 
 // A text of this many bytes that no other number gives, of letters, digits and a few others.
 std::string numbered_body(std::uint64_t number, std::size_t bytes);

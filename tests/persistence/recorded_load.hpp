@@ -8,12 +8,12 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "job_facts.hpp"
+#include "support/random.hpp"
 #include "support/server_process.hpp"
 #include "support/wire_client.hpp"
 
@@ -56,7 +56,7 @@ class RecordedLoad final {
   const std::string& nonsense() const { return nonsense_; }
 
   // A number below `bound`, from the same seed.
-  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
 
  private:
   enum class Kind { put, remove, take, bury, release, kick };
@@ -96,7 +96,7 @@ class RecordedLoad final {
   std::string broken_promise(std::uint64_t id, const Promise& promise, const Jobs& now) const;
   void begin_anew(const Jobs& now);
 
-  std::mt19937_64 random_;
+  Random random_;
   std::vector<Connection> connections_;
   std::map<std::uint64_t, Promise> promises_;
   // Of puts that were not answered, or answered INTERNAL_ERROR, or of somebody else: the job may be

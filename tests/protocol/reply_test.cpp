@@ -84,7 +84,7 @@ TEST(Reply, AJobIsAnnouncedWithItsIdAndSize) {
 }
 
 TEST(Reply, TheSizeOfAJobInABlobIsThatOfTheBlob) {
-  const Reply reply{.code = ReplyCode::reserved, .number = 9, .blob = testing::blob_of(5000, 'b')};
+  const Reply reply{.code = ReplyCode::reserved, .number = 9, .blob = test::blob_of(5000, 'b')};
   EXPECT_EQ(body_size(reply), 5000u);
   EXPECT_EQ(line_of(reply), "RESERVED 9 5000\r\n");
 }

@@ -13,14 +13,14 @@
 namespace haricot {
 namespace {
 
-using testing::AllocationFailure;
-using testing::got_job;
-using testing::got_timed_out;
-using testing::Gots;
+using test::AllocationFailure;
+using test::got_job;
+using test::got_timed_out;
+using test::Gots;
 
 using Names = std::vector<std::string>;
 
-class EngineClients : public testing::EngineTest {
+class EngineClients : public test::EngineTest {
  protected:
   Names tubes() const {
     Names names;

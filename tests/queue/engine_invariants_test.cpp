@@ -7,7 +7,7 @@
 namespace haricot {
 namespace {
 
-class EngineInvariantsDeathTest : public testing::EngineTest {
+class EngineInvariantsDeathTest : public test::EngineTest {
  protected:
   // Tests of the end of the program run in a copy of it, so what they break stays whole here.
   Tube& tube() { return const_cast<Tube&>(world.tube()); }

@@ -13,12 +13,12 @@
 namespace haricot {
 namespace {
 
-using testing::FakeJournal;
-using testing::got_kicked;
-using testing::Gots;
-using Kind = testing::FakeJournal::Kind;
+using test::FakeJournal;
+using test::got_kicked;
+using test::Gots;
+using Kind = test::FakeJournal::Kind;
 
-class EngineJournal : public testing::EngineTest {
+class EngineJournal : public test::EngineTest {
  protected:
   // All that a client can see of the engine, as text, so that any change to it shows.
   std::string picture(const std::vector<Client*>& clients) const {
@@ -234,7 +234,7 @@ TEST_F(EngineJournal, ARefusedCommandChangesNothing) {
 // The refused body of a put was somebody's memory.
 TEST_F(EngineJournal, ARefusedPutLetsItsBodyGo) {
   Client& client = world.connect();
-  NewBody body = testing::body_of_bytes(std::string(5000, 'x'));
+  NewBody body = test::body_of_bytes(std::string(5000, 'x'));
   const BlobRef blob = body.blob;
   journal.refuse_from(1, JournalStatus::full);
   const NewJob job{.id = engine.take_id(), .priority = 0, .delay_s = 0, .ttr_s = 1};
@@ -248,7 +248,7 @@ TEST_F(EngineJournal, APutWithoutMemoryGivesItsRoomBack) {
   const JobId id = engine.take_id();
   Outcome outcome = Outcome::done;
   {
-    const testing::AllocationFailure failure;
+    const test::AllocationFailure failure;
     outcome = world.try_put(client, id);
   }
   EXPECT_EQ(outcome, Outcome::out_of_memory);

@@ -10,7 +10,7 @@
 namespace haricot {
 namespace {
 
-using testing::World;
+using test::World;
 
 constexpr std::size_t kLarge = 20'000;
 

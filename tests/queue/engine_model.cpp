@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace haricot::testing {
+namespace haricot::test {
 namespace {
 
 constexpr int kNobody = -1;
@@ -390,4 +390,4 @@ void Model::fire_client(int number, Instant now) {
   }
 }
 
-}  // namespace haricot::testing
+}  // namespace haricot::test

@@ -11,7 +11,7 @@
 
 #include "haricot/queue/engine.hpp"
 
-namespace haricot::testing {
+namespace haricot::test {
 
 struct ModelJob {
   JobId id = 0;
@@ -113,4 +113,4 @@ struct Model {
   int first_waiting(const std::string& tube) const;
 };
 
-}  // namespace haricot::testing
+}  // namespace haricot::test

@@ -17,15 +17,15 @@
 namespace haricot {
 namespace {
 
-using testing::FakeJournal;
-using testing::Got;
-using testing::Model;
-using testing::ModelClient;
-using testing::ModelGot;
-using testing::ModelJob;
-using testing::ModelTube;
-using testing::Random;
-using testing::World;
+using test::FakeJournal;
+using test::Got;
+using test::Model;
+using test::ModelClient;
+using test::ModelGot;
+using test::ModelJob;
+using test::ModelTube;
+using test::Random;
+using test::World;
 
 class Pair {
  public:
@@ -208,7 +208,7 @@ class Pair {
     engine().mark_producer(client);
     model_.clients[number].producer = true;
     const std::string body(random_.one_in(5) ? 1025 : random_.below(50), 'x');
-    const Outcome outcome = engine().put(client, job, testing::body_of_bytes(body), now());
+    const Outcome outcome = engine().put(client, job, test::body_of_bytes(body), now());
     ASSERT_EQ(outcome, model_.put(number, job, refused, now()));
   }
 

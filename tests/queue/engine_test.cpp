@@ -12,7 +12,7 @@
 namespace haricot {
 namespace {
 
-class EngineCommands : public testing::EngineTest {};
+class EngineCommands : public test::EngineTest {};
 
 // put ---------------------------------------------------------------------------------------------
 

@@ -12,14 +12,14 @@
 namespace haricot {
 namespace {
 
-using testing::got_deadline_soon;
-using testing::got_job;
-using testing::got_kicked;
-using testing::got_timed_out;
-using testing::Gots;
-using testing::World;
+using test::got_deadline_soon;
+using test::got_job;
+using test::got_kicked;
+using test::got_timed_out;
+using test::Gots;
+using test::World;
 
-class EngineTime : public testing::EngineTest {
+class EngineTime : public test::EngineTest {
  protected:
   // Puts that many jobs and lets one client hold them all.
   std::vector<JobId> hold(Client& client, std::uint32_t jobs, std::uint32_t ttr_s = 60) {
@@ -208,7 +208,7 @@ TEST_F(EngineTime, AWaitingHolderWhoseJobsAllTimeOutHasRoomForTheOneItWaitsFor) 
   ASSERT_EQ(engine.pause("default", 10, world.now), Outcome::done);
   ASSERT_EQ(world.try_put(producer, id), Outcome::done);
   {
-    const testing::AllocationFailure failure;
+    const test::AllocationFailure failure;
     outcome = engine.pause("default", 0, world.now);
   }
   ASSERT_EQ(outcome, Outcome::done);

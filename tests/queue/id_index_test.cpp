@@ -13,8 +13,8 @@
 namespace haricot {
 namespace {
 
-using testing::AllocationFailure;
-using testing::held_allocations;
+using test::AllocationFailure;
+using test::held_allocations;
 
 JobRef ref(std::uint64_t number) {
   return static_cast<JobRef>(number);
@@ -135,7 +135,7 @@ TEST(IdIndexDeathTest, ErasingAnIdThatIsNotInItEndsTheProgram) {
 }
 
 TEST(IdIndex, DoesWhatAMapWouldDo) {
-  testing::Random random;
+  test::Random random;
   const std::int64_t before = held_allocations();
   IdIndex index;
   std::map<JobId, JobRef> model;

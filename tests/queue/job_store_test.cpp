@@ -15,7 +15,7 @@
 namespace haricot {
 namespace {
 
-using testing::blob_of;
+using test::blob_of;
 
 constexpr std::size_t kInlineMax = JobStore::kInlineBodyBytesMax;
 
@@ -200,7 +200,7 @@ TEST(JobStore, WithoutMemoryACounterStopsInsteadOfTurningOver) {
   const JobRef ref = create(store, 1, "body");
   for (int i = 0; i < 4095; ++i) store.count(ref, JobEvent::release);
   {
-    const testing::AllocationFailure failure;
+    const test::AllocationFailure failure;
     store.count(ref, JobEvent::release);
   }
   EXPECT_EQ(store.counted(ref, JobEvent::release), 4095u);
@@ -220,7 +220,7 @@ TEST(JobStore, AFailedCreationChangesNothing) {
       JobRef ref = JobRef::none;
       bool failed = false;
       {
-        const testing::AllocationFailure failure(succeeding);
+        const test::AllocationFailure failure(succeeding);
         ref = store.create(id, {.bytes = body, .blob = {}});
         failed = failure.happened();
       }
@@ -243,7 +243,7 @@ TEST(JobStore, ABlobThatCouldNotBecomeAJobIsLetGo) {
   JobRef ref = JobRef::none;
   NewBody body{.bytes = {}, .blob = blob};
   {
-    const testing::AllocationFailure failure;
+    const test::AllocationFailure failure;
     ref = store.create(1, std::move(body));
   }
   EXPECT_EQ(ref, JobRef::none);
@@ -295,7 +295,7 @@ TEST(JobStore, RemembersWhereAHeapMovedAJobTo) {
 }
 
 TEST(JobStore, DoesWhatAMapWouldDo) {
-  testing::Random random;
+  test::Random random;
   JobStore store;
   struct Known {
     JobRef ref;

@@ -94,7 +94,7 @@ TEST(TubeList, WhoAsksBehindAChangeGetsAListWithIt) {
 
 // Whatever changes while a list is written: it is what there was when it began.
 TEST(TubeList, IsOfOneMoment) {
-  testing::Random random;
+  test::Random random;
   for (int round = 0; round < 20; ++round) {
     TubeTable table;
     make_tubes(table, static_cast<std::uint32_t>(1 + random.below(6 * kPage)));
@@ -129,7 +129,7 @@ TEST(TubeList, WithoutMemoryTheNextOneFailsAndTheOneBehindItDoesNot) {
   ASSERT_NE(first, second);
   std::uint32_t pages = 3;
   {
-    const testing::AllocationFailure failure;
+    const test::AllocationFailure failure;
     list.work(pages);
   }
   EXPECT_TRUE(list.is_complete(second));

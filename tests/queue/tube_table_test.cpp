@@ -113,7 +113,7 @@ TEST(TubeTable, AFailedCreationChangesNothing) {
     for (int succeeding = 0;; ++succeeding) {
       Tube* tube = nullptr;
       {
-        const testing::AllocationFailure failure(succeeding);
+        const test::AllocationFailure failure(succeeding);
         tube = table.create(name);
       }
       if (tube != nullptr) break;

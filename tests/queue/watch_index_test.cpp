@@ -18,7 +18,7 @@
 namespace haricot {
 namespace {
 
-using namespace haricot::testing;
+using namespace haricot::test;
 
 class ManyWatches : public EngineTest {
  protected:

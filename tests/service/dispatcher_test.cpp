@@ -9,7 +9,7 @@
 namespace haricot {
 namespace {
 
-using testing::World;
+using test::World;
 
 class DispatcherTest : public ::testing::Test {
  protected:
@@ -31,7 +31,7 @@ class DispatcherTest : public ::testing::Test {
     EXPECT_EQ(parse_command(line, command), ParseResult::ok) << line;
     const PutPlan plan = dispatcher_.begin_put(client, command);
     if (plan.refusal != ReplyCode::none) return text_of({plan.refusal});
-    return text_of(dispatcher_.finish_put(client, plan, testing::body_of_bytes(body), world_.now));
+    return text_of(dispatcher_.finish_put(client, plan, test::body_of_bytes(body), world_.now));
   }
   std::uint64_t stat(Client& client, const std::string& key) {
     const std::string text = run(client, "stats");

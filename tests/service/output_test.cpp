@@ -14,7 +14,7 @@
 namespace haricot {
 namespace {
 
-using testing::blob_of;
+using test::blob_of;
 
 Reply word(ReplyCode code = ReplyCode::released) {
   return {.code = code};
@@ -197,7 +197,7 @@ TEST(Output, WithoutMemoryForABlobsPlaceAnAnswerIsNotAddedAtAll) {
   const Reply reply{.code = ReplyCode::found, .number = 1, .blob = blob};
   bool added = true;
   {
-    const testing::AllocationFailure failure;
+    const test::AllocationFailure failure;
     added = output.add(reply);
   }
   EXPECT_FALSE(added);
@@ -213,7 +213,7 @@ TEST(OutputDeathTest, ConsumingMoreThanThereIsEndsTheProgram) {
 }
 
 TEST(Output, DoesWhatAStringWouldDo) {
-  testing::Random random;
+  test::Random random;
   Output output;
   std::string model;
   for (int step = 0; step < 5000; ++step) {

@@ -9,7 +9,7 @@
 namespace haricot {
 namespace {
 
-using testing::World;
+using test::World;
 
 TEST(Report, IsAListOfKeysAndValues) {
   std::string text = "what an earlier report left";

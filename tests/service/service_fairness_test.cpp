@@ -13,7 +13,7 @@
 namespace haricot {
 namespace {
 
-using testing::repeated;
+using test::repeated;
 
 std::size_t lines_in(std::string_view text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
@@ -30,7 +30,7 @@ class ServiceFairness : public ::testing::Test {
     return counts;
   }
 
-  testing::ServiceWorld world;
+  test::ServiceWorld world;
 };
 
 TEST_F(ServiceFairness, WhereManyWantAllOfTheirShareEachGetsLess) {

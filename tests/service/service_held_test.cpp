@@ -10,8 +10,8 @@
 namespace haricot {
 namespace {
 
-using testing::ServiceWorld;
-using testing::whole_put;
+using test::ServiceWorld;
+using test::whole_put;
 
 class HeldAnswers : public ::testing::Test {
  protected:

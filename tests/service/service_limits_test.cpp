@@ -9,9 +9,9 @@
 namespace haricot {
 namespace {
 
-using testing::put_line;
-using testing::ServiceWorld;
-using testing::whole_put;
+using test::put_line;
+using test::ServiceWorld;
+using test::whole_put;
 
 constexpr std::uint64_t kMemory = 64 * 1024;
 

@@ -11,7 +11,7 @@
 namespace haricot {
 namespace {
 
-using namespace haricot::testing;
+using namespace haricot::test;
 
 class ServiceLists : public ::testing::Test {
  protected:

@@ -15,10 +15,10 @@
 namespace haricot {
 namespace {
 
-using testing::put_line;
-using testing::repeated;
-using testing::ServiceWorld;
-using testing::whole_put;
+using test::put_line;
+using test::repeated;
+using test::ServiceWorld;
+using test::whole_put;
 
 class ServiceTest : public ::testing::Test {
  protected:
@@ -57,7 +57,7 @@ TEST_F(ServiceTest, WithoutMemoryNoSessionIsOpened) {
   Session* session = nullptr;
   int failures = 0;
   for (int succeeding = 0; session == nullptr; ++succeeding) {
-    const testing::AllocationFailure failure(succeeding);
+    const test::AllocationFailure failure(succeeding);
     session = service.open(nullptr);
     if (session == nullptr) ++failures;
   }
@@ -451,7 +451,7 @@ TEST_F(ServiceTest, AFinishedSessionComesUpAgainWhenItsLastOutputIsSent) {
 // Whatever sessions say, in whatever pieces, and whenever they go: nothing breaks, all answers are
 // whole lines, and in the end nothing is left over.
 TEST(Service, OutlivesSessionsThatComeSayAnythingAndGo) {
-  testing::Random random;
+  test::Random random;
   ServiceWorld world;
   if (random.one_in(2)) world.journal.hold_back();
   std::vector<Session*> sessions;

@@ -15,7 +15,7 @@
 #include "haricot/service/service.hpp"
 #include "support/fake_journal.hpp"
 
-namespace haricot::testing {
+namespace haricot::test {
 
 class ServiceWorld {
  public:
@@ -142,4 +142,4 @@ inline std::string repeated(std::string_view text, std::size_t times) {
   return all;
 }
 
-}  // namespace haricot::testing
+}  // namespace haricot::test

@@ -14,9 +14,9 @@
 namespace haricot {
 namespace {
 
-using testing::put_line;
-using testing::ServiceWorld;
-using testing::whole_put;
+using test::put_line;
+using test::ServiceWorld;
+using test::whole_put;
 
 constexpr std::uint32_t kJobBytesMax = 3000;
 
@@ -103,7 +103,7 @@ TEST(Session, AnswersTheSameByteByByte) {
 }
 
 TEST(Session, AnswersTheSameInRandomPieces) {
-  testing::Random random;
+  test::Random random;
   const Script script = make_script();
   for (int round = 0; round < 200; ++round) {
     std::vector<std::size_t> lengths;

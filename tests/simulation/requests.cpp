@@ -76,26 +76,26 @@ constexpr std::string_view kTails[] = {" ", ".5", ",5", "x", " 7", "\t"};
 
 const std::string kLongTube(200, 'l');
 
-std::string random_tube(Chance& chance) {
+std::string random_tube(test::Random& chance) {
   const std::string_view names[] = {"default", "default", "a", "a", "b", "c;$_.()/+-", kLongTube};
   return std::string(chance.pick(names));
 }
 
-std::uint32_t random_priority(Chance& chance) {
+std::uint32_t random_priority(test::Random& chance) {
   constexpr std::uint32_t kPriorities[] = {0, 1, 1, 5, 1023, 1024, 4294967295};
   return chance.one_in(2) ? chance.below32(2000) : chance.pick(kPriorities);
 }
 
-std::uint32_t random_delay(Chance& chance) {
+std::uint32_t random_delay(test::Random& chance) {
   if (!chance.one_in(3)) return 0;
   return chance.one_in(12) ? 30'000'000 + chance.below32(100) : chance.below32(6);
 }
 
-std::uint32_t random_ttr(Chance& chance) {
+std::uint32_t random_ttr(test::Random& chance) {
   return chance.one_in(10) ? 4294967295 - chance.below32(2) : chance.below32(5);
 }
 
-std::string random_body(Chance& chance, std::uint32_t job_bytes_max) {
+std::string random_body(test::Random& chance, std::uint32_t job_bytes_max) {
   std::size_t bytes = chance.below(60);
   if (chance.one_in(10)) {
     const std::size_t sizes[] = {0,    1022, 1023, 1024,          1025,
@@ -109,7 +109,7 @@ std::string random_body(Chance& chance, std::uint32_t job_bytes_max) {
 }
 
 // One of those there are, one that the client holds if it does, or any.
-JobId random_id(Chance& chance, const Model& model, int client) {
+JobId random_id(test::Random& chance, const Model& model, int client) {
   const auto& jobs = model.jobs();
   if (jobs.empty() || chance.one_in(10)) {
     return chance.one_in(4) ? chance.bits() : chance.below(100) + 1;
@@ -139,7 +139,7 @@ std::string name(const std::string& tube) {
   return " " + tube;
 }
 
-void make_put(Request& request, Chance& chance, std::uint32_t job_bytes_max) {
+void make_put(Request& request, test::Random& chance, std::uint32_t job_bytes_max) {
   request.priority = random_priority(chance);
   request.seconds = random_delay(chance);
   request.ttr_s = random_ttr(chance);
@@ -153,7 +153,7 @@ void make_put(Request& request, Chance& chance, std::uint32_t job_bytes_max) {
   if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
 }
 
-void make_look(Request& request, Chance& chance, const Model& model, int client) {
+void make_look(Request& request, test::Random& chance, const Model& model, int client) {
   switch (chance.below(12)) {
     case 0:
       return make_line(request, Verb::stats);
@@ -182,7 +182,7 @@ void make_look(Request& request, Chance& chance, const Model& model, int client)
   }
 }
 
-void make_tubes(Request& request, Chance& chance) {
+void make_tubes(Request& request, test::Random& chance) {
   request.tube = random_tube(chance);
   switch (chance.below(4)) {
     case 0:
@@ -198,7 +198,7 @@ void make_tubes(Request& request, Chance& chance) {
   }
 }
 
-void make_reserve(Request& request, Chance& chance, const Model& model, int client) {
+void make_reserve(Request& request, test::Random& chance, const Model& model, int client) {
   if (chance.one_in(5)) {
     request.id = random_id(chance, model, client);
     return make_line(request, Verb::reserve_job, number(request.id));
@@ -210,7 +210,7 @@ void make_reserve(Request& request, Chance& chance, const Model& model, int clie
   if (chance.one_in(4)) request.line += chance.pick(kTails);
 }
 
-void make_change(Request& request, Chance& chance, const Model& model, int client) {
+void make_change(Request& request, test::Random& chance, const Model& model, int client) {
   request.id = random_id(chance, model, client);
   request.priority = random_priority(chance);
   switch (chance.below(7)) {
@@ -232,7 +232,7 @@ void make_change(Request& request, Chance& chance, const Model& model, int clien
   }
 }
 
-void make_malformed(Request& request, Chance& chance) {
+void make_malformed(Request& request, test::Random& chance) {
   if (chance.one_in(4)) {
     request.kind = Request::Kind::too_long;
     request.line = chance.one_in(2) ? "put 1 2 3 " : "stats\r";
@@ -250,7 +250,7 @@ void make_malformed(Request& request, Chance& chance) {
 
 }  // namespace
 
-Request random_request(Chance& chance, const Model& model, int client,
+Request random_request(test::Random& chance, const Model& model, int client,
                        std::uint32_t job_bytes_max) {
   Request request;
   const std::uint64_t kind = chance.below(100);

@@ -4,13 +4,14 @@
 
 #include <cstdint>
 
-#include "chance.hpp"
 #include "model.hpp"
+#include "support/random.hpp"
 
 namespace haricot::simulation {
 
 // Requests to a server whose jobs are those of the model, more or less: what is under way has yet
 // to change them.
-Request random_request(Chance& chance, const Model& model, int client, std::uint32_t job_bytes_max);
+Request random_request(test::Random& chance, const Model& model, int client,
+                       std::uint32_t job_bytes_max);
 
 }  // namespace haricot::simulation

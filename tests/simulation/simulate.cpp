@@ -12,13 +12,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 
 #include "haricot/protocol/command.hpp"
 #include "mismatch.hpp"
 #include "simulation.hpp"
+#include "support/random.hpp"
 
 namespace {
 
@@ -53,11 +53,6 @@ extern "C" void on_abort(int) {
   std::signal(SIGABRT, SIG_DFL);
   tell_failure("the server ended itself");
   std::abort();
-}
-
-std::uint64_t new_seed() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
 }
 
 struct Totals {
@@ -108,8 +103,7 @@ bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
 }
 
 bool read_options(int count, char** words, Options& options) {
-  const char* given = std::getenv("HARICOT_SEED");
-  if (given != nullptr) options.seed = std::strtoull(given, nullptr, 10);
+  options.seed = haricot::test::given_seed();
   for (int i = 1; i + 1 < count; i += 2) {
     const std::string_view word = words[i];
     const std::uint64_t value = std::strtoull(words[i + 1], nullptr, 10);
@@ -143,7 +137,8 @@ int main(int count, char** words) {
   };
   Totals totals;
   for (;;) {
-    if (!run_one(options.seed.value_or(new_seed()), options.commands, totals)) return 1;
+    if (!run_one(options.seed.value_or(haricot::test::new_seed()), options.commands, totals))
+      return 1;
     if (options.seed) break;
     const bool is_over = options.seconds > 0 ? seconds() >= static_cast<double>(options.seconds)
                                              : totals.runs >= options.runs;

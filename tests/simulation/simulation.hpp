@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "chance.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/service/service.hpp"
 #include "model.hpp"
 #include "recorder.hpp"
+#include "support/random.hpp"
 #include "support/sim_disk.hpp"
 
 namespace haricot::simulation {
@@ -87,7 +87,7 @@ class Simulation {
   std::string pending(const Wire& wire) const;
   void note(std::string event);
 
-  Chance chance_;
+  test::Random chance_;
   std::uint32_t job_bytes_max_;
   binlog::BinlogOptions options_;
   std::unique_ptr<binlog::SimDisk> disk_;

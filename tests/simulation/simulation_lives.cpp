@@ -2,6 +2,7 @@
 
 #include "mismatch.hpp"
 #include "simulation.hpp"
+#include "support/random.hpp"
 
 // How a server starts, stops and crashes, and what its disk does to it.
 
@@ -10,14 +11,14 @@ namespace {
 
 constexpr std::int64_t kWallBegin = 1'700'000'000'000'000'000;
 
-binlog::BinlogOptions random_options(Chance& chance) {
+binlog::BinlogOptions random_options(test::Random& chance) {
   constexpr std::uint64_t kSizes[] = {4096, 16384, 131072};
   return {.file_bytes = chance.pick(kSizes),
           .sync = static_cast<binlog::SyncPolicy>(chance.below(3)),
           .sync_interval = Duration::milliseconds(50)};
 }
 
-binlog::Fault random_fault(Chance& chance) {
+binlog::Fault random_fault(test::Random& chance) {
   binlog::Fault fault;
   fault.nth = 1 + chance.below(30);
   if (chance.one_in(2)) {

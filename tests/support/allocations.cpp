@@ -13,7 +13,7 @@ bool has_failed = false;
 
 }  // namespace
 
-namespace haricot::testing {
+namespace haricot::test {
 
 void* allocate(std::size_t bytes) noexcept {
   if (left_to_succeed == 0) {
@@ -54,4 +54,4 @@ bool AllocationFailure::happened() const {
   return has_failed;
 }
 
-}  // namespace haricot::testing
+}  // namespace haricot::test

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace haricot::testing {
+namespace haricot::test {
 
 // How many allocations of operator new are held now.
 std::int64_t held_allocations();
@@ -28,4 +28,4 @@ class AllocationFailure {
   bool happened() const;
 };
 
-}  // namespace haricot::testing
+}  // namespace haricot::test

@@ -9,7 +9,7 @@
 #include "haricot/base/blob.hpp"
 #include "haricot/base/check.hpp"
 
-namespace haricot::testing {
+namespace haricot::test {
 
 inline BlobRef blob_of(std::string_view bytes) {
   BlobRef blob = BlobRef::allocate(bytes.size());
@@ -25,4 +25,4 @@ inline BlobRef blob_of(std::size_t bytes, char letter) {
   return blob;
 }
 
-}  // namespace haricot::testing
+}  // namespace haricot::test

@@ -15,7 +15,7 @@
 #include "support/blob_of.hpp"
 #include "support/fake_journal.hpp"
 
-namespace haricot::testing {
+namespace haricot::test {
 
 // What came to a client, by the job's id instead of its reference.
 struct Got {
@@ -157,4 +157,4 @@ class EngineTest : public ::testing::Test {
   FakeJournal& journal = world.journal;
 };
 
-}  // namespace haricot::testing
+}  // namespace haricot::test

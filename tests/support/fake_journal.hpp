@@ -14,7 +14,7 @@
 
 #include "haricot/queue/journal.hpp"
 
-namespace haricot::testing {
+namespace haricot::test {
 
 class FakeJournal final : public Journal {
  public:
@@ -125,4 +125,4 @@ class FakeJournal final : public Journal {
   std::uint64_t doubtful_ = 0;
 };
 
-}  // namespace haricot::testing
+}  // namespace haricot::test

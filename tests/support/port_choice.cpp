@@ -1,9 +1,9 @@
 #include "support/port_choice.hpp"
 
 #include <cstdio>
-#include <random>
 #include <string>
 
+#include "support/random.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace haricot::test {
@@ -32,8 +32,7 @@ PortRange ports_beside(std::string_view kernel_range) {
 
 std::uint16_t choose_port() {
   static const PortRange kRange = ports_beside(read_file("/proc/sys/net/ipv4/ip_local_port_range"));
-  std::random_device random;
-  return static_cast<std::uint16_t>(kRange.first + random() % (kRange.last - kRange.first + 1U));
+  return static_cast<std::uint16_t>(kRange.first + new_seed() % (kRange.last - kRange.first + 1U));
 }
 
 bool is_address_in_use(std::string_view said) {

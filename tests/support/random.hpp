@@ -1,43 +1,85 @@
-// Random numbers for tests, with a seed that is told and can be given.
+// Random numbers for tests. The same seed gives the same numbers with any compiler and standard
+// library: the distributions of <random> may differ between libraries, so none is used.
 
 #pragma once
 
 #include <cinttypes>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <optional>
 #include <random>
+#include <string>
+#include <string_view>
 
-namespace haricot::testing {
+namespace haricot::test {
 
-// A generator with a new seed in each run, or with that of the environment variable HARICOT_SEED.
-// The seed is printed, so that a run that went wrong can be had again, also one that ended in a
-// CHECK.
-class Random {
+// One that nobody has had.
+inline std::uint64_t new_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+// That of the environment variable HARICOT_SEED; nothing if there is none.
+inline std::optional<std::uint64_t> given_seed() {
+  const char* given = std::getenv("HARICOT_SEED");
+  if (given == nullptr) return std::nullopt;
+  return std::strtoull(given, nullptr, 10);
+}
+
+// The given seed, or a new one. It is printed, so that a run that went wrong can be had again, also
+// one that ended in a CHECK.
+inline std::uint64_t seed_of_this_run() {
+  const std::optional<std::uint64_t> given = given_seed();
+  const std::uint64_t seed = given ? *given : new_seed();
+  std::printf("HARICOT_SEED=%" PRIu64 "\n", seed);
+  std::fflush(stdout);
+  return seed;
+}
+
+class Random final {
  public:
-  Random() : seed_(choose_seed()), engine_(seed_) {
-    std::printf("HARICOT_SEED=%" PRIu64 "\n", seed_);
-    std::fflush(stdout);
-  }
+  Random() : Random(seed_of_this_run()) {}
+  explicit Random(std::uint64_t seed) : seed_(seed), engine_(seed) {}
 
-  // Any number below the bound. Requires: bound > 0.
-  std::uint64_t below(std::uint64_t bound) {
-    return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
-  }
-  bool one_in(std::uint64_t n) { return below(n) == 0; }
-  std::uint64_t bits() { return engine_(); }
   std::uint64_t seed() const { return seed_; }
 
- private:
-  static std::uint64_t choose_seed() {
-    const char* given = std::getenv("HARICOT_SEED");
-    if (given != nullptr) return std::strtoull(given, nullptr, 10);
-    std::random_device device;
-    return (std::uint64_t{device()} << 32) | device();
+  std::uint64_t bits() { return engine_(); }
+  bool coin() { return (engine_() & 1) != 0; }
+
+  // Any number below the bound; that small ones come a little more often does not matter here.
+  // Requires: bound > 0.
+  std::uint64_t below(std::uint64_t bound) { return engine_() % bound; }
+  std::uint32_t below32(std::uint32_t bound) { return static_cast<std::uint32_t>(below(bound)); }
+  // One of low .. high, both included.
+  std::uint64_t between(std::uint64_t low, std::uint64_t high) {
+    return low + below(high - low + 1);
+  }
+  bool one_in(std::uint64_t n) { return below(n) == 0; }
+  bool chance(unsigned percent) { return below(100) < percent; }
+
+  // Requires: there are choices.
+  template <typename Choices>
+  const auto& pick(const Choices& choices) {
+    return *(std::begin(choices) + static_cast<std::ptrdiff_t>(below(std::size(choices))));
   }
 
+  std::string bytes(std::size_t count) {
+    std::string text(count, '\0');
+    for (char& byte : text) byte = static_cast<char>(engine_() & 0xff);
+    return text;
+  }
+  std::string text_of(std::string_view alphabet, std::size_t length) {
+    std::string text;
+    for (std::size_t i = 0; i < length; ++i) text += alphabet[below(alphabet.size())];
+    return text;
+  }
+
+ private:
   std::uint64_t seed_;
   std::mt19937_64 engine_;
 };
 
-}  // namespace haricot::testing
+}  // namespace haricot::test

@@ -2,8 +2,8 @@
 
 #include <new>
 
-using haricot::testing::allocate;
-using haricot::testing::release;
+using haricot::test::allocate;
+using haricot::test::release;
 
 namespace {
 

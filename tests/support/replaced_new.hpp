@@ -7,10 +7,10 @@
 
 #include <cstddef>
 
-namespace haricot::testing {
+namespace haricot::test {
 
 // Null where it fails.
 void* allocate(std::size_t bytes) noexcept;
 void release(void* memory) noexcept;
 
-}  // namespace haricot::testing
+}  // namespace haricot::test

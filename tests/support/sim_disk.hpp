@@ -24,7 +24,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +31,7 @@
 
 #include "haricot/binlog/disk.hpp"
 #include "haricot/binlog/folder_note.hpp"
+#include "support/random.hpp"
 #include "support/sim_file.hpp"
 #include "support/sim_names.hpp"
 
@@ -108,7 +108,7 @@ struct TraceEntry {
 
 class SimDisk final : public Disk {
  public:
-  using Random = std::mt19937_64;
+  using Random = test::Random;
 
   SimDisk() = default;
 

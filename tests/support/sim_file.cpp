@@ -6,17 +6,7 @@
 #include "haricot/base/check.hpp"
 
 namespace haricot::binlog {
-namespace {
-
-std::uint64_t below(std::mt19937_64& random, std::uint64_t bound) {
-  return random() % bound;
-}
-
-bool coin(std::mt19937_64& random) {
-  return (random() & 1) != 0;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void Image::resize(std::uint64_t new_size) {
   size = new_size;
@@ -98,9 +88,9 @@ void SimFile::put_in_doubt(std::uint64_t changes) {
   }
 }
 
-Image SimFile::after_crash(std::mt19937_64& random, Unsynced policy) const {
+Image SimFile::after_crash(test::Random& random, Unsynced policy) const {
   if (policy == Unsynced::any) {
-    policy = static_cast<Unsynced>(below(random, static_cast<std::uint64_t>(Unsynced::any)));
+    policy = static_cast<Unsynced>(random.below(static_cast<std::uint64_t>(Unsynced::any)));
   }
   if (changes_.empty()) return durable_;
   switch (policy) {
@@ -119,8 +109,8 @@ Image SimFile::after_crash(std::mt19937_64& random, Unsynced policy) const {
   return crash_in_parts(random, true);
 }
 
-Image SimFile::crash_in_order(std::mt19937_64& random) const {
-  const std::uint64_t kept = below(random, changes_.size() + 1);
+Image SimFile::crash_in_order(test::Random& random) const {
+  const std::uint64_t kept = random.below(changes_.size() + 1);
   Image image = durable_;
   std::uint64_t size = durable_.size;
   for (std::size_t i = 0; i < kept; ++i) {
@@ -131,7 +121,7 @@ Image SimFile::crash_in_order(std::mt19937_64& random) const {
   }
   if (kept < changes_.size()) {
     const Change& torn = changes_[kept];
-    const std::uint64_t sectors = below(random, torn.sectors.size() / kSectorBytes + 1);
+    const std::uint64_t sectors = random.below(torn.sectors.size() / kSectorBytes + 1);
     image.paste(torn.offset, std::string_view(torn.sectors).substr(0, sectors * kSectorBytes));
     if (sectors > 0 && !torn.size_is_durable) {
       size = std::max(size, std::min(torn.size_after, torn.offset + sectors * kSectorBytes));
@@ -143,8 +133,8 @@ Image SimFile::crash_in_order(std::mt19937_64& random) const {
 
 // The size, and with it what was cut off, is what the first so many changes made it: file systems
 // keep these in order. Bytes are kept without regard to each other.
-Image SimFile::crash_in_parts(std::mt19937_64& random, bool tear) const {
-  const std::uint64_t sizes_kept = below(random, changes_.size() + 1);
+Image SimFile::crash_in_parts(test::Random& random, bool tear) const {
+  const std::uint64_t sizes_kept = random.below(changes_.size() + 1);
   Image image = durable_;
   std::uint64_t size = durable_.size;
   for (std::size_t i = 0; i < changes_.size(); ++i) {
@@ -155,7 +145,7 @@ Image SimFile::crash_in_parts(std::mt19937_64& random, bool tear) const {
     }
     if (tear) {
       paste_torn(image, change, random);
-    } else if (coin(random)) {
+    } else if (random.coin()) {
       image.paste(change.offset, change.sectors);
     }
   }
@@ -164,10 +154,10 @@ Image SimFile::crash_in_parts(std::mt19937_64& random, bool tear) const {
 }
 
 // Sectors are taken whole, so that keeping the last write to one is keeping those before it, too.
-void SimFile::paste_torn(Image& image, const Change& change, std::mt19937_64& random) const {
+void SimFile::paste_torn(Image& image, const Change& change, test::Random& random) const {
   const std::string_view sectors = change.sectors;
   for (std::uint64_t at = 0; at < sectors.size(); at += kSectorBytes) {
-    if (coin(random)) image.paste(change.offset + at, sectors.substr(at, kSectorBytes));
+    if (random.coin()) image.paste(change.offset + at, sectors.substr(at, kSectorBytes));
   }
 }
 

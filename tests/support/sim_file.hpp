@@ -5,10 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "support/random.hpp"
 
 namespace haricot::binlog {
 
@@ -59,7 +60,7 @@ class SimFile {
   // sees it, no later sync writes it, and what became of it on the disk nobody knows.
   void put_in_doubt(std::uint64_t changes);
 
-  Image after_crash(std::mt19937_64& random, Unsynced policy) const;
+  Image after_crash(test::Random& random, Unsynced policy) const;
 
   // Damages the file as it is on the disk. Requires: is_clean(), and the bytes are in the file.
   void overwrite(std::uint64_t offset, std::string_view bytes);
@@ -78,9 +79,9 @@ class SimFile {
   };
 
   void settle_doubts(std::size_t index);
-  void paste_torn(Image& image, const Change& change, std::mt19937_64& random) const;
-  Image crash_in_order(std::mt19937_64& random) const;
-  Image crash_in_parts(std::mt19937_64& random, bool tear) const;
+  void paste_torn(Image& image, const Change& change, test::Random& random) const;
+  Image crash_in_order(test::Random& random) const;
+  Image crash_in_parts(test::Random& random, bool tear) const;
 
   Image seen_;
   Image durable_;

@@ -46,16 +46,17 @@ void SimNames::commit(std::uint64_t changes) {
   changes_.erase(changes_.begin(), end);
 }
 
-SimNames::Map SimNames::after_crash(std::mt19937_64& random, UnsyncedNames policy) const {
+SimNames::Map SimNames::after_crash(test::Random& random, UnsyncedNames policy) const {
   if (policy == UnsyncedNames::any) {
-    policy = static_cast<UnsyncedNames>(random() % static_cast<std::uint64_t>(UnsyncedNames::any));
+    policy =
+        static_cast<UnsyncedNames>(random.below(static_cast<std::uint64_t>(UnsyncedNames::any)));
   }
   if (policy == UnsyncedNames::lost) return durable_;
   if (policy == UnsyncedNames::kept) return seen_;
   Map names = durable_;
-  const std::uint64_t kept = random() % (changes_.size() + 1);
+  const std::uint64_t kept = random.below(changes_.size() + 1);
   for (std::size_t i = 0; i < changes_.size(); ++i) {
-    const bool keep = policy == UnsyncedNames::in_order ? i < kept : (random() & 1) != 0;
+    const bool keep = policy == UnsyncedNames::in_order ? i < kept : random.coin();
     if (keep) apply(names, changes_[i]);
   }
   return names;

@@ -4,9 +4,10 @@
 
 #include <cstdint>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
+
+#include "support/random.hpp"
 
 namespace haricot::binlog {
 
@@ -37,7 +38,7 @@ class SimNames {
   std::uint64_t changes_made() const { return changes_made_; }
   void commit(std::uint64_t changes);
 
-  Map after_crash(std::mt19937_64& random, UnsyncedNames policy) const;
+  Map after_crash(test::Random& random, UnsyncedNames policy) const;
   // Whether any name, now or after a crash, may lead to the file.
   bool may_need(std::uint32_t file) const;
 

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <vector>
+
+#include "support/random.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -50,12 +51,11 @@ TEST(Histogram, TheMaximumIsExactAndNoPercentileExceedsIt) {
 }
 
 TEST(Histogram, PercentilesAreThoseOfTheSortedSamples) {
-  std::mt19937_64 random(20);
-  std::lognormal_distribution<double> distribution(11, 2);
+  test::Random random(20);
   std::vector<std::uint64_t> samples(10'000);
   Histogram histogram;
   for (std::uint64_t& sample : samples) {
-    sample = static_cast<std::uint64_t>(distribution(random));
+    sample = random.bits() >> random.between(36, 56);  // As many small ones as large ones.
     histogram.record(sample);
   }
   std::sort(samples.begin(), samples.end());
