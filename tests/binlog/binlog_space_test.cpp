@@ -1,4 +1,4 @@
-// A disk that is full, and how much of one the folder takes.
+// A disk that is full.
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "binlog_world.hpp"
+#include "folder_proportion.hpp"
 #include "haricot/binlog/job_record.hpp"
 #include "support/random.hpp"
 
@@ -31,13 +32,12 @@ std::vector<JobId> fill(World& world, std::size_t body_bytes) {
   return ids;
 }
 
-// The folder has to be in proportion to what lives in it.
-void expect_small(const World& world, std::uint64_t file_bytes) {
-  std::uint64_t live = 0;
-  for (const auto& [id, job] : all_jobs(world.engine, world.wall_offset)) {
-    live += full_record_bytes(job.tube.size(), job.body_bytes);
-  }
-  EXPECT_LE(world.file_bytes(), std::max(3 * file_bytes, 3 * live)) << live << " bytes live";
+// Has a server keep ten jobs on the disk and end.
+void keep_ten_jobs(SimDisk& disk) {
+  World world(disk, kSmallFiles);
+  for (int i = 0; i < 10; ++i) world.put();
+  world.end_turn();
+  EXPECT_TRUE(world.close());
 }
 
 TEST(BinlogSpace, OfAFullDiskIsGivenToPutsWithinReason) {
@@ -213,12 +213,7 @@ TEST(BinlogSpace, ComesBackWhenTheDiskHasSomeAgain) {
 
 TEST(BinlogSpace, ThatIsMissingAtTheStartLeavesTheJobsToTheWorkers) {
   SimDisk disk;
-  {
-    World world(disk, kSmallFiles);
-    for (int i = 0; i < 10; ++i) world.put();
-    world.end_turn();
-    EXPECT_TRUE(world.close());
-  }
+  keep_ten_jobs(disk);
   disk.set_capacity(disk.used_bytes());
   World world(disk, kSmallFiles, kWallBegin + 1);
   EXPECT_EQ(world.engine.jobs().size(), 10U);
@@ -301,12 +296,7 @@ TEST(BinlogSpace, ThatIsThereAgainIsUsedWithinATenthOfASecond) {
 
 TEST(BinlogSpace, ThatIsThereAgainEndsAFailureWithinATenthOfASecond) {
   SimDisk disk;
-  {
-    World world(disk, kSmallFiles);
-    for (int i = 0; i < 10; ++i) world.put();
-    world.end_turn();
-    EXPECT_TRUE(world.close());
-  }
+  keep_ten_jobs(disk);
   disk.set_capacity(disk.used_bytes());
   World world(disk, kSmallFiles, kWallBegin + 1);
   world.idle(Duration::seconds(3));
@@ -492,93 +482,6 @@ TEST(BinlogSpace, BehindTheLastRecordIsFoundByTheNextStart) {
   const World again(*disk, kOptions, world.wall());
   EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");
 }
-
-// Proportion --------------------------------------------------------------------------------------
-
-class BinlogFolder : public ::testing::TestWithParam<SyncPolicy> {
- protected:
-  BinlogOptions options() const { return {.file_bytes = 16384, .sync = GetParam()}; }
-};
-
-TEST_P(BinlogFolder, StaysSmallWhilePutsAndDeletesTakeTurns) {
-  SimDisk disk;
-  World world(disk, options());
-  for (int i = 0; i < 2000; ++i) {
-    EXPECT_EQ(world.remove(world.put({.body_bytes = 300})), Outcome::done);
-    world.end_turn();
-    if (i % 100 == 99) {
-      world.idle(Duration::seconds(1));
-      expect_small(world, 16384);
-    }
-  }
-}
-
-TEST_P(BinlogFolder, StaysSmallWhileAJobIsReleasedWithADelayForEver) {
-  SimDisk disk;
-  World world(disk, options());
-  const JobId id = world.put({.body_bytes = 300});
-  for (int i = 0; i < 3000; ++i) {
-    ASSERT_EQ(world.reserve(id), Outcome::done);
-    ASSERT_EQ(world.release(id, 1, 1000), Outcome::done);
-    world.end_turn();
-  }
-  world.idle(Duration::seconds(1));
-  expect_small(world, 16384);
-}
-
-TEST_P(BinlogFolder, StaysSmallAroundAJobThatSurvivesMany) {
-  SimDisk disk;
-  World world(disk, options());
-  for (int round = 0; round < 5; ++round) {
-    std::vector<JobId> ids;
-    for (int i = 0; i < 300; ++i) ids.push_back(world.put({.body_bytes = 300}));
-    world.end_turn();
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const Outcome outcome = i == 150 ? Outcome::done : world.remove(ids[i]);
-      EXPECT_EQ(outcome, Outcome::done);
-    }
-    world.idle(Duration::seconds(1));
-    expect_small(world, 16384);
-  }
-  EXPECT_EQ(world.engine.jobs().size(), 5U);
-}
-
-TEST_P(BinlogFolder, DoesNotGrowByRestarts) {
-  for (const bool cleanly : {true, false}) {
-    auto disk = std::make_unique<SimDisk>();
-    std::int64_t wall = kWallBegin;
-    for (int i = 0; i < 10; ++i) {
-      {
-        World world(*disk, options(), wall);
-        if (i == 0) world.put();
-        EXPECT_EQ(world.engine.jobs().size(), 1U);
-        world.idle(Duration::seconds(1));
-        wall = world.wall();
-        EXPECT_TRUE(!cleanly || world.close());
-        expect_small(world, 16384);
-      }
-      SimDisk::Random chance(1);
-      disk = disk->crash(chance, {Unsynced::kept, UnsyncedNames::kept});
-    }
-  }
-}
-
-std::string name_of(const ::testing::TestParamInfo<SyncPolicy>& policy) {
-  switch (policy.param) {
-    case SyncPolicy::every_turn:
-      return "SyncsEveryTurn";
-    case SyncPolicy::interval:
-      return "SyncsByInterval";
-    case SyncPolicy::never:
-      break;
-  }
-  return "NoSyncs";
-}
-
-INSTANTIATE_TEST_SUITE_P(With, BinlogFolder,
-                         ::testing::Values(SyncPolicy::every_turn, SyncPolicy::interval,
-                                           SyncPolicy::never),
-                         name_of);
 
 }  // namespace
 }  // namespace haricot::binlog

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <functional>
 
 namespace haricot::os {
@@ -20,10 +21,16 @@ inline int wait_for(pid_t child) {
   return raw;
 }
 
-// Runs it in a child, whose state it may spoil. Returns what it returned.
+// Runs it in a child, whose state it may spoil. Returns what it returned, or 1 if an expectation in
+// it failed.
 inline int result_in_child(const std::function<int()>& function) {
+  std::fflush(nullptr);  // What was not written yet, the child would write too.
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(function());
+  if (child == 0) {
+    const int result = function();
+    std::fflush(nullptr);
+    ::_exit(::testing::Test::HasFailure() ? 1 : result);
+  }
   const int raw = wait_for(child);
   EXPECT_TRUE(WIFEXITED(raw)) << "signal " << WTERMSIG(raw);
   return WEXITSTATUS(raw);

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "child_result.hpp"
 #include "os/disk.hpp"
 #include "os/process.hpp"
-#include "temp_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace haricot::os {
 namespace {
@@ -48,8 +49,8 @@ TEST(DescriptorReserve, IsAPartOfWhatThereIsAndNeverMuch) {
 }
 
 TEST(DescriptorReserve, GivesFilesADescriptorWhenNobodyElseGetsOne) {
-  const TempFolder folder;
-  EXPECT_EQ(run_in_child([&folder] {
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(result_in_child([&folder] {
               FolderDisk disk;
               EXPECT_TRUE(disk.open(folder.path()));
               limit_descriptors(40);
@@ -79,7 +80,7 @@ TEST(DescriptorReserve, GivesFilesADescriptorWhenNobodyElseGetsOne) {
 }
 
 TEST(DescriptorReserve, IsFilledUpAgainWhenThereIsSomethingToBeHad) {
-  EXPECT_EQ(run_in_child([] {
+  EXPECT_EQ(result_in_child([] {
               limit_descriptors(40);
               std::vector<Descriptor> taken = take_all();
               DescriptorReserve reserve;

@@ -19,9 +19,10 @@
 #include <string_view>
 #include <vector>
 
+#include "child_result.hpp"
 #include "os/disk.hpp"
 #include "os/process.hpp"
-#include "temp_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace haricot::os {
 namespace {
@@ -72,7 +73,7 @@ DiskStatus write(FolderDisk& disk, FileHandle file, std::uint64_t offset, std::s
 
 // A disk and a file in it that holds 3 bytes.
 struct OpenFile {
-  explicit OpenFile(const TempFolder& folder) {
+  explicit OpenFile(const test::TemporaryFolder& folder) {
     EXPECT_TRUE(disk.open(folder.path())) << disk.last_error();
     EXPECT_EQ(disk.create("binlog.1", file), DiskStatus::ok) << disk.last_error();
     EXPECT_EQ(write(disk, file, 0, "abc"), DiskStatus::ok) << disk.last_error();
@@ -87,8 +88,8 @@ void expect_pass_or_skip(int result) {
 }
 
 TEST(FolderDiskLimit, OfAFilesSizeIsAFullDisk) {
-  const TempFolder folder;
-  EXPECT_EQ(run_in_child([&folder] {
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(result_in_child([&folder] {
               survive_file_size_limit();
               OpenFile open(folder);
               limit_file_size(10 * kKibibyte);
@@ -109,8 +110,8 @@ TEST(FolderDiskLimit, OfAFilesSizeIsAFullDisk) {
 }
 
 TEST(FolderDiskLimit, OfTheDiskIsToldAndGoesWhenThereIsSpace) {
-  const TempFolder folder;
-  expect_pass_or_skip(run_in_child([&folder] {
+  const test::TemporaryFolder folder;
+  expect_pass_or_skip(result_in_child([&folder] {
     if (!mount_over(folder.path(), "tmpfs", "size=256k")) return kSkip;
     folder.put("other", std::string(128 * kKibibyte, 'o'));
     OpenFile open(folder);
@@ -132,8 +133,8 @@ TEST(FolderDiskLimit, OfTheDiskIsToldAndGoesWhenThereIsSpace) {
 }
 
 TEST(FolderDiskLimit, OfAFileSystemThatCannotGiveSpaceIsMadeUpForByZeros) {
-  const TempFolder folder;
-  expect_pass_or_skip(run_in_child([&folder] {
+  const test::TemporaryFolder folder;
+  expect_pass_or_skip(result_in_child([&folder] {
     if (!mount_over(folder.path(), "tmpfs", "size=16m")) return kSkip;
     if (!forbid(SYS_fallocate, EOPNOTSUPP)) return kSkip;
     OpenFile open(folder);
@@ -150,8 +151,8 @@ TEST(FolderDiskLimit, OfAFileSystemThatCannotGiveSpaceIsMadeUpForByZeros) {
 
 // As where a quota ends it, of which nobody can be asked before.
 TEST(FolderDiskLimit, ThatEndsTheZerosGivesThemBack) {
-  const TempFolder folder;
-  expect_pass_or_skip(run_in_child([&folder] {
+  const test::TemporaryFolder folder;
+  expect_pass_or_skip(result_in_child([&folder] {
     if (!forbid(SYS_fallocate, EOPNOTSUPP)) return kSkip;
     survive_file_size_limit();
     OpenFile open(folder);
@@ -165,8 +166,8 @@ TEST(FolderDiskLimit, ThatEndsTheZerosGivesThemBack) {
 }
 
 TEST(FolderDiskLimit, OfTheDiskIsKnownBefore) {
-  const TempFolder folder;
-  expect_pass_or_skip(run_in_child([&folder] {
+  const test::TemporaryFolder folder;
+  expect_pass_or_skip(result_in_child([&folder] {
     if (!mount_over(folder.path(), "tmpfs", "size=256k")) return kSkip;
     OpenFile open(folder);
     binlog::DiskSpace space;
@@ -182,8 +183,8 @@ TEST(FolderDiskLimit, OfTheDiskIsKnownBefore) {
 
 // ramfs has no fallocate and tells no size.
 TEST(FolderDiskLimit, ThatIsNotToldIsNoReasonToRefuse) {
-  const TempFolder folder;
-  expect_pass_or_skip(run_in_child([&folder] {
+  const test::TemporaryFolder folder;
+  expect_pass_or_skip(result_in_child([&folder] {
     if (!mount_over(folder.path(), "ramfs", nullptr)) return kSkip;
     OpenFile open(folder);
     binlog::DiskSpace space;
@@ -195,8 +196,8 @@ TEST(FolderDiskLimit, ThatIsNotToldIsNoReasonToRefuse) {
 }
 
 TEST(FolderDiskLimit, OfThreadsMakesAStartedSyncADirectOne) {
-  const TempFolder folder;
-  expect_pass_or_skip(run_in_child([&folder] {
+  const test::TemporaryFolder folder;
+  expect_pass_or_skip(result_in_child([&folder] {
     if (!forbid(SYS_clone3, EAGAIN) || !forbid(SYS_clone, EAGAIN)) return kSkip;
     OpenFile open(folder);
     for (std::uint64_t ticket = 1; ticket <= 100; ++ticket) {

@@ -7,7 +7,7 @@
 
 #include "os/disk.hpp"
 #include "support/allocations.hpp"
-#include "temp_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace haricot::os {
 namespace {
@@ -18,7 +18,7 @@ class DiskMemory : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(disk_.open(folder_.path())) << disk_.last_error(); }
 
-  const TempFolder folder_;
+  const test::TemporaryFolder folder_;
   FolderDisk disk_;
 };
 

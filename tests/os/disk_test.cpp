@@ -16,7 +16,7 @@
 
 #include "os/folder_lock.hpp"
 #include "support/random.hpp"
-#include "temp_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace haricot::os {
 namespace {
@@ -46,7 +46,7 @@ class FolderDiskTest : public ::testing::Test {
     return std::string(bytes.view());
   }
 
-  TempFolder folder_;
+  test::TemporaryFolder folder_;
   FolderDisk disk_;
 };
 
@@ -122,7 +122,7 @@ TEST_F(FolderDiskTest, TakesSpaceThatReadsAsZeros) {
   EXPECT_EQ(disk_.allocate(file, 10), DiskStatus::ok);
   EXPECT_EQ(read("binlog.1"), "abc" + std::string(99'997, '\0'));
   struct stat status {};
-  ASSERT_EQ(::stat(folder_.path("binlog.1").c_str(), &status), 0);
+  ASSERT_EQ(::stat(folder_.file("binlog.1").c_str(), &status), 0);
   EXPECT_GE(status.st_blocks * 512, 100'000);
   disk_.close(file);
 }
@@ -158,7 +158,7 @@ TEST_F(FolderDiskTest, OpensAFileAgainAndLeavesItsBytes) {
 TEST_F(FolderDiskTest, MakesFilesForItsUserAlone) {
   disk_.close(create("binlog.1"));
   struct stat status {};
-  ASSERT_EQ(::stat(folder_.path("binlog.1").c_str(), &status), 0);
+  ASSERT_EQ(::stat(folder_.file("binlog.1").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0077U, 0U);
 }
 
@@ -178,16 +178,16 @@ TEST_F(FolderDiskTest, ListsRenamesAndRemoves) {
     EXPECT_EQ(names, (std::vector<std::string>{".hidden", "b"}));
   }
   EXPECT_EQ(disk_.remove("b"), DiskStatus::ok);
-  EXPECT_FALSE(std::filesystem::exists(folder_.path("b")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("b")));
 }
 
 TEST_F(FolderDiskTest, TakesNoNameThatLeadsOutOfTheFolder) {
   folder_.put("a", "1");
-  std::filesystem::create_directory(folder_.path("sub"));
+  std::filesystem::create_directory(folder_.file("sub"));
   folder_.put("sub/a", "1");
   const std::string with_zero("a\0b", 3);
   for (const std::string& name :
-       {std::string(), std::string("."), std::string(".."), std::string("sub/a"), folder_.path("a"),
+       {std::string(), std::string("."), std::string(".."), std::string("sub/a"), folder_.file("a"),
         with_zero, std::string(kLockFileName)}) {
     binlog::FileBytes bytes;
     FileHandle file = FileHandle::none;
@@ -203,9 +203,9 @@ TEST_F(FolderDiskTest, TakesNoNameThatLeadsOutOfTheFolder) {
 
 TEST_F(FolderDiskTest, OpensNothingButPlainFiles) {
   folder_.put("plain", "bytes");
-  std::filesystem::create_symlink("plain", folder_.path("link"));
-  std::filesystem::create_directory(folder_.path("folder"));
-  ASSERT_EQ(::mkfifo(folder_.path("pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("plain", folder_.file("link"));
+  std::filesystem::create_directory(folder_.file("folder"));
+  ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0600), 0);
   for (const std::string name : {"link", "folder", "pipe", "nothing"}) {
     binlog::FileBytes bytes;
     EXPECT_EQ(disk_.read(name, bytes), DiskStatus::failed) << name;
@@ -218,8 +218,8 @@ TEST_F(FolderDiskTest, OpensNothingButPlainFiles) {
 }
 
 TEST_F(FolderDiskTest, StaysInItsFolderWhereverThatIsMoved) {
-  const TempFolder other;
-  std::filesystem::rename(folder_.path(), other.path("moved"));
+  const test::TemporaryFolder other;
+  std::filesystem::rename(folder_.path(), other.file("moved"));
   const FileHandle file = create("binlog.1");
   write(file, 0, "x");
   disk_.close(file);
@@ -227,14 +227,14 @@ TEST_F(FolderDiskTest, StaysInItsFolderWhereverThatIsMoved) {
 }
 
 TEST(FolderDisk, OpensNoFolderThatIsNotThere) {
-  const TempFolder folder;
+  const test::TemporaryFolder folder;
   folder.put("file", "");
   FolderDisk missing;
-  EXPECT_FALSE(missing.open(folder.path("none")));
+  EXPECT_FALSE(missing.open(folder.file("none")));
   EXPECT_EQ(missing.last_error(),
-            "cannot open " + folder.path("none") + ": No such file or directory");
+            "cannot open " + folder.file("none") + ": No such file or directory");
   FolderDisk file;
-  EXPECT_FALSE(file.open(folder.path("file")));
+  EXPECT_FALSE(file.open(folder.file("file")));
 }
 
 // Syncs -----------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "child_result.hpp"
 #include "os/disk.hpp"
-#include "temp_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace haricot::os {
 namespace {
@@ -34,7 +35,7 @@ Descriptor open_folder(const std::string& path) {
 
 // What another process sees.
 int try_in_child(const Descriptor& folder) {
-  return run_in_child([&folder] {
+  return result_in_child([&folder] {
     FolderLock lock;
     const LockStatus status = lock.take(folder.get());
     if (status == LockStatus::taken) return kTaken;
@@ -43,7 +44,7 @@ int try_in_child(const Descriptor& folder) {
 }
 
 TEST(FolderLock, KeepsOtherProcessesOut) {
-  const TempFolder temp;
+  const test::TemporaryFolder temp;
   const Descriptor folder = open_folder(temp.path());
   auto lock = std::make_unique<FolderLock>();
   EXPECT_EQ(lock->take(folder.get()), LockStatus::taken);
@@ -54,7 +55,7 @@ TEST(FolderLock, KeepsOtherProcessesOut) {
 }
 
 TEST(FolderLock, GoesWithTheProcessThatIsKilled) {
-  const TempFolder temp;
+  const test::TemporaryFolder temp;
   const Descriptor folder = open_folder(temp.path());
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -79,7 +80,7 @@ TEST(FolderLock, GoesWithTheProcessThatIsKilled) {
 }
 
 TEST(FolderLock, IsNotLostThroughTheDisk) {
-  const TempFolder temp;
+  const test::TemporaryFolder temp;
   FolderDisk disk;
   ASSERT_TRUE(disk.open(temp.path()));
   FolderLock lock;
@@ -93,20 +94,20 @@ TEST(FolderLock, IsNotLostThroughTheDisk) {
 }
 
 TEST(FolderLock, SaysWhyItCannotBeTaken) {
-  const TempFolder temp;
-  std::filesystem::create_directory(temp.path("lock"));
+  const test::TemporaryFolder temp;
+  std::filesystem::create_directory(temp.file("lock"));
   FolderLock lock;
   EXPECT_EQ(lock.take(open_folder(temp.path()).get()), LockStatus::cannot);
   EXPECT_EQ(lock.error(), "cannot open the file lock: Is a directory");
 
-  const TempFolder other;
+  const test::TemporaryFolder other;
   other.put("elsewhere", "");
-  std::filesystem::create_symlink("elsewhere", other.path("lock"));
+  std::filesystem::create_symlink("elsewhere", other.file("lock"));
   EXPECT_EQ(lock.take(open_folder(other.path()).get()), LockStatus::cannot);
 }
 
 TEST(FolderLock, LeavesWhatIsInTheFile) {
-  const TempFolder temp;
+  const test::TemporaryFolder temp;
   temp.put("lock", "words");
   const Descriptor folder = open_folder(temp.path());
   FolderLock lock;
@@ -118,7 +119,7 @@ TEST(FolderLock, LeavesWhatIsInTheFile) {
 // A beanstalkd on a free port, with its binlog in the folder.
 class Beanstalkd {
  public:
-  explicit Beanstalkd(const TempFolder& folder) {
+  explicit Beanstalkd(const test::TemporaryFolder& folder) {
     std::vector<std::string> words = {"beanstalkd", "-l",          "127.0.0.1", "-p",  "0",
                                       "-b",         folder.path(), "-s",        "4096"};
     std::vector<char*> arguments;
@@ -152,24 +153,24 @@ class Beanstalkd {
 };
 
 TEST(FolderLock, IsHonouredByBeanstalkd) {
-  const TempFolder temp;
+  const test::TemporaryFolder temp;
   const Descriptor folder = open_folder(temp.path());
   FolderLock lock;
   ASSERT_EQ(lock.take(folder.get()), LockStatus::taken);
   Beanstalkd beanstalkd(temp);
   if (!beanstalkd.is_there()) GTEST_SKIP() << "there is no beanstalkd here";
   EXPECT_EQ(beanstalkd.wait(), 10);
-  EXPECT_FALSE(std::filesystem::exists(temp.path("binlog.1")));
+  EXPECT_FALSE(std::filesystem::exists(temp.file("binlog.1")));
 }
 
 TEST(FolderLock, HonoursThatOfBeanstalkd) {
-  const TempFolder temp;
+  const test::TemporaryFolder temp;
   const Descriptor folder = open_folder(temp.path());
   Beanstalkd beanstalkd(temp);
   if (!beanstalkd.is_there()) GTEST_SKIP() << "there is no beanstalkd here";
   // It takes the lock before it makes its first file.
   const auto deadline = std::chrono::steady_clock::now() + kDeadline;
-  while (!std::filesystem::exists(temp.path("binlog.1"))) {
+  while (!std::filesystem::exists(temp.file("binlog.1"))) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
     ::poll(nullptr, 0, 1);
   }

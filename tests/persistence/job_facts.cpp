@@ -12,26 +12,20 @@ namespace {
 // So many questions are under way at once.
 constexpr std::uint64_t kBatch = 500;
 
-std::uint64_t number_of(const std::string& report, const char* key) {
-  const std::string value = report_value(report, key);
-  EXPECT_FALSE(value.empty()) << "no " << key << " in " << report;
-  return std::strtoull(value.c_str(), nullptr, 10);
-}
-
 JobFacts facts_from(const std::string& report, const std::string& found) {
   JobFacts facts;
-  facts.id = number_of(report, "id");
+  facts.id = report_number(report, "id");
   facts.tube = report_value(report, "tube");
   facts.state = report_value(report, "state");
-  facts.priority = number_of(report, "pri");
-  facts.delay = number_of(report, "delay");
-  facts.ttr = number_of(report, "ttr");
-  facts.age = number_of(report, "age");
-  facts.time_left = number_of(report, "time-left");
-  facts.file = number_of(report, "file");
+  facts.priority = report_number(report, "pri");
+  facts.delay = report_number(report, "delay");
+  facts.ttr = report_number(report, "ttr");
+  facts.age = report_number(report, "age");
+  facts.time_left = report_number(report, "time-left");
+  facts.file = report_number(report, "file");
   std::size_t at = 0;
   for (const char* key : {"reserves", "timeouts", "releases", "buries", "kicks"}) {
-    facts.counters[at++] = number_of(report, key);
+    facts.counters[at++] = report_number(report, key);
   }
   EXPECT_TRUE(found.starts_with("FOUND ")) << found;
   const std::size_t body = found.find("\r\n") + 2;

@@ -13,14 +13,14 @@
 #include <string_view>
 #include <vector>
 
+#include "support/eventually.hpp"
 #include "support/random.hpp"
+#include "support/report_value.hpp"
 #include "support/server_process.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/wire_client.hpp"
 
 namespace haricot::test {
-
-using Client = std::unique_ptr<WireClient>;
 
 class PersistenceTest : public ::testing::Test {
  protected:
@@ -51,13 +51,6 @@ class PersistenceTest : public ::testing::Test {
   ServerKind kind_ = ServerKind::haricot;
   std::vector<std::string> flags_;
 };
-
-// The text behind `key: ` in a report, without quotes; empty if it is not there.
-std::string report_value(std::string_view report, std::string_view key);
-
-// Asks again and again until it is true or the time is over.
-[[nodiscard]] bool eventually(const std::function<bool()>& is_true,
-                              std::chrono::milliseconds deadline = std::chrono::seconds(10));
 
 // A text of this many bytes that no other number gives, of letters, digits and a few others.
 std::string numbered_body(std::uint64_t number, std::size_t bytes);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "support/engine_world.hpp"
+#include "support/report_value.hpp"
 
 namespace haricot {
 namespace {
@@ -34,10 +35,7 @@ class DispatcherTest : public ::testing::Test {
     return text_of(dispatcher_.finish_put(client, plan, test::body_of_bytes(body), world_.now));
   }
   std::uint64_t stat(Client& client, const std::string& key) {
-    const std::string text = run(client, "stats");
-    const std::size_t at = text.find("\n" + key + ": ");
-    EXPECT_NE(at, std::string::npos) << key;
-    return std::stoull(text.substr(at + key.size() + 3));
+    return test::report_number(run(client, "stats"), key);
   }
 
   World world_;

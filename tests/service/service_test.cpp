@@ -1,4 +1,5 @@
-// Sessions together: order, waiting, shares of a turn, output limits and ends.
+// Sessions together: order, waiting, shares of a turn and output limits. How they end is in
+// service_ends_test.cpp.
 
 #include "haricot/service/service.hpp"
 
@@ -8,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "service/service_world.hpp"
+#include "service/service_fixture.hpp"
 #include "support/allocations.hpp"
 #include "support/random.hpp"
 
@@ -17,20 +18,9 @@ namespace {
 
 using test::put_line;
 using test::repeated;
+using test::ServiceTest;
 using test::ServiceWorld;
 using test::whole_put;
-
-class ServiceTest : public ::testing::Test {
- protected:
-  void TearDown() override { world.service.engine().check_invariants(); }
-
-  std::size_t lines_in(std::string_view text) const {
-    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-  }
-
-  ServiceWorld world{4 * 1024 * 1024};
-  Service& service = world.service;
-};
 
 // Sessions ----------------------------------------------------------------------------------------
 
@@ -260,190 +250,6 @@ TEST_F(ServiceTest, NoMoreInputIsWantedThanASessionCanKeep) {
   world.ask(producer, whole_put("x"));
   world.ask(session, "");
   EXPECT_TRUE(session.wants_input());
-}
-
-// Ends --------------------------------------------------------------------------------------------
-
-TEST_F(ServiceTest, QuitFinishesBehindWhatWasAnswered) {
-  Session& session = world.connect();
-  world.say(session, "use t\r\nquit\r\nuse u\r\n");
-  EXPECT_TRUE(session.is_finished());
-  EXPECT_FALSE(session.wants_input());
-  EXPECT_TRUE(world.is_to_be_sent(session));
-  world.say(session, "use v\r\n");
-  EXPECT_EQ(world.hear(session), "USING t\r\n");
-  EXPECT_FALSE(session.has_output());
-}
-
-TEST_F(ServiceTest, AnIdleSessionIsFinishedWhenItsInputEnds) {
-  Session& session = world.connect();
-  service.end_of_input(session, world.now);
-  EXPECT_TRUE(session.is_finished());
-  EXPECT_TRUE(world.is_to_be_sent(session));
-  EXPECT_FALSE(session.wants_input());
-}
-
-TEST_F(ServiceTest, ASessionIsFinishedWithAnIncompleteCommandWhenItsInputEnds) {
-  for (const std::string& begun :
-       {std::string("use"), std::string("use t\r"), put_line(5) + "abcde\r", put_line(5000) + "x",
-        put_line(5'000'000) + "x", std::string(300, 'z')}) {
-    Session& session = world.connect();
-    world.say(session, begun);
-    EXPECT_FALSE(session.is_finished());
-    service.end_of_input(session, world.now);
-    EXPECT_TRUE(session.is_finished()) << begun.substr(0, 20);
-    EXPECT_EQ(world.hear(session), "");
-    world.disconnect(session);
-  }
-}
-
-TEST_F(ServiceTest, AWaitingSessionTimesOutWhenItsPeerHalfCloses) {
-  Session& session = world.connect();
-  world.ask(session, "reserve\r\n");
-  service.end_of_input(session, world.now);
-  world.settle();
-  EXPECT_EQ(world.hear(session), "TIMED_OUT\r\n");
-  EXPECT_TRUE(session.is_finished());
-}
-
-TEST_F(ServiceTest, CommandsBehindAHalfCloseStillRun) {
-  Session& session = world.connect();
-  Session& other = world.connect();
-  world.ask(other, whole_put("x"));
-  world.say(session,
-            "watch t\r\nignore default\r\nreserve\r\nwatch default\r\nreserve\r\nuse t\r\n"
-            "reserve\r\nlist-tube-used\r\n");
-  EXPECT_EQ(world.hear(session), "WATCHING 2\r\nWATCHING 1\r\n");
-  service.end_of_input(session, world.now);
-  world.settle();
-  EXPECT_EQ(world.hear(session),
-            "TIMED_OUT\r\nWATCHING 2\r\nRESERVED 1 1\r\nx\r\nUSING t\r\nTIMED_OUT\r\nUSING t\r\n");
-  EXPECT_TRUE(session.is_finished());
-}
-
-TEST_F(ServiceTest, AHalfCloseThatIsSeenEarlyWaitsForTheRestOfTheInput) {
-  Session& session = world.connect();
-  world.say(session, "reserve\r\nuse t\r\n");
-  service.peer_half_closed(session);
-  EXPECT_FALSE(session.is_finished());
-  world.settle();
-  EXPECT_EQ(world.hear(session), "TIMED_OUT\r\nUSING t\r\n");
-  EXPECT_FALSE(session.is_finished());
-  EXPECT_EQ(world.ask(session, "reserve-with-timeout 100\r\nuse u\r\n"),
-            "TIMED_OUT\r\nUSING u\r\n");
-  service.end_of_input(session, world.now);
-  EXPECT_TRUE(session.is_finished());
-}
-
-TEST_F(ServiceTest, MoreThanAShareIsStillRunAfterAHalfClose) {
-  Session& session = world.connect();
-  service.receive(session, repeated("use t\r\n", 3 * Session::kWorkPerTurn), world.now);
-  service.end_of_input(session, world.now);
-  EXPECT_FALSE(session.is_finished());
-  const std::string answers = world.ask(session, "");
-  EXPECT_EQ(lines_in(answers), 3 * Session::kWorkPerTurn);
-  EXPECT_TRUE(session.is_finished());
-}
-
-TEST_F(ServiceTest, AHalfClosedSessionThatIsNotReadIsNotFinishedBeforeAllIsAnswered) {
-  Session& session = world.connect();
-  world.ask(session, whole_put(std::string(600'000, 'x')));
-  world.say(session, repeated("peek 1\r\n", 6));
-  service.end_of_input(session, world.now);
-  world.settle();
-  EXPECT_FALSE(session.is_finished());
-  std::size_t bytes = 0;
-  for (int i = 0; i < 100 && !(session.is_finished() && !session.has_output()); ++i) {
-    bytes += world.hear(session, 500'000).size();
-    world.settle();
-  }
-  EXPECT_EQ(bytes, 6 * (600'000 + std::string("FOUND 1 600000\r\n\r\n").size()));
-  EXPECT_TRUE(session.is_finished());
-}
-
-TEST_F(ServiceTest, ALongKickIsAnsweredAfterAHalfClose) {
-  Session& session = world.connect();
-  const std::string put = "put 0 1000 60 0\r\n\r\n";
-  world.ask(session, repeated(put, Engine::kJobsPerCall + 5));
-  world.say(session, "kick 1000000\r\nuse t\r\n");
-  service.end_of_input(session, world.now);
-  EXPECT_FALSE(session.is_finished());
-  EXPECT_EQ(world.ask(session, ""),
-            "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\nUSING t\r\n");
-  EXPECT_TRUE(session.is_finished());
-}
-
-TEST_F(ServiceTest, AClosedSessionsJobsComeToOthersThatWait) {
-  Session& holder = world.connect();
-  Session& worker = world.connect();
-  world.ask(holder, whole_put("x") + "reserve\r\n");
-  world.ask(worker, "reserve\r\n");
-  world.disconnect(holder);
-  EXPECT_EQ(world.ask(worker, ""), "RESERVED 1 1\r\nx\r\n");
-}
-
-TEST_F(ServiceTest, ASessionThatWaitsForItsTurnCanBeClosed) {
-  Session& a = world.connect();
-  Session& b = world.connect();
-  for (Session* session : {&a, &b}) {
-    service.receive(*session, repeated("use t\r\n", 2 * Session::kWorkPerTurn), world.now);
-  }
-  world.disconnect(a);
-  EXPECT_EQ(lines_in(world.ask(b, "")), 2 * Session::kWorkPerTurn);
-  EXPECT_EQ(world.to_send(), std::vector<Session*>{&b});
-}
-
-// Stopped and going on -------------------------------------------------------------------------
-
-TEST_F(ServiceTest, WhatArrivesBehindALargeDeliveryIsNotForgotten) {
-  Session& worker = world.connect();
-  Session& producer = world.connect();
-  world.ask(worker, "reserve\r\n");
-  const std::string body(2'000'000, 'x');
-  world.ask(producer, whole_put(body));
-  service.receive(worker, "use t\r\n", world.now);
-  EXPECT_EQ(world.ask(worker, ""), "RESERVED 1 2000000\r\n" + body + "\r\nUSING t\r\n");
-}
-
-TEST_F(ServiceTest, ASessionThatIsStoppedBehindAnEarlyHalfCloseGoesOn) {
-  Session& session = world.connect();
-  const std::string body(2'000'000, 'x');
-  world.ask(session, "use t\r\n" + whole_put(body));
-  service.peer_half_closed(session);
-  service.receive(session, "reserve\r\npeek 1\r\nlist-tube-used\r\n", world.now);
-  service.end_of_input(session, world.now);
-  EXPECT_FALSE(session.is_finished());
-  EXPECT_EQ(world.ask(session, ""), "TIMED_OUT\r\nFOUND 1 2000000\r\n" + body + "\r\nUSING t\r\n");
-  EXPECT_TRUE(session.is_finished());
-}
-
-// What is kept of a body comes before what is received directly.
-TEST_F(ServiceTest, ABodyThatIsCutByTheEndOfAShareIsNotMixedUp) {
-  Session& session = world.connect();
-  std::string body(2000, '-');
-  body.front() = '<';
-  body.back() = '>';
-  const std::string bytes = repeated("use t\r\n", Session::kWorkPerTurn - 1) + whole_put(body);
-  const std::size_t received = bytes.size() - 1000;
-  world.say(session, std::string_view(bytes).substr(0, received));
-  EXPECT_LE(service.next_event(), world.now);  // The put's line was the last of its share.
-  world.say(session, std::string_view(bytes).substr(received));
-  EXPECT_TRUE(world.ask(session, "").ends_with("INSERTED 1\r\n"));
-  EXPECT_EQ(world.ask(session, "peek 1\r\n"), "FOUND 1 2000\r\n" + body + "\r\n");
-}
-
-// A client that reads slowly gets its end, too: the last of its output is sent in a later turn.
-TEST_F(ServiceTest, AFinishedSessionComesUpAgainWhenItsLastOutputIsSent) {
-  for (const bool quits : {true, false}) {
-    Session& session = world.connect();
-    world.say(session, quits ? "use t\r\nquit\r\n" : "use t\r\n");
-    if (!quits) service.end_of_input(session, world.now);
-    EXPECT_TRUE(world.is_to_be_sent(session));
-    world.hear(session, 3);
-    EXPECT_FALSE(world.is_to_be_sent(session));  // Nothing new before there is room to send.
-    world.hear(session);
-    EXPECT_TRUE(world.is_to_be_sent(session));
-  }
 }
 
 // Anything at any time ----------------------------------------------------------------------------

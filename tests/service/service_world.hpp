@@ -14,6 +14,7 @@
 
 #include "haricot/service/service.hpp"
 #include "support/fake_journal.hpp"
+#include "support/report_value.hpp"
 
 namespace haricot::test {
 
@@ -96,10 +97,7 @@ class ServiceWorld {
   }
 
   std::uint64_t stat(Session& session, const std::string& key) {
-    const std::string text = ask(session, "stats\r\n");
-    const std::size_t at = text.find("\n" + key + ": ");
-    EXPECT_NE(at, std::string::npos) << key << " in " << text;
-    return at == std::string::npos ? 0 : std::stoull(text.substr(at + key.size() + 3));
+    return report_number(ask(session, "stats\r\n"), key);
   }
 
   // The sessions that next_to_send() gives out now.

@@ -64,27 +64,7 @@ Client DaemonTest::connect_narrow() {
 }
 
 std::uint64_t DaemonTest::server_stat(std::string_view key) {
-  const std::string value = report_value(connect()->ask("stats"), key);
-  EXPECT_FALSE(value.empty()) << "no " << key << " in stats";
-  return std::strtoull(value.c_str(), nullptr, 10);
-}
-
-std::string report_value(std::string_view report, std::string_view key) {
-  const std::string start = "\n" + std::string(key) + ": ";
-  const std::size_t at = report.find(start);
-  if (at == std::string_view::npos) return "";
-  const std::size_t begin = at + start.size();
-  return std::string(report.substr(begin, report.find('\n', begin) - begin));
-}
-
-bool eventually(const std::function<bool()>& is_true, std::chrono::milliseconds deadline) {
-  constexpr int kStepMs = 5;
-  const auto end = std::chrono::steady_clock::now() + deadline;
-  while (!is_true()) {
-    if (std::chrono::steady_clock::now() >= end) return false;
-    ::poll(nullptr, 0, kStepMs);
-  }
-  return true;
+  return report_number(connect()->ask("stats"), key);
 }
 
 std::string varied_bytes(std::size_t count, std::uint32_t seed) {

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/eventually.hpp"
+#include "support/report_value.hpp"
 #include "support/server_process.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/wire_client.hpp"
@@ -27,8 +29,6 @@ inline constexpr bool kIsSanitized = false;
 #endif
 
 inline constexpr std::size_t kMebibyte = 1024 * 1024;
-
-using Client = std::unique_ptr<WireClient>;
 
 // How a process has ended that found nothing wrong.
 inline constexpr ExitStatus kGood{.code = 0};
@@ -67,13 +67,6 @@ class DaemonTest : public ::testing::Test {
   TemporaryFolder folder_;
   ServerProcess server_;
 };
-
-// The text behind `key: ` in a report; empty if it is not there.
-std::string report_value(std::string_view report, std::string_view key);
-
-// Asks again and again until it is true or the time is over.
-[[nodiscard]] bool eventually(const std::function<bool()>& is_true,
-                              std::chrono::milliseconds deadline = std::chrono::seconds(10));
 
 // Bytes that never repeat within any distance that matters, always the same for one seed.
 std::string varied_bytes(std::size_t count, std::uint32_t seed);

@@ -1,8 +1,10 @@
-// A folder of its own for a test, gone with all that is in it when the test ends.
+// A folder of its own for a test, gone with all that is in it when the test ends. Where a test
+// cannot have what it needs for that, the program ends.
 
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace haricot::test {
 
@@ -17,12 +19,17 @@ class TemporaryFolder final {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
+  // Makes a file of these bytes, or puts them in the place of what it had.
+  void put(const std::string& name, std::string_view bytes) const;
+  // What is in a file. Requires: it is there.
+  std::string bytes_of(const std::string& name) const;
+
  private:
   std::string path_;
 };
 
 // False: it could not be written.
-[[nodiscard]] bool write_file(const std::string& path, const std::string& text);
+[[nodiscard]] bool write_file(const std::string& path, std::string_view bytes);
 // Empty if there is no such file.
 std::string read_file(const std::string& path);
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -100,5 +101,7 @@ class WireClient final {
   std::size_t taken_ = 0;
   std::string failure_;
 };
+
+using Client = std::unique_ptr<WireClient>;
 
 }  // namespace haricot::test

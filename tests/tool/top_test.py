@@ -16,18 +16,12 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_server import Server, run, wait_until
+from operator_case import TOOL, OperatorTest
+from operator_server import run
 from screen import Screen
 
-TOOL, BINARY, *FLAGS = sys.argv[1:]
-del sys.argv[1:]
 
-
-class TopTest(unittest.TestCase):
-    def setUp(self):
-        self.server = Server(BINARY, *FLAGS)
-        self.addCleanup(self.server.__exit__)
-
+class TopTest(OperatorTest):
     def top(self, *words, rows=24, columns=80, **environment):
         screen = Screen([TOOL, "top", "-a", self.server.address, *words], rows, columns,
                         environment)

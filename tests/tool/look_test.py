@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""The subcommands of haricot that change nothing, as black boxes, against any beanstalk server.
+
+    look_test.py HARICOT SERVER [FLAG...]
+"""
+
+import base64
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from operator_case import OperatorTest, TOOL, output_on_terminal
+from operator_server import DONE, NO, NO_SERVER, USAGE, run, wait_until
+
+
+class Ping(OperatorTest):
+    def test_it_names_address_and_version(self):
+        output = self.good("ping")
+        version = self.server.stat("version")
+        self.assertTrue(output.startswith(f"{self.server.address} answers: version {version}, up "))
+        answer = self.good_json("ping")
+        self.assertEqual(answer["address"], self.server.address)
+        self.assertEqual(answer["version"], version)
+        self.assertIs(answer["draining"], False)
+        self.assertGreater(answer["milliseconds"], 0)
+
+    def test_quiet_says_nothing(self):
+        self.assertEqual(self.good("ping", "-q"), "")
+
+    def test_an_operand_and_a_flag_win_over_the_environment(self):
+        for words in (["ping", self.server.address], ["ping", "-a", self.server.address]):
+            status, output, _ = run(TOOL, *words, address="unix:/nowhere")
+            self.assertEqual(status, DONE, output)
+
+    def test_drain_mode_is_told(self):
+        self.server.process.send_signal(10)
+        wait_until(lambda: self.server.stat("draining") == "true")
+        self.assertIn("in drain mode", self.good("ping"))
+
+    def test_writable_is_no_in_drain_mode(self):
+        self.assertIn(" answers: ", self.good("ping", "--writable"))
+        self.assertIs(self.good_json("ping", "-W")["writable"], True)
+        self.assertNotIn("writable", self.good_json("ping"))
+        self.server.process.send_signal(10)
+        wait_until(lambda: self.server.stat("draining") == "true")
+        complaint = f"{self.server.address} takes no new jobs: it is in drain mode"
+        self.assertIn(" answers: ", self.refused(NO, complaint, "ping", "--writable"))
+        self.assertEqual(self.refused(NO, complaint, "ping", "--writable", "--quiet"), "")
+        self.assertEqual(self.refused(NO, complaint, "ping", "-Wq", "--wait", "0.3"), "")
+        answer = json.loads(self.refused(NO, complaint, "ping", "--writable", "--json"))
+        self.assertIs(answer["writable"], False)
+        self.assertEqual(answer["reason"], "it is in drain mode")
+        self.good("ping")
+
+    def test_it_can_wait_for_a_server_that_starts(self):
+        self.server.stop()
+        if os.path.exists(self.server.path):
+            os.unlink(self.server.path)
+        self.assertEqual(self.haricot("ping", "--wait", "0.3")[0], NO_SERVER)
+        tool = subprocess.Popen([TOOL, "ping", "--wait", "20", "-a", self.server.address],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.server.start()
+        self.assertEqual(tool.wait(20), DONE)
+
+
+class Stats(OperatorTest):
+    def test_they_are_what_the_server_says_without_quotes(self):
+        lines = dict(line.split(": ", 1) for line in self.good("stats").splitlines())
+        self.assertEqual(lines["version"], self.server.stat("version"))
+        self.assertEqual(lines["max-job-size"], "65535")
+        self.assertEqual(lines["hostname"], self.server.stat("hostname"))
+
+    def test_json_has_numbers_where_there_are_numbers(self):
+        stats = self.good_json("stats")
+        self.assertEqual(stats["max-job-size"], 65535)
+        self.assertIsInstance(stats["version"], str)
+        self.assertIsInstance(stats["id"], str)
+        self.assertIsInstance(stats["rusage-utime"], float)
+        self.assertIs(stats["draining"], False)
+
+    def test_digits_are_a_job_and_anything_else_a_tube(self):
+        job = self.server.put("hello", "mail", priority=7)
+        self.assertEqual(self.good_json("stats", job)["pri"], 7)
+        self.assertEqual(self.good_json("stats", job)["id"], job)
+        self.assertEqual(self.good_json("stats", "mail")["current-jobs-ready"], 1)
+
+    def test_flags_are_for_names_made_of_digits(self):
+        self.server.put("x", "77")
+        self.assertEqual(self.good_json("stats", "--tube", "77")["name"], "77")
+        self.assertEqual(self.good_json("stats", "--job", "1")["tube"], "77")
+
+    def test_one_key_alone(self):
+        self.server.put("x", "mail")
+        self.assertEqual(self.good("stats", "mail", "-k", "current-jobs-ready"), "1\n")
+        self.assertEqual(self.good_json("stats", "-k", "version"), self.server.stat("version"))
+        self.refused(NO, "there is no brew", "stats", "-k", "brew")
+
+    def test_what_is_not_there_is_told(self):
+        self.refused(NO, "there is no tube mail", "stats", "mail")
+        self.refused(NO, "there is no job 5", "stats", "5")
+        self.refused(USAGE, "neither a tube's name nor a job's id", "stats", "no name")
+        self.refused(USAGE, "more than one", "stats", "a", "--job", "1")
+
+
+class Tubes(OperatorTest):
+    def test_the_table_counts_every_state(self):
+        for priority in (1, 2000, 2000):
+            self.server.put("x", "mail", priority)
+        self.server.put("x", "mail", delay=100)
+        self.server.ask("watch mail", "ignore default", "reserve", "bury 1 5", "pause-tube mail 50")
+        header, *rows = self.good("tubes", "-i", "0").splitlines()
+        self.assertEqual(header.split(), ["ready", "urgent", "reserved", "delayed", "buried",
+                                          "waiting", "put/s", "delete/s", "paused", "tube"])
+        self.assertEqual([row.split()[-1] for row in rows], ["default", "mail"])
+        cells = rows[1].split()
+        self.assertEqual(cells[:8], ["2", "0", "0", "1", "1", "0", "-", "-"])
+        self.assertIn(cells[8], ["50s", "49s", "48s", "47s"])
+
+    def test_json_is_an_array_of_what_the_server_says(self):
+        self.server.put("x", "12")
+        tubes = self.good_json("tubes", "-i", "0")
+        self.assertEqual([tube["name"] for tube in tubes], ["12", "default"])
+        self.assertEqual(tubes[0]["current-jobs-ready"], 1)
+        self.assertIsNone(tubes[0]["put-rate"])
+
+    def test_rates_are_measured(self):
+        stop = threading.Event()
+
+        def produce():
+            while not stop.is_set():
+                self.server.put("x", "busy")
+
+        self.server.put("x", "idle")
+        producer = threading.Thread(target=produce)
+        producer.start()
+        try:
+            tubes = {tube["name"]: tube for tube in self.good_json("tubes", "-i", "0.5")}
+        finally:
+            stop.set()
+            producer.join()
+        self.assertGreater(tubes["busy"]["put-rate"], 0)
+        self.assertEqual(tubes["idle"]["put-rate"], 0)
+
+    def test_it_is_sorted_as_wanted(self):
+        for name, jobs in (("a", 1), ("b", 3), ("c", 2)):
+            for _ in range(jobs):
+                self.server.put("x", name)
+
+        def names(*words):
+            return [tube["name"] for tube in self.good_json("tubes", "-i0", *words)]
+
+        self.assertEqual(names(), ["a", "b", "c", "default"])
+        self.assertEqual(names("-r"), ["default", "c", "b", "a"])
+        self.assertEqual(names("--sort", "ready"), ["b", "c", "a", "default"])
+        self.refused(USAGE, "'brew' is not a column", "tubes", "--sort", "brew")
+
+    def test_patterns_choose(self):
+        for name in ("mail-in", "mail-out", "news"):
+            self.server.put("x", name)
+        tubes = self.good_json("tubes", "-i0", "mail-*")
+        self.assertEqual([tube["name"] for tube in tubes], ["mail-in", "mail-out"])
+        self.refused(NO, "there is no such tube", "tubes", "-i0", "brew")
+
+    def test_very_many_tubes_are_no_trouble(self):
+        names = [f"tube-{i:05}" for i in range(3000)]
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(self.server.path)
+            for begin in range(0, len(names), 100):
+                batch = names[begin:begin + 100]
+                client.sendall("".join(f"watch {name}\r\n" for name in batch).encode())
+                answers = b""
+                while answers.count(b"\n") < len(batch):
+                    answers += client.recv(65536)
+            tubes = self.good_json("tubes", "-i0")
+        self.assertEqual([tube["name"] for tube in tubes], ["default", *names])
+
+
+class Completion(OperatorTest):
+    def test_tubes_of_the_server_are_offered(self):
+        script = pathlib.Path(__file__).parents[2] / "packaging/bash-completion/haricot"
+        self.server.put("x", "mail")
+        self.server.put("x", "mars")
+        command = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _haricot; ' \
+                  'echo "${COMPREPLY[@]}"'
+        for words in (["stats", "ma"], ["kick", "--tube", "ma"], ["pause", "ma"]):
+            ended = subprocess.run(["bash", "-c", command, script, TOOL, *words], check=True,
+                                   capture_output=True, text=True, timeout=60,
+                                   env={**os.environ, "HARICOT_ADDR": self.server.address})
+            self.assertEqual((ended.stdout, ended.stderr), ("mail mars\n", ""))
+
+
+class Peek(OperatorTest):
+    def test_the_body_is_written_as_it_is(self):
+        job = self.server.put("a\x00\xff\r\n\x1b[2Jb")
+        self.assertEqual(self.haricot("peek", job)[:2], (DONE, b"a\x00\xff\r\n\x1b[2Jb"))
+
+    def test_a_terminal_gets_no_control_characters(self):
+        job = self.server.put("a\x1b[2Jb\xff\nc")
+        self.assertEqual(output_on_terminal("peek", job, address=self.server.address),
+                         b"a\\x1b[2Jb\\xff\r\nc\r\n")
+        self.assertEqual(
+            output_on_terminal("peek", job, "--raw", address=self.server.address),
+            b"a\x1b[2Jb\xff\r\nc")
+
+    def test_each_state_of_a_tube_can_be_looked_at(self):
+        self.server.put("buried", "mail", priority=1)
+        self.server.ask("watch mail", "ignore default", "reserve", "bury 1 5")
+        self.server.put("ready", "mail")
+        self.server.put("delayed", "mail", delay=100)
+        for state in ("ready", "delayed", "buried"):
+            self.assertEqual(self.good("peek", f"--{state}", "-t", "mail"), state)
+        self.assertEqual(self.good("peek", "--buried", "-t", "mail", "--id"), "1\n")
+
+    def test_json_has_the_job_and_its_body(self):
+        job = self.server.put('say "h\xc3\xa9llo"\n', "mail", priority=3)
+        answer = self.good_json("peek", job)
+        self.assertEqual(answer["body"], 'say "héllo"\n')
+        self.assertEqual((answer["id"], answer["tube"], answer["pri"]), (job, "mail", 3))
+        self.assertEqual(answer["bytes"], 13)
+        odd = self.server.put("\xff\x00")
+        self.assertEqual(base64.b64decode(self.good_json("peek", odd)["body_base64"]), b"\xff\x00")
+
+    def test_what_is_not_there_is_told(self):
+        self.refused(NO, "there is no job 5", "peek", "5")
+        self.refused(NO, "there is no delayed job in tube default", "peek", "--delayed")
+        self.refused(NO, "there is no tube mail", "peek", "--ready", "--tube", "mail")
+        self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
+        self.refused(USAGE, "one id, or one of", "peek")
+        self.refused(USAGE, "'x' is not the id of a job", "peek", "x")
+
+
+if __name__ == "__main__":
+    unittest.main()
