@@ -63,6 +63,12 @@ WITHOUT_TEST = {
 WALL_CLOCK = re.compile(r"CLOCK_REALTIME|\bgettimeofday\b|\bsystem_clock\b|[^_\w.:]time\(")
 MAY_READ_WALL_CLOCK = {"src/os/process.cpp", "src/os/clock.cpp"}
 
+# What tests of several folders share is in tests/support. Other folders of tests that one may include:
+SHARED_TESTS = "support"
+TESTS_OF_TESTS = {
+    "damage": {"fuzz"},  # The inputs of the fuzzer are damaged folders too.
+}
+
 LINES_MAX = 600
 VAGUE_NAMES = {"util", "utils", "misc", "common", "helper", "helpers", "manager"}
 
@@ -183,6 +189,28 @@ def check_tests(headers, tests):
     return findings
 
 
+def check_test_file(path, text, folders):
+    """What a file of the tests includes, or names in a list of the build, that another folder owns."""
+    own = pathlib.PurePosixPath(path).parts[1]
+    if path.endswith("CMakeLists.txt"):
+        return [f"{path}:{number}: names a file of another folder"
+                for number, line in enumerate(text.splitlines(), 1) if "../" in line]
+    others = folders - OUTER - {own, SHARED_TESTS} - TESTS_OF_TESTS.get(own, set())
+    return [f'{path}:{number}: "{name}" belongs to another folder, not to tests/{SHARED_TESTS}'
+            for number, is_quoted, name in includes_of(text)
+            if is_quoted and (name.split("/")[0] in others or name.startswith("../"))]
+
+
+def check_all_tests(root):
+    findings = []
+    folders = {path.name for path in (root / "tests").iterdir() if path.is_dir()}
+    for path in sorted((root / "tests").rglob("*")):
+        if path.suffix in (".hpp", ".cpp") or path.name == "CMakeLists.txt":
+            relative = path.relative_to(root).as_posix()
+            findings += check_test_file(relative, path.read_text(encoding="utf-8"), folders)
+    return findings
+
+
 def check_tree(root):
     findings = []
     for folder in ("include", "src"):
@@ -195,7 +223,7 @@ def check_tree(root):
     tests = {p.relative_to(root / "tests").as_posix() for p in (root / "tests").rglob("*_test.cpp")}
     if not headers or not tests:
         return findings + [f"{root}: has no headers or no tests"]
-    return findings + check_tests(headers, tests)
+    return findings + check_tests(headers, tests) + check_all_tests(root)
 
 
 def main(arguments):

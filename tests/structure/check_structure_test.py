@@ -142,6 +142,28 @@ class Tests(unittest.TestCase):
         self.assertIn("all the same", found[0])
 
 
+class FoldersOfTests(unittest.TestCase):
+    FOLDERS = {"base", "queue", "os", "fuzz", "damage", "support"}
+
+    def check(self, path, *lines):
+        return checker.check_test_file(path, "\n".join(lines) + "\n", self.FOLDERS)
+
+    def test_a_test_may_include_its_own_folder_and_what_is_shared(self):
+        self.assertEqual(self.check("tests/queue/x_test.cpp", '#include "queue/x.hpp"', '#include "y.hpp"',
+                                    '#include "support/random.hpp"', '#include "haricot/queue/engine.hpp"',
+                                    '#include "os/clock.hpp"'), [])
+        self.assertEqual(self.check("tests/damage/x_test.cpp", '#include "fuzz/x.hpp"'), [])
+
+    def test_what_another_folder_owns_is_seen(self):
+        for name in ("base/x.hpp", "fuzz/x.hpp", "../base/x.hpp"):
+            self.assertIn("another folder", self.check("tests/queue/x_test.cpp", f'#include "{name}"')[0])
+
+    def test_a_list_of_the_build_names_its_own_files(self):
+        self.assertEqual(self.check("tests/queue/CMakeLists.txt", "add_executable(x x_test.cpp)"), [])
+        self.assertEqual(self.check("tests/queue/CMakeLists.txt", "add_executable(x", "  ../base/x.cpp)"),
+                         ["tests/queue/CMakeLists.txt:2: names a file of another folder"])
+
+
 class Trees(unittest.TestCase):
     def run_on(self, files):
         with tempfile.TemporaryDirectory() as folder:
