@@ -280,6 +280,7 @@ void Binlog::request_sync() {
 }
 
 void Binlog::sync_written() {
+  CHECK(writer_.is_open() && sync_requested_ <= written_records_);
   syncs_.sync_file(writer_.file(), written_records_, false);
   sync_requested_ = written_records_;
   unsynced_since_ = Instant::never();
@@ -303,6 +304,7 @@ void Binlog::take_sync_ends() {
 
 // Everything up to that record is as safe as the policy wants it.
 void Binlog::hold(std::uint64_t records) {
+  CHECK(records <= records_ && unsafe_.size() <= records_);
   held_records_ = std::max(held_records_, records);
   const std::uint64_t before = records_ - unsafe_.size();
   if (records > before) {

@@ -122,6 +122,7 @@ bool Binlog::wait_for_space() {
 
 Binlog::CompactionStep Binlog::compact_one() {
   Segment& oldest = segments_->oldest();
+  CHECK(segments_->size() > 1 && oldest.first != JobRef::none);
   const JournaledJob job = engine_->journaled(oldest.first);
   const std::uint64_t bytes = full_record_bytes(job);
   const bool good = make_room(bytes, room_for_deletes()) == JournalStatus::ok &&

@@ -54,6 +54,7 @@ void Binlog::set_size_of_files(std::uint64_t free_bytes) {
   const std::uint64_t least =
       std::max(std::min(all / kFilesAtLeast, kSmallestShareBytes), kSmallestFileBytes);
   file_bytes_ = std::min(std::max(share, least), options_.file_bytes);
+  static_assert(kSmallestFileBytes > kFirstRecordOffset + SegmentWriter::kEndBytes);
 }
 
 std::uint64_t Binlog::room_for_deletes() const {
@@ -89,6 +90,7 @@ std::uint64_t Binlog::room_for_compaction() const {
 // The same while compaction is under way: what has been moved has used its room, and files that
 // wait to be removed are about to give theirs back.
 std::uint64_t Binlog::room_to_go_on() const {
+  CHECK(!segments_->empty());
   const Segment& oldest = segments_->oldest();
   std::uint64_t about_to_go = 0;
   for (std::size_t i = 0; i + 1 < segments_->size() && segments_->at(i).live_jobs == 0; ++i) {

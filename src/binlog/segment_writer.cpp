@@ -67,6 +67,7 @@ FileHandle SegmentWriter::abandon() {
 
 SegmentWriter::Ending SegmentWriter::take_ending(bool clean_exit, std::uint64_t oldest_needed) {
   CHECK(is_open() && pending_.empty());
+  CHECK(oldest_needed <= number_);
   Ending ending;
   const Place place{seed_, written_.bytes, 0};
   write_seal(Seal{written_.bytes, written_.records, clean_exit, store_id_, number_,
@@ -80,6 +81,7 @@ SegmentWriter::Ending SegmentWriter::take_ending(bool clean_exit, std::uint64_t 
 
 DiskStatus SegmentWriter::seal(Disk& disk, const Ending& ending) {
   const std::string_view bytes(ending.seal.data(), ending.seal.size());
+  CHECK(ending.end.bytes >= kFirstRecordOffset + bytes.size());
   const std::uint64_t offset = ending.end.bytes - bytes.size();
   const DiskStatus status = disk.write(ending.file, offset, {&bytes, 1});
   if (status == DiskStatus::ok) return disk.truncate(ending.file, ending.end.bytes);
@@ -154,6 +156,8 @@ void SegmentWriter::count(const char* header, std::size_t name_bytes, std::uint3
 
 DiskStatus SegmentWriter::flush(Disk& disk) {
   if (pending_.empty()) return DiskStatus::ok;
+  CHECK(is_open());
+  CHECK(collected_.bytes - written_.bytes == pending_.size() + pending_blob_bytes_);
   const std::string_view bytes = pending_.view();
   DiskStatus status = DiskStatus::ok;
   if (blobs_.empty()) {

@@ -6,7 +6,10 @@ namespace haricot::binlog {
 
 Segment* Segments::of(JobRef ref) {
   const std::uint32_t serial = jobs_.journal_note(ref).file;
-  return serial == 0 ? nullptr : &segments_[serial - segments_.front().serial];
+  if (serial == 0) return nullptr;
+  const std::uint32_t place = serial - segments_.front().serial;
+  CHECK(place < segments_.size());
+  return &segments_[place];
 }
 
 Segment& Segments::add(std::uint64_t number) {
@@ -23,13 +26,18 @@ Segment& Segments::add(std::uint64_t number) {
 }
 
 void Segments::remove_oldest() {
+  CHECK(!segments_.empty() && segments_.front().live_jobs == 0);
+  CHECK(segments_.size() == 1 || older_bytes_ >= segments_.front().bytes);
   if (segments_.size() > 1) older_bytes_ -= segments_.front().bytes;
   segments_.pop_front();
 }
 
 void Segments::remove_newest() {
+  CHECK(!segments_.empty() && segments_.back().live_jobs == 0);
   segments_.pop_back();
-  if (!segments_.empty()) older_bytes_ -= segments_.back().bytes;
+  if (segments_.empty()) return;
+  CHECK(older_bytes_ >= segments_.back().bytes);
+  older_bytes_ -= segments_.back().bytes;
 }
 
 void Segments::note_id(JobId id, std::uint64_t record) {
@@ -41,6 +49,7 @@ void Segments::note_id(JobId id, std::uint64_t record) {
 
 void Segments::attach(JobRef ref, std::uint64_t bytes) {
   detach(ref, bytes);
+  CHECK(!segments_.empty());
   Segment& segment = segments_.back();
   JournalNote& note = jobs_.journal_note(ref);
   note.file = segment.serial;
@@ -74,6 +83,8 @@ void Segments::detach(JobRef ref, std::uint64_t bytes) {
   }
   note.file = 0;
   note.previous = note.next = JobRef::none;
+  CHECK(segment->live_jobs > 0 && live_jobs_ > 0);
+  CHECK(segment->live_bytes >= bytes && live_bytes_ >= bytes);
   segment->live_bytes -= bytes;
   --segment->live_jobs;
   live_bytes_ -= bytes;

@@ -66,6 +66,7 @@ DiskStatus Spares::grow_last(std::uint64_t bytes_max) {
 }
 
 DiskStatus Spares::grow(Spare& spare, std::uint64_t bytes) {
+  CHECK(bytes <= spare.wanted);
   if (spare.allocated >= bytes) return DiskStatus::ok;
   const DiskStatus status = disk_.allocate(spare.file, bytes);
   if (status != DiskStatus::ok) return fail(status);
@@ -87,8 +88,7 @@ DiskStatus Spares::open_first() {
     status = disk_.create(name, spare.file);
     if (status != DiskStatus::ok) return fail(status);
     const std::uint64_t bytes = spare.allocated;
-    room_ -= room_of(spare);
-    allocated_ -= bytes;
+    take_off(spare);
     spare.allocated = 0;
     return grow(spare, bytes);
   } catch (const std::bad_alloc&) {
@@ -129,20 +129,26 @@ DiskStatus Spares::prepare_first(std::uint64_t bytes) {
   return grown;
 }
 
+void Spares::take_off(const Spare& spare) {
+  CHECK(room_ >= room_of(spare) && allocated_ >= spare.allocated);
+  room_ -= room_of(spare);
+  allocated_ -= spare.allocated;
+}
+
 Spare Spares::take_first() {
+  CHECK(!spares_.empty());
   const Spare spare = spares_.front();
   CHECK(spare.file != FileHandle::none && spare.allocated == spare.wanted);
   spares_.pop_front();
-  room_ -= room_of(spare);
-  allocated_ -= spare.allocated;
+  take_off(spare);
   return spare;
 }
 
 void Spares::remove_last() {
+  CHECK(!spares_.empty());
   const Spare spare = spares_.back();
   spares_.pop_back();
-  room_ -= room_of(spare);
-  allocated_ -= spare.allocated;
+  take_off(spare);
   remove(spare);
 }
 
@@ -151,6 +157,7 @@ void Spares::discard(const Spare& spare) {
 }
 
 void Spares::stop_growing() {
+  CHECK(is_growing());
   spares_.back().wanted = spares_.back().allocated;
   close(spares_.back());
 }

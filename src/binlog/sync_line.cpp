@@ -10,6 +10,7 @@ namespace {
 // Few, so that a line that is abandoned soon has nothing under way; more than one, so that the disk
 // need not wait for a turn of ours.
 constexpr std::uint64_t kUnderWayMax = 4;
+static_assert(kUnderWayMax <= Disk::kSyncsUnderWayMax);
 
 }  // namespace
 
@@ -63,6 +64,7 @@ void SyncLine::close(FileHandle file) {
 }
 
 void SyncLine::close_now(FileHandle file) {
+  CHECK(files_to_close_ > 0);
   --files_to_close_;
   disk_.close(file);
 }
@@ -97,6 +99,7 @@ void SyncLine::abandon() {
   }
   for (std::uint64_t number = started_; number < end; ++number) {
     if (!entry(number).close_after) continue;
+    CHECK(files_to_close_ > 0);
     --files_to_close_;  // Unless another sync of it is under way, at whose end it is closed.
     close(entry(number).file);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "haricot/base/check.hpp"
 #include "os/clock.hpp"
 #include "os/process.hpp"
 
@@ -165,6 +166,7 @@ bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progr
   const Instant now = read_clock();
   folder.notifier_.keep_alive(now);
   if (!folder.progress_.take(now)) return true;
+  CHECK(progress.files > 0);
   const double files = static_cast<double>(progress.files_read) + progress.share_of_file;
   const auto percent = static_cast<int>(100 * files / static_cast<double>(progress.files));
   const auto milliseconds = std::max<std::int64_t>(milliseconds_of(now - folder.replay_began_), 1);

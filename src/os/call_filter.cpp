@@ -15,6 +15,8 @@
 #include <cstring>
 #include <utility>
 
+#include "haricot/base/check.hpp"
+
 namespace haricot::os {
 namespace {
 
@@ -109,20 +111,25 @@ class Program {
   }
   // The call's number is gone behind this, so it has the last word on its call.
   void allow(const Condition& condition) {
-    jump_if_equal(condition.call, 0, 5);
+    constexpr unsigned kSteps = 5;
+    jump_if_equal(condition.call, 0, kSteps);
+    const std::size_t before = instructions_.size();
     load(offsetof(seccomp_data, args) + condition.argument * sizeof(seccomp_data::args[0]));
     add(BPF_ALU | BPF_AND | BPF_K, condition.mask, 0, 0);
     jump_if_equal(condition.value, 0, 1);
     answer(SECCOMP_RET_ALLOW);
     answer(SECCOMP_RET_ERRNO | EPERM);
+    CHECK(instructions_.size() == before + kSteps);
   }
   std::vector<sock_filter> take() {
     answer(SECCOMP_RET_ERRNO | EPERM);
+    CHECK(instructions_.size() <= BPF_MAXINSNS);
     return std::move(instructions_);
   }
 
  private:
   void add(unsigned code, std::uint32_t value, unsigned if_true, unsigned if_false) {
+    CHECK(if_true < 256 && if_false < 256);
     instructions_.push_back(sock_filter{static_cast<std::uint16_t>(code),
                                         static_cast<std::uint8_t>(if_true),
                                         static_cast<std::uint8_t>(if_false), value});

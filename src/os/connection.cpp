@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <string_view>
 
+#include "haricot/base/check.hpp"
+
 namespace haricot::os {
 namespace {
 
@@ -77,6 +79,7 @@ Connection::Result Connection::send(Service& service) {
     const ssize_t result = offer(session_->output(), left, offered);
     if (result < 0 && !is_passing(errno)) return Result::broken;
     const std::size_t sent = result < 0 ? 0 : static_cast<std::size_t>(result);
+    CHECK(offered > 0 && offered <= left);  // Else this would never end.
     service.sent(*session_, sent);
     if (sent < offered) {
       send_again_ = true;

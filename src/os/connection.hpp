@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/service/service.hpp"
@@ -28,7 +29,10 @@ class Connection : public EventSource {
   Connection& operator=(const Connection&) = delete;
 
   // Requires: called once, before anything else.
-  void attach(Session& session) { session_ = &session; }
+  void attach(Session& session) {
+    CHECK(session_ == nullptr);
+    session_ = &session;
+  }
   Session& session() { return *session_; }
 
   enum class Result : std::uint8_t { open, broken };
@@ -55,6 +59,7 @@ class Connection : public EventSource {
   // that limit costs less to copy than a second system call.
   static constexpr std::size_t kHeadBytes = 512;
   static constexpr std::size_t kLargeBodyBytesMin = 24 * 1024;
+  static_assert(kHeadBytes < kLargeBodyBytesMin);
 
   Result read_once(Service& service, std::span<char> scratch, Instant now, bool& filled);
   ssize_t offer(const Output& output, std::size_t bytes_max, std::size_t& offered) const;

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "haricot/base/check.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "os/clock.hpp"
 #include "os/process.hpp"
@@ -231,6 +232,7 @@ void Daemon::take_in(Descriptor socket) {
 // Without a free descriptor the listening socket stays readable, and asking for it again at once
 // would only spin. So it is left alone until a connection closes, or for a moment.
 void Daemon::pause_accepting(int error) {
+  CHECK(accepting_ && accept_again_ == Instant::never());
   accepting_ = false;
   accept_again_ = now_ + kAcceptPause;
   for (EventSource& listener : listener_sources_) poller_.change(listener, 0);
@@ -252,6 +254,7 @@ void Daemon::complain_of_limit() {
 }
 
 void Daemon::resume_accepting() {
+  CHECK(!accepting_ && accept_again_ != Instant::never());
   accepting_ = true;
   accept_again_ = Instant::never();
   for (EventSource& listener : listener_sources_) poller_.change(listener, EPOLLIN);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -28,8 +29,9 @@ using binlog::FileHandle;
 // A pipe or a device in the folder must not hold us up when it is opened, nor become our terminal.
 constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 constexpr mode_t kFileMode = 0600;        // Jobs are nobody else's business.
-constexpr std::size_t kPiecesMax = 1024;  // IOV_MAX of Linux: pieces of one pwritev.
-constexpr int kReadsMax = 3;              // Of a file that changes while it is read.
+constexpr std::size_t kPiecesMax = 1024;  // Pieces of one pwritev.
+static_assert(kPiecesMax <= IOV_MAX);
+constexpr int kReadsMax = 3;  // Of a file that changes while it is read.
 
 int number_of(FileHandle file) {
   CHECK(file != FileHandle::none);
@@ -95,6 +97,7 @@ void use_huge_pages(FileBytes& bytes) {
 // Takes space the long way. A disk that is full is asked first: writing megabytes of zeros only to
 // take them back would be done again for every put that is refused.
 int write_zeros(int file, std::uint64_t from, std::uint64_t to) {
+  CHECK(from <= to);
   struct statvfs space {};
   if (::fstatvfs(file, &space) == 0 && space.f_blocks > 0 && space.f_frsize > 0 &&
       space.f_bavail < (to - from) / space.f_frsize) {

@@ -10,6 +10,7 @@
 #include <limits>
 #include <optional>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/number.hpp"
 #include "os/clock.hpp"
 
@@ -106,6 +107,7 @@ void Notifier::starting(std::string_view status) {
 }
 
 void Notifier::tell_watchdog(Instant now) {
+  CHECK(keep_alive_interval_ > Duration{});  // Else the loop would do nothing else.
   next_keep_alive_ = now + keep_alive_interval_;
   send("WATCHDOG=1\n", Urgency::may_be_lost);
 }

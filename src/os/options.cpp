@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/number.hpp"
 #include "os/port.hpp"
 
@@ -46,6 +47,18 @@ constexpr Flag kFlags[] = {
     {'v', "version", "", "show the version and exit"},
     {'h', "help", "", "show this help and exit"},
 };
+
+// The first flag that fits is taken, so no two may fit.
+constexpr bool are_all_different() {
+  for (const Flag& flag : kFlags) {
+    for (const Flag* other = kFlags; other != &flag; ++other) {
+      if (other->name == flag.name || (flag.letter != 0 && other->letter == flag.letter))
+        return false;
+    }
+  }
+  return true;
+}
+static_assert(are_all_different());
 
 const Flag* find_flag(char letter) {
   for (const Flag& flag : kFlags) {
@@ -204,6 +217,7 @@ class Parser {
   // address: it may stand there to close the one before, such as 0.0.0.0 in a distribution's
   // settings.
   void replace(const Flag& flag, std::string& to, std::string_view value) {
+    CHECK(flag.letter != 0);
     const bool is_first = given_.find(flag.letter) == std::string::npos;
     if (is_first) {
       given_ += flag.letter;
@@ -271,6 +285,7 @@ class Parser {
   bool apply_job_bytes(std::string_view value) {
     const std::optional<std::uint64_t> number = read_number_or_max(value);
     if (!number) return fail("invalid size: " + std::string(value));
+    static_assert(kJobBytesMaxLimit <= std::numeric_limits<std::uint32_t>::max());
     const auto allowed = std::min<std::uint64_t>(*number, kJobBytesMaxLimit);
     options_.job_bytes_max = static_cast<std::uint32_t>(allowed);
     if (*number > kJobBytesMaxLimit) {

@@ -22,6 +22,8 @@ struct Rules {
   std::uint64_t network;  // From version 4 on,
   std::uint64_t scope;    // from version 6 on.
 };
+// The kernel reads as many of them as rules_bytes() says.
+static_assert(offsetof(Rules, network) == 8 && offsetof(Rules, scope) == 16 && sizeof(Rules) == 24);
 
 constexpr std::uint64_t bit(unsigned number) {
   return std::uint64_t{1} << number;

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/hex.hpp"
 
 namespace haricot::os {
@@ -160,6 +161,7 @@ std::string make_instance_id() {
   for (int shift = 56; shift >= 0; shift -= 8) {
     append_hex(text, static_cast<unsigned char>(bits >> shift & 0xff));
   }
+  CHECK(text.size() == 16);
   return text;
 }
 

@@ -40,13 +40,15 @@ bool Syncer::start_thread() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  CHECK(::pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+  const int blocked = ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  CHECK(blocked == 0);
   try {
     thread_ = std::thread(&Syncer::run, this);
   } catch (const std::system_error&) {
     // No more threads for this user. The next sync tries again.
   }
-  CHECK(::pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
+  const int restored = ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  CHECK(restored == 0);
   return thread_.joinable();
 }
 
@@ -83,11 +85,13 @@ void Syncer::end(std::uint64_t number, int error) {
   slot(number).error = error;
   {
     const std::lock_guard lock(mutex_);
+    CHECK(number == ended_ && number < started_);
     ended_ = number + 1;
   }
   ended_one_.notify_one();
   const std::uint64_t one = 1;
-  CHECK(::write(completions_.get(), &one, sizeof one) == sizeof one);
+  const ssize_t told = ::write(completions_.get(), &one, sizeof one);
+  CHECK(told == sizeof one);
 }
 
 bool Syncer::next_ended(Ended& ended) {
@@ -98,6 +102,7 @@ bool Syncer::next_ended(Ended& ended) {
   if (taken_ == started_) return false;
   {
     const std::lock_guard lock(mutex_);
+    CHECK(taken_ <= ended_ && ended_ <= started_);
     if (taken_ == ended_) return false;
   }
   const Slot& first = slot(taken_++);

@@ -8,6 +8,9 @@
 
 namespace haricot::os {
 
+// What messages say of a path's length.
+static_assert(sizeof sockaddr_un::sun_path == 108);
+
 sockaddr_un unix_address(std::string_view path) {
   CHECK(is_unix_path(path));
   sockaddr_un address{};

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "haricot/base/check.hpp"
 #include "haricot/queue/tube_table.hpp"
 
 namespace haricot {
@@ -44,6 +45,7 @@ void TubeList::work(std::uint32_t& pages) {
 
 // The page as it was when the list began: whatever changed it since would have had it saved before.
 bool TubeList::save(std::uint32_t page) {
+  CHECK(working_ && page < saved_.size() && saved_.size() == pages_.size());
   if (!pages_[page]) pages_[page] = write(page);
   saved_[page] = pages_[page];
   if (!saved_[page]) failed_ = true;
@@ -51,6 +53,7 @@ bool TubeList::save(std::uint32_t page) {
 }
 
 void TubeList::complete() {
+  CHECK(working_ && completed_ < number_);
   if (failed_) {
     std::vector<BlobRef>().swap(saved_);
     std::vector<BlobRef>().swap(pages_);
@@ -92,6 +95,7 @@ BlobRef TubeList::write(std::uint32_t page) const {
   constexpr std::string_view kBefore = "- ";
   const std::uint32_t first = page * kTubesPerPage;
   const std::uint32_t end = std::min(tubes_listed_, first + kTubesPerPage);
+  CHECK(first < end);
   std::size_t bytes = 0;
   for (std::uint32_t i = first; i < end; ++i) bytes += tubes_.at(i).name.size();
   BlobRef blob = BlobRef::allocate(bytes + (end - first) * (kBefore.size() + 1));

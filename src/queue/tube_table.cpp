@@ -57,6 +57,7 @@ Tube* TubeTable::create(std::string_view name, std::uint64_t hash) {
   name_bytes_ += name.size();
   tube->place = listed_.size();
   listed_.push_back(tube.get());
+  CHECK(listed_[tube->place] == tube.get());
   return tube.release();
 }
 
@@ -65,6 +66,7 @@ std::uint32_t TubeTable::destroy(Tube& tube) {
   if (list_ != nullptr) {
     written = list_->before_change(tube.place) + list_->before_change(listed_.size() - 1);
   }
+  CHECK(listed_[tube.place] == &tube && name_bytes_ >= tube.name.size());
   name_bytes_ -= tube.name.size();
   by_name_.erase(tube);
   Tube* last = listed_.back();

@@ -80,6 +80,8 @@ class Spares {
  private:
   void remove(const Spare& spare);
   void stop_growing();
+  // What it has counts no more.
+  void take_off(const Spare& spare);
   bool remove_file(std::uint64_t number);
   void remove_left_over();
   DiskStatus open_first();
