@@ -9,6 +9,9 @@
 namespace haricot::binlog {
 namespace {
 
+// What beanstalkd 1.10 and later read and write.
+static_assert(kShortRecordBytes == 84 && kFirstRecordOffset == 88);
+
 constexpr std::uint32_t kSignatureMark = 0x31474953;  // "SIG1"
 constexpr std::uint32_t kSealMark = 0x4c414553;       // "SEAL"
 constexpr std::uint32_t kNeedMark = 0x4445454e;       // "NEED"

@@ -196,6 +196,7 @@ void Spares::remove_all() {
 }
 
 void Spares::leave_all() {
+  CHECK(room_ <= allocated_);
   for (Spare& spare : spares_) close(spare);
   spares_.clear();
   room_ = allocated_ = 0;

@@ -11,6 +11,7 @@ namespace {
 // need not wait for a turn of ours.
 constexpr std::uint64_t kUnderWayMax = 4;
 static_assert(kUnderWayMax <= Disk::kSyncsUnderWayMax);
+static_assert(SyncLine::kLengthMax > kUnderWayMax);
 
 }  // namespace
 

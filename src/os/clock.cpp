@@ -4,6 +4,8 @@
 
 namespace haricot::os {
 
+static_assert(sizeof(timespec::tv_sec) >= sizeof(std::int64_t));  // No year 2038.
+
 Instant read_clock() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

@@ -31,7 +31,8 @@ constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 constexpr mode_t kFileMode = 0600;        // Jobs are nobody else's business.
 constexpr std::size_t kPiecesMax = 1024;  // Pieces of one pwritev.
 static_assert(kPiecesMax <= IOV_MAX);
-constexpr int kReadsMax = 3;  // Of a file that changes while it is read.
+static_assert(sizeof(off_t) >= sizeof(std::uint64_t));  // No place in a file is cut off.
+constexpr int kReadsMax = 3;                            // Of a file that changes while it is read.
 
 int number_of(FileHandle file) {
   CHECK(file != FileHandle::none);

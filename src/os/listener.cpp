@@ -24,6 +24,7 @@ namespace {
 
 constexpr int kBacklog = 1024;
 constexpr int kFirstInherited = 3;
+static_assert(kFirstInherited == STDERR_FILENO + 1);
 
 std::string failure(const std::string& what) {
   return what + ": " + std::strerror(errno);

@@ -15,6 +15,8 @@
 namespace haricot::os {
 namespace {
 
+static_assert(Log::kKeptBytesMax >= PIPE_BUF);
+
 // The priorities of syslog(3).
 char priority_of(Level level) {
   switch (level) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/json.hpp"
 
 namespace haricot::os {
@@ -74,6 +75,7 @@ std::string time_text(std::int64_t wall_time) {
       std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900,
                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
                     static_cast<int>(nanoseconds / 1'000'000));
+  CHECK(length > 0 && static_cast<std::size_t>(length) < sizeof text);
   return {text, static_cast<std::size_t>(length)};
 }
 

@@ -277,7 +277,9 @@ class Parser {
 
   bool apply_port(std::string_view value) {
     if (!is_port(value)) return fail("invalid port: " + std::string(value));
-    replace(*find_flag('p'), options_.port, value);
+    const Flag* flag = find_flag('p');
+    CHECK(flag != nullptr);
+    replace(*flag, options_.port, value);
     options_.listen_given = true;
     return true;
   }

@@ -118,6 +118,7 @@ void Syncer::wait() {
 }
 
 bool Syncer::is_under_way(int descriptor) const {
+  CHECK(taken_ <= started_ && started_ - taken_ <= kSlots);
   for (std::uint64_t number = taken_; number < started_; ++number) {
     if (slot(number).descriptor == descriptor) return true;
   }
