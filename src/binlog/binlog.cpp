@@ -108,6 +108,24 @@ std::optional<Notice> Binlog::next_notice() {
 
 // Records -----------------------------------------------------------------------------------------
 
+bool Binlog::may_try_again() {
+  if (!is_time_to_try_again()) return false;
+  told_later_ = false;
+  return true;
+}
+
+JournalStatus Binlog::tell_later() {
+  if (!told_later_) disk_moved_ = false;
+  told_later_ = true;
+  return JournalStatus::later;
+}
+
+void Binlog::wait_for_disk() {
+  if (syncs_.length() == 0) return;
+  disk_.wait_for_sync();
+  take_sync_ends();
+}
+
 JournalStatus Binlog::refusal() const {
   return refusing_for_space_ ? JournalStatus::full : JournalStatus::failed;
 }
@@ -124,7 +142,8 @@ bool Binlog::prepare(std::size_t name_bytes, std::size_t body_bytes) {
 
 JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes) {
   const JournalStatus status = room_for_put(tube_name_bytes, body_bytes);
-  if (status != JournalStatus::ok) ++refused_puts_;
+  const bool is_refused = status != JournalStatus::ok && status != JournalStatus::later;
+  if (is_refused) ++refused_puts_;
   return status;
 }
 
@@ -132,7 +151,7 @@ JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_byte
   if (refusing_ || !writer_.is_open()) return refusal();
   const std::uint64_t bytes = full_record_bytes(name_bytes, body_bytes);
   const std::uint64_t share = kShortRecordBytes + std::min(bytes, file_bytes_);
-  const JournalStatus status = make_room(bytes, room_for_puts() + share);
+  const JournalStatus status = make_room_for_command(bytes, room_for_puts() + share);
   if (status == JournalStatus::full) {
     // A job larger than a file counts as one of a file's size: to keep so much more room for it
     // would take space from others.
@@ -171,18 +190,18 @@ void Binlog::look_for_space() {
 
 JournalStatus Binlog::reserve_update() {
   if (refusing_ || !writer_.is_open()) return refusal();
-  JournalStatus status = JournalStatus::full;
-  do {
-    status = make_room(kShortRecordBytes, room_for_deletes() + room_to_go_on());
-  } while (status == JournalStatus::full && wait_for_space());
+  JournalStatus status =
+      make_room_for_command(kShortRecordBytes, room_for_deletes() + room_to_go_on());
+  if (status == JournalStatus::full && collect_for_space()) status = tell_later();
   if (status != JournalStatus::ok) return status;
   return prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
 }
 
 JournalStatus Binlog::reserve_delete() {
   if (refusing_ || !writer_.is_open()) return JournalStatus::failed;
-  const bool good = make_room(kShortRecordBytes, 0) == JournalStatus::ok && prepare(0, 0);
-  return good ? JournalStatus::ok : JournalStatus::failed;
+  const JournalStatus status = make_room_for_command(kShortRecordBytes, 0);
+  if (status == JournalStatus::later) return status;
+  return status == JournalStatus::ok && prepare(0, 0) ? JournalStatus::ok : JournalStatus::failed;
 }
 
 void Binlog::record_put(const JournaledJob& job) {
@@ -270,8 +289,9 @@ void Binlog::flush() {
 void Binlog::request_sync() {
   if (refusing_ || unsynced_since_ == Instant::never()) return;
   if (sync_requested_ > synced_records_) return;
-  // On a full disk, space comes back when the jobs that compaction has moved are durable.
-  const bool is_waited_for = compaction_waits_ && is_short_of_space();
+  // Files go, and space comes back on a full disk, when the jobs that compaction has moved are
+  // durable.
+  const bool is_waited_for = told_later_ || (compaction_waits_ && is_short_of_space());
   if (options_.sync == SyncPolicy::interval && !is_waited_for &&
       now_ < unsynced_since_ + options_.sync_interval) {
     return;
@@ -287,17 +307,20 @@ void Binlog::sync_written() {
 }
 
 void Binlog::take_sync_ends() {
-  DiskStatus status = DiskStatus::ok;
-  std::uint64_t covers = 0;
-  while (syncs_.next_ended(status, covers)) {
+  const std::size_t before = syncs_.length();
+  SyncLine::Ended ended;
+  while (syncs_.next_ended(ended)) {
     compaction_waits_ = false;
-    if (status != DiskStatus::ok) {
-      fail(status, "sync");
-    } else if (covers > 0) {
-      synced_records_ = std::max(synced_records_, covers);
+    if (ended.is_removal) removal_ended(ended.removal);
+    if (ended.status != DiskStatus::ok) {
+      fail(ended.status, "sync");
+    } else if (ended.covers > 0) {
+      synced_records_ = std::max(synced_records_, ended.covers);
       if (!refusing_) hold(synced_records_);
     }
   }
+  // Also by the end of one that was forgotten, whose file is closed by now.
+  if (syncs_.length() != before) disk_moved_ = true;
   const bool all_rewritten = refusing_ && writer_.is_open() && rewrite_.empty();
   if (all_rewritten && syncs_.length() == 0) recovered();
 }
@@ -321,7 +344,6 @@ void Binlog::end_turn(Instant now) {
     try_to_recover();
   } else {
     compact();
-    wait_for_removals();
     flush();
     if (!refusing_) look_for_space();
     if (!refusing_) tend_spares();
@@ -332,15 +354,18 @@ void Binlog::end_turn(Instant now) {
   take_sync_ends();
   request_sync();
   appended_this_turn_ = 0;
-  files_begun_this_turn_ = files_gone_this_turn_ = 0;
+  collected_for_space_ = false;
 }
 
 Instant Binlog::next_event() const {
   if (is_closed_ || engine_ == nullptr) return Instant::never();
   if (refusing_) {
     if (!writer_.is_open()) return retry_at_;
-    return rewrite_.empty() ? Instant::never() : Instant{};  // Waits for a sync, or has work left.
+    if (is_time_to_try_again()) return Instant{};
+    // Waits for a sync, or has work left.
+    return rewrite_.empty() || recovery_waits_ ? Instant::never() : Instant{};
   }
+  if (is_time_to_try_again()) return Instant{};
   Instant next = Instant::never();
   const bool may_sync = unsynced_since_ != Instant::never() && sync_requested_ <= synced_records_;
   if (may_sync && options_.sync == SyncPolicy::interval) {

@@ -86,38 +86,28 @@ void Binlog::compact() {
   }
 }
 
-// Files go one with each sync of the folder, and where syncs take long more may be begun meanwhile,
-// without an end. So once the folder is far too large, a turn that has begun files waits for as
-// many to go.
-void Binlog::wait_for_removals() {
-  while (!refusing_ && compaction_waits_ && files_gone_this_turn_ < files_begun_this_turn_ &&
-         syncs_.length() > 0 && folder_bytes() > kTimesAllowedMax * folder_bytes_allowed()) {
-    disk_.wait_for_sync();
-    take_sync_ends();
-    if (!refusing_) compact();
-  }
+// Files go one at a time, and where syncs take long more may be begun meanwhile, without an end. So
+// once the folder is far too large, no command begins a file as long as something is under way on
+// the disk: its session waits for the disk, and nobody else does. When nothing is under way there
+// is nothing to wait for, so a file that cannot be removed stops nobody.
+bool Binlog::is_too_far_ahead() const {
+  return syncs_.length() > 0 && folder_bytes() > kTimesAllowedMax * folder_bytes_allowed() &&
+         has_garbage_to_collect();
 }
 
 // On a full disk, changes live on what compaction gives back, which comes with syncs: first of the
 // records it has moved, then of the folder. Workers that are faster wait for it, as their answers
-// would; the alternative is to refuse what a disk with garbage on it could take. False: there is
-// nothing to wait for.
-bool Binlog::wait_for_space() {
+// would; the alternative is to refuse what a disk with garbage on it could take. False: nothing is
+// going to come of it.
+bool Binlog::collect_for_space() {
   if (refusing_ || !has_garbage_to_collect()) return false;
-  compact_again_ = now_;  // A failure of a moment ago may have been for space that is there by now.
-  const std::uint64_t gone = files_gone_this_turn_;
-  while (!refusing_ && files_gone_this_turn_ == gone) {
+  if (!compaction_waits_ && !collected_for_space_) {
+    collected_for_space_ = true;  // Once a turn, however many workers there are.
+    compact_again_ = now_;        // It may have failed for want of space that is there by now.
     compact();
-    if (files_gone_this_turn_ != gone) break;
-    flush();
-    if (!refusing_ && synced_records_ < written_records_ && syncs_.length() == 0) {
-      sync_written();
-    }
-    if (refusing_ || syncs_.length() == 0) return false;
-    disk_.wait_for_sync();
-    take_sync_ends();
   }
-  return !refusing_;
+  if (refusing_) return false;
+  return compaction_waits_ || (compact_again_ <= now_ && has_garbage_to_collect());
 }
 
 Binlog::CompactionStep Binlog::compact_one() {
@@ -125,9 +115,9 @@ Binlog::CompactionStep Binlog::compact_one() {
   CHECK(segments_->size() > 1 && oldest.first != JobRef::none);
   const JournaledJob job = engine_->journaled(oldest.first);
   const std::uint64_t bytes = full_record_bytes(job);
-  const bool good = make_room(bytes, room_for_deletes()) == JournalStatus::ok &&
-                    prepare(job.tube_name.size(), job.job.body_bytes);
-  if (!good) {
+  const JournalStatus room = make_room(bytes, room_for_deletes());
+  if (room == JournalStatus::later) return CompactionStep::has_to_wait;
+  if (room != JournalStatus::ok || !prepare(job.tube_name.size(), job.job.body_bytes)) {
     compact_again_ = now_ + (is_short_of_space() ? kPauseOnAFullDisk : kPauseAfterFailure);
     return CompactionStep::nothing_to_do;
   }
@@ -138,17 +128,17 @@ Binlog::CompactionStep Binlog::compact_one() {
 }
 
 // Writes down an id that nothing else in the folder tells of any more. Requires: no job has it.
-bool Binlog::mark_id(JobId id) {
+JournalStatus Binlog::mark_id(JobId id) {
   const Record marker = marker_of(id);
   const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
-  const bool good = make_room(bytes, room_for_deletes()) == JournalStatus::ok &&
-                    prepare(marker.tube_name.size(), 0);
-  if (!good) return false;
+  const JournalStatus room = make_room(bytes, room_for_deletes());
+  if (room != JournalStatus::ok) return room;
+  if (!prepare(marker.tube_name.size(), 0)) return JournalStatus::full;
   append(marker, {}, {});
-  if (refusing_ || !prepare(0, 0)) return false;
+  if (refusing_ || !prepare(0, 0)) return JournalStatus::failed;
   append(deletion_of(id), {}, {});
   segments_->note_id(id, records_);
-  return !refusing_;
+  return refusing_ ? JournalStatus::failed : JournalStatus::ok;
 }
 
 bool Binlog::remember_last_id() {
@@ -157,7 +147,13 @@ bool Binlog::remember_last_id() {
     highest = std::max(highest, segments_->at(i).highest_id);
   }
   const JobId last = engine_->next_id() - 1;
-  return last <= highest || mark_id(last);
+  if (last <= highest) return true;
+  JournalStatus status = mark_id(last);
+  while (status == JournalStatus::later) {
+    wait_for_disk();
+    status = mark_id(last);
+  }
+  return status == JournalStatus::ok;
 }
 
 // The file behind the oldest that tells of this id or a higher one, and has done so for longest:
@@ -174,49 +170,49 @@ const Segment* Binlog::teller_of(JobId id) const {
 
 // Writes down that the oldest file is not needed, so that nobody misses it. There is room for that
 // in each file. On a full disk, where workers wait for the space, the end of the file tells it, or
-// the begin of the next. False: not now.
-bool Binlog::note_oldest_needed(Segment& oldest) {
-  if (oldest.unneeded_from != 0) return true;
+// the begin of the next. On anything but ok: not now.
+JournalStatus Binlog::note_oldest_needed(Segment& oldest) {
+  if (oldest.unneeded_from != 0) return JournalStatus::ok;
   DiskSpace space;
   // It is short of space for want of memory, too.
-  if (is_short_of_space() && disk_.space(space) && space.free_bytes < file_bytes_) return true;
+  if (is_short_of_space() && disk_.space(space) && space.free_bytes < file_bytes_) {
+    return JournalStatus::ok;
+  }
   const bool is_kept = writer_.has_room_kept();
   if (!is_kept) {
-    if (make_room(kShortRecordBytes, room_for_deletes()) != JournalStatus::ok) return false;
+    const JournalStatus room = make_room(kShortRecordBytes, room_for_deletes());
+    if (room != JournalStatus::ok) return room;
   }
-  if (!prepare(0, 0) || refusing_) return false;
+  if (!prepare(0, 0) || refusing_) return JournalStatus::failed;
   append(needed_from(segments_->at(1).number), {}, {}, is_kept);
   oldest.unneeded_from = records_;
-  return true;
+  return JournalStatus::ok;
 }
 
-// A file of which not all could be read and no copy be made is only given another name.
-DiskStatus Binlog::remove_segment(const Segment& oldest) {
-  const std::string name = segment_name(oldest.name_number);
-  if (!oldest.has_to_be_kept) return disk_.remove(name);
-  Keeper keeper(disk_);
-  std::string to;
-  return keeper.move(name, oldest.name_number, damaged_name, to);
+Binlog::CompactionStep Binlog::not_now(JournalStatus status) {
+  if (status == JournalStatus::later) return CompactionStep::has_to_wait;
+  compact_again_ = now_ + kPauseAfterFailure;
+  return CompactionStep::nothing_to_do;
 }
 
+// Begins to remove the oldest file: removal_ended() tells how that went. To remove a large file
+// takes the kernel long, so it is done where syncs are.
 Binlog::CompactionStep Binlog::remove_oldest() {
+  if (is_removing_) return CompactionStep::has_to_wait;
   Segment& oldest = segments_->oldest();
   // The highest id that this file tells of must not go with it: another file has to tell of it or
   // of a higher one, and durably so.
   std::uint64_t until = oldest.moved_until;
   if (const Segment* other = teller_of(oldest.highest_id)) {
     until = std::max(until, other->highest_record);
-  } else if (mark_id(oldest.highest_id)) {
-    until = records_;
   } else {
-    compact_again_ = now_ + kPauseAfterFailure;
-    return CompactionStep::nothing_to_do;
+    const JournalStatus marked = mark_id(oldest.highest_id);
+    if (marked != JournalStatus::ok) return not_now(marked);
+    until = records_;
   }
   const bool by_sync = options_.sync != SyncPolicy::never;
-  if (!note_oldest_needed(oldest)) {
-    compact_again_ = now_ + kPauseAfterFailure;
-    return CompactionStep::nothing_to_do;
-  }
+  const JournalStatus noted = note_oldest_needed(oldest);
+  if (noted != JournalStatus::ok) return not_now(noted);
   until = std::max(until, oldest.unneeded_from);
   if (!by_sync) flush();  // No end of a sync will be there to come back here.
   if (refusing_) return CompactionStep::nothing_to_do;
@@ -226,28 +222,60 @@ Binlog::CompactionStep Binlog::remove_oldest() {
   // One removal after the other. If two names were on their way out, a crash might bring back the
   // older one alone: a job, and not its deletion, which stood in the other.
   if (by_sync && !syncs_.has_passed(removal_mark_)) return CompactionStep::has_to_wait;
-  if (by_sync && syncs_.length() >= SyncLine::kLengthMax) return CompactionStep::has_to_wait;
+  if (syncs_.length() >= SyncLine::kLengthMax) return CompactionStep::has_to_wait;
+  if (oldest.has_to_be_kept) return move_oldest_aside(oldest);
+  syncs_.remove_first(segment_name(oldest.name_number), by_sync);
+  is_removing_ = true;
+  return CompactionStep::has_to_wait;
+}
+
+// A file of which not all could be read and no copy be made is only given another name.
+Binlog::CompactionStep Binlog::move_oldest_aside(const Segment& oldest) {
+  Keeper keeper(disk_);
+  std::string to;
   const std::string name = segment_name(oldest.name_number);
-  DiskStatus status = remove_segment(oldest);
-  if (status != DiskStatus::ok) {
-    ++errors_;
-    notice({.kind = Notice::Kind::file_failed, .doing = "remove", .error = disk_.last_error()},
-           failure_notice_at_);
-    // One that is gone all the same, by whatever hand, must not be in the way for ever.
-    std::vector<std::string> names;
-    const bool is_gone = disk_.list(names) == DiskStatus::ok &&
-                         std::find(names.begin(), names.end(), name) == names.end();
-    if (is_gone) status = DiskStatus::ok;
-  }
-  if (status != DiskStatus::ok) {
+  if (keeper.move(name, oldest.name_number, damaged_name, to) != DiskStatus::ok) {
+    tell_removal_failed();
     compact_again_ = now_ + kPauseAfterFailure;
     return CompactionStep::nothing_to_do;
   }
-  segments_->remove_oldest();
-  ++files_gone_this_turn_;
-  if (by_sync) removal_mark_ = syncs_.sync_folder_first();
-  spare_again_ = now_;  // There is space again.
+  drop_oldest();
+  if (options_.sync != SyncPolicy::never) removal_mark_ = syncs_.sync_folder_first();
   return CompactionStep::did_some;
+}
+
+void Binlog::removal_ended(DiskStatus status) {
+  is_removing_ = false;
+  if (status != DiskStatus::ok) {
+    try {
+      tell_removal_failed();
+      // One that is gone all the same, by whatever hand, must not be in the way for ever.
+      const std::string name = segment_name(segments_->oldest().name_number);
+      std::vector<std::string> names;
+      const bool is_gone = disk_.list(names) == DiskStatus::ok &&
+                           std::find(names.begin(), names.end(), name) == names.end();
+      if (is_gone) status = DiskStatus::ok;
+      if (is_gone && options_.sync != SyncPolicy::never) removal_mark_ = syncs_.sync_folder_first();
+    } catch (const std::bad_alloc&) {
+      // It is tried again.
+    }
+  }
+  if (status == DiskStatus::ok) {
+    drop_oldest();
+  } else {
+    compact_again_ = now_ + kPauseAfterFailure;
+  }
+}
+
+void Binlog::drop_oldest() {
+  segments_->remove_oldest();
+  spare_again_ = now_;  // There is space again.
+}
+
+void Binlog::tell_removal_failed() {
+  ++errors_;
+  notice({.kind = Notice::Kind::file_failed, .doing = "remove", .error = disk_.last_error()},
+         failure_notice_at_);
 }
 
 }  // namespace haricot::binlog

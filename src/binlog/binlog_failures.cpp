@@ -45,6 +45,7 @@ void Binlog::fail(DiskStatus status, std::string_view doing, std::string_view wh
     retry_for_no_reason_at_ = now_ + kPauseBetweenTries;
   }
   syncs_.abandon();
+  is_removing_ = false;  // If it has begun, the next try finds the file gone.
   sync_requested_ = synced_records_;
   unsynced_since_ = Instant::never();
   if (writer_.is_open()) {
@@ -94,6 +95,7 @@ void Binlog::forget_failed_files() {
 // Recovering --------------------------------------------------------------------------------------
 
 void Binlog::try_to_recover() {
+  recovery_waits_ = false;
   if (!writer_.is_open()) {
     if (now_ < retry_at_ || !begin_recovery()) return;
   }
@@ -175,6 +177,8 @@ bool Binlog::rewrite(JobId id) {
     body_bytes = job.job.body_bytes;
   }
   const JournalStatus room = make_room(bytes, 0);
+  recovery_waits_ = room == JournalStatus::later;
+  if (recovery_waits_) return false;
   if (room != JournalStatus::ok || !writer_.prepare(name_bytes, body_bytes)) {
     if (room != JournalStatus::failed) {
       fail(DiskStatus::full, "write", kNoSpace);

@@ -157,10 +157,10 @@ bool Binlog::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
   return false;
 }
 
-// While syncs are under way a file may only want the descriptor of one that waits for its own: see
-// wait_for_a_file(). If not, the next try tells.
+// While files wait for their sync a file may only want the descriptor of one of them: see
+// why_no_spare(). If not, the next try tells.
 void Binlog::note_failed_file() {
-  if (syncs_.length() > 0) return;
+  if (syncs_.files_to_close() > 0) return;
   ++errors_;
   try {
     notice({.kind = Notice::Kind::file_failed, .doing = "make", .error = spares_.why()},
@@ -183,14 +183,14 @@ bool Binlog::begin_spare() {
   return add_spare(0, 0);
 }
 
-// A file that cannot be made or opened may only want the descriptor of one that is full and not yet
-// synced. False: that is not it. Blocks, as short as the disk lets it.
-bool Binlog::wait_for_a_file() {
-  if (spare_status_ != DiskStatus::failed || syncs_.length() == 0 || refusing_) return false;
-  disk_.wait_for_sync();
-  take_sync_ends();
+// Why there is no room where a spare could not be had. A file that cannot be made or opened may
+// only want the descriptor of one that is full and waits for its sync: that is worth waiting for,
+// once for each such file.
+JournalStatus Binlog::why_no_spare() {
+  if (spare_status_ != DiskStatus::failed) return JournalStatus::full;
+  if (syncs_.files_to_close() == 0 || refusing_) return JournalStatus::failed;
   spare_again_ = now_;
-  return true;
+  return JournalStatus::later;
 }
 
 // Opens the first spare, which then takes a record of that size.
@@ -202,42 +202,51 @@ bool Binlog::prepare_spare(std::uint64_t record_bytes) {
   return false;
 }
 
+// As make_room(), for a command. What compaction needs is not kept waiting by the size of the
+// folder, which it is to reduce.
+JournalStatus Binlog::make_room_for_command(std::uint64_t record_bytes, std::uint64_t keep) {
+  if (writer_.room() < record_bytes) {
+    take_sync_ends();
+    if (refusing_) return refusal();
+    if (is_too_far_ahead()) return tell_later();
+  }
+  const JournalStatus status = make_room(record_bytes, keep);
+  return status == JournalStatus::later ? tell_later() : status;
+}
+
+// Whether so many files wait for their syncs that there must be no more of them now.
+bool Binlog::disk_has_to_catch_up() {
+  const auto are_too_many = [this] {
+    return syncs_.length() + kSyncsOfRotation > SyncLine::kLengthMax ||
+           syncs_.files_to_close() + kFilesOpenOtherwise > options_.open_files_max;
+  };
+  if (!are_too_many()) return false;
+  take_sync_ends();
+  return are_too_many();
+}
+
 // Sees to it that the file that is being written takes the record, and that behind it there is room
 // for so many bytes more. full: there is none to be had. failed: no file can be made, or, where
-// none is open any more, the binlog has failed.
+// none is open any more, the binlog has failed. later: a sync that is under way has to end first.
 JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) {
-  const auto refused = [this] {
-    return spare_status_ == DiskStatus::failed ? JournalStatus::failed : JournalStatus::full;
-  };
   if (writer_.room() >= record_bytes) {
     while (ahead() < record_bytes + keep) {
-      if (!add_spare(0, record_bytes + keep - ahead()) && !wait_for_a_file()) return refused();
+      if (!add_spare(0, record_bytes + keep - ahead())) return why_no_spare();
     }
     return JournalStatus::ok;
   }
+  if (disk_has_to_catch_up()) return JournalStatus::later;
+  if (refusing_ && !writer_.is_open()) return JournalStatus::failed;
   // What is left in this file is lost.
   const std::uint64_t bytes = file_bytes_for(record_bytes);
-  while (spares_.empty() && !add_spare(bytes, bytes + keep)) {
-    if (!wait_for_a_file()) return refused();
-  }
+  if (spares_.empty() && !add_spare(bytes, bytes + keep)) return why_no_spare();
   if (spares_.least_that_holds(bytes) > std::max(bytes, options_.file_bytes)) {
     (void)add_spare(bytes, bytes);  // As large as a file should be, if that can be had.
   }
-  while (!prepare_spare(record_bytes)) {
-    if (!wait_for_a_file()) return refused();
-  }
+  if (!prepare_spare(record_bytes)) return why_no_spare();
   while (spares_.room() < record_bytes + keep) {
-    const std::uint64_t missing = record_bytes + keep - spares_.room();
-    if (!add_spare(0, missing) && !wait_for_a_file()) return refused();
+    if (!add_spare(0, record_bytes + keep - spares_.room())) return why_no_spare();
   }
-  // So many files that nobody has synced yet: the disk cannot follow, and this once it is waited
-  // for.
-  while (syncs_.length() + kSyncsOfRotation > SyncLine::kLengthMax ||
-         syncs_.files_to_close() + kFilesOpenOtherwise > options_.open_files_max) {
-    disk_.wait_for_sync();
-    take_sync_ends();
-  }
-  if (refusing_ && !writer_.is_open()) return JournalStatus::failed;
   return rotate() ? JournalStatus::ok : JournalStatus::failed;
 }
 
@@ -326,7 +335,6 @@ bool Binlog::begin_file() {
     }
     return false;
   }
-  ++files_begun_this_turn_;
   spares_.set_next_number(++next_file_number_);
   if (options_.sync != SyncPolicy::never) syncs_.sync_folder();
   return true;

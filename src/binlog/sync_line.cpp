@@ -23,33 +23,50 @@ void SyncLine::push(const Entry& pushed) {
 }
 
 void SyncLine::sync_file(FileHandle file, std::uint64_t covers, bool close_after) {
-  push(Entry{file, covers, close_after, false});
+  push(Entry{.file = file, .covers = covers, .close_after = close_after});
 }
 
 void SyncLine::sync_folder() {
   // One that has not begun yet covers this one as well, if nothing stands behind it.
-  if (end_ > started_ && entry(end_ - 1).file == FileHandle::none) return;
+  const bool is_covered =
+      end_ > started_ && entry(end_ - 1).file == FileHandle::none && !entry(end_ - 1).is_removal;
+  if (is_covered) return;
   push(Entry{});
 }
 
 // In a long line a removal would take effect only after all that is in front of it, and files would
 // be begun faster than they go.
 std::uint64_t SyncLine::sync_folder_first() {
-  const bool is_next = started_ < end_ && entry(started_).file == FileHandle::none;
+  const bool is_next =
+      started_ < end_ && entry(started_).file == FileHandle::none && !entry(started_).is_removal;
   if (is_next) return started_ + 1;
+  const std::uint64_t place = started_;
+  put_first(Entry{});
+  return place + 1;
+}
+
+void SyncLine::remove_first(const std::string& name, bool sync) {
+  to_remove_ = name;
+  put_first(Entry{.is_removal = true, .syncs_removal = sync});
+}
+
+void SyncLine::put_first(const Entry& first) {
   CHECK(length() < entries_.size());
   for (std::uint64_t number = end_++; number > started_; --number) {
     entry(number) = entry(number - 1);
   }
-  const std::uint64_t place = started_;
-  entry(place) = Entry{};
+  entry(started_) = first;
   start_some();
-  return place + 1;
 }
 
 void SyncLine::start_some() {
   while (started_ < end_ && started_ - begin_ < kUnderWayMax) {
-    disk_.start_sync(entry(started_).file, started_);
+    const Entry& next = entry(started_);
+    if (next.is_removal) {
+      disk_.start_remove(to_remove_, next.syncs_removal, started_);
+    } else {
+      disk_.start_sync(next.file, started_);
+    }
     ++started_;
   }
 }
@@ -70,7 +87,7 @@ void SyncLine::close_now(FileHandle file) {
   disk_.close(file);
 }
 
-bool SyncLine::next_ended(DiskStatus& status, std::uint64_t& covers) {
+bool SyncLine::next_ended(Ended& result) {
   SyncDone done;
   // Also when none is under way: the disk may have to hear that all were taken out.
   while (disk_.next_sync_done(done)) {
@@ -81,9 +98,8 @@ bool SyncLine::next_ended(DiskStatus& status, std::uint64_t& covers) {
       start_some();
       continue;
     }
-    status = done.status;
-    covers = ended.covers;
-    if (status == DiskStatus::ok) {
+    result = {done.status, ended.covers, ended.is_removal, done.removal};
+    if (done.status == DiskStatus::ok) {
       start_some();
     } else {
       abandon();

@@ -342,11 +342,18 @@ void FolderDisk::start_sync(FileHandle file, std::uint64_t ticket) {
   syncer_.start(is_folder ? folder_.get() : number_of(file), is_folder, ticket);
 }
 
+void FolderDisk::start_remove(const std::string& name, bool sync, std::uint64_t ticket) {
+  CHECK(is_usable(name));
+  syncer_.start_removal(folder_.get(), name, sync, ticket);
+}
+
 bool FolderDisk::next_sync_done(binlog::SyncDone& done) {
   Syncer::Ended ended;
   if (!syncer_.next_ended(ended)) return false;
   done.ticket = ended.ticket;
   done.status = ended.error == 0 ? DiskStatus::ok : fail(ended.error, "sync");
+  done.removal = ended.removal_error == 0 ? DiskStatus::ok
+                                          : fail(ended.removal_error, "remove", ended.removed);
   return true;
 }
 

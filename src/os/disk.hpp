@@ -24,8 +24,8 @@ class FolderDisk final : public binlog::Disk {
   using FileHandle = binlog::FileHandle;
 
   FolderDisk() = default;
-  // Waits for the syncs that were started. Files that are still open stay so until the process
-  // ends.
+  // Waits for the syncs and removals that were started. Files that are still open stay so until the
+  // process ends.
   ~FolderDisk() override = default;
 
   // Opens the folder, which has to be there. On failure false, and last_error() says why. Once
@@ -60,6 +60,7 @@ class FolderDisk final : public binlog::Disk {
   [[nodiscard]] DiskStatus sync_file(const std::string& name) override;
   [[nodiscard]] DiskStatus sync_folder() override;
   void start_sync(FileHandle file, std::uint64_t ticket) override;
+  void start_remove(const std::string& name, bool sync, std::uint64_t ticket) override;
   [[nodiscard]] bool next_sync_done(binlog::SyncDone& done) override;
   void wait_for_sync() override { syncer_.wait(); }
   // False on file systems that tell no size, such as ramfs.

@@ -1,5 +1,6 @@
 #include "os/syncer.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -53,11 +54,21 @@ bool Syncer::start_thread() {
 }
 
 void Syncer::start(int descriptor, bool is_folder, std::uint64_t ticket) {
+  start(Slot{.descriptor = descriptor, .is_folder = is_folder, .ticket = ticket});
+}
+
+void Syncer::start_removal(int folder, std::string_view name, bool sync, std::uint64_t ticket) {
+  CHECK(!name.empty() && name.size() <= kNameBytesMax);
+  Slot slot{.descriptor = folder, .is_folder = true, .ticket = ticket, .has_to_sync = sync};
+  name.copy(slot.name.data(), name.size());
+  start(slot);
+}
+
+void Syncer::start(const Slot& started) {
   CHECK(started_ - taken_ < kSlots);
-  slot(started_) = Slot{descriptor, is_folder, ticket, 0};
+  slot(started_) = started;
   if (!thread_.joinable() && !start_thread()) {
-    const std::uint64_t number = started_++;
-    end(number, sync_(descriptor, is_folder));
+    work_on(started_++);
     return;
   }
   {
@@ -77,12 +88,18 @@ void Syncer::run() {
       number = ended_;
     }
     // From its start to its end the slot is this thread's.
-    end(number, sync_(slot(number).descriptor, slot(number).is_folder));
+    work_on(number);
   }
 }
 
-void Syncer::end(std::uint64_t number, int error) {
-  slot(number).error = error;
+void Syncer::work_on(std::uint64_t number) {
+  Slot& work = slot(number);
+  if (work.name[0] != '\0' && ::unlinkat(work.descriptor, work.name.data(), 0) != 0) {
+    work.removal_error = errno;
+  }
+  if (work.removal_error == 0 && work.has_to_sync) {
+    work.error = sync_(work.descriptor, work.is_folder);
+  }
   {
     const std::lock_guard lock(mutex_);
     CHECK(number == ended_ && number < started_);
@@ -106,7 +123,7 @@ bool Syncer::next_ended(Ended& ended) {
     if (taken_ == ended_) return false;
   }
   const Slot& first = slot(taken_++);
-  ended = Ended{first.ticket, first.error};
+  ended = Ended{first.ticket, first.error, first.removal_error, first.name.data()};
   ++uncounted_;
   return true;
 }

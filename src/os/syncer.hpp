@@ -1,9 +1,9 @@
-// The one thread beside the main one: it waits for the disk to have what was written, and does
-// nothing else.
+// The one thread beside the main one: it waits for the disk to have what was written, and for files
+// to be removed, and does nothing else.
 //
 // A sync takes as long as the disk likes, and there is no way to ask the kernel for one without
 // waiting that epoll would watch. So the wait is put where it holds up nobody. The thread touches
-// descriptors and numbers, never a job or a buffer.
+// descriptors, numbers and a name, never a job or a buffer.
 
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "haricot/binlog/disk.hpp"
@@ -40,11 +41,18 @@ class Syncer {
   // thread, the sync is done on the spot. Requires: fewer than kSyncsUnderWayMax are under way.
   void start(int descriptor, bool is_folder, std::uint64_t ticket);
 
+  // Begins to remove a file of the folder and, if `sync`, to sync the folder behind that. It counts
+  // as a sync here. Requires: the name is that of a file, of at most kNameBytesMax bytes.
+  void start_removal(int folder, std::string_view name, bool sync, std::uint64_t ticket);
+  static constexpr std::size_t kNameBytesMax = 63;
+
   struct Ended {
     std::uint64_t ticket = 0;
-    int error = 0;  // An errno, or 0.
+    int error = 0;                  // Of the sync: an errno, or 0.
+    int removal_error = 0;          // Of the removal. If it is not 0 there was no sync.
+    std::string_view removed = {};  // Its name, until the next start; empty: it was a sync.
   };
-  // Takes out the next sync that has ended, in the order in which they were started.
+  // Takes out the next sync or removal that has ended, in the order in which they were started.
   [[nodiscard]] bool next_ended(Ended& ended);
 
   // Blocks until next_ended() has something. Requires: something was started and not taken out.
@@ -64,13 +72,17 @@ class Syncer {
     bool is_folder = false;
     std::uint64_t ticket = 0;
     int error = 0;
+    int removal_error = 0;
+    bool has_to_sync = true;
+    std::array<char, kNameBytesMax + 1> name{};  // What is to be removed; empty: nothing.
   };
   Slot& slot(std::uint64_t number) { return slots_[number % kSlots]; }
   const Slot& slot(std::uint64_t number) const { return slots_[number % kSlots]; }
 
   bool start_thread();
   void run();
-  void end(std::uint64_t number, int error);
+  void start(const Slot& slot);
+  void work_on(std::uint64_t number);
 
   Sync sync_;
   Descriptor completions_;

@@ -23,6 +23,7 @@ constexpr bool can_be_told_apart() {
     for (std::size_t other = 0; other < i; ++other) {
       const ReplyForm form = kReplyTable[i].form;
       if (kReplyTable[i].word != kReplyTable[other].word) continue;
+      if (form == ReplyForm::nothing) continue;
       if (form == kReplyTable[other].form) return false;
       if (form != ReplyForm::word && kReplyTable[other].form != ReplyForm::word &&
           kReplyTable[other].form != ReplyForm::report_in_pieces) {

@@ -13,8 +13,13 @@
 namespace haricot {
 namespace {
 
-Outcome refused(JournalStatus status) {
-  return status == JournalStatus::full ? Outcome::out_of_memory : Outcome::journal_failed;
+// What becomes of a change for which the journal has no room now.
+Outcome refused_change(JournalStatus status) {
+  return status == JournalStatus::later ? Outcome::not_yet : Outcome::journal_failed;
+}
+
+Outcome refused_put(JournalStatus status) {
+  return status == JournalStatus::full ? Outcome::out_of_memory : refused_change(status);
 }
 
 // Like reserve(), but growing by doubling however often it is called.
@@ -79,11 +84,11 @@ bool Engine::admit_put(std::size_t body_bytes) {
   return false;
 }
 
-Outcome Engine::put(Client& client, const NewJob& put, NewBody body, Instant now) {
+Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
   Tube& tube = *client.used_;
   if (!admit_put(body.size())) return Outcome::out_of_memory;
   const JournalStatus room = journal_.reserve_put(tube.name.size(), body.size());
-  if (room != JournalStatus::ok) return refused(room);
+  if (room != JournalStatus::ok) return refused_put(room);
   const JobRef ref = jobs_.create(put.id, std::move(body));
   if (ref == JobRef::none) {
     journal_.release_room();
@@ -163,14 +168,16 @@ ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
 ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   const JobRef ref = jobs_.find(id);
   if (ref == JobRef::none || jobs_[ref].state() == JobState::reserved) return {Outcome::not_found};
-  mark_worker(client);
-  if (!client.reserved_.reserve_one()) return {Outcome::out_of_memory};
+  const bool has_memory = client.reserved_.reserve_one();
   // A restart makes reserved jobs ready. For a ready one that is so without a word; one that was
   // buried or delayed would be that again.
   const bool has_to_be_recorded = jobs_[ref].state() != JobState::ready;
-  if (has_to_be_recorded && journal_.reserve_update() != JournalStatus::ok) {
-    return {Outcome::journal_failed};
-  }
+  JournalStatus room = JournalStatus::ok;
+  if (has_memory && has_to_be_recorded) room = journal_.reserve_update();
+  if (room == JournalStatus::later) return {Outcome::not_yet};
+  mark_worker(client);
+  if (!has_memory) return {Outcome::out_of_memory};
+  if (room != JournalStatus::ok) return {refused_change(room)};
   leave(ref);
   enter_reserved(client, ref, now);
   tell_offer(tube_of(jobs_[ref]));
@@ -189,7 +196,8 @@ Outcome Engine::remove(Client& client, JobId id) {
   if (ref == JobRef::none) return Outcome::not_found;
   const bool is_reserved = jobs_[ref].state() == JobState::reserved;
   if (is_reserved && held_by(client, id) == JobRef::none) return Outcome::not_found;
-  if (journal_.reserve_delete() != JournalStatus::ok) return Outcome::journal_failed;
+  const JournalStatus room = journal_.reserve_delete();
+  if (room != JournalStatus::ok) return refused_change(room);
 
   Tube& tube = tube_of(jobs_[ref]);
   // Looked at before it leaves: the deadline of a delayed job stands in the heap that it leaves.
@@ -211,7 +219,8 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
                         Instant now) {
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
-  if (journal_.reserve_update() != JournalStatus::ok) return Outcome::journal_failed;
+  const JournalStatus room = journal_.reserve_update();
+  if (room != JournalStatus::ok) return refused_change(room);
 
   Job& job = jobs_[ref];
   Tube& tube = tube_of(job);
@@ -228,7 +237,8 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
 Outcome Engine::bury(Client& client, JobId id, std::uint32_t priority) {
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
-  if (journal_.reserve_update() != JournalStatus::ok) return Outcome::journal_failed;
+  const JournalStatus room = journal_.reserve_update();
+  if (room != JournalStatus::ok) return refused_change(room);
   leave_reserved(client, ref);
   jobs_[ref].priority = priority;
   jobs_.count(ref, JobEvent::bury);
@@ -285,7 +295,8 @@ Outcome Engine::kick_job(JobId id, Instant now) {
   if (state != JobState::buried && state != JobState::delayed) return Outcome::not_found;
   Tube& tube = tube_of(jobs_[ref]);
   if (!tube.ready.reserve_one()) return Outcome::not_found;
-  if (journal_.reserve_update() != JournalStatus::ok) return Outcome::journal_failed;
+  const JournalStatus room = journal_.reserve_update();
+  if (room != JournalStatus::ok) return refused_change(room);
   leave(ref);
   jobs_.count(ref, JobEvent::kick);
   enter_ready(ref);

@@ -52,12 +52,12 @@ void Engine::leave_behind(Orphans orphans, Instant now) {
   tasks_.begin(nullptr, nullptr).work.emplace<Orphans>(std::move(orphans));
 }
 
-bool Engine::step(LongTask&, Orphans& orphans, Instant now, std::uint32_t& budget) {
+TaskState Engine::step(LongTask&, Orphans& orphans, Instant now, std::uint32_t& budget) {
   give_back(orphans, now, budget);
   drop_watches(orphans, budget);
-  if (!orphans.empty()) return false;
+  if (!orphans.empty()) return TaskState::goes_on;
   clients_.drop(orphans.holder);
-  return true;
+  return TaskState::done;
 }
 
 // The order in which a closed client's jobs become ready shows only where somebody waits for one:
@@ -103,7 +103,11 @@ KickResult Engine::kick(Client& client, std::uint32_t bound, Instant now) {
   tasks_.make_room();
   Tube& tube = *client.used_;
   Kick kick{tube.buried > 0, bound, 0};
-  const Outcome outcome = kick_some(kick, tube, now, budget_);
+  Outcome outcome = kick_some(kick, tube, now, budget_);
+  if (outcome == Outcome::not_yet && kick.kicked > 0) {
+    kicks_wait_ = true;
+    outcome = Outcome::waiting;
+  }
   if (outcome == Outcome::waiting) {
     tasks_.begin(&client, &tube).work = kick;
     client.has_task_ = true;
@@ -111,14 +115,24 @@ KickResult Engine::kick(Client& client, std::uint32_t bound, Instant now) {
   return {outcome, kick.kicked};
 }
 
-bool Engine::step(LongTask& task, Kick& kick, Instant now, std::uint32_t& budget) {
-  if (kick_some(kick, *task.tube, now, budget) == Outcome::waiting) return false;
+void Engine::go_on_with_kicks(Instant now) {
+  kicks_wait_ = false;
+  work_on_tasks(now, budget_);
+}
+
+TaskState Engine::step(LongTask& task, Kick& kick, Instant now, std::uint32_t& budget) {
+  if (kicks_wait_) return TaskState::waits;
+  const Outcome outcome = kick_some(kick, *task.tube, now, budget);
+  kicks_wait_ = outcome == Outcome::not_yet;
+  if (kicks_wait_) return TaskState::waits;
+  if (outcome == Outcome::waiting) return TaskState::goes_on;
   deliver(*task.client, Delivery::Kind::kicked, JobRef::none, kick.kicked);
-  return true;
+  return TaskState::done;
 }
 
 // Moves jobs of the tube until the bound is reached, none is left or the budget is used up
-// (waiting). A journal that refuses ends the kick: what was kicked so far is the answer.
+// (waiting), or the journal's disk has to be waited for (not_yet, whatever was kicked). A journal
+// that refuses ends the kick: what was kicked so far is the answer.
 Outcome Engine::kick_some(Kick& kick, Tube& tube, Instant now, std::uint32_t& budget) {
   while (kick.left > 0) {
     JobRef ref = tube.first_buried;
@@ -128,7 +142,9 @@ Outcome Engine::kick_some(Kick& kick, Tube& tube, Instant now, std::uint32_t& bu
     --budget;
     const std::uint64_t before = steps_;
     if (!tube.ready.reserve_one()) break;
-    if (journal_.reserve_update() != JournalStatus::ok) {
+    const JournalStatus room = journal_.reserve_update();
+    if (room == JournalStatus::later) return Outcome::not_yet;
+    if (room != JournalStatus::ok) {
       return kick.kicked > 0 ? Outcome::done : Outcome::journal_failed;
     }
     leave(ref);

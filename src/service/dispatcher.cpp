@@ -30,6 +30,8 @@ Reply simple(Outcome outcome, ReplyCode done) {
       return {ReplyCode::out_of_memory};
     case Outcome::journal_failed:
       return {ReplyCode::internal_error};
+    case Outcome::not_yet:
+      return {ReplyCode::not_yet};
   }
   return {ReplyCode::internal_error};
 }
@@ -144,7 +146,7 @@ void Dispatcher::note_oversized(const Client& client, std::uint32_t bytes) {
   }
 }
 
-Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody body, Instant now) {
+Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody&& body, Instant now) {
   if (draining_) return {ReplyCode::draining};
   const NewJob job{
       .id = plan.id, .priority = plan.priority, .delay_s = plan.delay_s, .ttr_s = plan.ttr_s};

@@ -62,7 +62,11 @@ void Service::close(Session& session, Instant now) {
   forget_list(session);
   engine_.close(session.client_, now);
   engine_.take_steps();  // No other session is to pay for them.
-  if (session.runnable_.linked()) runnable_.remove(session);
+  if (session.withheld_) {
+    withheld_.remove(session);
+  } else if (session.runnable_.linked()) {
+    runnable_.remove(session);
+  }
   if (session.to_send_.linked()) to_send_.remove(session);
   if (session.held_hook_.linked()) held_.remove(session);
   sessions_.remove(session);
@@ -91,7 +95,7 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
   if (!session.input_.empty() || !may_run(session)) {
     keep_input(session, bytes);
     session.starved_ = false;
-    if (may_run(session)) run(session, now);
+    if (may_run(session) && !session.withheld_) run(session, now);
     return;
   }
   // The usual case: nothing is left from before, and the commands run straight from the bytes.
@@ -116,7 +120,7 @@ void Service::end_of_input(Session& session, Instant now) {
   if (session.input_ended_) return;
   session.input_ended_ = true;
   peer_half_closed(session);
-  if (may_run(session)) run(session, now);
+  if (may_run(session) && !session.withheld_) run(session, now);
   mark_to_send(session);
 }
 
@@ -124,6 +128,8 @@ void Service::end_of_input(Session& session, Instant now) {
 // used its input up may want more again without having answered anything, when it stands in a body,
 // so its connection has to look at it in any case.
 void Service::run_backlog(Instant now) {
+  if (journal_is_waited_for_ || engine_.kicks_wait()) [[unlikely]]
+    try_again(now);
   IntrusiveList<Session, &Session::runnable_> this_turn;
   this_turn.append(runnable_);
   if (std::exchange(costly_put_off_, false)) costly_work_ = Session::kCostlyWorkPerTurn;
@@ -254,21 +260,24 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
       session.starved_ = true;
       break;
     }
-    if (run_piece(session, piece, now, work)) used += piece.bytes;
+    if (run_piece(session, piece, now, work)) {
+      used += piece.bytes;
+    } else if (session.withheld_) {
+      break;
+    }
   }
   if (share - work >= Session::kWorkPerTurnMin) ++busy_;
   if (session.is_finished()) mark_to_send(session);
   return used;
 }
 
-// Whether the piece was dealt with. If not, it is a line that stays for a later turn.
+// Whether the piece was dealt with. If not, it stays for a later turn.
 bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now, Work& work) {
   switch (piece.kind) {
     case RequestPiece::Kind::line:
       return run_line(session, piece.text, now, work);
     case RequestPiece::Kind::body:
-      finish_put(session, piece.text, now, work);
-      break;
+      return finish_put(session, piece.text, now, work);
     case RequestPiece::Kind::part_of_body:
       work -= std::min(work, work_for(piece.bytes) - 1);
       break;
@@ -320,6 +329,11 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
   begin_answers(session);
   try {
     const Reply reply = dispatcher_.run(session.client_, command, now);
+    if (reply.code == ReplyCode::not_yet) [[unlikely]] {
+      dispatcher_.count_less(command.verb);
+      withhold(session);
+      return false;  // The command stays where it is.
+    }
     work -= std::min(work, work_for(reply) - 1);
     answer(session, reply);
   } catch (const std::bad_alloc&) {
@@ -356,19 +370,28 @@ bool Service::refuse_line(Session& session, ParseResult parsed, const Command& c
   return true;
 }
 
-void Service::finish_put(Session& session, std::string_view bytes, Instant now, Work& work) {
+// False: it has to wait for the journal's disk, and nothing has happened.
+bool Service::finish_put(Session& session, std::string_view bytes, Instant now, Work& work) {
   PutPlan& plan = session.reader_.put();
   const std::uint64_t records = journal_.records();
   begin_answers(session);
   try {
     NewBody body{.bytes = bytes, .blob = std::move(plan.body)};
-    answer(session, dispatcher_.finish_put(session.client_, plan, std::move(body), now));
+    const Reply reply = dispatcher_.finish_put(session.client_, plan, std::move(body), now);
+    if (reply.code == ReplyCode::not_yet) [[unlikely]] {
+      plan.body = std::move(body.blob);
+      session.reader_.take_back_body();
+      withhold(session);
+      return false;
+    }
+    answer(session, reply);
   } catch (const std::bad_alloc&) {
     answer(session, {ReplyCode::out_of_memory});
   }
   hold_if_recorded(session, records);
   charge_steps(work);
   hand_out_deliveries();
+  return true;
 }
 
 // Answers ---------------------------------------------------------------------------------------
@@ -403,6 +426,30 @@ void Service::hold_if_recorded(Session& session, std::uint64_t records_before) {
   held_.push_back(session);
   session.held_ = true;
   session.held_turn_ = turn_;
+}
+
+// A command that cannot be recorded before the disk has done something stays in the session's
+// input. The session runs nothing until then, and no more than kInputBytesMax is read of it: so
+// whoever writes faster than the disk is slowed down, and nobody else.
+void Service::withhold(Session& session) {
+  if (session.runnable_.linked()) runnable_.remove(session);
+  withheld_.push_back(session);
+  session.withheld_ = true;
+  journal_is_waited_for_ = true;
+}
+
+// All at once: how many of them the journal takes now it can only tell when it is asked.
+void Service::try_again(Instant now) {
+  if (!journal_.may_try_again()) return;
+  journal_is_waited_for_ = false;
+  for (Session* session = withheld_.first(); session != nullptr;
+       session = withheld_.after(*session)) {
+    session->withheld_ = false;
+  }
+  runnable_.append(withheld_);
+  engine_.go_on_with_kicks(now);
+  engine_.take_steps();  // No session is to pay for them.
+  hand_out_deliveries();
 }
 
 // What was held back reports changes that the journal could not write. They have happened here, and

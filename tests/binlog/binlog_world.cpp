@@ -35,12 +35,14 @@ World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, 
   // A random number in real life: another one each time.
   static std::uint64_t number = 0x5151;
   binlog.set_note(disk.folder_note());
+  disk.forbid_waiting(false);
   const bool good = binlog.open(engine, wall_offset, now, ++number, {}, error);
   if (good) disk.set_folder_note(binlog.note());
   if (!may_fail) {
     EXPECT_TRUE(good) << error;
   }
   EXPECT_EQ(good, error.empty());
+  disk.forbid_waiting(good);
   if (good) {
     engine.check_invariants();
     binlog.check_invariants();
@@ -53,6 +55,14 @@ World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, 
 
 Outcome World::try_put(const PutOptions& options) {
   const JobId id = engine.take_id();
+  return until_done([&] { return put_with_id(id, options); });
+}
+
+Outcome World::put_at_once(const PutOptions& options) {
+  return put_with_id(engine.take_id(), options);
+}
+
+Outcome World::put_with_id(JobId id, const PutOptions& options) {
   const NewJob job{id, options.priority, options.delay_s, options.ttr_s};
   const std::string bytes = body_for(id, options.body_bytes);
   NewBody body{.bytes = bytes, .blob = {}};
@@ -62,6 +72,32 @@ Outcome World::try_put(const PutOptions& options) {
   const Outcome outcome = engine.put(client, job, std::move(body), now);
   if (outcome == Outcome::done) known_ids_.push_back(id);
   return outcome;
+}
+
+KickResult World::kick(std::uint32_t bound) {
+  KickResult result = engine.kick(client, bound, now);
+  while (result.outcome == Outcome::not_yet || engine.kicks_wait()) {
+    wait_for_disk();
+    if (result.outcome == Outcome::not_yet) {
+      result = engine.kick(client, bound, now);
+      continue;
+    }
+    engine.go_on_with_kicks(now);
+    if (engine.deliveries().empty()) continue;
+    result = {Outcome::done, engine.deliveries().front().count};
+    engine.clear_deliveries();
+  }
+  return result;
+}
+
+void World::wait_for_disk() {
+  constexpr int kTurnsMax = 10'000;
+  int turns = 0;
+  do {
+    ASSERT_LT(++turns, kTurnsMax) << "nobody says that it is time to try again";
+    end_turn();
+    disk.complete_syncs(1);
+  } while (!binlog.may_try_again());
 }
 
 JobId World::put(const PutOptions& options) {
@@ -155,6 +191,7 @@ void World::idle(Duration duration) {
     end_turn();
     sync_ended = disk.calls(DiskCall::start_sync) > before || disk.syncs_under_way() > 0;
     disk.complete_syncs();
+    sync_ended = sync_ended || disk.has_ended_syncs();
   }
   EXPECT_LT(turns, kTurnsMax) << "the binlog asks for turns without end";
   now = std::max(now, end);

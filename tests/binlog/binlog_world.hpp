@@ -36,24 +36,40 @@ class World {
   // Opens the binlog of that folder, which has to work out unless it `may_fail`.
   World(SimDisk& disk, const BinlogOptions& options, std::int64_t wall = kWallBegin,
         bool may_fail = false);
-  ~World() { engine.close(client, now); }
+  ~World() {
+    disk.forbid_waiting(false);
+    engine.close(client, now);
+  }
 
   std::int64_t wall() const { return (now + wall_offset).count(); }
   bool is_open() const { return error.empty(); }
 
-  // Commands; none of them ends the turn.
+  // Commands. None of them ends the turn, but those that have to wait for the disk: they are made
+  // again as soon as the binlog lets them.
   Outcome try_put(const PutOptions& options = {});
   JobId put(const PutOptions& options = {});  // One that has to work out.
+  // The same, and it does not wait if it has to.
+  Outcome put_at_once(const PutOptions& options = {});
   bool use(std::string_view tube) { return engine.use(client, tube) == Outcome::done; }
   JobId reserve();
-  Outcome reserve(JobId id) { return engine.reserve_job(client, id, now).outcome; }
-  Outcome remove(JobId id) { return engine.remove(client, id); }
-  Outcome release(JobId id, std::uint32_t priority = 100, std::uint32_t delay_s = 0) {
-    return engine.release(client, id, priority, delay_s, now);
+  Outcome reserve(JobId id) {
+    return until_done([&] { return engine.reserve_job(client, id, now).outcome; });
   }
-  Outcome bury(JobId id, std::uint32_t priority = 100) { return engine.bury(client, id, priority); }
-  Outcome kick_job(JobId id) { return engine.kick_job(id, now); }
-  KickResult kick(std::uint32_t bound) { return engine.kick(client, bound, now); }
+  Outcome remove(JobId id) {
+    return until_done([&] { return engine.remove(client, id); });
+  }
+  Outcome release(JobId id, std::uint32_t priority = 100, std::uint32_t delay_s = 0) {
+    return until_done([&] { return engine.release(client, id, priority, delay_s, now); });
+  }
+  Outcome bury(JobId id, std::uint32_t priority = 100) {
+    return until_done([&] { return engine.bury(client, id, priority); });
+  }
+  Outcome kick_job(JobId id) {
+    return until_done([&] { return engine.kick_job(id, now); });
+  }
+  KickResult kick(std::uint32_t bound);
+  // Ends turns, and a sync in each, until those who have to wait may try again.
+  void wait_for_disk();
   // What a random worker and producer do. Returns whether the disk let them.
   bool random_command(test::Random& random, std::size_t body_bytes_max);
 
@@ -65,6 +81,7 @@ class World {
   // them.
   void idle(Duration duration = Duration::seconds(10));
   bool close() {
+    disk.forbid_waiting(false);  // The end of a server may wait.
     const bool good = binlog.close(now);
     take_notices();
     return good;
@@ -91,6 +108,16 @@ class World {
   std::vector<std::int64_t> notice_times;
 
  private:
+  template <typename Command>
+  Outcome until_done(Command command) {
+    Outcome outcome = command();
+    while (outcome == Outcome::not_yet) {
+      wait_for_disk();
+      outcome = command();
+    }
+    return outcome;
+  }
+  Outcome put_with_id(JobId id, const PutOptions& options);
   void take_notices();
 
   std::vector<JobId> known_ids_;  // Of jobs that were put; some may be gone.

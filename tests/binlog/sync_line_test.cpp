@@ -17,10 +17,12 @@ class SyncLineTest : public ::testing::Test {
   // What has ended, one after the other: what it covers, or that it failed.
   std::vector<std::string> ended() {
     std::vector<std::string> all;
-    DiskStatus status = DiskStatus::ok;
-    std::uint64_t covers = 0;
-    while (line_.next_ended(status, covers)) {
-      all.push_back(status == DiskStatus::ok ? std::to_string(covers) : "failed");
+    SyncLine::Ended one;
+    while (line_.next_ended(one)) {
+      std::string text = one.status == DiskStatus::ok ? std::to_string(one.covers) : "failed";
+      if (one.is_removal && one.status == DiskStatus::ok) text = "removed";
+      if (one.removal != DiskStatus::ok) text = "not removed";
+      all.push_back(text);
     }
     return all;
   }
@@ -164,6 +166,55 @@ TEST_F(SyncLineTest, TheFolderThatComesFirstBeginsAtOnceInAnEmptyLine) {
   disk_.complete_syncs(1);
   EXPECT_EQ(ended(), Ended{"0"});
   EXPECT_TRUE(line_.has_passed(mark));
+}
+
+TEST_F(SyncLineTest, ARemovalComesBeforeAllThatHaveNotBegunAndIsDurableAtItsEnd) {
+  const FileHandle file = create_durable(disk_, "a");
+  create_durable(disk_, "old");
+  for (std::uint64_t covers = 1; covers <= 6; ++covers) line_.sync_file(file, covers, false);
+  const std::size_t under_way = disk_.syncs_under_way();
+  ASSERT_LT(under_way, 6U);
+  line_.remove_first("old", true);
+  EXPECT_TRUE(disk_.has("old"));
+  disk_.complete_syncs(under_way);
+  EXPECT_EQ(ended().size(), under_way);
+  disk_.complete_syncs(1);
+  EXPECT_EQ(ended(), Ended{"removed"});
+  EXPECT_FALSE(disk_.has("old"));
+  EXPECT_FALSE(disk_.has_durable("old"));
+  disk_.complete_syncs();
+  EXPECT_FALSE(ended().empty());
+}
+
+TEST_F(SyncLineTest, ARemovalThatFailsLeavesTheLineAsItIs) {
+  const FileHandle file = create_durable(disk_, "a");
+  line_.sync_file(file, 1, false);
+  line_.remove_first("never-there", true);
+  line_.sync_file(file, 2, false);
+  disk_.complete_syncs();
+  EXPECT_EQ(ended(), (Ended{"1", "not removed", "2"}));
+  EXPECT_EQ(line_.length(), 0U);
+}
+
+TEST_F(SyncLineTest, ARemovalWhoseSyncFailsEndsTheLine) {
+  create_durable(disk_, "old");
+  disk_.inject({.call = DiskCall::start_sync});
+  line_.remove_first("old", true);
+  line_.sync_folder();
+  disk_.complete_syncs();
+  EXPECT_EQ(ended(), Ended{"failed"});
+  EXPECT_FALSE(disk_.has("old"));
+}
+
+TEST_F(SyncLineTest, ARemovalMayGoWithoutASync) {
+  create_durable(disk_, "old");
+  const std::uint64_t syncs = disk_.calls(DiskCall::start_sync);
+  line_.remove_first("old", false);
+  disk_.complete_syncs();
+  EXPECT_EQ(ended(), Ended{"removed"});
+  EXPECT_FALSE(disk_.has("old"));
+  EXPECT_TRUE(disk_.has_durable("old"));
+  EXPECT_EQ(disk_.calls(DiskCall::start_sync), syncs);
 }
 
 }  // namespace

@@ -76,6 +76,10 @@ class OutsideDisk final : public binlog::Disk {
     const Outside outside;
     disk_.start_sync(file, ticket);
   }
+  void start_remove(const std::string& name, bool sync, std::uint64_t ticket) override {
+    const Outside outside;
+    disk_.start_remove(name, sync, ticket);
+  }
   [[nodiscard]] bool next_sync_done(binlog::SyncDone& done) override {
     const Outside outside;
     return disk_.next_sync_done(done);

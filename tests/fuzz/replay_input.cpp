@@ -73,8 +73,7 @@ class Server {
     CHECK(engine_.open(client));
     for (const auto& [id, job] : seen_.jobs) CHECK(engine_.remove(client, id) == Outcome::done);
     const NewJob job{.id = engine_.take_id(), .priority = 5, .delay_s = 0, .ttr_s = 10};
-    const NewBody body{.bytes = "new", .blob = {}};
-    CHECK(engine_.put(client, job, body, kNow) == Outcome::done);
+    CHECK(engine_.put(client, job, {.bytes = "new", .blob = {}}, kNow) == Outcome::done);
     for (int i = 0; i < 20; ++i) binlog_.end_turn(kNow);
     engine_.close(client, kNow);
     CHECK(binlog_.close(kNow));

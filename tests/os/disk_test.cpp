@@ -297,6 +297,38 @@ TEST_F(FolderDiskTest, TellsWhyASyncFailed) {
   EXPECT_EQ(disk_.last_error(), "cannot sync: Bad file descriptor");
 }
 
+TEST_F(FolderDiskTest, RemovesInLineWithTheSyncs) {
+  const FileHandle file = create("binlog.2");
+  disk_.close(create("binlog.1"));
+  disk_.start_sync(file, 1);
+  disk_.start_remove("binlog.1", true, 2);
+  disk_.start_remove("binlog.1", true, 3);
+  disk_.start_remove("binlog.2", false, 4);
+  disk_.start_sync(FileHandle::none, 5);
+  std::vector<SyncDone> all;
+  while (all.size() < 5) {
+    pollfd wait{disk_.completion_descriptor(), POLLIN, 0};
+    ASSERT_EQ(::poll(&wait, 1, kDiskDeadlineMs), 1);
+    SyncDone done;
+    while (disk_.next_sync_done(done)) {
+      if (done.ticket == 3) {
+        EXPECT_EQ(disk_.last_error(), "cannot remove binlog.1: No such file or directory");
+      }
+      all.push_back(done);
+    }
+  }
+  for (std::uint64_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].ticket, i + 1);
+    EXPECT_EQ(all[i].status, DiskStatus::ok);
+    EXPECT_EQ(all[i].removal, i == 2 ? DiskStatus::failed : DiskStatus::ok);
+  }
+  std::vector<std::string> names;
+  EXPECT_EQ(disk_.list(names), DiskStatus::ok);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "binlog.1"), 0);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "binlog.2"), 0);
+  disk_.close(file);
+}
+
 TEST_F(FolderDiskTest, DoesNotCloseAFileUnderASync) {
   // A fork of this very test, lest another begin leaves a folder behind; there is one thread yet.
   GTEST_FLAG_SET(death_test_style, "fast");

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "binlog_folder.hpp"
 #include "persistence_fixture.hpp"
 #include "recorded_load.hpp"
 #include "traced_faults.hpp"
@@ -19,6 +21,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kSync{300};
 constexpr const char* kSlowSyncs = "fdatasync,fsync:delay_enter=300000";
 constexpr const char* kTracedOnly = "fdatasync,fsync:delay_enter=1";
+// A disk that has nearly stopped.
+constexpr milliseconds kVerySlowSync{2000};
+constexpr const char* kVerySlowSyncs = "fdatasync,fsync:delay_enter=2000000";
 // How much slower others may get: far less than a sync, far more than a busy machine makes it.
 constexpr milliseconds kSlack{120};
 
@@ -51,6 +56,40 @@ class SlowSync : public PersistenceTest {
     const auto begin = Clock::now();
     EXPECT_TRUE(client.ask(question).starts_with(answer)) << question;
     return std::chrono::ceil<milliseconds>(Clock::now() - begin);
+  }
+
+  // A connection that sends as fast as the server takes it.
+  struct Producer {
+    Client client;
+    std::string unsent = {};
+    std::uint64_t answers = 0;
+
+    void push() {
+      unsent.erase(0, client->send_without_reading(unsent, milliseconds(1)));
+      while (client->has_input_within(milliseconds(0))) read_one();
+    }
+    void read_one() {
+      const auto answer = client->read_answer(milliseconds(60'000));
+      ASSERT_TRUE(answer) << client->failure();
+      ASSERT_TRUE(answer->starts_with("INSERTED ") || answer->starts_with("DELETED")) << *answer;
+      ++answers;
+    }
+  };
+
+  // The longest time that somebody waits who only looks, while the producers push for so long.
+  milliseconds longest_look_beside(std::vector<Producer>& producers, milliseconds time) {
+    const Client other = connect();
+    Clock::duration longest{};
+    const auto end = Clock::now() + time;
+    while (Clock::now() < end) {
+      for (Producer& producer : producers) producer.push();
+      for (const char* question : {"use some-tube", "stats", "peek 1"}) {
+        const auto begin = Clock::now();
+        EXPECT_NE(other->ask(question)[0], '<');
+        longest = std::max(longest, Clock::now() - begin);
+      }
+    }
+    return std::chrono::ceil<milliseconds>(longest);
   }
 
   TracedFaults faults_;
@@ -130,6 +169,57 @@ TEST_F(SlowSync, NoAnswerWaitsForTheNextCommandOfSomebodyElse) {
     ASSERT_TRUE(load.read_all()) << "round " << round;
   }
   EXPECT_EQ(load.nonsense(), "");
+}
+
+// More files are begun than may wait for their syncs.
+TEST_F(SlowSync, NobodyElseWaitsForProducersThatAreAheadOfTheDisk) {
+  constexpr std::uint64_t kProducers = 40;
+  constexpr std::uint64_t kPuts = 100;
+  std::string puts;
+  for (std::uint64_t i = 0; i < kPuts; ++i) {
+    puts += "put 0 0 60 1000\r\n" + numbered_body(i, 1000) + "\r\n";
+  }
+  for (const char* interval : {"0", "10"}) {
+    SCOPED_TRACE(interval);
+    ASSERT_TRUE(start({"-s", "16384", "-f", interval})) << server_.failure();
+    const std::uint64_t before = stat("current-jobs-ready");
+    ASSERT_TRUE(faults_.begin(server_.pid(), kVerySlowSyncs));
+    std::vector<Producer> producers;
+    for (std::uint64_t i = 0; i < kProducers; ++i) producers.push_back({connect(), puts});
+    EXPECT_LT(longest_look_beside(producers, 2 * kVerySlowSync), kVerySlowSync / 2);
+    faults_.end();
+    for (Producer& producer : producers) {
+      while (!producer.unsent.empty()) producer.push();
+      while (producer.answers < kPuts) ASSERT_NO_FATAL_FAILURE(producer.read_one());
+    }
+    ASSERT_NO_FATAL_FAILURE(stop());
+    ASSERT_TRUE(start()) << server_.failure();
+    EXPECT_EQ(stat("current-jobs-ready"), before + kProducers * kPuts);
+    ASSERT_NO_FATAL_FAILURE(stop());
+  }
+}
+
+// Files have to be removed faster than the disk does it: the folder has an end all the same.
+TEST_F(SlowSync, NobodyElseWaitsForTheFolderToGetSmaller) {
+  constexpr std::uint64_t kFileBytes = 16384;
+  constexpr std::uint64_t kPairs = 3000;
+  ASSERT_TRUE(start({"-s", std::to_string(kFileBytes), "-f", "10"})) << server_.failure();
+  ASSERT_TRUE(faults_.begin(server_.pid(), kVerySlowSyncs));
+  std::vector<Producer> producers;
+  producers.push_back({connect()});
+  Producer& producer = producers.front();
+  for (std::uint64_t id = 1; id <= kPairs; ++id) {
+    producer.unsent += "put 0 0 60 1000\r\n" + numbered_body(id, 1000) + "\r\ndelete " +
+                       std::to_string(id) + "\r\n";
+  }
+  EXPECT_LT(longest_look_beside(producers, 3 * kVerySlowSync), kVerySlowSync / 2);
+  EXPECT_LT(producer.answers, 2 * kPairs) << "the producer was not slowed down";
+  // Thrice what is allowed, and some for spares and the file that was begun last.
+  EXPECT_LT(folder_bytes(folder_.path()), 3 * 3 * kFileBytes + 4 * kFileBytes);
+  faults_.end();
+  while (!producer.unsent.empty()) producer.push();
+  while (producer.answers < 2 * kPairs) ASSERT_NO_FATAL_FAILURE(producer.read_one());
+  EXPECT_EQ(stat("current-jobs-ready"), 0U);
 }
 
 // A server that is told to end does not leave before the disk has what it acknowledged.

@@ -214,10 +214,12 @@ TEST_F(EngineJournal, ARefusedCommandChangesNothing) {
   const std::string before = picture({&client, &waiting});
   const std::size_t written = journal.written.size();
   for (const Refused& refused : commands) {
-    for (const JournalStatus status : {JournalStatus::full, JournalStatus::failed}) {
+    for (const JournalStatus status :
+         {JournalStatus::full, JournalStatus::failed, JournalStatus::later}) {
       journal.refuse_from(1, status);
       const bool is_full_put = refused.is_put && status == JournalStatus::full;
-      const Outcome expected = is_full_put ? Outcome::out_of_memory : Outcome::journal_failed;
+      Outcome expected = is_full_put ? Outcome::out_of_memory : Outcome::journal_failed;
+      if (status == JournalStatus::later) expected = Outcome::not_yet;
       EXPECT_EQ(refused.command(), expected) << refused.what;
       EXPECT_EQ(picture({&client, &waiting}), before) << refused.what;
       EXPECT_EQ(journal.written.size(), written) << refused.what;
@@ -241,6 +243,34 @@ TEST_F(EngineJournal, ARefusedPutLetsItsBodyGo) {
   EXPECT_EQ(engine.put(client, job, std::move(body), world.now), Outcome::out_of_memory);
   body.blob = BlobRef();
   EXPECT_EQ(blob.owners(), 1u);
+}
+
+TEST_F(EngineJournal, APutThatHasToWaitLeavesItsBodyToTheCaller) {
+  Client& client = world.connect();
+  NewBody body = testing::body_of_bytes(std::string(5000, 'x'));
+  journal.refuse_from(1, JournalStatus::later);
+  const NewJob job{.id = engine.take_id(), .priority = 0, .delay_s = 0, .ttr_s = 1};
+  EXPECT_EQ(engine.put(client, job, std::move(body), world.now), Outcome::not_yet);
+  EXPECT_EQ(body.size(), 5000U);
+  journal.accept();
+  EXPECT_EQ(engine.put(client, job, std::move(body), world.now), Outcome::done);
+}
+
+TEST_F(EngineJournal, ALongKickThatHasToWaitIsNoReasonForATurn) {
+  Client& client = world.connect();
+  for (std::uint32_t i = 0; i < 2 * Engine::kJobsPerCall; ++i) world.put(client, {.delay_s = 100});
+  journal.refuse_from(Engine::kJobsPerCall + 6, JournalStatus::later);
+  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_LE(engine.next_event(), world.now);
+  engine.advance(world.now);
+  EXPECT_TRUE(engine.kicks_wait());
+  EXPECT_GT(engine.next_event(), world.now);
+  engine.advance(world.now);
+  EXPECT_TRUE(world.take_deliveries().empty());
+  journal.accept();
+  engine.go_on_with_kicks(world.now);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, 2 * Engine::kJobsPerCall)}));
+  EXPECT_FALSE(client.is_busy());
 }
 
 TEST_F(EngineJournal, APutWithoutMemoryGivesItsRoomBack) {

@@ -35,7 +35,7 @@ class LongTasksTest : public ::testing::Test {
           piece -= done;
           jobs_done_ += done;
           steps += task.work.name;
-          return task.work.left == 0;
+          return task.work.left == 0 ? TaskState::done : TaskState::goes_on;
         },
         [&](std::unique_ptr<Chores::Task> task) {
           steps += static_cast<char>(task->work.name - 'a' + 'A');

@@ -168,6 +168,7 @@ void Model::open(int client) {
 void Model::close(int number, Instant now) {
   ModelClient& client = clients_.at(number);
   client.waiting = false;
+  std::erase_if(kicks_, [&](const ModelKick& kick) { return kick.client == number; });
   // One tube after another, each gone as soon as nothing refers to it: that shows in their order.
   while (!client.watched.empty()) {
     const std::string tube = client.watched.back();
@@ -278,6 +279,8 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   jobs_.clear();
   tubes_.clear();
   clients_.clear();
+  refused_puts_.clear();
+  kicks_.clear();
   verbs_ = {};
   draining_ = false;
   total_jobs_ = timeouts_ = connections_ = burials_ = 0;

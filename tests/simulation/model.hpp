@@ -105,7 +105,8 @@ class Model {
   void run(Tape& tape, Instant now);
   // An answer has come that nothing on the tape explains: to a line that is too long or a put that
   // changes nothing. False: there is none that could be due.
-  bool run_silent(int client);
+  // `text`: what came, if it is known.
+  bool run_silent(int client, std::string_view text = {});
   void drain() { draining_ = true; }
 
   ModelClient& client(int number) { return clients_.at(number); }
@@ -139,7 +140,7 @@ class Model {
   std::string with_job(const char* word, JobId id) const;
   void run_line(int client, Tape& tape, Instant now);
   void begin_put(int client, const Request& request);
-  int whose_put(const Event& room, JobId id) const;
+  std::vector<int> whose_put(const Event& room, JobId id) const;
   void finish_put(const Event& room, Tape& tape, Instant now);
   std::string run_command(int client, const Request& request, Tape& tape, Instant now);
   std::string reserve(int client, Instant wait_end, Instant now);
@@ -153,6 +154,9 @@ class Model {
   std::string use(int client, const std::string& tube);
   std::string peek(JobId id) const;
   std::string kick(int client, std::uint32_t bound, Tape& tape, Instant now);
+  std::string go_on_with_kick(std::size_t place, Tape& tape, Instant now);
+  void go_on_with_kicks(Tape& tape, Instant now);
+  bool is_put_off(const Tape& tape, int client) const;
   std::string kick_job(JobId id, Tape& tape, Instant now);
   std::string pause(const Request& request, Instant now);
   std::string stats(Tape& tape, Instant now);
@@ -164,7 +168,21 @@ class Model {
   void check_order(int client, JobId id, const std::map<JobId, ModelJob>& before) const;
   void check_rest(Instant now) const;
 
-  int runner_ = 0;  // The client whose requests are run.
+  // A kick that has begun and waits for the disk.
+  struct ModelKick {
+    int client;
+    bool of_buried;
+    std::uint32_t left;
+    std::uint32_t kicked;
+  };
+
+  // Puts that were refused, and nothing says yet whose they are.
+  struct RefusedPut {
+    std::size_t body_bytes;
+    std::string answer;
+  };
+  std::vector<RefusedPut> refused_puts_;
+  std::vector<ModelKick> kicks_;
   std::uint32_t job_bytes_max_;
   std::uint64_t file_bytes_;
   std::map<JobId, ModelJob> jobs_;

@@ -12,10 +12,6 @@ namespace {
 const std::string kNotFound = "NOT_FOUND\r\n";
 const std::string kInternalError = "INTERNAL_ERROR\r\n";
 
-bool is_event(const Tape& tape, Event::Kind kind) {
-  return !tape.empty() && tape.front().kind == kind;
-}
-
 std::uint64_t& count_of(ModelJob& job, JobEvent event) {
   return job.counts[static_cast<std::size_t>(event)];
 }
@@ -23,7 +19,6 @@ std::uint64_t& count_of(ModelJob& job, JobEvent event) {
 }  // namespace
 
 void Model::read(int number, std::size_t bytes) {
-  runner_ = number;
   clients_.at(number).bytes_read += bytes;
 }
 
@@ -36,7 +31,13 @@ void Model::run(Tape& tape, Instant now) {
       }
       require(!client.requests.empty(), "a line was read that nobody sent: " + event.line);
       require(client.requests.front().line == event.line, "another line was sent: " + event.line);
-      run_line(event.client, tape, now);
+      if (is_put_off(tape, event.client)) {
+        tape.take(tape.front().kind);  // It is read again, and nothing has happened.
+      } else {
+        run_line(event.client, tape, now);
+      }
+    } else if (event.kind == Event::Kind::try_again) {
+      go_on_with_kicks(tape, now);
     } else if (event.kind == Event::Kind::reserve_put) {
       finish_put(event, tape, now);
     } else {
@@ -45,9 +46,30 @@ void Model::run(Tape& tape, Instant now) {
   }
 }
 
-bool Model::run_silent(int number) {
+// Whether the line that was just read has to wait for the disk.
+bool Model::is_put_off(const Tape& tape, int number) const {
+  const Request& request = clients_.at(number).requests.front();
+  if (tape.empty() || tape.front().status != JournalStatus::later) return false;
+  if (tape.front().kind == Event::Kind::reserve_put)
+    return false;  // That of a body, not of a line.
+  return request.kind == Request::Kind::command && request.verb != Verb::put;
+}
+
+bool Model::run_silent(int number, std::string_view text) {
   ModelClient& client = clients_.at(number);
   if (client.put_is_open) {
+    const auto refused =
+        std::find_if(refused_puts_.begin(), refused_puts_.end(), [&](const RefusedPut& put) {
+          return put.body_bytes == client.put.body.size() && client.put.body_ends_well &&
+                 client.put.end <= client.bytes_read &&
+                 (text.empty() || text.starts_with(put.answer));
+        });
+    if (refused != refused_puts_.end()) {
+      client.put_is_open = false;
+      answer(number, std::move(refused->answer));
+      refused_puts_.erase(refused);
+      return true;
+    }
     const bool too_big = client.put.body.size() > job_bytes_max_;
     if (!too_big && client.put.body_ends_well && !draining_) return false;
     client.put_is_open = false;
@@ -66,7 +88,6 @@ bool Model::run_silent(int number) {
 }
 
 void Model::run_line(int number, Tape& tape, Instant now) {
-  runner_ = number;
   ModelClient& client = clients_.at(number);
   const std::string who = "client " + std::to_string(number);
   require(!client.put_is_open, who + " runs a command though a put is not answered");
@@ -103,30 +124,35 @@ void Model::begin_put(int number, const Request& request) {
   client.put_id = next_id_++;
 }
 
-// Whose put it is says the record. Where it was refused there is none: then it is that of the
-// client whose requests are run, or else one that is all there. It changes nothing.
-int Model::whose_put(const Event& room, JobId id) const {
-  int whose = 0;
+// Whose put it is says the record. Where it was refused there is none: then it is one of those that
+// are all there. Whose it is shows when he gets an answer or his next command is run.
+std::vector<int> Model::whose_put(const Event& room, JobId id) const {
+  std::vector<int> whose;
   for (const auto& [number, client] : clients_) {
     const bool matches = client.put_is_open && client.put.body_ends_well && client.put_id != 0 &&
                          client.put.body.size() == room.body_bytes &&
                          client.put.end <= client.bytes_read && (id == 0 || client.put_id == id);
-    if (matches && (whose == 0 || number == runner_)) whose = number;
+    if (matches) whose.push_back(number);
   }
-  require(whose != 0, "a put ended that nobody sent");
+  require(!whose.empty(), "a put ended that nobody sent");
   return whose;
 }
 
 void Model::finish_put(const Event& room, Tape& tape, Instant now) {
+  if (room.status == JournalStatus::later) return;  // It is tried again.
   const bool refused = room.status != JournalStatus::ok;
   const JobId id = refused || tape.empty() ? 0 : tape.front().id;
-  const int number = whose_put(room, id);
-  ModelClient& client = clients_.at(number);
-  client.put_is_open = false;
+  const std::vector<int> whose = whose_put(room, id);
   if (refused) {
-    answer(number, room.status == JournalStatus::full ? "OUT_OF_MEMORY\r\n" : kInternalError);
+    refused_puts_.push_back({room.body_bytes, room.status == JournalStatus::full
+                                                  ? "OUT_OF_MEMORY\r\n"
+                                                  : kInternalError});
+    if (whose.size() == 1) run_silent(whose.front());
     return;
   }
+  const int number = whose.front();
+  ModelClient& client = clients_.at(number);
+  client.put_is_open = false;
   const Request& put = client.put;
   const std::string tube = client.used;
   ModelJob& job = jobs_[id];
@@ -341,14 +367,24 @@ std::string Model::peek(JobId id) const {
 }
 
 std::string Model::kick(int number, std::uint32_t bound, Tape& tape, Instant now) {
-  const std::string tube = clients_.at(number).used;
-  const bool of_buried = first_buried(tube) != 0;
-  std::uint32_t kicked = 0;
-  while (kicked < bound) {
-    const JobId id = of_buried ? first_buried(tube) : first_delayed(tube);
+  const bool of_buried = first_buried(clients_.at(number).used) != 0;
+  kicks_.push_back({number, of_buried, bound, 0});
+  std::string text = go_on_with_kick(kicks_.size() - 1, tape, now);
+  if (!text.empty()) kicks_.pop_back();
+  return text;
+}
+
+// What it answers; nothing: it waits for the disk.
+std::string Model::go_on_with_kick(std::size_t place, Tape& tape, Instant now) {
+  ModelKick& kick = kicks_[place];
+  const std::string tube = clients_.at(kick.client).used;
+  while (kick.left > 0) {
+    const JobId id = kick.of_buried ? first_buried(tube) : first_delayed(tube);
     if (id == 0) break;
-    if (tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) {
-      if (kicked == 0) return kInternalError;
+    const JournalStatus status = tape.take(Event::Kind::reserve_update).status;
+    if (status == JournalStatus::later) return "";
+    if (status != JournalStatus::ok) {
+      if (kick.kicked == 0) return kInternalError;
       break;
     }
     ModelJob& job = jobs_.at(id);
@@ -356,10 +392,19 @@ std::string Model::kick(int number, std::uint32_t bound, Tape& tape, Instant now
     job.state = JobState::ready;
     check_record(tape, Event::Kind::record_update, id);
     offer(tube, now);
-    ++kicked;
+    --kick.left;
+    ++kick.kicked;
   }
-  require(!is_event(tape, Event::Kind::reserve_update), "too many jobs were kicked");
-  return "KICKED " + std::to_string(kicked) + "\r\n";
+  return "KICKED " + std::to_string(kick.kicked) + "\r\n";
+}
+
+void Model::go_on_with_kicks(Tape& tape, Instant now) {
+  while (!kicks_.empty()) {
+    std::string text = go_on_with_kick(0, tape, now);
+    if (text.empty()) return;
+    answer(kicks_.front().client, std::move(text));
+    kicks_.erase(kicks_.begin());
+  }
 }
 
 std::string Model::kick_job(JobId id, Tape& tape, Instant now) {

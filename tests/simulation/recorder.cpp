@@ -10,14 +10,15 @@ namespace haricot::simulation {
 using binlog::KnownJob;
 
 std::string to_text(const Event& event) {
-  const char* const kinds[] = {"line",           "reserve_put", "reserve_update",
-                               "reserve_delete", "record_put",  "record_update",
-                               "record_delete",  "numbers",     "file_of"};
+  const char* const kinds[] = {"line",       "reserve_put",   "reserve_update", "reserve_delete",
+                               "record_put", "record_update", "record_delete",  "numbers",
+                               "file_of",    "try_again"};
   std::string text = kinds[static_cast<int>(event.kind)];
   if (event.kind == Event::Kind::line) {
     return text + " of client " + std::to_string(event.client) + ": " + event.line.substr(0, 60);
   }
   if (event.id != 0) text += " of job " + std::to_string(event.id);
+  if (event.status == JournalStatus::later) return text + " put off";
   if (event.status != JournalStatus::ok) text += " refused";
   return text;
 }
@@ -121,22 +122,29 @@ void Ledger::begin_again(const Engine& restored, Duration wall_offset) {
 
 // Recorder ----------------------------------------------------------------------------------------
 
-JournalStatus Recorder::reserve_put(std::size_t name_bytes, std::size_t body_bytes) {
-  const JournalStatus status = binlog_.reserve_put(name_bytes, body_bytes);
-  tape_.add({.kind = Event::Kind::reserve_put, .status = status, .body_bytes = body_bytes});
+JournalStatus Recorder::note_room(Event::Kind kind, JournalStatus status, std::size_t body_bytes) {
+  tape_.add({.kind = kind, .status = status, .body_bytes = body_bytes});
+  if (status == JournalStatus::later) ++put_off_;
   return status;
+}
+
+JournalStatus Recorder::reserve_put(std::size_t name_bytes, std::size_t body_bytes) {
+  return note_room(Event::Kind::reserve_put, binlog_.reserve_put(name_bytes, body_bytes),
+                   body_bytes);
 }
 
 JournalStatus Recorder::reserve_update() {
-  const JournalStatus status = binlog_.reserve_update();
-  tape_.add({.kind = Event::Kind::reserve_update, .status = status});
-  return status;
+  return note_room(Event::Kind::reserve_update, binlog_.reserve_update());
 }
 
 JournalStatus Recorder::reserve_delete() {
-  const JournalStatus status = binlog_.reserve_delete();
-  tape_.add({.kind = Event::Kind::reserve_delete, .status = status});
-  return status;
+  return note_room(Event::Kind::reserve_delete, binlog_.reserve_delete());
+}
+
+bool Recorder::may_try_again() {
+  if (!binlog_.may_try_again()) return false;
+  tape_.add({.kind = Event::Kind::try_again});
+  return true;
 }
 
 void Recorder::note(Event::Kind kind, const JournaledJob& job) {

@@ -29,6 +29,7 @@ struct Event {
     record_delete,
     numbers,
     file_of,
+    try_again,
   };
   Kind kind;
   JournalStatus status = JournalStatus::ok;  // Of a reserve_…
@@ -96,6 +97,7 @@ class Recorder final : public Journal {
   JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes) override;
   JournalStatus reserve_update() override;
   JournalStatus reserve_delete() override;
+  bool may_try_again() override;
   void release_room() override { binlog_.release_room(); }
   void record_put(const JournaledJob& job) override;
   void record_update(const JournaledJob& job) override;
@@ -108,8 +110,11 @@ class Recorder final : public Journal {
   bool keeps_notes() const override { return true; }
   JournalNumbers numbers() const override;
   std::uint64_t file_of(JobRef job) const override;
+  // How often somebody had to wait for the disk.
+  std::uint64_t put_off() const { return put_off_; }
 
  private:
+  JournalStatus note_room(Event::Kind kind, JournalStatus status, std::size_t body_bytes = 0);
   void note(Event::Kind kind, const JournaledJob& job);
 
   binlog::Binlog& binlog_;
@@ -117,6 +122,7 @@ class Recorder final : public Journal {
   Ledger& ledger_;
   const Engine* engine_ = nullptr;
   Duration wall_offset_;
+  std::uint64_t put_off_ = 0;
 };
 
 }  // namespace haricot::simulation

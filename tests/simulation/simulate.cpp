@@ -56,7 +56,8 @@ extern "C" void on_abort(int) {
 }
 
 struct Totals {
-  std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, disk_faults = 0, refused = 0;
+  std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, disk_faults = 0, refused = 0,
+                put_off = 0;
   std::array<std::uint64_t, haricot::kVerbs> sent{};
 };
 
@@ -95,6 +96,7 @@ bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
     totals.disk_faults += simulation.disk_faults();
     totals.refused += simulation.refused();
     for (std::size_t i = 0; i < totals.sent.size(); ++i) totals.sent[i] += simulation.sent()[i];
+    totals.put_off += simulation.put_off();
   } catch (const Mismatch& mismatch) {
     tell_failure(mismatch.what());
     return false;
@@ -146,8 +148,9 @@ int main(int count, char** words) {
   }
   std::printf("%" PRIu64 " runs, %" PRIu64 " commands, %" PRIu64 " turns, %" PRIu64
               " restarts, %" PRIu64 " disturbances of the disk, %" PRIu64
-              " changes refused, %.1f s, %.0f commands/s\n",
+              " changes refused, %" PRIu64 " commands put off, %.1f s, %.0f commands/s\n",
               totals.runs, totals.commands, totals.steps, totals.restarts, totals.disk_faults,
-              totals.refused, seconds(), static_cast<double>(totals.commands) / seconds());
+              totals.refused, totals.put_off, seconds(),
+              static_cast<double>(totals.commands) / seconds());
   return totals.commands < kCommandsForAll || has_sent_all(totals) ? 0 : 1;
 }

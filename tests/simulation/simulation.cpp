@@ -89,6 +89,7 @@ void Simulation::turn() {
   }
   service_->run_backlog(now_);
   run_tape();
+  ask_by_the_way();
   end_turn();
   while (service_->next_to_send() != nullptr) {
   }
@@ -197,7 +198,7 @@ void Simulation::explain(Wire& wire) {
   const std::string who = "client " + std::to_string(wire.number);
   constexpr std::string_view kFailed = "INTERNAL_ERROR\r\n";
   while (!wire.unexplained.empty()) {
-    if (client.answers.empty() && !model_.run_silent(wire.number)) {
+    if (client.answers.empty() && !model_.run_silent(wire.number, wire.unexplained)) {
       throw Mismatch(who + " got an answer to nothing: " + wire.unexplained.substr(0, 300));
     }
     const std::string& text = client.answers.front();
@@ -234,6 +235,31 @@ void Simulation::send(Wire& wire, std::size_t room) {
   service_->sent(session, sent);
 }
 
+// A client that never changes a job is answered on the spot, whatever the disk is doing.
+void Simulation::ask_by_the_way() {
+  if (!wires_.contains(bystander_)) return;
+  Wire& wire = wires_.at(bystander_);
+  const auto look = chance_.below(3);
+  Request request{.verb = look == 0   ? Verb::stats
+                          : look == 1 ? Verb::list_tubes
+                                      : Verb::peek_ready,
+                  .line = look == 0   ? "stats"
+                          : look == 1 ? "list-tubes"
+                                      : "peek-ready"};
+  request.bytes = request.line + "\r\n";
+  ModelClient& client = model_.client(bystander_);
+  client.bytes_sent += request.bytes.size();
+  request.end = client.bytes_sent;
+  client.requests.push_back(request);
+  model_.read(bystander_, request.bytes.size());
+  service_->receive(*wire.session, request.bytes, now_);
+  run_tape();
+  require(wire.session->may_send() && !client.answers.empty(),
+          "a client that changes nothing has to wait");
+  look_at_output(wire);
+  send(wire, 1'000'000);
+}
+
 bool Simulation::close_if_finished(Wire& wire) {
   if (!wire.session->is_finished() || wire.session->has_output()) return false;
   const ModelClient& client = model_.client(wire.number);
@@ -246,7 +272,8 @@ bool Simulation::close_if_finished(Wire& wire) {
 }
 
 void Simulation::end_turn() {
-  if (chance_.one_in(2)) disk_->complete_syncs(chance_.below(3));
+  // A slow disk takes a hundred turns for a sync, which may be seconds.
+  if (chance_.one_in(disk_is_slow_ ? 100 : 2)) disk_->complete_syncs(chance_.below(3));
   for (auto& [number, wire] : wires_) wire.was_held = !wire.session->may_send();
   const std::uint64_t held = recorder_->held_records();
   service_->end_turn(now_);
@@ -292,17 +319,25 @@ void Simulation::clients_act() {
     wire.is_slow = chance_.one_in(8);
     model_.open(wire.number);
   }
+  if (bystander_ == 0) {
+    bystander_ = next_client_++;
+    Wire& wire = wires_[bystander_];
+    wire.number = bystander_;
+    wire.session = service_->open(&wire);
+    model_.open(bystander_);
+  }
   if (!wires_.empty() && chance_.one_in(60)) {
     const auto gone =
         std::next(wires_.begin(), static_cast<std::ptrdiff_t>(chance_.below(wires_.size())));
     note("client " + std::to_string(gone->first) + " vanishes");
+    if (gone->first == bystander_) bystander_ = 0;
     service_->close(*gone->second.session, now_);
     model_.close(gone->first, now_);
     run_tape();
     wires_.erase(gone);
   }
   for (auto& [number, wire] : wires_) {
-    if (chance_.one_in(3)) act(wire);
+    if (number != bystander_ && chance_.one_in(3)) act(wire);
   }
   if (chance_.one_in(20'000)) {
     service_->drain();
@@ -373,7 +408,7 @@ void Simulation::come_to_rest() {
             "client " + std::to_string(number) + " is not served: " +
                 (client.requests.empty() ? client.put.line : client.requests.front().line));
   }
-  for (auto& [number, wire] : wires_) wire.is_slow = chance_.one_in(8);
+  for (auto& [number, wire] : wires_) wire.is_slow = number != bystander_ && chance_.one_in(8);
   check_invariants();
 }
 

@@ -40,6 +40,8 @@ class Simulation {
   std::uint64_t disk_faults() const { return disk_faults_; }
   // Answers that said that the disk does not take a change.
   std::uint64_t refused() const { return refused_; }
+  // Commands that had to wait for the disk before they were run.
+  std::uint64_t put_off() const { return recorder_put_off_ + recorder_->put_off(); }
   // What happened last, a line each.
   std::string last_events() const;
 
@@ -78,6 +80,7 @@ class Simulation {
   void send(Wire& wire, std::size_t room);
   void end_turn();
   bool close_if_finished(Wire& wire);
+  void ask_by_the_way();
   void pass_time();
   void clients_act();
   void act(Wire& wire);
@@ -101,12 +104,15 @@ class Simulation {
   std::unique_ptr<Service> service_;
   std::map<int, Wire> wires_;
   int next_client_ = 1;
+  int bystander_ = 0;  // Who records nothing, and so never waits for the disk.
 
   Instant now_;
   Duration wall_offset_;
   bool may_disturb_ = false;
+  bool disk_is_slow_ = false;
   int years_left_ = 0;
   std::uint64_t steps_ = 0, restarts_ = 0, disk_faults_ = 0, refused_ = 0;
+  std::uint64_t recorder_put_off_ = 0;  // In earlier lives.
   // For the policy that syncs after an interval: records and when they were written.
   struct Written {
     Instant when;

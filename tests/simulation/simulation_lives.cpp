@@ -15,7 +15,8 @@ binlog::BinlogOptions random_options(test::Random& chance) {
   constexpr std::uint64_t kSizes[] = {4096, 16384, 131072};
   return {.file_bytes = chance.pick(kSizes),
           .sync = static_cast<binlog::SyncPolicy>(chance.below(3)),
-          .sync_interval = Duration::milliseconds(50)};
+          .sync_interval = Duration::milliseconds(50),
+          .open_files_max = chance.one_in(2) ? 6U : 32U};
 }
 
 binlog::Fault random_fault(test::Random& chance) {
@@ -63,6 +64,7 @@ bool Simulation::start() {
   recorder_ = std::make_unique<Recorder>(*binlog_, tape_, ledger_);
   service_ = std::make_unique<Service>(info_, *recorder_, now_);
   std::string error;
+  disk_->forbid_waiting(false);
   const bool good =
       binlog_->open(service_->engine(), wall_offset_, now_, chance_.bits() | 1, {}, error);
   if (!good) {
@@ -78,6 +80,8 @@ bool Simulation::start() {
                        },
                        &tape_});
   disk_->set_sync_mode(chance_.one_in(2) ? binlog::SyncMode::at_once : binlog::SyncMode::when_told);
+  disk_->forbid_waiting(true);
+  disk_is_slow_ = chance_.one_in(4);
   may_disturb_ = chance_.one_in(2);
   written_.clear();
   surely_synced_ = 0;
@@ -109,6 +113,7 @@ void Simulation::end_life() {
   binlog::CrashPolicy policy{binlog::Unsynced::kept, binlog::UnsyncedNames::kept};
   std::optional<std::uint64_t> safe = recorder_->held_records();
   if (end == 0) {
+    disk_->forbid_waiting(false);
     all_is_written = binlog_->close(now_);
     note(all_is_written ? "stopped" : "stopped, but not all is written");
     safe = recorder_->held_records();
@@ -144,8 +149,10 @@ void Simulation::end_life() {
 // Nothing is left but what the end leaves of the disk.
 void Simulation::drop_server(binlog::CrashPolicy policy) {
   wires_.clear();
+  bystander_ = 0;
   service_.reset();
   tape_.clear();
+  recorder_put_off_ += recorder_->put_off();
   recorder_.reset();
   binlog_.reset();
   binlog::SimDisk::Random random(chance_.bits());

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "haricot/queue/journal.hpp"
@@ -67,6 +68,9 @@ class FakeJournal final : public Journal {
   }
   JournalStatus reserve_update() override { return take(Room::update); }
   JournalStatus reserve_delete() override { return take(Room::remove); }
+  // What refuse_from() made it say `later` is to be tried again.
+  void let_try_again() { may_try_again_ = true; }
+  bool may_try_again() override { return std::exchange(may_try_again_, false); }
   void release_room() override {
     EXPECT_NE(room_, Room::none) << "room is given back that was not taken";
     room_ = Room::none;
@@ -120,6 +124,7 @@ class FakeJournal final : public Journal {
   Room room_ = Room::none;
   std::uint64_t refuse_at_ = 0;
   JournalStatus refusal_ = JournalStatus::ok;
+  bool may_try_again_ = false;
   bool holding_back_ = false;
   std::uint64_t safe_ = 0;
   std::uint64_t doubtful_ = 0;

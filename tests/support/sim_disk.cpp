@@ -188,6 +188,10 @@ DiskStatus SimDisk::rename(const std::string& from, const std::string& to) {
 
 DiskStatus SimDisk::remove(const std::string& name) {
   const auto fault = begin(DiskCall::remove);
+  return remove_now(name, fault);
+}
+
+DiskStatus SimDisk::remove_now(const std::string& name, const std::optional<Fault>& fault) {
   if (!has(name)) return fail(DiskStatus::failed, "no such file");
   if (fault && !fault->takes_effect) return fail_by(*fault);
   apply(entry_of(Kind::remove, name));
@@ -210,6 +214,7 @@ DiskStatus SimDisk::end_sync(const StartedSync& sync, DiskStatus status, bool ta
 }
 
 DiskStatus SimDisk::sync(FileHandle file) {
+  CHECK(!waiting_is_forbidden_);
   const auto fault = begin(DiskCall::sync);
   const std::uint32_t number = file_of(file);
   const StartedSync sync{0, false, number, files_[number].file.changes_made(), {}};
@@ -217,6 +222,7 @@ DiskStatus SimDisk::sync(FileHandle file) {
 }
 
 DiskStatus SimDisk::sync_file(const std::string& name) {
+  CHECK(!waiting_is_forbidden_);
   const auto fault = begin(DiskCall::sync);
   if (!has(name)) return fail(DiskStatus::failed, "no such file");
   const std::uint32_t number = file_named(name);
@@ -225,6 +231,7 @@ DiskStatus SimDisk::sync_file(const std::string& name) {
 }
 
 DiskStatus SimDisk::sync_folder() {
+  CHECK(!waiting_is_forbidden_);
   const auto fault = begin(DiskCall::sync_folder);
   const StartedSync sync{0, true, 0, names_.changes_made(), {}};
   return end_sync(sync, fault ? fault->status : DiskStatus::ok, fault && fault->takes_effect);
@@ -242,13 +249,40 @@ void SimDisk::start_sync(FileHandle file, std::uint64_t ticket) {
   if (sync_mode_ == SyncMode::at_once) complete_syncs();
 }
 
+void SimDisk::start_remove(const std::string& name, bool sync, std::uint64_t ticket) {
+  CHECK(syncs_.size() + done_.size() < kSyncsUnderWayMax && is_file_name(name));
+  StartedSync removal{ticket, true, 0, 0, {}, name, sync, begin(DiskCall::remove)};
+  if (sync) removal.fault = begin(DiskCall::start_sync);
+  syncs_.push_back(removal);
+  if (sync_mode_ == SyncMode::at_once) complete_syncs();
+}
+
+SyncDone SimDisk::end_removal(StartedSync removal, DiskStatus status) {
+  SyncDone done{.ticket = removal.ticket};
+  done.removal = remove_now(removal.to_remove, removal.removal_fault);
+  if (done.removal != DiskStatus::ok || !removal.has_to_sync) return done;
+  removal.changes = names_.changes_made();
+  const DiskStatus ends = removal.fault ? removal.fault->status : status;
+  done.status = end_sync(removal, ends, removal.fault && removal.fault->takes_effect);
+  return done;
+}
+
+void SimDisk::wait_for_sync() {
+  CHECK(!waiting_is_forbidden_);
+  if (done_.empty()) complete_syncs(1);
+}
+
 std::size_t SimDisk::complete_syncs(std::size_t count, DiskStatus status) {
   for (; count > 0 && !syncs_.empty(); --count) {
     const StartedSync sync = syncs_.front();
     syncs_.pop_front();
+    if (!sync.to_remove.empty()) {
+      done_.push_back({end_removal(sync, status), true, 0});
+      continue;
+    }
     const DiskStatus ends = sync.fault ? sync.fault->status : status;
     const DiskStatus ended = end_sync(sync, ends, sync.fault && sync.fault->takes_effect);
-    done_.push_back({{sync.ticket, ended}, sync.of_folder, sync.file});
+    done_.push_back({{.ticket = sync.ticket, .status = ended}, sync.of_folder, sync.file});
   }
   return syncs_.size();
 }

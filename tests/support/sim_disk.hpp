@@ -127,10 +127,9 @@ class SimDisk final : public Disk {
   [[nodiscard]] DiskStatus sync_file(const std::string& name) override;
   [[nodiscard]] DiskStatus sync_folder() override;
   void start_sync(FileHandle file, std::uint64_t ticket) override;
+  void start_remove(const std::string& name, bool sync, std::uint64_t ticket) override;
   [[nodiscard]] bool next_sync_done(SyncDone& done) override;
-  void wait_for_sync() override {
-    if (done_.empty()) complete_syncs(1);
-  }
+  void wait_for_sync() override;
   [[nodiscard]] bool space(DiskSpace& space) const override;
   [[nodiscard]] std::string last_error() const override { return last_error_; }
 
@@ -168,12 +167,17 @@ class SimDisk final : public Disk {
   void set_tells_space(bool tells) { tells_space_ = tells; }
   std::uint64_t used_bytes() const;
 
-  // Whether syncs that were started end at once (so it is at first) or wait for complete_syncs().
+  // Whether syncs and removals that were started end at once (so it is at first) or wait for
+  // complete_syncs().
   void set_sync_mode(SyncMode mode) { sync_mode_ = mode; }
   // Ends up to so many of them. On another status than ok they fail; a fault that hit one comes
   // first. Returns how many were left to end.
   std::size_t complete_syncs(std::size_t count = SIZE_MAX, DiskStatus status = DiskStatus::ok);
   std::size_t syncs_under_way() const { return syncs_.size(); }
+  // Whether some have ended that were not taken out: a server would be woken by that.
+  bool has_ended_syncs() const { return !done_.empty(); }
+  // From now on the program must not wait for the disk: a call that blocks ends it.
+  void forbid_waiting(bool is_forbidden) { waiting_is_forbidden_ = is_forbidden; }
 
   // Looking on, and damage --------------------------------------------------------------------
 
@@ -216,6 +220,9 @@ class SimDisk final : public Disk {
     std::uint32_t file;
     std::uint64_t changes;
     std::optional<Fault> fault;
+    std::string to_remove = {};  // Not empty: a removal, with a sync behind it if `has_to_sync`.
+    bool has_to_sync = true;
+    std::optional<Fault> removal_fault = {};
   };
 
   struct EndedSync {
@@ -232,6 +239,8 @@ class SimDisk final : public Disk {
   // The bytes that a file may have at most, as far as the capacity goes.
   std::uint64_t size_limit(std::uint32_t file) const;
   DiskStatus resize(std::uint32_t file, std::uint64_t bytes, const std::optional<Fault>& fault);
+  DiskStatus remove_now(const std::string& name, const std::optional<Fault>& fault);
+  SyncDone end_removal(StartedSync removal, DiskStatus status);
   DiskStatus end_sync(const StartedSync& sync, DiskStatus status, bool takes_effect);
 
   // All that changes the folder, by the program or in a replay, goes through here.
@@ -248,6 +257,7 @@ class SimDisk final : public Disk {
   std::string last_error_;
   FolderNote folder_note_;
 
+  bool waiting_is_forbidden_ = false;
   SyncMode sync_mode_ = SyncMode::at_once;
   FailedSync failed_sync_ = FailedSync::drops;
   std::optional<std::uint64_t> capacity_;

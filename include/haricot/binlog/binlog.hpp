@@ -11,6 +11,9 @@
 // When a write or a sync fails, nothing that is in doubt is acknowledged. The file is left alone:
 // everything recorded since the last good sync is written anew, from memory, to another file. Until
 // that has succeeded, what would have to be recorded is refused.
+//
+// No turn waits for the disk. Where a command needs what a sync or a removal that is under way has
+// to bring first, it is told `later`, and may_try_again() when something of that has ended.
 
 #pragma once
 
@@ -82,6 +85,10 @@ class Binlog final : public Journal {
   // where no job of that id is left. False: it could not be recorded.
   [[nodiscard]] bool remember_last_id();
 
+  // Waits until something that is under way on the disk has ended, if anything is. For those who
+  // were told `later` and have no turns.
+  void wait_for_disk();
+
   // What has to be added to the time to get that of the wall clock. A small change is passed over:
   // the times of a job must not wander each time it is copied.
   void set_wall_offset(Duration offset);
@@ -94,6 +101,7 @@ class Binlog final : public Journal {
   JournalStatus reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes) override;
   JournalStatus reserve_update() override;
   JournalStatus reserve_delete() override;
+  bool may_try_again() override;
   void release_room() override {}  // Room is counted anew each time.
   void record_put(const JournaledJob& job) override;
   void record_update(const JournaledJob& job) override;
@@ -115,6 +123,8 @@ class Binlog final : public Journal {
 
   // Records (binlog.cpp)
   JournalStatus refusal() const;
+  JournalStatus tell_later();
+  bool is_time_to_try_again() const { return told_later_ && (disk_moved_ || syncs_.length() == 0); }
   JournalStatus room_for_put(std::size_t name_bytes, std::size_t body_bytes);
   void look_for_space();
   bool prepare(std::size_t name_bytes, std::size_t body_bytes);
@@ -127,6 +137,7 @@ class Binlog final : public Journal {
   void request_sync();
   void sync_written();
   void take_sync_ends();
+  void removal_ended(DiskStatus status);
   void hold(std::uint64_t records);
 
   // Opening (binlog_opening.cpp)
@@ -153,8 +164,10 @@ class Binlog final : public Journal {
   bool begin_spare();
   void note_failed_file();
   bool prepare_spare(std::uint64_t record_bytes);
-  bool wait_for_a_file();
+  JournalStatus why_no_spare();
+  JournalStatus make_room_for_command(std::uint64_t record_bytes, std::uint64_t keep);
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
+  bool disk_has_to_catch_up();
   bool rotate();
   bool begin_file();
   bool has_spare_to_give_back(std::uint64_t wanted) const;
@@ -170,13 +183,16 @@ class Binlog final : public Journal {
   bool has_garbage_to_collect() const;
   CompactionStep compact_one();
   CompactionStep remove_oldest();
-  bool mark_id(JobId id);
-  [[nodiscard]] bool note_oldest_needed(Segment& oldest);
-  DiskStatus remove_segment(const Segment& oldest);
+  [[nodiscard]] JournalStatus mark_id(JobId id);
+  [[nodiscard]] JournalStatus note_oldest_needed(Segment& oldest);
+  CompactionStep not_now(JournalStatus status);
+  CompactionStep move_oldest_aside(const Segment& oldest);
+  void drop_oldest();
+  void tell_removal_failed();
   const Segment* teller_of(JobId id) const;
   void compact();
-  void wait_for_removals();
-  bool wait_for_space();
+  bool is_too_far_ahead() const;
+  bool collect_for_space();
   std::uint64_t folder_bytes() const;
   std::uint64_t folder_bytes_allowed() const;
 
@@ -241,12 +257,16 @@ class Binlog final : public Journal {
   Instant spare_ahead_again_;
   bool is_short_for_no_reason_ = false;  // The disk was full, and had said that there was space.
   bool spares_left_to_tend_ = false;
-  bool compaction_waits_ = false;
-  std::uint64_t removal_mark_ = 0;  // In the line of syncs: the one that makes a removal durable.
+  bool compaction_waits_ = false;  // For a sync or a removal.
+  bool is_removing_ = false;       // The oldest file is being removed.
+  // In the line of syncs: the one that makes durable that a file has gone by another way.
+  std::uint64_t removal_mark_ = 0;
   Instant compact_again_;
   std::uint64_t appended_this_turn_ = 0;
-  std::uint64_t files_begun_this_turn_ = 0;
-  std::uint64_t files_gone_this_turn_ = 0;
+  bool collected_for_space_ = false;  // In this turn.
+  bool recovery_waits_ = false;       // For a sync.
+  bool told_later_ = false;           // Somebody, who has not been told to try again.
+  bool disk_moved_ = false;           // A sync or a removal has ended since then.
 
   std::uint64_t errors_ = 0;
   std::uint64_t refused_puts_ = 0;

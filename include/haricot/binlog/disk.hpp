@@ -4,9 +4,9 @@
 // where any call can fail and a crash can come at any time. Names are those of files in the one
 // folder.
 //
-// Nothing here blocks for long but what says so: syncing in the running server goes through
-// start_sync(), which returns at once. A call with a name that is_file_name() refuses, or with one
-// that the folder keeps to itself, fails.
+// Nothing here blocks for long but what says so: what may take long goes through start_sync() and
+// start_remove() in the running server, which return at once. A call with a name that
+// is_file_name() refuses, or with one that the folder keeps to itself, fails.
 
 #pragma once
 
@@ -30,10 +30,11 @@ enum class DiskStatus : std::uint8_t {
 // An open file.
 enum class FileHandle : std::int32_t { none = -1 };
 
-// One sync that was asked for, and how it ended.
+// One sync or removal that was asked for, and how it ended.
 struct SyncDone {
   std::uint64_t ticket = 0;
-  DiskStatus status = DiskStatus::ok;
+  DiskStatus status = DiskStatus::ok;   // Of the sync.
+  DiskStatus removal = DiskStatus::ok;  // Of the removal; on anything but ok no sync was tried.
 };
 
 // What the file system under the folder has.
@@ -50,7 +51,7 @@ constexpr bool is_file_name(std::string_view name) {
 
 class Disk {
  public:
-  // How many syncs may be under way: started, and not yet taken out.
+  // How many syncs and removals may be under way: started, and not yet taken out.
   static constexpr std::size_t kSyncsUnderWayMax = 64;
 
   Disk() = default;
@@ -79,6 +80,7 @@ class Disk {
   virtual void close(FileHandle file) = 0;
 
   [[nodiscard]] virtual DiskStatus rename(const std::string& from, const std::string& to) = 0;
+  // May take long if much was written to the file.
   [[nodiscard]] virtual DiskStatus remove(const std::string& name) = 0;
 
   // Makes sure that what was written to the file survives a loss of power. Blocks. On anything but
@@ -94,9 +96,14 @@ class Disk {
   // before the call. Syncs end in the order in which they were started. The file stays open until
   // its end was taken out. Requires: fewer than kSyncsUnderWayMax are under way.
   virtual void start_sync(FileHandle file, std::uint64_t ticket) = 0;
-  // Takes out a sync that has ended; false if there is none.
+  // Begins to remove a file and, if `sync`, to sync the folder behind that, beside the caller. Ends
+  // in line with the syncs and counts as one. Requires: is_file_name(), at most 63 bytes, not the
+  // lock's.
+  virtual void start_remove(const std::string& name, bool sync, std::uint64_t ticket) = 0;
+  // Takes out a sync or removal that has ended; false if there is none.
   [[nodiscard]] virtual bool next_sync_done(SyncDone& done) = 0;
-  // Blocks until there is one. Requires: one was started that was not taken out.
+  // Blocks until there is one; so it is not for a turn. Requires: one was started that was not
+  // taken out.
   virtual void wait_for_sync() = 0;
 
   // How much space there is. False: that is not known. It is a hint: a quota may leave less, and

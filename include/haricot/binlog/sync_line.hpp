@@ -2,13 +2,15 @@
 //
 // What is recorded counts as durable only when every sync that was asked for before has succeeded:
 // that of the file it is in, of the folder that has to know the file, and of the files before. So
-// they stand in a line, and the first one that fails ends it.
+// they stand in a line, and the first one that fails ends it. The removal of a file stands in it,
+// too, because it may take as long as a sync.
 
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "haricot/binlog/disk.hpp"
 
@@ -38,12 +40,20 @@ class SyncLine {
   void sync_folder();
   // The folder in front of all that have not begun. Returns its mark.
   std::uint64_t sync_folder_first();
+  // Removes a file and, if `sync`, then syncs the folder, in front of all that have not begun.
+  // Requires: no other removal stands in line.
+  void remove_first(const std::string& name, bool sync);
   // Closes the file, now or when no sync of it is under way any more.
   void close(FileHandle file);
 
-  // Takes out the next one that has ended. `covers` is 0 for the folder. On anything but ok the
-  // line has been abandoned.
-  [[nodiscard]] bool next_ended(DiskStatus& status, std::uint64_t& covers);
+  struct Ended {
+    DiskStatus status = DiskStatus::ok;  // Of the sync. On anything but ok the line was abandoned.
+    std::uint64_t covers = 0;            // 0 for the folder.
+    bool is_removal = false;
+    DiskStatus removal = DiskStatus::ok;  // Of the removal. The line goes on in any case.
+  };
+  // Takes out the next one that has ended.
+  [[nodiscard]] bool next_ended(Ended& ended);
   // Forgets all syncs but closes the files that were to be closed. Nothing of it is taken out any
   // more.
   void abandon();
@@ -54,10 +64,13 @@ class SyncLine {
     std::uint64_t covers = 0;
     bool close_after = false;
     bool is_forgotten = false;
+    bool is_removal = false;
+    bool syncs_removal = false;
   };
   Entry& entry(std::uint64_t number) { return entries_[number % entries_.size()]; }
   void push(const Entry& entry);
   void close_now(FileHandle file);
+  void put_first(const Entry& entry);
   void start_some();
 
   Disk& disk_;
@@ -67,6 +80,7 @@ class SyncLine {
   std::uint64_t started_ = 0;
   std::uint64_t end_ = 0;
   std::size_t files_to_close_ = 0;
+  std::string to_remove_;
 };
 
 }  // namespace haricot::binlog

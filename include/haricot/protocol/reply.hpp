@@ -13,7 +13,8 @@ namespace haricot {
 
 // In the order of kReplyTable.
 enum class ReplyCode : std::uint8_t {
-  none,  // Nothing is sent: the answer comes later, or never.
+  none,     // Nothing is sent: the answer comes later, or never.
+  not_yet,  // Nothing is sent, and nothing has happened: the command is to be run again.
   bad_format,
   buried,
   deadline_soon,
@@ -63,6 +64,7 @@ struct ReplyRow {
 // One row an answer, for who writes it and for who reads it. A word may have several forms.
 inline constexpr std::array<ReplyRow, kReplyCodes> kReplyTable = {{
     {ReplyCode::none, "", ReplyForm::nothing},
+    {ReplyCode::not_yet, "", ReplyForm::nothing},
     {ReplyCode::bad_format, "BAD_FORMAT", ReplyForm::word},
     {ReplyCode::buried, "BURIED", ReplyForm::word},
     {ReplyCode::deadline_soon, "DEADLINE_SOON", ReplyForm::word},
@@ -109,7 +111,7 @@ struct Reply {
 inline constexpr std::size_t kReplyLineBytesMax = 256;
 
 // Writes the first line of an answer, CR LF included, and returns its length. Requires: room for
-// kReplyLineBytesMax bytes; code is not none.
+// kReplyLineBytesMax bytes; code is neither none nor not_yet.
 std::size_t write_reply_line(const Reply& reply, char* to);
 
 // What the first line of an answer says.

@@ -49,6 +49,7 @@ enum class Outcome : std::uint8_t {
   only_watched,  // The client watches no other tube.
   out_of_memory,
   journal_failed,
+  not_yet,  // The journal waits for its disk. Nothing has changed; the call is to be made again.
 };
 
 struct NewJob {
@@ -188,8 +189,9 @@ class Engine {
   // becomes of the put.
   JobId take_id() { return next_id_++; }
   void mark_producer(Client& client);
-  // done, buried, out_of_memory, journal_failed
-  Outcome put(Client& client, const NewJob& job, NewBody body, Instant now);
+  // done, buried, out_of_memory, journal_failed, not_yet. What changes a job may end as not_yet,
+  // too, where journal_failed is named below. `body` is taken only by a put that ends well.
+  Outcome put(Client& client, const NewJob& job, NewBody&& body, Instant now);
   // done, out_of_memory
   Outcome use(Client& client, std::string_view tube_name);
 
@@ -225,6 +227,10 @@ class Engine {
   JobRef peek_buried(const Client& client) const;
   // done (with the number), waiting, journal_failed. Requires: the client is not busy.
   KickResult kick(Client& client, std::uint32_t bound, Instant now);
+  // Whether kicks wait for the journal's disk; and has them go on. To be called when the journal's
+  // may_try_again() says so.
+  bool kicks_wait() const { return kicks_wait_; }
+  void go_on_with_kicks(Instant now);
   // done, not_found, journal_failed
   Outcome kick_job(JobId id, Instant now);
   // done, not_found. 0 seconds end a pause.
@@ -345,8 +351,8 @@ class Engine {
   void work_on_tasks(Instant now, std::uint32_t budget);
   void end_task(std::unique_ptr<LongTask> task);
   // Whether the task is done. Requires: the budget is not 0.
-  bool step(LongTask& task, Kick& kick, Instant now, std::uint32_t& budget);
-  bool step(LongTask& task, Orphans& orphans, Instant now, std::uint32_t& budget);
+  TaskState step(LongTask& task, Kick& kick, Instant now, std::uint32_t& budget);
+  TaskState step(LongTask& task, Orphans& orphans, Instant now, std::uint32_t& budget);
   Outcome kick_some(Kick& kick, Tube& tube, Instant now, std::uint32_t& budget);
   void leave_behind(Orphans orphans, Instant now);
   JobRef take_orphan(Orphans& orphans);
@@ -369,6 +375,7 @@ class Engine {
   // Has room for one delivery to every client that is busy, so that delivering cannot fail.
   std::vector<Delivery> deliveries_;
   Tasks tasks_;
+  bool kicks_wait_ = false;  // For the journal's disk.
   std::uint32_t pages_ = kPagesPerCall;
   std::uint64_t steps_ = 0;
   std::uint64_t waits_ = 0;              // Numbers those who wait.

@@ -19,6 +19,7 @@ enum class JournalStatus : std::uint8_t {
   ok,
   full,    // There is no room, and there may be later: a put is answered OUT_OF_MEMORY.
   failed,  // The journal cannot be written: the command is answered INTERNAL_ERROR.
+  later,   // The journal waits for its disk: the command has to wait for may_try_again().
 };
 
 // A job as the journal sees it. `deadline` is when a delayed job gets ready; for other states it
@@ -59,6 +60,9 @@ class Journal {
   [[nodiscard]] virtual JournalStatus reserve_update() = 0;
   // Takes up the room for the record of a deletion, which was taken with the put: never `full`.
   [[nodiscard]] virtual JournalStatus reserve_delete() = 0;
+  // Whether those who were told `later` may try again. Once it was true, it is false until somebody
+  // is told `later` again. It becomes true in a turn that next_event() or the end of a sync begins.
+  [[nodiscard]] virtual bool may_try_again() = 0;
   // Gives back what the last reserve_… took, if its command changed nothing after all.
   virtual void release_room() = 0;
 
@@ -96,6 +100,7 @@ class NoJournal final : public Journal {
   JournalStatus reserve_put(std::size_t, std::size_t) override { return JournalStatus::ok; }
   JournalStatus reserve_update() override { return JournalStatus::ok; }
   JournalStatus reserve_delete() override { return JournalStatus::ok; }
+  bool may_try_again() override { return false; }
   void release_room() override {}
   void record_put(const JournaledJob&) override {}
   void record_update(const JournaledJob&) override {}

@@ -20,6 +20,13 @@
 
 namespace haricot {
 
+// How a task is behind a step.
+enum class TaskState : std::uint8_t {
+  done,
+  goes_on,
+  waits,  // For something that may be long in coming; and so do all of its kind.
+};
+
 template <typename Work>
 class LongTasks {
  public:
@@ -41,6 +48,7 @@ class LongTasks {
   }
 
   bool empty() const { return awaited_.empty() && others_.empty(); }
+  bool has_others() const { return !others_.empty(); }
   // How many have a client that waits.
   std::uint32_t awaited() const { return awaited_tasks_; }
 
@@ -72,8 +80,9 @@ class LongTasks {
   }
 
   // Goes on with the tasks. `step(task, budget)` does something that is worth the budget at most,
-  // takes it off the budget, and returns whether the task is done; `end(task)` gets one that is, by
-  // a std::unique_ptr. Neither calls anything here.
+  // takes it off the budget, and returns a TaskState; `end(task)` gets one that is done, by a
+  // std::unique_ptr. One that waits stays in front, and those behind it are left alone. Neither
+  // calls anything here.
   template <typename Step, typename End>
   void work(std::uint32_t budget, Step step, End end) {
     std::uint32_t share = awaited_.empty() ? budget : budget / 2;
@@ -111,9 +120,10 @@ class LongTasks {
       Task& task = tasks.front();
       std::uint32_t piece = std::min(budget, kJobsPerStep);
       budget -= piece;
-      const bool is_done = step(task, piece);
+      const TaskState state = step(task, piece);
       budget += piece;
-      if (is_done) {
+      if (state == TaskState::waits) return;
+      if (state == TaskState::done) {
         end(take(task));
       } else {
         tasks.remove(task);

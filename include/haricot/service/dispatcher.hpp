@@ -36,20 +36,23 @@ class Dispatcher {
 
   // Runs any command but put. Texts of the reply are valid until the next call. Requires: the
   // client is not busy. A reply of code none means that the client is busy now and gets a delivery
-  // later.
+  // later; one of code not_yet, that the journal waits for its disk and nothing has happened.
   Reply run(Client& client, const Command& command, Instant now);
 
   // Counts a command in its `cmd-` key. run() and begin_put() do so themselves.
   void count(Verb verb) { ++verbs_[static_cast<std::size_t>(verb)]; }
+  // Takes back that run() has counted it: it is going to be run again.
+  void count_less(Verb verb) { --verbs_[static_cast<std::size_t>(verb)]; }
 
   // Whether a body of that many bytes is answered JOB_TOO_BIG.
   bool is_too_big(std::uint32_t body_bytes) const { return body_bytes > info_.job_bytes_max; }
 
   // The life of a put between its bytes, which the session reads. When its line was read: it gets
   // its id, and memory for a large body, or it is refused. And when its body is there and ends as
-  // it must.
+  // it must: the body is taken only if the job was inserted, so after not_yet it can be called
+  // again.
   PutPlan begin_put(Client& client, const Command& command);
-  Reply finish_put(Client& client, const PutPlan& plan, NewBody body, Instant now);
+  Reply finish_put(Client& client, const PutPlan& plan, NewBody&& body, Instant now);
 
   // The reply to a client that waited. The job's body in it is valid as long as the job is.
   Reply delivered(const Delivery& delivery);

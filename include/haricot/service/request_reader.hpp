@@ -61,6 +61,9 @@ class RequestReader {
 
   // The last line was that of a put. Requires: no body is under way.
   void expect_body(PutPlan plan);
+  // The piece `body` that was given last was not dealt with: it is given again. Its bytes stay in
+  // the input, and the put's body is as it was.
+  void take_back_body() { stage_ = Stage::body; }
   // The last put. Its `body` is complete behind a piece `body`, to be taken.
   PutPlan& put() { return plan_; }
   const PutPlan& put() const { return plan_; }

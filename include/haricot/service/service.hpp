@@ -64,7 +64,8 @@ class Service {
   void peer_half_closed(Session& session);
   // The peer has closed its writing side, and everything was received.
   void end_of_input(Session& session, Instant now);
-  // Gives every session that has commands left its share.
+  // Gives every session that has commands left its share; also those whose command had to wait for
+  // the journal's disk, if that has moved.
   void run_backlog(Instant now);
   // Has the journal write what was recorded, and lets go of the answers whose records are safe now.
   void end_turn(Instant now);
@@ -117,11 +118,13 @@ class Service {
   bool run_piece(Session& session, const RequestPiece& piece, Instant now, Work& work);
   bool run_line(Session& session, std::string_view line, Instant now, Work& work);
   bool refuse_line(Session& session, ParseResult parsed, const Command& command);
-  void finish_put(Session& session, std::string_view bytes, Instant now, Work& work);
+  bool finish_put(Session& session, std::string_view bytes, Instant now, Work& work);
   void answer(Session& session, const Reply& reply);
   void begin_answers(Session& session);
   void hold_if_recorded(Session& session, std::uint64_t records_before);
   void settle_held();
+  [[gnu::cold, gnu::noinline]] void withhold(Session& session);
+  [[gnu::cold, gnu::noinline]] void try_again(Instant now);
   void answer_as_failed(Session& session);
   void wake(Session& session);
   void hand_out_deliveries();
@@ -153,6 +156,9 @@ class Service {
   IntrusiveList<Session, &Session::runnable_> runnable_;
   IntrusiveList<Session, &Session::to_send_> to_send_;
   IntrusiveList<Session, &Session::held_hook_> held_;
+  // Whose next command waits for the journal's disk.
+  IntrusiveList<Session, &Session::runnable_> withheld_;
+  bool journal_is_waited_for_ = false;  // Somebody was withheld since it was asked last.
 };
 
 }  // namespace haricot

@@ -5,8 +5,9 @@
 // command is incomplete or has to wait, and for output only until it is sent.
 //
 // Every session stops running commands when its output is not taken off, when it waits for a job,
-// when it has had its share of a turn, and in the turns behind one that left it an answer to be
-// held back until its record is safe. What has arrived stays with it then, and the connection reads
+// when it has had its share of a turn, in the turns behind one that left it an answer to be held
+// back until its record is safe, and when its next command has to be recorded and the journal waits
+// for its disk. What has arrived stays with it then, and the connection reads
 // no more than kInputBytesMax ahead.
 
 #pragma once
@@ -98,8 +99,9 @@ class Session {
   bool half_closed_ = false;  // The peer will send no more than what is under way.
   bool input_ended_ = false;  // All of it has been received.
   bool starved_ = true;       // The last run ended because it needs more input.
-  bool was_idle_ = false;
-  bool was_occupied_ = false;  // When it was active or looked at last: see service_idle.cpp.
+  bool was_idle_ : 1 = false;
+  bool was_occupied_ : 1 = false;  // When it was active or looked at last: see service_idle.cpp.
+  bool withheld_ = false;          // Its next command waits for the journal's disk.
   bool held_ = false;
   std::uint64_t held_until_ = 0;    // The record that has to be safe before anything is sent.
   std::uint32_t held_turn_ = 0;     // The turn in which that began.
@@ -112,7 +114,7 @@ class Session {
 
   Instant active_;      // With an idle timeout: since when nothing came or was taken.
   ListHook all_;        // In Service::sessions_.
-  ListHook runnable_;   // In Service::runnable_: has commands to run.
+  ListHook runnable_;   // In Service::runnable_: has commands to run; or in Service::withheld_.
   ListHook to_send_;    // In Service::to_send_: has output, or is finished.
   ListHook held_hook_;  // In Service::held_sessions_.
 };

@@ -1,0 +1,186 @@
+// A disk whose syncs take long: no call of the binlog waits for them. What cannot go on without
+// them is put off, and what is under way stays bounded.
+//
+// That nothing waits is checked by the disk: in a World it ends the program if somebody does.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "binlog_world.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+class SlowDisk : public ::testing::TestWithParam<SyncPolicy> {
+ protected:
+  BinlogOptions options(std::uint64_t file_bytes = 4096) const {
+    return {.file_bytes = file_bytes, .sync = GetParam()};
+  }
+
+  // What was promised is there, and the folder is in order, once the disk has caught up.
+  static void expect_recovered(World& world, const BinlogOptions& options) {
+    world.disk.set_sync_mode(SyncMode::at_once);
+    world.disk.complete_syncs();
+    world.idle();
+    EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+    EXPECT_TRUE(world.close());
+    const World again(world.disk, options, world.wall());
+    EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");
+  }
+};
+
+// Of a producer whose jobs are deleted at once, on a disk that does not get on at all.
+TEST_P(SlowDisk, PutsWaitInsteadOfMakingTheFolderGrow) {
+  SimDisk disk;
+  World world(disk, options());
+  disk.set_sync_mode(SyncMode::when_told);
+  int taken = 0;
+  Outcome outcome = Outcome::done;
+  while (outcome == Outcome::done && taken < 20'000) {
+    outcome = world.put_at_once({.body_bytes = 300});
+    if (outcome != Outcome::done) break;
+    ++taken;
+    if (world.engine.remove(world.client, world.engine.next_id() - 1) == Outcome::not_yet) break;
+    world.end_turn();
+  }
+  EXPECT_LT(taken, 20'000) << "the folder grows without an end";
+  EXPECT_GT(taken, 20);
+  // Thrice what is allowed, and the file that was begun last.
+  EXPECT_LE(world.file_bytes(), 3 * 3 * 4096U + 4096U);
+  // It goes on as the disk does, and no faster.
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(world.remove(world.put({.body_bytes = 300})), Outcome::done);
+    world.end_turn();
+    EXPECT_LE(world.file_bytes(), 3 * 3 * 4096U + 2 * 4096U);
+  }
+  expect_recovered(world, options());
+}
+
+TEST_P(SlowDisk, WhoIsPutOffIsToldToTryAgainOnlyWhenTheDiskHasMoved) {
+  SimDisk disk;
+  World world(disk, options());
+  disk.set_sync_mode(SyncMode::when_told);
+  while (world.put_at_once({.body_bytes = 300}) == Outcome::done) {
+    const Outcome removed = world.engine.remove(world.client, world.engine.next_id() - 1);
+    world.end_turn();
+    if (removed == Outcome::not_yet) break;
+  }
+  for (int i = 0; i < 3; ++i) world.end_turn();
+  (void)world.binlog.may_try_again();  // That of an end that came in between.
+  ASSERT_EQ(world.put_at_once({.body_bytes = 300}), Outcome::not_yet);
+  for (int i = 0; i < 10; ++i) {
+    world.end_turn();
+    EXPECT_FALSE(world.binlog.may_try_again());
+    EXPECT_GT(world.binlog.next_event(), world.now) << "it waits without being busy";
+  }
+  disk.complete_syncs(1);
+  world.end_turn();
+  EXPECT_LE(world.binlog.next_event(), world.now);
+  EXPECT_TRUE(world.binlog.may_try_again());
+  EXPECT_FALSE(world.binlog.may_try_again());
+}
+
+TEST_P(SlowDisk, OldFilesAreRemovedBesideTheTurns) {
+  SimDisk disk;
+  World world(disk, options());
+  disk.set_sync_mode(SyncMode::when_told);
+  for (int i = 0; i < 60; ++i) {
+    if (world.put_at_once({.body_bytes = 300}) != Outcome::done) break;
+    if (world.engine.remove(world.client, world.engine.next_id() - 1) != Outcome::done) break;
+    world.end_turn();
+  }
+  // All that could be synced is, so there is a file to be removed, and that has begun and not
+  // ended.
+  std::vector<std::string> before;
+  for (int i = 0; i < 100 && disk.calls(DiskCall::remove) == 0; ++i) {
+    disk.complete_syncs(1);
+    ASSERT_EQ(disk.list(before), DiskStatus::ok);
+    world.end_turn();
+  }
+  ASSERT_GT(disk.calls(DiskCall::remove), 0U);
+  EXPECT_TRUE(disk.has("binlog.1"));
+  world.end_turn();
+  EXPECT_EQ(world.binlog.numbers().oldest_index, 1U);
+  while (disk.has("binlog.1")) ASSERT_LT(disk.complete_syncs(1), 100U);
+  world.end_turn();
+  EXPECT_GT(world.binlog.numbers().oldest_index, 1U);
+  expect_recovered(world, options());
+}
+
+TEST_P(SlowDisk, AFileThatCannotBeRemovedStopsNobody) {
+  SimDisk disk;
+  World world(disk, options());
+  disk.inject({.call = DiskCall::remove, .lasts = true});
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_EQ(world.remove(world.put({.body_bytes = 300})), Outcome::done);
+    world.end_turn();
+  }
+  EXPECT_TRUE(disk.has("binlog.1"));
+  EXPECT_FALSE(world.notices.empty());
+  disk.clear_faults();
+  world.pass(Duration::seconds(2));
+  expect_recovered(world, options());
+  EXPECT_FALSE(disk.has("binlog.1"));
+}
+
+TEST_P(SlowDisk, WorkersOnAFullDiskAreServedAsItGetsOn) {
+  SimDisk disk;
+  disk.set_capacity(65536);
+  World world(disk, options());
+  while (world.try_put({.body_bytes = 400}) == Outcome::done) world.end_turn();
+  disk.set_sync_mode(SyncMode::when_told);
+  for (int i = 0; i < 300; ++i) {
+    const JobId id = world.reserve();
+    ASSERT_NE(id, 0U);
+    ASSERT_EQ(world.bury(id), Outcome::done);
+    ASSERT_EQ(world.kick_job(id), Outcome::done);
+    if (i % 5 == 0) world.end_turn();
+  }
+  disk.set_capacity({});
+  expect_recovered(world, options());
+}
+
+std::string name_of_policy(const ::testing::TestParamInfo<SyncPolicy>& policy) {
+  switch (policy.param) {
+    case SyncPolicy::every_turn:
+      return "SyncsEveryTurn";
+    case SyncPolicy::interval:
+      return "SyncsByInterval";
+    case SyncPolicy::never:
+      break;
+  }
+  return "NoSyncs";
+}
+
+INSTANTIATE_TEST_SUITE_P(With, SlowDisk,
+                         ::testing::Values(SyncPolicy::every_turn, SyncPolicy::interval,
+                                           SyncPolicy::never),
+                         name_of_policy);
+
+// The descriptors that files take until they are synced are counted as they were.
+TEST(SlowDiskFiles, ThatWaitForTheirSyncMakePutsWait) {
+  SimDisk disk;
+  BinlogOptions options = kSmallFiles;
+  options.open_files_max = 8;
+  World world(disk, options);
+  disk.set_sync_mode(SyncMode::when_told);
+  Outcome outcome = Outcome::done;
+  int puts = 0;
+  while (outcome == Outcome::done && puts < 1000) {
+    outcome = world.put_at_once({.body_bytes = 2000});
+    world.end_turn();
+    ASSERT_LE(disk.open_files(), 8U);
+    ++puts;
+  }
+  EXPECT_EQ(outcome, Outcome::not_yet);
+  EXPECT_LT(puts, 20);
+  disk.complete_syncs();
+  world.end_turn();
+  EXPECT_TRUE(world.binlog.may_try_again());
+  EXPECT_EQ(world.put_at_once({.body_bytes = 2000}), Outcome::done);
+}
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,173 @@
+// Commands that wait for the journal's disk before they are run, and nobody else with them.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "service/service_world.hpp"
+
+namespace haricot {
+namespace {
+
+using testing::put_line;
+using testing::ServiceWorld;
+using testing::whole_put;
+
+class WithheldCommands : public ::testing::Test {
+ protected:
+  void TearDown() override { service.engine().check_invariants(); }
+
+  void make_disk_slow() { world.journal.refuse_from(1, JournalStatus::later); }
+  void let_disk_catch_up() {
+    world.journal.accept();
+    world.journal.let_try_again();
+    service.advance(world.now);
+    service.run_backlog(world.now);
+    world.settle();
+  }
+
+  ServiceWorld world;
+  Service& service = world.service;
+};
+
+TEST_F(WithheldCommands, AreRunOnceWhenTheDiskHasCaughtUp) {
+  Session& session = world.connect();
+  const std::string large(5000, 'l');
+  const std::pair<std::string, std::string> commands[] = {
+      {whole_put("x"), "INSERTED 1\r\n"},
+      {whole_put(large), "INSERTED 2\r\n"},
+      {"reserve-job 1\r\nbury 1 0\r\n", "RESERVED 1 1\r\nx\r\nBURIED\r\n"},
+      {"kick 5\r\n", "KICKED 1\r\n"},
+      {"reserve-job 1\r\nrelease 1 0 100\r\n", "RESERVED 1 1\r\nx\r\nRELEASED\r\n"},
+      {"reserve-job 1\r\n", "RESERVED 1 1\r\nx\r\n"},
+      {"release 1 0 100\r\n", "RELEASED\r\n"},
+      {"kick-job 1\r\n", "KICKED\r\n"},
+      {"delete 1\r\n", "DELETED\r\n"},
+  };
+  for (const auto& [command, answer] : commands) {
+    SCOPED_TRACE(command.substr(0, 40));
+    make_disk_slow();
+    const std::size_t records = world.journal.written.size();
+    std::string heard = world.ask(session, command);
+    EXPECT_EQ(world.journal.written.size(), records);
+    EXPECT_LT(heard.size(), answer.size());
+    EXPECT_GT(service.next_event(), world.now) << "it waits without being busy";
+    let_disk_catch_up();
+    heard += world.hear(session);
+    EXPECT_EQ(heard, answer);
+  }
+  EXPECT_EQ(world.stat(session, "cmd-put"), 2U);
+  EXPECT_EQ(world.stat(session, "cmd-delete"), 1U);
+  EXPECT_EQ(world.stat(session, "cmd-kick"), 1U);
+  EXPECT_EQ(world.stat(session, "cmd-release"), 2U);
+}
+
+TEST_F(WithheldCommands, MakeNoWorkerOfTheirClientBefore) {
+  Session& session = world.connect();
+  world.ask(session, "put 0 100 60 1\r\nx\r\n");
+  make_disk_slow();
+  world.ask(session, "reserve-job 1\r\n");
+  EXPECT_EQ(service.engine().counts().workers, 0U);
+  let_disk_catch_up();
+  EXPECT_EQ(service.engine().counts().workers, 1U);
+}
+
+TEST_F(WithheldCommands, HoldUpNobodyElse) {
+  Session& producer = world.connect();
+  Session& other = world.connect();
+  world.ask(producer, whole_put("x"));
+  make_disk_slow();
+  EXPECT_EQ(world.ask(producer, whole_put("y") + "peek 1\r\n"), "");
+  EXPECT_EQ(world.ask(other, "reserve\r\ntouch 1\r\npeek 1\r\nuse t\r\n"),
+            "RESERVED 1 1\r\nx\r\nTOUCHED\r\nFOUND 1 1\r\nx\r\nUSING t\r\n");
+  EXPECT_EQ(world.stat(other, "current-jobs-reserved"), 1U);
+  let_disk_catch_up();
+  EXPECT_EQ(world.hear(producer), "INSERTED 2\r\nFOUND 1 1\r\nx\r\n");
+}
+
+TEST_F(WithheldCommands, AreNotTriedAgainByBytesThatArrive) {
+  Session& session = world.connect();
+  make_disk_slow();
+  world.ask(session, whole_put("x"));
+  const std::uint64_t asked = world.journal.asked;
+  for (int i = 0; i < 100; ++i) world.say(session, "stats\r\n");
+  world.settle();
+  EXPECT_EQ(world.journal.asked, asked);
+}
+
+TEST_F(WithheldCommands, KeepTheirSessionFromReadingMuch) {
+  Session& session = world.connect();
+  make_disk_slow();
+  world.ask(session, whole_put("x"));
+  EXPECT_TRUE(session.wants_input());
+  for (std::size_t i = 0; i < Session::kInputBytesMax; i += 100) {
+    world.say(session, whole_put(std::string(100, 'b')));
+  }
+  EXPECT_FALSE(session.wants_input());
+  let_disk_catch_up();
+  EXPECT_TRUE(world.hear(session).starts_with("INSERTED 1\r\nINSERTED 2\r\n"));
+  EXPECT_TRUE(session.wants_input());
+}
+
+TEST_F(WithheldCommands, GoWithTheirSession) {
+  Session& gone = world.connect();
+  Session& half_closed = world.connect();
+  make_disk_slow();
+  world.ask(gone, whole_put("x"));
+  world.ask(half_closed, whole_put("y"));
+  service.end_of_input(half_closed, world.now);
+  EXPECT_FALSE(half_closed.is_finished());
+  world.disconnect(gone);
+  let_disk_catch_up();
+  EXPECT_EQ(world.journal.written.size(), 1U);
+  EXPECT_EQ(world.hear(half_closed), "INSERTED 2\r\n");
+  EXPECT_TRUE(half_closed.is_finished());
+}
+
+TEST_F(WithheldCommands, MayBeWithheldAgain) {
+  Session& session = world.connect();
+  make_disk_slow();
+  world.ask(session, whole_put("x"));
+  for (int i = 0; i < 5; ++i) {
+    world.journal.let_try_again();
+    service.advance(world.now);
+    service.run_backlog(world.now);
+    world.settle();
+    EXPECT_EQ(world.hear(session), "");
+  }
+  let_disk_catch_up();
+  EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
+}
+
+TEST_F(WithheldCommands, AKickGoesOnWhereItStopped) {
+  Session& session = world.connect();
+  Session& other = world.connect();
+  for (int i = 0; i < 10; ++i) world.ask(session, "put 0 100 60 1\r\nx\r\n");
+  world.journal.refuse_from(4, JournalStatus::later);
+  EXPECT_EQ(world.ask(session, "kick 8\r\nuse t\r\n"), "");
+  EXPECT_EQ(world.stat(other, "current-jobs-ready"), 3U);
+  EXPECT_GT(service.next_event(), world.now);
+  let_disk_catch_up();
+  EXPECT_EQ(world.hear(session), "KICKED 8\r\nUSING t\r\n");
+  EXPECT_EQ(world.stat(other, "current-jobs-ready"), 8U);
+  EXPECT_EQ(world.stat(other, "cmd-kick"), 1U);
+}
+
+TEST_F(WithheldCommands, AnswersThatAreHeldBackLeaveBeforeThem) {
+  world.journal.hold_back();
+  Session& session = world.connect();
+  world.journal.refuse_from(2, JournalStatus::later);
+  world.say(session, whole_put("x") + whole_put("y"));
+  EXPECT_EQ(world.hear(session), "");
+  world.journal.make_safe();
+  service.end_turn(world.now);
+  EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
+  let_disk_catch_up();
+  world.journal.make_safe();
+  service.end_turn(world.now);
+  EXPECT_EQ(world.hear(session), "INSERTED 2\r\n");
+}
+
+}  // namespace
+}  // namespace haricot
