@@ -48,6 +48,7 @@ std::uint64_t Binlog::garbage_worth_collecting() const {
 bool Binlog::has_garbage_to_collect() const {
   if (refusing_ || segments_->size() < 2) return false;
   if (segments_->oldest().live_jobs == 0) return true;
+  if (segments_->oldest().number <= gone_until_) return true;
   const std::uint64_t sealed = segments_->older_bytes();
   const std::uint64_t sealed_live = segments_->live_bytes() - segments_->newest().live_bytes;
   const std::uint64_t frames = (segments_->size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
@@ -192,6 +193,7 @@ bool Binlog::note_oldest_needed(Segment& oldest) {
 // A file of which not all could be read and no copy be made is only given another name.
 DiskStatus Binlog::remove_segment(const Segment& oldest) {
   const std::string name = segment_name(oldest.name_number);
+  if (oldest.is_gone) return DiskStatus::ok;
   if (!oldest.has_to_be_kept) return disk_.remove(name);
   Keeper keeper(disk_);
   std::string to;

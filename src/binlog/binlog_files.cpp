@@ -158,6 +158,7 @@ bool Binlog::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
 // While syncs are under way a file may only want the descriptor of one that waits for its own: see
 // wait_for_a_file(). If not, the next try tells.
 void Binlog::note_failed_file() {
+  look_again_at_files_ = now_;
   if (syncs_.length() > 0) return;
   ++errors_;
   try {
@@ -310,6 +311,7 @@ bool Binlog::begin_file() {
     status = disk_.rename(from, to);
   }
   if (status != DiskStatus::ok) {
+    unsure_number_ = number;
     const bool was_written = writer_.is_open();
     if (was_written) writer_.abandon();
     segments_->remove_newest();
@@ -325,6 +327,7 @@ bool Binlog::begin_file() {
     return false;
   }
   ++files_begun_this_turn_;
+  look_again_at_files_ = now_;
   spares_.set_next_number(++next_file_number_);
   if (options_.sync != SyncPolicy::never) syncs_.sync_folder();
   return true;

@@ -96,6 +96,7 @@ bool Binlog::begin_after_replay(std::string& error) {
     if (is_bare) {
       segments_->remove_newest();
       number = last.number;
+      unsure_number_ = number;
     }
     const std::size_t before = report_.files.size() - (is_bare ? 1 : 0);
     const bool has_end = before > 0 && report_.files[before - 1].kind != FileKind::empty;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,6 +81,21 @@ binlog::FolderNote FolderLock::note_in(int folder_descriptor) {
 LockStatus FolderLock::fail(std::string_view doing) {
   error_.assign("cannot ").append(doing).append(": ").append(std::strerror(errno));
   return LockStatus::cannot;
+}
+
+bool FolderLock::is_in(int folder_descriptor) const {
+  struct stat named {};
+  struct stat open {};
+  return ::fstatat(folder_descriptor, kLockFileName.data(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstat(file_.get(), &open) == 0 && named.st_dev == open.st_dev &&
+         named.st_ino == open.st_ino;
+}
+
+std::string FolderLock::why_not(const std::string& path) const {
+  if (!error_.empty()) return error_ + " in " + path;
+  std::string why = "another server uses the folder " + path;
+  if (holder_ != 0) why += " (process " + std::to_string(holder_) + ")";
+  return why;
 }
 
 pid_t FolderLock::user_of(int folder_descriptor) {
