@@ -232,6 +232,7 @@ Binlog::CompactionStep Binlog::remove_oldest() {
   DiskStatus status = remove_segment(oldest);
   if (status != DiskStatus::ok) {
     ++errors_;
+    look_again_at_files_ = now_;
     notice({.kind = Notice::Kind::file_failed, .doing = "remove", .error = disk_.last_error()},
            failure_notice_at_);
     // One that is gone all the same, by whatever hand, must not be in the way for ever.

@@ -32,7 +32,8 @@ void Binlog::look_for_files() {
     if (found != Presence::there) {
       fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
     } else {
-      look_for_an_older_file();
+      looks_for_older_ = !looks_for_older_;  // Every other time: a look costs a system call.
+      if (looks_for_older_) look_for_an_older_file();
     }
   } catch (const std::bad_alloc&) {
     // The next look comes in a second.
@@ -56,6 +57,13 @@ void Binlog::look_for_an_older_file() {
   const std::uint64_t gone_before = gone_until_;
   mark_those_gone(names);
   if (gone_until_ == gone_before) return;  // It is there after all.
+  bool is_new = false;
+  if (disk_.return_to_folder(is_new) != DiskStatus::ok || is_new) {
+    // More than a file has gone: what was begun since then may be in no folder.
+    if (is_new) mark_all_gone();
+    fail(DiskStatus::failed, "find", why, Notice::Kind::gone);
+    return;
+  }
   ++errors_;
   notice({.kind = Notice::Kind::gone, .doing = "find", .error = std::move(why)}, gone_notice_at_);
   gone_was_told_ = true;
@@ -76,6 +84,13 @@ void Binlog::mark_those_gone(const std::vector<std::string>& names) {
     if (std::binary_search(names.begin(), names.end(), name)) continue;
     segment.is_gone = true;
     gone_until_ = std::max(gone_until_, segment.number);
+  }
+}
+
+void Binlog::mark_all_gone() {
+  for (std::size_t i = 0; i < segments_->size(); ++i) {
+    segments_->at(i).is_gone = true;
+    gone_until_ = segments_->at(i).number;
   }
 }
 
@@ -113,10 +128,7 @@ bool Binlog::return_to_folder() {
     bool is_new = false;
     std::vector<std::string> names;
     if (disk_.return_to_folder(is_new) != DiskStatus::ok) why = disk_.last_error();
-    for (std::size_t i = 0; is_new && i < segments_->size(); ++i) {
-      segments_->at(i).is_gone = true;
-      gone_until_ = segments_->at(i).number;
-    }
+    if (is_new) mark_all_gone();
     if (why.empty() && !list_sorted(names)) why = disk_.last_error();
     if (why.empty() && !has_file_of_another_server(names, why)) {
       mark_those_gone(names);

@@ -369,7 +369,7 @@ Presence FolderDisk::look_for(FileHandle file, const std::string& name) {
   }
   const bool exists = error == 0;
   if (exists && file == FileHandle::none) return Presence::there;
-  if (exists && identity_of(status) == identity_of_open(file)) return Presence::there;
+  if (exists && identity_of(status) == identity_of_open(file)) return look_for_lock();
   struct stat folder {};
   struct stat named {};
   if (::fstat(folder_.get(), &folder) != 0) return Presence::there;
@@ -384,6 +384,14 @@ Presence FolderDisk::look_for(FileHandle file, const std::string& name) {
   (void)fail_because(has_name ? path_ + " is another folder than before"
                               : "there is no folder " + path_ + " any more");
   return Presence::folder_gone;
+}
+
+// Without its file a second server could take the lock as well. Every other time is soon enough.
+Presence FolderDisk::look_for_lock() {
+  looks_for_lock_ = lock_ != nullptr && !looks_for_lock_;
+  if (!looks_for_lock_ || lock_->is_in(folder_.get())) return Presence::there;
+  (void)fail_because("there is no lock in " + path_ + " any more");
+  return Presence::file_gone;
 }
 
 DiskStatus FolderDisk::return_to_folder(bool& is_new) {
@@ -422,6 +430,10 @@ DiskStatus FolderDisk::return_to_folder(bool& is_new) {
 
 // The number of the descriptor stays the same: others have it.
 DiskStatus FolderDisk::move_to(Descriptor folder) {
+  FolderLock lock;
+  if (lock_ != nullptr && lock.take(folder.get()) != LockStatus::taken) {
+    return fail_because(lock.why_not(path_));
+  }
   std::vector<std::string> names;
   Descriptor listed(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (const int error = list_names(std::move(listed), names)) return fail(error, "list", path_);
@@ -429,10 +441,6 @@ DiskStatus FolderDisk::move_to(Descriptor folder) {
     if (binlog::segment_number(name)) {
       return fail_because(path_ + " is another folder than before, and has a file " + name);
     }
-  }
-  FolderLock lock;
-  if (lock_ != nullptr && lock.take(folder.get()) != LockStatus::taken) {
-    return fail_because(lock.why_not(path_));
   }
   int result = 0;
   do {

@@ -96,6 +96,7 @@ class FolderDisk final : public binlog::Disk {
   DiskStatus read_open(int file, binlog::FileBytes& bytes, const std::string& name);
 
   DiskStatus fail_because(std::string why);
+  binlog::Presence look_for_lock();
   DiskStatus move_to(Descriptor folder);
 
   int read_pieces(int file, binlog::FileBytes& bytes) const;
@@ -103,6 +104,7 @@ class FolderDisk final : public binlog::Disk {
   std::string path_;
   Descriptor folder_;
   FolderLock* lock_ = nullptr;
+  bool looks_for_lock_ = false;
   bool is_fenced_ = false;
   FileHandle looked_for_ = FileHandle::none;  // The file that was looked for last, if it is open,
   Identity identity_;                         // and what it is.

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <pwd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,10 +84,10 @@ LockStatus FolderLock::fail(std::string_view doing) {
 
 bool FolderLock::is_in(int folder_descriptor) const {
   struct stat named {};
-  struct stat open {};
-  return ::fstatat(folder_descriptor, kLockFileName.data(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-         ::fstat(file_.get(), &open) == 0 && named.st_dev == open.st_dev &&
-         named.st_ino == open.st_ino;
+  if (::fstatat(folder_descriptor, kLockFileName.data(), &named, AT_SYMLINK_NOFOLLOW) != 0) {
+    return errno != ENOENT;  // Nobody knows better.
+  }
+  return named.st_dev == identity_.st_dev && named.st_ino == identity_.st_ino;
 }
 
 std::string FolderLock::why_not(const std::string& path) const {
@@ -122,6 +121,7 @@ LockStatus FolderLock::take(int folder_descriptor) {
   for (int round = 0; round < kRoundsMax; ++round) {
     struct flock lock = whole_file();
     if (::fcntl(file.get(), F_SETLK, &lock) == 0) {
+      if (::fstat(file.get(), &identity_) != 0) return fail("look at the file lock");
       file_ = std::move(file);
       return LockStatus::taken;
     }

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -60,6 +61,7 @@ class FolderLock {
   LockStatus fail(std::string_view doing);
 
   Descriptor file_;  // As long as it is open, the lock is held.
+  struct stat identity_ {};  // Of that file, by its device and number.
   pid_t holder_ = 0;
   std::string error_;
 };

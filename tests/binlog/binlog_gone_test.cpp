@@ -210,7 +210,7 @@ TEST_P(BinlogGone, EachOlderFileIsMissedInTurn) {
   ASSERT_GE(last - first, 2U);
   const std::string middle = segment_name(last - 1);
   disk_->take_away(middle);
-  for (std::uint64_t i = 0; i <= last - first && errors() == 0; ++i) {
+  for (std::uint64_t i = 0; i <= 2 * (last - first) && errors() == 0; ++i) {
     world_->pass(kASecond);
     EXPECT_EQ(world_->try_put(), Outcome::done);
     world_->end_turn();

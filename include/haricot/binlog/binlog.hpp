@@ -188,6 +188,7 @@ class Binlog final : public Journal {
   void look_for_an_older_file();
   bool list_sorted(std::vector<std::string>& names);
   void mark_those_gone(const std::vector<std::string>& names);
+  void mark_all_gone();
   void end_moving_those_gone();
   bool return_to_folder();
   bool has_file_of_another_server(const std::vector<std::string>& names, std::string& why);
@@ -288,6 +289,7 @@ class Binlog final : public Journal {
   Instant space_notice_at_;
   bool failure_was_told_ = false;
   bool gone_was_told_ = false;
+  bool looks_for_older_ = false;
   bool missing_room_was_told_ = false;
 };
 
