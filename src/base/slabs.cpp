@@ -73,8 +73,8 @@ Slabs::Slab* Slabs::take_slab(std::size_t class_number) {
   }
   void* const memory = std::malloc(slab_bytes(class_number));
   if (memory == nullptr) return nullptr;
-  return new (memory) Slab{nullptr, nullptr, all_pieces(class_number),
-                           static_cast<std::uint32_t>(class_number)};
+  return new (memory)
+      Slab{nullptr, nullptr, all_pieces(class_number), static_cast<std::uint32_t>(class_number)};
 }
 
 void* Slabs::allocate(std::size_t bytes) {
@@ -89,9 +89,9 @@ void* Slabs::allocate(std::size_t bytes) {
   const auto number = static_cast<std::size_t>(std::countr_zero(slab->free_pieces));
   slab->free_pieces &= slab->free_pieces - 1;
   if (slab->free_pieces == 0) remove(usable, *slab);
-  char* const prefix = reinterpret_cast<char*>(slab) + kHeadBytes +
-                       number * (kPrefixBytes + bytes_of(class_number));
-  new (static_cast<void*>(prefix)) Slab*{slab};
+  char* const prefix =
+      reinterpret_cast<char*>(slab) + kHeadBytes + number * (kPrefixBytes + bytes_of(class_number));
+  new (static_cast<void*>(prefix)) Slab* {slab};
   return prefix + kPrefixBytes;
 }
 

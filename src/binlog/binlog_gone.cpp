@@ -25,7 +25,7 @@ constexpr std::size_t kRemovedAtOnceMax = 64;
 }  // namespace
 
 void Binlog::look_for_files() {
-  if (refusing_ || !writer_.is_open() || now_ < look_again_at_files_) return;
+  if (now_ < look_again_at_files_ || refusing_ || !writer_.is_open() || !can_look_) return;
   look_again_at_files_ = now_ + kPauseBetweenLooks;
   try {
     const Presence found = disk_.look_for(writer_.file(), segment_name(writer_.number()));

@@ -124,9 +124,10 @@ void BinlogFolder::tell(const binlog::Notice& notice) {
                   {"hint", "changes are refused and tried again; see the disk of -b"}});
       break;
     case Kind::gone:
-      log_.event(Level::error, "binlog-gone",
-                 {{"error", notice.error},
-                  {"hint", "the jobs live in memory only; do not stop the server, see the runbook"}});
+      log_.event(
+          Level::error, "binlog-gone",
+          {{"error", notice.error},
+           {"hint", "the jobs live in memory only; do not stop the server, see the runbook"}});
       break;
     case Kind::not_back:
       log_.event(Level::error, "binlog-not-back",

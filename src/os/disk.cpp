@@ -32,6 +32,7 @@ using binlog::Presence;
 constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 constexpr mode_t kFileMode = 0600;        // Jobs are nobody else's business.
 constexpr std::size_t kPiecesMax = 1024;  // IOV_MAX of Linux: pieces of one pwritev.
+constexpr int kDescriptorsToReturn = 3;   // To a folder: itself, its list, its lock.
 constexpr int kReadsMax = 3;              // Of a file that changes while it is read.
 
 int number_of(FileHandle file) {
@@ -374,8 +375,8 @@ Presence FolderDisk::look_for(FileHandle file, const std::string& name) {
   struct stat named {};
   if (::fstat(folder_.get(), &folder) != 0) return Presence::there;
   const bool has_name = ::stat(path_.c_str(), &named) == 0;
-  const bool is_here = has_name ? identity_of(named) == identity_of(folder)
-                                : is_closed_to_us && folder.st_nlink > 0;
+  const bool is_here =
+      has_name ? identity_of(named) == identity_of(folder) : is_closed_to_us && folder.st_nlink > 0;
   if (is_here) {
     (void)fail_because(exists ? name + " in " + path_ + " is another file than before"
                               : "there is no " + name + " in " + path_ + " any more");
@@ -396,6 +397,13 @@ Presence FolderDisk::look_for_lock() {
 
 DiskStatus FolderDisk::return_to_folder(bool& is_new) {
   is_new = false;
+  for (int i = 0; i < kDescriptorsToReturn; ++i) (void)reserve_.release_one();
+  const DiskStatus status = go_back(is_new);
+  reserve_.refill();
+  return status;
+}
+
+DiskStatus FolderDisk::go_back(bool& is_new) {
   struct stat open {};
   struct stat named {};
   if (::fstat(folder_.get(), &open) != 0) return fail(errno, "look at", path_);

@@ -97,6 +97,7 @@ class FolderDisk final : public binlog::Disk {
 
   DiskStatus fail_because(std::string why);
   binlog::Presence look_for_lock();
+  DiskStatus go_back(bool& is_new);
   DiskStatus move_to(Descriptor folder);
 
   int read_pieces(int file, binlog::FileBytes& bytes) const;

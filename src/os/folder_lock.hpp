@@ -33,7 +33,8 @@ class FolderLock {
   // Never waits. Requires: a folder; none is taken yet.
   [[nodiscard]] LockStatus take(int folder_descriptor);
 
-  // Whether that folder has the file of this lock, rather than none or another one. Requires: taken.
+  // Whether that folder has the file of this lock, rather than none or another one. Requires:
+  // taken.
   bool is_in(int folder_descriptor) const;
 
   // Makes the lock's file that user's, if root calls it: whoever comes next may run as that user
@@ -60,7 +61,7 @@ class FolderLock {
  private:
   LockStatus fail(std::string_view doing);
 
-  Descriptor file_;  // As long as it is open, the lock is held.
+  Descriptor file_;          // As long as it is open, the lock is held.
   struct stat identity_ {};  // Of that file, by its device and number.
   pid_t holder_ = 0;
   std::string error_;

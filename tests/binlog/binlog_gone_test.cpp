@@ -51,18 +51,17 @@ class BinlogGone : public ::testing::TestWithParam<SyncPolicy> {
   std::string newest() { return segment_name(world_->binlog.numbers().current_index); }
   std::string oldest() { return segment_name(world_->binlog.numbers().oldest_index); }
   std::size_t notices_with(std::string_view text) {
-    return static_cast<std::size_t>(
-        std::count_if(world_->notices.begin(), world_->notices.end(), [&](const std::string& told) {
-          return told.find(text) != std::string::npos;
-        }));
+    return static_cast<std::size_t>(std::count_if(
+        world_->notices.begin(), world_->notices.end(),
+        [&](const std::string& told) { return told.find(text) != std::string::npos; }));
   }
 
   // A crash now loses nothing, and nothing that was deleted comes back.
   void expect_all_there() {
-    const auto crashed = disk_->crash(
-        chance_, GetParam() == SyncPolicy::every_turn
-                     ? CrashPolicy{Unsynced::lost, UnsyncedNames::lost}
-                     : CrashPolicy{Unsynced::kept, UnsyncedNames::kept});
+    const auto crashed =
+        disk_->crash(chance_, GetParam() == SyncPolicy::every_turn
+                                  ? CrashPolicy{Unsynced::lost, UnsyncedNames::lost}
+                                  : CrashPolicy{Unsynced::kept, UnsyncedNames::kept});
     World again(*crashed, options(), world_->wall() + 1'000'000);
     EXPECT_EQ(world_->compare(again, world_->binlog.records(), true), "") << again.replay_text();
     EXPECT_TRUE(again.binlog.replayed().is_sound()) << again.replay_text();

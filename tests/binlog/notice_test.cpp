@@ -22,9 +22,9 @@ TEST(Notice, IsASentenceWithWhatItKnows) {
     const std::string sentence = to_sentence(notice);
     EXPECT_FALSE(sentence.empty());
     sentences.insert(sentence);
-    const bool is_failure =
-        kind == Kind::refusing || kind == Kind::file_failed || kind == Kind::copy_failed ||
-        kind == Kind::gone || kind == Kind::not_back;
+    const bool is_failure = kind == Kind::refusing || kind == Kind::file_failed ||
+                            kind == Kind::copy_failed || kind == Kind::gone ||
+                            kind == Kind::not_back;
     EXPECT_EQ(sentence.find(notice.error) != std::string::npos, is_failure) << sentence;
   }
   EXPECT_EQ(sentences.size(), 10U);

@@ -22,7 +22,9 @@ class BinlogGone : public PersistenceTest, public ::testing::WithParamInterface<
   void SetUp() override { ASSERT_EQ(::mkdir(folder().c_str(), 0700), 0); }
 
   std::string folder() const { return folder_.file("jobs"); }
-  std::vector<std::string> flags() const { return {"-b", folder(), "-f", GetParam(), "-s", "65536"}; }
+  std::vector<std::string> flags() const {
+    return {"-b", folder(), "-f", GetParam(), "-s", "65536"};
+  }
 
   [[nodiscard]] bool start_there() {
     const auto binary = find_server_binary(ServerKind::haricot);
@@ -120,7 +122,8 @@ TEST_P(BinlogGone, AllFilesAreWrittenAnew) {
   ServerProcess other;
   std::vector<std::string> words = flags();
   words.insert(words.end(), {"-l", "127.0.0.1", "-p", "0"});
-  ASSERT_TRUE(other.launch({.binary = *find_server_binary(ServerKind::haricot), .arguments = words}));
+  ASSERT_TRUE(
+      other.launch({.binary = *find_server_binary(ServerKind::haricot), .arguments = words}));
   const auto end = other.wait_exit();
   EXPECT_TRUE(end && end->code == 10) << other.standard_error();
   expect_all_after_a_kill();

@@ -8,7 +8,8 @@
 //   empty   a slab without pieces in use. It is kept: who puts and deletes needs it again
 //   to go   empty slabs that nobody has needed from one age() to the next
 //
-// Taking and giving a piece cost a few instructions, but for those that map a slab. Not for threads.
+// Taking and giving a piece cost a few instructions, but for those that map a slab. Not for
+// threads.
 
 #pragma once
 
@@ -22,7 +23,9 @@ class Slabs {
  public:
   static constexpr std::size_t kBytesMin = std::size_t{16} * 1024 + 1;
   static constexpr std::size_t kBytesMax = std::size_t{192} * 1024;
-  static constexpr bool takes(std::size_t bytes) { return bytes >= kBytesMin && bytes <= kBytesMax; }
+  static constexpr bool takes(std::size_t bytes) {
+    return bytes >= kBytesMin && bytes <= kBytesMax;
+  }
 
   constexpr Slabs() = default;
   // Slabs with pieces in use are left to the process.
@@ -47,7 +50,8 @@ class Slabs {
   static std::size_t piece_bytes(std::size_t bytes) { return bytes_of(class_of(bytes)); }
 
  private:
-  static constexpr std::size_t kClasses = 28;  // 8 each from 16, 32 and 64 KiB on, 4 from 128 KiB on.
+  static constexpr std::size_t kClasses =
+      28;  // 8 each from 16, 32 and 64 KiB on, 4 from 128 KiB on.
   // In front of each piece, so that its slab is found.
   static constexpr std::size_t kPrefixBytes = 16;
 

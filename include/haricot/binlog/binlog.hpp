@@ -251,6 +251,7 @@ class Binlog final : public Journal {
   std::vector<JobId> rewrite_;         // Those that are still to be written anew, last first.
   std::uint32_t recovery_serial_ = 0;  // The first segment of the current try to recover.
 
+  bool can_look_ = true;
   Instant look_again_at_files_;
   std::uint64_t looked_at_ = 0;      // The older file that was looked for last.
   std::uint64_t gone_until_ = 0;     // The jobs of all files up to this number are written anew.

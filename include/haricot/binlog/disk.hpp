@@ -106,9 +106,9 @@ class Disk {
   // Blocks until there is one. Requires: one was started that was not taken out.
   virtual void wait_for_sync() = 0;
 
-  // Looks for the file by the folder's path, as a server does that starts. FileHandle::none: for any
-  // file of that name. Costs one system call as a rule. On anything but there, last_error() says
-  // what is missing.
+  // Looks for the file by the folder's path, as a server does that starts. FileHandle::none: for
+  // any file of that name. Costs one system call as a rule. On anything but there, last_error()
+  // says what is missing.
   [[nodiscard]] virtual Presence look_for(FileHandle file, const std::string& name) = 0;
   // Sees to it that names are looked up in the folder that the path leads to, and that no other
   // server uses that folder. `is_new`: it is another folder than before, and has no file of a

@@ -19,7 +19,7 @@ struct Segment {
   // N of the name that the file has, if that is another one; else the same.
   std::uint64_t name_number = 0;
   std::uint32_t serial = 0;  // What notes refer to: counts up, without the gaps that numbers have.
-  bool is_gone = false;          // Somebody has taken the file away.
+  bool is_gone = false;      // Somebody has taken the file away.
   bool has_to_be_kept = false;   // Not all of it could be read, and there is no copy.
   std::uint64_t bytes = 0;       // The length of the file.
   std::uint64_t live_bytes = 0;  // Of the full records of its jobs.
