@@ -135,7 +135,7 @@ void BinlogFolder::tell(const binlog::Notice& notice) {
                   {"hint", "changes are refused and tried again; do not stop the server"}});
       break;
     case Kind::recovered:
-      lock_.note_store_id(binlog_.store_id());  // The file of the lock may be a new one.
+      lock_.write_note(binlog_.note());  // The file of the lock may be a new one.
       log_.event(Level::info, "binlog-recovered", {{"file", notice.file}});
       break;
     case Kind::file_failed:
