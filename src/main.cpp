@@ -85,7 +85,7 @@ binlog::BinlogOptions binlog_options(const os::Options& options) {
 
 // All that takes rights is done by now: sockets are bound, the folder is open, the user is who it
 // is to be. What an attacker may have had a hand in, files and requests, is not read yet.
-void enter_sandbox(const std::vector<os::Listener>& listeners, const os::BinlogFolder* binlog,
+void enter_sandbox(const std::vector<os::Listener>& listeners, os::BinlogFolder* binlog,
                    bool notifies, os::Log& log) {
   os::Sandbox sandbox;
   sandbox.notifies = notifies;
@@ -95,6 +95,7 @@ void enter_sandbox(const std::vector<os::Listener>& listeners, const os::BinlogF
     if (!folder.empty()) sandbox.paths.removal_folders.push_back(folder);
   }
   const std::string missing = sandbox.enter();
+  if (binlog != nullptr) binlog->note_sandbox();
   if (missing.empty()) {
     log.event(os::Level::info, "sandbox");
   } else {

@@ -13,21 +13,35 @@ constexpr std::size_t kReclaimShare = 16;
 
 BlobRef::Retired* BlobRef::retired_ = nullptr;
 std::size_t BlobRef::retired_bytes_ = 0;
+constinit Slabs BlobRef::slabs_;
+
+void* BlobRef::allocate_memory(std::size_t bytes) {
+  return is_in_slab(bytes) ? slabs_.allocate(sizeof(Header) + bytes)
+                           : std::malloc(sizeof(Header) + bytes);
+}
 
 BlobRef BlobRef::allocate(std::size_t bytes) {
   BlobRef ref;
-  void* memory = std::malloc(sizeof(Header) + bytes);
-  if (memory == nullptr && retired_ != nullptr) {
-    reclaim(retired_bytes_);
-    memory = std::malloc(sizeof(Header) + bytes);
+  void* memory = allocate_memory(bytes);
+  if (memory == nullptr && (retired_bytes_ > 0 || kept_bytes() > 0)) {
+    age();
+    age();
+    reclaim_all_retired();
+    memory = allocate_memory(bytes);
   }
   if (memory != nullptr) ref.blob_ = new (memory) Header{bytes, 1};
   return ref;
 }
 
 void BlobRef::reclaim_retired() {
-  if (retired_ == nullptr) return;
-  reclaim(std::max(kReclaimBytesMin, retired_bytes_ / kReclaimShare));
+  if (retired_ != nullptr) reclaim(std::max(kReclaimBytesMin, retired_bytes_ / kReclaimShare));
+  const std::size_t to_go = slabs_.bytes_to_go();
+  if (to_go > 0) slabs_.give_back(std::max(kReclaimBytesMin, to_go / kReclaimShare));
+}
+
+void BlobRef::reclaim_all_retired() {
+  reclaim(retired_bytes_);
+  slabs_.give_back(slabs_.bytes_to_go());
 }
 
 void BlobRef::retire(Header* blob) {

@@ -47,6 +47,12 @@ bool Binlog::close(Instant now) {
   if (is_closed_ || engine_ == nullptr) return true;
   now_ = std::max(now_, now);
   retry_at_ = now_;
+  look_again_at_files_ = now_;
+  look_for_files();
+  // What compaction has still to write anew is written at once.
+  if (!refusing_ && gone_until_ != 0) {
+    fail(DiskStatus::failed, "find", "files were taken away", Notice::Kind::gone);
+  }
   flush();
   const auto wait_for_syncs = [this] {
     while (syncs_.length() > 0) {
@@ -321,8 +327,13 @@ void Binlog::take_sync_ends() {
   }
   // Also by the end of one that was forgotten, whose file is closed by now.
   if (syncs_.length() != before) disk_moved_ = true;
-  const bool all_rewritten = refusing_ && writer_.is_open() && rewrite_.empty();
-  if (all_rewritten && syncs_.length() == 0) recovered();
+  const bool all_rewritten = refusing_ && writer_.is_open() && !has_to_rewrite();
+  if (!all_rewritten || syncs_.length() > 0) return;
+  if (remove_some_left_behind()) {
+    syncs_.sync_folder();  // At its end this is asked again.
+  } else {
+    recovered();
+  }
 }
 
 // Everything up to that record is as safe as the policy wants it.
@@ -338,12 +349,14 @@ void Binlog::hold(std::uint64_t records) {
 void Binlog::end_turn(Instant now) {
   now_ = std::max(now_, now);
   if (is_closed_ || engine_ == nullptr) return;
+  look_for_files();  // Before anything counts as safe.
   take_sync_ends();
   flush();
   if (refusing_) {
     try_to_recover();
   } else {
     compact();
+    end_moving_those_gone();
     flush();
     if (!refusing_) look_for_space();
     if (!refusing_) tend_spares();
@@ -363,7 +376,7 @@ Instant Binlog::next_event() const {
     if (!writer_.is_open()) return retry_at_;
     if (is_time_to_try_again()) return Instant{};
     // Waits for a sync, or has work left.
-    return rewrite_.empty() || recovery_waits_ ? Instant::never() : Instant{};
+    return !has_to_rewrite() || recovery_waits_ ? Instant::never() : Instant{};
   }
   if (is_time_to_try_again()) return Instant{};
   Instant next = Instant::never();

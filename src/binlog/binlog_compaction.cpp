@@ -48,6 +48,7 @@ std::uint64_t Binlog::garbage_worth_collecting() const {
 bool Binlog::has_garbage_to_collect() const {
   if (refusing_ || segments_->size() < 2) return false;
   if (segments_->oldest().live_jobs == 0) return true;
+  if (segments_->oldest().number <= gone_until_) return true;
   const std::uint64_t sealed = segments_->older_bytes();
   const std::uint64_t sealed_live = segments_->live_bytes() - segments_->newest().live_bytes;
   const std::uint64_t frames = (segments_->size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
@@ -224,6 +225,11 @@ Binlog::CompactionStep Binlog::remove_oldest() {
   if (by_sync && !syncs_.has_passed(removal_mark_)) return CompactionStep::has_to_wait;
   if (syncs_.length() >= SyncLine::kLengthMax) return CompactionStep::has_to_wait;
   if (oldest.has_to_be_kept) return move_oldest_aside(oldest);
+  if (oldest.is_gone) {
+    drop_oldest();
+    if (by_sync) removal_mark_ = syncs_.sync_folder_first();
+    return CompactionStep::did_some;
+  }
   syncs_.remove_first(segment_name(oldest.name_number), by_sync);
   is_removing_ = true;
   return CompactionStep::has_to_wait;
@@ -274,6 +280,7 @@ void Binlog::drop_oldest() {
 
 void Binlog::tell_removal_failed() {
   ++errors_;
+  look_again_at_files_ = now_;
   notice({.kind = Notice::Kind::file_failed, .doing = "remove", .error = disk_.last_error()},
          failure_notice_at_);
 }

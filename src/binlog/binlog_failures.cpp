@@ -26,7 +26,8 @@ constexpr std::string_view kNoSpace = "no space or no memory left";
 // next time. So the file is cut back to what was written, and not written to any more.
 //
 // Memory may be missing too, or be what failed (`why` says so). Then the log is not told why.
-void Binlog::fail(DiskStatus status, std::string_view doing, std::string_view why) noexcept {
+void Binlog::fail(DiskStatus status, std::string_view doing, std::string_view why,
+                  Notice::Kind kind) noexcept {
   std::string reason;
   try {
     reason = why.empty() ? disk_.last_error() : std::string(why);
@@ -36,6 +37,8 @@ void Binlog::fail(DiskStatus status, std::string_view doing, std::string_view wh
   ++errors_;
   const bool was_refusing = std::exchange(refusing_, true);
   refusing_for_space_ = status == DiskStatus::full;
+  // Whatever it was, the folder may be another one, or have none of our files.
+  if (status == DiskStatus::failed) has_to_return_ = true;
   // The first try to recover comes at once; before those that follow there is a pause.
   retry_at_ = was_refusing ? now_ + pause_before_next_try() : now_;
   if (was_refusing) {
@@ -61,8 +64,8 @@ void Binlog::fail(DiskStatus status, std::string_view doing, std::string_view wh
   const std::size_t told = notices_.size();
   try {
     last_failure_ = reason;
-    notice({.kind = Notice::Kind::refusing, .doing = std::string(doing), .error = reason},
-           failure_notice_at_);
+    notice({.kind = kind, .doing = std::string(doing), .error = reason},
+           kind == Notice::Kind::gone ? gone_notice_at_ : failure_notice_at_);
   } catch (const std::bad_alloc&) {
     // The numbers in `stats` tell it all the same.
   }
@@ -79,17 +82,31 @@ void Binlog::forget_failed_files() {
   while (recovery_serial_ != 0 && !segments_->empty() &&
          segments_->newest().serial >= recovery_serial_) {
     Segment& failed = segments_->newest();
+    if (gone_until_ != 0 && segments_->size() > 1) {
+      // All jobs are written anew, and those that were must not be passed over the next time.
+      if (remove_failed(failed.number)) {
+        segments_->merge_newest();
+        gone_until_ = std::max(gone_until_, segments_->newest().number);
+        continue;
+      }
+      gone_until_ = failed.number;
+      break;
+    }
     while (failed.first != JobRef::none) {
       segments_->detach(failed.first, full_record_bytes(engine_->journaled(failed.first)));
     }
-    try {
-      if (disk_.remove(segment_name(failed.number)) != DiskStatus::ok) break;
-    } catch (const std::bad_alloc&) {
-      break;  // As one that cannot be removed.
-    }
+    if (!remove_failed(failed.number)) break;
     segments_->remove_newest();
   }
   recovery_serial_ = 0;
+}
+
+bool Binlog::remove_failed(std::uint64_t number) {
+  try {
+    return disk_.remove(segment_name(number)) == DiskStatus::ok;
+  } catch (const std::bad_alloc&) {
+    return false;  // As one that cannot be removed.
+  }
 }
 
 // Recovering --------------------------------------------------------------------------------------
@@ -99,8 +116,9 @@ void Binlog::try_to_recover() {
   if (!writer_.is_open()) {
     if (now_ < retry_at_ || !begin_recovery()) return;
   }
-  if (rewrite_.empty() || !rewrite_some() || !rewrite_.empty()) return;
+  if (!has_to_rewrite() || !rewrite_some() || has_to_rewrite()) return;
   if (options_.sync == SyncPolicy::never) {
+    (void)remove_some_left_behind();
     recovered();
   } else {
     syncs_.sync_file(writer_.file(), records_, false);
@@ -113,6 +131,10 @@ void Binlog::try_to_recover() {
 bool Binlog::begin_recovery() {
   retry_at_ = now_ + pause_before_next_try();
   if (syncs_.length() > SyncLine::kLengthMax / 2) return false;  // Old ones that have yet to end.
+  if (has_to_return_ && !return_to_folder()) {
+    doubtful_records_ = records_;
+    return false;
+  }
   // A try that got as far as writing is not made again before there is a reason to.
   DiskSpace space;
   const bool is_as_full = refusing_for_space_ && now_ < retry_for_no_reason_at_ &&
@@ -123,16 +145,25 @@ bool Binlog::begin_recovery() {
     if (!add_spare(0, file_bytes_)) {
       retry_at_ = now_ + pause_before_next_try();
       doubtful_records_ = records_;
+      has_to_return_ = !is_short_of_space();
       return false;
     }
   }
   // The list comes before the file: with a file and no list, nothing would seem to be left to do.
   if (!list_what_is_unsafe() || !prepare_spare(0) || !begin_file()) {
     doubtful_records_ = records_;
+    has_to_return_ = has_to_return_ || !is_short_of_space();
     return false;
   }
   recovery_serial_ = segments_->newest().serial;
+  rewritten_until_ = 0;
+  is_unneeded_noted_ = false;
   return true;
+}
+
+bool Binlog::has_to_rewrite() const {
+  if (!rewrite_.empty()) return true;
+  return gone_until_ != 0 && (!is_unneeded_noted_ || with_jobs_to_rewrite(rewritten_until_));
 }
 
 bool Binlog::list_what_is_unsafe() {
@@ -151,15 +182,29 @@ bool Binlog::list_what_is_unsafe() {
 bool Binlog::rewrite_some() {
   std::uint64_t before = writer_.collected_bytes();
   std::uint64_t rewritten = 0;
-  while (!rewrite_.empty() && rewritten < kRewrittenBytesPerTurn) {
-    if (!rewrite(rewrite_.back())) return false;
-    rewrite_.pop_back();
+  while (has_to_rewrite() && rewritten < kRewrittenBytesPerTurn) {
+    const JobId id = next_to_rewrite();
+    if (!rewrite(id)) return false;
+    if (!rewrite_.empty()) {
+      rewrite_.pop_back();
+    } else {
+      is_unneeded_noted_ = id == kPseudoId;
+    }
     const std::uint64_t now = writer_.collected_bytes();
     rewritten += now > before ? now - before : now;
     before = now;
   }
   flush();
   return writer_.is_open();
+}
+
+// What was noted of the oldest file, as it is now. If files are gone, what is written now is all
+// that is needed.
+std::uint64_t Binlog::number_needed_from() const {
+  std::size_t place = 0;
+  while (place + 1 < segments_->size() && segments_->at(place).number <= gone_until_) ++place;
+  const bool goes = place == 0 && segments_->oldest().unneeded_from != 0 && segments_->size() > 1;
+  return segments_->at(goes ? 1 : place).number;
 }
 
 // The job as it is now, or that it is no more.
@@ -189,9 +234,7 @@ bool Binlog::rewrite(JobId id) {
   }
   ++records_written_;
   if (id == kPseudoId) {
-    // What was noted of the oldest file, as it is now.
-    const bool goes = segments_->oldest().unneeded_from != 0 && segments_->size() > 1;
-    writer_.add(needed_from((goes ? segments_->at(1) : segments_->oldest()).number), {}, {});
+    writer_.add(needed_from(number_needed_from()), {}, {});
     return true;
   }
   if (!exists) {
@@ -212,6 +255,8 @@ void Binlog::recovered() {
   retry_at_ = Instant::never();
   removal_mark_ = 0;  // The folder was synced for the new file.
   written_records_ = synced_records_ = sync_requested_ = records_;
+  forget_those_gone();
+  look_again_at_files_ = now_;
   hold(records_);
   if (!std::exchange(failure_was_told_, false)) return;
   try {

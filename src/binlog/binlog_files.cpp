@@ -160,6 +160,7 @@ bool Binlog::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
 // While files wait for their sync a file may only want the descriptor of one of them: see
 // why_no_spare(). If not, the next try tells.
 void Binlog::note_failed_file() {
+  look_again_at_files_ = now_;
   if (syncs_.files_to_close() > 0) return;
   ++errors_;
   try {
@@ -321,6 +322,7 @@ bool Binlog::begin_file() {
     status = disk_.rename(from, to);
   }
   if (status != DiskStatus::ok) {
+    unsure_number_ = number;
     const bool was_written = writer_.is_open();
     if (was_written) writer_.abandon();
     segments_->remove_newest();
@@ -335,6 +337,7 @@ bool Binlog::begin_file() {
     }
     return false;
   }
+  look_again_at_files_ = now_;
   spares_.set_next_number(++next_file_number_);
   if (options_.sync != SyncPolicy::never) syncs_.sync_folder();
   return true;

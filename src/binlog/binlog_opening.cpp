@@ -66,7 +66,12 @@ bool Binlog::open_folder(Engine& engine, Duration wall_offset, Instant now, std:
   note_.run_before = report_.run;
   note_.run = run_of(random);
   last_stamp_ = report_.last_stamp;
-  return sync_what_was_read(error) && begin_after_replay(error);
+  if (!sync_what_was_read(error) || !begin_after_replay(error)) return false;
+  // A file system that says of a new file that it is not there would say so again and again.
+  if (writer_.is_open()) {
+    can_look_ = disk_.look_for(writer_.file(), segment_name(writer_.number())) == Presence::there;
+  }
+  return true;
 }
 
 // A server that was killed may have left what it wrote to the kernel alone. From here on it counts
@@ -96,6 +101,7 @@ bool Binlog::begin_after_replay(std::string& error) {
     if (is_bare) {
       segments_->remove_newest();
       number = last.number;
+      unsure_number_ = number;
     }
     const std::size_t before = report_.files.size() - (is_bare ? 1 : 0);
     const bool has_end = before > 0 && report_.files[before - 1].kind != FileKind::empty;

@@ -11,6 +11,10 @@ std::string to_sentence(const Notice& notice) {
     case Notice::Kind::refusing:
       return "cannot " + notice.doing + ": " + notice.error +
              "; changes are refused until they can be recorded again";
+    case Notice::Kind::gone:
+      return "the files of the binlog were taken away: " + notice.error;
+    case Notice::Kind::not_back:
+      return "the folder cannot be used again yet: " + notice.error;
     case Notice::Kind::recovered:
       return "everything is recorded again, in " + notice.file;
     case Notice::Kind::file_failed:

@@ -40,6 +40,27 @@ void Segments::remove_newest() {
   older_bytes_ -= segments_.back().bytes;
 }
 
+void Segments::merge_newest() {
+  CHECK(segments_.size() > 1);
+  Segment& newest = segments_.back();
+  Segment& before = segments_[segments_.size() - 2];
+  for (JobRef ref = newest.first; ref != JobRef::none; ref = behind(ref)) {
+    jobs_.journal_note(ref).file = before.serial;
+  }
+  if (newest.first != JobRef::none) {
+    jobs_.journal_note(newest.first).previous = before.last;
+    if (before.last == JobRef::none) {
+      before.first = newest.first;
+    } else {
+      jobs_.journal_note(before.last).next = newest.first;
+    }
+    before.last = newest.last;
+  }
+  before.live_bytes += newest.live_bytes;
+  before.live_jobs += newest.live_jobs;
+  remove_newest();
+}
+
 void Segments::note_id(JobId id, std::uint64_t record) {
   Segment& segment = segments_.back();
   if (id <= segment.highest_id) return;

@@ -191,6 +191,23 @@ void Spares::remove_left_over() {
   std::erase_if(left_over_, [this](std::uint64_t number) { return remove_file(number); });
 }
 
+void Spares::forget_those_gone(const std::vector<std::string>& names) {
+  const auto is_gone = [&names](std::uint64_t number) {
+    return !std::binary_search(names.begin(), names.end(), spare_name(number));
+  };
+  for (auto spare = spares_.begin(); spare != spares_.end();) {
+    if (!is_gone(spare->number)) {
+      ++spare;
+      continue;
+    }
+    close(*spare);
+    room_ -= room_of(*spare);
+    allocated_ -= spare->allocated;
+    spare = spares_.erase(spare);
+  }
+  std::erase_if(left_over_, is_gone);
+}
+
 void Spares::remove_all() {
   while (!spares_.empty()) remove_last();
 }

@@ -25,18 +25,12 @@ bool BinlogFolder::take(const std::string& path, std::string& error) {
     return false;
   }
   disk_.reserve_descriptors(DescriptorReserve::share_of(descriptor_limit()));
-  switch (lock_.take(disk_.descriptor())) {
-    case LockStatus::taken:
-      return true;
-    case LockStatus::held:
-      error = "another server uses the folder " + path;
-      if (lock_.holder() != 0) error += " (process " + std::to_string(lock_.holder()) + ")";
-      return false;
-    case LockStatus::cannot:
-      error = lock_.error() + " in " + path;
-      return false;
+  if (lock_.take(disk_.descriptor()) != LockStatus::taken) {
+    error = lock_.why_not(path);
+    return false;
   }
-  return false;
+  disk_.set_lock(lock_);
+  return true;
 }
 
 BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
@@ -128,7 +122,19 @@ void BinlogFolder::tell(const binlog::Notice& notice) {
                   {"error", notice.error},
                   {"hint", "changes are refused and tried again; see the disk of -b"}});
       break;
+    case Kind::gone:
+      log_.event(
+          Level::error, "binlog-gone",
+          {{"error", notice.error},
+           {"hint", "the jobs live in memory only; do not stop the server, see the runbook"}});
+      break;
+    case Kind::not_back:
+      log_.event(Level::error, "binlog-not-back",
+                 {{"error", notice.error},
+                  {"hint", "changes are refused and tried again; do not stop the server"}});
+      break;
     case Kind::recovered:
+      lock_.write_note(binlog_.note());  // The file of the lock may be a new one.
       log_.event(Level::info, "binlog-recovered", {{"file", notice.file}});
       break;
     case Kind::file_failed:

@@ -20,6 +20,11 @@ void DescriptorReserve::fill(int model, std::size_t count) {
   refill();
 }
 
+void DescriptorReserve::renew() {
+  kept_.clear();
+  refill();
+}
+
 bool DescriptorReserve::release_one() {
   if (kept_.empty()) return false;
   kept_.pop_back();

@@ -23,6 +23,9 @@ class DescriptorReserve {
   // Takes so many, or as many as there are. `model` is open as long as this is in use.
   void fill(int model, std::size_t count);
 
+  // Closes all and takes them anew: the model stands for something else than before.
+  void renew();
+
   // Gives one up, so that the next call that needs a descriptor gets it. False: there is none left.
   [[nodiscard]] bool release_one();
 

@@ -15,8 +15,10 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/binlog/replay.hpp"
 #include "os/folder_lock.hpp"
 
 namespace haricot::os {
@@ -25,6 +27,7 @@ namespace {
 using binlog::DiskStatus;
 using binlog::FileBytes;
 using binlog::FileHandle;
+using binlog::Presence;
 
 // A pipe or a device in the folder must not hold us up when it is opened, nor become our terminal.
 constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -32,6 +35,7 @@ constexpr mode_t kFileMode = 0600;        // Jobs are nobody else's business.
 constexpr std::size_t kPiecesMax = 1024;  // Pieces of one pwritev.
 static_assert(kPiecesMax <= IOV_MAX);
 static_assert(sizeof(off_t) >= sizeof(std::uint64_t));  // No place in a file is cut off.
+constexpr int kDescriptorsToReturn = 3;                 // To a folder: itself, its list, its lock.
 constexpr int kReadsMax = 3;                            // Of a file that changes while it is read.
 
 int number_of(FileHandle file) {
@@ -95,6 +99,27 @@ void use_huge_pages(FileBytes& bytes) {
   if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
+int list_names(Descriptor folder, std::vector<std::string>& names) {
+  names.clear();
+  DIR* const entries = folder ? ::fdopendir(folder.get()) : nullptr;
+  if (entries == nullptr) return errno;
+  folder.release();
+  errno = 0;
+  int error = 0;
+  try {
+    while (const dirent* const entry = ::readdir(entries)) {
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+      errno = 0;
+    }
+    error = errno;
+  } catch (const std::bad_alloc&) {
+    error = ENOMEM;
+  }
+  ::closedir(entries);
+  return error;
+}
+
 // Takes space the long way. A disk that is full is asked first: writing megabytes of zeros only to
 // take them back would be done again for every put that is refused.
 int write_zeros(int file, std::uint64_t from, std::uint64_t to) {
@@ -143,6 +168,7 @@ DiskStatus FolderDisk::fail(int error, std::string_view doing, std::string_view 
 
 bool FolderDisk::open(const std::string& path) {
   CHECK(!folder_);
+  path_ = path;
   folder_ = Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder_ && syncer_.open()) return true;
   fail(errno, "open", path);
@@ -159,25 +185,9 @@ Descriptor FolderDisk::open_in_folder(const char* name, int flags, unsigned mode
 }
 
 DiskStatus FolderDisk::list(std::vector<std::string>& names) {
-  names.clear();
   // Reading moves a position, so it gets a descriptor of its own.
   Descriptor folder = open_in_folder(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* const entries = folder ? ::fdopendir(folder.get()) : nullptr;
-  if (entries == nullptr) return fail(errno, "list the folder");
-  folder.release();
-  errno = 0;
-  int error = 0;
-  try {
-    while (const dirent* const entry = ::readdir(entries)) {
-      const std::string_view name = entry->d_name;
-      if (name != "." && name != "..") names.emplace_back(name);
-      errno = 0;
-    }
-    error = errno;
-  } catch (const std::bad_alloc&) {
-    error = ENOMEM;
-  }
-  ::closedir(entries);
+  const int error = folder ? list_names(std::move(folder), names) : errno;
   reserve_.refill();
   return error == 0 ? DiskStatus::ok : fail(error, "list the folder");
 }
@@ -294,6 +304,7 @@ DiskStatus FolderDisk::truncate(FileHandle file, std::uint64_t bytes) {
 
 void FolderDisk::close(FileHandle file) {
   CHECK(!syncer_.is_under_way(number_of(file)));
+  if (looked_for_ == file) looked_for_ = FileHandle::none;
   ::close(number_of(file));
   reserve_.refill();
 }
@@ -327,6 +338,130 @@ DiskStatus FolderDisk::sync_file(const std::string& name) {
 DiskStatus FolderDisk::sync_folder() {
   const int error = Syncer::sync_to_disk(folder_.get(), true);
   return error == 0 ? DiskStatus::ok : fail(error, "sync the folder");
+}
+
+// Files that went away ----------------------------------------------------------------------------
+
+FolderDisk::Identity FolderDisk::identity_of(const struct stat& status) {
+  return {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino)};
+}
+
+// Asks the kernel once for each file.
+FolderDisk::Identity FolderDisk::identity_of_open(FileHandle file) {
+  if (looked_for_ == file) return identity_;
+  struct stat status {};
+  if (::fstat(number_of(file), &status) != 0) return {};
+  looked_for_ = file;
+  identity_ = identity_of(status);
+  return identity_;
+}
+
+DiskStatus FolderDisk::fail_because(std::string why) {
+  last_error_ = std::move(why);
+  return DiskStatus::failed;
+}
+
+Presence FolderDisk::look_for(FileHandle file, const std::string& name) {
+  if (path_.empty() || !is_usable(name)) return Presence::there;
+  const std::string path = path_ + "/" + name;
+  struct stat status {};
+  int error = ::lstat(path.c_str(), &status) == 0 ? 0 : errno;
+  const bool is_closed_to_us = error != 0 && error != ENOENT && error != ENOTDIR;
+  if (is_closed_to_us) {
+    // Whoever has opened the folder had more rights than this user, or the disk is ill.
+    if (::fstatat(folder_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) error = 0;
+    if (error != 0 && errno != ENOENT) return Presence::there;
+  }
+  const bool exists = error == 0;
+  if (exists && file == FileHandle::none) return Presence::there;
+  if (exists && identity_of(status) == identity_of_open(file)) return look_for_lock();
+  struct stat folder {};
+  struct stat named {};
+  if (::fstat(folder_.get(), &folder) != 0) return Presence::there;
+  const bool has_name = ::stat(path_.c_str(), &named) == 0;
+  const bool is_here =
+      has_name ? identity_of(named) == identity_of(folder) : is_closed_to_us && folder.st_nlink > 0;
+  if (is_here) {
+    (void)fail_because(exists ? name + " in " + path_ + " is another file than before"
+                              : "there is no " + name + " in " + path_ + " any more");
+    return Presence::file_gone;
+  }
+  (void)fail_because(has_name ? path_ + " is another folder than before"
+                              : "there is no folder " + path_ + " any more");
+  return Presence::folder_gone;
+}
+
+// Without its file a second server could take the lock as well. Every other time is soon enough.
+Presence FolderDisk::look_for_lock() {
+  looks_for_lock_ = lock_ != nullptr && !looks_for_lock_;
+  if (!looks_for_lock_ || lock_->is_in(folder_.get())) return Presence::there;
+  (void)fail_because("there is no lock in " + path_ + " any more");
+  return Presence::file_gone;
+}
+
+DiskStatus FolderDisk::return_to_folder(bool& is_new) {
+  is_new = false;
+  for (int i = 0; i < kDescriptorsToReturn; ++i) (void)reserve_.release_one();
+  const DiskStatus status = go_back(is_new);
+  reserve_.refill();
+  return status;
+}
+
+DiskStatus FolderDisk::go_back(bool& is_new) {
+  struct stat open {};
+  struct stat named {};
+  if (::fstat(folder_.get(), &open) != 0) return fail(errno, "look at", path_);
+  if (::stat(path_.c_str(), &named) != 0) {
+    const bool is_gone = errno == ENOENT || errno == ENOTDIR || open.st_nlink == 0;
+    if (is_gone) return fail_because("there is no folder " + path_ + " any more");
+    named = open;  // The path is closed to this user; the folder is there.
+  }
+  if (identity_of(named) == identity_of(open)) {
+    if (lock_ == nullptr || lock_->is_in(folder_.get())) return DiskStatus::ok;
+    FolderLock again;
+    if (again.take(folder_.get()) != LockStatus::taken) {
+      return fail_because(again.why_not(path_));
+    }
+    *lock_ = std::move(again);
+    return DiskStatus::ok;
+  }
+  if (!S_ISDIR(named.st_mode)) return fail_because(path_ + " is no folder");
+  if (named.st_dev != open.st_dev) {
+    return fail_because(path_ + " is on another file system than before");
+  }
+  Descriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) {
+    const DiskStatus status = fail(errno, "open", path_);
+    if (is_fenced_) last_error_ += " (the sandbox lets this process use no new folder)";
+    return status;
+  }
+  const DiskStatus status = move_to(std::move(folder));
+  is_new = status == DiskStatus::ok;
+  return status;
+}
+
+// The number of the descriptor stays the same: others have it.
+DiskStatus FolderDisk::move_to(Descriptor folder) {
+  FolderLock lock;
+  if (lock_ != nullptr && lock.take(folder.get()) != LockStatus::taken) {
+    return fail_because(lock.why_not(path_));
+  }
+  std::vector<std::string> names;
+  Descriptor listed(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (const int error = list_names(std::move(listed), names)) return fail(error, "list", path_);
+  for (const std::string& name : names) {
+    if (binlog::segment_number(name)) {
+      return fail_because(path_ + " is another folder than before, and has a file " + name);
+    }
+  }
+  int result = 0;
+  do {
+    result = ::dup3(folder.get(), folder_.get(), O_CLOEXEC);
+  } while (result < 0 && (errno == EINTR || errno == EBUSY));
+  if (result < 0) return fail(errno, "open", path_);
+  if (lock_ != nullptr) *lock_ = std::move(lock);
+  reserve_.renew();
+  return DiskStatus::ok;
 }
 
 bool FolderDisk::space(binlog::DiskSpace& space) const {

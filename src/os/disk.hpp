@@ -1,9 +1,13 @@
 // The binlog's folder on a real disk.
 //
-// The folder is opened once, and all names are looked up in that descriptor, so that moving the
-// folder or changing the current one makes no difference. Symbolic links are not followed.
+// The folder is opened once, and all names are looked up in that descriptor, so that changing the
+// current folder makes no difference. Symbolic links in it are not followed.
+//
+// If the path leads to another folder later, look_for() tells, and return_to_folder() goes there.
 
 #pragma once
+
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <span>
@@ -14,6 +18,7 @@
 #include "haricot/binlog/disk.hpp"
 #include "os/descriptor.hpp"
 #include "os/descriptor_reserve.hpp"
+#include "os/folder_lock.hpp"
 #include "os/syncer.hpp"
 
 namespace haricot::os {
@@ -37,6 +42,10 @@ class FolderDisk final : public binlog::Disk {
   // From now on files are read so that what another server writes to them meanwhile leaves no hole:
   // whatever is seen of a file, all that was written before it is seen, too. Slower.
   void expect_writers() { has_writers_ = true; }
+  // The lock of the folder, which outlives this: taken anew where files or folder went away.
+  void set_lock(FolderLock& lock) { lock_ = &lock; }
+  // A fence around this process lets it use no other folder than the one that is open.
+  void note_fence() { is_fenced_ = true; }
   // The folder, for FolderLock.
   int descriptor() const { return folder_.get(); }
   // For epoll: readable when next_sync_done() may have something; it stays so until that says no.
@@ -63,19 +72,44 @@ class FolderDisk final : public binlog::Disk {
   void start_remove(const std::string& name, bool sync, std::uint64_t ticket) override;
   [[nodiscard]] bool next_sync_done(binlog::SyncDone& done) override;
   void wait_for_sync() override { syncer_.wait(); }
+  [[nodiscard]] binlog::Presence look_for(FileHandle file, const std::string& name) override;
+  // Goes only to a folder on the same file system: what is found under the path of a disk that was
+  // unmounted is none of it.
+  [[nodiscard]] DiskStatus return_to_folder(bool& is_new) override;
   // False on file systems that tell no size, such as ramfs.
   [[nodiscard]] bool space(binlog::DiskSpace& space) const override;
   [[nodiscard]] std::string last_error() const override { return last_error_; }
 
  private:
+  // Which file it is, whatever its name.
+  struct Identity {
+    std::uint64_t device = 0;
+    std::uint64_t number = 0;
+    bool operator==(const Identity&) const = default;
+  };
+
+  static Identity identity_of(const struct stat& status);
+  Identity identity_of_open(FileHandle file);
+
   DiskStatus fail(int error, std::string_view doing, std::string_view name = {});
   Descriptor open_in_folder(const char* name, int flags, unsigned mode = 0);
   DiskStatus open_to_write(const std::string& name, int flags, const char* doing, FileHandle& file);
   DiskStatus read_open(int file, binlog::FileBytes& bytes, const std::string& name);
 
+  DiskStatus fail_because(std::string why);
+  binlog::Presence look_for_lock();
+  DiskStatus go_back(bool& is_new);
+  DiskStatus move_to(Descriptor folder);
+
   int read_pieces(int file, binlog::FileBytes& bytes) const;
 
+  std::string path_;
   Descriptor folder_;
+  FolderLock* lock_ = nullptr;
+  bool looks_for_lock_ = false;
+  bool is_fenced_ = false;
+  FileHandle looked_for_ = FileHandle::none;  // The file that was looked for last, if it is open,
+  Identity identity_;                         // and what it is.
   bool has_writers_ = false;
   DescriptorReserve reserve_;
   Syncer syncer_;

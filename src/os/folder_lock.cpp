@@ -82,6 +82,21 @@ LockStatus FolderLock::fail(std::string_view doing) {
   return LockStatus::cannot;
 }
 
+bool FolderLock::is_in(int folder_descriptor) const {
+  struct stat named {};
+  if (::fstatat(folder_descriptor, kLockFileName.data(), &named, AT_SYMLINK_NOFOLLOW) != 0) {
+    return errno != ENOENT;  // Nobody knows better.
+  }
+  return named.st_dev == identity_.st_dev && named.st_ino == identity_.st_ino;
+}
+
+std::string FolderLock::why_not(const std::string& path) const {
+  if (!error_.empty()) return error_ + " in " + path;
+  std::string why = "another server uses the folder " + path;
+  if (holder_ != 0) why += " (process " + std::to_string(holder_) + ")";
+  return why;
+}
+
 pid_t FolderLock::user_of(int folder_descriptor) {
   const Descriptor file(::openat(folder_descriptor, kLockFileName.data(),
                                  O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -106,6 +121,7 @@ LockStatus FolderLock::take(int folder_descriptor) {
   for (int round = 0; round < kRoundsMax; ++round) {
     struct flock lock = whole_file();
     if (::fcntl(file.get(), F_SETLK, &lock) == 0) {
+      if (::fstat(file.get(), &identity_) != 0) return fail("look at the file lock");
       file_ = std::move(file);
       return LockStatus::taken;
     }

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -32,6 +33,10 @@ class FolderLock {
   // Never waits. Requires: a folder; none is taken yet.
   [[nodiscard]] LockStatus take(int folder_descriptor);
 
+  // Whether that folder has the file of this lock, rather than none or another one. Requires:
+  // taken.
+  bool is_in(int folder_descriptor) const;
+
   // Makes the lock's file that user's, if root calls it: whoever comes next may run as that user
   // from the start. Requires: taken.
   void give_to(const std::string& user);
@@ -50,11 +55,14 @@ class FolderLock {
   // 0 when it is not known: the other one runs on another machine or in another container.
   pid_t holder() const { return holder_; }
   const std::string& error() const { return error_; }
+  // Why take() did not end with taken, as a sentence about the folder of that path.
+  std::string why_not(const std::string& path) const;
 
  private:
   LockStatus fail(std::string_view doing);
 
-  Descriptor file_;  // As long as it is open, the lock is held.
+  Descriptor file_;          // As long as it is open, the lock is held.
+  struct stat identity_ {};  // Of that file, by its device and number.
   pid_t holder_ = 0;
   std::string error_;
 };

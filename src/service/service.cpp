@@ -9,6 +9,9 @@
 namespace haricot {
 namespace {
 
+// Memory for bodies that nobody has needed for so long, and at most twice that, goes back.
+constexpr Duration kBlobAge = Duration::seconds(1);
+
 // Of the engine's steps, as many as take as long as a small command.
 constexpr std::uint32_t kStepsPerWork = Engine::kStepsPerJob;
 
@@ -86,6 +89,10 @@ void Service::advance(Instant now) {
   costly_work_ = costly_put_off_ ? 0 : Session::kCostlyWorkPerTurn;
   hand_out_deliveries();
   if (limits_.idle_timeout_s > 0) look_for_idle(now);
+  if (now_ >= age_blobs_again_) {
+    BlobRef::age();
+    age_blobs_again_ = now_ + kBlobAge;
+  }
   BlobRef::reclaim_retired();
 }
 
@@ -180,7 +187,8 @@ void Service::settle_held() {
 
 Instant Service::next_event() const {
   if (!runnable_.empty() || BlobRef::retired_bytes() > 0) return Instant{};
-  return std::min({engine_.next_event(), journal_.next_event(), next_idle_look()});
+  const Instant next = std::min({engine_.next_event(), journal_.next_event(), next_idle_look()});
+  return BlobRef::kept_bytes() > 0 ? std::min(next, age_blobs_again_) : next;
 }
 
 // Running commands ------------------------------------------------------------------------------

@@ -187,7 +187,9 @@ bool limits_memory(const ServerFacts& s) {
 constexpr std::array kOwnRows = {
     Server::integer(
         "binlog-errors", [](const ServerFacts& s) { return s.state.journal.errors; },
-        "only with `-b`: writes, syncs and the like that failed since the start", &has_binlog),
+        "only with `-b`: writes, syncs and the like that failed since the start, and how often "
+        "files or the folder were found to be taken away",
+        &has_binlog),
     Server::integer(
         "binlog-refusing", [](const ServerFacts& s) { return s.state.journal.refusing; },
         "only with `-b`: 1 while changes are refused because of that, else 0", &has_binlog),

@@ -13,7 +13,7 @@ TEST(Notice, IsASentenceWithWhatItKnows) {
   std::set<std::string> sentences;
   for (const Kind kind :
        {Kind::no_space, Kind::space_again, Kind::refusing, Kind::recovered, Kind::file_failed,
-        Kind::copy_kept, Kind::copy_failed, Kind::not_written}) {
+        Kind::gone, Kind::not_back, Kind::copy_kept, Kind::copy_failed, Kind::not_written}) {
     const Notice notice{.kind = kind,
                         .file = "binlog.3",
                         .copy = "binlog.3.damaged",
@@ -22,11 +22,12 @@ TEST(Notice, IsASentenceWithWhatItKnows) {
     const std::string sentence = to_sentence(notice);
     EXPECT_FALSE(sentence.empty());
     sentences.insert(sentence);
-    const bool is_failure =
-        kind == Kind::refusing || kind == Kind::file_failed || kind == Kind::copy_failed;
+    const bool is_failure = kind == Kind::refusing || kind == Kind::file_failed ||
+                            kind == Kind::copy_failed || kind == Kind::gone ||
+                            kind == Kind::not_back;
     EXPECT_EQ(sentence.find(notice.error) != std::string::npos, is_failure) << sentence;
   }
-  EXPECT_EQ(sentences.size(), 8U);
+  EXPECT_EQ(sentences.size(), 10U);
 }
 
 }  // namespace

@@ -107,6 +107,35 @@ TEST(SimDiskFault, HitsEveryCallFromTheNthOn) {
   EXPECT_EQ(disk.faults_hit(), 3U);
 }
 
+TEST(SimDiskFolder, IsTakenAwayWithItsFilesAndComesBackEmpty) {
+  SimDisk disk;
+  disk.put("b", "of somebody else");
+  FileHandle file = create(disk, "a");
+  EXPECT_EQ(disk.look_for(file, "a"), Presence::there);
+  EXPECT_EQ(disk.look_for(FileHandle::none, "a"), Presence::there);
+  EXPECT_EQ(disk.look_for(file, "b"), Presence::file_gone);
+  EXPECT_EQ(disk.look_for(FileHandle::none, "c"), Presence::file_gone);
+  bool is_new = true;
+  EXPECT_EQ(disk.return_to_folder(is_new), DiskStatus::ok);
+  EXPECT_FALSE(is_new);
+
+  disk.set_folder(FolderState::removed);
+  EXPECT_EQ(disk.look_for(file, "a"), Presence::folder_gone);
+  EXPECT_FALSE(disk.has("a"));
+  EXPECT_EQ(write_at(disk, file, 0, "nobody finds it"), DiskStatus::ok);
+  FileHandle other = FileHandle::none;
+  EXPECT_EQ(disk.create("c", other), DiskStatus::failed);
+  EXPECT_EQ(disk.return_to_folder(is_new), DiskStatus::failed);
+  disk.set_folder(FolderState::foreign);
+  EXPECT_EQ(disk.return_to_folder(is_new), DiskStatus::failed);
+  disk.set_folder(FolderState::replaced);
+  EXPECT_EQ(disk.look_for(file, "a"), Presence::folder_gone);
+  EXPECT_EQ(disk.return_to_folder(is_new), DiskStatus::ok);
+  EXPECT_TRUE(is_new);
+  EXPECT_EQ(disk.look_for(file, "a"), Presence::file_gone);
+  disk.close(file);
+}
+
 // Each step is one call; whichever of them is hit, it alone fails and does nothing.
 TEST(SimDiskFault, HitsTheNthCallOfAnyKind) {
   std::uint64_t nth = 1;
@@ -137,6 +166,10 @@ TEST(SimDiskFault, HitsTheNthCallOfAnyKind) {
           return disk.next_sync_done(done) && done.status == DiskStatus::ok;
         },
         [&] { return disk.open_existing("c", again) == DiskStatus::ok; },
+        [&] {
+          bool is_new = false;
+          return disk.return_to_folder(is_new) == DiskStatus::ok;
+        },
     };
     for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i](), i + 1 != nth) << i;
     disk.close(file);

@@ -35,6 +35,14 @@ class OutsideDisk final : public binlog::Disk {
     return disk_.open_existing(name, file);
   }
   [[nodiscard]] bool space(binlog::DiskSpace& space) const override { return disk_.space(space); }
+  [[nodiscard]] binlog::Presence look_for(File file, const std::string& name) override {
+    const Outside outside;
+    return disk_.look_for(file, name);
+  }
+  [[nodiscard]] Status return_to_folder(bool& is_new) override {
+    const Outside outside;
+    return disk_.return_to_folder(is_new);
+  }
   [[nodiscard]] Status allocate(File file, std::uint64_t bytes) override {
     const Outside outside;
     return disk_.allocate(file, bytes);

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -212,6 +214,62 @@ TEST_F(DaemonMemory, AMillionDeletedJobsGiveItBack) {
   }
   expect_growth_below("a million jobs of 200 bytes put and deleted", resident_bytes(server_.pid()),
                       30 * kMebibyte);
+}
+
+// What a server has put is deleted in a random order. The smaller pieces that malloc keeps between
+// the bodies must not hold their memory.
+TEST_F(DaemonMemory, DeletedBodiesOfMiddleSizeGiveItBack) {
+  constexpr int kJobs = kIsSanitized ? 100 : 2000;
+  for (const bool mixed : {false, true}) {
+    SCOPED_TRACE(mixed ? "1 to 150 KB" : "60 KB");
+    ASSERT_TRUE(start({"-z", "200000"})) << server_.failure();
+    const Client client = connect();
+    ASSERT_EQ(client->ask("list-tube-used"), "USING default\r\n");
+    const std::size_t before = resident_bytes(server_.pid());
+    std::mt19937 random{5};
+    std::vector<int> ids;
+    for (int id = 1; id <= kJobs; ++id) {
+      const std::size_t bytes = mixed ? 1000 + random() % 149'000 : 60'000;
+      ASSERT_EQ(client->put(std::string(bytes, 'x')), "INSERTED " + std::to_string(id) + "\r\n");
+      ids.push_back(id);
+    }
+    const std::size_t peak = resident_bytes(server_.pid()) - before;
+    std::shuffle(ids.begin(), ids.end(), random);
+    for (const int id : ids) {
+      ASSERT_EQ(client->ask("delete " + std::to_string(id)), "DELETED\r\n");
+    }
+    const auto growth = [&] {
+      const std::size_t after = resident_bytes(server_.pid());
+      return after > before ? after - before : 0;
+    };
+    EXPECT_TRUE(kIsSanitized || eventually([&] { return growth() < peak / 5; }));
+    expect_growth_below("2,000 bodies of middle size, put and deleted", growth(), peak / 5);
+    server_.kill_hard();
+  }
+}
+
+TEST_F(DaemonMemory, HalfABodyGivesItBackWithItsClient) {
+  constexpr std::size_t kClients = kIsSanitized ? 20 : 500;
+  ASSERT_TRUE(start({"-z", "200000"})) << server_.failure();
+  const Client other = connect();
+  ASSERT_EQ(other->ask("list-tube-used"), "USING default\r\n");
+  const std::size_t before = resident_bytes(server_.pid());
+  const auto growth = [&] {
+    const std::size_t after = resident_bytes(server_.pid());
+    return after > before ? after - before : 0;
+  };
+  {
+    const std::vector<Client> clients = connect(kClients);
+    for (const Client& client : clients) {
+      client->send_line("put 0 0 60 150000");
+      ASSERT_TRUE(client->send(std::string(120'000, 'x')));
+    }
+    ASSERT_TRUE(kIsSanitized || eventually([&] { return growth() > kClients * 100'000; }));
+  }
+  EXPECT_TRUE(kIsSanitized || eventually([&] { return growth() < kClients * 20'000; }));
+  expect_growth_below("500 half bodies of 150 KB whose clients are gone", growth(),
+                      kClients * 20'000);
+  EXPECT_TRUE(other->put("job").starts_with("INSERTED "));
 }
 
 }  // namespace

@@ -122,6 +122,41 @@ TEST_F(DaemonSandbox, EveryCommandWorksInIt) {
   EXPECT_TRUE(client->at_eof());
 }
 
+// The rules of the sandbox are bound to the folder that was there at the start, not to its path.
+TEST_F(DaemonSandbox, FilesThatAreTakenAwayAreWrittenAnewAndANewFolderIsRefused) {
+  const std::string folder = folder_.file("jobs");
+  ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+  const std::vector<std::string> words = {"--sandbox", "-b", folder, "-f", "0"};
+  ASSERT_TRUE(start(words)) << server_.failure();
+  ASSERT_EQ(connect()->put("to stay"), "INSERTED 1\r\n");
+  const auto log_has = [this](const std::string& text) {
+    return server_.standard_error().find(text) != std::string::npos;
+  };
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::filesystem::remove(entry.path());
+  }
+  ASSERT_TRUE(eventually([&] {
+    (void)connect()->ask("bury 1");
+    (void)connect()->put("more");
+    return log_has("event=binlog-recovered");
+  })) << server_.standard_error();
+  const std::uint64_t jobs = server_stat("current-jobs-ready");
+  server_.kill_hard();
+  ASSERT_TRUE(start(words)) << server_.failure();
+  EXPECT_EQ(server_stat("current-jobs-ready"), jobs);
+
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+  ASSERT_TRUE(eventually([&] {
+    (void)connect()->put("refused");
+    return log_has("event=binlog-not-back");
+  })) << server_.standard_error();
+  EXPECT_TRUE(log_has("the sandbox lets this process use no new folder"));
+  EXPECT_EQ(connect()->put("refused"), "INTERNAL_ERROR\r\n");
+  EXPECT_EQ(connect()->ask("peek 1"), "FOUND 1 7\r\nto stay\r\n");
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
 TEST_F(DaemonSandbox, ABinlogGrowsIsCompactedAndBroughtBackInIt) {
   constexpr int kJobs = 3000;
   constexpr int kKept = 10;

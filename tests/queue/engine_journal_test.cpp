@@ -247,7 +247,7 @@ TEST_F(EngineJournal, ARefusedPutLetsItsBodyGo) {
 
 TEST_F(EngineJournal, APutThatHasToWaitLeavesItsBodyToTheCaller) {
   Client& client = world.connect();
-  NewBody body = testing::body_of_bytes(std::string(5000, 'x'));
+  NewBody body = test::body_of_bytes(std::string(5000, 'x'));
   journal.refuse_from(1, JournalStatus::later);
   const NewJob job{.id = engine.take_id(), .priority = 0, .delay_s = 0, .ttr_s = 1};
   EXPECT_EQ(engine.put(client, job, std::move(body), world.now), Outcome::not_yet);

@@ -10,9 +10,9 @@
 namespace haricot {
 namespace {
 
-using testing::put_line;
-using testing::ServiceWorld;
-using testing::whole_put;
+using test::put_line;
+using test::ServiceWorld;
+using test::whole_put;
 
 class WithheldCommands : public ::testing::Test {
  protected:

@@ -68,6 +68,7 @@ std::uint32_t SimDisk::file_named(const std::string& name) const {
 DiskStatus SimDisk::list(std::vector<std::string>& names) {
   names.clear();
   if (const auto fault = begin(DiskCall::list)) return fail_by(*fault);
+  if (!is_in_folder()) return DiskStatus::ok;  // It is listed as empty.
   for (const auto& [name, file] : names_.seen()) names.push_back(name);
   return DiskStatus::ok;
 }
@@ -85,6 +86,7 @@ DiskStatus SimDisk::read(const std::string& name, FileBytes& bytes) {
 DiskStatus SimDisk::create(const std::string& name, FileHandle& file) {
   const auto fault = begin(DiskCall::create);
   if (!is_file_name(name)) return fail(DiskStatus::failed, "not a file's name");
+  if (!is_in_folder()) return fail_without_folder();
   if (fault && !fault->takes_effect) return fail_by(*fault);
   apply(entry_of(Kind::create, name));
   const std::uint32_t number = file_named(name);
@@ -196,6 +198,58 @@ DiskStatus SimDisk::remove_now(const std::string& name, const std::optional<Faul
   if (fault && !fault->takes_effect) return fail_by(*fault);
   apply(entry_of(Kind::remove, name));
   return fault ? fail_by(*fault) : DiskStatus::ok;
+}
+
+// Files that go ----------------------------------------------------------------------------------
+
+Presence SimDisk::look_for(FileHandle file, const std::string& name) {
+  if (folder_ != FolderState::there) {
+    last_error_ = "there is no such folder any more";
+    return Presence::folder_gone;
+  }
+  const auto found = names_.seen().find(name);
+  const bool is_there =
+      found != names_.seen().end() && (file == FileHandle::none || found->second == file_of(file));
+  if (is_there) return Presence::there;
+  last_error_ = name + " is gone";
+  return Presence::file_gone;
+}
+
+DiskStatus SimDisk::return_to_folder(bool& is_new) {
+  is_new = false;
+  if (const auto fault = begin(DiskCall::return_to_folder)) return fail_by(*fault);
+  switch (folder_) {
+    case FolderState::there:
+      return DiskStatus::ok;
+    case FolderState::moved:
+    case FolderState::removed:
+      return fail(DiskStatus::failed, "there is no such folder any more");
+    case FolderState::foreign:
+      return fail(DiskStatus::failed, "another server uses the folder");
+    case FolderState::replaced:
+      break;
+  }
+  is_new = true;
+  folder_ = FolderState::there;
+  return DiskStatus::ok;
+}
+
+void SimDisk::set_folder(FolderState state) {
+  folder_ = state;
+  if (!is_in_folder()) take_away_all();
+}
+
+void SimDisk::take_away(const std::string& name) {
+  CHECK(has(name));
+  apply(entry_of(Kind::remove, name));
+  TraceEntry sync = entry_of(Kind::folder_sync, 0, names_.changes_made());
+  sync.effect = SyncEffect::durable;
+  apply(std::move(sync));
+}
+
+void SimDisk::take_away_all() {
+  const SimNames::Map all = names_.seen();
+  for (const auto& [name, file] : all) take_away(name);
 }
 
 // Syncs ---------------------------------------------------------------------------------------

@@ -51,8 +51,9 @@ enum class DiskCall : std::uint8_t {
   sync_folder,
   start_sync,
   open_existing,
+  return_to_folder,
 };
-inline constexpr std::size_t kDiskCalls = 13;
+inline constexpr std::size_t kDiskCalls = 14;
 
 // A call that fails.
 struct Fault {
@@ -63,6 +64,15 @@ struct Fault {
   bool takes_effect = false;       // It is done, and then said to have failed.
   std::size_t pieces_written = 0;  // What of a write is done all the same: so many pieces
   std::size_t bytes_written = 0;   // and so many bytes of the next.
+};
+
+// What became of the folder while a server has it open.
+enum class FolderState : std::uint8_t {
+  there,
+  moved,     // It has another path; whoever has it open can use it.
+  removed,   // It is gone with all its files; open files can still be written.
+  replaced,  // The same, and an empty one is there in its place.
+  foreign,   // The same, and another server uses the one in its place.
 };
 
 enum class SyncMode : std::uint8_t { at_once, when_told };
@@ -130,6 +140,8 @@ class SimDisk final : public Disk {
   void start_remove(const std::string& name, bool sync, std::uint64_t ticket) override;
   [[nodiscard]] bool next_sync_done(SyncDone& done) override;
   void wait_for_sync() override;
+  [[nodiscard]] Presence look_for(FileHandle file, const std::string& name) override;
+  [[nodiscard]] DiskStatus return_to_folder(bool& is_new) override;
   [[nodiscard]] bool space(DiskSpace& space) const override;
   [[nodiscard]] std::string last_error() const override { return last_error_; }
 
@@ -178,6 +190,13 @@ class SimDisk final : public Disk {
   bool has_ended_syncs() const { return !done_.empty(); }
   // From now on the program must not wait for the disk: a call that blocks ends it.
   void forbid_waiting(bool is_forbidden) { waiting_is_forbidden_ = is_forbidden; }
+
+  // Somebody takes the folder away, or brings one. All of it is durable.
+  void set_folder(FolderState state);
+  FolderState folder() const { return folder_; }
+  // Somebody takes a file away, or all of them. Durably so. Requires: it is there.
+  void take_away(const std::string& name);
+  void take_away_all();
 
   // Looking on, and damage --------------------------------------------------------------------
 
@@ -257,6 +276,12 @@ class SimDisk final : public Disk {
   std::string last_error_;
   FolderNote folder_note_;
 
+  bool is_in_folder() const {
+    return folder_ == FolderState::there || folder_ == FolderState::moved;
+  }
+  DiskStatus fail_without_folder() { return fail(DiskStatus::failed, "no such folder"); }
+
+  FolderState folder_ = FolderState::there;
   bool waiting_is_forbidden_ = false;
   SyncMode sync_mode_ = SyncMode::at_once;
   FailedSync failed_sync_ = FailedSync::drops;

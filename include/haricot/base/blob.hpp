@@ -7,6 +7,9 @@
 // Giving back the memory of a large one takes long: some 10 ms for 100 MB. So it is not freed with
 // its last owner but retired, and reclaim_retired() frees what is retired a piece at a time. What
 // is retired belongs to the process, as what malloc keeps does.
+//
+// Those of 16 to 192 KiB are in slabs, which are kept for a while when they are empty: age() and
+// reclaim_retired() give them back.
 
 #pragma once
 
@@ -16,6 +19,8 @@
 #include <new>
 #include <string_view>
 #include <utility>
+
+#include "haricot/base/slabs.hpp"
 
 namespace haricot {
 
@@ -33,7 +38,7 @@ class BlobRef {
   }
 
   // Larger blobs are retired.
-  static constexpr std::size_t kFreedAtOnceBytesMax = 128 * 1024;
+  static constexpr std::size_t kFreedAtOnceBytesMax = 192 * 1024;
 
   // A blob of that size, its bytes undefined; null if there is no memory for it. The pages of a
   // large one take no memory until they are written.
@@ -44,8 +49,12 @@ class BlobRef {
   // fast it comes.
   static void reclaim_retired();
   // Frees all of it, for those who hold up nobody.
-  static void reclaim_all_retired() { reclaim(retired_bytes_); }
-  static std::size_t retired_bytes() { return retired_bytes_; }
+  static void reclaim_all_retired();
+  static std::size_t retired_bytes() { return retired_bytes_ + slabs_.bytes_to_go(); }
+  // Retires what was kept for blobs to come and was not needed since the last call. To be called
+  // about once a second, as long as there is something: kept_bytes().
+  static void age() { slabs_.age(); }
+  static std::size_t kept_bytes() { return slabs_.empty_bytes(); }
 
   // For owners that keep a reference in raw memory: detach() gives the share up as a pointer that
   // adopt() later makes a reference again, and share() another one of.
@@ -88,8 +97,20 @@ class BlobRef {
     if (blob_ != nullptr && --blob_->owners == 0) free_or_retire(blob_);
     blob_ = nullptr;
   }
+  // A sanitizer sees more where each blob is malloc's.
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr bool kHasSlabs = false;
+#else
+  static constexpr bool kHasSlabs = true;
+#endif
+  static bool is_in_slab(std::size_t bytes) {
+    return kHasSlabs && Slabs::takes(sizeof(Header) + bytes);
+  }
+  static void* allocate_memory(std::size_t bytes);
   static void free_or_retire(Header* blob) {
-    if (blob->bytes <= kFreedAtOnceBytesMax) {
+    if (is_in_slab(blob->bytes)) {
+      slabs_.free(blob);
+    } else if (blob->bytes <= kFreedAtOnceBytesMax) {
       std::free(blob);
     } else {
       retire(blob);
@@ -100,6 +121,7 @@ class BlobRef {
 
   static Retired* retired_;  // The last one first.
   static std::size_t retired_bytes_;
+  static Slabs slabs_;
 
   Header* blob_ = nullptr;
 };

@@ -14,6 +14,9 @@
 //
 // No turn waits for the disk. Where a command needs what a sync or a removal that is under way has
 // to bring first, it is told `later`, and may_try_again() when something of that has ended.
+//
+// While it records, it looks once a second whether a server that starts would find its files. If
+// somebody has taken them away, all that lives is written anew.
 
 #pragma once
 
@@ -196,13 +199,31 @@ class Binlog final : public Journal {
   std::uint64_t folder_bytes() const;
   std::uint64_t folder_bytes_allowed() const;
 
+  // Files that were taken away (binlog_gone.cpp)
+  void look_for_files();
+  void look_for_an_older_file();
+  bool list_sorted(std::vector<std::string>& names);
+  void mark_those_gone(const std::vector<std::string>& names);
+  void mark_all_gone();
+  void end_moving_those_gone();
+  bool return_to_folder();
+  bool has_file_of_another_server(const std::vector<std::string>& names, std::string& why);
+  std::optional<std::size_t> with_jobs_to_rewrite(std::size_t place) const;
+  JobId next_to_rewrite();
+  bool remove_some_left_behind();
+  void forget_those_gone();
+
   // Failures (binlog_failures.cpp)
-  void fail(DiskStatus status, std::string_view doing, std::string_view why = {}) noexcept;
+  void fail(DiskStatus status, std::string_view doing, std::string_view why = {},
+            Notice::Kind kind = Notice::Kind::refusing) noexcept;
   Duration pause_before_next_try() const;
   void forget_failed_files();
+  bool remove_failed(std::uint64_t number);
   void try_to_recover();
   bool begin_recovery();
   bool list_what_is_unsafe();
+  bool has_to_rewrite() const;
+  std::uint64_t number_needed_from() const;
   bool rewrite_some();
   bool rewrite(JobId id);
   void recovered();
@@ -246,6 +267,16 @@ class Binlog final : public Journal {
   std::vector<JobId> rewrite_;         // Those that are still to be written anew, last first.
   std::uint32_t recovery_serial_ = 0;  // The first segment of the current try to recover.
 
+  bool can_look_ = true;
+  Instant look_again_at_files_;
+  std::uint64_t looked_at_ = 0;      // The older file that was looked for last.
+  std::uint64_t gone_until_ = 0;     // The jobs of all files up to this number are written anew.
+  std::size_t rewritten_until_ = 0;  // While that is part of recovering: no job lives before it.
+  bool is_unneeded_noted_ = false;   // And it is written down that those files are not needed.
+  bool has_to_return_ = false;       // The folder may not be the one that the path leads to.
+  std::string not_back_;             // Why it could not return, as the log was told.
+  std::uint64_t unsure_number_ = 0;  // A file of ours may have this number and not be known.
+
   std::uint64_t file_bytes_ = 0;  // Of the next file: what was asked for, or less on a small disk.
   DiskStatus spare_status_ = DiskStatus::ok;  // Of the last try to make one.
   Instant spare_again_;
@@ -275,8 +306,11 @@ class Binlog final : public Journal {
   std::vector<Notice> notices_;
   std::string last_failure_;
   Instant failure_notice_at_;
+  Instant gone_notice_at_;
   Instant space_notice_at_;
   bool failure_was_told_ = false;
+  bool gone_was_told_ = false;
+  bool looks_for_older_ = false;
   bool missing_room_was_told_ = false;
 };
 

@@ -43,6 +43,13 @@ struct DiskSpace {
   std::uint64_t total_bytes = 0;
 };
 
+// Whether a server that starts now would find an open file.
+enum class Presence : std::uint8_t {
+  there,        // Or it cannot be found out.
+  file_gone,    // The folder is there. Under that name it has nothing, or another file.
+  folder_gone,  // The path of the folder leads to nothing, or to another folder.
+};
+
 // Whether a file in the folder may have that name: it must not lead out of it.
 constexpr bool is_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -105,6 +112,16 @@ class Disk {
   // Blocks until there is one; so it is not for a turn. Requires: one was started that was not
   // taken out.
   virtual void wait_for_sync() = 0;
+
+  // Looks for the file by the folder's path, as a server does that starts. FileHandle::none: for
+  // any file of that name. Costs one system call as a rule. On anything but there, last_error()
+  // says what is missing.
+  [[nodiscard]] virtual Presence look_for(FileHandle file, const std::string& name) = 0;
+  // Sees to it that names are looked up in the folder that the path leads to, and that no other
+  // server uses that folder. `is_new`: it is another folder than before, and has no file of a
+  // binlog. Never makes a folder. On anything but ok nothing has changed, and last_error() says
+  // why.
+  [[nodiscard]] virtual DiskStatus return_to_folder(bool& is_new) = 0;
 
   // How much space there is. False: that is not known. It is a hint: a quota may leave less, and
   // other processes take and give back space at any time.

@@ -12,7 +12,9 @@ struct Notice {
     no_space,     // Puts are refused until there is space.
     space_again,  // There is space again, so puts are taken.
     refusing,     // `doing` to the disk has failed: changes are refused until it has recovered.
-    recovered,    // Everything in doubt is in `file` now.
+    gone,         // Files or the folder were taken away (`error`): all jobs are written anew.
+    not_back,     // The folder cannot be used again yet; `error` says why.
+    recovered,    // Everything in doubt is in `file` now, or in the files before it.
     file_failed,  // A file could not be made or removed; it is tried again.
     copy_kept,    // Of the damaged `file`, or of its end, as `copy`.
     copy_failed,  // There could be none.

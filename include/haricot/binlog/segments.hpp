@@ -19,6 +19,7 @@ struct Segment {
   // N of the name that the file has, if that is another one; else the same.
   std::uint64_t name_number = 0;
   std::uint32_t serial = 0;  // What notes refer to: counts up, without the gaps that numbers have.
+  bool is_gone = false;      // Somebody has taken the file away.
   bool has_to_be_kept = false;   // Not all of it could be read, and there is no copy.
   std::uint64_t bytes = 0;       // The length of the file.
   std::uint64_t live_bytes = 0;  // Of the full records of its jobs.
@@ -59,6 +60,9 @@ class Segments {
   // Requires: no job lives in it.
   void remove_oldest();
   void remove_newest();
+  // Forgets the newest file; its jobs count to the one before, as its last ones. O(its jobs).
+  // Requires: there are two.
+  void merge_newest();
 
   // A job whose full record of that many bytes stands in the newest file; not in any other then.
   void attach(JobRef ref, std::uint64_t bytes);

@@ -71,6 +71,8 @@ class Spares {
   // Removes the last one, or all.
   void remove_last();
   void remove_all();
+  // Forgets those whose file is not among these names, which are sorted.
+  void forget_those_gone(const std::vector<std::string>& names);
   // Closes all and leaves the files where they are: a later start finds their space.
   void leave_all();
 

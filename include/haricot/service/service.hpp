@@ -150,6 +150,7 @@ class Service {
   bool costly_put_off_ = false;                     // Some session waits for the next turn's.
   std::uint32_t turn_ = 0;  // Compared with that of sessions; may come round.
   Instant now_;             // When the turn began.
+  Instant age_blobs_again_;
   const Limits& limits_;
   // With an idle timeout: who was active longest ago is in front.
   IntrusiveList<Session, &Session::all_> sessions_;

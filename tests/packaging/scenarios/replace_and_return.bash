@@ -19,7 +19,6 @@ old_user=$(id beanstalkd)
 
 step "haricot takes its place"
 install "$package"
-grep -q 'do not purge the removed package beanstalkd' /scenario/apt.log
 equal "the state of haricot" "$(state_of haricot)" installed
 equal "the state of beanstalkd" "$(state_of beanstalkd)" config-files
 cmp $settings /scenario/settings
@@ -44,6 +43,18 @@ eventually is_answered
 cmp $settings /scenario/settings
 equal "the jobs" "$(ask 'peek 1' 'peek 4')" $'NOT_FOUND\nFOUND 4 3\nnew'
 
+step "what is left of beanstalkd is purged, and leaves haricot alone"
+dpkg --purge beanstalkd
+equal "the state of beanstalkd" "$(state_of beanstalkd)" not-installed
+equal "the user" "$(id beanstalkd)" "$old_user"
+cmp $settings /scenario/settings
+equal "the links" "$(ls /etc/rc2.d | grep -c 'S..beanstalkd')" 1
+equal "the jobs" "$(ask 'peek 1' 'peek 4')" $'NOT_FOUND\nFOUND 4 3\nnew'
+service restart
+eventually is_answered
+is_haricot
+equal "the jobs after a restart" "$(ask 'peek 1' 'peek 4')" $'NOT_FOUND\nFOUND 4 3\nnew'
+
 step "beanstalkd comes back"
 install beanstalkd
 equal "the state of beanstalkd" "$(state_of beanstalkd)" installed
@@ -63,8 +74,10 @@ service restart
 eventually is_answered
 equal "the jobs after a restart" "$(ask 'peek 2' 'peek 4')" $'FOUND 2 3\ndef\nFOUND 4 3\nnew'
 
-step "and once more, there and back"
-install "$package"
+step "and once more, there and back, with the purge in the same breath"
+install --purge "$package"
+[[ $(state_of beanstalkd) != config-files ]] || fail "beanstalkd was not purged"
+equal "the user" "$(id beanstalkd)" "$old_user"
 eventually is_answered
 is_haricot
 equal "the jobs" "$(ask 'peek 2' 'peek 4')" $'FOUND 2 3\ndef\nFOUND 4 3\nnew'

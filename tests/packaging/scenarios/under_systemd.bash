@@ -44,6 +44,19 @@ equal "open files" "$(property LimitNOFILE)" 524288
 equal "the name" "$(cat "/proc/$(property MainPID)/comm")" beanstalkd
 equal "pidof" "$(pidof beanstalkd)" "$(property MainPID)"
 
+step "what is left of beanstalkd is purged, and leaves haricot alone"
+user=$(id beanstalkd)
+dpkg --purge beanstalkd
+equal "the state of beanstalkd" "$(state_of beanstalkd)" not-installed
+equal "the user" "$(id beanstalkd)" "$user"
+equal "enabled" "$(systemctl is-enabled "$unit")" enabled
+is_state $running
+grep -q '^BEANSTALKD_EXTRA="-b /var/lib/beanstalkd"' $settings
+equal "another job" "$(ask 'put 0 0 60 3' def)" "INSERTED 2"
+systemctl restart "$unit"
+equal "the jobs after a restart" "$(ask 'peek 1' 'peek 2')" $'FOUND 1 3\nabc\nFOUND 2 3\ndef'
+ask 'delete 2' >/dev/null
+
 step "the sandbox is there"
 equal "no new privileges" "$(process_says NoNewPrivs)" 1
 equal "filter of system calls" "$(process_says Seccomp)" 2

@@ -1,0 +1,183 @@
+// The folder of the binlog, or files in it, are taken away under a running server.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "binlog_folder.hpp"
+#include "job_facts.hpp"
+#include "persistence_fixture.hpp"
+
+namespace haricot::test {
+namespace {
+
+constexpr const char* kRefused = "INTERNAL_ERROR\r\n";
+
+// A folder in the temporary one, so that it can go.
+class BinlogGone : public PersistenceTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override { ASSERT_EQ(::mkdir(folder().c_str(), 0700), 0); }
+
+  std::string folder() const { return folder_.file("jobs"); }
+  std::vector<std::string> flags() const {
+    return {"-b", folder(), "-f", GetParam(), "-s", "65536"};
+  }
+
+  [[nodiscard]] bool start_there() {
+    const auto binary = find_server_binary(ServerKind::haricot);
+    return binary && server_.start({.binary = *binary, .arguments = flags()});
+  }
+
+  // 300 jobs in several files, of which 200 live.
+  void put_jobs() {
+    const Client client = connect();
+    for (int i = 1; i <= 300; ++i) {
+      const std::string id = std::to_string(i);
+      ASSERT_EQ(client->put(numbered_body(static_cast<std::uint64_t>(i), 700)),
+                "INSERTED " + id + "\r\n");
+      if (i % 3 != 0) continue;
+      ASSERT_EQ(client->ask("delete " + id), "DELETED\r\n");
+    }
+    ASSERT_GT(file_numbers(folder()).size(), 2U);
+  }
+  std::string put() {
+    const std::string answer = connect()->put("new");
+    if (answer.starts_with("INSERTED ")) ++taken_;
+    return answer;
+  }
+  // Within the second in which the server looks, puts may still be taken.
+  [[nodiscard]] bool is_refused_soon() {
+    return eventually([this] { return put() == kRefused; });
+  }
+  [[nodiscard]] bool is_taken_soon() {
+    return eventually([this] { return put().starts_with("INSERTED "); });
+  }
+  std::size_t lines_with(const std::string& text) {
+    const std::string log = server_.standard_error();
+    std::size_t lines = 0;
+    for (std::size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) {
+      ++lines;
+    }
+    return lines;
+  }
+
+  void expect_all_after_a_kill() {
+    kill();
+    ASSERT_TRUE(start_there()) << server_.failure();
+    const Client client = connect();
+    // A put that was in doubt when the folder was missed has been refused and is kept all the same.
+    EXPECT_GE(stat("current-jobs-ready"), 200U + taken_);
+    EXPECT_LE(stat("current-jobs-ready"), 200U + taken_ + 1);
+    for (int i = 1; i <= 300; ++i) {
+      const std::string answer = client->ask("peek " + std::to_string(i));
+      if (i % 3 == 0) {
+        EXPECT_EQ(answer, "NOT_FOUND\r\n");
+      } else {
+        EXPECT_EQ(answer, "FOUND " + std::to_string(i) + " 700\r\n" +
+                              numbered_body(static_cast<std::uint64_t>(i), 700) + "\r\n");
+      }
+    }
+    EXPECT_EQ(lines_with("binlog-file-missing"), 0U) << server_.standard_error();
+  }
+
+  std::uint64_t taken_ = 0;
+};
+
+TEST_P(BinlogGone, FolderIsToldOnceAndUsedWhenItIsMadeAgain) {
+  ASSERT_TRUE(start_there()) << server_.failure();
+  ASSERT_NO_FATAL_FAILURE(put_jobs());
+  std::filesystem::remove_all(folder());
+  ASSERT_TRUE(is_refused_soon());
+  EXPECT_EQ(stat("binlog-refusing"), 1U);
+  EXPECT_GE(stat("binlog-errors"), 1U);
+  EXPECT_EQ(connect()->ask("delete 1"), kRefused);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(put(), kRefused);
+  EXPECT_EQ(lines_with("event=binlog-gone"), 1U) << server_.standard_error();
+  EXPECT_NE(server_.standard_error().find("there is no folder " + folder() + " any more"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder())) << "the server must not make it";
+
+  ASSERT_EQ(::mkdir(folder().c_str(), 0700), 0);
+  ASSERT_TRUE(is_taken_soon());
+  EXPECT_EQ(stat("binlog-refusing"), 0U);
+  EXPECT_EQ(lines_with("event=binlog-recovered"), 1U) << server_.standard_error();
+  expect_all_after_a_kill();
+}
+
+TEST_P(BinlogGone, AllFilesAreWrittenAnew) {
+  ASSERT_TRUE(start_there()) << server_.failure();
+  ASSERT_NO_FATAL_FAILURE(put_jobs());
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+    std::filesystem::remove(entry.path());
+  }
+  ASSERT_TRUE(eventually([&] {
+    (void)put();
+    return lines_with("event=binlog-recovered") == 1;
+  }));
+  EXPECT_EQ(lines_with("event=binlog-gone"), 1U) << server_.standard_error();
+  // Its lock is held again: a second server leaves.
+  ServerProcess other;
+  std::vector<std::string> words = flags();
+  words.insert(words.end(), {"-l", "127.0.0.1", "-p", "0"});
+  ASSERT_TRUE(
+      other.launch({.binary = *find_server_binary(ServerKind::haricot), .arguments = words}));
+  const auto end = other.wait_exit();
+  EXPECT_TRUE(end && end->code == 10) << other.standard_error();
+  expect_all_after_a_kill();
+}
+
+TEST_P(BinlogGone, AnOlderFileIsWrittenAnewWhilePutsAreTaken) {
+  ASSERT_TRUE(start_there()) << server_.failure();
+  ASSERT_NO_FATAL_FAILURE(put_jobs());
+  const std::vector<std::uint64_t> numbers = file_numbers(folder());
+  std::filesystem::remove(file_path(folder(), numbers[numbers.size() - 2]));
+  ASSERT_TRUE(eventually([&] {
+    EXPECT_TRUE(put().starts_with("INSERTED "));
+    return stat("binlog-errors") > 0;
+  }));
+  ASSERT_TRUE(eventually([&] { return file_numbers(folder()).front() >= numbers.back(); }));
+  ASSERT_TRUE(eventually([&] { return lines_with("event=binlog-recovered") == 1; }));
+  expect_all_after_a_kill();
+}
+
+TEST_P(BinlogGone, FolderOfAnotherServerIsLeftAlone) {
+  ASSERT_TRUE(start_there()) << server_.failure();
+  ASSERT_NO_FATAL_FAILURE(put_jobs());
+  std::filesystem::rename(folder(), folder_.file("moved"));
+  ASSERT_EQ(::mkdir(folder().c_str(), 0700), 0);
+  ServerProcess other;
+  const auto binary = find_server_binary(ServerKind::haricot);
+  ASSERT_TRUE(other.start({.binary = *binary, .arguments = flags()})) << other.failure();
+  ASSERT_TRUE(is_refused_soon());
+  ASSERT_TRUE(eventually([&] {
+    (void)put();
+    return lines_with("another server uses the folder") == 1;
+  })) << server_.standard_error();
+  other.kill_hard();
+  // The files of the other one are left.
+  ASSERT_TRUE(eventually([&] { return lines_with("has a file binlog.") == 1; }))
+      << server_.standard_error();
+  EXPECT_EQ(put(), kRefused);
+  std::filesystem::remove_all(folder());
+  std::filesystem::rename(folder_.file("moved"), folder());
+  ASSERT_TRUE(is_taken_soon());
+  expect_all_after_a_kill();
+}
+
+TEST_P(BinlogGone, AServerThatEndsWithoutAFolderSaysSo) {
+  ASSERT_TRUE(start_there()) << server_.failure();
+  ASSERT_NO_FATAL_FAILURE(put_jobs());
+  std::filesystem::remove_all(folder());
+  const auto end = server_.stop();
+  EXPECT_TRUE(end && end->code == 1);
+  EXPECT_EQ(lines_with("event=binlog-not-written"), 1U) << server_.standard_error();
+}
+
+INSTANTIATE_TEST_SUITE_P(Sync, BinlogGone, ::testing::Values("0", "50"),
+                         [](const auto& ms) { return "Every" + std::string(ms.param) + "ms"; });
+
+}  // namespace
+}  // namespace haricot::test
