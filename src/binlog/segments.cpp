@@ -58,6 +58,8 @@ void Segments::merge_newest() {
   }
   before.live_bytes += newest.live_bytes;
   before.live_jobs += newest.live_jobs;
+  newest.live_bytes = 0;
+  newest.live_jobs = 0;
   remove_newest();
 }
 
