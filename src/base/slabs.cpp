@@ -26,6 +26,7 @@ Slabs::~Slabs() {
 
 // Class 0 takes up to 18 KiB, class 7 up to 32 KiB, class 8 up to 36 KiB.
 std::size_t Slabs::class_of(std::size_t bytes) {
+  CHECK(takes(bytes));
   const std::size_t below = bytes - 1;
   const auto doubling = static_cast<std::size_t>(std::bit_width(below)) - 1;
   const std::size_t eighth = (below >> (doubling - 3)) % kClassesPerDoubling;

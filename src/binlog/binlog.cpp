@@ -67,7 +67,7 @@ bool Binlog::close(Instant now) {
     if (refusing_ && writer_.is_open()) try_to_recover();
   }
   if (!refusing_) {
-    const SegmentWriter::Ending ending = writer_.take_ending(true, segments_->oldest().number);
+    const SegmentWriter::Ending ending = writer_.take_ending(true, oldest_needed());
     const DiskStatus status = SegmentWriter::seal(disk_, ending);
     if (status != DiskStatus::ok) {
       fail(status, "write");
@@ -329,7 +329,7 @@ void Binlog::take_sync_ends() {
   if (syncs_.length() != before) disk_moved_ = true;
   const bool all_rewritten = refusing_ && writer_.is_open() && !has_to_rewrite();
   if (!all_rewritten || syncs_.length() > 0) return;
-  if (remove_some_left_behind()) {
+  if (remove_one_left_behind()) {
     syncs_.sync_folder();  // At its end this is asked again.
   } else {
     recovered();
@@ -372,13 +372,12 @@ void Binlog::end_turn(Instant now) {
 
 Instant Binlog::next_event() const {
   if (is_closed_ || engine_ == nullptr) return Instant::never();
+  if (is_time_to_try_again()) return Instant{};
   if (refusing_) {
     if (!writer_.is_open()) return retry_at_;
-    if (is_time_to_try_again()) return Instant{};
     // Waits for a sync, or has work left.
     return !has_to_rewrite() || recovery_waits_ ? Instant::never() : Instant{};
   }
-  if (is_time_to_try_again()) return Instant{};
   Instant next = Instant::never();
   const bool may_sync = unsynced_since_ != Instant::never() && sync_requested_ <= synced_records_;
   if (may_sync && options_.sync == SyncPolicy::interval) {

@@ -224,24 +224,20 @@ Binlog::CompactionStep Binlog::remove_oldest() {
   // older one alone: a job, and not its deletion, which stood in the other.
   if (by_sync && !syncs_.has_passed(removal_mark_)) return CompactionStep::has_to_wait;
   if (syncs_.length() >= SyncLine::kLengthMax) return CompactionStep::has_to_wait;
-  if (oldest.has_to_be_kept) return move_oldest_aside(oldest);
   if (oldest.is_gone) {
     drop_oldest();
     if (by_sync) removal_mark_ = syncs_.sync_folder_first();
     return CompactionStep::did_some;
   }
+  if (oldest.has_to_be_kept) return move_oldest_aside();
   syncs_.remove_first(segment_name(oldest.name_number), by_sync);
   is_removing_ = true;
   return CompactionStep::has_to_wait;
 }
 
-// A file of which not all could be read and no copy be made is only given another name.
-Binlog::CompactionStep Binlog::move_oldest_aside(const Segment& oldest) {
-  Keeper keeper(disk_);
-  std::string to;
-  const std::string name = segment_name(oldest.name_number);
-  if (keeper.move(name, oldest.name_number, damaged_name, to) != DiskStatus::ok) {
-    tell_removal_failed();
+Binlog::CompactionStep Binlog::move_oldest_aside() {
+  if (remove_or_keep(segments_->oldest()) != DiskStatus::ok) {
+    tell_removal_failed(disk_.last_error());
     compact_again_ = now_ + kPauseAfterFailure;
     return CompactionStep::nothing_to_do;
   }
@@ -250,11 +246,17 @@ Binlog::CompactionStep Binlog::move_oldest_aside(const Segment& oldest) {
   return CompactionStep::did_some;
 }
 
+// The oldest file that the next start has to find.
+std::uint64_t Binlog::oldest_needed() const {
+  const bool goes = is_removing_ && segments_->size() > 1;
+  return segments_->at(goes ? 1 : 0).number;
+}
+
 void Binlog::removal_ended(DiskStatus status) {
   is_removing_ = false;
   if (status != DiskStatus::ok) {
     try {
-      tell_removal_failed();
+      const std::string why = disk_.last_error();
       // One that is gone all the same, by whatever hand, must not be in the way for ever.
       const std::string name = segment_name(segments_->oldest().name_number);
       std::vector<std::string> names;
@@ -262,6 +264,7 @@ void Binlog::removal_ended(DiskStatus status) {
                            std::find(names.begin(), names.end(), name) == names.end();
       if (is_gone) status = DiskStatus::ok;
       if (is_gone && options_.sync != SyncPolicy::never) removal_mark_ = syncs_.sync_folder_first();
+      if (!is_gone) tell_removal_failed(why);
     } catch (const std::bad_alloc&) {
       // It is tried again.
     }
@@ -278,11 +281,10 @@ void Binlog::drop_oldest() {
   spare_again_ = now_;  // There is space again.
 }
 
-void Binlog::tell_removal_failed() {
+void Binlog::tell_removal_failed(const std::string& why) {
   ++errors_;
   look_again_at_files_ = now_;
-  notice({.kind = Notice::Kind::file_failed, .doing = "remove", .error = disk_.last_error()},
-         failure_notice_at_);
+  notice({.kind = Notice::Kind::file_failed, .doing = "remove", .error = why}, failure_notice_at_);
 }
 
 }  // namespace haricot::binlog

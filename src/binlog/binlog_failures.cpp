@@ -118,7 +118,8 @@ void Binlog::try_to_recover() {
   }
   if (!has_to_rewrite() || !rewrite_some() || has_to_rewrite()) return;
   if (options_.sync == SyncPolicy::never) {
-    (void)remove_some_left_behind();
+    while (remove_one_left_behind()) {
+    }
     recovered();
   } else {
     syncs_.sync_file(writer_.file(), records_, false);
@@ -169,6 +170,8 @@ bool Binlog::has_to_rewrite() const {
 bool Binlog::list_what_is_unsafe() {
   try {
     rewrite_ = unsafe_;
+    // That no older file is needed is told behind all that was in them.
+    if (gone_until_ != 0) std::erase(rewrite_, kPseudoId);
     if (rewrite_.empty()) rewrite_.push_back(0);  // No job, but a file that has to be synced.
   } catch (const std::bad_alloc&) {
     rewrite_.clear();

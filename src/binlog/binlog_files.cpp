@@ -256,7 +256,7 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
 bool Binlog::rotate() {
   flush();
   if (!writer_.is_open()) return false;
-  const SegmentWriter::Ending ending = writer_.take_ending(false, segments_->oldest().number);
+  const SegmentWriter::Ending ending = writer_.take_ending(false, oldest_needed());
   previous_ = ending.end;
   previous_number_ = segments_->newest().number;
   segments_->newest().bytes = ending.end.bytes;
@@ -307,7 +307,7 @@ bool Binlog::begin_file() {
   signature.store_id = note_.store_id;
   signature.run = note_.run;
   signature.records_lost = static_cast<std::uint32_t>(report_.records_lost);
-  signature.oldest_needed = static_cast<std::uint32_t>(segments_->oldest().number);
+  signature.oldest_needed = static_cast<std::uint32_t>(oldest_needed());
   const std::size_t files = segments_->size();
   if (files > 1) {
     signature.previous_number = static_cast<std::uint32_t>(segments_->at(files - 2).number);

@@ -14,13 +14,12 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/binlog.hpp"
+#include "haricot/binlog/keeper.hpp"
 
 namespace haricot::binlog {
 namespace {
 
 constexpr Duration kPauseBetweenLooks = Duration::seconds(1);
-// Of the files that are not needed any more, so many are removed with the end of recovering.
-constexpr std::size_t kRemovedAtOnceMax = 64;
 
 }  // namespace
 
@@ -30,6 +29,7 @@ void Binlog::look_for_files() {
   try {
     const Presence found = disk_.look_for(writer_.file(), segment_name(writer_.number()));
     if (found != Presence::there) {
+      if (found == Presence::file_gone) lose_newest();
       fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
     } else {
       looks_for_older_ = !looks_for_older_;  // Every other time: a look costs a system call.
@@ -38,6 +38,13 @@ void Binlog::look_for_files() {
   } catch (const std::bad_alloc&) {
     // The next look comes in a second.
   }
+}
+
+// Another file may have its name now, which is not ours to remove.
+void Binlog::lose_newest() {
+  Segment& newest = segments_->newest();
+  newest.has_to_be_kept = true;
+  gone_until_ = std::max(gone_until_, newest.number);
 }
 
 // One after the other, in turn.
@@ -165,22 +172,31 @@ JobId Binlog::next_to_rewrite() {
 }
 
 // All jobs live in newer files, durably. What is still there of the old ones might bring back what
-// was deleted in those that are gone, so it goes before anything else happens. True: some went, and
-// their names have to go from the disk. What cannot be removed is left to compaction.
-bool Binlog::remove_some_left_behind() {
-  std::size_t removed = 0;
-  for (std::size_t i = 0; i < segments_->size() && removed < kRemovedAtOnceMax; ++i) {
+// was deleted in those that are gone, so it goes before anything else happens: the oldest first,
+// and one at a time, as remove_oldest() has it. True: one went, and its name has to go from the
+// disk. What cannot be removed is left to compaction.
+bool Binlog::remove_one_left_behind() {
+  for (std::size_t i = 0; i < segments_->size(); ++i) {
     Segment& segment = segments_->at(i);
     if (segment.number > gone_until_) break;
-    if (segment.is_gone || segment.has_to_be_kept) continue;
+    if (segment.is_gone) continue;
     try {
-      segment.is_gone = disk_.remove(segment_name(segment.name_number)) == DiskStatus::ok;
+      segment.is_gone = remove_or_keep(segment) == DiskStatus::ok;
     } catch (const std::bad_alloc&) {
       // As one that cannot be removed.
     }
-    if (segment.is_gone) ++removed;
+    if (segment.is_gone) return true;
   }
-  return removed > 0;
+  return false;
+}
+
+// A file of which not all could be read and no copy be made is only given another name.
+DiskStatus Binlog::remove_or_keep(const Segment& segment) {
+  const std::string name = segment_name(segment.name_number);
+  if (!segment.has_to_be_kept) return disk_.remove(name);
+  Keeper keeper(disk_);
+  std::string to;
+  return keeper.move(name, segment.name_number, damaged_name, to);
 }
 
 void Binlog::forget_those_gone() {

@@ -134,7 +134,6 @@ void BinlogFolder::tell(const binlog::Notice& notice) {
                   {"hint", "changes are refused and tried again; do not stop the server"}});
       break;
     case Kind::recovered:
-      lock_.write_note(binlog_.note());  // The file of the lock may be a new one.
       log_.event(Level::info, "binlog-recovered", {{"file", notice.file}});
       break;
     case Kind::file_failed:
@@ -188,6 +187,7 @@ bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progr
 
 void BinlogFolder::after_turn() {
   binlog_.set_wall_offset(read_wall_offset());
+  if (disk_.has_taken_lock_anew()) lock_.write_note(binlog_.note());
   while (const auto notice = binlog_.next_notice()) tell(*notice);
 }
 

@@ -130,7 +130,8 @@ int write_zeros(int file, std::uint64_t from, std::uint64_t to) {
     return ENOSPC;
   }
   static constexpr std::array<char, 4096> kZeros{};
-  const std::vector<std::string_view> pieces(kPiecesMax, {kZeros.data(), kZeros.size()});
+  std::array<std::string_view, kPiecesMax> pieces;
+  pieces.fill({kZeros.data(), kZeros.size()});
   while (from < to) {
     const std::uint64_t count = std::min<std::uint64_t>((to - from) / kZeros.size(), kPiecesMax);
     const std::string_view rest(kZeros.data(), std::min<std::uint64_t>(to - from, kZeros.size()));
@@ -396,7 +397,7 @@ Presence FolderDisk::look_for_lock() {
   looks_for_lock_ = lock_ != nullptr && !looks_for_lock_;
   if (!looks_for_lock_ || lock_->is_in(folder_.get())) return Presence::there;
   (void)fail_because("there is no lock in " + path_ + " any more");
-  return Presence::file_gone;
+  return Presence::lock_gone;
 }
 
 DiskStatus FolderDisk::return_to_folder(bool& is_new) {
@@ -423,6 +424,7 @@ DiskStatus FolderDisk::go_back(bool& is_new) {
       return fail_because(again.why_not(path_));
     }
     *lock_ = std::move(again);
+    lock_is_new_ = true;
     return DiskStatus::ok;
   }
   if (!S_ISDIR(named.st_mode)) return fail_because(path_ + " is no folder");
@@ -460,6 +462,7 @@ DiskStatus FolderDisk::move_to(Descriptor folder) {
   } while (result < 0 && (errno == EINTR || errno == EBUSY));
   if (result < 0) return fail(errno, "open", path_);
   if (lock_ != nullptr) *lock_ = std::move(lock);
+  lock_is_new_ = lock_ != nullptr;
   reserve_.renew();
   return DiskStatus::ok;
 }

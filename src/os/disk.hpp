@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "haricot/binlog/disk.hpp"
@@ -44,6 +45,8 @@ class FolderDisk final : public binlog::Disk {
   void expect_writers() { has_writers_ = true; }
   // The lock of the folder, which outlives this: taken anew where files or folder went away.
   void set_lock(FolderLock& lock) { lock_ = &lock; }
+  // Whether that has happened since this was asked last: its file has no note of ours.
+  bool has_taken_lock_anew() { return std::exchange(lock_is_new_, false); }
   // A fence around this process lets it use no other folder than the one that is open.
   void note_fence() { is_fenced_ = true; }
   // The folder, for FolderLock.
@@ -107,6 +110,7 @@ class FolderDisk final : public binlog::Disk {
   Descriptor folder_;
   FolderLock* lock_ = nullptr;
   bool looks_for_lock_ = false;
+  bool lock_is_new_ = false;
   bool is_fenced_ = false;
   FileHandle looked_for_ = FileHandle::none;  // The file that was looked for last, if it is open,
   Identity identity_;                         // and what it is.

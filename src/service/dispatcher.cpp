@@ -146,7 +146,7 @@ void Dispatcher::note_oversized(const Client& client, std::uint32_t bytes) {
   }
 }
 
-Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody&& body, Instant now) {
+Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now) {
   if (draining_) return {ReplyCode::draining};
   const NewJob job{
       .id = plan.id, .priority = plan.priority, .delay_s = plan.delay_s, .ttr_s = plan.ttr_s};

@@ -385,7 +385,7 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
   begin_answers(session);
   try {
     NewBody body{.bytes = bytes, .blob = std::move(plan.body)};
-    const Reply reply = dispatcher_.finish_put(session.client_, plan, std::move(body), now);
+    const Reply reply = dispatcher_.finish_put(session.client_, plan, body, now);
     if (reply.code == ReplyCode::not_yet) [[unlikely]] {
       plan.body = std::move(body.blob);
       session.reader_.take_back_body();

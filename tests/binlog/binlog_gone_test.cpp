@@ -125,6 +125,25 @@ TEST_P(BinlogGone, AllLivesInTheFolderThatIsMadeAnew) {
   EXPECT_EQ(world_->compare(again, world_->binlog.records(), true), "");
 }
 
+// As `cp` and `mv` do it, or a backup that is put back under a running server.
+TEST_P(BinlogGone, NewestFileThatIsReplacedByAnotherIsWrittenAnewAndTheOtherKept) {
+  fill();
+  world_->pass(kASecond);
+  const std::string name = newest();
+  const std::string other = disk_->bytes_of(oldest());
+  disk_->take_away(name);
+  disk_->put(name, other);
+  (void)world_->try_put();
+  settle();
+  EXPECT_FALSE(is_refusing());
+  expect_all_there();
+  std::vector<std::string> names;
+  ASSERT_EQ(disk_->list(names), DiskStatus::ok);
+  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [&](const std::string& kept) {
+    return kept.find(".damaged.") != std::string::npos && disk_->bytes_of(kept) == other;
+  }));
+}
+
 TEST_P(BinlogGone, FolderThatIsMovedAndComesBackIsGoneOnWith) {
   fill();
   world_->pass(kASecond);

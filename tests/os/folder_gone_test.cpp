@@ -91,9 +91,12 @@ TEST_F(FolderGone, ALockThatIsRemovedIsMissedAndTakenAgain) {
   fs::remove(path_ + "/lock");
   EXPECT_FALSE(is_locked());
   fs::remove(path_ + "/lock");
-  EXPECT_EQ(look_twice(), Presence::file_gone);
+  EXPECT_EQ(look_twice(), Presence::lock_gone);
   EXPECT_TRUE(has_error("there is no lock"));
+  EXPECT_FALSE(disk_.has_taken_lock_anew());
   EXPECT_EQ(go_back(), DiskStatus::ok);
+  EXPECT_TRUE(disk_.has_taken_lock_anew());
+  EXPECT_FALSE(disk_.has_taken_lock_anew());
   EXPECT_TRUE(is_locked());
   EXPECT_EQ(look_twice(), Presence::there);
 }

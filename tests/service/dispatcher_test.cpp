@@ -32,7 +32,8 @@ class DispatcherTest : public ::testing::Test {
     EXPECT_EQ(parse_command(line, command), ParseResult::ok) << line;
     const PutPlan plan = dispatcher_.begin_put(client, command);
     if (plan.refusal != ReplyCode::none) return text_of({plan.refusal});
-    return text_of(dispatcher_.finish_put(client, plan, test::body_of_bytes(body), world_.now));
+    NewBody whole = test::body_of_bytes(body);
+    return text_of(dispatcher_.finish_put(client, plan, whole, world_.now));
   }
   std::uint64_t stat(Client& client, const std::string& key) {
     return test::report_number(run(client, "stats"), key);

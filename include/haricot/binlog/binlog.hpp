@@ -189,9 +189,10 @@ class Binlog final : public Journal {
   [[nodiscard]] JournalStatus mark_id(JobId id);
   [[nodiscard]] JournalStatus note_oldest_needed(Segment& oldest);
   CompactionStep not_now(JournalStatus status);
-  CompactionStep move_oldest_aside(const Segment& oldest);
+  CompactionStep move_oldest_aside();
+  std::uint64_t oldest_needed() const;
   void drop_oldest();
-  void tell_removal_failed();
+  void tell_removal_failed(const std::string& why);
   const Segment* teller_of(JobId id) const;
   void compact();
   bool is_too_far_ahead() const;
@@ -210,7 +211,9 @@ class Binlog final : public Journal {
   bool has_file_of_another_server(const std::vector<std::string>& names, std::string& why);
   std::optional<std::size_t> with_jobs_to_rewrite(std::size_t place) const;
   JobId next_to_rewrite();
-  bool remove_some_left_behind();
+  bool remove_one_left_behind();
+  DiskStatus remove_or_keep(const Segment& segment);
+  void lose_newest();
   void forget_those_gone();
 
   // Failures (binlog_failures.cpp)

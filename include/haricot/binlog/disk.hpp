@@ -47,6 +47,7 @@ struct DiskSpace {
 enum class Presence : std::uint8_t {
   there,        // Or it cannot be found out.
   file_gone,    // The folder is there. Under that name it has nothing, or another file.
+  lock_gone,    // The file is there, and the lock of the folder is not.
   folder_gone,  // The path of the folder leads to nothing, or to another folder.
 };
 

@@ -52,7 +52,7 @@ class Dispatcher {
   // it must: the body is taken only if the job was inserted, so after not_yet it can be called
   // again.
   PutPlan begin_put(Client& client, const Command& command);
-  Reply finish_put(Client& client, const PutPlan& plan, NewBody&& body, Instant now);
+  Reply finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now);
 
   // The reply to a client that waited. The job's body in it is valid as long as the job is.
   Reply delivered(const Delivery& delivery);
