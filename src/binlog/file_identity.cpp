@@ -176,11 +176,12 @@ FileIdentity identity_of_seed(std::uint32_t seed, std::uint64_t file_number,
   return identity;
 }
 
-// Where the first record stands that beanstalkd has clearly written.
-std::size_t find_clear_record(FileKind kind, std::string_view bytes) {
+// Where the first record stands that beanstalkd has clearly written: a full one, or a change.
+std::size_t find_clear_record(FileKind kind, std::string_view bytes, bool is_full) {
   for (std::size_t at = kVersionBytes; at + kShortRecordBytes <= bytes.size(); ++at) {
     const std::optional<Parsed> parsed = parse_legacy(kind, bytes.substr(at));
-    if (parsed && parsed->record.is_full() && is_clearly_of_beanstalkd(*parsed)) return at;
+    const bool is_clear = parsed && is_clearly_of_beanstalkd(*parsed);
+    if (is_clear && parsed->record.is_full() == is_full) return at;
   }
   return bytes.size();
 }
@@ -188,10 +189,13 @@ std::size_t find_clear_record(FileKind kind, std::string_view bytes) {
 // A version that is damaged must not decide: what the records say does.
 FileKind legacy_kind(std::string_view bytes) {
   const std::uint32_t version = version_of(bytes);
-  const std::size_t v7 = find_clear_record(FileKind::beanstalkd_v7, bytes);
-  const std::size_t v5 = find_clear_record(FileKind::beanstalkd_v5, bytes);
-  if (v7 < v5) return FileKind::beanstalkd_v7;
-  if (v5 < v7) return FileKind::beanstalkd_v5;
+  // Changes only where nothing else is left: zeros in front of one are easily taken for a part.
+  for (const bool is_full : {true, false}) {
+    const std::size_t v7 = find_clear_record(FileKind::beanstalkd_v7, bytes, is_full);
+    const std::size_t v5 = find_clear_record(FileKind::beanstalkd_v5, bytes, is_full);
+    if (v7 < v5) return FileKind::beanstalkd_v7;
+    if (v5 < v7) return FileKind::beanstalkd_v5;
+  }
   if (version == kVersion || version == 0) return FileKind::beanstalkd_v7;
   if (version == kVersionOfBeanstalkd14) return FileKind::beanstalkd_v5;
   return FileKind::unknown_version;

@@ -1,7 +1,8 @@
 // Hurts folders at random, seed after seed, and judges what is read.
 //
-//   damage_rounds [--runs N] [--seconds N]
+//   damage_rounds [--runs N] [--seconds N] [--series N]
 //
+// A series is always the same; without one, each run has new seeds.
 // HARICOT_SEED=S judges that seed alone. A round that went wrong prints the line that repeats it.
 
 #include <chrono>
@@ -50,19 +51,23 @@ bool judge_one(std::uint64_t seed) {
 int main(int count, char** words) {
   std::uint64_t runs = 2000;
   std::uint64_t seconds = 0;  // Not 0: rounds until the time is over.
+  std::uint64_t series = 0;   // 0: a new one each time.
   for (int i = 1; i < count; i += 2) {
     const std::string_view word = words[i];
-    const bool is_known = word == "--runs" || word == "--seconds";
-    if (!is_known || i + 1 == count) {
-      std::fprintf(stderr, "usage: damage_rounds [--runs N] [--seconds N]\n");
+    std::uint64_t* value = nullptr;
+    if (word == "--runs") value = &runs;
+    if (word == "--seconds") value = &seconds;
+    if (word == "--series") value = &series;
+    if (value == nullptr || i + 1 == count) {
+      std::fprintf(stderr, "usage: damage_rounds [--runs N] [--seconds N] [--series N]\n");
       return 2;
     }
-    (word == "--runs" ? runs : seconds) = std::strtoull(words[i + 1], nullptr, 10);
+    *value = std::strtoull(words[i + 1], nullptr, 10);
   }
   g_program = words[0];
   std::signal(SIGABRT, on_abort);
   if (const auto seed = haricot::test::given_seed()) return judge_one(*seed) ? 0 : 1;
-  haricot::test::Random seeds(haricot::test::new_seed());
+  haricot::test::Random seeds(series != 0 ? series : haricot::test::new_seed());
   const auto begin = std::chrono::steady_clock::now();
   const auto passed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
