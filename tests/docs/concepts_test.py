@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Runs the programs of docs/concepts.md, each against haricotd and against beanstalkd.
+
+    concepts_test.py HARICOTD HARICOT BEANSTALKD
+
+In each language the producer puts its two jobs and the worker has to delete the one and bury the other.
+The page's list of client libraries has to be the one of tests/clients.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE.parent / "monitors"))
+
+import documents
+from servers import Connection, Server
+
+PAGE = "concepts.md"
+TUBE = "checksums"
+GOOD, BAD = "/etc/passwd", "/no/such/file"
+SECONDS_MAX = 30
+
+
+def programs():
+    """By language: files to write, the producer's command and the worker's."""
+    producer, after = documents.blocks(PAGE, "sh")
+    (worker,) = documents.blocks(PAGE, "bash")
+    module, python_producer, python_worker = documents.blocks(PAGE, "python")
+    php_producer, php_worker = documents.blocks(PAGE, "php")
+    python = sys.executable
+    return after, {
+        "shell": ({"producer": producer, "worker": worker}, ["bash", "-eu", "producer"], ["bash", "worker"]),
+        "python": (
+            {"beanstalk.py": module, "producer.py": python_producer, "worker.py": python_worker},
+            [python, "producer.py"],
+            [python, "worker.py"],
+        ),
+        "php": (
+            {"producer.php": php_producer, "worker.php": php_worker},
+            ["php", "producer.php"],
+            ["php", "worker.php"],
+        ),
+    }
+
+
+def counts(client):
+    """How many jobs of the tube were deleted and how many are buried."""
+    answer = client.ask(f"stats-tube {TUBE}")
+    found = dict(line.split(": ") for line in answer.splitlines() if ": " in line)
+    return int(found.get("cmd-delete", 0)), int(found.get("current-jobs-buried", 0))
+
+
+def run(command, **more):
+    return subprocess.run(
+        command, timeout=SECONDS_MAX, stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
+
+
+def try_out(server, environment, files, producer, worker, after):
+    """What went wrong, or nothing."""
+    with tempfile.TemporaryDirectory() as name, Connection(server.port) as client:
+        folder = pathlib.Path(name)
+        for file, text in files.items():
+            (folder / file).write_text(text.replace("11300", str(server.port)), encoding="utf-8")
+        # Tubes go with their last client, and their counters with them.
+        client.ask(f"watch {TUBE}")
+        put = run(producer, cwd=folder, env=environment)
+        if put.returncode != 0 or put.stderr or len(put.stdout.splitlines()) != 2:
+            return f"the producer: status {put.returncode}, {put.stdout}{put.stderr}"
+        with open(folder / "output", "w+b") as output:
+            process = subprocess.Popen(
+                worker, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            try:
+                deadline = time.monotonic() + SECONDS_MAX
+                while counts(client) != (1, 1) and process.poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                running = process.poll() is None
+            finally:
+                process.kill()
+                process.wait()
+            output.seek(0)
+            told = output.read().decode()
+        if counts(client) != (1, 1) or not running:
+            return f"the worker: deleted and buried {counts(client)}, running: {running}, {told}"
+        sum_of = run(["sha256sum", GOOD]).stdout.split()[0]
+        if f"{sum_of}  {GOOD}" not in told and f"{sum_of} {GOOD}" not in told:
+            return f"the worker did not print the sum: {told}"
+        if client.ask("use " + TUBE) != f"USING {TUBE}\r\n" or BAD not in client.ask("peek-buried"):
+            return "it is not the other job that is buried"
+        looked = run(["bash", "-euo", "pipefail", "-c", after], env=environment)
+        if looked.returncode != 0 or looked.stderr or BAD not in looked.stdout or TUBE not in looked.stdout:
+            return f"what comes afterwards: status {looked.returncode}, {looked.stdout}{looked.stderr}"
+        if BAD not in client.ask("peek-ready"):
+            return "the buried job was not kicked"
+    return None
+
+
+def libraries(text):
+    """Versions and origins in a table of libraries, without the names that people call them by."""
+    return sorted(
+        cells[-2:] for cells in documents.rows(text) if cells[-1].startswith("Debian, ") or cells[-1] == "npm")
+
+
+def main(haricotd, haricot, beanstalkd):
+    wrong = []
+    after, languages = programs()
+    for daemon in (haricotd, beanstalkd):
+        for language, (files, producer, worker) in languages.items():
+            with Server(daemon, []) as server:
+                environment = os.environ | {
+                    "HARICOT_ADDR": f"127.0.0.1:{server.port}",
+                    "PATH": f"{pathlib.Path(haricot).parent}:{os.environ['PATH']}",
+                }
+                trouble = try_out(server, environment, files, producer, worker, after)
+                if trouble:
+                    wrong.append(f"{language}, {daemon}: {trouble}")
+    told = libraries(documents.section(PAGE, "Client libraries"))
+    table = (documents.ROOT / "tests/clients/README.md").read_text(encoding="utf-8")
+    # That table has two columns more behind these.
+    tested = libraries("\n".join("|" + "|".join(cells[:3]) + "|" for cells in documents.rows(table)))
+    if told != tested or not told:
+        wrong.append(f"libraries: the page has {told}, tests/clients has {tested}")
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    sys.exit(main(*map(os.path.abspath, sys.argv[1:])))
