@@ -339,6 +339,11 @@ void Binlog::take_sync_ends() {
 // Everything up to that record is as safe as the policy wants it.
 void Binlog::hold(std::uint64_t records) {
   CHECK(records <= records_ && unsafe_.size() <= records_);
+  if (records > 0 && note_.run_before != note_.run) {
+    // From here on the newest file is one of this run, and no other can be.
+    note_.run_before = note_.run;
+    has_new_note_ = true;
+  }
   held_records_ = std::max(held_records_, records);
   const std::uint64_t before = records_ - unsafe_.size();
   if (records > before) {

@@ -148,6 +148,13 @@ void Replay::judge_emptied() {
     while (next < files.size() && tells_nothing(files[next])) ++next;
     const bool has_next_of_ours = next < files.size() && files[next].kind == FileKind::checked;
     const bool is_newest = i + 1 == files.size();
+    // beanstalkd begins each file with its version and zeros, and an idle one leaves it so. If the
+    // file in front ended because this one was begun, this one was ours all the same.
+    const bool is_begun_by_beanstalkd = file.kind == FileKind::beanstalkd_v7 &&
+                                        file.accepted_bytes == kVersionBytes && !file.has_rubbish();
+    const bool was_begun_by_us = i > 0 && files[i - 1].kind == FileKind::checked &&
+                                 files[i - 1].is_sealed && !files[i - 1].is_last_of_a_run;
+    if (is_begun_by_beanstalkd && !was_begun_by_us) continue;
     const bool may_be_ours =
         (follows_ours && !has_next_of_ours) || (is_newest && file.kind == FileKind::empty);
     if (!may_be_ours) continue;
@@ -258,7 +265,13 @@ void Replay::go_on_beyond_lost_ids() {
         !file.has_known_end && !is_whole_legacy && &file != &report_.files.back();
     if (may_be_cut) left_out += kIdsOfAFile;
   }
-  if (newest_may_be_gone_) left_out += kIdsOfAFile;
+  // The one behind a missing file tells its ids, if its signature is whole.
+  const bool is_one_missing =
+      std::any_of(report_.problems.begin(), report_.problems.end(),
+                  [](const Problem& problem) { return problem.kind == Problem::Kind::missing; });
+  const bool is_newest_headless = !report_.files.empty() && !report_.files.back().has_signature &&
+                                  report_.files.back().kind == FileKind::checked;
+  if (newest_may_be_gone_ || (is_one_missing && is_newest_headless)) left_out += kIdsOfAFile;
   // A missing file in front of another one is told of by that, unless it is of beanstalkd.
   report_.next_id += left_out;
 }

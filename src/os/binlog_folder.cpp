@@ -43,7 +43,7 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   const binlog::ReplayReport& report = binlog_.replayed();
   tell_damage(report);
   if (!good) return Opened::refused;
-  lock_.write_note(binlog_.note());
+  lock_.write_note(binlog_.note(), FolderLock::Writing::durable);
   log_.event(Level::info, "binlog-read",
              {{"jobs", engine.jobs().size()},
               {"files", report.files.size()},
@@ -187,7 +187,11 @@ bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progr
 
 void BinlogFolder::after_turn() {
   binlog_.set_wall_offset(read_wall_offset());
-  if (disk_.has_taken_lock_anew()) lock_.write_note(binlog_.note());
+  const bool is_lost = disk_.has_taken_lock_anew();
+  if (is_lost) lock_.write_note(binlog_.note(), FolderLock::Writing::durable);
+  if (binlog_.has_new_note() && !is_lost) {
+    lock_.write_note(binlog_.note(), FolderLock::Writing::soon);
+  }
   while (const auto notice = binlog_.next_notice()) tell(*notice);
 }
 

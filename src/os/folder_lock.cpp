@@ -62,13 +62,13 @@ binlog::FolderNote FolderLock::note() const {
   return read_note(file_.get());
 }
 
-void FolderLock::write_note(const binlog::FolderNote& note) {
+void FolderLock::write_note(const binlog::FolderNote& note, Writing writing) {
   const std::string text = text_of(note);
   const bool good =
       ::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   // An old note would speak against the files that this server begins.
   const bool is_gone = good || ::ftruncate(file_.get(), 0) == 0;
-  if (is_gone) ::fdatasync(file_.get());
+  if (is_gone && writing == Writing::durable) ::fdatasync(file_.get());
 }
 
 binlog::FolderNote FolderLock::note_in(int folder_descriptor) {

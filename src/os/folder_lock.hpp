@@ -44,8 +44,12 @@ class FolderLock {
   // The file of the lock also holds the note of the folder, which beanstalkd does not look at. All
   // 0: none is there, or it is not whole. Requires: taken.
   binlog::FolderNote note() const;
-  // Writes it, durably. Where that does not work, there is none. Requires: taken.
-  void write_note(const binlog::FolderNote& note);
+  enum class Writing : std::uint8_t {
+    durable,  // Waits for the disk.
+    soon,     // Does not: whenever the kernel likes.
+  };
+  // Writes it. Where that does not work, there is none. Requires: taken.
+  void write_note(const binlog::FolderNote& note, Writing writing);
   // The same for a folder that is only looked at. Requires: this process does not hold its lock.
   static binlog::FolderNote note_in(int folder_descriptor);
 

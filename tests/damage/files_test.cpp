@@ -228,6 +228,47 @@ TEST(StrayFiles, OlderFilesThanTheNoteKnowsAreTold) {
   EXPECT_GT(reading.next_id, folder.highest_id);
 }
 
+// Also where the server was stopped behind the file in front, which the seal says.
+TEST(StrayFiles, AMissingNewestFileOfARunThatHasRecordedIsTold) {
+  SimDisk disk;
+  for (int life = 0; life < 3; ++life) {
+    Server server(disk, kWall, {.file_bytes = 65536, .sync = binlog::SyncPolicy::every_turn});
+    work(server, 500 + static_cast<std::uint64_t>(life), 20);
+    server.end_turn();
+    server.close();
+  }
+  std::vector<std::string> names;
+  ASSERT_EQ(disk.list(names), binlog::DiskStatus::ok);
+  std::uint64_t newest = 0;
+  for (const std::string& name : names) {
+    newest = std::max(newest, binlog::segment_number(name).value_or(0));
+  }
+  EXPECT_TRUE(check(disk, kWall).is_sound);
+  ASSERT_EQ(disk.remove(binlog::segment_name(newest)), binlog::DiskStatus::ok);
+  const Reading reading = check(disk, kWall);
+  EXPECT_TRUE(reading.tells(Kind::other_run)) << reading.text();
+  EXPECT_TRUE(reading.tells(Kind::in_doubt)) << reading.text();
+}
+
+// An idle beanstalkd leaves a file with its version and zeros.
+TEST(StrayFiles, AnIdleVisitOfBeanstalkdIsNoDamage) {
+  for (const Ending ending : {Ending::stopped, Ending::killed}) {
+    const KnownFolder& folder = of_one_file(ending);
+    SimDisk disk;
+    put_all(HurtFolder(folder).image(), disk);
+    disk.set_folder_note(folder.note);
+    std::string begun(4096, '\0');
+    begun[0] = 7;
+    disk.put(binlog::segment_name(folder.last_number() + 1), begun);
+    const Reading reading = check(disk, folder.wall);
+    EXPECT_TRUE(reading.problems.empty()) << reading.text();
+    EXPECT_TRUE(reading.jobs == acknowledged_jobs(folder));
+    Server server(disk, folder.wall);
+    EXPECT_TRUE(server.reading().is_sound);
+    server.close();
+  }
+}
+
 TEST(StrayFiles, NoneIsSeenWhereServersWereStoppedAndKilledInTurn) {
   Image image;
   binlog::FolderNote note;

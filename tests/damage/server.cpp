@@ -135,6 +135,7 @@ void Server::end_turn() {
   binlog_.end_turn(now_);
   while (binlog_.next_notice()) {
   }
+  if (binlog_.has_new_note()) disk_.set_folder_note(binlog_.note());
 }
 
 void Server::idle() {

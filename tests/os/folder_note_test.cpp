@@ -38,7 +38,7 @@ class FolderNote : public ::testing::Test {
   void note(const binlog::FolderNote& note) {
     FolderLock lock;
     ASSERT_EQ(lock.take(descriptor_.get()), LockStatus::taken);
-    lock.write_note(note);
+    lock.write_note(note, FolderLock::Writing::durable);
   }
   std::string bytes() const {
     std::ostringstream text;
@@ -66,7 +66,7 @@ TEST_F(FolderNote, ComesBackToWhoHasMadeIt) {
   FolderLock lock;
   ASSERT_EQ(lock.take(descriptor_.get()), LockStatus::taken);
   EXPECT_EQ(lock.note(), kNone);
-  lock.write_note(kNote);
+  lock.write_note(kNote, FolderLock::Writing::soon);
   EXPECT_EQ(lock.note(), kNote);
 }
 

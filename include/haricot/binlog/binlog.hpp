@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "haricot/base/time.hpp"
@@ -79,6 +80,8 @@ class Binlog final : public Journal {
   const ReplayReport& replayed() const { return report_; }
   // To be noted outside of the files, durably, before anything is recorded. Valid after open().
   const FolderNote& note() const { return note_; }
+  // Whether it is another one since this was asked last. Then it should be noted soon.
+  bool has_new_note() { return std::exchange(has_new_note_, false); }
 
   // Makes everything recorded durable, and the files ready for whoever opens the folder next.
   // Blocks. False: not all could be written, and a notice says so.
@@ -243,6 +246,7 @@ class Binlog final : public Journal {
   Instant now_;
   Duration wall_offset_;
   FolderNote note_;
+  bool has_new_note_ = false;
   std::int64_t last_stamp_ = 0;
   ReplayReport report_;
   // What the next file is to say of the one in front of it; nothing if its end is in doubt.

@@ -12,9 +12,11 @@
 namespace haricot::binlog {
 
 struct FolderNote {
-  std::uint64_t store_id = 0;    // 0: nothing is noted.
-  std::uint32_t run = 0;         // Of the server that opened the folder last. 0: not known.
-  std::uint32_t run_before = 0;  // Of the newest file that this server found. 0: none told.
+  std::uint64_t store_id = 0;  // 0: nothing is noted.
+  std::uint32_t run = 0;       // Of the server that opened the folder last. 0: not known.
+  // Of the newest file that this server found, 0: none told; and when the server has recorded
+  // something, its own.
+  std::uint32_t run_before = 0;
 
   bool operator==(const FolderNote&) const = default;
 };
