@@ -149,12 +149,15 @@ class SeedSearch {
   std::optional<std::uint32_t> seed_of_name_;
 };
 
+// Of the file that this folder has under that number. Requires: its id is known.
+std::uint32_t seed_of_file(const FolderFacts& folder, std::uint64_t number) {
+  return seed_of(salt_of(folder.store_id, number), number);
+}
+
 // Which file of the folder has that seed; 0: none that can be there.
 std::uint64_t number_of_seed(std::uint32_t seed, std::uint64_t file_number,
                              const FolderFacts& folder) {
-  const auto has_seed = [&](std::uint64_t number) {
-    return seed_of(salt_of(folder.store_id, number), number) == seed;
-  };
+  const auto has_seed = [&](std::uint64_t number) { return seed_of_file(folder, number) == seed; };
   if (has_seed(file_number)) return file_number;
   const std::uint64_t first =
       folder.lowest_number - std::min<std::uint64_t>(folder.lowest_number - 1, 1000);
@@ -226,31 +229,28 @@ std::optional<FileIdentity> identify_by_head(std::string_view bytes) {
   return FileIdentity{.kind = kind, .signature = {}, .seed = 0, .number = 0, .store_id = 0};
 }
 
+FileIdentity identity_by_name(std::uint64_t file_number, const FolderFacts& folder) {
+  return FileIdentity{.kind = FileKind::checked,
+                      .signature = {},
+                      .seed = folder.store_id == 0 ? 0 : seed_of_file(folder, file_number),
+                      .number = file_number,
+                      .store_id = folder.store_id};
+}
+
 FileIdentity identify(std::string_view bytes, std::uint64_t file_number,
                       const FolderFacts& folder) {
   if (const auto identity = identify_by_head(bytes)) return *identity;
-  FileIdentity identity;
-  if (folder.store_id != 0) {
-    identity.seed = seed_of(salt_of(folder.store_id, file_number), file_number);
-    if (find_checked(bytes, kVersionBytes, identity.seed)) {
-      identity.kind = FileKind::checked;
-      identity.number = file_number;
-      identity.store_id = folder.store_id;
-      return identity;
-    }
-  }
+  const FileIdentity by_name = identity_by_name(file_number, folder);
+  if (folder.store_id != 0 && find_checked(bytes, kVersionBytes, by_name.seed)) return by_name;
   if (const auto seed = SeedSearch(bytes).run())
     return identity_of_seed(*seed, file_number, folder);
+  // Ours, and not one record is whole. What is left of them must not pass for beanstalkd's.
   if (bytes.size() > kVersionBytes && looks_like_signature(bytes.substr(kVersionBytes))) {
-    // Ours, and not one record is whole. What is left of them must not pass for beanstalkd's.
-    identity.kind = FileKind::checked;
-    identity.number = file_number;
-    identity.store_id = folder.store_id;
-    return identity;
+    return by_name;
   }
-  identity.seed = 0;
-  identity.kind = legacy_kind(bytes);
-  return identity;
+  FileIdentity legacy;
+  legacy.kind = legacy_kind(bytes);
+  return legacy;
 }
 
 std::optional<Contradiction> identify_against_signature(std::string_view bytes,
@@ -260,7 +260,7 @@ std::optional<Contradiction> identify_against_signature(std::string_view bytes,
   SeedSearch search(bytes);
   search.count_signature(by_signature.seed);
   if (folder.store_id != 0) {
-    search.count_name(seed_of(salt_of(folder.store_id, file_number), file_number));
+    search.count_name(seed_of_file(folder, file_number));
   }
   const auto seed = search.run_without(by_signature.seed);
   if (!seed) return std::nullopt;

@@ -26,8 +26,7 @@ Link link_between(const FileScan& scan, const Signature& next, std::string_view 
   const bool is_cut_by_us = scan.kind() == FileKind::checked && all.size() > next.previous_bytes;
   if (is_cut_by_us) {
     FileScan whole(all, identity);
-    while (whole.next()) {
-    }
+    whole.run_to_end();
     const bool goes_on = whole.accepted_bytes() > next.previous_bytes;
     if (goes_on && whole.damages().empty()) return Link::broken;
   }
@@ -83,19 +82,13 @@ bool FolderSurvey::identify_all(std::string& error) {
       if (other && is_likelier(i, *other, identity)) identity = other->by_records;
       continue;
     }
-    files_[i].identity = identify(bytes_.view(), names_[i], folder_);
+    identity = identify(bytes_.view(), names_[i], folder_);
     const bool may_be_ours =
         identity.kind == FileKind::beanstalkd_v7 || identity.kind == FileKind::beanstalkd_v5;
     bool is_ours = false;
     if (may_be_ours && !was_begun_by_us(i, is_ours, error)) return false;
-    if (is_ours) {
-      identity = {.kind = FileKind::checked,
-                  .signature = {},
-                  .seed = seed_of(salt_of(folder_.store_id, names_[i]), names_[i]),
-                  .number = names_[i],
-                  .store_id = folder_.store_id};
-    }
-    if (files_[i].identity.kind == FileKind::unknown_version) {
+    if (is_ours) identity = identity_by_name(names_[i], folder_);
+    if (identity.kind == FileKind::unknown_version) {
       error = segment_name(names_[i]) + " is of a version that is not known here";
       return false;
     }
@@ -114,8 +107,7 @@ bool FolderSurvey::was_begun_by_us(std::size_t place, bool& is_ours, std::string
   if (!is_in_place) return true;
   if (!load(names_[place - 1], error)) return false;
   FileScan scan(bytes_.view(), before);
-  while (scan.next()) {
-  }
+  scan.run_to_end();
   is_ours = scan.seal() && !scan.seal()->clean_exit;
   return true;
 }
@@ -213,8 +205,7 @@ bool FolderSurvey::is_vouched_for(const PlannedFile& file, bool& vouched, std::s
     if (!knows_end_of(*signature, file.name_number)) continue;
     if (!load(file.name_number, error)) return false;
     FileScan scan(bytes_.view().substr(0, signature->previous_bytes), file.identity);
-    while (scan.next()) {
-    }
+    scan.run_to_end();
     vouched = link_between(scan, *signature, bytes_.view(), file.identity) == Link::good;
   }
   return true;
@@ -257,8 +248,7 @@ bool FolderSurvey::leave_contradicted_aside(std::string& error) {
       if (!is_judge) continue;
       if (!load(file.name_number, error)) return false;
       FileScan scan(bytes_.view().substr(0, signature->previous_bytes), file.identity);
-      while (scan.next()) {
-      }
+      scan.run_to_end();
       is_contradicted =
           link_between(scan, *signature, bytes_.view(), file.identity) == Link::broken;
       by = next.name_number;

@@ -152,8 +152,7 @@ void Replay::judge_emptied() {
     // file in front ended because this one was begun, this one was ours all the same.
     const bool is_begun_by_beanstalkd = file.kind == FileKind::beanstalkd_v7 &&
                                         file.accepted_bytes == kVersionBytes && !file.has_rubbish();
-    const bool was_begun_by_us = i > 0 && files[i - 1].kind == FileKind::checked &&
-                                 files[i - 1].is_sealed && !files[i - 1].is_last_of_a_run;
+    const bool was_begun_by_us = i > 0 && files[i - 1].was_followed();
     if (is_begun_by_beanstalkd && !was_begun_by_us) continue;
     const bool may_be_ours =
         (follows_ours && !has_next_of_ours) || (is_newest && file.kind == FileKind::empty);
@@ -171,9 +170,7 @@ void Replay::judge_emptied() {
 void Replay::judge_newest() {
   if (report_.files.empty() || newest_may_be_gone_) return;
   const FileReport& newest = report_.files.back();
-  const bool has_next =
-      newest.kind == FileKind::checked && newest.is_sealed && !newest.is_last_of_a_run;
-  if (has_next) {
+  if (newest.was_followed()) {
     newest_may_be_gone_ = true;
     const std::uint64_t number = newest.written_as + 1;
     const std::string name = segment_name(number);
@@ -192,8 +189,12 @@ void Replay::judge_newest() {
 // Whether the server that used the folder last was stopped behind that file.
 bool Replay::is_end_of_last_run(const FileReport& newest) const {
   const auto& signature = plan_.back().identity.signature;
-  return newest.is_last_of_a_run && signature && note_.run != 0 && signature->run == note_.run &&
-         note_.store_id == report_.store_id;
+  return newest.is_last_of_a_run && signature && note_tells_runs() && signature->run == note_.run;
+}
+
+// Whether there is a note, and it is of this folder.
+bool Replay::note_tells_runs() const {
+  return note_.run != 0 && note_.store_id == report_.store_id;
 }
 
 // The newest file was begun by the server that opened the folder last, or is the one that this
@@ -208,7 +209,7 @@ void Replay::judge_run() {
     const auto& signature = plan_[i - 1].identity.signature;
     if (signature) report_.run = signature->run;
     const bool is_known = report_.run == note_.run || report_.run == note_.run_before;
-    const bool is_told = note_.run != 0 && note_.store_id == report_.store_id && report_.run != 0;
+    const bool is_told = note_tells_runs() && report_.run != 0;
     if (is_newest && is_told && !is_known) {
       newest_may_be_gone_ = true;
       const std::string name = segment_name(file.number);

@@ -154,8 +154,7 @@ TEST_F(Survey, AFileThatCannotBeReadEndsIt) {
 
 // A signature that says of the file before it what the scan of that file gives.
 Signature signature_behind(FileScan& scan, std::uint64_t number) {
-  while (scan.next()) {
-  }
+  scan.run_to_end();
   Signature next;
   next.file_number = number + 1;
   next.oldest_needed = 1;
@@ -175,8 +174,7 @@ LogMaker file_with_six_jobs() {
 Link link_of(const std::string& bytes, const Signature& next) {
   const FileIdentity identity = identify(bytes, 5, {});
   FileScan scan(std::string_view(bytes).substr(0, next.previous_bytes), identity);
-  while (scan.next()) {
-  }
+  scan.run_to_end();
   return link_between(scan, next, bytes, identity);
 }
 

@@ -44,6 +44,9 @@ std::optional<FileIdentity> identify_by_head(std::string_view bytes);
 // head is damaged.
 FileIdentity identify(std::string_view bytes, std::uint64_t file_number, const FolderFacts& folder);
 
+// A file of ours of which nothing but its name tells which one it is.
+FileIdentity identity_by_name(std::uint64_t file_number, const FolderFacts& folder);
+
 // What the records of a file say against its signature.
 struct Contradiction {
   FileIdentity by_records;

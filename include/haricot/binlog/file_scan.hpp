@@ -48,6 +48,11 @@ class FileScan {
   // The next record that is not damaged but, at most, in its body. Nothing: the end, and everything
   // below is final.
   std::optional<Found> next();
+  // The same, for those whom the records do not concern.
+  void run_to_end() {
+    while (next()) {
+    }
+  }
 
   // What was damaged in front of the last good record or the seal.
   const std::vector<Damage>& damages() const { return damages_; }

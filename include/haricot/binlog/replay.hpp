@@ -49,6 +49,8 @@ struct FileReport {
 
   // Whether it has bytes that are neither a record nor zero.
   bool has_rubbish() const { return !damages.empty() || torn.bytes > 0; }
+  // Whether it is ours, and ended because the next file was begun.
+  bool was_followed() const { return kind == FileKind::checked && is_sealed && !is_last_of_a_run; }
 };
 
 struct ReplayReport {
@@ -137,6 +139,7 @@ class Replay {
   void judge_newest();
   void judge_run();
   bool is_end_of_last_run(const FileReport& newest) const;
+  bool note_tells_runs() const;
   void tell_missing(std::uint64_t number);
   void tell_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes);
   void go_on_beyond_lost_ids();
