@@ -9,7 +9,7 @@
 
 // Closing, and the way of a record: collected, written, synced. Opening is in binlog_opening.cpp,
 // files and their space are in binlog_files.cpp, compaction in binlog_compaction.cpp, what happens
-// when the disk fails in binlog_failures.cpp.
+// when the disk fails in binlog_failures.cpp, and when files are taken away in binlog_gone.cpp.
 
 namespace haricot::binlog {
 namespace {

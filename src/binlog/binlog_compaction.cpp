@@ -224,18 +224,14 @@ Binlog::CompactionStep Binlog::remove_oldest() {
   // older one alone: a job, and not its deletion, which stood in the other.
   if (by_sync && !syncs_.has_passed(removal_mark_)) return CompactionStep::has_to_wait;
   if (syncs_.length() >= SyncLine::kLengthMax) return CompactionStep::has_to_wait;
-  if (oldest.is_gone) {
-    drop_oldest();
-    if (by_sync) removal_mark_ = syncs_.sync_folder_first();
-    return CompactionStep::did_some;
-  }
-  if (oldest.has_to_be_kept) return move_oldest_aside();
+  if (oldest.is_gone || oldest.has_to_be_kept) return drop_oldest_at_once();
   syncs_.remove_first(segment_name(oldest.name_number), by_sync);
   is_removing_ = true;
   return CompactionStep::has_to_wait;
 }
 
-Binlog::CompactionStep Binlog::move_oldest_aside() {
+// Where nothing is to be removed: it is gone, or is given another name.
+Binlog::CompactionStep Binlog::drop_oldest_at_once() {
   if (remove_or_keep(segments_->oldest()) != DiskStatus::ok) {
     tell_removal_failed(disk_.last_error());
     compact_again_ = now_ + kPauseAfterFailure;

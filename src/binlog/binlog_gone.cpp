@@ -192,6 +192,7 @@ bool Binlog::remove_one_left_behind() {
 
 // A file of which not all could be read and no copy be made is only given another name.
 DiskStatus Binlog::remove_or_keep(const Segment& segment) {
+  if (segment.is_gone) return DiskStatus::ok;
   const std::string name = segment_name(segment.name_number);
   if (!segment.has_to_be_kept) return disk_.remove(name);
   Keeper keeper(disk_);

@@ -188,10 +188,9 @@ bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progr
 void BinlogFolder::after_turn() {
   binlog_.set_wall_offset(read_wall_offset());
   const bool is_lost = disk_.has_taken_lock_anew();
-  if (is_lost) lock_.write_note(binlog_.note(), FolderLock::Writing::durable);
-  if (binlog_.has_new_note() && !is_lost) {
-    lock_.write_note(binlog_.note(), FolderLock::Writing::soon);
-  }
+  const bool is_new = binlog_.has_new_note();
+  // No turn waits for the disk: what is lost with the power is protection, and no job.
+  if (is_lost || is_new) lock_.write_note(binlog_.note(), FolderLock::Writing::soon);
   while (const auto notice = binlog_.next_notice()) tell(*notice);
 }
 

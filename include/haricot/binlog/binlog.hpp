@@ -192,7 +192,7 @@ class Binlog final : public Journal {
   [[nodiscard]] JournalStatus mark_id(JobId id);
   [[nodiscard]] JournalStatus note_oldest_needed(Segment& oldest);
   CompactionStep not_now(JournalStatus status);
-  CompactionStep move_oldest_aside();
+  CompactionStep drop_oldest_at_once();
   std::uint64_t oldest_needed() const;
   void drop_oldest();
   void tell_removal_failed(const std::string& why);
