@@ -170,21 +170,6 @@ void Service::end_turn(Instant now) {
   if (!held_.empty()) settle_held();
 }
 
-void Service::settle_held() {
-  const std::uint64_t safe = journal_.held_records();
-  const std::uint64_t doubtful = journal_.doubtful_records();
-  Session* next = nullptr;
-  for (Session* session = held_.first(); session != nullptr; session = next) {
-    next = held_.after(*session);
-    if (session->held_until_ > std::max(safe, doubtful)) continue;
-    if (session->held_until_ > safe) answer_as_failed(*session);
-    session->held_ = false;
-    held_.remove(*session);
-    mark_to_send(*session);
-    if (may_run(*session)) wake(*session);
-  }
-}
-
 Instant Service::next_event() const {
   if (!runnable_.empty() || BlobRef::retired_bytes() > 0) return Instant{};
   const Instant next = std::min({engine_.next_event(), journal_.next_event(), next_idle_look()});
@@ -434,39 +419,6 @@ void Service::hold_if_recorded(Session& session, std::uint64_t records_before) {
   held_.push_back(session);
   session.held_ = true;
   session.held_turn_ = turn_;
-}
-
-// A command that cannot be recorded before the disk has done something stays in the session's
-// input. The session runs nothing until then, and no more than kInputBytesMax is read of it: so
-// whoever writes faster than the disk is slowed down, and nobody else.
-void Service::withhold(Session& session) {
-  if (session.runnable_.linked()) runnable_.remove(session);
-  withheld_.push_back(session);
-  session.withheld_ = true;
-  journal_is_waited_for_ = true;
-}
-
-// All at once: how many of them the journal takes now it can only tell when it is asked.
-void Service::try_again(Instant now) {
-  if (!journal_.may_try_again()) return;
-  journal_is_waited_for_ = false;
-  for (Session* session = withheld_.first(); session != nullptr;
-       session = withheld_.after(*session)) {
-    session->withheld_ = false;
-  }
-  runnable_.append(withheld_);
-  engine_.go_on_with_kicks(now);
-  engine_.take_steps();  // No session is to pay for them.
-  hand_out_deliveries();
-}
-
-// What was held back reports changes that the journal could not write. They have happened here, and
-// may be written later or not; whoever asked for them must not take them for done.
-void Service::answer_as_failed(Session& session) {
-  session.output_.cut_back(session.held_mark_);
-  for (std::uint32_t i = session.held_answers_; i > 0; --i) {
-    if (!session.output_.add({ReplyCode::internal_error})) session.quit_ = true;
-  }
 }
 
 void Service::hand_out_deliveries() {

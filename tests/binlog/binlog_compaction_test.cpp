@@ -97,9 +97,7 @@ TEST(BinlogCompaction, TriesAgainToRemoveAFile) {
 // Puts and deletes for as long as it takes, on a disk that ends few syncs in that time.
 class BusyBinlog : public ::testing::TestWithParam<SyncPolicy> {};
 
-INSTANTIATE_TEST_SUITE_P(OfEachPolicy, BusyBinlog,
-                         ::testing::Values(SyncPolicy::every_turn, SyncPolicy::interval,
-                                           SyncPolicy::never));
+INSTANTIATE_TEST_SUITE_P(OfEachPolicy, BusyBinlog, kEachSyncPolicy, name_of_policy);
 
 TEST_P(BusyBinlog, StaysSmallHoweverLongItGoesOnAndHoweverSlowTheDisk) {
   constexpr std::uint64_t kFileBytes = 16384;

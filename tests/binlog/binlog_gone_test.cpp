@@ -315,20 +315,7 @@ TEST_P(BinlogGone, FailuresMeanwhileLoseNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, BinlogGone,
-                         ::testing::Values(SyncPolicy::every_turn, SyncPolicy::interval,
-                                           SyncPolicy::never),
-                         [](const auto& policy) {
-                           switch (policy.param) {
-                             case SyncPolicy::every_turn:
-                               return "EveryTurn";
-                             case SyncPolicy::interval:
-                               return "Interval";
-                             case SyncPolicy::never:
-                               break;
-                           }
-                           return "Never";
-                         });
+INSTANTIATE_TEST_SUITE_P(Of, BinlogGone, kEachSyncPolicy, name_of_policy);
 
 }  // namespace
 }  // namespace haricot::binlog

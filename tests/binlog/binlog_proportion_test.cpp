@@ -79,22 +79,7 @@ TEST_P(BinlogFolder, DoesNotGrowByRestarts) {
   }
 }
 
-std::string name_of(const ::testing::TestParamInfo<SyncPolicy>& policy) {
-  switch (policy.param) {
-    case SyncPolicy::every_turn:
-      return "SyncsEveryTurn";
-    case SyncPolicy::interval:
-      return "SyncsByInterval";
-    case SyncPolicy::never:
-      break;
-  }
-  return "NoSyncs";
-}
-
-INSTANTIATE_TEST_SUITE_P(With, BinlogFolder,
-                         ::testing::Values(SyncPolicy::every_turn, SyncPolicy::interval,
-                                           SyncPolicy::never),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(With, BinlogFolder, kEachSyncPolicy, name_of_policy);
 
 }  // namespace
 }  // namespace haricot::binlog

@@ -142,22 +142,7 @@ TEST_P(SlowDisk, WorkersOnAFullDiskAreServedAsItGetsOn) {
   expect_recovered(world, options());
 }
 
-std::string name_of_policy(const ::testing::TestParamInfo<SyncPolicy>& policy) {
-  switch (policy.param) {
-    case SyncPolicy::every_turn:
-      return "SyncsEveryTurn";
-    case SyncPolicy::interval:
-      return "SyncsByInterval";
-    case SyncPolicy::never:
-      break;
-  }
-  return "NoSyncs";
-}
-
-INSTANTIATE_TEST_SUITE_P(With, SlowDisk,
-                         ::testing::Values(SyncPolicy::every_turn, SyncPolicy::interval,
-                                           SyncPolicy::never),
-                         name_of_policy);
+INSTANTIATE_TEST_SUITE_P(With, SlowDisk, kEachSyncPolicy, name_of_policy);
 
 // The descriptors that files take until they are synced are counted as they were.
 TEST(SlowDiskFiles, ThatWaitForTheirSyncMakePutsWait) {

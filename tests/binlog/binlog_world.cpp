@@ -24,6 +24,18 @@ std::size_t random_body_bytes(test::Random& random, std::size_t max) {
 
 }  // namespace
 
+std::string name_of_policy(const ::testing::TestParamInfo<SyncPolicy>& policy) {
+  switch (policy.param) {
+    case SyncPolicy::every_turn:
+      return "SyncsEveryTurn";
+    case SyncPolicy::interval:
+      return "SyncsByInterval";
+    case SyncPolicy::never:
+      break;
+  }
+  return "NoSyncs";
+}
+
 World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, bool may_fail)
     : disk(on_disk),
       // The monotonic clock begins somewhere at each start.

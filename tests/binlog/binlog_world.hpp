@@ -24,6 +24,11 @@ inline constexpr std::int64_t kSecondNs = 1'000'000'000;
 inline constexpr std::int64_t kWallBegin = 1'700'000'000'000'000'000;
 inline constexpr BinlogOptions kSmallFiles{.file_bytes = 4096, .sync = SyncPolicy::every_turn};
 
+// For tests of each policy, by its name.
+inline const auto kEachSyncPolicy =
+    ::testing::Values(SyncPolicy::every_turn, SyncPolicy::interval, SyncPolicy::never);
+std::string name_of_policy(const ::testing::TestParamInfo<SyncPolicy>& policy);
+
 struct PutOptions {
   std::size_t body_bytes = 20;
   std::uint32_t priority = 100;

@@ -152,6 +152,16 @@ class EngineTest : public ::testing::Test {
  protected:
   void TearDown() override { engine.check_invariants(); }
 
+  // Puts that many jobs and lets one client hold them all.
+  std::vector<JobId> hold(Client& client, std::uint32_t jobs, std::uint32_t ttr_s = 60) {
+    std::vector<JobId> ids;
+    for (std::uint32_t i = 0; i < jobs; ++i) {
+      ids.push_back(world.put(client, {.ttr_s = ttr_s}));
+      EXPECT_EQ(world.reserve(client), ids.back());
+    }
+    return ids;
+  }
+
   World world;
   Engine& engine = world.engine;
   FakeJournal& journal = world.journal;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -461,63 +460,11 @@ void SimDisk::replay_more(SimDisk& past, std::size_t entries) const {
   while (past.replayed_ < entries) past.apply(trace_[past.replayed_++]);
 }
 
-// Looking on, and damage ------------------------------------------------------------------------
-
-std::uint64_t SimDisk::calls() const {
-  return std::accumulate(calls_.begin(), calls_.end(), std::uint64_t{0});
-}
+// Looking on ------------------------------------------------------------------------------------
 
 std::size_t SimDisk::open_files() const {
   return handles_.size() -
          static_cast<std::size_t>(std::count(handles_.begin(), handles_.end(), kClosed));
-}
-
-std::uint64_t SimDisk::used_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const auto& [name, file] : names_.seen()) {
-    if (files_[file].opens == 0) bytes += files_[file].file.seen().size;
-  }
-  for (const FileState& state : files_) {
-    if (state.opens > 0) bytes += state.file.seen().size;
-  }
-  return bytes;
-}
-
-std::string SimDisk::bytes_of(const std::string& name) const {
-  const Image& image = files_[file_named(name)].file.seen();
-  return image.slice(0, image.size);
-}
-
-std::string SimDisk::durable_bytes_of(const std::string& name) const {
-  const auto found = names_.durable().find(name);
-  CHECK(found != names_.durable().end());
-  const Image& image = files_[found->second].file.durable();
-  return image.slice(0, image.size);
-}
-
-void SimDisk::put(const std::string& name, std::string bytes) {
-  CHECK(!tracing_ && names_.is_clean() && is_file_name(name));
-  Image image;
-  image.size = bytes.size();
-  image.bytes = std::move(bytes);
-  names_.put(name, static_cast<std::uint32_t>(files_.size()));
-  files_.push_back({SimFile(std::move(image)), 0});
-  forget_unused_files();
-}
-
-void SimDisk::flip(const std::string& name, std::uint64_t offset, std::uint8_t bits) {
-  std::string byte = files_[file_named(name)].file.durable().slice(offset, offset + 1);
-  byte[0] = static_cast<char>(static_cast<std::uint8_t>(byte[0]) ^ bits);
-  overwrite(name, offset, byte);
-}
-
-void SimDisk::zero(const std::string& name, std::uint64_t offset, std::uint64_t bytes) {
-  overwrite(name, offset, std::string(bytes, '\0'));
-}
-
-void SimDisk::overwrite(const std::string& name, std::uint64_t offset, std::string_view bytes) {
-  CHECK(!tracing_);
-  files_[file_named(name)].file.overwrite(offset, bytes);
 }
 
 }  // namespace haricot::binlog
