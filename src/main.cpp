@@ -161,6 +161,7 @@ int serve(const os::Options& options, os::Log& log) {
   info.binlog_bytes_max = options.binlog_bytes_max;
   info.compat = options.compat;
   info.limits = options.limits;
+  info.commands = options.commands;
   os::describe_process(info);
 
   NoJournal no_journal;

@@ -210,6 +210,24 @@ JournalStatus Binlog::reserve_delete() {
   return status == JournalStatus::ok && prepare(0, 0) ? JournalStatus::ok : JournalStatus::failed;
 }
 
+// Where the file that is being written has not enough room left, that is given up for the next one;
+// the room for all other deletions has to be there besides.
+JournalStatus Binlog::reserve_deletes(std::uint32_t deletions) {
+  if (refusing_ || !writer_.is_open()) return JournalStatus::failed;
+  const std::uint64_t bytes = std::uint64_t{deletions} * kShortRecordBytes;
+  const std::uint64_t keep = writer_.room() < bytes ? room_for_deletes() : 0;
+  const JournalStatus status = make_room_for_command(bytes, keep);
+  if (status != JournalStatus::ok) return status;
+  try {
+    if (unsafe_.capacity() - unsafe_.size() < deletions) {
+      unsafe_.reserve(2 * unsafe_.size() + deletions);
+    }
+  } catch (const std::bad_alloc&) {
+    return JournalStatus::full;
+  }
+  return writer_.prepare_short(deletions) ? JournalStatus::ok : JournalStatus::full;
+}
+
 void Binlog::record_put(const JournaledJob& job) {
   append_full(job);
 }

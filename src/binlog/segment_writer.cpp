@@ -114,6 +114,10 @@ bool SegmentWriter::prepare(std::size_t name_bytes, std::size_t body_bytes) {
   return true;
 }
 
+bool SegmentWriter::prepare_short(std::uint32_t records) {
+  return pending_.prepare(records * (header_bytes(0) + kTrailer.size())) != nullptr;
+}
+
 void SegmentWriter::add(const Record& record, std::string_view body, const BlobRef& blob) {
   const Place place{seed_, collected_.bytes, (collected_.records + 1) % kRecordNumbers};
   const std::string_view content = blob ? blob.view() : body;

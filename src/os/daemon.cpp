@@ -107,6 +107,7 @@ void Daemon::run() {
 
     tell_of_oversized();
     tell_of_memory();
+    tell_of_draining();
     log_.flush();
   }
 }
@@ -182,10 +183,11 @@ void Daemon::close(Connection& connection) {
 
 void Daemon::accept_from(EventSource& listener, std::uint32_t) {
   for (int i = 0; i < kAcceptsPerTurn && accepting_; ++i) {
-    const int number =
-        ::accept4(listener.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr peer{};
+    socklen_t length = sizeof peer;
+    const int number = ::accept4(listener.descriptor, &peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (number >= 0) {
-      take_in(Descriptor(number));
+      take_in(Descriptor(number), peer.sa_family == AF_UNIX);
       continue;
     }
     switch (errno) {
@@ -203,7 +205,7 @@ void Daemon::accept_from(EventSource& listener, std::uint32_t) {
   }
 }
 
-void Daemon::take_in(Descriptor socket) {
+void Daemon::take_in(Descriptor socket, bool is_unix) {
   if (!service_.admit_connection()) {
     complain_of_limit();
     return;  // Which closes it.
@@ -213,7 +215,7 @@ void Daemon::take_in(Descriptor socket) {
     pause_accepting(ENOMEM);
     return;
   }
-  Session* session = service_.open(connection);
+  Session* session = service_.open(connection, is_unix);
   if (session == nullptr || !poller_.add(*connection, EPOLLIN)) {
     if (session != nullptr) service_.close(*session, now_);
     delete connection;
@@ -267,10 +269,6 @@ void Daemon::handle_signals(EventSource&, std::uint32_t) {
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     switch (info.ssi_signo) {
       case SIGUSR1:
-        if (!service_.is_draining()) {
-          log_.event(Level::info, "drain");
-          notifier_.status("drain mode: no new jobs are taken");
-        }
         service_.drain();
         break;
       case SIGHUP:
@@ -302,6 +300,14 @@ void Daemon::tell_of_oversized() {
               {"limit", puts.limit},
               {"tube", puts.tube},
               {"hint", hint}});
+}
+
+// A signal or a command has begun it, or a command has ended it.
+void Daemon::tell_of_draining() {
+  if (service_.is_draining() == draining_told_) return;
+  draining_told_ = service_.is_draining();
+  log_.event(Level::info, draining_told_ ? "drain" : "drain-ended");
+  notifier_.status(draining_told_ ? "drain mode: no new jobs are taken" : "serving");
 }
 
 // Its begin and its end. Where shortages come and go, most of them are not told.

@@ -52,7 +52,7 @@ class Daemon {
   void handle_syncs(EventSource& source, std::uint32_t events);
   void accept_from(EventSource& listener, std::uint32_t events);
 
-  void take_in(Descriptor socket);
+  void take_in(Descriptor socket, bool is_unix);
   void complain_of_limit();
   void pause_accepting(int error);
   void resume_accepting();
@@ -62,6 +62,7 @@ class Daemon {
   void watch(Connection& connection);
   void tell_of_oversized();
   void tell_of_memory();
+  void tell_of_draining();
   static void trace_command(void* self, const Session& session, std::string_view line);
 
   Service& service_;
@@ -92,6 +93,7 @@ class Daemon {
   RateLimit limit_complaint_;          // about the limit of connections,
   RateLimit memory_complaint_;         // and about that of memory.
   std::uint64_t refused_ = 0;          // For the limit of connections, since the last such line.
+  bool draining_told_ = false;         // It was told last that the server drains.
   bool memory_shortage_told_ = false;  // And its end is not told yet.
 };
 

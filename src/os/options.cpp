@@ -42,6 +42,8 @@ constexpr Flag kFlags[] = {
      "give up all rights that are not needed; so as root with -u, and in systemd"},
     {0, "no-sandbox", "", "keep them"},
     {0, "compat", "VERSION", "look like beanstalkd 1.13 or 1.12 in reports (1.13)"},
+    {0, "no-extensions", "", "have no commands but those of beanstalkd"},
+    {0, "allow-drain", "", "let all clients drain and undrain, not only those of a unix socket"},
     {0, "log-format", "FORMAT", "write the log as text (key=value) or json (text)"},
     {'V', "verbose", "", "log connections; twice: log commands"},
     {'v', "version", "", "show the version and exit"},
@@ -194,6 +196,8 @@ class Parser {
   bool apply_long_only(const Flag& flag, std::string_view value) {
     if (flag.name == "listen-also") return apply_listen_also(value);
     if (flag.name == "compat") return apply_compat(value);
+    if (flag.name == "no-extensions") return apply_commands(CommandSet::standard);
+    if (flag.name == "allow-drain") return apply_commands(CommandSet::operators);
     if (flag.name == "log-format") return apply_log_format(value);
     if (flag.name == "connections-max") return apply_limit(value, options_.limits.connections_max);
     if (flag.name == "idle-timeout") return apply_limit(value, options_.limits.idle_timeout_s);
@@ -250,6 +254,14 @@ class Parser {
     const std::optional<std::uint64_t> bytes = read_bytes(value);
     if (!bytes) return fail("invalid size: " + std::string(value));
     options_.limits.job_memory_bytes_max = *bytes;
+    return true;
+  }
+
+  bool apply_commands(CommandSet commands) {
+    if (options_.commands != CommandSet::extended && options_.commands != commands) {
+      return fail("--no-extensions and --allow-drain exclude each other");
+    }
+    options_.commands = commands;
     return true;
   }
 

@@ -31,6 +31,7 @@ struct Options {
   int verbosity = 0;
   LogFormat log_format = LogFormat::text;
   Compat compat = Compat::v1_13;
+  CommandSet commands = CommandSet::extended;
   Limits limits;
 
   // What the process may do once it has started: see Sandbox.

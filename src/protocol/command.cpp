@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 
+#include "haricot/base/check.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "haricot/protocol/tube_name.hpp"
 
@@ -16,30 +17,51 @@ struct Row {
   Verb verb;
   Arguments arguments;
 };
-using Rows = std::array<Row, kVerbs>;
+
+// The first row for each letter, and one behind the last.
+struct Range {
+  std::uint8_t begin = 0;
+  std::uint8_t end = 0;
+};
+
+// The rows of the commands of a set.
+struct Rows {
+  std::array<Row, kVerbs> rows{};
+  std::size_t size = 0;
+  std::array<Range, 128> ranges{};
+
+  constexpr const Row& operator[](std::size_t index) const { return rows[index]; }
+};
 
 // A line is the first row whose word it begins with. So the rows are grouped by their first letter.
 // Within a letter they are in the order of kCommandTable, but a longer word stands before the
 // shorter one that it begins with. `put` is the first of its letter, as nothing is more common.
-constexpr Rows make_rows() {
-  Rows rows{};
-  std::size_t size = 0;
+constexpr Rows make_rows(CommandSet set) {
+  Rows made{};
   for (const CommandRow& command : kCommandTable) {
-    std::size_t place = size;
-    for (std::size_t i = size; i-- > 0;) {
-      if (command.word.starts_with(rows[i].word)) place = i;
+    if (command.set > set) continue;
+    std::size_t index = made.size;
+    for (std::size_t i = made.size; i-- > 0;) {
+      if (command.word.starts_with(made[i].word)) index = i;
     }
-    if (place == size) {
-      while (place > 0 && rows[place - 1].word[0] > command.word[0]) --place;
+    if (index == made.size) {
+      while (index > 0 && made[index - 1].word[0] > command.word[0]) --index;
     }
-    for (std::size_t i = size; i > place; --i) rows[i] = rows[i - 1];
-    rows[place] = {command.word, command.verb, command.arguments};
-    ++size;
+    for (std::size_t i = made.size; i > index; --i) made.rows[i] = made.rows[i - 1];
+    made.rows[index] = {command.word, command.verb, command.arguments};
+    ++made.size;
   }
-  return rows;
+  for (std::size_t i = 0; i < made.size; ++i) {
+    Range& range = made.ranges[static_cast<unsigned char>(made[i].word[0])];
+    if (range.end == 0) range.begin = static_cast<std::uint8_t>(i);
+    range.end = static_cast<std::uint8_t>(i + 1);
+  }
+  return made;
 }
 
-constexpr Rows kRows = make_rows();
+constexpr std::array<Rows, kCommandSets> kRowsOfSets = {make_rows(CommandSet::standard),
+                                                        make_rows(CommandSet::extended),
+                                                        make_rows(CommandSet::operators)};
 
 // The table and what was made of it -------------------------------------------------------------
 
@@ -69,46 +91,33 @@ constexpr bool are_counters_named_after_commands() {
 static_assert(are_counters_named_after_commands());
 
 constexpr bool are_grouped_by_letter() {
-  for (std::size_t i = 1; i < kVerbs; ++i) {
-    if (kRows[i - 1].word[0] > kRows[i].word[0]) return false;
+  for (const Rows& rows : kRowsOfSets) {
+    for (std::size_t i = 1; i < rows.size; ++i) {
+      if (rows[i - 1].word[0] > rows[i].word[0]) return false;
+    }
   }
   return true;
 }
 static_assert(are_grouped_by_letter());
 
 constexpr bool can_all_be_reached() {
-  for (std::size_t i = 0; i < kVerbs; ++i) {
-    for (std::size_t earlier = 0; earlier < i; ++earlier) {
-      if (kRows[i].word.starts_with(kRows[earlier].word)) return false;
+  for (const Rows& rows : kRowsOfSets) {
+    for (std::size_t i = 0; i < rows.size; ++i) {
+      for (std::size_t earlier = 0; earlier < i; ++earlier) {
+        if (rows[i].word.starts_with(rows[earlier].word)) return false;
+      }
     }
   }
   return true;
 }
 static_assert(can_all_be_reached(), "a word hides another one that begins with it");
 
-// The first row for each letter, and one behind the last.
-struct Range {
-  std::uint8_t begin = 0;
-  std::uint8_t end = 0;
-};
-
-constexpr std::array<Range, 128> make_ranges() {
-  std::array<Range, 128> ranges{};
-  for (std::size_t i = 0; i < kRows.size(); ++i) {
-    Range& range = ranges[static_cast<unsigned char>(kRows[i].word[0])];
-    if (range.end == 0) range.begin = static_cast<std::uint8_t>(i);
-    range.end = static_cast<std::uint8_t>(i + 1);
-  }
-  return ranges;
-}
-
-constexpr std::array<Range, 128> kRanges = make_ranges();
-
-const Row* find_row(std::string_view line) {
-  if (line.empty() || static_cast<unsigned char>(line[0]) >= kRanges.size()) return nullptr;
-  const Range range = kRanges[static_cast<unsigned char>(line[0])];
+const Row* find_row(std::string_view line, CommandSet set) {
+  const Rows& rows = kRowsOfSets[static_cast<std::size_t>(set)];
+  if (line.empty() || static_cast<unsigned char>(line[0]) >= rows.ranges.size()) return nullptr;
+  const Range range = rows.ranges[static_cast<unsigned char>(line[0])];
   for (std::size_t i = range.begin; i < range.end; ++i) {
-    if (line.starts_with(kRows[i].word)) return &kRows[i];
+    if (line.starts_with(rows[i].word)) return &rows[i];
   }
   return nullptr;
 }
@@ -150,6 +159,28 @@ class Cursor {
     name = word();
     return is_tube_name(name);
   }
+
+  // The rest, if it is a blank and more, without the blank. An argument that may be missing.
+  bool has_another() {
+    if (rest_.size() < 2 || rest_.front() != ' ') return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  // The same, for one that must not.
+  bool blank() { return has_another(); }
+
+  bool state(StateWord& state) {
+    const std::string_view text = word();
+    if (text == "ready") state = StateWord::ready;
+    if (text == "reserved") state = StateWord::reserved;
+    if (text == "delayed") state = StateWord::delayed;
+    if (text == "buried") state = StateWord::buried;
+    return state != StateWord::none;
+  }
+
+  // How many jobs are asked for.
+  bool count(std::uint32_t& value) { return number(value) && value >= 1 && value <= kBatchMax; }
 
   void skip_blanks() {
     while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
@@ -219,6 +250,52 @@ ParseResult read_timeout(Cursor cursor, Command& command) {
   return with_any_tail(cursor);
 }
 
+// The arguments of the extended set. What may be missing is in brackets
+// -----------------------------
+
+// The state of jobs that stand in the tube itself: a reserved job is its worker's.
+bool read_own_state(Cursor& cursor, Command& command) {
+  return cursor.state(command.state) && command.state != StateWord::reserved;
+}
+
+// <tube> [<state>]
+bool read_tube_and_state(Cursor& cursor, Command& command) {
+  return cursor.tube(command.tube) && (!cursor.has_another() || read_own_state(cursor, command));
+}
+
+// <from-id> <count> [<tube> [<state>]]
+bool read_scan(Cursor& cursor, Command& command) {
+  if (!cursor.number(command.id) || !cursor.count(command.bound)) return false;
+  if (!cursor.has_another()) return true;
+  if (!cursor.tube(command.tube)) return false;
+  return !cursor.has_another() || cursor.state(command.state);
+}
+
+// <tube> <state> <count>
+bool read_list(Cursor& cursor, Command& command) {
+  return cursor.tube(command.tube) && cursor.blank() && read_own_state(cursor, command) &&
+         cursor.count(command.bound);
+}
+
+// <count> [<seconds>]
+bool read_batch(Cursor& cursor, Command& command) {
+  if (!cursor.count(command.bound)) return false;
+  if (cursor.at_end()) return true;
+  command.has_timeout = true;
+  return cursor.number(command.seconds) && command.seconds <= kReserveTimeoutSecondsMax;
+}
+
+// <id> ...
+bool read_id_list(Cursor& cursor, Command& command) {
+  command.ids = cursor.rest();
+  std::uint64_t id = 0;
+  for (std::uint32_t ids = 0; ids < kBatchMax; ++ids) {
+    if (!cursor.number(id)) return false;
+    if (cursor.at_end()) return true;
+  }
+  return false;
+}
+
 // A line with a NUL is BAD_FORMAT, whatever else is wrong with it. It has to be looked for only
 // where anything may stand: no number or name has one.
 ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
@@ -251,18 +328,43 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
     case Arguments::bound:
       return read_bound(cursor.rest(), command.bound) ? with_any_tail(cursor)
                                                       : ParseResult::bad_format;
+    case Arguments::tube_and_state:
+      are_good = read_tube_and_state(cursor, command);
+      break;
+    case Arguments::scan:
+      are_good = read_scan(cursor, command);
+      break;
+    case Arguments::list:
+      are_good = read_list(cursor, command);
+      break;
+    case Arguments::batch:
+      are_good = read_batch(cursor, command);
+      break;
+    case Arguments::ids:
+      are_good = read_id_list(cursor, command);
+      break;
   }
   return are_good && cursor.at_end() ? ParseResult::ok : ParseResult::bad_format;
 }
 
 }  // namespace
 
-ParseResult parse_command(std::string_view line, Command& command) {
-  const Row* row = find_row(line);
+ParseResult parse_command(std::string_view line, Command& command, CommandSet set) {
+  const Row* row = find_row(line, set);
   if (row == nullptr) return has_nul(line) ? ParseResult::bad_format : ParseResult::unknown_command;
   command = Command{};
   command.verb = row->verb;
   return read_arguments(row->arguments, Cursor(line.substr(row->word.size())), command);
+}
+
+std::size_t read_ids(std::string_view ids, std::span<std::uint64_t, kBatchMax> to) {
+  Cursor cursor(ids);
+  std::size_t size = 0;
+  while (!cursor.at_end()) {
+    CHECK(size < to.size() && cursor.number(to[size]));
+    ++size;
+  }
+  return size;
 }
 
 }  // namespace haricot

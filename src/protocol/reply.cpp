@@ -88,6 +88,10 @@ bool read_rest(ReplyForm form, std::string_view rest, ReplyLine& reply) {
       break;
     case ReplyForm::number:
       return take_number(rest, reply.number) && rest.empty();
+    case ReplyForm::two_numbers:
+      if (!take_number(rest, reply.number) || !rest.starts_with(' ')) return false;
+      rest.remove_prefix(1);
+      return take_number(rest, reply.other_number) && rest.empty();
     case ReplyForm::name:
       reply.name = rest;
       return !rest.empty();
@@ -114,6 +118,10 @@ std::size_t write_reply_line(const Reply& reply, char* to) {
     case ReplyForm::number:
     case ReplyForm::report_in_pieces:
       at = write(at, reply.number);
+      break;
+    case ReplyForm::two_numbers:
+      at = write(write(at, reply.number), " ");
+      at = write(at, reply.other_number);
       break;
     case ReplyForm::name:
       at = write(at, reply.text);

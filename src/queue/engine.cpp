@@ -166,7 +166,7 @@ ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
 }
 
 ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
-  const JobRef ref = jobs_.find(id);
+  const JobRef ref = find(id);
   if (ref == JobRef::none || jobs_[ref].state() == JobState::reserved) return {Outcome::not_found};
   const bool has_memory = client.reserved_.reserve_one();
   // A restart makes reserved jobs ready. For a ready one that is so without a word; one that was
@@ -192,13 +192,18 @@ void Engine::stop_waiting(Client& client) {
 }
 
 Outcome Engine::remove(Client& client, JobId id) {
-  const JobRef ref = jobs_.find(id);
+  const JobRef ref = find(id);
   if (ref == JobRef::none) return Outcome::not_found;
   const bool is_reserved = jobs_[ref].state() == JobState::reserved;
   if (is_reserved && held_by(client, id) == JobRef::none) return Outcome::not_found;
   const JournalStatus room = journal_.reserve_delete();
   if (room != JournalStatus::ok) return refused_change(room);
+  remove_found(client, ref);
+  return Outcome::done;
+}
 
+void Engine::remove_found(Client& client, JobRef ref) {
+  const bool is_reserved = jobs_[ref].state() == JobState::reserved;
   Tube& tube = tube_of(jobs_[ref]);
   // Looked at before it leaves: the deadline of a delayed job stands in the heap that it leaves.
   const JournaledJob deleted = journaled(ref);
@@ -212,7 +217,6 @@ Outcome Engine::remove(Client& client, JobId id) {
   tell_offer(tube);
   ++tube.deletes;
   free_if_unreferenced(tube);
-  return Outcome::done;
 }
 
 Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
@@ -289,7 +293,7 @@ JobRef Engine::peek_buried(const Client& client) const {
 }
 
 Outcome Engine::kick_job(JobId id, Instant now) {
-  const JobRef ref = jobs_.find(id);
+  const JobRef ref = find(id);
   if (ref == JobRef::none) return Outcome::not_found;
   const JobState state = jobs_[ref].state();
   if (state != JobState::buried && state != JobState::delayed) return Outcome::not_found;
@@ -324,8 +328,12 @@ Outcome Engine::pause(std::string_view tube_name, std::uint32_t seconds, Instant
 // Looking in ------------------------------------------------------------------------------------
 
 std::optional<JobReport> Engine::report(JobId id, Instant now) const {
-  const JobRef ref = jobs_.find(id);
+  const JobRef ref = find(id);
   if (ref == JobRef::none) return std::nullopt;
+  return report(ref, now);
+}
+
+JobReport Engine::report(JobRef ref, Instant now) const {
   const Job& job = jobs_[ref];
   const Tube& tube = tubes_[job.tube];
   Instant deadline = now;
@@ -340,6 +348,7 @@ std::optional<JobReport> Engine::report(JobId id, Instant now) const {
                    .age_s = (now - job.created).whole_seconds(),
                    .time_left_s = (deadline - now).whole_seconds(),
                    .file = journal_.file_of(ref),
+                   .body_bytes = job.body_bytes,
                    .reserves = jobs_.counted(ref, JobEvent::reserve),
                    .timeouts = jobs_.counted(ref, JobEvent::timeout),
                    .releases = jobs_.counted(ref, JobEvent::release),

@@ -24,7 +24,7 @@ bool Engine::open(Client& client) {
 
 void Engine::close(Client& client, Instant now) {
   if (client.waiting_) end_wait(client);
-  if (client.has_task_) end_task(tasks_.take(client));
+  if (client.has_task_) leave_task(client);
   std::erase_if(deliveries_, [&](const Delivery& d) { return d.client == &client; });
   wheel_.cancel(client.timer_);
 
@@ -156,6 +156,7 @@ Watch* Engine::find_watch(const Client& client, Tube& tube) {
 
 void Engine::start_waiting(Client& client, Instant wait_end) {
   client.waiting_ = true;
+  client.waits_for_batch_ = false;
   client.wait_end_ = wait_end;
   ++counts_.waiting;
   const std::uint64_t number = ++waits_;

@@ -88,8 +88,14 @@ class Engine::Inspection {
     });
     check_heap(tube.delayed, JobState::delayed,
                [&](const DeadlineSlot&, const Job& job) { CHECK(job.tube == tube.ref); });
+    const Flushed flushed = check_flushes(tube);
+    urgent += flushed.urgent;
     CHECK(tube.urgent == urgent);
-    CHECK(tube.buried == check_buried(tube));
+    CHECK(tube.flushed_ready == flushed.ready);
+    CHECK(tube.flushed_delayed == flushed.delayed);
+    const std::uint64_t buried =
+        check_buried(tube, tube.first_buried, tube.last_buried, tube.burials);
+    CHECK(tube.buried == buried + flushed.buried);
 
     CHECK(tube.watching_clients == check_watchers(tube));
     CHECK(tube.waiting_clients == check_waiting(tube));
@@ -102,25 +108,55 @@ class Engine::Inspection {
     if (tube.paused) wanted = std::min(wanted, tube.pause_end);
     check_timer(tube.timer, Tube::kTimerKind, &tube, wanted);
 
-    sum_.ready += tube.ready.size();
+    sum_.ready += tube.ready.size() + flushed.ready;
     sum_.urgent += urgent;
-    sum_.delayed += tube.delayed.size();
+    sum_.delayed += tube.delayed.size() + flushed.delayed;
     sum_.buried += tube.buried;
   }
 
-  std::uint64_t check_buried(const Tube& tube) {
+  std::uint64_t check_buried(const Tube& tube, JobRef first, JobRef last, std::uint32_t burials) {
     std::uint64_t found = 0;
     JobRef before = JobRef::none;
-    JobRef ref = tube.first_buried;
+    JobRef ref = first;
     while (ref != JobRef::none) {
       const Job& job = check_job(ref, JobState::buried);
       CHECK(job.tube == tube.ref);
-      CHECK(static_cast<JobRef>(job.links.first) == before);
+      CHECK(job.burial_list() == burials);
+      // The one in front of the first one of a flush is freed.
+      CHECK(ref == first || static_cast<JobRef>(job.links.first) == before);
       before = ref;
       ref = static_cast<JobRef>(job.links.second);
       ++found;
     }
-    CHECK(tube.last_buried == before);
+    CHECK(first == JobRef::none || last == before);
+    return found;
+  }
+
+  // What the flushes of a tube have.
+  struct Flushed {
+    std::uint64_t urgent = 0, ready = 0, delayed = 0, buried = 0;
+  };
+
+  Flushed check_flushes(const Tube& tube) {
+    Flushed found;
+    std::uint32_t numbers = 1U << tube.burials;
+    engine_.tasks_.for_each([&](const LongTask& task) {
+      const auto* flush = std::get_if<Flush>(&task.work);
+      if (flush == nullptr || task.tube != &tube) return;
+      check_heap(flush->ready, JobState::ready, [&](const ReadySlot&, const Job& job) {
+        CHECK(job.tube == tube.ref && engine_.is_flushed(engine_.jobs_.find(job.id)));
+        if (job.is_urgent()) ++found.urgent;
+      });
+      check_heap(flush->delayed, JobState::delayed, [&](const DeadlineSlot&, const Job& job) {
+        CHECK(job.tube == tube.ref && engine_.is_flushed(engine_.jobs_.find(job.id)));
+      });
+      found.ready += flush->ready.size();
+      found.delayed += flush->delayed.size();
+      found.buried += check_buried(tube, flush->first_buried, flush->last_buried, flush->burials);
+      if (flush->first_buried == JobRef::none) return;
+      CHECK((numbers >> flush->burials & 1U) == 0);
+      numbers |= 1U << flush->burials;
+    });
     return found;
   }
 
@@ -249,6 +285,10 @@ class Engine::Inspection {
 
   void check_work(const Orphans& orphans) { check_orphans(orphans); }
   void check_work(const Kick& kick) { CHECK(kick.left > 0); }
+  void check_work(const Flush& flush) {
+    CHECK(!flush.empty());
+    ++flushes_;
+  }
 
   void check_tubes_of_tasks() {
     for (std::uint32_t i = 0; i < engine_.tubes_.size(); ++i) {
@@ -279,6 +319,7 @@ class Engine::Inspection {
     CHECK(counts.workers == sum_.workers);
     CHECK(counts.waiting == sum_.waiting);
     CHECK(engine_.waiting_with_many_ == waiting_with_many_);
+    CHECK(engine_.flushes_ == flushes_);
     CHECK(jobs_.size() == engine_.jobs_.size());
     // Delivering must not need memory.
     CHECK(engine_.deliveries_.capacity() >= engine_.deliveries_.size() + sum_.waiting + awaited_);
@@ -303,6 +344,7 @@ class Engine::Inspection {
   std::unordered_set<const Client*> askers_;
   std::unordered_map<const Tube*, std::uint32_t> tasks_of_;
   std::uint64_t orphaned_watches_ = 0;
+  std::uint32_t flushes_ = 0;
   std::uint32_t waiting_with_many_ = 0;
 };
 

@@ -52,7 +52,7 @@ void Engine::enter_delayed(JobRef ref, Instant deadline) {
 void Engine::enter_buried(JobRef ref) {
   Job& job = jobs_[ref];
   Tube& tube = tube_of(job);
-  job.set_state(JobState::buried);
+  job.set_buried(tube.burials);
   job.links = Links{static_cast<std::uint32_t>(tube.last_buried), 0};
   if (tube.last_buried == JobRef::none) {
     tube.first_buried = ref;
@@ -162,7 +162,9 @@ bool Engine::offer_one(Tube& tube, Instant now) {
   leave(ref);
   end_wait(client);
   enter_reserved(client, ref, now);
-  deliver(client, Delivery::Kind::reserved, ref, 0);
+  deliver(client,
+          client.waits_for_batch_ ? Delivery::Kind::reserved_in_batch : Delivery::Kind::reserved,
+          ref, 0);
   return true;
 }
 
@@ -177,8 +179,11 @@ void Engine::offer(Tube& tube, Instant now) {
 JournaledJob Engine::journaled(JobRef ref) const {
   const Job& job = jobs_[ref];
   const Tube& tube = tubes_[job.tube];
-  const Instant deadline =
-      job.state() == JobState::delayed ? tube.delayed.at(job.heap_index()).deadline : Instant{};
+  Instant deadline;
+  if (job.state() == JobState::delayed) {
+    const bool flushed = flushes_ > 0 && is_flushed(ref);
+    deadline = flushed ? flushed_deadline(ref) : tube.delayed.at(job.heap_index()).deadline;
+  }
   return JournaledJob{ref, job, tube.name, deadline};
 }
 

@@ -28,6 +28,23 @@ void Engine::end_task(std::unique_ptr<LongTask> task) {
   if (task->tube != nullptr) free_if_unreferenced(*task->tube);
 }
 
+// The client goes. Nobody is there for the answer to a kick, so it ends; a flush goes on.
+void Engine::leave_task(Client& client) {
+  LongTask* task = tasks_.find(client);
+  CHECK(task != nullptr);
+  if (!std::holds_alternative<Flush>(task->work)) {
+    end_task(tasks_.take(*task));
+    return;
+  }
+  client.has_task_ = false;
+  tasks_.forget_client(*task);
+}
+
+void Engine::go_on_with_tasks(Instant now) {
+  tasks_.resume();
+  work_on_tasks(now, budget_);
+}
+
 // Closes ----------------------------------------------------------------------------------------
 
 // Gives back what a closed client held and watched: the rest of much in later calls.
@@ -97,34 +114,27 @@ void Engine::drop_watches(Orphans& orphans, std::uint32_t& budget) {
 
 // Kicks -----------------------------------------------------------------------------------------
 
-KickResult Engine::kick(Client& client, std::uint32_t bound, Instant now) {
+ManyResult Engine::kick(Client& client, std::uint32_t bound, Instant now) {
   CHECK(!client.is_busy());
   make_room_for_delivery();
   tasks_.make_room();
   Tube& tube = *client.used_;
   Kick kick{tube.buried > 0, bound, 0};
   Outcome outcome = kick_some(kick, tube, now, budget_);
-  if (outcome == Outcome::not_yet && kick.kicked > 0) {
-    kicks_wait_ = true;
-    outcome = Outcome::waiting;
-  }
+  const bool waits = outcome == Outcome::not_yet && kick.kicked > 0;
+  if (waits) outcome = Outcome::waiting;
   if (outcome == Outcome::waiting) {
-    tasks_.begin(&client, &tube).work = kick;
+    LongTask& task = tasks_.begin(&client, &tube);
+    task.work = kick;
     client.has_task_ = true;
+    if (waits) tasks_.put_aside(task);
   }
   return {outcome, kick.kicked};
 }
 
-void Engine::go_on_with_kicks(Instant now) {
-  kicks_wait_ = false;
-  work_on_tasks(now, budget_);
-}
-
 TaskState Engine::step(LongTask& task, Kick& kick, Instant now, std::uint32_t& budget) {
-  if (kicks_wait_) return TaskState::waits;
   const Outcome outcome = kick_some(kick, *task.tube, now, budget);
-  kicks_wait_ = outcome == Outcome::not_yet;
-  if (kicks_wait_) return TaskState::waits;
+  if (outcome == Outcome::not_yet) return TaskState::waits;
   if (outcome == Outcome::waiting) return TaskState::goes_on;
   deliver(*task.client, Delivery::Kind::kicked, JobRef::none, kick.kicked);
   return TaskState::done;

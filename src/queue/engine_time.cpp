@@ -37,8 +37,7 @@ void Engine::pay(std::uint32_t& budget, std::uint64_t steps_before) const {
 }
 
 Instant Engine::next_event() const {
-  // All that clients wait for are kicks.
-  if (tasks_.has_others() || (tasks_.awaited() > 0 && !kicks_wait_)) return Instant{};
+  if (tasks_.can_go_on()) return Instant{};
   if (const TubeList* list = tubes_.list_if_asked(); list != nullptr && list->is_working()) {
     return Instant{};
   }

@@ -32,6 +32,31 @@ JobRef IdIndex::find(JobId id) const {
   return static_cast<Leaf*>(node)->jobs[digit(id, 0)];
 }
 
+JobRef IdIndex::first_from(JobId from) const {
+  if (root_ == nullptr || !covers(from)) return JobRef::none;
+  return first_from(root_, height_ - 1, from);
+}
+
+// Below a node. Of `from` the digits of this level and the lower ones count. No node is empty, so
+// at most one of the children is looked into in vain.
+JobRef IdIndex::first_from(const void* node, unsigned level, JobId from) {
+  const unsigned first = digit(from, level);
+  if (level == 0) {
+    const auto& jobs = static_cast<const Leaf*>(node)->jobs;
+    for (unsigned i = first; i < kFanout; ++i) {
+      if (jobs[i] != JobRef::none) return jobs[i];
+    }
+    return JobRef::none;
+  }
+  const auto& children = static_cast<const Branch*>(node)->children;
+  for (unsigned i = first; i < kFanout; ++i) {
+    if (children[i] == nullptr) continue;
+    const JobRef found = first_from(children[i], level - 1, i == first ? from : 0);
+    if (found != JobRef::none) return found;
+  }
+  return JobRef::none;
+}
+
 // Puts a new root above the old one. An empty tree only gets higher.
 bool IdIndex::add_level() {
   if (root_ != nullptr) {

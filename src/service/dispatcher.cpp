@@ -7,10 +7,8 @@
 #include "haricot/base/check.hpp"
 
 namespace haricot {
-namespace {
 
-// The reply to a command that says no more than how it ended. `done` is the word for success.
-Reply simple(Outcome outcome, ReplyCode done) {
+Reply Dispatcher::simple(Outcome outcome, ReplyCode done) {
   switch (outcome) {
     case Outcome::done:
       return {done};
@@ -36,14 +34,12 @@ Reply simple(Outcome outcome, ReplyCode done) {
   return {ReplyCode::internal_error};
 }
 
-}  // namespace
-
 Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info,
                        MemoryCushion& cushion, Instant start)
     : engine_(engine), journal_(journal), info_(info), cushion_(cushion), start_(start) {}
 
 // One line a verb. What each answers is in docs/protocol.md.
-Reply Dispatcher::run(Client& client, const Command& command, Instant now) {
+Reply Dispatcher::run(Client& client, const Command& command, CommandSet commands, Instant now) {
   count(command.verb);
   const JobId id = command.id;
   switch (command.verb) {
@@ -100,6 +96,22 @@ Reply Dispatcher::run(Client& client, const Command& command, Instant now) {
       return {.code = ReplyCode::using_tube, .text = client.used().name};
     case Verb::list_tubes_watched:
       return list_watched(client);
+    case Verb::capabilities:
+      return capabilities(commands);
+    case Verb::flush_tube:
+      return flush_tube(client, command);
+    case Verb::scan_jobs:
+      return scan_jobs(command, now);
+    case Verb::list_jobs:
+      return list_jobs(command, now);
+    case Verb::reserve_batch:
+      return reserve_batch(client, command, now);
+    case Verb::delete_batch:
+      return delete_batch(client, command);
+    case Verb::drain:
+      return set_draining(true, ReplyCode::draining);
+    case Verb::undrain:
+      return set_draining(false, ReplyCode::not_draining);
   }
   CHECK(false);
   return {};
@@ -186,6 +198,13 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
       return {ReplyCode::deadline_soon};
     case Delivery::Kind::kicked:
       return {.code = ReplyCode::kicked, .number = delivery.count};
+    case Delivery::Kind::reserved_in_batch:
+      batch_.assign(1, delivery.job);
+      return {.code = ReplyCode::reserved_batch, .number = 1};
+    case Delivery::Kind::flushed:
+      return {.code = ReplyCode::flushed, .number = delivery.count};
+    case Delivery::Kind::flush_failed:
+      return {ReplyCode::internal_error};
   }
   return {ReplyCode::internal_error};
 }
@@ -209,9 +228,9 @@ Reply Dispatcher::peek(JobRef ref) {
 }
 
 Reply Dispatcher::kick(Client& client, std::uint32_t bound, Instant now) {
-  const KickResult result = engine_.kick(client, bound, now);
+  const ManyResult result = engine_.kick(client, bound, now);
   if (result.outcome != Outcome::done) return simple(result.outcome, ReplyCode::none);
-  return {.code = ReplyCode::kicked, .number = result.kicked};
+  return {.code = ReplyCode::kicked, .number = result.jobs};
 }
 
 Reply Dispatcher::stats(Instant now) {

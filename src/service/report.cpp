@@ -9,7 +9,16 @@ Report::Report(std::string& text, Compat compat) : text_(text), compat_(compat) 
   text_ = "---\n";
 }
 
+void Report::begin_list(std::string_view name, bool is_empty) {
+  text_ += name;
+  text_ += is_empty ? ": []\n" : ":\n";
+}
+
 void Report::key(std::string_view key) {
+  if (!prefix_.empty()) {
+    text_ += prefix_;
+    prefix_ = "  ";
+  }
   text_ += key;
   text_ += ": ";
 }
@@ -87,6 +96,11 @@ void write_tube_report(Report& report, const Tube& tube, std::uint32_t waiting_c
 
 void write_job_report(Report& report, const JobReport& job) {
   write_statistics(report, job_statistics(), job);
+}
+
+void write_listed_job(Report& report, const JobReport& job) {
+  report.begin_item();
+  write_statistics(report, listed_job_statistics(), job);
 }
 
 }  // namespace haricot

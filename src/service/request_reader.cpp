@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "haricot/base/check.hpp"
+#include "haricot/protocol/command.hpp"
 #include "haricot/protocol/limits.hpp"
 
 namespace haricot {
@@ -11,7 +12,7 @@ namespace {
 
 using Kind = RequestPiece::Kind;
 
-// A line is at most 224 bytes with its CR LF; the rest of a longer one is thrown away.
+// A line is at most kLineBytesMax with its CR LF; the rest of a longer one is thrown away.
 constexpr std::string_view kLineEnd = "\r\n";
 
 // The length of the first line, or npos when its end is not there. std::string_view::find would
@@ -50,6 +51,20 @@ RequestPiece RequestReader::next_line(std::string_view input) {
   if (length != std::string_view::npos) [[likely]]
     return {Kind::line, length + kLineEnd.size(), input.substr(0, length)};
   if (input.size() < kLineBytesMax) return {};
+  return next_long_line(input);
+}
+
+// Only the ids of delete-batch may be so many that a line is too long for any other command.
+RequestPiece RequestReader::next_long_line(std::string_view input) {
+  is_in_batch_line_ = false;
+  if (allows_batch_lines_ && input.starts_with(row_of(Verb::delete_batch).word)) {
+    const std::size_t length = line_length(input.substr(0, kBatchLineBytesMax));
+    if (length != std::string_view::npos) {
+      return {Kind::line, length + kLineEnd.size(), input.substr(0, length)};
+    }
+    is_in_batch_line_ = input.size() < kBatchLineBytesMax;
+    if (is_in_batch_line_) return {};
+  }
   stage_ = Stage::rest_of_line;
   return rest_of_line(input);
 }

@@ -48,8 +48,10 @@ bool Service::admit_connection() {
   return false;
 }
 
-Session* Service::open(void* owner) {
-  auto* session = new (std::nothrow) Session(owner);
+Session* Service::open(void* owner, bool is_local) {
+  CommandSet commands = dispatcher_.info().commands;
+  if (is_local && commands == CommandSet::extended) commands = CommandSet::operators;
+  auto* session = new (std::nothrow) Session(owner, commands);
   if (session == nullptr) return nullptr;
   if (!engine_.open(session->client_)) {
     delete session;
@@ -135,7 +137,7 @@ void Service::end_of_input(Session& session, Instant now) {
 // used its input up may want more again without having answered anything, when it stands in a body,
 // so its connection has to look at it in any case.
 void Service::run_backlog(Instant now) {
-  if (journal_is_waited_for_ || engine_.kicks_wait()) [[unlikely]]
+  if (journal_is_waited_for_ || engine_.tasks_wait()) [[unlikely]]
     try_again(now);
   IntrusiveList<Session, &Session::runnable_> this_turn;
   this_turn.append(runnable_);
@@ -295,7 +297,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
   if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
 
   Command command;
-  const ParseResult parsed = parse_command(line, command);
+  const ParseResult parsed = parse_command(line, command, session.commands_);
   if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return true;
   if (command.verb == Verb::quit) {
     session.quit_ = true;
@@ -321,7 +323,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
   const std::uint64_t records = journal_.records();
   begin_answers(session);
   try {
-    const Reply reply = dispatcher_.run(session.client_, command, now);
+    const Reply reply = dispatcher_.run(session.client_, command, session.commands_, now);
     if (reply.code == ReplyCode::not_yet) [[unlikely]] {
       dispatcher_.count_less(command.verb);
       withhold(session);
@@ -393,6 +395,16 @@ void Service::answer(Session& session, const Reply& reply) {
   if (reply.code == ReplyCode::none) return;
   ++session.held_answers_;
   if (reply.code == ReplyCode::out_of_memory) cushion_.give_up();
+  add_to_output(session, reply);
+  if (reply.code == ReplyCode::reserved_batch) [[unlikely]] {
+    for (const JobRef job : dispatcher_.batch()) {
+      add_to_output(session, dispatcher_.with_job(ReplyCode::reserved, job));
+    }
+  }
+  mark_to_send(session);
+}
+
+void Service::add_to_output(Session& session, const Reply& reply) {
   bool is_added = session.output_.add(reply);
   if (!is_added) {
     cushion_.give_up();
@@ -400,7 +412,6 @@ void Service::answer(Session& session, const Reply& reply) {
   }
   // An answer that cannot be given would shift all later ones: the connection has to go.
   if (!is_added) session.quit_ = true;
-  mark_to_send(session);
 }
 
 // What is answered from here on may come to be held back.

@@ -54,7 +54,7 @@ void Service::try_again(Instant now) {
     session->withheld_ = false;
   }
   runnable_.append(withheld_);
-  engine_.go_on_with_kicks(now);
+  engine_.go_on_with_tasks(now);
   engine_.take_steps();  // No session is to pay for them.
   hand_out_deliveries();
 }

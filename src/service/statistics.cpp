@@ -258,11 +258,11 @@ constexpr std::array kTubeRows = {
         "current-jobs-urgent", [](const TubeFacts& t) { return t.tube.urgent; },
         "as in `stats`, of this tube"),
     OfTube::integer(
-        "current-jobs-ready", [](const TubeFacts& t) { return t.tube.ready.size(); }, kSame),
+        "current-jobs-ready", [](const TubeFacts& t) { return t.tube.ready_jobs(); }, kSame),
     OfTube::integer(
         "current-jobs-reserved", [](const TubeFacts& t) { return t.tube.reserved; }, kSame),
     OfTube::integer(
-        "current-jobs-delayed", [](const TubeFacts& t) { return t.tube.delayed.size(); }, kSame),
+        "current-jobs-delayed", [](const TubeFacts& t) { return t.tube.delayed_jobs(); }, kSame),
     OfTube::integer(
         "current-jobs-buried", [](const TubeFacts& t) { return t.tube.buried; }, kSame),
     OfTube::integer(
@@ -334,6 +334,18 @@ constexpr std::array kJobFactRows = {
         "kicks", [](const JobFacts& j) { return j.kicks; }, kSame),
 };
 
+// The same, with the size of the job in the place of its file.
+constexpr auto make_listed_job_rows() {
+  auto rows = kJobFactRows;
+  for (auto& row : rows) {
+    if (row.key != "file") continue;
+    row = OfJob::integer(
+        "bytes", [](const JobFacts& j) { return j.body_bytes; }, "the size of its body");
+  }
+  return rows;
+}
+constexpr auto kListedJobRows = make_listed_job_rows();
+
 // No key stands twice in a report.
 template <typename Row, std::size_t kSize>
 constexpr bool has_each_key_once(const std::array<Row, kSize>& rows) {
@@ -347,6 +359,7 @@ constexpr bool has_each_key_once(const std::array<Row, kSize>& rows) {
 static_assert(has_each_key_once(kAllServerRows));
 static_assert(has_each_key_once(kTubeRows));
 static_assert(has_each_key_once(kJobFactRows));
+static_assert(has_each_key_once(kListedJobRows));
 
 }  // namespace
 
@@ -358,6 +371,9 @@ std::span<const Statistic<TubeFacts>> tube_statistics() {
 }
 std::span<const Statistic<JobFacts>> job_statistics() {
   return kJobFactRows;
+}
+std::span<const Statistic<JobFacts>> listed_job_statistics() {
+  return kListedJobRows;
 }
 
 }  // namespace haricot

@@ -168,7 +168,7 @@ TEST(Binlog, KeepsTheOrderOfBuriedJobs) {
   EXPECT_TRUE(world.close());
   World again(disk, kEveryTurn, wall);
   for (const JobId id : {4U, 1U, 6U, 5U, 3U, 2U}) {
-    EXPECT_EQ(again.kick(1).kicked, 1U);
+    EXPECT_EQ(again.kick(1).jobs, 1U);
     EXPECT_EQ(again.reserve(), id);
     EXPECT_EQ(again.remove(id), Outcome::done);
   }

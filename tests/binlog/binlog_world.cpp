@@ -86,15 +86,15 @@ Outcome World::put_with_id(JobId id, const PutOptions& options) {
   return outcome;
 }
 
-KickResult World::kick(std::uint32_t bound) {
-  KickResult result = engine.kick(client, bound, now);
-  while (result.outcome == Outcome::not_yet || engine.kicks_wait()) {
+ManyResult World::kick(std::uint32_t bound) {
+  ManyResult result = engine.kick(client, bound, now);
+  while (result.outcome == Outcome::not_yet || engine.tasks_wait()) {
     wait_for_disk();
     if (result.outcome == Outcome::not_yet) {
       result = engine.kick(client, bound, now);
       continue;
     }
-    engine.go_on_with_kicks(now);
+    engine.go_on_with_tasks(now);
     if (engine.deliveries().empty()) continue;
     result = {Outcome::done, engine.deliveries().front().count};
     engine.clear_deliveries();

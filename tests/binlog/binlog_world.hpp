@@ -72,7 +72,7 @@ class World {
   Outcome kick_job(JobId id) {
     return until_done([&] { return engine.kick_job(id, now); });
   }
-  KickResult kick(std::uint32_t bound);
+  ManyResult kick(std::uint32_t bound);
   // Ends turns, and a sync in each, until those who have to wait may try again.
   void wait_for_disk();
   // What a random worker and producer do. Returns whether the disk let them.

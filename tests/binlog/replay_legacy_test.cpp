@@ -112,7 +112,7 @@ TEST_P(LegacyReplay, LeavesBuriedJobsInTheOrderOfTheirBurials) {
   EXPECT_NE(world.engine.watch(world.client, "tube"), Outcome::out_of_memory);
   EXPECT_TRUE(world.use("tube"));
   for (const JobId id : {3U, 1U, 2U}) {
-    EXPECT_EQ(world.kick(1).kicked, 1U);
+    EXPECT_EQ(world.kick(1).jobs, 1U);
     EXPECT_EQ(world.reserve(), id);
   }
 }

@@ -119,7 +119,7 @@ TEST_F(EngineJournal, EveryLastingChangeIsRecordedInItsOrder) {
   ASSERT_EQ(engine.release(client, id, 5, 0, world.now), Outcome::done);
   ASSERT_EQ(world.reserve(client), id);
   ASSERT_EQ(engine.bury(client, id, 6), Outcome::done);
-  EXPECT_EQ(engine.kick(client, 1, world.now).kicked, 1u);
+  EXPECT_EQ(engine.kick(client, 1, world.now).jobs, 1u);
   ASSERT_EQ(world.reserve(client), id);
   ASSERT_EQ(engine.bury(client, id, 7), Outcome::done);
   ASSERT_EQ(engine.kick_job(id, world.now), Outcome::done);
@@ -173,7 +173,7 @@ TEST_F(EngineJournal, ACommandThatFindsNothingAsksForNothing) {
   EXPECT_EQ(engine.bury(other, id, 1), Outcome::not_found);
   EXPECT_EQ(engine.remove(other, id), Outcome::not_found);
   EXPECT_EQ(engine.kick_job(id, world.now), Outcome::not_found);
-  EXPECT_EQ(engine.kick(other, 10, world.now).kicked, 0u);
+  EXPECT_EQ(engine.kick(other, 10, world.now).jobs, 0u);
   EXPECT_EQ(journal.asked, asked);
 }
 
@@ -263,12 +263,12 @@ TEST_F(EngineJournal, ALongKickThatHasToWaitIsNoReasonForATurn) {
   EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
   EXPECT_LE(engine.next_event(), world.now);
   engine.advance(world.now);
-  EXPECT_TRUE(engine.kicks_wait());
+  EXPECT_TRUE(engine.tasks_wait());
   EXPECT_GT(engine.next_event(), world.now);
   engine.advance(world.now);
   EXPECT_TRUE(world.take_deliveries().empty());
   journal.accept();
-  engine.go_on_with_kicks(world.now);
+  engine.go_on_with_tasks(world.now);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, 2 * Engine::kJobsPerCall)}));
   EXPECT_FALSE(client.is_busy());
 }
@@ -316,9 +316,9 @@ TEST_F(EngineJournal, AKickThatIsRefusedMidwayAnswersWhatItKicked) {
   Client& client = world.connect();
   for (std::uint32_t i = 0; i < 10; ++i) world.put(client, {.delay_s = 10 + i});
   journal.refuse_from(4, JournalStatus::full);
-  const KickResult result = engine.kick(client, 10, world.now);
+  const ManyResult result = engine.kick(client, 10, world.now);
   EXPECT_EQ(result.outcome, Outcome::done);
-  EXPECT_EQ(result.kicked, 3u);
+  EXPECT_EQ(result.jobs, 3u);
   EXPECT_EQ(engine.counts().ready, 3u);
   EXPECT_EQ(engine.counts().delayed, 7u);
   EXPECT_EQ(journal.written.size(), 13u);

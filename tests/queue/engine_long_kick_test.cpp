@@ -23,14 +23,14 @@ class LongKick : public test::EngineTest {
 TEST_F(LongKick, UpToOneSliceIsAnsweredAtOnce) {
   Client& client = world.connect();
   put_delayed(client, kSlice + 10);
-  EXPECT_EQ(engine.kick(client, kSlice, world.now).kicked, kSlice);
+  EXPECT_EQ(engine.kick(client, kSlice, world.now).jobs, kSlice);
   EXPECT_FALSE(client.is_busy());
   EXPECT_EQ(engine.counts().delayed, 10u);
   put_delayed(client, kSlice - 10);
   engine.advance(world.now);
-  const KickResult all = engine.kick(client, 4294967295, world.now);
+  const ManyResult all = engine.kick(client, 4294967295, world.now);
   EXPECT_EQ(all.outcome, Outcome::done);
-  EXPECT_EQ(all.kicked, kSlice);
+  EXPECT_EQ(all.jobs, kSlice);
 }
 
 TEST_F(LongKick, BeyondOneSliceItIsAnsweredWhenItIsDone) {

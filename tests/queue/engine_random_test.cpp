@@ -241,9 +241,9 @@ class Pair {
     }
     std::uint64_t kicked = 0;
     const Outcome expected = model_.kick(number, bound, room_for, now(), kicked);
-    const KickResult result = engine().kick(client, bound, now());
+    const ManyResult result = engine().kick(client, bound, now());
     ASSERT_EQ(result.outcome, expected);
-    ASSERT_EQ(result.kicked, kicked);
+    ASSERT_EQ(result.jobs, kicked);
   }
 
   void tube_command(int number, Client& client) {

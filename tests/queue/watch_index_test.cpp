@@ -265,7 +265,7 @@ TEST_F(ManyWatches, RandomCommandsHaveTheSameResultsWithAndWithoutAnIndex) {
         case 7:
           return std::to_string(static_cast<int>(one.engine.bury(client, id, priority)));
         case 8:
-          return std::to_string(one.engine.kick(client, 3, one.now).kicked);
+          return std::to_string(one.engine.kick(client, 3, one.now).jobs);
         case 9:
           return std::to_string(
               static_cast<int>(one.engine.reserve_job(client, id, one.now).outcome));

@@ -141,6 +141,10 @@ JournalStatus Recorder::reserve_delete() {
   return note_room(Event::Kind::reserve_delete, binlog_.reserve_delete());
 }
 
+JournalStatus Recorder::reserve_deletes(std::uint32_t deletions) {
+  return note_room(Event::Kind::reserve_delete, binlog_.reserve_deletes(deletions));
+}
+
 bool Recorder::may_try_again() {
   if (!binlog_.may_try_again()) return false;
   tape_.add({.kind = Event::Kind::try_again});

@@ -97,6 +97,7 @@ class Recorder final : public Journal {
   JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes) override;
   JournalStatus reserve_update() override;
   JournalStatus reserve_delete() override;
+  JournalStatus reserve_deletes(std::uint32_t deletions) override;
   bool may_try_again() override;
   void release_room() override { binlog_.release_room(); }
   void record_put(const JournaledJob& job) override;

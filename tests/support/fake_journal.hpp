@@ -68,6 +68,11 @@ class FakeJournal final : public Journal {
   }
   JournalStatus reserve_update() override { return take(Room::update); }
   JournalStatus reserve_delete() override { return take(Room::remove); }
+  JournalStatus reserve_deletes(std::uint32_t deletions) override {
+    const JournalStatus status = take(Room::remove);
+    if (status == JournalStatus::ok) more_deletions_ = deletions - 1;
+    return status;
+  }
   // What refuse_from() made it say `later` is to be tried again.
   void let_try_again() { may_try_again_ = true; }
   bool may_try_again() override { return std::exchange(may_try_again_, false); }
@@ -87,7 +92,8 @@ class FakeJournal final : public Journal {
   }
   void record_delete(const JournaledJob& job) override {
     EXPECT_EQ(room_, Room::remove) << "a deletion is recorded without room";
-    room_ = Room::none;
+    if (more_deletions_ == 0) room_ = Room::none;
+    if (more_deletions_ > 0) --more_deletions_;
     write(Kind::remove, job);
   }
   std::uint64_t records() const override { return written.size(); }
@@ -101,6 +107,7 @@ class FakeJournal final : public Journal {
 
  private:
   enum class Room : std::uint8_t { none, put, update, remove };
+  std::uint32_t more_deletions_ = 0;  // That room was taken for, beyond one.
 
   JournalStatus take(Room room) {
     ++asked;

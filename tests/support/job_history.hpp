@@ -67,6 +67,9 @@ class JobHistory final : public Journal {
   }
   JournalStatus reserve_update() override { return binlog_.reserve_update(); }
   JournalStatus reserve_delete() override { return binlog_.reserve_delete(); }
+  JournalStatus reserve_deletes(std::uint32_t deletions) override {
+    return binlog_.reserve_deletes(deletions);
+  }
   bool may_try_again() override { return binlog_.may_try_again(); }
   void release_room() override { binlog_.release_room(); }
   void record_put(const JournaledJob& job) override;

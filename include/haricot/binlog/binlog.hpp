@@ -107,6 +107,7 @@ class Binlog final : public Journal {
   JournalStatus reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes) override;
   JournalStatus reserve_update() override;
   JournalStatus reserve_delete() override;
+  JournalStatus reserve_deletes(std::uint32_t deletions) override;
   bool may_try_again() override;
   void release_room() override {}  // Room is counted anew each time.
   void record_put(const JournaledJob& job) override;

@@ -73,6 +73,8 @@ class SegmentWriter {
 
   // Gets memory for a record of that size. False: there is none.
   [[nodiscard]] bool prepare(std::size_t name_bytes, std::size_t body_bytes);
+  // The same for so many short records.
+  [[nodiscard]] bool prepare_short(std::uint32_t records);
   // Collects a record. `blob`, if there is one, is the body, else `body` is; both without CR LF,
   // and only for full records. Requires: memory was prepared, and the file has room.
   void add(const Record& record, std::string_view body, const BlobRef& blob);

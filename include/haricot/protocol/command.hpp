@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace haricot {
@@ -36,21 +37,42 @@ enum class Verb : std::uint8_t {
   kick_job,
   reserve_job,
   quit,
+  capabilities,
+  flush_tube,
+  scan_jobs,
+  list_jobs,
+  reserve_batch,
+  delete_batch,
+  drain,
+  undrain,
 };
-inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::quit) + 1;
+inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::undrain) + 1;
+
+// The commands that a client has. Each set has all of the one before it.
+enum class CommandSet : std::uint8_t {
+  standard,   // Those of beanstalkd.
+  extended,   // And haricot's own.
+  operators,  // And those that change what all clients get.
+};
+inline constexpr std::size_t kCommandSets = 3;
 
 // What follows a command's word.
 enum class Arguments : std::uint8_t {
-  none,     // Nothing at all; anything is trailing garbage.
-  ignored,  // Whatever: quit never gets to look at it.
-  put,      // <priority> <delay> <ttr> <bytes>
-  id,       // <id>
-  bury,     // <id> <priority>
-  release,  // <id> <priority> <delay>
-  tube,     // <tube>, with no blank before it
-  pause,    // <tube> <seconds>
-  timeout,  // <seconds>, at most 2^31-1, and anything behind its digits
-  bound,    // whatever strtoul takes for a number
+  none,            // Nothing at all; anything is trailing garbage.
+  ignored,         // Whatever: quit never gets to look at it.
+  put,             // <priority> <delay> <ttr> <bytes>
+  id,              // <id>
+  bury,            // <id> <priority>
+  release,         // <id> <priority> <delay>
+  tube,            // <tube>, with no blank before it
+  pause,           // <tube> <seconds>
+  timeout,         // <seconds>, at most 2^31-1, and anything behind its digits
+  bound,           // whatever strtoul takes for a number
+  tube_and_state,  // <tube> [<state>], and it is not `reserved`
+  scan,            // <from-id> <count> [<tube> [<state>]]
+  list,            // <tube> <state> <count>, and it is not `reserved`
+  batch,           // <count> [<seconds>]
+  ids,             // <id> ..., 1000 at most
 };
 
 // How the documents write these arguments, with a blank in front; empty where there are none.
@@ -75,6 +97,16 @@ constexpr std::string_view names_of(Arguments arguments) {
       return " <seconds>";
     case Arguments::bound:
       return " <bound>";
+    case Arguments::tube_and_state:
+      return " <tube> [<state>]";
+    case Arguments::scan:
+      return " <from-id> <count> [<tube> [<state>]]";
+    case Arguments::list:
+      return " <tube> <state> <count>";
+    case Arguments::batch:
+      return " <count> [<seconds>]";
+    case Arguments::ids:
+      return " <id> ...";
   }
   return "";
 }
@@ -87,8 +119,9 @@ struct CommandRow {
   // its arguments to judge.
   std::string_view word;
   Arguments arguments;
-  std::string_view counter;  // Its key in `stats`; empty: it has none.
-  std::string_view help;     // What it does, in one line.
+  std::string_view counter;               // Its key in `stats`; empty: it has none.
+  std::string_view help;                  // What it does, in one line.
+  CommandSet set = CommandSet::standard;  // The smallest one that has it.
 
   // The word without a blank.
   constexpr std::string_view name() const {
@@ -137,11 +170,33 @@ inline constexpr std::array<CommandRow, kVerbs> kCommandTable = {{
     {Verb::kick_job, "kick-job ", Arguments::id, "", "makes a buried or delayed job ready"},
     {Verb::reserve_job, "reserve-job ", Arguments::id, "", "takes a job by its id"},
     {Verb::quit, "quit", Arguments::ignored, "", "closes the connection"},
+    {Verb::capabilities, "capabilities", Arguments::none, "",
+     "names the commands and tags beyond those of beanstalkd", CommandSet::extended},
+    {Verb::flush_tube, "flush-tube ", Arguments::tube_and_state, "",
+     "deletes the jobs of a tube that are not reserved", CommandSet::extended},
+    {Verb::scan_jobs, "scan-jobs ", Arguments::scan, "", "shows all jobs, page by page",
+     CommandSet::extended},
+    {Verb::list_jobs, "list-jobs ", Arguments::list, "",
+     "shows the next jobs of a tube, in the order in which they are served", CommandSet::extended},
+    {Verb::reserve_batch, "reserve-batch ", Arguments::batch, "", "takes several jobs at once",
+     CommandSet::extended},
+    {Verb::delete_batch, "delete-batch ", Arguments::ids, "", "deletes several jobs at once",
+     CommandSet::extended},
+    {Verb::drain, "drain", Arguments::none, "", "has the server refuse puts",
+     CommandSet::operators},
+    {Verb::undrain, "undrain", Arguments::none, "", "has it take them again",
+     CommandSet::operators},
 }};
 
 constexpr const CommandRow& row_of(Verb verb) {
   return kCommandTable[static_cast<std::size_t>(verb)];
 }
+
+// A state as an argument.
+enum class StateWord : std::uint8_t { none, ready, reserved, delayed, buried };
+
+// The most jobs that a command of the extended set can ask for, or name.
+inline constexpr std::uint32_t kBatchMax = 1000;
 
 // One for all verbs: what a verb has no argument for stays zero.
 struct Command {
@@ -150,9 +205,12 @@ struct Command {
   std::uint32_t seconds = 0;  // The delay of put and release, the timeout, the length of a pause.
   std::uint32_t ttr_s = 0;
   std::uint32_t body_bytes = 0;
-  std::uint32_t bound = 0;
+  std::uint32_t bound = 0;  // Of kick, or the count of another command.
   std::uint64_t id = 0;
-  std::string_view tube;  // Points into the line; a valid name.
+  std::string_view tube;  // Points into the line; a valid name, or empty if there may be none.
+  std::string_view ids;   // Points into the line: for read_ids().
+  StateWord state = StateWord::none;
+  bool has_timeout = false;  // Of reserve_batch.
 };
 
 enum class ParseResult : std::uint8_t {
@@ -169,6 +227,11 @@ enum class ParseResult : std::uint8_t {
 // on ok.
 //
 // Source: the protocol text, and what beanstalkd makes of malformed lines (docs/protocol.md).
-ParseResult parse_command(std::string_view line, Command& command);
+ParseResult parse_command(std::string_view line, Command& command,
+                          CommandSet set = CommandSet::operators);
+
+// The numbers of Command::ids, in their order. Returns how many there are. Requires: the command
+// was parsed well.
+std::size_t read_ids(std::string_view ids, std::span<std::uint64_t, kBatchMax> to);
 
 }  // namespace haricot

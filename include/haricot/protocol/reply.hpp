@@ -41,14 +41,19 @@ enum class ReplyCode : std::uint8_t {
   found,
   reserved,
   ok,
+  not_draining,
+  flushed,
+  reserved_batch,
+  deleted_batch,
 };
-inline constexpr std::size_t kReplyCodes = static_cast<std::size_t>(ReplyCode::ok) + 1;
+inline constexpr std::size_t kReplyCodes = static_cast<std::size_t>(ReplyCode::deleted_batch) + 1;
 
 // What the first line of an answer is made of.
 enum class ReplyForm : std::uint8_t {
   nothing,           // There is no line.
   word,              // A word alone.
   number,            // A word and `number`.
+  two_numbers,       // A word, `number` and `other_number`.
   name,              // A word and `text`, a tube's name.
   job,               // A word, `number` (the job's id) and the size of a body; then the body.
   report,            // A word and the size of a text; then the text.
@@ -91,6 +96,11 @@ inline constexpr std::array<ReplyRow, kReplyCodes> kReplyTable = {{
     {ReplyCode::found, "FOUND", ReplyForm::job},
     {ReplyCode::reserved, "RESERVED", ReplyForm::job},
     {ReplyCode::ok, "OK", ReplyForm::report},
+    {ReplyCode::not_draining, "NOT_DRAINING", ReplyForm::word},
+    {ReplyCode::flushed, "FLUSHED", ReplyForm::number},
+    // As many answers `reserved` follow it.
+    {ReplyCode::reserved_batch, "RESERVED_BATCH", ReplyForm::number},
+    {ReplyCode::deleted_batch, "DELETED_BATCH", ReplyForm::two_numbers},
 }};
 
 constexpr const ReplyRow& row_of(ReplyCode code) {
@@ -100,6 +110,7 @@ constexpr const ReplyRow& row_of(ReplyCode code) {
 struct Reply {
   ReplyCode code = ReplyCode::none;
   std::uint64_t number = 0;
+  std::uint64_t other_number = 0;
   // The tube's name, the report, or the body if it is not in `blob`. Borrowed: valid until the next
   // command.
   std::string_view text = {};
@@ -117,7 +128,8 @@ std::size_t write_reply_line(const Reply& reply, char* to);
 // What the first line of an answer says.
 struct ReplyLine {
   ReplyCode code = ReplyCode::none;
-  std::uint64_t number = 0;      // A job's id; a number of jobs or tubes.
+  std::uint64_t number = 0;  // A job's id; a number of jobs or tubes.
+  std::uint64_t other_number = 0;
   std::uint64_t body_bytes = 0;  // Of a body or a report.
   std::string_view name = {};    // A tube's, as it stands there; points into the line.
 };

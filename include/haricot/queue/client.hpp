@@ -49,6 +49,7 @@ class Client {
   void* owner_;
   ClientRef ref_{};
   bool waiting_ = false;
+  bool waits_for_batch_ = false;  // If it waits.
   bool has_task_ = false;
   bool producer_ = false;  // Has put a job.
   bool worker_ = false;    // Has asked for one.

@@ -19,6 +19,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -75,19 +76,46 @@ struct ReserveResult {
   JobRef job = JobRef::none;
 };
 
-struct KickResult {
+// Of a command that moves or deletes many jobs.
+struct ManyResult {
   Outcome outcome;
-  std::uint64_t kicked = 0;
+  std::uint64_t jobs = 0;
+};
+
+struct DeleteResult {
+  Outcome outcome;
+  std::uint32_t deleted = 0;
+  std::uint32_t not_found = 0;
+};
+
+// How much fits into one answer: asked of each job behind the first.
+struct BatchBound {
+  bool (*fits)(void* context, std::uint32_t body_bytes) = nullptr;
+  void* context = nullptr;
+};
+
+// What a look at some jobs in the order of their ids has shown.
+struct ScanResult {
+  JobId next = 0;  // Where the next look goes on; 0: there is no job behind.
+  std::uint32_t looked_at = 0;
 };
 
 // What came to a client that waited. The client is not busy any more.
 struct Delivery {
   // The answers to long tasks stand behind the others.
-  enum class Kind : std::uint8_t { reserved, timed_out, deadline_soon, kicked };
+  enum class Kind : std::uint8_t {
+    reserved,
+    reserved_in_batch,  // The client has asked for a batch.
+    timed_out,
+    deadline_soon,
+    kicked,
+    flushed,
+    flush_failed,  // The journal has refused; what has gone stays gone.
+  };
   Client* client;
   Kind kind;
-  JobRef job;           // reserved: the job, which the client now holds.
-  std::uint64_t count;  // Of a long task: how many jobs it has moved.
+  JobRef job;           // reserved, reserved_in_batch: the job, which the client now holds.
+  std::uint64_t count;  // Of a long task: how many jobs it has moved or deleted.
 
   bool ends_long_task() const { return kind >= Kind::kicked; }
 };
@@ -119,6 +147,7 @@ struct JobReport {
   std::uint64_t age_s;
   std::uint64_t time_left_s;
   std::uint64_t file;  // The journal's file with its full record, or 0.
+  std::uint32_t body_bytes;
   std::uint64_t reserves, timeouts, releases, buries, kicks;
 };
 
@@ -200,12 +229,20 @@ class Engine {
   // done (with the job), waiting, timed_out, deadline_soon, out_of_memory. Waits at most until
   // `wait_end`; a time that is not after `now` means not at all. Requires: the client is not busy.
   ReserveResult reserve(Client& client, Instant wait_end, Instant now);
+  // As reserve(), for up to `count` jobs, which are added to `taken`: the one that reserve() would
+  // give, and others as long as they fit and the work for them is bounded. Throws std::bad_alloc
+  // before anything has changed.
+  Outcome reserve_batch(Client& client, std::uint32_t count, BatchBound bound, Instant wait_end,
+                        Instant now, std::vector<JobRef>& taken);
   // done (with the job), not_found, out_of_memory, journal_failed
   ReserveResult reserve_job(Client& client, JobId id, Instant now);
   // A client that waits and closed its writing side gets timed_out as a delivery.
   void stop_waiting(Client& client);
   // done, not_found, journal_failed
   Outcome remove(Client& client, JobId id);
+  // done (with the numbers), journal_failed; then none is deleted. Throws std::bad_alloc before
+  // anything has changed.
+  DeleteResult remove_batch(Client& client, std::span<const JobId> ids);
   // done, buried, not_found, journal_failed
   Outcome release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
                   Instant now);
@@ -221,16 +258,21 @@ class Engine {
   // Others -------------------------------------------------------------------------------------
 
   // JobRef::none if there is none.
-  JobRef peek(JobId id) const { return jobs_.find(id); }
+  JobRef peek(JobId id) const { return find(id); }
   JobRef peek_ready(const Client& client) const;
   JobRef peek_delayed(const Client& client) const;
   JobRef peek_buried(const Client& client) const;
   // done (with the number), waiting, journal_failed. Requires: the client is not busy.
-  KickResult kick(Client& client, std::uint32_t bound, Instant now);
-  // Whether kicks wait for the journal's disk; and has them go on. To be called when the journal's
-  // may_try_again() says so.
-  bool kicks_wait() const { return kicks_wait_; }
-  void go_on_with_kicks(Instant now);
+  ManyResult kick(Client& client, std::uint32_t bound, Instant now);
+  // Deletes the jobs that are in these states of the tube now. done (with the number), waiting,
+  // not_found, journal_failed. From here on no command finds them; they are counted until they are
+  // freed. If the client goes, the flush goes on. Requires: the client is not busy. Throws
+  // std::bad_alloc before anything has changed.
+  ManyResult flush(Client& client, std::string_view tube_name, JobStates states);
+  // Whether long tasks wait for the journal's disk; and has them go on. To be called when the
+  // journal's may_try_again() says so.
+  bool tasks_wait() const { return tasks_.has_waiting(); }
+  void go_on_with_tasks(Instant now);
   // done, not_found, journal_failed
   Outcome kick_job(JobId id, Instant now);
   // done, not_found. 0 seconds end a pause.
@@ -266,9 +308,19 @@ class Engine {
   void write_list() { tubes_.list().work(pages_); }
   const EngineCounts& counts() const { return counts_; }
   const Tube* find_tube(std::string_view name) const { return tubes_.find(name); }
+  // Adds jobs whose id is at least `from` to `found`, in the order of their ids: up to `count` that
+  // are in the tube (null: any) and in the state (nullopt: any). Looks at kScanned jobs at most.
+  ScanResult scan(JobId from, std::uint32_t count, const Tube* tube, std::optional<JobState> state,
+                  std::vector<JobRef>& found);
+  static constexpr std::uint32_t kScanned = 1000;
+  // Adds the next `count` jobs of the tube that are in the state, in the order in which they will
+  // be served. Requires: not reserved. Throws std::bad_alloc.
+  void list(const Tube& tube, JobState state, std::uint32_t count, std::vector<JobRef>& found);
   // How many clients wait on a tube. O(clients with many watches that watch it), counted as steps.
   std::uint32_t waiting_clients(const Tube& tube);
   std::optional<JobReport> report(JobId id, Instant now) const;
+  // Requires: the job exists.
+  JobReport report(JobRef ref, Instant now) const;
   // Ends the program if anything does not fit together. Costs a walk over everything; for tests.
   void check_invariants() const;
 
@@ -292,7 +344,22 @@ class Engine {
 
     bool empty() const { return jobs.empty() && watches.empty(); }
   };
-  using Tasks = LongTasks<std::variant<Kick, Orphans>>;
+  // A flush, and the jobs that it has taken out of the task's tube (engine_flush.cpp).
+  struct Flush {
+    IndexedHeap<ReadySlot> ready;
+    IndexedHeap<DeadlineSlot> delayed;
+    JobRef first_buried = JobRef::none;
+    JobRef last_buried = JobRef::none;
+    std::uint32_t burials = 0;  // The number of their list.
+    bool wants_buried = false;  // Those are still in the tube: no number was free for a new list.
+    bool is_putting_back = false;  // The journal has refused.
+    std::uint64_t flushed = 0;
+
+    bool empty() const {
+      return ready.empty() && delayed.empty() && first_buried == JobRef::none && !wants_buried;
+    }
+  };
+  using Tasks = LongTasks<std::variant<Kick, Orphans, Flush>>;
   using LongTask = Tasks::Task;
 
   class Inspection;  // engine_invariants.cpp
@@ -323,11 +390,19 @@ class Engine {
   void enter_buried(JobRef ref);
   void enter_reserved(Client& client, JobRef ref, Instant now);  // Requires: room in the heap.
   Outcome enter_ready_or_buried(JobRef ref);
+  void remove_found(Client& client, JobRef ref);  // Requires: room in the journal.
   Outcome enter_after_delay(JobRef ref, Instant now);
   void leave(JobRef ref);  // Of a job that is not reserved.
   void leave_reserved(Client& client, JobRef ref);
   Instant reserved_until(const Job& job, Instant otherwise) const;
   JobRef held_by(const Client& client, JobId id) const;
+  // The job of that id, unless a flush has it.
+  JobRef find(JobId id) const {
+    const JobRef ref = jobs_.find(id);
+    if (flushes_ == 0 || ref == JobRef::none) [[likely]]
+      return ref;
+    return is_flushed(ref) ? JobRef::none : ref;
+  }
   Tube& tube_of(const Job& job) { return tubes_[job.tube]; }
   void tell_offer(Tube& tube) {
     if (tube.many_watchers > 0) [[unlikely]]
@@ -350,10 +425,21 @@ class Engine {
   // Long tasks (engine_tasks.cpp)
   void work_on_tasks(Instant now, std::uint32_t budget);
   void end_task(std::unique_ptr<LongTask> task);
+  void leave_task(Client& client);
   // Whether the task is done. Requires: the budget is not 0.
   TaskState step(LongTask& task, Kick& kick, Instant now, std::uint32_t& budget);
   TaskState step(LongTask& task, Orphans& orphans, Instant now, std::uint32_t& budget);
+  TaskState step(LongTask& task, Flush& flush, Instant now, std::uint32_t& budget);
   Outcome kick_some(Kick& kick, Tube& tube, Instant now, std::uint32_t& budget);
+
+  // Flushes (engine_flush.cpp)
+  [[gnu::cold, gnu::noinline]] bool is_flushed(JobRef ref) const;
+  [[gnu::cold, gnu::noinline]] Instant flushed_deadline(JobRef ref) const;
+  std::optional<std::uint32_t> free_burials(const Tube& tube) const;
+  void take_buried(Flush& flush, Tube& tube);
+  TaskState free_some(Flush& flush, Tube& tube, std::uint32_t& budget);
+  void free_flushed(Flush& flush, Tube& tube, JobRef ref, Instant deadline);
+  void put_back(Flush& flush, Tube& tube, Instant now, std::uint32_t& budget);
   void leave_behind(Orphans orphans, Instant now);
   JobRef take_orphan(Orphans& orphans);
   void give_back(Orphans& orphans, Instant now, std::uint32_t& budget);
@@ -375,7 +461,7 @@ class Engine {
   // Has room for one delivery to every client that is busy, so that delivering cannot fail.
   std::vector<Delivery> deliveries_;
   Tasks tasks_;
-  bool kicks_wait_ = false;  // For the journal's disk.
+  std::uint32_t flushes_ = 0;  // That are under way.
   std::uint32_t pages_ = kPagesPerCall;
   std::uint64_t steps_ = 0;
   std::uint64_t waits_ = 0;              // Numbers those who wait.

@@ -23,6 +23,9 @@ class IdIndex {
   // JobRef::none if there is no such id.
   JobRef find(JobId id) const;
 
+  // Of the smallest id that is not below `from`; JobRef::none if there is none.
+  JobRef first_from(JobId from) const;
+
   // False: no memory, and nothing has changed. Requires: the id is not in the index.
   [[nodiscard]] bool insert(JobId id, JobRef job);
 
@@ -49,6 +52,7 @@ class IdIndex {
   bool covers(JobId id) const { return height_ * kBits >= 64 || (id >> (height_ * kBits)) == 0; }
   bool add_level();
   void drop_levels();
+  static JobRef first_from(const void* node, unsigned level, JobId from);
   void free_node(void* node, unsigned level);
 
   // A tree of height h covers ids below 64^h; its root is a leaf if h is 1. Height 0: empty.

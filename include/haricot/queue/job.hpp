@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,13 @@ constexpr std::string_view name_of(JobState state) {
   }
   return {};
 }
+
+// Some of the states.
+struct JobStates {
+  bool ready = false;
+  bool delayed = false;
+  bool buried = false;
+};
 
 // What happened to a job so far, as stats-job tells it.
 enum class JobEvent : std::uint8_t { reserve, timeout, release, bury, kick };
@@ -98,8 +106,13 @@ struct Job {
   TubeRef tube;
   Links links;
 
-  JobState state() const { return static_cast<JobState>(history.state); }
+  JobState state() const {
+    return static_cast<JobState>(std::min<std::uint64_t>(history.state, kBuried));
+  }
   void set_state(JobState state) { history.state = static_cast<std::uint64_t>(state) & 7; }
+  // Requires: buried. In which of its tube's lists of buried jobs it is (see Tube::burials).
+  std::uint32_t burial_list() const { return static_cast<std::uint32_t>(history.state - kBuried); }
+  void set_buried(std::uint32_t list) { history.state = (kBuried + list) & 7; }
   // Requires: not buried.
   std::uint32_t heap_index() const { return links.first; }
   // Requires: reserved.
@@ -108,6 +121,12 @@ struct Job {
 
   // Jobs below this priority count as urgent in the statistics.
   static constexpr std::uint32_t kUrgentPriorities = 1024;
+  // How many lists of buried jobs a tube can have: so many values of three bits are left for them.
+  static constexpr std::uint32_t kBurialLists = 5;
+
+ private:
+  static constexpr std::uint64_t kBuried = static_cast<std::uint64_t>(JobState::buried);
+  static_assert(kBuried + kBurialLists == 8);
 };
 
 }  // namespace haricot

@@ -55,6 +55,8 @@ class JobStore {
 
   // JobRef::none if there is no such job.
   JobRef find(JobId id) const { return ids_.find(id); }
+  // The job with the smallest id that is not below `from`; JobRef::none if there is none.
+  JobRef first_from(JobId from) const { return ids_.first_from(from); }
 
   std::uint64_t size() const { return size_; }
 

@@ -60,6 +60,9 @@ class Journal {
   [[nodiscard]] virtual JournalStatus reserve_update() = 0;
   // Takes up the room for the record of a deletion, which was taken with the put: never `full`.
   [[nodiscard]] virtual JournalStatus reserve_delete() = 0;
+  // The same for so many deletions, one after another: for all of them or for none. It may be
+  // `full`, because they have to stand together.
+  [[nodiscard]] virtual JournalStatus reserve_deletes(std::uint32_t deletions) = 0;
   // Whether those who were told `later` may try again. Once it was true, it is false until somebody
   // is told `later` again. It becomes true in a turn that next_event() or the end of a sync begins.
   [[nodiscard]] virtual bool may_try_again() = 0;
@@ -100,6 +103,7 @@ class NoJournal final : public Journal {
   JournalStatus reserve_put(std::size_t, std::size_t) override { return JournalStatus::ok; }
   JournalStatus reserve_update() override { return JournalStatus::ok; }
   JournalStatus reserve_delete() override { return JournalStatus::ok; }
+  JournalStatus reserve_deletes(std::uint32_t) override { return JournalStatus::ok; }
   bool may_try_again() override { return false; }
   void release_room() override {}
   void record_put(const JournaledJob&) override {}

@@ -3,7 +3,7 @@
 // The tasks take turns. In each, a task does a bounded step, and goes behind the others if it is
 // not done; so who came first is served first, and a short one does not wait for the end of a long
 // one. Those that a client waits for are apart from the others, which take half of a call at most
-// while there are such.
+// while there are such. A task that cannot go on for now is put aside, until all such are resumed.
 //
 // What a task does is its `Work`, of which nothing is known here. A task keeps its tube in
 // existence (Tube::tasks).
@@ -24,7 +24,7 @@ namespace haricot {
 enum class TaskState : std::uint8_t {
   done,
   goes_on,
-  waits,  // For something that may be long in coming; and so do all of its kind.
+  waits,  // For something that may be long in coming.
 };
 
 template <typename Work>
@@ -34,6 +34,7 @@ class LongTasks {
     Client* client = nullptr;  // Who waits for the end of it; null: nobody.
     Tube* tube = nullptr;      // Null: it needs none.
     Work work{};
+    bool waits = false;  // It was put aside.
     ListHook hook{};
   };
 
@@ -47,8 +48,11 @@ class LongTasks {
     while (take_first() != nullptr) continue;
   }
 
-  bool empty() const { return awaited_.empty() && others_.empty(); }
-  bool has_others() const { return !others_.empty(); }
+  bool empty() const { return !can_go_on() && waiting_.empty(); }
+  // Whether there is one that can do a step now.
+  bool can_go_on() const { return !awaited_.empty() || !others_.empty(); }
+  // Whether there is one that was put aside.
+  bool has_waiting() const { return !waiting_.empty(); }
   // How many have a client that waits.
   std::uint32_t awaited() const { return awaited_tasks_; }
 
@@ -67,22 +71,55 @@ class LongTasks {
     return task;
   }
 
-  // Takes out the task that a client waits for; null if there is none. O(tasks).
-  std::unique_ptr<Task> take(const Client& client) {
-    Task* task = awaited_.first();
-    while (task != nullptr && task->client != &client) task = awaited_.after(*task);
-    return task == nullptr ? nullptr : take(*task);
+  // The task that a client waits for; null if there is none. O(tasks).
+  Task* find(const Client& client) {
+    for (List* list : {&awaited_, &waiting_}) {
+      for (Task* task = list->first(); task != nullptr; task = list->after(*task)) {
+        if (task->client == &client) return task;
+      }
+    }
+    return nullptr;
+  }
+  // Takes out a task.
+  std::unique_ptr<Task> take(Task& task) {
+    list_of(task).remove(task);
+    if (task.client != nullptr) --awaited_tasks_;
+    if (task.tube != nullptr) --task.tube->tasks;
+    return std::unique_ptr<Task>(&task);
   }
   // Takes out any; null if there is none.
   std::unique_ptr<Task> take_first() {
-    if (empty()) return nullptr;
-    return take(awaited_.empty() ? others_.front() : awaited_.front());
+    for (List* list : {&awaited_, &others_, &waiting_}) {
+      if (!list->empty()) return take(list->front());
+    }
+    return nullptr;
+  }
+  // The client of the task is gone; the task goes on, and nobody waits for it.
+  void forget_client(Task& task) {
+    list_of(task).remove(task);
+    --awaited_tasks_;
+    task.client = nullptr;
+    list_of(task).push_back(task);
+  }
+  // As if its step had answered that it waits.
+  void put_aside(Task& task) {
+    list_of(task).remove(task);
+    task.waits = true;
+    waiting_.push_back(task);
+  }
+  // Has all that were put aside go on, in the order in which they were.
+  void resume() {
+    while (!waiting_.empty()) {
+      Task& task = waiting_.front();
+      waiting_.remove(task);
+      task.waits = false;
+      list_of(task).push_back(task);
+    }
   }
 
   // Goes on with the tasks. `step(task, budget)` does something that is worth the budget at most,
   // takes it off the budget, and returns a TaskState; `end(task)` gets one that is done, by a
-  // std::unique_ptr. One that waits stays in front, and those behind it are left alone. Neither
-  // calls anything here.
+  // std::unique_ptr. Neither calls anything here.
   template <typename Step, typename End>
   void work(std::uint32_t budget, Step step, End end) {
     std::uint32_t share = awaited_.empty() ? budget : budget / 2;
@@ -95,7 +132,7 @@ class LongTasks {
   // Calls `visit(task)` for each.
   template <typename Visit>
   void for_each(Visit visit) const {
-    for (const List* list : {&awaited_, &others_}) {
+    for (const List* list : {&awaited_, &others_, &waiting_}) {
       for (const Task* task = list->first(); task != nullptr; task = list->after(*task)) {
         visit(*task);
       }
@@ -105,13 +142,9 @@ class LongTasks {
  private:
   using List = IntrusiveList<Task, &Task::hook>;
 
-  List& list_of(const Task& task) { return task.client == nullptr ? others_ : awaited_; }
-
-  std::unique_ptr<Task> take(Task& task) {
-    list_of(task).remove(task);
-    if (task.client != nullptr) --awaited_tasks_;
-    if (task.tube != nullptr) --task.tube->tasks;
-    return std::unique_ptr<Task>(&task);
+  List& list_of(const Task& task) {
+    if (task.waits) return waiting_;
+    return task.client == nullptr ? others_ : awaited_;
   }
 
   template <typename Step, typename End>
@@ -122,18 +155,19 @@ class LongTasks {
       budget -= piece;
       const TaskState state = step(task, piece);
       budget += piece;
-      if (state == TaskState::waits) return;
       if (state == TaskState::done) {
         end(take(task));
-      } else {
-        tasks.remove(task);
-        tasks.push_back(task);
+        continue;
       }
+      tasks.remove(task);
+      task.waits = state == TaskState::waits;
+      list_of(task).push_back(task);
     }
   }
 
   List awaited_;
   List others_;
+  List waiting_;
   std::unique_ptr<Task> spare_;  // The place of the next one; null: it has to be made.
   std::uint32_t awaited_tasks_ = 0;
 };

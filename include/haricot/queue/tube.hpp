@@ -78,6 +78,9 @@ struct Tube {
   IndexedHeap<DeadlineSlot> delayed;
   JobRef first_buried = JobRef::none;
   JobRef last_buried = JobRef::none;
+  // The number of that list, which its jobs carry. A flush takes the list away and leaves its
+  // number with it; new burials get one that no flush under way has.
+  std::uint32_t burials = 0;
 
   // Those of clients with many watches (WatchIndex) are in front, and `many_watchers` is how many.
   IntrusiveList<Watch, &Watch::in_tube> watchers;
@@ -98,6 +101,9 @@ struct Tube {
   std::uint64_t reserved = 0;
   std::uint64_t urgent = 0;  // Ready ones with a priority below Job::kUrgentPriorities.
   std::uint64_t total_jobs = 0;
+  // Jobs that a flush has yet to free. They are in no place of the tube, and still counted.
+  std::uint64_t flushed_ready = 0;
+  std::uint64_t flushed_delayed = 0;
   std::uint32_t using_clients = 0;
   std::uint32_t watching_clients = 0;
   std::uint32_t waiting_clients = 0;  // With few watches: see Engine::waiting_clients().
@@ -105,6 +111,9 @@ struct Tube {
   std::uint64_t deletes = 0;
   std::uint64_t pauses = 0;
 
+  // With those that are flushed and not freed yet.
+  std::uint64_t ready_jobs() const { return ready.size() + flushed_ready; }
+  std::uint64_t delayed_jobs() const { return delayed.size() + flushed_delayed; }
   bool has_jobs() const { return !ready.empty() || !delayed.empty() || buried > 0 || reserved > 0; }
   bool is_referenced() const {
     return using_clients > 0 || watching_clients > 0 || has_jobs() || tasks > 0;

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "haricot/base/memory_cushion.hpp"
 #include "haricot/protocol/command.hpp"
@@ -34,10 +36,18 @@ class Dispatcher {
   Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info, MemoryCushion& cushion,
              Instant start);
 
+  const ServerInfo& info() const { return info_; }
+
   // Runs any command but put. Texts of the reply are valid until the next call. Requires: the
   // client is not busy. A reply of code none means that the client is busy now and gets a delivery
   // later; one of code not_yet, that the journal waits for its disk and nothing has happened.
-  Reply run(Client& client, const Command& command, Instant now);
+  // `commands` is what the client has.
+  Reply run(Client& client, const Command& command, CommandSet commands, Instant now);
+
+  // The jobs of a reply reserved_batch, in order; and the answer that one of them gets. Valid until
+  // the next call.
+  std::span<const JobRef> batch() const { return batch_; }
+  Reply with_job(ReplyCode code, JobRef ref);
 
   // Counts a command in its `cmd-` key. run() and begin_put() do so themselves.
   void count(Verb verb) { ++verbs_[static_cast<std::size_t>(verb)]; }
@@ -69,9 +79,10 @@ class Dispatcher {
   OversizedPuts take_oversized() { return std::exchange(oversized_, {}); }
 
  private:
+  // The reply to a command that says no more than how it ended. `done` is the word for success.
+  static Reply simple(Outcome outcome, ReplyCode done);
   ReplyCode find_room(PutPlan& plan);
   void note_oversized(const Client& client, std::uint32_t bytes);
-  Reply with_job(ReplyCode code, JobRef ref);
   Reply reserve(Client& client, Instant wait_end, Instant now);
   Reply peek(JobRef ref);
   Reply use(Client& client, std::string_view tube_name);
@@ -83,6 +94,16 @@ class Dispatcher {
   Reply list_tubes();
   Reply list_watched(const Client& client);
 
+  // The extended set (dispatcher_extended.cpp).
+  Reply capabilities(CommandSet commands);
+  Reply flush_tube(Client& client, const Command& command);
+  Reply scan_jobs(const Command& command, Instant now);
+  Reply list_jobs(const Command& command, Instant now);
+  Reply reserve_batch(Client& client, const Command& command, Instant now);
+  Reply delete_batch(Client& client, const Command& command);
+  Reply set_draining(bool draining, ReplyCode code);
+  void write_jobs(Report& report, std::span<const JobRef> jobs, Instant now);
+
   Engine& engine_;
   Journal& journal_;
   const ServerInfo& info_;
@@ -93,7 +114,8 @@ class Dispatcher {
   LimitCounts limits_felt_;
   bool draining_ = false;
   OversizedPuts oversized_;
-  std::string text_;  // The last report.
+  std::string text_;           // The last report.
+  std::vector<JobRef> batch_;  // The jobs of the last batch or list.
 };
 
 }  // namespace haricot

@@ -27,16 +27,24 @@ class Report {
   void item(std::string_view value);    // A list's. Never quoted.
   void cpu_time(std::string_view key, std::uint64_t microseconds);
 
+  // A list under a key, and nothing behind it. Each item is some keys: the next one after
+  // begin_item() begins a new one.
+  void begin_list(std::string_view key, bool is_empty);
+  void begin_item() { prefix_ = "- "; }
+
  private:
   void key(std::string_view key);
 
   std::string& text_;
   Compat compat_;
+  std::string_view prefix_ = {};  // Of the next key.
 };
 
 void write_server_report(Report& report, const Engine& engine, const ServerState& state);
 void write_tube_report(Report& report, const Tube& tube, std::uint32_t waiting_clients,
                        Instant now);
 void write_job_report(Report& report, const JobReport& job);
+// As an item of a list.
+void write_listed_job(Report& report, const JobReport& job);
 
 }  // namespace haricot

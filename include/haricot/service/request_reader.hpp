@@ -55,6 +55,11 @@ struct RequestPiece {
 
 class RequestReader {
  public:
+  // Whether the line of delete-batch may be longer than all others. It may not at first.
+  void allow_batch_lines(bool allowed) { allows_batch_lines_ = allowed; }
+  // A line of that kind is under way, so up to kBatchLineBytesMax of input have to be kept.
+  bool is_in_batch_line() const { return is_in_batch_line_; }
+
   // The piece at the front of the input. To ask again for a line that was not dealt with gives it
   // again: only its bytes in the input move the reader on.
   RequestPiece next(std::string_view input);
@@ -86,6 +91,7 @@ class RequestReader {
   RequestPiece next_line(std::string_view input);
   RequestPiece next_of_body(std::string_view input);
   // Cold, lest they are inlined and make every command slower.
+  [[gnu::cold, gnu::noinline]] RequestPiece next_long_line(std::string_view input);
   [[gnu::cold, gnu::noinline]] RequestPiece rest_of_line(std::string_view input);
   [[gnu::cold, gnu::noinline]] RequestPiece rest_of_body(std::string_view input);
   [[gnu::cold, gnu::noinline]] RequestPiece next_of_large_body(std::string_view input);
@@ -94,6 +100,8 @@ class RequestReader {
   // What follows it uses the bytes at its end.
   [[no_unique_address]] PutPlan plan_;
   Stage stage_ = Stage::line;
+  bool allows_batch_lines_ = false;
+  bool is_in_batch_line_ = false;
   // body: of a large one; rest_of_body, rest_of_end: of that.
   std::uint32_t body_bytes_left_ = 0;
 };

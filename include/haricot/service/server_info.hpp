@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "haricot/protocol/command.hpp"
 #include "haricot/protocol/limits.hpp"
 
 namespace haricot {
@@ -39,6 +40,9 @@ struct ServerInfo {
   std::uint64_t binlog_bytes_max = 10485760;
   Compat compat = Compat::v1_13;
   Limits limits;
+  // What clients have. Those of this machine, of whom Service::open() is told, have at least
+  // `operators`, unless it is `standard`.
+  CommandSet commands = CommandSet::extended;
 
   std::int64_t pid = 0;
   std::string instance_id;  // 16 hex digits, new at each start.

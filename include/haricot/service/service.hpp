@@ -47,7 +47,8 @@ class Service {
   // Whether one more session is below the limit of connections; if not, that is counted.
   [[nodiscard]] bool admit_connection();
   // A new session, or null if there is no memory. `owner` is handed back by Session::owner().
-  Session* open(void* owner);
+  // `is_local`: its client is known to be on this machine.
+  Session* open(void* owner, bool is_local = false);
   // Frees the session; its jobs get ready again.
   void close(Session& session, Instant now);
 
@@ -125,6 +126,7 @@ class Service {
   void settle_held();
   [[gnu::cold, gnu::noinline]] void withhold(Session& session);
   [[gnu::cold, gnu::noinline]] void try_again(Instant now);
+  void add_to_output(Session& session, const Reply& reply);
   void answer_as_failed(Session& session);
   void wake(Session& session);
   void hand_out_deliveries();

@@ -20,6 +20,8 @@
 #include "haricot/base/byte_buffer.hpp"
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/time.hpp"
+#include "haricot/protocol/command.hpp"
+#include "haricot/protocol/limits.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/output.hpp"
@@ -48,7 +50,9 @@ class Session {
   static constexpr std::uint32_t kCostlyWork = 64;
   static constexpr std::uint32_t kCostlyWorkPerTurn = 4096;
 
-  explicit Session(void* owner) : client_(this), owner_(owner) {}
+  Session(void* owner, CommandSet commands) : client_(this), owner_(owner), commands_(commands) {
+    reader_.allow_batch_lines(commands != CommandSet::standard);
+  }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -60,7 +64,7 @@ class Session {
   bool has_output() const { return !output_.empty(); }
   // More input is welcome. If not, it will be again after output was sent or an answer came.
   bool wants_input() const {
-    return !input_ended_ && !quit_ && input_.size() < kInputBytesMax && !output_is_full();
+    return !input_ended_ && !quit_ && input_.size() < input_bytes_max() && !output_is_full();
   }
   // Everything is answered, nothing more can come: to be closed as soon as the output is sent.
   bool is_finished() const {
@@ -87,6 +91,11 @@ class Session {
            output_.pending_bytes() >= kOutputWithBodiesBytesMax;
   }
 
+  // What a line needs that is longer than others, or a little more than a turn's commands.
+  std::size_t input_bytes_max() const {
+    return reader_.is_in_batch_line() ? kBatchLineBytesMax : kInputBytesMax;
+  }
+
   bool is_answered_in_pieces() const { return list_ != List::none; }
 
   Client client_;
@@ -94,6 +103,7 @@ class Session {
   ByteBuffer input_;  // What has arrived and was not used yet.
   Output output_;
 
+  CommandSet commands_;  // What its client has.
   List list_ = List::none;
   bool quit_ = false;
   bool half_closed_ = false;  // The peer will send no more than what is under way.

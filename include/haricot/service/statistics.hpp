@@ -77,5 +77,7 @@ struct Statistic {
 std::span<const Statistic<ServerFacts>> server_statistics();
 std::span<const Statistic<TubeFacts>> tube_statistics();
 std::span<const Statistic<JobFacts>> job_statistics();
+// Of a job in an answer to scan-jobs or list-jobs.
+std::span<const Statistic<JobFacts>> listed_job_statistics();
 
 }  // namespace haricot

@@ -1,0 +1,76 @@
+// Commands that are about several jobs, and are done at once: their number is bounded.
+
+#include <algorithm>
+#include <vector>
+
+#include "haricot/base/check.hpp"
+#include "haricot/queue/engine.hpp"
+
+namespace haricot {
+namespace {
+
+// A batch is not filled up with more work than this: a client that watches many tubes has to look
+// through them for each job.
+constexpr std::uint64_t kStepsPerBatch = 16 * 1024;
+
+}  // namespace
+
+Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bound,
+                              Instant wait_end, Instant now, std::vector<JobRef>& taken) {
+  CHECK(!client.is_busy());
+  taken.reserve(taken.size() + count);
+  make_room_for_delivery();
+  mark_worker(client);
+  const std::uint64_t before = steps_;
+  bool is_empty = true;
+  for (; count > 0 && steps_ - before < kStepsPerBatch; --count) {
+    if (!client.reserved_.reserve_one()) {
+      if (is_empty) return Outcome::out_of_memory;
+      break;
+    }
+    Tube* best = best_tube(client);
+    if (best == nullptr) break;
+    const JobRef ref = best->ready.top().job;
+    const bool fits = bound.fits(bound.context, jobs_[ref].body_bytes);
+    if (!is_empty && !fits) break;
+    leave(ref);
+    enter_reserved(client, ref, now);
+    tell_offer(*best);
+    taken.push_back(ref);
+    steps_ += kStepsPerJob;
+    is_empty = false;
+  }
+  if (!is_empty) return Outcome::done;
+  if (is_deadline_soon(client, now)) return Outcome::deadline_soon;
+  if (wait_end <= now) return Outcome::timed_out;
+  start_waiting(client, wait_end);
+  client.waits_for_batch_ = true;
+  return Outcome::waiting;
+}
+
+DeleteResult Engine::remove_batch(Client& client, std::span<const JobId> ids) {
+  // An id that is named twice is not found the second time.
+  std::vector<JobId> sorted(ids.begin(), ids.end());
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  std::vector<JobRef> refs;
+  refs.reserve(sorted.size());
+  for (const JobId id : sorted) {
+    const JobRef ref = find(id);
+    if (ref == JobRef::none) continue;
+    const bool is_reserved = jobs_[ref].state() == JobState::reserved;
+    if (!is_reserved || held_by(client, id) != JobRef::none) refs.push_back(ref);
+  }
+  steps_ += ids.size() * 2 + refs.size() * kStepsPerJob;
+
+  const auto deleted = static_cast<std::uint32_t>(refs.size());
+  const auto not_found = static_cast<std::uint32_t>(ids.size()) - deleted;
+  if (deleted == 0) return {Outcome::done, 0, not_found};
+  const JournalStatus room = journal_.reserve_deletes(deleted);
+  if (room == JournalStatus::later) return {Outcome::not_yet};
+  if (room != JournalStatus::ok) return {Outcome::journal_failed};
+  for (const JobRef ref : refs) remove_found(client, ref);
+  return {Outcome::done, deleted, not_found};
+}
+
+}  // namespace haricot

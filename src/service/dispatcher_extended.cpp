@@ -1,0 +1,132 @@
+// The commands of the extended set: those that beanstalkd does not have.
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "haricot/base/check.hpp"
+#include "haricot/service/dispatcher.hpp"
+#include "haricot/service/output.hpp"
+
+namespace haricot {
+namespace {
+
+// No answer to reserve-batch is longer, but for one with a single large job: what is copied of it,
+// and all of it.
+constexpr std::size_t kCopiedBytesMax = 48 * 1024;
+constexpr std::size_t kBatchBytesMax = 1024 * 1024;
+// RESERVED, two numbers of 20 and 10 digits, and two line ends.
+constexpr std::size_t kBytesAroundBody = 8 + 1 + 20 + 1 + 10 + 2 + 2;
+
+// How much of a batch's answer is used.
+struct BatchUse {
+  std::size_t copied = 0;
+  std::size_t all = 0;
+
+  // Takes a job in and says whether it fits.
+  static bool fits(void* self, std::uint32_t body_bytes) {
+    auto& use = *static_cast<BatchUse*>(self);
+    const bool is_copied = body_bytes < Output::kBlobBytesMin;
+    use.copied += kBytesAroundBody + (is_copied ? body_bytes : 0);
+    use.all += kBytesAroundBody + body_bytes;
+    return use.copied <= kCopiedBytesMax && use.all <= kBatchBytesMax;
+  }
+};
+
+std::optional<JobState> state_of(StateWord word) {
+  switch (word) {
+    case StateWord::none:
+      break;
+    case StateWord::ready:
+      return JobState::ready;
+    case StateWord::reserved:
+      return JobState::reserved;
+    case StateWord::delayed:
+      return JobState::delayed;
+    case StateWord::buried:
+      return JobState::buried;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Who gets UNKNOWN_COMMAND knows that the server has none of it. What this client may not do is not
+// among what it is told.
+Reply Dispatcher::capabilities(CommandSet commands) {
+  Report report(text_, info_.compat);
+  for (const CommandRow& row : kCommandTable) {
+    const bool is_own = row.set != CommandSet::standard && row.set <= commands;
+    if (is_own && row.verb != Verb::capabilities) report.item(row.name());
+  }
+  return {.code = ReplyCode::ok, .text = text_};
+}
+
+Reply Dispatcher::flush_tube(Client& client, const Command& command) {
+  const StateWord word = command.state;
+  const JobStates states = {.ready = word == StateWord::none || word == StateWord::ready,
+                            .delayed = word == StateWord::none || word == StateWord::delayed,
+                            .buried = word == StateWord::none || word == StateWord::buried};
+  const ManyResult result = engine_.flush(client, command.tube, states);
+  if (result.outcome != Outcome::done) return simple(result.outcome, ReplyCode::none);
+  return {.code = ReplyCode::flushed, .number = result.jobs};
+}
+
+void Dispatcher::write_jobs(Report& report, std::span<const JobRef> jobs, Instant now) {
+  report.begin_list("jobs", jobs.empty());
+  for (const JobRef job : jobs) write_listed_job(report, engine_.report(job, now));
+}
+
+Reply Dispatcher::scan_jobs(const Command& command, Instant now) {
+  Report report(text_, info_.compat);
+  const Tube* tube = command.tube.empty() ? nullptr : engine_.find_tube(command.tube);
+  batch_.clear();
+  ScanResult result;
+  if (tube != nullptr || command.tube.empty()) {
+    result = engine_.scan(command.id, command.bound, tube, state_of(command.state), batch_);
+  }
+  report.integer("next", result.next);
+  write_jobs(report, batch_, now);
+  return {.code = ReplyCode::ok, .text = text_};
+}
+
+Reply Dispatcher::list_jobs(const Command& command, Instant now) {
+  const Tube* tube = engine_.find_tube(command.tube);
+  if (tube == nullptr) return {ReplyCode::not_found};
+  const std::optional<JobState> state = state_of(command.state);
+  CHECK(state.has_value());
+  batch_.clear();
+  engine_.list(*tube, *state, command.bound, batch_);
+  Report report(text_, info_.compat);
+  write_jobs(report, batch_, now);
+  return {.code = ReplyCode::ok, .text = text_};
+}
+
+// Without a timeout it takes what is there, and that may be nothing.
+Reply Dispatcher::reserve_batch(Client& client, const Command& command, Instant now) {
+  batch_.clear();
+  BatchUse use;
+  const Instant wait_end = now + Duration::seconds(command.has_timeout ? command.seconds : 0);
+  const Outcome outcome =
+      engine_.reserve_batch(client, command.bound, {&BatchUse::fits, &use}, wait_end, now, batch_);
+  const bool is_answered =
+      outcome == Outcome::done || (outcome == Outcome::timed_out && !command.has_timeout);
+  if (!is_answered) return simple(outcome, ReplyCode::none);
+  return {.code = ReplyCode::reserved_batch, .number = batch_.size()};
+}
+
+Reply Dispatcher::delete_batch(Client& client, const Command& command) {
+  std::array<JobId, kBatchMax> ids;
+  const std::size_t size = read_ids(command.ids, ids);
+  const DeleteResult result = engine_.remove_batch(client, std::span(ids).first(size));
+  if (result.outcome != Outcome::done) return simple(result.outcome, ReplyCode::none);
+  return {
+      .code = ReplyCode::deleted_batch, .number = result.deleted, .other_number = result.not_found};
+}
+
+Reply Dispatcher::set_draining(bool draining, ReplyCode code) {
+  draining_ = draining;
+  return {code};
+}
+
+}  // namespace haricot
