@@ -112,13 +112,18 @@ constexpr bool can_all_be_reached(const Rows& rows) {
 static_assert(can_all_be_reached(kStandardRows), "a word hides another one that begins with it");
 static_assert(can_all_be_reached(kOperatorRows), "a word hides another one that begins with it");
 
+constexpr bool takes_anything(Arguments arguments) {
+  return arguments == Arguments::ignored || arguments == Arguments::timeout ||
+         arguments == Arguments::bound;
+}
+
 // A standard command that takes anything behind its word must not begin an extended one.
 constexpr bool are_none_taken_for_standard() {
   for (const CommandRow& own : kCommandTable) {
     if (own.set == CommandSet::standard) continue;
     for (const CommandRow& row : kCommandTable) {
       if (row.set != CommandSet::standard || !own.word.starts_with(row.word)) continue;
-      if (row.arguments != Arguments::none) return false;
+      if (takes_anything(row.arguments)) return false;
     }
   }
   return true;
@@ -298,6 +303,19 @@ bool read_batch(Cursor& cursor, Command& command) {
   return cursor.number(command.seconds) && command.seconds <= kReserveTimeoutSecondsMax;
 }
 
+// <tube> <weight>
+bool read_weight(Cursor& cursor, Command& command) {
+  return cursor.tube(command.tube) && cursor.number(command.bound) && command.bound >= 1 &&
+         command.bound <= kWatchWeightMax;
+}
+
+// <mode>
+bool read_mode(Cursor& cursor, Command& command) {
+  const std::string_view mode = cursor.word();
+  command.is_weighted = mode == "weighted";
+  return command.is_weighted || mode == "fifo";
+}
+
 // <id> ...
 bool read_id_list(Cursor& cursor, Command& command) {
   command.ids = cursor.rest();
@@ -355,6 +373,12 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
       break;
     case Arguments::ids:
       are_good = read_id_list(cursor, command);
+      break;
+    case Arguments::weight:
+      are_good = read_weight(cursor, command);
+      break;
+    case Arguments::mode:
+      are_good = read_mode(cursor, command);
       break;
   }
   return are_good && cursor.at_end() ? ParseResult::ok : ParseResult::bad_format;

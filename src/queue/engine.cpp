@@ -135,6 +135,8 @@ Tube* Engine::best_tube(const Client& client) {
     const Watch* watch = client.index_->best_offer();
     return watch == nullptr ? nullptr : watch->tube;
   }
+  if (client.is_weighted()) [[unlikely]]
+    return best_weighted(client);
   Tube* best = nullptr;
   const std::uint32_t watches = client.watches_.size();
   for (std::uint32_t i = 0; i < watches; ++i) {
@@ -155,6 +157,8 @@ ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
     const JobRef ref = best->ready.top().job;
     leave(ref);
     enter_reserved(client, ref, now);
+    if (client.is_weighted()) [[unlikely]]
+      charge(client, *best);
     tell_offer(*best);
     return {Outcome::done, ref};
   }

@@ -35,6 +35,7 @@ Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bo
     if (!is_empty && !fits) break;
     leave(ref);
     enter_reserved(client, ref, now);
+    if (client.is_weighted()) charge(client, *best);
     tell_offer(*best);
     taken.push_back(ref);
     steps_ += kStepsPerJob;

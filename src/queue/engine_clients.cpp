@@ -54,6 +54,7 @@ void Engine::free_if_unreferenced(Tube& tube) {
 
 bool Engine::add_watch(Client& client, Tube& tube) {
   if (!client.watches_.reserve_one()) return false;
+  if (client.weights_ != nullptr && !client.weights_->reserve_one()) return false;
   std::unique_ptr<Watch> made(new (std::nothrow) Watch);
   if (made == nullptr) return false;
   made->client = client.ref_;
@@ -63,12 +64,13 @@ bool Engine::add_watch(Client& client, Tube& tube) {
 
   Watch& watch = *made.release();
   client.watches_.push_back(&watch);
+  if (client.weights_ != nullptr) client.weights_->add();
   ++tube.watching_clients;
   if (client.has_many_watches()) {
     tube.watchers.push_front(watch);
     ++tube.many_watchers;
     watch.offer = Watch::kNoOffer;
-    client.index_->update_offer(watch);
+    update_offer(client, watch);
     return true;
   }
   tube.watchers.push_back(watch);
@@ -103,7 +105,7 @@ void Engine::become_many(Client& client) {
     watch.tube->watchers.push_front(watch);
     ++watch.tube->many_watchers;
     watch.offer = Watch::kNoOffer;
-    client.index_->update_offer(watch);
+    update_offer(client, watch);
   }
   steps_ += std::uint64_t{client.watches_.size()} * kStepsPerJob;
 }
@@ -131,6 +133,7 @@ void Engine::remove_watch(Client& client, Watch& watch) {
   client.watches_[watch.place] = last;
   last->place = watch.place;
   client.watches_.pop_back();
+  if (client.weights_ != nullptr) client.weights_->remove(watch.place);
   drop_watch(watch, of_many);
   if (of_many && client.watches_.size() <= WatchIndex::kFewAgain) become_few(client);
 }
@@ -235,7 +238,7 @@ void Engine::tell_offer_to_many(Tube& tube) {
   Watch* watch = tube.watchers.first();
   for (std::uint32_t i = 0; i < tube.many_watchers; ++i, watch = tube.watchers.after(*watch)) {
     if (Client* client = clients_[watch->client]; client != nullptr) {
-      client->index_->update_offer(*watch);
+      update_offer(*client, *watch);
     }
   }
   steps_ += std::uint64_t{tube.many_watchers} * kStepsPerJob;

@@ -170,7 +170,8 @@ class Engine::Inspection {
       if (client == nullptr) continue;
       CHECK(client->has_many_watches() == (place < tube.many_watchers));
       if (!client->has_many_watches()) continue;
-      CHECK(client->index_->is_offer_right(*watch));
+      const bool is_weighted = client->is_weighted();
+      CHECK(client->index_->is_offer_right(*watch, is_weighted ? &*client->weights_ : nullptr));
       if (client->waiting_) ++waiting;
     }
     CHECK(tube.many_watchers <= place);
@@ -219,6 +220,7 @@ class Engine::Inspection {
       CHECK(watched.insert(client.watches_[i]->tube).second);
     }
     CHECK(!watched.empty());
+    CHECK(client.weights_ == nullptr || client.weights_->size() == client.watches_.size());
     check_index(client);
 
     check_heap(client.reserved_, JobState::reserved, [&](const DeadlineSlot&, const Job& job) {

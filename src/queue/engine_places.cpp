@@ -162,6 +162,8 @@ bool Engine::offer_one(Tube& tube, Instant now) {
   leave(ref);
   end_wait(client);
   enter_reserved(client, ref, now);
+  if (client.is_weighted()) [[unlikely]]
+    charge(client, tube);
   deliver(client,
           client.waits_for_batch_ ? Delivery::Kind::reserved_in_batch : Delivery::Kind::reserved,
           ref, 0);

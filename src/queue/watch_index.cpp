@@ -42,11 +42,27 @@ void WatchIndex::update_offer(Watch& watch) {
     forget_offer(watch);
     return;
   }
+  update_offer(watch, Offer{tube.ready.top(), &watch});
+}
+
+void WatchIndex::update_offer(Watch& watch, WatchWeights& weights) {
+  const Tube& tube = *watch.tube;
+  if (!tube.offers_job()) {
+    forget_offer(watch);
+    return;
+  }
+  if (watch.offer == Watch::kNoOffer) weights.activate(watch.place);
+  update_offer(watch, Offer{ReadySlot{weights.pass(watch.place), 0, tube.ready.top().job}, &watch});
+}
+
+void WatchIndex::update_offer(Watch& watch, const Offer& offer) {
   Places places;
-  const Offer offer{tube.ready.top(), &watch};
   if (watch.offer == Watch::kNoOffer) {
     offers_.push(offer, places);
-  } else if (offers_.at(watch.offer).job.job != offer.job.job) {
+    return;
+  }
+  const ReadySlot& known = offers_.at(watch.offer).job;
+  if (known.job != offer.job.job || known.id != offer.job.id) {
     offers_.replace(watch.offer, offer, places);
   }
 }
@@ -62,12 +78,13 @@ void WatchIndex::forget_all_offers() {
   while (!offers_.empty()) offers_.take_any().watch->offer = Watch::kNoOffer;
 }
 
-bool WatchIndex::is_offer_right(const Watch& watch) const {
+bool WatchIndex::is_offer_right(const Watch& watch, const WatchWeights* weights) const {
   if (!watch.tube->offers_job()) return watch.offer == Watch::kNoOffer;
   if (watch.offer >= offers_.size()) return false;
   const Offer& offer = offers_.at(watch.offer);
   if (watch.offer > 0 && offer < offers_.at((watch.offer - 1) / 2)) return false;
-  const ReadySlot& top = watch.tube->ready.top();
+  ReadySlot top = watch.tube->ready.top();
+  if (weights != nullptr) top = ReadySlot{weights->pass(watch.place), 0, top.job};
   return offer.watch == &watch && offer.job.job == top.job && offer.job.id == top.id &&
          offer.job.priority == top.priority;
 }

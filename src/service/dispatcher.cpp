@@ -108,6 +108,10 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
       return reserve_batch(client, command, now);
     case Verb::delete_batch:
       return delete_batch(client, command);
+    case Verb::watch_by_weight:
+      return watch_by_weight(client, command);
+    case Verb::reserve_mode:
+      return reserve_mode(client, command);
     case Verb::drain:
       return set_draining(true, ReplyCode::draining);
     case Verb::undrain:

@@ -124,6 +124,19 @@ Reply Dispatcher::delete_batch(Client& client, const Command& command) {
       .code = ReplyCode::deleted_batch, .number = result.deleted, .other_number = result.not_found};
 }
 
+// It is a `watch`, and is counted as one.
+Reply Dispatcher::watch_by_weight(Client& client, const Command& command) {
+  static_assert(kWatchWeightMax == WatchWeights::kWeightMax);
+  count(Verb::watch);
+  return watch(client, engine_.watch(client, command.tube, command.bound));
+}
+
+Reply Dispatcher::reserve_mode(Client& client, const Command& command) {
+  const Outcome outcome = engine_.set_weighted(client, command.is_weighted);
+  if (outcome != Outcome::done) return simple(outcome, ReplyCode::none);
+  return {.code = ReplyCode::using_tube, .text = command.is_weighted ? "weighted" : "fifo"};
+}
+
 Reply Dispatcher::set_draining(bool draining, ReplyCode code) {
   draining_ = draining;
   return {code};

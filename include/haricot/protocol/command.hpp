@@ -43,6 +43,8 @@ enum class Verb : std::uint8_t {
   list_jobs,
   reserve_batch,
   delete_batch,
+  watch_by_weight,
+  reserve_mode,
   drain,
   undrain,
 };
@@ -73,6 +75,8 @@ enum class Arguments : std::uint8_t {
   list,            // <tube> <state> <count>, and it is not `reserved`
   batch,           // <count> [<seconds>]
   ids,             // <id> ..., 1000 at most
+  weight,          // <tube> <weight>
+  mode,            // fifo or weighted
 };
 
 // How the documents write these arguments, with a blank in front; empty where there are none.
@@ -107,6 +111,10 @@ constexpr std::string_view names_of(Arguments arguments) {
       return " <count> [<seconds>]";
     case Arguments::ids:
       return " <id> ...";
+    case Arguments::weight:
+      return " <tube> <weight>";
+    case Arguments::mode:
+      return " <mode>";
   }
   return "";
 }
@@ -182,6 +190,10 @@ inline constexpr std::array<CommandRow, kVerbs> kCommandTable = {{
      CommandSet::extended},
     {Verb::delete_batch, "delete-batch ", Arguments::ids, "", "deletes several jobs at once",
      CommandSet::extended},
+    {Verb::watch_by_weight, "watch ", Arguments::weight, "",
+     "the same, with the tube's share of the reserves", CommandSet::extended},
+    {Verb::reserve_mode, "reserve-mode ", Arguments::mode, "",
+     "chooses whether reserves go by priority or by weight", CommandSet::extended},
     {Verb::drain, "drain", Arguments::none, "", "has the server refuse puts",
      CommandSet::operators},
     {Verb::undrain, "undrain", Arguments::none, "", "has it take them again",
@@ -197,17 +209,20 @@ enum class StateWord : std::uint8_t { none, ready, reserved, delayed, buried };
 
 // The most jobs that a command of the extended set can ask for, or name.
 inline constexpr std::uint32_t kBatchMax = 1000;
+// The largest weight of a watch; the smallest is 1.
+inline constexpr std::uint32_t kWatchWeightMax = 65535;
 
 // One for all verbs: what a verb has no argument for stays zero.
 struct Command {
   Verb verb = Verb::quit;
   StateWord state = StateWord::none;
   bool has_timeout = false;  // Of reserve_batch.
+  bool is_weighted = false;  // Of reserve_mode.
   std::uint32_t priority = 0;
   std::uint32_t seconds = 0;  // The delay of put and release, the timeout, the length of a pause.
   std::uint32_t ttr_s = 0;
   std::uint32_t body_bytes = 0;
-  std::uint32_t bound = 0;  // Of kick, or the count of another command.
+  std::uint32_t bound = 0;  // Of kick, the count of another command, or a weight.
   std::uint64_t id = 0;
   std::string_view tube;  // Points into the line; a valid name, or empty if there may be none.
   std::string_view ids;   // Points into the line: for read_ids().

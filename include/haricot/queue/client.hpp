@@ -13,6 +13,7 @@
 #include "haricot/base/timer_wheel.hpp"
 #include "haricot/queue/tube.hpp"
 #include "haricot/queue/watch_index.hpp"
+#include "haricot/queue/watch_weights.hpp"
 
 namespace haricot {
 
@@ -45,6 +46,7 @@ class Client {
   friend class Engine;
 
   bool has_many_watches() const { return index_ != nullptr && index_->many; }
+  bool is_weighted() const { return weights_ != nullptr && weights_->in_use; }
 
   void* owner_;
   ClientRef ref_{};
@@ -55,7 +57,8 @@ class Client {
   bool worker_ = false;    // Has asked for one.
   Tube* used_ = nullptr;
   PagedArray<Watch*> watches_;
-  std::unique_ptr<WatchIndex> index_;  // Null: it watches few tubes.
+  std::unique_ptr<WatchIndex> index_;      // Null: it watches few tubes.
+  std::unique_ptr<WatchWeights> weights_;  // Null: all have weight 1, and no reserve asks for it.
   // The jobs it holds, by the end of their TTR.
   IndexedHeap<DeadlineSlot> reserved_;
   // The sooner of: the end of the first TTR; while it waits, the moment of DEADLINE_SOON and the

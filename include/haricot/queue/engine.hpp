@@ -252,6 +252,12 @@ class Engine {
   Outcome touch(Client& client, JobId id, Instant now);
   // done, out_of_memory
   Outcome watch(Client& client, std::string_view tube_name);
+  // The same, with a weight from 1 to WatchWeights::kWeightMax. It counts while the client's
+  // reserves go by weight; without one a watch keeps the weight that it has, which is 1 at first.
+  Outcome watch(Client& client, std::string_view tube_name, std::uint32_t weight);
+  // Whether reserves of the client are shared out among its tubes by weight, or get the job with
+  // the best priority of all. done, out_of_memory. Requires: the client is not busy.
+  Outcome set_weighted(Client& client, bool weighted);
   // done, only_watched
   Outcome ignore(Client& client, std::string_view tube_name);
 
@@ -378,6 +384,10 @@ class Engine {
   void make_room_for_delivery();
   void mark_worker(Client& client);
   Tube* best_tube(const Client& client);
+  [[gnu::cold, gnu::noinline]] Tube* best_weighted(const Client& client);
+  bool make_weights(Client& client);
+  void update_offer(Client& client, Watch& watch);
+  [[gnu::cold, gnu::noinline]] void charge(Client& client, Tube& tube);
   void start_waiting(Client& client, Instant wait_end);
   void end_wait(Client& client);
   void deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t count);

@@ -14,6 +14,7 @@
 #include "haricot/base/hash_table.hpp"
 #include "haricot/base/indexed_heap.hpp"
 #include "haricot/queue/tube.hpp"
+#include "haricot/queue/watch_weights.hpp"
 
 namespace haricot {
 
@@ -45,6 +46,8 @@ class WatchIndex {
   // Takes in what the tube of the watch offers now. Requires: reserve_offers() for all watches.
   // O(log n) of the watches whose tubes offer a job.
   void update_offer(Watch& watch);
+  // The same for a client whose reserves go by weight: on top is the smallest pass.
+  void update_offer(Watch& watch, WatchWeights& weights);
   // Takes the watch out of the offers.
   void forget_offer(Watch& watch);
   void forget_all_offers();
@@ -52,7 +55,7 @@ class WatchIndex {
   Watch* best_offer() const { return offers_.empty() ? nullptr : offers_.top().watch; }
   std::uint32_t offers() const { return offers_.size(); }
   // Whether the offers say of the watch what is true. For tests.
-  bool is_offer_right(const Watch& watch) const;
+  bool is_offer_right(const Watch& watch, const WatchWeights* weights) const;
 
   bool many = false;
   // Of a client with many watches that waits: who has the smaller number has waited longer.
@@ -65,7 +68,9 @@ class WatchIndex {
     Watch* watch;
   };
   struct Offer {
-    ReadySlot job;  // The first of the tube's ready jobs.
+    // The first of the tube's ready jobs. For a client whose reserves go by weight: with the pass
+    // of the watch in the place of the id, and the same priority for all.
+    ReadySlot job;
     Watch* watch;
 
     bool operator<(const Offer& other) const { return job < other.job; }
@@ -73,6 +78,8 @@ class WatchIndex {
   struct Places {
     void moved(const Offer& offer, std::uint32_t index) const { offer.watch->offer = index; }
   };
+
+  void update_offer(Watch& watch, const Offer& offer);
 
   HashTable<Entry> by_tube_;
   std::uint64_t name_bytes_ = 0;

@@ -101,6 +101,8 @@ class Dispatcher {
   Reply list_jobs(const Command& command, Instant now);
   Reply reserve_batch(Client& client, const Command& command, Instant now);
   Reply delete_batch(Client& client, const Command& command);
+  Reply watch_by_weight(Client& client, const Command& command);
+  Reply reserve_mode(Client& client, const Command& command);
   Reply set_draining(bool draining, ReplyCode code);
   void write_jobs(Report& report, std::span<const JobRef> jobs, Instant now);
 

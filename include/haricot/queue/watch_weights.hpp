@@ -1,0 +1,72 @@
+// How a client's reserves are shared out among the tubes it watches, in proportion to weights.
+//
+// Stride scheduling: each watch has a pass, the virtual time at which it is served next. The watch
+// with the smallest pass is served, and its pass grows by a stride, which is the smaller the larger
+// its weight is. A tube without jobs, or a paused one, gains nothing: when it has jobs again, its
+// pass is at least the virtual time, which is the pass of the watch that was served last.
+//
+//   weights 4:2:1   a b a c a b a | a b a c a b a | ...
+//
+// Source: Waldspurger and Weihl, "Stride Scheduling: Deterministic Proportional-Share Resource
+// Management", 1995.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "haricot/base/check.hpp"
+#include "haricot/base/paged_array.hpp"
+
+namespace haricot {
+
+class WatchWeights {
+ public:
+  static constexpr std::uint32_t kWeightMax = 65535;
+
+  // Whether reserves go by weight. If not, the weights are only kept.
+  bool in_use = false;
+
+  // Makes sure of the memory for another watch. False: there is none.
+  [[nodiscard]] bool reserve_one() { return shares_.reserve_one(); }
+  // The next watch, of weight 1. Requires: reserve_one().
+  void add() { shares_.push_back({time_, 1}); }
+  // The last watch takes the place of the one that goes.
+  void remove(std::uint32_t index) {
+    shares_[index] = shares_.back();
+    shares_.pop_back();
+  }
+  std::uint32_t size() const { return shares_.size(); }
+
+  std::uint32_t weight(std::uint32_t index) const { return shares_[index].weight; }
+  // Requires: 1 to kWeightMax.
+  void set_weight(std::uint32_t index, std::uint32_t weight) {
+    CHECK(weight >= 1 && weight <= kWeightMax);
+    shares_[index].weight = weight;
+  }
+
+  // When the watch is served next, if its tube offers a job now. Later ones are behind it.
+  std::uint64_t pass(std::uint32_t index) const { return std::max(shares_[index].pass, time_); }
+  // The watch was served.
+  void charge(std::uint32_t index) {
+    time_ = pass(index);
+    shares_[index].pass = time_ + kStrideOfOne / shares_[index].weight;
+  }
+  // Its tube offers a job from here on, and keeps the pass that it has now until it is served.
+  void activate(std::uint32_t index) { shares_[index].pass = pass(index); }
+
+ private:
+  // Divided by the largest weight it is 256: weights are kept to a four hundredth of a percent.
+  // 2^64 is as far away as half a million million jobs of weight 1.
+  static constexpr std::uint64_t kStrideOfOne = std::uint64_t{1} << 24;
+
+  struct Share {
+    std::uint64_t pass;
+    std::uint32_t weight;
+  };
+
+  PagedArray<Share> shares_;  // In the order of the client's watches.
+  std::uint64_t time_ = 0;    // The virtual time.
+};
+
+}  // namespace haricot
