@@ -1,0 +1,189 @@
+// Reserves by weight: what an engine makes of the weights. How they share out is tested with
+// WatchWeights.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "haricot/queue/engine.hpp"
+#include "support/engine_world.hpp"
+#include "support/random.hpp"
+
+namespace haricot {
+namespace {
+
+using test::got_job;
+using test::Gots;
+
+class EngineWeightsTest : public test::EngineTest {
+ protected:
+  EngineWeightsTest() {
+    EXPECT_EQ(engine.watch(worker, "a", 4), Outcome::done);
+    EXPECT_EQ(engine.watch(worker, "b", 2), Outcome::done);
+    EXPECT_EQ(engine.watch(worker, "c", 1), Outcome::done);
+    EXPECT_EQ(engine.ignore(worker, "default"), Outcome::done);
+    EXPECT_EQ(engine.set_weighted(worker, true), Outcome::done);
+  }
+
+  void fill(std::string_view tube, int jobs, test::PutOptions options = {}) {
+    EXPECT_EQ(engine.use(producer, tube), Outcome::done);
+    for (int i = 0; i < jobs; ++i) world.put(producer, options);
+  }
+  // Reserves and deletes jobs, and says how many came from each tube.
+  std::map<std::string, int> work(int jobs) {
+    std::map<std::string, int> from;
+    for (int i = 0; i < jobs; ++i) {
+      const JobId id = world.reserve(worker);
+      EXPECT_NE(id, 0U);
+      ++from[world.report(id).tube->name];
+      EXPECT_EQ(engine.remove(worker, id), Outcome::done);
+    }
+    return from;
+  }
+
+  Client& producer = world.connect();
+  Client& worker = world.connect();
+};
+
+TEST_F(EngineWeightsTest, TubesAreServedInProportionToTheirWeights) {
+  for (const char* tube : {"a", "b", "c"}) fill(tube, 1500);
+  const std::map<std::string, int> first = work(1000);
+  EXPECT_NEAR(first.at("a"), 571, 5);
+  EXPECT_NEAR(first.at("b"), 286, 5);
+  EXPECT_NEAR(first.at("c"), 143, 5);
+}
+
+TEST_F(EngineWeightsTest, PriorityCountsWithinATubeOnly) {
+  fill("a", 10, {.priority = 9000});
+  fill("c", 1, {.priority = 5});
+  const JobId urgent = world.put(producer, {.priority = 1});
+  fill("a", 10, {.priority = 9000});
+  std::map<std::string, int> from;
+  for (int i = 0; i < 10; ++i) {
+    const JobId id = world.reserve(worker);
+    const std::string tube = world.report(id).tube->name;
+    if (tube == "c" && from[tube] == 0) EXPECT_EQ(id, urgent);
+    ++from[tube];
+  }
+  EXPECT_EQ(from["c"], 2);
+}
+
+TEST_F(EngineWeightsTest, FifoIsAsBeforeWhateverTheWeightsAre) {
+  EXPECT_EQ(engine.set_weighted(worker, false), Outcome::done);
+  fill("a", 50);
+  fill("c", 50, {.priority = 1});
+  EXPECT_EQ(work(50).at("c"), 50);
+  EXPECT_EQ(work(50).at("a"), 50);
+}
+
+TEST_F(EngineWeightsTest, APausedTubeSavesNothingUp) {
+  for (const char* tube : {"a", "c"}) fill(tube, 2000);
+  EXPECT_EQ(engine.pause("a", 3600, world.now), Outcome::done);
+  EXPECT_EQ(work(1000).at("c"), 1000);
+  EXPECT_EQ(engine.pause("a", 0, world.now), Outcome::done);
+  EXPECT_NEAR(work(500).at("a"), 400, 2);
+}
+
+TEST_F(EngineWeightsTest, AJobThatIsHandedToAWaitingWorkerCounts) {
+  // Thirty times the worker waits, and gets one of a. So it is the turn of the others then.
+  for (int i = 0; i < 30; ++i) {
+    world.wait(worker);
+    EXPECT_EQ(engine.use(producer, "a"), Outcome::done);
+    const JobId id = world.put(producer);
+    EXPECT_EQ(world.take_deliveries(), (Gots{got_job(worker, id)}));
+    EXPECT_EQ(engine.remove(worker, id), Outcome::done);
+  }
+  fill("a", 1);
+  fill("c", 1);
+  EXPECT_EQ(world.report(world.reserve(worker)).tube->name, "c");
+}
+
+TEST_F(EngineWeightsTest, AWatchWithoutAWeightLeavesItAsItIs) {
+  EXPECT_EQ(engine.watch(worker, "a"), Outcome::done);
+  for (const char* tube : {"a", "b", "c"}) fill(tube, 700);
+  EXPECT_NEAR(work(700).at("a"), 400, 2);
+  EXPECT_EQ(engine.watch(worker, "a", 1), Outcome::done);
+  EXPECT_NEAR(work(400).at("b"), 200, 2);
+}
+
+TEST_F(EngineWeightsTest, ABatchGoesByWeightToo) {
+  for (const char* tube : {"a", "b", "c"}) fill(tube, 700);
+  std::vector<JobRef> taken;
+  const BatchBound all{[](void*, std::uint32_t) { return true; }, nullptr};
+  EXPECT_EQ(engine.reserve_batch(worker, 700, all, world.now, world.now, taken), Outcome::done);
+  std::map<std::string, int> from;
+  for (const JobRef job : taken) ++from[engine.tubes()[engine.jobs()[job].tube].name];
+  EXPECT_EQ(taken.size(), 700U);
+  EXPECT_NEAR(from["a"], 400, 2);
+  EXPECT_NEAR(from["b"], 200, 2);
+}
+
+// Clients with few watches look through them, those with many have a heap: both have to serve the
+// same tubes.
+TEST_F(EngineWeightsTest, AreTheSameForManyWatchesAsForFew) {
+  constexpr std::uint32_t kTubes = 20;
+  test::World few_world;
+  test::World many_world;
+  Client& few = few_world.connect();
+  Client& many = many_world.connect();
+  test::World* const worlds[] = {&few_world, &many_world};
+  Client* const clients[] = {&few, &many};
+  test::Random random(11);
+  std::vector<std::uint32_t> weights;
+  for (std::uint32_t i = 0; i < kTubes; ++i) weights.push_back(1 + random.below32(9));
+  for (int w = 0; w < 2; ++w) {
+    ASSERT_EQ(worlds[w]->engine.set_weighted(*clients[w], true), Outcome::done);
+    for (std::uint32_t i = 0; i < kTubes; ++i) {
+      ASSERT_EQ(worlds[w]->engine.watch(*clients[w], "t" + std::to_string(i), weights[i]),
+                Outcome::done);
+    }
+  }
+  for (std::uint32_t i = 0; i < WatchIndex::kManyFrom; ++i) {
+    ASSERT_EQ(many_world.engine.watch(many, "empty" + std::to_string(i)), Outcome::done);
+  }
+  std::map<std::string, int> from[2];
+  for (int step = 0; step < 20'000; ++step) {
+    const std::string tube = "t" + std::to_string(random.below(kTubes));
+    const std::uint64_t what = random.below(10);
+    const auto seconds = static_cast<std::uint32_t>(random.below(2));
+    for (int w = 0; w < 2; ++w) {
+      test::World& world = *worlds[w];
+      if (what < 5) {
+        ASSERT_EQ(world.engine.use(*clients[w], tube), Outcome::done);
+        world.put(*clients[w]);
+      } else if (what < 9) {
+        const JobId id = world.reserve(*clients[w]);
+        if (id == 0) continue;
+        ++from[w][world.report(id).tube->name];
+        ASSERT_EQ(world.engine.remove(*clients[w], id), Outcome::done);
+      } else if (world.engine.find_tube(tube) != nullptr) {
+        ASSERT_EQ(world.engine.pause(tube, seconds, world.now), Outcome::done);
+      }
+    }
+    if (step % 500 == 0) many_world.engine.check_invariants();
+  }
+  // Of equals another one may come first, but not more often.
+  for (const auto& [tube, jobs] : from[0]) EXPECT_NEAR(from[1][tube], jobs, 25) << tube;
+  EXPECT_EQ(many_world.engine.ignore(many, "t0"), Outcome::done);
+  EXPECT_EQ(many_world.engine.set_weighted(many, false), Outcome::done);
+  many_world.engine.check_invariants();
+  EXPECT_EQ(many_world.engine.set_weighted(many, true), Outcome::done);
+  many_world.engine.check_invariants();
+}
+
+TEST_F(EngineWeightsTest, AreGivenBackWithTheWatches) {
+  for (std::uint32_t i = 0; i < WatchIndex::kManyFrom + 5; ++i) {
+    ASSERT_EQ(engine.watch(worker, "t" + std::to_string(i), 1 + i % 100), Outcome::done);
+  }
+  engine.check_invariants();
+  fill("t3", 3);
+  engine.check_invariants();
+  for (std::uint32_t i = 0; i < WatchIndex::kManyFrom; ++i) {
+    ASSERT_EQ(engine.ignore(worker, "t" + std::to_string(i)), Outcome::done);
+  }
+  engine.check_invariants();
+}
+
+}  // namespace
+}  // namespace haricot
