@@ -43,7 +43,7 @@ class BinlogFolder {
   // For epoll: readable when a sync may have ended. The end of a turn takes it out.
   int sync_descriptor() const { return disk_.completion_descriptor(); }
 
-  // Behind each turn: what the binlog has to say goes to the log, and it learns of a wall clock
+  // After each turn: what the binlog has to say goes to the log, and it learns of a wall clock
   // that was set.
   void after_turn();
 

@@ -32,7 +32,7 @@ Connection::Result Connection::read(Service& service, std::span<char> scratch, I
   return read_once(service, scratch, now, filled);
 }
 
-// A large body that is under way goes straight to its place, and what comes behind it into the
+// A large body that is under way goes straight to its place, and what comes after it into the
 // scratch buffer, in one call. `filled`: as much came as there was room for.
 Connection::Result Connection::read_once(Service& service, std::span<char> scratch, Instant now,
                                          bool& filled) {

@@ -158,7 +158,7 @@ void Daemon::send_answers() {
 }
 
 // Whichever way the last answer leaves, at once or when a slow peer has made room, the connection
-// is closed behind it if nothing more can come.
+// is closed after it if nothing more can come.
 void Daemon::send_from(Connection& connection) {
   const bool broken = connection.send(service_) == Connection::Result::broken;
   const Session& session = connection.session();

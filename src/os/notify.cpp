@@ -60,7 +60,7 @@ bool Notifier::open(std::string& error) {
 bool Notifier::take_address(const std::string& name) {
   const bool is_abstract = name[0] == '@';
   if (name[0] != '/' && !is_abstract) return false;
-  // A path has its zero behind it, an abstract name one in front, in the place of the '@'.
+  // A path has its zero after it, an abstract name one in front, in the place of the '@'.
   const std::size_t room = sizeof address_.sun_path - (is_abstract ? 0 : 1);
   if (name.size() > room || name.size() < 2) return false;
   address_.sun_family = AF_UNIX;

@@ -1,7 +1,7 @@
 // What the service manager is told: that the server is ready, what it is doing, that it lives.
 //
 // The protocol is systemd's sd_notify(3), without its library: datagrams of KEY=value lines to the
-// socket that NOTIFY_SOCKET names, a path or, behind an '@', an abstract name. Nothing here waits
+// socket that NOTIFY_SOCKET names, a path or, after an '@', an abstract name. Nothing here waits
 // for the manager but ready() and stopping(), and those no longer than a second: a manager that
 // does not read must not keep the server from serving.
 

@@ -96,7 +96,7 @@ class Parser {
                                                : parse_short(word.substr(1), next, used_next);
       if (!good) return false;
       if (used_next) ++i;
-      // As in beanstalkd, what stands behind -v or -h is not looked at.
+      // As in beanstalkd, what follows -v or -h is not looked at.
       if (options_.action != Options::Action::serve) return true;
     }
     return true;

@@ -1,7 +1,7 @@
 // The command line of haricotd, as a value.
 //
 // The short flags are beanstalkd's, with its ways of writing them: joined (`-VVp11301`), their
-// values behind them or as the next word. Each has a long name too: `--port=11301` or `--port
+// values after them or as the next word. Each has a long name too: `--port=11301` or `--port
 // 11301`.
 
 #pragma once
@@ -46,7 +46,7 @@ struct Options {
   std::vector<std::string> warnings;  // To be told once the log is there.
 };
 
-// Reads the words behind the program's name. On a mistake returns false, and `error` says which.
+// Reads the words after the program's name. On a mistake returns false, and `error` says which.
 [[nodiscard]] bool parse_options(std::span<const char* const> words, Options& options,
                                  std::string& error);
 

@@ -98,7 +98,7 @@ TEST(FolderDiskLimit, OfAFilesSizeIsAFullDisk) {
               EXPECT_EQ(folder.bytes_of("binlog.1"), "abc");
               const std::string bytes(20 * kKibibyte, 'x');
               EXPECT_EQ(write(open.disk, open.file, 0, bytes), DiskStatus::full);
-              // A part was written: the loop went on behind the short write.
+              // A part was written: the loop went on after the short write.
               EXPECT_EQ(folder.bytes_of("binlog.1"), bytes.substr(0, 10 * kKibibyte));
               limit_file_size(RLIM_INFINITY);
               EXPECT_EQ(open.disk.allocate(open.file, 20 * kKibibyte), DiskStatus::ok);

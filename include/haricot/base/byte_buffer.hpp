@@ -57,7 +57,7 @@ class ByteBuffer {
     if (begin_ == end_) begin_ = end_ = 0;
   }
 
-  // Drops what is behind the first so many bytes. Requires: bytes <= size().
+  // Drops what is after the first so many bytes. Requires: bytes <= size().
   void shorten(std::size_t bytes) {
     CHECK(bytes <= size());
     end_ = begin_ + static_cast<std::uint32_t>(bytes);

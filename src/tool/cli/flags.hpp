@@ -2,7 +2,7 @@
 // it and what its value does.
 //
 // A flag has a long name (`--count=5`, `--count 5`) and perhaps a letter (`-n5`, `-n 5`; letters
-// without a value can be joined). What is no flag is an operand; behind `--` everything is.
+// without a value can be joined). What is no flag is an operand; after `--` everything is.
 
 #pragma once
 

@@ -1,5 +1,5 @@
 // A connection on which many commands go out at once and each answer is checked, until all are
-// there: for what is prepared before a measurement and cleared away behind it.
+// there: for what is prepared before a measurement and cleared away after it.
 
 #pragma once
 

@@ -18,7 +18,7 @@ namespace haricot::tool {
 // What --help says of one, without the flags.
 struct ErrandText {
   std::string_view name;
-  std::string_view use;    // Behind `Use: haricot NAME`, a line each; further ones are indented.
+  std::string_view use;    // After `Use: haricot NAME`, a line each; further ones are indented.
   std::string_view about;  // Full lines.
 };
 
