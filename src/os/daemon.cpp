@@ -304,7 +304,7 @@ void Daemon::tell_of_oversized() {
               {"hint", hint}});
 }
 
-// Its begin and its end. Where shortages come and go, most of them are not told.
+// Logs the begin and the end of a shortage. If shortages come and go, it leaves most of them out.
 void Daemon::tell_of_memory() {
   const Engine& engine = service_.engine();
   if (engine.is_short_of_job_memory() == memory_shortage_told_) return;

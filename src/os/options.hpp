@@ -43,7 +43,7 @@ struct Options {
   std::uint64_t binlog_bytes_max = 10485760;
   bool binlog_strict = false;  // Start only if nothing in it is lost or in doubt.
 
-  std::vector<std::string> warnings;  // To be told once the log is there.
+  std::vector<std::string> warnings;  // For the log, when it is there.
 };
 
 // Reads the words after the program's name. On a mistake returns false, and `error` says which.

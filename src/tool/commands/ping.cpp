@@ -32,7 +32,7 @@ std::string text_of(const StatsText* stats, const char* key) {
   return value == nullptr ? "unknown" : *value;
 }
 
-// Why the server takes no jobs, as far as it tells. Empty: it takes them.
+// Why the server takes no jobs, as far as its statistics say. Empty: it takes jobs.
 std::string refusal_of(const StatsText& stats) {
   const auto is_set = [&stats](const char* key) { return stats.number(key).value_or(0) != 0; };
   if (text_of(&stats, "draining") == "true") return "it is in drain mode";

@@ -102,7 +102,7 @@ bool Batch::send() {
 // Stdin or a file, piece by piece.
 class Source {
  public:
-  // False: told.
+  // False: the message is printed.
   bool open(const Errand& errand, const std::string& path) {
     name_ = path.empty() ? "stdin" : path;
     if (path.empty()) return true;
@@ -115,7 +115,8 @@ class Source {
   const std::string& name() const { return name_; }
 
   // Adds what is there to the text, and waits if nothing is. False: it could not be read, or the
-  // text gets longer than any server would take; told. `is_over`: that was the end.
+  // text gets longer than any server would take; then the message is printed. `is_over`: that was
+  // the end.
   bool read(const Errand& errand, std::string& text, bool& is_over) {
     const int descriptor = file_ ? file_.get() : STDIN_FILENO;
     ssize_t count = 0;

@@ -105,7 +105,7 @@ int Top::run_batch() {
 }
 
 int Top::run_live() {
-  // What is wrong from the start is told the usual way.
+  // A failure at the start ends the command with the usual message.
   if (!ask()) return errand_.failed();
   Terminal terminal;
   std::string error;
