@@ -54,9 +54,9 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
 
 void BinlogFolder::tell_damage(const binlog::ReplayReport& report) {
   using Kind = binlog::Problem::Kind;
-  std::uint64_t problems = 0;
+  std::uint64_t told = 0;
   for (const binlog::Problem& problem : report.problems) {
-    if (++problems > kDamageLinesMax) continue;
+    if (++told > kDamageLinesMax) continue;
     const std::string& file = problem.file;
     switch (problem.kind) {
       case Kind::damaged:
@@ -101,8 +101,8 @@ void BinlogFolder::tell_damage(const binlog::ReplayReport& report) {
         break;
     }
   }
-  if (problems > kDamageLinesMax) {
-    log_.event(Level::warning, "binlog-more-damage", {{"lines", problems - kDamageLinesMax}});
+  if (told > kDamageLinesMax) {
+    log_.event(Level::warning, "binlog-more-damage", {{"lines", told - kDamageLinesMax}});
   }
 }
 

@@ -1,4 +1,4 @@
-// The binlog with what it needs: the folder, its lock, the clocks and the log.
+// The binlog and what it stands on: the folder, its lock, the clocks and the log.
 
 #pragma once
 
@@ -26,7 +26,7 @@ class BinlogFolder {
 
   // Opens the folder and takes its lock. On failure false, and `error` says why.
   [[nodiscard]] bool take(const std::string& path, std::string& error);
-  // Lets that user open the lock's file later. It has an effect only for root.
+  // Lets that user open the lock's file later; of no effect but for root.
   void give_lock_to(const std::string& user) { lock_.give_to(user); }
 
   // The folder, for the sandbox. Requires: take().
@@ -35,19 +35,19 @@ class BinlogFolder {
   void note_sandbox() { disk_.note_fence(); }
 
   enum class Opened : std::uint8_t { ok, refused, stopped };
-  // Brings the jobs back. The service manager gets the progress, and the log gets the result.
+  // Brings the jobs back, and tells the log how it went, and the service manager how it goes.
   // stopped: a signal to end came meanwhile.
   [[nodiscard]] Opened open(Engine& engine, std::string& error);
 
   Journal& journal() { return binlog_; }
-  // For epoll: readable when a sync may have ended. The end of a turn reads it.
+  // For epoll: readable when a sync may have ended. The end of a turn takes it out.
   int sync_descriptor() const { return disk_.completion_descriptor(); }
 
-  // To be called after each turn: writes what the binlog reports to the log, and gives the binlog
-  // the wall clock, which somebody may have set.
+  // Behind each turn: what the binlog has to say goes to the log, and it learns of a wall clock
+  // that was set.
   void after_turn();
 
-  // Makes everything durable. False: something is not durable.
+  // Makes everything durable. False: not all could be.
   bool close();
 
  private:
@@ -63,7 +63,7 @@ class BinlogFolder {
   FolderLock lock_;
   binlog::Binlog binlog_;
   Instant replay_began_;
-  RateLimit progress_{kProgressInterval, {}};  // Of the reports while jobs are brought back.
+  RateLimit progress_{kProgressInterval, {}};  // Of what is told while jobs are brought back.
   bool stopped_ = false;
 };
 

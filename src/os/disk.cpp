@@ -34,7 +34,7 @@ constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 constexpr mode_t kFileMode = 0600;        // Jobs are nobody else's business.
 constexpr std::size_t kPiecesMax = 1024;  // Pieces of one pwritev.
 static_assert(kPiecesMax <= IOV_MAX);
-static_assert(sizeof(off_t) >= sizeof(std::uint64_t));  // No offset in a file is cut off.
+static_assert(sizeof(off_t) >= sizeof(std::uint64_t));  // No place in a file is cut off.
 constexpr int kDescriptorsToReturn = 3;                 // To a folder: itself, its list, its lock.
 constexpr int kReadsMax = 3;                            // Of a file that changes while it is read.
 
@@ -161,7 +161,7 @@ DiskStatus FolderDisk::fail(int error, std::string_view doing, std::string_view 
     if (!name.empty()) last_error_.append(" ").append(name);
     last_error_.append(": ").append(std::strerror(error));
   } catch (const std::bad_alloc&) {
-    last_error_.clear();  // The caller learns that it failed; why is for the log only.
+    last_error_.clear();  // Who asks is told that it failed; why is for the log only.
   }
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   return full ? DiskStatus::full : DiskStatus::failed;
@@ -369,7 +369,7 @@ Presence FolderDisk::look_for(FileHandle file, const std::string& name) {
   int error = ::lstat(path.c_str(), &status) == 0 ? 0 : errno;
   const bool is_closed_to_us = error != 0 && error != ENOENT && error != ENOTDIR;
   if (is_closed_to_us) {
-    // The user that opened the folder had more privileges than this one, or the disk fails.
+    // Whoever has opened the folder had more rights than this user, or the disk is ill.
     if (::fstatat(folder_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) error = 0;
     if (error != 0 && errno != ENOENT) return Presence::there;
   }

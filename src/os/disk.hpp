@@ -3,7 +3,7 @@
 // The folder is opened once, and all names are looked up in that descriptor, so that changing the
 // current folder makes no difference. Symbolic links in it are not followed.
 //
-// If the path leads to another folder later, look_for() says so, and return_to_folder() goes there.
+// If the path leads to another folder later, look_for() tells, and return_to_folder() goes there.
 
 #pragma once
 
@@ -37,30 +37,30 @@ class FolderDisk final : public binlog::Disk {
   // Opens the folder, which has to be there. On failure false, and last_error() says why. Once
   // only.
   [[nodiscard]] bool open(const std::string& path);
-  // Keeps so many descriptors for the files of the folder, so that connections cannot take all.
-  // Requires: the folder is open.
+  // Keeps so many descriptors for the files of the folder, lest connections take all. Requires: it
+  // is open.
   void reserve_descriptors(std::size_t count) { reserve_.fill(folder_.get(), count); }
-  // From now on files are read in a slower way that leaves no hole if another server writes to them
-  // meanwhile: with each byte, all bytes that were written before it are seen, too.
+  // From now on files are read so that what another server writes to them meanwhile leaves no hole:
+  // whatever is seen of a file, all that was written before it is seen, too. Slower.
   void expect_writers() { has_writers_ = true; }
   // The lock of the folder, which outlives this: taken anew where files or folder went away.
   void set_lock(FolderLock& lock) { lock_ = &lock; }
   // Whether that has happened since this was asked last: its file has no note of ours.
   bool has_taken_lock_anew() { return std::exchange(lock_is_new_, false); }
-  // From now on the sandbox lets this process use no folder but the one that is open.
+  // A fence around this process lets it use no other folder than the one that is open.
   void note_fence() { is_fenced_ = true; }
   // The folder, for FolderLock.
   int descriptor() const { return folder_.get(); }
-  // For epoll: readable from when next_sync_done() may have something until that returns nothing.
+  // For epoll: readable when next_sync_done() may have something; it stays so until that says no.
   int completion_descriptor() const { return syncer_.completion_descriptor(); }
 
-  // All names but . and .., of any kind of file. Reading anything but a plain file fails.
+  // All names but . and .., whatever they stand for: what is no plain file fails when it is read.
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
   [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
   [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
   [[nodiscard]] DiskStatus open_existing(const std::string& name, FileHandle& file) override;
-  // On a file system that cannot allocate, it writes zeros. If an allocation fails, it gives back
-  // the space that it has taken.
+  // On a file system that cannot give space in advance, zeros are written. What was taken for an
+  // allocation that failed is given back.
   [[nodiscard]] DiskStatus allocate(FileHandle file, std::uint64_t bytes) override;
   [[nodiscard]] DiskStatus write(FileHandle file, std::uint64_t offset,
                                  std::span<const std::string_view> pieces) override;
@@ -76,15 +76,15 @@ class FolderDisk final : public binlog::Disk {
   [[nodiscard]] bool next_sync_done(binlog::SyncDone& done) override;
   void wait_for_sync() override { syncer_.wait(); }
   [[nodiscard]] binlog::Presence look_for(FileHandle file, const std::string& name) override;
-  // Goes only to a folder on the same file system. If a disk was unmounted, the folder under its
-  // path is not the one of the binlog.
+  // Goes only to a folder on the same file system: what is found under the path of a disk that was
+  // unmounted is none of it.
   [[nodiscard]] DiskStatus return_to_folder(bool& is_new) override;
-  // False on file systems that report no size, such as ramfs.
+  // False on file systems that tell no size, such as ramfs.
   [[nodiscard]] bool space(binlog::DiskSpace& space) const override;
   [[nodiscard]] std::string last_error() const override { return last_error_; }
 
  private:
-  // Which file it is, by device and number.
+  // Which file it is, whatever its name.
   struct Identity {
     std::uint64_t device = 0;
     std::uint64_t number = 0;

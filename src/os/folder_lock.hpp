@@ -1,10 +1,10 @@
 // The lock that keeps two servers from writing to one folder: the one that beanstalkd takes.
 //
-// As in beanstalkd, it is a write lock, by fcntl, on the whole of a file named `lock` in the
-// folder. The kernel drops the lock when the process ends in any way, so the file may stay. Two
-// facts about such locks: the process loses its lock as soon as it closes any descriptor of the
-// file (so FolderDisk does not touch that name), and a child does not inherit the lock. A process
-// does not lock itself out: it can take a second lock on the file.
+// Like there, it is a write lock, by fcntl, on the whole of a file named `lock` in the folder. The
+// kernel drops it when the process ends, however that happens, so the file may stay. Two things
+// about such locks are easily forgotten: the process loses its lock as soon as it closes any
+// descriptor of the file (hence FolderDisk does not touch that name), and a child does not inherit
+// it. A process is never in its own way: a second lock in the same process is taken as well.
 
 #pragma once
 
@@ -33,12 +33,12 @@ class FolderLock {
   // Never waits. Requires: a folder; none is taken yet.
   [[nodiscard]] LockStatus take(int folder_descriptor);
 
-  // Whether that folder has the file of this lock; false if it has none or another one. Requires:
+  // Whether that folder has the file of this lock, rather than none or another one. Requires:
   // taken.
   bool is_in(int folder_descriptor) const;
 
-  // Makes that user the owner of the lock's file, if root calls it: the next server may run as that
-  // user from the start. Requires: taken.
+  // Makes the lock's file that user's, if root calls it: whoever comes next may run as that user
+  // from the start. Requires: taken.
   void give_to(const std::string& user);
 
   // The file of the lock also holds the note of the folder, which beanstalkd does not look at. All
@@ -46,9 +46,9 @@ class FolderLock {
   binlog::FolderNote note() const;
   enum class Writing : std::uint8_t {
     durable,  // Waits for the disk.
-    soon,     // Does not wait: the kernel decides when.
+    soon,     // Does not: whenever the kernel likes.
   };
-  // Writes the note. If that fails, there is no note. Requires: taken.
+  // Writes it. Where that does not work, there is none. Requires: taken.
   void write_note(const binlog::FolderNote& note, Writing writing);
   // The same for a folder that is only looked at. Requires: this process does not hold its lock.
   static binlog::FolderNote note_in(int folder_descriptor);
@@ -56,7 +56,7 @@ class FolderLock {
   // The process that holds the lock of a folder, or 0. Only looks.
   static pid_t user_of(int folder_descriptor);
 
-  // 0: not known, because the other process runs on another machine or in another container.
+  // 0 when it is not known: the other one runs on another machine or in another container.
   pid_t holder() const { return holder_; }
   const std::string& error() const { return error_; }
   // Why take() did not end with taken, as a sentence about the folder of that path.

@@ -107,8 +107,8 @@ void Syncer::work_on(std::uint64_t number) {
   }
   ended_one_.notify_one();
   const std::uint64_t one = 1;
-  const ssize_t written = ::write(completions_.get(), &one, sizeof one);
-  CHECK(written == sizeof one);
+  const ssize_t told = ::write(completions_.get(), &one, sizeof one);
+  CHECK(told == sizeof one);
 }
 
 bool Syncer::next_ended(Ended& ended) {

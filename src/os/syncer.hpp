@@ -1,8 +1,9 @@
-// The only other thread: it waits for syncs and for removals of files, and does nothing else.
+// The one thread beside the main one: it waits for the disk to have what was written, and for files
+// to be removed, and does nothing else.
 //
-// A sync may take any time, and the kernel has no sync without waiting that epoll could watch. So
-// the wait is in a thread where nobody waits for it. The thread touches descriptors, numbers and a
-// name, never a job or a buffer.
+// A sync takes as long as the disk likes, and there is no way to ask the kernel for one without
+// waiting that epoll would watch. So the wait is put where it holds up nobody. The thread touches
+// descriptors, numbers and a name, never a job or a buffer.
 
 #pragma once
 
@@ -33,14 +34,14 @@ class Syncer {
   // False: there is no descriptor left, errno says why.
   [[nodiscard]] bool open();
 
-  // An eventfd: readable from when a sync may have ended until next_ended() returns nothing.
+  // An eventfd: readable when a sync may have ended; it stays so until next_ended() says no.
   int completion_descriptor() const { return completions_.get(); }
 
-  // Begins a sync and returns at once; the first sync starts the thread. If there can be no thread,
-  // this syncs before it returns. Requires: fewer than kSyncsUnderWayMax are under way.
+  // Begins a sync and returns at once; the first one starts the thread. Where there can be no
+  // thread, the sync is done on the spot. Requires: fewer than kSyncsUnderWayMax are under way.
   void start(int descriptor, bool is_folder, std::uint64_t ticket);
 
-  // Begins to remove a file of the folder and, if `sync`, to sync the folder after that. It counts
+  // Begins to remove a file of the folder and, if `sync`, to sync the folder behind that. It counts
   // as a sync here. Requires: the name is that of a file, of at most kNameBytesMax bytes.
   void start_removal(int folder, std::string_view name, bool sync, std::uint64_t ticket);
   static constexpr std::size_t kNameBytesMax = 63;
@@ -91,8 +92,8 @@ class Syncer {
   //
   //   taken_ <= ended_ <= started_ <= taken_ + kSlots
   //
-  // There is a mutex and a condition, because the thread has to sleep when there is nothing to do.
-  // So a ring without locks would need something to wait on, too. The mutex is locked only to move
+  // A mutex and a condition rather than a ring without locks: the thread has to sleep when there is
+  // nothing to do, so it needs something to wait on anyway, and the lock is only ever held to move
   // one of these numbers.
   std::mutex mutex_;
   std::condition_variable wake_;  // The thread has something to do.

@@ -54,7 +54,7 @@ class JobHistory final : public Journal {
   void begin(const Engine& engine, Duration wall_offset);
 
   const std::vector<Change>& changes() const { return changes_; }
-  // The jobs after that record.
+  // The jobs behind that record.
   std::map<JobId, KnownJob> jobs_at(std::uint64_t record) const;
 
   // What is wrong with the jobs of another engine, which was restored from the folder: empty if
