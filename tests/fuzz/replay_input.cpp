@@ -52,7 +52,7 @@ struct Seen {
   JobId next_id = 0;
 };
 
-// A server on the folder. It is not told to stop, unless close() is called.
+// A server on the folder. It is not stopped, unless close() is called.
 class Server {
  public:
   explicit Server(SimDisk& disk)

@@ -83,7 +83,7 @@ struct OpenFile {
 };
 
 void expect_pass_or_skip(int result) {
-  if (result == kSkip) GTEST_SKIP() << "this needs rights that are not there";
+  if (result == kSkip) GTEST_SKIP() << "this needs privileges that are not there";
   EXPECT_EQ(result, 0);
 }
 
@@ -181,7 +181,7 @@ TEST(FolderDiskLimit, OfTheDiskIsKnownBefore) {
   }));
 }
 
-// ramfs has no fallocate and tells no size.
+// ramfs has no fallocate and reports no size.
 TEST(FolderDiskLimit, ThatIsNotToldIsNoReasonToRefuse) {
   const test::TemporaryFolder folder;
   expect_pass_or_skip(result_in_child([&folder] {

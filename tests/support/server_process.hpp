@@ -60,7 +60,7 @@ class ServerProcess final {
   // Starts a server on a free port and waits until it listens there. That is seen without a
   // connection, so the server's counters are untouched. If somebody has the port, the next one is
   // tried. False if the server ended or the deadline passed: failure() says why.
-  // A server may listen before it has read its files and told of it: standard_error() is complete
+  // A server may listen before it has read its files and logged that: standard_error() is complete
   // about the start only once a client was answered. Requires: !running().
   [[nodiscard]] bool start(const ServerOptions& options);
 
