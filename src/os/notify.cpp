@@ -18,7 +18,7 @@ namespace haricot::os {
 namespace {
 
 constexpr int kPatienceMilliseconds = 1000;
-// Progress is reported once a second, but a sort of all jobs or a slow disk may delay a report.
+// Progress is told once a second; between two tellings may be a sort of all jobs, or a slow disk.
 constexpr std::string_view kMoreTime = "EXTEND_TIMEOUT_USEC=60000000\n";
 
 std::string take_from_environment(const char* name) {
@@ -60,7 +60,7 @@ bool Notifier::open(std::string& error) {
 bool Notifier::take_address(const std::string& name) {
   const bool is_abstract = name[0] == '@';
   if (name[0] != '/' && !is_abstract) return false;
-  // A path ends in a zero byte. An abstract name begins with one, which replaces the '@'.
+  // A path has its zero behind it, an abstract name one in front, in the place of the '@'.
   const std::size_t room = sizeof address_.sun_path - (is_abstract ? 0 : 1);
   if (name.size() > room || name.size() < 2) return false;
   address_.sun_family = AF_UNIX;

@@ -1,9 +1,9 @@
-// Reports to the service manager: that the server is ready, what it does, that it is alive.
+// What the service manager is told: that the server is ready, what it is doing, that it lives.
 //
 // The protocol is systemd's sd_notify(3), without its library: datagrams of KEY=value lines to the
-// socket that NOTIFY_SOCKET names, a path, or an '@' and an abstract name. Only ready() and
-// stopping() wait for the manager, for a second at most: a manager that does not read must not keep
-// the server from serving.
+// socket that NOTIFY_SOCKET names, a path or, behind an '@', an abstract name. Nothing here waits
+// for the manager but ready() and stopping(), and those no longer than a second: a manager that
+// does not read must not keep the server from serving.
 
 #pragma once
 
@@ -26,10 +26,10 @@ class Notifier {
   Notifier& operator=(const Notifier&) = delete;
 
   // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, takes them out of the environment, and
-  // connects. Without these variables nothing is ever sent. False: a variable is wrong, and `error`
-  // says why; the other ones take effect. The server can serve all the same.
+  // connects. Where nobody asked, nothing is ever sent. False: somebody asked, but in a way that
+  // cannot be followed; `error` says why, and what could be followed is. No reason not to serve.
   //
-  // To be called before the process drops privileges: the socket may be root's.
+  // To be called before the process gives up rights: the socket may be root's.
   [[nodiscard]] bool open(std::string& error);
 
   bool is_open() const { return static_cast<bool>(socket_); }
@@ -40,13 +40,13 @@ class Notifier {
   void stopping();
   // A line for `systemctl status`.
   void status(std::string_view text);
-  // The same during a long start, with a request for more time: the manager's timeout for the start
-  // ends no sooner than a minute from now.
+  // The same during a start that takes long, with a plea for more time: a timeout of the start
+  // that was shorter ends no sooner than a minute from now.
   void starting(std::string_view status);
 
-  // When the next report to the watchdog is due; never if there is no watchdog.
+  // When the watchdog wants to hear of us next; never where there is none.
   Instant next_keep_alive() const { return next_keep_alive_; }
-  // Reports to the watchdog that the server is alive, if a report is due.
+  // Tells the watchdog that we live, if it is time to.
   void keep_alive(Instant now) {
     if (next_keep_alive_ <= now) tell_watchdog(now);
   }
