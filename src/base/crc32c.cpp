@@ -89,7 +89,7 @@ std::uint32_t crc32c_by_cpu(std::uint32_t before, std::string_view bytes) {
 
 bool has_cpu_crc() {
   return true;
-}  // It is compiled for a CPU with these instructions.
+}  // The compiler was told so.
 
 #else
 

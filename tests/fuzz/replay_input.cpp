@@ -52,7 +52,7 @@ struct Seen {
   JobId next_id = 0;
 };
 
-// A server on the folder. It is not stopped, unless close() is called.
+// A server on the folder. It is not told to stop, unless close() is called.
 class Server {
  public:
   explicit Server(SimDisk& disk)
@@ -167,7 +167,7 @@ void check_replay(const ReplayInput& input) {
     if (first.error) return;
     CHECK(server.seen().jobs == first.jobs);
     CHECK(server.seen().next_id == first.next_id);
-    // There is no id after these that could be given out.
+    // There is no id behind these that could be given out.
     if (first.next_id > ~JobId{0} - 10) return;
     server.delete_all_and_put_one();
   }

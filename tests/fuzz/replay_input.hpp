@@ -13,7 +13,7 @@ namespace haricot::binlog {
 // Up to three files. As bytes:
 //
 //   u8      bit n: the sums of file n + 1 are made right before it is read, so that mutations reach
-//           what lies after them
+//           what lies behind them
 //   u16 x2  the lengths of the first two files, little-endian; the third one is the rest
 //   bytes   of the files, which are binlog.1 to binlog.3; an empty one is not there
 struct ReplayInput {

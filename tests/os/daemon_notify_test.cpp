@@ -1,4 +1,4 @@
-// What the daemon reports to a service manager, and when; and that systemd's own tool can hand it
+// What the daemon tells a service manager, and when; and that systemd's own tool can hand it
 // sockets.
 
 #include <arpa/inet.h>
