@@ -2,7 +2,7 @@
 // queue.
 //
 // One epoll_wait for all that is ready, one recv and one send for each connection that is, answers
-// made of constants. It looks at no more than what tells how many answers are due and how long they
+// made of constants. It looks only at what shows how many answers are due and how long they
 // are: where lines end, how long bodies are, which command it is. What a real server costs beyond
 // this is its own; what this costs is the kernel's, nearly all of it.
 //

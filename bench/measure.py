@@ -31,7 +31,7 @@ from rows import BEANSTALKD, BINLOG_SCENARIOS, CPU, FLOOR, HARICOT, RATE, SCENAR
 from servers import Refused, Server, cores
 
 BUSY_SHARE_MAX = 0.05
-# What many ratios refer to is measured again behind so many other loads, so that what the machine
+# What many ratios refer to is measured again after so many other loads, so that what the machine
 # does in the meantime does not look like a difference between loads.
 REFERENCE_EVERY = 4
 

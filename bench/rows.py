@@ -67,7 +67,7 @@ class Target:
     metric: str
     of: tuple     # (scenario, server)
     to: tuple
-    limit: float  # None: told without a target.
+    limit: float  # None: shown without a target.
     at_least: bool = False
 
     def is_met(self, ratio):

@@ -22,7 +22,7 @@ constexpr tool::Subcommand kSubcommands[] = {
     {"kick", "make buried or delayed jobs ready", &tool::kick},
     {"delete", "delete jobs", &tool::delete_jobs},
     {"bury", "set jobs aside", &tool::bury},
-    {"pause", "let no job of a tube be reserved for a while", &tool::pause_tube},
+    {"pause", "keep the jobs of a tube from being reserved for a while", &tool::pause_tube},
     {"drain", "wait until a tube or a server is empty", &tool::drain},
     {"bench", "load a server and report how fast it is", &tool::bench},
     {"binlog", "look into the files in which a server keeps its jobs", &tool::binlog},
@@ -32,7 +32,7 @@ std::string help_text() {
   std::string text =
       "Use: haricot SUBCOMMAND [OPTIONS]\n"
       "     haricot --help | --version\n\n"
-      "Subcommands (haricot SUBCOMMAND --help tells more):\n";
+      "Subcommands (haricot SUBCOMMAND --help says more):\n";
   constexpr std::size_t kSummaryColumn = 12;
   for (const tool::Subcommand& subcommand : kSubcommands) {
     std::string line = "  " + std::string(subcommand.name);

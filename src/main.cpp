@@ -47,7 +47,7 @@ os::LogStyle log_style(const os::Options& options) {
           .for_journal = os::is_journal(STDERR_FILENO)};
 }
 
-// What it is and what it was asked for; that it serves is told by `ready`.
+// What the server is, and what it was asked for. The later event `ready` says that it serves.
 void tell_start(os::Log& log, const os::Options& options,
                 const std::vector<os::Listener>& listeners) {
   std::string addresses;
@@ -83,8 +83,9 @@ binlog::BinlogOptions binlog_options(const os::Options& options) {
   return result;
 }
 
-// All that takes rights is done by now: sockets are bound, the folder is open, the user is who it
-// is to be. What an attacker may have had a hand in, files and requests, is not read yet.
+// All that needs privileges is done by now: the sockets are bound, the folder is open, and the
+// process has its final user. What an attacker may have written, files and requests, is not read
+// yet.
 void enter_sandbox(const std::vector<os::Listener>& listeners, os::BinlogFolder* binlog,
                    bool notifies, os::Log& log) {
   os::Sandbox sandbox;
@@ -103,7 +104,7 @@ void enter_sandbox(const std::vector<os::Listener>& listeners, os::BinlogFolder*
   }
 }
 
-// On all addresses, or on none of them: then the result is empty, and `error` says why.
+// Listeners on all addresses. Empty: one address failed, and `error` says why.
 std::vector<os::Listener> open_listeners(const os::Options& options, std::string& error) {
   std::vector<os::Listener> all = os::Listener::open(options.listen, options.port, error);
   for (const std::string& address : options.listen_also) {
@@ -113,6 +114,45 @@ std::vector<os::Listener> open_listeners(const os::Options& options, std::string
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }
   return all;
+}
+
+// The sockets that were inherited, or else those of all addresses. Empty: `error` says why.
+std::vector<os::Listener> find_listeners(const os::Options& options, os::Log& log,
+                                         std::string& error) {
+  std::vector<os::Listener> inherited = os::Listener::inherit(error);
+  if (!inherited.empty() && options.listen_given) {
+    log.event(os::Level::warning, "flag",
+              {{"message", "-l, -p and --listen-also are ignored: the sockets are inherited"}});
+  }
+  if (!inherited.empty() || !error.empty()) return inherited;
+  return open_listeners(options, error);
+}
+
+ServerInfo server_info(const os::Options& options) {
+  ServerInfo info;
+  info.job_bytes_max = options.job_bytes_max;
+  info.binlog_bytes_max = options.binlog_bytes_max;
+  info.compat = options.compat;
+  info.limits = options.limits;
+  info.commands = options.commands;
+  os::describe_process(info);
+  return info;
+}
+
+// From the first answer to the last one.
+int run(os::Daemon& daemon, const Service& service, os::BinlogFolder* binlog,
+        os::Notifier& notifier, os::Log& log) {
+  std::string error;
+  if (!daemon.open(error)) return fail(log, error, EXIT_FAILURE);
+  log.event(os::Level::info, "ready", {{"jobs", service.engine().jobs().size()}});
+  log.flush();
+  notifier.ready("serving");
+  daemon.run();
+  notifier.stopping();
+  const bool all_kept = binlog == nullptr || binlog->close();
+  daemon.send_last_answers();
+  log.event(os::Level::info, "stopped", {{"jobs", service.engine().jobs().size()}});
+  return all_kept ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int serve(const os::Options& options, os::Log& log) {
@@ -129,24 +169,18 @@ int serve(const os::Options& options, os::Log& log) {
   error.clear();
 
   // The lock comes first: a second server on the folder must not take the first one's socket.
-  std::optional<os::BinlogFolder> binlog;
+  std::optional<os::BinlogFolder> folder;
   if (!options.binlog_folder.empty()) {
-    binlog.emplace(binlog_options(options), log, notifier);
-    if (!binlog->take(options.binlog_folder, error)) return fail(log, error, kExitBinlog);
+    folder.emplace(binlog_options(options), log, notifier);
+    if (!folder->take(options.binlog_folder, error)) return fail(log, error, kExitBinlog);
   }
+  os::BinlogFolder* const binlog = folder ? &*folder : nullptr;
 
-  std::vector<os::Listener> listeners = os::Listener::inherit(error);
-  if (!listeners.empty() && options.listen_given) {
-    log.event(os::Level::warning, "flag",
-              {{"message", "-l and -p are ignored, and --listen-also: the sockets are inherited"}});
-  }
-  if (listeners.empty() && error.empty()) {
-    listeners = open_listeners(options, error);
-  }
+  std::vector<os::Listener> listeners = find_listeners(options, log, error);
   if (listeners.empty()) return fail(log, error, kExitCannotListen);
 
   if (!options.user.empty()) {
-    if (binlog) binlog->give_lock_to(options.user);
+    if (binlog != nullptr) binlog->give_lock_to(options.user);
     bool no_such_user = false;
     if (!os::become_user(options.user, error, no_such_user)) {
       return fail(log, error, no_such_user ? kExitNoUser : EXIT_FAILURE);
@@ -154,20 +188,13 @@ int serve(const os::Options& options, os::Log& log) {
   }
 
   tell_start(log, options, listeners);
-  if (is_confined) enter_sandbox(listeners, binlog ? &*binlog : nullptr, notifier.is_open(), log);
+  if (is_confined) enter_sandbox(listeners, binlog, notifier.is_open(), log);
 
-  ServerInfo info;
-  info.job_bytes_max = options.job_bytes_max;
-  info.binlog_bytes_max = options.binlog_bytes_max;
-  info.compat = options.compat;
-  info.limits = options.limits;
-  info.commands = options.commands;
-  os::describe_process(info);
-
+  const ServerInfo info = server_info(options);
   NoJournal no_journal;
-  Journal& journal = binlog ? binlog->journal() : no_journal;
+  Journal& journal = binlog != nullptr ? binlog->journal() : no_journal;
   Service service(info, journal, os::read_clock(), os::make_hash_key());
-  if (binlog) {
+  if (binlog != nullptr) {
     // Connections may queue up meanwhile; they are answered when the jobs are back.
     switch (binlog->open(service.engine(), error)) {
       case os::BinlogFolder::Opened::ok:
@@ -178,21 +205,11 @@ int serve(const os::Options& options, os::Log& log) {
         return EXIT_SUCCESS;
     }
   }
-  os::Daemon daemon(service, std::move(listeners), log, notifier, options.verbosity,
-                    binlog ? &*binlog : nullptr);
-  if (!daemon.open(error)) return fail(log, error, EXIT_FAILURE);
-  log.event(os::Level::info, "ready", {{"jobs", service.engine().jobs().size()}});
-  log.flush();
-  notifier.ready("serving");
-  daemon.run();
-  notifier.stopping();
-  const bool all_kept = !binlog || binlog->close();
-  daemon.send_last_answers();
-  log.event(os::Level::info, "stopped", {{"jobs", service.engine().jobs().size()}});
-  return all_kept ? EXIT_SUCCESS : EXIT_FAILURE;
+  os::Daemon daemon(service, std::move(listeners), log, notifier, options.verbosity, binlog);
+  return run(daemon, service, binlog, notifier, log);
 }
 
-// The name it was started by, where that is the one of the server whose place it takes.
+// The name by which the program was started, if that is the name of the server that it replaces.
 const char* program_name(const char* path) {
   const std::string_view words = path != nullptr ? path : "";
   const std::string_view name = words.substr(words.rfind('/') + 1);
@@ -213,7 +230,7 @@ int main(int argc, char** argv) {
   const std::span<const char* const> words(argv + 1, static_cast<std::size_t>(argc - 1));
   if (!os::parse_options(words, options, error)) {
     const char* name = program_name(argv[0]);
-    // The mistake stands last: scripts and people look there.
+    // The mistake comes last, because scripts and people look there.
     std::fprintf(stderr, "Try %s --help.\n%s: %s\n", name, name, error.c_str());
     return kExitUsage;
   }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Builds the programs as they are released. To be sourced, behind install.sh:
+# Builds the programs as they are released. To be sourced, after install.sh:
 #
 #   build_release TARGET...    in build/release, which scripts/test builds too: what one script has compiled,
 #                              the others need not. What is done stands on stderr.

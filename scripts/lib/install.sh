@@ -159,7 +159,7 @@ install_by_apt() {
 }
 
 install_apt_get() {
-  # Waits for another apt to end. The environment is set behind sudo, which would not pass it on.
+  # Waits for another apt to end. The environment is set after sudo, which would not pass it on.
   install_as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get -y -q -o DPkg::Lock::Timeout=600 "$@" </dev/null
 }

@@ -34,7 +34,7 @@ def choose_port():
 
 
 def is_address_in_use(said):
-    """Whether what a server has said before it ended tells that its address was taken."""
+    """Whether the output of a server that has ended says that its address was taken."""
     return "ddress already in use" in said
 
 

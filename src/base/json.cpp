@@ -12,7 +12,7 @@ void append_unit(std::string& to, std::uint32_t unit) {
   append_hex(to, static_cast<unsigned char>(unit & 0xff));
 }
 
-// A letter that stands for the character behind a backslash; 0: there is none.
+// A letter that stands for the character after a backslash; 0: there is none.
 char short_escape(std::uint32_t code) {
   switch (code) {
     case '\n':

@@ -10,7 +10,7 @@
 namespace haricot {
 namespace {
 
-constexpr std::size_t kHeadBytes = 64;  // A cache line; pieces keep their alignment behind it.
+constexpr std::size_t kHeadBytes = 64;  // A cache line; pieces keep their alignment after it.
 constexpr std::size_t kClassesPerDoubling = 8;
 constexpr std::size_t kSmallestDoubling = 14;  // 2^14 is 16 KiB.
 // Every slab is large enough for malloc to map it.

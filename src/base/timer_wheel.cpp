@@ -121,8 +121,8 @@ Timer* TimerWheel::pop_due() {
   return &timer;
 }
 
-// The begin of the first occupied slot behind the current tick, over all levels. Within a level
-// only slots behind the current one can be occupied: what is before it would belong to a higher
+// The begin of the first occupied slot after the current tick, over all levels. Within a level
+// only slots after the current one can be occupied: what is before it would belong to a higher
 // level.
 std::uint64_t TimerWheel::next_tick() const {
   std::uint64_t next = ~std::uint64_t{0};

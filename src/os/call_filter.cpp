@@ -109,7 +109,7 @@ class Program {
     jump_if_equal(call, 0, 1);
     answer(verdict);
   }
-  // The call's number is gone behind this, so it has the last word on its call.
+  // The call's number is gone after this, so it has the last word on its call.
   void allow(const Condition& condition) {
     constexpr unsigned kSteps = 5;
     jump_if_equal(condition.call, 0, kSteps);

@@ -1,8 +1,8 @@
 // The system calls that a started server makes, as a filter in the kernel (seccomp).
 //
-// Whatever is not on the list fails with EPERM, and the kernel's log says so. It is not made to end
-// the process: a call that fails is something the server is built to survive, and a queue that is
-// gone takes its jobs with it. For whoever got in by a bug of ours there is no difference.
+// A call that is not on the list fails with EPERM, and the kernel logs it. It does not end the
+// process: the server survives a call that fails, but a server that ends loses its jobs. An
+// attacker who got in by a bug of ours is stopped in both cases.
 
 #pragma once
 
@@ -15,15 +15,15 @@
 namespace haricot::os {
 
 struct CallFilterOptions {
-  pid_t self = 0;         // Whose threads may be sent signals: for abort().
-  bool notifies = false;  // A service manager is told things: sockets of the unix kind can be made.
+  pid_t self = 0;         // Signals to its threads are allowed: for abort().
+  bool notifies = false;  // Allows to make unix sockets, for reports to a service manager.
 };
 
 // The filter as a program; empty where there is no list for the machine. Exposed for tests.
 std::vector<sock_filter> make_call_filter(const CallFilterOptions& options);
 
-// Has it hold for all threads of the process, for good. Requires: no new privileges, see Sandbox.
-// False: `error` says why.
+// Puts the filter in force for all threads of the process, for good. Requires: no new privileges,
+// see Sandbox. False: `error` says why.
 [[nodiscard]] bool enter_call_filter(const CallFilterOptions& options, std::string& error);
 
 }  // namespace haricot::os

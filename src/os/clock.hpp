@@ -10,7 +10,7 @@ namespace haricot::os {
 
 // Never goes back; does not jump when somebody sets the time.
 Instant read_clock();
-// What the wall clock is ahead of that one. It changes when somebody sets the wall clock.
+// How much the wall clock is ahead of the monotonic one. Changes when somebody sets the wall clock.
 Duration read_wall_offset();
 // The wall clock in nanoseconds since 1970, for people to read. No deadline may depend on it.
 std::int64_t read_wall_clock();

@@ -20,8 +20,8 @@ bool is_passing(int error) {
 }  // namespace
 
 // What begins with the line of a large put is best received in two: a few bytes with the line, and
-// then the body straight to its place. That this is going to be one is a guess by the last one;
-// where it is wrong, the second part is what any read would have been.
+// then the body straight into the memory of its job. That this is going to be one is a guess by the
+// last one; where it is wrong, the second part is what any read would have been.
 Connection::Result Connection::read(Service& service, std::span<char> scratch, Instant now) {
   if (session_->direct_space().empty() && session_->last_body_bytes() >= kLargeBodyBytesMin) {
     bool filled = true;
@@ -32,8 +32,8 @@ Connection::Result Connection::read(Service& service, std::span<char> scratch, I
   return read_once(service, scratch, now, filled);
 }
 
-// A large body that is under way goes straight to its place, and what comes behind it into the
-// scratch buffer, in one call. `filled`: as much came as there was room for.
+// A large body that is under way goes straight into the memory of its job, and what comes after it
+// into the scratch buffer, in one call. `filled`: as much came as there was room for.
 Connection::Result Connection::read_once(Service& service, std::span<char> scratch, Instant now,
                                          bool& filled) {
   const std::span<char> direct = session_->direct_space();
@@ -120,7 +120,7 @@ void Connection::note_half_close(Service& service) {
 
 // In the steady state always the same: no system call changes it. A half-close shows as input, and
 // has to be asked for only where no input is. It stays, so it is asked for only once: else it would
-// wake the loop all the time until the peer reads its answers.
+// wake the event loop all the time until the peer reads its answers.
 std::uint32_t Connection::wanted_events() const {
   std::uint32_t events = 0;
   if (!input_ended_ && session_->wants_input()) {

@@ -1,7 +1,8 @@
 // A connection: the socket around a session.
 //
-// It moves bytes and knows what it has to be watched for; what they mean is the session's. What it
-// reads and sends in a turn is bounded, so that no connection keeps the others waiting.
+// A connection moves bytes and knows for which events it has to be watched. The session knows what
+// the bytes mean. A connection reads and sends a bounded amount in a turn, so that it does not keep
+// the others waiting.
 
 #pragma once
 
@@ -42,9 +43,9 @@ class Connection : public EventSource {
   Result read(Service& service, std::span<char> scratch, Instant now);
   // Sends what may be sent, a bounded amount. What is left stays in the session.
   Result send(Service& service);
-  // The peer has closed its writing side, and what it sent before may not all be read.
+  // The peer has closed its writing side. Bytes that the peer sent before may still be unread.
   void note_half_close(Service& service);
-  // The events that it has to be watched for now.
+  // The events for which the connection has to be watched now.
   std::uint32_t wanted_events() const;
 
   ListHook all;  // In Daemon::connections_.
@@ -67,7 +68,7 @@ class Connection : public EventSource {
   Descriptor socket_;
   Session* session_ = nullptr;
   bool send_again_ = false;   // The last send left something that may be sent.
-  bool half_closed_ = false;  // The service was told so; what was sent before may be unread.
+  bool half_closed_ = false;  // And the service knows it; bytes from before may be unread.
   bool input_ended_ = false;  // All of it was read.
 };
 

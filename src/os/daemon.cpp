@@ -159,7 +159,7 @@ void Daemon::send_answers() {
 }
 
 // Whichever way the last answer leaves, at once or when a slow peer has made room, the connection
-// is closed behind it if nothing more can come.
+// is closed after it if nothing more can come.
 void Daemon::send_from(Connection& connection) {
   const bool broken = connection.send(service_) == Connection::Result::broken;
   const Session& session = connection.session();
@@ -310,7 +310,7 @@ void Daemon::tell_of_draining() {
   notifier_.status(draining_told_ ? "drain mode: no new jobs are taken" : "serving");
 }
 
-// Its begin and its end. Where shortages come and go, most of them are not told.
+// Logs the begin and the end of a shortage. If shortages come and go, it leaves most of them out.
 void Daemon::tell_of_memory() {
   const Engine& engine = service_.engine();
   if (engine.is_short_of_job_memory() == memory_shortage_told_) return;

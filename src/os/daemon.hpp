@@ -1,4 +1,4 @@
-// The daemon: sockets, signals and the clock around a service, and the loop that turns them.
+// The daemon: sockets, signals and the clock around a service, and the event loop.
 
 #pragma once
 
@@ -37,12 +37,12 @@ class Daemon {
 
   // Serves until SIGTERM or SIGINT.
   void run();
-  // Sends what may be sent of the answers that were held back when run() ended.
+  // Sends those answers that were withheld when run() ended and may be sent now.
   void send_last_answers();
 
  private:
-  // What one read takes at most. What a client that reads no answers makes the server keep grows
-  // with it, the time that a command takes no longer shrinks.
+  // The most that one read takes. With a larger bound, a client that reads no answers takes more
+  // memory, and a command gets no faster.
   static constexpr std::size_t kScratchBytes = 32 * 1024;
   static constexpr int kAcceptsPerTurn = 64;
 
@@ -81,7 +81,7 @@ class Daemon {
   EventSource signal_source_{on_signals_, -1};
   EventSource sync_source_{on_syncs_, -1};
   IntrusiveList<Connection, &Connection::all> connections_;
-  // What every read goes into; what it leaves unused, a session keeps.
+  // Every read goes into it. A session keeps the bytes that it does not use at once.
   std::unique_ptr<std::array<char, kScratchBytes>> scratch_;
 
   Instant now_;  // Read once a turn, and after each connection that did much.
@@ -93,8 +93,8 @@ class Daemon {
   RateLimit limit_complaint_;          // about the limit of connections,
   RateLimit memory_complaint_;         // and about that of memory.
   std::uint64_t refused_ = 0;          // For the limit of connections, since the last such line.
-  bool draining_told_ = false;         // It was told last that the server drains.
-  bool memory_shortage_told_ = false;  // And its end is not told yet.
+  bool draining_told_ = false;         // The last that the log has of it: the server drains.
+  bool memory_shortage_told_ = false;  // And the log does not have its end yet.
 };
 
 }  // namespace haricot::os

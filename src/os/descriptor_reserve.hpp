@@ -1,9 +1,9 @@
 // Descriptors that are kept for one user, so that nobody else can take the last ones.
 //
-// A busy server has a connection for every descriptor it may have, and its binlog needs one for the
-// next file all the same. So some are taken in advance, as duplicates of one that is open anyway,
-// and given up one by one when they are needed. That holds against other processes, too, where the
-// whole system is short of them.
+// A busy server may have a connection for every descriptor, and still its binlog needs a descriptor
+// for the next file. So the reserve takes some in advance, as duplicates of one that is open
+// anyway, and closes one when a descriptor is needed. This works also if other processes have taken
+// the last descriptors of the system.
 
 #pragma once
 
@@ -16,21 +16,20 @@ namespace haricot::os {
 
 class DescriptorReserve {
  public:
-  // How many to keep where a process may have so many: enough for the files of a binlog, and not
-  // all that there are.
+  // How many to keep if a process may have so many: enough for the files of a binlog, but not all.
   static std::size_t share_of(std::size_t descriptors_max);
 
   // Takes so many, or as many as there are. `model` is open as long as this is in use.
   void fill(int model, std::size_t count);
 
-  // Closes all and takes them anew: the model stands for something else than before.
+  // Closes all and takes them anew, because the model is another file than before.
   void renew();
 
-  // Gives one up, so that the next call that needs a descriptor gets it. False: there is none left.
+  // Closes one, so that the next call that needs a descriptor gets it. False: there is none left.
   [[nodiscard]] bool release_one();
 
-  // Takes back what was given up, as far as there is something to be had. For whenever a descriptor
-  // was closed.
+  // Takes descriptors again for those that were closed, as far as there are any. To be called when
+  // some other descriptor was closed.
   void refill();
 
  private:

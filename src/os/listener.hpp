@@ -20,8 +20,8 @@ class Listener {
   // `listen` is a host name, an address of either family, or `unix:` and a path; `port` a number or
   // a service's name. On failure the result is empty and `error` says why.
   //
-  // A unix socket that nobody answers on is replaced; any other file at its path, and a socket on
-  // which a server still answers, are left alone and make this fail.
+  // Replaces a unix socket on which nobody answers. Any other file at the path, and a socket on
+  // which a server still answers, stay, and then this fails.
   static std::vector<Listener> open(const std::string& listen, const std::string& port,
                                     std::string& error);
 
@@ -39,8 +39,8 @@ class Listener {
   std::string removal_folder() const;
   // For the log.
   const std::string& name() const { return name_; }
-  // What the service manager calls it (LISTEN_FDNAMES, systemd's FileDescriptorName=); empty if it
-  // gave no name, or did not pass the socket.
+  // The name that the service manager gave (LISTEN_FDNAMES, systemd's FileDescriptorName=); empty
+  // if there is no such name, or the socket was not inherited.
   const std::string& given_name() const { return given_name_; }
 
  private:

@@ -1,8 +1,8 @@
 // The log: events on stderr, one a line, that never keep the server waiting.
 //
 // Lines are collected and written at the end of a turn, as much as stderr takes without blocking.
-// When whoever reads it has stopped reading, lines are dropped, and the first one that gets through
-// again says how many.
+// If nobody reads stderr any more, lines are dropped. The first line that can be written again says
+// how many.
 //
 // Each event has a row in docs/runbook.md; a test compares.
 
@@ -23,12 +23,12 @@ namespace haricot::os {
 struct LogStyle {
   LogFormat format = LogFormat::text;
   Level level = Level::info;  // What is less important is left out.
-  // journald reads along: it knows the time by itself, and takes the priority from the `<4>` in
-  // front of a line.
+  // journald reads the log: it adds the time, and takes the priority from the `<4>` at the begin of
+  // a line.
   bool for_journal = false;
 };
 
-// Whether what systemd says in JOURNAL_STREAM (`device:inode`; null: nothing) is this file.
+// Whether the value of JOURNAL_STREAM (`device:inode`; null: not set) is this file.
 bool names_file(const char* journal_stream, dev_t device, ino_t inode);
 // Whether journald reads what is written to this descriptor.
 bool is_journal(int descriptor);
@@ -48,7 +48,7 @@ class Log {
   // Adds an event, if its level is wanted. Names are lower case words with hyphens, keys with
   // underscores.
   void event(Level level, std::string_view name, LogFields fields = {});
-  // For those who would have to work for what they have to say.
+  // For callers who would have to compute the fields of an event.
   bool wants(Level level) const { return level <= style_.level; }
 
   // Writes what can be written now.

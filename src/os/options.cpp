@@ -5,20 +5,14 @@
 #include <optional>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/flag_text.hpp"
 #include "haricot/base/number.hpp"
 #include "os/port.hpp"
 
 namespace haricot::os {
 namespace {
 
-// A flag: its letter, its long name, what its value is called (empty: it takes none), and what
-// --help says. A letter of 0 is a flag with a long name only.
-struct Flag {
-  char letter;
-  std::string_view name;
-  std::string_view value;
-  std::string_view help;
-};
+using Flag = FlagText;
 
 constexpr Flag kFlags[] = {
     {'b', "binlog", "DIR", "keep jobs in the folder DIR, so that they survive a restart"},
@@ -34,18 +28,18 @@ constexpr Flag kFlags[] = {
     {0, "strict", "", "start only if nothing in the binlog is lost or in doubt"},
     {'c', "compact", "", "accepted for old scripts; does nothing"},
     {'n', "no-compact", "", "accepted for old scripts; does nothing"},
-    {0, "connections-max", "N", "close connections beyond so many at once (0: no limit)"},
-    {0, "idle-timeout", "SECONDS",
-     "close connections that neither wait nor hold a job and do nothing (0: never)"},
-    {0, "memory-max", "BYTES", "refuse puts when the jobs take so much: 512m, 2g (0: no limit)"},
+    {0, "connections-max", "N", "serve so many connections at once, close others (0: no limit)"},
+    {0, "idle-timeout", "SECONDS", "close connections that are idle for so long (0: never)"},
+    {0, "memory-max", "BYTES",
+     "refuse puts when the jobs take so many bytes: 512m, 2g (0: no limit)"},
     {0, "sandbox", "",
-     "give up all rights that are not needed; so as root with -u, and in systemd"},
-    {0, "no-sandbox", "", "keep them"},
-    {0, "compat", "VERSION", "look like beanstalkd 1.13 or 1.12 in reports (1.13)"},
-    {0, "no-extensions", "", "have no commands but those of beanstalkd"},
-    {0, "allow-drain", "", "let all clients drain and undrain, not only those of a unix socket"},
-    {0, "log-format", "FORMAT", "write the log as text (key=value) or json (text)"},
-    {'V', "verbose", "", "log connections; twice: log commands"},
+     "drop privileges that are not needed; default as root with -u and in systemd"},
+    {0, "no-sandbox", "", "keep all privileges"},
+    {0, "compat", "VERSION", "write reports as beanstalkd 1.13 or 1.12 does (1.13)"},
+    {0, "no-extensions", "", "have only the commands of beanstalkd"},
+    {0, "allow-drain", "", "let all clients use drain and undrain, not only those of a unix socket"},
+    {0, "log-format", "FORMAT", "write the log as text, which is key=value, or as json (text)"},
+    {'V', "verbose", "", "log connections; given twice: log commands too"},
     {'v', "version", "", "show the version and exit"},
     {'h', "help", "", "show this help and exit"},
 };
@@ -98,7 +92,7 @@ class Parser {
                                                : parse_short(word.substr(1), next, used_next);
       if (!good) return false;
       if (used_next) ++i;
-      // As in beanstalkd, what stands behind -v or -h is not looked at.
+      // As in beanstalkd, what follows -v or -h is not looked at.
       if (options_.action != Options::Action::serve) return true;
     }
     return true;
@@ -341,19 +335,7 @@ std::string help_text(std::string_view program) {
       " [OPTIONS]\n\n"
       "A work queue that speaks the beanstalk protocol.\n\n"
       "Options:\n";
-  constexpr std::size_t kHelpColumn = 30;
-  for (const Flag& flag : kFlags) {
-    std::string line = flag.letter != 0 ? std::string(" -") + flag.letter + ", " : "     ";
-    line += "--";
-    line += flag.name;
-    if (!flag.value.empty()) {
-      line += ' ';
-      line += flag.value;
-    }
-    line.append(line.size() < kHelpColumn ? kHelpColumn - line.size() : 1, ' ');
-    line += flag.help;
-    text += line + '\n';
-  }
+  for (const Flag& flag : kFlags) text += to_line(flag, " ");
   text += "\nSIGUSR1 stops taking new jobs (drain mode); SIGTERM and SIGINT end the server.\n";
   return text;
 }

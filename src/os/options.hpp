@@ -1,7 +1,7 @@
 // The command line of haricotd, as a value.
 //
 // The short flags are beanstalkd's, with its ways of writing them: joined (`-VVp11301`), their
-// values behind them or as the next word. Each has a long name too: `--port=11301` or `--port
+// values after them or as the next word. Each has a long name too: `--port=11301` or `--port
 // 11301`.
 
 #pragma once
@@ -44,10 +44,10 @@ struct Options {
   std::uint64_t binlog_bytes_max = 10485760;
   bool binlog_strict = false;  // Start only if nothing in it is lost or in doubt.
 
-  std::vector<std::string> warnings;  // To be told once the log is there.
+  std::vector<std::string> warnings;  // For the log, when it is there.
 };
 
-// Reads the words behind the program's name. On a mistake returns false, and `error` says which.
+// Reads the words after the program's name. On a mistake returns false, and `error` says which.
 [[nodiscard]] bool parse_options(std::span<const char* const> words, Options& options,
                                  std::string& error);
 

@@ -1,7 +1,7 @@
-// The files that a started server touches, as rules in the kernel (Landlock): its own folder and
-// nothing else, whoever it runs as.
+// The files that a started server may touch, as rules in the kernel (Landlock): its own folder and
+// nothing else, whichever user it runs as.
 //
-// What is open already stays as it is.
+// Files that are open already are not affected.
 
 #pragma once
 
@@ -18,9 +18,10 @@ struct PathFenceOptions {
   std::vector<std::string> removal_folders;
 };
 
-// Has it hold for this thread and those that it makes, for good: so call it before there are
-// others. Where the kernel can, it also forbids to bind and connect TCP sockets, and to send
-// signals to other processes. Requires: no new privileges, see Sandbox. False: `error` says why.
+// Puts the rules in force for this thread and those that it makes, for good. So it has to be called
+// before there are other threads. If the kernel can, the rules also forbid to bind and connect TCP
+// sockets and to send signals to other processes. Requires: no new privileges, see Sandbox. False:
+// `error` says why.
 [[nodiscard]] bool enter_path_fence(const PathFenceOptions& options, std::string& error);
 
 }  // namespace haricot::os

@@ -1,7 +1,8 @@
-// A thin skin around epoll: which sources are ready.
+// A thin layer around epoll: which sources are ready.
 //
-// Level-triggered: what is not dealt with in one turn comes up again in the next. Each source
-// remembers what it is registered for, so that asking for the same again costs no system call.
+// It is level-triggered: a source that is not read in one turn is ready again in the next one. Each
+// source remembers the events it is registered for, so asking for the same again costs no system
+// call.
 
 #pragma once
 
@@ -34,8 +35,8 @@ struct EventHandler {
   }
 };
 
-// Something with a descriptor that epoll watches: a connection, a listener, a timer, a pipe. What
-// it is, only its handler knows. The handler outlives it.
+// Something with a descriptor that epoll watches: a connection, a listener, a timer, a pipe. Only
+// its handler knows what it is. The handler outlives the source.
 struct EventSource {
   EventSource(const EventHandler& handler_of, int descriptor_of)
       : handler(&handler_of), descriptor(descriptor_of) {}
@@ -66,12 +67,12 @@ class Poller {
   // False: the kernel has no memory for it. The source outlives its registration.
   [[nodiscard]] bool add(EventSource& source, std::uint32_t events);
   void change(EventSource& source, std::uint32_t events);
-  // What the last wait() has found of it is forgotten too. So a handler may end any source with
-  // this. Its own it may also just free, with its descriptor closed.
+  // Events of this source that the last wait() has found are dropped too. So a handler may end any
+  // source in this way. A handler may also free its own source, after closing the descriptor.
   void remove(EventSource& source);
 
-  // Waits until a source is ready or a time is reached, never returning before it for lack of
-  // events but when a signal comes. The result is valid until the next call.
+  // Waits until a source is ready or the time is reached. It returns earlier, without a source,
+  // only if a signal comes. The result is valid until the next call.
   std::span<const Event> wait(Instant now, Instant until);
 
  private:

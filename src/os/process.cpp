@@ -51,10 +51,10 @@ void ignore_children() {
   ::signal(SIGCHLD, SIG_IGN);
 }
 
-// Left to itself, malloc takes the first large piece that is given back for a sign that large
-// pieces come and go, and keeps all up to that size from then on: tens of megabytes after one large
-// job. Between the largest buffers of a connection, which do come and go, and the chunks that jobs
-// live in, which are to be given back, is the place for the border.
+// By default, when the first large piece is freed, malloc keeps all pieces up to that size from
+// then on: tens of megabytes after one large job. The threshold here is above the largest buffers
+// of a connection, which come and go, and below the chunks of jobs, which have to go back to the
+// system.
 void give_large_memory_back() {
 #ifdef __GLIBC__
   constexpr int kMappedBytesMin = 192 * 1024;

@@ -48,7 +48,7 @@ bool wants_sandbox(const Options& options) {
 std::string Sandbox::enter() const {
   if (kIsSanitized) return "this build has a sanitizer in it";
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    return std::string("new privileges cannot be given up: ") + std::strerror(errno);
+    return std::string("new privileges cannot be dropped: ") + std::strerror(errno);
   }
   // In this order: the filter of calls lets no fence be put up.
   std::string missing;

@@ -19,7 +19,7 @@ bool read_hex_byte(std::string_view digits, char& byte) {
   return true;
 }
 
-// Reads the escape behind the backslash at text[at] and moves `at` behind it.
+// Reads the escape after the backslash at text[at] and moves `at` after it.
 bool read_escape(std::string_view text, std::size_t& at, std::string& bytes) {
   const char kind = at + 1 < text.size() ? text[at + 1] : ' ';
   at += 2;
@@ -50,7 +50,7 @@ bool read_escape(std::string_view text, std::size_t& at, std::string& bytes) {
   }
 }
 
-// Reads the ${text*count} at text[at] and moves `at` behind it; the error is empty on success.
+// Reads the ${text*count} at text[at] and moves `at` after it; the error is empty on success.
 std::string read_repetition(std::string_view text, std::size_t& at, std::string& bytes) {
   const std::size_t end = text.find('}', at);
   if (end == std::string_view::npos) return "${ without }";

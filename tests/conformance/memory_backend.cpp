@@ -36,7 +36,7 @@ struct Wire {
   bool client_has_ended = false;  // The client sends no more.
   bool end_was_read = false;
   bool client_is_gone = false;  // Nobody takes what the server sends.
-  bool is_full = false;         // It did not take all at once: the server is told when it does.
+  bool is_full = false;         // It did not take all at once; the server learns when it does.
 };
 
 // The limit that `--name=value` is about; null if that is none.
@@ -226,7 +226,7 @@ void MemoryBackend::come_to_rest() {
   } while (service_->next_event() <= now_ || std::any_of(wires_.begin(), wires_.end(), ready));
 }
 
-// Whether the daemon's wait would tell it to read.
+// Whether the daemon's wait would return this connection as readable.
 bool MemoryBackend::is_readable(const Wire& wire) {
   if (wire.session == nullptr || wire.end_was_read || !wire.session->wants_input()) return false;
   return !wire.to_server.empty() || wire.client_has_ended;

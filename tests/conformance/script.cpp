@@ -204,7 +204,7 @@ std::string Parser::read_restart(std::string_view text) {
     words.erase(words.begin());
     if (!words.empty()) flags_now_ = std::move(words);
     step.flags = flags_now_.value_or(script.flags);
-    closed_.clear();  // Behind it every connection is a new one.
+    closed_.clear();  // After it every connection is a new one.
   }
   return add(std::move(step));
 }

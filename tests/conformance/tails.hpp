@@ -1,4 +1,4 @@
-// Scripts about what stands behind a command: every command with every kind of tail.
+// Scripts about what follows a command: every command with every kind of tail.
 //
 // The rules are few and the commands many, so these scripts are written by a table instead of by
 // hand. They are played as all others are, as `tail/<name>`.

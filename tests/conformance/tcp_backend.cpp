@@ -162,7 +162,7 @@ Arrival TcpBackend::receive(int connection, Patience patience, std::string& into
     return Arrival::nothing;
   }
   if (from.at_eof(milliseconds(0))) return Arrival::end;
-  // All that is there, whose size nobody tells. An end behind it is for the next look.
+  // All that is there; its size is not known. An end after it is for the next look.
   for (std::size_t size = kRecvBytesMax; size > 0; size /= 2) {
     while (const auto bytes = from.read_exact(size, milliseconds(0))) into += *bytes;
   }

@@ -3,8 +3,8 @@
 //   command_load single|batches
 //
 // What is to be counted happens in counted_turns() and nowhere else: texts are made before, tables
-// have grown and memory was used before, answers are checked behind. Prints how many commands were
-// played there.
+// have grown and memory was used before, answers are checked afterwards. Prints how many commands
+// were played there.
 
 #include <array>
 #include <cstdint>

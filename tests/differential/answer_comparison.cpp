@@ -70,7 +70,7 @@ std::string_view take_line(std::string_view& text) {
 
 bool answers_agree(std::string_view left, std::string_view right) {
   if (left == right) return true;
-  // The numbers behind OK differ with the number of digits below; that each fits its own body was
+  // The numbers after OK differ with the number of digits below; that each fits its own body was
   // seen when the answer was read.
   const bool yaml = left.starts_with("OK ") && right.starts_with("OK ");
   if (!yaml || !left.ends_with("\n\r\n") || !right.ends_with("\n\r\n")) return false;

@@ -25,7 +25,7 @@ constexpr std::array kPriorities = {"0", "0", "1", "10", "1023", "1024", "1025",
 
 // beanstalkd ends a pause in the first turn of its loop that begins a microsecond or more after the
 // `pause-tube` of 0 seconds; until then the tube is paused, even if it was not before. A command
-// behind it in the same packet may run before or after that, so there must be none. haricotd ends
+// after it in the same packet may run before or after that, so there must be none. haricotd ends
 // the pause at once; docs/compatibility.md.
 bool ends_batch(std::string_view bytes) {
   const std::string_view line = bytes.substr(0, bytes.find("\r\n"));
@@ -51,7 +51,7 @@ Step CommandStream::next() {
     return ending_step(step.connection);
   }
 
-  // While commands behind an answered reserve run, only one other command may: their order would be
+  // While commands after an answered reserve run, only one other command may: their order would be
   // left to chance.
   const bool alone = model_.any_tail() || random_.chance(80);
   const std::size_t count = alone ? 1 : random_.between(2, kBatchCommandsMax);
@@ -65,7 +65,7 @@ Step CommandStream::next() {
   return step;
 }
 
-// Up to `count` commands. Nothing stands behind one that ends a batch.
+// Up to `count` commands. Nothing follows one that ends a batch.
 void CommandStream::add_commands(Step& step, std::size_t count) {
   const ClientModel& client = model_.clients()[step.connection];
   for (std::size_t i = 0; i < count; ++i) {
@@ -98,7 +98,7 @@ Step CommandStream::step_of_waiting(std::size_t connection) {
   step.connection = connection;
   if (!random_.chance(15) || must_stay(connection)) return step;  // Nothing happens.
   step.kind = StepKind::half_close;
-  // Whether commands behind the reserve still run is left to chance if the socket is just closed.
+  // Whether commands after the reserve still run is left to chance if the socket is just closed.
   if (!model_.clients()[connection].has_tail && random_.chance(40)) {
     step.kind = random_.chance(50) ? StepKind::close : StepKind::reset;
   }
@@ -175,7 +175,7 @@ Command CommandStream::job_command(const ClientModel& client) {
     case 2:
       return line_command("reserve-with-timeout 0");
     case 3: {
-      // What stands behind the digits is ignored.
+      // What follows the digits is ignored.
       static constexpr std::array kTimeouts = {"0", "0.5", "0 ", "0x", " 00,9", "0 7"};
       return line_command(std::string("reserve-with-timeout ") + random_.pick(kTimeouts));
     }
@@ -224,7 +224,7 @@ Command CommandStream::put_with_a_wrong_end() {
   return {.bytes = std::move(bytes), .answers = 2};
 }
 
-// No body is expected behind a put line that is malformed, so the body is read as a command.
+// No body is expected after a put line that is malformed, so the body is read as a command.
 Command CommandStream::malformed_put() {
   static constexpr std::array kLines = {"put 0 0 1000",
                                         "put 0 0 1000 x",
@@ -265,7 +265,7 @@ Command CommandStream::malformed_put() {
   return {.bytes = std::move(bytes), .answers = 2};
 }
 
-// Garbage behind the size is not looked at before the size is: the body is thrown away.
+// Garbage after the size is not looked at before the size is: the body is thrown away.
 Command CommandStream::put_too_big_with_garbage() {
   static constexpr std::array kGarbage = {" ", "x", " 0", ".5", "\t", " x y"};
   const std::size_t size = kJobBytesMax + random_.between(1, 3);

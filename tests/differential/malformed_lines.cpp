@@ -190,7 +190,7 @@ std::string of_excess_length(std::string_view line, Random& random) {
   return text;
 }
 
-// Whether the text begins with a number and the number is 0, whatever stands behind its digits.
+// Whether the text begins with a number and the number is 0, whatever follows its digits.
 bool begins_with_zero(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));

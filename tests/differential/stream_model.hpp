@@ -17,7 +17,7 @@ struct ClientModel {
   std::vector<std::string> watched = {"default"};
   std::vector<std::uint64_t> held;  // Jobs it has reserved.
   bool waiting = false;             // A reserve of it is not answered yet.
-  bool has_tail = false;            // More commands were sent behind that reserve.
+  bool has_tail = false;            // More commands were sent after that reserve.
 };
 
 class StreamModel final {
@@ -40,7 +40,7 @@ class StreamModel final {
 
   bool any_waiting() const;
 
-  // Whether a client that waits has commands behind its reserve: they run as soon as it is
+  // Whether a client that waits has commands after its reserve: they run as soon as it is
   // answered, at the same time as whatever else is under way.
   bool any_tail() const;
 

@@ -34,7 +34,7 @@ def put(client, body):
 
 
 class Load(threading.Thread):
-    """Puts jobs and deletes them again a little later, until it is told to stop."""
+    """Puts jobs and deletes them again a little later, until it has to stop."""
 
     def __init__(self, port):
         super().__init__()
@@ -53,7 +53,7 @@ class Load(threading.Thread):
                         job = living.pop(0)
                         assert client.ask(f"delete {job}") == "DELETED\r\n"
                         self.gone.append(job)
-        except Exception as error:  # The main thread tells.
+        except Exception as error:  # The main thread reports it.
             self.error = error
 
 

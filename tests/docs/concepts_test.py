@@ -121,7 +121,7 @@ def main(haricotd, haricot, beanstalkd):
                     wrong.append(f"{language}, {daemon}: {trouble}")
     told = libraries(documents.section(PAGE, "Client libraries"))
     table = (documents.ROOT / "tests/clients/README.md").read_text(encoding="utf-8")
-    # That table has two columns more behind these.
+    # That table has two columns more after these.
     tested = libraries("\n".join("|" + "|".join(cells[:3]) + "|" for cells in documents.rows(table)))
     if told != tested or not told:
         wrong.append(f"libraries: the page has {told}, tests/clients has {tested}")

@@ -17,13 +17,13 @@ sys.path.insert(0, str(HERE.parent / "monitors"))
 import documents
 from servers import Server
 
-# What stands in front of each example.
-HEADS = ("Try it by hand", "Look into it")
+# What each example comes after.
+HEADS = ("Try it by hand", "Look into a server")
 
 
 def example(text, head):
     match = re.search(rf"^{head}[^\n]*\n\n((?:    [^\n]*\n)+)", text, re.MULTILINE)
-    assert match, f"the README has no example behind {head!r}"
+    assert match, f"the README has no example after {head!r}"
     return match.group(1)
 
 

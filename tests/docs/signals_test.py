@@ -58,7 +58,7 @@ def try_signal(haricotd, options, number):
             process.send_signal(signal.SIGCONT)
             assert serves(server)
             return STOPS
-        # A signal that kills is never behind one that is handled: an answer means that it goes on.
+        # A signal that kills is never after one that is handled: an answer means that it goes on.
         try:
             if serves(server) and serves(server):
                 return GOES_ON

@@ -1,5 +1,5 @@
-// Every call to the disk fails, in a scenario that has every command: what clients were told stays
-// true, and the server goes on.
+// Every call to the disk fails, in a scenario that has every command: what clients were answered
+// stays true, and the server goes on.
 
 #include <gtest/gtest.h>
 

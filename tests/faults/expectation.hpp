@@ -33,7 +33,7 @@ class Expectation {
 
   // Call it in front of a step.
   void look(const Engine& engine) { next_id_ = engine.next_id(); }
-  // What is wrong behind it; empty if nothing is. The server as it is counts from here on.
+  // What is wrong after it; empty if nothing is. The server as it is counts from here on.
   std::string check(const Step& step, const Happened& happened, const Engine& engine);
 
   // Jobs that are buried because there was no memory, which no record says.

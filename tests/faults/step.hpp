@@ -26,9 +26,9 @@ struct Answer {
   std::string line;  // Without CR LF.
   std::string body;
 
-  // The word that it begins with, and the words behind it.
+  // The word that it begins with, and the words after it.
   std::string word() const { return line.substr(0, line.find(' ')); }
-  std::uint64_t number() const;  // The first one behind the word.
+  std::uint64_t number() const;  // The first one after the word.
 };
 
 struct Happened {

@@ -1,5 +1,5 @@
 // A whole server, in memory or with a binlog on a simulated disk, that is taken through the steps
-// of a scenario while something fails; its clients believe what they are told, and each step is
+// of a scenario while something fails; its clients believe the answers, and each step is
 // checked.
 
 #pragma once

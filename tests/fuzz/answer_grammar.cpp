@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-// The size of the body behind the line; nothing if there is none. Ends the program if the line is
+// The size of the body after the line; nothing if there is none. Ends the program if the line is
 // not written as we write it: with a sign or a zero in front of a number, say.
 std::optional<std::uint64_t> body_behind(std::string_view line) {
   ReplyLine reply;
@@ -100,7 +100,7 @@ Wanted answers_to(std::string_view sent, std::size_t job_bytes_max) {
       wanted.quits = true;
       return wanted;
     }
-    // Whatever stands behind its numbers, a put that is too big has a body.
+    // Whatever follows its numbers, a put that is too big has a body.
     const bool has_body =
         is_good || (result == ParseResult::late_bad_format && command.body_bytes > job_bytes_max);
     if (has_body && command.verb == Verb::put) {

@@ -141,8 +141,8 @@ TEST_F(DaemonLargeBodies, ABodyThatIsTooBigBehindManyCommandsIsThrownAwayWhole) 
   }
 }
 
-// Behind a large body little is read at first, so that the next one needs no copy: wherever in its
-// line, its body or what is behind it that first part ends.
+// After a large body little is read at first, so that the next one needs no copy: wherever in its
+// line, its body or what is after it that first part ends.
 TEST_F(DaemonLargeBodies, ABodyBehindAnotherArrivesWhole) {
   ASSERT_TRUE(start()) << server_.failure();
   const Client client = connect();

@@ -91,7 +91,7 @@ TEST_F(DaemonHalfClose, AnIncompleteCommandIsDropped) {
   EXPECT_TRUE(eventually([this] { return server_stat("current-connections") == 1; }));
 }
 
-// The end of the connection comes behind answers that did not fit into the socket at first.
+// The end of the connection comes after answers that did not fit into the socket at first.
 TEST_F(DaemonHalfClose, AfterTheLastOfManyUnreadAnswersTheConnectionEnds) {
   constexpr int kCommands = 6000;
   ASSERT_TRUE(start()) << server_.failure();

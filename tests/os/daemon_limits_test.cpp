@@ -121,7 +121,7 @@ TEST_F(DaemonLimits, TheBeginAndTheEndOfAMemoryShortageAreTold) {
   EXPECT_EQ(server_stat("memory-full"), 0U);
   EXPECT_TRUE(eventually([&] { return lines_with(" level=info event=memory-again ") == 1; }));
 
-  // What comes and goes after that is not told for a while.
+  // The log leaves out for a while what comes and goes after that.
   const auto started = std::chrono::steady_clock::now();
   for (int round = 0; round < 20; ++round) {
     const std::string answer = client->put(body);

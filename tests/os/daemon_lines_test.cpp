@@ -29,12 +29,12 @@ TEST_F(DaemonLines, OneByteAtATimeIsAsGoodAsAllAtOnce) {
       "USING tube\r\nINSERTED 1\r\nUNKNOWN_COMMAND\r\nWATCHING 2\r\n"
       "RESERVED 1 200\r\n" +
       body + "\r\nEXPECTED_CRLF\r\nUNKNOWN_COMMAND\r\nDELETED\r\nUSING tube\r\n";
-  // The put's trailer is "yz", and the command behind it an empty line.
+  // The put's trailer is "yz", and the command after it an empty line.
   EXPECT_EQ(escaped(client->read_exact(answers.size()).value_or(client->failure())),
             escaped(answers));
 }
 
-// Wherever a line is cut, the command behind it is answered. Both parts are read by the server on
+// Wherever a line is cut, the command after it is answered. Both parts are read by the server on
 // their own: the second is sent once it has taken the first, which another connection's answer
 // tells.
 TEST_F(DaemonLines, ALineCutAnywhereNeverSwallowsTheCommandBehindIt) {

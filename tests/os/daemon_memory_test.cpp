@@ -29,7 +29,7 @@ class DaemonMemory : public DaemonTest {
     }
   }
 
-  // Requests of which each answer tells which one it answers.
+  // Requests whose answers show which request they belong to.
   static std::string numbered_requests(int count) {
     std::string requests;
     for (int i = 0; i < count; ++i) requests += "use tube-" + std::to_string(i) + "\r\n";

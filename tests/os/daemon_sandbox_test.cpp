@@ -22,7 +22,7 @@ class DaemonSandbox : public DaemonTest {
     if (kIsSanitized) GTEST_SKIP() << "builds with a sanitizer have no sandbox";
   }
 
-  // What /proc tells of every thread: 2 stands for a filter.
+  // What /proc shows for every thread: 2 stands for a filter.
   static bool all_threads_have(pid_t pid, const std::string& key, const std::string& value) {
     namespace fs = std::filesystem;
     bool all = true;

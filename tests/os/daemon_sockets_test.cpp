@@ -235,7 +235,7 @@ TEST_F(DaemonInheritedSockets, TheAddressOnTheCommandLineIsIgnoredWithAWarning) 
   ASSERT_TRUE(client.connect_tcp(port)) << client.failure();
   EXPECT_EQ(client.ask("list-tube-used"), "USING default\r\n") << server_.standard_error();
   const std::string said = server_.standard_error();
-  EXPECT_NE(said.find("-l and -p are ignored"), std::string::npos) << said;
+  EXPECT_NE(said.find("-l, -p and --listen-also are ignored"), std::string::npos) << said;
   EXPECT_FALSE(client.connect_unix(path));
 }
 

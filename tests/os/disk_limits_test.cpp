@@ -83,7 +83,7 @@ struct OpenFile {
 };
 
 void expect_pass_or_skip(int result) {
-  if (result == kSkip) GTEST_SKIP() << "this needs rights that are not there";
+  if (result == kSkip) GTEST_SKIP() << "this needs privileges that are not there";
   EXPECT_EQ(result, 0);
 }
 
@@ -98,7 +98,7 @@ TEST(FolderDiskLimit, OfAFilesSizeIsAFullDisk) {
               EXPECT_EQ(folder.bytes_of("binlog.1"), "abc");
               const std::string bytes(20 * kKibibyte, 'x');
               EXPECT_EQ(write(open.disk, open.file, 0, bytes), DiskStatus::full);
-              // A part was written: the loop went on behind the short write.
+              // A part was written: the loop went on after the short write.
               EXPECT_EQ(folder.bytes_of("binlog.1"), bytes.substr(0, 10 * kKibibyte));
               limit_file_size(RLIM_INFINITY);
               EXPECT_EQ(open.disk.allocate(open.file, 20 * kKibibyte), DiskStatus::ok);
@@ -181,7 +181,7 @@ TEST(FolderDiskLimit, OfTheDiskIsKnownBefore) {
   }));
 }
 
-// ramfs has no fallocate and tells no size.
+// ramfs has no fallocate and reports no size.
 TEST(FolderDiskLimit, ThatIsNotToldIsNoReasonToRefuse) {
   const test::TemporaryFolder folder;
   expect_pass_or_skip(result_in_child([&folder] {

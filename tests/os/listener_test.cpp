@@ -277,7 +277,7 @@ struct Inherited {
   std::optional<std::string> pid = {};  // None: that of the process itself.
   std::string count = "1";
   std::optional<std::string> names = {};           // Of LISTEN_FDNAMES.
-  std::optional<std::string> expected_names = {};  // In angle brackets, one behind the other.
+  std::optional<std::string> expected_names = {};  // In angle brackets, one after the other.
 };
 
 // What comes of it, as a child's exit status: how many listeners, or kError, and kKept is added if

@@ -110,7 +110,7 @@ TEST(Syncer, IsReadableUntilTheLastIsTaken) {
   });
   ASSERT_TRUE(syncer.open());
   for (int i = 0; i <= kStandsStill; ++i) syncer.start(i, false, static_cast<std::uint64_t>(i));
-  stands_still.wait(false);  // All in front of it have ended, and that has been told.
+  stands_still.wait(false);  // All before it have ended, and the caller knows it.
   Syncer::Ended ended;
   for (std::uint64_t i = 0; i < kStandsStill; ++i) {
     EXPECT_TRUE(is_readable(syncer, 0)) << i;

@@ -1,7 +1,7 @@
 // The server as plainly as it can be written: maps and vectors, looked through from end to end. It
 // says the bytes of every answer. What the disk decides (whether a change is refused, the numbers
 // of the binlog) it takes from the tape; what it does not know, as nobody promises it, is the order
-// of what becomes due in one moment: advance() is told what workers got and says whether that is
+// of what becomes due in one moment: advance() takes what workers got and says whether that is
 // allowed.
 
 #pragma once

@@ -63,7 +63,7 @@ class Actor:
         self.ask(b"delete %d\r\n" % job_id, ("delete", job_id))
 
     def note(self, command, words, body, asked_at):
-        """What any actor's put, delete or look at a job tells the ledger."""
+        """What the ledger learns from any actor's put, delete or look at a job."""
         ledger = self.crowd.ledger
         if command[0] == "put":
             if words[0] in (b"INSERTED", b"BURIED"):

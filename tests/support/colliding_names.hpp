@@ -16,7 +16,7 @@ namespace haricot::test {
 // is MurmurHash64A: it mixes each eight bytes by steps that can be undone, and takes them into its
 // state by xor and a multiplication. So for any first eight bytes there are second ones that bring
 // the state to a chosen value; one in some fifty thousand consists of letters and the like. Two
-// such pairs, one behind the other, make a name.
+// such pairs, one after the other, make a name.
 class CollidingNames {
  public:
   static std::vector<std::string> make(std::size_t count) {
@@ -39,7 +39,7 @@ class CollidingNames {
   static constexpr std::uint64_t kFactor = 0xc6a4a7935bd1e995;
   static constexpr std::uint64_t kInverse = 0x5f7a0ea7e59b19bd;  // kFactor * kInverse == 1.
   static constexpr std::uint64_t kSeed = 0xc70f6907;
-  static constexpr std::uint64_t kTarget = 0x0123456789abcdef;  // The state behind each pair.
+  static constexpr std::uint64_t kTarget = 0x0123456789abcdef;  // The state after each pair.
   static_assert(kFactor * kInverse == 1);
 
   static std::uint64_t mix(std::uint64_t word) {

@@ -61,7 +61,7 @@ class DaemonTest : public ::testing::Test {
   // read. (Not less than a segment of the loopback: that would be read at a snail's pace.)
   Client connect_narrow();
 
-  // The number behind a key of `stats`, asked over a connection of its own.
+  // The number after a key of `stats`, asked over a connection of its own.
   std::uint64_t server_stat(std::string_view key);
 
   TemporaryFolder folder_;

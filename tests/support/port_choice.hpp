@@ -23,7 +23,7 @@ struct PortRange {
 // /proc/sys/net/ipv4/ip_local_port_range.
 PortRange ports_beside(std::string_view kernel_range);
 
-// Whether what a server has said before it ended tells that its address was taken.
+// Whether the output of a server that has ended says that its address was taken.
 bool is_address_in_use(std::string_view said);
 
 }  // namespace haricot::test

@@ -28,7 +28,7 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-// The words behind the key at the start of a line.
+// The words after the key at the start of a line.
 std::vector<std::string> words_behind(const std::string& text, const std::string& key) {
   std::size_t at = 0;
   while (at < text.size()) {

@@ -1,4 +1,4 @@
-// What the kernel tells of a process: memory, CPU time, descriptors, identity.
+// What the kernel knows about a process: memory, CPU time, descriptors, identity.
 
 #pragma once
 

@@ -11,7 +11,7 @@
 
 namespace haricot::test {
 
-// The text behind `key: ` in a report, without the quotes it may stand in; empty if it is not
+// The text after `key: ` in a report, without the quotes it may stand in; empty if it is not
 // there.
 inline std::string report_value(std::string_view report, std::string_view key) {
   const std::string start = "\n" + std::string(key) + ": ";

@@ -37,7 +37,7 @@ struct ServerOptions {
   std::vector<std::string> arguments = {};    // Besides -l and -p, which start() adds.
   std::string listen_address = "127.0.0.1";   // `unix:PATH` listens there, without a port.
   std::vector<std::string> environment = {};  // NAME=VALUE, added to that of the test.
-  // What runs the binary, which with its arguments stands behind these words. It has to become the
+  // What runs the binary, which with its arguments follows these words. It has to become the
   // server by exec if start() is to find it: `/bin/sh -c 'ulimit -n 32; exec "$0" "$@"'`.
   std::vector<std::string> launcher = {};
   // Descriptors of the test that the server gets as 3, 4, ...
@@ -60,7 +60,7 @@ class ServerProcess final {
   // Starts a server on a free port and waits until it listens there. That is seen without a
   // connection, so the server's counters are untouched. If somebody has the port, the next one is
   // tried. False if the server ended or the deadline passed: failure() says why.
-  // A server may listen before it has read its files and told of it: standard_error() is complete
+  // A server may listen before it has read its files and logged that: standard_error() is complete
   // about the start only once a client was answered. Requires: !running().
   [[nodiscard]] bool start(const ServerOptions& options);
 
@@ -90,7 +90,7 @@ class ServerProcess final {
   std::uint16_t port() const { return port_; }
   const std::string& unix_path() const { return unix_path_; }
 
-  // What the process has written so far, to the end of its life and behind it, until the next
+  // What the process has written so far, to the end of its life and after it, until the next
   // start.
   std::string standard_output() const;
   std::string standard_error() const;

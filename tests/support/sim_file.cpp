@@ -52,7 +52,7 @@ void SimFile::commit(std::uint64_t changes) {
     }
     settle_doubts(i);
     if (change.in_doubt) continue;
-    // The last sector may reach behind the end of the file.
+    // The last sector may reach past the end of the file.
     durable_.paste(change.offset, change.sectors);
     durable_.resize(change.size_after);
   }

@@ -23,9 +23,9 @@ struct Image {
 
   // Cuts off, or goes on with zeros.
   void resize(std::uint64_t new_size);
-  // Puts bytes somewhere; what of them lies behind the end makes the image longer.
+  // Puts bytes somewhere; what of them lies past the end makes the image longer.
   void paste(std::uint64_t offset, std::string_view piece);
-  // A part, with zeros for what lies behind the end.
+  // A part, with zeros for what lies past the end.
   std::string slice(std::uint64_t from, std::uint64_t to) const;
 };
 
@@ -66,7 +66,7 @@ class SimFile {
   void overwrite(std::uint64_t offset, std::string_view bytes);
 
  private:
-  // A write holds whole sectors, as they were seen right behind it: like the page cache, the disk
+  // A write holds whole sectors, as they were seen right after it: like the page cache, the disk
   // gets the last write to a sector never without those in front of it.
   struct Change {
     std::uint64_t number;  // From 1.

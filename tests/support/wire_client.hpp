@@ -1,7 +1,7 @@
 // A client that speaks raw bytes with a beanstalk server: what a test sends is what is sent, and
 // what comes back is handed over byte for byte.
 //
-// Every call that waits has a deadline, generous by default, and tells failure by its value; the
+// Every call that waits has a deadline, generous by default, and shows failure by its value; the
 // reason is in failure().
 
 #pragma once

@@ -1,5 +1,5 @@
 // haricot bench as a black box: that it does exactly the work it reports, leaves nothing behind,
-// and tells what went wrong.
+// and reports what went wrong.
 
 #include <gtest/gtest.h>
 
@@ -185,7 +185,7 @@ TEST_F(BenchRun, TheFloorServerAnswersEverythingToo) {
   }
 }
 
-// One answer of a server that is otherwise good, and what has to be told of it.
+// One answer of a server that is otherwise good, and what the report has to say about it.
 struct OddAnswer {
   const char* command;
   const char* answer;

@@ -228,7 +228,7 @@ class Pause(OperatorTest):
         self.assertEqual(self.good("pause", "mail", "600"), "tube mail is paused for 600 s\n")
         self.assertGreater(int(self.server.stat("pause-time-left", "stats-tube mail")), 500)
         self.assertEqual(self.good_json("pause", "mail", "0"), {"tube": "mail", "seconds": 0})
-        # 1.12 ends it behind a moment.
+        # 1.12 ends it after a moment.
         wait_until(lambda: self.server.stat("pause-time-left", "stats-tube mail") == "0")
 
     def test_what_is_wrong_is_told(self):

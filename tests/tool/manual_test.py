@@ -57,7 +57,7 @@ def parts_of_page():
 
 
 def complete(*words, environment=None):
-    """What bash offers for the last of the words behind `haricot`."""
+    """What bash offers for the last of the words after `haricot`."""
     script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _haricot; ' \
              'printf "%s\\n" "${COMPREPLY[@]}"'
     output = subprocess.run(["bash", "-c", script, "bash", COMPLETION, TOOL, *words], check=True,

@@ -25,7 +25,7 @@ class ToolTest : public DaemonTest {
   ServerProcess tool_;
 };
 
-// The number behind a key of a JSON object on one line, the first one of that name; -1: not there.
+// The number after a key of a JSON object on one line, the first one of that name; -1: not there.
 double json_value(std::string_view json, std::string_view key);
 
 }  // namespace haricot::test

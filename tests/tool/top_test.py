@@ -73,7 +73,7 @@ class Live(TopTest):
         screen.type(b"r")
         screen.wait_for_text("reversed")
         screen.wait_for(lambda: self.tubes_on(screen) == ["default", "c", "b", "a"])
-        screen.type(b"\x1b[C")  # An arrow; behind the last column stands the first.
+        screen.type(b"\x1b[C")  # An arrow; after the last column stands the first.
         screen.wait_for_text("by ready, reversed")
         screen.type(b"i")
         screen.wait_for_text("3 tubes by ready, reversed, without idle ones")

@@ -31,7 +31,7 @@ class ByteBuffer {
   // The bytes held; valid until the buffer changes.
   std::string_view view() const { return {memory_ + begin_, end_ - begin_}; }
 
-  // Room for that many more bytes, to be written and then told to commit(). Null: no memory.
+  // Room for that many more bytes. Write them, then call commit(). Null: no memory.
   [[nodiscard]] char* prepare(std::size_t bytes) {
     if (capacity_ - end_ < bytes && !make_room(bytes)) return nullptr;
     return memory_ + end_;
@@ -57,7 +57,7 @@ class ByteBuffer {
     if (begin_ == end_) begin_ = end_ = 0;
   }
 
-  // Drops what is behind the first so many bytes. Requires: bytes <= size().
+  // Drops what is after the first so many bytes. Requires: bytes <= size().
   void shorten(std::size_t bytes) {
     CHECK(bytes <= size());
     end_ = begin_ + static_cast<std::uint32_t>(bytes);

@@ -1,9 +1,9 @@
-// A binary heap that tells every element where it stands, so that any one can be taken out in
-// O(log n).
+// A binary heap that reports the index of each element to its owner, so that any element can be
+// taken out in O(log n).
 //
 // The keys are in the slots: comparing two elements touches no memory but the heap's own. When a
-// slot moves, the heap calls `places.moved(slot, index)`; who owns the element remembers the index
-// there and gives it back to remove().
+// slot moves, the heap calls `places.moved(slot, index)`. The owner of the element remembers the
+// index there, and gives it to remove().
 //
 //   Slot    a small value with operator<; the smallest is on top
 //   Places  anything with `void moved(const Slot&, std::uint32_t index)`; passed to each call, not
@@ -19,8 +19,8 @@
 
 namespace haricot {
 
-// What becomes of the room of elements that left: it may be given back, or it is kept, so that what
-// was reserved stays reserved.
+// What becomes of the room of elements that left: it may go back to the system, or it is kept, so
+// that reserved room stays reserved.
 enum class Room : std::uint8_t { given_back, kept };
 
 template <typename Slot, Room room = Room::given_back>

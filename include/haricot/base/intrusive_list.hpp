@@ -78,7 +78,7 @@ class IntrusiveList {
     link.previous_ = link.next_ = nullptr;
   }
 
-  // The element behind the given one, or null at the end.
+  // The element after the given one, or null at the end.
   T* after(const T& element) {
     ListHook* next = (element.*hook).next_;
     return next == &end_ ? nullptr : &owner(next);

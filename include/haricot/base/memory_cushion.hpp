@@ -1,8 +1,8 @@
 // Some memory that is kept for the moment when there is none left.
 //
-// Who brings work may take the last byte of it, and then those who would make room, workers above
-// all, find nothing for an answer. So whoever brings work has to find the cushion in its place, and
-// it is given up as soon as anything is refused for want of memory.
+// Producers may take the last byte of memory. Then workers, who would make room, cannot even get an
+// answer. So a put is accepted only if the cushion is there, and the cushion is freed as soon as
+// anything is refused because there is no memory.
 
 #pragma once
 
@@ -19,9 +19,9 @@ class MemoryCushion {
 
   MemoryCushion() { (void)hold(); }
 
-  // Whether it is there: takes it again if it was given up and there is memory for it.
+  // Whether the cushion is there. Allocates it again if it was freed and there is memory for it.
   [[nodiscard]] bool hold() {
-    // In pieces, because what others have freed is seldom free in one.
+    // In pieces, because memory that others have freed is seldom in one piece.
     while (held_ < pieces_.size()) {
       pieces_[held_].reset(new (std::nothrow) char[kPieceBytes]);
       if (!pieces_[held_]) return false;

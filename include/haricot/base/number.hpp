@@ -27,7 +27,7 @@ std::optional<Number> take_number(std::string_view& text, int base = 10) {
   return number;
 }
 
-// The same, where nothing stands behind the number.
+// The same, where nothing follows the number.
 template <std::integral Number = std::uint64_t>
 std::optional<Number> read_number(std::string_view text, int base = 10) {
   const std::optional<Number> number = take_number<Number>(text, base);

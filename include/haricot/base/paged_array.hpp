@@ -1,10 +1,10 @@
 // An array that grows and shrinks at its end a page at a time.
 //
-// A std::vector doubles by moving everything: at five million slots that is a pause others notice,
-// and half of it stands empty. Here a full array only gains a page, and what it holds stays where
-// it is; an almost empty one takes a few slots only, so that a hundred thousand tubes can each have
-// one. Pages that fall empty are given back, but for one, so that an array that swings around a
-// page's border does not allocate at every step.
+// A std::vector moves everything when it doubles: at five million slots other clients notice the
+// pause, and half of the vector is empty. Here a full array gains a page, and its elements do not
+// move. An almost empty array takes a few slots only, so that a hundred thousand tubes can each
+// have one. Empty pages are freed, except one, so that an array whose size changes around the
+// border of a page does not allocate at every step.
 
 #pragma once
 

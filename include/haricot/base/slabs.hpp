@@ -1,11 +1,11 @@
 // Memory for pieces of 16 to 192 KiB, such as the bodies of jobs, that goes back to the system.
 //
 // malloc cuts such pieces from one heap, and the heap gets smaller only at its end: a small piece
-// that was taken last keeps all that is free in front of it. Here pieces of about one size are cut
-// from a slab of their own, which malloc maps; when the last one is free, so is the slab.
+// at the end keeps all free memory before it from going back. Here pieces of about one size are cut
+// from a slab of their own, which malloc maps. When the last piece is free, the slab is free.
 //
 //   slab    its head and 8 or 16 pieces of one size class; classes are an eighth apart
-//   empty   a slab without pieces in use. It is kept: who puts and deletes needs it again
+//   empty   a slab without pieces in use. It is kept, because the next puts may need it again
 //   to go   empty slabs that nobody has needed from one age() to the next
 //
 // Taking and giving a piece cost a few instructions, but for those that map a slab. Not for
@@ -38,8 +38,8 @@ class Slabs {
   // Requires: it comes from here.
   void free(void* piece);
 
-  // What of the empty slabs nobody has needed since the last call is to go. To be called about once
-  // a second, as long as there are empty ones.
+  // Marks the empty slabs that nobody has needed since the last call: they are to go. To be called
+  // about once a second, as long as there are empty slabs.
   void age();
   // Gives slabs that are to go back to the system, until that are so many bytes or none is left.
   void give_back(std::size_t bytes);

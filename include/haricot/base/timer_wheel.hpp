@@ -11,12 +11,12 @@
 //     7        139 years           what is left of 292 years
 //
 // A timer hangs in the slot of the lowest level that reaches its deadline, and moves down a level
-// when the wheel gets to its slot: at most seven times in its life. Where very many are in one
+// when the wheel gets to its slot: at most seven times in its life. If very many timers are in one
 // slot, they move in several calls.
 //
-// The wheel never reads a clock and calls nobody: advance_to() tells it the time, pop_due() gives
-// out what is due, one timer a call, so that the caller decides how many it deals with at once. A
-// timer is never due before its deadline, and at most one tick (1 ms) after it.
+// The wheel never reads a clock and calls nobody. advance_to() takes the time. pop_due() returns
+// one timer that is due, so the caller decides how many timers it handles at once. A timer is never
+// due before its deadline, and at most one tick (1 ms) after it.
 
 #pragma once
 
@@ -31,7 +31,7 @@ namespace haricot {
 // One deadline of one owner. Lives in its owner, and says whose it is when it goes off.
 class Timer {
  public:
-  // `kind` tells the owners' types apart; both are only handed back.
+  // `kind` says which type the owner has. The wheel only returns both.
   Timer(std::uint8_t kind, void* owner) : owner_(owner), kind_(kind) {}
 
   std::uint8_t kind() const { return kind_; }

@@ -1,5 +1,5 @@
 // What a server holds while it is measured: jobs, tubes, workers that wait, connections. It is
-// built before the load starts and cleared away behind it.
+// built before the load starts and cleared away after it.
 
 #pragma once
 

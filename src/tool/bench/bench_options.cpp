@@ -54,7 +54,7 @@ constexpr std::string_view kSeconds = "a time in seconds, such as 2.5";
 std::vector<Flag> load_flags(BenchOptions& o) {
   return {
       {'w', "workload", "NAME",
-       "put, take (reserve, delete) or cycle (put, reserve, delete) (cycle)",
+       "put, take (reserve, delete) or cycle (put, reserve, delete; the default)",
        [&o](std::string_view value) { return read_workload(value, o.workload); },
        "put, take or cycle"},
       {'c', "connections", "N", "connections that load the server (16)",
@@ -63,21 +63,21 @@ std::vector<Flag> load_flags(BenchOptions& o) {
        "a number from 1 to 100k"},
       {'s', "body-size", "BYTES", "the size of a job's body (100)", into(o.body_bytes, kBodyBytes),
        "a size of at most 1073741824"},
-      {'t', "tubes", "N", "tubes that the connections share out (1)", into(o.tubes, kConnections),
-       kAtLeastOne},
-      {0, "watch", "N", "empty tubes that each connection watches besides (0)",
+      {'t', "tubes", "N", "tubes; each connection uses one of them (1)",
+       into(o.tubes, kConnections), kAtLeastOne},
+      {0, "watch", "N", "empty tubes that each connection watches too (0)",
        into(o.watched_tubes, kMoreConnections), kNumber},
       {'n', "count", "N", "jobs to measure, instead of a time", into(o.count, kJobs), kAtLeastOne},
       {'T', "seconds", "S", "how long to measure (5)",
        set_milliseconds(o.milliseconds, 1, kBenchMillisecondsMax), kSeconds},
-      {0, "warm-up", "N", "jobs before the measured ones (10k, but not more than the count)",
+      {0, "warm-up", "N", "jobs before the measured ones (10k, or the count if that is less)",
        into(o.warm_up, kAnyNumber), kNumber},
   };
 }
 
 std::vector<Flag> surroundings_flags(Surroundings& s) {
   return {
-      {0, "ready", "N", "jobs in the tubes of the load, older than its own",
+      {0, "ready", "N", "ready jobs in the tubes of the load, older than its own jobs",
        into(s.ready, kAnyNumber), kNumber},
       {0, "delayed", "N", "delayed jobs in the tubes of the load", into(s.delayed, kAnyNumber),
        kNumber},
@@ -94,7 +94,7 @@ std::vector<Flag> surroundings_flags(Surroundings& s) {
 
 std::vector<Flag> other_flags(BenchOptions& o) {
   return {
-      {'p', "pid", "PID", "the server's process: reports its CPU time and memory",
+      {'p', "pid", "PID", "the process of the server, to report its CPU time and memory",
        [&o](std::string_view value) {
          const std::optional<std::uint64_t> number = read_count(value);
          if (!number || *number == 0 || *number > std::numeric_limits<pid_t>::max()) return false;
@@ -104,7 +104,7 @@ std::vector<Flag> other_flags(BenchOptions& o) {
        "a process id"},
       {0, "patience", "S", "how long an answer may take before it is an error (30)",
        set_milliseconds(o.patience_ms, 1, kBenchMillisecondsMax), kSeconds},
-      {0, "keep", "", "leave the jobs that are left over in the server", set(o.keep)},
+      {0, "keep", "", "do not delete the jobs that are left at the end", set(o.keep)},
       {'j', "json", "", "report as JSON", set(o.json)},
       {'h', "help", "", "show this help and exit",
        [&o](std::string_view) {
@@ -183,14 +183,15 @@ std::string bench_help() {
   return "Use: haricot bench [OPTIONS] [ADDRESS]\n\n"
          "Loads a beanstalk server and reports how fast it is. ADDRESS is HOST:PORT or unix:PATH\n"
          "(127.0.0.1:11300). Each connection sends its commands, waits for all answers, checks\n"
-         "them, and goes on. Tubes are new ones with names of their own, and jobs are deleted\n"
-         "at the end.\n\n"
+         "them, and goes on. bench makes tubes with names of their own, and deletes its jobs at\n"
+         "the end.\n\n"
          "The load:\n" +
          describe_flags(load_flags(options)) + "\nWhat the server holds besides:\n" +
          describe_flags(surroundings_flags(options.surroundings)) + "\nOther:\n" +
          describe_flags(other_flags(options)) +
-         "\nThe exit status is 0; 1 for an answer that was not expected, a connection that was\n"
-         "closed, or a run that was interrupted; 5 for a mistake on the command line.\n";
+         "\nExit status: 0 done, 1 a wrong answer, a connection that was closed, or a run that "
+         "was\n"
+         "interrupted, 5 a mistake on the command line.\n";
 }
 
 }  // namespace haricot::tool

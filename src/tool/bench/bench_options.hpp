@@ -52,7 +52,7 @@ struct BenchOptions {
   bool keep = false;
 };
 
-// Reads the words behind `haricot bench`. On a mistake returns false, and `error` says which.
+// Reads the words after `haricot bench`. On a mistake returns false, and `error` says which.
 [[nodiscard]] bool parse_bench_options(Words words, BenchOptions& options, std::string& error);
 
 std::string bench_help();

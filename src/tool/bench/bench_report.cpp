@@ -129,7 +129,7 @@ std::string server_lines(const BenchResult& result) {
          fixed(cost.user, 2) + " user, " + fixed(cost.system, 2) + " system), " +
          fixed(cost.core_share * 100, 0) + " % of a core\n          " +
          mebibytes(*result.at_first) + " MiB resident at first, " + mebibytes(*result.before) +
-         " before the measurement, " + mebibytes(*result.behind) + " behind it\n";
+         " before the measurement, " + mebibytes(*result.behind) + " after it\n";
 }
 
 std::string json_number(std::string_view name, std::uint64_t value) {

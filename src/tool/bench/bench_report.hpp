@@ -16,7 +16,7 @@ struct BenchResult {
   std::string address;
   Tally tally;
   std::uint64_t client_cpu_ns = 0;
-  // Of the server, if its process is known: before anything was done, and right before and behind
+  // Of the server, if its process is known: before anything was done, and right before and after
   // the measurement.
   std::optional<ProcessUsage> at_first;
   std::optional<ProcessUsage> before;

@@ -4,7 +4,7 @@
 // One thread and one epoll; a batch costs one send and one recv, so the client is not what limits
 // the rate as long as the server has no less to do for a command.
 //
-// The latency of a command is the time from right before its batch was sent until right behind the
+// The latency of a command is the time from right before its batch was sent until right after the
 // recv that brought its answer. Each is counted.
 
 #pragma once

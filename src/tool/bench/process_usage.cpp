@@ -37,7 +37,7 @@ std::optional<ProcessUsage> usage_of(pid_t pid) {
   }
   usage.cpu_ns = nanoseconds(used);
 
-  // The name, in parentheses, may hold anything; utime and stime are the 12th and 13th word behind
+  // The name, in parentheses, may hold anything; utime and stime are the 12th and 13th word after
   // it.
   const std::string stat = read_start(pid, "stat");
   const std::size_t name_end = stat.rfind(')');

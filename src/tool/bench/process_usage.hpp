@@ -12,7 +12,7 @@ namespace haricot::tool {
 struct ProcessUsage {
   // Of all its threads, as fine as the scheduler counts.
   std::uint64_t cpu_ns = 0;
-  // The same in its two parts, as fine as the kernel tells them (10 ms).
+  // The same in its two parts, in steps of the kernel's clock (10 ms).
   std::uint64_t user_ns = 0;
   std::uint64_t system_ns = 0;
   std::uint64_t resident_bytes = 0;

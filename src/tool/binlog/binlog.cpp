@@ -16,8 +16,8 @@ constexpr std::string_view kUse =
     "Use: haricot binlog check DIR          say what is in a folder, and whether it is whole\n"
     "     haricot binlog dump [--json] DIR  print the jobs, one a line\n"
     "     haricot binlog copy SRC DST       write the jobs to a new folder\n\n"
-    "All of them only read DIR and SRC. Stop the server first, or take a copy of the folder:\n"
-    "what is written meanwhile may be seen or not.\n\n";
+    "All three only read DIR and SRC. Stop the server first, or take a copy of the folder:\n"
+    "they may miss what a server writes meanwhile.\n\n";
 
 int fail(const std::string& reason, int status) {
   std::fprintf(stderr, "haricot binlog: %s\n", reason.c_str());

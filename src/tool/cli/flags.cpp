@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "haricot/base/flag_text.hpp"
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/tube_name.hpp"
 
@@ -92,19 +93,9 @@ bool read_flags(std::span<const Flag> flags, Words words, std::vector<std::strin
 }
 
 std::string describe_flags(std::span<const Flag> flags) {
-  constexpr std::size_t kHelpColumn = 30;
   std::string text;
   for (const Flag& flag : flags) {
-    std::string line = flag.letter != 0 ? std::string("  -") + flag.letter + ", " : "      ";
-    line += "--";
-    line += flag.name;
-    if (!flag.value.empty()) {
-      line += ' ';
-      line += flag.value;
-    }
-    line.append(line.size() < kHelpColumn ? kHelpColumn - line.size() : 1, ' ');
-    line += flag.help;
-    text += line + '\n';
+    text += to_line({flag.letter, flag.name, flag.value, flag.help}, "  ");
   }
   return text;
 }

@@ -1,8 +1,8 @@
-// The flags of a subcommand, as a table: one row says how a flag is written, what --help tells of
-// it and what its value does.
+// The flags of a subcommand, as a table: one row has a flag's name, its help, and what its value
+// does.
 //
 // A flag has a long name (`--count=5`, `--count 5`) and perhaps a letter (`-n5`, `-n 5`; letters
-// without a value can be joined). What is no flag is an operand; behind `--` everything is.
+// without a value can be joined). What is no flag is an operand; after `--` everything is.
 
 #pragma once
 
@@ -23,7 +23,7 @@ struct Flag {
   std::string_view name;
   std::string_view value;  // What its value is called in --help; empty: it takes none.
   std::string_view help;
-  // Takes the value. False: it is not a good one; what would be is in `wanted`.
+  // Takes the value. False: the value is wrong; `wanted` says what a good value is.
   std::function<bool(std::string_view value)> apply;
   std::string_view wanted = {};
 };

@@ -14,7 +14,7 @@ inline constexpr int kExitNoServer = 3;  // Nobody listens, or not a beanstalk s
 inline constexpr int kExitRefused = 4;   // The server refuses the command, or does not know it.
 inline constexpr int kExitUsage = 5;
 
-// The words behind the subcommand's name.
+// The words after the subcommand's name.
 using Words = std::span<const char* const>;
 
 struct Subcommand {

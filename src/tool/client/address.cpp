@@ -39,7 +39,7 @@ bool split(std::string_view text, std::string_view& host, std::string_view& port
     host = text.substr(0, colon);
     port = text.substr(colon + 1);
     if (port.empty()) {
-      error = "there is no port behind the colon of " + std::string(text);
+      error = "there is no port after the colon of " + std::string(text);
       return false;
     }
     if (!os::is_port(port)) {

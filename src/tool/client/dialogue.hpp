@@ -1,5 +1,5 @@
 // A connection on which many commands go out at once and each answer is checked, until all are
-// there: for what is prepared before a measurement and cleared away behind it.
+// there: for what is prepared before a measurement and cleared away after it.
 
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace haricot::tool {
 
-// What to tell of an answer that does not belong to the command.
+// What to say about an answer that does not belong to the command.
 std::string describe_unexpected(std::string_view command, const Answer& answer);
 
 class Dialogue final {
@@ -48,8 +48,8 @@ class Dialogue final {
   [[nodiscard]] bool run(std::string_view name, std::string_view commands, std::uint64_t answers,
                          ReplyCode code, std::string& error);
 
-  // Tells the server that nothing more comes, and waits until it has closed, and so given back the
-  // jobs that the connection held; at most as long as the patience.
+  // Closes the writing side, and waits until the server has closed the connection and so given back
+  // the jobs that the connection held; at most as long as the patience.
   void finish();
 
   // What the server has said that is no answer of a beanstalk server; empty if nothing was.

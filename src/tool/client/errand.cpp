@@ -46,11 +46,12 @@ std::optional<int> Errand::read(Words words) {
   std::string error;
   if (!read_flags(flags_, words, operands_, error)) return mistake(error);
   if (!help_) return std::nullopt;
-  print("Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
-        std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
-        "\nWithout --address the server is $HARICOT_ADDR, and without that 127.0.0.1:11300.\n"
-        "The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the server\n"
-        "refuses, 5: a mistake on the command line.\n");
+  print(
+      "Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
+      std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
+      "\nWithout --address it asks the server at $HARICOT_ADDR, or at 127.0.0.1:11300 if that is\n"
+      "not set. The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the\n"
+      "server refuses, 5: a mistake on the command line.\n");
   return done();
 }
 

@@ -1,5 +1,5 @@
-// The frame of a subcommand that goes to a server: its flags and those that all of them have, its
-// help, the connection, and how it tells failure.
+// The frame of a subcommand that asks a server: its own flags, the flags that all of them have, its
+// help, the connection, and its messages and status on failure.
 
 #pragma once
 
@@ -18,7 +18,7 @@ namespace haricot::tool {
 // What --help says of one, without the flags.
 struct ErrandText {
   std::string_view name;
-  std::string_view use;    // Behind `Use: haricot NAME`, a line each; further ones are indented.
+  std::string_view use;    // After `Use: haricot NAME`, a line each; further ones are indented.
   std::string_view about;  // Full lines.
 };
 
@@ -36,7 +36,7 @@ class Errand final {
   // --help or a mistake.
   std::optional<int> read(Words words);
   const std::vector<std::string_view>& operands() const { return operands_; }
-  // The operands as ids of jobs. Nothing: one is none; mistake() has told.
+  // The operands as ids of jobs. Nothing: one is not an id, and mistake() was called.
   std::optional<std::vector<std::uint64_t>> ids() const;
 
   bool json() const { return json_; }
@@ -44,7 +44,7 @@ class Errand final {
   // Instead of what flags and environment say.
   void set_address(std::string_view address) { address_ = address; }
 
-  // Connects. Something: that failed, and is told.
+  // Connects. Something: that failed, and the message is printed.
   std::optional<int> connect();
   // Makes the server without connecting.
   std::optional<int> find();

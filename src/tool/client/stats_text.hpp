@@ -25,7 +25,7 @@ class StatsText {
   // Null: there is no such key.
   const std::string* find(std::string_view key) const;
   const Line* find_line(std::string_view key) const;
-  // The number behind a key; nothing if there is no such key or it is no number.
+  // The number after a key; nothing if there is no such key or it is no number.
   std::optional<std::uint64_t> number(std::string_view key) const;
   std::optional<double> decimal(std::string_view key) const;
 

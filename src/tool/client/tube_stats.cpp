@@ -12,80 +12,49 @@
 namespace haricot::tool {
 namespace {
 
+// A column of numbers has the member of TubeStats that it shows. The column of names has none.
 struct ColumnRow {
   TubeColumn column;
   std::string_view title;
   std::size_t width;  // At least: so that columns seldom move.
+  std::uint64_t TubeStats::*count = nullptr;
+  std::optional<double> TubeStats::*rate = nullptr;
 };
 
 constexpr std::array<ColumnRow, kTubeColumns> kColumns = {{
-    {TubeColumn::ready, "ready", 6},
-    {TubeColumn::urgent, "urgent", 6},
-    {TubeColumn::reserved, "reserved", 8},
-    {TubeColumn::delayed, "delayed", 7},
-    {TubeColumn::buried, "buried", 6},
-    {TubeColumn::waiting, "waiting", 7},
-    {TubeColumn::put_rate, "put/s", 6},
-    {TubeColumn::delete_rate, "delete/s", 8},
-    {TubeColumn::paused, "paused", 6},
+    {TubeColumn::ready, "ready", 6, &TubeStats::ready},
+    {TubeColumn::urgent, "urgent", 6, &TubeStats::urgent},
+    {TubeColumn::reserved, "reserved", 8, &TubeStats::reserved},
+    {TubeColumn::delayed, "delayed", 7, &TubeStats::delayed},
+    {TubeColumn::buried, "buried", 6, &TubeStats::buried},
+    {TubeColumn::waiting, "waiting", 7, &TubeStats::waiting},
+    {TubeColumn::put_rate, "put/s", 6, nullptr, &TubeStats::put_rate},
+    {TubeColumn::delete_rate, "delete/s", 8, nullptr, &TubeStats::delete_rate},
+    {TubeColumn::paused, "paused", 6, &TubeStats::paused_s},
     {TubeColumn::name, "tube", 0},
 }};
 
-// Below all that are known.
+const ColumnRow& row_of(TubeColumn column) {
+  return kColumns[static_cast<std::size_t>(column)];
+}
+
+// A rate that is not known is below all that are known.
 double rank(std::optional<double> rate) {
   return rate.value_or(-1);
 }
 
-std::string cell(const TubeStats& tube, TubeColumn column) {
-  switch (column) {
-    case TubeColumn::ready:
-      return std::to_string(tube.ready);
-    case TubeColumn::urgent:
-      return std::to_string(tube.urgent);
-    case TubeColumn::reserved:
-      return std::to_string(tube.reserved);
-    case TubeColumn::delayed:
-      return std::to_string(tube.delayed);
-    case TubeColumn::buried:
-      return std::to_string(tube.buried);
-    case TubeColumn::waiting:
-      return std::to_string(tube.waiting);
-    case TubeColumn::put_rate:
-      return format_rate(tube.put_rate);
-    case TubeColumn::delete_rate:
-      return format_rate(tube.delete_rate);
-    case TubeColumn::paused:
-      return tube.paused_s == 0 ? "-" : std::to_string(tube.paused_s) + "s";
-    case TubeColumn::name:
-      return safe_word(tube.name);
+std::string cell(const TubeStats& tube, const ColumnRow& row) {
+  if (row.column == TubeColumn::paused) {
+    return tube.paused_s == 0 ? "-" : std::to_string(tube.paused_s) + "s";
   }
-  return {};
+  if (row.count != nullptr) return std::to_string(tube.*row.count);
+  if (row.rate != nullptr) return format_rate(tube.*row.rate);
+  return safe_word(tube.name);
 }
 
-bool is_before(const TubeStats& a, const TubeStats& b, TubeColumn column) {
-  switch (column) {
-    case TubeColumn::ready:
-      return a.ready > b.ready;
-    case TubeColumn::urgent:
-      return a.urgent > b.urgent;
-    case TubeColumn::reserved:
-      return a.reserved > b.reserved;
-    case TubeColumn::delayed:
-      return a.delayed > b.delayed;
-    case TubeColumn::buried:
-      return a.buried > b.buried;
-    case TubeColumn::waiting:
-      return a.waiting > b.waiting;
-    case TubeColumn::put_rate:
-      return rank(a.put_rate) > rank(b.put_rate);
-    case TubeColumn::delete_rate:
-      return rank(a.delete_rate) > rank(b.delete_rate);
-    case TubeColumn::paused:
-      return a.paused_s > b.paused_s;
-    case TubeColumn::name:
-      break;
-  }
-  return false;
+bool is_before(const TubeStats& a, const TubeStats& b, const ColumnRow& row) {
+  if (row.count != nullptr) return a.*row.count > b.*row.count;
+  return row.rate != nullptr && rank(a.*row.rate) > rank(b.*row.rate);
 }
 
 std::optional<double> rate_of(std::uint64_t before, std::uint64_t now, double seconds) {
@@ -128,7 +97,7 @@ void set_rates(TubeStats& now, const TubeStats& before, double seconds) {
 }
 
 std::string_view title_of(TubeColumn column) {
-  return kColumns[static_cast<std::size_t>(column)].title;
+  return row_of(column).title;
 }
 
 std::optional<TubeColumn> column_called(std::string_view title) {
@@ -139,11 +108,12 @@ std::optional<TubeColumn> column_called(std::string_view title) {
 }
 
 void sort_tubes(std::vector<TubeStats>& tubes, TubeColumn column, bool reversed) {
-  std::sort(tubes.begin(), tubes.end(), [=](const TubeStats& a, const TubeStats& b) {
+  const ColumnRow& row = row_of(column);
+  std::sort(tubes.begin(), tubes.end(), [&row, reversed](const TubeStats& a, const TubeStats& b) {
     const TubeStats& first = reversed ? b : a;
     const TubeStats& second = reversed ? a : b;
-    if (is_before(first, second, column)) return true;
-    if (is_before(second, first, column)) return false;
+    if (is_before(first, second, row)) return true;
+    if (is_before(second, first, row)) return false;
     return first.name < second.name;
   });
 }
@@ -154,7 +124,7 @@ TubeTable tube_table(const std::vector<TubeStats>& tubes) {
   for (const TubeStats& tube : tubes) {
     for (std::size_t i = 0; i < kTubeColumns; ++i) {
       if (kColumns[i].column == TubeColumn::name) continue;  // Last, so that it needs no padding.
-      widths[i] = std::max(widths[i], cell(tube, kColumns[i].column).size());
+      widths[i] = std::max(widths[i], cell(tube, kColumns[i]).size());
     }
   }
   TubeTable table;
@@ -164,7 +134,7 @@ TubeTable tube_table(const std::vector<TubeStats>& tubes) {
   for (const TubeStats& tube : tubes) {
     std::string line;
     for (std::size_t i = 0; i < kTubeColumns; ++i) {
-      append_cell(line, cell(tube, kColumns[i].column), widths[i]);
+      append_cell(line, cell(tube, kColumns[i]), widths[i]);
     }
     table.rows.push_back(std::move(line));
   }

@@ -15,9 +15,10 @@ constexpr ErrandText kText = {
     "bury",
     "[OPTIONS] ID...\n"
     "     haricot bury [OPTIONS] --tube TUBE --count N|--all",
-    "Sets jobs aside until somebody kicks them: those with these ids, or ready ones of a tube, as\n"
-    "a worker would get them. Each is reserved and buried, with the priority that it has unless\n"
-    "--priority says another one. By id needs a server that knows reserve-job (1.12 and later).\n"};
+    "Puts jobs aside until somebody kicks them: those with these ids, or ready jobs of a\n"
+    "tube, in the order in which a worker would get them. Each job is reserved and then\n"
+    "buried. It keeps its priority, unless --priority gives another one. For ids, the server\n"
+    "has to know reserve-job (beanstalkd 1.12 and later).\n"};
 
 struct Choice {
   std::string tube;
@@ -97,12 +98,12 @@ int bury(Words words) {
   std::uint64_t priority = kPriorityMax + 1;
   errand.add({'t', "tube", "TUBE", "bury ready jobs of this tube", set_tube(choice.tube),
               "a tube's name"});
-  errand.add({'n', "count", "N", "so many at most",
+  errand.add({'n', "count", "N", "so many jobs at most",
               set_count(choice.count, 1, std::numeric_limits<std::uint64_t>::max()),
               "a number of at least 1"});
-  errand.add({0, "all", "", "all that are ready when the command starts", set(choice.all)});
-  errand.add({'p', "priority", "N", "give them this priority", set_count(priority, 0, kPriorityMax),
-              "a number up to 4294967295"});
+  errand.add({0, "all", "", "all jobs that are ready when the command starts", set(choice.all)});
+  errand.add({'p', "priority", "N", "give the jobs this priority",
+              set_count(priority, 0, kPriorityMax), "a number up to 4294967295"});
   if (const std::optional<int> over = errand.read(words)) return *over;
   const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
   if (!ids) return kExitUsage;

@@ -18,10 +18,10 @@ constexpr ErrandText kText = {
     "delete",
     "[OPTIONS] ID...\n"
     "     haricot delete [OPTIONS] --tube TUBE --ready|--delayed|--buried|--all [--count N] --yes",
-    "Deletes jobs: those with these ids, or of a tube the ready, delayed or buried ones that are\n"
-    "there when the command starts, in the order in which peek shows them. A job that a worker\n"
-    "holds cannot be deleted. Without --yes, whole states of a tube are deleted only if somebody\n"
-    "at a terminal says yes.\n"};
+    "Deletes jobs: those with these ids, or the ready, delayed or buried jobs of a tube. Of a\n"
+    "tube, it deletes the jobs that are there when the command starts, in the order in which\n"
+    "peek shows them. A job that a worker holds cannot be deleted. Without --yes, jobs of a\n"
+    "tube are deleted only if somebody at a terminal says yes.\n"};
 
 struct Choice {
   std::string tube;
@@ -117,7 +117,7 @@ int delete_jobs(Words words) {
       {'t', "tube", "TUBE", "delete jobs of this tube", set_tube(choice.tube), "a tube's name"});
   add_place_flags(errand, choice.places);
   errand.add({0, "all", "", "ready, delayed and buried jobs of the tube", set(all)});
-  errand.add({'n', "count", "N", "so many at most",
+  errand.add({'n', "count", "N", "so many jobs at most",
               set_count(choice.count, 1, std::numeric_limits<std::uint64_t>::max()),
               "a number of at least 1"});
   errand.add({'y', "yes", "", "do not ask", set(choice.yes)});

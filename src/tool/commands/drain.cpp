@@ -15,10 +15,10 @@ namespace {
 
 constexpr ErrandText kText = {
     "drain", "[OPTIONS] [TUBE]",
-    "Waits until no job of the tube, or of the whole server, is ready, reserved or delayed, and\n"
-    "prints what is left whenever that changes. It takes nothing out itself: workers do. To have\n"
-    "the server refuse new jobs, send it SIGUSR1 first; no client can. A tube that is not there\n"
-    "is empty. --wait 0 only looks.\n"};
+    "Waits until no job of the tube, or of the whole server, is ready, reserved or delayed.\n"
+    "Prints what is left whenever that changes. drain takes no jobs itself: the workers do.\n"
+    "To make the server refuse new jobs, send SIGUSR1 to its process first; no client can do\n"
+    "that. A tube that does not exist is empty. --wait 0 looks once.\n"};
 
 struct Left {
   std::uint64_t ready = 0;
@@ -131,10 +131,9 @@ int drain(Words words) {
               "a time in seconds"});
   errand.add({'i', "interval", "S", "how often to look, in seconds (0.5)",
               set_milliseconds(choice.interval_ms, 1), "a time in seconds"});
-  errand.add({'b', "buried", "", "buried jobs have to be gone too", set(choice.with_buried)});
+  errand.add({'b', "buried", "", "wait until buried jobs are gone too", set(choice.with_buried)});
   errand.add({'q', "quiet", "", "print nothing", set(choice.quiet)});
-  errand.add({'t', "tube", "TUBE", "the tube, instead of the operand", set_tube(choice.tube),
-              "a tube's name"});
+  errand.add({'t', "tube", "TUBE", "the tube, as a flag", set_tube(choice.tube), "a tube's name"});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() > (choice.tube.empty() ? 1U : 0U)) {
     return errand.mistake("more than one tube");

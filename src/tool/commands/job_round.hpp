@@ -1,4 +1,4 @@
-// What a subcommand has done to one job after the other, and how it tells that.
+// What a subcommand has done to one job after the other, and its report of that.
 
 #pragma once
 

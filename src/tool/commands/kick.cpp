@@ -13,8 +13,9 @@ constexpr ErrandText kText = {
     "kick",
     "[OPTIONS] ID...\n"
     "     haricot kick [OPTIONS] --tube TUBE --count N|--all",
-    "Makes jobs ready that are buried or delayed: those with these ids, or some of a tube. Of a\n"
-    "tube, the server kicks buried jobs, oldest first, and only if there is none delayed ones.\n"};
+    "Makes buried and delayed jobs ready: those with these ids, or some jobs of a tube. Of a\n"
+    "tube, the server kicks buried jobs, the oldest first. If the tube has none, it kicks\n"
+    "delayed jobs.\n"};
 
 int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count) {
   int status = 0;
@@ -39,9 +40,10 @@ int kick(Words words) {
   std::uint64_t count = 0;
   bool all = false;
   errand.add({'t', "tube", "TUBE", "kick jobs of this tube", set_tube(tube), "a tube's name"});
-  errand.add({'n', "count", "N", "so many at most", set_count(count, 1, kCountMax),
+  errand.add({'n', "count", "N", "so many jobs at most", set_count(count, 1, kCountMax),
               "a number from 1 to 2147483647"});
-  errand.add({0, "all", "", "all buried ones, or if there is none all delayed ones", set(all)});
+  errand.add(
+      {0, "all", "", "all buried jobs; all delayed jobs if there is no buried one", set(all)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
   if (!ids) return kExitUsage;

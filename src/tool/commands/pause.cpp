@@ -12,7 +12,7 @@ namespace {
 
 constexpr ErrandText kText = {
     "pause", "[OPTIONS] TUBE SECONDS",
-    "Lets no job of the tube be reserved for so many seconds. 0 ends a pause.\n"};
+    "Keeps all jobs of the tube from being reserved for so many seconds. 0 ends a pause.\n"};
 
 constexpr std::uint64_t kSecondsMax = 4294967295;
 

@@ -17,11 +17,11 @@ constexpr ErrandText kText = {
     "peek",
     "[OPTIONS] ID\n"
     "     haricot peek [OPTIONS] --ready|--delayed|--buried [--tube TUBE]",
-    "Prints the body of a job and leaves the job where it is: the one with this id, or of a tube\n"
-    "the next ready one, the delayed one that is due first, or the oldest buried one. The body is\n"
-    "written as it is, but for a terminal: there, control characters are shown as \\xHH.\n"
-    "With --json, an object with what stats says of the job and its body, as \"body\" if it is\n"
-    "UTF-8, else as \"body_base64\".\n"};
+    "Prints the body of a job, and leaves the job where it is. The job has this id, or it is\n"
+    "the next ready job of a tube, its delayed job that is due first, or its oldest buried\n"
+    "job. peek writes the body as it is. On a terminal it shows control characters as \\xHH.\n"
+    "With --json it prints one object: the statistics of the job, and its body as \"body\" if\n"
+    "the body is UTF-8, otherwise as \"body_base64\".\n"};
 
 // What is to be printed of a job.
 struct Form {
@@ -60,7 +60,7 @@ int peek(Words words) {
   errand.add({'t', "tube", "TUBE", "the tube (default)", set_tube(tube), "a tube's name"});
   add_place_flags(errand, places);
   errand.add({'i', "id", "", "print only the id of the job", set(form.only_id)});
-  errand.add({0, "raw", "", "write the body as it is to a terminal too", set(form.raw)});
+  errand.add({0, "raw", "", "write the body as it is, also to a terminal", set(form.raw)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
   if (!ids) return kExitUsage;

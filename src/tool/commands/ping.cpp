@@ -15,8 +15,9 @@ namespace {
 
 constexpr ErrandText kText = {
     "ping", "[OPTIONS] [ADDRESS]",
-    "Asks the server for its statistics and says whether it answered, its version, and how long\n"
-    "that took. With --writable the answer is no where the server says that it refuses puts.\n"};
+    "Asks the server for its statistics. Prints whether it answered, its version, its uptime,\n"
+    "and how long the answer took. With --writable, a server that refuses puts is a failure\n"
+    "too.\n"};
 
 constexpr int kRetryMs = 100;
 
@@ -31,7 +32,7 @@ std::string text_of(const StatsText* stats, const char* key) {
   return value == nullptr ? "unknown" : *value;
 }
 
-// Why the server takes no jobs, as far as it tells. Empty: it takes them.
+// Why the server takes no jobs, as far as its statistics say. Empty: it takes jobs.
 std::string refusal_of(const StatsText& stats) {
   const auto is_set = [&stats](const char* key) { return stats.number(key).value_or(0) != 0; };
   if (text_of(&stats, "draining") == "true") return "it is in drain mode";
@@ -75,8 +76,8 @@ int ping(Words words) {
   bool writable = false;
   errand.add({'w', "wait", "S", "try again for so many seconds until the answer is good (0)",
               set_milliseconds(wait_ms, 0), "a time in seconds"});
-  errand.add({'q', "quiet", "", "print nothing when it answers", set(quiet)});
-  errand.add({'W', "writable", "", "ask too whether it takes new jobs", set(writable)});
+  errand.add({'q', "quiet", "", "print nothing if the server answers", set(quiet)});
+  errand.add({'W', "writable", "", "fail too if the server takes no new jobs", set(writable)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() > 1) return errand.mistake("more than one address");
   if (!errand.operands().empty()) errand.set_address(errand.operands().front());

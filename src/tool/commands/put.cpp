@@ -18,12 +18,10 @@ namespace {
 
 constexpr ErrandText kText = {
     "put", "[OPTIONS] [BODY...]",
-    "Puts jobs into a tube and prints their ids. Each BODY is a job. Without one, or with -,\n"
-    "the whole of stdin, or of --file, is a job; with --lines each of its lines is one, without "
-    "the\n"
-    "end of the line, and is put as soon as it is there. An empty stdin or file is refused, "
-    "unless\n"
-    "--empty says that it is meant.\n"};
+    "Puts jobs into a tube and prints their ids. Each BODY is a job. Without a BODY, or with\n"
+    "-, the whole of stdin, or of --file, is one job. With --lines each line of it is a job,\n"
+    "without its line end, and is put as soon as it is there. put refuses an empty stdin or\n"
+    "file, unless --empty says that it is meant.\n"};
 
 constexpr std::uint64_t kNumberMax = 4294967295;
 constexpr std::size_t kReadBytes = 64 * 1024;
@@ -104,7 +102,7 @@ bool Batch::send() {
 // Stdin or a file, piece by piece.
 class Source {
  public:
-  // False: told.
+  // False: the message is printed.
   bool open(const Errand& errand, const std::string& path) {
     name_ = path.empty() ? "stdin" : path;
     if (path.empty()) return true;
@@ -117,7 +115,8 @@ class Source {
   const std::string& name() const { return name_; }
 
   // Adds what is there to the text, and waits if nothing is. False: it could not be read, or the
-  // text gets longer than any server would take; told. `is_over`: that was the end.
+  // text gets longer than any server would take; then the message is printed. `is_over`: that was
+  // the end.
   bool read(const Errand& errand, std::string& text, bool& is_over) {
     const int descriptor = file_ ? file_.get() : STDIN_FILENO;
     ssize_t count = 0;
@@ -186,15 +185,15 @@ int put(Words words) {
   Errand errand(kText);
   Choice choice;
   errand.add({'t', "tube", "TUBE", "the tube (default)", set_tube(choice.tube), "a tube's name"});
-  errand.add({'p', "priority", "N", "0 goes first; below 1024 is urgent (1024)",
+  errand.add({'p', "priority", "N", "0 goes first; a job below 1024 is urgent (1024)",
               set_count(choice.priority, 0, kNumberMax), "a number up to 4294967295"});
   errand.add({'d', "delay", "S", "seconds until the job gets ready (0)",
               set_count(choice.delay_s, 0, kNumberMax), "a number of seconds up to 4294967295"});
-  errand.add({'r', "ttr", "S", "seconds that a worker may take (60)",
+  errand.add({'r', "ttr", "S", "seconds that a worker may take for the job (60)",
               set_count(choice.ttr_s, 0, kNumberMax), "a number of seconds up to 4294967295"});
   errand.add({'f', "file", "PATH", "read this file instead of stdin", set(choice.file), "a path"});
-  errand.add({0, "empty", "", "put a job without bytes when stdin or the file has none",
-              set(choice.may_be_empty)});
+  errand.add(
+      {0, "empty", "", "put an empty job if stdin or the file is empty", set(choice.may_be_empty)});
   errand.add({'l', "lines", "", "each line is a job", set(choice.lines)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   const bool is_dash = errand.operands().size() == 1 && errand.operands().front() == "-";

@@ -12,8 +12,9 @@ namespace {
 
 constexpr ErrandText kText = {
     "stats", "[OPTIONS] [TUBE|JOB]",
-    "Prints the statistics of the server, or of a tube or a job. Digits are a job's id, anything\n"
-    "else is a tube; --tube is for tubes whose names are digits.\n"};
+    "Prints the statistics of the server, of a tube, or of a job. Digits are the id of a job,\n"
+    "and anything else is the name of a tube. If the name of a tube is made of digits, use\n"
+    "--tube.\n"};
 
 // What is asked for, and what it is called when it is not there.
 struct Subject {
@@ -60,7 +61,7 @@ int stats(Words words) {
                 return read_number(value).has_value();
               },
               "the id of a job"});
-  errand.add({'k', "key", "KEY", "print only the value behind this key", set(key), "a key"});
+  errand.add({'k', "key", "KEY", "print only the value of this key", set(key), "a key"});
   if (const std::optional<int> over = errand.read(words)) return *over;
   const std::size_t subjects =
       errand.operands().size() + (tube.empty() ? 0 : 1) + (job.empty() ? 0 : 1);

@@ -35,7 +35,8 @@ struct PlaceFlags {
 void add_place_flags(Errand& errand, PlaceFlags& flags);
 
 // Uses the tube, if it is there: to use one that is not would make it. Returns its statistics.
-// Nothing: it is not there, or something failed; it is told, and `status` is to be the end.
+// Nothing: the tube does not exist, or something failed. Then the message is printed, and `status`
+// is the exit status.
 std::optional<StatsText> use_tube(Errand& errand, const std::string& tube, int& status);
 
 }  // namespace haricot::tool

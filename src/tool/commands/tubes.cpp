@@ -15,8 +15,9 @@ namespace {
 
 constexpr ErrandText kText = {
     "tubes", "[OPTIONS] [PATTERN...]",
-    "Prints a table of the tubes, or of those that match a shell pattern. put/s and delete/s are\n"
-    "jobs a second, measured while the command runs; -i 0 leaves that out and prints at once.\n"};
+    "Prints a table of all tubes, or of those that match one of the shell patterns. The\n"
+    "columns put/s and delete/s are jobs a second, measured while the command runs. -i 0\n"
+    "leaves them out and prints the table at once.\n"};
 
 void sleep_for(Duration time) {
   const Instant end = os::read_clock() + time;
@@ -48,14 +49,14 @@ int tubes(Words words) {
   TubeColumn sort = TubeColumn::name;
   bool reversed = false;
   std::uint64_t interval_ms = kIntervalMs;
-  errand.add({'s', "sort", "COLUMN", "sort by this column, as it is called in the table (tube)",
+  errand.add({'s', "sort", "COLUMN", "sort by the column with this title (tube)",
               [&sort](std::string_view value) {
                 const std::optional<TubeColumn> column = column_called(value);
                 sort = column.value_or(sort);
                 return column.has_value();
               },
               "a column"});
-  errand.add({'r', "reverse", "", "the other way round", set(reversed)});
+  errand.add({'r', "reverse", "", "sort the other way round", set(reversed)});
   errand.add({'i', "interval", "S", "measure the rates for so many seconds (1)",
               set_milliseconds(interval_ms, 0), "a time in seconds"});
   if (const std::optional<int> over = errand.read(words)) return *over;

@@ -21,10 +21,10 @@ namespace {
 
 constexpr ErrandText kText = {
     "top", "[OPTIONS] [PATTERN...]",
-    "Shows what a server does, again and again: jobs, rates a second, and a table of the tubes, "
-    "or\n"
-    "of those that match a shell pattern. h shows the keys, q quits. Without a terminal, or with\n"
-    "--batch or --json, the screens are written one below the other.\n"};
+    "Shows again and again what a server does: its jobs, its rates, and a table of all tubes\n"
+    "or of those that match one of the shell patterns. h shows the keys, q quits. Without a\n"
+    "terminal, and with --batch or --json, top writes one screen after the other and reads no\n"
+    "keys.\n"};
 
 struct Choice {
   TopView view;
@@ -105,7 +105,7 @@ int Top::run_batch() {
 }
 
 int Top::run_live() {
-  // What is wrong from the start is told the usual way.
+  // A failure at the start ends the command with the usual message.
   if (!ask()) return errand_.failed();
   Terminal terminal;
   std::string error;
@@ -173,25 +173,26 @@ bool Top::draw() {
 int top(Words words) {
   Errand errand(kText);
   Choice choice;
-  errand.add({'b', "batch", "", "write screen after screen, without keys", set(choice.batch)});
+  errand.add(
+      {'b', "batch", "", "write one screen after the other, and read no keys", set(choice.batch)});
   errand.add({'n', "count", "N", "end after so many screens",
               set_count(choice.count, 1, std::numeric_limits<std::uint64_t>::max()),
               "a number of at least 1"});
-  errand.add({'i', "interval", "S", "ask every so many seconds (1)",
+  errand.add({'i', "interval", "S", "ask the server every so many seconds (1)",
               [&choice](std::string_view value) {
                 return set_milliseconds(choice.view.interval_ms, TopView::kIntervalMsMin)(value) &&
                        choice.view.interval_ms <= TopView::kIntervalMsMax;
               },
               "a time from 0.1 to 3600 seconds"});
-  errand.add({'s', "sort", "COLUMN", "sort by this column, as it is called in the table (ready)",
+  errand.add({'s', "sort", "COLUMN", "sort by the column with this title (ready)",
               [&choice](std::string_view value) {
                 const std::optional<TubeColumn> column = column_called(value);
                 choice.view.sort = column.value_or(choice.view.sort);
                 return column.has_value();
               },
               "a column"});
-  errand.add({'r', "reverse", "", "the other way round", set(choice.view.reversed)});
-  errand.add({0, "hide-idle", "", "leave out tubes in which nothing is and nobody waits",
+  errand.add({'r', "reverse", "", "sort the other way round", set(choice.view.reversed)});
+  errand.add({0, "hide-idle", "", "leave out tubes that have no job and no waiting worker",
               set(choice.view.hides_idle)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   choice.patterns.assign(errand.operands().begin(), errand.operands().end());

@@ -2,7 +2,7 @@
 // An id is a number. What is not there is null or false; other answers are a BeanstalkError with
 // the answer as its code, or a CommandError for what every command may be answered.
 //
-// Bodies go through a serializer (JSON unless told otherwise); here it passes buffers as they are,
+// Bodies go through a serializer (JSON by default); here it passes buffers as they are,
 // but for one scenario.
 
 'use strict';
