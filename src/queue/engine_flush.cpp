@@ -61,7 +61,11 @@ ManyResult Engine::flush(Client& client, std::string_view tube_name, JobStates s
 TaskState Engine::step(LongTask& task, Flush& flush, Instant now, std::uint32_t& budget) {
   Tube& tube = *task.tube;
   if (!flush.is_putting_back) {
+    const std::uint32_t before = budget;
     const TaskState state = free_some(flush, tube, budget);
+    // One that waits for a number has done nothing. Its step is over all the same: who has the
+    // number may be behind it.
+    if (state == TaskState::goes_on && budget == before && !flush.is_putting_back) budget = 0;
     if (state != TaskState::done) return state;
   }
   if (flush.is_putting_back) {
@@ -148,23 +152,27 @@ void Engine::free_flushed(Flush& flush, Tube& tube, JobRef ref, Instant deadline
   ++flush.flushed;
 }
 
-// The rest of a flush that has failed goes back to where it was; the buried jobs from the last to
-// the first, in front of those that were buried since.
+// The rest of a flush that has failed goes back to where it was. The order does not depend on how
+// the heaps stand: whoever waits gets the best job first, and delayed jobs keep their order. The
+// buried jobs go from the last to the first, in front of those that were buried since.
 void Engine::put_back(Flush& flush, Tube& tube, Instant now, std::uint32_t& budget) {
   for (; budget > 0 && !flush.empty(); --budget) {
     const std::uint64_t before = steps_;
     if (!flush.ready.empty()) {
-      const JobRef ref = flush.ready.take_any().job;
+      const JobRef ref = flush.ready.top().job;
+      flush.ready.remove(0, jobs_);
       --tube.flushed_ready;
       count_place(tube, jobs_[ref], false);
       if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
     } else if (!flush.delayed.empty()) {
-      const DeadlineSlot slot = flush.delayed.take_any();
+      const DeadlineSlot slot = flush.delayed.top();
+      flush.delayed.remove(0, jobs_);
       --tube.flushed_delayed;
-      count_place(tube, jobs_[slot.job], false);
       if (tube.delayed.reserve_one()) {
-        enter_delayed(slot.job, slot.deadline);
+        tube.delayed.push(slot, jobs_);
+        arm_tube(tube);
       } else {
+        count_place(tube, jobs_[slot.job], false);
         enter_buried(slot.job);
       }
     } else {
