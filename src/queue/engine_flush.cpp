@@ -61,11 +61,7 @@ ManyResult Engine::flush(Client& client, std::string_view tube_name, JobStates s
 TaskState Engine::step(LongTask& task, Flush& flush, Instant now, std::uint32_t& budget) {
   Tube& tube = *task.tube;
   if (!flush.is_putting_back) {
-    const std::uint32_t before = budget;
     const TaskState state = free_some(flush, tube, budget);
-    // One that waits for a number has done nothing. Its step is over all the same: who has the
-    // number may be behind it.
-    if (state == TaskState::goes_on && budget == before && !flush.is_putting_back) budget = 0;
     if (state != TaskState::done) return state;
   }
   if (flush.is_putting_back) {

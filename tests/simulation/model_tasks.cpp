@@ -12,6 +12,8 @@ namespace {
 
 // The largest step of a task, in jobs.
 constexpr std::uint32_t kJobsPerStep = 200;
+// What it costs to look for the number of a list of buried jobs.
+constexpr std::uint32_t kJobsPerLook = 20;
 // In so many lists the buried jobs of a tube may be: its own, and those of flushes.
 constexpr std::uint64_t kBurialLists = 5;
 
@@ -132,9 +134,7 @@ Model::Step Model::step(ModelTask& task, std::uint32_t& budget, Tape& tape, Inst
     return Step::done;
   }
   if (!task.is_putting_back) {
-    const std::uint32_t before = budget;
     const Step outcome = free_some(task, budget, tape);
-    if (outcome == Step::goes_on && budget == before) budget = 0;
     if (outcome != Step::done) return outcome;
   }
   if (task.is_putting_back) {
@@ -176,7 +176,10 @@ Model::Step Model::free_some(ModelTask& flush, std::uint32_t& budget, Tape& tape
   if (flush.wants_buried) take_buried(flush);
   while (flush.has_jobs() || flush.wants_buried) {
     if (budget == 0) return Step::goes_on;
-    if (!flush.has_jobs()) return put_aside_.empty() ? Step::goes_on : Step::waits;
+    if (!flush.has_jobs()) {
+      budget -= std::min(budget, kJobsPerLook);
+      return put_aside_.empty() ? Step::goes_on : Step::waits;
+    }
     --budget;
     const JournalStatus status = tape.take(Event::Kind::reserve_delete).status;
     if (status == JournalStatus::later) return Step::waits;
