@@ -18,6 +18,9 @@
 namespace haricot {
 namespace {
 
+// What a look for the number of a list costs a budget.
+constexpr std::uint32_t kJobsPerLook = 20;
+
 template <typename Heap>
 bool is_at(const Heap& heap, std::uint32_t index, JobRef ref) {
   return index < heap.size() && heap.at(index).job == ref;
@@ -112,7 +115,9 @@ TaskState Engine::free_some(Flush& flush, Tube& tube, std::uint32_t& budget) {
     if (budget == 0) return TaskState::goes_on;
     const bool is_buried = flush.first_buried != JobRef::none;
     if (!is_buried && flush.ready.empty() && flush.delayed.empty()) {
-      // Other flushes have all the numbers. If they wait for the disk, so does this one.
+      // Other flushes have all the numbers. If they wait for the disk, so does this one. The look
+      // at them is work too: without it a call in which only this one has its turn would not end.
+      budget -= std::min(budget, kJobsPerLook);
       return tasks_.has_waiting() ? TaskState::waits : TaskState::goes_on;
     }
     --budget;
@@ -175,8 +180,13 @@ void Engine::put_back(Flush& flush, Tube& tube, Instant now, std::uint32_t& budg
       const JobRef ref = flush.last_buried;
       Job& job = jobs_[ref];
       const bool was_first = ref == flush.first_buried;
+      // The one in front of the first is freed, so that its link leads nowhere.
       flush.last_buried = was_first ? JobRef::none : static_cast<JobRef>(job.links.first);
-      if (was_first) flush.first_buried = JobRef::none;
+      if (was_first) {
+        flush.first_buried = JobRef::none;
+      } else {
+        jobs_[flush.last_buried].links.second = static_cast<std::uint32_t>(JobRef::none);
+      }
       job.set_buried(tube.burials);
       job.links = Links{0, static_cast<std::uint32_t>(tube.first_buried)};
       if (tube.first_buried == JobRef::none) {
