@@ -18,6 +18,9 @@
 namespace haricot {
 namespace {
 
+// What a look for the number of a list costs a budget.
+constexpr std::uint32_t kJobsPerLook = 20;
+
 template <typename Heap>
 bool is_at(const Heap& heap, std::uint32_t index, JobRef ref) {
   return index < heap.size() && heap.at(index).job == ref;
@@ -112,7 +115,9 @@ TaskState Engine::free_some(Flush& flush, Tube& tube, std::uint32_t& budget) {
     if (budget == 0) return TaskState::goes_on;
     const bool is_buried = flush.first_buried != JobRef::none;
     if (!is_buried && flush.ready.empty() && flush.delayed.empty()) {
-      // Other flushes have all the numbers. If they wait for the disk, so does this one.
+      // Other flushes have all the numbers. If they wait for the disk, so does this one. The look
+      // at them is work too: without it a call in which only this one has its turn would not end.
+      budget -= std::min(budget, kJobsPerLook);
       return tasks_.has_waiting() ? TaskState::waits : TaskState::goes_on;
     }
     --budget;
@@ -148,31 +153,40 @@ void Engine::free_flushed(Flush& flush, Tube& tube, JobRef ref, Instant deadline
   ++flush.flushed;
 }
 
-// The rest of a flush that has failed goes back to where it was; the buried jobs from the last to
-// the first, in front of those that were buried since.
+// The rest of a flush that has failed goes back to where it was. The order does not depend on how
+// the heaps stand: whoever waits gets the best job first, and delayed jobs keep their order. The
+// buried jobs go from the last to the first, in front of those that were buried since.
 void Engine::put_back(Flush& flush, Tube& tube, Instant now, std::uint32_t& budget) {
   for (; budget > 0 && !flush.empty(); --budget) {
     const std::uint64_t before = steps_;
     if (!flush.ready.empty()) {
-      const JobRef ref = flush.ready.take_any().job;
+      const JobRef ref = flush.ready.top().job;
+      flush.ready.remove(0, jobs_);
       --tube.flushed_ready;
       count_place(tube, jobs_[ref], false);
       if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
     } else if (!flush.delayed.empty()) {
-      const DeadlineSlot slot = flush.delayed.take_any();
+      const DeadlineSlot slot = flush.delayed.top();
+      flush.delayed.remove(0, jobs_);
       --tube.flushed_delayed;
-      count_place(tube, jobs_[slot.job], false);
       if (tube.delayed.reserve_one()) {
-        enter_delayed(slot.job, slot.deadline);
+        tube.delayed.push(slot, jobs_);
+        arm_tube(tube);
       } else {
+        count_place(tube, jobs_[slot.job], false);
         enter_buried(slot.job);
       }
     } else {
       const JobRef ref = flush.last_buried;
       Job& job = jobs_[ref];
       const bool was_first = ref == flush.first_buried;
+      // The one in front of the first is freed, so that its link leads nowhere.
       flush.last_buried = was_first ? JobRef::none : static_cast<JobRef>(job.links.first);
-      if (was_first) flush.first_buried = JobRef::none;
+      if (was_first) {
+        flush.first_buried = JobRef::none;
+      } else {
+        jobs_[flush.last_buried].links.second = static_cast<std::uint32_t>(JobRef::none);
+      }
       job.set_buried(tube.burials);
       job.links = Links{0, static_cast<std::uint32_t>(tube.first_buried)};
       if (tube.first_buried == JobRef::none) {

@@ -119,7 +119,8 @@ ManyResult Engine::kick(Client& client, std::uint32_t bound, Instant now) {
   make_room_for_delivery();
   tasks_.make_room();
   Tube& tube = *client.used_;
-  Kick kick{tube.buried > 0, bound, 0};
+  // Not by their number: that counts those that a flush has yet to free.
+  Kick kick{tube.first_buried != JobRef::none, bound, 0};
   Outcome outcome = kick_some(kick, tube, now, budget_);
   const bool waits = outcome == Outcome::not_yet && kick.kicked > 0;
   if (waits) outcome = Outcome::waiting;

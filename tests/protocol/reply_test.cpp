@@ -37,6 +37,7 @@ TEST(Reply, AWordAloneIsItsLine) {
       {ReplyCode::internal_error, "INTERNAL_ERROR\r\n"},
       {ReplyCode::job_too_big, "JOB_TOO_BIG\r\n"},
       {ReplyCode::kicked_job, "KICKED\r\n"},
+      {ReplyCode::not_draining, "NOT_DRAINING\r\n"},
       {ReplyCode::not_found, "NOT_FOUND\r\n"},
       {ReplyCode::not_ignored, "NOT_IGNORED\r\n"},
       {ReplyCode::out_of_memory, "OUT_OF_MEMORY\r\n"},
@@ -56,8 +57,10 @@ TEST(Reply, AWordAloneIsItsLine) {
 TEST(Reply, ANumberFollowsItsWord) {
   const Word words[] = {
       {ReplyCode::buried_new, "BURIED"},
+      {ReplyCode::flushed, "FLUSHED"},
       {ReplyCode::inserted, "INSERTED"},
       {ReplyCode::kicked, "KICKED"},
+      {ReplyCode::reserved_batch, "RESERVED_BATCH"},
       {ReplyCode::watching, "WATCHING"},
   };
   for (const Word& word : words) {
@@ -67,6 +70,16 @@ TEST(Reply, ANumberFollowsItsWord) {
     EXPECT_EQ(line_of({.code = word.code, .number = kMaxId}), begin + " 18446744073709551615\r\n");
     EXPECT_FALSE(has_body(word.code)) << begin;
   }
+}
+
+TEST(Reply, TwoNumbersFollowTheirWord) {
+  EXPECT_EQ(line_of({.code = ReplyCode::deleted_batch, .number = 0, .other_number = 12}),
+            "DELETED_BATCH 0 12\r\n");
+  const std::string longest =
+      line_of({.code = ReplyCode::deleted_batch, .number = kMaxId, .other_number = kMaxId});
+  EXPECT_EQ(longest, "DELETED_BATCH 18446744073709551615 18446744073709551615\r\n");
+  EXPECT_LE(longest.size(), kReplyLineBytesMax);
+  EXPECT_FALSE(has_body(ReplyCode::deleted_batch));
 }
 
 TEST(Reply, UsingNamesTheTube) {
@@ -114,7 +127,8 @@ TEST(ReplyLine, IsReadAsItWasWritten) {
   for (const ReplyRow& row : kReplyTable) {
     if (row.form == ReplyForm::nothing) continue;
     const std::string_view text = row.form == ReplyForm::name ? "a-tube" : "123456789";
-    const std::string line = line_of({.code = row.code, .number = kMaxId, .text = text});
+    const std::string line =
+        line_of({.code = row.code, .number = kMaxId, .other_number = kMaxId - 1, .text = text});
     ReplyLine read;
     ASSERT_TRUE(read_reply_line(std::string_view(line).substr(0, line.size() - 2), read)) << line;
     if (row.form == ReplyForm::report_in_pieces) {
@@ -123,8 +137,10 @@ TEST(ReplyLine, IsReadAsItWasWritten) {
       continue;
     }
     EXPECT_EQ(read.code, row.code) << line;
-    const bool has_number = row.form == ReplyForm::number || row.form == ReplyForm::job;
+    const bool has_two = row.form == ReplyForm::two_numbers;
+    const bool has_number = row.form == ReplyForm::number || row.form == ReplyForm::job || has_two;
     EXPECT_EQ(read.number, has_number ? kMaxId : 0) << line;
+    EXPECT_EQ(read.other_number, has_two ? kMaxId - 1 : 0) << line;
     EXPECT_EQ(read.body_bytes, has_body(row.code) ? text.size() : 0) << line;
     EXPECT_EQ(read.name, row.form == ReplyForm::name ? text : "") << line;
   }
@@ -132,12 +148,47 @@ TEST(ReplyLine, IsReadAsItWasWritten) {
 
 TEST(ReplyLine, ThatNoServerWritesIsRefused) {
   const char* const lines[] = {
-      "",         " ",          "x",          "deleted",       "DELETE",
-      "DELETED ", "DELETED 1",  "INSERTED",   "INSERTED ",     "INSERTED x",
-      "KICKED x", "KICKED 1 2", "BURIED ",    "INSERTED -1",   "INSERTED  1",
-      "FOUND 1",  "FOUND 1 ",   "FOUND 1  2", "FOUND 1 2 3",   "RESERVED x 1",
-      "OK",       "OK ",        "OK x",       "OK 1 2",        "USING",
-      "USING ",   " DELETED",   "OKAY 1",     "FOUNDLING 1 2", "INSERTED 18446744073709551616",
+      "",
+      " ",
+      "x",
+      "deleted",
+      "DELETE",
+      "DELETED ",
+      "DELETED 1",
+      "INSERTED",
+      "INSERTED ",
+      "INSERTED x",
+      "KICKED x",
+      "KICKED 1 2",
+      "BURIED ",
+      "INSERTED -1",
+      "INSERTED  1",
+      "FOUND 1",
+      "FOUND 1 ",
+      "FOUND 1  2",
+      "FOUND 1 2 3",
+      "RESERVED x 1",
+      "OK",
+      "OK ",
+      "OK x",
+      "OK 1 2",
+      "USING",
+      "DELETED_BATCH",
+      "DELETED_BATCH 1",
+      "DELETED_BATCH 1 ",
+      "DELETED_BATCH 1 2 ",
+      "DELETED_BATCH 1  2",
+      "DELETED_BATCH 1 2 3",
+      "RESERVED_BATCH",
+      "RESERVED_BATCH 1 2",
+      "FLUSHED",
+      "FLUSHED x",
+      "NOT_DRAINING 1",
+      "USING ",
+      " DELETED",
+      "OKAY 1",
+      "FOUNDLING 1 2",
+      "INSERTED 18446744073709551616",
   };
   for (const char* const line : lines) {
     ReplyLine read;

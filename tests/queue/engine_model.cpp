@@ -1,6 +1,7 @@
 #include "queue/engine_model.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace haricot::test {
 namespace {
@@ -139,7 +140,9 @@ void Model::offer(const std::string& tube, Instant now) {
     if (job == nullptr || client == kNobody) return;
     clients[client].waiting = false;
     make_reserved(client, jobs[job->id], now);
-    deliveries.push_back({client, Delivery::Kind::reserved, job->id});
+    const bool in_batch = clients[client].waits_for_batch;
+    deliveries.push_back(
+        {client, in_batch ? Delivery::Kind::reserved_in_batch : Delivery::Kind::reserved, job->id});
   }
 }
 
@@ -226,6 +229,7 @@ Outcome Model::reserve(int client, Instant wait_end, Instant now, JobId& reserve
   }
   if (wait_end <= now) return Outcome::timed_out;
   self.waiting = true;
+  self.waits_for_batch = false;
   self.wait_end = wait_end;
   self.arrival = ++arrivals;
   return Outcome::waiting;
@@ -315,6 +319,47 @@ Outcome Model::kick_job(JobId id, bool refused, Instant now) {
   if (refused) return Outcome::journal_failed;
   ++job.kicks;
   make_ready(job, now);
+  return Outcome::done;
+}
+
+std::vector<JobId> Model::flushed_by(const std::string& tube, JobStates states) const {
+  std::vector<JobId> ids;
+  for (const auto& [id, job] : jobs) {
+    const bool is_in = (job.state == JobState::ready && states.ready) ||
+                       (job.state == JobState::delayed && states.delayed) ||
+                       (job.state == JobState::buried && states.buried);
+    if (job.tube == tube && is_in) ids.push_back(id);
+  }
+  return ids;
+}
+
+void Model::take_away(const std::string& tube, const std::vector<JobId>& ids) {
+  for (const JobId id : ids) jobs.erase(id);
+  drop_if_unreferenced(tube);
+}
+
+Outcome Model::reserve_batch(int client, std::uint32_t count, Instant wait_end, Instant now,
+                             std::vector<JobId>& taken) {
+  for (; count > 0; --count) {
+    JobId id = 0;
+    const Outcome outcome = reserve(client, taken.empty() ? wait_end : now, now, id);
+    if (outcome != Outcome::done) {
+      if (outcome == Outcome::waiting) clients[client].waits_for_batch = true;
+      return taken.empty() ? outcome : Outcome::done;
+    }
+    taken.push_back(id);
+  }
+  return Outcome::done;
+}
+
+Outcome Model::remove_batch(int client, const std::vector<JobId>& ids, bool refused,
+                            std::uint32_t& deleted) {
+  deleted = 0;
+  for (const JobId id : std::set<JobId>(ids.begin(), ids.end())) {
+    const Outcome outcome = remove(client, id, refused);
+    if (outcome == Outcome::journal_failed) return outcome;
+    if (outcome == Outcome::done) ++deleted;
+  }
   return Outcome::done;
 }
 

@@ -40,6 +40,7 @@ struct ModelClient {
   std::string used = "default";
   std::vector<std::string> watched{"default"};
   bool waiting = false;
+  bool waits_for_batch = false;
   Instant wait_end = {};
   std::uint64_t arrival = 0;  // Waiting: the later the larger.
   bool producer = false;
@@ -84,6 +85,13 @@ struct Model {
   Outcome kick(int client, std::uint32_t bound, std::uint32_t room_for, Instant now,
                std::uint64_t& kicked);
   Outcome kick_job(JobId id, bool refused, Instant now);
+  // Takes away what is in these states of the tube, as a flush without a journal that refuses.
+  std::vector<JobId> flushed_by(const std::string& tube, JobStates states) const;
+  void take_away(const std::string& tube, const std::vector<JobId>& ids);
+  Outcome reserve_batch(int client, std::uint32_t count, Instant wait_end, Instant now,
+                        std::vector<JobId>& taken);
+  Outcome remove_batch(int client, const std::vector<JobId>& ids, bool refused,
+                       std::uint32_t& deleted);
   Outcome pause(const std::string& tube, std::uint32_t seconds, Instant now);
 
   // Time. What is due belongs to tubes and clients; which of them comes first in one moment is not

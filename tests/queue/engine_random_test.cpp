@@ -19,6 +19,8 @@ namespace {
 
 using test::FakeJournal;
 using test::Got;
+using test::got_flush_failed;
+using test::Gots;
 using test::Model;
 using test::ModelClient;
 using test::ModelGot;
@@ -166,7 +168,7 @@ class Pair {
     }
     const bool refused = random_.one_in(15);
     if (refused) world_.journal.refuse_from(1, JournalStatus::full);
-    switch (random_.below(17)) {
+    switch (random_.below(20)) {
       case 0:
       case 1:
       case 2:
@@ -186,6 +188,15 @@ class Pair {
         break;
       case 9:
         tube_command(number, client);
+        break;
+      case 10:
+        flush(client, refused);
+        break;
+      case 11:
+        reserve_batch(number, client);
+        break;
+      case 12:
+        remove_batch(number, client, refused);
         break;
       default:
         held_command(number, client, refused);
@@ -244,6 +255,94 @@ class Pair {
     const ManyResult result = engine().kick(client, bound, now());
     ASSERT_EQ(result.outcome, expected);
     ASSERT_EQ(result.jobs, kicked);
+  }
+
+  JobStates some_states() {
+    switch (random_.below(4)) {
+      case 0:
+        return {.ready = true};
+      case 1:
+        return {.delayed = true};
+      case 2:
+        return {.buried = true};
+      default:
+        return {.ready = true, .delayed = true, .buried = true};
+    }
+  }
+
+  // If the journal refuses, which of the jobs have gone is not promised, only how many; and that
+  // the others are where they were.
+  void flush(Client& client, bool refused) {
+    const std::string tube = some_tube();
+    const JobStates states = some_states();
+    const bool exists = model_.find_tube(tube) != nullptr;
+    const std::vector<JobId> flushed = model_.flushed_by(tube, states);
+    std::uint64_t room_for = flushed.size();
+    if (refused) {
+      room_for = std::min<std::uint64_t>(room_for, random_.below(4));
+      world_.journal.refuse_from(room_for + 1, JournalStatus::failed);
+    }
+    const ManyResult result = engine().flush(client, tube, states);
+    if (!exists) {
+      ASSERT_EQ(result.outcome, Outcome::not_found);
+      return;
+    }
+    if (room_for == flushed.size()) {
+      ASSERT_EQ(result.outcome, Outcome::done);
+      ASSERT_EQ(result.jobs, flushed.size());
+      model_.take_away(tube, flushed);
+      return;
+    }
+    ASSERT_EQ(result.outcome, Outcome::waiting);
+    engine().check_invariants();
+    for (const JobId id : flushed) ASSERT_FALSE(world_.exists(id)) << id;
+    engine().advance(now());
+    ASSERT_EQ(world_.take_deliveries(), (Gots{got_flush_failed(client, room_for)}));
+    std::vector<JobId> gone;
+    for (const JobId id : flushed) {
+      if (!world_.exists(id)) gone.push_back(id);
+    }
+    ASSERT_EQ(gone.size(), room_for);
+    model_.take_away(tube, gone);
+    if (states.delayed) follow_ties(tube);
+  }
+
+  // In which order jobs of one deadline are put back is not promised.
+  void follow_ties(const std::string& tube) {
+    const Tube* found = engine().find_tube(tube);
+    if (found == nullptr) return;
+    std::vector<JobRef> delayed;
+    engine().list(*found, JobState::delayed, 1000, delayed);
+    for (const JobRef ref : delayed) {
+      model_.jobs.at(world_.id_of(ref)).arrival = ++model_.deadlines_set;
+    }
+  }
+
+  void reserve_batch(int number, Client& client) {
+    const auto count = static_cast<std::uint32_t>(1 + random_.below(4));
+    const Instant wait_end =
+        random_.one_in(4) ? Instant::never() : now() + Duration::seconds(some_delay());
+    std::vector<JobId> expected;
+    const Outcome outcome = model_.reserve_batch(number, count, wait_end, now(), expected);
+    std::vector<JobRef> taken;
+    const BatchBound bound = {[](void*, std::uint32_t) { return true; }, nullptr};
+    ASSERT_EQ(engine().reserve_batch(client, count, bound, wait_end, now(), taken), outcome);
+    ASSERT_EQ(ids_of(taken), expected);
+  }
+
+  void remove_batch(int number, Client& client, bool refused) {
+    std::vector<JobId> ids;
+    for (std::uint64_t left = 1 + random_.below(4); left > 0; --left) {
+      ids.push_back(some_held_id(number));
+      if (random_.one_in(3)) ids.push_back(some_id());
+    }
+    std::uint32_t deleted = 0;
+    const Outcome outcome = model_.remove_batch(number, ids, refused, deleted);
+    const DeleteResult result = engine().remove_batch(client, ids);
+    ASSERT_EQ(result.outcome, outcome);
+    if (outcome != Outcome::done) return;
+    ASSERT_EQ(result.deleted, deleted);
+    ASSERT_EQ(result.not_found, ids.size() - deleted);
   }
 
   void tube_command(int number, Client& client) {
@@ -310,6 +409,7 @@ class Pair {
     engine().check_invariants();
     compare_counts();
     compare_jobs();
+    compare_looks();
     compare_tubes();
     compare_clients();
     compare_journal();
@@ -363,6 +463,52 @@ class Pair {
       ASSERT_EQ(report->buries, job.buries);
       ASSERT_EQ(report->kicks, job.kicks);
     }
+  }
+
+  // A random look of each kind.
+  void compare_looks() {
+    const std::string tube = some_tube();
+    const Tube* found = engine().find_tube(tube);
+    if (found == nullptr) return;
+    const JobId from = random_.below(300);
+    const auto count = static_cast<std::uint32_t>(1 + random_.below(6));
+    const JobState state = std::array{JobState::ready, JobState::reserved, JobState::delayed,
+                                      JobState::buried}[random_.below(4)];
+    const bool of_tube = random_.one_in(2);
+    const bool of_state = random_.one_in(2);
+    std::vector<JobRef> seen;
+    const ScanResult result = engine().scan(from, count, of_tube ? found : nullptr,
+                                            of_state ? std::optional(state) : std::nullopt, seen);
+    std::vector<JobId> expected;
+    auto at = model_.jobs.lower_bound(from);
+    for (; at != model_.jobs.end() && expected.size() < count; ++at) {
+      if (of_tube && at->second.tube != tube) continue;
+      if (of_state && at->second.state != state) continue;
+      expected.push_back(at->first);
+    }
+    ASSERT_EQ(ids_of(seen), expected);
+    ASSERT_EQ(result.next, at == model_.jobs.end() ? 0 : at->first);
+
+    if (state == JobState::reserved) return;
+    seen.clear();
+    engine().list(*found, state, count, seen);
+    Model left = model_;
+    expected.clear();
+    while (expected.size() < count) {
+      const ModelJob* job = state == JobState::ready     ? left.first_ready(tube)
+                            : state == JobState::delayed ? left.first_delayed(tube)
+                                                         : left.first_buried(tube);
+      if (job == nullptr) break;
+      expected.push_back(job->id);
+      left.jobs.erase(expected.back());
+    }
+    ASSERT_EQ(ids_of(seen), expected);
+  }
+
+  std::vector<JobId> ids_of(const std::vector<JobRef>& refs) const {
+    std::vector<JobId> ids;
+    for (const JobRef ref : refs) ids.push_back(world_.id_of(ref));
+    return ids;
   }
 
   void compare_tubes() {

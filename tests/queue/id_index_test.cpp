@@ -25,6 +25,8 @@ TEST(IdIndex, FindsNothingInANewOne) {
   EXPECT_EQ(index.find(0), JobRef::none);
   EXPECT_EQ(index.find(1), JobRef::none);
   EXPECT_EQ(index.find(~JobId{0}), JobRef::none);
+  EXPECT_EQ(index.first_from(0), JobRef::none);
+  EXPECT_EQ(index.first_from(~JobId{0}), JobRef::none);
 }
 
 TEST(IdIndex, FindsDenseIds) {
@@ -61,6 +63,27 @@ TEST(IdIndex, FindsIdsAtEveryHeightOfTheTree) {
       for (const auto& [id, job] : model) ASSERT_EQ(index.find(id), job) << id;
     }
   }
+}
+
+// Gaps of every width, at both ends of them.
+TEST(IdIndex, FindsTheFirstIdFromAnywhere) {
+  IdIndex index;
+  std::vector<JobId> ids;
+  for (unsigned bit = 0; bit < 64; bit += 3) ids.push_back(JobId{1} << bit);
+  ids.push_back(~JobId{0});
+  for (const JobId id : ids) ASSERT_TRUE(index.insert(id, ref(id % 1000 + 1)));
+  JobId before = 0;
+  for (const JobId id : ids) {
+    const JobRef expected = ref(id % 1000 + 1);
+    EXPECT_EQ(index.first_from(before), expected) << id;
+    EXPECT_EQ(index.first_from(before + (id - before) / 2), expected) << id;
+    EXPECT_EQ(index.first_from(id - 1), expected) << id;
+    EXPECT_EQ(index.first_from(id), expected) << id;
+    before = id + 1;
+  }
+  index.erase(~JobId{0});
+  EXPECT_EQ(index.first_from((JobId{1} << 63) + 1), JobRef::none);
+  EXPECT_EQ(index.first_from(~JobId{0}), JobRef::none);
 }
 
 TEST(IdIndex, HoldsNoMemoryWhenTheLastIdIsErased) {
@@ -152,6 +175,8 @@ TEST(IdIndex, DoesWhatAMapWouldDo) {
   for (int step = 0; step < 20'000; ++step) {
     const JobId id = random_id();
     const auto found = model.find(id);
+    const auto next = model.lower_bound(id);
+    ASSERT_EQ(index.first_from(id), next == model.end() ? JobRef::none : next->second) << id;
     ASSERT_EQ(index.find(id), found == model.end() ? JobRef::none : found->second);
     const bool growing = step % 4000 < 2500;
     if (found == model.end() && growing) {

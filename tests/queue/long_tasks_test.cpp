@@ -35,7 +35,8 @@ class LongTasksTest : public ::testing::Test {
           piece -= done;
           jobs_done_ += done;
           steps += task.work.name;
-          return task.work.left == 0 ? TaskState::done : TaskState::goes_on;
+          if (task.work.left == 0) return TaskState::done;
+          return task.work.name == waiting_one_ ? TaskState::waits : TaskState::goes_on;
         },
         [&](std::unique_ptr<Chores::Task> task) {
           steps += static_cast<char>(task->work.name - 'a' + 'A');
@@ -49,6 +50,7 @@ class LongTasksTest : public ::testing::Test {
   Tube tube_;
   Chores tasks_;
   std::uint64_t jobs_done_ = 0;
+  char waiting_one_ = 0;  // The task whose steps answer that it waits.
 };
 
 TEST_F(LongTasksTest, TakeTurnsInTheOrderInWhichTheyCame) {
@@ -78,7 +80,7 @@ TEST_F(LongTasksTest, ThatNobodyWaitsForTakeHalfOfTheBudget) {
   EXPECT_EQ(tasks_.awaited(), 1U);
   EXPECT_EQ(work(6 * kStep), "abcxxx");
   // What one half leaves goes to the other.
-  tasks_.take(client_);
+  tasks_.take(*tasks_.find(client_));
   begin('y', 1, &client_);
   EXPECT_EQ(work(2 * kStep), "ayY");
 }
@@ -101,19 +103,81 @@ TEST_F(LongTasksTest, KeepTheirTube) {
   EXPECT_FALSE(tube_.is_referenced());
 }
 
-TEST_F(LongTasksTest, AreTakenOutByTheirClient) {
+TEST_F(LongTasksTest, AreFoundByTheirClientAndTakenOut) {
   begin('a', 5, &client_, &tube_);
   begin('b', 5, &other_client_, &tube_);
   begin('c', 5);
-  const std::unique_ptr<Chores::Task> taken = tasks_.take(other_client_);
-  ASSERT_NE(taken, nullptr);
+  Chores::Task* found = tasks_.find(other_client_);
+  ASSERT_NE(found, nullptr);
+  const std::unique_ptr<Chores::Task> taken = tasks_.take(*found);
   EXPECT_EQ(taken->work.name, 'b');
   EXPECT_EQ(tube_.tasks, 1U);
   EXPECT_EQ(tasks_.awaited(), 1U);
-  EXPECT_EQ(tasks_.take(other_client_), nullptr);
+  EXPECT_EQ(tasks_.find(other_client_), nullptr);
   std::string names;
   tasks_.for_each([&](const Chores::Task& task) { names += task.work.name; });
   EXPECT_EQ(names, "ac");
+}
+
+TEST_F(LongTasksTest, ThatWaitArePutAsideUntilAllAreResumed) {
+  waiting_one_ = 'a';
+  begin('a', 3 * kStep, &client_, &tube_);
+  begin('b', 3 * kStep, &other_client_);
+  EXPECT_EQ(work(4 * kStep), "abbbB");
+  EXPECT_TRUE(tasks_.has_waiting());
+  EXPECT_FALSE(tasks_.can_go_on());
+  EXPECT_FALSE(tasks_.empty());
+  EXPECT_EQ(tasks_.awaited(), 1U);
+  EXPECT_EQ(tube_.tasks, 1U);
+  EXPECT_EQ(work(100 * kStep), "");
+  waiting_one_ = 0;
+  tasks_.resume();
+  EXPECT_FALSE(tasks_.has_waiting());
+  EXPECT_TRUE(tasks_.can_go_on());
+  EXPECT_EQ(work(100 * kStep), "aaA");
+  EXPECT_EQ(tube_.tasks, 0U);
+}
+
+TEST_F(LongTasksTest, ThatWaitTakeNothingOfTheBudgetOfTheOthers) {
+  waiting_one_ = 'x';
+  begin('a', 100 * kStep);
+  begin('x', 100 * kStep, &client_);
+  // The one that is awaited has half of the call until it waits; then all is for the other.
+  EXPECT_EQ(work(4 * kStep), "aax");
+  EXPECT_EQ(work(4 * kStep), "aaaa");
+}
+
+TEST_F(LongTasksTest, GoOnInTheOrderInWhichTheyWerePutAside) {
+  begin('a', kStep, &client_);
+  begin('b', kStep, &other_client_);
+  begin('c', kStep);
+  tasks_.put_aside(*tasks_.find(other_client_));
+  tasks_.put_aside(*tasks_.find(client_));
+  EXPECT_EQ(work(100 * kStep), "cC");
+  EXPECT_FALSE(tasks_.can_go_on());
+  tasks_.resume();
+  EXPECT_EQ(work(100 * kStep), "bBaA");
+}
+
+TEST_F(LongTasksTest, GoOnWithoutTheirClient) {
+  begin('a', 2 * kStep, &client_, &tube_);
+  begin('x', 2 * kStep, &other_client_);
+  tasks_.forget_client(*tasks_.find(client_));
+  EXPECT_EQ(tasks_.find(client_), nullptr);
+  EXPECT_EQ(tasks_.awaited(), 1U);
+  EXPECT_EQ(tube_.tasks, 1U);
+  // It is one of those that take half of a call now.
+  EXPECT_EQ(work(2 * kStep), "ax");
+  // One that waits has no place among them until it is resumed.
+  tasks_.put_aside(*tasks_.find(other_client_));
+  tasks_.forget_client(*tasks_.find(other_client_));
+  EXPECT_EQ(tasks_.awaited(), 0U);
+  EXPECT_EQ(work(100 * kStep), "aA");
+  EXPECT_TRUE(tasks_.has_waiting());
+  tasks_.resume();
+  EXPECT_EQ(work(100 * kStep), "xX");
+  EXPECT_TRUE(tasks_.empty());
+  EXPECT_EQ(tube_.tasks, 0U);
 }
 
 TEST_F(LongTasksTest, AreForgottenWithTheirList) {

@@ -18,7 +18,7 @@ class DispatcherTest : public ::testing::Test {
   std::string run(Client& client, std::string_view line) {
     Command command;
     EXPECT_EQ(parse_command(line, command), ParseResult::ok) << line;
-    return text_of(dispatcher_.run(client, command, world_.now));
+    return text_of(dispatcher_.run(client, command, CommandSet::operators, world_.now));
   }
   static std::string text_of(const Reply& reply) {
     if (reply.code == ReplyCode::none) return "";
@@ -144,7 +144,7 @@ TEST_F(DispatcherTest, ALargeBodyIsPassedOnAsABlob) {
   EXPECT_EQ(put(client, "put 0 0 1 5000", large), "INSERTED 1\r\n");
   Command command;
   ASSERT_EQ(parse_command("peek 1", command), ParseResult::ok);
-  const Reply reply = dispatcher_.run(client, command, world_.now);
+  const Reply reply = dispatcher_.run(client, command, CommandSet::operators, world_.now);
   EXPECT_TRUE(reply.blob);
   EXPECT_EQ(text_of(reply), "FOUND 1 5000\r\n" + large + "\r\n");
 }

@@ -73,6 +73,7 @@ TEST(Report, OfAJobTellsEachCounterUnderItsName) {
                       .age_s = 5,
                       .time_left_s = 6,
                       .file = 7,
+                      .body_bytes = 13,
                       .reserves = 8,
                       .timeouts = 9,
                       .releases = 10,

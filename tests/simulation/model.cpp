@@ -5,7 +5,8 @@
 
 #include "mismatch.hpp"
 
-// Tubes, places, time. The commands are in model_commands.cpp, the reports in model_reports.cpp.
+// Tubes, places, time. The commands are in model_commands.cpp and
+// model_extended.cpp, long tasks in model_tasks.cpp, the reports in model_reports.cpp.
 
 namespace haricot::simulation {
 namespace {
@@ -23,8 +24,22 @@ JobId first_of(const std::map<JobId, ModelJob>& jobs, Filter filter, Less less) 
   return first == jobs.end() ? 0 : first->first;
 }
 
+// Those that a flush has are in no place of their tube.
+bool is_in(const ModelJob& job, JobState state, const std::string& tube) {
+  return job.flush == 0 && job.state == state && job.tube == tube;
+}
+
 bool by_deadline(const ModelJob& a, const ModelJob& b) {
   return a.deadline != b.deadline ? a.deadline < b.deadline : a.arrival < b.arrival;
+}
+
+// The id that stands behind the first RESERVED of an answer; 0: there is none.
+JobId reserved_id(const std::string& answer) {
+  constexpr std::string_view kWord = "RESERVED ";
+  constexpr std::string_view kBatch = "RESERVED_BATCH 1\r\nRESERVED ";
+  if (answer.starts_with(kWord)) return std::stoull(answer.substr(kWord.size()));
+  if (answer.starts_with(kBatch)) return std::stoull(answer.substr(kBatch.size()));
+  return 0;
 }
 
 }  // namespace
@@ -40,19 +55,19 @@ ModelTube* Model::find_tube(const std::string& name) {
 
 JobId Model::first_ready(const std::string& tube) const {
   return first_of(
-      jobs_, [&](const ModelJob& j) { return j.state == JobState::ready && j.tube == tube; },
+      jobs_, [&](const ModelJob& j) { return is_in(j, JobState::ready, tube); },
       [](const ModelJob& a, const ModelJob& b) { return a.priority < b.priority; });
 }
 
 JobId Model::first_delayed(const std::string& tube) const {
   return first_of(
-      jobs_, [&](const ModelJob& j) { return j.state == JobState::delayed && j.tube == tube; },
+      jobs_, [&](const ModelJob& j) { return is_in(j, JobState::delayed, tube); },
       by_deadline);
 }
 
 JobId Model::first_buried(const std::string& tube) const {
   return first_of(
-      jobs_, [&](const ModelJob& j) { return j.state == JobState::buried && j.tube == tube; },
+      jobs_, [&](const ModelJob& j) { return is_in(j, JobState::buried, tube); },
       [](const ModelJob& a, const ModelJob& b) { return a.burial < b.burial; });
 }
 
@@ -60,6 +75,27 @@ JobId Model::first_ending(int client) const {
   return first_of(
       jobs_, [&](const ModelJob& j) { return j.state == JobState::reserved && j.holder == client; },
       by_deadline);
+}
+
+// Null: there is none, or a flush has it.
+ModelJob* Model::find_job(JobId id) {
+  const auto job = jobs_.find(id);
+  return job == jobs_.end() || job->second.flush != 0 ? nullptr : &job->second;
+}
+
+std::vector<JobId> Model::in_order_of_service(const std::string& tube, JobState state) const {
+  std::vector<JobId> ids;
+  for (const auto& [id, job] : jobs_) {
+    if (is_in(job, state, tube)) ids.push_back(id);
+  }
+  std::sort(ids.begin(), ids.end(), [&](JobId one, JobId other) {
+    const ModelJob& a = jobs_.at(one);
+    const ModelJob& b = jobs_.at(other);
+    if (state == JobState::delayed) return by_deadline(a, b);
+    if (state == JobState::buried) return a.burial < b.burial;
+    return std::pair(a.priority, one) < std::pair(b.priority, other);
+  });
+  return ids;
 }
 
 int Model::first_waiting(const std::string& tube) const {
@@ -119,6 +155,9 @@ void Model::drop_if_unreferenced(const std::string& name) {
       return;
     }
   }
+  bool has_task = false;
+  for_each_task([&](const ModelTask& task) { has_task = has_task || task.tube == name; });
+  if (has_task) return;
   *tube = ModelTube(tubes_.back());
   tubes_.pop_back();
 }
@@ -154,21 +193,29 @@ void Model::offer(const std::string& tube, Instant now) {
     if (id == 0) return;
     clients_.at(client).waiting = false;
     make_reserved(client, id, now);
-    answer(client, with_job("RESERVED", id));
+    const char* const head = clients_.at(client).waits_for_batch ? "RESERVED_BATCH 1\r\n" : "";
+    answer(client, head + with_job("RESERVED", id));
   }
 }
 
 // Clients -----------------------------------------------------------------------------------------
 
-void Model::open(int client) {
-  clients_.emplace(client, ModelClient{});
+void Model::open(int client, CommandSet commands) {
+  clients_[client].commands = commands;
   ++connections_;
+}
+
+bool Model::can_close(int number) const {
+  const auto held = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& job) {
+    return job.second.state == JobState::reserved && job.second.holder == number;
+  });
+  return static_cast<std::uint64_t>(held) <= budget_;
 }
 
 void Model::close(int number, Instant now) {
   ModelClient& client = clients_.at(number);
   client.waiting = false;
-  std::erase_if(kicks_, [&](const ModelKick& kick) { return kick.client == number; });
+  leave_task(number);
   // One tube after another, each gone as soon as nothing refers to it: that shows in their order.
   while (!client.watched.empty()) {
     const std::string tube = client.watched.back();
@@ -178,7 +225,10 @@ void Model::close(int number, Instant now) {
   const std::string used = client.used;
   clients_.erase(number);
   drop_if_unreferenced(used);
-  for (JobId id = first_ending(number); id != 0; id = first_ending(number)) make_ready(id, now);
+  for (JobId id = first_ending(number); id != 0; id = first_ending(number)) {
+    make_ready(id, now);
+    --budget_;
+  }
 }
 
 void Model::half_close(int number) {
@@ -191,9 +241,12 @@ void Model::half_close(int number) {
 // Time --------------------------------------------------------------------------------------------
 
 // All that is due happens; what waiting clients got of it is as observed, if that is one of the
-// ways in which it may go.
-void Model::advance(Instant now, const std::vector<Observed>& observed) {
-  const std::map<JobId, ModelJob> before = observed.empty() ? std::map<JobId, ModelJob>{} : jobs_;
+// ways in which it may go. Behind it long tasks go on, and what they give to whom is no choice: a
+// job that is not ready before can only come from one of them.
+void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape& tape) {
+  std::vector<Observed> observed;
+  const std::map<JobId, ModelJob> before = all_observed.empty() ? std::map<JobId, ModelJob>{} : jobs_;
+  std::uint32_t moved = 0;
   for (ModelTube& tube : tubes_) {
     if (!tube.paused || tube.pause_end > now) continue;
     tube.paused = false;
@@ -201,19 +254,28 @@ void Model::advance(Instant now, const std::vector<Observed>& observed) {
   }
   for (auto& [id, job] : jobs_) {
     const bool ends = job.state == JobState::delayed || job.state == JobState::reserved;
-    if (!ends || job.deadline > now) continue;
+    if (!ends || job.deadline > now || job.flush != 0) continue;
+    ++moved;
     if (job.state == JobState::reserved) {
       ++job.counts[static_cast<std::size_t>(JobEvent::timeout)];
       ++timeouts_;
     }
     job.state = JobState::ready;
   }
+  for (const Observed& got : all_observed) {
+    const JobId id = reserved_id(got.bytes);
+    const ModelJob* job = id == 0 ? nullptr : find_job(id);
+    const bool is_of_task = id != 0 && (job == nullptr || job->state != JobState::ready);
+    if (!is_of_task || !has_tasks()) observed.push_back(got);
+  }
   for (const Observed& got : observed) apply_observed(got, now);
   for (const Observed& got : observed) {
-    if (!got.bytes.starts_with("RESERVED ")) continue;
-    check_order(got.client, std::stoull(got.bytes.substr(9)), before);
+    if (const JobId id = reserved_id(got.bytes); id != 0) check_order(got.client, id, before);
   }
   check_rest(now);
+  require(moved <= Engine::kJobsPerCall, "the simulation moves more jobs than the model knows of");
+  budget_ = Engine::kJobsPerCall;
+  work_on_tasks(Engine::kJobsPerCall - moved, tape, now);
 }
 
 void Model::apply_observed(const Observed& got, Instant now) {
@@ -226,17 +288,18 @@ void Model::apply_observed(const Observed& got, Instant now) {
   } else if (got.bytes == "DEADLINE_SOON\r\n") {
     require(is_deadline_soon(got.client, now), who + "was told DEADLINE_SOON without need");
   } else {
-    require(got.bytes.starts_with("RESERVED "), who + "got " + got.bytes.substr(0, 40));
-    const JobId id = std::stoull(got.bytes.substr(9));
-    const auto job = jobs_.find(id);
-    require(job != jobs_.end() && job->second.state == JobState::ready,
+    const JobId id = reserved_id(got.bytes);
+    require(id != 0, who + "got " + got.bytes.substr(0, 40));
+    const ModelJob* job = find_job(id);
+    require(job != nullptr && job->state == JobState::ready,
             who + "got a job that is not ready: " + std::to_string(id));
     const auto& watched = client.watched;
-    require(std::find(watched.begin(), watched.end(), job->second.tube) != watched.end(),
+    require(std::find(watched.begin(), watched.end(), job->tube) != watched.end(),
             who + "got a job of a tube that it does not watch");
-    require(!find_tube(job->second.tube)->paused, who + "got a job of a paused tube");
+    require(!find_tube(job->tube)->paused, who + "got a job of a paused tube");
     make_reserved(got.client, id, now);
-    answer(got.client, with_job("RESERVED", id));
+    answer(got.client,
+           (client.waits_for_batch ? "RESERVED_BATCH 1\r\n" : "") + with_job("RESERVED", id));
     return;
   }
   answer(got.client, got.bytes);
@@ -249,7 +312,7 @@ void Model::check_order(int number, JobId id, const std::map<JobId, ModelJob>& b
   require(waiting == kNobody || clients_.at(waiting).arrival > clients_.at(number).arrival,
           "client " + std::to_string(waiting) + " was passed over");
   for (const auto& [other, job] : jobs_) {
-    if (job.tube != tube || job.state != JobState::ready) continue;
+    if (!is_in(job, JobState::ready, tube)) continue;
     if (before.at(other).state != JobState::ready) continue;
     const auto& got = jobs_.at(id);
     require(std::pair(got.priority, id) < std::pair(job.priority, other),
@@ -280,7 +343,10 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   tubes_.clear();
   clients_.clear();
   refused_puts_.clear();
-  kicks_.clear();
+  awaited_.clear();
+  others_.clear();
+  put_aside_.clear();
+  budget_ = Engine::kJobsPerCall;
   verbs_ = {};
   draining_ = false;
   total_jobs_ = timeouts_ = connections_ = burials_ = 0;

@@ -9,7 +9,9 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,9 @@
 #include "recorder.hpp"
 
 namespace haricot::simulation {
+
+inline const std::string kNotFound = "NOT_FOUND\r\n";
+inline const std::string kInternalError = "INTERNAL_ERROR\r\n";
 
 // What a client sends, and what is meant by it: nobody here has to parse.
 struct Request {
@@ -33,8 +38,11 @@ struct Request {
   std::uint32_t priority = 0;
   std::uint32_t seconds = 0;
   std::uint32_t ttr_s = 0;
-  std::uint32_t bound = 0;
+  std::uint32_t bound = 0;  // Of kick, or the count of another command.
   std::string tube = {};
+  StateWord state = StateWord::none;
+  bool has_timeout = false;      // Of reserve-batch.
+  std::vector<JobId> ids = {};   // Of delete-batch.
   std::string body = {};
   bool body_ends_well = true;
   std::string answer = {};
@@ -54,6 +62,7 @@ struct ModelJob {
   std::uint64_t arrival = 0;  // The later a deadline was set the larger.
   std::uint64_t burial = 0;   // The later it was buried the larger.
   int holder = 0;
+  std::uint64_t flush = 0;  // The task that is to free it, from where nobody sees it; 0: none.
   std::array<std::uint64_t, kJobEvents> counts{};  // By JobEvent.
 };
 
@@ -66,9 +75,11 @@ struct ModelTube {
 };
 
 struct ModelClient {
+  CommandSet commands = CommandSet::extended;
   std::string used = "default";
   std::vector<std::string> watched{"default"};
   bool waiting = false;
+  bool waits_for_batch = false;
   Instant wait_end;
   std::uint64_t arrival = 0;
   bool producer = false, worker = false, half_closed = false, quit = false;
@@ -78,6 +89,27 @@ struct ModelClient {
   bool put_is_open = false;  // The line of a put was read, its answer is to come.
   Request put;
   JobId put_id = 0;
+  bool may_be_drained = false;  // Drain mode ended while that put was open and all there.
+};
+
+// A kick or a flush that is longer than a call of the engine, or waits for the disk.
+struct ModelTask {
+  std::uint64_t number;
+  int client;  // 0: gone.
+  std::string tube;
+  bool is_flush;
+  std::uint64_t done = 0;  // How many jobs it has moved or freed.
+  // Of a kick.
+  bool of_buried = false;
+  std::uint32_t left = 0;
+  // Of a flush: what it has yet to free.
+  std::deque<JobId> buried = {};
+  std::set<JobId> ready = {};
+  std::set<JobId> delayed = {};
+  bool wants_buried = false;
+  bool is_putting_back = false;
+
+  bool has_jobs() const { return !buried.empty() || !ready.empty() || !delayed.empty(); }
 };
 
 // What came to a waiting client in Service::advance().
@@ -94,11 +126,13 @@ class Model {
   // Begins anew with the jobs that a restart has brought back.
   void restart(const Engine& engine, const Ledger& ledger, Instant now);
 
-  void open(int client);
+  void open(int client, CommandSet commands);
+  // Whether the engine gives back all that the client holds at once: a turn moves so many jobs.
+  bool can_close(int client) const;
   void close(int client, Instant now);
   void half_close(int client);
-  // The time has come to `now`, and waiting clients got that.
-  void advance(Instant now, const std::vector<Observed>& observed);
+  // The time has come to `now`, waiting clients got that, and long tasks did what the tape says.
+  void advance(Instant now, const std::vector<Observed>& observed, Tape& tape);
   // The server has taken so many bytes more of that client.
   void read(int client, std::size_t bytes);
   // Runs what is on the tape.
@@ -108,8 +142,14 @@ class Model {
   // `text`: what came, if it is known.
   bool run_silent(int client, std::string_view text = {});
   void drain() { draining_ = true; }
+  bool is_draining() const { return draining_; }
+  bool has_tasks() const { return !(awaited_.empty() && others_.empty() && put_aside_.empty()); }
+  // How often a long task was left for a later call, put aside, or put jobs back.
+  std::uint64_t task_turns() const { return task_turns_; }
+  std::uint64_t put_backs() const { return put_backs_; }
 
   ModelClient& client(int number) { return clients_.at(number); }
+  const ModelClient& client(int number) const { return clients_.at(number); }
   const std::map<JobId, ModelJob>& jobs() const { return jobs_; }
   std::uint64_t commands_run() const { return commands_run_; }
   // Throws Mismatch unless the engine counts what there is.
@@ -123,6 +163,8 @@ class Model {
   JobId first_delayed(const std::string& tube) const;
   JobId first_buried(const std::string& tube) const;
   JobId first_ending(int client) const;
+  ModelJob* find_job(JobId id);
+  std::vector<JobId> in_order_of_service(const std::string& tube, JobState state) const;
   int first_waiting(const std::string& tube) const;
   std::uint64_t count(JobState state, const std::string* tube = nullptr) const;
   std::uint64_t count_urgent(const std::string* tube = nullptr) const;
@@ -152,10 +194,18 @@ class Model {
   std::string watch(int client, const std::string& tube);
   std::string ignore(int client, const std::string& tube);
   std::string use(int client, const std::string& tube);
-  std::string peek(JobId id) const;
+  std::string peek(JobId id);
   std::string kick(int client, std::uint32_t bound, Tape& tape, Instant now);
-  std::string go_on_with_kick(std::size_t place, Tape& tape, Instant now);
-  void go_on_with_kicks(Tape& tape, Instant now);
+  std::string capabilities(int client) const;
+  std::string flush(int client, const Request& request, Tape& tape);
+  std::string scan_jobs(const Request& request, Tape& tape, Instant now);
+  std::string list_jobs(const Request& request, Tape& tape, Instant now);
+  std::string reserve_batch(int client, const Request& request, Instant now);
+  std::string delete_batch(int client, const Request& request, Tape& tape);
+  std::string undrain();
+  std::string listed(std::string head, const std::vector<JobId>& ids, Tape& tape,
+                     Instant now) const;
+  JobId best_job(int client) const;
   bool is_put_off(const Tape& tape, int client) const;
   std::string kick_job(JobId id, Tape& tape, Instant now);
   std::string pause(const Request& request, Instant now);
@@ -168,13 +218,25 @@ class Model {
   void check_order(int client, JobId id, const std::map<JobId, ModelJob>& before) const;
   void check_rest(Instant now) const;
 
-  // A kick that has begun and waits for the disk.
-  struct ModelKick {
-    int client;
-    bool of_buried;
-    std::uint32_t left;
-    std::uint32_t kicked;
-  };
+  // Long tasks (model_tasks.cpp).
+  using Tasks = std::list<ModelTask>;
+  enum class Step : std::uint8_t { done, goes_on, waits, failed };
+  void resume_tasks(Tape& tape, Instant now);
+  void work_on_tasks(std::uint32_t budget, Tape& tape, Instant now);
+  void work(Tasks& tasks, std::uint32_t& budget, Tape& tape, Instant now);
+  Step step(ModelTask& task, std::uint32_t& budget, Tape& tape, Instant now);
+  Step kick_some(ModelTask& kick, std::uint32_t& budget, Tape& tape, Instant now);
+  Step free_some(ModelTask& flush, std::uint32_t& budget, Tape& tape);
+  void free_recorded(ModelTask& flush, JobId id);
+  void take_buried(ModelTask& flush);
+  void put_back(ModelTask& flush, std::uint32_t& budget, Instant now);
+  void leave_task(int client);
+  template <typename Visit>
+  void for_each_task(Visit visit) const {
+    for (const Tasks* tasks : {&awaited_, &others_, &put_aside_}) {
+      for (const ModelTask& task : *tasks) visit(task);
+    }
+  }
 
   // Puts that were refused, and nothing says yet whose they are.
   struct RefusedPut {
@@ -182,7 +244,11 @@ class Model {
     std::string answer;
   };
   std::vector<RefusedPut> refused_puts_;
-  std::vector<ModelKick> kicks_;
+  Tasks awaited_;    // Somebody waits for their end;
+  Tasks others_;     // nobody does;
+  Tasks put_aside_;  // they wait for the disk.
+  std::uint64_t last_task_ = 0, task_turns_ = 0, put_backs_ = 0;
+  std::uint32_t budget_ = 0;  // Of jobs that commands may move until the time is looked at again.
   std::uint32_t job_bytes_max_;
   std::uint64_t file_bytes_;
   std::map<JobId, ModelJob> jobs_;

@@ -4,13 +4,10 @@
 #include "mismatch.hpp"
 #include "model.hpp"
 
-// The commands, each with what it answers.
+// The commands, each with what it answers. Those of the extended set are in model_extended.cpp.
 
 namespace haricot::simulation {
 namespace {
-
-const std::string kNotFound = "NOT_FOUND\r\n";
-const std::string kInternalError = "INTERNAL_ERROR\r\n";
 
 std::uint64_t& count_of(ModelJob& job, JobEvent event) {
   return job.counts[static_cast<std::size_t>(event)];
@@ -37,7 +34,7 @@ void Model::run(Tape& tape, Instant now) {
         run_line(event.client, tape, now);
       }
     } else if (event.kind == Event::Kind::try_again) {
-      go_on_with_kicks(tape, now);
+      resume_tasks(tape, now);
     } else if (event.kind == Event::Kind::reserve_put) {
       finish_put(event, tape, now);
     } else {
@@ -52,7 +49,9 @@ bool Model::is_put_off(const Tape& tape, int number) const {
   if (tape.empty() || tape.front().status != JournalStatus::later) return false;
   if (tape.front().kind == Event::Kind::reserve_put)
     return false;  // That of a body, not of a line.
-  return request.kind == Request::Kind::command && request.verb != Verb::put;
+  // A flush has begun, even if it has to wait before the first job.
+  return request.kind == Request::Kind::command && request.verb != Verb::put &&
+         request.verb != Verb::flush_tube;
 }
 
 bool Model::run_silent(int number, std::string_view text) {
@@ -71,7 +70,9 @@ bool Model::run_silent(int number, std::string_view text) {
       return true;
     }
     const bool too_big = client.put.body.size() > job_bytes_max_;
-    if (!too_big && client.put.body_ends_well && !draining_) return false;
+    // Whoever took it or refused it for the disk would have left that on the tape.
+    const bool is_drained = draining_ || client.may_be_drained;
+    if (!too_big && client.put.body_ends_well && !is_drained) return false;
     client.put_is_open = false;
     answer(number, too_big                     ? "JOB_TOO_BIG\r\n"
                    : client.put.body_ends_well ? "DRAINING\r\n"
@@ -117,6 +118,7 @@ void Model::begin_put(int number, const Request& request) {
   ModelClient& client = clients_.at(number);
   ++verbs_[static_cast<std::size_t>(Verb::put)];
   client.put_is_open = true;
+  client.may_be_drained = false;
   client.put = request;
   client.put_id = 0;
   if (request.body.size() > job_bytes_max_) return;
@@ -248,6 +250,23 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
       for (const std::string& tube : clients_.at(number).watched) text += "- " + tube + "\n";
       return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
     }
+    case Verb::capabilities:
+      return capabilities(number);
+    case Verb::flush_tube:
+      return flush(number, request, tape);
+    case Verb::scan_jobs:
+      return scan_jobs(request, tape, now);
+    case Verb::list_jobs:
+      return list_jobs(request, tape, now);
+    case Verb::reserve_batch:
+      return reserve_batch(number, request, now);
+    case Verb::delete_batch:
+      return delete_batch(number, request, tape);
+    case Verb::drain:
+      draining_ = true;
+      return "DRAINING\r\n";
+    case Verb::undrain:
+      return undrain();
   }
   return {};
 }
@@ -278,35 +297,43 @@ std::string Model::ignore(int number, const std::string& tube) {
   return "WATCHING " + std::to_string(watched.size()) + "\r\n";
 }
 
-std::string Model::reserve(int number, Instant wait_end, Instant now) {
-  ModelClient& client = clients_.at(number);
-  client.worker = true;
+// The best one that the client could get now; 0: there is none.
+JobId Model::best_job(int number) const {
   JobId best = 0;
-  for (const std::string& tube : client.watched) {
-    const JobId id = find_tube(tube)->paused ? 0 : first_ready(tube);
+  for (const std::string& tube : clients_.at(number).watched) {
+    const auto is_it = [&](const ModelTube& other) { return other.name == tube; };
+    const bool paused = std::find_if(tubes_.begin(), tubes_.end(), is_it)->paused;
+    const JobId id = paused ? 0 : first_ready(tube);
     if (id == 0) continue;
     if (best == 0 ||
         std::pair(jobs_.at(id).priority, id) < std::pair(jobs_.at(best).priority, best)) {
       best = id;
     }
   }
-  if (best != 0) {
+  return best;
+}
+
+std::string Model::reserve(int number, Instant wait_end, Instant now) {
+  ModelClient& client = clients_.at(number);
+  client.worker = true;
+  if (const JobId best = best_job(number); best != 0) {
     make_reserved(number, best, now);
     return with_job("RESERVED", best);
   }
   if (is_deadline_soon(number, now)) return "DEADLINE_SOON\r\n";
   if (wait_end <= now) return "TIMED_OUT\r\n";
   client.waiting = true;
+  client.waits_for_batch = false;
   client.wait_end = wait_end;
   client.arrival = ++arrivals_;
   return {};
 }
 
 std::string Model::reserve_job(int number, JobId id, Tape& tape, Instant now) {
-  const auto job = jobs_.find(id);
-  if (job == jobs_.end() || job->second.state == JobState::reserved) return kNotFound;
+  const ModelJob* job = find_job(id);
+  if (job == nullptr || job->state == JobState::reserved) return kNotFound;
   clients_.at(number).worker = true;
-  const bool is_recorded = job->second.state != JobState::ready;
+  const bool is_recorded = job->state != JobState::ready;
   if (is_recorded && tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) {
     return kInternalError;
   }
@@ -316,13 +343,13 @@ std::string Model::reserve_job(int number, JobId id, Tape& tape, Instant now) {
 }
 
 std::string Model::remove(int number, JobId id, Tape& tape) {
-  const auto job = jobs_.find(id);
-  if (job == jobs_.end()) return kNotFound;
-  if (job->second.state == JobState::reserved && !holds(number, id)) return kNotFound;
+  const ModelJob* job = find_job(id);
+  if (job == nullptr) return kNotFound;
+  if (job->state == JobState::reserved && !holds(number, id)) return kNotFound;
   if (tape.take(Event::Kind::reserve_delete).status != JournalStatus::ok) return kInternalError;
   check_record(tape, Event::Kind::record_delete, id);
-  const std::string tube = job->second.tube;
-  jobs_.erase(job);
+  const std::string tube = job->tube;
+  jobs_.erase(id);
   ++find_tube(tube)->deletes;
   drop_if_unreferenced(tube);
   return "DELETED\r\n";
@@ -362,55 +389,14 @@ std::string Model::touch(int number, JobId id, Instant now) {
   return "TOUCHED\r\n";
 }
 
-std::string Model::peek(JobId id) const {
-  return jobs_.contains(id) ? with_job("FOUND", id) : kNotFound;
-}
-
-std::string Model::kick(int number, std::uint32_t bound, Tape& tape, Instant now) {
-  const bool of_buried = first_buried(clients_.at(number).used) != 0;
-  kicks_.push_back({number, of_buried, bound, 0});
-  std::string text = go_on_with_kick(kicks_.size() - 1, tape, now);
-  if (!text.empty()) kicks_.pop_back();
-  return text;
-}
-
-// What it answers; nothing: it waits for the disk.
-std::string Model::go_on_with_kick(std::size_t place, Tape& tape, Instant now) {
-  ModelKick& kick = kicks_[place];
-  const std::string tube = clients_.at(kick.client).used;
-  while (kick.left > 0) {
-    const JobId id = kick.of_buried ? first_buried(tube) : first_delayed(tube);
-    if (id == 0) break;
-    const JournalStatus status = tape.take(Event::Kind::reserve_update).status;
-    if (status == JournalStatus::later) return "";
-    if (status != JournalStatus::ok) {
-      if (kick.kicked == 0) return kInternalError;
-      break;
-    }
-    ModelJob& job = jobs_.at(id);
-    ++count_of(job, JobEvent::kick);
-    job.state = JobState::ready;
-    check_record(tape, Event::Kind::record_update, id);
-    offer(tube, now);
-    --kick.left;
-    ++kick.kicked;
-  }
-  return "KICKED " + std::to_string(kick.kicked) + "\r\n";
-}
-
-void Model::go_on_with_kicks(Tape& tape, Instant now) {
-  while (!kicks_.empty()) {
-    std::string text = go_on_with_kick(0, tape, now);
-    if (text.empty()) return;
-    answer(kicks_.front().client, std::move(text));
-    kicks_.erase(kicks_.begin());
-  }
+std::string Model::peek(JobId id) {
+  return find_job(id) != nullptr ? with_job("FOUND", id) : kNotFound;
 }
 
 std::string Model::kick_job(JobId id, Tape& tape, Instant now) {
-  const auto found = jobs_.find(id);
-  if (found == jobs_.end()) return kNotFound;
-  ModelJob& job = found->second;
+  ModelJob* const found = find_job(id);
+  if (found == nullptr) return kNotFound;
+  ModelJob& job = *found;
   if (job.state != JobState::buried && job.state != JobState::delayed) return kNotFound;
   if (tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) return kInternalError;
   ++count_of(job, JobEvent::kick);

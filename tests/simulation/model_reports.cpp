@@ -79,9 +79,8 @@ std::string Model::stats(Tape& tape, Instant now) {
 }
 
 std::string Model::stats_job(JobId id, Tape& tape, Instant now) {
-  const auto found = jobs_.find(id);
-  if (found == jobs_.end()) return "NOT_FOUND\r\n";
-  const ModelJob& job = found->second;
+  if (find_job(id) == nullptr) return "NOT_FOUND\r\n";
+  const ModelJob& job = *find_job(id);
   const std::string_view states[] = {"ready", "reserved", "delayed", "buried"};
   const bool has_deadline = job.state == JobState::delayed || job.state == JobState::reserved;
   Text text;
@@ -132,6 +131,36 @@ std::string Model::stats_tube(const std::string& name, Instant now) {
       .row("pause-time-left",
            tube->paused ? (tube->pause_end - now).whole_seconds() : std::uint64_t{0});
   return text.answer();
+}
+
+// A list of jobs, behind the rows of `head`.
+std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape& tape,
+                          Instant now) const {
+  const std::string_view states[] = {"ready", "reserved", "delayed", "buried"};
+  std::string text = "---\n" + std::move(head) + (ids.empty() ? "jobs: []\n" : "jobs:\n");
+  const auto row = [&text](std::string_view key, const std::string& value) {
+    text.append(key).append(": ").append(value) += '\n';
+  };
+  for (const JobId id : ids) {
+    const ModelJob& job = jobs_.at(id);
+    const bool has_deadline = job.state == JobState::delayed || job.state == JobState::reserved;
+    tape.take(Event::Kind::file_of);
+    row("- id", std::to_string(id));
+    row("  tube", quoted(job.tube));
+    row("  state", std::string(states[static_cast<std::size_t>(job.state)]));
+    row("  pri", std::to_string(job.priority));
+    row("  age", std::to_string((now - job.created).whole_seconds()));
+    row("  delay", std::to_string(job.delay_s));
+    row("  ttr", std::to_string(job.ttr_s));
+    row("  time-left", std::to_string(has_deadline ? (job.deadline - now).whole_seconds() : 0));
+    row("  bytes", std::to_string(job.body.size()));
+    row("  reserves", std::to_string(job.counts[0]));
+    row("  timeouts", std::to_string(job.counts[1]));
+    row("  releases", std::to_string(job.counts[2]));
+    row("  buries", std::to_string(job.counts[3]));
+    row("  kicks", std::to_string(job.counts[4]));
+  }
+  return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
 std::string Model::list_tubes() const {

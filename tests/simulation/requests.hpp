@@ -9,9 +9,19 @@
 
 namespace haricot::simulation {
 
+// What a run sends.
+struct Mix {
+  bool has_extended = false;  // A third of the commands are of the extended set.
+  // Tubes come to have more jobs than a call of the engine moves. Few of them are held, and none is
+  // paused: the model knows no more of what is long than kicks and flushes.
+  bool is_crowded = false;
+};
+
 // Requests to a server whose jobs are those of the model, more or less: what is under way has yet
 // to change them.
-Request random_request(test::Random& chance, const Model& model, int client,
+Request random_request(test::Random& chance, const Mix& mix, const Model& model, int client,
                        std::uint32_t job_bytes_max);
+// One of many small jobs.
+Request small_put(test::Random& chance);
 
 }  // namespace haricot::simulation

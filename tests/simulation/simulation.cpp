@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "mismatch.hpp"
-#include "requests.hpp"
 
 // The turns. How a server starts, stops and crashes is in simulation_lives.cpp.
 
@@ -19,6 +18,9 @@ constexpr std::size_t kUnreadBytesMax = 20'000;
 constexpr std::size_t kEventsKept = 30;
 constexpr std::size_t kPiecesMax = 1024;
 constexpr int kTurnsToRestMax = 3000;
+// Where there is to be a crowd, so many jobs are put at once, up to so many.
+constexpr int kPutsOfCrowd = 700;
+constexpr std::size_t kCrowd = 3500;
 
 // The next whole millisecond: the engine's timers go no finer, so that is when things happen.
 Instant whole_millisecond(Instant instant) {
@@ -117,7 +119,7 @@ void Simulation::advance() {
     observed.push_back({number, pending(wire).substr(bytes)});
     note("client " + std::to_string(number) + " got " + observed.back().bytes);
   }
-  model_.advance(now_, observed);
+  model_.advance(now_, observed, tape_);
   run_tape();
 }
 
@@ -239,15 +241,21 @@ void Simulation::send(Wire& wire, std::size_t room) {
 void Simulation::ask_by_the_way() {
   if (!wires_.contains(bystander_)) return;
   Wire& wire = wires_.at(bystander_);
-  const auto look = chance_.below(3);
-  Request request{.verb = look == 0   ? Verb::stats
-                          : look == 1 ? Verb::list_tubes
-                                      : Verb::peek_ready,
-                  .line = look == 0   ? "stats"
-                          : look == 1 ? "list-tubes"
-                                      : "peek-ready"};
-  request.bytes = request.line + "\r\n";
   ModelClient& client = model_.client(bystander_);
+  const auto look = chance_.below(client.commands == CommandSet::standard ? 3 : 5);
+  Request looks[] = {
+      {.verb = Verb::stats, .line = "stats"},
+      {.verb = Verb::list_tubes, .line = "list-tubes"},
+      {.verb = Verb::peek_ready, .line = "peek-ready"},
+      {.verb = Verb::scan_jobs, .id = 7, .bound = 20, .line = "scan-jobs 7 20"},
+      {.verb = Verb::list_jobs,
+       .bound = 5,
+       .tube = "a",
+       .state = StateWord::ready,
+       .line = "list-jobs a ready 5"},
+  };
+  Request& request = looks[look];
+  request.bytes = request.line + "\r\n";
   client.bytes_sent += request.bytes.size();
   request.end = client.bytes_sent;
   client.requests.push_back(request);
@@ -262,6 +270,7 @@ void Simulation::ask_by_the_way() {
 
 bool Simulation::close_if_finished(Wire& wire) {
   if (!wire.session->is_finished() || wire.session->has_output()) return false;
+  if (!model_.can_close(wire.number)) return false;
   const ModelClient& client = model_.client(wire.number);
   require(client.quit || wire.end_was_read, "the server closes a connection without a reason");
   note("client " + std::to_string(wire.number) + " is finished");
@@ -313,28 +322,20 @@ void Simulation::pass_time() {
 
 void Simulation::clients_act() {
   if (wires_.size() < kClientsMax && chance_.one_in(wires_.size() < 6 ? 2 : 30)) {
-    Wire& wire = wires_[next_client_];
-    wire.number = next_client_++;
-    wire.session = service_->open(&wire);
-    wire.is_slow = chance_.one_in(8);
-    model_.open(wire.number);
+    connect().is_slow = chance_.one_in(8);
   }
-  if (bystander_ == 0) {
-    bystander_ = next_client_++;
-    Wire& wire = wires_[bystander_];
-    wire.number = bystander_;
-    wire.session = service_->open(&wire);
-    model_.open(bystander_);
-  }
+  if (bystander_ == 0) bystander_ = connect().number;
   if (!wires_.empty() && chance_.one_in(60)) {
     const auto gone =
         std::next(wires_.begin(), static_cast<std::ptrdiff_t>(chance_.below(wires_.size())));
-    note("client " + std::to_string(gone->first) + " vanishes");
-    if (gone->first == bystander_) bystander_ = 0;
-    service_->close(*gone->second.session, now_);
-    model_.close(gone->first, now_);
-    run_tape();
-    wires_.erase(gone);
+    if (model_.can_close(gone->first)) {
+      note("client " + std::to_string(gone->first) + " vanishes");
+      if (gone->first == bystander_) bystander_ = 0;
+      service_->close(*gone->second.session, now_);
+      model_.close(gone->first, now_);
+      run_tape();
+      wires_.erase(gone);
+    }
   }
   for (auto& [number, wire] : wires_) {
     if (number != bystander_ && chance_.one_in(3)) act(wire);
@@ -346,6 +347,16 @@ void Simulation::clients_act() {
   }
 }
 
+Simulation::Wire& Simulation::connect() {
+  const bool is_local = chance_.one_in(2);
+  Wire& wire = wires_[next_client_];
+  wire.number = next_client_++;
+  wire.session = service_->open(&wire, is_local);
+  const bool may_drain = is_local && info_.commands == CommandSet::extended;
+  model_.open(wire.number, may_drain ? CommandSet::operators : info_.commands);
+  return wire;
+}
+
 void Simulation::act(Wire& wire) {
   if (wire.has_ended || wire.to_server.size() > kUnreadBytesMax) return;
   ModelClient& client = model_.client(wire.number);
@@ -355,22 +366,15 @@ void Simulation::act(Wire& wire) {
   if (chance_.one_in(2000)) count = 1500;
   if (client.waiting && !chance_.one_in(10)) return;
   for (; count > 0; --count) {
-    Request request = random_request(chance_, model_, wire.number, job_bytes_max_);
-    note("client " + std::to_string(wire.number) + " sends " + request.line);
-    wire.to_server += request.bytes;
-    client.bytes_sent += request.bytes.size();
-    request.end = client.bytes_sent;
-    if (request.kind == Request::Kind::command) ++sent_[static_cast<std::size_t>(request.verb)];
-    client.requests.push_back(std::move(request));
+    send_request(wire, random_request(chance_, mix_, model_, wire.number, job_bytes_max_));
+  }
+  if (mix_.is_crowded && model_.jobs().size() < kCrowd && chance_.one_in(60)) {
+    for (int i = 0; i < kPutsOfCrowd; ++i) send_request(wire, small_put(chance_));
   }
   if (chance_.one_in(300)) {
     Request quit{.verb = Verb::quit, .line = chance_.one_in(2) ? "quit" : "quit x"};
     quit.bytes = quit.line + "\r\n";
-    wire.to_server += quit.bytes;
-    client.bytes_sent += quit.bytes.size();
-    quit.end = client.bytes_sent;
-    ++sent_[static_cast<std::size_t>(Verb::quit)];
-    client.requests.push_back(std::move(quit));
+    send_request(wire, std::move(quit));
   }
   if (chance_.one_in(200)) {
     note("client " + std::to_string(wire.number) + " closes its side");
@@ -379,6 +383,16 @@ void Simulation::act(Wire& wire) {
       wire.to_server.resize(wire.to_server.size() - chance_.below(wire.to_server.size()));
     }
   }
+}
+
+void Simulation::send_request(Wire& wire, Request request) {
+  ModelClient& client = model_.client(wire.number);
+  note("client " + std::to_string(wire.number) + " sends " + request.line);
+  wire.to_server += request.bytes;
+  client.bytes_sent += request.bytes.size();
+  request.end = client.bytes_sent;
+  if (request.kind == Request::Kind::command) ++sent_[static_cast<std::size_t>(request.verb)];
+  client.requests.push_back(std::move(request));
 }
 
 // Nothing goes wrong for a while, everybody reads, nobody sends: then everything has to be
@@ -408,6 +422,7 @@ void Simulation::come_to_rest() {
             "client " + std::to_string(number) + " is not served: " +
                 (client.requests.empty() ? client.put.line : client.requests.front().line));
   }
+  require(!model_.has_tasks(), "a kick or a flush does not come to its end");
   for (auto& [number, wire] : wires_) wire.is_slow = number != bystander_ && chance_.one_in(8);
   check_invariants();
 }

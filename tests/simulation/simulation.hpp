@@ -17,6 +17,7 @@
 #include "haricot/service/service.hpp"
 #include "model.hpp"
 #include "recorder.hpp"
+#include "requests.hpp"
 #include "support/random.hpp"
 #include "support/sim_disk.hpp"
 
@@ -41,6 +42,11 @@ class Simulation {
   // Answers that said that the disk does not take a change.
   std::uint64_t refused() const { return refused_; }
   // Commands that had to wait for the disk before they were run.
+  // Whether a third of the commands are of the extended set.
+  bool has_extended() const { return mix_.has_extended; }
+  // How often a long task was left for later, and how many flushes put jobs back.
+  std::uint64_t task_turns() const { return model_.task_turns(); }
+  std::uint64_t put_backs() const { return model_.put_backs(); }
   std::uint64_t put_off() const { return recorder_put_off_ + recorder_->put_off(); }
   // What happened last, a line each.
   std::string last_events() const;
@@ -84,6 +90,8 @@ class Simulation {
   void pass_time();
   void clients_act();
   void act(Wire& wire);
+  Wire& connect();
+  void send_request(Wire& wire, Request request);
   void come_to_rest();
   void check_invariants() const;
   void run_tape();
@@ -91,6 +99,7 @@ class Simulation {
   void note(std::string event);
 
   test::Random chance_;
+  Mix mix_;
   std::uint32_t job_bytes_max_;
   binlog::BinlogOptions options_;
   std::unique_ptr<binlog::SimDisk> disk_;

@@ -19,6 +19,19 @@ binlog::BinlogOptions random_options(test::Random& chance) {
           .open_files_max = chance.one_in(2) ? 6U : 32U};
 }
 
+// Seven of eight runs have the extended set; some of those, tubes with very many jobs.
+Mix random_mix(test::Random& chance) {
+  Mix mix;
+  mix.has_extended = !chance.one_in(8);
+  mix.is_crowded = mix.has_extended && chance.one_in(8);
+  return mix;
+}
+
+CommandSet random_commands(test::Random& chance, const Mix& mix) {
+  if (!mix.has_extended) return CommandSet::standard;
+  return chance.one_in(8) ? CommandSet::operators : CommandSet::extended;
+}
+
 binlog::Fault random_fault(test::Random& chance) {
   binlog::Fault fault;
   fault.nth = 1 + chance.below(30);
@@ -38,6 +51,7 @@ binlog::Fault random_fault(test::Random& chance) {
 
 Simulation::Simulation(std::uint64_t seed)
     : chance_(seed),
+      mix_(random_mix(chance_)),
       job_bytes_max_(chance_.one_in(2) ? 6000 : 2000),
       options_(random_options(chance_)),
       disk_(std::make_unique<binlog::SimDisk>()),
@@ -46,6 +60,7 @@ Simulation::Simulation(std::uint64_t seed)
       wall_offset_(Duration::nanoseconds(kWallBegin)),
       years_left_(20) {
   info_.job_bytes_max = job_bytes_max_;
+  info_.commands = random_commands(chance_, mix_);
   info_.binlog_bytes_max = options_.file_bytes;
   info_.pid = 4711;
   info_.instance_id = "0123456789abcdef";

@@ -22,15 +22,16 @@ struct Got {
   const Client* client;
   Delivery::Kind kind;
   JobId job = 0;
-  std::uint64_t kicked = 0;
+  std::uint64_t count = 0;  // Of the jobs of a long task.
 
   bool operator==(const Got&) const = default;
 };
 
 inline void PrintTo(const Got& got, std::ostream* out) {
-  const char* const kinds[] = {"reserved", "timed_out", "deadline_soon", "kicked"};
+  const char* const kinds[] = {"reserved", "reserved_in_batch", "timed_out",   "deadline_soon",
+                               "kicked",   "flushed",           "flush_failed"};
   *out << "{" << kinds[static_cast<int>(got.kind)] << " client " << got.client << " job " << got.job
-       << " kicked " << got.kicked << "}";
+       << " count " << got.count << "}";
 }
 
 inline NewBody body_of_bytes(std::string_view bytes) {
@@ -106,7 +107,8 @@ class World {
   std::vector<Got> take_deliveries() {
     std::vector<Got> got;
     for (const Delivery& delivery : engine.deliveries()) {
-      const bool has_job = delivery.kind == Delivery::Kind::reserved;
+      const bool has_job = delivery.kind == Delivery::Kind::reserved ||
+                           delivery.kind == Delivery::Kind::reserved_in_batch;
       got.push_back({delivery.client, delivery.kind,
                      has_job ? engine.jobs()[delivery.job].id : JobId{0}, delivery.count});
     }
@@ -143,6 +145,15 @@ inline Got got_deadline_soon(const Client& client) {
 }
 inline Got got_kicked(const Client& client, std::uint64_t kicked) {
   return {&client, Delivery::Kind::kicked, 0, kicked};
+}
+inline Got got_flushed(const Client& client, std::uint64_t flushed) {
+  return {&client, Delivery::Kind::flushed, 0, flushed};
+}
+inline Got got_flush_failed(const Client& client, std::uint64_t flushed) {
+  return {&client, Delivery::Kind::flush_failed, 0, flushed};
+}
+inline Got got_job_in_batch(const Client& client, JobId id) {
+  return {&client, Delivery::Kind::reserved_in_batch, id, 0};
 }
 
 using Gots = std::vector<Got>;

@@ -1,0 +1,283 @@
+// Commands that are about several jobs, and looks at several.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/engine_world.hpp"
+
+namespace haricot {
+namespace {
+
+using test::FakeJournal;
+using test::got_job_in_batch;
+using test::Gots;
+
+constexpr BatchBound kNoBound = {[](void*, std::uint32_t) { return true; }, nullptr};
+
+class EngineBatches : public test::EngineTest {
+ protected:
+  std::vector<JobId> ids_of(const std::vector<JobRef>& refs) const {
+    std::vector<JobId> ids;
+    for (const JobRef ref : refs) ids.push_back(world.id_of(ref));
+    return ids;
+  }
+  std::vector<JobId> reserve_batch(Client& client, std::uint32_t count,
+                                   BatchBound bound = kNoBound) {
+    std::vector<JobRef> taken;
+    outcome = engine.reserve_batch(client, count, bound, world.now, world.now, taken);
+    return ids_of(taken);
+  }
+  std::vector<JobId> scan(JobId from, std::uint32_t count, const Tube* tube = nullptr,
+                          std::optional<JobState> state = std::nullopt) {
+    std::vector<JobRef> found;
+    scanned = engine.scan(from, count, tube, state, found);
+    return ids_of(found);
+  }
+  std::vector<JobId> list(const Tube& tube, JobState state, std::uint32_t count) {
+    std::vector<JobRef> found;
+    engine.list(tube, state, count, found);
+    return ids_of(found);
+  }
+
+  using Ids = std::vector<JobId>;
+  Outcome outcome = Outcome::done;
+  ScanResult scanned;
+};
+
+// Reserves -------------------------------------------------------------------------------------
+
+TEST_F(EngineBatches, AReserveTakesJobsAsReservesWouldOneByOne) {
+  Client& client = world.connect();
+  ASSERT_EQ(engine.watch(client, "t"), Outcome::done);
+  Client& producer = world.connect();
+  const JobId last = world.put(producer, {.priority = 9});
+  const JobId third = world.put(producer, {.priority = 5});
+  ASSERT_EQ(engine.use(producer, "t"), Outcome::done);
+  const JobId first = world.put(producer, {.priority = 1});
+  const JobId second = world.put(producer, {.priority = 3});
+  EXPECT_EQ(reserve_batch(client, 3), (Ids{first, second, third}));
+  EXPECT_EQ(outcome, Outcome::done);
+  engine.check_invariants();
+  EXPECT_EQ(reserve_batch(client, 3), Ids{last});
+  EXPECT_EQ(reserve_batch(client, 3), Ids{});
+  EXPECT_EQ(outcome, Outcome::timed_out);
+  EXPECT_EQ(client.held_jobs(), 4U);
+  EXPECT_EQ(engine.counts().workers, 1U);
+}
+
+TEST_F(EngineBatches, AReserveTakesWhatFitsAndTheFirstJobInAnyCase) {
+  Client& client = world.connect();
+  for (int i = 0; i < 5; ++i) world.put(client, {.body = "12345"});
+  struct Room {
+    std::uint32_t bytes;
+    static bool fits(void* self, std::uint32_t body_bytes) {
+      auto& room = *static_cast<Room*>(self);
+      if (body_bytes > room.bytes) return false;
+      room.bytes -= body_bytes;
+      return true;
+    }
+  };
+  Room room{12};
+  EXPECT_EQ(reserve_batch(client, 5, {&Room::fits, &room}), (Ids{1, 2}));
+  Room none{0};
+  EXPECT_EQ(reserve_batch(client, 5, {&Room::fits, &none}), Ids{3});
+  EXPECT_EQ(world.reserve(client), 4U);
+}
+
+TEST_F(EngineBatches, AReserveThatWaitsGetsOneJob) {
+  Client& client = world.connect();
+  Client& producer = world.connect();
+  std::vector<JobRef> taken;
+  EXPECT_EQ(engine.reserve_batch(client, 10, kNoBound, Instant::never(), world.now, taken),
+            Outcome::waiting);
+  EXPECT_TRUE(client.is_waiting());
+  const JobId id = world.put(producer);
+  world.put(producer);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_job_in_batch(client, id)}));
+  // The next wait of the same client is one for a single job again.
+  EXPECT_EQ(reserve_batch(client, 10).size(), 1U);
+  world.wait(client);
+  const JobId third = world.put(producer);
+  EXPECT_EQ(world.take_deliveries(), (Gots{test::got_job(client, third)}));
+}
+
+TEST_F(EngineBatches, AReserveEndsAsReservesDo) {
+  Client& client = world.connect();
+  const JobId id = world.put(client, {.ttr_s = 2});
+  ASSERT_EQ(world.reserve(client), id);
+  world.pass_s(1);
+  EXPECT_EQ(reserve_batch(client, 5), Ids{});
+  EXPECT_EQ(outcome, Outcome::deadline_soon);
+  // A job that is ready comes first.
+  const JobId other = world.put(client);
+  EXPECT_EQ(reserve_batch(client, 5), Ids{other});
+  EXPECT_EQ(outcome, Outcome::done);
+  ASSERT_EQ(engine.pause("default", 10, world.now), Outcome::done);
+  world.put(client);
+  EXPECT_EQ(reserve_batch(client, 5), Ids{});
+}
+
+TEST_F(EngineBatches, TheWorkOfAReserveIsBounded) {
+  Client& client = world.connect();
+  Client& producer = world.connect();
+  // Just below what has an index, so that each job costs a look through all of them.
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(engine.watch(client, "t" + std::to_string(i)), Outcome::done);
+  }
+  for (int i = 0; i < 1000; ++i) world.put(producer);
+  engine.take_steps();
+  const std::size_t taken = reserve_batch(client, 1000).size();
+  EXPECT_GE(taken, 1U);
+  EXPECT_LT(taken, 100U);
+  EXPECT_LT(engine.take_steps(), 20'000U);
+  engine.check_invariants();
+}
+
+TEST_F(EngineBatches, AClientWithVeryManyWatchesGetsTheSame) {
+  Client& client = world.connect();
+  Client& producer = world.connect();
+  for (int i = 0; i < 1500; ++i) {
+    ASSERT_EQ(engine.watch(client, "t" + std::to_string(i)), Outcome::done);
+  }
+  Ids expected;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(engine.use(producer, "t" + std::to_string(i)), Outcome::done);
+    expected.push_back(world.put(producer));
+  }
+  EXPECT_EQ(reserve_batch(client, 1000), expected);
+  engine.check_invariants();
+}
+
+// Deletes --------------------------------------------------------------------------------------
+
+TEST_F(EngineBatches, ADeleteCountsWhatItFindsAndWhatNot) {
+  Client& client = world.connect();
+  Client& other = world.connect();
+  const JobId own = world.put(client);
+  ASSERT_EQ(world.reserve(client), own);
+  const JobId foreign = world.put(client);
+  ASSERT_EQ(world.reserve(other), foreign);
+  const JobId delayed = world.put(client, {.delay_s = 9});
+  const JobId ready = world.put(client);
+  const Ids ids = {ready, 99, foreign, own, delayed, ready, 0};
+  const DeleteResult result = engine.remove_batch(client, ids);
+  EXPECT_EQ(result.outcome, Outcome::done);
+  EXPECT_EQ(result.deleted, 3U);
+  EXPECT_EQ(result.not_found, 4U);
+  EXPECT_TRUE(world.exists(foreign));
+  EXPECT_EQ(engine.jobs().size(), 1U);
+  EXPECT_EQ(world.tube().deletes, 3U);
+  // In the order of ids, whatever the order of the line.
+  Ids removed;
+  for (const FakeJournal::Record& record : journal.written) {
+    if (record.kind == FakeJournal::Kind::remove) removed.push_back(record.id);
+  }
+  EXPECT_EQ(removed, (Ids{own, delayed, ready}));
+}
+
+TEST_F(EngineBatches, ADeleteThatTheJournalRefusesDeletesNothing) {
+  Client& client = world.connect();
+  for (int i = 0; i < 3; ++i) world.put(client);
+  for (const JournalStatus status : {JournalStatus::full, JournalStatus::failed}) {
+    journal.refuse_from(1, status);
+    EXPECT_EQ(engine.remove_batch(client, Ids{1, 2, 3}).outcome, Outcome::journal_failed);
+    EXPECT_EQ(engine.jobs().size(), 3U);
+  }
+  journal.refuse_from(1, JournalStatus::later);
+  EXPECT_EQ(engine.remove_batch(client, Ids{1, 2, 3}).outcome, Outcome::not_yet);
+  EXPECT_EQ(engine.jobs().size(), 3U);
+  // What finds nothing asks for nothing.
+  const DeleteResult nothing = engine.remove_batch(client, Ids{8, 9});
+  EXPECT_EQ(nothing.outcome, Outcome::done);
+  EXPECT_EQ(nothing.not_found, 2U);
+  journal.accept();
+  EXPECT_EQ(engine.remove_batch(client, Ids{1, 2, 3}).deleted, 3U);
+}
+
+TEST_F(EngineBatches, ADeleteFreesTheTubesOfItsJobs) {
+  Client& client = world.connect();
+  for (const char* const name : {"a", "b"}) {
+    ASSERT_EQ(engine.use(client, name), Outcome::done);
+    world.put(client);
+  }
+  ASSERT_EQ(engine.use(client, "default"), Outcome::done);
+  EXPECT_EQ(engine.remove_batch(client, Ids{1, 2}).deleted, 2U);
+  EXPECT_EQ(engine.tubes().size(), 1U);
+}
+
+// Looks ----------------------------------------------------------------------------------------
+
+TEST_F(EngineBatches, AScanGoesThroughTheIdsPageByPage) {
+  Client& client = world.connect();
+  for (int i = 0; i < 10; ++i) world.put(client, {.priority = static_cast<std::uint32_t>(10 - i)});
+  ASSERT_EQ(engine.remove(client, 3), Outcome::done);
+  ASSERT_EQ(engine.remove(client, 4), Outcome::done);
+  EXPECT_EQ(scan(0, 2), (Ids{1, 2}));
+  EXPECT_EQ(scanned.next, 5U);
+  EXPECT_EQ(scan(scanned.next, 3), (Ids{5, 6, 7}));
+  EXPECT_EQ(scanned.next, 8U);
+  EXPECT_EQ(scan(scanned.next, 1000), (Ids{8, 9, 10}));
+  EXPECT_EQ(scanned.next, 0U);
+  EXPECT_EQ(scan(11, 10), Ids{});
+  EXPECT_EQ(scanned.next, 0U);
+  EXPECT_EQ(scan(~JobId{0}, 10), Ids{});
+}
+
+TEST_F(EngineBatches, AScanLooksAtABoundedNumberOfJobs) {
+  Client& client = world.connect();
+  for (std::uint32_t i = 0; i < Engine::kScanned + 5; ++i) world.put(client);
+  ASSERT_EQ(engine.use(client, "t"), Outcome::done);
+  const JobId last = world.put(client);
+  const Tube& tube = world.tube("t");
+  engine.take_steps();
+  EXPECT_EQ(scan(1, 5, &tube), Ids{});
+  EXPECT_EQ(scanned.looked_at, Engine::kScanned);
+  EXPECT_EQ(scanned.next, Engine::kScanned + 1);
+  EXPECT_GE(engine.take_steps(), Engine::kScanned);
+  EXPECT_EQ(scan(scanned.next, 5, &tube), Ids{last});
+  EXPECT_EQ(scanned.next, 0U);
+}
+
+TEST_F(EngineBatches, AScanShowsOnlyWhatIsInTheTubeAndInTheState) {
+  Client& client = world.connect();
+  const JobId held = world.put(client);
+  ASSERT_EQ(world.reserve(client), held);
+  const JobId buried = world.put(client);
+  ASSERT_EQ(world.reserve(client), buried);
+  ASSERT_EQ(engine.bury(client, buried, 1), Outcome::done);
+  const JobId delayed = world.put(client, {.delay_s = 9});
+  const JobId ready = world.put(client);
+  ASSERT_EQ(engine.use(client, "t"), Outcome::done);
+  const JobId other = world.put(client);
+  const Tube* tube = engine.find_tube("default");
+  EXPECT_EQ(scan(1, 9, tube), (Ids{held, buried, delayed, ready}));
+  EXPECT_EQ(scan(1, 9, tube, JobState::reserved), Ids{held});
+  EXPECT_EQ(scan(1, 9, tube, JobState::buried), Ids{buried});
+  EXPECT_EQ(scan(1, 9, tube, JobState::delayed), Ids{delayed});
+  EXPECT_EQ(scan(1, 9, tube, JobState::ready), Ids{ready});
+  EXPECT_EQ(scan(1, 9, nullptr, JobState::ready), (Ids{ready, other}));
+}
+
+TEST_F(EngineBatches, AListHasTheOrderOfServiceWhateverTheOrderOfArrival) {
+  Client& client = world.connect();
+  for (const std::uint32_t number : {5U, 3U, 9U, 1U, 7U, 3U}) {
+    world.put(client, {.priority = number});
+    world.put(client, {.priority = 1, .delay_s = number * 10});
+  }
+  EXPECT_EQ(list(world.tube(), JobState::ready, 1000), (Ids{7, 3, 11, 1, 9, 5}));
+  EXPECT_EQ(list(world.tube(), JobState::ready, 4), (Ids{7, 3, 11, 1}));
+  EXPECT_EQ(list(world.tube(), JobState::delayed, 1000), (Ids{8, 4, 12, 2, 10, 6}));
+  EXPECT_EQ(list(world.tube(), JobState::delayed, 1), Ids{8});
+  EXPECT_EQ(list(world.tube(), JobState::buried, 1000), Ids{});
+  for (const JobId id : {JobId{9}, JobId{3}, JobId{5}}) {
+    ASSERT_EQ(engine.reserve_job(client, id, world.now).outcome, Outcome::done);
+    ASSERT_EQ(engine.bury(client, id, 0), Outcome::done);
+  }
+  EXPECT_EQ(list(world.tube(), JobState::buried, 1000), (Ids{9, 3, 5}));
+  EXPECT_EQ(list(world.tube(), JobState::buried, 2), (Ids{9, 3}));
+}
+
+}  // namespace
+}  // namespace haricot

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <string_view>
+
+#include "mismatch.hpp"
+#include "model.hpp"
+
+// The commands that beanstalkd does not have. Those that may be long are in model_tasks.cpp.
+
+namespace haricot::simulation {
+namespace {
+
+// What one answer may have: RESERVED, two numbers of 20 and 10 digits, blanks and two line ends
+// around each body, and the bodies. Those of so many bytes are not copied.
+constexpr std::size_t kBytesAroundBody = 44;
+constexpr std::size_t kReferredBodyBytes = 4096;
+constexpr std::size_t kCopiedBytesMax = 48 * 1024;
+constexpr std::size_t kBatchBytesMax = 1024 * 1024;
+
+// How many jobs a scan looks at.
+constexpr std::uint32_t kScanned = 1000;
+
+bool is_in_state(const ModelJob& job, StateWord state) {
+  switch (state) {
+    case StateWord::none:
+      return true;
+    case StateWord::ready:
+      return job.state == JobState::ready;
+    case StateWord::reserved:
+      return job.state == JobState::reserved;
+    case StateWord::delayed:
+      return job.state == JobState::delayed;
+    case StateWord::buried:
+      return job.state == JobState::buried;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string Model::capabilities(int number) const {
+  std::string text =
+      "---\n- flush-tube\n- scan-jobs\n- list-jobs\n- reserve-batch\n- delete-batch\n";
+  if (clients_.at(number).commands == CommandSet::operators) text += "- drain\n- undrain\n";
+  return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+// A job that a flush has is looked at, and not shown.
+std::string Model::scan_jobs(const Request& request, Tape& tape, Instant now) {
+  std::vector<JobId> found;
+  JobId next = 0;
+  std::uint32_t looked_at = 0;
+  const bool has_tube = request.tube.empty() || find_tube(request.tube) != nullptr;
+  for (auto job = jobs_.lower_bound(request.id); has_tube && job != jobs_.end(); ++job) {
+    if (found.size() == request.bound || looked_at == kScanned) {
+      next = job->first;
+      break;
+    }
+    ++looked_at;
+    const bool fits = job->second.flush == 0 && is_in_state(job->second, request.state) &&
+                      (request.tube.empty() || job->second.tube == request.tube);
+    if (fits) found.push_back(job->first);
+  }
+  return listed("next: " + std::to_string(next) + "\n", found, tape, now);
+}
+
+std::string Model::list_jobs(const Request& request, Tape& tape, Instant now) {
+  if (find_tube(request.tube) == nullptr) return kNotFound;
+  const JobState state = request.state == StateWord::ready     ? JobState::ready
+                         : request.state == StateWord::delayed ? JobState::delayed
+                                                               : JobState::buried;
+  std::vector<JobId> ids = in_order_of_service(request.tube, state);
+  ids.resize(std::min<std::size_t>(ids.size(), request.bound));
+  return listed("", ids, tape, now);
+}
+
+std::string Model::reserve_batch(int number, const Request& request, Instant now) {
+  ModelClient& client = clients_.at(number);
+  client.worker = true;
+  std::string text;
+  std::uint32_t taken = 0;
+  std::size_t copied = 0;
+  std::size_t all = 0;
+  for (; taken < request.bound; ++taken) {
+    const JobId best = best_job(number);
+    if (best == 0) break;
+    const std::size_t bytes = jobs_.at(best).body.size();
+    copied += kBytesAroundBody + (bytes < kReferredBodyBytes ? bytes : 0);
+    all += kBytesAroundBody + bytes;
+    if (taken > 0 && (copied > kCopiedBytesMax || all > kBatchBytesMax)) break;
+    make_reserved(number, best, now);
+    text += with_job("RESERVED", best);
+  }
+  if (taken > 0) return "RESERVED_BATCH " + std::to_string(taken) + "\r\n" + text;
+  if (is_deadline_soon(number, now)) return "DEADLINE_SOON\r\n";
+  if (!request.has_timeout) return "RESERVED_BATCH 0\r\n";
+  if (request.seconds == 0) return "TIMED_OUT\r\n";
+  client.waiting = true;
+  client.waits_for_batch = true;
+  client.wait_end = now + Duration::seconds(request.seconds);
+  client.arrival = ++arrivals_;
+  return {};
+}
+
+// All of them or none, in the order of their ids.
+std::string Model::delete_batch(int number, const Request& request, Tape& tape) {
+  std::set<JobId> found;
+  for (const JobId id : request.ids) {
+    const ModelJob* job = find_job(id);
+    if (job == nullptr) continue;
+    if (job->state != JobState::reserved || holds(number, id)) found.insert(id);
+  }
+  if (!found.empty() && tape.take(Event::Kind::reserve_delete).status != JournalStatus::ok) {
+    return kInternalError;
+  }
+  for (const JobId id : found) {
+    check_record(tape, Event::Kind::record_delete, id);
+    const std::string tube = jobs_.at(id).tube;
+    jobs_.erase(id);
+    ++find_tube(tube)->deletes;
+    drop_if_unreferenced(tube);
+  }
+  return "DELETED_BATCH " + std::to_string(found.size()) + " " +
+         std::to_string(request.ids.size() - found.size()) + "\r\n";
+}
+
+// Puts that are all there may have been refused before this, or be taken behind it: the tape says
+// so, or the answer.
+std::string Model::undrain() {
+  for (auto& [number, client] : clients_) {
+    if (!client.put_is_open || client.put.end > client.bytes_read) continue;
+    client.may_be_drained = client.may_be_drained || draining_;
+  }
+  draining_ = false;
+  return "NOT_DRAINING\r\n";
+}
+
+}  // namespace haricot::simulation
