@@ -63,7 +63,9 @@ TEST_F(EngineWeightsTest, PriorityCountsWithinATubeOnly) {
   for (int i = 0; i < 10; ++i) {
     const JobId id = world.reserve(worker);
     const std::string tube = world.report(id).tube->name;
-    if (tube == "c" && from[tube] == 0) EXPECT_EQ(id, urgent);
+    if (tube == "c" && from[tube] == 0) {
+      EXPECT_EQ(id, urgent);
+    }
     ++from[tube];
   }
   EXPECT_EQ(from["c"], 2);

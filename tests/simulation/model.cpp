@@ -61,8 +61,7 @@ JobId Model::first_ready(const std::string& tube) const {
 
 JobId Model::first_delayed(const std::string& tube) const {
   return first_of(
-      jobs_, [&](const ModelJob& j) { return is_in(j, JobState::delayed, tube); },
-      by_deadline);
+      jobs_, [&](const ModelJob& j) { return is_in(j, JobState::delayed, tube); }, by_deadline);
 }
 
 JobId Model::first_buried(const std::string& tube) const {
@@ -193,6 +192,7 @@ void Model::offer(const std::string& tube, Instant now) {
     if (id == 0) return;
     clients_.at(client).waiting = false;
     make_reserved(client, id, now);
+    charge(client, tube);
     const char* const head = clients_.at(client).waits_for_batch ? "RESERVED_BATCH 1\r\n" : "";
     answer(client, head + with_job("RESERVED", id));
   }
@@ -245,7 +245,8 @@ void Model::half_close(int number) {
 // job that is not ready before can only come from one of them.
 void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape& tape) {
   std::vector<Observed> observed;
-  const std::map<JobId, ModelJob> before = all_observed.empty() ? std::map<JobId, ModelJob>{} : jobs_;
+  const std::map<JobId, ModelJob> before =
+      all_observed.empty() ? std::map<JobId, ModelJob>{} : jobs_;
   std::uint32_t moved = 0;
   for (ModelTube& tube : tubes_) {
     if (!tube.paused || tube.pause_end > now) continue;
@@ -298,6 +299,7 @@ void Model::apply_observed(const Observed& got, Instant now) {
             who + "got a job of a tube that it does not watch");
     require(!find_tube(job->tube)->paused, who + "got a job of a paused tube");
     make_reserved(got.client, id, now);
+    charge(got.client, job->tube);
     answer(got.client,
            (client.waits_for_batch ? "RESERVED_BATCH 1\r\n" : "") + with_job("RESERVED", id));
     return;

@@ -41,8 +41,9 @@ struct Request {
   std::uint32_t bound = 0;  // Of kick, or the count of another command.
   std::string tube = {};
   StateWord state = StateWord::none;
-  bool has_timeout = false;      // Of reserve-batch.
-  std::vector<JobId> ids = {};   // Of delete-batch.
+  bool has_timeout = false;     // Of reserve-batch.
+  bool is_weighted = false;     // Of reserve-mode.
+  std::vector<JobId> ids = {};  // Of delete-batch.
   std::string body = {};
   bool body_ends_well = true;
   std::string answer = {};
@@ -74,10 +75,19 @@ struct ModelTube {
   std::uint64_t total_jobs = 0, deletes = 0, pauses = 0;
 };
 
+// What a tube that a client watches has of its reserves, when they go by weight.
+struct ModelShare {
+  std::uint64_t weight = 1;
+  std::uint64_t pass = 0;  // When it is its turn.
+};
+
 struct ModelClient {
   CommandSet commands = CommandSet::extended;
   std::string used = "default";
   std::vector<std::string> watched{"default"};
+  bool is_weighted = false;
+  std::map<std::string, ModelShare> shares;  // Of tubes that had a turn, or a weight.
+  std::uint64_t turn = 0;                    // That of the tube that was served last.
   bool waiting = false;
   bool waits_for_batch = false;
   Instant wait_end;
@@ -201,6 +211,11 @@ class Model {
   std::string scan_jobs(const Request& request, Tape& tape, Instant now);
   std::string list_jobs(const Request& request, Tape& tape, Instant now);
   std::string reserve_batch(int client, const Request& request, Instant now);
+  std::string watch_by_weight(int client, const Request& request);
+  std::string reserve_mode(int client, const Request& request);
+  JobId best_by_weight(int client) const;
+  std::uint64_t pass_of(int client, const std::string& tube) const;
+  void charge(int client, const std::string& tube);
   std::string delete_batch(int client, const Request& request, Tape& tape);
   std::string undrain();
   std::string listed(std::string head, const std::vector<JobId>& ids, Tape& tape,

@@ -262,6 +262,10 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
       return reserve_batch(number, request, now);
     case Verb::delete_batch:
       return delete_batch(number, request, tape);
+    case Verb::watch_by_weight:
+      return watch_by_weight(number, request);
+    case Verb::reserve_mode:
+      return reserve_mode(number, request);
     case Verb::drain:
       draining_ = true;
       return "DRAINING\r\n";
@@ -280,8 +284,12 @@ std::string Model::use(int number, const std::string& tube) {
 
 std::string Model::watch(int number, const std::string& tube) {
   find_or_create(tube);
-  auto& watched = clients_.at(number).watched;
-  if (std::find(watched.begin(), watched.end(), tube) == watched.end()) watched.push_back(tube);
+  ModelClient& client = clients_.at(number);
+  auto& watched = client.watched;
+  if (std::find(watched.begin(), watched.end(), tube) == watched.end()) {
+    watched.push_back(tube);
+    client.shares[tube] = {.weight = 1, .pass = client.turn};
+  }
   return "WATCHING " + std::to_string(watched.size()) + "\r\n";
 }
 
@@ -290,6 +298,7 @@ std::string Model::ignore(int number, const std::string& tube) {
   const auto found = std::find(watched.begin(), watched.end(), tube);
   if (found != watched.end()) {
     if (watched.size() == 1) return "NOT_IGNORED\r\n";
+    clients_.at(number).shares.erase(tube);
     *found = std::string(watched.back());
     watched.pop_back();
     drop_if_unreferenced(tube);
@@ -299,6 +308,7 @@ std::string Model::ignore(int number, const std::string& tube) {
 
 // The best one that the client could get now; 0: there is none.
 JobId Model::best_job(int number) const {
+  if (clients_.at(number).is_weighted) return best_by_weight(number);
   JobId best = 0;
   for (const std::string& tube : clients_.at(number).watched) {
     const auto is_it = [&](const ModelTube& other) { return other.name == tube; };
@@ -318,6 +328,7 @@ std::string Model::reserve(int number, Instant wait_end, Instant now) {
   client.worker = true;
   if (const JobId best = best_job(number); best != 0) {
     make_reserved(number, best, now);
+    charge(number, jobs_.at(best).tube);
     return with_job("RESERVED", best);
   }
   if (is_deadline_soon(number, now)) return "DEADLINE_SOON\r\n";

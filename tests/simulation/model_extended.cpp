@@ -39,7 +39,8 @@ bool is_in_state(const ModelJob& job, StateWord state) {
 
 std::string Model::capabilities(int number) const {
   std::string text =
-      "---\n- flush-tube\n- scan-jobs\n- list-jobs\n- reserve-batch\n- delete-batch\n";
+      "---\n- flush-tube\n- scan-jobs\n- list-jobs\n- reserve-batch\n- delete-batch\n"
+      "- watch\n- reserve-mode\n";
   if (clients_.at(number).commands == CommandSet::operators) text += "- drain\n- undrain\n";
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
@@ -88,6 +89,7 @@ std::string Model::reserve_batch(int number, const Request& request, Instant now
     all += kBytesAroundBody + bytes;
     if (taken > 0 && (copied > kCopiedBytesMax || all > kBatchBytesMax)) break;
     make_reserved(number, best, now);
+    charge(number, jobs_.at(best).tube);
     text += with_job("RESERVED", best);
   }
   if (taken > 0) return "RESERVED_BATCH " + std::to_string(taken) + "\r\n" + text;
@@ -99,6 +101,54 @@ std::string Model::reserve_batch(int number, const Request& request, Instant now
   client.wait_end = now + Duration::seconds(request.seconds);
   client.arrival = ++arrivals_;
   return {};
+}
+
+// Weights -----------------------------------------------------------------------------------------
+
+std::string Model::watch_by_weight(int number, const Request& request) {
+  ++verbs_[static_cast<std::size_t>(Verb::watch)];
+  std::string text = watch(number, request.tube);
+  clients_.at(number).shares[request.tube].weight = request.bound;
+  return text;
+}
+
+std::string Model::reserve_mode(int number, const Request& request) {
+  clients_.at(number).is_weighted = request.is_weighted;
+  return request.is_weighted ? "USING weighted\r\n" : "USING fifo\r\n";
+}
+
+// When it is the turn of the tube. One that has had nothing to offer has not saved up any turns.
+std::uint64_t Model::pass_of(int number, const std::string& tube) const {
+  const ModelClient& client = clients_.at(number);
+  const auto found = client.shares.find(tube);
+  return std::max(client.turn, found == client.shares.end() ? 0 : found->second.pass);
+}
+
+JobId Model::best_by_weight(int number) const {
+  JobId best = 0;
+  std::uint64_t best_pass = 0;
+  for (const std::string& tube : clients_.at(number).watched) {
+    const auto is_it = [&](const ModelTube& other) { return other.name == tube; };
+    const bool paused = std::find_if(tubes_.begin(), tubes_.end(), is_it)->paused;
+    const JobId id = paused ? 0 : first_ready(tube);
+    if (id == 0) continue;
+    const std::uint64_t pass = pass_of(number, tube);
+    if (best != 0 && pass >= best_pass) continue;
+    best = id;
+    best_pass = pass;
+  }
+  return best;
+}
+
+// A job of the tube has come to the client. With twice the weight it is the tube's turn again in
+// half the time.
+void Model::charge(int number, const std::string& tube) {
+  ModelClient& client = clients_.at(number);
+  if (!client.is_weighted) return;
+  constexpr std::uint64_t kTurnOfWeightOne = 16'777'216;
+  client.turn = pass_of(number, tube);
+  ModelShare& share = client.shares[tube];
+  share.pass = client.turn + kTurnOfWeightOne / share.weight;
 }
 
 // All of them or none, in the order of their ids.

@@ -78,7 +78,7 @@ constexpr MalformedLine kMalformedLines[] = {
 // What a line gets whose word is not known: one that begins with `reserve` is a reserve with
 // something behind it.
 std::string_view answer_to_unknown(std::string_view line) {
-  return line.starts_with("reserve") ? kBadFormat : kUnknown;
+  return line.starts_with("reserve") || line.starts_with("watch ") ? kBadFormat : kUnknown;
 }
 
 // Lines that are unknown to who does not have the command, and BAD_FORMAT to who has.
@@ -125,13 +125,23 @@ constexpr MalformedExtended kMalformedExtended[] = {
     {"delete-batch 1 -1"},
     {"delete-batch 1 2 x"},
     {"delete-batch 1 18446744073709551616"},
+    {"watch a 0"},
+    {"watch a 65536"},
+    {"watch a 1 "},
+    {"watch a x"},
+    {"watch a 1 1"},
+    {"reserve-mode "},
+    {"reserve-mode fif"},
+    {"reserve-mode fifo "},
+    {"reserve-mode weighted 1"},
     {"drainx", CommandSet::operators},
     {"drain 1", CommandSet::operators},
     {"undrain ", CommandSet::operators},
 };
 // And those that nobody has.
-constexpr std::string_view kUnknownExtended[] = {"flush-tube", "scan-jobs", "list-jobs",  "delete-batch",
-                                                 "Drain",      "undrai",    "capability", "list-job"};
+constexpr std::string_view kUnknownExtended[] = {"flush-tube",   "scan-jobs", "list-jobs",
+                                                 "delete-batch", "Drain",     "undrai",
+                                                 "capability",   "list-job"};
 
 // What may stand behind the digits of a timeout.
 constexpr std::string_view kTails[] = {" ", ".5", ",5", "x", " 7", "\t"};
@@ -295,7 +305,8 @@ void make_change(Request& request, test::Random& chance, const Model& model, int
   }
 }
 
-// The extended set ---------------------------------------------------------------------------------
+// The extended set
+// ---------------------------------------------------------------------------------
 
 std::uint32_t random_count(test::Random& chance) {
   if (chance.one_in(8)) return 1000;
@@ -349,6 +360,16 @@ void make_reserve_batch(Request& request, test::Random& chance, const Mix& mix) 
     arguments += number(request.seconds);
   }
   make_line(request, Verb::reserve_batch, arguments);
+}
+
+void make_weight(Request& request, test::Random& chance) {
+  if (chance.one_in(3)) {
+    request.is_weighted = !chance.one_in(4);
+    return make_line(request, Verb::reserve_mode, request.is_weighted ? " weighted" : " fifo");
+  }
+  request.tube = random_tube(chance);
+  request.bound = chance.one_in(10) ? kWatchWeightMax - chance.below32(2) : 1 + chance.below32(9);
+  make_line(request, Verb::watch_by_weight, name(request.tube) + number(request.bound));
 }
 
 void make_delete_batch(Request& request, test::Random& chance, const Mix& mix, const Model& model,
@@ -419,8 +440,8 @@ void make_extended(Request& request, test::Random& chance, const Mix& mix, const
   const CommandSet commands = model.client(client).commands;
   const std::uint64_t kind = chance.below(100);
   // A crowd takes time to gather.
-  const bool may_flush = !mix.is_crowded || model.jobs().size() > kJobsWantedInCrowd * 3 / 4 ||
-                         chance.one_in(60);
+  const bool may_flush =
+      !mix.is_crowded || model.jobs().size() > kJobsWantedInCrowd * 3 / 4 || chance.one_in(60);
   if (kind < 4) {
     make_line(request, Verb::capabilities);
   } else if (kind < 12 && may_flush) {
@@ -431,6 +452,8 @@ void make_extended(Request& request, test::Random& chance, const Mix& mix, const
     make_list(request, chance);
   } else if (kind < 70) {
     make_reserve_batch(request, chance, mix);
+  } else if (kind < 78) {
+    make_weight(request, chance);
   } else if (kind < 92) {
     make_delete_batch(request, chance, mix, model, client);
   } else if (kind < (model.is_draining() ? 96U : 93U)) {
@@ -478,8 +501,7 @@ Request random_request(test::Random& chance, const Mix& mix, const Model& model,
                        std::uint32_t job_bytes_max) {
   Request request;
   const std::uint64_t kind = chance.below(100);
-  const bool has_many =
-      model.jobs().size() > (mix.is_crowded ? kJobsWantedInCrowd : kJobsWanted);
+  const bool has_many = model.jobs().size() > (mix.is_crowded ? kJobsWantedInCrowd : kJobsWanted);
   // Those who do not have the set send some of it as well.
   const bool is_extended = chance.chance(mix.has_extended ? 50 : 2);
   if (is_extended) {
