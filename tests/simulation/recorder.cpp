@@ -128,8 +128,9 @@ JournalStatus Recorder::note_room(Event::Kind kind, JournalStatus status, std::s
   return status;
 }
 
-JournalStatus Recorder::reserve_put(std::size_t name_bytes, std::size_t body_bytes) {
-  return note_room(Event::Kind::reserve_put, binlog_.reserve_put(name_bytes, body_bytes),
+JournalStatus Recorder::reserve_put(std::size_t name_bytes, std::size_t body_bytes,
+                                    const BlobRef& body) {
+  return note_room(Event::Kind::reserve_put, binlog_.reserve_put(name_bytes, body_bytes, body),
                    body_bytes);
 }
 

@@ -94,7 +94,8 @@ class Recorder final : public Journal {
     wall_offset_ = wall_offset;
   }
 
-  JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes) override;
+  JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes,
+                            const BlobRef& body) override;
   JournalStatus reserve_update() override;
   JournalStatus reserve_delete() override;
   bool may_try_again() override;
