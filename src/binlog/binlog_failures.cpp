@@ -262,8 +262,11 @@ bool Binlog::rewrite_large(const JournaledJob& job, const BlobRef& body) {
   }
   if (status != JournalStatus::ok) {
     const bool is_full = status == JournalStatus::full;
-    fail(is_full ? DiskStatus::full : DiskStatus::failed, "write",
-         is_full ? std::string_view(kNoSpace) : std::string_view(large_.why()));
+    // Else a sync has failed, and fail() was called.
+    if (writer_.is_open()) {
+      fail(is_full ? DiskStatus::full : DiskStatus::failed, "write",
+           is_full ? std::string_view(kNoSpace) : std::string_view(large_.why()));
+    }
     return false;
   }
   Record record =

@@ -82,6 +82,7 @@ JournalStatus Binlog::write_ahead(LargeUser user, const BlobRef& body, std::size
   if (large_.state() != LargeBody::State::whole || disk_has_to_catch_up()) {
     return JournalStatus::later;
   }
+  if (!writer_.is_open()) return JournalStatus::failed;  // A sync has failed.
   const JournalStatus room = room_beside_large(keep);
   if (room != JournalStatus::ok && room != JournalStatus::later) large_.drop();
   return room;
@@ -90,6 +91,7 @@ JournalStatus Binlog::write_ahead(LargeUser user, const BlobRef& body, std::size
 JournalStatus Binlog::begin_to_write_ahead(LargeUser user, const BlobRef& body,
                                            std::size_t name_bytes, std::uint64_t keep) {
   if (disk_has_to_catch_up()) return JournalStatus::later;
+  if (!writer_.is_open()) return JournalStatus::failed;  // A sync has failed.
   const std::uint64_t record_bytes = full_record_bytes(name_bytes, body.size());
   DiskSpace space;
   if (disk_.space(space) && space.free_bytes < record_bytes) return JournalStatus::full;

@@ -14,6 +14,8 @@ namespace {
 constexpr std::string_view kTrailer = "\r\n";
 // To cut off takes the kernel less than to write.
 constexpr std::uint64_t kSlicesCutOff = 16;
+// The same goes for taking space, as a rule.
+constexpr std::uint64_t kSlicesBehind = 16;
 
 std::uint64_t offset_of_body(std::size_t name_bytes) {
   return kFirstRecordOffset + header_bytes(name_bytes);
@@ -49,7 +51,7 @@ DiskStatus LargeBody::begin(const BlobRef& body, std::size_t name_bytes, std::ui
   name_bytes_ = name_bytes;
   file_ = file;
   needed_ = offset_of_body(name_bytes) + body.size() + kTrailer.size() + SegmentWriter::kEndBytes;
-  wanted_ = std::max(needed_, file_bytes);
+  wanted_ = std::max(needed_, std::min(file_bytes, needed_ + kSlicesBehind * slice_bytes_));
   allocated_ = done_ = unsynced_ = sync_mark_ = 0;
   sum_ = 0;
   return DiskStatus::ok;
@@ -90,11 +92,8 @@ DiskStatus LargeBody::take_space(std::uint64_t bytes) {
 DiskStatus LargeBody::write_slice() {
   const std::uint64_t size = body_.size();
   if (done_ == size && allocated_ >= needed_) {
-    if (allocated_ < wanted_ &&
-        take_space(std::min(wanted_, allocated_ + slice_bytes_)) != DiskStatus::ok) {
-      wanted_ = allocated_;
-    }
-    if (allocated_ >= wanted_) state_ = State::whole;
+    if (take_space(wanted_) != DiskStatus::ok) wanted_ = allocated_;
+    state_ = State::whole;
     return DiskStatus::ok;
   }
   const std::uint64_t bytes = std::min(slice_bytes_, size - done_);

@@ -57,8 +57,9 @@ class LargeBody {
   DiskStatus status() const { return status_; }
   const std::string& why() const { return why_; }
 
-  // Makes the file and writes nothing yet. It will be of `file_bytes` or, where there is not so
-  // much space, of what the record needs with the end of a file. On anything but ok nothing has
+  // Makes the file and writes nothing yet. It will have what the record needs with the end of a
+  // file, and behind that some room for others: up to `file_bytes`, 16 slices, and what the disk
+  // has. On anything but ok nothing has
   // changed, and why() says why. Requires: state none.
   [[nodiscard]] DiskStatus begin(const BlobRef& body, std::size_t name_bytes,
                                  std::uint64_t file_bytes);
