@@ -29,6 +29,7 @@ bool Binlog::has_written_much() const {
 // Whether a put that was told so has to wait on. It ends in a turn for which next_event() asks: it
 // ends with a turn, or with a body on which something is done in each turn.
 bool Binlog::is_busy() const {
+  if (refusing_) return false;  // So is the put.
   if (has_written_much() || large_.state() == LargeBody::State::writing) return true;
   if (large_.state() == LargeBody::State::leaving) return true;
   return large_.state() == LargeBody::State::none && has_to_leave_it_to_others(LargeUser::put);

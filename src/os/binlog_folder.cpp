@@ -180,8 +180,8 @@ bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progr
                     {{"percent", percent}, {"jobs", progress.jobs}, {"jobs_per_second", rate}});
   folder.log_.flush();
   folder.notifier_.takes_time("binlog: " + std::to_string(percent) + " % read, " +
-                            std::to_string(progress.jobs) + " jobs, " + std::to_string(rate) +
-                            " jobs a second");
+                              std::to_string(progress.jobs) + " jobs, " + std::to_string(rate) +
+                              " jobs a second");
   return true;
 }
 
@@ -194,8 +194,8 @@ void BinlogFolder::after_turn() {
   while (const auto notice = binlog_.next_notice()) tell(*notice);
 }
 
-// A stop lasts as long as the syncs that are under way: on a slow disk longer than a service manager
-// waits, which would then kill the server.
+// A stop lasts as long as the syncs that are under way: on a slow disk longer than a service
+// manager waits, which would then kill the server.
 void BinlogFolder::tell_waiting(void* self) {
   auto& folder = *static_cast<BinlogFolder*>(self);
   const Instant now = read_clock();
