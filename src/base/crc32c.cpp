@@ -105,7 +105,36 @@ bool has_cpu_crc() {
 
 const bool kHasCpuCrc = has_cpu_crc();
 
+// A CRC is the remainder of a polynomial. Its highest bit is the coefficient of x^0, so a step to
+// the right multiplies it by x.
+constexpr std::uint32_t kOne = 0x80000000;
+
+constexpr std::uint32_t times_x(std::uint32_t a) {
+  return (a >> 1) ^ ((a & 1) != 0 ? kPolynomial : 0);
+}
+
+constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t sum = 0;
+  for (; a != 0; a <<= 1) {
+    if ((a & kOne) != 0) sum ^= b;
+    b = times_x(b);
+  }
+  return sum;
+}
+
+constexpr std::uint32_t kX8 = kOne >> 8;  // What a byte behind multiplies a CRC by.
+
 }  // namespace
+
+std::uint32_t crc32c_joined(std::uint32_t before, std::uint32_t behind,
+                            std::uint64_t bytes_behind) {
+  std::uint32_t factor = kX8;
+  for (; bytes_behind != 0; bytes_behind >>= 1) {
+    if ((bytes_behind & 1) != 0) before = product(before, factor);
+    factor = product(factor, factor);
+  }
+  return before ^ behind;
+}
 
 std::uint32_t crc32c_portable(std::uint32_t before, std::string_view bytes) {
   std::uint32_t crc = ~before;

@@ -27,6 +27,7 @@ BinlogOptions with_whole_units(BinlogOptions options) {
   const std::uint64_t bytes = std::clamp(options.file_bytes, kFileBytesUnit, kMax);
   options.file_bytes = (bytes + kFileBytesUnit - 1) / kFileBytesUnit * kFileBytesUnit;
   options.open_files_max = std::max(options.open_files_max, kOpenFilesMin);
+  options.slice_bytes = std::max(options.slice_bytes, std::uint64_t{1});
   return options;
 }
 
@@ -37,6 +38,7 @@ Binlog::Binlog(Disk& disk, const BinlogOptions& options)
       options_(with_whole_units(options)),
       spares_(disk),
       syncs_(disk),
+      large_(disk, syncs_, options_.slice_bytes, options_.sync != SyncPolicy::never),
       file_bytes_(options_.file_bytes) {}
 
 Binlog::~Binlog() = default;
@@ -64,8 +66,11 @@ bool Binlog::close(Instant now) {
   if (refusing_) try_to_recover();
   while (refusing_ && writer_.is_open()) {
     wait_for_syncs();
+    go_on_with_large();
     if (refusing_ && writer_.is_open()) try_to_recover();
   }
+  large_.drop();
+  while (large_.has_work()) (void)large_.go_on();
   if (!refusing_) {
     const SegmentWriter::Ending ending = writer_.take_ending(true, oldest_needed());
     const DiskStatus status = SegmentWriter::seal(disk_, ending);
@@ -116,7 +121,7 @@ std::optional<Notice> Binlog::next_notice() {
 
 bool Binlog::may_try_again() {
   if (!is_time_to_try_again()) return false;
-  told_later_ = false;
+  told_later_ = told_busy_ = put_wants_large_ = false;
   return true;
 }
 
@@ -146,18 +151,23 @@ bool Binlog::prepare(std::size_t name_bytes, std::size_t body_bytes) {
   return writer_.prepare(name_bytes, body_bytes);
 }
 
-JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes) {
-  const JournalStatus status = room_for_put(tube_name_bytes, body_bytes);
+JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes,
+                                  const BlobRef& body) {
+  const JournalStatus status = room_for_put(tube_name_bytes, body_bytes, body);
   const bool is_refused = status != JournalStatus::ok && status != JournalStatus::later;
   if (is_refused) ++refused_puts_;
   return status;
 }
 
-JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_bytes) {
+JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_bytes,
+                                   const BlobRef& body) {
   if (refusing_ || !writer_.is_open()) return refusal();
+  if (body && has_written_much()) return tell_busy();
   const std::uint64_t bytes = full_record_bytes(name_bytes, body_bytes);
   const std::uint64_t share = kShortRecordBytes + std::min(bytes, file_bytes_);
-  const JournalStatus status = make_room_for_command(bytes, room_for_puts() + share);
+  const std::uint64_t keep = room_for_puts() + share;
+  const JournalStatus status = is_large(body) ? room_for_large_put(body, name_bytes, keep)
+                                              : make_room_for_command(bytes, keep);
   if (status == JournalStatus::full) {
     // A job larger than a file counts as one of a file's size: to keep so much more room for it
     // would take space from others.
@@ -168,7 +178,9 @@ JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_byte
     missing_room_was_told_ = missing_room_was_told_ || notices_.size() > told;
   }
   if (status != JournalStatus::ok) return status;
-  return prepare(name_bytes, body_bytes) ? JournalStatus::ok : JournalStatus::full;
+  // What is large is not collected.
+  const bool good = is_large(body) ? prepare(0, 0) : prepare(name_bytes, body_bytes);
+  return good ? JournalStatus::ok : JournalStatus::full;
 }
 
 // Looks whether there is room now for the put that was refused. Producers may have given up, so no
@@ -253,6 +265,10 @@ void Binlog::append_full(const JournaledJob& job) {
   const JobStore& jobs = engine_->jobs();
   std::int64_t stamp = engine_->jobs().journal_note(job.ref).stamp();
   if (segments_->of(job.ref) == nullptr) stamp = stamp_of(job);
+  if (large_.is_for(large_body_of(job), job.tube_name.size())) {
+    append_large(job, stamp);
+    return;
+  }
   const Record record = move_to_newest(job, stamp, records_ + 1);
   const BlobRef blob = jobs.body_blob(job.ref);
   append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
@@ -293,6 +309,11 @@ void Binlog::flush() {
     fail(status, "write");
     return;
   }
+  note_written();
+}
+
+// All records are written.
+void Binlog::note_written() {
   if (refusing_) return;  // What is written now is what was in doubt, and not all of it yet.
   written_records_ = records_;
   switch (options_.sync) {
@@ -375,6 +396,7 @@ void Binlog::end_turn(Instant now) {
   look_for_files();  // Before anything counts as safe.
   take_sync_ends();
   flush();
+  go_on_with_large();
   if (refusing_) {
     try_to_recover();
   } else {
@@ -389,13 +411,14 @@ void Binlog::end_turn(Instant now) {
   // end begins.
   take_sync_ends();
   request_sync();
+  drop_unclaimed_large();
   appended_this_turn_ = 0;
   collected_for_space_ = false;
 }
 
 Instant Binlog::next_event() const {
   if (is_closed_ || engine_ == nullptr) return Instant::never();
-  if (is_time_to_try_again()) return Instant{};
+  if (is_time_to_try_again() || large_.has_work()) return Instant{};
   if (refusing_) {
     if (!writer_.is_open()) return retry_at_;
     // Waits for a sync, or has work left.

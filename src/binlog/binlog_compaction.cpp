@@ -70,7 +70,7 @@ std::uint64_t Binlog::folder_bytes_allowed() const {
 }
 
 void Binlog::compact() {
-  compaction_waits_ = false;
+  compaction_waits_ = compaction_wants_large_ = false;
   if (now_ < compact_again_) return;
   const std::uint64_t until =
       appended_this_turn_ + kBytesPerTurn + kBytesPerByteWritten * appended_this_turn_;
@@ -116,10 +116,28 @@ Binlog::CompactionStep Binlog::compact_one() {
   CHECK(segments_->size() > 1 && oldest.first != JobRef::none);
   const JournaledJob job = engine_->journaled(oldest.first);
   const std::uint64_t bytes = full_record_bytes(job);
+  if (const BlobRef body = large_body_of(job)) return compact_large(job, body);
   const JournalStatus room = make_room(bytes, room_for_deletes());
   if (room == JournalStatus::later) return CompactionStep::has_to_wait;
   if (room != JournalStatus::ok || !prepare(job.tube_name.size(), job.job.body_bytes)) {
     compact_again_ = now_ + (is_short_of_space() ? kPauseOnAFullDisk : kPauseAfterFailure);
+    return CompactionStep::nothing_to_do;
+  }
+  append_full(job);
+  oldest.moved_until = records_;
+  ++records_migrated_;
+  return CompactionStep::did_some;
+}
+
+// A body takes many turns, and may wait for another one.
+Binlog::CompactionStep Binlog::compact_large(const JournaledJob& job, const BlobRef& body) {
+  Segment& oldest = segments_->oldest();
+  const std::size_t name_bytes = job.tube_name.size();
+  const JournalStatus status =
+      write_ahead(LargeUser::compaction, body, name_bytes, room_for_deletes());
+  if (status == JournalStatus::later) return CompactionStep::has_to_wait;
+  if (status != JournalStatus::ok || !prepare(0, 0)) {
+    compact_again_ = now_ + kPauseAfterFailure;
     return CompactionStep::nothing_to_do;
   }
   append_full(job);

@@ -48,6 +48,7 @@ void Binlog::fail(DiskStatus status, std::string_view doing, std::string_view wh
     retry_for_no_reason_at_ = now_ + kPauseBetweenTries;
   }
   syncs_.abandon();
+  large_.drop();
   is_removing_ = false;  // If it has begun, the next try finds the file gone.
   sync_requested_ = synced_records_;
   unsynced_since_ = Instant::never();
@@ -223,6 +224,7 @@ bool Binlog::rewrite(JobId id) {
     bytes = full_record_bytes(job);
     name_bytes = job.tube_name.size();
     body_bytes = job.job.body_bytes;
+    if (const BlobRef body = large_body_of(job)) return rewrite_large(job, body);
   }
   const JournalStatus room = make_room(bytes, 0);
   recovery_waits_ = room == JournalStatus::later;
@@ -248,6 +250,32 @@ bool Binlog::rewrite(JobId id) {
   const Record record = move_to_newest(job, engine_->jobs().journal_note(ref).stamp(), records_);
   const BlobRef blob = engine_->jobs().body_blob(ref);
   writer_.add(record, blob ? std::string_view{} : engine_->jobs().body(ref), blob);
+  return true;
+}
+
+// The same of a job with a large body, over as many turns as it takes.
+bool Binlog::rewrite_large(const JournaledJob& job, const BlobRef& body) {
+  const JournalStatus status = write_ahead(LargeUser::recovery, body, job.tube_name.size(), 0);
+  if (status == JournalStatus::later) {
+    recovery_waits_ = !large_.has_work();
+    return false;
+  }
+  if (status != JournalStatus::ok) {
+    const bool is_full = status == JournalStatus::full;
+    // Else a sync has failed, and fail() was called.
+    if (writer_.is_open()) {
+      fail(is_full ? DiskStatus::full : DiskStatus::failed, "write",
+           is_full ? std::string_view(kNoSpace) : std::string_view(large_.why()));
+    }
+    return false;
+  }
+  Record record =
+      change_of(job, engine_->jobs(), wall_offset_, engine_->jobs().journal_note(job.ref).stamp());
+  record.tube_name = job.tube_name;
+  if (!rotate(&record)) return false;
+  ++records_written_;
+  segments_->attach(job.ref, full_record_bytes(job));
+  segments_->note_id(record.id, records_);
   return true;
 }
 

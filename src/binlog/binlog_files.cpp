@@ -49,7 +49,8 @@ std::uint64_t share_of_one(std::uint64_t live_bytes, std::uint64_t live_jobs) {
 
 // Learns how large files may be where there is that much free space besides the folder's own.
 void Binlog::set_size_of_files(std::uint64_t free_bytes) {
-  const std::uint64_t all = free_bytes + std::min(folder_bytes(), kAllAtOnce - free_bytes);
+  const std::uint64_t ours = folder_bytes() + large_.allocated();
+  const std::uint64_t all = free_bytes + std::min(ours, kAllAtOnce - free_bytes);
   const std::uint64_t share = all / kFilesInSpace / kSmallestFileBytes * kSmallestFileBytes;
   const std::uint64_t least =
       std::max(std::min(all / kFilesAtLeast, kSmallestShareBytes), kSmallestFileBytes);
@@ -217,9 +218,11 @@ JournalStatus Binlog::make_room_for_command(std::uint64_t record_bytes, std::uin
 
 // Whether so many files wait for their syncs that there must be no more of them now.
 bool Binlog::disk_has_to_catch_up() {
-  const auto are_too_many = [this] {
+  const bool has_large = large_.state() != LargeBody::State::none;
+  const auto are_too_many = [this, has_large] {
     return syncs_.length() + kSyncsOfRotation > SyncLine::kLengthMax ||
-           syncs_.files_to_close() + kFilesOpenOtherwise > options_.open_files_max;
+           syncs_.files_to_close() + kFilesOpenOtherwise + (has_large ? 1 : 0) >
+               options_.open_files_max;
   };
   if (!are_too_many()) return false;
   take_sync_ends();
@@ -252,8 +255,9 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
 }
 
 // Begins the next file and seals the one before. In this order: whoever finds a seal that tells of
-// a next file can rely on it that there was one. False: the binlog has failed.
-bool Binlog::rotate() {
+// a next file can rely on it that there was one. `around_large`: with that record, whose body is
+// whole. False: the binlog has failed.
+bool Binlog::rotate(const Record* around_large) {
   flush();
   if (!writer_.is_open()) return false;
   const SegmentWriter::Ending ending = writer_.take_ending(false, oldest_needed());
@@ -275,31 +279,32 @@ bool Binlog::rotate() {
     written_records_ = records_;
     if (options_.sync == SyncPolicy::interval) held_records_ = records_;
   }
-  const bool is_begun = begin_file();
+  const bool is_begun = begin_file(around_large);
   const DiskStatus status = is_begun ? SegmentWriter::seal(disk_, ending) : DiskStatus::ok;
   if (status != DiskStatus::ok) fail(status, "write");
   if (!by_sync) disk_.close(ending.file);
   return is_begun && status == DiskStatus::ok;
 }
 
-// Begins the first spare, which was prepared. The name is changed after the signature was written,
-// so that no reader finds a file that does not say what it is; the folder's sync stands in line in
-// front of that of the first records.
-bool Binlog::begin_file() {
-  CHECK(!writer_.is_open() && !spares_.empty());
+// Begins the first spare, which was prepared, or the file of the large body. The name is changed
+// after the signature was written, so that no reader finds a file that does not say what it is; the
+// folder's sync stands in line in front of that of the first records.
+bool Binlog::begin_file(const Record* around_large) {
+  const bool is_large = around_large != nullptr;
+  CHECK(!writer_.is_open() && (is_large || !spares_.empty()));
   std::string from;
   std::string to;
   const std::uint64_t number = next_file_number_;
   try {
-    const Spare& first = spares_.first();
-    from = spare_name(first.number);
+    from = spare_name(is_large ? LargeBody::kNumber : spares_.first().number);
     to = segment_name(number);
-    segments_->add(number).bytes = first.allocated;
+    segments_->add(number).bytes = is_large ? large_.allocated() : spares_.first().allocated;
   } catch (const std::bad_alloc&) {
     fail(DiskStatus::full, "begin a file", "there is no memory");
     return false;
   }
-  const Spare spare = spares_.take_first();
+  const Spare spare = is_large ? Spare{.file = large_.file(), .allocated = large_.allocated()}
+                               : spares_.take_first();
   Signature signature;
   signature.salt = salt_of(note_.store_id, number);
   signature.next_id = engine_->next_id();
@@ -317,7 +322,13 @@ bool Binlog::begin_file() {
     signature.previous_records = previous_->records;
     signature.previous_digest = previous_->digest;
   }
-  DiskStatus status = writer_.begin(disk_, spare.file, signature, spare.allocated);
+  DiskStatus status = DiskStatus::ok;
+  if (is_large) {
+    const RecordAroundBody first{*around_large, large_.sum()};
+    status = writer_.begin(disk_, spare.file, signature, spare.allocated, &first);
+  } else {
+    status = writer_.begin(disk_, spare.file, signature, spare.allocated);
+  }
   if (status == DiskStatus::ok) {
     status = disk_.rename(from, to);
   }
@@ -330,6 +341,7 @@ bool Binlog::begin_file() {
     // A renaming that failed may have taken effect all the same. No file that was begun has ever
     // had that name.
     const bool is_renamed = was_written && disk_.remove(to) == DiskStatus::ok;
+    if (is_large) return false;  // fail() has dropped it.
     if (is_renamed) {
       disk_.close(spare.file);
     } else {
@@ -337,6 +349,7 @@ bool Binlog::begin_file() {
     }
     return false;
   }
+  if (is_large) large_.let_go();
   look_again_at_files_ = now_;
   spares_.set_next_number(++next_file_number_);
   if (options_.sync != SyncPolicy::never) syncs_.sync_folder();

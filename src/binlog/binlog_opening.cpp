@@ -150,6 +150,9 @@ void Binlog::keep_what_was_not_understood() {
     move_aside(keeper, problem.file, *number);
   }
   for (const std::string& name : report_.spares) {
+    // Of a large body that was on its way: without a record that anybody was told of.
+    const bool is_of_body = name == spare_name(LargeBody::kNumber);
+    if (is_of_body && disk_.remove(name) == DiskStatus::ok) continue;
     FileBytes bytes;
     if (disk_.read(name, bytes) == DiskStatus::ok && is_unused(bytes.view())) {
       (void)disk_.remove(name);

@@ -145,6 +145,11 @@ std::uint32_t body_crc(const Place& place, std::string_view body, std::string_vi
   return crc32c(crc32c(crc_of_place(place), body), behind);
 }
 
+std::uint32_t body_crc_by_sum(const Place& place, std::uint32_t sum, std::uint64_t body_bytes,
+                              std::string_view behind) {
+  return crc32c(crc32c_joined(crc_of_place(place), sum, body_bytes), behind);
+}
+
 std::optional<Parsed> parse_record(std::string_view bytes) {
   if (bytes.size() < kShortRecordBytes) return std::nullopt;
   const auto name_bytes = load<std::uint32_t>(bytes.data());

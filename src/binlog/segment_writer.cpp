@@ -9,6 +9,7 @@
 #include "haricot/base/check.hpp"
 #include "haricot/base/crc32c.hpp"
 #include "haricot/base/little_endian.hpp"
+#include "haricot/protocol/limits.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -40,23 +41,39 @@ std::string aside_name(std::uint64_t number, std::uint64_t serial) {
 }
 
 DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& signature,
-                                std::uint64_t allocated) {
+                                std::uint64_t allocated, const RecordAroundBody* first) {
   CHECK(!is_open());
-  std::array<char, kFirstRecordOffset> head{};
+  std::array<char, kFirstRecordOffset + header_bytes(kTubeNameBytesMax)> head{};
   store_little_endian(head.data(), kVersion);
   write_signature(signature, head.data() + kVersionBytes);
-  const std::string_view bytes(head.data(), head.size());
+  seed_ = seed_of(signature.salt, signature.file_number);
+  collected_ = WrittenPoint{kFirstRecordOffset, 0, 0};
+  std::size_t head_bytes = kFirstRecordOffset;
+  if (first != nullptr) {
+    add_first(*first, head.data() + kFirstRecordOffset);
+    head_bytes += header_bytes(first->record.tube_name.size());
+  }
+  const std::string_view bytes(head.data(), head_bytes);
   const DiskStatus status = disk.write(file, 0, {&bytes, 1});
   if (status != DiskStatus::ok) return status;
   file_ = file;
   number_ = signature.file_number;
   store_id_ = signature.store_id;
-  seed_ = seed_of(signature.salt, signature.file_number);
   kept_used_ = 0;
   allocated_ = allocated;
-  written_ = WrittenPoint{kFirstRecordOffset, 0, 0};
-  collected_ = written_;
+  written_ = collected_;
   return DiskStatus::ok;
+}
+
+void SegmentWriter::add_first(const RecordAroundBody& first, char* to) {
+  const Record& record = first.record;
+  CHECK(record.is_full());
+  const Place place{seed_, kFirstRecordOffset, 1};
+  const std::uint32_t sum =
+      body_crc_by_sum(place, first.body_sum, record.body_bytes - kTrailer.size(), kTrailer);
+  write_header(record, place, sum, to);
+  count(to, record.tube_name.size(), sum);
+  collected_.bytes += record.bytes();
 }
 
 FileHandle SegmentWriter::abandon() {

@@ -179,9 +179,9 @@ bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progr
   folder.log_.event(Level::info, "binlog-progress",
                     {{"percent", percent}, {"jobs", progress.jobs}, {"jobs_per_second", rate}});
   folder.log_.flush();
-  folder.notifier_.starting("binlog: " + std::to_string(percent) + " % read, " +
-                            std::to_string(progress.jobs) + " jobs, " + std::to_string(rate) +
-                            " jobs a second");
+  folder.notifier_.takes_time("binlog: " + std::to_string(percent) + " % read, " +
+                              std::to_string(progress.jobs) + " jobs, " + std::to_string(rate) +
+                              " jobs a second");
   return true;
 }
 
@@ -194,8 +194,20 @@ void BinlogFolder::after_turn() {
   while (const auto notice = binlog_.next_notice()) tell(*notice);
 }
 
+// A stop lasts as long as the syncs that are under way: on a slow disk longer than a service
+// manager waits, which would then kill the server.
+void BinlogFolder::tell_waiting(void* self) {
+  auto& folder = *static_cast<BinlogFolder*>(self);
+  const Instant now = read_clock();
+  folder.notifier_.keep_alive(now);
+  if (folder.progress_.take(now)) folder.notifier_.takes_time("stopping: waiting for the disk");
+}
+
 bool BinlogFolder::close() {
-  const bool good = binlog_.close(read_clock());
+  const Instant now = read_clock();
+  progress_ = RateLimit(kProgressInterval, now + kProgressInterval);
+  disk_.set_watcher({&BinlogFolder::tell_waiting, this});
+  const bool good = binlog_.close(now);
   after_turn();
   return good;
 }

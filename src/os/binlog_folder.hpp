@@ -54,6 +54,7 @@ class BinlogFolder {
   static constexpr Duration kProgressInterval = Duration::seconds(1);
 
   static bool tell_progress(void* self, const binlog::ReplayProgress& progress);
+  static void tell_waiting(void* self);
   void tell_damage(const binlog::ReplayReport& report);
   void tell(const binlog::Notice& notice);
 
@@ -63,7 +64,8 @@ class BinlogFolder {
   FolderLock lock_;
   binlog::Binlog binlog_;
   Instant replay_began_;
-  RateLimit progress_{kProgressInterval, {}};  // Of what is told while jobs are brought back.
+  // Of what is told while jobs are brought back, or while the stop waits for the disk.
+  RateLimit progress_{kProgressInterval, {}};
   bool stopped_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <limits>
@@ -483,6 +484,13 @@ void FolderDisk::start_sync(FileHandle file, std::uint64_t ticket) {
 void FolderDisk::start_remove(const std::string& name, bool sync, std::uint64_t ticket) {
   CHECK(is_usable(name));
   syncer_.start_removal(folder_.get(), name, sync, ticket);
+}
+
+void FolderDisk::wait_for_sync() {
+  constexpr std::chrono::seconds kPatience{1};
+  do {
+    if (watcher_.function != nullptr) watcher_.function(watcher_.context);
+  } while (!syncer_.wait(kPatience));
 }
 
 bool FolderDisk::next_sync_done(binlog::SyncDone& done) {

@@ -47,6 +47,12 @@ class FolderDisk final : public binlog::Disk {
   void set_lock(FolderLock& lock) { lock_ = &lock; }
   // Whether that has happened since this was asked last: its file has no note of ours.
   bool has_taken_lock_anew() { return std::exchange(lock_is_new_, false); }
+  // Is called by wait_for_sync() before it waits, and each second while it does.
+  struct Watcher {
+    void (*function)(void* context) = nullptr;
+    void* context = nullptr;
+  };
+  void set_watcher(Watcher watcher) { watcher_ = watcher; }
   // A fence around this process lets it use no other folder than the one that is open.
   void note_fence() { is_fenced_ = true; }
   // The folder, for FolderLock.
@@ -74,7 +80,7 @@ class FolderDisk final : public binlog::Disk {
   void start_sync(FileHandle file, std::uint64_t ticket) override;
   void start_remove(const std::string& name, bool sync, std::uint64_t ticket) override;
   [[nodiscard]] bool next_sync_done(binlog::SyncDone& done) override;
-  void wait_for_sync() override { syncer_.wait(); }
+  void wait_for_sync() override;
   [[nodiscard]] binlog::Presence look_for(FileHandle file, const std::string& name) override;
   // Goes only to a folder on the same file system: what is found under the path of a disk that was
   // unmounted is none of it.
@@ -118,6 +124,7 @@ class FolderDisk final : public binlog::Disk {
   DescriptorReserve reserve_;
   Syncer syncer_;
   std::string last_error_;
+  Watcher watcher_;
 };
 
 }  // namespace haricot::os

@@ -18,7 +18,7 @@ namespace haricot::os {
 namespace {
 
 constexpr int kPatienceMilliseconds = 1000;
-// Progress is told once a second; between two tellings may be a sort of all jobs, or a slow disk.
+// It is asked for once a second; in between there may be a sort of all jobs, or a slow disk.
 constexpr std::string_view kMoreTime = "EXTEND_TIMEOUT_USEC=60000000\n";
 
 std::string take_from_environment(const char* name) {
@@ -102,7 +102,7 @@ void Notifier::status(std::string_view text) {
   send(assignment("STATUS=", text), Urgency::may_be_lost);
 }
 
-void Notifier::starting(std::string_view status) {
+void Notifier::takes_time(std::string_view status) {
   send(std::string(kMoreTime) + assignment("STATUS=", status), Urgency::may_be_lost);
 }
 

@@ -40,9 +40,9 @@ class Notifier {
   void stopping();
   // A line for `systemctl status`.
   void status(std::string_view text);
-  // The same during a start that takes long, with a plea for more time: a timeout of the start
-  // that was shorter ends no sooner than a minute from now.
-  void starting(std::string_view status);
+  // The same during a start or a stop that takes long, with a plea for more time: the timeout of
+  // the start or of the stop ends no sooner than a minute from now.
+  void takes_time(std::string_view status);
 
   // When the watchdog wants to hear of us next; never where there is none.
   Instant next_keep_alive() const { return next_keep_alive_; }

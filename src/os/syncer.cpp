@@ -128,10 +128,10 @@ bool Syncer::next_ended(Ended& ended) {
   return true;
 }
 
-void Syncer::wait() {
+bool Syncer::wait(std::chrono::milliseconds most) {
   CHECK(taken_ < started_);
   std::unique_lock lock(mutex_);
-  ended_one_.wait(lock, [this] { return taken_ < ended_; });
+  return ended_one_.wait_for(lock, most, [this] { return taken_ < ended_; });
 }
 
 bool Syncer::is_under_way(int descriptor) const {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -55,8 +56,9 @@ class Syncer {
   // Takes out the next sync or removal that has ended, in the order in which they were started.
   [[nodiscard]] bool next_ended(Ended& ended);
 
-  // Blocks until next_ended() has something. Requires: something was started and not taken out.
-  void wait();
+  // Blocks until next_ended() has something, or for that long. Whether it has. Requires: something
+  // was started and not taken out.
+  bool wait(std::chrono::milliseconds most);
 
   // Whether a sync of it was started and not taken out.
   bool is_under_way(int descriptor) const;

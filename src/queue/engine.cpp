@@ -87,7 +87,7 @@ bool Engine::admit_put(std::size_t body_bytes) {
 Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
   Tube& tube = *client.used_;
   if (!admit_put(body.size())) return Outcome::out_of_memory;
-  const JournalStatus room = journal_.reserve_put(tube.name.size(), body.size());
+  const JournalStatus room = journal_.reserve_put(tube.name.size(), body.size(), body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
   const JobRef ref = jobs_.create(put.id, std::move(body));
   if (ref == JobRef::none) {

@@ -204,6 +204,17 @@ Client* Engine::first_waiting(Tube& tube) {
   return first == nullptr ? nullptr : clients_[first->client];
 }
 
+std::uint32_t Engine::offer_steps(const Tube& tube) const {
+  // Who has waited longest; one with many watches costs little in any case.
+  const Watch* first = tube.waiting.first();
+  return first == nullptr || tube.paused ? 0 : clients_[first->client]->watches_.size();
+}
+
+std::uint32_t Engine::offer_steps(JobId id) const {
+  const JobRef ref = jobs_.find(id);
+  return ref == JobRef::none ? 0 : offer_steps(tubes_[jobs_[ref].tube]);
+}
+
 // Of the clients with many watches that have waited on the tube for longer than the one of that
 // number, the one that has waited for longest.
 Client* Engine::first_of_many_waiting(Tube& tube, std::uint64_t before) {

@@ -210,6 +210,11 @@ Service::Work Service::price_of(const Session& session, const Command& command) 
     case Verb::list_tubes:
       // Every page is looked at when the list begins, and again when it is sent.
       return engine_.tubes().size() / TubeList::kTubesPerPage / 2;
+    case Verb::put:
+      return engine_.offer_steps(session.client_.used()) / kStepsPerWork;
+    case Verb::release:
+    case Verb::kick_job:
+      return engine_.offer_steps(command.id) / kStepsPerWork;
     default:
       return 1;
   }
@@ -365,8 +370,20 @@ bool Service::refuse_line(Session& session, ParseResult parsed, const Command& c
   return true;
 }
 
-// False: it has to wait for the journal's disk, and nothing has happened.
+// False: it has to wait for the journal's disk or for a later turn, and nothing has happened.
 bool Service::finish_put(Session& session, std::string_view bytes, Instant now, Work& work) {
+  // It may end the wait of a worker that watches very many tubes.
+  if (engine_.tubes().size() >= WatchIndex::kIndexedFrom) [[unlikely]] {
+    Command put;
+    put.verb = Verb::put;
+    if (is_put_off(session, put)) {
+      costly_put_off_ = true;
+      work = 0;
+      session.reader_.take_back_body();
+      return false;
+    }
+    pay_if_costly(session, put);
+  }
   PutPlan& plan = session.reader_.put();
   const std::uint64_t records = journal_.records();
   begin_answers(session);

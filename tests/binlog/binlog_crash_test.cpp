@@ -47,6 +47,10 @@ Run random_run(test::Random& random) {
   run.sync_mode = random.one_in(2) ? SyncMode::at_once : SyncMode::when_told;
   run.body_bytes_max = random.one_in(3) ? 20000 : 300;
   run.turns = 40;
+  if (random.one_in(2)) {
+    run.options.large_body_bytes = 1100 + random.below(6000);
+    run.options.slice_bytes = 200 + random.below(2000);
+  }
   return run;
 }
 
@@ -54,7 +58,9 @@ std::string to_text(const Run& run) {
   const char* const policies[] = {"every turn", "interval", "never"};
   return std::string(policies[static_cast<int>(run.options.sync)]) + ", " +
          std::to_string(run.options.file_bytes) + " bytes a file, syncs " +
-         (run.sync_mode == SyncMode::at_once ? "at once" : "when told");
+         (run.sync_mode == SyncMode::at_once ? "at once" : "when told") + ", large from " +
+         std::to_string(run.options.large_body_bytes) + ", slices of " +
+         std::to_string(run.options.slice_bytes);
 }
 
 // Plays turns on an open world and notes what is promised behind each.

@@ -73,6 +73,10 @@ TEST(BinlogFailureRandom, LosesNothingThatIsHeld) {
     auto disk = std::make_unique<SimDisk>();
     BinlogOptions options{.file_bytes = random.one_in(2) ? 4096U : 16384U,
                           .sync = static_cast<SyncPolicy>(random.below(3))};
+    if (random.one_in(2)) {
+      options.large_body_bytes = 1100 + random.below(2000);
+      options.slice_bytes = 200 + random.below(1000);
+    }
     disk->set_sync_mode(random.one_in(2) ? SyncMode::at_once : SyncMode::when_told);
     std::int64_t wall = kWallBegin;
     for (int life = 0; life < 3 && !HasFailure(); ++life) {

@@ -65,7 +65,11 @@ class Scenario {
   }
 
  private:
-  BinlogOptions options() const { return {.file_bytes = 4096, .sync = trouble_.policy}; }
+  // The largest job is written in slices.
+  BinlogOptions options() const {
+    return {
+        .file_bytes = 4096, .sync = trouble_.policy, .large_body_bytes = 5000, .slice_bytes = 1500};
+  }
 
   void play_turn(World& world, int turn) {
     world.pass(Duration::milliseconds(30));

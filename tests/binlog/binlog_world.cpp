@@ -67,22 +67,28 @@ World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, 
 
 Outcome World::try_put(const PutOptions& options) {
   const JobId id = engine.take_id();
-  return until_done([&] { return put_with_id(id, options); });
+  PendingPut put(id, options);
+  return until_done([&] { return try_once(put); });
 }
 
 Outcome World::put_at_once(const PutOptions& options) {
-  return put_with_id(engine.take_id(), options);
+  PendingPut put(engine.take_id(), options);
+  return try_once(put);
 }
 
-Outcome World::put_with_id(JobId id, const PutOptions& options) {
-  const NewJob job{id, options.priority, options.delay_s, options.ttr_s};
-  const std::string bytes = body_for(id, options.body_bytes);
-  NewBody body{.bytes = bytes, .blob = {}};
+World::PendingPut::PendingPut(JobId id, const PutOptions& options)
+    : job{id, options.priority, options.delay_s, options.ttr_s},
+      bytes(body_for(id, options.body_bytes)) {
   if (bytes.size() > JobStore::kInlineBodyBytesMax) {
     body = NewBody{.bytes = {}, .blob = test::blob_of(bytes)};
+  } else {
+    body.bytes = bytes;
   }
-  const Outcome outcome = engine.put(client, job, std::move(body), now);
-  if (outcome == Outcome::done) known_ids_.push_back(id);
+}
+
+Outcome World::try_once(PendingPut& put) {
+  const Outcome outcome = engine.put(client, put.job, std::move(put.body), now);
+  if (outcome == Outcome::done) known_ids_.push_back(put.job.id);
   return outcome;
 }
 

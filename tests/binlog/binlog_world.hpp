@@ -49,10 +49,22 @@ class World {
   std::int64_t wall() const { return (now + wall_offset).count(); }
   bool is_open() const { return error.empty(); }
 
+  // A put whose body has arrived. It is tried again as it is, because the binlog knows its body.
+  struct PendingPut {
+    PendingPut(JobId id, const PutOptions& options);
+    PendingPut(const PendingPut&) = delete;
+    PendingPut& operator=(const PendingPut&) = delete;
+
+    NewJob job;
+    std::string bytes;
+    NewBody body;
+  };
+
   // Commands. None of them ends the turn, but those that have to wait for the disk: they are made
   // again as soon as the binlog lets them.
   Outcome try_put(const PutOptions& options = {});
   JobId put(const PutOptions& options = {});  // One that has to work out.
+  Outcome try_once(PendingPut& put);
   // The same, and it does not wait if it has to.
   Outcome put_at_once(const PutOptions& options = {});
   bool use(std::string_view tube) { return engine.use(client, tube) == Outcome::done; }
@@ -116,13 +128,12 @@ class World {
   template <typename Command>
   Outcome until_done(Command command) {
     Outcome outcome = command();
-    while (outcome == Outcome::not_yet) {
+    while (outcome == Outcome::not_yet && !::testing::Test::HasFatalFailure()) {
       wait_for_disk();
       outcome = command();
     }
     return outcome;
   }
-  Outcome put_with_id(JobId id, const PutOptions& options);
   void take_notices();
 
   std::vector<JobId> known_ids_;  // Of jobs that were put; some may be gone.

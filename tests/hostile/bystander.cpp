@@ -45,6 +45,11 @@ void Bystander::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+Bystander::Milliseconds Bystander::longest() {
+  stop();
+  return times_.empty() ? Milliseconds::max() : *std::max_element(times_.begin(), times_.end());
+}
+
 Bystander::Milliseconds Bystander::p99() {
   stop();
   if (times_.empty()) return Milliseconds::max();

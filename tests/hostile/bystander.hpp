@@ -26,6 +26,8 @@ class Bystander final {
 
   // How long the commands took of which one in a hundred took longer. Ends it.
   Milliseconds p99();
+  // How long the longest one took. Ends it.
+  Milliseconds longest();
   // Whether every answer was the right one. Requires: it has ended.
   bool was_served() const { return was_served_; }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +104,38 @@ TEST_F(Hostile, PipelinesThatAreNeverReadStop) {
     expect_memory_below(peak, 16 * kMebibyte);
   }
   expect_all_well();
+}
+
+// Written with one call, each of these jobs would take 150 to 350 ms. The p99 would not show that:
+// it is one turn of very many.
+TEST_F(Hostile, LargeJobsAreRecordedBesideTheOthers) {
+  constexpr std::size_t kBytes = 256 * kMebibyte;
+  constexpr double kLongest = 60;
+  if (kIsSanitized) GTEST_SKIP() << "slow code says nothing about waits";
+  const std::string body(kBytes, 'x');
+  for (const char* const file_bytes : {"65536", "10485760"}) {
+    const std::string binlog = folder_.file(file_bytes);
+    ASSERT_EQ(::mkdir(binlog.c_str(), 0700), 0);
+    ASSERT_TRUE(start({"-b", binlog, "-z", std::to_string(kBytes), "-s", file_bytes}))
+        << server_.failure();
+    const Client client = connect();
+    bool in_time = false;
+    for (int attempt = 0; attempt < 3 && !in_time; ++attempt) {
+      const CpuTimes before = cpu_times(server_.pid());
+      Bystander bystander(server_.port());
+      const std::string answer = client->put(body);
+      ASSERT_TRUE(answer.starts_with("INSERTED ")) << answer;
+      const Bystander::Milliseconds longest = bystander.longest();
+      EXPECT_TRUE(bystander.was_served());
+      const double slowdown = slowdown_since(server_.pid(), before);
+      std::printf("-s %s: the longest wait of others: %.2f ms, on a machine %.1f times as slow\n",
+                  file_bytes, longest.count(), slowdown);
+      in_time = longest.count() < kLongest * slowdown;
+      EXPECT_EQ(client->ask("delete " + answer.substr(9, answer.size() - 11)), "DELETED\r\n");
+    }
+    EXPECT_TRUE(in_time);
+    EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0})) << server_.standard_error();
+  }
 }
 
 TEST_F(Hostile, LargeBodiesThatAreNeverReadAreThereOnce) {

@@ -146,6 +146,44 @@ TEST_F(DaemonNotifyReplay, ProgressIsToldBeforeItIsReady) {
   }
 }
 
+// A stop that takes long -------------------------------------------------------------------------
+
+TEST_F(DaemonNotify, AStopThatWaitsForTheDiskAsksForMoreTime) {
+  if (::access(kStrace, X_OK) != 0) GTEST_SKIP() << kStrace << " is missing";
+  const std::string binlog = folder_.file("binlog");
+  ASSERT_EQ(::mkdir(binlog.c_str(), 0700), 0);
+  const std::string path = folder_.file("socket");
+  ServerOptions options = notifying({"-b", binlog, "-f", "600000", "-l", "unix:" + path});
+  // Each sync of a file takes long.
+  options.launcher = {kStrace, "-D",
+                      "-f",    "-qq",
+                      "-o",    "/dev/null",
+                      "-e",    "trace=fdatasync",
+                      "-e",    "inject=fdatasync:delay_enter=3500000"};
+  ASSERT_TRUE(server_.launch(options)) << server_.failure();
+  const auto start = manager_.receive_until("READY=1", std::chrono::seconds(60));
+  if (server_.standard_error().find("ptrace") != std::string::npos) {
+    GTEST_SKIP() << "strace may not trace here: " << server_.standard_error();
+  }
+  ASSERT_FALSE(start.empty()) << server_.standard_error();
+  WireClient client;
+  ASSERT_TRUE(client.connect_unix(path));
+  EXPECT_EQ(client.put("job"), "INSERTED 1\r\n");
+  ASSERT_TRUE(server_.signal(SIGTERM));
+  const auto begin = manager_.receive_until("STOPPING=1");
+  ASSERT_FALSE(begin.empty());
+  ASSERT_TRUE(has_line(begin.back(), "STOPPING=1")) << begin.back();
+  const auto end = server_.wait_exit(std::chrono::seconds(60));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(*end, (ExitStatus{.code = 0})) << server_.standard_error();
+  const auto pleas = manager_.receive_all();
+  ASSERT_GE(pleas.size(), 2u);
+  for (const std::string& plea : pleas) {
+    EXPECT_TRUE(plea.starts_with("EXTEND_TIMEOUT_USEC=")) << plea;
+    EXPECT_TRUE(has_line(plea, "STATUS=stopping: waiting for the disk")) << plea;
+  }
+}
+
 // systemd-socket-activate ----------------------------------------------------------------------
 
 constexpr const char* kActivate = "/usr/bin/systemd-socket-activate";

@@ -106,7 +106,7 @@ TEST_F(NotifierTest, AStatusIsOneLine) {
 TEST_F(NotifierTest, ALongStartAsksForMoreTime) {
   listen_on(path_);
   ASSERT_TRUE(notifier_.open(error_)) << error_;
-  notifier_.starting("40 % read");
+  notifier_.takes_time("40 % read");
   EXPECT_EQ(manager_.receive_all(), Messages{"EXTEND_TIMEOUT_USEC=60000000\nSTATUS=40 % read\n"});
 }
 

@@ -1,6 +1,7 @@
 // One folder, two servers: haricotd reads what beanstalkd has written, and the other way round.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <string>
@@ -312,6 +313,43 @@ TEST_F(Interop, TheOrderOfBuriedJobsOutlivesManyFiles) {
   ASSERT_TRUE(restart()) << server_.failure();
   ASSERT_TRUE(kill_and_start()) << server_.failure();
   EXPECT_EQ(buried_order("default"), expected);
+}
+
+// Two files whose names are the same number, one with a zero in front. Both servers read the one
+// without zeros, and leave the other where it is. Only haricotd says that there is another.
+TEST_F(Interop, OfTwoFilesOfOneNumberBothServersReadTheOneWithoutAZeroInFront) {
+  for (const ServerKind written_by : {kBeanstalkd, kHaricot}) {
+    ASSERT_TRUE(start(written_by)) << server_.failure();
+    EXPECT_TRUE(connect()->put("the other").starts_with("INSERTED "));
+    ASSERT_NO_FATAL_FAILURE(stop());
+    const std::string other = read_file(file_path(folder_.path(), file_numbers(folder_.path())[0]));
+    for (const auto& [name, bytes] : folder_contents(folder_.path())) {
+      ASSERT_EQ(::unlink(folder_.file(name).c_str()), 0);
+    }
+    ASSERT_EQ(::unlink(folder_.file("lock").c_str()), 0);
+
+    ASSERT_TRUE(start(written_by)) << server_.failure();
+    EXPECT_TRUE(connect()->put("read").starts_with("INSERTED "));
+    ASSERT_NO_FATAL_FAILURE(stop());
+    const std::string first = "binlog." + std::to_string(file_numbers(folder_.path()).front());
+    ASSERT_EQ(first, "binlog.1");
+    const std::string with_zero = folder_.file("binlog.01");
+    ASSERT_TRUE(write_file(with_zero, other));
+    for (const ServerKind read_by : {kBeanstalkd, kHaricot}) {
+      ASSERT_TRUE(start(read_by)) << server_.failure();
+      EXPECT_EQ(stat("current-jobs-ready"), 1U);
+      EXPECT_TRUE(connect()->ask("peek-ready").ends_with("\r\nread\r\n"));
+      ASSERT_NO_FATAL_FAILURE(stop());
+      const std::string said = server_.standard_error();
+      const bool is_told = said.find("file=binlog.01 problem=file-misnamed") != std::string::npos;
+      EXPECT_EQ(is_told, read_by == kHaricot) << said;
+      EXPECT_EQ(read_file(with_zero), other);
+    }
+    for (const auto& [name, bytes] : folder_contents(folder_.path())) {
+      ASSERT_EQ(::unlink(folder_.file(name).c_str()), 0);
+    }
+    ASSERT_EQ(::unlink(folder_.file("lock").c_str()), 0);
+  }
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 TEST(NoJournal, HasRoomForEverything) {
   NoJournal journal;
-  EXPECT_EQ(journal.reserve_put(200, 1U << 30), JournalStatus::ok);
+  EXPECT_EQ(journal.reserve_put(200, 1U << 30, {}), JournalStatus::ok);
   EXPECT_EQ(journal.reserve_update(), JournalStatus::ok);
   journal.release_room();
 }

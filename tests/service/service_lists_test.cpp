@@ -139,6 +139,73 @@ TEST_F(ServiceLists, CostlyReservesShareATurn) {
   EXPECT_GE(turns, 2);
 }
 
+// What gives a job to a worker that waits on a thousand tubes takes it off as many lists. However
+// many clients do that in a turn, it has room for some of them, and all come to their turn.
+TEST_F(ServiceLists, CommandsThatEndCostlyWaitsShareATurn) {
+  constexpr std::uint32_t kTubes = 1000;
+  constexpr std::size_t kWorkers = 120;
+  const auto most = Session::kCostlyWorkPerTurn / (kTubes / Engine::kStepsPerJob);
+  for (const std::string command : {"put", "large put", "release", "kick-job"}) {
+    SCOPED_TRACE(command);
+    std::vector<Session*> producers;
+    std::vector<std::string> commands;
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      producers.push_back(&world.connect());
+      Session& producer = *producers.back();
+      if (command == "put" || command == "large put") {
+        world.ask(producer, "use tube-1\r\n");
+        const std::size_t bytes = command == "put" ? 3 : 5000;
+        commands.push_back(whole_put(std::string(bytes, 'x')));
+        continue;
+      }
+      // A job of a tube where nobody waits yet.
+      world.ask(producer, "use tube-1\r\nwatch tube-1\r\n");
+      const std::string inserted = world.ask(producer, whole_put("job"));
+      const std::string id = inserted.substr(9, inserted.size() - 11);
+      world.ask(producer, "reserve-job " + id + "\r\n");
+      if (command == "kick-job") world.ask(producer, "bury " + id + " 0\r\n");
+      commands.push_back(command == "release" ? "release " + id + " 0 0\r\n"
+                                              : "kick-job " + id + "\r\n");
+    }
+    std::vector<Session*> workers;
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      workers.push_back(&world.connect());
+      watch(*workers.back(), kTubes, "tube-");
+      EXPECT_EQ(world.ask(*workers.back(), "reserve\r\n"), "");
+    }
+    turn();
+    for (std::size_t i = 0; i < kWorkers; ++i) world.say(*producers[i], commands[i]);
+    const auto answered = [](const std::vector<Session*>& sessions) {
+      return std::count_if(sessions.begin(), sessions.end(),
+                           [](Session* session) { return session->has_output(); });
+    };
+    auto before = answered(producers);
+    EXPECT_LE(before, most + 1);
+    int turns = 0;
+    while (answered(workers) < static_cast<std::ptrdiff_t>(kWorkers)) {
+      turn();
+      const auto now = answered(producers);
+      ASSERT_GT(now, before);
+      ASSERT_LE(now - before, most + 1);
+      before = now;
+      ++turns;
+    }
+    EXPECT_GE(turns, 3);
+    for (Session* worker : workers) {
+      const std::string heard = world.hear(*worker);
+      ASSERT_TRUE(heard.starts_with("RESERVED ")) << heard;
+      const std::string id = heard.substr(9, heard.find(' ', 9) - 9);
+      EXPECT_EQ(world.ask(*worker, "delete " + id + "\r\n"), "DELETED\r\n");
+      world.disconnect(*worker);
+    }
+    for (Session* producer : producers) {
+      EXPECT_NE(world.hear(*producer), "");
+      world.disconnect(*producer);
+    }
+    world.settle();
+  }
+}
+
 TEST_F(ServiceLists, AKickTakesOfTheShareWhatItMoves) {
   Session& session = world.connect();
   for (int i = 0; i < 6000; ++i) world.ask(session, "put 0 1000 60 0\r\n\r\n");

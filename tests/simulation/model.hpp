@@ -256,6 +256,7 @@ class Model {
   // Puts that were refused, and nothing says yet whose they are.
   struct RefusedPut {
     std::size_t body_bytes;
+    std::string body;  // Empty: not known.
     std::string answer;
   };
   std::vector<RefusedPut> refused_puts_;

@@ -60,6 +60,7 @@ bool Model::run_silent(int number, std::string_view text) {
     const auto refused =
         std::find_if(refused_puts_.begin(), refused_puts_.end(), [&](const RefusedPut& put) {
           return put.body_bytes == client.put.body.size() && client.put.body_ends_well &&
+                 (put.body.empty() || put.body == client.put.body) &&
                  client.put.end <= client.bytes_read &&
                  (text.empty() || text.starts_with(put.answer));
         });
@@ -126,13 +127,15 @@ void Model::begin_put(int number, const Request& request) {
   client.put_id = next_id_++;
 }
 
-// Whose put it is says the record. Where it was refused there is none: then it is one of those that
-// are all there. Whose it is shows when he gets an answer or his next command is run.
+// Whose put it is says the record, or the body where it is on the tape. Where a put without one was
+// refused, it is one of those that are all there. Whose it is shows when he gets an answer or his
+// next command is run.
 std::vector<int> Model::whose_put(const Event& room, JobId id) const {
   std::vector<int> whose;
   for (const auto& [number, client] : clients_) {
     const bool matches = client.put_is_open && client.put.body_ends_well && client.put_id != 0 &&
                          client.put.body.size() == room.body_bytes &&
+                         (room.body.empty() || client.put.body == room.body) &&
                          client.put.end <= client.bytes_read && (id == 0 || client.put_id == id);
     if (matches) whose.push_back(number);
   }
@@ -146,9 +149,9 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
   const JobId id = refused || tape.empty() ? 0 : tape.front().id;
   const std::vector<int> whose = whose_put(room, id);
   if (refused) {
-    refused_puts_.push_back({room.body_bytes, room.status == JournalStatus::full
-                                                  ? "OUT_OF_MEMORY\r\n"
-                                                  : kInternalError});
+    const std::string answer =
+        room.status == JournalStatus::full ? "OUT_OF_MEMORY\r\n" : kInternalError;
+    refused_puts_.push_back({room.body_bytes, room.body, answer});
     if (whose.size() == 1) run_silent(whose.front());
     return;
   }

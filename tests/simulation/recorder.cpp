@@ -122,15 +122,21 @@ void Ledger::begin_again(const Engine& restored, Duration wall_offset) {
 
 // Recorder ----------------------------------------------------------------------------------------
 
-JournalStatus Recorder::note_room(Event::Kind kind, JournalStatus status, std::size_t body_bytes) {
-  tape_.add({.kind = kind, .status = status, .body_bytes = body_bytes});
+JournalStatus Recorder::note_room(Event::Kind kind, JournalStatus status) {
+  tape_.add({.kind = kind, .status = status});
   if (status == JournalStatus::later) ++put_off_;
   return status;
 }
 
-JournalStatus Recorder::reserve_put(std::size_t name_bytes, std::size_t body_bytes) {
-  return note_room(Event::Kind::reserve_put, binlog_.reserve_put(name_bytes, body_bytes),
-                   body_bytes);
+JournalStatus Recorder::reserve_put(std::size_t name_bytes, std::size_t body_bytes,
+                                    const BlobRef& body) {
+  const JournalStatus status = binlog_.reserve_put(name_bytes, body_bytes, body);
+  tape_.add({.kind = Event::Kind::reserve_put,
+             .status = status,
+             .body_bytes = body_bytes,
+             .body = body ? std::string(body.view()) : std::string()});
+  if (status == JournalStatus::later) ++put_off_;
+  return status;
 }
 
 JournalStatus Recorder::reserve_update() {

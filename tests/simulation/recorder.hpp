@@ -38,6 +38,7 @@ struct Event {
   JobId id = 0;                              // record_…
   binlog::KnownJob job = {};                 // record_put, record_update: the job as recorded.
   std::size_t body_bytes = 0;                // reserve_put
+  std::string body = {};                     // The same, where the journal is shown the body.
   JournalNumbers journal = {};               // numbers
   std::uint64_t file = 0;                    // file_of
 };
@@ -94,7 +95,8 @@ class Recorder final : public Journal {
     wall_offset_ = wall_offset;
   }
 
-  JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes) override;
+  JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes,
+                            const BlobRef& body) override;
   JournalStatus reserve_update() override;
   JournalStatus reserve_delete() override;
   JournalStatus reserve_deletes(std::uint32_t deletions) override;
@@ -115,7 +117,7 @@ class Recorder final : public Journal {
   std::uint64_t put_off() const { return put_off_; }
 
  private:
-  JournalStatus note_room(Event::Kind kind, JournalStatus status, std::size_t body_bytes = 0);
+  JournalStatus note_room(Event::Kind kind, JournalStatus status);
   void note(Event::Kind kind, const JournaledJob& job);
 
   binlog::Binlog& binlog_;

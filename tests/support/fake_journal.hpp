@@ -61,7 +61,7 @@ class FakeJournal final : public Journal {
   // Whether room was taken that was neither used nor given back.
   bool has_open_room() const { return room_ != Room::none; }
 
-  JournalStatus reserve_put(std::size_t name, std::size_t body) override {
+  JournalStatus reserve_put(std::size_t name, std::size_t body, const BlobRef&) override {
     tube_name_bytes = name;
     body_bytes = body;
     return take(Room::put);

@@ -62,8 +62,9 @@ class JobHistory final : public Journal {
   std::string compare(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
                       std::uint64_t safe, bool exactly = false) const;
 
-  JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes) override {
-    return binlog_.reserve_put(name_bytes, body_bytes);
+  JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes,
+                            const BlobRef& body) override {
+    return binlog_.reserve_put(name_bytes, body_bytes, body);
   }
   JournalStatus reserve_update() override { return binlog_.reserve_update(); }
   JournalStatus reserve_delete() override { return binlog_.reserve_delete(); }

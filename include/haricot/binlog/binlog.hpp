@@ -12,6 +12,9 @@
 // everything recorded since the last good sync is written anew, from memory, to another file. Until
 // that has succeeded, what would have to be recorded is refused.
 //
+// A large body is written before its record is made, slice by slice and beside all other records:
+// see LargeBody. Its put is told `later` until then, and compaction goes on with it turn by turn.
+//
 // No turn waits for the disk. Where a command needs what a sync or a removal that is under way has
 // to bring first, it is told `later`, and may_try_again() when something of that has ended.
 //
@@ -30,6 +33,7 @@
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/disk.hpp"
 #include "haricot/binlog/folder_note.hpp"
+#include "haricot/binlog/large_body.hpp"
 #include "haricot/binlog/notice.hpp"
 #include "haricot/binlog/record.hpp"
 #include "haricot/binlog/replay.hpp"
@@ -59,6 +63,10 @@ struct BinlogOptions {
   bool strict = false;
   // How many files may be open at once; fewer than 6 count as 6.
   std::size_t open_files_max = 32;
+  // A body of that size is large: it is written in slices, and gets a file that begins with it.
+  std::size_t large_body_bytes = 4 * 1024 * 1024;
+  // So much of a large body is written in a turn. At least 1.
+  std::uint64_t slice_bytes = 512 * 1024;
 };
 
 class Binlog final : public Journal {
@@ -104,7 +112,8 @@ class Binlog final : public Journal {
 
   // Journal ------------------------------------------------------------------------------------
 
-  JournalStatus reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes) override;
+  JournalStatus reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes,
+                            const BlobRef& body) override;
   JournalStatus reserve_update() override;
   JournalStatus reserve_delete() override;
   JournalStatus reserve_deletes(std::uint32_t deletions) override;
@@ -131,8 +140,10 @@ class Binlog final : public Journal {
   // Records (binlog.cpp)
   JournalStatus refusal() const;
   JournalStatus tell_later();
-  bool is_time_to_try_again() const { return told_later_ && (disk_moved_ || syncs_.length() == 0); }
-  JournalStatus room_for_put(std::size_t name_bytes, std::size_t body_bytes);
+  bool is_time_to_try_again() const {
+    return (told_later_ && (disk_moved_ || syncs_.length() == 0)) || (told_busy_ && !is_busy());
+  }
+  JournalStatus room_for_put(std::size_t name_bytes, std::size_t body_bytes, const BlobRef& body);
   void look_for_space();
   bool prepare(std::size_t name_bytes, std::size_t body_bytes);
   void append(const Record& record, std::string_view body, const BlobRef& blob,
@@ -141,11 +152,33 @@ class Binlog final : public Journal {
   Record move_to_newest(const JournaledJob& job, std::int64_t stamp, std::uint64_t number);
   std::int64_t stamp_of(const JournaledJob& job);
   void flush();
+  void note_written();
   void request_sync();
   void sync_written();
   void take_sync_ends();
   void removal_ended(DiskStatus status);
   void hold(std::uint64_t records);
+
+  // Large bodies (binlog_large.cpp)
+  enum class LargeUser : std::uint8_t { put, compaction, recovery };
+  bool is_large(const BlobRef& body) const {
+    return body && body.size() >= options_.large_body_bytes;
+  }
+  BlobRef large_body_of(const JournaledJob& job) const;
+  bool has_written_much() const;
+  bool is_busy() const;
+  JournalStatus tell_busy();
+  JournalStatus room_for_large_put(const BlobRef& body, std::size_t name_bytes, std::uint64_t keep);
+  JournalStatus write_ahead(LargeUser user, const BlobRef& body, std::size_t name_bytes,
+                            std::uint64_t keep);
+  JournalStatus begin_to_write_ahead(LargeUser user, const BlobRef& body, std::size_t name_bytes,
+                                     std::uint64_t keep);
+  bool has_to_leave_it_to_others(LargeUser user) const;
+  JournalStatus room_beside_large(std::uint64_t keep);
+  JournalStatus large_failed();
+  void append_large(const JournaledJob& job, std::int64_t stamp);
+  void go_on_with_large();
+  void drop_unclaimed_large();
 
   // Opening (binlog_opening.cpp)
   bool open_folder(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
@@ -175,8 +208,8 @@ class Binlog final : public Journal {
   JournalStatus make_room_for_command(std::uint64_t record_bytes, std::uint64_t keep);
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
   bool disk_has_to_catch_up();
-  bool rotate();
-  bool begin_file();
+  bool rotate(const Record* around_large = nullptr);
+  bool begin_file(const Record* around_large = nullptr);
   bool has_spare_to_give_back(std::uint64_t wanted) const;
   void tend_spares();
   bool make_first_spare();
@@ -189,6 +222,7 @@ class Binlog final : public Journal {
   std::uint64_t garbage_worth_collecting() const;
   bool has_garbage_to_collect() const;
   CompactionStep compact_one();
+  CompactionStep compact_large(const JournaledJob& job, const BlobRef& body);
   CompactionStep remove_oldest();
   [[nodiscard]] JournalStatus mark_id(JobId id);
   [[nodiscard]] JournalStatus note_oldest_needed(Segment& oldest);
@@ -233,6 +267,7 @@ class Binlog final : public Journal {
   std::uint64_t number_needed_from() const;
   bool rewrite_some();
   bool rewrite(JobId id);
+  bool rewrite_large(const JournaledJob& job, const BlobRef& body);
   void recovered();
   void notice(Notice notice, Instant& not_before);
 
@@ -243,6 +278,12 @@ class Binlog final : public Journal {
   SegmentWriter writer_;
   Spares spares_;
   SyncLine syncs_;
+  LargeBody large_;
+  LargeUser large_user_ = LargeUser::put;  // Who had it begun; of the last one, if there is none.
+  bool large_was_claimed_ = false;         // In this turn.
+  bool large_was_whole_ = false;           // Or failed, at the end of the last turn.
+  bool put_wants_large_ = false;           // A body that another one was in the way of.
+  bool compaction_wants_large_ = false;    // The same.
 
   Instant now_;
   Duration wall_offset_;
@@ -306,6 +347,7 @@ class Binlog final : public Journal {
   bool recovery_waits_ = false;       // For a sync.
   bool told_later_ = false;           // Somebody, who has not been told to try again.
   bool disk_moved_ = false;           // A sync or a removal has ended since then.
+  bool told_busy_ = false;            // Somebody was told `later` for another reason: is_busy().
 
   std::uint64_t errors_ = 0;
   std::uint64_t refused_puts_ = 0;

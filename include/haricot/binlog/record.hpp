@@ -89,7 +89,7 @@ struct Place {
 std::uint32_t seed_of(std::uint64_t salt, std::uint64_t file_number);
 
 // The length of everything before the body.
-inline std::size_t header_bytes(std::size_t name_bytes) {
+constexpr std::size_t header_bytes(std::size_t name_bytes) {
   return kShortRecordBytes + name_bytes;
 }
 
@@ -98,6 +98,9 @@ inline std::size_t header_bytes(std::size_t name_bytes) {
 void write_header(const Record& record, const Place& place, std::uint32_t body_crc, char* to);
 // BC. The body in one or two pieces, so that its CR LF need not stand behind it.
 std::uint32_t body_crc(const Place& place, std::string_view body, std::string_view behind = {});
+// The same where only crc32c() of the body is known.
+std::uint32_t body_crc_by_sum(const Place& place, std::uint32_t sum, std::uint64_t body_bytes,
+                              std::string_view behind);
 
 // Reads what stands at the begin of `bytes` without checking its sums: name, block, and the body if
 // it is there whole. Nothing if the bytes cannot be a record: too few, or a value that no record

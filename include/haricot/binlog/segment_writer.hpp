@@ -39,6 +39,12 @@ struct WrittenPoint {
   std::uint32_t digest = 0;
 };
 
+// The first record of a file whose body stands in the file already, with its CR LF.
+struct RecordAroundBody {
+  const Record& record;
+  std::uint32_t body_sum;  // crc32c() of the body without its CR LF.
+};
+
 class SegmentWriter {
  public:
   // Room that every file keeps: for the seal, and for two records of which files are needed.
@@ -51,10 +57,11 @@ class SegmentWriter {
   std::uint64_t number() const { return number_; }
   std::uint64_t allocated() const { return allocated_; }
 
-  // Writes version and signature to an open file, which is this writer's then. Requires: none is
-  // open. On anything but ok nothing has changed.
+  // Writes version and signature to an open file, which is this writer's then; and the header of
+  // the first record, if its body is there already. Requires: none is open. On anything but ok
+  // nothing has changed.
   [[nodiscard]] DiskStatus begin(Disk& disk, FileHandle file, const Signature& signature,
-                                 std::uint64_t allocated);
+                                 std::uint64_t allocated, const RecordAroundBody* first = nullptr);
   // Lets go of the file, and of what was collected and not written.
   FileHandle abandon();
   // Ends the file: lets go of it, and afterwards, when the next one is begun, writes the seal and
@@ -99,6 +106,7 @@ class SegmentWriter {
     BlobRef blob;
   };
 
+  void add_first(const RecordAroundBody& first, char* to);
   void count(const char* header, std::size_t name_bytes, std::uint32_t body_sum);
   void forget_collected();
 

@@ -198,6 +198,10 @@ class Engine {
   std::uint64_t take_steps() { return std::exchange(steps_, 0); }
   // How many steps a reserve would do now: all that it has to look through. O(1).
   std::uint32_t reserve_steps(const Client& client) const;
+  // How many steps it would do now to give a job of that tube to who waits there; the same of the
+  // tube of a job. 0: nobody waits, or there is no such job. O(1).
+  std::uint32_t offer_steps(const Tube& tube) const;
+  std::uint32_t offer_steps(JobId id) const;
 
   // Time ---------------------------------------------------------------------------------------
 

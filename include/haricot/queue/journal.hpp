@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "haricot/base/blob.hpp"
 #include "haricot/queue/job.hpp"
 
 namespace haricot {
@@ -53,9 +54,10 @@ class Journal {
   Journal& operator=(const Journal&) = delete;
 
   // Takes room for the record of a new job and for that of its deletion. Room that is taken and
-  // then not used is given back by release_room().
+  // then not used is given back by release_room(). `body`, if there is one, is the body itself: of
+  // a large one the journal may want to write it beforehand, and answers `later` until it has.
   [[nodiscard]] virtual JournalStatus reserve_put(std::size_t tube_name_bytes,
-                                                  std::size_t body_bytes) = 0;
+                                                  std::size_t body_bytes, const BlobRef& body) = 0;
   // Takes room for the record of a change to a job that is known already.
   [[nodiscard]] virtual JournalStatus reserve_update() = 0;
   // Takes up the room for the record of a deletion, which was taken with the put: never `full`.
@@ -100,7 +102,9 @@ class Journal {
 // The journal of a server without a binlog: every change is as safe as it will ever be.
 class NoJournal final : public Journal {
  public:
-  JournalStatus reserve_put(std::size_t, std::size_t) override { return JournalStatus::ok; }
+  JournalStatus reserve_put(std::size_t, std::size_t, const BlobRef&) override {
+    return JournalStatus::ok;
+  }
   JournalStatus reserve_update() override { return JournalStatus::ok; }
   JournalStatus reserve_delete() override { return JournalStatus::ok; }
   JournalStatus reserve_deletes(std::uint32_t) override { return JournalStatus::ok; }

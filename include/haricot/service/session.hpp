@@ -44,10 +44,11 @@ class Session {
   static constexpr std::uint32_t kWorkPerTurn = 1024;
   static constexpr std::uint32_t kWorkPerTurnMin = 64;
   static constexpr std::uint32_t kWorkOfAllPerTurn = 8192;
-  // A command that is known beforehand to take more than this is costly: all costly ones together
-  // have so much of a turn, though at least one of them runs. The others wait for the next turn,
-  // first come first served.
-  static constexpr std::uint32_t kCostlyWork = 64;
+  // A command that is known beforehand to take more than this is costly: a reserve that looks
+  // through many tubes, or what ends the wait of such a one. All costly ones together have so much
+  // of a turn, though at least one of them runs. The others wait for the next turn, first come
+  // first served.
+  static constexpr std::uint32_t kCostlyWork = 15;
   static constexpr std::uint32_t kCostlyWorkPerTurn = 4096;
 
   Session(void* owner, CommandSet commands) : client_(this), owner_(owner), commands_(commands) {

@@ -74,10 +74,10 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
   const std::size_t body_bytes = body.size();
   const JobRef made = to.restore(restored(from, ref), job.tube_name, std::move(body));
   if (made == JobRef::none || !to.place_restored(made, job.deadline)) return false;
-  JournalStatus room = binlog.reserve_put(job.tube_name.size(), body_bytes);
+  JournalStatus room = binlog.reserve_put(job.tube_name.size(), body_bytes, {});
   while (room == JournalStatus::later) {
     binlog.wait_for_disk();
-    room = binlog.reserve_put(job.tube_name.size(), body_bytes);
+    room = binlog.reserve_put(job.tube_name.size(), body_bytes, {});
   }
   if (room != JournalStatus::ok) return false;
   binlog.record_put(to.journaled(made));

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Scripts that compile say so, show it on stderr, and print nothing else than their result on stdout.
+
+    build_is_told_test.py PROJECT
+
+The cmake of this test compiles nothing: it says what it was asked for, and fails where it should build.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROJECT = pathlib.Path(sys.argv[1])
+CMAKE = """#!/bin/sh
+case "$1" in
+  --build) echo "the compiler speaks"; exit 3 ;;
+esac
+"""
+
+
+class BuildIsTold(unittest.TestCase):
+    def run_script(self, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            cmake = pathlib.Path(folder) / "cmake"
+            cmake.write_text(CMAKE)
+            cmake.chmod(0o755)
+            environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+            return subprocess.run([PROJECT / "scripts" / words[0], "--into", folder, *words[1:]], env=environment,
+                                  capture_output=True, text=True, timeout=600)
+
+    def check(self, *words):
+        result = self.run_script(*words)
+        self.assertNotEqual(result.returncode, 0)
+        told = result.stderr.find("== building haricotd and haricot")
+        self.assertNotEqual(told, -1, result.stderr)
+        self.assertGreater(result.stderr.find("the compiler speaks"), told, result.stderr)
+        self.assertNotIn("the compiler speaks", result.stdout)
+
+    def test_image(self):
+        self.check("image")
+
+    def test_package_with_words_for_cmake(self):
+        self.check("package", "-DHARICOT_LTO=OFF")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
