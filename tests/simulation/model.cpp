@@ -61,8 +61,7 @@ JobId Model::first_ready(const std::string& tube) const {
 
 JobId Model::first_delayed(const std::string& tube) const {
   return first_of(
-      jobs_, [&](const ModelJob& j) { return is_in(j, JobState::delayed, tube); },
-      by_deadline);
+      jobs_, [&](const ModelJob& j) { return is_in(j, JobState::delayed, tube); }, by_deadline);
 }
 
 JobId Model::first_buried(const std::string& tube) const {
@@ -245,7 +244,8 @@ void Model::half_close(int number) {
 // job that is not ready before can only come from one of them.
 void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape& tape) {
   std::vector<Observed> observed;
-  const std::map<JobId, ModelJob> before = all_observed.empty() ? std::map<JobId, ModelJob>{} : jobs_;
+  const std::map<JobId, ModelJob> before =
+      all_observed.empty() ? std::map<JobId, ModelJob>{} : jobs_;
   std::uint32_t moved = 0;
   for (ModelTube& tube : tubes_) {
     if (!tube.paused || tube.pause_end > now) continue;

@@ -41,8 +41,8 @@ struct Request {
   std::uint32_t bound = 0;  // Of kick, or the count of another command.
   std::string tube = {};
   StateWord state = StateWord::none;
-  bool has_timeout = false;      // Of reserve-batch.
-  std::vector<JobId> ids = {};   // Of delete-batch.
+  bool has_timeout = false;     // Of reserve-batch.
+  std::vector<JobId> ids = {};  // Of delete-batch.
   std::string body = {};
   bool body_ends_well = true;
   std::string answer = {};

@@ -142,8 +142,8 @@ Model::Step Model::step(ModelTask& task, std::uint32_t& budget, Tape& tape, Inst
     if (task.has_jobs()) return Step::goes_on;
   }
   if (task.client != 0) {
-    answer(task.client, task.is_putting_back ? kInternalError
-                                             : "FLUSHED " + std::to_string(task.done) + "\r\n");
+    answer(task.client,
+           task.is_putting_back ? kInternalError : "FLUSHED " + std::to_string(task.done) + "\r\n");
   }
   return Step::done;
 }

@@ -130,8 +130,9 @@ constexpr MalformedExtended kMalformedExtended[] = {
     {"undrain ", CommandSet::operators},
 };
 // And those that nobody has.
-constexpr std::string_view kUnknownExtended[] = {"flush-tube", "scan-jobs", "list-jobs",  "delete-batch",
-                                                 "Drain",      "undrai",    "capability", "list-job"};
+constexpr std::string_view kUnknownExtended[] = {"flush-tube",   "scan-jobs", "list-jobs",
+                                                 "delete-batch", "Drain",     "undrai",
+                                                 "capability",   "list-job"};
 
 // What may stand behind the digits of a timeout.
 constexpr std::string_view kTails[] = {" ", ".5", ",5", "x", " 7", "\t"};
@@ -295,7 +296,8 @@ void make_change(Request& request, test::Random& chance, const Model& model, int
   }
 }
 
-// The extended set ---------------------------------------------------------------------------------
+// The extended set
+// ---------------------------------------------------------------------------------
 
 std::uint32_t random_count(test::Random& chance) {
   if (chance.one_in(8)) return 1000;
@@ -419,8 +421,8 @@ void make_extended(Request& request, test::Random& chance, const Mix& mix, const
   const CommandSet commands = model.client(client).commands;
   const std::uint64_t kind = chance.below(100);
   // A crowd takes time to gather.
-  const bool may_flush = !mix.is_crowded || model.jobs().size() > kJobsWantedInCrowd * 3 / 4 ||
-                         chance.one_in(60);
+  const bool may_flush =
+      !mix.is_crowded || model.jobs().size() > kJobsWantedInCrowd * 3 / 4 || chance.one_in(60);
   if (kind < 4) {
     make_line(request, Verb::capabilities);
   } else if (kind < 12 && may_flush) {
@@ -478,8 +480,7 @@ Request random_request(test::Random& chance, const Mix& mix, const Model& model,
                        std::uint32_t job_bytes_max) {
   Request request;
   const std::uint64_t kind = chance.below(100);
-  const bool has_many =
-      model.jobs().size() > (mix.is_crowded ? kJobsWantedInCrowd : kJobsWanted);
+  const bool has_many = model.jobs().size() > (mix.is_crowded ? kJobsWantedInCrowd : kJobsWanted);
   // Those who do not have the set send some of it as well.
   const bool is_extended = chance.chance(mix.has_extended ? 45 : 2);
   if (is_extended) {

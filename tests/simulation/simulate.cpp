@@ -162,12 +162,12 @@ int main(int count, char** words) {
     if (is_over) break;
   }
   std::printf("%" PRIu64 " runs, %" PRIu64 " commands, %" PRIu64
-              " sent of the extended set, %" PRIu64 " turns, %" PRIu64
-              " restarts, %" PRIu64 " disturbances of the disk, %" PRIu64
-              " changes refused, %" PRIu64 " commands put off, %" PRIu64
-              " long tasks left for later, %" PRIu64 " flushes put back, %.1f s, %.0f commands/s\n",
-              totals.runs, totals.commands, extended_sent(totals), totals.steps, totals.restarts, totals.disk_faults,
-              totals.refused, totals.put_off, totals.task_turns, totals.put_backs, seconds(),
-              static_cast<double>(totals.commands) / seconds());
+              " sent of the extended set, %" PRIu64 " turns, %" PRIu64 " restarts, %" PRIu64
+              " disturbances of the disk, %" PRIu64 " changes refused, %" PRIu64
+              " commands put off, %" PRIu64 " long tasks left for later, %" PRIu64
+              " flushes put back, %.1f s, %.0f commands/s\n",
+              totals.runs, totals.commands, extended_sent(totals), totals.steps, totals.restarts,
+              totals.disk_faults, totals.refused, totals.put_off, totals.task_turns,
+              totals.put_backs, seconds(), static_cast<double>(totals.commands) / seconds());
   return totals.commands < kCommandsForAll || has_sent_all(totals) ? 0 : 1;
 }
