@@ -1,7 +1,6 @@
 #include "answer_grammar.hpp"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "haricot/base/check.hpp"
@@ -15,27 +14,33 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-// The size of the body after the line; nothing if there is none. Ends the program if the line is
-// not written as we write it: with a sign or a zero in front of a number, say.
-std::optional<std::uint64_t> body_behind(std::string_view line) {
+// Ends the program if the line is not written as we write it: with a sign or a zero in front of a
+// number, say.
+ReplyLine read_line(std::string_view line) {
   ReplyLine reply;
   CHECK(read_reply_line(line, reply));
   // Memory and disk are good here.
   CHECK(reply.code != ReplyCode::out_of_memory && reply.code != ReplyCode::internal_error);
   std::string again(row_of(reply.code).word);
-  const bool has_id = row_of(reply.code).form == ReplyForm::job;
+  const ReplyForm form = row_of(reply.code).form;
+  const bool has_id = form == ReplyForm::job;
   if (has_id) CHECK(reply.number > 0);
-  if (has_id || row_of(reply.code).form == ReplyForm::number) {
+  if (has_id || form == ReplyForm::number || form == ReplyForm::two_numbers) {
     again += " " + std::to_string(reply.number);
   }
+  if (form == ReplyForm::two_numbers) again += " " + std::to_string(reply.other_number);
   if (has_body(reply.code)) again += " " + std::to_string(reply.body_bytes);
   if (reply.code == ReplyCode::using_tube) {
     CHECK(is_tube_name(reply.name));
     again.append(" ").append(reply.name);
   }
   CHECK(again == line);
-  if (!has_body(reply.code)) return std::nullopt;
-  return reply.body_bytes;
+  if (reply.code == ReplyCode::reserved_batch) CHECK(reply.number <= kBatchMax);
+  if (reply.code == ReplyCode::deleted_batch) {
+    CHECK(reply.number + reply.other_number > 0);
+    CHECK(reply.number + reply.other_number <= kBatchMax);
+  }
+  return reply;
 }
 
 // A report without the lines that depend on how turns were cut.
@@ -55,37 +60,47 @@ std::string steady_part(std::string_view report) {
 
 void AnswerReader::hear(std::string_view bytes) {
   rest_ += bytes;
-  while (take_answer()) ++answers_;
+  while (take_part()) {
+    if (batch_left_ == 0) ++answers_;
+  }
 }
 
-bool AnswerReader::take_answer() {
+// An answer, or the head of a batch, or one of its jobs.
+bool AnswerReader::take_part() {
   const std::size_t end = rest_.find(kLineEnd);
   if (end == std::string::npos) {
     CHECK(rest_.size() < kLineBytesMax);
     return false;
   }
   const std::string_view line = std::string_view(rest_).substr(0, end);
-  const std::optional<std::uint64_t> body = body_behind(line);
+  const ReplyLine reply = read_line(line);
+  const std::uint64_t body = reply.body_bytes;
   std::size_t size = end + kLineEnd.size();
-  if (body) {
-    if (rest_.size() < size + *body + kLineEnd.size()) return false;
-    const std::string_view content = std::string_view(rest_).substr(size, *body);
-    CHECK(rest_.compare(size + *body, kLineEnd.size(), kLineEnd) == 0);
+  if (has_body(reply.code)) {
+    if (rest_.size() < size + body + kLineEnd.size()) return false;
+    const std::string_view content = std::string_view(rest_).substr(size, body);
+    CHECK(rest_.compare(size + body, kLineEnd.size(), kLineEnd) == 0);
     if (line.starts_with("OK ")) {
       CHECK(content.starts_with("---\n"));
       text_.append("OK\n").append(steady_part(content));
     } else {
       text_.append(line).append("\n").append(content) += '\n';
     }
-    size += *body + kLineEnd.size();
+    size += body + kLineEnd.size();
   } else {
     text_.append(line) += '\n';
+  }
+  if (batch_left_ > 0) {
+    CHECK(reply.code == ReplyCode::reserved);
+    --batch_left_;
+  } else if (reply.code == ReplyCode::reserved_batch) {
+    batch_left_ = reply.number;
   }
   rest_.erase(0, size);
   return true;
 }
 
-Wanted answers_to(std::string_view sent, std::size_t job_bytes_max) {
+Wanted answers_to(std::string_view sent, std::size_t job_bytes_max, CommandSet commands) {
   Wanted wanted;
   while (true) {
     const std::size_t end = sent.find(kLineEnd);
@@ -93,8 +108,12 @@ Wanted answers_to(std::string_view sent, std::size_t job_bytes_max) {
     const std::string_view line = sent.substr(0, end);
     sent.remove_prefix(end + kLineEnd.size());
     Command command;
-    const bool is_too_long = line.size() + kLineEnd.size() > kLineBytesMax;
-    const ParseResult result = is_too_long ? ParseResult::bad_format : parse_command(line, command);
+    const bool is_batch =
+        commands != CommandSet::standard && line.starts_with(row_of(Verb::delete_batch).word);
+    const std::size_t bytes_max = is_batch ? kBatchLineBytesMax : kLineBytesMax;
+    const bool is_too_long = line.size() + kLineEnd.size() > bytes_max;
+    const ParseResult result =
+        is_too_long ? ParseResult::bad_format : parse_command(line, command, commands);
     const bool is_good = result == ParseResult::ok;
     if (is_good && command.verb == Verb::quit) {
       wanted.quits = true;

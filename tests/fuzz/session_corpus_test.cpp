@@ -79,10 +79,28 @@ TEST(SessionPlay, HearsWhatTheServerSays) {
   EXPECT_EQ(heard[1][0], "RESERVED 1 2\nab\nUNKNOWN_COMMAND\n");
 }
 
+TEST(SessionPlay, HasTheExtendedSetAndLocalClients) {
+  const std::vector<Action> actions = {
+      {.bytes = "put 0 0 10 2\r\nab\r\nput 1 0 10 0\r\n\r\ndrain\r\n"},
+      {.client = 1, .bytes = "reserve-batch 5\r\ndelete-batch 2 1 2\r\nflush-tube default\r\n"},
+      {.client = kFirstLocalClient, .bytes = "drain\r\nundrain\r\n"}};
+  const Heard heard = play({0, actions}, Cut::pieces);
+  EXPECT_EQ(heard[0][0], "INSERTED 1\nINSERTED 2\nUNKNOWN_COMMAND\n");
+  EXPECT_EQ(heard[1][0],
+            "RESERVED_BATCH 2\nRESERVED 1 2\nab\nRESERVED 2 0\n\nDELETED_BATCH 2 1\nFLUSHED 0\n");
+  EXPECT_EQ(heard[kFirstLocalClient][0], "DRAINING\nNOT_DRAINING\n");
+  constexpr std::uint8_t kNoExtensions = 64;
+  EXPECT_EQ(play({kNoExtensions, actions}, Cut::pieces)[1][0],
+            "BAD_FORMAT\nUNKNOWN_COMMAND\nUNKNOWN_COMMAND\n");
+}
+
 TEST(AnswerReaderDeathTest, EndsAtWhatIsNoAnswer) {
-  const char* const wrong[] = {"INSERTED\r\n",         "INSERTED 01\r\n",   "RESERVED 1\r\n",
-                               "FOUND 1 2\r\nabc\r\n", "OK 3\r\nabc\r\n",   "inserted 1\r\n",
-                               "USING -a\r\n",         "INTERNAL_ERROR\r\n"};
+  const char* const wrong[] = {"INSERTED\r\n",        "INSERTED 01\r\n",
+                               "RESERVED 1\r\n",      "FOUND 1 2\r\nabc\r\n",
+                               "OK 3\r\nabc\r\n",     "inserted 1\r\n",
+                               "USING -a\r\n",        "INTERNAL_ERROR\r\n",
+                               "DELETED_BATCH 1\r\n", "RESERVED_BATCH 1001\r\n",
+                               "FLUSHED 01\r\n",      "RESERVED_BATCH 1\r\nDELETED\r\n"};
   for (const char* const bytes : wrong) {
     EXPECT_DEATH(AnswerReader().hear(bytes), "") << bytes;
   }
@@ -98,6 +116,16 @@ TEST(AnswerReader, CountsAnswers) {
   EXPECT_TRUE(reader.is_at_end());
 }
 
+TEST(AnswerReader, ABatchIsOneAnswerWithItsJobs) {
+  AnswerReader reader;
+  reader.hear("RESERVED_BATCH 0\r\nRESERVED_BATCH 2\r\nRESERVED 1 1\r\na\r\n");
+  EXPECT_EQ(reader.answers(), 1U);
+  EXPECT_FALSE(reader.is_at_end());
+  reader.hear("RESERVED 2 0\r\n\r\nDELETED_BATCH 1 2\r\n");
+  EXPECT_EQ(reader.answers(), 3U);
+  EXPECT_TRUE(reader.is_at_end());
+}
+
 TEST(AnswersTo, CountsWholeCommandsUntilQuit) {
   constexpr std::size_t kLimit = 10;
   EXPECT_EQ(answers_to("", kLimit).answers, 0U);
@@ -107,6 +135,15 @@ TEST(AnswersTo, CountsWholeCommandsUntilQuit) {
   EXPECT_EQ(answers_to("stats\r\nquit\r\nstats\r\n", kLimit).answers, 1U);
   EXPECT_TRUE(answers_to("stats\r\nquit\r\nstats\r\n", kLimit).quits);
   EXPECT_EQ(answers_to(std::string(300, 'x') + "\r\n\r\n", kLimit).answers, 2U);
+}
+
+TEST(AnswersTo, OnlyALineOfIdsMayBeLong) {
+  const std::string ids = "delete-batch" + std::string(300, ' ');
+  const std::string many = "delete-batch " + std::string(24 * 1024 - 15, '1');
+  EXPECT_EQ(answers_to(ids + "\r\nstats\r\n", 10).answers, 2U);
+  EXPECT_EQ(answers_to(many + "\r\nquit\r\n", 10).answers, 1U);
+  EXPECT_TRUE(answers_to("quit\r\n", 10, CommandSet::standard).quits);
+  EXPECT_EQ(answers_to("drain\r\nreserve-batch 1\r\n", 10, CommandSet::standard).answers, 2U);
 }
 
 TEST(AnswersTo, APutThatIsTooBigHasABodyWhateverStandsBehindItsNumbers) {

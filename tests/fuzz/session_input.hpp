@@ -1,8 +1,9 @@
 // Bytes that stand for what a few clients do to a server, one thing after the other.
 //
 //   u8       options: bit 0 a binlog, bits 1 and 2 its policy for syncs, bit 3 slow syncs, bit 4
-//            small bodies only, bit 5 the reports of 1.12
-//   action…  u8: bits 0 and 1 the client, bits 2 to 4 what it does, and after it
+//            small bodies only, bit 5 the reports of 1.12, bit 6 no commands but beanstalkd's
+//   action…  u8: bits 0 and 1 the client (the last two are on the server's machine), bits 2 to 4
+//            what it does, and after it
 //              0 to 2   sends: u8 a length, the bytes
 //              3        sends the same as the last time, u8 so many times
 //              4        u8: a length of time, by kTimeSteps; 255: drain mode
@@ -26,6 +27,7 @@
 namespace haricot::fuzz {
 
 inline constexpr std::size_t kClients = 4;
+inline constexpr std::size_t kFirstLocalClient = 2;
 inline constexpr std::size_t kSentBytesMax = 255;
 
 struct Action {
@@ -45,6 +47,7 @@ struct SessionInput {
   bool syncs_are_slow() const { return (options & 8) != 0; }
   bool has_small_bodies() const { return (options & 16) != 0; }
   bool is_like_1_12() const { return (options & 32) != 0; }
+  bool has_no_extensions() const { return (options & 64) != 0; }
 };
 
 inline constexpr std::uint8_t kDrain = 255;

@@ -80,6 +80,7 @@ class Play {
     info_.hostname = "host.example";
     if (input.has_small_bodies()) info_.job_bytes_max = kSmallBodyBytes;
     if (input.is_like_1_12()) info_.compat = Compat::v1_12;
+    if (input.has_no_extensions()) info_.commands = CommandSet::standard;
     if (input.keeps_binlog()) {
       binlog_.emplace(disk_, binlog_options(input));
       if (input.syncs_are_slow()) disk_.set_sync_mode(binlog::SyncMode::when_told);
@@ -112,6 +113,12 @@ class Play {
     return is_sending(first) && is_sending(second) && first.client == second.client;
   }
 
+  static bool is_local(std::size_t client) { return client >= kFirstLocalClient; }
+  CommandSet commands_of(std::size_t client) const {
+    if (input_.has_no_extensions()) return CommandSet::standard;
+    return is_local(client) ? CommandSet::operators : CommandSet::extended;
+  }
+
   // How many other clients have sent commands that wait behind one that is not done.
   std::size_t pending_beside(std::uint8_t client) const {
     std::size_t pending = 0;
@@ -119,7 +126,7 @@ class Play {
       if (other == client || wires_[other].empty()) continue;
       const Wire& wire = wires_[other].back();
       if (wire.session == nullptr) continue;
-      const Wanted wanted = answers_to(wire.sent, info_.job_bytes_max);
+      const Wanted wanted = answers_to(wire.sent, info_.job_bytes_max, commands_of(other));
       const std::size_t commands = wanted.answers + (wanted.quits ? 1 : 0);
       const std::size_t unanswered = commands - wire.heard.answers();
       if (unanswered > (wire.is_reading ? 1U : 0U)) ++pending;
@@ -132,7 +139,7 @@ class Play {
     std::deque<Wire>& wires = wires_[client];
     if (wires.empty() || wires.back().has_vanished) {
       Wire& wire = wires.emplace_back();
-      wire.session = service_->open(&wire);
+      wire.session = service_->open(&wire, is_local(client));
       CHECK(wire.session != nullptr);
     }
     return wires.back();
@@ -311,10 +318,11 @@ class Play {
     }
     come_to_rest();
     check_invariants();
-    for (const std::deque<Wire>& wires : wires_) {
-      for (const Wire& wire : wires) {
+    for (std::size_t client = 0; client < kClients; ++client) {
+      for (const Wire& wire : wires_[client]) {
         CHECK(wire.session == nullptr);
-        const std::size_t wanted = answers_to(wire.sent, info_.job_bytes_max).answers;
+        const std::size_t wanted =
+            answers_to(wire.sent, info_.job_bytes_max, commands_of(client)).answers;
         CHECK(wire.has_vanished ? wire.heard.answers() <= wanted : wire.heard.answers() == wanted);
       }
     }

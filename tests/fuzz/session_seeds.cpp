@@ -11,6 +11,7 @@ constexpr std::uint8_t kNoSyncs = 4;
 constexpr std::uint8_t kSlowSyncs = 8;
 constexpr std::uint8_t kSmallBodies = 16;
 constexpr std::uint8_t kLike112 = 32;
+constexpr std::uint8_t kNoExtensions = 64;
 
 // Steps of time, by their place in kTimeSteps.
 constexpr std::uint8_t kMoment = 2;
@@ -135,6 +136,65 @@ std::vector<Action> large_bodies_and_slow_readers() {
           half_close(third)};
 }
 
+// The commands of the extended set. The third client is on the server's machine.
+std::vector<Action> extended() {
+  return {send(first, "capabilities\r\nuse t\r\n" + put("5 0 10", "one") + put("1 0 10", "two")),
+          send(first, put("1 9 10", "later") + put("7 0 10", "") + put("7 0 10", "last")),
+          send(first, "scan-jobs 0 2\r\nscan-jobs 3 1000 t\r\nscan-jobs 0 9 t delayed\r\n"),
+          send(first, "scan-jobs 0 9 nothing\r\nlist-jobs t ready 3\r\nlist-jobs t delayed 9\r\n"),
+          send(second, "watch t\r\nreserve-batch 2\r\nbury 2 3\r\nlist-jobs t buried 1\r\n"),
+          send(second, "reserve-batch 1000 0\r\nreserve-batch 3\r\nreserve-batch 3 0\r\n"),
+          send(second, "reserve-batch 3 1\r\n"),
+          pass(kTwoSeconds),
+          send(second, "reserve-batch 9 5\r\nlist-tube-used\r\n"),
+          send(first, put("0 0 1", "x")),
+          send(third, "flush-tube t buried\r\ndelete-batch 1 2 4 4 99\r\ncapabilities\r\n"),
+          send(second, "delete-batch 1 2 4 4 99\r\nflush-tube t\r\nflush-tube nothing\r\n"),
+          send(third, "drain\r\nstats\r\n"),
+          send(first, put("0 0 1", "y") + "drain\r\nundrain\r\n"),
+          send(third, "undrain\r\n" + put("0 0 1", "z") + "flush-tube default ready\r\n"),
+          pass(kTenSeconds),
+          send(first, "scan-jobs 0 1000\r\nstats-tube t\r\nflush-tube t delayed\r\n")};
+}
+
+// Their lines with something wrong, and long lines of ids: as long as they may be, and longer.
+std::vector<Action> extended_lines() {
+  return {send(first, "capabilities \r\nflush-tube\r\nflush-tube a reserved\r\nflush-tube a \r\n"),
+          send(first, "scan-jobs 1\r\nscan-jobs 1 0\r\nscan-jobs 1 1001\r\nscan-jobs 1 1 -a\r\n"),
+          send(first, "scan-jobs 1 1 a none\r\nlist-jobs a ready\r\nlist-jobs a reserved 1\r\n"),
+          send(first, "reserve-batch 0\r\nreserve-batch 1 x\r\nreserve-batch\r\ndrain\r\n"),
+          send(first, "delete-batch \r\ndelete-batch 1 x\r\ndelete-batch 1  2\r\n"),
+          send(third, "drain 1\r\nundrainx\r\n"),
+          send(first, put("0 0 9", "a") + put("0 0 9", "b") + "delete-batch 1"),
+          send(first, " 2 3 4 5 6 7 8 9 10"),
+          again(first, 100),
+          send(first, "\r\nlist-tube-used\r\ndelete-batch 2"),
+          send(first, " 18446744073709551615"),
+          again(first, 250),
+          again(first, 250),
+          send(first, "\r"),
+          send(first, "\ndelete-batch"),
+          send(first, " " + std::string(200, '7')),
+          again(first, 150),
+          send(first, "\r\nlist-tube-used\r\n")};
+}
+
+// More jobs than a turn frees or gives out.
+std::vector<Action> extended_many() {
+  return {
+      send(first, put("1 0 9", "") + put("2 0 9", "") + put("0 9 9", "") + put("9 0 9", "")),
+      again(first, 250),
+      again(first, 250),
+      again(first, 250),
+      send(second, "reserve-batch 1000\r\nscan-jobs 0 1000\r\nlist-jobs default ready 1000\r\n"),
+      send(third, "flush-tube default\r\nscan-jobs 0 10\r\nstats\r\n"),
+      vanish(second),
+      send(first, put("0 0 9", "behind") + "flush-tube default\r\n"),
+      vanish(first),
+      send(third, "reserve-batch 10 1\r\n"),
+      pass(kTwoSeconds)};
+}
+
 std::vector<Action> ends() {
   return {send(first, "reserve\r\nlist-tubes\r\n"),
           half_close(first),
@@ -163,6 +223,15 @@ std::vector<std::pair<std::string, SessionInput>> session_seeds() {
           {"many_binlog", {kBinlog | kNoSyncs, many()}},
           {"large", {0, large_bodies_and_slow_readers()}},
           {"large_binlog", {kBinlog | kSlowSyncs, large_bodies_and_slow_readers()}},
+          {"extended", {0, extended()}},
+          {"extended_1_12", {kLike112 | kSmallBodies, extended()}},
+          {"extended_binlog", {kBinlog, extended()}},
+          {"extended_binlog_slow", {kBinlog | kSlowSyncs, extended()}},
+          {"extended_none", {kNoExtensions, extended()}},
+          {"extended_lines", {0, extended_lines()}},
+          {"extended_lines_none", {kNoExtensions, extended_lines()}},
+          {"extended_many", {0, extended_many()}},
+          {"extended_many_binlog", {kBinlog | kSlowSyncs, extended_many()}},
           {"ends", {0, ends()}},
           {"ends_binlog", {kBinlog, ends()}}};
 }

@@ -8,8 +8,8 @@
 namespace haricot {
 namespace {
 
+using test::got_flush_failed;
 using test::got_job;
-using test::got_kicked;
 using test::Gots;
 
 class FlushTurns : public test::EngineTest {
@@ -48,19 +48,6 @@ TEST_F(FlushTurns, OneThatWaitsForAnotherLetsThatGoOn) {
   EXPECT_EQ(world.take_deliveries().size(), Job::kBurialLists - 1);
 }
 
-TEST_F(FlushTurns, AKickDoesNotTakeFlushedJobsForBuriedOnes) {
-  Client& producer = world.connect();
-  Client& other = world.connect();
-  put_buried(producer, Engine::kJobsPerCall + 10);
-  begin_flush(world.connect(), {.buried = true});
-  for (int i = 0; i < 3; ++i) world.put(producer, {.delay_s = 1000});
-  EXPECT_EQ(engine.kick(other, 10, world.now).outcome, Outcome::waiting);
-  world.pass_s(1);
-  const Gots got = world.take_deliveries();
-  EXPECT_EQ(std::count(got.begin(), got.end(), got_kicked(other, 3)), 1);
-  EXPECT_EQ(engine.counts().ready, 3u);
-}
-
 TEST_F(FlushTurns, WhatIsPutBackComesToWorkersInOrder) {
   Client& producer = world.connect();
   for (const std::uint32_t priority : {7u, 3u, 9u, 1u, 8u, 5u}) {
@@ -75,7 +62,7 @@ TEST_F(FlushTurns, WhatIsPutBackComesToWorkersInOrder) {
   world.wait(second);
   world.pass_s(1);
   EXPECT_EQ(world.take_deliveries(),
-            (Gots{got_job(first, 4), got_job(second, 2), {&client, Delivery::Kind::flush_failed}}));
+            (Gots{got_job(first, 4), got_job(second, 2), got_flush_failed(client, 0)}));
   journal.accept();
 }
 

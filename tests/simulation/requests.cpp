@@ -503,7 +503,7 @@ Request random_request(test::Random& chance, const Mix& mix, const Model& model,
   const std::uint64_t kind = chance.below(100);
   const bool has_many = model.jobs().size() > (mix.is_crowded ? kJobsWantedInCrowd : kJobsWanted);
   // Those who do not have the set send some of it as well.
-  const bool is_extended = chance.chance(mix.has_extended ? 50 : 2);
+  const bool is_extended = chance.chance(mix.has_extended ? 45 : 2);
   if (is_extended) {
     make_extended(request, chance, mix, model, client);
   } else if (kind < 25) {
