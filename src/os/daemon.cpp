@@ -306,8 +306,13 @@ void Daemon::tell_of_oversized() {
 void Daemon::tell_of_draining() {
   if (service_.is_draining() == draining_told_) return;
   draining_told_ = service_.is_draining();
-  log_.event(Level::info, draining_told_ ? "drain" : "drain-ended");
-  notifier_.status(draining_told_ ? "drain mode: no new jobs are taken" : "serving");
+  if (draining_told_) {
+    log_.event(Level::info, "drain");
+    notifier_.status("drain mode: no new jobs are taken");
+  } else {
+    log_.event(Level::info, "drain-ended");
+    notifier_.status("serving");
+  }
 }
 
 // Logs the begin and the end of a shortage. If shortages come and go, it leaves most of them out.

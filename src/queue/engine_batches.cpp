@@ -7,14 +7,6 @@
 #include "haricot/queue/engine.hpp"
 
 namespace haricot {
-namespace {
-
-// A batch is not filled up with more work than this: a client that watches many tubes has to look
-// through them for each job.
-constexpr std::uint64_t kStepsPerBatch = 16 * 1024;
-
-}  // namespace
-
 Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bound,
                               Instant wait_end, Instant now, std::vector<JobRef>& taken) {
   CHECK(!client.is_busy());

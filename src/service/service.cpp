@@ -207,6 +207,13 @@ Service::Work Service::price_of(const Session& session, const Command& command) 
     case Verb::reserve_with_timeout:
       // Looking through the tubes, and waiting on each.
       return 2 * engine_.reserve_steps(session.client_) / kStepsPerWork;
+    case Verb::reserve_batch: {
+      // The same for each job, and the last one may come when the bound is nearly reached.
+      const std::uint64_t steps = engine_.reserve_steps(session.client_);
+      const std::uint64_t all =
+          std::min<std::uint64_t>(command.bound * steps, Engine::kStepsPerBatch) + steps;
+      return static_cast<Work>(all / kStepsPerWork);
+    }
     case Verb::list_tubes:
       // Every page is looked at when the list begins, and again when it is sent.
       return engine_.tubes().size() / TubeList::kTubesPerPage / 2;

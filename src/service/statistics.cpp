@@ -153,7 +153,7 @@ constexpr std::array kServerRows = {
         "`-s`"),
     Server::word(
         "draining", [](const ServerFacts& s) { return s.state.draining ? "true" : "false"; },
-        "`true` after SIGUSR1: puts are refused"),
+        "`true` in drain mode: puts are refused"),
     Server::word(
         "id", [](const ServerFacts& s) { return std::string_view(s.state.info.instance_id); },
         "random, new at each start"),

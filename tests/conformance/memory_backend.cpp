@@ -52,6 +52,10 @@ std::string read_flags(const std::vector<std::string>& flags, ServerInfo& info) 
     const std::string& flag = flags[i];
     if (flag == "--compat=1.12") {
       info.compat = Compat::v1_12;
+    } else if (flag == "--no-extensions") {
+      info.commands = CommandSet::standard;
+    } else if (flag == "--allow-drain") {
+      info.commands = CommandSet::operators;
     } else if ((flag == "-z" || flag == "-s") && i + 1 < flags.size()) {
       const std::string& digits = flags[++i];
       const char* end = digits.data() + digits.size();

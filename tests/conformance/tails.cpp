@@ -44,6 +44,9 @@ constexpr std::string_view kBuried =
     "A> put 0 0 60 1\\r\\nj\nA< INSERTED 1\nA> reserve\nA< RESERVED 1 1\nA< j\n"
     "A> bury 1 0\nA< BURIED\n";
 
+// beanstalkd does not have the command.
+constexpr std::string_view kExtended = "only haricot\nflags --allow-drain\n";
+
 constexpr Row kRows[] = {
     {"put", "", "put 0 0 60 1", Rule::counted, "A> j\nA< INSERTED 1\n", "cmd-put"},
     {"put_too_big", "flags -z 2\n", "put 0 0 60 3", Rule::taken, "A> abc\nA< JOB_TOO_BIG\n",
@@ -84,6 +87,20 @@ constexpr Row kRows[] = {
     {"pause_tube_with_a_long_name", "", "pause-tube ${n*201} 0", Rule::refused, "A< BAD_FORMAT\n",
      "cmd-pause-tube"},
     {"quit", "", "quit", Rule::closes, "", ""},
+    {"capabilities", kExtended, "capabilities", Rule::refused, "A< OK yaml\n  - drain\n", ""},
+    {"flush_tube", kExtended, "flush-tube a", Rule::part_of_name, "A< NOT_FOUND\n", ""},
+    {"flush_tube_and_state", kExtended, "flush-tube default ready", Rule::refused, "A< FLUSHED 0\n",
+     ""},
+    {"scan_jobs", kExtended, "scan-jobs 1 1 a ready", Rule::refused,
+     "A< OK yaml exactly\n  next: 0\n  jobs: []\n", ""},
+    {"list_jobs", kExtended, "list-jobs default ready 1", Rule::refused,
+     "A< OK yaml exactly\n  jobs: []\n", ""},
+    {"reserve_batch", kExtended, "reserve-batch 1 0", Rule::refused, "A< TIMED_OUT\n", ""},
+    // With as many ids as it may have.
+    {"delete_batch", kExtended, "delete-batch ${1 *999}1", Rule::refused,
+     "A< DELETED_BATCH 0 1000\n", ""},
+    {"drain", kExtended, "drain", Rule::refused, "A< DRAINING\n", ""},
+    {"undrain", kExtended, "undrain", Rule::refused, "A< NOT_DRAINING\n", ""},
 };
 
 std::string replaced(std::string_view text, std::string_view tail) {

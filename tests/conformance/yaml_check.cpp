@@ -95,16 +95,23 @@ bool is_plain(std::string_view line) {
 YamlMismatch split(std::string_view body, std::vector<Line>& lines) {
   if (!body.starts_with("---\n")) return {0, "the body does not begin with ---\\n"};
   body.remove_prefix(4);
+  bool in_list = false;
   while (!body.empty()) {
     const std::size_t end = body.find('\n');
     if (end == std::string_view::npos) return {0, "the last line does not end in \\n"};
-    const std::string_view line = body.substr(0, end);
+    std::string_view line = body.substr(0, end);
     body.remove_prefix(end + 1);
     if (!is_plain(line)) return {0, "not plain ASCII: " + escape(line)};
     if (line.starts_with("- ") && line.size() > 2) {
       lines.push_back({line.substr(0, 1), line.substr(2)});
       continue;
     }
+    // The name of a list of groups: `key:` and nothing behind it, and no line between the groups.
+    if (line.size() > 1 && line.back() == ':' && line.find(' ') == std::string_view::npos) {
+      in_list = true;
+      continue;
+    }
+    if (in_list && line.starts_with("  ")) line.remove_prefix(2);
     const std::size_t colon = line.find(": ");
     if (colon == std::string_view::npos || colon == 0 || colon + 2 == line.size()) {
       return {0, "neither `key: value` nor `- item`: " + escape(line)};

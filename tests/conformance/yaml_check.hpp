@@ -1,7 +1,9 @@
 // What a script expects of a YAML answer, and whether a body meets it.
 //
 // The bodies are the simple texts a beanstalk server sends: `---`, then one `key: value` a line or
-// one `- item` a line. Every body is held to that shape, whatever the script asks for besides.
+// one `- item` a line. A list of jobs has its name on a line of its own, which is left out here,
+// and then groups of lines: the first one begins with `- `, and the others with two blanks, which
+// are left out too. Every body is held to that shape, whatever the script asks for besides.
 #pragma once
 
 #include <string>

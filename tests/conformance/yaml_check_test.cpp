@@ -53,6 +53,17 @@ TEST(YamlCheck, FirstMeansOnlyCountersBehind) {
   EXPECT_FALSE(fits(first, "---\nname: a\nOwn: 1\n"));
 }
 
+TEST(YamlCheck, AListOfGroupsIsReadLineByLine) {
+  const std::string body = "---\nnext: 3\njobs:\n- id: 1\n  pri: 5\n- id: 2\n  pri: 6\n";
+  EXPECT_TRUE(
+      fits(expecting(YamlKeys::exactly,
+                     {{"next", "3"}, {"-", "id: 1"}, {"pri", "5"}, {"-", "id: 2"}, {"pri", "6"}}),
+           body));
+  EXPECT_FALSE(fits(expecting(YamlKeys::some, {{"-", "id: 2"}, {"pri", "5"}}), body));
+  EXPECT_FALSE(fits(expecting(YamlKeys::some, {{"-", "id: 3"}}), body));
+  EXPECT_FALSE(fits(expecting(YamlKeys::some, {{"next", "3"}}), "---\nnext: 3\n:\n"));
+}
+
 TEST(YamlCheck, QuotesMatterOnlyLiterally) {
   YamlExpectation expectation = expecting(YamlKeys::some, {{"name", "a"}});
   EXPECT_TRUE(fits(expectation, kBody));

@@ -60,6 +60,21 @@ TEST_F(DaemonLog, TwiceVerboseItTellsOfCommandsInPrintableBytes) {
   }
 }
 
+TEST_F(DaemonLog, DrainModeIsToldWhenItBeginsAndWhenItEnds) {
+  ASSERT_TRUE(start({"--allow-drain"})) << server_.failure();
+  const Client client = connect();
+  EXPECT_EQ(client->ask("undrain"), "NOT_DRAINING\r\n");
+  EXPECT_EQ(client->ask("drain"), "DRAINING\r\n");
+  ASSERT_TRUE(eventually([this] { return has_logged("level=info event=drain\n"); }));
+  EXPECT_FALSE(has_logged("event=drain-ended"));
+  EXPECT_EQ(client->ask("drain"), "DRAINING\r\n");
+  EXPECT_EQ(client->ask("undrain"), "NOT_DRAINING\r\n");
+  ASSERT_TRUE(eventually([this] { return has_logged("level=info event=drain-ended\n"); }));
+  const std::string said = server_.standard_error();
+  const std::string begin = "event=drain\n";
+  EXPECT_EQ(said.find(begin, said.find(begin) + 1), std::string::npos) << said;
+}
+
 TEST_F(DaemonLog, JobsThatAreTooBigAreToldOnceWithTheFlagThatHelps) {
   ASSERT_TRUE(start({"-z", "100"})) << server_.failure();
   const Client client = connect();

@@ -66,6 +66,16 @@ TEST_F(DaemonNotify, DrainModeIsAStatus) {
   EXPECT_EQ(manager_.receive_until("STATUS=drain mode: no new jobs are taken").size(), 1u);
 }
 
+TEST_F(DaemonNotify, TheEndOfDrainModeIsAStatusToo) {
+  ASSERT_TRUE(start_with(notifying({"--allow-drain"}))) << server_.failure();
+  ASSERT_EQ(manager_.receive_until("READY=1").size(), 1u);
+  const Client client = connect();
+  EXPECT_EQ(client->ask("drain"), "DRAINING\r\n");
+  EXPECT_EQ(manager_.receive_until("STATUS=drain mode: no new jobs are taken").size(), 1u);
+  EXPECT_EQ(client->ask("undrain"), "NOT_DRAINING\r\n");
+  EXPECT_EQ(manager_.receive_until("STATUS=serving").size(), 1u);
+}
+
 TEST_F(DaemonNotify, ASocketThatIsNotThereIsToldAndNoReasonNotToServe) {
   ServerOptions options = notifying();
   options.environment = {"NOTIFY_SOCKET=" + folder_.file("nobody")};

@@ -46,6 +46,33 @@ TEST_F(DaemonUnixSocket, JobsGoOverIt) {
   EXPECT_TRUE(worker->at_eof());
 }
 
+TEST_F(DaemonUnixSocket, WhoIsOnItDrainsTheServerAndNobodyElse) {
+  ASSERT_TRUE(start({"--listen-also", "unix:" + path_})) << server_.failure();
+  const Client remote = connect();
+  WireClient local;
+  ASSERT_TRUE(local.connect_unix(path_)) << local.failure();
+  EXPECT_EQ(remote->ask("drain"), "UNKNOWN_COMMAND\r\n");
+  EXPECT_EQ(local.ask("drain"), "DRAINING\r\n");
+  EXPECT_EQ(remote->put("x"), "DRAINING\r\n");
+  EXPECT_EQ(remote->ask("undrain"), "UNKNOWN_COMMAND\r\n");
+  EXPECT_EQ(local.ask("undrain"), "NOT_DRAINING\r\n");
+  EXPECT_EQ(remote->put("x"), "INSERTED 2\r\n");
+  // A command ends what the signal has begun.
+  ASSERT_TRUE(server_.signal(SIGUSR1));
+  ASSERT_TRUE(eventually([&] { return remote->put("x") == "DRAINING\r\n"; }));
+  EXPECT_EQ(local.ask("undrain"), "NOT_DRAINING\r\n");
+  EXPECT_TRUE(remote->put("x").starts_with("INSERTED"));
+}
+
+TEST_F(DaemonUnixSocket, WithoutExtensionsNobodyDrains) {
+  ASSERT_TRUE(start({"--no-extensions", "--listen-also", "unix:" + path_})) << server_.failure();
+  WireClient local;
+  ASSERT_TRUE(local.connect_unix(path_)) << local.failure();
+  EXPECT_EQ(local.ask("drain"), "UNKNOWN_COMMAND\r\n");
+  EXPECT_EQ(local.ask("capabilities"), "UNKNOWN_COMMAND\r\n");
+  EXPECT_EQ(connect()->ask("undrain"), "UNKNOWN_COMMAND\r\n");
+}
+
 TEST_F(DaemonUnixSocket, ItIsRemovedAtTheEnd) {
   ASSERT_TRUE(start_on(path_)) << server_.failure();
   ASSERT_TRUE(exists(path_));

@@ -51,11 +51,26 @@ TEST(Options, NoWordsMeanTheDefaults) {
   EXPECT_EQ(options.job_bytes_max, 65535U);
   EXPECT_EQ(options.verbosity, 0);
   EXPECT_EQ(options.compat, Compat::v1_13);
+  EXPECT_EQ(options.commands, CommandSet::extended);
   EXPECT_EQ(options.binlog_folder, "");
   EXPECT_TRUE(options.binlog_sync);
   EXPECT_EQ(options.binlog_sync_ms, 50U);
   EXPECT_EQ(options.binlog_bytes_max, 10485760U);
   EXPECT_TRUE(options.warnings.empty());
+}
+
+TEST(Options, TheCommandsThatClientsHaveAreChosen) {
+  EXPECT_EQ(parse({"--no-extensions"}).options.commands, CommandSet::standard);
+  EXPECT_EQ(parse({"--no-extensions", "--no-extensions"}).options.commands, CommandSet::standard);
+  EXPECT_EQ(parse({"--allow-drain"}).options.commands, CommandSet::operators);
+  for (const auto& words : {std::vector<const char*>{"--no-extensions", "--allow-drain"},
+                            std::vector<const char*>{"--allow-drain", "--no-extensions"}}) {
+    const Parsed both = parse(words);
+    EXPECT_FALSE(both.good);
+    EXPECT_NE(both.error.find("--no-extensions and --allow-drain"), std::string::npos)
+        << both.error;
+  }
+  EXPECT_FALSE(parse({"--no-extensions=1"}).good);
 }
 
 TEST(Options, AValueStandsBehindItsLetterOrInTheNextWord) {

@@ -44,6 +44,7 @@ class Cutter {
       input_.erase(0, piece.bytes);
     }
   }
+  RequestReader& reader() { return reader_; }
   const std::vector<std::string>& requests() const { return requests_; }
   std::size_t kept() const { return input_.size(); }
 
@@ -208,6 +209,71 @@ TEST(RequestReaderDeathTest, MoreBytesThanThereWasPlaceForEndTheProgram) {
   RequestReader reader;
   reader.expect_body(large_put(10));
   EXPECT_DEATH(reader.took_directly(11), "body_bytes_left_");
+}
+
+// A line of delete-batch that has so many bytes, its CR LF included.
+std::string batch_line(std::size_t bytes) {
+  std::string line = "delete-batch 1";
+  return line + std::string(bytes - line.size() - 2, ' ') + "\r\n";
+}
+
+TEST(RequestReader, TheLineOfDeleteBatchMayBeLong) {
+  for (const std::size_t bytes : {std::size_t{224}, std::size_t{225}, kBatchLineBytesMax}) {
+    Cutter cutter;
+    cutter.reader().allow_batch_lines(true);
+    const std::string line = batch_line(bytes);
+    cutter.arrive(line + "next\r\n");
+    EXPECT_EQ(cutter.requests(),
+              (std::vector<std::string>{"line " + line.substr(0, bytes - 2), "line next"}));
+    EXPECT_FALSE(cutter.reader().is_in_batch_line());
+  }
+}
+
+TEST(RequestReader, OnlyIfItIsAllowedAndOnlyThatLine) {
+  Cutter standard;
+  standard.arrive(batch_line(225) + "next\r\n");
+  Cutter extended;
+  extended.reader().allow_batch_lines(true);
+  extended.arrive("delete-batc" + std::string(300, ' ') + "\r\nnext\r\n");
+  for (const Cutter* cutter : {&standard, &extended}) {
+    ASSERT_EQ(cutter->requests().size(), 2U);
+    EXPECT_NE(cutter->requests()[0].substr(0, 5), "line ");
+    EXPECT_EQ(cutter->requests()[1], "line next");
+  }
+}
+
+TEST(RequestReader, ALongLineMayComeInAnyPieces) {
+  const std::string line = batch_line(600);
+  for (std::size_t cut = 1; cut < line.size(); ++cut) {
+    Cutter cutter;
+    cutter.reader().allow_batch_lines(true);
+    cutter.arrive(line.substr(0, cut));
+    ASSERT_TRUE(cutter.requests().empty());
+    ASSERT_EQ(cutter.reader().is_in_batch_line(), cut >= kLineBytesMax) << cut;
+    cutter.arrive(line.substr(cut) + "next\r\n");
+    ASSERT_EQ(cutter.requests(),
+              (std::vector<std::string>{"line " + line.substr(0, 598), "line next"}))
+        << cut;
+    ASSERT_FALSE(cutter.reader().is_in_batch_line());
+  }
+}
+
+TEST(RequestReader, OneThatIsTooLongIsThrownAwayInAnyPieces) {
+  const std::string line = batch_line(kBatchLineBytesMax + 1);
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{1000}, line.size()}) {
+    Cutter cutter;
+    cutter.reader().allow_batch_lines(true);
+    std::size_t kept = 0;
+    for (std::size_t at = 0; at < line.size(); at += piece) {
+      cutter.arrive(line.substr(at, piece));
+      kept = std::max(kept, cutter.kept());
+    }
+    EXPECT_LT(kept, kBatchLineBytesMax + piece);
+    EXPECT_FALSE(cutter.reader().is_in_batch_line());
+    cutter.arrive("next\r\n");
+    ASSERT_EQ(cutter.requests().size(), 2U);
+    EXPECT_EQ(cutter.requests()[1], "line next");
+  }
 }
 
 }  // namespace

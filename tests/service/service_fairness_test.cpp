@@ -70,6 +70,74 @@ TEST_F(ServiceFairness, AReportTakesMoreOfAShareThanABodyOfItsLength) {
   EXPECT_LT(reports, Session::kWorkPerTurn / 6);
 }
 
+// A client that watches many tubes has to look through them for each job of a batch.
+TEST_F(ServiceFairness, LongReservesInBatchesShareATurn) {
+  std::vector<Session*> sessions;
+  std::string watches;
+  for (int i = 0; i < 1000; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
+  for (int i = 0; i < 20; ++i) {
+    sessions.push_back(&world.connect());
+    EXPECT_EQ(lines_in(world.ask(*sessions.back(), watches)), 1000U);
+  }
+  Session& producer = world.connect();
+  EXPECT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 1000))), 1000U);
+  world.service.advance(world.now);
+  for (Session* session : sessions) {
+    world.service.receive(*session, "reserve-batch 1000\r\n", world.now);
+  }
+  std::size_t answered = 0;
+  int turns = 0;
+  while (answered < sessions.size() && turns < 100) {
+    std::size_t in_turn = 0;
+    for (Session* session : sessions) {
+      if (world.hear(*session).starts_with("RESERVED_BATCH")) ++in_turn;
+    }
+    EXPECT_LE(in_turn, 3U);
+    answered += in_turn;
+    ++turns;
+    world.service.advance(world.now);
+    world.service.run_backlog(world.now);
+  }
+  EXPECT_EQ(answered, sessions.size());
+}
+
+TEST_F(ServiceFairness, AFlushOfVeryManyJobsLeavesEachTurnToTheOthers) {
+  constexpr std::uint64_t kJobs = 200'000;
+  Session& client = world.connect();
+  Session& other = world.connect();
+  const std::string puts = repeated(test::whole_put(""), 1000);
+  for (std::uint64_t i = 0; i < kJobs; i += 1000)
+    ASSERT_EQ(lines_in(world.ask(client, puts)), 1000U);
+  const EngineCounts& counts = world.service.engine().counts();
+  ASSERT_EQ(counts.ready, kJobs);
+  world.service.receive(client, "flush-tube default\r\n", world.now);
+  std::uint64_t before = kJobs;
+  std::string heard;
+  for (int turns = 0; heard.empty(); ++turns) {
+    ASSERT_LT(turns, 1000);
+    world.service.advance(world.now);
+    world.service.run_backlog(world.now);
+    world.service.receive(other, "use t\r\n", world.now);
+    ASSERT_EQ(world.hear(other), "USING t\r\n");
+    ASSERT_LE(before - counts.ready, 3 * Engine::kJobsPerCall);
+    before = counts.ready;
+    heard = world.hear(client);
+  }
+  EXPECT_EQ(heard, "FLUSHED " + std::to_string(kJobs) + "\r\n");
+}
+
+TEST_F(ServiceFairness, AScanTakesOfAShareWhatItHasLookedAt) {
+  Session& session = world.connect();
+  ASSERT_EQ(lines_in(world.ask(session, repeated(test::whole_put(""), 1000))), 1000U);
+  ASSERT_EQ(world.ask(session, "watch t\r\n"), "WATCHING 2\r\n");
+  world.service.advance(world.now);
+  // Nothing is in that tube, so that the answers are short and the work is all there is.
+  world.service.receive(session, repeated("scan-jobs 1 1 t\r\n", 100), world.now);
+  const std::size_t answers = lines_in(world.hear(session)) / 5;
+  EXPECT_GE(answers, 1U);
+  EXPECT_LE(answers, 8U);
+}
+
 // Lines of every length around what is allowed, cut behind every byte: the command behind is
 // answered.
 TEST_F(ServiceFairness, NoLineHoweverLongAndHoweverCutSwallowsTheNext) {

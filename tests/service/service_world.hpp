@@ -27,8 +27,8 @@ class ServiceWorld {
   explicit ServiceWorld(const Limits& limits)
       : now(Instant::at(1'000'000'000'000)), service(with_limits(info, limits), journal, now) {}
 
-  Session& connect(void* owner = nullptr) {
-    Session* session = service.open(owner);
+  Session& connect(void* owner = nullptr, bool is_local = false) {
+    Session* session = service.open(owner, is_local);
     EXPECT_NE(session, nullptr);
     return *session;
   }

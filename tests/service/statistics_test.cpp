@@ -50,6 +50,29 @@ TEST(Statistics, AreWhatTheirDocumentSays) {
   EXPECT_EQ(table_below(text, "stats-job"), table_of(job_statistics()));
 }
 
+// What docs/statistics.md says of them in words.
+TEST(Statistics, OfAListedJobAreThoseOfStatsJobWithBytesInThePlaceOfItsFile) {
+  const auto of_job = job_statistics();
+  const auto listed = listed_job_statistics();
+  ASSERT_EQ(listed.size(), of_job.size());
+  for (std::size_t i = 0; i < of_job.size(); ++i) {
+    const std::string_view key = of_job[i].key;
+    EXPECT_EQ(listed[i].key, key == "file" ? "bytes" : key);
+    EXPECT_EQ(listed[i].is_shown, nullptr);
+  }
+  // The example of the document has the same keys in the same order.
+  const std::string text = read_text(HARICOT_DOCS "/statistics.md");
+  std::size_t at = text.find("\n## Jobs of scan-jobs and list-jobs\n");
+  ASSERT_NE(at, std::string::npos);
+  for (const auto& row : listed) {
+    const std::string line =
+        (&row == listed.data() ? "\n    - " : "\n      ") + std::string(row.key) + ": ";
+    const std::size_t found = text.find(line, at);
+    ASSERT_NE(found, std::string::npos) << row.key;
+    at = found;
+  }
+}
+
 template <typename Facts>
 std::vector<std::string> keys_always_shown(std::span<const Statistic<Facts>> rows) {
   std::vector<std::string> keys;
@@ -112,6 +135,7 @@ TEST(Statistics, HaveTheValueOfTheirType) {
   expect_values(server_statistics());
   expect_values(tube_statistics());
   expect_values(job_statistics());
+  expect_values(listed_job_statistics());
 }
 
 }  // namespace

@@ -238,6 +238,9 @@ class Engine {
   // before anything has changed.
   Outcome reserve_batch(Client& client, std::uint32_t count, BatchBound bound, Instant wait_end,
                         Instant now, std::vector<JobRef>& taken);
+  // A batch is not filled up with more work than this: a client that watches many tubes has to look
+  // through them for each job.
+  static constexpr std::uint32_t kStepsPerBatch = 16 * 1024;
   // done (with the job), not_found, out_of_memory, journal_failed
   ReserveResult reserve_job(Client& client, JobId id, Instant now);
   // A client that waits and closed its writing side gets timed_out as a delivery.
