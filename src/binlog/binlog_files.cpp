@@ -337,6 +337,7 @@ bool Binlog::begin_file() {
     }
     return false;
   }
+  records_before_newest_ = records_;
   look_again_at_files_ = now_;
   spares_.set_next_number(++next_file_number_);
   if (options_.sync != SyncPolicy::never) syncs_.sync_folder();
