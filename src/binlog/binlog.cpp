@@ -9,7 +9,8 @@
 
 // Closing, and the way of a record: collected, written, synced. Opening is in binlog_opening.cpp,
 // files and their space are in binlog_files.cpp, compaction in binlog_compaction.cpp, what happens
-// when the disk fails in binlog_failures.cpp, and when files are taken away in binlog_gone.cpp.
+// when the disk fails in binlog_failures.cpp, when files are taken away in binlog_gone.cpp, and the
+// note of the folder in binlog_note.cpp.
 
 namespace haricot::binlog {
 namespace {
@@ -71,8 +72,10 @@ bool Binlog::close(Instant now) {
   }
   large_.drop();
   while (large_.has_work()) (void)large_.go_on();
+  std::optional<WrittenPoint> end;
   if (!refusing_) {
     const SegmentWriter::Ending ending = writer_.take_ending(true, oldest_needed());
+    end = ending.end;
     const DiskStatus status = SegmentWriter::seal(disk_, ending);
     if (status != DiskStatus::ok) {
       fail(status, "write");
@@ -85,6 +88,7 @@ bool Binlog::close(Instant now) {
     }
   }
   wait_for_syncs();
+  if (end && !refusing_) note_clean_stop(*end);
   if (is_short_of_space()) {
     leave_room();
   } else {
@@ -378,11 +382,7 @@ void Binlog::take_sync_ends() {
 // Everything up to that record is as safe as the policy wants it.
 void Binlog::hold(std::uint64_t records) {
   CHECK(records <= records_ && unsafe_.size() <= records_);
-  if (records > 0 && note_.run_before != note_.run) {
-    // From here on the newest file is one of this run, and no other can be.
-    note_.run_before = note_.run;
-    has_new_note_ = true;
-  }
+  note_what_is_safe(records);
   held_records_ = std::max(held_records_, records);
   const std::uint64_t before = records_ - unsafe_.size();
   if (records > before) {

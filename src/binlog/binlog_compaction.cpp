@@ -188,8 +188,8 @@ const Segment* Binlog::teller_of(JobId id) const {
 }
 
 // Writes down that the oldest file is not needed, so that nobody misses it. There is room for that
-// in each file. On a full disk, where workers wait for the space, the end of the file tells it, or
-// the begin of the next. On anything but ok: not now.
+// in each file. On a full disk, where workers wait for the space, the note of the folder tells it:
+// see note_removal(). On anything but ok: not now.
 JournalStatus Binlog::note_oldest_needed(Segment& oldest) {
   if (oldest.unneeded_from != 0) return JournalStatus::ok;
   DiskSpace space;
@@ -242,6 +242,7 @@ Binlog::CompactionStep Binlog::remove_oldest() {
   // older one alone: a job, and not its deletion, which stood in the other.
   if (by_sync && !syncs_.has_passed(removal_mark_)) return CompactionStep::has_to_wait;
   if (syncs_.length() >= SyncLine::kLengthMax) return CompactionStep::has_to_wait;
+  if (oldest.unneeded_from == 0) note_removal();
   if (oldest.is_gone || oldest.has_to_be_kept) return drop_oldest_at_once();
   syncs_.remove_first(segment_name(oldest.name_number), by_sync);
   is_removing_ = true;

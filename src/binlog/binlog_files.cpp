@@ -350,6 +350,7 @@ bool Binlog::begin_file(const Record* around_large) {
     return false;
   }
   if (is_large) large_.let_go();
+  records_before_newest_ = records_;
   look_again_at_files_ = now_;
   spares_.set_next_number(++next_file_number_);
   if (options_.sync != SyncPolicy::never) syncs_.sync_folder();

@@ -67,6 +67,7 @@ bool Binlog::open_folder(Engine& engine, Duration wall_offset, Instant now, std:
   note_.run = run_of(random);
   last_stamp_ = report_.last_stamp;
   if (!sync_what_was_read(error) || !begin_after_replay(error)) return false;
+  note_what_was_read();
   // A file system that says of a new file that it is not there would say so again and again.
   if (writer_.is_open()) {
     can_look_ = disk_.look_for(writer_.file(), segment_name(writer_.number())) == Presence::there;

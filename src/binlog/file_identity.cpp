@@ -242,8 +242,17 @@ FileIdentity identify(std::string_view bytes, std::uint64_t file_number,
   if (const auto identity = identify_by_head(bytes)) return *identity;
   const FileIdentity by_name = identity_by_name(file_number, folder);
   if (folder.store_id != 0 && find_checked(bytes, kVersionBytes, by_name.seed)) return by_name;
-  if (const auto seed = SeedSearch(bytes).run())
-    return identity_of_seed(*seed, file_number, folder);
+  SeedSearch search(bytes);
+  if (const auto seed = search.run()) {
+    const FileIdentity by_records = identity_of_seed(*seed, file_number, folder);
+    // All records of a sector that was written to the wrong place agree on one seed, which is that
+    // of no file. If no record is whole in the rest of a file, no record of it is in its place.
+    const bool has_rest = bytes.find_last_not_of('\0') >= kDiskSectorBytes;
+    const bool is_of_folder = folder.known_from != 0 && folder.known_from < file_number;
+    const bool may_be_stray =
+        is_of_folder && by_records.number == 0 && has_rest && search.sectors_of(*seed) == 1;
+    return may_be_stray ? by_name : by_records;
+  }
   // Ours, and not one record is whole. What is left of them must not pass for beanstalkd's.
   if (bytes.size() > kVersionBytes && looks_like_signature(bytes.substr(kVersionBytes))) {
     return by_name;

@@ -1,7 +1,9 @@
 #include "haricot/binlog/folder_survey.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <set>
 
 #include "haricot/binlog/segment_writer.hpp"
 
@@ -69,7 +71,10 @@ bool FolderSurvey::identify_all(std::string& error) {
     if (file.identity.signature) store_ids.push_back(file.identity.store_id);
     files_.push_back(file);
   }
-  choose_store(store_ids);
+  if (!choose_store(store_ids, error)) return false;
+  for (std::size_t i = files_.size(); i > 0; --i) {
+    if (is_of(i - 1, folder_.store_id)) folder_.known_from = names_[i - 1];
+  }
   folder_.lowest_number = names_.front();
   folder_.highest_number = names_.back();
   for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -96,10 +101,12 @@ bool FolderSurvey::identify_all(std::string& error) {
   return true;
 }
 
-// Whether the file in front of that one, which is ours, ended because this one was begun. Then this
-// one is ours, too, though nothing in it says so any more.
+// Whether the file in front of that one, which is ours, ended because this one was begun, or the
+// note knows it. Then this one is ours, too, though nothing in it says so any more.
 bool FolderSurvey::was_begun_by_us(std::size_t place, bool& is_ours, std::string& error) {
-  if (place == 0 || folder_.store_id == 0) return true;
+  if (folder_.store_id == 0) return true;
+  is_ours = names_[place] == remembered_file_ && folder_.store_id == remembered_store_id_;
+  if (is_ours || place == 0) return true;
   const FileIdentity& before = files_[place - 1].identity;
   const bool is_in_place = before.kind == FileKind::checked && before.number + 1 == names_[place] &&
                            names_[place - 1] == before.number &&
@@ -138,20 +145,77 @@ bool FolderSurvey::says_another(std::size_t place, const FileIdentity& identity)
   return false;
 }
 
+bool FolderSurvey::is_of(std::size_t place, std::uint64_t store_id) const {
+  return files_[place].identity.signature && files_[place].identity.store_id == store_id;
+}
+
+// How much is odd if the folder is that one: its files that are missing, or stand under other
+// names.
+bool FolderSurvey::count_oddities(std::uint64_t store_id, std::size_t& oddities,
+                                  std::string& error) {
+  std::set<std::uint64_t> there;
+  std::set<std::uint64_t> needed;
+  std::size_t newest = 0;
+  oddities = 0;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    if (!is_of(i, store_id)) continue;
+    const Signature& signature = *files_[i].identity.signature;
+    newest = i;
+    there.insert(signature.file_number);
+    oddities += signature.file_number != files_[i].name_number;
+    if (signature.previous_number != 0) needed.insert(signature.previous_number);
+    if (signature.oldest_needed != 0) needed.insert(signature.oldest_needed);
+  }
+  if (!load(files_[newest].name_number, error)) return false;
+  FileScan scan(bytes_.view(), files_[newest].identity);
+  scan.run_to_end();
+  if (scan.seal() && !scan.seal()->clean_exit) {
+    needed.insert(files_[newest].identity.signature->file_number + 1);
+  }
+  for (const std::uint64_t number : needed) oddities += !there.contains(number);
+  return true;
+}
+
 // The folder is the one that most of its files are of; where that does not decide, the one that is
-// remembered, or that of the newest file.
-void FolderSurvey::choose_store(const std::vector<std::uint64_t>& store_ids) {
+// remembered, or of which least is odd, or that of the newest file.
+bool FolderSurvey::choose_store(const std::vector<std::uint64_t>& store_ids, std::string& error) {
   std::map<std::uint64_t, std::size_t> files_of;
   for (const std::uint64_t id : store_ids) ++files_of[id];
   folder_.store_id = remembered_store_id_;
-  if (files_of.empty()) return;
+  if (files_of.empty()) return true;
   std::size_t most = 0;
   for (const auto& [id, files] : files_of) most = std::max(most, files);
   const auto remembered = files_of.find(remembered_store_id_);
-  if (remembered != files_of.end() && remembered->second == most) return;
+  if (remembered != files_of.end() && remembered->second == most) return true;
+  std::vector<std::uint64_t> tied;  // That of the newest file last.
   for (const std::uint64_t id : store_ids) {
-    if (files_of[id] == most) folder_.store_id = id;
+    if (files_of[id] != most) continue;
+    std::erase(tied, id);
+    tied.push_back(id);
   }
+  folder_.store_id = tied.back();
+  if (tied.size() == 1) return true;
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (const std::uint64_t id : tied) {
+    std::size_t oddities = 0;
+    if (!count_oddities(id, oddities, error)) return false;
+    if (oddities < least) may_be_.clear();
+    if (oddities <= least) may_be_.push_back(id);
+    least = std::min(least, oddities);
+  }
+  folder_.store_id = may_be_.back();
+  return true;
+}
+
+// How a file of another folder is told.
+bool FolderSurvey::leave_stranger_aside(const PlannedFile& file, std::string& error) {
+  const auto found = std::find(may_be_.begin(), may_be_.end(), file.identity.store_id);
+  if (found == may_be_.end()) return leave_aside(file, Problem::Kind::foreign, 0, error);
+  std::uint64_t newest = 0;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    if (is_of(i, folder_.store_id)) newest = files_[i].name_number;
+  }
+  return leave_aside(file, Problem::Kind::undecided, newest, error);
 }
 
 // What a file left aside tells of ids still counts, unless they are those of another folder.
@@ -179,7 +243,7 @@ bool FolderSurvey::leave_strangers_aside(std::string& error) {
         return false;
       }
       if (!is_ours) {
-        if (!leave_aside(file, Problem::Kind::foreign, 0, error)) return false;
+        if (!leave_stranger_aside(file, error)) return false;
         continue;
       }
       if (file.identity.number != 0) file.number = file.identity.number;

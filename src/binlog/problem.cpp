@@ -15,7 +15,8 @@ bool is_damage(const Problem& problem) {
 
 bool is_left_aside(Problem::Kind kind) {
   using Kind = Problem::Kind;
-  return kind == Kind::duplicate || kind == Kind::foreign || kind == Kind::contradicted;
+  return kind == Kind::duplicate || kind == Kind::foreign || kind == Kind::undecided ||
+         kind == Kind::contradicted;
 }
 
 const char* name_of(Problem::Kind kind) {
@@ -30,6 +31,8 @@ const char* name_of(Problem::Kind kind) {
       return "torn";
     case Problem::Kind::missing:
       return "file-missing";
+    case Problem::Kind::all_missing:
+      return "all-files-missing";
     case Problem::Kind::next_missing:
       return "next-file-missing";
     case Problem::Kind::emptied:
@@ -40,6 +43,8 @@ const char* name_of(Problem::Kind kind) {
       return "file-duplicate";
     case Problem::Kind::foreign:
       return "file-foreign";
+    case Problem::Kind::undecided:
+      return "file-undecided";
     case Problem::Kind::contradicted:
       return "file-contradicted";
     case Problem::Kind::other_run:
@@ -72,6 +77,11 @@ std::string to_sentence(const Problem& problem) {
              std::to_string(problem.offset) + ", as a crash leaves them";
     case Problem::Kind::missing:
       return file + " is missing";
+    case Problem::Kind::all_missing:
+      return file +
+             (file.starts_with("binlog.") ? " is missing, and so are all files before it"
+                                          : " is there, but no file of jobs is") +
+             ": a server has recorded jobs in this folder";
     case Problem::Kind::next_missing:
       return file + " is missing: " + problem.other +
              " ended because it was begun (a crash at that moment leaves this, too)";
@@ -83,6 +93,10 @@ std::string to_sentence(const Problem& problem) {
       return file + " is a copy of " + problem.other + " and is left aside";
     case Problem::Kind::foreign:
       return file + " was written in another folder and is left aside";
+    case Problem::Kind::undecided:
+      return file + " and " + problem.other +
+             " were written in different folders, and nothing tells in which of them this one: " +
+             file + " is left aside";
     case Problem::Kind::contradicted:
       return file + " is not the file that " + problem.other +
              " followed: one of the two is from a copy of the folder; " + file + " is left aside";

@@ -136,7 +136,7 @@ Replay::Outcome Replay::load(std::size_t place, FileBytes& bytes) {
 }
 
 bool Replay::survey() {
-  FolderSurvey survey(disk_, numbers_, note_.store_id);
+  FolderSurvey survey(disk_, numbers_, note_.store_id, note_tells_last_run() ? note_.newest : 0);
   std::string error;
   if (!survey.run(error)) return fail(std::move(error));
   is_surveyed_ = report_.was_surveyed = true;
@@ -255,6 +255,15 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
     }
     return;
   }
+  const std::uint64_t noted_end = noted_end_of(report_.files.size());
+  report.is_cut = scan.accepted_bytes() < noted_end && !report.is_sealed;
+  if (report.is_cut) {
+    Damage damage = scan.tail();
+    damage.offset = scan.accepted_bytes();
+    damage.bytes = noted_end - scan.accepted_bytes();
+    report.damages.push_back(damage);
+    return;
+  }
   if (scan.tail().bytes == 0) return;
   const bool is_last =
       report_.files.size() + 1 == plan_.size() && highest_odd_name_ <= report.number;
@@ -270,6 +279,17 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
   } else {
     report.damages.push_back(scan.tail());
   }
+}
+
+// What that file has to have at least: all that it had when a server was stopped behind it, or a
+// record. 0: the note does not tell.
+std::uint64_t Replay::noted_end_of(std::size_t place) const {
+  const PlannedFile& file = plan_[place];
+  const auto& signature = file.identity.signature;
+  const bool is_noted = note_tells() && note_tells_last_run() &&
+                        file.identity.kind == FileKind::checked && file.number == note_.newest &&
+                        (!signature || signature->run == note_.run);
+  return is_noted ? std::max<std::uint64_t>(note_.end, kFirstRecordOffset + kShortRecordBytes) : 0;
 }
 
 bool Replay::tell_progress(std::uint64_t offset, std::uint64_t bytes) {

@@ -11,12 +11,7 @@ namespace {
 
 // A gap of millions is one mistake in a name, not so many files.
 constexpr std::uint64_t kMissingToldMax = 100;
-// The shortest record of a job: a name of one byte, and a body of nothing but its CR LF.
-constexpr std::uint64_t kSmallestJobBytes = kShortRecordBytes + 1 + 2;
-// A file that is missing may have had the default size, and ids are also used up by puts that fail.
-constexpr std::uint64_t kMissingFileBytes = 10 * 1024 * 1024;
-constexpr std::uint64_t kIdsLeftOut = 1 << 16;
-constexpr std::uint64_t kIdsOfAFile = kIdsLeftOut + kMissingFileBytes / kSmallestJobBytes;
+constexpr std::uint64_t kIdsOfAFile = ids_of_a_file(0);
 // Bytes of a damaged record suggest an id only in this distance from the others.
 constexpr std::uint64_t kIdsBelieved = 1 << 24;
 
@@ -48,6 +43,7 @@ void Replay::judge_folder() {
   }
   judge_sequence();
   judge_emptied();
+  judge_noted();
   judge_newest();
   judge_run();
   go_on_beyond_lost_ids();
@@ -87,7 +83,7 @@ void Replay::judge_bytes(const FileReport& file, const FileReport* next) {
   // The next file has lost what it knew of the end of this one, which may be anywhere then.
   const bool may_be_cut = !file.has_known_end && next != nullptr &&
                           next->kind == FileKind::checked && !next->has_signature;
-  if (may_be_cut) {
+  if (may_be_cut || file.is_cut) {
     tell_doubt(name, file.written_as, 0);
   } else if (changes > 0) {
     tell_doubt(name, file.written_as, changes);
@@ -104,6 +100,8 @@ void Replay::judge_sequence() {
     is_legacy_newest = file.identity.kind != FileKind::checked;
   }
   if (plan_.empty()) return;
+  // On a full disk the note alone tells which files have gone.
+  if (note_tells()) oldest_needed_ = std::max<std::uint64_t>(oldest_needed_, note_.oldest_needed);
   const std::uint64_t lowest = plan_.front().number;
   if (oldest_needed_ > 0 && oldest_needed_ < lowest && !is_legacy_newest) {
     const std::uint64_t first =
@@ -137,6 +135,11 @@ void Replay::judge_emptied() {
     return file.kind != FileKind::checked && file.records == 0;
   };
   const std::vector<FileReport>& files = report_.files;
+  // The noted file may stand under another name, and an empty one in its place.
+  const bool is_noted_read = !note_tells() || !note_tells_last_run() ||
+                             std::any_of(files.begin(), files.end(), [&](const FileReport& file) {
+                               return file.written_as == note_.newest && !tells_nothing(file);
+                             });
   bool follows_ours = false;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const FileReport& file = files[i];
@@ -153,9 +156,10 @@ void Replay::judge_emptied() {
     const bool is_begun_by_beanstalkd = file.kind == FileKind::beanstalkd_v7 &&
                                         file.accepted_bytes == kVersionBytes && !file.has_rubbish();
     const bool was_begun_by_us = i > 0 && files[i - 1].was_followed();
-    if (is_begun_by_beanstalkd && !was_begun_by_us) continue;
-    const bool may_be_ours =
-        (follows_ours && !has_next_of_ours) || (is_newest && file.kind == FileKind::empty);
+    const bool had_records = !is_noted_read && file.written_as == note_.newest;
+    if (is_begun_by_beanstalkd && !was_begun_by_us && !had_records) continue;
+    const bool may_be_ours = (follows_ours && !has_next_of_ours) || had_records ||
+                             (is_newest && file.kind == FileKind::empty);
     if (!may_be_ours) continue;
     newest_may_be_gone_ = true;
     const std::string name = segment_name(file.number);
@@ -164,6 +168,41 @@ void Replay::judge_emptied() {
     }
     tell_doubt(name, file.written_as, 0);
   }
+}
+
+// The newest file with records, of which the note tells, or a newer one has to be there: no server
+// removes it before it has begun another.
+void Replay::judge_noted() {
+  if (!note_tells()) return;
+  if (numbers_.empty()) {
+    // An earlier version has noted no number, but whether there were records.
+    if (note_.newest == 0 && note_.run_before == 0) return;
+    const std::string name = note_.newest == 0 ? "lock" : segment_name(note_.newest);
+    report_.problems.push_back({.kind = Problem::Kind::all_missing, .file = name});
+  } else {
+    std::uint64_t newest = 0;
+    for (const FileReport& file : report_.files) {
+      newest = std::max(newest, file.written_as);
+      judge_noted_file(file);
+    }
+    if (newest >= note_.newest) return;
+    tell_missing(note_.newest);
+  }
+  newest_may_be_gone_ = true;
+  report_.highest_number = std::max<std::uint64_t>(report_.highest_number, note_.newest);
+}
+
+// If the last run has recorded something, the file that is noted was one of ours. One in which
+// nothing says so is another one, or has lost everything.
+void Replay::judge_noted_file(const FileReport& file) {
+  if (!note_tells_last_run() || file.written_as != note_.newest || file.kind == FileKind::checked)
+    return;
+  const std::string name = segment_name(file.number);
+  if (file.records > 0 && !file.has_rubbish()) {
+    report_.problems.push_back({.kind = Problem::Kind::other_run, .file = name});
+  }
+  if (!newest_may_be_gone_) tell_doubt(name, file.written_as, 0);
+  newest_may_be_gone_ = true;
 }
 
 // The newest file: whether another was begun behind it.
@@ -192,6 +231,16 @@ bool Replay::is_end_of_last_run(const FileReport& newest) const {
   return newest.is_last_of_a_run && signature && note_tells_runs() && signature->run == note_.run;
 }
 
+// Whether there is a note, and no file says that it is of another folder.
+bool Replay::note_tells() const {
+  return note_.store_id != 0 && (report_.store_id == 0 || note_.store_id == report_.store_id);
+}
+
+// Whether the newest file that is noted is one of the last run, which has recorded something then.
+bool Replay::note_tells_last_run() const {
+  return note_.run != 0 && note_.run_before == note_.run;
+}
+
 // Whether there is a note, and it is of this folder.
 bool Replay::note_tells_runs() const {
   return note_.run != 0 && note_.store_id == report_.store_id;
@@ -209,7 +258,8 @@ void Replay::judge_run() {
     const auto& signature = plan_[i - 1].identity.signature;
     if (signature) report_.run = signature->run;
     const bool is_known = report_.run == note_.run || report_.run == note_.run_before;
-    const bool is_told = note_tells_runs() && report_.run != 0;
+    // If a newer file is known to be missing, this one need not be of the last run.
+    const bool is_told = note_tells_runs() && report_.run != 0 && file.written_as >= note_.newest;
     if (is_newest && is_told && !is_known) {
       newest_may_be_gone_ = true;
       const std::string name = segment_name(file.number);
@@ -275,6 +325,11 @@ void Replay::go_on_beyond_lost_ids() {
   if (newest_may_be_gone_ || (is_one_missing && is_newest_headless)) left_out += kIdsOfAFile;
   // A missing file in front of another one is told of by that, unless it is of beanstalkd.
   report_.next_id += left_out;
+  const bool is_noted_cut = std::any_of(report_.files.begin(), report_.files.end(),
+                                        [](const FileReport& file) { return file.is_cut; });
+  if ((newest_may_be_gone_ || is_noted_cut) && note_tells()) {
+    report_.next_id = std::max(report_.next_id, note_.ids_end);
+  }
 }
 
 // The end -----------------------------------------------------------------------------------------

@@ -19,6 +19,10 @@ std::int64_t milliseconds_of(Duration duration) {
 
 }  // namespace
 
+BinlogFolder::~BinlogFolder() {
+  if (was_taken_ && !was_opened_) lock_.remove_if_made(disk_.descriptor());
+}
+
 bool BinlogFolder::take(const std::string& path, std::string& error) {
   if (!disk_.open(path)) {
     error = disk_.last_error();
@@ -30,6 +34,7 @@ bool BinlogFolder::take(const std::string& path, std::string& error) {
     return false;
   }
   disk_.set_lock(lock_);
+  was_taken_ = true;
   return true;
 }
 
@@ -43,7 +48,7 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   const binlog::ReplayReport& report = binlog_.replayed();
   tell_damage(report);
   if (!good) return Opened::refused;
-  lock_.write_note(binlog_.note(), FolderLock::Writing::durable);
+  was_opened_ = true;
   log_.event(Level::info, "binlog-read",
              {{"jobs", engine.jobs().size()},
               {"files", report.files.size()},
@@ -77,6 +82,7 @@ void BinlogFolder::tell_damage(const binlog::ReplayReport& report) {
                    {{"file", file}, {"offset", problem.offset}, {"bytes", problem.bytes}});
         break;
       case Kind::missing:
+      case Kind::all_missing:
       case Kind::next_missing:
         log_.event(Level::warning, "binlog-file-missing",
                    {{"file", file}, {"message", to_sentence(problem)}});
@@ -91,6 +97,7 @@ void BinlogFolder::tell_damage(const binlog::ReplayReport& report) {
       case Kind::displaced:
       case Kind::duplicate:
       case Kind::foreign:
+      case Kind::undecided:
       case Kind::contradicted:
       case Kind::other_run:
       case Kind::misnamed:
@@ -187,10 +194,8 @@ bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progr
 
 void BinlogFolder::after_turn() {
   binlog_.set_wall_offset(read_wall_offset());
-  const bool is_lost = disk_.has_taken_lock_anew();
-  const bool is_new = binlog_.has_new_note();
   // No turn waits for the disk: what is lost with the power is protection, and no job.
-  if (is_lost || is_new) lock_.write_note(binlog_.note(), FolderLock::Writing::soon);
+  if (disk_.has_taken_lock_anew()) disk_.write_note(binlog_.note());
   while (const auto notice = binlog_.next_notice()) tell(*notice);
 }
 

@@ -21,6 +21,8 @@ class BinlogFolder {
   // The log and the notifier outlive this.
   BinlogFolder(const binlog::BinlogOptions& options, Log& log, Notifier& notifier)
       : log_(log), notifier_(notifier), binlog_(disk_, options) {}
+  // If it was not opened, the folder has no lock that it did not have before.
+  ~BinlogFolder();
   BinlogFolder(const BinlogFolder&) = delete;
   BinlogFolder& operator=(const BinlogFolder&) = delete;
 
@@ -67,6 +69,8 @@ class BinlogFolder {
   // Of what is told while jobs are brought back, or while the stop waits for the disk.
   RateLimit progress_{kProgressInterval, {}};
   bool stopped_ = false;
+  bool was_taken_ = false;
+  bool was_opened_ = false;
 };
 
 }  // namespace haricot::os

@@ -483,7 +483,21 @@ void FolderDisk::start_sync(FileHandle file, std::uint64_t ticket) {
 
 void FolderDisk::start_remove(const std::string& name, bool sync, std::uint64_t ticket) {
   CHECK(is_usable(name));
-  syncer_.start_removal(folder_.get(), name, sync, ticket);
+  const bool has_to_sync_note = sync && std::exchange(note_is_unsynced_, false);
+  syncer_.start_removal(folder_.get(), name, sync, ticket,
+                        has_to_sync_note ? lock_->descriptor() : -1);
+}
+
+void FolderDisk::write_note(const binlog::FolderNote& note) {
+  if (lock_ == nullptr) return;
+  lock_->write_note(note);
+  note_is_unsynced_ = true;
+}
+
+void FolderDisk::sync_note() {
+  if (lock_ == nullptr) return;
+  lock_->sync_note();
+  note_is_unsynced_ = false;
 }
 
 void FolderDisk::wait_for_sync() {

@@ -79,6 +79,8 @@ class FolderDisk final : public binlog::Disk {
   [[nodiscard]] DiskStatus sync_folder() override;
   void start_sync(FileHandle file, std::uint64_t ticket) override;
   void start_remove(const std::string& name, bool sync, std::uint64_t ticket) override;
+  void write_note(const binlog::FolderNote& note) override;
+  void sync_note() override;
   [[nodiscard]] bool next_sync_done(binlog::SyncDone& done) override;
   void wait_for_sync() override;
   [[nodiscard]] binlog::Presence look_for(FileHandle file, const std::string& name) override;
@@ -117,6 +119,7 @@ class FolderDisk final : public binlog::Disk {
   FolderLock* lock_ = nullptr;
   bool looks_for_lock_ = false;
   bool lock_is_new_ = false;
+  bool note_is_unsynced_ = false;
   bool is_fenced_ = false;
   FileHandle looked_for_ = FileHandle::none;  // The file that was looked for last, if it is open,
   Identity identity_;                         // and what it is.

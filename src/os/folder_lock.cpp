@@ -29,31 +29,62 @@ struct flock whole_file() {
   return lock;
 }
 
-// One line: what it is, the id, the two runs, and the sum of all that, in hexadecimal digits.
+// Two lines. The first one: what it is, the id, the two runs, and the sum of all that, in
+// hexadecimal digits. Earlier versions read and write this line alone.
 constexpr const char* kNoteFormat = "haricot store %016" PRIx64 " run %08" PRIx32 " %08" PRIx32;
 constexpr const char* kSumFormat = " %08" PRIx32 "\n";
 constexpr std::size_t kSumBytes = 10;
-constexpr std::size_t kNoteBytes = 14 + 16 + 5 + 8 + 1 + 8 + kSumBytes;
+constexpr std::size_t kFirstLineBytes = 14 + 16 + 5 + 8 + 1 + 8 + kSumBytes;
+// The second one: the oldest and the newest file, the length at a clean stop, the bound of the ids,
+// and the sum of both lines. So it does not fit a first line of another server.
+constexpr const char* kFilesFormat =
+    "files %08" PRIx32 " %08" PRIx32 " end %016" PRIx64 " ids %016" PRIx64;
+constexpr std::size_t kSecondLineBytes = 6 + 8 + 1 + 8 + 5 + 16 + 5 + 16 + kSumBytes;
+constexpr std::size_t kNoteBytes = kFirstLineBytes + kSecondLineBytes;
 
-std::string text_of(const binlog::FolderNote& note) {
-  std::array<char, kNoteBytes + 1> text{};
-  const int length = std::snprintf(text.data(), text.size(), kNoteFormat, note.store_id, note.run,
-                                   note.run_before);
-  CHECK(length == static_cast<int>(kNoteBytes - kSumBytes));
-  const std::uint32_t sum = crc32c(0, std::string_view(text.data(), kNoteBytes - kSumBytes));
-  (void)std::snprintf(text.data() + length, kSumBytes + 1, kSumFormat, sum);
-  return std::string(text.data(), kNoteBytes);
+// Needs no memory: a turn may write a note.
+struct NoteText {
+  std::array<char, kNoteBytes + 1> bytes{};
+  std::size_t size = 0;
+
+  std::string_view view() const { return {bytes.data(), size}; }
+  char* end() { return bytes.data() + size; }
+  std::size_t room() const { return bytes.size() - size; }
+  // Ends the line with the sum of all that is there.
+  void add_sum() {
+    size += static_cast<std::size_t>(std::snprintf(end(), room(), kSumFormat, crc32c(0, view())));
+  }
+};
+
+NoteText text_of(const binlog::FolderNote& note) {
+  NoteText text;
+  text.size += static_cast<std::size_t>(std::snprintf(text.end(), text.room(), kNoteFormat,
+                                                      note.store_id, note.run, note.run_before));
+  text.add_sum();
+  CHECK(text.size == kFirstLineBytes);
+  text.size += static_cast<std::size_t>(std::snprintf(text.end(), text.room(), kFilesFormat,
+                                                      note.oldest_needed, note.newest, note.end,
+                                                      note.ids_end));
+  text.add_sum();
+  CHECK(text.size == kNoteBytes);
+  return text;
 }
 
 binlog::FolderNote read_note(int file) {
-  std::array<char, kNoteBytes + 1> text{};
-  if (::pread(file, text.data(), kNoteBytes, 0) != static_cast<ssize_t>(kNoteBytes)) return {};
+  std::array<char, kNoteBytes + 1> bytes{};
+  const ssize_t got = ::pread(file, bytes.data(), kNoteBytes, 0);
+  if (got < static_cast<ssize_t>(kFirstLineBytes)) return {};
+  const std::string_view text(bytes.data(), static_cast<std::size_t>(got));
   binlog::FolderNote note;
-  const int values =
-      std::sscanf(text.data(), "haricot store %16" SCNx64 " run %8" SCNx32 " %8" SCNx32,
-                  &note.store_id, &note.run, &note.run_before);
-  const bool good = values == 3 && text_of(note) == std::string_view(text.data(), kNoteBytes);
-  return good ? note : binlog::FolderNote{};
+  int values = std::sscanf(bytes.data(), "haricot store %16" SCNx64 " run %8" SCNx32 " %8" SCNx32,
+                           &note.store_id, &note.run, &note.run_before);
+  const std::string_view first_line = text.substr(0, kFirstLineBytes);
+  if (values != 3 || !text_of(note).view().starts_with(first_line)) return {};
+  binlog::FolderNote whole = note;
+  values = std::sscanf(bytes.data() + kFirstLineBytes,
+                       "files %8" SCNx32 " %8" SCNx32 " end %16" SCNx64 " ids %16" SCNx64,
+                       &whole.oldest_needed, &whole.newest, &whole.end, &whole.ids_end);
+  return values == 4 && text_of(whole).view() == text ? whole : note;
 }
 
 }  // namespace
@@ -62,13 +93,19 @@ binlog::FolderNote FolderLock::note() const {
   return read_note(file_.get());
 }
 
-void FolderLock::write_note(const binlog::FolderNote& note, Writing writing) {
-  const std::string text = text_of(note);
+void FolderLock::write_note(const binlog::FolderNote& note) {
+  const NoteText text = text_of(note);
   const bool good =
-      ::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
-  // An old note would speak against the files that this server begins.
-  const bool is_gone = good || ::ftruncate(file_.get(), 0) == 0;
-  if (is_gone && writing == Writing::durable) ::fdatasync(file_.get());
+      ::pwrite(file_.get(), text.bytes.data(), kNoteBytes, 0) == static_cast<ssize_t>(kNoteBytes);
+  // The note of another run would speak against the files that this server begins. An older one of
+  // this run does not.
+  if (!good && read_note(file_.get()).run != note.run && ::ftruncate(file_.get(), 0) != 0) {
+    errno = 0;  // Nothing more can be done.
+  }
+}
+
+void FolderLock::sync_note() {
+  ::fdatasync(file_.get());
 }
 
 binlog::FolderNote FolderLock::note_in(int folder_descriptor) {
@@ -112,16 +149,45 @@ void FolderLock::give_to(const std::string& user) {
   if (::fchown(file_.get(), entry->pw_uid, entry->pw_gid) != 0) errno = 0;
 }
 
+Descriptor FolderLock::open_or_make(int folder_descriptor) {
+  // O_NONBLOCK, lest a pipe of that name holds us up.
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  Descriptor file;
+  for (int round = 0; round < kRoundsMax && !file; ++round) {
+    file = Descriptor(::openat(folder_descriptor, kLockFileName.data(), kFlags));
+    was_made_ = !file && errno == ENOENT;
+    if (!was_made_) break;
+    file = Descriptor(
+        ::openat(folder_descriptor, kLockFileName.data(), kFlags | O_CREAT | O_EXCL, 0600));
+    if (!file && errno != EEXIST) break;
+  }
+  return file;
+}
+
+// Only while the lock is held: whoever opens the file meanwhile cannot take it, and whoever takes
+// it later sees in take() that its name is gone.
+void FolderLock::remove_if_made(int folder_descriptor) {
+  struct stat now {};
+  const bool is_ours = was_made_ && is_in(folder_descriptor);
+  if (!is_ours || ::fstat(file_.get(), &now) != 0 || now.st_size != 0) return;
+  // If it cannot be removed, an empty file stays, which says nothing.
+  if (::unlinkat(folder_descriptor, kLockFileName.data(), 0) == 0) was_made_ = false;
+}
+
 LockStatus FolderLock::take(int folder_descriptor) {
   CHECK(!file_);
-  // O_NONBLOCK, lest a pipe of that name holds us up.
-  Descriptor file(::openat(folder_descriptor, kLockFileName.data(),
-                           O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  Descriptor file = open_or_make(folder_descriptor);
   if (!file) return fail("open the file lock");
   for (int round = 0; round < kRoundsMax; ++round) {
     struct flock lock = whole_file();
     if (::fcntl(file.get(), F_SETLK, &lock) == 0) {
       if (::fstat(file.get(), &identity_) != 0) return fail("look at the file lock");
+      if (!is_in(folder_descriptor)) {
+        // A server that was refused has removed the file it had made.
+        file = open_or_make(folder_descriptor);
+        if (!file) return fail("open the file lock");
+        continue;
+      }
       file_ = std::move(file);
       return LockStatus::taken;
     }

@@ -37,6 +37,11 @@ class FolderLock {
   // taken.
   bool is_in(int folder_descriptor) const;
 
+  // Removes the file of the lock if take() has made it and nothing is in it: a server that does not
+  // start leaves the folder as it was. The lock is held until the process ends. Requires: taken in
+  // that folder.
+  void remove_if_made(int folder_descriptor);
+
   // Makes the lock's file that user's, if root calls it: whoever comes next may run as that user
   // from the start. Requires: taken.
   void give_to(const std::string& user);
@@ -44,12 +49,13 @@ class FolderLock {
   // The file of the lock also holds the note of the folder, which beanstalkd does not look at. All
   // 0: none is there, or it is not whole. Requires: taken.
   binlog::FolderNote note() const;
-  enum class Writing : std::uint8_t {
-    durable,  // Waits for the disk.
-    soon,     // Does not: whenever the kernel likes.
-  };
-  // Writes it. Where that does not work, there is none. Requires: taken.
-  void write_note(const binlog::FolderNote& note, Writing writing);
+  // Writes the note, and does not wait for the disk. If that does not work, there is none, or an
+  // older one of the same run. Requires: taken.
+  void write_note(const binlog::FolderNote& note);
+  // Makes the note durable, as far as the disk can. Blocks. Requires: taken.
+  void sync_note();
+  // The file of the lock, for who syncs the note in another thread. Requires: taken.
+  int descriptor() const { return file_.get(); }
   // The same for a folder that is only looked at. Requires: this process does not hold its lock.
   static binlog::FolderNote note_in(int folder_descriptor);
 
@@ -64,9 +70,11 @@ class FolderLock {
 
  private:
   LockStatus fail(std::string_view doing);
+  Descriptor open_or_make(int folder_descriptor);
 
   Descriptor file_;          // As long as it is open, the lock is held.
   struct stat identity_ {};  // Of that file, by its device and number.
+  bool was_made_ = false;
   pid_t holder_ = 0;
   std::string error_;
 };

@@ -57,9 +57,11 @@ void Syncer::start(int descriptor, bool is_folder, std::uint64_t ticket) {
   start(Slot{.descriptor = descriptor, .is_folder = is_folder, .ticket = ticket});
 }
 
-void Syncer::start_removal(int folder, std::string_view name, bool sync, std::uint64_t ticket) {
+void Syncer::start_removal(int folder, std::string_view name, bool sync, std::uint64_t ticket,
+                           int note) {
   CHECK(!name.empty() && name.size() <= kNameBytesMax);
-  Slot slot{.descriptor = folder, .is_folder = true, .ticket = ticket, .has_to_sync = sync};
+  Slot slot{
+      .descriptor = folder, .is_folder = true, .ticket = ticket, .has_to_sync = sync, .note = note};
   name.copy(slot.name.data(), name.size());
   start(slot);
 }
@@ -94,6 +96,9 @@ void Syncer::run() {
 
 void Syncer::work_on(std::uint64_t number) {
   Slot& work = slot(number);
+  // If the lock is taken anew meanwhile, the number is that of no file, or of another one, which is
+  // then synced for nothing.
+  if (work.note >= 0) (void)sync_(work.note, false);
   if (work.name[0] != '\0' && ::unlinkat(work.descriptor, work.name.data(), 0) != 0) {
     work.removal_error = errno;
   }

@@ -43,8 +43,10 @@ class Syncer {
   void start(int descriptor, bool is_folder, std::uint64_t ticket);
 
   // Begins to remove a file of the folder and, if `sync`, to sync the folder behind that. It counts
-  // as a sync here. Requires: the name is that of a file, of at most kNameBytesMax bytes.
-  void start_removal(int folder, std::string_view name, bool sync, std::uint64_t ticket);
+  // as a sync here. `note` is synced before the file goes, and nobody hears of it if that fails;
+  // -1: nothing is. Requires: the name is that of a file, of at most kNameBytesMax bytes.
+  void start_removal(int folder, std::string_view name, bool sync, std::uint64_t ticket,
+                     int note = -1);
   static constexpr std::size_t kNameBytesMax = 63;
 
   struct Ended {
@@ -76,6 +78,7 @@ class Syncer {
     int error = 0;
     int removal_error = 0;
     bool has_to_sync = true;
+    int note = -1;
     std::array<char, kNameBytesMax + 1> name{};  // What is to be removed; empty: nothing.
   };
   Slot& slot(std::uint64_t number) { return slots_[number % kSlots]; }

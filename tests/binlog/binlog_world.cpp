@@ -49,7 +49,6 @@ World::World(SimDisk& on_disk, const BinlogOptions& options, std::int64_t wall, 
   binlog.set_note(disk.folder_note());
   disk.forbid_waiting(false);
   const bool good = binlog.open(engine, wall_offset, now, ++number, {}, error);
-  if (good) disk.set_folder_note(binlog.note());
   if (!may_fail) {
     EXPECT_TRUE(good) << error;
   }

@@ -129,6 +129,29 @@ TEST(FileIdentity, TheRecordsTellTheRightNameOfAFileThatHasAnother) {
   EXPECT_EQ(foreign.store_id, 0U);
 }
 
+// A sector of another place is all that has whole records.
+TEST(FileIdentity, AStraySectorDoesNotTellWhatAFileIs) {
+  constexpr std::size_t kSector = 512;
+  LogMaker other = file_of_folder(4);
+  for (std::uint64_t id = 1; id < 20; ++id) other.add(full_record(id, "mail", "hello\r\n"));
+  LogMaker log = file_of_folder(5);
+  const std::string large(5000, 'x');
+  log.add(full_record(50, "mail", large + "\r\n"));
+  std::string bytes = log.bytes().substr(0, 4000);
+  bytes.replace(0, kSector, other.bytes().substr(2 * kSector, kSector));
+  FolderFacts facts = kFactsOfFolder;
+  facts.known_from = 4;
+  FileIdentity identity = identify(bytes, 5, facts);
+  EXPECT_EQ(identity.kind, FileKind::checked);
+  EXPECT_EQ(identity.number, 5U);
+  EXPECT_EQ(identity.seed, seed_of(salt_of(kStoreOfFolder, 5), 5));
+  // A file that may be older than the folder's id may have any seed.
+  facts.known_from = 5;
+  identity = identify(bytes, 5, facts);
+  EXPECT_EQ(identity.kind, FileKind::checked);
+  EXPECT_EQ(identity.number, 0U);
+}
+
 TEST(FileIdentity, DamageToTheVersionDoesNotHideAFileOfOurs) {
   LogMaker log = file_of_folder(5);
   log.add(full_record(1, "mail", "hello\r\n"));

@@ -38,6 +38,30 @@ TEST(FolderNote, HasTheRunOfTheServerAndThatOfTheNewestFileItFound) {
   EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
 }
 
+TEST(FolderNote, HasTheNewestFileAndItsEndAndABoundOfTheIds) {
+  SimDisk disk;
+  {
+    World world(disk, kSmallFiles);
+    EXPECT_EQ(disk.folder_note().newest, 0U) << "nothing is recorded yet";
+    EXPECT_EQ(disk.folder_note().ids_end, 1U);
+    while (world.binlog.numbers().current_index < 3) {
+      world.put({.body_bytes = 600});
+      world.end_turn();
+      EXPECT_GT(disk.folder_note().ids_end, world.engine.next_id());
+    }
+    world.idle();
+    EXPECT_EQ(disk.folder_note().newest, 3U);
+    EXPECT_EQ(disk.folder_note().oldest_needed, 1U);
+    EXPECT_EQ(disk.folder_note().end, 0U) << "nothing is known of a server that is killed";
+    EXPECT_TRUE(world.close());
+    EXPECT_EQ(disk.folder_note().end, disk.bytes_of("binlog.3").size());
+    EXPECT_EQ(disk.folder_note().ids_end, world.engine.next_id()) << "no id is left out for it";
+  }
+  World world(disk, kSmallFiles);
+  EXPECT_EQ(disk.folder_note().newest, 3U);
+  EXPECT_EQ(disk.folder_note().end, 0U) << "the next file says it from here on";
+}
+
 TEST(FolderNote, IsNotNeeded) {
   SimDisk disk;
   {

@@ -27,9 +27,9 @@ class Survey : public ::testing::Test {
 
   static constexpr std::uint64_t kFiles = 5;
 
-  static void write(SimDisk& disk) {
+  static void write(SimDisk& disk, std::uint64_t files = kFiles) {
     World world(disk, kSmallFiles);
-    while (world.binlog.numbers().current_index < kFiles) {
+    while (world.binlog.numbers().current_index < files) {
       world.put({.body_bytes = 600});
       world.end_turn();
     }
@@ -121,6 +121,37 @@ TEST_F(Survey, AFileOfACopyOfTheFolderThatLivedOnApartIsLeftAside) {
   survey({1, 2, 3, 4, 5});
   EXPECT_EQ(order_, (Numbers{1, 2, 3, 5}));
   EXPECT_EQ(problems_, Texts{"file-contradicted binlog.4 binlog.5"});
+}
+
+// Of two files one was replaced, and nothing else is known of the folder.
+TEST_F(Survey, AFolderOfWhichNothingTellsWhichItIsIsToldAsSuch) {
+  SimDisk other;
+  write(other, 2);
+  const std::uint64_t store_id = identify_by_head(file(1))->store_id;
+  disk_.put(segment_name(2), other.bytes_of(segment_name(2)));
+  survey({1, 2});
+  EXPECT_EQ(problems_, Texts{"file-undecided binlog.1 binlog.2"});
+  EXPECT_EQ(order_, Numbers{2});
+  EXPECT_GT(highest_id_aside_, 0U) << "its ids may be those of this folder";
+  // The note of the folder decides it.
+  survey({1, 2}, store_id);
+  EXPECT_EQ(problems_, Texts{"file-foreign binlog.2"});
+  EXPECT_EQ(order_, Numbers{1});
+}
+
+TEST_F(Survey, AFolderIsTheOneOfWhichLessIsOdd) {
+  SimDisk other;
+  write(other);
+  // As one of the other folder it would stand under another name, and another would be missing.
+  disk_.put(segment_name(2), other.bytes_of(segment_name(1)));
+  survey({1, 2});
+  EXPECT_EQ(problems_, Texts{"file-foreign binlog.2"});
+  EXPECT_EQ(order_, Numbers{1});
+  // The last one of a server that was stopped needs no other behind it.
+  disk_.put(segment_name(4), other.bytes_of(segment_name(4)));
+  survey({4, kFiles});
+  EXPECT_EQ(problems_, Texts{"file-foreign binlog.4"});
+  EXPECT_EQ(order_, Numbers{kFiles});
 }
 
 TEST_F(Survey, AFileWithoutItsSignatureKeepsItsPlace) {

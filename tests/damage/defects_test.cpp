@@ -103,7 +103,7 @@ TEST(FormerDefects, AMissingLastFileIsNotTold) {
     hurt.remove(folder->last_number());
     const Verdict verdict = judge(hurt, Depth::starts);
     EXPECT_EQ(verdict.wrong, "");
-    EXPECT_TRUE(verdict.reading.tells(Kind::next_missing)) << verdict.reading.text();
+    EXPECT_TRUE(verdict.reading.tells(Kind::missing)) << verdict.reading.text();
     EXPECT_TRUE(verdict.reading.tells(Kind::in_doubt)) << verdict.reading.text();
     EXPECT_GT(verdict.reading.next_id, folder->highest_id);
   }

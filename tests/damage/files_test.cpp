@@ -28,6 +28,10 @@ void expect_all_jobs(const Verdict& verdict, const HurtFolder& hurt) {
   EXPECT_TRUE(verdict.reading.jobs == acknowledged_jobs(hurt.known())) << hurt.what() << "\n"
                                                                        << verdict.reading.text();
 }
+// The note as an earlier version would have written it.
+binlog::FolderNote runs_of(const binlog::FolderNote& note) {
+  return {.store_id = note.store_id, .run = note.run, .run_before = note.run_before};
+}
 void expect_told(const Verdict& verdict, Kind kind, const HurtFolder& hurt) {
   EXPECT_TRUE(verdict.reading.tells(kind)) << hurt.what() << "\n" << verdict.reading.text();
 }
@@ -86,7 +90,10 @@ TEST(StrayFiles, AMissingOneIsTold) {
       const bool is_last = i + 1 == folder->files.size();
       if (!is_last) expect_told(verdict, Kind::missing, hurt);
       if (is_last && folder->files[i - 1].is_followed()) {
-        expect_told(verdict, Kind::next_missing, hurt);
+        EXPECT_TRUE(verdict.reading.tells(Kind::next_missing) ||
+                    verdict.reading.tells(Kind::missing))
+            << hurt.what() << "\n"
+            << verdict.reading.text();
       }
     }
   }
@@ -199,6 +206,10 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsToldThoughItFollowsTheSameFile) {
     // The file fits all others, and only the note tells.
     EXPECT_TRUE(check(disk, kWall).is_sound);
     disk.set_folder_note(mine->note);
+    const bool is_newer_missing = next < mine->last_number();
+    EXPECT_EQ(check(disk, kWall).tells(Kind::missing), is_newer_missing);
+    // The note of an earlier version knows no files.
+    disk.set_folder_note(runs_of(mine->note));
     const Reading reading = check(disk, kWall);
     EXPECT_TRUE(reading.is_good) << reading.error;
     EXPECT_FALSE(reading.is_sound);
@@ -222,9 +233,13 @@ TEST(StrayFiles, OlderFilesThanTheNoteKnowsAreTold) {
   SimDisk disk;
   put_all(hurt.image(), disk);
   EXPECT_TRUE(check(disk, kWall).is_sound) << "an old backup is a sound folder";
-  disk.set_folder_note(folder.note);
-  const Reading reading = check(disk, kWall);
+  disk.set_folder_note(runs_of(folder.note));
+  Reading reading = check(disk, kWall);
   EXPECT_TRUE(reading.tells(Kind::other_run)) << reading.text();
+  EXPECT_GT(reading.next_id, folder.highest_id);
+  disk.set_folder_note(folder.note);
+  reading = check(disk, kWall);
+  EXPECT_TRUE(reading.tells(Kind::missing)) << reading.text();
   EXPECT_GT(reading.next_id, folder.highest_id);
 }
 
@@ -245,9 +260,81 @@ TEST(StrayFiles, AMissingNewestFileOfARunThatHasRecordedIsTold) {
   }
   EXPECT_TRUE(check(disk, kWall).is_sound);
   ASSERT_EQ(disk.remove(binlog::segment_name(newest)), binlog::DiskStatus::ok);
-  const Reading reading = check(disk, kWall);
+  Reading reading = check(disk, kWall);
+  EXPECT_TRUE(reading.tells(Kind::missing)) << reading.text();
+  EXPECT_TRUE(reading.tells(Kind::in_doubt)) << reading.text();
+  disk.set_folder_note(runs_of(disk.folder_note()));
+  reading = check(disk, kWall);
   EXPECT_TRUE(reading.tells(Kind::other_run)) << reading.text();
   EXPECT_TRUE(reading.tells(Kind::in_doubt)) << reading.text();
+}
+
+// Only the note is left of a folder.
+TEST(StrayFiles, AllMissingAreTold) {
+  for (const KnownFolder* folder : {&of_one_file(Ending::killed), &of_three_files(Ending::stopped),
+                                    &of_three_files(Ending::killed)}) {
+    for (const bool is_of_earlier_version : {false, true}) {
+      SCOPED_TRACE(folder->name + (is_of_earlier_version ? ", an old note" : ""));
+      SimDisk disk;
+      disk.set_folder_note(is_of_earlier_version ? runs_of(folder->note) : folder->note);
+      const Reading reading = check(disk, kWall);
+      EXPECT_TRUE(reading.is_good) << reading.error;
+      EXPECT_FALSE(reading.is_sound);
+      EXPECT_TRUE(reading.tells(Kind::all_missing)) << reading.text();
+      EXPECT_GT(reading.next_id, folder->highest_id);
+      Server server(disk, kWall);
+      EXPECT_EQ(server.reading().text(), reading.text());
+      EXPECT_GE(server.put(20), reading.next_id);
+      if (!is_of_earlier_version) {
+        EXPECT_GT(server.current_file(), folder->last_number());
+      }
+      server.end_turn();
+      server.close();
+      EXPECT_TRUE(check(disk, kWall).is_sound) << "it is told once";
+    }
+  }
+  SimDisk disk;
+  disk.set_folder_note({.store_id = 7, .run = 8});
+  EXPECT_TRUE(check(disk, kWall).is_sound) << "a run that has recorded nothing had nothing";
+}
+
+// Every length that a file which a server was stopped behind can be cut to.
+TEST(StrayFiles, TheNewestOneOfAStoppedServerIsNotCutUnseen) {
+  const KnownFolder& folder = of_three_files(Ending::stopped);
+  const KnownFile& newest = folder.files.back();
+  for (const bool has_signature : {true, false}) {
+    for (std::size_t length = 0; length < newest.bytes.size(); ++length) {
+      HurtFolder hurt(folder);
+      hurt.cut(newest.number, length);
+      if (!has_signature) hurt.zero(newest.number, 12, 118);
+      SCOPED_TRACE(hurt.what());
+      SimDisk disk;
+      put_all(hurt.image(), disk);
+      disk.set_folder_note(folder.note);
+      const Reading reading = check(disk, kWall);
+      EXPECT_FALSE(reading.is_sound);
+      EXPECT_GT(reading.next_id, folder.highest_id);
+    }
+  }
+}
+
+// beanstalkd writes to files of its own, and the note stays as it is.
+TEST(StrayFiles, AVisitOfBeanstalkdBehindAStoppedServerIsNoDamage) {
+  const KnownFolder& folder = of_three_files(Ending::stopped);
+  const KnownFolder& legacy = of_beanstalkd(binlog::kVersion);
+  SimDisk disk;
+  for (const KnownFile& file : legacy.files) {
+    disk.put(binlog::segment_name(folder.last_number() + file.number), file.bytes);
+  }
+  disk.set_folder_note(folder.note);
+  EXPECT_TRUE(check(disk, folder.wall).is_sound) << "beanstalkd has removed all our files";
+  put_all(HurtFolder(folder).image(), disk);
+  // Both have given out the same ids here, which is told, and nothing else.
+  for (const binlog::Problem& problem : check(disk, folder.wall).problems) {
+    EXPECT_FALSE(problem.kind == Kind::missing || problem.kind == Kind::all_missing ||
+                 problem.file == binlog::segment_name(folder.last_number()))
+        << to_sentence(problem);
+  }
 }
 
 // An idle beanstalkd leaves a file with its version and zeros.

@@ -224,6 +224,7 @@ KnownFolder make_there_and_back() {
   SimDisk disk;
   for (const KnownFile& file : ours.files) disk.put(binlog::segment_name(file.number), file.bytes);
   disk.put(binlog::segment_name(ours.last_number() + 1), maker.padded());
+  disk.set_folder_note(ours.note);
   return folder_by(
       "there and back", disk, Ending::stopped, [](Server& server) { work(server, 9, 50); },
       kStoreId, kLargeFiles);

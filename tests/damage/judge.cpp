@@ -37,8 +37,7 @@ std::string differences(const Jobs& one, const Jobs& other) {
 }
 
 bool stays_unread(Problem::Kind kind) {
-  return kind == Problem::Kind::duplicate || kind == Problem::Kind::foreign ||
-         kind == Problem::Kind::contradicted || kind == Problem::Kind::misnamed;
+  return binlog::is_left_aside(kind) || kind == Problem::Kind::misnamed;
 }
 
 std::uint64_t changes_of(const SimDisk& disk) {
@@ -58,13 +57,12 @@ class Judge {
         choice_(choice),
         wall_(folder.known().wall),
         before_(folder.image()),
-        expected_(expect(folder)) {}
+        expected_(expect(folder, has_note())) {}
 
   Verdict run() {
     SimDisk disk;
     put_all(before_, disk);
-    // Without the note, the files have to speak for themselves.
-    if (choice_ % 4 < 2) disk.set_folder_note(folder_.known().note);
+    if (has_note()) disk.set_folder_note(folder_.known().note);
     verdict_.reading = check(disk, wall_);
     if (changes_of(disk) != 0) wrong("a check changed the folder");
     judge_reading();
@@ -76,6 +74,9 @@ class Judge {
   }
 
  private:
+  // Without the note, the files have to speak for themselves.
+  bool has_note() const { return choice_ % 4 < 2; }
+
   void wrong(const std::string& what) {
     constexpr int kToldMax = 5;
     ++wrongs_;

@@ -68,7 +68,10 @@ bool is_all_zero(std::string_view bytes) {
 
 class Expecting {
  public:
-  explicit Expecting(const HurtFolder& folder) : folder_(folder), placed_(placed_files(folder)) {}
+  Expecting(const HurtFolder& folder, bool has_note)
+      : folder_(folder),
+        placed_(placed_files(folder)),
+        note_(has_note ? folder.known().note : binlog::FolderNote{}) {}
 
   Expectation run() {
     find_torn();
@@ -87,7 +90,10 @@ class Expecting {
         auto& without = result_.without_torn[piece.id];
         without = after(without, piece);
       }
-      for (const HurtFile* file : here.files) look_for_strange(*file, silent);
+      for (const HurtFile* file : here.files) {
+        look_for_strange(*file, silent);
+        note_stray_ones(*file);
+      }
       take_records(here);
     }
     find_highest();
@@ -109,17 +115,24 @@ class Expecting {
       torn_file_ = here.known;
       torn_from_ = pieces.size();
       if (here.files.empty()) {
-        // Whether there was one is only known by the seal of the file in front.
-        if (i == 1 || was_followed(placed_[i - 2])) return;
+        // Whether there was one is only known by the seal of the file in front, and by the note.
+        if (i == 1 || was_followed(placed_[i - 2]) || is_noted(*here.known)) return;
         gone_.insert(here.known);
         continue;
       }
+      // A noted file has a record at least; and all of them, if a server was stopped behind it.
+      constexpr std::size_t kPiecesWithARecord = 3;
+      std::size_t known = 0;
+      if (is_noted(*here.known)) known = note_.end != 0 ? pieces.size() : kPiecesWithARecord;
       const HurtFile& file = *here.files.front();
-      while (torn_from_ > 0 && wholeness(file, pieces[torn_from_ - 1]) != Wholeness::whole) {
+      while (torn_from_ > known && wholeness(file, pieces[torn_from_ - 1]) != Wholeness::whole) {
         --torn_from_;
       }
       return;
     }
+  }
+  bool is_noted(const KnownFile& file) const {
+    return file.writer == Writer::haricot && note_.newest != 0 && file.number == note_.newest;
   }
   void find_highest() {
     for (const KnownFile* file : gone_) result_.forgotten.insert(file->number);
@@ -168,8 +181,9 @@ class Expecting {
         sectors.insert(pieces[i].offset / binlog::kSectorBytes);
       }
     }
-    // Records that stand elsewhere agree among themselves, too.
-    if (evidence >= 2 && sectors.size() > file.stray_sectors) return true;
+    // Records that stand elsewhere agree among themselves, too. Such a sector may be a whole file.
+    if (sectors.size() <= file.stray_sectors) return false;
+    if (evidence >= 2) return true;
     return evidence > 0 &&
            std::any_of(folder_.files().begin(), folder_.files().end(), [](const HurtFile& other) {
              return other.origin != nullptr && other.origin->writer == Writer::haricot &&
@@ -256,6 +270,20 @@ class Expecting {
     return end;
   }
 
+  // If nothing else is left of a file, a sector that was written there by mistake, and is hurt, may
+  // pass for records of beanstalkd.
+  void note_stray_ones(const HurtFile& file) {
+    if (file.stray_sectors == 0 || is_known_as_ours(file)) return;
+    const std::string_view bytes = file.bytes;
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+      std::size_t head = 0;
+      const auto v7 = binlog::parse_record(bytes.substr(at));
+      const auto v5 = binlog::parse_record_v5(bytes.substr(at), head);
+      if (v7) result_.unknowable.insert(v7->record.id);
+      if (v5) result_.unknowable.insert(v5->record.id);
+    }
+  }
+
   // The jobs that a hurt record of beanstalkd may be about now.
   void note_unknowable(const HurtFile& file, const Piece& piece) {
     result_.unknowable.insert(piece.id);
@@ -333,6 +361,7 @@ class Expecting {
 
   const HurtFolder& folder_;
   std::vector<Placed> placed_;
+  binlog::FolderNote note_;
   // What a crash could have left out: these files, and this one from that piece on.
   std::set<const KnownFile*> gone_;
   const KnownFile* torn_file_ = nullptr;
@@ -344,8 +373,8 @@ class Expecting {
 
 }  // namespace
 
-Expectation expect(const HurtFolder& folder) {
-  return Expecting(folder).run();
+Expectation expect(const HurtFolder& folder, bool has_note) {
+  return Expecting(folder, has_note).run();
 }
 
 ModelJob job_in(const RecordedState& state, std::int64_t wall) {
@@ -362,7 +391,7 @@ ModelJob job_in(const RecordedState& state, std::int64_t wall) {
 
 Jobs acknowledged_jobs(const KnownFolder& folder) {
   Jobs jobs;
-  for (const auto& [id, state] : expect(HurtFolder(folder)).acknowledged) {
+  for (const auto& [id, state] : expect(HurtFolder(folder), false).acknowledged) {
     if (state.full != nullptr) jobs[id] = job_in(state, folder.wall);
   }
   return jobs;

@@ -48,7 +48,8 @@ struct Expectation {
   std::set<std::uint64_t> forgotten;
 };
 
-Expectation expect(const HurtFolder& folder);
+// `has_note`: the reader knows what the last server has noted outside of the files.
+Expectation expect(const HurtFolder& folder, bool has_note);
 // A job in that state at that time: a delay may be over. Requires: there is one.
 ModelJob job_in(const RecordedState& state, std::int64_t wall);
 // The jobs of a sound folder.

@@ -86,7 +86,6 @@ Server::Server(SimDisk& disk, std::int64_t wall, const binlog::BinlogOptions& op
   binlog_.set_note(disk.folder_note());
   const std::uint64_t random = store_id + 0x10001 * disk.folder_note().run;
   reading_.is_good = binlog_.open(engine_, wall_offset_, now_, random, {}, reading_.error);
-  if (reading_.is_good) disk.set_folder_note(binlog_.note());
   take_report(binlog_.replayed(), reading_);
   if (reading_.is_good) {
     engine_.check_invariants();
@@ -135,7 +134,6 @@ void Server::end_turn() {
   binlog_.end_turn(now_);
   while (binlog_.next_notice()) {
   }
-  if (binlog_.has_new_note()) disk_.set_folder_note(binlog_.note());
 }
 
 void Server::idle() {

@@ -31,9 +31,12 @@ inline constexpr std::uint64_t kStride = 1;
 
 class Sweep {
  public:
-  // Every so many cases, servers are started on the folder; all others are only read.
+  // Every so many cases, servers are started on the folder; all others are only read. Of every
+  // `stride` cases one is judged: always the same one, or, with a seed, the one that it tells.
   explicit Sweep(std::uint64_t starts_every, std::uint64_t stride = 1)
-      : starts_every_(starts_every), stride_(stride) {}
+      : starts_every_(starts_every),
+        stride_(stride),
+        first_(test::given_seed().value_or(0) % stride) {}
   ~Sweep() {
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
     std::printf("%llu folders, one of %llu cases each, servers started on %llu: %.1f s\n",
@@ -44,7 +47,7 @@ class Sweep {
   Sweep& operator=(const Sweep&) = delete;
 
   // Whether the next case is one to be judged: ask before it is made.
-  bool is_next() { return !is_over() && nth_++ % stride_ == 0; }
+  bool is_next() { return !is_over() && nth_++ % stride_ == first_; }
   bool is_over() const { return failures_ >= kFailuresMax; }
 
   Verdict judge(const HurtFolder& folder) {
@@ -63,6 +66,7 @@ class Sweep {
 
   std::uint64_t starts_every_;
   std::uint64_t stride_;
+  std::uint64_t first_;
   std::uint64_t nth_ = 0;
   std::uint64_t judged_ = 0;
   std::uint64_t started_ = 0;

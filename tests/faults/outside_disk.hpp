@@ -34,6 +34,14 @@ class OutsideDisk final : public binlog::Disk {
     const Outside outside;
     return disk_.open_existing(name, file);
   }
+  void write_note(const binlog::FolderNote& note) override {
+    const Outside outside;
+    disk_.write_note(note);
+  }
+  void sync_note() override {
+    const Outside outside;
+    disk_.sync_note();
+  }
   [[nodiscard]] bool space(binlog::DiskSpace& space) const override { return disk_.space(space); }
   [[nodiscard]] binlog::Presence look_for(File file, const std::string& name) override {
     const Outside outside;

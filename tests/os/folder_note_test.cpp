@@ -18,8 +18,17 @@
 namespace haricot::os {
 namespace {
 
-constexpr binlog::FolderNote kNote{
+constexpr binlog::FolderNote kNote{.store_id = 0x0123456789abcdef,
+                                   .run = 0xfedcba,
+                                   .run_before = 0x12,
+                                   .oldest_needed = 3,
+                                   .newest = 2147483647,
+                                   .end = 0x0123456789ab,
+                                   .ids_end = ~0ULL - 1};
+// What earlier versions read and write of it.
+constexpr binlog::FolderNote kNoteOfRuns{
     .store_id = 0x0123456789abcdef, .run = 0xfedcba, .run_before = 0x12};
+constexpr std::size_t kBytesOfRuns = 62;
 constexpr binlog::FolderNote kOtherNote{.store_id = ~0ULL, .run = 0xffffff, .run_before = 0};
 constexpr binlog::FolderNote kNone;
 
@@ -38,7 +47,7 @@ class FolderNote : public ::testing::Test {
   void note(const binlog::FolderNote& note) {
     FolderLock lock;
     ASSERT_EQ(lock.take(descriptor_.get()), LockStatus::taken);
-    lock.write_note(note, FolderLock::Writing::durable);
+    lock.write_note(note);
   }
   std::string bytes() const {
     std::ostringstream text;
@@ -66,7 +75,7 @@ TEST_F(FolderNote, ComesBackToWhoHasMadeIt) {
   FolderLock lock;
   ASSERT_EQ(lock.take(descriptor_.get()), LockStatus::taken);
   EXPECT_EQ(lock.note(), kNone);
-  lock.write_note(kNote, FolderLock::Writing::soon);
+  lock.write_note(kNote);
   EXPECT_EQ(lock.note(), kNote);
 }
 
@@ -78,19 +87,33 @@ TEST_F(FolderNote, IsNoneInTheEmptyLockOfBeanstalkdOrWithoutOne) {
   EXPECT_EQ(FolderLock::note_in(descriptor_.get()), kNone);
 }
 
-TEST_F(FolderNote, ThatIsDamagedOrCutCountsAsNone) {
+// One that wrote its own line over the first of ours leaves a second one that does not fit.
+TEST_F(FolderNote, OfAnEarlierVersionIsTheFirstLine) {
   note(kNote);
   const std::string whole = bytes();
-  ASSERT_GT(whole.size(), 16U);
+  ASSERT_EQ(whole[kBytesOfRuns - 1], '\n');
+  EXPECT_TRUE(whole.starts_with("haricot store 0123456789abcdef run 00fedcba 00000012 "));
+  write(whole.substr(0, kBytesOfRuns));
+  EXPECT_EQ(noted(), kNoteOfRuns);
+  note(kOtherNote);
+  write(bytes().substr(0, kBytesOfRuns) + whole.substr(kBytesOfRuns));
+  EXPECT_EQ(noted(), kOtherNote);
+}
+
+TEST_F(FolderNote, ThatIsDamagedOrCutIsNotBelieved) {
+  note(kNote);
+  const std::string whole = bytes();
+  ASSERT_GT(whole.size(), kBytesOfRuns);
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string flipped = whole;
       flipped[at] = static_cast<char>(flipped[at] ^ (1 << bit));
       write(flipped);
-      EXPECT_EQ(noted(), kNone) << "bit " << bit << " of byte " << at;
+      EXPECT_EQ(noted(), at < kBytesOfRuns ? kNone : kNoteOfRuns)
+          << "bit " << bit << " of byte " << at;
     }
     write(whole.substr(0, at));
-    EXPECT_EQ(noted(), kNone) << "cut at " << at;
+    EXPECT_EQ(noted(), at < kBytesOfRuns ? kNone : kNoteOfRuns) << "cut at " << at;
   }
   note(kNote);
   EXPECT_EQ(noted(), kNote) << "the next server makes it whole";

@@ -101,6 +101,74 @@ TEST_F(FolderRefusal, AStrictServerDoesNotStartWithoutAFileThatIsNeeded) {
   EXPECT_TRUE(error_names("\"binlog.2 is missing\"")) << error_;
 }
 
+TEST_F(FolderRefusal, ARefusedServerLeavesNoLockThatWasNotThere) {
+  ASSERT_NO_FATAL_FAILURE(make_log(100));
+  const std::string lock = folder_.file("lock");
+  const std::string note = read_file(lock);
+  fs::remove(file_path(folder_.path(), 2));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
+  EXPECT_EQ(read_file(lock), note);
+  fs::remove(lock);
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
+  EXPECT_FALSE(fs::exists(lock));
+  // One that was there stays, also without a note.
+  ASSERT_TRUE(write_file(lock, ""));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
+  EXPECT_TRUE(fs::exists(lock));
+  // One that cannot listen has not touched the folder either.
+  fs::remove(lock);
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"-l", "192.0.2.1"}));
+  EXPECT_FALSE(fs::exists(lock));
+}
+
+// All that is left of the folder is the note.
+TEST_F(FolderRefusal, AStrictServerDoesNotStartWithoutAllFiles) {
+  ASSERT_NO_FATAL_FAILURE(make_log(100));
+  const std::vector<std::uint64_t> numbers = file_numbers(folder_.path());
+  for (const std::uint64_t number : numbers) fs::remove(file_path(folder_.path(), number));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
+  EXPECT_TRUE(error_names("binlog." + std::to_string(numbers.back()) + " is missing")) << error_;
+  ASSERT_TRUE(start()) << server_.failure();
+  EXPECT_GT(inserted_id(connect()->put("new")), 100U) << "no id comes again";
+  ASSERT_NO_FATAL_FAILURE(stop());
+  EXPECT_GT(file_numbers(folder_.path()).front(), numbers.back());
+  EXPECT_TRUE(start({"--strict"})) << "it is told once: " << server_.failure();
+}
+
+TEST_F(FolderRefusal, AStrictServerDoesNotStartOverAFileThatWasCutAfterAStop) {
+  ASSERT_NO_FATAL_FAILURE(make_log(100));
+  const std::uint64_t newest = file_numbers(folder_.path()).back();
+  const std::string path = file_path(folder_.path(), newest);
+  const Place last = find_in_files(folder_.path(), numbered_body(100, 300));
+  ASSERT_EQ(last.file, newest);
+  constexpr std::uint64_t kHeaderBytes = 84 + 7;
+  fs::resize_file(path, last.offset - kHeaderBytes);  // Between two records.
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
+  EXPECT_TRUE(error_names("binlog." + std::to_string(newest) + " is damaged")) << error_;
+  ASSERT_TRUE(start()) << server_.failure();
+  EXPECT_EQ(stat("current-jobs-ready"), 99U);
+  EXPECT_GT(inserted_id(connect()->put("new")), 100U) << "no id comes again";
+}
+
+TEST_F(FolderRefusal, AStrictServerStartsAfterAVisitOfBeanstalkd) {
+  if (!find_server_binary(ServerKind::beanstalkd_1_12))
+    GTEST_SKIP() << "there is no beanstalkd here";
+  ASSERT_NO_FATAL_FAILURE(make_log(20));
+  const std::string note = read_file(folder_.file("lock"));
+  for (const bool is_idle : {true, false}) {
+    SCOPED_TRACE(is_idle);
+    ASSERT_TRUE(start(ServerKind::beanstalkd_1_12)) << server_.failure();
+    const Client client = connect();
+    EXPECT_TRUE(client->ask("stats").starts_with("OK "));
+    for (int i = 0; !is_idle && i < 5; ++i) EXPECT_NE(inserted_id(client->put("theirs")), 0U);
+    server_.stop();
+    EXPECT_TRUE(!is_idle || read_file(folder_.file("lock")) == note);
+    ASSERT_TRUE(start({"--strict"})) << server_.failure();
+    EXPECT_EQ(stat("current-jobs-ready"), is_idle ? 20U : 25U);
+    ASSERT_NO_FATAL_FAILURE(stop());
+  }
+}
+
 TEST_F(FolderRefusal, AStrictServerStartsOverWhatIsSoundAndOverWhatACrashLeaves) {
   ASSERT_TRUE(start({"--strict"})) << server_.failure();
   ASSERT_EQ(connect()->put("first"), "INSERTED 1\r\n");

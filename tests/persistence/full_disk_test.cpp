@@ -126,6 +126,31 @@ TEST_F(FullDisk, WhatWasDoneOnItIsThereAfterAKill) {
   EXPECT_EQ(differences(before, read_jobs(*connect(), ids.back())), "");
 }
 
+// Files go on a full disk without space for a record of that. Nobody may miss them.
+TEST_F(FullDisk, LeavesASoundFolderWhereverItIsKilled) {
+  Random random;
+  const std::vector<std::string> flags = {"-f", "0", "--strict"};
+  std::uint64_t oldest = 1;
+  for (int life = 0; life < 24; ++life) {
+    SCOPED_TRACE(life);
+    ASSERT_TRUE(start(flags)) << server_.failure();
+    const Client client = connect();
+    std::vector<std::uint64_t> ids;
+    const std::uint64_t rounds = random.between(500, 2500);
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+      const std::uint64_t id = inserted_id(client->put(std::string(random.below(300), 'x')));
+      if (id != 0) ids.push_back(id);
+      if (ids.empty() || (id != 0 && !random.one_in(10))) continue;
+      std::swap(ids[random.below(ids.size())], ids.back());
+      client->ask("delete " + std::to_string(ids.back()));
+      ids.pop_back();
+    }
+    kill();
+    oldest = std::max(oldest, file_numbers(folder_.path()).front());
+  }
+  EXPECT_GT(oldest, 1U) << "no file has gone";
+}
+
 TEST_F(FullDisk, AllJobsCanBeDeletedAndThenThereIsSpaceAgain) {
   ASSERT_TRUE(start(kFlags)) << server_.failure();
   const Client client = connect();

@@ -44,7 +44,7 @@ class Growth : public PersistenceTest {
   }
 
   void expect_small_soon(std::uint64_t live_bytes) {
-    constexpr std::uint64_t kLockBytes = 64;  // Its file notes whose folder it is.
+    constexpr std::uint64_t kLockBytes = 256;  // Its file has the note of the folder.
     const std::uint64_t most = std::max(3 * kFileBytes, 3 * live_bytes) + kLockBytes;
     EXPECT_TRUE(eventually([&] { return folder_bytes(folder_.path()) <= most; }))
         << folder_bytes(folder_.path()) << " bytes in " << file_numbers(folder_.path()).size()

@@ -312,12 +312,24 @@ void SimDisk::start_remove(const std::string& name, bool sync, std::uint64_t tic
 
 SyncDone SimDisk::end_removal(StartedSync removal, DiskStatus status) {
   SyncDone done{.ticket = removal.ticket};
+  if (removal.has_to_sync && folder_notes_.size() > 1) apply(entry_of(Kind::folder_note_sync, 0U));
   done.removal = remove_now(removal.to_remove, removal.removal_fault);
   if (done.removal != DiskStatus::ok || !removal.has_to_sync) return done;
   removal.changes = names_.changes_made();
   const DiskStatus ends = removal.fault ? removal.fault->status : status;
   done.status = end_sync(removal, ends, removal.fault && removal.fault->takes_effect);
   return done;
+}
+
+void SimDisk::write_note(const FolderNote& note) {
+  TraceEntry entry = entry_of(Kind::folder_note, 0U);
+  entry.folder_note = note;
+  apply(std::move(entry));
+}
+
+void SimDisk::sync_note() {
+  CHECK(!waiting_is_forbidden_);
+  apply(entry_of(Kind::folder_note_sync, 0U));
 }
 
 void SimDisk::wait_for_sync() {
@@ -377,6 +389,12 @@ void SimDisk::apply(TraceEntry entry) {
     case Kind::folder_sync:
       apply_sync(entry);
       break;
+    case Kind::folder_note:
+      folder_notes_.push_back(entry.folder_note);
+      break;
+    case Kind::folder_note_sync:
+      folder_notes_.erase(folder_notes_.begin(), folder_notes_.end() - 1);
+      break;
     case Kind::note:
       notes_.push_back(entry.value);
       break;
@@ -418,10 +436,16 @@ void SimDisk::forget_unused_files() {
 
 // Crashes ---------------------------------------------------------------------------------------
 
+const FolderNote& SimDisk::note_after_crash(Random& random, Unsynced unsynced) const {
+  if (unsynced == Unsynced::lost) return folder_notes_.front();
+  if (unsynced == Unsynced::kept) return folder_notes_.back();
+  return folder_notes_[random.below(folder_notes_.size())];
+}
+
 std::unique_ptr<SimDisk> SimDisk::crash(Random& random, CrashPolicy policy) const {
   auto crashed = std::make_unique<SimDisk>();
   crashed->capacity_ = capacity_;
-  crashed->folder_note_ = folder_note_;
+  crashed->set_folder_note(note_after_crash(random, policy.data));
   for (const auto& [name, file] : names_.after_crash(random, policy.names)) {
     const auto number = static_cast<std::uint32_t>(crashed->files_.size());
     crashed->names_.put(name, number);
@@ -436,6 +460,7 @@ void SimDisk::start_trace() {
   tracing_ = true;
   trace_base_files_ = files_;
   trace_base_names_ = names_;
+  trace_base_notes_ = {folder_note()};
   trace_.clear();
   notes_.clear();
 }
@@ -448,7 +473,7 @@ std::unique_ptr<SimDisk> SimDisk::replay_until(std::size_t entries) const {
   CHECK(tracing_);
   auto past = std::make_unique<SimDisk>();
   past->capacity_ = capacity_;
-  past->folder_note_ = folder_note_;
+  past->folder_notes_ = trace_base_notes_;
   past->files_ = trace_base_files_;
   past->names_ = trace_base_names_;
   replay_more(*past, entries);

@@ -101,6 +101,8 @@ struct TraceEntry {
     remove,
     sync,  // Of a file; it is here when it ends.
     folder_sync,
+    folder_note,
+    folder_note_sync,
     note,
   };
   enum class SyncEffect : std::uint8_t { none, durable, in_doubt };
@@ -114,6 +116,7 @@ struct TraceEntry {
   std::uint64_t value = 0;             // New size; changes that a sync covers; what was noted.
   DiskStatus status = DiskStatus::ok;  // Of a sync.
   SyncEffect effect = SyncEffect::none;
+  FolderNote folder_note = {};
 };
 
 class SimDisk final : public Disk {
@@ -138,6 +141,8 @@ class SimDisk final : public Disk {
   [[nodiscard]] DiskStatus sync_folder() override;
   void start_sync(FileHandle file, std::uint64_t ticket) override;
   void start_remove(const std::string& name, bool sync, std::uint64_t ticket) override;
+  void write_note(const FolderNote& note) override;
+  void sync_note() override;
   [[nodiscard]] bool next_sync_done(SyncDone& done) override;
   void wait_for_sync() override;
   [[nodiscard]] Presence look_for(FileHandle file, const std::string& name) override;
@@ -205,10 +210,11 @@ class SimDisk final : public Disk {
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::size_t open_files() const;
 
-  // What servers note of the folder outside of its files; durable at once, and not in the trace:
-  // nothing is recorded before it is.
-  const FolderNote& folder_note() const { return folder_note_; }
-  void set_folder_note(const FolderNote& note) { folder_note_ = note; }
+  // What servers note of the folder outside of its files. It takes one sector: a crash leaves one
+  // that was written since the last sync of it. The second is durable at once, and not in the
+  // trace.
+  const FolderNote& folder_note() const { return folder_notes_.back(); }
+  void set_folder_note(const FolderNote& note) { folder_notes_ = {note}; }
 
   bool has(const std::string& name) const { return names_.seen().contains(name); }
   // What a reader would see, and what is durable under names that are. Requires: it is there.
@@ -259,6 +265,7 @@ class SimDisk final : public Disk {
   std::uint64_t size_limit(std::uint32_t file) const;
   DiskStatus resize(std::uint32_t file, std::uint64_t bytes, const std::optional<Fault>& fault);
   DiskStatus remove_now(const std::string& name, const std::optional<Fault>& fault);
+  const FolderNote& note_after_crash(Random& random, Unsynced unsynced) const;
   SyncDone end_removal(StartedSync removal, DiskStatus status);
   DiskStatus end_sync(const StartedSync& sync, DiskStatus status, bool takes_effect);
 
@@ -274,7 +281,7 @@ class SimDisk final : public Disk {
   std::deque<StartedSync> syncs_;
   std::deque<EndedSync> done_;
   std::string last_error_;
-  FolderNote folder_note_;
+  std::vector<FolderNote> folder_notes_{FolderNote{}};  // The durable one first, the last one seen.
 
   bool is_in_folder() const {
     return folder_ == FolderState::there || folder_ == FolderState::moved;
@@ -295,6 +302,7 @@ class SimDisk final : public Disk {
   bool tracing_ = false;
   std::vector<FileState> trace_base_files_;
   SimNames trace_base_names_;
+  std::vector<FolderNote> trace_base_notes_;
   std::vector<TraceEntry> trace_;
   std::vector<std::uint64_t> notes_;
   std::size_t replayed_ = 0;

@@ -86,10 +86,9 @@ class Binlog final : public Journal {
                           ReplayWatcher watcher, std::string& error);
   // Valid after open().
   const ReplayReport& replayed() const { return report_; }
-  // To be noted outside of the files, durably, before anything is recorded. Valid after open().
+  // What the disk was last told to note of the folder, durably before anything is recorded. Valid
+  // after open().
   const FolderNote& note() const { return note_; }
-  // Whether it is another one since this was asked last. Then it should be noted soon.
-  bool has_new_note() { return std::exchange(has_new_note_, false); }
 
   // Makes everything recorded durable, and the files ready for whoever opens the folder next.
   // Blocks. False: not all could be written, and a notice says so.
@@ -179,6 +178,13 @@ class Binlog final : public Journal {
   void append_large(const JournaledJob& job, std::int64_t stamp);
   void go_on_with_large();
   void drop_unclaimed_large();
+
+  // The note of the folder (binlog_note.cpp)
+  void note_what_was_read();
+  void note_what_is_safe(std::uint64_t records);
+  void note_removal();
+  void note_clean_stop(const WrittenPoint& end);
+  void write_note();
 
   // Opening (binlog_opening.cpp)
   bool open_folder(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
@@ -288,7 +294,6 @@ class Binlog final : public Journal {
   Instant now_;
   Duration wall_offset_;
   FolderNote note_;
-  bool has_new_note_ = false;
   std::int64_t last_stamp_ = 0;
   ReplayReport report_;
   // What the next file is to say of the one in front of it; nothing if its end is in doubt.
@@ -299,6 +304,7 @@ class Binlog final : public Journal {
 
   // Records count up: held <= synced or written, all <= records_.
   std::uint64_t records_ = 0;
+  std::uint64_t records_before_newest_ = 0;  // When the newest file was begun.
   std::uint64_t written_records_ = 0;
   std::uint64_t synced_records_ = 0;
   std::uint64_t sync_requested_ = 0;

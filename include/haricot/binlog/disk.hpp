@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "haricot/binlog/file_bytes.hpp"
+#include "haricot/binlog/folder_note.hpp"
 
 namespace haricot::binlog {
 
@@ -108,6 +109,13 @@ class Disk {
   // in line with the syncs and counts as one. Requires: is_file_name(), at most 63 bytes, not the
   // lock's.
   virtual void start_remove(const std::string& name, bool sync, std::uint64_t ticket) = 0;
+  // Writes the note of the folder, which is in none of its files. Does not wait for the disk, and
+  // needs no memory and, if there is a note, no space. If it cannot be written, there is none, or
+  // an older one of the same run. A removal that is started later waits until the note is durable.
+  virtual void write_note(const FolderNote& note) = 0;
+  // Makes the note durable, as far as that can be had. Blocks.
+  virtual void sync_note() = 0;
+
   // Takes out a sync or removal that has ended; false if there is none.
   [[nodiscard]] virtual bool next_sync_done(SyncDone& done) = 0;
   // Blocks until there is one; so it is not for a turn. Requires: one was started that was not

@@ -7,6 +7,7 @@
 //   foreign       its records are those of another folder
 //   displaced     it stands under another name than it was written under: read in its right place
 //   duplicate     the same file stands under two names: read once
+//   undecided     the same, and this folder may as well be the other one
 //   contradicted  the next file says that it was begun behind another one: a folder that was copied
 //                 and lived on apart has files of the same number
 
@@ -46,10 +47,11 @@ Link link_between(const FileScan& scan, const Signature& next, std::string_view 
 
 class FolderSurvey {
  public:
-  // The disk outlives this. `numbers` are those of the names, in order. `store_id` is what is known
-  // from elsewhere, or 0.
-  FolderSurvey(Disk& disk, const std::vector<std::uint64_t>& numbers, std::uint64_t store_id)
-      : disk_(disk), names_(numbers), remembered_store_id_(store_id) {}
+  // The disk outlives this. `numbers` are those of the names, in order. `store_id` and `ours`, the
+  // number of a file that a server of ours has begun, are what is known from elsewhere, or 0.
+  FolderSurvey(Disk& disk, const std::vector<std::uint64_t>& numbers, std::uint64_t store_id,
+               std::uint64_t ours = 0)
+      : disk_(disk), names_(numbers), remembered_store_id_(store_id), remembered_file_(ours) {}
 
   // Reads all files, some of them twice. False: one cannot be read, and `error` says why. May throw
   // std::bad_alloc.
@@ -70,8 +72,11 @@ class FolderSurvey {
   bool is_likelier(std::size_t place, const Contradiction& contradiction,
                    const FileIdentity& by_signature) const;
   bool says_another(std::size_t place, const FileIdentity& identity) const;
-  void choose_store(const std::vector<std::uint64_t>& store_ids);
+  bool choose_store(const std::vector<std::uint64_t>& store_ids, std::string& error);
+  bool count_oddities(std::uint64_t store_id, std::size_t& oddities, std::string& error);
+  bool is_of(std::size_t place, std::uint64_t store_id) const;
   bool leave_strangers_aside(std::string& error);
+  bool leave_stranger_aside(const PlannedFile& file, std::string& error);
   bool is_vouched_for(const PlannedFile& file, bool& vouched, std::string& error);
   bool leave_duplicates_aside(std::string& error);
   bool leave_contradicted_aside(std::string& error);
@@ -82,7 +87,9 @@ class FolderSurvey {
   Disk& disk_;
   std::vector<std::uint64_t> names_;
   std::uint64_t remembered_store_id_;
+  std::uint64_t remembered_file_;
   FolderFacts folder_;
+  std::vector<std::uint64_t> may_be_;  // Folders that this one may be as well as the chosen one.
   FileBytes bytes_;
   std::vector<PlannedFile> files_;
   std::vector<Problem> problems_;

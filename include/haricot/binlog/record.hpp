@@ -55,6 +55,17 @@ inline constexpr std::uint64_t kPseudoId = ~std::uint64_t{0};
 // The last id with which a folder is opened: far enough from the end that no server gets there.
 inline constexpr std::uint64_t kIdLast = ~std::uint64_t{0} - (std::uint64_t{1} << 40);
 
+// The shortest record of a job: a name of one byte, and a body of nothing but its CR LF.
+inline constexpr std::uint64_t kSmallestJobBytes = kShortRecordBytes + 1 + 2;
+// How many ids are given out at most while a file of that size is written. It counts as one of the
+// default size at least. Ids are also used up by puts that fail.
+constexpr std::uint64_t ids_of_a_file(std::uint64_t file_bytes) {
+  constexpr std::uint64_t kFileBytesMin = 10 * 1024 * 1024;
+  constexpr std::uint64_t kIdsLeftOut = 1 << 16;
+  const std::uint64_t bytes = file_bytes < kFileBytesMin ? kFileBytesMin : file_bytes;
+  return kIdsLeftOut + bytes / kSmallestJobBytes;
+}
+
 enum class RecordState : std::uint8_t { deleted, ready, reserved, buried, delayed };
 
 // A record as a value.

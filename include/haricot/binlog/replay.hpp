@@ -42,6 +42,7 @@ struct FileReport {
   bool has_known_end = false;  // By the next file, or by its own seal.
   bool is_sealed = false;
   bool is_last_of_a_run = false;  // A server was stopped behind it, and has synced everything.
+  bool is_cut = false;            // The note of the folder knows more of it than is there.
   Damage torn;                    // The end of the last file, if a crash left half a record.
   std::vector<Damage> damages;
   // Jobs whose body is damaged and known from nowhere else.
@@ -129,6 +130,7 @@ class Replay {
   void set_time(JobRef ref, const Record& record, bool was_buried);
   void judge_end(const FileScan& scan, std::string_view all, const Signature* witness, Link link,
                  FileReport& report);
+  std::uint64_t noted_end_of(std::size_t place) const;
   bool tell_progress(std::uint64_t offset, std::uint64_t bytes);
 
   // replay_verdict.cpp
@@ -136,10 +138,14 @@ class Replay {
   void judge_bytes(const FileReport& file, const FileReport* next);
   void judge_sequence();
   void judge_emptied();
+  void judge_noted();
+  void judge_noted_file(const FileReport& file);
   void judge_newest();
   void judge_run();
   bool is_end_of_last_run(const FileReport& newest) const;
+  bool note_tells() const;
   bool note_tells_runs() const;
+  bool note_tells_last_run() const;
   void tell_missing(std::uint64_t number);
   void tell_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes);
   void go_on_beyond_lost_ids();
