@@ -17,8 +17,8 @@ constexpr ErrandText kText = {
     "drain", "[OPTIONS] [TUBE]",
     "Waits until no job of the tube, or of the whole server, is ready, reserved or delayed, and\n"
     "prints what is left whenever that changes. It takes nothing out itself: workers do. To have\n"
-    "the server refuse new jobs, send it SIGUSR1 first; no client can. A tube that is not there\n"
-    "is empty. --wait 0 only looks.\n"};
+    "the server refuse new jobs, send it SIGUSR1 first, or the command drain over its unix\n"
+    "socket. A tube that is not there is empty. --wait 0 only looks.\n"};
 
 struct Left {
   std::uint64_t ready = 0;
