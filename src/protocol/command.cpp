@@ -24,7 +24,7 @@ struct Range {
   std::uint8_t end = 0;
 };
 
-// The rows of the commands of a set.
+// Rows of some commands.
 struct Rows {
   std::array<Row, kVerbs> rows{};
   std::size_t size = 0;
@@ -36,10 +36,10 @@ struct Rows {
 // A line is the first row whose word it begins with. So the rows are grouped by their first letter.
 // Within a letter they are in the order of kCommandTable, but a longer word stands before the
 // shorter one that it begins with. `put` is the first of its letter, as nothing is more common.
-constexpr Rows make_rows(CommandSet set) {
+constexpr Rows make_rows(CommandSet first, CommandSet last) {
   Rows made{};
   for (const CommandRow& command : kCommandTable) {
-    if (command.set > set) continue;
+    if (command.set < first || command.set > last) continue;
     std::size_t index = made.size;
     for (std::size_t i = made.size; i-- > 0;) {
       if (command.word.starts_with(made[i].word)) index = i;
@@ -59,9 +59,11 @@ constexpr Rows make_rows(CommandSet set) {
   return made;
 }
 
-constexpr std::array<Rows, kCommandSets> kRowsOfSets = {make_rows(CommandSet::standard),
-                                                        make_rows(CommandSet::extended),
-                                                        make_rows(CommandSet::operators)};
+// The commands of beanstalkd come first, and what is one of them is never looked for among the
+// others. So the others cost those who do not use them nothing.
+constexpr Rows kStandardRows = make_rows(CommandSet::standard, CommandSet::standard);
+constexpr Rows kExtendedRows = make_rows(CommandSet::extended, CommandSet::extended);
+constexpr Rows kOperatorRows = make_rows(CommandSet::extended, CommandSet::operators);
 
 // The table and what was made of it -------------------------------------------------------------
 
@@ -90,30 +92,41 @@ constexpr bool are_counters_named_after_commands() {
 }
 static_assert(are_counters_named_after_commands());
 
-constexpr bool are_grouped_by_letter() {
-  for (const Rows& rows : kRowsOfSets) {
-    for (std::size_t i = 1; i < rows.size; ++i) {
-      if (rows[i - 1].word[0] > rows[i].word[0]) return false;
+constexpr bool are_grouped_by_letter(const Rows& rows) {
+  for (std::size_t i = 1; i < rows.size; ++i) {
+    if (rows[i - 1].word[0] > rows[i].word[0]) return false;
+  }
+  return true;
+}
+static_assert(are_grouped_by_letter(kStandardRows));
+static_assert(are_grouped_by_letter(kOperatorRows));
+
+constexpr bool can_all_be_reached(const Rows& rows) {
+  for (std::size_t i = 0; i < rows.size; ++i) {
+    for (std::size_t earlier = 0; earlier < i; ++earlier) {
+      if (rows[i].word.starts_with(rows[earlier].word)) return false;
     }
   }
   return true;
 }
-static_assert(are_grouped_by_letter());
+static_assert(can_all_be_reached(kStandardRows), "a word hides another one that begins with it");
+static_assert(can_all_be_reached(kOperatorRows), "a word hides another one that begins with it");
 
-constexpr bool can_all_be_reached() {
-  for (const Rows& rows : kRowsOfSets) {
-    for (std::size_t i = 0; i < rows.size; ++i) {
-      for (std::size_t earlier = 0; earlier < i; ++earlier) {
-        if (rows[i].word.starts_with(rows[earlier].word)) return false;
-      }
+// A standard command that takes anything behind its word must not begin an extended one.
+constexpr bool are_none_taken_for_standard() {
+  for (const CommandRow& own : kCommandTable) {
+    if (own.set == CommandSet::standard) continue;
+    for (const CommandRow& row : kCommandTable) {
+      if (row.set != CommandSet::standard || !own.word.starts_with(row.word)) continue;
+      if (row.arguments != Arguments::none) return false;
     }
   }
   return true;
 }
-static_assert(can_all_be_reached(), "a word hides another one that begins with it");
+static_assert(are_none_taken_for_standard());
 
-const Row* find_row(std::string_view line, CommandSet set) {
-  const Rows& rows = kRowsOfSets[static_cast<std::size_t>(set)];
+// Inlined, like parse_row(): a call of either would make every command dearer.
+[[gnu::always_inline]] inline const Row* find_row(std::string_view line, const Rows& rows) {
   if (line.empty() || static_cast<unsigned char>(line[0]) >= rows.ranges.size()) return nullptr;
   const Range range = rows.ranges[static_cast<unsigned char>(line[0])];
   for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -349,12 +362,38 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
 
 }  // namespace
 
-ParseResult parse_command(std::string_view line, Command& command, CommandSet set) {
-  const Row* row = find_row(line, set);
-  if (row == nullptr) return has_nul(line) ? ParseResult::bad_format : ParseResult::unknown_command;
+namespace {
+
+[[gnu::always_inline]] inline ParseResult parse_row(const Row& row, std::string_view line,
+                                                    Command& command) {
   command = Command{};
-  command.verb = row->verb;
-  return read_arguments(row->arguments, Cursor(line.substr(row->word.size())), command);
+  command.verb = row.verb;
+  return read_arguments(row.arguments, Cursor(line.substr(row.word.size())), command);
+}
+
+// A line that is no good standard command. False: it is no extended one either.
+[[gnu::cold, gnu::noinline]] bool parse_extended(std::string_view line, Command& command,
+                                                 CommandSet set, ParseResult& result) {
+  const Row* row = find_row(line, set == CommandSet::operators ? kOperatorRows : kExtendedRows);
+  if (row == nullptr) return false;
+  result = parse_row(*row, line, command);
+  return true;
+}
+
+}  // namespace
+
+ParseResult parse_command(std::string_view line, Command& command, CommandSet set) {
+  const Row* row = find_row(line, kStandardRows);
+  ParseResult result = ParseResult::unknown_command;
+  if (row != nullptr) {
+    result = parse_row(*row, line, command);
+  } else if (has_nul(line)) {
+    result = ParseResult::bad_format;
+  }
+  if (result == ParseResult::ok || set == CommandSet::standard) [[likely]]
+    return result;
+  ParseResult extended = result;
+  return parse_extended(line, command, set, extended) ? extended : result;
 }
 
 std::size_t read_ids(std::string_view ids, std::span<std::uint64_t, kBatchMax> to) {

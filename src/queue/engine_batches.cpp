@@ -61,7 +61,7 @@ DeleteResult Engine::remove_batch(Client& client, std::span<const JobId> ids) {
   const JournalStatus room = journal_.reserve_deletes(deleted);
   if (room == JournalStatus::later) return {Outcome::not_yet};
   if (room != JournalStatus::ok) return {Outcome::journal_failed};
-  for (const JobRef ref : refs) remove_found(client, ref);
+  remove_each(client, refs);
   return {Outcome::done, deleted, not_found};
 }
 

@@ -214,9 +214,9 @@ bool Engine::is_flushed(JobRef ref) const {
   return false;
 }
 
-// When a delayed job that a flush has taken would have become ready.
-Instant Engine::flushed_deadline(JobRef ref) const {
-  const Job& job = jobs_[ref];
+// When a delayed job gets ready, or would have, if a flush has taken it.
+Instant Engine::delayed_deadline(JobRef ref, const Job& job, const Tube& tube) const {
+  if (flushes_ == 0 || !is_flushed(ref)) return tube.delayed.at(job.heap_index()).deadline;
   Instant deadline;
   tasks_.for_each([&](const LongTask& task) {
     const auto* flush = std::get_if<Flush>(&task.work);

@@ -179,11 +179,8 @@ void Engine::offer(Tube& tube, Instant now) {
 JournaledJob Engine::journaled(JobRef ref) const {
   const Job& job = jobs_[ref];
   const Tube& tube = tubes_[job.tube];
-  Instant deadline;
-  if (job.state() == JobState::delayed) {
-    const bool flushed = flushes_ > 0 && is_flushed(ref);
-    deadline = flushed ? flushed_deadline(ref) : tube.delayed.at(job.heap_index()).deadline;
-  }
+  const Instant deadline =
+      job.state() == JobState::delayed ? delayed_deadline(ref, job, tube) : Instant{};
   return JournaledJob{ref, job, tube.name, deadline};
 }
 

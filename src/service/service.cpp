@@ -345,7 +345,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
   // A peer that has closed its side cannot be waited for.
   if (session.half_closed_) engine_.stop_waiting(session.client_);
   charge_steps(work);
-  hand_out_deliveries();
+  if (!engine_.deliveries().empty()) hand_out_deliveries();
   return true;
 }
 
@@ -392,11 +392,22 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
   }
   hold_if_recorded(session, records);
   charge_steps(work);
-  hand_out_deliveries();
+  if (!engine_.deliveries().empty()) hand_out_deliveries();
   return true;
 }
 
 // Answers ---------------------------------------------------------------------------------------
+
+// Inlined into answer(), as a call would make every command dearer.
+[[gnu::always_inline]] inline void Service::add_to_output(Session& session, const Reply& reply) {
+  bool is_added = session.output_.add(reply);
+  if (!is_added) {
+    cushion_.give_up();
+    is_added = session.output_.add(reply);
+  }
+  // An answer that cannot be given would shift all later ones: the connection has to go.
+  if (!is_added) session.quit_ = true;
+}
 
 void Service::answer(Session& session, const Reply& reply) {
   if (reply.code == ReplyCode::none) return;
@@ -409,16 +420,6 @@ void Service::answer(Session& session, const Reply& reply) {
     }
   }
   mark_to_send(session);
-}
-
-void Service::add_to_output(Session& session, const Reply& reply) {
-  bool is_added = session.output_.add(reply);
-  if (!is_added) {
-    cushion_.give_up();
-    is_added = session.output_.add(reply);
-  }
-  // An answer that cannot be given would shift all later ones: the connection has to go.
-  if (!is_added) session.quit_ = true;
 }
 
 // What is answered from here on may come to be held back.

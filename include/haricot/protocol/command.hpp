@@ -201,6 +201,8 @@ inline constexpr std::uint32_t kBatchMax = 1000;
 // One for all verbs: what a verb has no argument for stays zero.
 struct Command {
   Verb verb = Verb::quit;
+  StateWord state = StateWord::none;
+  bool has_timeout = false;  // Of reserve_batch.
   std::uint32_t priority = 0;
   std::uint32_t seconds = 0;  // The delay of put and release, the timeout, the length of a pause.
   std::uint32_t ttr_s = 0;
@@ -209,8 +211,6 @@ struct Command {
   std::uint64_t id = 0;
   std::string_view tube;  // Points into the line; a valid name, or empty if there may be none.
   std::string_view ids;   // Points into the line: for read_ids().
-  StateWord state = StateWord::none;
-  bool has_timeout = false;  // Of reserve_batch.
 };
 
 enum class ParseResult : std::uint8_t {

@@ -393,7 +393,9 @@ class Engine {
   void enter_buried(JobRef ref);
   void enter_reserved(Client& client, JobRef ref, Instant now);  // Requires: room in the heap.
   Outcome enter_ready_or_buried(JobRef ref);
-  void remove_found(Client& client, JobRef ref);  // Requires: room in the journal.
+  // Requires of both: room in the journal.
+  void remove_found(Client& client, JobRef ref);
+  [[gnu::cold, gnu::noinline]] void remove_each(Client& client, std::span<const JobRef> refs);
   Outcome enter_after_delay(JobRef ref, Instant now);
   void leave(JobRef ref);  // Of a job that is not reserved.
   void leave_reserved(Client& client, JobRef ref);
@@ -437,11 +439,12 @@ class Engine {
 
   // Flushes (engine_flush.cpp)
   [[gnu::cold, gnu::noinline]] bool is_flushed(JobRef ref) const;
-  [[gnu::cold, gnu::noinline]] Instant flushed_deadline(JobRef ref) const;
+  [[gnu::noinline]] Instant delayed_deadline(JobRef ref, const Job& job, const Tube& tube) const;
   std::optional<std::uint32_t> free_burials(const Tube& tube) const;
   void take_buried(Flush& flush, Tube& tube);
   TaskState free_some(Flush& flush, Tube& tube, std::uint32_t& budget);
-  void free_flushed(Flush& flush, Tube& tube, JobRef ref, Instant deadline);
+  [[gnu::cold, gnu::noinline]] void free_flushed(Flush& flush, Tube& tube, JobRef ref,
+                                                 Instant deadline);
   void put_back(Flush& flush, Tube& tube, Instant now, std::uint32_t& budget);
   void leave_behind(Orphans orphans, Instant now);
   JobRef take_orphan(Orphans& orphans);
