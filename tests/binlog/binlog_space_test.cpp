@@ -115,6 +115,56 @@ TEST(BinlogSpace, ManyShortLacksAreToldOnce) {
   EXPECT_EQ(world.binlog.numbers().refused_puts, 20U);
 }
 
+// The records of a batch have to stand together, which a full disk may have no room for. Then
+// nothing is deleted, and the jobs can be deleted one by one.
+TEST(BinlogSpace, ABatchOfDeletesIsDoneOrRefusedAsAWhole) {
+  for (const std::size_t body_bytes : {0U, 100U, 900U, 3000U}) {
+    SCOPED_TRACE(body_bytes);
+    SimDisk disk;
+    disk.set_capacity(kCapacity);
+    World world(disk, kSmallFiles);
+    std::vector<JobId> left = fill(world, body_bytes);
+    for (const std::size_t part : {std::size_t{1}, left.size() / 4, left.size()}) {
+      const std::size_t size =
+          std::clamp<std::size_t>(part, 1, std::min<std::size_t>(left.size(), 1000));
+      const std::vector<JobId> ids(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(size));
+      const DeleteResult result = world.remove_batch(ids);
+      world.end_turn();
+      if (result.outcome == Outcome::done) {
+        EXPECT_EQ(result.deleted, size);
+        left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(size));
+        if (left.empty()) break;
+      } else {
+        EXPECT_EQ(result.outcome, Outcome::journal_failed);
+      }
+      ASSERT_EQ(world.engine.jobs().size(), left.size());
+    }
+    EXPECT_FALSE(world.binlog.numbers().refusing);
+    for (const JobId id : left) ASSERT_EQ(world.remove(id), Outcome::done);
+    world.idle();
+    EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+    EXPECT_TRUE(world.close());
+    World again(disk, kSmallFiles);
+    EXPECT_EQ(again.engine.jobs().size(), 0U);
+  }
+}
+
+TEST(BinlogSpace, OfAFullDiskIsEnoughForAFlush) {
+  for (const std::size_t body_bytes : {0U, 100U, 900U, 3000U}) {
+    SCOPED_TRACE(body_bytes);
+    SimDisk disk;
+    disk.set_capacity(kCapacity);
+    World world(disk, kSmallFiles);
+    EXPECT_FALSE(fill(world, body_bytes).empty());
+    EXPECT_TRUE(world.flush("default", {.ready = true, .delayed = true, .buried = true}));
+    EXPECT_EQ(world.engine.jobs().size(), 0U);
+    world.idle();
+    EXPECT_TRUE(world.close());
+    World again(disk, kSmallFiles);
+    EXPECT_EQ(again.engine.jobs().size(), 0U);
+  }
+}
+
 TEST(BinlogSpace, OfAFullDiskIsEnoughToDeleteAllJobsInAnyOrder) {
   test::Random random;
   for (const std::size_t body_bytes : {0U, 100U, 900U, 3000U, 9000U}) {

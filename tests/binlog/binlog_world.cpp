@@ -107,6 +107,33 @@ ManyResult World::kick(std::uint32_t bound) {
   return result;
 }
 
+bool World::flush(std::string_view tube, JobStates states) {
+  (void)engine.flush(client, tube, states);
+  while (client.is_busy()) {
+    if (engine.tasks_wait()) {
+      wait_for_disk();
+      engine.go_on_with_tasks(now);
+    } else {
+      engine.advance(now);
+    }
+  }
+  bool is_good = true;
+  for (const Delivery& delivery : engine.deliveries()) {
+    if (delivery.kind == Delivery::Kind::flush_failed) is_good = false;
+  }
+  engine.clear_deliveries();
+  return is_good;
+}
+
+DeleteResult World::remove_batch(const std::vector<JobId>& ids) {
+  DeleteResult result{Outcome::done};
+  (void)until_done([&] {
+    result = engine.remove_batch(client, ids);
+    return result.outcome;
+  });
+  return result;
+}
+
 void World::wait_for_disk() {
   constexpr int kTurnsMax = 10'000;
   int turns = 0;
@@ -150,7 +177,7 @@ bool World::random_command(test::Random& random, std::size_t body_bytes_max) {
   }
   const auto priority = static_cast<std::uint32_t>(random.below(2000));
   const auto delay_s = static_cast<std::uint32_t>(random.below(4));
-  switch (random.below(10)) {
+  switch (random.below(12)) {
     case 0:
     case 1:
       return remove(id) != Outcome::journal_failed;
@@ -168,6 +195,17 @@ bool World::random_command(test::Random& random, std::size_t body_bytes_max) {
       return bury(id, priority) != Outcome::journal_failed;
     case 8:
       return kick_job(id) != Outcome::journal_failed;
+    case 9: {
+      const std::vector<JobId> ids{id, known_ids_[random.below(known_ids_.size())],
+                                   known_ids_[random.below(known_ids_.size())]};
+      return remove_batch(ids).outcome != Outcome::journal_failed;
+    }
+    case 10: {
+      const std::uint64_t states = 1 + random.below(7);
+      return flush(
+          "other",
+          {.ready = (states & 1) != 0, .delayed = (states & 2) != 0, .buried = (states & 4) != 0});
+    }
     default:
       return kick(1 + static_cast<std::uint32_t>(random.below(3))).outcome !=
              Outcome::journal_failed;

@@ -85,6 +85,9 @@ class World {
     return until_done([&] { return engine.kick_job(id, now); });
   }
   ManyResult kick(std::uint32_t bound);
+  // To its end. Whether the journal let it delete all.
+  bool flush(std::string_view tube, JobStates states);
+  DeleteResult remove_batch(const std::vector<JobId>& ids);
   // Ends turns, and a sync in each, until those who have to wait may try again.
   void wait_for_disk();
   // What a random worker and producer do. Returns whether the disk let them.

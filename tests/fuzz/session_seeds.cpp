@@ -142,7 +142,9 @@ std::vector<Action> extended() {
           send(first, put("1 9 10", "later") + put("7 0 10", "") + put("7 0 10", "last")),
           send(first, "scan-jobs 0 2\r\nscan-jobs 3 1000 t\r\nscan-jobs 0 9 t delayed\r\n"),
           send(first, "scan-jobs 0 9 nothing\r\nlist-jobs t ready 3\r\nlist-jobs t delayed 9\r\n"),
-          send(second, "watch t\r\nreserve-batch 2\r\nbury 2 3\r\nlist-jobs t buried 1\r\n"),
+          send(second,
+               "watch t 3\r\nreserve-mode weighted\r\nreserve-batch 2\r\nbury 2 3\r\nlist-jobs t "
+               "buried 1\r\n"),
           send(second, "reserve-batch 1000 0\r\nreserve-batch 3\r\nreserve-batch 3 0\r\n"),
           send(second, "reserve-batch 3 1\r\n"),
           pass(kTwoSeconds),

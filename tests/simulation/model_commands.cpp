@@ -115,6 +115,18 @@ void Model::run_line(int number, Tape& tape, Instant now) {
 
 // Put ---------------------------------------------------------------------------------------------
 
+bool Model::has_other_put_of(std::size_t body_bytes, int number) const {
+  const auto is_one = [&](const Request& request) {
+    return request.verb == Verb::put && request.body.size() == body_bytes;
+  };
+  return std::any_of(clients_.begin(), clients_.end(), [&](const auto& entry) {
+    const auto& [other, client] = entry;
+    if (other == number) return false;
+    return (client.put_is_open && is_one(client.put)) ||
+           std::any_of(client.requests.begin(), client.requests.end(), is_one);
+  });
+}
+
 void Model::begin_put(int number, const Request& request) {
   ModelClient& client = clients_.at(number);
   ++verbs_[static_cast<std::size_t>(Verb::put)];

@@ -211,11 +211,15 @@ std::string name(const std::string& tube) {
   return " " + tube;
 }
 
-void make_put(Request& request, test::Random& chance, std::uint32_t job_bytes_max) {
+void make_put(Request& request, test::Random& chance, const Model& model, int client,
+              std::uint32_t job_bytes_max) {
   request.priority = random_priority(chance);
   request.seconds = random_delay(chance);
   request.ttr_s = random_ttr(chance);
   request.body = random_body(chance, job_bytes_max);
+  while (model.has_other_put_of(request.body.size(), client)) {
+    request.body = std::string(chance.below(600), 'b');
+  }
   if (chance.one_in(60)) request.body.resize(job_bytes_max + 1 + chance.below(3000), 'b');
   request.body_ends_well = !chance.one_in(50);
   make_line(request, Verb::put,
@@ -509,7 +513,7 @@ Request random_request(test::Random& chance, const Mix& mix, const Model& model,
   } else if (kind < 25) {
     make_reserve(request, chance, model, client);
   } else if (kind < (has_many ? 30U : 50U)) {
-    make_put(request, chance, job_bytes_max);
+    make_put(request, chance, model, client, job_bytes_max);
   } else if (kind < 57) {
     request.id = random_id(chance, model, client);
     make_line(request, Verb::remove, number(request.id));

@@ -298,6 +298,8 @@ void Simulation::end_turn() {
 // Time --------------------------------------------------------------------------------------------
 
 void Simulation::pass_time() {
+  // The model does not know in which order more than a call's jobs become due.
+  constexpr std::size_t kDeadlinesAtOnce = Engine::kJobsPerCall / 2;
   const std::uint64_t kind = chance_.below(100);
   const auto milliseconds = [&](std::uint64_t bound) {
     return Duration::milliseconds(static_cast<std::int64_t>(chance_.below(bound)));
@@ -310,7 +312,7 @@ void Simulation::pass_time() {
     next = now_ + milliseconds(400);
   } else if (kind < 38) {
     next = now_ + milliseconds(3000);
-  } else if (years_left_ > 0 && chance_.one_in(3000)) {
+  } else if (years_left_ > 0 && chance_.one_in(3000) && model_.deadlines() < kDeadlinesAtOnce) {
     --years_left_;
     next = now_ + Duration::seconds(365 * 24 * 3600);
     note("a year passes");

@@ -17,8 +17,8 @@ constexpr ErrandText kText = {
     "drain", "[OPTIONS] [TUBE]",
     "Waits until no job of the tube, or of the whole server, is ready, reserved or delayed.\n"
     "Prints what is left whenever that changes. drain takes no jobs itself: the workers do.\n"
-    "To make the server refuse new jobs, send SIGUSR1 to its process first; no client can do\n"
-    "that. A tube that does not exist is empty. --wait 0 looks once.\n"};
+    "To make the server refuse new jobs, send it SIGUSR1 first, or the command drain over\n"
+    "its unix socket. A tube that does not exist is empty. --wait 0 looks once.\n"};
 
 struct Left {
   std::uint64_t ready = 0;
