@@ -148,6 +148,7 @@ class Model {
   std::uint64_t task_turns() const { return task_turns_; }
   std::uint64_t put_backs() const { return put_backs_; }
 
+  bool has_client(int number) const { return clients_.contains(number); }
   ModelClient& client(int number) { return clients_.at(number); }
   const ModelClient& client(int number) const { return clients_.at(number); }
   const std::map<JobId, ModelJob>& jobs() const { return jobs_; }

@@ -73,6 +73,20 @@ void Simulation::check_invariants() const {
 
 void Simulation::run_tape() {
   model_.run(tape_, now_);
+  for (auto& [number, wire] : wires_) find_drained_put(wire);
+}
+
+// Nothing on the tape tells of a put that drain mode refuses. Its answer does, even if it is held
+// back.
+void Simulation::find_drained_put(Wire& wire) {
+  if (!model_.has_client(wire.number)) return;  // It is being closed.
+  const std::size_t bytes = wire.session->output().pending_bytes();
+  const bool has_more = bytes > wire.known_bytes;
+  wire.known_bytes = bytes;
+  const ModelClient& client = model_.client(wire.number);
+  const bool may_be_over = client.put_is_open && client.put.end <= client.bytes_read;
+  if (!has_more || !may_be_over || !model_.is_draining()) return;
+  if (pending(wire).ends_with("DRAINING\r\n")) model_.run_silent(wire.number, "DRAINING\r\n");
 }
 
 // A turn ------------------------------------------------------------------------------------------
@@ -235,6 +249,7 @@ void Simulation::send(Wire& wire, std::size_t room) {
   }
   wire.output.erase(0, sent);
   service_->sent(session, sent);
+  wire.known_bytes = session.output().pending_bytes();
 }
 
 // A client that never changes a job is answered on the spot, whatever the disk is doing.
@@ -369,7 +384,7 @@ void Simulation::act(Wire& wire) {
     send_request(wire, random_request(chance_, mix_, model_, wire.number, job_bytes_max_));
   }
   if (mix_.is_crowded && model_.jobs().size() < kCrowd && chance_.one_in(60)) {
-    for (int i = 0; i < kPutsOfCrowd; ++i) send_request(wire, small_put(chance_));
+    for (int i = 0; i < kPutsOfCrowd; ++i) send_request(wire, small_put(chance_, wire.number));
   }
   if (chance_.one_in(300)) {
     Request quit{.verb = Verb::quit, .line = chance_.one_in(2) ? "quit" : "quit x"};

@@ -56,9 +56,10 @@ class Simulation {
   struct Wire {
     int number = 0;
     Session* session = nullptr;
-    std::string to_server;    // Sent, not yet read.
-    std::string output;       // As seen in the session's output, not yet sent.
-    std::string unexplained;  // The same, not yet compared with what the model says.
+    std::string to_server;        // Sent, not yet read.
+    std::string output;           // As seen in the session's output, not yet sent.
+    std::string unexplained;      // The same, not yet compared with what the model says.
+    std::size_t known_bytes = 0;  // Of the session's output, when it was looked at last.
     bool is_slow = false;
     bool has_ended = false;  // Sends no more.
     bool end_was_read = false;
@@ -95,6 +96,7 @@ class Simulation {
   void come_to_rest();
   void check_invariants() const;
   void run_tape();
+  void find_drained_put(Wire& wire);
   std::string pending(const Wire& wire) const;
   void note(std::string event);
 
