@@ -76,17 +76,23 @@ void Simulation::run_tape() {
   for (auto& [number, wire] : wires_) find_drained_put(wire);
 }
 
-// Nothing on the tape tells of a put that drain mode refuses. Its answer does, even if it is held
-// back.
+// Nothing on the tape tells of a put that drain mode refuses, but there is more of an answer than
+// the model has given, even if it is held back.
 void Simulation::find_drained_put(Wire& wire) {
   if (!model_.has_client(wire.number)) return;  // It is being closed.
-  const std::size_t bytes = wire.session->output().pending_bytes();
-  const bool has_more = bytes > wire.known_bytes;
-  wire.known_bytes = bytes;
-  const ModelClient& client = model_.client(wire.number);
-  const bool may_be_over = client.put_is_open && client.put.end <= client.bytes_read;
-  if (!has_more || !may_be_over || !model_.is_draining()) return;
-  if (pending(wire).ends_with("DRAINING\r\n")) model_.run_silent(wire.number, "DRAINING\r\n");
+  while (!wire.may_have_failed && surplus(wire) > wire.known_surplus) {
+    const auto more = static_cast<std::size_t>(surplus(wire) - wire.known_surplus);
+    const std::string text = pending(wire);
+    require(more <= text.size(), "more was answered than there is");
+    if (!model_.run_silent(wire.number, text.substr(text.size() - more))) return;
+  }
+}
+
+// So many bytes more than those of the model's answers have come from the server. They differ where
+// the disk made INTERNAL_ERROR of answers.
+std::int64_t Simulation::surplus(const Wire& wire) {
+  const std::uint64_t bytes = wire.sent_bytes + wire.session->output().pending_bytes();
+  return static_cast<std::int64_t>(bytes - model_.client(wire.number).answered_bytes);
 }
 
 // A turn ------------------------------------------------------------------------------------------
@@ -233,6 +239,7 @@ void Simulation::explain(Wire& wire) {
   require(client.answers.empty(), who + " got no answer; it should get " +
                                       (client.answers.empty() ? "" : client.answers.front()));
   wire.may_have_failed = false;
+  wire.known_surplus = surplus(wire);
 }
 
 void Simulation::send(Wire& wire, std::size_t room) {
@@ -249,7 +256,7 @@ void Simulation::send(Wire& wire, std::size_t room) {
   }
   wire.output.erase(0, sent);
   service_->sent(session, sent);
-  wire.known_bytes = session.output().pending_bytes();
+  wire.sent_bytes += sent;
 }
 
 // A client that never changes a job is answered on the spot, whatever the disk is doing.
