@@ -37,6 +37,11 @@ std::uint64_t Answer::number() const {
   return blank == std::string::npos ? 0 : std::stoull(line.substr(blank + 1));
 }
 
+std::uint64_t Answer::last_number() const {
+  const std::size_t blank = line.rfind(' ');
+  return blank == std::string::npos ? 0 : std::stoull(line.substr(blank + 1));
+}
+
 std::string Expectation::check(const Step& step, const Happened& happened, const Engine& engine) {
   complaints_.clear();
   found_ = jobs_of(engine);
@@ -116,6 +121,14 @@ void Expectation::apply_done(const Step& step, const Answer& answer) {
   if (verb == "watch" || verb == "ignore") {
     if (answer.number() != client.watched.size()) complain("watches another number of tubes");
   }
+  if (verb == "reserve-batch") return apply_batch(step.client, answer);
+  if (verb == "flush-tube") return apply_deletes(named_by_flush(step), answer.number());
+  if (verb == "delete-batch") {
+    const std::set<JobId> named = named_by_batch(step);
+    if (answer.last_number() != words.size() - 1 - named.size()) complain("another number of ids");
+    return apply_deletes(named, answer.number());
+  }
+  if (verb == "scan-jobs" || verb == "list-jobs") return check_list(step, answer);
   if (verb.starts_with("reserve")) apply_reserved(step.client, answer);
   if (verb == "kick") apply_kick(client.used, answer);
   if (verb == "pause-tube") {
@@ -175,6 +188,82 @@ void Expectation::apply_reserved(int client, const Answer& answer) {
   clients_[client].held.insert(id);
 }
 
+void Expectation::apply_batch(int client, const Answer& answer) {
+  // Of one that is cut off the connection is gone, and the jobs with it.
+  const bool is_cut_off = answer.jobs.size() < answer.number() && reserves_are_unknown_;
+  if (answer.jobs.size() != answer.number() && !is_cut_off) complain("another number of jobs");
+  for (const Answer& job : answer.jobs) apply_reserved(client, job);
+}
+
+// The jobs that a flush deletes.
+std::set<JobId> Expectation::named_by_flush(const Step& step) const {
+  const std::vector<std::string> words = words_of(step.line);
+  std::set<JobId> named;
+  for (const auto& [id, job] : jobs_) {
+    const bool is_in_state = words.size() < 3 || name_of(job.state) == words[2];
+    const bool is_named = job.tube == words[1] && job.state != JobState::reserved && is_in_state;
+    if (is_named) named.insert(id);
+  }
+  return named;
+}
+
+// The jobs that a batch deletes.
+std::set<JobId> Expectation::named_by_batch(const Step& step) const {
+  const std::vector<std::string> words = words_of(step.line);
+  std::set<JobId> named;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const auto job = jobs_.find(std::stoull(words[i]));
+    if (job == jobs_.end()) continue;
+    const bool is_held = clients_.at(step.client).held.contains(job->first);
+    if (job->second.state != JobState::reserved || is_held) named.insert(job->first);
+  }
+  return named;
+}
+
+void Expectation::apply_deletes(const std::set<JobId>& named, std::uint64_t deleted) {
+  if (named.size() != deleted) complain("another number of jobs was deleted");
+  for (const JobId id : named) jobs_.erase(id);
+}
+
+// What has gone stays gone. The rest is as it was; without memory for its heap, a job is buried.
+void Expectation::apply_failed_flush(const Step& step) {
+  for (const JobId id : named_by_flush(step)) {
+    const auto now = found_.find(id);
+    if (now == found_.end()) {
+      jobs_.erase(id);
+      continue;
+    }
+    if (now->second.state != JobState::buried || jobs_[id].state == JobState::buried) continue;
+    jobs_[id].state = JobState::buried;
+    buried_by_failure_.insert(id);
+  }
+}
+
+// It shows as many jobs as there are, up to as many as were asked for.
+void Expectation::check_list(const Step& step, const Answer& answer) {
+  const std::vector<std::string> words = words_of(step.line);
+  const bool is_scan = words[0] == "scan-jobs";
+  const JobId from = is_scan ? std::stoull(words[1]) : 0;
+  const std::string tube = is_scan ? (words.size() > 3 ? words[3] : "") : words[1];
+  const std::string state = is_scan ? (words.size() > 4 ? words[4] : "") : words[2];
+  const std::size_t bound = std::stoull(is_scan ? words[2] : words[3]);
+  std::size_t fitting = 0;
+  for (const auto& [id, job] : jobs_) {
+    const bool fits = id >= from && (tube.empty() || job.tube == tube) &&
+                      (state.empty() || name_of(job.state) == state);
+    if (fits) ++fitting;
+  }
+  std::size_t shown = 0;
+  constexpr std::string_view kItem = "\n- id: ";
+  for (std::size_t at = answer.body.find(kItem); at != std::string::npos;
+       at = answer.body.find(kItem, at + 1)) {
+    const JobId id = std::stoull(answer.body.substr(at + kItem.size()));
+    if (!jobs_.contains(id)) complain("shows a job that is not there");
+    ++shown;
+  }
+  if (shown != std::min(fitting, bound)) complain("shows another number of jobs");
+}
+
 // Which ones is not said: those that were kicked.
 void Expectation::apply_kick(const std::string& tube, const Answer& answer) {
   std::uint64_t kicked = 0;
@@ -200,7 +289,9 @@ void Expectation::apply_maybe(const Step& step) {
     if (made == found_.end()) return;
     Step buried = step;
     apply_put(buried, {"INSERTED " + std::to_string(next_id_), ""});
-    jobs_[next_id_].state = made->second.state;
+    // What a worker got that waited for it is said further down.
+    const bool is_taken = made->second.state == JobState::reserved;
+    jobs_[next_id_].state = is_taken ? JobState::ready : made->second.state;
     return;
   }
   if (verb == "kick") {
@@ -213,7 +304,15 @@ void Expectation::apply_maybe(const Step& step) {
     }
     return apply_kick(tube, {"KICKED " + std::to_string(kicked), ""});
   }
-  if (verb == "reserve" || verb == "reserve-with-timeout") {
+  if (verb == "flush-tube") return apply_failed_flush(step);
+  if (verb == "delete-batch") {
+    // All of them or none.
+    const std::set<JobId> named = named_by_batch(step);
+    const bool is_done = !named.empty() && !found_.contains(*named.begin());
+    if (is_done) apply_deletes(named, named.size());
+    return;
+  }
+  if (verb == "reserve" || verb == "reserve-with-timeout" || verb == "reserve-batch") {
     // The one that it got, if it did, comes back with its end.
     for (const auto& [id, job] : jobs_) {
       const auto now = found_.find(id);
@@ -224,7 +323,8 @@ void Expectation::apply_maybe(const Step& step) {
   }
   pause_is_unknown_ = verb == "pause-tube";
   if (verb == "pause-tube" || words.size() < 2 || verb == "use" || verb == "watch" ||
-      verb == "ignore" || verb.starts_with("stats") || verb.starts_with("peek")) {
+      verb == "ignore" || verb == "scan-jobs" || verb == "list-jobs" || verb.starts_with("stats") ||
+      verb.starts_with("peek")) {
     return;
   }
   const JobId id = std::stoull(words[1]);
@@ -296,6 +396,7 @@ void Expectation::apply_deliveries(const Step& step, const Happened& happened) {
     if (answers.size() != 1 || !clients_[client].is_waiting) complain("an answer to nothing");
     clients_[client].is_waiting = false;
     if (answers.front().word() == "RESERVED") apply_reserved(client, answers.front());
+    if (answers.front().word() == "RESERVED_BATCH") apply_batch(client, answers.front());
   }
 }
 

@@ -47,6 +47,12 @@ class Expectation {
   void apply_maybe(const Step& step);
   void apply_put(const Step& step, const Answer& answer);
   void apply_reserved(int client, const Answer& answer);
+  void apply_batch(int client, const Answer& answer);
+  std::set<JobId> named_by_flush(const Step& step) const;
+  std::set<JobId> named_by_batch(const Step& step) const;
+  void apply_deletes(const std::set<JobId>& named, std::uint64_t deleted);
+  void apply_failed_flush(const Step& step);
+  void check_list(const Step& step, const Answer& answer);
   void apply_kick(const std::string& tube, const Answer& answer);
   void apply_time(bool had_trouble);
   void apply_ends(const Step& step, const Happened& happened);

@@ -124,6 +124,72 @@ Steps reports() {
           say(other, "list-tube-used")};
 }
 
+// The commands of the extended set. The first ids are those of the two ways in which a trial keeps
+// its jobs, as above.
+Steps extended() {
+  const std::string line_of_ids = [] {
+    std::string line = "delete-batch";
+    for (int id = 400; id < 800; ++id) line += " " + std::to_string(id);
+    return line;
+  }();
+  Steps steps = {say(other, "capabilities"),
+                 say(producer, "use batch"),
+                 say(worker, "watch batch"),
+                 put(producer, "1 0 60", 10),
+                 put(producer, "1 0 60", 2000),
+                 put(producer, "2 0 60", 6000),
+                 put(producer, "3 9 60", 40),
+                 put(producer, "3 0 60", 5000),
+                 put(producer, "4 0 60", 0),
+                 say(other, "scan-jobs 0 1000"),
+                 say(other, "scan-jobs 3 4"),
+                 say(other, "scan-jobs 2 9 batch ready"),
+                 say(other, "scan-jobs 0 9 nothing"),
+                 say(other, "list-jobs batch ready 3"),
+                 say(other, "list-jobs batch delayed 9"),
+                 say(other, "list-jobs nothing ready 1"),
+                 say(other, "reserve-batch 0"),
+                 say(worker, "reserve-batch 4")};
+  for (const int id : {11, 12, 19, 20})
+    steps.push_back(say(worker, "bury " + std::to_string(id) + " 1"));
+  add(steps, {say(other, "list-jobs batch buried 9"),
+              say(worker, "reserve-batch 1000 0"),
+              say(other, "delete-batch 12 13 15 20 21 12 999"),
+              say(worker, "delete-batch 13 16 21 24 13 999"),
+              in_pieces(say(worker, line_of_ids)),
+              say(worker, "reserve-batch 5"),
+              say(worker, "reserve-batch 5 0"),
+              say(worker, "reserve-batch 5 3"),
+              put(producer, "7 0 60", 30),
+              say(worker, "reserve-batch 5 1"),
+              pass_ms(1100),
+              say(worker, "reserve-batch 5 1"),
+              put(producer, "7 0 60", 5000),
+              put(producer, "8 0 60", 100),
+              put(producer, "8 0 60", 1500),
+              put(producer, "8 5 60", 10),
+              say(other, "flush-tube batch buried"),
+              say(other, "flush-tube nothing"),
+              say(other, "flush-tube batch"),
+              say(other, "flush-tube batch ready"),
+              say(other, "scan-jobs 0 1000 batch"),
+              say(other, "drain"),
+              put(producer, "1 0 60", 10),
+              say(other, "undrain"),
+              put(producer, "1 0 60", 10),
+              say(other, "flush-tube batch delayed"),
+
+              vanish(worker),
+              connect(worker),
+              say(worker, "watch empty"),
+              say(worker, "ignore default"),
+              say(worker, "reserve-batch 5 1"),
+              pass_ms(1100),
+              say(worker, "watch default"),
+              say(worker, "ignore empty")});
+  return steps;
+}
+
 // More jobs than one leaf of the index and one page of a heap take, and what a client leaves.
 Steps crowds() {
   Steps steps = {say(producer, "use crowd"), say(worker, "watch crowd")};
@@ -138,6 +204,12 @@ Steps crowds() {
               say(other, "reserve"), half_close(other), connect(other), say(worker, "quit"),
               connect(worker)});
   return steps;
+}
+
+// The rest of the crowd, which has jobs in all places of the tube.
+Steps flushes() {
+  return {say(worker, "watch crowd"), say(worker, "reserve-batch 10"),
+          say(other, "flush-tube crowd"), say(other, "list-jobs crowd delayed 1000")};
 }
 
 Steps ends() {
@@ -157,8 +229,10 @@ std::vector<Step> every_command() {
   add(steps, lives());
   add(steps, waits());
   add(steps, reports());
+  add(steps, extended());
   add(steps, crowds());
   add(steps, ends());
+  add(steps, flushes());
   return steps;
 }
 

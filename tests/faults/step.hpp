@@ -25,10 +25,12 @@ struct Step {
 struct Answer {
   std::string line;  // Without CR LF.
   std::string body;
+  std::vector<Answer> jobs = {};  // Of RESERVED_BATCH: what stands behind it.
 
   // The word that it begins with, and the words after it.
   std::string word() const { return line.substr(0, line.find(' ')); }
   std::uint64_t number() const;  // The first one after the word.
+  std::uint64_t last_number() const;
 };
 
 struct Happened {

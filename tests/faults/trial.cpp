@@ -61,6 +61,7 @@ Trial::Trial(Keeping keeping, const Trouble& trouble)
   info_.instance_id = "0123456789abcdef";
   info_.hostname = "a-host-with-a-long-name.example";
   info_.job_bytes_max = 20'000;
+  info_.commands = CommandSet::operators;
   if (keeping != Keeping::nothing) make_folder(*disk_, now_);
   if (keeping == Keeping::every_turn_slowly) disk_->set_sync_mode(binlog::SyncMode::when_told);
 }
@@ -323,9 +324,19 @@ void Trial::gather_answers(Happened& happened) {
       }
       if (word == "OUT_OF_MEMORY") ++refused_for_memory_;
       wire.heard.erase(0, size);
-      happened.answers[client].push_back(std::move(answer));
+      std::vector<Answer>& answers = happened.answers[client];
+      if (wire.batch_left > 0) {
+        --wire.batch_left;
+        answers.back().jobs.push_back(std::move(answer));
+        continue;
+      }
+      if (word == "RESERVED_BATCH") wire.batch_left = answer.number();
+      answers.push_back(std::move(answer));
     }
     EXPECT_EQ(wire.heard, "") << "half an answer; " << place();
+    // Where there was no memory for one of its jobs, the connection goes.
+    const bool is_whole = wire.batch_left == 0 || wire.session->is_finished();
+    EXPECT_TRUE(is_whole) << "half a batch; " << place();
   }
 }
 

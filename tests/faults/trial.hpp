@@ -60,6 +60,7 @@ class Trial {
   struct Wire {
     Session* session = nullptr;
     std::string heard = {};
+    std::uint64_t batch_left = 0;  // So many jobs of a batch have yet to be heard.
     bool has_ended = false;
     bool end_was_read = false;
   };

@@ -93,6 +93,7 @@ struct ModelClient {
   Instant wait_end;
   std::uint64_t arrival = 0;
   bool producer = false, worker = false, half_closed = false, quit = false;
+  std::uint64_t answered_bytes = 0;              // Of all answers.
   std::deque<std::string> answers;               // That should have come and were not seen yet.
   std::deque<Request> requests;                  // Sent and not run yet.
   std::uint64_t bytes_sent = 0, bytes_read = 0;  // By the client; by the server.
@@ -163,6 +164,7 @@ class Model {
   std::uint64_t task_turns() const { return task_turns_; }
   std::uint64_t put_backs() const { return put_backs_; }
 
+  bool has_client(int number) const { return clients_.contains(number); }
   ModelClient& client(int number) { return clients_.at(number); }
   const ModelClient& client(int number) const { return clients_.at(number); }
   const std::map<JobId, ModelJob>& jobs() const { return jobs_; }
@@ -192,6 +194,7 @@ class Model {
   void offer(const std::string& tube, Instant now);
 
   void answer(int client, std::string text) {
+    clients_.at(client).answered_bytes += text.size();
     clients_.at(client).answers.push_back(std::move(text));
   }
   std::string with_job(const char* word, JobId id) const;

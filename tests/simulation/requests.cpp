@@ -5,19 +5,13 @@
 #include <string_view>
 #include <utility>
 
+#include "request_parts.hpp"
+
 namespace haricot::simulation {
 namespace {
 
-constexpr std::size_t kLineBytesMax = 224;             // With CR LF.
-constexpr std::size_t kBatchLineBytesMax = 24 * 1024;  // The same, of delete-batch.
-constexpr std::string_view kBadFormat = "BAD_FORMAT\r\n";
-constexpr std::string_view kUnknown = "UNKNOWN_COMMAND\r\n";
 // With more jobs than this there are more deletes than puts.
 constexpr std::size_t kJobsWanted = 60;
-constexpr std::size_t kJobsWantedInCrowd = 2800;
-// A batch takes so many jobs at most where there is a crowd.
-constexpr std::uint32_t kBatchInCrowd = 60;
-
 struct MalformedLine {
   std::string_view line;
   std::string_view answer;
@@ -75,83 +69,8 @@ constexpr MalformedLine kMalformedLines[] = {
     {std::string_view("\0", 1), kBadFormat},
 };
 
-// What a line gets whose word is not known: one that begins with `reserve` is a reserve with
-// something behind it.
-std::string_view answer_to_unknown(std::string_view line) {
-  return line.starts_with("reserve") || line.starts_with("watch ") ? kBadFormat : kUnknown;
-}
-
-// Lines that are unknown to who does not have the command, and BAD_FORMAT to who has.
-struct MalformedExtended {
-  std::string_view line;
-  CommandSet set = CommandSet::extended;
-};
-
-constexpr MalformedExtended kMalformedExtended[] = {
-    {"capabilities "},
-    {"capabilities x"},
-    {"flush-tube "},
-    {"flush-tube -a"},
-    {"flush-tube a "},
-    {"flush-tube a reserved"},
-    {"flush-tube a ready x"},
-    {"flush-tube a readyx"},
-    {"flush-tube  a"},
-    {"scan-jobs 1"},
-    {"scan-jobs 1 0"},
-    {"scan-jobs 1 1001"},
-    {"scan-jobs x 1"},
-    {"scan-jobs 1 1 "},
-    {"scan-jobs 1 1 -a"},
-    {"scan-jobs 1 1 a none"},
-    {"scan-jobs 1 1 a ready 1"},
-    {"list-jobs a"},
-    {"list-jobs a ready"},
-    {"list-jobs a ready 0"},
-    {"list-jobs a ready 1001"},
-    {"list-jobs a reserved 1"},
-    {"list-jobs a 1"},
-    {"list-jobs -a ready 1"},
-    {"reserve-batch"},
-    {"reserve-batch "},
-    {"reserve-batch 0"},
-    {"reserve-batch 1001"},
-    {"reserve-batch x"},
-    {"reserve-batch 1 2147483648"},
-    {"reserve-batch 1 0 0"},
-    {"reserve-batch 1 x"},
-    {"delete-batch "},
-    {"delete-batch x"},
-    {"delete-batch 1 -1"},
-    {"delete-batch 1 2 x"},
-    {"delete-batch 1 18446744073709551616"},
-    {"watch a 0"},
-    {"watch a 65536"},
-    {"watch a 1 "},
-    {"watch a x"},
-    {"watch a 1 1"},
-    {"reserve-mode "},
-    {"reserve-mode fif"},
-    {"reserve-mode fifo "},
-    {"reserve-mode weighted 1"},
-    {"drainx", CommandSet::operators},
-    {"drain 1", CommandSet::operators},
-    {"undrain ", CommandSet::operators},
-};
-// And those that nobody has.
-constexpr std::string_view kUnknownExtended[] = {"flush-tube",   "scan-jobs", "list-jobs",
-                                                 "delete-batch", "Drain",     "undrai",
-                                                 "capability",   "list-job"};
-
 // What may stand behind the digits of a timeout.
 constexpr std::string_view kTails[] = {" ", ".5", ",5", "x", " 7", "\t"};
-
-const std::string kLongTube(200, 'l');
-
-std::string random_tube(test::Random& chance) {
-  const std::string_view names[] = {"default", "default", "a", "a", "b", "c;$_.()/+-", kLongTube};
-  return std::string(chance.pick(names));
-}
 
 std::uint32_t random_priority(test::Random& chance) {
   constexpr std::uint32_t kPriorities[] = {0, 1, 1, 5, 1023, 1024, 4294967295};
@@ -167,8 +86,14 @@ std::uint32_t random_ttr(test::Random& chance) {
   return chance.one_in(10) ? 4294967295 - chance.below32(2) : chance.below32(5);
 }
 
-std::string random_body(test::Random& chance, std::uint32_t job_bytes_max) {
-  std::size_t bytes = chance.below(60);
+// Clients that are there together hardly ever have small bodies of the same size: where the disk
+// refuses a put, its size is all that tells whose it is.
+std::size_t small_body_bytes(test::Random& chance, int client) {
+  return static_cast<std::size_t>(client % 30) * 2 + chance.below(2);
+}
+
+std::string random_body(test::Random& chance, int client, std::uint32_t job_bytes_max) {
+  std::size_t bytes = small_body_bytes(chance, client);
   if (chance.one_in(10)) {
     const std::size_t sizes[] = {0,    1022, 1023, 1024,          1025,
                                  4095, 4096, 4097, job_bytes_max, chance.below(job_bytes_max + 1)};
@@ -180,43 +105,12 @@ std::string random_body(test::Random& chance, std::uint32_t job_bytes_max) {
   return body;
 }
 
-// One of those there are, one that the client holds if it does, or any.
-JobId random_id(test::Random& chance, const Model& model, int client) {
-  const auto& jobs = model.jobs();
-  if (jobs.empty() || chance.one_in(10)) {
-    return chance.one_in(4) ? chance.bits() : chance.below(100) + 1;
-  }
-  if (!chance.one_in(3)) {
-    std::vector<JobId> held;
-    for (const auto& [id, job] : jobs) {
-      if (job.state == JobState::reserved && job.holder == client) held.push_back(id);
-    }
-    if (!held.empty()) return chance.pick(held);
-  }
-  return std::next(jobs.begin(), static_cast<std::ptrdiff_t>(chance.below(jobs.size())))->first;
-}
-
-std::string number(std::uint64_t value) {
-  return " " + std::to_string(value);
-}
-
-// A command with its word as the table of commands has it, and what stands behind the word.
-void make_line(Request& request, Verb verb, std::string_view arguments = "") {
-  request.verb = verb;
-  request.line = row_of(verb).name();
-  request.line += arguments;
-}
-
-std::string name(const std::string& tube) {
-  return " " + tube;
-}
-
 void make_put(Request& request, test::Random& chance, const Model& model, int client,
               std::uint32_t job_bytes_max) {
   request.priority = random_priority(chance);
   request.seconds = random_delay(chance);
   request.ttr_s = random_ttr(chance);
-  request.body = random_body(chance, job_bytes_max);
+  request.body = random_body(chance, client, job_bytes_max);
   while (model.has_other_put_of(request.body.size(), client)) {
     request.body = std::string(chance.below(600), 'b');
   }
@@ -309,168 +203,6 @@ void make_change(Request& request, test::Random& chance, const Model& model, int
   }
 }
 
-// The extended set
-// ---------------------------------------------------------------------------------
-
-std::uint32_t random_count(test::Random& chance) {
-  if (chance.one_in(8)) return 1000;
-  return 1 + chance.below32(chance.one_in(3) ? 100 : 5);
-}
-
-StateWord random_state(test::Random& chance, bool may_be_reserved) {
-  constexpr StateWord kStates[] = {StateWord::ready, StateWord::delayed, StateWord::buried,
-                                   StateWord::reserved};
-  return kStates[chance.below(may_be_reserved ? 4 : 3)];
-}
-
-std::string word_of(StateWord state) {
-  const char* const words[] = {"", " ready", " reserved", " delayed", " buried"};
-  return words[static_cast<std::size_t>(state)];
-}
-
-void make_scan(Request& request, test::Random& chance, const Model& model, int client) {
-  request.id = chance.one_in(3) ? 0 : random_id(chance, model, client);
-  request.bound = random_count(chance);
-  std::string arguments = number(request.id) + number(request.bound);
-  if (chance.one_in(2)) {
-    request.tube = chance.one_in(10) ? "nowhere" : random_tube(chance);
-    if (chance.one_in(2)) request.state = random_state(chance, true);
-    arguments += name(request.tube) + word_of(request.state);
-  }
-  make_line(request, Verb::scan_jobs, arguments);
-}
-
-void make_list(Request& request, test::Random& chance) {
-  request.tube = random_tube(chance);
-  request.state = random_state(chance, false);
-  request.bound = random_count(chance);
-  make_line(request, Verb::list_jobs,
-            name(request.tube) + word_of(request.state) + number(request.bound));
-}
-
-void make_flush(Request& request, test::Random& chance) {
-  request.tube = random_tube(chance);
-  if (chance.one_in(2)) request.state = random_state(chance, false);
-  make_line(request, Verb::flush_tube, name(request.tube) + word_of(request.state));
-}
-
-void make_reserve_batch(Request& request, test::Random& chance, const Mix& mix) {
-  request.bound = mix.is_crowded ? 1 + chance.below32(kBatchInCrowd) : random_count(chance);
-  request.has_timeout = chance.one_in(2);
-  std::string arguments = number(request.bound);
-  if (request.has_timeout) {
-    request.seconds = chance.one_in(3) ? 0 : chance.below32(4);
-    if (chance.one_in(30)) request.seconds = 2147483647;
-    arguments += number(request.seconds);
-  }
-  make_line(request, Verb::reserve_batch, arguments);
-}
-
-void make_weight(Request& request, test::Random& chance) {
-  if (chance.one_in(3)) {
-    request.is_weighted = !chance.one_in(4);
-    return make_line(request, Verb::reserve_mode, request.is_weighted ? " weighted" : " fifo");
-  }
-  request.tube = random_tube(chance);
-  request.bound = chance.one_in(10) ? kWatchWeightMax - chance.below32(2) : 1 + chance.below32(9);
-  make_line(request, Verb::watch_by_weight, name(request.tube) + number(request.bound));
-}
-
-void make_delete_batch(Request& request, test::Random& chance, const Mix& mix, const Model& model,
-                       int client) {
-  std::uint64_t ids = 1 + chance.below(6);
-  if (chance.one_in(mix.is_crowded ? 200 : 10)) ids = 1 + chance.below(1000);
-  if (chance.one_in(mix.is_crowded ? 400 : 40)) ids = 1000;
-  std::vector<JobId> all;
-  const bool has_worked = chance.one_in(4);  // Through a batch that it holds.
-  for (const auto& [id, job] : model.jobs()) {
-    all.push_back(id);
-    const bool is_held = job.state == JobState::reserved && job.holder == client;
-    if (has_worked && is_held && request.ids.size() < ids) request.ids.push_back(id);
-  }
-  while (request.ids.size() < ids) {
-    const bool is_any = all.empty() || chance.one_in(10);
-    request.ids.push_back(is_any ? chance.bits() >> chance.below(64) : chance.pick(all));
-    // Once more what was named before.
-    if (chance.one_in(20) && request.ids.size() < ids) request.ids.push_back(request.ids.front());
-  }
-  std::string arguments;
-  for (const JobId id : request.ids) arguments += number(id);
-  make_line(request, Verb::delete_batch, arguments);
-}
-
-void make_malformed_extended(Request& request, test::Random& chance, CommandSet commands) {
-  request.kind = Request::Kind::malformed;
-  if (chance.one_in(6)) {
-    request.line = chance.pick(kUnknownExtended);
-    request.answer = kUnknown;
-    return;
-  }
-  if (!chance.one_in(4)) {
-    const MalformedExtended& chosen = chance.pick(kMalformedExtended);
-    request.line = chosen.line;
-    request.answer = chosen.set <= commands ? kBadFormat : answer_to_unknown(chosen.line);
-    return;
-  }
-  // More ids than a command may have, and a line that is too long even for this one.
-  request.line = "delete-batch";
-  for (std::uint64_t id = chance.below(1000); request.line.size() < 5200; ++id) {
-    request.line += number(id);
-  }
-  request.answer = kBadFormat;
-  if (chance.one_in(2)) request.line.resize(kBatchLineBytesMax - 1 + chance.below(700), '1');
-  const bool is_too_long = request.line.size() + 2 > kBatchLineBytesMax;
-  if (is_too_long || commands == CommandSet::standard) request.kind = Request::Kind::too_long;
-}
-
-bool is_too_long(const Request& request) {
-  return request.line.size() + 2 > kLineBytesMax;
-}
-
-// An own command of a client that does not have it.
-void make_unknown(Request& request) {
-  request = {.kind = is_too_long(request) ? Request::Kind::too_long : Request::Kind::malformed,
-             .answer = std::string(answer_to_unknown(request.line)),
-             .line = std::move(request.line)};
-}
-
-void make_drain(Request& request, test::Random& chance, const Model& model) {
-  const bool is_end = model.is_draining() ? !chance.one_in(5) : chance.one_in(2);
-  make_line(request, is_end ? Verb::undrain : Verb::drain);
-}
-
-void make_extended(Request& request, test::Random& chance, const Mix& mix, const Model& model,
-                   int client) {
-  const CommandSet commands = model.client(client).commands;
-  const std::uint64_t kind = chance.below(100);
-  // A crowd takes time to gather.
-  const bool may_flush =
-      !mix.is_crowded || model.jobs().size() > kJobsWantedInCrowd * 3 / 4 || chance.one_in(60);
-  if (kind < 4) {
-    make_line(request, Verb::capabilities);
-  } else if (kind < 12 && may_flush) {
-    make_flush(request, chance);
-  } else if (kind < 30) {
-    make_scan(request, chance, model, client);
-  } else if (kind < 46) {
-    make_list(request, chance);
-  } else if (kind < 70) {
-    make_reserve_batch(request, chance, mix);
-  } else if (kind < 78) {
-    make_weight(request, chance);
-  } else if (kind < 92) {
-    make_delete_batch(request, chance, mix, model, client);
-  } else if (kind < (model.is_draining() ? 96U : 93U)) {
-    make_drain(request, chance, model);
-  } else {
-    return make_malformed_extended(request, chance, commands);
-  }
-  const bool is_batch = request.verb == Verb::delete_batch && commands != CommandSet::standard;
-  if (row_of(request.verb).set > commands) return make_unknown(request);
-  // A long name of a tube, and a state behind it.
-  if (!is_batch && is_too_long(request)) request.kind = Request::Kind::too_long;
-}
-
 void make_malformed(Request& request, test::Random& chance) {
   if (chance.one_in(4)) {
     request.kind = Request::Kind::too_long;
@@ -489,11 +221,46 @@ void make_malformed(Request& request, test::Random& chance) {
 
 }  // namespace
 
-Request small_put(test::Random& chance) {
+std::string random_tube(test::Random& chance) {
+  static const std::string long_tube(200, 'l');
+  const std::string_view names[] = {"default", "default", "a", "a", "b", "c;$_.()/+-", long_tube};
+  return std::string(chance.pick(names));
+}
+
+JobId random_id(test::Random& chance, const Model& model, int client) {
+  const auto& jobs = model.jobs();
+  if (jobs.empty() || chance.one_in(10)) {
+    return chance.one_in(4) ? chance.bits() : chance.below(100) + 1;
+  }
+  if (!chance.one_in(3)) {
+    std::vector<JobId> held;
+    for (const auto& [id, job] : jobs) {
+      if (job.state == JobState::reserved && job.holder == client) held.push_back(id);
+    }
+    if (!held.empty()) return chance.pick(held);
+  }
+  return std::next(jobs.begin(), static_cast<std::ptrdiff_t>(chance.below(jobs.size())))->first;
+}
+
+std::string number(std::uint64_t value) {
+  return " " + std::to_string(value);
+}
+
+void make_line(Request& request, Verb verb, std::string_view arguments) {
+  request.verb = verb;
+  request.line = row_of(verb).name();
+  request.line += arguments;
+}
+
+std::string name(const std::string& tube) {
+  return " " + tube;
+}
+
+Request small_put(test::Random& chance, int client) {
   Request request{.priority = chance.below32(20),
                   .seconds = chance.one_in(10) ? 1000U : 0U,
                   .ttr_s = 100,
-                  .body = std::to_string(chance.below(1000))};
+                  .body = std::string(small_body_bytes(chance, client), 's')};
   make_line(request, Verb::put,
             number(request.priority) + number(request.seconds) + number(request.ttr_s) +
                 number(request.body.size()));
@@ -507,7 +274,7 @@ Request random_request(test::Random& chance, const Mix& mix, const Model& model,
   const std::uint64_t kind = chance.below(100);
   const bool has_many = model.jobs().size() > (mix.is_crowded ? kJobsWantedInCrowd : kJobsWanted);
   // Those who do not have the set send some of it as well.
-  const bool is_extended = chance.chance(mix.has_extended ? 45 : 2);
+  const bool is_extended = chance.chance(mix.has_extended ? 58 : 2);
   if (is_extended) {
     make_extended(request, chance, mix, model, client);
   } else if (kind < 25) {

@@ -22,6 +22,6 @@ struct Mix {
 Request random_request(test::Random& chance, const Mix& mix, const Model& model, int client,
                        std::uint32_t job_bytes_max);
 // One of many small jobs.
-Request small_put(test::Random& chance);
+Request small_put(test::Random& chance, int client);
 
 }  // namespace haricot::simulation

@@ -56,9 +56,11 @@ class Simulation {
   struct Wire {
     int number = 0;
     Session* session = nullptr;
-    std::string to_server;    // Sent, not yet read.
-    std::string output;       // As seen in the session's output, not yet sent.
-    std::string unexplained;  // The same, not yet compared with what the model says.
+    std::string to_server;           // Sent, not yet read.
+    std::string output;              // As seen in the session's output, not yet sent.
+    std::string unexplained;         // The same, not yet compared with what the model says.
+    std::uint64_t sent_bytes = 0;    // By the server.
+    std::int64_t known_surplus = 0;  // See surplus(): when all was explained last.
     bool is_slow = false;
     bool has_ended = false;  // Sends no more.
     bool end_was_read = false;
@@ -95,6 +97,8 @@ class Simulation {
   void come_to_rest();
   void check_invariants() const;
   void run_tape();
+  void find_drained_put(Wire& wire);
+  std::int64_t surplus(const Wire& wire);
   std::string pending(const Wire& wire) const;
   void note(std::string event);
 

@@ -25,7 +25,7 @@ binlog::BinlogOptions random_options(test::Random& chance) {
 Mix random_mix(test::Random& chance) {
   Mix mix;
   mix.has_extended = !chance.one_in(8);
-  mix.is_crowded = mix.has_extended && chance.one_in(8);
+  mix.is_crowded = mix.has_extended && chance.one_in(16);
   return mix;
 }
 

@@ -1,0 +1,33 @@
+// What the makers of requests share.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "requests.hpp"
+
+namespace haricot::simulation {
+
+inline constexpr std::size_t kLineBytesMax = 224;             // With CR LF.
+inline constexpr std::size_t kBatchLineBytesMax = 24 * 1024;  // The same, of delete-batch.
+inline constexpr std::string_view kBadFormat = "BAD_FORMAT\r\n";
+inline constexpr std::string_view kUnknown = "UNKNOWN_COMMAND\r\n";
+// With more jobs than this, where there is to be a crowd, there are more deletes than puts.
+inline constexpr std::size_t kJobsWantedInCrowd = 2800;
+
+std::string random_tube(test::Random& chance);
+// One of those there are, one that the client holds if it does, or any.
+JobId random_id(test::Random& chance, const Model& model, int client);
+
+// Arguments, with the blank in front.
+std::string number(std::uint64_t value);
+std::string name(const std::string& tube);
+// A command with its word as the table of commands has it, and what stands behind the word.
+void make_line(Request& request, Verb verb, std::string_view arguments = "");
+
+// A command of the extended set, or something like one.
+void make_extended(Request& request, test::Random& chance, const Mix& mix, const Model& model,
+                   int client);
+
+}  // namespace haricot::simulation
