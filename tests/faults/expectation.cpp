@@ -121,6 +121,10 @@ void Expectation::apply_done(const Step& step, const Answer& answer) {
   if (verb == "watch" || verb == "ignore") {
     if (answer.number() != client.watched.size()) complain("watches another number of tubes");
   }
+  if (verb == "reserve-mode") {
+    if (answer.line != "USING " + words[1]) complain("uses another mode");
+    return;
+  }
   if (verb == "reserve-batch") return apply_batch(step.client, answer);
   if (verb == "flush-tube") return apply_deletes(named_by_flush(step), answer.number());
   if (verb == "delete-batch") {
@@ -323,8 +327,8 @@ void Expectation::apply_maybe(const Step& step) {
   }
   pause_is_unknown_ = verb == "pause-tube";
   if (verb == "pause-tube" || words.size() < 2 || verb == "use" || verb == "watch" ||
-      verb == "ignore" || verb == "scan-jobs" || verb == "list-jobs" || verb.starts_with("stats") ||
-      verb.starts_with("peek")) {
+      verb == "reserve-mode" || verb == "ignore" || verb == "scan-jobs" || verb == "list-jobs" ||
+      verb.starts_with("stats") || verb.starts_with("peek")) {
     return;
   }
   const JobId id = std::stoull(words[1]);

@@ -134,7 +134,8 @@ Steps extended() {
   }();
   Steps steps = {say(other, "capabilities"),
                  say(producer, "use batch"),
-                 say(worker, "watch batch"),
+                 say(worker, "watch batch 3"),
+                 say(worker, "reserve-mode weighted"),
                  put(producer, "1 0 60", 10),
                  put(producer, "1 0 60", 2000),
                  put(producer, "2 0 60", 6000),
@@ -181,7 +182,8 @@ Steps extended() {
 
               vanish(worker),
               connect(worker),
-              say(worker, "watch empty"),
+              say(worker, "watch empty 2"),
+              say(worker, "reserve-mode fifo"),
               say(worker, "ignore default"),
               say(worker, "reserve-batch 5 1"),
               pass_ms(1100),

@@ -2,18 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
 #include <fstream>
-#include <initializer_list>
 #include <iterator>
-#include <ostream>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "haricot/protocol/limits.hpp"
+#include "protocol/command_fields.hpp"
 
 namespace haricot {
 
@@ -21,62 +19,11 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// A command's fields, to be compared and shown.
-struct Fields {
-  Verb verb = Verb::quit;
-  std::uint32_t priority = 0;
-  std::uint32_t seconds = 0;
-  std::uint32_t ttr_s = 0;
-  std::uint32_t body_bytes = 0;
-  std::uint32_t bound = 0;
-  std::uint64_t id = 0;
-  std::string_view tube = {};
-  std::string_view ids = {};
-  StateWord state = StateWord::none;
-  bool has_timeout = false;
-  bool is_weighted = false;
-
-  bool operator==(const Fields&) const = default;
-};
-
-void PrintTo(const Fields& fields, std::ostream* out) {
-  *out << "{verb " << static_cast<int>(fields.verb) << " priority " << fields.priority
-       << " seconds " << fields.seconds << " ttr " << fields.ttr_s << " bytes " << fields.body_bytes
-       << " bound " << fields.bound << " id " << fields.id << " tube '" << fields.tube << "' ids '"
-       << fields.ids << "' state " << static_cast<int>(fields.state) << " timeout "
-       << fields.has_timeout << " weighted " << fields.is_weighted << "}";
-}
-
-Fields fields_of(const Command& command) {
-  return {command.verb,       command.priority, command.seconds,     command.ttr_s,
-          command.body_bytes, command.bound,    command.id,          command.tube,
-          command.ids,        command.state,    command.has_timeout, command.is_weighted};
-}
-
-struct Valid {
-  std::string_view line;
-  Fields fields;
-};
-
-void expect_valid(const Valid& row) {
-  Command command;
-  // What an earlier command left must not show through.
-  command.priority = command.seconds = command.ttr_s = command.body_bytes = command.bound = 77;
-  command.id = 77;
-  command.tube = command.ids = "left over";
-  command.state = StateWord::buried;
-  command.has_timeout = true;
-  EXPECT_EQ(parse_command(row.line, command), ParseResult::ok) << row.line;
-  EXPECT_EQ(fields_of(command), row.fields) << row.line;
-}
-
-void expect_all(std::initializer_list<std::string_view> lines, ParseResult result) {
-  for (const std::string_view line : lines) {
-    Command command;
-    EXPECT_EQ(static_cast<int>(parse_command(line, command)), static_cast<int>(result))
-        << "'" << line << "'";
-  }
-}
+using test::expect_all;
+using test::expect_valid;
+using test::Fields;
+using test::fields_of;
+using test::Valid;
 
 TEST(ParseCommand, EveryVerbIsReadWithItsArguments) {
   const Valid rows[] = {
@@ -491,233 +438,6 @@ TEST(ParseCommand, EveryBeginningOfACommandHasAResult) {
 }
 
 // Clients and monitors know these lines of `stats` by their place.
-// The extended set ----------------------------------------------------------------------------
-
-TEST(ParseExtendedCommand, TakesWhatMayBeMissing) {
-  const Valid rows[] = {
-      {"flush-tube t", {.verb = Verb::flush_tube, .tube = "t"}},
-      {"flush-tube t ready", {.verb = Verb::flush_tube, .tube = "t", .state = StateWord::ready}},
-      {"flush-tube t delayed",
-       {.verb = Verb::flush_tube, .tube = "t", .state = StateWord::delayed}},
-      {"scan-jobs 0 1", {.verb = Verb::scan_jobs, .bound = 1}},
-      {"scan-jobs 18446744073709551615 1000",
-       {.verb = Verb::scan_jobs, .bound = 1000, .id = 18446744073709551615u}},
-      {"scan-jobs  5   6", {.verb = Verb::scan_jobs, .bound = 6, .id = 5}},
-      {"scan-jobs 5 6 t", {.verb = Verb::scan_jobs, .bound = 6, .id = 5, .tube = "t"}},
-      {"scan-jobs 5 6 t buried",
-       {.verb = Verb::scan_jobs, .bound = 6, .id = 5, .tube = "t", .state = StateWord::buried}},
-      // A tube may have the name of a state.
-      {"scan-jobs 5 6 ready", {.verb = Verb::scan_jobs, .bound = 6, .id = 5, .tube = "ready"}},
-      {"flush-tube ready ready",
-       {.verb = Verb::flush_tube, .tube = "ready", .state = StateWord::ready}},
-      {"list-jobs t delayed 1",
-       {.verb = Verb::list_jobs, .bound = 1, .tube = "t", .state = StateWord::delayed}},
-      {"list-jobs t buried  1000",
-       {.verb = Verb::list_jobs, .bound = 1000, .tube = "t", .state = StateWord::buried}},
-      {"reserve-batch 1", {.verb = Verb::reserve_batch, .bound = 1}},
-      {"reserve-batch 1000", {.verb = Verb::reserve_batch, .bound = 1000}},
-      {"reserve-batch 001", {.verb = Verb::reserve_batch, .bound = 1}},
-      {"reserve-batch 2 0", {.verb = Verb::reserve_batch, .bound = 2, .has_timeout = true}},
-      {"reserve-batch  2  2147483647",
-       {.verb = Verb::reserve_batch, .seconds = 2147483647, .bound = 2, .has_timeout = true}},
-      {"delete-batch 1", {.verb = Verb::delete_batch, .ids = "1"}},
-      {"delete-batch   1  1 0", {.verb = Verb::delete_batch, .ids = "  1  1 0"}},
-  };
-  for (const Valid& row : rows) expect_valid(row);
-}
-
-TEST(ParseExtendedCommand, AMissingArgumentIsBadFormat) {
-  expect_all({"flush-tube ", "flush-tube  ", "scan-jobs ", "scan-jobs 1", "scan-jobs 1 ",
-              "list-jobs ", "list-jobs t", "list-jobs t ", "list-jobs t ready",
-              "list-jobs t ready ", "list-jobs t 5", "list-jobs ready 5", "reserve-batch ",
-              "reserve-batch   ", "delete-batch ", "delete-batch   "},
-             ParseResult::bad_format);
-}
-
-TEST(ParseExtendedCommand, AnythingBehindTheLastArgumentIsBadFormat) {
-  for (const std::string_view line :
-       {"capabilities", "flush-tube t ready", "scan-jobs 1 1", "scan-jobs 1 1 t ready",
-        "list-jobs t ready 1", "reserve-batch 1", "reserve-batch 1 1", "delete-batch 1", "drain",
-        "undrain"}) {
-    for (const std::string_view tail : {" "sv, "  "sv, "\t"sv, "x"sv, ","sv, ".5"sv, "-"sv, " x*"sv,
-                                        " -1"sv, "\r"sv, "\n"sv, "\xff"sv, "\0"sv}) {
-      const std::string with_tail = std::string(line).append(tail);
-      Command command;
-      EXPECT_EQ(static_cast<int>(parse_command(with_tail, command)),
-                static_cast<int>(ParseResult::bad_format))
-          << "'" << with_tail << "'";
-    }
-  }
-  expect_all({"capabilities 1", "flush-tube t ready 1", "flush-tube t ready ready",
-              "scan-jobs 1 1 t ready 1", "list-jobs t ready 1 1", "reserve-batch 1 1 1",
-              "drain now", "undrain now"},
-             ParseResult::bad_format);
-}
-
-TEST(ParseExtendedCommand, ANumberOutOfRangeIsBadFormat) {
-  expect_all(
-      {"scan-jobs 1 0", "scan-jobs 1 1001", "scan-jobs 1 4294967296", "scan-jobs 1 4294967297",
-       "scan-jobs 18446744073709551616 1", "list-jobs t ready 0", "list-jobs t ready 1001",
-       "list-jobs t ready 4294967297", "reserve-batch 0", "reserve-batch 1001",
-       "reserve-batch 4294967297", "reserve-batch 1 2147483648", "reserve-batch 1 4294967296",
-       "delete-batch 18446744073709551616", "delete-batch 1 18446744073709551616 2"},
-      ParseResult::bad_format);
-}
-
-TEST(ParseExtendedCommand, OtherThanDigitsIsNoNumber) {
-  expect_all(
-      {"scan-jobs -1 1",      "scan-jobs +1 1",      "scan-jobs x 1",        "scan-jobs 1 -1",
-       "scan-jobs 1 x",       "scan-jobs 1\t1",      "list-jobs t ready -1", "list-jobs t ready x",
-       "reserve-batch -1",    "reserve-batch x",     "reserve-batch 1 x",    "reserve-batch 1 -1",
-       "reserve-batch 1 1.5", "reserve-batch 1,1",   "delete-batch x",       "delete-batch 1,2",
-       "delete-batch 1 -2",   "delete-batch 1 2x 3", "delete-batch 1\t2",    "delete-batch 0x10"},
-      ParseResult::bad_format);
-}
-
-TEST(ParseExtendedCommand, ABadNameOrStateIsBadFormat) {
-  const std::string too_long(201, 'x');
-  expect_all({"flush-tube -a",
-              "flush-tube a*b",
-              "flush-tube  a",
-              "flush-tube a  ready",
-              "flush-tube a reserved",
-              "flush-tube a READY",
-              "flush-tube a readyx",
-              "flush-tube a read",
-              "flush-tube a ready,buried",
-              "scan-jobs 1 1 -a",
-              "scan-jobs 1 1  a",
-              "scan-jobs 1 1 a*",
-              "scan-jobs 1 1 a x",
-              "scan-jobs 1 1 a  ready",
-              "scan-jobs 1 1 a Ready",
-              "list-jobs -a ready 1",
-              "list-jobs  a ready 1",
-              "list-jobs a reserved 1",
-              "list-jobs a x 1",
-              "list-jobs a  ready 1",
-              "flush-tube " + too_long,
-              "scan-jobs 1 1 " + too_long,
-              "list-jobs " + too_long + " ready 1"},
-             ParseResult::bad_format);
-}
-
-TEST(ParseExtendedCommand, ALineWithANulIsBadFormat) {
-  expect_all({"capabilities\0"sv, "flush-tube t\0"sv, "flush-tube t ready\0"sv,
-              "flush-tube t\0 ready"sv, "scan-jobs 1\0 1"sv, "list-jobs t ready 1\0"sv,
-              "reserve-batch 1\0"sv, "delete-batch 1\0 2"sv, "drain\0"sv, "flush\0"sv},
-             ParseResult::bad_format);
-}
-
-TEST(ParseExtendedCommand, AWordWithoutItsBlankIsNoneOfThem) {
-  expect_all({"flush-tube", "flush-tubet", "flush", "scan-jobs", "scan-jobs1 1", "list-jobs",
-              "list-jobst ready 1", "delete-batch", "delete-batch1", "delete-", "dra", "undrai",
-              "capabilitie", "CAPABILITIES", " drain"},
-             ParseResult::unknown_command);
-  // It begins with reserve.
-  expect_all(
-      {"reserve-batch", "reserve-batch1", "reserve-batc", "capabilitiesx", "drainx", "undrainx"},
-      ParseResult::bad_format);
-}
-
-TEST(ParseExtendedCommand, TakesAsManyIdsAsABatchMayHave) {
-  std::string line = "delete-batch";
-  for (std::uint32_t i = 0; i < kBatchMax; ++i) line += " 18446744073709551615";
-  EXPECT_LT(line.size(), kBatchLineBytesMax);
-  Command command;
-  ASSERT_EQ(parse_command(line, command), ParseResult::ok);
-  std::array<std::uint64_t, kBatchMax> ids{};
-  EXPECT_EQ(read_ids(command.ids, ids), kBatchMax);
-  EXPECT_EQ(ids[0], 18446744073709551615u);
-  EXPECT_EQ(ids[kBatchMax - 1], 18446744073709551615u);
-  EXPECT_EQ(parse_command(line + " 1", command), ParseResult::bad_format);
-}
-
-TEST(ParseExtendedCommand, TheIdsAreReadInTheirOrder) {
-  Command command;
-  ASSERT_EQ(parse_command("delete-batch 7  007 3 0", command), ParseResult::ok);
-  std::array<std::uint64_t, kBatchMax> ids{};
-  ASSERT_EQ(read_ids(command.ids, ids), 4U);
-  EXPECT_EQ(std::vector<std::uint64_t>(ids.begin(), ids.begin() + 4),
-            (std::vector<std::uint64_t>{7, 7, 3, 0}));
-}
-
-TEST(ParseExtendedCommand, AnyByteAnywhereHasAResult) {
-  for (const std::string_view line : {"scan-jobs 1 2 t ready"sv, "delete-batch 1 22"sv,
-                                      "reserve-batch 1 2"sv, "list-jobs t ready 5"sv}) {
-    for (std::size_t place = 0; place < line.size(); ++place) {
-      for (int value = 0; value < 256; ++value) {
-        std::string changed(line);
-        changed[place] = static_cast<char>(value);
-        // A copy of exactly this length, so that a sanitizer sees a read behind its end.
-        const std::vector<char> exact(changed.begin(), changed.end());
-        Command command;
-        const ParseResult result = parse_command({exact.data(), exact.size()}, command);
-        if (value == 0) {
-          ASSERT_EQ(result, ParseResult::bad_format);
-        }
-        if (changed == line) {
-          ASSERT_EQ(result, ParseResult::ok);
-        }
-      }
-    }
-  }
-}
-
-void expect_in_set(CommandSet set, std::string_view line, ParseResult result) {
-  Command command;
-  EXPECT_EQ(static_cast<int>(parse_command(line, command, set)), static_cast<int>(result))
-      << "'" << line << "' in set " << static_cast<int>(set);
-}
-
-// With the answers that beanstalkd gives to lines that it does not know.
-TEST(CommandSets, TheStandardOneHasOnlyWhatBeanstalkdHas) {
-  for (const std::string_view line :
-       {"capabilities", "flush-tube t", "scan-jobs 1 1", "delete-batch 1", "drain", "undrain",
-        "list-jobs t ready 1", "flush-tube", "drainx", "delete-batch x"}) {
-    expect_in_set(CommandSet::standard, line, ParseResult::unknown_command);
-  }
-  // It begins with reserve.
-  expect_in_set(CommandSet::standard, "reserve-batch 3", ParseResult::bad_format);
-  expect_in_set(CommandSet::standard, "drain\0"sv, ParseResult::bad_format);
-  for (const std::string_view line : {"put 1 2 3 4", "reserve", "delete 1", "list-tubes", "quit",
-                                      "stats", "reserve-with-timeout 3", "use drain"}) {
-    for (const CommandSet set :
-         {CommandSet::standard, CommandSet::extended, CommandSet::operators}) {
-      expect_in_set(set, line, ParseResult::ok);
-    }
-  }
-}
-
-TEST(CommandSets, TheExtendedOneHasAllButTheOperatorsCommands) {
-  for (const std::string_view line : {"capabilities", "flush-tube t", "scan-jobs 1 1",
-                                      "delete-batch 1", "list-jobs t ready 1", "reserve-batch 3"}) {
-    expect_in_set(CommandSet::extended, line, ParseResult::ok);
-    expect_in_set(CommandSet::operators, line, ParseResult::ok);
-  }
-  for (const std::string_view line : {"drain", "undrain", "drainx", "drain x"}) {
-    expect_in_set(CommandSet::extended, line, ParseResult::unknown_command);
-  }
-  expect_in_set(CommandSet::operators, "drain", ParseResult::ok);
-  expect_in_set(CommandSet::operators, "undrain", ParseResult::ok);
-}
-
-// A command of a larger set changes nothing for the lines of a smaller one, unless it is one of its
-// own.
-TEST(CommandSets, EveryWordIsFoundInItsSetAndInTheLargerOnes) {
-  for (const CommandRow& row : kCommandTable) {
-    for (std::size_t set = 0; set < kCommandSets; ++set) {
-      Command command;
-      command.verb = Verb::quit;
-      parse_command(row.word, command, static_cast<CommandSet>(set));
-      if (row.verb == Verb::watch_by_weight) continue;  // Its word is that of `watch`.
-      const bool is_found = command.verb == row.verb;
-      EXPECT_EQ(is_found, row.verb == Verb::quit || row.set <= static_cast<CommandSet>(set))
-          << row.word << " in set " << set;
-    }
-  }
-}
-
 TEST(Commands, HaveTheCountersOfBeanstalkdInTheirOrder) {
   std::string counters;
   for (const CommandRow& row : kCommandTable) {
