@@ -453,9 +453,10 @@ TEST(Commands, AreFoundByTheirWords) {
   for (const CommandRow& row : kCommandTable) {
     Command command;
     parse_command(std::string(row.word), command);
-    // Its word is that of `watch`: what stands behind the tube tells the two apart.
-    if (row.verb == Verb::watch_by_weight) continue;
-    EXPECT_EQ(command.verb, row.verb) << row.word;
+    // Two commands have the word `watch`: what follows the tube tells them apart.
+    if (row.word != "watch ") {
+      EXPECT_EQ(command.verb, row.verb) << row.word;
+    }
     EXPECT_EQ(row_of(row.verb).word, row.word);
     EXPECT_FALSE(row.help.empty()) << row.word;
   }

@@ -254,7 +254,7 @@ TEST(CommandSets, EveryWordIsFoundInItsSetAndInTheLargerOnes) {
       Command command;
       command.verb = Verb::quit;
       parse_command(row.word, command, static_cast<CommandSet>(set));
-      if (row.verb == Verb::watch_by_weight) continue;  // Its word is that of `watch`.
+      if (row.word == "watch ") continue;  // Two commands have it.
       const bool is_found = command.verb == row.verb;
       EXPECT_EQ(is_found, row.verb == Verb::quit || row.set <= static_cast<CommandSet>(set))
           << row.word << " in set " << set;
