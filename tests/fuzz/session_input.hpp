@@ -2,7 +2,8 @@
 //
 //   u8       options: bit 0 a binlog, bits 1 and 2 its policy for syncs, bit 3 slow syncs, bit 4
 //            small bodies only, bit 5 the reports of 1.12, bit 6 no commands but beanstalkd's
-//   action…  u8: bits 0 and 1 the client (the last two are on the server's machine), bits 2 to 4 what it does, and behind it
+//   action…  u8: bits 0 and 1 the client (the last two are on the server's machine), bits 2 to 4
+//            what it does, and behind it
 //              0 to 2   sends: u8 a length, the bytes
 //              3        sends the same as the last time, u8 so many times
 //              4        u8: a length of time, by kTimeSteps; 255: drain mode
