@@ -231,6 +231,9 @@ JournalStatus Binlog::reserve_delete() {
 JournalStatus Binlog::reserve_deletes(std::uint32_t deletions) {
   if (refusing_ || !writer_.is_open()) return JournalStatus::failed;
   const std::uint64_t bytes = std::uint64_t{deletions} * kShortRecordBytes;
+  // No write may come, and fail, between the first of them and the last.
+  if (writer_.collected_bytes() + bytes >= kCollectedBytesMax) flush();
+  if (refusing_ || !writer_.is_open()) return JournalStatus::failed;
   const std::uint64_t keep = writer_.room() < bytes ? room_for_deletes() : 0;
   const JournalStatus status = make_room_for_command(bytes, keep);
   if (status != JournalStatus::ok) return status;

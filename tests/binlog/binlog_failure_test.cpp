@@ -218,5 +218,30 @@ INSTANTIATE_TEST_SUITE_P(
         Trouble{"AllCallsWithoutSyncs", {.lasts = true}, SyncPolicy::never}),
     [](const auto& trouble) { return std::string(trouble.param.name); });
 
+// What a turn has collected is written before it is over, if it is much. A batch must not be cut in
+// two by such a write: if it fails, the rest of the batch has nowhere to go.
+TEST(BinlogFailure, OfAWriteDoesNotCutABatchOfDeletesInTwo) {
+  for (std::size_t jobs_before = 880; jobs_before <= 960; jobs_before += 8) {
+    SCOPED_TRACE(jobs_before);
+    SimDisk disk;
+    World world(disk, {.sync = SyncPolicy::every_turn});
+    std::vector<JobId> ids;
+    for (int i = 0; i < 1000; ++i) ids.push_back(world.put());
+    world.end_turn();
+    for (std::size_t i = 0; i < jobs_before; ++i) world.put({.body_bytes = 1000});
+    disk.inject({.call = DiskCall::write});
+    const DeleteResult result = world.remove_batch(ids);
+    disk.clear_faults();
+    const bool is_done = result.outcome == Outcome::done;
+    EXPECT_TRUE(is_done || result.outcome == Outcome::journal_failed);
+    EXPECT_EQ(world.engine.jobs().size(), jobs_before + (is_done ? 0 : 1000));
+    world.idle();
+    EXPECT_FALSE(world.binlog.numbers().refusing);
+    EXPECT_TRUE(world.close());
+    World again(disk, {.sync = SyncPolicy::every_turn});
+    EXPECT_EQ(again.engine.jobs().size(), jobs_before + (is_done ? 0 : 1000));
+  }
+}
+
 }  // namespace
 }  // namespace haricot::binlog
