@@ -156,8 +156,8 @@ class Model {
   bool is_draining() const { return draining_; }
   // How many jobs become due some day.
   std::size_t deadlines() const { return count(JobState::delayed) + count(JobState::reserved); }
-  // Whether another client has sent a put with a body of that size that is not answered yet. If both
-  // were refused, nobody could tell whose is whose.
+  // Whether another client has sent a put with a body of that size that is not answered yet. If
+  // both were refused, nobody could tell whose is whose.
   bool has_other_put_of(std::size_t body_bytes, int client) const;
   bool has_tasks() const { return !(awaited_.empty() && others_.empty() && put_aside_.empty()); }
   // How often a long task was left for a later call, put aside, or put jobs back.
