@@ -27,6 +27,12 @@ binlog::ReplayInput input_of(const HurtFolder& folder) {
   return input;
 }
 
+// `flags`: the first byte of the input.
+binlog::ReplayInput with_note(binlog::ReplayInput input, std::uint8_t flags) {
+  input.repaired = flags;
+  return input;
+}
+
 std::vector<std::pair<std::string, binlog::ReplayInput>> seeds() {
   const KnownFolder& three = of_three_files(Ending::killed);
   const KnownFolder& legacy = of_beanstalkd(binlog::kVersion);
@@ -34,6 +40,9 @@ std::vector<std::pair<std::string, binlog::ReplayInput>> seeds() {
           {"folder_three", input_of(HurtFolder(three))},
           {"folder_exchanged", input_of(HurtFolder(three).exchange(2, 3))},
           {"folder_headless", input_of(HurtFolder(three).zero(3, 0, 88))},
+          {"folder_noted", with_note(input_of(HurtFolder(three)), 0x3f)},
+          {"folder_noted_cut", with_note(input_of(HurtFolder(three).cut(3, 700)), 0x78)},
+          {"folder_noted_missing", with_note(input_of(HurtFolder(three).remove(3)), 0xb8)},
           {"folder_v7", input_of(HurtFolder(legacy))},
           {"folder_v7_damaged", input_of(HurtFolder(legacy).flip(2, 41, 3).zero(3, 512, 512))},
           {"folder_v5", input_of(HurtFolder(of_beanstalkd(binlog::kVersionOfBeanstalkd14)))},
