@@ -62,8 +62,9 @@ constexpr Row kRows[] = {
     {"release", kReserved, "release 1 0 0", Rule::refused, "A< RELEASED\n", "cmd-release"},
     {"bury", kReserved, "bury 1 0", Rule::refused, "A< BURIED\n", "cmd-bury"},
     {"touch", kReserved, "touch 1", Rule::refused, "A< TOUCHED\n", "cmd-touch"},
-    {"watch", "", "watch a", Rule::part_of_name, "A< WATCHING 2\nA> ignore a%\nA< WATCHING 1\n",
-     "cmd-watch"},
+    // A second number is a weight, which beanstalkd does not have.
+    {"watch", "@haricot flags --no-extensions\n", "watch a", Rule::part_of_name,
+     "A< WATCHING 2\nA> ignore a%\nA< WATCHING 1\n", "cmd-watch"},
     {"ignore", "", "ignore a", Rule::part_of_name, "A< WATCHING 1\n", "cmd-ignore"},
     {"peek", kPut, "peek 1", Rule::refused, "A< FOUND 1 1\nA< j\n", "cmd-peek"},
     {"peek_ready", kPut, "peek-ready", Rule::refused, "A< FOUND 1 1\nA< j\n", "cmd-peek-ready"},
@@ -99,6 +100,9 @@ constexpr Row kRows[] = {
     // With as many ids as it may have.
     {"delete_batch", kExtended, "delete-batch ${1 *999}1", Rule::refused,
      "A< DELETED_BATCH 0 1000\n", ""},
+    {"watch_by_weight", kExtended, "watch default 3", Rule::refused, "A< WATCHING 1\n",
+     "cmd-watch"},
+    {"reserve_mode", kExtended, "reserve-mode weighted", Rule::refused, "A< USING weighted\n", ""},
     {"drain", kExtended, "drain", Rule::refused, "A< DRAINING\n", ""},
     {"undrain", kExtended, "undrain", Rule::refused, "A< NOT_DRAINING\n", ""},
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -90,6 +91,12 @@ TEST_F(HaricotBinlog, CheckTellsATornEndAndEndsWithTwo) {
   bytes.resize(bytes.size() - kRecord - 10);  // The seal is gone, and the end of the deletion.
   std::ofstream(path, std::ios::binary) << bytes;
   bytes.resize(bytes.size() - (kRecord - 10));  // Up to the deletion.
+  // The note of a server that was stopped says that the file was longer.
+  const Ending stopped = run_tool({"binlog", "check", folder});
+  EXPECT_EQ(stopped.status.code, 1) << stopped.output;
+  EXPECT_NE(stopped.output.find("DAMAGE"), std::string::npos) << stopped.output;
+  // A server that was killed has left no such note.
+  ASSERT_TRUE(std::filesystem::remove(folder + "/lock"));
   const Ending ending = run_tool({"binlog", "check", folder});
   EXPECT_EQ(ending.status.code, 2) << ending.error;
   EXPECT_EQ(ending.output.find("DAMAGE"), std::string::npos) << ending.output;
