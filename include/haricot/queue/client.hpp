@@ -51,8 +51,9 @@ class Client {
   void* owner_;
   ClientRef ref_{};
   bool waiting_ = false;
-  bool waits_for_batch_ = false;  // If it waits.
-  bool has_task_ = false;
+  // In one byte, as every idle connection pays for it.
+  bool waits_for_batch_ : 1 = false;  // If it waits.
+  bool has_task_ : 1 = false;
   bool producer_ = false;  // Has put a job.
   bool worker_ = false;    // Has asked for one.
   Tube* used_ = nullptr;

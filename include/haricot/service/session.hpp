@@ -104,12 +104,12 @@ class Session {
   ByteBuffer input_;  // What has arrived and was not used yet.
   Output output_;
 
-  CommandSet commands_;  // What its client has.
   List list_ = List::none;
   bool quit_ = false;
   bool half_closed_ = false;  // The peer will send no more than what is under way.
   bool input_ended_ = false;  // All of it has been received.
   bool starved_ = true;       // The last run ended because it needs more input.
+  CommandSet commands_ : 2;   // What its client has.
   bool was_idle_ : 1 = false;
   bool was_occupied_ : 1 = false;  // When it was active or looked at last: see service_idle.cpp.
   bool withheld_ = false;          // Its next command waits for the journal's disk.
