@@ -18,9 +18,9 @@ std::uint32_t add_to_digest(std::uint32_t digest, std::uint32_t sum) {
 
 }  // namespace
 
-FileScan::FileScan(std::string_view bytes, const FileIdentity& identity)
-    : bytes_(bytes), identity_(identity) {
-  const bool has_version = bytes.size() >= kVersionBytes;
+FileScan::FileScan(std::string_view bytes, const FileIdentity& identity, std::uint64_t end)
+    : bytes_(bytes), end_(std::min<std::uint64_t>(end, bytes.size())), identity_(identity) {
+  const bool has_version = end_ >= kVersionBytes;
   const std::uint32_t version = has_version ? load_little_endian<std::uint32_t>(bytes.data()) : 0;
   switch (identity.kind) {
     case FileKind::empty:
@@ -28,7 +28,8 @@ FileScan::FileScan(std::string_view bytes, const FileIdentity& identity)
       ended_ = true;
       return;
     case FileKind::checked:
-      offset_ = accepted_bytes_ = std::min<std::uint64_t>(kFirstRecordOffset, bytes.size());
+      bytes_ = bytes.substr(0, static_cast<std::size_t>(end_));
+      offset_ = accepted_bytes_ = std::min<std::uint64_t>(kFirstRecordOffset, end_);
       if (!identity.signature) {
         damages_.push_back({.offset = 0, .bytes = offset_});
       } else if (version != kVersion) {
@@ -37,14 +38,14 @@ FileScan::FileScan(std::string_view bytes, const FileIdentity& identity)
       return;
     case FileKind::beanstalkd_v7:
     case FileKind::beanstalkd_v5:
-      offset_ = accepted_bytes_ = std::min<std::uint64_t>(kVersionBytes, bytes.size());
+      offset_ = accepted_bytes_ = std::min<std::uint64_t>(kVersionBytes, end_);
       const bool is_right =
           version == (identity.kind == FileKind::beanstalkd_v7 ? kVersion : kVersionOfBeanstalkd14);
       if (is_right) return;
       if (version == 0) {
         // Zeros are no damage of their own, but no server begins a file with them.
         accepted_bytes_ = 0;
-        offset_ = std::min<std::uint64_t>(find_nonzero(bytes, 0), kVersionBytes);
+        offset_ = std::min<std::uint64_t>(find_nonzero(bytes, 0), std::min(kVersionBytes, end_));
       }
       if (offset_ > 0) damages_.push_back({.offset = 0, .bytes = offset_});
   }
@@ -187,7 +188,8 @@ void FileScan::accept(const Parsed& parsed) {
 void FileScan::end() {
   if (ended_) return;
   ended_ = true;
-  const std::string_view behind = bytes_.substr(static_cast<std::size_t>(accepted_bytes_));
+  const std::string_view behind = bytes_.substr(static_cast<std::size_t>(accepted_bytes_),
+                                                static_cast<std::size_t>(end_ - accepted_bytes_));
   const std::size_t last = behind.find_last_not_of('\0');
   if (last != std::string_view::npos) {
     tail_ = lost(accepted_bytes_, accepted_bytes_ + last + 1, 0);

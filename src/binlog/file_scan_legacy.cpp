@@ -53,7 +53,7 @@ bool FileScan::ends_at(std::uint64_t offset) const {
 std::optional<FileScan::Found> FileScan::next_legacy() {
   for (;;) {
     const std::optional<LegacyRecord> found = legacy_record_at(offset_);
-    if (found) {
+    if (found && offset_ + found->bytes <= end_) {
       const std::uint64_t behind = offset_ + found->bytes;
       const Parsed& parsed = found->parsed;
       const bool has_body = parsed.body_is_there &&
@@ -86,12 +86,12 @@ std::optional<FileScan::Found> FileScan::next_legacy() {
 bool FileScan::search_on_in_legacy() {
   const std::uint64_t begin = offset_;
   std::uint64_t at = begin + 1;
-  while (at + kShortRecordBytes <= bytes_.size()) {
+  while (at + kShortRecordBytes <= end_) {
     if (bytes_[static_cast<std::size_t>(at)] == '\0') {
       // A record begins with zeros: those of its name length, and of a small id that ends in some.
       constexpr std::uint64_t kZerosInFront = 16;
       const std::size_t nonzero = find_nonzero(bytes_, static_cast<std::size_t>(at));
-      if (nonzero == bytes_.size()) return false;
+      if (nonzero >= end_) return false;
       if (nonzero > at + kZerosInFront) at = nonzero - kZerosInFront;
     }
     if (is_clear_at(at)) {

@@ -268,7 +268,7 @@ bool FolderSurvey::is_vouched_for(const PlannedFile& file, bool& vouched, std::s
     if (vouched || !signature || next.identity.store_id != folder_.store_id) continue;
     if (!knows_end_of(*signature, file.name_number)) continue;
     if (!load(file.name_number, error)) return false;
-    FileScan scan(bytes_.view().substr(0, signature->previous_bytes), file.identity);
+    FileScan scan(bytes_.view(), file.identity, signature->previous_bytes);
     scan.run_to_end();
     vouched = link_between(scan, *signature, bytes_.view(), file.identity) == Link::good;
   }
@@ -311,7 +311,7 @@ bool FolderSurvey::leave_contradicted_aside(std::string& error) {
                             knows_end_of(*signature, file.number);
       if (!is_judge) continue;
       if (!load(file.name_number, error)) return false;
-      FileScan scan(bytes_.view().substr(0, signature->previous_bytes), file.identity);
+      FileScan scan(bytes_.view(), file.identity, signature->previous_bytes);
       scan.run_to_end();
       is_contradicted =
           link_between(scan, *signature, bytes_.view(), file.identity) == Link::broken;

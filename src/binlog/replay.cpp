@@ -176,9 +176,9 @@ const Signature* Replay::witness_of(std::size_t place) const {
 Replay::Outcome Replay::read_file(std::size_t place, const FileBytes& file) {
   const PlannedFile& planned = plan_[place];
   const Signature* witness = witness_of(place);
-  // What stands behind the length that the next file knows was given up by the server itself.
-  std::string_view bytes = file.view();
-  if (witness != nullptr) bytes = bytes.substr(0, witness->previous_bytes);
+  // What stands after the length that the next file knows was given up by the server itself.
+  const std::string_view bytes = file.view();
+  const std::uint64_t end = witness != nullptr ? witness->previous_bytes : bytes.size();
 
   FileReport report;
   report.number = planned.name_number;
@@ -195,11 +195,11 @@ Replay::Outcome Replay::read_file(std::size_t place, const FileBytes& file) {
     // What is lost here now may have been told before.
     lost_before_ = std::max<std::uint64_t>(lost_before_, signature->records_lost);
   }
-  FileScan scan(bytes, planned.identity);
+  FileScan scan(bytes, planned.identity, end);
   while (const std::optional<FileScan::Found> found = scan.next()) {
     if (!apply(*found, report)) return Outcome::failed;
     const bool is_told = ++report.records_read % kRecordsPerProgress == 0;
-    if (is_told && !tell_progress(found->offset, bytes.size())) {
+    if (is_told && !tell_progress(found->offset, end)) {
       fail("stopped");
       return Outcome::failed;
     }

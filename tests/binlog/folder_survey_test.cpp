@@ -204,7 +204,7 @@ LogMaker file_with_six_jobs() {
 
 Link link_of(const std::string& bytes, const Signature& next) {
   const FileIdentity identity = identify(bytes, 5, {});
-  FileScan scan(std::string_view(bytes).substr(0, next.previous_bytes), identity);
+  FileScan scan(bytes, identity, next.previous_bytes);
   scan.run_to_end();
   return link_between(scan, next, bytes, identity);
 }

@@ -32,9 +32,12 @@ struct Damage {
 
 class FileScan {
  public:
-  // `bytes` is the file, as far as it is to be read, and outlives the scan and all records it
-  // gives.
-  FileScan(std::string_view bytes, const FileIdentity& identity);
+  // `bytes` is the whole file, and outlives the scan and all records it gives. No record that ends
+  // after `end` is given: a server that read the file before has given up what is there. In a file
+  // of beanstalkd these bytes still say where a record in front of them ends. So each start reads
+  // the same as the one that knew no end yet.
+  FileScan(std::string_view bytes, const FileIdentity& identity,
+           std::uint64_t end = ~std::uint64_t{0});
 
   FileKind kind() const { return identity_.kind; }
   const std::optional<Signature>& signature() const { return identity_.signature; }
@@ -94,6 +97,7 @@ class FileScan {
   Damage lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const;
 
   std::string_view bytes_;
+  std::uint64_t end_;  // No record reaches beyond it.
   FileIdentity identity_;
   std::optional<Seal> seal_;
   std::uint64_t offset_ = 0;
