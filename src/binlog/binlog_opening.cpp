@@ -23,6 +23,15 @@ bool is_unused(std::string_view bytes) {
          find_nonzero(bytes, kFirstRecordOffset) == bytes.size();
 }
 
+// For a folder whose id nothing tells. Never 0.
+std::uint64_t new_store_id(std::uint64_t random, const ReplayReport& report) {
+  const bool has_ours =
+      std::any_of(report.files.begin(), report.files.end(),
+                  [](const FileReport& file) { return file.kind == FileKind::checked; });
+  const std::uint64_t id = random & ~kIdMadeAnew;
+  return has_ours ? id | kIdMadeAnew : std::max<std::uint64_t>(id, 1);
+}
+
 // Never 0.
 std::uint32_t run_of(std::uint64_t random) {
   return static_cast<std::uint32_t>(1 + salt_of(random, 0) % (kRunsEnd - 1));
@@ -62,7 +71,7 @@ bool Binlog::open_folder(Engine& engine, Duration wall_offset, Instant now, std:
     return false;
   }
   if (report_.store_id != 0) note_.store_id = report_.store_id;
-  if (note_.store_id == 0) note_.store_id = random;
+  if (note_.store_id == 0) note_.store_id = new_store_id(random, report_);
   note_.run_before = report_.run;
   note_.run = run_of(random);
   last_stamp_ = report_.last_stamp;

@@ -168,6 +168,14 @@ std::uint64_t number_of_seed(std::uint32_t seed, std::uint64_t file_number,
   return 0;
 }
 
+// Whether a file of that number was begun when the folder had its id. The first file that says so
+// may be removed in time, so it decides only where the id itself does not.
+bool is_younger_than_id(std::uint64_t file_number, const FolderFacts& folder) {
+  if (folder.store_id == 0) return false;
+  if ((folder.store_id & kIdMadeAnew) == 0) return true;
+  return folder.known_from != 0 && folder.known_from < file_number;
+}
+
 // A file of ours of which nothing but its seed is known.
 FileIdentity identity_of_seed(std::uint32_t seed, std::uint64_t file_number,
                               const FolderFacts& folder) {
@@ -248,9 +256,8 @@ FileIdentity identify(std::string_view bytes, std::uint64_t file_number,
     // All records of a sector that was written to the wrong place agree on one seed, which is that
     // of no file. If no record is whole in the rest of a file, no record of it is in its place.
     const bool has_rest = bytes.find_last_not_of('\0') >= kDiskSectorBytes;
-    const bool is_of_folder = folder.known_from != 0 && folder.known_from < file_number;
-    const bool may_be_stray =
-        is_of_folder && by_records.number == 0 && has_rest && search.sectors_of(*seed) == 1;
+    const bool may_be_stray = is_younger_than_id(file_number, folder) && by_records.number == 0 &&
+                              has_rest && search.sectors_of(*seed) == 1;
     return may_be_stray ? by_name : by_records;
   }
   // Ours, and not one record is whole. What is left of them must not pass for beanstalkd's.

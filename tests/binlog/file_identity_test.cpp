@@ -11,6 +11,7 @@ namespace haricot::binlog {
 namespace {
 
 constexpr std::uint64_t kStoreOfFolder = 99;  // As LogMaker has it.
+constexpr std::uint64_t kStoreMadeAnew = kIdMadeAnew | 99;
 constexpr FolderFacts kNoFacts{};
 constexpr FolderFacts kFactsOfFolder{
     .store_id = kStoreOfFolder, .lowest_number = 2, .highest_number = 9};
@@ -145,11 +146,19 @@ TEST(FileIdentity, AStraySectorDoesNotTellWhatAFileIs) {
   EXPECT_EQ(identity.kind, FileKind::checked);
   EXPECT_EQ(identity.number, 5U);
   EXPECT_EQ(identity.seed, seed_of(salt_of(kStoreOfFolder, 5), 5));
+  // Nor if the files that say so are gone.
+  facts.known_from = 0;
+  identity = identify(bytes, 5, facts);
+  EXPECT_EQ(identity.number, 5U);
   // A file that may be older than the folder's id may have any seed.
+  facts.store_id = kStoreMadeAnew;
   facts.known_from = 5;
   identity = identify(bytes, 5, facts);
   EXPECT_EQ(identity.kind, FileKind::checked);
   EXPECT_EQ(identity.number, 0U);
+  facts.known_from = 4;
+  identity = identify(bytes, 5, facts);
+  EXPECT_EQ(identity.number, 5U);
 }
 
 TEST(FileIdentity, DamageToTheVersionDoesNotHideAFileOfOurs) {

@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t kFiles = 3;
 constexpr std::size_t kHeadBytes = 5;
 constexpr std::uint64_t kStoreId = 77;
+// A server takes a random one for a folder without an id. So none of the files knows it.
+constexpr std::uint64_t kNewStoreId = 0x51c0'4e7d'93ab'26f8;
 constexpr std::uint32_t kRun = 5;
 constexpr std::uint8_t kHasNote = 0x08;
 const Instant kNow = Instant::at(1'000'000'000);
@@ -75,7 +77,7 @@ class Server {
         engine_(kNow, binlog_) {
     std::string error;
     binlog_.set_note(disk.folder_note());
-    if (!binlog_.open(engine_, kWallOffset, kNow, kStoreId + 1, {}, error)) seen_.error = error;
+    if (!binlog_.open(engine_, kWallOffset, kNow, kNewStoreId, {}, error)) seen_.error = error;
     if (seen_.error) return;
     engine_.check_invariants();
     binlog_.check_invariants();

@@ -36,8 +36,8 @@ struct FolderFacts {
   std::uint64_t store_id = 0;  // 0: not known.
   std::uint64_t lowest_number = 1;
   std::uint64_t highest_number = 1;
-  // The first file whose signature says that it is of this folder. Files in front of it may be
-  // older than the folder's id. 0: none.
+  // The first file whose signature says that it is of this folder. If the id was made anew, files
+  // in front of it may be older than the id. 0: none.
   std::uint64_t known_from = 0;
 };
 

@@ -150,12 +150,16 @@ bool is_clearly_of_beanstalkd(const Parsed& parsed);
 
 inline constexpr std::uint32_t kRunsEnd = 1 << 24;
 
+// The id of a folder is random but for this bit. It is set if the folder had files of ours when it
+// got the id, but none of them told the id that it had before. Such files fit no file of the id.
+inline constexpr std::uint64_t kIdMadeAnew = std::uint64_t{1} << 63;
+
 // The first record of every file.
 struct Signature {
   std::uint64_t salt = 0;         // Another one for each file: see salt_of().
   std::uint64_t next_id = 0;      // The first id that may be given out from here on.
   std::uint64_t file_number = 0;  // N of binlog.N
-  std::uint64_t store_id = 0;     // Random, the same in all files of a folder.
+  std::uint64_t store_id = 0;     // The same in all files of a folder: see kIdMadeAnew.
   // Random, below kRunsEnd: the same in all files that one server began between its start and its
   // end. 0: written by a version that did not tell.
   std::uint32_t run = 0;
