@@ -324,7 +324,7 @@ void Replay::go_on_beyond_lost_ids() {
                                   report_.files.back().kind == FileKind::checked;
   if (newest_may_be_gone_ || (is_one_missing && is_newest_headless)) left_out += kIdsOfAFile;
   // A missing file in front of another one is told of by that, unless it is of beanstalkd.
-  report_.next_id += left_out;
+  report_.next_id += std::min(left_out, ~JobId{0} - report_.next_id);
   const bool is_noted_cut = std::any_of(report_.files.begin(), report_.files.end(),
                                         [](const FileReport& file) { return file.is_cut; });
   if ((newest_may_be_gone_ || is_noted_cut) && note_tells()) {

@@ -81,10 +81,13 @@ TEST(RefusedFolder, HasANumberNearTheLastThatBeanstalkdCanRead) {
 
 TEST(RefusedFolder, HasIdsNearTheLastOne) {
   for (const std::uint64_t id : {~std::uint64_t{0} - 1, binlog::kIdLast + 1}) {
-    binlog::LogMaker maker(1);
-    maker.add(binlog::full_record(id, "tube", "body\r\n"));
-    maker.seal();
-    EXPECT_NE(refusal({{"binlog.1", maker.bytes()}}, kSmallFiles), "") << id;
+    // Not stopped: the next file is missing, and the ids that it may have had are passed over.
+    for (const bool was_stopped : {true, false}) {
+      binlog::LogMaker maker(1);
+      maker.add(binlog::full_record(id, "tube", "body\r\n"));
+      maker.seal(was_stopped);
+      EXPECT_NE(refusal({{"binlog.1", maker.bytes()}}, kSmallFiles), "") << id;
+    }
   }
   binlog::LogMaker maker(1);
   maker.add(binlog::full_record(std::uint64_t{1} << 63, "tube", "body\r\n"));
