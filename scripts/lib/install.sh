@@ -43,6 +43,7 @@ install_long_test_packages=(
   systemd-container               # systemd on that machine
   iproute2                        # the network of that machine
   docker-compose                  # checks its example
+  resource-agents libxml2-utils   # ocf-tester, which checks the resource agent for Pacemaker
   "${install_package_packages[@]}" "${install_image_packages[@]}"
 )
 
