@@ -7,6 +7,7 @@ agent: the node of the server dies, or loses its network, and another one takes 
 HARICOT_SEED=N repeats what the clients do.
 """
 
+import concurrent.futures
 import os
 import pathlib
 import random
@@ -45,7 +46,9 @@ class Gluster(unittest.TestCase):
             self.addCleanup(node.end)
             self.nodes.append(node)
             node.run("mkdir", "/run/brick", VOLUME)
-            node.run("glusterd")
+        # Each of them takes seconds, which it spends waiting.
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(lambda node: node.run("glusterd"), self.nodes))
         first = self.nodes[0]
         for node in self.nodes[1:]:
             self.gluster("peer", "probe", node.address)
@@ -79,8 +82,10 @@ class Gluster(unittest.TestCase):
         status = self.agent(node, "start")
         self.assertEqual(status, 0, self.said + node.run("cat", "/run/haricotd.log", check=False))
 
-    def begin_load(self, node):
-        self.loads = [Load(node.address, PORT, number, SEED) for number in range(4)]
+    def begin_load(self, node, local=False):
+        for number in range(4):
+            client = Client("127.0.0.1", PORT, of=node) if local else Client(node.address, PORT)
+            self.loads.append(Load(client, number, SEED))
         for load in self.loads:
             load.start()
         wait_for("acknowledged commands", lambda: self.faults() or sum(
@@ -104,11 +109,6 @@ class Gluster(unittest.TestCase):
         acknowledged = sum(load.acknowledged for load in self.loads)
         print(f"{seconds:.1f} s for the start {after}; {acknowledged} acknowledged commands, none lost")
 
-    def put_on(self, node):
-        """The answer to a put."""
-        with Client(node.address, PORT) as client:
-            return client.ask("put 0 0 60 4", b"lost")[0][0]
-
     def test_a_node_dies_and_the_next_has_every_acknowledged_job(self):
         first, second, _ = self.nodes
         self.start(first)
@@ -124,31 +124,22 @@ class Gluster(unittest.TestCase):
         self.assertEqual(self.agent(second, "monitor"), 0, self.said)
         self.assertEqual(self.agent(second, "stop"), 0, self.said)
 
-    def test_a_node_that_is_cut_off_acknowledges_nothing_more(self):
+    def test_a_node_that_is_cut_off_acknowledges_nothing_that_the_next_does_not_have(self):
         first, second, _ = self.nodes
         self.start(first)
-        self.begin_load(first)
-        # A server that has nothing to write while it is cut off does not notice: the worst case.
-        self.stop_loads()
+        # These clients are on the node itself, so they reach their server all the time.
+        self.begin_load(first, local=True)
         first.unplug()
-        self.take_over(second, "after a node was cut off")
-        # Nobody has fenced the first node. Its server lives, and clients come back to it.
-        with Client(second.address, PORT) as client:
-            later = client.put(b"of the second server")
-            before = client.stats()["total-jobs"]
-        second.run("touch", f"{VOLUME}/later")
-        first.plug_in()
-        # The volume is back before the server has noticed anything.
-        wait_for("the volume", lambda: "later" in first.run("ls", VOLUME, check=False).split())
-        first.run("touch", f"{VOLUME}/writable")
-        answers = {self.put_on(first) for _ in range(50)}
-        self.assertEqual(answers, {"INTERNAL_ERROR"}, "two servers acknowledge")
-        self.assertEqual(self.agent(first, "monitor", timeout_s=2), 1, self.said)
-        self.assertEqual(self.agent(first, "stop"), 0, self.said)
-        # It has written nothing among what the second server has written.
-        with Client(second.address, PORT) as client:
-            self.assertEqual(client.stats()["total-jobs"], before)
-            self.assertEqual(client.ask(f"peek {later}")[1], b"of the second server")
+        wait_for("the end of the load", lambda: not any(load.is_alive() for load in self.loads))
+        self.assertEqual([load.refusal for load in self.loads], ["INTERNAL_ERROR"] * len(self.loads))
+        with Client("127.0.0.1", PORT, of=first) as client:
+            self.assertEqual(client.ask("put 0 0 60 4", b"lost")[0], ["INTERNAL_ERROR"])
+        self.assertEqual(self.agent(first, "monitor", timeout_s=2), 1)
+        self.assertIn("refuses changes", self.said)
+        # The cluster fences it before it starts another server: docs/availability.md says why.
+        first.end()
+        self.stop_loads()
+        self.take_over(second, "after a node was cut off and fenced")
         self.assertEqual(self.agent(second, "stop"), 0, self.said)
         self.assertIn("\nsound\n", second.run(HARICOT, "binlog", "check", f"{VOLUME}/beanstalkd"))
 

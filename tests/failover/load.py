@@ -5,8 +5,6 @@ import random
 import socket
 import threading
 
-from stage import Client
-
 
 @dataclasses.dataclass(frozen=True)
 class Job:
@@ -31,17 +29,20 @@ def look_up(client, job_id):
 
 
 class Load(threading.Thread):
-    """One connection with jobs of its own. It ends when the connection does, or by stop()."""
+    """One connection with jobs of its own. It ends when the connection does, when the server cannot keep
+    something, or by stop()."""
 
-    def __init__(self, host, port, number, seed):
+    def __init__(self, client, number, seed):
+        """The client is the load's from now on."""
         super().__init__(daemon=True)
-        self.client = Client(host, port)
+        self.client = client
         self.random = random.Random(f"{seed} {number}")
         self.tube = f"tube-{number}"
         self.jobs = {}  # What was acknowledged: by id the Job, or None if it was deleted.
         self.pending = {}  # By id: what else a job may be, because a command had no answer.
         self.put_pending = None  # The Job of a put that had no answer.
         self.acknowledged = 0
+        self.refusal = None  # The answer that ended it: what it was for may have happened, or not.
         self.fault = None
         self.is_over = False
 
@@ -91,18 +92,23 @@ class Load(threading.Thread):
         job = Job(self.tube, body, self.random.randrange(2**32), self.random.randint(100, 100_000), delay,
                   "delayed" if delay else "ready")
         self.put_pending = job
-        words, _ = self.client.ask(f"put {job.priority} {job.delay} {job.ttr} {len(body)}", body)
-        if words[0] != "INSERTED":
-            raise RuntimeError(f"a put was answered {words}")
+        words = self.ask("INSERTED", f"put {job.priority} {job.delay} {job.ttr} {len(body)}", body)
         self.put_pending = None
         self.jobs[int(words[1])] = job
         self.acknowledged += 1
 
-    def change(self, job_id, command, good, after):
-        self.pending[job_id] = after
-        words, _ = self.client.ask(command)
+    def ask(self, good, command, body=None):
+        words, _ = self.client.ask(command, body)
+        if words[0] == "INTERNAL_ERROR":
+            self.refusal = words[0]
+            raise ConnectionError("the server cannot keep anything")
         if words[0] != good:
             raise RuntimeError(f"{command} was answered {words}")
+        return words
+
+    def change(self, job_id, command, good, after):
+        self.pending[job_id] = after
+        self.ask(good, command)
         del self.pending[job_id]
         self.jobs[job_id] = after
         self.acknowledged += 1

@@ -5,6 +5,7 @@ test itself is the machine 198.51.100.1 on the same network.
 """
 
 import contextlib
+import ctypes
 import os
 import pathlib
 import signal
@@ -12,6 +13,7 @@ import subprocess
 
 from stage import PATIENCE_S, is_there, wait_for
 
+LIBC = ctypes.CDLL(None, use_errno=True)
 NETWORK = "198.51.100"
 # Each node has its own of these: empty folders that go with it.
 OWN_FOLDERS = ("/run", "/var/lib/glusterd", "/var/log/glusterfs")
@@ -20,6 +22,11 @@ OWN_FOLDERS = ("/run", "/var/lib/glusterd", "/var/log/glusterfs")
 def make_network():
     for words in ("link add bridge0 type bridge", "link set bridge0 up", f"address add {NETWORK}.1/24 dev bridge0"):
         subprocess.run(["ip", *words.split()], check=True)
+
+
+def set_namespace(descriptor):
+    if LIBC.setns(descriptor, 0) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
 
 
 class Node:
@@ -55,6 +62,20 @@ class Node:
             raise RuntimeError(f"{self.link}: {words}: status {result.returncode}: {result.stdout}")
         self.status = result.returncode
         return result.stdout
+
+    @contextlib.contextmanager
+    def enter_network(self):
+        """This thread is in the network of the node meanwhile; sockets that it makes stay there."""
+        own, there = (os.open(f"/proc/{who}/ns/net", os.O_RDONLY) for who in ("thread-self", self.pid))
+        try:
+            set_namespace(there)
+            try:
+                yield
+            finally:
+                set_namespace(own)
+        finally:
+            os.close(own)
+            os.close(there)
 
     def unplug(self):
         """From now on no packet reaches the node or leaves it."""

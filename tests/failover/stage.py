@@ -82,10 +82,13 @@ def end_all_others():
 
 
 class Client:
-    """A connection that waits for whole answers. ConnectionError: the server has gone."""
+    """A connection that waits for whole answers. ConnectionError: the server has gone.
 
-    def __init__(self, host, port, timeout=PATIENCE_S):
-        self.socket = socket.create_connection((host, port), timeout=timeout)
+    `of` is whose network it is in, if not this thread's: something with enter_network(), a context."""
+
+    def __init__(self, host, port, timeout=PATIENCE_S, of=None):
+        with of.enter_network() if of else contextlib.nullcontext():
+            self.socket = socket.create_connection((host, port), timeout=timeout)
         self.input = self.socket.makefile("rb")
 
     def __enter__(self):
