@@ -46,6 +46,7 @@ install_long_test_packages=(
   resource-agents libxml2-utils   # ocf-tester, which checks the resource agent for Pacemaker
   haproxy                         # in front of two servers
   glusterfs-server glusterfs-client   # a folder on three machines
+  pacemaker pacemaker-cli-utils corosync   # a cluster of three machines
   "${install_package_packages[@]}" "${install_image_packages[@]}"
 )
 

@@ -83,6 +83,13 @@ class Agent(unittest.TestCase):
         self.check(SUCCESS, "start", **settings)
         return self.server_pid()
 
+    def kill_server(self):
+        """Kills the server that the agent has started. Its process."""
+        pid = self.server_pid()
+        os.kill(pid, signal.SIGKILL)
+        wait_for("the end of the server", lambda: not is_there(pid))
+        return pid
+
     def client(self):
         return Client("127.0.0.1", PORT)
 
@@ -132,7 +139,7 @@ class Agent(unittest.TestCase):
             client.socket.sendall(b"put 0 0 60 4\r\nbody\r\n" * count)
             for _ in range(count):
                 self.assertEqual(client.answer()[0][0], "INSERTED")
-        os.kill(self.server_pid(), signal.SIGKILL)
+        self.kill_server()
         # The server begins when the test allows it. Until then its start takes as long as a test likes.
         gate = self.folder / "gate"
         os.mkfifo(gate)
@@ -183,9 +190,8 @@ class Agent(unittest.TestCase):
         self.assertIn("is killed", (self.folder / "agent.log").read_text())
 
     def test_a_killed_server_does_not_run(self):
-        pid = self.start()
-        os.kill(pid, signal.SIGKILL)
-        wait_for("the end of the server", lambda: not is_there(pid))
+        self.start()
+        pid = self.kill_server()
         self.check(NOT_RUNNING, "monitor")
         self.start()
         self.assertNotEqual(self.server_pid(), pid)

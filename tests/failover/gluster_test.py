@@ -42,7 +42,7 @@ class Gluster(unittest.TestCase):
         self.addCleanup(stage.end_all_others)
         self.nodes = []
         for number in (1, 2, 3):
-            node = Node(number)
+            node = Node(number, ("/var/lib/glusterd", "/var/log/glusterfs"))
             self.addCleanup(node.end)
             self.nodes.append(node)
             node.run("mkdir", "/run/brick", VOLUME)

@@ -15,8 +15,6 @@ from stage import PATIENCE_S, is_there, wait_for
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NETWORK = "198.51.100"
-# Each node has its own of these: empty folders that go with it.
-OWN_FOLDERS = ("/run", "/var/lib/glusterd", "/var/log/glusterfs")
 
 
 def make_network():
@@ -32,10 +30,12 @@ def set_namespace(descriptor):
 class Node:
     """Requires: make_network()."""
 
-    def __init__(self, number):
+    def __init__(self, number, own_folders, prepare="true"):
+        """The own folders exist on this machine; on the node they are empty, and go with it, as does /run.
+        `prepare` is a command of the shell that runs on the node before anything else, with /run as it is here."""
         self.address = f"{NETWORK}.{10 + number}"
         self.link = f"node{number}"
-        mounts = "".join(f"mkdir -p {folder} && mount -t tmpfs tmpfs {folder} && " for folder in OWN_FOLDERS)
+        mounts = prepare + " && " + "".join(f"mount -t tmpfs tmpfs {folder} && " for folder in ("/run", *own_folders))
         self.starter = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc",
              "sh", "-c", f"hostname {self.link} && {mounts} ip link set lo up && echo ready && exec sleep infinity"],
