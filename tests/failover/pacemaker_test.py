@@ -12,6 +12,7 @@ import os
 import pathlib
 import random
 import socketserver
+import subprocess
 import sys
 import threading
 import time
@@ -180,6 +181,10 @@ if __name__ == "__main__":
     stage.isolate("corosync", "pacemakerd", "crm_mon", "cibadmin", "nsenter", "hostname")
     if not pathlib.Path("/usr/lib/ocf/resource.d/heartbeat/IPaddr2").exists():
         stage.skip("Debian's resource-agents is missing")
+    if subprocess.run(["sh", "-c", "mkdir -p /run/try/a /run/try/b /run/try/c && mount -t overlay -o "
+                       "lowerdir=/usr/sbin,upperdir=/run/try/a,workdir=/run/try/b try /run/try/c && "
+                       "umount /run/try/c"], capture_output=True).returncode != 0:
+        stage.skip("this kernel cannot lay one folder over another (overlay)")
     print(f"HARICOT_SEED={SEED}")
     os.makedirs("/run/shared/beanstalkd")
     make_network()
