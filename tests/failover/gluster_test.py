@@ -134,7 +134,7 @@ class Gluster(unittest.TestCase):
         self.assertEqual([load.refusal for load in self.loads], ["INTERNAL_ERROR"] * len(self.loads))
         with Client("127.0.0.1", PORT, of=first) as client:
             self.assertEqual(client.ask("put 0 0 60 4", b"lost")[0], ["INTERNAL_ERROR"])
-        self.assertEqual(self.agent(first, "monitor", timeout_s=2), 1)
+        self.assertEqual(self.agent(first, "monitor", timeout_s=10), 1)
         self.assertIn("refuses changes", self.said)
         # The cluster fences it before it starts another server: docs/availability.md says why.
         first.end()
