@@ -52,7 +52,10 @@ class Gluster(unittest.TestCase):
         first = self.nodes[0]
         for node in self.nodes[1:]:
             self.gluster("peer", "probe", node.address)
-        wait_for("the peers", lambda: self.gluster("peer", "status").count("(Connected)") == 2)
+        # Each of them has to know each other one.
+        for node in self.nodes:
+            wait_for("the peers", lambda node=node: node.run("gluster", "peer", "status", check=False).count(
+                "(Connected)") == 2)
         self.gluster("volume", "create", "jobs", "replica", "3",
                      *(f"{node.address}:/run/brick/jobs" for node in self.nodes), "force")
         options = documented_options()
@@ -67,7 +70,13 @@ class Gluster(unittest.TestCase):
         self.addCleanup(self.stop_loads)
 
     def gluster(self, *words):
-        return self.nodes[0].run("gluster", "--mode=script", *words)
+        """Tries again while another node is busy: then nothing has happened."""
+        said = []
+        try:
+            wait_for("gluster", lambda: said.append(self.nodes[0].run(
+                "gluster", "--mode=script", *words, check=False)) or self.nodes[0].status == 0)
+        except TimeoutError as error:
+            raise RuntimeError(f"{words}: {said[0]}") from error
 
     def agent(self, node, action, timeout_s=60, **parameters):
         """Runs the agent on the node. Its status."""
