@@ -7,6 +7,7 @@
 
 option(HARICOT_REPLACE_BEANSTALKD "Install under the names of beanstalkd too" OFF)
 set(HARICOT_UNIT_DIR lib/systemd/system CACHE STRING "Where the units of systemd go")
+set(HARICOT_AGENT_DIR lib/ocf/resource.d/haricot CACHE STRING "Where the resource agent of Pacemaker goes")
 set(HARICOT_DEFAULT_FILE /etc/default/beanstalkd CACHE STRING "The settings that the service reads")
 
 install(TARGETS haricotd haricot RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -31,13 +32,16 @@ install(PROGRAMS packaging/openrc/beanstalkd DESTINATION ${CMAKE_INSTALL_DOCDIR}
 
 if(HARICOT_REPLACE_BEANSTALKD)
   set(HARICOT_UNITS_DESTINATION ${HARICOT_UNIT_DIR})
+  set(HARICOT_AGENT_DESTINATION ${HARICOT_AGENT_DIR})
   install(FILES packaging/man/beanstalkd.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   # A link, so that the process is called by the name it was started by.
   file(CREATE_LINK haricotd ${CMAKE_BINARY_DIR}/systemd/beanstalkd SYMBOLIC)
   install(FILES ${CMAKE_BINARY_DIR}/systemd/beanstalkd DESTINATION ${CMAKE_INSTALL_BINDIR})
 else()
   set(HARICOT_UNITS_DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/systemd)
+  set(HARICOT_AGENT_DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/ocf)
 endif()
+install(PROGRAMS packaging/ocf/haricotd DESTINATION ${HARICOT_AGENT_DESTINATION})
 install(FILES ${CMAKE_BINARY_DIR}/systemd/beanstalkd.service
               ${CMAKE_BINARY_DIR}/systemd/beanstalkd.socket
         DESTINATION ${HARICOT_UNITS_DESTINATION})

@@ -43,6 +43,10 @@ install_long_test_packages=(
   systemd-container               # systemd on that machine
   iproute2                        # the network of that machine
   docker-compose                  # checks its example
+  resource-agents libxml2-utils   # ocf-tester, which checks the resource agent for Pacemaker
+  haproxy                         # in front of two servers
+  glusterfs-server glusterfs-client   # a folder on three machines
+  pacemaker pacemaker-cli-utils corosync   # a cluster of three machines
   "${install_package_packages[@]}" "${install_image_packages[@]}"
 )
 

@@ -50,7 +50,7 @@ class Install(unittest.TestCase):
     def test_by_itself_no_name_of_beanstalkd_is_taken(self):
         files = self.files(self.install())
         for name in ("bin/haricotd", "bin/haricot", "share/man/man8/haricotd.8", "share/doc/haricot/README.md",
-                     "share/doc/haricot/examples/systemd/beanstalkd.service"):
+                     "share/doc/haricot/examples/systemd/beanstalkd.service", "share/doc/haricot/examples/ocf/haricotd"):
             self.assertIn("usr/local/" + name, files)
         taken = [name for name in files if "beanstalkd" in name and "/doc/" not in name]
         self.assertEqual(taken, [])
@@ -59,8 +59,9 @@ class Install(unittest.TestCase):
         root = self.install("-DHARICOT_REPLACE_BEANSTALKD=ON")
         files = self.files(root)
         for name in ("bin/beanstalkd", "share/man/man1/beanstalkd.1", "lib/systemd/system/beanstalkd.service",
-                     "lib/systemd/system/beanstalkd.socket"):
+                     "lib/systemd/system/beanstalkd.socket", "lib/ocf/resource.d/haricot/haricotd"):
             self.assertIn("usr/local/" + name, files)
+        self.assertTrue(os.access(root / "usr/local/lib/ocf/resource.d/haricot/haricotd", os.X_OK))
         link = root / "usr/local/bin/beanstalkd"
         self.assertEqual(os.readlink(link), "haricotd")
         said = subprocess.run([link, "-v"], capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,99 @@
+"""Machines of a test: each has its own processes, network, mounts and name, and dies as a whole.
+
+A node is a set of namespaces below those of the test (stage.isolate), so it ends with the test. The
+test itself is the machine 198.51.100.1 on the same network.
+"""
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import signal
+import subprocess
+
+from stage import PATIENCE_S, is_there, wait_for
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+NETWORK = "198.51.100"
+
+
+def make_network():
+    for words in ("link add bridge0 type bridge", "link set bridge0 up", f"address add {NETWORK}.1/24 dev bridge0"):
+        subprocess.run(["ip", *words.split()], check=True)
+
+
+def set_namespace(descriptor):
+    if LIBC.setns(descriptor, 0) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+class Node:
+    """Requires: make_network()."""
+
+    def __init__(self, number, own_folders, prepare="true"):
+        """The own folders exist on this machine; on the node they are empty, and go with it, as does /run.
+        `prepare` is a command of the shell that runs on the node before anything else, with /run as it is here."""
+        self.address = f"{NETWORK}.{10 + number}"
+        self.link = f"node{number}"
+        mounts = prepare + " && " + "".join(f"mount -t tmpfs tmpfs {folder} && " for folder in ("/run", *own_folders))
+        self.starter = subprocess.Popen(
+            ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc",
+             "sh", "-c", f"hostname {self.link} && {mounts} ip link set lo up && echo ready && exec sleep infinity"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        said = self.starter.stdout.readline()
+        if said != "ready\n":
+            self.starter.wait()
+            raise RuntimeError(f"a node has not come up: {said}")
+        children = pathlib.Path(f"/proc/{self.starter.pid}/task/{self.starter.pid}/children")
+        self.pid = int(wait_for("the first process of a node", children.read_text))
+        ip = ["ip", "link"]
+        subprocess.run([*ip, "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", str(self.pid)],
+                       check=True)
+        subprocess.run([*ip, "set", self.link, "master", "bridge0", "up"], check=True)
+        self.run("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
+        self.run("ip", "link", "set", "eth0", "up")
+
+    def run(self, *words, environment=None, check=True):
+        """Runs a command on the node. What it has said."""
+        result = subprocess.run(["nsenter", "--target", str(self.pid), "--all", *map(str, words)], text=True,
+                                env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2 * PATIENCE_S)
+        if check and result.returncode != 0:
+            raise RuntimeError(f"{self.link}: {words}: status {result.returncode}: {result.stdout}")
+        self.status = result.returncode
+        return result.stdout
+
+    @contextlib.contextmanager
+    def enter_network(self):
+        """This thread is in the network of the node meanwhile; sockets that it makes stay there."""
+        own, there = (os.open(f"/proc/{who}/ns/net", os.O_RDONLY) for who in ("thread-self", self.pid))
+        try:
+            set_namespace(there)
+            try:
+                yield
+            finally:
+                set_namespace(own)
+        finally:
+            os.close(own)
+            os.close(there)
+
+    def unplug(self):
+        """From now on no packet reaches the node or leaves it."""
+        subprocess.run(["ip", "link", "set", self.link, "down"], check=True)
+
+    def plug_in(self):
+        subprocess.run(["ip", "link", "set", self.link, "up"], check=True)
+
+    def lose_power(self):
+        """Nobody hears a last word of it: the network goes first, then all processes at once."""
+        self.unplug()
+        self.end()
+
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self.starter.wait()
+        self.starter.stdout.close()
+        wait_for("the end of a node", lambda: not is_there(self.pid))
+        # The kernel takes its end of the link away later; it is gone as soon as this one is.
+        subprocess.run(["ip", "link", "delete", self.link], capture_output=True)
