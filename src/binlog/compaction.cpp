@@ -15,6 +15,8 @@ constexpr std::uint64_t kBytesPerTurn = 64 * 1024;
 constexpr std::uint64_t kBytesPerByteWritten = 2;
 // Beyond this many times what the folder may have, nobody goes on as if the disk could follow.
 constexpr std::uint64_t kTimesAllowedMax = 3;
+// Of the garbage that is worth collecting, the part that is so for a change that lacks room.
+constexpr std::uint64_t kShareForAChange = 4;
 constexpr Duration kPauseAfterFailure = Duration::seconds(1);
 constexpr Duration kPauseOnAFullDisk = Duration::milliseconds(50);
 
@@ -32,10 +34,19 @@ std::uint64_t Compaction::garbage_of_newest() const {
   return written - std::min(written, needed);
 }
 
+// Where nearly all lives, copying would go round and round for nothing. It is not for nothing where
+// a change would be refused else: the files' frames and ends may have taken what is missing.
+std::uint64_t Compaction::garbage_worth_collecting() const {
+  const std::uint64_t worth = room_.garbage_worth_collecting();
+  return has_to_make_room_ ? worth / kShareForAChange : worth;
+}
+
 bool Compaction::has_garbage_to_collect() const {
   if (way_.is_refusing() || segments().size() < 2) return false;
   if (segments().oldest().live_jobs == 0) return true;
   if (segments().oldest().number <= segments().gone_until()) return true;
+  // What has been moved has cost its room, and only the removal of the file gives it back.
+  if (room_.is_short() && segments().oldest().moved_until != 0) return true;
   const std::uint64_t sealed = segments().older_bytes();
   const std::uint64_t sealed_live = segments().live_bytes() - segments().newest().live_bytes;
   const std::uint64_t frames = (segments().size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
@@ -43,7 +54,7 @@ bool Compaction::has_garbage_to_collect() const {
   // What is copied behind it will make a file of the past of the newest one.
   if (room_.is_short()) garbage += garbage_of_newest();
   if (room_.is_short() && garbage_of_oldest() >= segments().oldest().bytes / 8) return true;
-  if (garbage < std::min(sealed_live / 8, room_.garbage_worth_collecting())) return false;
+  if (garbage < std::min(sealed_live / 8, garbage_worth_collecting())) return false;
   if (room_.is_short()) return true;
   return room_.folder_bytes() > room_.folder_bytes_allowed();
 }
@@ -82,7 +93,11 @@ bool Compaction::is_too_far_ahead() const {
 // would; the alternative is to refuse what a disk with garbage on it could take. False: nothing is
 // going to come of it.
 bool Compaction::collect_for_space() {
-  if (way_.is_refusing() || !has_garbage_to_collect()) return false;
+  has_to_make_room_ = true;
+  if (way_.is_refusing() || !has_garbage_to_collect()) {
+    has_to_make_room_ = false;
+    return false;
+  }
   if (!waits_ && !has_collected_for_space_) {
     has_collected_for_space_ = true;  // Once a turn, however many workers there are.
     again_ = ground_.now;             // It may have failed for want of space that is there by now.
@@ -258,7 +273,8 @@ void Compaction::removal_ended(DiskStatus status) {
 
 void Compaction::drop_oldest() {
   segments().remove_oldest();
-  room_.ask_again();  // There is space again.
+  has_to_make_room_ = false;  // Whoever still lacks room says so again.
+  room_.ask_again();          // There is space again.
 }
 
 void Compaction::tell_removal_failed(const std::string& why) {

@@ -23,7 +23,6 @@ constexpr std::size_t kSyncsOfRotation = 3;
 // Files that are open besides those that wait for their last sync: the one that is written, the one
 // that is begun, a spare that grows, and one that is read or listed.
 constexpr std::size_t kFilesOpenOtherwise = 4;
-constexpr std::uint64_t kSmallestFileBytes = 4096;
 // What is kept ahead is in proportion to a file. So where the folder cannot have this many files of
 // the size that was asked for, files are smaller: down to a size that takes every job that is
 // allowed where nobody has asked for larger ones.
@@ -59,7 +58,10 @@ void RoomAhead::set_size_of_files(std::uint64_t free_bytes) {
   const std::uint64_t share = all / kFilesInSpace / kSmallestFileBytes * kSmallestFileBytes;
   const std::uint64_t least =
       std::max(std::min(all / kFilesAtLeast, kSmallestShareBytes), kSmallestFileBytes);
-  file_bytes_ = std::min(std::max(share, least), ground_.options.file_bytes);
+  // In whole blocks: a part of one would be taken from the disk and give no room.
+  const std::uint64_t blocks =
+      (std::max(share, least) + kSmallestFileBytes - 1) / kSmallestFileBytes;
+  file_bytes_ = std::min(blocks * kSmallestFileBytes, ground_.options.file_bytes);
   static_assert(kSmallestFileBytes > kFirstRecordOffset + SegmentWriter::kEndBytes);
 }
 
@@ -110,7 +112,7 @@ bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t
       set_size_of_files(free_bytes);
     }
     if (size / 2 < least) break;
-    size /= 2;
+    size = std::max(least, size / 2 / kSmallestFileBytes * kSmallestFileBytes);
   }
   return spare_status_ == DiskStatus::ok;
 }
@@ -212,7 +214,9 @@ JournalStatus RoomAhead::make_room_in_spares(std::uint64_t keep) {
 
 bool RoomAhead::rotate() {
   const auto ending = way_.end_file();
-  return ending && way_.seal(*ending, begin_file());
+  if (!ending || !way_.seal(*ending, begin_file())) return false;
+  ask_again();  // What the file had behind its end is free again.
+  return true;
 }
 
 bool RoomAhead::begin_file() {

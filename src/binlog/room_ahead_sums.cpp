@@ -57,20 +57,29 @@ std::uint64_t RoomAhead::for_compaction() const {
          for_ends(segments().live_bytes(), segments().live_jobs());
 }
 
+// What spares can be made of the space of a file, at least: as many as it has whole blocks.
+std::uint64_t RoomAhead::room_given_back_by(const Segment& file) const {
+  return file.bytes / kSmallestFileBytes * Spares::room_of(kSmallestFileBytes);
+}
+
 // What has been moved has used its room, and files that wait to be removed are about to give theirs
 // back.
 std::uint64_t RoomAhead::to_go_on() const {
   CHECK(!segments().empty());
   const Segment& oldest = segments().oldest();
-  std::uint64_t about_to_go = 0;
-  for (std::size_t i = 0; i + 1 < segments().size() && segments().at(i).live_jobs == 0; ++i) {
-    about_to_go += segments().at(i).bytes;
+  const std::uint64_t for_next = for_compaction();
+  std::uint64_t given_back = 0;
+  std::uint64_t to_move = 0;
+  const bool has_begun = segments().size() > 1 && oldest.moved_until != 0;
+  if (has_begun && oldest.live_jobs > 0) {
+    given_back = room_given_back_by(oldest);
+    to_move =
+        oldest.live_bytes + oldest.live_bytes / 4 + for_ends(oldest.live_bytes, oldest.live_jobs);
   }
-  if (about_to_go > 0) return for_compaction() - std::min(for_compaction(), about_to_go);
-  if (segments().size() < 2 || oldest.moved_until == 0) return for_compaction();
-  return std::min(
-      oldest.live_bytes + oldest.live_bytes / 4 + for_ends(oldest.live_bytes, oldest.live_jobs),
-      for_compaction());
+  for (std::size_t i = 0; i + 1 < segments().size() && segments().at(i).live_jobs == 0; ++i) {
+    given_back += room_given_back_by(segments().at(i));
+  }
+  return std::min(to_move + for_next - std::min(for_next, given_back), for_next);
 }
 
 // By the time that it is used up changes have to have made enough garbage for compaction to find it

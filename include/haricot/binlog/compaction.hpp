@@ -53,6 +53,7 @@ class Compaction {
 
   Segments& segments() { return *ground_.segments; }
   const Segments& segments() const { return *ground_.segments; }
+  std::uint64_t garbage_worth_collecting() const;
   std::uint64_t garbage_of_oldest() const;
   std::uint64_t garbage_of_newest() const;
   Step move_one();
@@ -73,6 +74,7 @@ class Compaction {
   // In the line of syncs: the one that makes durable that a file has gone by another way.
   std::uint64_t removal_mark_ = 0;
   Instant again_;
+  bool has_to_make_room_ = false;         // For a change, until the next file is gone.
   bool has_collected_for_space_ = false;  // In this turn.
   std::uint64_t records_migrated_ = 0;
 };

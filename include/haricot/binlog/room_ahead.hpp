@@ -98,9 +98,12 @@ class RoomAhead {
   }
 
  private:
+  static constexpr std::uint64_t kSmallestFileBytes = 4096;
+
   void set_size_of_files(std::uint64_t free_bytes);
   std::uint64_t most_to_move() const;
   std::uint64_t for_ends(std::uint64_t live_bytes, std::uint64_t live_jobs) const;
+  std::uint64_t room_given_back_by(const Segment& file) const;
   bool add_spare(std::uint64_t bytes, std::uint64_t at_once);
   bool try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t at_once,
                  std::uint64_t free_bytes);
