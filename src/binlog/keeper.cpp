@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "haricot/binlog/segment_writer.hpp"
+
 namespace haricot::binlog {
 
 DiskStatus Keeper::list() {
@@ -86,6 +88,14 @@ DiskStatus Keeper::sync() {
   const DiskStatus status = disk_.sync_folder();
   has_to_sync_ = status != DiskStatus::ok;
   return status;
+}
+
+DiskStatus remove_or_keep(Disk& disk, std::uint64_t number, bool has_to_be_kept) {
+  const std::string name = segment_name(number);
+  if (!has_to_be_kept) return disk.remove(name);
+  Keeper keeper(disk);
+  std::string to;
+  return keeper.move(name, number, damaged_name, to);
 }
 
 }  // namespace haricot::binlog

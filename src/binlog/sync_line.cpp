@@ -47,6 +47,7 @@ std::uint64_t SyncLine::sync_folder_first() {
 
 void SyncLine::remove_first(const std::string& name, bool sync) {
   to_remove_ = name;
+  has_removal_ = true;
   put_first(Entry{.is_removal = true, .syncs_removal = sync});
 }
 
@@ -98,6 +99,7 @@ bool SyncLine::next_ended(Ended& result) {
       start_some();
       continue;
     }
+    if (ended.is_removal) has_removal_ = false;
     result = {done.status, ended.covers, ended.is_removal, done.removal};
     if (done.status == DiskStatus::ok) {
       start_some();
@@ -110,6 +112,7 @@ bool SyncLine::next_ended(Ended& result) {
 }
 
 void SyncLine::abandon() {
+  has_removal_ = false;
   const std::uint64_t end = std::exchange(end_, started_);
   for (std::uint64_t number = begin_; number < started_; ++number) {
     entry(number).is_forgotten = true;

@@ -32,6 +32,17 @@ std::vector<JobId> fill(World& world, std::size_t body_bytes) {
   return ids;
 }
 
+// The same with bodies of any size up to that one. Returns how many jobs there are.
+std::size_t fill_mixed(World& world, test::Random& random, std::size_t body_bytes_max) {
+  for (int refused = 0, puts = 0; refused < 20 && puts < 10000; ++puts) {
+    const std::size_t body_bytes = random.below(body_bytes_max + 1);
+    refused += world.try_put({.body_bytes = body_bytes}) != Outcome::done;
+    if (random.one_in(4)) world.end_turn();
+  }
+  world.end_turn();
+  return world.engine.jobs().size();
+}
+
 // Has a server keep ten jobs on the disk and end.
 void keep_ten_jobs(SimDisk& disk) {
   World world(disk, kSmallFiles);
@@ -226,6 +237,7 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughForWorkersThatDoNotPause) {
          {SyncPolicy::every_turn, SyncPolicy::interval, SyncPolicy::never}) {
       SCOPED_TRACE(std::to_string(body_bytes) + " bytes");
       SimDisk disk;
+      disk.set_block_bytes(4096);
       disk.set_capacity(kCapacity);
       BinlogOptions options = kSmallFiles;
       options.sync = sync;
@@ -246,6 +258,44 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughForWorkersThatDoNotPause) {
       EXPECT_TRUE(world.close());
       const World again(disk, options, world.wall());
       EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");
+    }
+  }
+}
+
+// Many clients change their jobs in one turn. So compaction is in the middle of a file, often a
+// small one, when most of the changes come, and must have what the next file needs all the same.
+TEST(BinlogSpace, OfAFullDiskIsEnoughToChangeAllJobsAtOnce) {
+  test::Random random;
+  for (const std::uint64_t capacity : {65536U, 100000U, 200000U, 524288U}) {
+    for (const std::size_t body_bytes : {0U, 100U, 400U, 900U, 3000U}) {
+      if (body_bytes > capacity / 128) continue;  // A sixteenth of a file of that disk.
+      for (const bool is_mixed : {false, true}) {
+        SCOPED_TRACE(std::to_string(capacity) + " bytes, bodies of " + std::to_string(body_bytes) +
+                     (is_mixed ? " at most" : ""));
+        SimDisk disk;
+        disk.set_block_bytes(4096);
+        disk.set_capacity(capacity);
+        World world(disk, {.file_bytes = 10485760, .sync = SyncPolicy::every_turn});
+        const std::size_t jobs =
+            is_mixed ? fill_mixed(world, random, body_bytes) : fill(world, body_bytes).size();
+        int refused = 0;
+        std::vector<JobId> all;
+        for (int round = 0; round < 4 && refused == 0; ++round) {
+          for (std::size_t i = 0; i < jobs; ++i) {
+            const JobId id = world.reserve();
+            ASSERT_NE(id, 0U);
+            const Outcome outcome = round % 2 == 0 ? world.bury(id) : world.release(id);
+            refused += outcome != Outcome::done;
+            if (round == 0) all.push_back(id);
+          }
+          for (const JobId id : round % 2 == 0 ? all : std::vector<JobId>()) {
+            refused += world.kick_job(id) != Outcome::done;
+          }
+          world.end_turn();
+        }
+        EXPECT_EQ(refused, 0) << "of " << jobs;
+        EXPECT_FALSE(world.binlog.numbers().refusing);
+      }
     }
   }
 }

@@ -217,5 +217,18 @@ TEST_F(SyncLineTest, ARemovalMayGoWithoutASync) {
   EXPECT_EQ(disk_.calls(DiskCall::start_sync), syncs);
 }
 
+TEST_F(SyncLineTest, KnowsOfARemovalUntilItsEndIsTakenOut) {
+  create_durable(disk_, "old");
+  EXPECT_FALSE(line_.has_removal());
+  line_.remove_first("old", true);
+  disk_.complete_syncs();
+  EXPECT_TRUE(line_.has_removal());
+  EXPECT_EQ(ended(), Ended{"removed"});
+  EXPECT_FALSE(line_.has_removal());
+  line_.remove_first("old", true);
+  line_.abandon();
+  EXPECT_FALSE(line_.has_removal());
+}
+
 }  // namespace
 }  // namespace haricot::binlog

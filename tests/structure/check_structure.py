@@ -29,6 +29,17 @@ ROOMS = {
     "top": ({"cli", "client"}, {"base", "os"}),
     "binlog": ({"cli"}, {"base", "queue", "binlog", "os"}),
 }
+# The parts of the binlog, and the parts that each may know. Only their front, binlog.hpp, knows all.
+PARTS = {
+    "record_way": set(),
+    "room_ahead": {"record_way"},
+    "large_bodies": {"record_way", "room_ahead"},
+    "compaction": {"record_way", "room_ahead", "large_bodies"},
+    "folder_watch": {"record_way"},
+    "recovery": {"record_way", "room_ahead", "large_bodies", "folder_watch"},
+    "folder_opening": {"record_way"},
+}
+PARTS_FRONT = "haricot/binlog/binlog.hpp"
 TOP = "main"  # These may include anything.
 TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}
 # Where the system may be called, and headers stay beside their sources.
@@ -55,6 +66,8 @@ WITHOUT_TEST = {
     "queue/client.hpp": "only the engine changes a client: engine_clients_test",
     "service/server_info.hpp": "plain values, read by the reports: report_test",
     "binlog/disk.hpp": "an interface; tested through what implements it",
+    "binlog/binlog_options.hpp": "plain values, read by the parts of the binlog: binlog_test",
+    "binlog/ground.hpp": "plain values, which the parts of the binlog share: tested with each of them",
 }
 
 # The wall clock can be set while the server runs: no deadline may depend on it. It is read for the
@@ -118,6 +131,21 @@ def check_room(room, name):
     return None if is_good else f'tool/{room} may not include "{name}"'
 
 
+def part_of(path):
+    """The part of the binlog that a file belongs to: its name begins with that of the part."""
+    pure = pathlib.PurePosixPath(path)
+    if pure.parent.name != "binlog":
+        return None
+    return next((part for part in PARTS if pure.stem == part or pure.stem.startswith(part + "_")), None)
+
+
+def check_part(part, name):
+    """What is wrong with an include in a part of the binlog; None if nothing is."""
+    other = part_of(name)
+    is_good = name != PARTS_FRONT and (other in (None, part) or other in PARTS[part])
+    return None if is_good else f'{part} may not know "{name}"'
+
+
 def check_include(layer, is_quoted, name):
     """What is wrong with a layer's include; None if nothing is."""
     if name in REFUSED_HEADERS:
@@ -142,9 +170,12 @@ def check_file(path, text):
     room = room_of(path.removeprefix("src/")) if layer == "tool" else None
     if layer == "tool" and path.startswith("src/") and room is None:
         return [f"{path}: is in no room of the tool"]
+    part = part_of(path) if layer == "binlog" else None
     findings = []
     for number, is_quoted, name in includes_of(text):
         wrong = check_include(layer, is_quoted, name)
+        if not wrong and part and is_quoted:
+            wrong = check_part(part, name)
         if not wrong and room and is_quoted:
             wrong = check_room(room, name)
         if wrong:

@@ -47,6 +47,20 @@ class Includes(unittest.TestCase):
         self.refused("src/queue/x.cpp", '#include "haricot/protocol/reply.hpp"', "may not include")
         self.refused("src/protocol/x.cpp", '#include "haricot/queue/job.hpp"', "may not include")
 
+    def test_a_part_of_the_binlog_knows_only_those_below_it(self):
+        self.allowed("src/binlog/compaction.cpp", '#include "haricot/binlog/compaction.hpp"',
+                     '#include "haricot/binlog/room_ahead.hpp"', '#include "haricot/binlog/record.hpp"')
+        self.allowed("src/binlog/record_way_files.cpp", '#include "haricot/binlog/record_way.hpp"')
+        self.allowed("src/binlog/binlog.cpp", '#include "haricot/binlog/binlog.hpp"',
+                     '#include "haricot/binlog/recovery.hpp"')
+        self.refused("src/binlog/record_way_files.cpp", '#include "haricot/binlog/room_ahead.hpp"',
+                     "may not know")
+        self.refused("src/binlog/room_ahead.cpp", '#include "haricot/binlog/compaction.hpp"',
+                     "may not know")
+        self.refused("src/binlog/compaction.cpp", '#include "haricot/binlog/recovery.hpp"',
+                     "may not know")
+        self.refused("src/binlog/recovery.cpp", '#include "haricot/binlog/binlog.hpp"', "may not know")
+
     def test_headers_are_checked_like_sources(self):
         found = findings("include/haricot/base/x.hpp", "#pragma once",
                          '#include "haricot/queue/job.hpp"')

@@ -119,7 +119,8 @@ bool SimDisk::space(DiskSpace& space) const {
 std::uint64_t SimDisk::size_limit(std::uint32_t file) const {
   if (!capacity_) return std::numeric_limits<std::uint64_t>::max();
   const std::uint64_t used = used_bytes();
-  return files_[file].file.seen().size + (*capacity_ > used ? *capacity_ - used : 0);
+  const std::uint64_t free = *capacity_ > used ? *capacity_ - used : 0;
+  return taken_by(files_[file].file.seen().size) + free / block_bytes_ * block_bytes_;
 }
 
 DiskStatus SimDisk::resize(std::uint32_t file, std::uint64_t bytes,
@@ -445,6 +446,7 @@ const FolderNote& SimDisk::note_after_crash(Random& random, Unsynced unsynced) c
 std::unique_ptr<SimDisk> SimDisk::crash(Random& random, CrashPolicy policy) const {
   auto crashed = std::make_unique<SimDisk>();
   crashed->capacity_ = capacity_;
+  crashed->block_bytes_ = block_bytes_;
   crashed->set_folder_note(note_after_crash(random, policy.data));
   for (const auto& [name, file] : names_.after_crash(random, policy.names)) {
     const auto number = static_cast<std::uint32_t>(crashed->files_.size());
@@ -473,6 +475,7 @@ std::unique_ptr<SimDisk> SimDisk::replay_until(std::size_t entries) const {
   CHECK(tracing_);
   auto past = std::make_unique<SimDisk>();
   past->capacity_ = capacity_;
+  past->block_bytes_ = block_bytes_;
   past->folder_notes_ = trace_base_notes_;
   past->files_ = trace_base_files_;
   past->names_ = trace_base_names_;

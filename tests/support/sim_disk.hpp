@@ -179,6 +179,9 @@ class SimDisk final : public Disk {
   // The bytes all files may have together, nothing: no limit. Files keep what they have. An open
   // file has its bytes until it is closed.
   void set_capacity(std::optional<std::uint64_t> bytes) { capacity_ = bytes; }
+  // From now on a file takes whole blocks of that size, as on a real file system, so that what is
+  // given back and what is taken are counted alike. At first a block has one byte.
+  void set_block_bytes(std::uint64_t bytes) { block_bytes_ = bytes; }
   // Whether space() says what the capacity leaves. A quota limits a folder and is in no such
   // number.
   void set_tells_space(bool tells) { tells_space_ = tells; }
@@ -261,6 +264,10 @@ class SimDisk final : public Disk {
   DiskStatus fail_by(const Fault& fault) { return fail(fault.status, "injected fault"); }
   std::uint32_t file_of(FileHandle handle) const;
   std::uint32_t file_named(const std::string& name) const;
+  // The space that a file of so many bytes takes.
+  std::uint64_t taken_by(std::uint64_t bytes) const {
+    return (bytes + block_bytes_ - 1) / block_bytes_ * block_bytes_;
+  }
   // The bytes that a file may have at most, as far as the capacity goes.
   std::uint64_t size_limit(std::uint32_t file) const;
   DiskStatus resize(std::uint32_t file, std::uint64_t bytes, const std::optional<Fault>& fault);
@@ -294,6 +301,7 @@ class SimDisk final : public Disk {
   FailedSync failed_sync_ = FailedSync::drops;
   std::optional<std::uint64_t> capacity_;
   bool tells_space_ = true;
+  std::uint64_t block_bytes_ = 1;
   std::vector<ArmedFault> faults_;
   std::uint64_t faults_hit_ = 0;
   std::array<std::uint64_t, kDiskCalls> calls_{};

@@ -15,10 +15,10 @@ std::uint64_t SimDisk::calls() const {
 std::uint64_t SimDisk::used_bytes() const {
   std::uint64_t bytes = 0;
   for (const auto& [name, file] : names_.seen()) {
-    if (files_[file].opens == 0) bytes += files_[file].file.seen().size;
+    if (files_[file].opens == 0) bytes += taken_by(files_[file].file.seen().size);
   }
   for (const FileState& state : files_) {
-    if (state.opens > 0) bytes += state.file.seen().size;
+    if (state.opens > 0) bytes += taken_by(state.file.seen().size);
   }
   return bytes;
 }

@@ -50,4 +50,9 @@ class Keeper {
   bool has_to_sync_ = false;
 };
 
+// Takes a file out of the way of the next start: removes it, or gives it another name if it
+// `has_to_be_kept`, because not all of it could be read and there is no copy. May throw
+// std::bad_alloc.
+[[nodiscard]] DiskStatus remove_or_keep(Disk& disk, std::uint64_t number, bool has_to_be_kept);
+
 }  // namespace haricot::binlog

@@ -64,6 +64,11 @@ class Segments {
   // Requires: there are two.
   void merge_newest();
 
+  // Up to which number the jobs of all files have to be written anew, because one of the files was
+  // taken away; 0: of none.
+  std::uint64_t gone_until() const { return gone_until_; }
+  void set_gone_until(std::uint64_t number) { gone_until_ = number; }
+
   // A job whose full record of that many bytes stands in the newest file; not in any other then.
   void attach(JobRef ref, std::uint64_t bytes);
   // Its record is not needed any more. Does nothing if there is none.
@@ -85,6 +90,7 @@ class Segments {
   std::uint64_t live_bytes_ = 0;
   std::uint64_t live_jobs_ = 0;
   std::uint64_t older_bytes_ = 0;
+  std::uint64_t gone_until_ = 0;
 };
 
 }  // namespace haricot::binlog

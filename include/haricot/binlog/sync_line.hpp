@@ -43,6 +43,8 @@ class SyncLine {
   // Removes a file and, if `sync`, then syncs the folder, in front of all that have not begun.
   // Requires: no other removal stands in line.
   void remove_first(const std::string& name, bool sync);
+  // Whether a removal was asked for of which the end was not taken out.
+  bool has_removal() const { return has_removal_; }
   // Closes the file, now or when no sync of it is under way any more.
   void close(FileHandle file);
 
@@ -81,6 +83,7 @@ class SyncLine {
   std::uint64_t end_ = 0;
   std::size_t files_to_close_ = 0;
   std::string to_remove_;
+  bool has_removal_ = false;
 };
 
 }  // namespace haricot::binlog

@@ -1,0 +1,37 @@
+// What the parts of the binlog stand on: facts that all of them need, and that none of them owns.
+// Plain values. The binlog sets them; who else changes one is said beside it.
+
+#pragma once
+
+#include <optional>
+
+#include "haricot/base/time.hpp"
+#include "haricot/binlog/binlog_options.hpp"
+#include "haricot/binlog/disk.hpp"
+#include "haricot/binlog/notices.hpp"
+#include "haricot/binlog/segments.hpp"
+#include "haricot/queue/engine.hpp"
+
+namespace haricot::binlog {
+
+struct Ground {
+  // The disk outlives the ground.
+  Ground(Disk& on_disk, const BinlogOptions& wanted) : disk(on_disk), options(wanted) {}
+  Ground(const Ground&) = delete;
+  Ground& operator=(const Ground&) = delete;
+
+  bool has_syncs() const { return options.sync != SyncPolicy::never; }
+
+  Disk& disk;
+  const BinlogOptions options;
+  // Both are there from the opening of the folder on.
+  Engine* engine = nullptr;
+  std::optional<Segments> segments;  // Whoever writes, moves or removes a file tells it.
+  Instant now;                       // Of this turn.
+  Duration wall_offset;              // What has to be added to the time to get the wall clock's.
+  Notices notices;                   // Whoever has something to tell adds to it.
+  // From when on it is to be looked whether the files are there: `now` for whoever finds a reason.
+  Instant look_for_files_at;
+};
+
+}  // namespace haricot::binlog

@@ -1,0 +1,75 @@
+// Recovery: when the disk has failed, everything recorded since the last good sync is written anew,
+// from memory, to another file; if files are gone, all that lived in them as well. Until that has
+// succeeded, what would have to be recorded is refused.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "haricot/binlog/folder_watch.hpp"
+#include "haricot/binlog/ground.hpp"
+#include "haricot/binlog/large_bodies.hpp"
+#include "haricot/binlog/record_way.hpp"
+#include "haricot/binlog/room_ahead.hpp"
+
+namespace haricot::binlog {
+
+class Recovery {
+ public:
+  // All outlive this.
+  Recovery(Ground& ground, RecordWay& way, RoomAhead& room, LargeBodies& bodies, FolderWatch& watch)
+      : ground_(ground), way_(way), room_(room), bodies_(bodies), watch_(watch) {}
+  Recovery(const Recovery&) = delete;
+  Recovery& operator=(const Recovery&) = delete;
+
+  // What it hears from the way of records.
+  void failed(const WayEvents::Failure& failure) noexcept;
+  void syncs_taken();
+
+  // Does a turn's part of it. Requires: the way of records refuses.
+  void go_on();
+  // The next try is made at once.
+  void try_at_once() { retry_at_ = ground_.now; }
+  // When the next turn has to come for this. Requires: the way of records refuses.
+  Instant next_event() const;
+
+ private:
+  Segments& segments() { return *ground_.segments; }
+  const Segments& segments() const { return *ground_.segments; }
+  Duration pause_before_next_try() const;
+  void forget_failed_files();
+  bool remove_failed(std::uint64_t number);
+  bool begin();
+  bool list_what_is_unsafe();
+  bool has_to_rewrite() const;
+  std::optional<std::size_t> with_jobs_to_rewrite(std::size_t place) const;
+  JobId next_to_rewrite();
+  std::uint64_t number_needed_from() const;
+  bool rewrite_some();
+  bool rewrite(JobId id);
+  bool rewrite_large(const JournaledJob& job, const BlobRef& body);
+  bool remove_one_left_behind();
+  void recovered();
+
+  Ground& ground_;
+  RecordWay& way_;
+  RoomAhead& room_;
+  LargeBodies& bodies_;
+  FolderWatch& watch_;
+
+  Instant retry_at_ = Instant::never();
+  Instant retry_for_no_reason_at_;     // Also where the disk has no more space than before.
+  std::uint64_t free_at_failure_ = 0;  // The disk's free space after the last try that failed.
+  std::vector<JobId> rewrite_;         // Those that are still to be written anew, last first.
+  std::uint32_t first_serial_ = 0;     // The first segment of the current try; 0: there is none.
+  std::size_t rewritten_until_ = 0;    // If files are gone: no job lives in a file before it.
+  bool is_unneeded_noted_ = false;     // And it is written down that those files are not needed.
+  bool has_to_return_ = false;         // The folder may not be the one that the path leads to.
+  bool waits_ = false;                 // For a sync.
+};
+
+}  // namespace haricot::binlog

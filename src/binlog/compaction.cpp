@@ -1,0 +1,288 @@
+#include "haricot/binlog/compaction.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "haricot/base/check.hpp"
+#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/keeper.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// How much is copied in a turn: a bit always, and more where much is written.
+constexpr std::uint64_t kBytesPerTurn = 64 * 1024;
+constexpr std::uint64_t kBytesPerByteWritten = 2;
+// Beyond this many times what the folder may have, nobody goes on as if the disk could follow.
+constexpr std::uint64_t kTimesAllowedMax = 3;
+// Of the garbage that is worth collecting, the part that is so for a change that lacks room.
+constexpr std::uint64_t kShareForAChange = 4;
+constexpr Duration kPauseAfterFailure = Duration::seconds(1);
+constexpr Duration kPauseOnAFullDisk = Duration::milliseconds(50);
+
+}  // namespace
+
+std::uint64_t Compaction::garbage_of_oldest() const {
+  const Segment& oldest = segments().oldest();
+  const std::uint64_t needed = oldest.live_bytes + kFirstRecordOffset + kShortRecordBytes;
+  return oldest.bytes - std::min(oldest.bytes, needed);
+}
+
+std::uint64_t Compaction::garbage_of_newest() const {
+  const std::uint64_t written = way_.writer().written().bytes + way_.writer().collected_bytes();
+  const std::uint64_t needed = kFirstRecordOffset + segments().newest().live_bytes;
+  return written - std::min(written, needed);
+}
+
+// Where nearly all lives, copying would go round and round for nothing. It is not for nothing where
+// a change would be refused else: the files' frames and ends may have taken what is missing.
+std::uint64_t Compaction::garbage_worth_collecting() const {
+  const std::uint64_t worth = room_.garbage_worth_collecting();
+  return has_to_make_room_ ? worth / kShareForAChange : worth;
+}
+
+bool Compaction::has_garbage_to_collect() const {
+  if (way_.is_refusing() || segments().size() < 2) return false;
+  if (segments().oldest().live_jobs == 0) return true;
+  if (segments().oldest().number <= segments().gone_until()) return true;
+  // What has been moved has cost its room, and only the removal of the file gives it back.
+  if (room_.is_short() && segments().oldest().moved_until != 0) return true;
+  const std::uint64_t sealed = segments().older_bytes();
+  const std::uint64_t sealed_live = segments().live_bytes() - segments().newest().live_bytes;
+  const std::uint64_t frames = (segments().size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
+  std::uint64_t garbage = sealed - std::min(sealed, sealed_live + frames);
+  // What is copied behind it will make a file of the past of the newest one.
+  if (room_.is_short()) garbage += garbage_of_newest();
+  if (room_.is_short() && garbage_of_oldest() >= segments().oldest().bytes / 8) return true;
+  if (garbage < std::min(sealed_live / 8, garbage_worth_collecting())) return false;
+  if (room_.is_short()) return true;
+  return room_.folder_bytes() > room_.folder_bytes_allowed();
+}
+
+void Compaction::go_on() {
+  waits_ = false;
+  bodies_.begin_compaction();
+  if (ground_.now < again_) return;
+  const std::uint64_t until =
+      way_.appended_this_turn() + kBytesPerTurn + kBytesPerByteWritten * way_.appended_this_turn();
+  try {
+    while (way_.appended_this_turn() < until && has_garbage_to_collect()) {
+      const bool is_empty = segments().oldest().live_jobs == 0;
+      const Step step = is_empty ? remove_oldest() : move_one();
+      if (step == Step::did_some) continue;
+      waits_ = step == Step::has_to_wait;
+      return;
+    }
+  } catch (const std::bad_alloc&) {
+    again_ = ground_.now + kPauseAfterFailure;
+  }
+}
+
+// Files go one at a time, and where syncs take long more may be begun meanwhile, without an end. So
+// once the folder is far too large, no command begins a file as long as something is under way on
+// the disk: its session waits for the disk, and nobody else does. When nothing is under way there
+// is nothing to wait for, so a file that cannot be removed stops nobody.
+bool Compaction::is_too_far_ahead() const {
+  return way_.syncs().length() > 0 &&
+         room_.folder_bytes() > kTimesAllowedMax * room_.folder_bytes_allowed() &&
+         has_garbage_to_collect();
+}
+
+// On a full disk, changes live on what compaction gives back, which comes with syncs: first of the
+// records it has moved, then of the folder. Workers that are faster wait for it, as their answers
+// would; the alternative is to refuse what a disk with garbage on it could take. False: nothing is
+// going to come of it.
+bool Compaction::collect_for_space() {
+  has_to_make_room_ = true;
+  if (way_.is_refusing() || !has_garbage_to_collect()) {
+    has_to_make_room_ = false;
+    return false;
+  }
+  if (!waits_ && !has_collected_for_space_) {
+    has_collected_for_space_ = true;  // Once a turn, however many workers there are.
+    again_ = ground_.now;             // It may have failed for want of space that is there by now.
+    go_on();
+  }
+  if (way_.is_refusing()) return false;
+  return waits_ || (again_ <= ground_.now && has_garbage_to_collect());
+}
+
+Instant Compaction::next_event() const {
+  return !waits_ && has_garbage_to_collect() ? again_ : Instant::never();
+}
+
+Compaction::Step Compaction::move_one() {
+  Segment& oldest = segments().oldest();
+  CHECK(segments().size() > 1 && oldest.first != JobRef::none);
+  const JournaledJob job = ground_.engine->journaled(oldest.first);
+  const std::uint64_t bytes = full_record_bytes(job);
+  if (const BlobRef body = bodies_.body_of(job)) return move_large(job, body);
+  const JournalStatus room = room_.make_room(bytes, room_.for_deletes());
+  if (room == JournalStatus::later) return Step::has_to_wait;
+  if (room != JournalStatus::ok || !way_.prepare(job.tube_name.size(), job.job.body_bytes)) {
+    again_ = ground_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
+    return Step::nothing_to_do;
+  }
+  way_.append_full(job);
+  oldest.moved_until = way_.records();
+  ++records_migrated_;
+  return Step::did_some;
+}
+
+// A body takes many turns, and may wait for another one.
+Compaction::Step Compaction::move_large(const JournaledJob& job, const BlobRef& body) {
+  Segment& oldest = segments().oldest();
+  const std::size_t name_bytes = job.tube_name.size();
+  const JournalStatus status =
+      bodies_.write_ahead(LargeBodies::User::compaction, body, name_bytes, room_.for_deletes());
+  if (status == JournalStatus::later) return Step::has_to_wait;
+  if (status != JournalStatus::ok || !way_.prepare(0, 0)) {
+    again_ = ground_.now + kPauseAfterFailure;
+    return Step::nothing_to_do;
+  }
+  bodies_.append(job);
+  oldest.moved_until = way_.records();
+  ++records_migrated_;
+  return Step::did_some;
+}
+
+// Writes down an id that nothing else in the folder tells of any more. Requires: no job has it.
+JournalStatus Compaction::mark_id(JobId id) {
+  const Record marker = marker_of(id);
+  const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
+  const JournalStatus room = room_.make_room(bytes, room_.for_deletes());
+  if (room != JournalStatus::ok) return room;
+  if (!way_.prepare(marker.tube_name.size(), 0)) return JournalStatus::full;
+  way_.append(marker, {}, {});
+  if (way_.is_refusing() || !way_.prepare(0, 0)) return JournalStatus::failed;
+  way_.append(deletion_of(id), {}, {});
+  segments().note_id(id, way_.records());
+  return way_.is_refusing() ? JournalStatus::failed : JournalStatus::ok;
+}
+
+// The file behind the oldest that tells of this id or a higher one, and has done so for longest:
+// the newest one always does in a busy server, and never durably so. Null: none.
+const Segment* Compaction::teller_of(JobId id) const {
+  const Segment* best = nullptr;
+  for (std::size_t i = 1; i < segments().size(); ++i) {
+    const Segment& segment = segments().at(i);
+    if (segment.highest_id < id) continue;
+    if (best == nullptr || segment.highest_record < best->highest_record) best = &segment;
+  }
+  return best;
+}
+
+// Writes down that the oldest file is not needed, so that nobody misses it. There is room for that
+// in each file. On a full disk, where workers wait for the space, the note of the folder tells it:
+// see note_removal(). On anything but ok: not now.
+JournalStatus Compaction::note_oldest_needed(Segment& oldest) {
+  if (oldest.unneeded_from != 0) return JournalStatus::ok;
+  DiskSpace space;
+  // It is short of space for want of memory, too.
+  if (room_.is_short() && ground_.disk.space(space) && space.free_bytes < room_.file_bytes()) {
+    return JournalStatus::ok;
+  }
+  const bool is_kept = way_.writer().has_room_kept();
+  if (!is_kept) {
+    const JournalStatus room = room_.make_room(kShortRecordBytes, room_.for_deletes());
+    if (room != JournalStatus::ok) return room;
+  }
+  if (!way_.prepare(0, 0) || way_.is_refusing()) return JournalStatus::failed;
+  way_.append(needed_from(segments().at(1).number), {}, {}, is_kept);
+  oldest.unneeded_from = way_.records();
+  return JournalStatus::ok;
+}
+
+Compaction::Step Compaction::not_now(JournalStatus status) {
+  if (status == JournalStatus::later) return Step::has_to_wait;
+  again_ = ground_.now + kPauseAfterFailure;
+  return Step::nothing_to_do;
+}
+
+// Begins to remove the oldest file: removal_ended() tells how that went. To remove a large file
+// takes the kernel long, so it is done where syncs are.
+Compaction::Step Compaction::remove_oldest() {
+  if (way_.syncs().has_removal()) return Step::has_to_wait;
+  Segment& oldest = segments().oldest();
+  // The highest id that this file tells of must not go with it: another file has to tell of it or
+  // of a higher one, and durably so.
+  std::uint64_t until = oldest.moved_until;
+  if (const Segment* other = teller_of(oldest.highest_id)) {
+    until = std::max(until, other->highest_record);
+  } else {
+    const JournalStatus marked = mark_id(oldest.highest_id);
+    if (marked != JournalStatus::ok) return not_now(marked);
+    until = way_.records();
+  }
+  const bool by_sync = ground_.has_syncs();
+  const JournalStatus noted = note_oldest_needed(oldest);
+  if (noted != JournalStatus::ok) return not_now(noted);
+  until = std::max(until, oldest.unneeded_from);
+  if (!by_sync) way_.flush();  // No end of a sync will be there to come back here.
+  if (way_.is_refusing()) return Step::nothing_to_do;
+  if (until > (by_sync ? way_.synced() : way_.written())) {
+    return Step::has_to_wait;
+  }
+  // One removal after the other. If two names were on their way out, a crash might bring back the
+  // older one alone: a job, and not its deletion, which stood in the other.
+  if (by_sync && !way_.syncs().has_passed(removal_mark_)) return Step::has_to_wait;
+  if (way_.syncs().length() >= SyncLine::kLengthMax) return Step::has_to_wait;
+  if (oldest.unneeded_from == 0) way_.note().note_removal(segments().at(1).number);
+  if (oldest.is_gone || oldest.has_to_be_kept) return drop_oldest_at_once();
+  way_.syncs().remove_first(segment_name(oldest.name_number), by_sync);
+  return Step::has_to_wait;
+}
+
+// Where nothing is to be removed: it is gone, or is given another name.
+Compaction::Step Compaction::drop_oldest_at_once() {
+  const Segment& oldest = segments().oldest();
+  const bool is_out = oldest.is_gone || remove_or_keep(ground_.disk, oldest.name_number,
+                                                       oldest.has_to_be_kept) == DiskStatus::ok;
+  if (!is_out) {
+    tell_removal_failed(ground_.disk.last_error());
+    again_ = ground_.now + kPauseAfterFailure;
+    return Step::nothing_to_do;
+  }
+  drop_oldest();
+  if (ground_.has_syncs()) removal_mark_ = way_.syncs().sync_folder_first();
+  return Step::did_some;
+}
+
+void Compaction::removal_ended(DiskStatus status) {
+  if (status != DiskStatus::ok) {
+    try {
+      const std::string why = ground_.disk.last_error();
+      // One that is gone all the same, by whatever hand, must not be in the way for ever.
+      const std::string name = segment_name(segments().oldest().name_number);
+      std::vector<std::string> names;
+      const bool is_gone = ground_.disk.list(names) == DiskStatus::ok &&
+                           std::find(names.begin(), names.end(), name) == names.end();
+      if (is_gone) status = DiskStatus::ok;
+      if (is_gone && ground_.has_syncs()) removal_mark_ = way_.syncs().sync_folder_first();
+      if (!is_gone) tell_removal_failed(why);
+    } catch (const std::bad_alloc&) {
+      // It is tried again.
+    }
+  }
+  if (status == DiskStatus::ok) {
+    drop_oldest();
+  } else {
+    again_ = ground_.now + kPauseAfterFailure;
+  }
+}
+
+void Compaction::drop_oldest() {
+  segments().remove_oldest();
+  has_to_make_room_ = false;  // Whoever still lacks room says so again.
+  room_.ask_again();          // There is space again.
+}
+
+void Compaction::tell_removal_failed(const std::string& why) {
+  ground_.notices.count_error();
+  ground_.look_for_files_at = ground_.now;
+  ground_.notices.tell_at_times(
+      Notices::Subject::failure,
+      {.kind = Notice::Kind::file_failed, .doing = "remove", .error = why}, ground_.now);
+}
+
+}  // namespace haricot::binlog

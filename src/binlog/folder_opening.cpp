@@ -1,0 +1,170 @@
+#include "haricot/binlog/folder_opening.hpp"
+
+#include <algorithm>
+
+#include "haricot/binlog/keeper.hpp"
+#include "haricot/binlog/large_body.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// Whether a file that was being made has nothing in it yet: zeros, or a signature and zeros.
+bool is_unused(std::string_view bytes) {
+  if (find_nonzero(bytes, 0) == bytes.size()) return true;
+  return bytes.size() >= kFirstRecordOffset && read_signature(bytes.substr(kVersionBytes)) &&
+         find_nonzero(bytes, kFirstRecordOffset) == bytes.size();
+}
+
+}  // namespace
+
+bool FolderOpening::read(const FolderNote& note, ReplayWatcher watcher, std::string& error) {
+  Replay replay(ground_.disk, *ground_.engine, *ground_.segments);
+  replay.set_watcher(watcher);
+  replay.set_note(note);
+  const bool good = replay.run(ground_.wall_offset, ground_.now);
+  report_ = replay.report();
+  if (!good) {
+    error = replay.error();
+    return false;
+  }
+  if (ground_.options.strict && !report_.is_sound()) {
+    error = report_.warnings().front();
+    return false;
+  }
+  return sync_what_was_read(error);
+}
+
+// A server that was killed may have left what it wrote to the kernel alone. From here on it counts
+// as durable, so it has to be.
+bool FolderOpening::sync_what_was_read(std::string& error) {
+  if (!ground_.has_syncs() || report_.files.empty()) return true;
+  DiskStatus status = ground_.disk.sync_folder();
+  for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
+    const FileReport& file = report_.files[i - 1];
+    if (file.is_last_of_a_run && !report_.was_surveyed) break;
+    status = ground_.disk.sync_file(segment_name(file.number));
+  }
+  if (status != DiskStatus::ok) error = ground_.disk.last_error();
+  return status == DiskStatus::ok;
+}
+
+RecordWay::Start FolderOpening::finish() {
+  keep_what_was_not_understood();
+  RecordWay::Start start;
+  start.number = report_.highest_number + 1;
+  start.last_stamp = report_.last_stamp;
+  start.records_lost = static_cast<std::uint32_t>(report_.records_lost);
+  if (report_.files.empty()) return start;
+  // A file that has no record is replaced, so that idle restarts leave no trail of files.
+  const FileReport& last = report_.files.back();
+  start.is_unsure = last.kind == FileKind::checked && last.has_signature && last.records == 0 &&
+                    !last.has_rubbish() && last.number == last.written_as &&
+                    last.number == report_.highest_number;
+  if (start.is_unsure) {
+    ground_.segments->remove_newest();
+    start.number = last.number;
+  }
+  const std::size_t before = report_.files.size() - (start.is_unsure ? 1 : 0);
+  if (before > 0 && report_.files[before - 1].kind != FileKind::empty) {
+    const FileReport& previous = report_.files[before - 1];
+    start.previous_number = previous.written_as;
+    start.previous =
+        WrittenPoint{previous.accepted_bytes, previous.records_counted, previous.digest};
+  }
+  return start;
+}
+
+std::uint64_t FolderOpening::newest_with_records() const {
+  std::uint64_t newest = 0;
+  for (const FileReport& file : report_.files) {
+    if (file.records > 0) newest = std::max<std::uint64_t>(newest, file.written_as);
+  }
+  return newest;
+}
+
+// Files with damage stay as they are as long as jobs live in them, and are read again at each
+// start; what of them is no record stays for ever, in a copy. Files that are not of this place go
+// out of the way.
+void FolderOpening::keep_what_was_not_understood() {
+  Keeper keeper(ground_.disk);
+  for (std::size_t i = 0; i < report_.files.size(); ++i) {
+    const FileReport& file = report_.files[i];
+    if (!file.has_rubbish()) continue;
+    const bool is_kept = keep_rubbish(keeper, file);
+    ground_.segments->at(i).has_to_be_kept = !is_kept;
+  }
+  for (const Problem& problem : report_.problems) {
+    if (!is_left_aside(problem.kind)) continue;
+    const auto number = segment_number(problem.file);
+    move_aside(keeper, problem.file, *number);
+  }
+  for (const std::string& name : report_.spares) {
+    // Of a large body that was on its way: without a record that anybody was told of.
+    const bool is_of_body = name == spare_name(LargeBody::kNumber);
+    if (is_of_body && ground_.disk.remove(name) == DiskStatus::ok) continue;
+    FileBytes bytes;
+    if (ground_.disk.read(name, bytes) == DiskStatus::ok && is_unused(bytes.view())) {
+      (void)ground_.disk.remove(name);
+    } else {
+      // Somebody may have given a file of jobs that name.
+      move_aside(keeper, name, *segment_number(name.substr(0, name.rfind('.'))));
+    }
+  }
+  (void)keeper.sync();
+}
+
+// False: the copy could not be made.
+bool FolderOpening::keep_rubbish(Keeper& keeper, const FileReport& file) {
+  const std::string name = segment_name(file.number);
+  FileBytes bytes;
+  Keeper::Kept kept;
+  DiskStatus status = ground_.disk.read(name, bytes);
+  const std::string_view all = bytes.view();
+  // What was here is not to be had from zeros.
+  if (status == DiskStatus::ok && find_nonzero(all, 0) == all.size()) return true;
+  if (status == DiskStatus::ok && !file.damages.empty()) {
+    status = keeper.keep(all, file.number, damaged_name, kept);
+  } else if (status == DiskStatus::ok) {
+    const auto begin = static_cast<std::size_t>(file.torn.offset);
+    status = keeper.keep(all.substr(begin, static_cast<std::size_t>(file.torn.bytes)), file.number,
+                         torn_name, kept);
+  }
+  if (status == DiskStatus::ok) status = keeper.sync();
+  Notice told{.kind = Notice::Kind::copy_kept, .file = name, .copy = kept.name};
+  if (status != DiskStatus::ok) {
+    told.kind = Notice::Kind::copy_failed;
+    told.error = ground_.disk.last_error();
+  }
+  if (status != DiskStatus::ok || kept.is_new) ground_.notices.tell(std::move(told));
+  return status == DiskStatus::ok;
+}
+
+void FolderOpening::move_aside(Keeper& keeper, const std::string& name, std::uint64_t number) {
+  std::string to;
+  Notice told{.kind = Notice::Kind::left_aside, .file = name};
+  if (keeper.move(name, number, aside_name, to) != DiskStatus::ok)
+    told.error = ground_.disk.last_error();
+  told.copy = to;
+  ground_.notices.tell(std::move(told));
+}
+
+// Gives back what the newest file that was read has behind its last record. False: nothing.
+bool FolderOpening::cut_off_zeros() {
+  if (report_.files.empty()) return false;
+  const FileReport& last = report_.files.back();
+  const bool has_zeros = last.damages.empty() && last.torn.bytes == 0 && last.accepted_bytes > 0 &&
+                         last.bytes > last.accepted_bytes;
+  if (!has_zeros) return false;
+  FileHandle file = FileHandle::none;
+  if (ground_.disk.open_existing(segment_name(last.number), file) != DiskStatus::ok) return false;
+  DiskStatus status = ground_.disk.truncate(file, last.accepted_bytes);
+  if (status == DiskStatus::ok && ground_.has_syncs()) status = ground_.disk.sync(file);
+  ground_.disk.close(file);
+  if (status != DiskStatus::ok) return false;
+  if (!ground_.segments->empty() && ground_.segments->newest().number == last.number) {
+    ground_.segments->newest().bytes = last.accepted_bytes;
+  }
+  return true;
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,213 @@
+#include "haricot/binlog/record_way.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/binlog/job_record.hpp"
+
+// The files that records stand in, and what happens when one fails, are in record_way_files.cpp.
+
+namespace haricot::binlog {
+
+RecordWay::RecordWay(Ground& ground, const WayEvents& events)
+    : ground_(ground),
+      events_(events),
+      note_(ground.disk, ids_of_a_file(ground.options.file_bytes)),
+      syncs_(ground.disk) {}
+
+void RecordWay::start_from(const Start& start) {
+  next_file_number_ = start.number;
+  if (start.is_unsure) unsure_number_ = start.number;
+  previous_ = start.previous;
+  previous_number_ = start.previous_number;
+  last_stamp_ = start.last_stamp;
+  records_lost_ = start.records_lost;
+}
+
+// Records -----------------------------------------------------------------------------------------
+
+bool RecordWay::prepare(std::size_t name_bytes, std::size_t body_bytes) {
+  try {
+    if (unsafe_.size() == unsafe_.capacity()) unsafe_.reserve(2 * unsafe_.size() + 64);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return writer_.prepare(name_bytes, body_bytes);
+}
+
+bool RecordWay::prepare_short(std::uint32_t records) {
+  try {
+    if (unsafe_.capacity() - unsafe_.size() < records) {
+      unsafe_.reserve(2 * unsafe_.size() + records);
+    }
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return writer_.prepare_short(records);
+}
+
+void RecordWay::append(const Record& record, std::string_view body, const BlobRef& blob,
+                       bool to_room_kept) {
+  CHECK(writer_.is_open());
+  const std::uint64_t before = writer_.collected_bytes();
+  if (to_room_kept) {
+    writer_.add_to_room_kept(record);
+  } else {
+    writer_.add(record, body, blob);
+  }
+  count_record(record.id);
+  appended_this_turn_ += writer_.collected_bytes() - before;
+  if (writer_.collected_bytes() >= kCollectedBytesMax) flush();
+}
+
+void RecordWay::count_record(JobId id) {
+  unsafe_.push_back(id);
+  ++records_;
+  ++records_written_;
+}
+
+void RecordWay::append_change(const JournaledJob& job) {
+  append(change_of(job, ground_.engine->jobs(), ground_.wall_offset, stamp_of(job)), {}, {});
+}
+
+void RecordWay::append_full(const JournaledJob& job) {
+  const JobStore& jobs = ground_.engine->jobs();
+  const Record record = full_record_of(job, stamp_for_full(job));
+  attach(job, records_ + 1);
+  const BlobRef blob = jobs.body_blob(job.ref);
+  append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
+}
+
+void RecordWay::append_again(const Record& record, std::string_view body, const BlobRef& blob) {
+  ++records_written_;
+  writer_.add(record, body, blob);
+}
+
+Record RecordWay::full_record_of(const JournaledJob& job, std::int64_t stamp) const {
+  Record record = change_of(job, ground_.engine->jobs(), ground_.wall_offset, stamp);
+  record.tube_name = job.tube_name;
+  return record;
+}
+
+// `number` is that of the record that has to be durable for the id to be known there.
+void RecordWay::attach(const JournaledJob& job, std::uint64_t number) {
+  ground_.segments->attach(job.ref, full_record_bytes(job));
+  ground_.segments->note_id(job.job.id, number);
+}
+
+std::int64_t RecordWay::stamp_for_full(const JournaledJob& job) {
+  if (ground_.segments->of(job.ref) == nullptr) return stamp_of(job);
+  return ground_.engine->jobs().journal_note(job.ref).stamp();
+}
+
+// Buried jobs are written with a number that grows with each burial.
+std::int64_t RecordWay::stamp_of(const JournaledJob& job) {
+  if (job.job.state() != JobState::buried) return 0;
+  last_stamp_ = std::max(last_stamp_ + 1, (ground_.now + ground_.wall_offset).count());
+  ground_.engine->jobs().journal_note(job.ref).set_stamp(last_stamp_);
+  return last_stamp_;
+}
+
+// Writing and syncing -----------------------------------------------------------------------------
+
+void RecordWay::flush() {
+  if (!writer_.is_open() || writer_.collected_bytes() == 0) return;
+  const DiskStatus status = writer_.flush(ground_.disk);
+  if (status != DiskStatus::ok) {
+    fail(status, "write");
+    return;
+  }
+  note_written();
+}
+
+void RecordWay::note_written() {
+  if (refusing_) return;  // What is written now is what was in doubt, and not all of it yet.
+  written_records_ = records_;
+  switch (ground_.options.sync) {
+    case SyncPolicy::every_turn:
+      unsynced_since_ = std::min(unsynced_since_, ground_.now);
+      break;
+    case SyncPolicy::interval:
+      unsynced_since_ = std::min(unsynced_since_, ground_.now);
+      held_records_ = records_;
+      break;
+    case SyncPolicy::never:
+      hold(records_);
+      break;
+  }
+}
+
+// One at a time: what is written while a sync is under way is covered by the next one.
+void RecordWay::request_sync(bool is_waited_for) {
+  if (refusing_ || unsynced_since_ == Instant::never()) return;
+  if (sync_requested_ > synced_records_) return;
+  if (ground_.options.sync == SyncPolicy::interval && !is_waited_for &&
+      ground_.now < unsynced_since_ + ground_.options.sync_interval) {
+    return;
+  }
+  CHECK(writer_.is_open() && sync_requested_ <= written_records_);
+  syncs_.sync_file(writer_.file(), written_records_, false);
+  sync_requested_ = written_records_;
+  unsynced_since_ = Instant::never();
+}
+
+Instant RecordWay::next_sync() const {
+  const bool may_sync = unsynced_since_ != Instant::never() && sync_requested_ <= synced_records_;
+  if (!may_sync || ground_.options.sync != SyncPolicy::interval) return Instant::never();
+  return unsynced_since_ + ground_.options.sync_interval;
+}
+
+void RecordWay::sync_what_was_rewritten() {
+  syncs_.sync_file(writer_.file(), records_, false);
+}
+
+void RecordWay::take_sync_ends() {
+  const std::size_t before = syncs_.length();
+  bool some_ended = false;
+  SyncLine::Ended ended;
+  while (syncs_.next_ended(ended)) {
+    some_ended = true;
+    if (ended.is_removal) events_.removal_ended(events_.object, ended.removal);
+    if (ended.status != DiskStatus::ok) {
+      fail(ended.status, "sync");
+    } else if (ended.covers > 0) {
+      synced_records_ = std::max(synced_records_, ended.covers);
+      if (!refusing_) hold(synced_records_);
+    }
+  }
+  events_.syncs_taken(events_.object, {some_ended, syncs_.length() != before});
+}
+
+// Everything up to that record is as safe as the policy wants it.
+void RecordWay::hold(std::uint64_t records) {
+  CHECK(records <= records_ && unsafe_.size() <= records_);
+  if (records > 0) note_.note_what_is_safe(noted_files(), records > records_before_newest_);
+  held_records_ = std::max(held_records_, records);
+  const std::uint64_t before = records_ - unsafe_.size();
+  if (records > before) {
+    unsafe_.erase(unsafe_.begin(), unsafe_.begin() + static_cast<std::ptrdiff_t>(records - before));
+  }
+}
+
+NoteWriter::Files RecordWay::noted_files() const {
+  const Segments& segments = *ground_.segments;
+  return {.oldest_needed = oldest_needed(),
+          .newest = segments.empty() ? 0 : segments.newest().number,
+          .next_id = ground_.engine->next_id()};
+}
+
+void RecordWay::begin_anew() {
+  refusing_ = false;
+  refusing_for_space_ = false;
+  written_records_ = synced_records_ = sync_requested_ = records_;
+}
+
+void RecordWay::check_invariants() const {
+  CHECK(held_records_ <= records_);
+  CHECK(synced_records_ <= records_ && written_records_ <= records_);
+  CHECK(unsafe_.size() <= records_);
+}
+
+}  // namespace haricot::binlog

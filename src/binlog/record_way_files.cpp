@@ -1,0 +1,176 @@
+// How one file follows the other on the way of records, and how a file that fails is let go of.
+
+#include <new>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/binlog/record_way.hpp"
+
+namespace haricot::binlog {
+
+std::uint64_t RecordWay::oldest_needed() const {
+  const Segments& segments = *ground_.segments;
+  if (segments.empty()) return 0;
+  // The oldest is being removed.
+  const bool goes = syncs_.has_removal() && segments.size() > 1;
+  return segments.at(goes ? 1 : 0).number;
+}
+
+std::optional<SegmentWriter::Ending> RecordWay::end_file() {
+  flush();
+  if (!writer_.is_open()) return std::nullopt;
+  const SegmentWriter::Ending ending = writer_.take_ending(false, oldest_needed());
+  previous_ = ending.end;
+  previous_number_ = ground_.segments->newest().number;
+  ground_.segments->newest().bytes = ending.end.bytes;
+  if (ground_.has_syncs()) {
+    // What was in doubt and is written anew is safe only when all of it is.
+    syncs_.sync_file(ending.file, refusing_ ? 0 : records_, true);
+    if (!refusing_) {
+      sync_requested_ = records_;
+      unsynced_since_ = Instant::never();
+    }
+  } else if (!refusing_) {
+    hold(records_);
+  }
+  if (!refusing_) {
+    written_records_ = records_;
+    if (ground_.options.sync == SyncPolicy::interval) held_records_ = records_;
+  }
+  return ending;
+}
+
+bool RecordWay::seal(const SegmentWriter::Ending& ending, bool is_begun) {
+  const DiskStatus status = is_begun ? SegmentWriter::seal(ground_.disk, ending) : DiskStatus::ok;
+  if (status != DiskStatus::ok) fail(status, "write");
+  if (!ground_.has_syncs()) ground_.disk.close(ending.file);
+  return is_begun && status == DiskStatus::ok;
+}
+
+WrittenPoint RecordWay::end_cleanly() {
+  const SegmentWriter::Ending ending = writer_.take_ending(true, oldest_needed());
+  const DiskStatus status = SegmentWriter::seal(ground_.disk, ending);
+  if (status != DiskStatus::ok) {
+    fail(status, "write");
+    syncs_.close(ending.file);
+  } else if (ground_.has_syncs()) {
+    syncs_.sync_file(ending.file, records_, true);
+    syncs_.sync_folder();
+  } else {
+    ground_.disk.close(ending.file);
+  }
+  return ending.end;
+}
+
+Signature RecordWay::signature_of(std::uint64_t number) const {
+  const FolderNote& note = note_.note();
+  const Segments& segments = *ground_.segments;
+  Signature signature;
+  signature.salt = salt_of(note.store_id, number);
+  signature.next_id = ground_.engine->next_id();
+  signature.file_number = number;
+  signature.store_id = note.store_id;
+  signature.run = note.run;
+  signature.records_lost = records_lost_;
+  signature.oldest_needed = static_cast<std::uint32_t>(oldest_needed());
+  const std::size_t files = segments.size();
+  if (files > 1) {
+    signature.previous_number = static_cast<std::uint32_t>(segments.at(files - 2).number);
+  }
+  if (previous_ && previous_number_ == signature.previous_number) {
+    signature.previous_bytes = previous_->bytes;
+    signature.previous_records = previous_->records;
+    signature.previous_digest = previous_->digest;
+  }
+  return signature;
+}
+
+DiskStatus RecordWay::write_head(const NewFile& file, const std::string& from,
+                                 const std::string& to) {
+  const Signature signature = signature_of(next_file_number_);
+  const DiskStatus status =
+      writer_.begin(ground_.disk, file.file, signature, file.allocated, file.first);
+  return status == DiskStatus::ok ? ground_.disk.rename(from, to) : status;
+}
+
+// The name is changed after the signature was written, so that no reader finds a file that does not
+// say what it is; the folder's sync stands in line in front of that of the first records.
+RecordWay::Begun RecordWay::begin_file(const NewFile& file) {
+  CHECK(!writer_.is_open());
+  std::string from;
+  std::string to;
+  try {
+    from = spare_name(file.number);
+    to = segment_name(next_file_number_);
+    ground_.segments->add(next_file_number_).bytes = file.allocated;
+  } catch (const std::bad_alloc&) {
+    fail(DiskStatus::full, "begin a file", "there is no memory");
+    return Begun::not_tried;
+  }
+  const DiskStatus status = write_head(file, from, to);
+  if (status != DiskStatus::ok) {
+    unsure_number_ = next_file_number_;
+    const bool was_written = writer_.is_open();
+    if (was_written) writer_.abandon();
+    ground_.segments->remove_newest();
+    fail(status, "begin a file");
+    // A renaming that failed may have taken effect all the same. No file that was begun has ever
+    // had that name.
+    const bool is_renamed = was_written && ground_.disk.remove(to) == DiskStatus::ok;
+    return is_renamed ? Begun::gone : Begun::failed;
+  }
+  records_before_newest_ = records_;
+  ground_.look_for_files_at = ground_.now;
+  ++next_file_number_;
+  if (ground_.has_syncs()) syncs_.sync_folder();
+  return Begun::yes;
+}
+
+// A failed write leaves undefined what stands behind the last good one, and a failed sync what of
+// the file is on the disk: the kernel may have dropped what it could not write, and say nothing the
+// next time. So the file is cut back to what was written, and not written to any more.
+void RecordWay::fail(DiskStatus status, std::string_view doing, std::string_view why,
+                     Notice::Kind kind) noexcept {
+  std::string reason;
+  try {
+    reason = why.empty() ? ground_.disk.last_error() : std::string(why);
+  } catch (const std::bad_alloc&) {
+    reason.clear();
+  }
+  ground_.notices.count_error();
+  const bool was_refusing = std::exchange(refusing_, true);
+  refusing_for_space_ = status == DiskStatus::full;
+  DiskSpace space;
+  if (was_refusing) {
+    doubtful_records_ = records_;
+    if (!ground_.disk.space(space)) space.free_bytes = 0;
+  }
+  syncs_.abandon();
+  sync_requested_ = synced_records_;
+  unsynced_since_ = Instant::never();
+  let_go_of_file();
+  previous_.reset();
+  events_.failed(events_.object, {status, was_refusing, space.free_bytes});
+  try {
+    last_failure_ = reason;
+    const auto subject =
+        kind == Notice::Kind::gone ? Notices::Subject::gone : Notices::Subject::failure;
+    const Notice notice{.kind = kind, .doing = std::string(doing), .error = reason};
+    if (ground_.notices.tell_at_times(subject, notice, ground_.now)) {
+      ground_.notices.begin(Notices::Subject::failure);
+    }
+  } catch (const std::bad_alloc&) {
+    // The numbers in `stats` tell it all the same.
+  }
+}
+
+void RecordWay::let_go_of_file() noexcept {
+  if (!writer_.is_open()) return;
+  const std::uint64_t bytes = writer_.written().bytes;
+  const FileHandle file = writer_.abandon();
+  if (!ground_.segments->empty()) ground_.segments->newest().bytes = bytes;
+  (void)ground_.disk.truncate(file, bytes);
+  syncs_.close(file);
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,306 @@
+#include "haricot/binlog/recovery.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <string>
+
+#include "haricot/base/check.hpp"
+#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/keeper.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr Duration kPauseBetweenTries = Duration::seconds(1);
+// Space may come back at any time, and to ask for it costs little.
+constexpr Duration kPauseOnAFullDisk = Duration::milliseconds(50);
+constexpr std::uint64_t kRewrittenBytesPerTurn = 1024 * 1024;
+constexpr std::string_view kNoSpace = "no space or no memory left";
+
+}  // namespace
+
+// Whatever it was that failed, the folder may be another one, or have none of our files. The first
+// try to recover comes at once; before those that follow there is a pause.
+void Recovery::failed(const WayEvents::Failure& failure) noexcept {
+  if (failure.status == DiskStatus::failed) has_to_return_ = true;
+  retry_at_ = failure.was_refusing ? ground_.now + pause_before_next_try() : ground_.now;
+  rewrite_.clear();
+  if (!failure.was_refusing) return;
+  free_at_failure_ = failure.free_bytes;
+  retry_for_no_reason_at_ = ground_.now + kPauseBetweenTries;
+  forget_failed_files();
+}
+
+void Recovery::syncs_taken() {
+  const bool all_rewritten = way_.is_refusing() && way_.is_open() && !has_to_rewrite();
+  if (!all_rewritten || way_.syncs().length() > 0) return;
+  if (remove_one_left_behind()) {
+    way_.syncs().sync_folder();  // At its end this is asked again.
+  } else {
+    recovered();
+  }
+}
+
+Instant Recovery::next_event() const {
+  if (!way_.is_open()) return retry_at_;
+  return !has_to_rewrite() || waits_ ? Instant::never() : Instant{};
+}
+
+Duration Recovery::pause_before_next_try() const {
+  return way_.is_refusing_for_space() ? kPauseOnAFullDisk : kPauseBetweenTries;
+}
+
+// A try to recover that failed leaves files of which nothing is known to be on the disk. All they
+// had comes again with the next try.
+void Recovery::forget_failed_files() {
+  while (first_serial_ != 0 && !segments().empty() && segments().newest().serial >= first_serial_) {
+    Segment& failed = segments().newest();
+    if (segments().gone_until() != 0 && segments().size() > 1) {
+      // All jobs are written anew, and those that were must not be passed over the next time.
+      if (remove_failed(failed.number)) {
+        segments().merge_newest();
+        segments().set_gone_until(std::max(segments().gone_until(), segments().newest().number));
+        continue;
+      }
+      segments().set_gone_until(failed.number);
+      break;
+    }
+    while (failed.first != JobRef::none) {
+      segments().detach(failed.first, full_record_bytes(ground_.engine->journaled(failed.first)));
+    }
+    if (!remove_failed(failed.number)) break;
+    segments().remove_newest();
+  }
+  first_serial_ = 0;
+}
+
+bool Recovery::remove_failed(std::uint64_t number) {
+  try {
+    return ground_.disk.remove(segment_name(number)) == DiskStatus::ok;
+  } catch (const std::bad_alloc&) {
+    return false;  // As one that cannot be removed.
+  }
+}
+
+void Recovery::go_on() {
+  waits_ = false;
+  if (!way_.is_open()) {
+    if (ground_.now < retry_at_ || !begin()) return;
+  }
+  if (!has_to_rewrite() || !rewrite_some() || has_to_rewrite()) return;
+  if (!ground_.has_syncs()) {
+    while (remove_one_left_behind()) {
+    }
+    recovered();
+  } else {
+    way_.sync_what_was_rewritten();
+    way_.take_sync_ends();
+  }
+}
+
+// Opens a file and lists what has to go into it. False: it could not be had, and the next try comes
+// after a pause.
+bool Recovery::begin() {
+  retry_at_ = ground_.now + pause_before_next_try();
+  if (way_.syncs().length() > SyncLine::kLengthMax / 2) return false;  // Old ones have yet to end.
+  if (has_to_return_) {
+    std::vector<std::string> names;
+    if (!watch_.return_to_folder(names)) {
+      way_.doubt_all();
+      return false;
+    }
+    room_.forget_those_gone(names);
+    has_to_return_ = false;
+  }
+  // A try that got as far as writing is not made again before there is a reason to.
+  DiskSpace space;
+  const bool is_as_full = way_.is_refusing_for_space() && ground_.now < retry_for_no_reason_at_ &&
+                          ground_.disk.space(space) && space.free_bytes <= free_at_failure_;
+  if (is_as_full) return false;
+  if (!room_.has_spare_or_makes_one()) {
+    retry_at_ = ground_.now + pause_before_next_try();
+    way_.doubt_all();
+    has_to_return_ = !room_.is_short();
+    return false;
+  }
+  // The list comes before the file: with a file and no list, nothing would seem to be left to do.
+  if (!list_what_is_unsafe() || !room_.prepare_spare(0) || !room_.begin_file()) {
+    way_.doubt_all();
+    has_to_return_ = has_to_return_ || !room_.is_short();
+    return false;
+  }
+  first_serial_ = segments().newest().serial;
+  rewritten_until_ = 0;
+  is_unneeded_noted_ = false;
+  return true;
+}
+
+bool Recovery::has_to_rewrite() const {
+  if (!rewrite_.empty()) return true;
+  return segments().gone_until() != 0 &&
+         (!is_unneeded_noted_ || with_jobs_to_rewrite(rewritten_until_));
+}
+
+bool Recovery::list_what_is_unsafe() {
+  try {
+    rewrite_.assign(way_.unsafe().begin(), way_.unsafe().end());
+    // That no older file is needed is told behind all that was in them.
+    if (segments().gone_until() != 0) std::erase(rewrite_, kPseudoId);
+    if (rewrite_.empty()) rewrite_.push_back(0);  // No job, but a file that has to be synced.
+  } catch (const std::bad_alloc&) {
+    rewrite_.clear();
+    return false;
+  }
+  std::sort(rewrite_.begin(), rewrite_.end(), std::greater<>());
+  rewrite_.erase(std::unique(rewrite_.begin(), rewrite_.end()), rewrite_.end());
+  return true;
+}
+
+// The first file from `place` on with jobs that are to be written anew; nothing if there is none.
+std::optional<std::size_t> Recovery::with_jobs_to_rewrite(std::size_t place) const {
+  for (; place < segments().size() && segments().at(place).number <= segments().gone_until();
+       ++place) {
+    if (segments().at(place).live_jobs > 0) return place;
+  }
+  return std::nullopt;
+}
+
+// Requires: there is something.
+JobId Recovery::next_to_rewrite() {
+  if (!rewrite_.empty()) return rewrite_.back();
+  const auto place = with_jobs_to_rewrite(rewritten_until_);
+  if (!place) return kPseudoId;
+  rewritten_until_ = *place;
+  return ground_.engine->jobs()[segments().at(*place).first].id;
+}
+
+bool Recovery::rewrite_some() {
+  std::uint64_t before = way_.writer().collected_bytes();
+  std::uint64_t rewritten = 0;
+  while (has_to_rewrite() && rewritten < kRewrittenBytesPerTurn) {
+    const JobId id = next_to_rewrite();
+    if (!rewrite(id)) return false;
+    if (!rewrite_.empty()) {
+      rewrite_.pop_back();
+    } else {
+      is_unneeded_noted_ = id == kPseudoId;
+    }
+    const std::uint64_t now = way_.writer().collected_bytes();
+    rewritten += now > before ? now - before : now;
+    before = now;
+  }
+  way_.flush();
+  return way_.is_open();
+}
+
+// What was noted of the oldest file, as it is now. If files are gone, what is written now is all
+// that is needed.
+std::uint64_t Recovery::number_needed_from() const {
+  std::size_t place = 0;
+  while (place + 1 < segments().size() && segments().at(place).number <= segments().gone_until())
+    ++place;
+  const bool goes = place == 0 && segments().oldest().unneeded_from != 0 && segments().size() > 1;
+  return segments().at(goes ? 1 : place).number;
+}
+
+// The job as it is now, or that it is no more.
+bool Recovery::rewrite(JobId id) {
+  const JobRef ref = ground_.engine->jobs().find(id);
+  if (id == 0) return true;
+  const bool exists = ref != JobRef::none;
+  std::uint64_t bytes = kShortRecordBytes;
+  std::size_t name_bytes = 0;
+  std::size_t body_bytes = 0;
+  if (exists) {
+    const JournaledJob job = ground_.engine->journaled(ref);
+    bytes = full_record_bytes(job);
+    name_bytes = job.tube_name.size();
+    body_bytes = job.job.body_bytes;
+    if (const BlobRef body = bodies_.body_of(job)) return rewrite_large(job, body);
+  }
+  const JournalStatus room = room_.make_room(bytes, 0);
+  waits_ = room == JournalStatus::later;
+  if (waits_) return false;
+  if (room != JournalStatus::ok || !way_.prepare_again(name_bytes, body_bytes)) {
+    if (room != JournalStatus::failed) {
+      way_.fail(DiskStatus::full, "write", kNoSpace);
+    } else if (way_.is_open()) {
+      way_.fail(DiskStatus::failed, "write", room_.why());
+    }  // Else the next file could not be begun, and the way has failed already.
+    return false;
+  }
+  if (id == kPseudoId) {
+    way_.append_again(needed_from(number_needed_from()), {}, {});
+    return true;
+  }
+  if (!exists) {
+    way_.append_again(deletion_of(id), {}, {});
+    return true;
+  }
+  const JournaledJob job = ground_.engine->journaled(ref);
+  const std::int64_t stamp = ground_.engine->jobs().journal_note(ref).stamp();
+  const Record record = way_.full_record_of(job, stamp);
+  way_.attach(job, way_.records());
+  const BlobRef blob = ground_.engine->jobs().body_blob(ref);
+  way_.append_again(record, blob ? std::string_view{} : ground_.engine->jobs().body(ref), blob);
+  return true;
+}
+
+// The same of a job with a large body, over as many turns as it takes.
+bool Recovery::rewrite_large(const JournaledJob& job, const BlobRef& body) {
+  const JournalStatus status =
+      bodies_.write_ahead(LargeBodies::User::recovery, body, job.tube_name.size(), 0);
+  if (status == JournalStatus::later) {
+    waits_ = !bodies_.has_work();
+    return false;
+  }
+  if (status != JournalStatus::ok) {
+    const bool is_full = status == JournalStatus::full;
+    // Else a sync has failed, and the way has failed already.
+    if (way_.is_open()) {
+      way_.fail(is_full ? DiskStatus::full : DiskStatus::failed, "write",
+                is_full ? std::string_view(kNoSpace) : std::string_view(bodies_.why()));
+    }
+    return false;
+  }
+  return bodies_.append_again(job);
+}
+
+// All jobs live in newer files, durably. What is still there of the old ones might bring back what
+// was deleted in those that are gone, so it goes before anything else happens: the oldest first,
+// and one at a time, as compaction has it. True: one went, and its name has to go from the
+// disk. What cannot be removed is left to compaction.
+bool Recovery::remove_one_left_behind() {
+  for (std::size_t i = 0; i < segments().size(); ++i) {
+    Segment& segment = segments().at(i);
+    if (segment.number > segments().gone_until()) break;
+    if (segment.is_gone) continue;
+    try {
+      segment.is_gone = remove_or_keep(ground_.disk, segment.name_number, segment.has_to_be_kept) ==
+                        DiskStatus::ok;
+    } catch (const std::bad_alloc&) {
+      // As one that cannot be removed.
+    }
+    if (segment.is_gone) return true;
+  }
+  return false;
+}
+
+void Recovery::recovered() {
+  way_.begin_anew();
+  first_serial_ = 0;
+  retry_at_ = Instant::never();
+  watch_.forget_those_gone();
+  ground_.look_for_files_at = ground_.now;
+  way_.hold_all();
+  if (!ground_.notices.take_begin(Notices::Subject::failure)) return;
+  try {
+    ground_.notices.tell(
+        {.kind = Notice::Kind::recovered, .file = segment_name(way_.writer().number())});
+  } catch (const std::bad_alloc&) {
+    // It is, whether the log is told or not.
+  }
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,94 @@
+#include "haricot/binlog/large_bodies.hpp"
+
+#include <gtest/gtest.h>
+
+#include "parts_world.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+using User = LargeBodies::User;
+
+constexpr std::size_t kLargeBodyBytes = 6000;
+constexpr std::size_t kNameBytes = 7;  // "default"
+
+// Asks in each turn, as who wants it does. How many turns it took; -1: it was refused.
+int write(PartsWorld& world, User user, const BlobRef& body) {
+  for (int turns = 0; turns < 100; ++turns) {
+    const JournalStatus status = world.bodies.write_ahead(user, body, kNameBytes, 0);
+    if (status == JournalStatus::ok) return turns;
+    if (status != JournalStatus::later) return -1;
+    world.bodies.go_on();
+    world.way.take_sync_ends();
+    world.bodies.end_turn(false);
+  }
+  return -1;
+}
+
+TEST(LargeBodies, AreWrittenOverTurnsAndBeginAFile) {
+  PartsWorld world;
+  world.begin();
+  const JobRef small = world.put(100);
+  const JobRef large = world.make_job(kLargeBodyBytes);
+  const JournaledJob job = world.engine.journaled(large);
+  const BlobRef body = world.bodies.body_of(job);
+  ASSERT_TRUE(body);
+  EXPECT_TRUE(world.bodies.is_large(body));
+  EXPECT_FALSE(world.bodies.body_of(world.engine.journaled(small)));
+  EXPECT_GE(write(world, User::put, body), 6) << "a slice a turn";
+  ASSERT_TRUE(world.way.prepare(0, 0));
+  world.bodies.append(job);
+  EXPECT_TRUE(world.bodies.is_none());
+  EXPECT_EQ(world.way.writer().number(), 2U);
+  EXPECT_EQ(world.ground.segments->of(large)->number, 2U);
+  EXPECT_EQ(world.way.records(), 2U);
+  world.settle();  // The sync of the file before, and
+  world.settle();  // that of this one.
+  EXPECT_EQ(world.way.held(), 2U);
+}
+
+TEST(LargeBodies, GoToOneUserAfterTheOther) {
+  PartsWorld world;
+  world.begin();
+  const BlobRef first = world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
+  const BlobRef second = world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
+  EXPECT_EQ(world.bodies.write_ahead(User::put, first, kNameBytes, 0), JournalStatus::later);
+  EXPECT_TRUE(world.bodies.is_busy());
+  EXPECT_EQ(world.bodies.write_ahead(User::compaction, second, kNameBytes, 0), JournalStatus::later);
+  world.bodies.drop_all();
+  EXPECT_TRUE(world.bodies.is_none());
+  EXPECT_TRUE(world.bodies.is_busy()) << "it is compaction's turn";
+  EXPECT_EQ(world.bodies.write_ahead(User::put, first, kNameBytes, 0), JournalStatus::later);
+  EXPECT_TRUE(world.bodies.is_none());
+  EXPECT_GE(write(world, User::compaction, second), 6);
+}
+
+TEST(LargeBodies, ThatNobodyAsksForAreDropped) {
+  PartsWorld world;
+  world.begin();
+  const BlobRef body = world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
+  EXPECT_EQ(world.bodies.write_ahead(User::compaction, body, kNameBytes, 0), JournalStatus::later);
+  world.bodies.end_turn(true);
+  EXPECT_TRUE(world.bodies.is_for(body, kNameBytes));
+  world.bodies.end_turn(true);
+  EXPECT_FALSE(world.bodies.is_for(body, kNameBytes));
+  world.bodies.drop_all();
+  EXPECT_FALSE(world.disk.has(spare_name(LargeBody::kNumber)));
+}
+
+TEST(LargeBodies, ThatCannotBeWrittenRefuseOneUser) {
+  for (const DiskStatus status : {DiskStatus::full, DiskStatus::failed}) {
+    PartsWorld world;
+    world.begin();
+    const BlobRef body = world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
+    world.disk.inject({.call = DiskCall::create, .status = status});
+    EXPECT_EQ(world.bodies.write_ahead(User::put, body, kNameBytes, 0),
+              status == DiskStatus::full ? JournalStatus::full : JournalStatus::failed);
+    EXPECT_FALSE(world.way.is_refusing());
+    EXPECT_EQ(world.ground.notices.errors(), status == DiskStatus::full ? 0U : 1U);
+    EXPECT_GE(write(world, User::put, body), 6);
+  }
+}
+
+}  // namespace
+}  // namespace haricot::binlog

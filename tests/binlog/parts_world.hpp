@@ -1,0 +1,155 @@
+// The parts of the binlog on a simulated disk, put together without the binlog: what they hear of
+// each other, a test tells them.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "haricot/binlog/compaction.hpp"
+#include "haricot/binlog/folder_watch.hpp"
+#include "haricot/binlog/ground.hpp"
+#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/large_bodies.hpp"
+#include "haricot/binlog/record_way.hpp"
+#include "haricot/binlog/recovery.hpp"
+#include "haricot/binlog/room_ahead.hpp"
+#include "haricot/queue/engine.hpp"
+#include "support/blob_of.hpp"
+#include "support/sim_disk.hpp"
+
+namespace haricot::binlog {
+
+// Jobs have notes, and the engine has nothing recorded: the tests do that.
+class NotesOnly final : public Journal {
+ public:
+  JournalStatus reserve_put(std::size_t, std::size_t, const BlobRef&) override {
+    return JournalStatus::ok;
+  }
+  JournalStatus reserve_update() override { return JournalStatus::ok; }
+  JournalStatus reserve_delete() override { return JournalStatus::ok; }
+  JournalStatus reserve_deletes(std::uint32_t) override { return JournalStatus::ok; }
+  bool may_try_again() override { return false; }
+  void release_room() override {}
+  void record_put(const JournaledJob&) override {}
+  void record_update(const JournaledJob&) override {}
+  void record_delete(const JournaledJob&) override {}
+  std::uint64_t records() const override { return 0; }
+  std::uint64_t held_records() const override { return 0; }
+  std::uint64_t doubtful_records() const override { return 0; }
+  void end_turn(Instant) override {}
+  Instant next_event() const override { return Instant::never(); }
+  bool keeps_notes() const override { return true; }
+  JournalNumbers numbers() const override { return {}; }
+  std::uint64_t file_of(JobRef) const override { return 0; }
+};
+
+struct PartsWorld {
+  static constexpr std::uint64_t kFileBytes = 4096;
+
+  explicit PartsWorld(BinlogOptions options = {.file_bytes = kFileBytes,
+                                               .sync = SyncPolicy::every_turn,
+                                               .large_body_bytes = 5000,
+                                               .slice_bytes = 1000})
+      : ground(disk, options) {
+    ground.engine = &engine;
+    ground.now = Instant::at(1'000'000'000'000);
+    ground.segments.emplace(engine.jobs());
+    way.note().begin_run(77, 1, 2);
+    EXPECT_TRUE(engine.open(client));
+  }
+  ~PartsWorld() { engine.close(client, ground.now); }
+  PartsWorld(const PartsWorld&) = delete;
+  PartsWorld& operator=(const PartsWorld&) = delete;
+
+  // Begins the first file.
+  void begin() {
+    bool is_enough = false;
+    ASSERT_TRUE(room.make_first_spare(is_enough));
+    ASSERT_TRUE(room.prepare_spare(0));
+    ASSERT_TRUE(room.begin_file());
+  }
+  // A job of the engine that no file knows.
+  JobRef make_job(std::size_t body_bytes) {
+    const JobId id = engine.take_id();
+    const std::string text(body_bytes, 'b');
+    NewBody body{.bytes = text, .blob = {}};
+    if (body_bytes > JobStore::kInlineBodyBytesMax)
+      body = {.bytes = {}, .blob = test::blob_of(text)};
+    EXPECT_EQ(engine.put(client, {id, 100, 0, 60}, std::move(body), ground.now), Outcome::done);
+    return engine.peek(id);
+  }
+  // The same, recorded with the room that it needs.
+  JobRef put(std::size_t body_bytes = 100) {
+    const JobRef ref = make_job(body_bytes);
+    const JournaledJob job = engine.journaled(ref);
+    EXPECT_EQ(room.make_room(full_record_bytes(job), room.for_deletes()), JournalStatus::ok);
+    EXPECT_TRUE(way.prepare(job.tube_name.size(), job.job.body_bytes));
+    way.append_full(job);
+    return ref;
+  }
+  void remove(JobRef ref) {
+    const JournaledJob job = engine.journaled(ref);
+    const JobId id = job.job.id;
+    ground.segments->detach(ref, full_record_bytes(job));
+    EXPECT_EQ(room.make_room(kShortRecordBytes, 0), JournalStatus::ok);
+    EXPECT_TRUE(way.prepare(0, 0));
+    way.append(deletion_of(id), {}, {});
+    EXPECT_EQ(engine.remove(client, id), Outcome::done);
+  }
+  // Writes what is collected and has it synced.
+  void settle() {
+    way.flush();
+    way.request_sync(true);
+    way.take_sync_ends();
+  }
+  void pass(Duration duration) { ground.now = ground.now + duration; }
+  std::vector<std::string> told() {
+    std::vector<std::string> sentences;
+    while (const auto notice = ground.notices.take()) sentences.push_back(to_sentence(*notice));
+    return sentences;
+  }
+  WayEvents events() {
+    return {.object = this,
+            .failed =
+                [](void* object, const WayEvents::Failure& failure) {
+                  auto& self = *static_cast<PartsWorld*>(object);
+                  self.failures.push_back(failure);
+                  self.bodies.drop();
+                  self.compaction.failed();
+                  self.recovery.failed(failure);
+                },
+            .removal_ended =
+                [](void* object, DiskStatus status) {
+                  auto& self = *static_cast<PartsWorld*>(object);
+                  self.removals.push_back(status);
+                  self.compaction.removal_ended(status);
+                },
+            .syncs_taken =
+                [](void* object, const WayEvents::SyncsTaken& taken) {
+                  auto& self = *static_cast<PartsWorld*>(object);
+                  if (taken.some_ended) self.compaction.sync_ended();
+                  self.recovery.syncs_taken();
+                }};
+  }
+
+  SimDisk disk;
+  NotesOnly journal;
+  Ground ground;
+  Engine engine{Instant::at(1'000'000'000'000), journal};
+  Client client{nullptr};
+  std::vector<WayEvents::Failure> failures;
+  std::vector<DiskStatus> removals;
+  RecordWay way{ground, events()};
+  LargeBody body{disk, way.syncs(), ground.options.slice_bytes, ground.has_syncs()};
+  RoomAhead room{ground, way, body};
+  LargeBodies bodies{ground, way, room, body};
+  Compaction compaction{ground, way, room, bodies};
+  FolderWatch watch{ground, way};
+  Recovery recovery{ground, way, room, bodies, watch};
+};
+
+}  // namespace haricot::binlog

@@ -1,0 +1,101 @@
+#include "haricot/binlog/recovery.hpp"
+
+#include <gtest/gtest.h>
+
+#include "parts_world.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// Turns until it has recovered. Whether it has.
+bool recover(PartsWorld& world) {
+  for (int turn = 0; turn < 100 && world.way.is_refusing(); ++turn) {
+    world.recovery.go_on();
+    world.way.take_sync_ends();
+    world.pass(Duration::milliseconds(10));
+  }
+  return !world.way.is_refusing();
+}
+
+TEST(Recovery, WritesWhatIsInDoubtToAnotherFile) {
+  PartsWorld world;
+  world.begin();
+  const JobRef safe = world.put();
+  const JobRef deleted = world.put();
+  world.settle();
+  const JobRef doubtful = world.put();
+  world.remove(deleted);
+  world.disk.inject({.call = DiskCall::write});
+  world.way.flush();
+  ASSERT_TRUE(world.way.is_refusing());
+  EXPECT_EQ(world.recovery.next_event(), world.ground.now);
+  ASSERT_TRUE(recover(world));
+  EXPECT_EQ(world.ground.segments->of(safe)->number, 1U);
+  EXPECT_EQ(world.ground.segments->of(doubtful)->number, 2U);
+  EXPECT_EQ(world.way.held(), world.way.records());
+  EXPECT_TRUE(world.way.unsafe().empty());
+  EXPECT_EQ(world.told().size(), 2U) << "its begin and its end";
+  world.ground.segments->check_invariants();
+}
+
+TEST(Recovery, IsTriedAgainAfterAPause) {
+  PartsWorld world;
+  world.begin();
+  world.put();
+  world.disk.inject({.call = DiskCall::write, .lasts = true});
+  world.way.flush();
+  world.recovery.go_on();
+  EXPECT_TRUE(world.way.is_refusing());
+  EXPECT_EQ(world.way.doubtful(), world.way.records());
+  EXPECT_EQ(world.recovery.next_event(), world.ground.now + Duration::seconds(1));
+  world.disk.clear_faults();
+  world.recovery.go_on();
+  EXPECT_FALSE(world.way.is_open()) << "it is not time yet";
+  world.recovery.try_at_once();
+  EXPECT_TRUE(recover(world));
+  EXPECT_EQ(world.disk.open_files(), 1U);
+}
+
+TEST(Recovery, WritesAllJobsOfFilesThatAreGone) {
+  PartsWorld world;
+  world.begin();
+  std::vector<JobRef> jobs;
+  for (int i = 0; i < 40; ++i) jobs.push_back(world.put(300));
+  world.settle();
+  world.disk.take_away_all();
+  world.pass(Duration::seconds(2));
+  world.watch.begin();
+  const std::uint64_t newest = world.way.writer().number();
+  world.way.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  ASSERT_TRUE(recover(world));
+  EXPECT_EQ(world.ground.segments->gone_until(), 0U);
+  for (const JobRef job : jobs) EXPECT_GT(world.ground.segments->of(job)->number, newest);
+  world.ground.segments->check_invariants();
+}
+
+TEST(Recovery, WritesLargeBodiesToo) {
+  PartsWorld world;
+  world.begin();
+  const JobRef small = world.put();
+  world.settle();
+  const JobRef large = world.make_job(6000);
+  const JournaledJob job = world.engine.journaled(large);
+  while (world.bodies.write_ahead(LargeBodies::User::put, world.bodies.body_of(job),
+                                  job.tube_name.size(), 0) == JournalStatus::later) {
+    world.bodies.go_on();
+  }
+  ASSERT_TRUE(world.way.prepare(0, 0));
+  world.bodies.append(job);
+  world.way.fail(DiskStatus::failed, "sync");
+  for (int turn = 0; turn < 100 && world.way.is_refusing(); ++turn) {
+    world.bodies.go_on();
+    world.recovery.go_on();
+    world.way.take_sync_ends();
+  }
+  EXPECT_FALSE(world.way.is_refusing());
+  EXPECT_GT(world.ground.segments->of(large)->number, 2U);
+  EXPECT_EQ(world.ground.segments->of(small)->number, 1U);
+}
+
+}  // namespace
+}  // namespace haricot::binlog
