@@ -106,7 +106,7 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
   ++counts_.total_jobs;
 
   const Outcome outcome = enter_after_delay(ref, now);
-  journal_.record_put(journaled(ref));
+  journal_.record_put(journaled(ref, job, tube));
   offer(tube, now);
   return outcome;
 }
@@ -221,7 +221,7 @@ void Engine::remove_each(Client& client, std::span<const JobRef> refs) {
   const bool is_reserved = jobs_[ref].state() == JobState::reserved;
   Tube& tube = tube_of(jobs_[ref]);
   // Looked at before it leaves: the deadline of a delayed job stands in the heap that it leaves.
-  const JournaledJob deleted = journaled(ref);
+  const JournaledJob deleted = journaled(ref, jobs_[ref], tube);
   if (is_reserved) {
     const Job& job = jobs_[ref];
     count_worked(tube, client.reserved_.at(job.heap_index()).deadline, job.ttr_s);

@@ -17,9 +17,11 @@ namespace {
 // What a look costs beside the jobs that it looks at.
 constexpr std::uint32_t kStepsPerLook = 32;
 
+// So many jobs are looked through, even if those are counted by age: what is told does not depend
+// on how the number of jobs has come to be what it is.
 std::uint32_t jobs_looked_at(const Tube& tube, std::uint32_t max) {
   const bool are_counted = tube.times != nullptr && tube.times->ready != nullptr;
-  return are_counted ? 0 : std::min(tube.ready.size(), max);
+  return are_counted && tube.ready.size() > max ? 0 : std::min(tube.ready.size(), max);
 }
 
 }  // namespace
@@ -90,7 +92,10 @@ TubeDetail Engine::detail(const Tube& tube, Instant now) {
   }
   TubeDetail detail;
   if (const TubeTimes* times = tube.times.get(); times != nullptr) {
-    if (times->ready != nullptr) oldest_ready = times->ready->oldest().value_or(now);
+    if (looked_at == 0 && times->ready != nullptr) {
+      times->ready->move_to(now);
+      oldest_ready = times->ready->oldest().value_or(now);
+    }
     if (times->buried != nullptr) oldest_buried = times->buried->oldest().value_or(now);
     detail.queued = times->summary_of(times->queued, now);
     detail.worked = times->summary_of(times->worked, now);

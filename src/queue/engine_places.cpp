@@ -199,10 +199,7 @@ void Engine::offer(Tube& tube, Instant now) {
 
 JournaledJob Engine::journaled(JobRef ref) const {
   const Job& job = jobs_[ref];
-  const Tube& tube = tubes_[job.tube];
-  const Instant deadline =
-      job.state() == JobState::delayed ? delayed_deadline(ref, job, tube) : Instant{};
-  return JournaledJob{ref, job, tube.name, deadline};
+  return journaled(ref, job, tubes_[job.tube]);
 }
 
 }  // namespace haricot

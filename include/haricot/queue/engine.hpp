@@ -418,7 +418,7 @@ class Engine {
 
   // Where jobs are (engine_places.cpp)
   void count_place(Tube& tube, const Job& job, bool entered);
-  void enter_ready(JobRef ref);                      // Requires: room in the heap.
+  void enter_ready(JobRef ref);  // Requires: room in the heap.
   void enter_ready_again(JobRef ref, Job& job);
   void enter_ready_again(JobRef ref);                // The same, ready since its ready_since().
   void enter_delayed(JobRef ref, Instant deadline);  // Requires: room in the heap.
@@ -431,6 +431,11 @@ class Engine {
   Outcome enter_after_delay(JobRef ref, Instant now);
   void leave(JobRef ref);  // Of a job that is not reserved.
   void leave_reserved(Client& client, JobRef ref);
+  // Inlined, where the tube of the job is at hand.
+  JournaledJob journaled(JobRef ref, const Job& job, const Tube& tube) const {
+    const bool is_delayed = job.state() == JobState::delayed;
+    return {ref, job, tube.name, is_delayed ? delayed_deadline(ref, job, tube) : Instant{}};
+  }
   Instant reserved_until(const Job& job, Instant otherwise) const;
   JobRef held_by(const Client& client, JobId id) const;
   // The job of that id, unless a flush has it.
