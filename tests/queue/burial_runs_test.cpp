@@ -11,9 +11,9 @@
 namespace haricot {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kSecondOfBurials = 1'000'000'000;
 
-JobRef ref(std::uint32_t number) {
+JobRef buried_ref(std::uint32_t number) {
   return static_cast<JobRef>(number);
 }
 
@@ -21,8 +21,8 @@ JobRef ref(std::uint32_t number) {
 class Burials {
  public:
   void add(std::int64_t now) {
-    jobs_.emplace_back(ref(++last_), now);
-    runs.add(ref(last_), Instant::at(now));
+    jobs_.emplace_back(buried_ref(++last_), now);
+    runs.add(buried_ref(last_), Instant::at(now));
   }
   void remove(std::size_t index) {
     auto job = jobs_.begin();
@@ -44,8 +44,8 @@ class Burials {
 TEST(BurialRuns, TellWhenTheOnlyJobWasBuried) {
   Burials burials;
   EXPECT_FALSE(burials.runs.oldest().has_value());
-  burials.add(7 * kSecond);
-  EXPECT_EQ(burials.runs.oldest(), Instant::at(7 * kSecond));
+  burials.add(7 * kSecondOfBurials);
+  EXPECT_EQ(burials.runs.oldest(), Instant::at(7 * kSecondOfBurials));
   burials.remove(0);
   EXPECT_FALSE(burials.runs.oldest().has_value());
 }
@@ -67,7 +67,7 @@ TEST(BurialRuns, TellTheFirstJobWithinATenthOrASecond) {
       ASSERT_TRUE(burials.runs.oldest().has_value());
       const std::int64_t off = burials.oldest() - burials.runs.oldest()->count();
       ASSERT_GE(off, 0);
-      ASSERT_LE(off, std::max(kSecond, (now - burials.oldest()) / 10));
+      ASSERT_LE(off, std::max(kSecondOfBurials, (now - burials.oldest()) / 10));
     }
     while (burials.size() > 0) burials.remove(burials.size() - 1);
     EXPECT_EQ(burials.runs.size(), 0u);
@@ -79,7 +79,7 @@ TEST(BurialRuns, StayFewHoweverLongJobsAreBuried) {
   Burials burials;
   std::size_t most = 0;
   for (std::int64_t i = 0; i < 1'000'000; ++i) {
-    burials.add(i * kSecond);
+    burials.add(i * kSecondOfBurials);
     most = std::max(most, burials.runs.size());
   }
   EXPECT_LE(most, 400u);
@@ -87,19 +87,19 @@ TEST(BurialRuns, StayFewHoweverLongJobsAreBuried) {
 
 TEST(BurialRuns, MoveToTheFrontOfOthers) {
   Burials flushed;
-  flushed.add(1 * kSecond);
-  flushed.add(9 * kSecond);
+  flushed.add(1 * kSecondOfBurials);
+  flushed.add(9 * kSecondOfBurials);
   BurialRuns runs;
-  runs.add(ref(100), Instant::at(20 * kSecond));
-  EXPECT_FALSE(flushed.runs.ends_with(ref(1)));
+  runs.add(buried_ref(100), Instant::at(20 * kSecondOfBurials));
+  EXPECT_FALSE(flushed.runs.ends_with(buried_ref(1)));
   ASSERT_TRUE(flushed.runs.ends_with(flushed.last()));
   runs.add_first(flushed.runs.take_last());
-  EXPECT_EQ(runs.oldest(), Instant::at(9 * kSecond));
-  ASSERT_TRUE(flushed.runs.ends_with(ref(1)));
+  EXPECT_EQ(runs.oldest(), Instant::at(9 * kSecondOfBurials));
+  ASSERT_TRUE(flushed.runs.ends_with(buried_ref(1)));
   runs.add_first(flushed.runs.take_last());
-  EXPECT_EQ(runs.oldest(), Instant::at(1 * kSecond));
-  runs.remove(ref(1), JobRef::none);
-  EXPECT_EQ(runs.oldest(), Instant::at(9 * kSecond));
+  EXPECT_EQ(runs.oldest(), Instant::at(1 * kSecondOfBurials));
+  runs.remove(buried_ref(1), JobRef::none);
+  EXPECT_EQ(runs.oldest(), Instant::at(9 * kSecondOfBurials));
 }
 
 }  // namespace

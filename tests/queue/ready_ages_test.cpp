@@ -9,7 +9,7 @@
 namespace haricot {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kSecondOfAges = 1'000'000'000;
 
 TEST(ReadyAges, HasNoOldestOfNone) {
   ReadyAges ages(Instant::at(5));
@@ -23,7 +23,7 @@ TEST(ReadyAges, HasNoOldestOfNone) {
 TEST(ReadyAges, TellTheOldestWithinATenthOrASecond) {
   test::Random chance(3);
   for (int round = 0; round < 40; ++round) {
-    std::int64_t now = static_cast<std::int64_t>(chance.below(1'000'000)) * kSecond;
+    std::int64_t now = static_cast<std::int64_t>(chance.below(1'000'000)) * kSecondOfAges;
     ReadyAges ages(Instant::at(now));
     std::multiset<std::int64_t> jobs;
     for (int i = 0; i < 1000; ++i) {
@@ -47,7 +47,7 @@ TEST(ReadyAges, TellTheOldestWithinATenthOrASecond) {
       ASSERT_TRUE(ages.oldest().has_value());
       const std::int64_t age = now - *jobs.begin();
       const std::int64_t off = std::abs(ages.oldest()->count() - *jobs.begin());
-      ASSERT_LE(off, std::max(kSecond, age / 10)) << "age " << age;
+      ASSERT_LE(off, std::max(kSecondOfAges, age / 10)) << "age " << age;
     }
     while (!jobs.empty()) {
       ages.remove(Instant::at(*jobs.begin()));

@@ -14,9 +14,10 @@ namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
+// Within 10 %, and then rounded to milliseconds; within one where that is more.
 bool is_near(std::uint64_t told_ms, std::uint64_t nanoseconds) {
   const double exact = static_cast<double>(nanoseconds) / kMillisecond;
-  return std::abs(static_cast<double>(told_ms) - exact) <= std::max(1.05, exact / 10);
+  return std::abs(static_cast<double>(told_ms) - exact) <= std::max(1.05, exact / 10 + 0.5);
 }
 
 // The lengths at the two ranks and the longest, as they are.
@@ -42,7 +43,7 @@ TEST(TimeHistogram, TellsNothingOfNothing) {
   EXPECT_EQ(summary.max_ms, 0u);
 }
 
-TEST(TimeHistogram, TellsAnyLengthWithinATenthOrAMillisecond) {
+TEST(TimeHistogram, TellsAnyLengthWithinATenthInWholeMilliseconds) {
   for (std::uint64_t length = 1; length < (std::uint64_t{1} << 61); length += 1 + length / 97) {
     const std::uint32_t bucket = TimeHistogram::bucket_of(length);
     ASSERT_PRED2(is_near, TimeHistogram::milliseconds_of(bucket), length);

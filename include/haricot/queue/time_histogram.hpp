@@ -1,5 +1,5 @@
 // How long something took, over the last minutes: counts by length, from which the median, the 99th
-// percentile and the longest are read within 10 % or one millisecond.
+// percentile and the longest are read within 10 %, rounded to milliseconds.
 //
 // Lengths are counted in buckets, four for each power of two from 2^22 ns on, and four of 2^20 ns
 // (about 1 ms) below that. A histogram has the counts of the period that goes on and of the one
