@@ -419,8 +419,9 @@ class Engine {
   // Where jobs are (engine_places.cpp)
   void count_place(Tube& tube, const Job& job, bool entered);
   void enter_ready(JobRef ref);  // Requires: room in the heap.
+  // The same, for a job that has been ready since its ready_since().
+  void enter_ready_again(JobRef ref);
   void enter_ready_again(JobRef ref, Job& job);
-  void enter_ready_again(JobRef ref);                // The same, ready since its ready_since().
   void enter_delayed(JobRef ref, Instant deadline);  // Requires: room in the heap.
   void enter_buried(JobRef ref);
   void enter_reserved(Client& client, JobRef ref, Instant now);  // Requires: room in the heap.
@@ -457,7 +458,8 @@ class Engine {
   // What tubes know of times (engine_detail.cpp). None of it can fail: what there is no memory for
   // is not counted.
 
-  // More jobs than a look at a tube looks through; and from so few on they are not counted by age.
+  // So many ready jobs a look at a tube looks through. More are counted by age, until so few are
+  // left as the second number says.
   static constexpr std::uint32_t kReadyLookedAt = 256;
   static constexpr std::uint32_t kReadyCounted = 128;
 
