@@ -316,6 +316,12 @@ bool read_mode(Cursor& cursor, Command& command) {
   return command.is_weighted || mode == "fifo";
 }
 
+// <from-name> <count>
+bool read_page(Cursor& cursor, Command& command) {
+  command.tube = cursor.word();
+  return (command.tube == "*" || is_tube_name(command.tube)) && cursor.count(command.bound);
+}
+
 // <id> ...
 bool read_id_list(Cursor& cursor, Command& command) {
   command.ids = cursor.rest();
@@ -379,6 +385,9 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
       break;
     case Arguments::mode:
       are_good = read_mode(cursor, command);
+      break;
+    case Arguments::page:
+      are_good = read_page(cursor, command);
       break;
   }
   return are_good && cursor.at_end() ? ParseResult::ok : ParseResult::bad_format;

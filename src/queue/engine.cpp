@@ -35,7 +35,8 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       jobs_(journal.keeps_notes()),
       tubes_(key),
       wheel_(now),
-      default_tube_(tubes_.create("default")) {
+      default_tube_(tubes_.create("default")),
+      now_(now) {
   CHECK(default_tube_ != nullptr);
 }
 
@@ -85,6 +86,7 @@ bool Engine::admit_put(std::size_t body_bytes) {
 }
 
 Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
+  now_ = now;
   Tube& tube = *client.used_;
   if (!admit_put(body.size())) return Outcome::out_of_memory;
   const JournalStatus room = journal_.reserve_put(tube.name.size(), body.size(), body.blob);
@@ -104,7 +106,7 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
   ++counts_.total_jobs;
 
   const Outcome outcome = enter_after_delay(ref, now);
-  journal_.record_put(journaled(ref));
+  journal_.record_put(journaled(ref, job, tube));
   offer(tube, now);
   return outcome;
 }
@@ -149,12 +151,14 @@ Tube* Engine::best_tube(const Client& client) {
 }
 
 ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
+  now_ = now;
   CHECK(!client.is_busy());
   mark_worker(client);
   if (!client.reserved_.reserve_one()) return {Outcome::out_of_memory};
 
   if (Tube* best = best_tube(client); best != nullptr) {
     const JobRef ref = best->ready.top().job;
+    count_queued(*best, jobs_[ref]);
     leave(ref);
     enter_reserved(client, ref, now);
     if (client.is_weighted()) [[unlikely]]
@@ -170,6 +174,7 @@ ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
 }
 
 ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
+  now_ = now;
   const JobRef ref = find(id);
   if (ref == JobRef::none || jobs_[ref].state() == JobState::reserved) return {Outcome::not_found};
   const bool has_memory = client.reserved_.reserve_one();
@@ -182,6 +187,7 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   mark_worker(client);
   if (!has_memory) return {Outcome::out_of_memory};
   if (room != JournalStatus::ok) return {refused_change(room)};
+  if (!has_to_be_recorded) count_queued(tube_of(jobs_[ref]), jobs_[ref]);
   leave(ref);
   enter_reserved(client, ref, now);
   tell_offer(tube_of(jobs_[ref]));
@@ -215,8 +221,10 @@ void Engine::remove_each(Client& client, std::span<const JobRef> refs) {
   const bool is_reserved = jobs_[ref].state() == JobState::reserved;
   Tube& tube = tube_of(jobs_[ref]);
   // Looked at before it leaves: the deadline of a delayed job stands in the heap that it leaves.
-  const JournaledJob deleted = journaled(ref);
+  const JournaledJob deleted = journaled(ref, jobs_[ref], tube);
   if (is_reserved) {
+    const Job& job = jobs_[ref];
+    count_worked(tube, client.reserved_.at(job.heap_index()).deadline, job.ttr_s);
     leave_reserved(client, ref);
   } else {
     leave(ref);
@@ -230,6 +238,7 @@ void Engine::remove_each(Client& client, std::span<const JobRef> refs) {
 
 Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
                         Instant now) {
+  now_ = now;
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
   const JournalStatus room = journal_.reserve_update();
@@ -261,6 +270,7 @@ Outcome Engine::bury(Client& client, JobId id, std::uint32_t priority) {
 }
 
 Outcome Engine::touch(Client& client, JobId id, Instant now) {
+  now_ = now;
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
   const Job& job = jobs_[ref];
@@ -302,6 +312,7 @@ JobRef Engine::peek_buried(const Client& client) const {
 }
 
 Outcome Engine::kick_job(JobId id, Instant now) {
+  now_ = now;
   const JobRef ref = find(id);
   if (ref == JobRef::none) return Outcome::not_found;
   const JobState state = jobs_[ref].state();
@@ -319,6 +330,7 @@ Outcome Engine::kick_job(JobId id, Instant now) {
 }
 
 Outcome Engine::pause(std::string_view tube_name, std::uint32_t seconds, Instant now) {
+  now_ = now;
   Tube* tube = tubes_.find(tube_name);
   if (tube == nullptr) return Outcome::not_found;
   ++tube->pauses;

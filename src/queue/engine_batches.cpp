@@ -9,6 +9,7 @@
 namespace haricot {
 Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bound,
                               Instant wait_end, Instant now, std::vector<JobRef>& taken) {
+  now_ = now;
   CHECK(!client.is_busy());
   taken.reserve(taken.size() + count);
   make_room_for_delivery();
@@ -25,6 +26,7 @@ Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bo
     const JobRef ref = best->ready.top().job;
     const bool fits = bound.fits(bound.context, jobs_[ref].body_bytes);
     if (!is_empty && !fits) break;
+    count_queued(*best, jobs_[ref]);
     leave(ref);
     enter_reserved(client, ref, now);
     if (client.is_weighted()) charge(client, *best);

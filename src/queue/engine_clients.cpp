@@ -23,6 +23,7 @@ bool Engine::open(Client& client) {
 }
 
 void Engine::close(Client& client, Instant now) {
+  now_ = now;
   if (client.waiting_) end_wait(client);
   if (client.has_task_) leave_task(client);
   std::erase_if(deliveries_, [&](const Delivery& d) { return d.client == &client; });

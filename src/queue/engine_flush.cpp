@@ -38,6 +38,7 @@ ManyResult Engine::flush(Client& client, std::string_view tube_name, JobStates s
   Flush flush = {
       .ready = states.ready ? std::move(tube->ready) : IndexedHeap<ReadySlot>(),
       .delayed = states.delayed ? std::move(tube->delayed) : IndexedHeap<DeadlineSlot>()};
+  if (states.ready && tube->times != nullptr) tube->times->ready.reset();
   tube->flushed_ready += flush.ready.size();
   tube->flushed_delayed += flush.delayed.size();
   if (states.buried && tube->first_buried != JobRef::none) {
@@ -104,6 +105,7 @@ void Engine::take_buried(Flush& flush, Tube& tube) {
   flush.first_buried = std::exchange(tube.first_buried, JobRef::none);
   flush.last_buried = std::exchange(tube.last_buried, JobRef::none);
   flush.burials = std::exchange(tube.burials, *next);
+  if (tube.times != nullptr) flush.runs = std::move(tube.times->buried);
 }
 
 // Frees jobs until none is left (done), the budget is used up, the journal's disk has to be waited
@@ -131,6 +133,7 @@ TaskState Engine::free_some(Flush& flush, Tube& tube, std::uint32_t& budget) {
     if (is_buried) {
       const JobRef ref = flush.first_buried;
       flush.first_buried = static_cast<JobRef>(jobs_[ref].links.second);
+      if (flush.runs != nullptr) flush.runs->remove(ref, JobRef::none);
       free_flushed(flush, tube, ref, Instant{});
     } else if (!flush.ready.empty()) {
       --tube.flushed_ready;
@@ -164,7 +167,12 @@ void Engine::put_back(Flush& flush, Tube& tube, Instant now, std::uint32_t& budg
       flush.ready.remove(0, jobs_);
       --tube.flushed_ready;
       count_place(tube, jobs_[ref], false);
-      if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
+      if (tube.ready.reserve_one()) {
+        enter_ready_again(ref);
+        offer(tube, now);
+      } else {
+        enter_buried(ref);
+      }
     } else if (!flush.delayed.empty()) {
       const DeadlineSlot slot = flush.delayed.top();
       flush.delayed.remove(0, jobs_);
@@ -195,6 +203,7 @@ void Engine::put_back(Flush& flush, Tube& tube, Instant now, std::uint32_t& budg
         jobs_[tube.first_buried].links.first = static_cast<std::uint32_t>(ref);
       }
       tube.first_buried = ref;
+      put_back_run(flush, tube, ref);
     }
     pay(budget, before);
     if (budget == 0) return;

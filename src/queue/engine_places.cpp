@@ -34,10 +34,22 @@ void Engine::count_place(Tube& tube, const Job& job, bool entered) {
 
 void Engine::enter_ready(JobRef ref) {
   Job& job = jobs_[ref];
+  job.set_ready_since(now_);
+  enter_ready_again(ref, job);
+}
+
+void Engine::enter_ready_again(JobRef ref) {
+  enter_ready_again(ref, jobs_[ref]);
+}
+
+// Inlined, as a call would make each put dearer.
+[[gnu::always_inline]] inline void Engine::enter_ready_again(JobRef ref, Job& job) {
   Tube& tube = tube_of(job);
   job.set_state(JobState::ready);
   tube.ready.push(ReadySlot{job.id, job.priority, ref}, jobs_);
   count_place(tube, job, true);
+  if (tube.ready.size() > kReadyCounted) [[unlikely]]
+    count_ready(tube, job);
 }
 
 void Engine::enter_delayed(JobRef ref, Instant deadline) {
@@ -61,6 +73,7 @@ void Engine::enter_buried(JobRef ref) {
   }
   tube.last_buried = ref;
   count_place(tube, job, true);
+  count_buried(tube, ref);
 }
 
 void Engine::enter_reserved(Client& client, JobRef ref, Instant now) {
@@ -102,6 +115,8 @@ void Engine::leave(JobRef ref) {
   count_place(tube, job, false);
   switch (job.state()) {
     case JobState::ready:
+      if (tube.ready.size() > kReadyCounted) [[unlikely]]
+        count_less_ready(tube, job);
       tube.ready.remove(job.heap_index(), jobs_);
       tube.ready.trim_if_empty();
       break;
@@ -121,6 +136,9 @@ void Engine::leave(JobRef ref) {
         tube.last_buried = before;
       } else {
         jobs_[behind].links.first = static_cast<std::uint32_t>(before);
+      }
+      if (tube.times != nullptr && tube.times->buried != nullptr) {
+        tube.times->buried->remove(ref, before);
       }
       break;
     }
@@ -159,6 +177,7 @@ bool Engine::offer_one(Tube& tube, Instant now) {
   if (first == nullptr) return false;
   Client& client = *first;
   const JobRef ref = tube.ready.top().job;
+  count_queued(tube, jobs_[ref]);
   leave(ref);
   end_wait(client);
   enter_reserved(client, ref, now);
@@ -180,10 +199,7 @@ void Engine::offer(Tube& tube, Instant now) {
 
 JournaledJob Engine::journaled(JobRef ref) const {
   const Job& job = jobs_[ref];
-  const Tube& tube = tubes_[job.tube];
-  const Instant deadline =
-      job.state() == JobState::delayed ? delayed_deadline(ref, job, tube) : Instant{};
-  return JournaledJob{ref, job, tube.name, deadline};
+  return journaled(ref, job, tubes_[job.tube]);
 }
 
 }  // namespace haricot

@@ -54,7 +54,9 @@ bool Engine::place_restored(JobRef ref, Instant deadline) {
       break;
   }
   if (!tube.ready.reserve_one()) return false;
-  enter_ready(ref);
+  // No journal says when that was, so its age as a ready job is that of the job.
+  jobs_[ref].set_ready_since(jobs_[ref].created);
+  enter_ready_again(ref);
   return true;
 }
 

@@ -41,6 +41,7 @@ void Engine::leave_task(Client& client) {
 }
 
 void Engine::go_on_with_tasks(Instant now) {
+  now_ = now;
   tasks_.resume();
   work_on_tasks(now, budget_);
 }
@@ -115,6 +116,7 @@ void Engine::drop_watches(Orphans& orphans, std::uint32_t& budget) {
 // Kicks -----------------------------------------------------------------------------------------
 
 ManyResult Engine::kick(Client& client, std::uint32_t bound, Instant now) {
+  now_ = now;
   CHECK(!client.is_busy());
   make_room_for_delivery();
   tasks_.make_room();

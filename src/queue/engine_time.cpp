@@ -9,6 +9,7 @@
 namespace haricot {
 
 void Engine::advance(Instant now) {
+  now_ = now;
   wheel_.advance_to(now);
   std::uint32_t budget = kJobsPerCall;
   // A timer that moves no job costs too: thousands of clients may stop waiting in one tick.

@@ -78,6 +78,29 @@ std::uint32_t TubeTable::destroy(Tube& tube) {
   return written;
 }
 
+const Tube* TubeTable::first_from(std::string_view name) const {
+  const auto precedes = [](const Tube& a, const Tube& b) { return a.name < b.name; };
+  if (name == "*") {
+    return by_name_.first_from(
+        0, [](const Tube&) { return true; }, precedes);
+  }
+  const std::uint64_t hash = hash_of(key_, name);
+  const auto is_behind = [&](const Tube& tube) {
+    if (tube.hash == hash) return tube.name >= name;
+    return HashTable<Tube>::hash_precedes(hash, tube.hash);
+  };
+  return by_name_.first_from(hash, is_behind, precedes);
+}
+
+const Tube* TubeTable::after(const Tube& tube) const {
+  const auto is_behind = [&tube](const Tube& other) {
+    if (other.hash == tube.hash) return other.name > tube.name;
+    return HashTable<Tube>::hash_precedes(tube.hash, other.hash);
+  };
+  return by_name_.first_from(tube.hash, is_behind,
+                             [](const Tube& a, const Tube& b) { return a.name < b.name; });
+}
+
 TubeList& TubeTable::list() {
   if (list_ == nullptr) list_ = std::make_unique<TubeList>(*this);
   return *list_;

@@ -41,6 +41,7 @@ Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info,
 // One line a verb. What each answers is in docs/protocol.md.
 Reply Dispatcher::run(Client& client, const Command& command, CommandSet commands, Instant now) {
   count(command.verb);
+  engine_.tell_time(now);
   const JobId id = command.id;
   switch (command.verb) {
     case Verb::put:
@@ -104,6 +105,10 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
       return scan_jobs(command, now);
     case Verb::list_jobs:
       return list_jobs(command, now);
+    case Verb::stats_tube_detail:
+      return stats_tube_detail(command.tube, now);
+    case Verb::stats_tubes:
+      return stats_tubes(command, now);
     case Verb::reserve_batch:
       return reserve_batch(client, command, now);
     case Verb::delete_batch:

@@ -18,6 +18,10 @@ constexpr std::size_t kBatchBytesMax = 1024 * 1024;
 // RESERVED, two numbers of 20 and 10 digits, and two line ends.
 constexpr std::size_t kBytesAroundBody = 8 + 1 + 20 + 1 + 10 + 2 + 2;
 
+// No page of stats-tubes is more work, but for one with a single tube. By this its length is
+// bounded as well: a tube takes 32 steps at least, and 1 KiB at most.
+constexpr std::uint64_t kPageSteps = 16 * 1024;
+
 // How much of a batch's answer is used.
 struct BatchUse {
   std::size_t copied = 0;
@@ -99,6 +103,38 @@ Reply Dispatcher::list_jobs(const Command& command, Instant now) {
   engine_.list(*tube, *state, command.bound, batch_);
   Report report(text_, info_.compat);
   write_jobs(report, batch_, now);
+  return {.code = ReplyCode::ok, .text = text_};
+}
+
+Reply Dispatcher::stats_tube_detail(std::string_view tube_name, Instant now) {
+  const Tube* tube = engine_.find_tube(tube_name);
+  if (tube == nullptr) return {ReplyCode::not_found};
+  Report report(text_, info_.compat);
+  write_tube_detail(report, engine_.detail(*tube, now));
+  return {.code = ReplyCode::ok, .text = text_};
+}
+
+// The tubes are in an order in which each has its place by its name alone. So whoever asks for the
+// next page gets what is behind this one, whatever came and went in between.
+Reply Dispatcher::stats_tubes(const Command& command, Instant now) {
+  const TubeTable& tubes = engine_.tubes();
+  tubes_.clear();
+  tubes_.reserve(command.bound);
+  const Tube* next = tubes.first_from(command.tube);
+  std::uint64_t steps = 0;
+  for (; next != nullptr && tubes_.size() < command.bound; next = tubes.after(*next)) {
+    steps += Engine::detail_steps(*next) + next->many_watchers;
+    if (!tubes_.empty() && steps > kPageSteps) break;
+    tubes_.push_back(next);
+  }
+  Report report(text_, info_.compat);
+  report.quoted("next", next == nullptr ? std::string_view("*") : std::string_view(next->name));
+  report.begin_list("tubes", tubes_.empty());
+  for (const Tube* tube : tubes_) {
+    report.begin_item();
+    write_tube_report(report, *tube, engine_.waiting_clients(*tube), now);
+    write_tube_detail(report, engine_.detail(*tube, now));
+  }
   return {.code = ReplyCode::ok, .text = text_};
 }
 

@@ -94,6 +94,10 @@ void write_tube_report(Report& report, const Tube& tube, std::uint32_t waiting_c
   write_statistics(report, tube_statistics(), TubeFacts{tube, waiting_clients, now});
 }
 
+void write_tube_detail(Report& report, const TubeDetail& detail) {
+  write_statistics(report, tube_detail_statistics(), detail);
+}
+
 void write_job_report(Report& report, const JobReport& job) {
   write_statistics(report, job_statistics(), job);
 }

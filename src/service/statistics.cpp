@@ -293,6 +293,36 @@ constexpr std::array kTubeRows = {
         "what is left of it"),
 };
 
+// stats-tube-detail -----------------------------------------------------------------------------
+
+using OfDetail = Rows<TubeDetailFacts>;
+
+constexpr std::array kTubeDetailRows = {
+    OfDetail::integer(
+        "age-oldest-ready", [](const TubeDetail& t) { return t.oldest_ready_s; },
+        "seconds since the job became ready that has been ready longest, 0 if none is ready"),
+    OfDetail::integer(
+        "age-oldest-buried", [](const TubeDetail& t) { return t.oldest_buried_s; },
+        "seconds since the job was buried that has been buried longest, 0 if none is buried"),
+    OfDetail::integer(
+        "queue-time-p50", [](const TubeDetail& t) { return t.queued.p50_ms; },
+        "milliseconds from getting ready to being reserved: the median of the jobs that were "
+        "reserved in the last 5 to 10 minutes, their 99th percentile, and the longest; 0 if there "
+        "were none"),
+    OfDetail::integer(
+        "queue-time-p99", [](const TubeDetail& t) { return t.queued.p99_ms; }, kSame),
+    OfDetail::integer(
+        "queue-time-max", [](const TubeDetail& t) { return t.queued.max_ms; }, kSame),
+    OfDetail::integer(
+        "work-time-p50", [](const TubeDetail& t) { return t.worked.p50_ms; },
+        "milliseconds from the reserve, or the last touch, to the delete, of the jobs that their "
+        "workers deleted; otherwise the same"),
+    OfDetail::integer(
+        "work-time-p99", [](const TubeDetail& t) { return t.worked.p99_ms; }, kSame),
+    OfDetail::integer(
+        "work-time-max", [](const TubeDetail& t) { return t.worked.max_ms; }, kSame),
+};
+
 // stats-job -------------------------------------------------------------------------------------
 
 using OfJob = Rows<JobFacts>;
@@ -358,6 +388,7 @@ constexpr bool has_each_key_once(const std::array<Row, kSize>& rows) {
 }
 static_assert(has_each_key_once(kAllServerRows));
 static_assert(has_each_key_once(kTubeRows));
+static_assert(has_each_key_once(kTubeDetailRows));
 static_assert(has_each_key_once(kJobFactRows));
 static_assert(has_each_key_once(kListedJobRows));
 
@@ -368,6 +399,9 @@ std::span<const Statistic<ServerFacts>> server_statistics() {
 }
 std::span<const Statistic<TubeFacts>> tube_statistics() {
   return kTubeRows;
+}
+std::span<const Statistic<TubeDetailFacts>> tube_detail_statistics() {
+  return kTubeDetailRows;
 }
 std::span<const Statistic<JobFacts>> job_statistics() {
   return kJobFactRows;

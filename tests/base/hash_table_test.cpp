@@ -145,5 +145,57 @@ TEST(HashTable, DoesWhatAMapWouldDo) {
   }
 }
 
+// However many buckets there are: a walk that goes on behind an element meets each one once that is
+// there all the while.
+TEST(HashTable, HasAnOrderThatStaysWhileItGrowsAndShrinks) {
+  test::Random chance(17);
+  HashTable<Entry> table;
+  std::deque<Entry> lasting;
+  std::deque<Entry> passing;
+  for (int i = 0; i < 300; ++i) {
+    // Many have the same hash.
+    lasting.push_back({chance.one_in(4) ? 7 : chance.bits(), nullptr, i});
+    ASSERT_TRUE(table.insert(lasting.back()));
+  }
+  const auto precedes = [](const Entry& a, const Entry& b) { return a.number < b.number; };
+  const auto first = [&] {
+    return table.first_from(
+        0, [](const Entry&) { return true; }, precedes);
+  };
+  const auto after = [&](const Entry& entry) {
+    const auto is_behind = [&entry](const Entry& other) {
+      if (other.hash == entry.hash) return other.number > entry.number;
+      return HashTable<Entry>::hash_precedes(entry.hash, other.hash);
+    };
+    return table.first_from(entry.hash, is_behind, precedes);
+  };
+  for (int walk = 0; walk < 20; ++walk) {
+    std::vector<int> seen(300, 0);
+    bool has_ended = true;
+    for (Entry* entry = first(); entry != nullptr; entry = after(*entry)) {
+      if (entry->number < 300) ++seen[static_cast<std::size_t>(entry->number)];
+      const bool grows = walk % 2 == 0;
+      for (int i = 0; i < 9 && grows; ++i) {
+        passing.push_back({chance.bits(), nullptr, 1000 + i});
+        ASSERT_TRUE(table.insert(passing.back()));
+      }
+      for (int i = 0; i < 20 && !grows && !passing.empty() && entry->number < 300; ++i) {
+        table.erase(passing.back());
+        passing.pop_back();
+      }
+      has_ended = !grows || passing.size() <= 5000;
+      if (!has_ended) break;
+    }
+    EXPECT_TRUE(!has_ended || seen == std::vector<int>(300, 1));
+    EXPECT_TRUE(has_ended || walk % 2 == 0);
+  }
+}
+
+TEST(HashTable, HasNoFirstOfNone) {
+  const HashTable<Entry> table;
+  const auto any = [](const Entry&) { return true; };
+  EXPECT_EQ(table.first_from(0, any, [](const Entry&, const Entry&) { return false; }), nullptr);
+}
+
 }  // namespace
 }  // namespace haricot

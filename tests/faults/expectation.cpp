@@ -133,6 +133,7 @@ void Expectation::apply_done(const Step& step, const Answer& answer) {
     return apply_deletes(named, answer.number());
   }
   if (verb == "scan-jobs" || verb == "list-jobs") return check_list(step, answer);
+  if (verb == "stats-tube-detail") return check_detail(words[1], answer);
   if (verb.starts_with("reserve")) apply_reserved(step.client, answer);
   if (verb == "kick") apply_kick(client.used, answer);
   if (verb == "pause-tube") {
@@ -266,6 +267,28 @@ void Expectation::check_list(const Step& step, const Answer& answer) {
     ++shown;
   }
   if (shown != std::min(fitting, bound)) complain("shows another number of jobs");
+}
+
+// No time is longer than the scenario, and nobody has an age who is not there.
+void Expectation::check_detail(const std::string& tube, const Answer& answer) {
+  const auto value_of = [&](const std::string& key) -> std::uint64_t {
+    const std::size_t at = answer.body.find("\n" + key + ": ");
+    if (at != std::string::npos) return std::stoull(answer.body.substr(at + key.size() + 3));
+    complain("does not tell " + key);
+    return 0;
+  };
+  const auto has = [&](JobState state) {
+    return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+      return entry.second.tube == tube && entry.second.state == state;
+    });
+  };
+  if (!has(JobState::ready) && value_of("age-oldest-ready") > 0) complain("a ready job?");
+  if (!has(JobState::buried) && value_of("age-oldest-buried") > 0) complain("a buried job?");
+  for (const std::string kind : {"queue-time", "work-time"}) {
+    const std::uint64_t p50 = value_of(kind + "-p50");
+    const std::uint64_t p99 = value_of(kind + "-p99");
+    if (p50 > p99 || p99 > value_of(kind + "-max")) complain("times in another order");
+  }
 }
 
 // Which ones is not said: those that were kicked.

@@ -53,6 +53,7 @@ class Expectation {
   void apply_deletes(const std::set<JobId>& named, std::uint64_t deleted);
   void apply_failed_flush(const Step& step);
   void check_list(const Step& step, const Answer& answer);
+  void check_detail(const std::string& tube, const Answer& answer);
   void apply_kick(const std::string& tube, const Answer& answer);
   void apply_time(bool had_trouble);
   void apply_ends(const Step& step, const Happened& happened);

@@ -149,11 +149,16 @@ Steps extended() {
                  say(other, "list-jobs batch ready 3"),
                  say(other, "list-jobs batch delayed 9"),
                  say(other, "list-jobs nothing ready 1"),
+                 say(other, "stats-tube-detail batch"),
+                 say(other, "stats-tube-detail nothing"),
+                 say(other, "stats-tubes * 1000"),
+                 say(other, "stats-tubes batch 1"),
                  say(other, "reserve-batch 0"),
                  say(worker, "reserve-batch 4")};
   for (const int id : {11, 12, 19, 20})
     steps.push_back(say(worker, "bury " + std::to_string(id) + " 1"));
   add(steps, {say(other, "list-jobs batch buried 9"),
+              say(other, "stats-tube-detail batch"),
               say(worker, "reserve-batch 1000 0"),
               say(other, "delete-batch 12 13 15 20 21 12 999"),
               say(worker, "delete-batch 13 16 21 24 13 999"),

@@ -64,6 +64,8 @@ TEST(ParseCommand, EveryVerbIsReadWithItsArguments) {
         .state = StateWord::reserved}},
       {"list-jobs tube ready 9",
        {.verb = Verb::list_jobs, .bound = 9, .tube = "tube", .state = StateWord::ready}},
+      {"stats-tube-detail tube", {.verb = Verb::stats_tube_detail, .tube = "tube"}},
+      {"stats-tubes tube 9", {.verb = Verb::stats_tubes, .bound = 9, .tube = "tube"}},
       {"reserve-batch 9 8",
        {.verb = Verb::reserve_batch, .seconds = 8, .bound = 9, .has_timeout = true}},
       {"delete-batch 9 8 7", {.verb = Verb::delete_batch, .ids = "9 8 7"}},

@@ -42,6 +42,9 @@ TEST(ParseExtendedCommand, TakesWhatMayBeMissing) {
        {.verb = Verb::list_jobs, .bound = 1, .tube = "t", .state = StateWord::delayed}},
       {"list-jobs t buried  1000",
        {.verb = Verb::list_jobs, .bound = 1000, .tube = "t", .state = StateWord::buried}},
+      {"stats-tube-detail t", {.verb = Verb::stats_tube_detail, .tube = "t"}},
+      {"stats-tubes * 1", {.verb = Verb::stats_tubes, .bound = 1, .tube = "*"}},
+      {"stats-tubes t  1000", {.verb = Verb::stats_tubes, .bound = 1000, .tube = "t"}},
       {"reserve-batch 1", {.verb = Verb::reserve_batch, .bound = 1}},
       {"reserve-batch 1000", {.verb = Verb::reserve_batch, .bound = 1000}},
       {"reserve-batch 001", {.verb = Verb::reserve_batch, .bound = 1}},
@@ -59,18 +62,20 @@ TEST(ParseExtendedCommand, TakesWhatMayBeMissing) {
 }
 
 TEST(ParseExtendedCommand, AMissingArgumentIsBadFormat) {
-  expect_all({"flush-tube ", "flush-tube  ", "scan-jobs ", "scan-jobs 1", "scan-jobs 1 ",
-              "list-jobs ", "list-jobs t", "list-jobs t ", "list-jobs t ready",
-              "list-jobs t ready ", "list-jobs t 5", "list-jobs ready 5", "reserve-batch ",
-              "reserve-batch   ", "delete-batch ", "delete-batch   "},
+  expect_all({"flush-tube ",        "flush-tube  ",       "scan-jobs ",       "scan-jobs 1",
+              "scan-jobs 1 ",       "list-jobs ",         "list-jobs t",      "list-jobs t ",
+              "list-jobs t ready",  "list-jobs t ready ", "list-jobs t 5",    "list-jobs ready 5",
+              "stats-tube-detail ", "stats-tubes ",       "stats-tubes *",    "stats-tubes * ",
+              "stats-tubes 5",      "reserve-batch ",     "reserve-batch   ", "delete-batch ",
+              "delete-batch   "},
              ParseResult::bad_format);
 }
 
 TEST(ParseExtendedCommand, AnythingBehindTheLastArgumentIsBadFormat) {
   for (const std::string_view line :
        {"capabilities", "flush-tube t ready", "scan-jobs 1 1", "scan-jobs 1 1 t ready",
-        "list-jobs t ready 1", "reserve-batch 1", "reserve-batch 1 1", "delete-batch 1", "drain",
-        "undrain"}) {
+        "list-jobs t ready 1", "stats-tubes t 1", "stats-tubes * 1", "reserve-batch 1",
+        "reserve-batch 1 1", "delete-batch 1", "drain", "undrain"}) {
     for (const std::string_view tail : {" "sv, "  "sv, "\t"sv, "x"sv, ","sv, ".5"sv, "-"sv, " x*"sv,
                                         " -1"sv, "\r"sv, "\n"sv, "\xff"sv, "\0"sv}) {
       const std::string with_tail = std::string(line).append(tail);
@@ -90,7 +95,8 @@ TEST(ParseExtendedCommand, ANumberOutOfRangeIsBadFormat) {
   expect_all(
       {"scan-jobs 1 0", "scan-jobs 1 1001", "scan-jobs 1 4294967296", "scan-jobs 1 4294967297",
        "scan-jobs 18446744073709551616 1", "list-jobs t ready 0", "list-jobs t ready 1001",
-       "list-jobs t ready 4294967297", "reserve-batch 0", "reserve-batch 1001",
+       "list-jobs t ready 4294967297", "stats-tubes * 0", "stats-tubes * 1001",
+       "stats-tubes t 4294967297", "reserve-batch 0", "reserve-batch 1001",
        "reserve-batch 4294967297", "reserve-batch 1 2147483648", "reserve-batch 1 4294967296",
        "delete-batch 18446744073709551616", "delete-batch 1 18446744073709551616 2"},
       ParseResult::bad_format);
@@ -140,6 +146,15 @@ TEST(ParseExtendedCommand, ABadNameOrStateIsBadFormat) {
               "list-jobs a reserved 1",
               "list-jobs a x 1",
               "list-jobs a  ready 1",
+              "stats-tube-detail -a",
+              "stats-tube-detail *",
+              "stats-tube-detail  a",
+              "stats-tube-detail a b",
+              "stats-tubes -a 1",
+              "stats-tubes  a 1",
+              "stats-tubes ** 1",
+              "stats-tubes a* 1",
+              "stats-tubes " + too_long + " 1",
               "flush-tube " + too_long,
               "scan-jobs 1 1 " + too_long,
               "list-jobs " + too_long + " ready 1"},
@@ -158,10 +173,10 @@ TEST(ParseExtendedCommand, AWordWithoutItsBlankIsNoneOfThem) {
               "list-jobst ready 1", "delete-batch", "delete-batch1", "delete-", "dra", "undrai",
               "capabilitie", "CAPABILITIES", " drain"},
              ParseResult::unknown_command);
-  // It begins with reserve.
-  expect_all(
-      {"reserve-batch", "reserve-batch1", "reserve-batc", "capabilitiesx", "drainx", "undrainx"},
-      ParseResult::bad_format);
+  // It begins with reserve, or with stats.
+  expect_all({"stats-tube-detail", "stats-tubes", "stats-tube-detailed a", "reserve-batch",
+              "reserve-batch1", "reserve-batc", "capabilitiesx", "drainx", "undrainx"},
+             ParseResult::bad_format);
 }
 
 TEST(ParseExtendedCommand, TakesAsManyIdsAsABatchMayHave) {

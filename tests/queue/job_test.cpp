@@ -41,5 +41,23 @@ TEST(Job, NamesItsHeapIndexAndItsHolder) {
   EXPECT_EQ(job.holder(), static_cast<ClientRef>(6));
 }
 
+// Exact for a job that is ready at once, and within a hundred-millionth of its age for others.
+TEST(Job, KeepsSinceWhenItIsReady) {
+  Job job{};
+  for (const std::int64_t created : {-5'000'000'000'000, 0, 77'000'000'000}) {
+    job.created = Instant::at(created);
+    job.set_ready_since(job.created);
+    EXPECT_EQ(job.ready_since(), job.created);
+    job.set_ready_since(Instant::at(created - 1));
+    EXPECT_EQ(job.ready_since(), job.created);
+    for (std::int64_t age = 1; age < std::int64_t{1} << 61; age += 1 + age / 7) {
+      job.set_ready_since(Instant::at(created + age));
+      const std::int64_t kept = job.ready_since().count() - created;
+      ASSERT_LE(kept, age);
+      ASSERT_LE(age - kept, 4096 + age / 50'000'000);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace haricot

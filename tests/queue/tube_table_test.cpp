@@ -127,5 +127,39 @@ TEST(TubeTable, AFailedCreationChangesNothing) {
   EXPECT_GT(failures, 1200);
 }
 
+// Page by page, as stats-tubes walks: while others come and go, and if the tube at which a page
+// begins has gone.
+TEST(TubeTable, AWalkByNameMeetsEachTubeOnceThatIsThereAllTheWhile) {
+  TubeTable table(HashKey{5, 6});
+  std::set<std::string> lasting;
+  for (int i = 0; i < 500; ++i) {
+    lasting.insert("lasting-" + std::to_string(i));
+    ASSERT_NE(table.create("lasting-" + std::to_string(i)), nullptr);
+  }
+  std::multiset<std::string> seen;
+  std::vector<std::string> passing;
+  std::string from = "*";
+  for (int page = 0; from != "*" || page == 0; ++page) {
+    const Tube* tube = table.first_from(from);
+    for (int i = 0; i < 7 && tube != nullptr; ++i, tube = table.after(*tube)) {
+      if (lasting.contains(tube->name)) seen.insert(tube->name);
+    }
+    from = tube == nullptr ? "*" : tube->name;
+    for (int i = 0; i < 20 && page < 60; ++i) {
+      passing.push_back("passing-" + std::to_string(page) + "-" + std::to_string(i));
+      ASSERT_NE(table.create(passing.back()), nullptr);
+    }
+    for (int i = 0; i < 30 && page >= 30 && !passing.empty(); ++i) {
+      table.destroy(*table.find(passing.front()));
+      passing.erase(passing.begin());
+    }
+    if (from.starts_with("passing") && table.find(from) != nullptr && page >= 30) {
+      table.destroy(*table.find(from));
+      std::erase(passing, from);
+    }
+  }
+  EXPECT_EQ(seen, std::multiset<std::string>(lasting.begin(), lasting.end()));
+}
+
 }  // namespace
 }  // namespace haricot

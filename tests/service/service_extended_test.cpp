@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "service/service_fixture.hpp"
 
@@ -26,6 +29,15 @@ class ServiceExtended : public test::ServiceTest {
       ++count;
     }
     return count;
+  }
+  // What stands in quotes behind each of the keys.
+  static std::vector<std::string> values_of(const std::string& text, const std::string& key) {
+    std::vector<std::string> values;
+    for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
+      const std::size_t begin = at + key.size() + 1;
+      values.push_back(text.substr(begin, text.find('"', begin) - begin));
+    }
+    return values;
   }
 };
 
@@ -258,6 +270,38 @@ TEST_F(ServiceExtended, EverybodyDrainsWhereItIsAllowed) {
   world.info.commands = CommandSet::operators;
   Session& remote = world.connect();
   EXPECT_EQ(world.ask(remote, "drain\r\nundrain\r\n"), "DRAINING\r\nNOT_DRAINING\r\n");
+}
+
+// Pages ----------------------------------------------------------------------------------------
+
+// With many ready jobs in each tube a page is more work, so it has fewer tubes.
+TEST_F(ServiceExtended, PagesOfTubesShowEachTubeOnce) {
+  Session& session = world.connect();
+  std::set<std::string> wanted = {"default"};
+  for (int i = 0; i < 700; ++i) {
+    wanted.insert("t" + std::to_string(i));
+    ASSERT_EQ(world.ask(session, "watch t" + std::to_string(i) + "\r\n"),
+              "WATCHING " + std::to_string(i + 2) + "\r\n");
+  }
+  for (const std::size_t count : {1U, 7U, 300U, 1000U}) {
+    std::multiset<std::string> seen;
+    std::string from = "*";
+    std::size_t pages = 0;
+    do {
+      const std::string text =
+          world.ask(session, "stats-tubes " + from + " " + std::to_string(count) + "\r\n");
+      ASSERT_TRUE(text.starts_with("OK ")) << text.substr(0, 40);
+      EXPECT_LE(count_of(text, "\n- name: "), count);
+      EXPECT_EQ(count_of(text, "\n  work-time-max: "), count_of(text, "\n- name: "));
+      for (const std::string& name : values_of(text, "\n- name: ")) seen.insert(name);
+      from = values_of(text, "\nnext: ").at(0);
+      ++pages;
+    } while (from != "*" && pages <= wanted.size());
+    EXPECT_EQ(seen, std::multiset<std::string>(wanted.begin(), wanted.end()));
+    EXPECT_GE(pages, wanted.size() / count);
+    EXPECT_LE(pages, 2 + wanted.size() / std::min<std::size_t>(count, 500));
+    EXPECT_GE(pages, 2U) << "a page is a bounded amount of work";
+  }
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ TEST(Statistics, AreWhatTheirDocumentSays) {
   ASSERT_FALSE(text.empty());
   EXPECT_EQ(table_below(text, "stats"), table_of(server_statistics()));
   EXPECT_EQ(table_below(text, "stats-tube"), table_of(tube_statistics()));
+  EXPECT_EQ(table_below(text, "stats-tube-detail"), table_of(tube_detail_statistics()));
   EXPECT_EQ(table_below(text, "stats-job"), table_of(job_statistics()));
 }
 
@@ -134,6 +135,7 @@ void expect_values(std::span<const Statistic<Facts>> rows) {
 TEST(Statistics, HaveTheValueOfTheirType) {
   expect_values(server_statistics());
   expect_values(tube_statistics());
+  expect_values(tube_detail_statistics());
   expect_values(job_statistics());
   expect_values(listed_job_statistics());
 }

@@ -164,7 +164,7 @@ void Model::drop_if_unreferenced(const std::string& name) {
 // Places ------------------------------------------------------------------------------------------
 
 void Model::make_ready(JobId id, Instant now) {
-  jobs_.at(id).state = JobState::ready;
+  begin_ready(jobs_.at(id), now);
   offer(jobs_.at(id).tube, now);
 }
 
@@ -176,6 +176,10 @@ void Model::make_delayed(ModelJob& job, Instant now) {
 
 void Model::make_reserved(int client, JobId id, Instant now) {
   ModelJob& job = jobs_.at(id);
+  if (job.state == JobState::ready) {
+    add_length(find_tube(job.tube)->queued, now.count() - job.since.count(), now);
+  }
+  job.since = now;
   job.state = JobState::reserved;
   job.holder = client;
   job.deadline = now + Duration::seconds(job.ttr_s);
@@ -261,7 +265,7 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
       ++job.counts[static_cast<std::size_t>(JobEvent::timeout)];
       ++timeouts_;
     }
-    job.state = JobState::ready;
+    begin_ready(job, now);
   }
   for (const Observed& got : all_observed) {
     const JobId id = reserved_id(got.bytes);
@@ -371,11 +375,17 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     job.created = engine.jobs()[ref].created;
     job.deadline = engine.journaled(ref).deadline;
     job.burial = known.burial;
+    job.since = job.created;
+    ModelTube& tube = *find_tube(job.tube);
+    if (job.state == JobState::buried) {
+      if (tube.runs.empty()) tube.runs.push_back({.since = now, .until = now});
+      tube.runs[0].last = std::max(tube.runs[0].last, job.burial);
+    }
     burials_ = std::max(burials_, known.burial);
     job.counts = known.counts;
     if (job.state == JobState::delayed) {
-      const Tube& tube = *engine.find_tube(job.tube);
-      job.arrival = tube.delayed.at(engine.jobs()[ref].heap_index()).arrival;
+      const Tube& delayed = *engine.find_tube(job.tube);
+      job.arrival = delayed.delayed.at(engine.jobs()[ref].heap_index()).arrival;
       deadlines_ = std::max(deadlines_, job.arrival);
     }
   }

@@ -62,9 +62,26 @@ struct ModelJob {
   Instant deadline;           // Delayed: when it gets ready; reserved: when its TTR ends.
   std::uint64_t arrival = 0;  // The later a deadline was set the larger.
   std::uint64_t burial = 0;   // The later it was buried the larger.
+  Instant since;              // When it got ready; reserved: of its reserve or last touch.
   int holder = 0;
   std::uint64_t flush = 0;  // The task that is to free it, from where nobody sees it; 0: none.
   std::array<std::uint64_t, kJobEvents> counts{};  // By JobEvent.
+};
+
+// How many jobs took how long, by the number of a bucket, in a period of five minutes.
+struct ModelPeriod {
+  std::int64_t number = -1;
+  std::map<std::uint32_t, std::uint64_t> lengths = {};
+};
+struct ModelTimes {
+  ModelPeriod now = {}, before = {};
+};
+
+// Jobs of a tube that were buried one soon after another.
+struct ModelRun {
+  Instant since, until;
+  std::uint64_t last = 0;   // The burial of its last job, or more.
+  std::uint64_t flush = 0;  // The task that has taken it away; 0: none.
 };
 
 struct ModelTube {
@@ -73,6 +90,9 @@ struct ModelTube {
   Instant pause_end;
   std::uint32_t pause_s = 0;
   std::uint64_t total_jobs = 0, deletes = 0, pauses = 0;
+  ModelTimes queued = {}, worked = {};
+  std::vector<ModelRun> runs = {};  // Of its buried jobs, in order.
+  std::size_t runs_joined_from = 64;
 };
 
 // What a tube that a client watches has of its reserves, when they go by weight.
@@ -188,6 +208,19 @@ class Model {
   bool holds(int client, JobId id) const;
   bool is_deadline_soon(int client, Instant now) const;
 
+  // What tubes know of times (model_times.cpp).
+  void begin_ready(ModelJob& job, Instant now) const;
+  void begin_buried(ModelJob& job, Instant now);
+  void count_worked(const ModelJob& job, Instant now);
+  void put_back_run(const ModelJob& job);
+  static void add_length(ModelTimes& times, std::int64_t nanoseconds, Instant now);
+  void drop_empty_runs(ModelTube& tube) const;
+  std::uint64_t oldest_ready_s(const std::string& tube, Instant now) const;
+  std::uint64_t oldest_buried_s(ModelTube& tube, Instant now) const;
+  std::string tube_detail(const std::string& tube, Instant now);
+  std::string stats_tube_detail(const std::string& tube, Instant now);
+  std::string stats_tubes(const Request& request, Instant now);
+
   void make_ready(JobId id, Instant now);
   void make_delayed(ModelJob& job, Instant now);
   void make_reserved(int client, JobId id, Instant now);
@@ -205,9 +238,9 @@ class Model {
   std::string run_command(int client, const Request& request, Tape& tape, Instant now);
   std::string reserve(int client, Instant wait_end, Instant now);
   std::string reserve_job(int client, JobId id, Tape& tape, Instant now);
-  std::string remove(int client, JobId id, Tape& tape);
+  std::string remove(int client, JobId id, Tape& tape, Instant now);
   std::string release(int client, const Request& request, Tape& tape, Instant now);
-  std::string bury(int client, const Request& request, Tape& tape);
+  std::string bury(int client, const Request& request, Tape& tape, Instant now);
   std::string touch(int client, JobId id, Instant now);
   std::string watch(int client, const std::string& tube);
   std::string ignore(int client, const std::string& tube);
@@ -224,7 +257,7 @@ class Model {
   JobId best_by_weight(int client) const;
   std::uint64_t pass_of(int client, const std::string& tube) const;
   void charge(int client, const std::string& tube);
-  std::string delete_batch(int client, const Request& request, Tape& tape);
+  std::string delete_batch(int client, const Request& request, Tape& tape, Instant now);
   std::string undrain();
   std::string listed(std::string head, const std::vector<JobId>& ids, Tape& tape,
                      Instant now) const;
@@ -235,6 +268,7 @@ class Model {
   std::string stats(Tape& tape, Instant now);
   std::string stats_job(JobId id, Tape& tape, Instant now);
   std::string stats_tube(const std::string& tube, Instant now);
+  std::string tube_rows(const std::string& tube, Instant now);
   std::string list_tubes() const;
   void check_record(Tape& tape, Event::Kind kind, JobId id);
   void apply_observed(const Observed& observed, Instant now);

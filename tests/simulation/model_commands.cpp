@@ -179,7 +179,8 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
                  .delay_s = put.seconds,
                  .ttr_s = std::max(put.ttr_s, 1U),
                  .created = now,
-                 .deadline = {}};
+                 .deadline = {},
+                 .since = now};
   ++find_tube(tube)->total_jobs;
   ++total_jobs_;
   answer(number, "INSERTED " + std::to_string(id) + "\r\n");
@@ -225,11 +226,11 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
     case Verb::reserve_job:
       return reserve_job(number, request.id, tape, now);
     case Verb::remove:
-      return remove(number, request.id, tape);
+      return remove(number, request.id, tape, now);
     case Verb::release:
       return release(number, request, tape, now);
     case Verb::bury:
-      return bury(number, request, tape);
+      return bury(number, request, tape, now);
     case Verb::touch:
       return touch(number, request.id, now);
     case Verb::watch:
@@ -273,10 +274,14 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
       return scan_jobs(request, tape, now);
     case Verb::list_jobs:
       return list_jobs(request, tape, now);
+    case Verb::stats_tube_detail:
+      return stats_tube_detail(request.tube, now);
+    case Verb::stats_tubes:
+      return stats_tubes(request, now);
     case Verb::reserve_batch:
       return reserve_batch(number, request, now);
     case Verb::delete_batch:
-      return delete_batch(number, request, tape);
+      return delete_batch(number, request, tape, now);
     case Verb::watch_by_weight:
       return watch_by_weight(number, request);
     case Verb::reserve_mode:
@@ -368,13 +373,14 @@ std::string Model::reserve_job(int number, JobId id, Tape& tape, Instant now) {
   return with_job("RESERVED", id);
 }
 
-std::string Model::remove(int number, JobId id, Tape& tape) {
+std::string Model::remove(int number, JobId id, Tape& tape, Instant now) {
   const ModelJob* job = find_job(id);
   if (job == nullptr) return kNotFound;
   if (job->state == JobState::reserved && !holds(number, id)) return kNotFound;
   if (tape.take(Event::Kind::reserve_delete).status != JournalStatus::ok) return kInternalError;
   check_record(tape, Event::Kind::record_delete, id);
   const std::string tube = job->tube;
+  count_worked(*job, now);
   jobs_.erase(id);
   ++find_tube(tube)->deletes;
   drop_if_unreferenced(tube);
@@ -388,21 +394,20 @@ std::string Model::release(int number, const Request& request, Tape& tape, Insta
   job.priority = request.priority;
   job.delay_s = request.seconds;
   ++count_of(job, JobEvent::release);
-  job.state = JobState::ready;
+  begin_ready(job, now);
   if (job.delay_s > 0) make_delayed(job, now);
   check_record(tape, Event::Kind::record_update, request.id);
   offer(job.tube, now);
   return "RELEASED\r\n";
 }
 
-std::string Model::bury(int number, const Request& request, Tape& tape) {
+std::string Model::bury(int number, const Request& request, Tape& tape, Instant now) {
   if (!holds(number, request.id)) return kNotFound;
   if (tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) return kInternalError;
   ModelJob& job = jobs_.at(request.id);
   job.priority = request.priority;
   ++count_of(job, JobEvent::bury);
-  job.state = JobState::buried;
-  job.burial = ++burials_;
+  begin_buried(job, now);
   check_record(tape, Event::Kind::record_update, request.id);
   return "BURIED\r\n";
 }
@@ -412,6 +417,7 @@ std::string Model::touch(int number, JobId id, Instant now) {
   ModelJob& job = jobs_.at(id);
   job.deadline = now + Duration::seconds(job.ttr_s);
   job.arrival = ++deadlines_;
+  job.since = now;
   return "TOUCHED\r\n";
 }
 
@@ -426,7 +432,7 @@ std::string Model::kick_job(JobId id, Tape& tape, Instant now) {
   if (job.state != JobState::buried && job.state != JobState::delayed) return kNotFound;
   if (tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) return kInternalError;
   ++count_of(job, JobEvent::kick);
-  job.state = JobState::ready;
+  begin_ready(job, now);
   check_record(tape, Event::Kind::record_update, id);
   offer(job.tube, now);
   return "KICKED\r\n";

@@ -39,8 +39,8 @@ bool is_in_state(const ModelJob& job, StateWord state) {
 
 std::string Model::capabilities(int number) const {
   std::string text =
-      "---\n- flush-tube\n- scan-jobs\n- list-jobs\n- reserve-batch\n- delete-batch\n"
-      "- watch\n- reserve-mode\n";
+      "---\n- flush-tube\n- scan-jobs\n- list-jobs\n- stats-tube-detail\n- stats-tubes\n"
+      "- reserve-batch\n- delete-batch\n- watch\n- reserve-mode\n";
   if (clients_.at(number).commands == CommandSet::operators) text += "- drain\n- undrain\n";
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
@@ -152,7 +152,7 @@ void Model::charge(int number, const std::string& tube) {
 }
 
 // All of them or none, in the order of their ids.
-std::string Model::delete_batch(int number, const Request& request, Tape& tape) {
+std::string Model::delete_batch(int number, const Request& request, Tape& tape, Instant now) {
   std::set<JobId> found;
   for (const JobId id : request.ids) {
     const ModelJob* job = find_job(id);
@@ -165,6 +165,7 @@ std::string Model::delete_batch(int number, const Request& request, Tape& tape) 
   for (const JobId id : found) {
     check_record(tape, Event::Kind::record_delete, id);
     const std::string tube = jobs_.at(id).tube;
+    count_worked(jobs_.at(id), now);
     jobs_.erase(id);
     ++find_tube(tube)->deletes;
     drop_if_unreferenced(tube);

@@ -18,6 +18,7 @@ class Text {
     text_ += std::string(key) + ": " + std::string(value) + "\n";
     return *this;
   }
+  const std::string& rows() const { return text_; }
   std::string answer() const {
     return "OK " + std::to_string(text_.size()) + "\r\n" + text_ + "\r\n";
   }
@@ -102,8 +103,14 @@ std::string Model::stats_job(JobId id, Tape& tape, Instant now) {
 }
 
 std::string Model::stats_tube(const std::string& name, Instant now) {
+  if (find_tube(name) == nullptr) return "NOT_FOUND\r\n";
+  const std::string text = tube_rows(name, now);
+  return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+// Behind the line that every text begins with.
+std::string Model::tube_rows(const std::string& name, Instant now) {
   const ModelTube* tube = find_tube(name);
-  if (tube == nullptr) return "NOT_FOUND\r\n";
   std::uint64_t users = 0;
   std::uint64_t watchers = 0;
   std::uint64_t waiting = 0;
@@ -130,7 +137,7 @@ std::string Model::stats_tube(const std::string& name, Instant now) {
       .row("pause", tube->pause_s)
       .row("pause-time-left",
            tube->paused ? (tube->pause_end - now).whole_seconds() : std::uint64_t{0});
-  return text.answer();
+  return text.rows();
 }
 
 // A list of jobs, behind the rows of `head`.

@@ -162,7 +162,7 @@ Model::Step Model::kick_some(ModelTask& kick, std::uint32_t& budget, Tape& tape,
     if (status != JournalStatus::ok) return kick.done > 0 ? Step::done : Step::failed;
     ModelJob& job = jobs_.at(id);
     ++job.counts[static_cast<std::size_t>(JobEvent::kick)];
-    job.state = JobState::ready;
+    begin_ready(job, now);
     check_record(tape, Event::Kind::record_update, id);
     offer(kick.tube, now);
   }
@@ -217,6 +217,12 @@ void Model::take_buried(ModelTask& flush) {
   });
   if (lists >= kBurialLists) return;
   flush.wants_buried = false;
+  ModelTube& tube = *find_tube(flush.tube);
+  drop_empty_runs(tube);
+  for (ModelRun& run : tube.runs) {
+    if (run.flush == 0) run.flush = flush.number;
+  }
+  tube.runs_joined_from = 64;
   for (const JobId id : in_order_of_service(flush.tube, JobState::buried)) {
     flush.buried.push_back(id);
     jobs_.at(id).flush = flush.number;
@@ -240,13 +246,14 @@ void Model::put_back(ModelTask& flush, std::uint32_t& budget, Instant now) {
       const JobId id = *best;
       flush.ready.erase(best);
       jobs_.at(id).flush = 0;
-      make_ready(id, now);
+      offer(flush.tube, now);
     } else if (!flush.delayed.empty()) {
       const auto first = std::min_element(flush.delayed.begin(), flush.delayed.end(), is_sooner);
       jobs_.at(*first).flush = 0;
       flush.delayed.erase(first);
     } else {
       jobs_.at(flush.buried.back()).flush = 0;
+      put_back_run(jobs_.at(flush.buried.back()));
       flush.buried.pop_back();
     }
   }

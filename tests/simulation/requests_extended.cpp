@@ -16,7 +16,9 @@ constexpr std::uint32_t kBatchInCrowd = 60;
 // What a line gets whose word is not known: one that begins with `reserve` is a reserve with
 // something behind it.
 std::string_view answer_to_unknown(std::string_view line) {
-  return line.starts_with("reserve") || line.starts_with("watch ") ? kBadFormat : kUnknown;
+  return line.starts_with("reserve") || line.starts_with("watch ") || line.starts_with("stats")
+             ? kBadFormat
+             : kUnknown;
 }
 
 // Lines that are unknown to who does not have the command, and BAD_FORMAT to who has.
@@ -50,6 +52,20 @@ constexpr MalformedExtended kMalformedExtended[] = {
     {"list-jobs a reserved 1"},
     {"list-jobs a 1"},
     {"list-jobs -a ready 1"},
+    {"stats-tube-detail "},
+    {"stats-tube-detail -a"},
+    {"stats-tube-detail a "},
+    {"stats-tube-detail  a"},
+    {"stats-tube-detail *"},
+    {"stats-tubes "},
+    {"stats-tubes *"},
+    {"stats-tubes * 0"},
+    {"stats-tubes * 1001"},
+    {"stats-tubes ** 1"},
+    {"stats-tubes  * 1"},
+    {"stats-tubes -a 1"},
+    {"stats-tubes a 1 1"},
+    {"stats-tubes 1"},
     {"reserve-batch"},
     {"reserve-batch "},
     {"reserve-batch 0"},
@@ -115,6 +131,14 @@ void make_list(Request& request, test::Random& chance) {
   request.bound = random_count(chance);
   make_line(request, Verb::list_jobs,
             name(request.tube) + word_of(request.state) + number(request.bound));
+}
+
+void make_tube_reports(Request& request, test::Random& chance) {
+  request.tube = chance.one_in(20) ? "nowhere" : random_tube(chance);
+  if (chance.one_in(2)) return make_line(request, Verb::stats_tube_detail, name(request.tube));
+  if (chance.one_in(3)) request.tube = "*";
+  request.bound = random_count(chance);
+  make_line(request, Verb::stats_tubes, name(request.tube) + number(request.bound));
 }
 
 void make_flush(Request& request, test::Random& chance) {
@@ -223,8 +247,10 @@ void make_extended(Request& request, test::Random& chance, const Mix& mix, const
     make_flush(request, chance);
   } else if (kind < 30) {
     make_scan(request, chance, model, client);
-  } else if (kind < 46) {
+  } else if (kind < 40) {
     make_list(request, chance);
+  } else if (kind < 46) {
+    make_tube_reports(request, chance);
   } else if (kind < 70) {
     make_reserve_batch(request, chance, mix);
   } else if (kind < 78) {

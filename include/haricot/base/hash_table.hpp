@@ -38,6 +38,32 @@ class HashTable {
     return nullptr;
   }
 
+  // The elements have an order that does not change as the table grows and shrinks: by their hashes
+  // read from the lowest bit on. This is the first element of it for which is_behind(element) is
+  // true, where is_behind is false up to some place in the order, which is not before `hash`, and
+  // true from there on; null if there is none. `precedes(a, b)` orders elements of equal hashes.
+  template <typename IsBehind, typename Precedes>
+  T* first_from(std::uint64_t hash, IsBehind is_behind, Precedes precedes) const {
+    if (buckets_.empty()) return nullptr;
+    for (std::uint64_t at = mirrored(hash);;) {
+      const std::uint32_t bucket = bucket_of(mirrored(at));
+      T* first = nullptr;
+      for (T* element = buckets_[bucket]; element != nullptr; element = element->next_in_bucket) {
+        if (!is_behind(*element)) continue;
+        if (first == nullptr || comes_before(*element, *first, precedes)) first = element;
+      }
+      if (first != nullptr) return first;
+      // What is in a bucket has its lowest bits in common.
+      const std::uint32_t bits = common_bits(bucket);
+      if (bits == 0) return nullptr;
+      const std::uint64_t step = std::uint64_t{1} << (64 - bits);
+      at = (at & ~(step - 1)) + step;
+      if (at == 0) return nullptr;
+    }
+  }
+  // Whether an element of hash `a` comes before one of hash `b` in that order.
+  static bool hash_precedes(std::uint64_t a, std::uint64_t b) { return mirrored(a) < mirrored(b); }
+
   // False: there is no memory for the first bucket, and nothing has changed.
   [[nodiscard]] bool insert(T& element) {
     if (size_ >= buckets_.size() && !add_bucket() && buckets_.empty()) return false;
@@ -81,6 +107,28 @@ class HashTable {
     const std::uint32_t half = std::bit_floor(buckets);
     const auto wide = static_cast<std::uint32_t>(hash & (2 * std::uint64_t{half} - 1));
     return wide < buckets ? wide : wide - half;
+  }
+
+  template <typename Precedes>
+  static bool comes_before(const T& a, const T& b, Precedes& precedes) {
+    return a.hash != b.hash ? hash_precedes(a.hash, b.hash) : precedes(a, b);
+  }
+
+  static std::uint64_t mirrored(std::uint64_t bits) {
+    constexpr std::uint64_t kOdd = 0x5555555555555555;
+    constexpr std::uint64_t kOddPairs = 0x3333333333333333;
+    constexpr std::uint64_t kOddFours = 0x0F0F0F0F0F0F0F0F;
+    bits = (bits >> 1 & kOdd) | (bits & kOdd) << 1;
+    bits = (bits >> 2 & kOddPairs) | (bits & kOddPairs) << 2;
+    bits = (bits >> 4 & kOddFours) | (bits & kOddFours) << 4;
+    return __builtin_bswap64(bits);
+  }
+
+  std::uint32_t common_bits(std::uint32_t bucket) const {
+    const std::uint32_t buckets = buckets_.size();
+    const std::uint32_t half = std::bit_floor(buckets);
+    const bool is_split = (bucket & (half - 1)) + half < buckets;
+    return static_cast<std::uint32_t>(std::countr_zero(half)) + (is_split ? 1 : 0);
   }
 
   bool add_bucket() {

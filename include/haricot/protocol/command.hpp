@@ -41,6 +41,8 @@ enum class Verb : std::uint8_t {
   flush_tube,
   scan_jobs,
   list_jobs,
+  stats_tube_detail,
+  stats_tubes,
   reserve_batch,
   delete_batch,
   watch_by_weight,
@@ -77,6 +79,7 @@ enum class Arguments : std::uint8_t {
   ids,             // <id> ..., 1000 at most
   weight,          // <tube> <weight>
   mode,            // fifo or weighted
+  page,            // <from-name> <count>, and * is a name that comes before all
 };
 
 // How the documents write these arguments, with a blank in front; empty where there are none.
@@ -115,6 +118,8 @@ constexpr std::string_view names_of(Arguments arguments) {
       return " <tube> <weight>";
     case Arguments::mode:
       return " <mode>";
+    case Arguments::page:
+      return " <from-name> <count>";
   }
   return "";
 }
@@ -186,6 +191,10 @@ inline constexpr std::array<CommandRow, kVerbs> kCommandTable = {{
      CommandSet::extended},
     {Verb::list_jobs, "list-jobs ", Arguments::list, "",
      "shows the next jobs of a tube, in the order in which they are served", CommandSet::extended},
+    {Verb::stats_tube_detail, "stats-tube-detail ", Arguments::tube, "",
+     "reports how long the jobs of a tube wait and are worked on", CommandSet::extended},
+    {Verb::stats_tubes, "stats-tubes ", Arguments::page, "", "reports on all tubes, page by page",
+     CommandSet::extended},
     {Verb::reserve_batch, "reserve-batch ", Arguments::batch, "", "takes several jobs at once",
      CommandSet::extended},
     {Verb::delete_batch, "delete-batch ", Arguments::ids, "", "deletes several jobs at once",
@@ -224,8 +233,9 @@ struct Command {
   std::uint32_t body_bytes = 0;
   std::uint32_t bound = 0;  // Of kick, the count of another command, or a weight.
   std::uint64_t id = 0;
-  std::string_view tube;  // Points into the line; a valid name, or empty if there may be none.
-  std::string_view ids;   // Points into the line: for read_ids().
+  // Points into the line; a valid name, or empty if there may be none, or * of stats_tubes.
+  std::string_view tube;
+  std::string_view ids;  // Points into the line: for read_ids().
 };
 
 enum class ParseResult : std::uint8_t {

@@ -136,6 +136,14 @@ struct EngineCounts {
   std::uint32_t waiting = 0;
 };
 
+// What a tube tells of times. An age is 0 if there is no such job.
+struct TubeDetail {
+  std::uint64_t oldest_ready_s = 0;
+  std::uint64_t oldest_buried_s = 0;
+  TimeSummary queued = {};
+  TimeSummary worked = {};
+};
+
 // What stats-job tells.
 struct JobReport {
   JobId id;
@@ -210,6 +218,10 @@ class Engine {
   void advance(Instant now);
   // When advance() has to be called again; a time in the past if there is something left to do.
   Instant next_event() const;
+
+  // Says what time it is to the calls that are not told: they happen at the last instant that was
+  // named here or to another call.
+  void tell_time(Instant now) { now_ = now; }
 
   // Takes out what has come to waiting clients since the last time, in order. The jobs in it are
   // held by the clients. Valid until the next call of anything here that is not const.
@@ -331,6 +343,9 @@ class Engine {
   void list(const Tube& tube, JobState state, std::uint32_t count, std::vector<JobRef>& found);
   // How many clients wait on a tube. O(clients with many watches that watch it), counted as steps.
   std::uint32_t waiting_clients(const Tube& tube);
+  // How long jobs of a tube wait and are worked on (engine_detail.cpp). Does detail_steps().
+  TubeDetail detail(const Tube& tube, Instant now);
+  static std::uint32_t detail_steps(const Tube& tube);
   std::optional<JobReport> report(JobId id, Instant now) const;
   // Requires: the job exists.
   JobReport report(JobRef ref, Instant now) const;
@@ -363,7 +378,8 @@ class Engine {
     IndexedHeap<DeadlineSlot> delayed;
     JobRef first_buried = JobRef::none;
     JobRef last_buried = JobRef::none;
-    std::uint32_t burials = 0;  // The number of their list.
+    std::unique_ptr<BurialRuns> runs = {};  // Of those.
+    std::uint32_t burials = 0;              // The number of their list.
     bool wants_buried = false;  // Those are still in the tube: no number was free for a new list.
     bool is_putting_back = false;  // The journal has refused.
     std::uint64_t flushed = 0;
@@ -402,7 +418,10 @@ class Engine {
 
   // Where jobs are (engine_places.cpp)
   void count_place(Tube& tube, const Job& job, bool entered);
-  void enter_ready(JobRef ref);                      // Requires: room in the heap.
+  void enter_ready(JobRef ref);  // Requires: room in the heap.
+  // The same, for a job that has been ready since its ready_since().
+  void enter_ready_again(JobRef ref);
+  void enter_ready_again(JobRef ref, Job& job);
   void enter_delayed(JobRef ref, Instant deadline);  // Requires: room in the heap.
   void enter_buried(JobRef ref);
   void enter_reserved(Client& client, JobRef ref, Instant now);  // Requires: room in the heap.
@@ -413,6 +432,11 @@ class Engine {
   Outcome enter_after_delay(JobRef ref, Instant now);
   void leave(JobRef ref);  // Of a job that is not reserved.
   void leave_reserved(Client& client, JobRef ref);
+  // Inlined, where the tube of the job is at hand.
+  JournaledJob journaled(JobRef ref, const Job& job, const Tube& tube) const {
+    const bool is_delayed = job.state() == JobState::delayed;
+    return {ref, job, tube.name, is_delayed ? delayed_deadline(ref, job, tube) : Instant{}};
+  }
   Instant reserved_until(const Job& job, Instant otherwise) const;
   JobRef held_by(const Client& client, JobId id) const;
   // The job of that id, unless a flush has it.
@@ -430,6 +454,43 @@ class Engine {
   [[gnu::cold, gnu::noinline]] void tell_offer_to_many(Tube& tube);
   bool offer_one(Tube& tube, Instant now);
   void offer(Tube& tube, Instant now);
+
+  // What tubes know of times (engine_detail.cpp). None of it can fail: what there is no memory for
+  // is not counted.
+
+  // So many ready jobs a look at a tube looks through. More are counted by age, until so few are
+  // left as the second number says.
+  static constexpr std::uint32_t kReadyLookedAt = 256;
+  static constexpr std::uint32_t kReadyCounted = 128;
+
+  [[gnu::cold, gnu::noinline]] TubeTimes* make_times(Tube& tube);
+  TubeTimes* times_of(Tube& tube) {
+    if (tube.times == nullptr) [[unlikely]]
+      return make_times(tube);
+    return tube.times.get();
+  }
+  // Of a job that is about to be reserved. Requires: it is ready.
+  void count_queued(Tube& tube, const Job& job) {
+    if (TubeTimes* const times = times_of(tube); times != nullptr) [[likely]] {
+      times->move_to(now_);
+      times->queued.add(length(now_.count() - job.ready_since().count()));
+    }
+  }
+  // Of a job that its worker deletes. The TTR began with its reserve or the last touch.
+  void count_worked(Tube& tube, Instant ttr_end, std::uint32_t ttr_s) {
+    if (TubeTimes* const times = times_of(tube); times != nullptr) [[likely]] {
+      times->move_to(now_);
+      times->worked.add(length(now_.count() - ttr_end.count() + Duration::seconds(ttr_s).count()));
+    }
+  }
+  static std::uint64_t length(std::int64_t nanoseconds) {
+    return nanoseconds < 0 ? 0 : static_cast<std::uint64_t>(nanoseconds);
+  }
+  // Of a job that has come to the ready heap, or is about to leave it, where they are many.
+  [[gnu::noinline]] void count_ready(Tube& tube, const Job& job);
+  [[gnu::noinline]] void count_less_ready(Tube& tube, const Job& job);
+  void count_buried(Tube& tube, JobRef ref);
+  void put_back_run(Flush& flush, Tube& tube, JobRef ref);
 
   // Time and backlog (engine_time.cpp)
   void arm(Timer& timer, Instant deadline);
@@ -472,6 +533,7 @@ class Engine {
   RefTable<Client, ClientRef> clients_;
   Tube* default_tube_;
   JobId next_id_ = 1;
+  Instant now_;                          // The last instant that was named.
   const Tube* restored_tube_ = nullptr;  // Of the last job that was restored, until the end of it.
   static constexpr std::uint64_t kNoShortage = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t job_memory_bytes_max_ = std::numeric_limits<std::uint64_t>::max();

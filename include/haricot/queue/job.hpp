@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -74,6 +75,7 @@ static_assert(sizeof(JobHistory) == 8);
 struct Links {
   std::uint32_t first;   // heap index                     | buried: the JobRef of the one before
   std::uint32_t second;  // reserved: the holder's ClientRef | buried: the JobRef of the one behind
+                         // ready: since when, see Job::ready_since()
 };
 
 // What the journal keeps with each job, where there is a journal that keeps anything: the file that
@@ -119,12 +121,35 @@ struct Job {
   ClientRef holder() const { return static_cast<ClientRef>(links.second); }
   bool is_urgent() const { return priority < kUrgentPriorities; }
 
+  // Requires of both: ready, or about to be. What is kept is the time from `created` on, cut off to
+  // 27 binary digits, and never below 4 us: exact for a job that was ready at once.
+  Instant ready_since() const {
+    const std::uint64_t units = std::uint64_t{links.second & kAgeMask}
+                                << (links.second >> kAgeBits);
+    return Instant::at(created.count() + static_cast<std::int64_t>(units << kAgeUnitBits));
+  }
+  void set_ready_since(Instant since) {
+    links.second =
+        since <= created ? 0 : age_code(static_cast<std::uint64_t>((since - created).count()));
+  }
+
   // Jobs below this priority count as urgent in the statistics.
   static constexpr std::uint32_t kUrgentPriorities = 1024;
   // How many lists of buried jobs a tube can have: so many values of three bits are left for them.
   static constexpr std::uint32_t kBurialLists = 5;
 
  private:
+  static constexpr std::uint32_t kAgeBits = 27;
+  static constexpr std::uint32_t kAgeMask = (std::uint32_t{1} << kAgeBits) - 1;
+  static constexpr std::uint32_t kAgeUnitBits = 12;
+
+  static std::uint32_t age_code(std::uint64_t nanoseconds) {
+    const std::uint64_t units = nanoseconds >> kAgeUnitBits;
+    const auto width = static_cast<std::uint32_t>(std::bit_width(units));
+    const std::uint32_t shift = width > kAgeBits ? width - kAgeBits : 0;
+    return shift << kAgeBits | static_cast<std::uint32_t>(units >> shift);
+  }
+
   static constexpr std::uint64_t kBuried = static_cast<std::uint64_t>(JobState::buried);
   static_assert(kBuried + kBurialLists == 8);
 };

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "haricot/base/hash_table.hpp"
@@ -15,6 +16,7 @@
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/timer_wheel.hpp"
 #include "haricot/queue/job.hpp"
+#include "haricot/queue/tube_times.hpp"
 
 namespace haricot {
 
@@ -110,6 +112,8 @@ struct Tube {
   std::uint32_t many_watchers = 0;
   std::uint64_t deletes = 0;
   std::uint64_t pauses = 0;
+
+  std::unique_ptr<TubeTimes> times;  // Null: there was nothing to keep, or no memory for it.
 
   // With those that are flushed and not freed yet.
   std::uint64_t ready_jobs() const { return ready.size() + flushed_ready; }

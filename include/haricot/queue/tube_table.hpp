@@ -42,6 +42,12 @@ class TubeTable {
   // that goes. (Compat: the order of list-tubes, docs/compatibility.md.)
   std::uint32_t size() const { return listed_.size(); }
   const Tube& at(std::uint32_t place) const { return *listed_[place]; }
+  // The tubes in another order, which depends on nothing but their names (and the key): the first
+  // one at or behind the place of that name, whether there is such a tube or not; of "*", the first
+  // of all. And the one behind a tube. Null: there is none. O(1) on average.
+  const Tube* first_from(std::string_view name) const;
+  const Tube* after(const Tube& tube) const;
+
   // Of all names together.
   std::uint64_t name_bytes() const { return name_bytes_; }
 

@@ -99,6 +99,8 @@ class Dispatcher {
   Reply flush_tube(Client& client, const Command& command);
   Reply scan_jobs(const Command& command, Instant now);
   Reply list_jobs(const Command& command, Instant now);
+  Reply stats_tube_detail(std::string_view tube_name, Instant now);
+  Reply stats_tubes(const Command& command, Instant now);
   Reply reserve_batch(Client& client, const Command& command, Instant now);
   Reply delete_batch(Client& client, const Command& command);
   Reply watch_by_weight(Client& client, const Command& command);
@@ -116,8 +118,9 @@ class Dispatcher {
   LimitCounts limits_felt_;
   bool draining_ = false;
   OversizedPuts oversized_;
-  std::string text_;           // The last report.
-  std::vector<JobRef> batch_;  // The jobs of the last batch or list.
+  std::string text_;                // The last report.
+  std::vector<JobRef> batch_;       // The jobs of the last batch or list.
+  std::vector<const Tube*> tubes_;  // The tubes of the last page.
 };
 
 }  // namespace haricot

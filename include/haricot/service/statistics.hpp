@@ -48,6 +48,7 @@ struct TubeFacts {
   Instant now;
 };
 
+using TubeDetailFacts = TubeDetail;
 using JobFacts = JobReport;
 
 // How a value is written.
@@ -76,6 +77,7 @@ struct Statistic {
 
 std::span<const Statistic<ServerFacts>> server_statistics();
 std::span<const Statistic<TubeFacts>> tube_statistics();
+std::span<const Statistic<TubeDetailFacts>> tube_detail_statistics();
 std::span<const Statistic<JobFacts>> job_statistics();
 // Of a job in an answer to scan-jobs or list-jobs.
 std::span<const Statistic<JobFacts>> listed_job_statistics();

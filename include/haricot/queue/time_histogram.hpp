@@ -1,0 +1,86 @@
+// How long something took, over the last minutes: counts by length, from which the median, the 99th
+// percentile and the longest are read within 10 %, rounded to milliseconds.
+//
+// Lengths are counted in buckets, four for each power of two from 2^22 ns on, and four of 2^20 ns
+// (about 1 ms) below that. A histogram has the counts of the period that goes on and of the one
+// before it. The buckets that it has cover a factor of 2^18 at least: what is shorter than that
+// part of the longest counts in the first bucket. Counts that grow too large are halved, and from
+// then on a part of the lengths is counted; the percentiles hardly change by that.
+
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+namespace haricot {
+
+// In milliseconds; 0 if nothing was counted.
+struct TimeSummary {
+  std::uint64_t p50_ms = 0;
+  std::uint64_t p99_ms = 0;
+  std::uint64_t max_ms = 0;
+};
+
+class TimeHistogram {
+ public:
+  static constexpr std::uint32_t kBuckets = 77;
+
+  // The number of the bucket of a length. Larger lengths have no smaller one.
+  static constexpr std::uint32_t bucket_of(std::uint64_t nanoseconds) {
+    if (nanoseconds < kFirstPower) return static_cast<std::uint32_t>(nanoseconds >> 20);
+    const auto width = static_cast<std::uint32_t>(std::bit_width(nanoseconds));
+    // The four bits behind the leading one say which of the four buckets it is: they begin at 16,
+    // 19, 23 and 27 sixteenths of the power of two. Two bits for each value.
+    constexpr std::uint32_t kBucketOfSixteenth = 0xFFEA9540;
+    const auto sixteenth = static_cast<std::uint32_t>(nanoseconds >> (width - 5)) & 15U;
+    return 4 + 4 * (width - 23) + (kBucketOfSixteenth >> (2 * sixteenth) & 3U);
+  }
+  // What a length in the bucket is told as.
+  static std::uint64_t milliseconds_of(std::uint32_t bucket);
+
+  void add(std::uint64_t nanoseconds) {
+    const std::uint32_t bucket = bucket_of(nanoseconds);
+    const std::uint32_t index = bucket - first_if_all_;
+    if (index >= kBuckets) [[unlikely]]
+      return add_otherwise(bucket);
+    if (++counts_[index] == kCountMax) [[unlikely]]
+      halve();
+  }
+
+  // The period ends: its counts become those of the period before, and those are forgotten.
+  void end_period();
+
+  TimeSummary summary() const;
+
+ private:
+  static constexpr std::uint64_t kFirstPower = std::uint64_t{1} << 22;
+  static constexpr std::uint16_t kCountMax = std::numeric_limits<std::uint16_t>::max();
+  static constexpr std::uint32_t kNumbers = 4 + 4 * (64 - 22);  // Of buckets, for any length.
+
+  static constexpr std::uint8_t kNotAll = 255;  // No bucket has a number near it.
+
+  bool is_left_out(std::uint32_t bucket);
+  // A length outside of the buckets, or where not all are counted.
+  [[gnu::noinline]] void add_otherwise(std::uint32_t bucket);
+  std::uint32_t make_place(std::uint32_t bucket);
+  [[gnu::cold, gnu::noinline]] void halve();
+  std::uint8_t longest() const;
+
+  // Of this period: the bucket of index i has the number first_ + i. Only each 2^halvings_-th
+  // length is counted, and longest_ is the longest of the others.
+  std::array<std::uint16_t, kBuckets> counts_{};
+  std::uint16_t left_out_ = 0;
+  // Of the period before: a count stands for 2^earlier_halvings_ lengths.
+  std::array<std::uint8_t, kBuckets> earlier_{};
+  std::uint8_t first_if_all_ = 0;  // As first_, or kNotAll if not all lengths are counted.
+  std::uint8_t first_ = 0;
+  std::uint8_t halvings_ = 0;
+  std::uint8_t longest_ = 0;
+  std::uint8_t earlier_first_ = 0;
+  std::uint8_t earlier_halvings_ = 0;
+  std::uint8_t earlier_longest_ = 0;
+};
+
+}  // namespace haricot

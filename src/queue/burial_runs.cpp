@@ -1,0 +1,87 @@
+#include "haricot/queue/burial_runs.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+
+namespace haricot {
+namespace {
+
+// Jobs that were buried within so long of each other are one run in any case.
+constexpr Duration kRun = Duration::milliseconds(500);
+
+// How long a run may be that ended so long ago.
+Duration run_max(Duration age) {
+  return std::max(kRun, Duration::nanoseconds(age.count() / 10));
+}
+
+}  // namespace
+
+void BurialRuns::add(JobRef job, Instant now) {
+  if (!runs_.empty() && now - runs_.back().since <= kRun) {
+    runs_.back().last = job;
+    runs_.back().until = now;
+    return;
+  }
+  if (runs_.size() >= joined_from_) join(now);
+  try {
+    runs_.push_back({.since = now, .until = now, .last = job});
+  } catch (const std::bad_alloc&) {
+    if (runs_.empty()) return;  // The job is not counted.
+    runs_.back().last = job;
+    runs_.back().until = now;
+  }
+}
+
+void BurialRuns::remove(JobRef job, JobRef before) {
+  if (before == JobRef::none) {
+    if (!runs_.empty() && runs_.front().last == job) runs_.erase(runs_.begin());
+    return;
+  }
+  const auto run =
+      std::find_if(runs_.begin(), runs_.end(), [job](const Run& r) { return r.last == job; });
+  if (run == runs_.end()) return;
+  if (run != runs_.begin() && (run - 1)->last == before) {
+    runs_.erase(run);
+  } else {
+    run->last = before;
+  }
+}
+
+std::optional<Instant> BurialRuns::oldest() const {
+  if (runs_.empty()) return std::nullopt;
+  return runs_.front().since;
+}
+
+BurialRuns::Run BurialRuns::take_last() {
+  const Run run = runs_.back();
+  runs_.pop_back();
+  return run;
+}
+
+void BurialRuns::add_first(const Run& run) {
+  try {
+    runs_.push_back(run);
+    std::rotate(runs_.begin(), runs_.end() - 1, runs_.end());
+  } catch (const std::bad_alloc&) {
+    if (!runs_.empty()) runs_.front().since = run.since;
+  }
+}
+
+// Each run takes in those behind it as long as it stays short, seen from now.
+void BurialRuns::join(Instant now) {
+  std::size_t size = 0;
+  for (const Run& run : runs_) {
+    if (size > 0 && run.until - runs_[size - 1].since <= run_max(now - run.until)) {
+      runs_[size - 1].until = run.until;
+      runs_[size - 1].last = run.last;
+    } else {
+      runs_[size++] = run;
+    }
+  }
+  runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(size), runs_.end());
+  // Not for one run more each time.
+  joined_from_ = std::max(kJoinedFrom, 2 * size);
+}
+
+}  // namespace haricot

@@ -1,0 +1,114 @@
+#include "haricot/queue/time_histogram.hpp"
+
+#include <algorithm>
+
+namespace haricot {
+
+// A value is told that is off by the same part at both ends of its bucket: by less than 10 %.
+std::uint64_t TimeHistogram::milliseconds_of(std::uint32_t bucket) {
+  constexpr std::uint64_t kPerMillisecond = 1'000'000;
+  // The first bucket is told as 0: what took no time at all is in it.
+  if (bucket < 4) return bucket == 0 ? 0 : bucket + 1;
+  constexpr std::array<std::uint64_t, 4> kHundredthsOfSixteenth = {1737, 2081, 2484, 2929};
+  const std::uint64_t sixteenth = std::uint64_t{1} << ((bucket - 4) / 4 + 18);
+  const std::uint64_t nanoseconds = sixteenth / 100 * kHundredthsOfSixteenth[bucket % 4];
+  return (nanoseconds + kPerMillisecond / 2) / kPerMillisecond;
+}
+
+void TimeHistogram::add_otherwise(std::uint32_t bucket) {
+  if (halvings_ > 0 && is_left_out(bucket)) return;
+  const std::uint32_t index = bucket - first_;
+  std::uint16_t& count = counts_[index < kBuckets ? index : make_place(bucket)];
+  if (++count == kCountMax) halve();
+  if (halvings_ == 0) first_if_all_ = first_;
+}
+
+bool TimeHistogram::is_left_out(std::uint32_t bucket) {
+  const std::uint32_t step = std::uint32_t{1} << std::min<std::uint32_t>(halvings_, 16);
+  left_out_ = static_cast<std::uint16_t>(left_out_ + 1);
+  if ((left_out_ & (step - 1)) == 0) return false;
+  longest_ = std::max(longest_, static_cast<std::uint8_t>(bucket));
+  return true;
+}
+
+// For a length outside of the buckets. The longest ones stay apart: buckets for them take the place
+// of the first ones, which become one.
+std::uint32_t TimeHistogram::make_place(std::uint32_t bucket) {
+  if (bucket < first_) return 0;
+  const std::uint32_t moved = bucket - first_ - (kBuckets - 1);
+  const auto joined = [&] {
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i <= std::min(moved, kBuckets - 1); ++i) sum += counts_[i];
+    return sum;
+  };
+  while (joined() >= kCountMax - 1) halve();
+  const auto first = static_cast<std::uint16_t>(joined());
+  for (std::uint32_t i = 1; i < kBuckets; ++i) {
+    counts_[i] = i + moved < kBuckets ? counts_[i + moved] : std::uint16_t{0};
+  }
+  counts_[0] = first;
+  first_ = static_cast<std::uint8_t>(first_ + moved);
+  return kBuckets - 1;
+}
+
+// What a bucket loses to the halving goes to the next one that has anything, so that no rank moves
+// by more than one.
+void TimeHistogram::halve() {
+  longest_ = std::max(longest_, longest());
+  std::uint32_t rest = 0;
+  for (std::uint16_t& count : counts_) {
+    const std::uint32_t sum = count + rest;
+    count = static_cast<std::uint16_t>(sum / 2);
+    rest = sum % 2;
+  }
+  ++halvings_;
+  first_if_all_ = kNotAll;
+}
+
+std::uint8_t TimeHistogram::longest() const {
+  for (std::uint32_t i = kBuckets; i-- > 0;) {
+    if (counts_[i] > 0) return static_cast<std::uint8_t>(first_ + i);
+  }
+  return 0;
+}
+
+void TimeHistogram::end_period() {
+  const std::uint32_t largest = *std::max_element(counts_.begin(), counts_.end());
+  std::uint32_t halvings = 0;
+  while ((largest >> halvings) >= 255) ++halvings;
+  TimeHistogram next;
+  next.earlier_first_ = first_;
+  next.earlier_longest_ = std::max(longest_, longest());
+  next.earlier_halvings_ = static_cast<std::uint8_t>(halvings_ + halvings);
+  std::uint32_t rest = 0;
+  for (std::uint32_t i = 0; i < kBuckets; ++i) {
+    const std::uint32_t sum = counts_[i] + rest;
+    next.earlier_[i] = static_cast<std::uint8_t>(sum >> halvings);
+    rest = sum - (sum >> halvings << halvings);
+  }
+  *this = next;
+}
+
+TimeSummary TimeHistogram::summary() const {
+  std::array<std::uint64_t, kNumbers + kBuckets> lengths{};
+  std::uint64_t total = 0;
+  for (std::uint32_t i = 0; i < kBuckets; ++i) {
+    const std::uint64_t now = std::uint64_t{counts_[i]} << halvings_;
+    const std::uint64_t earlier = std::uint64_t{earlier_[i]} << earlier_halvings_;
+    lengths[first_ + i] += now;
+    lengths[earlier_first_ + i] += earlier;
+    total += now + earlier;
+  }
+  if (total == 0) return {};
+  const auto at_rank = [&](std::uint64_t rank) {
+    std::uint32_t bucket = 0;
+    for (std::uint64_t sum = lengths[0]; sum < rank; sum += lengths[bucket]) ++bucket;
+    return milliseconds_of(bucket);
+  };
+  const std::uint8_t longest_of_all = std::max({longest(), longest_, earlier_longest_});
+  return {.p50_ms = at_rank((total + 1) / 2),
+          .p99_ms = at_rank(total - total / 100),
+          .max_ms = milliseconds_of(longest_of_all)};
+}
+
+}  // namespace haricot

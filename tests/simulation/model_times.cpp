@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "haricot/base/sip_hash.hpp"
+#include "mismatch.hpp"
+#include "model.hpp"
+
+// How long jobs wait and are worked on, as stats-tube-detail and stats-tubes tell it: the instants
+// themselves, and made as coarse as the server makes them only where it tells them.
+
+namespace haricot::simulation {
+namespace {
+
+constexpr std::int64_t kPeriod = 300'000'000'000;
+constexpr std::uint32_t kBuckets = 77;       // So many of one period are told apart.
+constexpr std::size_t kReadyLookedAt = 256;  // The ages of more are told by windows.
+constexpr std::int64_t kWindows = 16;        // Of each width.
+constexpr std::uint32_t kWindowBits = 30;    // The smallest is 2^30 ns.
+constexpr auto kRun = Duration::milliseconds(500);
+
+// The server keeps 27 digits of the time from the put to the moment of getting ready, in 2^12 ns.
+Instant kept(const ModelJob& job) {
+  const std::int64_t nanoseconds = job.since.count() - job.created.count();
+  if (nanoseconds <= 0) return job.created;
+  std::int64_t unit = 4096;
+  while (nanoseconds / unit >= 1 << 27) unit *= 2;
+  return Instant::at(job.created.count() + nanoseconds / unit * unit);
+}
+
+// Where a bucket begins, in 16ths of 2^22 ns; those in front are 2^20 ns wide.
+std::uint32_t bucket_of(std::int64_t nanoseconds) {
+  if (nanoseconds <= 0) return 0;
+  std::uint32_t bucket = 4;
+  std::int64_t power = 1 << 22;
+  if (nanoseconds < power) return static_cast<std::uint32_t>(nanoseconds >> 20);
+  for (; nanoseconds / power >= 2; power *= 2) bucket += 4;
+  const std::int64_t sixteenths = nanoseconds / (power / 16);
+  for (const std::int64_t begin : {19, 23, 27}) bucket += sixteenths >= begin ? 1 : 0;
+  return bucket;
+}
+
+std::uint64_t told_as_ms(std::uint32_t bucket) {
+  if (bucket < 4) return bucket == 0 ? 0 : bucket + 1;
+  const std::uint64_t hundredths[] = {1737, 2081, 2484, 2929};
+  const std::uint64_t sixteenth = std::uint64_t{1} << (18 + (bucket - 4) / 4);
+  return (sixteenth / 100 * hundredths[bucket % 4] + 500'000) / 1'000'000;
+}
+
+// The lowest buckets are one where the highest is too far from them.
+std::map<std::uint32_t, std::uint64_t> as_kept(const ModelPeriod& period) {
+  std::map<std::uint32_t, std::uint64_t> lengths;
+  if (period.lengths.empty()) return lengths;
+  const std::uint32_t last = period.lengths.rbegin()->first;
+  const std::uint32_t first = last < kBuckets ? 0 : last - (kBuckets - 1);
+  for (const auto& [bucket, count] : period.lengths) lengths[std::max(bucket, first)] += count;
+  return lengths;
+}
+
+// The counts of a period that is over have eight digits, and what is lost goes to the next bucket.
+std::map<std::uint32_t, std::uint64_t> as_kept_later(const ModelPeriod& period) {
+  std::map<std::uint32_t, std::uint64_t> lengths = as_kept(period);
+  std::uint64_t largest = 0;
+  for (const auto& [bucket, count] : lengths) largest = std::max(largest, count);
+  std::uint64_t part = 1;
+  while (largest / part >= 255) part *= 2;
+  std::uint64_t rest = 0;
+  for (auto& [bucket, count] : lengths) {
+    rest += count;
+    count = rest / part * part;
+    rest %= part;
+  }
+  return lengths;
+}
+
+std::string summary(const ModelTimes& times, const std::string& name, Instant now) {
+  const std::int64_t period = now.count() / kPeriod;
+  std::map<std::uint32_t, std::uint64_t> lengths;
+  std::uint32_t longest = 0;
+  for (const ModelPeriod* p : {&times.now, &times.before}) {
+    if (p->number < period - 1 || p->lengths.empty()) continue;
+    for (const auto& [bucket, count] : p->number == period ? as_kept(*p) : as_kept_later(*p)) {
+      lengths[bucket] += count;
+    }
+    longest = std::max(longest, p->lengths.rbegin()->first);
+  }
+  std::uint64_t total = 0;
+  for (const auto& [bucket, count] : lengths) total += count;
+  const auto at_rank = [&](std::uint64_t rank) {
+    std::uint64_t sum = 0;
+    for (const auto& [bucket, count] : lengths) {
+      sum += count;
+      if (sum >= rank) return told_as_ms(bucket);
+    }
+    return std::uint64_t{0};
+  };
+  const bool is_empty = total == 0;
+  const auto row = [&name](const char* key, std::uint64_t value) {
+    return name + key + std::to_string(value) + "\n";
+  };
+  return row("-p50: ", is_empty ? 0 : at_rank((total + 1) / 2)) +
+         row("-p99: ", is_empty ? 0 : at_rank(total - total / 100)) +
+         row("-max: ", is_empty ? 0 : told_as_ms(longest));
+}
+
+// The order of pages: that of the hashes, read from their last bit on, and then of the names.
+std::pair<std::string, std::string> place_of(const std::string& tube) {
+  std::string digits;
+  for (std::uint64_t hash = hash_of(HashKey{}, tube), i = 0; i < 64; ++i, hash /= 2) {
+    digits += hash % 2 == 1 ? '1' : '0';
+  }
+  return {digits, tube};
+}
+
+// Each line but the first of a list's item has blanks in front.
+std::string as_item(const std::string& rows) {
+  std::string item = "- ";
+  for (const char c : rows) {
+    if (item.back() == '\n') item += "  ";
+    item += c;
+  }
+  return item;
+}
+
+}  // namespace
+
+void Model::begin_ready(ModelJob& job, Instant now) const {
+  job.state = JobState::ready;
+  job.since = now;
+  job.since = kept(job);
+}
+
+void Model::count_worked(const ModelJob& job, Instant now) {
+  if (job.state != JobState::reserved) return;
+  add_length(find_tube(job.tube)->worked, now.count() - job.since.count(), now);
+}
+
+void Model::add_length(ModelTimes& times, std::int64_t nanoseconds, Instant now) {
+  const std::int64_t period = now.count() / kPeriod;
+  if (times.now.number != period) {
+    times.before = times.now;
+    times.now = {.number = period};
+  }
+  ++times.now.lengths[bucket_of(nanoseconds)];
+}
+
+// Buried jobs ------------------------------------------------------------------------------------
+
+// A run that has no job any more is gone, but for those that a flush has.
+void Model::drop_empty_runs(ModelTube& tube) const {
+  std::uint64_t first = 0;
+  std::erase_if(tube.runs, [&](const ModelRun& run) {
+    const std::uint64_t begin = std::exchange(first, run.last + 1);
+    return run.flush == 0 && std::none_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+             const ModelJob& job = entry.second;
+             return job.state == JobState::buried && job.flush == 0 && job.tube == tube.name &&
+                    job.burial >= begin && job.burial <= run.last;
+           });
+  });
+}
+
+void Model::begin_buried(ModelJob& job, Instant now) {
+  ModelTube& tube = *find_tube(job.tube);
+  drop_empty_runs(tube);
+  job.state = JobState::buried;
+  job.burial = ++burials_;
+  std::vector<ModelRun>& runs = tube.runs;
+  const bool has_last = !runs.empty() && runs.back().flush == 0;
+  if (has_last && now - runs.back().since <= kRun) {
+    runs.back().until = now;
+    runs.back().last = job.burial;
+    return;
+  }
+  const auto own = static_cast<std::size_t>(
+      std::count_if(runs.begin(), runs.end(), [](const ModelRun& run) { return run.flush == 0; }));
+  if (own >= tube.runs_joined_from) {
+    std::vector<ModelRun> joined;
+    for (const ModelRun& run : runs) {
+      const auto longest =
+          std::max(kRun, Duration::nanoseconds((now.count() - run.until.count()) / 10));
+      if (!joined.empty() && joined.back().flush == 0 && run.flush == 0 &&
+          run.until - joined.back().since <= longest) {
+        joined.back().until = run.until;
+        joined.back().last = run.last;
+      } else {
+        joined.push_back(run);
+      }
+    }
+    runs = joined;
+    const auto left = static_cast<std::size_t>(std::count_if(
+        runs.begin(), runs.end(), [](const ModelRun& run) { return run.flush == 0; }));
+    tube.runs_joined_from = std::max<std::size_t>(64, 2 * left);
+  }
+  runs.push_back({.since = now, .until = now, .last = job.burial});
+}
+
+// A run is back as soon as its last job is, which comes first.
+void Model::put_back_run(const ModelJob& job) {
+  for (ModelRun& run : find_tube(job.tube)->runs) {
+    if (job.burial > run.last) continue;
+    run.flush = 0;
+    return;
+  }
+}
+
+// Reports ----------------------------------------------------------------------------------------
+
+std::uint64_t Model::oldest_ready_s(const std::string& tube, Instant now) const {
+  std::size_t ready = 0;
+  Instant oldest = now;
+  for (const auto& [id, job] : jobs_) {
+    if (job.state != JobState::ready || job.flush != 0 || job.tube != tube) continue;
+    ++ready;
+    oldest = std::min(oldest, job.since);
+  }
+  if (ready <= kReadyLookedAt) return (now - oldest).whole_seconds();
+  // The narrowest window around it that is one of the last sixteen.
+  std::uint32_t bits = kWindowBits;
+  while ((now.count() >> bits) - (oldest.count() >> bits) >= kWindows) ++bits;
+  const std::int64_t middle = (oldest.count() >> bits << bits) + (std::int64_t{1} << (bits - 1));
+  return (now - Instant::at(middle)).whole_seconds();
+}
+
+std::uint64_t Model::oldest_buried_s(ModelTube& tube, Instant now) const {
+  drop_empty_runs(tube);
+  for (const ModelRun& run : tube.runs) {
+    if (run.flush == 0) return (now - run.since).whole_seconds();
+  }
+  return 0;
+}
+
+std::string Model::tube_detail(const std::string& name, Instant now) {
+  ModelTube& tube = *find_tube(name);
+  return "age-oldest-ready: " + std::to_string(oldest_ready_s(name, now)) + "\n" +
+         "age-oldest-buried: " + std::to_string(oldest_buried_s(tube, now)) + "\n" +
+         summary(tube.queued, "queue-time", now) + summary(tube.worked, "work-time", now);
+}
+
+std::string Model::stats_tube_detail(const std::string& name, Instant now) {
+  if (find_tube(name) == nullptr) return kNotFound;
+  const std::string text = "---\n" + tube_detail(name, now);
+  return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+std::string Model::stats_tubes(const Request& request, Instant now) {
+  std::vector<std::string> names;
+  for (const ModelTube& tube : tubes_) {
+    const bool is_behind = request.tube == "*" || place_of(tube.name) >= place_of(request.tube);
+    if (is_behind) names.push_back(tube.name);
+  }
+  std::sort(names.begin(), names.end(),
+            [](const std::string& a, const std::string& b) { return place_of(a) < place_of(b); });
+  const std::size_t shown = std::min<std::size_t>(names.size(), request.bound);
+  std::string text = "---\nnext: \"" + (shown < names.size() ? names[shown] : "*") + "\"\n";
+  text += shown == 0 ? "tubes: []\n" : "tubes:\n";
+  for (std::size_t i = 0; i < shown; ++i) {
+    text += as_item(tube_rows(names[i], now).substr(4) + tube_detail(names[i], now));
+  }
+  return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+}  // namespace haricot::simulation
