@@ -87,6 +87,24 @@ class Put(OperatorTest):
         wait_until(lambda: self.server.stat("draining") == "true")
         self.refused(REFUSED, "the server is in drain mode", "put", "x")
 
+    def test_a_time_can_have_units(self):
+        self.good("put", "-d", "1h30m", "-r", "2m", "x")
+        job = self.good_json("stats", "1")
+        self.assertEqual((job["delay"], job["ttr"]), (5400, 120))
+        self.refused(USAGE, "'500ms' is not a number of seconds", "put", "-d", "500ms", "x")
+
+    def test_quiet_prints_no_ids(self):
+        self.assertEqual(self.good("put", "-q", "one", "two"), "")
+        self.assertEqual(self.good("put", "-ql", "--json", stdin=b"three\n"), "")
+        self.assertEqual(self.count("ready"), 3)
+        self.assertEqual(self.good("bury", "-q", "1"), "")
+        self.assertEqual(self.good("kick", "-q", "1"), "")
+        self.assertEqual(self.good("bury", "-q", "1"), "")
+        self.assertEqual(self.good("kick", "-q", "-t", "default", "--all"), "")
+        self.assertEqual(self.good("delete", "-q", "1", "2"), "")
+        self.assertEqual(self.good("delete", "-qy", "-t", "default", "--all"), "")
+        self.assertEqual(self.refused(NO, "job 1 is not there", "delete", "-q", "1"), "")
+
     def test_mistakes(self):
         self.refused(USAGE, "'-x' is not a tube's name", "put", "--tube=-x", "b")
         self.refused(USAGE, "excludes --lines", "put", "--lines", "b")
@@ -228,6 +246,8 @@ class Pause(OperatorTest):
         self.assertEqual(self.good("pause", "mail", "600"), "tube mail is paused for 600 s\n")
         self.assertGreater(int(self.server.stat("pause-time-left", "stats-tube mail")), 500)
         self.assertEqual(self.good_json("pause", "mail", "0"), {"tube": "mail", "seconds": 0})
+        self.assertEqual(self.good("pause", "mail", "1h"), "tube mail is paused for 3600 s\n")
+        self.good("pause", "mail", "0")
         # 1.12 ends it after a moment.
         wait_until(lambda: self.server.stat("pause-time-left", "stats-tube mail") == "0")
 

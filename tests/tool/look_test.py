@@ -22,13 +22,17 @@ from operator_server import DONE, NO, NO_SERVER, USAGE, run, wait_until
 
 
 class Ping(OperatorTest):
+    def kind(self):
+        return pathlib.Path(self.server.binary).name
+
     def test_it_names_address_and_version(self):
         output = self.good("ping")
         version = self.server.stat("version")
-        self.assertTrue(output.startswith(f"{self.server.address} answers: version {version}, up "))
+        self.assertTrue(output.startswith(f"{self.server.address} answers: {self.kind()}, version {version}, up "))
         answer = self.good_json("ping")
         self.assertEqual(answer["address"], self.server.address)
         self.assertEqual(answer["version"], version)
+        self.assertEqual(answer["server"], self.kind())
         self.assertIs(answer["draining"], False)
         self.assertGreater(answer["milliseconds"], 0)
 
@@ -39,6 +43,17 @@ class Ping(OperatorTest):
         for words in (["ping", self.server.address], ["ping", "-a", self.server.address]):
             status, output, _ = run(TOOL, *words, address="unix:/nowhere")
             self.assertEqual(status, DONE, output)
+
+    def test_flags_can_stand_before_the_subcommand(self):
+        for words in (["-a", self.server.address, "ping"], ["--address=" + self.server.address,
+                                                            "-T", "5s", "ping", "-q"]):
+            status, output, error = run(TOOL, *words, address="unix:/nowhere")
+            self.assertEqual((status, error), (DONE, ""), output)
+        answer = json.loads(run(TOOL, "-ja", self.server.address, "ping")[1])
+        self.assertEqual(answer["address"], self.server.address)
+        self.server.put("x", "mail")
+        self.assertEqual(run(TOOL, "-a", self.server.address, "stats", "mail", "-k", "name")[1],
+                         b"mail\n")
 
     def test_drain_mode_is_told(self):
         self.server.process.send_signal(10)
@@ -77,6 +92,13 @@ class Stats(OperatorTest):
         self.assertEqual(lines["version"], self.server.stat("version"))
         self.assertEqual(lines["max-job-size"], "65535")
         self.assertEqual(lines["hostname"], self.server.stat("hostname"))
+
+    def test_they_end_with_whose_program_the_server_is(self):
+        kind = pathlib.Path(self.server.binary).name
+        self.assertEqual(self.good("stats").splitlines()[-1], f"server: {kind}")
+        self.assertEqual(self.good("stats", "-k", "server"), f"{kind}\n")
+        self.assertEqual(list(self.good_json("stats").items())[-1], ("server", kind))
+        self.assertNotIn("server", self.good_json("stats", "default"))
 
     def test_json_has_numbers_where_there_are_numbers(self):
         stats = self.good_json("stats")

@@ -117,9 +117,16 @@ class Manual(unittest.TestCase):
 
 class Completion(unittest.TestCase):
     def test_it_has_all_subcommands(self):
-        self.assertEqual(complete(""), set(subcommands()))
+        self.assertEqual(complete(""), {*subcommands(), "help"})
         self.assertEqual(complete("dr"), {"drain"})
-        self.assertEqual(complete("--"), {"--help", "--version"})
+        self.assertEqual(complete("--"), {"--address", "--timeout", "--json", "--help", "--version"})
+        self.assertEqual(complete("help", "dr"), {"drain"})
+
+    def test_flags_can_stand_before_the_subcommand(self):
+        self.assertEqual(complete("-j", "dr"), {"drain"})
+        self.assertEqual(complete("-a", "dr"), set())
+        self.assertEqual(complete("-a", "host", "--timeout", "5", "dr"), {"drain"})
+        self.assertEqual(complete("-a", "host", "drain", "--w"), {"--wait"})
 
     def test_it_has_all_flags_of_each(self):
         for subcommand in subcommands():

@@ -21,6 +21,8 @@ struct Subcommand {
   std::string_view name;
   std::string_view summary;
   int (*run)(Words words);  // Returns the exit status.
+  // Whether it has the usual flags (kUsualFlags), which then may stand before its name too.
+  bool has_usual_flags = true;
 };
 
 // haricot bench: measures a server under a load (bench.cpp).

@@ -36,7 +36,7 @@ void Errand::add_usual_flags() {
   add({'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH", set(address_),
        "an address"});
   add({'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
-       set_milliseconds(patience_ms_, 1), "a time in seconds, such as 2.5"});
+       set_milliseconds(patience_ms_, 1), "a time, such as 2.5 or 250ms"});
   if (has_json_ == Json::yes) add({'j', "json", "", "print JSON", set(json_)});
   add({'h', "help", "", "show this help and exit", set(help_)});
 }
@@ -46,12 +46,12 @@ std::optional<int> Errand::read(Words words) {
   std::string error;
   if (!read_flags(flags_, words, operands_, error)) return mistake(error);
   if (!help_) return std::nullopt;
-  print(
-      "Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
-      std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
-      "\nWithout --address it asks the server at $HARICOT_ADDR, or at 127.0.0.1:11300 if that is\n"
-      "not set. The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the\n"
-      "server refuses, 5: a mistake on the command line.\n");
+  print("Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
+        std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
+        "\nA time is a number of seconds, or has units: 2.5, 90s, 5m, 1h30m, 250ms.\n"
+        "Without --address it asks the server at $HARICOT_ADDR, or at 127.0.0.1:11300 if that is\n"
+        "not set. The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the\n"
+        "server refuses, 5: a mistake on the command line.\n");
   return done();
 }
 

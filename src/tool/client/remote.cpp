@@ -113,6 +113,13 @@ std::optional<StatsText> Remote::ask_stats(std::string_view command, bool& is_th
   return stats;
 }
 
+std::optional<std::string_view> Remote::ask_kind() {
+  const std::optional<Response> response = ask("capabilities");
+  if (!response) return std::nullopt;
+  const bool is_ours = response->code == ReplyCode::ok && parse_list(response->body).has_value();
+  return is_ours ? "haricotd" : "beanstalkd";
+}
+
 std::optional<std::vector<std::string>> Remote::ask_list() {
   const std::optional<Response> response = ask("list-tubes", ReplyCode::ok);
   if (!response) return std::nullopt;

@@ -25,6 +25,7 @@ struct Choice {
   std::uint64_t count = 0;
   bool all = false;
   std::optional<std::uint64_t> priority;
+  bool quiet = false;
 };
 
 enum class Outcome : std::uint8_t { buried, gone, failed };
@@ -55,6 +56,7 @@ Outcome bury_by(Errand& errand, const std::string& reserve, const Choice& choice
 
 int bury_ids(Errand& errand, const std::vector<std::uint64_t>& ids, const Choice& choice) {
   JobRound round(errand, "buried");
+  round.quiet(choice.quiet);
   for (const std::uint64_t id : ids) {
     const Outcome outcome = bury_by(errand, "reserve-job " + std::to_string(id), choice);
     if (outcome == Outcome::failed) return round.fail();
@@ -80,6 +82,7 @@ int bury_of_tube(Errand& errand, const Choice& choice) {
   const std::uint64_t ready = stats->number(count_key(Place::ready)).value_or(0);
   const std::uint64_t bound = choice.all ? ready : std::min(ready, choice.count);
   JobRound round(errand, "buried");
+  round.quiet(choice.quiet);
   for (std::uint64_t i = 0; i < bound; ++i) {
     const Outcome outcome = bury_by(errand, "reserve-with-timeout 0", choice);
     if (outcome == Outcome::failed) return round.fail();
@@ -104,6 +107,7 @@ int bury(Words words) {
   errand.add({0, "all", "", "all jobs that are ready when the command starts", set(choice.all)});
   errand.add({'p', "priority", "N", "give the jobs this priority",
               set_count(priority, 0, kPriorityMax), "a number up to 4294967295"});
+  JobRound::add_quiet_flag(errand, choice.quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
   const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
   if (!ids) return kExitUsage;

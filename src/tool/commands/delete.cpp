@@ -28,10 +28,12 @@ struct Choice {
   PlaceFlags places;
   std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
   bool yes = false;
+  bool quiet = false;
 };
 
-int delete_ids(Errand& errand, const std::vector<std::uint64_t>& ids) {
+int delete_ids(Errand& errand, const std::vector<std::uint64_t>& ids, const Choice& choice) {
   JobRound round(errand, "deleted");
+  round.quiet(choice.quiet);
   for (const std::uint64_t id : ids) {
     const std::optional<Response> deleted =
         errand.server().ask("delete " + std::to_string(id), ReplyCode::deleted);
@@ -99,6 +101,7 @@ int delete_of_tube(Errand& errand, const Choice& choice) {
   if (!stats) return status;
   if (!choice.yes && !is_confirmed(choice, *stats)) return errand.no("nothing was deleted");
   JobRound round(errand, "deleted");
+  round.quiet(choice.quiet);
   for (const Place place : kPlaces) {
     std::uint64_t bound = bound_of(choice, *stats, place);
     bound = std::min(bound, choice.count - std::min(choice.count, round.counted()));
@@ -121,6 +124,7 @@ int delete_jobs(Words words) {
               set_count(choice.count, 1, std::numeric_limits<std::uint64_t>::max()),
               "a number of at least 1"});
   errand.add({'y', "yes", "", "do not ask", set(choice.yes)});
+  JobRound::add_quiet_flag(errand, choice.quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
   const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
   if (!ids) return kExitUsage;
@@ -133,7 +137,7 @@ int delete_jobs(Words words) {
     return errand.mistake("without a terminal to ask at, --yes is needed");
   }
   if (const std::optional<int> over = errand.connect()) return *over;
-  return choice.tube.empty() ? delete_ids(errand, *ids) : delete_of_tube(errand, choice);
+  return choice.tube.empty() ? delete_ids(errand, *ids, choice) : delete_of_tube(errand, choice);
 }
 
 }  // namespace haricot::tool

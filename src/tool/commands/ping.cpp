@@ -15,8 +15,9 @@ namespace {
 
 constexpr ErrandText kText = {
     "ping", "[OPTIONS] [ADDRESS]",
-    "Asks the server for its statistics. Prints whether it answered, its version, its uptime,\n"
-    "and how long the answer took. With --writable, a server that refuses puts is a failure\n"
+    "Asks the server for its statistics. Prints whether it answered, whether it is haricotd or\n"
+    "beanstalkd, its version, its uptime, and how long the answer took. With --writable, a server "
+    "that refuses puts is a failure\n"
     "too.\n"};
 
 constexpr int kRetryMs = 100;
@@ -48,22 +49,23 @@ std::string writable_json(const std::string* refusal) {
   return ",\"writable\":false,\"reason\":" + json_string(*refusal);
 }
 
-// `refusal`: null if nobody asked for it.
-void report(const Errand& errand, const std::string& address, const StatsText& stats, Duration time,
-            const std::string* refusal) {
+// `kind`: see Remote::ask_kind. `refusal`: null if nobody asked for it.
+void report(const Errand& errand, const std::string& address, const StatsText& stats,
+            std::string_view kind, Duration time, const std::string* refusal) {
   char milliseconds[40];
   std::snprintf(milliseconds, sizeof milliseconds, "%.3f", static_cast<double>(time.count()) / 1e6);
   const std::string version = text_of(&stats, "version");
   const std::string draining = text_of(&stats, "draining");
   if (errand.json()) {
-    print("{\"address\":" + json_string(address) + ",\"version\":" + json_string(version) +
+    print("{\"address\":" + json_string(address) + ",\"server\":" + json_string(kind) +
+          ",\"version\":" + json_string(version) +
           ",\"uptime\":" + std::to_string(stats.number("uptime").value_or(0)) +
           ",\"draining\":" + (draining == "true" ? "true" : "false") +
           ",\"milliseconds\":" + milliseconds + writable_json(refusal) + "}\n");
   } else {
-    print(safe_word(address) + " answers: version " + safe_word(version) + ", up " +
-          std::to_string(stats.number("uptime").value_or(0)) + " s, " + milliseconds + " ms" +
-          (draining == "true" ? ", in drain mode" : "") + "\n");
+    print(safe_word(address) + " answers: " + std::string(kind) + ", version " +
+          safe_word(version) + ", up " + std::to_string(stats.number("uptime").value_or(0)) +
+          " s, " + milliseconds + " ms" + (draining == "true" ? ", in drain mode" : "") + "\n");
   }
 }
 
@@ -92,7 +94,11 @@ int ping(Words words) {
     const bool is_over = stats ? refusal.empty() || os::read_clock() >= end : false;
     if (is_over) {
       const std::string& address = errand.server().address().name();
-      if (!quiet) report(errand, address, *stats, time, writable ? &refusal : nullptr);
+      if (!quiet) {
+        const std::optional<std::string_view> kind = errand.server().ask_kind();
+        if (!kind) return errand.failed();
+        report(errand, address, *stats, *kind, time, writable ? &refusal : nullptr);
+      }
       if (refusal.empty()) return errand.done();
       return errand.no(safe_word(address) + " takes no new jobs: " + refusal);
     }

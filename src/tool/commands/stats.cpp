@@ -14,7 +14,10 @@ constexpr ErrandText kText = {
     "stats", "[OPTIONS] [TUBE|JOB]",
     "Prints the statistics of the server, of a tube, or of a job. Digits are the id of a job,\n"
     "and anything else is the name of a tube. If the name of a tube is made of digits, use\n"
-    "--tube.\n"};
+    "--tube. The last key of the server's statistics is server: haricotd or beanstalkd.\n"};
+
+// A key that the tool adds.
+constexpr std::string_view kServerKey = "server";
 
 // What is asked for, and what it is called when it is not there.
 struct Subject {
@@ -81,8 +84,13 @@ int stats(Words words) {
 
   if (const std::optional<int> over = errand.connect()) return *over;
   bool is_there = false;
-  const std::optional<StatsText> found = errand.server().ask_stats(subject.command, is_there);
+  std::optional<StatsText> found = errand.server().ask_stats(subject.command, is_there);
   if (!found) return errand.failed();
+  if (subject.name.empty() && (key.empty() || key == kServerKey)) {
+    const std::optional<std::string_view> kind = errand.server().ask_kind();
+    if (!kind) return errand.failed();
+    found->add({std::string(kServerKey), std::string(*kind)});
+  }
   if (!is_there) return errand.no("there is no " + subject.name);
   if (!key.empty()) return print_value(errand, *found, key);
   print_all(errand, *found);
