@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from operator_case import OperatorTest, TOOL, output_on_terminal
-from operator_server import DONE, NO, NO_SERVER, USAGE, run, wait_until
+from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, run, wait_until
 
 
 class Ping(OperatorTest):
@@ -130,6 +130,94 @@ class Stats(OperatorTest):
         self.refused(NO, "there is no job 5", "stats", "5")
         self.refused(USAGE, "neither a tube's name nor a job's id", "stats", "no name")
         self.refused(USAGE, "more than one", "stats", "a", "--job", "1")
+
+
+class Jobs(OperatorTest):
+    def setUp(self):
+        super().setUp()
+        if not self.has("scan-jobs"):
+            self.server.put("x")
+            complaint = "does not know scan-jobs: its version is " + self.server.stat("version")
+            self.assertEqual(self.refused(REFUSED, complaint, "jobs"), "")
+            self.refused(REFUSED, "does not know list-jobs", "jobs", "default", "--next")
+            self.skipTest("the server cannot list jobs")
+
+    def rows(self, *words):
+        """The table as a list of jobs, each a map from title to value."""
+        titles, *rows = [line.split() for line in self.good("jobs", *words).splitlines()]
+        return [dict(zip(titles, row)) for row in rows]
+
+    def ids(self, *words):
+        return [int(row["id"]) for row in self.rows(*words)]
+
+    def fill(self):
+        self.server.put("one", "mail", priority=7, ttr=9)
+        self.server.put("two two", "mail", priority=5)
+        self.server.put("three", "mail", delay=100)
+        self.server.put("two", "news")
+        self.server.ask("watch news", "ignore default", "reserve", "bury 4 6")
+
+    def test_the_table_has_a_line_for_each_job(self):
+        self.fill()
+        rows = self.rows()
+        self.assertEqual([row["id"] for row in rows], ["1", "2", "3", "4"])
+        self.assertEqual([row["state"] for row in rows], ["ready", "ready", "delayed", "buried"])
+        self.assertEqual([row["tube"] for row in rows], ["mail", "mail", "mail", "news"])
+        self.assertEqual([row["pri"] for row in rows], ["7", "5", "1024", "6"])
+        self.assertEqual([row["bytes"] for row in rows], ["3", "7", "5", "3"])
+        self.assertEqual([row["reserves"] for row in rows], ["0", "0", "0", "1"])
+        self.assertEqual(rows[0]["ttr"], "9")
+        self.assertGreater(int(rows[2]["left"]), 50)
+
+    def test_it_can_be_asked_for_some(self):
+        self.fill()
+        self.server.put("x", "77")
+        self.assertEqual(self.ids("mail"), [1, 2, 3])
+        self.assertEqual(self.ids("--tube", "77"), [5])
+        self.assertEqual(self.ids("77"), [5])
+        self.assertEqual(self.ids("mail", "-s", "ready"), [1, 2])
+        self.assertEqual(self.ids("--state", "buried"), [4])
+        self.assertEqual(self.ids("--from", "3"), [3, 4, 5])
+        self.assertEqual(self.ids("-n", "2"), [1, 2])
+        self.assertEqual(self.ids("-s", "delayed", "-n", "1"), [3])
+        self.assertEqual(self.ids("--match", "two"), [2, 4])
+        self.assertEqual(self.ids("mail", "--match", "two", "--state", "ready"), [2])
+        self.assertEqual(self.ids("--match", "two", "-n", "1"), [2])
+
+    def test_the_next_ones_are_in_the_order_of_service(self):
+        self.fill()
+        self.assertEqual(self.ids("mail", "--next"), [2, 1])
+        self.assertEqual(self.ids("mail", "-N", "-n", "1"), [2])
+        self.assertEqual(self.ids("mail", "-N", "--state", "delayed"), [3])
+        self.assertEqual(self.ids("mail", "-N", "--match", "one"), [1])
+
+    def test_very_many_jobs_are_several_pages(self):
+        lines = "".join(f"job {i}\n" for i in range(2500))
+        self.good("put", "-ql", stdin=lines.encode())
+        self.good("delete", "-q", *range(100, 1300))
+        ids = [*range(1, 100), *range(1300, 2501)]
+        self.assertEqual(self.ids(), ids)
+        self.assertEqual(self.ids("-n", "1100"), ids[:1100])
+        self.assertEqual(self.ids("--match", "job 1999"), [2000])
+
+    def test_json_has_an_object_a_line(self):
+        self.fill()
+        jobs = [json.loads(line) for line in self.good("jobs", "--json").splitlines()]
+        self.assertEqual([(job["id"], job["tube"], job["state"]) for job in jobs],
+                         [(1, "mail", "ready"), (2, "mail", "ready"), (3, "mail", "delayed"),
+                          (4, "news", "buried")])
+        self.assertEqual(jobs[1]["bytes"], 7)
+
+    def test_what_is_not_there_is_told(self):
+        self.fill()
+        self.refused(NO, "there is no such job", "jobs", "nothing")
+        self.refused(NO, "there is no such job", "jobs", "--match", "four")
+        self.refused(NO, "there is no tube nothing", "jobs", "nothing", "--next")
+        self.refused(USAGE, "--next needs a tube", "jobs", "--next")
+        self.refused(USAGE, "have no order", "jobs", "mail", "--next", "-s", "reserved")
+        self.refused(USAGE, "is not ready, reserved", "jobs", "--state", "done")
+        self.refused(USAGE, "more than one tube", "jobs", "mail", "news")
+        self.refused(USAGE, "is not a tube's name", "jobs", "no name")
 
 
 class Tubes(OperatorTest):

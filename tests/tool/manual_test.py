@@ -143,6 +143,10 @@ class Completion(unittest.TestCase):
                                          capture_output=True, timeout=60, check=False)
                 self.assertEqual(refused.returncode, 3, title)
 
+    def test_it_has_the_states_of_jobs(self):
+        self.assertEqual(complete("jobs", "-s", ""), {"ready", "reserved", "delayed", "buried"})
+        self.assertEqual(complete("flush", "--state", ""), {"ready", "delayed", "buried"})
+
     def test_without_a_server_there_are_no_tubes(self):
         self.assertEqual(complete("stats", "", environment={"HARICOT_ADDR": "unix:/nowhere"}),
                          set())

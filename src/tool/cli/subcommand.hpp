@@ -34,11 +34,13 @@ int binlog(Words words);
 int ping(Words words);
 int stats(Words words);
 int tubes(Words words);
+int jobs(Words words);
 int top(Words words);
 int peek(Words words);
 int put(Words words);
 int kick(Words words);
 int delete_jobs(Words words);  // haricot delete
+int flush_tube(Words words);   // haricot flush
 int bury(Words words);
 int pause_tube(Words words);  // haricot pause
 int drain(Words words);

@@ -22,8 +22,8 @@ class JobRound final {
 
   // A job was asked for by its id.
   void note(std::uint64_t id, bool is_done);
-  // A job that was come upon was done.
-  void count() { ++count_; }
+  // Jobs that were come upon were done.
+  void count(std::uint64_t jobs = 1) { count_ += jobs; }
   std::uint64_t counted() const { return count_; }
 
   // Prints `deleted 3`, and each id that was not found, `or` something else, to stderr. Returns the
