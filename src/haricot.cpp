@@ -28,6 +28,8 @@ constexpr tool::Subcommand kSubcommands[] = {
     {"top", "show a server and its tubes live", &tool::top},
     {"peek", "print a job's body", &tool::peek},
     {"put", "put jobs into a tube", &tool::put},
+    {"reserve", "take the next job and print it", &tool::reserve},
+    {"release", "make jobs ready or delayed", &tool::release},
     {"kick", "make buried or delayed jobs ready", &tool::kick},
     {"delete", "delete jobs", &tool::delete_jobs},
     {"flush", "delete the jobs of a tube", &tool::flush_tube},

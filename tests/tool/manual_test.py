@@ -147,6 +147,9 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("jobs", "-s", ""), {"ready", "reserved", "delayed", "buried"})
         self.assertEqual(complete("flush", "--state", ""), {"ready", "delayed", "buried"})
 
+    def test_it_has_the_fates_of_a_job(self):
+        self.assertEqual(complete("reserve", "--then", "r"), {"release"})
+
     def test_without_a_server_there_are_no_tubes(self):
         self.assertEqual(complete("stats", "", environment={"HARICOT_ADDR": "unix:/nowhere"}),
                          set())

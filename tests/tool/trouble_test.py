@@ -116,6 +116,7 @@ class Trouble(unittest.TestCase):
 
         with Scripted(answer) as server:
             for words, command in ((["kick", "5"], "kick-job"), (["bury", "5"], "reserve-job"),
+                                   (["release", "5"], "reserve-job"),
                                    (["pause", "mail", "5"], "pause-tube")):
                 status, _, error = run(TOOL, *words, address=server.address)
                 self.assertEqual(status, REFUSED)

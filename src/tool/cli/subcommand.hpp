@@ -38,6 +38,8 @@ int jobs(Words words);
 int top(Words words);
 int peek(Words words);
 int put(Words words);
+int reserve(Words words);
+int release(Words words);
 int kick(Words words);
 int delete_jobs(Words words);  // haricot delete
 int flush_tube(Words words);   // haricot flush

@@ -36,6 +36,11 @@ bool Remote::fail(std::string reason, int status) {
   return false;
 }
 
+void Remote::set_patience(Duration patience) {
+  patience_ = patience;
+  if (dialogue_) dialogue_->set_patience(patience);
+}
+
 bool Remote::open() {
   dialogue_.emplace(patience_);
   dialogue_->keep_bodies();

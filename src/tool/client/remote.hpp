@@ -39,6 +39,9 @@ class Remote final {
   // How long the server may stay silent.
   Remote(Address address, Duration patience) : address_(std::move(address)), patience_(patience) {}
 
+  // The same from now on, also on an open connection.
+  void set_patience(Duration patience);
+
   [[nodiscard]] bool open();
   bool is_open() const { return dialogue_.has_value(); }
   void close() { dialogue_.reset(); }
