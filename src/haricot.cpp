@@ -29,6 +29,7 @@ constexpr tool::Subcommand kSubcommands[] = {
     {"peek", "print a job's body", &tool::peek},
     {"put", "put jobs into a tube", &tool::put},
     {"reserve", "take the next job and print it", &tool::reserve},
+    {"work", "run a program for each job", &tool::work},
     {"release", "make jobs ready or delayed", &tool::release},
     {"kick", "make buried or delayed jobs ready", &tool::kick},
     {"delete", "delete jobs", &tool::delete_jobs},

@@ -27,6 +27,7 @@ ROOMS = {
     "commands": ({"cli", "client"}, {"base", "protocol", "os"}),
     "bench": ({"cli", "client"}, {"base", "protocol", "os"}),
     "top": ({"cli", "client"}, {"base", "os"}),
+    "work": ({"cli", "client"}, {"base", "protocol", "os"}),
     "binlog": ({"cli"}, {"base", "queue", "binlog", "os"}),
 }
 TOP = "main"  # These may include anything.

@@ -30,6 +30,9 @@ int bench(Words words);
 // haricot binlog: looks into the files of a server (binlog.cpp).
 int binlog(Words words);
 
+// haricot work: runs a program for each job (work.cpp).
+int work(Words words);
+
 // What an operator asks a server, each in a file of its own name.
 int ping(Words words);
 int stats(Words words);
