@@ -56,10 +56,7 @@ void Crew::run() {
     }
     read_signals();
     const Instant now = os::read_clock();
-    for (Slot& slot : slots_) {
-      slot.handle(now);
-      slot.advance(now);
-    }
+    serve_slots(now);
     if (now >= kill_due_) {
       kill_due_ = Instant::never();
       for (Slot& slot : slots_) slot.kill();
@@ -75,17 +72,31 @@ bool Crew::is_finished() const {
 }
 
 void Crew::wait(Instant now) {
-  std::vector<pollfd> wanted = {{signals_.get(), POLLIN, 0}};
+  watched_ = {{signals_.get(), POLLIN, 0}};
+  begins_.clear();
   for (const Outlet* outlet : {&shift_.output, &shift_.error}) {
-    if (outlet->has_more()) wanted.push_back({outlet->descriptor(), POLLOUT, 0});
+    if (outlet->has_more()) watched_.push_back({outlet->descriptor(), POLLOUT, 0});
   }
-  const bool reads_output = wanted.size() == 1;
+  const bool reads_output = watched_.size() == 1;
   Instant next = kill_due_;
   for (const Slot& slot : slots_) {
-    slot.add_wanted(wanted, reads_output);
+    begins_.push_back(watched_.size());
+    slot.add_wanted(watched_, reads_output);
     next = std::min(next, slot.next_event());
   }
-  ::poll(wanted.data(), wanted.size(), milliseconds_until(next, now));
+  begins_.push_back(watched_.size());
+  ::poll(watched_.data(), watched_.size(), milliseconds_until(next, now));
+}
+
+void Crew::serve_slots(Instant now) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const auto begin = watched_.begin() + static_cast<std::ptrdiff_t>(begins_[i]);
+    const auto end = watched_.begin() + static_cast<std::ptrdiff_t>(begins_[i + 1]);
+    const bool is_ready =
+        std::any_of(begin, end, [](const pollfd& one) { return one.revents != 0; });
+    if (is_ready) slots_[i].handle(now);
+    slots_[i].advance(now);
+  }
 }
 
 void Crew::read_signals() {

@@ -2,8 +2,12 @@
 
 #pragma once
 
+#include <poll.h>
+
+#include <cstddef>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
@@ -23,6 +27,7 @@ class Crew final {
 
  private:
   void wait(Instant now);
+  void serve_slots(Instant now);
   void read_signals();
   void take_end_signal();
   void set_phase(Shift::Phase phase);
@@ -31,6 +36,9 @@ class Crew final {
   Shift& shift_;
   std::deque<Slot> slots_;
   os::Descriptor signals_;
+  // What poll() has watched, and where in it each slot begins. The last one is the end.
+  std::vector<pollfd> watched_;
+  std::vector<std::size_t> begins_;
   Instant kill_due_ = Instant::never();
 };
 

@@ -9,6 +9,11 @@
 
 namespace haricot::tool {
 
+// A pipe that has room has room for PIPE_BUF bytes. A terminal that is stopped may have room for
+// fewer.
+Outlet::Outlet(int descriptor)
+    : descriptor_(descriptor), piece_bytes_(::isatty(descriptor) != 0 ? 256 : PIPE_BUF) {}
+
 void Outlet::add(std::string_view bytes) {
   if (failure_ == 0) pending_ += bytes;
 }
@@ -18,8 +23,7 @@ void Outlet::write_some() {
   while (failure_ == 0 && written < pending_.size()) {
     pollfd wanted{descriptor_, POLLOUT, 0};
     if (::poll(&wanted, 1, 0) <= 0) break;
-    // A pipe that has room has room for so many bytes.
-    const std::size_t bytes = std::min<std::size_t>(pending_.size() - written, PIPE_BUF);
+    const std::size_t bytes = std::min(pending_.size() - written, piece_bytes_);
     const ssize_t count = ::write(descriptor_, pending_.data() + written, bytes);
     if (count >= 0) written += static_cast<std::size_t>(count);
     if (count < 0 && errno == EAGAIN) break;

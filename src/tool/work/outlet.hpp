@@ -13,13 +13,14 @@ namespace haricot::tool {
 class Outlet final {
  public:
   // Borrowed: the descriptor stays open, and is not made non-blocking.
-  explicit Outlet(int descriptor) : descriptor_(descriptor) {}
+  explicit Outlet(int descriptor);
 
   int descriptor() const { return descriptor_; }
   // May throw std::bad_alloc.
   void add(std::string_view bytes);
   // Whether there is something to write. Whoever adds more without need should wait until not.
   bool has_more() const { return !pending_.empty(); }
+  std::size_t pending_bytes() const { return pending_.size(); }
   // Writes as much as can be written without waiting.
   void write_some();
   // Writes the rest. Waits for it, but no longer than `patience_ms` without progress.
@@ -29,6 +30,7 @@ class Outlet final {
 
  private:
   int descriptor_;
+  std::size_t piece_bytes_;  // What can be written without waiting when there is room at all.
   std::string pending_;
   int failure_ = 0;
 };

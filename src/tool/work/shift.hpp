@@ -27,6 +27,8 @@ struct Shift {
 
   // A line on stderr, without its line end.
   void say(const std::string& line);
+  // Whether so much output waits for a reader that no program should be started.
+  bool is_choked() const;
   // Whether another slot may ask for a job.
   bool has_ticket() const { return begun + reserving < plan.count; }
 

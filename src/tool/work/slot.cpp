@@ -57,6 +57,10 @@ void Slot::go_on(Instant now) {
   job_ = {};
   state_ = State::resting;
   if (shift_.phase != Shift::Phase::working || !shift_.has_ticket()) return finish();
+  if (shift_.is_choked()) {
+    due_ = now + kRestMin;
+    return;
+  }
   if (!link_.is_open()) {
     if (!link_.open(shift_.address, std::min(shift_.patience, kConnectPatienceMax))) {
       return lose(link_.failure(), now);

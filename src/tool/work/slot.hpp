@@ -51,7 +51,7 @@ class Slot final {
 
  private:
   enum class State : std::uint8_t {
-    resting,    // Until due_: the server is gone, or in trouble.
+    resting,    // Until due_: the server is gone or in trouble, or nobody reads our output.
     reserving,  // Waits for a job.
     asking,     // Has a job, and asks what it is.
     working,    // The program runs. If the link is closed, the job is lost.
