@@ -17,8 +17,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_case import OperatorTest, TOOL, output_on_terminal
-from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, run, wait_until
+from operator_case import BINARY, FLAGS, OperatorTest, TOOL, output_on_terminal
+from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Server, run, wait_until
 
 
 class Ping(OperatorTest):
@@ -218,6 +218,84 @@ class Jobs(OperatorTest):
         self.refused(USAGE, "is not ready, reserved", "jobs", "--state", "done")
         self.refused(USAGE, "more than one tube", "jobs", "mail", "news")
         self.refused(USAGE, "is not a tube's name", "jobs", "no name")
+
+
+class Several(OperatorTest):
+    """Two servers, and their sums."""
+
+    def setUp(self):
+        super().setUp()
+        self.other = Server(BINARY, *FLAGS)
+        self.addCleanup(self.other.__exit__)
+        self.both = f"{self.server.address},{self.other.address}"
+        for server, tubes in ((self.server, ("a", "b")), (self.other, ("b", "b", "c"))):
+            for tube in tubes:
+                server.put("x", tube)
+
+    def ask(self, *words):
+        status, output, error = run(TOOL, *words, address=self.both)
+        self.assertEqual((status, error), (DONE, ""))
+        return output.decode()
+
+    def test_ping_asks_each(self):
+        lines = self.ask("ping").splitlines()
+        self.assertTrue(lines[0].startswith(f"{self.server.address} answers: "))
+        self.assertTrue(lines[1].startswith(f"{self.other.address} answers: "))
+        self.assertEqual(lines[2:], ["2 of 2 servers are good"])
+        self.assertEqual([json.loads(line)["address"] for line in self.ask("ping", "-j").splitlines()],
+                         [self.server.address, self.other.address])
+        self.assertEqual(self.ask("ping", "-q"), "")
+
+    def test_flags_name_several_too(self):
+        output = run(TOOL, "-a", self.server.address, "ping", "-a", self.other.address)[1]
+        self.assertIn(b"2 of 2", output)
+
+    def test_stats_have_sum_and_parts(self):
+        self.assertEqual(self.ask("stats", "-k", "current-jobs-ready"), "5\n")
+        self.assertEqual(self.ask("stats", "b", "-k", "current-jobs-ready"), "3\n")
+        self.assertEqual(self.ask("stats", "c", "-k", "total-jobs"), "1\n")
+        self.assertEqual(self.ask("stats", "-k", "pid"),
+                         f"{self.server.address}: {self.server.process.pid}\n"
+                         f"{self.other.address}: {self.other.process.pid}\n")
+        answer = json.loads(self.ask("stats", "--json"))
+        self.assertEqual(answer["sum"]["current-jobs-ready"], 5)
+        self.assertNotIn("pid", answer["sum"])
+        self.assertEqual([part["current-jobs-ready"] for part in answer["servers"]], [2, 3])
+        parts = self.ask("stats").split("\n\n")
+        self.assertIn("sum of 2 servers:\ncurrent-jobs-urgent: 0\ncurrent-jobs-ready: 5\n", parts[0])
+        self.assertTrue(parts[1].startswith(self.server.address + ":\n"))
+        self.assertIn("current-jobs-ready: 3\n", parts[2])
+
+    def test_tubes_have_sum_and_parts(self):
+        tables = [[line.split() for line in part.splitlines()]
+                  for part in self.ask("tubes", "-i", "0", "a", "b", "c").split("\n\n")]
+        self.assertEqual(tables[0][0], "sum of 2 servers:".split())
+        ready = [[(row[-1], row[0]) for row in table[2:]] for table in tables]
+        self.assertEqual(ready, [[("a", "1"), ("b", "3"), ("c", "1")], [("a", "1"), ("b", "1")],
+                                 [("b", "2"), ("c", "1")]])
+        answer = json.loads(self.ask("tubes", "-j", "-i", "0.1", "b"))
+        self.assertEqual([tube["current-jobs-ready"] for tube in answer["sum"]], [3])
+        self.assertEqual(answer["sum"][0]["put-rate"], 0)
+        self.assertEqual([len(part["tubes"]) for part in answer["servers"]], [1, 1])
+
+    def test_a_server_that_is_gone_leaves_the_others(self):
+        self.other.stop()
+        for words, wanted in ((["ping"], b"1 of 2 servers are good"),
+                              (["stats", "-k", "current-jobs-ready"], b"2\n"),
+                              (["tubes", "-i", "0"], b"sum of 1 servers:")):
+            status, output, error = run(TOOL, *words, address=self.both)
+            self.assertEqual(status, NO_SERVER)
+            self.assertIn(wanted, output)
+            self.assertIn(self.other.address, error)
+
+    def test_other_subcommands_take_one(self):
+        for words in (["put", "x"], ["top"], ["drain"], ["stats", "5"]):
+            status, output, error = run(TOOL, *words, address=self.both)
+            self.assertEqual((status, output), (USAGE, b""))
+        self.assertIn("different at each server", error)
+        self.assertIn("it asks one server, and 2 addresses are given",
+                      run(TOOL, "put", "x", address=self.both)[2])
+        self.assertEqual(self.server.stat("total-jobs"), "2")
 
 
 class Tubes(OperatorTest):

@@ -69,42 +69,64 @@ void report(const Errand& errand, const std::string& address, const StatsText& s
   }
 }
 
+struct Choice {
+  bool quiet = false;
+  bool writable = false;
+};
+
+// Tries until it is over, or until the end. Returns the exit status; the message is printed.
+int ping_one(const Errand& errand, Remote& server, const Choice& choice, Instant end) {
+  while (true) {
+    const Instant begin = os::read_clock();
+    const std::optional<StatsText> stats = ask(server);
+    const Duration time = os::read_clock() - begin;
+    const std::string refusal = stats && choice.writable ? refusal_of(*stats) : "";
+    const bool is_over = stats ? refusal.empty() || os::read_clock() >= end : false;
+    if (is_over) {
+      const std::string& address = server.address().name();
+      if (!choice.quiet) {
+        const std::optional<std::string_view> kind = server.ask_kind();
+        if (!kind) return errand.failed(server);
+        report(errand, address, *stats, *kind, time, choice.writable ? &refusal : nullptr);
+      }
+      if (refusal.empty()) return errand.done();
+      return errand.no(safe_word(address) + " takes no new jobs: " + refusal);
+    }
+    if (os::read_clock() >= end) return errand.failed(server);
+    ::poll(nullptr, 0, kRetryMs);
+  }
+}
+
 }  // namespace
 
 int ping(Words words) {
   Errand errand(kText);
   std::uint64_t wait_ms = 0;
-  bool quiet = false;
-  bool writable = false;
+  Choice choice;
   errand.add({'w', "wait", "S", "try again for so many seconds until the answer is good (0)",
               set_milliseconds(wait_ms, 0), "a time in seconds"});
-  errand.add({'q', "quiet", "", "print nothing if the server answers", set(quiet)});
-  errand.add({'W', "writable", "", "fail too if the server takes no new jobs", set(writable)});
+  errand.add({'q', "quiet", "", "print nothing if the server answers", set(choice.quiet)});
+  errand.add(
+      {'W', "writable", "", "fail too if the server takes no new jobs", set(choice.writable)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() > 1) return errand.mistake("more than one address");
   if (!errand.operands().empty()) errand.set_address(errand.operands().front());
+  errand.allow_several();
   if (const std::optional<int> over = errand.find()) return *over;
 
   const Instant end = os::read_clock() + Duration::milliseconds(static_cast<std::int64_t>(wait_ms));
-  while (true) {
-    const Instant begin = os::read_clock();
-    const std::optional<StatsText> stats = ask(errand.server());
-    const Duration time = os::read_clock() - begin;
-    const std::string refusal = stats && writable ? refusal_of(*stats) : "";
-    const bool is_over = stats ? refusal.empty() || os::read_clock() >= end : false;
-    if (is_over) {
-      const std::string& address = errand.server().address().name();
-      if (!quiet) {
-        const std::optional<std::string_view> kind = errand.server().ask_kind();
-        if (!kind) return errand.failed();
-        report(errand, address, *stats, *kind, time, writable ? &refusal : nullptr);
-      }
-      if (refusal.empty()) return errand.done();
-      return errand.no(safe_word(address) + " takes no new jobs: " + refusal);
-    }
-    if (os::read_clock() >= end) return errand.failed();
-    ::poll(nullptr, 0, kRetryMs);
+  int status = 0;
+  std::size_t good = 0;
+  for (Remote& server : errand.servers()) {
+    const int of_this = ping_one(errand, server, choice, end);
+    if (of_this == 0) ++good;
+    if (status == 0) status = of_this;
   }
+  const std::size_t all = errand.servers().size();
+  if (all > 1 && !choice.quiet && !errand.json()) {
+    print(std::to_string(good) + " of " + std::to_string(all) + " servers are good\n");
+  }
+  return errand.done(status);
 }
 
 }  // namespace haricot::tool
