@@ -1,5 +1,7 @@
 #include "haricot/base/number.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 namespace haricot {
@@ -29,6 +31,53 @@ std::uint64_t unit_of_bytes(char letter) {
   }
 }
 
+// A number with up to three decimals, times 1000.
+std::optional<std::uint64_t> read_thousandths(std::string_view text) {
+  constexpr std::size_t kDecimals = 3;
+  const std::size_t dot = text.find('.');
+  const std::string_view whole = text.substr(0, dot);
+  const std::string_view decimals =
+      dot == std::string_view::npos ? std::string_view{} : text.substr(dot + 1);
+  if (whole.empty() || decimals.size() > kDecimals) return std::nullopt;
+  std::string digits(whole);
+  digits += decimals;
+  digits.append(kDecimals - decimals.size(), '0');
+  return read_number(digits);
+}
+
+struct UnitOfTime {
+  std::string_view name;
+  std::uint64_t milliseconds;
+};
+
+// From the largest to the smallest.
+constexpr UnitOfTime kUnitsOfTime[] = {
+    {"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}};
+
+// Such as 1h30m: numbers with their units, each unit smaller than the one before.
+std::optional<std::uint64_t> read_parts(std::string_view text) {
+  std::uint64_t sum = 0;
+  const UnitOfTime* unit = std::begin(kUnitsOfTime);
+  while (!text.empty()) {
+    const std::size_t number_bytes = text.find_first_not_of("0123456789.");
+    if (number_bytes == std::string_view::npos) return std::nullopt;
+    const std::optional<std::uint64_t> thousandths = read_thousandths(text.substr(0, number_bytes));
+    text.remove_prefix(number_bytes);
+    const std::string_view name = text.substr(0, text.find_first_of("0123456789."));
+    text.remove_prefix(name.size());
+    unit = std::find_if(unit, std::end(kUnitsOfTime),
+                        [name](const UnitOfTime& other) { return other.name == name; });
+    std::uint64_t part = 0;
+    if (unit == std::end(kUnitsOfTime) || !thousandths ||
+        __builtin_mul_overflow(*thousandths, unit->milliseconds, &part) || part % 1000 != 0 ||
+        __builtin_add_overflow(sum, part / 1000, &sum)) {
+      return std::nullopt;
+    }
+    ++unit;
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> read_count(std::string_view text) {
@@ -46,16 +95,8 @@ std::optional<std::uint64_t> read_bytes(std::string_view text) {
 }
 
 std::optional<std::uint64_t> read_milliseconds(std::string_view text) {
-  constexpr std::size_t kDecimals = 3;
-  const std::size_t dot = text.find('.');
-  const std::string_view seconds = text.substr(0, dot);
-  const std::string_view decimals =
-      dot == std::string_view::npos ? std::string_view{} : text.substr(dot + 1);
-  if (seconds.empty() || decimals.size() > kDecimals) return std::nullopt;
-  std::string digits(seconds);
-  digits += decimals;
-  digits.append(kDecimals - decimals.size(), '0');
-  return read_number(digits);
+  if (text.find_first_of("dhms") != std::string_view::npos) return read_parts(text);
+  return read_thousandths(text);
 }
 
 }  // namespace haricot

@@ -79,5 +79,21 @@ TEST(Number, SecondsCanHaveThreeDecimals) {
   }
 }
 
+TEST(Number, ATimeCanHaveUnits) {
+  const struct {
+    const char* text;
+    std::uint64_t milliseconds;
+  } times[] = {{"250ms", 250},     {"90s", 90'000},     {"5m", 300'000},       {"2h", 7'200'000},
+               {"1d", 86'400'000}, {"1.5h", 5'400'000}, {"1h30m", 5'400'000},  {"0.25s", 250},
+               {"1m0.5s", 60'500}, {"0s", 0},           {"1d1ms", 86'400'001}, {"100m", 6'000'000}};
+  for (const auto& time : times) {
+    EXPECT_EQ(read_milliseconds(time.text), time.milliseconds) << time.text;
+  }
+  for (const char* text : {"s", "m5", "5m30", "5s5m", "5m5m", "5min", "5 m", "-5m", "5.m.", "1.5ms",
+                           "0.0001s", "5M", "5mss", "5m ", ".5s", "300000000000d", "1..5s"}) {
+    EXPECT_EQ(read_milliseconds(text), std::nullopt) << text;
+  }
+}
+
 }  // namespace
 }  // namespace haricot

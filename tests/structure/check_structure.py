@@ -27,6 +27,7 @@ ROOMS = {
     "commands": ({"cli", "client"}, {"base", "protocol", "os"}),
     "bench": ({"cli", "client"}, {"base", "protocol", "os"}),
     "top": ({"cli", "client"}, {"base", "os"}),
+    "work": ({"cli", "client"}, {"base", "protocol", "os"}),
     "binlog": ({"cli"}, {"base", "queue", "binlog", "os"}),
 }
 # The parts of the binlog, and the parts that each may know. Only their front, binlog.hpp, knows all.

@@ -87,6 +87,24 @@ class Put(OperatorTest):
         wait_until(lambda: self.server.stat("draining") == "true")
         self.refused(REFUSED, "the server is in drain mode", "put", "x")
 
+    def test_a_time_can_have_units(self):
+        self.good("put", "-d", "1h30m", "-r", "2m", "x")
+        job = self.good_json("stats", "1")
+        self.assertEqual((job["delay"], job["ttr"]), (5400, 120))
+        self.refused(USAGE, "'500ms' is not a number of seconds", "put", "-d", "500ms", "x")
+
+    def test_quiet_prints_no_ids(self):
+        self.assertEqual(self.good("put", "-q", "one", "two"), "")
+        self.assertEqual(self.good("put", "-ql", "--json", stdin=b"three\n"), "")
+        self.assertEqual(self.count("ready"), 3)
+        self.assertEqual(self.good("bury", "-q", "1"), "")
+        self.assertEqual(self.good("kick", "-q", "1"), "")
+        self.assertEqual(self.good("bury", "-q", "1"), "")
+        self.assertEqual(self.good("kick", "-q", "-t", "default", "--all"), "")
+        self.assertEqual(self.good("delete", "-q", "1", "2"), "")
+        self.assertEqual(self.good("delete", "-qy", "-t", "default", "--all"), "")
+        self.assertEqual(self.refused(NO, "job 1 is not there", "delete", "-q", "1"), "")
+
     def test_mistakes(self):
         self.refused(USAGE, "'-x' is not a tube's name", "put", "--tube=-x", "b")
         self.refused(USAGE, "excludes --lines", "put", "--lines", "b")
@@ -193,6 +211,59 @@ class Delete(OperatorTest):
         self.refused(NO, "there is no tube mail", "delete", "-t", "mail", "--all", "-y")
 
 
+class Flush(OperatorTest):
+    def fill(self):
+        self.server.put("x", "mail", priority=0)
+        self.server.ask("watch mail", "ignore default", "reserve", "bury 1 5")
+        for _ in range(3):
+            self.server.put("x", "mail")
+        for _ in range(2):
+            self.server.put("x", "mail", delay=100)
+        self.server.put("x")
+
+    def left(self):
+        return [self.count(state) for state in ("ready", "delayed", "buried")]
+
+    def test_it_empties_a_tube(self):
+        self.fill()
+        self.assertEqual(self.good("flush", "mail", "--yes"), "deleted 6\n")
+        self.assertEqual(self.left(), [1, 0, 0])
+        self.assertEqual(self.good_json("flush", "default", "-y"), {"deleted": 1, "not_found": []})
+
+    def test_it_can_leave_other_states(self):
+        for state, left in (("buried", [4, 2, 0]), ("delayed", [4, 0, 0]), ("ready", [1, 0, 0])):
+            if state == "buried":
+                self.fill()
+            self.assertNotEqual(self.good("flush", "mail", "-y", "--state", state), "deleted 0\n")
+            self.assertEqual(self.left(), left)
+
+    def test_jobs_of_workers_stay(self):
+        self.server.put("x")
+        self.server.put("y")
+        self.hold()
+        self.assertEqual(self.good("flush", "default", "-qy"), "")
+        self.assertEqual((self.count("ready"), self.count("reserved")), (0, 1))
+        self.assertEqual(self.haricot("flush", "default", "-y")[:2], (NO, b"deleted 0\n"))
+
+    def test_somebody_has_to_say_yes(self):
+        self.fill()
+        self.refused(USAGE, "without a terminal to ask at, --yes is needed", "flush", "mail")
+        output = output_on_terminal("flush", "mail", address=self.server.address, typed=b"n\n")
+        self.assertIn(b"Delete 3 ready and 2 delayed and 1 buried jobs of tube mail? [y/N]", output)
+        self.assertIn(b"nothing was deleted", output)
+        self.assertEqual(self.left(), [4, 2, 1])
+        output = output_on_terminal("flush", "mail", "-s", "ready", address=self.server.address,
+                                    typed=b"y\n")
+        self.assertIn(b"deleted 3", output)
+        self.assertEqual(self.left(), [1, 2, 1])
+
+    def test_what_is_wrong_is_told(self):
+        self.refused(NO, "there is no tube mail", "flush", "mail", "-y")
+        self.refused(USAGE, "it takes one tube", "flush", "-y")
+        self.refused(USAGE, "is not ready, delayed or buried", "flush", "a", "-s", "reserved")
+        self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
+
+
 class Bury(OperatorTest):
     def test_jobs_by_their_ids_keep_their_priority(self):
         self.server.put("x", priority=77)
@@ -228,6 +299,8 @@ class Pause(OperatorTest):
         self.assertEqual(self.good("pause", "mail", "600"), "tube mail is paused for 600 s\n")
         self.assertGreater(int(self.server.stat("pause-time-left", "stats-tube mail")), 500)
         self.assertEqual(self.good_json("pause", "mail", "0"), {"tube": "mail", "seconds": 0})
+        self.assertEqual(self.good("pause", "mail", "1h"), "tube mail is paused for 3600 s\n")
+        self.good("pause", "mail", "0")
         # 1.12 ends it after a moment.
         wait_until(lambda: self.server.stat("pause-time-left", "stats-tube mail") == "0")
 

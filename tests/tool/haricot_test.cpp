@@ -24,6 +24,17 @@ TEST_F(HaricotTool, EachSubcommandHasItsOwnHelp) {
   EXPECT_TRUE(ending.output.starts_with("Use: haricot bench ")) << ending.output;
 }
 
+TEST_F(HaricotTool, HelpIsASubcommandToo) {
+  EXPECT_EQ(run_tool({"help"}).output, run_tool({"--help"}).output);
+  EXPECT_EQ(run_tool({"help", "help"}).output, run_tool({"-h"}).output);
+  for (const char* name : {"put", "bench", "binlog"}) {
+    const Ending ending = run_tool({"help", name});
+    EXPECT_EQ(ending.status.code, 0);
+    EXPECT_EQ(ending.output, run_tool({name, "--help"}).output);
+  }
+  EXPECT_EQ(run_tool({"--help", "put"}).output, run_tool({"put", "--help"}).output);
+}
+
 TEST_F(HaricotTool, TheVersionIsOneLine) {
   const Ending ending = run_tool({"--version"});
   EXPECT_EQ(ending.status.code, 0);
@@ -36,8 +47,19 @@ TEST_F(HaricotTool, MistakesEndWithStatusFiveAndSayWhich) {
     std::vector<std::string> words;
     const char* complaint;
   } cases[] = {
-      {{}, "Use: haricot SUBCOMMAND"},
-      {{"brew"}, "unknown subcommand: brew"},
+      {{}, "Use: haricot [OPTIONS] SUBCOMMAND"},
+      {{"brew"}, "unknown subcommand: brew\n"},
+      {{"tubse"}, "unknown subcommand: tubse (did you mean tubes?)\n"},
+      {{"hepl"}, "unknown subcommand: hepl (did you mean help?)\n"},
+      {{"help", "tubse"}, "unknown subcommand: tubse (did you mean tubes?)\n"},
+      {{"help", "put", "kick"}, "help takes one subcommand"},
+      {{"--adress", "x", "tubes"}, "unknown flag: --adress (did you mean --address?)\n"},
+      {{"--verison"}, "unknown flag: --verison (did you mean --version?)\n"},
+      {{"-a"}, "-a needs a value"},
+      {{"-a", "unix:/nowhere"}, "there is no subcommand"},
+      {{"-T", "5", "bench"}, "bench takes its flags after its name"},
+      {{"-T", "soon", "tubes"}, "-T: 'soon' is not a time"},
+      {{"tubes", "--josn"}, "unknown flag: --josn (did you mean --json?)\n"},
       {{"--brew"}, "unknown flag: --brew"},
       {{"bench", "--brew"}, "unknown flag: --brew"},
       {{"bench", "-c", "many"}, "-c: 'many' is not a number"},

@@ -17,18 +17,22 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_case import OperatorTest, TOOL, output_on_terminal
-from operator_server import DONE, NO, NO_SERVER, USAGE, run, wait_until
+from operator_case import BINARY, FLAGS, OperatorTest, TOOL, output_on_terminal
+from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Server, run, wait_until
 
 
 class Ping(OperatorTest):
+    def kind(self):
+        return pathlib.Path(self.server.binary).name
+
     def test_it_names_address_and_version(self):
         output = self.good("ping")
         version = self.server.stat("version")
-        self.assertTrue(output.startswith(f"{self.server.address} answers: version {version}, up "))
+        self.assertTrue(output.startswith(f"{self.server.address} answers: {self.kind()}, version {version}, up "))
         answer = self.good_json("ping")
         self.assertEqual(answer["address"], self.server.address)
         self.assertEqual(answer["version"], version)
+        self.assertEqual(answer["server"], self.kind())
         self.assertIs(answer["draining"], False)
         self.assertGreater(answer["milliseconds"], 0)
 
@@ -39,6 +43,17 @@ class Ping(OperatorTest):
         for words in (["ping", self.server.address], ["ping", "-a", self.server.address]):
             status, output, _ = run(TOOL, *words, address="unix:/nowhere")
             self.assertEqual(status, DONE, output)
+
+    def test_flags_can_stand_before_the_subcommand(self):
+        for words in (["-a", self.server.address, "ping"], ["--address=" + self.server.address,
+                                                            "-T", "5s", "ping", "-q"]):
+            status, output, error = run(TOOL, *words, address="unix:/nowhere")
+            self.assertEqual((status, error), (DONE, ""), output)
+        answer = json.loads(run(TOOL, "-ja", self.server.address, "ping")[1])
+        self.assertEqual(answer["address"], self.server.address)
+        self.server.put("x", "mail")
+        self.assertEqual(run(TOOL, "-a", self.server.address, "stats", "mail", "-k", "name")[1],
+                         b"mail\n")
 
     def test_drain_mode_is_told(self):
         self.server.process.send_signal(10)
@@ -78,6 +93,13 @@ class Stats(OperatorTest):
         self.assertEqual(lines["max-job-size"], "65535")
         self.assertEqual(lines["hostname"], self.server.stat("hostname"))
 
+    def test_they_end_with_whose_program_the_server_is(self):
+        kind = pathlib.Path(self.server.binary).name
+        self.assertEqual(self.good("stats").splitlines()[-1], f"server: {kind}")
+        self.assertEqual(self.good("stats", "-k", "server"), f"{kind}\n")
+        self.assertEqual(list(self.good_json("stats").items())[-1], ("server", kind))
+        self.assertNotIn("server", self.good_json("stats", "default"))
+
     def test_json_has_numbers_where_there_are_numbers(self):
         stats = self.good_json("stats")
         self.assertEqual(stats["max-job-size"], 65535)
@@ -108,6 +130,172 @@ class Stats(OperatorTest):
         self.refused(NO, "there is no job 5", "stats", "5")
         self.refused(USAGE, "neither a tube's name nor a job's id", "stats", "no name")
         self.refused(USAGE, "more than one", "stats", "a", "--job", "1")
+
+
+class Jobs(OperatorTest):
+    def setUp(self):
+        super().setUp()
+        if not self.has("scan-jobs"):
+            self.server.put("x")
+            complaint = "does not know scan-jobs: its version is " + self.server.stat("version")
+            self.assertEqual(self.refused(REFUSED, complaint, "jobs"), "")
+            self.refused(REFUSED, "does not know list-jobs", "jobs", "default", "--next")
+            self.skipTest("the server cannot list jobs")
+
+    def rows(self, *words):
+        """The table as a list of jobs, each a map from title to value."""
+        titles, *rows = [line.split() for line in self.good("jobs", *words).splitlines()]
+        return [dict(zip(titles, row)) for row in rows]
+
+    def ids(self, *words):
+        return [int(row["id"]) for row in self.rows(*words)]
+
+    def fill(self):
+        self.server.put("one", "mail", priority=7, ttr=9)
+        self.server.put("two two", "mail", priority=5)
+        self.server.put("three", "mail", delay=100)
+        self.server.put("two", "news")
+        self.server.ask("watch news", "ignore default", "reserve", "bury 4 6")
+
+    def test_the_table_has_a_line_for_each_job(self):
+        self.fill()
+        rows = self.rows()
+        self.assertEqual([row["id"] for row in rows], ["1", "2", "3", "4"])
+        self.assertEqual([row["state"] for row in rows], ["ready", "ready", "delayed", "buried"])
+        self.assertEqual([row["tube"] for row in rows], ["mail", "mail", "mail", "news"])
+        self.assertEqual([row["pri"] for row in rows], ["7", "5", "1024", "6"])
+        self.assertEqual([row["bytes"] for row in rows], ["3", "7", "5", "3"])
+        self.assertEqual([row["reserves"] for row in rows], ["0", "0", "0", "1"])
+        self.assertEqual(rows[0]["ttr"], "9")
+        self.assertGreater(int(rows[2]["left"]), 50)
+
+    def test_it_can_be_asked_for_some(self):
+        self.fill()
+        self.server.put("x", "77")
+        self.assertEqual(self.ids("mail"), [1, 2, 3])
+        self.assertEqual(self.ids("--tube", "77"), [5])
+        self.assertEqual(self.ids("77"), [5])
+        self.assertEqual(self.ids("mail", "-s", "ready"), [1, 2])
+        self.assertEqual(self.ids("--state", "buried"), [4])
+        self.assertEqual(self.ids("--from", "3"), [3, 4, 5])
+        self.assertEqual(self.ids("-n", "2"), [1, 2])
+        self.assertEqual(self.ids("-s", "delayed", "-n", "1"), [3])
+        self.assertEqual(self.ids("--match", "two"), [2, 4])
+        self.assertEqual(self.ids("mail", "--match", "two", "--state", "ready"), [2])
+        self.assertEqual(self.ids("--match", "two", "-n", "1"), [2])
+
+    def test_the_next_ones_are_in_the_order_of_service(self):
+        self.fill()
+        self.assertEqual(self.ids("mail", "--next"), [2, 1])
+        self.assertEqual(self.ids("mail", "-N", "-n", "1"), [2])
+        self.assertEqual(self.ids("mail", "-N", "--state", "delayed"), [3])
+        self.assertEqual(self.ids("mail", "-N", "--match", "one"), [1])
+
+    def test_very_many_jobs_are_several_pages(self):
+        lines = "".join(f"job {i}\n" for i in range(2500))
+        self.good("put", "-ql", stdin=lines.encode())
+        self.good("delete", "-q", *range(100, 1300))
+        ids = [*range(1, 100), *range(1300, 2501)]
+        self.assertEqual(self.ids(), ids)
+        self.assertEqual(self.ids("-n", "1100"), ids[:1100])
+        self.assertEqual(self.ids("--match", "job 1999"), [2000])
+
+    def test_json_has_an_object_a_line(self):
+        self.fill()
+        jobs = [json.loads(line) for line in self.good("jobs", "--json").splitlines()]
+        self.assertEqual([(job["id"], job["tube"], job["state"]) for job in jobs],
+                         [(1, "mail", "ready"), (2, "mail", "ready"), (3, "mail", "delayed"),
+                          (4, "news", "buried")])
+        self.assertEqual(jobs[1]["bytes"], 7)
+
+    def test_what_is_not_there_is_told(self):
+        self.fill()
+        self.refused(NO, "there is no such job", "jobs", "nothing")
+        self.refused(NO, "there is no such job", "jobs", "--match", "four")
+        self.refused(NO, "there is no tube nothing", "jobs", "nothing", "--next")
+        self.refused(USAGE, "--next needs a tube", "jobs", "--next")
+        self.refused(USAGE, "have no order", "jobs", "mail", "--next", "-s", "reserved")
+        self.refused(USAGE, "is not ready, reserved", "jobs", "--state", "done")
+        self.refused(USAGE, "more than one tube", "jobs", "mail", "news")
+        self.refused(USAGE, "is not a tube's name", "jobs", "no name")
+
+
+class Several(OperatorTest):
+    """Two servers, and their sums."""
+
+    def setUp(self):
+        super().setUp()
+        self.other = Server(BINARY, *FLAGS)
+        self.addCleanup(self.other.__exit__)
+        self.both = f"{self.server.address},{self.other.address}"
+        for server, tubes in ((self.server, ("a", "b")), (self.other, ("b", "b", "c"))):
+            for tube in tubes:
+                server.put("x", tube)
+
+    def ask(self, *words):
+        status, output, error = run(TOOL, *words, address=self.both)
+        self.assertEqual((status, error), (DONE, ""))
+        return output.decode()
+
+    def test_ping_asks_each(self):
+        lines = self.ask("ping").splitlines()
+        self.assertTrue(lines[0].startswith(f"{self.server.address} answers: "))
+        self.assertTrue(lines[1].startswith(f"{self.other.address} answers: "))
+        self.assertEqual(lines[2:], ["2 of 2 servers are good"])
+        self.assertEqual([json.loads(line)["address"] for line in self.ask("ping", "-j").splitlines()],
+                         [self.server.address, self.other.address])
+        self.assertEqual(self.ask("ping", "-q"), "")
+
+    def test_flags_name_several_too(self):
+        output = run(TOOL, "-a", self.server.address, "ping", "-a", self.other.address)[1]
+        self.assertIn(b"2 of 2", output)
+
+    def test_stats_have_sum_and_parts(self):
+        self.assertEqual(self.ask("stats", "-k", "current-jobs-ready"), "5\n")
+        self.assertEqual(self.ask("stats", "b", "-k", "current-jobs-ready"), "3\n")
+        self.assertEqual(self.ask("stats", "c", "-k", "total-jobs"), "1\n")
+        self.assertEqual(self.ask("stats", "-k", "pid"),
+                         f"{self.server.address}: {self.server.process.pid}\n"
+                         f"{self.other.address}: {self.other.process.pid}\n")
+        answer = json.loads(self.ask("stats", "--json"))
+        self.assertEqual(answer["sum"]["current-jobs-ready"], 5)
+        self.assertNotIn("pid", answer["sum"])
+        self.assertEqual([part["current-jobs-ready"] for part in answer["servers"]], [2, 3])
+        parts = self.ask("stats").split("\n\n")
+        self.assertIn("sum of 2 servers:\ncurrent-jobs-urgent: 0\ncurrent-jobs-ready: 5\n", parts[0])
+        self.assertTrue(parts[1].startswith(self.server.address + ":\n"))
+        self.assertIn("current-jobs-ready: 3\n", parts[2])
+
+    def test_tubes_have_sum_and_parts(self):
+        tables = [[line.split() for line in part.splitlines()]
+                  for part in self.ask("tubes", "-i", "0", "a", "b", "c").split("\n\n")]
+        self.assertEqual(tables[0][0], "sum of 2 servers:".split())
+        ready = [[(row[-1], row[0]) for row in table[2:]] for table in tables]
+        self.assertEqual(ready, [[("a", "1"), ("b", "3"), ("c", "1")], [("a", "1"), ("b", "1")],
+                                 [("b", "2"), ("c", "1")]])
+        answer = json.loads(self.ask("tubes", "-j", "-i", "0.1", "b"))
+        self.assertEqual([tube["current-jobs-ready"] for tube in answer["sum"]], [3])
+        self.assertEqual(answer["sum"][0]["put-rate"], 0)
+        self.assertEqual([len(part["tubes"]) for part in answer["servers"]], [1, 1])
+
+    def test_a_server_that_is_gone_leaves_the_others(self):
+        self.other.stop()
+        for words, wanted in ((["ping"], b"1 of 2 servers are good"),
+                              (["stats", "-k", "current-jobs-ready"], b"2\n"),
+                              (["tubes", "-i", "0"], b"sum of 1 servers:")):
+            status, output, error = run(TOOL, *words, address=self.both)
+            self.assertEqual(status, NO_SERVER)
+            self.assertIn(wanted, output)
+            self.assertIn(self.other.address, error)
+
+    def test_other_subcommands_take_one(self):
+        for words in (["put", "x"], ["top"], ["drain"], ["stats", "5"]):
+            status, output, error = run(TOOL, *words, address=self.both)
+            self.assertEqual((status, output), (USAGE, b""))
+        self.assertIn("different at each server", error)
+        self.assertIn("it asks one server, and 2 addresses are given",
+                      run(TOOL, "put", "x", address=self.both)[2])
+        self.assertEqual(self.server.stat("total-jobs"), "2")
 
 
 class Tubes(OperatorTest):

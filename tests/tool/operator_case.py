@@ -40,6 +40,10 @@ class OperatorTest(unittest.TestCase):
         self.assertTrue(error.startswith(f"haricot {words[0]}: "), error)
         return output.decode()
 
+    def has(self, command):
+        """Whether the server has a command beyond those of beanstalkd."""
+        return f"- {command}\n" in self.server.ask("capabilities")
+
     def count(self, state, tube=None):
         command = f"stats-tube {tube}" if tube else "stats"
         return int(self.server.stat(f"current-jobs-{state}", command))

@@ -42,8 +42,9 @@ std::optional<std::uint64_t> read_count(std::string_view text);
 // Nothing: it is something else, or does not fit.
 std::optional<std::uint64_t> read_bytes(std::string_view text);
 
-// Seconds with up to three decimals, as milliseconds. Nothing: it is something else, or does not
-// fit.
+// A time, as milliseconds: seconds (90, 2.5), or numbers with the units d, h, m, s and ms from the
+// largest to the smallest (1h30m, 250ms, 1.5h). A number has up to three decimals. Nothing: it is
+// something else, does not fit, or is no whole number of milliseconds.
 std::optional<std::uint64_t> read_milliseconds(std::string_view text);
 
 }  // namespace haricot

@@ -5,6 +5,7 @@
 #include "haricot/base/flag_text.hpp"
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/tube_name.hpp"
+#include "tool/cli/suggestion.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -44,7 +45,9 @@ class Reader {
       if (flag.value.empty()) return fail(written + " takes no value");
       return apply(flag, written, text.substr(equals + 1));
     }
-    return fail("unknown flag: " + written);
+    std::vector<std::string_view> names;
+    for (const Flag& flag : flags_) names.push_back(flag.name);
+    return fail("unknown flag: " + written + suggestion(written.substr(2), names, "--"));
   }
 
   // Letters up to the first one that takes a value, which is the rest of the word or the next one.
@@ -92,6 +95,37 @@ bool read_flags(std::span<const Flag> flags, Words words, std::vector<std::strin
   return Reader(flags, words, error).read(operands);
 }
 
+std::vector<Flag> usual_flags() {
+  std::vector<Flag> flags;
+  for (const UsualFlag& usual : kUsualFlags) {
+    flags.push_back({usual.letter, usual.name, usual.has_value ? "VALUE" : "", "",
+                     [](std::string_view) { return true; }});
+  }
+  return flags;
+}
+
+std::size_t count_usual_flags(Words words) {
+  const std::vector<Flag> flags = usual_flags();
+  std::size_t count = 0;
+  while (count < words.size()) {
+    const std::string_view word = words[count];
+    if (word.size() < 2 || word[0] != '-' || word == "--") break;
+    // The word alone, or with the next one as its value.
+    std::size_t taken = 0;
+    for (const std::size_t size : {1U, 2U}) {
+      std::vector<std::string_view> operands;
+      std::string error;
+      if (count + size > words.size()) break;
+      if (!read_flags(flags, words.subspan(count, size), operands, error)) continue;
+      taken = operands.empty() ? size : 0;
+      break;
+    }
+    if (taken == 0) break;
+    count += taken;
+  }
+  return count;
+}
+
 std::string describe_flags(std::span<const Flag> flags) {
   std::string text;
   for (const Flag& flag : flags) {
@@ -129,6 +163,21 @@ std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::u
     to = *number;
     return true;
   };
+}
+
+std::function<bool(std::string_view)> set_seconds(std::uint64_t& to) {
+  return [&to](std::string_view value) {
+    const std::optional<std::uint64_t> seconds = read_seconds(value);
+    to = seconds.value_or(0);
+    return seconds.has_value();
+  };
+}
+
+std::optional<std::uint64_t> read_seconds(std::string_view text) {
+  const std::optional<std::uint64_t> milliseconds = read_milliseconds(text);
+  if (!milliseconds || *milliseconds % 1000 != 0) return std::nullopt;
+  const std::uint64_t seconds = *milliseconds / 1000;
+  return seconds <= kSecondsMax ? std::optional(seconds) : std::nullopt;
 }
 
 std::function<bool(std::string_view)> set_tube(std::string& to) {

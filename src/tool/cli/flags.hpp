@@ -33,6 +33,22 @@ struct Flag {
 [[nodiscard]] bool read_flags(std::span<const Flag> flags, Words words,
                               std::vector<std::string_view>& operands, std::string& error);
 
+// The flags of all subcommands that ask a server. They may also stand before the subcommand's name.
+struct UsualFlag {
+  char letter;
+  std::string_view name;
+  bool has_value;
+};
+inline constexpr UsualFlag kUsualFlags[] = {
+    {'a', "address", true}, {'T', "timeout", true}, {'j', "json", false}, {'h', "help", false}};
+
+// Their table, for reading: the values go nowhere.
+std::vector<Flag> usual_flags();
+
+// How many of the words, from the first one on, are usual flags and their values. A word that is
+// another flag, or a usual flag whose value is missing, ends them.
+std::size_t count_usual_flags(Words words);
+
 // One line a flag, aligned.
 std::string describe_flags(std::span<const Flag> flags);
 
@@ -46,6 +62,11 @@ std::function<bool(std::string_view)> set_count(std::uint64_t& to, std::uint64_t
                                                 std::uint64_t max);
 std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min,
                                                        std::uint64_t max = kMillisecondsMax);
+// A whole number of seconds, which a command of the protocol takes: 300 or 5m.
+inline constexpr std::uint64_t kSecondsMax = 4294967295;
+inline constexpr std::string_view kSecondsWanted = "a number of seconds up to 4294967295";
+std::optional<std::uint64_t> read_seconds(std::string_view text);
+std::function<bool(std::string_view)> set_seconds(std::uint64_t& to);
 // A name that the protocol allows.
 std::function<bool(std::string_view)> set_tube(std::string& to);
 

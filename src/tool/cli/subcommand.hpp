@@ -21,6 +21,8 @@ struct Subcommand {
   std::string_view name;
   std::string_view summary;
   int (*run)(Words words);  // Returns the exit status.
+  // Whether it has the usual flags (kUsualFlags), which then may stand before its name too.
+  bool has_usual_flags = true;
 };
 
 // haricot bench: measures a server under a load (bench.cpp).
@@ -28,15 +30,22 @@ int bench(Words words);
 // haricot binlog: looks into the files of a server (binlog.cpp).
 int binlog(Words words);
 
+// haricot work: runs a program for each job (work.cpp).
+int work(Words words);
+
 // What an operator asks a server, each in a file of its own name.
 int ping(Words words);
 int stats(Words words);
 int tubes(Words words);
+int jobs(Words words);
 int top(Words words);
 int peek(Words words);
 int put(Words words);
+int reserve(Words words);
+int release(Words words);
 int kick(Words words);
 int delete_jobs(Words words);  // haricot delete
+int flush_tube(Words words);   // haricot flush
 int bury(Words words);
 int pause_tube(Words words);  // haricot pause
 int drain(Words words);

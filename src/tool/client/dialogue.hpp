@@ -28,6 +28,8 @@ class Dialogue final {
   // How long the server may stay silent while an answer is due.
   explicit Dialogue(Duration patience) : patience_(patience) {}
 
+  void set_patience(Duration patience) { patience_ = patience; }
+
   // Has the bodies of answers kept, for checks to take them.
   void keep_bodies() { parser_.keep_bodies(); }
   // While an answer is waited for, calls this when one of the descriptors can be read. False: run()

@@ -1,5 +1,6 @@
 #include "tool/client/errand.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +23,19 @@ void note_failed_write() {
   if (write_error == 0) write_error = errno;
 }
 
+// The servers that the environment names, separated by commas.
+std::vector<std::string> addresses_of(const char* from_environment) {
+  std::vector<std::string> addresses;
+  std::string_view rest = from_environment != nullptr ? from_environment : "";
+  while (!rest.empty()) {
+    const std::string_view address = rest.substr(0, rest.find(','));
+    if (!address.empty()) addresses.emplace_back(address);
+    rest.remove_prefix(std::min(address.size() + 1, rest.size()));
+  }
+  if (addresses.empty()) addresses.emplace_back(kDefaultAddress);
+  return addresses;
+}
+
 }  // namespace
 
 void print(std::string_view text) {
@@ -33,10 +47,14 @@ void flush() {
 }
 
 void Errand::add_usual_flags() {
-  add({'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH", set(address_),
+  add({'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH",
+       [this](std::string_view value) {
+         addresses_.emplace_back(value);
+         return !value.empty();
+       },
        "an address"});
   add({'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
-       set_milliseconds(patience_ms_, 1), "a time in seconds, such as 2.5"});
+       set_milliseconds(patience_ms_, 1), "a time, such as 2.5 or 250ms"});
   if (has_json_ == Json::yes) add({'j', "json", "", "print JSON", set(json_)});
   add({'h', "help", "", "show this help and exit", set(help_)});
 }
@@ -46,12 +64,12 @@ std::optional<int> Errand::read(Words words) {
   std::string error;
   if (!read_flags(flags_, words, operands_, error)) return mistake(error);
   if (!help_) return std::nullopt;
-  print(
-      "Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
-      std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
-      "\nWithout --address it asks the server at $HARICOT_ADDR, or at 127.0.0.1:11300 if that is\n"
-      "not set. The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the\n"
-      "server refuses, 5: a mistake on the command line.\n");
+  print("Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
+        std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
+        "\nA time is a number of seconds, or has units: 2.5, 90s, 5m, 1h30m, 250ms.\n"
+        "Without --address it asks the server at $HARICOT_ADDR, or at 127.0.0.1:11300 if that is\n"
+        "not set. The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the\n"
+        "server refuses, 5: a mistake on the command line.\n");
   return done();
 }
 
@@ -73,26 +91,29 @@ Duration Errand::patience() const {
 }
 
 std::optional<int> Errand::find() {
-  std::string text = address_;
-  if (text.empty()) {
-    const char* from_environment = std::getenv(kAddressVariable);
-    text = from_environment != nullptr ? from_environment : "";
+  if (addresses_.empty()) addresses_ = addresses_of(std::getenv(kAddressVariable));
+  if (addresses_.size() > 1 && !allows_several_) {
+    return mistake("it asks one server, and " + std::to_string(addresses_.size()) +
+                   " addresses are given");
   }
-  if (text.empty()) text = kDefaultAddress;
   std::string error;
-  if (!Address::check(text, error)) return mistake(error);
-  std::optional<Address> address = Address::find(text, error);
-  if (!address) {
-    warn(error);
-    return kExitNoServer;
+  for (const std::string& text : addresses_) {
+    if (!Address::check(text, error)) return mistake(error);
   }
-  server_.emplace(std::move(*address), patience());
+  for (const std::string& text : addresses_) {
+    std::optional<Address> address = Address::find(text, error);
+    if (!address) {
+      warn(error);
+      return kExitNoServer;
+    }
+    servers_.emplace_back(std::move(*address), patience());
+  }
   return std::nullopt;
 }
 
 std::optional<int> Errand::connect() {
   if (const std::optional<int> over = find()) return over;
-  if (!server_->open()) return failed();
+  if (!server().open()) return failed();
   return std::nullopt;
 }
 
@@ -107,8 +128,12 @@ int Errand::no(const std::string& reason) const {
 }
 
 int Errand::failed() const {
-  warn(server_->failure().reason);
-  return done(server_->failure().status);
+  return failed(servers_.front());
+}
+
+int Errand::failed(const Remote& server) const {
+  warn(server.failure().reason);
+  return done(server.failure().status);
 }
 
 void Errand::warn(const std::string& line) const {

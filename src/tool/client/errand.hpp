@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,19 +43,25 @@ class Errand final {
   bool json() const { return json_; }
   Duration patience() const;
   // Instead of what flags and environment say.
-  void set_address(std::string_view address) { address_ = address; }
+  void set_address(std::string_view address) { addresses_ = {std::string(address)}; }
+  // From now on several servers are no mistake: --address more than once, or HARICOT_ADDR with
+  // commas. To be called before connect() and find().
+  void allow_several() { allows_several_ = true; }
 
   // Connects. Something: that failed, and the message is printed.
   std::optional<int> connect();
-  // Makes the server without connecting.
+  // Makes the servers without connecting.
   std::optional<int> find();
   // Requires: connect() or find() went well.
-  Remote& server() { return *server_; }
+  Remote& server() { return servers_.front(); }
+  // All that were named, at least one.
+  std::deque<Remote>& servers() { return servers_; }
 
   // Each prints a line to stderr and returns the exit status.
   int mistake(const std::string& reason) const;  // On the command line.
   int no(const std::string& reason) const;       // The answer is no.
   int failed() const;                            // What server() says.
+  int failed(const Remote& server) const;
   void warn(const std::string& line) const;
   // The end of a subcommand whose results are written: the status, unless they could not be.
   int done(int status = 0) const;
@@ -66,11 +73,12 @@ class Errand final {
   Json has_json_;
   std::vector<Flag> flags_;
   std::vector<std::string_view> operands_;
-  std::string address_;
+  std::vector<std::string> addresses_;
+  bool allows_several_ = false;
   std::uint64_t patience_ms_ = 10'000;
   bool json_ = false;
   bool help_ = false;
-  std::optional<Remote> server_;
+  std::deque<Remote> servers_;
 };
 
 // Write to stdout. A failure is seen by Errand::done().

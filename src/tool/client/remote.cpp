@@ -36,6 +36,11 @@ bool Remote::fail(std::string reason, int status) {
   return false;
 }
 
+void Remote::set_patience(Duration patience) {
+  patience_ = patience;
+  if (dialogue_) dialogue_->set_patience(patience);
+}
+
 bool Remote::open() {
   dialogue_.emplace(patience_);
   dialogue_->keep_bodies();
@@ -111,6 +116,13 @@ std::optional<StatsText> Remote::ask_stats(std::string_view command, bool& is_th
          kExitNoServer);
   }
   return stats;
+}
+
+std::optional<std::string_view> Remote::ask_kind() {
+  const std::optional<Response> response = ask("capabilities");
+  if (!response) return std::nullopt;
+  const bool is_ours = response->code == ReplyCode::ok && parse_list(response->body).has_value();
+  return is_ours ? "haricotd" : "beanstalkd";
 }
 
 std::optional<std::vector<std::string>> Remote::ask_list() {

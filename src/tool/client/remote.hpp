@@ -39,6 +39,9 @@ class Remote final {
   // How long the server may stay silent.
   Remote(Address address, Duration patience) : address_(std::move(address)), patience_(patience) {}
 
+  // The same from now on, also on an open connection.
+  void set_patience(Duration patience);
+
   [[nodiscard]] bool open();
   bool is_open() const { return dialogue_.has_value(); }
   void close() { dialogue_.reset(); }
@@ -59,6 +62,10 @@ class Remote final {
   // no lines.
   std::optional<StatsText> ask_stats(std::string_view command, bool& is_there);
   std::optional<std::vector<std::string>> ask_list();
+
+  // Whose program the server is, as far as its answers tell: "haricotd" if it says what its
+  // capabilities are, otherwise "beanstalkd".
+  std::optional<std::string_view> ask_kind();
 
   // Sets failure() for an answer that is not what was hoped for: the server is too old, or it says
   // no for a reason of its own.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace haricot::tool {
@@ -22,6 +23,8 @@ class StatsText {
   static std::optional<StatsText> parse(std::string_view answer);
 
   const std::vector<Line>& lines() const { return lines_; }
+  // Adds a line that the server has not said.
+  void add(Line line) { lines_.push_back(std::move(line)); }
   // Null: there is no such key.
   const std::string* find(std::string_view key) const;
   const Line* find_line(std::string_view key) const;

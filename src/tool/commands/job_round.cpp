@@ -10,7 +10,12 @@ void JobRound::note(std::uint64_t id, bool is_done) {
   }
 }
 
+void JobRound::add_quiet_flag(Errand& errand, bool& to) {
+  errand.add({'q', "quiet", "", "do not print how many jobs it were", set(to)});
+}
+
 void JobRound::report() {
+  if (is_quiet_) return;
   if (!errand_.json()) {
     print(std::string(done_) + " " + std::to_string(count_) + "\n");
     return;

@@ -16,10 +16,14 @@ class JobRound final {
   // `done` is the word for what was done to a job: deleted, say.
   JobRound(Errand& errand, std::string_view done) : errand_(errand), done_(done) {}
 
+  // The flag --quiet: what went well is not printed. `to` is for quiet().
+  static void add_quiet_flag(Errand& errand, bool& to);
+  void quiet(bool is_quiet) { is_quiet_ = is_quiet; }
+
   // A job was asked for by its id.
   void note(std::uint64_t id, bool is_done);
-  // A job that was come upon was done.
-  void count() { ++count_; }
+  // Jobs that were come upon were done.
+  void count(std::uint64_t jobs = 1) { count_ += jobs; }
   std::uint64_t counted() const { return count_; }
 
   // Prints `deleted 3`, and each id that was not found, `or` something else, to stderr. Returns the
@@ -33,6 +37,7 @@ class JobRound final {
 
   Errand& errand_;
   std::string_view done_;
+  bool is_quiet_ = false;
   std::uint64_t count_ = 0;
   std::vector<std::uint64_t> missing_;
 };

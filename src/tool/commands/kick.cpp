@@ -17,12 +17,15 @@ constexpr ErrandText kText = {
     "tube, the server kicks buried jobs, the oldest first. If the tube has none, it kicks\n"
     "delayed jobs.\n"};
 
-int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count) {
+int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count, bool quiet) {
   int status = 0;
   if (!use_tube(errand, tube, status)) return status;
   const std::optional<Response> kicked =
       errand.server().ask("kick " + std::to_string(count), ReplyCode::kicked);
   if (!kicked) return errand.failed();
+  if (quiet) {
+    return errand.done(kicked->number == 0 ? kExitFailure : 0);
+  }
   if (errand.json()) {
     print("{\"kicked\":" + std::to_string(kicked->number) + ",\"not_found\":[]}\n");
   } else {
@@ -39,11 +42,13 @@ int kick(Words words) {
   std::string tube;
   std::uint64_t count = 0;
   bool all = false;
+  bool quiet = false;
   errand.add({'t', "tube", "TUBE", "kick jobs of this tube", set_tube(tube), "a tube's name"});
   errand.add({'n', "count", "N", "so many jobs at most", set_count(count, 1, kCountMax),
               "a number from 1 to 2147483647"});
   errand.add(
       {0, "all", "", "all buried jobs; all delayed jobs if there is no buried one", set(all)});
+  JobRound::add_quiet_flag(errand, quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
   const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
   if (!ids) return kExitUsage;
@@ -53,9 +58,10 @@ int kick(Words words) {
     return errand.mistake("--tube needs either --count or --all, and ids need none");
   }
   if (const std::optional<int> over = errand.connect()) return *over;
-  if (!tube.empty()) return kick_tube(errand, tube, all ? kCountMax : count);
+  if (!tube.empty()) return kick_tube(errand, tube, all ? kCountMax : count, quiet);
 
   JobRound round(errand, "kicked");
+  round.quiet(quiet);
   for (const std::uint64_t id : *ids) {
     const std::optional<Response> kicked =
         errand.server().ask("kick-job " + std::to_string(id), ReplyCode::kicked_job);

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "haricot/base/json.hpp"
-#include "haricot/base/number.hpp"
 #include "haricot/protocol/tube_name.hpp"
 #include "tool/client/errand.hpp"
 
@@ -11,10 +10,8 @@ namespace haricot::tool {
 namespace {
 
 constexpr ErrandText kText = {
-    "pause", "[OPTIONS] TUBE SECONDS",
-    "Keeps all jobs of the tube from being reserved for so many seconds. 0 ends a pause.\n"};
-
-constexpr std::uint64_t kSecondsMax = 4294967295;
+    "pause", "[OPTIONS] TUBE TIME",
+    "Keeps all jobs of the tube from being reserved for so long. 0 ends a pause.\n"};
 
 }  // namespace
 
@@ -23,11 +20,11 @@ int pause_tube(Words words) {
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() != 2) return errand.mistake("it takes a tube and a time");
   const std::string tube(errand.operands()[0]);
-  const std::optional<std::uint64_t> seconds = read_number(errand.operands()[1]);
+  const std::optional<std::uint64_t> seconds = read_seconds(errand.operands()[1]);
   if (!is_tube_name(tube)) return errand.mistake("'" + tube + "' is not a tube's name");
-  if (!seconds || *seconds > kSecondsMax) {
-    return errand.mistake("'" + std::string(errand.operands()[1]) +
-                          "' is not a number of seconds from 0 to 4294967295");
+  if (!seconds) {
+    return errand.mistake("'" + std::string(errand.operands()[1]) + "' is not " +
+                          std::string(kSecondsWanted));
   }
   if (const std::optional<int> over = errand.connect()) return *over;
 

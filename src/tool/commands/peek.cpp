@@ -1,13 +1,9 @@
 // haricot peek: a job's body, without taking the job.
 
-#include <unistd.h>
-
 #include <string>
 
-#include "haricot/base/json.hpp"
-#include "haricot/base/utf8.hpp"
-#include "tool/cli/safe_text.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/commands/job_form.hpp"
 #include "tool/commands/tube_choice.hpp"
 
 namespace haricot::tool {
@@ -23,44 +19,16 @@ constexpr ErrandText kText = {
     "With --json it prints one object: the statistics of the job, and its body as \"body\" if\n"
     "the body is UTF-8, otherwise as \"body_base64\".\n"};
 
-// What is to be printed of a job.
-struct Form {
-  bool only_id = false;
-  bool raw = false;
-};
-
-int print_job(Errand& errand, const Response& job, const Form& form) {
-  if (errand.json()) {
-    bool is_there = false;
-    const std::string command = "stats-job " + std::to_string(job.number);
-    const std::optional<StatsText> stats = errand.server().ask_stats(command, is_there);
-    if (!stats) return errand.failed();
-    if (!is_there) return errand.no("job " + std::to_string(job.number) + " is gone meanwhile");
-    const std::string body = is_utf8(job.body) ? "\"body\":" + json_string(job.body)
-                                               : "\"body_base64\":" + json_base64(job.body);
-    print("{" + stats->json_members() + ",\"bytes\":" + std::to_string(job.body.size()) + "," +
-          body + "}\n");
-  } else if (form.only_id) {
-    print(std::to_string(job.number) + "\n");
-  } else if (form.raw || ::isatty(STDOUT_FILENO) == 0) {
-    print(job.body);
-  } else {
-    print(safe_lines(job.body) + (job.body.ends_with('\n') ? "" : "\n"));
-  }
-  return errand.done();
-}
-
 }  // namespace
 
 int peek(Words words) {
   Errand errand(kText);
   PlaceFlags places;
   std::string tube;
-  Form form;
+  JobForm form;
   errand.add({'t', "tube", "TUBE", "the tube (default)", set_tube(tube), "a tube's name"});
   add_place_flags(errand, places);
-  errand.add({'i', "id", "", "print only the id of the job", set(form.only_id)});
-  errand.add({0, "raw", "", "write the body as it is, also to a terminal", set(form.raw)});
+  add_form_flags(errand, form);
   if (const std::optional<int> over = errand.read(words)) return *over;
   const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
   if (!ids) return kExitUsage;
@@ -88,7 +56,8 @@ int peek(Words words) {
   const std::optional<Response> job = errand.server().ask(command, ReplyCode::found);
   if (!job) return errand.failed();
   if (job->code == ReplyCode::not_found) return errand.no("there is no " + missing);
-  return print_job(errand, *job, form);
+  if (const std::optional<int> over = print_job(errand, *job, form)) return *over;
+  return errand.done();
 }
 
 }  // namespace haricot::tool

@@ -15,8 +15,9 @@ namespace {
 
 constexpr ErrandText kText = {
     "ping", "[OPTIONS] [ADDRESS]",
-    "Asks the server for its statistics. Prints whether it answered, its version, its uptime,\n"
-    "and how long the answer took. With --writable, a server that refuses puts is a failure\n"
+    "Asks the server for its statistics. Prints whether it answered, whether it is haricotd or\n"
+    "beanstalkd, its version, its uptime, and how long the answer took. With --writable, a server "
+    "that refuses puts is a failure\n"
     "too.\n"};
 
 constexpr int kRetryMs = 100;
@@ -48,22 +49,51 @@ std::string writable_json(const std::string* refusal) {
   return ",\"writable\":false,\"reason\":" + json_string(*refusal);
 }
 
-// `refusal`: null if nobody asked for it.
-void report(const Errand& errand, const std::string& address, const StatsText& stats, Duration time,
-            const std::string* refusal) {
+// `kind`: see Remote::ask_kind. `refusal`: null if nobody asked for it.
+void report(const Errand& errand, const std::string& address, const StatsText& stats,
+            std::string_view kind, Duration time, const std::string* refusal) {
   char milliseconds[40];
   std::snprintf(milliseconds, sizeof milliseconds, "%.3f", static_cast<double>(time.count()) / 1e6);
   const std::string version = text_of(&stats, "version");
   const std::string draining = text_of(&stats, "draining");
   if (errand.json()) {
-    print("{\"address\":" + json_string(address) + ",\"version\":" + json_string(version) +
+    print("{\"address\":" + json_string(address) + ",\"server\":" + json_string(kind) +
+          ",\"version\":" + json_string(version) +
           ",\"uptime\":" + std::to_string(stats.number("uptime").value_or(0)) +
           ",\"draining\":" + (draining == "true" ? "true" : "false") +
           ",\"milliseconds\":" + milliseconds + writable_json(refusal) + "}\n");
   } else {
-    print(safe_word(address) + " answers: version " + safe_word(version) + ", up " +
-          std::to_string(stats.number("uptime").value_or(0)) + " s, " + milliseconds + " ms" +
-          (draining == "true" ? ", in drain mode" : "") + "\n");
+    print(safe_word(address) + " answers: " + std::string(kind) + ", version " +
+          safe_word(version) + ", up " + std::to_string(stats.number("uptime").value_or(0)) +
+          " s, " + milliseconds + " ms" + (draining == "true" ? ", in drain mode" : "") + "\n");
+  }
+}
+
+struct Choice {
+  bool quiet = false;
+  bool writable = false;
+};
+
+// Tries until it is over, or until the end. Returns the exit status; the message is printed.
+int ping_one(const Errand& errand, Remote& server, const Choice& choice, Instant end) {
+  while (true) {
+    const Instant begin = os::read_clock();
+    const std::optional<StatsText> stats = ask(server);
+    const Duration time = os::read_clock() - begin;
+    const std::string refusal = stats && choice.writable ? refusal_of(*stats) : "";
+    const bool is_over = stats ? refusal.empty() || os::read_clock() >= end : false;
+    if (is_over) {
+      const std::string& address = server.address().name();
+      if (!choice.quiet) {
+        const std::optional<std::string_view> kind = server.ask_kind();
+        if (!kind) return errand.failed(server);
+        report(errand, address, *stats, *kind, time, choice.writable ? &refusal : nullptr);
+      }
+      if (refusal.empty()) return errand.done();
+      return errand.no(safe_word(address) + " takes no new jobs: " + refusal);
+    }
+    if (os::read_clock() >= end) return errand.failed(server);
+    ::poll(nullptr, 0, kRetryMs);
   }
 }
 
@@ -72,33 +102,31 @@ void report(const Errand& errand, const std::string& address, const StatsText& s
 int ping(Words words) {
   Errand errand(kText);
   std::uint64_t wait_ms = 0;
-  bool quiet = false;
-  bool writable = false;
+  Choice choice;
   errand.add({'w', "wait", "S", "try again for so many seconds until the answer is good (0)",
               set_milliseconds(wait_ms, 0), "a time in seconds"});
-  errand.add({'q', "quiet", "", "print nothing if the server answers", set(quiet)});
-  errand.add({'W', "writable", "", "fail too if the server takes no new jobs", set(writable)});
+  errand.add({'q', "quiet", "", "print nothing if the server answers", set(choice.quiet)});
+  errand.add(
+      {'W', "writable", "", "fail too if the server takes no new jobs", set(choice.writable)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() > 1) return errand.mistake("more than one address");
   if (!errand.operands().empty()) errand.set_address(errand.operands().front());
+  errand.allow_several();
   if (const std::optional<int> over = errand.find()) return *over;
 
   const Instant end = os::read_clock() + Duration::milliseconds(static_cast<std::int64_t>(wait_ms));
-  while (true) {
-    const Instant begin = os::read_clock();
-    const std::optional<StatsText> stats = ask(errand.server());
-    const Duration time = os::read_clock() - begin;
-    const std::string refusal = stats && writable ? refusal_of(*stats) : "";
-    const bool is_over = stats ? refusal.empty() || os::read_clock() >= end : false;
-    if (is_over) {
-      const std::string& address = errand.server().address().name();
-      if (!quiet) report(errand, address, *stats, time, writable ? &refusal : nullptr);
-      if (refusal.empty()) return errand.done();
-      return errand.no(safe_word(address) + " takes no new jobs: " + refusal);
-    }
-    if (os::read_clock() >= end) return errand.failed();
-    ::poll(nullptr, 0, kRetryMs);
+  int status = 0;
+  std::size_t good = 0;
+  for (Remote& server : errand.servers()) {
+    const int of_this = ping_one(errand, server, choice, end);
+    if (of_this == 0) ++good;
+    if (status == 0) status = of_this;
   }
+  const std::size_t all = errand.servers().size();
+  if (all > 1 && !choice.quiet && !errand.json()) {
+    print(std::to_string(good) + " of " + std::to_string(all) + " servers are good\n");
+  }
+  return errand.done(status);
 }
 
 }  // namespace haricot::tool

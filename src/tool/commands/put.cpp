@@ -37,6 +37,7 @@ struct Choice {
   std::string file;
   bool lines = false;
   bool may_be_empty = false;
+  bool quiet = false;
 };
 
 // Collects jobs, puts them at once, and prints what came of it.
@@ -46,7 +47,8 @@ class Batch {
       : errand_(errand),
         head_("put " + std::to_string(choice.priority) + " " + std::to_string(choice.delay_s) +
               " " + std::to_string(choice.ttr_s) + " "),
-        names_lines_(choice.lines) {}
+        names_lines_(choice.lines),
+        is_quiet_(choice.quiet) {}
 
   void add(std::string_view body) {
     commands_ += head_ + std::to_string(body.size()) + "\r\n";
@@ -65,12 +67,14 @@ class Batch {
   Errand& errand_;
   std::string head_;
   bool names_lines_;
+  bool is_quiet_;
   std::string commands_;
   std::size_t jobs_ = 0;
   std::uint64_t sent_ = 0;  // Jobs of all batches so far.
 };
 
 void Batch::print_job(const Answer& answer) {
+  if (is_quiet_) return;
   const std::string id = std::to_string(answer.number);
   const bool is_buried = answer.code == ReplyCode::buried_new;
   if (errand_.json()) {
@@ -188,13 +192,14 @@ int put(Words words) {
   errand.add({'p', "priority", "N", "0 goes first; a job below 1024 is urgent (1024)",
               set_count(choice.priority, 0, kNumberMax), "a number up to 4294967295"});
   errand.add({'d', "delay", "S", "seconds until the job gets ready (0)",
-              set_count(choice.delay_s, 0, kNumberMax), "a number of seconds up to 4294967295"});
+              set_seconds(choice.delay_s), kSecondsWanted});
   errand.add({'r', "ttr", "S", "seconds that a worker may take for the job (60)",
-              set_count(choice.ttr_s, 0, kNumberMax), "a number of seconds up to 4294967295"});
+              set_seconds(choice.ttr_s), kSecondsWanted});
   errand.add({'f', "file", "PATH", "read this file instead of stdin", set(choice.file), "a path"});
   errand.add(
       {0, "empty", "", "put an empty job if stdin or the file is empty", set(choice.may_be_empty)});
   errand.add({'l', "lines", "", "each line is a job", set(choice.lines)});
+  errand.add({'q', "quiet", "", "do not print the ids", set(choice.quiet)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   const bool is_dash = errand.operands().size() == 1 && errand.operands().front() == "-";
   const bool has_words = !errand.operands().empty() && !is_dash;

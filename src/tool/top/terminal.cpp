@@ -82,11 +82,11 @@ bool Terminal::open(std::string& error) {
 Terminal::~Terminal() {
   if (!is_open_) return;
   leave();
-  // One that a stopped write gave up for is still pending, and would end the process with the mask.
-  signalfd_siginfo signal{};
-  while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
-  }
-  ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+  // The signals that ask for the end stay blocked: the end has begun. One of them may still come:
+  // the kernel sends SIGHUP only after the process can see that its terminal is gone.
+  sigset_t mask = mask_before_;
+  for (const int number : kEndSignals) ::sigaddset(&mask, number);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
 }
 
 void Terminal::enter() {

@@ -2,7 +2,9 @@
 //
 // Plain escape sequences that every terminal of the last decades knows; no terminal database. While
 // one is open it has the second screen, no cursor, no echo, and the signals of keyboard and window
-// come through read(). Whatever ends the process, SIGKILL aside, the terminal is put back.
+// come through read(). Whatever ends the process, SIGKILL aside, the terminal is put back. The
+// process has to end soon after a Terminal that was open: from then on it ignores SIGINT, SIGTERM,
+// SIGHUP and SIGQUIT.
 
 #pragma once
 

@@ -68,6 +68,50 @@ TEST(Flags, MistakesNameTheWord) {
     EXPECT_FALSE(read({word}).good);
 }
 
+TEST(Flags, AMistypedNameHasASuggestion) {
+  EXPECT_EQ(read({"--nubmer=3"}).error, "unknown flag: --nubmer (did you mean --number?)");
+  EXPECT_EQ(read({"--al"}).error, "unknown flag: --al (did you mean --all?)");
+  EXPECT_EQ(read({"--brew"}).error, "unknown flag: --brew");
+}
+
+TEST(Flags, UsualFlagsCanStandBeforeASubcommand) {
+  const struct {
+    std::vector<const char*> words;
+    std::size_t count;
+  } cases[] = {
+      {{}, 0},
+      {{"tubes", "-j"}, 0},
+      {{"-a", "host", "tubes"}, 2},
+      {{"-ahost", "tubes"}, 1},
+      {{"--address=host", "-jT5", "tubes", "-j"}, 2},
+      {{"--timeout", "5", "--json", "tubes"}, 3},
+      {{"-jT", "5", "tubes"}, 2},
+      {{"-j", "-x", "tubes"}, 1},
+      {{"-j", "--", "tubes"}, 1},
+      {{"-a"}, 0},
+      {{"-ja"}, 0},
+      {{"--json=1", "tubes"}, 0},
+      {{"-a", "-j", "tubes"}, 2},
+  };
+  for (const auto& one : cases) {
+    EXPECT_EQ(count_usual_flags(one.words), one.count)
+        << (one.words.empty() ? "" : one.words.front());
+  }
+}
+
+TEST(Flags, AWholeNumberOfSecondsCanHaveUnits) {
+  std::uint64_t seconds = 0;
+  EXPECT_TRUE(set_seconds(seconds)("300"));
+  EXPECT_EQ(seconds, 300U);
+  EXPECT_TRUE(set_seconds(seconds)("1h30m"));
+  EXPECT_EQ(seconds, 5400U);
+  EXPECT_TRUE(set_seconds(seconds)("4294967295"));
+  EXPECT_EQ(seconds, 4294967295U);
+  for (const char* text : {"4294967296", "500ms", "1.5", "", "soon", "-1"}) {
+    EXPECT_FALSE(set_seconds(seconds)(text)) << text;
+  }
+}
+
 TEST(Flags, EachHasALineOfHelp) {
   const std::vector<Flag> flags = {{'n', "number", "N", "a number", {}, {}},
                                    {0, "quiet", "", "say nothing", {}, {}}};

@@ -1,0 +1,25 @@
+// What somebody who mistyped a word may have meant.
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace haricot::tool {
+
+// How many letters one has to add, leave out, replace, or exchange with the next one to get from
+// one word to the other. Takes time in proportion to the product of both lengths.
+std::size_t typing_distance(std::string_view from, std::string_view to);
+
+// The word that is nearest to the mistyped one; the first of several. Empty: none is near. A near
+// word needs one change, or two if it has six letters or more.
+std::string_view nearest_word(std::string_view mistyped, std::span<const std::string_view> words);
+
+// The sentence for an error message: " (did you mean tubes?)", with `prefix` before the word. Empty
+// if no word is near.
+std::string suggestion(std::string_view mistyped, std::span<const std::string_view> words,
+                       std::string_view prefix = {});
+
+}  // namespace haricot::tool

@@ -1,0 +1,53 @@
+#include "tool/client/job_page.hpp"
+
+#include <string>
+#include <utility>
+
+#include "haricot/base/number.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::string_view kBegin = "---\n";
+
+// Adds the job whose lines these are. False: they are no job.
+bool add_job(const std::string& lines, JobPage& page) {
+  std::optional<StatsText> job = StatsText::parse(std::string(kBegin) + lines);
+  if (!job || !job->number("id")) return false;
+  page.jobs.push_back(std::move(*job));
+  return true;
+}
+
+}  // namespace
+
+std::optional<JobPage> parse_job_page(std::string_view answer) {
+  if (!answer.starts_with(kBegin) || !answer.ends_with('\n')) return std::nullopt;
+  answer.remove_prefix(kBegin.size());
+  JobPage page;
+  bool has_jobs = false;
+  std::string lines;  // Of the job that is being read.
+  while (!answer.empty()) {
+    const std::size_t bytes = answer.find('\n') + 1;
+    std::string_view line = answer.substr(0, bytes);
+    answer.remove_prefix(bytes);
+    const bool is_first = line.starts_with("- ");
+    if (has_jobs && (is_first || line.starts_with("  "))) {
+      if (is_first && !lines.empty() && !add_job(lines, page)) return std::nullopt;
+      if (is_first) lines.clear();
+      if (!is_first && lines.empty()) return std::nullopt;
+      lines += line.substr(2);
+    } else if (line == "jobs:\n" || line == "jobs: []\n") {
+      has_jobs = true;
+    } else if (line.starts_with("next: ")) {
+      line.remove_prefix(6);
+      line.remove_suffix(1);
+      const std::optional<std::uint64_t> next = read_number(line);
+      if (!next) return std::nullopt;
+      page.next = *next;
+    }  // Another key: a newer server may say more.
+  }
+  if (!lines.empty() && !add_job(lines, page)) return std::nullopt;
+  return has_jobs ? std::optional(std::move(page)) : std::nullopt;
+}
+
+}  // namespace haricot::tool

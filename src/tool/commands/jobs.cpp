@@ -1,0 +1,215 @@
+// haricot jobs: a table of jobs, page by page.
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "haricot/base/number.hpp"
+#include "haricot/protocol/tube_name.hpp"
+#include "tool/cli/safe_text.hpp"
+#include "tool/client/errand.hpp"
+#include "tool/client/job_page.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "jobs", "[OPTIONS] [TUBE]",
+    "Prints a table of the jobs of a tube, or of the server, in the order of their ids. With\n"
+    "--next it prints the next jobs of a tube in the order in which they are served. With\n"
+    "--match it prints only jobs whose body has the text in it, and the server has to send\n"
+    "all bodies. Jobs change while the table is printed: each line is true for its moment.\n"
+    "The server has to be haricotd, because beanstalkd cannot list jobs.\n"};
+
+constexpr std::uint64_t kPageJobs = 1000;  // The most that a server takes.
+// Bodies that are asked for at once.
+constexpr std::size_t kPeeks = 100;
+
+constexpr std::string_view kStates[] = {"ready", "reserved", "delayed", "buried"};
+
+struct Choice {
+  std::string tube;
+  std::string state;
+  std::string text;
+  std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t from = 1;
+  bool next = false;
+};
+
+// A column is a key of the job. `width`: at least.
+struct Column {
+  std::string_view title;
+  std::string_view key;
+  int width;
+};
+constexpr Column kColumns[] = {{"id", "id", 8},
+                               {"state", "state", 8},
+                               {"pri", "pri", 10},
+                               {"age", "age", 8},
+                               {"left", "time-left", 8},
+                               {"ttr", "ttr", 6},
+                               {"reserves", "reserves", 8},
+                               {"bytes", "bytes", 8},
+                               {"tube", "tube", 0}};
+
+void append_cell(std::string& line, std::string_view text, int width) {
+  if (!line.empty()) line += ' ';
+  line.append(static_cast<std::size_t>(std::max(0, width - static_cast<int>(text.size()))), ' ');
+  line += text;
+}
+
+class Jobs {
+ public:
+  Jobs(Errand& errand, const Choice& choice)
+      : errand_(errand), choice_(choice), left_(choice.count) {}
+
+  int run() {
+    if (choice_.next) {
+      const std::string state = choice_.state.empty() ? "ready" : choice_.state;
+      const std::uint64_t count = choice_.text.empty() ? std::min(left_, kPageJobs) : kPageJobs;
+      if (const auto over =
+              show_page("list-jobs " + choice_.tube + " " + state + " " + std::to_string(count))) {
+        return *over;
+      }
+    }
+    for (std::uint64_t from = choice_.from; !choice_.next && from != 0 && left_ > 0;) {
+      std::string command = "scan-jobs " + std::to_string(from) + " ";
+      command += std::to_string(choice_.text.empty() ? std::min(left_, kPageJobs) : kPageJobs);
+      if (!choice_.tube.empty()) command += " " + choice_.tube;
+      if (!choice_.state.empty() && !choice_.tube.empty()) command += " " + choice_.state;
+      if (const std::optional<int> over = show_page(command)) return *over;
+      from = page_.next;
+    }
+    return shown_ > 0 ? errand_.done() : errand_.no("there is no such job");
+  }
+
+ private:
+  // Something: it is over, with this status.
+  std::optional<int> show_page(const std::string& command) {
+    const std::optional<Response> response = errand_.server().ask(command, ReplyCode::ok);
+    if (!response) return errand_.failed();
+    if (response->code == ReplyCode::not_found) {
+      return errand_.no("there is no tube " + choice_.tube);
+    }
+    std::optional<JobPage> page = parse_job_page(response->body);
+    if (!page) return errand_.no("the server's list of jobs cannot be read");
+    page_ = std::move(*page);
+    // scan-jobs takes a state only behind a tube.
+    std::erase_if(page_.jobs, [this](const StatsText& job) {
+      const std::string* state = job.find("state");
+      return !choice_.state.empty() && (state == nullptr || *state != choice_.state);
+    });
+    if (!choice_.text.empty() && !keep_matches()) return errand_.failed();
+    for (const StatsText& job : page_.jobs) {
+      if (left_ == 0) break;
+      show(job);
+      --left_;
+    }
+    const int status = errand_.done();
+    return status == 0 ? std::nullopt : std::optional(status);
+  }
+
+  // Leaves only those jobs of the page whose body has the text in it. False: the server has failed.
+  bool keep_matches() {
+    std::vector<StatsText> matching;
+    for (std::size_t begin = 0; begin < page_.jobs.size(); begin += kPeeks) {
+      const std::size_t end = std::min(begin + kPeeks, page_.jobs.size());
+      std::string commands;
+      for (std::size_t i = begin; i < end; ++i) {
+        commands += "peek " + std::to_string(page_.jobs[i].number("id").value_or(0)) + "\r\n";
+      }
+      std::size_t at = begin;
+      const auto take = [&](const Answer& answer) {
+        // A job that is not found has gone meanwhile.
+        if (answer.code == ReplyCode::found &&
+            answer.body.find(choice_.text) != std::string_view::npos) {
+          matching.push_back(std::move(page_.jobs[at]));
+        }
+        ++at;
+      };
+      if (!errand_.server().ask("peek", commands, end - begin, take)) return false;
+    }
+    page_.jobs = std::move(matching);
+    return true;
+  }
+
+  void show(const StatsText& job) {
+    if (errand_.json()) {
+      print("{" + job.json_members() + "}\n");
+    } else {
+      if (shown_ == 0) print_titles();
+      std::string line;
+      for (const Column& column : kColumns) {
+        const std::string* value = job.find(column.key);
+        append_cell(line, value == nullptr ? "-" : safe_word(*value), column.width);
+      }
+      print(line + "\n");
+    }
+    ++shown_;
+  }
+
+  static void print_titles() {
+    std::string line;
+    for (const Column& column : kColumns) append_cell(line, column.title, column.width);
+    print(line + "\n");
+  }
+
+  Errand& errand_;
+  const Choice& choice_;
+  JobPage page_;
+  std::uint64_t left_;
+  std::uint64_t shown_ = 0;
+};
+
+std::optional<int> check(const Errand& errand, Choice& choice) {
+  if (errand.operands().size() + (choice.tube.empty() ? 0U : 1U) > 1) {
+    return errand.mistake("more than one tube");
+  }
+  if (!errand.operands().empty()) choice.tube = errand.operands().front();
+  if (!choice.tube.empty() && !is_tube_name(choice.tube)) {
+    return errand.mistake("'" + choice.tube + "' is not a tube's name");
+  }
+  if (choice.next && choice.tube.empty()) return errand.mistake("--next needs a tube");
+  if (choice.next && choice.from > 1) return errand.mistake("--next excludes --from");
+  if (choice.next && choice.state == "reserved") {
+    return errand.mistake("reserved jobs have no order, so --next excludes them");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int jobs(Words words) {
+  Errand errand(kText);
+  Choice choice;
+  errand.add({'s', "state", "STATE", "only jobs in this state",
+              [&choice](std::string_view value) {
+                choice.state = value;
+                return std::find(std::begin(kStates), std::end(kStates), value) !=
+                       std::end(kStates);
+              },
+              "ready, reserved, delayed or buried"});
+  errand.add({'m', "match", "TEXT", "only jobs whose body has this text in it", set(choice.text),
+              "a text"});
+  errand.add({'n', "count", "N", "so many jobs at most",
+              set_count(choice.count, 1, std::numeric_limits<std::uint64_t>::max()),
+              "a number of at least 1"});
+  errand.add({'i', "from", "ID", "begin with this id (1)",
+              [&choice](std::string_view value) {
+                choice.from = read_number(value).value_or(0);
+                return choice.from > 0;
+              },
+              "the id of a job"});
+  errand.add({'N', "next", "", "the next jobs of the tube, in the order of service; at most 1000",
+              set(choice.next)});
+  errand.add({'t', "tube", "TUBE", "the tube, as a flag", set_tube(choice.tube), "a tube's name"});
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  if (const std::optional<int> over = check(errand, choice)) return *over;
+  if (const std::optional<int> over = errand.connect()) return *over;
+  return Jobs(errand, choice).run();
+}
+
+}  // namespace haricot::tool

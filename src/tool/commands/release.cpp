@@ -1,0 +1,36 @@
+// haricot release: makes jobs ready or delayed that no worker holds.
+
+#include <string>
+
+#include "tool/client/errand.hpp"
+#include "tool/commands/job_round.hpp"
+#include "tool/commands/job_taking.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "release", "[OPTIONS] ID...",
+    "Reserves jobs by their ids and releases them: ready, delayed and buried jobs become ready,\n"
+    "or delayed with --delay. Each keeps its priority, unless --priority gives another one. A\n"
+    "job that a worker holds cannot be released by anybody else. The server has to know\n"
+    "reserve-job (beanstalkd 1.12 and later).\n"};
+
+}  // namespace
+
+int release(Words words) {
+  Errand errand(kText);
+  Ending ending;
+  bool quiet = false;
+  add_priority_flag(errand, ending);
+  add_delay_flag(errand, ending);
+  JobRound::add_quiet_flag(errand, quiet);
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
+  if (!ids) return kExitUsage;
+  if (ids->empty()) return errand.mistake("it takes the ids of jobs");
+  if (const std::optional<int> over = errand.connect()) return *over;
+  return take_and_end_ids(errand, *ids, ending, "released", quiet);
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,131 @@
+// haricot reserve: takes the next job, prints it, and does with it what it is told.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "haricot/protocol/tube_name.hpp"
+#include "tool/client/errand.hpp"
+#include "tool/commands/job_form.hpp"
+#include "tool/commands/job_taking.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "reserve", "[OPTIONS]",
+    "Reserves the next job, as a worker does, and prints its body. Then --then says what\n"
+    "happens to the job; it happens only if the body was written. The command holds the job\n"
+    "only as long as it runs: without --then, the job is ready again when the command ends.\n"
+    "With --json it prints one object, as peek does. Without --wait it waits until there is a\n"
+    "job.\n"};
+
+// A server that is gone is noticed after so many seconds and --timeout.
+constexpr std::uint64_t kTurnS = 30;
+
+struct Choice {
+  std::vector<std::string> tubes;
+  bool has_limit = false;
+  std::uint64_t wait_s = 0;
+  bool has_ending = false;
+  Ending ending;
+  JobForm form;
+};
+
+bool set_fate(Choice& choice, std::string_view value) {
+  choice.has_ending = true;
+  choice.ending.fate = value == "delete" ? Fate::deleted
+                       : value == "bury" ? Fate::buried
+                                         : Fate::released;
+  return value == "delete" || value == "bury" || value == "release";
+}
+
+// Waits for a job. Nothing: there is none, or the server failed; then `status` is set, and the
+// message is printed.
+std::optional<Response> wait_for_job(Errand& errand, const Choice& choice, int& status) {
+  Remote& server = errand.server();
+  std::uint64_t left_s = choice.wait_s;
+  while (true) {
+    const std::uint64_t turn_s = choice.has_limit ? std::min(left_s, kTurnS) : kTurnS;
+    server.set_patience(Duration::nanoseconds(
+        errand.patience().count() + Duration::seconds(static_cast<std::uint32_t>(turn_s)).count()));
+    const std::optional<Response> job =
+        server.ask("reserve-with-timeout " + std::to_string(turn_s));
+    server.set_patience(errand.patience());
+    if (job && job->code == ReplyCode::reserved) return job;
+    if (job && job->code != ReplyCode::timed_out) {
+      server.refuse("reserve-with-timeout", job->code, job->line);
+    }
+    if (!job || job->code != ReplyCode::timed_out) {
+      status = errand.failed();
+      return std::nullopt;
+    }
+    left_s -= std::min(left_s, turn_s);
+    if (choice.has_limit && left_s == 0) {
+      status = errand.no("there is no ready job");
+      return std::nullopt;
+    }
+  }
+}
+
+int run(Errand& errand, const Choice& choice) {
+  int status = 0;
+  const std::optional<Response> job = wait_for_job(errand, choice, status);
+  if (!job) return status;
+  if (const std::optional<int> over = print_job(errand, *job, choice.form)) return *over;
+  // Whoever reads the output may not have got it: then the job is ready again.
+  status = errand.done();
+  if (status != 0 || !choice.has_ending) return status;
+  switch (end_reservation(errand, job->number, choice.ending)) {
+    case Outcome::done:
+      return 0;
+    case Outcome::gone:
+      return errand.no("job " + std::to_string(job->number) +
+                       " is not held any more: its TTR has ended, and it is ready again");
+    case Outcome::failed:
+      return errand.failed();
+  }
+  return status;
+}
+
+}  // namespace
+
+int reserve(Words words) {
+  Errand errand(kText);
+  Choice choice;
+  errand.add({'t', "tube", "TUBE",
+              "take jobs of this tube; more than once: of all of them (default)",
+              [&choice](std::string_view value) {
+                choice.tubes.emplace_back(value);
+                return is_tube_name(value);
+              },
+              "a tube's name"});
+  errand.add({'w', "wait", "S", "give up after so many seconds, with status 1 (never)",
+              [&choice](std::string_view value) {
+                choice.has_limit = true;
+                return set_seconds(choice.wait_s)(value);
+              },
+              kSecondsWanted});
+  errand.add({0, "then", "FATE", "what happens to the job: delete, bury or release",
+              [&choice](std::string_view value) { return set_fate(choice, value); },
+              "delete, bury or release"});
+  add_priority_flag(errand, choice.ending);
+  add_delay_flag(errand, choice.ending);
+  add_form_flags(errand, choice.form);
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  if (!errand.operands().empty()) return errand.mistake("it takes no operands");
+  const bool has_fate = choice.has_ending;
+  const Ending& ending = choice.ending;
+  if (ending.priority && (!has_fate || ending.fate == Fate::deleted)) {
+    return errand.mistake("--priority needs --then bury or --then release");
+  }
+  if (ending.delay_s > 0 && (!has_fate || ending.fate != Fate::released)) {
+    return errand.mistake("--delay needs --then release");
+  }
+  if (choice.tubes.empty()) choice.tubes.emplace_back("default");
+  if (const std::optional<int> over = errand.connect()) return *over;
+  if (!watch_only(errand, choice.tubes)) return errand.failed();
+  return run(errand, choice);
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,87 @@
+#include "tool/work/link.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "tool/cli/safe_text.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::size_t kBufferBytes = 64 * 1024;
+constexpr std::size_t kForeignBytesShown = 60;
+
+}  // namespace
+
+bool Link::open(const Address& address, Duration patience) {
+  close();
+  failure_.clear();
+  socket_ = address.connect(failure_, patience);
+  parser_.restart();
+  parser_.keep_bodies();
+  buffer_.resize(kBufferBytes);
+  return is_open();
+}
+
+void Link::close() {
+  socket_.reset();
+  unsent_.clear();
+  received_ = {};
+}
+
+Link::Event Link::lose(std::string reason) {
+  failure_ = std::move(reason);
+  close();
+  return Event::lost;
+}
+
+void Link::send(std::string_view command) {
+  unsent_ += command;
+  unsent_ += "\r\n";
+  send_some();
+}
+
+void Link::send_some() {
+  while (is_open() && !unsent_.empty()) {
+    const ssize_t sent = ::send(socket_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    // A failure shows again when next() receives.
+    if (sent < 0) return;
+    unsent_.erase(0, static_cast<std::size_t>(sent));
+  }
+}
+
+// False: there is nothing, or the connection is lost.
+bool Link::receive() {
+  const ssize_t count = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
+  if (count > 0) {
+    received_ = {buffer_.data(), static_cast<std::size_t>(count)};
+    return true;
+  }
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  lose(count == 0 ? "the server closed the connection"
+                  : std::string("cannot receive: ") + std::strerror(errno));
+  return false;
+}
+
+Link::Event Link::next(Answer& answer) {
+  if (!is_open()) return Event::lost;
+  send_some();
+  while (true) {
+    if (received_.empty() && !receive()) return is_open() ? Event::nothing : Event::lost;
+    switch (parser_.next(received_, answer)) {
+      case AnswerParser::Result::answer:
+        return Event::answer;
+      case AnswerParser::Result::more:
+        break;
+      case AnswerParser::Result::malformed:
+        return lose("this is no beanstalk server, it says: " +
+                    safe_word(answer.line.substr(0, kForeignBytesShown)));
+    }
+  }
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,148 @@
+#include "tool/work/program.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace haricot::tool {
+namespace {
+
+constexpr int kExitNotExecuted = 127;
+
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> whole_environment(const std::vector<std::string>& more) {
+  std::vector<std::string> all = more;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view setting = *entry;
+    const std::string_view name = setting.substr(0, setting.find('=') + 1);
+    const bool is_replaced = std::any_of(
+        more.begin(), more.end(),
+        [name](const std::string& other) { return !name.empty() && other.starts_with(name); });
+    if (!is_replaced) all.emplace_back(setting);
+  }
+  return all;
+}
+
+// A file in memory with these bytes, at its beginning.
+os::Descriptor input_of(std::string_view bytes, std::string& error) {
+  os::Descriptor file(::memfd_create("haricot-job", MFD_CLOEXEC));
+  if (!file) {
+    error = std::string("cannot make its stdin: ") + std::strerror(errno);
+    return file;
+  }
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      error = std::string("cannot fill its stdin: ") + std::strerror(errno);
+      file.reset();
+      return file;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+struct Pipe {
+  os::Descriptor reading;
+  os::Descriptor writing;
+};
+
+bool open_pipe(Pipe& pipe, std::string& error) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    error = std::string("cannot make a pipe: ") + std::strerror(errno);
+    return false;
+  }
+  pipe.reading = os::Descriptor(ends[0]);
+  pipe.writing = os::Descriptor(ends[1]);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return true;
+}
+
+// In the new process. The old one has one thread, so that any call is allowed after fork().
+[[noreturn]] void become_program(pid_t parent, const std::array<int, 3>& descriptors,
+                                 const sigset_t& mask, char* const* words, char* const* settings) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kExitNotExecuted);  // It has ended before that.
+  ::signal(SIGPIPE, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  for (int i = 0; i < 3; ++i) {
+    const int descriptor = descriptors[static_cast<std::size_t>(i)];
+    if (descriptor >= 0 && ::dup2(descriptor, i) < 0) ::_exit(kExitNotExecuted);
+  }
+  ::execvpe(words[0], words, settings);
+  const char* reason = std::strerror(errno);
+  const char* parts[] = {"haricot work: cannot execute ", words[0], ": ", reason, "\n"};
+  for (const char* part : parts) {
+    [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, part, std::strlen(part));
+  }
+  ::_exit(kExitNotExecuted);
+}
+
+}  // namespace
+
+Program::~Program() {
+  if (!is_running()) return;
+  send_signal(SIGKILL);
+  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+bool Program::start(const ProgramStart& start, std::string& error) {
+  Pipe output;
+  Pipe complaints;
+  const os::Descriptor input = input_of(start.input, error);
+  if (!input) return false;
+  if (start.captures_output && (!open_pipe(output, error) || !open_pipe(complaints, error))) {
+    return false;
+  }
+  const std::vector<std::string> settings = whole_environment(start.environment);
+  const std::vector<char*> word_pointers = pointers_to(start.words);
+  const std::vector<char*> setting_pointers = pointers_to(settings);
+  const pid_t parent = ::getpid();
+  const pid_t process = ::fork();
+  if (process == 0) {
+    become_program(parent, {input.get(), output.writing.get(), complaints.writing.get()},
+                   start.signal_mask, word_pointers.data(), setting_pointers.data());
+  }
+  if (process < 0) {
+    error = std::string("cannot start a process: ") + std::strerror(errno);
+    return false;
+  }
+  ::setpgid(process, process);  // Here too, so that a signal to the group cannot come too early.
+  process_ = process;
+  output_ = std::move(output.reading);
+  error_ = std::move(complaints.reading);
+  return true;
+}
+
+std::optional<ProgramEnd> Program::take_end() {
+  int status = 0;
+  if (!is_running() || ::waitpid(process_, &status, WNOHANG) != process_) return std::nullopt;
+  process_ = 0;
+  if (WIFSIGNALED(status)) return ProgramEnd{128 + WTERMSIG(status), WTERMSIG(status)};
+  return ProgramEnd{WEXITSTATUS(status), 0};
+}
+
+void Program::send_signal(int number) const {
+  if (is_running()) ::kill(-process_, number);
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,16 @@
+#include "tool/work/shift.hpp"
+
+#include "tool/cli/safe_text.hpp"
+
+namespace haricot::tool {
+
+void Shift::say(const std::string& line) {
+  error.add("haricot work: " + safe_lines(line) + "\n");
+}
+
+bool Shift::is_choked() const {
+  constexpr std::size_t kPendingBytesMax = 1024 * 1024;
+  return output.pending_bytes() + error.pending_bytes() > kPendingBytesMax;
+}
+
+}  // namespace haricot::tool

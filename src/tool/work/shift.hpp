@@ -1,0 +1,53 @@
+// What all slots of one run of `haricot work` have in common.
+
+#pragma once
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+
+#include "haricot/base/time.hpp"
+#include "tool/client/address.hpp"
+#include "tool/work/outlet.hpp"
+#include "tool/work/work_plan.hpp"
+
+namespace haricot::tool {
+
+struct Shift {
+  enum class Phase : unsigned char {
+    working,
+    finishing,    // No new job; programs that run may end by themselves.
+    giving_back,  // Programs are told to end, and jobs that are not done become ready.
+  };
+
+  Shift(const WorkPlan& the_plan, const Address& the_address, Duration the_patience)
+      : plan(the_plan), address(the_address), patience(the_patience) {}
+
+  // A line on stderr, without its line end.
+  void say(const std::string& line);
+  // Whether so much output waits for a reader that no program should be started.
+  bool is_choked() const;
+  // Whether another slot may ask for a job.
+  bool has_ticket() const { return begun + reserving < plan.count; }
+
+  const WorkPlan& plan;
+  const Address& address;
+  Duration patience;  // How long the server may stay silent.
+  sigset_t program_mask{};
+  Phase phase = Phase::working;
+  Outlet output{STDOUT_FILENO};
+  Outlet error{STDERR_FILENO};
+  bool is_server_lost = false;  // And somebody was told.
+  int status = 0;               // Of the whole run.
+
+  std::uint64_t begun = 0;      // Jobs that were reserved for a program.
+  std::uint64_t reserving = 0;  // Slots that ask for a job.
+  std::uint64_t done = 0;
+  std::uint64_t released = 0;
+  std::uint64_t buried = 0;
+  std::uint64_t in_doubt = 0;  // Jobs that may be done twice.
+};
+
+}  // namespace haricot::tool

@@ -1,0 +1,101 @@
+// A worker: it reserves a job, runs the program for it, and deletes, releases or buries the job.
+//
+// Each slot has a connection of its own, because no other connection can touch or delete its job,
+// and because a connection that waits for a job can do nothing else. A slot never waits itself: the
+// crew says when something is ready or due.
+
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "haricot/base/time.hpp"
+#include "tool/work/link.hpp"
+#include "tool/work/outlet.hpp"
+#include "tool/work/program.hpp"
+#include "tool/work/shift.hpp"
+#include "tool/work/work_plan.hpp"
+
+namespace haricot::tool {
+
+class Slot final {
+ public:
+  explicit Slot(Shift& shift);
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+  // Connects and asks for the first job.
+  void begin(Instant now);
+
+  // What it waits for. With `reads_output`, also the output of its program.
+  void add_wanted(std::vector<pollfd>& wanted, bool reads_output) const;
+  Instant next_event() const;
+
+  // Something of what it waits for may be ready.
+  void handle(Instant now);
+  // What is due by now.
+  void advance(Instant now);
+  // Some program has ended, perhaps this one's.
+  void handle_ends(Instant now);
+  // The shift's phase has changed.
+  void change_phase(Instant now);
+  // Ends its program for sure.
+  void kill();
+
+  bool is_finished() const { return state_ == State::finished; }
+
+ private:
+  enum class State : std::uint8_t {
+    resting,    // Until due_: the server is gone or in trouble, or nobody reads our output.
+    reserving,  // Waits for a job.
+    asking,     // Has a job, and asks what it is.
+    working,    // The program runs. If the link is closed, the job is lost.
+    ending,     // The job's end is under way.
+    finished,
+  };
+  enum class Asked : std::uint8_t { watching, job, stats, touch, ending };
+
+  void go_on(Instant now);  // With the next job.
+  void ask(Asked what, const std::string& command, Instant now, std::uint64_t more_s = 0);
+  void ask_for_job(Instant now);
+  void take_answer(const Answer& answer, Instant now);
+  void take_job(const Answer& answer, Instant now);
+  void take_no_job(Instant now);
+  void take_stats(const Answer& answer, Instant now);
+  void take_touch(const Answer& answer);
+  void take_ending(const Answer& answer, Instant now);
+  void run_program(Instant now);
+  void read_output(bool is_over);
+  void end_job(const ProgramEnd& end, Instant now);
+  void end_badly(const std::string& what, bool may_try_again, Instant now);
+  void lose(const std::string& reason, Instant now);
+  void rest(Instant now);
+  void finish();
+  std::string job_name() const { return "job " + std::to_string(job_.id); }
+
+  Shift& shift_;
+  Link link_;
+  State state_ = State::resting;
+  std::deque<Asked> asked_;  // Without an answer yet.
+  Instant answer_due_ = Instant::never();
+  Instant due_ = Instant::never();  // The end of a rest.
+  Duration rest_;
+  std::optional<Instant> lost_since_;
+  std::uint64_t turn_s_ = 0;  // How long the server was asked to wait for a job.
+  std::uint64_t left_s_ = 0;  // Of the plan's wait.
+
+  WorkJob job_;
+  bool is_held_ = false;  // As far as is known.
+  ReplyCode wanted_end_ = ReplyCode::none;
+  Instant touch_due_ = Instant::never();
+  Program program_;
+  LinePrefix output_{""};
+  LinePrefix error_{""};
+};
+
+}  // namespace haricot::tool

@@ -1,0 +1,95 @@
+// haricot work: a worker that runs a program for each job.
+
+#include <cstdlib>
+#include <string>
+
+#include "haricot/protocol/tube_name.hpp"
+#include "tool/client/errand.hpp"
+#include "tool/work/crew.hpp"
+#include "tool/work/shift.hpp"
+#include "tool/work/work_plan.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "work", "[OPTIONS] -- PROGRAM [ARGUMENT...]",
+    "Reserves jobs and runs the program for each. The program gets the body on its stdin, or in\n"
+    "the place of {} in its arguments. HARICOT_JOB_ID, HARICOT_JOB_TUBE, HARICOT_JOB_PRIORITY,\n"
+    "HARICOT_JOB_RESERVES and HARICOT_JOB_TTR in its environment say which job it is. If it\n"
+    "ends with status 0, the job is deleted. Otherwise the job is released with a delay, which\n"
+    "doubles with each reserve of the job, or buried after --tries. While the program runs, the\n"
+    "job is touched before its TTR ends. SIGTERM or Ctrl-C lets the programs that run end; a\n"
+    "second one ends them and gives their jobs back. If work is killed, the kernel kills the\n"
+    "programs.\n"};
+
+constexpr std::uint64_t kSlotsMax = 1000;
+constexpr int kLastWordsMs = 1000;
+
+void add_flags(Errand& errand, WorkPlan& plan) {
+  errand.add({'t', "tube", "TUBE", "work on this tube; more than once: on all of them (default)",
+              [&plan](std::string_view value) {
+                plan.tubes.emplace_back(value);
+                return is_tube_name(value);
+              },
+              "a tube's name"});
+  errand.add({'j', "jobs", "N", "programs at the same time (1)",
+              set_count(plan.slots, 1, kSlotsMax), "a number from 1 to 1000"});
+  errand.add({'n', "tries", "N", "bury a job that fails in its Nth reserve; 0: never (0)",
+              set_count(plan.tries, 0, kSecondsMax), "a number"});
+  errand.add({'d', "delay", "S", "of the first release, in seconds (1)", set_seconds(plan.delay_s),
+              kSecondsWanted});
+  errand.add({0, "delay-max", "S", "the longest delay, in seconds (3600)",
+              set_seconds(plan.delay_max_s), kSecondsWanted});
+  errand.add({'c', "count", "N", "end after so many jobs",
+              set_count(plan.count, 1, std::numeric_limits<std::uint64_t>::max()),
+              "a number of at least 1"});
+  errand.add({'w', "wait", "S", "end if no job comes for so many seconds (never)",
+              [&plan](std::string_view value) {
+                std::uint64_t seconds = 0;
+                const bool is_good = set_seconds(seconds)(value);
+                plan.wait_s = seconds;
+                return is_good;
+              },
+              kSecondsWanted});
+  errand.add({0, "plain", "", "let programs write to our output, without [ID] before each line",
+              set(plan.plain)});
+  errand.add({'q', "quiet", "", "say nothing about jobs that fail, and nothing at the end",
+              set(plan.quiet)});
+}
+
+void say_sums(Shift& shift) {
+  std::string text = std::to_string(shift.done) + " done, " + std::to_string(shift.released) +
+                     " released, " + std::to_string(shift.buried) + " buried";
+  if (shift.in_doubt > 0) text += ", " + std::to_string(shift.in_doubt) + " may be done twice";
+  shift.say(text);
+}
+
+}  // namespace
+
+int work(Words words) {
+  Errand errand(kText, Errand::Json::no);
+  WorkPlan plan;
+  add_flags(errand, plan);
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  plan.command.assign(errand.operands().begin(), errand.operands().end());
+  if (plan.command.empty()) return errand.mistake("it takes a program");
+  if (!can_be_run(plan.command.front(), std::getenv("PATH"))) {
+    return errand.no("there is no program " + plan.command.front());
+  }
+  if (plan.tubes.empty()) plan.tubes.emplace_back("default");
+  // A server that is not there at the start is a failure, and not waited for.
+  if (const std::optional<int> over = errand.connect()) return *over;
+  errand.server().close();
+
+  Shift shift(plan, errand.server().address(), errand.patience());
+  Crew crew(shift);
+  std::string error;
+  if (!crew.open(error)) return errand.no(error);
+  crew.run();
+  if (!plan.quiet) say_sums(shift);
+  shift.error.finish(kLastWordsMs);
+  return shift.status;
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,48 @@
+#include "tool/cli/suggestion.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace haricot::tool {
+namespace {
+
+TEST(Suggestion, EachMistakeOfTypingIsOneChange) {
+  EXPECT_EQ(typing_distance("tubes", "tubes"), 0U);
+  EXPECT_EQ(typing_distance("tube", "tubes"), 1U);
+  EXPECT_EQ(typing_distance("ttubes", "tubes"), 1U);
+  EXPECT_EQ(typing_distance("tibes", "tubes"), 1U);
+  EXPECT_EQ(typing_distance("tubse", "tubes"), 1U);
+  EXPECT_EQ(typing_distance("utbse", "tubes"), 2U);
+  EXPECT_EQ(typing_distance("", "tubes"), 5U);
+  EXPECT_EQ(typing_distance("tubes", ""), 5U);
+}
+
+TEST(Suggestion, TheNearestWordIsTheOneThatWasMeant) {
+  constexpr std::string_view kWords[] = {"stats", "tubes", "top", "put", "pause", "capabilities"};
+  EXPECT_EQ(nearest_word("tubse", kWords), "tubes");
+  EXPECT_EQ(nearest_word("stat", kWords), "stats");
+  EXPECT_EQ(nearest_word("pu", kWords), "put");
+  EXPECT_EQ(nearest_word("capabilites", kWords), "capabilities");
+  EXPECT_EQ(nearest_word("capablities", kWords), "capabilities");
+  EXPECT_EQ(nearest_word("kapabiliteis", kWords), "capabilities");
+}
+
+TEST(Suggestion, AWordThatIsFarAwayIsNotSuggested) {
+  constexpr std::string_view kWords[] = {"stats", "tubes", "top", "put", "capabilities"};
+  for (const char* word : {"brew", "", "s", "tubsee", "kapabiliteiss", "xyz"}) {
+    EXPECT_EQ(nearest_word(word, kWords), "") << word;
+  }
+  EXPECT_EQ(nearest_word(std::string(1000, 'x'), kWords), "");
+  EXPECT_EQ(nearest_word("stats", {}), "");
+}
+
+TEST(Suggestion, TheSentenceHasThePrefix) {
+  constexpr std::string_view kWords[] = {"count"};
+  EXPECT_EQ(suggestion("cuont", kWords, "--"), " (did you mean --count?)");
+  EXPECT_EQ(suggestion("brew", kWords, "--"), "");
+}
+
+}  // namespace
+}  // namespace haricot::tool

@@ -1,0 +1,51 @@
+#include "tool/client/job_page.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace haricot::tool {
+namespace {
+
+TEST(JobPage, HasTheJobsAndWhereTheNextPageBegins) {
+  const auto page = parse_job_page(
+      "---\nnext: 8\njobs:\n- id: 5\n  tube: \"mail\"\n  state: ready\n- id: 7\n  tube: \"12\"\n"
+      "  state: buried\n");
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->next, 8U);
+  ASSERT_EQ(page->jobs.size(), 2U);
+  EXPECT_EQ(page->jobs[0].json_members(), R"("id":5,"tube":"mail","state":"ready")");
+  EXPECT_EQ(page->jobs[1].json_members(), R"("id":7,"tube":"12","state":"buried")");
+}
+
+TEST(JobPage, MayBeEmpty) {
+  const auto page = parse_job_page("---\nnext: 1001\njobs: []\n");
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->next, 1001U);
+  EXPECT_TRUE(page->jobs.empty());
+}
+
+TEST(JobPage, OfListJobsHasNoNextPage) {
+  const auto page = parse_job_page("---\njobs:\n- id: 5\n");
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->next, 0U);
+  EXPECT_EQ(page->jobs.size(), 1U);
+}
+
+TEST(JobPage, KeysOfANewerServerAreLetThrough) {
+  const auto page = parse_job_page("---\nnext: 0\nmore: 1\njobs:\n- id: 5\n  colour: red\n");
+  ASSERT_TRUE(page);
+  EXPECT_EQ(*page->jobs[0].find("colour"), "red");
+}
+
+TEST(JobPage, WhatIsNoListOfJobsIsRefused) {
+  for (const char* text :
+       {"", "---\n", "---\nnext: 0\n", "---\nnext: x\njobs: []\n", "jobs: []\n",
+        "---\njobs:\n  id: 5\n", "---\njobs:\n- tube: a\n", "---\njobs:\n- id: 5\n  tube\n",
+        "---\njobs:\n- id: 5", "---\njobs:\n- id: 5\n- tube: a\n"}) {
+    EXPECT_FALSE(parse_job_page(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace haricot::tool
