@@ -82,7 +82,10 @@ bool Terminal::open(std::string& error) {
 Terminal::~Terminal() {
   if (!is_open_) return;
   leave();
-  // One that a stopped write gave up for is still pending, and would end the process with the mask.
+  // The program is at its end, so another wish for its end changes nothing. One may still come: the
+  // end of a terminal is seen before its SIGHUP is there, and a stopped write gave up for a signal
+  // that nobody has read. With its old action the signal would end the process with its number.
+  for (const int number : kEndSignals) ::signal(number, SIG_IGN);
   signalfd_siginfo signal{};
   while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
   }

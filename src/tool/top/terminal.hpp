@@ -2,7 +2,8 @@
 //
 // Plain escape sequences that every terminal of the last decades knows; no terminal database. While
 // one is open it has the second screen, no cursor, no echo, and the signals of keyboard and window
-// come through read(). Whatever ends the process, SIGKILL aside, the terminal is put back.
+// come through read(). Whatever ends the process, SIGKILL aside, the terminal is put back. A
+// program has one Terminal, at its end: after it, SIGINT, SIGTERM, SIGHUP and SIGQUIT are ignored.
 
 #pragma once
 
