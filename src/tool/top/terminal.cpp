@@ -45,6 +45,12 @@ sigset_t watched_signals() {
   return set;
 }
 
+// Of the environment; empty if it is not set.
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view{} : value;
+}
+
 bool is_asked_to_end() {
   sigset_t pending;
   ::sigpending(&pending);
@@ -58,6 +64,26 @@ bool Terminal::is_there() {
   const char* kind = std::getenv("TERM");
   return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0 && kind != nullptr &&
          *kind != '\0' && std::strcmp(kind, "dumb") != 0;
+}
+
+ScreenStyle Terminal::style() {
+  constexpr std::string_view kWithoutColours[] = {"vt52",  "vt100", "vt102",
+                                                  "vt220", "vt320", "vt420"};
+  const std::string_view kind = variable("TERM");
+  const bool has_none = std::find(std::begin(kWithoutColours), std::end(kWithoutColours), kind) !=
+                            std::end(kWithoutColours) ||
+                        kind.ends_with("-m") || kind.ends_with("-mono");
+  // The first of these that is set decides.
+  std::string_view locale;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (locale.empty()) locale = variable(name);
+  }
+  std::string lower(locale);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return {
+      .colours = variable("NO_COLOR").empty() && !has_none,
+      .utf8 = lower.find("utf-8") != std::string::npos || lower.find("utf8") != std::string::npos};
 }
 
 bool Terminal::open(std::string& error) {

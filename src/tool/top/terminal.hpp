@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "os/descriptor.hpp"
-#include "tool/top/top_screen.hpp"
+#include "tool/top/screen_line.hpp"
 
 namespace haricot::tool {
 
@@ -34,6 +34,10 @@ class Terminal final {
 
   // Whether stdin and stdout are a terminal on which one can draw.
   static bool is_there();
+
+  // Colours, unless NO_COLOR is set and not empty or the kind of terminal is known to have none;
+  // UTF-8 if the locale says so. From the environment.
+  static ScreenStyle style();
 
   // False: `error` says why.
   [[nodiscard]] bool open(std::string& error);

@@ -8,7 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "os/descriptor.hpp"
 
@@ -46,6 +49,52 @@ TEST(Terminal, ASignalThatComesLateDoesNotEndTheProgram) {
     EXPECT_TRUE(WIFEXITED(status)) << "signal " << number;
     EXPECT_EQ(WEXITSTATUS(status), 0) << "signal " << number;
   }
+}
+
+// Sets variables of the environment, and puts them back.
+class Environment {
+ public:
+  explicit Environment(std::vector<std::pair<const char*, const char*>> variables) {
+    for (const char* name : {"TERM", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG"}) {
+      const char* value = ::getenv(name);
+      before_.emplace_back(name,
+                           value == nullptr ? std::nullopt : std::optional<std::string>(value));
+      ::unsetenv(name);
+    }
+    for (const auto& [name, value] : variables) ::setenv(name, value, 1);
+  }
+  ~Environment() {
+    for (const auto& [name, value] : before_) {
+      if (value) {
+        ::setenv(name, value->c_str(), 1);
+      } else {
+        ::unsetenv(name);
+      }
+    }
+  }
+
+ private:
+  std::vector<std::pair<const char*, std::optional<std::string>>> before_;
+};
+
+ScreenStyle style_with(std::vector<std::pair<const char*, const char*>> variables) {
+  const Environment environment(std::move(variables));
+  return Terminal::style();
+}
+
+TEST(Terminal, ThereAreColoursUnlessSomebodyWantsNone) {
+  EXPECT_TRUE(style_with({{"TERM", "xterm"}}).colours);
+  EXPECT_TRUE(style_with({{"TERM", "xterm"}, {"NO_COLOR", ""}}).colours);
+  EXPECT_FALSE(style_with({{"TERM", "xterm"}, {"NO_COLOR", "1"}}).colours);
+  EXPECT_FALSE(style_with({{"TERM", "vt100"}}).colours);
+  EXPECT_FALSE(style_with({{"TERM", "xterm-mono"}}).colours);
+}
+
+TEST(Terminal, TheLocaleSaysWhetherThereIsUtf8) {
+  EXPECT_FALSE(style_with({}).utf8);
+  EXPECT_TRUE(style_with({{"LANG", "de_DE.UTF-8"}}).utf8);
+  EXPECT_TRUE(style_with({{"LC_CTYPE", "C.utf8"}, {"LANG", "C"}}).utf8);
+  EXPECT_FALSE(style_with({{"LC_ALL", "C"}, {"LANG", "de_DE.UTF-8"}}).utf8);
 }
 
 }  // namespace
