@@ -1,9 +1,10 @@
 """A terminal for a test: a pseudo-terminal with a process on it, and what its screen shows.
 
-It knows only what every terminal knows. A sequence that is not among that is an error, as is a
-character beyond the right margin.
+It knows only what every terminal knows. A sequence that is not among that is an error. Beside the
+characters it keeps their tones: a letter for each column, as in TONES.
 """
 
+import codecs
 import fcntl
 import os
 import re
@@ -15,11 +16,13 @@ import time
 
 from operator_server import DEADLINE_S
 
+# What the numbers of a sequence for attributes make of the characters that follow.
+TONES = {b"0": ".", b"1": "b", b"7": "i", b"33": "y", b"1;31": "R"}
 SEQUENCE = re.compile(rb"\x1b\[(\??)([0-9;]*)([A-Za-z])")
 
 
 class Screen:
-    def __init__(self, command, rows=24, columns=80, environment=None):
+    def __init__(self, command, rows=24, columns=80, environment=None, folder=None):
         self.master, self.slave = os.openpty()
         self.resize(rows, columns)
         self.modes_before = termios.tcgetattr(self.slave)
@@ -27,10 +30,13 @@ class Screen:
         self.bytes = 0
         self.clears = 0
         self.rest = b""
-        settings = {**os.environ, "TERM": "xterm", **(environment or {})}
+        self.decoder = codecs.getincrementaldecoder("utf-8")()
+        settings = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", **(environment or {})}
+        if "NO_COLOR" not in (environment or {}):
+            settings.pop("NO_COLOR", None)
         self.process = subprocess.Popen(
             list(map(str, command)), stdin=self.slave, stdout=self.slave, stderr=self.slave,
-            env=settings, preexec_fn=self.become_terminal)
+            cwd=folder, env=settings, preexec_fn=self.become_terminal)
 
     def become_terminal(self):
         os.setsid()
@@ -38,9 +44,13 @@ class Screen:
 
     def resize(self, rows, columns):
         self.rows, self.columns = rows, columns
-        self.lines = [" " * columns for _ in range(rows)]
-        self.inverse = set()
+        self.clear()
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def clear(self):
+        self.tone = "."
+        self.lines = [" " * self.columns for _ in range(self.rows)]
+        self.tones = ["." * self.columns for _ in range(self.rows)]
 
     def type(self, keys):
         os.write(self.master, keys)
@@ -69,7 +79,7 @@ class Screen:
                 self.rest = self.rest[match.end():]
             else:
                 text = re.match(rb"[^\x1b]+", self.rest)[0]
-                self.write(text.decode("ascii"))
+                self.write(self.decoder.decode(text))
                 self.rest = self.rest[len(text):]
 
     def obey(self, private, numbers, letter):
@@ -82,9 +92,9 @@ class Screen:
             self.row, self.column = row - 1, column - 1
         elif (numbers, letter) == (b"2", b"J"):
             self.clears += 1
-            self.lines = [" " * self.columns for _ in range(self.rows)]
+            self.clear()
         elif letter == b"m":
-            self.is_inverse = numbers == b"7"
+            self.tone = TONES[numbers]
         else:
             raise AssertionError(f"an odd sequence: {private}{numbers}{letter}")
 
@@ -98,6 +108,8 @@ class Screen:
         line = self.lines[self.row]
         end = self.column + len(text)
         self.lines[self.row] = line[:self.column] + text + line[end:]
+        tones = self.tones[self.row]
+        self.tones[self.row] = tones[:self.column] + self.tone * len(text) + tones[end:]
         self.column = end
 
     def wait_for(self, is_true):
@@ -111,6 +123,13 @@ class Screen:
 
     def wait_for_text(self, text):
         self.wait_for(lambda: any(text in line for line in self.lines))
+
+    def picture(self):
+        """The screen as text: its lines, and below them the tones of those that are not plain."""
+        lines = [line.rstrip() for line in self.lines]
+        tones = [f"{row:2} {tones.rstrip('.')}" for row, tones in enumerate(self.tones, 1)
+                 if tones.strip(".")]
+        return "\n".join([*lines, "=" * self.columns, *tones]) + "\n"
 
     def is_put_back(self):
         return (not self.has_second_screen and not self.hides_cursor

@@ -35,18 +35,19 @@ class TopTest(OperatorTest):
 
     def tubes_on(self, screen):
         """The names of the tubes, from the top of the table down."""
-        titles = next(i for i, line in enumerate(screen.lines) if "urgent reserved" in line)
-        return [line.split()[-1] for line in screen.lines[titles + 1:] if line.strip()]
+        titles = next((i for i, line in enumerate(screen.lines) if line.startswith(" tube ")), None)
+        rows = screen.lines[titles + 1:] if titles is not None else []
+        return [line[1:].split()[0] for line in rows if line.strip()]
 
 
 class Live(TopTest):
     def test_it_shows_the_server_and_its_tubes(self):
         self.fill(mail=3, news=1)
         screen = self.top()
-        screen.wait_for(lambda: "default" in screen.lines[8])
+        screen.wait_for(lambda: "default" in screen.lines[9])
         self.assertIn(f"haricot top: {self.server.address}, version "
                       f"{self.server.stat('version')}, up 0:", screen.lines[0])
-        self.assertIn("jobs: 4 ready (0 urgent), 0 reserved", screen.lines[1])
+        self.assertIn("jobs: 4 ready, 0 buried, 0 reserved", screen.lines[1])
         self.assertEqual(self.tubes_on(screen), ["mail", "news", "default"])
         self.assertTrue(screen.hides_cursor)
 
@@ -79,25 +80,122 @@ class Live(TopTest):
         screen.wait_for_text("3 tubes by ready, reversed, without idle ones")
         screen.wait_for(lambda: "default" not in self.tubes_on(screen))
 
-    def test_keys_scroll(self):
+    def selected_on(self, screen):
+        return [line[1:].split()[0] for line in screen.lines if line.startswith(">")]
+
+    def test_keys_choose_a_line_and_scroll(self):
         self.fill(**{f"tube{i:02}": 1 for i in range(30)})
         screen = self.top("--sort", "tube", "-i", "1000", rows=16)
-        screen.wait_for(lambda: "tube08" in screen.lines[15])
+        screen.wait_for(lambda: "tube07" in screen.lines[15])
+        screen.wait_for(lambda: self.selected_on(screen) == ["default"])
         screen.type(b"j")
-        screen.wait_for(lambda: "tube09" in screen.lines[15])
+        screen.wait_for(lambda: self.selected_on(screen) == ["tube00"])
         screen.type(b"\x1b[6~")
-        screen.wait_for(lambda: "tube19" in screen.lines[15])
+        screen.wait_for(lambda: "tube09" in screen.lines[15])
+        screen.wait_for(lambda: self.selected_on(screen) == ["tube09"])
         screen.type(b"G")
         screen.wait_for(lambda: "tube29" in screen.lines[15])
         screen.type(b"g")
-        screen.wait_for(lambda: "default" in screen.lines[6])
+        screen.wait_for(lambda: "default" in screen.lines[7])
+        screen.wait_for(lambda: self.selected_on(screen) == ["default"])
+
+    def test_the_selected_tube_stays_selected(self):
+        self.fill(b=3, a=1)
+        screen = self.top("-i", "0.1")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["b", "a", "default"])
+        screen.type(b"j")
+        screen.wait_for(lambda: self.selected_on(screen) == ["a"])
+        self.fill(a=5)
+        screen.wait_for(lambda: self.tubes_on(screen) == ["a", "b", "default"])
+        screen.wait_for(lambda: self.selected_on(screen) == ["a"])
+
+    def test_a_filter_is_typed_kept_and_ended(self):
+        self.fill(mail=3, email=2, news=1)
+        screen = self.top("-i", "1000")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["mail", "email", "news", "default"])
+        screen.type(b"/mailx\x7f")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["mail", "email"])
+        screen.wait_for_text("/mail_")
+        screen.type(b"\r")
+        screen.wait_for_text("2 tubes by ready, filter mail")
+        screen.type(b"/\x15e*")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["email"])
+        screen.type(b"\x1b")
+        screen.wait_for(lambda: len(self.tubes_on(screen)) == 4)
+        screen.wait_for_text("4 tubes by ready, h: help")
+        screen.type(b"q")
+        self.assertEqual(screen.end(), 0)
+
+    def test_a_tube_has_a_screen_of_its_own(self):
+        self.fill(mail=3, news=1)
+        self.server.put("later", "mail", delay=1000)
+        screen = self.top("-i", "0.1")
+        screen.wait_for_text("default")
+        screen.type(b"\r")
+        screen.wait_for_text("haricot top: tube mail, no worker")
+        screen.wait_for_text("jobs: 3 ready, 0 buried, 0 reserved, 1 delayed")
+        screen.wait_for(lambda: any(line.startswith("delayed ") for line in screen.lines))
+        screen.wait_for(lambda: any(line.startswith("ready  ") for line in screen.lines))
+        screen.wait_for_text("ready in the last minute, highest 3")
+        # It goes on looking, and does not keep the tube there.
+        self.fill(mail=1)
+        screen.wait_for_text("jobs: 4 ready")
+        self.server.ask(*(f"delete {number}" for number in range(1, 7)))
+        screen.wait_for_text("there is no such tube any more")
+        screen.type(b"\x1b")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["default"])
+
+    def change(self, screen, keys, question, answer, wanted):
+        screen.type(keys)
+        screen.wait_for_text(question)
+        screen.type(answer)
+        screen.wait_for_text(wanted)
+
+    def test_acts_are_done_after_a_question(self):
+        self.fill(mail=2)
+        self.server.ask("watch mail", "reserve", "bury 1 5", "reserve", "bury 2 5")
+        self.server.put("later", "mail", delay=1000)
+        screen = self.top("-i", "0.1", "--allow-changes", "--sort", "buried")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["mail", "default"])
+        question = "Make 2 buried jobs of tube mail ready? [y/N]"
+        self.change(screen, b"K", question, b"n", "nothing was changed")
+        self.assertEqual(self.count("buried", "mail"), 2)
+        self.change(screen, b"K", question, b"y", "kicked 2 jobs of tube mail")
+        self.assertEqual(self.count("ready", "mail"), 2)
+        screen.wait_for_text("jobs: 2 ready")
+        screen.type(b"\r")
+        screen.wait_for_text("haricot top: tube mail")
+        self.change(screen, b"p", "Pause tube mail for how many seconds", b"60x0\r",
+                    "tube mail is paused for 600 s")
+        self.assertEqual(self.server.stat("pause", "stats-tube mail"), "600")
+        screen.wait_for_text("paused for ")
+        if "- flush-tube" in self.server.ask("capabilities"):
+            self.change(screen, b"F", "DELETE all ready, delayed and buried jobs of tube mail (3)?",
+                        b"y", "deleted 3 jobs of tube mail")
+        else:
+            screen.type(b"F")
+            screen.wait_for_text("the server does not know flush-tube")
+            self.assertEqual(self.count("ready", "mail"), 2)
+
+    def test_nothing_is_changed_unless_that_is_allowed(self):
+        self.fill(mail=1)
+        self.server.ask("watch mail", "reserve", "bury 1 5")
+        screen = self.top("-i", "1000", "--sort", "buried")
+        screen.wait_for(lambda: self.tubes_on(screen) == ["mail", "default"])
+        for key in (b"K", b"p", b"F"):
+            screen.type(key)
+            screen.wait_for_text("start top with --allow-changes")
+            screen.type(b"y")  # Not an answer: the line is the usual one again.
+            screen.wait_for_text("2 tubes by buried")
+        self.assertEqual(self.count("buried", "mail"), 1)
+        self.assertEqual(self.server.stat("cmd-pause-tube"), "0")
 
     def test_help_tells_the_keys(self):
         screen = self.top()
         screen.type(b"?")
         screen.wait_for_text("haricot top: keys")
         screen.type(b" ")
-        screen.wait_for_text("tubes by ready")
+        screen.wait_for_text("1 tube by ready")
 
     def test_it_fits_every_window(self):
         self.fill(**{"a" * 190: 1})

@@ -82,6 +82,7 @@ std::optional<TubeStats> tube_stats(std::string name, std::string report) {
   tube.delayed = number("current-jobs-delayed");
   tube.buried = number("current-jobs-buried");
   tube.waiting = number("current-waiting");
+  tube.watching = all->number("current-watching");
   tube.puts = number("total-jobs");
   tube.deletes = all->number("cmd-delete");
   // Near its end a pause has 0 seconds left; where it is still a pause, one is shown.

@@ -19,10 +19,11 @@ struct TubeStats {
   std::uint64_t delayed = 0;
   std::uint64_t buried = 0;
   std::uint64_t waiting = 0;
-  std::uint64_t puts = 0;                // Since the tube is there.
-  std::optional<std::uint64_t> deletes;  // The same; old servers do not count them.
-  std::uint64_t paused_s = 0;            // Until the pause ends; 0: not paused.
-  std::optional<double> put_rate;        // Jobs a second; nothing: not measured.
+  std::optional<std::uint64_t> watching;  // Clients that watch the tube, waiting or not.
+  std::uint64_t puts = 0;                 // Since the tube is there.
+  std::optional<std::uint64_t> deletes;   // The same; old servers do not count them.
+  std::uint64_t paused_s = 0;             // Until the pause ends; 0: not paused.
+  std::optional<double> put_rate;         // Jobs a second; nothing: not measured.
   std::optional<double> delete_rate;
 
   bool is_idle() const { return ready + reserved + delayed + buried + waiting == 0; }

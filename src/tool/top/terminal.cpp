@@ -45,6 +45,12 @@ sigset_t watched_signals() {
   return set;
 }
 
+// Of the environment; empty if it is not set.
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view{} : value;
+}
+
 bool is_asked_to_end() {
   sigset_t pending;
   ::sigpending(&pending);
@@ -58,6 +64,26 @@ bool Terminal::is_there() {
   const char* kind = std::getenv("TERM");
   return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0 && kind != nullptr &&
          *kind != '\0' && std::strcmp(kind, "dumb") != 0;
+}
+
+ScreenStyle Terminal::style() {
+  constexpr std::string_view kWithoutColours[] = {"vt52",  "vt100", "vt102",
+                                                  "vt220", "vt320", "vt420"};
+  const std::string_view kind = variable("TERM");
+  const bool has_none = std::find(std::begin(kWithoutColours), std::end(kWithoutColours), kind) !=
+                            std::end(kWithoutColours) ||
+                        kind.ends_with("-m") || kind.ends_with("-mono");
+  // The first of these that is set decides.
+  std::string_view locale;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (locale.empty()) locale = variable(name);
+  }
+  std::string lower(locale);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return {
+      .colours = variable("NO_COLOR").empty() && !has_none,
+      .utf8 = lower.find("utf-8") != std::string::npos || lower.find("utf8") != std::string::npos};
 }
 
 bool Terminal::open(std::string& error) {
@@ -82,11 +108,14 @@ bool Terminal::open(std::string& error) {
 Terminal::~Terminal() {
   if (!is_open_) return;
   leave();
-  // The signals that ask for the end stay blocked: the end has begun. One of them may still come:
-  // the kernel sends SIGHUP only after the process can see that its terminal is gone.
-  sigset_t mask = mask_before_;
-  for (const int number : kEndSignals) ::sigaddset(&mask, number);
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  // The program is at its end, so another wish for its end changes nothing. One may still come: the
+  // end of a terminal is seen before its SIGHUP is there, and a stopped write gave up for a signal
+  // that nobody has read. With its old action the signal would end the process with its number.
+  for (const int number : kEndSignals) ::signal(number, SIG_IGN);
+  signalfd_siginfo signal{};
+  while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
+  }
+  ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
 void Terminal::enter() {

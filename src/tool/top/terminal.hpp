@@ -2,9 +2,8 @@
 //
 // Plain escape sequences that every terminal of the last decades knows; no terminal database. While
 // one is open it has the second screen, no cursor, no echo, and the signals of keyboard and window
-// come through read(). Whatever ends the process, SIGKILL aside, the terminal is put back. The
-// process has to end soon after a Terminal that was open: from then on it ignores SIGINT, SIGTERM,
-// SIGHUP and SIGQUIT.
+// come through read(). Whatever ends the process, SIGKILL aside, the terminal is put back. A
+// program has one Terminal, at its end: after it, SIGINT, SIGTERM, SIGHUP and SIGQUIT are ignored.
 
 #pragma once
 
@@ -16,7 +15,7 @@
 #include <vector>
 
 #include "os/descriptor.hpp"
-#include "tool/top/top_screen.hpp"
+#include "tool/top/screen_line.hpp"
 
 namespace haricot::tool {
 
@@ -35,6 +34,10 @@ class Terminal final {
 
   // Whether stdin and stdout are a terminal on which one can draw.
   static bool is_there();
+
+  // Colours, unless NO_COLOR is set and not empty or the kind of terminal is known to have none;
+  // UTF-8 if the locale says so. From the environment.
+  static ScreenStyle style();
 
   // False: `error` says why.
   [[nodiscard]] bool open(std::string& error);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,9 +13,13 @@
 #include "os/clock.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/sample.hpp"
+#include "tool/top/key_reader.hpp"
+#include "tool/top/server_memory.hpp"
 #include "tool/top/terminal.hpp"
+#include "tool/top/top_batch.hpp"
 #include "tool/top/top_screen.hpp"
 #include "tool/top/top_view.hpp"
+#include "tool/top/tube_screen.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -47,7 +52,10 @@ class Top {
 
  private:
   bool ask();
+  bool ask_details();
+  void perform_act();
   bool handle_events(const Terminal::Events& events);
+  void handle_keys(const std::vector<Keystroke>& strokes);
   bool draw();
   void wait(Terminal& terminal, Instant until);
 
@@ -59,16 +67,21 @@ class Top {
 
   // While the terminal is open.
   Terminal* terminal_ = nullptr;
+  ScreenStyle style_;
   KeyReader keys_;
+  Instant escape_end_;  // When an ESC, if the last byte was one, is the key.
   std::vector<ScreenLine> shown_;
+  bool has_abilities_ = false;  // Of the server of this connection.
   bool is_over_ = false;
   bool asks_now_ = false;
+  std::optional<Act> act_;
 };
 
 // False: there is nothing newer, and state_.trouble says why.
 bool Top::ask() {
   Remote& server = errand_.server();
   Sample sample;
+  if (!server.is_open()) has_abilities_ = false;
   if ((!server.is_open() && !server.open()) || !take_sample(server, choice_.patterns, sample)) {
     state_.trouble = server.failure().reason;
     server.close();
@@ -83,6 +96,46 @@ bool Top::ask() {
   state_.trouble.clear();
   has_sample_ = true;
   return true;
+}
+
+// What the screen of a terminal shows beside the sample. False: state_.trouble says why not.
+bool Top::ask_details() {
+  Remote& server = errand_.server();
+  state_.history.add(state_.sample);
+  state_.memory = server_memory(state_.sample.server);
+  const bool needs_jobs = !view_.tube.empty();
+  if (!has_abilities_ && (needs_jobs || view_.allows_changes)) {
+    if (const std::optional<Abilities> abilities = ask_abilities(server)) {
+      state_.abilities = *abilities;
+      has_abilities_ = true;
+    }
+  }
+  const bool is_there =
+      std::any_of(state_.sample.tubes.begin(), state_.sample.tubes.end(),
+                  [this](const TubeStats& tube) { return tube.name == view_.tube; });
+  NextJobs jobs;
+  const std::string tube = view_.tube;  // A key may change it meanwhile.
+  if (server.is_open() && needs_jobs && is_there &&
+      ask_next_jobs(server, state_.abilities, tube, jobs_wanted(terminal_->size()), jobs)) {
+    state_.jobs = std::move(jobs);
+    return true;
+  }
+  if (server.is_open() && !(needs_jobs && is_there)) return true;
+  state_.trouble = server.failure().reason;
+  return false;
+}
+
+// What somebody has said yes to.
+void Top::perform_act() {
+  if (!act_) return;
+  Remote& server = errand_.server();
+  const Act act = *act_;
+  act_.reset();
+  std::optional<std::string> done;
+  if (server.is_open() || server.open()) done = perform(act, server);
+  if (is_over_) return;
+  view_.note = done ? *done : server.failure().reason;
+  view_.note_is_bad = !done;
 }
 
 int Top::run_batch() {
@@ -113,15 +166,19 @@ int Top::run_live() {
   terminal_ = &terminal;
   errand_.server().also_watch(terminal.descriptors(),
                               [this] { return handle_events(terminal_->read()) && draw(); });
+  style_ = Terminal::style();
+  ask_details();
   Duration cost;
   for (std::uint64_t screens = 1; draw(); ++screens) {
     if (screens >= choice_.count) break;
     const Instant now = os::read_clock();
     const auto interval = Duration::milliseconds(static_cast<std::int64_t>(view_.interval_ms));
     wait(terminal, now + std::max(interval, Duration::nanoseconds(cost.count() * kPauseFactor)));
+    asks_now_ = false;
+    perform_act();
     if (is_over_) break;
     const Instant begin = os::read_clock();
-    ask();
+    if (ask() && !is_over_) ask_details();
     if (is_over_) break;
     cost = os::read_clock() - begin;
   }
@@ -129,40 +186,52 @@ int Top::run_live() {
   return errand_.done();
 }
 
-// Until then, or until a key says that it is time.
+// Until then, or until a key says that there is something to ask.
 void Top::wait(Terminal& terminal, Instant until) {
-  asks_now_ = false;
-  while (!is_over_ && !asks_now_) {
-    const Duration left = until - os::read_clock();
-    if (left.count() <= 0) return;
+  while (!is_over_ && !asks_now_ && !act_) {
+    const Instant now = os::read_clock();
+    if (now >= until) return;
+    if (keys_.may_be_escape() && now >= escape_end_) {
+      handle_keys(keys_.take_escape());
+      if (!draw()) is_over_ = true;
+      continue;
+    }
+    const Instant end = keys_.may_be_escape() ? std::min(until, escape_end_) : until;
     std::vector<pollfd> wanted;
     for (const int descriptor : terminal.descriptors()) wanted.push_back({descriptor, POLLIN, 0});
-    ::poll(wanted.data(), wanted.size(), static_cast<int>(left.count() / 1'000'000) + 1);
+    ::poll(wanted.data(), wanted.size(), static_cast<int>((end - now).count() / 1'000'000) + 1);
     if (!handle_events(terminal.read()) || !draw()) is_over_ = true;
   }
 }
 
 // False: it is over.
 bool Top::handle_events(const Terminal::Events& events) {
+  constexpr auto kEscapePatience = Duration::milliseconds(100);
   if (events.is_lost) shown_.clear();
   if (events.is_over) is_over_ = true;
-  for (const Key key : keys_.read(events.bytes)) {
-    if (key == Key::quit) is_over_ = true;
-    if (key == Key::refresh || key == Key::faster) asks_now_ = true;
-    if (key == Key::redraw) shown_.clear();
-    apply(key, tubes_in_view(state_, view_).size(), page_of(terminal_->size()), view_);
-  }
+  if (!events.bytes.empty()) escape_end_ = os::read_clock() + kEscapePatience;
+  handle_keys(keys_.read(events.bytes));
   return !is_over_;
+}
+
+void Top::handle_keys(const std::vector<Keystroke>& strokes) {
+  for (const Keystroke& stroke : strokes) {
+    Wish wish = apply(stroke, state_, page_of(terminal_->size()), view_);
+    if (wish.quits) is_over_ = true;
+    if (wish.asks) asks_now_ = true;
+    if (wish.redraws) shown_.clear();
+    if (wish.act) act_ = std::move(wish.act);
+  }
 }
 
 // False: the terminal is gone.
 bool Top::draw() {
   const ScreenSize size = terminal_->size();
-  std::vector<ScreenLine> lines = draw_top(state_, view_, size);
-  const bool is_same_size = shown_.size() == lines.size() && !lines.empty() &&
-                            shown_[0].text.size() == lines[0].text.size();
+  std::vector<ScreenLine> lines = draw_top(state_, view_, size, style_);
+  const bool is_same_size =
+      shown_.size() == lines.size() && !lines.empty() && shown_[0].columns() == lines[0].columns();
   if (!is_same_size) shown_.clear();
-  const std::string bytes = repaint(shown_, lines);
+  const std::string bytes = repaint(shown_, lines, style_.colours);
   shown_ = std::move(lines);
   if (!bytes.empty() && !terminal_->write(bytes)) is_over_ = true;
   return !is_over_;
@@ -194,6 +263,8 @@ int top(Words words) {
   errand.add({'r', "reverse", "", "sort the other way round", set(choice.view.reversed)});
   errand.add({0, "hide-idle", "", "leave out tubes that have no job and no waiting worker",
               set(choice.view.hides_idle)});
+  errand.add({0, "allow-changes", "", "let keys pause, kick and flush a tube, after a question",
+              set(choice.view.allows_changes)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   choice.patterns.assign(errand.operands().begin(), errand.operands().end());
   if (const std::optional<int> over = errand.connect()) return *over;

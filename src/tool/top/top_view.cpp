@@ -1,152 +1,192 @@
 #include "tool/top/top_view.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 namespace haricot::tool {
 namespace {
-
-constexpr char kEscape = '\x1b';
-constexpr std::size_t kSequenceBytesMax = 16;
-
-std::optional<Key> key_of(char c) {
-  switch (c) {
-    case 'q':
-    case 'Q':
-    case '\x03':  // Ctrl-C, should the terminal not make a signal of it.
-      return Key::quit;
-    case 'h':
-    case '?':
-      return Key::help;
-    case ' ':
-      return Key::refresh;
-    case '\x0c':  // Ctrl-L
-      return Key::redraw;
-    case '>':
-    case 's':
-      return Key::next_column;
-    case '<':
-      return Key::previous_column;
-    case 'n':
-      return Key::by_name;
-    case 'r':
-      return Key::reverse;
-    case 'i':
-      return Key::idle;
-    case '+':
-      return Key::faster;
-    case '-':
-      return Key::slower;
-    case 'k':
-      return Key::up;
-    case 'j':
-      return Key::down;
-    case 'g':
-      return Key::first;
-    case 'G':
-      return Key::last;
-    default:
-      return std::nullopt;
-  }
-}
-
-// What follows ESC [ or ESC O.
-std::optional<Key> key_of_sequence(std::string_view sequence) {
-  const struct {
-    std::string_view bytes;
-    Key key;
-  } keys[] = {{"A", Key::up},          {"B", Key::down},
-              {"C", Key::next_column}, {"D", Key::previous_column},
-              {"5~", Key::page_up},    {"6~", Key::page_down},
-              {"H", Key::first},       {"1~", Key::first},
-              {"F", Key::last},        {"4~", Key::last}};
-  for (const auto& each : keys) {
-    if (each.bytes == sequence) return each.key;
-  }
-  return std::nullopt;
-}
 
 TubeColumn moved(TubeColumn column, std::size_t steps) {
   return static_cast<TubeColumn>((static_cast<std::size_t>(column) + steps) % kTubeColumns);
 }
 
-}  // namespace
-
-std::vector<Key> KeyReader::read(std::string_view bytes) {
-  std::vector<Key> keys;
-  for (const char c : bytes) {
-    std::optional<Key> key;
-    if (c == kEscape) {
-      state_ = State::escape;
-    } else if (state_ == State::escape) {
-      state_ = c == '[' || c == 'O' ? State::sequence : State::plain;
-      sequence_.clear();
-    } else if (state_ == State::sequence) {
-      sequence_ += c;
-      const bool is_end = c >= '@' && c <= '~';
-      if (is_end) key = key_of_sequence(sequence_);
-      if (is_end || sequence_.size() >= kSequenceBytesMax) state_ = State::plain;
-    } else {
-      key = key_of(c);
-    }
-    if (key) keys.push_back(*key);
+bool matches(const std::string& name, const std::string& filter) {
+  if (filter.find_first_of("*?[") == std::string::npos) {
+    return name.find(filter) != std::string::npos;
   }
-  return keys;
+  return ::fnmatch(filter.c_str(), name.c_str(), 0) == 0;
 }
 
-void apply(Key key, std::size_t rows, std::size_t page, TopView& view) {
-  const std::size_t last_first = rows > page ? rows - page : 0;
-  const bool had_help = view.shows_help;
-  view.shows_help = false;
-  switch (key) {
-    case Key::help:
-      view.shows_help = !had_help;
-      break;
-    case Key::next_column:
-      view.sort = moved(view.sort, 1);
-      break;
-    case Key::previous_column:
-      view.sort = moved(view.sort, kTubeColumns - 1);
-      break;
-    case Key::by_name:
-      view.sort = TubeColumn::name;
-      break;
-    case Key::reverse:
-      view.reversed = !view.reversed;
-      break;
-    case Key::idle:
-      view.hides_idle = !view.hides_idle;
-      view.first_row = 0;
-      break;
-    case Key::faster:
-      view.interval_ms = std::max(view.interval_ms / 2, TopView::kIntervalMsMin);
-      break;
-    case Key::slower:
-      view.interval_ms = std::min(view.interval_ms * 2, TopView::kIntervalMsMax);
-      break;
-    case Key::up:
-      view.first_row -= view.first_row > 0 ? 1 : 0;
-      break;
-    case Key::down:
-      view.first_row = std::min(view.first_row + 1, last_first);
-      break;
-    case Key::page_up:
-      view.first_row -= std::min(view.first_row, page);
-      break;
-    case Key::page_down:
-      view.first_row = std::min(view.first_row + page, last_first);
-      break;
-    case Key::first:
-      view.first_row = 0;
-      break;
-    case Key::last:
-      view.first_row = last_first;
-      break;
-    case Key::quit:
-    case Key::refresh:
-    case Key::redraw:
-      break;
+void type_filter(const Keystroke& stroke, TopView& view) {
+  constexpr std::size_t kFilterBytesMax = 200;  // As long as the longest name.
+  if (stroke.key == Key::escape) {
+    view.filter.clear();
+    view.types_filter = false;
+  } else if (stroke.key == Key::enter) {
+    view.types_filter = false;
+  } else if (stroke.key == Key::erase) {
+    if (!view.filter.empty()) view.filter.pop_back();
+  } else if (stroke.key == Key::erase_all) {
+    view.filter.clear();
+  } else if (stroke.character > ' ' && view.filter.size() < kFilterBytesMax) {
+    view.filter += stroke.character;
   }
+}
+
+std::optional<Act> answer_question(const Keystroke& stroke, TopView& view) {
+  const Question::Answer answer = view.question->take(stroke);
+  std::optional<Act> act;
+  if (answer == Question::Answer::yes) act = view.question->act();
+  if (answer == Question::Answer::no) view.note = "nothing was changed";
+  if (answer != Question::Answer::open) view.question.reset();
+  return act;
+}
+
+// The tube that acts are about; null: there is none.
+const TubeStats* tube_at_hand(const std::vector<TubeStats>& tubes, const TopState& state,
+                              const TopView& view) {
+  if (view.tube.empty()) {
+    return view.selected_row < tubes.size() ? &tubes[view.selected_row] : nullptr;
+  }
+  const auto found =
+      std::find_if(state.sample.tubes.begin(), state.sample.tubes.end(),
+                   [&view](const TubeStats& tube) { return tube.name == view.tube; });
+  return found == state.sample.tubes.end() ? nullptr : &*found;
+}
+
+void begin_act(Act::Kind kind, const TubeStats* tube, const TopState& state, TopView& view) {
+  view.note_is_bad = true;
+  if (!view.allows_changes) {
+    view.note = "to pause, kick and flush, start top with --allow-changes";
+  } else if (kind == Act::Kind::flush && !state.abilities.flushes) {
+    view.note = "the server does not know flush-tube";
+  } else if (tube == nullptr) {
+    view.note = "there is no such tube any more";
+  } else {
+    view.question = Question::ask(kind, *tube, view.note);
+  }
+}
+
+void select_row(std::size_t row, const std::vector<TubeStats>& tubes, TopView& view) {
+  row = std::min(row, tubes.empty() ? 0 : tubes.size() - 1);
+  view.selected_row = row;
+  view.selected = row == 0 ? "" : tubes[row].name;
+}
+
+// Keys that choose a line.
+void move(Key key, const std::vector<TubeStats>& tubes, std::size_t page, TopView& view) {
+  const std::size_t row = view.selected_row;
+  const std::size_t step = std::max<std::size_t>(page, 1);
+  if (key == Key::up) select_row(row - std::min<std::size_t>(row, 1), tubes, view);
+  if (key == Key::down) select_row(row + 1, tubes, view);
+  if (key == Key::page_up) select_row(row - std::min(row, step), tubes, view);
+  if (key == Key::page_down) select_row(row + step, tubes, view);
+  if (key == Key::first) select_row(0, tubes, view);
+  if (key == Key::last) select_row(tubes.size(), tubes, view);
+}
+
+// Keys that change which tubes the table has, and in which order.
+void arrange(Key key, TopView& view) {
+  if (key == Key::next_column) view.sort = moved(view.sort, 1);
+  if (key == Key::previous_column) view.sort = moved(view.sort, kTubeColumns - 1);
+  if (key == Key::by_name) view.sort = TubeColumn::name;
+  if (key == Key::reverse) view.reversed = !view.reversed;
+  if (key == Key::idle) {
+    view.hides_idle = !view.hides_idle;
+    view.selected.clear();
+  }
+}
+
+// Keys that change how often the server is asked.
+void set_pace(Key key, TopView& view) {
+  if (key == Key::faster) {
+    view.interval_ms = std::max(view.interval_ms / 2, TopView::kIntervalMsMin);
+  }
+  if (key == Key::slower) {
+    view.interval_ms = std::min(view.interval_ms * 2, TopView::kIntervalMsMax);
+  }
+}
+
+}  // namespace
+
+std::vector<TubeStats> tubes_in_view(const TopState& state, const TopView& view) {
+  std::vector<TubeStats> tubes;
+  std::copy_if(state.sample.tubes.begin(), state.sample.tubes.end(), std::back_inserter(tubes),
+               [&view](const TubeStats& tube) {
+                 return (!view.hides_idle || !tube.is_idle()) && matches(tube.name, view.filter);
+               });
+  sort_tubes(tubes, view.sort, view.reversed);
+  return tubes;
+}
+
+void settle(const std::vector<TubeStats>& tubes, std::size_t page, TopView& view) {
+  if (view.selected.empty()) {
+    view.selected_row = 0;
+  } else {
+    const auto found = std::find_if(tubes.begin(), tubes.end(), [&view](const TubeStats& tube) {
+      return tube.name == view.selected;
+    });
+    if (found == tubes.end()) {
+      select_row(view.selected_row, tubes, view);
+    } else {
+      view.selected_row = static_cast<std::size_t>(found - tubes.begin());
+    }
+  }
+  const std::size_t last_first = tubes.size() > page ? tubes.size() - page : 0;
+  page = std::max<std::size_t>(page, 1);
+  view.first_row = std::min({view.first_row, last_first, view.selected_row});
+  if (view.selected_row >= view.first_row + page) {
+    view.first_row = view.selected_row + 1 - std::min(page, view.selected_row + 1);
+  }
+}
+
+Wish apply(const Keystroke& stroke, const TopState& state, std::size_t page, TopView& view) {
+  Wish wish;
+  view.note.clear();
+  view.note_is_bad = false;
+  if (stroke.key == Key::quit && stroke.character == 0) {
+    wish.quits = true;
+  } else if (stroke.key == Key::redraw) {
+    wish.redraws = true;
+  } else if (view.question) {
+    wish.act = answer_question(stroke, view);
+  } else if (view.types_filter) {
+    type_filter(stroke, view);
+  } else if (stroke.key == Key::quit) {
+    wish.quits = true;
+  } else if (view.shows_help) {
+    view.shows_help = false;
+  } else if (stroke.key == Key::help) {
+    view.shows_help = true;
+  } else if (stroke.key == Key::escape) {
+    (view.tube.empty() ? view.filter : view.tube).clear();
+  } else if (stroke.key == Key::filter) {
+    view.types_filter = view.tube.empty();
+  } else {
+    const std::vector<TubeStats> tubes = tubes_in_view(state, view);
+    settle(tubes, page, view);
+    const TubeStats* tube = tube_at_hand(tubes, state, view);
+    const bool is_about_tube = stroke.key == Key::enter || stroke.key == Key::pause ||
+                               stroke.key == Key::kick || stroke.key == Key::flush;
+    // Whatever comes of it, the tube stays at hand.
+    if (is_about_tube && tube != nullptr) view.selected = tube->name;
+    if (stroke.key == Key::pause) begin_act(Act::Kind::pause, tube, state, view);
+    if (stroke.key == Key::kick) begin_act(Act::Kind::kick, tube, state, view);
+    if (stroke.key == Key::flush) begin_act(Act::Kind::flush, tube, state, view);
+    if (stroke.key == Key::enter && view.tube.empty() && tube != nullptr) {
+      view.tube = tube->name;
+      wish.asks = true;  // For its jobs.
+    }
+    if (view.tube.empty()) {
+      move(stroke.key, tubes, page, view);
+      arrange(stroke.key, view);
+    }
+    set_pace(stroke.key, view);
+    wish.asks = wish.asks || stroke.key == Key::refresh || stroke.key == Key::faster;
+  }
+  return wish;
 }
 
 }  // namespace haricot::tool

@@ -1,49 +1,19 @@
-// What the person in front of `haricot top` has chosen, and the keys that change it.
+// What the person in front of `haricot top` has chosen, and what keys do to it.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tool/client/tube_stats.hpp"
+#include "tool/top/acts.hpp"
+#include "tool/top/key_reader.hpp"
+#include "tool/top/top_state.hpp"
 
 namespace haricot::tool {
-
-enum class Key : std::uint8_t {
-  quit,
-  help,
-  refresh,
-  redraw,
-  next_column,
-  previous_column,
-  by_name,
-  reverse,
-  idle,
-  faster,
-  slower,
-  up,
-  down,
-  page_up,
-  page_down,
-  first,
-  last
-};
-
-// Makes keys of the bytes of a terminal. An escape sequence may come in pieces; what means nothing
-// is dropped, and never taken for the keys that its bytes would be.
-class KeyReader {
- public:
-  std::vector<Key> read(std::string_view bytes);
-
- private:
-  enum class State : std::uint8_t { plain, escape, sequence };
-
-  State state_ = State::plain;
-  std::string sequence_;
-};
 
 struct TopView {
   static constexpr std::uint64_t kIntervalMsMin = 100;
@@ -53,12 +23,40 @@ struct TopView {
   bool reversed = false;
   bool hides_idle = false;
   bool shows_help = false;
-  std::size_t first_row = 0;
+  bool allows_changes = false;
   std::uint64_t interval_ms = 1000;
+
+  // The line of the table that is selected belongs to this tube, wherever the tube goes. Empty: it
+  // is the first line, whatever tube stands there, until a key is about this tube.
+  std::string selected;
+  std::size_t selected_row = 0;
+  std::size_t first_row = 0;
+
+  std::string filter;  // Tubes that match it are shown; empty: all.
+  bool types_filter = false;
+  std::string tube;  // Its screen is shown; empty: the table.
+  std::optional<Question> question;
+  std::string note;  // What came of an act, until a key is typed.
+  bool note_is_bad = false;
 };
 
-// Changes the view. `rows` tubes there are, of which a page shows `page`. Keys that are not about
-// the view (quit, refresh, redraw) do nothing here, but that any key closes the help.
-void apply(Key key, std::size_t rows, std::size_t page, TopView& view);
+// The tubes that the view shows, in its order. A filter with one of *?[ is a shell pattern for the
+// whole name, another one a part of the name.
+std::vector<TubeStats> tubes_in_view(const TopState& state, const TopView& view);
+
+// Finds the selected tube again, and scrolls until its line is on a page of so many rows. If the
+// tube has gone, the tube in its place is selected.
+void settle(const std::vector<TubeStats>& tubes, std::size_t page, TopView& view);
+
+// What the program is to do, because of a key, beyond showing the view.
+struct Wish {
+  bool quits = false;
+  bool asks = false;     // The server, now.
+  bool redraws = false;  // All of the screen.
+  std::optional<Act> act;
+};
+
+// Changes the view. A page has so many rows.
+Wish apply(const Keystroke& stroke, const TopState& state, std::size_t page, TopView& view);
 
 }  // namespace haricot::tool

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tool/top/top_batch.hpp"
+
 namespace haricot::tool {
 namespace {
 
@@ -26,12 +28,12 @@ TopState state_with(const std::vector<std::string>& names) {
 
 std::string text_of(const std::vector<ScreenLine>& lines) {
   std::string text;
-  for (const ScreenLine& line : lines) text += line.text + "\n";
+  for (const ScreenLine& line : lines) text += line.text() + "\n";
   return text;
 }
 
-TEST(TopScreen, TheSummaryIsFourLines) {
-  const std::vector<std::string> lines = top_summary(state_with({}));
+TEST(TopScreen, TheSummaryOfABatchIsFourLines) {
+  const std::vector<std::string> lines = batch_summary(state_with({}));
   EXPECT_EQ(lines, (std::vector<std::string>{
                        "haricot top: 127.0.0.1:11300, version 1.13, up 1d 1:01:01",
                        "jobs: 2 ready (1 urgent), 3 reserved, 4 delayed, 5 buried",
@@ -39,22 +41,23 @@ TEST(TopScreen, TheSummaryIsFourLines) {
                        "connections: 6, 7 producers, 8 workers, 9 waiting, - new a second"}));
 }
 
-TEST(TopScreen, WhatNeedsAttentionStandsInTheFirstLine) {
+TEST(TopScreen, WhatNeedsAttentionStandsInTheFirstLineOfABatch) {
   TopState state = state_with({});
   state.sample.server = *StatsText::parse("---\ndraining: true\nbinlog-refusing: 1\n");
-  EXPECT_EQ(top_summary(state)[0],
+  EXPECT_EQ(batch_summary(state)[0],
             "haricot top: 127.0.0.1:11300, version -, up 0:00, DRAIN MODE, BINLOG FAILS");
 }
 
 TEST(TopScreen, EveryLineIsAsWideAsTheScreen) {
   TopView view;
   const TopState state = state_with({"a", "b", std::string(200, 'x')});
-  for (const bool help : {false, true}) {
-    view.shows_help = help;
+  for (const char* shown : {"", "help", "a", "gone"}) {
+    view.shows_help = std::string(shown) == "help";
+    view.tube = view.shows_help ? "" : shown;
     for (const ScreenSize size : {ScreenSize{24, 80}, {3, 10}, {1, 1}, {6, 200}, {100, 7}}) {
-      const std::vector<ScreenLine> lines = draw_top(state, view, size);
+      const std::vector<ScreenLine> lines = draw_top(state, view, size, {});
       ASSERT_EQ(lines.size(), size.rows);
-      for (const ScreenLine& line : lines) EXPECT_EQ(line.text.size(), size.columns);
+      for (const ScreenLine& line : lines) EXPECT_EQ(line.columns(), size.columns);
     }
   }
 }
@@ -64,25 +67,76 @@ TEST(TopScreen, NothingInTheNamesSteersATerminal) {
   state.address = "unix:/\x1b[2J";
   state.trouble = "it says \x9b";
   state.sample.tubes[0].name = "\x1b]0;x\x07";
-  for (const char c : text_of(draw_top(state, {}, {}))) {
+  for (const char c : text_of(draw_top(state, {}, {}, {}))) {
     EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~')) << static_cast<int>(c);
   }
 }
 
-TEST(TopScreen, ScrollingStartsTheTableFurtherDown) {
+TEST(TopScreen, TheTableScrollsToTheSelectedTube) {
   const TopState state = state_with({"tube-a", "tube-b", "tube-c", "tube-d"});
   TopView view;
   view.sort = TubeColumn::name;
-  view.first_row = 1;
-  const ScreenSize size{9, 100};  // Room for three.
+  view.selected = "tube-d";
+  const ScreenSize size{10, 100};  // Room for three.
   EXPECT_EQ(page_of(size), 3U);
-  std::string text = text_of(draw_top(state, view, size));
+  std::string text = text_of(draw_top(state, view, size, {}));
   EXPECT_EQ(text.find("tube-a"), std::string::npos);
-  EXPECT_NE(text.find("tube-d"), std::string::npos);
+  EXPECT_NE(text.find(">tube-d"), std::string::npos);
   // Tubes have gone since: what is left is shown, not an empty table.
-  view.first_row = 50;
-  text = text_of(draw_top(state, view, size));
+  view.selected = "gone";
+  view.selected_row = view.first_row = 50;
+  text = text_of(draw_top(state, view, size, {}));
   EXPECT_NE(text.find("tube-b"), std::string::npos);
+}
+
+TEST(TopScreen, TheStateOfTheBinlogStandsInTheHead) {
+  const struct {
+    const char* stats;
+    const char* shown;
+    Tone tone;
+  } cases[] = {
+      {"binlog-current-index: 0\n", "binlog: off", Tone::plain},
+      {"binlog-current-index: 3\n", "binlog: on", Tone::plain},
+      {"binlog-errors: 0\n", "binlog: ok", Tone::plain},
+      {"binlog-errors: 1\n", "binlog: works, 1 error", Tone::warning},
+      {"binlog-errors: 1200\nbinlog-refusing: 1\n", "binlog: refuses, 1,200 errors", Tone::alarm},
+      {"binlog-errors: 0\nbinlog-no-space: 1\n", "binlog: no space", Tone::alarm},
+  };
+  for (const auto& each : cases) {
+    TopState state = state_with({});
+    state.sample.server = *StatsText::parse(std::string("---\n") + each.stats);
+    const ScreenLine line = draw_top(state, {}, {}, {})[3];
+    EXPECT_NE(line.text().find(each.shown), std::string::npos) << line.text();
+    EXPECT_EQ(line.has(Tone::alarm), each.tone == Tone::alarm) << each.shown;
+    EXPECT_EQ(line.has(Tone::warning), each.tone == Tone::warning) << each.shown;
+  }
+}
+
+TEST(TopScreen, TheHeadHasMemoryIfItIsKnown) {
+  TopState state = state_with({});
+  EXPECT_EQ(draw_top(state, {}, {}, {})[3].text().find("memory"), std::string::npos);
+  state.memory = 40'000'000;
+  EXPECT_NE(draw_top(state, {}, {}, {})[3].text().find("memory 38.1 MiB"), std::string::npos);
+}
+
+TEST(TopScreen, WhatIsWrongHasItsPlaceBeforeALongAddress) {
+  TopState state = state_with({});
+  state.address = "unix:/" + std::string(100, 'x');
+  state.sample.server = *StatsText::parse("---\ndraining: true\nmemory-full: 1\n");
+  const ScreenLine line = draw_top(state, {}, {24, 60}, {})[0];
+  EXPECT_NE(line.text().find(", DRAIN MODE, MEMORY FULL"), std::string::npos) << line.text();
+  EXPECT_TRUE(line.has(Tone::alarm));
+}
+
+TEST(TopScreen, AQuestionStandsAboveTheTableAndKeepsItsEnd) {
+  TopState state = state_with({std::string(200, 'x')});
+  TopView view;
+  std::string reason;
+  view.question = Question::ask(Act::Kind::pause, state.sample.tubes[0], reason);
+  ASSERT_TRUE(view.question);
+  const std::string line = draw_top(state, view, {}, {})[5].text();
+  EXPECT_TRUE(line.starts_with("..xxx")) << line;
+  EXPECT_TRUE(line.ends_with("(0 ends a pause)? _")) << line;
 }
 
 TEST(TopScreen, IdleTubesCanBeHidden) {
@@ -92,28 +146,16 @@ TEST(TopScreen, IdleTubesCanBeHidden) {
   TopView view;
   view.hides_idle = true;
   EXPECT_EQ(tubes_in_view(state, view).size(), 2U);
-  EXPECT_EQ(text_of(draw_top(state, view, {})).find("sleepy"), std::string::npos);
+  EXPECT_EQ(text_of(draw_top(state, view, {}, {})).find("sleepy"), std::string::npos);
 }
 
 TEST(TopScreen, TroubleStandsAboveTheTableThatStays) {
   TopState state = state_with({"mail"});
   state.trouble = "cannot connect";
-  const std::vector<ScreenLine> lines = draw_top(state, {}, {});
-  EXPECT_TRUE(lines[4].text.starts_with("cannot connect"));
-  EXPECT_TRUE(lines[4].is_inverse);
+  const std::vector<ScreenLine> lines = draw_top(state, {}, {}, {});
+  EXPECT_TRUE(lines[5].text().starts_with("cannot connect"));
+  EXPECT_TRUE(lines[5].has(Tone::title));
   EXPECT_NE(text_of(lines).find("mail"), std::string::npos);
-}
-
-TEST(TopScreen, OnlyLinesThatDifferAreWritten) {
-  const std::vector<ScreenLine> before = {{"one", false}, {"two", false}, {"six", true}};
-  std::vector<ScreenLine> now = before;
-  EXPECT_EQ(repaint(before, now), "");
-  now[1].text = "TWO";
-  EXPECT_EQ(repaint(before, now), "\x1b[2;1HTWO");
-  now[1] = before[1];
-  now[0].is_inverse = true;
-  EXPECT_EQ(repaint(before, now), "\x1b[1;1H\x1b[7mone\x1b[0m");
-  EXPECT_EQ(repaint({}, {{"x", false}}), "\x1b[0m\x1b[2J\x1b[1;1Hx");
 }
 
 TEST(TopScreen, ABatchHasAllTubesInFull) {
@@ -125,13 +167,6 @@ TEST(TopScreen, ABatchHasAllTubesInFull) {
             R"("timeout":null,"commands":null,"connections":null,"cpu-percent":2.500},"server":{)" +
                 state.sample.server.json_members() +
                 R"(},"tubes":[{"name":"b","pause":0,"put-rate":null,"delete-rate":null}]})" + "\n");
-}
-
-TEST(TopScreen, UptimesAreShort) {
-  EXPECT_EQ(format_uptime(0), "0:00");
-  EXPECT_EQ(format_uptime(75), "1:15");
-  EXPECT_EQ(format_uptime(3661), "1:01:01");
-  EXPECT_EQ(format_uptime(86400), "1d 0:00:00");
 }
 
 }  // namespace

@@ -2,105 +2,209 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <string_view>
-#include <vector>
 
 namespace haricot::tool {
 namespace {
 
-using Keys = std::vector<Key>;
-
-Keys read(std::string_view bytes) {
-  return KeyReader().read(bytes);
+TopState state_of(std::size_t tubes) {
+  TopState state;
+  for (std::size_t i = 0; i < tubes; ++i) {
+    TubeStats tube;
+    tube.name = std::string("tube") + static_cast<char>('a' + i);
+    tube.ready = 100 - i;
+    state.sample.tubes.push_back(tube);
+  }
+  return state;
 }
 
-TEST(KeyReader, LettersAreKeys) {
-  EXPECT_EQ(read("q>r"), (Keys{Key::quit, Key::next_column, Key::reverse}));
-  EXPECT_EQ(read("xyz7"), Keys{});
+Wish press(Key key, const TopState& state, TopView& view, std::size_t page = 4) {
+  return apply({key, '\0'}, state, page, view);
 }
 
-TEST(KeyReader, ArrowsComeInBothForms) {
-  EXPECT_EQ(read("\x1b[A\x1bOB"), (Keys{Key::up, Key::down}));
-  EXPECT_EQ(read("\x1b[5~\x1b[6~\x1b[H\x1b[4~"),
-            (Keys{Key::page_up, Key::page_down, Key::first, Key::last}));
+void type(std::string_view text, const TopState& state, TopView& view) {
+  for (const char c : text) apply({Key::none, c}, state, 4, view);
 }
 
-TEST(KeyReader, ASequenceMayComeInPieces) {
-  KeyReader reader;
-  EXPECT_EQ(reader.read("\x1b"), Keys{});
-  EXPECT_EQ(reader.read("["), Keys{});
-  EXPECT_EQ(reader.read("Aq"), (Keys{Key::up, Key::quit}));
-}
-
-TEST(KeyReader, TheBytesOfAnUnknownSequenceAreNoKeys) {
-  EXPECT_EQ(read("\x1b[1;5q"), Keys{});
-  EXPECT_EQ(read("\x1bq"), Keys{});
-  EXPECT_EQ(read("\x1b[24~j"), Keys{Key::down});
-}
-
-TEST(KeyReader, ASequenceWithoutEndIsGivenUp) {
-  EXPECT_EQ(read("\x1b[0000000000000000q"), Keys{Key::quit});
+std::string shown(const TopState& state, const TopView& view) {
+  std::string names;
+  for (const TubeStats& tube : tubes_in_view(state, view)) names += tube.name.substr(4);
+  return names;
 }
 
 TEST(TopView, ColumnsGoRoundInBothDirections) {
   TopView view;
-  apply(Key::previous_column, 10, 5, view);
+  press(Key::previous_column, {}, view);
   EXPECT_EQ(view.sort, TubeColumn::name);
-  apply(Key::next_column, 10, 5, view);
-  apply(Key::next_column, 10, 5, view);
+  press(Key::next_column, {}, view);
+  press(Key::next_column, {}, view);
   EXPECT_EQ(view.sort, TubeColumn::urgent);
-  apply(Key::by_name, 10, 5, view);
+  press(Key::by_name, {}, view);
   EXPECT_EQ(view.sort, TubeColumn::name);
 }
 
-TEST(TopView, ScrollingStaysWithinTheTable) {
+TEST(TopView, TheSelectionStaysWithinTheTable) {
+  const TopState state = state_of(10);
   TopView view;
-  apply(Key::up, 10, 4, view);
-  EXPECT_EQ(view.first_row, 0U);
-  apply(Key::page_down, 10, 4, view);
-  EXPECT_EQ(view.first_row, 4U);
-  apply(Key::page_down, 10, 4, view);
+  const auto row_after = [&](Key key) {
+    press(key, state, view);
+    settle(tubes_in_view(state, view), 4, view);
+    return view.selected_row;
+  };
+  EXPECT_EQ(row_after(Key::up), 0U);
+  EXPECT_EQ(row_after(Key::page_down), 4U);
+  EXPECT_EQ(view.first_row, 1U);
+  EXPECT_EQ(row_after(Key::page_down), 8U);
+  EXPECT_EQ(row_after(Key::page_down), 9U);
   EXPECT_EQ(view.first_row, 6U);
-  apply(Key::down, 10, 4, view);
+  EXPECT_EQ(row_after(Key::down), 9U);
+  EXPECT_EQ(row_after(Key::up), 8U);
   EXPECT_EQ(view.first_row, 6U);
-  apply(Key::page_up, 10, 4, view);
-  EXPECT_EQ(view.first_row, 2U);
-  apply(Key::page_up, 10, 4, view);
+  EXPECT_EQ(row_after(Key::first), 0U);
   EXPECT_EQ(view.first_row, 0U);
-  apply(Key::last, 10, 4, view);
-  EXPECT_EQ(view.first_row, 6U);
-  apply(Key::first, 10, 4, view);
-  EXPECT_EQ(view.first_row, 0U);
-  apply(Key::last, 3, 4, view);
-  EXPECT_EQ(view.first_row, 0U);
+  EXPECT_EQ(row_after(Key::last), 9U);
+}
+
+TEST(TopView, TheSelectionGoesWithItsTube) {
+  TopState state = state_of(4);
+  TopView view;
+  press(Key::down, state, view);
+  EXPECT_EQ(view.selected, "tubeb");
+  state.sample.tubes[1].ready = 500;
+  settle(tubes_in_view(state, view), 4, view);
+  EXPECT_EQ(view.selected_row, 0U);
+  state.sample.tubes[1].ready = 0;
+  settle(tubes_in_view(state, view), 4, view);
+  EXPECT_EQ(view.selected_row, 3U);
+  // It goes, and the tube in its place is selected.
+  state.sample.tubes.erase(state.sample.tubes.begin() + 1);
+  settle(tubes_in_view(state, view), 4, view);
+  EXPECT_EQ(view.selected, "tubed");
+}
+
+TEST(TopView, TheFirstLineIsOfNoTubeUntilAKeyIsAboutIt) {
+  TopState state = state_of(2);
+  TopView view;
+  settle(tubes_in_view(state, view), 4, view);
+  EXPECT_EQ(view.selected, "");
+  press(Key::pause, state, view);
+  EXPECT_EQ(view.selected, "tubea");
+}
+
+TEST(TopView, AFilterIsAPartOfANameOrAPattern) {
+  const TopState state = state_of(3);
+  TopView view;
+  press(Key::filter, state, view);
+  type("ubeb", state, view);
+  EXPECT_EQ(shown(state, view), "b");
+  press(Key::erase, state, view);
+  EXPECT_EQ(shown(state, view), "abc");
+  press(Key::erase_all, state, view);
+  type("*[ac]", state, view);
+  EXPECT_EQ(shown(state, view), "ac");
+  press(Key::enter, state, view);
+  EXPECT_FALSE(view.types_filter);
+  EXPECT_EQ(view.tube, "");  // This Enter has opened no tube.
+  EXPECT_EQ(shown(state, view), "ac");
+  press(Key::escape, state, view);
+  EXPECT_EQ(shown(state, view), "abc");
+}
+
+TEST(TopView, LettersOfAFilterAreNoKeys) {
+  TopView view;
+  press(Key::filter, {}, view);
+  EXPECT_FALSE(apply({Key::quit, 'q'}, {}, 4, view).quits);
+  EXPECT_EQ(view.filter, "q");
+  EXPECT_TRUE(apply({Key::quit, '\0'}, {}, 4, view).quits);  // Ctrl-C.
+}
+
+TEST(TopView, EnterShowsATubeAndEscGoesBack) {
+  const TopState state = state_of(2);
+  TopView view;
+  view.filter = "tube";
+  press(Key::down, state, view);
+  EXPECT_TRUE(press(Key::enter, state, view).asks);
+  EXPECT_EQ(view.tube, "tubeb");
+  press(Key::up, state, view);  // The table is not there.
+  press(Key::escape, state, view);
+  EXPECT_EQ(view.tube, "");
+  EXPECT_EQ(view.selected, "tubeb");
+  EXPECT_EQ(view.filter, "tube");
+}
+
+TEST(TopView, EnterInAnEmptyTableShowsNoTube) {
+  TopView view;
+  EXPECT_FALSE(press(Key::enter, {}, view).asks);
+  EXPECT_EQ(view.tube, "");
+}
+
+TEST(TopView, ActsNeedLeaveAndAYes) {
+  TopState state = state_of(2);
+  state.sample.tubes[0].buried = 3;
+  TopView view;
+  press(Key::kick, state, view);
+  EXPECT_FALSE(view.question);
+  EXPECT_NE(view.note.find("--allow-changes"), std::string::npos);
+
+  view.allows_changes = true;
+  press(Key::kick, state, view);
+  ASSERT_TRUE(view.question);
+  EXPECT_FALSE(apply({Key::none, 'x'}, state, 4, view).act);
+  EXPECT_FALSE(view.question);
+  press(Key::kick, state, view);
+  const Wish wish = apply({Key::none, 'y'}, state, 4, view);
+  EXPECT_EQ(wish.act, (Act{Act::Kind::kick, "tubea", 3}));
+}
+
+TEST(TopView, AFlushNeedsAServerThatKnowsIt) {
+  TopState state = state_of(1);
+  TopView view;
+  view.allows_changes = true;
+  press(Key::flush, state, view);
+  EXPECT_FALSE(view.question);
+  EXPECT_EQ(view.note, "the server does not know flush-tube");
+  state.abilities.flushes = true;
+  press(Key::flush, state, view);
+  EXPECT_TRUE(view.question);
+  EXPECT_EQ(view.note, "");
+}
+
+TEST(TopView, AnActOnTheScreenOfATubeThatIsGoneAsksNothing) {
+  TopView view;
+  view.allows_changes = true;
+  view.tube = "gone";
+  press(Key::pause, state_of(2), view);
+  EXPECT_FALSE(view.question);
+  EXPECT_EQ(view.note, "there is no such tube any more");
 }
 
 TEST(TopView, TheIntervalHasLimits) {
   TopView view;
-  apply(Key::slower, 0, 0, view);
+  press(Key::slower, {}, view);
   EXPECT_EQ(view.interval_ms, 2000U);
-  for (int i = 0; i < 50; ++i) apply(Key::slower, 0, 0, view);
+  for (int i = 0; i < 50; ++i) press(Key::slower, {}, view);
   EXPECT_EQ(view.interval_ms, TopView::kIntervalMsMax);
-  for (int i = 0; i < 50; ++i) apply(Key::faster, 0, 0, view);
+  for (int i = 0; i < 50; ++i) press(Key::faster, {}, view);
   EXPECT_EQ(view.interval_ms, TopView::kIntervalMsMin);
 }
 
 TEST(TopView, AnyKeyEndsTheHelp) {
-  for (const Key key : {Key::help, Key::refresh, Key::down}) {
+  for (const Key key : {Key::help, Key::refresh, Key::down, Key::escape}) {
     TopView view;
-    apply(Key::help, 0, 0, view);
+    press(Key::help, {}, view);
     EXPECT_TRUE(view.shows_help);
-    apply(key, 0, 0, view);
+    press(key, {}, view);
     EXPECT_FALSE(view.shows_help);
   }
 }
 
 TEST(TopView, HidingIdleTubesGoesBackToTheFirst) {
   TopView view;
-  view.first_row = 5;
-  apply(Key::idle, 10, 2, view);
+  view.selected = "tubeb";
+  press(Key::idle, state_of(3), view);
   EXPECT_TRUE(view.hides_idle);
-  EXPECT_EQ(view.first_row, 0U);
+  EXPECT_EQ(view.selected, "");
 }
 
 }  // namespace

@@ -1,0 +1,133 @@
+#include "tool/top/acts.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "haricot/base/number.hpp"
+#include "tool/cli/safe_text.hpp"
+#include "tool/top/figures.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::uint64_t kSecondsMax = 4294967295;  // What the protocol can say.
+constexpr std::size_t kDigitsMax = 10;
+constexpr std::uint64_t kKickMax = 2147483647;  // What any server understands.
+
+std::string jobs(std::uint64_t count) {
+  return grouped(count) + (count == 1 ? " job" : " jobs");
+}
+
+std::string no_tube(const Act& act) {
+  return "there is no tube " + safe_word(act.tube);
+}
+
+// To use a tube that is gone would make it, so the server is asked first.
+std::optional<std::string> kick(const Act& act, Remote& server) {
+  bool is_there = false;
+  if (!server.ask_stats("stats-tube " + act.tube, is_there)) return std::nullopt;
+  if (!is_there) return no_tube(act);
+  const std::string commands =
+      "use " + act.tube + "\r\nkick " + std::to_string(act.number) + "\r\nuse default\r\n";
+  std::uint64_t kicked = 0;
+  std::size_t answers = 0;
+  std::optional<Response> odd;
+  const auto take = [&](const Answer& answer) {
+    const bool is_kick = answers++ == 1;
+    if (is_kick) kicked = answer.number;
+    if (answer.code != (is_kick ? ReplyCode::kicked : ReplyCode::using_tube)) {
+      odd = {answer.code, 0, std::string(answer.line), {}};
+    }
+  };
+  if (!server.ask("kick", commands, 3, take)) return std::nullopt;
+  if (odd) {
+    server.refuse("kick", odd->code, odd->line);
+    return std::nullopt;
+  }
+  return "kicked " + jobs(kicked) + " of tube " + safe_word(act.tube);
+}
+
+std::optional<std::string> pause(const Act& act, Remote& server) {
+  const std::string command = "pause-tube " + act.tube + " " + std::to_string(act.number);
+  const std::optional<Response> paused = server.ask(command, ReplyCode::paused);
+  if (!paused) return std::nullopt;
+  if (paused->code == ReplyCode::not_found) return no_tube(act);
+  if (act.number == 0) return "tube " + safe_word(act.tube) + " goes on";
+  return "tube " + safe_word(act.tube) + " is paused for " + std::to_string(act.number) + " s";
+}
+
+std::optional<std::string> flush_tube(const Act& act, Remote& server) {
+  const std::optional<Response> flushed = server.ask("flush-tube " + act.tube, ReplyCode::flushed);
+  if (!flushed) return std::nullopt;
+  if (flushed->code == ReplyCode::not_found) return no_tube(act);
+  return "deleted " + jobs(flushed->number) + " of tube " + safe_word(act.tube);
+}
+
+}  // namespace
+
+std::optional<Question> Question::ask(Act::Kind kind, const TubeStats& tube, std::string& reason) {
+  const std::string name = safe_word(tube.name);
+  Act act{kind, tube.name, 0};
+  switch (kind) {
+    case Act::Kind::pause:
+      return Question(std::move(act),
+                      "Pause tube " + name + " for how many seconds (0 ends a pause)? ");
+    case Act::Kind::kick: {
+      act.number = tube.buried > 0 ? tube.buried : tube.delayed;
+      if (act.number == 0) {
+        reason = "tube " + name + " has no buried and no delayed job to kick";
+        return std::nullopt;
+      }
+      act.number = std::min(act.number, kKickMax);
+      const std::string state = tube.buried > 0 ? "buried " : "delayed ";
+      return Question(act, "Make " + grouped(act.number) + " " + state +
+                               (act.number == 1 ? "job" : "jobs") + " of tube " + name +
+                               " ready? [y/N] ");
+    }
+    case Act::Kind::flush:
+      act.number = tube.ready + tube.delayed + tube.buried;
+      if (act.number == 0) {
+        reason = "tube " + name + " has no job to delete";
+        return std::nullopt;
+      }
+      return Question(act, "DELETE all ready, delayed and buried jobs of tube " + name + " (" +
+                               grouped(act.number) + ")? [y/N] ");
+  }
+  return std::nullopt;
+}
+
+std::string Question::text() const {
+  return words_ + typed_;
+}
+
+Question::Answer Question::take(const Keystroke& stroke) {
+  if (stroke.key == Key::escape) return Answer::no;
+  if (act_.kind != Act::Kind::pause) {
+    return stroke.character == 'y' || stroke.character == 'Y' ? Answer::yes : Answer::no;
+  }
+  if (stroke.key == Key::enter) {
+    const std::optional<std::uint64_t> seconds = read_number(typed_);
+    if (!seconds || *seconds > kSecondsMax) return Answer::no;
+    act_.number = *seconds;
+    return Answer::yes;
+  }
+  if (stroke.key == Key::erase && !typed_.empty()) typed_.pop_back();
+  if (stroke.key == Key::erase_all) typed_.clear();
+  const bool is_digit = stroke.character >= '0' && stroke.character <= '9';
+  if (is_digit && typed_.size() < kDigitsMax) typed_ += stroke.character;
+  return Answer::open;
+}
+
+std::optional<std::string> perform(const Act& act, Remote& server) {
+  switch (act.kind) {
+    case Act::Kind::pause:
+      return pause(act, server);
+    case Act::Kind::kick:
+      return kick(act, server);
+    case Act::Kind::flush:
+      return flush_tube(act, server);
+  }
+  return std::nullopt;
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,99 @@
+#include "tool/top/figures.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "tool/client/tube_stats.hpp"
+
+namespace haricot::tool {
+namespace {
+
+// A number with one decimal, which is cut off and not rounded.
+std::string with_decimal(std::uint64_t number, std::uint64_t unit) {
+  return std::to_string(number / unit) + "." + std::to_string(number % unit / (unit / 10));
+}
+
+}  // namespace
+
+std::string grouped(std::uint64_t number) {
+  constexpr std::uint64_t kThousand = 1000;
+  constexpr std::uint64_t kMillion = 1'000'000;
+  if (number < kThousand) return std::to_string(number);
+  if (number < kMillion) {
+    char text[16];
+    std::snprintf(text, sizeof text, "%u,%03u", static_cast<unsigned>(number / kThousand),
+                  static_cast<unsigned>(number % kThousand));
+    return text;
+  }
+  constexpr std::string_view kUnits = "MGTPE";
+  std::uint64_t unit = kMillion;
+  std::size_t i = 0;
+  while (i + 1 < kUnits.size() && number / unit >= kThousand) {
+    unit *= kThousand;
+    ++i;
+  }
+  return with_decimal(number, unit) + kUnits[i];
+}
+
+std::string grouped_rate(std::optional<double> rate) {
+  constexpr double kMax = 1e18;  // What a sum of counters can be; below the end of the integers.
+  if (!rate || !std::isfinite(*rate) || *rate < 0) return "-";
+  if (*rate < 9.95) return format_rate(rate);
+  return grouped(static_cast<std::uint64_t>(std::min(std::round(*rate), kMax)));
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  constexpr std::array<std::string_view, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return std::to_string(bytes) + " B";
+  std::size_t i = 0;
+  std::uint64_t unit = 1024;
+  while (i + 1 < kUnits.size() && bytes / unit >= 1024) {
+    unit *= 1024;
+    ++i;
+  }
+  // Cut off and not rounded: what is full looks different from what is nearly full.
+  const std::uint64_t tenths = bytes % unit / (unit / 1024) * 10 / 1024;
+  return std::to_string(bytes / unit) + "." + std::to_string(tenths) + " " + std::string(kUnits[i]);
+}
+
+std::string format_uptime(std::uint64_t seconds) {
+  constexpr std::uint64_t kDay = 86'400;
+  constexpr std::uint64_t kHour = 3'600;
+  char text[60];
+  const auto days = static_cast<unsigned long long>(seconds / kDay);
+  const auto hours = static_cast<unsigned long long>(seconds % kDay / kHour);
+  const auto minutes = static_cast<unsigned long long>(seconds % kHour / 60);
+  const auto rest = static_cast<unsigned long long>(seconds % 60);
+  if (days > 0) {
+    std::snprintf(text, sizeof text, "%llud %llu:%02llu:%02llu", days, hours, minutes, rest);
+  } else if (hours > 0) {
+    std::snprintf(text, sizeof text, "%llu:%02llu:%02llu", hours, minutes, rest);
+  } else {
+    std::snprintf(text, sizeof text, "%llu:%02llu", minutes, rest);
+  }
+  return text;
+}
+
+std::string format_span(std::uint64_t seconds) {
+  constexpr std::uint64_t kMax = 999;
+  if (seconds <= kMax) return std::to_string(seconds) + "s";
+  if (seconds / 60 <= kMax) return std::to_string(seconds / 60) + "m";
+  if (seconds / 3600 <= kMax) return std::to_string(seconds / 3600) + "h";
+  if (seconds / 86'400 <= kMax) return std::to_string(seconds / 86'400) + "d";
+  const std::uint64_t years = seconds / 31'557'600;
+  return years <= kMax ? std::to_string(years) + "y" : ">999y";
+}
+
+std::string shortened(std::string_view text, std::size_t columns) {
+  constexpr std::string_view kGap = "..";
+  if (text.size() <= columns) return std::string(text);
+  if (columns < kGap.size() + 4) return std::string(text.substr(0, columns));
+  const std::size_t tail = (columns - kGap.size()) / 2;
+  const std::size_t head = columns - kGap.size() - tail;
+  return std::string(text.substr(0, head)) + std::string(kGap) +
+         std::string(text.substr(text.size() - tail));
+}
+
+}  // namespace haricot::tool

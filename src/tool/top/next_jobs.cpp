@@ -1,0 +1,132 @@
+#include "tool/top/next_jobs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace haricot::tool {
+namespace {
+
+constexpr std::string_view kBegin = "---\n";
+
+bool list_jobs(Remote& server, const std::string& tube, std::size_t count, NextJobs& found) {
+  std::string commands;
+  for (const std::string_view state : kSeenStates) {
+    commands +=
+        "list-jobs " + tube + " " + std::string(state) + " " + std::to_string(count) + "\r\n";
+  }
+  std::size_t next = 0;
+  std::string odd;
+  const auto take = [&](const Answer& answer) {
+    std::vector<StatsText>& jobs = found.jobs[next++];
+    if (answer.code == ReplyCode::not_found) return;  // The tube went meanwhile.
+    std::optional<std::vector<StatsText>> parsed;
+    if (answer.code == ReplyCode::ok) parsed = parse_jobs(answer.body);
+    if (parsed) {
+      jobs = std::move(*parsed);
+    } else {
+      odd = answer.line;
+    }
+  };
+  if (!server.ask("list-jobs", commands, kSeenStates.size(), take)) return false;
+  if (!odd.empty()) server.refuse("list-jobs", ReplyCode::none, odd);
+  return odd.empty();
+}
+
+struct Peeked {
+  std::uint64_t id = 0;
+  std::size_t bytes = 0;
+};
+
+bool peek_jobs(Remote& server, const std::string& tube, NextJobs& found) {
+  // Another tube in use would keep this one there for as long as the screen is shown.
+  std::string commands = "use " + tube + "\r\n";
+  for (const std::string_view state : kSeenStates)
+    commands += "peek-" + std::string(state) + "\r\n";
+  commands += "use default\r\n";
+  std::array<std::optional<Peeked>, kSeenStates.size()> peeked;
+  std::size_t next = 0;
+  std::string odd;
+  const auto take = [&](const Answer& answer) {
+    const std::size_t i = next++;
+    const bool is_peek = i > 0 && i <= kSeenStates.size();
+    if (is_peek && answer.code == ReplyCode::found) {
+      peeked[i - 1] = {answer.number, answer.body.size()};
+    } else if (answer.code != (is_peek ? ReplyCode::not_found : ReplyCode::using_tube)) {
+      odd = answer.line;
+    }
+  };
+  if (!server.ask("peek", commands, kSeenStates.size() + 2, take)) return false;
+  if (!odd.empty()) {
+    server.refuse("peek", ReplyCode::none, odd);
+    return false;
+  }
+  for (std::size_t i = 0; i < kSeenStates.size(); ++i) {
+    if (!peeked[i]) continue;
+    const auto response = server.ask("stats-job " + std::to_string(peeked[i]->id), ReplyCode::ok);
+    if (!response) return false;
+    if (response->code == ReplyCode::not_found) continue;  // A worker has deleted it meanwhile.
+    std::optional<StatsText> job =
+        StatsText::parse(response->body + "bytes: " + std::to_string(peeked[i]->bytes) + "\n");
+    // A worker may have taken it meanwhile.
+    const std::string* state = job ? job->find("state") : nullptr;
+    if (state != nullptr && *state == kSeenStates[i]) found.jobs[i].push_back(std::move(*job));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Abilities> ask_abilities(Remote& server) {
+  const std::optional<Response> response = server.ask("capabilities");
+  if (!response) return std::nullopt;
+  Abilities abilities;
+  if (response->code != ReplyCode::ok) return abilities;
+  const std::vector<std::string> words =
+      parse_list(response->body).value_or(std::vector<std::string>{});
+  const auto has = [&words](std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  abilities.lists_jobs = has("list-jobs");
+  abilities.flushes = has("flush-tube");
+  return abilities;
+}
+
+bool ask_next_jobs(Remote& server, const Abilities& abilities, const std::string& tube,
+                   std::size_t count, NextJobs& found) {
+  found = {.tube = tube, .jobs = {}, .is_first_only = !abilities.lists_jobs};
+  return abilities.lists_jobs ? list_jobs(server, tube, std::max<std::size_t>(count, 1), found)
+                              : peek_jobs(server, tube, found);
+}
+
+// After `---` stands `jobs: []`, or `jobs:` and for each job lines of which the first begins with
+// `- ` and the others with two blanks.
+std::optional<std::vector<StatsText>> parse_jobs(std::string_view answer) {
+  constexpr std::string_view kTitle = "jobs:\n";
+  if (!answer.starts_with(kBegin)) return std::nullopt;
+  answer.remove_prefix(kBegin.size());
+  if (answer == "jobs: []\n") return std::vector<StatsText>{};
+  if (!answer.starts_with(kTitle)) return std::nullopt;
+  answer.remove_prefix(kTitle.size());
+  std::vector<std::string> texts;
+  while (!answer.empty()) {
+    const std::size_t end = answer.find('\n');
+    if (end == std::string_view::npos || end < 2) return std::nullopt;
+    const std::string_view line = answer.substr(0, end + 1);
+    answer.remove_prefix(end + 1);
+    if (line.starts_with("- ")) {
+      texts.emplace_back(kBegin);
+    } else if (!line.starts_with("  ") || texts.empty()) {
+      return std::nullopt;
+    }
+    texts.back() += line.substr(2);
+  }
+  std::vector<StatsText> jobs;
+  for (const std::string& text : texts) {
+    std::optional<StatsText> job = StatsText::parse(text);
+    if (!job || !job->number("id")) return std::nullopt;
+    jobs.push_back(std::move(*job));
+  }
+  return jobs;
+}
+
+}  // namespace haricot::tool

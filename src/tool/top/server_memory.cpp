@@ -1,0 +1,69 @@
+#include "tool/top/server_memory.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "haricot/base/number.hpp"
+#include "os/descriptor.hpp"
+
+namespace haricot::tool {
+namespace {
+
+// Of a file of /proc, which is small. Empty: it cannot be read.
+std::string text_of(const std::string& path) {
+  const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[2048];
+  const ssize_t count = file ? ::read(file.get(), text, sizeof text) : 0;
+  return {text, count > 0 ? static_cast<std::size_t>(count) : 0};
+}
+
+// The word with this number, from 0.
+std::optional<std::uint64_t> number_at(std::string_view text, std::size_t index) {
+  for (; index > 0; --index) {
+    const std::size_t blank = text.find(' ');
+    if (blank == std::string_view::npos) return std::nullopt;
+    text.remove_prefix(blank + 1);
+  }
+  return read_number(text.substr(0, text.find_first_of(" \n")));
+}
+
+// Seconds since the process with this folder in /proc has begun.
+std::optional<double> age_of(const std::string& folder) {
+  // The name of the program may have blanks and brackets in it; the state after it is word 0, and
+  // the begin is word 19, in ticks since the machine was started.
+  constexpr std::size_t kBegin = 19;
+  const std::string stat = text_of(folder + "/stat");
+  const std::size_t name_end = stat.rfind(") ");
+  if (name_end == std::string::npos) return std::nullopt;
+  const auto ticks = number_at(std::string_view(stat).substr(name_end + 2), kBegin);
+  const std::string uptime = text_of("/proc/uptime");
+  if (!ticks || uptime.empty()) return std::nullopt;
+  return std::strtod(uptime.c_str(), nullptr) -
+         static_cast<double>(*ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> server_memory(const StatsText& stats) {
+  constexpr double kAgeSecondsMax = 60;  // A start with a large binlog may take long.
+  const std::string* host = stats.find("hostname");
+  const std::optional<std::uint64_t> pid = stats.number("pid");
+  const std::optional<std::uint64_t> uptime = stats.number("uptime");
+  char own_host[256] = {};
+  if (host == nullptr || !pid || !uptime) return std::nullopt;
+  if (::gethostname(own_host, sizeof own_host - 1) != 0 || *host != own_host) return std::nullopt;
+
+  const std::string folder = "/proc/" + std::to_string(*pid);
+  const std::optional<double> age = age_of(folder);
+  const auto said = static_cast<double>(*uptime);
+  if (!age || *age < said - 2 || *age > said + kAgeSecondsMax) return std::nullopt;
+  const std::optional<std::uint64_t> pages = number_at(text_of(folder + "/statm"), 1);
+  if (!pages) return std::nullopt;
+  return *pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,20 @@
+// What `haricot top` writes without a terminal. Scripts read it, so it stays as it is.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tool/top/top_state.hpp"
+#include "tool/top/top_view.hpp"
+
+namespace haricot::tool {
+
+// The lines above the table.
+std::vector<std::string> batch_summary(const TopState& state);
+
+std::string batch_text(const TopState& state, const TopView& view);
+// {"address":…,"rates":{…},"server":{…},"tubes":[…]} and a newline.
+std::string batch_json(const TopState& state, const TopView& view);
+
+}  // namespace haricot::tool

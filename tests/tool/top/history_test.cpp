@@ -1,0 +1,89 @@
+#include "tool/top/history.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace haricot::tool {
+namespace {
+
+Sample sample_of(std::uint64_t ready, std::uint32_t second = 0, const std::string& name = "mail") {
+  Sample sample;
+  sample.at = Instant{} + Duration::seconds(second);
+  sample.tubes.emplace_back();
+  sample.tubes[0].name = name;
+  sample.tubes[0].ready = ready;
+  return sample;
+}
+
+bool grows(std::initializer_list<std::uint64_t> ready) {
+  History history;
+  for (const std::uint64_t each : ready) history.add(sample_of(each));
+  return history.is_growing("mail");
+}
+
+TEST(History, ABacklogGrowsIfTheNewerHalfIsAboveTheOlder) {
+  EXPECT_TRUE(grows({1, 2, 3, 4}));
+  EXPECT_TRUE(grows({0, 0, 0, 5, 9, 7}));
+  EXPECT_TRUE(grows({5, 3, 4, 9, 7, 8}));
+  EXPECT_FALSE(grows({1, 2, 3}));  // Too few to say.
+  EXPECT_FALSE(grows({4, 4, 4, 4}));
+  EXPECT_FALSE(grows({5, 3, 4, 9, 5, 8}));
+  EXPECT_FALSE(grows({9, 8, 7, 6}));
+}
+
+TEST(History, OnlyTheLastTenSamplesSayWhetherABacklogGrows) {
+  EXPECT_TRUE(grows({900, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+  EXPECT_FALSE(grows({1, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}));
+}
+
+TEST(History, ATubeHadNothingBeforeItsFirstReadyJob) {
+  History history;
+  history.add(sample_of(0));
+  EXPECT_TRUE(history.ready("mail").empty());
+  history.add(sample_of(7));
+  const auto ready = history.ready("mail");
+  EXPECT_EQ(std::vector<std::uint32_t>(ready.begin(), ready.end()),
+            (std::vector<std::uint32_t>{0, 7}));
+}
+
+TEST(History, ATubeThatGoesIsForgotten) {
+  History history;
+  history.add(sample_of(7));
+  history.add(sample_of(1, 1, "news"));
+  EXPECT_TRUE(history.ready("mail").empty());
+}
+
+TEST(History, ItsMemoryHasABound) {
+  History history;
+  for (std::size_t i = 0; i < History::kSamplesMax + 5; ++i) {
+    history.add(sample_of(i + 1, static_cast<std::uint32_t>(i)));
+  }
+  EXPECT_EQ(history.ready("mail").size(), History::kSamplesMax);
+  EXPECT_EQ(history.ready("mail").back(), History::kSamplesMax + 5);
+  EXPECT_EQ(history.span_of(3), Duration::seconds(2));
+  EXPECT_EQ(history.span_of(100'000), Duration::seconds(History::kSamplesMax - 1));
+
+  Sample many;
+  for (std::size_t i = 0; i <= History::kTubesMax; ++i) {
+    TubeStats tube;
+    tube.name = std::to_string(i);
+    tube.ready = 1;
+    many.tubes.push_back(tube);
+  }
+  History full;
+  full.add(many);
+  EXPECT_FALSE(full.ready("0").empty());
+  EXPECT_TRUE(full.ready(std::to_string(History::kTubesMax)).empty());
+  // When there is room, what the tube was before is not known.
+  many.tubes.erase(many.tubes.begin());
+  full.add(many);
+  full.add(many);
+  EXPECT_EQ(full.ready(std::to_string(History::kTubesMax)).size(), 1U);
+}
+
+}  // namespace
+}  // namespace haricot::tool
