@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace haricot {
 namespace {
 
@@ -44,7 +46,8 @@ TEST(Job, NamesItsHeapIndexAndItsHolder) {
 // Exact for a job that is ready at once, and within a hundred-millionth of its age for others.
 TEST(Job, KeepsSinceWhenItIsReady) {
   Job job{};
-  for (const std::int64_t created : {-5'000'000'000'000, 0, 77'000'000'000}) {
+  for (const std::int64_t created :
+       std::array<std::int64_t, 3>{-5'000'000'000'000, 0, 77'000'000'000}) {
     job.created = Instant::at(created);
     job.set_ready_since(job.created);
     EXPECT_EQ(job.ready_since(), job.created);
