@@ -99,7 +99,7 @@ constexpr Row kRows[] = {
     {"stats_tube_detail", kExtended, "stats-tube-detail a", Rule::part_of_name, "A< NOT_FOUND\n",
      ""},
     {"stats_tubes", kExtended, "stats-tubes * 1", Rule::refused,
-     "A< OK yaml\n  next: *\n  - name: default\n", ""},
+     "A< OK yaml\n  next: *\n  - name: \"default\"\n", ""},
     {"reserve_batch", kExtended, "reserve-batch 1 0", Rule::refused, "A< TIMED_OUT\n", ""},
     // With as many ids as it may have.
     {"delete_batch", kExtended, "delete-batch ${1 *999}1", Rule::refused,
