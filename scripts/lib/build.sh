@@ -1,8 +1,13 @@
 # shellcheck shell=bash
 # Builds the programs as they are released. To be sourced, after install.sh:
 #
+#   project_version            the version that the CMakeLists.txt on stdin gives the project
 #   build_release TARGET...    in build/release, which scripts/test builds too: what one script has compiled,
 #                              the others need not. What is done stands on stderr.
+
+project_version() {
+  sed -n 's/^project(haricot VERSION \([0-9.]*\) .*/\1/p'
+}
 
 build_release() {
   local words=(-DHARICOT_LTO=ON -DHARICOT_STATIC=OFF -DHARICOT_COVERAGE=OFF -DHARICOT_SANITIZE=)

@@ -5,6 +5,8 @@
 #   install_test_tools     Debian packages to run the tests, the real beanstalkd among them
 #   install_package_tools  Debian packages to build haricot's own package
 #   install_image_tools    Debian packages to build its container image
+#   install_release_tools  Debian packages to make a release, for amd64 and arm64
+#   install_arm64_tools    Debian packages to build for arm64 and to run that
 #   install_long_test_tools    Debian packages to run the tests that take minutes
 #   install_npm_clients    the client libraries from npm, in the versions of the lock file
 #   install_npm_schemas    what the long tests need from npm
@@ -37,7 +39,18 @@ install_test_packages=(
 )
 
 install_package_packages=(dpkg-dev binutils)
-install_image_packages=(buildah)
+install_image_packages=(binutils python3)
+install_arm64_packages=(
+  g++-aarch64-linux-gnu           # compiler and libraries
+  googletest                      # GoogleTest as source
+  qemu-user                       # runs the programs
+)
+install_release_packages=(
+  git                             # the tree of the tag
+  g++-aarch64-linux-gnu
+  rpm                             # makes and reads the .rpm
+  "${install_package_packages[@]}" "${install_image_packages[@]}"
+)
 install_long_test_packages=(
   debootstrap lintian             # the package, installed on a machine of its own
   systemd-container               # systemd on that machine
@@ -47,7 +60,8 @@ install_long_test_packages=(
   haproxy                         # in front of two servers
   glusterfs-server glusterfs-client   # a folder on three machines
   pacemaker pacemaker-cli-utils corosync   # a cluster of three machines
-  "${install_package_packages[@]}" "${install_image_packages[@]}"
+  buildah                         # reads the archives of the image
+  "${install_package_packages[@]}" "${install_image_packages[@]}" "${install_release_packages[@]}"
 )
 
 install_build_tools() {
@@ -68,6 +82,14 @@ install_package_tools() {
 
 install_image_tools() {
   install_packages "the image" "${install_image_packages[@]}"
+}
+
+install_release_tools() {
+  install_packages "a release" "${install_release_packages[@]}"
+}
+
+install_arm64_tools() {
+  install_packages arm64 "${install_arm64_packages[@]}"
 }
 
 install_long_test_tools() {
