@@ -50,11 +50,14 @@ TEST(LargeBodies, AreWrittenOverTurnsAndBeginAFile) {
 TEST(LargeBodies, GoToOneUserAfterTheOther) {
   PartsWorld world;
   world.begin();
-  const BlobRef first = world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
-  const BlobRef second = world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
+  const BlobRef first =
+      world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
+  const BlobRef second =
+      world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
   EXPECT_EQ(world.bodies.write_ahead(User::put, first, kNameBytes, 0), JournalStatus::later);
   EXPECT_TRUE(world.bodies.is_busy());
-  EXPECT_EQ(world.bodies.write_ahead(User::compaction, second, kNameBytes, 0), JournalStatus::later);
+  EXPECT_EQ(world.bodies.write_ahead(User::compaction, second, kNameBytes, 0),
+            JournalStatus::later);
   world.bodies.drop_all();
   EXPECT_TRUE(world.bodies.is_none());
   EXPECT_TRUE(world.bodies.is_busy()) << "it is compaction's turn";
@@ -66,7 +69,8 @@ TEST(LargeBodies, GoToOneUserAfterTheOther) {
 TEST(LargeBodies, ThatNobodyAsksForAreDropped) {
   PartsWorld world;
   world.begin();
-  const BlobRef body = world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
+  const BlobRef body =
+      world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
   EXPECT_EQ(world.bodies.write_ahead(User::compaction, body, kNameBytes, 0), JournalStatus::later);
   world.bodies.end_turn(true);
   EXPECT_TRUE(world.bodies.is_for(body, kNameBytes));
@@ -80,7 +84,8 @@ TEST(LargeBodies, ThatCannotBeWrittenRefuseOneUser) {
   for (const DiskStatus status : {DiskStatus::full, DiskStatus::failed}) {
     PartsWorld world;
     world.begin();
-    const BlobRef body = world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
+    const BlobRef body =
+        world.bodies.body_of(world.engine.journaled(world.make_job(kLargeBodyBytes)));
     world.disk.inject({.call = DiskCall::create, .status = status});
     EXPECT_EQ(world.bodies.write_ahead(User::put, body, kNameBytes, 0),
               status == DiskStatus::full ? JournalStatus::full : JournalStatus::failed);
