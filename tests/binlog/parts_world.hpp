@@ -76,10 +76,10 @@ struct PartsWorld {
   JobRef make_job(std::size_t body_bytes) {
     const JobId id = engine.take_id();
     const std::string text(body_bytes, 'b');
-    NewBody body{.bytes = text, .blob = {}};
+    NewBody content{.bytes = text, .blob = {}};
     if (body_bytes > JobStore::kInlineBodyBytesMax)
-      body = {.bytes = {}, .blob = test::blob_of(text)};
-    EXPECT_EQ(engine.put(client, {id, 100, 0, 60}, std::move(body), ground.now), Outcome::done);
+      content = {.bytes = {}, .blob = test::blob_of(text)};
+    EXPECT_EQ(engine.put(client, {id, 100, 0, 60}, std::move(content), ground.now), Outcome::done);
     return engine.peek(id);
   }
   // The same, recorded with the room that it needs.
