@@ -49,8 +49,7 @@ std::optional<Response> wait_for_job(Errand& errand, const Choice& choice, int& 
     const std::uint64_t turn_s = choice.has_limit ? std::min(left_s, kTurnS) : kTurnS;
     server.set_patience(Duration::nanoseconds(
         errand.patience().count() + Duration::seconds(static_cast<std::uint32_t>(turn_s)).count()));
-    const std::optional<Response> job =
-        server.ask("reserve-with-timeout " + std::to_string(turn_s));
+    std::optional<Response> job = server.ask("reserve-with-timeout " + std::to_string(turn_s));
     server.set_patience(errand.patience());
     if (job && job->code == ReplyCode::reserved) return job;
     if (job && job->code != ReplyCode::timed_out) {

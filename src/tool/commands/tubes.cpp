@@ -142,6 +142,7 @@ int tubes(Words words) {
     print_one(errand, parts.front().now.tubes);
   } else {
     std::vector<Sample> samples;
+    samples.reserve(parts.size());
     for (const Part& part : parts) samples.push_back(part.now);
     std::vector<TubeStats> sums = sum_of_tubes(samples);
     sort_tubes(sums, sort, reversed);
