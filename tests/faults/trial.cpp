@@ -268,13 +268,14 @@ bool Trial::turn(Happened& happened) {
     send_some(client, wire);
     if (wire.session->is_finished() && !wire.session->has_output()) finished.push_back(client);
   }
+  // While their sessions are there: what the answers mean depends on them.
+  if (!finished.empty()) gather_answers(happened);
   const UnderTest under_test;
   while (service_->next_to_send() != nullptr) {
   }
   for (const int client : finished) {
     service_->close(*wires_.at(client).session, now_);
     const Outside outside;
-    gather_answers(happened);
     wires_.erase(client);
     happened.closed.insert(client);
   }
