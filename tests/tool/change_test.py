@@ -141,14 +141,19 @@ class Kick(OperatorTest):
         self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
 
 
+def fill_mail(server):
+    """Puts one buried, three ready and two delayed jobs into the tube mail."""
+    server.put("x", "mail", priority=0)
+    server.ask("watch mail", "ignore default", "reserve", "bury 1 5")
+    for _ in range(3):
+        server.put("x", "mail")
+    for _ in range(2):
+        server.put("x", "mail", delay=100)
+
+
 class Delete(OperatorTest):
     def fill(self):
-        self.server.put("x", "mail", priority=0)
-        self.server.ask("watch mail", "ignore default", "reserve", "bury 1 5")
-        for _ in range(3):
-            self.server.put("x", "mail")
-        for _ in range(2):
-            self.server.put("x", "mail", delay=100)
+        fill_mail(self.server)
         self.server.put("x", "other")
 
     def left(self):
@@ -213,12 +218,7 @@ class Delete(OperatorTest):
 
 class Flush(OperatorTest):
     def fill(self):
-        self.server.put("x", "mail", priority=0)
-        self.server.ask("watch mail", "ignore default", "reserve", "bury 1 5")
-        for _ in range(3):
-            self.server.put("x", "mail")
-        for _ in range(2):
-            self.server.put("x", "mail", delay=100)
+        fill_mail(self.server)
         self.server.put("x")
 
     def left(self):
