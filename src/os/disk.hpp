@@ -99,6 +99,9 @@ class FolderDisk final : public binlog::Disk {
     bool operator==(const Identity&) const = default;
   };
 
+  static int number_of(FileHandle file);
+  // Whether files of that name may be opened here.
+  static bool is_usable(const std::string& name);
   static Identity identity_of(const struct stat& status);
   Identity identity_of_open(FileHandle file);
 
@@ -107,6 +110,7 @@ class FolderDisk final : public binlog::Disk {
   DiskStatus open_to_write(const std::string& name, int flags, const char* doing, FileHandle& file);
   DiskStatus read_open(int file, binlog::FileBytes& bytes, const std::string& name);
 
+  // Whether all is where it was (disk_folder.cpp)
   DiskStatus fail_because(std::string why);
   binlog::Presence look_for_lock();
   DiskStatus go_back(bool& is_new);

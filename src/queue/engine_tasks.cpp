@@ -1,8 +1,10 @@
 // The engine's long tasks: closes of clients that held or watched much, and kicks of many jobs.
 //
 // A command or a close does as much as the budget of its turn allows. What is left becomes a long
-// task (LongTasks), and advance() goes on with it. A new kind of task is a struct in Engine::Tasks
-// with a step(), and a Delivery::Kind for its answer.
+// task (LongTasks), and advance() goes on with it. A new kind of task is a struct in
+// engine_tasks.hpp with an Engine::step(), and a Delivery::Kind for its answer.
+
+#include "haricot/queue/engine_tasks.hpp"
 
 #include <algorithm>
 #include <new>

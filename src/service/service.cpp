@@ -12,9 +12,6 @@ namespace {
 // Memory for bodies that nobody has needed for so long, and at most twice that, goes back.
 constexpr Duration kBlobAge = Duration::seconds(1);
 
-// Of the engine's steps, as many as take as long as a small command.
-constexpr std::uint32_t kStepsPerWork = Engine::kStepsPerJob;
-
 // How much of a session's share of a turn an answer of that many bytes takes.
 std::uint32_t work_for(std::size_t bytes) {
   return static_cast<std::uint32_t>(1 + bytes / 512);
@@ -39,44 +36,6 @@ Service::Service(const ServerInfo& info, Journal& journal, Instant now, const Ha
 
 Service::~Service() {
   while (!sessions_.empty()) close(sessions_.front(), Instant{});
-}
-
-bool Service::admit_connection() {
-  const std::uint32_t allowed = limits_.connections_max;
-  if (allowed == 0 || engine_.counts().clients < allowed) return true;
-  dispatcher_.count_refused_connection();
-  return false;
-}
-
-Session* Service::open(void* owner, bool is_local) {
-  CommandSet commands = dispatcher_.info().commands;
-  if (is_local && commands == CommandSet::extended) commands = CommandSet::operators;
-  auto* session = new (std::nothrow) Session(owner, commands);
-  if (session == nullptr) return nullptr;
-  if (!engine_.open(session->client_)) {
-    delete session;
-    return nullptr;
-  }
-  session->active_ = now_;
-  sessions_.push_back(*session);
-  dispatcher_.count_connection();
-  return session;
-}
-
-void Service::close(Session& session, Instant now) {
-  forget_list(session);
-  engine_.close(session.client_, now);
-  engine_.take_steps();  // No other session is to pay for them.
-  if (session.is_deferred_) {
-    deferred_.remove(session);
-  } else if (session.runnable_.linked()) {
-    runnable_.remove(session);
-  }
-  if (session.to_send_.linked()) to_send_.remove(session);
-  if (session.held_back_hook_.linked()) held_back_.remove(session);
-  sessions_.remove(session);
-  delete &session;
-  hand_out_deliveries();  // Jobs that it held may have come to others.
 }
 
 // A turn ----------------------------------------------------------------------------------------
@@ -198,47 +157,6 @@ void Service::run(Session& session, Instant now) {
 Service::Work Service::share_of_turn() const {
   const Work share = Session::kWorkOfAllPerTurn / std::max(busy_last_turn_, Work{1});
   return std::clamp(share, Session::kWorkPerTurnMin, Session::kWorkPerTurn);
-}
-
-// What a command will take, as far as that is known beforehand.
-Service::Work Service::price_of(const Session& session, const Command& command) const {
-  switch (command.verb) {
-    case Verb::reserve:
-    case Verb::reserve_with_timeout:
-      // Looking through the tubes, and waiting on each.
-      return 2 * engine_.reserve_steps(session.client_) / kStepsPerWork;
-    case Verb::reserve_batch: {
-      // The same for each job, and the last one may come when the bound is nearly reached.
-      const std::uint64_t steps = engine_.reserve_steps(session.client_);
-      const std::uint64_t all =
-          std::min<std::uint64_t>(command.bound * steps, Engine::kStepsPerBatch) + steps;
-      return static_cast<Work>(all / kStepsPerWork);
-    }
-    case Verb::list_tubes:
-      // Every page is looked at when the list begins, and again when it is sent.
-      return engine_.tubes().size() / TubeList::kTubesPerPage / 2;
-    case Verb::put:
-      return engine_.offer_steps(session.client_.used()) / kStepsPerWork;
-    case Verb::release:
-    case Verb::kick_job:
-      return engine_.offer_steps(command.id) / kStepsPerWork;
-    default:
-      return 1;
-  }
-}
-
-// Whether a command has to wait for a later turn. The first costly one of a turn always runs.
-bool Service::is_put_off(const Session& session, const Command& command) const {
-  // An answer that is held back may be taken back, and a list in pieces could not be.
-  if (session.is_held_back_ && is_long_list(session, command)) return true;
-  const Work price = price_of(session, command);
-  return price > Session::kCostlyWork && price > costly_work_ &&
-         costly_work_ < Session::kCostlyWorkPerTurn;
-}
-
-void Service::pay_if_costly(const Session& session, const Command& command) {
-  const Work price = price_of(session, command);
-  if (price > Session::kCostlyWork) costly_work_ -= std::min(price, costly_work_);
 }
 
 // Takes what the engine did for a command, beyond what every command takes, off a share.

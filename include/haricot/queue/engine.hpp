@@ -14,7 +14,6 @@
 
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -22,7 +21,6 @@
 #include <span>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "haricot/base/ref_table.hpp"
@@ -30,6 +28,8 @@
 #include "haricot/base/time.hpp"
 #include "haricot/base/timer_wheel.hpp"
 #include "haricot/queue/client.hpp"
+#include "haricot/queue/engine_results.hpp"
+#include "haricot/queue/engine_tasks.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/job_store.hpp"
 #include "haricot/queue/journal.hpp"
@@ -38,126 +38,6 @@
 #include "haricot/queue/tube_table.hpp"
 
 namespace haricot {
-
-// How a command ended. Each command names those that it can have.
-enum class Outcome : std::uint8_t {
-  done,
-  not_found,
-  buried,   // There was no memory for the heap the job belongs in, so it is buried instead.
-  waiting,  // The answer comes later, as a delivery.
-  timed_out,
-  deadline_soon,
-  only_watched,  // The client watches no other tube.
-  out_of_memory,
-  journal_failed,
-  not_yet,  // The journal waits for its disk. Nothing has changed; the call is to be made again.
-};
-
-struct NewJob {
-  JobId id = 0;  // From take_id().
-  std::uint32_t priority = 0;
-  std::uint32_t delay_s = 0;
-  std::uint32_t ttr_s = 0;  // 0 becomes 1.
-};
-
-// A job that the journal brings back.
-struct RestoredJob {
-  JobId id = 0;
-  Instant created;
-  std::uint32_t priority = 0;
-  std::uint32_t delay_s = 0;
-  std::uint32_t ttr_s = 0;                           // 0 becomes 1.
-  JobState state = JobState::ready;                  // Not reserved.
-  std::array<std::uint32_t, kJobEvents> counters{};  // By JobEvent.
-};
-
-struct ReserveResult {
-  Outcome outcome;
-  JobRef job = JobRef::none;
-};
-
-// Of a command that moves or deletes many jobs.
-struct ManyResult {
-  Outcome outcome;
-  std::uint64_t jobs = 0;
-};
-
-struct DeleteResult {
-  Outcome outcome;
-  std::uint32_t deleted = 0;
-  std::uint32_t not_found = 0;
-};
-
-// How much fits into one answer: asked of each job after the first.
-struct BatchBound {
-  bool (*fits)(void* context, std::uint32_t body_bytes) = nullptr;
-  void* context = nullptr;
-};
-
-// What a look at some jobs in the order of their ids has shown.
-struct ScanResult {
-  JobId next = 0;  // Where the next look goes on; 0: there is no later job.
-  std::uint32_t looked_at = 0;
-};
-
-// What came to a client that waited. The client is not busy any more.
-struct Delivery {
-  // The answers to long tasks stand behind the others.
-  enum class Kind : std::uint8_t {
-    reserved,
-    reserved_in_batch,  // The client has asked for a batch.
-    timed_out,
-    deadline_soon,
-    kicked,
-    flushed,
-    flush_failed,  // The journal has refused; what has gone stays gone.
-  };
-  Client* client;
-  Kind kind;
-  JobRef job;           // reserved, reserved_in_batch: the job, which the client now holds.
-  std::uint64_t count;  // Of a long task: how many jobs it has moved or deleted.
-
-  bool ends_long_task() const { return kind >= Kind::kicked; }
-};
-
-// Numbers of now and totals since the start, each right at every moment.
-struct EngineCounts {
-  std::uint64_t urgent = 0;
-  std::uint64_t ready = 0;
-  std::uint64_t reserved = 0;
-  std::uint64_t delayed = 0;
-  std::uint64_t buried = 0;
-  std::uint64_t timeouts = 0;
-  std::uint64_t total_jobs = 0;
-  std::uint64_t refused_puts = 0;  // For want of memory below the limit.
-  std::uint32_t clients = 0;
-  std::uint32_t producers = 0;
-  std::uint32_t workers = 0;
-  std::uint32_t waiting = 0;
-};
-
-// What a tube tells of times. An age is 0 if there is no such job.
-struct TubeDetail {
-  std::uint64_t oldest_ready_s = 0;
-  std::uint64_t oldest_buried_s = 0;
-  TimeSummary queued = {};
-  TimeSummary worked = {};
-};
-
-// What stats-job tells.
-struct JobReport {
-  JobId id;
-  const Tube* tube;
-  JobState state;
-  std::uint32_t priority;
-  std::uint32_t delay_s;
-  std::uint32_t ttr_s;
-  std::uint64_t age_s;
-  std::uint64_t time_left_s;
-  std::uint64_t file;  // The journal's file with its full record, or 0.
-  std::uint32_t body_bytes;
-  std::uint64_t reserves, timeouts, releases, buries, kicks;
-};
 
 class Engine {
  public:
@@ -353,42 +233,10 @@ class Engine {
   void check_invariants() const;
 
  private:
-  // The kinds of long tasks (engine_tasks.cpp). Each has its data here, and a step() that does some
-  // of it, and gives the answer when it ends.
-
-  // A kick of jobs of the task's tube.
-  struct Kick {
-    bool of_buried;
-    std::uint32_t left;
-    std::uint64_t kicked;
-  };
-  // What a closed client has left behind: jobs that have yet to be given back, and watches of
-  // tubes.
-  struct Orphans {
-    IndexedHeap<DeadlineSlot> jobs;
-    PagedArray<Watch*> watches;
-    std::unique_ptr<WatchIndex> index;
-    ClientRef holder;  // Stays taken until all is done.
-
-    bool empty() const { return jobs.empty() && watches.empty(); }
-  };
-  // A flush, and the jobs that it has taken out of the task's tube (engine_flush.cpp).
-  struct Flush {
-    IndexedHeap<ReadySlot> ready;
-    IndexedHeap<DeadlineSlot> delayed;
-    JobRef first_buried = JobRef::none;
-    JobRef last_buried = JobRef::none;
-    std::unique_ptr<BurialRuns> runs = {};  // Of those.
-    std::uint32_t burials = 0;              // The number of their list.
-    bool wants_buried = false;  // Those are still in the tube: no number was free for a new list.
-    bool is_putting_back = false;  // The journal has refused.
-    std::uint64_t flushed = 0;
-
-    bool empty() const {
-      return ready.empty() && delayed.empty() && first_buried == JobRef::none && !wants_buried;
-    }
-  };
-  using Tasks = LongTasks<std::variant<Kick, Orphans, Flush>>;
+  using Kick = engine_tasks::Kick;
+  using Orphans = engine_tasks::Orphans;
+  using Flush = engine_tasks::Flush;
+  using Tasks = LongTasks<engine_tasks::Work>;
   using LongTask = Tasks::Task;
 
   class Inspection;  // engine_invariants.cpp

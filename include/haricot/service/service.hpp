@@ -93,6 +93,8 @@ class Service {
  private:
   // What a session may still do in this turn.
   using Work = std::uint32_t;
+  // Of the engine's steps, as many as take as long as a small command.
+  static constexpr std::uint32_t kStepsPerWork = Engine::kStepsPerJob;
 
   void run(Session& session, Instant now);
   bool may_run(const Session& session) const;

@@ -1,0 +1,136 @@
+// What the engine is asked with and what it answers: plain values, which own nothing.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "haricot/base/time.hpp"
+#include "haricot/queue/client.hpp"
+#include "haricot/queue/job.hpp"
+#include "haricot/queue/time_histogram.hpp"
+#include "haricot/queue/tube.hpp"
+
+namespace haricot {
+
+// How a command ended. Each command names those that it can have.
+enum class Outcome : std::uint8_t {
+  done,
+  not_found,
+  buried,   // There was no memory for the heap the job belongs in, so it is buried instead.
+  waiting,  // The answer comes later, as a delivery.
+  timed_out,
+  deadline_soon,
+  only_watched,  // The client watches no other tube.
+  out_of_memory,
+  journal_failed,
+  not_yet,  // The journal waits for its disk. Nothing has changed; the call is to be made again.
+};
+
+struct NewJob {
+  JobId id = 0;  // From take_id().
+  std::uint32_t priority = 0;
+  std::uint32_t delay_s = 0;
+  std::uint32_t ttr_s = 0;  // 0 becomes 1.
+};
+
+// A job that the journal brings back.
+struct RestoredJob {
+  JobId id = 0;
+  Instant created;
+  std::uint32_t priority = 0;
+  std::uint32_t delay_s = 0;
+  std::uint32_t ttr_s = 0;                           // 0 becomes 1.
+  JobState state = JobState::ready;                  // Not reserved.
+  std::array<std::uint32_t, kJobEvents> counters{};  // By JobEvent.
+};
+
+struct ReserveResult {
+  Outcome outcome;
+  JobRef job = JobRef::none;
+};
+
+// Of a command that moves or deletes many jobs.
+struct ManyResult {
+  Outcome outcome;
+  std::uint64_t jobs = 0;
+};
+
+struct DeleteResult {
+  Outcome outcome;
+  std::uint32_t deleted = 0;
+  std::uint32_t not_found = 0;
+};
+
+// How much fits into one answer: asked of each job after the first.
+struct BatchBound {
+  bool (*fits)(void* context, std::uint32_t body_bytes) = nullptr;
+  void* context = nullptr;
+};
+
+// What a look at some jobs in the order of their ids has shown.
+struct ScanResult {
+  JobId next = 0;  // Where the next look goes on; 0: there is no later job.
+  std::uint32_t looked_at = 0;
+};
+
+// What came to a client that waited. The client is not busy any more.
+struct Delivery {
+  // The answers to long tasks stand behind the others.
+  enum class Kind : std::uint8_t {
+    reserved,
+    reserved_in_batch,  // The client has asked for a batch.
+    timed_out,
+    deadline_soon,
+    kicked,
+    flushed,
+    flush_failed,  // The journal has refused; what has gone stays gone.
+  };
+  Client* client;
+  Kind kind;
+  JobRef job;           // reserved, reserved_in_batch: the job, which the client now holds.
+  std::uint64_t count;  // Of a long task: how many jobs it has moved or deleted.
+
+  bool ends_long_task() const { return kind >= Kind::kicked; }
+};
+
+// Numbers of now and totals since the start, each right at every moment.
+struct EngineCounts {
+  std::uint64_t urgent = 0;
+  std::uint64_t ready = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t buried = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t total_jobs = 0;
+  std::uint64_t refused_puts = 0;  // For want of memory below the limit.
+  std::uint32_t clients = 0;
+  std::uint32_t producers = 0;
+  std::uint32_t workers = 0;
+  std::uint32_t waiting = 0;
+};
+
+// What a tube tells of times. An age is 0 if there is no such job.
+struct TubeDetail {
+  std::uint64_t oldest_ready_s = 0;
+  std::uint64_t oldest_buried_s = 0;
+  TimeSummary queued = {};
+  TimeSummary worked = {};
+};
+
+// What stats-job tells.
+struct JobReport {
+  JobId id;
+  const Tube* tube;
+  JobState state;
+  std::uint32_t priority;
+  std::uint32_t delay_s;
+  std::uint32_t ttr_s;
+  std::uint64_t age_s;
+  std::uint64_t time_left_s;
+  std::uint64_t file;  // The journal's file with its full record, or 0.
+  std::uint32_t body_bytes;
+  std::uint64_t reserves, timeouts, releases, buries, kicks;
+};
+
+}  // namespace haricot

@@ -1,0 +1,47 @@
+// Sessions come and go.
+
+#include <new>
+
+#include "haricot/service/service.hpp"
+
+namespace haricot {
+
+bool Service::admit_connection() {
+  const std::uint32_t allowed = limits_.connections_max;
+  if (allowed == 0 || engine_.counts().clients < allowed) return true;
+  dispatcher_.count_refused_connection();
+  return false;
+}
+
+Session* Service::open(void* owner, bool is_local) {
+  CommandSet commands = dispatcher_.info().commands;
+  if (is_local && commands == CommandSet::extended) commands = CommandSet::operators;
+  auto* session = new (std::nothrow) Session(owner, commands);
+  if (session == nullptr) return nullptr;
+  if (!engine_.open(session->client_)) {
+    delete session;
+    return nullptr;
+  }
+  session->active_ = now_;
+  sessions_.push_back(*session);
+  dispatcher_.count_connection();
+  return session;
+}
+
+void Service::close(Session& session, Instant now) {
+  forget_list(session);
+  engine_.close(session.client_, now);
+  engine_.take_steps();  // No other session is to pay for them.
+  if (session.is_deferred_) {
+    deferred_.remove(session);
+  } else if (session.runnable_.linked()) {
+    runnable_.remove(session);
+  }
+  if (session.to_send_.linked()) to_send_.remove(session);
+  if (session.held_back_hook_.linked()) held_back_.remove(session);
+  sessions_.remove(session);
+  delete &session;
+  hand_out_deliveries();  // Jobs that it held may have come to others.
+}
+
+}  // namespace haricot
