@@ -117,8 +117,15 @@ class Volume:
             raise RuntimeError(f"{words}: {said[-1]}") from error
         return said[-1]
 
+    @staticmethod
+    def copies_in_reach(node):
+        """With how many copies the mount of a node is connected."""
+        files = (f"{MOUNTED}/.meta/graphs/active/jobs-client-{number}/private" for number in range(3))
+        return node.run("cat", *files, check=False).count("connected = 1")
+
     def wait_until_healed(self, node):
-        """Until each brick has what the others have."""
+        """Until each copy has what the others have, and the node writes to all of them."""
+        wait_for("the copies", lambda: self.copies_in_reach(node) == 3)
         def healed():
             # Refused as long as a copy that came back is not known everywhere.
             node.run("gluster", "volume", "heal", "jobs", check=False)
