@@ -32,8 +32,8 @@ class Load(threading.Thread):
     """One connection with jobs of its own. It ends when the connection does, when the server cannot keep
     something, or by stop()."""
 
-    def __init__(self, client, number, seed):
-        """The client is the load's from now on."""
+    def __init__(self, client, number, seed, may_be_full=False):
+        """The client is the load's from now on. If the folder may be full, a put may be refused for it."""
         super().__init__(daemon=True)
         self.client = client
         self.random = random.Random(f"{seed} {number}")
@@ -42,6 +42,9 @@ class Load(threading.Thread):
         self.pending = {}  # By id: what else a job may be, because a command had no answer.
         self.put_pending = None  # The Job of a put that had no answer.
         self.acknowledged = 0
+        self.acknowledged_puts = 0
+        self.may_be_full = may_be_full
+        self.refused_puts = 0
         self.refusal = None  # The answer that ended it: what it was for may have happened, or not.
         self.fault = None
         self.is_over = False
@@ -87,22 +90,27 @@ class Load(threading.Thread):
                 job, state="buried", priority=priority, buries=job.buries + 1))
 
     def put(self):
-        body = self.random.randbytes(self.random.choice((0, 10, 300, 300, 5000)))
+        # Where the folder may be full, the clients fill what room the server has left.
+        body = self.random.randbytes(self.random.choice((300, 60_000) if self.may_be_full else (0, 10, 300, 300, 5000)))
         delay = self.random.choice((0, 0, 0, 100_000))
         job = Job(self.tube, body, self.random.randrange(2**32), self.random.randint(100, 100_000), delay,
                   "delayed" if delay else "ready")
         self.put_pending = job
         words = self.ask("INSERTED", f"put {job.priority} {job.delay} {job.ttr} {len(body)}", body)
         self.put_pending = None
+        if words[0] == "OUT_OF_MEMORY":
+            self.refused_puts += 1
+            return
         self.jobs[int(words[1])] = job
         self.acknowledged += 1
+        self.acknowledged_puts += 1
 
     def ask(self, good, command, body=None):
         words, _ = self.client.ask(command, body)
         if words[0] == "INTERNAL_ERROR":
             self.refusal = words[0]
             raise ConnectionError("the server cannot keep anything")
-        if words[0] != good:
+        if words[0] != good and not (words[0] == "OUT_OF_MEMORY" and good == "INSERTED" and self.may_be_full):
             raise RuntimeError(f"{command} was answered {words}")
         return words
 

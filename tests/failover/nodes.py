@@ -35,10 +35,11 @@ class Node:
         `prepare` is a command of the shell that runs on the node before anything else, with /run as it is here."""
         self.address = f"{NETWORK}.{10 + number}"
         self.link = f"node{number}"
+        # The first process collects those that have ended, as on any machine: the shell does, while it waits.
         mounts = prepare + " && " + "".join(f"mount -t tmpfs tmpfs {folder} && " for folder in ("/run", *own_folders))
         self.starter = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc",
-             "sh", "-c", f"hostname {self.link} && {mounts} ip link set lo up && echo ready && exec sleep infinity"],
+             "sh", "-c", f"hostname {self.link} && {mounts} ip link set lo up && echo ready && {{ sleep infinity & wait; }}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         said = self.starter.stdout.readline()
         if said != "ready\n":
@@ -88,6 +89,9 @@ class Node:
         """Nobody hears a last word of it: the network goes first, then all processes at once."""
         self.unplug()
         self.end()
+
+    def is_alive(self):
+        return self.starter.poll() is None
 
     def end(self):
         with contextlib.suppress(ProcessLookupError):

@@ -1,0 +1,219 @@
+"""A replicated volume on three nodes (GlusterFS, replica 3, with a quorum), a server on one of them, and
+clients that know what its jobs have to be."""
+
+import concurrent.futures
+import os
+import pathlib
+import random
+import re
+import subprocess
+import time
+
+import stage
+from load import Load, differences
+from nodes import Node
+from stage import PROJECT, Client, wait_for
+
+AGENT = PROJECT / "packaging" / "ocf" / "haricotd"
+PORT = 11300
+MOUNTED = "/run/volume"  # Where each node has the volume.
+FOLDER = f"{MOUNTED}/beanstalkd"
+DISKS = pathlib.Path("/run/disks")  # What a node keeps when it is switched off.
+DISK_MIB = 128
+HEAL_PATIENCE_S = 180
+ENOUGH = 400  # Acknowledged commands before something happens.
+
+
+def documented_options():
+    """The options of the volume, as docs/availability.md has them: words by pairs."""
+    text = (PROJECT / "docs" / "availability.md").read_text(encoding="utf-8")
+    options = re.findall(r"^    gluster volume set jobs (\S+) (\S+)$", text, re.MULTILINE)
+    if len(options) < 5:
+        raise RuntimeError("docs/availability.md names no options of the volume")
+    return options
+
+
+def require_engines():
+    """Skips the test where GlusterFS or the cluster's shell functions are missing. The test goes on isolated."""
+    stage.isolate("glusterd", "gluster", "glusterfs", "nsenter", "mount.glusterfs")
+    if not pathlib.Path("/usr/lib/ocf/lib/heartbeat/ocf-shellfuncs").exists():
+        stage.skip("Debian's resource-agents is missing")
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR))
+    except OSError as error:
+        stage.skip(f"this kernel has no FUSE: {error}")
+
+
+class Volume:
+    """Requires: require_engines() and make_network(). `clean_up` takes a function that is called at the end."""
+
+    def __init__(self, clean_up, binary, tool, seed):
+        self.binary, self.tool, self.seed = binary, tool, seed
+        self.random = random.Random(seed)
+        self.loads = []
+        self.begun_loads = 0
+        clean_up(self.unmount_disks)
+        clean_up(stage.end_all_others)
+        clean_up(self.end_nodes)
+        clean_up(self.stop_loads)
+        self.nodes = []
+        for number in (1, 2, 3):
+            disk = DISKS / f"node{number}"
+            disk.mkdir(parents=True)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs", disk], check=True)
+            # In a file system of its own: a full brick is no full machine.
+            (disk / "brick").mkdir()
+            (DISKS / f"system{number}").mkdir()
+            self.nodes.append(self.switch_on(number))
+        # Each of them takes seconds, which it spends waiting.
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(lambda node: node.run("glusterd"), self.nodes))
+        for node in self.nodes[1:]:
+            self.gluster("peer", "probe", node.address)
+        for node in self.nodes:
+            wait_for("the peers", lambda node=node: self.peers_of(node) == 2)
+        self.gluster("volume", "create", "jobs", "replica", "3",
+                     *(f"{node.address}:/srv/brick/jobs" for node in self.nodes), "force")
+        for name, value in documented_options():
+            self.gluster("volume", "set", "jobs", name, value)
+        self.gluster("volume", "start", "jobs")
+        for node in self.nodes:
+            self.mount(node)
+        self.nodes[0].run("mkdir", FOLDER)
+
+    # Nodes and the volume
+
+    @staticmethod
+    def switch_on(number):
+        return Node(number, ("/var/log/glusterfs",), f"mount --bind {DISKS}/node{number} /srv && "
+                    f"mount --bind {DISKS}/system{number} /var/lib/glusterd")
+
+    def reboot(self, index):
+        """Switches a node on again that was switched off. Its volume is mounted."""
+        node = self.switch_on(index + 1)
+        self.nodes[index] = node
+        node.run("glusterd")
+        wait_for("the peers", lambda: self.peers_of(node) == 2)
+        self.mount(node)
+
+    @staticmethod
+    def peers_of(node):
+        return node.run("gluster", "peer", "status", check=False).count("(Connected)")
+
+    @staticmethod
+    def mount(node):
+        node.run("mkdir", "-p", MOUNTED)
+        wait_for("the mount", lambda: node.run(
+            "mount", "-t", "glusterfs", f"{node.address}:/jobs", MOUNTED, check=False) is not None and node.status == 0)
+
+    def gluster(self, *words, on=None):
+        """Asks again while another node is busy: then nothing has happened. What it has said."""
+        node = on or self.nodes[0]
+        said = []
+        try:
+            wait_for("gluster", lambda: said.append(node.run(
+                "gluster", "--mode=script", *words, check=False)) or node.status == 0)
+        except TimeoutError as error:
+            raise RuntimeError(f"{words}: {said[-1]}") from error
+        return said[-1]
+
+    @staticmethod
+    def copies_in_reach(node):
+        """With how many copies the mount of a node is connected."""
+        files = (f"{MOUNTED}/.meta/graphs/active/jobs-client-{number}/private" for number in range(3))
+        return node.run("cat", *files, check=False).count("connected = 1")
+
+    def wait_until_healed(self, node):
+        """Until each copy has what the others have, and the node writes to all of them."""
+        wait_for("the copies", lambda: self.copies_in_reach(node) == 3)
+        def healed():
+            # Refused as long as a copy that came back is not known everywhere.
+            node.run("gluster", "volume", "heal", "jobs", check=False)
+            said = node.run("gluster", "volume", "heal", "jobs", "info", check=False)
+            return said.count("Number of entries: 0\n") == 3
+        wait_for("the heal", healed, HEAL_PATIENCE_S)
+
+    def brick_of(self, node):
+        """The process that serves the copy of a node."""
+        return int(node.run("pgrep", "-x", "glusterfsd"))
+
+    def end_nodes(self):
+        for node in self.nodes:
+            node.end()
+
+    @staticmethod
+    def unmount_disks():
+        for disk in sorted(DISKS.glob("node*")):
+            subprocess.run(["umount", "--lazy", disk], check=False)
+            disk.rmdir()
+        subprocess.run(["rm", "-rf", DISKS], check=True)
+
+    # The server
+
+    def agent(self, node, action, timeout_s=60, **parameters):
+        """Runs the agent on the node. Its status; what it has said is in `said`."""
+        values = {"binary": self.binary, "tool": self.tool, "binlog": FOLDER, "mountpoint": MOUNTED,
+                  "log": "/run/haricotd.log"} | parameters
+        environment = {f"OCF_RESKEY_{name}": str(value) for name, value in values.items()}
+        self.said = node.run(AGENT, action, check=False, environment=environment | {
+            "OCF_ROOT": "/usr/lib/ocf", "OCF_RESOURCE_INSTANCE": "queue", "OCF_RESKEY_CRM_meta_timeout": str(timeout_s * 1000)})
+        return node.status
+
+    def start(self, node):
+        status = self.agent(node, "start")
+        if status != 0:
+            log = node.run("cat", "/run/haricotd.log", check=False)
+            raise RuntimeError(f"the agent's start has the status {status}: {self.said}{log}")
+
+    def stop(self, node, timeout_s=60):
+        status = self.agent(node, "stop", timeout_s)
+        if status != 0:
+            raise RuntimeError(f"the agent's stop has the status {status}: {self.said}")
+
+    # Clients
+
+    def begin_load(self, node, local=False, **kinds):
+        """Clients of the server on this node; local ones are on the node itself. Returns when they have done enough."""
+        for _ in range(4):
+            client = Client("127.0.0.1", PORT, of=node) if local else Client(node.address, PORT)
+            self.loads.append(Load(client, self.begun_loads, self.seed, **kinds))
+            self.begun_loads += 1
+        for load in self.loads:
+            load.start()
+        self.wait_for_load(ENOUGH)
+
+    def wait_for_load(self, more):
+        """Returns when the clients have so many acknowledged commands more."""
+        wanted = sum(load.acknowledged for load in self.loads) + more
+        wait_for("acknowledged commands", lambda: self.faults() or not self.is_load_alive() or sum(
+            load.acknowledged for load in self.loads) >= wanted)
+        if self.faults() or not self.is_load_alive():
+            raise RuntimeError(f"clients have ended: {self.faults()} {[load.refusal for load in self.loads]}")
+
+    def is_load_alive(self):
+        return any(load.is_alive() for load in self.loads)
+
+    def faults(self):
+        return [load.fault for load in self.loads if load.fault]
+
+    def stop_loads(self):
+        for load in self.loads:
+            load.stop()
+
+    def compare(self, node):
+        """What the server on this node has otherwise than it was acknowledged."""
+        self.stop_loads()
+        with Client(node.address, PORT) as client:
+            return differences(client, self.loads)
+
+    def take_over(self, node, after):
+        """Starts the server on another node, and compares its jobs. Prints and returns how long the start took."""
+        begin = time.monotonic()
+        self.start(node)
+        seconds = time.monotonic() - begin
+        found = self.compare(node)
+        if found:
+            raise AssertionError("\n".join(found))
+        acknowledged = sum(load.acknowledged for load in self.loads)
+        print(f"{seconds:.1f} s for the start {after}; {acknowledged} acknowledged commands, none lost", flush=True)
+        return seconds
