@@ -10,7 +10,7 @@ project_version() {
 }
 
 build_release() {
-  local words=(-DHARICOT_LTO=ON -DHARICOT_STATIC=OFF -DHARICOT_COVERAGE=OFF -DHARICOT_SANITIZE=)
+  local words=(-DHARICOT_LTO=ON -DHARICOT_COVERAGE=OFF -DHARICOT_SANITIZE=)
   local log status=0
   # Without GoogleTest there can be no tests. Where they are on already, they stay: to switch them off would
   # throw away what was compiled for them.

@@ -26,27 +26,31 @@ is_wanted() {
 
 # The programs -----------------------------------------------------------------------------------
 
-# configure ARCHITECTURE WORD: one build folder for each architecture. The word changes only how the
-# programs are linked, so nothing is compiled twice. No path gets into the programs.
+# configure ARCHITECTURE: one build folder for each. No path gets into the programs.
 configure() {
   local build=$work/build-$1 toolchain=()
   [[ $1 == amd64 ]] || toolchain=(-DCMAKE_TOOLCHAIN_FILE="$source/cmake/$1.cmake")
   quietly cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHARICOT_TESTS=OFF \
-    -DHARICOT_FAT_OBJECTS=OFF -DCMAKE_CXX_FLAGS="-ffile-prefix-map=$build=build -ffile-prefix-map=$source=." "${toolchain[@]}" "$2"
+    -DHARICOT_FAT_OBJECTS=OFF -DCMAKE_CXX_FLAGS="-ffile-prefix-map=$build=build -ffile-prefix-map=$source=." "${toolchain[@]}"
 }
 
-# link ARCHITECTURE HOW: the programs, in WORK/programs/ARCHITECTURE-HOW.
+# link ARCHITECTURE HOW: the programs, in WORK/programs/ARCHITECTURE-HOW. They differ only in how they are
+# linked, so nothing is compiled twice.
 #   dynamic    as a package of a distribution has them
 #   static     with all they need
 link() {
-  local architecture=$1 how=$2 into=$work/programs/$1-$2 is_static=OFF
-  [[ $how == dynamic ]] || is_static=ON
+  local architecture=$1 how=$2 into=$work/programs/$1-$2
+  local from=$work/build-$1 targets=(haricotd haricot)
+  if [[ $how == static ]]; then
+    from+=/static
+    targets=(haricotd_static haricot_static)
+  fi
   echo "== building haricotd and haricot for $architecture, $how" >&2
-  configure "$architecture" -DHARICOT_STATIC="$is_static"
-  cmake --build "$work/build-$architecture" --target haricotd haricot >"$work/log" 2>&1 ||
+  configure "$architecture"
+  cmake --build "$work/build-$architecture" --target "${targets[@]}" >"$work/log" 2>&1 ||
     { install_complain "the build fails:" "$work/log"; exit 1; }
   mkdir -p "$into"
-  cp "$work/build-$architecture/haricotd" "$work/build-$architecture/haricot" "$into"
+  cp "$from/haricotd" "$from/haricot" "$into"
 }
 
 # What is made of them ---------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "haricot/base/check.hpp"
 #include "haricot/service/dispatcher.hpp"
@@ -128,7 +130,9 @@ Reply Dispatcher::stats_tubes(const Command& command, Instant now) {
     tubes_.push_back(next);
   }
   Report report(text_, info_.compat);
-  report.quoted("next", next == nullptr ? std::string_view("*") : std::string_view(next->name));
+  // Whatever the names look like: a bare * is no YAML.
+  const std::string_view next_name = next == nullptr ? "*" : std::string_view(next->name);
+  report.word("next", '"' + std::string(next_name) + '"');
   report.begin_list("tubes", tubes_.empty());
   for (const Tube* tube : tubes_) {
     report.begin_item();

@@ -197,6 +197,45 @@ std::vector<Action> extended_many() {
       pass(kTwoSeconds)};
 }
 
+// How long jobs wait and are worked on, while all happens to them that counts and that does not.
+std::vector<Action> tube_details() {
+  return {send(first, "use t\r\n" + put("5 0 10", "one") + put("1 0 10", "two")),
+          send(first, "stats-tube-detail t\r\nstats-tube-detail nothing\r\nstats-tubes * 1\r\n"),
+          pass(kSecond),
+          send(second, "watch t\r\nreserve-batch 2\r\nbury 1 7\r\n"),
+          pass(kTwoSeconds),
+          send(second, "touch 2\r\nstats-tubes * 1000\r\nstats-tubes t 1\r\ndelete 2\r\n"),
+          send(third, "stats-tube-detail t\r\nstats-tubes default 9\r\nstats-tubes gone 9\r\n"),
+          pass(kTenSeconds),
+          send(first, "stats-tube-detail t\r\nkick 1\r\n" + put("0 3 1", "later")),
+          send(second, "reserve\r\nrelease 1 0 1\r\n"),
+          pass(kTenSeconds),
+          send(second, "reserve\r\n"),
+          vanish(second),
+          send(third, "stats-tube-detail t\r\nflush-tube t\r\nstats-tube-detail t\r\n"),
+          pass(kDay),
+          send(third, "stats-tubes * 3\r\nuse t\r\n" + put("0 0 1", "x") + "stats-tubes t 3\r\n"),
+          send(third, "stats-tube-detail \r\nstats-tube-detail  t\r\nstats-tubes *\r\n"),
+          send(third, "stats-tubes * 0\r\nstats-tubes ** 1\r\nstats-tubes 1\r\n")};
+}
+
+// A page that ends because of the work in it: each tube has many who watch it, or many jobs.
+std::vector<Action> tube_pages() {
+  return {send(first, "watch a\r\nwatch b\r\nwatch c\r\nuse a\r\n" + put("0 0 9", "")),
+          again(first, 250),
+          send(second, "stats-tubes * 1000\r\nstats-tubes a 1\r\nstats-tubes b 1\r\n"),
+          send(third, "watch a\r\nstats-tubes * 2\r\n"),
+          again(third, 250),
+          read_or_not(second),
+          send(second, "stats-tubes * 1000\r\nstats-tube-detail a\r\n"),
+          again(second, 250),
+          send(first, "flush-tube a\r\n"),
+          vanish(first),
+          read_or_not(second),
+          pass(kSecond),
+          send(second, "stats-tubes b 4\r\n")};
+}
+
 std::vector<Action> ends() {
   return {send(first, "reserve\r\nlist-tubes\r\n"),
           half_close(first),
@@ -234,6 +273,8 @@ std::vector<std::pair<std::string, SessionInput>> session_seeds() {
           {"extended_lines_none", {kNoExtensions, extended_lines()}},
           {"extended_many", {0, extended_many()}},
           {"extended_many_binlog", {kBinlog | kSlowSyncs, extended_many()}},
+          {"tube_details", {kBinlog | kSlowSyncs, tube_details()}},
+          {"tube_pages", {kLike112, tube_pages()}},
           {"ends", {0, ends()}},
           {"ends_binlog", {kBinlog, ends()}}};
 }

@@ -31,19 +31,22 @@ class BuildIsTold(unittest.TestCase):
             return subprocess.run([PROJECT / "scripts" / words[0], "--into", folder, *words[1:]], env=environment,
                                   capture_output=True, text=True, timeout=600)
 
-    def check(self, *words):
+    def check(self, targets, *words):
         result = self.run_script(*words)
         self.assertNotEqual(result.returncode, 0)
-        told = result.stderr.find("== building haricotd and haricot")
+        told = result.stderr.find("== building " + targets)
         self.assertNotEqual(told, -1, result.stderr)
         self.assertGreater(result.stderr.find("the compiler speaks"), told, result.stderr)
         self.assertNotIn("the compiler speaks", result.stdout)
 
     def test_image(self):
-        self.check("image")
+        self.check("haricotd_static haricot_static", "image")
+
+    def test_image_with_words_for_cmake(self):
+        self.check("haricotd and haricot", "image", "-DHARICOT_LTO=OFF")
 
     def test_package_with_words_for_cmake(self):
-        self.check("package", "-DHARICOT_LTO=OFF")
+        self.check("haricotd and haricot", "package", "-DHARICOT_LTO=OFF")
 
 
 if __name__ == "__main__":

@@ -264,7 +264,7 @@ void Simulation::ask_by_the_way() {
   if (!wires_.contains(bystander_)) return;
   Wire& wire = wires_.at(bystander_);
   ModelClient& client = model_.client(bystander_);
-  const auto look = chance_.below(client.commands == CommandSet::standard ? 3 : 5);
+  const auto look = chance_.below(client.commands == CommandSet::standard ? 3 : 7);
   Request looks[] = {
       {.verb = Verb::stats, .line = "stats"},
       {.verb = Verb::list_tubes, .line = "list-tubes"},
@@ -275,6 +275,8 @@ void Simulation::ask_by_the_way() {
        .tube = "a",
        .state = StateWord::ready,
        .line = "list-jobs a ready 5"},
+      {.verb = Verb::stats_tube_detail, .tube = "a", .line = "stats-tube-detail a"},
+      {.verb = Verb::stats_tubes, .bound = 1000, .tube = "*", .line = "stats-tubes * 1000"},
   };
   Request& request = looks[look];
   request.bytes = request.line + "\r\n";

@@ -115,6 +115,32 @@ TEST_F(BenchRun, WhatTheServerShouldHoldIsThereAndGoesAgain) {
   expect_empty_server();
 }
 
+TEST_F(BenchRun, ReservesFromAllTubesInTheModeThatWasAskedFor) {
+  ASSERT_TRUE(start());
+  std::uint64_t jobs = 0;
+  for (const std::string mode : {"fifo", "weighted"}) {
+    const Ending ending = bench(
+        {"--reserve-mode", mode, "-t", "5", "-c", "7", "-d", "3", "-n", "900", "--warm-up", "30"});
+    ASSERT_EQ(ending.status, (ExitStatus{.code = 0})) << ending.error;
+    EXPECT_EQ(json_value(ending.output, "commands"), 2'700) << ending.output;
+    EXPECT_NE(ending.output.find("\"reserve_mode\":\"" + mode + "\""), std::string::npos);
+    jobs += 930;
+    EXPECT_EQ(server_stat("cmd-delete"), jobs);
+    expect_empty_server();
+  }
+  // The modes are commands: each of the seven connections has watched the five tubes, and its own
+  // before.
+  EXPECT_GE(server_stat("cmd-watch"), 2U * 7 * 6);
+}
+
+TEST_F(BenchRun, AServerWithoutReserveModesIsToldFrom) {
+  ASSERT_TRUE(start({"--no-extensions"}));
+  const Ending ending = bench({"--reserve-mode", "weighted", "-n", "10"});
+  EXPECT_EQ(ending.status, (ExitStatus{.code = 1}));
+  EXPECT_NE(ending.error.find("BAD_FORMAT"), std::string::npos) << ending.error;
+  expect_empty_server();
+}
+
 TEST_F(BenchRun, TheServersMemoryAndTimeAreReported) {
   ASSERT_TRUE(start());
   const Ending ending =

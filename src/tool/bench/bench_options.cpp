@@ -47,6 +47,15 @@ bool read_workload(std::string_view value, Workload& workload) {
   return false;
 }
 
+bool read_reserve_mode(std::string_view value, ReserveMode& mode) {
+  for (const ReserveMode candidate : {ReserveMode::fifo, ReserveMode::weighted}) {
+    if (value != name_of(candidate)) continue;
+    mode = candidate;
+    return true;
+  }
+  return false;
+}
+
 constexpr std::string_view kNumber = "a number (k and M at its end are thousands and millions)";
 constexpr std::string_view kAtLeastOne = "a number of at least 1 that is not absurd";
 constexpr std::string_view kSeconds = "a time in seconds, such as 2.5";
@@ -67,6 +76,10 @@ std::vector<Flag> load_flags(BenchOptions& o) {
        into(o.tubes, kConnections), kAtLeastOne},
       {0, "watch", "N", "empty tubes that each connection watches too (0)",
        into(o.watched_tubes, kMoreConnections), kNumber},
+      {0, "reserve-mode", "MODE",
+       "reserve from all tubes, in this mode of haricotd: fifo or weighted",
+       [&o](std::string_view value) { return read_reserve_mode(value, o.reserve_mode); },
+       "fifo or weighted"},
       {'n', "count", "N", "jobs to measure, instead of a time", into(o.count, kJobs), kAtLeastOne},
       {'T', "seconds", "S", "how long to measure (5)",
        set_milliseconds(o.milliseconds, 1, kBenchMillisecondsMax), kSeconds},
@@ -161,6 +174,18 @@ std::string_view name_of(Workload workload) {
       return "take";
     case Workload::cycle:
       return "cycle";
+  }
+  return "";
+}
+
+std::string_view name_of(ReserveMode mode) {
+  switch (mode) {
+    case ReserveMode::own_tube:
+      return "own-tube";
+    case ReserveMode::fifo:
+      return "fifo";
+    case ReserveMode::weighted:
+      return "weighted";
   }
   return "";
 }

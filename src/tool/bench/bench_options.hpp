@@ -20,6 +20,15 @@ enum class Workload : std::uint8_t {
 
 std::string_view name_of(Workload workload);
 
+// How connections reserve from several tubes. The modes are commands that only haricotd has.
+enum class ReserveMode : std::uint8_t {
+  own_tube,  // From one tube, each connection its own. No mode is asked for.
+  fifo,      // From all tubes of the load, the best job of all.
+  weighted,  // From all tubes of the load, shared out by the weights 1, 2, 3, 4, 1, …
+};
+
+std::string_view name_of(ReserveMode mode);
+
 // What the server holds while it is measured, besides the load.
 struct Surroundings {
   std::uint64_t ready = 0;             // Jobs in the tubes of the load, in front of its own.
@@ -41,6 +50,7 @@ struct BenchOptions {
   std::uint64_t body_bytes = 100;
   std::uint64_t tubes = 1;          // The connections share them out.
   std::uint64_t watched_tubes = 0;  // Empty ones, that each connection watches besides its own.
+  ReserveMode reserve_mode = ReserveMode::own_tube;
   Surroundings surroundings;
 
   std::uint64_t count = 0;  // Jobs to be measured; 0: as many as fit into the time.

@@ -84,6 +84,9 @@ std::string describe_load(const BenchOptions& o) {
   std::string text(name_of(o.workload));
   text += ", " + counted(o.connections, "connection") + ", " + counted(o.depth, "command") +
           " at once, bodies of " + counted(o.body_bytes, "byte") + ", " + counted(o.tubes, "tube");
+  if (o.reserve_mode != ReserveMode::own_tube) {
+    text += ", reserves from all tubes: " + std::string(name_of(o.reserve_mode));
+  }
   const Surroundings& s = o.surroundings;
   const struct {
     std::uint64_t number;
@@ -196,7 +199,8 @@ std::string json_report(const BenchOptions& options, const BenchResult& result) 
   const Surroundings& s = options.surroundings;
   const double seconds = seconds_of(result);
   std::string text = "{\"address\":" + json_string(result.address) +
-                     ",\"workload\":" + json_string(name_of(options.workload));
+                     ",\"workload\":" + json_string(name_of(options.workload)) +
+                     ",\"reserve_mode\":" + json_string(name_of(options.reserve_mode));
   const struct {
     std::string_view name;
     std::uint64_t value;

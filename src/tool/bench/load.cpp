@@ -12,7 +12,6 @@
 
 #include "os/clock.hpp"
 #include "tool/cli/interrupt.hpp"
-#include "tool/client/dialogue.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -20,6 +19,7 @@ namespace {
 constexpr std::size_t kBufferBytes = 256 * 1024;
 constexpr std::size_t kEventsMax = 512;
 constexpr Duration kClosePatience = Duration::seconds(5);
+constexpr std::uint64_t kWeights = 4;  // Tubes have weights from 1 to this.
 constexpr std::string_view kReserve = "reserve\r\n";
 
 Duration patience_of(const BenchOptions& options) {
@@ -78,13 +78,8 @@ bool Load::open_lane(const Address& address, std::size_t index, std::string& err
   Dialogue dialogue(patience_of(options_));
   if (!dialogue.open(address, error)) return false;
   const std::string tube = tubes_.load(lane.tube);
-  std::string commands = "watch " + tube + "\r\nignore default\r\n";
-  for (std::uint64_t i = 0; i < options_.watched_tubes; ++i) {
-    commands += "watch " + tubes_.watched(i) + "\r\n";
-  }
-  const std::uint64_t watches = 2 + options_.watched_tubes;
   if (!dialogue.run("use", "use " + tube + "\r\n", 1, ReplyCode::using_tube, error) ||
-      !dialogue.run("watch", commands, watches, ReplyCode::watching, error)) {
+      !choose_tubes(dialogue, tube, error)) {
     return false;
   }
   lane.socket = dialogue.take_socket();
@@ -94,6 +89,25 @@ bool Load::open_lane(const Address& address, std::size_t index, std::string& err
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, lane.socket.get(), &event) == 0) return true;
   error = std::string("cannot wait for answers: ") + std::strerror(errno);
   return false;
+}
+
+// Has the connection watch what it will reserve from, in the mode that was asked for.
+bool Load::choose_tubes(Dialogue& dialogue, const std::string& own, std::string& error) {
+  const bool has_mode = options_.reserve_mode != ReserveMode::own_tube;
+  std::uint64_t watches = 1;
+  std::string commands = "watch " + own + "\r\n";
+  for (std::uint64_t i = 0; has_mode && i < options_.tubes; ++i, ++watches) {
+    commands += "watch " + tubes_.load(i) + " " + std::to_string(1 + i % kWeights) + "\r\n";
+  }
+  commands += "ignore default\r\n";
+  ++watches;
+  for (std::uint64_t i = 0; i < options_.watched_tubes; ++i, ++watches) {
+    commands += "watch " + tubes_.watched(i) + "\r\n";
+  }
+  if (!dialogue.run("watch", commands, watches, ReplyCode::watching, error)) return false;
+  if (!has_mode) return true;
+  const std::string mode = "reserve-mode " + std::string(name_of(options_.reserve_mode)) + "\r\n";
+  return dialogue.run("reserve-mode", mode, 1, ReplyCode::using_tube, error);
 }
 
 bool Load::watch_over(const std::vector<os::Descriptor>& silent, std::string& error) {

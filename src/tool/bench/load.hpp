@@ -24,6 +24,7 @@
 #include "tool/bench/histogram.hpp"
 #include "tool/client/address.hpp"
 #include "tool/client/answer_parser.hpp"
+#include "tool/client/dialogue.hpp"
 
 namespace haricot::tool {
 
@@ -82,6 +83,7 @@ class Load final {
   };
 
   bool open_lane(const Address& address, std::size_t index, std::string& error);
+  bool choose_tubes(Dialogue& dialogue, const std::string& own, std::string& error);
   bool begin_round(Lane& lane);
   bool begin_step(Lane& lane);
   bool send_rest(Lane& lane);

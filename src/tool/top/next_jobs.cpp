@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "tool/client/job_page.hpp"
+
 namespace haricot::tool {
 namespace {
-
-constexpr std::string_view kBegin = "---\n";
 
 bool list_jobs(Remote& server, const std::string& tube, std::size_t count, NextJobs& found) {
   std::string commands;
@@ -19,10 +19,10 @@ bool list_jobs(Remote& server, const std::string& tube, std::size_t count, NextJ
   const auto take = [&](const Answer& answer) {
     std::vector<StatsText>& jobs = found.jobs[next++];
     if (answer.code == ReplyCode::not_found) return;  // The tube went meanwhile.
-    std::optional<std::vector<StatsText>> parsed;
-    if (answer.code == ReplyCode::ok) parsed = parse_jobs(answer.body);
-    if (parsed) {
-      jobs = std::move(*parsed);
+    std::optional<JobPage> page;
+    if (answer.code == ReplyCode::ok) page = parse_job_page(answer.body);
+    if (page) {
+      jobs = std::move(page->jobs);
     } else {
       odd = answer.line;
     }
@@ -96,37 +96,6 @@ bool ask_next_jobs(Remote& server, const Abilities& abilities, const std::string
   found = {.tube = tube, .jobs = {}, .is_first_only = !abilities.lists_jobs};
   return abilities.lists_jobs ? list_jobs(server, tube, std::max<std::size_t>(count, 1), found)
                               : peek_jobs(server, tube, found);
-}
-
-// After `---` stands `jobs: []`, or `jobs:` and for each job lines of which the first begins with
-// `- ` and the others with two blanks.
-std::optional<std::vector<StatsText>> parse_jobs(std::string_view answer) {
-  constexpr std::string_view kTitle = "jobs:\n";
-  if (!answer.starts_with(kBegin)) return std::nullopt;
-  answer.remove_prefix(kBegin.size());
-  if (answer == "jobs: []\n") return std::vector<StatsText>{};
-  if (!answer.starts_with(kTitle)) return std::nullopt;
-  answer.remove_prefix(kTitle.size());
-  std::vector<std::string> texts;
-  while (!answer.empty()) {
-    const std::size_t end = answer.find('\n');
-    if (end == std::string_view::npos || end < 2) return std::nullopt;
-    const std::string_view line = answer.substr(0, end + 1);
-    answer.remove_prefix(end + 1);
-    if (line.starts_with("- ")) {
-      texts.emplace_back(kBegin);
-    } else if (!line.starts_with("  ") || texts.empty()) {
-      return std::nullopt;
-    }
-    texts.back() += line.substr(2);
-  }
-  std::vector<StatsText> jobs;
-  for (const std::string& text : texts) {
-    std::optional<StatsText> job = StatsText::parse(text);
-    if (!job || !job->number("id")) return std::nullopt;
-    jobs.push_back(std::move(*job));
-  }
-  return jobs;
 }
 
 }  // namespace haricot::tool

@@ -39,7 +39,4 @@ struct NextJobs {
 [[nodiscard]] bool ask_next_jobs(Remote& server, const Abilities& abilities,
                                  const std::string& tube, std::size_t count, NextJobs& found);
 
-// The jobs of a list-jobs answer. Nothing: it is no such answer.
-std::optional<std::vector<StatsText>> parse_jobs(std::string_view answer);
-
 }  // namespace haricot::tool

@@ -56,6 +56,7 @@ TEST(BenchOptions, EveryFlagArrives) {
                                "-j",
                                "--keep",
                                "--watch=5",
+                               "--reserve-mode=weighted",
                                "--warm-up=3",
                                "--patience=1.5",
                                "--ready=1M",
@@ -74,6 +75,7 @@ TEST(BenchOptions, EveryFlagArrives) {
   EXPECT_EQ(o.body_bytes, 16'000U);
   EXPECT_EQ(o.tubes, 4U);
   EXPECT_EQ(o.watched_tubes, 5U);
+  EXPECT_EQ(o.reserve_mode, ReserveMode::weighted);
   EXPECT_EQ(o.count, 1'000'000U);
   EXPECT_EQ(o.warm_up, 3U);
   EXPECT_EQ(o.patience_ms, 1500U);
@@ -123,6 +125,7 @@ TEST(BenchOptions, BadValuesAreRefusedByName) {
                                              {"-p", "0"},
                                              {"-p", "-1"},
                                              {"--ready", "-1"},
+                                             {"--reserve-mode", "own-tube"},
                                              {"--patience", "0"}}) {
     const Parsed parsed = parse(words);
     EXPECT_FALSE(parsed.good) << words[0] << words[1];
@@ -140,6 +143,7 @@ TEST(BenchOptions, HelpTellsEveryFlagAndIsNotStoppedByTheRest) {
                            "--body-size",
                            "--tubes",
                            "--watch",
+                           "--reserve-mode",
                            "--count",
                            "--seconds",
                            "--warm-up",

@@ -33,16 +33,32 @@ TEST(JobPage, OfListJobsHasNoNextPage) {
 }
 
 TEST(JobPage, KeysOfANewerServerAreLetThrough) {
-  const auto page = parse_job_page("---\nnext: 0\nmore: 1\njobs:\n- id: 5\n  colour: red\n");
+  const auto page =
+      parse_job_page("---\nnext: 3\nmore: 1\njobs:\n- id: 5\n  colour: red:\nlast: 2\n");
   ASSERT_TRUE(page);
-  EXPECT_EQ(*page->jobs[0].find("colour"), "red");
+  EXPECT_EQ(page->next, 3U);
+  ASSERT_EQ(page->jobs.size(), 1U);
+  EXPECT_EQ(*page->jobs[0].find("colour"), "red:");
+}
+
+TEST(JobPage, KeysOfANewerServerThatHaveLinesBelowThemArePassedOver) {
+  const auto page = parse_job_page(
+      "---\nseen:\n- id: 1\n  at: 2\njobs:\n- id: 5\n  marks:\n    hue: red\n  - x\n  tube: \"a: "
+      "b\"\n"
+      "- id: 6\nlost:\n- id: 7\n  at: 8\nnext: 9\n");
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->next, 9U);
+  ASSERT_EQ(page->jobs.size(), 2U);
+  EXPECT_EQ(page->jobs[0].json_members(), R"("id":5,"tube":"a: b")");
+  EXPECT_EQ(page->jobs[1].json_members(), R"("id":6)");
 }
 
 TEST(JobPage, WhatIsNoListOfJobsIsRefused) {
   for (const char* text :
        {"", "---\n", "---\nnext: 0\n", "---\nnext: x\njobs: []\n", "jobs: []\n",
         "---\njobs:\n  id: 5\n", "---\njobs:\n- tube: a\n", "---\njobs:\n- id: 5\n  tube\n",
-        "---\njobs:\n- id: 5", "---\njobs:\n- id: 5\n- tube: a\n"}) {
+        "---\njobs:\n- id: 5", "---\njobs:\n- id: 5\n- tube: a\n", "---\njobs:\n\n",
+        "---\njobs:\n- id: 5\nid\n", "---\njobs: []\n\n"}) {
     EXPECT_FALSE(parse_job_page(text)) << text;
   }
 }
