@@ -125,7 +125,7 @@ class Volume:
 
     def wait_until_healed(self, node):
         """Until each copy has what the others have, and the node writes to all of them."""
-        wait_for("the copies", lambda: self.copies_in_reach(node) == 3)
+        wait_for("the copies", lambda: self.copies_in_reach(node) == 3, HEAL_PATIENCE_S)
         def healed():
             # Refused as long as a copy that came back is not known everywhere.
             node.run("gluster", "volume", "heal", "jobs", check=False)
