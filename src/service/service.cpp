@@ -12,9 +12,6 @@ namespace {
 // Memory for bodies that nobody has needed for so long, and at most twice that, goes back.
 constexpr Duration kBlobAge = Duration::seconds(1);
 
-// Of the engine's steps, as many as take as long as a small command.
-constexpr std::uint32_t kStepsPerWork = Engine::kStepsPerJob;
-
 // How much of a session's share of a turn an answer of that many bytes takes.
 std::uint32_t work_for(std::size_t bytes) {
   return static_cast<std::uint32_t>(1 + bytes / 512);
@@ -146,6 +143,13 @@ void Service::run_backlog(Instant now) {
     Session& session = this_turn.front();
     this_turn.remove(session);
     if (!may_run(session)) continue;
+    // Somebody in front of it has been put off already, so it would be, too. Its line is not even
+    // read: many that wait for their turn would make each turn longer.
+    if (session.is_put_off_ && costly_put_off_) {
+      mark_runnable(session);
+      continue;
+    }
+    session.is_put_off_ = false;
     run(session, now);
     mark_to_send(session);
   }
@@ -196,56 +200,16 @@ void Service::run(Session& session, Instant now) {
 }
 
 Service::Work Service::share_of_turn() const {
-  const Work share = Session::kWorkOfAllPerTurn / std::max(busy_last_turn_, Work{1});
+  // Those of this turn count as well: a hundred may come at once, out of nothing.
+  const Work share = Session::kWorkOfAllPerTurn / std::max({busy_last_turn_, busy_, Work{1}});
   return std::clamp(share, Session::kWorkPerTurnMin, Session::kWorkPerTurn);
-}
-
-// What a command will take, as far as that is known beforehand.
-Service::Work Service::price_of(const Session& session, const Command& command) const {
-  switch (command.verb) {
-    case Verb::reserve:
-    case Verb::reserve_with_timeout:
-      // Looking through the tubes, and waiting on each.
-      return 2 * engine_.reserve_steps(session.client_) / kStepsPerWork;
-    case Verb::reserve_batch: {
-      // The same for each job, and the last one may come when the bound is nearly reached.
-      const std::uint64_t steps = engine_.reserve_steps(session.client_);
-      const std::uint64_t all =
-          std::min<std::uint64_t>(command.bound * steps, Engine::kStepsPerBatch) + steps;
-      return static_cast<Work>(all / kStepsPerWork);
-    }
-    case Verb::list_tubes:
-      // Every page is looked at when the list begins, and again when it is sent.
-      return engine_.tubes().size() / TubeList::kTubesPerPage / 2;
-    case Verb::put:
-      return engine_.offer_steps(session.client_.used()) / kStepsPerWork;
-    case Verb::release:
-    case Verb::kick_job:
-      return engine_.offer_steps(command.id) / kStepsPerWork;
-    default:
-      return 1;
-  }
-}
-
-// Whether a command has to wait for a later turn. The first costly one of a turn always runs.
-bool Service::is_put_off(const Session& session, const Command& command) const {
-  // An answer that is held back may be taken back, and a list in pieces could not be.
-  if (session.held_ && is_long_list(session, command)) return true;
-  const Work price = price_of(session, command);
-  return price > Session::kCostlyWork && price > costly_work_ &&
-         costly_work_ < Session::kCostlyWorkPerTurn;
-}
-
-void Service::pay_if_costly(const Session& session, const Command& command) {
-  const Work price = price_of(session, command);
-  if (price > Session::kCostlyWork) costly_work_ -= std::min(price, costly_work_);
 }
 
 // Takes what the engine did for a command, beyond what every command takes, off a share.
 void Service::charge_steps(Work& work) {
   const std::uint64_t steps = engine_.take_steps();
-  if (steps >= kStepsPerWork) [[unlikely]]
-    work -= static_cast<Work>(std::min<std::uint64_t>(work, steps / kStepsPerWork));
+  if (steps >= Session::kStepsPerWork) [[unlikely]]
+    work -= static_cast<Work>(std::min<std::uint64_t>(work, steps / Session::kStepsPerWork));
 }
 
 // Runs complete commands until there is none, something stops the session, or its share of the turn
@@ -319,11 +283,11 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
     session.reader_.expect_body(dispatcher_.begin_put(session.client_, command));
     return true;
   }
-  // Where there are few tubes, no command takes long.
-  if (engine_.tubes().size() >= WatchIndex::kIndexedFrom) [[unlikely]] {
+  // Where there are few tubes, none of beanstalkd's commands takes long.
+  if (engine_.tubes().size() >= WatchIndex::kIndexedFrom || is_extended(command.verb))
+      [[unlikely]] {
     if (is_put_off(session, command)) {
-      costly_put_off_ = true;
-      work = 0;  // The command stays where it is.
+      put_off(session, work);
       return false;
     }
     pay_if_costly(session, command);
@@ -384,8 +348,7 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
     Command put;
     put.verb = Verb::put;
     if (is_put_off(session, put)) {
-      costly_put_off_ = true;
-      work = 0;
+      put_off(session, work);
       session.reader_.take_back_body();
       return false;
     }

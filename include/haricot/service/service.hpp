@@ -101,6 +101,7 @@ class Service {
   // Cold, lest they are inlined and make every command slower.
   [[gnu::cold, gnu::noinline]] bool is_put_off(const Session& session,
                                                const Command& command) const;
+  [[gnu::cold, gnu::noinline]] void put_off(Session& session, Work& work);
   void pay_if_costly(const Session& session, const Command& command);
   void charge_steps(Work& work);
   [[gnu::cold, gnu::noinline]] bool is_long_list(const Session& session,

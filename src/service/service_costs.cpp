@@ -1,0 +1,90 @@
+// Commands that are known beforehand to be costly: all of a turn together get a part of it, and the
+// rest waits for the next turn.
+//
+// Each session runs at least one command in a turn, so what one command takes is multiplied by the
+// number of sessions that send it at once.
+
+#include <algorithm>
+
+#include "haricot/service/service.hpp"
+
+namespace haricot {
+namespace {
+
+// What a page or a batch takes for each of its jobs or tubes, at most.
+constexpr std::uint32_t kWorkPerShownJob = 2;
+constexpr std::uint32_t kWorkPerShownTube = 4;
+constexpr std::uint32_t kWorkPerBatchedJob = 2;
+
+}  // namespace
+
+// What a command will take, as far as that is known beforehand.
+Service::Work Service::price_of(const Session& session, const Command& command) const {
+  switch (command.verb) {
+    case Verb::reserve:
+    case Verb::reserve_with_timeout:
+      // Looking through the tubes, and waiting on each.
+      return 2 * engine_.reserve_steps(session.client_) / Session::kStepsPerWork;
+    case Verb::reserve_batch: {
+      // The same for each job, and the last one may come when the bound is nearly reached.
+      const std::uint64_t steps = engine_.reserve_steps(session.client_);
+      const std::uint64_t all =
+          std::min<std::uint64_t>(command.bound * steps, Engine::kStepsPerBatch) + steps;
+      const std::uint64_t jobs = std::min<std::uint64_t>(command.bound, engine_.counts().ready);
+      return static_cast<Work>(all / Session::kStepsPerWork + jobs * kWorkPerBatchedJob);
+    }
+    case Verb::delete_batch:
+      // As many as there are blanks between them, or fewer.
+      return kWorkPerBatchedJob *
+             static_cast<Work>(std::count(command.ids.begin(), command.ids.end(), ' ') + 1);
+    case Verb::scan_jobs: {
+      const std::uint64_t jobs = engine_.jobs().size();
+      const std::uint64_t looked_at = std::min<std::uint64_t>(jobs, Engine::kScanned);
+      const std::uint64_t shown = std::min<std::uint64_t>(command.bound, looked_at);
+      return static_cast<Work>(looked_at * 2 / Session::kStepsPerWork + shown * kWorkPerShownJob);
+    }
+    case Verb::list_jobs:
+      return kWorkPerShownJob *
+             static_cast<Work>(std::min<std::uint64_t>(command.bound, engine_.jobs().size()));
+    case Verb::stats_tubes:
+      return kWorkPerShownTube * std::min(command.bound, engine_.tubes().size());
+    case Verb::reserve_mode:
+      // Each tube comes to another place among the offers.
+      return session.client_.watched_tubes() < WatchIndex::kManyFrom
+                 ? 1
+                 : session.client_.watched_tubes();
+    case Verb::list_tubes:
+      // Every page is looked at when the list begins, and again when it is sent.
+      return engine_.tubes().size() / TubeList::kTubesPerPage / 2;
+    case Verb::put:
+      return engine_.offer_steps(session.client_.used()) / Session::kStepsPerWork;
+    case Verb::release:
+    case Verb::kick_job:
+      return engine_.offer_steps(command.id) / Session::kStepsPerWork;
+    default:
+      return 1;
+  }
+}
+
+// Whether a command has to wait for a later turn. The first costly one of a turn always runs.
+bool Service::is_put_off(const Session& session, const Command& command) const {
+  // An answer that is held back may be taken back, and a list in pieces could not be.
+  if (session.held_ && is_long_list(session, command)) return true;
+  const Work price = price_of(session, command);
+  return price > Session::kCostlyWork && price > costly_work_ &&
+         costly_work_ < Session::kCostlyWorkPerTurn;
+}
+
+// The command stays where it is.
+void Service::put_off(Session& session, Work& work) {
+  session.is_put_off_ = true;
+  costly_put_off_ = true;
+  work = 0;
+}
+
+void Service::pay_if_costly(const Session& session, const Command& command) {
+  const Work price = price_of(session, command);
+  if (price > Session::kCostlyWork) costly_work_ -= std::min(price, costly_work_);
+}
+
+}  // namespace haricot
