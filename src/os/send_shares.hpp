@@ -18,16 +18,14 @@ class SendShares {
   static constexpr std::size_t kBytesOfAllMax = 8 * kBytesMax;
 
   void begin_turn() {
-    cut_short_last_turn_ = cut_short_;
+    const std::size_t share = kBytesOfAllMax / std::max(cut_short_, std::size_t{1});
+    share_ = std::clamp(share, kBytesMin, kBytesMax);
     cut_short_ = 0;
     left_ = kBytesOfAllMax;
   }
   // How many bytes the next connection may send; from kBytesMin to kBytesMax. It is the same for
   // all that wait since the last turn, while the turn has something left.
-  std::size_t next() const {
-    const std::size_t share = kBytesOfAllMax / std::max(cut_short_last_turn_, std::size_t{1});
-    return std::clamp(std::min(share, left_), kBytesMin, kBytesMax);
-  }
+  std::size_t next() const { return std::max(std::min(share_, left_), kBytesMin); }
   // A connection has sent so many bytes. `was_cut_short`: the bound has kept it from sending more.
   void took(std::size_t bytes, bool was_cut_short) {
     left_ -= std::min(bytes, left_);
@@ -35,9 +33,9 @@ class SendShares {
   }
 
  private:
+  std::size_t share_ = kBytesMax;
   std::size_t left_ = kBytesOfAllMax;
-  std::size_t cut_short_ = 0;  // How many connections were, in this turn and in the last one.
-  std::size_t cut_short_last_turn_ = 0;
+  std::size_t cut_short_ = 0;  // How many connections were, in this turn.
 };
 
 }  // namespace haricot::os

@@ -269,11 +269,22 @@ bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now
 }
 
 bool Service::run_line(Session& session, std::string_view line, Instant now, Work& work) {
-  --work;
-  if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
-
   Command command;
   const ParseResult parsed = parse_command(line, command, session.commands_);
+  // Where there are few tubes, none of beanstalkd's commands takes long. (The price of a put is
+  // asked for when its body is there.)
+  const bool has_price =
+      (engine_.tubes().size() >= WatchIndex::kIndexedFrom || is_extended(command.verb)) &&
+      parsed == ParseResult::ok && command.verb != Verb::put;
+  if (has_price) [[unlikely]] {
+    if (is_put_off(session, command)) {
+      put_off(session, work);
+      return false;
+    }
+    pay_if_costly(session, command);
+  }
+  --work;
+  if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
   if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return true;
   if (command.verb == Verb::quit) {
     session.quit_ = true;
@@ -283,18 +294,9 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
     session.reader_.expect_body(dispatcher_.begin_put(session.client_, command));
     return true;
   }
-  // Where there are few tubes, none of beanstalkd's commands takes long.
-  if (engine_.tubes().size() >= WatchIndex::kIndexedFrom || is_extended(command.verb))
-      [[unlikely]] {
-    if (is_put_off(session, command)) {
-      put_off(session, work);
-      return false;
-    }
-    pay_if_costly(session, command);
-    if (is_long_list(session, command)) {
-      begin_list(session, command, work);
-      return true;
-    }
+  if (has_price && is_long_list(session, command)) [[unlikely]] {
+    begin_list(session, command, work);
+    return true;
   }
   const std::uint64_t records = journal_.records();
   begin_answers(session);
