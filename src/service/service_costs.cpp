@@ -16,6 +16,13 @@ constexpr std::uint32_t kWorkPerShownJob = 2;
 constexpr std::uint32_t kWorkPerShownTube = 4;
 constexpr std::uint32_t kWorkPerBatchedJob = 2;
 
+// A page or a batch of so few is like any other command: who asks for it waits for no long ones.
+constexpr std::uint64_t kFew = 32;
+
+std::uint32_t work_for_many(std::uint64_t number, std::uint32_t each) {
+  return number <= kFew ? 1 : static_cast<std::uint32_t>(number) * each;
+}
+
 }  // namespace
 
 // What a command will take, as far as that is known beforehand.
@@ -31,23 +38,28 @@ Service::Work Service::price_of(const Session& session, const Command& command) 
       const std::uint64_t all =
           std::min<std::uint64_t>(command.bound * steps, Engine::kStepsPerBatch) + steps;
       const std::uint64_t jobs = std::min<std::uint64_t>(command.bound, engine_.counts().ready);
-      return static_cast<Work>(all / Session::kStepsPerWork + jobs * kWorkPerBatchedJob);
+      return static_cast<Work>(all / Session::kStepsPerWork) +
+             work_for_many(jobs, kWorkPerBatchedJob);
     }
-    case Verb::delete_batch:
+    case Verb::delete_batch: {
       // As many as there are blanks between them, or fewer.
-      return kWorkPerBatchedJob *
-             static_cast<Work>(std::count(command.ids.begin(), command.ids.end(), ' ') + 1);
+      const auto blanks = std::count(command.ids.begin(), command.ids.end(), ' ');
+      return work_for_many(static_cast<std::uint64_t>(blanks) + 1, kWorkPerBatchedJob);
+    }
     case Verb::scan_jobs: {
       const std::uint64_t jobs = engine_.jobs().size();
-      const std::uint64_t looked_at = std::min<std::uint64_t>(jobs, Engine::kScanned);
-      const std::uint64_t shown = std::min<std::uint64_t>(command.bound, looked_at);
-      return static_cast<Work>(looked_at * 2 / Session::kStepsPerWork + shown * kWorkPerShownJob);
+      const std::uint64_t shown = std::min<std::uint64_t>(command.bound, jobs);
+      // Those of one tube may be far apart.
+      const std::uint64_t passed_over =
+          command.tube.empty() ? 0 : std::min<std::uint64_t>(jobs, Engine::kScanned);
+      return static_cast<Work>(passed_over * 2 / Session::kStepsPerWork) +
+             work_for_many(shown, kWorkPerShownJob);
     }
     case Verb::list_jobs:
-      return kWorkPerShownJob *
-             static_cast<Work>(std::min<std::uint64_t>(command.bound, engine_.jobs().size()));
+      return work_for_many(std::min<std::uint64_t>(command.bound, engine_.jobs().size()),
+                           kWorkPerShownJob);
     case Verb::stats_tubes:
-      return kWorkPerShownTube * std::min(command.bound, engine_.tubes().size());
+      return work_for_many(std::min(command.bound, engine_.tubes().size()), kWorkPerShownTube);
     case Verb::reserve_mode:
       // Each tube comes to another place among the offers.
       return session.client_.watched_tubes() < WatchIndex::kManyFrom

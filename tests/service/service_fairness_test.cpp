@@ -208,6 +208,27 @@ TEST_F(ServiceFairness, WhoIsPutOffKeepsHisPlaceAndHisOrder) {
   }
 }
 
+TEST_F(ServiceFairness, WhoAsksForAFewWaitsForNoLongPages) {
+  Session& producer = world.connect();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 1000))), 1000U);
+  }
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 20; ++i) sessions.push_back(&world.connect());
+  Session& small = world.connect();
+  world.service.advance(world.now);
+  for (Session* session : sessions) {
+    world.service.receive(*session, "scan-jobs 0 1000\r\n", world.now);
+  }
+  ASSERT_FALSE(sessions.back()->has_output());
+  for (const std::string_view line : {"scan-jobs 5 20\r\n", "list-jobs default ready 20\r\n",
+                                      "reserve-batch 5\r\n", "delete-batch 1 2 3\r\n"}) {
+    world.service.receive(small, line, world.now);
+    EXPECT_NE(world.hear(small), "") << line;
+  }
+  world.settle();
+}
+
 // Nobody knew of them in the turn before.
 TEST_F(ServiceFairness, ManyThatComeAtOnceShareTheirFirstTurn) {
   std::vector<Session*> sessions;
