@@ -201,7 +201,8 @@ void Service::run(Session& session, Instant now) {
 
 Service::Work Service::share_of_turn() const {
   // Those of this turn count as well: a hundred may come at once, out of nothing.
-  const Work share = Session::kWorkOfAllPerTurn / std::max({busy_last_turn_, busy_, Work{1}});
+  const Work share =
+      Session::kWorkOfAllPerTurn / std::max(std::max(busy_last_turn_, busy_), Work{1});
   return std::clamp(share, Session::kWorkPerTurnMin, Session::kWorkPerTurn);
 }
 
@@ -271,17 +272,12 @@ bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now
 bool Service::run_line(Session& session, std::string_view line, Instant now, Work& work) {
   Command command;
   const ParseResult parsed = parse_command(line, command, session.commands_);
-  // Where there are few tubes, none of beanstalkd's commands takes long. (The price of a put is
-  // asked for when its body is there.)
-  const bool has_price =
-      (engine_.tubes().size() >= WatchIndex::kIndexedFrom || is_extended(command.verb)) &&
-      parsed == ParseResult::ok && command.verb != Verb::put;
-  if (has_price) [[unlikely]] {
-    if (is_put_off(session, command)) {
-      put_off(session, work);
-      return false;
-    }
-    pay_if_costly(session, command);
+  // Where there are few tubes, none of beanstalkd's commands takes long.
+  const bool are_many_tubes = engine_.tubes().size() >= WatchIndex::kIndexedFrom;
+  if (are_many_tubes || is_extended(command.verb)) [[unlikely]] {
+    // The price of a put is asked for when its body is there.
+    const bool has_price = parsed == ParseResult::ok && command.verb != Verb::put;
+    if (has_price && put_off_or_pay(session, command, work)) return false;
   }
   --work;
   if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
@@ -294,7 +290,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
     session.reader_.expect_body(dispatcher_.begin_put(session.client_, command));
     return true;
   }
-  if (has_price && is_long_list(session, command)) [[unlikely]] {
+  if (are_many_tubes && is_long_list(session, command)) [[unlikely]] {
     begin_list(session, command, work);
     return true;
   }
@@ -349,12 +345,10 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
   if (engine_.tubes().size() >= WatchIndex::kIndexedFrom) [[unlikely]] {
     Command put;
     put.verb = Verb::put;
-    if (is_put_off(session, put)) {
-      put_off(session, work);
+    if (put_off_or_pay(session, put, work)) {
       session.reader_.take_back_body();
       return false;
     }
-    pay_if_costly(session, put);
   }
   PutPlan& plan = session.reader_.put();
   const std::uint64_t records = journal_.records();

@@ -87,16 +87,18 @@ bool Service::is_put_off(const Session& session, const Command& command) const {
          costly_work_ < Session::kCostlyWorkPerTurn;
 }
 
-// The command stays where it is.
-void Service::put_off(Session& session, Work& work) {
-  session.is_put_off_ = true;
-  costly_put_off_ = true;
-  work = 0;
-}
-
-void Service::pay_if_costly(const Session& session, const Command& command) {
+// Whether the command was put off: then it stays where it is. If not, it draws on what the costly
+// ones of the turn have.
+bool Service::put_off_or_pay(Session& session, const Command& command, Work& work) {
+  if (is_put_off(session, command)) {
+    session.is_put_off_ = true;
+    costly_put_off_ = true;
+    work = 0;
+    return true;
+  }
   const Work price = price_of(session, command);
   if (price > Session::kCostlyWork) costly_work_ -= std::min(price, costly_work_);
+  return false;
 }
 
 }  // namespace haricot
