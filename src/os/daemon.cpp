@@ -106,9 +106,9 @@ void Daemon::run() {
     // here.
     send_answers();
 
-    tell_of_oversized();
-    tell_of_memory();
-    tell_of_draining();
+    log_oversized();
+    log_memory();
+    log_draining();
     log_.flush();
   }
 }
@@ -289,7 +289,7 @@ void Daemon::handle_signals(EventSource&, std::uint32_t) {
 
 // Not each of them, for then a producer could fill the log; but an operator whose jobs have grown
 // has to learn of it.
-void Daemon::tell_of_oversized() {
+void Daemon::log_oversized() {
   if (!service_.has_oversized() || !oversized_complaint_.take(now_)) return;
   const OversizedPuts puts = service_.take_oversized();
   const char* hint = puts.largest_bytes > kJobBytesMaxLimit
@@ -305,11 +305,11 @@ void Daemon::tell_of_oversized() {
 
 // A signal or a command has begun it, or a command has ended it. A client that does both all the
 // time must not fill the log, but the last word is always said.
-void Daemon::tell_of_draining() {
+void Daemon::log_draining() {
   if (next_word_of_draining() > now_) return;
   tell_draining_again_ = now_ + kComplaintInterval;
-  draining_told_ = service_.is_draining();
-  if (draining_told_) {
+  draining_logged_ = service_.is_draining();
+  if (draining_logged_) {
     log_.event(Level::info, "drain");
     notifier_.status("drain mode: no new jobs are taken");
   } else {
@@ -320,17 +320,17 @@ void Daemon::tell_of_draining() {
 
 // When the log is to be told that the server drains or does no more; never, if it knows.
 Instant Daemon::next_word_of_draining() const {
-  return service_.is_draining() == draining_told_ ? Instant::never() : tell_draining_again_;
+  return service_.is_draining() == draining_logged_ ? Instant::never() : tell_draining_again_;
 }
 
 // Logs the begin and the end of a shortage. If shortages come and go, it leaves most of them out.
-void Daemon::tell_of_memory() {
+void Daemon::log_memory() {
   const Engine& engine = service_.engine();
-  if (engine.is_short_of_job_memory() == memory_shortage_told_) return;
-  if (memory_shortage_told_) {
+  if (engine.is_short_of_job_memory() == memory_shortage_logged_) return;
+  if (memory_shortage_logged_) {
     log_.event(Level::info, "memory-again",
                {{"used", engine.jobs().memory_bytes()}, {"refused", engine.counts().refused_puts}});
-    memory_shortage_told_ = false;
+    memory_shortage_logged_ = false;
     return;
   }
   if (!memory_complaint_.take(now_)) return;
@@ -338,7 +338,7 @@ void Daemon::tell_of_memory() {
              {{"used", engine.jobs().memory_bytes()},
               {"refused", engine.counts().refused_puts},
               {"hint", "puts are refused: the jobs take what --memory-max allows"}});
-  memory_shortage_told_ = true;
+  memory_shortage_logged_ = true;
 }
 
 void Daemon::trace_command(void* self, const Session& session, std::string_view line) {

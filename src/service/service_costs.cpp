@@ -81,7 +81,7 @@ Service::Work Service::price_of(const Session& session, const Command& command) 
 // Whether a command has to wait for a later turn. The first costly one of a turn always runs.
 bool Service::is_put_off(const Session& session, const Command& command) const {
   // An answer that is held back may be taken back, and a list in pieces could not be.
-  if (session.held_ && is_long_list(session, command)) return true;
+  if (session.is_held_back_ && is_long_list(session, command)) return true;
   const Work price = price_of(session, command);
   return price > Session::kCostlyWork && price > costly_work_ &&
          costly_work_ < Session::kCostlyWorkPerTurn;

@@ -173,7 +173,7 @@ TEST_F(ServiceFairness, ChangesOfModeOverManyTubesShareATurn) {
 }
 
 // Who is put off costs the turns until then next to nothing, however long his line is. What he
-// sends behind it comes behind it.
+// sends after it comes after it.
 TEST_F(ServiceFairness, WhoIsPutOffKeepsHisPlaceAndHisOrder) {
   Session& producer = world.connect();
   for (int i = 0; i < 3; ++i) {
@@ -281,7 +281,7 @@ TEST_F(ServiceFairness, AScanTakesOfAShareWhatItHasLookedAt) {
   EXPECT_LE(answers, 8U);
 }
 
-// Lines of every length around what is allowed, cut behind every byte: the command behind is
+// Lines of every length around what is allowed, cut after every byte: the command after is
 // answered.
 TEST_F(ServiceFairness, NoLineHoweverLongAndHoweverCutSwallowsTheNext) {
   Session& session = world.connect();
