@@ -67,9 +67,10 @@ Connection::Result Connection::read_once(Service& service, std::span<char> scrat
 
 // A client that reads as fast as we send would otherwise be served alone until a large body is all
 // gone, so there is a limit to what one turn offers; the rest leaves in the next ones.
-Connection::Result Connection::send(Service& service) {
+Connection::Result Connection::send(Service& service, SendShares& shares) {
   send_again_ = false;
-  std::size_t left = kSentBytesMax;
+  const std::size_t share = shares.next();
+  std::size_t left = share;
   while (session_->has_output() && session_->may_send()) {
     if (left == 0) {
       send_again_ = true;
@@ -81,12 +82,13 @@ Connection::Result Connection::send(Service& service) {
     const std::size_t sent = result < 0 ? 0 : static_cast<std::size_t>(result);
     CHECK(offered > 0 && offered <= left);  // Else this would never end.
     service.sent(*session_, sent);
+    left -= sent;
     if (sent < offered) {
       send_again_ = true;
       break;
     }
-    left -= sent;
   }
+  shares.took(share - left, left == 0);
   return Result::open;
 }
 

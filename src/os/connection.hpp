@@ -18,6 +18,7 @@
 #include "haricot/service/service.hpp"
 #include "os/descriptor.hpp"
 #include "os/poller.hpp"
+#include "os/send_shares.hpp"
 
 namespace haricot::os {
 
@@ -41,8 +42,8 @@ class Connection : public EventSource {
   // Reads a bounded amount and gives the bytes to the service. `scratch` is used during the call
   // only.
   Result read(Service& service, std::span<char> scratch, Instant now);
-  // Sends what may be sent, a bounded amount. What is left stays in the session.
-  Result send(Service& service);
+  // Sends what may be sent, as much as the turn allows. What is left stays in the session.
+  Result send(Service& service, SendShares& shares);
   // The peer has closed its writing side. Bytes that the peer sent before may still be unread.
   void note_half_close(Service& service);
   // The events for which the connection has to be watched now.
@@ -53,8 +54,6 @@ class Connection : public EventSource {
  private:
   // How much of a large body one read takes at most.
   static constexpr std::size_t kDirectBytesMax = 256 * 1024;
-  // How much one turn sends at most: well below a millisecond for the kernel.
-  static constexpr std::size_t kSentBytesMax = 512 * 1024;
 
   // Where the last body was large, a read takes this much at first: room for a line. A body below
   // that limit costs less to copy than a second system call.

@@ -77,8 +77,8 @@ bool Daemon::open(std::string& error) {
 void Daemon::run() {
   while (running_) {
     // Wait for something to read or room to send, but no longer than to the next deadline.
-    const Instant deadline =
-        std::min({service_.next_event(), accept_again_, notifier_.next_keep_alive()});
+    const Instant deadline = std::min({service_.next_event(), accept_again_,
+                                       notifier_.next_keep_alive(), next_word_of_draining()});
     const std::span<const Poller::Event> events = poller_.wait(now_, deadline);
 
     // The time is the same for all that happens in the turn (see handle_connection for the
@@ -87,6 +87,7 @@ void Daemon::run() {
 
     // What is due comes first: a job whose time is over must not be touched by its old holder.
     service_.advance(now_);
+    send_shares_.begin_turn();
     if (accept_again_ <= now_) resume_accepting();
     notifier_.keep_alive(now_);
 
@@ -161,7 +162,7 @@ void Daemon::send_answers() {
 // Whichever way the last answer leaves, at once or when a slow peer has made room, the connection
 // is closed after it if nothing more can come.
 void Daemon::send_from(Connection& connection) {
-  const bool broken = connection.send(service_) == Connection::Result::broken;
+  const bool broken = connection.send(service_, send_shares_) == Connection::Result::broken;
   const Session& session = connection.session();
   if (broken || (session.is_finished() && !session.has_output())) {
     close(connection);
@@ -302,9 +303,11 @@ void Daemon::log_oversized() {
               {"hint", hint}});
 }
 
-// A signal or a command has begun it, or a command has ended it.
+// A signal or a command has begun it, or a command has ended it. A client that does both all the
+// time must not fill the log, but the last word is always said.
 void Daemon::log_draining() {
-  if (service_.is_draining() == draining_logged_) return;
+  if (next_word_of_draining() > now_) return;
+  tell_draining_again_ = now_ + kComplaintInterval;
   draining_logged_ = service_.is_draining();
   if (draining_logged_) {
     log_.event(Level::info, "drain");
@@ -313,6 +316,11 @@ void Daemon::log_draining() {
     log_.event(Level::info, "drain-ended");
     notifier_.status("serving");
   }
+}
+
+// When the log is to be told that the server drains or does no more; never, if it knows.
+Instant Daemon::next_word_of_draining() const {
+  return service_.is_draining() == draining_logged_ ? Instant::never() : tell_draining_again_;
 }
 
 // Logs the begin and the end of a shortage. If shortages come and go, it leaves most of them out.

@@ -19,6 +19,7 @@
 #include "os/log.hpp"
 #include "os/notify.hpp"
 #include "os/poller.hpp"
+#include "os/send_shares.hpp"
 
 namespace haricot::os {
 
@@ -63,6 +64,7 @@ class Daemon {
   void log_oversized();
   void log_memory();
   void log_draining();
+  Instant next_word_of_draining() const;
   static void trace_command(void* self, const Session& session, std::string_view line);
 
   Service& service_;
@@ -84,6 +86,7 @@ class Daemon {
   // Every read goes into it. A session keeps the bytes that it does not use at once.
   std::unique_ptr<std::array<char, kScratchBytes>> scratch_;
 
+  SendShares send_shares_;
   Instant now_;  // Read once a turn, and after each connection that did much.
   bool running_ = true;
   bool accepting_ = true;
@@ -94,6 +97,7 @@ class Daemon {
   RateLimit memory_complaint_;           // and about that of memory.
   std::uint64_t refused_ = 0;            // For the limit of connections, since the last such line.
   bool draining_logged_ = false;         // The last that the log has of it: the server drains.
+  Instant tell_draining_again_;          // Not before then.
   bool memory_shortage_logged_ = false;  // And the log does not have its end yet.
 };
 

@@ -75,6 +75,14 @@ constexpr bool is_in_order_of_verbs() {
 }
 static_assert(is_in_order_of_verbs());
 
+constexpr bool has_extended_behind() {
+  for (const CommandRow& row : kCommandTable) {
+    if (is_extended(row.verb) != (row.set != CommandSet::standard)) return false;
+  }
+  return true;
+}
+static_assert(has_extended_behind());
+
 constexpr bool has_counters_in_front() {
   for (std::size_t i = 1; i < kVerbs; ++i) {
     if (kCommandTable[i - 1].counter.empty() && !kCommandTable[i].counter.empty()) return false;

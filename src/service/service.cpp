@@ -105,6 +105,13 @@ void Service::run_backlog(Instant now) {
     Session& session = this_turn.front();
     this_turn.remove(session);
     if (!may_run(session)) continue;
+    // Somebody in front of it has been put off already, so it would be, too. Its line is not even
+    // read: many that wait for their turn would make each turn longer.
+    if (session.is_put_off_ && costly_put_off_) {
+      mark_runnable(session);
+      continue;
+    }
+    session.is_put_off_ = false;
     run(session, now);
     mark_to_send(session);
   }
@@ -155,15 +162,17 @@ void Service::run(Session& session, Instant now) {
 }
 
 Service::Work Service::share_of_turn() const {
-  const Work share = Session::kWorkOfAllPerTurn / std::max(busy_last_turn_, Work{1});
+  // Those of this turn count as well: a hundred may come at once, out of nothing.
+  const Work share =
+      Session::kWorkOfAllPerTurn / std::max(std::max(busy_last_turn_, busy_), Work{1});
   return std::clamp(share, Session::kWorkPerTurnMin, Session::kWorkPerTurn);
 }
 
 // Takes what the engine did for a command, beyond what every command takes, off a share.
 void Service::charge_steps(Work& work) {
   const std::uint64_t steps = engine_.take_steps();
-  if (steps >= kStepsPerWork) [[unlikely]]
-    work -= static_cast<Work>(std::min<std::uint64_t>(work, steps / kStepsPerWork));
+  if (steps >= Session::kStepsPerWork) [[unlikely]]
+    work -= static_cast<Work>(std::min<std::uint64_t>(work, steps / Session::kStepsPerWork));
 }
 
 // Runs complete commands until there is none, something stops the session, or its share of the turn
@@ -223,11 +232,17 @@ bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now
 }
 
 bool Service::run_line(Session& session, std::string_view line, Instant now, Work& work) {
-  --work;
-  if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
-
   Command command;
   const ParseResult parsed = parse_command(line, command, session.commands_);
+  // Where there are few tubes, none of beanstalkd's commands takes long.
+  const bool are_many_tubes = engine_.tubes().size() >= WatchIndex::kIndexedFrom;
+  if (are_many_tubes || is_extended(command.verb)) [[unlikely]] {
+    // The price of a put is asked for when its body is there.
+    const bool has_price = parsed == ParseResult::ok && command.verb != Verb::put;
+    if (has_price && put_off_or_pay(session, command, work)) return false;
+  }
+  --work;
+  if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
   if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return true;
   if (command.verb == Verb::quit) {
     session.quit_ = true;
@@ -237,18 +252,9 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
     session.reader_.expect_body(dispatcher_.begin_put(session.client_, command));
     return true;
   }
-  // Where there are few tubes, no command takes long.
-  if (engine_.tubes().size() >= WatchIndex::kIndexedFrom) [[unlikely]] {
-    if (is_put_off(session, command)) {
-      costly_put_off_ = true;
-      work = 0;  // The command stays where it is.
-      return false;
-    }
-    pay_if_costly(session, command);
-    if (is_long_list(session, command)) {
-      begin_list(session, command, work);
-      return true;
-    }
+  if (are_many_tubes && is_long_list(session, command)) [[unlikely]] {
+    begin_list(session, command, work);
+    return true;
   }
   const std::uint64_t records = journal_.records();
   begin_answers(session);
@@ -301,13 +307,10 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
   if (engine_.tubes().size() >= WatchIndex::kIndexedFrom) [[unlikely]] {
     Command put;
     put.verb = Verb::put;
-    if (is_put_off(session, put)) {
-      costly_put_off_ = true;
-      work = 0;
+    if (put_off_or_pay(session, put, work)) {
       session.reader_.take_back_body();
       return false;
     }
-    pay_if_costly(session, put);
   }
   PutPlan& plan = session.reader_.put();
   const std::uint64_t records = journal_.records();

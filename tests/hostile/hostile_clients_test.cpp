@@ -283,6 +283,32 @@ TEST_F(Hostile, ReservesAndReportsOverVeryManyTubesHoldUpNobody) {
   expect_all_well();
 }
 
+// A page of a thousand jobs takes the server half a millisecond, and it has a hundred to write at
+// once.
+TEST_F(Hostile, PagesThatManyAskForAtOnceHoldUpNobody) {
+  constexpr std::size_t kJobs = 1000;
+  ASSERT_TRUE(start()) << server_.failure();
+  {
+    const Client owner = connect();
+    ASSERT_EQ(owner->ask("use pages"), "USING pages\r\n");
+    ASSERT_TRUE(owner->send(repeated("put 0 0 60 3\r\njob\r\n", kJobs)));
+    for (std::size_t i = 0; i < kJobs; ++i) ASSERT_TRUE(owner->read_answer());
+    const std::vector<Client> clients = connect(100);
+    others_are_served_during([&] {
+      const auto begun = std::chrono::steady_clock::now();
+      while (std::chrono::steady_clock::now() - begun < milliseconds(1500)) {
+        for (const Client& client : clients) client->send_line("scan-jobs 0 1000 pages");
+        for (const Client& client : clients) {
+          const std::string page = client->read_answer().value_or("");
+          ASSERT_TRUE(page.starts_with("OK ")) << page.substr(0, 100);
+        }
+      }
+    });
+    ASSERT_EQ(owner->ask("flush-tube pages"), "FLUSHED 1000\r\n");
+  }
+  expect_all_well();
+}
+
 TEST_F(Hostile, TenThousandConnectionsComeAndGo) {
   constexpr int kConnections = kIsSanitized ? 2'000 : 10'000;
   ASSERT_TRUE(start()) << server_.failure();

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +18,15 @@ namespace haricot::test {
 namespace {
 
 using namespace std::string_literals;
+
+std::int64_t occurrences(const std::string& text, const std::string& wanted) {
+  std::int64_t count = 0;
+  for (std::size_t at = text.find(wanted); at != std::string::npos;
+       at = text.find(wanted, at + 1)) {
+    ++count;
+  }
+  return count;
+}
 
 class DaemonLog : public DaemonTest {
  protected:
@@ -73,6 +85,29 @@ TEST_F(DaemonLog, DrainModeIsToldWhenItBeginsAndWhenItEnds) {
   const std::string said = server_.standard_error();
   const std::string begin = "event=drain\n";
   EXPECT_EQ(said.find(begin, said.find(begin) + 1), std::string::npos) << said;
+}
+
+// Clients that may drain cannot fill the log, and what it said last is true in the end.
+TEST_F(DaemonLog, DrainModeThatComesAndGoesIsToldOnceASecond) {
+  ASSERT_TRUE(start({"--allow-drain"})) << server_.failure();
+  const Client client = connect();
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_EQ(client->ask("drain"), "DRAINING\r\n");
+    ASSERT_EQ(client->ask("undrain"), "NOT_DRAINING\r\n");
+  }
+  ASSERT_EQ(client->ask("drain"), "DRAINING\r\n");
+  const std::string begun = "event=drain\n";
+  const std::string ended = "event=drain-ended\n";
+  std::string said;
+  EXPECT_TRUE(eventually([&] {
+    said = server_.standard_error();
+    return said.ends_with(begun);
+  })) << said;
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begin)
+          .count();
+  EXPECT_LE(occurrences(said, begun) + occurrences(said, ended), seconds + 3) << said;
 }
 
 TEST_F(DaemonLog, JobsThatAreTooBigAreToldOnceWithTheFlagThatHelps) {

@@ -21,6 +21,34 @@ std::size_t lines_in(std::string_view text) {
 
 class ServiceFairness : public ::testing::Test {
  protected:
+  // All send it at once. No turn answers more of them than `most`, somebody is answered in each,
+  // and a small client always is.
+  void expect_shared(const std::vector<Session*>& sessions, const std::vector<std::string>& lines,
+                     std::size_t most) {
+    SCOPED_TRACE(lines[0].substr(0, 20));
+    Session& small = world.connect();
+    world.service.advance(world.now);
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+      world.service.receive(*sessions[i], lines[i % lines.size()], world.now);
+    }
+    std::size_t answered = 0;
+    for (;;) {
+      std::size_t in_turn = 0;
+      for (Session* session : sessions) in_turn += world.hear(*session).empty() ? 0U : 1U;
+      EXPECT_GE(in_turn, 1U);
+      EXPECT_LE(in_turn, most);
+      if (in_turn == 0) break;
+      answered += in_turn;
+      world.service.receive(small, "use t\r\n", world.now);
+      EXPECT_EQ(world.hear(small), "USING t\r\n");
+      if (answered >= sessions.size()) break;
+      world.service.advance(world.now);
+      world.service.run_backlog(world.now);
+    }
+    EXPECT_EQ(answered, sessions.size());
+    world.disconnect(small);
+  }
+
   // A turn, and how many commands each session had answered in it.
   std::vector<std::size_t> turn(const std::vector<Session*>& sessions) {
     world.service.advance(world.now);
@@ -99,6 +127,121 @@ TEST_F(ServiceFairness, LongReservesInBatchesShareATurn) {
     world.service.run_backlog(world.now);
   }
   EXPECT_EQ(answered, sessions.size());
+}
+
+// A page of a thousand jobs takes as long as hundreds of small commands, and each session runs at
+// least one command in a turn.
+TEST_F(ServiceFairness, PagesAndBatchesShareATurn) {
+  constexpr std::size_t kSessions = 40;
+  Session& producer = world.connect();
+  std::vector<std::string> deletions;
+  for (std::size_t i = 0; i < kSessions; ++i) {
+    ASSERT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 1000))), 1000U);
+    deletions.push_back("delete-batch");
+    for (std::size_t id = i * 1000 + 1; id <= (i + 1) * 1000; ++id) {
+      deletions.back() += " " + std::to_string(id);
+    }
+    deletions.back() += "\r\n";
+  }
+  std::string watches;
+  for (int i = 0; i < 600; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
+  ASSERT_EQ(lines_in(world.ask(producer, watches)), 600U);
+  std::vector<Session*> sessions;
+  for (std::size_t i = 0; i < kSessions; ++i) sessions.push_back(&world.connect());
+  for (const std::string line :
+       {"scan-jobs 0 1000", "list-jobs default ready 1000", "stats-tubes * 1000"}) {
+    expect_shared(sessions, {line + "\r\n"}, 3);
+  }
+  expect_shared(sessions, deletions, 3);
+  ASSERT_EQ(world.service.engine().counts().ready, 0U);
+  for (std::size_t i = 0; i < kSessions; ++i) {
+    ASSERT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 1000))), 1000U);
+  }
+  expect_shared(sessions, {"reserve-batch 1000\r\n"}, 3);
+}
+
+TEST_F(ServiceFairness, ChangesOfModeOverManyTubesShareATurn) {
+  std::string watches;
+  for (int i = 0; i < 1500; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 30; ++i) {
+    sessions.push_back(&world.connect());
+    ASSERT_EQ(lines_in(world.ask(*sessions.back(), watches)), 1500U);
+  }
+  expect_shared(sessions, {"reserve-mode weighted\r\n"}, 3);
+  expect_shared(sessions, {"reserve-mode fifo\r\n"}, 3);
+}
+
+// Who is put off costs the turns until then next to nothing, however long his line is. What he
+// sends after it comes after it.
+TEST_F(ServiceFairness, WhoIsPutOffKeepsHisPlaceAndHisOrder) {
+  Session& producer = world.connect();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 1000))), 1000U);
+  }
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 30; ++i) {
+    sessions.push_back(&world.connect());
+    // The tube tells whose answer it is.
+    world.ask(*sessions.back(), "use t" + std::to_string(i) + "\r\n");
+  }
+  world.service.advance(world.now);
+  for (Session* session : sessions) {
+    world.service.receive(*session, "scan-jobs 0 1000\r\nlist-tube-used\r\n", world.now);
+  }
+  for (Session* session : sessions) world.service.receive(*session, "use behind\r\n", world.now);
+  std::vector<std::size_t> order;
+  std::vector<std::string> heard(sessions.size());
+  for (int turns = 0; order.size() < sessions.size(); ++turns) {
+    ASSERT_LT(turns, 100);
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+      if (heard[i].empty() && sessions[i]->has_output()) order.push_back(i);
+      heard[i] += world.hear(*sessions[i]);
+    }
+    world.service.advance(world.now);
+    world.service.run_backlog(world.now);
+  }
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    heard[i] += world.ask(*sessions[i], "");
+    EXPECT_TRUE(heard[i].ends_with("USING t" + std::to_string(i) + "\r\nUSING behind\r\n"));
+  }
+}
+
+TEST_F(ServiceFairness, WhoAsksForAFewWaitsForNoLongPages) {
+  Session& producer = world.connect();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 1000))), 1000U);
+  }
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 20; ++i) sessions.push_back(&world.connect());
+  Session& small = world.connect();
+  world.service.advance(world.now);
+  for (Session* session : sessions) {
+    world.service.receive(*session, "scan-jobs 0 1000\r\n", world.now);
+  }
+  ASSERT_FALSE(sessions.back()->has_output());
+  for (const std::string_view line : {"scan-jobs 5 20\r\n", "list-jobs default ready 20\r\n",
+                                      "reserve-batch 5\r\n", "delete-batch 1 2 3\r\n"}) {
+    world.service.receive(small, line, world.now);
+    EXPECT_NE(world.hear(small), "") << line;
+  }
+  world.settle();
+}
+
+// Nobody knew of them in the turn before.
+TEST_F(ServiceFairness, ManyThatComeAtOnceShareTheirFirstTurn) {
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 128; ++i) sessions.push_back(&world.connect());
+  world.service.advance(world.now);
+  std::size_t all = 0;
+  for (Session* session : sessions) {
+    world.service.receive(*session, repeated("use t\r\n", 3000), world.now);
+    const std::size_t commands = lines_in(world.hear(*session));
+    EXPECT_GE(commands, Session::kWorkPerTurnMin);
+    all += commands;
+  }
+  EXPECT_LE(all, 5 * Session::kWorkOfAllPerTurn);
 }
 
 TEST_F(ServiceFairness, AFlushOfVeryManyJobsLeavesEachTurnToTheOthers) {

@@ -213,6 +213,11 @@ constexpr const CommandRow& row_of(Verb verb) {
   return kCommandTable[static_cast<std::size_t>(verb)];
 }
 
+// Whether beanstalkd does not have the command. These stand after all others.
+constexpr bool is_extended(Verb verb) {
+  return verb >= Verb::capabilities;
+}
+
 // A state as an argument.
 enum class StateWord : std::uint8_t { none, ready, reserved, delayed, buried };
 

@@ -101,9 +101,9 @@ class Service {
   Work share_of_turn() const;
   [[gnu::cold, gnu::noinline]] Work price_of(const Session& session, const Command& command) const;
   // Cold, lest they are inlined and make every command slower.
-  [[gnu::cold, gnu::noinline]] bool is_put_off(const Session& session,
-                                               const Command& command) const;
-  void pay_if_costly(const Session& session, const Command& command);
+  bool is_put_off(const Session& session, const Command& command) const;
+  [[gnu::cold, gnu::noinline]] bool put_off_or_pay(Session& session, const Command& command,
+                                                   Work& work);
   void charge_steps(Work& work);
   [[gnu::cold, gnu::noinline]] bool is_long_list(const Session& session,
                                                  const Command& command) const;

@@ -23,6 +23,7 @@
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "haricot/queue/client.hpp"
+#include "haricot/queue/engine.hpp"
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/output.hpp"
 #include "haricot/service/request_reader.hpp"
@@ -44,10 +45,12 @@ class Session {
   static constexpr std::uint32_t kWorkPerTurn = 1024;
   static constexpr std::uint32_t kWorkPerTurnMin = 64;
   static constexpr std::uint32_t kWorkOfAllPerTurn = 8192;
+  // Of the engine's steps, as many as take as long as a small command.
+  static constexpr std::uint32_t kStepsPerWork = Engine::kStepsPerJob;
   // A command that is known beforehand to take more than this is costly: a reserve that looks
-  // through many tubes, or what ends the wait of such a one. All costly ones together have so much
-  // of a turn, though at least one of them runs. The others wait for the next turn, first come
-  // first served.
+  // through many tubes, or what ends the wait of such a one; a page of jobs or tubes, a batch. All
+  // costly ones together have so much of a turn, though at least one of them runs. The others wait
+  // for the next turn, first come first served.
   static constexpr std::uint32_t kCostlyWork = 15;
   static constexpr std::uint32_t kCostlyWorkPerTurn = 4096;
 
@@ -112,6 +115,7 @@ class Session {
   CommandSet commands_ : 2;   // What its client has.
   bool was_idle_ : 1 = false;
   bool was_occupied_ : 1 = false;  // When it was active or looked at last: see service_idle.cpp.
+  bool is_put_off_ : 1 = false;    // Its next command is costly, and waits for a later turn.
   bool is_deferred_ = false;       // Its next command waits for the journal's disk.
   bool is_held_back_ = false;
   std::uint64_t held_back_until_ = 0;    // The record that has to be safe before anything is sent.

@@ -1,0 +1,75 @@
+#include "os/send_shares.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace haricot::os {
+namespace {
+
+// A turn in which so many connections have more to send than they may. Returns how much all sent.
+std::size_t send_all(SendShares& shares, std::size_t connections, std::size_t& least,
+                     std::size_t& most) {
+  shares.begin_turn();
+  std::size_t sent = 0;
+  least = SendShares::kBytesMax;
+  most = 0;
+  for (std::size_t i = 0; i < connections; ++i) {
+    const std::size_t share = shares.next();
+    shares.took(share, true);
+    sent += share;
+    least = std::min(least, share);
+    most = std::max(most, share);
+  }
+  return sent;
+}
+
+TEST(SendShares, FewConnectionsGetMuchEach) {
+  SendShares shares;
+  std::size_t least = 0;
+  std::size_t most = 0;
+  for (int turn = 0; turn < 3; ++turn) {
+    send_all(shares, SendShares::kBytesOfAllMax / SendShares::kBytesMax, least, most);
+    EXPECT_EQ(least, SendShares::kBytesMax);
+  }
+}
+
+TEST(SendShares, ManyThatComeAtOnceGetALittleBeyondThePartOfATurn) {
+  SendShares shares;
+  std::size_t least = 0;
+  std::size_t most = 0;
+  const std::size_t sent = send_all(shares, 1000, least, most);
+  EXPECT_EQ(least, SendShares::kBytesMin);
+  EXPECT_LE(sent, SendShares::kBytesOfAllMax + 1000 * SendShares::kBytesMin);
+}
+
+TEST(SendShares, ManyThatGoOnGetTheSameEach) {
+  SendShares shares;
+  std::size_t least = 0;
+  std::size_t most = 0;
+  for (const std::size_t connections : {20U, 100U, 1000U}) {
+    send_all(shares, connections, least, most);
+    const std::size_t sent = send_all(shares, connections, least, most);
+    EXPECT_LE(sent, SendShares::kBytesOfAllMax + connections * SendShares::kBytesMin);
+    EXPECT_LE(most, std::max(SendShares::kBytesOfAllMax / connections, SendShares::kBytesMin));
+    EXPECT_GE(least, SendShares::kBytesMin);
+  }
+  // When most have gone, those that are left get much again.
+  send_all(shares, 2, least, most);
+  send_all(shares, 2, least, most);
+  EXPECT_EQ(least, SendShares::kBytesMax);
+}
+
+// What is sent whole is no sign that many have much to send.
+TEST(SendShares, SmallAnswersTakeNothingFromLargeOnes) {
+  SendShares shares;
+  for (int turn = 0; turn < 3; ++turn) {
+    shares.begin_turn();
+    for (int i = 0; i < 1000; ++i) shares.took(100, false);
+    EXPECT_EQ(shares.next(), SendShares::kBytesMax);
+  }
+}
+
+}  // namespace
+}  // namespace haricot::os
