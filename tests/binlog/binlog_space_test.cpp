@@ -3,45 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
-#include <numeric>
+#include <string>
 #include <vector>
 
 #include "binlog_world.hpp"
-#include "folder_proportion.hpp"
+#include "full_disk.hpp"
 #include "haricot/binlog/job_record.hpp"
-#include "support/random.hpp"
 
 namespace haricot::binlog {
 namespace {
-
-constexpr std::uint64_t kCapacity = 65536;
-
-// Puts jobs until one is refused. Returns their ids.
-std::vector<JobId> fill(World& world, std::size_t body_bytes) {
-  std::vector<JobId> ids;
-  Outcome outcome = Outcome::done;
-  while (outcome == Outcome::done && ids.size() < 10000) {
-    const JobId id = world.engine.next_id();
-    outcome = world.try_put({.body_bytes = body_bytes});
-    if (outcome == Outcome::done) ids.push_back(id);
-    world.end_turn();
-  }
-  EXPECT_EQ(outcome, Outcome::out_of_memory);
-  EXPECT_FALSE(world.binlog.numbers().refusing);
-  return ids;
-}
-
-// The same with bodies of any size up to that one. Returns how many jobs there are.
-std::size_t fill_mixed(World& world, test::Random& random, std::size_t body_bytes_max) {
-  for (int refused = 0, puts = 0; refused < 20 && puts < 10000; ++puts) {
-    const std::size_t body_bytes = random.below(body_bytes_max + 1);
-    refused += world.try_put({.body_bytes = body_bytes}) != Outcome::done;
-    if (random.one_in(4)) world.end_turn();
-  }
-  world.end_turn();
-  return world.engine.jobs().size();
-}
 
 // Has a server keep ten jobs on the disk and end.
 void keep_ten_jobs(SimDisk& disk) {
@@ -53,10 +25,10 @@ void keep_ten_jobs(SimDisk& disk) {
 
 TEST(BinlogSpace, OfAFullDiskIsGivenToPutsWithinReason) {
   SimDisk disk;
-  disk.set_capacity(kCapacity);
+  disk.set_capacity(kFullDiskBytes);
   World world(disk, kSmallFiles);
   const std::size_t jobs = fill(world, 400).size();
-  EXPECT_GT(jobs * 500, kCapacity * 6 / 10);
+  EXPECT_GT(jobs * 500, kFullDiskBytes * 6 / 10);
   EXPECT_EQ(world.notices.size(), 1U);
   EXPECT_NE(world.try_put({.body_bytes = 400}), Outcome::done);
   EXPECT_NE(world.try_put({.body_bytes = 60000}), Outcome::done);
@@ -68,7 +40,7 @@ TEST(BinlogSpace, ItsLackIsToldAtTheBeginAndAtTheEnd) {
   for (const std::size_t body_bytes : {0U, 400U, 3000U, 30000U}) {
     SCOPED_TRACE(body_bytes);
     SimDisk disk;
-    disk.set_capacity(kCapacity);
+    disk.set_capacity(kFullDiskBytes);
     World world(disk, kSmallFiles);
     EXPECT_FALSE(world.binlog.numbers().no_space);
     const std::vector<JobId> ids = fill(world, body_bytes);
@@ -83,7 +55,7 @@ TEST(BinlogSpace, ItsLackIsToldAtTheBeginAndAtTheEnd) {
     world.end_turn();
     EXPECT_EQ(world.notices, (std::vector<std::string>{kBegin, kBegin})) << "30 seconds are over";
     // Space comes back from elsewhere, and still nobody puts.
-    disk.set_capacity(4 * kCapacity);
+    disk.set_capacity(4 * kFullDiskBytes);
     world.idle(Duration::seconds(2));
     EXPECT_FALSE(world.binlog.numbers().no_space);
     EXPECT_EQ(world.notices, (std::vector<std::string>{kBegin, kBegin, kEnd}));
@@ -97,7 +69,7 @@ TEST(BinlogSpace, ItsLackIsToldAtTheBeginAndAtTheEnd) {
 
 TEST(BinlogSpace, ItsLackEndsWhenWorkersHaveMadeRoom) {
   SimDisk disk;
-  disk.set_capacity(kCapacity);
+  disk.set_capacity(kFullDiskBytes);
   World world(disk, kSmallFiles);
   const std::vector<JobId> ids = fill(world, 400);
   ASSERT_TRUE(world.binlog.numbers().no_space);
@@ -111,12 +83,12 @@ TEST(BinlogSpace, ItsLackEndsWhenWorkersHaveMadeRoom) {
 // The log must not be filled by a shortage that comes and goes.
 TEST(BinlogSpace, ManyShortLacksAreToldOnce) {
   SimDisk disk;
-  disk.set_capacity(kCapacity);
+  disk.set_capacity(kFullDiskBytes);
   World world(disk, kSmallFiles);
   for (int i = 0; i < 20; ++i) {
-    disk.set_capacity(kCapacity);
+    disk.set_capacity(kFullDiskBytes);
     const std::vector<JobId> ids = fill(world, 400);
-    disk.set_capacity(4 * kCapacity);
+    disk.set_capacity(4 * kFullDiskBytes);
     world.idle(Duration::milliseconds(600));
     for (const JobId id : ids) ASSERT_EQ(world.delete_job(id), Outcome::done);
     world.idle(Duration::milliseconds(600));
@@ -126,186 +98,12 @@ TEST(BinlogSpace, ManyShortLacksAreToldOnce) {
   EXPECT_EQ(world.binlog.numbers().refused_puts, 20U);
 }
 
-// The records of a batch have to stand together, which a full disk may have no room for. Then
-// nothing is deleted, and the jobs can be deleted one by one.
-TEST(BinlogSpace, ABatchOfDeletesIsDoneOrRefusedAsAWhole) {
-  for (const std::size_t body_bytes : {0U, 100U, 900U, 3000U}) {
-    SCOPED_TRACE(body_bytes);
-    SimDisk disk;
-    disk.set_capacity(kCapacity);
-    World world(disk, kSmallFiles);
-    std::vector<JobId> left = fill(world, body_bytes);
-    for (const std::size_t part : {std::size_t{1}, left.size() / 4, left.size()}) {
-      const std::size_t size =
-          std::clamp<std::size_t>(part, 1, std::min<std::size_t>(left.size(), 1000));
-      const std::vector<JobId> ids(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(size));
-      const DeleteResult result = world.delete_batch(ids);
-      world.end_turn();
-      if (result.outcome == Outcome::done) {
-        EXPECT_EQ(result.deleted, size);
-        left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(size));
-        if (left.empty()) break;
-      } else {
-        EXPECT_EQ(result.outcome, Outcome::journal_failed);
-      }
-      ASSERT_EQ(world.engine.jobs().size(), left.size());
-    }
-    EXPECT_FALSE(world.binlog.numbers().refusing);
-    for (const JobId id : left) ASSERT_EQ(world.delete_job(id), Outcome::done);
-    world.idle();
-    EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
-    EXPECT_TRUE(world.close());
-    World again(disk, kSmallFiles);
-    EXPECT_EQ(again.engine.jobs().size(), 0U);
-  }
-}
-
-TEST(BinlogSpace, OfAFullDiskIsEnoughForAFlush) {
-  for (const std::size_t body_bytes : {0U, 100U, 900U, 3000U}) {
-    SCOPED_TRACE(body_bytes);
-    SimDisk disk;
-    disk.set_capacity(kCapacity);
-    World world(disk, kSmallFiles);
-    EXPECT_FALSE(fill(world, body_bytes).empty());
-    EXPECT_TRUE(world.flush("default", {.ready = true, .delayed = true, .buried = true}));
-    EXPECT_EQ(world.engine.jobs().size(), 0U);
-    world.idle();
-    EXPECT_TRUE(world.close());
-    World again(disk, kSmallFiles);
-    EXPECT_EQ(again.engine.jobs().size(), 0U);
-  }
-}
-
-TEST(BinlogSpace, OfAFullDiskIsEnoughToDeleteAllJobsInAnyOrder) {
-  test::Random random;
-  for (const std::size_t body_bytes : {0U, 100U, 900U, 3000U, 9000U}) {
-    for (int order = 0; order < 3; ++order) {
-      SCOPED_TRACE(std::to_string(body_bytes) + " bytes, order " + std::to_string(order));
-      SimDisk disk;
-      disk.set_capacity(kCapacity);
-      World world(disk, kSmallFiles);
-      std::vector<JobId> ids = fill(world, body_bytes);
-      const std::size_t jobs = ids.size();
-      if (order == 1) std::reverse(ids.begin(), ids.end());
-      if (order == 2) {
-        for (std::size_t i = ids.size(); i > 1; --i) std::swap(ids[i - 1], ids[random.below(i)]);
-      }
-      for (const JobId id : ids) {
-        ASSERT_EQ(world.delete_job(id), Outcome::done);
-        if (random.one_in(3)) world.end_turn();
-      }
-      world.idle();
-      EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
-      expect_small(world, 4096);
-      EXPECT_GE(fill(world, body_bytes).size() * 10, jobs * 8);
-      EXPECT_TRUE(world.close());
-      const World again(disk, kSmallFiles, world.wall());
-      EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");
-    }
-  }
-}
-
-TEST(BinlogSpace, OfAFullDiskIsEnoughToGoOnWorkingWithJobs) {
-  for (const std::size_t body_bytes : {20U, 400U, 700U, 3000U}) {
-    SCOPED_TRACE(std::to_string(body_bytes) + " bytes");
-    SimDisk disk;
-    disk.set_capacity(kCapacity);
-    World world(disk, kSmallFiles);
-    fill(world, body_bytes);
-    int refused = 0;
-    for (int i = 0; i < 1000; ++i) {
-      const JobId id = world.reserve();
-      ASSERT_NE(id, 0U);
-      if (i % 3 == 0) {
-        refused += world.bury(id) != Outcome::done;
-        refused += world.kick_job(id) != Outcome::done;
-      } else {
-        refused += world.release(id) != Outcome::done;
-      }
-      if (world.engine.counts().reserved > 0) break;
-      world.end_turn();
-      world.idle(Duration::milliseconds(10));
-    }
-    EXPECT_EQ(refused, 0);
-  }
-}
-
-// Nobody gives the disk time: the next command comes at once, some in the same turn.
-TEST(BinlogSpace, OfAFullDiskIsEnoughForWorkersThatDoNotPause) {
-  for (const std::size_t body_bytes : {20U, 400U, 3000U}) {
-    for (const SyncPolicy sync :
-         {SyncPolicy::every_turn, SyncPolicy::interval, SyncPolicy::never}) {
-      SCOPED_TRACE(std::to_string(body_bytes) + " bytes");
-      SimDisk disk;
-      disk.set_block_bytes(4096);
-      disk.set_capacity(kCapacity);
-      BinlogOptions options = kSmallFiles;
-      options.sync = sync;
-      World world(disk, options);
-      fill(world, body_bytes);
-      int refused = 0;
-      for (int i = 0; i < 1000 && refused == 0; ++i) {
-        const JobId id = world.reserve();
-        ASSERT_NE(id, 0U);
-        refused += world.bury(id) != Outcome::done;
-        if (i % 4 == 0) world.end_turn();
-        refused += world.kick_job(id) != Outcome::done;
-        if (i % 7 == 0) world.end_turn();
-      }
-      EXPECT_EQ(refused, 0);
-      world.end_turn();
-      world.idle();
-      EXPECT_TRUE(world.close());
-      const World again(disk, options, world.wall());
-      EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");
-    }
-  }
-}
-
-// Many clients change their jobs in one turn. So compaction is in the middle of a file, often a
-// small one, when most of the changes come, and must have what the next file needs all the same.
-TEST(BinlogSpace, OfAFullDiskIsEnoughToChangeAllJobsAtOnce) {
-  test::Random random;
-  for (const std::uint64_t capacity : {65536U, 100000U, 200000U, 524288U}) {
-    for (const std::size_t body_bytes : {0U, 100U, 400U, 900U, 3000U}) {
-      if (body_bytes > capacity / 128) continue;  // A sixteenth of a file of that disk.
-      for (const bool is_mixed : {false, true}) {
-        SCOPED_TRACE(std::to_string(capacity) + " bytes, bodies of " + std::to_string(body_bytes) +
-                     (is_mixed ? " at most" : ""));
-        SimDisk disk;
-        disk.set_block_bytes(4096);
-        disk.set_capacity(capacity);
-        World world(disk, {.file_bytes = 10485760, .sync = SyncPolicy::every_turn});
-        const std::size_t jobs =
-            is_mixed ? fill_mixed(world, random, body_bytes) : fill(world, body_bytes).size();
-        int refused = 0;
-        std::vector<JobId> all;
-        for (int round = 0; round < 4 && refused == 0; ++round) {
-          for (std::size_t i = 0; i < jobs; ++i) {
-            const JobId id = world.reserve();
-            ASSERT_NE(id, 0U);
-            const Outcome outcome = round % 2 == 0 ? world.bury(id) : world.release(id);
-            refused += outcome != Outcome::done;
-            if (round == 0) all.push_back(id);
-          }
-          for (const JobId id : round % 2 == 0 ? all : std::vector<JobId>()) {
-            refused += world.kick_job(id) != Outcome::done;
-          }
-          world.end_turn();
-        }
-        EXPECT_EQ(refused, 0) << "of " << jobs;
-        EXPECT_FALSE(world.binlog.numbers().refusing);
-      }
-    }
-  }
-}
-
 TEST(BinlogSpace, ComesBackWhenTheDiskHasSomeAgain) {
   SimDisk disk;
-  disk.set_capacity(kCapacity);
+  disk.set_capacity(kFullDiskBytes);
   World world(disk, kSmallFiles);
   const std::size_t jobs = fill(world, 400).size();
-  disk.set_capacity(2 * kCapacity);
+  disk.set_capacity(2 * kFullDiskBytes);
   world.idle(Duration::seconds(2));
   EXPECT_EQ(world.try_put({.body_bytes = 400}), Outcome::done);
   EXPECT_GT(fill(world, 400).size(), jobs / 2);
@@ -381,14 +179,14 @@ TEST(BinlogSpace, ThatIsThereAgainIsUsedWithinATenthOfASecond) {
   for (const bool tells_space : {true, false}) {
     SimDisk disk;
     disk.set_tells_space(tells_space);
-    disk.set_capacity(kCapacity);
+    disk.set_capacity(kFullDiskBytes);
     World world(disk, kSmallFiles);
     fill(world, 400);
     for (int i = 0; i < 20; ++i) {
       EXPECT_NE(world.try_put({.body_bytes = 400}), Outcome::done);
       world.idle(Duration::milliseconds(30));
     }
-    disk.set_capacity(4 * kCapacity);
+    disk.set_capacity(4 * kFullDiskBytes);
     world.idle(Duration::milliseconds(100));
     EXPECT_EQ(world.try_put({.body_bytes = 400}), Outcome::done);
   }
@@ -404,30 +202,10 @@ TEST(BinlogSpace, ThatIsThereAgainEndsAFailureWithinATenthOfASecond) {
   const std::uint64_t calls = disk.calls();
   world.idle(Duration::seconds(10));
   EXPECT_EQ(disk.calls(), calls);  // A disk that tells its space is only asked for it.
-  disk.set_capacity(4 * kCapacity);
+  disk.set_capacity(4 * kFullDiskBytes);
   world.idle(Duration::milliseconds(100));
   EXPECT_FALSE(world.binlog.numbers().refusing);
   EXPECT_EQ(world.try_put(), Outcome::done);
-}
-
-// A spare that is too small for a job must not stand in front of one that is not.
-TEST(BinlogSpace, OfAFullDiskIsEnoughForJobsOfVeryDifferentSizes) {
-  for (const std::size_t large : {3000U, 9000U}) {
-    SimDisk disk;
-    disk.set_capacity(kCapacity);
-    World world(disk, kSmallFiles);
-    for (int i = 0; i < 200; ++i) {
-      (void)world.try_put({.body_bytes = i % 10 == 0 ? large : 30U});
-      world.end_turn();
-    }
-    for (JobId id = 1; id < world.engine.next_id(); ++id) {
-      EXPECT_NE(world.delete_job(id), Outcome::journal_failed);
-      if (id % 3 == 0) world.end_turn();
-    }
-    world.idle();
-    EXPECT_EQ(world.engine.jobs().size(), 0U);
-    EXPECT_EQ(world.try_put({.body_bytes = large}), Outcome::done);
-  }
 }
 
 TEST(BinlogSpace, IsInFilesThatNeedNoDescriptor) {
@@ -536,7 +314,7 @@ TEST(BinlogSpace, ForDeletionsIsThereAfterARestartOnAFullDisk) {
   for (const bool cleanly : {true, false}) {
     SCOPED_TRACE(cleanly);
     SimDisk first;
-    first.set_capacity(kCapacity);
+    first.set_capacity(kFullDiskBytes);
     std::vector<JobId> ids;
     std::unique_ptr<SimDisk> disk;
     {

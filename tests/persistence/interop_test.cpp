@@ -226,6 +226,39 @@ TEST_F(Interop, JobsOfAnyBytesGoBothWays) {
   }
 }
 
+// What haricotd makes of the records of that test.
+Jobs jobs_of_the_oldest() {
+  return {
+      {3,
+       {.id = 3,
+        .tube = "default",
+        .body = "ready",
+        .state = "ready",
+        .priority = 7,
+        .ttr = 61,
+        .age = 100,
+        .counters = {1, 2, 3, 0, 5}}},
+      {4,
+       {.id = 4,
+        .tube = "old",
+        .body = std::string("bi\0nary", 7),
+        .state = "delayed",
+        .delay = 1000,
+        .ttr = 60,
+        .age = 10,
+        .time_left = 989}},
+      {5,
+       {.id = 5,
+        .tube = "old",
+        .body = "buried",
+        .state = "buried",
+        .priority = 99,
+        .ttr = 60,
+        .counters = {1, 0, 0, 1, 0}}},
+      {9, {.id = 9, .tube = "old", .state = "ready", .ttr = 60}},
+  };
+}
+
 // The folder of a server that was last run ten years ago.
 TEST_F(Interop, HaricotdReadsTheFilesOfTheOldestBeanstalkd) {
   const std::int64_t now = std::time(nullptr);
@@ -261,35 +294,7 @@ TEST_F(Interop, HaricotdReadsTheFilesOfTheOldestBeanstalkd) {
   ASSERT_TRUE(write_file(file_path(folder_.path(), 8), second));
 
   ASSERT_TRUE(start(kHaricot)) << server_.failure();
-  const Jobs expected = {
-      {3,
-       {.id = 3,
-        .tube = "default",
-        .body = "ready",
-        .state = "ready",
-        .priority = 7,
-        .ttr = 61,
-        .age = 100,
-        .counters = {1, 2, 3, 0, 5}}},
-      {4,
-       {.id = 4,
-        .tube = "old",
-        .body = std::string("bi\0nary", 7),
-        .state = "delayed",
-        .delay = 1000,
-        .ttr = 60,
-        .age = 10,
-        .time_left = 989}},
-      {5,
-       {.id = 5,
-        .tube = "old",
-        .body = "buried",
-        .state = "buried",
-        .priority = 99,
-        .ttr = 60,
-        .counters = {1, 0, 0, 1, 0}}},
-      {9, {.id = 9, .tube = "old", .state = "ready", .ttr = 60}},
-  };
+  const Jobs expected = jobs_of_the_oldest();
   EXPECT_EQ(differences(expected, jobs(12), {.seconds = 3}), "");
   EXPECT_EQ(inserted_id(connect()->put("next")), 10U);
   remove(*connect(), 10);

@@ -5,69 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "queue/engine_flush.hpp"
 #include "support/engine_world.hpp"
 
 namespace haricot {
 namespace {
 
+using test::EngineFlush;
 using test::FakeJournal;
-using test::got_flush_failed;
 using test::got_flushed;
 using test::got_job;
 using test::Gots;
-
-constexpr JobStates kAll = {.ready = true, .delayed = true, .buried = true};
-
-class EngineFlush : public test::EngineTest {
- protected:
-  using Ids = std::vector<JobId>;
-  static constexpr std::uint32_t kSlice = Engine::kJobsPerCall;
-
-  // Each is put into the tube that the client uses.
-  Ids put_many(Client& client, std::uint32_t jobs, const test::PutOptions& options = {}) {
-    Ids ids;
-    for (std::uint32_t i = 0; i < jobs; ++i) ids.push_back(world.put(client, options));
-    return ids;
-  }
-  Ids bury_many(Client& client, std::uint32_t jobs) {
-    Ids ids = put_many(client, jobs);
-    for (const JobId id : ids) bury(client, id);
-    return ids;
-  }
-  void bury(Client& client, JobId id) {
-    ASSERT_EQ(engine.reserve_job(client, id, world.now).outcome, Outcome::done);
-    ASSERT_EQ(engine.bury(client, id, 1), Outcome::done);
-  }
-  Ids listed(JobState state, std::string_view tube = "default") {
-    std::vector<JobRef> found;
-    engine.list(world.tube(tube), state, 100'000, found);
-    Ids ids;
-    for (const JobRef ref : found) ids.push_back(world.id_of(ref));
-    return ids;
-  }
-  Ids scanned() {
-    Ids ids;
-    JobId from = 1;
-    do {
-      std::vector<JobRef> found;
-      from = engine.scan(from, 1000, nullptr, std::nullopt, found).next;
-      for (const JobRef ref : found) ids.push_back(world.id_of(ref));
-    } while (from != 0);
-    return ids;
-  }
-  // A flush that is too long for one call.
-  void begin_flush(Client& client, JobStates states = kAll, std::string_view tube = "default") {
-    ASSERT_EQ(engine.flush(client, tube, states).outcome, Outcome::waiting);
-    EXPECT_TRUE(client.is_busy());
-    engine.check_invariants();
-  }
-  void finish() {
-    while (engine.next_event() <= world.now) {
-      engine.advance(world.now);
-      engine.check_invariants();
-    }
-  }
-};
 
 TEST_F(EngineFlush, DeletesTheJobsOfTheStatesThatItNames) {
   Client& client = world.connect();
@@ -399,109 +347,6 @@ TEST_F(EngineFlush, SeveralWithBurialsInBetweenEachDeleteWhatWasThereAtTheirMome
   finish();
   EXPECT_EQ(world.take_deliveries(), expected);
   EXPECT_EQ(listed(JobState::buried), left);
-}
-
-// The journal ----------------------------------------------------------------------------------
-
-TEST_F(EngineFlush, ThatHasToWaitForTheDiskIsNoReasonForATurn) {
-  Client& client = world.connect();
-  put_many(client, 10);
-  journal.refuse_from(4, JournalStatus::later);
-  begin_flush(client);
-  EXPECT_TRUE(engine.tasks_wait());
-  EXPECT_GT(engine.next_event(), world.now);
-  EXPECT_EQ(engine.counts().ready, 7U);
-  engine.advance(world.now);
-  EXPECT_TRUE(world.take_deliveries().empty());
-  engine.go_on_with_tasks(world.now);
-  EXPECT_TRUE(engine.tasks_wait());
-  journal.accept();
-  engine.go_on_with_tasks(world.now);
-  EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, 10)}));
-}
-
-TEST_F(EngineFlush, ThatTheJournalRefusesPutsBackWhatIsLeft) {
-  for (const bool at_once : {true, false}) {
-    Client& client = world.connect();
-    Client& worker = world.connect();
-    Ids buried = bury_many(worker, 6);
-    const Ids delayed = {world.put(worker, {.delay_s = 30}), world.put(worker, {.delay_s = 10}),
-                         world.put(worker, {.delay_s = 20})};
-    const Ids ready = {world.put(worker, {.priority = 8}), world.put(worker, {.priority = 3})};
-    journal.refuse_from(at_once ? 1 : 4, JournalStatus::failed);
-    begin_flush(client);
-    journal.accept();
-    // Meanwhile another one is buried.
-    const Ids later = bury_many(worker, 1);
-    const Instant due = world.now + Duration::seconds(10);
-    finish();
-    const std::uint64_t gone = at_once ? 0 : 3;
-    EXPECT_EQ(world.take_deliveries(), (Gots{got_flush_failed(client, gone)}));
-    buried.erase(buried.begin(), buried.begin() + static_cast<std::ptrdiff_t>(gone));
-    buried.push_back(later[0]);
-    EXPECT_EQ(listed(JobState::buried), buried);
-    EXPECT_EQ(listed(JobState::delayed), (Ids{delayed[1], delayed[2], delayed[0]}));
-    EXPECT_EQ(listed(JobState::ready), (Ids{ready[1], ready[0]}));
-    EXPECT_EQ(world.report(delayed[1]).time_left_s, (due - world.now).whole_seconds());
-    // And they are as good as before.
-    EXPECT_EQ(engine.kick(client, 1, world.now).jobs, 1U);
-    EXPECT_EQ(world.state(buried[0]), JobState::ready);
-    world.pass_s(10);
-    EXPECT_EQ(world.state(delayed[1]), JobState::ready);
-    EXPECT_EQ(engine.flush(client, "default", kAll).jobs, buried.size() + 5);
-    EXPECT_EQ(engine.jobs().size(), 0U);
-  }
-}
-
-TEST_F(EngineFlush, WhatIsPutBackGoesToWhoWaitsForIt) {
-  Client& client = world.connect();
-  Client& worker = world.connect();
-  const JobId id = world.put(client);
-  journal.refuse_from(1, JournalStatus::full);
-  begin_flush(client);
-  world.wait(worker);
-  finish();
-  EXPECT_EQ(world.take_deliveries(), (Gots{got_job(worker, id), got_flush_failed(client, 0)}));
-}
-
-TEST_F(EngineFlush, PutsBackMuchInSeveralCallsToo) {
-  Client& client = world.connect();
-  const Ids buried = bury_many(client, kSlice + 7);
-  const Ids ready = put_many(client, kSlice + 9);
-  put_many(client, kSlice + 11, {.delay_s = 99});
-  journal.refuse_from(1, JournalStatus::failed);
-  begin_flush(client);
-  journal.accept();
-  engine.advance(world.now);
-  EXPECT_TRUE(client.is_busy());
-  engine.check_invariants();
-  finish();
-  EXPECT_EQ(world.take_deliveries(), (Gots{got_flush_failed(client, 0)}));
-  EXPECT_EQ(listed(JobState::buried), buried);
-  EXPECT_EQ(listed(JobState::ready), ready);
-  EXPECT_EQ(listed(JobState::delayed).size(), kSlice + 11);
-}
-
-// The binlog asks for a job that it moves to another file, flushed or not.
-TEST_F(EngineFlush, TheJournalCanAskForAJobThatIsNotFreedYet) {
-  Client& client = world.connect();
-  const JobId soon = world.put(client, {.delay_s = 10});
-  const JobId late = world.put(client, {.delay_s = 90});
-  const Ids buried = bury_many(client, 1);
-  const JobRef refs[] = {engine.peek(soon), engine.peek(late), engine.peek(buried[0])};
-  journal.refuse_from(1, JournalStatus::later);
-  begin_flush(client);
-  journal.accept();
-  world.put(world.connect(), {.delay_s = 1});  // Which stands in the tube where another one stood.
-  for (const JobRef ref : refs) {
-    const JournaledJob job = engine.journaled(ref);
-    EXPECT_EQ(job.ref, ref);
-    EXPECT_EQ(job.tube_name, "default");
-  }
-  EXPECT_EQ(engine.journaled(refs[0]).deadline, world.now + Duration::seconds(10));
-  EXPECT_EQ(engine.journaled(refs[1]).deadline, world.now + Duration::seconds(90));
-  engine.go_on_with_tasks(world.now);
-  EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, 3)}));
 }
 
 }  // namespace

@@ -200,6 +200,50 @@ TEST_F(ManyWatches, WithoutMemoryForTheIndexNothingIsWatched) {
   }
 }
 
+struct RandomCommand {
+  std::uint64_t kind;
+  std::string tube;
+  std::uint32_t priority;
+  std::uint64_t id;
+};
+
+// Runs the command for the client. Returns its result as a text.
+std::string play(World& one, Client& client, const RandomCommand& command) {
+  if (command.kind == 0) one.pass_ms(700);
+  if (command.kind == 1) {
+    return std::to_string(static_cast<int>(
+        one.engine.pause(command.tube, static_cast<std::uint32_t>(command.id % 3), one.now)));
+  }
+  if (client.is_busy()) return "busy";
+  switch (command.kind) {
+    case 2:
+    case 3:
+      return std::to_string(one.reserve(client));
+    case 4: {
+      const ReserveResult result =
+          one.engine.reserve(client, one.now + Duration::seconds(2), one.now);
+      return std::to_string(static_cast<int>(result.outcome)) + " " +
+             std::to_string(one.id_of(result.job));
+    }
+    case 5:
+      return std::to_string(static_cast<int>(one.engine.delete_job(client, command.id)));
+    case 6:
+      return std::to_string(static_cast<int>(
+          one.engine.release(client, command.id, command.priority, command.id % 2, one.now)));
+    case 7:
+      return std::to_string(
+          static_cast<int>(one.engine.bury(client, command.id, command.priority)));
+    case 8:
+      return std::to_string(one.engine.kick(client, 3, one.now).jobs);
+    case 9:
+      return std::to_string(
+          static_cast<int>(one.engine.reserve_job(client, command.id, one.now).outcome));
+    default:
+      EXPECT_EQ(one.engine.use(client, command.tube), Outcome::done);
+      return std::to_string(one.put(client, {.priority = command.priority, .ttr_s = 3}));
+  }
+}
+
 // The same commands for two engines: in one the worker watches what the jobs are in, in the other
 // enough tubes more to have many. They get the same.
 TEST_F(ManyWatches, RandomCommandsHaveTheSameResultsWithAndWithoutAnIndex) {
@@ -236,45 +280,13 @@ TEST_F(ManyWatches, RandomCommandsHaveTheSameResultsWithAndWithoutAnIndex) {
   };
   for (int step = 0; step < 4000; ++step) {
     const std::size_t which = random.below(kClients);
-    const std::uint64_t kind = random.below(12);
-    const std::uint32_t tube = static_cast<std::uint32_t>(random.below(kUsed));
-    const auto priority = static_cast<std::uint32_t>(random.below(5));
-    const std::uint64_t id = 1 + random.below(600);
-    const auto play = [&](World& one, Client& client) -> std::string {
-      if (kind == 0) one.pass_ms(700);
-      if (kind == 1) {
-        return std::to_string(static_cast<int>(
-            one.engine.pause(name(tube), static_cast<std::uint32_t>(id % 3), one.now)));
-      }
-      if (client.is_busy()) return "busy";
-      switch (kind) {
-        case 2:
-        case 3:
-          return std::to_string(one.reserve(client));
-        case 4: {
-          const ReserveResult result =
-              one.engine.reserve(client, one.now + Duration::seconds(2), one.now);
-          return std::to_string(static_cast<int>(result.outcome)) + " " +
-                 std::to_string(one.id_of(result.job));
-        }
-        case 5:
-          return std::to_string(static_cast<int>(one.engine.delete_job(client, id)));
-        case 6:
-          return std::to_string(
-              static_cast<int>(one.engine.release(client, id, priority, id % 2, one.now)));
-        case 7:
-          return std::to_string(static_cast<int>(one.engine.bury(client, id, priority)));
-        case 8:
-          return std::to_string(one.engine.kick(client, 3, one.now).jobs);
-        case 9:
-          return std::to_string(
-              static_cast<int>(one.engine.reserve_job(client, id, one.now).outcome));
-        default:
-          EXPECT_EQ(one.engine.use(client, name(tube)), Outcome::done);
-          return std::to_string(one.put(client, {.priority = priority, .ttr_s = 3}));
-      }
-    };
-    ASSERT_EQ(play(few, *clients_of_few[which]), play(many, *clients_of_many[which])) << step;
+    const RandomCommand command{.kind = random.below(12),
+                                .tube = name(static_cast<std::uint32_t>(random.below(kUsed))),
+                                .priority = static_cast<std::uint32_t>(random.below(5)),
+                                .id = 1 + random.below(600)};
+    ASSERT_EQ(play(few, *clients_of_few[which], command),
+              play(many, *clients_of_many[which], command))
+        << step;
     ASSERT_EQ(got_of(few), got_of(many)) << step;
     if (step % 20 == 0) many.engine.check_invariants();
   }

@@ -30,6 +30,22 @@ class ServiceLists : public ::testing::Test {
     world.service.run_backlog(world.now);
   }
 
+  // The line or lines with which that client ends the wait of a worker for tube-1.
+  std::string prepare_to_end_a_wait(const std::string& command, Session& producer) {
+    if (command == "put" || command == "large put") {
+      world.ask(producer, "use tube-1\r\n");
+      return whole_put(std::string(command == "put" ? 3 : 5000, 'x'));
+    }
+    // A job of a tube where nobody waits yet.
+    world.ask(producer, "use tube-1\r\nwatch tube-1\r\n");
+    const std::string inserted = world.ask(producer, whole_put("job"));
+    const std::string id = inserted.substr(9, inserted.size() - 11);
+    world.ask(producer, "reserve-job " + id + "\r\n");
+    if (command == "release") return "release " + id + " 0 0\r\n";
+    world.ask(producer, "bury " + id + " 0\r\n");
+    return "kick-job " + id + "\r\n";
+  }
+
   ServiceWorld world;
 };
 
@@ -151,21 +167,7 @@ TEST_F(ServiceLists, CommandsThatEndCostlyWaitsShareATurn) {
     std::vector<std::string> commands;
     for (std::size_t i = 0; i < kWorkers; ++i) {
       producers.push_back(&world.connect());
-      Session& producer = *producers.back();
-      if (command == "put" || command == "large put") {
-        world.ask(producer, "use tube-1\r\n");
-        const std::size_t bytes = command == "put" ? 3 : 5000;
-        commands.push_back(whole_put(std::string(bytes, 'x')));
-        continue;
-      }
-      // A job of a tube where nobody waits yet.
-      world.ask(producer, "use tube-1\r\nwatch tube-1\r\n");
-      const std::string inserted = world.ask(producer, whole_put("job"));
-      const std::string id = inserted.substr(9, inserted.size() - 11);
-      world.ask(producer, "reserve-job " + id + "\r\n");
-      if (command == "kick-job") world.ask(producer, "bury " + id + " 0\r\n");
-      commands.push_back(command == "release" ? "release " + id + " 0 0\r\n"
-                                              : "kick-job " + id + "\r\n");
+      commands.push_back(prepare_to_end_a_wait(command, *producers.back()));
     }
     std::vector<Session*> workers;
     for (std::size_t i = 0; i < kWorkers; ++i) {

@@ -252,6 +252,41 @@ TEST_F(ServiceTest, NoMoreInputIsWantedThanASessionCanKeep) {
   EXPECT_TRUE(session.wants_input());
 }
 
+// What a client may say at any time: good commands, bad ones, and parts of puts.
+std::vector<std::string> all_sayings() {
+  return {"reserve\r\n",
+          "reserve-with-timeout 1\r\n",
+          "delete 5\r\n",
+          "delete 6\r\n",
+          "release 5 0 1\r\n",
+          "bury 6 0\r\n",
+          "kick 3\r\n",
+          "stats\r\n",
+          "list-tubes\r\n",
+          "use t\r\n",
+          "watch t\r\n",
+          "ignore default\r\n",
+          "pause-tube t 1\r\n",
+          "peek-ready\r\n",
+          "quit\r\n",
+          "nonsense\r\n",
+          "touch 6\r\n",
+          "kick-job 6\r\n",
+          "reserve-job 7\r\n",
+          "put 0 1 2 3\r\nabc\r\n",
+          "put 0 0 1 9\r\n",
+          "put 0 0 5 2000\r\n",
+          "put 0 0 5 70000\r\n",
+          whole_put("body"),
+          whole_put(std::string(3000, 'x')),
+          std::string(300, 'z'),
+          "\r\n",
+          "\r",
+          "\n",
+          repeated("use t\r\n", 1500),
+          std::string(5000, 'y')};
+}
+
 // Anything at any time ----------------------------------------------------------------------------
 
 // Whatever sessions say, in whatever pieces, and whenever they go: nothing breaks, all answers are
@@ -261,37 +296,7 @@ TEST(Service, OutlivesSessionsThatComeSayAnythingAndGo) {
   ServiceWorld world;
   if (random.one_in(2)) world.journal.hold_back();
   std::vector<Session*> sessions;
-  const std::vector<std::string> sayings = {"reserve\r\n",
-                                            "reserve-with-timeout 1\r\n",
-                                            "delete 5\r\n",
-                                            "delete 6\r\n",
-                                            "release 5 0 1\r\n",
-                                            "bury 6 0\r\n",
-                                            "kick 3\r\n",
-                                            "stats\r\n",
-                                            "list-tubes\r\n",
-                                            "use t\r\n",
-                                            "watch t\r\n",
-                                            "ignore default\r\n",
-                                            "pause-tube t 1\r\n",
-                                            "peek-ready\r\n",
-                                            "quit\r\n",
-                                            "nonsense\r\n",
-                                            "touch 6\r\n",
-                                            "kick-job 6\r\n",
-                                            "reserve-job 7\r\n",
-                                            "put 0 1 2 3\r\nabc\r\n",
-                                            "put 0 0 1 9\r\n",
-                                            "put 0 0 5 2000\r\n",
-                                            "put 0 0 5 70000\r\n",
-                                            whole_put("body"),
-                                            whole_put(std::string(3000, 'x')),
-                                            std::string(300, 'z'),
-                                            "\r\n",
-                                            "\r",
-                                            "\n",
-                                            repeated("use t\r\n", 1500),
-                                            std::string(5000, 'y')};
+  const std::vector<std::string> sayings = all_sayings();
   for (int step = 0; step < 6000; ++step) {
     if (sessions.empty() || (sessions.size() < 10 && random.one_in(10))) {
       sessions.push_back(&world.connect());

@@ -85,8 +85,21 @@ TESTS_OF_TESTS = {
     "damage": {"fuzz"},  # The inputs of the fuzzer are damaged folders too.
 }
 
-LINES_MAX = 600
+# Longer files have to be cut in parts with a subject each.
+LINES_MAX = 500
+# A longer function has to be cut, or has a reason here.
+FUNCTION_LINES_MAX = 60
+LONG_FUNCTIONS = {
+    ("src/service/dispatcher.cpp", "Dispatcher::run"): "a switch with a line for each command",
+    ("tests/simulation/model_commands.cpp", "Model::run_command"): "a switch with a line for each command",
+    ("tests/faults/scenario.cpp", "extended"): "a list of steps",
+    ("tests/service/report_test.cpp", "ServerReport.HasEveryKeyInItsOrder"): "a list of keys",
+}
 VAGUE_NAMES = {"util", "utils", "misc", "common", "helper", "helpers", "manager"}
+
+# What a line that begins a block at the outer indentation begins with, if the block is no function.
+NO_FUNCTION = re.compile(r"\s*(namespace|class|struct|enum|union|if|for|while|switch|do|else|try|catch|case|default"
+                         r"|extern|public|private|protected|\}|//)\b|\s*[}/]")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -187,9 +200,7 @@ def check_file(path, text):
         findings.append(f"{path}: headers of src/{layer} stay beside their sources")
     if WALL_CLOCK.search(text) and path not in MAY_READ_WALL_CLOCK:
         findings.append(f"{path}: reads the wall clock")
-    lines = text.count("\n")
-    if lines > LINES_MAX:
-        findings.append(f"{path}: {lines} lines are more than {LINES_MAX}")
+    findings += check_lengths(path, text)
     if path.endswith(".hpp") and "#pragma once\n" not in text:
         findings.append(f"{path}: has no #pragma once")
     if pathlib.PurePosixPath(path).stem in VAGUE_NAMES:
@@ -199,6 +210,54 @@ def check_file(path, text):
         first = next((name for _, is_quoted, name in includes_of(text) if is_quoted), None)
         if f'#include "{own}"' in text and first != own:
             findings.append(f"{path}: includes {first} before its own header")
+    return findings
+
+
+def function_name(line):
+    """The name of the function that a line begins: Type::name, name, or Suite.Test."""
+    test = re.match(r"\s*TEST(?:_F|_P)?\((\w+), (\w+)\)", line)
+    if test:
+        return f"{test.group(1)}.{test.group(2)}"
+    named = re.search(r"([\w:~]+)\(", line)
+    return named.group(1) if named else line.strip()
+
+
+def functions_of(text):
+    """The (line, lines, name) of each function, by the layout of clang-format: a block that ends with a
+    brace alone, at the outer indentation or in a class."""
+    lines = text.split("\n")
+    for end, line in enumerate(lines):
+        if line not in ("}", "  }"):
+            continue
+        indent = len(line) - 1
+        begin = end - 1
+        while begin >= 0 and (not lines[begin].strip() or lines[begin].startswith("#")
+                              or len(lines[begin]) - len(lines[begin].lstrip()) > indent):
+            begin -= 1
+        if begin >= 0 and "(" in lines[begin] and not NO_FUNCTION.match(lines[begin]):
+            yield begin + 1, end - begin + 1, function_name(lines[begin])
+
+
+def check_lengths(path, text):
+    """What is too long in a file of src/, include/ or tests/. Reasons: see LONG_FUNCTIONS."""
+    findings = []
+    lines = text.count("\n")
+    if lines > LINES_MAX:
+        findings.append(f"{path}: {lines} lines are more than {LINES_MAX}")
+    for number, length, name in functions_of(text):
+        if length > FUNCTION_LINES_MAX and (path, name) not in LONG_FUNCTIONS:
+            findings.append(f"{path}:{number}: {name} has {length} lines, more than {FUNCTION_LINES_MAX}")
+    return findings
+
+
+def check_reasons(root):
+    """Reasons for functions that are not too long, or not there."""
+    findings = []
+    for path, name in LONG_FUNCTIONS:
+        file = root / path
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        if not any(found == name and length > FUNCTION_LINES_MAX for _, length, found in functions_of(text)):
+            findings.append(f"{path}: {name} is no long function, and has a reason to be one")
     return findings
 
 
@@ -241,7 +300,10 @@ def check_all_tests(root):
     for path in sorted((root / "tests").rglob("*")):
         if path.suffix in (".hpp", ".cpp") or path.name == "CMakeLists.txt":
             relative = path.relative_to(root).as_posix()
-            findings += check_test_file(relative, path.read_text(encoding="utf-8"), folders)
+            text = path.read_text(encoding="utf-8")
+            findings += check_test_file(relative, text, folders)
+            if path.suffix != ".txt":
+                findings += check_lengths(relative, text)
     return findings
 
 
@@ -257,7 +319,7 @@ def check_tree(root):
     tests = {p.relative_to(root / "tests").as_posix() for p in (root / "tests").rglob("*_test.cpp")}
     if not headers or not tests:
         return findings + [f"{root}: has no headers or no tests"]
-    return findings + check_tests(headers, tests) + check_all_tests(root)
+    return findings + check_tests(headers, tests) + check_all_tests(root) + check_reasons(root)
 
 
 def main(arguments):

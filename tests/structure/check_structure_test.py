@@ -6,6 +6,7 @@ import io
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 import check_structure as checker
 
@@ -131,7 +132,32 @@ class Includes(unittest.TestCase):
 class Files(unittest.TestCase):
     def test_a_long_file_is_seen(self):
         self.assertEqual(findings("src/base/x.cpp", *["//"] * checker.LINES_MAX), [])
-        self.assertIn("601 lines", findings("src/base/x.cpp", *["//"] * 601)[0])
+        self.assertIn("501 lines", findings("src/base/x.cpp", *["//"] * 501)[0])
+        self.assertIn("501 lines", checker.check_lengths("tests/base/x_test.cpp", "//\n" * 501)[0])
+
+    def test_a_long_function_is_seen(self):
+        for begin, end, name in (("int Type::act(int x) {", "}", "Type::act has"),
+                                 ("Reply act(const Client& client,\n          int x) {", "}", "act has"),
+                                 ("  void act() const {", "  }", "act has"),
+                                 ("TEST_F(Suite, Fact) {", "}", "Suite.Fact has")):
+            most = checker.FUNCTION_LINES_MAX - begin.count("\n") - 2
+            body = "        call();\n"
+            self.assertEqual(checker.check_lengths("src/base/x.cpp", f"{begin}\n{body * most}{end}\n"), [])
+            found = checker.check_lengths("src/base/x.cpp", f"int y;\n{begin}\n{body * (most + 1)}{end}\n")
+            self.assertEqual(len(found), 1, begin)
+            self.assertIn(f"src/base/x.cpp:2: {name} 61 lines", found[0])
+
+    def test_other_long_blocks_are_no_functions(self):
+        for begin, end in (("namespace haricot {", "}  // namespace haricot"), ("struct Row {", "};"),
+                           ("constexpr Row kRows[] = {", "};"), ("  switch (kind(x)) {", "  }")):
+            text = begin + "\n" + "        call(),\n" * 100 + end + "\n"
+            self.assertEqual(checker.check_lengths("src/base/x.cpp", text), [], begin)
+
+    def test_a_reason_needs_a_long_function(self):
+        with tempfile.TemporaryDirectory() as folder:
+            found = checker.check_reasons(pathlib.Path(folder))
+        self.assertEqual(len(found), len(checker.LONG_FUNCTIONS))
+        self.assertIn("is no long function", found[0])
 
     def test_a_header_without_its_guard_is_seen(self):
         self.assertIn("pragma once", findings("include/haricot/base/x.hpp", "int x;")[0])
@@ -185,7 +211,9 @@ class Trees(unittest.TestCase):
             for name, text in files.items():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text(text)
-            with contextlib.redirect_stdout(io.StringIO()) as output:
+            # The reasons are for functions of the real tree.
+            with (contextlib.redirect_stdout(io.StringIO()) as output,
+                  unittest.mock.patch.dict(checker.LONG_FUNCTIONS, clear=True)):
                 status = checker.main(["check_structure.py", folder])
             return status, output.getvalue()
 
