@@ -21,7 +21,7 @@ class BinlogFolder {
   // The log and the notifier outlive this.
   BinlogFolder(const binlog::BinlogOptions& options, Log& log, Notifier& notifier)
       : log_(log), notifier_(notifier), binlog_(disk_, options) {}
-  // If it was not opened, the folder has no lock that it did not have before.
+  // If the binlog was not opened, this removes the lock's file if take() has made it.
   ~BinlogFolder();
   BinlogFolder(const BinlogFolder&) = delete;
   BinlogFolder& operator=(const BinlogFolder&) = delete;

@@ -40,12 +40,12 @@ class FolderDisk final : public binlog::Disk {
   // Keeps so many descriptors for the files of the folder, lest connections take all. Requires: it
   // is open.
   void reserve_descriptors(std::size_t count) { reserve_.fill(folder_.get(), count); }
-  // From now on files are read so that what another server writes to them meanwhile leaves no hole:
-  // whatever is seen of a file, all that was written before it is seen, too. Slower.
+  // From now on files can be read while another server writes to them: if a reader sees some bytes,
+  // it also sees all bytes that were written before them. This is slower.
   void expect_writers() { has_writers_ = true; }
   // The lock of the folder, which outlives this: taken anew where files or folder went away.
   void set_lock(FolderLock& lock) { lock_ = &lock; }
-  // Whether that has happened since this was asked last: its file has no note of ours.
+  // Whether the lock was taken anew since the last call. Then the lock's file has no note of ours.
   bool has_taken_lock_anew() { return std::exchange(lock_is_new_, false); }
   // Is called by wait_for_sync() before it waits, and each second while it does.
   struct Watcher {
@@ -84,8 +84,8 @@ class FolderDisk final : public binlog::Disk {
   [[nodiscard]] bool next_sync_done(binlog::SyncDone& done) override;
   void wait_for_sync() override;
   [[nodiscard]] binlog::Presence look_for(FileHandle file, const std::string& name) override;
-  // Goes only to a folder on the same file system: what is found under the path of a disk that was
-  // unmounted is none of it.
+  // Goes only to a folder on the same file system: if a disk was unmounted, what is found under its
+  // path now is not its folder.
   [[nodiscard]] DiskStatus return_to_folder(bool& is_new) override;
   // False on file systems that tell no size, such as ramfs.
   [[nodiscard]] bool space(binlog::DiskSpace& space) const override;

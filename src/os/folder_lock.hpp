@@ -1,10 +1,10 @@
 // The lock that keeps two servers from writing to one folder: the one that beanstalkd takes.
 //
-// Like there, it is a write lock, by fcntl, on the whole of a file named `lock` in the folder. The
-// kernel drops it when the process ends, however that happens, so the file may stay. Two things
-// about such locks are easily forgotten: the process loses its lock as soon as it closes any
-// descriptor of the file (hence FolderDisk does not touch that name), and a child does not inherit
-// it. A process is never in its own way: a second lock in the same process is taken as well.
+// It is a write lock, by fcntl, on the whole of a file named `lock` in the folder. The kernel drops
+// the lock when the process ends, however that happens, so the file may stay. Two things about such
+// locks are easily forgotten. A process loses its lock as soon as it closes any descriptor of the
+// file, so FolderDisk does not touch this name. And a child does not inherit the lock. A process
+// never excludes itself: it can take a second lock on the same folder.
 
 #pragma once
 
@@ -42,8 +42,8 @@ class FolderLock {
   // that folder.
   void remove_if_made(int folder_descriptor);
 
-  // Makes the lock's file that user's, if root calls it: whoever comes next may run as that user
-  // from the start. Requires: taken.
+  // Gives the lock's file to that user, if root calls this: the next server may run as that user
+  // from its start. Requires: taken.
   void give_to(const std::string& user);
 
   // The file of the lock also holds the note of the folder, which beanstalkd does not look at. All

@@ -1,4 +1,4 @@
-// What the service manager is told: that the server is ready, what it is doing, that it lives.
+// Reports to the service manager: that the server is ready, what it is doing, that it lives.
 //
 // The protocol is systemd's sd_notify(3), without its library: datagrams of KEY=value lines to the
 // socket that NOTIFY_SOCKET names, a path or, after an '@', an abstract name. Nothing here waits

@@ -1,9 +1,9 @@
 // The one thread beside the main one: it waits for the disk to have what was written, and for files
 // to be removed, and does nothing else.
 //
-// A sync takes as long as the disk likes, and there is no way to ask the kernel for one without
-// waiting that epoll would watch. So the wait is put where it holds up nobody. The thread touches
-// descriptors, numbers and a name, never a job or a buffer.
+// A sync takes as long as the disk likes, and the kernel offers no sync whose end epoll could
+// watch. So this thread waits, and nobody else does. It touches descriptors, numbers and a name,
+// never a job or a buffer.
 
 #pragma once
 

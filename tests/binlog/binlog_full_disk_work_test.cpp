@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "binlog_world.hpp"
+#include "folder_proportion.hpp"
 #include "full_disk.hpp"
 #include "support/random.hpp"
 

@@ -3,15 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
-#include <numeric>
+#include <string>
 #include <vector>
 
 #include "binlog_world.hpp"
-#include "folder_proportion.hpp"
 #include "full_disk.hpp"
 #include "haricot/binlog/job_record.hpp"
-#include "support/random.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -28,7 +28,7 @@ class ByteBuffer {
 
   bool empty() const { return begin_ == end_; }
   std::size_t size() const { return end_ - begin_; }
-  // The bytes held; valid until the buffer changes.
+  // The bytes in the buffer; valid until it changes.
   std::string_view view() const { return {memory_ + begin_, end_ - begin_}; }
 
   // Room for that many more bytes. Write them, then call commit(). Null: no memory.

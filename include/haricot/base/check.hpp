@@ -8,7 +8,7 @@
 
 namespace haricot {
 
-// Prints the failed condition with its place to stderr and aborts.
+// Prints the failed condition with its file and line to stderr, and aborts.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
 }  // namespace haricot

@@ -38,10 +38,11 @@ class HashTable {
     return nullptr;
   }
 
-  // The elements have an order that does not change as the table grows and shrinks: by their hashes
-  // read from the lowest bit on. This is the first element of it for which is_after(element) is
-  // true, where is_after is false up to some place in the order, which is not before `hash`, and
-  // true from there on; null if there is none. `precedes(a, b)` orders elements of equal hashes.
+  // The elements have an order that does not change when the table grows or shrinks: by their
+  // hashes, read from the lowest bit on. `precedes(a, b)` orders elements of equal hashes. This
+  // function returns the first element in this order for which is_after(element) is true; null if
+  // there is none. Requires: is_after is false up to some point of the order, and true from there
+  // on. No element before `hash` is after that point.
   template <typename IsAfter, typename Precedes>
   T* first_from(std::uint64_t hash, IsAfter is_after, Precedes precedes) const {
     if (buckets_.empty()) return nullptr;

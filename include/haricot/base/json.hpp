@@ -14,8 +14,7 @@ enum class JsonText : std::uint8_t {
   // terminal may see the string too. A byte that is no UTF-8 becomes U+FFFD.
   utf8,
   // Only printable ASCII, with \n, \r and \t for these three, and \u for all other characters. A
-  // byte
-  // that is no UTF-8 becomes a text of four characters, such as \xff.
+  // byte that is no UTF-8 becomes a text of four characters, such as \xff.
   ascii,
 };
 

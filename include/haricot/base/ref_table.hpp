@@ -1,5 +1,5 @@
-// Small numbers for things that live elsewhere: half the size of a pointer, for those of whom there
-// are millions to refer by. A number is used again after it was dropped.
+// Small numbers that stand for things that live elsewhere. A number is half the size of a pointer,
+// which counts where millions of jobs keep one. A number is used again after drop().
 
 #pragma once
 

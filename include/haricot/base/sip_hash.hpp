@@ -1,4 +1,4 @@
-// SipHash, a hash with a key: who does not know the key cannot choose texts whose hashes collide.
+// SipHash, a hash with a key. Without the key nobody can choose texts whose hashes collide.
 //
 // Texts that clients choose (names of tubes) are hashed with it. The key is an argument: the daemon
 // takes one from the kernel at each start, and a test takes any that it likes.

@@ -41,7 +41,8 @@ class Slabs {
   // Marks the empty slabs that nobody has needed since the last call: they are to go. To be called
   // about once a second, as long as there are empty slabs.
   void age();
-  // Gives slabs that are to go back to the system, until that are so many bytes or none is left.
+  // Returns slabs that are to go to the system, until so many bytes are returned or no such slab is
+  // left.
   void give_back(std::size_t bytes);
   std::size_t empty_bytes() const { return empty_bytes_; }
   std::size_t bytes_to_go() const { return bytes_to_go_; }
@@ -50,8 +51,8 @@ class Slabs {
   static std::size_t piece_bytes(std::size_t bytes) { return bytes_of(class_of(bytes)); }
 
  private:
-  static constexpr std::size_t kClasses =
-      28;  // 8 each from 16, 32 and 64 KiB on, 4 from 128 KiB on.
+  // 8 each from 16, 32 and 64 KiB on, 4 from 128 KiB on.
+  static constexpr std::size_t kClasses = 28;
   // In front of each piece, so that its slab is found.
   static constexpr std::size_t kPrefixBytes = 16;
 

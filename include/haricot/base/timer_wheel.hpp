@@ -99,7 +99,7 @@ class TimerWheel {
   std::uint64_t tick_;  // Every timer of this tick and before is due.
   std::array<Level, kLevels> levels_;
   Slot due_;
-  Slot falling_;  // Those of slots that have come, which have yet to be hung where they belong now.
+  Slot falling_;  // Timers of slots whose time has come; they have yet to move to another slot.
 };
 
 }  // namespace haricot

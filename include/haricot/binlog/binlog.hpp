@@ -17,8 +17,8 @@
 // The front decides who goes on in a turn, and what a command is told. When a write or a sync
 // fails, nothing that is in doubt is acknowledged.
 //
-// No turn waits for the disk. Where a command needs what a sync or a removal that is under way has
-// to bring first, it is told `later`, and may_try_again() when something of that has ended.
+// No turn waits for the disk. If a command needs the end of a sync or of a removal that is under
+// way, the binlog answers `later`. may_try_again() says when such a sync or removal has ended.
 
 #pragma once
 
@@ -70,8 +70,8 @@ class Binlog final : public Journal {
   // Blocks. False: not all could be written, and a notice says so.
   bool close(Instant now);
 
-  // Sees to it that whoever reads the files counts ids on from the last that was given out, also
-  // where no job of that id is left. False: it could not be recorded.
+  // Records the last id that was given out, if no job of this id is left, so that whoever reads the
+  // files counts ids on from it. False: it could not be recorded.
   [[nodiscard]] bool remember_last_id();
 
   // Waits until something that is under way on the disk has ended, if anything is. For those who

@@ -1,12 +1,12 @@
 // The folder under the binlog, as the binlog sees it.
 //
-// One of the two places with virtual functions: the real one is in src/os, others are in the tests,
-// where any call can fail and a crash can come at any time. Names are those of files in the one
-// folder.
+// This is one of the two interfaces with virtual functions. The real disk is in src/os. Simulated
+// disks are in the tests, where any call can fail and a crash can come at any time. Names are those
+// of files in the one folder.
 //
-// Nothing here blocks for long but what says so: what may take long goes through start_sync() and
-// start_remove() in the running server, which return at once. A call with a name that
-// is_file_name() refuses, or with one that the folder keeps to itself, fails.
+// A call blocks for long only if its comment says so. In the running server, what may take long
+// goes through start_sync() and start_remove(), which return at once. A call fails if
+// is_file_name() refuses its name, or if the folder keeps a file of that name for itself.
 
 #pragma once
 

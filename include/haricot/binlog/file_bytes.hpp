@@ -1,5 +1,5 @@
-// The bytes of a whole file, in memory that the next file is read into again: what is new to the
-// process has to be zeroed and mapped by the kernel first, which takes as long as reading.
+// The bytes of a whole file. The next file is read into the same memory, because the kernel has to
+// zero and map new memory first, and this takes as long as reading.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // What a file of the folder is: whose, of which format, and which one.
 //
-// One record must not decide it. The signature says it where it is whole. Where it is not, the
-// records do: all sums of a file of ours go back to one seed, so records that agree on one prove
-// it, and the id of the folder tells which file has that seed.
+// One record must not decide this. If the signature is whole, it says what the file is. Otherwise
+// the records do: all sums of a file of ours go back to one seed. So records that agree on a seed
+// prove this seed, and the id of the folder tells which file has it.
 
 #pragma once
 

@@ -32,8 +32,9 @@ class FolderOpening {
   // The newest file that has records; 0: none.
   std::uint64_t newest_with_records() const;
 
-  // Gives back what the newest file that was read has after its last record: a server that was
-  // killed leaves there what it had taken ahead. False: nothing. Before anything is recorded.
+  // Returns to the disk the space that the newest file has after its last record: a server that was
+  // killed leaves there the space that it had taken ahead. False: there was none. To be called
+  // before anything is recorded.
   bool cut_off_zeros();
 
  private:

@@ -1,8 +1,8 @@
 // Finds out which files of a folder are read, in which order, and which are left aside.
 //
 // A folder as a server leaves it needs none of this: each file says by its name and its signature
-// what it is, and the file after it agrees. Where one does not, all files are looked at before a
-// record of any is believed.
+// what it is, and the file after it agrees. If one file does not agree, the survey looks at all
+// files before it believes a record of any.
 //
 //   foreign       its records are those of another folder
 //   displaced     it stands under another name than it was written under: read in its right place

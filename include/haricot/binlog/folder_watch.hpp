@@ -1,8 +1,8 @@
 // Looks whether the files are there that somebody may take away while the server runs: one of them,
 // all, or the folder.
 //
-// What is written to a file without a name is found by nobody, and no call fails. So the files are
-// looked for by their names, once a second while the binlog is in use, and at each new file.
+// Nobody finds what is written to a file without a name, and no call fails. So the watch looks for
+// the files by their names: once a second while the binlog is in use, and at each new file.
 //
 //   the newest file or the folder   the way of records has failed, and recovers when the folder is
 //                                   there. Then all jobs are written anew, not only those in doubt.

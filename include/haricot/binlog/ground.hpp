@@ -1,5 +1,5 @@
-// What the parts of the binlog stand on: facts that all of them need, and that none of them owns.
-// Plain values. The binlog sets them; who else changes one is said beside it.
+// What the parts of the binlog stand on: facts that all parts need, and that no part owns. They are
+// plain values. The binlog sets them; if a part changes one too, the comment beside it says so.
 
 #pragma once
 

@@ -31,8 +31,8 @@ Record change_of(const JournaledJob& job, const JobStore& jobs, Duration wall_of
 Record deletion_of(JobId id);
 
 // The record of a job that never was, with an id that was given out: beanstalkd counts ids on from
-// the highest that it finds. A deletion follows it; but a crash may keep the one and not the other,
-// so a reader of ours knows it by itself.
+// the highest that it finds. The record of a deletion follows. A crash may keep the first record
+// and not the second, so our reader knows the first one by itself.
 Record marker_of(JobId id);
 bool is_marker(const Record& record);
 

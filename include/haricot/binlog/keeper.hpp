@@ -1,7 +1,8 @@
 // Puts away what nobody understood, under names that nothing removes.
 //
-// A copy is written under a temporary name, synced and renamed, so a crash leaves no half of one
-// that counts as whole. Each has a number of its own in its name: an older one never stands for it.
+// A copy is written under a temporary name, synced and renamed. So after a crash no half of a copy
+// has the name of a whole one. Each copy has its own number in its name, so no copy replaces
+// another.
 
 #pragma once
 

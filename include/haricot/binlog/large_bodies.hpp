@@ -1,5 +1,5 @@
-// Large bodies: written ahead of their records, some in each turn. Puts, compaction and recovery
-// take turns at the one LargeBody.
+// Large bodies are written ahead of their records, a part in each turn. There is one LargeBody:
+// puts, compaction and recovery use it one after the other.
 
 #pragma once
 

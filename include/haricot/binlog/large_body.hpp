@@ -59,8 +59,7 @@ class LargeBody {
 
   // Makes the file and writes nothing yet. It will have what the record needs with the end of a
   // file, and after that some room for others: up to `file_bytes`, 16 slices, and what the disk
-  // has. On anything but ok nothing has
-  // changed, and why() says why. Requires: state none.
+  // has. On anything but ok nothing has changed, and why() says why. Requires: state none.
   [[nodiscard]] DiskStatus begin(const BlobRef& body, std::size_t name_bytes,
                                  std::uint64_t file_bytes);
   // Whether go_on() has something to do before a sync has ended.

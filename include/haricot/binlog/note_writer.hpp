@@ -1,7 +1,7 @@
 // The note of the folder in its file `lock`: what the server tells of its files outside of them.
 //
-// A note must never be ahead of the disk, or a crash would leave one that misses files. So a file
-// is noted when its first records are safe, and a removal before it begins.
+// A note must never be ahead of the disk, or a note that misses files could be left after a crash.
+// So a new file is noted when its first records are safe, and a removal is noted before it begins.
 
 #pragma once
 

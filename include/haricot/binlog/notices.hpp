@@ -1,5 +1,5 @@
-// What the binlog has to tell the log, until somebody takes it out. A shortage or a failure that
-// comes and goes must not fill the log, so each subject is told at most every 30 seconds.
+// What the binlog has to report to the log, until somebody takes it out. A shortage or a failure
+// that comes and goes must not fill the log, so each subject is reported at most every 30 seconds.
 
 #pragma once
 

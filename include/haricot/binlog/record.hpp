@@ -10,8 +10,7 @@
 //            seal                          another pseudo-record, once the file is finished
 //            zeros, or the end of the file
 //
-//   record   u32 name length               0: a change to a job that is known; the record is 84
-//   bytes
+//   record   u32 name length               0: a change to a known job; the record has 84 bytes
 //            name                          of the tube
 //            block, 80 bytes:
 //              +0  u64 id                  +8  u32 priority        +12 u32 HC
@@ -22,8 +21,8 @@
 //              +76 u8 state                +77 u24 record number in the file, from 1
 //            body, CR LF                   only with a name
 //
-//   HC = CRC32C of salt, file number, offset in the file, name length, name, and the block with HC
-//   zero BC = CRC32C of salt, file number, offset, body and CR LF; 0 without a body
+//   HC = CRC32C of salt, file number, offset in the file, name length, name, the block with HC = 0
+//   BC = CRC32C of salt, file number, offset, body and CR LF; 0 without a body
 //
 // Salt, file number and offset make a record valid in one place only: an old sector that comes
 // back, a record that stands twice or is shifted fails its check. Source: docs/binlog.md.

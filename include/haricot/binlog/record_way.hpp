@@ -1,9 +1,10 @@
 // The way of a record: collected in memory during a turn, written with one call at its end, synced
 // as the policy wants it, and safe then.
 //
-// It also begins and ends the files that records stand in. Where their space comes from is not its
-// concern: it is handed each file. When a write or a sync fails it lets go of the file and refuses
-// everything until it is told that all that was in doubt stands elsewhere.
+// The way also begins and ends the files of the records. It is handed each file, so it does not
+// know where space comes from. When a write or a sync fails, the way lets go of the file and
+// refuses everything, until begin_anew() says that everything in doubt has been written to another
+// file.
 
 #pragma once
 

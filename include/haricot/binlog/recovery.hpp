@@ -1,6 +1,6 @@
 // Recovery: when the disk has failed, everything recorded since the last good sync is written anew,
-// from memory, to another file; if files are gone, all that lived in them as well. Until that has
-// succeeded, what would have to be recorded is refused.
+// from memory, to another file. If somebody has taken files away, all jobs that lived in them are
+// written anew too. Until this has succeeded, every command that needs a record is refused.
 
 #pragma once
 

@@ -1,10 +1,10 @@
 // Reads a folder of binlog files and brings the jobs back.
 //
-// It only reads: what it finds it puts into an engine and a list of segments, what is wrong into a
-// report. So the server and the tool that checks a folder see the same.
+// A replay only reads. It puts the jobs that it finds into an engine and a list of segments, and
+// what is wrong into a report. So the server and the tool that checks a folder see the same.
 //
-// A full record of a job that is known already replaces it, a change of one that is not known is
-// passed over, and a deletion ends it, so reading the same records twice changes nothing.
+// A full record replaces a job that is known already. A change of a job that is not known is passed
+// over. A deletion ends a job. So reading the same records twice changes nothing.
 
 #pragma once
 

@@ -21,9 +21,9 @@ namespace haricot::binlog {
 std::string binlog_file_name(std::uint64_t number);
 // The name that a file has until it is begun, which beanstalkd does not look at.
 std::string spare_name(std::uint64_t number);
-// Names under which nothing is ever removed: the copy of a file of which not all could be read, the
-// torn end of one, and a file that is not of this folder or not of this place in it. `serial` tells
-// those of one file apart.
+// The names of files that nothing ever removes: the copy of a file that could not be read whole,
+// the torn end of a file, and a file that belongs to another folder or under another name. `serial`
+// tells the copies of one file apart.
 std::string damaged_name(std::uint64_t number, std::uint64_t serial);
 std::string torn_name(std::uint64_t number, std::uint64_t serial);
 std::string aside_name(std::uint64_t number, std::uint64_t serial);

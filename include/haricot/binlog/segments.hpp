@@ -1,9 +1,9 @@
-// The files of the binlog, oldest first, and which jobs live in each: those whose full record is
-// there. A file is needed as long as a job lives in it or in an older one, because a deletion that
-// it records must outlast the record of what was deleted.
+// The files of the binlog, oldest first, and the jobs that live in each. A job lives in the file
+// that has its full record. A file is needed as long as a job lives in it or in an older file,
+// because the record of a deletion must outlast the full record of the deleted job.
 //
-// The jobs of a file are a list through the jobs' journal notes, in the order of their records, so
-// nothing here grows with the number of jobs.
+// The jobs of a file are linked by their journal notes, in the order of their records. So nothing
+// here grows with the number of jobs.
 
 #pragma once
 

@@ -1,9 +1,9 @@
-// When the buried jobs of a tube were buried: so the age of the first one in its list is known
+// When the buried jobs of a tube were buried. The age of the first one in the tube's list is known
 // within 10 % or a second, and no job keeps an instant.
 //
-// A run is a part of the list in which jobs were buried one soon after another. As time goes by,
-// runs that have come to be close together, as seen from now, are joined; so there are a few
-// hundred at most. Where memory is refused, a job belongs to the run in front of it.
+// A run is a part of the list whose jobs were buried shortly after each other. As time goes by,
+// runs whose ages differ little are joined, so there are a few hundred runs at most. If there is no
+// memory for a run, its jobs belong to the run before it.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the engine is asked with and what it answers: plain values, which own nothing.
+// What callers hand to the engine and what it answers: plain values, which own nothing.
 
 #pragma once
 

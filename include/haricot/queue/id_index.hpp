@@ -1,4 +1,4 @@
-// From a job's id to where the job is kept: a radix tree over the bits of the id.
+// Finds a job by its id: a radix tree over the bits of the id.
 //
 // Ids are handed out one after another, so the tree is dense: about 4.3 bytes a job. It grows and
 // shrinks a node at a time and never moves what it holds, unlike a hash table. A leaf covers 64 ids

@@ -1,10 +1,10 @@
 // A job: what a producer put and a worker will get.
 //
-// There may be tens of millions of them, so a job is 52 bytes and its body follows in the same
-// piece of memory (or a reference to it, when the body is large). What only some states need shares
-// one place: see `Links`. What can be found elsewhere is not here at all: the deadline of a delayed
-// job stands in its tube's heap, that of a reserved one in its holder's, and both are found by the
-// heap index.
+// There may be tens of millions of jobs, so a job is 52 bytes. Its body follows in the same piece
+// of memory; of a large body, a reference does. Fields that only some states need share their
+// bytes: see `Links`. What can be found elsewhere is not here at all. So the deadline of a delayed
+// job is in its tube's heap, and that of a reserved job in its holder's heap; the job has its index
+// in the heap.
 
 #pragma once
 

@@ -1,9 +1,9 @@
 // The journal: what the engine tells about every change that a restart has to know of.
 //
-// One of the two places with virtual functions: the binlog is behind it when there is one, nothing
-// when there is none. The engine asks for room before it changes anything, and records after:
-// whatever can fail, fails in `reserve_…`, where the command can still be refused and nothing has
-// happened.
+// This is one of the two interfaces with virtual functions. The binlog implements it; NoJournal
+// does where jobs live in memory only. The engine asks for room before it changes anything, and
+// records the change afterwards. Whatever can fail, fails in `reserve_…`: then nothing has happened
+// yet, and the command is refused.
 
 #pragma once
 

@@ -1,10 +1,10 @@
-// When the ready jobs of a tube became ready, as counts: so the oldest of millions is known within
-// 10 %, whatever leaves and in which order.
+// When the ready jobs of a tube became ready, as counts. The age of the oldest of millions is known
+// within 10 %, in whatever order jobs leave.
 //
-// Time is cut into units of 2^30 ns (about a second), and a count is of the jobs that became ready
-// in a window of 2^level units. A job is counted at the lowest level at which its window is among
-// the last 16; so windows get wider the longer ago they are, and which one a job is counted in
-// follows from when it became ready. Counts move up as time goes by, each once for a level.
+// Time is cut into units of 2^30 ns (about a second). A count is the number of jobs that became
+// ready in a window of 2^level units. A job is counted at the lowest level at which its window is
+// among the last 16. So older windows are wider, and the instant at which a job became ready says
+// in which window the job is counted. As time goes by, each count moves up once for a level.
 
 #pragma once
 

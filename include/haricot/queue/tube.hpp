@@ -34,8 +34,8 @@ struct ReadySlot {
 };
 static_assert(sizeof(ReadySlot) == 16, "every ready job pays for one");
 
-// Jobs by a deadline. Those of commands that came in one batch can be equal; then the one that
-// entered the heap first comes first, as it would if the clock had been read between them.
+// Jobs by a deadline. Jobs of commands that came in one batch can have equal deadlines. Then the
+// job that entered the heap first comes first, as if the clock had been read between the commands.
 struct DeadlineSlot {
   Instant deadline;
   std::uint64_t arrival;  // Counted by the engine.
@@ -103,7 +103,7 @@ struct Tube {
   std::uint64_t reserved = 0;
   std::uint64_t urgent = 0;  // Ready ones with a priority below Job::kUrgentPriorities.
   std::uint64_t total_jobs = 0;
-  // Jobs that a flush has yet to free. They are in no place of the tube, and still counted.
+  // Jobs that a flush has yet to free. They are in no heap or list of the tube, and still counted.
   std::uint64_t flushed_ready = 0;
   std::uint64_t flushed_delayed = 0;
   std::uint32_t using_clients = 0;

@@ -1,13 +1,13 @@
 // The names of all tubes as one text, a line each, for lists that are too long to be written at
 // once.
 //
-// A list is the tubes at one moment, but it is written page by page in as many calls as it takes.
-// Meanwhile tubes come and go: before the first change of a page that is still to be written, the
-// table has it written (before_change). Pages are shared by all lists in which they are the same,
-// and by all answers that wait in front of clients who do not read.
+// A list shows the tubes of one moment, but it is written page by page, in as many calls as it
+// takes. Meanwhile tubes come and go. Before a page that is not yet written changes for the first
+// time, the table has this page written (before_change). Lists with equal pages share them, and so
+// do all answers that wait for clients who do not read.
 //
-// One list is written at a time. Who asks while one is under way, which began before he asked, gets
-// the next one; so do all others who ask until then.
+// One list is written at a time. Whoever asks while a list is under way gets the next list, because
+// this one began before the question.
 
 #pragma once
 
@@ -44,8 +44,8 @@ class TubeList {
   // Gives the last list up; its pages stay for the next one as far as they are still right.
   void drop_complete() { std::vector<BlobRef>().swap(complete_); }
 
-  // Something is about to change at that place of the table. Returns how many names it had to
-  // write.
+  // The tube at that index of the table is about to change. Returns how many names had to be
+  // written.
   std::uint32_t before_change(std::uint32_t index);
 
  private:

@@ -42,9 +42,10 @@ class TubeTable {
   // that goes. (Compat: the order of list-tubes, docs/compatibility.md.)
   std::uint32_t size() const { return listed_.size(); }
   const Tube& at(std::uint32_t index) const { return *listed_[index]; }
-  // The tubes in another order, which depends on nothing but their names (and the key): the first
-  // one at or after the place of that name, whether there is such a tube or not; of "*", the first
-  // of all. And the one after a tube. Null: there is none. O(1) on average.
+  // The tubes in another order, which depends on nothing but their names (and the key). The first
+  // function returns the tube of that name or, if there is no such tube, the first that comes after
+  // this name; for "*", the first of all. The second returns the tube after a tube. Null: there is
+  // none. O(1) on average.
   const Tube* first_from(std::string_view name) const;
   const Tube* after(const Tube& tube) const;
 

@@ -1,8 +1,8 @@
-// What a tube knows of times: how long its jobs waited and were worked on, over the last minutes,
-// and since when those are ready or buried that are.
+// What a tube knows of times: how long its jobs waited and were worked on in the last minutes, and
+// how old its ready and its buried jobs are.
 //
-// A tube has it from its first reserved, deleted or buried job on, or from so many ready ones that
-// they cannot be looked through. It takes 512 bytes with what malloc adds.
+// A tube gets its TubeTimes with its first reserved, deleted or buried job, or when it has too many
+// ready jobs to look through them. A TubeTimes takes 512 bytes with what malloc adds.
 
 #pragma once
 

@@ -1,11 +1,11 @@
-// What a client that watches many tubes has beside its list of watches: each watch by its tube, and
-// those whose tubes offer a job, the best job on top.
+// What a client that watches many tubes has beside its list of watches: an index of its watches by
+// tube, and a heap of the watches whose tubes offer a job, with the best job on top.
 //
-// A client with few watches has none of this: to look through a short list costs less than keeping
-// an index, and most clients watch a tube or two. From kIndexedFrom watches on a client has an
-// index by tube. From kManyFrom on it has `many` watches: then nothing walks over them any more.
-// Its tubes tell it of what they offer (Engine::announce_offer), and it waits without being in the
-// lists of its tubes.
+// Most clients watch a tube or two. They have no index, because looking through a short list costs
+// less than keeping one. From kIndexedFrom watches on, a client has the index by tube. From
+// kManyFrom on it has `many` watches: nothing walks over them any more. The client's tubes announce
+// what they offer (Engine::announce_offer), and the client waits without being in the lists of its
+// tubes.
 
 #pragma once
 
@@ -22,8 +22,8 @@ class WatchIndex {
  public:
   static constexpr std::uint32_t kIndexedFrom = 65;
   static constexpr std::uint32_t kManyFrom = 1025;
-  // A client that has come to have so few again is not one with many any more. Far from kManyFrom,
-  // because each change walks over all watches.
+  // A client whose watches fall to so few has not `many` any more. This number is far from
+  // kManyFrom, because each change between few and many walks over all watches.
   static constexpr std::uint32_t kFewAgain = 512;
 
   WatchIndex() = default;

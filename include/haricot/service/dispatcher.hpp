@@ -1,7 +1,7 @@
 // Turns a command into calls of the engine, and what comes of them into a reply.
 //
-// The only place that knows both the protocol and the queue. Handlers are short and alike: ask the
-// engine, name the reply. What is long stands in the engine.
+// Only the dispatcher knows both the protocol and the queue. Its handlers are short and alike: they
+// ask the engine and name the reply. Whatever takes more code is in the engine.
 
 #pragma once
 
@@ -57,10 +57,10 @@ class Dispatcher {
   // Whether a body of that many bytes is answered JOB_TOO_BIG.
   bool is_too_big(std::uint32_t body_bytes) const { return body_bytes > info_.job_bytes_max; }
 
-  // The life of a put between its bytes, which the session reads. When its line was read: it gets
-  // its id, and memory for a large body, or it is refused. And when its body is there and ends as
-  // it must: the body is taken only if the job was inserted, so after not_yet it can be called
-  // again.
+  // A put comes in two parts, because its session has to read the body in between. begin_put(),
+  // when the line was read: the put gets its id, and memory for a large body, or is refused.
+  // finish_put(), when the body is there and ends with CR LF: the engine takes the body only if it
+  // inserts the job, so after not_yet finish_put() can be called again.
   PutPlan begin_put(Client& client, const Command& command);
   Reply finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now);
 

@@ -20,8 +20,8 @@ namespace haricot {
 
 class Output {
  public:
-  // Bodies from here on are sent from where they are instead of being copied: below it, copying
-  // costs less than one more piece in the system call.
+  // Bodies of this size and more are sent from where they are. Copying a smaller body costs less
+  // than one more piece in the system call.
   static constexpr std::size_t kBlobBytesMin = 4096;
 
   // False: no memory, and nothing was added. The session cannot go on then: an answer would be

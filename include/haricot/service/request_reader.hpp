@@ -1,10 +1,10 @@
 // Turns the bytes of one client into requests: command lines, and the bodies of puts.
 //
-// It reads nothing and runs nothing. Whoever has input asks for the next piece of it, deals with
-// the piece and asks again. After the line of a put it has to be told what becomes of the body
-// (expect_body). The input stays with its owner until it is used: what is needed whole, a line or a
-// small body, is used when it is all there. A large body goes piece by piece to the memory that it
-// stays in, and what is thrown away is used as it comes.
+// The reader receives nothing and runs nothing. Whoever has input asks the reader for the next
+// piece, deals with the piece and asks again. After the line of a put, expect_body() says what
+// becomes of the body. The input stays with its owner until the reader has used it: a line or a
+// small body is used when all of it is there. A large body goes piece by piece to the memory that
+// it stays in, and what is thrown away is used as it comes.
 //
 //   put 0 0 9 3\r\n | abc\r\n | stats\r\n     one piece each
 //   put 0 0 9 9000\r\n | 1000 bytes | 8000 bytes | \r\n

@@ -4,11 +4,14 @@
 // commands run one after another, and collects the answers. It holds memory for input only while a
 // command is incomplete or has to wait, and for output only until it is sent.
 //
-// Every session stops running commands when its output is not taken off, when it waits for a job,
-// when it has had its share of a turn, in the turns after one that left it an answer to be held
-// back until its record is safe, and when its next command has to be recorded and the journal waits
-// for its disk. What has arrived stays with it then, and the connection reads
-// no more than kInputBytesMax ahead.
+// A session stops running commands
+//   - while its client does not take its output,
+//   - while it waits for a job,
+//   - when it has had its share of the turn,
+//   - from the next turn on, while an answer of it is held back until a record is safe,
+//   - while its next command is deferred, because the journal waits for its disk.
+// What has arrived stays in the session then, and the connection reads no more than kInputBytesMax
+// ahead.
 
 #pragma once
 

@@ -1,9 +1,9 @@
-// The statistics as rows: the one place where the keys of stats, stats-tube and stats-job stand,
-// each with its type, its value and what it means.
+// The statistics as rows. Each key of stats, stats-tube and stats-job has one row, with its type,
+// its value and what it means.
 //
-// The rows are in the order of the reports, which monitoring tools read by line number. The reports
-// are written from them (report.hpp), and tests hold docs/statistics.md and other lists of keys
-// against them.
+// The rows are in the order of the reports, because monitoring tools read reports by line number.
+// The reports are written from the rows (report.hpp). Tests compare docs/statistics.md and other
+// lists of keys with the rows.
 
 #pragma once
 
