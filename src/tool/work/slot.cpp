@@ -195,10 +195,10 @@ void Slot::take_stats(const Answer& answer, Instant now) {
 }
 
 void Slot::run_program(Instant now) {
-  const std::optional<std::vector<std::string>> words = words_for(shift_.plan, job_.body);
+  std::optional<std::vector<std::string>> words = words_for(shift_.plan, job_.body);
   if (!words) return end_badly("has a body that cannot be an argument", false, now);
   ProgramStart start;
-  start.words = *words;
+  start.words = std::move(*words);
   start.environment = environment_of(job_);
   if (!has_body_mark(shift_.plan)) start.input = job_.body;
   start.captures_output = !shift_.plan.plain;
