@@ -18,7 +18,7 @@ PAGE = ROOT / "packaging/man/haricot.1"
 COMPLETION = ROOT / "packaging/bash-completion/haricot"
 
 WITHOUT_COMMON_FLAGS = {"bench", "binlog"}
-WITHOUT_JSON = {"work"}
+WITHOUT_JSON = {"export", "work"}
 
 
 def help_of(*words):
