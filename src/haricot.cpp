@@ -40,7 +40,7 @@ constexpr tool::Subcommand kSubcommands[] = {
     {"bury", "set jobs aside", &tool::bury},
     {"pause", "keep the jobs of a tube from being reserved for a while", &tool::pause_tube},
     {"drain", "wait until a tube or a server is empty", &tool::drain},
-    {"bench", "load a server and report how fast it is", &tool::bench, false},
+    {"bench", "load a server and report how fast it is", &tool::bench},
     {"binlog", "look into the files in which a server keeps its jobs", &tool::binlog, false},
 };
 

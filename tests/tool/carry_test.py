@@ -226,7 +226,7 @@ class Move(CarryTest):
         self.assertGreaterEqual(twice, 3)
 
     def test_a_ctrl_c_ends_it_between_two_jobs(self):
-        for message in range(2, 12):
+        for message in range(3, 12):
             self.good("put", "-qlt", "mail", stdin=b"".join(b"%d\n" % i for i in range(20)))
             relay = Relay(self.server, message, "interrupt")
             status, output, error = relay.run("move", "mail", "news")

@@ -57,7 +57,7 @@ TEST_F(HaricotTool, MistakesEndWithStatusFiveAndSayWhich) {
       {{"--verison"}, "unknown flag: --verison (did you mean --version?)\n"},
       {{"-a"}, "-a needs a value"},
       {{"-a", "unix:/nowhere"}, "there is no subcommand"},
-      {{"-T", "5", "bench"}, "bench takes its flags after its name"},
+      {{"-T", "5", "binlog"}, "binlog takes its flags after its name"},
       {{"-T", "soon", "tubes"}, "-T: 'soon' is not a time"},
       {{"tubes", "--josn"}, "unknown flag: --josn (did you mean --json?)\n"},
       {{"--brew"}, "unknown flag: --brew"},
