@@ -31,6 +31,13 @@ void Progress::show(Instant now, std::uint64_t done, std::uint64_t all) {
   std::fflush(stderr);
 }
 
+void Progress::say(std::string_view what) {
+  if (!is_wanted_) return;
+  is_shown_ = true;
+  std::fprintf(stderr, "\r\033[K%.*s ...", static_cast<int>(what.size()), what.data());
+  std::fflush(stderr);
+}
+
 void Progress::clear() {
   if (!is_shown_) return;
   is_shown_ = false;

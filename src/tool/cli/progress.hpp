@@ -26,6 +26,8 @@ class Progress final {
   // So many are done at this instant, of so many in all; 0: nobody knows. To be called often: it
   // writes some times a second at most.
   void show(Instant now, std::uint64_t done, std::uint64_t all = 0);
+  // What is done now, where nobody knows how far it is. Is written at once.
+  void say(std::string_view what);
   // Takes the line away, so that something else can be written there.
   void clear();
 
