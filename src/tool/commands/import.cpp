@@ -53,13 +53,15 @@ class Import {
     if (!ask_limits()) return errand_.failed();
     std::string text;
     for (bool is_over = false; !is_over;) {
+      // What is left of the last piece has no line end.
+      std::size_t from = text.size();
       if (!input.read(errand_, kLineBytesMax, text, is_over)) return end(kExitFailure);
       if (is_over && !text.empty() && !text.ends_with('\n')) text += '\n';
       std::size_t begin = 0;
-      for (std::size_t at = 0; (at = text.find('\n', begin)) != std::string::npos;) {
+      for (std::size_t at = 0; (at = text.find('\n', from)) != std::string::npos;) {
         const std::optional<int> over = take_line(std::string_view(text).substr(begin, at - begin));
         if (over) return *over;
-        begin = at + 1;
+        begin = from = at + 1;
       }
       text.erase(0, begin);
       if (!send()) return fail();
@@ -171,8 +173,13 @@ class Import {
     for (const Pending& job : pending_) {
       if (!job.is_buried || job.id == 0) continue;
       const std::string id = std::to_string(job.id);
-      commands +=
-          "reserve-job " + id + "\r\nbury " + id + " " + std::to_string(job.priority) + "\r\n";
+      commands += "reserve-job ";
+      commands += id;
+      commands += "\r\nbury ";
+      commands += id;
+      commands += ' ';
+      commands += std::to_string(job.priority);
+      commands += "\r\n";
       answers += 2;
     }
     if (answers == 0) return true;
