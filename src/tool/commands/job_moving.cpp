@@ -22,7 +22,7 @@ std::string job_called(std::uint64_t id) {
   return "job " + std::to_string(id);
 }
 
-// Servers that are older than reserve-job read it as a reserve with garbage behind it.
+// Servers that are older than reserve-job read it as a reserve with garbage after it.
 bool lacks_reserve_job(const Response& answer) {
   return answer.code == ReplyCode::bad_format || answer.code == ReplyCode::unknown_command;
 }

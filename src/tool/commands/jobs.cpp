@@ -108,7 +108,7 @@ class Jobs {
     page_ = std::move(*page);
     looked_at_ += page_.jobs.size();
     progress_.show(os::read_clock(), looked_at_);
-    // scan-jobs takes a state only behind a tube.
+    // scan-jobs takes a state only after a tube.
     std::erase_if(page_.jobs, [this](const StatsText& job) {
       const std::string* state = job.find("state");
       return !choice_.state.empty() && (state == nullptr || *state != choice_.state);

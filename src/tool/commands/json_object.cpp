@@ -52,7 +52,7 @@ class Reader {
     skip_blanks();
     return rest_.empty();
   }
-  // Takes the character, if it is the next one behind blanks.
+  // Takes the character, if it is the next one after blanks.
   bool take(char c) {
     skip_blanks();
     if (!rest_.starts_with(c)) return false;

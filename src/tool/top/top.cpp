@@ -75,7 +75,7 @@ class Top {
   bool draw();
   void wait(Terminal& terminal, Instant until);
 
-  // Where the states of servers begin: behind that of their sum, if there are several.
+  // Where the states of servers begin: after that of their sum, if there are several.
   std::size_t first() const { return view_.servers > 1 ? 1 : 0; }
   // What the view shows.
   TopState& shown_state() { return states_[view_.server]; }
