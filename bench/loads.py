@@ -28,7 +28,7 @@ class Load:
                 except PermissionError:
                     pass  # Then what shares its core delays it, and the figures are worse.
 
-        self.words = [str(tool), "bench", *map(str, flags), "--json", "--pid", str(server.pid),
+        self.words = [str(tool), "bench", *map(str, flags), "--json", "--timeout=30", "--pid", str(server.pid),
                       server.address]
         self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         preexec_fn=prepare)

@@ -27,7 +27,7 @@ class Figure:
 
 def bytes_a_job(tool, binary, jobs, *flags):
     with Server(binary, *flags) as server:
-        result = loads.run(tool, server, "-w", "put", "-n", jobs, "--warm-up=0", "-d", 100, "-c", 1,
+        result = loads.run(tool, server, "--workload", "put", "-n", jobs, "--warm-up=0", "--depth", 100, "-c", 1,
                            "--keep")["server"]
     return (result["resident_behind"] - result["resident_at_first"]) / jobs
 
@@ -42,7 +42,7 @@ def bytes_an_idle_connection(tool, binary, connections):
 def left_over(tool, binary, jobs):
     """(Bytes resident, seconds until they were few enough) after jobs came and went."""
     with Server(binary) as server:
-        loads.run(tool, server, "-w", "put", "-n", jobs, "-s", 200, "-d", 100, "-c", 1,
+        loads.run(tool, server, "--workload", "put", "-n", jobs, "--body-size", 200, "--depth", 100, "-c", 1,
                   "--warm-up=0")  # Without --keep, so that all are deleted.
         started = time.monotonic()
         while True:

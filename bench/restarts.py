@@ -18,7 +18,7 @@ BYTES_MORE_A_JOB = 24
 def fill(tool, binary, folder, jobs):
     """Leaves a binlog with so many jobs of 100 bytes."""
     with Server(binary, "-b", str(folder), "-F") as server:
-        loads.run(tool, server, "-w", "put", "-n", jobs, "--warm-up=0", "-d", 100, "-c", 1, "--keep")
+        loads.run(tool, server, "--workload", "put", "-n", jobs, "--warm-up=0", "--depth", 100, "-c", 1, "--keep")
 
 
 def seconds_to_answer(binary, folder):

@@ -73,7 +73,7 @@ class Actions:
 
     def fill_and_delete(self, server):
         yield
-        loads.run(self.tool, server, "-w", "put", "-c", 1, "-d", 500, "-n", self.count(5_000_000),
+        loads.run(self.tool, server, "--workload", "put", "-c", 1, "--depth", 500, "-n", self.count(5_000_000),
                   "--warm-up=0")
 
     def kick(self, server):
@@ -154,7 +154,7 @@ def watch(tool, haricotd, action):
         steps = action(server)
         next(steps)
         # It ends when it is interrupted.
-        small = loads.Load(tool, server, "-c", 1, "-T", 250, "--warm-up=300", urgent=True)
+        small = loads.Load(tool, server, "-c", 1, "--seconds", 250, "--warm-up=300", urgent=True)
         others = Others()
         try:
             time.sleep(0.5)

@@ -8,6 +8,7 @@
 option(HARICOT_REPLACE_BEANSTALKD "Install under the names of beanstalkd too" OFF)
 set(HARICOT_UNIT_DIR lib/systemd/system CACHE STRING "Where the units of systemd go")
 set(HARICOT_AGENT_DIR lib/ocf/resource.d/haricot CACHE STRING "Where the resource agent of Pacemaker goes")
+set(HARICOT_ZSH_DIR share/zsh/site-functions CACHE STRING "Where completions of zsh go")
 set(HARICOT_DEFAULT_FILE /etc/default/beanstalkd CACHE STRING "The settings that the service reads")
 
 install(TARGETS haricotd haricot RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -19,10 +20,11 @@ install(FILES packaging/man/haricotd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 if(EXISTS ${PROJECT_SOURCE_DIR}/packaging/man/haricot.1)
   install(FILES packaging/man/haricot.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
-if(EXISTS ${PROJECT_SOURCE_DIR}/packaging/bash-completion/haricot)
-  install(FILES packaging/bash-completion/haricot
-          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-endif()
+install(FILES packaging/bash-completion/haricot
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES packaging/zsh-completion/_haricot DESTINATION ${HARICOT_ZSH_DIR})
+install(FILES packaging/fish-completion/haricot.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 foreach(unit beanstalkd.service beanstalkd.socket)
   configure_file(packaging/systemd/${unit}.in ${CMAKE_BINARY_DIR}/systemd/${unit} @ONLY)

@@ -34,14 +34,36 @@ constexpr tool::Subcommand kSubcommands[] = {
     {"kick", "make buried or delayed jobs ready", &tool::kick},
     {"delete", "delete jobs", &tool::delete_jobs},
     {"flush", "delete the jobs of a tube", &tool::flush_tube},
+    {"move", "move the jobs of a tube into another tube", &tool::move_jobs},
+    {"export", "write jobs as lines of JSON", &tool::export_jobs},
+    {"import", "put jobs from lines of JSON", &tool::import_jobs},
     {"bury", "set jobs aside", &tool::bury},
     {"pause", "keep the jobs of a tube from being reserved for a while", &tool::pause_tube},
     {"drain", "wait until a tube or a server is empty", &tool::drain},
-    {"bench", "load a server and report how fast it is", &tool::bench, false},
+    {"bench", "load a server and report how fast it is", &tool::bench},
     {"binlog", "look into the files in which a server keeps its jobs", &tool::binlog, false},
 };
 
 constexpr std::string_view kHelp = "help";
+
+// Words that other tools have for the same, such as redis-cli, ls and journalctl.
+struct OtherWord {
+  std::string_view word;
+  std::string_view subcommand;
+};
+constexpr OtherWord kOtherWords[] = {
+    {"info", "stats"},     {"status", "stats"},   {"stat", "stats"},    {"llen", "stats"},
+    {"keys", "tubes"},     {"list", "tubes"},     {"ls", "tubes"},      {"queues", "tubes"},
+    {"scan", "jobs"},      {"lrange", "jobs"},    {"search", "jobs"},   {"monitor", "top"},
+    {"watch", "top"},      {"get", "peek"},       {"show", "peek"},     {"cat", "peek"},
+    {"lpush", "put"},      {"rpush", "put"},      {"push", "put"},      {"add", "put"},
+    {"set", "put"},        {"brpop", "reserve"},  {"blpop", "reserve"}, {"rpop", "reserve"},
+    {"lpop", "reserve"},   {"pop", "reserve"},    {"take", "reserve"},  {"run", "work"},
+    {"retry", "kick"},     {"del", "delete"},     {"rm", "delete"},     {"remove", "delete"},
+    {"flushdb", "flush"},  {"flushall", "flush"}, {"purge", "flush"},   {"clear", "flush"},
+    {"mv", "move"},        {"rename", "move"},    {"dump", "export"},   {"save", "export"},
+    {"backup", "export"},  {"restore", "import"}, {"load", "import"},   {"wait", "drain"},
+    {"benchmark", "bench"}};
 
 std::string help_text() {
   std::string text =
@@ -75,7 +97,11 @@ int mistake(const std::string& reason) {
 int unknown_subcommand(std::string_view name) {
   std::vector<std::string_view> names = {kHelp};
   for (const tool::Subcommand& subcommand : kSubcommands) names.push_back(subcommand.name);
-  return mistake("unknown subcommand: " + std::string(name) + tool::suggestion(name, names));
+  std::string hint = tool::suggestion(name, names);
+  for (const OtherWord& other : kOtherWords) {
+    if (other.word == name) hint = " (did you mean " + std::string(other.subcommand) + "?)";
+  }
+  return mistake("unknown subcommand: " + std::string(name) + hint);
 }
 
 int show_help() {
@@ -109,6 +135,10 @@ int run_flag(const char* word) {
   std::vector<std::string_view> operands;
   std::string error = "it has to stand alone";
   [[maybe_unused]] const bool is_good = tool::read_flags(flags, {&word, 1}, operands, error);
+  // Many clients have a flag of its own for the port.
+  if (!is_good && (name.starts_with("-p") || name.starts_with("--port"))) {
+    error += "; the port belongs to the address: --address HOST:PORT";
+  }
   return mistake(std::string(is_good ? name : "") + (is_good ? ": " : "") + error);
 }
 

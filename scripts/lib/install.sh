@@ -35,6 +35,7 @@ install_test_packages=(
   netcat-openbsd                  # what operators ask a server with
   stunnel4 openssl                # TLS in front of a server
   man-db                          # manual pages
+  zsh fish                        # shells that complete the words of the tool
   systemd                         # systemd-analyze, systemd-socket-activate
 )
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Types the examples of the README's tool into a shell, twice: a newcomer may do that, too.
+"""Types the examples of the README into a shell, and runs its programs, twice: a newcomer may do that, too.
+
+The picture has to be that of the tests, and the numbers those of docs/performance.md.
 
     readme_test.py HARICOTD HARICOT
 """
@@ -7,6 +9,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -27,8 +30,47 @@ def example(text, head):
     return match.group(1)
 
 
+def programs(text, address):
+    """By name: a command and what to give it on stdin."""
+    port = address.split(":")[1]
+    found = {language: re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+             for language in ("python", "php")}
+    assert all(len(blocks) == 1 for blocks in found.values()), found
+    return [([program], blocks[0].replace("11300", port))
+            for program, blocks in ((sys.executable, found["python"]), ("php", found["php"]))
+            if shutil.which(program)]
+
+
+def check_programs(text, address):
+    for command, source in programs(text, address):
+        ended = subprocess.run(command, input=source, timeout=60, capture_output=True, text=True)
+        output = ended.stdout
+        if ended.returncode != 0 or ended.stderr or not re.search(
+                "USING greetings.*INSERTED.*WATCHING 2.*hello.*DELETED", output, re.DOTALL):
+            return f"{command}: {output} {ended.stderr} status {ended.returncode}"
+    return None
+
+
+def check_picture(text):
+    picture = (documents.ROOT / "tests/tool/pictures/table-80.txt").read_text(encoding="utf-8")
+    lines = [("    " + line).rstrip() for line in picture.splitlines()[:13]]
+    assert "\n".join(lines) in text, "the picture is not that of tests/tool/pictures/table-80.txt"
+
+
+def check_numbers(text):
+    table = text[text.index("## What it does better"):].split("\n\n")[1]
+    numbers = [number for row in documents.rows(table)[1:] for cell in row[1:]
+               for number in re.findall(r"[0-9][0-9.,]*[0-9]{3}|[0-9]+[.][0-9]", cell)]
+    measured = documents.read("performance.md")
+    assert len(numbers) == 6, numbers
+    for number in numbers:
+        assert number in measured, f"docs/performance.md has no {number}"
+
+
 def main(haricotd, haricot):
     text = (documents.ROOT / "README.md").read_text(encoding="utf-8")
+    check_picture(text)
+    check_numbers(text)
     with Server(haricotd, []) as server:
         address = f"127.0.0.1:{server.port}"
         environment = os.environ | {
@@ -36,6 +78,9 @@ def main(haricotd, haricot):
             "PATH": f"{pathlib.Path(haricot).parent}:{os.environ['PATH']}",
         }
         for _ in range(2):
+            if wrong := check_programs(text, address):
+                print(wrong)
+                return 1
             for head in HEADS:
                 commands = example(text, head).replace("127.0.0.1:11300", address)
                 assert "haricot " in commands, commands

@@ -29,11 +29,13 @@ class BenchRun : public ToolTest {
     constexpr std::uint64_t kJobs = 1000;
     constexpr std::uint64_t kWarmUp = 70;
     std::uint64_t jobs = 0;
-    const std::vector<std::vector<std::string>> shapes = {
-        {"-c1", "-d1"}, {"-c4", "-d7", "-t3"}, {"-c3", "-d64", "-s20k"}, {"-c5", "-d5000", "-s0"}};
+    const std::vector<std::vector<std::string>> shapes = {{"-c1", "--depth=1"},
+                                                          {"-c4", "--depth=7", "--tubes=3"},
+                                                          {"-c3", "--depth=64", "--body-size=20k"},
+                                                          {"-c5", "--depth=5000", "--body-size=0"}};
     for (const std::vector<std::string>& shape : shapes) {
       std::vector<std::string> words = {
-          "-w", name, "-n", std::to_string(kJobs), "--warm-up", std::to_string(kWarmUp)};
+          "--workload", name, "-n", std::to_string(kJobs), "--warm-up", std::to_string(kWarmUp)};
       words.insert(words.end(), shape.begin(), shape.end());
       const Ending ending = bench(words);
       ASSERT_EQ(ending.status, (ExitStatus{.code = 0})) << ending.error;
@@ -83,7 +85,7 @@ TEST_F(BenchRun, AllWorkloadsAreCountedOverAUnixSocket) {
 
 TEST_F(BenchRun, ATimeEndsTheRunToo) {
   ASSERT_TRUE(start());
-  const Ending ending = bench({"-T", "0.2", "-c", "3"});
+  const Ending ending = bench({"--seconds", "0.2", "-c", "3"});
   ASSERT_EQ(ending.status.code, 0) << ending.error;
   EXPECT_GE(json_value(ending.output, "seconds"), 0.2);
   const double commands = json_value(ending.output, "commands");
@@ -97,7 +99,7 @@ TEST_F(BenchRun, WhatTheServerShouldHoldIsThereAndGoesAgain) {
   ASSERT_TRUE(start());
   ASSERT_TRUE(start_tool({"bench", "--ready=50", "--delayed=60", "--idle-tubes=70", "--waiting=8",
                           "--waiting-together=9", "--idle-connections=10", "--watch=11", "-c2",
-                          "-T", "60", "--json", server_address()}));
+                          "--seconds", "60", "--json", server_address()}));
   // Two connections are the load's, and one is ours. Tubes: default, one of the load, 70 idle ones,
   // 8 and 1 with waiting workers, 11 that are watched.
   EXPECT_TRUE(eventually([this] { return server_stat("current-waiting") == 17; }));
@@ -143,8 +145,8 @@ TEST_F(BenchRun, AServerWithoutReserveModesIsToldFrom) {
 
 TEST_F(BenchRun, TheServersMemoryAndTimeAreReported) {
   ASSERT_TRUE(start());
-  const Ending ending =
-      bench({"-w", "put", "-n", "20k", "-d", "100", "-p", std::to_string(server_.pid())});
+  const Ending ending = bench(
+      {"--workload", "put", "-n", "20k", "--depth", "100", "--pid", std::to_string(server_.pid())});
   ASSERT_EQ(ending.status.code, 0) << ending.error;
   EXPECT_GT(json_value(ending.output, "cpu_us_per_command"), 0);
   // 20,000 bodies of 100 bytes have to be somewhere.
@@ -152,15 +154,56 @@ TEST_F(BenchRun, TheServersMemoryAndTimeAreReported) {
             json_value(ending.output, "resident_before") + 2'000'000);
 }
 
+TEST_F(BenchRun, LinesOnTheWayAddUpToTheReport) {
+  ASSERT_TRUE(start());
+  const Ending ending =
+      run_tool({"bench", "--json", "-c2", "--seconds=1.2", "-i0.3", "-a", server_address()});
+  ASSERT_EQ(ending.status.code, 0) << ending.error;
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < ending.output.size();) {
+    const std::size_t end = ending.output.find('\n', begin);
+    lines.push_back(ending.output.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  ASSERT_GE(lines.size(), 2U) << ending.output;
+  double commands = 0;
+  double last = 0;
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
+    EXPECT_GT(json_value(lines[i], "at"), last) << lines[i];
+    last = json_value(lines[i], "at");
+    commands += json_value(lines[i], "commands");
+  }
+  EXPECT_GT(commands, 0);
+  EXPECT_LE(commands, json_value(lines.back(), "commands"));
+  expect_empty_server();
+}
+
+TEST_F(BenchRun, AHistogramCountsEveryAnswer) {
+  ASSERT_TRUE(start());
+  const Ending json = bench({"-n", "500", "--histogram"});
+  ASSERT_EQ(json.status.code, 0) << json.error;
+  std::uint64_t answers = 0;
+  constexpr std::string_view kName = "\"answers\":";
+  for (std::size_t at = 0; (at = json.output.find(kName, at)) != std::string::npos;) {
+    at += kName.size();
+    answers += std::stoull(json.output.substr(at));
+  }
+  EXPECT_EQ(answers, 1500U) << json.output;
+  const Ending text = run_tool({"bench", "-n", "500", "--histogram", server_address()});
+  EXPECT_NE(text.output.find("up to us"), std::string::npos) << text.output;
+  EXPECT_NE(text.output.find("  ########################################\n"), std::string::npos)
+      << text.output;
+}
+
 TEST_F(BenchRun, JobsCanBeKept) {
   ASSERT_TRUE(start());
-  ASSERT_EQ(bench({"-w", "put", "-n", "30", "--warm-up", "0", "--keep"}).status.code, 0);
+  ASSERT_EQ(bench({"--workload", "put", "-n", "30", "--warm-up", "0", "--keep"}).status.code, 0);
   EXPECT_EQ(server_stat("current-jobs-ready"), 30U);
 }
 
 TEST_F(BenchRun, ARefusedPutEndsItWithTheAnswer) {
   ASSERT_TRUE(start());
-  const Ending ending = bench({"-s", "65536", "-n", "5"});
+  const Ending ending = bench({"--body-size", "65536", "-n", "5"});
   EXPECT_EQ(ending.status.code, 1);
   EXPECT_EQ(ending.error, "haricot bench: put was answered: JOB_TOO_BIG\n");
   EXPECT_EQ(ending.output, "");
@@ -168,7 +211,8 @@ TEST_F(BenchRun, ARefusedPutEndsItWithTheAnswer) {
 
 TEST_F(BenchRun, AFailureLeavesNoJobsBehind) {
   ASSERT_TRUE(start());
-  ASSERT_TRUE(start_tool({"bench", "-c4", "-d10", "-T60", "--delayed=100", server_address()}));
+  ASSERT_TRUE(start_tool(
+      {"bench", "-c4", "--depth=10", "--seconds=60", "--delayed=100", server_address()}));
   ASSERT_TRUE(eventually([this] { return server_stat("cmd-delete") > 1000; }));
   EXPECT_TRUE(server_.signal(SIGUSR1));
   const Ending ending = end_of_tool();
@@ -179,7 +223,7 @@ TEST_F(BenchRun, AFailureLeavesNoJobsBehind) {
 
 TEST_F(BenchRun, AServerThatDiesEndsIt) {
   ASSERT_TRUE(start());
-  ASSERT_TRUE(start_tool({"bench", "-T60", server_address()}));
+  ASSERT_TRUE(start_tool({"bench", "--seconds=60", server_address()}));
   ASSERT_TRUE(eventually([this] { return server_stat("cmd-delete") > 1000; }));
   server_.kill_hard();
   const Ending ending = end_of_tool();
@@ -191,8 +235,9 @@ TEST_F(BenchRun, NobodyThereIsSaid) {
   const Ending ending = bench({}, "unix:" + folder_.file("nobody"));
   EXPECT_EQ(ending.status.code, 1);
   EXPECT_NE(ending.error.find("cannot connect to unix:"), std::string::npos) << ending.error;
-  EXPECT_NE(bench({"-p", "1073741823"}, "unix:" + folder_.file("nobody")).error.find("no process"),
-            std::string::npos);
+  EXPECT_NE(
+      bench({"--pid", "1073741823"}, "unix:" + folder_.file("nobody")).error.find("no process"),
+      std::string::npos);
 }
 
 // The floor server is compared with, so it has to answer as many commands as a real one.
@@ -200,11 +245,11 @@ TEST_F(BenchRun, TheFloorServerAnswersEverythingToo) {
   ASSERT_TRUE(server_.start({.binary = FLOOR_SERVER_PATH})) << server_.failure();
   for (const char* name : {"put", "take", "cycle"}) {
     for (const std::vector<std::string>& shape :
-         std::vector<std::vector<std::string>>{{"-c1", "-d1"},
-                                               {"-c4", "-d64"},
-                                               {"-c3", "-d7", "-s4090"},
-                                               {"-c2", "-d600", "-s60000"}}) {
-      std::vector<std::string> words = {"-w", name, "-n", "2000"};
+         std::vector<std::vector<std::string>>{{"-c1", "--depth=1"},
+                                               {"-c4", "--depth=64"},
+                                               {"-c3", "--depth=7", "--body-size=4090"},
+                                               {"-c2", "--depth=600", "--body-size=60000"}}) {
+      std::vector<std::string> words = {"--workload", name, "-n", "2000"};
       words.insert(words.end(), shape.begin(), shape.end());
       EXPECT_EQ(bench(words).status, (ExitStatus{.code = 0})) << tool_.standard_error();
     }
@@ -235,7 +280,7 @@ TEST_F(BenchRun, EveryAnswerIsChecked) {
   for (const OddAnswer& odd : cases) {
     OddServer server(odd.command, odd.answer);
     const Ending ending =
-        bench({"-n3", "-c1", "-s5", "--warm-up=0", "--patience=1"}, server.address());
+        bench({"-n3", "-c1", "--body-size=5", "--warm-up=0", "--timeout=1"}, server.address());
     EXPECT_EQ(ending.status.code, 1) << odd.complaint;
     EXPECT_NE(ending.error.find(odd.complaint), std::string::npos)
         << "wanted: " << odd.complaint << "\ntold: " << ending.error;

@@ -278,6 +278,33 @@ class Several(OperatorTest):
         self.assertEqual(answer["sum"][0]["put-rate"], 0)
         self.assertEqual([len(part["tubes"]) for part in answer["servers"]], [1, 1])
 
+    def test_top_has_sum_and_parts(self):
+        words = ("top", "--batch", "--count", "1", "-i", "0.1")
+        parts = self.ask(*words).split("haricot top: ")[1:]
+        self.assertEqual([part.split("\n")[0].split(",")[0] for part in parts],
+                         ["sum of 2 servers", self.server.address, self.other.address])
+        self.assertEqual([part.split("\njobs: ")[1].split()[0] for part in parts], ["5", "2", "3"])
+        answer = json.loads(self.ask(*words, "--json"))
+        self.assertEqual(answer["sum"]["server"]["current-jobs-ready"], 5)
+        self.assertNotIn("address", answer["sum"])
+        self.assertEqual({tube["name"]: tube["current-jobs-ready"]
+                          for tube in answer["sum"]["tubes"]},
+                         {"a": 1, "b": 3, "c": 1, "default": 0})
+        self.assertEqual(answer["sum"]["rates"]["put"], 0)
+        self.assertEqual([part["address"] for part in answer["servers"]],
+                         [self.server.address, self.other.address])
+
+    def test_top_leaves_out_a_server_that_is_gone(self):
+        self.other.stop()
+        status, output, error = run(TOOL, "top", "-jn1", "-i0.1", address=self.both)
+        self.assertEqual(status, NO_SERVER)
+        answer = json.loads(output)
+        self.assertEqual([part["address"] for part in answer["servers"]], [self.server.address])
+        self.assertEqual(answer["sum"]["server"]["current-jobs-ready"], 2)
+        self.assertIn(self.other.address, error)
+        self.server.stop()
+        self.assertEqual(run(TOOL, "top", "-bn1", address=self.both)[:2], (NO_SERVER, b""))
+
     def test_a_server_that_is_gone_leaves_the_others(self):
         self.other.stop()
         for words, wanted in ((["ping"], b"1 of 2 servers are good"),
@@ -289,7 +316,7 @@ class Several(OperatorTest):
             self.assertIn(self.other.address, error)
 
     def test_other_subcommands_take_one(self):
-        for words in (["put", "x"], ["top"], ["drain"], ["stats", "5"]):
+        for words in (["put", "x"], ["drain"], ["stats", "5"]):
             status, output, error = run(TOOL, *words, address=self.both)
             self.assertEqual((status, output), (USAGE, b""))
         self.assertIn("different at each server", error)

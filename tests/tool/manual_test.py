@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""That haricot --help, haricot(1) and the completion for bash say the same.
+"""That haricot --help, haricot(1) and the completions for bash, zsh and fish say the same.
 
-    manual_test.py ROOT HARICOT
+    manual_test.py ROOT HARICOT HARICOTD
 """
 
 import os
@@ -10,15 +10,23 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
-ROOT, TOOL = (pathlib.Path(word) for word in sys.argv[1:3])
-del sys.argv[1:3]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from operator_server import Server
+
+ROOT, TOOL, DAEMON = (pathlib.Path(word) for word in sys.argv[1:4])
+del sys.argv[1:4]
 PAGE = ROOT / "packaging/man/haricot.1"
 COMPLETION = ROOT / "packaging/bash-completion/haricot"
+ZSH_COMPLETION = ROOT / "packaging/zsh-completion/_haricot"
+FISH_COMPLETION = ROOT / "packaging/fish-completion/haricot.fish"
 
-WITHOUT_COMMON_FLAGS = {"bench", "binlog"}
-WITHOUT_JSON = {"work"}
+WITHOUT_COMMON_FLAGS = {"binlog"}
+WITHOUT_JSON = {"export", "work"}
 
 
 def help_of(*words):
@@ -66,6 +74,35 @@ def complete(*words, environment=None):
                             env={**os.environ, **(environment or {})})
     assert output.stderr == "", output.stderr
     return set(output.stdout.split())
+
+
+def complete_by_zsh(*words, environment=None):
+    """The same, of zsh: what the function gives to the completion system, which chooses among it."""
+    script = """
+      file=$1; shift; words=("$@"); CURRENT=$#
+      _describe() { local name=${@[-1]}; print -rl -- ${${(P)name}%%:*} }
+      compadd() { [[ $1 == -a ]] && print -rl -- ${(P)2} || print -rl -- ${@:2} }
+      _files() { print -r -- "@files $*" }
+      source $file; _haricot"""
+    output = subprocess.run(["zsh", "-f", "-c", script, "zsh",
+                             ZSH_COMPLETION, TOOL, *words], check=True, capture_output=True,
+                            text=True, timeout=60, env={**os.environ, **(environment or {})})
+    assert output.stderr == "", output.stderr
+    return {word for word in output.stdout.splitlines() if word and word.startswith(words[-1])}
+
+
+def complete_by_fish(*words, environment=None):
+    line = " ".join(["haricot", *words])
+    with tempfile.TemporaryDirectory() as home:
+        os.symlink(TOOL.resolve(), home + "/haricot")
+        settings = {**os.environ, "HOME": home, "PATH": home + ":" + os.environ["PATH"],
+                    **(environment or {})}
+        output = subprocess.run(
+            ["fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", FISH_COMPLETION,
+             line], check=True, capture_output=True, text=True, timeout=60, env=settings)
+    assert output.stderr == "", output.stderr
+    found = {line.split("\t")[0] for line in output.stdout.splitlines()}
+    return {word for word in found if word.startswith(words[-1])}
 
 
 class Manual(unittest.TestCase):
@@ -116,6 +153,57 @@ class Manual(unittest.TestCase):
         result = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", PAGE],
                                 capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+class Generated(unittest.TestCase):
+    def test_the_files_are_what_the_generator_writes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, ROOT / "packaging/completion/generate", TOOL, folder],
+                           check=True, timeout=120)
+            for file in (COMPLETION, ZSH_COMPLETION, FISH_COMPLETION):
+                made = pathlib.Path(folder) / file.relative_to(ROOT / "packaging")
+                self.assertEqual(made.read_text(), file.read_text(),
+                                 "packaging/completion/generate HARICOT packaging makes it anew")
+
+
+class OtherShells(unittest.TestCase):
+    """What every shell has to offer; bash has more tests."""
+
+    def check(self, shell, complete_by):
+        if not shutil.which(shell):
+            self.skipTest(f"there is no {shell}")
+        self.assertEqual(complete_by(""), {*subcommands(), "help"})
+        self.assertEqual(complete_by("mo"), {"move"})
+        self.assertEqual(complete_by("help", "dr"), {"drain"})
+        self.assertEqual(complete_by("-a", "host", "--timeout", "5", "dr"), {"drain"})
+        self.assertEqual(complete_by("--v"), {"--version"})
+        for subcommand in subcommands():
+            with self.subTest(subcommand):
+                flags = {f"--{name}" for _, name, _ in flags_of_help(subcommand)}
+                self.assertEqual(complete_by(subcommand, "--"), flags)
+        self.assertEqual(complete_by("jobs", "-s", ""), {"ready", "reserved", "delayed", "buried"})
+        self.assertEqual(complete_by("move", "--state", ""), {"ready", "delayed", "buried"})
+        self.assertEqual(complete_by("reserve", "--then", "r"), {"release"})
+        self.assertEqual(complete_by("bench", "--workload", "t"), {"take"})
+        self.assertEqual(complete_by("binlog", "c"), {"check", "copy"})
+        self.assertEqual(complete_by("stats", "", environment={"HARICOT_ADDR": "unix:/nowhere"}),
+                         set())
+        with Server(DAEMON) as server:
+            server.put("x", "mail")
+            address = {"HARICOT_ADDR": server.address}
+            self.assertEqual(complete_by("move", "m", environment=address), {"mail"})
+            self.assertEqual(complete_by("peek", "--tube", "", environment=address),
+                             {"default", "mail"})
+            self.assertEqual(complete_by("-a", server.address, "flush", "m"), {"mail"})
+
+    def test_bash(self):
+        self.check("bash", complete)
+
+    def test_zsh(self):
+        self.check("zsh", complete_by_zsh)
+
+    def test_fish(self):
+        self.check("fish", complete_by_fish)
 
 
 class Completion(unittest.TestCase):

@@ -16,8 +16,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_case import TOOL, OperatorTest
-from operator_server import run
+from operator_case import BINARY, FLAGS, TOOL, OperatorTest
+from operator_server import Server, run
 from screen import Screen
 
 
@@ -353,6 +353,55 @@ class Batch(TopTest):
 
 def state_of(process):
     return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+class Several(TopTest):
+    def setUp(self):
+        super().setUp()
+        self.other = Server(BINARY, *FLAGS)
+        self.addCleanup(self.other.__exit__)
+        self.fill(a=2, b=1)
+        for tube in ("b", "c"):
+            self.other.put("x", tube)
+
+    def test_the_sum_comes_first_and_then_each_server(self):
+        screen = self.top("-a", self.other.address, "--allow-changes", "-i", "0.1", columns=120)
+        screen.wait_for_text("haricot top: sum of 2 servers")
+        screen.wait_for_text("jobs: 5 ready")
+        self.assertEqual(self.tubes_on(screen), ["a", "b", "c", "default"])
+        screen.type(b"p")
+        screen.wait_for_text("this is the sum of several servers: choose one of them with v")
+        screen.type(b"v")
+        screen.wait_for_text(f"haricot top: {self.server.address}")
+        screen.wait_for_text("jobs: 3 ready")
+        screen.wait_for(lambda: sorted(self.tubes_on(screen)) == ["a", "b", "default"])
+        screen.type(b"v")
+        screen.wait_for_text(f"haricot top: {self.other.address}")
+        screen.wait_for_text("jobs: 2 ready")
+        screen.type(b"\r")
+        screen.wait_for_text("tube b")
+        screen.type(b"p")
+        screen.wait_for_text("Pause tube b for how many seconds")
+        screen.type(b"600\r")
+        screen.wait_for_text("tube b is paused for 600 s")
+        self.assertGreater(int(self.other.stat("pause-time-left", "stats-tube b")), 0)
+        self.assertEqual(self.server.stat("pause-time-left", "stats-tube b"), "0")
+        screen.type(b"v")
+        screen.wait_for_text("sum of 2 servers")
+        screen.type(b"q")
+        self.assertEqual(screen.end(), 0)
+
+    def test_a_server_that_goes_is_told_and_the_sum_goes_on(self):
+        screen = self.top("-a", self.other.address, "-i", "0.1", columns=120)
+        screen.wait_for_text("jobs: 5 ready")
+        self.other.stop()
+        screen.wait_for_text("sum of 1 server")
+        screen.wait_for_text("jobs: 3 ready")
+        screen.wait_for_text(f"{self.other.address}"[:60])
+        self.fill(a=1)
+        screen.wait_for_text("jobs: 4 ready")
+        screen.type(b"q")
+        self.assertEqual(screen.end(), 0)
 
 
 if __name__ == "__main__":

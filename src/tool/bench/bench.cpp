@@ -12,6 +12,7 @@
 #include "tool/bench/bench_options.hpp"
 #include "tool/bench/bench_report.hpp"
 #include "tool/bench/bench_tubes.hpp"
+#include "tool/bench/interval_report.hpp"
 #include "tool/bench/load.hpp"
 #include "tool/bench/process_usage.hpp"
 #include "tool/cli/interrupt.hpp"
@@ -47,6 +48,15 @@ void show_stage(const char* stage) {
   if (::isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r\033[K%s", stage);
 }
 
+// What --interval asks for.
+void show_line(IntervalReport& lines, const Tally& so_far) {
+  const std::optional<std::string> line = lines.take(so_far);
+  if (!line) return;
+  show_stage("");
+  std::fputs(line->c_str(), stdout);
+  std::fflush(stdout);
+}
+
 bool measure(const BenchOptions& options, Load& load, BenchResult& result, std::string& error) {
   if (options.warm_up > 0) {
     show_stage("warming up");
@@ -55,6 +65,10 @@ bool measure(const BenchOptions& options, Load& load, BenchResult& result, std::
   }
   Load::Progress progress;
   if (::isatty(STDERR_FILENO) != 0) progress = show_progress;
+  IntervalReport lines(Duration::milliseconds(static_cast<std::int64_t>(options.interval_ms)),
+                       options.json);
+  if (options.interval_ms > 0)
+    progress = [&lines](const Tally& so_far) { show_line(lines, so_far); };
   const std::optional<ProcessUsage> client = usage_of(::getpid());
   result.before = usage_of(options.pid);
   const auto time = Duration::milliseconds(static_cast<std::int64_t>(options.milliseconds));

@@ -18,6 +18,7 @@ constexpr std::uint64_t kWarmUpDefault = 10'000;
 constexpr std::uint64_t kTakeCountDefault = 100'000;
 constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kBenchMillisecondsMax = 1'000'000'000;
+constexpr std::uint64_t kIntervalMsMin = 100;
 
 // What nobody can have given: to be filled in when all words were read.
 constexpr std::uint64_t kNotGiven = std::numeric_limits<std::uint64_t>::max();
@@ -62,18 +63,18 @@ constexpr std::string_view kSeconds = "a time in seconds, such as 2.5";
 
 std::vector<Flag> load_flags(BenchOptions& o) {
   return {
-      {'w', "workload", "NAME",
+      {0, "workload", "NAME",
        "put, take (reserve, delete) or cycle (put, reserve, delete; the default)",
        [&o](std::string_view value) { return read_workload(value, o.workload); },
        "put, take or cycle"},
       {'c', "connections", "N", "connections that load the server (16)",
        into(o.connections, kConnections), kAtLeastOne},
-      {'d', "depth", "N", "commands that a connection sends at once (1)", into(o.depth, kDepth),
+      {0, "depth", "N", "commands that a connection sends at once (1)", into(o.depth, kDepth),
        "a number from 1 to 100k"},
-      {'s', "body-size", "BYTES", "the size of a job's body (100)", into(o.body_bytes, kBodyBytes),
+      {0, "body-size", "BYTES", "the size of a job's body (100)", into(o.body_bytes, kBodyBytes),
        "a size of at most 1073741824"},
-      {'t', "tubes", "N", "tubes; each connection uses one of them (1)",
-       into(o.tubes, kConnections), kAtLeastOne},
+      {0, "tubes", "N", "tubes; each connection uses one of them (1)", into(o.tubes, kConnections),
+       kAtLeastOne},
       {0, "watch", "N", "empty tubes that each connection watches too (0)",
        into(o.watched_tubes, kMoreConnections), kNumber},
       {0, "reserve-mode", "MODE",
@@ -81,7 +82,7 @@ std::vector<Flag> load_flags(BenchOptions& o) {
        [&o](std::string_view value) { return read_reserve_mode(value, o.reserve_mode); },
        "fifo or weighted"},
       {'n', "count", "N", "jobs to measure, instead of a time", into(o.count, kJobs), kAtLeastOne},
-      {'T', "seconds", "S", "how long to measure (5)",
+      {0, "seconds", "S", "how long to measure (5)",
        set_milliseconds(o.milliseconds, 1, kBenchMillisecondsMax), kSeconds},
       {0, "warm-up", "N", "jobs before the measured ones (10k, or the count if that is less)",
        into(o.warm_up, kAnyNumber), kNumber},
@@ -107,7 +108,18 @@ std::vector<Flag> surroundings_flags(Surroundings& s) {
 
 std::vector<Flag> other_flags(BenchOptions& o) {
   return {
-      {'p', "pid", "PID", "the process of the server, to report its CPU time and memory",
+      {'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH",
+       [&o](std::string_view value) {
+         o.address = value;
+         ++o.addresses;
+         return !value.empty();
+       },
+       "an address"},
+      {'i', "interval", "S", "print a line every so many seconds while it runs",
+       set_milliseconds(o.interval_ms, kIntervalMsMin, kBenchMillisecondsMax),
+       "a time of at least 0.1 seconds"},
+      {0, "histogram", "", "show how many answers took how long", set(o.histogram)},
+      {0, "pid", "PID", "the process of the server, to report its CPU time and memory",
        [&o](std::string_view value) {
          const std::optional<std::uint64_t> number = read_count(value);
          if (!number || *number == 0 || *number > std::numeric_limits<pid_t>::max()) return false;
@@ -115,7 +127,7 @@ std::vector<Flag> other_flags(BenchOptions& o) {
          return true;
        },
        "a process id"},
-      {0, "patience", "S", "how long an answer may take before it is an error (30)",
+      {'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
        set_milliseconds(o.patience_ms, 1, kBenchMillisecondsMax), kSeconds},
       {0, "keep", "", "do not delete the jobs that are left at the end", set(o.keep)},
       {'j', "json", "", "report as JSON", set(o.json)},
@@ -195,8 +207,9 @@ bool parse_bench_options(Words words, BenchOptions& options, std::string& error)
   std::vector<std::string_view> operands;
   if (!read_flags(all_flags(options), words, operands, error)) return false;
   if (options.action == BenchOptions::Action::show_help) return true;
-  if (operands.size() > 1) {
-    error = "more than one address: " + std::string(operands[1]);
+  if (options.addresses + operands.size() > 1) {
+    error = "more than one address";
+    if (!operands.empty()) error += ": " + std::string(operands.back());
     return false;
   }
   if (!operands.empty()) options.address = operands[0];
@@ -206,8 +219,9 @@ bool parse_bench_options(Words words, BenchOptions& options, std::string& error)
 std::string bench_help() {
   BenchOptions options;
   return "Use: haricot bench [OPTIONS] [ADDRESS]\n\n"
-         "Loads a beanstalk server and reports how fast it is. ADDRESS is HOST:PORT or unix:PATH\n"
-         "(127.0.0.1:11300). Each connection sends its commands, waits for all answers, checks\n"
+         "Loads a beanstalk server and reports how fast it is. ADDRESS is what --address\n"
+         "takes (127.0.0.1:11300); $HARICOT_ADDR does not count. Each connection sends its "
+         "commands, waits for all answers, checks\n"
          "them, and goes on. bench makes tubes with names of their own, and deletes its jobs at\n"
          "the end.\n\n"
          "The load:\n" +

@@ -44,6 +44,7 @@ struct BenchOptions {
 
   Action action = Action::run;
   std::string address = "127.0.0.1:11300";
+  std::uint64_t addresses = 0;  // How many --address has named.
   Workload workload = Workload::cycle;
   std::uint64_t connections = 16;
   std::uint64_t depth = 1;  // Commands that a connection sends at once.
@@ -56,10 +57,12 @@ struct BenchOptions {
   std::uint64_t count = 0;  // Jobs to be measured; 0: as many as fit into the time.
   std::uint64_t milliseconds = 5000;
   std::uint64_t warm_up = 0;  // Jobs before those.
-  std::uint64_t patience_ms = 30000;
-  pid_t pid = 0;  // Of the server; 0: not known.
+  std::uint64_t patience_ms = 10000;
+  std::uint64_t interval_ms = 0;  // Of lines while it runs; 0: none.
+  pid_t pid = 0;                  // Of the server; 0: not known.
   bool json = false;
   bool keep = false;
+  bool histogram = false;
 };
 
 // Reads the words after `haricot bench`. On a mistake returns false, and `error` says which.

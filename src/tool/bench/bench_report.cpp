@@ -1,9 +1,13 @@
 #include "tool/bench/bench_report.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "haricot/base/json.hpp"
 
@@ -169,6 +173,50 @@ bool server_is_known(const BenchResult& result) {
   return result.at_first && result.before && result.after;
 }
 
+// The first count above 0, and the end after the last one.
+std::pair<std::size_t, std::size_t> used_bits(const std::array<std::uint64_t, 65>& counts) {
+  std::size_t first = 0;
+  std::size_t last = counts.size();
+  while (first < last && counts[first] == 0) ++first;
+  while (last > first && counts[last - 1] == 0) --last;
+  return {first, last};
+}
+
+// Of the values that need so many bits.
+double upper_end_us(std::size_t bits) {
+  return std::ldexp(1.0, static_cast<int>(bits)) / 1e3;
+}
+
+// A row for each power of two of nanoseconds from the fastest to the slowest answer.
+std::string text_histogram(const Histogram& histogram) {
+  constexpr std::uint64_t kBarColumns = 40;
+  const auto counts = histogram.by_bits();
+  const std::uint64_t most =
+      std::max<std::uint64_t>(1, *std::max_element(counts.begin(), counts.end()));
+  std::string text = "\n     up to us      answers\n";
+  const auto [first, last] = used_bits(counts);
+  for (std::size_t bits = first; bits < last; ++bits) {
+    const std::uint64_t columns = (counts[bits] * kBarColumns + most - 1) / most;
+    text += "  " + pad_left(fixed(upper_end_us(bits), 1), 11) + " " +
+            pad_left(std::to_string(counts[bits]), 12);
+    if (columns > 0) text += "  " + std::string(static_cast<std::size_t>(columns), '#');
+    text += '\n';
+  }
+  return text;
+}
+
+std::string json_histogram(const Histogram& histogram) {
+  const auto counts = histogram.by_bits();
+  std::string text = ",\"histogram\":[";
+  const auto [first, last] = used_bits(counts);
+  for (std::size_t bits = first; bits < last; ++bits) {
+    if (bits > first) text += ",";
+    text += "{" + json_decimal("up_to_us", upper_end_us(bits), 3) + "," +
+            json_number("answers", counts[bits]) + "}";
+  }
+  return text + "]";
+}
+
 }  // namespace
 
 std::string text_report(const BenchOptions& options, const BenchResult& result) {
@@ -187,6 +235,7 @@ std::string text_report(const BenchOptions& options, const BenchResult& result) 
     }
   }
   text += latency_row("all", all_steps(result.tally), seconds);
+  if (options.histogram) text += text_histogram(all_steps(result.tally)) + "\n";
   if (server_is_known(result)) text += server_lines(result);
   text += "  client: " + fixed(client_share * 100, 0) + " % of a core\n";
   if (client_share > kClientBusy) {
@@ -230,6 +279,7 @@ std::string json_report(const BenchOptions& options, const BenchResult& result) 
   text += "," + json_latency("all", all_steps(result.tally), seconds);
   const double client_share = ratio(static_cast<double>(result.client_cpu_ns) / 1e9, seconds);
   text += "," + json_decimal("client_core_share", client_share, 3);
+  if (options.histogram) text += json_histogram(all_steps(result.tally));
   if (server_is_known(result)) text += json_server(result);
   return text + "}\n";
 }

@@ -1,6 +1,7 @@
 #include "tool/bench/histogram.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace haricot::tool {
@@ -16,6 +17,19 @@ void Histogram::add(const Histogram& other) {
   for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
   count_ += other.count_;
   max_ = std::max(max_, other.max_);
+}
+
+void Histogram::subtract(const Histogram& earlier) {
+  for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] -= earlier.counts_[i];
+  count_ -= earlier.count_;
+}
+
+std::array<std::uint64_t, 65> Histogram::by_bits() const {
+  std::array<std::uint64_t, 65> counts{};
+  for (std::size_t i = 0; i < kBuckets; ++i) {
+    counts[static_cast<std::size_t>(std::bit_width(highest_in(i)))] += counts_[i];
+  }
+  return counts;
 }
 
 std::uint64_t Histogram::value_at(double share) const {

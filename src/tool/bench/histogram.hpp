@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -24,6 +25,9 @@ class Histogram {
   }
 
   void add(const Histogram& other);
+  // Takes away what was counted until then: `earlier` is what this one was before. The largest
+  // value stays.
+  void subtract(const Histogram& earlier);
 
   std::uint64_t count() const { return count_; }
   std::uint64_t max() const { return max_; }  // Exact; 0 without samples.
@@ -31,6 +35,9 @@ class Histogram {
   // The value that this share of the samples (0 to 1) does not exceed: the upper end of its bucket,
   // but never more than the largest sample. 0 without samples.
   std::uint64_t value_at(double share) const;
+
+  // How many values need so many bits: [11] counts those from 1024 to 2047.
+  std::array<std::uint64_t, 65> by_bits() const;
 
  private:
   static constexpr unsigned kBits = 7;  // Of a value that its bucket keeps, below the first one.

@@ -132,7 +132,7 @@ bool Load::run(const Goal& goal, Tally& tally, const Progress& progress, std::st
   }
   started_ = now_ = os::read_clock();
   stop_at_ = goal.jobs > 0 ? Instant::never() : started_ + goal.time;
-  look_ = RateLimit(kLookInterval, started_ + kLookInterval);
+  look_ = RateLimit(look_interval(), started_ + look_interval());
   active_ = lanes_.size();
   for (Lane& lane : lanes_) {
     lane.is_active = true;
@@ -140,7 +140,7 @@ bool Load::run(const Goal& goal, Tally& tally, const Progress& progress, std::st
   }
   std::array<epoll_event, kEventsMax> events;
   while (active_ > 0) {
-    const int timeout_ms = static_cast<int>(kLookInterval.count() / 1'000'000);
+    const int timeout_ms = static_cast<int>(look_interval().count() / 1'000'000);
     const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms);
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];

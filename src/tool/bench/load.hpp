@@ -58,7 +58,8 @@ class Load final {
   [[nodiscard]] bool watch_over(const std::vector<os::Descriptor>& silent, std::string& error);
 
   // Works until the goal is reached or somebody interrupts; all jobs begun are finished then, and
-  // no answer is due. `progress`, if there is one, is called twice a second.
+  // no answer is due. `progress`, if there is one, is called twice a second, or ten times with an
+  // interval.
   [[nodiscard]] bool run(const Goal& goal, Tally& tally, const Progress& progress,
                          std::string& error);
 
@@ -66,7 +67,9 @@ class Load final {
   void close();
 
  private:
-  static constexpr Duration kLookInterval = Duration::milliseconds(500);
+  Duration look_interval() const {
+    return options_.interval_ms > 0 ? Duration::milliseconds(100) : Duration::milliseconds(500);
+  }
   struct Lane {
     os::Descriptor socket;
     AnswerParser parser;
@@ -114,7 +117,7 @@ class Load final {
   Instant now_;
   Instant started_;
   Instant stop_at_;
-  RateLimit look_{kLookInterval, {}};  // Of looking around, see look_around().
+  RateLimit look_{look_interval(), {}};  // Of looking around, see look_around().
 };
 
 }  // namespace haricot::tool

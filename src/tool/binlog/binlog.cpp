@@ -29,9 +29,12 @@ int fail(const std::string& reason, int status) {
 int binlog(Words words) {
   bool json = false;
   bool help = false;
+  bool quiet = false;
   const std::vector<Flag> flags = {
       {0, "json", "", "dump: print a JSON object for each job",
        [&json](std::string_view) { return json = true; }},
+      {'q', "quiet", "", "check, copy: show no progress on a terminal",
+       [&quiet](std::string_view) { return quiet = true; }},
       {'h', "help", "", "show this help and exit",
        [&help](std::string_view) { return help = true; }},
   };
@@ -45,10 +48,10 @@ int binlog(Words words) {
   }
   const std::string_view action = operands.empty() ? std::string_view{} : operands.front();
   const std::size_t folders = operands.empty() ? 0 : operands.size() - 1;
-  if (action == "check" && folders == 1) return check_binlog(std::string(operands[1]));
+  if (action == "check" && folders == 1) return check_binlog(std::string(operands[1]), quiet);
   if (action == "dump" && folders == 1) return dump_binlog(std::string(operands[1]), json);
   if (action == "copy" && folders == 2) {
-    return copy_binlog(std::string(operands[1]), std::string(operands[2]));
+    return copy_binlog(std::string(operands[1]), std::string(operands[2]), quiet);
   }
   std::fputs(text.c_str(), stderr);
   return kExitUsage;

@@ -8,6 +8,7 @@
 
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/binlog/kept_jobs.hpp"
+#include "tool/cli/progress.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
@@ -84,10 +85,14 @@ void print_tubes(const KeptJobs& kept) {
 
 }  // namespace
 
-int check_binlog(const std::string& folder) {
+int check_binlog(const std::string& folder, bool is_quiet) {
   KeptJobs kept;
   std::string error;
-  if (!kept.read(folder, error)) {
+  Progress progress("read", is_quiet);
+  progress.say("reading");
+  const bool is_read = kept.read(folder, error);
+  progress.clear();
+  if (!is_read) {
     std::fprintf(stderr, "haricot binlog: %s\n", error.c_str());
     return kExitFailure;
   }

@@ -10,11 +10,13 @@ namespace haricot::tool {
 // which a crash leaves.
 inline constexpr int kExitTorn = 2;
 
+// `is_quiet`: without progress on a terminal.
+//
 // 0 only if everything in the folder could be read and nothing is missing.
-int check_binlog(const std::string& folder);
+int check_binlog(const std::string& folder, bool is_quiet);
 int dump_binlog(const std::string& folder, bool json);
 // The target is made, or is there and empty. 1 if the source was damaged: what could be read is
 // copied all the same.
-int copy_binlog(const std::string& from, const std::string& to);
+int copy_binlog(const std::string& from, const std::string& to, bool is_quiet);
 
 }  // namespace haricot::tool

@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "haricot/binlog/binlog.hpp"
+#include "os/clock.hpp"
 #include "os/disk.hpp"
 #include "os/folder_lock.hpp"
 #include "os/process.hpp"
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/binlog/kept_jobs.hpp"
+#include "tool/cli/progress.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
@@ -86,10 +88,14 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
 
 }  // namespace
 
-int copy_binlog(const std::string& from, const std::string& to) {
+int copy_binlog(const std::string& from, const std::string& to, bool is_quiet) {
   KeptJobs kept;
   std::string error;
-  if (!kept.read(from, error)) return fail(error);
+  Progress progress("copied", is_quiet);
+  progress.say("reading");
+  const bool is_read = kept.read(from, error);
+  progress.clear();
+  if (!is_read) return fail(error);
 
   os::survive_file_size_limit();
   os::FolderDisk disk;
@@ -106,7 +112,9 @@ int copy_binlog(const std::string& from, const std::string& to) {
   bool good = true;
   for (const JobRef ref : kept.with_buried_last()) {
     good = good && copy_job(kept.engine(), ref, copies, binlog);
+    progress.show(os::read_clock(), copies.jobs().size(), kept.engine().jobs().size());
   }
+  progress.clear();
   good = good && binlog.remember_last_id();
   good = binlog.close(kept.now()) && good;
   while (const auto notice = binlog.next_notice()) {

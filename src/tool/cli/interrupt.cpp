@@ -22,4 +22,16 @@ bool is_interrupted() {
   return interrupted != 0;
 }
 
+InterruptHold::InterruptHold() {
+  sigset_t held;
+  sigemptyset(&held);
+  sigaddset(&held, SIGINT);
+  sigaddset(&held, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &held, &before_);
+}
+
+InterruptHold::~InterruptHold() {
+  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
 }  // namespace haricot::tool

@@ -2,11 +2,25 @@
 
 #pragma once
 
+#include <csignal>
+
 namespace haricot::tool {
 
 // From now on SIGINT and SIGTERM only set a flag, once each. System calls that wait return EINTR.
 void catch_interrupts();
 
 bool is_interrupted();
+
+// As long as it exists, SIGINT and SIGTERM wait: for work that is not to be left half done.
+class InterruptHold final {
+ public:
+  InterruptHold();
+  ~InterruptHold();
+  InterruptHold(const InterruptHold&) = delete;
+  InterruptHold& operator=(const InterruptHold&) = delete;
+
+ private:
+  sigset_t before_{};
+};
 
 }  // namespace haricot::tool

@@ -46,6 +46,9 @@ int release(Words words);
 int kick(Words words);
 int delete_jobs(Words words);  // haricot delete
 int flush_tube(Words words);   // haricot flush
+int move_jobs(Words words);    // haricot move
+int export_jobs(Words words);  // haricot export
+int import_jobs(Words words);  // haricot import
 int bury(Words words);
 int pause_tube(Words words);  // haricot pause
 int drain(Words words);

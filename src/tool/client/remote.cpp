@@ -1,5 +1,6 @@
 #include "tool/client/remote.hpp"
 
+#include <cstddef>
 #include <utility>
 
 #include "tool/cli/safe_text.hpp"
@@ -68,6 +69,19 @@ bool Remote::ask(std::string_view name, std::string_view commands, std::uint64_t
   return fail(address_.name() + " is no beanstalk server, it says: " +
                   safe_word(std::string_view(foreign).substr(0, kForeignBytesShown)),
               kExitNoServer);
+}
+
+std::optional<std::vector<Response>> Remote::ask_together(std::string_view name,
+                                                          std::string_view commands,
+                                                          std::uint64_t answers) {
+  std::vector<Response> responses;
+  responses.reserve(static_cast<std::size_t>(answers));
+  const auto take = [&responses](const Answer& answer) {
+    responses.push_back(
+        {answer.code, answer.number, std::string(answer.line), std::string(answer.body)});
+  };
+  if (!ask(name, commands, answers, take)) return std::nullopt;
+  return responses;
 }
 
 std::optional<Response> Remote::ask(std::string_view command) {

@@ -58,6 +58,12 @@ class Remote final {
   // The same, but an answer with another code than this or NOT_FOUND is a failure.
   std::optional<Response> ask(std::string_view command, ReplyCode wanted);
 
+  // Sends commands, each with its CR LF, and returns their answers in order. Whatever the server
+  // answers is good.
+  std::optional<std::vector<Response>> ask_together(std::string_view name,
+                                                    std::string_view commands,
+                                                    std::uint64_t answers);
+
   // Such commands as stats-tube. NOT_FOUND is no failure: `is_there` is false then, and there are
   // no lines.
   std::optional<StatsText> ask_stats(std::string_view command, bool& is_there);

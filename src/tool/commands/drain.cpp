@@ -8,6 +8,7 @@
 
 #include "haricot/protocol/tube_name.hpp"
 #include "os/clock.hpp"
+#include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
 
 namespace haricot::tool {
@@ -40,7 +41,10 @@ struct Choice {
 
 class Drain {
  public:
-  Drain(Errand& errand, const Choice& choice) : errand_(errand), choice_(choice) {}
+  Drain(Errand& errand, const Choice& choice)
+      : errand_(errand),
+        choice_(choice),
+        progress_("jobs left:", choice.quiet, Progress::Results::as_they_come) {}
 
   int run() {
     const Instant begin = os::read_clock();
@@ -55,8 +59,10 @@ class Drain {
       if (is_over) return errand_.done(is_empty() ? 0 : kExitFailure);
       const auto step = Duration::milliseconds(static_cast<std::int64_t>(choice_.interval_ms));
       const Duration pause = std::min(step, end - now);
+      progress_.show(now, left_.ready + left_.reserved + left_.delayed);
       ::poll(nullptr, 0, static_cast<int>(pause.count() / 1'000'000) + 1);
     }
+    progress_.clear();
     return errand_.failed();
   }
 
@@ -111,6 +117,7 @@ class Drain {
 
   Errand& errand_;
   const Choice& choice_;
+  Progress progress_;
   Left left_;
   std::optional<Left> told_;
   bool takes_jobs_ = false;

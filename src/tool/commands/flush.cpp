@@ -6,6 +6,7 @@
 #include <string>
 
 #include "haricot/protocol/tube_name.hpp"
+#include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/commands/job_round.hpp"
 #include "tool/commands/tube_choice.hpp"
@@ -46,7 +47,10 @@ int run(Errand& errand, const Choice& choice) {
   round.quiet(choice.quiet);
   const std::string command =
       "flush-tube " + clearing.tube + (choice.state.empty() ? "" : " " + choice.state);
+  Progress progress("deleted", choice.quiet);
+  progress.say("deleting");
   const std::optional<Response> flushed = errand.server().ask(command);
+  progress.clear();
   if (!flushed) return errand.failed();
   if (flushed->code == ReplyCode::flushed) {
     round.count(flushed->number);

@@ -19,6 +19,7 @@ class JobRound final {
   // The flag --quiet: what went well is not printed. `to` is for quiet().
   static void add_quiet_flag(Errand& errand, bool& to);
   void quiet(bool is_quiet) { is_quiet_ = is_quiet; }
+  bool is_quiet() const { return is_quiet_; }
 
   // A job was asked for by its id.
   void note(std::uint64_t id, bool is_done);

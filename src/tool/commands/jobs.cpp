@@ -9,6 +9,8 @@
 
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/tube_name.hpp"
+#include "os/clock.hpp"
+#include "tool/cli/progress.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/job_page.hpp"
@@ -37,6 +39,7 @@ struct Choice {
   std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t from = 1;
   bool next = false;
+  bool quiet = false;
 };
 
 // A column is a key of the job. `width`: at least.
@@ -64,7 +67,12 @@ void append_cell(std::string& line, std::string_view text, int width) {
 class Jobs {
  public:
   Jobs(Errand& errand, const Choice& choice)
-      : errand_(errand), choice_(choice), left_(choice.count) {}
+      : errand_(errand),
+        choice_(choice),
+        progress_(
+            "looked at", choice.quiet,
+            choice.text.empty() ? Progress::Results::as_they_come : Progress::Results::at_end),
+        left_(choice.count) {}
 
   int run() {
     if (choice_.next) {
@@ -83,6 +91,7 @@ class Jobs {
       if (const std::optional<int> over = show_page(command)) return *over;
       from = page_.next;
     }
+    progress_.clear();
     return shown_ > 0 ? errand_.done() : errand_.no("there is no such job");
   }
 
@@ -97,12 +106,17 @@ class Jobs {
     std::optional<JobPage> page = parse_job_page(response->body);
     if (!page) return errand_.no("the server's list of jobs cannot be read");
     page_ = std::move(*page);
+    looked_at_ += page_.jobs.size();
+    progress_.show(os::read_clock(), looked_at_);
     // scan-jobs takes a state only after a tube.
     std::erase_if(page_.jobs, [this](const StatsText& job) {
       const std::string* state = job.find("state");
       return !choice_.state.empty() && (state == nullptr || *state != choice_.state);
     });
-    if (!choice_.text.empty() && !keep_matches()) return errand_.failed();
+    if (!choice_.text.empty() && !keep_matches()) {
+      progress_.clear();
+      return errand_.failed();
+    }
     for (const StatsText& job : page_.jobs) {
       if (left_ == 0) break;
       show(job);
@@ -137,6 +151,7 @@ class Jobs {
   }
 
   void show(const StatsText& job) {
+    progress_.clear();
     if (errand_.json()) {
       print("{" + job.json_members() + "}\n");
     } else {
@@ -159,7 +174,9 @@ class Jobs {
 
   Errand& errand_;
   const Choice& choice_;
+  Progress progress_;
   JobPage page_;
+  std::uint64_t looked_at_ = 0;
   std::uint64_t left_;
   std::uint64_t shown_ = 0;
 };
@@ -206,6 +223,7 @@ int jobs(Words words) {
   errand.add({'N', "next", "", "the next jobs of the tube, in the order of service; at most 1000",
               set(choice.next)});
   errand.add({'t', "tube", "TUBE", "the tube, as a flag", set_tube(choice.tube), "a tube's name"});
+  errand.add({'q', "quiet", "", "show no progress on a terminal", set(choice.quiet)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (const std::optional<int> over = check(errand, choice)) return *over;
   if (const std::optional<int> over = errand.connect()) return *over;

@@ -1,17 +1,11 @@
 // haricot put: jobs from words, a file, stdin, or the lines of them.
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <cstddef>
 #include <string>
 
 #include "haricot/protocol/limits.hpp"
-#include "os/descriptor.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/commands/input_text.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -24,7 +18,6 @@ constexpr ErrandText kText = {
     "file, unless --empty says that it is meant.\n"};
 
 constexpr std::uint64_t kNumberMax = 4294967295;
-constexpr std::size_t kReadBytes = 64 * 1024;
 // What goes out at once with --lines.
 constexpr std::size_t kBatchJobs = 500;
 constexpr std::size_t kBatchBytes = 1024 * 1024;
@@ -103,53 +96,12 @@ bool Batch::send() {
   return good && !refused;
 }
 
-// Stdin or a file, piece by piece.
-class Source {
- public:
-  // False: the message is printed.
-  bool open(const Errand& errand, const std::string& path) {
-    name_ = path.empty() ? "stdin" : path;
-    if (path.empty()) return true;
-    file_ = os::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file_) errand.warn("cannot open " + path + ": " + std::strerror(errno));
-    return static_cast<bool>(file_);
-  }
-
-  // For messages.
-  const std::string& name() const { return name_; }
-
-  // Adds what is there to the text, and waits if nothing is. False: it could not be read, or the
-  // text gets longer than any server would take; then the message is printed. `is_over`: that was
-  // the end.
-  bool read(const Errand& errand, std::string& text, bool& is_over) {
-    const int descriptor = file_ ? file_.get() : STDIN_FILENO;
-    ssize_t count = 0;
-    do {
-      count = ::read(descriptor, buffer_.data(), buffer_.size());
-    } while (count < 0 && errno == EINTR);
-    if (count < 0) {
-      errand.warn("cannot read " + name_ + ": " + std::strerror(errno));
-      return false;
-    }
-    is_over = count == 0;
-    text.append(buffer_.data(), static_cast<std::size_t>(count));
-    if (text.size() <= kJobBytesMaxLimit) return true;
-    errand.warn(name_ + " has more bytes than a job can have");
-    return false;
-  }
-
- private:
-  std::string name_;
-  os::Descriptor file_;
-  std::array<char, kReadBytes> buffer_;
-};
-
 // An empty body is most often an accident: the command in front of the pipe has failed, or a file
 // was never written.
-int put_whole(Errand& errand, const Choice& choice, Source& source, Batch& batch) {
+int put_whole(Errand& errand, const Choice& choice, InputText& source, Batch& batch) {
   std::string body;
   for (bool is_over = false; !is_over;) {
-    if (!source.read(errand, body, is_over)) return kExitFailure;
+    if (!source.read(errand, kJobBytesMaxLimit, body, is_over)) return kExitFailure;
   }
   if (body.empty() && !choice.may_be_empty) {
     return errand.no(source.name() + " is empty, no job was put; --empty puts an empty job");
@@ -158,10 +110,10 @@ int put_whole(Errand& errand, const Choice& choice, Source& source, Batch& batch
   return batch.send() ? errand.done() : errand.failed();
 }
 
-int put_lines(Errand& errand, Source& source, Batch& batch) {
+int put_lines(Errand& errand, InputText& source, Batch& batch) {
   std::string text;
   for (bool is_over = false; !is_over;) {
-    if (!source.read(errand, text, is_over)) return errand.done(kExitFailure);
+    if (!source.read(errand, kJobBytesMaxLimit, text, is_over)) return errand.done(kExitFailure);
     if (is_over && !text.empty()) text += '\n';
     std::size_t begin = 0;
     for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos;) {
@@ -207,7 +159,7 @@ int put(Words words) {
     return errand.mistake("a body on the command line excludes --lines and --file");
   }
 
-  Source source;
+  InputText source;
   if (!has_words && !source.open(errand, choice.file)) return kExitFailure;
   if (const std::optional<int> over = errand.connect()) return *over;
   if (!errand.server().ask("use " + choice.tube, ReplyCode::using_tube)) return errand.failed();

@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <optional>
 
+#include "os/clock.hpp"
+#include "tool/cli/progress.hpp"
+
 namespace haricot::tool {
 namespace {
 
@@ -15,7 +18,8 @@ std::uint64_t bound_of(const TubeClearing& clearing, const StatsText& stats, Pla
 
 // Deletes what peek shows, up to a number. The next job is asked for along with the deletion of
 // this one, so each job costs one turn around.
-bool delete_place(Errand& errand, Place place, std::uint64_t bound, JobRound& round) {
+bool delete_place(Errand& errand, Place place, std::uint64_t bound, std::uint64_t all,
+                  JobRound& round, Progress& progress) {
   if (bound == 0) return true;
   std::optional<Response> next = errand.server().ask(peek_command(place), ReplyCode::found);
   for (std::uint64_t i = 0; i < bound; ++i) {
@@ -36,6 +40,7 @@ bool delete_place(Errand& errand, Place place, std::uint64_t bound, JobRound& ro
       is_deletion = false;
     };
     if (!errand.server().ask("delete", commands, 2, take)) return false;
+    progress.show(os::read_clock(), round.counted(), all);
     if (odd) {
       errand.server().refuse("delete", odd->code, odd->line);
       return false;
@@ -63,10 +68,14 @@ bool is_confirmed(const TubeClearing& clearing, const StatsText& stats) {
 
 bool delete_peeked(Errand& errand, const TubeClearing& clearing, const StatsText& stats,
                    JobRound& round) {
+  Progress progress("deleted", round.is_quiet());
+  std::uint64_t all = 0;
+  for (const Place place : kPlaces) all += bound_of(clearing, stats, place);
   for (const Place place : kPlaces) {
     std::uint64_t bound = bound_of(clearing, stats, place);
     bound = std::min(bound, clearing.count - std::min(clearing.count, round.counted()));
-    if (!delete_place(errand, place, bound, round)) return false;
+    if (!delete_place(errand, place, bound, std::min(all, clearing.count), round, progress))
+      return false;
   }
   return true;
 }

@@ -24,6 +24,7 @@ Key key_of(char c) {
       {'n', Key::by_name},
       {'r', Key::reverse},
       {'i', Key::idle},
+      {'v', Key::next_server},
       {'+', Key::faster},
       {'-', Key::slower},
       {'k', Key::up},

@@ -20,6 +20,7 @@ enum class Key : std::uint8_t {
   by_name,
   reverse,
   idle,
+  next_server,
   faster,
   slower,
   up,

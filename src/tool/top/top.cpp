@@ -3,9 +3,11 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "tool/client/sample.hpp"
 #include "tool/top/key_reader.hpp"
 #include "tool/top/server_memory.hpp"
+#include "tool/top/server_sum.hpp"
 #include "tool/top/terminal.hpp"
 #include "tool/top/top_batch.hpp"
 #include "tool/top/top_screen.hpp"
@@ -27,8 +30,9 @@ namespace {
 constexpr ErrandText kText = {
     "top", "[OPTIONS] [PATTERN...]",
     "Shows again and again what a server does: its jobs, its rates, and a table of all tubes\n"
-    "or of those that match one of the shell patterns. h shows the keys, q quits. Without a\n"
-    "terminal, and with --batch or --json, top writes one screen after the other and reads no\n"
+    "or of those that match one of the shell patterns. Of several servers it shows the sum, and v\n"
+    "shows one after the other. h shows the keys, q quits. Without a terminal, and with --batch or "
+    "--json, top writes one screen after the other and reads no\n"
     "keys.\n"};
 
 struct Choice {
@@ -45,25 +49,49 @@ constexpr std::int64_t kPauseFactor = 10;
 class Top {
  public:
   Top(Errand& errand, Choice choice)
-      : errand_(errand), view_(choice.view), choice_(std::move(choice)) {}
+      : errand_(errand),
+        view_(choice.view),
+        choice_(std::move(choice)),
+        has_sample_(errand.servers().size(), false),
+        has_abilities_(errand.servers().size(), false) {
+    view_.servers = errand.servers().size();
+    states_.resize(view_.servers + first());
+    for (std::size_t i = 0; i < view_.servers; ++i) {
+      states_[first() + i].address = errand.servers()[i].address().name();
+    }
+  }
 
   int run_batch();
   int run_live();
 
  private:
   bool ask();
-  bool ask_details();
+  bool ask_server(std::size_t index);
+  void ask_details();
+  void ask_jobs(std::size_t index);
   void perform_act();
   bool handle_events(const Terminal::Events& events);
   void handle_keys(const std::vector<Keystroke>& strokes);
   bool draw();
   void wait(Terminal& terminal, Instant until);
 
+  // Where the states of servers begin: after that of their sum, if there are several.
+  std::size_t first() const { return view_.servers > 1 ? 1 : 0; }
+  // What the view shows.
+  TopState& shown_state() { return states_[view_.server]; }
+  // The index of the server that the view shows; nothing: it shows the sum.
+  std::optional<std::size_t> chosen() const {
+    if (view_.server < first()) return std::nullopt;
+    return view_.server - first();
+  }
+  // Why nothing works, as the usual message.
+  int failed() const;
+
   Errand& errand_;
   TopView view_;
   Choice choice_;
-  TopState state_;
-  bool has_sample_ = false;
+  std::vector<TopState> states_;
+  std::vector<bool> has_sample_;  // Of each server, as the next one.
 
   // While the terminal is open.
   Terminal* terminal_ = nullptr;
@@ -71,64 +99,95 @@ class Top {
   KeyReader keys_;
   Instant escape_end_;  // When an ESC, if the last byte was one, is the key.
   std::vector<ScreenLine> shown_;
-  bool has_abilities_ = false;  // Of the server of this connection.
+  std::vector<bool> has_abilities_;  // Of the server of this connection.
   bool is_over_ = false;
   bool asks_now_ = false;
   std::optional<Act> act_;
 };
 
-// False: there is nothing newer, and state_.trouble says why.
+// False: there is nothing newer of any server, and the states say why.
 bool Top::ask() {
-  Remote& server = errand_.server();
+  bool is_good = false;
+  for (std::size_t i = 0; i < view_.servers && !is_over_; ++i) {
+    if (ask_server(i)) is_good = true;
+  }
+  if (is_good && first() > 0) {
+    add_up(std::span(states_).subspan(first()), states_.front());
+  } else if (first() > 0) {
+    states_.front().trouble = states_[first()].trouble;
+  }
+  return is_good;
+}
+
+// False: there is nothing newer, and the trouble of its state says why.
+bool Top::ask_server(std::size_t index) {
+  Remote& server = errand_.servers()[index];
+  TopState& state = states_[first() + index];
   Sample sample;
-  if (!server.is_open()) has_abilities_ = false;
+  if (!server.is_open()) has_abilities_[index] = false;
   if ((!server.is_open() && !server.open()) || !take_sample(server, choice_.patterns, sample)) {
-    state_.trouble = server.failure().reason;
+    state.trouble = server.failure().reason;
     server.close();
     return false;
   }
-  if (has_sample_) {
-    state_.rates = rates_between(state_.sample, sample);
-    set_tube_rates(state_.sample, sample);
+  if (has_sample_[index]) {
+    state.rates = rates_between(state.sample, sample);
+    set_tube_rates(state.sample, sample);
   }
-  state_.address = server.address().name();
-  state_.sample = std::move(sample);
-  state_.trouble.clear();
-  has_sample_ = true;
+  state.sample = std::move(sample);
+  state.trouble.clear();
+  has_sample_[index] = true;
   return true;
 }
 
-// What the screen of a terminal shows beside the sample. False: state_.trouble says why not.
-bool Top::ask_details() {
-  Remote& server = errand_.server();
-  state_.history.add(state_.sample);
-  state_.memory = server_memory(state_.sample.server);
+// What the screen of a terminal shows beside the sample.
+void Top::ask_details() {
+  for (TopState& state : states_) {
+    if (!state.trouble.empty() && !state.servers) continue;
+    state.history.add(state.sample);
+    if (!state.servers) state.memory = server_memory(state.sample.server);
+  }
+  const std::optional<std::size_t> index = chosen();
+  if (index && shown_state().trouble.empty()) ask_jobs(*index);
+}
+
+// The next jobs of the tube whose screen is shown, and what the server can do.
+void Top::ask_jobs(std::size_t index) {
+  Remote& server = errand_.servers()[index];
+  TopState& state = states_[first() + index];
   const bool needs_jobs = !view_.tube.empty();
-  if (!has_abilities_ && (needs_jobs || view_.allows_changes)) {
+  if (!has_abilities_[index] && (needs_jobs || view_.allows_changes)) {
     if (const std::optional<Abilities> abilities = ask_abilities(server)) {
-      state_.abilities = *abilities;
-      has_abilities_ = true;
+      state.abilities = *abilities;
+      has_abilities_[index] = true;
     }
   }
   const bool is_there =
-      std::any_of(state_.sample.tubes.begin(), state_.sample.tubes.end(),
+      std::any_of(state.sample.tubes.begin(), state.sample.tubes.end(),
                   [this](const TubeStats& tube) { return tube.name == view_.tube; });
   NextJobs jobs;
   const std::string tube = view_.tube;  // A key may change it meanwhile.
   if (server.is_open() && needs_jobs && is_there &&
-      ask_next_jobs(server, state_.abilities, tube, jobs_wanted(terminal_->size()), jobs)) {
-    state_.jobs = std::move(jobs);
-    return true;
+      ask_next_jobs(server, state.abilities, tube, jobs_wanted(terminal_->size()), jobs)) {
+    state.jobs = std::move(jobs);
+    return;
   }
-  if (server.is_open() && !(needs_jobs && is_there)) return true;
-  state_.trouble = server.failure().reason;
-  return false;
+  if (server.is_open() && !(needs_jobs && is_there)) return;
+  state.trouble = server.failure().reason;
+}
+
+int Top::failed() const {
+  if (view_.servers == 1) return errand_.failed();
+  int status = 0;
+  for (const Remote& server : errand_.servers()) status = errand_.failed(server);
+  return status;
 }
 
 // What somebody has said yes to.
 void Top::perform_act() {
-  if (!act_) return;
-  Remote& server = errand_.server();
+  const std::optional<std::size_t> index = chosen();
+  if (!act_ || !index) return;
+  Remote& server = errand_.servers()[*index];
   const Act act = *act_;
   act_.reset();
   std::optional<std::string> done;
@@ -139,33 +198,42 @@ void Top::perform_act() {
 }
 
 int Top::run_batch() {
-  if (!ask()) return errand_.failed();
+  if (!ask()) return failed();
+  int status = 0;
   for (std::uint64_t i = 0; i < choice_.count; ++i) {
     const Instant end =
         os::read_clock() + Duration::milliseconds(static_cast<std::int64_t>(view_.interval_ms));
     for (Duration left; (left = end - os::read_clock()).count() > 0;) {
       ::poll(nullptr, 0, static_cast<int>(left.count() / 1'000'000) + 1);
     }
-    if (!ask()) return errand_.failed();
-    if (errand_.json()) {
-      print(batch_json(state_, view_));
+    if (!ask()) return failed();
+    if (first() > 0) {
+      for (std::size_t k = 0; k < view_.servers; ++k) {
+        if (!states_[first() + k].trouble.empty()) status = errand_.failed(errand_.servers()[k]);
+      }
+      print(errand_.json() ? batch_json_of_several(states_, view_)
+                           : (i > 0 ? "\n" : "") + batch_text_of_several(states_, view_));
+    } else if (errand_.json()) {
+      print(batch_json(shown_state(), view_));
     } else {
-      print((i > 0 ? "\n" : "") + batch_text(state_, view_));
+      print((i > 0 ? "\n" : "") + batch_text(shown_state(), view_));
     }
-    if (const int status = errand_.done(); status != 0) return status;
+    if (const int written = errand_.done(); written != 0) return written;
   }
-  return errand_.done();
+  return errand_.done(status);
 }
 
 int Top::run_live() {
   // A failure at the start ends the command with the usual message.
-  if (!ask()) return errand_.failed();
+  if (!ask()) return failed();
   Terminal terminal;
   std::string error;
   if (!terminal.open(error)) return errand_.no(error);
   terminal_ = &terminal;
-  errand_.server().also_watch(terminal.descriptors(),
-                              [this] { return handle_events(terminal_->read()) && draw(); });
+  for (Remote& server : errand_.servers()) {
+    server.also_watch(terminal.descriptors(),
+                      [this] { return handle_events(terminal_->read()) && draw(); });
+  }
   style_ = Terminal::style();
   ask_details();
   Duration cost;
@@ -182,7 +250,7 @@ int Top::run_live() {
     if (is_over_) break;
     cost = os::read_clock() - begin;
   }
-  errand_.server().also_watch({}, {});
+  for (Remote& server : errand_.servers()) server.also_watch({}, {});
   return errand_.done();
 }
 
@@ -216,7 +284,7 @@ bool Top::handle_events(const Terminal::Events& events) {
 
 void Top::handle_keys(const std::vector<Keystroke>& strokes) {
   for (const Keystroke& stroke : strokes) {
-    Wish wish = apply(stroke, state_, page_of(terminal_->size()), view_);
+    Wish wish = apply(stroke, shown_state(), page_of(terminal_->size()), view_);
     if (wish.quits) is_over_ = true;
     if (wish.asks) asks_now_ = true;
     if (wish.redraws) shown_.clear();
@@ -227,7 +295,7 @@ void Top::handle_keys(const std::vector<Keystroke>& strokes) {
 // False: the terminal is gone.
 bool Top::draw() {
   const ScreenSize size = terminal_->size();
-  std::vector<ScreenLine> lines = draw_top(state_, view_, size, style_);
+  std::vector<ScreenLine> lines = draw_top(shown_state(), view_, size, style_);
   const bool is_same_size =
       shown_.size() == lines.size() && !lines.empty() && shown_[0].columns() == lines[0].columns();
   if (!is_same_size) shown_.clear();
@@ -267,7 +335,8 @@ int top(Words words) {
               set(choice.view.allows_changes)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   choice.patterns.assign(errand.operands().begin(), errand.operands().end());
-  if (const std::optional<int> over = errand.connect()) return *over;
+  errand.allow_several();
+  if (const std::optional<int> over = errand.find()) return *over;
   const bool is_live = !choice.batch && !errand.json() && Terminal::is_there();
   Top run(errand, std::move(choice));
   return is_live ? run.run_live() : run.run_batch();

@@ -22,9 +22,11 @@ bool is_true(const StatsText& stats, std::string_view key) {
 
 std::string identity_line(const TopState& state) {
   const StatsText& server = state.sample.server;
-  std::string line = "haricot top: " + safe_word(state.address) + ", version " +
-                     value_of(server, "version") + ", up " +
-                     format_uptime(server.number("uptime").value_or(0));
+  std::string line = "haricot top: " + safe_word(state.address);
+  if (!state.servers) {
+    line += ", version " + value_of(server, "version") + ", up " +
+            format_uptime(server.number("uptime").value_or(0));
+  }
   if (is_true(server, "draining")) line += ", DRAIN MODE";
   if (is_true(server, "binlog-refusing")) line += ", BINLOG FAILS";
   return line;
@@ -60,7 +62,10 @@ std::string batch_text(const TopState& state, const TopView& view) {
   return text;
 }
 
-std::string batch_json(const TopState& state, const TopView& view) {
+namespace {
+
+// The members of the object that is about this server, or about the sum.
+std::string json_members(const TopState& state, const TopView& view) {
   const ServerRates& r = state.rates;
   const std::pair<std::string_view, std::optional<double>> rates[] = {
       {"put", r.puts},
@@ -70,7 +75,8 @@ std::string batch_json(const TopState& state, const TopView& view) {
       {"commands", r.commands},
       {"connections", r.connections},
       {"cpu-percent", r.cpu_percent}};
-  std::string text = "{\"address\":" + json_string(state.address) + ",\"rates\":{";
+  std::string text = state.servers ? "" : "\"address\":" + json_string(state.address) + ",";
+  text += "\"rates\":{";
   for (const auto& [name, rate] : rates) {
     if (!text.ends_with('{')) text += ',';
     text += json_string(name) + ":" + json_rate(rate);
@@ -79,6 +85,30 @@ std::string batch_json(const TopState& state, const TopView& view) {
   for (const TubeStats& tube : tubes_in_view(state, view)) {
     if (!text.ends_with('[')) text += ',';
     text += to_json(tube);
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+std::string batch_text_of_several(std::span<const TopState> states, const TopView& view) {
+  std::string text = batch_text(states.front(), view);
+  for (const TopState& server : states.subspan(1)) {
+    if (server.trouble.empty()) text += "\n" + batch_text(server, view);
+  }
+  return text;
+}
+
+std::string batch_json(const TopState& state, const TopView& view) {
+  return "{" + json_members(state, view) + "}\n";
+}
+
+std::string batch_json_of_several(std::span<const TopState> states, const TopView& view) {
+  std::string text = "{\"sum\":{" + json_members(states.front(), view) + "},\"servers\":[";
+  for (const TopState& server : states.subspan(1)) {
+    if (!server.trouble.empty()) continue;
+    if (!text.ends_with('[')) text += ',';
+    text += "{" + json_members(server, view) + "}";
   }
   return text + "]}\n";
 }

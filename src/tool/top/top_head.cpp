@@ -43,6 +43,7 @@ Pieces identity(const TopState& state, std::size_t columns) {
   pieces[0].text = kBegin.size() + address.size() <= room || taken == 0 ? kBegin : "";
   const std::size_t left = room - std::min(room, pieces[0].text.size());
   pieces[0].text += shortened(address, std::max(left, kAddressColumnsMin));
+  if (state.servers) return pieces;
   pieces.push_back({"version " + value_of(server, "version")});
   pieces.push_back({"up " + format_uptime(server.number("uptime").value_or(0))});
   return pieces;
@@ -84,6 +85,7 @@ ScreenLine::Piece binlog(const StatsText& server) {
 Pieces resources(const TopState& state) {
   const StatsText& server = state.sample.server;
   Pieces pieces = {{"CPU " + grouped_rate(state.rates.cpu_percent) + " %"}};
+  if (state.servers) return pieces;
   if (state.memory) pieces.push_back({"memory " + format_bytes(*state.memory)});
   pieces.push_back(binlog(server));
   if (const auto used = server.number("memory-used"), max = server.number("memory-max");

@@ -27,6 +27,7 @@ constexpr std::string_view kHelp[] = {
     "  s n               sort by the next column, by the name",
     "  r                 sort the other way round",
     "  i                 hide or show tubes that have no job and no waiting worker",
+    "  v                 of several servers, the next one, and then their sum again",
     "  + -               ask twice as often, half as often",
     "  blank, Ctrl-L     ask now, draw everything anew",
     "  p K F             pause the tube, kick its jobs, delete its jobs: with a",

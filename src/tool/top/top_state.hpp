@@ -1,7 +1,8 @@
-// What `haricot top` knows of the server at a moment.
+// What `haricot top` knows of a server at a moment, or of the sum of several.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,6 +16,8 @@ namespace haricot::tool {
 
 struct TopState {
   std::string address;
+  // Of a sum: of so many servers. It has what can be added up, and the next jobs of no tube.
+  std::optional<std::size_t> servers = {};
   Sample sample;  // With rates.
   ServerRates rates;
   History history;

@@ -58,7 +58,9 @@ const TubeStats* tube_at_hand(const std::vector<TubeStats>& tubes, const TopStat
 
 void begin_act(Act::Kind kind, const TubeStats* tube, const TopState& state, TopView& view) {
   view.note_is_bad = true;
-  if (!view.allows_changes) {
+  if (state.servers) {
+    view.note = "this is the sum of several servers: choose one of them with v";
+  } else if (!view.allows_changes) {
     view.note = "to pause, kick and flush, start top with --allow-changes";
   } else if (kind == Act::Kind::flush && !state.abilities.flushes) {
     view.note = "the server does not know flush-tube";
@@ -184,6 +186,10 @@ Wish apply(const Keystroke& stroke, const TopState& state, std::size_t page, Top
       arrange(stroke.key, view);
     }
     set_pace(stroke.key, view);
+    if (stroke.key == Key::next_server && view.servers > 1) {
+      view.server = (view.server + 1) % (view.servers + 1);
+      wish.asks = true;
+    }
     wish.asks = wish.asks || stroke.key == Key::refresh || stroke.key == Key::faster;
   }
   return wish;

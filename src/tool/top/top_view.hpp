@@ -25,6 +25,9 @@ struct TopView {
   bool shows_help = false;
   bool allows_changes = false;
   std::uint64_t interval_ms = 1000;
+  // Of several servers: 0 is their sum, and 1 to `servers` is one of them. Of one server: 0.
+  std::size_t server = 0;
+  std::size_t servers = 1;
 
   // The line of the table that is selected belongs to this tube, wherever the tube goes. Empty: it
   // is the first line, whatever tube stands there, until a key is about this tube.

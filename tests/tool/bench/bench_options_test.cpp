@@ -40,31 +40,35 @@ TEST(BenchOptions, NoWordsMeanTheDefaults) {
 }
 
 TEST(BenchOptions, EveryFlagArrives) {
-  const Parsed parsed = parse({"-w",
+  const Parsed parsed = parse({"--workload",
                                "put",
                                "-c",
                                "8",
-                               "-d",
+                               "--depth",
                                "64",
-                               "-s",
+                               "--body-size",
                                "16k",
-                               "-t",
+                               "--tubes",
                                "4",
                                "-n1M",
-                               "-p",
+                               "--pid",
                                "77",
                                "-j",
                                "--keep",
+                               "--histogram",
+                               "-i",
+                               "1",
                                "--watch=5",
                                "--reserve-mode=weighted",
                                "--warm-up=3",
-                               "--patience=1.5",
+                               "--timeout=1.5",
                                "--ready=1M",
                                "--delayed=2M",
                                "--idle-tubes=3",
                                "--waiting=4",
                                "--waiting-together=5",
                                "--idle-connections=6",
+                               "-a",
                                "unix:/run/x"});
   ASSERT_TRUE(parsed.good) << parsed.error;
   const BenchOptions& o = parsed.options;
@@ -82,6 +86,8 @@ TEST(BenchOptions, EveryFlagArrives) {
   EXPECT_EQ(o.pid, 77);
   EXPECT_TRUE(o.json);
   EXPECT_TRUE(o.keep);
+  EXPECT_TRUE(o.histogram);
+  EXPECT_EQ(o.interval_ms, 1000U);
   EXPECT_EQ(o.surroundings.ready, 1'000'000U);
   EXPECT_EQ(o.surroundings.delayed, 2'000'000U);
   EXPECT_EQ(o.surroundings.idle_tubes, 3U);
@@ -93,40 +99,43 @@ TEST(BenchOptions, EveryFlagArrives) {
 TEST(BenchOptions, TheWarmUpIsNoLongerThanTheRun) {
   EXPECT_EQ(parse({"-n", "50"}).options.warm_up, 50U);
   EXPECT_EQ(parse({"-n", "1M"}).options.warm_up, 10'000U);
-  EXPECT_EQ(parse({"-T", "0.1"}).options.warm_up, 10'000U);
+  EXPECT_EQ(parse({"--seconds", "0.1"}).options.warm_up, 10'000U);
   EXPECT_EQ(parse({"-n", "50", "--warm-up", "0"}).options.warm_up, 0U);
 }
 
 TEST(BenchOptions, TakingNeedsACountBecauseTheJobsComeFirst) {
-  EXPECT_EQ(parse({"-w", "take"}).options.count, 100'000U);
-  EXPECT_EQ(parse({"-w", "take", "-n", "5"}).options.count, 5U);
-  EXPECT_FALSE(parse({"-w", "take", "-T", "5"}).good);
+  EXPECT_EQ(parse({"--workload", "take"}).options.count, 100'000U);
+  EXPECT_EQ(parse({"--workload", "take", "-n", "5"}).options.count, 5U);
+  EXPECT_FALSE(parse({"--workload", "take", "--seconds", "5"}).good);
 }
 
 TEST(BenchOptions, WhatDoesNotGoTogetherIsRefused) {
-  EXPECT_EQ(parse({"-n5", "-T5"}).error, "--count and --seconds exclude each other");
-  EXPECT_FALSE(parse({"-c", "2", "-t", "3"}).good);
-  EXPECT_FALSE(parse({"-d", "1000", "-s", "2M"}).good);
-  EXPECT_TRUE(parse({"-d", "1", "-s", "1073741824"}).good);
+  EXPECT_EQ(parse({"-n5", "--seconds=5"}).error, "--count and --seconds exclude each other");
+  EXPECT_FALSE(parse({"-c", "2", "--tubes", "3"}).good);
+  EXPECT_FALSE(parse({"--depth", "1000", "--body-size", "2M"}).good);
+  EXPECT_TRUE(parse({"--depth", "1", "--body-size", "1073741824"}).good);
   EXPECT_EQ(parse({"one:1", "two:2"}).error, "more than one address: two:2");
+  EXPECT_EQ(parse({"-a", "one:1", "two:2"}).error, "more than one address: two:2");
+  EXPECT_EQ(parse({"-a", "one:1", "-a", "two:2"}).error, "more than one address");
+  EXPECT_EQ(parse({"one:1"}).options.address, "one:1");
 }
 
 TEST(BenchOptions, BadValuesAreRefusedByName) {
   for (const std::vector<const char*>& words :
        std::vector<std::vector<const char*>>{{"-c", "0"},
-                                             {"-d", "0"},
-                                             {"-d", "100001"},
-                                             {"-s", "1073741825"},
-                                             {"-t", "0"},
+                                             {"--depth", "0"},
+                                             {"--depth", "100001"},
+                                             {"--body-size", "1073741825"},
+                                             {"--tubes", "0"},
                                              {"-n", "0"},
-                                             {"-T", "0"},
-                                             {"-T", "x"},
-                                             {"-w", "get"},
-                                             {"-p", "0"},
-                                             {"-p", "-1"},
+                                             {"--seconds", "0"},
+                                             {"--seconds", "x"},
+                                             {"--workload", "get"},
+                                             {"--pid", "0"},
+                                             {"--pid", "-1"},
                                              {"--ready", "-1"},
                                              {"--reserve-mode", "own-tube"},
-                                             {"--patience", "0"}}) {
+                                             {"--timeout", "0"}}) {
     const Parsed parsed = parse(words);
     EXPECT_FALSE(parsed.good) << words[0] << words[1];
     EXPECT_NE(parsed.error.find(words[0]), std::string::npos) << parsed.error;
@@ -135,7 +144,8 @@ TEST(BenchOptions, BadValuesAreRefusedByName) {
 
 TEST(BenchOptions, HelpTellsEveryFlagAndIsNotStoppedByTheRest) {
   EXPECT_EQ(parse({"-h"}).options.action, BenchOptions::Action::show_help);
-  EXPECT_EQ(parse({"-w", "take", "-T5", "--help"}).options.action, BenchOptions::Action::show_help);
+  EXPECT_EQ(parse({"--workload", "take", "--seconds=5", "--help"}).options.action,
+            BenchOptions::Action::show_help);
   const std::string help = bench_help();
   for (const char* name : {"--workload",
                            "--connections",
@@ -154,7 +164,10 @@ TEST(BenchOptions, HelpTellsEveryFlagAndIsNotStoppedByTheRest) {
                            "--waiting-together",
                            "--idle-connections",
                            "--pid",
-                           "--patience",
+                           "--timeout",
+                           "--address",
+                           "--interval",
+                           "--histogram",
                            "--keep",
                            "--json",
                            "--help"}) {

@@ -207,5 +207,28 @@ TEST(TopView, HidingIdleTubesGoesBackToTheFirst) {
   EXPECT_EQ(view.selected, "");
 }
 
+TEST(TopView, ServersGoRoundWithTheirSum) {
+  TopView view;
+  EXPECT_FALSE(press(Key::next_server, {}, view).asks);
+  EXPECT_EQ(view.server, 0U);
+  view.servers = 2;
+  EXPECT_TRUE(press(Key::next_server, {}, view).asks);
+  EXPECT_EQ(view.server, 1U);
+  press(Key::next_server, {}, view);
+  EXPECT_EQ(view.server, 2U);
+  press(Key::next_server, {}, view);
+  EXPECT_EQ(view.server, 0U);
+}
+
+TEST(TopView, TheSumOfServersCannotBeChanged) {
+  TopState state = state_of(3);
+  state.servers = 2;
+  TopView view;
+  view.allows_changes = true;
+  press(Key::pause, state, view);
+  EXPECT_FALSE(view.question);
+  EXPECT_NE(view.note.find("choose one of them with v"), std::string::npos) << view.note;
+}
+
 }  // namespace
 }  // namespace haricot::tool

@@ -1,0 +1,285 @@
+// haricot import: jobs from lines of JSON.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "haricot/protocol/limits.hpp"
+#include "os/clock.hpp"
+#include "tool/cli/progress.hpp"
+#include "tool/client/errand.hpp"
+#include "tool/commands/import_line.hpp"
+#include "tool/commands/input_text.hpp"
+#include "tool/commands/job_moving.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "import", "[OPTIONS] [FILE]",
+    "Puts the jobs that the lines of stdin, or of FILE, describe in JSON: what export, peek\n"
+    "--json and binlog dump --json write. A line needs \"tube\" and \"body\" or \"body_base64\", "
+    "and\n"
+    "may have \"state\", \"pri\", \"ttr\", \"delay\" and \"time-left\". Jobs get new ids; a job "
+    "that was\n"
+    "reserved is ready. Blank lines are left out. import stops at the first bad line: the lines\n"
+    "before it are imported. --dry-run puts nothing, and names all bad lines.\n"};
+
+// What goes out at once.
+constexpr std::size_t kBatchJobs = 500;
+constexpr std::size_t kBatchBytes = 1024 * 1024;
+// No body takes more bytes in JSON than six for each of its own, and no line needs more besides.
+constexpr std::size_t kLineBytesMax = std::size_t{6} * kJobBytesMaxLimit + 64 * 1024;
+
+struct Choice {
+  std::string tube;
+  std::string file;
+  std::uint64_t from_line = 1;
+  bool dry_run = false;
+  bool quiet = false;
+};
+
+class Import {
+ public:
+  Import(Errand& errand, const Choice& choice)
+      : errand_(errand),
+        choice_(choice),
+        progress_(choice.dry_run ? "checked" : "imported", choice.quiet) {}
+
+  int run(InputText& input) {
+    if (!ask_limits()) return errand_.failed();
+    std::string text;
+    for (bool is_over = false; !is_over;) {
+      // What is left of the last piece has no line end.
+      std::size_t from = text.size();
+      if (!input.read(errand_, kLineBytesMax, text, is_over)) return end(kExitFailure);
+      if (is_over && !text.empty() && !text.ends_with('\n')) text += '\n';
+      std::size_t begin = 0;
+      for (std::size_t at = 0; (at = text.find('\n', from)) != std::string::npos;) {
+        const std::optional<int> over = take_line(std::string_view(text).substr(begin, at - begin));
+        if (over) return *over;
+        begin = from = at + 1;
+      }
+      text.erase(0, begin);
+      if (!send()) return fail();
+    }
+    return end(bad_lines_ > 0 ? kExitFailure : 0);
+  }
+
+ private:
+  // A job of the batch that is under way.
+  struct Pending {
+    std::uint64_t line = 0;
+    std::uint64_t id = 0;  // 0: not put yet.
+    std::uint64_t priority = 0;
+    bool is_buried = false;
+  };
+
+  // False: the server failed.
+  bool ask_limits() {
+    bool is_there = false;
+    const std::optional<StatsText> stats = errand_.server().ask_stats("stats", is_there);
+    if (!stats) return false;
+    body_bytes_max_ = stats->number("max-job-size").value_or(body_bytes_max_);
+    return true;
+  }
+
+  // Something: it is over, with this status.
+  std::optional<int> take_line(std::string_view line) {
+    ++line_;
+    const bool is_blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
+    if (is_blank || line_ < choice_.from_line) return std::nullopt;
+    std::string error;
+    const std::optional<ImportJob> job = parse_import_line(line, choice_.tube, error);
+    if (job && job->body.size() > body_bytes_max_) {
+      error = "the body is larger than the server takes (max-job-size in stats; its flag -z)";
+    }
+    if (!error.empty()) {
+      if (!choice_.dry_run && !send()) return fail();
+      progress_.clear();
+      errand_.warn("line " + std::to_string(line_) + ": " + error);
+      ++bad_lines_;
+      return choice_.dry_run ? std::nullopt : std::optional(end(kExitFailure));
+    }
+    if (choice_.dry_run) {
+      ++done_;
+      progress_.show(os::read_clock(), done_);
+      return std::nullopt;
+    }
+    add(*job);
+    const bool is_full = pending_.size() >= kBatchJobs || commands_.size() >= kBatchBytes;
+    return is_full && !send() ? std::optional(fail()) : std::nullopt;
+  }
+
+  void add(const ImportJob& job) {
+    if (tube_ != job.tube) commands_ += "use " + job.tube + "\r\n";
+    if (tube_ != job.tube) ++answers_;
+    tube_ = job.tube;
+    const bool is_buried = job.place == Place::buried;
+    commands_ += "put " + std::to_string(job.priority) + " " +
+                 std::to_string(is_buried ? kDelayBeforeBuryS : job.delay_s) + " " +
+                 std::to_string(job.ttr_s) + " " + std::to_string(job.body.size()) + "\r\n";
+    commands_ += job.body;
+    commands_ += "\r\n";
+    ++answers_;
+    pending_.push_back({.line = line_, .id = 0, .priority = job.priority, .is_buried = is_buried});
+  }
+
+  // Puts what was collected. False: the server failed or refused; refused_ says which.
+  bool send() {
+    if (pending_.empty()) return true;
+    sent_to_ = pending_.back().line;
+    std::size_t at = 0;
+    const auto take = [&](const Answer& answer) {
+      if (answer.code == ReplyCode::using_tube) return;
+      Pending& job = pending_[std::min(at++, pending_.size() - 1)];
+      answered_to_ = job.line;
+      if (answer.code == ReplyCode::inserted || answer.code == ReplyCode::buried_new) {
+        job.id = answer.number;
+        // For lack of memory the server has buried what is to be ready.
+        if (answer.code == ReplyCode::buried_new) job.is_buried = false;
+        ++done_;
+        return;
+      }
+      note_refusal(job.line, answer);
+    };
+    if (!errand_.server().ask("put", commands_, answers_, take)) return false;
+    const bool is_good = bury_some();
+    commands_.clear();
+    answers_ = 0;
+    pending_.clear();
+    progress_.show(os::read_clock(), done_);
+    if (is_good && refused_) errand_.server().refuse("put", refused_->code, refused_->line);
+    return is_good && !refused_;
+  }
+
+  void note_refusal(std::uint64_t line, const Answer& answer) {
+    progress_.clear();
+    if (!refused_) {
+      errand_.warn("line " + std::to_string(line) + ": " + std::string(answer.line));
+    }
+    ++not_taken_;
+    if (!refused_) refused_ = {answer.code, 0, std::string(answer.line), {}};
+    last_refused_ = line;
+  }
+
+  // Buries those of the batch that are to be buried: they are delayed until now.
+  bool bury_some() {
+    std::string commands;
+    std::uint64_t answers = 0;
+    for (const Pending& job : pending_) {
+      if (!job.is_buried || job.id == 0) continue;
+      const std::string id = std::to_string(job.id);
+      commands += "reserve-job ";
+      commands += id;
+      commands += "\r\nbury ";
+      commands += id;
+      commands += ' ';
+      commands += std::to_string(job.priority);
+      commands += "\r\n";
+      answers += 2;
+    }
+    if (answers == 0) return true;
+    std::optional<Response> odd;
+    const auto take = [&odd](const Answer& answer) {
+      const bool is_good = answer.code == ReplyCode::reserved || answer.code == ReplyCode::buried;
+      if (!is_good && !odd) odd = {answer.code, 0, std::string(answer.line), {}};
+    };
+    if (!errand_.server().ask("bury", commands, answers, take)) {
+      is_burying_ = true;
+      return false;
+    }
+    if (!odd) return true;
+    errand_.warn("some jobs up to line " + std::to_string(sent_to_) +
+                 " are delayed by an hour instead of buried");
+    errand_.server().refuse("reserve-job", odd->code, odd->line);
+    return false;
+  }
+
+  int fail() {
+    progress_.clear();
+    if (refused_) {
+      if (not_taken_ > 1) {
+        errand_.warn(std::to_string(not_taken_) + " lines up to line " +
+                     std::to_string(last_refused_) + " were refused");
+      }
+    } else if (is_burying_) {
+      errand_.warn("the lines up to " + std::to_string(answered_to_) +
+                   " are imported; the last buried jobs may be delayed by an hour instead");
+    } else if (sent_to_ > answered_to_) {
+      const std::string first = std::to_string(answered_to_ + 1);
+      errand_.warn("lines " + first + " to " + std::to_string(sent_to_) +
+                   " may be imported or not; --from-line " + first + " goes on with them");
+    }
+    report();
+    return errand_.failed();
+  }
+
+  int end(int status) {
+    progress_.clear();
+    report();
+    return errand_.done(status);
+  }
+
+  void report() {
+    if (choice_.quiet) return;
+    const std::string done = std::to_string(done_);
+    const std::string_view word = choice_.dry_run ? "good" : "imported";
+    if (errand_.json()) {
+      print("{\"" + std::string(word) + "\":" + done + ",\"bad\":" + std::to_string(bad_lines_) +
+            "}\n");
+    } else {
+      print(std::string(word) + " " + done + "\n");
+    }
+  }
+
+  Errand& errand_;
+  const Choice& choice_;
+  Progress progress_;
+  std::uint64_t body_bytes_max_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t line_ = 0;
+  std::uint64_t done_ = 0;
+  std::uint64_t bad_lines_ = 0;
+  std::string tube_;  // The one that is used.
+
+  std::vector<Pending> pending_;
+  std::string commands_;
+  std::uint64_t answers_ = 0;  // That the commands get.
+  std::uint64_t sent_to_ = 0;  // The last line whose put was sent, and the last one answered.
+  std::uint64_t answered_to_ = 0;
+  bool is_burying_ = false;
+  std::optional<Response> refused_;  // The first answer that refused a put.
+  std::uint64_t not_taken_ = 0;
+  std::uint64_t last_refused_ = 0;
+};
+
+}  // namespace
+
+int import_jobs(Words words) {
+  Errand errand(kText);
+  Choice choice;
+  errand.add({'t', "tube", "TUBE", "put all jobs into this tube, whatever the lines say",
+              set_tube(choice.tube), "a tube's name"});
+  errand.add({'f', "file", "PATH", "read this file instead of stdin", set(choice.file), "a path"});
+  errand.add({0, "from-line", "N", "begin with this line: to go on after a failure (1)",
+              set_count(choice.from_line, 1, std::numeric_limits<std::uint64_t>::max()),
+              "a number of at least 1"});
+  errand.add({0, "dry-run", "", "check all lines, and put nothing", set(choice.dry_run)});
+  errand.add({'q', "quiet", "", "do not print how many jobs it were", set(choice.quiet)});
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  if (errand.operands().size() > (choice.file.empty() ? 1U : 0U)) {
+    return errand.mistake("more than one file");
+  }
+  if (!errand.operands().empty() && errand.operands().front() != "-") {
+    choice.file = errand.operands().front();
+  }
+  InputText input;
+  if (!input.open(errand, choice.file)) return kExitFailure;
+  if (const std::optional<int> over = errand.connect()) return *over;
+  return Import(errand, choice).run(input);
+}
+
+}  // namespace haricot::tool

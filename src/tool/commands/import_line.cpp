@@ -1,0 +1,103 @@
+#include "tool/commands/import_line.hpp"
+
+#include <algorithm>
+
+#include "haricot/base/number.hpp"
+#include "haricot/protocol/tube_name.hpp"
+#include "tool/commands/job_moving.hpp"
+#include "tool/commands/json_object.hpp"
+
+namespace haricot::tool {
+namespace {
+
+using Value = JsonObject::Value;
+
+constexpr std::uint64_t kNumberMax = 4294967295;
+
+// Takes a number, if the line has it. False: it is none, or too large.
+bool take_number(const JsonObject& line, std::string_view name, std::uint64_t& to,
+                 std::string& error) {
+  const Value* value = line.find(name);
+  if (value == nullptr) return true;
+  const std::optional<std::uint64_t> number =
+      value->kind == Value::Kind::number ? read_number<std::uint64_t>(value->text) : std::nullopt;
+  if (!number || *number > kNumberMax) {
+    error = "\"" + std::string(name) + "\" is not a number up to 4294967295";
+    return false;
+  }
+  to = *number;
+  return true;
+}
+
+bool take_tube(const JsonObject& line, std::string& to, std::string& error) {
+  if (!to.empty()) return true;
+  const Value* tube = line.find("tube");
+  if (tube == nullptr) {
+    error = "it has no \"tube\"";
+    return false;
+  }
+  // Some writers of JSON make a number of a name that is made of digits.
+  to = tube->kind == Value::Kind::word ? std::string() : tube->text;
+  if (is_tube_name(to)) return true;
+  error = "\"tube\" is not a tube's name";
+  return false;
+}
+
+bool take_body(const JsonObject& line, std::string& to, std::string& error) {
+  const Value* text = line.find("body");
+  const Value* base64 = line.find("body_base64");
+  if ((text == nullptr) == (base64 == nullptr)) {
+    error = "it has to have either \"body\" or \"body_base64\"";
+    return false;
+  }
+  const Value& value = text != nullptr ? *text : *base64;
+  std::optional<std::string> bytes;
+  if (value.kind == Value::Kind::string) {
+    bytes = text != nullptr ? std::optional(value.text) : from_base64(value.text);
+  }
+  if (!bytes) {
+    error = text != nullptr ? "\"body\" is not a string" : "\"body_base64\" is not base64";
+    return false;
+  }
+  to = std::move(*bytes);
+  return true;
+}
+
+bool take_place(const JsonObject& line, ImportJob& job, std::string& error) {
+  const Value* state = line.find("state");
+  if (state == nullptr) return true;
+  const std::string_view name = state->text;
+  const auto* const place = std::find_if(std::begin(kPlaces), std::end(kPlaces),
+                                         [name](Place one) { return name_of(one) == name; });
+  if (place == std::end(kPlaces) && name != "reserved") {
+    error = "\"state\" is not ready, reserved, delayed or buried";
+    return false;
+  }
+  if (place != std::end(kPlaces)) job.place = *place;
+  return true;
+}
+
+}  // namespace
+
+std::optional<ImportJob> parse_import_line(std::string_view line, const std::string& tube,
+                                           std::string& error) {
+  const std::optional<JsonObject> object = JsonObject::parse(line, error);
+  if (!object) return std::nullopt;
+  ImportJob job;
+  job.tube = tube;
+  std::uint64_t delay_s = 0;
+  std::uint64_t left_s = kNumberMax + 1;  // Not given.
+  if (!take_tube(*object, job.tube, error) || !take_place(*object, job, error) ||
+      !take_number(*object, "pri", job.priority, error) ||
+      !take_number(*object, "ttr", job.ttr_s, error) ||
+      !take_number(*object, "delay", delay_s, error) ||
+      !take_number(*object, "time-left", left_s, error) || !take_body(*object, job.body, error)) {
+    return std::nullopt;
+  }
+  if (job.place == Place::delayed) {
+    job.delay_s = left_s > kNumberMax ? delay_s : remaining_delay_s(left_s);
+  }
+  return job;
+}
+
+}  // namespace haricot::tool

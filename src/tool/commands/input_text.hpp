@@ -1,0 +1,34 @@
+// What a command reads from stdin, or from a file instead.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "os/descriptor.hpp"
+#include "tool/client/errand.hpp"
+
+namespace haricot::tool {
+
+class InputText final {
+ public:
+  // An empty path: stdin. False: the message is printed.
+  bool open(const Errand& errand, const std::string& path);
+
+  // For messages.
+  const std::string& name() const { return name_; }
+
+  // Adds what is there to the text, and waits if nothing is. False: it could not be read, or the
+  // text has more bytes than this now; then the message is printed. `is_over`: that was the end.
+  bool read(const Errand& errand, std::size_t bytes_max, std::string& text, bool& is_over);
+
+ private:
+  static constexpr std::size_t kReadBytes = 64 * 1024;
+
+  std::string name_;
+  os::Descriptor file_;
+  std::array<char, kReadBytes> buffer_{};
+};
+
+}  // namespace haricot::tool

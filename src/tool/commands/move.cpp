@@ -1,0 +1,168 @@
+// haricot move: jobs of a tube into another tube of the same server.
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "haricot/protocol/tube_name.hpp"
+#include "os/clock.hpp"
+#include "tool/cli/interrupt.hpp"
+#include "tool/cli/progress.hpp"
+#include "tool/client/errand.hpp"
+#include "tool/client/job_page.hpp"
+#include "tool/commands/job_moving.hpp"
+#include "tool/commands/job_round.hpp"
+#include "tool/commands/tube_choice.hpp"
+
+namespace haricot::tool {
+namespace {
+
+constexpr ErrandText kText = {
+    "move", "[OPTIONS] FROM TO",
+    "Moves the ready, delayed and buried jobs of the tube FROM to the tube TO, or those in one\n"
+    "state. A job keeps its body, priority, TTR, remaining delay and state, and gets a new id\n"
+    "and new counters. move takes the jobs that are there when it starts, in the order of\n"
+    "service, and none that a worker holds. It reserves a job, puts it into TO, and deletes it\n"
+    "in FROM. If move is killed or loses the server between the put and the deletion, this one\n"
+    "job is in both tubes; the one that is under way is ready in FROM then. The server has to\n"
+    "know reserve-job (beanstalkd 1.12 and later).\n"};
+
+constexpr std::uint64_t kPageJobs = 1000;  // The most that list-jobs takes.
+
+struct Choice {
+  std::string from;
+  std::string to;
+  PlaceFlags places{true, true, true};
+  std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
+  bool quiet = false;
+};
+
+class Move {
+ public:
+  Move(Errand& errand, const Choice& choice)
+      : errand_(errand),
+        choice_(choice),
+        mover_(errand, choice.from, choice.to, choice.places),
+        round_(errand, "moved"),
+        progress_("moved", choice.quiet) {
+    round_.quiet(choice.quiet);
+  }
+
+  int run(const StatsText& stats) {
+    for (const Place place : kPlaces) {
+      if (choice_.places.has(place)) all_ += stats.number(count_key(place)).value_or(0);
+    }
+    all_ = std::min(all_, choice_.count);
+    for (const Place place : kPlaces) {
+      if (!choice_.places.has(place)) continue;
+      if (!move_place(place, stats.number(count_key(place)).value_or(0))) {
+        progress_.clear();
+        if (!is_interrupted()) return round_.fail();
+        round_.end("");
+        return errand_.no("interrupted");
+      }
+    }
+    progress_.clear();
+    const int status = round_.end("");
+    return has_stayed_ ? errand_.done(kExitFailure) : status;
+  }
+
+ private:
+  // Of what is there, as many at most as there were at first: so it ends although producers go on.
+  // False: the server failed, or somebody interrupts.
+  bool move_place(Place place, std::uint64_t bound) {
+    while (bound > 0 && all_ > round_.counted()) {
+      const std::uint64_t wanted = std::min({bound, all_ - round_.counted(), kPageJobs});
+      std::vector<std::uint64_t> ids;
+      if (!next_ids(place, wanted, ids)) return false;
+      if (ids.empty()) return true;
+      for (const std::uint64_t id : ids) {
+        if (is_interrupted()) return false;
+        const InterruptHold hold;
+        const JobMover::Outcome outcome = mover_.move(id);
+        if (outcome == JobMover::Outcome::failed) return false;
+        if (outcome == JobMover::Outcome::moved) round_.count();
+        if (outcome == JobMover::Outcome::stayed) has_stayed_ = true;
+        progress_.show(os::read_clock(), round_.counted(), all_);
+      }
+      bound -= std::min<std::uint64_t>(bound, ids.size());
+    }
+    return true;
+  }
+
+  // The next jobs in the order of service: as many as wanted, or from a server that cannot list
+  // them one. False: the server failed.
+  bool next_ids(Place place, std::uint64_t wanted, std::vector<std::uint64_t>& ids) {
+    Remote& server = errand_.server();
+    if (lists_jobs_) {
+      const std::optional<Response> listed =
+          server.ask("list-jobs " + choice_.from + " " + std::string(name_of(place)) + " " +
+                     std::to_string(wanted));
+      if (!listed) return false;
+      if (listed->code == ReplyCode::not_found) return true;
+      lists_jobs_ = listed->code == ReplyCode::ok;
+      if (lists_jobs_) {
+        const std::optional<JobPage> page = parse_job_page(listed->body);
+        if (page) {
+          for (const StatsText& job : page->jobs) ids.push_back(job.number("id").value_or(0));
+          return true;
+        }
+        lists_jobs_ = false;
+      }
+    }
+    const auto peeked = server.ask_together(
+        "peek", "use " + choice_.from + "\r\n" + peek_command(place) + "\r\n", 2);
+    if (!peeked) return false;
+    const Response& found = peeked->back();
+    if (found.code == ReplyCode::found) {
+      ids.push_back(found.number);
+      return true;
+    }
+    if (found.code == ReplyCode::not_found) return true;
+    server.refuse(peek_command(place), found.code, found.line);
+    return false;
+  }
+
+  Errand& errand_;
+  const Choice& choice_;
+  JobMover mover_;
+  JobRound round_;
+  Progress progress_;
+  std::uint64_t all_ = 0;
+  bool lists_jobs_ = true;
+  bool has_stayed_ = false;
+};
+
+}  // namespace
+
+int move_jobs(Words words) {
+  Errand errand(kText);
+  Choice choice;
+  errand.add({'s', "state", "STATE", "only jobs in this state",
+              [&choice](std::string_view value) {
+                choice.places = {value == "ready", value == "delayed", value == "buried"};
+                return choice.places.count() == 1;
+              },
+              "ready, delayed or buried"});
+  errand.add({'n', "count", "N", "so many jobs at most",
+              set_count(choice.count, 1, std::numeric_limits<std::uint64_t>::max()),
+              "a number of at least 1"});
+  JobRound::add_quiet_flag(errand, choice.quiet);
+  if (const std::optional<int> over = errand.read(words)) return *over;
+  if (errand.operands().size() != 2) return errand.mistake("it takes two tubes");
+  choice.from = errand.operands()[0];
+  choice.to = errand.operands()[1];
+  for (const std::string& tube : {choice.from, choice.to}) {
+    if (!is_tube_name(tube)) return errand.mistake("'" + tube + "' is not a tube's name");
+  }
+  if (choice.from == choice.to) return errand.mistake("both tubes are the same");
+  if (const std::optional<int> over = errand.connect()) return *over;
+  int status = 0;
+  const std::optional<StatsText> stats = use_tube(errand, choice.from, status);
+  if (!stats) return status;
+  catch_interrupts();
+  return Move(errand, choice).run(*stats);
+}
+
+}  // namespace haricot::tool

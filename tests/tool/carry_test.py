@@ -1,0 +1,439 @@
+#!/usr/bin/env python3
+"""haricot move, export and import, as black boxes, against any beanstalk server.
+
+    carry_test.py HARICOT SERVER [FLAG...]
+"""
+
+import collections
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from operator_case import OperatorTest, TOOL
+from operator_server import DEADLINE_S, NO, NO_SERVER, REFUSED, USAGE, wait_until
+
+BYTES = bytes(range(256)) * 3 + b"\r\n"
+
+
+class Relay:
+    """A unix socket in front of a server, on which the Nth message of the tool is the last one.
+
+    `end` says how: "before" kills the tool and the message is lost; "after" kills the tool when the
+    server has answered; "cut" closes the connection when the server has answered, but keeps the
+    answer. "interrupt" sends SIGINT to the tool and goes on.
+    """
+
+    def __init__(self, server, message, end):
+        self.server, self.message, self.end = server, message, end
+        self.address = f"unix:{server.folder.name}/relay-{message}-{end}"
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.address[5:])
+        self.listener.listen()
+        self.was_reached = False
+        self.child = None
+        self.thread = threading.Thread(target=self.serve)
+
+    def run(self, *words, stdin=b""):
+        """Runs the tool through the relay; returns its status, output and errors."""
+        self.child = subprocess.Popen([TOOL, *words, "-a", self.address], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.thread.start()
+        output, error = self.child.communicate(stdin, DEADLINE_S)
+        self.thread.join(DEADLINE_S)
+        self.listener.close()
+        return self.child.returncode, output.decode(), error.decode()
+
+    def serve(self):
+        tool, _ = self.listener.accept()
+        with tool, socket.socket(socket.AF_UNIX) as behind:
+            tool.settimeout(DEADLINE_S)
+            behind.settimeout(DEADLINE_S)
+            behind.connect(self.server.path)
+            messages = 0
+            while True:
+                ready, _, _ = select.select([tool, behind], [], [], DEADLINE_S)
+                if behind in ready:
+                    tool.sendall(behind.recv(1 << 20))
+                if tool not in ready:
+                    continue
+                piece = tool.recv(1 << 20)
+                if not piece:
+                    return
+                messages += 1
+                self.was_reached = messages == self.message
+                if messages == self.message and self.end == "interrupt":
+                    self.child.send_signal(signal.SIGINT)
+                elif self.was_reached:
+                    if self.end != "before":
+                        self.have_done(behind, piece)
+                    if self.end != "cut":
+                        self.kill()
+                    return
+                behind.sendall(piece)
+
+    @staticmethod
+    def have_done(behind, commands):
+        """Sends commands, and waits until the server has come to the end of them."""
+        behind.sendall(commands + b"no such command\r\n")
+        answers = b""
+        while not answers.endswith(b"UNKNOWN_COMMAND\r\n"):
+            piece = behind.recv(1 << 20)
+            assert piece, answers
+            answers += piece
+
+    def kill(self):
+        os.kill(self.child.pid, signal.SIGKILL)
+        self.child.wait(DEADLINE_S)
+
+
+class CarryTest(OperatorTest):
+    def bury(self, body, tube, priority=1024, ttr=60):
+        job = self.server.put(body, tube, priority, ttr=ttr)
+        answer = self.server.ask(f"reserve-job {job}", f"bury {job} {priority}")
+        self.assertIn("BURIED", answer)
+        return job
+
+    def put_bytes(self, body, tube):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(self.server.path)
+            client.sendall(b"use %s\r\nput 1024 0 60 %d\r\n%s\r\nquit\r\n" %
+                           (tube.encode(), len(body), body))
+            while client.recv(1000):
+                pass
+
+    def jobs(self):
+        """What there is: body -> [(tube, state, priority, ttr, delay)], whatever the ids are."""
+        found = collections.defaultdict(list)
+        for job in range(1, int(self.server.stat("total-jobs")) + 1):
+            answer = self.server.ask(f"stats-job {job}")
+            if answer.startswith("NOT_FOUND"):
+                continue
+            stats = dict(line.split(": ") for line in answer.split("\r\n")[1].splitlines()[1:])
+            body = self.server.ask(f"peek {job}").split("\r\n", 1)[1].removesuffix("\r\n")
+            found[body].append((stats["tube"].strip('"'), stats["state"], int(stats["pri"]),
+                                int(stats["ttr"]), int(stats["delay"])))
+        return found
+
+    def fill(self):
+        self.server.put("ready", "mail", priority=7, ttr=9)
+        self.server.put("later", "mail", priority=8, delay=1000)
+        self.bury("buried", "mail", priority=9, ttr=11)
+
+    def settle(self):
+        """Waits until the server has noticed that the tool is gone."""
+        wait_until(lambda: self.server.stat("current-connections") == "1")
+        self.assertEqual(self.count("reserved"), 0)
+
+
+class Move(CarryTest):
+    def test_a_job_keeps_what_it_is(self):
+        self.fill()
+        self.put_bytes(BYTES, "mail")
+        self.assertEqual(self.good("move", "mail", "news"), "moved 4\n")
+        jobs = self.jobs()
+        self.assertEqual(jobs["ready"], [("news", "ready", 7, 9, 0)])
+        self.assertEqual(jobs["buried"][0][:4], ("news", "buried", 9, 11))
+        self.assertEqual(len(jobs["buried"]), 1)
+        (later,) = jobs["later"]
+        self.assertEqual(later[:4], ("news", "delayed", 8, 60))
+        self.assertTrue(900 < later[4] <= 1001, later)
+        self.assertIn(BYTES.decode("latin-1"), jobs)
+        self.assertNotIn("- mail", self.server.ask("list-tubes"))
+
+    def test_some_in_the_order_of_service(self):
+        for i in (3, 1, 2):
+            self.server.put(f"job {i}", "mail", priority=i)
+        self.server.put("later", "mail", delay=1000)
+        self.assertEqual(self.good_json("move", "mail", "news", "-n", "2"),
+                         {"moved": 2, "not_found": []})
+        self.assertEqual({jobs[0][0] for body, jobs in self.jobs().items()
+                          if body in ("job 1", "job 2")}, {"news"})
+        self.assertEqual((self.count("ready", "mail"), self.count("delayed", "mail")), (1, 1))
+        self.assertEqual(self.good("move", "mail", "news", "--state", "delayed"), "moved 1\n")
+        self.assertEqual((self.count("ready", "mail"), self.count("delayed", "news")), (1, 1))
+
+    def test_very_many(self):
+        self.good("put", "-qlt", "mail", stdin=b"".join(b"job %d\n" % i for i in range(1500)))
+        self.assertEqual(self.good("move", "mail", "news", "-q"), "")
+        self.assertEqual(self.count("ready", "news"), 1500)
+        bodies = [self.good("reserve", "-t", "news", "--then", "delete") for _ in range(3)]
+        self.assertEqual(bodies, ["job 0", "job 1", "job 2"])
+
+    def test_a_paused_tube_and_a_held_job(self):
+        self.server.put("held")
+        self.server.put("free")
+        self.hold()
+        self.server.ask("pause-tube default 1000")
+        self.assertEqual(self.good("move", "default", "news"), "moved 1\n")
+        self.assertEqual((self.count("reserved", "default"), self.count("ready", "news")), (1, 1))
+
+    def test_a_server_that_refuses_gets_its_jobs_back(self):
+        self.fill()
+        before = self.jobs()
+        self.server.process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: self.server.stat("draining") == "true")
+        for state in ("ready", "delayed", "buried"):
+            output = self.refused(REFUSED, "drain mode", "move", "mail", "news", "-s", state)
+            self.assertEqual(output, "moved 0\n")
+        after = self.jobs()
+        self.assertEqual({body: [job[:4] for job in jobs] for body, jobs in after.items()},
+                         {body: [job[:4] for job in jobs] for body, jobs in before.items()})
+
+    def test_a_kill_at_any_point_loses_nothing(self):
+        self.check_every_end("before")
+        self.check_every_end("after")
+
+    def test_a_lost_server_is_told(self):
+        self.check_every_end("cut")
+
+    def check_every_end(self, end):
+        """Ends a move at its 1st, 2nd, ... message, until one runs to its end."""
+        message, twice = 1, 0
+        while True:
+            self.fill()
+            relay = Relay(self.server, message, end)
+            status, output, error = relay.run("move", "mail", "news")
+            self.settle()
+            jobs = self.jobs()
+            self.assertEqual(set(jobs), {"ready", "later", "buried"}, (message, end))
+            copies = [body for body, found in jobs.items() if len(found) > 1]
+            self.assertLessEqual(len(copies), 1)
+            for body in copies:
+                self.assertEqual(sorted(job[0] for job in jobs[body]), ["mail", "news"])
+            twice += len(copies)
+            if end == "cut" and relay.was_reached:
+                self.assertEqual(status, NO_SERVER, error)
+                if copies:
+                    self.assertRegex(error, r"is in tube mail, and|is in tube news as job \d+, and")
+            for tube in ("mail", "news"):
+                self.haricot("delete", "-qyt", tube, "--all")
+            if not relay.was_reached:
+                self.assertEqual((status, output, error), (0, "moved 3\n", ""))
+                break
+            message += 1
+        self.assertGreater(message, 10)
+        # For each job there is the point between the put and the deletion; for the buried one, more.
+        self.assertGreaterEqual(twice, 3)
+
+    def test_a_ctrl_c_ends_it_between_two_jobs(self):
+        for message in range(3, 12):
+            self.good("put", "-qlt", "mail", stdin=b"".join(b"%d\n" % i for i in range(20)))
+            relay = Relay(self.server, message, "interrupt")
+            status, output, error = relay.run("move", "mail", "news")
+            self.settle()
+            moved = int(output.split()[1])
+            self.assertEqual((status, error), (NO, "haricot move: interrupted\n"))
+            self.assertLess(moved, 5)
+            self.assertEqual(self.count("ready", "mail"), 20 - moved)
+            self.assertEqual(self.count("ready"), 20)
+            for tube in ("mail", "news"):
+                self.haricot("delete", "-qyt", tube, "--all")
+
+    def test_what_is_wrong_is_told(self):
+        self.refused(NO, "there is no tube mail", "move", "mail", "news")
+        self.refused(USAGE, "it takes two tubes", "move", "mail")
+        self.refused(USAGE, "both tubes are the same", "move", "mail", "mail")
+        self.refused(USAGE, "'-x' is not a tube's name", "move", "--", "mail", "-x")
+        self.refused(USAGE, "is not ready, delayed or buried", "move", "a", "b", "-s", "reserved")
+        self.server.put("x", "mail", delay=100)
+        self.assertEqual(self.haricot("move", "mail", "news", "-s", "ready")[:2], (NO, b"moved 0\n"))
+
+
+class Export(CarryTest):
+    def setUp(self):
+        super().setUp()
+        if not self.has("scan-jobs"):
+            self.server.put("x")
+            self.refused(REFUSED, "does not know scan-jobs: its version is", "export")
+            self.skipTest("the server cannot list jobs")
+
+    def lines(self, *words):
+        return [json.loads(line) for line in self.good("export", *words).splitlines()]
+
+    def test_it_has_each_job_with_its_body(self):
+        self.fill()
+        self.put_bytes(BYTES, "news")
+        before = self.server.ask("stats").split("cmd-")[0].split("---")[1]
+        jobs = self.lines()
+        self.assertEqual([job["id"] for job in jobs], [1, 2, 3, 4])
+        self.assertEqual([job["body"] for job in jobs[:3]], ["ready", "later", "buried"])
+        self.assertEqual([job["state"] for job in jobs], ["ready", "delayed", "buried", "ready"])
+        self.assertEqual((jobs[0]["pri"], jobs[0]["ttr"], jobs[0]["tube"]), (7, 9, "mail"))
+        self.assertIn("body_base64", jobs[3])
+        self.assertEqual(self.server.ask("stats").split("cmd-")[0].split("---")[1], before)
+        self.assertEqual([job["id"] for job in self.lines("news", "mail")], [4, 1, 2, 3])
+
+    def test_what_it_wrote_comes_back(self):
+        self.fill()
+        self.put_bytes(BYTES, "news")
+        self.server.put('"quotes" \\ and \u00e4', "12")
+        self.server.put("held")
+        worker = self.hold()
+        before = self.jobs()
+        text = self.good("export").encode()
+        worker.close()
+        for tube in ("mail", "news", "12", "default"):
+            wait_until(lambda: self.count("reserved") == 0)
+            self.haricot("delete", "-qyt", tube, "--all")
+        self.assertEqual(self.good("import", "--dry-run", stdin=text), "good 6\n")
+        self.assertEqual(self.good("import", stdin=text), "imported 6\n")
+        after = self.jobs()
+        self.assertEqual(set(after), set(before))
+        self.assertEqual(after.pop("held"), [("default", "ready", 1024, 60, 0)])
+        (later,) = after.pop("later")
+        self.assertTrue(900 < later[4] <= 1000, later)
+        for body, (job,) in after.items():
+            self.assertEqual(job[:4], before[body][0][:4])
+
+    def test_very_many_and_large_ones(self):
+        self.good("put", "-ql", stdin=b"".join(b"job %d\n" % i for i in range(2500)))
+        for letter in "abcdefghijklmnopqrstuvwxyz":
+            self.server.put(letter * 65000, "large")
+        self.assertEqual(len(self.lines()), 2526)
+        self.assertEqual([len(job["body"]) for job in self.lines("large")], [65000] * 26)
+
+    def test_nothing_is_no_mistake_and_no_tube_is_one(self):
+        self.assertEqual(self.good("export"), "")
+        self.server.put("x")
+        self.assertEqual(self.refused(NO, "there is no tube mail", "export", "default", "mail"), "")
+        self.refused(USAGE, "tube a comes twice", "export", "a", "a")
+
+    def test_a_lost_server_is_told(self):
+        self.good("put", "-ql", stdin=b"".join(b"job %d\n" % i for i in range(150)))
+        messages, seen = 1, set()
+        while True:
+            relay = Relay(self.server, messages, "cut")
+            status, output, error = relay.run("export")
+            lines = output.splitlines()
+            self.assertEqual([json.loads(line)["id"] for line in lines],
+                             list(range(1, len(lines) + 1)))
+            if not relay.was_reached:
+                break
+            self.assertEqual(status, NO_SERVER, error)
+            if lines:
+                self.assertIn(f"not all jobs are written: {len(lines)} of 150", error)
+                seen.add(len(lines))
+            messages += 1
+        self.assertEqual(len(lines), 150)
+        self.assertIn(100, seen)
+
+
+class Import(CarryTest):
+    def line(self, **members):
+        return json.dumps(members).encode() + b"\n"
+
+    def test_a_line_can_say_little_or_all(self):
+        text = (self.line(tube="mail", body="one") + b"\n" +
+                self.line(tube="mail", body="two", state="delayed", delay=500, pri=3, ttr=5) +
+                self.line(tube="mail", body="three", state="buried", pri=4) +
+                self.line(tube="news", body_base64="AP8=", state="reserved"))
+        self.assertEqual(self.good_json("import", stdin=text), {"imported": 4, "bad": 0})
+        jobs = self.jobs()
+        self.assertEqual(jobs["one"], [("mail", "ready", 1024, 60, 0)])
+        self.assertEqual(jobs["two"], [("mail", "delayed", 3, 5, 500)])
+        self.assertEqual(jobs["three"][0][:4], ("mail", "buried", 4, 60))
+        self.assertEqual(jobs["\0\xff"], [("news", "ready", 1024, 60, 0)])
+
+    def test_a_file_and_another_tube(self):
+        path = pathlib.Path(self.server.folder.name) / "jobs"
+        path.write_bytes(self.line(tube="mail", body="one") + self.line(body="two"))
+        self.assertEqual(self.good("import", "-t", "other", path), "imported 2\n")
+        self.assertEqual(self.good("import", "-q", "--from-line", "2", "-t", "other", "-f", path), "")
+        self.assertEqual(self.count("ready", "other"), 3)
+        self.refused(NO, "cannot open /nowhere", "import", "/nowhere")
+
+    def test_a_bad_line_is_told_and_those_before_it_are_there(self):
+        good = self.line(tube="mail", body="x")
+        for bad, complaint in (
+                (b"{", "it is no object of JSON"), (b"[]", "it is no object"),
+                (b'{"tube":"a","body":"x"} x', "it is no object"),
+                (b'{"tube":"a","tube":"b"}', '"tube" comes twice'),
+                (self.line(body="x"), 'it has no "tube"'),
+                (self.line(tube="-x", body="x"), "is not a tube's name"),
+                (self.line(tube="a"), 'either "body" or "body_base64"'),
+                (self.line(tube="a", body="x", body_base64="AA=="), 'either "body" or'),
+                (self.line(tube="a", body=5), '"body" is not a string'),
+                (self.line(tube="a", body_base64="A"), "is not base64"),
+                (self.line(tube="a", body="x", pri=-1), '"pri" is not a number up to'),
+                (self.line(tube="a", body="x", ttr=4294967296), '"ttr" is not a number up to'),
+                (self.line(tube="a", body="x", state="lost"), '"state" is not ready'),
+                (self.line(tube="a", body="x" * 70000), "larger than the server takes"),
+                (b'{"tube":"a","body":"\xff"}', 'the value of "body" is no string'),
+                (b'{"tube":"a","body":["x"]}', 'the value of "body" is no string')):
+            before = self.server.stat("total-jobs")
+            text = good + good + bad.rstrip() + b"\n" + good
+            output = self.refused(NO, "line 3: ", "import", stdin=text)
+            self.assertEqual(output, "imported 2\n")
+            self.assertEqual(int(self.server.stat("total-jobs")), int(before) + 2)
+            output = self.refused(NO, complaint, "import", "--dry-run", stdin=text)
+            self.assertEqual(output, "good 3\n")
+            self.assertEqual(int(self.server.stat("total-jobs")), int(before) + 2)
+
+    def test_a_dry_run_names_all_bad_lines(self):
+        text = b"x\n" + self.line(tube="mail", body="x") + b"y"
+        _, output, error = self.haricot("import", "--dry-run", stdin=text)
+        self.assertEqual(output, b"good 1\n")
+        self.assertIn("line 1: ", error)
+        self.assertIn("line 3: ", error)
+
+    def test_a_server_that_refuses_is_told_with_the_line(self):
+        self.server.process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: self.server.stat("draining") == "true")
+        text = self.line(tube="mail", body="x") * 3
+        output = self.refused(REFUSED, "line 1: DRAINING", "import", stdin=text)
+        self.assertEqual(output, "imported 0\n")
+
+    def test_after_a_kill_or_a_lost_server_it_can_go_on(self):
+        text = b"".join(self.line(tube=f"tube-{i % 3}", body=f"job {i}",
+                                  state="buried" if i % 100 == 7 else "ready") for i in range(1200))
+        for end in ("before", "after", "cut"):
+            message = 1
+            while True:
+                relay = Relay(self.server, message, end)
+                status, output, error = relay.run("import", stdin=text)
+                self.settle()
+                # A prefix of the lines is there, and each of them once.
+                there = sum(self.count(state) for state in ("ready", "delayed", "buried"))
+                if end == "cut" and relay.was_reached:
+                    self.assertEqual(status, NO_SERVER, error)
+                self.good("import", "-q", "--from-line", str(there + 1), stdin=text)
+                bodies = [body for tube in range(3) for body in self.bodies(f"tube-{tube}")]
+                self.assertEqual(len(bodies), 1200)
+                self.assertEqual(len(set(bodies)), 1200)
+                if not relay.was_reached:
+                    self.assertEqual((status, output, error), (0, "imported 1200\n", ""))
+                    break
+                message += 1
+            self.assertGreater(message, 4)
+
+    def bodies(self, tube):
+        """All bodies of a tube, which is empty then."""
+        self.haricot("kick", "-qt", tube, "--all")
+        self.haricot("kick", "-qt", tube, "--all")
+        with socket.socket(socket.AF_UNIX) as client, client.makefile("rb") as answers:
+            client.connect(self.server.path)
+            client.sendall(b"watch %s\r\nignore default\r\n" % tube.encode())
+            answers.readline(), answers.readline()
+            found = []
+            while True:
+                client.sendall(b"reserve-with-timeout 0\r\n")
+                line = answers.readline().split()
+                if line[0] != b"RESERVED":
+                    return found
+                found.append(answers.read(int(line[2]) + 2)[:-2])
+                client.sendall(b"delete %s\r\n" % line[1])
+                answers.readline()
+
+
+if __name__ == "__main__":
+    unittest.main()
