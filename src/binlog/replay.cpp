@@ -100,7 +100,7 @@ bool Replay::list() {
 Replay::Outcome Replay::read_all() {
   FileBytes bytes;
   FileBytes next;
-  Outcome outcome = plan_.empty() ? Outcome::done : load(0, next);
+  Outcome outcome = load_next(0, next);
   for (std::size_t i = 0; i < plan_.size() && outcome == Outcome::done; ++i) {
     // Also before each file: one of large bodies has few records, and a slow disk takes its time.
     if (!tell_progress(0, 1)) {
@@ -108,12 +108,42 @@ Replay::Outcome Replay::read_all() {
       return Outcome::failed;
     }
     std::swap(bytes, next);
-    if (i + 1 < plan_.size()) outcome = load(i + 1, next);
+    outcome = load_next(i + 1, next);
     if (outcome == Outcome::done) outcome = read_file(i, bytes);
     ++files_read_;
     BlobRef::reclaim_all_retired();  // Nobody is served yet, and a next file may have been larger.
   }
   return outcome;
+}
+
+// Files that a server began when another one had taken the folder over are not read.
+Replay::Outcome Replay::load_next(std::size_t place, FileBytes& bytes) {
+  while (place < plan_.size()) {
+    const Outcome outcome = load(place, bytes);
+    if (outcome != Outcome::done || !is_late(place)) return outcome;
+    const std::string name = segment_name(plan_[place].name_number);
+    const bool is_told =
+        std::any_of(file_problems_.begin(), file_problems_.end(), [&name](const Problem& problem) {
+          return problem.kind == Problem::Kind::late && problem.file == name;
+        });
+    if (!is_told) {
+      const std::string before = segment_name(plan_[place - 1].name_number);
+      file_problems_.push_back({.kind = Problem::Kind::late, .file = name, .other = before});
+    }
+    plan_.erase(plan_.begin() + static_cast<std::ptrdiff_t>(place));
+  }
+  return Outcome::done;
+}
+
+// Whether a file in front of it is of a later epoch. Servers without an epoch come when they like.
+bool Replay::is_late(std::size_t place) const {
+  const auto& signature = plan_[place].identity.signature;
+  if (!signature || signature->epoch == 0) return false;
+  for (std::size_t before = place; before > 0; --before) {
+    const auto& other = plan_[before - 1].identity.signature;
+    if (other && other->epoch != 0) return signature->epoch < other->epoch;
+  }
+  return false;
 }
 
 // Without a survey every file has to say itself that it is what its name says.
@@ -248,7 +278,10 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
     if (behind == all.size()) return;
     const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
     const std::uint32_t seed = plan_[report_.files.size()].identity.seed;
-    if (report.kind == FileKind::checked && has_whole_record(all, end, seed)) {
+    // A server that has lost the folder may have written on, and has acknowledged nothing of that.
+    const auto& signature = plan_[report_.files.size()].identity.signature;
+    const bool is_late = signature && signature->epoch != 0 && signature->epoch < witness->epoch;
+    if (report.kind == FileKind::checked && !is_late && has_whole_record(all, end, seed)) {
       report.damages.push_back({.offset = end, .bytes = bytes});
     } else {
       report.torn = {.offset = end, .bytes = bytes};

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -260,7 +261,8 @@ DiskStatus FolderDisk::read_open(int file, FileBytes& bytes, const std::string& 
 }
 
 DiskStatus FolderDisk::create(const std::string& name, FileHandle& file) {
-  return open_to_write(name, O_CREAT | O_TRUNC, "create", file);
+  const int replaces = fence_ == nullptr ? O_TRUNC : O_EXCL;
+  return open_to_write(name, O_CREAT | replaces, "create", file);
 }
 
 DiskStatus FolderDisk::open_existing(const std::string& name, FileHandle& file) {
@@ -314,8 +316,27 @@ void FolderDisk::close(FileHandle file) {
 DiskStatus FolderDisk::rename(const std::string& from, const std::string& to) {
   if (!is_usable(from)) return fail(EINVAL, "rename", from);
   if (!is_usable(to)) return fail(EINVAL, "rename to", to);
-  const int result = ::renameat(folder_.get(), from.c_str(), folder_.get(), to.c_str());
+  int result = 0;
+  if (fence_ == nullptr) {
+    result = ::renameat(folder_.get(), from.c_str(), folder_.get(), to.c_str());
+  } else {
+    result = rename_to_free_name(from.c_str(), to.c_str());
+    if (result != 0 && errno == EEXIST && binlog::segment_number(to)) {
+      fence_->give_up("another server has made the file " + to);
+      errno = EEXIST;
+    }
+  }
   return result == 0 ? DiskStatus::ok : fail(errno, "rename", from);
+}
+
+// As renameat(). Not all file systems can do it at once. If a crash comes in between, the file has
+// both names.
+int FolderDisk::rename_to_free_name(const char* from, const char* to) {
+  const int folder = folder_.get();
+  if (::renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  if (::linkat(folder, from, folder, to, 0) != 0) return -1;
+  return ::unlinkat(folder, from, 0);
 }
 
 DiskStatus FolderDisk::remove(const std::string& name) {
@@ -425,9 +446,11 @@ DiskStatus FolderDisk::go_back(bool& is_new) {
       return fail_because(again.why_not(path_));
     }
     *lock_ = std::move(again);
+    if (fence_ != nullptr) fence_->set_lock(lock_->descriptor());
     lock_is_new_ = true;
     return DiskStatus::ok;
   }
+  if (fence_ != nullptr) return fail_because(path_ + " is another folder than before");
   if (!S_ISDIR(named.st_mode)) return fail_because(path_ + " is no folder");
   if (named.st_dev != open.st_dev) {
     return fail_because(path_ + " is on another file system than before");

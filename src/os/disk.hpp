@@ -9,6 +9,7 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 #include "haricot/binlog/disk.hpp"
 #include "os/descriptor.hpp"
 #include "os/descriptor_reserve.hpp"
+#include "os/folder_fence.hpp"
 #include "os/folder_lock.hpp"
 #include "os/syncer.hpp"
 
@@ -43,6 +45,16 @@ class FolderDisk final : public binlog::Disk {
   // From now on files are read so that what another server writes to them meanwhile leaves no hole:
   // whatever is seen of a file, all that was written before it is seen, too. Slower.
   void expect_writers() { has_writers_ = true; }
+  // Other machines can reach the folder: no file is made or renamed over another one, what is
+  // started ends behind the fence only, and no other folder is gone to. A name of a file of the
+  // binlog that is taken means that another server has the folder. The fence outlives this. Before
+  // anything is started.
+  void set_fence(FolderFence& fence) {
+    fence_ = &fence;
+    syncer_.set_fence(fence);
+  }
+  // Waits for the end of a check of the fence, or for that long. Requires: there is a fence.
+  bool check_fence(std::chrono::milliseconds most) { return syncer_.check_fence(most); }
   // The lock of the folder, which outlives this: taken anew where files or folder went away.
   void set_lock(FolderLock& lock) { lock_ = &lock; }
   // Whether that has happened since this was asked last: its file has no note of ours.
@@ -110,6 +122,7 @@ class FolderDisk final : public binlog::Disk {
   DiskStatus fail_because(std::string why);
   binlog::Presence look_for_lock();
   DiskStatus go_back(bool& is_new);
+  int rename_to_free_name(const char* from, const char* to);
   DiskStatus move_to(Descriptor folder);
 
   int read_pieces(int file, binlog::FileBytes& bytes) const;
@@ -121,6 +134,7 @@ class FolderDisk final : public binlog::Disk {
   bool lock_is_new_ = false;
   bool note_is_unsynced_ = false;
   bool is_fenced_ = false;
+  FolderFence* fence_ = nullptr;
   FileHandle looked_for_ = FileHandle::none;  // The file that was looked for last, if it is open,
   Identity identity_;                         // and what it is.
   bool has_writers_ = false;

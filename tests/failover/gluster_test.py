@@ -66,6 +66,7 @@ class Gluster(unittest.TestCase):
         for node in self.nodes:
             node.run("mount", "-t", "glusterfs", f"{node.address}:/jobs", VOLUME)
         first.run("mkdir", f"{VOLUME}/beanstalkd")
+        self.fence_after = 60
         self.loads = []
         self.addCleanup(self.stop_loads)
 
@@ -81,7 +82,7 @@ class Gluster(unittest.TestCase):
     def agent(self, node, action, timeout_s=60, **parameters):
         """Runs the agent on the node. Its status."""
         values = {"binary": HARICOTD, "tool": HARICOT, "binlog": f"{VOLUME}/beanstalkd", "mountpoint": VOLUME,
-                  "log": "/run/haricotd.log"} | parameters
+                  "log": "/run/haricotd.log", "fence_after": self.fence_after} | parameters
         environment = {f"OCF_RESKEY_{name}": str(value) for name, value in values.items()}
         self.said = node.run(AGENT, action, check=False, environment=environment | {
             "OCF_ROOT": "/usr/lib/ocf", "OCF_RESOURCE_INSTANCE": "queue", "OCF_RESKEY_CRM_meta_timeout": str(timeout_s * 1000)})
@@ -133,8 +134,71 @@ class Gluster(unittest.TestCase):
         self.assertEqual(self.agent(second, "monitor"), 0, self.said)
         self.assertEqual(self.agent(second, "stop"), 0, self.said)
 
-    def test_a_node_that_is_cut_off_acknowledges_nothing_that_the_next_does_not_have(self):
+    def lose_and_come_back(self, first, second):
+        """The first node is cut off, the second one takes over, and nobody fences the first one: its server lives
+        when the volume is back."""
+        first.unplug()
+        self.start(second)
+        with Client(second.address, PORT) as client:
+            later = client.put(b"of the second server")
+        first.plug_in()
+        second.run("touch", f"{VOLUME}/later")
+        wait_for("the volume", lambda: "later" in first.run("ls", VOLUME, check=False).split())
+        return later
+
+    def expect_end_of(self, first):
+        """Its server has given the folder up. The agent finds no server, and starts none by itself."""
+        wait_for("the end of the server", lambda: self.agent(first, "monitor") == 7)
+        log = first.run("cat", "/run/haricotd.log")
+        self.assertIn("event=fenced", log)
+        self.assertNotIn("event=stopped", log)
+
+    def expect_sound(self, second, later):
+        with Client(second.address, PORT) as client:
+            self.assertEqual(client.ask(f"peek {later}")[1], b"of the second server")
+        self.assertEqual(self.agent(second, "stop"), 0, self.said)
+        self.assertIn("\nsound\n", second.run(HARICOT, "binlog", "check", f"{VOLUME}/beanstalkd"))
+
+    def test_an_idle_server_that_was_cut_off_acknowledges_nothing_when_it_is_back(self):
         first, second, _ = self.nodes
+        self.start(first)
+        self.begin_load(first)
+        # A server that has nothing to write while it is cut off does not notice: the worst case.
+        self.stop_loads()
+        later = self.lose_and_come_back(first, second)
+        for _ in range(20):
+            try:
+                with Client("127.0.0.1", PORT, of=first) as client:
+                    answer = client.ask("put 0 0 60 4", b"lost")[0][0]
+            except OSError:
+                continue  # The end of the connection, or no server any more.
+            self.assertNotEqual(answer, "INSERTED", "two servers acknowledge")
+        self.expect_end_of(first)
+        with Client(second.address, PORT) as client:
+            client.ask(f"delete {later}")
+            self.assertEqual(differences(client, self.loads), [])
+            later = client.put(b"of the second server")
+        self.expect_sound(second, later)
+
+    def test_a_server_that_was_cut_off_under_load_acknowledges_nothing_when_it_is_back(self):
+        first, second, _ = self.nodes
+        self.start(first)
+        # These clients are on the node itself, so they reach their server all the time.
+        self.begin_load(first, local=True)
+        later = self.lose_and_come_back(first, second)
+        wait_for("the end of the load", lambda: not any(load.is_alive() for load in self.loads))
+        self.expect_end_of(first)
+        self.stop_loads()
+        with Client(second.address, PORT) as client:
+            client.ask(f"delete {later}")
+            self.assertEqual(differences(client, self.loads), [])
+            later = client.put(b"of the second server")
+        self.expect_sound(second, later)
+
+    def test_a_node_that_is_cut_off_acknowledges_nothing_that_the_next_does_not_have(self):
+        """Without a fence of its own: the cluster has to fence."""
+        first, second, _ = self.nodes
+        self.fence_after = 0
         self.start(first)
         # These clients are on the node itself, so they reach their server all the time.
         self.begin_load(first, local=True)

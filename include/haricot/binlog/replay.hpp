@@ -116,6 +116,8 @@ class Replay {
   bool survey();
   void forget_all();
   Outcome load(std::size_t place, FileBytes& bytes);
+  Outcome load_next(std::size_t place, FileBytes& bytes);
+  bool is_late(std::size_t place) const;
   Outcome read_file(std::size_t place, const FileBytes& bytes);
   const Signature* witness_of(std::size_t place) const;
   bool apply(const FileScan::Found& found, FileReport& report);
