@@ -60,6 +60,13 @@ bool Replay::run(Duration wall_offset, Instant now) {
     outcome = read_all();
     CHECK(outcome != Outcome::needs_survey);
   }
+  if (outcome == Outcome::done && finds_unneeded()) {
+    unneeded_below_ = oldest_needed_;
+    forget_all();
+    outcome = read_all();
+    CHECK(outcome != Outcome::needs_survey || !is_surveyed_);
+    if (outcome == Outcome::needs_survey) return fail("the folder changes while it is read");
+  }
   if (outcome != Outcome::done || !place_all(now)) return false;
   judge_folder();
   if (report_.next_id > kIdLast) {
@@ -146,6 +153,26 @@ bool Replay::is_late(std::size_t place) const {
   return false;
 }
 
+// Whether that file is of no use, and may be of a server that had lost the folder: a name that is
+// free again, because its file was not needed, is free for such a server as well.
+bool Replay::is_unneeded(std::size_t place, std::uint64_t below) const {
+  const auto& signature = plan_[place].identity.signature;
+  if (!signature || signature->epoch == 0 || plan_[place].number >= below) return false;
+  return std::any_of(plan_.begin() + static_cast<std::ptrdiff_t>(place), plan_.end(),
+                     [&signature](const PlannedFile& later) {
+                       const auto& other = later.identity.signature;
+                       return other && other->epoch > signature->epoch;
+                     });
+}
+
+// What is needed is known when all is read, so the folder is read again then, without the rest.
+bool Replay::finds_unneeded() const {
+  for (std::size_t place = 0; place < plan_.size(); ++place) {
+    if (is_unneeded(place, oldest_needed_)) return true;
+  }
+  return false;
+}
+
 // Without a survey every file has to say itself that it is what its name says.
 Replay::Outcome Replay::load(std::size_t place, FileBytes& bytes) {
   PlannedFile& file = plan_[place];
@@ -224,6 +251,11 @@ Replay::Outcome Replay::read_file(std::size_t place, const FileBytes& file) {
     oldest_needed_ = std::max<std::uint64_t>(oldest_needed_, signature->oldest_needed);
     // What is lost here now may have been told before.
     lost_before_ = std::max<std::uint64_t>(lost_before_, signature->records_lost);
+  }
+  if (is_unneeded(place, unneeded_below_)) {
+    report.accepted_bytes = end;
+    report_.files.push_back(std::move(report));
+    return Outcome::done;
   }
   FileScan scan(bytes, planned.identity, end);
   while (const std::optional<FileScan::Found> found = scan.next()) {

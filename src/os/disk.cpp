@@ -272,6 +272,7 @@ DiskStatus FolderDisk::open_existing(const std::string& name, FileHandle& file) 
 DiskStatus FolderDisk::open_to_write(const std::string& name, int flags, const char* doing,
                                      FileHandle& file) {
   if (!is_usable(name)) return fail(EINVAL, doing, name);
+  if (is_lost()) return fail_as_lost();
   Descriptor opened = open_in_folder(name.c_str(), O_WRONLY | flags | kOpenFlags, kFileMode);
   if (!opened) return fail(errno, doing, name);
   struct stat status {};
@@ -294,11 +295,13 @@ DiskStatus FolderDisk::allocate(FileHandle file, std::uint64_t bytes) {
 
 DiskStatus FolderDisk::write(FileHandle file, std::uint64_t offset,
                              std::span<const std::string_view> pieces) {
+  if (is_lost()) return fail_as_lost();
   const int error = write_all(number_of(file), offset, pieces);
   return error == 0 ? DiskStatus::ok : fail(error, "write");
 }
 
 DiskStatus FolderDisk::truncate(FileHandle file, std::uint64_t bytes) {
+  if (is_lost()) return fail_as_lost();
   std::uint64_t size = 0;
   if (const int error = size_of(number_of(file), size); error != 0) return fail(error, "truncate");
   if (bytes >= size) return DiskStatus::ok;
@@ -316,6 +319,7 @@ void FolderDisk::close(FileHandle file) {
 DiskStatus FolderDisk::rename(const std::string& from, const std::string& to) {
   if (!is_usable(from)) return fail(EINVAL, "rename", from);
   if (!is_usable(to)) return fail(EINVAL, "rename to", to);
+  if (is_lost()) return fail_as_lost();
   int result = 0;
   if (fence_ == nullptr) {
     result = ::renameat(folder_.get(), from.c_str(), folder_.get(), to.c_str());
@@ -341,6 +345,7 @@ int FolderDisk::rename_to_free_name(const char* from, const char* to) {
 
 DiskStatus FolderDisk::remove(const std::string& name) {
   if (!is_usable(name)) return fail(EINVAL, "remove", name);
+  if (is_lost()) return fail_as_lost();
   const int result = ::unlinkat(folder_.get(), name.c_str(), 0);
   return result == 0 ? DiskStatus::ok : fail(errno, "remove", name);
 }
@@ -377,6 +382,10 @@ FolderDisk::Identity FolderDisk::identity_of_open(FileHandle file) {
   looked_for_ = file;
   identity_ = identity_of(status);
   return identity_;
+}
+
+DiskStatus FolderDisk::fail_as_lost() {
+  return fail_because("the folder is another server's");
 }
 
 DiskStatus FolderDisk::fail_because(std::string why) {

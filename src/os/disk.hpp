@@ -122,6 +122,9 @@ class FolderDisk final : public binlog::Disk {
   DiskStatus fail_because(std::string why);
   binlog::Presence look_for_lock();
   DiskStatus go_back(bool& is_new);
+  // Another server has the folder: nothing is changed there any more.
+  bool is_lost() const { return fence_ != nullptr && fence_->is_fenced(); }
+  DiskStatus fail_as_lost();
   int rename_to_free_name(const char* from, const char* to);
   DiskStatus move_to(Descriptor folder);
 

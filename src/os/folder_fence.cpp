@@ -194,7 +194,10 @@ bool FolderFence::check() {
   std::string why;
   while (!is_fenced_) {
     const std::int64_t now = read_boot_clock();
-    switch (look(why)) {
+    begin_work();
+    const Found found = look(why);
+    end_work();
+    switch (found) {
       case Found::good:
         if (is_fenced_) return false;
         good_at_ = now;

@@ -314,6 +314,13 @@ TEST_F(FencedDisk, ATakenNameOfAFileOfTheBinlogFences) {
   EXPECT_TRUE(fs::exists(path("binlog.8.tmp")));
   EXPECT_TRUE(server_.fence.is_fenced());
   EXPECT_EQ(server_.fence.why(), "another server has made the file binlog.2");
+  // Nor is a next number tried, or anything else changed.
+  EXPECT_EQ(disk_.rename("binlog.8.tmp", "binlog.4"), DiskStatus::failed);
+  EXPECT_EQ(disk_.create("binlog.7.tmp", file), DiskStatus::failed);
+  EXPECT_EQ(disk_.remove("binlog.9.tmp"), DiskStatus::failed);
+  EXPECT_EQ(disk_.last_error(), "the folder is another server's");
+  EXPECT_FALSE(fs::exists(path("binlog.4")) || fs::exists(path("binlog.7.tmp")));
+  EXPECT_TRUE(fs::exists(path("binlog.9.tmp")));
 }
 
 TEST_F(FencedDisk, ATakenNameOfACopyIsAFailureOnly) {
