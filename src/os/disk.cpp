@@ -467,7 +467,7 @@ DiskStatus FolderDisk::go_back(bool& is_new) {
   Descriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) {
     const DiskStatus status = fail(errno, "open", path_);
-    if (is_fenced_) last_error_ += " (the sandbox lets this process use no new folder)";
+    if (is_sandboxed_) last_error_ += " (the sandbox lets this process use no new folder)";
     return status;
   }
   const DiskStatus status = move_to(std::move(folder));

@@ -65,8 +65,8 @@ class FolderDisk final : public binlog::Disk {
     void* context = nullptr;
   };
   void set_watcher(Watcher watcher) { watcher_ = watcher; }
-  // A fence around this process lets it use no other folder than the one that is open.
-  void note_fence() { is_fenced_ = true; }
+  // The sandbox lets this process use no other folder than the one that is open.
+  void note_sandbox() { is_sandboxed_ = true; }
   // The folder, for FolderLock.
   int descriptor() const { return folder_.get(); }
   // For epoll: readable when next_sync_done() may have something; it stays so until that says no.
@@ -136,7 +136,7 @@ class FolderDisk final : public binlog::Disk {
   bool looks_for_lock_ = false;
   bool lock_is_new_ = false;
   bool note_is_unsynced_ = false;
-  bool is_fenced_ = false;
+  bool is_sandboxed_ = false;
   FolderFence* fence_ = nullptr;
   FileHandle looked_for_ = FileHandle::none;  // The file that was looked for last, if it is open,
   Identity identity_;                         // and what it is.
