@@ -521,7 +521,7 @@ void FolderDisk::start_remove(const std::string& name, bool sync, std::uint64_t 
 }
 
 void FolderDisk::write_note(const binlog::FolderNote& note) {
-  if (lock_ == nullptr) return;
+  if (lock_ == nullptr || is_lost()) return;
   lock_->write_note(note);
   note_is_unsynced_ = true;
 }
