@@ -172,6 +172,32 @@ TEST_F(DaemonFence, TheSandboxKnowsItsCalls) {
   EXPECT_FALSE(has_said("level=error")) << server_.standard_error();
 }
 
+// The epoch stands where beanstalkd does not look, and a server without an epoch may come in
+// between.
+TEST_F(DaemonFence, BeanstalkdAndAServerWithoutAFenceTakeTurnsOnTheFolder) {
+  const auto beanstalkd = find_server_binary(ServerKind::beanstalkd_1_12);
+  if (!beanstalkd) GTEST_SKIP() << "there is no beanstalkd";
+  ASSERT_TRUE(start(arguments()));
+  EXPECT_EQ(connect()->put("one"), "INSERTED 1\r\n");
+  EXPECT_EQ(server_.stop(), kGood);
+  ServerOptions options;
+  options.binary = *beanstalkd;
+  options.arguments = {"-b", folder_.path(), "-f", "0"};
+  ASSERT_TRUE(second_.start(options)) << second_.failure();
+  EXPECT_EQ(connect_second()->ask("peek 1"), "FOUND 1 3\r\none\r\n");
+  EXPECT_EQ(connect_second()->put("two"), "INSERTED 2\r\n");
+  second_.stop();
+  ASSERT_TRUE(start({"-b", folder_.path(), "-f", "0"}));
+  EXPECT_EQ(connect()->put("three"), "INSERTED 3\r\n");
+  EXPECT_EQ(server_.stop(), kGood);
+  ASSERT_TRUE(start(arguments()));
+  Client client = connect();
+  EXPECT_EQ(client->ask("peek 1"), "FOUND 1 3\r\none\r\n");
+  EXPECT_EQ(client->ask("peek 2"), "FOUND 2 3\r\ntwo\r\n");
+  EXPECT_EQ(client->ask("peek 3"), "FOUND 3 5\r\nthree\r\n");
+  EXPECT_FALSE(has_said("level=warning")) << server_.standard_error();
+}
+
 TEST_F(DaemonFence, WithoutAFolderThereIsNoFence) {
   const Ending ending = run_to_end({"--fence-after", "5"});
   EXPECT_EQ(ending.status, (ExitStatus{.code = 5}));
