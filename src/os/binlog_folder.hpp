@@ -66,7 +66,7 @@ class BinlogFolder {
     end_context_ = context;
   }
 
-  // Behind each turn: what the binlog has to say goes to the log, and it learns of a wall clock
+  // After each turn: what the binlog has to say goes to the log, and it learns of a wall clock
   // that was set.
   void after_turn();
 
@@ -76,11 +76,11 @@ class BinlogFolder {
  private:
   static constexpr Duration kProgressInterval = Duration::seconds(1);
 
-  static bool tell_progress(void* self, const binlog::ReplayProgress& progress);
-  static void tell_waiting(void* self);
+  static bool log_progress(void* self, const binlog::ReplayProgress& progress);
+  static void log_waiting(void* self);
   static bool tell_settling(void* self);
   Opened open_fence(binlog::FolderNote& note, std::string& error);
-  void tell_damage(const binlog::ReplayReport& report);
+  void log_damage(const binlog::ReplayReport& report);
   void tell(const binlog::Notice& notice);
 
   Log& log_;

@@ -325,7 +325,7 @@ DiskStatus FolderDisk::rename(const std::string& from, const std::string& to) {
     result = ::renameat(folder_.get(), from.c_str(), folder_.get(), to.c_str());
   } else {
     result = rename_to_free_name(from.c_str(), to.c_str());
-    if (result != 0 && errno == EEXIST && binlog::segment_number(to)) {
+    if (result != 0 && errno == EEXIST && binlog::binlog_file_number(to)) {
       fence_->give_up("another server has made the file " + to);
       errno = EEXIST;
     }
@@ -485,7 +485,7 @@ DiskStatus FolderDisk::move_to(Descriptor folder) {
   Descriptor listed(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (const int error = list_names(std::move(listed), names)) return fail(error, "list", path_);
   for (const std::string& name : names) {
-    if (binlog::segment_number(name)) {
+    if (binlog::binlog_file_number(name)) {
       return fail_because(path_ + " is another folder than before, and has a file " + name);
     }
   }

@@ -46,7 +46,7 @@ class FolderDisk final : public binlog::Disk {
   // whatever is seen of a file, all that was written before it is seen, too. Slower.
   void expect_writers() { has_writers_ = true; }
   // Other machines can reach the folder: no file is made or renamed over another one, what is
-  // started ends behind the fence only, and no other folder is gone to. A name of a file of the
+  // started ends after the fence only, and no other folder is gone to. A name of a file of the
   // binlog that is taken means that another server has the folder. The fence outlives this. Before
   // anything is started.
   void set_fence(FolderFence& fence) {

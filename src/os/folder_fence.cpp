@@ -41,7 +41,7 @@ struct Epoch {
   bool operator==(const Epoch&) const = default;
 };
 
-// A line of hexadecimal digits with its sum at the end, and zeros behind it.
+// A line of hexadecimal digits with its sum at the end, and zeros after it.
 Page page_of(const Epoch& epoch) {
   Page page;
   const int length =
@@ -102,7 +102,7 @@ int highest_in_files(int folder, std::uint32_t& highest) {
   if (entries == nullptr) return errno;
   (void)listed.release();
   while (const dirent* entry = ::readdir(entries)) {
-    if (!binlog::segment_number(entry->d_name)) continue;
+    if (!binlog::binlog_file_number(entry->d_name)) continue;
     std::array<char, binlog::kFirstRecordOffset> head{};
     const Descriptor file(::openat(folder, entry->d_name, O_RDONLY | kOpenFlags));
     if (!file ||

@@ -34,7 +34,7 @@ class FolderFence {
   // What is good for so long after the begin of a check, by the clock that goes on while the
   // machine sleeps.
   static constexpr Duration kCheckIsGoodFor = Duration::seconds(1);
-  // Twice what a volume may lag behind.
+  // Twice what a volume may lag after.
   static constexpr Duration kSettleTime = Duration::seconds(2);
 
   // `patience`: for how long the volume may stand still, or fail, until the server gives it up.

@@ -149,7 +149,7 @@ class SharedDisk final : public Disk {
     pass();
     if (is_fenced_) return refuse("the folder is lost");
     if (volume_.disk.has(to)) {
-      is_fenced_ = is_fenced_ || segment_number(to).has_value();
+      is_fenced_ = is_fenced_ || binlog_file_number(to).has_value();
       return refuse("there is a file " + to);
     }
     return volume_.disk.rename(from, to);
@@ -299,12 +299,12 @@ class SharingServer {
     (void)binlog.may_try_again();
     while (binlog.next_notice()) {
     }
-    if (!disk.is_fenced()) acknowledged = std::max(acknowledged, binlog.held_records());
+    if (!disk.is_fenced()) acknowledged = std::max(acknowledged, binlog.safe_records());
   }
 
   bool close() {
     const bool good = binlog.close(now());
-    if (good && !disk.is_fenced()) acknowledged = binlog.held_records();
+    if (good && !disk.is_fenced()) acknowledged = binlog.safe_records();
     return good;
   }
 
@@ -336,7 +336,7 @@ class SharingServer {
     switch (volume_.random.below(10)) {
       case 0:
       case 1:
-        (void)engine.remove(client, id);
+        (void)engine.delete_job(client, id);
         break;
       case 2:
       case 3:
@@ -524,7 +524,7 @@ TEST(BinlogFenceFiles, AFileOfALowerEpochBehindAHigherOneIsLeftAside) {
   std::vector<std::string> names;
   ASSERT_EQ(volume.disk.list(names), DiskStatus::ok);
   std::uint64_t last = 0;
-  for (const std::string& name : names) last = std::max(last, segment_number(name).value_or(0));
+  for (const std::string& name : names) last = std::max(last, binlog_file_number(name).value_or(0));
   // A file that no server of ours would have made: with the head of the first server's last one.
   Signature signature;
   signature.store_id = volume.disk.folder_note().store_id;
@@ -536,11 +536,12 @@ TEST(BinlogFenceFiles, AFileOfALowerEpochBehindAHigherOneIsLeftAside) {
   std::string bytes(kFirstRecordOffset, '\0');
   bytes[0] = kVersion;
   write_signature(signature, bytes.data() + kVersionBytes);
-  const std::string late = segment_name(last + 1);
+  const std::string late = binlog_file_name(last + 1);
   ASSERT_EQ(volume.disk.sync_folder(), DiskStatus::ok);
   volume.disk.put(late, bytes);
   const FoundByReplay found(volume.disk);
-  EXPECT_NE(found.damage.find(late + " was begun after " + segment_name(last)), std::string::npos)
+  EXPECT_NE(found.damage.find(late + " was begun after " + binlog_file_name(last)),
+            std::string::npos)
       << found.damage;
   EXPECT_EQ(
       second.history.compare(found.engine, Duration::nanoseconds(kWallOfAll),

@@ -67,7 +67,7 @@ class FolderFenceTest : public ::testing::Test {
     std::array<char, binlog::kFirstRecordOffset> head{};
     head[0] = binlog::kVersion;
     binlog::write_signature(signature, head.data() + binlog::kVersionBytes);
-    std::ofstream(path(binlog::segment_name(number)), std::ios::binary)
+    std::ofstream(path(binlog::binlog_file_name(number)), std::ios::binary)
         .write(head.data(), head.size());
   }
 
