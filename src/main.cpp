@@ -171,7 +171,8 @@ int serve(const os::Options& options, os::Log& log) {
   // The lock comes first: a second server on the folder must not take the first one's socket.
   std::optional<os::BinlogFolder> folder;
   if (!options.binlog_folder.empty()) {
-    folder.emplace(binlog_options(options), log, notifier);
+    folder.emplace(binlog_options(options), Duration::seconds(options.fence_after_s), log,
+                   notifier);
     if (!folder->take(options.binlog_folder, error)) return fail(log, error, kExitBinlog);
   }
   os::BinlogFolder* const binlog = folder ? &*folder : nullptr;
@@ -201,6 +202,10 @@ int serve(const os::Options& options, os::Log& log) {
         break;
       case os::BinlogFolder::Opened::refused:
         return fail(log, error, kExitBinlog);
+      case os::BinlogFolder::Opened::fenced:
+        listeners.clear();
+        binlog->tell_fenced();
+        ::_exit(os::Daemon::kExitFenced);  // What closes files may hang on the volume.
       case os::BinlogFolder::Opened::stopped:
         return EXIT_SUCCESS;
     }

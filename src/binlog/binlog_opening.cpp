@@ -52,7 +52,8 @@ bool Binlog::open_folder(std::uint64_t random, ReplayWatcher watcher, std::strin
   const ReplayReport& report = opening_.report();
   std::uint64_t store_id = report.store_id != 0 ? report.store_id : note().store_id;
   if (store_id == 0) store_id = new_store_id(random, report);
-  way_.note().begin_run(store_id, report.run, run_of(random));
+  const std::uint32_t run = ground_.is_fenced() ? run_of_epoch(ground_.epoch) : run_of(random);
+  way_.note().begin_run(store_id, report.run, run);
   if (!begin_after_replay(error)) return false;
   NoteWriter::Files files = way_.noted_files();
   files.newest = opening_.newest_with_records();

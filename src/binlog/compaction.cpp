@@ -174,12 +174,13 @@ const Segment* Compaction::file_naming(JobId id) const {
 
 // Writes down that the oldest file is not needed, so that nobody misses it. There is room for that
 // in each file. On a full disk, where workers wait for the space, the note of the folder tells it:
-// see note_removal(). On anything but ok: not now.
+// see note_removal(); but not if another server may write to the note. On anything but ok: not now.
 JournalStatus Compaction::note_oldest_needed(Segment& oldest) {
   if (oldest.unneeded_from != 0) return JournalStatus::ok;
   DiskSpace space;
   // It is short of space for want of memory, too.
-  if (room_.is_short() && ground_.disk.space(space) && space.free_bytes < room_.file_bytes()) {
+  if (!ground_.is_fenced() && room_.is_short() && ground_.disk.space(space) &&
+      space.free_bytes < room_.file_bytes()) {
     return JournalStatus::ok;
   }
   const bool is_kept = way_.writer().has_room_kept();

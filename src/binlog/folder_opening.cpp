@@ -57,8 +57,8 @@ RecordWay::Start FolderOpening::finish() {
   if (report_.files.empty()) return start;
   // A file that has no record is replaced, so that idle restarts leave no trail of files.
   const FileReport& last = report_.files.back();
-  start.is_unsure = last.kind == FileKind::checked && last.has_signature && last.records == 0 &&
-                    !last.has_rubbish() && last.number == last.written_as &&
+  start.is_unsure = !ground_.is_fenced() && last.kind == FileKind::checked && last.has_signature &&
+                    last.records == 0 && !last.has_rubbish() && last.number == last.written_as &&
                     last.number == report_.highest_number;
   if (start.is_unsure) {
     ground_.segments->remove_newest();
@@ -70,6 +70,10 @@ RecordWay::Start FolderOpening::finish() {
     start.previous_number = previous.written_as;
     start.previous =
         WrittenPoint{previous.accepted_bytes, previous.records_counted, previous.digest};
+  } else if (before > 0 && ground_.is_fenced()) {
+    // Whoever has begun it may write to it late. Nothing of that counts.
+    start.previous_number = report_.files[before - 1].written_as;
+    start.previous = WrittenPoint{.bytes = kFirstRecordOffset};
   }
   return start;
 }
@@ -150,7 +154,8 @@ void FolderOpening::move_aside(Keeper& keeper, const std::string& name, std::uin
 
 // Gives back what the newest file that was read has after its last record. False: nothing.
 bool FolderOpening::cut_off_zeros() {
-  if (report_.files.empty()) return false;
+  // Another server may have found more in the file by now.
+  if (report_.files.empty() || ground_.is_fenced()) return false;
   const FileReport& last = report_.files.back();
   const bool has_zeros = last.damages.empty() && last.torn.bytes == 0 && last.accepted_bytes > 0 &&
                          last.bytes > last.accepted_bytes;

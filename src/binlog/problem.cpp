@@ -16,7 +16,7 @@ bool is_damage(const Problem& problem) {
 bool is_left_aside(Problem::Kind kind) {
   using Kind = Problem::Kind;
   return kind == Kind::duplicate || kind == Kind::foreign || kind == Kind::undecided ||
-         kind == Kind::contradicted;
+         kind == Kind::contradicted || kind == Kind::late;
 }
 
 const char* name_of(Problem::Kind kind) {
@@ -49,6 +49,8 @@ const char* name_of(Problem::Kind kind) {
       return "file-contradicted";
     case Problem::Kind::other_run:
       return "file-of-other-run";
+    case Problem::Kind::late:
+      return "file-late";
     case Problem::Kind::misnamed:
       return "file-misnamed";
     case Problem::Kind::in_doubt:
@@ -104,6 +106,9 @@ std::string to_sentence(const Problem& problem) {
       return file +
              " was not begun by the server that used this folder last: it is from a copy of "
              "the folder, or newer files are missing";
+    case Problem::Kind::late:
+      return file + " was begun after " + problem.other +
+             ", by a server that had lost the folder by then: " + file + " is left aside";
     case Problem::Kind::misnamed:
       return file + " has a number that no server gives and is not read";
     case Problem::Kind::in_doubt:

@@ -285,6 +285,8 @@ void write_signature(const Signature& signature, char* to) {
   store(block + 64, signature.previous_records);
   store(block + 68, signature.records_lost);
   store(block + 72, signature.previous_number);
+  // Where other records have their state. Earlier versions and beanstalkd do not look at it.
+  if (signature.epoch != 0) block[kStateAt] = static_cast<char>(1 + signature.epoch / kRunsEnd);
   // The run stands where other records have their number.
   seal_header(
       to, 0,
@@ -309,6 +311,8 @@ std::optional<Signature> read_signature(std::string_view bytes) {
   // The bytes of the last count of a job, which earlier versions left zero.
   signature.previous_number = load<std::uint32_t>(block + 72);
   signature.run = load_u24(block + kNumberAt);
+  const auto high = static_cast<std::uint8_t>(block[kStateAt]);
+  if (high != 0) signature.epoch = (high - 1U) * kRunsEnd + signature.run;
   return signature;
 }
 

@@ -71,6 +71,7 @@ Signature RecordWay::signature_of(std::uint64_t number) const {
   signature.file_number = number;
   signature.store_id = note.store_id;
   signature.run = note.run;
+  signature.epoch = ground_.epoch;
   signature.records_lost = records_lost_;
   signature.oldest_needed = static_cast<std::uint32_t>(oldest_needed());
   const std::size_t files = segments.size();
@@ -114,6 +115,11 @@ RecordWay::Begun RecordWay::begin_file(const NewFile& file) {
     if (was_written) writer_.abandon();
     ground_.segments->remove_newest();
     fail(status, "begin a file");
+    if (ground_.is_fenced()) {
+      // The name may be that of another server's file. If it is ours, the file has no record.
+      ++next_file_number_;
+      return Begun::failed;
+    }
     // A renaming that failed may have taken effect all the same. No file that was begun has ever
     // had that name.
     const bool is_renamed = was_written && ground_.disk.remove(to) == DiskStatus::ok;
@@ -169,7 +175,8 @@ void RecordWay::let_go_of_file() noexcept {
   const std::uint64_t bytes = writer_.written().bytes;
   const FileHandle file = writer_.abandon();
   if (!ground_.segments->empty()) ground_.segments->newest().bytes = bytes;
-  (void)ground_.disk.truncate(file, bytes);
+  // Another server may have read what was written without an answer.
+  if (!ground_.is_fenced()) (void)ground_.disk.truncate(file, bytes);
   syncs_.close(file);
 }
 

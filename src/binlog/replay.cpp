@@ -60,6 +60,13 @@ bool Replay::run(Duration wall_offset, Instant now) {
     outcome = read_all();
     CHECK(outcome != Outcome::needs_survey);
   }
+  if (outcome == Outcome::done && finds_unneeded()) {
+    unneeded_below_ = oldest_needed_;
+    forget_all();
+    outcome = read_all();
+    CHECK(outcome != Outcome::needs_survey || !is_surveyed_);
+    if (outcome == Outcome::needs_survey) return fail("the folder changes while it is read");
+  }
   if (outcome != Outcome::done || !place_all(now)) return false;
   judge_folder();
   if (report_.next_id > kIdLast) {
@@ -100,7 +107,7 @@ bool Replay::list() {
 Replay::Outcome Replay::read_all() {
   FileBytes bytes;
   FileBytes next;
-  Outcome outcome = plan_.empty() ? Outcome::done : load(0, next);
+  Outcome outcome = load_next(0, next);
   for (std::size_t i = 0; i < plan_.size() && outcome == Outcome::done; ++i) {
     // Also before each file: one of large bodies has few records, and a slow disk takes its time.
     if (!report_progress(0, 1)) {
@@ -108,12 +115,62 @@ Replay::Outcome Replay::read_all() {
       return Outcome::failed;
     }
     std::swap(bytes, next);
-    if (i + 1 < plan_.size()) outcome = load(i + 1, next);
+    outcome = load_next(i + 1, next);
     if (outcome == Outcome::done) outcome = read_file(i, bytes);
     ++files_read_;
     BlobRef::reclaim_all_retired();  // Nobody is served yet, and a next file may have been larger.
   }
   return outcome;
+}
+
+// Files that a server began when another one had taken the folder over are not read.
+Replay::Outcome Replay::load_next(std::size_t index, FileBytes& bytes) {
+  while (index < plan_.size()) {
+    const Outcome outcome = load(index, bytes);
+    if (outcome != Outcome::done || !is_late(index)) return outcome;
+    const std::string name = binlog_file_name(plan_[index].name_number);
+    const bool is_reported =
+        std::any_of(file_problems_.begin(), file_problems_.end(), [&name](const Problem& problem) {
+          return problem.kind == Problem::Kind::late && problem.file == name;
+        });
+    if (!is_reported) {
+      const std::string before = binlog_file_name(plan_[index - 1].name_number);
+      file_problems_.push_back({.kind = Problem::Kind::late, .file = name, .other = before});
+    }
+    plan_.erase(plan_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+  return Outcome::done;
+}
+
+// Whether a file in front of it is of a later epoch. Servers without an epoch come when they like.
+bool Replay::is_late(std::size_t index) const {
+  const auto& signature = plan_[index].identity.signature;
+  if (!signature || signature->epoch == 0) return false;
+  for (std::size_t before = index; before > 0; --before) {
+    const auto& other = plan_[before - 1].identity.signature;
+    if (other && other->epoch != 0) return signature->epoch < other->epoch;
+  }
+  return false;
+}
+
+// Whether that file is of no use, and may be of a server that had lost the folder: a name that is
+// free again, because its file was not needed, is free for such a server as well.
+bool Replay::is_unneeded(std::size_t index, std::uint64_t below) const {
+  const auto& signature = plan_[index].identity.signature;
+  if (!signature || signature->epoch == 0 || plan_[index].number >= below) return false;
+  return std::any_of(plan_.begin() + static_cast<std::ptrdiff_t>(index), plan_.end(),
+                     [&signature](const PlannedFile& later) {
+                       const auto& other = later.identity.signature;
+                       return other && other->epoch > signature->epoch;
+                     });
+}
+
+// What is needed is known when all is read, so the folder is read again then, without the rest.
+bool Replay::finds_unneeded() const {
+  for (std::size_t index = 0; index < plan_.size(); ++index) {
+    if (is_unneeded(index, oldest_needed_)) return true;
+  }
+  return false;
 }
 
 // Without a survey every file has to say itself that it is what its name says.
@@ -195,6 +252,11 @@ Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
     // What is lost here now may have been told before.
     lost_before_ = std::max<std::uint64_t>(lost_before_, signature->records_lost);
   }
+  if (is_unneeded(index, unneeded_below_)) {
+    report.accepted_bytes = end;
+    report_.files.push_back(std::move(report));
+    return Outcome::done;
+  }
   FileScan scan(bytes, planned.identity, end);
   while (const std::optional<FileScan::Found> found = scan.next()) {
     if (!apply(*found, report)) return Outcome::failed;
@@ -248,7 +310,10 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
     if (after == all.size()) return;
     const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
     const std::uint32_t seed = plan_[report_.files.size()].identity.seed;
-    if (report.kind == FileKind::checked && has_whole_record(all, end, seed)) {
+    // A server that has lost the folder may have written on, and has acknowledged nothing of that.
+    const auto& signature = plan_[report_.files.size()].identity.signature;
+    const bool is_late = signature && signature->epoch != 0 && signature->epoch < witness->epoch;
+    if (report.kind == FileKind::checked && !is_late && has_whole_record(all, end, seed)) {
       report.damages.push_back({.offset = end, .bytes = bytes});
     } else {
       report.torn = {.offset = end, .bytes = bytes};

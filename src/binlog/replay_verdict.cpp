@@ -112,7 +112,7 @@ void Replay::judge_sequence() {
     const std::uint64_t before = plan_[i - 1].number;
     const std::uint64_t number = plan_[i].number;
     const auto& signature = plan_[i].identity.signature;
-    std::uint64_t first = before + 1;
+    std::uint64_t first = std::max(before + 1, unneeded_below_);
     if (signature && signature->tells_of_its_neighbours()) {
       // It names the file that it was begun after; numbers between the two were never used.
       const std::uint64_t previous = signature->previous_number;

@@ -38,6 +38,15 @@ constexpr std::uint64_t kSparesMany = 32;
 constexpr std::uint64_t kShareLeftAlone = 20;
 constexpr std::uint64_t kAllAtOnce = std::numeric_limits<std::uint64_t>::max();
 
+// No server takes the spare of another one for its own, though both may be there: the names of
+// thousands of epochs are all different.
+std::uint64_t spare_number_of(std::uint32_t epoch, std::uint64_t file_number) {
+  constexpr std::uint64_t kEpochs = 2000;
+  constexpr std::uint64_t kNumbers = 1 << 20;
+  static_assert(kEpochs * kNumbers < kFileNumberLast);
+  return epoch % kEpochs * kNumbers + 1 + file_number % (kNumbers / 2);
+}
+
 std::uint64_t file_bytes_for(std::uint64_t record_bytes) {
   return kFirstRecordOffset + record_bytes + SegmentWriter::kEndBytes;
 }
@@ -100,7 +109,12 @@ bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
 // One of that size, or of half of it, and so on.
 bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t at_once,
                           std::uint64_t free_bytes) {
-  spares_.set_next_number(way_.next_file_number());
+  if (ground_.is_fenced()) {
+    spares_.leave_names_out();
+    spares_.set_next_number(spare_number_of(ground_.epoch, way_.next_file_number()));
+  } else {
+    spares_.set_next_number(way_.next_file_number());
+  }
   spare_status_ = DiskStatus::full;
   while (true) {
     is_short_for_no_reason_ = false;

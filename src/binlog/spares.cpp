@@ -23,6 +23,7 @@ DiskStatus Spares::add(std::uint64_t bytes, std::uint64_t at_once_bytes) {
   // A name that no other one has.
   std::uint64_t number = next_number_;
   for (const Spare& other : spares_) number = std::max(number, other.number + 1);
+  if (leaves_names_out_) number = std::max(number, left_over_until_);
   try {
     // The memory comes first: what has to be undone after it is the file alone.
     spares_.push_back({FileHandle::none, number, 0, bytes});
@@ -39,6 +40,7 @@ DiskStatus Spares::add(std::uint64_t bytes, std::uint64_t at_once_bytes) {
   }
   if (status != DiskStatus::ok) {
     spares_.pop_back();
+    left_over_until_ = number + 1;  // The file may be there all the same.
     return status;
   }
   std::erase(left_over_, number);  // It is in use again.
@@ -50,7 +52,7 @@ DiskStatus Spares::add(std::uint64_t bytes, std::uint64_t at_once_bytes) {
   close(spare);
   spares_.pop_back();
   // A file that cannot be removed is emptied by the next try, which takes the same name.
-  (void)remove_file(number);
+  if (!remove_file(number)) left_over_until_ = number + 1;
   return status;
 }
 
@@ -170,6 +172,7 @@ void Spares::close(Spare& spare) {
 void Spares::remove(const Spare& spare) {
   if (spare.file != FileHandle::none) disk_.close(spare.file);
   if (remove_file(spare.number)) return;
+  left_over_until_ = std::max(left_over_until_, spare.number + 1);
   if (left_over_.size() >= kLeftOverMax) return;
   try {
     left_over_.push_back(spare.number);

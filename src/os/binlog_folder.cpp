@@ -1,9 +1,12 @@
 #include "os/binlog_folder.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <string_view>
 
 #include "haricot/base/check.hpp"
+#include "haricot/binlog/record.hpp"
 #include "os/clock.hpp"
 #include "os/process.hpp"
 
@@ -18,6 +21,12 @@ std::int64_t milliseconds_of(Duration duration) {
 }
 
 }  // namespace
+
+BinlogFolder::BinlogFolder(const binlog::BinlogOptions& options, Duration fence_after, Log& log,
+                           Notifier& notifier)
+    : log_(log), notifier_(notifier), binlog_(disk_, options) {
+  if (fence_after > Duration{}) fence_.emplace(fence_after);
+}
 
 BinlogFolder::~BinlogFolder() {
   if (was_taken_ && !was_opened_) lock_.remove_if_made(disk_.descriptor());
@@ -39,15 +48,20 @@ bool BinlogFolder::take(const std::string& path, std::string& error) {
 }
 
 BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
+  binlog::FolderNote note = lock_.note();
+  if (fence_) {
+    const Opened fenced = open_fence(note, error);
+    if (fenced != Opened::ok) return fenced;
+  }
   replay_began_ = read_clock();
   progress_ = RateLimit(kProgressInterval, replay_began_ + kProgressInterval);
-  binlog_.set_note(lock_.note());
+  binlog_.set_note(note);
   const bool good = binlog_.open(engine, read_wall_offset(), replay_began_, random_bits(),
                                  {&BinlogFolder::log_progress, this}, error);
   if (stopped_) return Opened::stopped;
   const binlog::ReplayReport& report = binlog_.replayed();
   log_damage(report);
-  if (!good) return Opened::refused;
+  if (!good) return is_fenced() ? Opened::fenced : Opened::refused;
   was_opened_ = true;
   log_.event(Level::info, "binlog-read",
              {{"jobs", engine.jobs().size()},
@@ -55,6 +69,64 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
               {"milliseconds", milliseconds_of(read_clock() - replay_began_)}});
   after_turn();
   return Opened::ok;
+}
+
+// A server that has lost the folder may have written its note late. Of that only the id of the
+// folder counts.
+BinlogFolder::Opened BinlogFolder::open_fence(binlog::FolderNote& note, std::string& error) {
+  const auto begun = fence_->begin(disk_.descriptor(), lock_.descriptor(), random_bits(),
+                                   {&BinlogFolder::tell_settling, this}, error);
+  switch (begun) {
+    case FolderFence::Begun::yes:
+      break;
+    case FolderFence::Begun::failed:
+      return Opened::refused;
+    case FolderFence::Begun::fenced:
+      return Opened::fenced;
+    case FolderFence::Begun::stopped:
+      return Opened::stopped;
+  }
+  note = lock_.note();
+  const std::uint32_t before = fence_->epoch_before();
+  if (before != 0 && note.run != binlog::run_of_epoch(before)) note = {.store_id = note.store_id};
+  binlog_.set_epoch(fence_->epoch());
+  disk_.set_fence(*fence_);
+  log_.event(Level::info, "epoch", {{"epoch", fence_->epoch()}});
+  return Opened::ok;
+}
+
+bool BinlogFolder::tell_settling(void* self) {
+  auto& folder = *static_cast<BinlogFolder*>(self);
+  folder.notifier_.keep_alive(read_clock());
+  return !is_asked_to_end();
+}
+
+// Nothing may run before the check has ended, so the turn may as well wait for it.
+bool BinlogFolder::pass_fence() {
+  constexpr std::chrono::milliseconds kPatience{100};
+  if (!fence_) return true;
+  while (!fence_->is_fenced() && !fence_->is_fresh()) {
+    (void)disk_.check_fence(kPatience);
+    fence_->note_if_stuck();
+    notifier_.keep_alive(read_clock());
+  }
+  fence_->note_if_stuck();
+  return !fence_->is_fenced();
+}
+
+// Often enough to notice a volume that stands still, and another server, in good time.
+Instant BinlogFolder::next_fence_check(Instant now) const {
+  constexpr std::int64_t kChecksInPatience = 4;
+  if (!fence_) return Instant::never();
+  const std::int64_t pause = fence_->patience().count() / kChecksInPatience;
+  return now + Duration::nanoseconds(pause);
+}
+
+void BinlogFolder::tell_fenced() {
+  log_.event(Level::error, "fenced",
+             {{"error", fence_->why()},
+              {"hint", "another server has the jobs, or will; do not restart this one by itself"}});
+  log_.flush();
 }
 
 void BinlogFolder::log_damage(const binlog::ReplayReport& report) {
@@ -100,6 +172,7 @@ void BinlogFolder::log_damage(const binlog::ReplayReport& report) {
       case Kind::undecided:
       case Kind::contradicted:
       case Kind::other_run:
+      case Kind::late:
       case Kind::misnamed:
         log_.event(Level::warning, "binlog-file-wrong",
                    {{"file", file},
@@ -206,6 +279,9 @@ void BinlogFolder::log_waiting(void* self) {
   const Instant now = read_clock();
   folder.notifier_.keep_alive(now);
   if (folder.progress_.take(now)) folder.notifier_.takes_time("stopping: waiting for the disk");
+  if (!folder.fence_ || folder.end_ == nullptr) return;
+  folder.fence_->note_if_stuck();
+  if (folder.is_fenced()) folder.end_(folder.end_context_);
 }
 
 bool BinlogFolder::close() {

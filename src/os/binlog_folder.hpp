@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "haricot/base/rate_limit.hpp"
@@ -10,6 +11,7 @@
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/queue/engine.hpp"
 #include "os/disk.hpp"
+#include "os/folder_fence.hpp"
 #include "os/folder_lock.hpp"
 #include "os/log.hpp"
 #include "os/notify.hpp"
@@ -19,8 +21,10 @@ namespace haricot::os {
 class BinlogFolder {
  public:
   // The log and the notifier outlive this.
-  BinlogFolder(const binlog::BinlogOptions& options, Log& log, Notifier& notifier)
-      : log_(log), notifier_(notifier), binlog_(disk_, options) {}
+  // `fence_after`: give the folder up when it has stood still for so long, or belongs to another
+  // server. 0: there is no fence.
+  BinlogFolder(const binlog::BinlogOptions& options, Duration fence_after, Log& log,
+               Notifier& notifier);
   // If the binlog was not opened, this removes the lock's file if take() has made it.
   ~BinlogFolder();
   BinlogFolder(const BinlogFolder&) = delete;
@@ -34,16 +38,33 @@ class BinlogFolder {
   // The folder, for the sandbox. Requires: take().
   int folder_descriptor() const { return disk_.descriptor(); }
   // The sandbox was entered: no other folder can be used any more.
-  void note_sandbox() { disk_.note_fence(); }
+  void note_sandbox() { disk_.note_sandbox(); }
 
-  enum class Opened : std::uint8_t { ok, refused, stopped };
+  enum class Opened : std::uint8_t { ok, refused, stopped, fenced };
   // Brings the jobs back, and tells the log how it went, and the service manager how it goes.
-  // stopped: a signal to end came meanwhile.
+  // stopped: a signal to end came meanwhile. fenced: another server was faster.
   [[nodiscard]] Opened open(Engine& engine, std::string& error);
 
   Journal& journal() { return binlog_; }
   // For epoll: readable when a sync may have ended. The end of a turn takes it out.
   int sync_descriptor() const { return disk_.completion_descriptor(); }
+
+  // The fence -------------------------------------------------------------------------------------
+
+  // Before anything of a turn: waits for a check, if the last good one is too old. False: this
+  // server is fenced, and nothing may be answered any more.
+  [[nodiscard]] bool pass_fence();
+  // The same without a wait. Before answers are sent.
+  [[nodiscard]] bool is_fenced() const { return fence_ && fence_->is_fenced(); }
+  // When a turn has to begin for the sake of the fence; never() without one.
+  Instant next_fence_check(Instant now) const;
+  // Tells the log why the server is fenced.
+  void tell_fenced();
+  // Is called instead of a wait that will not end: the server is fenced. Does not return.
+  void set_end(void (*end)(void* context), void* context) {
+    end_ = end;
+    end_context_ = context;
+  }
 
   // After each turn: what the binlog has to say goes to the log, and it learns of a wall clock
   // that was set.
@@ -57,11 +78,14 @@ class BinlogFolder {
 
   static bool log_progress(void* self, const binlog::ReplayProgress& progress);
   static void log_waiting(void* self);
+  static bool tell_settling(void* self);
+  Opened open_fence(binlog::FolderNote& note, std::string& error);
   void log_damage(const binlog::ReplayReport& report);
   void tell(const binlog::Notice& notice);
 
   Log& log_;
   Notifier& notifier_;
+  std::optional<FolderFence> fence_;  // The thread of the disk uses it.
   FolderDisk disk_;
   FolderLock lock_;
   binlog::Binlog binlog_;
@@ -71,6 +95,8 @@ class BinlogFolder {
   bool stopped_ = false;
   bool was_taken_ = false;
   bool was_opened_ = false;
+  void (*end_)(void* context) = nullptr;
+  void* end_context_ = nullptr;
 };
 
 }  // namespace haricot::os

@@ -58,7 +58,7 @@ constexpr std::uint32_t kCalls[] = {
 #endif
     __NR_statx, __NR_statfs, __NR_fstatfs, __NR_getdents64, __NR_lseek, __NR_fcntl, __NR_pread64,
     __NR_pwrite64, __NR_preadv, __NR_writev, __NR_fsync, __NR_fallocate, __NR_ftruncate,
-    __NR_fadvise64, __NR_renameat2, __NR_unlinkat,
+    __NR_fadvise64, __NR_renameat2, __NR_linkat, __NR_unlinkat,
     // Descriptors.
     __NR_epoll_create1, __NR_eventfd2, __NR_signalfd4, __NR_dup, __NR_dup3, __NR_getsockname,
     __NR_getpeername, __NR_getsockopt, __NR_shutdown,

@@ -14,5 +14,7 @@ Instant read_clock();
 Duration read_wall_offset();
 // The wall clock in nanoseconds since 1970, for people to read. No deadline may depend on it.
 std::int64_t read_wall_clock();
+// Nanoseconds since the machine was booted, with those that it has slept.
+std::int64_t read_boot_clock();
 
 }  // namespace haricot::os

@@ -2,6 +2,7 @@
 
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -56,6 +57,7 @@ bool Daemon::open(std::string& error) {
     return false;
   }
   if (binlog_ != nullptr) {
+    binlog_->set_end(&Daemon::end_by_fence, this);
     sync_source_.descriptor = binlog_->sync_descriptor();
     if (!poller_.add(sync_source_, EPOLLIN)) {
       error = std::string("cannot wait for the binlog: ") + std::strerror(errno);
@@ -77,9 +79,13 @@ bool Daemon::open(std::string& error) {
 void Daemon::run() {
   while (running_) {
     // Wait for something to read or room to send, but no longer than to the next deadline.
-    const Instant deadline = std::min({service_.next_event(), accept_again_,
+    Instant deadline = std::min({service_.next_event(), accept_again_,
                                        notifier_.next_keep_alive(), next_word_of_draining()});
+    if (binlog_ != nullptr) deadline = std::min(deadline, binlog_->next_fence_check(now_));
     const std::span<const Poller::Event> events = poller_.wait(now_, deadline);
+
+    // A server that is not sure of its folder runs nothing until it is.
+    if (binlog_ != nullptr && !binlog_->pass_fence()) end_fenced();
 
     // The time is the same for all that happens in the turn (see handle_connection for the
     // exception).
@@ -101,6 +107,8 @@ void Daemon::run() {
     service_.end_turn(now_);
     if (binlog_ != nullptr) binlog_->after_turn();
 
+    if (binlog_ != nullptr && binlog_->is_fenced()) end_fenced();
+
     // Answers leave last, so that all of a connection's commands share one send, and each only when
     // what it reports is as durable as the journal's policy asks for. What is finished is closed
     // here.
@@ -114,9 +122,22 @@ void Daemon::run() {
 }
 
 void Daemon::send_last_answers() {
+  if (binlog_ != nullptr && binlog_->is_fenced()) end_fenced();
   service_.end_turn(now_);
   send_answers();
   log_.flush();
+}
+
+// Clients come first: they have to go to the other server, also if this process cannot end.
+void Daemon::end_fenced() {
+  while (!connections_.empty()) {
+    Connection& connection = connections_.front();
+    ::shutdown(connection.descriptor, SHUT_RDWR);
+    connections_.remove(connection);
+  }
+  listeners_.clear();
+  binlog_->tell_fenced();
+  ::_exit(kExitFenced);
 }
 
 // That the end of a sync has woken us is enough: the end of the turn takes out what has ended.

@@ -36,8 +36,12 @@ class Daemon {
   // Sets up epoll and the signals. On failure false, and `error` says why.
   [[nodiscard]] bool open(std::string& error);
 
-  // Serves until SIGTERM or SIGINT.
+  // Serves until SIGTERM or SIGINT, or until the folder is lost: then it ends the process.
   void run();
+  // Ends all connections, tells the log, and ends the process with this status. To close files may
+  // hang on the volume, so nothing else is done. Does not return.
+  [[noreturn]] void end_fenced();
+  static constexpr int kExitFenced = 75;
   // Sends those answers that were held back when run() ended and may be sent now.
   void send_last_answers();
 
@@ -65,6 +69,7 @@ class Daemon {
   void log_memory();
   void log_draining();
   Instant next_word_of_draining() const;
+  static void end_by_fence(void* self) { static_cast<Daemon*>(self)->end_fenced(); }
   static void trace_command(void* self, const Session& session, std::string_view line);
 
   Service& service_;

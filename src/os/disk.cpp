@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -158,7 +159,8 @@ DiskStatus FolderDisk::read_open(int file, FileBytes& bytes, const std::string& 
 }
 
 DiskStatus FolderDisk::create(const std::string& name, FileHandle& file) {
-  return open_to_write(name, O_CREAT | O_TRUNC, "create", file);
+  const int replaces = fence_ == nullptr ? O_TRUNC : O_EXCL;
+  return open_to_write(name, O_CREAT | replaces, "create", file);
 }
 
 DiskStatus FolderDisk::open_existing(const std::string& name, FileHandle& file) {
@@ -168,6 +170,7 @@ DiskStatus FolderDisk::open_existing(const std::string& name, FileHandle& file) 
 DiskStatus FolderDisk::open_to_write(const std::string& name, int flags, const char* doing,
                                      FileHandle& file) {
   if (!is_usable(name)) return fail(EINVAL, doing, name);
+  if (is_lost()) return fail_as_lost();
   Descriptor opened = open_in_folder(name.c_str(), O_WRONLY | flags | kOpenFlags, kFileMode);
   if (!opened) return fail(errno, doing, name);
   struct stat status {};
@@ -190,11 +193,13 @@ DiskStatus FolderDisk::allocate(FileHandle file, std::uint64_t bytes) {
 
 DiskStatus FolderDisk::write(FileHandle file, std::uint64_t offset,
                              std::span<const std::string_view> pieces) {
+  if (is_lost()) return fail_as_lost();
   const int error = write_all(number_of(file), offset, pieces);
   return error == 0 ? DiskStatus::ok : fail(error, "write");
 }
 
 DiskStatus FolderDisk::truncate(FileHandle file, std::uint64_t bytes) {
+  if (is_lost()) return fail_as_lost();
   std::uint64_t size = 0;
   if (const int error = size_of(number_of(file), size); error != 0) return fail(error, "truncate");
   if (bytes >= size) return DiskStatus::ok;
@@ -212,12 +217,33 @@ void FolderDisk::close(FileHandle file) {
 DiskStatus FolderDisk::rename(const std::string& from, const std::string& to) {
   if (!is_usable(from)) return fail(EINVAL, "rename", from);
   if (!is_usable(to)) return fail(EINVAL, "rename to", to);
-  const int result = ::renameat(folder_.get(), from.c_str(), folder_.get(), to.c_str());
+  if (is_lost()) return fail_as_lost();
+  int result = 0;
+  if (fence_ == nullptr) {
+    result = ::renameat(folder_.get(), from.c_str(), folder_.get(), to.c_str());
+  } else {
+    result = rename_to_free_name(from.c_str(), to.c_str());
+    if (result != 0 && errno == EEXIST && binlog::binlog_file_number(to)) {
+      fence_->give_up("another server has made the file " + to);
+      errno = EEXIST;
+    }
+  }
   return result == 0 ? DiskStatus::ok : fail(errno, "rename", from);
+}
+
+// As renameat(). Not all file systems can do it at once. If a crash comes in between, the file has
+// both names.
+int FolderDisk::rename_to_free_name(const char* from, const char* to) {
+  const int folder = folder_.get();
+  if (::renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  if (::linkat(folder, from, folder, to, 0) != 0) return -1;
+  return ::unlinkat(folder, from, 0);
 }
 
 DiskStatus FolderDisk::remove(const std::string& name) {
   if (!is_usable(name)) return fail(EINVAL, "remove", name);
+  if (is_lost()) return fail_as_lost();
   const int result = ::unlinkat(folder_.get(), name.c_str(), 0);
   return result == 0 ? DiskStatus::ok : fail(errno, "remove", name);
 }
@@ -261,7 +287,7 @@ void FolderDisk::start_remove(const std::string& name, bool sync, std::uint64_t 
 }
 
 void FolderDisk::write_note(const binlog::FolderNote& note) {
-  if (lock_ == nullptr) return;
+  if (lock_ == nullptr || is_lost()) return;
   lock_->write_note(note);
   note_is_unsynced_ = true;
 }

@@ -9,6 +9,7 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 #include "haricot/binlog/disk.hpp"
 #include "os/descriptor.hpp"
 #include "os/descriptor_reserve.hpp"
+#include "os/folder_fence.hpp"
 #include "os/folder_lock.hpp"
 #include "os/syncer.hpp"
 
@@ -43,6 +45,16 @@ class FolderDisk final : public binlog::Disk {
   // From now on files can be read while another server writes to them: if a reader sees some bytes,
   // it also sees all bytes that were written before them. This is slower.
   void expect_writers() { has_writers_ = true; }
+  // Other machines can reach the folder: no file is made or renamed over another one, what is
+  // started ends after the fence only, and no other folder is gone to. A name of a file of the
+  // binlog that is taken means that another server has the folder. The fence outlives this. Before
+  // anything is started.
+  void set_fence(FolderFence& fence) {
+    fence_ = &fence;
+    syncer_.set_fence(fence);
+  }
+  // Waits for the end of a check of the fence, or for that long. Requires: there is a fence.
+  bool check_fence(std::chrono::milliseconds most) { return syncer_.check_fence(most); }
   // The lock of the folder, which outlives this: taken anew where files or folder went away.
   void set_lock(FolderLock& lock) { lock_ = &lock; }
   // Whether the lock was taken anew since the last call. Then the lock's file has no note of ours.
@@ -53,8 +65,8 @@ class FolderDisk final : public binlog::Disk {
     void* context = nullptr;
   };
   void set_watcher(Watcher watcher) { watcher_ = watcher; }
-  // A fence around this process lets it use no other folder than the one that is open.
-  void note_fence() { is_fenced_ = true; }
+  // The sandbox lets this process use no other folder than the one that is open.
+  void note_sandbox() { is_sandboxed_ = true; }
   // The folder, for FolderLock.
   int descriptor() const { return folder_.get(); }
   // For epoll: readable when next_sync_done() may have something; it stays so until that says no.
@@ -114,6 +126,10 @@ class FolderDisk final : public binlog::Disk {
   DiskStatus fail_because(std::string why);
   binlog::Presence look_for_lock();
   DiskStatus go_back(bool& is_new);
+  // Another server has the folder: nothing is changed there any more.
+  bool is_lost() const { return fence_ != nullptr && fence_->is_fenced(); }
+  DiskStatus fail_as_lost();
+  int rename_to_free_name(const char* from, const char* to);
   DiskStatus move_to(Descriptor folder);
 
   int read_pieces(int file, binlog::FileBytes& bytes) const;
@@ -124,7 +140,8 @@ class FolderDisk final : public binlog::Disk {
   bool looks_for_lock_ = false;
   bool lock_is_new_ = false;
   bool note_is_unsynced_ = false;
-  bool is_fenced_ = false;
+  bool is_sandboxed_ = false;
+  FolderFence* fence_ = nullptr;
   FileHandle looked_for_ = FileHandle::none;  // The file that was looked for last, if it is open,
   Identity identity_;                         // and what it is.
   bool has_writers_ = false;

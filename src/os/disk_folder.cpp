@@ -40,6 +40,10 @@ FolderDisk::Identity FolderDisk::identity_of_open(FileHandle file) {
   return identity_;
 }
 
+DiskStatus FolderDisk::fail_as_lost() {
+  return fail_because("the folder is another server's");
+}
+
 DiskStatus FolderDisk::fail_because(std::string why) {
   last_error_ = std::move(why);
   return DiskStatus::failed;
@@ -107,9 +111,11 @@ DiskStatus FolderDisk::go_back(bool& is_new) {
       return fail_because(again.why_not(path_));
     }
     *lock_ = std::move(again);
+    if (fence_ != nullptr) fence_->set_lock(lock_->descriptor());
     lock_is_new_ = true;
     return DiskStatus::ok;
   }
+  if (fence_ != nullptr) return fail_because(path_ + " is another folder than before");
   if (!S_ISDIR(named.st_mode)) return fail_because(path_ + " is no folder");
   if (named.st_dev != open.st_dev) {
     return fail_because(path_ + " is on another file system than before");
@@ -117,7 +123,7 @@ DiskStatus FolderDisk::go_back(bool& is_new) {
   Descriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) {
     const DiskStatus status = fail(errno, "open", path_);
-    if (is_fenced_) last_error_ += " (the sandbox lets this process use no new folder)";
+    if (is_sandboxed_) last_error_ += " (the sandbox lets this process use no new folder)";
     return status;
   }
   const DiskStatus status = move_to(std::move(folder));

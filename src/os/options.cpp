@@ -25,6 +25,8 @@ constexpr Flag kFlags[] = {
     {'u', "user", "USER", "become this user and its groups"},
     {'z', "max-job-size", "BYTES", "the largest body of a job (65535, at most 1073741824)"},
     {'s', "binlog-size", "BYTES", "the size of a binlog file (10485760)"},
+    {0, "fence-after", "SECONDS",
+     "end when another server has the folder, or it stands still for so long (0: never)"},
     {0, "strict", "", "start only if nothing in the binlog is lost or in doubt"},
     {'c', "compact", "", "accepted for old scripts; does nothing"},
     {'n', "no-compact", "", "accepted for old scripts; does nothing"},
@@ -95,6 +97,9 @@ class Parser {
       if (used_next) ++i;
       // As in beanstalkd, what follows -v or -h is not looked at.
       if (options_.action != Options::Action::serve) return true;
+    }
+    if (options_.fence_after_s > 0 && options_.binlog_folder.empty()) {
+      return fail("--fence-after needs a folder: -b");
     }
     return true;
   }
@@ -197,6 +202,7 @@ class Parser {
     if (flag.name == "connections-max") return apply_limit(value, options_.limits.connections_max);
     if (flag.name == "idle-timeout") return apply_limit(value, options_.limits.idle_timeout_s);
     if (flag.name == "memory-max") return apply_memory(value);
+    if (flag.name == "fence-after") return apply_limit(value, options_.fence_after_s);
     if (flag.name == "strict") {
       options_.binlog_strict = true;
       return true;

@@ -42,7 +42,8 @@ struct Options {
   bool binlog_sync = true;
   std::uint64_t binlog_sync_ms = 50;
   std::uint64_t binlog_bytes_max = 10485760;
-  bool binlog_strict = false;  // Start only if nothing in it is lost or in doubt.
+  std::uint32_t fence_after_s = 0;  // 0: no fence.
+  bool binlog_strict = false;       // Start only if nothing in it is lost or in doubt.
 
   std::vector<std::string> warnings;  // For the log, when it is there.
 };

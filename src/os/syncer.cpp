@@ -85,17 +85,60 @@ void Syncer::run() {
     std::uint64_t number = 0;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return started_ > ended_ || stop_; });
-      if (started_ == ended_) return;  // All that was started is done.
+      wake_.wait(lock, [this] { return started_ > ended_ || stop_ || check_wanted_; });
+      // All that was started is done, or will never be.
+      if (is_shut() || (started_ == ended_ && !check_wanted_)) return;
+      check_under_way_ = check_wanted_;
+      check_wanted_ = false;
       number = ended_;
+    }
+    if (check_under_way_) {
+      const bool good = pass_fence();
+      {
+        const std::lock_guard lock(mutex_);
+        check_under_way_ = false;
+      }
+      ended_one_.notify_one();
+      if (!good) wake_main_thread();
+      continue;
     }
     // From its start to its end the slot is this thread's.
     work_on(number);
   }
 }
 
+// Without a fence there is nothing to pass.
+bool Syncer::pass_fence() {
+  return fence_ == nullptr || fence_->check();
+}
+
+void Syncer::wake_main_thread() {
+  const std::uint64_t one = 1;
+  const ssize_t told = ::write(completions_.get(), &one, sizeof one);
+  CHECK(told == sizeof one);
+}
+
+bool Syncer::check_fence(std::chrono::milliseconds most) {
+  CHECK(fence_ != nullptr);
+  if (!thread_.joinable() && !start_thread()) {
+    (void)pass_fence();
+    return true;
+  }
+  std::unique_lock lock(mutex_);
+  if (!check_under_way_ && !is_shut()) check_wanted_ = true;
+  wake_.notify_one();
+  return ended_one_.wait_for(lock, most,
+                             [this] { return (!check_wanted_ && !check_under_way_) || is_shut(); });
+}
+
 void Syncer::work_on(std::uint64_t number) {
   Slot& work = slot(number);
+  // What a removal takes away must be another server's to read, if there is one.
+  if (work.name[0] != '\0' && !pass_fence()) {
+    wake_main_thread();
+    return;
+  }
+  if (fence_ != nullptr) fence_->begin_work();
   // If the lock is taken anew meanwhile, the number is that of no file, or of another one, which is
   // then synced for nothing.
   if (work.note >= 0) (void)sync_(work.note, false);
@@ -105,15 +148,18 @@ void Syncer::work_on(std::uint64_t number) {
   if (work.removal_error == 0 && work.has_to_sync) {
     work.error = sync_(work.descriptor, work.is_folder);
   }
+  if (fence_ != nullptr) fence_->end_work();
+  if (work.error == 0 && !pass_fence()) {
+    wake_main_thread();
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
     CHECK(number == ended_ && number < started_);
     ended_ = number + 1;
   }
   ended_one_.notify_one();
-  const std::uint64_t one = 1;
-  const ssize_t told = ::write(completions_.get(), &one, sizeof one);
-  CHECK(told == sizeof one);
+  wake_main_thread();
 }
 
 bool Syncer::next_ended(Ended& ended) {

@@ -18,6 +18,7 @@
 
 #include "haricot/binlog/disk.hpp"
 #include "os/descriptor.hpp"
+#include "os/folder_fence.hpp"
 
 namespace haricot::os {
 
@@ -58,6 +59,14 @@ class Syncer {
   // Takes out the next sync or removal that has ended, in the order in which they were started.
   [[nodiscard]] bool next_ended(Ended& ended);
 
+  // A fence that each sync has to pass at its end, and each removal before it: what does not pass
+  // never ends, and the completion descriptor gets readable. The fence outlives this. Before the
+  // first start.
+  void set_fence(FolderFence& fence) { fence_ = &fence; }
+  // Begins a check of the fence beside what was started, and waits for its end, or for that long.
+  // Whether it has ended. Requires: there is a fence.
+  bool check_fence(std::chrono::milliseconds most);
+
   // Blocks until next_ended() has something, or for that long. Whether it has. Requires: something
   // was started and not taken out.
   bool wait(std::chrono::milliseconds most);
@@ -88,6 +97,9 @@ class Syncer {
   void run();
   void start(const Slot& slot);
   void work_on(std::uint64_t number);
+  bool pass_fence();
+  bool is_shut() const { return fence_ != nullptr && fence_->is_fenced(); }
+  void wake_main_thread();
 
   Sync sync_;
   Descriptor completions_;
@@ -108,6 +120,9 @@ class Syncer {
   std::uint64_t ended_ = 0;
   std::uint64_t taken_ = 0;  // The main thread's alone.
   bool stop_ = false;
+  FolderFence* fence_ = nullptr;
+  bool check_wanted_ = false;  // And not begun.
+  bool check_under_way_ = false;
 
   // Syncs that were taken out and still count in the eventfd.
   std::uint64_t uncounted_ = 0;

@@ -155,6 +155,23 @@ class Agent(unittest.TestCase):
         self.assertEqual(self.log_text().count("event=ready"), 2, self.log_text())
         self.assertEqual(stats_of("127.0.0.1", PORT, PATIENCE_S)["current-jobs-ready"], str(count))
 
+    def words_of_server(self):
+        return pathlib.Path(f"/proc/{self.server_pid()}/cmdline").read_bytes().decode().split("\0")
+
+    def test_the_server_has_a_fence_and_a_start_is_tried_again_that_another_server_has_fenced(self):
+        tried = self.folder / "tried"
+        once = self.wrapper(f'[ -e "{tried}" ] || {{ : >"{tried}"; exit 75; }}; exec "{HARICOTD}" "$@"')
+        self.start(binary=once)
+        words = self.words_of_server()
+        self.assertEqual(words[words.index("--fence-after") + 1], "60")
+        self.check(SUCCESS, "stop", binary=once)
+        self.start(fence_after=0)
+        self.assertNotIn("--fence-after", self.words_of_server())
+        self.check(SUCCESS, "stop")
+        tried.unlink()
+        self.check(GENERIC, "start", binary=once, lock_wait=0)
+        self.assertIn("status 75", self.said)
+
     def test_a_start_that_the_cluster_gives_up_can_be_stopped(self):
         endless = self.wrapper('while :; do sleep 1; done')
         start = self.begin("start", binary=endless)
@@ -294,7 +311,7 @@ class Agent(unittest.TestCase):
 
     def test_wrong_parameters(self):
         for wrong in ({"port": "http"}, {"port": 0}, {"port": 65536}, {"fsync": "never"}, {"binlog": "jobs"},
-                      {"socket": "socket"}, {"mountpoint": "mnt"}, {"lock_wait": "long"}):
+                      {"socket": "socket"}, {"mountpoint": "mnt"}, {"lock_wait": "long"}, {"fence_after": "1s"}):
             with self.subTest(wrong):
                 self.check(CONFIGURED, "validate-all", **wrong)
                 self.check(CONFIGURED, "start", **wrong)

@@ -12,9 +12,10 @@ import random
 import sys
 import unittest
 
+from load import differences
 from nodes import make_network
 from stage import Client, wait_for
-from volume import FOLDER, PORT, Volume, require_engines
+from volume import FOLDER, MOUNTED, PORT, Volume, require_engines
 
 if len(sys.argv) < 3:
     sys.exit(__doc__)
@@ -42,13 +43,79 @@ class Gluster(unittest.TestCase):
         self.assertEqual(self.volume.agent(second, "monitor"), 0, self.volume.said)
         self.assertEqual(self.volume.agent(second, "stop"), 0, self.volume.said)
 
-    def test_a_node_that_is_cut_off_acknowledges_nothing_that_the_next_does_not_have(self):
+    def lose_and_come_back(self, first, second):
+        """The first node is cut off, the second one takes over, and nobody fences the first one: its server lives
+        when the volume is back."""
+        first.unplug()
+        self.volume.start(second)
+        with Client(second.address, PORT) as client:
+            later = client.put(b"of the second server")
+        first.plug_in()
+        second.run("touch", f"{MOUNTED}/later")
+        wait_for("the volume", lambda: "later" in first.run("ls", MOUNTED, check=False).split())
+        return later
+
+    def expect_end_of(self, first):
+        """Its server has given the folder up. The agent finds no server, and starts none by itself."""
+        wait_for("the end of the server", lambda: self.volume.agent(first, "monitor") == 7)
+        log = first.run("cat", "/run/haricotd.log")
+        self.assertIn("event=fenced", log)
+        self.assertNotIn("event=stopped", log)
+
+    def expect_sound(self, second, later):
+        with Client(second.address, PORT) as client:
+            self.assertEqual(client.ask(f"peek {later}")[1], b"of the second server")
+        self.assertEqual(self.volume.agent(second, "stop"), 0, self.volume.said)
+        # What the first server was writing when it was cut off may be there in part.
+        said = second.run(HARICOT, "binlog", "check", FOLDER, check=False)
+        self.assertRegex(said, "\n(sound|torn)\n")
+        self.assertNotIn("DAMAGE", said)
+
+    def test_an_idle_server_that_was_cut_off_acknowledges_nothing_when_it_is_back(self):
+        first, second, _ = self.nodes
+        self.volume.start(first)
+        self.volume.begin_load(first)
+        # A server that has nothing to write while it is cut off does not notice: the worst case.
+        self.volume.stop_loads()
+        later = self.lose_and_come_back(first, second)
+        for _ in range(20):
+            try:
+                with Client("127.0.0.1", PORT, of=first) as client:
+                    answer = client.ask("put 0 0 60 4", b"lost")[0][0]
+            except OSError:
+                continue  # The end of the connection, or no server any more.
+            self.assertNotEqual(answer, "INSERTED", "two servers acknowledge")
+        self.expect_end_of(first)
+        with Client(second.address, PORT) as client:
+            client.ask(f"delete {later}")
+            self.assertEqual(differences(client, self.volume.loads), [])
+            later = client.put(b"of the second server")
+        self.expect_sound(second, later)
+
+    def test_a_server_that_was_cut_off_under_load_acknowledges_nothing_when_it_is_back(self):
         first, second, _ = self.nodes
         self.volume.start(first)
         # These clients are on the node itself, so they reach their server all the time.
         self.volume.begin_load(first, local=True)
+        later = self.lose_and_come_back(first, second)
+        wait_for("the end of the load", lambda: not self.volume.is_load_alive())
+        self.expect_end_of(first)
+        self.volume.stop_loads()
+        with Client(second.address, PORT) as client:
+            client.ask(f"delete {later}")
+            self.assertEqual(differences(client, self.volume.loads), [])
+            later = client.put(b"of the second server")
+        self.expect_sound(second, later)
+
+    def test_a_node_that_is_cut_off_acknowledges_nothing_that_the_next_does_not_have(self):
+        """Without a fence of its own: the cluster has to fence."""
+        first, second, _ = self.nodes
+        self.volume.fence_after = 0
+        self.volume.start(first)
+        # These clients are on the node itself, so they reach their server all the time.
+        self.volume.begin_load(first, local=True)
         first.unplug()
-        wait_for("the end of the load", lambda: not any(load.is_alive() for load in self.volume.loads))
+        wait_for("the end of the load", lambda: not self.volume.is_load_alive())
         self.assertEqual([load.refusal for load in self.volume.loads], ["INTERNAL_ERROR"] * len(self.volume.loads))
         with Client("127.0.0.1", PORT, of=first) as client:
             self.assertEqual(client.ask("put 0 0 60 4", b"lost")[0], ["INTERNAL_ERROR"])

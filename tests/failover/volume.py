@@ -50,6 +50,7 @@ class Volume:
     def __init__(self, clean_up, binary, tool, seed):
         self.binary, self.tool, self.seed = binary, tool, seed
         self.random = random.Random(seed)
+        self.fence_after = 60
         self.loads = []
         self.begun_loads = 0
         clean_up(self.unmount_disks)
@@ -153,7 +154,7 @@ class Volume:
     def agent(self, node, action, timeout_s=60, **parameters):
         """Runs the agent on the node. Its status; what it has said is in `said`."""
         values = {"binary": self.binary, "tool": self.tool, "binlog": FOLDER, "mountpoint": MOUNTED,
-                  "log": "/run/haricotd.log"} | parameters
+                  "log": "/run/haricotd.log", "fence_after": self.fence_after} | parameters
         environment = {f"OCF_RESKEY_{name}": str(value) for name, value in values.items()}
         self.said = node.run(AGENT, action, check=False, environment=environment | {
             "OCF_ROOT": "/usr/lib/ocf", "OCF_RESOURCE_INSTANCE": "queue", "OCF_RESKEY_CRM_meta_timeout": str(timeout_s * 1000)})

@@ -291,6 +291,15 @@ TEST(Options, LimitsAreOffUnlessTheyAreSet) {
   EXPECT_EQ(limits.job_memory_bytes_max, 0U);
 }
 
+TEST(Options, AFenceHasSecondsAndNeedsAFolder) {
+  EXPECT_EQ(parse({"-b", "/jobs"}).options.fence_after_s, 0U);
+  EXPECT_EQ(parse({"--fence-after", "30", "-b", "/jobs"}).options.fence_after_s, 30U);
+  EXPECT_TRUE(parse({"--fence-after", "0"}).good);
+  EXPECT_FALSE(parse({"--fence-after", "30"}).good);
+  EXPECT_FALSE(parse({"-b", "/jobs", "--fence-after", "x"}).good);
+  EXPECT_FALSE(parse({"-b", "/jobs", "--fence-after", "-1"}).good);
+}
+
 TEST(Options, EachLimitIsANumber) {
   const Parsed parsed =
       parse({"--connections-max=4294967295", "--idle-timeout", "30", "--memory-max", "1000"});

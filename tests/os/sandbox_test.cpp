@@ -29,6 +29,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <stdexcept>
@@ -127,7 +128,11 @@ TEST_F(SandboxTest, FilesOfTheFolderAreMadeWrittenRenamedListedAndRemoved) {
     int count = 0;
     while (names != nullptr && ::readdir(names) != nullptr) ++count;
     if (count != 3) return 9;
-    return ::unlinkat(folder, "renamed", 0) == 0 ? kGood : 10;
+    if (::linkat(folder, "renamed", folder, "linked", 0) != 0) return 11;
+    if (::unlinkat(folder, "linked", 0) != 0) return 12;
+    const bool is_free = ::renameat2(folder, "renamed", folder, "moved", RENAME_NOREPLACE) == 0;
+    if (!is_free && errno != EINVAL) return 13;
+    return ::unlinkat(folder, is_free ? "moved" : "renamed", 0) == 0 ? kGood : 10;
   };
   EXPECT_EQ(result_within(use_folder), kGood);
 }

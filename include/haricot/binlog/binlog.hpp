@@ -54,6 +54,10 @@ class Binlog final : public Journal {
   // What note() was when the folder was last opened. Before open().
   void set_note(const FolderNote& note) { way_.note().set(note); }
 
+  // Has the server share the folder with others that may write to it late: the epoch is this
+  // server's, and the disk replaces no file. Not 0. Before open().
+  void set_epoch(std::uint32_t epoch) { ground_.epoch = epoch; }
+
   // Brings back the jobs of the folder and begins a new file. Until then it is a journal in which
   // nothing can be recorded. `random` becomes the id of the run, and that of a folder that is new.
   // The engine was made with this journal, is empty, and outlives it. On failure false, and `error`

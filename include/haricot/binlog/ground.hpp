@@ -21,9 +21,14 @@ struct Ground {
   Ground& operator=(const Ground&) = delete;
 
   bool has_syncs() const { return options.sync != SyncPolicy::never; }
+  // Another server may write to the folder, late. So nothing is done by a name that may be that of
+  // a file of another server by now, and nothing is cut off that another server may have read.
+  bool is_fenced() const { return epoch != 0; }
 
   Disk& disk;
   const BinlogOptions options;
+  // Of this server: see kEpochLast in record.hpp. 0: it has none. Set before the folder is opened.
+  std::uint32_t epoch = 0;
   // Both are there from the opening of the folder on.
   Engine* engine = nullptr;
   std::optional<Segments> segments;  // Whoever writes, moves or removes a file tells it.

@@ -154,6 +154,18 @@ inline constexpr std::uint32_t kRunsEnd = 1 << 24;
 // got the id, but none of them told the id that it had before. Such files fit no file of the id.
 inline constexpr std::uint64_t kIdMadeAnew = std::uint64_t{1} << 63;
 
+// Each server that opens a folder with a fence gets an epoch: a number that no server had there
+// before. So it tells which of two servers came later, and is a run that is not random.
+inline constexpr std::uint32_t kEpochLast = 0xfeffffff;
+// The part of an epoch that is its run: never 0, because an epoch whose run would be is left out.
+constexpr std::uint32_t run_of_epoch(std::uint32_t epoch) {
+  return epoch % kRunsEnd;
+}
+// Requires: below kEpochLast.
+constexpr std::uint32_t epoch_after(std::uint32_t epoch) {
+  return run_of_epoch(epoch + 1) != 0 ? epoch + 1 : epoch + 2;
+}
+
 // The first record of every file.
 struct Signature {
   std::uint64_t salt = 0;         // Another one for each file: see salt_of().
@@ -163,6 +175,9 @@ struct Signature {
   // Random, below kRunsEnd: the same in all files that one server began between its start and its
   // end. 0: written by a version that did not tell.
   std::uint32_t run = 0;
+  // Of the server that began the file: see kEpochLast. 0: it had none. If it had one, the run is
+  // run_of_epoch() of it.
+  std::uint32_t epoch = 0;
   std::uint32_t records_lost = 0;  // Known to be lost so far.
   // The oldest file that was needed when this one was begun, itself included. 0: written by a
   // version that did not tell; then the number of the file before is not told either.

@@ -116,6 +116,10 @@ class Replay {
   bool survey();
   void forget_all();
   Outcome load(std::size_t index, FileBytes& bytes);
+  Outcome load_next(std::size_t index, FileBytes& bytes);
+  bool is_late(std::size_t index) const;
+  bool is_unneeded(std::size_t index, std::uint64_t below) const;
+  bool finds_unneeded() const;
   Outcome read_file(std::size_t index, const FileBytes& bytes);
   const Signature* witness_of(std::size_t index) const;
   bool apply(const FileScan::Found& found, FileReport& report);
@@ -167,6 +171,8 @@ class Replay {
   std::size_t files_read_ = 0;
   std::uint64_t oldest_needed_ = 0;  // As the newest file that tells has it. 0: none does.
   std::uint64_t lost_before_ = 0;    // Records, as signatures tell.
+  // Files of servers before the last one are not needed below that number. 0: not known yet.
+  std::uint64_t unneeded_below_ = 0;
   JobId last_new_id_ = 0;            // Of the last record of a job that was not known.
   bool last_new_id_jumped_ = false;  // It left ids out.
   FileKind kind_ = FileKind::empty;  // Of the file that is being read.

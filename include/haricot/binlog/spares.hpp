@@ -49,6 +49,9 @@ class Spares {
   }
   std::uint64_t allocated() const { return allocated_; }
 
+  // From now on no spare gets the name of one that could not be removed: the disk replaces no file.
+  void leave_names_out() { leaves_names_out_ = true; }
+
   // Makes another one of that many bytes, or begins to: of its space it takes at most
   // `at_once_bytes`, and grow_last() the rest. On anything but ok nothing has changed, and why()
   // says why. Requires: none is growing.
@@ -98,6 +101,8 @@ class Spares {
   std::deque<Spare> spares_;
   std::vector<std::uint64_t> left_over_;
   std::uint64_t next_number_ = 1;
+  bool leaves_names_out_ = false;
+  std::uint64_t left_over_until_ = 0;  // Above each number whose file may be left over.
   std::uint64_t room_ = 0;
   std::uint64_t allocated_ = 0;
   std::string why_;

@@ -1,0 +1,245 @@
+#include "os/folder_fence.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/base/crc32c.hpp"
+#include "haricot/binlog/record.hpp"
+#include "haricot/binlog/replay.hpp"
+#include "os/clock.hpp"
+#include "os/descriptor.hpp"
+
+namespace haricot::os {
+namespace {
+
+// What O_DIRECT wants: a whole page, at the begin of one.
+constexpr std::size_t kPageBytes = 4096;
+struct alignas(kPageBytes) Page {
+  std::array<char, kPageBytes> bytes{};
+};
+
+constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+constexpr std::chrono::milliseconds kPauseBetweenTries{50};
+
+struct Epoch {
+  std::uint32_t number = 0;
+  std::uint64_t owner = 0;
+  bool operator==(const Epoch&) const = default;
+};
+
+// A line of hexadecimal digits with its sum at the end, and zeros after it.
+Page page_of(const Epoch& epoch) {
+  Page page;
+  const int length =
+      std::snprintf(page.bytes.data(), kPageBytes, "haricot epoch %08" PRIx32 " owner %016" PRIx64,
+                    epoch.number, epoch.owner);
+  CHECK(length > 0);
+  const auto bytes = static_cast<std::size_t>(length);
+  const std::uint32_t sum = crc32c(0, std::string_view(page.bytes.data(), bytes));
+  std::snprintf(page.bytes.data() + bytes, kPageBytes - bytes, " %08" PRIx32 "\n", sum);
+  return page;
+}
+
+std::optional<Epoch> epoch_in(const Page& page) {
+  Epoch epoch;
+  // The page may have no end of its text.
+  std::array<char, 64> text{};
+  std::memcpy(text.data(), page.bytes.data(), text.size() - 1);
+  const int values = std::sscanf(text.data(), "haricot epoch %8" SCNx32 " owner %16" SCNx64,
+                                 &epoch.number, &epoch.owner);
+  if (values != 2 || page_of(epoch).bytes != page.bytes) return std::nullopt;
+  return epoch;
+}
+
+// 0 or an errno. The file is opened anew each time, and read past the caches of this machine where
+// that can be had, so that what is read is what the volume has.
+int read_page(int folder, Page& page) {
+  for (const int direct : {O_DIRECT, 0}) {
+    const Descriptor file(::openat(folder, kEpochFileName.data(), O_RDONLY | kOpenFlags | direct));
+    if (!file && direct != 0 && errno == EINVAL) continue;
+    if (!file) return errno;
+    ssize_t count = 0;
+    do {
+      count = ::pread(file.get(), page.bytes.data(), kPageBytes, 0);
+    } while (count < 0 && errno == EINTR);
+    if (count < 0 && direct != 0 && errno == EINVAL) continue;
+    if (count < 0) return errno;
+    std::fill(page.bytes.begin() + count, page.bytes.end(), '\0');
+    return 0;
+  }
+  return EIO;
+}
+
+int write_page(int folder, const Page& page) {
+  const Descriptor file(
+      ::openat(folder, kEpochFileName.data(), O_WRONLY | O_CREAT | kOpenFlags, 0600));
+  if (!file) return errno;
+  const ssize_t count = ::pwrite(file.get(), page.bytes.data(), kPageBytes, 0);
+  if (count < 0) return errno;
+  if (count != static_cast<ssize_t>(kPageBytes)) return ENOSPC;
+  // All of it, as a new file has a length, and the folder has its name.
+  return ::fsync(file.get()) == 0 && ::fsync(folder) == 0 ? 0 : errno;
+}
+
+// The highest epoch that the signatures of the files tell: the file `epoch` may be lost.
+int highest_in_files(int folder, std::uint32_t& highest) {
+  Descriptor listed(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* const entries = listed ? ::fdopendir(listed.get()) : nullptr;
+  if (entries == nullptr) return errno;
+  (void)listed.release();
+  while (const dirent* entry = ::readdir(entries)) {
+    if (!binlog::binlog_file_number(entry->d_name)) continue;
+    std::array<char, binlog::kFirstRecordOffset> head{};
+    const Descriptor file(::openat(folder, entry->d_name, O_RDONLY | kOpenFlags));
+    if (!file ||
+        ::pread(file.get(), head.data(), head.size(), 0) != static_cast<ssize_t>(head.size())) {
+      continue;  // Whoever reads the folder says what is wrong with it.
+    }
+    const std::string_view bytes(head.data(), head.size());
+    const auto signature = binlog::read_signature(bytes.substr(binlog::kVersionBytes));
+    if (signature) highest = std::max(highest, signature->epoch);
+  }
+  ::closedir(entries);
+  return 0;
+}
+
+std::string because(const char* doing, int error) {
+  return std::string("cannot ") + doing + ": " + std::strerror(error);
+}
+
+}  // namespace
+
+FolderFence::Begun FolderFence::begin(int folder, int lock, std::uint64_t owner, Watcher watcher,
+                                      std::string& error) {
+  folder_ = folder;
+  lock_ = lock;
+  owner_ = owner;
+  Page page;
+  const int read = read_page(folder, page);
+  if (read != 0 && read != ENOENT) {
+    error = because("read the file epoch", read);
+    return Begun::failed;
+  }
+  if (read == 0) epoch_before_ = epoch_in(page).value_or(Epoch{}).number;
+  if (const int failed = highest_in_files(folder, epoch_before_); failed != 0) {
+    error = because("read the folder", failed);
+    return Begun::failed;
+  }
+  if (epoch_before_ >= binlog::kEpochLast - 1) {
+    error =
+        "the epochs of the folder are used up; `haricot binlog copy` writes the jobs to a new one";
+    return Begun::failed;
+  }
+  epoch_ = binlog::epoch_after(epoch_before_);
+  if (const int failed = write_page(folder, page_of({epoch_, owner_})); failed != 0) {
+    error = because("write the file epoch", failed);
+    return Begun::failed;
+  }
+  const std::int64_t until = read_boot_clock() + settle_.count();
+  while (read_boot_clock() < until) {
+    if (watcher.function != nullptr && !watcher.function(watcher.context)) return Begun::stopped;
+    std::this_thread::sleep_for(kPauseBetweenTries);
+  }
+  return check() ? Begun::yes : Begun::fenced;
+}
+
+// What is neither good nor another server's may pass: a volume that is cut off, a page that is half
+// written.
+FolderFence::Found FolderFence::look(std::string& why) const {
+  // The process that holds the lock gets it again. One whose volume has let go of it does too, if
+  // nobody else has it.
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(lock_, F_SETLK, &whole) != 0) {
+    if (errno == EACCES || errno == EAGAIN) {
+      why = "another server has the lock of the folder";
+      return Found::fenced;
+    }
+    why = because("take the lock of the folder again", errno);
+    return Found::failed;
+  }
+  Page page;
+  if (const int error = read_page(folder_, page); error != 0) {
+    why = because("read the file epoch", error);
+    return Found::failed;
+  }
+  const auto found = epoch_in(page);
+  if (!found) {
+    why = "the file epoch cannot be understood";
+    return Found::failed;
+  }
+  if (*found == Epoch{epoch_, owner_}) return Found::good;
+  why = "another server has opened the folder: its epoch is " + std::to_string(found->number) +
+        ", and ours is " + std::to_string(epoch_);
+  return Found::fenced;
+}
+
+bool FolderFence::check() {
+  const std::int64_t began = read_boot_clock();
+  std::string why;
+  while (!is_fenced_) {
+    const std::int64_t now = read_boot_clock();
+    begin_work();
+    const Found found = look(why);
+    end_work();
+    switch (found) {
+      case Found::good:
+        if (is_fenced_) return false;
+        good_at_ = now;
+        return true;
+      case Found::fenced:
+        give_up(std::move(why));
+        return false;
+      case Found::failed:
+        break;
+    }
+    if (read_boot_clock() - began > patience_.count()) give_up(std::move(why));
+    std::this_thread::sleep_for(kPauseBetweenTries);
+  }
+  return false;
+}
+
+bool FolderFence::is_fresh() const {
+  const std::int64_t good_at = good_at_;
+  return good_at != kNever && read_boot_clock() - good_at <= kCheckIsGoodFor.count();
+}
+
+void FolderFence::give_up(std::string why) {
+  const std::lock_guard lock(mutex_);
+  if (is_fenced_) return;
+  why_ = std::move(why);
+  is_fenced_ = true;
+}
+
+std::string FolderFence::why() const {
+  const std::lock_guard lock(mutex_);
+  return why_;
+}
+
+void FolderFence::begin_work() {
+  busy_since_ = read_boot_clock();
+}
+
+void FolderFence::note_if_stuck() {
+  const std::int64_t since = busy_since_;
+  if (since == kNever || read_boot_clock() - since <= patience_.count()) return;
+  give_up("the volume has stood still for " + std::to_string(patience_.count() / 1'000'000'000) +
+          " s");
+}
+
+}  // namespace haricot::os

@@ -1,0 +1,559 @@
+// Two servers on one volume: the first one has lost the folder and does not know it. It is paused
+// at any call, for as long as one likes, and goes on. What a check reads may be a second old.
+//
+//   what the first server has acknowledged   is in the folder that the second one has read
+//   what the first server does afterwards    changes nothing for the second one, or for a third
+//
+// The fence itself is in src/os: here a simulated one says what it promises.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "haricot/binlog/binlog.hpp"
+#include "haricot/binlog/replay.hpp"
+#include "haricot/queue/engine.hpp"
+#include "support/blob_of.hpp"
+#include "support/job_history.hpp"
+#include "support/random.hpp"
+#include "support/sim_disk.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+using test::Random;
+
+constexpr std::int64_t kWallOfAll = 1'700'000'000'000'000'000;
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kLagMs = 1000;  // What a volume may show a client at most too late.
+constexpr BinlogOptions kSharedOptions{.file_bytes = 4096,
+                                       .sync = SyncPolicy::every_turn,
+                                       .large_body_bytes = 3000,
+                                       .slice_bytes = 700};
+
+// What all servers see, and the time, which passes with each call.
+struct SharedVolume {
+  explicit SharedVolume(std::uint64_t seed) : random(seed) {}
+
+  // Whoever does not wait otherwise has waited by the end.
+  void write_epoch(std::uint32_t epoch, bool waits = true) {
+    epochs.emplace_back(now_ms, epoch);
+    if (waits) now_ms += 2 * kLagMs;
+  }
+  // As it was up to a second ago.
+  std::uint32_t read_epoch() {
+    const std::int64_t seen = now_ms - static_cast<std::int64_t>(random.below(kLagMs + 1));
+    std::uint32_t epoch = 0;
+    for (const auto& [since, written] : epochs) {
+      if (since <= seen) epoch = written;
+    }
+    return epoch;
+  }
+
+  SimDisk disk;
+  Random random;
+  std::int64_t now_ms = 0;
+  std::vector<std::pair<std::int64_t, std::uint32_t>> epochs;
+};
+
+// The end of the process, where it would wait for ever.
+struct FencedServerEnds {};
+
+// The folder as one server has it.
+class SharedDisk final : public Disk {
+ public:
+  SharedDisk(SharedVolume& volume, std::uint32_t epoch) : volume_(volume), epoch_(epoch) {}
+
+  // Is called before the call with that number, and may do whatever takes long.
+  void pause_at(std::uint64_t call, std::function<void()> pause) {
+    pause_at_ = calls_ + call;
+    pause_ = std::move(pause);
+  }
+  bool is_fenced() const { return is_fenced_; }
+  bool has_paused() const { return pause_at_ != 0 && calls_ >= pause_at_; }
+  // A check, and when it began.
+  bool check() {
+    const std::int64_t began = volume_.now_ms;
+    pass();
+    if (volume_.read_epoch() != epoch_) is_fenced_ = true;
+    if (is_fenced_) return false;
+    good_at_ms_ = began;
+    return true;
+  }
+  // Nothing of a turn may happen before.
+  bool is_fresh() const { return volume_.now_ms - good_at_ms_ <= 1000; }
+  // Ends the first sync or removal that was started. False: there is none, or it will never end.
+  bool step() {
+    if (started_.empty() || is_fenced_) return false;
+    const Started work = started_.front();
+    SyncDone done{.ticket = work.ticket};
+    if (!work.to_remove.empty()) {
+      if (!check()) return false;
+      pass();
+      done.removal = volume_.disk.remove(work.to_remove);
+    }
+    if (done.removal == DiskStatus::ok && work.has_to_sync) {
+      pass();
+      done.status =
+          work.file == FileHandle::none ? volume_.disk.sync_folder() : volume_.disk.sync(work.file);
+    }
+    if (!check()) return false;
+    started_.pop_front();
+    done_.push_back(done);
+    return true;
+  }
+
+  DiskStatus list(std::vector<std::string>& names) override {
+    pass();
+    return volume_.disk.list(names);
+  }
+  DiskStatus read(const std::string& name, FileBytes& bytes) override {
+    pass();
+    return volume_.disk.read(name, bytes);
+  }
+  DiskStatus create(const std::string& name, FileHandle& file) override {
+    pass();
+    if (is_fenced_) return refuse("the folder is lost");
+    if (volume_.disk.has(name)) return refuse("there is a file " + name);
+    return volume_.disk.create(name, file);
+  }
+  DiskStatus open_existing(const std::string& name, FileHandle& file) override {
+    pass();
+    if (is_fenced_) return refuse("the folder is lost");
+    return volume_.disk.open_existing(name, file);
+  }
+  DiskStatus allocate(FileHandle file, std::uint64_t bytes) override {
+    pass();
+    return volume_.disk.allocate(file, bytes);
+  }
+  DiskStatus write(FileHandle file, std::uint64_t offset,
+                   std::span<const std::string_view> pieces) override {
+    pass();
+    if (is_fenced_) return refuse("the folder is lost");
+    return volume_.disk.write(file, offset, pieces);
+  }
+  DiskStatus truncate(FileHandle file, std::uint64_t bytes) override {
+    pass();
+    if (is_fenced_) return refuse("the folder is lost");
+    return volume_.disk.truncate(file, bytes);
+  }
+  void close(FileHandle file) override { volume_.disk.close(file); }
+  DiskStatus rename(const std::string& from, const std::string& to) override {
+    pass();
+    if (is_fenced_) return refuse("the folder is lost");
+    if (volume_.disk.has(to)) {
+      is_fenced_ = is_fenced_ || binlog_file_number(to).has_value();
+      return refuse("there is a file " + to);
+    }
+    return volume_.disk.rename(from, to);
+  }
+  DiskStatus remove(const std::string& name) override {
+    pass();
+    if (is_fenced_) return refuse("the folder is lost");
+    return volume_.disk.remove(name);
+  }
+  DiskStatus sync(FileHandle file) override {
+    pass();
+    return volume_.disk.sync(file);
+  }
+  DiskStatus sync_file(const std::string& name) override {
+    pass();
+    return volume_.disk.sync_file(name);
+  }
+  DiskStatus sync_folder() override {
+    pass();
+    return volume_.disk.sync_folder();
+  }
+  void start_sync(FileHandle file, std::uint64_t ticket) override {
+    started_.push_back({.file = file, .ticket = ticket});
+  }
+  void start_remove(const std::string& name, bool sync, std::uint64_t ticket) override {
+    started_.push_back({.ticket = ticket, .to_remove = name, .has_to_sync = sync});
+  }
+  void write_note(const FolderNote& note) override {
+    pass();
+    volume_.disk.write_note(note);
+  }
+  void sync_note() override { volume_.disk.sync_note(); }
+  bool next_sync_done(SyncDone& done) override {
+    if (done_.empty()) return false;
+    done = done_.front();
+    done_.pop_front();
+    return true;
+  }
+  void wait_for_sync() override {
+    if (done_.empty() && !step()) throw FencedServerEnds{};
+  }
+  Presence look_for(FileHandle file, const std::string& name) override {
+    pass();
+    return volume_.disk.look_for(file, name);
+  }
+  DiskStatus return_to_folder(bool& is_new) override {
+    is_new = false;
+    return DiskStatus::ok;
+  }
+  bool space(DiskSpace& space) const override { return volume_.disk.space(space); }
+  std::string last_error() const override {
+    return error_.empty() ? volume_.disk.last_error() : error_;
+  }
+
+ private:
+  struct Started {
+    FileHandle file = FileHandle::none;
+    std::uint64_t ticket = 0;
+    std::string to_remove = {};
+    bool has_to_sync = true;
+  };
+
+  DiskStatus refuse(std::string why) {
+    error_ = std::move(why);
+    return DiskStatus::failed;
+  }
+  void pass() {
+    error_.clear();
+    volume_.now_ms += static_cast<std::int64_t>(volume_.random.below(4));
+    if (++calls_ == pause_at_) pause_();
+  }
+
+  SharedVolume& volume_;
+  const std::uint32_t epoch_;
+  std::deque<Started> started_;
+  std::deque<SyncDone> done_;
+  std::string error_;
+  std::int64_t good_at_ms_ = -10'000;
+  std::uint64_t calls_ = 0;
+  std::uint64_t pause_at_ = 0;
+  std::function<void()> pause_;
+  bool is_fenced_ = false;
+};
+
+// The jobs of the folder, as whoever opens it now finds them.
+struct FoundByReplay {
+  explicit FoundByReplay(Disk& disk)
+      : journal(disk, kSharedOptions),
+        engine(Instant::at(kMillisecond), journal),
+        segments(engine.jobs()) {
+    Replay replay(disk, engine, segments);
+    EXPECT_TRUE(replay.run(Duration::nanoseconds(kWallOfAll), Instant::at(kMillisecond)))
+        << replay.error();
+    // A late file may stand where a file was that is not needed any more, just in front of one that
+    // followed that. It is left aside, and the log says so.
+    for (const Problem& problem : replay.report().problems) {
+      if (is_damage(problem) && problem.kind != Problem::Kind::contradicted) {
+        damage += to_sentence(problem) + "\n";
+      }
+    }
+    file_count = replay.report().files.size();
+  }
+
+  Binlog journal;  // Which is never opened.
+  Engine engine;
+  Segments segments;
+  std::string damage;
+  std::size_t file_count = 0;
+};
+
+class SharingServer {
+ public:
+  SharingServer(SharedVolume& volume, std::uint32_t epoch)
+      : volume_(volume),
+        disk(volume, epoch),
+        binlog(disk, kSharedOptions),
+        history(binlog),
+        engine(now(), history),
+        epoch_(epoch) {}
+  ~SharingServer() { engine.close(client, now()); }
+
+  // As the real one: the epoch is there already.
+  [[nodiscard]] bool open() {
+    FolderNote note = volume_.disk.folder_note();
+    if (epoch_ > 1 && note.run != run_of_epoch(epoch_ - 1)) note = {.store_id = note.store_id};
+    binlog.set_note(note);
+    binlog.set_epoch(epoch_);
+    EXPECT_TRUE(engine.open(client));
+    if (!binlog.open(engine, Duration::nanoseconds(kWallOfAll), now(), 0x5151 + epoch_, {},
+                     error)) {
+      return false;
+    }
+    history.begin(engine, Duration::nanoseconds(kWallOfAll));
+    for (const auto& change : history.changes()) ids_.push_back(change.id);
+    return true;
+  }
+
+  // Everything that a turn of the daemon does. What it acknowledges is in `acknowledged`.
+  void turn() {
+    Random& random = volume_.random;
+    while (!disk.is_fenced() && !disk.is_fresh()) (void)disk.check();
+    if (disk.is_fenced()) return;
+    engine.advance(now());
+    for (std::uint64_t i = random.below(4); i > 0; --i) command();
+    binlog.end_turn(now());
+    for (std::uint64_t i = random.below(4); i > 0 && disk.step(); --i) binlog.end_turn(now());
+    (void)binlog.may_try_again();
+    while (binlog.next_notice()) {
+    }
+    if (!disk.is_fenced()) acknowledged = std::max(acknowledged, binlog.safe_records());
+  }
+
+  bool close() {
+    const bool good = binlog.close(now());
+    if (good && !disk.is_fenced()) acknowledged = binlog.safe_records();
+    return good;
+  }
+
+  Instant now() const { return Instant::at((volume_.now_ms + 1) * kMillisecond); }
+
+ private:
+  JobId random_id() { return ids_.empty() ? 1 : ids_[volume_.random.below(ids_.size())]; }
+
+  void put() {
+    Random& random = volume_.random;
+    const std::size_t bytes = random.below(20) == 0 ? 3000 + random.below(3000) : random.below(300);
+    const JobId id = engine.take_id();
+    const std::string body = body_for(id, bytes);
+    NewBody content{.bytes = body, .blob = {}};
+    if (bytes > JobStore::kInlineBodyBytesMax) content = {.bytes = {}, .blob = test::blob_of(body)};
+    const NewJob job{id, static_cast<std::uint32_t>(random.below(100)), 0, 1000};
+    Outcome outcome = Outcome::not_yet;
+    for (int i = 0; i < 60 && outcome == Outcome::not_yet && !disk.is_fenced(); ++i) {
+      outcome = engine.put(client, job, std::move(content), now());
+      if (outcome != Outcome::not_yet) break;
+      binlog.end_turn(now());
+      (void)disk.step();
+    }
+    if (outcome == Outcome::done) ids_.push_back(id);
+  }
+
+  void command() {
+    const JobId id = random_id();
+    switch (volume_.random.below(10)) {
+      case 0:
+      case 1:
+        (void)engine.delete_job(client, id);
+        break;
+      case 2:
+      case 3:
+        if (engine.reserve_job(client, id, now()).outcome == Outcome::done) {
+          (void)engine.bury(client, id, 7);
+        }
+        break;
+      case 4:
+        (void)engine.kick_job(id, now());
+        break;
+      default:
+        put();
+        break;
+    }
+  }
+
+  SharedVolume& volume_;
+
+ public:
+  SharedDisk disk;
+  Binlog binlog;
+  JobHistory history;
+  Engine engine;
+  Client client{nullptr};
+  std::string error;
+  std::uint64_t acknowledged = 0;
+
+ private:
+  const std::uint32_t epoch_;
+  std::vector<JobId> ids_;
+};
+
+constexpr int kTurnsTogether = 60;
+
+// Two servers of one volume, and what is true of them in the end. The seed says all that is random.
+class TwoServers {
+ public:
+  explicit TwoServers(std::uint64_t seed) : volume_(seed) {}
+  void pause_at_any_call();
+  void go_on_together();
+  void pause_while_stopping();
+
+ private:
+  std::string lost_of(const SharingServer& server, const FoundByReplay& found, std::uint64_t safe) {
+    return server.history.compare(found.engine, Duration::nanoseconds(kWallOfAll),
+                                  kWallOfAll + volume_.now_ms * kMillisecond, safe);
+  }
+  void run(SharingServer& server, int turns) {
+    for (int i = 0; i < turns; ++i) server.turn();
+  }
+  // The epoch, the wait, and what is found then. What is read may be a second old, too: so the wait
+  // is shorter here by as much.
+  void settle(const std::function<void()>& meanwhile) {
+    volume_.write_epoch(2, false);
+    const std::int64_t until =
+        volume_.now_ms + kLagMs + 1 + static_cast<std::int64_t>(volume_.random.below(kLagMs));
+    while (volume_.now_ms < until) {
+      meanwhile();
+      volume_.now_ms += 10;
+    }
+  }
+  // The second server has the folder from here on.
+  void take_over(const std::function<void()>& meanwhile) {
+    settle(meanwhile);
+    found_ = std::make_unique<FoundByReplay>(volume_.disk);
+    second_ = std::make_unique<SharingServer>(volume_, 2);
+    ASSERT_TRUE(second_->open()) << second_->error;
+    run(*second_, static_cast<int>(volume_.random.below(kTurnsTogether)));
+  }
+  // All that was promised, when nobody writes any more.
+  void expect_promises(const SharingServer& first) {
+    ASSERT_NE(second_, nullptr);
+    EXPECT_EQ(lost_of(first, *found_, first.acknowledged), "");
+    EXPECT_FALSE(second_->disk.is_fenced());
+    const bool is_stopped = volume_.random.below(2) == 0;
+    if (is_stopped) {
+      EXPECT_TRUE(second_->close());
+    }
+    volume_.write_epoch(3);
+    const FoundByReplay found(volume_.disk);
+    EXPECT_EQ(lost_of(*second_, found, second_->acknowledged), "");
+    EXPECT_EQ(found.damage, "");
+    SharingServer third(volume_, 3);
+    ASSERT_TRUE(third.open()) << third.error;
+    EXPECT_EQ(
+        second_->history.compare(third.engine, Duration::nanoseconds(kWallOfAll),
+                                 kWallOfAll + volume_.now_ms * kMillisecond, second_->acknowledged),
+        "");
+    run(third, 20);
+    EXPECT_TRUE(third.close());
+  }
+
+  SharedVolume volume_;
+  std::unique_ptr<FoundByReplay> found_;
+  std::unique_ptr<SharingServer> second_;
+};
+
+void TwoServers::pause_at_any_call() {
+  volume_.write_epoch(1);
+  SharingServer first(volume_, 1);
+  ASSERT_TRUE(first.open()) << first.error;
+  run(first, static_cast<int>(volume_.random.below(kTurnsTogether)));
+  first.disk.pause_at(1 + volume_.random.below(200), [this] { take_over([] {}); });
+  for (int i = 0; i < 1000 && !first.disk.has_paused(); ++i) first.turn();
+  ASSERT_NE(second_, nullptr);
+  for (int i = 0; i < kTurnsTogether; ++i) {
+    first.turn();
+    if (volume_.random.below(2) == 0) second_->turn();
+  }
+  EXPECT_TRUE(first.disk.is_fenced());
+  expect_promises(first);
+}
+
+void TwoServers::go_on_together() {
+  volume_.write_epoch(1);
+  SharingServer first(volume_, 1);
+  ASSERT_TRUE(first.open()) << first.error;
+  run(first, static_cast<int>(volume_.random.below(kTurnsTogether)));
+  take_over([&first] { first.turn(); });
+  for (int i = 0; i < kTurnsTogether; ++i) {
+    if (volume_.random.below(2) == 0) first.turn();
+    second_->turn();
+  }
+  EXPECT_TRUE(first.disk.is_fenced());
+  expect_promises(first);
+}
+
+// The first server stops after it has lost the folder.
+void TwoServers::pause_while_stopping() {
+  volume_.write_epoch(1);
+  SharingServer first(volume_, 1);
+  ASSERT_TRUE(first.open()) << first.error;
+  run(first, static_cast<int>(volume_.random.below(kTurnsTogether)));
+  first.disk.pause_at(1 + volume_.random.below(6), [this] { take_over([] {}); });
+  bool is_stopped = false;
+  try {
+    is_stopped = first.close();
+  } catch (const FencedServerEnds&) {
+    EXPECT_TRUE(first.disk.is_fenced());
+  }
+  // It has ended, well or not, before it was paused so late.
+  if (second_ == nullptr) take_over([] {});
+  if (is_stopped) {
+    EXPECT_EQ(lost_of(first, *found_, first.acknowledged), "");
+  }
+  for (int i = 0; i < 20; ++i) second_->turn();
+  expect_promises(first);
+}
+
+constexpr std::uint64_t kSeeds = 300;
+
+void run_each_seed(void (TwoServers::*run)()) {
+  for (std::uint64_t seed = 1; seed <= kSeeds && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    TwoServers servers(seed);
+    (servers.*run)();
+  }
+}
+
+TEST(BinlogFence, AServerThatIsPausedAtAnyCallHarmsNobodyWhenItGoesOn) {
+  run_each_seed(&TwoServers::pause_at_any_call);
+}
+
+TEST(BinlogFence, AServerThatGoesOnBesideItsSuccessorLosesNothingThatItHasAcknowledged) {
+  run_each_seed(&TwoServers::go_on_together);
+}
+
+TEST(BinlogFence, AServerThatIsPausedWhileItStopsHarmsNobody) {
+  run_each_seed(&TwoServers::pause_while_stopping);
+}
+
+// Of a late server -----------------------------------------------------------------------------
+
+TEST(BinlogFenceFiles, AFileOfALowerEpochBehindAHigherOneIsLeftAside) {
+  SharedVolume volume(1);
+  volume.write_epoch(1);
+  SharingServer first(volume, 1);
+  ASSERT_TRUE(first.open());
+  for (int i = 0; i < 10; ++i) first.turn();
+  volume.write_epoch(2);
+  SharingServer second(volume, 2);
+  ASSERT_TRUE(second.open());
+  for (int i = 0; i < 10; ++i) second.turn();
+  ASSERT_TRUE(second.close());
+  std::vector<std::string> names;
+  ASSERT_EQ(volume.disk.list(names), DiskStatus::ok);
+  std::uint64_t last = 0;
+  for (const std::string& name : names) last = std::max(last, binlog_file_number(name).value_or(0));
+  // A file that no server of ours would have made: with the head of the first server's last one.
+  Signature signature;
+  signature.store_id = volume.disk.folder_note().store_id;
+  signature.file_number = last + 1;
+  signature.salt = salt_of(signature.store_id, signature.file_number);
+  signature.epoch = 1;
+  signature.run = 1;
+  signature.oldest_needed = signature.previous_number = static_cast<std::uint32_t>(last);
+  std::string bytes(kFirstRecordOffset, '\0');
+  bytes[0] = kVersion;
+  write_signature(signature, bytes.data() + kVersionBytes);
+  const std::string late = binlog_file_name(last + 1);
+  ASSERT_EQ(volume.disk.sync_folder(), DiskStatus::ok);
+  volume.disk.put(late, bytes);
+  const FoundByReplay found(volume.disk);
+  EXPECT_NE(found.damage.find(late + " was begun after " + binlog_file_name(last)),
+            std::string::npos)
+      << found.damage;
+  EXPECT_EQ(
+      second.history.compare(found.engine, Duration::nanoseconds(kWallOfAll),
+                             kWallOfAll + volume.now_ms * kMillisecond, second.acknowledged, true),
+      "");
+  volume.write_epoch(3);
+  SharingServer third(volume, 3);
+  ASSERT_TRUE(third.open());
+  EXPECT_FALSE(volume.disk.has(late));
+  EXPECT_TRUE(volume.disk.has(late + ".aside.1"));
+  EXPECT_EQ(FoundByReplay(volume.disk).damage, "");
+}
+
+}  // namespace
+}  // namespace haricot::binlog
