@@ -282,8 +282,8 @@ void Compaction::report_removal_failed(const std::string& why) {
   ground_.notices.count_error();
   ground_.look_for_files_at = ground_.now;
   ground_.notices.report_at_times(
-      Notices::Subject::failure,
-      {.kind = Notice::Kind::file_failed, .doing = "remove", .error = why}, ground_.now);
+      Notices::Subject::file, {.kind = Notice::Kind::file_failed, .doing = "remove", .error = why},
+      ground_.now);
 }
 
 }  // namespace haricot::binlog

@@ -73,9 +73,9 @@ void FolderWatch::look_for_an_older_file() {
   }
   ground_.notices.count_error();
   ground_.notices.report_at_times(
-      Notices::Subject::gone,
+      Notices::Subject::older_gone,
       {.kind = Notice::Kind::gone, .doing = "find", .error = std::move(why)}, ground_.now);
-  ground_.notices.begin(Notices::Subject::gone);
+  ground_.notices.begin(Notices::Subject::older_gone);
 }
 
 bool FolderWatch::list_sorted(std::vector<std::string>& names) {
@@ -109,8 +109,8 @@ void FolderWatch::end_moving() {
       segments().oldest().number <= segments().gone_until())
     return;
   segments().set_gone_until(0);
-  ground_.notices.report_next(Notices::Subject::gone, ground_.now);
-  if (!ground_.notices.take_begin(Notices::Subject::gone)) return;
+  ground_.notices.report_next(Notices::Subject::older_gone, ground_.now);
+  if (!ground_.notices.take_begin(Notices::Subject::older_gone)) return;
   try {
     ground_.notices.tell(
         {.kind = Notice::Kind::recovered, .file = binlog_file_name(way_.writer().number())});
@@ -160,6 +160,7 @@ void FolderWatch::forget_those_gone() {
   }
   segments().set_gone_until(0);
   ground_.notices.report_next(Notices::Subject::gone, ground_.now);
+  ground_.notices.report_next(Notices::Subject::older_gone, ground_.now);
 }
 
 }  // namespace haricot::binlog

@@ -84,7 +84,7 @@ JournalStatus LargeBodies::failed() {
   ground_.look_for_files_at = ground_.now;
   try {
     ground_.notices.report_at_times(
-        Notices::Subject::failure,
+        Notices::Subject::file,
         {.kind = Notice::Kind::file_failed, .doing = "write", .error = body_.why()}, ground_.now);
   } catch (const std::bad_alloc&) {
     // Who wanted it is told.

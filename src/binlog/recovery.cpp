@@ -295,7 +295,10 @@ void Recovery::recovered() {
   watch_.forget_those_gone();
   ground_.look_for_files_at = ground_.now;
   way_.mark_all_safe();
-  if (!ground_.notices.take_begin(Notices::Subject::failure)) return;
+  const bool failure_is_over = ground_.notices.take_begin(Notices::Subject::failure);
+  // All that lived in older files that are gone has been written anew as well.
+  const bool moving_is_over = ground_.notices.take_begin(Notices::Subject::older_gone);
+  if (!failure_is_over && !moving_is_over) return;
   try {
     ground_.notices.tell(
         {.kind = Notice::Kind::recovered, .file = binlog_file_name(way_.writer().number())});

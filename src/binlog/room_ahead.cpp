@@ -139,7 +139,7 @@ void RoomAhead::note_failed_file() {
   ground_.notices.count_error();
   try {
     ground_.notices.report_at_times(
-        Notices::Subject::failure,
+        Notices::Subject::file,
         {.kind = Notice::Kind::file_failed, .doing = "make", .error = spares_.why()}, ground_.now);
   } catch (const std::bad_alloc&) {
     // Nobody waits for it: who asked for the file is refused as without it.

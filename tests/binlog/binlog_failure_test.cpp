@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "binlog_world.hpp"
 
@@ -217,6 +219,35 @@ INSTANTIATE_TEST_SUITE_P(
         Trouble{"OneCallWithoutSyncs", {}, SyncPolicy::never},
         Trouble{"AllCallsWithoutSyncs", {.lasts = true}, SyncPolicy::never}),
     [](const auto& trouble) { return std::string(trouble.param.name); });
+
+// A file that cannot be made refuses a put at most. That the log has told of it must not keep out
+// that all changes are refused.
+TEST(BinlogFailure, OfAWriteIsToldSoonAfterAFileCouldNotBeMade) {
+  SimDisk disk;
+  World world(disk, {.file_bytes = 8192, .sync = SyncPolicy::every_turn});
+  const auto told = [&world](std::string_view text) {
+    return std::count_if(
+        world.notices.begin(), world.notices.end(),
+        [&](const std::string& notice) { return notice.find(text) != std::string::npos; });
+  };
+  disk.inject({.call = DiskCall::create, .lasts = true});
+  for (int i = 0; i < 60 && world.notices.empty(); ++i) {
+    (void)world.try_put({.body_bytes = 700});
+    world.end_turn();
+  }
+  ASSERT_EQ(world.notices.size(), 1U);
+  ASSERT_EQ(told("changes are refused"), 0);
+  disk.clear_faults();
+  disk.inject({.call = DiskCall::write, .lasts = true});
+  world.put();
+  world.end_turn();
+  EXPECT_TRUE(world.binlog.numbers().refusing);
+  EXPECT_EQ(told("changes are refused"), 1);
+  disk.clear_faults();
+  world.idle(Duration::seconds(3));
+  EXPECT_FALSE(world.binlog.numbers().refusing);
+  EXPECT_EQ(told("everything is recorded again"), 1);
+}
 
 // What a turn has collected is written before it is over, if it is much. A batch must not be cut in
 // two by such a write: if it fails, the rest of the batch has nowhere to go.

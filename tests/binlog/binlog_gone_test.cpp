@@ -242,6 +242,67 @@ TEST_P(BinlogGone, EachOlderFileIsMissedInTurn) {
   expect_all_there();
 }
 
+TEST_P(BinlogGone, NewestFileThatGoesBeforeAnOlderOneIsMovedIsToldAndTheEndOfBothOnce) {
+  fill();
+  const std::uint64_t last = world_->binlog.numbers().current_index;
+  const std::string older = binlog_file_name(last - 1);
+  disk_->take_away(older);
+  disk_->set_sync_mode(SyncMode::when_told);  // No file is removed, so no moving ends.
+  for (std::uint64_t i = 0; i <= 2 * last && errors() == 0; ++i) {
+    world_->pass(kASecond);
+    EXPECT_EQ(world_->try_put(), Outcome::done);
+    world_->end_turn();
+  }
+  ASSERT_EQ(errors(), 1U);
+  ASSERT_EQ(notices_with(older + " is gone"), 1U);
+  const std::string newer = newest();
+  disk_->take_away(newer);
+  world_->pass(kASecond);
+  (void)world_->try_put();
+  world_->end_turn();
+  ASSERT_EQ(errors(), 2U);
+  EXPECT_EQ(notices_with(newer + " is gone"), 1U) << "changes are refused since then";
+  disk_->set_sync_mode(SyncMode::at_once);
+  disk_->complete_syncs();
+  settle();
+  EXPECT_FALSE(is_refusing());
+  EXPECT_EQ(notices_with("everything is recorded again"), 1U);
+  expect_all_there();
+  disk_->inject({.call = DiskCall::write});
+  (void)world_->try_put();
+  settle();
+  EXPECT_EQ(notices_with("everything is recorded again"), 2U) << "of the write that failed";
+}
+
+// Of the same kind, so the second one is not told within the time; its end tells of the first.
+TEST_P(BinlogGone, EndOfAnOlderFileIsToldThoughAFailureThatIsNotToldEndsIt) {
+  fill();
+  disk_->inject({.call = DiskCall::write});
+  (void)world_->try_put();
+  settle();
+  EXPECT_EQ(notices_with("everything is recorded again"), 1U);
+  disk_->take_away(oldest());
+  disk_->set_sync_mode(SyncMode::when_told);
+  for (int i = 0; i <= 20 && errors() == 1; ++i) {
+    world_->pass(kASecond);
+    EXPECT_EQ(world_->try_put(), Outcome::done);
+    world_->end_turn();
+  }
+  ASSERT_EQ(errors(), 2U);
+  EXPECT_EQ(notices_with("is gone"), 1U);
+  disk_->inject({.call = DiskCall::write});
+  (void)world_->try_put();
+  world_->end_turn();
+  ASSERT_EQ(errors(), 3U);
+  EXPECT_EQ(notices_with("changes are refused"), 1U) << "the second time within 30 seconds";
+  disk_->set_sync_mode(SyncMode::at_once);
+  disk_->complete_syncs();
+  settle();
+  EXPECT_FALSE(is_refusing());
+  EXPECT_EQ(notices_with("everything is recorded again"), 2U);
+  expect_all_there();
+}
+
 TEST_P(BinlogGone, ServerThatStopsLooksOnceMore) {
   fill();
   world_->pass(kASecond);

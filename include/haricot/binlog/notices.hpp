@@ -1,5 +1,7 @@
 // What the binlog has to report to the log, until somebody takes it out. A shortage or a failure
 // that comes and goes must not fill the log, so each subject is reported at most every 30 seconds.
+// What makes the server refuse changes is a subject of its own: something that harms less never
+// keeps it out.
 
 #pragma once
 
@@ -17,8 +19,14 @@ namespace haricot::binlog {
 
 class Notices {
  public:
-  enum class Subject : std::uint8_t { failure, gone, space };
-  static constexpr std::size_t kSubjects = 3;
+  enum class Subject : std::uint8_t {
+    failure,     // Changes are refused: a write or a sync has failed, the folder cannot be used,
+    gone,        // or the newest file, the lock or the folder is gone.
+    older_gone,  // An older file is gone. Changes are taken.
+    file,        // A file could not be made, written or removed. It is tried again.
+    space,       // Puts are refused for want of space.
+  };
+  static constexpr std::size_t kSubjects = 5;
 
   // Adds a notice. May throw std::bad_alloc; then nothing has changed.
   void tell(Notice notice) { waiting_.push_back(std::move(notice)); }
