@@ -79,8 +79,8 @@ bool Daemon::open(std::string& error) {
 void Daemon::run() {
   while (running_) {
     // Wait for something to read or room to send, but no longer than to the next deadline.
-    Instant deadline = std::min({service_.next_event(), accept_again_,
-                                       notifier_.next_keep_alive(), next_word_of_draining()});
+    Instant deadline = std::min({service_.next_event(), accept_again_, notifier_.next_keep_alive(),
+                                 next_word_of_draining()});
     if (binlog_ != nullptr) deadline = std::min(deadline, binlog_->next_fence_check(now_));
     const std::span<const Poller::Event> events = poller_.wait(now_, deadline);
 

@@ -25,8 +25,6 @@ namespace {
 
 using binlog::DiskStatus;
 using binlog::FileBytes;
-using binlog::FileHandle;
-using binlog::Presence;
 
 // A pipe or a device in the folder must not hold us up when it is opened, nor become our terminal.
 constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;

@@ -19,7 +19,6 @@ namespace haricot::os {
 namespace {
 
 using binlog::DiskStatus;
-using binlog::FileHandle;
 using binlog::Presence;
 
 constexpr int kDescriptorsToReturn = 3;  // To a folder: itself, its list, its lock.
