@@ -121,8 +121,8 @@ TEST_F(BenchRun, ReservesFromAllTubesInTheModeThatWasAskedFor) {
   ASSERT_TRUE(start());
   std::uint64_t jobs = 0;
   for (const std::string mode : {"fifo", "weighted"}) {
-    const Ending ending = bench(
-        {"--reserve-mode", mode, "-t", "5", "-c", "7", "-d", "3", "-n", "900", "--warm-up", "30"});
+    const Ending ending = bench({"--reserve-mode", mode, "--tubes", "5", "-c", "7", "--depth", "3",
+                                 "-n", "900", "--warm-up", "30"});
     ASSERT_EQ(ending.status, (ExitStatus{.code = 0})) << ending.error;
     EXPECT_EQ(json_value(ending.output, "commands"), 2'700) << ending.output;
     EXPECT_NE(ending.output.find("\"reserve_mode\":\"" + mode + "\""), std::string::npos);
