@@ -110,6 +110,7 @@ bool Binlog::close(Instant now) {
   recover_at_once();
   bodies_.drop_all();
   std::optional<WrittenPoint> end;
+  way_.cut_files_back();
   if (!way_.is_refusing()) end = way_.end_cleanly();
   wait_for_syncs();
   if (end && !way_.is_refusing()) {

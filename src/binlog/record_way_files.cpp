@@ -1,6 +1,8 @@
 // How one file follows the other on the way of records, and how a file that fails is let go of.
 
+#include <cstddef>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -42,7 +44,12 @@ std::optional<SegmentWriter::Ending> RecordWay::end_file() {
 
 bool RecordWay::seal(const SegmentWriter::Ending& ending, bool is_begun) {
   const DiskStatus status = is_begun ? SegmentWriter::seal(ground_.disk, ending) : DiskStatus::ok;
-  if (status != DiskStatus::ok) fail(status, "write");
+  if (status != DiskStatus::ok) {
+    Segments& segments = *ground_.segments;
+    CHECK(segments.size() > 1);
+    segments.at(segments.size() - 2).cut_to = ending.end.bytes - kShortRecordBytes;
+    fail(status, "write");
+  }
   if (!ground_.has_syncs()) ground_.disk.close(ending.file);
   return is_begun && status == DiskStatus::ok;
 }
@@ -168,9 +175,31 @@ void RecordWay::let_go_of_file() noexcept {
   if (!writer_.is_open()) return;
   const std::uint64_t bytes = writer_.written().bytes;
   const FileHandle file = writer_.abandon();
-  if (!ground_.segments->empty()) ground_.segments->newest().bytes = bytes;
-  (void)ground_.disk.truncate(file, bytes);
+  const bool is_cut = ground_.disk.truncate(file, bytes) == DiskStatus::ok;
+  if (!ground_.segments->empty()) {
+    ground_.segments->newest().bytes = bytes;
+    ground_.segments->newest().cut_to = is_cut ? 0 : bytes;
+  }
   syncs_.close(file);
+}
+
+// Half a record, or half a seal, that files follow would be told as damage. Nothing is lost if it
+// stays, so what cannot be cut off yet stops nobody, and no sync is waited for.
+void RecordWay::cut_files_back() {
+  Segments& segments = *ground_.segments;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    Segment& segment = segments.at(i);
+    if (segment.cut_to == 0 || segment.is_gone || segment.has_to_be_kept) continue;
+    FileHandle file = FileHandle::none;
+    try {
+      const std::string name = segment_name(segment.name_number);
+      if (ground_.disk.open_existing(name, file) != DiskStatus::ok) continue;
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+    if (ground_.disk.truncate(file, segment.cut_to) == DiskStatus::ok) segment.cut_to = 0;
+    ground_.disk.close(file);
+  }
 }
 
 }  // namespace haricot::binlog

@@ -113,6 +113,7 @@ bool Recovery::begin() {
     room_.forget_those_gone(names);
     has_to_return_ = false;
   }
+  way_.cut_files_back();
   // A try that got as far as writing is not made again before there is a reason to.
   DiskSpace space;
   const bool is_as_full = way_.is_refusing_for_space() && ground_.now < retry_for_no_reason_at_ &&

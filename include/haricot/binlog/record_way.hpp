@@ -103,6 +103,8 @@ class RecordWay {
   Begun begin_file(const NewFile& file);
   // False: the way has failed. Does not write the seal if no file was begun.
   bool seal(const SegmentWriter::Ending& ending, bool is_begun);
+  // Tries again to cut off what a write that failed has left at the end of files. O(files).
+  void cut_files_back();
 
   // Ends the last file of a server, and asks for its sync. Returns how far it came. It may fail:
   // see is_refusing(). Requires: a file is open, nothing is collected.
