@@ -48,8 +48,8 @@ os::LogStyle log_style(const os::Options& options) {
 }
 
 // What the server is, and what it was asked for. The later event `ready` says that it serves.
-void tell_start(os::Log& log, const os::Options& options,
-                const std::vector<os::Listener>& listeners) {
+void log_start(os::Log& log, const os::Options& options,
+               const std::vector<os::Listener>& listeners) {
   std::string addresses;
   for (const os::Listener& listener : listeners) {
     addresses += (addresses.empty() ? "" : ",") + listener.name();
@@ -187,7 +187,7 @@ int serve(const os::Options& options, os::Log& log) {
     }
   }
 
-  tell_start(log, options, listeners);
+  log_start(log, options, listeners);
   if (is_confined) enter_sandbox(listeners, binlog, notifier.is_open(), log);
 
   const ServerInfo info = server_info(options);

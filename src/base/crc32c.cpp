@@ -122,18 +122,17 @@ constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
   return sum;
 }
 
-constexpr std::uint32_t kX8 = kOne >> 8;  // What a byte behind multiplies a CRC by.
+constexpr std::uint32_t kX8 = kOne >> 8;  // What a further byte multiplies a CRC by.
 
 }  // namespace
 
-std::uint32_t crc32c_joined(std::uint32_t before, std::uint32_t behind,
-                            std::uint64_t bytes_behind) {
+std::uint32_t crc32c_joined(std::uint32_t before, std::uint32_t after, std::uint64_t bytes_after) {
   std::uint32_t factor = kX8;
-  for (; bytes_behind != 0; bytes_behind >>= 1) {
-    if ((bytes_behind & 1) != 0) before = product(before, factor);
+  for (; bytes_after != 0; bytes_after >>= 1) {
+    if ((bytes_after & 1) != 0) before = product(before, factor);
     factor = product(factor, factor);
   }
-  return before ^ behind;
+  return before ^ after;
 }
 
 std::uint32_t crc32c_portable(std::uint32_t before, std::string_view bytes) {

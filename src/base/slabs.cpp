@@ -100,8 +100,9 @@ void Slabs::free(void* piece) {
   char* const prefix = static_cast<char*>(piece) - kPrefixBytes;
   Slab& slab = **std::launder(reinterpret_cast<Slab**>(static_cast<void*>(prefix)));
   const std::size_t class_number = slab.class_number;
-  const auto place = static_cast<std::size_t>(prefix - reinterpret_cast<char*>(&slab)) - kHeadBytes;
-  const std::uint32_t bit = std::uint32_t{1} << place / (kPrefixBytes + bytes_of(class_number));
+  const auto offset =
+      static_cast<std::size_t>(prefix - reinterpret_cast<char*>(&slab)) - kHeadBytes;
+  const std::uint32_t bit = std::uint32_t{1} << offset / (kPrefixBytes + bytes_of(class_number));
   CHECK((slab.free_pieces & bit) == 0);
   if (slab.free_pieces == 0) push_front(usable_[class_number], slab);
   slab.free_pieces |= bit;

@@ -74,19 +74,19 @@ std::optional<Notice> Binlog::next_notice() {
 
 bool Binlog::may_try_again() {
   if (!is_time_to_try_again()) return false;
-  told_later_ = told_busy_ = false;
+  answered_later_ = answered_busy_ = false;
   bodies_.set_wanted_by_put(false);
   return true;
 }
 
-JournalStatus Binlog::tell_later() {
-  if (!told_later_) disk_moved_ = false;
-  told_later_ = true;
+JournalStatus Binlog::answer_later() {
+  if (!answered_later_) disk_moved_ = false;
+  answered_later_ = true;
   return JournalStatus::later;
 }
 
-JournalStatus Binlog::tell_busy() {
-  told_busy_ = true;
+JournalStatus Binlog::answer_busy() {
+  answered_busy_ = true;
   return JournalStatus::later;
 }
 
@@ -95,10 +95,10 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
   if (way_.writer().room() < record_bytes) {
     way_.take_sync_ends();
     if (way_.is_refusing()) return way_.refusal();
-    if (compaction_.is_too_far_ahead()) return tell_later();
+    if (compaction_.is_too_far_ahead()) return answer_later();
   }
   const JournalStatus status = room_.make_room(record_bytes, keep);
-  return status == JournalStatus::later ? tell_later() : status;
+  return status == JournalStatus::later ? answer_later() : status;
 }
 
 JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes,
@@ -112,7 +112,7 @@ JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_
 JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_bytes,
                                    const BlobRef& body) {
   if (!can_record()) return way_.refusal();
-  if (body && bodies_.has_written_much()) return tell_busy();
+  if (body && bodies_.has_written_much()) return answer_busy();
   const std::uint64_t bytes = full_record_bytes(name_bytes, body_bytes);
   const std::uint64_t share = kShortRecordBytes + std::min(bytes, room_.file_bytes());
   const std::uint64_t keep = room_.for_puts() + share;
@@ -135,22 +135,22 @@ JournalStatus Binlog::room_for_large_put(const BlobRef& body, std::size_t name_b
   if (!bodies_.is_for(body, name_bytes)) {
     way_.take_sync_ends();
     if (way_.is_refusing()) return way_.refusal();
-    if (compaction_.is_too_far_ahead()) return tell_later();
+    if (compaction_.is_too_far_ahead()) return answer_later();
   }
   const JournalStatus status = bodies_.write_ahead(LargeBodies::User::put, body, name_bytes, keep);
   if (status != JournalStatus::later) return status;
   if (!bodies_.is_for(body, name_bytes) && !bodies_.is_none()) {
     bodies_.set_wanted_by_put(true);
-    return tell_busy();
+    return answer_busy();
   }
   // Where nobody is in the way, it lacks something that the disk has to bring.
-  return bodies_.is_busy() ? tell_busy() : tell_later();
+  return bodies_.is_busy() ? answer_busy() : answer_later();
 }
 
 JournalStatus Binlog::reserve_update() {
   if (!can_record()) return way_.refusal();
   JournalStatus status = make_room(kShortRecordBytes, room_.for_deletes() + room_.to_go_on());
-  if (status == JournalStatus::full && compaction_.collect_for_space()) status = tell_later();
+  if (status == JournalStatus::full && compaction_.collect_for_space()) status = answer_later();
   if (status != JournalStatus::ok) return status;
   return way_.prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
 }
@@ -213,11 +213,11 @@ void Binlog::end_turn(Instant now) {
     if (!way_.is_refusing()) room_.tend();
   }
   way_.request_sync(is_waited_for());
-  // One may have ended meanwhile. What is asked for behind it is left for the next turn, which its
+  // One may have ended meanwhile. What is asked for after it is left for the next turn, which its
   // end begins.
   way_.take_sync_ends();
   way_.request_sync(is_waited_for());
-  bodies_.end_turn(told_later_);
+  bodies_.end_turn(answered_later_);
   way_.end_turn();
   compaction_.end_turn();
 }
@@ -241,7 +241,7 @@ JournalNumbers Binlog::numbers() const {
       .oldest_index = empty ? 0 : segments.oldest().number,
       .current_index = empty ? 0 : segments.newest().number,
       .records_migrated = compaction_.records_migrated(),
-      .records_written = way_.written_at_all(),
+      .records_written = way_.total_written(),
       .errors = ground_.notices.errors(),
       .refusing = way_.is_refusing(),
       .no_space = room_.is_missing() || (way_.is_refusing() && way_.is_refusing_for_space()),

@@ -51,7 +51,7 @@ bool Compaction::has_garbage_to_collect() const {
   const std::uint64_t sealed_live = segments().live_bytes() - segments().newest().live_bytes;
   const std::uint64_t frames = (segments().size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
   std::uint64_t garbage = sealed - std::min(sealed, sealed_live + frames);
-  // What is copied behind it will make a file of the past of the newest one.
+  // What is copied after it will make a file of the past of the newest one.
   if (room_.is_short()) garbage += garbage_of_newest();
   if (room_.is_short() && garbage_of_oldest() >= segments().oldest().bytes / 8) return true;
   if (garbage < std::min(sealed_live / 8, garbage_worth_collecting())) return false;
@@ -160,9 +160,9 @@ JournalStatus Compaction::mark_id(JobId id) {
   return way_.is_refusing() ? JournalStatus::failed : JournalStatus::ok;
 }
 
-// The file behind the oldest that tells of this id or a higher one, and has done so for longest:
+// The file after the oldest that tells of this id or a higher one, and has done so for longest:
 // the newest one always does in a busy server, and never durably so. Null: none.
-const Segment* Compaction::teller_of(JobId id) const {
+const Segment* Compaction::file_naming(JobId id) const {
   const Segment* best = nullptr;
   for (std::size_t i = 1; i < segments().size(); ++i) {
     const Segment& segment = segments().at(i);
@@ -207,7 +207,7 @@ Compaction::Step Compaction::remove_oldest() {
   // The highest id that this file tells of must not go with it: another file has to tell of it or
   // of a higher one, and durably so.
   std::uint64_t until = oldest.moved_until;
-  if (const Segment* other = teller_of(oldest.highest_id)) {
+  if (const Segment* other = file_naming(oldest.highest_id)) {
     until = std::max(until, other->highest_record);
   } else {
     const JournalStatus marked = mark_id(oldest.highest_id);
@@ -229,7 +229,7 @@ Compaction::Step Compaction::remove_oldest() {
   if (way_.syncs().length() >= SyncLine::kLengthMax) return Step::has_to_wait;
   if (oldest.unneeded_from == 0) way_.note().note_removal(segments().at(1).number);
   if (oldest.is_gone || oldest.has_to_be_kept) return drop_oldest_at_once();
-  way_.syncs().remove_first(segment_name(oldest.name_number), by_sync);
+  way_.syncs().remove_first(binlog_file_name(oldest.name_number), by_sync);
   return Step::has_to_wait;
 }
 
@@ -239,7 +239,7 @@ Compaction::Step Compaction::drop_oldest_at_once() {
   const bool is_out = oldest.is_gone || remove_or_keep(ground_.disk, oldest.name_number,
                                                        oldest.has_to_be_kept) == DiskStatus::ok;
   if (!is_out) {
-    tell_removal_failed(ground_.disk.last_error());
+    report_removal_failed(ground_.disk.last_error());
     again_ = ground_.now + kPauseAfterFailure;
     return Step::nothing_to_do;
   }
@@ -253,13 +253,13 @@ void Compaction::removal_ended(DiskStatus status) {
     try {
       const std::string why = ground_.disk.last_error();
       // One that is gone all the same, by whatever hand, must not be in the way for ever.
-      const std::string name = segment_name(segments().oldest().name_number);
+      const std::string name = binlog_file_name(segments().oldest().name_number);
       std::vector<std::string> names;
       const bool is_gone = ground_.disk.list(names) == DiskStatus::ok &&
                            std::find(names.begin(), names.end(), name) == names.end();
       if (is_gone) status = DiskStatus::ok;
       if (is_gone && ground_.has_syncs()) removal_mark_ = way_.syncs().sync_folder_first();
-      if (!is_gone) tell_removal_failed(why);
+      if (!is_gone) report_removal_failed(why);
     } catch (const std::bad_alloc&) {
       // It is tried again.
     }
@@ -277,10 +277,10 @@ void Compaction::drop_oldest() {
   room_.ask_again();          // There is space again.
 }
 
-void Compaction::tell_removal_failed(const std::string& why) {
+void Compaction::report_removal_failed(const std::string& why) {
   ground_.notices.count_error();
   ground_.look_for_files_at = ground_.now;
-  ground_.notices.tell_at_times(
+  ground_.notices.report_at_times(
       Notices::Subject::file, {.kind = Notice::Kind::file_failed, .doing = "remove", .error = why},
       ground_.now);
 }

@@ -294,9 +294,9 @@ std::optional<std::size_t> find_checked(std::string_view bytes, std::size_t from
       if (nonzero > at + kZerosInFront) at = nonzero - kZerosInFront;
     }
     const std::string_view rest = bytes.substr(at);
-    const Place place{seed, at, 0};
+    const Position position{seed, at, 0};
     const std::optional<Parsed> parsed = parse_record(rest);
-    if (parsed && header_fits(rest, *parsed, place)) return at;
+    if (parsed && header_fits(rest, *parsed, position)) return at;
   }
   return std::nullopt;
 }

@@ -86,11 +86,11 @@ std::optional<FileScan::Found> FileScan::next_checked() {
       end();
       return std::nullopt;
     }
-    const std::uint64_t behind = offset_ + parsed->record.bytes();
-    const bool body_is_damaged = !body_fits(*parsed, place_at(offset_));
+    const std::uint64_t after = offset_ + parsed->record.bytes();
+    const bool body_is_damaged = !body_fits(*parsed, position_at(offset_));
     const Found found{parsed->record, offset_, body_is_damaged, false};
     if (body_is_damaged) {
-      if (!parsed->body_is_there || !has_records_from(behind)) {
+      if (!parsed->body_is_there || !has_records_from(after)) {
         end();  // A crash came while the body was written: it is the end that was torn off.
         return std::nullopt;
       }
@@ -101,26 +101,26 @@ std::optional<FileScan::Found> FileScan::next_checked() {
   }
 }
 
-// Whether a record that is whole, or the seal, stands there or anywhere behind. A header alone is
+// Whether a record that is whole, or the seal, stands there or anywhere after. A header alone is
 // not enough: it may be the next one of what was torn off, and whoever reads the file again, up to
 // where it was accepted, must come to the same end.
 bool FileScan::has_records_from(std::uint64_t offset) {
   if (whole_record_at_ >= offset) return true;
-  FileScan behind = *this;
-  behind.offset_ = offset;
-  ++behind.records_;
-  while (!behind.is_seal_at(behind.offset_)) {
-    const std::optional<Parsed> parsed = behind.good_header_at(behind.offset_);
+  FileScan after = *this;
+  after.offset_ = offset;
+  ++after.records_;
+  while (!after.is_seal_at(after.offset_)) {
+    const std::optional<Parsed> parsed = after.good_header_at(after.offset_);
     if (!parsed) {
-      if (behind.search_on()) continue;
-      return behind.seal_.has_value();
+      if (after.search_on()) continue;
+      return after.seal_.has_value();
     }
     if (!parsed->body_is_there) return false;
-    if (body_fits(*parsed, place_at(behind.offset_))) {
-      whole_record_at_ = behind.offset_;
+    if (body_fits(*parsed, position_at(after.offset_))) {
+      whole_record_at_ = after.offset_;
       return true;
     }
-    behind.accept(*parsed);
+    after.accept(*parsed);
   }
   return true;
 }
@@ -130,12 +130,12 @@ std::optional<Parsed> FileScan::good_header_at(std::uint64_t offset) const {
   const std::string_view rest = bytes_.substr(static_cast<std::size_t>(offset));
   std::optional<Parsed> parsed = parse_record(rest);
   if (!parsed || !is_later(parsed->number)) return std::nullopt;
-  if (!header_fits(rest, *parsed, place_at(offset))) return std::nullopt;
+  if (!header_fits(rest, *parsed, position_at(offset))) return std::nullopt;
   return parsed;
 }
 
 bool FileScan::is_seal_at(std::uint64_t offset) {
-  seal_ = read_seal(bytes_.substr(static_cast<std::size_t>(offset)), place_at(offset));
+  seal_ = read_seal(bytes_.substr(static_cast<std::size_t>(offset)), position_at(offset));
   if (!seal_) return false;
   if (seal_->records > records_) {
     damages_.push_back(lost(offset, offset, seal_->records - records_));
@@ -145,7 +145,7 @@ bool FileScan::is_seal_at(std::uint64_t offset) {
   return true;
 }
 
-// Finds the next good record or the seal behind what cannot be read, and notes the gap. False:
+// Finds the next good record or the seal after what cannot be read, and notes the gap. False:
 // there is none, and what follows is no record at all.
 bool FileScan::search_on() {
   const std::uint64_t begin = offset_;
@@ -184,13 +184,13 @@ void FileScan::accept(const Parsed& parsed) {
   accepted_bytes_ = offset_;
 }
 
-// Measures what is behind the accepted part.
+// Measures what is after the accepted part.
 void FileScan::end() {
   if (ended_) return;
   ended_ = true;
-  const std::string_view behind = bytes_.substr(static_cast<std::size_t>(accepted_bytes_),
-                                                static_cast<std::size_t>(end_ - accepted_bytes_));
-  const std::size_t last = behind.find_last_not_of('\0');
+  const std::string_view after = bytes_.substr(static_cast<std::size_t>(accepted_bytes_),
+                                               static_cast<std::size_t>(end_ - accepted_bytes_));
+  const std::size_t last = after.find_last_not_of('\0');
   if (last != std::string_view::npos) {
     tail_ = lost(accepted_bytes_, accepted_bytes_ + last + 1, 0);
   }

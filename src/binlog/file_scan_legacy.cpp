@@ -1,5 +1,5 @@
 // Files of beanstalkd, of version 7 and of version 5: no sums, so what a record may hold, and what
-// stands behind it, takes their place.
+// stands after it, takes their place.
 
 #include <algorithm>
 
@@ -54,23 +54,23 @@ std::optional<FileScan::Found> FileScan::next_legacy() {
   for (;;) {
     const std::optional<LegacyRecord> found = legacy_record_at(offset_);
     if (found && offset_ + found->bytes <= end_) {
-      const std::uint64_t behind = offset_ + found->bytes;
+      const std::uint64_t after = offset_ + found->bytes;
       const Parsed& parsed = found->parsed;
       const bool has_body = parsed.body_is_there &&
                             (!parsed.record.is_full() || parsed.record.body.ends_with("\r\n"));
       // A length that is wrong may lead to the begin of a record by chance.
-      const bool is_framed = parsed.body_is_there && (is_clear_at(behind) || ends_at(behind)) &&
-                             (has_body || !has_clear_within(offset_ + 1, behind));
+      const bool is_framed = parsed.body_is_there && (is_clear_at(after) || ends_at(after)) &&
+                             (has_body || !has_clear_within(offset_ + 1, after));
       const bool is_sure = has_body && has_values_of_beanstalkd(parsed);
       // The end of the file is torn if nothing follows: then the body counts as never written.
-      const bool is_torn = !has_body && ends_at(behind);
+      const bool is_torn = !has_body && ends_at(after);
       if (is_sure || (is_framed && !is_torn)) {
         if (!is_sure) {
           damages_.push_back({.offset = offset_, .bytes = found->bytes, .records = !has_body});
         }
         const bool is_unproven = !damages_.empty();
         const Found result{parsed.record, offset_, !has_body, is_unproven};
-        offset_ = accepted_bytes_ = behind;
+        offset_ = accepted_bytes_ = after;
         ++records_;
         return result;
       }

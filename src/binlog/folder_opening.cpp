@@ -42,7 +42,7 @@ bool FolderOpening::sync_what_was_read(std::string& error) {
   for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
     const FileReport& file = report_.files[i - 1];
     if (file.is_last_of_a_run && !report_.was_surveyed) break;
-    status = ground_.disk.sync_file(segment_name(file.number));
+    status = ground_.disk.sync_file(binlog_file_name(file.number));
   }
   if (status != DiskStatus::ok) error = ground_.disk.last_error();
   return status == DiskStatus::ok;
@@ -95,7 +95,7 @@ void FolderOpening::keep_what_was_not_understood() {
   }
   for (const Problem& problem : report_.problems) {
     if (!is_left_aside(problem.kind)) continue;
-    const auto number = segment_number(problem.file);
+    const auto number = binlog_file_number(problem.file);
     move_aside(keeper, problem.file, *number);
   }
   for (const std::string& name : report_.spares) {
@@ -107,7 +107,7 @@ void FolderOpening::keep_what_was_not_understood() {
       (void)ground_.disk.remove(name);
     } else {
       // Somebody may have given a file of jobs that name.
-      move_aside(keeper, name, *segment_number(name.substr(0, name.rfind('.'))));
+      move_aside(keeper, name, *binlog_file_number(name.substr(0, name.rfind('.'))));
     }
   }
   (void)keeper.sync();
@@ -115,7 +115,7 @@ void FolderOpening::keep_what_was_not_understood() {
 
 // False: the copy could not be made.
 bool FolderOpening::keep_rubbish(Keeper& keeper, const FileReport& file) {
-  const std::string name = segment_name(file.number);
+  const std::string name = binlog_file_name(file.number);
   FileBytes bytes;
   Keeper::Kept kept;
   DiskStatus status = ground_.disk.read(name, bytes);
@@ -148,7 +148,7 @@ void FolderOpening::move_aside(Keeper& keeper, const std::string& name, std::uin
   ground_.notices.tell(std::move(told));
 }
 
-// Gives back what the newest file that was read has behind its last record. False: nothing.
+// Gives back what the newest file that was read has after its last record. False: nothing.
 bool FolderOpening::cut_off_zeros() {
   if (report_.files.empty()) return false;
   const FileReport& last = report_.files.back();
@@ -156,7 +156,8 @@ bool FolderOpening::cut_off_zeros() {
                          last.bytes > last.accepted_bytes;
   if (!has_zeros) return false;
   FileHandle file = FileHandle::none;
-  if (ground_.disk.open_existing(segment_name(last.number), file) != DiskStatus::ok) return false;
+  if (ground_.disk.open_existing(binlog_file_name(last.number), file) != DiskStatus::ok)
+    return false;
   DiskStatus status = ground_.disk.truncate(file, last.accepted_bytes);
   if (status == DiskStatus::ok && ground_.has_syncs()) status = ground_.disk.sync(file);
   ground_.disk.close(file);

@@ -46,14 +46,14 @@ bool FolderSurvey::run(std::string& error) {
   for (const PlannedFile& file : files_) {
     if (file.number == file.name_number) continue;
     problems_.push_back({.kind = Problem::Kind::displaced,
-                         .file = segment_name(file.name_number),
-                         .other = segment_name(file.number)});
+                         .file = binlog_file_name(file.name_number),
+                         .other = binlog_file_name(file.number)});
   }
   return true;
 }
 
 bool FolderSurvey::load(std::uint64_t name_number, std::string& error) {
-  if (disk_.read(segment_name(name_number), bytes_) == DiskStatus::ok) return true;
+  if (disk_.read(binlog_file_name(name_number), bytes_) == DiskStatus::ok) return true;
   error = disk_.last_error();
   return false;
 }
@@ -94,7 +94,7 @@ bool FolderSurvey::identify_all(std::string& error) {
     if (may_be_ours && !was_begun_by_us(i, is_ours, error)) return false;
     if (is_ours) identity = identity_by_name(names_[i], folder_);
     if (identity.kind == FileKind::unknown_version) {
-      error = segment_name(names_[i]) + " is of a version that is not known here";
+      error = binlog_file_name(names_[i]) + " is of a version that is not known here";
       return false;
     }
   }
@@ -103,16 +103,16 @@ bool FolderSurvey::identify_all(std::string& error) {
 
 // Whether the file in front of that one, which is ours, ended because this one was begun, or the
 // note knows it. Then this one is ours, too, though nothing in it says so any more.
-bool FolderSurvey::was_begun_by_us(std::size_t place, bool& is_ours, std::string& error) {
+bool FolderSurvey::was_begun_by_us(std::size_t index, bool& is_ours, std::string& error) {
   if (folder_.store_id == 0) return true;
-  is_ours = names_[place] == remembered_file_ && folder_.store_id == remembered_store_id_;
-  if (is_ours || place == 0) return true;
-  const FileIdentity& before = files_[place - 1].identity;
-  const bool is_in_place = before.kind == FileKind::checked && before.number + 1 == names_[place] &&
-                           names_[place - 1] == before.number &&
+  is_ours = names_[index] == remembered_file_ && folder_.store_id == remembered_store_id_;
+  if (is_ours || index == 0) return true;
+  const FileIdentity& before = files_[index - 1].identity;
+  const bool is_in_place = before.kind == FileKind::checked && before.number + 1 == names_[index] &&
+                           names_[index - 1] == before.number &&
                            before.store_id == folder_.store_id;
   if (!is_in_place) return true;
-  if (!load(names_[place - 1], error)) return false;
+  if (!load(names_[index - 1], error)) return false;
   FileScan scan(bytes_.view(), before);
   scan.run_to_end();
   is_ours = scan.seal() && !scan.seal()->clean_exit;
@@ -120,7 +120,7 @@ bool FolderSurvey::was_begun_by_us(std::size_t place, bool& is_ours, std::string
 }
 
 // Whether a file is what its records say rather than what its signature says, where they differ.
-bool FolderSurvey::is_likelier(std::size_t place, const Contradiction& contradiction,
+bool FolderSurvey::is_likelier(std::size_t index, const Contradiction& contradiction,
                                const FileIdentity& by_signature) const {
   const FileIdentity& by_records = contradiction.by_records;
   // A stray sector or two agree on a place where nothing of this folder can be.
@@ -129,24 +129,24 @@ bool FolderSurvey::is_likelier(std::size_t place, const Contradiction& contradic
   // One sector may be a stray one.
   if (contradiction.sectors > contradiction.sectors_against + 1) return true;
   // The one that no other file says it is.
-  const bool is_taken = says_another(place, by_records);
-  if (is_taken != says_another(place, by_signature)) return !is_taken;
+  const bool is_taken = says_another(index, by_records);
+  if (is_taken != says_another(index, by_signature)) return !is_taken;
   return contradiction.sectors > contradiction.sectors_against;
 }
 
 // Whether the signature of another file says that it is that one.
-bool FolderSurvey::says_another(std::size_t place, const FileIdentity& identity) const {
+bool FolderSurvey::says_another(std::size_t index, const FileIdentity& identity) const {
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const auto& signature = files_[i].identity.signature;
     const bool is_same = signature && signature->store_id == identity.store_id &&
                          signature->file_number == identity.number;
-    if (is_same && i != place) return true;
+    if (is_same && i != index) return true;
   }
   return false;
 }
 
-bool FolderSurvey::is_of(std::size_t place, std::uint64_t store_id) const {
-  return files_[place].identity.signature && files_[place].identity.store_id == store_id;
+bool FolderSurvey::is_of(std::size_t index, std::uint64_t store_id) const {
+  return files_[index].identity.signature && files_[index].identity.store_id == store_id;
 }
 
 // How much is odd if the folder is that one: its files that are missing, or stand under other
@@ -222,8 +222,8 @@ bool FolderSurvey::leave_stranger_aside(const PlannedFile& file, std::string& er
 bool FolderSurvey::leave_aside(const PlannedFile& file, Problem::Kind kind, std::uint64_t other,
                                std::string& error) {
   problems_.push_back({.kind = kind,
-                       .file = segment_name(file.name_number),
-                       .other = other == 0 ? std::string() : segment_name(other)});
+                       .file = binlog_file_name(file.name_number),
+                       .other = other == 0 ? std::string() : binlog_file_name(other)});
   if (kind == Problem::Kind::foreign) return true;
   if (!load(file.name_number, error)) return false;
   FileScan scan(bytes_.view(), file.identity);
@@ -255,7 +255,7 @@ bool FolderSurvey::leave_strangers_aside(std::string& error) {
 }
 
 // Whether a file of ours that does not say itself what it is may be of this folder: the id of the
-// folder is not older than it, or another file was begun behind it.
+// folder is not older than it, or another file was begun after it.
 bool FolderSurvey::is_vouched_for(const PlannedFile& file, bool& vouched, std::string& error) {
   vouched = true;
   for (const PlannedFile& other : files_) {

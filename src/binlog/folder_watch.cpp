@@ -16,7 +16,7 @@ constexpr Duration kPauseBetweenLooks = Duration::seconds(1);
 void FolderWatch::begin() {
   const SegmentWriter& writer = way_.writer();
   can_look_ =
-      ground_.disk.look_for(writer.file(), segment_name(writer.number())) == Presence::there;
+      ground_.disk.look_for(writer.file(), binlog_file_name(writer.number())) == Presence::there;
 }
 
 void FolderWatch::look() {
@@ -26,7 +26,7 @@ void FolderWatch::look() {
   ground_.look_for_files_at = ground_.now + kPauseBetweenLooks;
   try {
     const Presence found =
-        ground_.disk.look_for(way_.writer().file(), segment_name(way_.writer().number()));
+        ground_.disk.look_for(way_.writer().file(), binlog_file_name(way_.writer().number()));
     if (found != Presence::there) {
       if (found == Presence::file_gone) lose_newest();
       way_.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
@@ -48,13 +48,13 @@ void FolderWatch::lose_newest() {
 
 // One after the other, in turn.
 void FolderWatch::look_for_an_older_file() {
-  std::size_t place = 0;
-  while (place + 1 < segments().size() && segments().at(place).number <= looked_at_) ++place;
-  if (place + 1 >= segments().size()) place = 0;
-  const Segment& older = segments().at(place);
+  std::size_t index = 0;
+  while (index + 1 < segments().size() && segments().at(index).number <= looked_at_) ++index;
+  if (index + 1 >= segments().size()) index = 0;
+  const Segment& older = segments().at(index);
   looked_at_ = older.number;
-  if (place + 1 >= segments().size() || older.is_gone) return;
-  if (ground_.disk.look_for(FileHandle::none, segment_name(older.name_number)) !=
+  if (index + 1 >= segments().size() || older.is_gone) return;
+  if (ground_.disk.look_for(FileHandle::none, binlog_file_name(older.name_number)) !=
       Presence::file_gone) {
     return;
   }
@@ -72,7 +72,7 @@ void FolderWatch::look_for_an_older_file() {
     return;
   }
   ground_.notices.count_error();
-  ground_.notices.tell_at_times(
+  ground_.notices.report_at_times(
       Notices::Subject::older_gone,
       {.kind = Notice::Kind::gone, .doing = "find", .error = std::move(why)}, ground_.now);
   ground_.notices.begin(Notices::Subject::older_gone);
@@ -90,7 +90,7 @@ void FolderWatch::mark_those_gone(const std::vector<std::string>& names) {
     Segment& segment = segments().at(i);
     const bool goes_by_us = way_.syncs().has_removal() && i == 0;
     if (segment.is_gone || goes_by_us) continue;
-    const std::string name = segment_name(segment.name_number);
+    const std::string name = binlog_file_name(segment.name_number);
     if (std::binary_search(names.begin(), names.end(), name)) continue;
     segment.is_gone = true;
     segments().set_gone_until(std::max(segments().gone_until(), segment.number));
@@ -109,11 +109,11 @@ void FolderWatch::end_moving() {
       segments().oldest().number <= segments().gone_until())
     return;
   segments().set_gone_until(0);
-  ground_.notices.tell_next(Notices::Subject::older_gone, ground_.now);
+  ground_.notices.report_next(Notices::Subject::older_gone, ground_.now);
   if (!ground_.notices.take_begin(Notices::Subject::older_gone)) return;
   try {
     ground_.notices.tell(
-        {.kind = Notice::Kind::recovered, .file = segment_name(way_.writer().number())});
+        {.kind = Notice::Kind::recovered, .file = binlog_file_name(way_.writer().number())});
   } catch (const std::bad_alloc&) {
     // It is, whether the log is told or not.
   }
@@ -124,7 +124,7 @@ void FolderWatch::end_moving() {
 bool FolderWatch::has_file_of_another_server(const std::vector<std::string>& names,
                                              std::string& why) const {
   for (const std::string& name : names) {
-    const auto number = segment_number(name);
+    const auto number = binlog_file_number(name);
     if (!number || *number < way_.next_file_number() || *number == way_.unsure_number()) continue;
     why = name + " is there, which this server has not written";
     return true;
@@ -159,8 +159,8 @@ void FolderWatch::forget_those_gone() {
       segments().at(i).unneeded_from = way_.records();
   }
   segments().set_gone_until(0);
-  ground_.notices.tell_next(Notices::Subject::gone, ground_.now);
-  ground_.notices.tell_next(Notices::Subject::older_gone, ground_.now);
+  ground_.notices.report_next(Notices::Subject::gone, ground_.now);
+  ground_.notices.report_next(Notices::Subject::older_gone, ground_.now);
 }
 
 }  // namespace haricot::binlog

@@ -91,7 +91,7 @@ DiskStatus Keeper::sync() {
 }
 
 DiskStatus remove_or_keep(Disk& disk, std::uint64_t number, bool has_to_be_kept) {
-  const std::string name = segment_name(number);
+  const std::string name = binlog_file_name(number);
   if (!has_to_be_kept) return disk.remove(name);
   Keeper keeper(disk);
   std::string to;

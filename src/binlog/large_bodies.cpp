@@ -83,7 +83,7 @@ JournalStatus LargeBodies::failed() {
   ground_.notices.count_error();
   ground_.look_for_files_at = ground_.now;
   try {
-    ground_.notices.tell_at_times(
+    ground_.notices.report_at_times(
         Notices::Subject::file,
         {.kind = Notice::Kind::file_failed, .doing = "write", .error = body_.why()}, ground_.now);
   } catch (const std::bad_alloc&) {

@@ -88,7 +88,7 @@ DiskStatus LargeBody::take_space(std::uint64_t bytes) {
   return status;
 }
 
-// A slice of the body, and then of the space behind it, which is good to have and no more.
+// A slice of the body, and then of the space after it, which is good to have and no more.
 DiskStatus LargeBody::write_slice() {
   const std::uint64_t size = body_.size();
   if (done_ == size && allocated_ >= needed_) {

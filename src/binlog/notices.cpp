@@ -7,7 +7,7 @@ constexpr Duration kPauseBetweenNotices = Duration::seconds(30);
 
 }  // namespace
 
-bool Notices::tell_at_times(Subject subject, Notice notice, Instant now) {
+bool Notices::report_at_times(Subject subject, Notice notice, Instant now) {
   if (now < at(not_before_, subject)) return false;
   tell(std::move(notice));
   at(not_before_, subject) = now + kPauseBetweenNotices;

@@ -40,13 +40,13 @@ std::uint32_t load_u24(const char* from) {
   return load<std::uint32_t>(from - 1) >> 8;
 }
 
-std::uint32_t crc_of_place(const Place& place) {
+std::uint32_t crc_of_position(const Position& position) {
   char offset[8];
-  store(offset, place.offset);
-  return crc32c(place.seed, std::string_view(offset, sizeof offset));
+  store(offset, position.offset);
+  return crc32c(position.seed, std::string_view(offset, sizeof offset));
 }
 
-// The way back from crc_of_place().
+// The way back from crc_of_position().
 std::uint32_t seed_before(std::uint32_t crc, std::uint64_t offset) {
   char bytes[8];
   store(bytes, offset);
@@ -56,9 +56,9 @@ std::uint32_t seed_before(std::uint32_t crc, std::uint64_t offset) {
 constexpr char kZeros[4] = {};
 
 // HC of the header at `header`, whatever stands in its place now.
-std::uint32_t header_crc(const char* header, std::size_t name_bytes, const Place& place) {
+std::uint32_t header_crc(const char* header, std::size_t name_bytes, const Position& position) {
   const std::size_t before = kNameLengthBytes + name_bytes + kHeaderCrcAt;
-  std::uint32_t crc = crc32c(crc_of_place(place), std::string_view(header, before));
+  std::uint32_t crc = crc32c(crc_of_position(position), std::string_view(header, before));
   crc = crc32c(crc, std::string_view(kZeros, sizeof kZeros));
   return crc32c(crc, std::string_view(header + before + 4, kBlockBytes - kHeaderCrcAt - 4));
 }
@@ -66,17 +66,17 @@ std::uint32_t header_crc(const char* header, std::size_t name_bytes, const Place
 std::uint32_t seed_by_sum(std::uint32_t sum, const char* header, std::size_t name_bytes,
                           std::uint64_t offset) {
   const std::size_t before = kNameLengthBytes + name_bytes + kHeaderCrcAt;
-  const std::string_view behind(header + before + 4, kBlockBytes - kHeaderCrcAt - 4);
-  std::uint32_t crc = crc32c_before(sum, behind);
+  const std::string_view after(header + before + 4, kBlockBytes - kHeaderCrcAt - 4);
+  std::uint32_t crc = crc32c_before(sum, after);
   crc = crc32c_before(crc, std::string_view(kZeros, sizeof kZeros));
   return seed_before(crc32c_before(crc, std::string_view(header, before)), offset);
 }
 
 // Puts the sum and the record number into a header that is otherwise complete.
-void seal_header(char* header, std::size_t name_bytes, const Place& place) {
+void seal_header(char* header, std::size_t name_bytes, const Position& position) {
   char* block = header + kNameLengthBytes + name_bytes;
-  store_u24(block + kNumberAt, place.number);
-  store(block + kHeaderCrcAt, header_crc(header, name_bytes, place));
+  store_u24(block + kNumberAt, position.number);
+  store(block + kHeaderCrcAt, header_crc(header, name_bytes, position));
 }
 
 // Begins a pseudo-record: all zero but for the id and the mark.
@@ -89,12 +89,13 @@ char* begin_pseudo(char* to, std::uint32_t mark) {
 }
 
 // The block of a pseudo-record of that mark whose sum is right; null if it is none.
-const char* find_pseudo(std::string_view bytes, std::uint32_t mark, const Place& place) {
+const char* find_pseudo(std::string_view bytes, std::uint32_t mark, const Position& position) {
   if (bytes.size() < kShortRecordBytes || load<std::uint32_t>(bytes.data()) != 0) return nullptr;
   const char* block = bytes.data() + kNameLengthBytes;
   if (load<std::uint64_t>(block) != kPseudoId) return nullptr;
   if (load<std::uint32_t>(block + 8) != mark) return nullptr;
-  const bool good = load<std::uint32_t>(block + kHeaderCrcAt) == header_crc(bytes.data(), 0, place);
+  const bool good =
+      load<std::uint32_t>(block + kHeaderCrcAt) == header_crc(bytes.data(), 0, position);
   return good ? block : nullptr;
 }
 
@@ -121,7 +122,8 @@ void take_body(std::string_view bytes, std::size_t header_length, Parsed& parsed
 
 // Records ---------------------------------------------------------------------------------------
 
-void write_header(const Record& record, const Place& place, std::uint32_t body_sum, char* to) {
+void write_header(const Record& record, const Position& position, std::uint32_t body_sum,
+                  char* to) {
   const std::size_t name_bytes = record.tube_name.size();
   store(to, static_cast<std::uint32_t>(name_bytes));
   if (name_bytes > 0) std::memcpy(to + kNameLengthBytes, record.tube_name.data(), name_bytes);
@@ -138,16 +140,16 @@ void write_header(const Record& record, const Place& place, std::uint32_t body_s
     store(block + 56 + 4 * i, record.counts[i]);
   }
   block[kStateAt] = static_cast<char>(record.state);
-  seal_header(to, name_bytes, place);
+  seal_header(to, name_bytes, position);
 }
 
-std::uint32_t body_crc(const Place& place, std::string_view body, std::string_view behind) {
-  return crc32c(crc32c(crc_of_place(place), body), behind);
+std::uint32_t body_crc(const Position& position, std::string_view body, std::string_view after) {
+  return crc32c(crc32c(crc_of_position(position), body), after);
 }
 
-std::uint32_t body_crc_by_sum(const Place& place, std::uint32_t sum, std::uint64_t body_bytes,
-                              std::string_view behind) {
-  return crc32c(crc32c_joined(crc_of_place(place), sum, body_bytes), behind);
+std::uint32_t body_crc_by_sum(const Position& position, std::uint32_t sum, std::uint64_t body_bytes,
+                              std::string_view after) {
+  return crc32c(crc32c_joined(crc_of_position(position), sum, body_bytes), after);
 }
 
 std::optional<Parsed> parse_record(std::string_view bytes) {
@@ -211,8 +213,8 @@ std::optional<Parsed> parse_record_v5(std::string_view bytes, std::size_t& heade
   return parsed;
 }
 
-bool header_fits(std::string_view bytes, const Parsed& parsed, const Place& place) {
-  return parsed.header_crc == header_crc(bytes.data(), parsed.record.tube_name.size(), place);
+bool header_fits(std::string_view bytes, const Parsed& parsed, const Position& position) {
+  return parsed.header_crc == header_crc(bytes.data(), parsed.record.tube_name.size(), position);
 }
 
 std::uint32_t seed_by_header(std::string_view bytes, const Parsed& parsed, std::uint64_t offset) {
@@ -245,10 +247,10 @@ bool is_clearly_of_beanstalkd(const Parsed& parsed) {
          record.ttr_ns > 0 && has_values_of_beanstalkd(parsed);
 }
 
-bool body_fits(const Parsed& parsed, const Place& place) {
+bool body_fits(const Parsed& parsed, const Position& position) {
   if (!parsed.body_is_there) return false;
   if (!parsed.record.is_full()) return parsed.body_crc == 0;
-  return parsed.body_crc == body_crc(place, parsed.record.body);
+  return parsed.body_crc == body_crc(position, parsed.record.body);
 }
 
 // Pseudo-records --------------------------------------------------------------------------------
@@ -284,8 +286,9 @@ void write_signature(const Signature& signature, char* to) {
   store(block + 68, signature.records_lost);
   store(block + 72, signature.previous_number);
   // The run stands where other records have their number.
-  seal_header(to, 0,
-              Place{seed_of(signature.salt, signature.file_number), kVersionBytes, signature.run});
+  seal_header(
+      to, 0,
+      Position{seed_of(signature.salt, signature.file_number), kVersionBytes, signature.run});
 }
 
 std::optional<Signature> read_signature(std::string_view bytes) {
@@ -294,8 +297,8 @@ std::optional<Signature> read_signature(std::string_view bytes) {
   const char* block = bytes.data() + kNameLengthBytes;
   signature.salt = load<std::uint64_t>(block + 16);
   signature.file_number = load<std::uint64_t>(block + 40);
-  const Place place{seed_of(signature.salt, signature.file_number), kVersionBytes, 0};
-  if (find_pseudo(bytes, kSignatureMark, place) == nullptr) return std::nullopt;
+  const Position position{seed_of(signature.salt, signature.file_number), kVersionBytes, 0};
+  if (find_pseudo(bytes, kSignatureMark, position) == nullptr) return std::nullopt;
   signature.next_id = load<std::uint64_t>(block + 24);
   signature.oldest_needed = load<std::uint32_t>(block + 32);
   signature.previous_digest = load<std::uint32_t>(block + 36);
@@ -316,7 +319,7 @@ bool looks_like_signature(std::string_view bytes) {
          load<std::uint32_t>(block + 8) == kSignatureMark;
 }
 
-void write_seal(const Seal& seal, const Place& place, char* to) {
+void write_seal(const Seal& seal, const Position& position, char* to) {
   char* block = begin_pseudo(to, kSealMark);
   store(block + 16, seal.bytes);
   store(block + 24, seal.records);
@@ -324,11 +327,11 @@ void write_seal(const Seal& seal, const Place& place, char* to) {
   store(block + 32, seal.oldest_needed);
   store(block + 40, seal.file_number);
   store(block + 56, seal.store_id);
-  seal_header(to, 0, place);
+  seal_header(to, 0, position);
 }
 
-std::optional<Seal> read_seal(std::string_view bytes, const Place& place) {
-  const char* block = find_pseudo(bytes, kSealMark, place);
+std::optional<Seal> read_seal(std::string_view bytes, const Position& position) {
+  const char* block = find_pseudo(bytes, kSealMark, position);
   if (block == nullptr) return std::nullopt;
   return Seal{load<std::uint64_t>(block + 16),      load<std::uint32_t>(block + 24),
               load<std::uint32_t>(block + 28) != 0, load<std::uint64_t>(block + 56),

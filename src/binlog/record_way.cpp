@@ -65,7 +65,7 @@ void RecordWay::append(const Record& record, std::string_view body, const BlobRe
 void RecordWay::count_record(JobId id) {
   unsafe_.push_back(id);
   ++records_;
-  ++records_written_;
+  ++total_written_;
 }
 
 void RecordWay::append_change(const JournaledJob& job) {
@@ -81,7 +81,7 @@ void RecordWay::append_full(const JournaledJob& job) {
 }
 
 void RecordWay::append_again(const Record& record, std::string_view body, const BlobRef& blob) {
-  ++records_written_;
+  ++total_written_;
   writer_.add(record, body, blob);
 }
 
@@ -131,10 +131,10 @@ void RecordWay::note_written() {
       break;
     case SyncPolicy::interval:
       unsynced_since_ = std::min(unsynced_since_, ground_.now);
-      held_records_ = records_;
+      safe_records_ = records_;
       break;
     case SyncPolicy::never:
-      hold(records_);
+      mark_safe(records_);
       break;
   }
 }
@@ -174,17 +174,17 @@ void RecordWay::take_sync_ends() {
       fail(ended.status, "sync");
     } else if (ended.covers > 0) {
       synced_records_ = std::max(synced_records_, ended.covers);
-      if (!refusing_) hold(synced_records_);
+      if (!refusing_) mark_safe(synced_records_);
     }
   }
   events_.syncs_taken(events_.object, {some_ended, syncs_.length() != before});
 }
 
 // Everything up to that record is as safe as the policy wants it.
-void RecordWay::hold(std::uint64_t records) {
+void RecordWay::mark_safe(std::uint64_t records) {
   CHECK(records <= records_ && unsafe_.size() <= records_);
   if (records > 0) note_.note_what_is_safe(noted_files(), records > records_before_newest_);
-  held_records_ = std::max(held_records_, records);
+  safe_records_ = std::max(safe_records_, records);
   const std::uint64_t before = records_ - unsafe_.size();
   if (records > before) {
     unsafe_.erase(unsafe_.begin(), unsafe_.begin() + static_cast<std::ptrdiff_t>(records - before));
@@ -205,7 +205,7 @@ void RecordWay::begin_anew() {
 }
 
 void RecordWay::check_invariants() const {
-  CHECK(held_records_ <= records_);
+  CHECK(safe_records_ <= records_);
   CHECK(synced_records_ <= records_ && written_records_ <= records_);
   CHECK(unsafe_.size() <= records_);
 }

@@ -33,11 +33,11 @@ std::optional<SegmentWriter::Ending> RecordWay::end_file() {
       unsynced_since_ = Instant::never();
     }
   } else if (!refusing_) {
-    hold(records_);
+    mark_safe(records_);
   }
   if (!refusing_) {
     written_records_ = records_;
-    if (ground_.options.sync == SyncPolicy::interval) held_records_ = records_;
+    if (ground_.options.sync == SyncPolicy::interval) safe_records_ = records_;
   }
   return ending;
 }
@@ -108,7 +108,7 @@ RecordWay::Begun RecordWay::begin_file(const NewFile& file) {
   std::string to;
   try {
     from = spare_name(file.number);
-    to = segment_name(next_file_number_);
+    to = binlog_file_name(next_file_number_);
     ground_.segments->add(next_file_number_).bytes = file.allocated;
   } catch (const std::bad_alloc&) {
     fail(DiskStatus::full, "begin a file", "there is no memory");
@@ -133,7 +133,7 @@ RecordWay::Begun RecordWay::begin_file(const NewFile& file) {
   return Begun::yes;
 }
 
-// A failed write leaves undefined what stands behind the last good one, and a failed sync what of
+// A failed write leaves undefined what stands after the last good one, and a failed sync what of
 // the file is on the disk: the kernel may have dropped what it could not write, and say nothing the
 // next time. So the file is cut back to what was written, and not written to any more.
 void RecordWay::fail(DiskStatus status, std::string_view doing, std::string_view why,
@@ -163,7 +163,7 @@ void RecordWay::fail(DiskStatus status, std::string_view doing, std::string_view
     const auto subject =
         kind == Notice::Kind::gone ? Notices::Subject::gone : Notices::Subject::failure;
     const Notice notice{.kind = kind, .doing = std::string(doing), .error = reason};
-    if (ground_.notices.tell_at_times(subject, notice, ground_.now)) {
+    if (ground_.notices.report_at_times(subject, notice, ground_.now)) {
       ground_.notices.begin(Notices::Subject::failure);
     }
   } catch (const std::bad_alloc&) {
@@ -192,7 +192,7 @@ void RecordWay::cut_files_back() {
     if (segment.cut_to == 0 || segment.is_gone || segment.has_to_be_kept) continue;
     FileHandle file = FileHandle::none;
     try {
-      const std::string name = segment_name(segment.name_number);
+      const std::string name = binlog_file_name(segment.name_number);
       if (ground_.disk.open_existing(name, file) != DiskStatus::ok) continue;
     } catch (const std::bad_alloc&) {
       return;

@@ -77,7 +77,7 @@ void Recovery::forget_failed_files() {
 
 bool Recovery::remove_failed(std::uint64_t number) {
   try {
-    return ground_.disk.remove(segment_name(number)) == DiskStatus::ok;
+    return ground_.disk.remove(binlog_file_name(number)) == DiskStatus::ok;
   } catch (const std::bad_alloc&) {
     return false;  // As one that cannot be removed.
   }
@@ -146,7 +146,7 @@ bool Recovery::has_to_rewrite() const {
 bool Recovery::list_what_is_unsafe() {
   try {
     rewrite_.assign(way_.unsafe().begin(), way_.unsafe().end());
-    // That no older file is needed is told behind all that was in them.
+    // That no older file is needed is told after all that was in them.
     if (segments().gone_until() != 0) std::erase(rewrite_, kPseudoId);
     if (rewrite_.empty()) rewrite_.push_back(0);  // No job, but a file that has to be synced.
   } catch (const std::bad_alloc&) {
@@ -158,11 +158,11 @@ bool Recovery::list_what_is_unsafe() {
   return true;
 }
 
-// The first file from `place` on with jobs that are to be written anew; nothing if there is none.
-std::optional<std::size_t> Recovery::with_jobs_to_rewrite(std::size_t place) const {
-  for (; place < segments().size() && segments().at(place).number <= segments().gone_until();
-       ++place) {
-    if (segments().at(place).live_jobs > 0) return place;
+// The first file from `index` on with jobs that are to be written anew; nothing if there is none.
+std::optional<std::size_t> Recovery::with_jobs_to_rewrite(std::size_t index) const {
+  for (; index < segments().size() && segments().at(index).number <= segments().gone_until();
+       ++index) {
+    if (segments().at(index).live_jobs > 0) return index;
   }
   return std::nullopt;
 }
@@ -170,10 +170,10 @@ std::optional<std::size_t> Recovery::with_jobs_to_rewrite(std::size_t place) con
 // Requires: there is something.
 JobId Recovery::next_to_rewrite() {
   if (!rewrite_.empty()) return rewrite_.back();
-  const auto place = with_jobs_to_rewrite(rewritten_until_);
-  if (!place) return kPseudoId;
-  rewritten_until_ = *place;
-  return ground_.engine->jobs()[segments().at(*place).first].id;
+  const auto index = with_jobs_to_rewrite(rewritten_until_);
+  if (!index) return kPseudoId;
+  rewritten_until_ = *index;
+  return ground_.engine->jobs()[segments().at(*index).first].id;
 }
 
 bool Recovery::rewrite_some() {
@@ -198,11 +198,11 @@ bool Recovery::rewrite_some() {
 // What was noted of the oldest file, as it is now. If files are gone, what is written now is all
 // that is needed.
 std::uint64_t Recovery::number_needed_from() const {
-  std::size_t place = 0;
-  while (place + 1 < segments().size() && segments().at(place).number <= segments().gone_until())
-    ++place;
-  const bool goes = place == 0 && segments().oldest().unneeded_from != 0 && segments().size() > 1;
-  return segments().at(goes ? 1 : place).number;
+  std::size_t index = 0;
+  while (index + 1 < segments().size() && segments().at(index).number <= segments().gone_until())
+    ++index;
+  const bool goes = index == 0 && segments().oldest().unneeded_from != 0 && segments().size() > 1;
+  return segments().at(goes ? 1 : index).number;
 }
 
 // The job as it is now, or that it is no more.
@@ -294,14 +294,14 @@ void Recovery::recovered() {
   retry_at_ = Instant::never();
   watch_.forget_those_gone();
   ground_.look_for_files_at = ground_.now;
-  way_.hold_all();
+  way_.mark_all_safe();
   const bool failure_is_over = ground_.notices.take_begin(Notices::Subject::failure);
   // All that lived in older files that are gone has been written anew as well.
   const bool moving_is_over = ground_.notices.take_begin(Notices::Subject::older_gone);
   if (!failure_is_over && !moving_is_over) return;
   try {
     ground_.notices.tell(
-        {.kind = Notice::Kind::recovered, .file = segment_name(way_.writer().number())});
+        {.kind = Notice::Kind::recovered, .file = binlog_file_name(way_.writer().number())});
   } catch (const std::bad_alloc&) {
     // It is, whether the log is told or not.
   }

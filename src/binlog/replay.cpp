@@ -20,7 +20,7 @@ std::uint64_t job_bytes(const Record& record) {
 }
 
 // A name that looks like that of a file, whatever its number.
-bool has_name_of_segment(std::string_view name) {
+bool has_name_of_binlog_file(std::string_view name) {
   return name.starts_with("binlog.") && name.size() > 7 &&
          name.find_first_not_of("0123456789", 7) == std::string_view::npos;
 }
@@ -29,14 +29,14 @@ bool has_whole_record(std::string_view bytes, std::uint64_t from, std::uint32_t 
   auto at = find_checked(bytes, static_cast<std::size_t>(from), seed);
   for (; at; at = find_checked(bytes, *at + 1, seed)) {
     const std::optional<Parsed> parsed = parse_record(bytes.substr(*at));
-    if (parsed && body_fits(*parsed, Place{seed, *at, 0})) return true;
+    if (parsed && body_fits(*parsed, Position{seed, *at, 0})) return true;
   }
   return false;
 }
 
 }  // namespace
 
-std::optional<std::uint64_t> segment_number(std::string_view name) {
+std::optional<std::uint64_t> binlog_file_number(std::string_view name) {
   constexpr std::string_view kPrefix = "binlog.";
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
@@ -75,17 +75,17 @@ bool Replay::list() {
   if (disk_.list(names) != DiskStatus::ok) return fail(disk_.last_error());
   for (const std::string& name : names) {
     const std::string_view view = name;
-    if (const auto number = segment_number(view)) {
+    if (const auto number = binlog_file_number(view)) {
       numbers_.push_back(*number);
-    } else if (view.ends_with(".tmp") && segment_number(view.substr(0, view.size() - 4))) {
+    } else if (view.ends_with(".tmp") && binlog_file_number(view.substr(0, view.size() - 4))) {
       report_.spares.push_back(name);
-    } else if (has_name_of_segment(view)) {
+    } else if (has_name_of_binlog_file(view)) {
       file_problems_.push_back({.kind = Problem::Kind::misnamed, .file = name});
     }
   }
   std::sort(numbers_.begin(), numbers_.end());
   if (!numbers_.empty() && numbers_.back() > kFileNumberLast) {
-    return fail(segment_name(numbers_.back()) + ": the numbers of files are nearly used up; " +
+    return fail(binlog_file_name(numbers_.back()) + ": the numbers of files are nearly used up; " +
                 "`haricot binlog copy` writes the jobs to a new folder");
   }
   for (const std::uint64_t number : numbers_) {
@@ -96,14 +96,14 @@ bool Replay::list() {
 
 // The whole folder -------------------------------------------------------------------------------
 
-// Each file is read with the one behind it at hand, which knows how far it goes.
+// Each file is read with the one after it at hand, which knows how far it goes.
 Replay::Outcome Replay::read_all() {
   FileBytes bytes;
   FileBytes next;
   Outcome outcome = plan_.empty() ? Outcome::done : load(0, next);
   for (std::size_t i = 0; i < plan_.size() && outcome == Outcome::done; ++i) {
     // Also before each file: one of large bodies has few records, and a slow disk takes its time.
-    if (!tell_progress(0, 1)) {
+    if (!report_progress(0, 1)) {
       fail("stopped");
       return Outcome::failed;
     }
@@ -117,9 +117,9 @@ Replay::Outcome Replay::read_all() {
 }
 
 // Without a survey every file has to say itself that it is what its name says.
-Replay::Outcome Replay::load(std::size_t place, FileBytes& bytes) {
-  PlannedFile& file = plan_[place];
-  if (disk_.read(segment_name(file.name_number), bytes) != DiskStatus::ok) {
+Replay::Outcome Replay::load(std::size_t index, FileBytes& bytes) {
+  PlannedFile& file = plan_[index];
+  if (disk_.read(binlog_file_name(file.name_number), bytes) != DiskStatus::ok) {
     fail(disk_.last_error());
     return Outcome::failed;
   }
@@ -144,7 +144,7 @@ bool Replay::survey() {
   report_.store_id = survey.store_id();
   file_problems_.insert(file_problems_.end(), survey.problems().begin(), survey.problems().end());
   for (const Problem& problem : survey.problems()) {
-    highest_odd_name_ = std::max(highest_odd_name_, segment_number(problem.file).value_or(0));
+    highest_odd_name_ = std::max(highest_odd_name_, binlog_file_number(problem.file).value_or(0));
   }
   report_.next_id = std::max(report_.next_id, survey.highest_id_aside() + 1);
   return true;
@@ -166,16 +166,16 @@ void Replay::forget_all() {
 
 // One file ----------------------------------------------------------------------------------------
 
-// What the file behind it says of how it ended; null if it says nothing.
-const Signature* Replay::witness_of(std::size_t place) const {
-  if (place + 1 == plan_.size()) return nullptr;
-  const auto& signature = plan_[place + 1].identity.signature;
-  return signature && knows_end_of(*signature, plan_[place].number) ? &*signature : nullptr;
+// What the file after it says of how it ended; null if it says nothing.
+const Signature* Replay::witness_of(std::size_t index) const {
+  if (index + 1 == plan_.size()) return nullptr;
+  const auto& signature = plan_[index + 1].identity.signature;
+  return signature && knows_end_of(*signature, plan_[index].number) ? &*signature : nullptr;
 }
 
-Replay::Outcome Replay::read_file(std::size_t place, const FileBytes& file) {
-  const PlannedFile& planned = plan_[place];
-  const Signature* witness = witness_of(place);
+Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
+  const PlannedFile& planned = plan_[index];
+  const Signature* witness = witness_of(index);
   // What stands after the length that the next file knows was given up by the server itself.
   const std::string_view bytes = file.view();
   const std::uint64_t end = witness != nullptr ? witness->previous_bytes : bytes.size();
@@ -198,8 +198,8 @@ Replay::Outcome Replay::read_file(std::size_t place, const FileBytes& file) {
   FileScan scan(bytes, planned.identity, end);
   while (const std::optional<FileScan::Found> found = scan.next()) {
     if (!apply(*found, report)) return Outcome::failed;
-    const bool is_told = ++report.records_read % kRecordsPerProgress == 0;
-    if (is_told && !tell_progress(found->offset, end)) {
+    const bool is_reported = ++report.records_read % kRecordsPerProgress == 0;
+    if (is_reported && !report_progress(found->offset, end)) {
       fail("stopped");
       return Outcome::failed;
     }
@@ -242,10 +242,10 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
     } else if (link == Link::broken) {
       report.unproven = report.records_read;  // Of beanstalkd, and not as it was.
     }
-    // The server gave up what stands behind the end: half a record at most. Not whole ones.
+    // The server gave up what stands after the end: half a record at most. Not whole ones.
     if (end >= all.size()) return;
-    const std::size_t behind = find_nonzero(all, static_cast<std::size_t>(end));
-    if (behind == all.size()) return;
+    const std::size_t after = find_nonzero(all, static_cast<std::size_t>(end));
+    if (after == all.size()) return;
     const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
     const std::uint32_t seed = plan_[report_.files.size()].identity.seed;
     if (report.kind == FileKind::checked && has_whole_record(all, end, seed)) {
@@ -281,10 +281,10 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
   }
 }
 
-// What that file has to have at least: all that it had when a server was stopped behind it, or a
+// What that file has to have at least: all that it had when a server was stopped after it, or a
 // record. 0: the note does not tell.
-std::uint64_t Replay::noted_end_of(std::size_t place) const {
-  const PlannedFile& file = plan_[place];
+std::uint64_t Replay::noted_end_of(std::size_t index) const {
+  const PlannedFile& file = plan_[index];
   const auto& signature = file.identity.signature;
   const bool is_noted = note_tells() && note_tells_last_run() &&
                         file.identity.kind == FileKind::checked && file.number == note_.newest &&
@@ -292,7 +292,7 @@ std::uint64_t Replay::noted_end_of(std::size_t place) const {
   return is_noted ? std::max<std::uint64_t>(note_.end, kFirstRecordOffset + kShortRecordBytes) : 0;
 }
 
-bool Replay::tell_progress(std::uint64_t offset, std::uint64_t bytes) {
+bool Replay::report_progress(std::uint64_t offset, std::uint64_t bytes) {
   if (watcher_.function == nullptr) return true;
   const double share = static_cast<double>(offset) / static_cast<double>(bytes);
   return watcher_.function(watcher_.context,

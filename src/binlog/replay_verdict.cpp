@@ -10,7 +10,7 @@ namespace haricot::binlog {
 namespace {
 
 // A gap of millions is one mistake in a name, not so many files.
-constexpr std::uint64_t kMissingToldMax = 100;
+constexpr std::uint64_t kMissingReportedMax = 100;
 constexpr std::uint64_t kIdsOfAFile = ids_of_a_file(0);
 // Bytes of a damaged record suggest an id only in this distance from the others.
 constexpr std::uint64_t kIdsBelieved = 1 << 24;
@@ -54,9 +54,9 @@ void Replay::judge_folder() {
   }
 }
 
-// `next`: the file behind it; null: it is the newest.
+// `next`: the file after it; null: it is the newest.
 void Replay::judge_bytes(const FileReport& file, const FileReport* next) {
-  const std::string name = segment_name(file.number);
+  const std::string name = binlog_file_name(file.number);
   std::uint64_t changes = 0;
   for (const Damage& damage : file.damages) {
     report_.records_lost += damage.records;
@@ -84,14 +84,14 @@ void Replay::judge_bytes(const FileReport& file, const FileReport* next) {
   const bool may_be_cut = !file.has_known_end && next != nullptr &&
                           next->kind == FileKind::checked && !next->has_signature;
   if (may_be_cut || file.is_cut) {
-    tell_doubt(name, file.written_as, 0);
+    report_doubt(name, file.written_as, 0);
   } else if (changes > 0) {
-    tell_doubt(name, file.written_as, changes);
+    report_doubt(name, file.written_as, changes);
   }
 }
 
 // Numbers that the sequence should have. Files go from its begin as they are not needed any more;
-// the newest signature tells how far that had come, and records behind it what has gone since. When
+// the newest signature tells how far that had come, and records after it what has gone since. When
 // beanstalkd has used the folder after us, more may have gone.
 void Replay::judge_sequence() {
   bool is_legacy_newest = false;
@@ -105,8 +105,8 @@ void Replay::judge_sequence() {
   const std::uint64_t lowest = plan_.front().number;
   if (oldest_needed_ > 0 && oldest_needed_ < lowest && !is_legacy_newest) {
     const std::uint64_t first =
-        std::max(oldest_needed_, lowest - std::min(lowest, kMissingToldMax));
-    for (std::uint64_t number = first; number < lowest; ++number) tell_missing(number);
+        std::max(oldest_needed_, lowest - std::min(lowest, kMissingReportedMax));
+    for (std::uint64_t number = first; number < lowest; ++number) report_missing(number);
   }
   for (std::size_t i = 1; i < plan_.size(); ++i) {
     const std::uint64_t before = plan_[i - 1].number;
@@ -114,17 +114,18 @@ void Replay::judge_sequence() {
     const auto& signature = plan_[i].identity.signature;
     std::uint64_t first = before + 1;
     if (signature && signature->tells_of_its_neighbours()) {
-      // It names the file that it was begun behind; numbers between the two were never used.
+      // It names the file that it was begun after; numbers between the two were never used.
       const std::uint64_t previous = signature->previous_number;
       if (previous == 0 || previous <= before) continue;
-      for (; first <= previous && first < before + kMissingToldMax; ++first) tell_missing(first);
+      for (; first <= previous && first < before + kMissingReportedMax; ++first)
+        report_missing(first);
       continue;
     }
-    // A file that was begun behind a failure does not know the one in front of it, which may never
+    // A file that was begun after a failure does not know the one in front of it, which may never
     // have come to be.
     const bool is_empty = plan_[i].identity.kind == FileKind::empty;
     if (is_empty || (signature && signature->previous_bytes == 0)) continue;
-    for (; first < number && first < before + kMissingToldMax; ++first) tell_missing(first);
+    for (; first < number && first < before + kMissingReportedMax; ++first) report_missing(first);
   }
 }
 
@@ -162,11 +163,11 @@ void Replay::judge_emptied() {
                              (is_newest && file.kind == FileKind::empty);
     if (!may_be_ours) continue;
     newest_may_be_gone_ = true;
-    const std::string name = segment_name(file.number);
+    const std::string name = binlog_file_name(file.number);
     if (!file.has_rubbish()) {
       report_.problems.push_back({.kind = Problem::Kind::emptied, .file = name});
     }
-    tell_doubt(name, file.written_as, 0);
+    report_doubt(name, file.written_as, 0);
   }
 }
 
@@ -177,7 +178,7 @@ void Replay::judge_noted() {
   if (numbers_.empty()) {
     // An earlier version has noted no number, but whether there were records.
     if (note_.newest == 0 && note_.run_before == 0) return;
-    const std::string name = note_.newest == 0 ? "lock" : segment_name(note_.newest);
+    const std::string name = note_.newest == 0 ? "lock" : binlog_file_name(note_.newest);
     report_.problems.push_back({.kind = Problem::Kind::all_missing, .file = name});
   } else {
     std::uint64_t newest = 0;
@@ -186,7 +187,7 @@ void Replay::judge_noted() {
       judge_noted_file(file);
     }
     if (newest >= note_.newest) return;
-    tell_missing(note_.newest);
+    report_missing(note_.newest);
   }
   newest_may_be_gone_ = true;
   report_.highest_number = std::max<std::uint64_t>(report_.highest_number, note_.newest);
@@ -197,35 +198,36 @@ void Replay::judge_noted() {
 void Replay::judge_noted_file(const FileReport& file) {
   if (!note_tells_last_run() || file.written_as != note_.newest || file.kind == FileKind::checked)
     return;
-  const std::string name = segment_name(file.number);
+  const std::string name = binlog_file_name(file.number);
   if (file.records > 0 && !file.has_rubbish()) {
     report_.problems.push_back({.kind = Problem::Kind::other_run, .file = name});
   }
-  if (!newest_may_be_gone_) tell_doubt(name, file.written_as, 0);
+  if (!newest_may_be_gone_) report_doubt(name, file.written_as, 0);
   newest_may_be_gone_ = true;
 }
 
-// The newest file: whether another was begun behind it.
+// The newest file: whether another was begun after it.
 void Replay::judge_newest() {
   if (report_.files.empty() || newest_may_be_gone_) return;
   const FileReport& newest = report_.files.back();
   if (newest.was_followed()) {
     newest_may_be_gone_ = true;
     const std::uint64_t number = newest.written_as + 1;
-    const std::string name = segment_name(number);
-    report_.problems.push_back(
-        {.kind = Problem::Kind::next_missing, .file = name, .other = segment_name(newest.number)});
+    const std::string name = binlog_file_name(number);
+    report_.problems.push_back({.kind = Problem::Kind::next_missing,
+                                .file = name,
+                                .other = binlog_file_name(newest.number)});
     report_.highest_number = std::max(report_.highest_number, number);
-    tell_doubt(name, number, 0);
+    report_doubt(name, number, 0);
   } else if (highest_odd_name_ > std::max(newest.number, newest.written_as) &&
              !is_end_of_last_run(newest)) {
     // What stands there may have taken the place of a newer one of ours.
     newest_may_be_gone_ = true;
-    tell_doubt(segment_name(highest_odd_name_), highest_odd_name_, 0);
+    report_doubt(binlog_file_name(highest_odd_name_), highest_odd_name_, 0);
   }
 }
 
-// Whether the server that used the folder last was stopped behind that file.
+// Whether the server that used the folder last was stopped after that file.
 bool Replay::is_end_of_last_run(const FileReport& newest) const {
   const auto& signature = plan_.back().identity.signature;
   return newest.is_last_of_a_run && signature && note_tells_runs() && signature->run == note_.run;
@@ -259,31 +261,31 @@ void Replay::judge_run() {
     if (signature) report_.run = signature->run;
     const bool is_known = report_.run == note_.run || report_.run == note_.run_before;
     // If a newer file is known to be missing, this one need not be of the last run.
-    const bool is_told = note_tells_runs() && report_.run != 0 && file.written_as >= note_.newest;
-    if (is_newest && is_told && !is_known) {
+    const bool is_noted = note_tells_runs() && report_.run != 0 && file.written_as >= note_.newest;
+    if (is_newest && is_noted && !is_known) {
       newest_may_be_gone_ = true;
-      const std::string name = segment_name(file.number);
+      const std::string name = binlog_file_name(file.number);
       report_.problems.push_back({.kind = Problem::Kind::other_run, .file = name});
-      tell_doubt(name, file.written_as, 0);
+      report_doubt(name, file.written_as, 0);
     }
     is_newest = false;
   }
 }
 
-void Replay::tell_missing(std::uint64_t number) {
-  const std::string name = segment_name(number);
+void Replay::report_missing(std::uint64_t number) {
+  const std::string name = binlog_file_name(number);
   report_.problems.push_back({.kind = Problem::Kind::missing, .file = name});
   std::uint64_t changes = 0;
   for (const PlannedFile& file : plan_) {
     const auto& signature = file.identity.signature;
     if (signature && knows_end_of(*signature, number)) changes = signature->previous_records;
   }
-  tell_doubt(name, number, changes);
+  report_doubt(name, number, changes);
 }
 
 // Jobs of this file and of older ones, whose deletion may have been recorded in what is lost of it.
 // `changes`: how many records may have been; 0: not known.
-void Replay::tell_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes) {
+void Replay::report_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes) {
   std::uint64_t jobs = 0;
   for (std::size_t i = 0; i < segments_.size() && segments_.at(i).number <= number; ++i) {
     jobs += segments_.at(i).live_jobs;
@@ -293,7 +295,7 @@ void Replay::tell_doubt(const std::string& file, std::uint64_t number, std::uint
   report_.problems.push_back({.kind = Problem::Kind::in_doubt, .file = file, .jobs = jobs});
 }
 
-// No id comes again, neither those of jobs that are lost. A file behind the damage that is whole
+// No id comes again, neither those of jobs that are lost. A file after the damage that is whole
 // tells the next id; without one, as many are left out as there may have been.
 void Replay::go_on_beyond_lost_ids() {
   std::uint64_t left_out = 0;
@@ -316,7 +318,7 @@ void Replay::go_on_beyond_lost_ids() {
         !file.has_known_end && !is_whole_legacy && &file != &report_.files.back();
     if (may_be_cut) left_out += kIdsOfAFile;
   }
-  // The one behind a missing file tells its ids, if its signature is whole.
+  // The one after a missing file tells its ids, if its signature is whole.
   const bool is_one_missing =
       std::any_of(report_.problems.begin(), report_.problems.end(),
                   [](const Problem& problem) { return problem.kind == Problem::Kind::missing; });

@@ -124,7 +124,7 @@ void RoomAhead::note_failed_file() {
   if (way_.syncs().files_to_close() > 0) return;
   ground_.notices.count_error();
   try {
-    ground_.notices.tell_at_times(
+    ground_.notices.report_at_times(
         Notices::Subject::file,
         {.kind = Notice::Kind::file_failed, .doing = "make", .error = spares_.why()}, ground_.now);
   } catch (const std::bad_alloc&) {
@@ -215,7 +215,7 @@ JournalStatus RoomAhead::make_room_in_spares(std::uint64_t keep) {
 bool RoomAhead::rotate() {
   const auto ending = way_.end_file();
   if (!ending || !way_.seal(*ending, begin_file())) return false;
-  ask_again();  // What the file had behind its end is free again.
+  ask_again();  // What the file had after its end is free again.
   return true;
 }
 
@@ -264,8 +264,8 @@ void RoomAhead::tend() {
 void RoomAhead::note_refused_put(std::uint64_t missing, std::uint64_t record_bytes) {
   missing_room_ = missing;
   missing_record_ = record_bytes;
-  if (ground_.notices.tell_at_times(Notices::Subject::space, {.kind = Notice::Kind::no_space},
-                                    ground_.now)) {
+  if (ground_.notices.report_at_times(Notices::Subject::space, {.kind = Notice::Kind::no_space},
+                                      ground_.now)) {
     ground_.notices.begin(Notices::Subject::space);
   }
 }

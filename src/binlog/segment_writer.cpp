@@ -20,24 +20,24 @@ constexpr std::uint64_t kKeptBytesMax = 256 * 1024;
 
 }  // namespace
 
-std::string segment_name(std::uint64_t number) {
+std::string binlog_file_name(std::uint64_t number) {
   return "binlog." + std::to_string(number);
 }
 
 std::string spare_name(std::uint64_t number) {
-  return segment_name(number) + ".tmp";
+  return binlog_file_name(number) + ".tmp";
 }
 
 std::string damaged_name(std::uint64_t number, std::uint64_t serial) {
-  return segment_name(number) + ".damaged." + std::to_string(serial);
+  return binlog_file_name(number) + ".damaged." + std::to_string(serial);
 }
 
 std::string torn_name(std::uint64_t number, std::uint64_t serial) {
-  return segment_name(number) + ".torn." + std::to_string(serial);
+  return binlog_file_name(number) + ".torn." + std::to_string(serial);
 }
 
 std::string aside_name(std::uint64_t number, std::uint64_t serial) {
-  return segment_name(number) + ".aside." + std::to_string(serial);
+  return binlog_file_name(number) + ".aside." + std::to_string(serial);
 }
 
 DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& signature,
@@ -68,10 +68,10 @@ DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& si
 void SegmentWriter::add_first(const RecordAroundBody& first, char* to) {
   const Record& record = first.record;
   CHECK(record.is_full());
-  const Place place{seed_, kFirstRecordOffset, 1};
+  const Position position{seed_, kFirstRecordOffset, 1};
   const std::uint32_t sum =
-      body_crc_by_sum(place, first.body_sum, record.body_bytes - kTrailer.size(), kTrailer);
-  write_header(record, place, sum, to);
+      body_crc_by_sum(position, first.body_sum, record.body_bytes - kTrailer.size(), kTrailer);
+  write_header(record, position, sum, to);
   count(to, record.tube_name.size(), sum);
   collected_.bytes += record.bytes();
 }
@@ -86,10 +86,10 @@ SegmentWriter::Ending SegmentWriter::take_ending(bool clean_exit, std::uint64_t 
   CHECK(is_open() && pending_.empty());
   CHECK(oldest_needed <= number_);
   Ending ending;
-  const Place place{seed_, written_.bytes, 0};
+  const Position position{seed_, written_.bytes, 0};
   write_seal(Seal{written_.bytes, written_.records, clean_exit, store_id_, number_,
                   static_cast<std::uint32_t>(oldest_needed)},
-             place, ending.seal.data());
+             position, ending.seal.data());
   written_.bytes += kShortRecordBytes;
   ending.end = written_;
   ending.file = abandon();
@@ -121,7 +121,7 @@ bool SegmentWriter::prepare(std::size_t name_bytes, std::size_t body_bytes) {
   if (pending_.prepare(copied) == nullptr) return false;
   if (!by_reference) return true;
   try {
-    // A body has pending bytes in front of it and behind it.
+    // A body has pending bytes in front of it and after it.
     const std::size_t count = blobs_.size() + 1;
     if (blobs_.capacity() < count) blobs_.reserve(2 * count);
     if (pieces_.capacity() < 2 * count + 1) pieces_.reserve(4 * count + 1);
@@ -136,9 +136,9 @@ bool SegmentWriter::prepare_short(std::uint32_t records) {
 }
 
 void SegmentWriter::add(const Record& record, std::string_view body, const BlobRef& blob) {
-  const Place place{seed_, collected_.bytes, (collected_.records + 1) % kRecordNumbers};
+  const Position position{seed_, collected_.bytes, (collected_.records + 1) % kRecordNumbers};
   const std::string_view content = blob ? blob.view() : body;
-  const std::uint32_t sum = record.is_full() ? body_crc(place, content, kTrailer) : 0;
+  const std::uint32_t sum = record.is_full() ? body_crc(position, content, kTrailer) : 0;
   const bool by_reference = content.size() >= kBlobBytesMin;
   CHECK(!by_reference || blob);
 
@@ -147,7 +147,7 @@ void SegmentWriter::add(const Record& record, std::string_view body, const BlobR
   const std::size_t trailer = record.is_full() ? kTrailer.size() : 0;
   char* to = pending_.prepare(header + copied + trailer);
   CHECK(to != nullptr);
-  write_header(record, place, sum, to);
+  write_header(record, position, sum, to);
   count(to, record.tube_name.size(), sum);
   if (copied > 0) std::memcpy(to + header, content.data(), copied);
   if (trailer > 0) std::memcpy(to + header + copied, kTrailer.data(), trailer);

@@ -7,9 +7,9 @@ namespace haricot::binlog {
 Segment* Segments::of(JobRef ref) {
   const std::uint32_t serial = jobs_.journal_note(ref).file;
   if (serial == 0) return nullptr;
-  const std::uint32_t place = serial - segments_.front().serial;
-  CHECK(place < segments_.size());
-  return &segments_[place];
+  const std::uint32_t index = serial - segments_.front().serial;
+  CHECK(index < segments_.size());
+  return &segments_[index];
 }
 
 Segment& Segments::add(std::uint64_t number) {
@@ -44,7 +44,7 @@ void Segments::merge_newest() {
   CHECK(segments_.size() > 1);
   Segment& newest = segments_.back();
   Segment& before = segments_[segments_.size() - 2];
-  for (JobRef ref = newest.first; ref != JobRef::none; ref = behind(ref)) {
+  for (JobRef ref = newest.first; ref != JobRef::none; ref = after(ref)) {
     jobs_.journal_note(ref).file = before.serial;
   }
   if (newest.first != JobRef::none) {

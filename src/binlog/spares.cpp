@@ -24,7 +24,7 @@ DiskStatus Spares::add(std::uint64_t bytes, std::uint64_t at_once_bytes) {
   std::uint64_t number = next_number_;
   for (const Spare& other : spares_) number = std::max(number, other.number + 1);
   try {
-    // The memory comes first: what has to be undone behind it is the file alone.
+    // The memory comes first: what has to be undone after it is the file alone.
     spares_.push_back({FileHandle::none, number, 0, bytes});
   } catch (const std::bad_alloc&) {
     return fail(DiskStatus::full);  // Without memory it is as without space.

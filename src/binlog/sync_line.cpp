@@ -27,7 +27,7 @@ void SyncLine::sync_file(FileHandle file, std::uint64_t covers, bool close_after
 }
 
 void SyncLine::sync_folder() {
-  // One that has not begun yet covers this one as well, if nothing stands behind it.
+  // One that has not begun yet covers this one as well, if nothing stands after it.
   const bool is_covered =
       end_ > started_ && entry(end_ - 1).file == FileHandle::none && !entry(end_ - 1).is_removal;
   if (is_covered) return;
@@ -40,9 +40,9 @@ std::uint64_t SyncLine::sync_folder_first() {
   const bool is_next =
       started_ < end_ && entry(started_).file == FileHandle::none && !entry(started_).is_removal;
   if (is_next) return started_ + 1;
-  const std::uint64_t place = started_;
+  const std::uint64_t index = started_;
   put_first(Entry{});
-  return place + 1;
+  return index + 1;
 }
 
 void SyncLine::remove_first(const std::string& name, bool sync) {

@@ -43,10 +43,10 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   progress_ = RateLimit(kProgressInterval, replay_began_ + kProgressInterval);
   binlog_.set_note(lock_.note());
   const bool good = binlog_.open(engine, read_wall_offset(), replay_began_, random_bits(),
-                                 {&BinlogFolder::tell_progress, this}, error);
+                                 {&BinlogFolder::log_progress, this}, error);
   if (stopped_) return Opened::stopped;
   const binlog::ReplayReport& report = binlog_.replayed();
-  tell_damage(report);
+  log_damage(report);
   if (!good) return Opened::refused;
   was_opened_ = true;
   log_.event(Level::info, "binlog-read",
@@ -57,7 +57,7 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   return Opened::ok;
 }
 
-void BinlogFolder::tell_damage(const binlog::ReplayReport& report) {
+void BinlogFolder::log_damage(const binlog::ReplayReport& report) {
   using Kind = binlog::Problem::Kind;
   std::uint64_t told = 0;
   for (const binlog::Problem& problem : report.problems) {
@@ -171,7 +171,7 @@ void BinlogFolder::tell(const binlog::Notice& notice) {
 }
 
 // Only when it takes long enough for somebody to wonder.
-bool BinlogFolder::tell_progress(void* self, const binlog::ReplayProgress& progress) {
+bool BinlogFolder::log_progress(void* self, const binlog::ReplayProgress& progress) {
   auto& folder = *static_cast<BinlogFolder*>(self);
   folder.stopped_ = is_asked_to_end();
   if (folder.stopped_) return false;
@@ -201,7 +201,7 @@ void BinlogFolder::after_turn() {
 
 // A stop lasts as long as the syncs that are under way: on a slow disk longer than a service
 // manager waits, which would then kill the server.
-void BinlogFolder::tell_waiting(void* self) {
+void BinlogFolder::log_waiting(void* self) {
   auto& folder = *static_cast<BinlogFolder*>(self);
   const Instant now = read_clock();
   folder.notifier_.keep_alive(now);
@@ -211,7 +211,7 @@ void BinlogFolder::tell_waiting(void* self) {
 bool BinlogFolder::close() {
   const Instant now = read_clock();
   progress_ = RateLimit(kProgressInterval, now + kProgressInterval);
-  disk_.set_watcher({&BinlogFolder::tell_waiting, this});
+  disk_.set_watcher({&BinlogFolder::log_waiting, this});
   const bool good = binlog_.close(now);
   after_turn();
   return good;

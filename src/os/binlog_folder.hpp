@@ -45,7 +45,7 @@ class BinlogFolder {
   // For epoll: readable when a sync may have ended. The end of a turn takes it out.
   int sync_descriptor() const { return disk_.completion_descriptor(); }
 
-  // Behind each turn: what the binlog has to say goes to the log, and it learns of a wall clock
+  // After each turn: what the binlog has to say goes to the log, and it learns of a wall clock
   // that was set.
   void after_turn();
 
@@ -55,9 +55,9 @@ class BinlogFolder {
  private:
   static constexpr Duration kProgressInterval = Duration::seconds(1);
 
-  static bool tell_progress(void* self, const binlog::ReplayProgress& progress);
-  static void tell_waiting(void* self);
-  void tell_damage(const binlog::ReplayReport& report);
+  static bool log_progress(void* self, const binlog::ReplayProgress& progress);
+  static void log_waiting(void* self);
+  void log_damage(const binlog::ReplayReport& report);
   void tell(const binlog::Notice& notice);
 
   Log& log_;

@@ -105,9 +105,9 @@ void Daemon::run() {
     // here.
     send_answers();
 
-    tell_of_oversized();
-    tell_of_memory();
-    tell_of_draining();
+    log_oversized();
+    log_memory();
+    log_draining();
     log_.flush();
   }
 }
@@ -288,7 +288,7 @@ void Daemon::handle_signals(EventSource&, std::uint32_t) {
 
 // Not each of them, for then a producer could fill the log; but an operator whose jobs have grown
 // has to learn of it.
-void Daemon::tell_of_oversized() {
+void Daemon::log_oversized() {
   if (!service_.has_oversized() || !oversized_complaint_.take(now_)) return;
   const OversizedPuts puts = service_.take_oversized();
   const char* hint = puts.largest_bytes > kJobBytesMaxLimit
@@ -303,10 +303,10 @@ void Daemon::tell_of_oversized() {
 }
 
 // A signal or a command has begun it, or a command has ended it.
-void Daemon::tell_of_draining() {
-  if (service_.is_draining() == draining_told_) return;
-  draining_told_ = service_.is_draining();
-  if (draining_told_) {
+void Daemon::log_draining() {
+  if (service_.is_draining() == draining_logged_) return;
+  draining_logged_ = service_.is_draining();
+  if (draining_logged_) {
     log_.event(Level::info, "drain");
     notifier_.status("drain mode: no new jobs are taken");
   } else {
@@ -316,13 +316,13 @@ void Daemon::tell_of_draining() {
 }
 
 // Logs the begin and the end of a shortage. If shortages come and go, it leaves most of them out.
-void Daemon::tell_of_memory() {
+void Daemon::log_memory() {
   const Engine& engine = service_.engine();
-  if (engine.is_short_of_job_memory() == memory_shortage_told_) return;
-  if (memory_shortage_told_) {
+  if (engine.is_short_of_job_memory() == memory_shortage_logged_) return;
+  if (memory_shortage_logged_) {
     log_.event(Level::info, "memory-again",
                {{"used", engine.jobs().memory_bytes()}, {"refused", engine.counts().refused_puts}});
-    memory_shortage_told_ = false;
+    memory_shortage_logged_ = false;
     return;
   }
   if (!memory_complaint_.take(now_)) return;
@@ -330,7 +330,7 @@ void Daemon::tell_of_memory() {
              {{"used", engine.jobs().memory_bytes()},
               {"refused", engine.counts().refused_puts},
               {"hint", "puts are refused: the jobs take what --memory-max allows"}});
-  memory_shortage_told_ = true;
+  memory_shortage_logged_ = true;
 }
 
 void Daemon::trace_command(void* self, const Session& session, std::string_view line) {

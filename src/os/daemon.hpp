@@ -37,7 +37,7 @@ class Daemon {
 
   // Serves until SIGTERM or SIGINT.
   void run();
-  // Sends those answers that were withheld when run() ended and may be sent now.
+  // Sends those answers that were held back when run() ended and may be sent now.
   void send_last_answers();
 
  private:
@@ -60,9 +60,9 @@ class Daemon {
   void send_from(Connection& connection);
   void close(Connection& connection);
   void watch(Connection& connection);
-  void tell_of_oversized();
-  void tell_of_memory();
-  void tell_of_draining();
+  void log_oversized();
+  void log_memory();
+  void log_draining();
   static void trace_command(void* self, const Session& session, std::string_view line);
 
   Service& service_;
@@ -88,13 +88,13 @@ class Daemon {
   bool running_ = true;
   bool accepting_ = true;
   Instant accept_again_ = Instant::never();
-  RateLimit accept_complaint_;         // Of the log lines about it,
-  RateLimit oversized_complaint_;      // about jobs that are too big,
-  RateLimit limit_complaint_;          // about the limit of connections,
-  RateLimit memory_complaint_;         // and about that of memory.
-  std::uint64_t refused_ = 0;          // For the limit of connections, since the last such line.
-  bool draining_told_ = false;         // The last that the log has of it: the server drains.
-  bool memory_shortage_told_ = false;  // And the log does not have its end yet.
+  RateLimit accept_complaint_;           // Of the log lines about it,
+  RateLimit oversized_complaint_;        // about jobs that are too big,
+  RateLimit limit_complaint_;            // about the limit of connections,
+  RateLimit memory_complaint_;           // and about that of memory.
+  std::uint64_t refused_ = 0;            // For the limit of connections, since the last such line.
+  bool draining_logged_ = false;         // The last that the log has of it: the server drains.
+  bool memory_shortage_logged_ = false;  // And the log does not have its end yet.
 };
 
 }  // namespace haricot::os

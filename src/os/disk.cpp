@@ -453,7 +453,7 @@ DiskStatus FolderDisk::move_to(Descriptor folder) {
   Descriptor listed(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (const int error = list_names(std::move(listed), names)) return fail(error, "list", path_);
   for (const std::string& name : names) {
-    if (binlog::segment_number(name)) {
+    if (binlog::binlog_file_number(name)) {
       return fail_because(path_ + " is another folder than before, and has a file " + name);
     }
   }

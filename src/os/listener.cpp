@@ -211,8 +211,8 @@ std::vector<Listener> Listener::inherit(std::string& error) {
     set_tcp_options(number);
     std::string name = bound_name(number) + " (inherited)";
     Listener& listener = result.emplace_back(Listener(std::move(descriptor), std::move(name)));
-    const auto place = static_cast<std::size_t>(i);
-    if (place < names.size()) listener.given_name_ = std::move(names[place]);
+    const auto index = static_cast<std::size_t>(i);
+    if (index < names.size()) listener.given_name_ = std::move(names[index]);
   }
   return result;
 }

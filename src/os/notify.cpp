@@ -60,7 +60,7 @@ bool Notifier::open(std::string& error) {
 bool Notifier::take_address(const std::string& name) {
   const bool is_abstract = name[0] == '@';
   if (name[0] != '/' && !is_abstract) return false;
-  // A path has its zero behind it, an abstract name one in front, in the place of the '@'.
+  // A path has its zero after it, an abstract name one in front, in the place of the '@'.
   const std::size_t room = sizeof address_.sun_path - (is_abstract ? 0 : 1);
   if (name.size() > room || name.size() < 2) return false;
   address_.sun_family = AF_UNIX;
@@ -106,7 +106,7 @@ void Notifier::takes_time(std::string_view status) {
   send(std::string(kMoreTime) + assignment("STATUS=", status), Urgency::may_be_lost);
 }
 
-void Notifier::tell_watchdog(Instant now) {
+void Notifier::notify_watchdog(Instant now) {
   CHECK(keep_alive_interval_ > Duration{});  // Else the loop would do nothing else.
   next_keep_alive_ = now + keep_alive_interval_;
   send("WATCHDOG=1\n", Urgency::may_be_lost);

@@ -1,7 +1,7 @@
 // What the service manager is told: that the server is ready, what it is doing, that it lives.
 //
 // The protocol is systemd's sd_notify(3), without its library: datagrams of KEY=value lines to the
-// socket that NOTIFY_SOCKET names, a path or, behind an '@', an abstract name. Nothing here waits
+// socket that NOTIFY_SOCKET names, a path or, after an '@', an abstract name. Nothing here waits
 // for the manager but ready() and stopping(), and those no longer than a second: a manager that
 // does not read must not keep the server from serving.
 
@@ -48,7 +48,7 @@ class Notifier {
   Instant next_keep_alive() const { return next_keep_alive_; }
   // Tells the watchdog that we live, if it is time to.
   void keep_alive(Instant now) {
-    if (next_keep_alive_ <= now) tell_watchdog(now);
+    if (next_keep_alive_ <= now) notify_watchdog(now);
   }
 
  private:
@@ -57,7 +57,7 @@ class Notifier {
   bool take_address(const std::string& name);
   bool connect();
   void read_watchdog(std::string_view interval, std::string_view pid);
-  void tell_watchdog(Instant now);
+  void notify_watchdog(Instant now);
   void send(const std::string& text, Urgency urgency);
 
   sockaddr_un address_{};

@@ -42,7 +42,7 @@ class Syncer {
   // thread, the sync is done on the spot. Requires: fewer than kSyncsUnderWayMax are under way.
   void start(int descriptor, bool is_folder, std::uint64_t ticket);
 
-  // Begins to remove a file of the folder and, if `sync`, to sync the folder behind that. It counts
+  // Begins to remove a file of the folder and, if `sync`, to sync the folder after that. It counts
   // as a sync here. `note` is synced before the file goes, and nobody hears of it if that fails;
   // -1: nothing is. Requires: the name is that of a file, of at most kNameBytesMax bytes.
   void start_removal(int folder, std::string_view name, bool sync, std::uint64_t ticket,

@@ -18,7 +18,7 @@ struct Row {
   Arguments arguments;
 };
 
-// The first row for each letter, and one behind the last.
+// The first row for each letter, and one after the last.
 struct Range {
   std::uint8_t begin = 0;
   std::uint8_t end = 0;
@@ -117,7 +117,7 @@ constexpr bool takes_anything(Arguments arguments) {
          arguments == Arguments::bound;
 }
 
-// A standard command that takes anything behind its word must not begin an extended one.
+// A standard command that takes anything after its word must not begin an extended one.
 constexpr bool are_none_taken_for_standard() {
   for (const CommandRow& own : kCommandTable) {
     if (own.set == CommandSet::standard) continue;
@@ -211,7 +211,7 @@ class Cursor {
 };
 
 // Compat: the bound of kick is read as strtoul would read it into 64 bits, and its low 32 bits
-// count: white space and a sign before it, anything behind it. docs/compatibility.md, "Taken over".
+// count: white space and a sign before it, anything after it. docs/compatibility.md, "Taken over".
 bool read_bound(std::string_view text, std::uint32_t& bound) {
   while (!text.empty() && (text.front() == ' ' || (text.front() >= '\t' && text.front() <= '\r'))) {
     text.remove_prefix(1);
@@ -232,12 +232,12 @@ bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
 
-// Where anything may stand behind what was read.
+// Where anything may stand after what was read.
 ParseResult with_any_tail(const Cursor& cursor) {
   return has_nul(cursor.rest()) ? ParseResult::bad_format : ParseResult::ok;
 }
 
-// Compat: beanstalkd counts a put before it looks at what stands behind the last number.
+// Compat: beanstalkd counts a put before it looks at what stands after the last number.
 // docs/compatibility.md, "Taken over".
 ParseResult read_put(Cursor cursor, Command& command) {
   const bool has_numbers = cursor.number(command.priority) && cursor.number(command.seconds) &&
@@ -248,7 +248,7 @@ ParseResult read_put(Cursor cursor, Command& command) {
 }
 
 // Compat: beanstalkd counts a pause before it sees that a name is too long or begins with a hyphen.
-// Other bytes than those of a name end the name, so that no number is behind it.
+// Other bytes than those of a name end the name, so that no number is after it.
 // docs/compatibility.md, "Taken over".
 ParseResult read_pause(Cursor cursor, Command& command) {
   cursor.skip_blanks();
@@ -259,7 +259,7 @@ ParseResult read_pause(Cursor cursor, Command& command) {
   return is_tube_name(command.tube) ? ParseResult::ok : ParseResult::late_bad_format;
 }
 
-// Compat: beanstalkd reads the digits of a timeout and does not look behind them. Client libraries
+// Compat: beanstalkd reads the digits of a timeout and does not read on. Client libraries
 // send fractions, so `1.5` has to be 1. docs/compatibility.md, "Taken over".
 ParseResult read_timeout(Cursor cursor, Command& command) {
   if (!cursor.number(command.seconds) || command.seconds > kReserveTimeoutSecondsMax) {

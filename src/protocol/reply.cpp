@@ -35,7 +35,7 @@ constexpr bool can_be_told_apart() {
 }
 static_assert(can_be_told_apart());
 
-// The same words for the writer, with the blank behind them if something follows, each in a field
+// The same words for the writer, with the blank after them if something follows, each in a field
 // of one size: to copy 16 bytes takes two instructions, to copy as many as there are takes a call.
 struct Word {
   char text[16];
@@ -79,7 +79,7 @@ bool take_number(std::string_view& text, std::uint64_t& number) {
   return true;
 }
 
-// What stands behind a word and a blank.
+// What stands after a word and a blank.
 bool read_rest(ReplyForm form, std::string_view rest, ReplyLine& reply) {
   switch (form) {
     case ReplyForm::nothing:

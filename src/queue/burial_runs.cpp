@@ -68,7 +68,7 @@ void BurialRuns::add_first(const Run& run) {
   }
 }
 
-// Each run takes in those behind it as long as it stays short, seen from now.
+// Each run takes in those after it as long as it stays short, seen from now.
 void BurialRuns::join(Instant now) {
   std::size_t size = 0;
   for (const Run& run : runs_) {

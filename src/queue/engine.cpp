@@ -163,7 +163,7 @@ ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
     enter_reserved(client, ref, now);
     if (client.is_weighted()) [[unlikely]]
       charge(client, *best);
-    tell_offer(*best);
+    announce_offer(*best);
     return {Outcome::done, ref};
   }
   if (is_deadline_soon(client, now)) return {Outcome::deadline_soon};
@@ -190,7 +190,7 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   if (!has_to_be_recorded) count_queued(tube_of(jobs_[ref]), jobs_[ref]);
   leave(ref);
   enter_reserved(client, ref, now);
-  tell_offer(tube_of(jobs_[ref]));
+  announce_offer(tube_of(jobs_[ref]));
   if (has_to_be_recorded) journal_.record_update(journaled(ref));
   return {Outcome::done, ref};
 }
@@ -201,23 +201,23 @@ void Engine::stop_waiting(Client& client) {
   deliver(client, Delivery::Kind::timed_out, JobRef::none, 0);
 }
 
-Outcome Engine::remove(Client& client, JobId id) {
+Outcome Engine::delete_job(Client& client, JobId id) {
   const JobRef ref = find(id);
   if (ref == JobRef::none) return Outcome::not_found;
   const bool is_reserved = jobs_[ref].state() == JobState::reserved;
   if (is_reserved && held_by(client, id) == JobRef::none) return Outcome::not_found;
   const JournalStatus room = journal_.reserve_delete();
   if (room != JournalStatus::ok) return refused_change(room);
-  remove_found(client, ref);
+  delete_found(client, ref);
   return Outcome::done;
 }
 
-void Engine::remove_each(Client& client, std::span<const JobRef> refs) {
-  for (const JobRef ref : refs) remove_found(client, ref);
+void Engine::delete_each(Client& client, std::span<const JobRef> refs) {
+  for (const JobRef ref : refs) delete_found(client, ref);
 }
 
 // Inlined, as a call would make each deletion dearer.
-[[gnu::always_inline]] inline void Engine::remove_found(Client& client, JobRef ref) {
+[[gnu::always_inline]] inline void Engine::delete_found(Client& client, JobRef ref) {
   const bool is_reserved = jobs_[ref].state() == JobState::reserved;
   Tube& tube = tube_of(jobs_[ref]);
   // Looked at before it leaves: the deadline of a delayed job stands in the heap that it leaves.
@@ -231,7 +231,7 @@ void Engine::remove_each(Client& client, std::span<const JobRef> refs) {
   }
   journal_.record_delete(deleted);
   jobs_.destroy(ref);
-  tell_offer(tube);
+  announce_offer(tube);
   ++tube.deletes;
   free_if_unreferenced(tube);
 }
@@ -340,7 +340,7 @@ Outcome Engine::pause(std::string_view tube_name, std::uint32_t seconds, Instant
   if (seconds == 0) {
     end_pause(*tube, now, budget_);
   } else {
-    tell_offer(*tube);
+    announce_offer(*tube);
   }
   arm_tube(*tube);
   return Outcome::done;

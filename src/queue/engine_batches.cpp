@@ -30,7 +30,7 @@ Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bo
     leave(ref);
     enter_reserved(client, ref, now);
     if (client.is_weighted()) charge(client, *best);
-    tell_offer(*best);
+    announce_offer(*best);
     taken.push_back(ref);
     steps_ += kStepsPerJob;
     is_empty = false;
@@ -43,7 +43,7 @@ Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bo
   return Outcome::waiting;
 }
 
-DeleteResult Engine::remove_batch(Client& client, std::span<const JobId> ids) {
+DeleteResult Engine::delete_batch(Client& client, std::span<const JobId> ids) {
   // An id that is named twice is not found the second time.
   std::vector<JobId> sorted(ids.begin(), ids.end());
   std::sort(sorted.begin(), sorted.end());
@@ -64,7 +64,7 @@ DeleteResult Engine::remove_batch(Client& client, std::span<const JobId> ids) {
   const JournalStatus room = journal_.reserve_deletes(deleted);
   if (room == JournalStatus::later) return {Outcome::not_yet};
   if (room != JournalStatus::ok) return {Outcome::journal_failed};
-  remove_each(client, refs);
+  delete_each(client, refs);
   return {Outcome::done, deleted, not_found};
 }
 

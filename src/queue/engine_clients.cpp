@@ -60,7 +60,7 @@ bool Engine::add_watch(Client& client, Tube& tube) {
   if (made == nullptr) return false;
   made->client = client.ref_;
   made->tube = &tube;
-  made->place = client.watches_.size();
+  made->index = client.watches_.size();
   if (!add_to_index(client, *made)) return false;
 
   Watch& watch = *made.release();
@@ -131,10 +131,10 @@ void Engine::remove_watch(Client& client, Watch& watch) {
   if (of_many) client.index_->forget_offer(watch);
   if (client.index_ != nullptr) client.index_->remove(watch);
   Watch* last = client.watches_.back();
-  client.watches_[watch.place] = last;
-  last->place = watch.place;
+  client.watches_[watch.index] = last;
+  last->index = watch.index;
   client.watches_.pop_back();
-  if (client.weights_ != nullptr) client.weights_->remove(watch.place);
+  if (client.weights_ != nullptr) client.weights_->remove(watch.index);
   drop_watch(watch, of_many);
   if (of_many && client.watches_.size() <= WatchIndex::kFewAgain) become_few(client);
 }
@@ -244,9 +244,9 @@ std::uint32_t Engine::waiting_clients(const Tube& tube) {
   return waiting;
 }
 
-// Tells the clients with many watches what the tube offers now. To be called behind every change of
+// Tells the clients with many watches what the tube offers now. To be called after every change of
 // that, when it is known what becomes of the job: one that is handed over at once is never told of.
-void Engine::tell_offer_to_many(Tube& tube) {
+void Engine::announce_offer_to_many(Tube& tube) {
   Watch* watch = tube.watchers.first();
   for (std::uint32_t i = 0; i < tube.many_watchers; ++i, watch = tube.watchers.after(*watch)) {
     if (Client* client = clients_[watch->client]; client != nullptr) {

@@ -46,7 +46,7 @@ ManyResult Engine::flush(Client& client, std::string_view tube_name, JobStates s
     take_buried(flush, *tube);
   }
   ++flushes_;
-  tell_offer(*tube);
+  announce_offer(*tube);
   LongTask& task = tasks_.begin(&client, tube);
   Flush& begun = task.work.emplace<Flush>(std::move(flush));
   client.has_task_ = true;

@@ -72,8 +72,8 @@ class Engine::Inspection {
     }
   }
 
-  void check_tube(Tube& tube, std::uint32_t place) {
-    CHECK(tube.place == place);
+  void check_tube(Tube& tube, std::uint32_t index) {
+    CHECK(tube.index == index);
     CHECK(engine_.tubes_.find(tube.name) == &tube);
     CHECK(&tube == engine_.default_tube_ || tube.is_referenced());
     CHECK(!tube.offers_job() || (tube.waiting.empty() && check_many(tube) == 0));
@@ -162,19 +162,19 @@ class Engine::Inspection {
 
   // Clients with many watches: theirs are in front. Returns how many of them wait on the tube.
   std::uint32_t check_many(Tube& tube) const {
-    std::uint32_t place = 0;
+    std::uint32_t index = 0;
     std::uint32_t waiting = 0;
     for (Watch* watch = tube.watchers.first(); watch != nullptr;
-         watch = tube.watchers.after(*watch), ++place) {
+         watch = tube.watchers.after(*watch), ++index) {
       const Client* client = engine_.clients_[watch->client];
       if (client == nullptr) continue;
-      CHECK(client->has_many_watches() == (place < tube.many_watchers));
+      CHECK(client->has_many_watches() == (index < tube.many_watchers));
       if (!client->has_many_watches()) continue;
       const bool is_weighted = client->is_weighted();
       CHECK(client->index_->is_offer_right(*watch, is_weighted ? &*client->weights_ : nullptr));
       if (client->waiting_) ++waiting;
     }
-    CHECK(tube.many_watchers <= place);
+    CHECK(tube.many_watchers <= index);
     return waiting;
   }
 
@@ -187,8 +187,8 @@ class Engine::Inspection {
       ++found;
       const Client* client = engine_.clients_[watch->client];
       if (client == nullptr) continue;
-      CHECK(watch->place < client->watches_.size());
-      CHECK(client->watches_[watch->place] == watch);
+      CHECK(watch->index < client->watches_.size());
+      CHECK(client->watches_[watch->index] == watch);
       CHECK(watch->waiting.linked() == (client->waiting_ && !client->has_many_watches()));
     }
     return found;

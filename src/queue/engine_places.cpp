@@ -126,16 +126,16 @@ void Engine::leave(JobRef ref) {
       break;
     case JobState::buried: {
       const auto before = static_cast<JobRef>(job.links.first);
-      const auto behind = static_cast<JobRef>(job.links.second);
+      const auto after = static_cast<JobRef>(job.links.second);
       if (before == JobRef::none) {
-        tube.first_buried = behind;
+        tube.first_buried = after;
       } else {
-        jobs_[before].links.second = static_cast<std::uint32_t>(behind);
+        jobs_[before].links.second = static_cast<std::uint32_t>(after);
       }
-      if (behind == JobRef::none) {
+      if (after == JobRef::none) {
         tube.last_buried = before;
       } else {
-        jobs_[behind].links.first = static_cast<std::uint32_t>(before);
+        jobs_[after].links.first = static_cast<std::uint32_t>(before);
       }
       if (tube.times != nullptr && tube.times->buried != nullptr) {
         tube.times->buried->remove(ref, before);
@@ -194,7 +194,7 @@ bool Engine::offer_one(Tube& tube, Instant now) {
 void Engine::offer(Tube& tube, Instant now) {
   while (offer_one(tube, now)) {
   }
-  tell_offer(tube);
+  announce_offer(tube);
 }
 
 JournaledJob Engine::journaled(JobRef ref) const {

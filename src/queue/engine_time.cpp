@@ -91,7 +91,7 @@ void Engine::end_pause(Tube& tube, Instant now, std::uint32_t& budget) {
     pay(budget, before);
   }
   tube.paused = tube.offers_job() && first_waiting(tube) != nullptr;
-  tell_offer(tube);
+  announce_offer(tube);
 }
 
 void Engine::fire_client(Client& client, Instant now, std::uint32_t& budget) {

@@ -29,7 +29,7 @@ Outcome Engine::watch(Client& client, std::string_view tube_name, std::uint32_t 
   Tube* tube = tubes_.find(tube_name);
   const Watch* watch = tube == nullptr ? nullptr : find_watch(client, *tube);
   CHECK(watch != nullptr);
-  client.weights_->set_weight(watch->place, weight);
+  client.weights_->set_weight(watch->index, weight);
   return Outcome::done;
 }
 
@@ -75,10 +75,10 @@ Tube* Engine::best_weighted(const Client& client) {
 }
 
 // A job of the tube has come to the client. The offer of a client with many watches is told anew by
-// tell_offer().
+// announce_offer().
 void Engine::charge(Client& client, Tube& tube) {
   const Watch* watch = find_watch(client, tube);
-  if (watch != nullptr) client.weights_->charge(watch->place);
+  if (watch != nullptr) client.weights_->charge(watch->index);
 }
 
 }  // namespace haricot

@@ -79,15 +79,15 @@ bool IdIndex::insert(JobId id, JobRef job) {
     }
   }
   // What is missing below the deepest node that exists is built first and hung in last.
-  void** place = &root_;
+  void** slot = &root_;
   Branch* above = nullptr;
   unsigned level = height_ - 1;
-  while (level > 0 && *place != nullptr) {
-    above = static_cast<Branch*>(*place);
-    place = &above->children[digit(id, level)];
+  while (level > 0 && *slot != nullptr) {
+    above = static_cast<Branch*>(*slot);
+    slot = &above->children[digit(id, level)];
     --level;
   }
-  if (*place == nullptr) {
+  if (*slot == nullptr) {
     auto* leaf = new (std::nothrow) Leaf;
     if (leaf == nullptr) {
       drop_levels();
@@ -107,11 +107,11 @@ bool IdIndex::insert(JobId id, JobRef job) {
       branch->used = 1;
       chain = branch;
     }
-    *place = chain;
+    *slot = chain;
     if (above != nullptr) ++above->used;
     return true;
   }
-  auto* leaf = static_cast<Leaf*>(*place);
+  auto* leaf = static_cast<Leaf*>(*slot);
   CHECK(leaf->jobs[digit(id, 0)] == JobRef::none);
   leaf->jobs[digit(id, 0)] = job;
   ++leaf->used;

@@ -34,8 +34,8 @@ JobStore::~JobStore() {
 }
 
 std::size_t JobStore::piece_bytes_for(std::size_t body_bytes) const {
-  const std::size_t behind = body_bytes <= kInlineBodyBytesMax ? body_bytes : sizeof(void*);
-  return (kHeaderBytes + behind + note_bytes_ + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
+  const std::size_t after = body_bytes <= kInlineBodyBytesMax ? body_bytes : sizeof(void*);
+  return (kHeaderBytes + after + note_bytes_ + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
 }
 
 void* JobStore::detached_blob(const std::byte* piece) {

@@ -27,7 +27,7 @@ void ReadyAges::move_to_unit(std::int64_t unit) {
       std::uint32_t& count = at(level, window);
       if (count == 0) continue;
       const std::int64_t first_unit = window << level;
-      if (level_of(first_unit) == level) break;  // The windows behind it stay, too.
+      if (level_of(first_unit) == level) break;  // The windows after it stay, too.
       count_of(first_unit) += std::exchange(count, 0);
     }
   }

@@ -18,7 +18,7 @@ std::uint64_t TimeHistogram::milliseconds_of(std::uint32_t bucket) {
 void TimeHistogram::add_otherwise(std::uint32_t bucket) {
   if (halvings_ > 0 && is_left_out(bucket)) return;
   const std::uint32_t index = bucket - first_;
-  std::uint16_t& count = counts_[index < kBuckets ? index : make_place(bucket)];
+  std::uint16_t& count = counts_[index < kBuckets ? index : make_bucket(bucket)];
   if (++count == kCountMax) halve();
   if (halvings_ == 0) first_if_all_ = first_;
 }
@@ -33,7 +33,7 @@ bool TimeHistogram::is_left_out(std::uint32_t bucket) {
 
 // For a length outside of the buckets. The longest ones stay apart: buckets for them take the place
 // of the first ones, which become one.
-std::uint32_t TimeHistogram::make_place(std::uint32_t bucket) {
+std::uint32_t TimeHistogram::make_bucket(std::uint32_t bucket) {
   if (bucket < first_) return 0;
   const std::uint32_t moved = bucket - first_ - (kBuckets - 1);
   const auto joined = [&] {

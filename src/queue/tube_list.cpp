@@ -78,8 +78,8 @@ void TubeList::fail() {
   drop_complete();
 }
 
-std::uint32_t TubeList::before_change(std::uint32_t place) {
-  const std::uint32_t page = place / kTubesPerPage;
+std::uint32_t TubeList::before_change(std::uint32_t index) {
+  const std::uint32_t page = index / kTubesPerPage;
   if (page >= pages_.size()) return 0;
   std::uint32_t written = 0;
   if (working_ && !failed_ && !saved_[page]) {

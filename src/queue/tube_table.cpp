@@ -55,23 +55,23 @@ Tube* TubeTable::create(std::string_view name, std::uint64_t hash) {
   }
   if (list_ != nullptr) list_->before_change(listed_.size());
   name_bytes_ += name.size();
-  tube->place = listed_.size();
+  tube->index = listed_.size();
   listed_.push_back(tube.get());
-  CHECK(listed_[tube->place] == tube.get());
+  CHECK(listed_[tube->index] == tube.get());
   return tube.release();
 }
 
 std::uint32_t TubeTable::destroy(Tube& tube) {
   std::uint32_t written = 0;
   if (list_ != nullptr) {
-    written = list_->before_change(tube.place) + list_->before_change(listed_.size() - 1);
+    written = list_->before_change(tube.index) + list_->before_change(listed_.size() - 1);
   }
-  CHECK(listed_[tube.place] == &tube && name_bytes_ >= tube.name.size());
+  CHECK(listed_[tube.index] == &tube && name_bytes_ >= tube.name.size());
   name_bytes_ -= tube.name.size();
   by_name_.erase(tube);
   Tube* last = listed_.back();
-  listed_[tube.place] = last;
-  last->place = tube.place;
+  listed_[tube.index] = last;
+  last->index = tube.index;
   listed_.pop_back();
   by_ref_.drop(tube.ref);
   delete &tube;
@@ -85,19 +85,19 @@ const Tube* TubeTable::first_from(std::string_view name) const {
         0, [](const Tube&) { return true; }, precedes);
   }
   const std::uint64_t hash = hash_of(key_, name);
-  const auto is_behind = [&](const Tube& tube) {
+  const auto is_after = [&](const Tube& tube) {
     if (tube.hash == hash) return tube.name >= name;
     return HashTable<Tube>::hash_precedes(hash, tube.hash);
   };
-  return by_name_.first_from(hash, is_behind, precedes);
+  return by_name_.first_from(hash, is_after, precedes);
 }
 
 const Tube* TubeTable::after(const Tube& tube) const {
-  const auto is_behind = [&tube](const Tube& other) {
+  const auto is_after = [&tube](const Tube& other) {
     if (other.hash == tube.hash) return other.name > tube.name;
     return HashTable<Tube>::hash_precedes(tube.hash, other.hash);
   };
-  return by_name_.first_from(tube.hash, is_behind,
+  return by_name_.first_from(tube.hash, is_after,
                              [](const Tube& a, const Tube& b) { return a.name < b.name; });
 }
 

@@ -51,26 +51,26 @@ void WatchIndex::update_offer(Watch& watch, WatchWeights& weights) {
     forget_offer(watch);
     return;
   }
-  if (watch.offer == Watch::kNoOffer) weights.activate(watch.place);
-  update_offer(watch, Offer{ReadySlot{weights.pass(watch.place), 0, tube.ready.top().job}, &watch});
+  if (watch.offer == Watch::kNoOffer) weights.activate(watch.index);
+  update_offer(watch, Offer{ReadySlot{weights.pass(watch.index), 0, tube.ready.top().job}, &watch});
 }
 
 void WatchIndex::update_offer(Watch& watch, const Offer& offer) {
-  Places places;
+  Indexes indexes;
   if (watch.offer == Watch::kNoOffer) {
-    offers_.push(offer, places);
+    offers_.push(offer, indexes);
     return;
   }
   const ReadySlot& known = offers_.at(watch.offer).job;
   if (known.job != offer.job.job || known.id != offer.job.id) {
-    offers_.replace(watch.offer, offer, places);
+    offers_.replace(watch.offer, offer, indexes);
   }
 }
 
 void WatchIndex::forget_offer(Watch& watch) {
   if (watch.offer == Watch::kNoOffer) return;
-  Places places;
-  offers_.remove(watch.offer, places);
+  Indexes indexes;
+  offers_.remove(watch.offer, indexes);
   watch.offer = Watch::kNoOffer;
 }
 
@@ -84,7 +84,7 @@ bool WatchIndex::is_offer_right(const Watch& watch, const WatchWeights* weights)
   const Offer& offer = offers_.at(watch.offer);
   if (watch.offer > 0 && offer < offers_.at((watch.offer - 1) / 2)) return false;
   ReadySlot top = watch.tube->ready.top();
-  if (weights != nullptr) top = ReadySlot{weights->pass(watch.place), 0, top.job};
+  if (weights != nullptr) top = ReadySlot{weights->pass(watch.index), 0, top.job};
   return offer.watch == &watch && offer.job.job == top.job && offer.job.id == top.id &&
          offer.job.priority == top.priority;
 }

@@ -41,7 +41,7 @@ Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info,
 // One line a verb. What each answers is in docs/protocol.md.
 Reply Dispatcher::run(Client& client, const Command& command, CommandSet commands, Instant now) {
   count(command.verb);
-  engine_.tell_time(now);
+  engine_.set_now(now);
   const JobId id = command.id;
   switch (command.verb) {
     case Verb::put:
@@ -58,8 +58,8 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
       if (result.outcome == Outcome::done) return with_job(ReplyCode::reserved, result.job);
       return simple(result.outcome, ReplyCode::none);
     }
-    case Verb::remove:
-      return simple(engine_.remove(client, id), ReplyCode::deleted);
+    case Verb::delete_job:
+      return simple(engine_.delete_job(client, id), ReplyCode::deleted);
     case Verb::release:
       return simple(engine_.release(client, id, command.priority, command.seconds, now),
                     ReplyCode::released);

@@ -115,7 +115,7 @@ Reply Dispatcher::stats_tube_detail(std::string_view tube_name, Instant now) {
 }
 
 // The tubes are in an order in which each has its place by its name alone. So whoever asks for the
-// next page gets what is behind this one, whatever came and went in between.
+// next page gets what is after this one, whatever came and went in between.
 Reply Dispatcher::stats_tubes(const Command& command, Instant now) {
   const TubeTable& tubes = engine_.tubes();
   tubes_.clear();
@@ -154,7 +154,7 @@ Reply Dispatcher::reserve_batch(Client& client, const Command& command, Instant 
 Reply Dispatcher::delete_batch(Client& client, const Command& command) {
   std::array<JobId, kBatchMax> ids;
   const std::size_t size = read_ids(command.ids, ids);
-  const DeleteResult result = engine_.remove_batch(client, std::span(ids).first(size));
+  const DeleteResult result = engine_.delete_batch(client, std::span(ids).first(size));
   if (result.outcome != Outcome::done) return simple(result.outcome, ReplyCode::none);
   return {
       .code = ReplyCode::deleted_batch, .number = result.deleted, .other_number = result.not_found};

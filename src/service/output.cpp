@@ -21,13 +21,13 @@ bool Output::add(const Reply& reply) {
   const std::size_t line = write_reply_line(reply, to);
   if (by_reference) {
     try {
-      blobs_.push_back(PlacedBlob{bytes_behind_blobs_ + line, 0, reply.blob});
+      blobs_.push_back(PlacedBlob{bytes_after_blobs_ + line, 0, reply.blob});
     } catch (const std::bad_alloc&) {
       return false;
     }
     std::memcpy(to + line, "\r\n", 2);
     bytes_.commit(line + 2);
-    bytes_behind_blobs_ = 2;
+    bytes_after_blobs_ = 2;
     blob_bytes_ += static_cast<std::uint32_t>(reply.blob.size());
     return true;
   }
@@ -38,23 +38,23 @@ bool Output::add(const Reply& reply) {
     length += body.size() + 2;
   }
   bytes_.commit(length);
-  bytes_behind_blobs_ += static_cast<std::uint32_t>(length);
+  bytes_after_blobs_ += static_cast<std::uint32_t>(length);
   return true;
 }
 
 bool Output::add_text(std::string_view text) {
   if (!bytes_.append(text)) return false;
-  bytes_behind_blobs_ += static_cast<std::uint32_t>(text.size());
+  bytes_after_blobs_ += static_cast<std::uint32_t>(text.size());
   return true;
 }
 
 bool Output::add_blob(const BlobRef& blob) {
   try {
-    blobs_.push_back(PlacedBlob{bytes_behind_blobs_, 0, blob});
+    blobs_.push_back(PlacedBlob{bytes_after_blobs_, 0, blob});
   } catch (const std::bad_alloc&) {
     return false;
   }
-  bytes_behind_blobs_ = 0;
+  bytes_after_blobs_ = 0;
   blob_bytes_ += static_cast<std::uint32_t>(blob.size());
   return true;
 }
@@ -91,7 +91,7 @@ void Output::consume(std::size_t bytes) {
   if (bytes == 0) return;
   CHECK(blobs_.empty());
   bytes_.consume(bytes);
-  bytes_behind_blobs_ -= static_cast<std::uint32_t>(bytes);
+  bytes_after_blobs_ -= static_cast<std::uint32_t>(bytes);
 }
 
 void Output::cut_back(const Mark& mark) {
@@ -99,7 +99,7 @@ void Output::cut_back(const Mark& mark) {
   bytes_.shorten(mark.bytes);
   blobs_.erase(blobs_.begin() + static_cast<std::ptrdiff_t>(mark.blobs), blobs_.end());
   blob_bytes_ = mark.blob_bytes;
-  bytes_behind_blobs_ = mark.bytes_behind_blobs;
+  bytes_after_blobs_ = mark.bytes_after_blobs;
 }
 
 void Output::release_if_empty() {

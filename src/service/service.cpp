@@ -67,13 +67,13 @@ void Service::close(Session& session, Instant now) {
   forget_list(session);
   engine_.close(session.client_, now);
   engine_.take_steps();  // No other session is to pay for them.
-  if (session.withheld_) {
-    withheld_.remove(session);
+  if (session.is_deferred_) {
+    deferred_.remove(session);
   } else if (session.runnable_.linked()) {
     runnable_.remove(session);
   }
   if (session.to_send_.linked()) to_send_.remove(session);
-  if (session.held_hook_.linked()) held_.remove(session);
+  if (session.held_back_hook_.linked()) held_back_.remove(session);
   sessions_.remove(session);
   delete &session;
   hand_out_deliveries();  // Jobs that it held may have come to others.
@@ -104,7 +104,7 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
   if (!session.input_.empty() || !may_run(session)) {
     keep_input(session, bytes);
     session.starved_ = false;
-    if (may_run(session) && !session.withheld_) run(session, now);
+    if (may_run(session) && !session.is_deferred_) run(session, now);
     return;
   }
   // The usual case: nothing is left from before, and the commands run straight from the bytes.
@@ -129,7 +129,7 @@ void Service::end_of_input(Session& session, Instant now) {
   if (session.input_ended_) return;
   session.input_ended_ = true;
   peer_half_closed(session);
-  if (may_run(session) && !session.withheld_) run(session, now);
+  if (may_run(session) && !session.is_deferred_) run(session, now);
   mark_to_send(session);
 }
 
@@ -169,7 +169,7 @@ void Service::sent(Session& session, std::size_t bytes) {
 
 void Service::end_turn(Instant now) {
   journal_.end_turn(now);
-  if (!held_.empty()) settle_held();
+  if (!held_back_.empty()) settle_held_back();
 }
 
 Instant Service::next_event() const {
@@ -185,7 +185,7 @@ Instant Service::next_event() const {
 // off at which they may leave.
 bool Service::may_run(const Session& session) const {
   return !session.quit_ && !session.client_.is_busy() &&
-         (!session.held_ || session.held_turn_ == turn_) && !session.output_is_full();
+         (!session.is_held_back_ || session.held_back_turn_ == turn_) && !session.output_is_full();
 }
 
 // Runs what the session has kept.
@@ -230,7 +230,7 @@ Service::Work Service::price_of(const Session& session, const Command& command) 
 // Whether a command has to wait for a later turn. The first costly one of a turn always runs.
 bool Service::is_put_off(const Session& session, const Command& command) const {
   // An answer that is held back may be taken back, and a list in pieces could not be.
-  if (session.held_ && is_long_list(session, command)) return true;
+  if (session.is_held_back_ && is_long_list(session, command)) return true;
   const Work price = price_of(session, command);
   return price > Session::kCostlyWork && price > costly_work_ &&
          costly_work_ < Session::kCostlyWorkPerTurn;
@@ -269,7 +269,7 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
     }
     if (run_piece(session, piece, now, work)) {
       used += piece.bytes;
-    } else if (session.withheld_) {
+    } else if (session.is_deferred_) {
       break;
     }
   }
@@ -338,7 +338,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
     const Reply reply = dispatcher_.run(session.client_, command, session.commands_, now);
     if (reply.code == ReplyCode::not_yet) [[unlikely]] {
       dispatcher_.count_less(command.verb);
-      withhold(session);
+      defer(session);
       return false;  // The command stays where it is.
     }
     work -= std::min(work, work_for(reply) - 1);
@@ -346,7 +346,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
   } catch (const std::bad_alloc&) {
     answer(session, {ReplyCode::out_of_memory});
   }
-  hold_if_recorded(session, records);
+  hold_back_if_recorded(session, records);
   // A peer that has closed its side cannot be waited for.
   if (session.half_closed_) engine_.stop_waiting(session.client_);
   charge_steps(work);
@@ -357,7 +357,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
 // Answers a line that did not parse. Returns false for the one that has to go on like a good one: a
 // put that is too big, whose body is thrown away.
 //
-// Compat: beanstalkd looks at the size of a put before it looks at what stands behind the size, and
+// Compat: beanstalkd looks at the size of a put before it looks at what stands after the size, and
 // counts what it finds malformed so late. docs/compatibility.md, "Taken over".
 bool Service::refuse_line(Session& session, ParseResult parsed, const Command& command) {
   switch (parsed) {
@@ -400,14 +400,14 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
     if (reply.code == ReplyCode::not_yet) [[unlikely]] {
       plan.body = std::move(body.blob);
       session.reader_.take_back_body();
-      withhold(session);
+      defer(session);
       return false;
     }
     answer(session, reply);
   } catch (const std::bad_alloc&) {
     answer(session, {ReplyCode::out_of_memory});
   }
-  hold_if_recorded(session, records);
+  hold_back_if_recorded(session, records);
   charge_steps(work);
   if (!engine_.deliveries().empty()) hand_out_deliveries();
   return true;
@@ -428,7 +428,7 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
 
 void Service::answer(Session& session, const Reply& reply) {
   if (reply.code == ReplyCode::none) return;
-  ++session.held_answers_;
+  ++session.held_back_answers_;
   if (reply.code == ReplyCode::out_of_memory) cushion_.give_up();
   add_to_output(session, reply);
   if (reply.code == ReplyCode::reserved_batch) [[unlikely]] {
@@ -441,20 +441,20 @@ void Service::answer(Session& session, const Reply& reply) {
 
 // What is answered from here on may come to be held back.
 void Service::begin_answers(Session& session) {
-  if (session.held_) return;
-  session.held_mark_ = session.output_.mark();
-  session.held_answers_ = 0;
+  if (session.is_held_back_) return;
+  session.held_back_mark_ = session.output_.mark();
+  session.held_back_answers_ = 0;
 }
 
 // Keeps back the answers of a session whose last command made a record that is not safe yet.
-void Service::hold_if_recorded(Session& session, std::uint64_t records_before) {
+void Service::hold_back_if_recorded(Session& session, std::uint64_t records_before) {
   const std::uint64_t records = journal_.records();
-  if (records == records_before || records <= journal_.held_records()) return;
-  session.held_until_ = records;
-  if (session.held_) return;
-  held_.push_back(session);
-  session.held_ = true;
-  session.held_turn_ = turn_;
+  if (records == records_before || records <= journal_.safe_records()) return;
+  session.held_back_until_ = records;
+  if (session.is_held_back_) return;
+  held_back_.push_back(session);
+  session.is_held_back_ = true;
+  session.held_back_turn_ = turn_;
 }
 
 void Service::hand_out_deliveries() {
@@ -463,7 +463,7 @@ void Service::hand_out_deliveries() {
     begin_answers(session);
     answer(session, dispatcher_.delivered(delivery));
     // A long task has written records along the way; which ones is not worth keeping.
-    if (delivery.ends_long_task()) hold_if_recorded(session, 0);
+    if (delivery.ends_long_task()) hold_back_if_recorded(session, 0);
     wake(session);
   }
   engine_.clear_deliveries();

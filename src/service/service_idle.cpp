@@ -30,7 +30,7 @@ void Service::note_activity(Session& session) {
 }
 
 bool Service::is_occupied(const Session& session) const {
-  return session.client_.is_busy() || session.client_.held_jobs() > 0 || session.held_ ||
+  return session.client_.is_busy() || session.client_.held_jobs() > 0 || session.is_held_back_ ||
          session.runnable_.linked();
 }
 

@@ -16,7 +16,7 @@
 namespace haricot {
 namespace {
 
-// A report of names: this, and for each name two bytes before and one behind it.
+// A report of names: this, and for each name two bytes before and one after it.
 constexpr std::string_view kListHead = "---\n";
 constexpr std::uint64_t kBytesAroundName = 3;
 
@@ -33,7 +33,7 @@ bool Service::is_long_list(const Session& session, const Command& command) const
 
 // Requires: no answer of the session is held back, for those may be taken back.
 void Service::begin_list(Session& session, const Command& command, Work& work) {
-  CHECK(!session.held_);
+  CHECK(!session.is_held_back_);
   dispatcher_.count(command.verb);
   work -= std::min(work, price_of(session, command));
   if (command.verb == Verb::list_tubes_watched) {

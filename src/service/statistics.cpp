@@ -6,7 +6,7 @@
 namespace haricot {
 namespace {
 
-// The columns of a row behind its key. A value is a lambda without a capture.
+// The columns of a row after its key. A value is a lambda without a capture.
 template <typename Facts>
 struct Rows {
   using Row = Statistic<Facts>;
@@ -167,8 +167,8 @@ constexpr std::array kServerRows = {
         kSame),
 };
 
-// Behind the last key that beanstalkd has, and only for what an operator asked for: without that a
-// report is beanstalkd's to the last line. New keys stand behind all of these, for keys that are
+// After the last key that beanstalkd has, and only for what an operator asked for: without that a
+// report is beanstalkd's to the last line. New keys stand after all of these, for keys that are
 // there already keep their lines.
 
 bool has_binlog(const ServerFacts& s) {

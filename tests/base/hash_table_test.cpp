@@ -145,7 +145,7 @@ TEST(HashTable, DoesWhatAMapWouldDo) {
   }
 }
 
-// However many buckets there are: a walk that goes on behind an element meets each one once that is
+// However many buckets there are: a walk that goes on after an element meets each one once that is
 // there all the while.
 TEST(HashTable, HasAnOrderThatStaysWhileItGrowsAndShrinks) {
   test::Random chance(17);
@@ -163,11 +163,11 @@ TEST(HashTable, HasAnOrderThatStaysWhileItGrowsAndShrinks) {
         0, [](const Entry&) { return true; }, precedes);
   };
   const auto after = [&](const Entry& entry) {
-    const auto is_behind = [&entry](const Entry& other) {
+    const auto is_after = [&entry](const Entry& other) {
       if (other.hash == entry.hash) return other.number > entry.number;
       return HashTable<Entry>::hash_precedes(entry.hash, other.hash);
     };
-    return table.first_from(entry.hash, is_behind, precedes);
+    return table.first_from(entry.hash, is_after, precedes);
   };
   for (int walk = 0; walk < 20; ++walk) {
     std::vector<int> seen(300, 0);

@@ -25,19 +25,19 @@ struct Slot {
 };
 
 // Remembers where each element stands, as its owner would.
-struct Places {
+struct Indexes {
   std::map<std::uint32_t, std::uint32_t> index_of;
   void moved(const Slot& slot, std::uint32_t index) { index_of[slot.element] = index; }
 };
 
-void push(IndexedHeap<Slot>& heap, Slot slot, Places& places) {
+void push(IndexedHeap<Slot>& heap, Slot slot, Indexes& indexes) {
   ASSERT_TRUE(heap.reserve_one());
-  heap.push(slot, places);
+  heap.push(slot, indexes);
 }
 
-void expect_heap(const IndexedHeap<Slot>& heap, const Places& places) {
+void expect_heap(const IndexedHeap<Slot>& heap, const Indexes& indexes) {
   for (std::uint32_t i = 0; i < heap.size(); ++i) {
-    ASSERT_EQ(places.index_of.at(heap.at(i).element), i);
+    ASSERT_EQ(indexes.index_of.at(heap.at(i).element), i);
     if (i > 0) {
       ASSERT_FALSE(heap.at(i) < heap.at((i - 1) / 2)) << i;
     }
@@ -46,15 +46,15 @@ void expect_heap(const IndexedHeap<Slot>& heap, const Places& places) {
 
 TEST(IndexedHeap, TheSmallestIsOnTop) {
   IndexedHeap<Slot> heap;
-  Places places;
+  Indexes indexes;
   EXPECT_TRUE(heap.empty());
   for (const std::uint64_t key : {5u, 3u, 8u, 1u, 9u}) {
-    push(heap, {key, static_cast<std::uint32_t>(key)}, places);
+    push(heap, {key, static_cast<std::uint32_t>(key)}, indexes);
   }
   std::vector<std::uint64_t> keys;
   while (!heap.empty()) {
     keys.push_back(heap.top().key);
-    heap.remove(0, places);
+    heap.remove(0, indexes);
   }
   EXPECT_EQ(keys, (std::vector<std::uint64_t>{1, 3, 5, 8, 9}));
 }
@@ -62,16 +62,16 @@ TEST(IndexedHeap, TheSmallestIsOnTop) {
 TEST(IndexedHeap, AnyElementCanBeTakenOutByItsIndex) {
   for (std::uint32_t victim = 0; victim < 100; ++victim) {
     IndexedHeap<Slot> heap;
-    Places places;
-    for (std::uint32_t i = 0; i < 100; ++i) push(heap, {(i * 37) % 100, i}, places);
-    heap.remove(places.index_of[victim], places);
+    Indexes indexes;
+    for (std::uint32_t i = 0; i < 100; ++i) push(heap, {(i * 37) % 100, i}, indexes);
+    heap.remove(indexes.index_of[victim], indexes);
     std::uint64_t last = 0;
     std::uint32_t count = 0;
     while (!heap.empty()) {
       ASSERT_NE(heap.top().element, victim);
       ASSERT_GE(heap.top().key, last);
       last = heap.top().key;
-      heap.remove(0, places);
+      heap.remove(0, indexes);
       ++count;
     }
     ASSERT_EQ(count, 99u);
@@ -83,29 +83,29 @@ TEST(IndexedHeap, AnyElementCanBeTakenOutByItsIndex) {
 //   11 12  3 4
 TEST(IndexedHeap, WhatFillsAGapMayHaveToRise) {
   IndexedHeap<Slot> heap;
-  Places places;
-  for (const std::uint32_t key : {1u, 10u, 2u, 11u, 12u, 3u, 4u}) push(heap, {key, key}, places);
-  expect_heap(heap, places);
-  heap.remove(places.index_of[11], places);
-  expect_heap(heap, places);
+  Indexes indexes;
+  for (const std::uint32_t key : {1u, 10u, 2u, 11u, 12u, 3u, 4u}) push(heap, {key, key}, indexes);
+  expect_heap(heap, indexes);
+  heap.remove(indexes.index_of[11], indexes);
+  expect_heap(heap, indexes);
   EXPECT_EQ(heap.at(1).element, 4u);
 }
 
 TEST(IndexedHeap, ReplacingAKeyMovesTheElementUpOrDown) {
   IndexedHeap<Slot> heap;
-  Places places;
-  for (std::uint32_t i = 0; i < 50; ++i) push(heap, {100 + i, i}, places);
-  heap.replace(places.index_of[49], {1, 49}, places);
+  Indexes indexes;
+  for (std::uint32_t i = 0; i < 50; ++i) push(heap, {100 + i, i}, indexes);
+  heap.replace(indexes.index_of[49], {1, 49}, indexes);
   EXPECT_EQ(heap.top().element, 49u);
-  heap.replace(places.index_of[49], {1000, 49}, places);
+  heap.replace(indexes.index_of[49], {1000, 49}, indexes);
   EXPECT_EQ(heap.top().element, 0u);
-  EXPECT_EQ(heap.at(places.index_of[49]).key, 1000u);
+  EXPECT_EQ(heap.at(indexes.index_of[49]).key, 1000u);
 }
 
 TEST(IndexedHeap, TakingAnyLeavesAHeap) {
   IndexedHeap<Slot> heap;
-  Places places;
-  for (std::uint32_t i = 0; i < 20; ++i) push(heap, {(i * 7) % 20, i}, places);
+  Indexes indexes;
+  for (std::uint32_t i = 0; i < 20; ++i) push(heap, {(i * 7) % 20, i}, indexes);
   std::set<std::uint32_t> taken;
   for (int i = 0; i < 10; ++i) taken.insert(heap.take_any().element);
   EXPECT_EQ(taken.size(), 10u);
@@ -115,14 +115,14 @@ TEST(IndexedHeap, TakingAnyLeavesAHeap) {
     EXPECT_EQ(taken.count(heap.top().element), 0u);
     EXPECT_GE(heap.top().key, last);
     last = heap.top().key;
-    heap.remove(0, places);
+    heap.remove(0, indexes);
   }
 }
 
 TEST(IndexedHeap, WithoutMemoryNoRoomIsReservedAndNothingChanges) {
   IndexedHeap<Slot> heap;
-  Places places;
-  for (std::uint32_t i = 0; i < 512; ++i) push(heap, {512 - i, i}, places);
+  Indexes indexes;
+  for (std::uint32_t i = 0; i < 512; ++i) push(heap, {512 - i, i}, indexes);
   bool reserved = true;
   {
     const test::AllocationFailure failure;
@@ -135,8 +135,8 @@ TEST(IndexedHeap, WithoutMemoryNoRoomIsReservedAndNothingChanges) {
 
 TEST(IndexedHeap, AMovedOneLeavesAnEmptyHeapBehind) {
   IndexedHeap<Slot> from;
-  Places places;
-  push(from, {3, 1}, places);
+  Indexes indexes;
+  push(from, {3, 1}, indexes);
   const IndexedHeap<Slot> to(std::move(from));
   EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): it is what is tested.
   EXPECT_EQ(to.top().key, 3u);
@@ -144,15 +144,15 @@ TEST(IndexedHeap, AMovedOneLeavesAnEmptyHeapBehind) {
 
 TEST(IndexedHeapDeathTest, RemovingBehindTheEndEndsTheProgram) {
   IndexedHeap<Slot> heap;
-  Places places;
-  push(heap, {3, 1}, places);
-  EXPECT_DEATH(heap.remove(1, places), "index");
+  Indexes indexes;
+  push(heap, {3, 1}, indexes);
+  EXPECT_DEATH(heap.remove(1, indexes), "index");
 }
 
 TEST(IndexedHeap, DoesWhatASortedSetWouldDo) {
   test::Random random;
   IndexedHeap<Slot> heap;
-  Places places;
+  Indexes indexes;
   std::set<std::pair<std::uint64_t, std::uint32_t>> model;
   std::map<std::uint32_t, std::uint64_t> keys;
   std::uint32_t next = 0;
@@ -160,22 +160,22 @@ TEST(IndexedHeap, DoesWhatASortedSetWouldDo) {
     const std::uint64_t what = random.below(10);
     const std::uint64_t key = random.below(200);  // Few, so that equal keys meet.
     if (keys.empty() || what < 5) {
-      push(heap, {key, next}, places);
+      push(heap, {key, next}, indexes);
       model.insert({key, next});
       keys[next++] = key;
     } else {
       auto chosen = keys.lower_bound(static_cast<std::uint32_t>(random.below(next)));
       if (chosen == keys.end()) chosen = keys.begin();
       const std::uint32_t element = chosen->first;
-      const std::uint32_t index = places.index_of.at(element);
+      const std::uint32_t index = indexes.index_of.at(element);
       ASSERT_EQ(heap.at(index).element, element);
       model.erase({chosen->second, element});
       if (what < 8) {
-        heap.remove(index, places);
+        heap.remove(index, indexes);
         keys.erase(element);
-        places.index_of.erase(element);
+        indexes.index_of.erase(element);
       } else {
-        heap.replace(index, {key, element}, places);
+        heap.replace(index, {key, element}, indexes);
         model.insert({key, element});
         chosen->second = key;
       }
@@ -185,7 +185,7 @@ TEST(IndexedHeap, DoesWhatASortedSetWouldDo) {
       ASSERT_EQ(heap.top().key, model.begin()->first);
       ASSERT_EQ(heap.top().element, model.begin()->second);
     }
-    if (step % 50 == 0) expect_heap(heap, places);
+    if (step % 50 == 0) expect_heap(heap, indexes);
   }
 }
 

@@ -10,7 +10,7 @@ namespace haricot {
 namespace {
 
 using test::AllocationFailure;
-using test::held_allocations;
+using test::live_allocations;
 
 TEST(MemoryCushion, IsThereFromTheStart) {
   MemoryCushion cushion;
@@ -23,12 +23,12 @@ TEST(MemoryCushion, IsThereFromTheStart) {
 }
 
 TEST(MemoryCushion, GivesAllOfItUpAndTakesItAgainWhenThereIsMemory) {
-  const auto before = held_allocations();
+  const auto before = live_allocations();
   MemoryCushion cushion;
-  const auto with_it = held_allocations();
+  const auto with_it = live_allocations();
   EXPECT_GT(with_it, before);
   cushion.give_up();
-  EXPECT_EQ(held_allocations(), before);
+  EXPECT_EQ(live_allocations(), before);
   bool held = true;
   {
     const AllocationFailure failure(2);  // Not enough for all of it.
@@ -36,9 +36,9 @@ TEST(MemoryCushion, GivesAllOfItUpAndTakesItAgainWhenThereIsMemory) {
   }
   EXPECT_FALSE(held);
   EXPECT_TRUE(cushion.hold());
-  EXPECT_EQ(held_allocations(), with_it);
+  EXPECT_EQ(live_allocations(), with_it);
   EXPECT_TRUE(cushion.hold());
-  EXPECT_EQ(held_allocations(), with_it);
+  EXPECT_EQ(live_allocations(), with_it);
 }
 
 TEST(MemoryCushion, WithoutMemoryForItAtTheStartItIsTakenLater) {

@@ -13,7 +13,7 @@ namespace haricot {
 namespace {
 
 using test::AllocationFailure;
-using test::held_allocations;
+using test::live_allocations;
 using test::made_allocations;
 using Array = PagedArray<std::uint64_t>;
 
@@ -25,11 +25,11 @@ void fill(Array& array, std::uint32_t size) {
 }
 
 TEST(PagedArray, ANewOneHoldsNoMemory) {
-  const std::int64_t before = held_allocations();
+  const std::int64_t before = live_allocations();
   const Array array;
   EXPECT_TRUE(array.empty());
   EXPECT_EQ(array.size(), 0u);
-  EXPECT_EQ(held_allocations(), before);
+  EXPECT_EQ(live_allocations(), before);
 }
 
 TEST(PagedArray, KeepsWhatIsPushedOverManyPages) {
@@ -59,11 +59,11 @@ TEST(PagedArray, GrowsByOnePageAtATime) {
 TEST(PagedArray, GivesPagesBackAsItShrinks) {
   Array array;
   fill(array, 1);
-  const std::int64_t small = held_allocations();
+  const std::int64_t small = live_allocations();
   fill(array, 20 * Array::kPageSlots);
-  EXPECT_EQ(held_allocations(), small + 19);
+  EXPECT_EQ(live_allocations(), small + 19);
   while (!array.empty()) array.pop_back();
-  EXPECT_LE(held_allocations(), small + 1);
+  EXPECT_LE(live_allocations(), small + 1);
 }
 
 TEST(PagedArray, SwingingAroundTheBorderOfAPageDoesNotAllocate) {
@@ -94,14 +94,14 @@ TEST(PagedArray, ReservedRoomSurvivesPops) {
 }
 
 TEST(PagedArray, TrimmingAnEmptyOneGivesItsMemoryBack) {
-  const std::int64_t before = held_allocations();
+  const std::int64_t before = live_allocations();
   Array array;
   fill(array, 100);
   array.trim_if_empty();
   EXPECT_EQ(array.size(), 100u);
   while (!array.empty()) array.pop_back();
   array.trim_if_empty();
-  EXPECT_EQ(held_allocations(), before);
+  EXPECT_EQ(live_allocations(), before);
   fill(array, 10);
   EXPECT_EQ(array.back(), 9u);
 }

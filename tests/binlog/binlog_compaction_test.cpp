@@ -16,7 +16,7 @@ void fill_and_empty(World& world) {
     world.end_turn();
   }
   for (JobId id = 1; id < world.engine.next_id(); ++id) {
-    ASSERT_EQ(world.remove(id), Outcome::done);
+    ASSERT_EQ(world.delete_job(id), Outcome::done);
   }
 }
 
@@ -32,7 +32,7 @@ TEST(BinlogCompaction, RemovesAFileOnlyWhenTheOneBeforeIsGoneForGood) {
     if (world.binlog.numbers().oldest_index != oldest) {
       ++removed;
       EXPECT_EQ(world.binlog.numbers().oldest_index, oldest + 1);
-      EXPECT_TRUE(oldest == 1 || !disk.has_durable(segment_name(oldest - 1)));
+      EXPECT_TRUE(oldest == 1 || !disk.has_durable(binlog_file_name(oldest - 1)));
     }
     if (turn % 3 == 2) disk.complete_syncs(1);
   }
@@ -51,7 +51,7 @@ TEST(BinlogCompaction, RemovesAFileOnlyWhenAnIdAboveItsOwnIsDurable) {
   options.sync = SyncPolicy::interval;
   World world(disk, options, kWallBegin + 1);
   disk.complete_syncs();
-  EXPECT_EQ(world.remove(1), Outcome::done);
+  EXPECT_EQ(world.delete_job(1), Outcome::done);
   world.put();
   world.end_turn();
   // Neither the deletion nor the new job is durable.
@@ -106,7 +106,7 @@ TEST_P(BusyBinlog, StaysSmallHoweverLongItGoesOnAndHoweverSlowTheDisk) {
   disk.set_sync_mode(SyncMode::when_told);
   std::uint64_t most = 0;
   for (int turn = 0; turn < 3000; ++turn) {
-    for (int i = 0; i < 10; ++i) world.remove(world.put({.body_bytes = 500}));
+    for (int i = 0; i < 10; ++i) world.delete_job(world.put({.body_bytes = 500}));
     world.end_turn();
     world.pass(Duration::milliseconds(1));
     if (turn % 10 == 0) disk.complete_syncs(1);

@@ -63,7 +63,7 @@ std::string to_text(const Run& run) {
          std::to_string(run.options.slice_bytes);
 }
 
-// Plays turns on an open world and notes what is promised behind each.
+// Plays turns on an open world and notes what is promised after each.
 void play(World& world, const Run& run, test::Random& random) {
   struct Written {
     Instant at;
@@ -82,7 +82,7 @@ void play(World& world, const Run& run, test::Random& random) {
     world.end_turn();
     written.push_back({world.now, world.binlog.records()});
     std::uint64_t safe = 0;
-    if (run.options.sync == SyncPolicy::every_turn) safe = world.binlog.held_records();
+    if (run.options.sync == SyncPolicy::every_turn) safe = world.binlog.safe_records();
     if (run.options.sync == SyncPolicy::interval && disk.syncs_under_way() == 0) {
       for (const Written& part : written) {
         if (part.at + run.options.sync_interval <= world.now) safe = part.records;

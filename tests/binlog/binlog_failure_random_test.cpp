@@ -23,7 +23,7 @@ Fault random_fault(test::Random& random) {
   return fault;
 }
 
-// One life of a server. Behind each turn a crash must not take what is held.
+// One life of a server. After each turn a crash must not take what is held.
 void play(SimDisk& disk, const BinlogOptions& options, std::int64_t& wall, test::Random& random) {
   World world(disk, options, wall);
   SimDisk::Random chance(random.bits());
@@ -31,7 +31,7 @@ void play(SimDisk& disk, const BinlogOptions& options, std::int64_t& wall, test:
     const auto crashed = disk.crash(chance, policy);
     crashed->set_capacity({});
     const World again(*crashed, options, world.wall() + 1);
-    const std::uint64_t safe = world.binlog.held_records();
+    const std::uint64_t safe = world.binlog.safe_records();
     ASSERT_EQ(world.compare(again, safe, exactly), "") << when << "\n" << again.replay_text();
   };
   for (int turn = 0; turn < 60 && !::testing::Test::HasFatalFailure(); ++turn) {
@@ -51,7 +51,7 @@ void play(SimDisk& disk, const BinlogOptions& options, std::int64_t& wall, test:
       disk.set_capacity({});
       world.idle();
       ASSERT_FALSE(world.binlog.numbers().refusing);
-      ASSERT_EQ(world.binlog.held_records(), world.binlog.records());
+      ASSERT_EQ(world.binlog.safe_records(), world.binlog.records());
       check("behind a recovery", {Unsynced::kept, UnsyncedNames::kept}, true);
     }
   }

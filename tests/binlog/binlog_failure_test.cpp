@@ -81,10 +81,10 @@ class Scenario {
     if (const JobId id = world.reserve(); id != 0) {
       if (turn % 3 == 0) (void)world.bury(id);
       if (turn % 3 == 1) (void)world.release(id, 5, turn % 2 == 0 ? 2 : 0);
-      if (turn % 3 == 2) (void)world.remove(id);
+      if (turn % 3 == 2) (void)world.delete_job(id);
     }
     for (JobId id = 1; id <= static_cast<JobId>(turn * 2); id += 3) {
-      const Outcome outcome = world.remove(id);
+      const Outcome outcome = world.delete_job(id);
       EXPECT_FALSE(world.binlog.numbers().refusing && outcome == Outcome::done);
     }
     if (turn == 9) (void)world.kick(2);
@@ -106,11 +106,11 @@ class Scenario {
   void check_crash(World& world) {
     const bool by_power = trouble_.policy == SyncPolicy::every_turn;
     if (by_power) {
-      check(world, {Unsynced::lost, UnsyncedNames::lost}, world.binlog.held_records());
-      check(world, {}, world.binlog.held_records());
+      check(world, {Unsynced::lost, UnsyncedNames::lost}, world.binlog.safe_records());
+      check(world, {}, world.binlog.safe_records());
     }
     if (!world.binlog.numbers().refusing) {
-      check(world, {Unsynced::kept, UnsyncedNames::kept}, world.binlog.held_records());
+      check(world, {Unsynced::kept, UnsyncedNames::kept}, world.binlog.safe_records());
     }
   }
 
@@ -131,7 +131,7 @@ class Scenario {
       EXPECT_EQ(world.binlog.doubtful_records(), world.binlog.records());
       EXPECT_NE(world.try_put(), Outcome::done);
       if (const JobId id = world.reserve(); id != 0) {
-        EXPECT_EQ(world.remove(id), Outcome::journal_failed);
+        EXPECT_EQ(world.delete_job(id), Outcome::journal_failed);
         EXPECT_EQ(world.bury(id), Outcome::journal_failed);
       }
       check_crash(world);
@@ -142,17 +142,17 @@ class Scenario {
   void recover(World& world) {
     world.idle();
     EXPECT_FALSE(world.binlog.numbers().refusing);
-    EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+    EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
     check_crash(world);
     world.put();
     play_turn(world, 1);
     world.idle();
-    EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+    EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
     check_crash(world);
     // Compaction goes on, too: what holds nothing goes.
     (void)world.kick(1000);
     for (JobId id = 1; id < world.engine.next_id(); ++id) {
-      EXPECT_NE(world.remove(id), Outcome::journal_failed);
+      EXPECT_NE(world.delete_job(id), Outcome::journal_failed);
     }
     EXPECT_EQ(world.engine.jobs().size(), 0U);
     world.idle();
@@ -169,7 +169,7 @@ class Scenario {
     EXPECT_EQ(disk_->open_files(), 0U);
     EXPECT_TRUE(good || disk_->faults_hit() > 0);
     disk_->clear_faults();
-    const std::uint64_t safe = good ? world.binlog.records() : world.binlog.held_records();
+    const std::uint64_t safe = good ? world.binlog.records() : world.binlog.safe_records();
     if (trouble_.policy != SyncPolicy::never || good) {
       World again(*disk_, options(), world.wall() + 1'000'000);
       EXPECT_EQ(world.compare(again, safe, good), "") << again.replay_text();
@@ -294,7 +294,7 @@ TEST(BinlogFailure, OfAWriteDoesNotCutABatchOfDeletesInTwo) {
     world.end_turn();
     for (std::size_t i = 0; i < jobs_before; ++i) world.put({.body_bytes = 1000});
     disk.inject({.call = DiskCall::write});
-    const DeleteResult result = world.remove_batch(ids);
+    const DeleteResult result = world.delete_batch(ids);
     disk.clear_faults();
     const bool is_done = result.outcome == Outcome::done;
     EXPECT_TRUE(is_done || result.outcome == Outcome::journal_failed);

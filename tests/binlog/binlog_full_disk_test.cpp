@@ -30,7 +30,7 @@ TEST(BinlogFullDisk, LetsNobodyMissAFileAfterACrash) {
       if (outcome == Outcome::done) ids.push_back(id);
       if (!ids.empty() && (outcome != Outcome::done || random.one_in(10))) {
         const std::size_t place = random.below(ids.size());
-        if (world.remove(ids[place]) == Outcome::done) {
+        if (world.delete_job(ids[place]) == Outcome::done) {
           ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(place));
         }
       }

@@ -35,7 +35,7 @@ class BinlogGone : public ::testing::TestWithParam<SyncPolicy> {
       world_->end_turn();
     }
     for (int i = 0; i < 3; ++i) EXPECT_EQ(world_->bury(world_->reserve()), Outcome::done);
-    for (JobId id = 5; id < 12; ++id) EXPECT_EQ(world_->remove(id), Outcome::done);
+    for (JobId id = 5; id < 12; ++id) EXPECT_EQ(world_->delete_job(id), Outcome::done);
     settle();
     ASSERT_GT(world_->binlog.numbers().current_index, world_->binlog.numbers().oldest_index + 1);
   }
@@ -48,8 +48,8 @@ class BinlogGone : public ::testing::TestWithParam<SyncPolicy> {
   }
   bool is_refusing() { return world_->binlog.numbers().refusing; }
   std::uint64_t errors() { return world_->binlog.numbers().errors; }
-  std::string newest() { return segment_name(world_->binlog.numbers().current_index); }
-  std::string oldest() { return segment_name(world_->binlog.numbers().oldest_index); }
+  std::string newest() { return binlog_file_name(world_->binlog.numbers().current_index); }
+  std::string oldest() { return binlog_file_name(world_->binlog.numbers().oldest_index); }
   std::size_t notices_with(std::string_view text) {
     return static_cast<std::size_t>(std::count_if(
         world_->notices.begin(), world_->notices.end(),
@@ -86,7 +86,7 @@ TEST_P(BinlogGone, FolderIsNoticedBeforeAPutCountsAsSafe) {
   EXPECT_EQ(world_->binlog.doubtful_records(), world_->binlog.records());
   EXPECT_EQ(errors(), 1U);
   EXPECT_EQ(world_->try_put(), Outcome::journal_failed);
-  EXPECT_EQ(world_->remove(30), Outcome::journal_failed);
+  EXPECT_EQ(world_->delete_job(30), Outcome::journal_failed);
   EXPECT_EQ(notices_with("there is no such folder"), 1U);
 }
 
@@ -117,7 +117,7 @@ TEST_P(BinlogGone, AllLivesInTheFolderThatIsMadeAnew) {
   EXPECT_EQ(notices_with("recorded again"), 1U);
   expect_all_there();
   world_->put({.body_bytes = 900});
-  EXPECT_EQ(world_->remove(20), Outcome::done);
+  EXPECT_EQ(world_->delete_job(20), Outcome::done);
   settle();
   expect_all_there();
   EXPECT_TRUE(world_->close());
@@ -179,7 +179,7 @@ TEST_P(BinlogGone, FolderOfAnotherServerIsLeftAlone) {
 TEST_P(BinlogGone, FilesOfAnotherServerAreNotWrittenOver) {
   fill();
   world_->pass(kASecond);
-  const std::string theirs = segment_name(world_->binlog.numbers().current_index + 1);
+  const std::string theirs = binlog_file_name(world_->binlog.numbers().current_index + 1);
   disk_->take_away_all();
   disk_->put(theirs, "of another server");
   EXPECT_TRUE(refuses() || is_refusing());
@@ -201,7 +201,7 @@ TEST_P(BinlogGone, AllFilesOfTheFolderAreWrittenAnewAtOnce) {
   world_->end_turn();
   EXPECT_EQ(errors(), 1U);
   while (is_refusing()) world_->end_turn();
-  EXPECT_EQ(world_->binlog.held_records(), world_->binlog.records());
+  EXPECT_EQ(world_->binlog.safe_records(), world_->binlog.records());
   EXPECT_EQ(notices_with("is gone"), 1U);
   EXPECT_EQ(notices_with("recorded again"), 1U);
   expect_all_there();
@@ -212,7 +212,7 @@ TEST_P(BinlogGone, AllFilesOfTheFolderAreWrittenAnewAtOnce) {
 
 TEST_P(BinlogGone, NewestFileTakesItsDeletionsAlong) {
   fill();
-  for (JobId id = 20; id < 26; ++id) EXPECT_EQ(world_->remove(id), Outcome::done);
+  for (JobId id = 20; id < 26; ++id) EXPECT_EQ(world_->delete_job(id), Outcome::done);
   settle();
   disk_->take_away(newest());
   world_->pass(kASecond);
@@ -226,7 +226,7 @@ TEST_P(BinlogGone, EachOlderFileIsMissedInTurn) {
   const std::uint64_t first = world_->binlog.numbers().oldest_index;
   const std::uint64_t last = world_->binlog.numbers().current_index;
   ASSERT_GE(last - first, 2U);
-  const std::string middle = segment_name(last - 1);
+  const std::string middle = binlog_file_name(last - 1);
   disk_->take_away(middle);
   for (std::uint64_t i = 0; i <= 2 * (last - first) && errors() == 0; ++i) {
     world_->pass(kASecond);
@@ -245,7 +245,7 @@ TEST_P(BinlogGone, EachOlderFileIsMissedInTurn) {
 TEST_P(BinlogGone, NewestFileThatGoesBeforeAnOlderOneIsMovedIsToldAndTheEndOfBothOnce) {
   fill();
   const std::uint64_t last = world_->binlog.numbers().current_index;
-  const std::string older = segment_name(last - 1);
+  const std::string older = binlog_file_name(last - 1);
   disk_->take_away(older);
   disk_->set_sync_mode(SyncMode::when_told);  // No file is removed, so no moving ends.
   for (std::uint64_t i = 0; i <= 2 * last && errors() == 0; ++i) {

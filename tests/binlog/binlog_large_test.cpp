@@ -39,7 +39,7 @@ class LargeJobs : public ::testing::TestWithParam<SyncPolicy> {
 
   static void expect_all_there(World& world, const BinlogOptions& options) {
     world.idle();
-    EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+    EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
     EXPECT_TRUE(world.close());
     EXPECT_EQ(world.disk.open_files(), 0U);
     EXPECT_FALSE(world.disk.has(spare_name(LargeBody::kNumber)));
@@ -85,10 +85,10 @@ TEST_P(LargeJobs, OthersDoNotWaitForIt) {
       EXPECT_EQ(world.put_at_once(), Outcome::done);
     }
     if (turn % 20 == 5) {
-      EXPECT_EQ(world.engine.remove(world.client, world.reserve()), Outcome::done);
+      EXPECT_EQ(world.engine.delete_job(world.client, world.reserve()), Outcome::done);
     }
     if (turn % 10 == 1 && GetParam() != SyncPolicy::interval) {
-      EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+      EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
     }
   });
   EXPECT_EQ(outcome, Outcome::done);
@@ -165,7 +165,7 @@ TEST_P(LargeJobs, CompactionMovesThemSliceBySlice) {
   const std::uint64_t file_before = world.binlog.file_of(world.engine.peek(large));
   while (world.binlog.file_of(world.engine.peek(large)) == file_before && ++turns < 20'000) {
     const JobId id = world.put({.body_bytes = 900});
-    EXPECT_EQ(world.remove(id), Outcome::done);
+    EXPECT_EQ(world.delete_job(id), Outcome::done);
     const std::uint64_t before = disk.bytes_written();
     world.end_turn();
     most = std::max(most, disk.bytes_written() - before);
@@ -184,12 +184,12 @@ TEST_P(LargeJobs, OneThatIsDeletedWhileItMovesIsLeftAlone) {
   world.end_turn();
   const std::string name = spare_name(LargeBody::kNumber);
   for (int turns = 0; !disk.has(name) && turns < 20'000; ++turns) {
-    EXPECT_EQ(world.remove(world.put({.body_bytes = 900})), Outcome::done);
+    EXPECT_EQ(world.delete_job(world.put({.body_bytes = 900})), Outcome::done);
     world.end_turn();
     world.pass(Duration::milliseconds(10));
   }
   ASSERT_TRUE(disk.has(name)) << "compaction has never come to it";
-  EXPECT_EQ(world.remove(large), Outcome::done);
+  EXPECT_EQ(world.delete_job(large), Outcome::done);
   world.idle();
   EXPECT_FALSE(disk.has(name));
   expect_all_there(world, options(4096));
@@ -203,7 +203,7 @@ TEST_P(LargeJobs, NeitherPutsNorCompactionStarveTheOther) {
   for (int i = 0; i < 4; ++i) kept.push_back(world.put({.body_bytes = 10'000}));
   for (int i = 0; i < 400; ++i) {
     const JobId id = world.put({.body_bytes = 5000});
-    EXPECT_EQ(world.remove(id), Outcome::done);
+    EXPECT_EQ(world.delete_job(id), Outcome::done);
     world.end_turn();
     EXPECT_LE(world.file_bytes(), 4 * 3 * (4 * 10'200U + 5'200U) + 100'000U);
     world.pass(Duration::milliseconds(60));
@@ -225,7 +225,7 @@ TEST_P(LargeJobs, AFullDiskRefusesOneAndChangesNothing) {
     EXPECT_FALSE(disk.has(spare_name(LargeBody::kNumber)));
     EXPECT_EQ(world.engine.jobs().size(), 1U);
     EXPECT_NE(world.put(), 0U);
-    EXPECT_EQ(world.remove(world.engine.next_id() - 1), Outcome::done);
+    EXPECT_EQ(world.delete_job(world.engine.next_id() - 1), Outcome::done);
   }
   EXPECT_FALSE(world.binlog.numbers().refusing);
   disk.set_capacity({});

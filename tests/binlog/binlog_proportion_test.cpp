@@ -20,7 +20,7 @@ TEST_P(BinlogFolder, StaysSmallWhilePutsAndDeletesTakeTurns) {
   SimDisk disk;
   World world(disk, options());
   for (int i = 0; i < 2000; ++i) {
-    EXPECT_EQ(world.remove(world.put({.body_bytes = 300})), Outcome::done);
+    EXPECT_EQ(world.delete_job(world.put({.body_bytes = 300})), Outcome::done);
     world.end_turn();
     if (i % 100 == 99) {
       world.idle(Duration::seconds(1));
@@ -50,7 +50,7 @@ TEST_P(BinlogFolder, StaysSmallAroundAJobThatSurvivesMany) {
     for (int i = 0; i < 300; ++i) ids.push_back(world.put({.body_bytes = 300}));
     world.end_turn();
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      const Outcome outcome = i == 150 ? Outcome::done : world.remove(ids[i]);
+      const Outcome outcome = i == 150 ? Outcome::done : world.delete_job(ids[i]);
       EXPECT_EQ(outcome, Outcome::done);
     }
     world.idle(Duration::seconds(1));

@@ -24,7 +24,7 @@ class SlowDisk : public ::testing::TestWithParam<SyncPolicy> {
     world.disk.set_sync_mode(SyncMode::at_once);
     world.disk.complete_syncs();
     world.idle();
-    EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+    EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
     EXPECT_TRUE(world.close());
     const World again(world.disk, options, world.wall());
     EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");
@@ -42,7 +42,8 @@ TEST_P(SlowDisk, PutsWaitInsteadOfMakingTheFolderGrow) {
     outcome = world.put_at_once({.body_bytes = 300});
     if (outcome != Outcome::done) break;
     ++taken;
-    if (world.engine.remove(world.client, world.engine.next_id() - 1) == Outcome::not_yet) break;
+    if (world.engine.delete_job(world.client, world.engine.next_id() - 1) == Outcome::not_yet)
+      break;
     world.end_turn();
   }
   EXPECT_LT(taken, 20'000) << "the folder grows without an end";
@@ -51,7 +52,7 @@ TEST_P(SlowDisk, PutsWaitInsteadOfMakingTheFolderGrow) {
   EXPECT_LE(world.file_bytes(), 3 * 3 * 4096U + 4096U);
   // It goes on as the disk does, and no faster.
   for (int i = 0; i < 200; ++i) {
-    EXPECT_EQ(world.remove(world.put({.body_bytes = 300})), Outcome::done);
+    EXPECT_EQ(world.delete_job(world.put({.body_bytes = 300})), Outcome::done);
     world.end_turn();
     EXPECT_LE(world.file_bytes(), 3 * 3 * 4096U + 2 * 4096U);
   }
@@ -63,7 +64,7 @@ TEST_P(SlowDisk, WhoIsPutOffIsToldToTryAgainOnlyWhenTheDiskHasMoved) {
   World world(disk, options());
   disk.set_sync_mode(SyncMode::when_told);
   while (world.put_at_once({.body_bytes = 300}) == Outcome::done) {
-    const Outcome removed = world.engine.remove(world.client, world.engine.next_id() - 1);
+    const Outcome removed = world.engine.delete_job(world.client, world.engine.next_id() - 1);
     world.end_turn();
     if (removed == Outcome::not_yet) break;
   }
@@ -88,7 +89,7 @@ TEST_P(SlowDisk, OldFilesAreRemovedBesideTheTurns) {
   disk.set_sync_mode(SyncMode::when_told);
   for (int i = 0; i < 60; ++i) {
     if (world.put_at_once({.body_bytes = 300}) != Outcome::done) break;
-    if (world.engine.remove(world.client, world.engine.next_id() - 1) != Outcome::done) break;
+    if (world.engine.delete_job(world.client, world.engine.next_id() - 1) != Outcome::done) break;
     world.end_turn();
   }
   // All that could be synced is, so there is a file to be removed, and that has begun and not
@@ -114,7 +115,7 @@ TEST_P(SlowDisk, AFileThatCannotBeRemovedStopsNobody) {
   World world(disk, options());
   disk.inject({.call = DiskCall::remove, .lasts = true});
   for (int i = 0; i < 500; ++i) {
-    ASSERT_EQ(world.remove(world.put({.body_bytes = 300})), Outcome::done);
+    ASSERT_EQ(world.delete_job(world.put({.body_bytes = 300})), Outcome::done);
     world.end_turn();
   }
   EXPECT_TRUE(disk.has("binlog.1"));

@@ -101,7 +101,7 @@ TEST(BinlogSpace, ItsLackEndsWhenWorkersHaveMadeRoom) {
   World world(disk, kSmallFiles);
   const std::vector<JobId> ids = fill(world, 400);
   ASSERT_TRUE(world.binlog.numbers().no_space);
-  for (const JobId id : ids) ASSERT_EQ(world.remove(id), Outcome::done);
+  for (const JobId id : ids) ASSERT_EQ(world.delete_job(id), Outcome::done);
   world.idle();
   EXPECT_FALSE(world.binlog.numbers().no_space);
   EXPECT_EQ(world.notices.size(), 2U);
@@ -118,7 +118,7 @@ TEST(BinlogSpace, ManyShortLacksAreToldOnce) {
     const std::vector<JobId> ids = fill(world, 400);
     disk.set_capacity(4 * kCapacity);
     world.idle(Duration::milliseconds(600));
-    for (const JobId id : ids) ASSERT_EQ(world.remove(id), Outcome::done);
+    for (const JobId id : ids) ASSERT_EQ(world.delete_job(id), Outcome::done);
     world.idle(Duration::milliseconds(600));
     EXPECT_FALSE(world.binlog.numbers().no_space);
   }
@@ -139,7 +139,7 @@ TEST(BinlogSpace, ABatchOfDeletesIsDoneOrRefusedAsAWhole) {
       const std::size_t size =
           std::clamp<std::size_t>(part, 1, std::min<std::size_t>(left.size(), 1000));
       const std::vector<JobId> ids(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(size));
-      const DeleteResult result = world.remove_batch(ids);
+      const DeleteResult result = world.delete_batch(ids);
       world.end_turn();
       if (result.outcome == Outcome::done) {
         EXPECT_EQ(result.deleted, size);
@@ -151,9 +151,9 @@ TEST(BinlogSpace, ABatchOfDeletesIsDoneOrRefusedAsAWhole) {
       ASSERT_EQ(world.engine.jobs().size(), left.size());
     }
     EXPECT_FALSE(world.binlog.numbers().refusing);
-    for (const JobId id : left) ASSERT_EQ(world.remove(id), Outcome::done);
+    for (const JobId id : left) ASSERT_EQ(world.delete_job(id), Outcome::done);
     world.idle();
-    EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+    EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
     EXPECT_TRUE(world.close());
     World again(disk, kSmallFiles);
     EXPECT_EQ(again.engine.jobs().size(), 0U);
@@ -191,11 +191,11 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughToDeleteAllJobsInAnyOrder) {
         for (std::size_t i = ids.size(); i > 1; --i) std::swap(ids[i - 1], ids[random.below(i)]);
       }
       for (const JobId id : ids) {
-        ASSERT_EQ(world.remove(id), Outcome::done);
+        ASSERT_EQ(world.delete_job(id), Outcome::done);
         if (random.one_in(3)) world.end_turn();
       }
       world.idle();
-      EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+      EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
       expect_small(world, 4096);
       EXPECT_GE(fill(world, body_bytes).size() * 10, jobs * 8);
       EXPECT_TRUE(world.close());
@@ -322,11 +322,11 @@ TEST(BinlogSpace, ThatIsMissingAtTheStartLeavesTheJobsToTheWorkers) {
   const JobId id = world.reserve();
   EXPECT_NE(id, 0U);
   EXPECT_EQ(world.try_put(), Outcome::out_of_memory);
-  EXPECT_EQ(world.remove(id), Outcome::journal_failed);
+  EXPECT_EQ(world.delete_job(id), Outcome::journal_failed);
   disk.set_capacity({});
   world.idle(Duration::seconds(3));
   EXPECT_FALSE(world.binlog.numbers().refusing);
-  EXPECT_EQ(world.remove(id), Outcome::done);
+  EXPECT_EQ(world.delete_job(id), Outcome::done);
   EXPECT_TRUE(world.close());
 }
 
@@ -421,7 +421,7 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughForJobsOfVeryDifferentSizes) {
       world.end_turn();
     }
     for (JobId id = 1; id < world.engine.next_id(); ++id) {
-      EXPECT_NE(world.remove(id), Outcome::journal_failed);
+      EXPECT_NE(world.delete_job(id), Outcome::journal_failed);
       if (id % 3 == 0) world.end_turn();
     }
     world.idle();
@@ -449,7 +449,7 @@ TEST(BinlogSpace, IsInFilesThatNeedNoDescriptor) {
   const auto spares = std::count_if(names.begin(), names.end(),
                                     [](const std::string& name) { return name.ends_with(".tmp"); });
   EXPECT_LT(spares, 90);  // Files of 4096 bytes would be more than a hundred.
-  EXPECT_EQ(world.remove(5001), Outcome::done);
+  EXPECT_EQ(world.delete_job(5001), Outcome::done);
   EXPECT_TRUE(world.close());
   EXPECT_EQ(disk.open_files(), 0U);
 }
@@ -495,7 +495,7 @@ TEST(BinlogSpace, FilesThatWaitForTheirSyncAreFew) {
   disk.set_sync_mode(SyncMode::at_once);
   disk.complete_syncs();
   world.idle();
-  EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+  EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
 }
 
 // A folder that may not be written to is no full disk.
@@ -551,7 +551,7 @@ TEST(BinlogSpace, ForDeletionsIsThereAfterARestartOnAFullDisk) {
     EXPECT_FALSE(world.binlog.numbers().refusing);
     EXPECT_EQ(world.engine.jobs().size(), ids.size());
     for (const JobId id : ids) {
-      ASSERT_EQ(world.remove(id), Outcome::done);
+      ASSERT_EQ(world.delete_job(id), Outcome::done);
       world.end_turn();
     }
     world.idle();
@@ -576,7 +576,7 @@ TEST(BinlogSpace, BehindTheLastRecordIsFoundByTheNextStart) {
   World world(*disk, kOptions, kWallBegin + 1);
   EXPECT_FALSE(world.binlog.numbers().refusing);
   EXPECT_EQ(world.engine.jobs().size(), 20U);
-  for (JobId id = 1; id <= 20; ++id) EXPECT_EQ(world.remove(id), Outcome::done);
+  for (JobId id = 1; id <= 20; ++id) EXPECT_EQ(world.delete_job(id), Outcome::done);
   world.end_turn();
   EXPECT_TRUE(world.close());
   const World again(*disk, kOptions, world.wall());

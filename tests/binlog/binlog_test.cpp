@@ -41,12 +41,12 @@ TEST(Binlog, HoldsBackUntilTheSyncHasEndedWhenEveryTurnIsSynced) {
   disk.set_sync_mode(SyncMode::when_told);
   world.put();
   world.end_turn();
-  EXPECT_EQ(world.binlog.held_records(), 0U);
+  EXPECT_EQ(world.binlog.safe_records(), 0U);
   world.end_turn();
-  EXPECT_EQ(world.binlog.held_records(), 0U);
+  EXPECT_EQ(world.binlog.safe_records(), 0U);
   disk.complete_syncs();
   world.end_turn();
-  EXPECT_EQ(world.binlog.held_records(), 1U);
+  EXPECT_EQ(world.binlog.safe_records(), 1U);
 }
 
 TEST(Binlog, CoversWithTheNextSyncWhatCameWhileOneWasUnderWay) {
@@ -62,10 +62,10 @@ TEST(Binlog, CoversWithTheNextSyncWhatCameWhileOneWasUnderWay) {
   EXPECT_EQ(disk.calls(DiskCall::start_sync), before + 1);
   disk.complete_syncs();
   world.end_turn();
-  EXPECT_EQ(world.binlog.held_records(), 1U);
+  EXPECT_EQ(world.binlog.safe_records(), 1U);
   disk.complete_syncs();
   world.end_turn();
-  EXPECT_EQ(world.binlog.held_records(), 10U);
+  EXPECT_EQ(world.binlog.safe_records(), 10U);
 }
 
 TEST(Binlog, SyncsTheEndOfABurstWithinTheInterval) {
@@ -75,7 +75,7 @@ TEST(Binlog, SyncsTheEndOfABurstWithinTheInterval) {
   const std::uint64_t before = disk.calls(DiskCall::start_sync);
   world.put();
   world.end_turn();
-  EXPECT_EQ(world.binlog.held_records(), 1U);
+  EXPECT_EQ(world.binlog.safe_records(), 1U);
   EXPECT_EQ(disk.calls(DiskCall::start_sync), before);
   EXPECT_EQ(world.binlog.next_event(), world.now + kInterval.sync_interval);
   world.pass(kInterval.sync_interval);
@@ -90,7 +90,7 @@ TEST(Binlog, NeverSyncsWhenItIsNotTo) {
   for (int i = 0; i < 100; ++i) {
     world.put({.body_bytes = 1000});
     world.end_turn();
-    EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+    EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
   }
   EXPECT_TRUE(world.close());
   EXPECT_EQ(disk.calls(DiskCall::start_sync) + disk.calls(DiskCall::sync) +
@@ -142,7 +142,7 @@ TEST(Binlog, GivesOutNoIdAgainAfterARestart) {
     World world(disk, kEveryTurn, kWallBegin + life);
     const JobId id = world.put();
     EXPECT_EQ(id, static_cast<JobId>(life) + 1);
-    EXPECT_EQ(world.remove(id), Outcome::done);
+    EXPECT_EQ(world.delete_job(id), Outcome::done);
     world.end_turn();
     EXPECT_TRUE(world.close());
   }
@@ -170,7 +170,7 @@ TEST(Binlog, KeepsTheOrderOfBuriedJobs) {
   for (const JobId id : {4U, 1U, 6U, 5U, 3U, 2U}) {
     EXPECT_EQ(again.kick(1).jobs, 1U);
     EXPECT_EQ(again.reserve(), id);
-    EXPECT_EQ(again.remove(id), Outcome::done);
+    EXPECT_EQ(again.delete_job(id), Outcome::done);
   }
 }
 
@@ -209,10 +209,10 @@ TEST(Binlog, TellsOnceInAWhileOfADiskThatFails) {
   }
   EXPECT_GT(world.binlog.numbers().errors, 100U);
   EXPECT_EQ(world.binlog.doubtful_records(), 1U);
-  EXPECT_EQ(world.binlog.held_records(), 0U);
+  EXPECT_EQ(world.binlog.safe_records(), 0U);
   disk.clear_faults();
   world.idle();
-  EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+  EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
   EXPECT_NE(world.notices.back().find("recorded again"), std::string::npos);
 }
 
@@ -236,7 +236,7 @@ TEST(Binlog, WaitsForASlowSyncWithoutTurningInCircles) {
   EXPECT_LT(turns, 100);
   world.idle();
   EXPECT_FALSE(world.binlog.numbers().refusing);
-  EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+  EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
 }
 
 TEST(Binlog, EndsWithAllFilesClosedWhenTheDiskIsGone) {
@@ -270,7 +270,7 @@ TEST(Binlog, TakesJobsLargerThanAFile) {
     world.put();
     world.end_turn();
   }
-  EXPECT_EQ(world.binlog.held_records(), world.binlog.records());
+  EXPECT_EQ(world.binlog.safe_records(), world.binlog.records());
   const auto crashed = copy_of(disk);
   const World again(*crashed, kEveryTurn, world.wall());
   EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");

@@ -125,10 +125,10 @@ bool World::flush(std::string_view tube, JobStates states) {
   return is_good;
 }
 
-DeleteResult World::remove_batch(const std::vector<JobId>& ids) {
+DeleteResult World::delete_batch(const std::vector<JobId>& ids) {
   DeleteResult result{Outcome::done};
   (void)until_done([&] {
-    result = engine.remove_batch(client, ids);
+    result = engine.delete_batch(client, ids);
     return result.outcome;
   });
   return result;
@@ -180,7 +180,7 @@ bool World::random_command(test::Random& random, std::size_t body_bytes_max) {
   switch (random.below(12)) {
     case 0:
     case 1:
-      return remove(id) != Outcome::journal_failed;
+      return delete_job(id) != Outcome::journal_failed;
     case 2:
     case 3:
       (void)reserve();
@@ -198,7 +198,7 @@ bool World::random_command(test::Random& random, std::size_t body_bytes_max) {
     case 9: {
       const std::vector<JobId> ids{id, known_ids_[random.below(known_ids_.size())],
                                    known_ids_[random.below(known_ids_.size())]};
-      return remove_batch(ids).outcome != Outcome::journal_failed;
+      return delete_batch(ids).outcome != Outcome::journal_failed;
     }
     case 10: {
       const std::uint64_t states = 1 + random.below(7);
@@ -220,10 +220,10 @@ void World::take_notices() {
 }
 
 void World::end_turn() {
-  const std::uint64_t held = binlog.held_records();
+  const std::uint64_t held = binlog.safe_records();
   const std::uint64_t doubtful = binlog.doubtful_records();
   binlog.end_turn(now);
-  EXPECT_GE(binlog.held_records(), held);
+  EXPECT_GE(binlog.safe_records(), held);
   EXPECT_GE(binlog.doubtful_records(), doubtful);
   take_notices();
   engine.check_invariants();
@@ -257,9 +257,9 @@ std::string World::replay_text() const {
   const ReplayReport& report = binlog.replayed();
   std::string text;
   for (const FileReport& file : report.files) {
-    text += segment_name(file.number) + " of kind " + std::to_string(static_cast<int>(file.kind)) +
-            ": " + std::to_string(file.bytes) + " bytes, accepted " +
-            std::to_string(file.accepted_bytes) + ", records read " +
+    text += binlog_file_name(file.number) + " of kind " +
+            std::to_string(static_cast<int>(file.kind)) + ": " + std::to_string(file.bytes) +
+            " bytes, accepted " + std::to_string(file.accepted_bytes) + ", records read " +
             std::to_string(file.records_read) + " of " + std::to_string(file.records) + ", torn " +
             std::to_string(file.torn.bytes) + "\n";
   }

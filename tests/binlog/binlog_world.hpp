@@ -72,8 +72,8 @@ class World {
   Outcome reserve(JobId id) {
     return until_done([&] { return engine.reserve_job(client, id, now).outcome; });
   }
-  Outcome remove(JobId id) {
-    return until_done([&] { return engine.remove(client, id); });
+  Outcome delete_job(JobId id) {
+    return until_done([&] { return engine.delete_job(client, id); });
   }
   Outcome release(JobId id, std::uint32_t priority = 100, std::uint32_t delay_s = 0) {
     return until_done([&] { return engine.release(client, id, priority, delay_s, now); });
@@ -87,7 +87,7 @@ class World {
   ManyResult kick(std::uint32_t bound);
   // To its end. Whether the journal let it delete all.
   bool flush(std::string_view tube, JobStates states);
-  DeleteResult remove_batch(const std::vector<JobId>& ids);
+  DeleteResult delete_batch(const std::vector<JobId>& ids);
   // Ends turns, and a sync in each, until those who have to wait may try again.
   void wait_for_disk();
   // What a random worker and producer do. Returns whether the disk let them.

@@ -28,7 +28,7 @@ TEST(Compaction, MovesTheJobsOfTheOldestFileAndRemovesIt) {
   world.settle();
   EXPECT_FALSE(world.compaction.has_garbage_to_collect());
   EXPECT_EQ(world.compaction.next_event(), Instant::never());
-  for (std::size_t i = 1; i < jobs.size(); ++i) world.remove(jobs[i]);
+  for (std::size_t i = 1; i < jobs.size(); ++i) world.delete_job(jobs[i]);
   world.settle();
   EXPECT_TRUE(world.compaction.has_garbage_to_collect());
   EXPECT_LE(world.compaction.next_event(), world.ground.now);
@@ -46,7 +46,7 @@ TEST(Compaction, WaitsForTheSyncOfWhatItHasMoved) {
   world.begin();
   std::vector<JobRef> jobs;
   for (int i = 0; i < 100; ++i) jobs.push_back(world.put(200));
-  for (std::size_t i = 1; i < jobs.size(); ++i) world.remove(jobs[i]);
+  for (std::size_t i = 1; i < jobs.size(); ++i) world.delete_job(jobs[i]);
   world.settle();
   world.disk.set_sync_mode(SyncMode::when_told);
   for (int turn = 0; turn < 10; ++turn) {
@@ -68,7 +68,7 @@ TEST(Compaction, ARemovalThatFailsIsTriedAgain) {
   world.begin();
   std::vector<JobRef> jobs;
   for (int i = 0; i < 100; ++i) jobs.push_back(world.put(200));
-  for (const JobRef job : jobs) world.remove(job);
+  for (const JobRef job : jobs) world.delete_job(job);
   world.settle();
   world.disk.inject({.call = DiskCall::remove});
   for (int i = 0; i < 10 && world.disk.faults_hit() == 0; ++i) {

@@ -33,7 +33,8 @@ class DamagedFolder : public ::testing::Test {
     EXPECT_TRUE(world.close());
     jobs_ = all_jobs(world.engine, world.wall_offset);
     next_id_ = world.engine.next_id();
-    for (std::uint64_t n = 1; n <= 3; ++n) files_[segment_name(n)] = disk.bytes_of(segment_name(n));
+    for (std::uint64_t n = 1; n <= 3; ++n)
+      files_[binlog_file_name(n)] = disk.bytes_of(binlog_file_name(n));
   }
 
   std::unique_ptr<SimDisk> folder() const {
@@ -142,7 +143,7 @@ TEST_F(DamagedFolder, IsReadUpToWhereAFileIsCutOff) {
       disk.put(name, bytes.substr(0, length));
       const Found found = open(disk, name);
       const bool is_last = name == "binlog.3";
-      // Without a next file nobody knows what stood behind the end.
+      // Without a next file nobody knows what stood after the end.
       EXPECT_TRUE(found.is_told || is_last || found.jobs == jobs_.size());
     }
   }

@@ -57,7 +57,7 @@ TEST(FileIdentity, TheHeadTellsZerosAndWholeFilesOfBeanstalkd) {
 
   Record record = full_record(1, "mail", "hello\r\n");
   bytes.resize(kVersionBytes + header_bytes(4));
-  write_header(record, Place{}, 0, bytes.data() + kVersionBytes);
+  write_header(record, Position{}, 0, bytes.data() + kVersionBytes);
   bytes += "hello\r\n";
   ASSERT_TRUE(identify_by_head(bytes));
   EXPECT_EQ(identify_by_head(bytes)->kind, FileKind::beanstalkd_v7);
@@ -243,11 +243,11 @@ TEST(FileIdentity, FindCheckedFindsWhatFitsItsPlaceAlone) {
   EXPECT_FALSE(find_checked(log.bytes(), kFirstRecordOffset, seed + 1));
   log.bytes().insert(first, 1, 'x');
   EXPECT_FALSE(find_checked(log.bytes(), kFirstRecordOffset, seed)) << "all have moved";
-  // Behind a stretch of zeros.
+  // After a stretch of zeros.
   LogMaker sparse = file_of_folder(5);
   sparse.pad(10'000);
-  const std::size_t behind = sparse.add(full_record(1, "mail", "hello\r\n"));
-  EXPECT_EQ(find_checked(sparse.bytes(), kFirstRecordOffset, seed), behind);
+  const std::size_t after = sparse.add(full_record(1, "mail", "hello\r\n"));
+  EXPECT_EQ(find_checked(sparse.bytes(), kFirstRecordOffset, seed), after);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST(FileScan, CutAtEveryByteGivesAllThatIsWhole) {
     for (const std::size_t zeros : {std::size_t{0}, std::size_t{300}}) {
       const std::string bytes = whole.substr(0, length) + std::string(zeros, '\0');
       FileScan scan = scan_of(bytes, 1);
-      // A record whose missing end was zeros anyway is whole again with zeros behind it.
+      // A record whose missing end was zeros anyway is whole again with zeros after it.
       std::size_t wanted = 0;
       while (wanted < ends.size() && bytes.size() >= ends[wanted] &&
              std::string_view(bytes).substr(0, ends[wanted]) ==
@@ -204,7 +204,7 @@ TEST(FileScan, ReadsRandomDamageWithoutGivingAWrongRecord) {
 std::string record_of_beanstalkd(const Record& record) {
   const std::size_t name_bytes = record.tube_name.size();
   std::string raw(header_bytes(name_bytes), '\0');
-  write_header(record, Place{}, 0, raw.data());
+  write_header(record, Position{}, 0, raw.data());
   raw.replace(4 + name_bytes + 12, 4, 4, '\0');
   raw.replace(4 + name_bytes + 77, 3, 3, '\0');
   return raw.append(record.body);

@@ -21,7 +21,7 @@ class Survey : public ::testing::Test {
     SimDisk disk;
     write(disk);
     for (std::uint64_t n = 1; n <= kFiles; ++n) {
-      disk_.put(segment_name(n), disk.bytes_of(segment_name(n)));
+      disk_.put(binlog_file_name(n), disk.bytes_of(binlog_file_name(n)));
     }
   }
 
@@ -36,7 +36,7 @@ class Survey : public ::testing::Test {
     EXPECT_TRUE(world.close());
   }
 
-  std::string file(std::uint64_t number) { return disk_.bytes_of(segment_name(number)); }
+  std::string file(std::uint64_t number) { return disk_.bytes_of(binlog_file_name(number)); }
 
   // Surveys these names. Each problem as "kind file other".
   void survey(const std::vector<std::uint64_t>& names, std::uint64_t remembered = 0) {
@@ -75,8 +75,8 @@ TEST_F(Survey, AFolderAsAServerLeavesItIsReadInOrder) {
 
 TEST_F(Survey, TwoFilesThatWereExchangedAreReadInTheirPlaces) {
   const std::string second = file(2);
-  disk_.put(segment_name(2), file(4));
-  disk_.put(segment_name(4), second);
+  disk_.put(binlog_file_name(2), file(4));
+  disk_.put(binlog_file_name(4), second);
   survey({1, 2, 3, 4, 5});
   EXPECT_EQ(order_, (Numbers{1, 4, 3, 2, 5}));
   EXPECT_EQ(problems_,
@@ -84,7 +84,7 @@ TEST_F(Survey, TwoFilesThatWereExchangedAreReadInTheirPlaces) {
 }
 
 TEST_F(Survey, AFileThatStandsTwiceIsReadUnderItsRightName) {
-  disk_.put(segment_name(8), file(2));
+  disk_.put(binlog_file_name(8), file(2));
   survey({1, 2, 3, 4, 5, 8});
   EXPECT_EQ(order_, (Numbers{1, 2, 3, 4, 5}));
   EXPECT_EQ(problems_, Texts{"file-duplicate binlog.8 binlog.2"});
@@ -94,7 +94,7 @@ TEST_F(Survey, AFileThatStandsTwiceIsReadUnderItsRightName) {
 TEST_F(Survey, AFileOfAnotherFolderIsLeftAsideAndItsIdsDoNotCount) {
   LogMaker stranger(3, salt_of(4711, 3));
   stranger.add(full_record(1'000'000, "mail", "hello\r\n"));
-  disk_.put(segment_name(6), stranger.bytes());
+  disk_.put(binlog_file_name(6), stranger.bytes());
   survey({1, 2, 3, 4, 5, 6});
   EXPECT_EQ(order_, (Numbers{1, 2, 3, 4, 5}));
   EXPECT_EQ(problems_, Texts{"file-foreign binlog.6"});
@@ -104,20 +104,20 @@ TEST_F(Survey, AFileOfAnotherFolderIsLeftAsideAndItsIdsDoNotCount) {
 TEST_F(Survey, AFileOfACopyOfTheFolderThatLivedOnApartIsLeftAside) {
   // The copy goes on from the second file with other jobs, and its fourth file comes back here.
   SimDisk copy;
-  for (std::uint64_t n = 1; n <= 2; ++n) copy.put(segment_name(n), file(n));
+  for (std::uint64_t n = 1; n <= 2; ++n) copy.put(binlog_file_name(n), file(n));
   World world(copy, kSmallFiles);
   while (world.binlog.numbers().current_index < kFiles + 1) {
     world.put({.body_bytes = 900});
     world.end_turn();
   }
   EXPECT_TRUE(world.close());
-  ASSERT_TRUE(copy.has(segment_name(4)));
-  const std::string apart = copy.bytes_of(segment_name(4));
+  ASSERT_TRUE(copy.has(binlog_file_name(4)));
+  const std::string apart = copy.bytes_of(binlog_file_name(4));
   const auto identity = identify_by_head(apart);
   ASSERT_TRUE(identity);
   ASSERT_EQ(identity->store_id, identify_by_head(file(1))->store_id);
   ASSERT_EQ(identity->number, 4U);
-  disk_.put(segment_name(4), apart);
+  disk_.put(binlog_file_name(4), apart);
   survey({1, 2, 3, 4, 5});
   EXPECT_EQ(order_, (Numbers{1, 2, 3, 5}));
   EXPECT_EQ(problems_, Texts{"file-contradicted binlog.4 binlog.5"});
@@ -128,7 +128,7 @@ TEST_F(Survey, AFolderOfWhichNothingTellsWhichItIsIsToldAsSuch) {
   SimDisk other;
   write(other, 2);
   const std::uint64_t store_id = identify_by_head(file(1))->store_id;
-  disk_.put(segment_name(2), other.bytes_of(segment_name(2)));
+  disk_.put(binlog_file_name(2), other.bytes_of(binlog_file_name(2)));
   survey({1, 2});
   EXPECT_EQ(problems_, Texts{"file-undecided binlog.1 binlog.2"});
   EXPECT_EQ(order_, Numbers{2});
@@ -143,19 +143,19 @@ TEST_F(Survey, AFolderIsTheOneOfWhichLessIsOdd) {
   SimDisk other;
   write(other);
   // As one of the other folder it would stand under another name, and another would be missing.
-  disk_.put(segment_name(2), other.bytes_of(segment_name(1)));
+  disk_.put(binlog_file_name(2), other.bytes_of(binlog_file_name(1)));
   survey({1, 2});
   EXPECT_EQ(problems_, Texts{"file-foreign binlog.2"});
   EXPECT_EQ(order_, Numbers{1});
-  // The last one of a server that was stopped needs no other behind it.
-  disk_.put(segment_name(4), other.bytes_of(segment_name(4)));
+  // The last one of a server that was stopped needs no other after it.
+  disk_.put(binlog_file_name(4), other.bytes_of(binlog_file_name(4)));
   survey({4, kFiles});
   EXPECT_EQ(problems_, Texts{"file-foreign binlog.4"});
   EXPECT_EQ(order_, Numbers{kFiles});
 }
 
 TEST_F(Survey, AFileWithoutItsSignatureKeepsItsPlace) {
-  disk_.zero(segment_name(3), 0, 512);
+  disk_.zero(binlog_file_name(3), 0, 512);
   survey({1, 2, 3, 4, 5});
   EXPECT_EQ(order_, (Numbers{1, 2, 3, 4, 5}));
   EXPECT_EQ(problems_, Texts{});
@@ -165,7 +165,7 @@ TEST_F(Survey, TheFolderIsTheOneOfMostFilesOrTheOneThatIsRemembered) {
   LogMaker stranger(7, salt_of(4711, 7));
   stranger.add(full_record(1, "mail", "hello\r\n"));
   const std::uint64_t here = identify_by_head(file(2))->store_id;
-  disk_.put(segment_name(6), stranger.bytes());
+  disk_.put(binlog_file_name(6), stranger.bytes());
   survey({2, 6}, here);
   EXPECT_EQ(store_id_, here);
   EXPECT_EQ(order_, (Numbers{2}));
@@ -184,7 +184,7 @@ TEST_F(Survey, AFileThatCannotBeReadEndsIt) {
 }
 
 // A signature that says of the file before it what the scan of that file gives.
-Signature signature_behind(FileScan& scan, std::uint64_t number) {
+Signature signature_after(FileScan& scan, std::uint64_t number) {
   scan.run_to_end();
   Signature next;
   next.file_number = number + 1;
@@ -213,7 +213,7 @@ TEST(Link, TellsDamageFromAnotherFile) {
   LogMaker log = file_with_six_jobs();
   const std::string whole = log.bytes();
   FileScan scan = scan_of(whole, 5);
-  const Signature next = signature_behind(scan, 5);
+  const Signature next = signature_after(scan, 5);
   EXPECT_EQ(link_of(whole, next), Link::good);
 
   std::string flipped = whole;
@@ -230,7 +230,7 @@ TEST(Link, TellsDamageFromAnotherFile) {
 TEST(Link, AWholeFileThatGoesOnBehindTheKnownEndIsAnotherOne) {
   LogMaker log = file_with_six_jobs();
   FileScan scan = scan_of(log.bytes(), 5);
-  const Signature next = signature_behind(scan, 5);
+  const Signature next = signature_after(scan, 5);
   // The known end stands in the middle of a record here.
   LogMaker longer(5);
   for (std::uint64_t id = 1; id <= 6; ++id) longer.add(full_record(id, "mail", "hello there\r\n"));
@@ -242,7 +242,7 @@ TEST(Link, AWholeFileThatGoesOnBehindTheKnownEndIsAnotherOne) {
 TEST(Link, ASealedFileThatIsShorterIsAnotherOne) {
   LogMaker log = file_with_six_jobs();
   FileScan scan = scan_of(log.bytes(), 5);
-  const Signature next = signature_behind(scan, 5);
+  const Signature next = signature_after(scan, 5);
   LogMaker shorter(5);
   shorter.add(full_record(1, "mail", "hello\r\n"));
   shorter.seal();

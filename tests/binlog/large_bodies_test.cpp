@@ -44,7 +44,7 @@ TEST(LargeBodies, AreWrittenOverTurnsAndBeginAFile) {
   EXPECT_EQ(world.way.records(), 2U);
   world.settle();  // The sync of the file before, and
   world.settle();  // that of this one.
-  EXPECT_EQ(world.way.held(), 2U);
+  EXPECT_EQ(world.way.safe(), 2U);
 }
 
 TEST(LargeBodies, GoToOneUserAfterTheOther) {

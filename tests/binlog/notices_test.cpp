@@ -19,12 +19,12 @@ TEST(Notices, AreTakenInTheirOrder) {
 TEST(Notices, OfOneSubjectComeEveryThirtySeconds) {
   Notices notices;
   const Instant now = Instant::at(5);
-  EXPECT_TRUE(notices.tell_at_times(Subject::failure, {}, now));
-  EXPECT_FALSE(notices.tell_at_times(Subject::failure, {}, now + Duration::seconds(29)));
-  EXPECT_TRUE(notices.tell_at_times(Subject::gone, {}, now)) << "another subject";
-  EXPECT_TRUE(notices.tell_at_times(Subject::failure, {}, now + Duration::seconds(30)));
-  notices.tell_next(Subject::failure, now + Duration::seconds(31));
-  EXPECT_TRUE(notices.tell_at_times(Subject::failure, {}, now + Duration::seconds(31)));
+  EXPECT_TRUE(notices.report_at_times(Subject::failure, {}, now));
+  EXPECT_FALSE(notices.report_at_times(Subject::failure, {}, now + Duration::seconds(29)));
+  EXPECT_TRUE(notices.report_at_times(Subject::gone, {}, now)) << "another subject";
+  EXPECT_TRUE(notices.report_at_times(Subject::failure, {}, now + Duration::seconds(30)));
+  notices.report_next(Subject::failure, now + Duration::seconds(31));
+  EXPECT_TRUE(notices.report_at_times(Subject::failure, {}, now + Duration::seconds(31)));
 }
 
 TEST(Notices, KnowOnceThatTheEndIsToBeTold) {

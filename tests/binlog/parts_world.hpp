@@ -38,7 +38,7 @@ class NotesOnly final : public Journal {
   void record_update(const JournaledJob&) override {}
   void record_delete(const JournaledJob&) override {}
   std::uint64_t records() const override { return 0; }
-  std::uint64_t held_records() const override { return 0; }
+  std::uint64_t safe_records() const override { return 0; }
   std::uint64_t doubtful_records() const override { return 0; }
   void end_turn(Instant) override {}
   Instant next_event() const override { return Instant::never(); }
@@ -91,14 +91,14 @@ struct PartsWorld {
     way.append_full(job);
     return ref;
   }
-  void remove(JobRef ref) {
+  void delete_job(JobRef ref) {
     const JournaledJob job = engine.journaled(ref);
     const JobId id = job.job.id;
     ground.segments->detach(ref, full_record_bytes(job));
     EXPECT_EQ(room.make_room(kShortRecordBytes, 0), JournalStatus::ok);
     EXPECT_TRUE(way.prepare(0, 0));
     way.append(deletion_of(id), {}, {});
-    EXPECT_EQ(engine.remove(client, id), Outcome::done);
+    EXPECT_EQ(engine.delete_job(client, id), Outcome::done);
   }
   // Writes what is collected and has it synced.
   void settle() {

@@ -10,12 +10,12 @@
 namespace haricot::binlog {
 namespace {
 
-const Place kPlace{seed_of(0x1122334455667788, 3), 4096, 9};
+const Position kPosition{seed_of(0x1122334455667788, 3), 4096, 9};
 
-std::string bytes_of(const Record& record, const Place& place) {
+std::string bytes_of(const Record& record, const Position& position) {
   std::string bytes(header_bytes(record.tube_name.size()), '\0');
-  const std::uint32_t sum = record.is_full() ? body_crc(place, record.body) : 0;
-  write_header(record, place, sum, bytes.data());
+  const std::uint32_t sum = record.is_full() ? body_crc(position, record.body) : 0;
+  write_header(record, position, sum, bytes.data());
   return bytes.append(record.body);
 }
 
@@ -35,47 +35,47 @@ void expect_equal(const Record& got, const Record& wanted) {
 
 TEST(Record, ComesBackFromItsBytes) {
   const Record record = full_record(123456789012345, "some.tube", "hello\r\n");
-  const std::string bytes = bytes_of(record, kPlace);
+  const std::string bytes = bytes_of(record, kPosition);
   EXPECT_EQ(bytes.size(), record.bytes());
   const auto parsed = parse_record(bytes);
   ASSERT_TRUE(parsed);
   expect_equal(parsed->record, record);
-  EXPECT_EQ(parsed->number, kPlace.number);
-  EXPECT_TRUE(header_fits(bytes, *parsed, kPlace));
-  EXPECT_TRUE(body_fits(*parsed, kPlace));
+  EXPECT_EQ(parsed->number, kPosition.number);
+  EXPECT_TRUE(header_fits(bytes, *parsed, kPosition));
+  EXPECT_TRUE(body_fits(*parsed, kPosition));
 }
 
 TEST(Record, OfAChangeHasEightyFourBytesAndNoBody) {
   Record record = change_record(7, RecordState::buried);
   record.body_bytes = 500;  // What the job's full record has; there is no body here.
-  const std::string bytes = bytes_of(record, kPlace);
+  const std::string bytes = bytes_of(record, kPosition);
   EXPECT_EQ(bytes.size(), 84U);
   const auto parsed = parse_record(bytes);
   ASSERT_TRUE(parsed);
   expect_equal(parsed->record, record);
   EXPECT_TRUE(parsed->body_is_there);
-  EXPECT_TRUE(body_fits(*parsed, kPlace));
+  EXPECT_TRUE(body_fits(*parsed, kPosition));
 }
 
 TEST(Record, ItsSumsTellTheSeedOfItsFile) {
-  for (const std::uint64_t offset : {std::uint64_t{88}, kPlace.offset, std::uint64_t{1} << 33}) {
-    const Place place{kPlace.seed, offset, 3};
-    const std::string full = bytes_of(full_record(7, "some.tube", "hello\r\n"), place);
+  for (const std::uint64_t offset : {std::uint64_t{88}, kPosition.offset, std::uint64_t{1} << 33}) {
+    const Position position{kPosition.seed, offset, 3};
+    const std::string full = bytes_of(full_record(7, "some.tube", "hello\r\n"), position);
     const auto parsed = parse_record(full);
     ASSERT_TRUE(parsed);
-    EXPECT_EQ(seed_by_header(full, *parsed, offset), place.seed);
-    EXPECT_EQ(seed_by_body(*parsed, offset), place.seed);
-    EXPECT_NE(seed_by_header(full, *parsed, offset + 1), place.seed) << "of another offset";
-    EXPECT_NE(seed_by_body(*parsed, offset + 1), place.seed) << "of another offset";
+    EXPECT_EQ(seed_by_header(full, *parsed, offset), position.seed);
+    EXPECT_EQ(seed_by_body(*parsed, offset), position.seed);
+    EXPECT_NE(seed_by_header(full, *parsed, offset + 1), position.seed) << "of another offset";
+    EXPECT_NE(seed_by_body(*parsed, offset + 1), position.seed) << "of another offset";
 
-    const std::string change = bytes_of(change_record(7, RecordState::buried), place);
+    const std::string change = bytes_of(change_record(7, RecordState::buried), position);
     ASSERT_TRUE(parse_record(change));
-    EXPECT_EQ(seed_by_header(change, *parse_record(change), offset), place.seed);
+    EXPECT_EQ(seed_by_header(change, *parse_record(change), offset), position.seed);
   }
 }
 
 TEST(Record, ThatIsDamagedTellsTwoSeedsThatDoNotAgree) {
-  const std::string whole = bytes_of(full_record(7, "some.tube", "hello\r\n"), kPlace);
+  const std::string whole = bytes_of(full_record(7, "some.tube", "hello\r\n"), kPosition);
   std::size_t parsed_ones = 0;
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string bytes = whole;
@@ -83,7 +83,8 @@ TEST(Record, ThatIsDamagedTellsTwoSeedsThatDoNotAgree) {
     const auto parsed = parse_record(bytes);
     if (!parsed || !parsed->body_is_there) continue;
     ++parsed_ones;
-    EXPECT_NE(seed_by_header(bytes, *parsed, kPlace.offset), seed_by_body(*parsed, kPlace.offset))
+    EXPECT_NE(seed_by_header(bytes, *parsed, kPosition.offset),
+              seed_by_body(*parsed, kPosition.offset))
         << "a flipped bit at " << at;
   }
   EXPECT_GT(parsed_ones, 50U);
@@ -92,14 +93,14 @@ TEST(Record, ThatIsDamagedTellsTwoSeedsThatDoNotAgree) {
 TEST(Record, OfTheOldestNeededFileComesBackAndIsNoOther) {
   for (const std::uint64_t number :
        {std::uint64_t{1}, std::uint64_t{70'000}, std::uint64_t{1} << 40}) {
-    const std::string bytes = bytes_of(needed_from(number), kPlace);
+    const std::string bytes = bytes_of(needed_from(number), kPosition);
     EXPECT_EQ(bytes.size(), kShortRecordBytes) << "beanstalkd skips a change of no job";
     EXPECT_EQ(load_little_endian<std::uint64_t>(bytes.data() + 4), kPseudoId);
     EXPECT_EQ(bytes.substr(12, 4), "NEED");
     EXPECT_EQ(load_little_endian<std::uint64_t>(bytes.data() + 20), number);
     const auto parsed = parse_record(bytes);
     ASSERT_TRUE(parsed);
-    EXPECT_TRUE(header_fits(bytes, *parsed, kPlace));
+    EXPECT_TRUE(header_fits(bytes, *parsed, kPosition));
     EXPECT_EQ(needed_from(parsed->record), number);
   }
   EXPECT_FALSE(needed_from(change_record(7, RecordState::deleted)));
@@ -112,7 +113,7 @@ TEST(Record, OfTheOldestNeededFileComesBackAndIsNoOther) {
 // The layout that beanstalkd reads, byte by byte: it must not move.
 TEST(Record, StandsWhereBeanstalkdLooksForIt) {
   const Record record = full_record(0x0102030405060708, "ab", "x\r\n");
-  const std::string bytes = bytes_of(record, kPlace);
+  const std::string bytes = bytes_of(record, kPosition);
   EXPECT_EQ(load_little_endian<std::uint32_t>(bytes.data()), 2U);
   EXPECT_EQ(bytes.substr(4, 2), "ab");
   const char* block = bytes.data() + 6;
@@ -131,37 +132,37 @@ TEST(Record, StandsWhereBeanstalkdLooksForIt) {
 }
 
 TEST(Record, FitsInNoOtherPlace) {
-  const std::string bytes = bytes_of(full_record(5, "t", "body\r\n"), kPlace);
+  const std::string bytes = bytes_of(full_record(5, "t", "body\r\n"), kPosition);
   const auto parsed = parse_record(bytes);
   ASSERT_TRUE(parsed);
-  for (const Place& other :
-       {Place{seed_of(0x1122334455667789, 3), 4096, 9},
-        Place{seed_of(0x1122334455667788, 4), 4096, 9}, Place{kPlace.seed, 4097, 9}}) {
+  for (const Position& other :
+       {Position{seed_of(0x1122334455667789, 3), 4096, 9},
+        Position{seed_of(0x1122334455667788, 4), 4096, 9}, Position{kPosition.seed, 4097, 9}}) {
     EXPECT_FALSE(header_fits(bytes, *parsed, other));
     EXPECT_FALSE(body_fits(*parsed, other));
   }
 }
 
 TEST(Record, NoticesEveryFlippedBit) {
-  const std::string good = bytes_of(full_record(5, "tube", "a body\r\n"), kPlace);
+  const std::string good = bytes_of(full_record(5, "tube", "a body\r\n"), kPosition);
   const std::size_t header = header_bytes(4);
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
     std::string bytes = good;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
     const auto parsed = parse_record(bytes);
-    const bool header_good = parsed && header_fits(bytes, *parsed, kPlace);
+    const bool header_good = parsed && header_fits(bytes, *parsed, kPosition);
     const bool is_body_sum = bit / 8 >= 8 + 36 && bit / 8 < 8 + 40;
     if (bit / 8 < header) {
       EXPECT_FALSE(header_good) << "bit " << bit << (is_body_sum ? " of the body's sum" : "");
     } else {
       EXPECT_TRUE(header_good);
-      EXPECT_FALSE(body_fits(*parsed, kPlace)) << "bit " << bit;
+      EXPECT_FALSE(body_fits(*parsed, kPosition)) << "bit " << bit;
     }
   }
 }
 
 TEST(Record, IsNotReadFromTooFewBytes) {
-  const std::string good = bytes_of(full_record(5, "tube", "a body\r\n"), kPlace);
+  const std::string good = bytes_of(full_record(5, "tube", "a body\r\n"), kPosition);
   for (std::size_t length = 0; length < good.size(); ++length) {
     const auto parsed = parse_record(std::string_view(good).substr(0, length));
     if (length < header_bytes(4)) {
@@ -169,14 +170,14 @@ TEST(Record, IsNotReadFromTooFewBytes) {
     } else {
       ASSERT_TRUE(parsed) << length;
       EXPECT_FALSE(parsed->body_is_there) << length;
-      EXPECT_FALSE(body_fits(*parsed, kPlace)) << length;
+      EXPECT_FALSE(body_fits(*parsed, kPosition)) << length;
     }
   }
 }
 
 TEST(Record, WithValuesThatNoServerWritesIsRefused) {
   const auto refused = [](auto change) {
-    std::string bytes = bytes_of(full_record(5, "tube", "a body\r\n"), kPlace);
+    std::string bytes = bytes_of(full_record(5, "tube", "a body\r\n"), kPosition);
     change(bytes);
     return !parse_record(bytes);
   };
@@ -264,17 +265,17 @@ TEST(Signature, IsAShortRecordOfAnIdThatNoJobHas) {
 
 TEST(Seal, ComesBackFromItsBytesInItsPlaceOnly) {
   std::string bytes(kShortRecordBytes, 'x');
-  write_seal(Seal{4096, 77, true, 5, 6}, kPlace, bytes.data());
-  const auto seal = read_seal(bytes, kPlace);
+  write_seal(Seal{4096, 77, true, 5, 6}, kPosition, bytes.data());
+  const auto seal = read_seal(bytes, kPosition);
   ASSERT_TRUE(seal);
   EXPECT_EQ(seal->bytes, 4096U);
   EXPECT_EQ(seal->records, 77U);
   EXPECT_TRUE(seal->clean_exit);
   EXPECT_EQ(seal->store_id, 5U);
   EXPECT_EQ(seal->file_number, 6U);
-  EXPECT_EQ(seed_by_seal(bytes, 4096), kPlace.seed);
+  EXPECT_EQ(seed_by_seal(bytes, 4096), kPosition.seed);
   EXPECT_FALSE(seed_by_seal(bytes, 4097)) << "a seal tells where it stands";
-  Place other = kPlace;
+  Position other = kPosition;
   ++other.offset;
   EXPECT_FALSE(read_seal(bytes, other));
   EXPECT_FALSE(read_signature(bytes));

@@ -18,15 +18,15 @@ TEST(RecordWay, RecordsAreSafeWhenTheirPolicySaysSo) {
     world.begin();
     world.disk.set_sync_mode(SyncMode::when_told);
     world.put();
-    EXPECT_EQ(world.way.held(), 0U);
+    EXPECT_EQ(world.way.safe(), 0U);
     world.way.flush();
     EXPECT_EQ(world.way.written(), 1U);
-    EXPECT_EQ(world.way.held(), policy == SyncPolicy::every_turn ? 0U : 1U);
+    EXPECT_EQ(world.way.safe(), policy == SyncPolicy::every_turn ? 0U : 1U);
     EXPECT_EQ(world.way.unsafe().size(), policy == SyncPolicy::never ? 0U : 1U);
     world.way.request_sync(true);
     world.disk.complete_syncs();
     world.way.take_sync_ends();
-    EXPECT_EQ(world.way.held(), 1U);
+    EXPECT_EQ(world.way.safe(), 1U);
     EXPECT_TRUE(world.way.unsafe().empty());
     world.way.check_invariants();
   }
@@ -46,11 +46,11 @@ TEST(RecordWay, OneSyncIsUnderWayAndTheNextCoversWhatCameMeanwhile) {
   EXPECT_EQ(world.disk.syncs_under_way(), 1U);
   world.disk.complete_syncs();
   world.way.take_sync_ends();
-  EXPECT_EQ(world.way.held(), 1U);
+  EXPECT_EQ(world.way.safe(), 1U);
   world.way.request_sync(false);
   world.disk.complete_syncs();
   world.way.take_sync_ends();
-  EXPECT_EQ(world.way.held(), 2U);
+  EXPECT_EQ(world.way.safe(), 2U);
 }
 
 TEST(RecordWay, AnIntervalIsNotWaitedForIfSomebodyWaits) {

@@ -24,7 +24,7 @@ TEST(Recovery, WritesWhatIsInDoubtToAnotherFile) {
   const JobRef deleted = world.put();
   world.settle();
   const JobRef doubtful = world.put();
-  world.remove(deleted);
+  world.delete_job(deleted);
   world.disk.inject({.call = DiskCall::write});
   world.way.flush();
   ASSERT_TRUE(world.way.is_refusing());
@@ -32,7 +32,7 @@ TEST(Recovery, WritesWhatIsInDoubtToAnotherFile) {
   ASSERT_TRUE(recover(world));
   EXPECT_EQ(world.ground.segments->of(safe)->number, 1U);
   EXPECT_EQ(world.ground.segments->of(doubtful)->number, 2U);
-  EXPECT_EQ(world.way.held(), world.way.records());
+  EXPECT_EQ(world.way.safe(), world.way.records());
   EXPECT_TRUE(world.way.unsafe().empty());
   EXPECT_EQ(world.told().size(), 2U) << "its begin and its end";
   world.ground.segments->check_invariants();

@@ -30,7 +30,7 @@ void append(std::string& to, T value) {
 // A record as beanstalkd writes it; what stands in the padding is by chance.
 std::string v7(const Record& record) {
   std::string bytes(header_bytes(record.tube_name.size()), '\0');
-  write_header(record, Place{123, 678, 90}, 0xdeadbeef, bytes.data());
+  write_header(record, Position{123, 678, 90}, 0xdeadbeef, bytes.data());
   return bytes.append(record.body);
 }
 
@@ -122,7 +122,7 @@ TEST_P(LegacyReplay, ReadsChangesInALaterFileOfOurs) {
   disk.put("binlog.1", begin() + bytes_of(job(1, "a\r\n")) + bytes_of(job(2, "b\r\n")));
   {
     World world(disk, kOptions);
-    EXPECT_EQ(world.remove(1), Outcome::done);
+    EXPECT_EQ(world.delete_job(1), Outcome::done);
     EXPECT_EQ(world.reserve(2), Outcome::done);
     EXPECT_EQ(world.bury(2), Outcome::done);
     world.end_turn();
@@ -140,7 +140,7 @@ TEST_P(LegacyReplay, IsGoneWhenItsJobsAre) {
   disk.put("binlog.1", begin() + bytes_of(job(70, "a\r\n")));
   {
     World world(disk, kOptions);
-    EXPECT_EQ(world.remove(70), Outcome::done);
+    EXPECT_EQ(world.delete_job(70), Outcome::done);
     world.idle();
     EXPECT_FALSE(disk.has("binlog.1"));
     EXPECT_TRUE(world.close());

@@ -45,7 +45,7 @@ TEST(Replay, ReadsEachFileOfASoundFolderOnce) {
   std::vector<std::string> names;
   ASSERT_EQ(disk.list(names), DiskStatus::ok);
   const auto files = std::count_if(names.begin(), names.end(), [](const std::string& name) {
-    return segment_number(name).has_value();
+    return binlog_file_number(name).has_value();
   });
   ASSERT_GT(files, 3);
   const std::uint64_t before = disk.calls(DiskCall::read);

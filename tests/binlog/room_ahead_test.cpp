@@ -16,7 +16,7 @@ TEST(RoomAhead, ForDeletionsGrowsWithTheJobs) {
   EXPECT_EQ(world.room.for_deletes(), 2 * kShortRecordBytes);
   EXPECT_EQ(world.room.for_puts(),
             world.room.for_deletes() + world.room.for_compaction() + world.room.for_updates());
-  world.remove(job);
+  world.delete_job(job);
   EXPECT_EQ(world.room.for_deletes(), kShortRecordBytes);
 }
 

@@ -82,8 +82,8 @@ class SegmentWriterTest : public ::testing::Test {
   SegmentWriter writer_;
 };
 
-TEST(SegmentName, IsThatOfBeanstalkd) {
-  EXPECT_EQ(segment_name(12), "binlog.12");
+TEST(BinlogFileName, IsThatOfBeanstalkd) {
+  EXPECT_EQ(binlog_file_name(12), "binlog.12");
   EXPECT_EQ(spare_name(12), "binlog.12.tmp");
   EXPECT_EQ(damaged_name(12, 1), "binlog.12.damaged.1");
   EXPECT_EQ(torn_name(12, 2), "binlog.12.torn.2");
@@ -100,7 +100,7 @@ TEST_F(SegmentWriterTest, WritesWhatAScanReads) {
   EXPECT_EQ(read(false), (Ids{1, 2, -1}));
   add(3, 1025);   // A blob that is copied,
   add(4, 4096);   // one that is not,
-  add(5, 20000);  // and one more right behind it.
+  add(5, 20000);  // and one more right after it.
   add_change(5);
   add(6, 5);
   ASSERT_EQ(writer_.flush(disk_), DiskStatus::ok);

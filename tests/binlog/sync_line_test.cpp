@@ -77,7 +77,7 @@ TEST_F(SyncLineTest, EndsWithTheFirstThatFails) {
   disk_.complete_syncs(1);
   disk_.complete_syncs(1, DiskStatus::failed);
   EXPECT_EQ(ended(), (Ended{"1", "failed"}));
-  // Those that are under way end without being told of, and a new line stands behind them.
+  // Those that are under way end without being told of, and a new line stands after them.
   line_.sync_file(file, 20, false);
   while (disk_.syncs_under_way() > 0) {
     disk_.complete_syncs();

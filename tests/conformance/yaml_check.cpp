@@ -106,7 +106,7 @@ YamlMismatch split(std::string_view body, std::vector<Line>& lines) {
       lines.push_back({line.substr(0, 1), line.substr(2)});
       continue;
     }
-    // The name of a list of groups: `key:` and nothing behind it, and no line between the groups.
+    // The name of a list of groups: `key:` and nothing after it, and no line between the groups.
     if (line.size() > 1 && line.back() == ':' && line.find(' ') == std::string_view::npos) {
       in_list = true;
       continue;

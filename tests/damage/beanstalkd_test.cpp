@@ -1,4 +1,4 @@
-// Folders that beanstalkd 1.12 itself has written, alone and behind haricotd, with damage.
+// Folders that beanstalkd 1.12 itself has written, alone and after haricotd, with damage.
 
 #include <gtest/gtest.h>
 

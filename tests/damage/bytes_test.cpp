@@ -129,7 +129,7 @@ TEST_P(HurtBytes, ACut) {
   }
 }
 
-// A sector that was written to another place, and bytes behind the end.
+// A sector that was written to another place, and bytes after the end.
 TEST_P(HurtBytes, StaleOnesAndOnesBehindTheEnd) {
   Sweep sweep(1, kStride > 1 ? 3 : 1);
   const std::vector<KnownFile>& all = folder().files;

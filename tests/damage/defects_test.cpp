@@ -13,7 +13,7 @@
 namespace haricot::damage {
 namespace {
 
-using binlog::segment_name;
+using binlog::binlog_file_name;
 using Kind = binlog::Problem::Kind;
 
 bool holds(const Image& image, const std::string& bytes) {
@@ -25,9 +25,9 @@ bool holds(const Image& image, const std::string& bytes) {
 void delete_all(SimDisk& disk) {
   Server server(disk, kWall);
   ASSERT_TRUE(server.reading().is_good) << server.reading().error;
-  for (const auto& [id, job] : server.reading().jobs) server.remove(id);
+  for (const auto& [id, job] : server.reading().jobs) server.delete_job(id);
   for (int i = 0; i < 12; ++i) {
-    server.remove(server.put(900));
+    server.delete_job(server.put(900));
     server.end_turn();
   }
   server.idle();
@@ -53,7 +53,7 @@ TEST(FormerDefects, OneFlippedBitInTheLastFileOfBeanstalkdLosesTheRest) {
   for (const std::uint32_t version : {binlog::kVersion, binlog::kVersionOfBeanstalkd14}) {
     const KnownFolder& folder = of_beanstalkd(version);
     const KnownFile& last = folder.files.back();
-    // The length of a name, by which nothing behind it was found any more.
+    // The length of a name, by which nothing after it was found any more.
     const Piece& piece = last.pieces[4];
     HurtFolder hurt(folder);
     hurt.flip(last.number, piece.offset + 1, 6);
@@ -109,7 +109,7 @@ TEST(FormerDefects, AMissingLastFileIsNotTold) {
   }
 }
 
-// A crash at any moment of the first start. The one behind it finishes the work.
+// A crash at any moment of the first start. The one after it finishes the work.
 TEST(FormerDefects, AKillWhileTheCopyIsWrittenLeavesAStubThatCountsAsTheCopy) {
   const KnownFolder& folder = of_three_files(Ending::killed);
   test::Random random(11);
@@ -149,7 +149,7 @@ TEST(FormerDefects, AnOldDamagedSuppressesTheCopy) {
   const std::uint64_t number = folder.files[1].number;
   HurtFolder hurt(folder);
   hurt.zero(number, 600, 200);
-  const std::string name = segment_name(number);
+  const std::string name = binlog_file_name(number);
   const std::string damaged = hurt.file(number).bytes;
   for (const bool is_same : {false, true}) {
     SimDisk disk;

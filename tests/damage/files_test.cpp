@@ -156,7 +156,7 @@ TEST(StrayFiles, OneOfADivergedCopyIsLeftAside) {
   const Diverged& both = diverged();
   for (const auto& [mine, other] : {std::pair(&both.one, &both.other), {&both.other, &both.one}}) {
     for (std::uint64_t n = both.last_in_common + 1; n < mine->last_number(); ++n) {
-      // The file behind knows which one was in front of it.
+      // The file after knows which one was in front of it.
       HurtFolder hurt(*mine);
       hurt.add_strange(n, other->file(n).bytes);
       const Verdict verdict = sweep.judge(hurt);
@@ -165,7 +165,7 @@ TEST(StrayFiles, OneOfADivergedCopyIsLeftAside) {
   }
 }
 
-// With nothing behind it nobody can tell which of the two is the odd one, but that one of them is.
+// With nothing after it nobody can tell which of the two is the odd one, but that one of them is.
 TEST(StrayFiles, TheNewestOneOfADivergedCopyIsTold) {
   const Diverged& both = diverged();
   for (const auto& [mine, other] : {std::pair(&both.one, &both.other), {&both.other, &both.one}}) {
@@ -178,7 +178,7 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsTold) {
     EXPECT_FALSE(reading.is_sound);
     EXPECT_TRUE(reading.tells(Kind::contradicted)) << reading.text();
     Server server(disk, kWall);
-    for (const auto& [id, job] : server.reading().jobs) server.remove(id);
+    for (const auto& [id, job] : server.reading().jobs) server.delete_job(id);
     server.idle();
     server.close();
     // Whatever was left aside is still there.
@@ -193,7 +193,7 @@ TEST(StrayFiles, TheNewestOneOfADivergedCopyIsTold) {
   }
 }
 
-// Behind the last file in common the copy has begun one, and we have begun one.
+// After the last file in common the copy has begun one, and we have begun one.
 TEST(StrayFiles, TheNewestOneOfADivergedCopyIsToldThoughItFollowsTheSameFile) {
   const Diverged& both = diverged();
   const std::uint64_t next = both.last_in_common + 1;
@@ -243,7 +243,7 @@ TEST(StrayFiles, OlderFilesThanTheNoteKnowsAreTold) {
   EXPECT_GT(reading.next_id, folder.highest_id);
 }
 
-// Also where the server was stopped behind the file in front, which the seal says.
+// Also where the server was stopped after the file in front, which the seal says.
 TEST(StrayFiles, AMissingNewestFileOfARunThatHasRecordedIsTold) {
   SimDisk disk;
   for (int life = 0; life < 3; ++life) {
@@ -256,10 +256,10 @@ TEST(StrayFiles, AMissingNewestFileOfARunThatHasRecordedIsTold) {
   ASSERT_EQ(disk.list(names), binlog::DiskStatus::ok);
   std::uint64_t newest = 0;
   for (const std::string& name : names) {
-    newest = std::max(newest, binlog::segment_number(name).value_or(0));
+    newest = std::max(newest, binlog::binlog_file_number(name).value_or(0));
   }
   EXPECT_TRUE(check(disk, kWall).is_sound);
-  ASSERT_EQ(disk.remove(binlog::segment_name(newest)), binlog::DiskStatus::ok);
+  ASSERT_EQ(disk.remove(binlog::binlog_file_name(newest)), binlog::DiskStatus::ok);
   Reading reading = check(disk, kWall);
   EXPECT_TRUE(reading.tells(Kind::missing)) << reading.text();
   EXPECT_TRUE(reading.tells(Kind::in_doubt)) << reading.text();
@@ -298,7 +298,7 @@ TEST(StrayFiles, AllMissingAreTold) {
   EXPECT_TRUE(check(disk, kWall).is_sound) << "a run that has recorded nothing had nothing";
 }
 
-// Every length that a file which a server was stopped behind can be cut to.
+// Every length that a file which a server was stopped after can be cut to.
 TEST(StrayFiles, TheNewestOneOfAStoppedServerIsNotCutUnseen) {
   const KnownFolder& folder = of_three_files(Ending::stopped);
   const KnownFile& newest = folder.files.back();
@@ -324,7 +324,7 @@ TEST(StrayFiles, AVisitOfBeanstalkdBehindAStoppedServerIsNoDamage) {
   const KnownFolder& legacy = of_beanstalkd(binlog::kVersion);
   SimDisk disk;
   for (const KnownFile& file : legacy.files) {
-    disk.put(binlog::segment_name(folder.last_number() + file.number), file.bytes);
+    disk.put(binlog::binlog_file_name(folder.last_number() + file.number), file.bytes);
   }
   disk.set_folder_note(folder.note);
   EXPECT_TRUE(check(disk, folder.wall).is_sound) << "beanstalkd has removed all our files";
@@ -332,7 +332,7 @@ TEST(StrayFiles, AVisitOfBeanstalkdBehindAStoppedServerIsNoDamage) {
   // Both have given out the same ids here, which is told, and nothing else.
   for (const binlog::Problem& problem : check(disk, folder.wall).problems) {
     EXPECT_FALSE(problem.kind == Kind::missing || problem.kind == Kind::all_missing ||
-                 problem.file == binlog::segment_name(folder.last_number()))
+                 problem.file == binlog::binlog_file_name(folder.last_number()))
         << to_sentence(problem);
   }
 }
@@ -346,7 +346,7 @@ TEST(StrayFiles, AnIdleVisitOfBeanstalkdIsNoDamage) {
     disk.set_folder_note(folder.note);
     std::string begun(4096, '\0');
     begun[0] = 7;
-    disk.put(binlog::segment_name(folder.last_number() + 1), begun);
+    disk.put(binlog::binlog_file_name(folder.last_number() + 1), begun);
     const Reading reading = check(disk, folder.wall);
     EXPECT_TRUE(reading.problems.empty()) << reading.text();
     EXPECT_TRUE(reading.jobs == acknowledged_jobs(folder));
@@ -390,7 +390,7 @@ TEST(StrayFiles, OneWithANameThatNoServerGivesStays) {
       Server server(disk, folder.wall);
       ASSERT_TRUE(server.reading().is_good) << name << ": " << server.reading().error;
       EXPECT_TRUE(server.reading().jobs == acknowledged_jobs(folder)) << name;
-      for (const auto& [id, job] : server.reading().jobs) server.remove(id);
+      for (const auto& [id, job] : server.reading().jobs) server.delete_job(id);
       server.idle();
       server.close();
     }

@@ -38,7 +38,7 @@ void one_command(Server& server, test::Random& choice) {
   const JobId id = job->first;
   const auto priority = 7000 + static_cast<std::uint32_t>(choice.below(5000));
   if (kind < 8) {
-    if (job->second.body.size() < kLargeBody) server.remove(id);
+    if (job->second.body.size() < kLargeBody) server.delete_job(id);
   } else if (kind == 8) {
     server.bury(id, priority);
   } else if (kind == 9) {
@@ -105,7 +105,7 @@ KnownFolder make_compacted(Ending ending) {
     work_until(server, 4, 1);
     test::Random choice(5);
     for (const auto& [id, job] : server.jobs()) {
-      if (choice.below(4) != 0 && job.body.size() < kLargeBody) server.remove(id);
+      if (choice.below(4) != 0 && job.body.size() < kLargeBody) server.delete_job(id);
     }
     work_until(server, 3, 2);
     server.idle();
@@ -169,12 +169,12 @@ Image legacy_image(std::uint32_t version) {
       if (id % 5 == 0) maker.add(changed(job, RecordState::buried));
       if (id % 5 == 1) maker.add(changed(job, RecordState::delayed));
       if (id % 5 == 2) maker.add(changed(job, RecordState::deleted));
-      // A deletion in a file behind that of the job.
+      // A deletion in a file after that of the job.
       if (number > 1 && id % 4 == 0) {
         maker.add(changed(legacy_job(id - 11, "mail", bodies[id - 11]), RecordState::deleted));
       }
     }
-    image[binlog::segment_name(number)] = maker.padded();
+    image[binlog::binlog_file_name(number)] = maker.padded();
   }
   return image;
 }
@@ -222,8 +222,9 @@ KnownFolder make_there_and_back() {
     maker.add(legacy_job(id, "default", body));
   }
   SimDisk disk;
-  for (const KnownFile& file : ours.files) disk.put(binlog::segment_name(file.number), file.bytes);
-  disk.put(binlog::segment_name(ours.last_number() + 1), maker.padded());
+  for (const KnownFile& file : ours.files)
+    disk.put(binlog::binlog_file_name(file.number), file.bytes);
+  disk.put(binlog::binlog_file_name(ours.last_number() + 1), maker.padded());
   disk.set_folder_note(ours.note);
   return folder_by(
       "there and back", disk, Ending::stopped, [](Server& server) { work(server, 9, 50); },

@@ -29,7 +29,7 @@ const KnownFolder& of_another_store();
 
 // Of beanstalkd, made by a writer of ours.
 const KnownFolder& of_beanstalkd(std::uint32_t version);
-// beanstalkd first and haricotd behind it.
+// beanstalkd first and haricotd after it.
 const KnownFolder& migrated(std::uint32_t version);
 // haricotd, beanstalkd, which copies our padding into its own records, and haricotd again.
 const KnownFolder& there_and_back();

@@ -8,11 +8,11 @@
 
 namespace haricot::damage {
 
-using binlog::segment_name;
+using binlog::binlog_file_name;
 
 HurtFolder::HurtFolder(const KnownFolder& known) : known_(&known), what_(known.name) {
   for (const KnownFile& file : known.files) {
-    files_.push_back({segment_name(file.number), file.bytes, &file});
+    files_.push_back({binlog_file_name(file.number), file.bytes, &file});
   }
 }
 
@@ -23,13 +23,13 @@ Image HurtFolder::image() const {
 }
 
 bool HurtFolder::has(std::uint64_t number) const {
-  const std::string name = segment_name(number);
+  const std::string name = binlog_file_name(number);
   return std::any_of(files_.begin(), files_.end(),
                      [&](const HurtFile& file) { return file.name == name; });
 }
 
 HurtFile& HurtFolder::file(std::uint64_t number) {
-  const std::string name = segment_name(number);
+  const std::string name = binlog_file_name(number);
   const auto found = std::find_if(files_.begin(), files_.end(),
                                   [&](const HurtFile& file) { return file.name == name; });
   CHECK(found != files_.end());
@@ -43,7 +43,7 @@ void HurtFolder::told(std::string what) {
 HurtFolder& HurtFolder::flip(std::uint64_t number, std::size_t offset, unsigned bit) {
   std::string& bytes = file(number).bytes;
   if (offset < bytes.size()) bytes[offset] = static_cast<char>(bytes[offset] ^ (1 << bit));
-  told(segment_name(number) + " bit " + std::to_string(bit) + " flipped at " +
+  told(binlog_file_name(number) + " bit " + std::to_string(bit) + " flipped at " +
        std::to_string(offset));
   return *this;
 }
@@ -55,7 +55,7 @@ HurtFolder& HurtFolder::overwrite(std::uint64_t number, std::size_t offset,
     const std::size_t length = std::min(bytes.size(), all.size() - offset);
     all.replace(offset, length, bytes.substr(0, length));
   }
-  told(segment_name(number) + " " + std::to_string(bytes.size()) + " bytes written at " +
+  told(binlog_file_name(number) + " " + std::to_string(bytes.size()) + " bytes written at " +
        std::to_string(offset));
   return *this;
 }
@@ -76,49 +76,49 @@ HurtFolder& HurtFolder::zero(std::uint64_t number, std::size_t offset, std::size
 HurtFolder& HurtFolder::cut(std::uint64_t number, std::size_t length) {
   std::string& bytes = file(number).bytes;
   bytes.resize(std::min(length, bytes.size()));
-  told(segment_name(number) + " cut to " + std::to_string(length));
+  told(binlog_file_name(number) + " cut to " + std::to_string(length));
   return *this;
 }
 
 HurtFolder& HurtFolder::append(std::uint64_t number, std::string_view bytes) {
   file(number).bytes += bytes;
-  told(segment_name(number) + " longer by " + std::to_string(bytes.size()));
+  told(binlog_file_name(number) + " longer by " + std::to_string(bytes.size()));
   return *this;
 }
 
 HurtFolder& HurtFolder::remove(std::uint64_t number) {
   const HurtFile* gone = &file(number);
   files_.erase(files_.begin() + (gone - files_.data()));
-  told(segment_name(number) + " removed");
+  told(binlog_file_name(number) + " removed");
   return *this;
 }
 
 HurtFolder& HurtFolder::rename(std::uint64_t from, std::uint64_t to) {
   CHECK(!has(to));
-  file(from).name = segment_name(to);
-  told(segment_name(from) + " renamed to " + segment_name(to));
+  file(from).name = binlog_file_name(to);
+  told(binlog_file_name(from) + " renamed to " + binlog_file_name(to));
   return *this;
 }
 
 HurtFolder& HurtFolder::exchange(std::uint64_t one, std::uint64_t other) {
   if (one != other) std::swap(file(one).name, file(other).name);
-  told(segment_name(one) + " and " + segment_name(other) + " exchanged");
+  told(binlog_file_name(one) + " and " + binlog_file_name(other) + " exchanged");
   return *this;
 }
 
 HurtFolder& HurtFolder::copy(std::uint64_t from, std::uint64_t to) {
   CHECK(!has(to));
   HurtFile copied = file(from);
-  copied.name = segment_name(to);
+  copied.name = binlog_file_name(to);
   files_.push_back(std::move(copied));
-  told(segment_name(from) + " copied to " + segment_name(to));
+  told(binlog_file_name(from) + " copied to " + binlog_file_name(to));
   return *this;
 }
 
 HurtFolder& HurtFolder::add_strange(std::uint64_t number, std::string bytes) {
   if (has(number)) remove(number);
-  files_.push_back({segment_name(number), std::move(bytes), nullptr});
-  told(segment_name(number) + " put there");
+  files_.push_back({binlog_file_name(number), std::move(bytes), nullptr});
+  told(binlog_file_name(number) + " put there");
   return *this;
 }
 

@@ -36,7 +36,7 @@ class HurtFolder {
   // Requires: it is there.
   HurtFile& file(std::uint64_t number);
 
-  // Each returns this folder. Numbers are those of names. Bytes behind the end of a file are left
+  // Each returns this folder. Numbers are those of names. Bytes after the end of a file are left
   // out, but for append().
   HurtFolder& flip(std::uint64_t number, std::size_t offset, unsigned bit);
   HurtFolder& overwrite(std::uint64_t number, std::size_t offset, std::string_view bytes);

@@ -148,7 +148,8 @@ class Judge {
     const Reading& reading = verdict_.reading;
     bool is_hurt = folder_.files().size() != folder_.known().files.size();
     for (const HurtFile& file : folder_.files()) {
-      is_hurt = is_hurt || file.is_hurt() || file.name != binlog::segment_name(file.origin->number);
+      is_hurt =
+          is_hurt || file.is_hurt() || file.name != binlog::binlog_file_name(file.origin->number);
     }
     if (!is_hurt && !reading.problems.empty()) wrong("a sound folder has problems");
     if (!expected_.strange.empty() && reading.problems.empty()) {
@@ -210,7 +211,7 @@ class Judge {
       if (!text.empty()) wrong("the second start finds other jobs:\n" + text + reading.text());
       if (reading.next_id < next_id) wrong("the second start gives out ids again");
       if (was_sound && !reading.is_sound) wrong("the second start finds fault:\n" + reading.text());
-      for (const auto& [id, job] : reading.jobs) server.remove(id);
+      for (const auto& [id, job] : reading.jobs) server.delete_job(id);
       server.idle();
       server.close();
     }
@@ -223,7 +224,7 @@ class Judge {
   void use(Server& server) {
     std::uint64_t nth = choice_;
     for (const auto& [id, job] : server.reading().jobs) {
-      if (++nth % 4 != 0) server.remove(id);
+      if (++nth % 4 != 0) server.delete_job(id);
     }
     const JobId id = server.put(50);
     if (id <= expected_.highest_known && !server.reading().is_sound) {
@@ -231,7 +232,7 @@ class Judge {
     }
     for (int i = 0; i < 12; ++i) {
       const JobId job = server.put(700);
-      if (i % 2 == 0) server.remove(job);
+      if (i % 2 == 0) server.delete_job(job);
       server.end_turn();
     }
     server.idle();
@@ -259,7 +260,7 @@ class Judge {
       if (file.number != number || !file.has_records()) continue;
       if (!expected_.forgotten.contains(number)) wrong("a file's number is used again");
     }
-    const auto there = before_.find(binlog::segment_name(number));
+    const auto there = before_.find(binlog::binlog_file_name(number));
     if (there == before_.end()) return;
     for (const HurtFile& file : folder_.files()) {
       if (file.name != there->first || !file.is_hurt()) continue;

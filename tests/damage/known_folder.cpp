@@ -112,7 +112,7 @@ KnownFolder know(std::string name, const Image& image, JobId highest_id) {
   folder.name = std::move(name);
   folder.highest_id = highest_id;
   for (const auto& [file_name, bytes] : image) {
-    const auto number = binlog::segment_number(file_name);
+    const auto number = binlog::binlog_file_number(file_name);
     if (!number) {
       folder.others[file_name] = bytes;
       continue;

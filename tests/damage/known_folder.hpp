@@ -45,7 +45,7 @@ struct Piece {
   binlog::RecordState state = binlog::RecordState::ready;
   // What the record makes of its job. Tube, body and its length: only of a full record.
   ModelJob job = {};
-  bool ends_a_run = false;  // A seal: the server was stopped behind it.
+  bool ends_a_run = false;  // A seal: the server was stopped after it.
 
   bool is_record() const { return kind == Kind::full || kind == Kind::change; }
   std::size_t end() const { return offset + bytes; }

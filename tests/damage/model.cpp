@@ -120,7 +120,7 @@ class Expecting {
         gone_.insert(here.known);
         continue;
       }
-      // A noted file has a record at least; and all of them, if a server was stopped behind it.
+      // A noted file has a record at least; and all of them, if a server was stopped after it.
       constexpr std::size_t kPiecesWithARecord = 3;
       std::size_t known = 0;
       if (is_noted(*here.known)) known = note_.end != 0 ? pieces.size() : kPiecesWithARecord;
@@ -172,7 +172,7 @@ class Expecting {
       return true;
     }
     // Without its head a file is only known under its own number.
-    if (file.name != binlog::segment_name(file.origin->number)) return false;
+    if (file.name != binlog::binlog_file_name(file.origin->number)) return false;
     std::size_t evidence = 0;
     std::set<std::size_t> sectors;
     for (std::size_t i = 2; i < pieces.size(); ++i) {
@@ -252,15 +252,15 @@ class Expecting {
 
   // From which piece on a file of beanstalkd has nothing any more, which nothing tells: it may have
   // been written no further. The number of pieces, if it ends as it did, or if a file of ours
-  // behind it knows how long it was.
+  // after it knows how long it was.
   std::size_t silent_end(std::size_t place) const {
     const Placed& here = placed_[place];
     const std::vector<Piece>& pieces = here.known->pieces;
     if (here.known->writer == Writer::haricot || here.files.empty()) return pieces.size();
-    const bool is_known_behind = place + 1 < placed_.size() && !placed_[place + 1].files.empty() &&
-                                 placed_[place + 1].known->writer == Writer::haricot &&
-                                 !placed_[place + 1].files[0]->is_hurt();
-    if (is_known_behind) return pieces.size();
+    const bool is_known_after = place + 1 < placed_.size() && !placed_[place + 1].files.empty() &&
+                                placed_[place + 1].known->writer == Writer::haricot &&
+                                !placed_[place + 1].files[0]->is_hurt();
+    if (is_known_after) return pieces.size();
     const std::string_view bytes = here.files[0]->bytes;
     std::size_t end = pieces.size();
     while (end > 0 && (pieces[end - 1].offset >= bytes.size() ||

@@ -28,7 +28,7 @@ using States = std::vector<RecordedState>;
 struct Strange {
   std::string file;
   std::size_t begin = 0;  // The first of them.
-  std::size_t end = 0;    // Behind the last one.
+  std::size_t end = 0;    // After the last one.
 };
 
 struct Expectation {

@@ -69,14 +69,16 @@ TEST(RefusedFolder, HasANumberNearTheLastThatBeanstalkdCanRead) {
     binlog::LogMaker maker(number);
     maker.add(binlog::full_record(1, "tube", "body\r\n"));
     maker.seal();
-    const std::string error = refusal({{binlog::segment_name(number), maker.bytes()}}, kSmallFiles);
-    EXPECT_NE(error.find(binlog::segment_name(number)), std::string::npos) << error;
+    const std::string error =
+        refusal({{binlog::binlog_file_name(number), maker.bytes()}}, kSmallFiles);
+    EXPECT_NE(error.find(binlog::binlog_file_name(number)), std::string::npos) << error;
   }
   binlog::LogMaker maker(binlog::kFileNumberLast);
   maker.add(binlog::full_record(1, "tube", "body\r\n"));
   maker.seal();
-  EXPECT_EQ(refusal({{binlog::segment_name(binlog::kFileNumberLast), maker.bytes()}}, kSmallFiles),
-            "");
+  EXPECT_EQ(
+      refusal({{binlog::binlog_file_name(binlog::kFileNumberLast), maker.bytes()}}, kSmallFiles),
+      "");
 }
 
 TEST(RefusedFolder, HasIdsNearTheLastOne) {

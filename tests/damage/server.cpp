@@ -112,8 +112,8 @@ void Server::use(const std::string& tube) {
   CHECK(engine_.use(client_, tube) == Outcome::done);
 }
 
-void Server::remove(JobId id) {
-  CHECK(engine_.remove(client_, id) == Outcome::done);
+void Server::delete_job(JobId id) {
+  CHECK(engine_.delete_job(client_, id) == Outcome::done);
 }
 
 void Server::release(JobId id, std::uint32_t priority, std::uint32_t delay_s) {

@@ -55,7 +55,7 @@ class Server {
   // Commands. They have to work out, and none ends the turn.
   JobId put(std::size_t body_bytes, std::uint32_t priority = 100, std::uint32_t delay_s = 0);
   void use(const std::string& tube);
-  void remove(JobId id);
+  void delete_job(JobId id);
   void release(JobId id, std::uint32_t priority, std::uint32_t delay_s = 0);
   void bury(JobId id, std::uint32_t priority);
   void kick(JobId id);

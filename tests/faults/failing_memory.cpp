@@ -51,7 +51,7 @@ std::uint64_t allocations_failed() {
 std::uint64_t mallocs_asked() {
   return by_malloc;
 }
-std::int64_t allocations_held() {
+std::int64_t live_allocations() {
   return held;
 }
 

@@ -25,7 +25,7 @@ std::uint64_t allocations_failed();
 // How many came by malloc or realloc.
 std::uint64_t mallocs_asked();
 // How many are held in the whole program.
-std::int64_t allocations_held();
+std::int64_t live_allocations();
 
 // What runs while it exists is under test.
 class UnderTest {

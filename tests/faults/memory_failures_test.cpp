@@ -34,7 +34,7 @@ TEST_P(MemoryFailures, ChangeNothingThatWasNotAnswered) {
   std::uint64_t refused = 0;
   bool was_hit = true;
   for (nth = 1; was_hit && nth < kAllocationsMax && !HasFailure(); nth += kStride) {
-    const std::int64_t held = allocations_held();
+    const std::int64_t held = live_allocations();
     {
       Trial trial(GetParam().keeping, {.nth_allocation = nth, .lasts = GetParam().lasts});
       trial.run(steps);
@@ -42,7 +42,7 @@ TEST_P(MemoryFailures, ChangeNothingThatWasNotAnswered) {
       refused += trial.refused_for_memory();
     }
     if (HasFailure()) break;
-    EXPECT_EQ(allocations_held(), held) << "a leak, at allocation " << nth;
+    EXPECT_EQ(live_allocations(), held) << "a leak, at allocation " << nth;
   }
   EXPECT_GT(nth, 200U);
   EXPECT_LT(nth, kAllocationsMax);
@@ -75,7 +75,7 @@ TEST(Scenario, HasEveryCommand) {
 
 TEST(FailingMemory, SeesEveryWayToAskForIt) {
   plan_memory({});
-  const std::int64_t held = allocations_held();
+  const std::int64_t held = live_allocations();
   {
     const UnderTest under_test;
     const BlobRef by_malloc = BlobRef::allocate(10);
@@ -84,7 +84,7 @@ TEST(FailingMemory, SeesEveryWayToAskForIt) {
   }
   EXPECT_EQ(allocations_asked(), 2U);
   EXPECT_EQ(mallocs_asked(), 1U);
-  EXPECT_EQ(allocations_held(), held);
+  EXPECT_EQ(live_allocations(), held);
   plan_memory({1, 1});
   {
     const UnderTest under_test;

@@ -1,4 +1,4 @@
-// A disk whose own memory is not under test: it stands for the kernel and what is behind it.
+// A disk whose own memory is not under test: it stands for the kernel and what is after it.
 
 #pragma once
 

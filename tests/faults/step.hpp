@@ -25,7 +25,7 @@ struct Step {
 struct Answer {
   std::string line;  // Without CR LF.
   std::string body;
-  std::vector<Answer> jobs = {};  // Of RESERVED_BATCH: what stands behind it.
+  std::vector<Answer> jobs = {};  // Of RESERVED_BATCH: what stands after it.
 
   // The word that it begins with, and the words after it.
   std::string word() const { return line.substr(0, line.find(' ')); }

@@ -72,7 +72,7 @@ Trial::~Trial() {
   BlobRef::reclaim_all_retired();
 }
 
-std::string Trial::place() const {
+std::string Trial::where() const {
   std::string text = "step: " + step_;
   if (trouble_.nth_allocation > 0) {
     text += ", allocation " + std::to_string(trouble_.nth_allocation);
@@ -130,7 +130,7 @@ bool Trial::start() {
     const UnderTest under_test;
     good = binlog_->open(service_->engine(), kWallOffset, now_, kStoreId, {}, error);
   } catch (const std::bad_alloc&) {
-    ADD_FAILURE() << "an exception came out of the start; " << place();
+    ADD_FAILURE() << "an exception came out of the start; " << where();
   }
   see_what_failed();
   return good;
@@ -156,7 +156,7 @@ void Trial::play(const Step& step) {
   try {
     act(step, happened);
   } catch (const std::bad_alloc&) {
-    ADD_FAILURE() << "an exception came out of the service; " << place();
+    ADD_FAILURE() << "an exception came out of the service; " << where();
     return;
   }
   see_what_failed();
@@ -166,7 +166,7 @@ void Trial::play(const Step& step) {
   service_->engine().check_invariants();
   if (binlog_) binlog_->check_invariants();
   const std::string wrong = expectation_->check(step, happened, service_->engine());
-  EXPECT_EQ(wrong, "") << place();
+  EXPECT_EQ(wrong, "") << where();
   if (!wrong.empty()) return;
   reconnect_the_lost(happened);
 }
@@ -237,7 +237,7 @@ void Trial::come_to_rest(Happened& happened) {
   int turns = 0;
   bool goes_on = true;
   while (goes_on) {
-    ASSERT_LT(++turns, kTurnsMax) << place();
+    ASSERT_LT(++turns, kTurnsMax) << where();
     goes_on = turn(happened);
     if (!goes_on && disk_->syncs_under_way() > 0) {
       disk_->complete_syncs(1);
@@ -300,7 +300,7 @@ void Trial::send_some(int, Wire& wire) {
 void Trial::pass(Duration time, Happened& happened) {
   const Instant end = now_ + time;
   for (int wakes = 0; service_->next_event() <= end; ++wakes) {
-    ASSERT_LT(wakes, kTurnsMax) << place();
+    ASSERT_LT(wakes, kTurnsMax) << where();
     now_ = std::max(now_, service_->next_event());
     come_to_rest(happened);
   }
@@ -319,7 +319,7 @@ void Trial::gather_answers(Happened& happened) {
       const std::string word = answer.word();
       if (word == "RESERVED" || word == "FOUND" || word == "OK") {
         const std::size_t bytes = std::stoull(answer.line.substr(answer.line.rfind(' ') + 1));
-        ASSERT_LE(size + bytes + 2, wire.heard.size()) << "half an answer; " << place();
+        ASSERT_LE(size + bytes + 2, wire.heard.size()) << "half an answer; " << where();
         answer.body = wire.heard.substr(size, bytes);
         size += bytes + 2;
       }
@@ -334,10 +334,10 @@ void Trial::gather_answers(Happened& happened) {
       if (word == "RESERVED_BATCH") wire.batch_left = answer.number();
       answers.push_back(std::move(answer));
     }
-    EXPECT_EQ(wire.heard, "") << "half an answer; " << place();
+    EXPECT_EQ(wire.heard, "") << "half an answer; " << where();
     // Where there was no memory for one of its jobs, the connection goes.
     const bool is_whole = wire.batch_left == 0 || wire.session->is_finished();
-    EXPECT_TRUE(is_whole) << "half a batch; " << place();
+    EXPECT_TRUE(is_whole) << "half a batch; " << where();
   }
 }
 
@@ -382,17 +382,17 @@ void Trial::get_well() {
 void Trial::check_restart() {
   if (!binlog_) return;
   play({.kind = Step::Kind::pass, .time = Duration::milliseconds(5001)});
-  EXPECT_FALSE(binlog_->numbers().refusing) << "it does not recover; " << place();
+  EXPECT_FALSE(binlog_->numbers().refusing) << "it does not recover; " << where();
   binlog::SimDisk::Random chance(1);
   const auto copy = disk_->crash(chance, {binlog::Unsynced::kept, binlog::UnsyncedNames::kept});
   binlog::Binlog again(*copy, options_for(keeping_));
   Engine engine(now_, again);
   std::string error;
-  ASSERT_TRUE(again.open(engine, kWallOffset, now_, kStoreId, {}, error)) << error << place();
+  ASSERT_TRUE(again.open(engine, kWallOffset, now_, kStoreId, {}, error)) << error << where();
   // A file that was removed though the disk said otherwise is missed by whoever reads the rest.
   const bool was_lied_to = trouble_.disk_fault && trouble_.disk_fault->takes_effect;
   EXPECT_TRUE(was_lied_to || again.replayed().is_sound())
-      << again.replayed().warnings()[0] << "; " << place();
+      << again.replayed().warnings()[0] << "; " << where();
   Jobs expected = jobs_of(service_->engine());
   Jobs found = jobs_of(engine);
   for (Jobs* jobs : {&expected, &found}) {
@@ -403,7 +403,7 @@ void Trial::check_restart() {
       job.count(JobEvent::reserve) = job.count(JobEvent::timeout) = 0;
     }
   }
-  EXPECT_EQ(difference(expected, found), "") << "after a restart; " << place();
+  EXPECT_EQ(difference(expected, found), "") << "after a restart; " << where();
 }
 
 std::string Trial::ask(int client, const std::string& bytes) {
@@ -437,24 +437,24 @@ void Trial::drain() {
   while (true) {
     const std::string line = ask(kDrainer, "reserve-with-timeout 0\r\n");
     if (!line.starts_with("RESERVED ")) {
-      EXPECT_EQ(line, "TIMED_OUT") << place();
+      EXPECT_EQ(line, "TIMED_OUT") << where();
       break;
     }
     const std::string id = line.substr(9, line.rfind(' ') - 9);
-    EXPECT_EQ(ask(kDrainer, "delete " + id + "\r\n"), "DELETED") << place();
+    EXPECT_EQ(ask(kDrainer, "delete " + id + "\r\n"), "DELETED") << where();
     if (::testing::Test::HasFailure()) return;
   }
-  EXPECT_EQ(service_->engine().jobs().size(), 0U) << place();
+  EXPECT_EQ(service_->engine().jobs().size(), 0U) << where();
   service_->close(*wires_.at(kDrainer).session, now_);
   wires_.clear();
-  EXPECT_EQ(service_->engine().tubes().size(), 1U) << place();
-  EXPECT_EQ(service_->engine().counts().clients, 0U) << place();
-  EXPECT_EQ(service_->engine().counts().waiting, 0U) << place();
+  EXPECT_EQ(service_->engine().tubes().size(), 1U) << where();
+  EXPECT_EQ(service_->engine().counts().clients, 0U) << where();
+  EXPECT_EQ(service_->engine().counts().waiting, 0U) << where();
   service_->engine().check_invariants();
   if (!binlog_) return;
   binlog_->check_invariants();
-  EXPECT_TRUE(binlog_->close(now_)) << place();
-  EXPECT_EQ(disk_->open_files(), 0U) << place();
+  EXPECT_TRUE(binlog_->close(now_)) << where();
+  EXPECT_EQ(disk_->open_files(), 0U) << where();
 }
 
 }  // namespace haricot::faults

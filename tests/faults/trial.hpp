@@ -83,7 +83,7 @@ class Trial {
   void check_restart();
   void drain();
   std::string ask(int client, const std::string& bytes);
-  std::string place() const;
+  std::string where() const;
 
   Keeping keeping_;
   Trouble trouble_;

@@ -43,10 +43,10 @@ void repair(std::string& file, std::uint64_t number) {
     const std::string copy = file.substr(at);
     const std::optional<Parsed> parsed = parse_record(copy);
     if (!parsed || !parsed->body_is_there) return;
-    const Place place{seed_of(signature.salt, number), at, ++count};
+    const Position position{seed_of(signature.salt, number), at, ++count};
     const Record& record = parsed->record;
-    const std::uint32_t sum = record.is_full() ? body_crc(place, record.body) : 0;
-    write_header(record, place, sum, file.data() + at);
+    const std::uint32_t sum = record.is_full() ? body_crc(position, record.body) : 0;
+    write_header(record, position, sum, file.data() + at);
     at += record.bytes();
   }
 }
@@ -89,7 +89,7 @@ class Server {
   void delete_all_and_put_one() {
     Client client(nullptr);
     CHECK(engine_.open(client));
-    for (const auto& [id, job] : seen_.jobs) CHECK(engine_.remove(client, id) == Outcome::done);
+    for (const auto& [id, job] : seen_.jobs) CHECK(engine_.delete_job(client, id) == Outcome::done);
     const NewJob job{.id = engine_.take_id(), .priority = 5, .delay_s = 0, .ttr_s = 10};
     CHECK(engine_.put(client, job, {.bytes = "new", .blob = {}}, kNow) == Outcome::done);
     for (int i = 0; i < 20; ++i) binlog_.end_turn(kNow);
@@ -111,11 +111,11 @@ class Server {
       const Tube& tube = engine_.tubes().at(i);
       for (std::uint32_t at = 0; at < tube.ready.size(); ++at) take(tube.ready.at(at).job);
       for (std::uint32_t at = 0; at < tube.delayed.size(); ++at) take(tube.delayed.at(at).job);
-      std::uint64_t place = 0;
+      std::uint64_t position = 0;
       for (JobRef ref = tube.first_buried; ref != JobRef::none;) {
         take(ref);
         const Job& job = engine_.jobs()[ref];
-        seen_.jobs.at(job.id).first.burial = ++place;
+        seen_.jobs.at(job.id).first.burial = ++position;
         ref = static_cast<JobRef>(job.links.second);
       }
     }
@@ -189,7 +189,7 @@ void check_replay(const ReplayInput& input) {
     // Where a file is missing, each start passes over the ids that it may have had.
     next_id = server.seen().next_id;
     CHECK(next_id >= first.next_id);
-    // There is no id behind these that could be given out.
+    // There is no id after these that could be given out.
     if (first.next_id > ~JobId{0} - 10) return;
     server.delete_all_and_put_one();
   }

@@ -1,5 +1,5 @@
 // Clients that do what nobody should, or have bad luck: whatever they do, the others are served in
-// time, what they make the server hold is bounded, and behind them nothing is left.
+// time, what they make the server hold is bounded, and after them nothing is left.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -58,7 +58,7 @@ class Hostile : public DaemonTest {
     }
   }
 
-  // Behind all clients: nothing is left of them, the server does nothing, and it serves.
+  // After all clients: nothing is left of them, the server does nothing, and it serves.
   void expect_all_well(std::uint64_t jobs = 0) {
     EXPECT_TRUE(eventually([this] { return server_stat("current-connections") == 1; }));
     EXPECT_EQ(server_stat("current-waiting"), 0U);

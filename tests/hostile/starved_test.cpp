@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 class Starved : public DaemonTest {
  protected:
-  // The server over a binlog with small files, behind a command of the shell that takes it
+  // The server over a binlog with small files, after a command of the shell that takes it
   // something.
   [[nodiscard]] bool start_limited(const std::string& limit, std::vector<std::string> flags = {}) {
     ServerOptions options;

@@ -1,4 +1,4 @@
-// The folder behind a FolderDisk, and files in it, that somebody takes away.
+// The folder after a FolderDisk, and files in it, that somebody takes away.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -51,7 +51,7 @@ std::map<std::string, std::string> folder_contents(const std::string& folder) {
   return contents;
 }
 
-Place find_in_files(const std::string& folder, const std::string& text) {
+Position find_in_files(const std::string& folder, const std::string& text) {
   for (const std::uint64_t number : file_numbers(folder)) {
     const std::size_t at = read_file(file_path(folder, number)).find(text);
     if (at != std::string::npos) return {.file = number, .offset = at};

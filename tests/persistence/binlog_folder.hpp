@@ -22,11 +22,11 @@ std::uint64_t folder_bytes(const std::string& folder);
 std::map<std::string, std::string> folder_contents(const std::string& folder);
 
 // Where a text stands in the files of a folder: the first place.
-struct Place {
+struct Position {
   std::uint64_t file = 0;  // 0: nowhere.
   std::uint64_t offset = 0;
 };
-Place find_in_files(const std::string& folder, const std::string& text);
+Position find_in_files(const std::string& folder, const std::string& text);
 
 // Changes a file in place. Fails the test if that does not work.
 void overwrite(const std::string& path, std::uint64_t offset, const std::string& bytes);

@@ -36,19 +36,19 @@ class Damage : public PersistenceTest {
   static std::string body(std::uint64_t id) { return numbered_body(id, kBodyBytes); }
 
   // Where the record of a job begins.
-  Place place_of(std::uint64_t id) {
-    Place place = find_in_files(folder_.path(), body(id));
-    EXPECT_GT(place.file, 0U) << "job " << id << " is in no file";
-    place.offset -= kHeaderBytes;
-    return place;
+  Position position_of(std::uint64_t id) {
+    Position position = find_in_files(folder_.path(), body(id));
+    EXPECT_GT(position.file, 0U) << "job " << id << " is in no file";
+    position.offset -= kHeaderBytes;
+    return position;
   }
-  std::string path_of(Place place) { return file_path(folder_.path(), place.file); }
+  std::string path_of(Position position) { return file_path(folder_.path(), position.file); }
 
   // The jobs whose records have a byte in this stretch of a file.
-  std::set<std::uint64_t> jobs_in(Place begin, std::uint64_t bytes) {
+  std::set<std::uint64_t> jobs_in(Position begin, std::uint64_t bytes) {
     std::set<std::uint64_t> ids;
     for (std::uint64_t id = 1; id <= kJobs; ++id) {
-      const Place at = place_of(id);
+      const Position at = position_of(id);
       if (at.file != begin.file || at.offset >= begin.offset + bytes) continue;
       if (at.offset + kJobBytes > begin.offset) ids.insert(id);
     }
@@ -56,7 +56,7 @@ class Damage : public PersistenceTest {
   }
 
   // Starts the server: these jobs are lost, no others, and it said so and kept the file.
-  void expect_lost(const std::set<std::uint64_t>& ids, Place damage) {
+  void expect_lost(const std::set<std::uint64_t>& ids, Position damage) {
     const std::string name = "binlog." + std::to_string(damage.file);
     const std::string damaged = read_file(path_of(damage));
     ASSERT_TRUE(start({"-s", "30000"})) << server_.failure();
@@ -97,81 +97,81 @@ class Damage : public PersistenceTest {
 };
 
 TEST_F(Damage, AFlippedBitInABodyCostsThatJob) {
-  const Place place = place_of(150);
-  flip_bit(path_of(place), place.offset + kHeaderBytes + 100);
-  ASSERT_NO_FATAL_FAILURE(expect_lost({150}, place));
-  expect_offset_told(place.offset, place.offset + kJobBytes);
+  const Position position = position_of(150);
+  flip_bit(path_of(position), position.offset + kHeaderBytes + 100);
+  ASSERT_NO_FATAL_FAILURE(expect_lost({150}, position));
+  expect_offset_told(position.offset, position.offset + kJobBytes);
 }
 
 TEST_F(Damage, AFlippedBitInAnyPartOfAHeaderCostsThatJob) {
   // Name length, name, id, priority, delay, TTR, body size, times, counters, state.
   std::uint64_t id = 10;
   std::set<std::uint64_t> lost;
-  Place place;
+  Position position;
   for (const std::uint64_t at :
        {0U, 1U, 6U, 11U, 19U, 27U, 35U, 43U, 44U, 51U, 59U, 67U, 87U, 90U}) {
-    place = place_of(id);
+    position = position_of(id);
     lost.insert(id);
-    flip_bit(path_of(place), place.offset + at);
+    flip_bit(path_of(position), position.offset + at);
     id += 20;
   }
-  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, place));
+  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, position));
 }
 
 TEST_F(Damage, ASectorOfZerosCostsWhatItCovers) {
-  Place place = place_of(150);
-  place.offset = place.offset / kSectorBytes * kSectorBytes;
-  const auto lost = jobs_in(place, kSectorBytes);
+  Position position = position_of(150);
+  position.offset = position.offset / kSectorBytes * kSectorBytes;
+  const auto lost = jobs_in(position, kSectorBytes);
   ASSERT_LE(lost.size(), 3U);
-  overwrite(path_of(place), place.offset, std::string(kSectorBytes, '\0'));
-  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, place));
+  overwrite(path_of(position), position.offset, std::string(kSectorBytes, '\0'));
+  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, position));
 }
 
 TEST_F(Damage, PagesOfRubbishCostWhatTheyCover) {
-  Place place = place_of(150);
-  const auto lost = jobs_in(place, 4096);
+  Position position = position_of(150);
+  const auto lost = jobs_in(position, 4096);
   std::string rubbish = numbered_body(4711, 4096);
   for (char& c : rubbish) c = static_cast<char>(c * 37);
-  overwrite(path_of(place), place.offset, rubbish);
-  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, place));
+  overwrite(path_of(position), position.offset, rubbish);
+  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, position));
 }
 
 TEST_F(Damage, AFirstSectorOfZerosCostsWhatItCovers) {
-  Place place = place_of(150);
-  place.offset = 0;
-  const auto lost = jobs_in(place, kSectorBytes);
-  overwrite(path_of(place), 0, std::string(kSectorBytes, '\0'));
-  expect_lost(lost, place);
+  Position position = position_of(150);
+  position.offset = 0;
+  const auto lost = jobs_in(position, kSectorBytes);
+  overwrite(path_of(position), 0, std::string(kSectorBytes, '\0'));
+  expect_lost(lost, position);
 }
 
 TEST_F(Damage, AFileThatWasCutKeepsWhatIsBeforeTheCut) {
-  const Place place = place_of(150);
-  const auto lost = jobs_in({place.file, place.offset + 200}, 1'000'000);
+  const Position position = position_of(150);
+  const auto lost = jobs_in({position.file, position.offset + 200}, 1'000'000);
   ASSERT_GT(lost.size(), 0U);
   ASSERT_LT(lost.size(), 100U);
-  std::filesystem::resize_file(path_of(place), place.offset + 200);
-  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, place));
+  std::filesystem::resize_file(path_of(position), position.offset + 200);
+  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, position));
 }
 
 TEST_F(Damage, ACutBetweenTwoRecordsIsNoticed) {
-  const Place place = place_of(150);
-  const auto lost = jobs_in(place, 1'000'000);
+  const Position position = position_of(150);
+  const auto lost = jobs_in(position, 1'000'000);
   ASSERT_LT(lost.size(), 100U);
-  std::filesystem::resize_file(path_of(place), place.offset);
-  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, place));
+  std::filesystem::resize_file(path_of(position), position.offset);
+  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, position));
 }
 
 TEST_F(Damage, AnEmptyFileCostsItsJobs) {
-  const Place place = place_of(150);
-  const auto lost = jobs_in({place.file, 0}, 1'000'000);
-  std::filesystem::resize_file(path_of(place), 0);
-  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, place));
+  const Position position = position_of(150);
+  const auto lost = jobs_in({position.file, 0}, 1'000'000);
+  std::filesystem::resize_file(path_of(position), 0);
+  ASSERT_NO_FATAL_FAILURE(expect_lost(lost, position));
 }
 
 // As a disk does that wrote a sector to the wrong place, or not at all.
 TEST_F(Damage, ARecordOfAnotherFileIsNotBelieved) {
-  const Place from = place_of(20);
-  const Place to = place_of(150);
+  const Position from = position_of(20);
+  const Position to = position_of(150);
   ASSERT_NE(from.file, to.file);
   overwrite(path_of(to), to.offset, read_file(path_of(from)).substr(from.offset, kJobBytes));
   ASSERT_NO_FATAL_FAILURE(expect_lost({150}, to));
@@ -181,10 +181,10 @@ TEST_F(Damage, DamageInSeveralFilesIsFoundInAll) {
   std::set<std::uint64_t> lost;
   std::set<std::uint64_t> files;
   for (const std::uint64_t id : {5U, 100U, 200U}) {
-    const Place place = place_of(id);
-    flip_bit(path_of(place), place.offset + kHeaderBytes);
+    const Position position = position_of(id);
+    flip_bit(path_of(position), position.offset + kHeaderBytes);
     lost.insert(id);
-    files.insert(place.file);
+    files.insert(position.file);
   }
   ASSERT_EQ(files.size(), 3U);
   ASSERT_NO_FATAL_FAILURE(expect_lost(lost, {*files.rbegin(), 0}));
@@ -199,7 +199,7 @@ TEST_F(Damage, ATornTailIsNoDamage) {
   ASSERT_EQ(inserted_id(connect()->put(body(kJobs + 1))), kJobs + 1);
   ASSERT_EQ(inserted_id(connect()->put(body(kJobs + 2))), kJobs + 2);
   kill();
-  const Place last = place_of(kJobs + 2);
+  const Position last = position_of(kJobs + 2);
   const std::string file = read_file(path_of(last));
   overwrite(path_of(last), last.offset + 150, std::string(file.size() - last.offset - 150, '\0'));
   ASSERT_TRUE(start({"-s", "30000"})) << server_.failure();
@@ -212,10 +212,10 @@ TEST_F(Damage, ATornTailIsNoDamage) {
 
 // An operator may have kept an older damaged file of that name.
 TEST_F(Damage, TheCopyOfAnEarlierDamageIsNotOverwritten) {
-  const Place place = place_of(150);
-  const std::string kept = path_of(place) + ".damaged";
+  const Position position = position_of(150);
+  const std::string kept = path_of(position) + ".damaged";
   ASSERT_TRUE(write_file(kept, "evidence"));
-  flip_bit(path_of(place), place.offset + kHeaderBytes);
+  flip_bit(path_of(position), position.offset + kHeaderBytes);
   ASSERT_TRUE(start({"-s", "30000"})) << server_.failure();
   EXPECT_EQ(stat("current-jobs-ready"), kJobs - 1);
   EXPECT_EQ(read_file(kept), "evidence");

@@ -77,12 +77,12 @@ class FolderRefusal : public PersistenceTest {
 
 TEST_F(FolderRefusal, AStrictServerDoesNotStartOverDamageAndNamesIt) {
   ASSERT_NO_FATAL_FAILURE(make_log(100));
-  const Place place = find_in_files(folder_.path(), numbered_body(50, 300));
-  ASSERT_GT(place.file, 0U);
-  flip_bit(file_path(folder_.path(), place.file), place.offset + 7);
+  const Position position = find_in_files(folder_.path(), numbered_body(50, 300));
+  ASSERT_GT(position.file, 0U);
+  flip_bit(file_path(folder_.path(), position.file), position.offset + 7);
   ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched({"--strict"}));
   EXPECT_EQ(code_, 10) << error_;
-  const std::string sentence = "binlog." + std::to_string(place.file) + " is damaged at offset ";
+  const std::string sentence = "binlog." + std::to_string(position.file) + " is damaged at offset ";
   const std::size_t end = error_.find("event=cannot-start");
   ASSERT_NE(end, std::string::npos) << error_;
   EXPECT_NE(error_.find(sentence, end), std::string::npos) << error_;
@@ -139,7 +139,7 @@ TEST_F(FolderRefusal, AStrictServerDoesNotStartOverAFileThatWasCutAfterAStop) {
   ASSERT_NO_FATAL_FAILURE(make_log(100));
   const std::uint64_t newest = file_numbers(folder_.path()).back();
   const std::string path = file_path(folder_.path(), newest);
-  const Place last = find_in_files(folder_.path(), numbered_body(100, 300));
+  const Position last = find_in_files(folder_.path(), numbered_body(100, 300));
   ASSERT_EQ(last.file, newest);
   constexpr std::uint64_t kHeaderBytes = 84 + 7;
   fs::resize_file(path, last.offset - kHeaderBytes);  // Between two records.
@@ -178,9 +178,9 @@ TEST_F(FolderRefusal, AStrictServerStartsOverWhatIsSoundAndOverWhatACrashLeaves)
   ASSERT_EQ(connect()->put("third"), "INSERTED 3\r\n");
   kill();
   // A write that the crash has split: the last byte of the last record never came.
-  const Place place = find_in_files(folder_.path(), "third\r\n");
-  ASSERT_GT(place.file, 0U);
-  overwrite(file_path(folder_.path(), place.file), place.offset + 5, std::string(2, '\0'));
+  const Position position = find_in_files(folder_.path(), "third\r\n");
+  ASSERT_GT(position.file, 0U);
+  overwrite(file_path(folder_.path(), position.file), position.offset + 5, std::string(2, '\0'));
   ASSERT_TRUE(start({"--strict"})) << server_.failure();
   EXPECT_EQ(connect()->ask("peek 2"), "FOUND 2 6\r\nsecond\r\n");
   EXPECT_EQ(connect()->ask("peek 3"), "NOT_FOUND\r\n");

@@ -40,7 +40,7 @@ class PersistenceTest : public ::testing::Test {
 
   // A connected client. If that fails, so does the test, and all it is asked fails too.
   Client connect();
-  // The number behind a key of `stats`.
+  // The number after a key of `stats`.
   std::uint64_t stat(std::string_view key);
 
   TemporaryFolder folder_;

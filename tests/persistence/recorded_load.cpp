@@ -46,7 +46,7 @@ std::string RecordedLoad::choose(Connection& of) {
     of.jobs.erase(of.jobs.begin() + static_cast<std::ptrdiff_t>(at));
     promises_[id].deletion_was_sent = true;
     ++promises_[id].under_way;
-    of.under_way.push_back({Kind::remove, id, "", "deleted", 0});
+    of.under_way.push_back({Kind::deletion, id, "", "deleted", 0});
     return "delete " + std::to_string(id) + "\r\n";
   }
   return change(of, id);
@@ -139,13 +139,13 @@ void RecordedLoad::apply(const Command& command, const std::string& answer, std:
 
 void RecordedLoad::apply_change(Promise& promise, const Command& command,
                                 const std::string& answer) {
-  static const std::map<Kind, std::string> kWords = {{Kind::remove, "DELETED\r\n"},
+  static const std::map<Kind, std::string> kWords = {{Kind::deletion, "DELETED\r\n"},
                                                      {Kind::take, "RESERVED "},
                                                      {Kind::bury, "BURIED\r\n"},
                                                      {Kind::release, "RELEASED\r\n"},
                                                      {Kind::kick, "KICKED\r\n"}};
   if (answer.starts_with(kWords.at(command.kind))) {
-    promise.is_deleted = command.kind == Kind::remove;
+    promise.is_deleted = command.kind == Kind::deletion;
     promise.state = command.state;
     // A job that is reserved is ready after a restart, unless nobody has told the binlog.
     promise.state_is_known = command.kind != Kind::take;
@@ -155,7 +155,7 @@ void RecordedLoad::apply_change(Promise& promise, const Command& command,
     }
     return;
   }
-  // Behind a refusal a job may be in another state than it was meant to, and what comes next fails.
+  // After a refusal a job may be in another state than it was meant to, and what comes next fails.
   const bool was_ready = command.kind == Kind::kick && promise.state == "ready";
   const bool can_follow = answer == "NOT_FOUND\r\n" && (was_ready || !promise.state_is_known);
   if (is_refusal(answer)) {

@@ -59,7 +59,7 @@ class RecordedLoad final {
   std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
 
  private:
-  enum class Kind { put, remove, take, bury, release, kick };
+  enum class Kind { put, deletion, take, bury, release, kick };
 
   struct Command {
     Kind kind;

@@ -159,7 +159,7 @@ TEST_F(SlowSync, BatchesThatTakeSeveralReadsAreAnsweredToTheirEnd) {
   }
 }
 
-// A sync may end at any moment of a turn, also right behind the look at those that have ended.
+// A sync may end at any moment of a turn, also right after the look at those that have ended.
 TEST_F(SlowSync, NoAnswerWaitsForTheNextCommandOfSomebodyElse) {
   RecordedLoad load(seed_of_this_run(), 5);
   ASSERT_TRUE(start({"-f", "0"})) << server_.failure();

@@ -33,7 +33,7 @@ TEST(ParseCommand, EveryVerbIsReadWithItsArguments) {
       {"reserve", {.verb = Verb::reserve}},
       {"reserve-with-timeout 9", {.verb = Verb::reserve_with_timeout, .seconds = 9}},
       {"reserve-job 9", {.verb = Verb::reserve_job, .id = 9}},
-      {"delete 9", {.verb = Verb::remove, .id = 9}},
+      {"delete 9", {.verb = Verb::delete_job, .id = 9}},
       {"release 9 8 7", {.verb = Verb::release, .priority = 8, .seconds = 7, .id = 9}},
       {"bury 9 8", {.verb = Verb::bury, .priority = 8, .id = 9}},
       {"touch 9", {.verb = Verb::touch, .id = 9}},
@@ -91,8 +91,8 @@ TEST(ParseCommand, NumbersReachToTheEndOfTheirRange) {
         .ttr_s = 4294967295,
         .body_bytes = 4294967295}},
       {"put 0 0 0 0", {.verb = Verb::put}},
-      {"delete 18446744073709551615", {.verb = Verb::remove, .id = 18446744073709551615u}},
-      {"delete 0", {.verb = Verb::remove}},
+      {"delete 18446744073709551615", {.verb = Verb::delete_job, .id = 18446744073709551615u}},
+      {"delete 0", {.verb = Verb::delete_job}},
       {"release 18446744073709551615 4294967295 4294967295",
        {.verb = Verb::release,
         .priority = 4294967295,
@@ -133,7 +133,7 @@ TEST(ParseCommand, ANumberOutOfRangeIsBadFormat) {
 TEST(ParseCommand, BlanksBeforeANumberAreSkipped) {
   const Valid rows[] = {
       {"put  0   0 9    1", {.verb = Verb::put, .ttr_s = 9, .body_bytes = 1}},
-      {"delete    5", {.verb = Verb::remove, .id = 5}},
+      {"delete    5", {.verb = Verb::delete_job, .id = 5}},
       {"release  5  6  7", {.verb = Verb::release, .priority = 6, .seconds = 7, .id = 5}},
       {"reserve-with-timeout   5", {.verb = Verb::reserve_with_timeout, .seconds = 5}},
       {"pause-tube   t   5", {.verb = Verb::pause_tube, .seconds = 5, .tube = "t"}},
@@ -264,7 +264,7 @@ TEST(ParseCommand, ATubeNamePointsIntoTheLine) {
   EXPECT_EQ(command.tube.data(), line.data() + 4);
 }
 
-// Words without an argument match as a beginning, so that what stands behind them is garbage.
+// Words without an argument match as a beginning, so that what stands after them is garbage.
 TEST(ParseCommand, AWordWithGarbageBehindItIsBadFormat) {
   expect_all(
       {
@@ -408,10 +408,10 @@ TEST(ParseCommand, TheBoundOfAKickIsReadLikeStrtoulDoes) {
 TEST(ParseCommand, AnyByteAnywhereInAnyCommandHasAResult) {
   for (const std::string_view line :
        {"put 1 2 3 4"sv, "pause-tube t 1"sv, "kick 1"sv, "release 1 2 3"sv, "watch tube"sv}) {
-    for (std::size_t place = 0; place < line.size(); ++place) {
+    for (std::size_t index = 0; index < line.size(); ++index) {
       for (int value = 0; value < 256; ++value) {
         std::string changed(line);
-        changed[place] = static_cast<char>(value);
+        changed[index] = static_cast<char>(value);
         Command command;
         const ParseResult result = parse_command(changed, command);
         if (value == 0) {
@@ -428,7 +428,7 @@ TEST(ParseCommand, AnyByteAnywhereInAnyCommandHasAResult) {
 TEST(ParseCommand, EveryBeginningOfACommandHasAResult) {
   const std::string line = "reserve-with-timeout 12";
   for (std::size_t length = 0; length <= line.size(); ++length) {
-    // A copy of exactly this length, so that a sanitizer sees a read behind its end.
+    // A copy of exactly this length, so that a sanitizer sees a read after its end.
     const std::vector<char> exact(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(length));
     Command command;
     const ParseResult result = parse_command({exact.data(), exact.size()}, command);

@@ -204,11 +204,11 @@ TEST(ParseExtendedCommand, TheIdsAreReadInTheirOrder) {
 TEST(ParseExtendedCommand, AnyByteAnywhereHasAResult) {
   for (const std::string_view line : {"scan-jobs 1 2 t ready"sv, "delete-batch 1 22"sv,
                                       "reserve-batch 1 2"sv, "list-jobs t ready 5"sv}) {
-    for (std::size_t place = 0; place < line.size(); ++place) {
+    for (std::size_t index = 0; index < line.size(); ++index) {
       for (int value = 0; value < 256; ++value) {
         std::string changed(line);
-        changed[place] = static_cast<char>(value);
-        // A copy of exactly this length, so that a sanitizer sees a read behind its end.
+        changed[index] = static_cast<char>(value);
+        // A copy of exactly this length, so that a sanitizer sees a read after its end.
         const std::vector<char> exact(changed.begin(), changed.end());
         Command command;
         const ParseResult result = parse_command({exact.data(), exact.size()}, command);

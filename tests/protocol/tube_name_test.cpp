@@ -59,10 +59,10 @@ TEST(TubeName, IsOneToTwoHundredBytes) {
 }
 
 TEST(TubeName, ABadByteIsFoundAtEveryPlace) {
-  for (std::size_t place = 0; place < 200; ++place) {
+  for (std::size_t index = 0; index < 200; ++index) {
     std::string name(200, 'x');
-    name[place] = '*';
-    EXPECT_FALSE(is_tube_name(name)) << place;
+    name[index] = '*';
+    EXPECT_FALSE(is_tube_name(name)) << index;
   }
 }
 

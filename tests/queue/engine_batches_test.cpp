@@ -162,7 +162,7 @@ TEST_F(EngineBatches, ADeleteCountsWhatItFindsAndWhatNot) {
   const JobId delayed = world.put(client, {.delay_s = 9});
   const JobId ready = world.put(client);
   const Ids ids = {ready, 99, foreign, own, delayed, ready, 0};
-  const DeleteResult result = engine.remove_batch(client, ids);
+  const DeleteResult result = engine.delete_batch(client, ids);
   EXPECT_EQ(result.outcome, Outcome::done);
   EXPECT_EQ(result.deleted, 3U);
   EXPECT_EQ(result.not_found, 4U);
@@ -172,7 +172,7 @@ TEST_F(EngineBatches, ADeleteCountsWhatItFindsAndWhatNot) {
   // In the order of ids, whatever the order of the line.
   Ids removed;
   for (const FakeJournal::Record& record : journal.written) {
-    if (record.kind == FakeJournal::Kind::remove) removed.push_back(record.id);
+    if (record.kind == FakeJournal::Kind::deletion) removed.push_back(record.id);
   }
   EXPECT_EQ(removed, (Ids{own, delayed, ready}));
 }
@@ -182,18 +182,18 @@ TEST_F(EngineBatches, ADeleteThatTheJournalRefusesDeletesNothing) {
   for (int i = 0; i < 3; ++i) world.put(client);
   for (const JournalStatus status : {JournalStatus::full, JournalStatus::failed}) {
     journal.refuse_from(1, status);
-    EXPECT_EQ(engine.remove_batch(client, Ids{1, 2, 3}).outcome, Outcome::journal_failed);
+    EXPECT_EQ(engine.delete_batch(client, Ids{1, 2, 3}).outcome, Outcome::journal_failed);
     EXPECT_EQ(engine.jobs().size(), 3U);
   }
   journal.refuse_from(1, JournalStatus::later);
-  EXPECT_EQ(engine.remove_batch(client, Ids{1, 2, 3}).outcome, Outcome::not_yet);
+  EXPECT_EQ(engine.delete_batch(client, Ids{1, 2, 3}).outcome, Outcome::not_yet);
   EXPECT_EQ(engine.jobs().size(), 3U);
   // What finds nothing asks for nothing.
-  const DeleteResult nothing = engine.remove_batch(client, Ids{8, 9});
+  const DeleteResult nothing = engine.delete_batch(client, Ids{8, 9});
   EXPECT_EQ(nothing.outcome, Outcome::done);
   EXPECT_EQ(nothing.not_found, 2U);
   journal.accept();
-  EXPECT_EQ(engine.remove_batch(client, Ids{1, 2, 3}).deleted, 3U);
+  EXPECT_EQ(engine.delete_batch(client, Ids{1, 2, 3}).deleted, 3U);
 }
 
 TEST_F(EngineBatches, ADeleteFreesTheTubesOfItsJobs) {
@@ -203,7 +203,7 @@ TEST_F(EngineBatches, ADeleteFreesTheTubesOfItsJobs) {
     world.put(client);
   }
   ASSERT_EQ(engine.use(client, "default"), Outcome::done);
-  EXPECT_EQ(engine.remove_batch(client, Ids{1, 2}).deleted, 2U);
+  EXPECT_EQ(engine.delete_batch(client, Ids{1, 2}).deleted, 2U);
   EXPECT_EQ(engine.tubes().size(), 1U);
 }
 
@@ -212,8 +212,8 @@ TEST_F(EngineBatches, ADeleteFreesTheTubesOfItsJobs) {
 TEST_F(EngineBatches, AScanGoesThroughTheIdsPageByPage) {
   Client& client = world.connect();
   for (int i = 0; i < 10; ++i) world.put(client, {.priority = static_cast<std::uint32_t>(10 - i)});
-  ASSERT_EQ(engine.remove(client, 3), Outcome::done);
-  ASSERT_EQ(engine.remove(client, 4), Outcome::done);
+  ASSERT_EQ(engine.delete_job(client, 3), Outcome::done);
+  ASSERT_EQ(engine.delete_job(client, 4), Outcome::done);
   EXPECT_EQ(scan(0, 2), (Ids{1, 2}));
   EXPECT_EQ(scanned.next, 5U);
   EXPECT_EQ(scan(scanned.next, 3), (Ids{5, 6, 7}));

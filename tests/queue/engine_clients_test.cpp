@@ -122,7 +122,7 @@ TEST_F(EngineClients, EachKindOfReferenceKeepsATube) {
   ASSERT_EQ(engine.release(other, id, 1, 100, world.now), Outcome::done);
   EXPECT_EQ(tubes(), (Names{"default", "a"}));  // A delayed one.
   ASSERT_EQ(engine.watch(other, "a"), Outcome::done);
-  ASSERT_EQ(engine.remove(other, id), Outcome::done);
+  ASSERT_EQ(engine.delete_job(other, id), Outcome::done);
   EXPECT_EQ(tubes(), (Names{"default", "a"}));  // A watch.
   ASSERT_EQ(engine.ignore(other, "a"), Outcome::done);
   EXPECT_EQ(tubes(), (Names{"default"}));
@@ -133,7 +133,7 @@ TEST_F(EngineClients, ATubeThatGoesTakesItsPauseAndItsNumbersAlong) {
   ASSERT_EQ(engine.use(client, "a"), Outcome::done);
   world.put(client);
   ASSERT_EQ(engine.pause("a", 100, world.now), Outcome::done);
-  ASSERT_EQ(engine.remove(client, 1), Outcome::done);
+  ASSERT_EQ(engine.delete_job(client, 1), Outcome::done);
   ASSERT_EQ(engine.use(client, "default"), Outcome::done);
   EXPECT_EQ(engine.find_tube("a"), nullptr);
   ASSERT_EQ(engine.use(client, "a"), Outcome::done);

@@ -44,7 +44,7 @@ class EngineCost : public ::testing::Test {
                           NewBody{.bytes = "body", .blob = {}}, now_) == Outcome::done);
         const ReserveResult reserved = engine_.reserve(worker_, now_, now_);
         CHECK(reserved.outcome == Outcome::done);
-        CHECK(engine_.remove(worker_, engine_.jobs()[reserved.job].id) == Outcome::done);
+        CHECK(engine_.delete_job(worker_, engine_.jobs()[reserved.job].id) == Outcome::done);
       }
       best = std::min(best, static_cast<double>(std::clock() - begin));
     }

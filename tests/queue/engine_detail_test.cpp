@@ -69,7 +69,7 @@ TEST_F(EngineDetail, TheOldestOfManyIsToldWithinATenth) {
   EXPECT_NE(engine.find_tube("default")->times->ready, nullptr);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     EXPECT_PRED2(is_near, oldest_ready(), (world.now - jobs[i].second).whole_seconds());
-    ASSERT_EQ(engine.remove(client, jobs[i].first), Outcome::done);
+    ASSERT_EQ(engine.delete_job(client, jobs[i].first), Outcome::done);
     world.pass_ms(700);
   }
   EXPECT_EQ(oldest_ready(), 0u);
@@ -112,9 +112,9 @@ TEST_F(EngineDetail, AFlushThatFailsPutsTheAgesBack) {
   ASSERT_EQ(engine.counts().buried, 3u);
   EXPECT_PRED2(is_near, oldest_ready(), 61u);
   EXPECT_EQ(oldest_buried(), 91u);
-  ASSERT_EQ(engine.remove(client, buried[0]), Outcome::done);
+  ASSERT_EQ(engine.delete_job(client, buried[0]), Outcome::done);
   EXPECT_EQ(oldest_buried(), 81u);
-  ASSERT_EQ(engine.remove(client, buried[2]), Outcome::done);
+  ASSERT_EQ(engine.delete_job(client, buried[2]), Outcome::done);
   EXPECT_EQ(oldest_buried(), 81u);
 }
 
@@ -128,14 +128,14 @@ TEST_F(EngineDetail, WaitsAndWorkAreToldInMilliseconds) {
   ASSERT_EQ(engine.touch(client, id, world.now), Outcome::done);
   world.pass_ms(90);
   EXPECT_EQ(detail().worked.max_ms, 0u);
-  ASSERT_EQ(engine.remove(client, id), Outcome::done);
+  ASSERT_EQ(engine.delete_job(client, id), Outcome::done);
   EXPECT_PRED2(is_near, detail().queued.p50_ms, 400u);
   EXPECT_PRED2(is_near, detail().queued.max_ms, 400u);
   EXPECT_PRED2(is_near, detail().worked.p99_ms, 90u);
   // Nobody has worked on a job that is deleted while it is ready.
   const JobId ready = world.put(client);
   world.pass_ms(8000);
-  ASSERT_EQ(engine.remove(other, ready), Outcome::done);
+  ASSERT_EQ(engine.delete_job(other, ready), Outcome::done);
   EXPECT_PRED2(is_near, detail().worked.max_ms, 90u);
   EXPECT_PRED2(is_near, detail().queued.max_ms, 400u);
   // Who waits gets a job at once.
@@ -153,7 +153,7 @@ TEST_F(EngineDetail, JobsOfABatchCountOneByOne) {
   const BatchBound no_bound = {[](void*, std::uint32_t) { return true; }, nullptr};
   ASSERT_EQ(engine.reserve_batch(client, 5, no_bound, world.now, world.now, taken), Outcome::done);
   world.pass_ms(700);
-  ASSERT_EQ(engine.remove_batch(client, ids).deleted, 5u);
+  ASSERT_EQ(engine.delete_batch(client, ids).deleted, 5u);
   EXPECT_PRED2(is_near, detail().queued.p50_ms, 200u);
   EXPECT_PRED2(is_near, detail().worked.p50_ms, 700u);
 }
@@ -177,7 +177,7 @@ TEST_F(EngineDetail, WithoutMemoryNothingIsCountedAndNothingFails) {
   ASSERT_TRUE(engine.find_tube("default")->times == nullptr);
   ASSERT_EQ(world.reserve(client), id);  // It has room for what it holds from here on.
   engine.find_tube("default");
-  ASSERT_EQ(engine.remove(client, id), Outcome::done);
+  ASSERT_EQ(engine.delete_job(client, id), Outcome::done);
   const_cast<Tube*>(engine.find_tube("default"))->times.reset();
   ASSERT_EQ(world.reserve(client), other);
   const_cast<Tube*>(engine.find_tube("default"))->times.reset();

@@ -93,7 +93,7 @@ TEST_F(EngineFlush, DeletesTheJobsOfTheStatesThatItNames) {
     engine.check_invariants();
     engine.advance(world.now);
     EXPECT_EQ(engine.flush(client, "default", kAll).jobs, 12 - row.flushed);
-    ASSERT_EQ(engine.remove(client, held[0]), Outcome::done);
+    ASSERT_EQ(engine.delete_job(client, held[0]), Outcome::done);
   }
   EXPECT_EQ(engine.jobs().size(), 0U);
 }
@@ -122,7 +122,7 @@ TEST_F(EngineFlush, RecordsEachDeletionWithWhatTheJobWas) {
   EXPECT_EQ(engine.flush(client, "default", kAll).jobs, 3U);
   ASSERT_EQ(journal.written.size(), 3U);
   for (const FakeJournal::Record& record : journal.written) {
-    EXPECT_EQ(record.kind, FakeJournal::Kind::remove);
+    EXPECT_EQ(record.kind, FakeJournal::Kind::deletion);
     EXPECT_EQ(record.tube, "default");
     const JobState state = record.id == 1   ? JobState::ready
                            : record.id == 2 ? JobState::delayed
@@ -195,12 +195,12 @@ TEST_F(EngineFlush, NoCommandFindsAJobThatIsFlushed) {
       EXPECT_EQ(engine.peek(id), JobRef::none);
       EXPECT_FALSE(engine.report(id, world.now).has_value());
       EXPECT_EQ(engine.reserve_job(other, id, world.now).outcome, Outcome::not_found);
-      EXPECT_EQ(engine.remove(other, id), Outcome::not_found);
+      EXPECT_EQ(engine.delete_job(other, id), Outcome::not_found);
       EXPECT_EQ(engine.kick_job(id, world.now), Outcome::not_found);
       EXPECT_EQ(engine.release(other, id, 1, 0, world.now), Outcome::not_found);
       EXPECT_EQ(engine.bury(other, id, 1), Outcome::not_found);
       EXPECT_EQ(engine.touch(other, id, world.now), Outcome::not_found);
-      EXPECT_EQ(engine.remove_batch(other, Ids{id}).not_found, 1U);
+      EXPECT_EQ(engine.delete_batch(other, Ids{id}).not_found, 1U);
       engine.check_invariants();
     }
   }

@@ -123,7 +123,7 @@ TEST_F(EngineJournal, EveryLastingChangeIsRecordedInItsOrder) {
   ASSERT_EQ(world.reserve(client), id);
   ASSERT_EQ(engine.bury(client, id, 7), Outcome::done);
   ASSERT_EQ(engine.kick_job(id, world.now), Outcome::done);
-  ASSERT_EQ(engine.remove(client, id), Outcome::done);
+  ASSERT_EQ(engine.delete_job(client, id), Outcome::done);
 
   struct Expected {
     Kind kind;
@@ -131,10 +131,10 @@ TEST_F(EngineJournal, EveryLastingChangeIsRecordedInItsOrder) {
     std::uint32_t priority;
   };
   const std::vector<Expected> expected = {
-      {Kind::put, JobState::ready, 100},   {Kind::update, JobState::ready, 5},
-      {Kind::update, JobState::buried, 6}, {Kind::update, JobState::ready, 6},
-      {Kind::update, JobState::buried, 7}, {Kind::update, JobState::ready, 7},
-      {Kind::remove, JobState::ready, 7},
+      {Kind::put, JobState::ready, 100},    {Kind::update, JobState::ready, 5},
+      {Kind::update, JobState::buried, 6},  {Kind::update, JobState::ready, 6},
+      {Kind::update, JobState::buried, 7},  {Kind::update, JobState::ready, 7},
+      {Kind::deletion, JobState::ready, 7},
   };
   ASSERT_EQ(journal.written.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -171,7 +171,7 @@ TEST_F(EngineJournal, ACommandThatFindsNothingAsksForNothing) {
   const std::uint64_t asked = journal.asked;
   EXPECT_EQ(engine.release(other, id, 1, 0, world.now), Outcome::not_found);
   EXPECT_EQ(engine.bury(other, id, 1), Outcome::not_found);
-  EXPECT_EQ(engine.remove(other, id), Outcome::not_found);
+  EXPECT_EQ(engine.delete_job(other, id), Outcome::not_found);
   EXPECT_EQ(engine.kick_job(id, world.now), Outcome::not_found);
   EXPECT_EQ(engine.kick(other, 10, world.now).jobs, 0u);
   EXPECT_EQ(journal.asked, asked);
@@ -293,11 +293,11 @@ TEST_F(EngineJournal, ADeletionThatIsRefusedLeavesTheJob) {
   Client& client = world.connect();
   const JobId id = world.put(client);
   journal.refuse_from(1, JournalStatus::failed);
-  EXPECT_EQ(engine.remove(client, id), Outcome::journal_failed);
+  EXPECT_EQ(engine.delete_job(client, id), Outcome::journal_failed);
   EXPECT_EQ(engine.peek_ready(client), engine.peek(id));
   journal.accept();
-  EXPECT_EQ(engine.remove(client, id), Outcome::done);
-  EXPECT_EQ(journal.written.back().kind, Kind::remove);
+  EXPECT_EQ(engine.delete_job(client, id), Outcome::done);
+  EXPECT_EQ(journal.written.back().kind, Kind::deletion);
 }
 
 TEST_F(EngineJournal, TakingAJobOutOfItsPlaceByIdIsRecorded) {

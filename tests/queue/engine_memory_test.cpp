@@ -61,7 +61,7 @@ TEST_F(EngineMemory, DeletingMakesRoomForAsMuch) {
   const JobId first = world.put(client, {.body = std::string(kLarge, 'x')});
   world.put(client, {.body = std::string(kLarge, 'x')});
   EXPECT_EQ(try_put(kLarge), Outcome::out_of_memory);
-  ASSERT_EQ(world.engine.remove(client, first), Outcome::done);
+  ASSERT_EQ(world.engine.delete_job(client, first), Outcome::done);
   EXPECT_EQ(try_put(kLarge), Outcome::done);
   EXPECT_EQ(try_put(0), Outcome::out_of_memory);
 }
@@ -80,12 +80,12 @@ TEST_F(EngineMemory, AShortageBeginsWithARefusalAndEndsWithAnEighthFree) {
   EXPECT_TRUE(world.engine.is_short_of_job_memory());
 
   // One out and one in is no end of it.
-  ASSERT_EQ(world.engine.remove(client, ids[0]), Outcome::done);
+  ASSERT_EQ(world.engine.delete_job(client, ids[0]), Outcome::done);
   EXPECT_TRUE(world.engine.is_short_of_job_memory());
   ASSERT_EQ(try_put(kLarge), Outcome::done);
   EXPECT_TRUE(world.engine.is_short_of_job_memory());
-  ASSERT_EQ(world.engine.remove(client, ids[1]), Outcome::done);
-  ASSERT_EQ(world.engine.remove(client, ids[2]), Outcome::done);
+  ASSERT_EQ(world.engine.delete_job(client, ids[1]), Outcome::done);
+  ASSERT_EQ(world.engine.delete_job(client, ids[2]), Outcome::done);
   EXPECT_FALSE(world.engine.is_short_of_job_memory());
   // Filled again without a refusal it is no shortage.
   ASSERT_EQ(try_put(0), Outcome::done);
@@ -102,7 +102,7 @@ TEST_F(EngineMemory, AShortageForLargeJobsEndsWhenTheyFit) {
   }
   EXPECT_EQ(try_put(2 * kLarge), Outcome::out_of_memory);
   EXPECT_TRUE(world.engine.is_short_of_job_memory());
-  ASSERT_EQ(world.engine.remove(client, ids[0]), Outcome::done);
+  ASSERT_EQ(world.engine.delete_job(client, ids[0]), Outcome::done);
   EXPECT_FALSE(world.engine.is_short_of_job_memory());
   EXPECT_EQ(try_put(100 * kLarge), Outcome::out_of_memory);
   EXPECT_FALSE(world.engine.is_short_of_job_memory()) << "a body that never fits";
@@ -126,7 +126,7 @@ TEST_F(EngineMemory, NothingButAPutAsksForIt) {
   EXPECT_EQ(world.engine.use(client, "other"), Outcome::done);
   EXPECT_EQ(world.engine.watch(client, "other"), Outcome::done);
   EXPECT_EQ(world.engine.pause("other", 1, world.now), Outcome::done);
-  for (JobId id = 1; id <= 5; ++id) EXPECT_EQ(world.engine.remove(client, id), Outcome::done);
+  for (JobId id = 1; id <= 5; ++id) EXPECT_EQ(world.engine.delete_job(client, id), Outcome::done);
   EXPECT_EQ(world.engine.jobs().memory_bytes(), 0U);
 }
 

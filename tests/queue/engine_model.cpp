@@ -250,7 +250,7 @@ void Model::stop_waiting(int client) {
   deliveries.push_back({client, Delivery::Kind::timed_out});
 }
 
-Outcome Model::remove(int client, JobId id, bool refused) {
+Outcome Model::delete_job(int client, JobId id, bool refused) {
   const auto found = jobs.find(id);
   if (found == jobs.end()) return Outcome::not_found;
   if (found->second.state == JobState::reserved && !holds(client, id)) return Outcome::not_found;
@@ -352,11 +352,11 @@ Outcome Model::reserve_batch(int client, std::uint32_t count, Instant wait_end, 
   return Outcome::done;
 }
 
-Outcome Model::remove_batch(int client, const std::vector<JobId>& ids, bool refused,
+Outcome Model::delete_batch(int client, const std::vector<JobId>& ids, bool refused,
                             std::uint32_t& deleted) {
   deleted = 0;
   for (const JobId id : std::set<JobId>(ids.begin(), ids.end())) {
-    const Outcome outcome = remove(client, id, refused);
+    const Outcome outcome = delete_job(client, id, refused);
     if (outcome == Outcome::journal_failed) return outcome;
     if (outcome == Outcome::done) ++deleted;
   }

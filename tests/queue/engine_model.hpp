@@ -76,7 +76,7 @@ struct Model {
   Outcome reserve(int client, Instant wait_end, Instant now, JobId& reserved);
   Outcome reserve_job(int client, JobId id, bool refused, Instant now);
   void stop_waiting(int client);
-  Outcome remove(int client, JobId id, bool refused);
+  Outcome delete_job(int client, JobId id, bool refused);
   Outcome release(int client, JobId id, std::uint32_t priority, std::uint32_t delay_s, bool refused,
                   Instant now);
   Outcome bury(int client, JobId id, std::uint32_t priority, bool refused);
@@ -90,7 +90,7 @@ struct Model {
   void take_away(const std::string& tube, const std::vector<JobId>& ids);
   Outcome reserve_batch(int client, std::uint32_t count, Instant wait_end, Instant now,
                         std::vector<JobId>& taken);
-  Outcome remove_batch(int client, const std::vector<JobId>& ids, bool refused,
+  Outcome delete_batch(int client, const std::vector<JobId>& ids, bool refused,
                        std::uint32_t& deleted);
   Outcome pause(const std::string& tube, std::uint32_t seconds, Instant now);
 

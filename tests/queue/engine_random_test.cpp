@@ -196,7 +196,7 @@ class Pair {
         reserve_batch(number, client);
         break;
       case 12:
-        remove_batch(number, client, refused);
+        delete_batch(number, client, refused);
         break;
       default:
         held_command(number, client, refused);
@@ -209,7 +209,7 @@ class Pair {
   void put(int number, Client& client, bool refused) {
     if (model_.jobs.size() >= jobs_max_) {
       const JobId id = some_id();
-      ASSERT_EQ(engine().remove(client, id), model_.remove(number, id, refused));
+      ASSERT_EQ(engine().delete_job(client, id), model_.delete_job(number, id, refused));
       return;
     }
     const NewJob job{.id = engine().take_id(),
@@ -330,15 +330,15 @@ class Pair {
     ASSERT_EQ(ids_of(taken), expected);
   }
 
-  void remove_batch(int number, Client& client, bool refused) {
+  void delete_batch(int number, Client& client, bool refused) {
     std::vector<JobId> ids;
     for (std::uint64_t left = 1 + random_.below(4); left > 0; --left) {
       ids.push_back(some_held_id(number));
       if (random_.one_in(3)) ids.push_back(some_id());
     }
     std::uint32_t deleted = 0;
-    const Outcome outcome = model_.remove_batch(number, ids, refused, deleted);
-    const DeleteResult result = engine().remove_batch(client, ids);
+    const Outcome outcome = model_.delete_batch(number, ids, refused, deleted);
+    const DeleteResult result = engine().delete_batch(client, ids);
     ASSERT_EQ(result.outcome, outcome);
     if (outcome != Outcome::done) return;
     ASSERT_EQ(result.deleted, deleted);
@@ -385,7 +385,7 @@ class Pair {
         ASSERT_EQ(engine().touch(client, id, now()), model_.touch(number, id, now()));
         break;
       default:
-        ASSERT_EQ(engine().remove(client, id), model_.remove(number, id, refused));
+        ASSERT_EQ(engine().delete_job(client, id), model_.delete_job(number, id, refused));
         break;
     }
   }
@@ -562,7 +562,7 @@ class Pair {
       const FakeJournal::Record& record = world_.journal.written[read_];
       const bool is_known = recorded_.count(record.id) != 0;
       ASSERT_EQ(is_known, record.kind != FakeJournal::Kind::put) << record.id;
-      if (record.kind == FakeJournal::Kind::remove) {
+      if (record.kind == FakeJournal::Kind::deletion) {
         recorded_.erase(record.id);
       } else {
         recorded_.insert_or_assign(record.id, record);

@@ -42,7 +42,7 @@ TEST_F(EngineCommands, IdsCountUpFromOneAndAreNeverGivenTwice) {
   Client& client = world.connect();
   const JobId id = world.put(client);
   EXPECT_EQ(id, 3u);
-  EXPECT_EQ(engine.remove(client, id), Outcome::done);
+  EXPECT_EQ(engine.delete_job(client, id), Outcome::done);
   EXPECT_EQ(engine.take_id(), 4u);
 }
 
@@ -188,12 +188,12 @@ TEST_F(EngineCommands, RemoveTakesAnyJobThatNobodyElseHolds) {
   const JobId held = world.put(client);
   ASSERT_EQ(engine.reserve_job(client, held, world.now).outcome, Outcome::done);
 
-  EXPECT_EQ(engine.remove(other, held), Outcome::not_found);
-  EXPECT_EQ(engine.remove(other, ready), Outcome::done);
-  EXPECT_EQ(engine.remove(other, delayed), Outcome::done);
-  EXPECT_EQ(engine.remove(other, buried), Outcome::done);
-  EXPECT_EQ(engine.remove(client, held), Outcome::done);
-  EXPECT_EQ(engine.remove(client, held), Outcome::not_found);
+  EXPECT_EQ(engine.delete_job(other, held), Outcome::not_found);
+  EXPECT_EQ(engine.delete_job(other, ready), Outcome::done);
+  EXPECT_EQ(engine.delete_job(other, delayed), Outcome::done);
+  EXPECT_EQ(engine.delete_job(other, buried), Outcome::done);
+  EXPECT_EQ(engine.delete_job(client, held), Outcome::done);
+  EXPECT_EQ(engine.delete_job(client, held), Outcome::not_found);
   EXPECT_EQ(engine.jobs().size(), 0u);
   EXPECT_EQ(world.tube().deletes, 4u);
   EXPECT_EQ(engine.counts().total_jobs, 4u);
@@ -205,7 +205,7 @@ TEST_F(EngineCommands, RemovingAllOfManyDelayedJobsRecordsEach) {
   std::vector<JobId> ids;
   for (std::uint32_t i = 0; i < 2000; ++i) ids.push_back(world.put(client, {.delay_s = 1000 + i}));
   journal.written.clear();
-  for (const JobId id : ids) ASSERT_EQ(engine.remove(client, id), Outcome::done);
+  for (const JobId id : ids) ASSERT_EQ(engine.delete_job(client, id), Outcome::done);
   ASSERT_EQ(journal.written.size(), ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(journal.written[i].id, ids[i]);
 }

@@ -260,14 +260,14 @@ TEST_F(EngineTime, AClientWithAHundredThousandJobsGivesThemBackInPieces) {
     const auto is_held = [&](JobId id) { return world.state(id) == JobState::reserved; };
     const JobId orphan = *std::find_if(ids.begin(), ids.end(), is_held);
     EXPECT_EQ(world.report(orphan).time_left_s, 0u);
-    EXPECT_EQ(engine.remove(other, orphan), Outcome::not_found);
+    EXPECT_EQ(engine.delete_job(other, orphan), Outcome::not_found);
     EXPECT_EQ(engine.release(other, orphan, 1, 0, world.now), Outcome::not_found);
     EXPECT_EQ(engine.reserve_job(other, orphan, world.now).outcome, Outcome::not_found);
     Client& newcomer = world.connect();
     EXPECT_EQ(engine.touch(newcomer, orphan, world.now), Outcome::not_found);
     const JobId id = world.reserve(newcomer);
     EXPECT_NE(id, 0u);
-    EXPECT_EQ(engine.remove(newcomer, id), Outcome::done);
+    EXPECT_EQ(engine.delete_job(newcomer, id), Outcome::done);
     ready = engine.counts().ready;
   }
   EXPECT_GE(calls, kJobs / Engine::kJobsPerCall - 1);
@@ -358,7 +358,7 @@ TEST_F(EngineTime, APauseThatIsEndedWakesManyWorkersInPiecesAndInOrder) {
   EXPECT_EQ(engine.counts().reserved, Engine::kJobsPerCall);
   EXPECT_EQ(world.tube().pause_s, 0u);
   engine.check_invariants();
-  // Who comes now stands behind those who came before, with or without a job of its own.
+  // Who comes now stands after those who came before, with or without a job of its own.
   world.put(producer, {.priority = 4294967295});
   EXPECT_EQ(world.reserve(producer), 0u);
   world.pass_ms(0);

@@ -37,7 +37,7 @@ class EngineWeightsTest : public test::EngineTest {
       const JobId id = world.reserve(worker);
       EXPECT_NE(id, 0U);
       ++from[world.report(id).tube->name];
-      EXPECT_EQ(engine.remove(worker, id), Outcome::done);
+      EXPECT_EQ(engine.delete_job(worker, id), Outcome::done);
     }
     return from;
   }
@@ -94,7 +94,7 @@ TEST_F(EngineWeightsTest, AJobThatIsHandedToAWaitingWorkerCounts) {
     EXPECT_EQ(engine.use(producer, "a"), Outcome::done);
     const JobId id = world.put(producer);
     EXPECT_EQ(world.take_deliveries(), (Gots{got_job(worker, id)}));
-    EXPECT_EQ(engine.remove(worker, id), Outcome::done);
+    EXPECT_EQ(engine.delete_job(worker, id), Outcome::done);
   }
   fill("a", 1);
   fill("c", 1);
@@ -158,7 +158,7 @@ TEST_F(EngineWeightsTest, AreTheSameForManyWatchesAsForFew) {
         const JobId id = world.reserve(*clients[w]);
         if (id == 0) continue;
         ++from[w][world.report(id).tube->name];
-        ASSERT_EQ(world.engine.remove(*clients[w], id), Outcome::done);
+        ASSERT_EQ(world.engine.delete_job(*clients[w], id), Outcome::done);
       } else if (world.engine.find_tube(tube) != nullptr) {
         ASSERT_EQ(world.engine.pause(tube, seconds, world.now), Outcome::done);
       }

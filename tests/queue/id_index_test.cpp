@@ -14,7 +14,7 @@ namespace haricot {
 namespace {
 
 using test::AllocationFailure;
-using test::held_allocations;
+using test::live_allocations;
 
 JobRef ref(std::uint64_t number) {
   return static_cast<JobRef>(number);
@@ -87,16 +87,16 @@ TEST(IdIndex, FindsTheFirstIdFromAnywhere) {
 }
 
 TEST(IdIndex, HoldsNoMemoryWhenTheLastIdIsErased) {
-  const std::int64_t before = held_allocations();
+  const std::int64_t before = live_allocations();
   IdIndex index;
   for (const JobId first : {JobId{1}, JobId{64}, JobId{5'000'000}, JobId{1} << 60, ~JobId{0}}) {
     ASSERT_TRUE(index.insert(first, ref(1)));
     index.erase(first);
-    EXPECT_EQ(held_allocations(), before) << first;
+    EXPECT_EQ(live_allocations(), before) << first;
   }
   for (JobId id = 1; id < 10'000; ++id) ASSERT_TRUE(index.insert(id, ref(id)));
   for (JobId id = 1; id < 10'000; ++id) index.erase(id);
-  EXPECT_EQ(held_allocations(), before);
+  EXPECT_EQ(live_allocations(), before);
   EXPECT_TRUE(index.insert(3, ref(3)));
   EXPECT_EQ(index.find(3), ref(3));
 }
@@ -104,9 +104,9 @@ TEST(IdIndex, HoldsNoMemoryWhenTheLastIdIsErased) {
 TEST(IdIndex, CostsOneNodeForSixtyFourIdsInARow) {
   IdIndex index;
   for (JobId id = 1; id <= 64 * 1000; ++id) ASSERT_TRUE(index.insert(id, ref(id)));
-  const std::int64_t before = held_allocations();
+  const std::int64_t before = live_allocations();
   for (JobId id = 64 * 1000 + 1; id <= 64 * 1100; ++id) ASSERT_TRUE(index.insert(id, ref(id)));
-  EXPECT_LE(held_allocations() - before, 100 + 3);
+  EXPECT_LE(live_allocations() - before, 100 + 3);
 }
 
 // Every allocation of every insertion is made to fail once.
@@ -118,7 +118,7 @@ TEST(IdIndex, AFailedInsertionChangesNothing) {
         if (kept != 0) {
           ASSERT_TRUE(index.insert(kept, ref(1)));
         }
-        const std::int64_t before = held_allocations();
+        const std::int64_t before = live_allocations();
         bool inserted = true;
         bool failed = false;
         {
@@ -131,7 +131,7 @@ TEST(IdIndex, AFailedInsertionChangesNothing) {
           ASSERT_EQ(index.find(wanted), ref(2));
           break;
         }
-        ASSERT_EQ(held_allocations(), before) << kept << " " << wanted << " " << succeeding;
+        ASSERT_EQ(live_allocations(), before) << kept << " " << wanted << " " << succeeding;
         ASSERT_EQ(index.find(wanted), JobRef::none);
         if (kept != 0) {
           ASSERT_EQ(index.find(kept), ref(1));
@@ -159,7 +159,7 @@ TEST(IdIndexDeathTest, ErasingAnIdThatIsNotInItEndsTheProgram) {
 
 TEST(IdIndex, DoesWhatAMapWouldDo) {
   test::Random random;
-  const std::int64_t before = held_allocations();
+  const std::int64_t before = live_allocations();
   IdIndex index;
   std::map<JobId, JobRef> model;
   const auto random_id = [&]() -> JobId {
@@ -195,7 +195,7 @@ TEST(IdIndex, DoesWhatAMapWouldDo) {
     index.erase(model.begin()->first);
     model.erase(model.begin());
   }
-  EXPECT_EQ(held_allocations(), before);
+  EXPECT_EQ(live_allocations(), before);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST(NoJournal, HoldsNoAnswerBack) {
   journal.record_put(journaled);
   journal.record_update(journaled);
   journal.record_delete(journaled);
-  EXPECT_EQ(journal.records(), journal.held_records());
+  EXPECT_EQ(journal.records(), journal.safe_records());
 }
 
 TEST(NoJournal, HasNoNumbersToTell) {

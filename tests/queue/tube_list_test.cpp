@@ -105,11 +105,11 @@ TEST(TubeList, IsOfOneMoment) {
       list.ask();
       while (list.is_working()) {
         for (std::uint64_t changes = random.below(300); changes > 0; --changes) {
-          const auto place = static_cast<std::uint32_t>(random.below(table.size()));
+          const auto index = static_cast<std::uint32_t>(random.below(table.size()));
           if (random.one_in(2)) {
             ASSERT_NE(table.create("new-" + std::to_string(made++)), nullptr);
           } else if (table.size() > 1) {
-            EXPECT_LE(table.destroy(table[table.at(place).ref]), 2 * kPage);
+            EXPECT_LE(table.destroy(table[table.at(index).ref]), 2 * kPage);
           }
         }
         std::uint32_t pages = 1;

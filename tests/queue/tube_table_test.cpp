@@ -75,7 +75,7 @@ TEST(TubeTable, TheLastTubeTakesThePlaceOfOneThatGoes) {
   EXPECT_EQ(names(table), (Names{"a", "d"}));
   ASSERT_NE(table.create("e"), nullptr);
   EXPECT_EQ(names(table), (Names{"a", "d", "e"}));
-  for (std::uint32_t i = 0; i < table.size(); ++i) EXPECT_EQ(table.at(i).place, i);
+  for (std::uint32_t i = 0; i < table.size(); ++i) EXPECT_EQ(table.at(i).index, i);
 }
 
 TEST(TubeTable, ATubeThatIsMadeAgainStartsAnew) {

@@ -5,7 +5,7 @@
 namespace haricot {
 namespace {
 
-struct NoPlaces {
+struct NoIndexes {
   void moved(const ReadySlot&, std::uint32_t) {}
   void moved(const DeadlineSlot&, std::uint32_t) {}
 };
@@ -41,7 +41,7 @@ TEST(Tube, ANewOneIsReferredToByNothing) {
 }
 
 TEST(Tube, EachUseWatchAndJobRefersToIt) {
-  NoPlaces places;
+  NoIndexes indexes;
   {
     Tube tube;
     tube.using_clients = 1;
@@ -61,22 +61,22 @@ TEST(Tube, EachUseWatchAndJobRefersToIt) {
   {
     Tube tube;
     ASSERT_TRUE(tube.ready.reserve_one());
-    tube.ready.push(ready(1, 1), places);
+    tube.ready.push(ready(1, 1), indexes);
     EXPECT_TRUE(tube.is_referenced());
   }
   {
     Tube tube;
     ASSERT_TRUE(tube.delayed.reserve_one());
-    tube.delayed.push(delayed(1, 1), places);
+    tube.delayed.push(delayed(1, 1), indexes);
     EXPECT_TRUE(tube.is_referenced());
   }
 }
 
 TEST(Tube, OffersItsReadyJobsUnlessItIsPaused) {
-  NoPlaces places;
+  NoIndexes indexes;
   Tube tube;
   ASSERT_TRUE(tube.ready.reserve_one());
-  tube.ready.push(ready(1, 1), places);
+  tube.ready.push(ready(1, 1), indexes);
   EXPECT_TRUE(tube.offers_job());
   tube.paused = true;
   EXPECT_FALSE(tube.offers_job());

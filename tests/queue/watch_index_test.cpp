@@ -258,7 +258,7 @@ TEST_F(ManyWatches, RandomCommandsHaveTheSameResultsWithAndWithoutAnIndex) {
                  std::to_string(one.id_of(result.job));
         }
         case 5:
-          return std::to_string(static_cast<int>(one.engine.remove(client, id)));
+          return std::to_string(static_cast<int>(one.engine.delete_job(client, id)));
         case 6:
           return std::to_string(
               static_cast<int>(one.engine.release(client, id, priority, id % 2, one.now)));

@@ -118,7 +118,7 @@ TEST(Report, OfATubeHasItsFourteenKeysInOrder) {
   ASSERT_EQ(world.engine.reserve_job(client, 8, world.now).outcome, Outcome::done);
   ASSERT_EQ(world.engine.reserve_job(client, 1, world.now).outcome, Outcome::done);
   ASSERT_EQ(world.engine.bury(client, 1, 0), Outcome::done);
-  ASSERT_EQ(world.engine.remove(client, 7), Outcome::done);
+  ASSERT_EQ(world.engine.delete_job(client, 7), Outcome::done);
   world.pass_ms(1500);
   std::string text;
   Report report(text, Compat::v1_13);

@@ -30,7 +30,7 @@ class ServiceExtended : public test::ServiceTest {
     }
     return count;
   }
-  // What stands in quotes behind each of the keys.
+  // What stands in quotes after each of the keys.
   static std::vector<std::string> values_of(const std::string& text, const std::string& key) {
     std::vector<std::string> values;
     for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {

@@ -138,7 +138,7 @@ TEST_F(ServiceFairness, AScanTakesOfAShareWhatItHasLookedAt) {
   EXPECT_LE(answers, 8U);
 }
 
-// Lines of every length around what is allowed, cut behind every byte: the command behind is
+// Lines of every length around what is allowed, cut after every byte: the command after is
 // answered.
 TEST_F(ServiceFairness, NoLineHoweverLongAndHoweverCutSwallowsTheNext) {
   Session& session = world.connect();

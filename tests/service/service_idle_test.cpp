@@ -113,7 +113,7 @@ TEST_F(IdleTimeout, WhoHoldsAJobIsNot) {
   expect_end_after(session, kTimeout_s);
 }
 
-// How long it held the job behind the last look is not known, so it may take twice as long.
+// How long it held the job after the last look is not known, so it may take twice as long.
 TEST_F(IdleTimeout, WhoLosesAJobHasAtLeastAsLongAndAtMostTwice) {
   for (std::uint32_t ttr_s = 1; ttr_s <= 2 * kTimeout_s; ++ttr_s) {
     SCOPED_TRACE(ttr_s);

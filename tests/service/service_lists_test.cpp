@@ -38,7 +38,7 @@ TEST_F(ServiceLists, OfWatchedTubesOfAnyNumberAreWhatTheyAlwaysWere) {
     Session& session = world.connect();
     const std::string expected = watch(session, tubes, "tube-");
     EXPECT_EQ(world.ask(session, "list-tubes-watched\r\n"), expected) << tubes;
-    // What stands before and behind it is answered in its turn.
+    // What stands before and after it is answered in its turn.
     EXPECT_EQ(world.ask(session, "use a\r\nlist-tubes-watched\r\nuse b\r\n"),
               "USING a\r\n" + expected + "USING b\r\n");
     world.disconnect(session);
@@ -94,7 +94,7 @@ TEST_F(ServiceLists, OfAllTubesHaveInThemWhatTheClientDidBefore) {
   EXPECT_EQ(world.ask(other, "").find("\n- new\n"), std::string::npos);
 }
 
-// Behind a record that is not safe yet, whose answer may have to be taken back.
+// After a record that is not safe yet, whose answer may have to be taken back.
 TEST_F(ServiceLists, BehindAnAnswerThatIsHeldBackTheyWaitForIt) {
   Session& session = world.connect();
   const std::string expected = watch(session, 100, "tube-");

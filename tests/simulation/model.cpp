@@ -33,7 +33,7 @@ bool by_deadline(const ModelJob& a, const ModelJob& b) {
   return a.deadline != b.deadline ? a.deadline < b.deadline : a.arrival < b.arrival;
 }
 
-// The id that stands behind the first RESERVED of an answer; 0: there is none.
+// The id that stands after the first RESERVED of an answer; 0: there is none.
 JobId reserved_id(const std::string& answer) {
   constexpr std::string_view kWord = "RESERVED ";
   constexpr std::string_view kBatch = "RESERVED_BATCH 1\r\nRESERVED ";
@@ -245,7 +245,7 @@ void Model::half_close(int number) {
 // Time --------------------------------------------------------------------------------------------
 
 // All that is due happens; what waiting clients got of it is as observed, if that is one of the
-// ways in which it may go. Behind it long tasks go on, and what they give to whom is no choice: a
+// ways in which it may go. After it long tasks go on, and what they give to whom is no choice: a
 // job that is not ready before can only come from one of them.
 void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape& tape) {
   std::vector<Observed> observed;

@@ -49,7 +49,7 @@ struct Request {
   std::string answer = {};
   bool is_counted = false;
   std::string line = {};   // Without its CR LF.
-  std::uint64_t end = 0;   // Behind so many bytes of the connection it is all there.
+  std::uint64_t end = 0;   // After so many bytes of the connection it is all there.
   std::string bytes = {};  // All of it, the body of a put included.
 };
 
@@ -238,7 +238,7 @@ class Model {
   std::string run_command(int client, const Request& request, Tape& tape, Instant now);
   std::string reserve(int client, Instant wait_end, Instant now);
   std::string reserve_job(int client, JobId id, Tape& tape, Instant now);
-  std::string remove(int client, JobId id, Tape& tape, Instant now);
+  std::string delete_job(int client, JobId id, Tape& tape, Instant now);
   std::string release(int client, const Request& request, Tape& tape, Instant now);
   std::string bury(int client, const Request& request, Tape& tape, Instant now);
   std::string touch(int client, JobId id, Instant now);

@@ -225,8 +225,8 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
       return reserve(number, now + Duration::seconds(request.seconds), now);
     case Verb::reserve_job:
       return reserve_job(number, request.id, tape, now);
-    case Verb::remove:
-      return remove(number, request.id, tape, now);
+    case Verb::delete_job:
+      return delete_job(number, request.id, tape, now);
     case Verb::release:
       return release(number, request, tape, now);
     case Verb::bury:
@@ -373,7 +373,7 @@ std::string Model::reserve_job(int number, JobId id, Tape& tape, Instant now) {
   return with_job("RESERVED", id);
 }
 
-std::string Model::remove(int number, JobId id, Tape& tape, Instant now) {
+std::string Model::delete_job(int number, JobId id, Tape& tape, Instant now) {
   const ModelJob* job = find_job(id);
   if (job == nullptr) return kNotFound;
   if (job->state == JobState::reserved && !holds(number, id)) return kNotFound;

@@ -174,7 +174,7 @@ std::string Model::delete_batch(int number, const Request& request, Tape& tape, 
          std::to_string(request.ids.size() - found.size()) + "\r\n";
 }
 
-// Puts that are all there may have been refused before this, or be taken behind it: the tape says
+// Puts that are all there may have been refused before this, or be taken after it: the tape says
 // so, or the answer.
 std::string Model::undrain() {
   for (auto& [number, client] : clients_) {

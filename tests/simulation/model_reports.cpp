@@ -108,7 +108,7 @@ std::string Model::stats_tube(const std::string& name, Instant now) {
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
-// Behind the line that every text begins with.
+// After the line that every text begins with.
 std::string Model::tube_rows(const std::string& name, Instant now) {
   const ModelTube* tube = find_tube(name);
   std::uint64_t users = 0;
@@ -140,7 +140,7 @@ std::string Model::tube_rows(const std::string& name, Instant now) {
   return text.rows();
 }
 
-// A list of jobs, behind the rows of `head`.
+// A list of jobs, after the rows of `head`.
 std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape& tape,
                           Instant now) const {
   const std::string_view states[] = {"ready", "reserved", "delayed", "buried"};

@@ -245,8 +245,8 @@ std::string Model::stats_tube_detail(const std::string& name, Instant now) {
 std::string Model::stats_tubes(const Request& request, Instant now) {
   std::vector<std::string> names;
   for (const ModelTube& tube : tubes_) {
-    const bool is_behind = request.tube == "*" || place_of(tube.name) >= place_of(request.tube);
-    if (is_behind) names.push_back(tube.name);
+    const bool is_after = request.tube == "*" || place_of(tube.name) >= place_of(request.tube);
+    if (is_after) names.push_back(tube.name);
   }
   std::sort(names.begin(), names.end(),
             [](const std::string& a, const std::string& b) { return place_of(a) < place_of(b); });

@@ -106,7 +106,7 @@ class Recorder final : public Journal {
   void record_update(const JournaledJob& job) override;
   void record_delete(const JournaledJob& job) override;
   std::uint64_t records() const override { return binlog_.records(); }
-  std::uint64_t held_records() const override { return binlog_.held_records(); }
+  std::uint64_t safe_records() const override { return binlog_.safe_records(); }
   std::uint64_t doubtful_records() const override { return binlog_.doubtful_records(); }
   void end_turn(Instant now) override { binlog_.end_turn(now); }
   Instant next_event() const override { return binlog_.next_event(); }

@@ -23,7 +23,7 @@ JobId random_id(test::Random& chance, const Model& model, int client);
 // Arguments, with the blank in front.
 std::string number(std::uint64_t value);
 std::string name(const std::string& tube);
-// A command with its word as the table of commands has it, and what stands behind the word.
+// A command with its word as the table of commands has it, and what stands after the word.
 void make_line(Request& request, Verb verb, std::string_view arguments = "");
 
 // A command of the extended set, or something like one.

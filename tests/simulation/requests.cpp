@@ -69,7 +69,7 @@ constexpr MalformedLine kMalformedLines[] = {
     {std::string_view("\0", 1), kBadFormat},
 };
 
-// What may stand behind the digits of a timeout.
+// What may stand after the digits of a timeout.
 constexpr std::string_view kTails[] = {" ", ".5", ",5", "x", " 7", "\t"};
 
 std::uint32_t random_priority(test::Random& chance) {
@@ -119,7 +119,7 @@ void make_put(Request& request, test::Random& chance, const Model& model, int cl
   make_line(request, Verb::put,
             number(request.priority) + number(request.seconds) + number(request.ttr_s) +
                 number(request.body.size()));
-  // The body of one that is too big is thrown away whatever stands behind its size.
+  // The body of one that is too big is thrown away whatever stands after its size.
   if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
 }
 
@@ -283,7 +283,7 @@ Request random_request(test::Random& chance, const Mix& mix, const Model& model,
     make_put(request, chance, model, client, job_bytes_max);
   } else if (kind < 57) {
     request.id = random_id(chance, model, client);
-    make_line(request, Verb::remove, number(request.id));
+    make_line(request, Verb::delete_job, number(request.id));
   } else if (kind < 75) {
     make_change(request, chance, model, client);
   } else if (kind < 83) {

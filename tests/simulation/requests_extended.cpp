@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kBatchInCrowd = 60;
 
 // What a line gets whose word is not known: one that begins with `reserve` is a reserve with
-// something behind it.
+// something after it.
 std::string_view answer_to_unknown(std::string_view line) {
   return line.starts_with("reserve") || line.starts_with("watch ") || line.starts_with("stats")
              ? kBadFormat
@@ -264,7 +264,7 @@ void make_extended(Request& request, test::Random& chance, const Mix& mix, const
   }
   const bool is_batch = request.verb == Verb::delete_batch && commands != CommandSet::standard;
   if (row_of(request.verb).set > commands) return make_unknown(request);
-  // A long name of a tube, and a state behind it.
+  // A long name of a tube, and a state after it.
   if (!is_batch && is_too_long(request)) request.kind = Request::Kind::too_long;
 }
 

@@ -106,7 +106,7 @@ void Simulation::turn() {
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[chance_.below(i)]);
   for (const int number : order) {
     if (!chance_.one_in(4)) read(wires_.at(number));
-    // The clock is read again behind each connection.
+    // The clock is read again after each connection.
     if (chance_.one_in(16)) now_ = now_ + Duration::milliseconds(1);
   }
   service_->run_backlog(now_);
@@ -306,10 +306,10 @@ void Simulation::end_turn() {
   // A slow disk takes a hundred turns for a sync, which may be seconds.
   if (chance_.one_in(disk_is_slow_ ? 100 : 2)) disk_->complete_syncs(chance_.below(3));
   for (auto& [number, wire] : wires_) wire.was_held = !wire.session->may_send();
-  const std::uint64_t held = recorder_->held_records();
+  const std::uint64_t held = recorder_->safe_records();
   service_->end_turn(now_);
-  require(recorder_->held_records() >= held, "what was safe is not any more");
-  const bool is_in_doubt = recorder_->doubtful_records() > recorder_->held_records();
+  require(recorder_->safe_records() >= held, "what was safe is not any more");
+  const bool is_in_doubt = recorder_->doubtful_records() > recorder_->safe_records();
   for (auto& [number, wire] : wires_) {
     if (wire.was_held && is_in_doubt) wire.may_have_failed = true;
   }

@@ -133,12 +133,12 @@ void Simulation::end_life() {
     all_is_written = false;
   }
   binlog::CrashPolicy policy{binlog::Unsynced::kept, binlog::UnsyncedNames::kept};
-  std::optional<std::uint64_t> safe = recorder_->held_records();
+  std::optional<std::uint64_t> safe = recorder_->safe_records();
   if (end == 0) {
     disk_->forbid_waiting(false);
     all_is_written = binlog_->close(now_);
     note(all_is_written ? "stopped" : "stopped, but not all is written");
-    safe = recorder_->held_records();
+    safe = recorder_->safe_records();
   } else if (end == 1) {
     note("killed");
   } else {
@@ -196,7 +196,7 @@ void Simulation::drop_server(binlog::CrashPolicy policy) {
 std::optional<std::uint64_t> Simulation::safe_from_power_loss() const {
   switch (options_.sync) {
     case binlog::SyncPolicy::every_turn:
-      return recorder_->held_records();
+      return recorder_->safe_records();
     case binlog::SyncPolicy::interval:
       return surely_synced_;
     case binlog::SyncPolicy::never:

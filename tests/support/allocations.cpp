@@ -33,7 +33,7 @@ void release(void* memory) noexcept {
   std::free(memory);
 }
 
-std::int64_t held_allocations() {
+std::int64_t live_allocations() {
   return held;
 }
 

@@ -11,7 +11,7 @@
 namespace haricot::test {
 
 // How many allocations of operator new are held now.
-std::int64_t held_allocations();
+std::int64_t live_allocations();
 // How many there have been so far, freed or not.
 std::int64_t made_allocations();
 

@@ -19,7 +19,7 @@ namespace haricot::test {
 
 class FakeJournal final : public Journal {
  public:
-  enum class Kind : std::uint8_t { put, update, remove };
+  enum class Kind : std::uint8_t { put, update, deletion };
 
   // What a record said, copied while it was valid.
   struct Record {
@@ -46,7 +46,7 @@ class FakeJournal final : public Journal {
   }
   void accept() { refuse_at_ = 0; }
 
-  // Records are not safe by themselves: held_records() stays behind until this is called.
+  // Records are not safe by themselves: safe_records() stays after until this is called.
   void hold_back() { holding_back_ = true; }
   void make_safe() { safe_ = written.size(); }
   void make_safe(std::uint64_t records) { safe_ = records; }
@@ -67,9 +67,9 @@ class FakeJournal final : public Journal {
     return take(Room::put);
   }
   JournalStatus reserve_update() override { return take(Room::update); }
-  JournalStatus reserve_delete() override { return take(Room::remove); }
+  JournalStatus reserve_delete() override { return take(Room::deletion); }
   JournalStatus reserve_deletes(std::uint32_t deletions) override {
-    const JournalStatus status = take(Room::remove);
+    const JournalStatus status = take(Room::deletion);
     if (status == JournalStatus::ok) more_deletions_ = deletions - 1;
     return status;
   }
@@ -91,13 +91,13 @@ class FakeJournal final : public Journal {
     write(Kind::update, job);
   }
   void record_delete(const JournaledJob& job) override {
-    EXPECT_EQ(room_, Room::remove) << "a deletion is recorded without room";
+    EXPECT_EQ(room_, Room::deletion) << "a deletion is recorded without room";
     if (more_deletions_ == 0) room_ = Room::none;
     if (more_deletions_ > 0) --more_deletions_;
-    write(Kind::remove, job);
+    write(Kind::deletion, job);
   }
   std::uint64_t records() const override { return written.size(); }
-  std::uint64_t held_records() const override { return holding_back_ ? safe_ : written.size(); }
+  std::uint64_t safe_records() const override { return holding_back_ ? safe_ : written.size(); }
   std::uint64_t doubtful_records() const override { return doubtful_; }
   void end_turn(Instant now) override { last_turn = now; }
   Instant next_event() const override { return wants_turn_at; }
@@ -106,7 +106,7 @@ class FakeJournal final : public Journal {
   std::uint64_t file_of(JobRef) const override { return file; }
 
  private:
-  enum class Room : std::uint8_t { none, put, update, remove };
+  enum class Room : std::uint8_t { none, put, update, deletion };
   std::uint32_t more_deletions_ = 0;  // That room was taken for, beyond one.
 
   JournalStatus take(Room room) {

@@ -54,7 +54,7 @@ class JobHistory final : public Journal {
   void begin(const Engine& engine, Duration wall_offset);
 
   const std::vector<Change>& changes() const { return changes_; }
-  // The jobs behind that record.
+  // The jobs after that record.
   std::map<JobId, KnownJob> jobs_at(std::uint64_t record) const;
 
   // What is wrong with the jobs of another engine, which was restored from the folder: empty if
@@ -77,7 +77,7 @@ class JobHistory final : public Journal {
   void record_update(const JournaledJob& job) override;
   void record_delete(const JournaledJob& job) override;
   std::uint64_t records() const override { return binlog_.records(); }
-  std::uint64_t held_records() const override { return binlog_.held_records(); }
+  std::uint64_t safe_records() const override { return binlog_.safe_records(); }
   std::uint64_t doubtful_records() const override { return binlog_.doubtful_records(); }
   void end_turn(Instant now) override { binlog_.end_turn(now); }
   Instant next_event() const override { return binlog_.next_event(); }

@@ -64,10 +64,10 @@ class LogMaker {
   // Returns the offset of the record.
   std::size_t add(const Record& record) {
     const std::size_t offset = bytes_.size();
-    const Place place{seed_, offset, ++number_ % kRecordNumbers};
-    const std::uint32_t sum = record.is_full() ? body_crc(place, record.body) : 0;
+    const Position position{seed_, offset, ++number_ % kRecordNumbers};
+    const std::uint32_t sum = record.is_full() ? body_crc(position, record.body) : 0;
     bytes_.resize(offset + header_bytes(record.tube_name.size()));
-    write_header(record, place, sum, bytes_.data() + offset);
+    write_header(record, position, sum, bytes_.data() + offset);
     bytes_.append(record.body);
     offsets_.push_back(offset);
     return offset;
@@ -77,7 +77,7 @@ class LogMaker {
     const std::size_t offset = bytes_.size();
     bytes_.resize(offset + kShortRecordBytes);
     write_seal(Seal{.bytes = offset, .records = number_, .clean_exit = clean_exit},
-               Place{seed_, offset, 0}, bytes_.data() + offset);
+               Position{seed_, offset, 0}, bytes_.data() + offset);
   }
 
   void pad(std::size_t zeros) { bytes_.append(zeros, '\0'); }

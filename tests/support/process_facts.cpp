@@ -29,7 +29,7 @@ std::vector<std::string> words_of(const std::string& line) {
 }
 
 // The words after the key at the start of a line.
-std::vector<std::string> words_behind(const std::string& text, const std::string& key) {
+std::vector<std::string> words_after(const std::string& text, const std::string& key) {
   std::size_t at = 0;
   while (at < text.size()) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -100,12 +100,12 @@ std::map<int, std::string> open_descriptors(pid_t pid) {
 }
 
 std::vector<std::string> status_words(pid_t pid, const std::string& key) {
-  return words_behind(read_file(proc_path(pid, "status")), key + ":");
+  return words_after(read_file(proc_path(pid, "status")), key + ":");
 }
 
 std::pair<std::uint64_t, std::uint64_t> descriptor_limits(pid_t pid) {
   const std::vector<std::string> words =
-      words_behind(read_file(proc_path(pid, "limits")), "Max open files");
+      words_after(read_file(proc_path(pid, "limits")), "Max open files");
   if (words.size() < 2) return {0, 0};
   return {number_of(words[0]), number_of(words[1])};
 }

@@ -60,7 +60,7 @@ struct Fault {
   std::uint64_t nth = 1;              // The first, second, ... of these calls from now on.
   std::optional<DiskCall> call = {};  // Nothing: a call of any kind, but close, which cannot fail.
   DiskStatus status = DiskStatus::failed;
-  bool lasts = false;              // All calls behind it fail, too.
+  bool lasts = false;              // All calls after it fail, too.
   bool takes_effect = false;       // It is done, and then said to have failed.
   std::size_t pieces_written = 0;  // What of a write is done all the same: so many pieces
   std::size_t bytes_written = 0;   // and so many bytes of the next.
@@ -163,7 +163,7 @@ class SimDisk final : public Disk {
   void note(std::uint64_t value);
   // The notes so far, also of a replay.
   const std::vector<std::uint64_t>& notes() const { return notes_; }
-  // The folder as it was behind the first so many entries. Requires: start_trace() was called.
+  // The folder as it was after the first so many entries. Requires: start_trace() was called.
   std::unique_ptr<SimDisk> replay_until(std::size_t entries) const;
   // Brings one from replay_until() further.
   void replay_more(SimDisk& past, std::size_t entries) const;
@@ -248,7 +248,7 @@ class SimDisk final : public Disk {
     std::uint32_t file;
     std::uint64_t changes;
     std::optional<Fault> fault;
-    std::string to_remove = {};  // Not empty: a removal, with a sync behind it if `has_to_sync`.
+    std::string to_remove = {};  // Not empty: a removal, with a sync after it if `has_to_sync`.
     bool has_to_sync = true;
     std::optional<Fault> removal_fault = {};
   };

@@ -31,7 +31,7 @@ std::string errno_text(const char* what) {
 }
 
 // How many bytes of body, CR LF included, follow this answer line; 0 if none do.
-std::size_t bytes_behind(std::string_view line) {
+std::size_t bytes_after(std::string_view line) {
   for (const std::string_view word : {"RESERVED ", "FOUND ", "OK "}) {
     if (!line.starts_with(word)) continue;
     const std::string_view number = line.substr(line.rfind(' ') + 1);
@@ -192,7 +192,7 @@ std::optional<std::string> WireClient::read_answer(Milliseconds deadline) {
   const auto length = find_line_end(end);
   if (!length) return std::nullopt;
   const std::string_view line = std::string_view(input_).substr(taken_, *length - 2);
-  return take(*length + bytes_behind(line), end);
+  return take(*length + bytes_after(line), end);
 }
 
 std::string WireClient::ask(std::string_view text, Milliseconds deadline) {

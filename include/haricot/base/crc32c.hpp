@@ -14,10 +14,10 @@ std::uint32_t crc32c(std::uint32_t before, std::string_view bytes);
 // The way back: the CRC before those bytes, where `after` is the CRC with them.
 std::uint32_t crc32c_before(std::uint32_t after, std::string_view bytes);
 
-// The CRC of bytes and of others behind them, where only the CRC of each is known: of the others it
-// has to be the one that begins with 0. `bytes_behind` is how many these are; the time grows with
+// The CRC of bytes and of others after them, where only the CRC of each is known: of the others it
+// has to be the one that begins with 0. `bytes_after` is how many these are; the time grows with
 // its logarithm.
-std::uint32_t crc32c_joined(std::uint32_t before, std::uint32_t behind, std::uint64_t bytes_behind);
+std::uint32_t crc32c_joined(std::uint32_t before, std::uint32_t after, std::uint64_t bytes_after);
 
 // crc32c() in portable code, for the test that compares the two.
 std::uint32_t crc32c_portable(std::uint32_t before, std::string_view bytes);

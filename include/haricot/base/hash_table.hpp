@@ -39,17 +39,17 @@ class HashTable {
   }
 
   // The elements have an order that does not change as the table grows and shrinks: by their hashes
-  // read from the lowest bit on. This is the first element of it for which is_behind(element) is
-  // true, where is_behind is false up to some place in the order, which is not before `hash`, and
+  // read from the lowest bit on. This is the first element of it for which is_after(element) is
+  // true, where is_after is false up to some place in the order, which is not before `hash`, and
   // true from there on; null if there is none. `precedes(a, b)` orders elements of equal hashes.
-  template <typename IsBehind, typename Precedes>
-  T* first_from(std::uint64_t hash, IsBehind is_behind, Precedes precedes) const {
+  template <typename IsAfter, typename Precedes>
+  T* first_from(std::uint64_t hash, IsAfter is_after, Precedes precedes) const {
     if (buckets_.empty()) return nullptr;
     for (std::uint64_t at = mirrored(hash);;) {
       const std::uint32_t bucket = bucket_of(mirrored(at));
       T* first = nullptr;
       for (T* element = buckets_[bucket]; element != nullptr; element = element->next_in_bucket) {
-        if (!is_behind(*element)) continue;
+        if (!is_after(*element)) continue;
         if (first == nullptr || comes_before(*element, *first, precedes)) first = element;
       }
       if (first != nullptr) return first;

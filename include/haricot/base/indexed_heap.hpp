@@ -2,11 +2,11 @@
 // taken out in O(log n).
 //
 // The keys are in the slots: comparing two elements touches no memory but the heap's own. When a
-// slot moves, the heap calls `places.moved(slot, index)`. The owner of the element remembers the
+// slot moves, the heap calls `indexes.moved(slot, index)`. The owner of the element remembers the
 // index there, and gives it to remove().
 //
 //   Slot    a small value with operator<; the smallest is on top
-//   Places  anything with `void moved(const Slot&, std::uint32_t index)`; passed to each call, not
+//   Indexes anything with `void moved(const Slot&, std::uint32_t index)`; passed to each call, not
 //   held
 
 #pragma once
@@ -45,34 +45,34 @@ class IndexedHeap {
   void trim_if_empty() { slots_.trim_if_empty(); }
 
   // Requires: reserve_one() returned true since the last push, or reserve() for so many.
-  template <typename Places>
-  void push(const Slot& slot, Places& places) {
+  template <typename Indexes>
+  void push(const Slot& slot, Indexes& indexes) {
     slots_.push_back(slot);
-    sift_up(slots_.size() - 1, slot, places);
+    sift_up(slots_.size() - 1, slot, indexes);
   }
 
   // Takes out the element at an index. Requires: index < size().
-  template <typename Places>
-  void remove(std::uint32_t index, Places& places) {
+  template <typename Indexes>
+  void remove(std::uint32_t index, Indexes& indexes) {
     CHECK(index < slots_.size());
     const Slot last = take_any();
     if (index == slots_.size()) return;
     // The last slot fills the gap and moves to where it belongs: up or down, never both.
     if (index > 0 && last < slots_[parent(index)]) {
-      sift_up(index, last, places);
+      sift_up(index, last, indexes);
     } else {
-      sift_down(index, last, places);
+      sift_down(index, last, indexes);
     }
   }
 
   // Puts another key in the place of the element at an index. Requires: index < size().
-  template <typename Places>
-  void replace(std::uint32_t index, const Slot& slot, Places& places) {
+  template <typename Indexes>
+  void replace(std::uint32_t index, const Slot& slot, Indexes& indexes) {
     CHECK(index < slots_.size());
     if (index > 0 && slot < slots_[parent(index)]) {
-      sift_up(index, slot, places);
+      sift_up(index, slot, indexes);
     } else {
-      sift_down(index, slot, places);
+      sift_down(index, slot, indexes);
     }
   }
 
@@ -90,23 +90,23 @@ class IndexedHeap {
  private:
   static std::uint32_t parent(std::uint32_t index) { return (index - 1) / 2; }
 
-  template <typename Places>
-  void put(std::uint32_t index, const Slot& slot, Places& places) {
+  template <typename Indexes>
+  void put(std::uint32_t index, const Slot& slot, Indexes& indexes) {
     slots_[index] = slot;
-    places.moved(slot, index);
+    indexes.moved(slot, index);
   }
 
-  template <typename Places>
-  void sift_up(std::uint32_t hole, const Slot slot, Places& places) {
+  template <typename Indexes>
+  void sift_up(std::uint32_t hole, const Slot slot, Indexes& indexes) {
     while (hole > 0 && slot < slots_[parent(hole)]) {
-      put(hole, slots_[parent(hole)], places);
+      put(hole, slots_[parent(hole)], indexes);
       hole = parent(hole);
     }
-    put(hole, slot, places);
+    put(hole, slot, indexes);
   }
 
-  template <typename Places>
-  void sift_down(std::uint32_t hole, const Slot slot, Places& places) {
+  template <typename Indexes>
+  void sift_down(std::uint32_t hole, const Slot slot, Indexes& indexes) {
     const std::uint64_t size = slots_.size();
     for (;;) {
       std::uint64_t child = 2 * static_cast<std::uint64_t>(hole) + 1;
@@ -117,10 +117,10 @@ class IndexedHeap {
       }
       const auto lesser = static_cast<std::uint32_t>(child);
       if (!(slots_[lesser] < slot)) break;
-      put(hole, slots_[lesser], places);
+      put(hole, slots_[lesser], indexes);
       hole = lesser;
     }
-    put(hole, slot, places);
+    put(hole, slot, indexes);
   }
 
   PagedArray<Slot> slots_;

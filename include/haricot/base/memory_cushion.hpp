@@ -22,23 +22,23 @@ class MemoryCushion {
   // Whether the cushion is there. Allocates it again if it was freed and there is memory for it.
   [[nodiscard]] bool hold() {
     // In pieces, because memory that others have freed is seldom in one piece.
-    while (held_ < pieces_.size()) {
-      pieces_[held_].reset(new (std::nothrow) char[kPieceBytes]);
-      if (!pieces_[held_]) return false;
-      ++held_;
+    while (allocated_ < pieces_.size()) {
+      pieces_[allocated_].reset(new (std::nothrow) char[kPieceBytes]);
+      if (!pieces_[allocated_]) return false;
+      ++allocated_;
     }
     return true;
   }
 
   void give_up() {
-    while (held_ > 0) pieces_[--held_].reset();
+    while (allocated_ > 0) pieces_[--allocated_].reset();
   }
 
  private:
   static constexpr std::size_t kPieceBytes = std::size_t{16} * 1024;
 
   std::array<std::unique_ptr<char[]>, kBytes / kPieceBytes> pieces_;
-  std::size_t held_ = 0;  // The first so many are there.
+  std::size_t allocated_ = 0;  // The first so many are there.
 };
 
 }  // namespace haricot

@@ -31,7 +31,7 @@ class PagedArray {
   PagedArray(PagedArray&& other) noexcept
       : pages_(std::exchange(other.pages_, nullptr)),
         directory_slots_(std::exchange(other.directory_slots_, 0)),
-        pages_held_(std::exchange(other.pages_held_, 0)),
+        page_count_(std::exchange(other.page_count_, 0)),
         capacity_(std::exchange(other.capacity_, 0)),
         size_(std::exchange(other.size_, 0)) {}
   PagedArray(const PagedArray&) = delete;
@@ -76,7 +76,7 @@ class PagedArray {
     CHECK(size_ > 0);
     --size_;
     // A page beyond the one in use is kept, so what reserve_one() promised stays promised.
-    if (pages_held_ > 1 && size_ + 2 * kPageSlots <= capacity_) drop_last_page();
+    if (page_count_ > 1 && size_ + 2 * kPageSlots <= capacity_) drop_last_page();
   }
 
   // Requires: not empty.
@@ -92,10 +92,10 @@ class PagedArray {
   }
 
   void clear() {
-    for (std::uint32_t i = 0; i < pages_held_; ++i) delete[] pages_[i];
+    for (std::uint32_t i = 0; i < page_count_; ++i) delete[] pages_[i];
     delete[] pages_;
     pages_ = nullptr;
-    directory_slots_ = pages_held_ = capacity_ = size_ = 0;
+    directory_slots_ = page_count_ = capacity_ = size_ = 0;
   }
 
  private:
@@ -108,21 +108,21 @@ class PagedArray {
     const std::uint32_t wanted = capacity_ == 0 ? kFirstSlots : capacity_ * 2;
     T* page = new (std::nothrow) T[wanted];
     if (page == nullptr) return false;
-    if (pages_held_ == 1) {
+    if (page_count_ == 1) {
       std::memcpy(static_cast<void*>(page), pages_[0], size_ * sizeof(T));
       delete[] pages_[0];
     }
     pages_[0] = page;
-    pages_held_ = 1;
+    page_count_ = 1;
     capacity_ = wanted;
     return true;
   }
 
   bool add_page() {
-    if (pages_held_ == directory_slots_ && !grow_directory()) return false;
+    if (page_count_ == directory_slots_ && !grow_directory()) return false;
     T* page = new (std::nothrow) T[kPageSlots];
     if (page == nullptr) return false;
-    pages_[pages_held_++] = page;
+    pages_[page_count_++] = page;
     capacity_ += kPageSlots;
     return true;
   }
@@ -133,7 +133,7 @@ class PagedArray {
     const std::uint32_t wanted = directory_slots_ == 0 ? 1 : directory_slots_ * 2;
     T** directory = new (std::nothrow) T*[wanted];
     if (directory == nullptr) return false;
-    if (pages_held_ > 0) std::memcpy(directory, pages_, pages_held_ * sizeof(T*));
+    if (page_count_ > 0) std::memcpy(directory, pages_, page_count_ * sizeof(T*));
     delete[] pages_;
     pages_ = directory;
     directory_slots_ = wanted;
@@ -141,13 +141,13 @@ class PagedArray {
   }
 
   void drop_last_page() {
-    delete[] pages_[--pages_held_];
+    delete[] pages_[--page_count_];
     capacity_ -= kPageSlots;
   }
 
   T** pages_ = nullptr;
   std::uint32_t directory_slots_ = 0;
-  std::uint32_t pages_held_ = 0;
+  std::uint32_t page_count_ = 0;
   std::uint32_t capacity_ = 0;
   std::uint32_t size_ = 0;
 };

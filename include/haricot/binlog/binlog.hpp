@@ -98,7 +98,7 @@ class Binlog final : public Journal {
   void record_update(const JournaledJob& job) override;
   void record_delete(const JournaledJob& job) override;
   std::uint64_t records() const override { return way_.records(); }
-  std::uint64_t held_records() const override { return way_.held(); }
+  std::uint64_t safe_records() const override { return way_.safe(); }
   std::uint64_t doubtful_records() const override { return way_.doubtful(); }
   void end_turn(Instant now) override;
   Instant next_event() const override;
@@ -121,17 +121,19 @@ class Binlog final : public Journal {
   void wait_for_syncs();
 
   // Commands
-  JournalStatus tell_later();
-  JournalStatus tell_busy();
+  JournalStatus answer_later();
+  JournalStatus answer_busy();
   bool is_time_to_try_again() const {
-    return (told_later_ && (disk_moved_ || way_.syncs().length() == 0)) ||
-           (told_busy_ && !bodies_.is_busy());
+    return (answered_later_ && (disk_moved_ || way_.syncs().length() == 0)) ||
+           (answered_busy_ && !bodies_.is_busy());
   }
   bool can_record() const { return !way_.is_refusing() && way_.is_open(); }
   JournalStatus room_for_put(std::size_t name_bytes, std::size_t body_bytes, const BlobRef& body);
   JournalStatus room_for_large_put(const BlobRef& body, std::size_t name_bytes, std::uint64_t keep);
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
-  bool is_waited_for() const { return told_later_ || (compaction_.waits() && room_.is_short()); }
+  bool is_waited_for() const {
+    return answered_later_ || (compaction_.waits() && room_.is_short());
+  }
 
   Ground ground_;
   RecordWay way_;
@@ -144,9 +146,9 @@ class Binlog final : public Journal {
   FolderOpening opening_;
 
   bool is_closed_ = false;
-  bool told_later_ = false;  // Somebody, who has not been told to try again.
-  bool disk_moved_ = false;  // A sync or a removal has ended since then.
-  bool told_busy_ = false;  // Somebody was told `later` for another reason: LargeBodies::is_busy().
+  bool answered_later_ = false;  // Somebody, who has not been told to try again.
+  bool disk_moved_ = false;      // A sync or a removal has ended since then.
+  bool answered_busy_ = false;   // For another reason: LargeBodies::is_busy().
   std::uint64_t refused_puts_ = 0;
 };
 

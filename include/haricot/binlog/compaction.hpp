@@ -1,7 +1,7 @@
 // Compaction: the folder stays in proportion to the jobs that live in it.
 //
 // Always the oldest file: a deletion that is recorded in it can only be of a job that lived there
-// or in a file that is gone. Its living jobs are written anew behind all others, and when those
+// or in a file that is gone. Its living jobs are written anew after all others, and when those
 // records are durable the file is removed.
 
 #pragma once
@@ -62,9 +62,9 @@ class Compaction {
   Step drop_oldest_at_once();
   Step not_now(JournalStatus status);
   [[nodiscard]] JournalStatus note_oldest_needed(Segment& oldest);
-  const Segment* teller_of(JobId id) const;
+  const Segment* file_naming(JobId id) const;
   void drop_oldest();
-  void tell_removal_failed(const std::string& why);
+  void report_removal_failed(const std::string& why);
 
   Ground& ground_;
   RecordWay& way_;

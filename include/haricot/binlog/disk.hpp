@@ -80,7 +80,7 @@ class Disk {
   // Takes space for the file up to that length, so that writing there does not find the disk full.
   // Its length is then at least that; what was not written reads as zeros.
   [[nodiscard]] virtual DiskStatus allocate(FileHandle file, std::uint64_t bytes) = 0;
-  // Writes all pieces, one behind the other, from that offset on: all or, on anything but ok, some.
+  // Writes all pieces, one after the other, from that offset on: all or, on anything but ok, some.
   [[nodiscard]] virtual DiskStatus write(FileHandle file, std::uint64_t offset,
                                          std::span<const std::string_view> pieces) = 0;
   // Cuts the file off.
@@ -105,7 +105,7 @@ class Disk {
   // before the call. Syncs end in the order in which they were started. The file stays open until
   // its end was taken out. Requires: fewer than kSyncsUnderWayMax are under way.
   virtual void start_sync(FileHandle file, std::uint64_t ticket) = 0;
-  // Begins to remove a file and, if `sync`, to sync the folder behind that, beside the caller. Ends
+  // Begins to remove a file and, if `sync`, to sync the folder after that, beside the caller. Ends
   // in line with the syncs and counts as one. Requires: is_file_name(), at most 63 bytes, not the
   // lock's.
   virtual void start_remove(const std::string& name, bool sync, std::uint64_t ticket) = 0;

@@ -59,10 +59,10 @@ class FileScan {
 
   // What was damaged in front of the last good record or the seal.
   const std::vector<Damage>& damages() const { return damages_; }
-  // How far the file was accepted: behind its last good record or its seal.
+  // How far the file was accepted: after its last good record or its seal.
   std::uint64_t accepted_bytes() const { return accepted_bytes_; }
-  // What stands behind that, up to the last byte that is not zero; no bytes: nothing. In the last
-  // file of a folder this is what a crash tore off; in any other file, or behind a seal, it is
+  // What stands after that, up to the last byte that is not zero; no bytes: nothing. In the last
+  // file of a folder this is what a crash tore off; in any other file, or after a seal, it is
   // damage.
   const Damage& tail() const { return tail_; }
   // How many records the file has, as far as their numbers tell (lost ones included).
@@ -81,7 +81,7 @@ class FileScan {
   bool search_on();
   void accept(const Parsed& parsed);
   void end();
-  Place place_at(std::uint64_t offset) const { return Place{identity_.seed, offset, 0}; }
+  Position position_at(std::uint64_t offset) const { return Position{identity_.seed, offset, 0}; }
   bool is_later(std::uint32_t number) const;
 
   struct LegacyRecord {

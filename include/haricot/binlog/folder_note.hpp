@@ -24,7 +24,7 @@ struct FolderNote {
   std::uint32_t oldest_needed = 0;
   // The newest file that has records, as far as that is durable.
   std::uint32_t newest = 0;
-  // If the server was stopped behind that file, the length of that file; else 0.
+  // If the server was stopped after that file, the length of that file; else 0.
   std::uint64_t end = 0;
   // No id from here on was given out. While the server runs, this is ahead of what it gives out.
   std::uint64_t ids_end = 0;

@@ -32,7 +32,7 @@ class FolderOpening {
   // The newest file that has records; 0: none.
   std::uint64_t newest_with_records() const;
 
-  // Gives back what the newest file that was read has behind its last record: a server that was
+  // Gives back what the newest file that was read has after its last record: a server that was
   // killed leaves there what it had taken ahead. False: nothing. Before anything is recorded.
   bool cut_off_zeros();
 

@@ -1,14 +1,14 @@
 // Finds out which files of a folder are read, in which order, and which are left aside.
 //
 // A folder as a server leaves it needs none of this: each file says by its name and its signature
-// what it is, and the file behind it agrees. Where one does not, all files are looked at before a
+// what it is, and the file after it agrees. Where one does not, all files are looked at before a
 // record of any is believed.
 //
 //   foreign       its records are those of another folder
 //   displaced     it stands under another name than it was written under: read in its right place
 //   duplicate     the same file stands under two names: read once
 //   undecided     the same, and this folder may as well be the other one
-//   contradicted  the next file says that it was begun behind another one: a folder that was copied
+//   contradicted  the next file says that it was begun after another one: a folder that was copied
 //                 and lived on apart has files of the same number
 
 #pragma once
@@ -68,13 +68,13 @@ class FolderSurvey {
 
  private:
   bool identify_all(std::string& error);
-  bool was_begun_by_us(std::size_t place, bool& is_ours, std::string& error);
-  bool is_likelier(std::size_t place, const Contradiction& contradiction,
+  bool was_begun_by_us(std::size_t index, bool& is_ours, std::string& error);
+  bool is_likelier(std::size_t index, const Contradiction& contradiction,
                    const FileIdentity& by_signature) const;
-  bool says_another(std::size_t place, const FileIdentity& identity) const;
+  bool says_another(std::size_t index, const FileIdentity& identity) const;
   bool choose_store(const std::vector<std::uint64_t>& store_ids, std::string& error);
   bool count_oddities(std::uint64_t store_id, std::size_t& oddities, std::string& error);
-  bool is_of(std::size_t place, std::uint64_t store_id) const;
+  bool is_of(std::size_t index, std::uint64_t store_id) const;
   bool leave_strangers_aside(std::string& error);
   bool leave_stranger_aside(const PlannedFile& file, std::string& error);
   bool is_vouched_for(const PlannedFile& file, bool& vouched, std::string& error);

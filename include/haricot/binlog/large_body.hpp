@@ -44,7 +44,7 @@ class LargeBody {
   LargeBody& operator=(const LargeBody&) = delete;
 
   State state() const { return state_; }
-  // Whether it is that very body, behind a tube's name of that length. False in state leaving.
+  // Whether it is that very body, after a tube's name of that length. False in state leaving.
   bool is_for(const BlobRef& body, std::size_t name_bytes) const;
   // Whether anybody else has the body. Requires: state writing, whole or failed.
   bool is_needed() const { return body_.owners() > 1; }
@@ -58,7 +58,7 @@ class LargeBody {
   const std::string& why() const { return why_; }
 
   // Makes the file and writes nothing yet. It will have what the record needs with the end of a
-  // file, and behind that some room for others: up to `file_bytes`, 16 slices, and what the disk
+  // file, and after that some room for others: up to `file_bytes`, 16 slices, and what the disk
   // has. On anything but ok nothing has
   // changed, and why() says why. Requires: state none.
   [[nodiscard]] DiskStatus begin(const BlobRef& body, std::size_t name_bytes,

@@ -31,9 +31,9 @@ class Notices {
   // Adds a notice. May throw std::bad_alloc; then nothing has changed.
   void tell(Notice notice) { waiting_.push_back(std::move(notice)); }
   // The same, unless one of its subject came less than 30 seconds before. Whether it was added.
-  bool tell_at_times(Subject subject, Notice notice, Instant now);
+  bool report_at_times(Subject subject, Notice notice, Instant now);
   // The next one of that subject is told however soon it comes.
-  void tell_next(Subject subject, Instant now) { at(not_before_, subject) = now; }
+  void report_next(Subject subject, Instant now) { at(not_before_, subject) = now; }
 
   // The log was told that something has begun, so it is to be told when that has ended.
   void begin(Subject subject) { at(has_begun_, subject) = true; }

@@ -90,7 +90,7 @@ struct Record {
 };
 
 // Where a record stands, which its checksums are about.
-struct Place {
+struct Position {
   std::uint32_t seed = 0;    // Of the file: see seed_of().
   std::uint64_t offset = 0;  // Of the record in the file.
   std::uint32_t number = 0;  // Of the record in the file, modulo kRecordNumbers.
@@ -106,12 +106,13 @@ constexpr std::size_t header_bytes(std::size_t name_bytes) {
 
 // Writes name length, name and block. `body_crc` is from body_crc(), 0 without a body. Requires:
 // room for header_bytes(name).
-void write_header(const Record& record, const Place& place, std::uint32_t body_crc, char* to);
-// BC. The body in one or two pieces, so that its CR LF need not stand behind it.
-std::uint32_t body_crc(const Place& place, std::string_view body, std::string_view behind = {});
+void write_header(const Record& record, const Position& position, std::uint32_t body_crc, char* to);
+// BC. The body in one or two pieces, so that its CR LF need not stand after it.
+std::uint32_t body_crc(const Position& position, std::string_view body,
+                       std::string_view after = {});
 // The same where only crc32c() of the body is known.
-std::uint32_t body_crc_by_sum(const Place& place, std::uint32_t sum, std::uint64_t body_bytes,
-                              std::string_view behind);
+std::uint32_t body_crc_by_sum(const Position& position, std::uint32_t sum, std::uint64_t body_bytes,
+                              std::string_view after);
 
 // Reads what stands at the begin of `bytes` without checking its sums: name, block, and the body if
 // it is there whole. Nothing if the bytes cannot be a record: too few, or a value that no record
@@ -130,8 +131,8 @@ std::optional<Parsed> parse_record_v5(std::string_view bytes, std::size_t& heade
 
 // Whether the header that stands at the begin of `bytes` belongs at this place. The place's record
 // number does not matter: it is in the header. Requires: parse_record() found one.
-bool header_fits(std::string_view bytes, const Parsed& parsed, const Place& place);
-bool body_fits(const Parsed& parsed, const Place& place);
+bool header_fits(std::string_view bytes, const Parsed& parsed, const Position& position);
+bool body_fits(const Parsed& parsed, const Position& position);
 
 // The seed of the file to which a record belongs, if its header is whole and it was written at that
 // offset; and the same as its body tells it. Two that agree prove each other. Requires:
@@ -193,13 +194,13 @@ struct Seal {
 std::uint64_t salt_of(std::uint64_t store_id, std::uint64_t file_number);
 
 void write_signature(const Signature& signature, char* to);  // kShortRecordBytes
-void write_seal(const Seal& seal, const Place& place, char* to);
-// Nothing if the bytes are none, or their sum is wrong. `bytes` begins behind the file's version.
+void write_seal(const Seal& seal, const Position& position, char* to);
+// Nothing if the bytes are none, or their sum is wrong. `bytes` begins after the file's version.
 // The signature says which file it was written for.
 std::optional<Signature> read_signature(std::string_view bytes);
 // Whether a signature stands there, sound or damaged: one of its two marks is enough.
 bool looks_like_signature(std::string_view bytes);
-std::optional<Seal> read_seal(std::string_view bytes, const Place& place);
+std::optional<Seal> read_seal(std::string_view bytes, const Position& position);
 // The seed that a seal at that offset fits, whole or not; nothing if no seal stands there.
 std::optional<std::uint32_t> seed_by_seal(std::string_view bytes, std::uint64_t offset);
 

@@ -132,7 +132,7 @@ class RecordWay {
     return writer_.prepare(name_bytes, body_bytes);
   }
   void append_again(const Record& record, std::string_view body, const BlobRef& blob);
-  void count_again() { ++records_written_; }
+  void count_again() { ++total_written_; }
   // Where a job that is in no file, or not yet buried there, gets its turn among the buried.
   std::int64_t stamp_for_full(const JournaledJob& job);
 
@@ -156,13 +156,13 @@ class RecordWay {
   // Asks for the sync of all that was written anew.
   void sync_what_was_rewritten();
 
-  // Records count up: held <= synced or written, all <= records().
+  // Records count up: safe <= synced or written, all <= records().
   std::uint64_t records() const { return records_; }
   std::uint64_t written() const { return written_records_; }
   std::uint64_t synced() const { return synced_records_; }
-  std::uint64_t held() const { return held_records_; }
+  std::uint64_t safe() const { return safe_records_; }
   std::uint64_t doubtful() const { return doubtful_records_; }
-  std::uint64_t written_at_all() const { return records_written_; }
+  std::uint64_t total_written() const { return total_written_; }
   // Ids of the records that are not as safe as the policy wants them, in order.
   std::span<const JobId> unsafe() const { return unsafe_; }
   // Whoever waits for a record that is not safe is told that it is in doubt.
@@ -181,16 +181,17 @@ class RecordWay {
   }
   void set_refusing_for_space(bool is_full) { refusing_for_space_ = is_full; }
   const std::string& last_failure() const { return last_failure_; }
-  // All that was in doubt is safe: begin_anew() ends the refusal, hold_all() tells whoever waits.
+  // All that was in doubt is safe: begin_anew() ends the refusal, mark_all_safe() tells whoever
+  // waits.
   void begin_anew();
-  void hold_all() { hold(records_); }
+  void mark_all_safe() { mark_safe(records_); }
 
   // Ends the program if anything does not fit together. For tests.
   void check_invariants() const;
 
  private:
   std::int64_t stamp_of(const JournaledJob& job);
-  void hold(std::uint64_t records);
+  void mark_safe(std::uint64_t records);
   void let_go_of_file() noexcept;
   DiskStatus write_head(const NewFile& file, const std::string& from, const std::string& to);
   Signature signature_of(std::uint64_t number) const;
@@ -213,9 +214,9 @@ class RecordWay {
   std::uint64_t written_records_ = 0;
   std::uint64_t synced_records_ = 0;
   std::uint64_t sync_requested_ = 0;
-  std::uint64_t held_records_ = 0;
+  std::uint64_t safe_records_ = 0;
   std::uint64_t doubtful_records_ = 0;
-  std::uint64_t records_written_ = 0;
+  std::uint64_t total_written_ = 0;
   std::uint64_t appended_this_turn_ = 0;
   Instant unsynced_since_ = Instant::never();  // The first write that no sync was asked for.
   std::vector<JobId> unsafe_;

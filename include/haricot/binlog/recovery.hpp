@@ -46,7 +46,7 @@ class Recovery {
   bool begin();
   bool list_what_is_unsafe();
   bool has_to_rewrite() const;
-  std::optional<std::size_t> with_jobs_to_rewrite(std::size_t place) const;
+  std::optional<std::size_t> with_jobs_to_rewrite(std::size_t index) const;
   JobId next_to_rewrite();
   std::uint64_t number_needed_from() const;
   bool rewrite_some();

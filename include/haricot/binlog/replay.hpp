@@ -41,7 +41,7 @@ struct FileReport {
   bool has_signature = false;
   bool has_known_end = false;  // By the next file, or by its own seal.
   bool is_sealed = false;
-  bool is_last_of_a_run = false;  // A server was stopped behind it, and has synced everything.
+  bool is_last_of_a_run = false;  // A server was stopped after it, and has synced everything.
   bool is_cut = false;            // The note of the folder knows more of it than is there.
   Damage torn;                    // The end of the last file, if a crash left half a record.
   std::vector<Damage> damages;
@@ -86,7 +86,7 @@ struct ReplayWatcher {
 };
 
 // The N of binlog.N; nothing if that is not what it is called, or N is no number of a file.
-std::optional<std::uint64_t> segment_number(std::string_view name);
+std::optional<std::uint64_t> binlog_file_number(std::string_view name);
 
 class Replay {
  public:
@@ -115,9 +115,9 @@ class Replay {
   Outcome read_all();
   bool survey();
   void forget_all();
-  Outcome load(std::size_t place, FileBytes& bytes);
-  Outcome read_file(std::size_t place, const FileBytes& bytes);
-  const Signature* witness_of(std::size_t place) const;
+  Outcome load(std::size_t index, FileBytes& bytes);
+  Outcome read_file(std::size_t index, const FileBytes& bytes);
+  const Signature* witness_of(std::size_t index) const;
   bool apply(const FileScan::Found& found, FileReport& report);
   bool apply_full(const FileScan::Found& found, FileReport& report);
   void apply_change(const FileScan::Found& found, FileReport& report);
@@ -130,8 +130,8 @@ class Replay {
   void set_time(JobRef ref, const Record& record, bool was_buried);
   void judge_end(const FileScan& scan, std::string_view all, const Signature* witness, Link link,
                  FileReport& report);
-  std::uint64_t noted_end_of(std::size_t place) const;
-  bool tell_progress(std::uint64_t offset, std::uint64_t bytes);
+  std::uint64_t noted_end_of(std::size_t index) const;
+  bool report_progress(std::uint64_t offset, std::uint64_t bytes);
 
   // replay_verdict.cpp
   void judge_folder();
@@ -146,8 +146,8 @@ class Replay {
   bool note_tells() const;
   bool note_tells_runs() const;
   bool note_tells_last_run() const;
-  void tell_missing(std::uint64_t number);
-  void tell_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes);
+  void report_missing(std::uint64_t number);
+  void report_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes);
   void go_on_beyond_lost_ids();
   bool place_all(Instant now);
 

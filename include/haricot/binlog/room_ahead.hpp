@@ -51,7 +51,7 @@ class RoomAhead {
 
   // Whether the last try to get more has found the disk full.
   bool is_short() const { return spare_status_ == DiskStatus::full; }
-  // Sees to it that the file that is being written takes a record, and that behind it there is room
+  // Sees to it that the file that is being written takes a record, and that after it there is room
   // for `keep` bytes more. full: there is none to be had. failed: no file can be made, or, where
   // none is open any more, the way of records has failed. later: a sync that is under way has to
   // end first.

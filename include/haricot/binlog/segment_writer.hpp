@@ -18,7 +18,7 @@
 namespace haricot::binlog {
 
 // binlog.N
-std::string segment_name(std::uint64_t number);
+std::string binlog_file_name(std::uint64_t number);
 // The name that a file has until it is begun, which beanstalkd does not look at.
 std::string spare_name(std::uint64_t number);
 // Names under which nothing is ever removed: the copy of a file of which not all could be read, the
@@ -65,7 +65,7 @@ class SegmentWriter {
   // Lets go of the file, and of what was collected and not written.
   FileHandle abandon();
   // Ends the file: lets go of it, and afterwards, when the next one is begun, writes the seal and
-  // cuts off what was allocated behind it. Requires for the first: a file is open, nothing is
+  // cuts off what was allocated after it. Requires for the first: a file is open, nothing is
   // collected. `oldest_needed`: the oldest file of the folder.
   struct Ending {
     FileHandle file = FileHandle::none;
@@ -93,7 +93,7 @@ class SegmentWriter {
   void add_to_room_kept(const Record& record);
   // The bytes that are collected.
   std::uint64_t collected_bytes() const { return pending_.size() + pending_blob_bytes_; }
-  // Writes them. On anything but ok the file has to be abandoned: what is behind written() is
+  // Writes them. On anything but ok the file has to be abandoned: what is after written() is
   // undefined.
   [[nodiscard]] DiskStatus flush(Disk& disk);
 

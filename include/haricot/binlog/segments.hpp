@@ -22,7 +22,7 @@ struct Segment {
   bool is_gone = false;      // Somebody has taken the file away.
   bool has_to_be_kept = false;   // Not all of it could be read, and there is no copy.
   std::uint64_t bytes = 0;       // The length of the file.
-  std::uint64_t cut_to = 0;      // What is behind this length has yet to be cut off; 0: nothing.
+  std::uint64_t cut_to = 0;      // What is after this length has yet to be cut off; 0: nothing.
   std::uint64_t live_bytes = 0;  // Of the full records of its jobs.
   std::uint32_t live_jobs = 0;
   JobRef first = JobRef::none;
@@ -46,12 +46,12 @@ class Segments {
   Segment& newest() { return segments_.back(); }
   const Segment& oldest() const { return segments_.front(); }
   const Segment& newest() const { return segments_.back(); }
-  Segment& at(std::size_t place) { return segments_[place]; }
-  const Segment& at(std::size_t place) const { return segments_[place]; }
+  Segment& at(std::size_t index) { return segments_[index]; }
+  const Segment& at(std::size_t index) const { return segments_[index]; }
   // The newest file has a full record of that id.
   void note_id(JobId id, std::uint64_t record);
-  // The job behind that one in its file's list.
-  JobRef behind(JobRef ref) const { return jobs_.journal_note(ref).next; }
+  // The job after that one in its file's list.
+  JobRef after(JobRef ref) const { return jobs_.journal_note(ref).next; }
   // Null if the job's full record is in no file.
   Segment* of(JobRef ref);
   const Segment* of(JobRef ref) const { return const_cast<Segments*>(this)->of(ref); }

@@ -1,4 +1,4 @@
-// The syncs of the binlog, one behind the other.
+// The syncs of the binlog, one after the other.
 //
 // What is recorded counts as durable only when every sync that was asked for before has succeeded:
 // that of the file it is in, of the folder that has to know the file, and of the files before. So

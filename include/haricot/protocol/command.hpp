@@ -19,7 +19,7 @@ enum class Verb : std::uint8_t {
   peek_buried,
   reserve,
   reserve_with_timeout,
-  remove,  // `delete`, which C++ keeps for itself.
+  delete_job,  // Its word is `delete`.
   release,
   use,
   watch,
@@ -70,7 +70,7 @@ enum class Arguments : std::uint8_t {
   release,         // <id> <priority> <delay>
   tube,            // <tube>, with no blank before it
   pause,           // <tube> <seconds>
-  timeout,         // <seconds>, at most 2^31-1, and anything behind its digits
+  timeout,         // <seconds>, at most 2^31-1, and anything after its digits
   bound,           // whatever strtoul takes for a number
   tube_and_state,  // <tube> [<state>], and it is not `reserved`
   scan,            // <from-id> <count> [<tube> [<state>]]
@@ -128,7 +128,7 @@ constexpr std::string_view names_of(Arguments arguments) {
 struct CommandRow {
   Verb verb;
   // What its line begins with. A word with a blank at its end does not match without that blank:
-  // `put` alone is unknown. A word without one matches with anything behind it, which is then for
+  // `put` alone is unknown. A word without one matches with anything after it, which is then for
   // its arguments to judge.
   std::string_view word;
   Arguments arguments;
@@ -144,7 +144,7 @@ struct CommandRow {
 
 // One row a command: the parser, the counters in `stats`, and the lists of the tests come from
 // here. The rows with a counter are in front, in the order in which `stats` shows the counters.
-// Monitors read these by line number, so a new command stands behind them and has none.
+// Monitors read these by line number, so a new command stands after them and has none.
 inline constexpr std::array<CommandRow, kVerbs> kCommandTable = {{
     {Verb::put, "put ", Arguments::put, "cmd-put", "adds a job to the used tube"},
     {Verb::peek, "peek ", Arguments::id, "cmd-peek", "shows a job"},
@@ -158,7 +158,7 @@ inline constexpr std::array<CommandRow, kVerbs> kCommandTable = {{
      "takes a job of the watched tubes, or waits for one"},
     {Verb::reserve_with_timeout, "reserve-with-timeout ", Arguments::timeout,
      "cmd-reserve-with-timeout", "the same, and waits no longer than the timeout"},
-    {Verb::remove, "delete ", Arguments::id, "cmd-delete", "deletes a job"},
+    {Verb::delete_job, "delete ", Arguments::id, "cmd-delete", "deletes a job"},
     {Verb::release, "release ", Arguments::release, "cmd-release", "gives a reserved job back"},
     {Verb::use, "use ", Arguments::tube, "cmd-use", "chooses the tube for puts, peeks and kicks"},
     {Verb::watch, "watch ", Arguments::tube, "cmd-watch",
@@ -242,7 +242,7 @@ enum class ParseResult : std::uint8_t {
   ok,
   bad_format,
   // Malformed, but beanstalkd has counted the command before it notices: a put with something
-  // behind its last number, a pause with a good number and a name that begins with a hyphen or is
+  // after its last number, a pause with a good number and a name that begins with a hyphen or is
   // too long. The command has its verb, and a put has its numbers.
   late_bad_format,
   unknown_command,

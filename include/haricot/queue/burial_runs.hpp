@@ -21,7 +21,7 @@ class BurialRuns {
   struct Run {
     Instant since;  // When its first job was buried, even if that one has left.
     Instant until;  // And its last.
-    JobRef last;    // The run goes from behind the run before it to here.
+    JobRef last;    // The run goes from after the run before it to here.
   };
 
   // A job has come to the end of the list.

@@ -37,7 +37,7 @@ class Client {
   std::uint64_t counted_name_bytes() const { return index_ == nullptr ? 0 : index_->name_bytes(); }
   std::uint32_t held_jobs() const { return reserved_.size(); }
 
-  // Nothing behind the current command may run: a reserve waits for a job, or a long task is under
+  // Nothing after the current command may run: a reserve waits for a job, or a long task is under
   // way.
   bool is_busy() const { return waiting_ || has_task_; }
   bool is_waiting() const { return waiting_; }

@@ -88,7 +88,7 @@ struct DeleteResult {
   std::uint32_t not_found = 0;
 };
 
-// How much fits into one answer: asked of each job behind the first.
+// How much fits into one answer: asked of each job after the first.
 struct BatchBound {
   bool (*fits)(void* context, std::uint32_t body_bytes) = nullptr;
   void* context = nullptr;
@@ -96,7 +96,7 @@ struct BatchBound {
 
 // What a look at some jobs in the order of their ids has shown.
 struct ScanResult {
-  JobId next = 0;  // Where the next look goes on; 0: there is no job behind.
+  JobId next = 0;  // Where the next look goes on; 0: there is no later job.
   std::uint32_t looked_at = 0;
 };
 
@@ -221,7 +221,7 @@ class Engine {
 
   // Says what time it is to the calls that are not told: they happen at the last instant that was
   // named here or to another call.
-  void tell_time(Instant now) { now_ = now; }
+  void set_now(Instant now) { now_ = now; }
 
   // Takes out what has come to waiting clients since the last time, in order. The jobs in it are
   // held by the clients. Valid until the next call of anything here that is not const.
@@ -258,10 +258,10 @@ class Engine {
   // A client that waits and closed its writing side gets timed_out as a delivery.
   void stop_waiting(Client& client);
   // done, not_found, journal_failed
-  Outcome remove(Client& client, JobId id);
+  Outcome delete_job(Client& client, JobId id);
   // done (with the numbers), journal_failed; then none is deleted. Throws std::bad_alloc before
   // anything has changed.
-  DeleteResult remove_batch(Client& client, std::span<const JobId> ids);
+  DeleteResult delete_batch(Client& client, std::span<const JobId> ids);
   // done, buried, not_found, journal_failed
   Outcome release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
                   Instant now);
@@ -312,7 +312,7 @@ class Engine {
   // The id stays.
   void change_restored(JobRef ref, const RestoredJob& change);
   void drop_restored(JobRef ref) { jobs_.destroy(ref); }
-  // Puts it where its state says, behind those that are there in the case of buried jobs. False: no
+  // Puts it where its state says, after those that are there in the case of buried jobs. False: no
   // memory.
   [[nodiscard]] bool place_restored(JobRef ref, Instant deadline);
   // The last step: ids go on from there, and tubes that have come to hold nothing are freed.
@@ -427,8 +427,8 @@ class Engine {
   void enter_reserved(Client& client, JobRef ref, Instant now);  // Requires: room in the heap.
   Outcome enter_ready_or_buried(JobRef ref);
   // Requires of both: room in the journal.
-  void remove_found(Client& client, JobRef ref);
-  [[gnu::cold, gnu::noinline]] void remove_each(Client& client, std::span<const JobRef> refs);
+  void delete_found(Client& client, JobRef ref);
+  [[gnu::cold, gnu::noinline]] void delete_each(Client& client, std::span<const JobRef> refs);
   Outcome enter_after_delay(JobRef ref, Instant now);
   void leave(JobRef ref);  // Of a job that is not reserved.
   void leave_reserved(Client& client, JobRef ref);
@@ -447,11 +447,11 @@ class Engine {
     return is_flushed(ref) ? JobRef::none : ref;
   }
   Tube& tube_of(const Job& job) { return tubes_[job.tube]; }
-  void tell_offer(Tube& tube) {
+  void announce_offer(Tube& tube) {
     if (tube.many_watchers > 0) [[unlikely]]
-      tell_offer_to_many(tube);
+      announce_offer_to_many(tube);
   }
-  [[gnu::cold, gnu::noinline]] void tell_offer_to_many(Tube& tube);
+  [[gnu::cold, gnu::noinline]] void announce_offer_to_many(Tube& tube);
   bool offer_one(Tube& tube, Instant now);
   void offer(Tube& tube, Instant now);
 

@@ -74,7 +74,7 @@ static_assert(sizeof(JobHistory) == 8);
 // the tube's ready or delayed heap, or its holder's heap of reserved jobs.
 struct Links {
   std::uint32_t first;   // heap index                     | buried: the JobRef of the one before
-  std::uint32_t second;  // reserved: the holder's ClientRef | buried: the JobRef of the one behind
+  std::uint32_t second;  // reserved: the holder's ClientRef | buried: the JobRef of the one after
                          // ready: since when, see Job::ready_since()
 };
 

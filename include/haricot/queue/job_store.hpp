@@ -62,11 +62,13 @@ class JobStore {
 
   // What the jobs take: their pieces, their large bodies, and for each of them what the heap of its
   // tube and the index of ids need. Free pieces between them are not counted.
-  std::uint64_t memory_bytes() const { return piece_bytes_ + blob_bytes_ + size_ * kPlaceBytes; }
+  std::uint64_t memory_bytes() const {
+    return piece_bytes_ + blob_bytes_ + size_ * kHeapAndIndexBytes;
+  }
   // How much more that would be with another job whose body has so many bytes.
   std::uint64_t memory_bytes_for(std::size_t body_bytes) const {
     const std::size_t blob_bytes = body_bytes > kInlineBodyBytesMax ? body_bytes : 0;
-    return piece_bytes_for(body_bytes) + blob_bytes + kPlaceBytes;
+    return piece_bytes_for(body_bytes) + blob_bytes + kHeapAndIndexBytes;
   }
 
   // The body's bytes, valid until the job is destroyed.
@@ -91,7 +93,7 @@ class JobStore {
   }
 
  private:
-  // A body begins right behind the last field, not at a multiple of eight.
+  // A body begins right after the last field, not at a multiple of eight.
   static constexpr std::size_t kHeaderBytes = offsetof(Job, links) + sizeof(Links);
   static constexpr std::size_t kGrainBytes = 8;
   static constexpr std::size_t kPieceBytesMax =
@@ -109,13 +111,13 @@ class JobStore {
   static constexpr std::uint16_t kNoPiece = 0xffff;
 
   // A slot of a heap and a leaf's share of the id index.
-  static constexpr std::uint64_t kPlaceBytes = 16 + 5;
+  static constexpr std::uint64_t kHeapAndIndexBytes = 16 + 5;
 
   struct Chunk {
     std::byte* pieces;  // Null: this number is not in use.
     std::uint32_t piece_bytes;
     std::uint16_t used;     // Pieces that hold a job.
-    std::uint16_t touched;  // Pieces that ever did; those behind have never been written.
+    std::uint16_t touched;  // Pieces that ever did; later ones have never been written.
     std::uint16_t free;     // The first piece that is free again, or kNoPiece; each names the next.
     std::uint16_t pieces_max;
     std::uint32_t previous;  // Neighbours in the list of its size's chunks with room.

@@ -78,10 +78,10 @@ class Journal {
   virtual void record_delete(const JournaledJob& job) = 0;
 
   // How many records there have been so far. An answer that reports a change is held until
-  // held_records() has reached the count that was current behind the change.
+  // safe_records() has reached the count that was current after the change.
   virtual std::uint64_t records() const = 0;
   // How many of them are kept as safely as the operator asked for.
-  virtual std::uint64_t held_records() const = 0;
+  virtual std::uint64_t safe_records() const = 0;
   // How many of them are either that or in doubt: the journal could not write them and cannot tell
   // when it will. Nobody is made to wait for those; what they report is answered as a failure.
   virtual std::uint64_t doubtful_records() const = 0;
@@ -114,7 +114,7 @@ class NoJournal final : public Journal {
   void record_update(const JournaledJob&) override {}
   void record_delete(const JournaledJob&) override {}
   std::uint64_t records() const override { return 0; }
-  std::uint64_t held_records() const override { return 0; }
+  std::uint64_t safe_records() const override { return 0; }
   std::uint64_t doubtful_records() const override { return 0; }
   void end_turn(Instant) override {}
   Instant next_event() const override { return Instant::never(); }

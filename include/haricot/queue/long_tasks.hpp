@@ -20,7 +20,7 @@
 
 namespace haricot {
 
-// How a task is behind a step.
+// How a task is after a step.
 enum class TaskState : std::uint8_t {
   done,
   goes_on,

@@ -31,7 +31,7 @@ class TimeHistogram {
   static constexpr std::uint32_t bucket_of(std::uint64_t nanoseconds) {
     if (nanoseconds < kFirstPower) return static_cast<std::uint32_t>(nanoseconds >> 20);
     const auto width = static_cast<std::uint32_t>(std::bit_width(nanoseconds));
-    // The four bits behind the leading one say which of the four buckets it is: they begin at 16,
+    // The four bits after the leading one say which of the four buckets it is: they begin at 16,
     // 19, 23 and 27 sixteenths of the power of two. Two bits for each value.
     constexpr std::uint32_t kBucketOfSixteenth = 0xFFEA9540;
     const auto sixteenth = static_cast<std::uint32_t>(nanoseconds >> (width - 5)) & 15U;
@@ -64,7 +64,7 @@ class TimeHistogram {
   bool is_left_out(std::uint32_t bucket);
   // A length outside of the buckets, or where not all are counted.
   [[gnu::noinline]] void add_otherwise(std::uint32_t bucket);
-  std::uint32_t make_place(std::uint32_t bucket);
+  std::uint32_t make_bucket(std::uint32_t bucket);
   [[gnu::cold, gnu::noinline]] void halve();
   std::uint8_t longest() const;
 

@@ -52,7 +52,7 @@ struct Watch {
   static constexpr std::uint32_t kNoOffer = ~std::uint32_t{0};
 
   ClientRef client{};
-  std::uint32_t place = 0;  // The index in the client's watch list.
+  std::uint32_t index = 0;  // The index in the client's watch list.
   Tube* tube = nullptr;
   union {
     // Of a client with few watches, while it waits: as WatchIndex::wait_number.
@@ -96,7 +96,7 @@ struct Tube {
   std::uint32_t tasks = 0;  // Long tasks that it has to outlive.
   Instant pause_end;
   std::uint32_t pause_s = 0;  // As asked for; 0 when the tube is not paused, or about not to be.
-  std::uint32_t place = 0;    // The index in the engine's list of tubes.
+  std::uint32_t index = 0;    // The index in the engine's list of tubes.
 
   // Numbers for the statistics, kept right at every change.
   std::uint64_t buried = 0;

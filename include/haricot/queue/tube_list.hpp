@@ -46,7 +46,7 @@ class TubeList {
 
   // Something is about to change at that place of the table. Returns how many names it had to
   // write.
-  std::uint32_t before_change(std::uint32_t place);
+  std::uint32_t before_change(std::uint32_t index);
 
  private:
   void begin();

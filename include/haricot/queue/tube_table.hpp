@@ -41,10 +41,10 @@ class TubeTable {
   // The tubes in the order in which they were made, except that the last one takes the place of one
   // that goes. (Compat: the order of list-tubes, docs/compatibility.md.)
   std::uint32_t size() const { return listed_.size(); }
-  const Tube& at(std::uint32_t place) const { return *listed_[place]; }
+  const Tube& at(std::uint32_t index) const { return *listed_[index]; }
   // The tubes in another order, which depends on nothing but their names (and the key): the first
-  // one at or behind the place of that name, whether there is such a tube or not; of "*", the first
-  // of all. And the one behind a tube. Null: there is none. O(1) on average.
+  // one at or after the place of that name, whether there is such a tube or not; of "*", the first
+  // of all. And the one after a tube. Null: there is none. O(1) on average.
   const Tube* first_from(std::string_view name) const;
   const Tube* after(const Tube& tube) const;
 

@@ -4,7 +4,7 @@
 // A client with few watches has none of this: to look through a short list costs less than keeping
 // an index, and most clients watch a tube or two. From kIndexedFrom watches on a client has an
 // index by tube. From kManyFrom on it has `many` watches: then nothing walks over them any more.
-// Its tubes tell it of what they offer (Engine::tell_offer), and it waits without being in the
+// Its tubes tell it of what they offer (Engine::announce_offer), and it waits without being in the
 // lists of its tubes.
 
 #pragma once
@@ -75,7 +75,7 @@ class WatchIndex {
 
     bool operator<(const Offer& other) const { return job < other.job; }
   };
-  struct Places {
+  struct Indexes {
     void moved(const Offer& offer, std::uint32_t index) const { offer.watch->offer = index; }
   };
 

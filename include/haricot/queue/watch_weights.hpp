@@ -45,7 +45,7 @@ class WatchWeights {
     shares_[index].weight = weight;
   }
 
-  // When the watch is served next, if its tube offers a job now. Later ones are behind it.
+  // When the watch is served next, if its tube offers a job now. Later ones are after it.
   std::uint64_t pass(std::uint32_t index) const { return std::max(shares_[index].pass, time_); }
   // The watch was served.
   void charge(std::uint32_t index) {

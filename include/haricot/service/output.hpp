@@ -40,18 +40,18 @@ class Output {
   // That and the bodies referred to.
   std::size_t pending_bytes() const { return bytes_.size() + std::size_t{blob_bytes_}; }
 
-  // A place behind all that is here now, valid until something is sent.
+  // A place after all that is here now, valid until something is sent.
   struct Mark {
     std::uint32_t bytes = 0;
     std::uint32_t blobs = 0;
     std::uint32_t blob_bytes = 0;
-    std::uint32_t bytes_behind_blobs = 0;
+    std::uint32_t bytes_after_blobs = 0;
   };
   Mark mark() const {
     return Mark{static_cast<std::uint32_t>(bytes_.size()),
-                static_cast<std::uint32_t>(blobs_.size()), blob_bytes_, bytes_behind_blobs_};
+                static_cast<std::uint32_t>(blobs_.size()), blob_bytes_, bytes_after_blobs_};
   }
-  // Takes back all answers behind the mark.
+  // Takes back all answers after the mark.
   void cut_back(const Mark& mark);
 
   // All that is to be sent if it is one piece, as it is without large bodies; else empty. Valid
@@ -79,8 +79,8 @@ class Output {
   ByteBuffer bytes_;
   std::vector<PlacedBlob> blobs_;
   // Both stay far below 4 GiB: see Session::output_is_full().
-  std::uint32_t blob_bytes_ = 0;          // Of all blobs, what is not sent.
-  std::uint32_t bytes_behind_blobs_ = 0;  // Bytes of `bytes_` behind the last blob.
+  std::uint32_t blob_bytes_ = 0;         // Of all blobs, what is not sent.
+  std::uint32_t bytes_after_blobs_ = 0;  // Bytes of `bytes_` after the last blob.
 };
 
 }  // namespace haricot

@@ -27,7 +27,7 @@ class Report {
   void item(std::string_view value);    // A list's. Never quoted.
   void cpu_time(std::string_view key, std::uint64_t microseconds);
 
-  // A list under a key, and nothing behind it. Each item is some keys: the next one after
+  // A list under a key, and nothing after it. Each item is some keys: the next one after
   // begin_item() begins a new one.
   void begin_list(std::string_view key, bool is_empty);
   void begin_item() { prefix_ = "- "; }

@@ -1,7 +1,7 @@
 // Turns the bytes of one client into requests: command lines, and the bodies of puts.
 //
 // It reads nothing and runs nothing. Whoever has input asks for the next piece of it, deals with
-// the piece and asks again. Behind the line of a put it has to be told what becomes of the body
+// the piece and asks again. After the line of a put it has to be told what becomes of the body
 // (expect_body). The input stays with its owner until it is used: what is needed whole, a line or a
 // small body, is used when it is all there. A large body goes piece by piece to the memory that it
 // stays in, and what is thrown away is used as it comes.
@@ -45,8 +45,8 @@ struct RequestPiece {
     line,              // `text` is a command line, without its CR LF.
     end_of_long_line,  // The end of one that is too long.
     body,              // The put is complete: `text` is its body, or the plan has it.
-    body_without_end,  // The same, but no CR LF is behind it. The two bytes there are used.
-    end_of_refused,    // The end of a body that is not wanted, with the two bytes behind it.
+    body_without_end,  // The same, but no CR LF is after it. The two bytes there are used.
+    end_of_refused,    // The end of a body that is not wanted, with the two bytes after it.
   };
   Kind kind = Kind::nothing;
   std::size_t bytes = 0;       // So many of the input are used.
@@ -69,7 +69,7 @@ class RequestReader {
   // The piece `body` that was given last was not dealt with: it is given again. Its bytes stay in
   // the input, and the put's body is as it was.
   void take_back_body() { stage_ = Stage::body; }
-  // The last put. Its `body` is complete behind a piece `body`, to be taken.
+  // The last put. Its `body` is complete after a piece `body`, to be taken.
   PutPlan& put() { return plan_; }
   const PutPlan& put() const { return plan_; }
 
@@ -85,7 +85,7 @@ class RequestReader {
     rest_of_line,  // Of one that is too long.
     body,
     rest_of_body,  // Of a put that is refused,
-    rest_of_end,   // and the two bytes behind it.
+    rest_of_end,   // and the two bytes after it.
   };
 
   RequestPiece next_line(std::string_view input);

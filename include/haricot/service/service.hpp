@@ -122,9 +122,9 @@ class Service {
   bool finish_put(Session& session, std::string_view bytes, Instant now, Work& work);
   void answer(Session& session, const Reply& reply);
   void begin_answers(Session& session);
-  void hold_if_recorded(Session& session, std::uint64_t records_before);
-  void settle_held();
-  [[gnu::cold, gnu::noinline]] void withhold(Session& session);
+  void hold_back_if_recorded(Session& session, std::uint64_t records_before);
+  void settle_held_back();
+  [[gnu::cold, gnu::noinline]] void defer(Session& session);
   [[gnu::cold, gnu::noinline]] void try_again(Instant now);
   void add_to_output(Session& session, const Reply& reply);
   void answer_as_failed(Session& session);
@@ -158,10 +158,10 @@ class Service {
   IntrusiveList<Session, &Session::all_> sessions_;
   IntrusiveList<Session, &Session::runnable_> runnable_;
   IntrusiveList<Session, &Session::to_send_> to_send_;
-  IntrusiveList<Session, &Session::held_hook_> held_;
+  IntrusiveList<Session, &Session::held_back_hook_> held_back_;
   // Whose next command waits for the journal's disk.
-  IntrusiveList<Session, &Session::runnable_> withheld_;
-  bool journal_is_waited_for_ = false;  // Somebody was withheld since it was asked last.
+  IntrusiveList<Session, &Session::runnable_> deferred_;
+  bool journal_is_waited_for_ = false;  // A command was deferred since it was asked last.
 };
 
 }  // namespace haricot

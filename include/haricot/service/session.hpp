@@ -5,7 +5,7 @@
 // command is incomplete or has to wait, and for output only until it is sent.
 //
 // Every session stops running commands when its output is not taken off, when it waits for a job,
-// when it has had its share of a turn, in the turns behind one that left it an answer to be held
+// when it has had its share of a turn, in the turns after one that left it an answer to be held
 // back until its record is safe, and when its next command has to be recorded and the journal waits
 // for its disk. What has arrived stays with it then, and the connection reads
 // no more than kInputBytesMax ahead.
@@ -61,7 +61,7 @@ class Session {
   void* owner() const { return owner_; }
   Output& output() { return output_; }
   // The output may be sent: what it reports is as safe as the operator asked for.
-  bool may_send() const { return !held_; }
+  bool may_send() const { return !is_held_back_; }
   bool has_output() const { return !output_.empty(); }
   // More input is welcome. If not, it will be again after output was sent or an answer came.
   bool wants_input() const {
@@ -69,7 +69,7 @@ class Session {
   }
   // Everything is answered, nothing more can come: to be closed as soon as the output is sent.
   bool is_finished() const {
-    return !held_ && (quit_ || (input_ended_ && starved_ && !client_.is_busy()));
+    return !is_held_back_ && (quit_ || (input_ended_ && starved_ && !client_.is_busy()));
   }
   // The idle timeout has ended it: is_finished(), and what it had not read is thrown away.
   bool was_idle() const { return was_idle_; }
@@ -112,22 +112,22 @@ class Session {
   CommandSet commands_ : 2;   // What its client has.
   bool was_idle_ : 1 = false;
   bool was_occupied_ : 1 = false;  // When it was active or looked at last: see service_idle.cpp.
-  bool withheld_ = false;          // Its next command waits for the journal's disk.
-  bool held_ = false;
-  std::uint64_t held_until_ = 0;    // The record that has to be safe before anything is sent.
-  std::uint32_t held_turn_ = 0;     // The turn in which that began.
-  Output::Mark held_mark_;          // Where the answers begin that are held back,
-  std::uint32_t held_answers_ = 0;  // and how many there are.
+  bool is_deferred_ = false;       // Its next command waits for the journal's disk.
+  bool is_held_back_ = false;
+  std::uint64_t held_back_until_ = 0;    // The record that has to be safe before anything is sent.
+  std::uint32_t held_back_turn_ = 0;     // The turn in which that began.
+  Output::Mark held_back_mark_;          // Where the answers begin that are held back,
+  std::uint32_t held_back_answers_ = 0;  // and how many there are.
 
   RequestReader reader_;
   // watched_tubes: how many are left; all_tubes: the number of the list.
   std::uint64_t list_number_ = 0;
 
-  Instant active_;      // With an idle timeout: since when nothing came or was taken.
-  ListHook all_;        // In Service::sessions_.
-  ListHook runnable_;   // In Service::runnable_: has commands to run; or in Service::withheld_.
-  ListHook to_send_;    // In Service::to_send_: has output, or is finished.
-  ListHook held_hook_;  // In Service::held_sessions_.
+  Instant active_;     // With an idle timeout: since when nothing came or was taken.
+  ListHook all_;       // In Service::sessions_.
+  ListHook runnable_;  // In Service::runnable_: has commands to run; or in Service::deferred_.
+  ListHook to_send_;   // In Service::to_send_: has output, or is finished.
+  ListHook held_back_hook_;  // In Service::held_back_.
 };
 
 }  // namespace haricot

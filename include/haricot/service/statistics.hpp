@@ -56,7 +56,7 @@ enum class StatisticType : std::uint8_t {
   integer,
   word,      // Never quoted.
   quoted,    // Quoted unless compat says otherwise.
-  cpu_time,  // Seconds with six digits behind the dot, from a number of microseconds.
+  cpu_time,  // Seconds with six digits after the dot, from a number of microseconds.
 };
 
 template <typename Facts>

@@ -59,7 +59,7 @@ bool measure(const BenchOptions& options, Load& load, BenchResult& result, std::
   result.before = usage_of(options.pid);
   const auto time = Duration::milliseconds(static_cast<std::int64_t>(options.milliseconds));
   const bool good = load.run({options.count, time}, result.tally, progress, error);
-  result.behind = usage_of(options.pid);
+  result.after = usage_of(options.pid);
   if (client) result.client_cpu_ns = usage_of(::getpid())->cpu_ns - client->cpu_ns;
   return good;
 }
@@ -95,7 +95,7 @@ int run(const BenchOptions& options) {
   const bool is_clear = background.clear(clearing_error);
   show_stage("");
   if (!good) return fail(error);
-  if (options.pid != 0 && !result.behind) return fail("the server's process is gone");
+  if (options.pid != 0 && !result.after) return fail("the server's process is gone");
   const std::string report =
       options.json ? json_report(options, result) : text_report(options, result);
   std::fputs(report.c_str(), stdout);

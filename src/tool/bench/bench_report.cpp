@@ -66,7 +66,7 @@ struct ServerCost {
 ServerCost cost_of(const BenchResult& result) {
   const auto commands = static_cast<double>(result.tally.commands());
   const auto used = [&](std::uint64_t ProcessUsage::*part) {
-    return microseconds((*result.behind).*part - (*result.before).*part);
+    return microseconds((*result.after).*part - (*result.before).*part);
   };
   const double all = used(&ProcessUsage::cpu_ns);
   return {ratio(all, commands), ratio(used(&ProcessUsage::user_ns), commands),
@@ -129,7 +129,7 @@ std::string server_lines(const BenchResult& result) {
          fixed(cost.user, 2) + " user, " + fixed(cost.system, 2) + " system), " +
          fixed(cost.core_share * 100, 0) + " % of a core\n          " +
          mebibytes(*result.at_first) + " MiB resident at first, " + mebibytes(*result.before) +
-         " before the measurement, " + mebibytes(*result.behind) + " after it\n";
+         " before the measurement, " + mebibytes(*result.after) + " after it\n";
 }
 
 std::string json_number(std::string_view name, std::uint64_t value) {
@@ -159,11 +159,11 @@ std::string json_server(const BenchResult& result) {
          json_decimal("core_share", cost.core_share, 3) + "," +
          json_number("resident_at_first", result.at_first->resident_bytes) + "," +
          json_number("resident_before", result.before->resident_bytes) + "," +
-         json_number("resident_behind", result.behind->resident_bytes) + "}";
+         json_number("resident_behind", result.after->resident_bytes) + "}";
 }
 
 bool server_is_known(const BenchResult& result) {
-  return result.at_first && result.before && result.behind;
+  return result.at_first && result.before && result.after;
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct BenchResult {
   // the measurement.
   std::optional<ProcessUsage> at_first;
   std::optional<ProcessUsage> before;
-  std::optional<ProcessUsage> behind;
+  std::optional<ProcessUsage> after;
   bool was_interrupted = false;
 };
 

@@ -34,7 +34,7 @@ std::string_view name_of(Step step) {
       return "put";
     case Step::reserve:
       return "reserve";
-    case Step::remove:
+    case Step::delete_job:
       return "delete";
   }
   return "";
@@ -186,7 +186,7 @@ bool Load::begin_step(Lane& lane) {
       lane.unsent = std::string_view(reserves_).substr(0, kReserve.size() * lane.batch);
       lane.ids.clear();
       break;
-    case Step::remove:
+    case Step::delete_job:
       lane.deletes.clear();
       for (const std::uint64_t id : lane.ids) {
         char text[20];
@@ -272,7 +272,7 @@ bool Load::check(Lane& lane, const Answer& answer) {
       case Step::reserve:
         lane.ids.push_back(answer.number);
         return answer.code == ReplyCode::reserved && answer.body_matches;
-      case Step::remove:
+      case Step::delete_job:
         return answer.code == ReplyCode::deleted;
     }
     return false;
@@ -281,8 +281,8 @@ bool Load::check(Lane& lane, const Answer& answer) {
 }
 
 bool Load::end_step(Lane& lane) {
-  if (lane.step == Step::remove || options_.workload == Workload::put) return begin_round(lane);
-  lane.step = lane.step == Step::put ? Step::reserve : Step::remove;
+  if (lane.step == Step::delete_job || options_.workload == Workload::put) return begin_round(lane);
+  lane.step = lane.step == Step::put ? Step::reserve : Step::delete_job;
   return begin_step(lane);
 }
 

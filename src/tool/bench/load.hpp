@@ -27,7 +27,7 @@
 
 namespace haricot::tool {
 
-enum class Step : std::uint8_t { put, reserve, remove };
+enum class Step : std::uint8_t { put, reserve, delete_job };
 inline constexpr std::size_t kSteps = 3;
 std::string_view name_of(Step step);
 

@@ -67,10 +67,10 @@ void print_tubes(const KeptJobs& kept) {
   const Engine& engine = kept.engine();
   for (const JobRef ref : kept.by_id()) {
     const Job& job = engine.jobs()[ref];
-    std::size_t place = 0;
-    if (job.state() == JobState::delayed) place = 1;
-    if (job.state() == JobState::buried) place = 2;
-    ++tubes[engine.tubes()[job.tube].name][place];
+    std::size_t index = 0;
+    if (job.state() == JobState::delayed) index = 1;
+    if (job.state() == JobState::buried) index = 2;
+    ++tubes[engine.tubes()[job.tube].name][index];
   }
   if (tubes.empty()) return;
   std::printf("\n%10s %10s %10s  tube\n", "ready", "delayed", "buried");

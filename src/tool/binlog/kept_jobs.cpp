@@ -58,7 +58,7 @@ std::vector<JobRef> KeptJobs::by_id() const {
   std::vector<JobRef> refs;
   refs.reserve(engine_.jobs().size());
   for (std::size_t i = 0; i < segments_.size(); ++i) {
-    for (JobRef ref = segments_.at(i).first; ref != JobRef::none; ref = segments_.behind(ref)) {
+    for (JobRef ref = segments_.at(i).first; ref != JobRef::none; ref = segments_.after(ref)) {
       refs.push_back(ref);
     }
   }

@@ -71,11 +71,11 @@ std::optional<Address> Address::find(std::string_view text, std::string& error) 
 
 bool Address::set_unix(std::string_view path, std::string& error) {
   if (!is_path(path, error)) return false;
-  Place place;
+  Endpoint endpoint;
   const sockaddr_un address = os::unix_address(path);
-  std::memcpy(&place.bytes, &address, sizeof address);
-  place.length = sizeof address;
-  places_.push_back(place);
+  std::memcpy(&endpoint.bytes, &address, sizeof address);
+  endpoint.length = sizeof address;
+  endpoints_.push_back(endpoint);
   name_ = std::string(os::kUnixPrefix) + std::string(path);
   return true;
 }
@@ -97,10 +97,10 @@ bool Address::set_inet(std::string_view text, std::string& error) {
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    Place place;
-    std::memcpy(&place.bytes, each->ai_addr, each->ai_addrlen);
-    place.length = each->ai_addrlen;
-    places_.push_back(place);
+    Endpoint endpoint;
+    std::memcpy(&endpoint.bytes, each->ai_addr, each->ai_addrlen);
+    endpoint.length = each->ai_addrlen;
+    endpoints_.push_back(endpoint);
   }
   // Only a number can be taken for a host and a port.
   const bool v6 = host_name.find(':') != std::string::npos;
@@ -109,8 +109,8 @@ bool Address::set_inet(std::string_view text, std::string& error) {
 }
 
 os::Descriptor Address::connect(std::string& error, Duration patience) const {
-  for (const Place& place : places_) {
-    os::Descriptor socket(::socket(place.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  for (const Endpoint& endpoint : endpoints_) {
+    os::Descriptor socket(::socket(endpoint.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!socket) {
       error = std::string("cannot make a socket: ") + std::strerror(errno);
       continue;
@@ -121,13 +121,13 @@ os::Descriptor Address::connect(std::string& error, Duration patience) const {
     limit.tv_sec = static_cast<time_t>(patience.count() / 1'000'000'000);
     limit.tv_usec = static_cast<suseconds_t>(patience.count() / 1'000 % 1'000'000);
     ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    const auto* generic = reinterpret_cast<const sockaddr*>(&place.bytes);
-    if (::connect(socket.get(), generic, place.length) != 0) {
+    const auto* generic = reinterpret_cast<const sockaddr*>(&endpoint.bytes);
+    if (::connect(socket.get(), generic, endpoint.length) != 0) {
       const bool is_late = errno == EINPROGRESS || errno == EAGAIN;
       error = "cannot connect to " + name_ + ": " + std::strerror(is_late ? ETIMEDOUT : errno);
       continue;
     }
-    if (place.bytes.ss_family != AF_UNIX) {
+    if (endpoint.bytes.ss_family != AF_UNIX) {
       const int on = 1;
       ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }

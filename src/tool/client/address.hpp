@@ -37,13 +37,13 @@ class Address {
   bool set_unix(std::string_view path, std::string& error);
   bool set_inet(std::string_view text, std::string& error);
 
-  struct Place {
+  struct Endpoint {
     sockaddr_storage bytes{};
     socklen_t length = 0;
   };
 
   std::string name_;
-  std::vector<Place> places_;  // At least one.
+  std::vector<Endpoint> endpoints_;  // At least one.
 };
 
 }  // namespace haricot::tool

@@ -14,8 +14,8 @@ constexpr std::uint64_t kBodyBytesMax = std::uint64_t{1} << 32;
 
 void AnswerParser::restart() {
   in_body_ = false;
-  held_bytes_ = 0;
-  held_is_used_ = false;
+  kept_bytes_ = 0;
+  kept_is_used_ = false;
 }
 
 AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer) {
@@ -34,10 +34,10 @@ AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer)
     }
     if (body_taken_ < current_.body_bytes + kTrailerBytes) {
       // The bytes that the line stands in go away before the body ends; keep what it says.
-      if (!held_is_used_) {
-        std::memcpy(held_.data(), current_.line.data(), current_.line.size());
-        current_.line = {held_.data(), current_.line.size()};
-        held_is_used_ = true;
+      if (!kept_is_used_) {
+        std::memcpy(kept_.data(), current_.line.data(), current_.line.size());
+        current_.line = {kept_.data(), current_.line.size()};
+        kept_is_used_ = true;
       }
       return Result::more;
     }
@@ -50,27 +50,27 @@ AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer)
 
 // Makes current_ of the next line.
 AnswerParser::Result AnswerParser::take_line(std::string_view& bytes) {
-  if (held_is_used_) held_bytes_ = 0;
-  held_is_used_ = false;
+  if (kept_is_used_) kept_bytes_ = 0;
+  kept_is_used_ = false;
   const void* end = bytes.empty() ? nullptr : std::memchr(bytes.data(), '\n', bytes.size());
   const std::size_t taken =
       end == nullptr ? bytes.size()
                      : static_cast<std::size_t>(static_cast<const char*>(end) - bytes.data()) + 1;
   std::string_view line = bytes.substr(0, taken);
-  if (held_bytes_ + taken > held_.size()) {
+  if (kept_bytes_ + taken > kept_.size()) {
     current_ = Answer{};
-    current_.line = held_bytes_ > 0 ? std::string_view(held_.data(), held_bytes_)
-                                    : line.substr(0, held_.size());
+    current_.line = kept_bytes_ > 0 ? std::string_view(kept_.data(), kept_bytes_)
+                                    : line.substr(0, kept_.size());
     return Result::malformed;
   }
-  if (end == nullptr || held_bytes_ > 0) {
-    std::copy(line.begin(), line.end(), held_.data() + held_bytes_);
-    held_bytes_ += taken;
-    line = {held_.data(), held_bytes_};
+  if (end == nullptr || kept_bytes_ > 0) {
+    std::copy(line.begin(), line.end(), kept_.data() + kept_bytes_);
+    kept_bytes_ += taken;
+    line = {kept_.data(), kept_bytes_};
   }
   bytes.remove_prefix(taken);
   if (end == nullptr) return Result::more;
-  held_is_used_ = held_bytes_ > 0;
+  kept_is_used_ = kept_bytes_ > 0;
   return read_line(line) ? Result::answer : Result::malformed;
 }
 

@@ -42,7 +42,7 @@ class AnswerParser {
 
   // What has arrived of a line that has no end yet; empty if the last one was complete.
   std::string_view unfinished_line() const {
-    return held_is_used_ ? std::string_view{} : std::string_view(held_.data(), held_bytes_);
+    return kept_is_used_ ? std::string_view{} : std::string_view(kept_.data(), kept_bytes_);
   }
 
   // Takes bytes from the front, up to the end of the next answer. After `malformed` the parser has
@@ -60,9 +60,9 @@ class AnswerParser {
   std::uint64_t body_taken_ = 0;  // Of the current body and its CR LF.
   bool keeps_bodies_ = false;
   std::string kept_body_;
-  std::array<char, kReplyLineBytesMax> held_{};
-  std::size_t held_bytes_ = 0;
-  bool held_is_used_ = false;  // The line of the current answer stands in held_.
+  std::array<char, kReplyLineBytesMax> kept_{};
+  std::size_t kept_bytes_ = 0;
+  bool kept_is_used_ = false;  // The line of the current answer stands in kept_.
 };
 
 }  // namespace haricot::tool

@@ -97,7 +97,7 @@ class Jobs {
     std::optional<JobPage> page = parse_job_page(response->body);
     if (!page) return errand_.no("the server's list of jobs cannot be read");
     page_ = std::move(*page);
-    // scan-jobs takes a state only behind a tube.
+    // scan-jobs takes a state only after a tube.
     std::erase_if(page_.jobs, [this](const StatsText& job) {
       const std::string* state = job.find("state");
       return !choice_.state.empty() && (state == nullptr || *state != choice_.state);

@@ -17,7 +17,7 @@ namespace haricot::tool {
 struct TableLayout {
   std::size_t columns = 0;
   std::size_t name_columns = 0;
-  bool has_letters = false;         // Of the marks, behind the name.
+  bool has_letters = false;         // Of the marks, after the name.
   bool has_words = false;           // Of the marks, at the end of the line, instead of the letters.
   std::vector<TubeColumn> numbers;  // From left to right.
 };

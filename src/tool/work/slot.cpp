@@ -200,7 +200,7 @@ void Slot::run_program(Instant now) {
   ProgramStart start;
   start.words = *words;
   start.environment = environment_of(job_);
-  if (!has_place_for_body(shift_.plan)) start.input = job_.body;
+  if (!has_body_mark(shift_.plan)) start.input = job_.body;
   start.captures_output = !shift_.plan.plain;
   start.signal_mask = shift_.program_mask;
   std::string error;

@@ -8,7 +8,7 @@
 namespace haricot::tool {
 namespace {
 
-constexpr std::string_view kPlace = "{}";
+constexpr std::string_view kBodyMark = "{}";
 // Linux: MAX_ARG_STRLEN, the NUL at the end included.
 constexpr std::size_t kArgumentBytesMax = 128 * 1024;
 
@@ -20,10 +20,10 @@ bool is_program(const std::string& file) {
 
 std::string with_body(std::string_view word, std::string_view body) {
   std::string text;
-  for (std::size_t at = 0; (at = word.find(kPlace)) != std::string_view::npos;) {
+  for (std::size_t at = 0; (at = word.find(kBodyMark)) != std::string_view::npos;) {
     text += word.substr(0, at);
     text += body;
-    word.remove_prefix(at + kPlace.size());
+    word.remove_prefix(at + kBodyMark.size());
   }
   text += word;
   return text;
@@ -43,14 +43,14 @@ bool is_last_try(const WorkPlan& plan, std::uint64_t reserves) {
   return plan.tries > 0 && reserves >= plan.tries;
 }
 
-bool has_place_for_body(const WorkPlan& plan) {
+bool has_body_mark(const WorkPlan& plan) {
   return std::any_of(plan.command.begin() + 1, plan.command.end(), [](const std::string& word) {
-    return word.find(kPlace) != std::string::npos;
+    return word.find(kBodyMark) != std::string::npos;
   });
 }
 
 std::optional<std::vector<std::string>> words_for(const WorkPlan& plan, std::string_view body) {
-  if (!has_place_for_body(plan)) return plan.command;
+  if (!has_body_mark(plan)) return plan.command;
   if (body.find('\0') != std::string_view::npos) return std::nullopt;
   std::vector<std::string> words = {plan.command.front()};
   for (std::size_t i = 1; i < plan.command.size(); ++i) {

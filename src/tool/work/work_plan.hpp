@@ -40,7 +40,7 @@ std::uint64_t delay_of_release(const WorkPlan& plan, std::uint64_t reserves);
 bool is_last_try(const WorkPlan& plan, std::uint64_t reserves);
 
 // Whether the body goes into an argument, in the place of {}, and not to stdin.
-bool has_place_for_body(const WorkPlan& plan);
+bool has_body_mark(const WorkPlan& plan);
 // The program's words for this body. Nothing: the body cannot be in an argument, because it has a
 // NUL byte, or because an argument would be longer than a program can get.
 std::optional<std::vector<std::string>> words_for(const WorkPlan& plan, std::string_view body);

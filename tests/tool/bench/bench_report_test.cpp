@@ -39,7 +39,7 @@ TEST(BenchReport, TheServersCostIsPerCommandAndOnlyThereIfItIsKnown) {
   EXPECT_FALSE(holds(text_report({}, result), "server:"));
   result.at_first = ProcessUsage{0, 0, 0, 1 << 20};
   result.before = ProcessUsage{1'000'000'000, 0, 0, 2 << 20};
-  result.behind = ProcessUsage{1'005'000'000, 1'000'000, 4'000'000, 3 << 20};
+  result.after = ProcessUsage{1'005'000'000, 1'000'000, 4'000'000, 3 << 20};
   const std::string json = json_report({}, result);
   EXPECT_TRUE(holds(json,
                     "\"cpu_us_per_command\":5.0000,\"user_us_per_command\":1.0000,"

@@ -12,10 +12,10 @@ TEST(ProcessUsage, CpuTimeGrowsWithWork) {
   const std::optional<ProcessUsage> before = usage_of(::getpid());
   ASSERT_TRUE(before);
   // Works until the clock says so; the parts follow in their coarser steps.
-  std::optional<ProcessUsage> behind = before;
-  while (behind->cpu_ns < before->cpu_ns + 50'000'000) behind = usage_of(::getpid());
+  std::optional<ProcessUsage> after = before;
+  while (after->cpu_ns < before->cpu_ns + 50'000'000) after = usage_of(::getpid());
   const std::uint64_t parts =
-      behind->user_ns + behind->system_ns - before->user_ns - before->system_ns;
+      after->user_ns + after->system_ns - before->user_ns - before->system_ns;
   EXPECT_GE(parts, 20'000'000U);
 }
 
@@ -23,10 +23,10 @@ TEST(ProcessUsage, MemoryInUseIsResident) {
   constexpr std::size_t kBytes = 32 * 1024 * 1024;
   const std::optional<ProcessUsage> before = usage_of(::getpid());
   const std::string much(kBytes, 'x');
-  const std::optional<ProcessUsage> behind = usage_of(::getpid());
-  ASSERT_TRUE(before && behind);
+  const std::optional<ProcessUsage> after = usage_of(::getpid());
+  ASSERT_TRUE(before && after);
   EXPECT_EQ(much.back(), 'x');
-  EXPECT_GE(behind->resident_bytes, before->resident_bytes + kBytes * 9 / 10);
+  EXPECT_GE(after->resident_bytes, before->resident_bytes + kBytes * 9 / 10);
 }
 
 TEST(ProcessUsage, NoProcessHasNone) {

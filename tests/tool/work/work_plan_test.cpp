@@ -43,13 +43,13 @@ TEST(WorkPlan, TheLastTryIsTheOneThatWasAskedFor) {
 
 TEST(WorkPlan, TheBodyGoesIntoEachPlace) {
   const WorkPlan plan = plan_for({"echo", "{}", "a{}b{}c", "{", "}{"});
-  EXPECT_TRUE(has_place_for_body(plan));
+  EXPECT_TRUE(has_body_mark(plan));
   EXPECT_EQ(words_for(plan, "{} x"), (Words{"echo", "{} x", "a{} xb{} xc", "{", "}{"}));
 }
 
 TEST(WorkPlan, WithoutAPlaceTheWordsStayAsTheyAre) {
   const WorkPlan plan = plan_for({"{}", "-c", "x"});
-  EXPECT_FALSE(has_place_for_body(plan));
+  EXPECT_FALSE(has_body_mark(plan));
   EXPECT_EQ(words_for(plan, std::string(1'000'000, '\0')), (Words{"{}", "-c", "x"}));
 }
 

@@ -13,9 +13,9 @@ namespace {
 using test::ServiceWorld;
 using test::whole_put;
 
-class HeldAnswers : public ::testing::Test {
+class HeldBackAnswers : public ::testing::Test {
  protected:
-  HeldAnswers() { world.journal.hold_back(); }
+  HeldBackAnswers() { world.journal.hold_back(); }
   void TearDown() override { service.engine().check_invariants(); }
 
   void make_safe() {
@@ -28,7 +28,7 @@ class HeldAnswers : public ::testing::Test {
   Service& service = world.service;
 };
 
-TEST_F(HeldAnswers, OnlyWhoMadeARecordWaitsForItsSafety) {
+TEST_F(HeldBackAnswers, OnlyWhoMadeARecordWaitsForItsSafety) {
   Session& producer = world.connect();
   Session& other = world.connect();
   world.say(producer, whole_put("x"));
@@ -44,7 +44,7 @@ TEST_F(HeldAnswers, OnlyWhoMadeARecordWaitsForItsSafety) {
   EXPECT_EQ(world.hear(producer), "INSERTED 1\r\n");
 }
 
-TEST_F(HeldAnswers, EveryCommandThatMakesARecordWaits) {
+TEST_F(HeldBackAnswers, EveryCommandThatMakesARecordWaits) {
   Session& session = world.connect();
   const std::pair<std::string, std::string> commands[] = {
       {whole_put("x"), "INSERTED 1\r\n"},
@@ -65,7 +65,7 @@ TEST_F(HeldAnswers, EveryCommandThatMakesARecordWaits) {
             "NOT_FOUND\r\nKICKED 0\r\nNOT_FOUND\r\nNOT_FOUND\r\n");
 }
 
-TEST_F(HeldAnswers, AllThatCameAtOnceRunsAndIsReleasedTogether) {
+TEST_F(HeldBackAnswers, AllThatCameAtOnceRunsAndIsReleasedTogether) {
   Session& session = world.connect();
   service.advance(world.now);
   world.say(session, "use t\r\n" + whole_put("x") + "stats-job 9\r\n" + whole_put("y") +
@@ -79,7 +79,7 @@ TEST_F(HeldAnswers, AllThatCameAtOnceRunsAndIsReleasedTogether) {
   EXPECT_EQ(world.hear(session), "USING t\r\nINSERTED 1\r\nNOT_FOUND\r\nINSERTED 2\r\nUSING t\r\n");
 }
 
-TEST_F(HeldAnswers, WhatComesInALaterTurnWaitsAndKeepsItsOrder) {
+TEST_F(HeldBackAnswers, WhatComesInALaterTurnWaitsAndKeepsItsOrder) {
   Session& session = world.connect();
   service.advance(world.now);
   world.say(session, whole_put("x"));
@@ -93,7 +93,7 @@ TEST_F(HeldAnswers, WhatComesInALaterTurnWaitsAndKeepsItsOrder) {
   EXPECT_EQ(world.hear(session), "INSERTED 1\r\nINSERTED 2\r\nUSING t\r\n");
 }
 
-TEST_F(HeldAnswers, WhatIsInDoubtIsAnsweredAsAFailure) {
+TEST_F(HeldBackAnswers, WhatIsInDoubtIsAnsweredAsAFailure) {
   Session& session = world.connect();
   Session& other = world.connect();
   service.advance(world.now);
@@ -112,7 +112,7 @@ TEST_F(HeldAnswers, WhatIsInDoubtIsAnsweredAsAFailure) {
 
 // What docs/protocol.md tells clients to do: the job is there, a client may hold one without
 // knowing, and closing the connection gives that back.
-TEST_F(HeldAnswers, WhatIsInDoubtHasHappenedAndClosingGivesBackWhatIsHeldUnawares) {
+TEST_F(HeldBackAnswers, WhatIsInDoubtHasHappenedAndClosingGivesBackWhatIsHeldUnawares) {
   Session& session = world.connect();
   Session& other = world.connect();
   service.advance(world.now);
@@ -128,14 +128,14 @@ TEST_F(HeldAnswers, WhatIsInDoubtHasHappenedAndClosingGivesBackWhatIsHeldUnaware
   EXPECT_EQ(world.hear(other), "INSERTED 2\r\n");
 }
 
-TEST_F(HeldAnswers, TheJournalSaysWhenItWantsTheNextTurn) {
+TEST_F(HeldBackAnswers, TheJournalSaysWhenItWantsTheNextTurn) {
   world.journal.wants_turn_at = world.now + Duration::seconds(3);
   EXPECT_EQ(service.next_event(), world.now + Duration::seconds(3));
   service.end_turn(world.now);
   EXPECT_EQ(world.journal.last_turn, world.now);
 }
 
-TEST_F(HeldAnswers, WhatArrivesMeanwhileRunsWhenTheRecordIsSafe) {
+TEST_F(HeldBackAnswers, WhatArrivesMeanwhileRunsWhenTheRecordIsSafe) {
   Session& session = world.connect();
   world.say(session, whole_put("x"));
   service.advance(world.now);
@@ -146,7 +146,7 @@ TEST_F(HeldAnswers, WhatArrivesMeanwhileRunsWhenTheRecordIsSafe) {
   EXPECT_EQ(world.hear(session), "INSERTED 1\r\nUSING t\r\nUSING u\r\n");
 }
 
-TEST_F(HeldAnswers, AnAnswerIsReleasedByItsOwnRecordNotByAnEarlierOne) {
+TEST_F(HeldBackAnswers, AnAnswerIsReleasedByItsOwnRecordNotByAnEarlierOne) {
   Session& first = world.connect();
   Session& second = world.connect();
   world.say(first, whole_put("x"));
@@ -160,14 +160,14 @@ TEST_F(HeldAnswers, AnAnswerIsReleasedByItsOwnRecordNotByAnEarlierOne) {
   EXPECT_TRUE(second.may_send());
 }
 
-TEST_F(HeldAnswers, ThatNothingIsHeldAnAdvanceOfTheJournalChangesNothing) {
+TEST_F(HeldBackAnswers, ThatNothingIsHeldAnAdvanceOfTheJournalChangesNothing) {
   Session& session = world.connect();
   service.end_turn(world.now);
   EXPECT_TRUE(world.to_send().empty());
   EXPECT_TRUE(session.may_send());
 }
 
-TEST_F(HeldAnswers, AWorkerGetsItsJobThoughTheProducersAnswerIsHeld) {
+TEST_F(HeldBackAnswers, AWorkerGetsItsJobThoughTheProducersAnswerIsHeld) {
   Session& worker = world.connect();
   Session& producer = world.connect();
   world.ask(worker, "reserve\r\n");
@@ -176,7 +176,7 @@ TEST_F(HeldAnswers, AWorkerGetsItsJobThoughTheProducersAnswerIsHeld) {
   EXPECT_EQ(world.hear(worker), "RESERVED 1 1\r\nx\r\n");
 }
 
-TEST_F(HeldAnswers, ALongKickIsHeldUntilAllItsRecordsAreSafe) {
+TEST_F(HeldBackAnswers, ALongKickIsHeldUntilAllItsRecordsAreSafe) {
   Session& session = world.connect();
   for (std::uint32_t i = 0; i < Engine::kJobsPerCall + 5; ++i) {
     world.say(session, "put 0 1000 60 0\r\n\r\n");
@@ -191,7 +191,7 @@ TEST_F(HeldAnswers, ALongKickIsHeldUntilAllItsRecordsAreSafe) {
   EXPECT_EQ(world.hear(session), "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\n");
 }
 
-TEST_F(HeldAnswers, WhatArrivesWhileTheAnswerToALongKickIsHeldIsNotForgotten) {
+TEST_F(HeldBackAnswers, WhatArrivesWhileTheAnswerToALongKickIsHeldIsNotForgotten) {
   Session& session = world.connect();
   for (std::uint32_t i = 0; i < Engine::kJobsPerCall + 5; ++i) {
     world.say(session, "put 0 1000 60 0\r\n\r\n");
@@ -206,7 +206,7 @@ TEST_F(HeldAnswers, WhatArrivesWhileTheAnswerToALongKickIsHeldIsNotForgotten) {
             "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\nUSING t\r\n");
 }
 
-TEST_F(HeldAnswers, AHeldSessionIsFinishedOnlyWhenItsAnswerMayLeave) {
+TEST_F(HeldBackAnswers, AHeldSessionIsFinishedOnlyWhenItsAnswerMayLeave) {
   Session& session = world.connect();
   world.say(session, whole_put("x") + "quit\r\n");
   EXPECT_FALSE(session.is_finished());
@@ -215,7 +215,7 @@ TEST_F(HeldAnswers, AHeldSessionIsFinishedOnlyWhenItsAnswerMayLeave) {
   EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
 }
 
-TEST_F(HeldAnswers, AHeldSessionCanHalfClose) {
+TEST_F(HeldBackAnswers, AHeldSessionCanHalfClose) {
   Session& session = world.connect();
   world.say(session, whole_put("x") + "use t\r\n");
   service.end_of_input(session, world.now);
@@ -225,7 +225,7 @@ TEST_F(HeldAnswers, AHeldSessionCanHalfClose) {
   EXPECT_TRUE(session.is_finished());
 }
 
-TEST_F(HeldAnswers, AHeldSessionCanBeClosed) {
+TEST_F(HeldBackAnswers, AHeldSessionCanBeClosed) {
   Session& session = world.connect();
   world.say(session, whole_put("x"));
   world.disconnect(session);
@@ -233,7 +233,7 @@ TEST_F(HeldAnswers, AHeldSessionCanBeClosed) {
   EXPECT_TRUE(world.to_send().empty());
 }
 
-TEST_F(HeldAnswers, ARefusedCommandIsNotHeld) {
+TEST_F(HeldBackAnswers, ARefusedCommandIsNotHeld) {
   Session& session = world.connect();
   world.journal.refuse_from(1, JournalStatus::full);
   EXPECT_EQ(world.ask(session, whole_put("x")), "OUT_OF_MEMORY\r\n");

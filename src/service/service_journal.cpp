@@ -9,16 +9,16 @@ namespace haricot {
 
 // Answers -----------------------------------------------------------------------------------------
 
-void Service::settle_held() {
-  const std::uint64_t safe = journal_.held_records();
+void Service::settle_held_back() {
+  const std::uint64_t safe = journal_.safe_records();
   const std::uint64_t doubtful = journal_.doubtful_records();
   Session* next = nullptr;
-  for (Session* session = held_.first(); session != nullptr; session = next) {
-    next = held_.after(*session);
-    if (session->held_until_ > std::max(safe, doubtful)) continue;
-    if (session->held_until_ > safe) answer_as_failed(*session);
-    session->held_ = false;
-    held_.remove(*session);
+  for (Session* session = held_back_.first(); session != nullptr; session = next) {
+    next = held_back_.after(*session);
+    if (session->held_back_until_ > std::max(safe, doubtful)) continue;
+    if (session->held_back_until_ > safe) answer_as_failed(*session);
+    session->is_held_back_ = false;
+    held_back_.remove(*session);
     mark_to_send(*session);
     if (may_run(*session)) wake(*session);
   }
@@ -27,8 +27,8 @@ void Service::settle_held() {
 // What was held back reports changes that the journal could not write. They have happened here, and
 // may be written later or not; whoever asked for them must not take them for done.
 void Service::answer_as_failed(Session& session) {
-  session.output_.cut_back(session.held_mark_);
-  for (std::uint32_t i = session.held_answers_; i > 0; --i) {
+  session.output_.cut_back(session.held_back_mark_);
+  for (std::uint32_t i = session.held_back_answers_; i > 0; --i) {
     if (!session.output_.add({ReplyCode::internal_error})) session.quit_ = true;
   }
 }
@@ -38,10 +38,10 @@ void Service::answer_as_failed(Session& session) {
 // A command that cannot be recorded before the disk has done something stays in the session's
 // input. The session runs nothing until then, and no more than kInputBytesMax is read of it: so
 // whoever writes faster than the disk is slowed down, and nobody else.
-void Service::withhold(Session& session) {
+void Service::defer(Session& session) {
   if (session.runnable_.linked()) runnable_.remove(session);
-  withheld_.push_back(session);
-  session.withheld_ = true;
+  deferred_.push_back(session);
+  session.is_deferred_ = true;
   journal_is_waited_for_ = true;
 }
 
@@ -49,11 +49,11 @@ void Service::withhold(Session& session) {
 void Service::try_again(Instant now) {
   if (!journal_.may_try_again()) return;
   journal_is_waited_for_ = false;
-  for (Session* session = withheld_.first(); session != nullptr;
-       session = withheld_.after(*session)) {
-    session->withheld_ = false;
+  for (Session* session = deferred_.first(); session != nullptr;
+       session = deferred_.after(*session)) {
+    session->is_deferred_ = false;
   }
-  runnable_.append(withheld_);
+  runnable_.append(deferred_);
   engine_.go_on_with_tasks(now);
   engine_.take_steps();  // No session is to pay for them.
   hand_out_deliveries();

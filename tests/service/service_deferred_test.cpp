@@ -14,7 +14,7 @@ using test::put_line;
 using test::ServiceWorld;
 using test::whole_put;
 
-class WithheldCommands : public ::testing::Test {
+class DeferredCommands : public ::testing::Test {
  protected:
   void TearDown() override { service.engine().check_invariants(); }
 
@@ -31,7 +31,7 @@ class WithheldCommands : public ::testing::Test {
   Service& service = world.service;
 };
 
-TEST_F(WithheldCommands, AreRunOnceWhenTheDiskHasCaughtUp) {
+TEST_F(DeferredCommands, AreRunOnceWhenTheDiskHasCaughtUp) {
   Session& session = world.connect();
   const std::string large(5000, 'l');
   const std::pair<std::string, std::string> commands[] = {
@@ -63,7 +63,7 @@ TEST_F(WithheldCommands, AreRunOnceWhenTheDiskHasCaughtUp) {
   EXPECT_EQ(world.stat(session, "cmd-release"), 2U);
 }
 
-TEST_F(WithheldCommands, MakeNoWorkerOfTheirClientBefore) {
+TEST_F(DeferredCommands, MakeNoWorkerOfTheirClientBefore) {
   Session& session = world.connect();
   world.ask(session, "put 0 100 60 1\r\nx\r\n");
   make_disk_slow();
@@ -73,7 +73,7 @@ TEST_F(WithheldCommands, MakeNoWorkerOfTheirClientBefore) {
   EXPECT_EQ(service.engine().counts().workers, 1U);
 }
 
-TEST_F(WithheldCommands, HoldUpNobodyElse) {
+TEST_F(DeferredCommands, HoldUpNobodyElse) {
   Session& producer = world.connect();
   Session& other = world.connect();
   world.ask(producer, whole_put("x"));
@@ -86,7 +86,7 @@ TEST_F(WithheldCommands, HoldUpNobodyElse) {
   EXPECT_EQ(world.hear(producer), "INSERTED 2\r\nFOUND 1 1\r\nx\r\n");
 }
 
-TEST_F(WithheldCommands, AreNotTriedAgainByBytesThatArrive) {
+TEST_F(DeferredCommands, AreNotTriedAgainByBytesThatArrive) {
   Session& session = world.connect();
   make_disk_slow();
   world.ask(session, whole_put("x"));
@@ -96,7 +96,7 @@ TEST_F(WithheldCommands, AreNotTriedAgainByBytesThatArrive) {
   EXPECT_EQ(world.journal.asked, asked);
 }
 
-TEST_F(WithheldCommands, KeepTheirSessionFromReadingMuch) {
+TEST_F(DeferredCommands, KeepTheirSessionFromReadingMuch) {
   Session& session = world.connect();
   make_disk_slow();
   world.ask(session, whole_put("x"));
@@ -110,7 +110,7 @@ TEST_F(WithheldCommands, KeepTheirSessionFromReadingMuch) {
   EXPECT_TRUE(session.wants_input());
 }
 
-TEST_F(WithheldCommands, GoWithTheirSession) {
+TEST_F(DeferredCommands, GoWithTheirSession) {
   Session& gone = world.connect();
   Session& half_closed = world.connect();
   make_disk_slow();
@@ -125,7 +125,7 @@ TEST_F(WithheldCommands, GoWithTheirSession) {
   EXPECT_TRUE(half_closed.is_finished());
 }
 
-TEST_F(WithheldCommands, MayBeWithheldAgain) {
+TEST_F(DeferredCommands, MayBeWithheldAgain) {
   Session& session = world.connect();
   make_disk_slow();
   world.ask(session, whole_put("x"));
@@ -140,7 +140,7 @@ TEST_F(WithheldCommands, MayBeWithheldAgain) {
   EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
 }
 
-TEST_F(WithheldCommands, AKickGoesOnWhereItStopped) {
+TEST_F(DeferredCommands, AKickGoesOnWhereItStopped) {
   Session& session = world.connect();
   Session& other = world.connect();
   for (int i = 0; i < 10; ++i) world.ask(session, "put 0 100 60 1\r\nx\r\n");
@@ -154,7 +154,7 @@ TEST_F(WithheldCommands, AKickGoesOnWhereItStopped) {
   EXPECT_EQ(world.stat(other, "cmd-kick"), 1U);
 }
 
-TEST_F(WithheldCommands, AnswersThatAreHeldBackLeaveBeforeThem) {
+TEST_F(DeferredCommands, AnswersThatAreHeldBackLeaveBeforeThem) {
   world.journal.hold_back();
   Session& session = world.connect();
   world.journal.refuse_from(2, JournalStatus::later);
