@@ -113,6 +113,7 @@ bool Binlog::close(Instant now) {
   std::optional<WrittenPoint> end;
   if (!way_.is_refusing()) end = way_.end_cleanly();
   wait_for_syncs();
+  way_.cut_files_back();
   if (end && !way_.is_refusing()) {
     way_.note().note_clean_stop(way_.noted_files(), end->records > 0 ? end->bytes : 0,
                                 ground_.has_syncs());

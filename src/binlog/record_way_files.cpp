@@ -1,6 +1,8 @@
 // How one file follows the other on the way of records, and how a file that fails is let go of.
 
+#include <cstddef>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -42,7 +44,12 @@ std::optional<SegmentWriter::Ending> RecordWay::end_file() {
 
 bool RecordWay::seal(const SegmentWriter::Ending& ending, bool is_begun) {
   const DiskStatus status = is_begun ? SegmentWriter::seal(ground_.disk, ending) : DiskStatus::ok;
-  if (status != DiskStatus::ok) fail(status, "write");
+  if (status != DiskStatus::ok) {
+    Segments& segments = *ground_.segments;
+    CHECK(segments.size() > 1);
+    cut_later(segments.at(segments.size() - 2), ending.end.bytes - kShortRecordBytes);
+    fail(status, "write");
+  }
   if (!ground_.has_syncs()) ground_.disk.close(ending.file);
   return is_begun && status == DiskStatus::ok;
 }
@@ -174,10 +181,49 @@ void RecordWay::let_go_of_file() noexcept {
   if (!writer_.is_open()) return;
   const std::uint64_t bytes = writer_.written().bytes;
   const FileHandle file = writer_.abandon();
-  if (!ground_.segments->empty()) ground_.segments->newest().bytes = bytes;
   // Another server may have read what was written without an answer.
-  if (!ground_.is_fenced()) (void)ground_.disk.truncate(file, bytes);
+  const bool has_to_cut = !ground_.is_fenced();
+  const bool is_cut = has_to_cut && ground_.disk.truncate(file, bytes) == DiskStatus::ok;
+  if (!ground_.segments->empty()) ground_.segments->newest().bytes = bytes;
+  if (!ground_.segments->empty() && has_to_cut && !is_cut)
+    cut_later(ground_.segments->newest(), bytes);
   syncs_.close(file);
+}
+
+void RecordWay::cut_later(Segment& segment, std::uint64_t bytes) {
+  segment.cut_to = bytes;
+  has_to_cut_ = true;
+}
+
+// Half a record, or half a seal, that files follow would be reported as damage. Nothing is lost if
+// it stays, so what cannot be cut off yet stops nobody, and no sync is waited for: a file must not
+// be closed while one of it is under way.
+void RecordWay::cut_files_back() {
+  if (!has_to_cut_ || syncs_.length() > 0 || ground_.is_fenced()) return;
+  has_to_cut_ = false;
+  Segments& segments = *ground_.segments;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    Segment& segment = segments.at(i);
+    if (segment.cut_to == 0 || segment.is_gone || segment.has_to_be_kept) continue;
+    if (cut_back(segment)) {
+      segment.cut_to = 0;
+    } else {
+      has_to_cut_ = true;
+    }
+  }
+}
+
+bool RecordWay::cut_back(const Segment& segment) {
+  FileHandle file = FileHandle::none;
+  try {
+    const std::string name = binlog_file_name(segment.name_number);
+    if (ground_.disk.open_existing(name, file) != DiskStatus::ok) return false;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  const bool is_cut = ground_.disk.truncate(file, segment.cut_to) == DiskStatus::ok;
+  ground_.disk.close(file);
+  return is_cut;
 }
 
 }  // namespace haricot::binlog

@@ -249,6 +249,39 @@ TEST(BinlogFailure, OfAWriteIsToldSoonAfterAFileCouldNotBeMade) {
   EXPECT_EQ(told("everything is recorded again"), 1);
 }
 
+// What a failed write leaves behind is cut off, if need be when the disk works again: half a record
+// or half a seal that files follow would be told as damage, and `--strict` would not start.
+TEST(BinlogFailure, OfAllCallsForATimeLeavesASoundFolder) {
+  for (const SyncPolicy policy :
+       {SyncPolicy::every_turn, SyncPolicy::interval, SyncPolicy::never}) {
+    std::uint64_t nth = 1;
+    for (bool is_clean = false; !is_clean && !HasFailure(); ++nth) {
+      SCOPED_TRACE("policy " + std::to_string(static_cast<int>(policy)) + ", call " +
+                   std::to_string(nth));
+      SimDisk disk;
+      disk.set_failed_sync(FailedSync::keeps);  // Else there is damage indeed.
+      const BinlogOptions options{.file_bytes = 8192, .sync = policy};
+      World world(disk, options);
+      disk.inject({.nth = nth, .lasts = true, .bytes_written = 60});
+      is_clean = true;
+      for (int turn = 0; turn < 40; ++turn) {
+        (void)world.try_put({.body_bytes = 700});
+        world.end_turn();
+        if (disk.faults_hit() == 0) continue;
+        is_clean = false;
+        disk.clear_faults();
+        world.idle(Duration::seconds(3));
+      }
+      disk.clear_faults();
+      EXPECT_TRUE(world.close());
+      World again(disk, options, world.wall() + 1'000'000);
+      EXPECT_TRUE(again.binlog.replayed().is_sound()) << again.replay_text();
+      EXPECT_EQ(world.compare(again, world.binlog.records(), true), "") << again.replay_text();
+    }
+    EXPECT_GT(nth, 60U);
+  }
+}
+
 // What a turn has collected is written before it is over, if it is much. A batch must not be cut in
 // two by such a write: if it fails, the rest of the batch has nowhere to go.
 TEST(BinlogFailure, OfAWriteDoesNotCutABatchOfDeletesInTwo) {

@@ -104,6 +104,9 @@ class RecordWay {
   Begun begin_file(const NewFile& file);
   // False: the way has failed. Does not write the seal if no file was begun.
   bool seal(const SegmentWriter::Ending& ending, bool is_begun);
+  // Tries again to cut off what a write that failed has left at the end of files, if no sync is
+  // under way. end_turn() calls it as long as there is something to cut. O(files).
+  void cut_files_back();
 
   // Ends the last file of a server, and asks for its sync. Returns how far it came. It may fail:
   // see is_refusing(). Requires: a file is open, nothing is collected.
@@ -138,7 +141,11 @@ class RecordWay {
   // Bytes of records in this turn, with those of large bodies that count_appended() adds.
   std::uint64_t appended_this_turn() const { return appended_this_turn_; }
   void count_appended(std::uint64_t bytes) { appended_this_turn_ += bytes; }
-  void end_turn() { appended_this_turn_ = 0; }
+  void end_turn() {
+    appended_this_turn_ = 0;
+    if (has_to_cut_ && !refusing_) [[unlikely]]
+      cut_files_back();
+  }
 
   // Writing and syncing --------------------------------------------------------------------------
 
@@ -192,6 +199,8 @@ class RecordWay {
   std::int64_t stamp_of(const JournaledJob& job);
   void mark_safe(std::uint64_t records);
   void let_go_of_file() noexcept;
+  void cut_later(Segment& segment, std::uint64_t bytes);
+  [[nodiscard]] bool cut_back(const Segment& segment);
   DiskStatus write_head(const NewFile& file, const std::string& from, const std::string& to);
   Signature signature_of(std::uint64_t number) const;
 
@@ -222,6 +231,7 @@ class RecordWay {
 
   bool refusing_ = false;
   bool refusing_for_space_ = false;
+  bool has_to_cut_ = false;  // A segment has a length to which it has yet to be cut.
   std::string last_failure_;
 };
 

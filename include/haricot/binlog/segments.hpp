@@ -22,6 +22,7 @@ struct Segment {
   bool is_gone = false;      // Somebody has taken the file away.
   bool has_to_be_kept = false;   // Not all of it could be read, and there is no copy.
   std::uint64_t bytes = 0;       // The length of the file.
+  std::uint64_t cut_to = 0;      // What is after this length has yet to be cut off; 0: nothing.
   std::uint64_t live_bytes = 0;  // Of the full records of its jobs.
   std::uint32_t live_jobs = 0;
   JobRef first = JobRef::none;
