@@ -368,7 +368,7 @@ class Several(TopTest):
         screen = self.top("-a", self.other.address, "--allow-changes", "-i", "0.1", columns=120)
         screen.wait_for_text("haricot top: sum of 2 servers")
         screen.wait_for_text("jobs: 5 ready")
-        self.assertEqual(self.tubes_on(screen), ["a", "b", "c", "default"])
+        screen.wait_for(lambda: self.tubes_on(screen) == ["a", "b", "c", "default"])
         screen.type(b"p")
         screen.wait_for_text("this is the sum of several servers: choose one of them with v")
         screen.type(b"v")
