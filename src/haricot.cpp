@@ -52,18 +52,19 @@ struct OtherWord {
   std::string_view subcommand;
 };
 constexpr OtherWord kOtherWords[] = {
-    {"info", "stats"},     {"status", "stats"},   {"stat", "stats"},    {"llen", "stats"},
-    {"keys", "tubes"},     {"list", "tubes"},     {"ls", "tubes"},      {"queues", "tubes"},
-    {"scan", "jobs"},      {"lrange", "jobs"},    {"search", "jobs"},   {"monitor", "top"},
-    {"watch", "top"},      {"get", "peek"},       {"show", "peek"},     {"cat", "peek"},
-    {"lpush", "put"},      {"rpush", "put"},      {"push", "put"},      {"add", "put"},
-    {"set", "put"},        {"brpop", "reserve"},  {"blpop", "reserve"}, {"rpop", "reserve"},
-    {"lpop", "reserve"},   {"pop", "reserve"},    {"take", "reserve"},  {"run", "work"},
-    {"retry", "kick"},     {"del", "delete"},     {"rm", "delete"},     {"remove", "delete"},
-    {"flushdb", "flush"},  {"flushall", "flush"}, {"purge", "flush"},   {"clear", "flush"},
-    {"mv", "move"},        {"rename", "move"},    {"dump", "export"},   {"save", "export"},
-    {"backup", "export"},  {"restore", "import"}, {"load", "import"},   {"wait", "drain"},
-    {"benchmark", "bench"}};
+    {"info", "stats"},      {"status", "stats"},   {"stat", "stats"},    {"llen", "stats"},
+    {"keys", "tubes"},      {"list", "tubes"},     {"ls", "tubes"},      {"queues", "tubes"},
+    {"scan", "jobs"},       {"lrange", "jobs"},    {"search", "jobs"},   {"monitor", "top"},
+    {"watch", "top"},       {"get", "peek"},       {"show", "peek"},     {"cat", "peek"},
+    {"lpush", "put"},       {"rpush", "put"},      {"push", "put"},      {"add", "put"},
+    {"set", "put"},         {"brpop", "reserve"},  {"blpop", "reserve"}, {"rpop", "reserve"},
+    {"lpop", "reserve"},    {"pop", "reserve"},    {"take", "reserve"},  {"run", "work"},
+    {"retry", "kick"},      {"del", "delete"},     {"rm", "delete"},     {"remove", "delete"},
+    {"flushdb", "flush"},   {"flushall", "flush"}, {"purge", "flush"},   {"clear", "flush"},
+    {"mv", "move"},         {"rename", "move"},    {"dump", "export"},   {"save", "export"},
+    {"backup", "export"},   {"restore", "import"}, {"load", "import"},   {"wait", "drain"},
+    {"benchmark", "bench"}, {"latency", "ping"},   {"count", "tubes"},   {"len", "tubes"},
+    {"publish", "put"},     {"touch", "work"},     {"subscribe", "work"}};
 
 std::string help_text() {
   std::string text =

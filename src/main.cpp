@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/service.hpp"
@@ -135,8 +136,29 @@ ServerInfo server_info(const os::Options& options) {
   info.compat = options.compat;
   info.limits = options.limits;
   info.commands = options.commands;
+  info.haricot_version = HARICOT_VERSION;
   os::describe_process(info);
   return info;
+}
+
+// Brings the jobs back; connections may queue up meanwhile, and are answered after it. Returns the
+// status to end with; nothing: the server can serve.
+std::optional<int> read_binlog(os::BinlogFolder& binlog, Engine& engine,
+                               std::vector<os::Listener>& listeners, os::Log& log) {
+  std::string error;
+  switch (binlog.open(engine, error)) {
+    case os::BinlogFolder::Opened::ok:
+      break;
+    case os::BinlogFolder::Opened::refused:
+      return fail(log, error, kExitBinlog);
+    case os::BinlogFolder::Opened::fenced:
+      listeners.clear();
+      binlog.log_fenced();
+      ::_exit(os::Daemon::kExitFenced);  // What closes files may hang on the volume.
+    case os::BinlogFolder::Opened::stopped:
+      return EXIT_SUCCESS;
+  }
+  return std::nullopt;
 }
 
 // From the first answer to the last one.
@@ -196,19 +218,8 @@ int serve(const os::Options& options, os::Log& log) {
   Journal& journal = binlog != nullptr ? binlog->journal() : no_journal;
   Service service(info, journal, os::read_clock(), os::make_hash_key());
   if (binlog != nullptr) {
-    // Connections may queue up meanwhile; they are answered when the jobs are back.
-    switch (binlog->open(service.engine(), error)) {
-      case os::BinlogFolder::Opened::ok:
-        break;
-      case os::BinlogFolder::Opened::refused:
-        return fail(log, error, kExitBinlog);
-      case os::BinlogFolder::Opened::fenced:
-        listeners.clear();
-        binlog->tell_fenced();
-        ::_exit(os::Daemon::kExitFenced);  // What closes files may hang on the volume.
-      case os::BinlogFolder::Opened::stopped:
-        return EXIT_SUCCESS;
-    }
+    const std::optional<int> end = read_binlog(*binlog, service.engine(), listeners, log);
+    if (end) return *end;
   }
   os::Daemon daemon(service, std::move(listeners), log, notifier, options.verbosity, binlog);
   return run(daemon, service, binlog, notifier, log);

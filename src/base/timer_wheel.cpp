@@ -56,6 +56,13 @@ void TimerWheel::hang(Timer& timer) {
   timer.slot_ = static_cast<std::uint8_t>(slot);
   levels_[level].slots[slot].push_back(timer);
   levels_[level].occupied |= std::uint64_t{1} << slot;
+  occupied_levels_ |= 1U << level;
+}
+
+void TimerWheel::mark_empty(unsigned level, unsigned slot) {
+  std::uint64_t& occupied = levels_[level].occupied;
+  occupied &= ~(std::uint64_t{1} << slot);
+  if (occupied == 0) occupied_levels_ &= ~(1U << level);
 }
 
 void TimerWheel::unhang(Timer& timer) {
@@ -65,10 +72,9 @@ void TimerWheel::unhang(Timer& timer) {
   }
   // A falling timer hangs in no slot any more. To name the slot where it hung does no harm: a timer
   // is taken out of whatever list it is in, and if that slot is empty, it is marked so already.
-  Level& level = levels_[timer.level_];
-  Slot& slot = level.slots[timer.slot_];
+  Slot& slot = levels_[timer.level_].slots[timer.slot_];
   slot.remove(timer);
-  if (slot.empty()) level.occupied &= ~(std::uint64_t{1} << timer.slot_);
+  if (slot.empty()) mark_empty(timer.level_, timer.slot_);
 }
 
 // Jumps from one occupied slot to the next, so that a year of nothing costs nothing.
@@ -98,7 +104,7 @@ void TimerWheel::advance_to(Instant now) {
 void TimerWheel::empty_slot(unsigned level, unsigned slot) {
   Level& from = levels_[level];
   if ((from.occupied & (std::uint64_t{1} << slot)) == 0) return;
-  from.occupied &= ~(std::uint64_t{1} << slot);
+  mark_empty(level, slot);
   falling_.append(from.slots[slot]);
 }
 
@@ -123,18 +129,14 @@ Timer* TimerWheel::pop_due() {
 
 // The begin of the first occupied slot after the current tick, over all levels. Within a level
 // only slots after the current one can be occupied: what is before it would belong to a higher
-// level.
+// level. All of them come before those of the higher levels, whose current slot they are in.
 std::uint64_t TimerWheel::next_tick() const {
-  std::uint64_t next = ~std::uint64_t{0};
-  for (unsigned level = 0; level < kLevels; ++level) {
-    if (levels_[level].occupied == 0) continue;
-    const unsigned shift = level * kSlotBits;
-    const auto slot = static_cast<unsigned>(std::countr_zero(levels_[level].occupied));
-    const std::uint64_t block = tick_ >> (shift + kSlotBits);
-    const std::uint64_t begin = ((block << kSlotBits) + slot) << shift;
-    if (begin < next) next = begin;
-  }
-  return next;
+  if (occupied_levels_ == 0) return ~std::uint64_t{0};
+  const auto level = static_cast<unsigned>(std::countr_zero(occupied_levels_));
+  const unsigned shift = level * kSlotBits;
+  const auto slot = static_cast<unsigned>(std::countr_zero(levels_[level].occupied));
+  const std::uint64_t block = tick_ >> (shift + kSlotBits);
+  return ((block << kSlotBits) + slot) << shift;
 }
 
 Instant TimerWheel::next_event() const {

@@ -101,24 +101,25 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
   return status == JournalStatus::later ? answer_later() : status;
 }
 
-JournalStatus Binlog::reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes,
-                                  const BlobRef& body) {
-  const JournalStatus status = room_for_put(tube_name_bytes, body_bytes, body);
+JournalStatus Binlog::reserve_put(const PutRoom& put, const BlobRef& body) {
+  const std::size_t lead = lead_bytes(put.tube_name_bytes, put.tag_bytes);
+  const JournalStatus status = room_for_put(lead, put, body);
   const bool is_refused = status != JournalStatus::ok && status != JournalStatus::later;
   if (is_refused) ++refused_puts_;
   return status;
 }
 
-JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_bytes,
+JournalStatus Binlog::room_for_put(std::size_t lead_bytes, const PutRoom& put,
                                    const BlobRef& body) {
   if (!can_record()) return way_.refusal();
   if (body && bodies_.has_written_much()) return answer_busy();
-  const std::uint64_t bytes = full_record_bytes(name_bytes, body_bytes);
-  const std::uint64_t share = kShortRecordBytes + std::min(bytes, room_.file_bytes());
+  const std::uint64_t bytes = full_record_bytes(lead_bytes, put.body_bytes);
+  const std::uint64_t ends = (put.may_be_buried ? 2 : 1) * kShortRecordBytes;
+  const std::uint64_t share = ends + std::min(bytes, room_.file_bytes());
   const std::uint64_t keep = room_.for_puts() + share;
   const bool is_large = bodies_.is_large(body);
   const JournalStatus status =
-      is_large ? room_for_large_put(body, name_bytes, keep) : make_room(bytes, keep);
+      is_large ? room_for_large_put(body, lead_bytes, keep) : make_room(bytes, keep);
   if (status == JournalStatus::full) {
     // A job larger than a file counts as one of a file's size: to keep so much more room for it
     // would take space from others.
@@ -126,20 +127,20 @@ JournalStatus Binlog::room_for_put(std::size_t name_bytes, std::size_t body_byte
   }
   if (status != JournalStatus::ok) return status;
   // What is large is not collected.
-  const bool good = is_large ? way_.prepare(0, 0) : way_.prepare(name_bytes, body_bytes);
+  const bool good = is_large ? way_.prepare(0, 0) : way_.prepare(lead_bytes, put.body_bytes);
   return good ? JournalStatus::ok : JournalStatus::full;
 }
 
-JournalStatus Binlog::room_for_large_put(const BlobRef& body, std::size_t name_bytes,
+JournalStatus Binlog::room_for_large_put(const BlobRef& body, std::size_t lead_bytes,
                                          std::uint64_t keep) {
-  if (!bodies_.is_for(body, name_bytes)) {
+  if (!bodies_.is_for(body, lead_bytes)) {
     way_.take_sync_ends();
     if (way_.is_refusing()) return way_.refusal();
     if (compaction_.is_too_far_ahead()) return answer_later();
   }
-  const JournalStatus status = bodies_.write_ahead(LargeBodies::User::put, body, name_bytes, keep);
+  const JournalStatus status = bodies_.write_ahead(LargeBodies::User::put, body, lead_bytes, keep);
   if (status != JournalStatus::later) return status;
-  if (!bodies_.is_for(body, name_bytes) && !bodies_.is_none()) {
+  if (!bodies_.is_for(body, lead_bytes) && !bodies_.is_none()) {
     bodies_.set_wanted_by_put(true);
     return answer_busy();
   }
@@ -148,8 +149,17 @@ JournalStatus Binlog::room_for_large_put(const BlobRef& body, std::size_t name_b
 }
 
 JournalStatus Binlog::reserve_update() {
+  return room_for_update(0);
+}
+
+JournalStatus Binlog::reserve_update_with_burial() {
+  return room_for_update(kShortRecordBytes);
+}
+
+JournalStatus Binlog::room_for_update(std::uint64_t more) {
   if (!can_record()) return way_.refusal();
-  JournalStatus status = make_room(kShortRecordBytes, room_.for_deletes() + room_.to_go_on());
+  const std::uint64_t keep = room_.for_ends_of_jobs() + room_.to_go_on() + more;
+  JournalStatus status = make_room(kShortRecordBytes, keep);
   if (status == JournalStatus::full && compaction_.collect_for_space()) status = answer_later();
   if (status != JournalStatus::ok) return status;
   return way_.prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
@@ -163,6 +173,13 @@ JournalStatus Binlog::reserve_delete() {
                                                            : JournalStatus::failed;
 }
 
+JournalStatus Binlog::reserve_burial(const JournaledJob& job) {
+  const JournalStatus status = reserve_delete();
+  // Compaction or a recovery may write the job before the record comes.
+  if (status != JournalStatus::ok && is_in_use()) way_.stamp_burial(job);
+  return status;
+}
+
 // Where the file that is being written has not enough room left, that is given up for the next one;
 // the room for all other deletions has to be there besides.
 JournalStatus Binlog::reserve_deletes(std::uint32_t deletions) {
@@ -171,14 +188,14 @@ JournalStatus Binlog::reserve_deletes(std::uint32_t deletions) {
   // No write may come, and fail, between the first of them and the last.
   if (way_.writer().collected_bytes() + bytes >= RecordWay::kCollectedBytesMax) way_.flush();
   if (!can_record()) return JournalStatus::failed;
-  const std::uint64_t keep = way_.writer().room() < bytes ? room_.for_deletes() : 0;
+  const std::uint64_t keep = way_.writer().room() < bytes ? room_.for_ends_of_jobs() : 0;
   const JournalStatus status = make_room(bytes, keep);
   if (status != JournalStatus::ok) return status;
   return way_.prepare_short(deletions) ? JournalStatus::ok : JournalStatus::full;
 }
 
 void Binlog::record_put(const JournaledJob& job) {
-  if (bodies_.is_for(bodies_.body_of(job), job.tube_name.size())) {
+  if (bodies_.is_for(bodies_.body_of(job), lead_bytes(job, ground_.engine->jobs()))) {
     bodies_.append(job);
   } else {
     way_.append_full(job);
@@ -190,7 +207,7 @@ void Binlog::record_update(const JournaledJob& job) {
 }
 
 void Binlog::record_delete(const JournaledJob& job) {
-  ground_.segments->detach(job.ref, full_record_bytes(job));
+  ground_.segments->detach(job.ref, full_record_bytes(job, ground_.engine->jobs()));
   way_.append(deletion_of(job.job.id), {}, {});
 }
 
@@ -245,7 +262,8 @@ JournalNumbers Binlog::numbers() const {
       .errors = ground_.notices.errors(),
       .refusing = way_.is_refusing(),
       .no_space = room_.is_missing() || (way_.is_refusing() && way_.is_refusing_for_space()),
-      .refused_puts = refused_puts_};
+      .refused_puts = refused_puts_,
+      .unsynced_since = way_.oldest_unsynced()};
 }
 
 std::uint64_t Binlog::file_of(JobRef job) const {

@@ -115,11 +115,12 @@ Compaction::Step Compaction::move_one() {
   Segment& oldest = segments().oldest();
   CHECK(segments().size() > 1 && oldest.first != JobRef::none);
   const JournaledJob job = ground_.engine->journaled(oldest.first);
-  const std::uint64_t bytes = full_record_bytes(job);
+  const std::size_t lead = lead_bytes(job, ground_.engine->jobs());
+  const std::uint64_t bytes = full_record_bytes(lead, job.job.body_bytes);
   if (const BlobRef body = bodies_.body_of(job)) return move_large(job, body);
-  const JournalStatus room = room_.make_room(bytes, room_.for_deletes());
+  const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
   if (room == JournalStatus::later) return Step::has_to_wait;
-  if (room != JournalStatus::ok || !way_.prepare(job.tube_name.size(), job.job.body_bytes)) {
+  if (room != JournalStatus::ok || !way_.prepare(lead, job.job.body_bytes)) {
     again_ = ground_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
     return Step::nothing_to_do;
   }
@@ -132,9 +133,9 @@ Compaction::Step Compaction::move_one() {
 // A body takes many turns, and may wait for another one.
 Compaction::Step Compaction::move_large(const JournaledJob& job, const BlobRef& body) {
   Segment& oldest = segments().oldest();
-  const std::size_t name_bytes = job.tube_name.size();
   const JournalStatus status =
-      bodies_.write_ahead(LargeBodies::User::compaction, body, name_bytes, room_.for_deletes());
+      bodies_.write_ahead(LargeBodies::User::compaction, body,
+                          lead_bytes(job, ground_.engine->jobs()), room_.for_ends_of_jobs());
   if (status == JournalStatus::later) return Step::has_to_wait;
   if (status != JournalStatus::ok || !way_.prepare(0, 0)) {
     again_ = ground_.now + kPauseAfterFailure;
@@ -150,7 +151,7 @@ Compaction::Step Compaction::move_large(const JournaledJob& job, const BlobRef& 
 JournalStatus Compaction::mark_id(JobId id) {
   const Record marker = marker_of(id);
   const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
-  const JournalStatus room = room_.make_room(bytes, room_.for_deletes());
+  const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
   if (room != JournalStatus::ok) return room;
   if (!way_.prepare(marker.tube_name.size(), 0)) return JournalStatus::full;
   way_.append(marker, {}, {});
@@ -185,7 +186,7 @@ JournalStatus Compaction::note_oldest_needed(Segment& oldest) {
   }
   const bool is_kept = way_.writer().has_room_kept();
   if (!is_kept) {
-    const JournalStatus room = room_.make_room(kShortRecordBytes, room_.for_deletes());
+    const JournalStatus room = room_.make_room(kShortRecordBytes, room_.for_ends_of_jobs());
     if (room != JournalStatus::ok) return room;
   }
   if (!way_.prepare(0, 0) || way_.is_refusing()) return JournalStatus::failed;

@@ -35,11 +35,11 @@ bool LargeBodies::has_to_leave_it_to_others(User user) const {
   return user == User::put ? compaction_wants_it_ : user == User::compaction && put_wants_it_;
 }
 
-JournalStatus LargeBodies::write_ahead(User user, const BlobRef& body, std::size_t name_bytes,
+JournalStatus LargeBodies::write_ahead(User user, const BlobRef& body, std::size_t lead_bytes,
                                        std::uint64_t keep) {
-  if (!body_.is_for(body, name_bytes)) {
+  if (!body_.is_for(body, lead_bytes)) {
     if (body_.state() == LargeBody::State::none && !has_to_leave_it_to_others(user)) {
-      return begin_to_write(user, body, name_bytes, keep);
+      return begin_to_write(user, body, lead_bytes, keep);
     }
     if (user == User::compaction) compaction_wants_it_ = true;
     return JournalStatus::later;
@@ -55,16 +55,16 @@ JournalStatus LargeBodies::write_ahead(User user, const BlobRef& body, std::size
   return room;
 }
 
-JournalStatus LargeBodies::begin_to_write(User user, const BlobRef& body, std::size_t name_bytes,
+JournalStatus LargeBodies::begin_to_write(User user, const BlobRef& body, std::size_t lead_bytes,
                                           std::uint64_t keep) {
   if (room_.has_to_wait_for_syncs()) return JournalStatus::later;
   if (!way_.is_open()) return JournalStatus::failed;  // A sync has failed.
-  const std::uint64_t record_bytes = full_record_bytes(name_bytes, body.size());
+  const std::uint64_t record_bytes = full_record_bytes(lead_bytes, body.size());
   DiskSpace space;
   if (ground_.disk.space(space) && space.free_bytes < record_bytes) return JournalStatus::full;
   const JournalStatus room = room_.make_room_in_spares(keep);
   if (room != JournalStatus::ok) return room;
-  const DiskStatus status = body_.begin(body, name_bytes, room_.file_bytes());
+  const DiskStatus status = body_.begin(body, lead_bytes, room_.file_bytes());
   user_ = user;
   if (status == DiskStatus::full) return JournalStatus::full;
   if (status == DiskStatus::failed) return failed();
@@ -92,11 +92,15 @@ JournalStatus LargeBodies::failed() {
   return JournalStatus::failed;
 }
 
-bool LargeBodies::begin_file_with(const Record& record) {
+std::string_view LargeBodies::text_of_tags(const JournaledJob& job) const {
+  return ground_.engine->jobs().tags(job.ref);
+}
+
+bool LargeBodies::begin_file_with(const Record& record, std::string_view tags) {
   CHECK(body_.state() == LargeBody::State::whole);
   const auto ending = way_.end_file();
   if (!ending) return false;
-  const RecordAroundBody first{record, body_.sum()};
+  const RecordAroundBody first{record, tags, body_.sum()};
   const RecordWay::Begun begun = way_.begin_file({.file = body_.file(),
                                                   .number = LargeBody::kNumber,
                                                   .allocated = body_.allocated(),
@@ -107,7 +111,7 @@ bool LargeBodies::begin_file_with(const Record& record) {
 
 void LargeBodies::append(const JournaledJob& job) {
   const Record record = way_.full_record_of(job, way_.stamp_for_full(job));
-  const bool good = begin_file_with(record);
+  const bool good = begin_file_with(record, text_of_tags(job));
   way_.count_record(record.id);
   if (!good) return;
   way_.attach(job, way_.records());
@@ -116,7 +120,7 @@ void LargeBodies::append(const JournaledJob& job) {
 
 bool LargeBodies::append_again(const JournaledJob& job) {
   const std::int64_t stamp = ground_.engine->jobs().journal_note(job.ref).stamp();
-  if (!begin_file_with(way_.full_record_of(job, stamp))) return false;
+  if (!begin_file_with(way_.full_record_of(job, stamp), text_of_tags(job))) return false;
   way_.count_again();
   way_.attach(job, way_.records());
   return true;

@@ -17,14 +17,14 @@ constexpr std::uint64_t kSlicesCutOff = 16;
 // The same goes for taking space, as a rule.
 constexpr std::uint64_t kSlicesBehind = 16;
 
-std::uint64_t offset_of_body(std::size_t name_bytes) {
-  return kFirstRecordOffset + header_bytes(name_bytes);
+std::uint64_t offset_of_body(std::size_t lead_bytes) {
+  return kFirstRecordOffset + header_bytes(lead_bytes);
 }
 
 }  // namespace
 
-bool LargeBody::is_for(const BlobRef& body, std::size_t name_bytes) const {
-  return body_ && body && body_.view().data() == body.view().data() && name_bytes_ == name_bytes;
+bool LargeBody::is_for(const BlobRef& body, std::size_t lead_bytes) const {
+  return body_ && body && body_.view().data() == body.view().data() && lead_bytes_ == lead_bytes;
 }
 
 DiskStatus LargeBody::note_why(DiskStatus status) noexcept {
@@ -36,7 +36,7 @@ DiskStatus LargeBody::note_why(DiskStatus status) noexcept {
   return status;
 }
 
-DiskStatus LargeBody::begin(const BlobRef& body, std::size_t name_bytes, std::uint64_t file_bytes) {
+DiskStatus LargeBody::begin(const BlobRef& body, std::size_t lead_bytes, std::uint64_t file_bytes) {
   CHECK(state_ == State::none);
   FileHandle file = FileHandle::none;
   DiskStatus status = DiskStatus::full;
@@ -48,9 +48,9 @@ DiskStatus LargeBody::begin(const BlobRef& body, std::size_t name_bytes, std::ui
   if (status != DiskStatus::ok) return note_why(status);
   state_ = State::writing;
   body_ = body;
-  name_bytes_ = name_bytes;
+  lead_bytes_ = lead_bytes;
   file_ = file;
-  needed_ = offset_of_body(name_bytes) + body.size() + kTrailer.size() + SegmentWriter::kEndBytes;
+  needed_ = offset_of_body(lead_bytes) + body.size() + kTrailer.size() + SegmentWriter::kEndBytes;
   wanted_ = std::max(needed_, std::min(file_bytes, needed_ + kSlicesBehind * slice_bytes_));
   allocated_ = done_ = unsynced_ = sync_mark_ = 0;
   sum_ = 0;
@@ -98,7 +98,7 @@ DiskStatus LargeBody::write_slice() {
   }
   const std::uint64_t bytes = std::min(slice_bytes_, size - done_);
   const bool is_last = done_ + bytes == size;
-  const std::uint64_t offset = offset_of_body(name_bytes_) + done_;
+  const std::uint64_t offset = offset_of_body(lead_bytes_) + done_;
   DiskStatus status = take_space(is_last ? needed_ : offset + bytes);
   if (status != DiskStatus::ok) return status;
   if (has_syncs_ && unsynced_ >= kSlicesPerSync * slice_bytes_) {

@@ -28,13 +28,13 @@ void RecordWay::start_from(const Start& start) {
 
 // Records -----------------------------------------------------------------------------------------
 
-bool RecordWay::prepare(std::size_t name_bytes, std::size_t body_bytes) {
+bool RecordWay::prepare(std::size_t lead_bytes, std::size_t body_bytes) {
   try {
     if (unsafe_.size() == unsafe_.capacity()) unsafe_.reserve(2 * unsafe_.size() + 64);
   } catch (const std::bad_alloc&) {
     return false;
   }
-  return writer_.prepare(name_bytes, body_bytes);
+  return writer_.prepare(lead_bytes, body_bytes);
 }
 
 bool RecordWay::prepare_short(std::uint32_t records) {
@@ -77,7 +77,17 @@ void RecordWay::append_full(const JournaledJob& job) {
   const Record record = full_record_of(job, stamp_for_full(job));
   attach(job, records_ + 1);
   const BlobRef blob = jobs.body_blob(job.ref);
+  append_tags(job.job.id, jobs.tags(job.ref));
   append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
+}
+
+// No write may come, and fail, between them and the full record.
+void RecordWay::append_tags(JobId id, std::string_view tags) {
+  for (std::size_t part = 0; part < tag_parts(tags.size()); ++part) {
+    writer_.add(tags_of(id, tags, part), {}, {});
+    ++total_written_;
+    appended_this_turn_ += kShortRecordBytes;
+  }
 }
 
 void RecordWay::append_again(const Record& record, std::string_view body, const BlobRef& blob) {
@@ -93,7 +103,7 @@ Record RecordWay::full_record_of(const JournaledJob& job, std::int64_t stamp) co
 
 // `number` is that of the record that has to be durable for the id to be known there.
 void RecordWay::attach(const JournaledJob& job, std::uint64_t number) {
-  ground_.segments->attach(job.ref, full_record_bytes(job));
+  ground_.segments->attach(job.ref, full_record_bytes(job, ground_.engine->jobs()));
   ground_.segments->note_id(job.job.id, number);
 }
 
@@ -148,7 +158,7 @@ void RecordWay::request_sync(bool is_waited_for) {
     return;
   }
   CHECK(writer_.is_open() && sync_requested_ <= written_records_);
-  syncs_.sync_file(writer_.file(), written_records_, false);
+  syncs_.sync_file(writer_.file(), written_records_, false, unsynced_since_);
   sync_requested_ = written_records_;
   unsynced_since_ = Instant::never();
 }
@@ -157,6 +167,10 @@ Instant RecordWay::next_sync() const {
   const bool may_sync = unsynced_since_ != Instant::never() && sync_requested_ <= synced_records_;
   if (!may_sync || ground_.options.sync != SyncPolicy::interval) return Instant::never();
   return unsynced_since_ + ground_.options.sync_interval;
+}
+
+Instant RecordWay::oldest_unsynced() const {
+  return std::min({unsynced_since_, syncs_.oldest(), doubtful_since_});
 }
 
 void RecordWay::sync_what_was_rewritten() {
@@ -171,6 +185,7 @@ void RecordWay::take_sync_ends() {
     some_ended = true;
     if (ended.is_removal) events_.removal_ended(events_.object, ended.removal);
     if (ended.status != DiskStatus::ok) {
+      doubtful_since_ = std::min(doubtful_since_, ended.oldest);
       fail(ended.status, "sync");
     } else if (ended.covers > 0) {
       synced_records_ = std::max(synced_records_, ended.covers);
@@ -201,6 +216,7 @@ NoteWriter::Files RecordWay::noted_files() const {
 void RecordWay::begin_anew() {
   refusing_ = false;
   refusing_for_space_ = false;
+  doubtful_since_ = Instant::never();
   written_records_ = synced_records_ = sync_requested_ = records_;
 }
 

@@ -1,5 +1,6 @@
 // How one file follows the other on the way of records, and how a file that fails is let go of.
 
+#include <algorithm>
 #include <cstddef>
 #include <new>
 #include <string>
@@ -27,7 +28,8 @@ std::optional<SegmentWriter::Ending> RecordWay::end_file() {
   ground_.segments->newest().bytes = ending.end.bytes;
   if (ground_.has_syncs()) {
     // What was in doubt and is written anew is safe only when all of it is.
-    syncs_.sync_file(ending.file, refusing_ ? 0 : records_, true);
+    const Instant oldest = refusing_ ? Instant::never() : unsynced_since_;
+    syncs_.sync_file(ending.file, refusing_ ? 0 : records_, true, oldest);
     if (!refusing_) {
       sync_requested_ = records_;
       unsynced_since_ = Instant::never();
@@ -157,6 +159,10 @@ void RecordWay::fail(DiskStatus status, std::string_view doing, std::string_view
   if (was_refusing) {
     doubtful_records_ = records_;
     if (!ground_.disk.space(space)) space.free_bytes = 0;
+  }
+  doubtful_since_ = oldest_unsynced();
+  if (ground_.has_syncs() && records_ > synced_records_) {
+    doubtful_since_ = std::min(doubtful_since_, ground_.now);  // It may not even be written.
   }
   syncs_.abandon();
   sync_requested_ = synced_records_;

@@ -67,7 +67,8 @@ void Recovery::forget_failed_files() {
       break;
     }
     while (failed.first != JobRef::none) {
-      segments().detach(failed.first, full_record_bytes(ground_.engine->journaled(failed.first)));
+      segments().detach(failed.first, full_record_bytes(ground_.engine->journaled(failed.first),
+                                                        ground_.engine->jobs()));
     }
     if (!remove_failed(failed.number)) break;
     segments().remove_newest();
@@ -211,19 +212,19 @@ bool Recovery::rewrite(JobId id) {
   if (id == 0) return true;
   const bool exists = ref != JobRef::none;
   std::uint64_t bytes = kShortRecordBytes;
-  std::size_t name_bytes = 0;
+  std::size_t lead = 0;
   std::size_t body_bytes = 0;
   if (exists) {
     const JournaledJob job = ground_.engine->journaled(ref);
-    bytes = full_record_bytes(job);
-    name_bytes = job.tube_name.size();
+    lead = lead_bytes(job, ground_.engine->jobs());
+    bytes = full_record_bytes(lead, job.job.body_bytes);
     body_bytes = job.job.body_bytes;
     if (const BlobRef body = bodies_.body_of(job)) return rewrite_large(job, body);
   }
   const JournalStatus room = room_.make_room(bytes, 0);
   waits_ = room == JournalStatus::later;
   if (waits_) return false;
-  if (room != JournalStatus::ok || !way_.prepare_again(name_bytes, body_bytes)) {
+  if (room != JournalStatus::ok || !way_.prepare_again(lead, body_bytes)) {
     if (room != JournalStatus::failed) {
       way_.fail(DiskStatus::full, "write", kNoSpace);
     } else if (way_.is_open()) {
@@ -244,14 +245,15 @@ bool Recovery::rewrite(JobId id) {
   const Record record = way_.full_record_of(job, stamp);
   way_.attach(job, way_.records());
   const BlobRef blob = ground_.engine->jobs().body_blob(ref);
+  way_.append_tags(id, ground_.engine->jobs().tags(ref));
   way_.append_again(record, blob ? std::string_view{} : ground_.engine->jobs().body(ref), blob);
   return true;
 }
 
 // The same of a job with a large body, over as many turns as it takes.
 bool Recovery::rewrite_large(const JournaledJob& job, const BlobRef& body) {
-  const JournalStatus status =
-      bodies_.write_ahead(LargeBodies::User::recovery, body, job.tube_name.size(), 0);
+  const JournalStatus status = bodies_.write_ahead(LargeBodies::User::recovery, body,
+                                                   lead_bytes(job, ground_.engine->jobs()), 0);
   if (status == JournalStatus::later) {
     waits_ = !bodies_.has_work();
     return false;

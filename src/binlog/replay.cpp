@@ -1,23 +1,19 @@
 #include "haricot/binlog/replay.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/number.hpp"
 #include "haricot/binlog/job_record.hpp"
 
-// What is said of the folder when all is read stands in replay_verdict.cpp.
+// What one record does stands in replay_records.cpp, what is said of the folder when all is read in
+// replay_verdict.cpp.
 
 namespace haricot::binlog {
 namespace {
 
 constexpr std::uint64_t kRecordsPerProgress = 8192;
-
-std::uint64_t job_bytes(const Record& record) {
-  return full_record_bytes(record.tube_name.size(), record.body_bytes - 2);
-}
 
 // A name that looks like that of a file, whatever its number.
 bool has_name_of_binlog_file(std::string_view name) {
@@ -218,6 +214,7 @@ void Replay::forget_all() {
   report_ = std::move(nothing);
   files_read_ = 0;
   last_new_id_ = 0;
+  tags_id_ = 0;
   oldest_needed_ = lost_before_ = 0;
 }
 
@@ -362,137 +359,6 @@ bool Replay::report_progress(std::uint64_t offset, std::uint64_t bytes) {
   const double share = static_cast<double>(offset) / static_cast<double>(bytes);
   return watcher_.function(watcher_.context,
                            {plan_.size(), files_read_, share, engine_.jobs().size()});
-}
-
-// One record --------------------------------------------------------------------------------------
-
-bool Replay::apply(const FileScan::Found& found, FileReport& report) {
-  const Record& record = found.record;
-  const bool is_checked = kind_ == FileKind::checked;
-  if (record.id == kPseudoId) {
-    if (const auto number = needed_from(record)) {
-      oldest_needed_ = std::max(oldest_needed_, *number);
-    }
-    return true;
-  }
-  if (record.id > kIdLast && !is_checked) return true;  // The scan has told it as damage.
-  if (found.is_unproven) ++report.unproven;
-  // In a file that nobody can check, an id says something only where there is a job to it.
-  if (record.is_full() || is_checked) report_.next_id = std::max(report_.next_id, record.id + 1);
-  if (record.is_full()) segments_.note_id(record.id, 0);
-  if (is_checked && is_marker(record)) return true;
-  if (record.is_full()) return apply_full(found, report);
-  apply_change(found, report);
-  return true;
-}
-
-void Replay::apply_change(const FileScan::Found& found, FileReport& report) {
-  const Record& record = found.record;
-  const JobRef ref = engine_.jobs().find(record.id);
-  if (ref == JobRef::none) return;
-  if (kind_ != FileKind::checked && !is_of_that_job(record, ref)) {
-    report.damages.push_back(
-        {.offset = found.offset, .bytes = record.bytes(), .records = 1, .changes = 1});
-    return;
-  }
-  if (record.state == RecordState::deleted) {
-    drop(ref);
-  } else {
-    change(ref, record);
-  }
-}
-
-bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
-  const Record& record = found.record;
-  const JobRef known = engine_.jobs().find(record.id);
-  if (found.body_is_damaged) {
-    // An older record of the job has the same body; it stays the one that the job lives in.
-    if (known != JobRef::none) {
-      change(known, record);
-    } else if (record.state != RecordState::deleted) {
-      report.lost_jobs.push_back(record.id);
-    }
-    return true;
-  }
-  if (kind_ != FileKind::checked && !is_of_that_job(record, known)) {
-    report.damages.push_back({.offset = found.offset, .bytes = record.bytes(), .records = 1});
-    if (!is_likelier_than_known(record.id)) return true;
-  }
-  if (known == JobRef::none) note_order(record.id);
-  bool was_buried = false;
-  std::int64_t stamp = 0;
-  if (known != JobRef::none) {
-    was_buried = engine_.jobs()[known].state() == JobState::buried;
-    stamp = engine_.jobs().journal_note(known).stamp();
-    drop(known);
-  }
-  if (record.state == RecordState::deleted) return true;
-  const JobRef ref = take_in(record);
-  if (ref == JobRef::none) return fail("there is not enough memory for all jobs");
-  engine_.jobs().journal_note(ref).set_stamp(stamp);
-  set_time(ref, record, was_buried);
-  return true;
-}
-
-// beanstalkd gives each job one time of creation, and all its records have it. Where two records
-// of an id differ, one has the wrong id.
-bool Replay::is_of_that_job(const Record& record, JobRef known) const {
-  if (known == JobRef::none) return true;
-  return engine_.jobs()[known].created == restored_from(record, wall_offset_).created;
-}
-
-// Jobs are first recorded in the order of their ids. So of two that have the same, one is out of
-// its turn: the new one, unless its id is the next in the order, or the one before has left one
-// out.
-bool Replay::is_likelier_than_known(JobId id) const {
-  return id > last_new_id_ || (id == last_new_id_ && last_new_id_jumped_);
-}
-
-void Replay::note_order(JobId id) {
-  last_new_id_jumped_ = id > last_new_id_ + 1;
-  last_new_id_ = id;
-}
-
-JobRef Replay::take_in(const Record& record) {
-  const std::string_view body = record.body.substr(0, record.body.size() - 2);
-  NewBody taken{.bytes = body, .blob = {}};
-  if (body.size() > JobStore::kInlineBodyBytesMax) {
-    taken.blob = BlobRef::allocate(body.size());
-    if (!taken.blob) return JobRef::none;
-    std::memcpy(taken.blob.data(), body.data(), body.size());
-    taken.bytes = {};
-  }
-  const JobRef ref =
-      engine_.restore(restored_from(record, wall_offset_), record.tube_name, std::move(taken));
-  if (ref != JobRef::none) segments_.attach(ref, job_bytes(record));
-  return ref;
-}
-
-void Replay::change(JobRef ref, const Record& record) {
-  const bool was_buried = engine_.jobs()[ref].state() == JobState::buried;
-  engine_.change_restored(ref, restored_from(record, wall_offset_));
-  set_time(ref, record, was_buried);
-}
-
-void Replay::drop(JobRef ref) {
-  const Job& job = engine_.jobs()[ref];
-  segments_.detach(ref, full_record_bytes(engine_.tubes()[job.tube].name.size(), job.body_bytes));
-  engine_.drop_restored(ref);
-}
-
-// The note's stamp keeps the deadline of a delayed job until it has its place, and the turn of a
-// buried one. Our records of buried jobs hold that in place of a deadline; those of beanstalkd do
-// not, and count in the order in which they come.
-void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
-  JournalNote& note = engine_.jobs().journal_note(ref);
-  if (record.state == RecordState::delayed) {
-    note.set_stamp(record.deadline_at);
-  } else if (record.state == RecordState::buried) {
-    const bool is_ours = kind_ == FileKind::checked;
-    if (is_ours || !was_buried)
-      note.set_stamp(is_ours ? record.deadline_at : report_.last_stamp + 1);
-    report_.last_stamp = std::max(report_.last_stamp, note.stamp());
-  }
 }
 
 }  // namespace haricot::binlog

@@ -27,8 +27,8 @@ std::uint64_t RoomAhead::folder_bytes_allowed() const {
                   kTimesLiveBytesMax * segments().live_bytes());
 }
 
-std::uint64_t RoomAhead::for_deletes() const {
-  return segments().live_jobs() * kShortRecordBytes;
+std::uint64_t RoomAhead::for_ends_of_jobs() const {
+  return (segments().live_jobs() + ground_.engine->burials_to_come()) * kShortRecordBytes;
 }
 
 // The living jobs of a file, at most. A job that has a file of its own is not counted: on a full

@@ -8,6 +8,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/crc32c.hpp"
+#include "haricot/base/job_tags.hpp"
 #include "haricot/base/little_endian.hpp"
 #include "haricot/protocol/limits.hpp"
 
@@ -43,7 +44,8 @@ std::string aside_name(std::uint64_t number, std::uint64_t serial) {
 DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& signature,
                                 std::uint64_t allocated, const RecordAroundBody* first) {
   CHECK(!is_open());
-  std::array<char, kFirstRecordOffset + header_bytes(kTubeNameBytesMax)> head{};
+  constexpr std::size_t kLeadBytesMax = kTubeNameBytesMax + tag_record_bytes(kTagTextBytesMax);
+  std::array<char, kFirstRecordOffset + header_bytes(kLeadBytesMax)> head{};
   store_little_endian(head.data(), kVersion);
   write_signature(signature, head.data() + kVersionBytes);
   seed_ = seed_of(signature.salt, signature.file_number);
@@ -51,6 +53,7 @@ DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& si
   std::size_t head_bytes = kFirstRecordOffset;
   if (first != nullptr) {
     add_first(*first, head.data() + kFirstRecordOffset);
+    head_bytes += tag_record_bytes(first->tags.size());
     head_bytes += header_bytes(first->record.tube_name.size());
   }
   const std::string_view bytes(head.data(), head_bytes);
@@ -68,7 +71,14 @@ DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& si
 void SegmentWriter::add_first(const RecordAroundBody& first, char* to) {
   const Record& record = first.record;
   CHECK(record.is_full());
-  const Position position{seed_, kFirstRecordOffset, 1};
+  for (std::size_t part = 0; part < tag_parts(first.tags.size()); ++part) {
+    const Position position{seed_, collected_.bytes, collected_.records + 1};
+    write_header(tags_of(record.id, first.tags, part), position, 0, to);
+    count(to, 0, 0);
+    collected_.bytes += kShortRecordBytes;
+    to += kShortRecordBytes;
+  }
+  const Position position{seed_, collected_.bytes, collected_.records + 1};
   const std::uint32_t sum =
       body_crc_by_sum(position, first.body_sum, record.body_bytes - kTrailer.size(), kTrailer);
   write_header(record, position, sum, to);
@@ -114,10 +124,10 @@ std::uint64_t SegmentWriter::room() const {
   return allocated_ > used ? allocated_ - used : 0;
 }
 
-bool SegmentWriter::prepare(std::size_t name_bytes, std::size_t body_bytes) {
+bool SegmentWriter::prepare(std::size_t lead_bytes, std::size_t body_bytes) {
   const bool by_reference = body_bytes >= kBlobBytesMin;
   const std::size_t copied =
-      header_bytes(name_bytes) + kTrailer.size() + (by_reference ? 0 : body_bytes);
+      header_bytes(lead_bytes) + kTrailer.size() + (by_reference ? 0 : body_bytes);
   if (pending_.prepare(copied) == nullptr) return false;
   if (!by_reference) return true;
   try {

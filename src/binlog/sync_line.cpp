@@ -1,5 +1,6 @@
 #include "haricot/binlog/sync_line.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -22,8 +23,8 @@ void SyncLine::push(const Entry& pushed) {
   start_some();
 }
 
-void SyncLine::sync_file(FileHandle file, std::uint64_t covers, bool close_after) {
-  push(Entry{.file = file, .covers = covers, .close_after = close_after});
+void SyncLine::sync_file(FileHandle file, std::uint64_t covers, bool close_after, Instant oldest) {
+  push(Entry{.file = file, .covers = covers, .oldest = oldest, .close_after = close_after});
 }
 
 void SyncLine::sync_folder() {
@@ -100,15 +101,27 @@ bool SyncLine::next_ended(Ended& result) {
       continue;
     }
     if (ended.is_removal) has_removal_ = false;
-    result = {done.status, ended.covers, ended.is_removal, done.removal};
+    result = {.status = done.status,
+              .covers = ended.covers,
+              .is_removal = ended.is_removal,
+              .removal = done.removal};
     if (done.status == DiskStatus::ok) {
       start_some();
     } else {
+      result.oldest = std::min(ended.oldest, oldest());
       abandon();
     }
     return true;
   }
   return false;
+}
+
+Instant SyncLine::oldest() const {
+  Instant oldest = Instant::never();
+  for (std::uint64_t number = begin_; number < end_; ++number) {
+    if (!entry(number).is_forgotten) oldest = std::min(oldest, entry(number).oldest);
+  }
+  return oldest;
 }
 
 void SyncLine::abandon() {

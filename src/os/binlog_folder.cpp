@@ -75,7 +75,7 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
 // folder counts.
 BinlogFolder::Opened BinlogFolder::open_fence(binlog::FolderNote& note, std::string& error) {
   const auto begun = fence_->begin(disk_.descriptor(), lock_.descriptor(), random_bits(),
-                                   {&BinlogFolder::tell_settling, this}, error);
+                                   {&BinlogFolder::keep_alive_while_settling, this}, error);
   switch (begun) {
     case FolderFence::Begun::yes:
       break;
@@ -95,7 +95,7 @@ BinlogFolder::Opened BinlogFolder::open_fence(binlog::FolderNote& note, std::str
   return Opened::ok;
 }
 
-bool BinlogFolder::tell_settling(void* self) {
+bool BinlogFolder::keep_alive_while_settling(void* self) {
   auto& folder = *static_cast<BinlogFolder*>(self);
   folder.notifier_.keep_alive(read_clock());
   return !is_asked_to_end();
@@ -122,7 +122,7 @@ Instant BinlogFolder::next_fence_check(Instant now) const {
   return now + Duration::nanoseconds(pause);
 }
 
-void BinlogFolder::tell_fenced() {
+void BinlogFolder::log_fenced() {
   log_.event(Level::error, "fenced",
              {{"error", fence_->why()},
               {"hint", "another server has the jobs, or will; do not restart this one by itself"}});
@@ -274,7 +274,7 @@ void BinlogFolder::after_turn() {
 
 // A stop lasts as long as the syncs that are under way: on a slow disk longer than a service
 // manager waits, which would then kill the server.
-void BinlogFolder::log_waiting(void* self) {
+void BinlogFolder::on_waiting(void* self) {
   auto& folder = *static_cast<BinlogFolder*>(self);
   const Instant now = read_clock();
   folder.notifier_.keep_alive(now);
@@ -287,7 +287,7 @@ void BinlogFolder::log_waiting(void* self) {
 bool BinlogFolder::close() {
   const Instant now = read_clock();
   progress_ = RateLimit(kProgressInterval, now + kProgressInterval);
-  disk_.set_watcher({&BinlogFolder::log_waiting, this});
+  disk_.set_watcher({&BinlogFolder::on_waiting, this});
   const bool good = binlog_.close(now);
   after_turn();
   return good;

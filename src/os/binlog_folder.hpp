@@ -59,7 +59,7 @@ class BinlogFolder {
   // When a turn has to begin for the sake of the fence; never() without one.
   Instant next_fence_check(Instant now) const;
   // Tells the log why the server is fenced.
-  void tell_fenced();
+  void log_fenced();
   // Is called instead of a wait that will not end: the server is fenced. Does not return.
   void set_end(void (*end)(void* context), void* context) {
     end_ = end;
@@ -77,8 +77,8 @@ class BinlogFolder {
   static constexpr Duration kProgressInterval = Duration::seconds(1);
 
   static bool log_progress(void* self, const binlog::ReplayProgress& progress);
-  static void log_waiting(void* self);
-  static bool tell_settling(void* self);
+  static void on_waiting(void* self);
+  static bool keep_alive_while_settling(void* self);
   Opened open_fence(binlog::FolderNote& note, std::string& error);
   void log_damage(const binlog::ReplayReport& report);
   void tell(const binlog::Notice& notice);

@@ -75,12 +75,29 @@ bool Daemon::open(std::string& error) {
   return true;
 }
 
+bool Daemon::add_source(EventSource& source, std::uint32_t events) {
+  try {
+    other_sources_.push_back(&source);
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return false;
+  }
+  if (poller_.add(source, events)) return true;
+  other_sources_.pop_back();
+  return false;
+}
+
+void Daemon::remove_source(EventSource& source) {
+  CHECK(std::erase(other_sources_, &source) == 1);
+  poller_.remove(source);
+}
+
 // One turn after another. The order within a turn:
 void Daemon::run() {
   while (running_) {
     // Wait for something to read or room to send, but no longer than to the next deadline.
     Instant deadline = std::min({service_.next_event(), accept_again_, notifier_.next_keep_alive(),
-                                 next_word_of_draining()});
+                                 next_log_of_draining()});
     if (binlog_ != nullptr) deadline = std::min(deadline, binlog_->next_fence_check(now_));
     const std::span<const Poller::Event> events = poller_.wait(now_, deadline);
 
@@ -115,6 +132,7 @@ void Daemon::run() {
     send_answers();
 
     log_oversized();
+    log_spent_jobs();
     log_memory();
     log_draining();
     log_.flush();
@@ -136,7 +154,9 @@ void Daemon::end_fenced() {
     connections_.remove(connection);
   }
   listeners_.clear();
-  binlog_->tell_fenced();
+  // Whoever asks another source must not wait for it, as long as the process takes to end.
+  for (const EventSource* source : other_sources_) ::shutdown(source->descriptor, SHUT_RDWR);
+  binlog_->log_fenced();
   ::_exit(kExitFenced);
 }
 
@@ -308,6 +328,18 @@ void Daemon::handle_signals(EventSource&, std::uint32_t) {
   }
 }
 
+// The engine has taken care that it is not each of them.
+void Daemon::log_spent_jobs() {
+  if (!service_.spent_jobs().has_something_to_log()) return;
+  for (const SpentJobs& spent : service_.spent_jobs().take()) {
+    log_.event(Level::warning, "buried-by-tries",
+               {{"jobs", spent.jobs},
+                {"last", spent.last_id},
+                {"tube", spent.tube},
+                {"hint", "their tries are used up: look at them, then kick or delete them"}});
+  }
+}
+
 // Not each of them, for then a producer could fill the log; but an operator whose jobs have grown
 // has to learn of it.
 void Daemon::log_oversized() {
@@ -327,8 +359,8 @@ void Daemon::log_oversized() {
 // A signal or a command has begun it, or a command has ended it. A client that does both all the
 // time must not fill the log, but the last word is always said.
 void Daemon::log_draining() {
-  if (next_word_of_draining() > now_) return;
-  tell_draining_again_ = now_ + kComplaintInterval;
+  if (next_log_of_draining() > now_) return;
+  log_draining_again_ = now_ + kComplaintInterval;
   draining_logged_ = service_.is_draining();
   if (draining_logged_) {
     log_.event(Level::info, "drain");
@@ -340,8 +372,8 @@ void Daemon::log_draining() {
 }
 
 // When the log is to be told that the server drains or does no more; never, if it knows.
-Instant Daemon::next_word_of_draining() const {
-  return service_.is_draining() == draining_logged_ ? Instant::never() : tell_draining_again_;
+Instant Daemon::next_log_of_draining() const {
+  return service_.is_draining() == draining_logged_ ? Instant::never() : log_draining_again_;
 }
 
 // Logs the begin and the end of a shortage. If shortages come and go, it leaves most of them out.
@@ -350,13 +382,13 @@ void Daemon::log_memory() {
   if (engine.is_short_of_job_memory() == memory_shortage_logged_) return;
   if (memory_shortage_logged_) {
     log_.event(Level::info, "memory-again",
-               {{"used", engine.jobs().memory_bytes()}, {"refused", engine.counts().refused_puts}});
+               {{"used", engine.job_memory_bytes()}, {"refused", engine.counts().refused_puts}});
     memory_shortage_logged_ = false;
     return;
   }
   if (!memory_complaint_.take(now_)) return;
   log_.event(Level::warning, "memory-full",
-             {{"used", engine.jobs().memory_bytes()},
+             {{"used", engine.job_memory_bytes()},
               {"refused", engine.counts().refused_puts},
               {"hint", "puts are refused: the jobs take what --memory-max allows"}});
   memory_shortage_logged_ = true;

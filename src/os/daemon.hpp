@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,10 +37,25 @@ class Daemon {
   // Sets up epoll and the signals. On failure false, and `error` says why.
   [[nodiscard]] bool open(std::string& error);
 
+  // Other sources: a listener of another kind, a timer, a pipe. Their handlers are called in the
+  // turn in which they are ready, after what is due, among the connections. A handler must not
+  // block: everybody waits for it. It may end its own source and others, but not the daemon.
+  //
+  // Watches the source for these events (EPOLLIN, ...). The source outlives the daemon, or
+  // remove_source() comes first, before its descriptor is closed. False: there is no memory for it,
+  // or its descriptor cannot be watched; errno says why. Requires: open() was true.
+  [[nodiscard]] bool add_source(EventSource& source, std::uint32_t events);
+  // Watches it for other events from now on; 0: for none but an error or a hang-up. Requires: it
+  // was added.
+  void change_source(EventSource& source, std::uint32_t events) { poller_.change(source, events); }
+  // Its handler is not called any more, not even for what is ready already. O(number of these
+  // sources). Requires: it was added.
+  void remove_source(EventSource& source);
+
   // Serves until SIGTERM or SIGINT, or until the folder is lost: then it ends the process.
   void run();
-  // Ends all connections, tells the log, and ends the process with this status. To close files may
-  // hang on the volume, so nothing else is done. Does not return.
+  // Ends all connections and other sources, tells the log, and ends the process with this status.
+  // To close files may hang on the volume, so nothing else is done. Does not return.
   [[noreturn]] void end_fenced();
   static constexpr int kExitFenced = 75;
   // Sends those answers that were held back when run() ended and may be sent now.
@@ -66,9 +82,10 @@ class Daemon {
   void close(Connection& connection);
   void watch(Connection& connection);
   void log_oversized();
+  void log_spent_jobs();
   void log_memory();
   void log_draining();
-  Instant next_word_of_draining() const;
+  Instant next_log_of_draining() const;
   static void end_by_fence(void* self) { static_cast<Daemon*>(self)->end_fenced(); }
   static void trace_command(void* self, const Session& session, std::string_view line);
 
@@ -84,6 +101,7 @@ class Daemon {
   const EventHandler on_signals_ = EventHandler::to<&Daemon::handle_signals>(*this);
   const EventHandler on_syncs_ = EventHandler::to<&Daemon::handle_syncs>(*this);
   std::vector<EventSource> listener_sources_;
+  std::vector<EventSource*> other_sources_;  // Of add_source().
   Descriptor signals_;
   EventSource signal_source_{on_signals_, -1};
   EventSource sync_source_{on_syncs_, -1};
@@ -102,7 +120,7 @@ class Daemon {
   RateLimit memory_complaint_;           // and about that of memory.
   std::uint64_t refused_ = 0;            // For the limit of connections, since the last such line.
   bool draining_logged_ = false;         // The last that the log has of it: the server drains.
-  Instant tell_draining_again_;          // Not before then.
+  Instant log_draining_again_;           // Not before then.
   bool memory_shortage_logged_ = false;  // And the log does not have its end yet.
 };
 

@@ -26,9 +26,6 @@ namespace {
 using binlog::DiskStatus;
 using binlog::FileBytes;
 
-// A pipe or a device in the folder must not hold us up when it is opened, nor become our terminal.
-constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-constexpr mode_t kFileMode = 0600;                      // Jobs are nobody else's business.
 static_assert(sizeof(off_t) >= sizeof(std::uint64_t));  // No place in a file is cut off.
 constexpr int kReadsMax = 3;                            // Of a file that changes while it is read.
 
@@ -84,6 +81,12 @@ Descriptor FolderDisk::open_in_folder(const char* name, int flags, unsigned mode
 }
 
 DiskStatus FolderDisk::list(std::vector<std::string>& names) {
+  const DiskStatus status = list_folder(names);
+  if (is_holding_ && status == DiskStatus::ok) name_held(names);
+  return status;
+}
+
+DiskStatus FolderDisk::list_folder(std::vector<std::string>& names) {
   // Reading moves a position, so it gets a descriptor of its own.
   Descriptor folder = open_in_folder(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const int error = folder ? list_names(std::move(folder), names) : errno;
@@ -93,6 +96,11 @@ DiskStatus FolderDisk::list(std::vector<std::string>& names) {
 
 DiskStatus FolderDisk::read(const std::string& name, FileBytes& bytes) {
   if (!is_usable(name)) return fail(EINVAL, "read", name);
+  if (is_holding_) return read_held(name, bytes);
+  return read_by_name(name, bytes);
+}
+
+DiskStatus FolderDisk::read_by_name(const std::string& name, FileBytes& bytes) {
   const Descriptor file = open_in_folder(name.c_str(), O_RDONLY | kOpenFlags);
   if (!file) return fail(errno, "read", name);
   return read_open(file.get(), bytes, name);

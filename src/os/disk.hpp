@@ -45,6 +45,13 @@ class FolderDisk final : public binlog::Disk {
   // From now on files can be read while another server writes to them: if a reader sees some bytes,
   // it also sees all bytes that were written before them. This is slower.
   void expect_writers() { has_writers_ = true; }
+  // Keeps the files of the binlog that the folder has at one moment: what list() and read() say of
+  // them stays as it was then, up to the next release_files(). A file that a server removes
+  // meanwhile can still be read, and one that it begins is not seen. A file that cannot be opened
+  // is read under its name. It takes a descriptor for each file, and memory for the newest. On
+  // anything but ok nothing is kept. May throw std::bad_alloc. Requires: expect_writers().
+  [[nodiscard]] DiskStatus hold_files();
+  void release_files();
   // Other machines can reach the folder: no file is made or renamed over another one, what is
   // started ends after the fence only, and no other folder is gone to. A name of a file of the
   // binlog that is taken means that another server has the folder. The fence outlives this. Before
@@ -121,6 +128,20 @@ class FolderDisk final : public binlog::Disk {
   Descriptor open_in_folder(const char* name, int flags, unsigned mode = 0);
   DiskStatus open_to_write(const std::string& name, int flags, const char* doing, FileHandle& file);
   DiskStatus read_open(int file, binlog::FileBytes& bytes, const std::string& name);
+  DiskStatus read_by_name(const std::string& name, binlog::FileBytes& bytes);
+  DiskStatus list_folder(std::vector<std::string>& names);
+
+  // The files of one moment (disk_held.cpp)
+  struct HeldFile {
+    std::uint64_t number = 0;  // N of its name.
+    Descriptor file;           // None: it is read under its name.
+  };
+  enum class Held : std::uint8_t { all, changed, failed };
+  Held try_to_hold();
+  bool find_numbers(std::vector<std::uint64_t>& numbers);
+  bool open_held();
+  void name_held(std::vector<std::string>& names) const;
+  DiskStatus read_held(const std::string& name, binlog::FileBytes& bytes);
 
   // Whether all is where it was (disk_folder.cpp)
   DiskStatus fail_because(std::string why);
@@ -145,6 +166,9 @@ class FolderDisk final : public binlog::Disk {
   FileHandle looked_for_ = FileHandle::none;  // The file that was looked for last, if it is open,
   Identity identity_;                         // and what it is.
   bool has_writers_ = false;
+  bool is_holding_ = false;
+  std::vector<HeldFile> held_;  // By number. What the newest of them had:
+  binlog::FileBytes newest_;
   DescriptorReserve reserve_;
   Syncer syncer_;
   std::string last_error_;

@@ -4,6 +4,9 @@
 
 #pragma once
 
+#include <fcntl.h>
+#include <sys/types.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,6 +16,11 @@
 #include "os/descriptor.hpp"
 
 namespace haricot::os {
+
+// How files of the folder are opened. A pipe or a device in the folder must not hold the server up
+// when it is opened, nor become its terminal.
+inline constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+inline constexpr mode_t kFileMode = 0600;  // Jobs are nobody else's business.
 
 // Writes all pieces, one after the other, from that offset on. On failure some of them may be
 // written.

@@ -1,6 +1,5 @@
 #include "os/folder_fence.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,8 +12,10 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/crc32c.hpp"
@@ -22,6 +23,7 @@
 #include "haricot/binlog/replay.hpp"
 #include "os/clock.hpp"
 #include "os/descriptor.hpp"
+#include "os/file_calls.hpp"
 
 namespace haricot::os {
 namespace {
@@ -32,7 +34,6 @@ struct alignas(kPageBytes) Page {
   std::array<char, kPageBytes> bytes{};
 };
 
-constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 constexpr std::chrono::milliseconds kPauseBetweenTries{50};
 
 struct Epoch {
@@ -86,25 +87,23 @@ int read_page(int folder, Page& page) {
 
 int write_page(int folder, const Page& page) {
   const Descriptor file(
-      ::openat(folder, kEpochFileName.data(), O_WRONLY | O_CREAT | kOpenFlags, 0600));
+      ::openat(folder, kEpochFileName.data(), O_WRONLY | O_CREAT | kOpenFlags, kFileMode));
   if (!file) return errno;
-  const ssize_t count = ::pwrite(file.get(), page.bytes.data(), kPageBytes, 0);
-  if (count < 0) return errno;
-  if (count != static_cast<ssize_t>(kPageBytes)) return ENOSPC;
+  const std::string_view bytes(page.bytes.data(), kPageBytes);
+  if (const int error = write_all(file.get(), 0, std::span(&bytes, 1)); error != 0) return error;
   // All of it, as a new file has a length, and the folder has its name.
   return ::fsync(file.get()) == 0 && ::fsync(folder) == 0 ? 0 : errno;
 }
 
 // The highest epoch that the signatures of the files tell: the file `epoch` may be lost.
 int highest_in_files(int folder, std::uint32_t& highest) {
+  std::vector<std::string> names;
   Descriptor listed(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  DIR* const entries = listed ? ::fdopendir(listed.get()) : nullptr;
-  if (entries == nullptr) return errno;
-  (void)listed.release();
-  while (const dirent* entry = ::readdir(entries)) {
-    if (!binlog::binlog_file_number(entry->d_name)) continue;
+  if (const int error = list_names(std::move(listed), names); error != 0) return error;
+  for (const std::string& name : names) {
+    if (!binlog::binlog_file_number(name)) continue;
     std::array<char, binlog::kFirstRecordOffset> head{};
-    const Descriptor file(::openat(folder, entry->d_name, O_RDONLY | kOpenFlags));
+    const Descriptor file(::openat(folder, name.c_str(), O_RDONLY | kOpenFlags));
     if (!file ||
         ::pread(file.get(), head.data(), head.size(), 0) != static_cast<ssize_t>(head.size())) {
       continue;  // Whoever reads the folder says what is wrong with it.
@@ -113,7 +112,6 @@ int highest_in_files(int folder, std::uint32_t& highest) {
     const auto signature = binlog::read_signature(bytes.substr(binlog::kVersionBytes));
     if (signature) highest = std::max(highest, signature->epoch);
   }
-  ::closedir(entries);
   return 0;
 }
 

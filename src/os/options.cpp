@@ -6,6 +6,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/flag_text.hpp"
+#include "haricot/base/job_tags.hpp"
 #include "haricot/base/number.hpp"
 #include "os/port.hpp"
 
@@ -26,7 +27,7 @@ constexpr Flag kFlags[] = {
     {'z', "max-job-size", "BYTES", "the largest body of a job (65535, at most 1073741824)"},
     {'s', "binlog-size", "BYTES", "the size of a binlog file (10485760)"},
     {0, "fence-after", "SECONDS",
-     "end when another server has the folder, or it stands still for so long (0: never)"},
+     "end when another server has the folder, or its volume hangs for so long (0: never)"},
     {0, "strict", "", "start only if nothing in the binlog is lost or in doubt"},
     {'c', "compact", "", "accepted for old scripts; does nothing"},
     {'n', "no-compact", "", "accepted for old scripts; does nothing"},
@@ -34,6 +35,7 @@ constexpr Flag kFlags[] = {
     {0, "idle-timeout", "SECONDS", "close connections that are idle for so long (0: never)"},
     {0, "memory-max", "BYTES",
      "refuse puts when the jobs take so many bytes: 512m, 2g (0: no limit)"},
+    {0, "tries-max", "N", "bury a job that was reserved so often (0: no limit, at most 65535)"},
     {0, "sandbox", "",
      "drop privileges that are not needed; default as root with -u and in systemd"},
     {0, "no-sandbox", "", "keep all privileges"},
@@ -203,6 +205,7 @@ class Parser {
     if (flag.name == "idle-timeout") return apply_limit(value, options_.limits.idle_timeout_s);
     if (flag.name == "memory-max") return apply_memory(value);
     if (flag.name == "fence-after") return apply_limit(value, options_.fence_after_s);
+    if (flag.name == "tries-max") return apply_tries(value);
     if (flag.name == "strict") {
       options_.binlog_strict = true;
       return true;
@@ -255,6 +258,12 @@ class Parser {
     const std::optional<std::uint64_t> bytes = read_bytes(value);
     if (!bytes) return fail("invalid size: " + std::string(value));
     options_.limits.job_memory_bytes_max = *bytes;
+    return true;
+  }
+
+  bool apply_tries(std::string_view value) {
+    if (!apply_limit(value, options_.limits.tries_max)) return false;
+    if (options_.limits.tries_max > kTriesMax) return fail("invalid number: " + std::string(value));
     return true;
   }
 

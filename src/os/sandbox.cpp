@@ -50,10 +50,10 @@ std::string Sandbox::enter() const {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return std::string("new privileges cannot be dropped: ") + std::strerror(errno);
   }
-  // In this order: the filter of calls lets no fence be put up.
+  // In this order: the call filter refuses the calls that Landlock needs.
   std::string missing;
   std::string error;
-  if (!enter_path_fence(paths, error)) missing = "files (Landlock: " + error + ")";
+  if (!enter_path_sandbox(paths, error)) missing = "files (Landlock: " + error + ")";
   if (!enter_call_filter({.self = ::getpid(), .notifies = notifies}, error)) {
     if (!missing.empty()) missing += " and ";
     missing += "system calls (seccomp: " + error + ")";

@@ -10,7 +10,7 @@
 
 #include "os/call_filter.hpp"
 #include "os/options.hpp"
-#include "os/path_fence.hpp"
+#include "os/path_sandbox.hpp"
 
 namespace haricot::os {
 
@@ -21,7 +21,7 @@ namespace haricot::os {
 bool wants_sandbox(const Options& options);
 
 struct Sandbox {
-  PathFenceOptions paths;
+  PathSandboxOptions paths;
   bool notifies = false;
 
   // Puts in force what the kernel can. Returns what the kernel cannot, for the log; empty: all of

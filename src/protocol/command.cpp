@@ -1,152 +1,20 @@
 #include "haricot/protocol/command.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
+#include <span>
+#include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/job_tags.hpp"
+#include "haricot/protocol/command_words.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "haricot/protocol/tube_name.hpp"
 
 namespace haricot {
 namespace {
-
-// What the parser needs of a command's row.
-struct Row {
-  std::string_view word;
-  Verb verb;
-  Arguments arguments;
-};
-
-// The first row for each letter, and one after the last.
-struct Range {
-  std::uint8_t begin = 0;
-  std::uint8_t end = 0;
-};
-
-// Rows of some commands.
-struct Rows {
-  std::array<Row, kVerbs> rows{};
-  std::size_t size = 0;
-  std::array<Range, 128> ranges{};
-
-  constexpr const Row& operator[](std::size_t index) const { return rows[index]; }
-};
-
-// A line is the first row whose word it begins with. So the rows are grouped by their first letter.
-// Within a letter they are in the order of kCommandTable, but a longer word stands before the
-// shorter one that it begins with. `put` is the first of its letter, as nothing is more common.
-constexpr Rows make_rows(CommandSet first, CommandSet last) {
-  Rows made{};
-  for (const CommandRow& command : kCommandTable) {
-    if (command.set < first || command.set > last) continue;
-    std::size_t index = made.size;
-    for (std::size_t i = made.size; i-- > 0;) {
-      if (command.word.starts_with(made[i].word)) index = i;
-    }
-    if (index == made.size) {
-      while (index > 0 && made[index - 1].word[0] > command.word[0]) --index;
-    }
-    for (std::size_t i = made.size; i > index; --i) made.rows[i] = made.rows[i - 1];
-    made.rows[index] = {command.word, command.verb, command.arguments};
-    ++made.size;
-  }
-  for (std::size_t i = 0; i < made.size; ++i) {
-    Range& range = made.ranges[static_cast<unsigned char>(made[i].word[0])];
-    if (range.end == 0) range.begin = static_cast<std::uint8_t>(i);
-    range.end = static_cast<std::uint8_t>(i + 1);
-  }
-  return made;
-}
-
-// The commands of beanstalkd come first, and what is one of them is never looked for among the
-// others. So the others cost those who do not use them nothing.
-constexpr Rows kStandardRows = make_rows(CommandSet::standard, CommandSet::standard);
-constexpr Rows kExtendedRows = make_rows(CommandSet::extended, CommandSet::extended);
-constexpr Rows kOperatorRows = make_rows(CommandSet::extended, CommandSet::operators);
-
-// The table and what was made of it -------------------------------------------------------------
-
-constexpr bool is_in_order_of_verbs() {
-  for (std::size_t i = 0; i < kVerbs; ++i) {
-    if (kCommandTable[i].verb != static_cast<Verb>(i)) return false;
-  }
-  return true;
-}
-static_assert(is_in_order_of_verbs());
-
-constexpr bool has_extended_behind() {
-  for (const CommandRow& row : kCommandTable) {
-    if (is_extended(row.verb) != (row.set != CommandSet::standard)) return false;
-  }
-  return true;
-}
-static_assert(has_extended_behind());
-
-constexpr bool has_counters_in_front() {
-  for (std::size_t i = 1; i < kVerbs; ++i) {
-    if (kCommandTable[i - 1].counter.empty() && !kCommandTable[i].counter.empty()) return false;
-  }
-  return true;
-}
-static_assert(has_counters_in_front(), "a new counter would move the lines of `stats`");
-
-constexpr bool are_counters_named_after_commands() {
-  for (const CommandRow& row : kCommandTable) {
-    if (row.counter.empty()) continue;
-    if (!row.counter.starts_with("cmd-") || row.counter.substr(4) != row.name()) return false;
-  }
-  return true;
-}
-static_assert(are_counters_named_after_commands());
-
-constexpr bool are_grouped_by_letter(const Rows& rows) {
-  for (std::size_t i = 1; i < rows.size; ++i) {
-    if (rows[i - 1].word[0] > rows[i].word[0]) return false;
-  }
-  return true;
-}
-static_assert(are_grouped_by_letter(kStandardRows));
-static_assert(are_grouped_by_letter(kOperatorRows));
-
-constexpr bool can_all_be_reached(const Rows& rows) {
-  for (std::size_t i = 0; i < rows.size; ++i) {
-    for (std::size_t earlier = 0; earlier < i; ++earlier) {
-      if (rows[i].word.starts_with(rows[earlier].word)) return false;
-    }
-  }
-  return true;
-}
-static_assert(can_all_be_reached(kStandardRows), "a word hides another one that begins with it");
-static_assert(can_all_be_reached(kOperatorRows), "a word hides another one that begins with it");
-
-constexpr bool takes_anything(Arguments arguments) {
-  return arguments == Arguments::ignored || arguments == Arguments::timeout ||
-         arguments == Arguments::bound;
-}
-
-// A standard command that takes anything after its word must not begin an extended one.
-constexpr bool are_none_taken_for_standard() {
-  for (const CommandRow& own : kCommandTable) {
-    if (own.set == CommandSet::standard) continue;
-    for (const CommandRow& row : kCommandTable) {
-      if (row.set != CommandSet::standard || !own.word.starts_with(row.word)) continue;
-      if (takes_anything(row.arguments)) return false;
-    }
-  }
-  return true;
-}
-static_assert(are_none_taken_for_standard());
-
-// Inlined, like parse_row(): a call of either would make every command dearer.
-[[gnu::always_inline]] inline const Row* find_row(std::string_view line, const Rows& rows) {
-  if (line.empty() || static_cast<unsigned char>(line[0]) >= rows.ranges.size()) return nullptr;
-  const Range range = rows.ranges[static_cast<unsigned char>(line[0])];
-  for (std::size_t i = range.begin; i < range.end; ++i) {
-    if (line.starts_with(rows[i].word)) return &rows[i];
-  }
-  return nullptr;
-}
 
 // What is left of a line, and the ways to take something off its front.
 class Cursor {
@@ -160,17 +28,22 @@ class Cursor {
   template <typename Integer>
   bool number(Integer& value) {
     skip_blanks();
+    // So many digits always fit.
+    constexpr std::size_t kDigitsThatFit = std::numeric_limits<Integer>::digits10;
+    const char* at = rest_.data();
+    const char* const end = at + rest_.size();
+    const char* const fitting = at + std::min(rest_.size(), kDigitsThatFit);
     Integer sum = 0;
-    std::size_t digits = 0;
-    for (; digits < rest_.size(); ++digits) {
-      const auto digit = static_cast<unsigned char>(rest_[digits] - '0');
-      if (digit > 9) break;
-      if (__builtin_mul_overflow(sum, Integer{10}, &sum)) return false;
-      if (__builtin_add_overflow(sum, Integer{digit}, &sum)) return false;
+    for (; at != fitting && digit_of(*at) <= 9; ++at) sum = sum * 10 + digit_of(*at);
+    if (at == fitting) [[unlikely]] {
+      for (; at != end && digit_of(*at) <= 9; ++at) {
+        if (__builtin_mul_overflow(sum, Integer{10}, &sum)) return false;
+        if (__builtin_add_overflow(sum, Integer{digit_of(*at)}, &sum)) return false;
+      }
     }
-    if (digits == 0) return false;
+    if (at == rest_.data()) return false;
     value = sum;
-    rest_.remove_prefix(digits);
+    rest_ = std::string_view(at, static_cast<std::size_t>(end - at));
     return true;
   }
 
@@ -215,6 +88,9 @@ class Cursor {
   std::string_view rest() const { return rest_; }
 
  private:
+  // Above 9: it is no digit.
+  static std::uint32_t digit_of(char byte) { return static_cast<unsigned char>(byte - '0'); }
+
   std::string_view rest_;
 };
 
@@ -252,7 +128,18 @@ ParseResult read_put(Cursor cursor, Command& command) {
                            cursor.number(command.ttr_s) && cursor.number(command.body_bytes);
   if (!has_numbers) return ParseResult::bad_format;
   if (cursor.at_end()) return ParseResult::ok;
+  command.tags = cursor.rest();  // Perhaps: see read_tags_of_put().
   return has_nul(cursor.rest()) ? ParseResult::bad_format : ParseResult::late_bad_format;
+}
+
+// [tag ...], each with one blank in front. A put that is wrong there stays as malformed as it is
+// for beanstalkd.
+ParseResult read_tags_of_put(Command& command) {
+  Cursor cursor(std::exchange(command.tags, {}));
+  JobTags tags;
+  if (!cursor.blank() || !read_tags(cursor.rest(), tags)) return ParseResult::late_bad_format;
+  command.tags = cursor.rest();
+  return ParseResult::ok;
 }
 
 // Compat: beanstalkd counts a pause before it sees that a name is too long or begins with a hyphen.
@@ -401,13 +288,8 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
   return are_good && cursor.at_end() ? ParseResult::ok : ParseResult::bad_format;
 }
 
-}  // namespace
-
-namespace {
-
-[[gnu::always_inline]] inline ParseResult parse_row(const Row& row, std::string_view line,
-                                                    Command& command) {
-  command = Command{};
+[[gnu::always_inline]] inline ParseResult parse_row(const command_words::Row& row,
+                                                    std::string_view line, Command& command) {
   command.verb = row.verb;
   return read_arguments(row.arguments, Cursor(line.substr(row.word.size())), command);
 }
@@ -415,8 +297,11 @@ namespace {
 // A line that is no good standard command. False: it is no extended one either.
 [[gnu::cold, gnu::noinline]] bool parse_extended(std::string_view line, Command& command,
                                                  CommandSet set, ParseResult& result) {
-  const Row* row = find_row(line, set == CommandSet::operators ? kOperatorRows : kExtendedRows);
+  const command_words::Row* row =
+      command_words::find_row(line, set == CommandSet::operators ? command_words::kOperatorRows
+                                                                 : command_words::kExtendedRows);
   if (row == nullptr) return false;
+  command = Command{};
   result = parse_row(*row, line, command);
   return true;
 }
@@ -424,7 +309,8 @@ namespace {
 }  // namespace
 
 ParseResult parse_command(std::string_view line, Command& command, CommandSet set) {
-  const Row* row = find_row(line, kStandardRows);
+  command = Command{};
+  const command_words::Row* row = command_words::find_row(line, command_words::kStandardRows);
   ParseResult result = ParseResult::unknown_command;
   if (row != nullptr) {
     result = parse_row(*row, line, command);
@@ -433,6 +319,9 @@ ParseResult parse_command(std::string_view line, Command& command, CommandSet se
   }
   if (result == ParseResult::ok || set == CommandSet::standard) [[likely]]
     return result;
+  if (result == ParseResult::late_bad_format && command.verb == Verb::put) {
+    return read_tags_of_put(command);
+  }
   ParseResult extended = result;
   return parse_extended(line, command, set, extended) ? extended : result;
 }

@@ -1,5 +1,7 @@
 #include "haricot/protocol/reply.hpp"
 
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cstring>
 
@@ -68,8 +70,44 @@ char* write(char* to, std::string_view text) {
   return to + text.size();
 }
 
+// The smallest number of so many digits and one more.
+constexpr auto kFirstLonger = [] {
+  std::array<std::uint64_t, 20> numbers{};
+  for (std::uint64_t i = 1, number = 10; i < numbers.size(); ++i, number *= 10) numbers[i] = number;
+  return numbers;
+}();
+
+// 00 01 … 99
+constexpr auto kPairs = [] {
+  std::array<char, 200> pairs{};
+  for (std::size_t i = 0; i < 100; ++i) {
+    pairs[2 * i] = static_cast<char>('0' + i / 10);
+    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return pairs;
+}();
+
+std::size_t digits_of(std::uint64_t number) {
+  // 1233 / 4096 is the logarithm of 2 to the base 10, and right for as many bits as there are.
+  const auto bits = static_cast<std::size_t>(std::bit_width(number | 1));
+  const std::size_t digits = bits * 1233 / 4096;
+  return digits + (number >= kFirstLonger[digits] ? 1 : 0);
+}
+
+// std::to_chars took half as many instructions again.
 char* write(char* to, std::uint64_t number) {
-  return std::to_chars(to, to + 20, number).ptr;
+  char* const end = to + digits_of(number);
+  char* at = end;
+  for (; number >= 100; number /= 100) {
+    at -= 2;
+    std::memcpy(at, &kPairs[2 * (number % 100)], 2);
+  }
+  if (number >= 10) {
+    std::memcpy(at - 2, &kPairs[2 * number], 2);
+  } else {
+    at[-1] = static_cast<char>('0' + number);
+  }
+  return end;
 }
 
 bool take_number(std::string_view& text, std::uint64_t& number) {

@@ -1,35 +1,12 @@
 #include "haricot/protocol/tube_name.hpp"
 
-#include <array>
-
 #include "haricot/protocol/limits.hpp"
 
 namespace haricot {
-namespace {
-
-constexpr std::array<bool, 256> make_allowed() {
-  std::array<bool, 256> allowed{};
-  for (const char c : std::string_view(
-           "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+/;.$_()")) {
-    allowed[static_cast<unsigned char>(c)] = true;
-  }
-  return allowed;
-}
-
-constexpr std::array<bool, 256> kAllowed = make_allowed();
-
-}  // namespace
 
 bool is_tube_name(std::string_view name) {
   if (name.empty() || name.size() > kTubeNameBytesMax || name.front() == '-') return false;
   return has_only_name_bytes(name);
-}
-
-bool has_only_name_bytes(std::string_view text) {
-  for (const char c : text) {
-    if (!kAllowed[static_cast<unsigned char>(c)]) return false;
-  }
-  return true;
 }
 
 }  // namespace haricot

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/job_tags.hpp"
 
 // The commands. What they are made of is in engine_clients.cpp (tubes, watching, waiting),
 // engine_places.cpp (where a job is) and engine_time.cpp (timers), and
@@ -33,6 +34,7 @@ void make_room(std::vector<T>& vector, std::size_t wanted) {
 Engine::Engine(Instant now, Journal& journal, const HashKey& key)
     : journal_(journal),
       jobs_(journal.keeps_notes()),
+      lanes_(jobs_, key),
       tubes_(key),
       wheel_(now),
       default_tube_(tubes_.create("default")),
@@ -64,10 +66,9 @@ void Engine::mark_producer(Client& client) {
   client.producer_ = true;
 }
 
-bool Engine::admit_put(std::size_t body_bytes) {
+bool Engine::admit(std::uint64_t asked) {
   if (job_memory_bytes_max_ == std::numeric_limits<std::uint64_t>::max()) return true;
-  const std::uint64_t asked = jobs_.memory_bytes_for(body_bytes);
-  const std::uint64_t wanted = jobs_.memory_bytes() + asked;
+  const std::uint64_t wanted = job_memory_bytes() + asked;
   // Between the two bounds nothing changes: a client that takes one job out and puts one in does
   // not end the shortage.
   const std::uint64_t plenty = job_memory_bytes_max_ - job_memory_bytes_max_ / 8;
@@ -88,10 +89,19 @@ bool Engine::admit_put(std::size_t body_bytes) {
 Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
   now_ = now;
   Tube& tube = *client.used_;
-  if (!admit_put(body.size())) return Outcome::out_of_memory;
-  const JournalStatus room = journal_.reserve_put(tube.name.size(), body.size(), body.blob);
+  const bool has_tags = !put.tags.empty();
+  const bool is_admitted = has_tags ? admit_with_tags(tube, put.tags, body.size())
+                                    : admit(jobs_.memory_bytes_for(body.size()));
+  if (!is_admitted) return Outcome::out_of_memory;
+  bool may_be_buried = tries_max_ > 0;
+  if (has_tags) [[unlikely]]
+    may_be_buried = may_be_buried || tags_in(put.tags).tries > 0;
+  const JournalStatus room = journal_.reserve_put(
+      {tube.name.size(), body.size(), put.tags.size(), may_be_buried}, body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
-  const JobRef ref = jobs_.create(put.id, std::move(body));
+  JobRef ref = jobs_.create(put.id, std::move(body), put.tags);
+  if (has_tags && ref != JobRef::none) [[unlikely]]
+    ref = join_lane_of_put(tube, put.id, ref);
   if (ref == JobRef::none) {
     journal_.release_room();
     return Outcome::out_of_memory;
@@ -107,7 +117,10 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
 
   const Outcome outcome = enter_after_delay(ref, now);
   journal_.record_put(journaled(ref, job, tube));
-  offer(tube, now);
+  if (has_tags) [[unlikely]]
+    offer_many(tube, now);
+  else
+    offer(tube, now);
   return outcome;
 }
 
@@ -182,7 +195,7 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   // buried or delayed would be that again.
   const bool has_to_be_recorded = jobs_[ref].state() != JobState::ready;
   JournalStatus room = JournalStatus::ok;
-  if (has_memory && has_to_be_recorded) room = journal_.reserve_update();
+  if (has_memory && has_to_be_recorded) room = reserve_unburial(ref);
   if (room == JournalStatus::later) return {Outcome::not_yet};
   mark_worker(client);
   if (!has_memory) return {Outcome::out_of_memory};
@@ -205,19 +218,20 @@ Outcome Engine::delete_job(Client& client, JobId id) {
   const JobRef ref = find(id);
   if (ref == JobRef::none) return Outcome::not_found;
   const bool is_reserved = jobs_[ref].state() == JobState::reserved;
-  if (is_reserved && held_by(client, id) == JobRef::none) return Outcome::not_found;
+  if (is_reserved && jobs_[ref].holder() != client.ref_) return Outcome::not_found;
   const JournalStatus room = journal_.reserve_delete();
   if (room != JournalStatus::ok) return refused_change(room);
-  delete_found(client, ref);
+  delete_found(client, ref, true);
   return Outcome::done;
 }
 
 void Engine::delete_each(Client& client, std::span<const JobRef> refs) {
-  for (const JobRef ref : refs) delete_found(client, ref);
+  for (const JobRef ref : refs) delete_found(client, ref, false);
 }
 
 // Inlined, as a call would make each deletion dearer.
-[[gnu::always_inline]] inline void Engine::delete_found(Client& client, JobRef ref) {
+[[gnu::always_inline]] inline void Engine::delete_found(Client& client, JobRef ref,
+                                                        bool offers_next) {
   const bool is_reserved = jobs_[ref].state() == JobState::reserved;
   Tube& tube = tube_of(jobs_[ref]);
   // Looked at before it leaves: the deadline of a delayed job stands in the heap that it leaves.
@@ -230,8 +244,12 @@ void Engine::delete_each(Client& client, std::span<const JobRef> refs) {
     leave(ref);
   }
   journal_.record_delete(deleted);
-  jobs_.destroy(ref);
-  announce_offer(tube);
+  if (has_lane(ref, deleted.job)) [[unlikely]] {
+    delete_in_lane(tube, ref, offers_next);
+  } else {
+    jobs_.destroy(ref);
+    announce_offer(tube);
+  }
   ++tube.deletes;
   free_if_unreferenced(tube);
 }
@@ -250,7 +268,12 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   job.priority = priority;
   job.delay_s = delay_s;
   jobs_.count(ref, JobEvent::release);
-  const Outcome outcome = enter_after_delay(ref, now);
+  Outcome outcome = Outcome::buried;
+  if (may_have_tries(job) && is_spent(ref)) [[unlikely]] {
+    bury_spent(ref);
+  } else {
+    outcome = enter_after_delay(ref, now);
+  }
   journal_.record_update(journaled(ref));
   offer(tube, now);
   return outcome;
@@ -266,6 +289,7 @@ Outcome Engine::bury(Client& client, JobId id, std::uint32_t priority) {
   jobs_.count(ref, JobEvent::bury);
   enter_buried(ref);
   journal_.record_update(journaled(ref));
+  if (has_lane(ref)) offer(tube_of(jobs_[ref]), now_);
   return Outcome::done;
 }
 
@@ -319,7 +343,7 @@ Outcome Engine::kick_job(JobId id, Instant now) {
   if (state != JobState::buried && state != JobState::delayed) return Outcome::not_found;
   Tube& tube = tube_of(jobs_[ref]);
   if (!tube.ready.reserve_one()) return Outcome::not_found;
-  const JournalStatus room = journal_.reserve_update();
+  const JournalStatus room = reserve_unburial(ref);
   if (room != JournalStatus::ok) return refused_change(room);
   leave(ref);
   jobs_.count(ref, JobEvent::kick);
@@ -374,7 +398,8 @@ JobReport Engine::report(JobRef ref, Instant now) const {
                    .timeouts = jobs_.counted(ref, JobEvent::timeout),
                    .releases = jobs_.counted(ref, JobEvent::release),
                    .buries = jobs_.counted(ref, JobEvent::bury),
-                   .kicks = jobs_.counted(ref, JobEvent::kick)};
+                   .kicks = jobs_.counted(ref, JobEvent::kick),
+                   .tags = jobs_.tags(ref)};
 }
 
 }  // namespace haricot

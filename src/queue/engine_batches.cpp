@@ -61,10 +61,14 @@ DeleteResult Engine::delete_batch(Client& client, std::span<const JobId> ids) {
   const auto deleted = static_cast<std::uint32_t>(refs.size());
   const auto not_found = static_cast<std::uint32_t>(ids.size()) - deleted;
   if (deleted == 0) return {Outcome::done, 0, not_found};
+  const std::vector<Tube*> tubes = tubes_with_lanes(refs);
   const JournalStatus room = journal_.reserve_deletes(deleted);
   if (room == JournalStatus::later) return {Outcome::not_yet};
   if (room != JournalStatus::ok) return {Outcome::journal_failed};
+  // A job that is offered meanwhile might be one of those that are to be deleted.
+  for (Tube* tube : tubes) ++tube->tasks;
   delete_each(client, refs);
+  offer_each(tubes);
   return {Outcome::done, deleted, not_found};
 }
 

@@ -48,6 +48,7 @@ void Engine::close(Client& client, Instant now) {
 void Engine::free_if_unreferenced(Tube& tube) {
   if (&tube == default_tube_ || tube.is_referenced()) return;
   wheel_.cancel(tube.timer);
+  spent_jobs_.forget(tube.ref);
   steps_ += tubes_.destroy(tube);
 }
 

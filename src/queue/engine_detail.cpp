@@ -100,6 +100,7 @@ TubeDetail Engine::detail(const Tube& tube, Instant now) {
     detail.queued = times->summary_of(times->queued, now);
     detail.worked = times->summary_of(times->worked, now);
   }
+  detail.buried_by_tries = spent_jobs_.total(tube.ref);
   detail.oldest_ready_s = (now - oldest_ready).whole_seconds();
   detail.oldest_buried_s = (now - oldest_buried).whole_seconds();
   return detail;

@@ -151,6 +151,8 @@ void Engine::free_flushed(Flush& flush, Tube& tube, JobRef ref, Instant deadline
   const Job& job = jobs_[ref];
   count_place(tube, job, false);
   journal_.record_delete(JournaledJob{ref, job, tube.name, deadline});
+  if (has_lane(ref, job)) [[unlikely]]
+    leave_lane(ref);
   jobs_.destroy(ref);
   steps_ += kStepsPerJob;
   ++flush.flushed;
@@ -167,6 +169,8 @@ void Engine::put_back(Flush& flush, Tube& tube, Instant now, std::uint32_t& budg
       flush.ready.remove(0, jobs_);
       --tube.flushed_ready;
       count_place(tube, jobs_[ref], false);
+      // Before it is in a place again: its lane may still have it among those that were flushed.
+      if (has_lane(ref)) forget_flushed(*lanes_.lane_of(ref));
       if (tube.ready.reserve_one()) {
         enter_ready_again(ref);
         offer(tube, now);

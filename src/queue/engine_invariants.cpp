@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/job_tags.hpp"
 #include "haricot/queue/engine.hpp"
 
 namespace haricot {
@@ -27,6 +28,7 @@ class Engine::Inspection {
     for (const Client* client : clients_) check_client(*client);
     engine_.tasks_.for_each([this](const LongTask& task) { check_task(task); });
     check_tubes_of_tasks();
+    check_lanes();
     CHECK(orphaned_watches_ == 0);
     CHECK(askers_.size() == awaited_);
     CHECK(engine_.tasks_.awaited() == awaited_);
@@ -57,7 +59,17 @@ class Engine::Inspection {
     CHECK(job.state() == state);
     CHECK(job.ttr_s > 0);
     CHECK(job.id < engine_.next_id_);
-    job_memory_bytes_ += engine_.jobs_.memory_bytes_for(job.body_bytes);
+    const std::size_t tag_bytes = JobStore::tag_bytes_of(engine_.jobs_.tags(ref));
+    job_memory_bytes_ += engine_.jobs_.memory_bytes_for(job.body_bytes, tag_bytes);
+    if (engine_.has_lane(ref, job)) {
+      LaneCounts& counts = jobs_in_[engine_.lanes_.lane_of(ref)];
+      ++counts.jobs;
+      if (state == JobState::reserved) ++counts.reserved;
+    }
+    if (tags_in(engine_.jobs_.tags(ref)).tries > 0) {
+      ++with_tries_;
+      if (state == JobState::buried) ++buried_with_tries_;
+    }
     return job;
   }
 
@@ -82,8 +94,10 @@ class Engine::Inspection {
     std::uint64_t urgent = 0;
     check_heap(tube.ready, JobState::ready, [&](const ReadySlot& slot, const Job& job) {
       CHECK(job.tube == tube.ref);
-      CHECK(job.id == slot.id);
-      CHECK(job.priority == slot.priority);
+      CHECK(slot == ReadySlot(job.id, job.priority, slot.job, slot.is_blocked()));
+      const Lane* lane = engine_.lanes_.lane_of(slot.job);
+      CHECK(slot.is_blocked() == (lane != nullptr && lane->open != slot.job));
+      if (lane != nullptr) ++jobs_in_[lane].ready;
       if (job.is_urgent()) ++urgent;
     });
     check_heap(tube.delayed, JobState::delayed,
@@ -112,6 +126,41 @@ class Engine::Inspection {
     sum_.urgent += urgent;
     sum_.delayed += tube.delayed.size() + flushed.delayed;
     sum_.buried += tube.buried;
+  }
+
+  // Each lane has the jobs that say so, in the tube that it says; those that are ready are in its
+  // heap, but for those that a flush has; and the open one is the one that is to be open.
+  void check_lanes() {
+    CHECK(engine_.lanes_.size() == jobs_in_.size());
+    std::uint64_t memory_bytes = 0;
+    for (const auto& [lane, found] : jobs_in_) {
+      memory_bytes += Lanes::memory_bytes_for(lane->key);
+      CHECK(engine_.lanes_.find(lane->tube, lane->key) == lane);
+      CHECK(lane->jobs == found.jobs);
+      CHECK(lane->reserved == found.reserved);
+      const JobRef top = lane->ready.top();
+      const bool is_flushed =
+          top != JobRef::none && engine_.flushes_ > 0 && engine_.is_flushed(top);
+      const std::uint64_t ready = is_flushed ? 0 : check_lane_heap(*lane, top, JobRef::none);
+      CHECK(ready == found.ready);
+      CHECK(is_flushed || lane->open == lane->wanted_open());
+    }
+    CHECK(engine_.lanes_.memory_bytes() == memory_bytes);
+  }
+
+  // O(depth) of the stack: a lane of a test has few jobs.
+  std::uint64_t check_lane_heap(const Lane& lane, JobRef ref, JobRef above) {
+    if (ref == JobRef::none) return 0;
+    const Job& job = engine_.jobs_[ref];
+    CHECK(engine_.lanes_.lane_of(ref) == &lane);
+    CHECK(job.state() == JobState::ready && job.tube == lane.tube);
+    const HeapLinks<JobRef>& links = engine_.lanes_.links(ref);
+    CHECK(links.above == above);
+    if (above != JobRef::none) {
+      const Job& better = engine_.jobs_[above];
+      CHECK(ReadySlot(better.id, better.priority, above) < ReadySlot(job.id, job.priority, ref));
+    }
+    return 1 + check_lane_heap(lane, links.left, ref) + check_lane_heap(lane, links.right, ref);
   }
 
   std::uint64_t check_buried(const Tube& tube, JobRef first, JobRef last, std::uint32_t burials) {
@@ -311,11 +360,14 @@ class Engine::Inspection {
   void check_counts() const {
     const EngineCounts& counts = engine_.counts_;
     CHECK(engine_.jobs_.memory_bytes() == job_memory_bytes_);
+    CHECK(engine_.job_memory_bytes() == job_memory_bytes_ + engine_.lanes_.memory_bytes());
     CHECK(counts.urgent == sum_.urgent);
     CHECK(counts.ready == sum_.ready);
     CHECK(counts.reserved == sum_.reserved);
     CHECK(counts.delayed == sum_.delayed);
     CHECK(counts.buried == sum_.buried);
+    CHECK(engine_.jobs_.with_tries() == with_tries_);
+    CHECK(engine_.buried_with_tries_ == buried_with_tries_);
     CHECK(counts.clients == sum_.clients);
     CHECK(counts.producers == sum_.producers);
     CHECK(counts.workers == sum_.workers);
@@ -339,7 +391,13 @@ class Engine::Inspection {
   const Engine& engine_;
   std::unordered_set<Client*> clients_;
   std::unordered_set<JobRef> jobs_;
+  std::uint64_t with_tries_ = 0;
+  std::uint64_t buried_with_tries_ = 0;
   std::unordered_map<TubeRef, std::uint64_t> reserved_in_;
+  struct LaneCounts {
+    std::uint64_t jobs = 0, reserved = 0, ready = 0;
+  };
+  std::unordered_map<const Lane*, LaneCounts> jobs_in_;
   EngineCounts sum_;
   std::uint64_t job_memory_bytes_ = 0;
   std::uint32_t awaited_ = 0;

@@ -61,7 +61,11 @@ void Engine::list(const Tube& tube, JobState state, std::uint32_t count,
   const std::size_t before = found.size();
   found.reserve(before + count);
   if (state == JobState::ready) {
-    add_first(tube.ready, count, found);
+    if (lanes_.size() > 0) {
+      list_ready(tube, count, found);
+    } else {
+      add_first(tube.ready, count, found);
+    }
   } else if (state == JobState::delayed) {
     add_first(tube.delayed, count, found);
   } else {

@@ -9,8 +9,14 @@ namespace haricot {
 
 // Adds a job to the numbers of the place its state names, or takes it off them.
 void Engine::count_place(Tube& tube, const Job& job, bool entered) {
+  count_place(tube, job, job.state(), entered);
+}
+
+// Inlined, as next to nothing is left of it where the state is known.
+[[gnu::always_inline]] inline void Engine::count_place(Tube& tube, const Job& job, JobState state,
+                                                       bool entered) {
   const std::uint64_t step = entered ? 1 : ~std::uint64_t{0};  // Adding all ones takes one off.
-  switch (job.state()) {
+  switch (state) {
     case JobState::ready:
       counts_.ready += step;
       if (job.is_urgent()) {
@@ -28,6 +34,8 @@ void Engine::count_place(Tube& tube, const Job& job, bool entered) {
     case JobState::buried:
       counts_.buried += step;
       tube.buried += step;
+      if (job.has_tags != 0) [[unlikely]]
+        count_buried_with_tags(job, entered);
       break;
   }
 }
@@ -46,10 +54,12 @@ void Engine::enter_ready_again(JobRef ref) {
 [[gnu::always_inline]] inline void Engine::enter_ready_again(JobRef ref, Job& job) {
   Tube& tube = tube_of(job);
   job.set_state(JobState::ready);
-  tube.ready.push(ReadySlot{job.id, job.priority, ref}, jobs_);
-  count_place(tube, job, true);
+  tube.ready.push(ReadySlot(job.id, job.priority, ref), jobs_);
+  count_place(tube, job, JobState::ready, true);
   if (tube.ready.size() > kReadyCounted) [[unlikely]]
     count_ready(tube, job);
+  if (has_lane(ref, job)) [[unlikely]]
+    enter_ready_in_lane(ref);
 }
 
 void Engine::enter_delayed(JobRef ref, Instant deadline) {
@@ -82,7 +92,9 @@ void Engine::enter_reserved(Client& client, JobRef ref, Instant now) {
   job.links.second = static_cast<std::uint32_t>(client.ref_);
   jobs_.count(ref, JobEvent::reserve);
   client.reserved_.push(DeadlineSlot{now + Duration::seconds(job.ttr_s), ++arrivals_, ref}, jobs_);
-  count_place(tube_of(job), job, true);
+  count_place(tube_of(job), job, JobState::reserved, true);
+  if (has_lane(ref, job)) [[unlikely]]
+    begin_reserved_in_lane(ref);
   arm_client(client);
 }
 
@@ -112,11 +124,14 @@ Outcome Engine::enter_after_delay(JobRef ref, Instant now) {
 void Engine::leave(JobRef ref) {
   Job& job = jobs_[ref];
   Tube& tube = tube_of(job);
-  count_place(tube, job, false);
-  switch (job.state()) {
+  const JobState state = job.state();
+  count_place(tube, job, state, false);
+  switch (state) {
     case JobState::ready:
       if (tube.ready.size() > kReadyCounted) [[unlikely]]
         count_less_ready(tube, job);
+      if (has_lane(ref, job)) [[unlikely]]
+        leave_ready_in_lane(ref);
       tube.ready.remove(job.heap_index(), jobs_);
       tube.ready.trim_if_empty();
       break;
@@ -150,7 +165,9 @@ void Engine::leave(JobRef ref) {
 void Engine::leave_reserved(Client& client, JobRef ref) {
   const Job& job = jobs_[ref];
   CHECK(job.holder() == client.ref_);
-  count_place(tube_of(job), job, false);
+  if (has_lane(ref, job)) [[unlikely]]
+    end_reserved_in_lane(ref);
+  count_place(tube_of(job), job, JobState::reserved, false);
   client.reserved_.remove(job.heap_index(), jobs_);
   // A client that waits keeps the room that was made for what it waits for.
   if (!client.waiting_) client.reserved_.trim_if_empty();

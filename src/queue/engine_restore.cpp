@@ -15,7 +15,7 @@ JobRef Engine::restore(const RestoredJob& restored, std::string_view tube_name, 
     restored_tube_ = tubes_.find_or_create(tube_name);
     if (restored_tube_ == nullptr) return JobRef::none;
   }
-  const JobRef ref = jobs_.create(restored.id, std::move(body));
+  const JobRef ref = jobs_.create(restored.id, std::move(body), restored.tags);
   if (ref == JobRef::none) return ref;
   jobs_[ref].tube = restored_tube_->ref;
   change_restored(ref, restored);
@@ -41,6 +41,7 @@ void Engine::change_restored(JobRef ref, const RestoredJob& change) {
 
 bool Engine::place_restored(JobRef ref, Instant deadline) {
   Tube& tube = tube_of(jobs_[ref]);
+  if (jobs_[ref].has_tags != 0 && !restore_lane(ref)) return false;
   switch (jobs_[ref].state()) {
     case JobState::delayed:
       if (!tube.delayed.reserve_one()) return false;

@@ -44,6 +44,9 @@ void Engine::leave_task(Client& client) {
 
 void Engine::go_on_with_tasks(Instant now) {
   now_ = now;
+  answered_later_ = false;
+  if (!late_burials_.empty()) [[unlikely]]
+    record_late_burials();
   tasks_.resume();
   work_on_tasks(now, budget_);
 }
@@ -96,7 +99,16 @@ void Engine::give_back(Orphans& orphans, Instant now, std::uint32_t& budget) {
     const JobRef ref = take_orphan(orphans);
     Tube& tube = tube_of(jobs_[ref]);
     count_place(tube, jobs_[ref], false);
-    if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
+    const bool in_lane = has_lane(ref);
+    if (in_lane) [[unlikely]]
+      end_reserved_in_lane(ref);
+    bool offers_job = in_lane;
+    if (may_have_tries(jobs_[ref])) [[unlikely]] {
+      end_try(ref, now);
+    } else {
+      offers_job = enter_ready_or_buried(ref) == Outcome::done || in_lane;
+    }
+    if (offers_job) offer(tube, now);
     pay(budget, before);
   }
 }
@@ -157,7 +169,7 @@ Outcome Engine::kick_some(Kick& kick, Tube& tube, Instant now, std::uint32_t& bu
     --budget;
     const std::uint64_t before = steps_;
     if (!tube.ready.reserve_one()) break;
-    const JournalStatus room = journal_.reserve_update();
+    const JournalStatus room = reserve_unburial(ref);
     if (room == JournalStatus::later) return Outcome::not_yet;
     if (room != JournalStatus::ok) {
       return kick.kicked > 0 ? Outcome::done : Outcome::journal_failed;

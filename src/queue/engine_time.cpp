@@ -28,6 +28,8 @@ void Engine::advance(Instant now) {
     list->work(pages);
     pages_ = kPagesPerCall;
   }
+  if (late_again_ <= now) [[unlikely]]
+    record_late_burials();
   if (!tasks_.empty()) work_on_tasks(now, budget);
 }
 
@@ -42,7 +44,7 @@ Instant Engine::next_event() const {
   if (const TubeList* list = tubes_.list_if_asked(); list != nullptr && list->is_working()) {
     return Instant{};
   }
-  return wheel_.next_event();
+  return std::min(wheel_.next_event(), late_again_);
 }
 
 // Timers are never later than they have to be, but may be earlier: one that goes off for a deadline
@@ -115,14 +117,21 @@ void Engine::fire_client(Client& client, Instant now, std::uint32_t& budget) {
   arm_client(client);
 }
 
-// The end of a TTR. It is not recorded in the journal: after a restart no job is reserved anyway.
+// The end of a TTR. Where a job may be tried as often as it takes, it is not recorded in the
+// journal: after a restart no job is reserved anyway.
 void Engine::time_out(Client& client, Instant now) {
   const JobRef ref = client.reserved_.top().job;
   Tube& tube = tube_of(jobs_[ref]);
   leave_reserved(client, ref);
   jobs_.count(ref, JobEvent::timeout);
   ++counts_.timeouts;
-  if (enter_ready_or_buried(ref) == Outcome::done) offer(tube, now);
+  bool offers_job = has_lane(ref);
+  if (may_have_tries(jobs_[ref])) [[unlikely]] {
+    end_try(ref, now);
+  } else {
+    offers_job = enter_ready_or_buried(ref) == Outcome::done || offers_job;
+  }
+  if (offers_job) offer(tube, now);
 }
 
 }  // namespace haricot

@@ -22,23 +22,13 @@ void IdIndex::free_node(void* node, unsigned level) {
   delete branch;
 }
 
-JobRef IdIndex::find(JobId id) const {
-  if (root_ == nullptr || !covers(id)) return JobRef::none;
-  void* node = root_;
-  for (unsigned level = height_ - 1; level > 0; --level) {
-    node = static_cast<Branch*>(node)->children[digit(id, level)];
-    if (node == nullptr) return JobRef::none;
-  }
-  return static_cast<Leaf*>(node)->jobs[digit(id, 0)];
-}
-
 JobRef IdIndex::first_from(JobId from) const {
   if (root_ == nullptr || !covers(from)) return JobRef::none;
   return first_from(root_, height_ - 1, from);
 }
 
-// Below a node. Of `from` the digits of this level and the lower ones count. No node is empty, so
-// at most one of the children is looked into in vain.
+// Below a node. Of `from` the digits of this level and the lower ones count. Only one leaf of all
+// can be empty, so at most two of the children are looked into in vain.
 JobRef IdIndex::first_from(const void* node, unsigned level, JobId from) {
   const unsigned first = digit(from, level);
   if (level == 0) {
@@ -70,15 +60,15 @@ bool IdIndex::add_level() {
   return true;
 }
 
-bool IdIndex::insert(JobId id, JobRef job) {
-  CHECK(job != JobRef::none);
+// Of an id whose leaf does not exist. What is missing below the deepest node that exists is built
+// first and hung in last.
+bool IdIndex::insert_with_leaf(JobId id, JobRef job) {
   while (height_ == 0 || !covers(id)) {
     if (!add_level()) {
       drop_levels();
       return false;
     }
   }
-  // What is missing below the deepest node that exists is built first and hung in last.
   void** slot = &root_;
   Branch* above = nullptr;
   unsigned level = height_ - 1;
@@ -87,58 +77,54 @@ bool IdIndex::insert(JobId id, JobRef job) {
     slot = &above->children[digit(id, level)];
     --level;
   }
-  if (*slot == nullptr) {
-    auto* leaf = new (std::nothrow) Leaf;
-    if (leaf == nullptr) {
+  CHECK(*slot == nullptr);
+  auto* leaf = new (std::nothrow) Leaf;
+  if (leaf == nullptr) {
+    drop_levels();
+    return false;
+  }
+  leaf->jobs[digit(id, 0)] = job;
+  leaf->used = 1;
+  void* chain = leaf;
+  for (unsigned depth = 1; depth <= level; ++depth) {
+    auto* branch = new (std::nothrow) Branch;
+    if (branch == nullptr) {
+      free_node(chain, depth - 1);
       drop_levels();
       return false;
     }
-    leaf->jobs[digit(id, 0)] = job;
-    leaf->used = 1;
-    void* chain = leaf;
-    for (unsigned depth = 1; depth <= level; ++depth) {
-      auto* branch = new (std::nothrow) Branch;
-      if (branch == nullptr) {
-        free_node(chain, depth - 1);
-        drop_levels();
-        return false;
-      }
-      branch->children[digit(id, depth)] = chain;
-      branch->used = 1;
-      chain = branch;
-    }
-    *slot = chain;
-    if (above != nullptr) ++above->used;
-    return true;
+    branch->children[digit(id, depth)] = chain;
+    branch->used = 1;
+    chain = branch;
   }
-  auto* leaf = static_cast<Leaf*>(*slot);
-  CHECK(leaf->jobs[digit(id, 0)] == JobRef::none);
-  leaf->jobs[digit(id, 0)] = job;
-  ++leaf->used;
+  *slot = chain;
+  if (above != nullptr) ++above->used;
   return true;
 }
 
-void IdIndex::erase(JobId id) {
-  CHECK(root_ != nullptr && covers(id));
+// The one that was kept goes, unless it is in use again. The tree is never empty after that.
+void IdIndex::keep_emptied(Leaf& leaf, JobId id) {
+  if (emptied_ != nullptr && emptied_->used == 0) drop_leaf(emptied_id_);
+  emptied_ = &leaf;
+  emptied_id_ = id;
+}
+
+// Frees the leaf of an id, and each branch above it that has nothing else. Requires: there is
+// another leaf.
+void IdIndex::drop_leaf(JobId id) {
   std::array<Branch*, kHeightMax> path{};
   void* node = root_;
   for (unsigned level = height_ - 1; level > 0; --level) {
     path[level] = static_cast<Branch*>(node);
     node = path[level]->children[digit(id, level)];
-    CHECK(node != nullptr);
   }
-  auto* leaf = static_cast<Leaf*>(node);
-  CHECK(leaf->jobs[digit(id, 0)] != JobRef::none);
-  leaf->jobs[digit(id, 0)] = JobRef::none;
-  if (--leaf->used > 0) return;
-  delete leaf;
+  delete static_cast<Leaf*>(node);
   for (unsigned level = 1; level < height_; ++level) {
     path[level]->children[digit(id, level)] = nullptr;
     if (--path[level]->used > 0) return;
     delete path[level];
   }
-  root_ = nullptr;
-  height_ = 0;
+  CHECK(false);
 }
 
 // Takes away the levels that an insertion added and could not use: roots with nothing but a first

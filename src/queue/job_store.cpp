@@ -11,6 +11,7 @@ namespace haricot {
 namespace {
 
 constexpr std::uint64_t kCounterUnits = 4096;  // One more than what twelve bits hold.
+constexpr std::uint32_t kBodyBytesMask = (std::uint32_t{1} << 31) - 1;
 
 }  // namespace
 
@@ -33,8 +34,10 @@ JobStore::~JobStore() {
   }
 }
 
-std::size_t JobStore::piece_bytes_for(std::size_t body_bytes) const {
-  const std::size_t after = body_bytes <= kInlineBodyBytesMax ? body_bytes : sizeof(void*);
+std::size_t JobStore::piece_bytes_for(std::size_t body_bytes, std::size_t tag_bytes) const {
+  std::size_t after = body_bytes <= kInlineBodyBytesMax ? body_bytes : sizeof(void*);
+  if (tag_bytes > 0) [[unlikely]]
+    after += tag_bytes + kTagLengthBytes;
   return (kHeaderBytes + after + note_bytes_ + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
 }
 
@@ -44,10 +47,10 @@ void* JobStore::detached_blob(const std::byte* piece) {
   return detached;
 }
 
-JobRef JobStore::create(JobId id, NewBody body) {
+JobRef JobStore::create(JobId id, NewBody body, std::string_view tags) {
   const std::size_t body_bytes = body.size();
   CHECK((body_bytes > kInlineBodyBytesMax) == static_cast<bool>(body.blob));
-  const JobRef ref = allocate(piece_bytes_for(body_bytes));
+  const JobRef ref = allocate(piece_bytes_for(body_bytes, tag_bytes_of(tags)));
   if (ref == JobRef::none) return ref;
   if (!ids_.insert(id, ref)) {
     free(ref);
@@ -56,7 +59,7 @@ JobRef JobStore::create(JobId id, NewBody body) {
   std::byte* at = piece(ref);
   Job* job = new (at) Job{};
   job->id = id;
-  job->body_bytes = static_cast<std::uint32_t>(body_bytes);
+  job->body_bytes = static_cast<std::uint32_t>(body_bytes) & kBodyBytesMask;
   if (body.blob) {
     blob_bytes_ += body_bytes;
     void* detached = body.blob.detach();  // The piece owns this share until destroy().
@@ -65,6 +68,8 @@ JobRef JobStore::create(JobId id, NewBody body) {
     std::memcpy(at + kHeaderBytes, body.bytes.data(), body_bytes);
   }
   if (note_bytes_ > 0) journal_note(ref) = JournalNote{};
+  if (!tags.empty()) [[unlikely]]
+    keep_tags(ref, tags);
   ++size_;
   return ref;
 }
@@ -73,6 +78,8 @@ void JobStore::destroy(JobRef ref) {
   Job& job = (*this)[ref];
   ids_.erase(job.id);
   if (job.history.carried != 0) carries_.erase(job.id);
+  if (job.has_tags != 0) [[unlikely]]
+    forget_tags(ref);
   if (job.body_bytes > kInlineBodyBytesMax) {
     blob_bytes_ -= job.body_bytes;
     BlobRef::adopt(detached_blob(piece(ref)));
@@ -90,6 +97,46 @@ std::string_view JobStore::body(JobRef ref) const {
 BlobRef JobStore::body_blob(JobRef ref) const {
   if ((*this)[ref].body_bytes <= kInlineBodyBytesMax) return {};
   return BlobRef::share(detached_blob(piece(ref)));
+}
+
+// Tags --------------------------------------------------------------------------------------------
+
+std::byte* JobStore::end_of_tags(JobRef ref) const {
+  const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
+  return piece(ref) + chunk.piece_bytes - note_bytes_ - kTagLengthBytes;
+}
+
+void JobStore::keep_tags(JobRef ref, std::string_view tags) {
+  CHECK(tags.size() <= kTagTextBytesMax);
+  std::byte* const end = end_of_tags(ref);
+  *end = static_cast<std::byte>(tags.size());
+  std::memcpy(end - tags.size(), tags.data(), tags.size());
+  (*this)[ref].has_tags = 1;
+  if (!lane_value_in(tags).empty()) lane_node(ref) = LaneNode{};
+  if (tags_in(tags).tries > 0) ++with_tries_;
+}
+
+void JobStore::forget_tags(JobRef ref) {
+  if (tags_in(kept_tags(ref)).tries > 0) --with_tries_;
+}
+
+std::string_view JobStore::kept_tags(JobRef ref) const {
+  const std::byte* const end = end_of_tags(ref);
+  const auto bytes = static_cast<std::size_t>(*end);
+  return {reinterpret_cast<const char*>(end - bytes), bytes};
+}
+
+// In front of the text, at the next multiple of its alignment: every piece begins at one.
+LaneNode& JobStore::lane_node(JobRef ref) const {
+  static_assert(kGrainBytes % alignof(LaneNode) == 0);
+  std::byte* const begin = piece(ref);
+  const std::byte* const text = reinterpret_cast<const std::byte*>(kept_tags(ref).data());
+  const std::size_t offset = static_cast<std::size_t>(text - begin) - sizeof(LaneNode);
+  return *reinterpret_cast<LaneNode*>(begin + offset / alignof(LaneNode) * alignof(LaneNode));
+}
+
+bool JobStore::is_in_lane(JobRef ref) const {
+  return !lane_value_in(kept_tags(ref)).empty() && lane_node(ref).lane != LaneRef::none;
 }
 
 // Pieces ------------------------------------------------------------------------------------------

@@ -61,10 +61,8 @@ void WatchIndex::update_offer(Watch& watch, const Offer& offer) {
     offers_.push(offer, indexes);
     return;
   }
-  const ReadySlot& known = offers_.at(watch.offer).job;
-  if (known.job != offer.job.job || known.id != offer.job.id) {
-    offers_.replace(watch.offer, offer, indexes);
-  }
+  const bool is_known = offers_.at(watch.offer).job == offer.job;
+  if (!is_known) offers_.replace(watch.offer, offer, indexes);
 }
 
 void WatchIndex::forget_offer(Watch& watch) {
@@ -85,8 +83,7 @@ bool WatchIndex::is_offer_right(const Watch& watch, const WatchWeights* weights)
   if (watch.offer > 0 && offer < offers_.at((watch.offer - 1) / 2)) return false;
   ReadySlot top = watch.tube->ready.top();
   if (weights != nullptr) top = ReadySlot{weights->pass(watch.index), 0, top.job};
-  return offer.watch == &watch && offer.job.job == top.job && offer.job.id == top.id &&
-         offer.job.priority == top.priority;
+  return offer.watch == &watch && offer.job == top;
 }
 
 }  // namespace haricot

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/job_tags.hpp"
 
 namespace haricot {
 
@@ -146,16 +147,33 @@ PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
   }
   engine_.mark_producer(client);
   plan.id = engine_.take_id();
-  plan.refusal = find_room(plan);
+  plan.refusal = find_room(plan, command.tags);
+  if (!command.tags.empty() && plan.refusal == ReplyCode::none) [[unlikely]] {
+    if (!keep_tags(plan, command.tags)) plan.refusal = ReplyCode::out_of_memory;
+  }
   return plan;
 }
 
+// Until the body is there, which may be in a later turn: the line is gone by then.
+bool Dispatcher::keep_tags(PutPlan& plan, std::string_view tags) {
+  JobTags read;
+  CHECK(read_tags(tags, read));
+  try {
+    tags_.emplace(plan.id, TagText(read));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  plan.has_tags = true;
+  return true;
+}
+
 // Memory for a large body; a small one needs none before it is there. none: there is some.
-ReplyCode Dispatcher::find_room(PutPlan& plan) {
+ReplyCode Dispatcher::find_room(PutPlan& plan, std::string_view tags) {
   if (!cushion_.hold()) return ReplyCode::out_of_memory;
   if (plan.body_bytes <= JobStore::kInlineBodyBytesMax) return ReplyCode::none;
   // One that is above the limit of memory for jobs now is not collected in the first place.
-  if (engine_.admit_put(plan.body_bytes)) plan.body = BlobRef::allocate(plan.body_bytes);
+  if (engine_.admit_put(plan.body_bytes, tags.size()))
+    plan.body = BlobRef::allocate(plan.body_bytes);
   if (plan.body) return ReplyCode::none;
   return draining_ ? ReplyCode::draining : ReplyCode::out_of_memory;
 }
@@ -173,8 +191,10 @@ void Dispatcher::note_oversized(const Client& client, std::uint32_t bytes) {
 
 Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now) {
   if (draining_) return {ReplyCode::draining};
-  const NewJob job{
+  NewJob job{
       .id = plan.id, .priority = plan.priority, .delay_s = plan.delay_s, .ttr_s = plan.ttr_s};
+  if (plan.has_tags) [[unlikely]]
+    job.tags = tags_.at(plan.id).view();
   switch (const Outcome outcome = engine_.put(client, job, std::move(body), now)) {
     case Outcome::done:
       return {.code = ReplyCode::inserted, .number = job.id};
@@ -248,13 +268,15 @@ Reply Dispatcher::kick(Client& client, std::uint32_t bound, Instant now) {
 
 Reply Dispatcher::stats(Instant now) {
   Report report(text_, info_.compat);
+  const JournalNumbers journal = journal_.numbers();
   write_server_report(report, engine_,
                       ServerState{.info = info_,
                                   .verbs = verbs_,
-                                  .journal = journal_.numbers(),
+                                  .journal = journal,
                                   .limits_felt = limits_felt_,
                                   .total_connections = total_connections_,
                                   .uptime_s = (now - start_).whole_seconds(),
+                                  .sync_lag_ms = journal.sync_lag_ms(now),
                                   .draining = draining_});
   return {.code = ReplyCode::ok, .text = text_};
 }

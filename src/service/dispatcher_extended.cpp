@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/job_tags.hpp"
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/output.hpp"
 
@@ -65,6 +66,7 @@ Reply Dispatcher::capabilities(CommandSet commands) {
     const bool is_own = row.set != CommandSet::standard && row.set <= commands;
     if (is_own && row.verb != Verb::capabilities) report.item(row.name());
   }
+  for (const std::string_view tag : tag_words()) report.item(tag);
   return {.code = ReplyCode::ok, .text = text_};
 }
 

@@ -10,10 +10,19 @@ namespace haricot {
 
 bool Output::add(const Reply& reply) {
   if (reply.code == ReplyCode::none) return true;
-  const bool with_body = has_body(reply.code);
-  const bool by_reference = with_body && reply.blob && reply.blob.size() >= kBlobBytesMin;
+  if (has_body(reply.code)) return add_with_body(reply);
+  char* to = bytes_.prepare(kReplyLineBytesMax);
+  if (to == nullptr) return false;
+  const std::size_t length = write_reply_line(reply, to);
+  bytes_.commit(length);
+  bytes_after_blobs_ += static_cast<std::uint32_t>(length);
+  return true;
+}
+
+bool Output::add_with_body(const Reply& reply) {
+  const bool by_reference = reply.blob && reply.blob.size() >= kBlobBytesMin;
   const std::string_view body = reply.blob ? reply.blob.view() : reply.text;
-  const std::size_t copied = with_body ? (by_reference ? 0 : body.size()) + 2 : 0;
+  const std::size_t copied = (by_reference ? 0 : body.size()) + 2;
 
   // All memory first: an answer is added whole or not at all.
   char* to = bytes_.prepare(kReplyLineBytesMax + copied);
@@ -31,12 +40,9 @@ bool Output::add(const Reply& reply) {
     blob_bytes_ += static_cast<std::uint32_t>(reply.blob.size());
     return true;
   }
-  std::size_t length = line;
-  if (with_body) {
-    if (!body.empty()) std::memcpy(to + length, body.data(), body.size());
-    std::memcpy(to + length + body.size(), "\r\n", 2);
-    length += body.size() + 2;
-  }
+  if (!body.empty()) std::memcpy(to + line, body.data(), body.size());
+  std::memcpy(to + line + body.size(), "\r\n", 2);
+  const std::size_t length = line + body.size() + 2;
   bytes_.commit(length);
   bytes_after_blobs_ += static_cast<std::uint32_t>(length);
   return true;
@@ -102,9 +108,9 @@ void Output::cut_back(const Mark& mark) {
   bytes_after_blobs_ = mark.bytes_after_blobs;
 }
 
-void Output::release_if_empty() {
+void Output::release_if_empty(ByteBuffer& spare) {
   if (!empty()) return;
-  bytes_.release_if_empty();
+  bytes_.release_if_empty(spare);
   if (blobs_.capacity() > 0) std::vector<PlacedBlob>().swap(blobs_);
 }
 

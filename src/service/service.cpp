@@ -31,6 +31,7 @@ Service::Service(const ServerInfo& info, Journal& journal, Instant now, const Ha
       dispatcher_(engine_, journal, info, cushion_, now),
       now_(now),
       limits_(info.limits) {
+  engine_.limit_tries(limits_.tries_max);
   if (limits_.job_memory_bytes_max > 0) engine_.limit_job_memory(limits_.job_memory_bytes_max);
 }
 
@@ -127,8 +128,8 @@ Session* Service::next_to_send() {
 void Service::sent(Session& session, std::size_t bytes) {
   if (limits_.idle_timeout_s > 0 && bytes > 0) note_activity(session);
   session.output_.consume(bytes);
-  session.output_.release_if_empty();
-  if (may_run(session)) wake(session);
+  session.output_.release_if_empty(spare_);
+  if (!session.starved_ && may_run(session)) wake(session);
   // Its end was waiting for the last of its output.
   if (session.is_finished() && !session.has_output()) mark_to_send(session);
 }
@@ -145,14 +146,6 @@ Instant Service::next_event() const {
 }
 
 // Running commands ------------------------------------------------------------------------------
-
-// A session whose answers are held back goes on to the end of the turn, so that one sync is enough
-// for all that a client sent at once; and no further, because each new record would put the moment
-// off at which they may leave.
-bool Service::may_run(const Session& session) const {
-  return !session.quit_ && !session.client_.is_busy() &&
-         (!session.is_held_back_ || session.held_back_turn_ == turn_) && !session.output_is_full();
-}
 
 // Runs what the session has kept.
 void Service::run(Session& session, Instant now) {
@@ -189,6 +182,11 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
       mark_runnable(session);
       break;
     }
+    // Most often the last command has used all that there is, and the reader need not look.
+    if (used == input.size()) {
+      session.starved_ = true;
+      break;
+    }
     const RequestPiece piece = session.reader_.next(input.substr(used));
     if (piece.kind == RequestPiece::Kind::nothing) {
       session.starved_ = true;
@@ -219,6 +217,7 @@ bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now
       answer(session, {ReplyCode::bad_format});
       break;
     case RequestPiece::Kind::body_without_end:
+      dispatcher_.forget_put(session.reader_.put());
       answer(session, {ReplyCode::expected_crlf});
       break;
     case RequestPiece::Kind::end_of_refused:
@@ -274,7 +273,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
   // A peer that has closed its side cannot be waited for.
   if (session.half_closed_) engine_.stop_waiting(session.client_);
   charge_steps(work);
-  if (!engine_.deliveries().empty()) hand_out_deliveries();
+  hand_out_deliveries();
   return true;
 }
 
@@ -328,9 +327,10 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
   } catch (const std::bad_alloc&) {
     answer(session, {ReplyCode::out_of_memory});
   }
+  dispatcher_.forget_put(plan);
   hold_back_if_recorded(session, records);
   charge_steps(work);
-  if (!engine_.deliveries().empty()) hand_out_deliveries();
+  hand_out_deliveries();
   return true;
 }
 
@@ -338,6 +338,7 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
 
 // Inlined into answer(), as a call would make every command dearer.
 [[gnu::always_inline]] inline void Service::add_to_output(Session& session, const Reply& reply) {
+  session.output_.take_memory(spare_);
   bool is_added = session.output_.add(reply);
   if (!is_added) {
     cushion_.give_up();
@@ -367,10 +368,9 @@ void Service::begin_answers(Session& session) {
   session.held_back_answers_ = 0;
 }
 
-// Keeps back the answers of a session whose last command made a record that is not safe yet.
-void Service::hold_back_if_recorded(Session& session, std::uint64_t records_before) {
-  const std::uint64_t records = journal_.records();
-  if (records == records_before || records <= journal_.safe_records()) return;
+// Keeps back the answers of a session whose last command made records up to that one.
+void Service::hold_back_if_not_safe(Session& session, std::uint64_t records) {
+  if (records <= journal_.safe_records()) return;
   session.held_back_until_ = records;
   if (session.is_held_back_) return;
   held_back_.push_back(session);
@@ -378,7 +378,7 @@ void Service::hold_back_if_recorded(Session& session, std::uint64_t records_befo
   session.held_back_turn_ = turn_;
 }
 
-void Service::hand_out_deliveries() {
+void Service::hand_out_each_delivery() {
   for (const Delivery& delivery : engine_.deliveries()) {
     Session& session = *static_cast<Session*>(delivery.client->owner());
     begin_answers(session);

@@ -30,6 +30,7 @@ Session* Service::open(void* owner, bool is_local) {
 
 void Service::close(Session& session, Instant now) {
   forget_list(session);
+  dispatcher_.forget_put(session.reader_.put());
   engine_.close(session.client_, now);
   engine_.take_steps();  // No other session is to pay for them.
   if (session.is_deferred_) {

@@ -73,31 +73,29 @@ Service::Work Service::price_of(const Session& session, const Command& command) 
     case Verb::release:
     case Verb::kick_job:
       return engine_.offer_steps(command.id) / Session::kStepsPerWork;
+    case Verb::delete_job:
+    case Verb::bury:
+      return 1 + engine_.next_of_lane_steps(command.id) / Session::kStepsPerWork;
     default:
       return 1;
   }
 }
 
-// Whether a command has to wait for a later turn. The first costly one of a turn always runs.
-bool Service::is_put_off(const Session& session, const Command& command) const {
-  // An answer that is held back may be taken back, and a list in pieces could not be.
-  if (session.is_held_back_ && is_long_list(session, command)) return true;
-  const Work price = price_of(session, command);
-  return price > Session::kCostlyWork && price > costly_work_ &&
-         costly_work_ < Session::kCostlyWorkPerTurn;
-}
-
-// Whether the command was put off: then it stays where it is. If not, it draws on what the costly
-// ones of the turn have.
+// Whether the command was put off to a later turn: then it stays where it is. If not, it draws on
+// what the costly ones of the turn have. The first costly one of a turn always runs.
 bool Service::put_off_or_pay(Session& session, const Command& command, Work& work) {
-  if (is_put_off(session, command)) {
+  const Work price = price_of(session, command);
+  const bool is_costly = price > Session::kCostlyWork;
+  const bool is_too_costly =
+      is_costly && price > costly_work_ && costly_work_ < Session::kCostlyWorkPerTurn;
+  // An answer that is held back may be taken back, and a list in pieces could not be.
+  if (is_too_costly || (session.is_held_back_ && is_long_list(session, command))) {
     session.is_put_off_ = true;
     costly_put_off_ = true;
     work = 0;
     return true;
   }
-  const Work price = price_of(session, command);
-  if (price > Session::kCostlyWork) costly_work_ -= std::min(price, costly_work_);
+  if (is_costly) costly_work_ -= std::min(price, costly_work_);
   return false;
 }
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "haricot/base/job_tags.hpp"
+
 namespace haricot {
 namespace {
 
@@ -32,8 +34,13 @@ struct Rows {
     return {.key = key, .type = StatisticType::word, .word = &word_of<Value>, .meaning = meaning};
   }
   template <typename Value>
-  static constexpr Row quoted(std::string_view key, Value, std::string_view meaning) {
-    return {.key = key, .type = StatisticType::quoted, .word = &word_of<Value>, .meaning = meaning};
+  static constexpr Row quoted(std::string_view key, Value, std::string_view meaning,
+                              typename Row::Condition is_shown = nullptr) {
+    return {.key = key,
+            .type = StatisticType::quoted,
+            .word = &word_of<Value>,
+            .is_shown = is_shown,
+            .meaning = meaning};
   }
 
  private:
@@ -127,7 +134,7 @@ constexpr std::array kServerRows = {
         [](const ServerFacts& s) {
           return s.state.info.compat == Compat::v1_12 ? "\"1.12\"" : "\"1.13\"";
         },
-        "of beanstalkd, as far as clients can tell; `haricotd -v` has ours"),
+        "of beanstalkd, as far as clients can tell; `haricot-version` is ours"),
     Server::cpu_time(
         "rusage-utime", [](const ServerFacts& s) { return s.cpu.user_us; },
         "CPU time in seconds, of the program and of the kernel for it"),
@@ -167,9 +174,9 @@ constexpr std::array kServerRows = {
         kSame),
 };
 
-// After the last key that beanstalkd has, and only for what an operator asked for: without that a
-// report is beanstalkd's to the last line. New keys stand after all of these, for keys that are
-// there already keep their lines.
+// After the last key that beanstalkd has: what an operator asked for, and with the extended
+// commands our version. With --no-extensions and nothing asked for, a report is beanstalkd's to the
+// last line. New keys stand after all of these, for keys that are there already keep their lines.
 
 bool has_binlog(const ServerFacts& s) {
   return s.state.journal.is_kept;
@@ -180,8 +187,14 @@ bool limits_connections(const ServerFacts& s) {
 bool limits_idle_time(const ServerFacts& s) {
   return s.limits().idle_timeout_s > 0;
 }
+bool limits_tries(const ServerFacts& s) {
+  return s.limits().tries_max > 0;
+}
 bool limits_memory(const ServerFacts& s) {
   return s.limits().job_memory_bytes_max > 0;
+}
+bool tells_our_version(const ServerFacts& s) {
+  return s.state.info.commands != CommandSet::standard && !s.state.info.haricot_version.empty();
 }
 
 constexpr std::array kOwnRows = {
@@ -214,7 +227,7 @@ constexpr std::array kOwnRows = {
         "were refused",
         &limits_memory),
     Server::integer(
-        "memory-used", [](const ServerFacts& s) { return s.engine.jobs().memory_bytes(); }, kSame,
+        "memory-used", [](const ServerFacts& s) { return s.engine.job_memory_bytes(); }, kSame,
         &limits_memory),
     Server::integer(
         "memory-refused", [](const ServerFacts& s) { return s.counts().refused_puts; }, kSame,
@@ -232,6 +245,18 @@ constexpr std::array kOwnRows = {
         "only with `--memory-max`: 1 from a put that was refused because of it until that put fits "
         "and an eighth of the limit is free, else 0",
         &limits_memory),
+    Server::integer(
+        "tries-max", [](const ServerFacts& s) { return s.limits().tries_max; },
+        "only with that flag: its value", &limits_tries),
+    Server::integer(
+        "binlog-sync-lag", [](const ServerFacts& s) { return s.state.sync_lag_ms; },
+        "only with `-b`: milliseconds since the oldest change was written that is not synced yet, "
+        "0 if all are; always 0 with `-F`",
+        &has_binlog),
+    Server::quoted(
+        "haricot-version",
+        [](const ServerFacts& s) { return std::string_view(s.state.info.haricot_version); },
+        "of haricotd, as `haricotd -v` has it; not with `--no-extensions`", &tells_our_version),
 };
 
 template <typename Row, std::size_t... kSizes>
@@ -321,6 +346,9 @@ constexpr std::array kTubeDetailRows = {
         "work-time-p99", [](const TubeDetail& t) { return t.worked.p99_ms; }, kSame),
     OfDetail::integer(
         "work-time-max", [](const TubeDetail& t) { return t.worked.max_ms; }, kSame),
+    OfDetail::integer(
+        "buried-by-tries", [](const TubeDetail& t) { return t.buried_by_tries; },
+        "jobs that were buried because their tries were used up"),
 };
 
 // stats-job -------------------------------------------------------------------------------------
@@ -364,6 +392,26 @@ constexpr std::array kJobFactRows = {
         "kicks", [](const JobFacts& j) { return j.kicks; }, kSame),
 };
 
+// The key and the limit as the text has them; empty: it has no tag `con`.
+std::string_view lane_of(std::string_view tags) {
+  const std::string_view key = tags_in(tags).lane;
+  if (key.empty()) return {};
+  const auto offset = static_cast<std::size_t>(key.data() - tags.data());
+  return tags.substr(offset, tags.substr(offset).find(' '));
+}
+
+// What tags say of it.
+constexpr std::array kTagRows = {
+    OfJob::integer(
+        "try", [](const JobFacts& j) { return tags_in(j.tags).tries; },
+        "only of a job with this tag: its value",
+        [](const JobFacts& j) { return !j.tags.empty() && tags_in(j.tags).tries > 0; }),
+    OfJob::quoted(
+        "con", [](const JobFacts& j) { return lane_of(j.tags); },
+        "only of a job with this tag: its key, and a colon and its limit if that is not 1",
+        [](const JobFacts& j) { return !lane_of(j.tags).empty(); }),
+};
+
 // The same, with the size of the job in the place of its file.
 constexpr auto make_listed_job_rows() {
   auto rows = kJobFactRows;
@@ -374,7 +422,7 @@ constexpr auto make_listed_job_rows() {
   }
   return rows;
 }
-constexpr auto kListedJobRows = make_listed_job_rows();
+constexpr auto kListedJobRows = joined(make_listed_job_rows(), kTagRows);
 
 // No key stands twice in a report.
 template <typename Row, std::size_t kSize>

@@ -63,6 +63,44 @@ TEST(ByteBuffer, CanBeUsedAgainAfterItsMemoryWasGivenBack) {
   EXPECT_EQ(buffer.view(), "def");
 }
 
+TEST(ByteBuffer, ASpareOneKeepsTheMemoryOfOneThatIsEmpty) {
+  ByteBuffer spare;
+  ByteBuffer first;
+  ByteBuffer second;
+  ASSERT_TRUE(first.append("abc"));
+  ASSERT_TRUE(second.append("def"));
+  const char* const memory = first.view().data();
+  first.release_if_empty(spare);
+  EXPECT_EQ(first.view(), "abc");  // It is not empty.
+  first.consume(3);
+  second.consume(3);
+  first.release_if_empty(spare);
+  second.release_if_empty(spare);  // It has some already.
+  EXPECT_EQ(spare.size(), 0u);
+  second.take_memory(spare);
+  first.take_memory(spare);  // It has none any more.
+  ASSERT_TRUE(second.append("ghi"));
+  ASSERT_TRUE(first.append("jkl"));
+  EXPECT_EQ(second.view().data(), memory);
+  EXPECT_EQ(second.view(), "ghi");
+  EXPECT_EQ(first.view(), "jkl");
+}
+
+TEST(ByteBuffer, ASpareOneDoesNotKeepMuchMemory) {
+  ByteBuffer spare;
+  ByteBuffer buffer;
+  ASSERT_TRUE(buffer.append(std::string(5000, 'x')));
+  EXPECT_GE(buffer.memory_bytes(), 5000u);
+  buffer.consume(5000);
+  buffer.release_if_empty(spare);
+  EXPECT_EQ(buffer.memory_bytes(), 0u);
+  EXPECT_EQ(spare.memory_bytes(), 0u);
+  ASSERT_TRUE(buffer.append("a"));
+  buffer.consume(1);
+  buffer.release_if_empty(spare);
+  EXPECT_GT(spare.memory_bytes(), 0u);
+}
+
 TEST(ByteBuffer, AFailedCallChangesNothing) {
   ByteBuffer buffer;
   ASSERT_TRUE(buffer.append("abc"));

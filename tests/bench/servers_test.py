@@ -4,10 +4,16 @@
     servers_test.py ROOT HARICOT HARICOTD FLOOR_SERVER
 """
 
+import argparse
+import contextlib
+import dataclasses
+import io
 import math
 import pathlib
 import socket
+import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -17,6 +23,10 @@ del sys.argv[1:5]
 sys.path.insert(0, str(ROOT / "bench"))
 
 import loads
+import measure
+import memory
+import restarts
+import rows
 import stalls
 from servers import Refused, Server, ports
 
@@ -63,6 +73,47 @@ class Servers(unittest.TestCase):
                 behind = look.run(b"stats\r\n", 50)
                 look.close()
                 self.assertNotEqual(states(before), states(behind))
+
+    def test_the_tool_takes_the_flags_of_every_load(self):
+        with Server(HARICOTD) as server:
+            for scenario in (*rows.SCENARIOS, *rows.BINLOG_SCENARIOS):
+                with self.subTest(scenario.key), mock.patch.object(subprocess, "Popen") as started:
+                    loads.Load(TOOL, server, *scenario.flags, "--warm-up=2k", "--keep",
+                               "--seconds=0.400")
+                    words = started.call_args.args[0]
+                # With --help the tool reads all flags and runs nothing.
+                ended = subprocess.run([*words, "--help"], capture_output=True, text=True,
+                                       timeout=60, check=False)
+                self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+                self.assertTrue(ended.stdout.startswith("Use: haricot bench "), ended.stdout)
+
+    def test_a_round_has_all_figures_of_each_server(self):
+        options = argparse.Namespace(build=TOOL.parent, quick=True, folder=None)
+        measurement = measure.Measurement(options)
+        measurement.tool, measurement.rounds, measurement.seconds = TOOL, 1, 0.1
+        measurement.binaries |= {rows.HARICOT: HARICOTD, rows.FLOOR: FLOOR}
+        servers = (rows.HARICOT, rows.FLOOR)
+        few = [dataclasses.replace(scenario, servers=servers) for scenario in rows.SCENARIOS[:1]]
+        with contextlib.redirect_stderr(io.StringIO()):
+            measurement.compare(few)
+        self.assertEqual(measurement.failures, [])
+        for name in servers:
+            for metric, value in measurement.medians()[("one", name)].items():
+                self.assertGreaterEqual(value, 0, metric)
+            self.assertGreater(measurement.medians()[("one", name)][rows.RATE], 0)
+
+    def test_memory_and_restarts_are_measured(self):
+        self.assertGreater(memory.bytes_a_job(TOOL, HARICOTD, 20_000), 100)
+        self.assertTrue(math.isfinite(memory.bytes_an_idle_connection(TOOL, HARICOTD, 20)))
+        resident, _ = memory.left_over(TOOL, HARICOTD, 500)
+        self.assertGreater(resident, 100_000)
+        with tempfile.TemporaryDirectory() as folder:
+            restarts.fill(TOOL, HARICOTD, folder, 300)
+            self.assertGreater(restarts.seconds_to_answer(HARICOTD, folder), 0)
+            with Server(HARICOTD, "-b", folder, "-F") as server:
+                client = stalls.Client(server)
+                self.assertIn(b"current-jobs-ready: 300\n", client.run(b"stats\r\n", 50))
+                client.close()
 
     def test_stalls_are_watched_again_while_processors_are_stolen(self):
         stolen = stalls.Seen(9, 99, 0.3, 5000)

@@ -254,7 +254,7 @@ TEST(Binlog, EndsWithAllFilesClosedWhenTheDiskIsGone) {
 TEST(Binlog, RefusesBeforeItIsOpen) {
   SimDisk disk;
   Binlog binlog(disk, kEveryTurn);
-  EXPECT_NE(binlog.reserve_put(7, 10, {}), JournalStatus::ok);
+  EXPECT_NE(binlog.reserve_put({7, 10}, {}), JournalStatus::ok);
   EXPECT_NE(binlog.reserve_update(), JournalStatus::ok);
   EXPECT_NE(binlog.reserve_delete(), JournalStatus::ok);
   binlog.end_turn(Instant::at(5));

@@ -1,6 +1,7 @@
 #include "binlog_world.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace haricot::binlog {
 namespace {
@@ -20,6 +21,29 @@ std::size_t random_body_bytes(test::Random& random, std::size_t max) {
     default:
       return random.below(200);
   }
+}
+
+}  // namespace
+
+namespace {
+
+// Of one record and of several, with limits of tries and with lanes among them. Few keys, so that
+// jobs wait for each other.
+std::string_view random_tags(test::Random& random) {
+  constexpr std::string_view kTags[] = {
+      "try:1",
+      "later:3",
+      "try:3",
+      "con:key",
+      "con:key:2",
+      "con:another-key",
+      "try:2 con:key:3",
+      "later:0123456789012345678901234567890123456789",
+      "later:2 other:012345678901234567890123456789012345678901234567890123456789/"
+      "012345678901234567890123456789012345678901234567890123456789/"
+      "012345678901234567890123456789012345678901234567890123456789/"};
+  if (!random.one_in(3)) return {};
+  return kTags[random.below(std::size(kTags))];
 }
 
 }  // namespace
@@ -76,7 +100,7 @@ Outcome World::put_at_once(const PutOptions& options) {
 }
 
 World::PendingPut::PendingPut(JobId id, const PutOptions& options)
-    : job{id, options.priority, options.delay_s, options.ttr_s},
+    : job{id, options.priority, options.delay_s, options.ttr_s, options.tags},
       bytes(body_for(id, options.body_bytes)) {
   if (bytes.size() > JobStore::kInlineBodyBytesMax) {
     body = NewBody{.bytes = {}, .blob = test::blob_of(bytes)};
@@ -165,7 +189,8 @@ bool World::random_command(test::Random& random, std::size_t body_bytes_max) {
         try_put({.body_bytes = random_body_bytes(random, body_bytes_max),
                  .priority = static_cast<std::uint32_t>(random.below(2000)),
                  .delay_s = static_cast<std::uint32_t>(random.one_in(3) ? random.below(6) : 0),
-                 .ttr_s = static_cast<std::uint32_t>(1 + random.below(3))});
+                 .ttr_s = static_cast<std::uint32_t>(1 + random.below(3)),
+                 .tags = random_tags(random)});
     return outcome == Outcome::done;
   }
   const std::size_t place = random.below(known_ids_.size());
@@ -236,8 +261,16 @@ void World::pass(Duration duration) {
 }
 
 void World::idle(Duration duration) {
-  constexpr int kTurnsMax = 3000;
   const Instant end = now + duration;
+  run_turns(end);
+  // What becomes due by then may be recorded.
+  now = std::max(now, end);
+  engine.advance(now);
+  run_turns(now);
+}
+
+void World::run_turns(Instant end) {
+  constexpr int kTurnsMax = 3000;
   int turns = 0;
   bool sync_ended = true;  // The end of a sync is a reason for a turn, too.
   while ((sync_ended || binlog.next_event() <= end) && ++turns < kTurnsMax) {
@@ -249,8 +282,6 @@ void World::idle(Duration duration) {
     sync_ended = sync_ended || disk.has_ended_syncs();
   }
   EXPECT_LT(turns, kTurnsMax) << "the binlog asks for turns without end";
-  now = std::max(now, end);
-  engine.advance(now);
 }
 
 std::string World::replay_text() const {

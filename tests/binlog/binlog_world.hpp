@@ -34,6 +34,7 @@ struct PutOptions {
   std::uint32_t priority = 100;
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 60;
+  std::string_view tags = {};  // Outlives the put.
 };
 
 class World {
@@ -137,6 +138,7 @@ class World {
     }
     return outcome;
   }
+  void run_turns(Instant end);
   void take_notices();
 
   std::vector<JobId> known_ids_;  // Of jobs that were put; some may be gone.

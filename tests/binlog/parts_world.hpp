@@ -26,10 +26,10 @@ namespace haricot::binlog {
 // Jobs have notes, and the engine has nothing recorded: the tests do that.
 class NotesOnly final : public Journal {
  public:
-  JournalStatus reserve_put(std::size_t, std::size_t, const BlobRef&) override {
-    return JournalStatus::ok;
-  }
+  JournalStatus reserve_put(const PutRoom&, const BlobRef&) override { return JournalStatus::ok; }
   JournalStatus reserve_update() override { return JournalStatus::ok; }
+  JournalStatus reserve_update_with_burial() override { return JournalStatus::ok; }
+  JournalStatus reserve_burial(const JournaledJob&) override { return JournalStatus::ok; }
   JournalStatus reserve_delete() override { return JournalStatus::ok; }
   JournalStatus reserve_deletes(std::uint32_t) override { return JournalStatus::ok; }
   bool may_try_again() override { return false; }
@@ -86,7 +86,8 @@ struct PartsWorld {
   JobRef put(std::size_t body_bytes = 100) {
     const JobRef ref = make_job(body_bytes);
     const JournaledJob job = engine.journaled(ref);
-    EXPECT_EQ(room.make_room(full_record_bytes(job), room.for_deletes()), JournalStatus::ok);
+    EXPECT_EQ(room.make_room(full_record_bytes(job, engine.jobs()), room.for_ends_of_jobs()),
+              JournalStatus::ok);
     EXPECT_TRUE(way.prepare(job.tube_name.size(), job.job.body_bytes));
     way.append_full(job);
     return ref;
@@ -94,7 +95,7 @@ struct PartsWorld {
   void delete_job(JobRef ref) {
     const JournaledJob job = engine.journaled(ref);
     const JobId id = job.job.id;
-    ground.segments->detach(ref, full_record_bytes(job));
+    ground.segments->detach(ref, full_record_bytes(job, engine.jobs()));
     EXPECT_EQ(room.make_room(kShortRecordBytes, 0), JournalStatus::ok);
     EXPECT_TRUE(way.prepare(0, 0));
     way.append(deletion_of(id), {}, {});

@@ -53,6 +53,63 @@ TEST(RecordWay, OneSyncIsUnderWayAndTheNextCoversWhatCameMeanwhile) {
   EXPECT_EQ(world.way.safe(), 2U);
 }
 
+TEST(RecordWay, TellsSinceWhenTheOldestRecordIsNotSynced) {
+  for (const SyncPolicy policy : {SyncPolicy::every_turn, SyncPolicy::interval}) {
+    PartsWorld world(with(policy));
+    world.begin();
+    world.settle();
+    world.disk.set_sync_mode(SyncMode::when_told);
+    EXPECT_EQ(world.way.oldest_unsynced(), Instant::never());
+    const auto write_a_second_later = [&world] {
+      world.ground.now = world.ground.now + Duration::seconds(1);
+      world.put();
+      world.way.flush();
+      return world.ground.now;
+    };
+    const Instant first = write_a_second_later();
+    EXPECT_EQ(world.way.oldest_unsynced(), first) << "it is written, and no sync was asked for";
+    world.way.request_sync(true);
+    const Instant second = write_a_second_later();
+    write_a_second_later();
+    EXPECT_EQ(world.way.oldest_unsynced(), first) << "its sync is under way";
+    world.disk.complete_syncs();
+    world.way.take_sync_ends();
+    EXPECT_EQ(world.way.oldest_unsynced(), second) << "they came while the sync was under way";
+    world.way.request_sync(true);
+    world.disk.complete_syncs();
+    world.way.take_sync_ends();
+    EXPECT_EQ(world.way.oldest_unsynced(), Instant::never());
+  }
+}
+
+TEST(RecordWay, WithoutSyncsNoRecordWaitsForOne) {
+  PartsWorld world(with(SyncPolicy::never));
+  world.begin();
+  world.put();
+  EXPECT_EQ(world.way.oldest_unsynced(), Instant::never());
+  world.way.flush();
+  EXPECT_EQ(world.way.oldest_unsynced(), Instant::never());
+}
+
+TEST(RecordWay, ARecordInDoubtIsNotSyncedUntilAllIsWrittenAnew) {
+  PartsWorld world;
+  world.begin();
+  world.settle();
+  world.disk.set_sync_mode(SyncMode::when_told);
+  world.ground.now = world.ground.now + Duration::seconds(1);
+  world.put();
+  world.way.flush();
+  world.way.request_sync(true);
+  const Instant first = world.ground.now;
+  world.ground.now = world.ground.now + Duration::seconds(1);
+  world.disk.complete_syncs(1, DiskStatus::failed);
+  world.way.take_sync_ends();
+  ASSERT_TRUE(world.way.is_refusing());
+  EXPECT_EQ(world.way.oldest_unsynced(), first);
+  world.way.begin_anew();
+  EXPECT_EQ(world.way.oldest_unsynced(), Instant::never());
+}
+
 TEST(RecordWay, AnIntervalIsNotWaitedForIfSomebodyWaits) {
   PartsWorld world(with(SyncPolicy::interval));
   world.begin();

@@ -10,14 +10,14 @@ namespace {
 TEST(RoomAhead, ForDeletionsGrowsWithTheJobs) {
   PartsWorld world;
   world.begin();
-  EXPECT_EQ(world.room.for_deletes(), 0U);
+  EXPECT_EQ(world.room.for_ends_of_jobs(), 0U);
   const JobRef job = world.put();
   world.put();
-  EXPECT_EQ(world.room.for_deletes(), 2 * kShortRecordBytes);
+  EXPECT_EQ(world.room.for_ends_of_jobs(), 2 * kShortRecordBytes);
   EXPECT_EQ(world.room.for_puts(),
-            world.room.for_deletes() + world.room.for_compaction() + world.room.for_updates());
+            world.room.for_ends_of_jobs() + world.room.for_compaction() + world.room.for_updates());
   world.delete_job(job);
-  EXPECT_EQ(world.room.for_deletes(), kShortRecordBytes);
+  EXPECT_EQ(world.room.for_ends_of_jobs(), kShortRecordBytes);
 }
 
 TEST(RoomAhead, IsMadeForARecordAndForWhatIsKept) {

@@ -43,6 +43,7 @@ struct Wire {
 std::uint32_t* limit_named(Limits& limits, const std::string& flag) {
   if (flag.starts_with("--connections-max=")) return &limits.connections_max;
   if (flag.starts_with("--idle-timeout=")) return &limits.idle_timeout_s;
+  if (flag.starts_with("--tries-max=")) return &limits.tries_max;
   return nullptr;
 }
 
@@ -126,6 +127,7 @@ class MemoryBackend final : public Backend {
 
 std::string MemoryBackend::start(const std::vector<std::string>& flags) {
   info_ = ServerInfo{};
+  info_.haricot_version = "0.0.1";
   info_.pid = 4711;
   info_.instance_id = "0123456789abcdef";
   info_.hostname = "host.example";

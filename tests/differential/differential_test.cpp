@@ -186,5 +186,13 @@ TEST(AnswersAgree, OnAnIdOfTheProcessAndNotOnThatOfAJob) {
   EXPECT_FALSE(answers_agree(stats + "0c\n\r\n", stats + "0x\n\r\n"));
 }
 
+TEST(AnswersAgree, WithOurVersionOnTheLeftAndWithNothingElse) {
+  const std::string stats = "OK 40\r\n---\nrusage-utime: 0.000100\n";
+  EXPECT_TRUE(answers_agree(stats + "haricot-version: 0.1.0\n\r\n", stats + "\r\n"));
+  EXPECT_FALSE(answers_agree(stats + "\r\n", stats + "haricot-version: 0.1.0\n\r\n"));
+  EXPECT_FALSE(answers_agree(stats + "other-version: 0.1.0\n\r\n", stats + "\r\n"));
+  EXPECT_FALSE(answers_agree("OK 9\r\n---\nharicot-version: 1\n\r\n", "OK 9\r\n---\n\r\n"));
+}
+
 }  // namespace
 }  // namespace haricot::test

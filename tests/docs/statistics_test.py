@@ -17,7 +17,7 @@ import documents
 from servers import Connection, Server
 
 # Each flag adds its keys.
-LIMITS = ["--connections-max=1000", "--idle-timeout=600", "--memory-max=1g"]
+LIMITS = ["--connections-max=1000", "--idle-timeout=600", "--memory-max=1g", "--tries-max=9"]
 
 
 def keys_of(answer):

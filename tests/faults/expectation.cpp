@@ -146,7 +146,11 @@ void Expectation::apply_done(const Step& step, const Answer& answer) {
   }
   const bool is_of_a_job = verb == "delete" || verb == "release" || verb == "bury" ||
                            verb == "kick-job" || verb == "touch";
-  if (!is_of_a_job) return;
+  if (is_of_a_job) apply_to_job(words, answer);
+}
+
+void Expectation::apply_to_job(const std::vector<std::string>& words, const Answer& answer) {
+  const std::string& verb = words[0];
   const JobId id = std::stoull(words[1]);
   if (!jobs_.contains(id)) return complain("done to a job that is not there");
   JobFacts& job = jobs_[id];
@@ -155,7 +159,10 @@ void Expectation::apply_done(const Step& step, const Answer& answer) {
     job.priority = number(words[2]);
     job.delay_s = number(words[3]);
     ++job.count(JobEvent::release);
-    job.state = job.delay_s > 0 ? JobState::delayed : JobState::ready;
+    const bool is_spent = job.is_spent();
+    job.end_try();
+    if (!is_spent && job.delay_s > 0) job.state = JobState::delayed;
+    if (is_spent && answer.word() != "BURIED") complain("its tries are used up");
     if (answer.word() == "BURIED") job.state = JobState::buried;
   }
   if (verb == "bury") {
@@ -176,6 +183,7 @@ void Expectation::apply_put(const Step& step, const Answer& answer) {
                .delay_s = number(words[2]),
                .ttr_s = std::max(1U, number(words[3]))};
   job.set_body(step.body);
+  if (words.size() > 5) job.tags = words[5];
   if (job.delay_s > 0) job.state = JobState::delayed;
   if (answer.word() == "BURIED") job.state = JobState::buried;
   if (answer.number() != next_id_ || jobs_.contains(next_id_)) complain("another id");
@@ -379,7 +387,7 @@ void Expectation::apply_ends(const Step& step, const Happened& happened) {
     for (const JobId id : clients_[client].held) {
       const auto job = jobs_.find(id);
       if (job == jobs_.end() || job->second.state != JobState::reserved) continue;
-      job->second.state = JobState::ready;
+      job->second.end_try();
     }
     clients_.erase(client);
   }
@@ -390,6 +398,8 @@ void Expectation::apply_ends(const Step& step, const Happened& happened) {
     if (now == found_.end() || job.state != JobState::ready) continue;
     if (now->second.state != JobState::buried) continue;
     job.state = JobState::buried;
+    // That was its last try, then.
+    if (!job.tags.empty()) job.count(JobEvent::bury) = now->second.count(JobEvent::bury);
     buried_by_failure_.insert(id);
   }
 }
@@ -404,8 +414,12 @@ void Expectation::apply_time(bool had_trouble) {
                                now.count(JobEvent::timeout) == job.count(JobEvent::timeout) + 1;
     const bool was_delayed = job.state == JobState::delayed && now.state != JobState::delayed;
     if (!has_timed_out && !was_delayed) continue;
-    if (has_timed_out) ++job.count(JobEvent::timeout);
     job.state = JobState::ready;
+    if (has_timed_out) {
+      ++job.count(JobEvent::timeout);
+      job.end_try();
+      if (job.state == JobState::buried) continue;
+    }
     if (now.state != JobState::buried || !had_trouble) continue;
     job.state = JobState::buried;
     buried_by_failure_.insert(id);

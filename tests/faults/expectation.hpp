@@ -44,6 +44,7 @@ class Expectation {
   void apply_command(const Step& step, const Happened& happened);
   void apply_answer(const Step& step, const Answer& answer, const Happened& happened);
   void apply_done(const Step& step, const Answer& answer);
+  void apply_to_job(const std::vector<std::string>& words, const Answer& answer);
   void apply_maybe(const Step& step);
   void apply_put(const Step& step, const Answer& answer);
   void apply_reserved(int client, const Answer& answer);

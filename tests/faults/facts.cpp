@@ -3,6 +3,7 @@
 #include <set>
 
 #include "haricot/base/crc32c.hpp"
+#include "haricot/base/job_tags.hpp"
 
 namespace haricot::faults {
 namespace {
@@ -44,7 +45,18 @@ std::string to_text(const JobFacts& job) {
           std::to_string(job.priority) + ", delay " + std::to_string(job.delay_s) + ", ttr " +
           std::to_string(job.ttr_s) + ", counts";
   for (const std::uint64_t count : job.counts) text += " " + std::to_string(count);
+  if (!job.tags.empty()) text += ", tags " + job.tags;
   return text;
+}
+
+bool JobFacts::is_spent() const {
+  const std::uint32_t tries = tags_in(tags).tries;
+  return tries > 0 && count(JobEvent::reserve) >= tries + count(JobEvent::kick);
+}
+
+void JobFacts::end_try() {
+  state = is_spent() ? JobState::buried : JobState::ready;
+  if (state == JobState::buried) ++count(JobEvent::bury);
 }
 
 void JobFacts::set_body(std::string_view body) {
@@ -68,6 +80,7 @@ Jobs jobs_of(const Engine& engine) {
                    .delay_s = job.delay_s,
                    .ttr_s = job.ttr_s};
     facts.set_body(engine.jobs().body(ref));
+    facts.tags = engine.jobs().tags(ref);
     for (std::size_t i = 0; i < kJobEvents; ++i) {
       facts.counts[i] = engine.jobs().counted(ref, static_cast<JobEvent>(i));
     }

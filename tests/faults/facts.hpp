@@ -22,9 +22,14 @@ struct JobFacts {
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 0;
   std::array<std::uint64_t, kJobEvents> counts{};  // By JobEvent.
+  std::string tags = {};
 
   std::uint64_t& count(JobEvent event) { return counts[static_cast<std::size_t>(event)]; }
   std::uint64_t count(JobEvent event) const { return counts[static_cast<std::size_t>(event)]; }
+  // Whether its tries are used up, and it is buried when the last one ends.
+  bool is_spent() const;
+  // A try ends, and it is ready or buried.
+  void end_try();
   void set_body(std::string_view body);
   bool has_body(std::string_view body) const;
   bool operator==(const JobFacts&) const = default;

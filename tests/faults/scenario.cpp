@@ -3,7 +3,7 @@
 namespace haricot::faults {
 namespace {
 
-enum Role { producer, worker, other };
+enum Role { producer, worker, other, helper };
 
 Step connect(int client) {
   return {.kind = Step::Kind::connect, .client = client};
@@ -197,6 +197,23 @@ Steps extended() {
   return steps;
 }
 
+// Jobs with a limit of tries, which end in every way.
+Steps tries() {
+  Steps steps = {say(producer, "use tries"), say(worker, "watch tries"), connect(helper),
+                 say(helper, "watch tries")};
+  for (const int n : {1, 2, 3}) {
+    Step tagged = put(producer, "1 0 1", n == 3 ? 2000 : 10);
+    tagged.line += " try:" + std::to_string(n);
+    steps.push_back(n == 2 ? in_pieces(tagged) : tagged);
+  }
+  add(steps, {say(helper, "reserve-batch 3"), pass_ms(1100), say(other, "kick 1"),
+              say(worker, "reserve-batch 3"), vanish(helper), vanish(worker), connect(worker),
+              say(worker, "watch tries"), say(producer, "kick 9"), say(worker, "reserve-batch 9"),
+              pass_ms(1100), say(other, "stats-tube-detail tries"), say(producer, "kick 9"),
+              say(other, "scan-jobs 0 1000 tries"), say(other, "flush-tube tries")});
+  return steps;
+}
+
 // More jobs than one leaf of the index and one page of a heap take, and what a client leaves.
 Steps crowds() {
   Steps steps = {say(producer, "use crowd"), say(worker, "watch crowd")};
@@ -219,6 +236,24 @@ Steps flushes() {
           say(other, "flush-tube crowd"), say(other, "list-jobs crowd delayed 1000")};
 }
 
+// Jobs of two lanes: those that wait, and who waits for them.
+Steps lanes() {
+  Steps steps = {say(producer, "use lanes"), say(worker, "watch lanes")};
+  for (int i = 0; i < 6; ++i) {
+    Step tagged = put(producer, i == 4 ? "0 1 1" : "1 0 1", i == 5 ? 2000 : 10);
+    tagged.line += i % 3 == 2 ? " con:a-key-that-is-not-kept-in-place" : " con:a:2";
+    steps.push_back(i == 1 ? in_pieces(tagged) : tagged);
+  }
+  add(steps, {say(other, "list-jobs lanes ready 9"), say(worker, "reserve-batch 9"),
+              say(worker, "reserve"), pass_ms(1100), say(other, "peek-ready"),
+              say(other, "list-jobs lanes ready 9"), vanish(worker), connect(worker),
+              say(worker, "watch lanes"), say(worker, "reserve-batch 2"),
+              say(other, "flush-tube lanes ready"), say(worker, "reserve-with-timeout 0"),
+              vanish(worker), connect(worker), say(worker, "watch lanes"),
+              say(other, "scan-jobs 0 1000 lanes"), say(other, "flush-tube lanes")});
+  return steps;
+}
+
 Steps ends() {
   Steps steps;
   for (int id = 20; id < 60; ++id) {
@@ -239,6 +274,8 @@ std::vector<Step> every_command() {
   add(steps, extended());
   add(steps, crowds());
   add(steps, ends());
+  add(steps, lanes());
+  add(steps, tries());
   add(steps, flushes());
   return steps;
 }

@@ -43,9 +43,9 @@ Action read_or_not(Client client) {
   return {.kind = Action::Kind::read_or_not, .client = client};
 }
 
-std::string put(std::string head, std::string_view body) {
-  return "put " + std::move(head) + " " + std::to_string(body.size()) + "\r\n" + std::string(body) +
-         "\r\n";
+std::string put(std::string head, std::string_view body, std::string_view tags = {}) {
+  return "put " + std::move(head) + " " + std::to_string(body.size()) + std::string(tags) + "\r\n" +
+         std::string(body) + "\r\n";
 }
 
 // The life of a job, and all that can be said to one.
@@ -134,6 +134,21 @@ std::vector<Action> large_bodies_and_slow_readers() {
           read_or_not(second),
           send(third, "put 0 0 0 300\r\nhalf of it"),
           half_close(third)};
+}
+
+// Jobs with a limit of tries, which ends in every way.
+std::vector<Action> tags() {
+  return {send(first, put("1 0 1", "once", " try:1") + put("2 0 1", "twice", " try:2")),
+          send(first, "put 1 0 1 3 try:0\r\nput 1 0 1 3 try:1 try:1\r\nput 3 0 9 4 try:1\r\nha"),
+          send(first, "lf\r\nput 4 0 9 4 try:3\r\nno end"),
+          send(second, "reserve-batch 3\r\nrelease 2 5 1\r\n"),
+          pass(kTwoSeconds),
+          send(second, "reserve-batch 3\r\n"),
+          vanish(second),
+          send(third, "list-jobs default buried 9\r\nkick 1\r\nreserve\r\n"),
+          pass(kTenSeconds),
+          send(third, "stats-tube-detail default\r\nkick 9\r\nflush-tube default\r\n"),
+          send(first, "put 1 0 1 9 try:2\r\ncut")};
 }
 
 // The commands of the extended set. The third client is on the server's machine.
@@ -236,6 +251,25 @@ std::vector<Action> tube_pages() {
           send(second, "stats-tubes b 4\r\n")};
 }
 
+// Jobs that share a key, those that are blocked by others, and who waits for them.
+std::vector<Action> lanes() {
+  const auto put_of = [](const std::string& numbers, const std::string& tag) {
+    return "put " + numbers + " 1 con:" + tag + "\r\nx\r\n";
+  };
+  return {send(first, put_of("1 0 1", "k") + put_of("1 0 9", "k") + put_of("0 1 9", "k:2")),
+          send(first, put_of("1 0 9", "other") + put_of("1 0 9", "") + "put 1 0 9 1 con:k:2"),
+          send(first, "\r\ny\r\n" + put_of("1 0 9", "k:0") + "list-jobs default ready 9\r\n"),
+          send(second, "reserve-batch 9\r\nreserve\r\n"),
+          send(third, "peek-ready\r\nreserve-job 6\r\nreserve\r\n"),
+          pass(kTwoSeconds),
+          send(first, put_of("9 0 9", "k:65535") + "flush-tube default ready\r\n"),
+          send(first, put_of("9 0 9", "k") + "kick 9\r\ndelete-batch 1 2 3\r\n"),
+          vanish(second),
+          send(first, "list-jobs default ready 9\r\nscan-jobs 0 9\r\nstats-tube default\r\n"),
+          half_close(third),
+          pass(kTenSeconds)};
+}
+
 std::vector<Action> ends() {
   return {send(first, "reserve\r\nlist-tubes\r\n"),
           half_close(first),
@@ -269,12 +303,16 @@ std::vector<std::pair<std::string, SessionInput>> session_seeds() {
           {"extended_binlog", {kBinlog, extended()}},
           {"extended_binlog_slow", {kBinlog | kSlowSyncs, extended()}},
           {"extended_none", {kNoExtensions, extended()}},
+          {"tags", {0, tags()}},
+          {"tags_binlog", {kBinlog | kSlowSyncs, tags()}},
           {"extended_lines", {0, extended_lines()}},
           {"extended_lines_none", {kNoExtensions, extended_lines()}},
           {"extended_many", {0, extended_many()}},
           {"extended_many_binlog", {kBinlog | kSlowSyncs, extended_many()}},
           {"tube_details", {kBinlog | kSlowSyncs, tube_details()}},
           {"tube_pages", {kLike112, tube_pages()}},
+          {"lanes", {0, lanes()}},
+          {"lanes_binlog", {kBinlog | kSlowSyncs, lanes()}},
           {"ends", {0, ends()}},
           {"ends_binlog", {kBinlog, ends()}}};
 }

@@ -74,15 +74,18 @@ say "a second one on the port" beside
 # Ask ---------------------------------------------------------------------------------------------
 
 echo "stats by nc -C:"
-echo stats | nc -C -N 127.0.0.1 "$port" | tr -d '\r' | cut -d: -f1 | sed 's/^OK .*/OK/'
+echo stats | nc -C -N 127.0.0.1 "$port" | tr -d '\r' | cut -d: -f1 | sed 's/^OK .*/OK/; /^haricot-version$/d'
 echo "stats by echo -e:"
-echo -e 'stats\r' | nc -N 127.0.0.1 "$port" | tr -d '\r' | grep -c ': '
+echo -e 'stats\r' | nc -N 127.0.0.1 "$port" | tr -d '\r' |
+  grep -v '^haricot-version: ' | grep -c ': '
 echo "stats without a CR: $(echo stats | nc -N 127.0.0.1 "$port" | wc -c)"
 echo "by bash alone: $(exec 3<>"/dev/tcp/127.0.0.1/$port"
   printf 'list-tube-used\r\n' >&3
   read -r line <&3
   echo "${line%$'\r'}")"
-say "last line" bash -c "printf 'stats\r\nquit\r\n' | nc -N 127.0.0.1 $port | tail -n 2 | head -n 1 |
+# Behind the last line of beanstalkd is our version.
+say "last line" bash -c "printf 'stats\r\nquit\r\n' | nc -N 127.0.0.1 $port |
+  grep -v '^haricot-version: ' | tail -n 2 | head -n 1 |
   cut -d: -f1"
 say "draining" stat draining
 say "max-job-size" stat max-job-size

@@ -19,11 +19,12 @@ from servers import Connection, Server
 
 # Names that are something else than text to YAML 1.1, to 1.2, or to both.
 TUBES = ["mail", "12345", "yes", "no", "null", "0x1F", "1_000", "3.14", "012", "Off"]
-TEXTS = {"name", "tube", "version", "hostname", "os", "platform"}
+TEXTS = {"name", "tube", "version", "hostname", "os", "platform", "haricot-version"}
 # These differ from one server, or one moment, to the next.
-CHANGING = {"pid", "id", "uptime", "rusage-utime", "rusage-stime", "age", "time-left"}
+CHANGING = {"pid", "id", "uptime", "rusage-utime", "rusage-stime", "age", "time-left",
+            "haricot-version"}
 BEHIND_BINLOG = ["binlog-errors: 0", "binlog-refusing: 0", "binlog-no-space: 0",
-                 "binlog-refused-puts: 0"]
+                 "binlog-refused-puts: 0", "binlog-sync-lag: 0"]
 
 
 # Parsers: the answers of a server, each as it came, to what they say ---------------------------
@@ -167,16 +168,22 @@ def expect_of_quoted(said, raw, keeps_quotes):
 
 
 def check_last_lines(path):
-    """`stats | tail -n 2 | head -n 1` is the platform; with a binlog two keys follow."""
+    """Behind the platform are the keys of the binlog, if there is one, and our version."""
     with tempfile.TemporaryDirectory() as folder:
-        for options, last in ([], []), (["-b", folder], BEHIND_BINLOG):
+        plain = ["--no-extensions"]
+        for options, last in (plain, []), (["-b", folder, *plain], BEHIND_BINLOG):
             with Server(path, options) as server, Connection(server.port) as client:
                 lines = client.ask("stats").split("\n")
                 server.stop()
             assert lines[-1] == "" and lines[-2] == "\r", lines[-2:]
             found = lines[-2 - len(last) - 1 : -2]
             assert found[0].startswith("platform: ") and found[1:] == last, found
-    return 2
+        with Server(path, []) as server, Connection(server.port) as client:
+            lines = client.ask("stats").split("\n")
+            server.stop()
+        assert lines[-4].startswith("platform: "), lines[-4:]
+        assert re.fullmatch(r'haricot-version: "\d+\.\d+\.\d+"', lines[-3]), lines[-4:]
+    return 3
 
 
 def main(haricotd, beanstalkd):

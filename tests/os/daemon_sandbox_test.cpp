@@ -32,7 +32,9 @@ class DaemonSandbox : public DaemonTest {
     }
     return all;
   }
+  // A server listens before it enters the sandbox, and answers only afterwards.
   bool is_sandboxed() {
+    EXPECT_EQ(connect()->ask("list-tube-used"), "USING default\r\n");
     return all_threads_have(server_.pid(), "NoNewPrivs", "1") &&
            all_threads_have(server_.pid(), "Seccomp", "2");
   }

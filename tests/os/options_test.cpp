@@ -289,6 +289,7 @@ TEST(Options, LimitsAreOffUnlessTheyAreSet) {
   EXPECT_EQ(limits.connections_max, 0U);
   EXPECT_EQ(limits.idle_timeout_s, 0U);
   EXPECT_EQ(limits.job_memory_bytes_max, 0U);
+  EXPECT_EQ(limits.tries_max, 0U);
 }
 
 TEST(Options, AFenceHasSecondsAndNeedsAFolder) {
@@ -301,13 +302,15 @@ TEST(Options, AFenceHasSecondsAndNeedsAFolder) {
 }
 
 TEST(Options, EachLimitIsANumber) {
-  const Parsed parsed =
-      parse({"--connections-max=4294967295", "--idle-timeout", "30", "--memory-max", "1000"});
+  const Parsed parsed = parse({"--connections-max=4294967295", "--idle-timeout", "30",
+                               "--memory-max", "1000", "--tries-max=65535"});
   ASSERT_TRUE(parsed.good) << parsed.error;
   EXPECT_EQ(parsed.options.limits.connections_max, 4294967295U);
   EXPECT_EQ(parsed.options.limits.idle_timeout_s, 30U);
   EXPECT_EQ(parsed.options.limits.job_memory_bytes_max, 1000U);
-  for (const char* name : {"--connections-max", "--idle-timeout", "--memory-max"}) {
+  EXPECT_EQ(parsed.options.limits.tries_max, 65535U);
+  EXPECT_FALSE(parse({"--tries-max", "65536"}).good);
+  for (const char* name : {"--connections-max", "--idle-timeout", "--memory-max", "--tries-max"}) {
     EXPECT_TRUE(parse({name, "0"}).good) << name;
     for (const char* value : {"", "-1", "+1", " 1", "1 ", "0x10", "1.5", "x", "1kk", "1x",
                               "18446744073709551616", "99999999999999999999999"}) {
@@ -365,8 +368,8 @@ TEST(Options, HelpNamesEveryFlag) {
   }
   for (const char* entry :
        {"-F, --no-fsync", "-c, --compact", "-n, --no-compact", "--compat ", "--log-format ",
-        "--listen-also ", "--connections-max ", "--idle-timeout ", "--memory-max ", "--sandbox ",
-        "--no-sandbox ", "-V, --verbose", "-v, --version", "-h, --help"}) {
+        "--listen-also ", "--connections-max ", "--idle-timeout ", "--memory-max ", "--tries-max ",
+        "--sandbox ", "--no-sandbox ", "-V, --verbose", "-v, --version", "-h, --help"}) {
     EXPECT_NE(help.find(entry), std::string_view::npos) << entry;
   }
 }

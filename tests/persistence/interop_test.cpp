@@ -156,6 +156,45 @@ TEST_F(Interop, BeanstalkdReadsWhatAKilledHaricotdHasLeft) {
   EXPECT_EQ(server_.standard_error(), "");
 }
 
+// Tags stand in records that beanstalkd passes over. So it has every job, and knows of no lane.
+TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
+  ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
+  const Client client = connect();
+  constexpr std::uint64_t kJobs = 300;
+  static constexpr const char* kTags[] = {"con:key", "con:another-key:2", "try:3 con:key", "try:2"};
+  for (std::uint64_t id = 1; id <= kJobs; ++id) {
+    const std::string body = numbered_body(id, 100);
+    EXPECT_EQ(client->ask("put 9 " + std::string(id % 10 == 4 ? "1000" : "0") + " 60 100 " +
+                          kTags[id % 4] + "\r\n" + body),
+              "INSERTED " + std::to_string(id) + "\r\n");
+    // Files get sparse, so that jobs are copied with their tags.
+    if (id > 20 && id % 3 != 0) remove(*client, id - 20);
+  }
+  for (const std::uint64_t id : {kJobs, kJobs - 1}) {
+    take(*client, id);
+    EXPECT_EQ(client->ask("bury " + std::to_string(id) + " 5"), "BURIED\r\n");
+  }
+  EXPECT_TRUE(client->ask("reserve").starts_with("RESERVED "));
+  EXPECT_TRUE(client->ask("reserve").starts_with("RESERVED "));
+  EXPECT_TRUE(client->ask("reserve").starts_with("RESERVED "));
+  EXPECT_GT(file_numbers(folder_.path()).size(), 2U);
+  ASSERT_NO_FATAL_FAILURE(stop());
+  ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
+  const Jobs before = jobs(kJobs);
+  const std::uint64_t ready = stat("current-jobs-ready");
+  EXPECT_GT(ready, 50U);
+  kill();
+
+  ASSERT_TRUE(start(kBeanstalkd, kTinyFiles)) << server_.failure();
+  EXPECT_EQ(differences(before, jobs(kJobs), {.seconds = 2, .beanstalkd_counted = true}), "");
+  EXPECT_EQ(server_.standard_error(), "");
+  const Client worker = connect();
+  for (std::uint64_t i = 0; i < ready; ++i) {
+    ASSERT_TRUE(worker->ask("reserve-with-timeout 0").starts_with("RESERVED ")) << i;
+  }
+  EXPECT_EQ(worker->ask("reserve-with-timeout 0"), "TIMED_OUT\r\n");
+}
+
 TEST_F(Interop, ThereAndBackAgainNothingIsLost) {
   ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const std::uint64_t highest = fill();

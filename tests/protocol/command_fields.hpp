@@ -27,6 +27,7 @@ struct Fields {
   StateWord state = StateWord::none;
   bool has_timeout = false;
   bool is_weighted = false;
+  std::string_view tags = {};
 
   bool operator==(const Fields&) const = default;
 };
@@ -36,13 +37,15 @@ inline void PrintTo(const Fields& fields, std::ostream* out) {
        << " seconds " << fields.seconds << " ttr " << fields.ttr_s << " bytes " << fields.body_bytes
        << " bound " << fields.bound << " id " << fields.id << " tube '" << fields.tube << "' ids '"
        << fields.ids << "' state " << static_cast<int>(fields.state) << " timeout "
-       << fields.has_timeout << " weighted " << fields.is_weighted << "}";
+       << fields.has_timeout << " weighted " << fields.is_weighted << " tags '" << fields.tags
+       << "'}";
 }
 
 inline Fields fields_of(const Command& command) {
   return {command.verb,       command.priority, command.seconds,     command.ttr_s,
           command.body_bytes, command.bound,    command.id,          command.tube,
-          command.ids,        command.state,    command.has_timeout, command.is_weighted};
+          command.ids,        command.state,    command.has_timeout, command.is_weighted,
+          command.tags};
 }
 
 struct Valid {
@@ -55,7 +58,7 @@ inline void expect_valid(const Valid& row) {
   // What an earlier command left must not show through.
   command.priority = command.seconds = command.ttr_s = command.body_bytes = command.bound = 77;
   command.id = 77;
-  command.tube = command.ids = "left over";
+  command.tube = command.ids = command.tags = "left over";
   command.state = StateWord::buried;
   command.has_timeout = command.is_weighted = true;
   EXPECT_EQ(parse_command(row.line, command), ParseResult::ok) << row.line;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -230,6 +231,28 @@ void expect_in_set(CommandSet set, std::string_view line, ParseResult result) {
 }
 
 // With the answers that beanstalkd gives to lines that it does not know.
+// Lines that are shorter than a word, as long or longer, and that differ from the word in one byte.
+TEST(CommandSets, ALineIsKnownExactlyIfItBeginsWithAWord) {
+  const auto is_known = [](std::string_view line) {
+    return std::ranges::any_of(kCommandTable,
+                               [&](const CommandRow& row) { return line.starts_with(row.word); });
+  };
+  for (const CommandRow& row : kCommandTable) {
+    const std::string longest = std::string(row.word) + "1 2 3";
+    for (std::size_t bytes = 0; bytes <= longest.size(); ++bytes) {
+      for (std::size_t changed = 0; changed <= bytes; ++changed) {
+        std::string line = longest.substr(0, bytes);
+        if (changed < bytes) line[changed] = static_cast<char>(line[changed] ^ 1);
+        // Of its own size, so that a sanitizer sees what is read behind its end.
+        const std::vector<char> exact(line.begin(), line.end());
+        Command command;
+        const ParseResult result = parse_command({exact.data(), exact.size()}, command);
+        ASSERT_EQ(result != ParseResult::unknown_command, is_known(line)) << line;
+      }
+    }
+  }
+}
+
 TEST(CommandSets, TheStandardOneHasOnlyWhatBeanstalkdHas) {
   for (const std::string_view line :
        {"capabilities", "flush-tube t", "scan-jobs 1 1", "delete-batch 1", "drain", "undrain",

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -69,6 +70,20 @@ TEST(Reply, ANumberFollowsItsWord) {
     EXPECT_EQ(line_of({.code = word.code, .number = 42}), begin + " 42\r\n");
     EXPECT_EQ(line_of({.code = word.code, .number = kMaxId}), begin + " 18446744073709551615\r\n");
     EXPECT_FALSE(has_body(word.code)) << begin;
+  }
+}
+
+TEST(Reply, ANumberHasAsManyDigitsAsItNeeds) {
+  std::vector<std::uint64_t> numbers{0, 99, 101, kMaxId};
+  for (std::uint64_t power = 1; power <= kMaxId / 10; power *= 10) {
+    numbers.insert(numbers.end(), {power - 1, power, power + 1, power * 10, kMaxId / power});
+  }
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    numbers.insert(numbers.end(), {(std::uint64_t{1} << bit) - 1, std::uint64_t{1} << bit});
+  }
+  for (const std::uint64_t number : numbers) {
+    EXPECT_EQ(line_of({.code = ReplyCode::inserted, .number = number}),
+              "INSERTED " + std::to_string(number) + "\r\n");
   }
 }
 

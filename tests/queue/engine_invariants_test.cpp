@@ -36,7 +36,10 @@ TEST_F(EngineInvariantsDeathTest, SeesAHeapThatIsNone) {
   Client& client = world.connect();
   world.put(client, {.priority = 1});
   world.put(client, {.priority = 2});
-  const auto break_heap = [&] { const_cast<ReadySlot&>(tube().ready.at(0)).priority = 3; };
+  const auto break_heap = [&] {
+    ReadySlot& slot = const_cast<ReadySlot&>(tube().ready.at(0));
+    slot = ReadySlot(slot.id(), 3, slot.job);
+  };
   EXPECT_DEATH((break_heap(), engine.check_invariants()), "parent|heap.at|slot");
 }
 

@@ -54,7 +54,7 @@ class EngineJournal : public test::EngineTest {
         << ' ' << t.urgent << ' ' << t.total_jobs << ' ' << t.using_clients << ' '
         << t.watching_clients << ' ' << t.waiting_clients << ' ' << t.deletes << ' ' << t.pauses
         << " first buried " << static_cast<std::uint32_t>(t.first_buried) << " ready";
-    for (std::uint32_t i = 0; i < t.ready.size(); ++i) out << ' ' << t.ready.at(i).id;
+    for (std::uint32_t i = 0; i < t.ready.size(); ++i) out << ' ' << t.ready.at(i).id();
     out << " delayed";
     for (std::uint32_t i = 0; i < t.delayed.size(); ++i) {
       out << ' ' << world.id_of(t.delayed.at(i).job);
@@ -69,8 +69,8 @@ TEST_F(EngineJournal, APutAsksForRoomForItsNameAndBodyAndIsRecordedOnce) {
   const std::string body(5000, 'x');
   const JobId id = world.put(client, {.priority = 7, .ttr_s = 9, .body = body});
   EXPECT_EQ(journal.asked, 1u);
-  EXPECT_EQ(journal.tube_name_bytes, 4u);
-  EXPECT_EQ(journal.body_bytes, 5000u);
+  EXPECT_EQ(journal.put_room.tube_name_bytes, 4u);
+  EXPECT_EQ(journal.put_room.body_bytes, 5000u);
   ASSERT_EQ(journal.written.size(), 1u);
   const FakeJournal::Record& record = journal.written[0];
   EXPECT_EQ(record.kind, Kind::put);

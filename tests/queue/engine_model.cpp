@@ -1,7 +1,12 @@
 #include "queue/engine_model.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <string>
+#include <vector>
+
+#include "haricot/base/job_tags.hpp"
 
 namespace haricot::test {
 namespace {
@@ -37,10 +42,34 @@ ModelTube* Model::find_tube(const std::string& name) {
   return nullptr;
 }
 
+std::vector<const ModelJob*> Model::ready_jobs(const std::string& tube, std::size_t& free) const {
+  std::vector<const ModelJob*> ready;
+  std::map<std::string, std::uint64_t> taken;  // Of each lane.
+  for (const auto& [id, job] : jobs) {
+    if (job.tube != tube) continue;
+    if (job.state == JobState::reserved) ++taken[job.lane];
+    if (job.state == JobState::ready) ready.push_back(&job);
+  }
+  const auto less = [](const ModelJob* a, const ModelJob* b) { return by_priority(*a, *b); };
+  std::sort(ready.begin(), ready.end(), less);
+  const auto is_free = [&](const ModelJob* job) {
+    return job->lane.empty() || taken[job->lane]++ < lane_limits.at({tube, job->lane});
+  };
+  const auto end = std::stable_partition(ready.begin(), ready.end(), is_free);
+  free = static_cast<std::size_t>(end - ready.begin());
+  return ready;
+}
+
 const ModelJob* Model::first_ready(const std::string& tube) const {
-  return first_of(
-      jobs, [&](const ModelJob& j) { return j.tube == tube && j.state == JobState::ready; },
-      by_priority);
+  std::size_t free = 0;
+  const std::vector<const ModelJob*> ready = ready_jobs(tube, free);
+  return ready.empty() ? nullptr : ready.front();
+}
+
+const ModelJob* Model::first_free(const std::string& tube) const {
+  std::size_t free = 0;
+  const std::vector<const ModelJob*> ready = ready_jobs(tube, free);
+  return free == 0 ? nullptr : ready.front();
 }
 
 const ModelJob* Model::first_delayed(const std::string& tube) const {
@@ -135,7 +164,7 @@ void Model::make_reserved(int client, ModelJob& job, Instant now) {
 
 void Model::offer(const std::string& tube, Instant now) {
   while (!find_tube(tube)->paused) {
-    const ModelJob* job = first_ready(tube);
+    const ModelJob* job = first_free(tube);
     const int client = first_waiting(tube);
     if (job == nullptr || client == kNobody) return;
     clients[client].waiting = false;
@@ -171,6 +200,9 @@ Outcome Model::put(int client, const NewJob& put, bool refused, Instant now) {
   ModelJob& job = jobs[put.id];
   job.id = put.id;
   job.tube = tube;
+  const JobTags tags = tags_in(put.tags);
+  job.lane = tags.lane;
+  if (!job.lane.empty()) lane_limits[{tube, job.lane}] = tags.lane_limit;
   job.priority = put.priority;
   job.delay_s = put.delay_s;
   job.ttr_s = put.ttr_s == 0 ? 1 : put.ttr_s;
@@ -181,6 +213,7 @@ Outcome Model::put(int client, const NewJob& put, bool refused, Instant now) {
     make_ready(job, now);
   } else {
     make_delayed(job, now + Duration::seconds(put.delay_s));
+    offer(tube, now);  // The limit of its lane may have grown.
   }
   return Outcome::done;
 }
@@ -215,7 +248,7 @@ Outcome Model::reserve(int client, Instant wait_end, Instant now, JobId& reserve
   const ModelJob* best = nullptr;
   for (const std::string& tube : self.watched) {
     if (find_tube(tube)->paused) continue;
-    const ModelJob* job = first_ready(tube);
+    const ModelJob* job = first_free(tube);
     if (job != nullptr && (best == nullptr || by_priority(*job, *best))) best = job;
   }
   if (best != nullptr) {
@@ -250,7 +283,7 @@ void Model::stop_waiting(int client) {
   deliveries.push_back({client, Delivery::Kind::timed_out});
 }
 
-Outcome Model::delete_job(int client, JobId id, bool refused) {
+Outcome Model::delete_job(int client, JobId id, bool refused, Instant now) {
   const auto found = jobs.find(id);
   if (found == jobs.end()) return Outcome::not_found;
   if (found->second.state == JobState::reserved && !holds(client, id)) return Outcome::not_found;
@@ -258,6 +291,7 @@ Outcome Model::delete_job(int client, JobId id, bool refused) {
   const std::string tube = found->second.tube;
   jobs.erase(found);
   ++find_tube(tube)->deletes;
+  offer(tube, now);
   drop_if_unreferenced(tube);
   return Outcome::done;
 }
@@ -274,17 +308,19 @@ Outcome Model::release(int client, JobId id, std::uint32_t priority, std::uint32
     make_ready(job, now);
   } else {
     make_delayed(job, now + Duration::seconds(delay_s));
+    offer(job.tube, now);
   }
   return Outcome::done;
 }
 
-Outcome Model::bury(int client, JobId id, std::uint32_t priority, bool refused) {
+Outcome Model::bury(int client, JobId id, std::uint32_t priority, bool refused, Instant now) {
   if (!holds(client, id)) return Outcome::not_found;
   if (refused) return Outcome::journal_failed;
   ModelJob& job = jobs[id];
   job.priority = priority;
   ++job.buries;
   make_buried(job);
+  offer(job.tube, now);
   return Outcome::done;
 }
 
@@ -352,13 +388,33 @@ Outcome Model::reserve_batch(int client, std::uint32_t count, Instant wait_end, 
   return Outcome::done;
 }
 
-Outcome Model::delete_batch(int client, const std::vector<JobId>& ids, bool refused,
+Outcome Model::delete_batch(int client, const std::vector<JobId>& ids, bool refused, Instant now,
                             std::uint32_t& deleted) {
   deleted = 0;
-  for (const JobId id : std::set<JobId>(ids.begin(), ids.end())) {
-    const Outcome outcome = delete_job(client, id, refused);
-    if (outcome == Outcome::journal_failed) return outcome;
-    if (outcome == Outcome::done) ++deleted;
+  std::set<JobId> found;
+  for (const JobId id : ids) {
+    const auto job = jobs.find(id);
+    if (job == jobs.end()) continue;
+    if (job->second.state != JobState::reserved || holds(client, id)) found.insert(id);
+  }
+  if (refused && !found.empty()) return Outcome::journal_failed;
+  // First all go, and then others of their lanes come to who waits.
+  std::vector<std::string> with_lanes;
+  for (const JobId id : found) {
+    if (!jobs[id].lane.empty()) with_lanes.push_back(jobs[id].tube);
+  }
+  for (const JobId id : found) {
+    const std::string tube = jobs[id].tube;
+    jobs.erase(id);
+    ++find_tube(tube)->deletes;
+    ++deleted;
+    if (std::find(with_lanes.begin(), with_lanes.end(), tube) == with_lanes.end())
+      drop_if_unreferenced(tube);
+  }
+  for (const std::string& tube : with_lanes) offer(tube, now);
+  for (auto tube = with_lanes.begin(); tube != with_lanes.end(); ++tube) {
+    if (std::find(std::next(tube), with_lanes.end(), *tube) == with_lanes.end())
+      drop_if_unreferenced(*tube);
   }
   return Outcome::done;
 }

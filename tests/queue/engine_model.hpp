@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "haricot/queue/engine.hpp"
@@ -16,6 +17,7 @@ namespace haricot::test {
 struct ModelJob {
   JobId id = 0;
   std::string tube = {};
+  std::string lane = {};  // Its key; empty: the job is in none.
   JobState state = JobState::ready;
   std::uint32_t priority = 0;
   std::uint32_t delay_s = 0;
@@ -65,6 +67,8 @@ struct Model {
   std::uint64_t graves = 0;
   std::uint64_t arrivals = 0;  // Of clients that wait.
   std::uint64_t deadlines_set = 0;
+  // By tube and key.
+  std::map<std::pair<std::string, std::string>, std::uint32_t> lane_limits;
 
   // Commands, as the engine has them. `refused`: the journal refuses room.
   void open(int client) { clients[client] = ModelClient{}; }
@@ -76,10 +80,10 @@ struct Model {
   Outcome reserve(int client, Instant wait_end, Instant now, JobId& reserved);
   Outcome reserve_job(int client, JobId id, bool refused, Instant now);
   void stop_waiting(int client);
-  Outcome delete_job(int client, JobId id, bool refused);
+  Outcome delete_job(int client, JobId id, bool refused, Instant now);
   Outcome release(int client, JobId id, std::uint32_t priority, std::uint32_t delay_s, bool refused,
                   Instant now);
-  Outcome bury(int client, JobId id, std::uint32_t priority, bool refused);
+  Outcome bury(int client, JobId id, std::uint32_t priority, bool refused, Instant now);
   Outcome touch(int client, JobId id, Instant now);
   // `room_for`: how many jobs the journal has room for before it refuses.
   Outcome kick(int client, std::uint32_t bound, std::uint32_t room_for, Instant now,
@@ -90,7 +94,7 @@ struct Model {
   void take_away(const std::string& tube, const std::vector<JobId>& ids);
   Outcome reserve_batch(int client, std::uint32_t count, Instant wait_end, Instant now,
                         std::vector<JobId>& taken);
-  Outcome delete_batch(int client, const std::vector<JobId>& ids, bool refused,
+  Outcome delete_batch(int client, const std::vector<JobId>& ids, bool refused, Instant now,
                        std::uint32_t& deleted);
   Outcome pause(const std::string& tube, std::uint32_t seconds, Instant now);
 
@@ -103,7 +107,12 @@ struct Model {
 
   // Looking.
   ModelTube* find_tube(const std::string& name);
+  // The ready jobs in the order in which they would be served if no reserved job were ended, and
+  // after `free` of them the others.
+  std::vector<const ModelJob*> ready_jobs(const std::string& tube, std::size_t& free) const;
   const ModelJob* first_ready(const std::string& tube) const;
+  // One that a worker could get.
+  const ModelJob* first_free(const std::string& tube) const;
   const ModelJob* first_delayed(const std::string& tube) const;
   const ModelJob* first_buried(const std::string& tube) const;
   const ModelJob* first_ending(int client) const;

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace haricot::test {
@@ -53,6 +54,14 @@ std::uint32_t EnginePair::some_priority() {
 
 std::uint32_t EnginePair::some_seconds() {
   return static_cast<std::uint32_t>(random_.one_in(30) ? 4294967295 : random_.below(12));
+}
+
+// In rounds with lanes nearly every job is in one of few, so that most of them wait.
+std::string_view EnginePair::some_tags() {
+  if (!has_lanes_ || random_.one_in(4)) return {};
+  static const std::array<const char*, 6> kTags{"con:x",   "con:x:1", "con:y",
+                                                "con:y:2", "con:y:3", "con:x:2"};
+  return kTags[random_.below(kTags.size())];
 }
 
 void EnginePair::open() {
@@ -182,13 +191,14 @@ void EnginePair::command() {
 void EnginePair::put(int number, Client& client, bool refused) {
   if (model_.jobs.size() >= jobs_max_) {
     const JobId id = some_id();
-    ASSERT_EQ(engine().delete_job(client, id), model_.delete_job(number, id, refused));
+    ASSERT_EQ(engine().delete_job(client, id), model_.delete_job(number, id, refused, now()));
     return;
   }
   const NewJob job{.id = engine().take_id(),
                    .priority = some_priority(),
                    .delay_s = some_delay(),
-                   .ttr_s = some_seconds()};
+                   .ttr_s = some_seconds(),
+                   .tags = some_tags()};
   engine().mark_producer(client);
   model_.clients[number].producer = true;
   const std::string body(random_.one_in(5) ? 1025 : random_.below(50), 'x');
@@ -310,7 +320,7 @@ void EnginePair::delete_batch(int number, Client& client, bool refused) {
     if (random_.one_in(3)) ids.push_back(some_id());
   }
   std::uint32_t deleted = 0;
-  const Outcome outcome = model_.delete_batch(number, ids, refused, deleted);
+  const Outcome outcome = model_.delete_batch(number, ids, refused, now(), deleted);
   const DeleteResult result = engine().delete_batch(client, ids);
   ASSERT_EQ(result.outcome, outcome);
   if (outcome != Outcome::done) return;
@@ -352,13 +362,14 @@ void EnginePair::held_command(int number, Client& client, bool refused) {
       break;
     }
     case 2:
-      ASSERT_EQ(engine().bury(client, id, priority), model_.bury(number, id, priority, refused));
+      ASSERT_EQ(engine().bury(client, id, priority),
+                model_.bury(number, id, priority, refused, now()));
       break;
     case 3:
       ASSERT_EQ(engine().touch(client, id, now()), model_.touch(number, id, now()));
       break;
     default:
-      ASSERT_EQ(engine().delete_job(client, id), model_.delete_job(number, id, refused));
+      ASSERT_EQ(engine().delete_job(client, id), model_.delete_job(number, id, refused, now()));
       break;
   }
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "queue/engine_model.hpp"
@@ -17,7 +18,9 @@ namespace haricot::test {
 
 class EnginePair {
  public:
-  EnginePair(Random& random, std::size_t jobs_max) : random_(random), jobs_max_(jobs_max) {}
+  // `has_lanes`: most jobs are in one of few lanes.
+  EnginePair(Random& random, std::size_t jobs_max, bool has_lanes)
+      : random_(random), jobs_max_(jobs_max), has_lanes_(has_lanes) {}
 
   // One random command or wait. A fatal failure if the two disagree after it.
   void step();
@@ -33,6 +36,7 @@ class EnginePair {
   JobId some_held_id(int client);
   std::uint32_t some_priority();
   std::uint32_t some_seconds();
+  std::string_view some_tags();
   std::uint32_t some_delay() { return random_.one_in(2) ? 0 : some_seconds(); }
 
   // Clients ---------------------------------------------------------------------------------------
@@ -77,6 +81,7 @@ class EnginePair {
 
   Random& random_;
   std::size_t jobs_max_;
+  bool has_lanes_;
   World world_;
   Model model_;
   std::map<int, Client*> clients_;

@@ -114,12 +114,17 @@ void EnginePair::compare_looks() {
   if (state == JobState::reserved) return;
   seen.clear();
   engine().list(*found, state, count, seen);
-  Model left = model_;
   expected.clear();
-  while (expected.size() < count) {
-    const ModelJob* job = state == JobState::ready     ? left.first_ready(tube)
-                          : state == JobState::delayed ? left.first_delayed(tube)
-                                                       : left.first_buried(tube);
+  if (state == JobState::ready) {
+    std::size_t free = 0;
+    for (const ModelJob* job : model_.ready_jobs(tube, free)) {
+      if (expected.size() < count) expected.push_back(job->id);
+    }
+  }
+  Model left = model_;
+  while (state != JobState::ready && expected.size() < count) {
+    const ModelJob* job =
+        state == JobState::delayed ? left.first_delayed(tube) : left.first_buried(tube);
     if (job == nullptr) break;
     expected.push_back(job->id);
     left.jobs.erase(expected.back());

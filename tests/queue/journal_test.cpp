@@ -7,7 +7,7 @@ namespace {
 
 TEST(NoJournal, HasRoomForEverything) {
   NoJournal journal;
-  EXPECT_EQ(journal.reserve_put(200, 1U << 30, {}), JournalStatus::ok);
+  EXPECT_EQ(journal.reserve_put({200, 1U << 30}, {}), JournalStatus::ok);
   EXPECT_EQ(journal.reserve_update(), JournalStatus::ok);
   journal.release_room();
 }
@@ -28,6 +28,7 @@ TEST(NoJournal, HasNoNumbersToTell) {
   EXPECT_EQ(journal.numbers().current_index, 0u);
   EXPECT_EQ(journal.numbers().records_migrated, 0u);
   EXPECT_EQ(journal.numbers().records_written, 0u);
+  EXPECT_EQ(journal.numbers().sync_lag_ms(Instant::at(5'000'000'000)), 0u);
   EXPECT_EQ(journal.file_of(static_cast<JobRef>(1)), 0u);
 }
 

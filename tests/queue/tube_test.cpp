@@ -11,7 +11,7 @@ struct NoIndexes {
 };
 
 ReadySlot ready(std::uint32_t priority, JobId id) {
-  return {.id = id, .priority = priority, .job = JobRef::none};
+  return {id, priority, JobRef::none};
 }
 
 DeadlineSlot delayed(std::int64_t deadline, std::uint64_t arrival) {
@@ -26,6 +26,27 @@ TEST(ReadySlot, IsOrderedByPriorityThenId) {
   EXPECT_TRUE(ready(0, 18446744073709551615u) < ready(4294967295, 1));
 }
 
+TEST(ReadySlot, IsBehindAllOthersWhereItIsBlocked) {
+  const ReadySlot blocked(1, 0, JobRef::none, true);
+  EXPECT_TRUE(ready(4294967295, 9223372036854775807u) < blocked);
+  EXPECT_FALSE(blocked < ready(4294967295, 9223372036854775807u));
+  EXPECT_TRUE(blocked < ReadySlot(2, 0, JobRef::none, true));
+  EXPECT_TRUE(blocked < ReadySlot(1, 1, JobRef::none, true));
+}
+
+TEST(ReadySlot, TellsWhatItWasMadeOf) {
+  const JobId id = 0x7654'3210'fedc'ba98;
+  for (const bool is_blocked : {false, true}) {
+    const ReadySlot slot(id, 0x89ab'cdef, JobRef{7}, is_blocked);
+    EXPECT_EQ(slot.id(), id);
+    EXPECT_EQ(slot.priority(), 0x89ab'cdefU);
+    EXPECT_EQ(slot.is_blocked(), is_blocked);
+    EXPECT_EQ(slot.job, JobRef{7});
+    EXPECT_TRUE(slot == ReadySlot(id, 0x89ab'cdef, JobRef{7}, is_blocked));
+    EXPECT_FALSE(slot == ReadySlot(id, 0x89ab'cdef, JobRef{7}, !is_blocked));
+  }
+}
+
 TEST(DeadlineSlot, IsOrderedByDeadlineThenArrival) {
   EXPECT_TRUE(delayed(1, 9) < delayed(2, 1));
   EXPECT_FALSE(delayed(2, 1) < delayed(1, 9));
@@ -38,6 +59,17 @@ TEST(Tube, ANewOneIsReferredToByNothing) {
   EXPECT_FALSE(tube.is_referenced());
   EXPECT_FALSE(tube.has_jobs());
   EXPECT_FALSE(tube.offers_job());
+}
+
+TEST(Tube, OffersNoJobThatIsBlocked) {
+  NoIndexes indexes;
+  Tube tube;
+  ASSERT_TRUE(tube.ready.reserve_one());
+  tube.ready.push(ReadySlot(1, 1, JobRef::none, true), indexes);
+  EXPECT_FALSE(tube.offers_job());
+  ASSERT_TRUE(tube.ready.reserve_one());
+  tube.ready.push(ready(2, 2), indexes);
+  EXPECT_TRUE(tube.offers_job());
 }
 
 TEST(Tube, EachUseWatchAndJobRefersToIt) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "haricot/base/byte_buffer.hpp"
 #include "support/allocations.hpp"
 #include "support/blob_of.hpp"
 #include "support/random.hpp"
@@ -181,13 +182,33 @@ TEST(Output, LetsGoOfItsBodiesAtItsEnd) {
 }
 
 TEST(Output, GivesItsMemoryBackOnlyWhenItIsEmpty) {
+  ByteBuffer spare;
   Output output;
   ASSERT_TRUE(output.add(word()));
-  output.release_if_empty();
+  output.release_if_empty(spare);
   EXPECT_EQ(drain(output), "RELEASED\r\n");
-  output.release_if_empty();
+  output.release_if_empty(spare);
   ASSERT_TRUE(output.add(word()));
   EXPECT_EQ(drain(output), "RELEASED\r\n");
+}
+
+TEST(Output, TakesTheMemoryThatAnotherOneHasGivenBack) {
+  ByteBuffer spare;
+  Output first;
+  ASSERT_TRUE(first.add(word()));
+  const char* const memory = first.single_piece().data();
+  EXPECT_EQ(drain(first), "RELEASED\r\n");
+  first.release_if_empty(spare);
+  Output second;
+  second.take_memory(spare);
+  ASSERT_TRUE(second.add(word()));
+  EXPECT_EQ(second.single_piece().data(), memory);
+  // One that has memory does not take any.
+  Output third;
+  ASSERT_TRUE(third.add(word()));
+  third.take_memory(spare);
+  EXPECT_EQ(drain(third), "RELEASED\r\n");
+  EXPECT_EQ(drain(second), "RELEASED\r\n");
 }
 
 TEST(Output, WithoutMemoryForABlobsPlaceAnAnswerIsNotAddedAtAll) {
@@ -214,6 +235,7 @@ TEST(OutputDeathTest, ConsumingMoreThanThereIsEndsTheProgram) {
 
 TEST(Output, DoesWhatAStringWouldDo) {
   test::Random random;
+  ByteBuffer spare;
   Output output;
   std::string model;
   for (int step = 0; step < 5000; ++step) {
@@ -237,7 +259,8 @@ TEST(Output, DoesWhatAStringWouldDo) {
       ASSERT_TRUE(single.empty() || single == model);
       const std::size_t sent = random.below(gathered.size() + 1);
       output.consume(sent);
-      output.release_if_empty();
+      output.release_if_empty(spare);
+      if (random.one_in(2)) output.take_memory(spare);
       model.erase(0, sent);
     }
     ASSERT_EQ(output.pending_bytes(), model.size());

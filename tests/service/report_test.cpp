@@ -174,6 +174,7 @@ class ServerReport : public ::testing::Test {
                                                 .records_written = 7},
                                     .total_connections = 33,
                                     .uptime_s = 44,
+                                    .sync_lag_ms = 55,
                                     .draining = draining});
     return text;
   }

@@ -24,6 +24,18 @@ class HeldBackAnswers : public ::testing::Test {
     world.settle();
   }
 
+  // A session whose kick takes more than one call of the engine. Its answer is yet to come.
+  Session& begin_long_kick() {
+    Session& session = world.connect();
+    for (std::uint32_t i = 0; i < Engine::kJobsPerCall + 5; ++i) {
+      world.say(session, "put 0 1000 60 0\r\n\r\n");
+      make_safe();
+    }
+    world.hear(session);
+    world.say(session, "kick 1000000\r\n");
+    return session;
+  }
+
   ServiceWorld world;
   Service& service = world.service;
 };
@@ -177,13 +189,7 @@ TEST_F(HeldBackAnswers, AWorkerGetsItsJobThoughTheProducersAnswerIsHeld) {
 }
 
 TEST_F(HeldBackAnswers, ALongKickIsHeldUntilAllItsRecordsAreSafe) {
-  Session& session = world.connect();
-  for (std::uint32_t i = 0; i < Engine::kJobsPerCall + 5; ++i) {
-    world.say(session, "put 0 1000 60 0\r\n\r\n");
-    make_safe();
-  }
-  world.hear(session);
-  world.say(session, "kick 1000000\r\n");
+  Session& session = begin_long_kick();
   EXPECT_FALSE(session.may_send());
   make_safe();  // Settles, and with it the kick goes on.
   EXPECT_EQ(world.hear(session), "");
@@ -192,13 +198,7 @@ TEST_F(HeldBackAnswers, ALongKickIsHeldUntilAllItsRecordsAreSafe) {
 }
 
 TEST_F(HeldBackAnswers, WhatArrivesWhileTheAnswerToALongKickIsHeldIsNotForgotten) {
-  Session& session = world.connect();
-  for (std::uint32_t i = 0; i < Engine::kJobsPerCall + 5; ++i) {
-    world.say(session, "put 0 1000 60 0\r\n\r\n");
-    make_safe();
-  }
-  world.hear(session);
-  world.say(session, "kick 1000000\r\n");
+  Session& session = begin_long_kick();
   world.settle();  // The kick is done, and its answer waits for the last records.
   world.say(session, "use t\r\n");
   make_safe();

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "haricot/base/job_tags.hpp"
+
 namespace haricot {
 namespace {
 
@@ -52,10 +54,14 @@ TEST(Statistics, AreWhatTheirDocumentSays) {
 }
 
 // What docs/statistics.md says of them in words.
-TEST(Statistics, OfAListedJobAreThoseOfStatsJobWithBytesInThePlaceOfItsFile) {
+TEST(Statistics, OfAListedJobAreThoseOfStatsJobWithBytesInThePlaceOfItsFileAndTags) {
   const auto of_job = job_statistics();
   const auto listed = listed_job_statistics();
-  ASSERT_EQ(listed.size(), of_job.size());
+  ASSERT_EQ(listed.size(), of_job.size() + tag_words().size());
+  for (std::size_t i = of_job.size(); i < listed.size(); ++i) {
+    EXPECT_EQ(listed[i].key, tag_words()[i - of_job.size()]);
+    EXPECT_NE(listed[i].is_shown, nullptr) << "a job without tags has the keys that it always had";
+  }
   for (std::size_t i = 0; i < of_job.size(); ++i) {
     const std::string_view key = of_job[i].key;
     EXPECT_EQ(listed[i].key, key == "file" ? "bytes" : key);

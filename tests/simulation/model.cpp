@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "haricot/base/job_tags.hpp"
 #include "mismatch.hpp"
 
 // Tubes, places, time. The commands are in model_commands.cpp and
@@ -53,10 +54,45 @@ ModelTube* Model::find_tube(const std::string& name) {
   return nullptr;
 }
 
+std::vector<JobId> Model::ready_jobs(const std::string& tube, std::size_t& free) const {
+  std::vector<JobId> ready;
+  std::map<std::string, std::uint64_t> taken;  // Of each lane.
+  for (const auto& [id, job] : jobs_) {
+    if (job.state == JobState::reserved && job.tube == tube) ++taken[job.lane];
+    if (is_in(job, JobState::ready, tube)) ready.push_back(id);
+  }
+  std::sort(ready.begin(), ready.end(), [&](JobId one, JobId other) {
+    return std::pair(jobs_.at(one).priority, one) < std::pair(jobs_.at(other).priority, other);
+  });
+  const auto is_free = [&](JobId id) {
+    const std::string& lane = jobs_.at(id).lane;
+    return lane.empty() || taken[lane]++ < lane_limits_.at({tube, lane});
+  };
+  const auto end = std::stable_partition(ready.begin(), ready.end(), is_free);
+  free = static_cast<std::size_t>(end - ready.begin());
+  return ready;
+}
+
 JobId Model::first_ready(const std::string& tube) const {
-  return first_of(
-      jobs_, [&](const ModelJob& j) { return is_in(j, JobState::ready, tube); },
-      [](const ModelJob& a, const ModelJob& b) { return a.priority < b.priority; });
+  std::size_t free = 0;
+  const std::vector<JobId> ready = ready_jobs(tube, free);
+  return ready.empty() ? 0 : ready.front();
+}
+
+JobId Model::first_free(const std::string& tube) const {
+  std::size_t free = 0;
+  const std::vector<JobId> ready = ready_jobs(tube, free);
+  return free == 0 ? 0 : ready.front();
+}
+
+// Whether its lane has room for one more reserved job.
+bool Model::may_be_reserved(const ModelJob& job) const {
+  if (job.lane.empty()) return true;
+  const auto reserved = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& other) {
+    return other.second.state == JobState::reserved && other.second.tube == job.tube &&
+           other.second.lane == job.lane;
+  });
+  return static_cast<std::uint64_t>(reserved) < lane_limits_.at({job.tube, job.lane});
 }
 
 JobId Model::first_delayed(const std::string& tube) const {
@@ -83,6 +119,8 @@ ModelJob* Model::find_job(JobId id) {
 }
 
 std::vector<JobId> Model::in_order_of_service(const std::string& tube, JobState state) const {
+  std::size_t free = 0;
+  if (state == JobState::ready) return ready_jobs(tube, free);
   std::vector<JobId> ids;
   for (const auto& [id, job] : jobs_) {
     if (is_in(job, state, tube)) ids.push_back(id);
@@ -90,9 +128,7 @@ std::vector<JobId> Model::in_order_of_service(const std::string& tube, JobState 
   std::sort(ids.begin(), ids.end(), [&](JobId one, JobId other) {
     const ModelJob& a = jobs_.at(one);
     const ModelJob& b = jobs_.at(other);
-    if (state == JobState::delayed) return by_deadline(a, b);
-    if (state == JobState::buried) return a.burial < b.burial;
-    return std::pair(a.priority, one) < std::pair(b.priority, other);
+    return state == JobState::delayed ? by_deadline(a, b) : a.burial < b.burial;
   });
   return ids;
 }
@@ -192,7 +228,7 @@ void Model::offer(const std::string& tube, Instant now) {
   require(open != nullptr, "there is no tube " + tube);
   while (!open->paused) {
     const int client = first_waiting(tube);
-    const JobId id = client == kNobody ? 0 : first_ready(tube);
+    const JobId id = client == kNobody ? 0 : first_free(tube);
     if (id == 0) return;
     clients_.at(client).waiting = false;
     make_reserved(client, id, now);
@@ -216,7 +252,7 @@ bool Model::can_close(int number) const {
   return static_cast<std::uint64_t>(held) <= budget_;
 }
 
-void Model::close(int number, Instant now) {
+void Model::close(int number, Tape& tape, Instant now) {
   ModelClient& client = clients_.at(number);
   client.waiting = false;
   leave_task(number);
@@ -229,10 +265,7 @@ void Model::close(int number, Instant now) {
   const std::string used = client.used;
   clients_.erase(number);
   drop_if_unreferenced(used);
-  for (JobId id = first_ending(number); id != 0; id = first_ending(number)) {
-    make_ready(id, now);
-    --budget_;
-  }
+  give_back(number, tape, now);
 }
 
 void Model::half_close(int number) {
@@ -252,6 +285,7 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
   const std::map<JobId, ModelJob> before =
       all_observed.empty() ? std::map<JobId, ModelJob>{} : jobs_;
   std::uint32_t moved = 0;
+  std::set<JobId> tries_end;
   for (ModelTube& tube : tubes_) {
     if (!tube.paused || tube.pause_end > now) continue;
     tube.paused = false;
@@ -262,11 +296,17 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
     if (!ends || job.deadline > now || job.flush != 0) continue;
     ++moved;
     if (job.state == JobState::reserved) {
-      ++job.counts[static_cast<std::size_t>(JobEvent::timeout)];
       ++timeouts_;
+      if (job.tries > 0) {
+        tries_end.insert(id);
+        continue;
+      }
+      ++job.counts[static_cast<std::size_t>(JobEvent::timeout)];
     }
     begin_ready(job, now);
   }
+  end_tries(std::move(tries_end), true, tape, now);
+  record_late_burials(tape);
   for (const Observed& got : all_observed) {
     const JobId id = reserved_id(got.bytes);
     const ModelJob* job = id == 0 ? nullptr : find_job(id);
@@ -298,6 +338,7 @@ void Model::apply_observed(const Observed& got, Instant now) {
     const ModelJob* job = find_job(id);
     require(job != nullptr && job->state == JobState::ready,
             who + "got a job that is not ready: " + std::to_string(id));
+    require(may_be_reserved(*job), who + "got a job of a lane that was full");
     const auto& watched = client.watched;
     require(std::find(watched.begin(), watched.end(), job->tube) != watched.end(),
             who + "got a job of a tube that it does not watch");
@@ -321,6 +362,8 @@ void Model::check_order(int number, JobId id, const std::map<JobId, ModelJob>& b
     if (!is_in(job, JobState::ready, tube)) continue;
     if (before.at(other).state != JobState::ready) continue;
     const auto& got = jobs_.at(id);
+    // At that moment its lane may have been full.
+    if (!job.lane.empty() && job.lane != got.lane) continue;
     require(std::pair(got.priority, id) < std::pair(job.priority, other),
             "job " + std::to_string(other) + " was passed over");
   }
@@ -337,7 +380,7 @@ void Model::check_rest(Instant now) const {
       const auto& watched = client.watched;
       if (tube.paused) continue;
       if (std::find(watched.begin(), watched.end(), tube.name) == watched.end()) continue;
-      require(first_ready(tube.name) == 0, who + "waits though a job is ready");
+      require(first_free(tube.name) == 0, who + "waits though a job is ready");
     }
   }
 }
@@ -346,12 +389,14 @@ void Model::check_rest(Instant now) const {
 
 void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   jobs_.clear();
+  lane_limits_.clear();
   tubes_.clear();
   clients_.clear();
   refused_puts_.clear();
   awaited_.clear();
   others_.clear();
   put_aside_.clear();
+  late_burials_.clear();
   budget_ = Engine::kJobsPerCall;
   verbs_ = {};
   draining_ = false;
@@ -372,6 +417,12 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     job.priority = known.priority;
     job.delay_s = known.delay_s;
     job.ttr_s = known.ttr_s;
+    const JobTags tags = tags_in(known.tags);
+    job.tries = tags.tries;
+    job.lane = tags.lane;
+    job.lane_limit = tags.lane_limit;
+    // In the order of the ids: that of the highest one holds.
+    if (!job.lane.empty()) lane_limits_[{job.tube, job.lane}] = job.lane_limit;
     job.created = engine.jobs()[ref].created;
     job.deadline = engine.journaled(ref).deadline;
     job.burial = known.burial;

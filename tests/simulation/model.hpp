@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "haricot/protocol/command.hpp"
@@ -38,7 +39,10 @@ struct Request {
   std::uint32_t priority = 0;
   std::uint32_t seconds = 0;
   std::uint32_t ttr_s = 0;
-  std::uint32_t bound = 0;  // Of kick, or the count of another command.
+  std::uint32_t tries = 0;       // Of put; 0: without such a tag.
+  std::string lane = {};         // Of put: the key of its tag; empty: it has none.
+  std::uint32_t lane_limit = 1;  // Of its lane from that put on.
+  std::uint32_t bound = 0;       // Of kick, or the count of another command.
   std::string tube = {};
   StateWord state = StateWord::none;
   bool has_timeout = false;     // Of reserve-batch.
@@ -53,11 +57,18 @@ struct Request {
   std::string bytes = {};  // All of it, the body of a put included.
 };
 
+// The text of the tags of a job with that limit of tries; 0: none.
+std::string tags_text(std::uint32_t tries);
+
 struct ModelJob {
   std::string tube;
   std::string body;
   JobState state = JobState::ready;
   std::uint32_t priority = 0, delay_s = 0, ttr_s = 0;
+  std::uint32_t tries = 0;        // 0: it has no such tag.
+  std::string lane = {};          // Its key; empty: it is in none.
+  std::uint32_t lane_limit = 1;   // As its own put has said.
+  bool was_flushed_open = false;  // Of one that a flush has: it was in front in its lane.
   Instant created;
   Instant deadline;           // Delayed: when it gets ready; reserved: when its TTR ends.
   std::uint64_t arrival = 0;  // The later a deadline was set the larger.
@@ -67,6 +78,13 @@ struct ModelJob {
   std::uint64_t flush = 0;  // The task that is to free it, from where nobody sees it; 0: none.
   std::array<std::uint64_t, kJobEvents> counts{};  // By JobEvent.
 };
+
+inline std::uint64_t& count_of(ModelJob& job, JobEvent event) {
+  return job.counts[static_cast<std::size_t>(event)];
+}
+
+// The text of all its tags.
+std::string tags_of(const ModelJob& job);
 
 // How many jobs took how long, by the number of a bucket, in a period of five minutes.
 struct ModelPeriod {
@@ -89,7 +107,7 @@ struct ModelTube {
   bool paused = false;
   Instant pause_end;
   std::uint32_t pause_s = 0;
-  std::uint64_t total_jobs = 0, deletes = 0, pauses = 0;
+  std::uint64_t total_jobs = 0, deletes = 0, pauses = 0, buried_by_tries = 0;
   ModelTimes queued = {}, worked = {};
   std::vector<ModelRun> runs = {};  // Of its buried jobs, in order.
   std::size_t runs_joined_from = 64;
@@ -160,7 +178,7 @@ class Model {
   void open(int client, CommandSet commands);
   // Whether the engine gives back all that the client holds at once: a turn moves so many jobs.
   bool can_close(int client) const;
-  void close(int client, Instant now);
+  void close(int client, Tape& tape, Instant now);
   void half_close(int client);
   // The time has come to `now`, waiting clients got that, and long tasks did what the tape says.
   void advance(Instant now, const std::vector<Observed>& observed, Tape& tape);
@@ -196,7 +214,12 @@ class Model {
   ModelTube* find_tube(const std::string& name);
   ModelTube& find_or_create(const std::string& name);
   void drop_if_unreferenced(const std::string& name);
+  // What peek-ready shows; and what a worker could get.
   JobId first_ready(const std::string& tube) const;
+  JobId first_free(const std::string& tube) const;
+  // The ready jobs in the order of list-jobs; after `free` of them they wait for others.
+  std::vector<JobId> ready_jobs(const std::string& tube, std::size_t& free) const;
+  bool may_be_reserved(const ModelJob& job) const;
   JobId first_delayed(const std::string& tube) const;
   JobId first_buried(const std::string& tube) const;
   JobId first_ending(int client) const;
@@ -265,7 +288,7 @@ class Model {
   bool is_put_off(const Tape& tape, int client) const;
   std::string kick_job(JobId id, Tape& tape, Instant now);
   std::string pause(const Request& request, Instant now);
-  std::string stats(Tape& tape, Instant now);
+  std::string stats(int number, Tape& tape, Instant now);
   std::string stats_job(JobId id, Tape& tape, Instant now);
   std::string stats_tube(const std::string& tube, Instant now);
   std::string tube_rows(const std::string& tube, Instant now);
@@ -274,6 +297,13 @@ class Model {
   void apply_observed(const Observed& observed, Instant now);
   void check_order(int client, JobId id, const std::map<JobId, ModelJob>& before) const;
   void check_rest(Instant now) const;
+
+  // Limits of tries (model_tries.cpp).
+  bool is_spent(const ModelJob& job) const;
+  void end_try(ModelJob& job, bool timed_out, Instant now);
+  void end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant now);
+  void record_late_burials(Tape& tape);
+  void give_back(int client, Tape& tape, Instant now);
 
   // Long tasks (model_tasks.cpp).
   using Tasks = std::list<ModelTask>;
@@ -288,6 +318,7 @@ class Model {
   void take_buried(ModelTask& flush);
   void put_back(ModelTask& flush, std::uint32_t& budget, Instant now);
   void leave_task(int client);
+  void note_open_jobs(const std::string& tube);
   template <typename Visit>
   void for_each_task(Visit visit) const {
     for (const Tasks* tasks : {&awaited_, &others_, &put_aside_}) {
@@ -310,12 +341,15 @@ class Model {
   std::uint32_t job_bytes_max_;
   std::uint64_t file_bytes_;
   std::map<JobId, ModelJob> jobs_;
+  // By tube and key: what the last put has said.
+  std::map<std::pair<std::string, std::string>, std::uint32_t> lane_limits_;
   std::vector<ModelTube> tubes_;
   std::map<int, ModelClient> clients_;
   JobId next_id_ = 1;
   Instant start_;
   bool draining_ = false;
   std::uint64_t total_jobs_ = 0, timeouts_ = 0, connections_ = 0;
+  std::multiset<JobId> late_burials_;  // That are yet to be recorded.
   std::uint64_t burials_ = 0, arrivals_ = 0, deadlines_ = 0;
   std::array<std::uint64_t, kVerbs> verbs_{};
   std::uint64_t commands_run_ = 0;

@@ -7,13 +7,6 @@
 // The commands, each with what it answers. Those of the extended set are in model_extended.cpp.
 
 namespace haricot::simulation {
-namespace {
-
-std::uint64_t& count_of(ModelJob& job, JobEvent event) {
-  return job.counts[static_cast<std::size_t>(event)];
-}
-
-}  // namespace
 
 void Model::read(int number, std::size_t bytes) {
   clients_.at(number).bytes_read += bytes;
@@ -178,9 +171,13 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
                  .priority = put.priority,
                  .delay_s = put.seconds,
                  .ttr_s = std::max(put.ttr_s, 1U),
+                 .tries = put.tries,
+                 .lane = put.lane,
+                 .lane_limit = put.lane_limit,
                  .created = now,
                  .deadline = {},
                  .since = now};
+  if (!put.lane.empty()) lane_limits_[{tube, put.lane}] = put.lane_limit;
   ++find_tube(tube)->total_jobs;
   ++total_jobs_;
   answer(number, "INSERTED " + std::to_string(id) + "\r\n");
@@ -198,8 +195,8 @@ void Model::check_record(Tape& tape, Event::Kind kind, JobId id) {
   const JobState state = job.state == JobState::reserved ? JobState::ready : job.state;
   const bool fits = record.job.tube == job.tube && record.job.body_bytes == job.body.size() &&
                     record.job.priority == job.priority && record.job.delay_s == job.delay_s &&
-                    record.job.ttr_s == job.ttr_s && record.job.state == state &&
-                    record.job.counts == job.counts;
+                    record.job.ttr_s == job.ttr_s && record.job.tags == tags_of(job) &&
+                    record.job.state == state && record.job.counts == job.counts;
   require(fits, "the record of job " + std::to_string(id) + " is not as the job is");
 }
 
@@ -252,7 +249,7 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
     case Verb::pause_tube:
       return pause(request, now);
     case Verb::stats:
-      return stats(tape, now);
+      return stats(number, tape, now);
     case Verb::stats_job:
       return stats_job(request.id, tape, now);
     case Verb::stats_tube:
@@ -333,7 +330,7 @@ JobId Model::best_job(int number) const {
   for (const std::string& tube : clients_.at(number).watched) {
     const auto is_it = [&](const ModelTube& other) { return other.name == tube; };
     const bool paused = std::find_if(tubes_.begin(), tubes_.end(), is_it)->paused;
-    const JobId id = paused ? 0 : first_ready(tube);
+    const JobId id = paused ? 0 : first_free(tube);
     if (id == 0) continue;
     if (best == 0 ||
         std::pair(jobs_.at(id).priority, id) < std::pair(jobs_.at(best).priority, best)) {
@@ -383,6 +380,7 @@ std::string Model::delete_job(int number, JobId id, Tape& tape, Instant now) {
   count_worked(*job, now);
   jobs_.erase(id);
   ++find_tube(tube)->deletes;
+  offer(tube, now);
   drop_if_unreferenced(tube);
   return "DELETED\r\n";
 }
@@ -394,6 +392,12 @@ std::string Model::release(int number, const Request& request, Tape& tape, Insta
   job.priority = request.priority;
   job.delay_s = request.seconds;
   ++count_of(job, JobEvent::release);
+  if (is_spent(job)) {
+    end_try(job, false, now);
+    check_record(tape, Event::Kind::record_update, request.id);
+    offer(job.tube, now);
+    return "BURIED\r\n";
+  }
   begin_ready(job, now);
   if (job.delay_s > 0) make_delayed(job, now);
   check_record(tape, Event::Kind::record_update, request.id);
@@ -409,6 +413,7 @@ std::string Model::bury(int number, const Request& request, Tape& tape, Instant 
   ++count_of(job, JobEvent::bury);
   begin_buried(job, now);
   check_record(tape, Event::Kind::record_update, request.id);
+  offer(job.tube, now);
   return "BURIED\r\n";
 }
 

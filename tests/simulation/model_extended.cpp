@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "mismatch.hpp"
 #include "model.hpp"
@@ -42,6 +45,7 @@ std::string Model::capabilities(int number) const {
       "---\n- flush-tube\n- scan-jobs\n- list-jobs\n- stats-tube-detail\n- stats-tubes\n"
       "- reserve-batch\n- delete-batch\n- watch\n- reserve-mode\n";
   if (clients_.at(number).commands == CommandSet::operators) text += "- drain\n- undrain\n";
+  text += "- try\n- con\n";
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
@@ -130,7 +134,7 @@ JobId Model::best_by_weight(int number) const {
   for (const std::string& tube : clients_.at(number).watched) {
     const auto is_it = [&](const ModelTube& other) { return other.name == tube; };
     const bool paused = std::find_if(tubes_.begin(), tubes_.end(), is_it)->paused;
-    const JobId id = paused ? 0 : first_ready(tube);
+    const JobId id = paused ? 0 : first_free(tube);
     if (id == 0) continue;
     const std::uint64_t pass = pass_of(number, tube);
     if (best != 0 && pass >= best_pass) continue;
@@ -162,13 +166,22 @@ std::string Model::delete_batch(int number, const Request& request, Tape& tape, 
   if (!found.empty() && tape.take(Event::Kind::reserve_delete).status != JournalStatus::ok) {
     return kInternalError;
   }
+  // Tubes with lanes go after all others, and in the order in which they are offered.
+  std::vector<std::string> tubes;
+  for (const JobId id : found) {
+    if (!jobs_.at(id).lane.empty()) tubes.push_back(jobs_.at(id).tube);
+  }
   for (const JobId id : found) {
     check_record(tape, Event::Kind::record_delete, id);
     const std::string tube = jobs_.at(id).tube;
     count_worked(jobs_.at(id), now);
     jobs_.erase(id);
     ++find_tube(tube)->deletes;
-    drop_if_unreferenced(tube);
+    if (std::find(tubes.begin(), tubes.end(), tube) == tubes.end()) drop_if_unreferenced(tube);
+  }
+  for (const std::string& tube : tubes) offer(tube, now);
+  for (auto tube = tubes.begin(); tube != tubes.end(); ++tube) {
+    if (std::find(std::next(tube), tubes.end(), *tube) == tubes.end()) drop_if_unreferenced(*tube);
   }
   return "DELETED_BATCH " + std::to_string(found.size()) + " " +
          std::to_string(request.ids.size() - found.size()) + "\r\n";

@@ -33,7 +33,7 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
-std::string Model::stats(Tape& tape, Instant now) {
+std::string Model::stats(int number, Tape& tape, Instant now) {
   const JournalNumbers journal = tape.take(Event::Kind::numbers).journal;
   const auto clients_that = [this](bool ModelClient::*fact) {
     return static_cast<std::uint64_t>(std::count_if(
@@ -75,7 +75,10 @@ std::string Model::stats(Tape& tape, Instant now) {
       .row("binlog-errors", journal.errors)
       .row("binlog-refusing", journal.refusing ? 1U : 0U)
       .row("binlog-no-space", journal.no_space ? 1U : 0U)
-      .row("binlog-refused-puts", journal.refused_puts);
+      .row("binlog-refused-puts", journal.refused_puts)
+      .row("binlog-sync-lag", journal.sync_lag_ms(now));
+  if (clients_.at(number).commands != CommandSet::standard)
+    text.row("haricot-version", "\"0.0.1\"");
   return text.answer();
 }
 
@@ -166,6 +169,9 @@ std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape&
     row("  releases", std::to_string(job.counts[2]));
     row("  buries", std::to_string(job.counts[3]));
     row("  kicks", std::to_string(job.counts[4]));
+    const std::string limit = job.lane_limit == 1 ? "" : ":" + std::to_string(job.lane_limit);
+    if (job.tries > 0) row("  try", std::to_string(job.tries));
+    if (!job.lane.empty()) row("  con", quoted(job.lane + limit));
   }
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }

@@ -45,6 +45,7 @@ std::string Model::flush(int number, const Request& request, Tape& tape) {
   awaited_.push_back(
       {.number = ++last_task_, .client = number, .tube = request.tube, .is_flush = true});
   ModelTask& flush = awaited_.back();
+  note_open_jobs(request.tube);
   for (auto& [id, job] : jobs_) {
     if (job.flush != 0 || job.tube != request.tube) continue;
     const bool is_ready = job.state == JobState::ready && is_wanted(StateWord::ready);
@@ -70,6 +71,17 @@ std::string Model::flush(int number, const Request& request, Tape& tape) {
   return {};
 }
 
+// Of each lane the server has one job in front of those that wait, and gives it back first.
+void Model::note_open_jobs(const std::string& tube) {
+  std::size_t free = 0;
+  std::set<std::string> lanes;
+  const std::vector<JobId> ready = ready_jobs(tube, free);
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    ModelJob& job = jobs_.at(ready[i]);
+    job.was_flushed_open = job.lane.empty() || (i < free && lanes.insert(job.lane).second);
+  }
+}
+
 // The client goes: its kick ends, its flush goes on.
 void Model::leave_task(int number) {
   const auto is_its = [number](const ModelTask& task) { return task.client == number; };
@@ -91,6 +103,7 @@ void Model::leave_task(int number) {
 
 // In the order in which they were put aside.
 void Model::resume_tasks(Tape& tape, Instant now) {
+  record_late_burials(tape);
   while (!put_aside_.empty()) {
     Tasks& to = put_aside_.front().client == 0 ? others_ : awaited_;
     to.splice(to.end(), put_aside_, put_aside_.begin());
@@ -233,7 +246,9 @@ void Model::take_buried(ModelTask& flush) {
 // first.
 void Model::put_back(ModelTask& flush, std::uint32_t& budget, Instant now) {
   const auto is_better = [this](JobId one, JobId other) {
-    return jobs_.at(one).priority < jobs_.at(other).priority;
+    const ModelJob& a = jobs_.at(one);
+    const ModelJob& b = jobs_.at(other);
+    return std::pair(!a.was_flushed_open, a.priority) < std::pair(!b.was_flushed_open, b.priority);
   };
   const auto is_sooner = [this](JobId one, JobId other) {
     const ModelJob& a = jobs_.at(one);

@@ -233,7 +233,8 @@ std::string Model::tube_detail(const std::string& name, Instant now) {
   ModelTube& tube = *find_tube(name);
   return "age-oldest-ready: " + std::to_string(oldest_ready_s(name, now)) + "\n" +
          "age-oldest-buried: " + std::to_string(oldest_buried_s(tube, now)) + "\n" +
-         summary(tube.queued, "queue-time", now) + summary(tube.worked, "work-time", now);
+         summary(tube.queued, "queue-time", now) + summary(tube.worked, "work-time", now) +
+         "buried-by-tries: " + std::to_string(tube.buried_by_tries) + "\n";
 }
 
 std::string Model::stats_tube_detail(const std::string& name, Instant now) {

@@ -10,9 +10,9 @@ namespace haricot::simulation {
 using binlog::KnownJob;
 
 std::string to_text(const Event& event) {
-  const char* const kinds[] = {"line",       "reserve_put",   "reserve_update", "reserve_delete",
-                               "record_put", "record_update", "record_delete",  "numbers",
-                               "file_of",    "try_again"};
+  const char* const kinds[] = {"line",           "reserve_put", "reserve_update", "reserve_burial",
+                               "reserve_delete", "record_put",  "record_update",  "record_delete",
+                               "numbers",        "file_of",     "try_again"};
   std::string text = kinds[static_cast<int>(event.kind)];
   if (event.kind == Event::Kind::line) {
     return text + " of client " + std::to_string(event.client) + ": " + event.line.substr(0, 60);
@@ -38,7 +38,9 @@ namespace {
 
 // A reserve or the end of a TTR makes no record of its own, so the copy that compaction makes may
 // know of more of them than the record did. A delayed job whose time has come is a ready one.
-bool is_same(KnownJob known, const KnownJob& found, std::int64_t wall_now) {
+bool is_same(KnownJob known, const KnownJob& found, bool may_lack_tags, std::int64_t wall_now) {
+  // What was not safe yet may have lost its tags alone, which stand in records of their own.
+  if (may_lack_tags && found.tags.empty()) known.tags.clear();
   if (known.state == JobState::delayed && known.deadline_at <= wall_now) {
     known.state = JobState::ready;
     known.deadline_at = 0;
@@ -55,7 +57,8 @@ bool is_same(KnownJob known, const KnownJob& found, std::int64_t wall_now) {
 }  // namespace
 
 void Ledger::note(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
-  if (job && job->state == JobState::buried) job->burial = ++burials_;
+  const bool has_turn = job && job->state == JobState::buried && record != binlog::kUnrecorded;
+  if (has_turn) job->burial = ++burials_;
   auto& changes = changes_[id];
   if (changes.empty()) changes.push_back({0, std::nullopt});
   changes.push_back({record, std::move(job)});
@@ -70,15 +73,16 @@ void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wa
     for (std::size_t i = 0; i < changes.size(); ++i) {
       if (changes[i].record <= safe) first = i;
     }
-    const std::size_t last = exactly ? first : changes.size() - 1;
     const auto job = found.find(id);
     bool fits = false;
     std::string allowed;
-    for (std::size_t i = first; i <= last; ++i) {
+    for (std::size_t i = first; i < changes.size(); ++i) {
+      if (exactly && i > first && changes[i].record != binlog::kUnrecorded) continue;
       const auto& state = changes[i].job;
       const bool same =
-          state ? job != found.end() && is_same(*state, job->second, wall_now) : job == found.end();
-      if (same && state && job->second.state == JobState::buried) {
+          state ? job != found.end() && is_same(*state, job->second, !changes[first].job, wall_now)
+                : job == found.end();
+      if (same && state && state->burial > 0) {
         burials[job->second.tube][job->second.burial] = state->burial;
       }
       fits = fits || same;
@@ -128,12 +132,11 @@ JournalStatus Recorder::note_room(Event::Kind kind, JournalStatus status) {
   return status;
 }
 
-JournalStatus Recorder::reserve_put(std::size_t name_bytes, std::size_t body_bytes,
-                                    const BlobRef& body) {
-  const JournalStatus status = binlog_.reserve_put(name_bytes, body_bytes, body);
+JournalStatus Recorder::reserve_put(const PutRoom& put, const BlobRef& body) {
+  const JournalStatus status = binlog_.reserve_put(put, body);
   tape_.add({.kind = Event::Kind::reserve_put,
              .status = status,
-             .body_bytes = body_bytes,
+             .body_bytes = put.body_bytes,
              .body = body ? std::string(body.view()) : std::string()});
   if (status == JournalStatus::later) ++put_off_;
   return status;
@@ -141,6 +144,21 @@ JournalStatus Recorder::reserve_put(std::size_t name_bytes, std::size_t body_byt
 
 JournalStatus Recorder::reserve_update() {
   return note_room(Event::Kind::reserve_update, binlog_.reserve_update());
+}
+
+JournalStatus Recorder::reserve_update_with_burial() {
+  return note_room(Event::Kind::reserve_update, binlog_.reserve_update_with_burial());
+}
+
+JournalStatus Recorder::reserve_burial(const JournaledJob& job) {
+  const JournalStatus status = binlog_.reserve_burial(job);
+  tape_.add({.kind = Event::Kind::reserve_burial, .status = status, .id = job.job.id});
+  if (status != JournalStatus::ok) {
+    ledger_.note(binlog::kUnrecorded, job.job.id,
+                 binlog::known_from(*engine_, job.ref, wall_offset_));
+  }
+  if (status == JournalStatus::later) ++put_off_;
+  return status;
 }
 
 JournalStatus Recorder::reserve_delete() {

@@ -23,6 +23,7 @@ struct Event {
     line,
     reserve_put,
     reserve_update,
+    reserve_burial,
     reserve_delete,
     record_put,
     record_update,
@@ -35,7 +36,7 @@ struct Event {
   JournalStatus status = JournalStatus::ok;  // Of a reserve_…
   int client = 0;                            // line: who sent it,
   std::string line = {};                     // and what.
-  JobId id = 0;                              // record_…
+  JobId id = 0;                              // record_…, reserve_burial
   binlog::KnownJob job = {};                 // record_put, record_update: the job as recorded.
   std::size_t body_bytes = 0;                // reserve_put
   std::string body = {};                     // The same, where the journal is shown the body.
@@ -62,6 +63,7 @@ class Tape {
 // Every state that a job may have on the disk, by the number of the record that made it.
 class Ledger {
  public:
+  // `record`: its number, or binlog::kUnrecorded.
   void note(std::uint64_t record, JobId id, std::optional<binlog::KnownJob> job);
   void note_body(JobId id, std::string_view body) { bodies_[id] = body; }
   const std::string& body(JobId id) const { return bodies_.at(id); }
@@ -95,9 +97,10 @@ class Recorder final : public Journal {
     wall_offset_ = wall_offset;
   }
 
-  JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes,
-                            const BlobRef& body) override;
+  JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) override;
   JournalStatus reserve_update() override;
+  JournalStatus reserve_update_with_burial() override;
+  JournalStatus reserve_burial(const JournaledJob& job) override;
   JournalStatus reserve_delete() override;
   JournalStatus reserve_deletes(std::uint32_t deletions) override;
   bool may_try_again() override;

@@ -105,8 +105,17 @@ std::string random_body(test::Random& chance, int client, std::uint32_t job_byte
   return body;
 }
 
+// Few keys, so that jobs wait for each other.
+void add_lane(Request& request, test::Random& chance) {
+  request.lane = chance.one_in(3) ? "key" : "another-key";
+  request.line += " con:" + request.lane;
+  if (chance.one_in(2)) return;
+  request.lane_limit = 1 + chance.below32(3);
+  request.line += ":" + std::to_string(request.lane_limit);
+}
+
 void make_put(Request& request, test::Random& chance, const Model& model, int client,
-              std::uint32_t job_bytes_max) {
+              const Mix& mix, std::uint32_t job_bytes_max) {
   request.priority = random_priority(chance);
   request.seconds = random_delay(chance);
   request.ttr_s = random_ttr(chance);
@@ -119,6 +128,12 @@ void make_put(Request& request, test::Random& chance, const Model& model, int cl
   make_line(request, Verb::put,
             number(request.priority) + number(request.seconds) + number(request.ttr_s) +
                 number(request.body.size()));
+  const bool has_tags = model.client(client).commands != CommandSet::standard;
+  if (mix.has_extended && has_tags && chance.one_in(3)) {
+    request.tries = 1 + chance.below32(3);
+    request.line += " " + tags_text(request.tries);
+  }
+  if (mix.has_extended && has_tags && chance.one_in(3)) add_lane(request, chance);
   // The body of one that is too big is thrown away whatever stands after its size.
   if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
 }
@@ -280,7 +295,7 @@ Request random_request(test::Random& chance, const Mix& mix, const Model& model,
   } else if (kind < 25) {
     make_reserve(request, chance, model, client);
   } else if (kind < (has_many ? 30U : 50U)) {
-    make_put(request, chance, model, client, job_bytes_max);
+    make_put(request, chance, model, client, mix, job_bytes_max);
   } else if (kind < 57) {
     request.id = random_id(chance, model, client);
     make_line(request, Verb::delete_job, number(request.id));

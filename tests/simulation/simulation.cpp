@@ -299,7 +299,7 @@ bool Simulation::close_if_finished(Wire& wire) {
   require(client.quit || wire.end_was_read, "the server closes a connection without a reason");
   note("client " + std::to_string(wire.number) + " is finished");
   service_->close(*wire.session, now_);
-  model_.close(wire.number, now_);
+  model_.close(wire.number, tape_, now_);
   run_tape();
   return true;
 }
@@ -317,6 +317,7 @@ void Simulation::end_turn() {
   }
   note_synced();
   run_tape();
+  records_at_end_of_turn_ = recorder_->records();
 }
 
 // Time --------------------------------------------------------------------------------------------
@@ -358,7 +359,7 @@ void Simulation::clients_act() {
       note("client " + std::to_string(gone->first) + " vanishes");
       if (gone->first == bystander_) bystander_ = 0;
       service_->close(*gone->second.session, now_);
-      model_.close(gone->first, now_);
+      model_.close(gone->first, tape_, now_);
       run_tape();
       wires_.erase(gone);
     }

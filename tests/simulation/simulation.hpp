@@ -134,6 +134,7 @@ class Simulation {
   };
   std::deque<Written> written_;
   std::uint64_t surely_synced_ = 0;
+  std::uint64_t records_at_end_of_turn_ = 0;  // Of the last.
   Instant last_turn_;
   std::deque<std::string> events_;
 };

@@ -44,6 +44,7 @@ struct PutOptions {
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 60;
   std::string_view body = "body";
+  std::string_view tags = {};
 };
 
 class World {
@@ -72,8 +73,11 @@ class World {
     return id;
   }
   Outcome try_put(Client& client, JobId id, const PutOptions& options = {}) {
-    const NewJob job{
-        .id = id, .priority = options.priority, .delay_s = options.delay_s, .ttr_s = options.ttr_s};
+    const NewJob job{.id = id,
+                     .priority = options.priority,
+                     .delay_s = options.delay_s,
+                     .ttr_s = options.ttr_s,
+                     .tags = options.tags};
     return engine.put(client, job, body_of_bytes(options.body), now);
   }
 

@@ -34,10 +34,9 @@ class FakeJournal final : public Journal {
   };
 
   std::vector<Record> written;
-  // How many times room was asked for, and how many bytes of a name and a body the last time.
+  // How many times room was asked for, and for what bytes the last time.
   std::uint64_t asked = 0;
-  std::size_t tube_name_bytes = 0;
-  std::size_t body_bytes = 0;
+  PutRoom put_room;
 
   // From the n-th asking on (1: the next one) all are refused with that, until accept() is called.
   void refuse_from(std::uint64_t n, JournalStatus with) {
@@ -61,12 +60,13 @@ class FakeJournal final : public Journal {
   // Whether room was taken that was neither used nor given back.
   bool has_open_room() const { return room_ != Room::none; }
 
-  JournalStatus reserve_put(std::size_t name, std::size_t body, const BlobRef&) override {
-    tube_name_bytes = name;
-    body_bytes = body;
+  JournalStatus reserve_put(const PutRoom& put, const BlobRef&) override {
+    put_room = put;
     return take(Room::put);
   }
   JournalStatus reserve_update() override { return take(Room::update); }
+  JournalStatus reserve_update_with_burial() override { return take(Room::update); }
+  JournalStatus reserve_burial(const JournaledJob&) override { return take(Room::update); }
   JournalStatus reserve_delete() override { return take(Room::deletion); }
   JournalStatus reserve_deletes(std::uint32_t deletions) override {
     const JournalStatus status = take(Room::deletion);

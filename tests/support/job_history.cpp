@@ -19,7 +19,8 @@ KnownJob as_of(KnownJob job, std::int64_t wall_now) {
 
 // Whether a job came back as it was recorded. A reserve or its timeout makes no record of its own,
 // so the copy that compaction makes may know of more of them.
-bool is_same(KnownJob known, KnownJob found, std::int64_t wall_now) {
+bool is_same(KnownJob known, const KnownJob& found, bool may_lack_tags, std::int64_t wall_now) {
+  if (may_lack_tags && found.tags.empty()) known.tags.clear();
   known = as_of(std::move(known), wall_now);
   for (const JobEvent event : {JobEvent::reserve, JobEvent::timeout}) {
     const auto i = static_cast<std::size_t>(event);
@@ -48,6 +49,7 @@ KnownJob known_from(const Engine& engine, JobRef ref, Duration wall_offset) {
   known.priority = job.priority;
   known.delay_s = job.delay_s;
   known.ttr_s = job.ttr_s;
+  known.tags = engine.jobs().tags(ref);
   known.created_at = (job.created + wall_offset).count();
   known.state = job.state() == JobState::reserved ? JobState::ready : job.state();
   if (known.state == JobState::delayed) {
@@ -69,6 +71,7 @@ std::string to_text(const std::optional<KnownJob>& job) {
           std::to_string(job->created_at) + ", deadline " + std::to_string(job->deadline_at) +
           ", counts";
   for (const std::uint64_t count : job->counts) text += " " + std::to_string(count);
+  if (!job->tags.empty()) text += ", tags " + job->tags;
   return text;
 }
 
@@ -105,6 +108,14 @@ void JobHistory::note(const JournaledJob& job) {
   changes_.push_back({binlog_.records(), job.job.id, std::move(known)});
 }
 
+JournalStatus JobHistory::reserve_burial(const JournaledJob& job) {
+  const JournalStatus status = binlog_.reserve_burial(job);
+  if (status != JournalStatus::ok) {
+    changes_.push_back({kUnrecorded, job.job.id, known_from(*engine_, job.ref, wall_offset_)});
+  }
+  return status;
+}
+
 void JobHistory::record_put(const JournaledJob& job) {
   binlog_.record_put(job);
   note(job);
@@ -121,19 +132,6 @@ void JobHistory::record_delete(const JournaledJob& job) {
   changes_.push_back({binlog_.records(), id, std::nullopt});
 }
 
-std::map<JobId, KnownJob> JobHistory::jobs_at(std::uint64_t record) const {
-  std::map<JobId, KnownJob> jobs;
-  for (const Change& change : changes_) {
-    if (change.record > record) break;
-    if (change.job) {
-      jobs[change.id] = *change.job;
-    } else {
-      jobs.erase(change.id);
-    }
-  }
-  return jobs;
-}
-
 std::string JobHistory::compare(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
                                 std::uint64_t safe, bool exactly) const {
   std::map<JobId, std::vector<std::optional<KnownJob>>> allowed;
@@ -143,7 +141,7 @@ std::string JobHistory::compare(const Engine& restored, Duration wall_offset, st
     if (change.record <= safe) {
       states.assign(1, change.job);
       highest = std::max(highest, change.id);
-    } else if (!exactly) {
+    } else if (!exactly || change.record == kUnrecorded) {
       if (states.empty()) states.push_back(std::nullopt);
       states.push_back(change.job);
     }
@@ -158,16 +156,19 @@ std::string JobHistory::compare(const Engine& restored, Duration wall_offset, st
   for (const auto& [id, job] : found) {
     const auto known = allowed.find(id);
     if (known == allowed.end()) return "job " + std::to_string(id) + " was never there";
+    // What was not safe yet may have lost its tags alone, which stand in records of their own.
+    const bool may_lack_tags = !known->second.front();
     const std::optional<KnownJob>* match = nullptr;
     for (const auto& state : known->second) {
-      if (state && is_same(*state, job, wall_now)) match = &state;
+      if (state && is_same(*state, job, may_lack_tags, wall_now)) match = &state;
     }
     if (match == nullptr) {
       std::string text = "job " + std::to_string(id) + " is " + to_text(job) + "; it may be";
       for (const auto& state : known->second) text += "\n  " + to_text(state);
       return text;
     }
-    if (job.state == JobState::buried) burials[job.tube][job.burial] = (*match)->burial;
+    const bool has_turn = (*match)->burial > 0;  // One that is not recorded has none yet.
+    if (has_turn) burials[job.tube][job.burial] = (*match)->burial;
     const JobRef ref = restored.peek(id);
     if (restored.jobs().body(ref) != body_for(id, job.body_bytes)) {
       return "job " + std::to_string(id) + " has another body";

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,7 +31,8 @@ struct KnownJob {
   std::int64_t deadline_at = 0;           // Of a delayed job, else 0.
   JobState state = JobState::ready;       // A reserved one comes back as ready.
   std::array<std::uint64_t, 5> counts{};  // By JobEvent.
-  std::uint64_t burial = 0;               // Grows with each burial; 0 for one that is not buried.
+  std::string tags = {};
+  std::uint64_t burial = 0;  // Grows with each burial; 0 for one that is not buried.
 
   bool operator==(const KnownJob&) const = default;
 };
@@ -40,11 +42,16 @@ std::string to_text(const std::optional<KnownJob>& job);
 // All jobs of an engine. Those that are buried are numbered in the order of their tubes.
 std::map<JobId, KnownJob> all_jobs(const Engine& engine, Duration wall_offset);
 
+// The number of a change without a record: a burial that the journal takes later. A copy of the job
+// that the binlog makes meanwhile has the change, and no other record has.
+inline constexpr std::uint64_t kUnrecorded = std::numeric_limits<std::uint64_t>::max();
+
 // Stands between an engine and its binlog and writes down what passes.
 class JobHistory final : public Journal {
  public:
   struct Change {
-    std::uint64_t record = 0;  // Its number; 0 for what was there when the binlog was opened.
+    // Its number; 0 for what was there when the binlog was opened.
+    std::uint64_t record = 0;
     JobId id = 0;
     std::optional<KnownJob> job;  // Nothing: deleted.
   };
@@ -54,19 +61,20 @@ class JobHistory final : public Journal {
   void begin(const Engine& engine, Duration wall_offset);
 
   const std::vector<Change>& changes() const { return changes_; }
-  // The jobs after that record.
-  std::map<JobId, KnownJob> jobs_at(std::uint64_t record) const;
 
   // What is wrong with the jobs of another engine, which was restored from the folder: empty if
   // each job is as it was at `safe`, or as it came to be at a later record. `exactly`: as it was.
   std::string compare(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
                       std::uint64_t safe, bool exactly = false) const;
 
-  JournalStatus reserve_put(std::size_t name_bytes, std::size_t body_bytes,
-                            const BlobRef& body) override {
-    return binlog_.reserve_put(name_bytes, body_bytes, body);
+  JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) override {
+    return binlog_.reserve_put(put, body);
   }
   JournalStatus reserve_update() override { return binlog_.reserve_update(); }
+  JournalStatus reserve_update_with_burial() override {
+    return binlog_.reserve_update_with_burial();
+  }
+  JournalStatus reserve_burial(const JournaledJob& job) override;
   JournalStatus reserve_delete() override { return binlog_.reserve_delete(); }
   JournalStatus reserve_deletes(std::uint32_t deletions) override {
     return binlog_.reserve_deletes(deletions);

@@ -4,6 +4,7 @@
     carry_test.py HARICOT SERVER [FLAG...]
 """
 
+import base64
 import collections
 import json
 import os
@@ -254,7 +255,7 @@ class Export(CarryTest):
         super().setUp()
         if not self.has("scan-jobs"):
             self.server.put("x")
-            self.refused(REFUSED, "does not know scan-jobs: its version is", "export")
+            self.refused(REFUSED, "does not know scan-jobs: it is beanstalkd 1.", "export")
             self.skipTest("the server cannot list jobs")
 
     def lines(self, *words):
@@ -326,6 +327,136 @@ class Export(CarryTest):
             messages += 1
         self.assertEqual(len(lines), 150)
         self.assertIn(100, seen)
+
+
+class ExportById(CarryTest):
+    """The long way, which every server allows."""
+
+    def lines(self, *words):
+        return [json.loads(line) for line in self.good("export", "--by-id", *words).splitlines()]
+
+    def state(self):
+        """What a monitor sees of the jobs and tubes, without what counts commands."""
+        return (self.server.ask("stats").split("cmd-")[0].split("---")[1],
+                sorted(self.server.ask("list-tubes").split("---")[1].splitlines()))
+
+    def test_it_has_each_job_with_its_body_and_changes_none(self):
+        self.fill()
+        self.put_bytes(BYTES, "news")
+        self.server.put("held", priority=0)
+        worker = self.hold()
+        before = self.state()
+        jobs = self.lines()
+        self.assertEqual([job["id"] for job in jobs], [1, 2, 3, 4, 5])
+        self.assertEqual([job.get("body") for job in jobs], ["ready", "later", "buried", None, "held"])
+        self.assertEqual([job["state"] for job in jobs],
+                         ["ready", "delayed", "buried", "ready", "reserved"])
+        self.assertEqual((jobs[0]["pri"], jobs[0]["ttr"], jobs[0]["tube"]), (7, 9, "mail"))
+        self.assertEqual(base64.b64decode(jobs[3]["body_base64"]), BYTES)
+        self.assertEqual([job["reserves"] for job in jobs], [0, 0, 1, 0, 1])
+        self.assertEqual([job["id"] for job in self.lines("news", "mail")], [1, 2, 3, 4])
+        self.assertEqual(self.state(), before)
+        worker.close()
+
+    def test_what_it_wrote_comes_back(self):
+        self.fill()
+        self.server.put("12", "12")
+        before = self.jobs()
+        text = self.good("export", "-i").encode()
+        for tube in ("mail", "12"):
+            self.haricot("delete", "-qyt", tube, "--all")
+        self.assertEqual(self.good("import", stdin=text), f"imported {len(before)}\n")
+        after = self.jobs()
+        self.assertTrue(900 < after.pop("later")[0][4] <= 1000)
+        before.pop("later")
+        self.assertEqual({body: jobs[0][:4] for body, jobs in after.items()},
+                         {body: jobs[0][:4] for body, jobs in before.items()})
+
+    def test_old_jobs_below_many_ids_that_have_gone(self):
+        self.server.put("the first", "mail")
+        self.good("put", "-ql", stdin=b"".join(b"job %d\n" % i for i in range(4500)))
+        self.server.put("in between", "mail")
+        self.good("put", "-ql", stdin=b"".join(b"job %d\n" % i for i in range(2500)))
+        self.haricot("delete", "-qyt", "default", "--all")
+        wanted = [(1, "the first"), (4502, "in between")]
+        self.assertEqual([(job["id"], job["body"]) for job in self.lines()], wanted)
+        self.good("put", "-ql", stdin=b"".join(b"job %d\n" % i for i in range(1500)))
+        self.assertEqual([(job["id"], job["body"]) for job in self.lines("mail")], wanted)
+        self.assertEqual(len(self.lines()), 1502)
+
+    def test_the_newest_jobs_are_found_without_a_walk_to_the_oldest_ids(self):
+        self.good("put", "-ql", stdin=b"x\n" * 6000)
+        self.haricot("delete", "-qyt", "default", "--all")
+        self.server.put("new", "mail")
+        asked = int(self.server.stat("cmd-stats-job"))
+        self.assertEqual([job["body"] for job in self.lines()], ["new"])
+        self.assertLess(int(self.server.stat("cmd-stats-job")) - asked, 1100)
+
+    def test_a_server_in_drain_mode_gives_all_its_jobs(self):
+        self.good("put", "-ql", stdin=b"x\n" * 2500)
+        self.server.put("last", "mail")
+        self.server.process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: self.server.stat("draining") == "true")
+        before = self.state()
+        self.assertEqual([job["id"] for job in self.lines()], list(range(1, 2502)))
+        self.assertEqual([job["body"] for job in self.lines("mail")], ["last"])
+        self.assertEqual(self.state(), before)
+
+    def test_jobs_that_stay_are_written_while_others_come_and_go(self):
+        self.good("put", "-qlt", "mail", stdin=b"".join(b"job %d\n" % i for i in range(3000)))
+        is_over = threading.Event()
+
+        def come_and_go():
+            with socket.socket(socket.AF_UNIX) as client, client.makefile("rb") as answers:
+                client.connect(self.server.path)
+                while not is_over.is_set():
+                    client.sendall(b"put 0 0 60 1\r\nx\r\n")
+                    client.sendall(b"delete %s\r\n" % answers.readline().split()[1])
+                    answers.readline()
+
+        other = threading.Thread(target=come_and_go)
+        other.start()
+        try:
+            for words in (), ("mail",):
+                found = [job["body"] for job in self.lines(*words) if job["tube"] == "mail"]
+                self.assertEqual(found, [f"job {i}" for i in range(3000)])
+        finally:
+            is_over.set()
+            other.join(DEADLINE_S)
+
+    def test_without_the_flag_it_is_told_what_to_do(self):
+        self.server.put("x")
+        self.assertEqual(self.lines("default")[0]["body"], "x")
+        self.refused(NO, "there is no tube mail", "export", "--by-id", "mail")
+        if not self.has("scan-jobs"):
+            output = self.refused(REFUSED, "; --by-id asks it for each id instead, or", "export")
+            self.assertEqual(output, "")
+
+    def test_a_lost_server_is_told(self):
+        self.good("put", "-ql", stdin=b"".join(b"job %d\n" % i for i in range(60)))
+        messages, seen, left = 1, set(), 0
+        while True:
+            relay = Relay(self.server, messages, "cut")
+            status, output, error = relay.run("export", "--by-id")
+            lines = output.splitlines()
+            self.assertEqual([json.loads(line)["id"] for line in lines],
+                             list(range(1, len(lines) + 1)))
+            if not relay.was_reached:
+                break
+            self.assertEqual(status, NO_SERVER, error)
+            if lines:
+                self.assertIn(f"not all jobs are written: {len(lines)} of 60", error)
+                seen.add(len(lines))
+            # A put that was answered to nobody leaves its job, which no worker gets.
+            self.settle()
+            for line in self.server.ask("list-tubes").splitlines():
+                if line.startswith("- haricot-export-"):
+                    self.haricot("delete", "-qyt", line[2:], "--all")
+                    left += 1
+            messages += 1
+        self.assertEqual(status, 0, error)
+        self.assertTrue(seen)
+        self.assertEqual(left, 1)
 
 
 class Import(CarryTest):

@@ -21,18 +21,27 @@ from operator_case import BINARY, FLAGS, OperatorTest, TOOL, output_on_terminal
 from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Server, run, wait_until
 
 
-class Ping(OperatorTest):
-    def kind(self):
-        return pathlib.Path(self.server.binary).name
+def version_of_haricotd():
+    """What `haricotd -v` says in its parentheses."""
+    said = subprocess.run([BINARY, "-v"], capture_output=True, check=True, timeout=20).stdout
+    return said.decode().split("(haricot ")[1].rstrip(")\n")
 
+
+class Ping(OperatorTest):
     def test_it_names_address_and_version(self):
         output = self.good("ping")
         version = self.server.stat("version")
-        self.assertTrue(output.startswith(f"{self.server.address} answers: {self.kind()}, version {version}, up "))
+        kind = pathlib.Path(self.server.binary).name
+        words = f"beanstalkd {version}"
+        if kind == "haricotd":
+            words = f"haricotd {version_of_haricotd()}, as {words}"
+        self.assertTrue(output.startswith(f"{self.server.address} answers: {words}, up "), output)
         answer = self.good_json("ping")
         self.assertEqual(answer["address"], self.server.address)
         self.assertEqual(answer["version"], version)
-        self.assertEqual(answer["server"], self.kind())
+        self.assertEqual(answer["server"], kind)
+        self.assertEqual(answer.get("haricot-version"),
+                         version_of_haricotd() if kind == "haricotd" else None)
         self.assertIs(answer["draining"], False)
         self.assertGreater(answer["milliseconds"], 0)
 
@@ -137,7 +146,7 @@ class Jobs(OperatorTest):
         super().setUp()
         if not self.has("scan-jobs"):
             self.server.put("x")
-            complaint = "does not know scan-jobs: its version is " + self.server.stat("version")
+            complaint = "does not know scan-jobs: it is beanstalkd " + self.server.stat("version")
             self.assertEqual(self.refused(REFUSED, complaint, "jobs"), "")
             self.refused(REFUSED, "does not know list-jobs", "jobs", "default", "--next")
             self.skipTest("the server cannot list jobs")
@@ -210,7 +219,9 @@ class Jobs(OperatorTest):
 
     def test_what_is_not_there_is_told(self):
         self.fill()
-        self.refused(NO, "there is no such job", "jobs", "nothing")
+        self.refused(NO, "there is no such job in tube nothing\n", "jobs", "nothing")
+        self.refused(NO, "there is no such job in tube buried; a state is named by --state\n",
+                     "jobs", "buried")
         self.refused(NO, "there is no such job", "jobs", "--match", "four")
         self.refused(NO, "there is no tube nothing", "jobs", "nothing", "--next")
         self.refused(USAGE, "--next needs a tube", "jobs", "--next")
@@ -314,6 +325,14 @@ class Several(OperatorTest):
             self.assertEqual(status, NO_SERVER)
             self.assertIn(wanted, output)
             self.assertIn(self.other.address, error)
+
+    def test_a_flag_takes_a_list_as_the_environment_does(self):
+        for words in (["tubes", "-a", self.both], ["-a", self.both, "tubes"]):
+            status, output, error = run(TOOL, *words)
+            self.assertEqual((status, error), (DONE, ""))
+            self.assertIn(b"sum of 2 servers:", output)
+        for empty in "", ",":
+            self.refused(USAGE, "is not an address", "tubes", "-a", empty)
 
     def test_other_subcommands_take_one(self):
         for words in (["put", "x"], ["drain"], ["stats", "5"]):

@@ -7,6 +7,7 @@
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -105,11 +106,46 @@ def complete_by_fish(*words, environment=None):
     return {word for word in found if word.startswith(words[-1])}
 
 
+def split_at(words, mark):
+    """The words between the marks, as lists."""
+    part = []
+    for word in [*words, mark]:
+        if word == mark:
+            yield part
+            part = []
+        else:
+            part.append(word)
+
+
 class Manual(unittest.TestCase):
     def test_the_help_has_flags_at_all(self):
         self.assertIn(("t", "tube", "TUBE"), flags_of_help("peek"))
         self.assertIn((None, "hide-idle", None), flags_of_help("top"))
         self.assertGreaterEqual(len(subcommands()), 13)
+
+    def test_the_help_fits_a_screen_of_usual_width(self):
+        for subcommand in subcommands():
+            for line in help_of(subcommand).splitlines():
+                self.assertLessEqual(len(line), 96, f"{subcommand}: {line}")
+
+    def test_the_tool_takes_its_own_examples(self):
+        found = 0
+        for subcommand in subcommands():
+            _, _, examples = help_of(subcommand).partition("\nExamples:\n")
+            for line in examples.splitlines():
+                words = shlex.split(line, comments=True)
+                self.assertIn(subcommand, words, line)
+                for command in split_at(words, "|"):
+                    self.assertEqual(command[0], "haricot", line)
+                    # What stands behind it is the shell's. With --help the flags are read, and
+                    # nothing is done.
+                    command = next(split_at([w for w in command if w != "<"], ">"))
+                    at = next(i for i, word in enumerate(command) if word in subcommands()) + 1
+                    ended = subprocess.run([TOOL, *command[1:at], "--help", *command[at:]],
+                                           capture_output=True, text=True, timeout=60, check=False)
+                    self.assertEqual((ended.returncode, ended.stderr), (0, ""), line)
+                    found += 1
+        self.assertGreaterEqual(found, 40)
 
     def test_the_page_has_the_subcommands_in_their_order(self):
         self.assertEqual(list(parts_of_page()[1]), subcommands())

@@ -79,7 +79,8 @@ class Fake:
             "current-waiting": 21, "total-connections": 123456, "pid": 1, "version": '"1.13"',
             "rusage-utime": "12.5", "rusage-stime": "40.25", "uptime": 273906,
             "binlog-oldest-index": 4, "binlog-current-index": 6, "draining": "false",
-            "id": "0123456789abcdef", "hostname": '"a-host-elsewhere"', **self.more}
+            "id": "0123456789abcdef", "hostname": '"a-host-elsewhere"',
+            **({"haricot-version": '"0.1.0"'} if self.extended else {}), **self.more}
         return text(f"{key}: {value}" for key, value in keys.items())
 
     def list_tubes(self):

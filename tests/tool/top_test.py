@@ -45,8 +45,11 @@ class Live(TopTest):
         self.fill(mail=3, news=1)
         screen = self.top()
         screen.wait_for(lambda: "default" in screen.lines[9])
-        self.assertIn(f"haricot top: {self.server.address}, version "
-                      f"{self.server.stat('version')}, up 0:", screen.lines[0])
+        stats = self.server.ask("stats")
+        key, word = (("haricot-version", "haricotd") if "\nharicot-version: " in stats
+                     else ("version", "version"))
+        self.assertIn(f"haricot top: {self.server.address}, {word} {self.server.stat(key)}, up 0:",
+                      screen.lines[0])
         self.assertIn("jobs: 4 ready, 0 buried, 0 reserved", screen.lines[1])
         self.assertEqual(self.tubes_on(screen), ["mail", "news", "default"])
         self.assertTrue(screen.hides_cursor)

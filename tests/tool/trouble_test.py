@@ -120,7 +120,7 @@ class Trouble(unittest.TestCase):
                                    (["pause", "mail", "5"], "pause-tube")):
                 status, _, error = run(TOOL, *words, address=server.address)
                 self.assertEqual(status, REFUSED)
-                self.assertIn(f"does not know {command}: its version is 1.4", error)
+                self.assertIn(f"does not know {command}: it is beanstalkd 1.4", error)
 
     def test_nothing_a_server_says_steers_a_terminal(self):
         stats = b"---\nhostname: \x1b[2J\nversion: \"\x9b1\"\n"

@@ -9,13 +9,15 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_case import OperatorTest, TOOL
-from operator_server import DEADLINE_S, DONE, NO, NO_SERVER, USAGE, wait_until
+from operator_case import BINARY, FLAGS, OperatorTest, TOOL
+from operator_server import (DEADLINE_S, DONE, NO, NO_SERVER, USAGE, Scripted, Server, run,
+                             wait_until)
 
 # Runs until a file is there, and says who it is.
 WAITER = 'echo $$ >"$F.$HARICOT_JOB_ID"; while [ ! -e "$F" ]; do sleep 0.02; done; echo ready'
@@ -167,11 +169,42 @@ class Work(WorkTest):
 
     def test_mistakes(self):
         self.refused(USAGE, "it takes a program", "work", "-w0")
-        self.refused(NO, "there is no program no-such-program", "work", "--", "no-such-program")
+        self.refused(NO, "there is no program no-such-program; tubes are named by --tube\n",
+                     "work", "no-such-program", "--wait", "0", "--", "true")
+        self.refused(NO, "there is no program no-such-program\n",
+                     "work", "-t", "mail", "--", "no-such-program")
         self.refused(NO, "there is no program /etc/passwd", "work", "--", "/etc/passwd")
         self.refused(USAGE, "is not a number from 1 to 1000", "work", "-j0", "--", "true")
         self.server.stop()
         self.refused(NO_SERVER, "", "work", "--", "true")
+
+
+    def test_a_server_in_drain_mode_has_its_jobs_done(self):
+        for body in ("false", "true", "true"):
+            self.server.put(body)
+        self.server.process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: self.server.stat("draining") == "true")
+        _, error = self.work("-w0", "-d", "100", "--", "sh", "-c", "{}")
+        self.assertEqual(error[-1], "haricot work: 2 done, 1 released, 0 buried")
+        self.assertEqual(self.states(), [0, 0, 1, 0])
+
+    def test_a_server_without_memory_for_a_release_buries_the_job(self):
+        def answer(line):
+            if line.startswith("reserve-with-timeout"):
+                given.append(line)
+                return b"RESERVED 7 1\r\nx\r\n" if len(given) == 1 else b"TIMED_OUT\r\n"
+            body = "---\nid: 7\ntube: default\npri: 5\nttr: 60\nreserves: 1\n"
+            return {"stats-job": f"OK {len(body)}\r\n{body}\r\n".encode(),
+                    "release": b"BURIED\r\n", "watch": b"WATCHING 1\r\n"}[line.split()[0]]
+
+        given = []
+        with Scripted(answer) as server:
+            status, _, error = run(TOOL, "work", "-w0", "--", "false", address=server.address)
+        lines = error.splitlines()
+        self.assertEqual(status, DONE)
+        self.assertEqual(lines[1], "haricot work: job 7 was buried: the server had no memory to "
+                         "release it")
+        self.assertEqual(lines[-1], "haricot work: 0 done, 0 released, 1 buried")
 
 
 class Ends(WorkTest):
@@ -282,6 +315,40 @@ class LostServer(WorkTest):
         self.assertEqual(status, DONE)
         self.assertEqual(error, [f"haricot work: {self.server.address} answers again",
                                  "haricot work: 1 done, 0 released, 0 buried"])
+
+    def test_a_job_of_another_binlog_with_the_same_id_is_left_alone(self):
+        self.server.put("x")
+        tool = self.start("-j", "2", "-c", "2", "--plain", "--", "sh", "-c", "cat; " + WAITER)
+        self.process_of(1)
+        self.server.stop()
+        self.restart()
+        self.assertEqual(self.server.put("another one"), 1)
+        self.server.put("third")
+        # The slot that is free takes job 1 of this server while the program of the first job 1 runs.
+        wait_until(lambda: self.good_json("stats", "1")["state"] == "reserved")
+        self.go()
+        status, output, error = self.result(tool)
+        self.assertEqual(status, DONE)
+        self.assertEqual(output.count("ready\n"), 2)
+        self.assertIn("another one", output)
+        self.assertEqual(error[-1], "haricot work: 1 done, 0 released, 0 buried, 1 may be done twice")
+        self.assertEqual(self.states(), [1, 0, 0, 0])
+        self.assertEqual(self.server.ask("peek 2").split("\r\n")[1], "third")
+
+    def test_tries_are_counted_on_while_the_server_is_started_again(self):
+        with tempfile.TemporaryDirectory() as folder, Server(BINARY, *FLAGS, "-b", folder) as server:
+            self.server = server
+            server.put("x")
+            said = []
+            for _ in range(2):
+                said += self.work("-c1", "-w0", "--tries", "4", "-d0", "--", "false")[1]
+                server.stop()
+                self.restart()
+            said += self.work("-w0", "--tries", "4", "-d0", "--", "false")[1]
+            # beanstalkd counts a job's reserves from its start on.
+            tries = 4 if pathlib.Path(BINARY).name == "haricotd" else 6
+            self.assertEqual(sum("program ended with status 1: " in line for line in said), tries, said)
+            self.assertEqual(self.states(), [0, 0, 0, 1])
 
     def test_with_a_limit_it_gives_up(self):
         tool = self.start("--wait", "1", "--", "sh", "-c", WAITER)

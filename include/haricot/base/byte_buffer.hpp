@@ -28,6 +28,8 @@ class ByteBuffer {
 
   bool empty() const { return begin_ == end_; }
   std::size_t size() const { return end_ - begin_; }
+  // How much memory it holds for them.
+  std::size_t memory_bytes() const { return capacity_; }
   // The bytes in the buffer; valid until it changes.
   std::string_view view() const { return {memory_ + begin_, end_ - begin_}; }
 
@@ -70,12 +72,29 @@ class ByteBuffer {
     memory_ = nullptr;
     capacity_ = 0;
   }
+  // The same, but `spare` keeps the memory if it has none yet and this is as little as the first
+  // bytes take. Requires of both calls: `spare` is empty.
+  void release_if_empty(ByteBuffer& spare) {
+    if (empty() && capacity_ == kFirstBytes) take_or_give(spare);
+    release_if_empty();
+  }
+  // Takes the memory of `spare` if it has none of its own.
+  void take_memory(ByteBuffer& spare) {
+    if (memory_ == nullptr) take_or_give(spare);
+  }
 
  private:
   static constexpr std::size_t kFirstBytes = 512;
   static constexpr std::size_t kBytesMax = std::numeric_limits<std::uint32_t>::max();
 
-  bool make_room(std::size_t bytes) {
+  // Of two empty ones, of which at most one has memory.
+  void take_or_give(ByteBuffer& other) {
+    if (memory_ != nullptr && other.memory_ != nullptr) return;
+    std::swap(memory_, other.memory_);
+    std::swap(capacity_, other.capacity_);
+  }
+
+  [[gnu::noinline]] bool make_room(std::size_t bytes) {
     const std::uint32_t kept = end_ - begin_;
     // Moving what is left to the front is enough if that frees as much as it moves.
     if (begin_ >= kept && capacity_ - kept >= bytes && memory_ != nullptr) {

@@ -90,6 +90,7 @@ class TimerWheel {
     std::uint64_t occupied = 0;  // Bit i: slot i holds a timer.
   };
 
+  void mark_empty(unsigned level, unsigned slot);
   void hang(Timer& timer);
   void unhang(Timer& timer);
   void empty_slot(unsigned level, unsigned slot);
@@ -98,6 +99,7 @@ class TimerWheel {
 
   std::uint64_t tick_;  // Every timer of this tick and before is due.
   std::array<Level, kLevels> levels_;
+  std::uint32_t occupied_levels_ = 0;  // Bit i: a slot of level i holds a timer.
   Slot due_;
   Slot falling_;  // Timers of slots whose time has come; they have yet to move to another slot.
 };

@@ -91,9 +91,10 @@ class Binlog final : public Journal {
 
   // Journal ------------------------------------------------------------------------------------
 
-  JournalStatus reserve_put(std::size_t tube_name_bytes, std::size_t body_bytes,
-                            const BlobRef& body) override;
+  JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) override;
   JournalStatus reserve_update() override;
+  JournalStatus reserve_update_with_burial() override;
+  JournalStatus reserve_burial(const JournaledJob& job) override;
   JournalStatus reserve_delete() override;
   JournalStatus reserve_deletes(std::uint32_t deletions) override;
   bool may_try_again() override;
@@ -132,8 +133,9 @@ class Binlog final : public Journal {
            (answered_busy_ && !bodies_.is_busy());
   }
   bool can_record() const { return !way_.is_refusing() && way_.is_open(); }
-  JournalStatus room_for_put(std::size_t name_bytes, std::size_t body_bytes, const BlobRef& body);
-  JournalStatus room_for_large_put(const BlobRef& body, std::size_t name_bytes, std::uint64_t keep);
+  JournalStatus room_for_update(std::uint64_t more);
+  JournalStatus room_for_put(std::size_t lead_bytes, const PutRoom& put, const BlobRef& body);
+  JournalStatus room_for_large_put(const BlobRef& body, std::size_t lead_bytes, std::uint64_t keep);
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
   bool is_waited_for() const {
     return answered_later_ || (compaction_.waits() && room_.is_short());

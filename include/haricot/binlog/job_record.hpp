@@ -14,13 +14,23 @@
 
 namespace haricot::binlog {
 
-// The bytes of the job's full record.
-inline std::uint64_t full_record_bytes(std::size_t name_bytes, std::size_t body_bytes) {
-  constexpr std::size_t kTrailerBytes = 2;
-  return header_bytes(name_bytes) + body_bytes + kTrailerBytes;
+// What stands in front of the block of a job's full record: the records of its tags, and the name
+// of its tube.
+inline std::size_t lead_bytes(std::size_t name_bytes, std::size_t tag_bytes) {
+  return name_bytes + tag_record_bytes(tag_bytes);
 }
-inline std::uint64_t full_record_bytes(const JournaledJob& job) {
-  return full_record_bytes(job.tube_name.size(), job.job.body_bytes);
+// `jobs` is the store that the job is in.
+inline std::size_t lead_bytes(const JournaledJob& job, const JobStore& jobs) {
+  return lead_bytes(job.tube_name.size(), jobs.tags(job.ref).size());
+}
+
+// The bytes of the job's full record, with those in front of it.
+inline std::uint64_t full_record_bytes(std::size_t lead_bytes, std::size_t body_bytes) {
+  constexpr std::size_t kTrailerBytes = 2;
+  return header_bytes(lead_bytes) + body_bytes + kTrailerBytes;
+}
+inline std::uint64_t full_record_bytes(const JournaledJob& job, const JobStore& jobs) {
+  return full_record_bytes(lead_bytes(job, jobs), job.job.body_bytes);
 }
 
 // What is the same in every record of a job: without name and body. A reserved job is written as a

@@ -31,8 +31,8 @@ class LargeBodies {
   // Null if the job has none.
   BlobRef body_of(const JournaledJob& job) const;
   // Whether the one that is here is that very body.
-  bool is_for(const BlobRef& body, std::size_t name_bytes) const {
-    return body_.is_for(body, name_bytes);
+  bool is_for(const BlobRef& body, std::size_t lead_bytes) const {
+    return body_.is_for(body, lead_bytes);
   }
   bool is_none() const { return body_.state() == LargeBody::State::none; }
   // Whether there is something to do before a sync has ended.
@@ -50,7 +50,7 @@ class LargeBodies {
   // ok: the body is written, and beside it there is room for `keep` bytes. later: it is being
   // written, or has to wait for its turn or for the disk; to be asked for again in each turn. full,
   // failed: it could not be written, and the next call begins anew.
-  JournalStatus write_ahead(User user, const BlobRef& body, std::size_t name_bytes,
+  JournalStatus write_ahead(User user, const BlobRef& body, std::size_t lead_bytes,
                             std::uint64_t keep);
   // Records a job whose body is whole: the file begins with it. If that fails, the job is in doubt
   // and is written anew, as any other. Requires: write_ahead() was ok, and memory was prepared.
@@ -73,11 +73,12 @@ class LargeBodies {
   void drop_all();
 
  private:
-  JournalStatus begin_to_write(User user, const BlobRef& body, std::size_t name_bytes,
+  JournalStatus begin_to_write(User user, const BlobRef& body, std::size_t lead_bytes,
                                std::uint64_t keep);
   bool has_to_leave_it_to_others(User user) const;
   JournalStatus failed();
-  bool begin_file_with(const Record& record);
+  std::string_view text_of_tags(const JournaledJob& job) const;
+  bool begin_file_with(const Record& record, std::string_view tags);
 
   Ground& ground_;
   RecordWay& way_;

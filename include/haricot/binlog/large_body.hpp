@@ -45,7 +45,7 @@ class LargeBody {
 
   State state() const { return state_; }
   // Whether it is that very body, after a tube's name of that length. False in state leaving.
-  bool is_for(const BlobRef& body, std::size_t name_bytes) const;
+  bool is_for(const BlobRef& body, std::size_t lead_bytes) const;
   // Whether anybody else has the body. Requires: state writing, whole or failed.
   bool is_needed() const { return body_.owners() > 1; }
   // Of the file.
@@ -60,7 +60,7 @@ class LargeBody {
   // Makes the file and writes nothing yet. It will have what the record needs with the end of a
   // file, and after that some room for others: up to `file_bytes`, 16 slices, and what the disk
   // has. On anything but ok nothing has changed, and why() says why. Requires: state none.
-  [[nodiscard]] DiskStatus begin(const BlobRef& body, std::size_t name_bytes,
+  [[nodiscard]] DiskStatus begin(const BlobRef& body, std::size_t lead_bytes,
                                  std::uint64_t file_bytes);
   // Whether go_on() has something to do before a sync has ended.
   bool has_work() const;
@@ -86,7 +86,7 @@ class LargeBody {
   State state_ = State::none;
   DiskStatus status_ = DiskStatus::ok;
   BlobRef body_;
-  std::size_t name_bytes_ = 0;
+  std::size_t lead_bytes_ = 0;
   FileHandle file_ = FileHandle::none;
   std::uint64_t needed_ = 0;  // The least that the file has to have.
   std::uint64_t wanted_ = 0;

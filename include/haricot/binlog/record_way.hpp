@@ -115,7 +115,7 @@ class RecordWay {
   // Records --------------------------------------------------------------------------------------
 
   // All memory that a record needs. False: there is none.
-  [[nodiscard]] bool prepare(std::size_t name_bytes, std::size_t body_bytes);
+  [[nodiscard]] bool prepare(std::size_t lead_bytes, std::size_t body_bytes);
   // The same for so many short records.
   [[nodiscard]] bool prepare_short(std::uint32_t records);
   // Collects a record. Requires: a file is open, has room for it, and memory was prepared.
@@ -130,13 +130,18 @@ class RecordWay {
   // Counts a record that was written beside the others. Requires: memory was prepared.
   void count_record(JobId id);
   // Collects what is written anew because it was in doubt: no new record.
-  [[nodiscard]] bool prepare_again(std::size_t name_bytes, std::size_t body_bytes) {
-    return writer_.prepare(name_bytes, body_bytes);
+  [[nodiscard]] bool prepare_again(std::size_t lead_bytes, std::size_t body_bytes) {
+    return writer_.prepare(lead_bytes, body_bytes);
   }
   void append_again(const Record& record, std::string_view body, const BlobRef& blob);
+  // Collects the records of a job's tags, which belong to its full record and do not count as
+  // records of their own. That one has to follow at once, and its memory was prepared with theirs.
+  void append_tags(JobId id, std::string_view tags);
   void count_again() { ++total_written_; }
   // Where a job that is in no file, or not yet buried there, gets its turn among the buried.
   std::int64_t stamp_for_full(const JournaledJob& job);
+  // The job was buried now and its record comes later: a copy of it has its turn all the same.
+  void stamp_burial(const JournaledJob& job) { (void)stamp_of(job); }
 
   // Bytes of records in this turn, with those of large bodies that count_appended() adds.
   std::uint64_t appended_this_turn() const { return appended_this_turn_; }
@@ -157,6 +162,9 @@ class RecordWay {
   void request_sync(bool is_waited_for);
   // When a sync is due; never() if none is.
   Instant next_sync() const;
+  // When the oldest record was written that is not synced yet, or is in doubt; never() if all are
+  // synced, or if none is to be. O(syncs in line).
+  Instant oldest_unsynced() const;
   // Takes out the syncs and removals that have ended.
   void take_sync_ends();
   // Asks for the sync of all that was written anew.
@@ -227,6 +235,7 @@ class RecordWay {
   std::uint64_t total_written_ = 0;
   std::uint64_t appended_this_turn_ = 0;
   Instant unsynced_since_ = Instant::never();  // The first write that no sync was asked for.
+  Instant doubtful_since_ = Instant::never();  // That of the first record in doubt.
   std::vector<JobId> unsafe_;
 
   bool refusing_ = false;

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "haricot/base/job_tags.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/disk.hpp"
 #include "haricot/binlog/file_scan.hpp"
@@ -128,7 +129,9 @@ class Replay {
   bool is_of_that_job(const Record& record, JobRef known) const;
   bool is_likelier_than_known(JobId id) const;
   void note_order(JobId id);
-  JobRef take_in(const Record& record);
+  void note_tags(const TagPart& part);
+  std::string_view tags_for(const Record& record, JobRef known);
+  JobRef take_in(const Record& record, std::string_view tags);
   void change(JobRef ref, const Record& record);
   void drop(JobRef ref);
   void set_time(JobRef ref, const Record& record, bool was_buried);
@@ -176,6 +179,11 @@ class Replay {
   JobId last_new_id_ = 0;            // Of the last record of a job that was not known.
   bool last_new_id_jumped_ = false;  // It left ids out.
   FileKind kind_ = FileKind::empty;  // Of the file that is being read.
+  // The tags that stand in front of the next full record, as far as all parts of them were there.
+  TagText tags_;
+  JobId tags_id_ = 0;  // Of the job that they are of. 0: of none.
+  std::uint32_t tag_parts_read_ = 0;
+  std::uint32_t tag_parts_ = 0;
   ReplayReport report_;
   std::string error_;
 };

@@ -29,7 +29,8 @@ class RoomAhead {
 
   // Of the next file: what was asked for, or less on a small disk.
   std::uint64_t file_bytes() const { return file_bytes_; }
-  std::uint64_t for_deletes() const;
+  // A deletion of each living job, and the burials that nobody can refuse.
+  std::uint64_t for_ends_of_jobs() const;
   // Enough to move all jobs out of the oldest file.
   std::uint64_t for_compaction() const;
   // The same while compaction is under way. Requires: there is a file.
@@ -37,7 +38,7 @@ class RoomAhead {
   // What other changes than deletions may take when the disk is full.
   std::uint64_t for_updates() const;
   // What a put has to leave.
-  std::uint64_t for_puts() const { return for_deletes() + for_compaction() + for_updates(); }
+  std::uint64_t for_puts() const { return for_ends_of_jobs() + for_compaction() + for_updates(); }
   // Where nearly all lives, copying would go round and round for nothing.
   std::uint64_t garbage_worth_collecting() const { return file_bytes_ / 2 + kShortRecordBytes; }
   // What there is.

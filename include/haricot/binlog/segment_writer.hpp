@@ -39,9 +39,11 @@ struct WrittenPoint {
   std::uint32_t digest = 0;
 };
 
-// The first record of a file whose body stands in the file already, with its CR LF.
+// The first record of a file whose body stands in the file already, with its CR LF. The records of
+// the job's tags come in front of it.
 struct RecordAroundBody {
   const Record& record;
+  std::string_view tags;
   std::uint32_t body_sum;  // crc32c() of the body without its CR LF.
 };
 
@@ -78,8 +80,9 @@ class SegmentWriter {
   // How many more bytes of records the file takes.
   std::uint64_t room() const;
 
-  // Gets memory for a record of that size. False: there is none.
-  [[nodiscard]] bool prepare(std::size_t name_bytes, std::size_t body_bytes);
+  // Gets memory for a record of that size, with so many bytes in front of its block (see
+  // lead_bytes()). False: there is none.
+  [[nodiscard]] bool prepare(std::size_t lead_bytes, std::size_t body_bytes);
   // The same for so many short records.
   [[nodiscard]] bool prepare_short(std::uint32_t records);
   // Collects a record. `blob`, if there is one, is the body, else `body` is; both without CR LF,

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "haricot/base/time.hpp"
 #include "haricot/binlog/disk.hpp"
 
 namespace haricot::binlog {
@@ -35,8 +36,10 @@ class SyncLine {
   bool has_passed(std::uint64_t mark) const { return begin_ >= mark; }
 
   // All require: fewer than kLengthMax stand in line. When the sync ends well, all records up to
-  // `covers` are durable.
-  void sync_file(FileHandle file, std::uint64_t covers, bool close_after);
+  // `covers` are durable; `oldest` is when the first of them was written that no sync before
+  // covers.
+  void sync_file(FileHandle file, std::uint64_t covers, bool close_after,
+                 Instant oldest = Instant::never());
   void sync_folder();
   // The folder in front of all that have not begun. Returns its mark.
   std::uint64_t sync_folder_first();
@@ -53,9 +56,13 @@ class SyncLine {
     std::uint64_t covers = 0;            // 0 for the folder.
     bool is_removal = false;
     DiskStatus removal = DiskStatus::ok;  // Of the removal. The line goes on in any case.
+    Instant oldest = Instant::never();    // Of a line that was abandoned: its oldest().
   };
   // Takes out the next one that has ended.
   [[nodiscard]] bool next_ended(Ended& ended);
+  // When the first record was written that a sync in line covers; never() if there is none.
+  // O(length()).
+  Instant oldest() const;
   // Forgets all syncs but closes the files that were to be closed. Nothing of it is taken out any
   // more.
   void abandon();
@@ -64,12 +71,14 @@ class SyncLine {
   struct Entry {
     FileHandle file = FileHandle::none;  // none: the folder.
     std::uint64_t covers = 0;
+    Instant oldest = Instant::never();
     bool close_after = false;
     bool is_forgotten = false;
     bool is_removal = false;
     bool syncs_removal = false;
   };
   Entry& entry(std::uint64_t number) { return entries_[number % entries_.size()]; }
+  const Entry& entry(std::uint64_t number) const { return entries_[number % entries_.size()]; }
   void push(const Entry& entry);
   void close_now(FileHandle file);
   void put_first(const Entry& entry);

@@ -64,7 +64,7 @@ inline constexpr std::size_t kCommandSets = 3;
 enum class Arguments : std::uint8_t {
   none,            // Nothing at all; anything is trailing garbage.
   ignored,         // Whatever: quit never gets to look at it.
-  put,             // <priority> <delay> <ttr> <bytes>
+  put,             // <priority> <delay> <ttr> <bytes>, and tags in the extended set
   id,              // <id>
   bury,            // <id> <priority>
   release,         // <id> <priority> <delay>
@@ -241,6 +241,8 @@ struct Command {
   // Points into the line; a valid name, or empty if there may be none, or * of stats_tubes.
   std::string_view tube;
   std::string_view ids;  // Points into the line: for read_ids().
+  // Points into the line: good tags (base/job_tags.hpp) of a put that was parsed well, or empty.
+  std::string_view tags;
 };
 
 enum class ParseResult : std::uint8_t {

@@ -33,7 +33,9 @@
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/job_store.hpp"
 #include "haricot/queue/journal.hpp"
+#include "haricot/queue/lanes.hpp"
 #include "haricot/queue/long_tasks.hpp"
+#include "haricot/queue/spent_jobs.hpp"
 #include "haricot/queue/tube.hpp"
 #include "haricot/queue/tube_table.hpp"
 
@@ -59,15 +61,29 @@ class Engine {
   Engine(Instant now, Journal& journal, const HashKey& key = {});
 
   // From here on a put is refused (out_of_memory) that would make the jobs take more than so many
-  // bytes; see JobStore::memory_bytes(). Nothing else asks: what is there can be worked on, and
-  // what a journal brings back is let in.
+  // bytes; see job_memory_bytes(). Nothing else asks: what is there can be worked on, and what a
+  // journal brings back is let in.
   void limit_job_memory(std::uint64_t bytes) { job_memory_bytes_max_ = bytes; }
-  // Whether a put with a body of that size stays below the limit; if not, it is counted as refused.
-  // put() asks this itself. Who has to find memory for the body first asks before.
-  [[nodiscard]] bool admit_put(std::size_t body_bytes);
+  // From here on every job may be tried so often that has no limit of its own; 0: as often as it
+  // takes. To be called before there is a job.
+  void limit_tries(std::uint32_t tries) { tries_max_ = tries; }
+  // How many records of burials may have to be written that nobody can refuse: one for each job
+  // with a limit of tries that is not buried.
+  std::uint64_t burials_to_come() const;
+  // Those that were buried because of it, for the log.
+  SpentJobCounts& spent_jobs() { return spent_jobs_; }
+
+  // Whether a put with a body and a text of tags of that size stays below the limit; if not, it is
+  // counted as refused. put() asks itself, and for the lane as well. Who has to find memory for the
+  // body first asks before.
+  [[nodiscard]] bool admit_put(std::size_t body_bytes, std::size_t tag_bytes) {
+    return admit(jobs_.memory_bytes_for(body_bytes, tag_bytes));
+  }
+  // What the jobs take, and their lanes; see JobStore::memory_bytes().
+  std::uint64_t job_memory_bytes() const { return jobs_.memory_bytes() + lanes_.memory_bytes(); }
   // Whether the jobs take so much that puts are refused: from a refused put on, until what was
   // refused fits and an eighth of the limit is free, or until another put leaves an eighth free.
-  bool is_short_of_job_memory() const { return jobs_.memory_bytes() > job_memory_short_above_; }
+  bool is_short_of_job_memory() const { return job_memory_bytes() > job_memory_short_above_; }
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -90,6 +106,10 @@ class Engine {
   // tube of a job. 0: nobody waits, or there is no such job. O(1).
   std::uint32_t offer_steps(const Tube& tube) const;
   std::uint32_t offer_steps(JobId id) const;
+  // The same where the job is reserved no more, and another job of its lane may follow.
+  std::uint32_t next_of_lane_steps(JobId id) const {
+    return lanes_.size() == 0 ? 0 : offer_steps_of_lane(id);
+  }
 
   // Time ---------------------------------------------------------------------------------------
 
@@ -174,9 +194,9 @@ class Engine {
   // freed. If the client goes, the flush goes on. Requires: the client is not busy. Throws
   // std::bad_alloc before anything has changed.
   ManyResult flush(Client& client, std::string_view tube_name, JobStates states);
-  // Whether long tasks wait for the journal's disk; and has them go on. To be called when the
-  // journal's may_try_again() says so.
-  bool tasks_wait() const { return tasks_.has_waiting(); }
+  // Whether long tasks, or the ends of tries, wait for the journal's disk; and has them go on. To
+  // be called when the journal's may_try_again() says so.
+  bool tasks_wait() const { return tasks_.has_waiting() || answered_later_; }
   void go_on_with_tasks(Instant now);
   // done, not_found, journal_failed
   Outcome kick_job(JobId id, Instant now);
@@ -189,7 +209,7 @@ class Engine {
   // nothing else may be called that looks at jobs. JobRef::none: no memory. Requires: no job has
   // the id, which is not 0.
   [[nodiscard]] JobRef restore(const RestoredJob& job, std::string_view tube_name, NewBody body);
-  // The id stays.
+  // The id stays, and so do the tags.
   void change_restored(JobRef ref, const RestoredJob& change);
   void drop_restored(JobRef ref) { jobs_.destroy(ref); }
   // Puts it where its state says, after those that are there in the case of buried jobs. False: no
@@ -264,8 +284,37 @@ class Engine {
   void deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t count);
   bool is_deadline_soon(const Client& client, Instant now) const;
 
+  bool admit(std::uint64_t asked_bytes);
+
+  // Lanes (engine_lanes.cpp). None but the first three can fail.
+
+  [[gnu::cold, gnu::noinline]] bool admit_with_tags(const Tube& tube, std::string_view tags,
+                                                    std::size_t body_bytes);
+  [[gnu::cold, gnu::noinline]] JobRef join_lane_of_put(const Tube& tube, JobId id, JobRef ref);
+  [[gnu::cold, gnu::noinline]] bool restore_lane(JobRef ref);
+  void join_lane(Lane& lane, JobRef ref);
+  void forget_flushed(Lane& lane);
+  Lane& lane_of(JobRef ref);
+  void open_next(Lane& lane);
+  void set_blocked(JobRef ref, bool is_blocked);
+  bool has_lane(JobRef ref, const Job& job) const { return jobs_.has_lane(ref, job); }
+  bool has_lane(JobRef ref) const { return has_lane(ref, jobs_[ref]); }
+  // Requires of all of them: has_lane().
+  [[gnu::cold, gnu::noinline]] void enter_ready_in_lane(JobRef ref);
+  [[gnu::cold, gnu::noinline]] void leave_ready_in_lane(JobRef ref);
+  [[gnu::cold, gnu::noinline]] void begin_reserved_in_lane(JobRef ref);
+  [[gnu::cold, gnu::noinline]] void end_reserved_in_lane(JobRef ref);
+  [[gnu::cold, gnu::noinline]] void leave_lane(JobRef ref);
+  [[gnu::cold, gnu::noinline]] void delete_in_lane(Tube& tube, JobRef ref, bool offers_next);
+  [[gnu::cold, gnu::noinline]] std::uint32_t offer_steps_of_lane(JobId id) const;
+  std::vector<Tube*> tubes_with_lanes(std::span<const JobRef> refs);
+  [[gnu::cold, gnu::noinline]] void offer_many(Tube& tube, Instant now);
+  void offer_each(std::span<Tube* const> tubes);
+  void list_ready(const Tube& tube, std::uint32_t count, std::vector<JobRef>& found);
+
   // Where jobs are (engine_places.cpp)
   void count_place(Tube& tube, const Job& job, bool entered);
+  void count_place(Tube& tube, const Job& job, JobState state, bool entered);
   void enter_ready(JobRef ref);  // Requires: room in the heap.
   // The same, for a job that has been ready since its ready_since().
   void enter_ready_again(JobRef ref);
@@ -275,7 +324,8 @@ class Engine {
   void enter_reserved(Client& client, JobRef ref, Instant now);  // Requires: room in the heap.
   Outcome enter_ready_or_buried(JobRef ref);
   // Requires of both: room in the journal.
-  void delete_found(Client& client, JobRef ref);
+  // `offers_next`: the job of a lane that may be reserved instead is offered at once.
+  void delete_found(Client& client, JobRef ref, bool offers_next);
   [[gnu::cold, gnu::noinline]] void delete_each(Client& client, std::span<const JobRef> refs);
   Outcome enter_after_delay(JobRef ref, Instant now);
   void leave(JobRef ref);  // Of a job that is not reserved.
@@ -340,6 +390,21 @@ class Engine {
   void count_buried(Tube& tube, JobRef ref);
   void put_back_run(Flush& flush, Tube& tube, JobRef ref);
 
+  // Limits of tries (engine_tries.cpp)
+  // Whether it is worth asking more.
+  bool may_have_tries(const Job& job) const { return tries_max_ > 0 || job.has_tags != 0; }
+  std::uint32_t tries_of(JobRef ref) const;
+  bool has_tries(JobRef ref) const;
+  bool is_spent(JobRef ref) const;
+  [[gnu::cold, gnu::noinline]] void count_buried_with_tags(const Job& job, bool entered);
+  // Room for the record by which a job may come out of burial.
+  JournalStatus reserve_unburial(JobRef ref);
+  // Requires: it is in no place, and there is room for its record or it can wait for it.
+  void bury_spent(JobRef ref);
+  [[gnu::cold, gnu::noinline]] void end_try(JobRef ref, Instant now);
+  void record_late_burials();
+  bool is_room(JournalStatus status);
+
   // Time and backlog (engine_time.cpp)
   void arm(Timer& timer, Instant deadline);
   void arm_tube(Tube& tube);
@@ -376,6 +441,7 @@ class Engine {
 
   Journal& journal_;
   JobStore jobs_;
+  Lanes lanes_;
   TubeTable tubes_;
   TimerWheel wheel_;
   RefTable<Client, ClientRef> clients_;
@@ -390,6 +456,12 @@ class Engine {
   EngineCounts counts_;
   // Has room for one delivery to every client that is busy, so that delivering cannot fail.
   std::vector<Delivery> deliveries_;
+  std::uint32_t tries_max_ = 0;            // 0: no limit but those of tags.
+  std::uint64_t buried_with_tries_ = 0;    // Buried jobs with a limit by their tag.
+  std::vector<JobId> late_burials_;        // That are yet to be recorded,
+  bool answered_later_ = false;            // The journal waits to be asked whether it is time.
+  Instant late_again_ = Instant::never();  // and when the journal is asked again.
+  SpentJobCounts spent_jobs_;
   Tasks tasks_;
   std::uint32_t flushes_ = 0;  // That are under way.
   std::uint32_t pages_ = kPagesPerCall;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "haricot/base/time.hpp"
 #include "haricot/queue/client.hpp"
@@ -31,7 +32,8 @@ struct NewJob {
   JobId id = 0;  // From take_id().
   std::uint32_t priority = 0;
   std::uint32_t delay_s = 0;
-  std::uint32_t ttr_s = 0;  // 0 becomes 1.
+  std::uint32_t ttr_s = 0;     // 0 becomes 1.
+  std::string_view tags = {};  // Their text (base/job_tags.hpp). Used during the call only.
 };
 
 // A job that the journal brings back.
@@ -43,6 +45,7 @@ struct RestoredJob {
   std::uint32_t ttr_s = 0;                           // 0 becomes 1.
   JobState state = JobState::ready;                  // Not reserved.
   std::array<std::uint32_t, kJobEvents> counters{};  // By JobEvent.
+  std::string_view tags = {};                        // As in NewJob.
 };
 
 struct ReserveResult {
@@ -116,6 +119,7 @@ struct TubeDetail {
   std::uint64_t oldest_buried_s = 0;
   TimeSummary queued = {};
   TimeSummary worked = {};
+  std::uint64_t buried_by_tries = 0;
 };
 
 // What stats-job tells.
@@ -131,6 +135,7 @@ struct JobReport {
   std::uint64_t file;  // The journal's file with its full record, or 0.
   std::uint32_t body_bytes;
   std::uint64_t reserves, timeouts, releases, buries, kicks;
+  std::string_view tags = {};  // Their text, valid as long as the job is.
 };
 
 }  // namespace haricot

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "haricot/base/linked_heap.hpp"
 #include "haricot/base/time.hpp"
 
 namespace haricot {
@@ -27,6 +28,9 @@ enum class JobRef : std::uint32_t { none = 0 };
 // Numbers of a tube and of a client. 0 is none.
 enum class TubeRef : std::uint32_t {};
 enum class ClientRef : std::uint32_t {};
+
+// Number of a lane (lanes.hpp).
+enum class LaneRef : std::uint32_t { none = 0 };
 
 enum class JobState : std::uint8_t { ready, reserved, delayed, buried };
 
@@ -97,14 +101,22 @@ struct JournalNote {
 };
 static_assert(sizeof(JournalNote) == 20);
 
+// What a job of a lane keeps for it: the lane, and its links in the heap of ready jobs of the lane.
+struct LaneNode {
+  LaneRef lane;
+  HeapLinks<JobRef> links;
+};
+static_assert(sizeof(LaneNode) == 20 && alignof(LaneNode) == 4);
+
 struct Job {
   JobId id;
   Instant created;  // When it was put; `age` counts from here.
   JobHistory history;
-  std::uint32_t body_bytes;
-  std::uint32_t priority;  // Smaller is more urgent.
-  std::uint32_t delay_s;   // As last asked for by put or release.
-  std::uint32_t ttr_s;     // At least 1.
+  std::uint32_t body_bytes : 31;
+  std::uint32_t has_tags : 1;  // See JobStore::tags().
+  std::uint32_t priority;      // Smaller is more urgent.
+  std::uint32_t delay_s;       // As last asked for by put or release.
+  std::uint32_t ttr_s;         // At least 1.
   TubeRef tube;
   Links links;
 

@@ -5,7 +5,8 @@
 // one of each size that is kept for the next job. A body above kInlineBodyBytesMax is a blob of its
 // own, shared with the answers that carry it.
 //
-// With a journal, each job's piece ends in a note that is the journal's.
+// With a journal, each job's piece ends in a note that is the journal's. The tags of a job, if it
+// has any, stand in front of that.
 //
 // The store knows nothing of tubes and states; that is the engine's.
 //
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "haricot/base/blob.hpp"
+#include "haricot/base/job_tags.hpp"
 #include "haricot/queue/id_index.hpp"
 #include "haricot/queue/job.hpp"
 
@@ -45,8 +47,9 @@ class JobStore {
   JobStore& operator=(const JobStore&) = delete;
 
   // Makes a job of that id with all counters at zero, and leaves its other fields to the caller.
-  // JobRef::none: no memory, and nothing has changed. Requires: no job has the id.
-  [[nodiscard]] JobRef create(JobId id, NewBody body);
+  // JobRef::none: no memory, and nothing has changed. Requires: no job has the id, and the text of
+  // tags is one of at most kTagTextBytesMax bytes.
+  [[nodiscard]] JobRef create(JobId id, NewBody body, std::string_view tags = {});
   void destroy(JobRef ref);
 
   // Requires: the job exists. The reference is valid until the job is destroyed.
@@ -59,28 +62,46 @@ class JobStore {
   JobRef first_from(JobId from) const { return ids_.first_from(from); }
 
   std::uint64_t size() const { return size_; }
+  // How many of the jobs have a limit of tries as a tag.
+  std::uint64_t with_tries() const { return with_tries_; }
 
   // What the jobs take: their pieces, their large bodies, and for each of them what the heap of its
   // tube and the index of ids need. Free pieces between them are not counted.
   std::uint64_t memory_bytes() const {
     return piece_bytes_ + blob_bytes_ + size_ * kHeapAndIndexBytes;
   }
-  // How much more that would be with another job whose body has so many bytes.
-  std::uint64_t memory_bytes_for(std::size_t body_bytes) const {
+  // How much more that would be with another job whose body and text of tags have so many bytes.
+  std::uint64_t memory_bytes_for(std::size_t body_bytes, std::size_t tag_bytes = 0) const {
     const std::size_t blob_bytes = body_bytes > kInlineBodyBytesMax ? body_bytes : 0;
-    return piece_bytes_for(body_bytes) + blob_bytes + kHeapAndIndexBytes;
+    return piece_bytes_for(body_bytes, tag_bytes) + blob_bytes + kHeapAndIndexBytes;
   }
 
   // The body's bytes, valid until the job is destroyed.
   std::string_view body(JobRef ref) const;
   // The body as something that outlives the job; null when the body is kept inline.
   BlobRef body_blob(JobRef ref) const;
+  // The text of its tags (base/job_tags.hpp), valid until the job is destroyed; empty: it has none.
+  std::string_view tags(JobRef ref) const {
+    return (*this)[ref].has_tags == 0 ? std::string_view{} : kept_tags(ref);
+  }
 
   // All zero in a new job. Requires: the store was made with notes.
   JournalNote& journal_note(JobRef ref) {
     const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
     return *reinterpret_cast<JournalNote*>(piece(ref) + chunk.piece_bytes - sizeof(JournalNote));
   }
+
+  // What a text of tags counts as in memory_bytes_for(): one with a tag `con` has room for a
+  // LaneNode in front of it.
+  static std::size_t tag_bytes_of(std::string_view tags) {
+    if (tags.empty()) [[likely]]
+      return 0;
+    return tags.size() + (lane_value_in(tags).empty() ? 0 : kLaneBytes);
+  }
+  // Whether a job is in a lane, `job` being it.
+  bool has_lane(JobRef ref, const Job& job) const { return job.has_tags != 0 && is_in_lane(ref); }
+  // All zero in a new job. Requires: it has a tag `con` with a value.
+  LaneNode& lane_node(JobRef ref) const;
 
   void count(JobRef ref, JobEvent event);
   void set_counted(JobRef ref, JobEvent event, std::uint32_t value);
@@ -96,9 +117,12 @@ class JobStore {
   // A body begins right after the last field, not at a multiple of eight.
   static constexpr std::size_t kHeaderBytes = offsetof(Job, links) + sizeof(Links);
   static constexpr std::size_t kGrainBytes = 8;
+  static constexpr std::size_t kTagLengthBytes = 1;
+  static constexpr std::size_t kLaneBytes = sizeof(LaneNode) + alignof(LaneNode) - 1;
   static constexpr std::size_t kPieceBytesMax =
-      (kHeaderBytes + kInlineBodyBytesMax + sizeof(JournalNote) + kGrainBytes - 1) / kGrainBytes *
-      kGrainBytes;
+      (kHeaderBytes + kInlineBodyBytesMax + kLaneBytes + kTagTextBytesMax + kTagLengthBytes +
+       sizeof(JournalNote) + kGrainBytes - 1) /
+      kGrainBytes * kGrainBytes;
   static constexpr std::size_t kSizes = kPieceBytesMax / kGrainBytes + 1;
 
   // malloc adds 16 bytes and maps anything of this size by itself, so a chunk fills its pages.
@@ -129,7 +153,14 @@ class JobStore {
     const Chunk& chunk = chunks_[number >> kPieceBits];
     return chunk.pieces + std::size_t{number & kPieceMask} * chunk.piece_bytes;
   }
-  std::size_t piece_bytes_for(std::size_t body_bytes) const;
+  std::size_t piece_bytes_for(std::size_t body_bytes, std::size_t tag_bytes) const;
+  // Where the length of a job's tags stands, after their text. Requires for the second: it has
+  // some.
+  std::byte* end_of_tags(JobRef ref) const;
+  [[gnu::cold, gnu::noinline]] void keep_tags(JobRef ref, std::string_view tags);
+  [[gnu::cold, gnu::noinline]] void forget_tags(JobRef ref);
+  [[gnu::cold, gnu::noinline]] std::string_view kept_tags(JobRef ref) const;
+  [[gnu::cold, gnu::noinline]] bool is_in_lane(JobRef ref) const;
   static void* detached_blob(const std::byte* piece);  // Of a job with a large body.
 
   JobRef allocate(std::size_t piece_bytes);
@@ -145,6 +176,7 @@ class JobStore {
       with_room_{};  // First chunk with a free piece, by size; 0: none.
   IdIndex ids_;
   std::uint64_t size_ = 0;
+  std::uint64_t with_tries_ = 0;
   std::uint64_t piece_bytes_ = 0;  // Of the pieces that hold a job,
   std::uint64_t blob_bytes_ = 0;   // and of large bodies.
   // What does not fit into the twelve bits of a counter, in units of 4096. Almost always empty.

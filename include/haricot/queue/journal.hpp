@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "haricot/base/blob.hpp"
+#include "haricot/base/time.hpp"
 #include "haricot/queue/job.hpp"
 
 namespace haricot {
@@ -32,6 +33,14 @@ struct JournaledJob {
   Instant deadline;
 };
 
+// What the records of a new job take.
+struct PutRoom {
+  std::size_t tube_name_bytes = 0;
+  std::size_t body_bytes = 0;
+  std::size_t tag_bytes = 0;   // Of the text of its tags.
+  bool may_be_buried = false;  // It needs room for the record of its burial as well.
+};
+
 // What `stats` tells of the journal; all zero without one.
 struct JournalNumbers {
   bool is_kept = false;  // There is a journal at all.
@@ -44,6 +53,14 @@ struct JournalNumbers {
   // A put was refused for want of space, and there is still no room for it.
   bool no_space = false;
   std::uint64_t refused_puts = 0;  // For want of space, or because the disk fails.
+  // When the oldest change was written that is not synced yet; never() if all are, or need not be.
+  Instant unsynced_since = Instant::never();
+
+  // Milliseconds since then; 0 if all are synced.
+  std::uint64_t sync_lag_ms(Instant now) const {
+    if (unsynced_since >= now) return 0;
+    return static_cast<std::uint64_t>((now - unsynced_since).count()) / 1'000'000;
+  }
 };
 
 class Journal {
@@ -56,10 +73,15 @@ class Journal {
   // Takes room for the record of a new job and for that of its deletion. Room that is taken and
   // then not used is given back by release_room(). `body`, if there is one, is the body itself: of
   // a large one the journal may want to write it beforehand, and answers `later` until it has.
-  [[nodiscard]] virtual JournalStatus reserve_put(std::size_t tube_name_bytes,
-                                                  std::size_t body_bytes, const BlobRef& body) = 0;
+  [[nodiscard]] virtual JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) = 0;
   // Takes room for the record of a change to a job that is known already.
   [[nodiscard]] virtual JournalStatus reserve_update() = 0;
+  // The same for a change by which a job comes out of burial, and that may be buried again when its
+  // tries are used up: room for the record of that, too.
+  [[nodiscard]] virtual JournalStatus reserve_update_with_burial() = 0;
+  // Takes up the room for the record of such a burial of that job, which was taken before:
+  // never `full`. It is recorded with record_update().
+  [[nodiscard]] virtual JournalStatus reserve_burial(const JournaledJob& job) = 0;
   // Takes up the room for the record of a deletion, which was taken with the put: never `full`.
   [[nodiscard]] virtual JournalStatus reserve_delete() = 0;
   // The same for so many deletions, one after another: for all of them or for none. It may be
@@ -102,10 +124,10 @@ class Journal {
 // The journal of a server without a binlog: every change is as safe as it will ever be.
 class NoJournal final : public Journal {
  public:
-  JournalStatus reserve_put(std::size_t, std::size_t, const BlobRef&) override {
-    return JournalStatus::ok;
-  }
+  JournalStatus reserve_put(const PutRoom&, const BlobRef&) override { return JournalStatus::ok; }
   JournalStatus reserve_update() override { return JournalStatus::ok; }
+  JournalStatus reserve_update_with_burial() override { return JournalStatus::ok; }
+  JournalStatus reserve_burial(const JournaledJob&) override { return JournalStatus::ok; }
   JournalStatus reserve_delete() override { return JournalStatus::ok; }
   JournalStatus reserve_deletes(std::uint32_t) override { return JournalStatus::ok; }
   bool may_try_again() override { return false; }

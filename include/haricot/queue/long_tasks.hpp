@@ -3,7 +3,7 @@
 // The tasks take turns. In its turn a task does a bounded step, and goes behind the others if it is
 // not done. So the oldest task is served first, and a short task does not wait for the end of a
 // long one. Tasks that a client waits for have a list of their own. While there are such tasks, the
-// others take half of a call at most. A task that cannot go on for now is put aside; resume() has
+// others take half of a call at most. A task that has to wait is put aside; resume() has
 // all tasks that were put aside go on.
 //
 // What a task does is its `Work`, of which nothing is known here. A task keeps its tube in

@@ -22,15 +22,34 @@ namespace haricot {
 
 struct Tube;
 
-// The order in which ready jobs leave: the smaller priority first, then the smaller id.
-struct ReadySlot {
-  JobId id;
-  std::uint32_t priority;
-  JobRef job;
+// The order in which ready jobs leave: the smaller priority first, then the smaller id; and after
+// them all, in the same order, those that are blocked (see Lane). Ids are told apart by 63 bits.
+class ReadySlot {
+ public:
+  ReadySlot() = default;
+  ReadySlot(JobId id, std::uint32_t priority, JobRef job_ref, bool is_blocked = false)
+      : job(job_ref),
+        low_id_(static_cast<std::uint32_t>(id)),
+        rank_(std::uint64_t{is_blocked} << 63 | std::uint64_t{priority} << kHighIdBits |
+              (id >> 32 & kHighIdMask)) {}
+
+  JobId id() const { return (rank_ & kHighIdMask) << 32 | low_id_; }
+  std::uint32_t priority() const { return static_cast<std::uint32_t>(rank_ >> kHighIdBits); }
+  bool is_blocked() const { return rank_ >> 63 != 0; }
 
   bool operator<(const ReadySlot& other) const {
-    return priority != other.priority ? priority < other.priority : id < other.id;
+    return rank_ != other.rank_ ? rank_ < other.rank_ : low_id_ < other.low_id_;
   }
+  bool operator==(const ReadySlot& other) const = default;
+
+  JobRef job;
+
+ private:
+  static constexpr unsigned kHighIdBits = 31;
+  static constexpr std::uint64_t kHighIdMask = (std::uint64_t{1} << kHighIdBits) - 1;
+
+  std::uint32_t low_id_;
+  std::uint64_t rank_;  // From the highest bit on: blocked, priority, the other bits of the id.
 };
 static_assert(sizeof(ReadySlot) == 16, "every ready job pays for one");
 
@@ -76,7 +95,7 @@ struct Tube {
   std::uint64_t hash = 0;
   Tube* next_in_bucket = nullptr;
 
-  IndexedHeap<ReadySlot> ready;
+  IndexedHeap<ReadySlot> ready;  // The blocked ones are after all others.
   IndexedHeap<DeadlineSlot> delayed;
   JobRef first_buried = JobRef::none;
   JobRef last_buried = JobRef::none;
@@ -123,7 +142,7 @@ struct Tube {
     return using_clients > 0 || watching_clients > 0 || has_jobs() || tasks > 0;
   }
   // A job that a worker could get now.
-  bool offers_job() const { return !paused && !ready.empty(); }
+  bool offers_job() const { return !paused && !ready.empty() && !ready.top().is_blocked(); }
 };
 
 }  // namespace haricot

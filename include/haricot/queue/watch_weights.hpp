@@ -57,7 +57,7 @@ class WatchWeights {
 
  private:
   // Divided by the largest weight it is 256: weights are kept to a four hundredth of a percent.
-  // 2^64 is as far away as half a million million jobs of weight 1.
+  // 2^63 is as far away as half a million million jobs of weight 1.
   static constexpr std::uint64_t kStrideOfOne = std::uint64_t{1} << 24;
 
   struct Share {

@@ -9,9 +9,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "haricot/base/job_tags.hpp"
 #include "haricot/base/memory_cushion.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/reply.hpp"
@@ -61,8 +63,13 @@ class Dispatcher {
   // when the line was read: the put gets its id, and memory for a large body, or is refused.
   // finish_put(), when the body is there and ends with CR LF: the engine takes the body only if it
   // inserts the job, so after not_yet finish_put() can be called again.
+  // A plan that never comes to its end, or is refused, has to be forgotten.
   PutPlan begin_put(Client& client, const Command& command);
   Reply finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now);
+  void forget_put(const PutPlan& plan) {
+    if (plan.has_tags) [[unlikely]]
+      tags_.erase(plan.id);
+  }
 
   // The reply to a client that waited. The job's body in it is valid as long as the job is.
   Reply delivered(const Delivery& delivery);
@@ -81,7 +88,8 @@ class Dispatcher {
  private:
   // The reply to a command that says no more than how it ended. `done` is the word for success.
   static Reply simple(Outcome outcome, ReplyCode done);
-  ReplyCode find_room(PutPlan& plan);
+  ReplyCode find_room(PutPlan& plan, std::string_view tags);
+  [[gnu::cold, gnu::noinline]] bool keep_tags(PutPlan& plan, std::string_view tags);
   void note_oversized(const Client& client, std::uint32_t bytes);
   Reply reserve(Client& client, Instant wait_end, Instant now);
   Reply peek(JobRef ref);
@@ -118,6 +126,8 @@ class Dispatcher {
   LimitCounts limits_felt_;
   bool draining_ = false;
   OversizedPuts oversized_;
+  // Of puts whose body is under way, by their ids.
+  std::unordered_map<JobId, TagText> tags_;
   std::string text_;                // The last report.
   std::vector<JobRef> batch_;       // The jobs of the last batch or list.
   std::vector<const Tube*> tubes_;  // The tubes of the last page.

@@ -66,10 +66,15 @@ class Output {
   // Takes off what was sent. Requires: at most what gather() gave.
   void consume(std::size_t bytes);
 
-  // Gives all memory back when nothing is left.
-  void release_if_empty();
+  // Gives all memory back when nothing is left; that of a small buffer to `spare`, if that has
+  // none. Requires: `spare` is empty.
+  void release_if_empty(ByteBuffer& spare);
+  // Takes the memory of `spare` if there is none here. Requires: `spare` is empty.
+  void take_memory(ByteBuffer& spare) { bytes_.take_memory(spare); }
 
  private:
+  [[gnu::noinline]] bool add_with_body(const Reply& reply);
+
   struct PlacedBlob {
     std::size_t bytes_before;  // Bytes of `bytes_` between the blob before this one and this one.
     std::size_t sent;          // How much of the blob is sent already.

@@ -34,6 +34,7 @@ struct PutPlan {
   std::uint32_t body_bytes = 0;
   // The body is thrown away and this is the answer; none: the body is wanted.
   ReplyCode refusal = ReplyCode::none;
+  bool has_tags = false;  // The dispatcher has them: see Dispatcher::forget_put().
 };
 
 // What comes next in an input.
@@ -100,8 +101,8 @@ class RequestReader {
   // What follows it uses the bytes at its end.
   [[no_unique_address]] PutPlan plan_;
   Stage stage_ = Stage::line;
-  bool allows_batch_lines_ = false;
-  bool is_in_batch_line_ = false;
+  bool allows_batch_lines_ : 1 = false;
+  bool is_in_batch_line_ : 1 = false;
   // body: of a large one; rest_of_body, rest_of_end: of that.
   std::uint32_t body_bytes_left_ = 0;
 };

@@ -22,6 +22,7 @@ struct Limits {
   std::uint32_t connections_max = 0;
   std::uint32_t idle_timeout_s = 0;  // See service_idle.cpp.
   std::uint64_t job_memory_bytes_max = 0;
+  std::uint32_t tries_max = 0;  // Of each job without a tag `try`; at most kTriesMax.
 };
 
 // How often a limit was felt.
@@ -44,6 +45,7 @@ struct ServerInfo {
   // `operators`, unless it is `standard`.
   CommandSet commands = CommandSet::extended;
 
+  std::string haricot_version;  // Empty: `stats` does not tell it.
   std::int64_t pid = 0;
   std::string instance_id;  // 16 hex digits, new at each start.
   std::string hostname;

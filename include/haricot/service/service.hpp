@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "haricot/base/byte_buffer.hpp"
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/memory_cushion.hpp"
 #include "haricot/queue/engine.hpp"
@@ -86,6 +87,9 @@ class Service {
   bool has_oversized() const { return dispatcher_.has_oversized(); }
   OversizedPuts take_oversized() { return dispatcher_.take_oversized(); }
 
+  // Jobs that were buried because their tries were used up, for the log.
+  SpentJobCounts& spent_jobs() { return engine_.spent_jobs(); }
+
   const Engine& engine() const { return engine_; }
   // For the journal, which brings jobs back before the first session is opened.
   Engine& engine() { return engine_; }
@@ -93,15 +97,19 @@ class Service {
  private:
   // What a session may still do in this turn.
   using Work = std::uint32_t;
-  // Of the engine's steps, as many as take as long as a small command.
-  static constexpr std::uint32_t kStepsPerWork = Engine::kStepsPerJob;
 
   void run(Session& session, Instant now);
-  bool may_run(const Session& session) const;
+  // A session whose answers are held back goes on to the end of the turn, so that one sync is
+  // enough for all that a client sent at once; and no further, because each new record would put
+  // the moment off at which they may leave.
+  bool may_run(const Session& session) const {
+    return !session.quit_ && !session.client_.is_busy() &&
+           (!session.is_held_back_ || session.held_back_turn_ == turn_) &&
+           !session.output_is_full();
+  }
   Work share_of_turn() const;
-  [[gnu::cold, gnu::noinline]] Work price_of(const Session& session, const Command& command) const;
   // Cold, lest they are inlined and make every command slower.
-  bool is_put_off(const Session& session, const Command& command) const;
+  [[gnu::cold, gnu::noinline]] Work price_of(const Session& session, const Command& command) const;
   [[gnu::cold, gnu::noinline]] bool put_off_or_pay(Session& session, const Command& command,
                                                    Work& work);
   void charge_steps(Work& work);
@@ -124,14 +132,21 @@ class Service {
   bool finish_put(Session& session, std::string_view bytes, Instant now, Work& work);
   void answer(Session& session, const Reply& reply);
   void begin_answers(Session& session);
-  void hold_back_if_recorded(Session& session, std::uint64_t records_before);
+  void hold_back_if_recorded(Session& session, std::uint64_t records_before) {
+    const std::uint64_t records = journal_.records();
+    if (records != records_before) hold_back_if_not_safe(session, records);
+  }
+  [[gnu::noinline]] void hold_back_if_not_safe(Session& session, std::uint64_t records);
   void settle_held_back();
   [[gnu::cold, gnu::noinline]] void defer(Session& session);
   [[gnu::cold, gnu::noinline]] void try_again(Instant now);
   void add_to_output(Session& session, const Reply& reply);
   void answer_as_failed(Session& session);
   void wake(Session& session);
-  void hand_out_deliveries();
+  void hand_out_deliveries() {
+    if (!engine_.deliveries().empty()) hand_out_each_delivery();
+  }
+  [[gnu::noinline]] void hand_out_each_delivery();
   void keep_input(Session& session, std::string_view rest);
   void note_activity(Session& session);
   bool is_occupied(const Session& session) const;
@@ -145,6 +160,9 @@ class Service {
   Engine engine_;
   MemoryCushion cushion_;  // Held while jobs are taken, for workers when there is no memory left.
   Dispatcher dispatcher_;
+  // The memory of an output that was sent, for the next one: where one client asks at a time, each
+  // answer would allocate and free it.
+  ByteBuffer spare_;
   CommandTrace trace_;
   // How many sessions did much, in this turn and in the last one.
   std::uint32_t busy_ = 0;

@@ -29,6 +29,7 @@ struct ServerState {
   LimitCounts limits_felt = {};
   std::uint64_t total_connections;
   std::uint64_t uptime_s;
+  std::uint64_t sync_lag_ms;  // JournalNumbers::sync_lag_ms() at the moment.
   bool draining;
 };
 

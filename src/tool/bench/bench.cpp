@@ -108,7 +108,9 @@ int run(const BenchOptions& options) {
   std::string clearing_error;
   const bool is_clear = background.clear(clearing_error);
   show_stage("");
-  if (!good) return fail(error);
+  // Whoever has set it may have thought that it counts.
+  const bool is_surprise = options.has_default_address && std::getenv("HARICOT_ADDR") != nullptr;
+  if (!good) return fail(error + (is_surprise ? "; bench ignores HARICOT_ADDR" : ""));
   if (options.pid != 0 && !result.after) return fail("the server's process is gone");
   const std::string report =
       options.json ? json_report(options, result) : text_report(options, result);

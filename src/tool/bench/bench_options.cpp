@@ -63,8 +63,7 @@ constexpr std::string_view kSeconds = "a time in seconds, such as 2.5";
 
 std::vector<Flag> load_flags(BenchOptions& o) {
   return {
-      {0, "workload", "NAME",
-       "put, take (reserve, delete) or cycle (put, reserve, delete; the default)",
+      {0, "workload", "NAME", "put, take (reserve, delete) or cycle (all three; the default)",
        [&o](std::string_view value) { return read_workload(value, o.workload); },
        "put, take or cycle"},
       {'c', "connections", "N", "connections that load the server (16)",
@@ -213,6 +212,7 @@ bool parse_bench_options(Words words, BenchOptions& options, std::string& error)
     return false;
   }
   if (!operands.empty()) options.address = operands[0];
+  options.has_default_address = options.addresses + operands.size() == 0;
   return settle(options, error);
 }
 
@@ -220,17 +220,19 @@ std::string bench_help() {
   BenchOptions options;
   return "Use: haricot bench [OPTIONS] [ADDRESS]\n\n"
          "Loads a beanstalk server and reports how fast it is. ADDRESS is what --address\n"
-         "takes (127.0.0.1:11300); $HARICOT_ADDR does not count. Each connection sends its "
-         "commands, waits for all answers, checks\n"
-         "them, and goes on. bench makes tubes with names of their own, and deletes its jobs at\n"
-         "the end.\n\n"
+         "takes (127.0.0.1:11300); $HARICOT_ADDR does not count. Each connection sends its\n"
+         "commands, waits for all answers, checks them, and goes on. bench makes tubes with\n"
+         "names of their own, and deletes its jobs at the end.\n\n"
          "The load:\n" +
          describe_flags(load_flags(options)) + "\nWhat the server holds besides:\n" +
          describe_flags(surroundings_flags(options.surroundings)) + "\nOther:\n" +
          describe_flags(other_flags(options)) +
          "\nExit status: 0 done, 1 a wrong answer, a connection that was closed, or a run that "
          "was\n"
-         "interrupted, 5 a mistake on the command line.\n";
+         "interrupted, 5 a mistake on the command line.\n"
+         "\nExamples:\n"
+         "    haricot bench --seconds 10 --histogram              # how long answers take\n"
+         "    haricot bench queue1:11300 --connections 100 --depth 10\n";
 }
 
 }  // namespace haricot::tool

@@ -45,6 +45,7 @@ struct BenchOptions {
   Action action = Action::run;
   std::string address = "127.0.0.1:11300";
   std::uint64_t addresses = 0;  // How many --address has named.
+  bool has_default_address = true;
   Workload workload = Workload::cycle;
   std::uint64_t connections = 16;
   std::uint64_t depth = 1;  // Commands that a connection sends at once.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "haricot/base/job_tags.hpp"
 #include "haricot/binlog/binlog.hpp"
 #include "os/clock.hpp"
 #include "os/disk.hpp"
@@ -65,6 +66,7 @@ RestoredJob restored(const Engine& engine, JobRef ref) {
     result.counters[i] =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(count, ~std::uint32_t{0}));
   }
+  result.tags = engine.jobs().tags(ref);
   return result;
 }
 
@@ -73,13 +75,15 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
   const JournaledJob job = from.journaled(ref);
   NewBody body{.bytes = {}, .blob = from.jobs().body_blob(ref)};
   if (!body.blob) body.bytes = from.jobs().body(ref);
-  const std::size_t body_bytes = body.size();
+  const std::string_view tags = from.jobs().tags(ref);
+  const haricot::PutRoom put{job.tube_name.size(), body.size(), tags.size(),
+                             haricot::tags_in(tags).tries > 0};
   const JobRef made = to.restore(restored(from, ref), job.tube_name, std::move(body));
   if (made == JobRef::none || !to.place_restored(made, job.deadline)) return false;
-  JournalStatus room = binlog.reserve_put(job.tube_name.size(), body_bytes, {});
+  JournalStatus room = binlog.reserve_put(put, {});
   while (room == JournalStatus::later) {
     binlog.wait_for_disk();
-    room = binlog.reserve_put(job.tube_name.size(), body_bytes, {});
+    room = binlog.reserve_put(put, {});
   }
   if (room != JournalStatus::ok) return false;
   binlog.record_put(to.journaled(made));

@@ -34,9 +34,16 @@ bool KeptJobs::read(const std::string& path, std::string& error) {
     return false;
   }
   user_ = os::FolderLock::user_of(disk_.descriptor());
-  if (user_ != 0) disk_.expect_writers();
   replay_.set_note(os::FolderLock::note_in(disk_.descriptor()));
   try {
+    if (user_ != 0) {
+      disk_.expect_writers();
+      os::raise_descriptor_limit();
+      if (disk_.hold_files() != haricot::binlog::DiskStatus::ok) {
+        error = disk_.last_error();
+        return false;
+      }
+    }
     std::vector<std::string> names;
     if (disk_.list(names) != haricot::binlog::DiskStatus::ok) {
       error = disk_.last_error();
@@ -46,7 +53,9 @@ bool KeptJobs::read(const std::string& path, std::string& error) {
       if (is_kept_aside(name)) kept_aside_.push_back(name);
     }
     std::sort(kept_aside_.begin(), kept_aside_.end());
-    if (replay_.run(wall_offset_, now_)) return true;
+    const bool is_read = replay_.run(wall_offset_, now_);
+    disk_.release_files();
+    if (is_read) return true;
     error = replay_.error();
   } catch (const std::bad_alloc&) {
     error = "there is not enough memory for all jobs";

@@ -24,16 +24,15 @@ void note_failed_write() {
 }
 
 // The servers that the environment names, separated by commas.
-std::vector<std::string> addresses_of(const char* from_environment) {
-  std::vector<std::string> addresses;
-  std::string_view rest = from_environment != nullptr ? from_environment : "";
-  while (!rest.empty()) {
-    const std::string_view address = rest.substr(0, rest.find(','));
-    if (!address.empty()) addresses.emplace_back(address);
-    rest.remove_prefix(std::min(address.size() + 1, rest.size()));
+// Adds the addresses of a list with commas. False: there is none in it.
+bool add_addresses(std::string_view list, std::vector<std::string>& to) {
+  const std::size_t before = to.size();
+  while (!list.empty()) {
+    const std::string_view address = list.substr(0, list.find(','));
+    if (!address.empty()) to.emplace_back(address);
+    list.remove_prefix(std::min(address.size() + 1, list.size()));
   }
-  if (addresses.empty()) addresses.emplace_back(kDefaultAddress);
-  return addresses;
+  return to.size() > before;
 }
 
 }  // namespace
@@ -48,11 +47,7 @@ void flush() {
 
 void Errand::add_usual_flags() {
   add({'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH",
-       [this](std::string_view value) {
-         addresses_.emplace_back(value);
-         return !value.empty();
-       },
-       "an address"});
+       [this](std::string_view value) { return add_addresses(value, addresses_); }, "an address"});
   add({'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
        set_milliseconds(patience_ms_, 1), "a time, such as 2.5 or 250ms"});
   if (has_json_ == Json::yes) add({'j', "json", "", "print JSON", set(json_)});
@@ -70,6 +65,7 @@ std::optional<int> Errand::read(Words words) {
         "Without --address it asks the server at $HARICOT_ADDR, or at 127.0.0.1:11300 if that is\n"
         "not set. The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the\n"
         "server refuses, 5: a mistake on the command line.\n");
+  if (!text_.examples.empty()) print("\nExamples:\n" + std::string(text_.examples));
   return done();
 }
 
@@ -78,7 +74,10 @@ std::optional<std::vector<std::uint64_t>> Errand::ids() const {
   for (const std::string_view operand : operands_) {
     const std::optional<std::uint64_t> id = read_number(operand);
     if (!id) {
-      mistake("'" + std::string(operand) + "' is not the id of a job");
+      const bool has_tube = std::any_of(flags_.begin(), flags_.end(),
+                                        [](const Flag& flag) { return flag.name == "tube"; });
+      mistake("'" + std::string(operand) + "' is not the id of a job" +
+              (has_tube ? "; a tube is named by --tube" : ""));
       return std::nullopt;
     }
     ids.push_back(*id);
@@ -91,7 +90,12 @@ Duration Errand::patience() const {
 }
 
 std::optional<int> Errand::find() {
-  if (addresses_.empty()) addresses_ = addresses_of(std::getenv(kAddressVariable));
+  if (addresses_.empty()) {
+    const char* list = std::getenv(kAddressVariable);
+    if (list == nullptr || !add_addresses(list, addresses_)) {
+      addresses_.emplace_back(kDefaultAddress);
+    }
+  }
   if (addresses_.size() > 1 && !allows_several_) {
     return mistake("it asks one server, and " + std::to_string(addresses_.size()) +
                    " addresses are given");
@@ -134,6 +138,12 @@ int Errand::failed() const {
 int Errand::failed(const Remote& server) const {
   warn(server.failure().reason);
   return done(server.failure().status);
+}
+
+int Errand::failed(std::string_view advice) const {
+  const Failure& failure = servers_.front().failure();
+  warn(failure.reason + "; " + std::string(advice));
+  return done(failure.status);
 }
 
 void Errand::warn(const std::string& line) const {

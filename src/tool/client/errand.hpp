@@ -21,6 +21,7 @@ struct ErrandText {
   std::string_view name;
   std::string_view use;    // After `Use: haricot NAME`, a line each; further ones are indented.
   std::string_view about;  // Full lines.
+  std::string_view examples = {};  // Commands, a line each, indented. May be empty.
 };
 
 class Errand final {
@@ -62,6 +63,7 @@ class Errand final {
   int no(const std::string& reason) const;       // The answer is no.
   int failed() const;                            // What server() says.
   int failed(const Remote& server) const;
+  int failed(std::string_view advice) const;  // What server() says, and what would help.
   void warn(const std::string& line) const;
   // The end of a subcommand whose results are written: the status, unless they could not be.
   int done(int status = 0) const;

@@ -1,5 +1,6 @@
 #include "tool/client/job_page.hpp"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -62,6 +63,21 @@ std::optional<JobPage> parse_job_page(std::string_view answer) {
   }
   if (!lines.empty() && !add_job(lines, page)) return std::nullopt;
   return has_jobs ? std::optional(std::move(page)) : std::nullopt;
+}
+
+bool ask_bodies(Remote& server, std::span<StatsText> jobs,
+                const std::function<void(StatsText& job, std::string_view body)>& take) {
+  std::string commands;
+  for (const StatsText& job : jobs) {
+    commands += "peek " + std::to_string(job.number("id").value_or(0)) + "\r\n";
+  }
+  std::size_t at = 0;
+  const auto take_answer = [&](const Answer& answer) {
+    StatsText& job = jobs[at++];
+    // A job that is not found has gone meanwhile.
+    if (answer.code == ReplyCode::found) take(job, answer.body);
+  };
+  return server.ask("peek", commands, jobs.size(), take_answer);
 }
 
 }  // namespace haricot::tool

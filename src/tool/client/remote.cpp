@@ -109,8 +109,7 @@ void Remote::refuse(std::string_view command, ReplyCode code, std::string_view l
     reason = "the server at " + address_.name() + " does not know " + std::string(command);
     bool is_there = false;
     const std::optional<StatsText> stats = ask_stats("stats", is_there);
-    const std::string* version = stats ? stats->find("version") : nullptr;
-    if (version != nullptr) reason += ": its version is " + safe_word(*version);
+    if (stats) reason += ": it is " + server_words(*stats);
   } else {
     reason = std::string(command) + " was answered: " + safe_word(line);
     if (!explanation(code).empty()) reason += ": " + std::string(explanation(code));
@@ -130,13 +129,6 @@ std::optional<StatsText> Remote::ask_stats(std::string_view command, bool& is_th
          kExitNoServer);
   }
   return stats;
-}
-
-std::optional<std::string_view> Remote::ask_kind() {
-  const std::optional<Response> response = ask("capabilities");
-  if (!response) return std::nullopt;
-  const bool is_ours = response->code == ReplyCode::ok && parse_list(response->body).has_value();
-  return is_ours ? "haricotd" : "beanstalkd";
 }
 
 std::optional<std::vector<std::string>> Remote::ask_list() {

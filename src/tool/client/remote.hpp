@@ -69,10 +69,6 @@ class Remote final {
   std::optional<StatsText> ask_stats(std::string_view command, bool& is_there);
   std::optional<std::vector<std::string>> ask_list();
 
-  // Whose program the server is, as far as its answers tell: "haricotd" if it says what its
-  // capabilities are, otherwise "beanstalkd".
-  std::optional<std::string_view> ask_kind();
-
   // Sets failure() for an answer that is not what was hoped for: the server is too old, or it says
   // no for a reason of its own.
   void refuse(std::string_view command, ReplyCode code, std::string_view line);

@@ -6,15 +6,17 @@
 #include "haricot/base/json.hpp"
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/limits.hpp"
+#include "tool/cli/safe_text.hpp"
 
 namespace haricot::tool {
 namespace {
 
 constexpr std::string_view kBegin = "---\n";
+constexpr std::string_view kOurVersionKey = "haricot-version";
 
 // These are text even where they look like a number.
-constexpr std::string_view kTextKeys[] = {"name",     "tube", "state",   "version",
-                                          "hostname", "os",   "platform"};
+constexpr std::string_view kTextKeys[] = {"name",     "tube", "state",    "version",
+                                          "hostname", "os",   "platform", "haricot-version"};
 
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
@@ -90,6 +92,24 @@ std::string StatsText::json_members() const {
     text += json_string(line.key) + ':' + json_value(line);
   }
   return text;
+}
+
+std::string_view server_kind(const StatsText& stats) {
+  return stats.find(kOurVersionKey) != nullptr ? "haricotd" : "beanstalkd";
+}
+
+std::string server_words(const StatsText& stats) {
+  const std::string* version = stats.find("version");
+  const std::string theirs =
+      "beanstalkd " + (version == nullptr ? "of an unknown version" : safe_word(*version));
+  const std::string* ours = stats.find(kOurVersionKey);
+  return ours == nullptr ? theirs : "haricotd " + safe_word(*ours) + ", as " + theirs;
+}
+
+std::string short_server_words(const StatsText& stats) {
+  if (const std::string* ours = stats.find(kOurVersionKey)) return "haricotd " + safe_word(*ours);
+  const std::string* version = stats.find("version");
+  return "version " + (version == nullptr ? "-" : safe_word(*version));
 }
 
 std::optional<std::vector<std::string>> parse_list(std::string_view answer) {

@@ -42,6 +42,15 @@ class StatsText {
   std::vector<Line> lines_;
 };
 
+// Whose program the server is, as far as its `stats` tell: "haricotd" if they have the version of
+// haricot, which they have unless there is --no-extensions; otherwise "beanstalkd".
+std::string_view server_kind(const StatsText& stats);
+
+// For people, and safe to print: "haricotd 0.1.0, as beanstalkd 1.13", or "beanstalkd 1.12".
+std::string server_words(const StatsText& stats);
+// The same in few columns: "haricotd 0.1.0", or "version 1.12".
+std::string short_server_words(const StatsText& stats);
+
 // The names of list-tubes. Nothing: it is no such answer, or a name is in it that nobody could ask
 // for.
 std::optional<std::vector<std::string>> parse_list(std::string_view answer);

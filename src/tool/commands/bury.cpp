@@ -19,7 +19,9 @@ constexpr ErrandText kText = {
     "Puts jobs aside until somebody kicks them: those with these ids, or ready jobs of a\n"
     "tube, in the order in which a worker would get them. Each job is reserved and then\n"
     "buried. It keeps its priority, unless --priority gives another one. For ids, the server\n"
-    "has to know reserve-job (beanstalkd 1.12 and later).\n"};
+    "has to know reserve-job (beanstalkd 1.12 and later).\n",
+    "    haricot bury 17\n"
+    "    haricot bury --tube mail --count 10\n"};
 
 struct Choice {
   std::string tube;

@@ -20,7 +20,9 @@ constexpr ErrandText kText = {
     "Deletes jobs: those with these ids, or the ready, delayed or buried jobs of a tube. Of a\n"
     "tube, it deletes the jobs that are there when the command starts, in the order in which\n"
     "peek shows them. A job that a worker holds cannot be deleted. Without --yes, jobs of a\n"
-    "tube are deleted only if somebody at a terminal says yes.\n"};
+    "tube are deleted only if somebody at a terminal says yes.\n",
+    "    haricot delete 17 18\n"
+    "    haricot delete --tube mail --buried --count 100 --yes\n"};
 
 struct Choice {
   TubeClearing clearing{

@@ -19,7 +19,9 @@ constexpr ErrandText kText = {
     "Waits until no job of the tube, or of the whole server, is ready, reserved or delayed.\n"
     "Prints what is left whenever that changes. drain takes no jobs itself: the workers do.\n"
     "To make the server refuse new jobs, send it SIGUSR1 first, or the command drain over\n"
-    "its unix socket. A tube that does not exist is empty. --wait 0 looks once.\n"};
+    "its unix socket. A tube that does not exist is empty. --wait 0 looks once.\n",
+    "    haricot drain --wait 10m\n"
+    "    haricot drain --wait 10m mail\n"};
 
 struct Left {
   std::uint64_t ready = 0;

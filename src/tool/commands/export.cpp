@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +17,7 @@
 #include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/job_page.hpp"
+#include "tool/commands/job_search.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -22,11 +27,16 @@ constexpr ErrandText kText = {
     "Writes the jobs of the server, or of these tubes, as lines of JSON, which import reads.\n"
     "A line has the statistics of its job, and its body as \"body\" if that is UTF-8, otherwise\n"
     "as \"body_base64\". export changes nothing. Jobs change meanwhile: each line is true for its\n"
-    "moment, and a job that is there all the time is written once. The server has to be\n"
-    "haricotd. beanstalkd cannot list jobs: if it has a binlog, stop it, and use haricot binlog\n"
-    "dump --json, whose lines import reads too.\n"};
+    "moment, and a job that is there all the time is written once. beanstalkd cannot list jobs:\n"
+    "--by-id asks it for each id that it has given, from the newest down, until all its jobs are\n"
+    "found. To learn the newest id, it puts a delayed job into a tube of its own and deletes it.\n"
+    "If beanstalkd has a binlog and is stopped, haricot binlog dump --json has all its jobs.\n",
+    "    haricot export > jobs.json\n"
+    "    haricot -a old-queue export --by-id mail | haricot -a new-queue import\n"};
 
-constexpr std::uint64_t kPageJobs = 1000;  // The most that a server takes.
+constexpr std::string_view kAdvice =
+    "--by-id asks it for each id instead, or stop it and use haricot binlog dump --json";
+
 // Bodies that are asked for at once: so many, and fewer if they are large.
 constexpr std::size_t kPeeksMax = 100;
 constexpr std::uint64_t kPeekBytesMax = 1024 * 1024;
@@ -56,15 +66,21 @@ class Export {
   // Of one tube, or with an empty name of all. Something: it is over, with this status.
   std::optional<int> run(const std::string& tube) {
     for (std::uint64_t from = 1; from != 0;) {
-      std::string command = "scan-jobs " + std::to_string(from) + " " + std::to_string(kPageJobs);
+      std::string command =
+          "scan-jobs " + std::to_string(from) + " " + std::to_string(kPageJobsMax);
       if (!tube.empty()) command += " " + tube;
-      const std::optional<Response> response = errand_.server().ask(command, ReplyCode::ok);
+      const std::optional<Response> response = errand_.server().ask(command);
       if (!response) return fail();
-      const std::optional<JobPage> page = parse_job_page(response->body);
+      if (response->code != ReplyCode::ok) {
+        errand_.server().refuse("scan-jobs", response->code, response->line);
+        if (response->code == ReplyCode::unknown_command) return errand_.failed(kAdvice);
+        return fail();
+      }
+      std::optional<JobPage> page = parse_job_page(response->body);
       if (!page) return errand_.no("the server's list of jobs cannot be read");
       for (std::size_t begin = 0; begin < page->jobs.size();) {
         const std::size_t end = batch_end(page->jobs, begin);
-        if (!write_jobs(page->jobs, begin, end)) return fail();
+        if (!write_jobs(std::span(page->jobs).subspan(begin, end - begin))) return fail();
         begin = end;
       }
       if (const int status = errand_.done(); status != 0) return status;
@@ -73,7 +89,40 @@ class Export {
     return std::nullopt;
   }
 
+  // The same of a server that cannot list jobs, for all of these tubes.
+  std::optional<int> run_by_id(std::vector<std::string> tubes, bool is_quiet) {
+    JobSearch search(errand_.server(), std::move(tubes));
+    Progress searching("asked for ids:", is_quiet);
+    const std::optional<std::vector<std::uint64_t>> found =
+        search.find([&searching](std::uint64_t done, std::uint64_t all) {
+          searching.show(os::read_clock(), done, all);
+        });
+    searching.clear();
+    if (!found) return fail();
+    all_ = found->size();
+    const std::optional<std::size_t> batch = bodies_at_once();
+    if (!batch) return fail();
+    for (std::size_t begin = 0; begin < found->size(); begin += *batch) {
+      const std::size_t count = std::min(*batch, found->size() - begin);
+      std::optional<std::vector<StatsText>> jobs =
+          search.ask_jobs(std::span(*found).subspan(begin, count));
+      if (!jobs || !write_jobs(*jobs)) return fail();
+      if (const int status = errand_.done(); status != 0) return status;
+    }
+    return std::nullopt;
+  }
+
  private:
+  // Bodies whose sizes nobody knows. Nothing: the server failed.
+  std::optional<std::size_t> bodies_at_once() {
+    bool is_there = false;
+    const std::optional<StatsText> stats = errand_.server().ask_stats("stats", is_there);
+    if (!stats) return std::nullopt;
+    const std::uint64_t bytes = stats->number("max-job-size").value_or(kPeekBytesMax);
+    return static_cast<std::size_t>(
+        std::clamp<std::uint64_t>(kPeekBytesMax / std::max<std::uint64_t>(bytes, 1), 1, kPeeksMax));
+  }
+
   int fail() {
     progress_.clear();
     if (written_ > 0) {
@@ -94,18 +143,10 @@ class Export {
   }
 
   // False: the server failed.
-  bool write_jobs(const std::vector<StatsText>& jobs, std::size_t begin, std::size_t end) {
-    std::string commands;
-    for (std::size_t i = begin; i < end; ++i) {
-      commands += "peek " + std::to_string(jobs[i].number("id").value_or(0)) + "\r\n";
-    }
-    std::size_t at = begin;
-    const auto take = [&](const Answer& answer) {
-      // A job that is not found is gone meanwhile.
-      if (answer.code == ReplyCode::found) write_job(jobs[at], answer.body);
-      ++at;
-    };
-    const bool is_good = errand_.server().ask("peek", commands, end - begin, take);
+  bool write_jobs(std::span<StatsText> jobs) {
+    const bool is_good =
+        ask_bodies(errand_.server(), jobs,
+                   [this](const StatsText& job, std::string_view body) { write_job(job, body); });
     progress_.show(os::read_clock(), written_, std::max(all_, written_));
     return is_good;
   }
@@ -129,6 +170,9 @@ class Export {
 int export_jobs(Words words) {
   Errand errand(kText, Errand::Json::no);
   bool is_quiet = false;
+  bool is_by_id = false;
+  errand.add(
+      {'i', "by-id", "", "ask for each id, for a server that cannot list its jobs", set(is_by_id)});
   errand.add({'q', "quiet", "", "show no progress on a terminal", set(is_quiet)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   std::vector<std::string> tubes;
@@ -146,6 +190,11 @@ int export_jobs(Words words) {
   int status = 0;
   for (const std::string& tube : tubes) {
     if (!all.count_jobs(tube, status)) return status;
+  }
+  if (is_by_id) {
+    if (errand.operands().empty()) tubes.clear();
+    const std::optional<int> over = all.run_by_id(std::move(tubes), is_quiet);
+    return over ? *over : errand.done();
   }
   for (const std::string& tube : tubes) {
     if (const std::optional<int> over = all.run(tube)) return *over;

@@ -21,7 +21,9 @@ constexpr ErrandText kText = {
     "worker holds stay, and so do jobs that come later. haricotd deletes them with one command.\n"
     "beanstalkd lacks this command: there, flush deletes one job after the other, and only jobs\n"
     "that it has just peeked. Without --yes, jobs are deleted only if somebody at a terminal\n"
-    "says yes.\n"};
+    "says yes.\n",
+    "    haricot flush mail --yes\n"
+    "    haricot flush mail --state buried\n"};
 
 struct Choice {
   TubeClearing clearing{

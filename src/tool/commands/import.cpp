@@ -26,11 +26,10 @@ constexpr ErrandText kText = {
     "may have \"state\", \"pri\", \"ttr\", \"delay\" and \"time-left\". Jobs get new ids; a job "
     "that was\n"
     "reserved is ready. Blank lines are left out. import stops at the first bad line: the lines\n"
-    "before it are imported. --dry-run puts nothing, and names all bad lines.\n"};
+    "before it are imported. --dry-run puts nothing, and names all bad lines.\n",
+    "    haricot import jobs.json\n"
+    "    haricot import --dry-run jobs.json                  # only check the lines\n"};
 
-// What goes out at once.
-constexpr std::size_t kBatchJobs = 500;
-constexpr std::size_t kBatchBytes = 1024 * 1024;
 // No body takes more bytes in JSON than six for each of its own, and no line needs more besides.
 constexpr std::size_t kLineBytesMax = std::size_t{6} * kJobBytesMaxLimit + 64 * 1024;
 

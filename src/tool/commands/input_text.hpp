@@ -11,6 +11,10 @@
 
 namespace haricot::tool {
 
+// What goes out at once where many jobs are put: so many, or as many as have so many bytes.
+inline constexpr std::size_t kBatchJobs = 500;
+inline constexpr std::size_t kBatchBytes = 1024 * 1024;
+
 class InputText final {
  public:
   // An empty path: stdin. False: the message is printed.

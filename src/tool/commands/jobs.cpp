@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +25,11 @@ constexpr ErrandText kText = {
     "--next it prints the next jobs of a tube in the order in which they are served. With\n"
     "--match it prints only jobs whose body has the text in it, and the server has to send\n"
     "all bodies. Jobs change while the table is printed: each line is true for its moment.\n"
-    "The server has to be haricotd, because beanstalkd cannot list jobs.\n"};
+    "The server has to be haricotd, because beanstalkd cannot list jobs.\n",
+    "    haricot jobs --state buried                         # what was put aside\n"
+    "    haricot jobs mail --next --count 10                 # what workers get next\n"
+    "    haricot jobs mail --match customer-17\n"};
 
-constexpr std::uint64_t kPageJobs = 1000;  // The most that a server takes.
 // Bodies that are asked for at once.
 constexpr std::size_t kPeeks = 100;
 
@@ -74,10 +77,21 @@ class Jobs {
             choice.text.empty() ? Progress::Results::as_they_come : Progress::Results::at_end),
         left_(choice.count) {}
 
+  // What is said if no job was found.
+  std::string none() const {
+    if (choice_.tube.empty()) return "there is no such job";
+    const bool is_state =
+        std::find(std::begin(kStates), std::end(kStates), choice_.tube) != std::end(kStates);
+    const bool is_mixed_up = is_state && choice_.state.empty();
+    return "there is no such job in tube " + choice_.tube +
+           (is_mixed_up ? "; a state is named by --state" : "");
+  }
+
   int run() {
     if (choice_.next) {
       const std::string state = choice_.state.empty() ? "ready" : choice_.state;
-      const std::uint64_t count = choice_.text.empty() ? std::min(left_, kPageJobs) : kPageJobs;
+      const std::uint64_t count =
+          choice_.text.empty() ? std::min(left_, kPageJobsMax) : kPageJobsMax;
       if (const auto over =
               show_page("list-jobs " + choice_.tube + " " + state + " " + std::to_string(count))) {
         return *over;
@@ -85,14 +99,15 @@ class Jobs {
     }
     for (std::uint64_t from = choice_.from; !choice_.next && from != 0 && left_ > 0;) {
       std::string command = "scan-jobs " + std::to_string(from) + " ";
-      command += std::to_string(choice_.text.empty() ? std::min(left_, kPageJobs) : kPageJobs);
+      command +=
+          std::to_string(choice_.text.empty() ? std::min(left_, kPageJobsMax) : kPageJobsMax);
       if (!choice_.tube.empty()) command += " " + choice_.tube;
       if (!choice_.state.empty() && !choice_.tube.empty()) command += " " + choice_.state;
       if (const std::optional<int> over = show_page(command)) return *over;
       from = page_.next;
     }
     progress_.clear();
-    return shown_ > 0 ? errand_.done() : errand_.no("there is no such job");
+    return shown_ > 0 ? errand_.done() : errand_.no(none());
   }
 
  private:
@@ -130,21 +145,12 @@ class Jobs {
   bool keep_matches() {
     std::vector<StatsText> matching;
     for (std::size_t begin = 0; begin < page_.jobs.size(); begin += kPeeks) {
-      const std::size_t end = std::min(begin + kPeeks, page_.jobs.size());
-      std::string commands;
-      for (std::size_t i = begin; i < end; ++i) {
-        commands += "peek " + std::to_string(page_.jobs[i].number("id").value_or(0)) + "\r\n";
-      }
-      std::size_t at = begin;
-      const auto take = [&](const Answer& answer) {
-        // A job that is not found has gone meanwhile.
-        if (answer.code == ReplyCode::found &&
-            answer.body.find(choice_.text) != std::string_view::npos) {
-          matching.push_back(std::move(page_.jobs[at]));
-        }
-        ++at;
+      const std::size_t count = std::min(kPeeks, page_.jobs.size() - begin);
+      const auto take = [&](StatsText& job, std::string_view body) {
+        if (body.find(choice_.text) != std::string_view::npos) matching.push_back(std::move(job));
       };
-      if (!errand_.server().ask("peek", commands, end - begin, take)) return false;
+      const std::span all(page_.jobs);
+      if (!ask_bodies(errand_.server(), all.subspan(begin, count), take)) return false;
     }
     page_.jobs = std::move(matching);
     return true;

@@ -15,7 +15,9 @@ constexpr ErrandText kText = {
     "     haricot kick [OPTIONS] --tube TUBE --count N|--all",
     "Makes buried and delayed jobs ready: those with these ids, or some jobs of a tube. Of a\n"
     "tube, the server kicks buried jobs, the oldest first. If the tube has none, it kicks\n"
-    "delayed jobs.\n"};
+    "delayed jobs.\n",
+    "    haricot kick 17 18\n"
+    "    haricot kick --tube mail --all                      # retry what is buried\n"};
 
 int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count, bool quiet) {
   int status = 0;

@@ -26,9 +26,9 @@ constexpr ErrandText kText = {
     "service, and none that a worker holds. It reserves a job, puts it into TO, and deletes it\n"
     "in FROM. If move is killed or loses the server between the put and the deletion, this one\n"
     "job is in both tubes; the one that is under way is ready in FROM then. The server has to\n"
-    "know reserve-job (beanstalkd 1.12 and later).\n"};
-
-constexpr std::uint64_t kPageJobs = 1000;  // The most that list-jobs takes.
+    "know reserve-job (beanstalkd 1.12 and later).\n",
+    "    haricot move mail mail-of-monday\n"
+    "    haricot move --state buried mail mail-to-look-at\n"};
 
 struct Choice {
   std::string from;
@@ -73,7 +73,7 @@ class Move {
   // False: the server failed, or somebody interrupts.
   bool move_place(Place place, std::uint64_t bound) {
     while (bound > 0 && all_ > round_.counted()) {
-      const std::uint64_t wanted = std::min({bound, all_ - round_.counted(), kPageJobs});
+      const std::uint64_t wanted = std::min({bound, all_ - round_.counted(), kPageJobsMax});
       std::vector<std::uint64_t> ids;
       if (!next_ids(place, wanted, ids)) return false;
       if (ids.empty()) return true;

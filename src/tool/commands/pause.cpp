@@ -11,7 +11,9 @@ namespace {
 
 constexpr ErrandText kText = {
     "pause", "[OPTIONS] TUBE TIME",
-    "Keeps all jobs of the tube from being reserved for so long. 0 ends a pause.\n"};
+    "Keeps all jobs of the tube from being reserved for so long. 0 ends a pause.\n",
+    "    haricot pause mail 10m\n"
+    "    haricot pause mail 0\n"};
 
 }  // namespace
 

@@ -17,7 +17,9 @@ constexpr ErrandText kText = {
     "the next ready job of a tube, its delayed job that is due first, or its oldest buried\n"
     "job. peek writes the body as it is. On a terminal it shows control characters as \\xHH.\n"
     "With --json it prints one object: the statistics of the job, and its body as \"body\" if\n"
-    "the body is UTF-8, otherwise as \"body_base64\".\n"};
+    "the body is UTF-8, otherwise as \"body_base64\".\n",
+    "    haricot peek 17\n"
+    "    haricot peek --tube mail --buried\n"};
 
 }  // namespace
 

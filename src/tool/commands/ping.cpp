@@ -16,9 +16,12 @@ namespace {
 constexpr ErrandText kText = {
     "ping", "[OPTIONS] [ADDRESS]",
     "Asks the server for its statistics. Prints whether it answered, whether it is haricotd or\n"
-    "beanstalkd, its version, its uptime, and how long the answer took. With --writable, a server "
-    "that refuses puts is a failure\n"
-    "too.\n"};
+    "beanstalkd, its version, its uptime, and how long the answer took. haricotd has two\n"
+    "versions: its own, and that of the beanstalkd whose place it takes. With --writable, a\n"
+    "server that refuses puts is a failure too.\n",
+    "    haricot ping\n"
+    "    haricot -a queue1,queue2 ping --writable\n"
+    "    haricot ping --wait 30 --quiet                      # after a start\n"};
 
 constexpr int kRetryMs = 100;
 
@@ -49,23 +52,25 @@ std::string writable_json(const std::string* refusal) {
   return ",\"writable\":false,\"reason\":" + json_string(*refusal);
 }
 
-// `kind`: see Remote::ask_kind. `refusal`: null if nobody asked for it.
-void report(const Errand& errand, const std::string& address, const StatsText& stats,
-            std::string_view kind, Duration time, const std::string* refusal) {
+// `refusal`: null if nobody asked for it.
+void report(const Errand& errand, const std::string& address, const StatsText& stats, Duration time,
+            const std::string* refusal) {
   char milliseconds[40];
   std::snprintf(milliseconds, sizeof milliseconds, "%.3f", static_cast<double>(time.count()) / 1e6);
-  const std::string version = text_of(&stats, "version");
+  const std::string* ours = stats.find("haricot-version");
   const std::string draining = text_of(&stats, "draining");
   if (errand.json()) {
-    print("{\"address\":" + json_string(address) + ",\"server\":" + json_string(kind) +
-          ",\"version\":" + json_string(version) +
+    print("{\"address\":" + json_string(address) +
+          ",\"server\":" + json_string(server_kind(stats)) +
+          ",\"version\":" + json_string(text_of(&stats, "version")) +
+          (ours == nullptr ? "" : ",\"haricot-version\":" + json_string(*ours)) +
           ",\"uptime\":" + std::to_string(stats.number("uptime").value_or(0)) +
           ",\"draining\":" + (draining == "true" ? "true" : "false") +
           ",\"milliseconds\":" + milliseconds + writable_json(refusal) + "}\n");
   } else {
-    print(safe_word(address) + " answers: " + std::string(kind) + ", version " +
-          safe_word(version) + ", up " + std::to_string(stats.number("uptime").value_or(0)) +
-          " s, " + milliseconds + " ms" + (draining == "true" ? ", in drain mode" : "") + "\n");
+    print(safe_word(address) + " answers: " + server_words(stats) + ", up " +
+          std::to_string(stats.number("uptime").value_or(0)) + " s, " + milliseconds + " ms" +
+          (draining == "true" ? ", in drain mode" : "") + "\n");
   }
 }
 
@@ -85,9 +90,7 @@ int ping_one(const Errand& errand, Remote& server, const Choice& choice, Instant
     if (is_over) {
       const std::string& address = server.address().name();
       if (!choice.quiet) {
-        const std::optional<std::string_view> kind = server.ask_kind();
-        if (!kind) return errand.failed(server);
-        report(errand, address, *stats, *kind, time, choice.writable ? &refusal : nullptr);
+        report(errand, address, *stats, time, choice.writable ? &refusal : nullptr);
       }
       if (refusal.empty()) return errand.done();
       return errand.no(safe_word(address) + " takes no new jobs: " + refusal);

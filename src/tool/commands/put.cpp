@@ -15,12 +15,12 @@ constexpr ErrandText kText = {
     "Puts jobs into a tube and prints their ids. Each BODY is a job. Without a BODY, or with\n"
     "-, the whole of stdin, or of --file, is one job. With --lines each line of it is a job,\n"
     "without its line end, and is put as soon as it is there. put refuses an empty stdin or\n"
-    "file, unless --empty says that it is meant.\n"};
+    "file, unless --empty says that it is meant.\n",
+    "    haricot put --tube mail hello world                 # two jobs\n"
+    "    haricot put --tube mail --lines --file jobs.txt     # a job for each line\n"
+    "    haricot put --tube mail --delay 10m < body\n"};
 
 constexpr std::uint64_t kNumberMax = 4294967295;
-// What goes out at once with --lines.
-constexpr std::size_t kBatchJobs = 500;
-constexpr std::size_t kBatchBytes = 1024 * 1024;
 
 struct Choice {
   std::string tube = "default";
@@ -156,7 +156,9 @@ int put(Words words) {
   const bool is_dash = errand.operands().size() == 1 && errand.operands().front() == "-";
   const bool has_words = !errand.operands().empty() && !is_dash;
   if (has_words && (choice.lines || !choice.file.empty())) {
-    return errand.mistake("a body on the command line excludes --lines and --file");
+    return errand.mistake(
+        "a body on the command line excludes --lines and --file; --file PATH reads a "
+        "file");
   }
 
   InputText source;

@@ -14,7 +14,9 @@ constexpr ErrandText kText = {
     "Reserves jobs by their ids and releases them: ready, delayed and buried jobs become ready,\n"
     "or delayed with --delay. Each keeps its priority, unless --priority gives another one. A\n"
     "job that a worker holds cannot be released by anybody else. The server has to know\n"
-    "reserve-job (beanstalkd 1.12 and later).\n"};
+    "reserve-job (beanstalkd 1.12 and later).\n",
+    "    haricot release 17\n"
+    "    haricot release 17 --delay 10m\n"};
 
 }  // namespace
 

@@ -18,7 +18,9 @@ constexpr ErrandText kText = {
     "happens to the job; it happens only if the body was written. The command holds the job\n"
     "only as long as it runs: without --then, the job is ready again when the command ends.\n"
     "With --json it prints one object, as peek does. Without --wait it waits until there is a\n"
-    "job.\n"};
+    "job.\n",
+    "    haricot reserve --tube mail --wait 0 --then release # look at the next job\n"
+    "    haricot reserve --tube mail --then delete > body\n"};
 
 // A server that is gone is noticed after so many seconds and --timeout.
 constexpr std::uint64_t kTurnS = 30;

@@ -18,7 +18,10 @@ constexpr ErrandText kText = {
     "stats", "[OPTIONS] [TUBE|JOB]",
     "Prints the statistics of the server, of a tube, or of a job. Digits are the id of a job,\n"
     "and anything else is the name of a tube. If the name of a tube is made of digits, use\n"
-    "--tube. The last key of the server's statistics is server: haricotd or beanstalkd.\n"};
+    "--tube. The last key of the server's statistics is server: haricotd or beanstalkd.\n",
+    "    haricot stats\n"
+    "    haricot stats mail --key current-jobs-ready\n"
+    "    haricot -a queue1,queue2 stats --key current-jobs-ready\n"};
 
 // A key that the tool adds.
 constexpr std::string_view kServerKey = "server";
@@ -55,21 +58,21 @@ void print_all(const Errand& errand, const StatsText& stats) {
   }
 }
 
+void add_server(StatsText& stats) {
+  stats.add({std::string(kServerKey), std::string(server_kind(stats))});
+}
+
 // What one of several servers says. Nothing: the subject is not there, or the server failed; then
 // the message is printed, and `status` is the exit status.
 std::optional<StatsText> ask(Errand& errand, Remote& server, const Subject& subject, int& status) {
   bool is_there = false;
   std::optional<StatsText> found;
   if (server.open()) found = server.ask_stats(subject.command, is_there);
-  if (found && is_there && subject.name.empty()) {
-    const std::optional<std::string_view> kind = server.ask_kind();
-    if (!kind) found.reset();
-    if (kind) found->add({std::string(kServerKey), std::string(*kind)});
-  }
   if (!found) {
     status = errand.failed(server);
     return std::nullopt;
   }
+  if (is_there && subject.name.empty()) add_server(*found);
   return is_there ? std::move(found) : std::nullopt;
 }
 
@@ -172,11 +175,7 @@ int stats(Words words) {
   bool is_there = false;
   std::optional<StatsText> found = errand.server().ask_stats(subject.command, is_there);
   if (!found) return errand.failed();
-  if (subject.name.empty() && (key.empty() || key == kServerKey)) {
-    const std::optional<std::string_view> kind = errand.server().ask_kind();
-    if (!kind) return errand.failed();
-    found->add({std::string(kServerKey), std::string(*kind)});
-  }
+  if (subject.name.empty()) add_server(*found);
   if (!is_there) return errand.no("there is no " + subject.name);
   if (!key.empty()) return print_value(errand, *found, key);
   print_all(errand, *found);

@@ -22,7 +22,10 @@ constexpr ErrandText kText = {
     "tubes", "[OPTIONS] [PATTERN...]",
     "Prints a table of all tubes, or of those that match one of the shell patterns. The\n"
     "columns put/s and delete/s are jobs a second, measured while the command runs. -i 0\n"
-    "leaves them out and prints the table at once.\n"};
+    "leaves them out and prints the table at once.\n",
+    "    haricot tubes --sort buried\n"
+    "    haricot tubes 'mail*'\n"
+    "    haricot -a queue1,queue2 tubes                      # the sum, and each\n"};
 
 void sleep_for(Duration time) {
   const Instant end = os::read_clock() + time;

@@ -30,10 +30,12 @@ namespace {
 constexpr ErrandText kText = {
     "top", "[OPTIONS] [PATTERN...]",
     "Shows again and again what a server does: its jobs, its rates, and a table of all tubes\n"
-    "or of those that match one of the shell patterns. Of several servers it shows the sum, and v\n"
-    "shows one after the other. h shows the keys, q quits. Without a terminal, and with --batch or "
-    "--json, top writes one screen after the other and reads no\n"
-    "keys.\n"};
+    "or of those that match one of the shell patterns. Of several servers it shows the sum, and\n"
+    "v shows one after the other. h shows the keys, q quits. Without a terminal, and with\n"
+    "--batch or --json, top writes one screen after the other and reads no keys.\n",
+    "    haricot top\n"
+    "    haricot top --hide-idle --sort buried 'mail*'\n"
+    "    haricot top --batch --count 1 --interval 10         # for a script\n"};
 
 struct Choice {
   TopView view;

@@ -24,7 +24,7 @@ std::string identity_line(const TopState& state) {
   const StatsText& server = state.sample.server;
   std::string line = "haricot top: " + safe_word(state.address);
   if (!state.servers) {
-    line += ", version " + value_of(server, "version") + ", up " +
+    line += ", " + short_server_words(server) + ", up " +
             format_uptime(server.number("uptime").value_or(0));
   }
   if (is_true(server, "draining")) line += ", DRAIN MODE";

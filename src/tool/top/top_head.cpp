@@ -11,11 +11,6 @@ namespace {
 
 using Pieces = std::vector<ScreenLine::Piece>;
 
-std::string value_of(const StatsText& stats, std::string_view key) {
-  const std::string* value = stats.find(key);
-  return value == nullptr ? "-" : safe_word(*value);
-}
-
 std::string count_of(const StatsText& stats, std::string_view key) {
   const std::optional<std::uint64_t> number = stats.number(key);
   return number ? grouped(*number) : "-";
@@ -44,7 +39,7 @@ Pieces identity(const TopState& state, std::size_t columns) {
   const std::size_t left = room - std::min(room, pieces[0].text.size());
   pieces[0].text += shortened(address, std::max(left, kAddressColumnsMin));
   if (state.servers) return pieces;
-  pieces.push_back({"version " + value_of(server, "version")});
+  pieces.push_back({short_server_words(server)});
   pieces.push_back({"up " + format_uptime(server.number("uptime").value_or(0))});
   return pieces;
 }

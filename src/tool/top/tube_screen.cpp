@@ -43,11 +43,12 @@ Pieces states(const TubeStats& tube, const std::vector<Mark>& marks) {
 }
 
 Pieces rates(const TubeStats& tube) {
-  Pieces pieces = {{"a second: " + grouped_rate(tube.put_rate) + " put"},
-                   {grouped_rate(tube.delete_rate) + " delete"},
-                   {grouped(tube.puts) + " put since the tube is there"}};
-  if (tube.deletes) pieces.push_back({grouped(*tube.deletes) + " deleted"});
-  return pieces;
+  // Since the tube is there. One piece, because the second half says nothing without the first.
+  std::string all = "in all " + grouped(tube.puts) + " put";
+  if (tube.deletes) all += ", " + grouped(*tube.deletes) + " deleted";
+  return {{"a second: " + grouped_rate(tube.put_rate) + " put"},
+          {grouped_rate(tube.delete_rate) + " delete"},
+          {all}};
 }
 
 Pieces clients(const TubeStats& tube) {

@@ -21,7 +21,10 @@ constexpr ErrandText kText = {
     "doubles with each reserve of the job, or buried after --tries. While the program runs, the\n"
     "job is touched before its TTR ends. SIGTERM or Ctrl-C lets the programs that run end; a\n"
     "second one ends them and gives their jobs back. If work is killed, the kernel kills the\n"
-    "programs.\n"};
+    "programs.\n",
+    "    haricot work --tube mail -- send-mail --to {}\n"
+    "    haricot work --tube mail --wait 0 -- sh -c 'wc -c'  # empty a tube, body on stdin\n"
+    "    haricot work --tube mail --jobs 4 --tries 5 --delay 1m -- ./deliver\n"};
 
 constexpr std::uint64_t kSlotsMax = 1000;
 constexpr int kLastWordsMs = 1000;
@@ -75,7 +78,8 @@ int work(Words words) {
   plan.command.assign(errand.operands().begin(), errand.operands().end());
   if (plan.command.empty()) return errand.mistake("it takes a program");
   if (!can_be_run(plan.command.front(), std::getenv("PATH"))) {
-    return errand.no("there is no program " + plan.command.front());
+    return errand.no("there is no program " + plan.command.front() +
+                     (plan.tubes.empty() ? "; tubes are named by --tube" : ""));
   }
   if (plan.tubes.empty()) plan.tubes.emplace_back("default");
   // A server that is not there at the start is a failure, and not waited for.

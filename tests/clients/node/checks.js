@@ -127,7 +127,7 @@ function yamlOf(client) {
   return require(require.resolve('js-yaml', { paths: [require.resolve(client)] })).load;
 }
 
-const kServerTexts = ['version', 'draining', 'id', 'hostname', 'os', 'platform'];
+const kServerTexts = ['version', 'draining', 'id', 'hostname', 'os', 'platform', 'haricot-version'];
 
 // All of `stats` but the counters: keys in their order, types, and what can be known from outside.
 function checkServerStats(stats, parseYaml) {

@@ -15,7 +15,7 @@ const kWords = [
   'delete-batch', 'watch', 'reserve-mode',
 ];
 const kTimes = ['queue-time', 'work-time'].flatMap(time => ['p50', 'p99', 'max'].map(of => `${time}-${of}`));
-const kDetailKeys = ['age-oldest-ready', 'age-oldest-buried', ...kTimes];
+const kDetailKeys = ['age-oldest-ready', 'age-oldest-buried', ...kTimes, 'buried-by-tries'];
 const kJobKeys = [
   'id', 'tube', 'state', 'pri', 'age', 'delay', 'ttr', 'time-left', 'bytes', 'reserves', 'timeouts',
   'releases', 'buries', 'kicks',

@@ -239,7 +239,7 @@ Checks.scenario 'stats of the server' do |_name, connect|
   equal([stats.pid, stats.max_job_size, stats.draining], [SERVER.pid, JOB_BYTES_MAX, false],
     'others')
   equal([stats.rusage_utime.class, stats.rusage_stime.class], [Float, Float], 'times')
-  texts = %w[version rusage_utime rusage_stime draining id hostname os platform]
+  texts = %w[version rusage_utime rusage_stime draining id hostname os platform haricot_version]
   wrong = (stats.keys - texts).reject { |key| stats[key].is_a?(Integer) }
   equal(wrong, [], 'counters that are not integers')
 end

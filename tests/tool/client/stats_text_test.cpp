@@ -62,5 +62,27 @@ TEST(StatsText, NamesThatWouldBreakACommandAreRefused) {
   EXPECT_TRUE(parse_list("---\n- " + std::string(200, 'x') + "\n"));
 }
 
+TEST(ServerWords, NameHaricotdIfItTellsItsVersion) {
+  const StatsText theirs = *StatsText::parse("---\nversion: 1.12\n");
+  EXPECT_EQ(server_kind(theirs), "beanstalkd");
+  EXPECT_EQ(server_words(theirs), "beanstalkd 1.12");
+  EXPECT_EQ(short_server_words(theirs), "version 1.12");
+
+  const StatsText ours = *StatsText::parse("---\nversion: \"1.13\"\nharicot-version: \"2.3.4\"\n");
+  EXPECT_EQ(server_kind(ours), "haricotd");
+  EXPECT_EQ(server_words(ours), "haricotd 2.3.4, as beanstalkd 1.13");
+  EXPECT_EQ(short_server_words(ours), "haricotd 2.3.4");
+}
+
+TEST(ServerWords, AreSafeToPrintWhateverTheServerSays) {
+  const StatsText odd = *StatsText::parse("---\nversion: \x1b[2J\nharicot-version: \x1b]0;x\x07\n");
+  for (const std::string& words : {server_words(odd), short_server_words(odd)}) {
+    EXPECT_EQ(words.find('\x1b'), std::string::npos) << words;
+  }
+  const StatsText silent = *StatsText::parse("---\nuptime: 7\n");
+  EXPECT_EQ(server_words(silent), "beanstalkd of an unknown version");
+  EXPECT_EQ(short_server_words(silent), "version -");
+}
+
 }  // namespace
 }  // namespace haricot::tool

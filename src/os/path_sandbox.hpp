@@ -10,7 +10,7 @@
 
 namespace haricot::os {
 
-struct PathFenceOptions {
+struct PathSandboxOptions {
   // A descriptor of the folder in which files are read, written, made and removed; -1: none.
   int folder = -1;
   // Folders in and below which files may be removed: that of a unix socket. Those that cannot be
@@ -22,6 +22,6 @@ struct PathFenceOptions {
 // before there are other threads. If the kernel can, the rules also forbid to bind and connect TCP
 // sockets and to send signals to other processes. Requires: no new privileges, see Sandbox. False:
 // `error` says why.
-[[nodiscard]] bool enter_path_fence(const PathFenceOptions& options, std::string& error);
+[[nodiscard]] bool enter_path_sandbox(const PathSandboxOptions& options, std::string& error);
 
 }  // namespace haricot::os

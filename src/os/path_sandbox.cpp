@@ -1,4 +1,4 @@
-#include "os/path_fence.hpp"
+#include "os/path_sandbox.hpp"
 
 #include <fcntl.h>
 #include <linux/landlock.h>
@@ -65,7 +65,7 @@ bool allow(int ruleset, int folder, std::uint64_t access) {
 
 }  // namespace
 
-bool enter_path_fence(const PathFenceOptions& options, std::string& error) {
+bool enter_path_sandbox(const PathSandboxOptions& options, std::string& error) {
   const long version =
       ::syscall(__NR_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (version < 1) {

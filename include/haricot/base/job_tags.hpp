@@ -1,0 +1,68 @@
+// The tags of a job: what a producer says of it after the four numbers of a put.
+//
+// They are a text, `tag:value` and `tag:value` with one blank between: in the line of a put in any
+// order, and everywhere else in the order of kTagTable. So a job keeps its tags in that form, in
+// memory as well as in the binlog, and whoever asks for one reads the text. A text is short, and
+// few jobs have one.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace haricot {
+
+// A line of a put has room for no more.
+inline constexpr std::size_t kTagTextBytesMax = 210;
+// The largest limit of a lane, and the longest key of one.
+inline constexpr std::uint32_t kLaneLimitMax = 65535;
+inline constexpr std::size_t kKeyBytesMax = 100;
+// The largest number of tries.
+inline constexpr std::uint32_t kTriesMax = 65535;
+
+struct JobTags {
+  std::uint32_t tries = 0;  // try:<n>, 1 to kTriesMax. 0: the job has no such tag.
+  // con:<key>[:<n>]: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such tag.
+  std::string_view lane = {};
+  std::uint32_t lane_limit = 1;  // 1 to kLaneLimitMax.
+};
+
+// The words of all tags, in their order.
+std::span<const std::string_view> tag_words();
+
+// Reads what stands after the numbers of a put: each tag at most once, and nothing else. False: it
+// is no such text, and `tags` has no meaning. The tags refer to the text.
+[[nodiscard]] bool read_tags(std::string_view text, JobTags& tags);
+
+// The tags in a text that was kept. What a later version may have added is passed over. The tags
+// refer to the text.
+JobTags tags_in(std::string_view text);
+
+// The value of the first tag `con` in a text that was kept, good or not. Empty: there is none, and
+// tags_in() finds no lane.
+std::string_view lane_value_in(std::string_view text);
+
+// A text of tags that is complete in itself.
+class TagText {
+ public:
+  TagText() = default;
+  // Requires: they were read from a text of at most kTagTextBytesMax bytes.
+  explicit TagText(const JobTags& tags);
+
+  std::string_view view() const { return {bytes_.data(), size_}; }
+  bool empty() const { return size_ == 0; }
+  bool has_room(std::size_t bytes) const { return bytes_.size() - size_ >= bytes; }
+  // Requires: there is room.
+  void add(std::string_view text);
+  void add(std::uint64_t number);
+  void clear() { size_ = 0; }
+
+ private:
+  std::array<char, kTagTextBytesMax> bytes_;
+  std::uint8_t size_ = 0;
+};
+
+}  // namespace haricot

@@ -1,0 +1,189 @@
+// Which command a line begins with: the words of the table of commands, in the order in which they
+// are looked for. For the parser alone.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "haricot/base/little_endian.hpp"
+#include "haricot/protocol/command.hpp"
+
+namespace haricot::command_words {
+
+// What is looked at of a command's row. `head` is the first eight bytes of the word as a
+// number, and the mask has ones where these are: a line is compared with a word without a call, but
+// for the words that are longer.
+struct Row {
+  std::string_view word;
+  std::uint64_t head = 0;
+  std::uint64_t head_mask = 0;
+  Verb verb;
+  Arguments arguments;
+};
+
+constexpr Row make_row(const CommandRow& command) {
+  Row row{.word = command.word, .verb = command.verb, .arguments = command.arguments};
+  for (std::size_t i = 0; i < command.word.size() && i < sizeof row.head; ++i) {
+    row.head |= std::uint64_t{static_cast<unsigned char>(command.word[i])} << (8 * i);
+    row.head_mask |= std::uint64_t{0xff} << (8 * i);
+  }
+  return row;
+}
+
+// The first row for each letter, and one after the last.
+struct Range {
+  std::uint8_t begin = 0;
+  std::uint8_t end = 0;
+};
+
+// Rows of some commands.
+struct Rows {
+  std::array<Row, kVerbs> rows{};
+  std::size_t size = 0;
+  std::array<Range, 128> ranges{};
+
+  constexpr const Row& operator[](std::size_t index) const { return rows[index]; }
+};
+
+// A line is the first row whose word it begins with. So the rows are grouped by their first letter.
+// Within a letter they are in the order of kCommandTable, but a longer word stands before the
+// shorter one that it begins with. `put` is the first of its letter, as nothing is more common.
+constexpr Rows make_rows(CommandSet first, CommandSet last) {
+  Rows made{};
+  for (const CommandRow& command : kCommandTable) {
+    if (command.set < first || command.set > last) continue;
+    std::size_t index = made.size;
+    for (std::size_t i = made.size; i-- > 0;) {
+      if (command.word.starts_with(made[i].word)) index = i;
+    }
+    if (index == made.size) {
+      while (index > 0 && made[index - 1].word[0] > command.word[0]) --index;
+    }
+    for (std::size_t i = made.size; i > index; --i) made.rows[i] = made.rows[i - 1];
+    made.rows[index] = make_row(command);
+    ++made.size;
+  }
+  for (std::size_t i = 0; i < made.size; ++i) {
+    Range& range = made.ranges[static_cast<unsigned char>(made[i].word[0])];
+    if (range.end == 0) range.begin = static_cast<std::uint8_t>(i);
+    range.end = static_cast<std::uint8_t>(i + 1);
+  }
+  return made;
+}
+
+// The commands of beanstalkd come first, and what is one of them is never looked for among the
+// others. So the others cost those who do not use them nothing.
+inline constexpr Rows kStandardRows = make_rows(CommandSet::standard, CommandSet::standard);
+inline constexpr Rows kExtendedRows = make_rows(CommandSet::extended, CommandSet::extended);
+inline constexpr Rows kOperatorRows = make_rows(CommandSet::extended, CommandSet::operators);
+
+// The table and what was made of it -------------------------------------------------------------
+
+constexpr bool is_in_order_of_verbs() {
+  for (std::size_t i = 0; i < kVerbs; ++i) {
+    if (kCommandTable[i].verb != static_cast<Verb>(i)) return false;
+  }
+  return true;
+}
+static_assert(is_in_order_of_verbs());
+
+constexpr bool has_extended_behind() {
+  for (const CommandRow& row : kCommandTable) {
+    if (is_extended(row.verb) != (row.set != CommandSet::standard)) return false;
+  }
+  return true;
+}
+static_assert(has_extended_behind());
+
+constexpr bool has_counters_in_front() {
+  for (std::size_t i = 1; i < kVerbs; ++i) {
+    if (kCommandTable[i - 1].counter.empty() && !kCommandTable[i].counter.empty()) return false;
+  }
+  return true;
+}
+static_assert(has_counters_in_front(), "a new counter would move the lines of `stats`");
+
+constexpr bool are_counters_named_after_commands() {
+  for (const CommandRow& row : kCommandTable) {
+    if (row.counter.empty()) continue;
+    if (!row.counter.starts_with("cmd-") || row.counter.substr(4) != row.name()) return false;
+  }
+  return true;
+}
+static_assert(are_counters_named_after_commands());
+
+constexpr bool are_grouped_by_letter(const Rows& rows) {
+  for (std::size_t i = 1; i < rows.size; ++i) {
+    if (rows[i - 1].word[0] > rows[i].word[0]) return false;
+  }
+  return true;
+}
+static_assert(are_grouped_by_letter(kStandardRows));
+static_assert(are_grouped_by_letter(kOperatorRows));
+
+constexpr bool can_all_be_reached(const Rows& rows) {
+  for (std::size_t i = 0; i < rows.size; ++i) {
+    for (std::size_t earlier = 0; earlier < i; ++earlier) {
+      if (rows[i].word.starts_with(rows[earlier].word)) return false;
+    }
+  }
+  return true;
+}
+static_assert(can_all_be_reached(kStandardRows), "a word hides another one that begins with it");
+static_assert(can_all_be_reached(kOperatorRows), "a word hides another one that begins with it");
+
+constexpr bool takes_anything(Arguments arguments) {
+  return arguments == Arguments::ignored || arguments == Arguments::timeout ||
+         arguments == Arguments::bound;
+}
+
+// A standard command that takes anything after its word must not begin an extended one.
+constexpr bool are_none_taken_for_standard() {
+  for (const CommandRow& own : kCommandTable) {
+    if (own.set == CommandSet::standard) continue;
+    for (const CommandRow& row : kCommandTable) {
+      if (row.set != CommandSet::standard || !own.word.starts_with(row.word)) continue;
+      if (takes_anything(row.arguments)) return false;
+    }
+  }
+  return true;
+}
+static_assert(are_none_taken_for_standard());
+
+// No word is shorter.
+inline constexpr std::size_t kWordBytesMin = 4;
+static_assert(std::ranges::all_of(kCommandTable, [](const CommandRow& row) {
+  return row.word.size() >= kWordBytesMin;
+}));
+
+// The first eight bytes of a line as a number, zeros where it is shorter: its last four bytes may
+// be some of the first four. Requires: at least kWordBytesMin bytes.
+inline std::uint64_t head_of(std::string_view line) {
+  if (line.size() >= 8) return load_little_endian<std::uint64_t>(line.data());
+  const char* const last = line.data() + line.size() - 4;
+  return load_little_endian<std::uint32_t>(line.data()) |
+         std::uint64_t{load_little_endian<std::uint32_t>(last)} << (8 * (line.size() - 4));
+}
+
+// The row whose word the line begins with, or null. Inlined, as a call would make every command
+// dearer.
+[[gnu::always_inline]] inline const Row* find_row(std::string_view line, const Rows& rows) {
+  if (line.size() < kWordBytesMin) return nullptr;
+  const std::uint64_t head = head_of(line);
+  const auto letter = static_cast<unsigned char>(head);
+  if (letter >= rows.ranges.size()) return nullptr;
+  const Range range = rows.ranges[letter];
+  const std::span<const Row> in_question(&rows[range.begin], &rows[range.end]);
+  for (const Row& row : in_question) {
+    if ((head & row.head_mask) != row.head) continue;
+    if (row.word.size() <= sizeof head || line.starts_with(row.word)) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace haricot::command_words

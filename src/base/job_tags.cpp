@@ -1,0 +1,152 @@
+#include "haricot/base/job_tags.hpp"
+
+#include <charconv>
+#include <cstring>
+
+#include "haricot/base/check.hpp"
+#include "haricot/base/name_bytes.hpp"
+#include "haricot/base/number.hpp"
+
+namespace haricot {
+namespace {
+
+// One row a tag: how its value is read and written.
+struct TagRow {
+  std::string_view word;
+  // False: it is no value of the tag.
+  bool (*read)(std::string_view value, JobTags& tags);
+  bool (*is_set)(const JobTags& tags);
+  // Requires: it is set.
+  void (*write)(const JobTags& tags, TagText& text);
+};
+
+bool read_number_up_to(std::string_view text, std::uint32_t max, std::uint32_t& value) {
+  const auto number = read_number(text);
+  if (!number || *number > max) return false;
+  value = static_cast<std::uint32_t>(*number);
+  return true;
+}
+
+bool is_key(std::string_view text) {
+  return !text.empty() && text.size() <= kKeyBytesMax && has_only_name_bytes(text);
+}
+
+// <key>[:<n>]; a key has no colon.
+bool read_lane(std::string_view value, JobTags& tags) {
+  const std::size_t colon = value.find(':');
+  tags.lane = value.substr(0, colon);
+  tags.lane_limit = 1;
+  if (!is_key(tags.lane)) return false;
+  if (colon == std::string_view::npos) return true;
+  return read_number_up_to(value.substr(colon + 1), kLaneLimitMax, tags.lane_limit) &&
+         tags.lane_limit > 0;
+}
+
+void write_lane(const JobTags& tags, TagText& text) {
+  text.add(tags.lane);
+  if (tags.lane_limit == 1) return;
+  text.add(":");
+  text.add(tags.lane_limit);
+}
+
+constexpr std::array kTagTable = {
+    TagRow{.word = "try",
+           .read =
+               [](std::string_view value, JobTags& tags) {
+                 return read_number_up_to(value, kTriesMax, tags.tries) && tags.tries > 0;
+               },
+           .is_set = [](const JobTags& tags) { return tags.tries > 0; },
+           .write = [](const JobTags& tags, TagText& text) { text.add(tags.tries); }},
+    TagRow{.word = "con",
+           .read = read_lane,
+           .is_set = [](const JobTags& tags) { return !tags.lane.empty(); },
+           .write = write_lane},
+};
+
+constexpr auto make_words() {
+  std::array<std::string_view, kTagTable.size()> words{};
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = kTagTable[i].word;
+  return words;
+}
+constexpr auto kTagWords = make_words();
+
+// Takes the next tag off the front of a text.
+std::string_view next_tag(std::string_view& text) {
+  const std::string_view tag = text.substr(0, text.find(' '));
+  text.remove_prefix(tag.size());
+  if (!text.empty()) text.remove_prefix(1);
+  return tag;
+}
+
+// The row of a tag, and its value. Null: there is no such tag.
+const TagRow* find_row(std::string_view tag, std::string_view& value) {
+  const std::size_t colon = tag.find(':');
+  if (colon == std::string_view::npos) return nullptr;
+  value = tag.substr(colon + 1);
+  for (const TagRow& row : kTagTable) {
+    if (row.word == tag.substr(0, colon)) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::span<const std::string_view> tag_words() {
+  return kTagWords;
+}
+
+bool read_tags(std::string_view text, JobTags& tags) {
+  if (text.empty() || text.size() > kTagTextBytesMax || text.back() == ' ') return false;
+  tags = JobTags{};
+  while (!text.empty()) {
+    std::string_view value;
+    const TagRow* row = find_row(next_tag(text), value);
+    if (row == nullptr || row->is_set(tags) || !row->read(value, tags)) return false;
+  }
+  return true;
+}
+
+JobTags tags_in(std::string_view text) {
+  JobTags tags;
+  while (!text.empty()) {
+    std::string_view value;
+    const TagRow* row = find_row(next_tag(text), value);
+    if (row == nullptr) continue;
+    JobTags with = tags;
+    if (row->read(value, with)) tags = with;
+  }
+  return tags;
+}
+
+std::string_view lane_value_in(std::string_view text) {
+  constexpr std::string_view kPrefix = "con:";
+  while (!text.empty()) {
+    const std::string_view tag = next_tag(text);
+    if (tag.starts_with(kPrefix) && tag != kPrefix) return tag.substr(kPrefix.size());
+  }
+  return {};
+}
+
+TagText::TagText(const JobTags& tags) {
+  for (const TagRow& row : kTagTable) {
+    if (!row.is_set(tags)) continue;
+    if (!empty()) add(" ");
+    add(row.word);
+    add(":");
+    row.write(tags, *this);
+  }
+}
+
+void TagText::add(std::string_view text) {
+  CHECK(has_room(text.size()));
+  if (!text.empty()) std::memcpy(bytes_.data() + size_, text.data(), text.size());
+  size_ = static_cast<std::uint8_t>(size_ + text.size());
+}
+
+void TagText::add(std::uint64_t number) {
+  std::array<char, 20> digits{};
+  const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  add(std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+}
+
+}  // namespace haricot

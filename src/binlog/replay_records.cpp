@@ -1,0 +1,184 @@
+// What one record says of its job: taken in, changed or dropped.
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/replay.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+std::uint64_t job_bytes(const Record& record, std::size_t tag_bytes) {
+  return full_record_bytes(lead_bytes(record.tube_name.size(), tag_bytes), record.body_bytes - 2);
+}
+
+}  // namespace
+
+bool Replay::apply(const FileScan::Found& found, FileReport& report) {
+  const Record& record = found.record;
+  const bool is_checked = kind_ == FileKind::checked;
+  if (record.id == kPseudoId) {
+    if (const auto number = needed_from(record)) {
+      oldest_needed_ = std::max(oldest_needed_, *number);
+    } else if (const auto part = tags_of(record); part && is_checked) {
+      note_tags(*part);
+    }
+    return true;
+  }
+  if (record.id > kIdLast && !is_checked) return true;  // The scan has told it as damage.
+  if (found.is_unproven) ++report.unproven;
+  // In a file that nobody can check, an id says something only where there is a job to it.
+  if (record.is_full() || is_checked) report_.next_id = std::max(report_.next_id, record.id + 1);
+  if (record.is_full()) segments_.note_id(record.id, 0);
+  if (is_checked && is_marker(record)) return true;
+  if (record.is_full()) return apply_full(found, report);
+  apply_change(found, report);
+  return true;
+}
+
+void Replay::apply_change(const FileScan::Found& found, FileReport& report) {
+  const Record& record = found.record;
+  const JobRef ref = engine_.jobs().find(record.id);
+  if (ref == JobRef::none) return;
+  if (kind_ != FileKind::checked && !is_of_that_job(record, ref)) {
+    report.damages.push_back(
+        {.offset = found.offset, .bytes = record.bytes(), .records = 1, .changes = 1});
+    return;
+  }
+  if (record.state == RecordState::deleted) {
+    drop(ref);
+  } else {
+    change(ref, record);
+  }
+}
+
+bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
+  const Record& record = found.record;
+  const JobRef known = engine_.jobs().find(record.id);
+  const std::string_view tags = tags_for(record, known);
+  if (found.body_is_damaged) {
+    // An older record of the job has the same body; it stays the one that the job lives in.
+    if (known != JobRef::none) {
+      change(known, record);
+    } else if (record.state != RecordState::deleted) {
+      report.lost_jobs.push_back(record.id);
+    }
+    return true;
+  }
+  if (kind_ != FileKind::checked && !is_of_that_job(record, known)) {
+    report.damages.push_back({.offset = found.offset, .bytes = record.bytes(), .records = 1});
+    if (!is_likelier_than_known(record.id)) return true;
+  }
+  if (known == JobRef::none) note_order(record.id);
+  bool was_buried = false;
+  std::int64_t stamp = 0;
+  if (known != JobRef::none) {
+    was_buried = engine_.jobs()[known].state() == JobState::buried;
+    stamp = engine_.jobs().journal_note(known).stamp();
+    drop(known);
+  }
+  if (record.state == RecordState::deleted) return true;
+  const JobRef ref = take_in(record, tags);
+  if (ref == JobRef::none) return fail("there is not enough memory for all jobs");
+  engine_.jobs().journal_note(ref).set_stamp(stamp);
+  set_time(ref, record, was_buried);
+  return true;
+}
+
+// beanstalkd gives each job one time of creation, and all its records have it. Where two records
+// of an id differ, one has the wrong id.
+bool Replay::is_of_that_job(const Record& record, JobRef known) const {
+  if (known == JobRef::none) return true;
+  return engine_.jobs()[known].created == restored_from(record, wall_offset_).created;
+}
+
+// Jobs are first recorded in the order of their ids. So of two that have the same, one is out of
+// its turn: the new one, unless its id is the next in the order, or the one before has left one
+// out.
+bool Replay::is_likelier_than_known(JobId id) const {
+  return id > last_new_id_ || (id == last_new_id_ && last_new_id_jumped_);
+}
+
+void Replay::note_order(JobId id) {
+  last_new_id_jumped_ = id > last_new_id_ + 1;
+  last_new_id_ = id;
+}
+
+// The parts of a text have to follow each other.
+void Replay::note_tags(const TagPart& part) {
+  if (part.number == 0) {
+    tags_.clear();
+    tags_id_ = part.id;
+    tag_parts_ = part.parts;
+    tag_parts_read_ = 0;
+  }
+  const bool is_next = part.id == tags_id_ && part.parts == tag_parts_ &&
+                       part.number == tag_parts_read_ && tags_.has_room(part.text_bytes);
+  if (!is_next) {
+    tags_id_ = 0;
+    return;
+  }
+  tags_.add(part.view());
+  ++tag_parts_read_;
+}
+
+// The tags of a job whose full record that is. If one of their records is lost, they are those that
+// the job had before: tags never change, and beanstalkd writes none. A job that was not known then
+// has none; the scan has told of the loss.
+std::string_view Replay::tags_for(const Record& record, JobRef known) {
+  const bool are_whole = tags_id_ == record.id && tag_parts_read_ == tag_parts_;
+  tags_id_ = 0;
+  if (are_whole) return tags_.view();
+  tags_.clear();
+  if (known != JobRef::none) tags_.add(engine_.jobs().tags(known));
+  return tags_.view();
+}
+
+JobRef Replay::take_in(const Record& record, std::string_view tags) {
+  const std::string_view body = record.body.substr(0, record.body.size() - 2);
+  NewBody taken{.bytes = body, .blob = {}};
+  if (body.size() > JobStore::kInlineBodyBytesMax) {
+    taken.blob = BlobRef::allocate(body.size());
+    if (!taken.blob) return JobRef::none;
+    std::memcpy(taken.blob.data(), body.data(), body.size());
+    taken.bytes = {};
+  }
+  RestoredJob restored = restored_from(record, wall_offset_);
+  restored.tags = tags;
+  const JobRef ref = engine_.restore(restored, record.tube_name, std::move(taken));
+  if (ref != JobRef::none) segments_.attach(ref, job_bytes(record, tags.size()));
+  return ref;
+}
+
+void Replay::change(JobRef ref, const Record& record) {
+  const bool was_buried = engine_.jobs()[ref].state() == JobState::buried;
+  engine_.change_restored(ref, restored_from(record, wall_offset_));
+  set_time(ref, record, was_buried);
+}
+
+void Replay::drop(JobRef ref) {
+  const Job& job = engine_.jobs()[ref];
+  const std::size_t lead =
+      lead_bytes(engine_.tubes()[job.tube].name.size(), engine_.jobs().tags(ref).size());
+  segments_.detach(ref, full_record_bytes(lead, job.body_bytes));
+  engine_.drop_restored(ref);
+}
+
+// The note's stamp keeps the deadline of a delayed job until it has its place, and the turn of a
+// buried one. Our records of buried jobs hold that in place of a deadline; those of beanstalkd do
+// not, and count in the order in which they come.
+void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
+  JournalNote& note = engine_.jobs().journal_note(ref);
+  if (record.state == RecordState::delayed) {
+    note.set_stamp(record.deadline_at);
+  } else if (record.state == RecordState::buried) {
+    const bool is_ours = kind_ == FileKind::checked;
+    if (is_ours || !was_buried)
+      note.set_stamp(is_ours ? record.deadline_at : report_.last_stamp + 1);
+    report_.last_stamp = std::max(report_.last_stamp, note.stamp());
+  }
+}
+
+}  // namespace haricot::binlog

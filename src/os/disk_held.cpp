@@ -1,0 +1,119 @@
+// The files of the binlog as they are at one moment, for a reader of a folder that a server uses.
+//
+// Jobs move from the oldest file to the newest, and then the oldest is removed. A reader that opens
+// one file after the other may come too late for the old place of a job and too early for its new
+// one. So all files are opened first, and the newest is read. If no newer one is there after that,
+// all that was recorded up to this moment is in the open files, because the server changes no file
+// but the newest.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "haricot/binlog/replay.hpp"
+#include "haricot/binlog/segment_writer.hpp"
+#include "os/disk.hpp"
+#include "os/file_calls.hpp"
+
+namespace haricot::os {
+
+using binlog::DiskStatus;
+using binlog::FileBytes;
+
+DiskStatus FolderDisk::hold_files() {
+  constexpr int kTriesMax = 1000;  // One takes about as long as to read the newest file.
+  for (int i = 0; i < kTriesMax; ++i) {
+    const Held held = try_to_hold();
+    is_holding_ = held == Held::all;
+    if (is_holding_) return DiskStatus::ok;
+    release_files();
+    if (held == Held::failed) return DiskStatus::failed;
+  }
+  return fail_because("the files of " + path_ + " change too quickly to be read");
+}
+
+void FolderDisk::release_files() {
+  is_holding_ = false;
+  held_.clear();
+  newest_ = {};
+}
+
+FolderDisk::Held FolderDisk::try_to_hold() {
+  std::vector<std::uint64_t> numbers;
+  if (!find_numbers(numbers)) return Held::failed;
+  held_.resize(numbers.size());
+  if (held_.empty()) return Held::all;
+  for (std::size_t i = 0; i < held_.size(); ++i) held_[i].number = numbers[i];
+  if (!open_held()) return Held::changed;
+  const HeldFile& newest = held_.back();
+  const std::string name = binlog::binlog_file_name(newest.number);
+  const bool is_read =
+      !newest.file || read_open(newest.file.get(), newest_, name) == DiskStatus::ok;
+  if (!find_numbers(numbers)) return Held::failed;
+  if (numbers.empty() || numbers.back() != newest.number) return Held::changed;
+  return is_read ? Held::all : Held::failed;
+}
+
+// The numbers of the files that are there, the lowest first. False: see last_error().
+bool FolderDisk::find_numbers(std::vector<std::uint64_t>& numbers) {
+  std::vector<std::string> names;
+  if (list_folder(names) != DiskStatus::ok) return false;
+  numbers.clear();
+  for (const std::string& name : names) {
+    if (const auto number = binlog::binlog_file_number(name)) numbers.push_back(*number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return true;
+}
+
+// Opens the newest, then the others, the oldest first, because that goes first. False: one of them
+// is gone.
+bool FolderDisk::open_held() {
+  HeldFile* before = nullptr;
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    HeldFile& held = i == 0 ? held_.back() : held_[i - 1];
+    const std::string name = binlog::binlog_file_name(held.number);
+    Descriptor file = open_in_folder(name.c_str(), O_RDONLY | kOpenFlags);
+    if (!file && errno == ENOENT) return false;
+    if (!file && (errno == EMFILE || errno == ENFILE)) {
+      // The rest is read by name, which takes a descriptor.
+      if (before != nullptr) before->file = Descriptor();
+      return true;
+    }
+    struct stat status {};
+    const bool is_plain = file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+    if (is_plain) held.file = std::move(file);
+    before = &held;
+  }
+  return true;
+}
+
+// Has the names of the binlog's files be those of the files that are held.
+void FolderDisk::name_held(std::vector<std::string>& names) const {
+  std::erase_if(names, [](const std::string& name) { return binlog::binlog_file_number(name); });
+  for (const HeldFile& file : held_) names.push_back(binlog::binlog_file_name(file.number));
+}
+
+DiskStatus FolderDisk::read_held(const std::string& name, FileBytes& bytes) {
+  const auto number = binlog::binlog_file_number(name);
+  if (!number) return read_by_name(name, bytes);
+  const auto file = std::find_if(held_.begin(), held_.end(),
+                                 [number](const HeldFile& held) { return held.number == *number; });
+  if (file == held_.end()) return fail(ENOENT, "read", name);
+  if (!file->file) return read_by_name(name, bytes);
+  if (file + 1 != held_.end()) return read_open(file->file.get(), bytes, name);
+  if (!bytes.resize(newest_.size())) return fail(ENOMEM, "read", name);
+  const std::string_view kept = newest_.view();
+  if (!kept.empty()) std::memcpy(bytes.data(), kept.data(), kept.size());
+  return DiskStatus::ok;
+}
+
+}  // namespace haricot::os

@@ -1,0 +1,198 @@
+// Tags of jobs, which stand in records of their own in front of the full record.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "binlog_world.hpp"
+#include "haricot/base/job_tags.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// The longest text: five records. What it says does not matter to the binlog.
+const std::string kLongest = "try:3 later:" + std::string(kTagTextBytesMax - 12, 'x');
+
+std::string_view tags_of_job(const World& world, JobId id) {
+  const JobRef ref = world.engine.peek(id);
+  return ref == JobRef::none ? "no job" : world.engine.jobs().tags(ref);
+}
+
+TEST(TagRecords, SayWhatTheyWereMadeFrom) {
+  for (std::size_t bytes = 1; bytes <= kTagTextBytesMax; ++bytes) {
+    const std::string_view text = std::string_view(kLongest).substr(0, bytes);
+    std::string read;
+    for (std::size_t i = 0; i < tag_parts(bytes); ++i) {
+      std::string record(kShortRecordBytes, '\0');
+      const Position position{7, 1000, 3};
+      write_header(tags_of(55, text, i), position, 0, record.data());
+      const auto parsed = parse_record(record);
+      ASSERT_TRUE(parsed && header_fits(record, *parsed, position) && body_fits(*parsed, position));
+      const auto part = tags_of(parsed->record);
+      ASSERT_TRUE(part);
+      EXPECT_EQ(part->id, 55U);
+      EXPECT_EQ(part->number, i);
+      EXPECT_EQ(part->parts, tag_parts(bytes));
+      EXPECT_FALSE(needed_from(parsed->record));
+      read += part->view();
+    }
+    EXPECT_EQ(read, text);
+  }
+  EXPECT_FALSE(tags_of(needed_from(3)));
+}
+
+class BinlogTags : public ::testing::TestWithParam<SyncPolicy> {
+ protected:
+  BinlogOptions options() const { return {.file_bytes = 4096, .sync = GetParam()}; }
+};
+
+TEST_P(BinlogTags, OutliveARestart) {
+  SimDisk disk;
+  World world(disk, options());
+  const JobId one = world.put({.tags = "try:1"});
+  const JobId none = world.put();
+  const JobId long_one = world.put({.tags = kLongest});
+  world.end_turn();
+  EXPECT_TRUE(world.close());
+  const World again(disk, options(), world.wall());
+  EXPECT_TRUE(again.binlog.replayed().is_sound()) << again.replay_text();
+  EXPECT_EQ(tags_of_job(again, one), "try:1");
+  EXPECT_EQ(tags_of_job(again, none), "");
+  EXPECT_EQ(tags_of_job(again, long_one), kLongest);
+}
+
+// Until the first files are gone.
+TEST_P(BinlogTags, MoveWithTheirJobs) {
+  SimDisk disk;
+  World world(disk, options());
+  const JobId id = world.put({.tags = kLongest});
+  const JobId buried = world.put({.tags = "try:9"});
+  EXPECT_EQ(world.reserve(buried), Outcome::done);
+  EXPECT_EQ(world.bury(buried), Outcome::done);
+  for (int i = 0; i < 400 && world.binlog.numbers().oldest_index < 4; ++i) {
+    EXPECT_EQ(world.delete_job(world.put({.body_bytes = 300, .tags = "try:2"})), Outcome::done);
+    world.end_turn();
+    disk.complete_syncs();
+  }
+  EXPECT_GE(world.binlog.numbers().oldest_index, 4U);
+  world.idle();
+  EXPECT_TRUE(world.close());
+  const World again(disk, options(), world.wall());
+  EXPECT_EQ(world.compare(again, world.binlog.records(), true), "") << again.replay_text();
+  EXPECT_EQ(tags_of_job(again, id), kLongest);
+  EXPECT_EQ(tags_of_job(again, buried), "try:9");
+}
+
+TEST_P(BinlogTags, AreWrittenAnewAfterAFailure) {
+  for (const DiskCall call : {DiskCall::write, DiskCall::start_sync}) {
+    if (call == DiskCall::start_sync && GetParam() == SyncPolicy::never) continue;
+    SimDisk disk;
+    World world(disk, options());
+    world.put();
+    world.idle();
+    disk.inject({.call = call});
+    const JobId id = world.put({.tags = kLongest});
+    world.idle();
+    EXPECT_GT(disk.faults_hit(), 0U);
+    EXPECT_FALSE(world.binlog.numbers().refusing);
+    EXPECT_TRUE(world.close());
+    const World again(disk, options(), world.wall());
+    EXPECT_EQ(tags_of_job(again, id), kLongest) << again.replay_text();
+  }
+}
+
+TEST_P(BinlogTags, OfALargeJobComeBeforeItsBody) {
+  BinlogOptions large = options();
+  large.large_body_bytes = 5000;
+  large.slice_bytes = 1000;
+  SimDisk disk;
+  World world(disk, large);
+  const JobId id = world.put({.body_bytes = 9000, .tags = kLongest});
+  world.put();
+  // It moves as well.
+  for (int i = 0; i < 400 && world.binlog.numbers().oldest_index < 4; ++i) {
+    EXPECT_EQ(world.delete_job(world.put({.body_bytes = 1000})), Outcome::done);
+    world.idle(Duration::milliseconds(1));
+  }
+  EXPECT_GE(world.binlog.numbers().oldest_index, 4U);
+  world.idle();
+  EXPECT_TRUE(world.close());
+  const World again(disk, large, world.wall());
+  EXPECT_TRUE(again.binlog.replayed().is_sound()) << again.replay_text();
+  EXPECT_EQ(world.compare(again, world.binlog.records(), true), "") << again.replay_text();
+  EXPECT_EQ(tags_of_job(again, id), kLongest);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, BinlogTags, kEachSyncPolicy, name_of_policy);
+
+// One wrong bit costs the tags and not the job, and it is told. All other jobs have theirs.
+TEST(BinlogTagsDamage, CostsTheTagsOfOneJob) {
+  constexpr std::size_t kTextAt = kFirstRecordOffset + kNameLengthBytes + 27;
+  for (const std::size_t at : {kTextAt, kTextAt + kShortRecordBytes}) {
+    SimDisk disk;
+    World world(disk, kSmallFiles);
+    const JobId id = world.put({.tags = kLongest});
+    const JobId other = world.put({.tags = "try:4"});
+    world.end_turn();
+    EXPECT_TRUE(world.close());
+    disk.flip("binlog.1", at);
+    const World again(disk, kSmallFiles, world.wall());
+    EXPECT_FALSE(again.binlog.replayed().is_sound());
+    EXPECT_EQ(again.binlog.replayed().records_lost, 1U);
+    EXPECT_EQ(tags_of_job(again, id), "");
+    EXPECT_EQ(tags_of_job(again, other), "try:4");
+  }
+}
+
+// Tags never change. So where the last copy of a job has lost its own, those of an older one are as
+// good.
+TEST(BinlogTagsDamage, LeavesTheTagsOfAnOlderRecord) {
+  SimDisk disk;
+  World world(disk, kSmallFiles);
+  const JobId id = world.put({.tags = "try:5"});
+  world.put();  // It stays in the first file, which stays for it.
+  world.idle();
+  disk.inject({.call = DiskCall::start_sync});
+  EXPECT_EQ(world.reserve(id), Outcome::done);
+  EXPECT_EQ(world.bury(id), Outcome::done);
+  world.idle();  // Written in full to a new file, after the failure.
+  ASSERT_TRUE(disk.has("binlog.2"));
+  EXPECT_TRUE(world.close());
+  disk.flip("binlog.2", kFirstRecordOffset + kNameLengthBytes + 27);
+  const World again(disk, kSmallFiles, world.wall());
+  EXPECT_EQ(again.binlog.replayed().records_lost, 1U) << again.replay_text();
+  EXPECT_EQ(tags_of_job(again, id), "try:5");
+}
+
+// On a full disk each job with a limit of tries can be buried, whatever it is that fills the disk.
+TEST(BinlogTries, AreEndedOnAFullDisk) {
+  SimDisk disk;
+  disk.set_capacity(65536);
+  World world(disk, kSmallFiles);
+  std::vector<JobId> ids;
+  while (true) {
+    const JobId id = world.engine.next_id();
+    if (world.try_put({.body_bytes = 40, .ttr_s = 1, .tags = "try:1"}) != Outcome::done) break;
+    ids.push_back(id);
+    world.end_turn();
+  }
+  ASSERT_GT(ids.size(), 50U);
+  while (world.try_put({.body_bytes = 1}) == Outcome::done) world.end_turn();
+  for (int round = 0; round < 3; ++round) {
+    for (const JobId id : ids) ASSERT_EQ(world.reserve(id), Outcome::done);
+    const std::uint64_t before = world.binlog.records();
+    world.pass(Duration::seconds(2));
+    EXPECT_EQ(world.engine.counts().buried, ids.size());
+    EXPECT_EQ(world.binlog.records() - before, ids.size()) << "all at once, in round " << round;
+    world.idle();
+    EXPECT_FALSE(world.binlog.numbers().refusing);
+  }
+  EXPECT_TRUE(world.close());
+  const World again(disk, kSmallFiles, world.wall());
+  EXPECT_EQ(again.engine.counts().buried, ids.size()) << again.replay_text();
+}
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,197 @@
+// Sources that others add to a daemon. The daemon as a black box: see daemon_*_test.cpp.
+
+#include "os/daemon.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "child_result.hpp"
+#include "haricot/queue/journal.hpp"
+#include "haricot/service/server_info.hpp"
+#include "haricot/service/service.hpp"
+#include "os/clock.hpp"
+#include "os/process.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/wire_client.hpp"
+
+namespace haricot::os {
+namespace {
+
+using test::WireClient;
+
+// A daemon in this process. The signals that end it wait for it, and nobody else gets them.
+class OwnDaemon : public ::testing::Test {
+ public:
+  static void end_run() { EXPECT_EQ(::kill(::getpid(), SIGTERM), 0); }
+
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, nullptr, &mask_), 0);
+    std::string error;
+    listeners_ = Listener::open("unix:" + socket(), "", error);
+    ASSERT_EQ(listeners_.size(), 1U) << error;
+  }
+  void TearDown() override { EXPECT_EQ(::pthread_sigmask(SIG_SETMASK, &mask_, nullptr), 0); }
+
+  std::string socket() const { return folder_.file("clients"); }
+  static void open(Daemon& daemon) {
+    std::string error;
+    ASSERT_TRUE(daemon.open(error)) << error;
+  }
+
+  sigset_t mask_{};
+  test::TemporaryFolder folder_;
+  std::vector<Listener> listeners_;
+  ServerInfo info_;
+  NoJournal journal_;
+  Service service_{info_, journal_, read_clock(), make_hash_key()};
+  Log log_{STDERR_FILENO, {.level = Level::error}};
+  Notifier notifier_;
+};
+
+// A listener of another kind, all in one place: it says how many jobs there are and closes.
+class CountListener {
+ public:
+  CountListener(const Service& service, const std::string& path) : service_(service) {
+    std::string error;
+    listeners_ = Listener::open("unix:" + path, "", error);
+    EXPECT_EQ(listeners_.size(), 1U) << error;
+    source_.descriptor = listeners_.at(0).descriptor();
+  }
+  EventSource& source() { return source_; }
+
+ private:
+  void answer(EventSource& source, std::uint32_t) {
+    const Descriptor client(::accept4(source.descriptor, nullptr, nullptr, SOCK_CLOEXEC));
+    ASSERT_TRUE(client);
+    const std::string line = std::to_string(service_.engine().jobs().size()) + "\r\n";
+    EXPECT_EQ(::send(client.get(), line.data(), line.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(line.size()));
+  }
+
+  const Service& service_;
+  std::vector<Listener> listeners_;
+  const EventHandler on_ready_ = EventHandler::to<&CountListener::answer>(*this);
+  EventSource source_{on_ready_, -1};
+};
+
+TEST_F(OwnDaemon, ServesAListenerOfAnotherKindBesideItsClients) {
+  CountListener counts(service_, folder_.file("counts"));
+  Daemon daemon(service_, std::move(listeners_), log_, notifier_, 0);
+  open(daemon);
+  ASSERT_TRUE(daemon.add_source(counts.source(), EPOLLIN));
+  std::thread server([&daemon] { daemon.run(); });
+  WireClient client;
+  EXPECT_TRUE(client.connect_unix(socket())) << client.failure();
+  for (int jobs = 1; jobs <= 3; ++jobs) {
+    EXPECT_EQ(client.put("job"), "INSERTED " + std::to_string(jobs) + "\r\n");
+    WireClient other;
+    EXPECT_TRUE(other.connect_unix(folder_.file("counts"))) << other.failure();
+    EXPECT_EQ(other.read_line(), std::to_string(jobs));
+    EXPECT_TRUE(other.at_eof());
+  }
+  end_run();
+  server.join();
+}
+
+// Two sources that are always ready. What their handler does is up to the test.
+struct Pair {
+  explicit Pair(Daemon& daemon_of) : daemon(daemon_of) {}
+
+  [[nodiscard]] bool add() {
+    return daemon.add_source(first, EPOLLIN) && daemon.add_source(second, EPOLLIN);
+  }
+  EventSource& other(EventSource& source) { return &source == &first ? second : first; }
+
+  // The one that comes first ends the other, and itself the next time.
+  void end_other(EventSource& source, std::uint32_t) {
+    called.push_back(&source);
+    if (called.size() == 1) {
+      daemon.remove_source(other(source));
+    } else {
+      daemon.remove_source(source);
+      OwnDaemon::end_run();
+    }
+  }
+  // Each is silent after its first call until the other one's third.
+  void take_turns(EventSource& source, std::uint32_t) {
+    called.push_back(&source);
+    if (called.size() == 1) daemon.change_source(source, 0);
+    if (called.size() == 4) daemon.change_source(other(source), EPOLLIN);
+    if (called.size() > 4 && &source == called.front()) OwnDaemon::end_run();
+  }
+
+  Daemon& daemon;
+  std::vector<EventSource*> called;
+  EventHandler handler = EventHandler::to<&Pair::end_other>(*this);
+  Descriptor first_event{::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC)};
+  Descriptor second_event{::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC)};
+  EventSource first{handler, first_event.get()};
+  EventSource second{handler, second_event.get()};
+};
+
+TEST_F(OwnDaemon, CallsNoSourceThatWasRemovedEvenIfBothWereReady) {
+  Daemon daemon(service_, std::move(listeners_), log_, notifier_, 0);
+  open(daemon);
+  Pair pair(daemon);
+  ASSERT_TRUE(pair.add());
+  daemon.run();
+  ASSERT_EQ(pair.called.size(), 2U);
+  EXPECT_EQ(pair.called[0], pair.called[1]);
+}
+
+TEST_F(OwnDaemon, CallsASourceForTheEventsOfItsLastChange) {
+  Daemon daemon(service_, std::move(listeners_), log_, notifier_, 0);
+  open(daemon);
+  Pair pair(daemon);
+  pair.handler = EventHandler::to<&Pair::take_turns>(pair);
+  ASSERT_TRUE(pair.add());
+  daemon.run();
+  ASSERT_GE(pair.called.size(), 5U);
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_NE(pair.called[i], pair.called[0]) << i;
+}
+
+TEST_F(OwnDaemon, SaysWhyASourceCannotBeWatched) {
+  Daemon daemon(service_, std::move(listeners_), log_, notifier_, 0);
+  open(daemon);
+  Pair pair(daemon);
+  folder_.put("file", "always ready, says epoll");
+  const Descriptor file(::open(folder_.file("file").c_str(), O_RDONLY | O_CLOEXEC));
+  EventSource source(pair.handler, file.get());
+  EXPECT_FALSE(daemon.add_source(source, EPOLLIN));
+  EXPECT_EQ(errno, EPERM);
+  ASSERT_TRUE(pair.add());  // What failed has left nothing behind.
+  daemon.run();
+  EXPECT_EQ(pair.called.size(), 2U);
+}
+
+// The end of a process may take long where a volume hangs. Nobody must wait for an answer then.
+TEST_F(OwnDaemon, EndsItsOtherSourcesTooWhenItIsFenced) {
+  CountListener counts(service_, folder_.file("counts"));
+  test::TemporaryFolder jobs;
+  const int status = result_in_child([&] {
+    BinlogFolder binlog({}, Duration::seconds(600), log_, notifier_);
+    std::string error;
+    if (!binlog.take(jobs.path(), error)) return 2;
+    Daemon daemon(service_, std::move(listeners_), log_, notifier_, 0, &binlog);
+    if (!daemon.open(error) || !daemon.add_source(counts.source(), EPOLLIN)) return 3;
+    daemon.end_fenced();
+  });
+  EXPECT_EQ(status, Daemon::kExitFenced);
+  // The listener is still open here, so without the end it would take connections.
+  WireClient client;
+  EXPECT_FALSE(client.connect_unix(folder_.file("counts")));
+}
+
+}  // namespace
+}  // namespace haricot::os

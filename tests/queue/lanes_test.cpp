@@ -1,0 +1,117 @@
+#include "haricot/queue/lanes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/engine_world.hpp"
+
+namespace haricot {
+namespace {
+
+class LanesTest : public ::testing::Test {
+ protected:
+  JobRef job(JobId id, std::uint32_t priority, std::string_view tags = "con:k") {
+    const JobRef ref = jobs.create(id, test::body_of_bytes("body"), tags);
+    jobs[ref].priority = priority;
+    return ref;
+  }
+
+  JobStore jobs;
+  Lanes lanes{jobs, HashKey{}};
+};
+
+TEST_F(LanesTest, ALaneIsFoundByItsTubeAndKey) {
+  Lane* const lane = lanes.find_or_create(TubeRef{1}, "k");
+  ASSERT_NE(lane, nullptr);
+  EXPECT_EQ(lanes.find(TubeRef{1}, "k"), lane);
+  EXPECT_EQ(lanes.find_or_create(TubeRef{1}, "k"), lane);
+  EXPECT_EQ(lanes.find(TubeRef{2}, "k"), nullptr);
+  EXPECT_EQ(lanes.find(TubeRef{1}, "kk"), nullptr);
+  EXPECT_EQ(lanes.size(), 1U);
+  lanes.drop_if_empty(*lane);
+  EXPECT_EQ(lanes.size(), 0U);
+  EXPECT_EQ(lanes.memory_bytes(), 0U);
+}
+
+TEST_F(LanesTest, ALaneGoesWithItsLastJob) {
+  Lane& lane = *lanes.find_or_create(TubeRef{1}, "k");
+  const JobRef first = job(1, 0);
+  const JobRef second = job(2, 0);
+  EXPECT_EQ(lanes.lane_of(first), nullptr);
+  lanes.join(lane, first);
+  lanes.join(lane, second);
+  EXPECT_EQ(lanes.lane_of(first), &lane);
+  EXPECT_EQ(lane.jobs, 2U);
+  lanes.leave(lane, first);
+  EXPECT_EQ(lanes.lane_of(first), nullptr);
+  EXPECT_EQ(lanes.find(TubeRef{1}, "k"), &lane);
+  lanes.leave(lane, second);
+  EXPECT_EQ(lanes.find(TubeRef{1}, "k"), nullptr);
+}
+
+TEST_F(LanesTest, TheBestReadyJobIsToBeOpenWhileThereIsRoom) {
+  Lane& lane = *lanes.find_or_create(TubeRef{1}, "k");
+  const std::vector<JobRef> refs{job(1, 5), job(2, 3), job(3, 3)};
+  for (const JobRef ref : refs) {
+    lanes.join(lane, ref);
+    lanes.add_ready(lane, ref);
+  }
+  EXPECT_EQ(lane.wanted_open(), refs[1]);
+  lane.reserved = 1;
+  EXPECT_EQ(lane.wanted_open(), JobRef::none);
+  lane.limit = 2;
+  EXPECT_EQ(lane.wanted_open(), refs[1]);
+  lane.open = refs[1];
+  lanes.remove_ready(lane, refs[1]);
+  EXPECT_EQ(lane.open, JobRef::none);
+  EXPECT_EQ(lane.wanted_open(), refs[2]);
+  for (const JobRef ref : {refs[0], refs[2]}) lanes.remove_ready(lane, ref);
+  EXPECT_EQ(lane.wanted_open(), JobRef::none);
+  lane.reserved = 0;
+  for (const JobRef ref : refs) lanes.leave(lane, ref);
+}
+
+// What a job keeps for its lane stands between its body and its tags, and touches neither.
+TEST(JobStoreWithLanes, KeepsBodyTagsAndNodeOfEachJob) {
+  for (const bool has_notes : {false, true}) {
+    JobStore store(has_notes);
+    JobId id = 0;
+    for (std::size_t bytes :
+         {0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U, 100U, 1021U, 1024U, 1025U, 5000U}) {
+      for (const std::string_view tags : {"con:k", "con:k:2", "try:3 con:kk:2", "con:kkkk:12"}) {
+        const std::string body(bytes, 'b');
+        const std::uint64_t before = store.memory_bytes();
+        const JobRef ref = store.create(++id, test::body_of_bytes(body), tags);
+        ASSERT_NE(ref, JobRef::none);
+        EXPECT_EQ(store.memory_bytes() - before,
+                  store.memory_bytes_for(bytes, JobStore::tag_bytes_of(tags)));
+        EXPECT_FALSE(store.has_lane(ref, store[ref]));
+        LaneNode& node = store.lane_node(ref);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&node) % alignof(LaneNode), 0U);
+        std::memset(&node, 0xff, sizeof node);
+        if (has_notes) store.journal_note(ref).set_stamp(-1);
+        EXPECT_TRUE(store.has_lane(ref, store[ref]));
+        EXPECT_EQ(store.body(ref), body);
+        EXPECT_EQ(store.tags(ref), tags);
+        EXPECT_EQ(store.lane_node(ref).lane, static_cast<LaneRef>(0xffff'ffff));
+      }
+    }
+  }
+}
+
+TEST(JobStoreWithLanes, HasNoLaneForOtherTags) {
+  JobStore store;
+  for (const std::string_view tags : {"", "try:3", "later:con:k"}) {
+    const JobRef ref = store.create(tags.size() + 1, test::body_of_bytes("x"), tags);
+    EXPECT_FALSE(store.has_lane(ref, store[ref])) << tags;
+    EXPECT_EQ(JobStore::tag_bytes_of(tags), tags.size());
+  }
+}
+
+}  // namespace
+}  // namespace haricot

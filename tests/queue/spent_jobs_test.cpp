@@ -1,0 +1,48 @@
+#include "haricot/queue/spent_jobs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace haricot {
+namespace {
+
+constexpr TubeRef kOne{1};
+constexpr TubeRef kOther{2};
+
+TEST(SpentJobCounts, TellATubeAtMostOnceAMinute) {
+  const Instant start = Instant::at(1'000'000'000'000);
+  SpentJobCounts counts;
+  EXPECT_FALSE(counts.has_something_to_log());
+  counts.add(kOne, "one", 7, start);
+  counts.add(kOne, "one", 8, start + Duration::seconds(59));
+  counts.add(kOther, "other", 9, start + Duration::seconds(59));
+  std::vector<SpentJobs> told = counts.take();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0].tube, "one");
+  EXPECT_EQ(told[0].last_id, 7U);
+  EXPECT_EQ(told[0].jobs, 1U);
+  EXPECT_EQ(told[1].tube, "other");
+  EXPECT_FALSE(counts.has_something_to_log());
+  counts.add(kOne, "one", 10, start + Duration::seconds(60));
+  told = counts.take();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].last_id, 10U);
+  EXPECT_EQ(told[0].jobs, 2U) << "with the one that was not told";
+}
+
+TEST(SpentJobCounts, CountForEachTubeUntilItGoes) {
+  SpentJobCounts counts;
+  EXPECT_EQ(counts.total(kOne), 0U);
+  counts.forget(kOne);
+  for (int i = 0; i < 3; ++i) counts.add(kOne, "one", 1, Instant::at(1));
+  counts.add(kOther, "other", 1, Instant::at(1));
+  EXPECT_EQ(counts.total(kOne), 3U);
+  EXPECT_EQ(counts.total(kOther), 1U);
+  counts.forget(kOne);
+  EXPECT_EQ(counts.total(kOne), 0U);
+  EXPECT_EQ(counts.total(kOther), 1U);
+}
+
+}  // namespace
+}  // namespace haricot

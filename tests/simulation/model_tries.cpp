@@ -1,0 +1,105 @@
+#include <string>
+#include <utility>
+
+#include "mismatch.hpp"
+#include "model.hpp"
+
+// Limits of tries, and what is recorded of the end of one.
+
+namespace haricot::simulation {
+
+std::string tags_text(std::uint32_t tries) {
+  return tries == 0 ? std::string() : "try:" + std::to_string(tries);
+}
+
+std::string tags_of(const ModelJob& job) {
+  const std::string tries = tags_text(job.tries);
+  if (job.lane.empty()) return tries;
+  const std::string limit = job.lane_limit == 1 ? "" : ":" + std::to_string(job.lane_limit);
+  return (tries.empty() ? "" : tries + " ") + "con:" + job.lane + limit;
+}
+
+bool Model::is_spent(const ModelJob& job) const {
+  return job.tries > 0 && job.counts[static_cast<std::size_t>(JobEvent::reserve)] >=
+                              job.tries + job.counts[static_cast<std::size_t>(JobEvent::kick)];
+}
+
+void Model::end_try(ModelJob& job, bool timed_out, Instant now) {
+  if (timed_out) ++count_of(job, JobEvent::timeout);
+  if (!is_spent(job)) {
+    begin_ready(job, now);
+    return;
+  }
+  ++count_of(job, JobEvent::bury);
+  begin_buried(job, now);
+  ++find_tube(job.tube)->buried_by_tries;
+}
+
+// The tries of jobs with a limit end, in the order in which the tape tells it. A burial tells its
+// job in any case. Of the others only the record does, and where the disk has refused all of them,
+// their order shows nowhere.
+void Model::end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant now) {
+  std::size_t refused = 0;
+  while (ids.size() > refused) {
+    require(!tape.empty(), "the ends of tries are not on the tape");
+    const bool is_burial = tape.front().kind == Event::Kind::reserve_burial;
+    const Event room =
+        tape.take(is_burial ? Event::Kind::reserve_burial : Event::Kind::reserve_update);
+    const bool is_recorded = room.status == JournalStatus::ok;
+    if (!is_burial && !is_recorded) {
+      ++refused;
+      continue;
+    }
+    const JobId id = is_burial || tape.empty() ? room.id : tape.front().id;
+    require(ids.erase(id) == 1, "no try of job " + std::to_string(id) + " ends now");
+    ModelJob& job = jobs_.at(id);
+    require(is_spent(job) == is_burial, "the tries of job " + std::to_string(id) +
+                                            (is_burial ? " are not" : " are") + " used up");
+    end_try(job, timed_out, now);
+    if (is_recorded) {
+      check_record(tape, Event::Kind::record_update, id);
+    } else {
+      late_burials_.insert(id);
+    }
+  }
+  for (const JobId id : ids) {
+    require(!is_spent(jobs_.at(id)), "the tries of job " + std::to_string(id) + " are used up");
+    end_try(jobs_.at(id), timed_out, now);
+  }
+}
+
+// Burials that could not be recorded when they happened.
+void Model::record_late_burials(Tape& tape) {
+  while (!tape.empty() && tape.front().kind == Event::Kind::reserve_burial) {
+    const Event room = tape.take(Event::Kind::reserve_burial);
+    const auto late = late_burials_.find(room.id);
+    require(late != late_burials_.end(), "the burial of a job is recorded twice");
+    if (room.status != JournalStatus::ok) return;
+    check_record(tape, Event::Kind::record_update, room.id);
+    late_burials_.erase(late);
+  }
+}
+
+// What a closed client held. Where somebody waits, the order is that in which the TTRs would have
+// ended.
+void Model::give_back(int number, Tape& tape, Instant now) {
+  std::set<JobId> with_tries;
+  for (JobId id = first_ending(number); id != 0; id = first_ending(number)) {
+    bool is_waited = false;
+    for (const auto& [other, client] : clients_) is_waited = is_waited || client.waiting;
+    ModelJob& job = jobs_.at(id);
+    --budget_;
+    if (job.tries == 0) {
+      make_ready(id, now);
+    } else if (is_waited) {
+      end_tries({id}, false, tape, now);
+      offer(job.tube, now);
+    } else {
+      job.holder = 0;
+      with_tries.insert(id);
+    }
+  }
+  end_tries(std::move(with_tries), false, tape, now);
+}
+
+}  // namespace haricot::simulation
