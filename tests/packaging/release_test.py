@@ -173,6 +173,14 @@ class Release(unittest.TestCase):
         self.assertIn("disable --now", found["preuninstall"])
         self.assertIn("try-restart", found["postuninstall"])
 
+    def test_the_rpm_can_be_installed_used_updated_and_removed(self):
+        script = PROJECT / "tests/packaging/rpm_on_machine"
+        result = subprocess.run([script, self.one("*.rpm")], capture_output=True, text=True, timeout=300)
+        if result.returncode == 77:
+            self.skipTest(result.stdout.strip())
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("installed, used, updated and removed: haricot-", result.stdout)
+
     def test_the_rpm_has_nothing_of_this_machine(self):
         query = "%{BUILDHOST} %{BUILDTIME} %{PACKAGER} %{PAYLOADCOMPRESSOR} %{ARCH} %{VERSION}"
         self.assertEqual(self.rpm("--qf", query), f"haricot.invalid {COMMITTED} (none) xz x86_64 {VERSION}")
