@@ -60,7 +60,7 @@ install_long_test_packages=(
   resource-agents libxml2-utils   # ocf-tester, which checks the resource agent for Pacemaker
   haproxy                         # in front of two servers
   glusterfs-server glusterfs-client   # a folder on three machines
-  pacemaker pacemaker-cli-utils corosync   # a cluster of three machines
+  pacemaker pacemaker-cli-utils corosync pcs kmod   # a cluster of three machines
   buildah                         # reads the archives of the image
   "${install_package_packages[@]}" "${install_image_packages[@]}" "${install_release_packages[@]}"
 )

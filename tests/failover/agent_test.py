@@ -309,9 +309,32 @@ class Agent(unittest.TestCase):
         (self.folder / "elsewhere").rename(self.binlog)
         self.check(SUCCESS, "monitor", timeout_s=2 * PATIENCE_S)
 
+    def hold_syncs_up(self, pid):
+        """From now on each sync of the server takes longer than a test."""
+        tracer = subprocess.Popen(["strace", "-f", "-p", str(pid), "-o", "/dev/null", "-e", "trace=fsync,fdatasync",
+                                   "-e", f"inject=fsync,fdatasync:delay_enter={10 * PATIENCE_S}s"],
+                                  stderr=subprocess.DEVNULL)
+        self.addCleanup(tracer.wait)
+        self.addCleanup(tracer.kill)
+        wait_for("the tracer", lambda: not any("TracerPid:\t0\n" in (task / "status").read_text()
+                 for task in pathlib.Path(f"/proc/{pid}/task").iterdir()))
+
+    def test_a_server_whose_syncs_hang_has_failed(self):
+        self.hold_syncs_up(self.start(fence_after=0))
+        with self.client() as waiting, self.client() as client:
+            waiting.socket.sendall(b"put 0 0 60 4\r\nwait\r\n")
+            wait_for("a change that waits", lambda: int(client.stats()["binlog-sync-lag"]) > 1000)
+            self.check(SUCCESS, "monitor")
+            self.check(SUCCESS, "monitor", sync_lag_max=0)
+            self.check(GENERIC, "monitor", sync_lag_max=1, timeout_s=4)
+            self.assertIn("has waited for its sync", self.said)
+            # The interval of -f is no hang.
+            self.check(SUCCESS, "monitor", sync_lag_max=1, fsync=10_000 * PATIENCE_S)
+
     def test_wrong_parameters(self):
         for wrong in ({"port": "http"}, {"port": 0}, {"port": 65536}, {"fsync": "never"}, {"binlog": "jobs"},
-                      {"socket": "socket"}, {"mountpoint": "mnt"}, {"lock_wait": "long"}, {"fence_after": "1s"}):
+                      {"socket": "socket"}, {"mountpoint": "mnt"}, {"lock_wait": "long"}, {"fence_after": "1s"},
+                      {"sync_lag_max": "-1"}):
             with self.subTest(wrong):
                 self.check(CONFIGURED, "validate-all", **wrong)
                 self.check(CONFIGURED, "start", **wrong)

@@ -3,39 +3,44 @@
 under load. After each of them another server opens the folder, and every acknowledged job has to be there
 exactly as it was acknowledged or as it became later.
 
-    chaos.py HARICOTD HARICOT [--minutes N | --rounds N | --each]  [--only KIND,...] [--beanstalkd PROGRAM]
+    chaos.py HARICOTD HARICOT [--minutes N | --rounds N | --each]  [--only KIND,...]
+             [--cluster | --beanstalkd PROGRAM]
 
---each runs each kind of fault once, in their order; otherwise the kinds are drawn at random. With
+--each runs each kind of fault once, in their order; otherwise the kinds are drawn at random. With --cluster
+Pacemaker runs the server, as docs/availability.md says; otherwise this program does what a cluster would. With
 --beanstalkd the server is that program, without the agent, and what it has lost is counted instead of
 refused. HARICOT_SEED=N repeats what is drawn. Prints how long there was no service, by kind of fault.
 """
 
 import argparse
 import contextlib
+import itertools
 import os
 import random
-import statistics
 import sys
 import time
 
-from load import differences
+import cluster
+from cluster_chaos import ClusterChaos
 from nodes import make_network
-from stage import Client, wait_for
+from rounds import Rounds
+from stage import Client, stats_of, wait_for
 from volume import FOLDER, MOUNTED, PORT, Volume, require_engines
 
 FILLER = f"{MOUNTED}/filler"
+LOG = "/run/haricotd.log"
+FENCE_PATIENCE_S = 180  # Thrice what the agent sets as --fence-after.
 
 
-class Chaos:
+class Chaos(Rounds):
     """One volume, and a server on one of its nodes. A fault is a method `fault_KIND(holder, successor)`: it begins
-    the load, does its damage, and returns the node that is to serve then, and when the damage was done."""
+    the load, does its damage, and returns the node that is to serve then, when the damage was done, and, if that was
+    before it returns, when there was service again."""
 
     def __init__(self, volume, beanstalkd=None):
-        self.volume = volume
+        super().__init__(volume)
         self.beanstalkd = beanstalkd
         self.holder = volume.nodes[0]
-        self.seconds = {}  # By kind of fault, how long there was no service.
-        self.lost = {}  # By kind of fault, how many differences.
 
     # The server
 
@@ -47,17 +52,9 @@ class Chaos:
             node.run("sh", "-c", f"setsid {self.beanstalkd} -l 0.0.0.0 -p {PORT} -b {FOLDER} -f 0 "
                      "</dev/null >>/run/beanstalkd.log 2>&1 &")
             with contextlib.suppress(TimeoutError):
-                wait_for("the server", lambda: self.answers(node), 2)
+                wait_for("the server", lambda: stats_of(node.address, PORT, timeout=1), 2)
                 return
         raise RuntimeError(node.run("tail", "/run/beanstalkd.log"))
-
-    @staticmethod
-    def answers(node):
-        try:
-            with Client(node.address, PORT, timeout=1) as client:
-                return client.stats()
-        except OSError:
-            return None
 
     def signal_server(self, node, signal):
         node.run("pkill", f"-{signal}", "-x", os.path.basename(self.beanstalkd or self.volume.binary))
@@ -99,6 +96,30 @@ class Chaos:
         holder.end()
         return successor, begin
 
+    def fault_pause(self, holder, successor):
+        """The whole node stands still, nobody fences it, and the next one takes over. When the node goes on, its server
+        has to notice that by itself. Clients on the node reach it all the time."""
+        self.volume.begin_load(holder, local=True)
+        before = len(holder.run("cat", LOG))
+        holder.pause()
+        begin = time.monotonic()
+        self.start(successor)
+        end = time.monotonic()
+        with Client(successor.address, PORT) as client:
+            later = client.put(b"of the second server")
+        holder.go_on()
+        wait_for("the end of the load", lambda: not self.volume.is_load_alive())
+        # The volume may have given the node up, and then takes a while to let it in again.
+        wait_for("the fence of the old server", lambda: "event=fenced" in holder.run("cat", LOG)[before:], FENCE_PATIENCE_S)
+        if "event=stopped" in holder.run("cat", LOG)[before:]:
+            raise AssertionError("the old server has ended as if nobody had fenced it")
+        # A thread of it may hang in a call to the volume for good.
+        holder.lose_power()
+        with Client(successor.address, PORT) as client:
+            if client.ask(f"delete {later}")[0] != ["DELETED"]:
+                raise AssertionError("the second server has lost a job")
+        return successor, begin, end
+
     def fault_hang(self, holder, successor):
         """The server stands still for longer than its monitor waits; the cluster stops it then."""
         self.volume.begin_load(holder)
@@ -137,25 +158,20 @@ class Chaos:
 
     # Rounds
 
-    @classmethod
-    def kinds(cls):
-        return [name.removeprefix("fault_") for name in vars(cls) if name.startswith("fault_")]
-
-    def run_round(self, kind):
+    def run_round(self, kind, is_last=False):
+        for node in self.volume.nodes:
+            wait_for("the copies", lambda node=node: self.volume.copies_in_reach(node) == 3)
         self.start(self.holder)
         successor = self.volume.random.choice([node for node in self.volume.nodes if node is not self.holder])
-        self.holder, begin = getattr(self, f"fault_{kind}")(self.holder, successor)
+        self.holder, begin, *answered = getattr(self, f"fault_{kind}")(self.holder, successor)
         self.start(self.holder)
-        seconds = time.monotonic() - begin
-        self.seconds.setdefault(kind, []).append(seconds)
+        end = answered[0] if answered else time.monotonic()
         found = self.volume.compare(self.holder)
-        acknowledged = sum(load.acknowledged for load in self.volume.loads)
-        print(f"{kind}: {seconds:.1f} s without service; {acknowledged} acknowledged commands, {len(found)} differences",
-              flush=True)
-        self.lost[kind] = self.lost.get(kind, 0) + len(found)
+        self.note(kind, end - begin, found)
         if found and not self.beanstalkd:
             raise AssertionError("\n".join(found))
-        self.repair()
+        if not is_last:
+            self.repair()
 
     def repair(self):
         """Brings the volume and the queue back to what a round begins with."""
@@ -168,27 +184,7 @@ class Chaos:
             if "DAMAGE" in said:
                 raise AssertionError(said)
         with Client(self.holder.address, PORT) as client:
-            for tube in client.ask("list-tubes")[1].decode().split("- ")[1:]:
-                empty(client, tube.strip())
-            left = differences(client, [])
-            if left:
-                raise AssertionError(left)
-        self.volume.loads.clear()
-
-    def report(self):
-        for kind, seconds in self.seconds.items():
-            print(f"{kind:8}{len(seconds):4} times, without service: median {statistics.median(seconds):.1f} s, "
-                  f"longest {max(seconds):.1f} s; differences: {self.lost[kind]}")
-
-
-def empty(client, tube):
-    """Deletes the jobs of a tube, also on a server without flush-tube."""
-    if client.ask(f"flush-tube {tube}")[0][0] != "UNKNOWN_COMMAND":
-        return
-    client.ask(f"use {tube}")
-    for state in ("ready", "delayed", "buried"):
-        while (words := client.ask(f"peek-{state}")[0])[0] == "FOUND":
-            client.ask(f"delete {words[1]}")
+            self.empty_queue(client)
 
 
 def main():
@@ -200,30 +196,43 @@ def main():
     length.add_argument("--rounds", type=int, default=20)
     length.add_argument("--each", action="store_true")
     parser.add_argument("--only", default="")
-    parser.add_argument("--beanstalkd")
+    engine = parser.add_mutually_exclusive_group()
+    engine.add_argument("--cluster", action="store_true")
+    engine.add_argument("--beanstalkd")
     options = parser.parse_args()
-    kinds = options.only.split(",") if options.only else Chaos.kinds()
+    faults = ClusterChaos if options.cluster else Chaos
+    kinds = options.only.split(",") if options.only else faults.kinds()
     if options.beanstalkd and not options.only:
         kinds = ["kill", "move", "power"]
-    if not set(kinds) <= set(Chaos.kinds()):
-        parser.error(f"the kinds of faults are {', '.join(Chaos.kinds())}")
-    require_engines()
+    if not set(kinds) <= set(faults.kinds()):
+        parser.error(f"the kinds of faults are {', '.join(faults.kinds())}")
+    if options.cluster:
+        cluster.require_cluster_engines()
+    else:
+        require_engines()
     seed = int(os.environ.get("HARICOT_SEED") or random.SystemRandom().randrange(2**32))
     print(f"HARICOT_SEED={seed}", flush=True)
     make_network()
     with contextlib.ExitStack() as stack:
-        volume = Volume(stack.callback, os.path.abspath(options.haricotd), os.path.abspath(options.haricot), seed)
-        chaos = Chaos(volume, options.beanstalkd)
+        programs = os.path.abspath(options.haricotd), os.path.abspath(options.haricot)
+        if options.cluster:
+            cluster.switch_power(stack.callback)
+            chaos = ClusterChaos(cluster.Cluster(stack.callback, *programs, seed))
+        else:
+            chaos = Chaos(Volume(stack.callback, *programs, seed), options.beanstalkd)
         stack.callback(chaos.report)
+        draw = chaos.volume.random.choice
         if options.each:
-            for kind in kinds:
-                chaos.run_round(kind)
-            return
+            plan = iter(kinds)
+            last = len(kinds)
+        else:
+            plan = (draw(kinds) for _ in itertools.count())
+            last = None if options.minutes else options.rounds
         end = time.monotonic() + options.minutes * 60 if options.minutes else None
-        done = 0
-        while time.monotonic() < end if end else done < options.rounds:
-            chaos.run_round(volume.random.choice(kinds))
-            done += 1
+        for number, kind in enumerate(plan, 1):
+            chaos.run_round(kind, number == last)
+            if number == last or (end and time.monotonic() > end):
+                return
 
 
 if __name__ == "__main__":

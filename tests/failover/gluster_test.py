@@ -62,8 +62,12 @@ class Gluster(unittest.TestCase):
         self.assertIn("event=fenced", log)
         self.assertNotIn("event=stopped", log)
 
-    def expect_sound(self, second, later):
+    def expect_promises(self, second, later):
+        """The second server has what it has acknowledged itself, and what the first one had; its folder is sound."""
         with Client(second.address, PORT) as client:
+            self.assertEqual(client.ask(f"delete {later}")[0], ["DELETED"])
+            self.assertEqual(differences(client, self.volume.loads), [])
+            later = client.put(b"of the second server")
             self.assertEqual(client.ask(f"peek {later}")[1], b"of the second server")
         self.assertEqual(self.volume.agent(second, "stop"), 0, self.volume.said)
         # What the first server was writing when it was cut off may be there in part.
@@ -86,11 +90,7 @@ class Gluster(unittest.TestCase):
                 continue  # The end of the connection, or no server any more.
             self.assertNotEqual(answer, "INSERTED", "two servers acknowledge")
         self.expect_end_of(first)
-        with Client(second.address, PORT) as client:
-            client.ask(f"delete {later}")
-            self.assertEqual(differences(client, self.volume.loads), [])
-            later = client.put(b"of the second server")
-        self.expect_sound(second, later)
+        self.expect_promises(second, later)
 
     def test_a_server_that_was_cut_off_under_load_acknowledges_nothing_when_it_is_back(self):
         first, second, _ = self.nodes
@@ -101,11 +101,7 @@ class Gluster(unittest.TestCase):
         wait_for("the end of the load", lambda: not self.volume.is_load_alive())
         self.expect_end_of(first)
         self.volume.stop_loads()
-        with Client(second.address, PORT) as client:
-            client.ask(f"delete {later}")
-            self.assertEqual(differences(client, self.volume.loads), [])
-            later = client.put(b"of the second server")
-        self.expect_sound(second, later)
+        self.expect_promises(second, later)
 
     def test_a_node_that_is_cut_off_acknowledges_nothing_that_the_next_does_not_have(self):
         """Without a fence of its own: the cluster has to fence."""

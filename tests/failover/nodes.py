@@ -27,19 +27,31 @@ def set_namespace(descriptor):
         raise OSError(ctypes.get_errno(), "setns")
 
 
+def threads(pid):
+    """The threads of a process that is there: pairs of number and state."""
+    found = []
+    with contextlib.suppress(OSError):  # It has ended meanwhile.
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                found.append((int(task.name), (task / "stat").read_text().rpartition(") ")[2][0]))
+    return found
+
+
 class Node:
     """Requires: make_network()."""
 
-    def __init__(self, number, own_folders, prepare="true"):
+    def __init__(self, number, own_folders, prepare="true", name=None):
         """The own folders exist on this machine; on the node they are empty, and go with it, as does /run.
         `prepare` is a command of the shell that runs on the node before anything else, with /run as it is here."""
         self.address = f"{NETWORK}.{10 + number}"
         self.link = f"node{number}"
+        self.name = name or self.link
         # The first process collects those that have ended, as on any machine: the shell does, while it waits.
         mounts = prepare + " && " + "".join(f"mount -t tmpfs tmpfs {folder} && " for folder in ("/run", *own_folders))
         self.starter = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc",
-             "sh", "-c", f"hostname {self.link} && {mounts} ip link set lo up && echo ready && {{ sleep infinity & wait; }}"],
+             "sh", "-c", f"hostname {self.name} && {mounts} ip link set lo up && echo ready && "
+             "{ sleep infinity & wait; }"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         said = self.starter.stdout.readline()
         if said != "ready\n":
@@ -89,6 +101,41 @@ class Node:
         """Nobody hears a last word of it: the network goes first, then all processes at once."""
         self.unplug()
         self.end()
+
+    def processes(self):
+        """The processes of the node, its first one too, by their numbers here."""
+        own = os.readlink(f"/proc/{self.pid}/ns/pid")
+        found = []
+        for path in pathlib.Path("/proc").iterdir():
+            if not path.name.isdigit():
+                continue
+            with contextlib.suppress(OSError):  # It has ended.
+                if os.readlink(path / "ns" / "pid") == own:
+                    found.append(int(path.name))
+        return found
+
+    def pause(self):
+        """The machine stands still as a whole, as a virtual one does: no packet reaches it, and no process runs."""
+        self.unplug()
+        told = set()
+
+        def all_stopped():
+            # Each thread is told, because one that waits in a call to the volume would keep the stop from the others.
+            # One that is told may have begun another process before it stops. D: it stops when its call ends.
+            found = [(pid, *thread) for pid in self.processes() for thread in threads(pid)]
+            stopped = all(state in "TtZX" or (state == "D" and number in told) for _, number, state in found)
+            for pid, number, _ in found:
+                LIBC.tgkill(pid, number, signal.SIGSTOP)
+                told.add(number)
+            return stopped
+        wait_for("the stop", all_stopped)
+
+    def go_on(self):
+        """After pause(). It knows nothing of what has happened meanwhile."""
+        self.plug_in()
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
     def is_alive(self):
         return self.starter.poll() is None

@@ -11,23 +11,21 @@ lock hides that two servers overlap, or that nobody was fenced. HARICOT_SEED=N r
 import os
 import pathlib
 import random
-import socketserver
-import subprocess
 import sys
-import threading
 import time
 import unittest
 
+import cluster
 import stage
+from cluster import ADDRESS, SWITCH_PORT, Switch
 from load import Load, differences
 from nodes import NETWORK, Node, make_network
 from stage import HERE, PROJECT, Client, stats_of, wait_for
+from volume import PORT
 
 if len(sys.argv) < 3:
     sys.exit(__doc__)
 HARICOTD, HARICOT = map(os.path.abspath, sys.argv[1:3])
-PORT, SWITCH_PORT = 11300, 4001
-ADDRESS = f"{NETWORK}.100"  # It moves.
 SEED = int(os.environ.get("HARICOT_SEED") or random.SystemRandom().randrange(2**32))
 ENOUGH = 400  # Acknowledged commands before something happens.
 CLUSTER_PATIENCE_S = 120
@@ -41,25 +39,6 @@ mount -t overlay -o lowerdir=/usr/sbin,upperdir=/run/$(hostname)/fence,workdir=/
 mount -t overlay -o lowerdir=/usr/lib/ocf/resource.d,upperdir=/run/$(hostname)/agent,workdir=/run/$(hostname)/work2 \
   agent /usr/lib/ocf/resource.d
 """.strip().replace("\n", " ")
-
-
-class Switch(socketserver.BaseRequestHandler):
-    """The power switch, for fence_power. `nodes` are those it has power over; `log` what it was asked."""
-
-    nodes = {}
-    log = []
-
-    def handle(self):
-        action, name = self.request.makefile().readline().split()
-        if action == "off":
-            self.nodes[name].lose_power()
-            self.log.append((name, time.monotonic()))
-        self.request.sendall(b"ok\n")
-
-
-class PowerSwitch(socketserver.ThreadingTCPServer):
-    allow_reuse_address = True
-    daemon_threads = True
 
 
 def attributes(of, **values):
@@ -108,10 +87,7 @@ class Cluster(unittest.TestCase):
             node.run("corosync")
             node.run("sh", "-c", "PCMK_logfile=/run/pacemaker.log PCMK_logfacility=none "
                      "setsid pacemakerd </dev/null >/run/pacemakerd.out 2>&1 &")
-        self.switch = PowerSwitch((f"{NETWORK}.1", SWITCH_PORT), Switch)
-        self.addCleanup(self.switch.server_close)
-        self.addCleanup(self.switch.shutdown)
-        threading.Thread(target=self.switch.serve_forever, daemon=True).start()
+        cluster.switch_power(self.addCleanup)
         wait_for("three nodes", lambda: "Online: [ node1 node2 node3 ]" in self.nodes[0].run(
             "crm_mon", "-1", check=False), CLUSTER_PATIENCE_S)
         self.nodes[0].run("crm_attribute", "--name", "stonith-action", "--update", "off")
@@ -181,9 +157,7 @@ if __name__ == "__main__":
     stage.isolate("corosync", "pacemakerd", "crm_mon", "cibadmin", "nsenter", "hostname")
     if not pathlib.Path("/usr/lib/ocf/resource.d/heartbeat/IPaddr2").exists():
         stage.skip("Debian's resource-agents is missing")
-    if subprocess.run(["sh", "-c", "mkdir -p /run/try/a /run/try/b /run/try/c && mount -t overlay -o "
-                       "lowerdir=/usr/sbin,upperdir=/run/try/a,workdir=/run/try/b try /run/try/c && "
-                       "umount /run/try/c"], capture_output=True).returncode != 0:
+    if not cluster.can_lay_over():
         stage.skip("this kernel cannot lay one folder over another (overlay)")
     print(f"HARICOT_SEED={SEED}")
     os.makedirs("/run/shared/beanstalkd")

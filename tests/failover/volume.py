@@ -27,15 +27,16 @@ ENOUGH = 400  # Acknowledged commands before something happens.
 def documented_options():
     """The options of the volume, as docs/availability.md has them: words by pairs."""
     text = (PROJECT / "docs" / "availability.md").read_text(encoding="utf-8")
-    options = re.findall(r"^    gluster volume set jobs (\S+) (\S+)$", text, re.MULTILINE)
+    options = re.findall(r"^gluster volume set jobs (\S+) (\S+)$", text, re.MULTILINE)
     if len(options) < 5:
         raise RuntimeError("docs/availability.md names no options of the volume")
     return options
 
 
-def require_engines():
-    """Skips the test where GlusterFS or the cluster's shell functions are missing. The test goes on isolated."""
-    stage.isolate("glusterd", "gluster", "glusterfs", "nsenter", "mount.glusterfs")
+def require_engines(*others):
+    """Skips the test where GlusterFS, another program or the cluster's shell functions are missing. The test goes on
+    isolated."""
+    stage.isolate("glusterd", "gluster", "glusterfs", "nsenter", "mount.glusterfs", *others)
     if not pathlib.Path("/usr/lib/ocf/lib/heartbeat/ocf-shellfuncs").exists():
         stage.skip("Debian's resource-agents is missing")
     try:
@@ -46,6 +47,8 @@ def require_engines():
 
 class Volume:
     """Requires: require_engines() and make_network(). `clean_up` takes a function that is called at the end."""
+
+    mounted, folder = MOUNTED, FOLDER
 
     def __init__(self, clean_up, binary, tool, seed):
         self.binary, self.tool, self.seed = binary, tool, seed
@@ -66,6 +69,10 @@ class Volume:
             (disk / "brick").mkdir()
             (DISKS / f"system{number}").mkdir()
             self.nodes.append(self.switch_on(number))
+        self.set_up()
+
+    def set_up(self):
+        """Makes the volume, mounted on each node, and the folder."""
         # Each of them takes seconds, which it spends waiting.
         with concurrent.futures.ThreadPoolExecutor() as pool:
             list(pool.map(lambda node: node.run("glusterd"), self.nodes))
@@ -84,8 +91,7 @@ class Volume:
 
     # Nodes and the volume
 
-    @staticmethod
-    def switch_on(number):
+    def switch_on(self, number):
         return Node(number, ("/var/log/glusterfs",), f"mount --bind {DISKS}/node{number} /srv && "
                     f"mount --bind {DISKS}/system{number} /var/lib/glusterd")
 
@@ -118,10 +124,9 @@ class Volume:
             raise RuntimeError(f"{words}: {said[-1]}") from error
         return said[-1]
 
-    @staticmethod
-    def copies_in_reach(node):
+    def copies_in_reach(self, node):
         """With how many copies the mount of a node is connected."""
-        files = (f"{MOUNTED}/.meta/graphs/active/jobs-client-{number}/private" for number in range(3))
+        files = (f"{self.mounted}/.meta/graphs/active/jobs-client-{number}/private" for number in range(3))
         return node.run("cat", *files, check=False).count("connected = 1")
 
     def wait_until_healed(self, node):
@@ -176,12 +181,16 @@ class Volume:
     def begin_load(self, node, local=False, **kinds):
         """Clients of the server on this node; local ones are on the node itself. Returns when they have done enough."""
         for _ in range(4):
-            client = Client("127.0.0.1", PORT, of=node) if local else Client(node.address, PORT)
+            client = Client("127.0.0.1", PORT, of=node) if local else Client(self.address_of(node), PORT)
             self.loads.append(Load(client, self.begun_loads, self.seed, **kinds))
             self.begun_loads += 1
         for load in self.loads:
             load.start()
         self.wait_for_load(ENOUGH)
+
+    def address_of(self, node):
+        """Where clients find the server that runs on this node."""
+        return node.address
 
     def wait_for_load(self, more):
         """Returns when the clients have so many acknowledged commands more."""
@@ -204,7 +213,7 @@ class Volume:
     def compare(self, node):
         """What the server on this node has otherwise than it was acknowledged."""
         self.stop_loads()
-        with Client(node.address, PORT) as client:
+        with Client(self.address_of(node), PORT) as client:
             return differences(client, self.loads)
 
     def take_over(self, node, after):

@@ -1,0 +1,229 @@
+"""The cluster of docs/availability.md: three nodes with a replicated volume (GlusterFS), Pacemaker, an address
+that moves, and a power switch. It is made by the commands of that page, as they stand there."""
+
+import pathlib
+import re
+import socketserver
+import subprocess
+import threading
+import time
+
+import stage
+import volume
+from nodes import NETWORK, Node
+from stage import HERE, PROJECT, stats_of, wait_for
+from volume import DISKS, PORT, Volume
+
+ADDRESS = f"{NETWORK}.100"  # It moves.
+SWITCH_PORT = 4001
+NAMES = ("one", "two", "three")
+CLUSTER_PATIENCE_S = 180
+TO_MOVE, TO_MOVE_BACK = "# on the node that has the server", "# on the same node, later"
+SECTION = "Pacemaker and a replicated volume"
+
+# What the page has the reader set, for the machines of the test.
+VALUES = {"ADDRESS": ADDRESS, "PASSWORD": "a word of the test",
+          "FENCING": f"fence_power ip={NETWORK}.1 ipport={SWITCH_PORT} pcmk_host_list={','.join(NAMES)}"}
+# Folders that the nodes have for themselves, and keep when they are switched off; some with what this machine has.
+KEPT = ("/var/lib/glusterd", "/var/lib/corosync", "/var/lib/pacemaker", "/var/lib/pcsd")
+LAID_OVER = ("/etc", "/var/log", "/usr/bin", "/usr/sbin", "/usr/lib/ocf/resource.d")
+OWN_FOLDERS = ("/dev/shm",)
+
+
+class Switch(socketserver.BaseRequestHandler):
+    """The power switch, for fence_power. `nodes` are those it has power over, by name; `log` what it was asked.
+    Those in `broken` stay on, though it says otherwise."""
+
+    nodes = {}
+    log = []
+    broken = set()
+
+    def handle(self):
+        action, name = self.request.makefile().readline().split()
+        if action == "off":
+            if name not in self.broken and self.nodes[name].is_alive():
+                self.nodes[name].lose_power()
+            self.log.append((name, time.monotonic()))
+        self.request.sendall(b"ok\n")
+
+
+class PowerSwitch(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+def switch_power(clean_up):
+    """Has the switch answer. `clean_up` takes functions that are called at the end. Requires: make_network()."""
+    switch = PowerSwitch((f"{NETWORK}.1", SWITCH_PORT), Switch)
+    clean_up(switch.server_close)
+    clean_up(switch.shutdown)
+    threading.Thread(target=switch.serve_forever, daemon=True).start()
+
+
+def can_lay_over():
+    """Whether this kernel can lay one folder over another (overlay). Requires: stage.isolate() has returned."""
+    return subprocess.run(["sh", "-c", "mkdir -p /run/try/a /run/try/b /run/try/c && mount -t overlay -o "
+                           "lowerdir=/usr/sbin,upperdir=/run/try/a,workdir=/run/try/b try /run/try/c && "
+                           "umount /run/try/c"], capture_output=True).returncode == 0
+
+
+def require_cluster_engines():
+    """Skips the test where something is missing. The test goes on isolated."""
+    volume.require_engines("corosync", "pacemakerd", "crm_mon", "crm_resource", "pcs", "pcsd", "chpasswd", "hostname",
+                           "runuser")
+    if not pathlib.Path("/usr/lib/ocf/resource.d/heartbeat/Filesystem").exists():
+        stage.skip("Debian's resource-agents is missing")
+    if not can_lay_over():
+        stage.skip("this kernel cannot lay one folder over another (overlay)")
+
+
+def documented_steps():
+    """The commands of the page, as pairs: where they are run, and their text."""
+    text = (PROJECT / "docs" / "availability.md").read_text(encoding="utf-8")
+    section = re.search(rf"^## {SECTION}\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
+    blocks = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    return [(block.partition("\n")[0], block) for block in blocks]
+
+
+def commands_of(block):
+    """Its commands one by one, without comments; those that go on in the next line as one."""
+    lines = (line for line in block.replace("\\\n", " ").splitlines())
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+class Cluster(Volume):
+    """Requires: require_cluster_engines() and make_network(). The server runs on one of the nodes, at ADDRESS."""
+
+    mounted, folder = "/srv/jobs", "/srv/jobs/beanstalkd"
+
+    # Nodes
+
+    def switch_on(self, number):
+        disk, name = DISKS / f"system{number}", NAMES[number - 1]
+        steps = [f"mount --bind {DISKS}/node{number} /srv"]
+        for folder in KEPT:
+            own = disk / folder.strip("/")
+            if not own.exists():
+                subprocess.run(["mkdir", "-p", own.parent], check=True)
+                subprocess.run(["cp", "-a", folder, own], check=True)
+            steps.append(f"mount --bind {own} {folder}")
+        for folder in LAID_OVER:
+            own = disk / "over" / folder.strip("/").replace("/", "-")
+            if not own.exists():
+                (own / "upper").mkdir(parents=True)
+                (own / "work").mkdir()
+                self.install(folder, own / "upper")
+            steps.append(f"mount -t overlay -o lowerdir={folder},upperdir={own}/upper,workdir={own}/work over {folder}")
+        node = Node(number, OWN_FOLDERS, " && ".join(steps), name)
+        node.run("mkdir", "-p", "/run/systemd/system")
+        Switch.nodes[name] = node
+        return node
+
+    def install(self, folder, over):
+        """What a node has in a folder that this machine has not."""
+        programs = {"/usr/bin": (("haricotd", self.binary), ("haricot", self.tool), ("systemctl", HERE / "systemctl")),
+                    "/usr/sbin": (("fence_power", HERE / "fence_power"),),
+                    "/usr/lib/ocf/resource.d": (("haricot/haricotd", volume.AGENT),)}
+        for name, source in programs.get(folder, ()):
+            (over / name).parent.mkdir(exist_ok=True)
+            subprocess.run(["install", "-m", "755", source, over / name], check=True)
+        if folder == "/etc":
+            hosts = "127.0.0.1 localhost\n" + "".join(
+                f"{NETWORK}.{10 + number} {name}\n" for number, name in enumerate(NAMES, 1))
+            (over / "hosts").write_text(hosts)
+
+    def node_named(self, name):
+        return self.nodes[NAMES.index(name)]
+
+    def reboot(self, index):
+        node = self.switch_on(index + 1)
+        self.nodes[index] = node
+        node.run("systemctl", "isolate", "multi-user.target")
+
+    # The commands of the page
+
+    def set_up(self):
+        steps = documented_steps()
+        first, values = steps.pop(0)
+        if not first.startswith("# everywhere"):
+            raise RuntimeError(f"the page begins with {first}")
+        self.values = set_values(values)
+        self.later = {}  # By where they are run, the commands of blocks that are for another day.
+        where_now = {"# on each node": self.nodes, "# on one node": self.nodes[:1]}
+        for where, block in steps:
+            where = where.partition(":")[0]
+            if where not in where_now:
+                self.later[where] = commands_of(block)
+                continue
+            for command in commands_of(block):
+                for node in where_now[where]:
+                    self.run_documented(node, command)
+        if set(self.later) != {TO_MOVE, TO_MOVE_BACK}:
+            raise RuntimeError(f"nobody runs what the page has in {list(self.later)}")
+        self.wait_for_server()
+
+    def run_documented(self, node, command):
+        """Runs a command of the page. While GlusterFS is busy with another node, nothing has happened."""
+        said = []
+
+        def is_done():
+            said.append(node.run("sh", "-e", "-c", self.values + command, check=False))
+            return node.status == 0 or "gluster" not in command
+        wait_for(command, is_done, CLUSTER_PATIENCE_S)
+        if node.status != 0:
+            raise RuntimeError(f"{node.name}: {command}: status {node.status}: {said[-1]}")
+
+    # The server
+
+    def address_of(self, node):
+        return ADDRESS
+
+    def wait_for_server(self, other_than=None):
+        """The statistics of the server at the address, when another one than that of an id answers there."""
+        def another():
+            stats = stats_of(ADDRESS, PORT, timeout=1)
+            return stats if stats and stats["id"] != other_than else None
+        return wait_for("a server at the address", another, CLUSTER_PATIENCE_S)
+
+    def alive(self):
+        return [node for node in self.nodes if node.is_alive()]
+
+    def wait_until_whole(self):
+        """Switches nodes on that are off, and waits until all are members again, each copy is whole, and the
+        cluster has nothing left to do."""
+        for index, node in enumerate(self.nodes):
+            if not node.is_alive():
+                self.reboot(index)
+
+        def is_whole():
+            said = self.nodes[0].run("crm_mon", "-1", check=False)
+            online = re.search(r"Online: \[(.*)\]", said)
+            return online and set(online[1].split()) == set(NAMES)
+        wait_for("three nodes", is_whole, CLUSTER_PATIENCE_S)
+        self.nodes[0].run("pcs", "resource", "cleanup", check=False)  # As after a fault that was repaired.
+        self.settle()
+        self.wait_until_healed(self.holder())
+
+    def settle(self):
+        """Waits until the cluster has nothing left to do."""
+        self.alive()[0].run("crm_resource", "--wait", "--timeout=100")
+
+    def holder(self):
+        """The node of the server that answers at the address."""
+        known = self.wait_for_server()["id"]
+        for node in self.nodes:
+            if node.is_alive() and (stats_of(node.address, PORT, timeout=1) or {}).get("id") == known:
+                return node
+        raise RuntimeError("no node has the server that answers")
+
+
+def set_values(block):
+    """The assignments of a block, with the values of the test."""
+    lines = []
+    for line in block.splitlines():
+        name = line.partition("=")[0]
+        lines.append(f"{name}='{VALUES[name]}'" if name in VALUES else line)
+    missing = set(VALUES) - {line.partition("=")[0] for line in block.splitlines()}
+    if missing:
+        raise RuntimeError(f"the page sets no {missing}")
+    return "\n".join(lines) + "\n"

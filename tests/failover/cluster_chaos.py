@@ -1,0 +1,126 @@
+"""Faults in a cluster that notices them by itself: see cluster.py. After each of them every acknowledged job has to be
+there exactly as it was acknowledged or as it became later."""
+
+import time
+
+from cluster import ADDRESS, TO_MOVE, TO_MOVE_BACK, Switch
+from rounds import Rounds
+from stage import Client, stats_of, wait_for
+from volume import PORT
+
+LOG = "/var/log/haricotd-queue.log"
+FENCE_PATIENCE_S = 180  # Thrice what the agent sets as --fence-after.
+
+
+class ClusterChaos(Rounds):
+    """A fault is a method `fault_KIND(holder, known)`: it begins the load and does its damage to the node that has the
+    server of the id `known`. It returns the seconds until another server has answered at the address."""
+
+    def until_another_answers(self, known, begin):
+        self.volume.wait_for_server(known)
+        return time.monotonic() - begin
+
+    def signal_server(self, node, signal):
+        node.run("pkill", f"-{signal}", "-x", "haricotd")
+
+    def expect_fenced(self, node):
+        if [name for name, _ in Switch.log] != [node.name]:
+            raise AssertionError(f"the switch was asked for {Switch.log}, and not for {node.name} once")
+
+    # The faults
+
+    def fault_kill(self, holder, known):
+        """The server dies."""
+        self.volume.begin_load(holder)
+        begin = time.monotonic()
+        self.signal_server(holder, "KILL")
+        return self.until_another_answers(known, begin)
+
+    def fault_power(self, holder, known):
+        """The node dies at once."""
+        self.volume.begin_load(holder)
+        begin = time.monotonic()
+        holder.lose_power()
+        return self.until_another_answers(known, begin)
+
+    def fault_cut(self, holder, known):
+        """The node loses its network while it lives, and clients on the node reach their server all the time."""
+        self.volume.begin_load(holder, local=True)
+        begin = time.monotonic()
+        holder.unplug()
+        seconds = self.until_another_answers(known, begin)
+        self.expect_fenced(holder)
+        if holder.is_alive():
+            raise AssertionError("the node was not switched off")
+        return seconds
+
+    def fault_pause(self, holder, known):
+        """The whole node stands still, and the power switch says that the node is off, though it is not. When another
+        server has taken over, the node goes on: its server has to notice that by itself."""
+        Switch.broken.add(holder.name)
+        self.volume.begin_load(holder, local=True)
+        begin = time.monotonic()
+        before = len(holder.run("cat", LOG))
+        holder.pause()
+        seconds = self.until_another_answers(known, begin)
+        self.expect_fenced(holder)
+        with Client(ADDRESS, PORT) as client:
+            later = client.put(b"of the second server")
+        holder.go_on()
+        wait_for("the end of the load", lambda: not self.volume.is_load_alive())
+        wait_for("the end of the old server", lambda: self.has_ended(holder, before), FENCE_PATIENCE_S)
+        # As an operator would: before that, two nodes have the address.
+        Switch.broken.clear()
+        holder.lose_power()
+        self.volume.settle()
+        self.volume.wait_for_server()
+        with Client(ADDRESS, PORT) as client:
+            if client.ask(f"delete {later}")[0] != ["DELETED"]:
+                raise AssertionError("the second server has lost a job")
+        return seconds
+
+    @staticmethod
+    def has_ended(node, before):
+        """Whether its server has fenced itself, or was stopped by the cluster there. `before` is the length of its log
+        when it was in order. A thread of it may hang in a call to the volume for good."""
+        log = node.run("cat", LOG)[before:]
+        return "event=fenced" in log or "event=stopped" in log
+
+    def fault_hang(self, holder, known):
+        """The server stands still, and its monitor notices."""
+        self.volume.begin_load(holder)
+        begin = time.monotonic()
+        self.signal_server(holder, "STOP")
+        return self.until_another_answers(known, begin)
+
+    def fault_move(self, holder, known):
+        """An operator moves the server, as the page says."""
+        self.volume.begin_load(holder)
+        begin = time.monotonic()
+        for command in self.volume.later[TO_MOVE]:
+            self.volume.run_documented(holder, command)
+        seconds = self.until_another_answers(known, begin)
+        for command in self.volume.later[TO_MOVE_BACK]:
+            self.volume.run_documented(holder, command)
+        return seconds
+
+    # Rounds
+
+    def run_round(self, kind, is_last=False):
+        Switch.log.clear()
+        holder = self.volume.holder()
+        known = stats_of(ADDRESS, PORT)["id"]
+        seconds = getattr(self, f"fault_{kind}")(holder, known)
+        # A monitor that has failed may have another consequence yet.
+        self.volume.settle()
+        found = self.volume.compare(holder)
+        self.note(kind, seconds, found)
+        if found:
+            raise AssertionError("\n".join(found))
+        said = self.volume.holder().run("haricot", "binlog", "check", "--quiet", self.volume.folder, check=False)
+        if "DAMAGE" in said:
+            raise AssertionError(said)
+        with Client(ADDRESS, PORT) as client:
+            self.empty_queue(client)
+        if not is_last:
+            self.volume.wait_until_whole()
