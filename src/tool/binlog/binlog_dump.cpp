@@ -32,6 +32,7 @@ JobLine line_of(const KeptJobs& kept, JobRef ref) {
   for (std::size_t i = 0; i < kJobEvents; ++i) {
     line.counters[i] = engine.jobs().counted(ref, static_cast<JobEvent>(i));
   }
+  line.tags = engine.jobs().tags(ref);
   line.body = engine.jobs().body(ref);
   return line;
 }

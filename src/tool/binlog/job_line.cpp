@@ -1,8 +1,13 @@
 #include "tool/binlog/job_line.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
 #include "haricot/base/hex.hpp"
 #include "haricot/base/json.hpp"
 #include "haricot/base/utf8.hpp"
+#include "tool/cli/safe_text.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -26,6 +31,15 @@ std::string quoted_for_eyes(std::string_view bytes) {
   return text += '"';
 }
 
+// Takes the next tag off the front of a text, as word and value.
+std::pair<std::string_view, std::string_view> take_tag(std::string_view& text) {
+  const std::string_view tag = text.substr(0, text.find(' '));
+  text.remove_prefix(std::min(tag.size() + 1, text.size()));
+  const std::size_t colon = tag.find(':');
+  if (colon == std::string_view::npos) return {tag, {}};
+  return {tag.substr(0, colon), tag.substr(colon + 1)};
+}
+
 }  // namespace
 
 std::string to_text(const JobLine& job) {
@@ -39,6 +53,10 @@ std::string to_text(const JobLine& job) {
     text += kCounterNames[i];
     text += '=' + std::to_string(job.counters[i]);
   }
+  for (std::string_view tags = job.tags; !tags.empty();) {
+    const auto [word, value] = take_tag(tags);
+    text += ' ' + safe_word(word) + '=' + safe_word(value);
+  }
   return text + " bytes=" + std::to_string(job.body.size()) + " body=" + quoted_for_eyes(job.body) +
          "\n";
 }
@@ -51,6 +69,12 @@ std::string to_json(const JobLine& job) {
       ",\"ttr\":" + std::to_string(job.ttr_s) + ",\"time-left\":" + std::to_string(job.left_s);
   for (std::size_t i = 0; i < job.counters.size(); ++i) {
     text += ",\"" + std::string(kCounterNames[i]) + "\":" + std::to_string(job.counters[i]);
+  }
+  for (std::string_view tags = job.tags; !tags.empty();) {
+    const auto [word, value] = take_tag(tags);
+    // The one whose value is a number by its nature: a key may be made of digits.
+    const bool is_number = word == "try" && is_json_number(value);
+    text += "," + json_string(word) + ":" + (is_number ? std::string(value) : json_string(value));
   }
   text += ",\"bytes\":" + std::to_string(job.body.size());
   if (is_utf8(job.body)) {

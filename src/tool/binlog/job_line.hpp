@@ -19,11 +19,12 @@ struct JobLine {
   std::uint64_t age_s = 0;
   std::uint64_t left_s = 0;                 // Until a delayed job gets ready.
   std::array<std::uint64_t, 5> counters{};  // reserves, timeouts, releases, buries, kicks
+  std::string_view tags = {};               // Their text (base/job_tags.hpp).
   std::string_view body;
 };
 
-// key=value words with the body last, in quotes; what is not printable ASCII in it as \xHH. Ends in
-// a newline.
+// key=value words with the body last, in quotes; what is not printable ASCII in it as \xHH. A tag
+// is a key. Ends in a newline.
 std::string to_text(const JobLine& job);
 // A JSON object. The body is in "body" if it is UTF-8, else in "body_base64". Ends in a newline.
 std::string to_json(const JobLine& job);

@@ -11,6 +11,7 @@
 #include "os/clock.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/put_tags.hpp"
 #include "tool/commands/import_line.hpp"
 #include "tool/commands/input_text.hpp"
 #include "tool/commands/job_moving.hpp"
@@ -23,10 +24,12 @@ constexpr ErrandText kText = {
     "Puts the jobs that the lines of stdin, or of FILE, describe in JSON: what export, peek\n"
     "--json and binlog dump --json write. A line needs \"tube\" and \"body\" or \"body_base64\", "
     "and\n"
-    "may have \"state\", \"pri\", \"ttr\", \"delay\" and \"time-left\". Jobs get new ids; a job "
-    "that was\n"
-    "reserved is ready. Blank lines are left out. import stops at the first bad line: the lines\n"
-    "before it are imported. --dry-run puts nothing, and names all bad lines.\n",
+    "may have \"state\", \"pri\", \"ttr\", \"delay\", \"time-left\" and the tags \"try\", \"con\" "
+    "and\n"
+    "\"idp\". Jobs get new ids; a job that was reserved is ready. Blank lines are left out.\n"
+    "import stops at the first bad line, or at a tag that the server lacks: the lines before\n"
+    "it are imported. --dry-run puts nothing, and names all bad lines. If a job with the key of\n"
+    "\"idp\" is there already, its line is named and not imported, and the status is 1.\n",
     "    haricot import jobs.json\n"
     "    haricot import --dry-run jobs.json                  # only check the lines\n"};
 
@@ -38,6 +41,7 @@ struct Choice {
   std::string file;
   std::uint64_t from_line = 1;
   bool dry_run = false;
+  bool without_tags = false;
   bool quiet = false;
 };
 
@@ -46,6 +50,7 @@ class Import {
   Import(Errand& errand, const Choice& choice)
       : errand_(errand),
         choice_(choice),
+        tags_(errand.server()),
         progress_(choice.dry_run ? "checked" : "imported", choice.quiet) {}
 
   int run(InputText& input) {
@@ -65,7 +70,7 @@ class Import {
       text.erase(0, begin);
       if (!send()) return fail();
     }
-    return end(bad_lines_ > 0 ? kExitFailure : 0);
+    return end(bad_lines_ + taken_keys_ > 0 ? kExitFailure : 0);
   }
 
  private:
@@ -92,16 +97,15 @@ class Import {
     const bool is_blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
     if (is_blank || line_ < choice_.from_line) return std::nullopt;
     std::string error;
-    const std::optional<ImportJob> job = parse_import_line(line, choice_.tube, error);
-    if (job && job->body.size() > body_bytes_max_) {
-      error = "the body is larger than the server takes (max-job-size in stats; its flag -z)";
-    }
+    int status = kExitFailure;
+    std::optional<ImportJob> job = parse_import_line(line, choice_.tube, error);
+    if (job && !check(*job, error, status)) return fail();
     if (!error.empty()) {
       if (!choice_.dry_run && !send()) return fail();
       progress_.clear();
       errand_.warn("line " + std::to_string(line_) + ": " + error);
       ++bad_lines_;
-      return choice_.dry_run ? std::nullopt : std::optional(end(kExitFailure));
+      return choice_.dry_run ? std::nullopt : std::optional(end(status));
     }
     if (choice_.dry_run) {
       ++done_;
@@ -113,14 +117,48 @@ class Import {
     return is_full && !send() ? std::optional(fail()) : std::nullopt;
   }
 
+  // Whether the server would take the job: if not, sets `error`, and the status if it is another
+  // one. False: the server failed.
+  bool check(ImportJob& job, std::string& error, int& status) {
+    if (choice_.without_tags && !job.tags.empty()) {
+      job.tags = {};
+      ++untagged_;
+    }
+    if (job.body.size() > body_bytes_max_) {
+      error = "the body is larger than the server takes (max-job-size in stats; its flag -z)";
+    } else if (is_too_long(line_of(job))) {
+      error =
+          "its tags are too long: a put has no room for them in its line of 224 bytes" + advice();
+    } else if (!tags_.takes(job.tags)) {
+      if (!tags_.lacks()) return false;
+      error = errand_.server().failure().reason + advice();
+      status = kExitRefused;
+    }
+    return true;
+  }
+
+  // How to go on with a job whose tags the server does not take.
+  std::string advice() const {
+    std::string text = "; --without-tags leaves tags out";
+    if (line_ > 1 && !choice_.dry_run) {
+      text += ", and --from-line " + std::to_string(line_) + " goes on here";
+    }
+    return text;
+  }
+
+  static std::string line_of(const ImportJob& job) {
+    const bool is_buried = job.place == Place::buried;
+    return put_line(
+        {job.priority, is_buried ? kDelayBeforeBuryS : job.delay_s, job.ttr_s, job.body.size()},
+        job.tags);
+  }
+
   void add(const ImportJob& job) {
     if (tube_ != job.tube) commands_ += "use " + job.tube + "\r\n";
     if (tube_ != job.tube) ++answers_;
     tube_ = job.tube;
     const bool is_buried = job.place == Place::buried;
-    commands_ += "put " + std::to_string(job.priority) + " " +
-                 std::to_string(is_buried ? kDelayBeforeBuryS : job.delay_s) + " " +
-                 std::to_string(job.ttr_s) + " " + std::to_string(job.body.size()) + "\r\n";
+    commands_ += line_of(job);
     commands_ += job.body;
     commands_ += "\r\n";
     ++answers_;
@@ -136,6 +174,10 @@ class Import {
       if (answer.code == ReplyCode::using_tube) return;
       Pending& job = pending_[std::min(at++, pending_.size() - 1)];
       answered_to_ = job.line;
+      if (const std::optional<KeyHolder> holder = read_key_holder(answer.line)) {
+        note_taken_key(job.line, *holder);
+        return;
+      }
       if (answer.code == ReplyCode::inserted || answer.code == ReplyCode::buried_new) {
         job.id = answer.number;
         // For lack of memory the server has buried what is to be ready.
@@ -153,6 +195,13 @@ class Import {
     progress_.show(os::read_clock(), done_);
     if (is_good && refused_) errand_.server().refuse("put", refused_->code, refused_->line);
     return is_good && !refused_;
+  }
+
+  // The job that has the key is somebody else's: it must not be buried.
+  void note_taken_key(std::uint64_t line, const KeyHolder& holder) {
+    progress_.clear();
+    errand_.warn("line " + std::to_string(line) + " is not imported: " + describe(holder));
+    ++taken_keys_;
   }
 
   void note_refusal(std::uint64_t line, const Answer& answer) {
@@ -224,12 +273,17 @@ class Import {
   }
 
   void report() {
+    if (taken_keys_ > 0) {
+      errand_.warn("not imported, because other jobs have their keys: " +
+                   std::to_string(taken_keys_));
+    }
     if (choice_.quiet) return;
+    if (untagged_ > 0) errand_.warn("tags are left out of jobs: " + std::to_string(untagged_));
     const std::string done = std::to_string(done_);
     const std::string_view word = choice_.dry_run ? "good" : "imported";
     if (errand_.json()) {
       print("{\"" + std::string(word) + "\":" + done + ",\"bad\":" + std::to_string(bad_lines_) +
-            "}\n");
+            ",\"taken\":" + std::to_string(taken_keys_) + "}\n");
     } else {
       print(std::string(word) + " " + done + "\n");
     }
@@ -237,12 +291,15 @@ class Import {
 
   Errand& errand_;
   const Choice& choice_;
+  TagSupport tags_;
   Progress progress_;
   std::uint64_t body_bytes_max_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t line_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t bad_lines_ = 0;
-  std::string tube_;  // The one that is used.
+  std::uint64_t taken_keys_ = 0;  // Lines whose keys other jobs have.
+  std::uint64_t untagged_ = 0;    // Jobs whose tags are left out.
+  std::string tube_;              // The one that is used.
 
   std::vector<Pending> pending_;
   std::string commands_;
@@ -267,6 +324,7 @@ int import_jobs(Words words) {
               set_count(choice.from_line, 1, std::numeric_limits<std::uint64_t>::max()),
               "a number of at least 1"});
   errand.add({0, "dry-run", "", "check all lines, and put nothing", set(choice.dry_run)});
+  errand.add({0, "without-tags", "", "put the jobs without their tags", set(choice.without_tags)});
   errand.add({'q', "quiet", "", "do not print how many jobs it were", set(choice.quiet)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   if (errand.operands().size() > (choice.file.empty() ? 1U : 0U)) {

@@ -77,6 +77,18 @@ bool take_place(const JsonObject& line, ImportJob& job, std::string& error) {
   return true;
 }
 
+bool take_tags(const JsonObject& line, PutTags& to, std::string& error) {
+  for (const std::string_view word : kTagWords) {
+    const Value* value = line.find(word);
+    if (value == nullptr) continue;
+    // As with tubes, a key that is made of digits may have become a number.
+    if (value->kind != Value::Kind::word && to.add(word, value->text)) continue;
+    error = "\"" + std::string(word) + "\" is no value of this tag";
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<ImportJob> parse_import_line(std::string_view line, const std::string& tube,
@@ -91,7 +103,8 @@ std::optional<ImportJob> parse_import_line(std::string_view line, const std::str
       !take_number(*object, "pri", job.priority, error) ||
       !take_number(*object, "ttr", job.ttr_s, error) ||
       !take_number(*object, "delay", delay_s, error) ||
-      !take_number(*object, "time-left", left_s, error) || !take_body(*object, job.body, error)) {
+      !take_number(*object, "time-left", left_s, error) || !take_tags(*object, job.tags, error) ||
+      !take_body(*object, job.body, error)) {
     return std::nullopt;
   }
   if (job.place == Place::delayed) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "tool/client/put_tags.hpp"
 #include "tool/commands/tube_choice.hpp"
 
 namespace haricot::tool {
@@ -18,6 +19,7 @@ struct ImportJob {
   std::uint64_t priority = 1024;
   std::uint64_t delay_s = 0;  // 0 unless the job is delayed.
   std::uint64_t ttr_s = 60;
+  PutTags tags;
   std::string body;
 };
 

@@ -7,8 +7,28 @@
 #include "haricot/base/json.hpp"
 #include "haricot/base/utf8.hpp"
 #include "tool/cli/safe_text.hpp"
+#include "tool/client/job_page.hpp"
+#include "tool/client/put_tags.hpp"
 
 namespace haricot::tool {
+namespace {
+
+// Adds what stats-job does not tell: the tags of the job, if the server can list jobs. False: the
+// server failed.
+bool add_tags(Remote& server, std::uint64_t id, StatsText& stats) {
+  const std::optional<Response> response = server.ask("scan-jobs " + std::to_string(id) + " 1");
+  if (!response) return false;
+  if (response->code != ReplyCode::ok) return true;
+  const std::optional<JobPage> page = parse_job_page(response->body);
+  if (!page || page->jobs.size() != 1 || page->jobs[0].number("id") != id) return true;
+  for (const std::string_view word : kTagWords) {
+    const std::string* value = page->jobs[0].find(word);
+    if (value != nullptr) stats.add({std::string(word), *value});
+  }
+  return true;
+}
+
+}  // namespace
 
 void add_form_flags(Errand& errand, JobForm& form) {
   errand.add({'i', "id", "", "print only the id of the job", set(form.only_id)});
@@ -19,8 +39,10 @@ std::optional<int> print_job(Errand& errand, const Response& job, const JobForm&
   if (errand.json()) {
     bool is_there = false;
     const std::string command = "stats-job " + std::to_string(job.number);
-    const std::optional<StatsText> stats = errand.server().ask_stats(command, is_there);
-    if (!stats) return errand.failed();
+    std::optional<StatsText> stats = errand.server().ask_stats(command, is_there);
+    if (!stats || (is_there && !add_tags(errand.server(), job.number, *stats))) {
+      return errand.failed();
+    }
     if (!is_there) return errand.no("job " + std::to_string(job.number) + " is gone meanwhile");
     const std::string body = is_utf8(job.body) ? "\"body\":" + json_string(job.body)
                                                : "\"body_base64\":" + json_base64(job.body);

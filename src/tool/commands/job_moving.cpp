@@ -49,17 +49,19 @@ std::optional<Place> place_at_reserve(const StatsText& before, const StatsText& 
   return std::nullopt;
 }
 
-JobMover::Outcome JobMover::move(std::uint64_t id) {
+JobMover::Outcome JobMover::move(std::uint64_t id, const PutTags& tags) {
+  if (!support_.takes(tags)) return Outcome::failed;
   Outcome outcome = Outcome::failed;
-  const std::optional<Taken> job = take(id, outcome);
+  std::optional<Taken> job = take(id, outcome);
   if (!job) return outcome;
+  job->tags = tags;
   if (!places_.has(job->place)) {
     return give_back(*job)
                ? Outcome::gone
                : fail(job_called(id) + " stays in tube " + from_ + ", and may be ready");
   }
-  const std::optional<std::uint64_t> copied = copy(*job);
-  if (!copied) return Outcome::failed;
+  const std::optional<std::uint64_t> copied = copy(*job, outcome);
+  if (!copied) return outcome;
   if (job->place == Place::buried && !bury_copy(*job, *copied)) {
     return fail(job_called(id) + " is in tube " + from_ + ", and in tube " + to_ + " as " +
                 job_called(*copied) + ", which may be delayed instead of buried");
@@ -101,14 +103,18 @@ std::optional<JobMover::Taken> JobMover::take(std::uint64_t id, Outcome& outcome
   return job;
 }
 
-// Puts the job into the other tube. Nothing: the job is where it was, or what is known is printed.
-std::optional<std::uint64_t> JobMover::copy(const Taken& job) {
+// Puts the job into the other tube. Nothing: `outcome` says why.
+std::optional<std::uint64_t> JobMover::copy(const Taken& job, Outcome& outcome) {
   Remote& server = errand_.server();
+  outcome = Outcome::failed;
   const std::uint64_t delay_s = job.place == Place::buried ? kDelayBeforeBuryS : job.delay_s;
+  const std::string line = put_line({job.priority, delay_s, job.ttr_s, job.body.size()}, job.tags);
+  if (is_too_long(line)) {
+    outcome = leave(job, "its tags are too long for the line of a put");
+    return std::nullopt;
+  }
   std::string commands = "use " + to_ + "\r\n";
-  commands += words("put", job.priority,
-                    " " + std::to_string(delay_s) + " " + std::to_string(job.ttr_s) + " " +
-                        std::to_string(job.body.size()));
+  commands += line;
   commands += job.body;
   commands += "\r\n";
   const auto answers = server.ask_together("put", commands, 2);
@@ -117,6 +123,10 @@ std::optional<std::uint64_t> JobMover::copy(const Taken& job) {
     return std::nullopt;
   }
   const Response& put = (*answers)[1];
+  if (const std::optional<KeyHolder> holder = read_key_holder(put.line)) {
+    outcome = leave(job, describe(*holder));
+    return std::nullopt;
+  }
   if (put.code == ReplyCode::inserted) return put.number;
   // The server may have had no memory to make the job ready. Then it has buried it.
   const bool is_there = put.code == ReplyCode::buried_new;
@@ -130,6 +140,14 @@ std::optional<std::uint64_t> JobMover::copy(const Taken& job) {
   }
   server.refuse("put", put.code, put.line);
   return std::nullopt;
+}
+
+// Gives the job back, which cannot be moved.
+JobMover::Outcome JobMover::leave(const Taken& job, const std::string& why) {
+  const std::string stays = job_called(job.id) + " stays in tube " + from_;
+  if (!give_back(job)) return fail(stays + ", and may be ready");
+  errand_.warn(stays + ": " + why);
+  return Outcome::stayed;
 }
 
 bool JobMover::bury_copy(const Taken& job, std::uint64_t copy) {
@@ -177,10 +195,21 @@ bool JobMover::give_back(const Taken& job) {
   if (job.place == Place::buried) {
     return server.ask("bury " + std::to_string(job.id) + priority, ReplyCode::buried).has_value();
   }
-  return server
-      .ask("release " + std::to_string(job.id) + priority + " " + std::to_string(job.delay_s),
-           ReplyCode::released)
-      .has_value();
+  const std::string id = std::to_string(job.id);
+  const std::optional<Response> released =
+      server.ask("release " + id + priority + " " + std::to_string(job.delay_s));
+  if (!released) return false;
+  if (released->code == ReplyCode::buried) {
+    // To reserve it was its last try. A kick gives it one more.
+    if (job.place == Place::ready) {
+      return server.ask("kick-job " + id, ReplyCode::kicked_job).has_value();
+    }
+    errand_.warn(job_called(job.id) + " is buried now, as it has no try left");
+    return true;
+  }
+  if (released->code == ReplyCode::released || released->code == ReplyCode::not_found) return true;
+  server.refuse("release", released->code, released->line);
+  return false;
 }
 
 }  // namespace haricot::tool

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tool/client/errand.hpp"
+#include "tool/client/put_tags.hpp"
 #include "tool/commands/tube_choice.hpp"
 
 namespace haricot::tool {
@@ -37,9 +38,14 @@ class JobMover final {
 
   // Requires: the tubes are two, and the connection is open.
   JobMover(Errand& errand, std::string from, std::string to, PlaceFlags places)
-      : errand_(errand), from_(std::move(from)), to_(std::move(to)), places_(places) {}
+      : errand_(errand),
+        support_(errand.server()),
+        from_(std::move(from)),
+        to_(std::move(to)),
+        places_(places) {}
 
-  Outcome move(std::uint64_t id);
+  // `tags`: those of the job, which it keeps.
+  Outcome move(std::uint64_t id, const PutTags& tags);
 
  private:
   // What is known of the job that is being moved.
@@ -50,16 +56,19 @@ class JobMover final {
     std::uint64_t delay_s = 0;  // Of a delayed job: what is left.
     std::uint64_t ttr_s = 0;
     std::string body;
+    PutTags tags;
   };
 
   std::optional<Taken> take(std::uint64_t id, Outcome& outcome);
-  std::optional<std::uint64_t> copy(const Taken& job);
+  std::optional<std::uint64_t> copy(const Taken& job, Outcome& outcome);
+  Outcome leave(const Taken& job, const std::string& why);
   bool bury_copy(const Taken& job, std::uint64_t copy);
   Outcome remove_original(const Taken& job, std::uint64_t copy);
   Outcome fail(const std::string& what_is_known);
   bool give_back(const Taken& job);
 
   Errand& errand_;
+  TagSupport support_;
   std::string from_;
   std::string to_;
   PlaceFlags places_;

@@ -15,6 +15,7 @@
 #include "tool/cli/safe_text.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/job_page.hpp"
+#include "tool/client/put_tags.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -24,7 +25,8 @@ constexpr ErrandText kText = {
     "Prints a table of the jobs of a tube, or of the server, in the order of their ids. With\n"
     "--next it prints the next jobs of a tube in the order in which they are served. With\n"
     "--match it prints only jobs whose body has the text in it, and the server has to send\n"
-    "all bodies. Jobs change while the table is printed: each line is true for its moment.\n"
+    "all bodies. The tags of a job stand behind its tube. Jobs change while the table is printed: "
+    "each line is true for its moment.\n"
     "The server has to be haricotd, because beanstalkd cannot list jobs.\n",
     "    haricot jobs --state buried                         # what was put aside\n"
     "    haricot jobs mail --next --count 10                 # what workers get next\n"
@@ -167,7 +169,7 @@ class Jobs {
         const std::string* value = job.find(column.key);
         append_cell(line, value == nullptr ? "-" : safe_word(*value), column.width);
       }
-      print(line + "\n");
+      print(line + tags_of(job).text() + "\n");
     }
     ++shown_;
   }
@@ -175,7 +177,7 @@ class Jobs {
   static void print_titles() {
     std::string line;
     for (const Column& column : kColumns) append_cell(line, column.title, column.width);
-    print(line + "\n");
+    print(line + " tags\n");
   }
 
   Errand& errand_;

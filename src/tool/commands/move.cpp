@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/job_page.hpp"
+#include "tool/client/put_tags.hpp"
 #include "tool/commands/job_moving.hpp"
 #include "tool/commands/job_round.hpp"
 #include "tool/commands/tube_choice.hpp"
@@ -21,8 +23,9 @@ namespace {
 constexpr ErrandText kText = {
     "move", "[OPTIONS] FROM TO",
     "Moves the ready, delayed and buried jobs of the tube FROM to the tube TO, or those in one\n"
-    "state. A job keeps its body, priority, TTR, remaining delay and state, and gets a new id\n"
-    "and new counters. move takes the jobs that are there when it starts, in the order of\n"
+    "state. A job keeps its body, priority, TTR, remaining delay, state and tags, and gets a new\n"
+    "id and new counters. If TO has a job with the same key of idp, the job stays in FROM, and\n"
+    "the status is 1. move takes the jobs that are there when it starts, in the order of\n"
     "service, and none that a worker holds. It reserves a job, puts it into TO, and deletes it\n"
     "in FROM. If move is killed or loses the server between the put and the deletion, this one\n"
     "job is in both tubes; the one that is under way is ready in FROM then. The server has to\n"
@@ -65,47 +68,59 @@ class Move {
     }
     progress_.clear();
     const int status = round_.end("");
-    return has_stayed_ ? errand_.done(kExitFailure) : status;
+    return !stayed_.empty() ? errand_.done(kExitFailure) : status;
   }
 
  private:
+  struct Listed {
+    std::uint64_t id = 0;
+    PutTags tags;
+  };
+
   // Of what is there, as many at most as there were at first: so it ends although producers go on.
   // False: the server failed, or somebody interrupts.
   bool move_place(Place place, std::uint64_t bound) {
     while (bound > 0 && all_ > round_.counted()) {
       const std::uint64_t wanted = std::min({bound, all_ - round_.counted(), kPageJobsMax});
-      std::vector<std::uint64_t> ids;
-      if (!next_ids(place, wanted, ids)) return false;
-      if (ids.empty()) return true;
-      for (const std::uint64_t id : ids) {
+      std::vector<Listed> jobs;
+      if (!next_jobs(place, wanted, jobs)) return false;
+      if (jobs.empty()) return true;
+      for (const Listed& job : jobs) {
         if (is_interrupted()) return false;
         const InterruptHold hold;
-        const JobMover::Outcome outcome = mover_.move(id);
+        const JobMover::Outcome outcome = mover_.move(job.id, job.tags);
         if (outcome == JobMover::Outcome::failed) return false;
         if (outcome == JobMover::Outcome::moved) round_.count();
-        if (outcome == JobMover::Outcome::stayed) has_stayed_ = true;
+        if (outcome == JobMover::Outcome::stayed) stayed_.insert(job.id);
         progress_.show(os::read_clock(), round_.counted(), all_);
       }
-      bound -= std::min<std::uint64_t>(bound, ids.size());
+      bound -= std::min<std::uint64_t>(bound, jobs.size());
     }
     return true;
   }
 
   // The next jobs in the order of service: as many as wanted, or from a server that cannot list
   // them one. False: the server failed.
-  bool next_ids(Place place, std::uint64_t wanted, std::vector<std::uint64_t>& ids) {
+  bool next_jobs(Place place, std::uint64_t wanted, std::vector<Listed>& jobs) {
     Remote& server = errand_.server();
     if (lists_jobs_) {
       const std::optional<Response> listed =
           server.ask("list-jobs " + choice_.from + " " + std::string(name_of(place)) + " " +
-                     std::to_string(wanted));
+                     std::to_string(std::min(wanted + stayed_.size(), kPageJobsMax)));
       if (!listed) return false;
       if (listed->code == ReplyCode::not_found) return true;
       lists_jobs_ = listed->code == ReplyCode::ok;
       if (lists_jobs_) {
         const std::optional<JobPage> page = parse_job_page(listed->body);
         if (page) {
-          for (const StatsText& job : page->jobs) ids.push_back(job.number("id").value_or(0));
+          // Those that stay come first again and again.
+          for (const StatsText& job : page->jobs) {
+            const std::uint64_t id = job.number("id").value_or(0);
+            if (stayed_.count(id) == 0 && jobs.size() < wanted) jobs.push_back({id, tags_of(job)});
+          }
+          if (jobs.empty() && page->jobs.size() == kPageJobsMax) {
+            errand_.warn("the jobs behind these are not looked at");
+          }
           return true;
         }
         lists_jobs_ = false;
@@ -116,7 +131,7 @@ class Move {
     if (!peeked) return false;
     const Response& found = peeked->back();
     if (found.code == ReplyCode::found) {
-      ids.push_back(found.number);
+      jobs.push_back({found.number, {}});
       return true;
     }
     if (found.code == ReplyCode::not_found) return true;
@@ -131,7 +146,7 @@ class Move {
   Progress progress_;
   std::uint64_t all_ = 0;
   bool lists_jobs_ = true;
-  bool has_stayed_ = false;
+  std::set<std::uint64_t> stayed_;  // The ids of those that could not be moved.
 };
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <string>
 
+#include "haricot/base/job_tags.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/put_tags.hpp"
 #include "tool/commands/input_text.hpp"
 
 namespace haricot::tool {
@@ -15,10 +17,13 @@ constexpr ErrandText kText = {
     "Puts jobs into a tube and prints their ids. Each BODY is a job. Without a BODY, or with\n"
     "-, the whole of stdin, or of --file, is one job. With --lines each line of it is a job,\n"
     "without its line end, and is put as soon as it is there. put refuses an empty stdin or\n"
-    "file, unless --empty says that it is meant.\n",
+    "file, unless --empty says that it is meant. --tries, --concurrency and --unique are for\n"
+    "haricotd: put asks the server whether it knows them, and puts nothing if not. A KEY has\n"
+    "the characters of a tube's name, 100 at most, and belongs to its tube.\n",
     "    haricot put --tube mail hello world                 # two jobs\n"
     "    haricot put --tube mail --lines --file jobs.txt     # a job for each line\n"
-    "    haricot put --tube mail --delay 10m < body\n"};
+    "    haricot put --tube mail --delay 10m < body\n"
+    "    haricot put --unique daily-report:1h --tries 5 run  # once, and five tries at most\n"};
 
 constexpr std::uint64_t kNumberMax = 4294967295;
 
@@ -27,6 +32,10 @@ struct Choice {
   std::uint64_t priority = 1024;
   std::uint64_t delay_s = 0;
   std::uint64_t ttr_s = 60;
+  std::uint64_t tries = 0;  // 0: no such tag. An empty text below: the same.
+  std::string concurrency;
+  std::string unique;
+  PutTags tags;  // All of them.
   std::string file;
   bool lines = false;
   bool may_be_empty = false;
@@ -36,15 +45,11 @@ struct Choice {
 // Collects jobs, puts them at once, and prints what came of it.
 class Batch {
  public:
-  Batch(Errand& errand, const Choice& choice)
-      : errand_(errand),
-        head_("put " + std::to_string(choice.priority) + " " + std::to_string(choice.delay_s) +
-              " " + std::to_string(choice.ttr_s) + " "),
-        names_lines_(choice.lines),
-        is_quiet_(choice.quiet) {}
+  Batch(Errand& errand, const Choice& choice) : errand_(errand), choice_(choice) {}
 
   void add(std::string_view body) {
-    commands_ += head_ + std::to_string(body.size()) + "\r\n";
+    commands_ +=
+        put_line({choice_.priority, choice_.delay_s, choice_.ttr_s, body.size()}, choice_.tags);
     commands_ += body;
     commands_ += "\r\n";
     ++jobs_;
@@ -55,37 +60,46 @@ class Batch {
   bool send();
 
  private:
-  void print_job(const Answer& answer);
+  void print_job(std::uint64_t id, bool is_buried, const std::optional<KeyHolder>& holder);
+  // What messages say of the job that was answered last.
+  std::string line_name() const {
+    return choice_.lines ? "line " + std::to_string(sent_) + ": " : "";
+  }
 
   Errand& errand_;
-  std::string head_;
-  bool names_lines_;
-  bool is_quiet_;
+  const Choice& choice_;
   std::string commands_;
   std::size_t jobs_ = 0;
   std::uint64_t sent_ = 0;  // Jobs of all batches so far.
 };
 
-void Batch::print_job(const Answer& answer) {
-  if (is_quiet_) return;
-  const std::string id = std::to_string(answer.number);
-  const bool is_buried = answer.code == ReplyCode::buried_new;
+// `holder`: the job was there before, because it has the key.
+void Batch::print_job(std::uint64_t id, bool is_buried, const std::optional<KeyHolder>& holder) {
+  if (choice_.quiet) return;
   if (errand_.json()) {
-    print("{\"id\":" + id + ",\"buried\":" + (is_buried ? "true" : "false") + "}\n");
+    std::string text = "{\"id\":" + std::to_string(id) + ",\"buried\":";
+    text += is_buried ? "true" : "false";
+    if (holder) text += ",\"duplicate\":\"" + std::string(holder->state) + "\"";
+    print(text + "}\n");
   } else {
-    print(id + "\n");
+    print(std::to_string(id) + "\n");
   }
+  if (!holder) return;
+  errand_.warn(line_name() + describe(*holder));
 }
 
 bool Batch::send() {
   std::optional<Response> refused;
   const auto take = [&](const Answer& answer) {
     ++sent_;
-    const bool has_id = answer.code == ReplyCode::inserted || answer.code == ReplyCode::buried_new;
-    if (has_id) print_job(answer);
+    if (const std::optional<KeyHolder> holder = read_key_holder(answer.line)) {
+      print_job(holder->id, false, holder);
+      return;
+    }
+    const bool is_buried = answer.code == ReplyCode::buried_new;
+    if (is_buried || answer.code == ReplyCode::inserted) print_job(answer.number, is_buried, {});
     if (answer.code == ReplyCode::inserted) return;
-    if (names_lines_)
-      errand_.warn("line " + std::to_string(sent_) + ": " + std::string(answer.line));
+    if (choice_.lines) errand_.warn(line_name() + std::string(answer.line));
     refused = {answer.code, 0, std::string(answer.line), {}};
   };
   const bool good = errand_.server().ask("put", commands_, jobs_, take);
@@ -127,6 +141,55 @@ int put_lines(Errand& errand, InputText& source, Batch& batch) {
   return errand.done();
 }
 
+// Makes the tags of what the flags say.
+bool set_tags(Choice& choice) {
+  const std::string tries = choice.tries > 0 ? std::to_string(choice.tries) : "";
+  return (tries.empty() || choice.tags.add(kTriesTag, tries)) &&
+         (choice.concurrency.empty() || choice.tags.add(kLaneTag, choice.concurrency)) &&
+         (choice.unique.empty() || choice.tags.add(kUniqueTag, choice.unique));
+}
+
+// KEY or KEY:TTL, with a time that may have units. False: it is neither.
+bool set_unique(std::string& to, std::string_view value) {
+  const std::size_t colon = value.find(':');
+  to = value.substr(0, colon);
+  if (colon != std::string_view::npos) {
+    const std::optional<std::uint64_t> seconds = read_seconds(value.substr(colon + 1));
+    if (!seconds) return false;
+    to += ":" + std::to_string(*seconds);
+  }
+  return PutTags().add(kUniqueTag, to);
+}
+
+void add_tag_flags(Errand& errand, Choice& choice) {
+  errand.add({0, "tries", "N", "bury the job when it was reserved so often",
+              set_count(choice.tries, 1, kTriesMax), "a number from 1 to 65535"});
+  errand.add({0, "concurrency", "KEY", "one job with this key at a time; KEY:N: N of them",
+              [&choice](std::string_view value) {
+                choice.concurrency = value;
+                return PutTags().add(kLaneTag, value);
+              },
+              "a key, or KEY:N with a number from 1 to 65535"});
+  errand.add({0, "unique", "KEY", "only if no job has this key; KEY:S: S seconds longer than it",
+              [&choice](std::string_view value) { return set_unique(choice.unique, value); },
+              "a key, or KEY:S with a number of seconds up to 4294967295"});
+}
+
+// What is wrong with the flags, if something is.
+std::optional<int> check(const Errand& errand, Choice& choice, bool has_words) {
+  if (has_words && (choice.lines || !choice.file.empty())) {
+    return errand.mistake(
+        "a body on the command line excludes --lines and --file; --file PATH reads a "
+        "file");
+  }
+  const bool is_good = set_tags(choice);
+  const std::string longest =
+      put_line({choice.priority, choice.delay_s, choice.ttr_s, kJobBytesMaxLimit}, choice.tags);
+  if (is_good && !is_too_long(longest)) return std::nullopt;
+  return errand.mistake(
+      "the keys are too long together: a put has no room for them in its line of 224 bytes");
+}
+
 int put_words(Errand& errand, Batch& batch) {
   for (const std::string_view body : errand.operands()) {
     batch.add(body);
@@ -151,19 +214,17 @@ int put(Words words) {
   errand.add(
       {0, "empty", "", "put an empty job if stdin or the file is empty", set(choice.may_be_empty)});
   errand.add({'l', "lines", "", "each line is a job", set(choice.lines)});
+  add_tag_flags(errand, choice);
   errand.add({'q', "quiet", "", "do not print the ids", set(choice.quiet)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   const bool is_dash = errand.operands().size() == 1 && errand.operands().front() == "-";
   const bool has_words = !errand.operands().empty() && !is_dash;
-  if (has_words && (choice.lines || !choice.file.empty())) {
-    return errand.mistake(
-        "a body on the command line excludes --lines and --file; --file PATH reads a "
-        "file");
-  }
+  if (const std::optional<int> over = check(errand, choice, has_words)) return *over;
 
   InputText source;
   if (!has_words && !source.open(errand, choice.file)) return kExitFailure;
   if (const std::optional<int> over = errand.connect()) return *over;
+  if (!TagSupport(errand.server()).takes(choice.tags)) return errand.failed();
   if (!errand.server().ask("use " + choice.tube, ReplyCode::using_tube)) return errand.failed();
   Batch batch(errand, choice);
   if (has_words) return put_words(errand, batch);
