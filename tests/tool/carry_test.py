@@ -468,7 +468,7 @@ class Import(CarryTest):
                 self.line(tube="mail", body="two", state="delayed", delay=500, pri=3, ttr=5) +
                 self.line(tube="mail", body="three", state="buried", pri=4) +
                 self.line(tube="news", body_base64="AP8=", state="reserved"))
-        self.assertEqual(self.good_json("import", stdin=text), {"imported": 4, "bad": 0})
+        self.assertEqual(self.good_json("import", stdin=text), {"imported": 4, "bad": 0, "taken": 0})
         jobs = self.jobs()
         self.assertEqual(jobs["one"], [("mail", "ready", 1024, 60, 0)])
         self.assertEqual(jobs["two"], [("mail", "delayed", 3, 5, 500)])

@@ -110,11 +110,21 @@ class Scripted:
         self.listener.listen()
         self.child = os.fork()
         if self.child == 0:
-            while True:
-                client, _ = self.listener.accept()
-                with client, client.makefile("rb") as lines:
-                    for line in lines:
-                        client.sendall(answer(line.decode().strip()))
+            try:
+                while True:
+                    client, _ = self.listener.accept()
+                    self.serve(client, answer)
+            finally:  # The child must not go on with the tests.
+                os._exit(1)
+
+    @staticmethod
+    def serve(client, answer):
+        with client, client.makefile("rb") as lines:
+            try:
+                for line in lines:
+                    client.sendall(answer(line.decode().strip()))
+            except OSError:  # Whoever asked is gone.
+                pass
 
     def __enter__(self):
         return self

@@ -30,6 +30,7 @@ constexpr ErrandText kText = {
     "moment, and a job that is there all the time is written once. beanstalkd cannot list jobs:\n"
     "--by-id asks it for each id that it has given, from the newest down, until all its jobs are\n"
     "found. To learn the newest id, it puts a delayed job into a tube of its own and deletes it.\n"
+    "The tags of jobs, which haricotd may have, are not seen by --by-id.\n"
     "If beanstalkd has a binlog and is stopped, haricot binlog dump --json has all its jobs.\n",
     "    haricot export > jobs.json\n"
     "    haricot -a old-queue export --by-id mail | haricot -a new-queue import\n"};

@@ -25,9 +25,9 @@ constexpr ErrandText kText = {
     "Prints a table of the jobs of a tube, or of the server, in the order of their ids. With\n"
     "--next it prints the next jobs of a tube in the order in which they are served. With\n"
     "--match it prints only jobs whose body has the text in it, and the server has to send\n"
-    "all bodies. The tags of a job stand behind its tube. Jobs change while the table is printed: "
-    "each line is true for its moment.\n"
-    "The server has to be haricotd, because beanstalkd cannot list jobs.\n",
+    "all bodies. The tags of a job stand behind its tube. Jobs change while the table is\n"
+    "printed: each line is true for its moment. The server has to be haricotd, because\n"
+    "beanstalkd cannot list jobs.\n",
     "    haricot jobs --state buried                         # what was put aside\n"
     "    haricot jobs mail --next --count 10                 # what workers get next\n"
     "    haricot jobs mail --match customer-17\n"};

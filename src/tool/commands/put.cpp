@@ -162,7 +162,7 @@ bool set_unique(std::string& to, std::string_view value) {
 }
 
 void add_tag_flags(Errand& errand, Choice& choice) {
-  errand.add({0, "tries", "N", "bury the job when it was reserved so often",
+  errand.add({0, "tries", "N", "bury the job after so many tries, instead of making it ready",
               set_count(choice.tries, 1, kTriesMax), "a number from 1 to 65535"});
   errand.add({0, "concurrency", "KEY", "one job with this key at a time; KEY:N: N of them",
               [&choice](std::string_view value) {

@@ -44,6 +44,23 @@ TEST(JobLine, JsonHasEveryValue) {
       "\"kicks\":5,\"bytes\":1,\"body\":\"x\"}\n");
 }
 
+TEST(JobLine, ATagIsAKey) {
+  JobLine job = some_job("x");
+  job.tags = "try:3 con:12:2 new:a:b";
+  EXPECT_NE(to_text(job).find(" kicks=5 try=3 con=12:2 new=a:b bytes=1 body="), std::string::npos)
+      << to_text(job);
+  EXPECT_NE(to_json(job).find(R"("kicks":5,"try":3,"con":"12:2","new":"a:b","bytes":1,"body":)"),
+            std::string::npos)
+      << to_json(job);
+}
+
+TEST(JobLine, TagsThatAreNoneMakeNoBadJson) {
+  JobLine job = some_job("x");
+  job.tags = "try:x  \"";
+  EXPECT_NE(to_json(job).find(R"(,"try":"x","":"","\"":"","bytes":1,)"), std::string::npos)
+      << to_json(job);
+}
+
 TEST(JobLine, JsonEscapesWhatJsonReserves) {
   EXPECT_EQ(body_in_json("\"\\\n\0\x1f\x7f"s), R"("body":"\"\\\u000a\u0000\u001f\u007f")");
 }

@@ -71,6 +71,18 @@ Result outcome(std::string_view bytes) {
   return Result::more;
 }
 
+TEST(AnswerParser, AJobWhoseKeyIsTakenIsInsertedWithTheIdOfTheOther) {
+  for (const char* line : {"INSERTED 12 READY", "INSERTED 12 DELETED", "INSERTED 12 BURIED 5"}) {
+    const std::string bytes = std::string(line) + "\r\n";
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{5}, bytes.size()}) {
+      const std::vector<Kept> answers = parse(bytes, piece, "");
+      ASSERT_EQ(answers.size(), 1U) << line;
+      EXPECT_EQ(answers[0], (Kept{ReplyCode::inserted, 12, 0, true, line}));
+    }
+  }
+  EXPECT_EQ(outcome("INSERTED 12 LOST\r\n"), Result::malformed);
+}
+
 TEST(AnswerParser, KnowsEveryAnswerThatTheServerWrites) {
   for (int i = 1; i <= static_cast<int>(ReplyCode::ok); ++i) {
     Reply reply;

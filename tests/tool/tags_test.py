@@ -1,0 +1,409 @@
+#!/usr/bin/env python3
+"""The tags of jobs in haricot put, jobs, export, import and move, as black boxes.
+
+    tags_test.py HARICOT SERVER [FLAG...]
+"""
+
+import json
+import pathlib
+import re
+import signal
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from carry_test import CarryTest, Relay
+from key_relay import KeyRelay
+from operator_case import BINARY, FLAGS, TOOL
+from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Scripted, Server, run, wait_until
+
+FLAG_OF_TAG = {"try": ("--tries", "3"), "con": ("--concurrency", "k:2"), "idp": ("--unique", "k:5m")}
+TEXT_OF_TAG = {"try": "try:3", "con": "con:k:2", "idp": "idp:k:300"}
+
+
+def line(**members):
+    return json.dumps(members).encode() + b"\n"
+
+
+class TagTest(CarryTest):
+    def needs(self, *tags):
+        for tag in tags:
+            if not self.has(tag):
+                self.skipTest(f"the server has no {tag}")
+
+    def tags(self, tube):
+        """What list-jobs says of the jobs of a tube: body -> (state, try, con, idp)."""
+        found = {}
+        for state in ("ready", "delayed", "buried"):
+            for item in self.server.ask(f"list-jobs {tube} {state} 1000").split("\n- ")[1:]:
+                keys = dict(re.findall(r'^ *([\w-]+): "?([^"\n]*)"?$', item, re.MULTILINE))
+                body = self.server.ask(f"peek {keys['id']}").split("\r\n", 1)[1]
+                found[body.removesuffix("\r\n")] = (state, *map(keys.get, ("try", "con", "idp")))
+        return found
+
+    def drain(self):
+        self.server.process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: self.server.stat("draining") == "true")
+
+
+class Put(TagTest):
+    def test_a_job_gets_the_tags_of_the_flags(self):
+        self.needs("try", "con")
+        self.good("put", "-t", "mail", "--tries", "3", "one")
+        self.good("put", "-t", "mail", "--concurrency", "k:2", "two")
+        self.good("put", "-t", "mail", "--concurrency", "k", "three")
+        self.good("put", "-lt", "mail", "--tries", "65535", "--concurrency", "K-1:65535",
+                  stdin=b"four\nfive\n")
+        last = ("ready", "65535", "K-1:65535", None)
+        self.assertEqual(self.tags("mail"), {
+            "one": ("ready", "3", None, None), "two": ("ready", None, "k:2", None),
+            "three": ("ready", None, "k", None), "four": last, "five": last})
+
+    def test_a_server_without_a_tag_gets_no_job_and_no_tube(self):
+        for tag, flag in FLAG_OF_TAG.items():
+            for more, stdin in ((["delete 1"], b""), (["-l"], b"a\nb\n"), ([], b"stats")):
+                if self.has(tag):
+                    continue
+                output = self.refused(REFUSED, f"does not know the tag {tag} of put: it is ",
+                                      "put", "-t", "mail", *flag, *more, stdin=stdin)
+                self.assertEqual(output, "")
+        self.assertTrue(self.has("try") or self.server.stat("total-jobs") == "0")
+        self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
+
+    def test_what_no_server_takes_is_not_sent(self):
+        for flag, values in (
+                ("--tries", ("0", "65536", "-1", "x", "")),
+                ("--concurrency", ("", ":1", "a b", "a:0", "a:65536", "a:", "a:1:1", "a,b", "\u00e4",
+                                   "k" * 101, "a:1 try:3")),
+                ("--unique", ("", ":1", "a b", "a:", "a:-1", "a:1:1", "a:500ms", "a:4294967296",
+                              "a_\n", "k" * 101, "a:1 try:3"))):
+            for value in values:
+                status, output, error = run(TOOL, "put", f"{flag}={value}", "x",
+                                            address="unix:/nowhere")
+                self.assertEqual((status, output), (USAGE, b""), (flag, value))
+                self.assertIn(f"{flag}: ", error)
+
+    def test_a_line_is_not_longer_than_a_server_takes(self):
+        key = "k" * 100
+        for rest, wanted in ((88, NO_SERVER), (89, USAGE)):
+            status, _, error = run(TOOL, "put", "--concurrency", key, "--unique", key[:rest], "x",
+                                   address="unix:/nowhere")
+            self.assertEqual(status, wanted, error)
+        self.assertNotIn("224", run(TOOL, "put", "--unique", key, "x", address="unix:/nowhere")[2])
+        self.assertIn("no room for them in its line of 224 bytes", error + run(
+            TOOL, "put", "--concurrency", key, "--unique", key, "x", address="unix:/nowhere")[2])
+
+
+class PutOnce(unittest.TestCase):
+    """What put says of the answers to a key that is taken."""
+
+    def run_put(self, answer, *words, stdin=b""):
+        capabilities = b"---\n- try\n- idp\n"
+
+        def say(command):
+            if command == "capabilities":
+                return b"OK %d\r\n%s\r\n" % (len(capabilities), capabilities)
+            if command.startswith("use "):
+                return b"USING " + command[4:].encode() + b"\r\n"
+            if command.startswith("put "):
+                is_good = command == "put 1024 0 60 4 idp:k:300"
+                return answer if is_good else b"BAD_FORMAT\r\n"
+            return b"" if command == "body" else b"UNKNOWN_COMMAND\r\n"
+
+        with Scripted(say) as server:
+            status, output, error = run(TOOL, "put", "--unique", "k:5m", *words, stdin=stdin,
+                                        address=server.address)
+        return status, output.decode(), error
+
+    def test_the_id_is_printed_and_what_was_found_is_told(self):
+        there = "haricot put: a job with this key is there already: "
+        for state in ("ready", "reserved", "delayed", "buried"):
+            self.assertEqual(self.run_put(f"INSERTED 12 {state.upper()}\r\n".encode(), "body"),
+                             (DONE, "12\n", f"{there}12, {state}\n"))
+        self.assertEqual(self.run_put(b"INSERTED 12 DELETED\r\n", "body"),
+                         (DONE, "12\n", "haricot put: a job that is gone still has this key: 12, "
+                                        "deleted\n"))
+        self.assertEqual(self.run_put(b"INSERTED 12 READY 5\r\n", "body"),
+                         (DONE, "12\n", f"{there}12, ready, now with priority 5\n"))
+        self.assertEqual(self.run_put(b"INSERTED 12\r\n", "body"), (DONE, "12\n", ""))
+
+    def test_in_json_and_in_silence(self):
+        for words in (["-q"], ["-qj"]):
+            self.assertEqual(self.run_put(b"INSERTED 12 READY\r\n", *words, "body"), (DONE, "", ""))
+        status, output, _ = self.run_put(b"INSERTED 12 BURIED\r\n", "-j", "body")
+        self.assertEqual((status, json.loads(output)),
+                         (DONE, {"id": 12, "buried": False, "duplicate": "buried"}))
+        self.assertEqual(json.loads(self.run_put(b"INSERTED 12\r\n", "-j", "body")[1]),
+                         {"id": 12, "buried": False})
+
+    def test_each_line_is_told_with_its_number(self):
+        status, output, error = self.run_put(b"INSERTED 12 READY\r\n", "-l", stdin=b"body\nbody\n")
+        self.assertEqual((status, output), (DONE, "12\n12\n"))
+        there = "a job with this key is there already: 12, ready\n"
+        self.assertEqual(error, f"haricot put: line 1: {there}haricot put: line 2: {there}")
+
+    def test_another_answer_is_none(self):
+        for answer in (b"INSERTED 12 LOST\r\n", b"INSERTED x READY\r\n", b"INSERTED 12 READY x\r\n",
+                       b"INSERTED 12 READY 1 2\r\n", b"INSERTED 12 \r\n"):
+            status, output, error = self.run_put(answer, "body")
+            self.assertEqual((status, output), (NO_SERVER, ""))
+            self.assertIn("is no beanstalk server", error)
+
+
+class Unique(TagTest):
+    """Keys, with a server that has them, or else one in front of this server that has."""
+
+    def setUp(self):
+        super().setUp()
+        self.needs("con")
+        self.in_front = self.server
+        if not self.has("idp"):
+            self.in_front = KeyRelay(self.server)
+            self.addCleanup(self.in_front.close)
+
+    def haricot(self, *words, **more):
+        return run(TOOL, *words, address=self.in_front.address, **more)
+
+    def test_a_job_is_put_once(self):
+        words = ("put", "-t", "mail", "--unique", "order-7")
+        self.assertEqual(self.good(*words, "first"), "1\n")
+        status, output, error = self.haricot(*words, "second")
+        self.assertEqual((status, output), (DONE, b"1\n"))
+        self.assertIn("there already: 1, ready", error)
+        # The key belongs to its tube, and ends with its job.
+        self.good("put", "-t", "news", "--unique", "order-7", "x")
+        self.good("delete", "1")
+        self.good(*words, "third")
+        self.assertEqual((self.count("ready", "mail"), self.count("ready", "news")), (1, 1))
+
+    def test_a_key_may_outlive_its_job(self):
+        self.good("put", "--unique", "order-7:1h", "x")
+        self.good("delete", "1")
+        status, output, error = self.haricot("put", "--unique", "order-7:1h", "x")
+        self.assertEqual((status, output), (DONE, b"1\n"))
+        self.assertIn("1, deleted", error)
+        self.assertEqual(self.count("ready"), 0)
+
+    def test_keys_come_with_exported_jobs(self):
+        self.good("put", "-t", "mail", "--unique", "12", "--concurrency", "34", "one")
+        self.good("put", "-t", "mail", "--unique", "b:300", "--tries", "9", "-d", "1h", "two")
+        text = self.good("export").encode()
+        members = [json.loads(one) for one in text.splitlines()]
+        self.assertEqual([job["idp"] for job in members], ["12", "b:300"])
+        self.assertEqual(members[0]["con"], "34")
+        self.assertEqual(self.good("import", "-t", "news", stdin=text), "imported 2\n")
+        again = self.good("export", "news")
+        self.assertEqual([json.loads(one).get("idp") for one in again.splitlines()], ["12", "b:300"])
+        self.assertIn(" mail con:34 idp:12\n", self.good("jobs"))
+        self.assertEqual(json.loads(self.good("peek", "1", "--json"))["idp"], "12")
+
+    def test_an_import_tells_what_is_not_put_and_leaves_the_other_job_alone(self):
+        self.good("put", "-t", "mail", "--unique", "a", "there")
+        text = (line(tube="mail", body="x", idp="a", state="buried") +
+                line(tube="mail", body="y", idp="b", state="buried") +
+                line(tube="mail", body="z", idp="a") + line(tube="mail", body="last"))
+        status, output, error = self.haricot("import", stdin=text)
+        self.assertEqual((status, output), (NO, b"imported 2\n"))
+        there = "is not imported: a job with this key is there already: 1, ready\n"
+        self.assertEqual(error, f"haricot import: line 1 {there}haricot import: line 3 {there}"
+                                "haricot import: not imported, because other jobs have their keys: "
+                                "2\n")
+        self.assertEqual({body: jobs[0][1] for body, jobs in self.jobs().items()},
+                         {"there": "ready", "y": "buried", "last": "ready"})
+        status, output, _ = self.haricot("import", "--json", stdin=text)
+        self.assertEqual((status, json.loads(output)), (NO, {"imported": 1, "bad": 0, "taken": 3}))
+
+    def test_an_import_that_was_cut_can_be_repeated_from_its_first_line(self):
+        text = b"".join(line(tube="mail", body=f"job {i}", idp=f"key-{i}") for i in range(600))
+        message, seen = 1, set()
+        while True:
+            relay = Relay(self.in_front, message, "cut")
+            relay.run("import", stdin=text)
+            self.settle()
+            there = self.count("ready", "mail") if "- mail" in self.server.ask("list-tubes") else 0
+            status, output, _ = self.haricot("import", "--json", stdin=text)
+            self.assertEqual((status, json.loads(output)), (
+                NO if there else DONE, {"imported": 600 - there, "bad": 0, "taken": there}))
+            self.assertEqual(self.count("ready"), 600)
+            self.good("flush", "-qy", "mail")
+            seen.add(there)
+            if not relay.was_reached:
+                break
+            message += 1
+        self.assertEqual(there, 600)
+        self.assertIn(500, seen)
+
+    def test_moved_jobs_keep_their_keys_and_yield_to_others(self):
+        self.good("put", "-t", "mail", "--unique", "a", "one")
+        self.good("put", "-t", "mail", "--unique", "b", "two")
+        self.good("put", "-t", "news", "--unique", "a", "there")
+        status, output, error = self.haricot("move", "mail", "news")
+        self.assertEqual((status, output), (NO, b"moved 1\n"))
+        self.assertEqual(error, "haricot move: job 1 stays in tube mail: a job with this key is "
+                                "there already: 3, ready\n")
+        jobs = {body: [job[:2] for job in found] for body, found in self.jobs().items()}
+        self.assertEqual(jobs, {"one": [("mail", "ready")], "two": [("news", "ready")],
+                                "there": [("news", "ready")]})
+        found = [json.loads(one) for one in self.good("jobs", "--json").splitlines()]
+        self.assertEqual([(job["tube"], job["idp"]) for job in found],
+                         [("mail", "a"), ("news", "a"), ("news", "b")])
+
+    def test_jobs_that_stay_do_not_hide_the_others(self):
+        count = 1200
+        text = b"".join(line(tube="mail", body=f"job {i}", idp=f"key-{i}") for i in range(count))
+        self.good("import", "-q", stdin=text)
+        self.good("import", "-qt", "news", stdin=b"".join(text.splitlines(True)[:700]))
+        status, output, error = self.haricot("move", "mail", "news")
+        self.assertEqual((status, output), (NO, b"moved 500\n"))
+        self.assertEqual(error.count(" stays in tube mail"), 700)
+        self.assertEqual((self.count("ready", "mail"), self.count("ready", "news")), (700, 1200))
+
+
+class Carry(TagTest):
+    def put_tagged(self):
+        self.needs("try", "con")
+        tags = ("--tries", "5", "--concurrency", "12:3")
+        self.good("put", "-t", "mail", *tags, "ready")
+        self.good("put", "-t", "mail", *tags, "-d", "1h", "later")
+        job = int(self.good("put", "-t", "mail", *tags, "buried"))
+        self.good("bury", job)
+        self.good("put", "-t", "mail", "plain")
+
+    def check(self, tube):
+        tags = ("5", "12:3", None)
+        self.assertEqual(self.tags(tube), {
+            "ready": ("ready", *tags), "later": ("delayed", *tags), "buried": ("buried", *tags),
+            "plain": ("ready", None, None, None)})
+
+    def test_jobs_shows_them(self):
+        self.put_tagged()
+        rows = self.good("jobs", "mail").splitlines()
+        self.assertEqual([row.split()[8:] for row in rows],
+                         [["tube", "tags"]] + [["mail", "try:5", "con:12:3"]] * 3 + [["mail"]])
+        for words in (["jobs"], ["jobs", "mail", "--next"], ["peek", "1"]):
+            job = json.loads(self.good(*words, "--json").splitlines()[0])
+            self.assertEqual((job["try"], job["con"]), (5, "12:3"))
+        self.good("put", "-t", "digits", "--concurrency", "12", "x")
+        self.assertEqual(json.loads(self.good("jobs", "digits", "-j"))["con"], "12")
+        self.assertNotIn("try", json.loads(self.good("peek", "4", "--json")))
+
+    def test_what_was_exported_comes_back(self):
+        self.put_tagged()
+        text = self.good("export").encode()
+        self.good("delete", "-qyt", "mail", "--all")
+        self.good("import", "--dry-run", stdin=text)
+        self.assertEqual(self.good("import", stdin=text), "imported 4\n")
+        self.check("mail")
+
+    def test_what_a_binlog_has_comes_back(self):
+        self.needs("try", "con")
+        with tempfile.TemporaryDirectory() as folder, Server(BINARY, *FLAGS, "-b", folder) as kept:
+            run(TOOL, "put", "-t", "mail", "--tries", "5", "--concurrency", "12", "x",
+                address=kept.address)
+            kept.stop()
+            _, text, error = run(TOOL, "binlog", "dump", "--json", folder)
+            self.assertEqual(error, "")
+            self.assertEqual([json.loads(text)[tag] for tag in ("try", "con")], [5, "12"])
+            _, words, _ = run(TOOL, "binlog", "dump", folder)
+            self.assertIn(b" try=5 con=12 bytes=1 ", words)
+        self.good("import", stdin=text)
+        self.assertEqual(self.tags("mail"), {"x": ("ready", "5", "12", None)})
+
+    def test_a_server_without_them_gets_none_of_it_unless_that_is_said(self):
+        if self.has("con"):
+            self.skipTest("the server has them")
+        text = line(tube="mail", body="plain") + line(tube="mail", body="x", con="k", state="buried")
+        for _ in range(2):
+            output = self.refused(REFUSED, "line 2: ", "import", stdin=text)
+            self.assertEqual(output, "imported 1\n")
+        self.refused(REFUSED, " does not know the tag con of put: it is ", "import", stdin=text)
+        self.refused(REFUSED, "; --without-tags leaves tags out, and --from-line 2 goes on here\n",
+                     "import", stdin=text)
+        self.assertEqual(self.server.stat("total-jobs"), "4")
+        status, output, error = self.haricot("import", "--dry-run", stdin=text + text)
+        self.assertEqual((status, output), (NO, b"good 2\n"))
+        self.assertRegex(error, r"line 2: .*the tag con.*\n.*line 4: .*the tag con.*\n$")
+        for more in (["--from-line", "2"], ["--dry-run"]):
+            _, _, error = self.haricot("import", "--without-tags", *more, stdin=text)
+            self.assertEqual(error, "haricot import: tags are left out of jobs: 1\n")
+        self.assertEqual(self.good("import", "-q", "--without-tags", stdin=text), "")
+        self.assertEqual((self.count("ready", "mail"), self.count("buried", "mail")), (5, 2))
+
+    def test_a_tag_that_is_none_is_a_bad_line(self):
+        for tag, values in (("try", (0, 65536, True, "", "x", "3 con:a")),
+                            ("con", ("", "a b", "a:0", None, ":1", "k" * 101)),
+                            ("idp", ("", "a b", "a:x", False, "a:4294967296", "a:1:1"))):
+            for value in values:
+                self.refused(NO, f'line 1: "{tag}" is no value of this tag', "import",
+                             stdin=line(tube="a", body="x", **{tag: value}))
+        long = line(tube="a", body="x", con="k" * 100 + ":65535", idp="k" * 100 + ":4294967295")
+        self.refused(NO, "line 1: its tags are too long: a put has no room", "import", stdin=long)
+        self.assertEqual(self.server.stat("total-jobs"), "0")
+
+    def test_after_a_kill_or_a_lost_server_all_jobs_have_them(self):
+        self.needs("try", "con")
+        text = b"".join(line(tube="mail", body=f"job {i}", con=f"key-{i % 7}:2",
+                             state="buried" if i % 50 == 7 else "ready") for i in range(700))
+        for end in ("before", "after", "cut"):
+            message = 1
+            while True:
+                relay = Relay(self.server, message, end)
+                status, output, error = relay.run("import", stdin=text)
+                self.settle()
+                there = sum(self.count(state) for state in ("ready", "delayed", "buried"))
+                self.good("import", "-q", "--from-line", str(there + 1), stdin=text)
+                found = [json.loads(one) for one in self.good("export").splitlines()]
+                self.assertEqual([(job["body"], job["con"]) for job in found],
+                                 [(f"job {i}", f"key-{i % 7}:2") for i in range(700)])
+                self.good("delete", "-qyt", "mail", "--all")
+                if not relay.was_reached:
+                    self.assertEqual((status, output, error), (DONE, "imported 700\n", ""))
+                    break
+                message += 1
+            self.assertGreater(message, 3)
+
+    def test_moved_jobs_keep_them(self):
+        self.put_tagged()
+        self.assertEqual(self.good("move", "mail", "news"), "moved 4\n")
+        self.check("news")
+
+    def test_a_kill_of_a_move_loses_no_tag(self):
+        self.needs("try", "con")
+        for end in ("before", "after"):
+            message = 1
+            while True:
+                self.put_tagged()
+                relay = Relay(self.server, message, end)
+                relay.run("move", "mail", "news")
+                self.settle()
+                found = [json.loads(one) for one in self.good("export").splitlines()]
+                self.assertEqual({job["body"] for job in found}, {"ready", "later", "buried", "plain"})
+                self.assertLessEqual(len(found), 5)
+                for job in found:
+                    tags = None if job["body"] == "plain" else (5, "12:3")
+                    self.assertEqual((job["try"], job["con"]) if "try" in job else None, tags)
+                for tube in ("mail", "news"):
+                    self.haricot("delete", "-qyt", tube, "--all")
+                if not relay.was_reached:
+                    break
+                message += 1
+            self.assertGreater(message, 10)
+
+    def test_a_move_that_is_refused_uses_no_try_up(self):
+        self.needs("try")
+        self.good("put", "-t", "mail", "--tries", "1", "ready")
+        self.good("put", "-t", "mail", "--tries", "1", "-d", "1h", "later")
+        self.drain()
+        self.refused(REFUSED, "drain mode", "move", "mail", "news", "-s", "ready")
+        self.assertEqual(self.tags("mail")["ready"], ("ready", "1", None, None))
+        # There is no way back to a delay.
+        self.refused(REFUSED, "job 2 is buried now, as it has no try left", "move", "mail", "news",
+                     "-s", "delayed")
+        self.assertEqual(self.tags("mail")["later"], ("buried", "1", None, None))
+
+
+if __name__ == "__main__":
+    unittest.main()
