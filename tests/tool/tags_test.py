@@ -153,6 +153,29 @@ class PutOnce(unittest.TestCase):
             self.assertIn("is no beanstalk server", error)
 
 
+class Tries(TagTest):
+    """Subcommands that reserve a job use a try up."""
+
+    def setUp(self):
+        super().setUp()
+        self.needs("try")
+        self.good("put", "--tries", "1", "x")
+
+    def test_a_release_says_what_helps(self):
+        wanted = "release was answered: BURIED: the job has no try left, or"
+        self.refused(REFUSED, wanted, "release", "1")
+        self.good("kick", "1")
+        output = self.refused(REFUSED, wanted, "reserve", "--then", "release")
+        self.assertEqual((output, self.count("buried")), ("x", 1))
+        self.good("kick", "1")
+        self.assertEqual(self.count("ready"), 1)
+
+    def test_work_says_that_a_job_is_buried(self):
+        status, _, error = self.haricot("work", "-w0", "--", "false")
+        self.assertEqual((status, self.count("buried")), (DONE, 1), error)
+        self.assertIn(" was buried: it has no try left, or ", error)
+
+
 class Unique(TagTest):
     """Keys, with a server that has them, or else one in front of this server that has."""
 
@@ -260,6 +283,15 @@ class Unique(TagTest):
         self.assertEqual((status, output), (NO, b"moved 500\n"))
         self.assertEqual(error.count(" stays in tube mail"), 700)
         self.assertEqual((self.count("ready", "mail"), self.count("ready", "news")), (700, 1200))
+
+    def test_jobs_that_fill_a_page_and_stay_are_told(self):
+        text = b"".join(line(tube="mail", body="x", idp=f"key-{i}") for i in range(1100))
+        self.good("import", "-q", stdin=text)
+        self.good("import", "-qt", "news", stdin=b"".join(text.splitlines(True)[:1000]))
+        status, output, error = self.haricot("move", "mail", "news")
+        self.assertEqual((status, output), (NO, b"moved 0\n"))
+        self.assertEqual(error.count(" stays in tube mail"), 1000)
+        self.assertTrue(error.endswith("haricot move: the jobs behind these are not looked at\n"))
 
 
 class Carry(TagTest):

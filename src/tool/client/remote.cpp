@@ -22,6 +22,8 @@ std::string_view explanation(ReplyCode code) {
       return "the server has no memory, or no room on its disk, for it";
     case ReplyCode::internal_error:
       return "the server could not do it; its log should say why";
+    case ReplyCode::buried:
+      return "the job has no try left, or the server no memory to release it; kick makes it ready";
     case ReplyCode::buried_new:
       return "the server had no memory to make the job ready, and buried it";
     default:

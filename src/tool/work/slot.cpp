@@ -289,9 +289,10 @@ void Slot::take_ending(const Answer& answer, Instant now) {
     if (wanted_end_ == ReplyCode::buried) ++shift_.buried;
     return go_on(now);
   }
-  if (answer.code == ReplyCode::buried) {  // It has done what needs no memory.
+  if (answer.code == ReplyCode::buried) {
     ++shift_.buried;
-    shift_.say(job_name() + " was buried: the server had no memory to release it");
+    shift_.say(job_name() +
+               " was buried: it has no try left, or the server no memory to release it");
     return go_on(now);
   }
   if (answer.code == ReplyCode::not_found) {
