@@ -202,8 +202,8 @@ class Work(WorkTest):
             status, _, error = run(TOOL, "work", "-w0", "--", "false", address=server.address)
         lines = error.splitlines()
         self.assertEqual(status, DONE)
-        self.assertEqual(lines[1], "haricot work: job 7 was buried: it has no try left, or the server no memory to "
-                         "release it")
+        self.assertEqual(lines[1], "haricot work: job 7 was buried: it has no try left, or the "
+                         "server no memory to release it")
         self.assertEqual(lines[-1], "haricot work: 0 done, 0 released, 1 buried")
 
 
