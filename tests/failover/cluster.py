@@ -94,7 +94,7 @@ def commands_of(block):
 class Cluster(Volume):
     """Requires: require_cluster_engines() and make_network(). The server runs on one of the nodes, at ADDRESS."""
 
-    mounted, folder = "/srv/jobs", "/srv/jobs/beanstalkd"
+    mounted, folder, log = "/srv/jobs", "/srv/jobs/beanstalkd", "/var/log/haricotd-queue.log"
 
     # Nodes
 
@@ -172,6 +172,9 @@ class Cluster(Volume):
         wait_for(command, is_done, CLUSTER_PATIENCE_S)
         if node.status != 0:
             raise RuntimeError(f"{node.name}: {command}: status {node.status}: {said[-1]}")
+        if command.startswith("mount -t glusterfs"):
+            # A copy that comes up later than the mount leaves the node without a quorum meanwhile.
+            self.wait_for_copies(node)
 
     # The server
 

@@ -37,6 +37,13 @@ def threads(pid):
     return found
 
 
+def name_of(pid):
+    """The name of a process; empty if there is none."""
+    with contextlib.suppress(OSError):  # It has ended meanwhile.
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
+
+
 class Node:
     """Requires: make_network()."""
 
@@ -113,6 +120,11 @@ class Node:
                 if os.readlink(path / "ns" / "pid") == own:
                     found.append(int(path.name))
         return found
+
+    def hangs_in_calls(self, name):
+        """Whether there are processes of that name, and what is left of them waits in calls that nothing interrupts."""
+        found = [pid for pid in self.processes() if name_of(pid) == name]
+        return bool(found) and all(state in "DZX" for pid in found for _, state in threads(pid))
 
     def pause(self):
         """The machine stands still as a whole, as a virtual one does: no packet reaches it, and no process runs."""
