@@ -213,11 +213,10 @@ class Cluster(Volume):
 
     def holder(self):
         """The node of the server that answers at the address."""
-        known = self.wait_for_server()["id"]
-        for node in self.nodes:
-            if node.is_alive() and (stats_of(node.address, PORT, timeout=1) or {}).get("id") == known:
-                return node
-        raise RuntimeError("no node has the server that answers")
+        def found():
+            known = self.wait_for_server()["id"]
+            return [node for node in self.alive() if (stats_of(node.address, PORT, timeout=1) or {}).get("id") == known]
+        return wait_for("the node of the server", found)[0]
 
 
 def set_values(block):

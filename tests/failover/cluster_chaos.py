@@ -18,7 +18,8 @@ class ClusterChaos(Rounds):
         return time.monotonic() - begin
 
     def signal_server(self, node, signal):
-        node.run("pkill", f"-{signal}", "-x", "haricotd")
+        # By its number: the agent has the same name.
+        node.run("kill", f"-{signal}", self.volume.wait_for_server()["pid"])
 
     def expect_fenced(self, node):
         if [name for name, _ in Switch.log] != [node.name]:

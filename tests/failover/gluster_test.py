@@ -9,11 +9,13 @@ HARICOT_SEED=N repeats what the clients do.
 
 import os
 import random
+import signal
+import subprocess
 import sys
 import unittest
 
 from load import differences
-from nodes import make_network
+from nodes import is_ending, make_network, threads
 from stage import Client, wait_for
 from volume import FENCE_PATIENCE_S, HEAL_PATIENCE_S, MOUNTED, PORT, Volume, require_engines
 
@@ -69,7 +71,7 @@ class Gluster(unittest.TestCase):
             wait_for("the end of the server", lambda: self.volume.agent(first, "monitor") == 7)
         except TimeoutError:
             # docs/availability.md promises no end to a process that hangs in a call to the volume.
-            self.assertTrue(first.hangs_in_calls("haricotd"), f"the server has not ended: {self.volume.said}")
+            self.assertTrue(all(map(is_ending, first.processes_named("haricotd"))), self.volume.said)
             print("the process of the first server hangs in a call to the volume", flush=True)
 
     def expect_promises(self, second, later):
@@ -108,6 +110,38 @@ class Gluster(unittest.TestCase):
         self.expect_end_of(first)
         self.volume.stop_loads()
         self.expect_promises(second, later)
+
+    def let_volume_stand_still(self, node):
+        """The volume answers nothing on this node from now on. No call of the server is under way at that moment."""
+        [server] = node.processes_named("haricotd")
+        os.kill(server, signal.SIGSTOP)
+        wait_for("the stop", lambda: all(state == "T" for _, state in threads(server)))
+        mount = self.volume.mount_of(node)
+        node.run("kill", "-STOP", mount)
+        os.kill(server, signal.SIGCONT)
+        return server, mount
+
+    def test_a_server_whose_volume_stands_still_gives_up_and_ends_with_its_last_call(self):
+        first = self.nodes[0]
+        self.volume.fence_after = 5
+        self.volume.start(first)
+        with Client(first.address, PORT) as client:
+            client.put(b"kept")
+            server, mount = self.let_volume_stand_still(first)
+            self.volume.wait_until_fenced(first)
+            self.assertEqual(client.socket.recv(1), b"")
+        with self.assertRaises(ConnectionRefusedError):
+            Client(first.address, PORT)
+        # The check that has no answer holds the process. The agent takes it for what it is.
+        wait_for("the end", lambda: is_ending(server))
+        self.assertEqual(self.volume.agent(first, "monitor"), 1)
+        self.assertIn("is there, and does not answer", self.volume.said)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            self.volume.agent(first, "stop", timeout_s=2, patience_s=6)
+        self.assertTrue(is_ending(server))
+        # As docs/availability.md says.
+        first.run("kill", "-KILL", mount)
+        wait_for("the end of the server", lambda: self.volume.agent(first, "monitor") == 7)
 
     def test_a_node_that_is_cut_off_acknowledges_nothing_that_the_next_does_not_have(self):
         """Without a fence of its own: the cluster has to fence."""

@@ -152,6 +152,10 @@ class Volume:
         """The process that serves the copy of a node."""
         return int(node.run("pgrep", "-x", "glusterfsd"))
 
+    def mount_of(self, node):
+        """The process that answers all calls of the node to the volume."""
+        return int(node.run("pgrep", "-f", f"glusterfs .*{self.mounted}$"))
+
     def end_nodes(self):
         for node in self.nodes:
             node.end()
@@ -165,12 +169,13 @@ class Volume:
 
     # The server
 
-    def agent(self, node, action, timeout_s=60, **parameters):
-        """Runs the agent on the node. Its status; what it has said is in `said`."""
+    def agent(self, node, action, timeout_s=60, patience_s=2 * stage.PATIENCE_S, **parameters):
+        """Runs the agent on the node. Its status; what it has said is in `said`. The agent is told that the cluster
+        waits for `timeout_s`; TimeoutExpired: it takes longer than the patience."""
         values = {"binary": self.binary, "tool": self.tool, "binlog": FOLDER, "mountpoint": MOUNTED,
                   "log": self.log, "fence_after": self.fence_after} | parameters
         environment = {f"OCF_RESKEY_{name}": str(value) for name, value in values.items()}
-        self.said = node.run(AGENT, action, check=False, environment=environment | {
+        self.said = node.run(AGENT, action, check=False, patience_s=patience_s, environment=environment | {
             "OCF_ROOT": "/usr/lib/ocf", "OCF_RESOURCE_INSTANCE": "queue", "OCF_RESKEY_CRM_meta_timeout": str(timeout_s * 1000)})
         return node.status
 
