@@ -94,7 +94,7 @@ def commands_of(block):
 class Cluster(Volume):
     """Requires: require_cluster_engines() and make_network(). The server runs on one of the nodes, at ADDRESS."""
 
-    mounted, folder = "/srv/jobs", "/srv/jobs/beanstalkd"
+    mounted, folder, log = "/srv/jobs", "/srv/jobs/beanstalkd", "/var/log/haricotd-queue.log"
 
     # Nodes
 
@@ -172,6 +172,9 @@ class Cluster(Volume):
         wait_for(command, is_done, CLUSTER_PATIENCE_S)
         if node.status != 0:
             raise RuntimeError(f"{node.name}: {command}: status {node.status}: {said[-1]}")
+        if command.startswith("mount -t glusterfs"):
+            # A copy that comes up later than the mount leaves the node without a quorum meanwhile.
+            self.wait_for_copies(node)
 
     # The server
 
@@ -210,11 +213,10 @@ class Cluster(Volume):
 
     def holder(self):
         """The node of the server that answers at the address."""
-        known = self.wait_for_server()["id"]
-        for node in self.nodes:
-            if node.is_alive() and (stats_of(node.address, PORT, timeout=1) or {}).get("id") == known:
-                return node
-        raise RuntimeError("no node has the server that answers")
+        def found():
+            known = self.wait_for_server()["id"]
+            return [node for node in self.alive() if (stats_of(node.address, PORT, timeout=1) or {}).get("id") == known]
+        return wait_for("the node of the server", found)[0]
 
 
 def set_values(block):

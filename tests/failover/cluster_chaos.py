@@ -6,10 +6,7 @@ import time
 from cluster import ADDRESS, TO_MOVE, TO_MOVE_BACK, Switch
 from rounds import Rounds
 from stage import Client, stats_of, wait_for
-from volume import PORT
-
-LOG = "/var/log/haricotd-queue.log"
-FENCE_PATIENCE_S = 180  # Thrice what the agent sets as --fence-after.
+from volume import FENCE_PATIENCE_S, PORT
 
 
 class ClusterChaos(Rounds):
@@ -21,7 +18,8 @@ class ClusterChaos(Rounds):
         return time.monotonic() - begin
 
     def signal_server(self, node, signal):
-        node.run("pkill", f"-{signal}", "-x", "haricotd")
+        # By its number: the agent has the same name.
+        node.run("kill", f"-{signal}", self.volume.wait_for_server()["pid"])
 
     def expect_fenced(self, node):
         if [name for name, _ in Switch.log] != [node.name]:
@@ -60,14 +58,14 @@ class ClusterChaos(Rounds):
         Switch.broken.add(holder.name)
         self.volume.begin_load(holder, local=True)
         begin = time.monotonic()
-        before = len(holder.run("cat", LOG))
+        before = len(self.volume.log_of(holder))
         holder.pause()
         seconds = self.until_another_answers(known, begin)
         self.expect_fenced(holder)
         with Client(ADDRESS, PORT) as client:
             later = client.put(b"of the second server")
         holder.go_on()
-        wait_for("the end of the load", lambda: not self.volume.is_load_alive())
+        wait_for("the end of the load", lambda: not self.volume.is_load_alive(), FENCE_PATIENCE_S)
         wait_for("the end of the old server", lambda: self.has_ended(holder, before), FENCE_PATIENCE_S)
         # As an operator would: before that, two nodes have the address.
         Switch.broken.clear()
@@ -79,11 +77,10 @@ class ClusterChaos(Rounds):
                 raise AssertionError("the second server has lost a job")
         return seconds
 
-    @staticmethod
-    def has_ended(node, before):
+    def has_ended(self, node, before):
         """Whether its server has fenced itself, or was stopped by the cluster there. `before` is the length of its log
         when it was in order. A thread of it may hang in a call to the volume for good."""
-        log = node.run("cat", LOG)[before:]
+        log = self.volume.log_of(node)[before:]
         return "event=fenced" in log or "event=stopped" in log
 
     def fault_hang(self, holder, known):
@@ -117,9 +114,7 @@ class ClusterChaos(Rounds):
         self.note(kind, seconds, found)
         if found:
             raise AssertionError("\n".join(found))
-        said = self.volume.holder().run("haricot", "binlog", "check", "--quiet", self.volume.folder, check=False)
-        if "DAMAGE" in said:
-            raise AssertionError(said)
+        self.volume.check_folder(self.volume.holder())
         with Client(ADDRESS, PORT) as client:
             self.empty_queue(client)
         if not is_last:

@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -15,6 +16,7 @@ from stage import PATIENCE_S, is_there, wait_for
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NETWORK = "198.51.100"
+PF_EXITING = 4  # In the flags of a task, as the kernel shows them.
 
 
 def make_network():
@@ -35,6 +37,32 @@ def threads(pid):
             with contextlib.suppress(OSError):
                 found.append((int(task.name), (task / "stat").read_text().rpartition(") ")[2][0]))
     return found
+
+
+def name_of(pid):
+    """The name of a process; empty if there is none."""
+    with contextlib.suppress(OSError):  # It has ended meanwhile.
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
+
+
+def is_ending(pid):
+    """Whether a process is there that has called its end; a call of one of its threads may hold it up."""
+    with contextlib.suppress(OSError):
+        state, *_, flags = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[:7]
+        return state == "Z" or int(flags) & PF_EXITING != 0
+    return False
+
+
+def collect_orphans():
+    """A command on a node that has taken too long is this process's child when its nsenter was killed. As long as nobody
+    collects it, its node cannot end. Those that are this process's own from their begin have one number only."""
+    for path in pathlib.Path("/proc/self/task").glob("*/children"):
+        for child in map(int, path.read_text().split()):
+            with contextlib.suppress(OSError):  # Collected meanwhile.
+                status = pathlib.Path(f"/proc/{child}/status").read_text()
+                if len(re.search(r"^NSpid:(.*)$", status, re.MULTILINE)[1].split()) > 1:
+                    os.waitpid(child, os.WNOHANG)
 
 
 class Node:
@@ -66,11 +94,11 @@ class Node:
         self.run("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
         self.run("ip", "link", "set", "eth0", "up")
 
-    def run(self, *words, environment=None, check=True):
+    def run(self, *words, environment=None, check=True, patience_s=2 * PATIENCE_S):
         """Runs a command on the node. What it has said."""
         result = subprocess.run(["nsenter", "--target", str(self.pid), "--all", *map(str, words)], text=True,
                                 env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2 * PATIENCE_S)
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=patience_s)
         if check and result.returncode != 0:
             raise RuntimeError(f"{self.link}: {words}: status {result.returncode}: {result.stdout}")
         self.status = result.returncode
@@ -114,6 +142,9 @@ class Node:
                     found.append(int(path.name))
         return found
 
+    def processes_named(self, name):
+        return [pid for pid in self.processes() if name_of(pid) == name]
+
     def pause(self):
         """The machine stands still as a whole, as a virtual one does: no packet reaches it, and no process runs."""
         self.unplug()
@@ -143,8 +174,11 @@ class Node:
     def end(self):
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
-        self.starter.wait()
+
+        def has_ended():
+            collect_orphans()
+            return not self.is_alive() and not is_there(self.pid)
+        wait_for("the end of a node", has_ended)
         self.starter.stdout.close()
-        wait_for("the end of a node", lambda: not is_there(self.pid))
         # The kernel takes its end of the link away later; it is gone as soon as this one is.
         subprocess.run(["ip", "link", "delete", self.link], capture_output=True)

@@ -21,6 +21,8 @@ FOLDER = f"{MOUNTED}/beanstalkd"
 DISKS = pathlib.Path("/run/disks")  # What a node keeps when it is switched off.
 DISK_MIB = 128
 HEAL_PATIENCE_S = 180
+FENCE_PATIENCE_S = 180  # Thrice what the agent sets as --fence-after.
+TORN = 2  # The status of `haricot binlog check` where the last file ends in half a record.
 ENOUGH = 400  # Acknowledged commands before something happens.
 
 
@@ -48,7 +50,7 @@ def require_engines(*others):
 class Volume:
     """Requires: require_engines() and make_network(). `clean_up` takes a function that is called at the end."""
 
-    mounted, folder = MOUNTED, FOLDER
+    mounted, folder, log = MOUNTED, FOLDER, "/run/haricotd.log"
 
     def __init__(self, clean_up, binary, tool, seed):
         self.binary, self.tool, self.seed = binary, tool, seed
@@ -87,6 +89,9 @@ class Volume:
         self.gluster("volume", "start", "jobs")
         for node in self.nodes:
             self.mount(node)
+        # A copy that comes up later than the mount leaves a node without a quorum meanwhile.
+        for node in self.nodes:
+            self.wait_for_copies(node)
         self.nodes[0].run("mkdir", FOLDER)
 
     # Nodes and the volume
@@ -129,9 +134,13 @@ class Volume:
         files = (f"{self.mounted}/.meta/graphs/active/jobs-client-{number}/private" for number in range(3))
         return node.run("cat", *files, check=False).count("connected = 1")
 
+    def wait_for_copies(self, node):
+        """Until the mount of the node is connected with all copies."""
+        wait_for("the copies", lambda: self.copies_in_reach(node) == 3, HEAL_PATIENCE_S)
+
     def wait_until_healed(self, node):
         """Until each copy has what the others have, and the node writes to all of them."""
-        wait_for("the copies", lambda: self.copies_in_reach(node) == 3, HEAL_PATIENCE_S)
+        self.wait_for_copies(node)
         def healed():
             # Refused as long as a copy that came back is not known everywhere.
             node.run("gluster", "volume", "heal", "jobs", check=False)
@@ -142,6 +151,10 @@ class Volume:
     def brick_of(self, node):
         """The process that serves the copy of a node."""
         return int(node.run("pgrep", "-x", "glusterfsd"))
+
+    def mount_of(self, node):
+        """The process that answers all calls of the node to the volume."""
+        return int(node.run("pgrep", "-f", f"glusterfs .*{self.mounted}$"))
 
     def end_nodes(self):
         for node in self.nodes:
@@ -156,20 +169,38 @@ class Volume:
 
     # The server
 
-    def agent(self, node, action, timeout_s=60, **parameters):
-        """Runs the agent on the node. Its status; what it has said is in `said`."""
+    def agent(self, node, action, timeout_s=60, patience_s=2 * stage.PATIENCE_S, **parameters):
+        """Runs the agent on the node. Its status; what it has said is in `said`. The agent is told that the cluster
+        waits for `timeout_s`; TimeoutExpired: it takes longer than the patience."""
         values = {"binary": self.binary, "tool": self.tool, "binlog": FOLDER, "mountpoint": MOUNTED,
-                  "log": "/run/haricotd.log", "fence_after": self.fence_after} | parameters
+                  "log": self.log, "fence_after": self.fence_after} | parameters
         environment = {f"OCF_RESKEY_{name}": str(value) for name, value in values.items()}
-        self.said = node.run(AGENT, action, check=False, environment=environment | {
+        self.said = node.run(AGENT, action, check=False, patience_s=patience_s, environment=environment | {
             "OCF_ROOT": "/usr/lib/ocf", "OCF_RESOURCE_INSTANCE": "queue", "OCF_RESKEY_CRM_meta_timeout": str(timeout_s * 1000)})
         return node.status
 
     def start(self, node):
         status = self.agent(node, "start")
         if status != 0:
-            log = node.run("cat", "/run/haricotd.log", check=False)
+            log = node.run("cat", self.log, check=False)
             raise RuntimeError(f"the agent's start has the status {status}: {self.said}{log}")
+
+    def log_of(self, node):
+        """The log of the server on this node."""
+        return node.run("cat", self.log)
+
+    def wait_until_fenced(self, node, before=0):
+        """Until the server on this node has given the folder up by itself. `before` is the length of its log when it
+        was in order. Its process may be there for longer: what it has called of the volume may not come back."""
+        wait_for("the fence of the server", lambda: "event=fenced" in self.log_of(node)[before:], FENCE_PATIENCE_S)
+        if "event=stopped" in self.log_of(node)[before:]:
+            raise AssertionError("the server has ended as if nobody had fenced it")
+
+    def check_folder(self, node):
+        """No file is damaged. What a server was writing when it was cut off or died may be there in part."""
+        said = node.run(self.tool, "binlog", "check", "--quiet", self.folder, check=False)
+        if node.status not in (0, TORN) or "DAMAGE" in said:
+            raise AssertionError(f"binlog check has the status {node.status}: {said}")
 
     def stop(self, node, timeout_s=60):
         status = self.agent(node, "stop", timeout_s)
