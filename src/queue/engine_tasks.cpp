@@ -46,7 +46,7 @@ void Engine::go_on_with_tasks(Instant now) {
   now_ = now;
   answered_later_ = false;
   if (!late_burials_.empty()) [[unlikely]]
-    record_late_burials();
+    record_late_burials(budget_);
   tasks_.resume();
   work_on_tasks(now, budget_);
 }
@@ -99,16 +99,9 @@ void Engine::give_back(Orphans& orphans, Instant now, std::uint32_t& budget) {
     const JobRef ref = take_orphan(orphans);
     Tube& tube = tube_of(jobs_[ref]);
     count_place(tube, jobs_[ref], false);
-    const bool in_lane = has_lane(ref);
-    if (in_lane) [[unlikely]]
+    if (has_lane(ref)) [[unlikely]]
       end_reserved_in_lane(ref);
-    bool offers_job = in_lane;
-    if (may_have_tries(jobs_[ref])) [[unlikely]] {
-      end_try(ref, now);
-    } else {
-      offers_job = enter_ready_or_buried(ref) == Outcome::done || in_lane;
-    }
-    if (offers_job) offer(tube, now);
+    take_back(ref, tube, now);
     pay(budget, before);
   }
 }

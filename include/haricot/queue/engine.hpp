@@ -323,6 +323,8 @@ class Engine {
   void enter_buried(JobRef ref);
   void enter_reserved(Client& client, JobRef ref, Instant now);  // Requires: room in the heap.
   Outcome enter_ready_or_buried(JobRef ref);
+  // Requires: it was reserved until now, and is in no place.
+  void take_back(JobRef ref, Tube& tube, Instant now);
   // Requires of both: room in the journal.
   // `offers_next`: the job of a lane that may be reserved instead is offered at once.
   void delete_found(Client& client, JobRef ref, bool offers_next);
@@ -394,15 +396,17 @@ class Engine {
   // Whether it is worth asking more.
   bool may_have_tries(const Job& job) const { return tries_max_ > 0 || job.has_tags != 0; }
   std::uint32_t tries_of(JobRef ref) const;
-  bool has_tries(JobRef ref) const;
+  bool has_tries(JobRef ref) const { return tries_of(ref) > 0; }
   bool is_spent(JobRef ref) const;
   [[gnu::cold, gnu::noinline]] void count_buried_with_tags(const Job& job, bool entered);
   // Room for the record by which a job may come out of burial.
   JournalStatus reserve_unburial(JobRef ref);
   // Requires: it is in no place, and there is room for its record or it can wait for it.
   void bury_spent(JobRef ref);
-  [[gnu::cold, gnu::noinline]] void end_try(JobRef ref, Instant now);
-  void record_late_burials();
+  // done (it is ready), buried. Requires: it is in no place.
+  [[gnu::cold, gnu::noinline]] Outcome end_try(JobRef ref);
+  // Each takes one off the budget. With a budget of 0 the rest is due at once.
+  void record_late_burials(std::uint32_t& budget);
   bool is_room(JournalStatus status);
 
   // Time and backlog (engine_time.cpp)
