@@ -1,4 +1,5 @@
 // The engine's long tasks: closes of clients that held or watched much, and kicks of many jobs.
+// Flushes are in engine_flush.cpp, changes of the mode of reserves in engine_weights.cpp.
 //
 // A command or a close does as much as the budget of its turn allows. What is left becomes a long
 // task (LongTasks), and advance() goes on with it. A new kind of task is a struct in
@@ -30,7 +31,8 @@ void Engine::end_task(std::unique_ptr<LongTask> task) {
   if (task->tube != nullptr) free_if_unreferenced(*task->tube);
 }
 
-// The client goes. Nobody is there for the answer to a kick, so it ends; a flush goes on.
+// The client goes. Nobody is there for the answer to a kick or for another mode, so that ends; a
+// flush goes on.
 void Engine::leave_task(Client& client) {
   LongTask* task = tasks_.find(client);
   CHECK(task != nullptr);

@@ -175,7 +175,8 @@ class Engine {
   // reserves go by weight; without one a watch keeps the weight that it has, which is 1 at first.
   Outcome watch(Client& client, std::string_view tube_name, std::uint32_t weight);
   // Whether reserves of the client are shared out among its tubes by weight, or get the job with
-  // the best priority of all. done, out_of_memory. Requires: the client is not busy.
+  // the best priority of all. done, waiting, out_of_memory. Requires: the client is not busy.
+  // Throws std::bad_alloc before anything has changed.
   Outcome set_weighted(Client& client, bool weighted);
   // done, only_watched
   Outcome ignore(Client& client, std::string_view tube_name);
@@ -256,6 +257,7 @@ class Engine {
   using Kick = engine_tasks::Kick;
   using Orphans = engine_tasks::Orphans;
   using Flush = engine_tasks::Flush;
+  using ModeChange = engine_tasks::ModeChange;
   using Tasks = LongTasks<engine_tasks::Work>;
   using LongTask = Tasks::Task;
 
@@ -277,6 +279,7 @@ class Engine {
   Tube* best_tube(const Client& client);
   [[gnu::cold, gnu::noinline]] Tube* best_weighted(const Client& client);
   bool make_weights(Client& client);
+  Outcome change_some(ModeChange& change, Client& client, std::uint32_t& budget);
   void update_offer(Client& client, Watch& watch);
   [[gnu::cold, gnu::noinline]] void charge(Client& client, Tube& tube);
   void start_waiting(Client& client, Instant wait_end);
@@ -427,6 +430,7 @@ class Engine {
   TaskState step(LongTask& task, Kick& kick, Instant now, std::uint32_t& budget);
   TaskState step(LongTask& task, Orphans& orphans, Instant now, std::uint32_t& budget);
   TaskState step(LongTask& task, Flush& flush, Instant now, std::uint32_t& budget);
+  TaskState step(LongTask& task, ModeChange& change, Instant now, std::uint32_t& budget);
   Outcome kick_some(Kick& kick, Tube& tube, Instant now, std::uint32_t& budget);
 
   // Flushes (engine_flush.cpp)
