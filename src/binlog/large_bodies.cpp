@@ -11,7 +11,18 @@ namespace {
 // When commands have recorded so much in a turn, puts with a body of their own wait for the next.
 constexpr std::uint64_t kBytesPerTurn = 4 * 1024 * 1024;
 
+// Each body begins a file, which wants a sync of its own. When so many syncs are in line, a put
+// with a large body waits for some of them to end: what is recorded after it would wait for all of
+// them. More would not make the disk any faster.
+constexpr std::size_t kSyncsAheadMax = 6;
+
 }  // namespace
+
+bool LargeBodies::is_far_ahead() {
+  if (way_.syncs().length() < kSyncsAheadMax) return false;
+  way_.take_sync_ends();
+  return way_.syncs().length() >= kSyncsAheadMax;
+}
 
 BlobRef LargeBodies::body_of(const JournaledJob& job) const {
   if (job.job.body_bytes < ground_.options.large_body_bytes) return {};
@@ -58,6 +69,7 @@ JournalStatus LargeBodies::write_ahead(User user, const BlobRef& body, std::size
 JournalStatus LargeBodies::begin_to_write(User user, const BlobRef& body, std::size_t lead_bytes,
                                           std::uint64_t keep) {
   if (room_.has_to_wait_for_syncs()) return JournalStatus::later;
+  if (user == User::put && is_far_ahead()) return JournalStatus::later;
   if (!way_.is_open()) return JournalStatus::failed;  // A sync has failed.
   const std::uint64_t record_bytes = full_record_bytes(lead_bytes, body.size());
   DiskSpace space;

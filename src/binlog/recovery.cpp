@@ -13,6 +13,9 @@ namespace haricot::binlog {
 namespace {
 
 constexpr Duration kPauseBetweenTries = Duration::seconds(1);
+// To look for a folder costs a few system calls, and to write all jobs anew may take most of a
+// second.
+constexpr Duration kPauseWhileGone = Duration::milliseconds(200);
 // Space may come back at any time, and to ask for it costs little.
 constexpr Duration kPauseOnAFullDisk = Duration::milliseconds(50);
 constexpr std::uint64_t kRewrittenBytesPerTurn = 1024 * 1024;
@@ -109,6 +112,7 @@ bool Recovery::begin() {
   if (has_to_return_) {
     std::vector<std::string> names;
     if (!watch_.return_to_folder(names)) {
+      retry_at_ = ground_.now + kPauseWhileGone;
       way_.doubt_all();
       return false;
     }
@@ -121,7 +125,9 @@ bool Recovery::begin() {
                           ground_.disk.space(space) && space.free_bytes <= free_at_failure_;
   if (is_as_full) return false;
   if (!room_.has_spare_or_makes_one()) {
-    retry_at_ = ground_.now + pause_before_next_try();
+    // Whoever makes a folder may give it to the server's user only a moment later.
+    const bool is_made_anew = segments().gone_until() != 0 && !room_.is_short();
+    retry_at_ = ground_.now + (is_made_anew ? kPauseWhileGone : pause_before_next_try());
     way_.doubt_all();
     has_to_return_ = !room_.is_short();
     return false;

@@ -10,7 +10,7 @@ namespace {
 
 // Few, so that a line that is abandoned soon has nothing under way; more than one, so that the disk
 // need not wait for a turn of ours.
-constexpr std::uint64_t kUnderWayMax = 4;
+constexpr std::uint64_t kUnderWayMax = 2;
 static_assert(kUnderWayMax <= Disk::kSyncsUnderWayMax);
 static_assert(SyncLine::kLengthMax > kUnderWayMax);
 
@@ -28,10 +28,10 @@ void SyncLine::sync_file(FileHandle file, std::uint64_t covers, bool close_after
 }
 
 void SyncLine::sync_folder() {
-  // One that has not begun yet covers this one as well, if nothing stands after it.
-  const bool is_covered =
-      end_ > started_ && entry(end_ - 1).file == FileHandle::none && !entry(end_ - 1).is_removal;
-  if (is_covered) return;
+  // One that has not begun yet covers this one as well, and ends sooner.
+  for (std::uint64_t number = started_; number < end_; ++number) {
+    if (entry(number).file == FileHandle::none && !entry(number).is_removal) return;
+  }
   push(Entry{});
 }
 

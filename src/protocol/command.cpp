@@ -16,6 +16,81 @@
 namespace haricot {
 namespace {
 
+// The table, and the rows that were made of it ---------------------------------------------------
+
+constexpr bool is_in_order_of_verbs() {
+  for (std::size_t i = 0; i < kVerbs; ++i) {
+    if (kCommandTable[i].verb != static_cast<Verb>(i)) return false;
+  }
+  return true;
+}
+static_assert(is_in_order_of_verbs());
+
+constexpr bool has_extended_behind() {
+  for (const CommandRow& row : kCommandTable) {
+    if (is_extended(row.verb) != (row.set != CommandSet::standard)) return false;
+  }
+  return true;
+}
+static_assert(has_extended_behind());
+
+constexpr bool has_counters_in_front() {
+  for (std::size_t i = 1; i < kVerbs; ++i) {
+    if (kCommandTable[i - 1].counter.empty() && !kCommandTable[i].counter.empty()) return false;
+  }
+  return true;
+}
+static_assert(has_counters_in_front(), "a new counter would move the lines of `stats`");
+
+constexpr bool are_counters_named_after_commands() {
+  for (const CommandRow& row : kCommandTable) {
+    if (row.counter.empty()) continue;
+    if (!row.counter.starts_with("cmd-") || row.counter.substr(4) != row.name()) return false;
+  }
+  return true;
+}
+static_assert(are_counters_named_after_commands());
+
+constexpr bool are_grouped_by_letter(const command_words::Rows& rows) {
+  for (std::size_t i = 1; i < rows.size; ++i) {
+    if (rows[i - 1].word[0] > rows[i].word[0]) return false;
+  }
+  return true;
+}
+static_assert(are_grouped_by_letter(command_words::kStandardRows));
+static_assert(are_grouped_by_letter(command_words::kOperatorRows));
+
+constexpr bool can_all_be_reached(const command_words::Rows& rows) {
+  for (std::size_t i = 0; i < rows.size; ++i) {
+    for (std::size_t earlier = 0; earlier < i; ++earlier) {
+      if (rows[i].word.starts_with(rows[earlier].word)) return false;
+    }
+  }
+  return true;
+}
+static_assert(can_all_be_reached(command_words::kStandardRows),
+              "a word hides another one that begins with it");
+static_assert(can_all_be_reached(command_words::kOperatorRows),
+              "a word hides another one that begins with it");
+
+constexpr bool takes_anything(Arguments arguments) {
+  return arguments == Arguments::ignored || arguments == Arguments::timeout ||
+         arguments == Arguments::bound;
+}
+
+// A standard command that takes anything after its word must not begin an extended one.
+constexpr bool are_none_taken_for_standard() {
+  for (const CommandRow& own : kCommandTable) {
+    if (own.set == CommandSet::standard) continue;
+    for (const CommandRow& row : kCommandTable) {
+      if (row.set != CommandSet::standard || !own.word.starts_with(row.word)) continue;
+      if (takes_anything(row.arguments)) return false;
+    }
+  }
+  return true;
+}
+static_assert(are_none_taken_for_standard());
+
 // What is left of a line, and the ways to take something off its front.
 class Cursor {
  public:

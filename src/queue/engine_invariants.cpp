@@ -219,9 +219,10 @@ class Engine::Inspection {
       if (client == nullptr) continue;
       CHECK(client->has_many_watches() == (index < tube.many_watchers));
       if (!client->has_many_watches()) continue;
+      if (client->waiting_) ++waiting;
+      if (watch->index >= client->index_->kept_watches) continue;
       const bool is_weighted = client->is_weighted();
       CHECK(client->index_->is_offer_right(*watch, is_weighted ? &*client->weights_ : nullptr));
-      if (client->waiting_) ++waiting;
     }
     CHECK(tube.many_watchers <= index);
     return waiting;
@@ -299,6 +300,7 @@ class Engine::Inspection {
     const WatchIndex& index = *client.index_;
     CHECK(index.size() == client.watches_.size());
     CHECK(index.many || client.watches_.size() < WatchIndex::kManyFrom);
+    CHECK(index.kept_watches == WatchIndex::kAllWatches || client.has_task_);
     CHECK(!index.many || client.watches_.size() > WatchIndex::kFewAgain);
     std::uint32_t offers = 0;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
@@ -340,6 +342,8 @@ class Engine::Inspection {
     CHECK(!flush.empty());
     ++flushes_;
   }
+
+  void check_work(const ModeChange& change) { CHECK(!change.is_begun || change.made == nullptr); }
 
   void check_tubes_of_tasks() {
     for (std::uint32_t i = 0; i < engine_.tubes_.size(); ++i) {

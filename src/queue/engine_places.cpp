@@ -109,6 +109,14 @@ Outcome Engine::enter_ready_or_buried(JobRef ref) {
   return Outcome::buried;
 }
 
+// A job whose worker did not end it goes back to its tube. If it was in a lane, another job may be
+// open now, whatever becomes of this one.
+void Engine::take_back(JobRef ref, Tube& tube, Instant now) {
+  const bool may_be_spent = may_have_tries(jobs_[ref]);
+  const Outcome outcome = may_be_spent ? end_try(ref) : enter_ready_or_buried(ref);
+  if (outcome == Outcome::done || has_lane(ref)) offer(tube, now);
+}
+
 // Into the delayed heap if the job has a delay, into the ready heap if not.
 Outcome Engine::enter_after_delay(JobRef ref, Instant now) {
   const Job& job = jobs_[ref];

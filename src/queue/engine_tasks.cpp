@@ -1,4 +1,5 @@
 // The engine's long tasks: closes of clients that held or watched much, and kicks of many jobs.
+// Flushes are in engine_flush.cpp, changes of the mode of reserves in engine_weights.cpp.
 //
 // A command or a close does as much as the budget of its turn allows. What is left becomes a long
 // task (LongTasks), and advance() goes on with it. A new kind of task is a struct in
@@ -30,7 +31,8 @@ void Engine::end_task(std::unique_ptr<LongTask> task) {
   if (task->tube != nullptr) free_if_unreferenced(*task->tube);
 }
 
-// The client goes. Nobody is there for the answer to a kick, so it ends; a flush goes on.
+// The client goes. Nobody is there for the answer to a kick or for another mode, so that ends; a
+// flush goes on.
 void Engine::leave_task(Client& client) {
   LongTask* task = tasks_.find(client);
   CHECK(task != nullptr);
@@ -46,7 +48,7 @@ void Engine::go_on_with_tasks(Instant now) {
   now_ = now;
   answered_later_ = false;
   if (!late_burials_.empty()) [[unlikely]]
-    record_late_burials();
+    record_late_burials(budget_);
   tasks_.resume();
   work_on_tasks(now, budget_);
 }
@@ -99,16 +101,9 @@ void Engine::give_back(Orphans& orphans, Instant now, std::uint32_t& budget) {
     const JobRef ref = take_orphan(orphans);
     Tube& tube = tube_of(jobs_[ref]);
     count_place(tube, jobs_[ref], false);
-    const bool in_lane = has_lane(ref);
-    if (in_lane) [[unlikely]]
+    if (has_lane(ref)) [[unlikely]]
       end_reserved_in_lane(ref);
-    bool offers_job = in_lane;
-    if (may_have_tries(jobs_[ref])) [[unlikely]] {
-      end_try(ref, now);
-    } else {
-      offers_job = enter_ready_or_buried(ref) == Outcome::done || in_lane;
-    }
-    if (offers_job) offer(tube, now);
+    take_back(ref, tube, now);
     pay(budget, before);
   }
 }

@@ -29,7 +29,7 @@ void Engine::advance(Instant now) {
     pages_ = kPagesPerCall;
   }
   if (late_again_ <= now) [[unlikely]]
-    record_late_burials();
+    record_late_burials(budget);
   if (!tasks_.empty()) work_on_tasks(now, budget);
 }
 
@@ -125,13 +125,7 @@ void Engine::time_out(Client& client, Instant now) {
   leave_reserved(client, ref);
   jobs_.count(ref, JobEvent::timeout);
   ++counts_.timeouts;
-  bool offers_job = has_lane(ref);
-  if (may_have_tries(jobs_[ref])) [[unlikely]] {
-    end_try(ref, now);
-  } else {
-    offers_job = enter_ready_or_buried(ref) == Outcome::done || offers_job;
-  }
-  if (offers_job) offer(tube, now);
+  take_back(ref, tube, now);
 }
 
 }  // namespace haricot

@@ -34,10 +34,6 @@ bool Engine::is_spent(JobRef ref) const {
          jobs_.counted(ref, JobEvent::reserve) >= tries + jobs_.counted(ref, JobEvent::kick);
 }
 
-bool Engine::has_tries(JobRef ref) const {
-  return tries_max_ > 0 || tags_in(jobs_.tags(ref)).tries > 0;
-}
-
 std::uint64_t Engine::burials_to_come() const {
   const std::uint64_t late = late_burials_.size();
   if (tries_max_ > 0) return jobs_.size() - counts_.buried + late;
@@ -68,19 +64,17 @@ bool Engine::is_room(JournalStatus status) {
   return status == JournalStatus::ok;
 }
 
-// Requires: it is in no place.
-void Engine::end_try(JobRef ref, Instant now) {
+Outcome Engine::end_try(JobRef ref) {
   if (!is_spent(ref)) {
     const bool is_recorded = has_tries(ref) && is_room(journal_.reserve_update());
     const Outcome outcome = enter_ready_or_buried(ref);
     if (is_recorded) journal_.record_update(journaled(ref));
-    if (outcome == Outcome::done) offer(tube_of(jobs_[ref]), now);
-    return;
+    return outcome;
   }
   bury_spent(ref);
   if (is_room(journal_.reserve_burial(journaled(ref)))) {
     journal_.record_update(journaled(ref));
-    return;
+    return Outcome::buried;
   }
   try {
     late_burials_.push_back(jobs_[ref].id);
@@ -88,11 +82,18 @@ void Engine::end_try(JobRef ref, Instant now) {
   } catch (const std::bad_alloc&) {
     // Without memory as well as without the disk, a restart gives the job another try.
   }
+  return Outcome::buried;
 }
 
-// One that was kicked or deleted meanwhile has a later record.
-void Engine::record_late_burials() {
+// One that was kicked or deleted meanwhile has a later record. What the budget does not reach is
+// due at once, in the next turn.
+void Engine::record_late_burials(std::uint32_t& budget) {
   while (!late_burials_.empty()) {
+    if (budget == 0) {
+      late_again_ = now_;
+      return;
+    }
+    --budget;
     const JobRef ref = find(late_burials_.back());
     const bool is_buried = ref != JobRef::none && jobs_[ref].state() == JobState::buried;
     if (is_buried) {

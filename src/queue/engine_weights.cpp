@@ -1,7 +1,9 @@
 // Reserves that are shared out among a client's tubes by weight (WatchWeights).
 
+#include <algorithm>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "haricot/base/check.hpp"
 #include "haricot/queue/engine.hpp"
@@ -12,11 +14,7 @@ namespace haricot {
 bool Engine::make_weights(Client& client) {
   if (client.weights_ != nullptr) return true;
   std::unique_ptr<WatchWeights> made(new (std::nothrow) WatchWeights);
-  if (made == nullptr) return false;
-  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-    if (!made->reserve_one()) return false;
-    made->add();
-  }
+  if (made == nullptr || !made->grow_to(client.watches_.size())) return false;
   steps_ += client.watches_.size();
   client.weights_ = std::move(made);
   return true;
@@ -33,22 +31,77 @@ Outcome Engine::watch(Client& client, std::string_view tube_name, std::uint32_t 
   return Outcome::done;
 }
 
+// The offers of a client with many watches have another order then: a long task.
 Outcome Engine::set_weighted(Client& client, bool weighted) {
   CHECK(!client.is_busy());
   if (weighted == client.is_weighted()) return Outcome::done;
-  if (!make_weights(client)) return Outcome::out_of_memory;
-  client.weights_->in_use = weighted;
-  if (!client.has_many_watches()) return Outcome::done;
-  // The offers have another order now.
-  client.index_->forget_all_offers();
-  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
-    update_offer(client, *client.watches_[i]);
+  if (!client.has_many_watches()) {
+    if (!make_weights(client)) return Outcome::out_of_memory;
+    client.weights_->in_use = weighted;
+    return Outcome::done;
   }
-  steps_ += std::uint64_t{client.watches_.size()} * kStepsPerJob;
+  make_room_for_delivery();
+  tasks_.make_room();
+  ModeChange change{weighted};
+  const Outcome outcome = change_some(change, client, budget_);
+  if (outcome == Outcome::waiting) {
+    tasks_.begin(&client, nullptr).work = std::move(change);
+    client.has_task_ = true;
+  }
+  return outcome;
+}
+
+TaskState Engine::step(LongTask& task, ModeChange& change, Instant, std::uint32_t& budget) {
+  const Outcome outcome = change_some(change, *task.client, budget);
+  if (outcome == Outcome::waiting) return TaskState::goes_on;
+  auto kind = change.weighted ? Delivery::Kind::mode_weighted : Delivery::Kind::mode_fifo;
+  if (outcome != Outcome::done) kind = Delivery::Kind::mode_failed;
+  deliver(*task.client, kind, JobRef::none, 0);
+  return TaskState::done;
+}
+
+// Weights for all watches, if the client has none; what can fail ends here. Then the offers in the
+// old order go, and those in the new order come, in the order of the watches. The client is busy
+// meanwhile: it asks for no job, and its watches stay the same. What tubes announce counts for the
+// watches that are among the offers again.
+Outcome Engine::change_some(ModeChange& change, Client& client, std::uint32_t& budget) {
+  const std::uint32_t watches = client.watches_.size();
+  if (client.weights_ == nullptr) {
+    if (change.made == nullptr) change.made.reset(new (std::nothrow) WatchWeights);
+    if (change.made == nullptr) return Outcome::out_of_memory;
+    while (change.made->size() < watches) {
+      if (budget == 0) return Outcome::waiting;
+      --budget;
+      const std::uint32_t until = std::min(watches, change.made->size() + kStepsPerJob);
+      if (!change.made->grow_to(until)) return Outcome::out_of_memory;
+      steps_ += kStepsPerJob;
+    }
+    client.weights_ = std::move(change.made);
+  }
+  WatchIndex& index = *client.index_;
+  if (!change.is_begun) index.kept_watches = 0;
+  change.is_begun = true;
+  client.weights_->in_use = change.weighted;
+  while (change.next == 0 && index.offers() > 0) {
+    if (budget == 0) return Outcome::waiting;
+    --budget;
+    index.forget_some_offer();
+    steps_ += kStepsPerJob;
+  }
+  while (change.next < watches) {
+    if (budget == 0) return Outcome::waiting;
+    --budget;
+    Watch& watch = *client.watches_[change.next];
+    index.kept_watches = ++change.next;
+    update_offer(client, watch);
+    steps_ += kStepsPerJob;
+  }
+  index.kept_watches = WatchIndex::kAllWatches;
   return Outcome::done;
 }
 
 void Engine::update_offer(Client& client, Watch& watch) {
+  if (watch.index >= client.index_->kept_watches) return;
   if (client.is_weighted()) {
     client.index_->update_offer(watch, *client.weights_);
   } else {

@@ -73,7 +73,7 @@ void WatchIndex::forget_offer(Watch& watch) {
 }
 
 void WatchIndex::forget_all_offers() {
-  while (!offers_.empty()) offers_.take_any().watch->offer = Watch::kNoOffer;
+  while (!offers_.empty()) forget_some_offer();
 }
 
 bool WatchIndex::is_offer_right(const Watch& watch, const WatchWeights* weights) const {

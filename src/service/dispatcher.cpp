@@ -229,6 +229,11 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
       return {ReplyCode::timed_out};
     case Delivery::Kind::deadline_soon:
       return {ReplyCode::deadline_soon};
+    case Delivery::Kind::mode_fifo:
+    case Delivery::Kind::mode_weighted:
+      return mode_is(delivery.kind == Delivery::Kind::mode_weighted);
+    case Delivery::Kind::mode_failed:
+      return {ReplyCode::out_of_memory};
     case Delivery::Kind::kicked:
       return {.code = ReplyCode::kicked, .number = delivery.count};
     case Delivery::Kind::reserved_in_batch:

@@ -176,7 +176,11 @@ Reply Dispatcher::watch_by_weight(Client& client, const Command& command) {
 Reply Dispatcher::reserve_mode(Client& client, const Command& command) {
   const Outcome outcome = engine_.set_weighted(client, command.is_weighted);
   if (outcome != Outcome::done) return simple(outcome, ReplyCode::none);
-  return {.code = ReplyCode::using_tube, .text = command.is_weighted ? "weighted" : "fifo"};
+  return mode_is(command.is_weighted);
+}
+
+Reply Dispatcher::mode_is(bool weighted) {
+  return {.code = ReplyCode::using_tube, .text = weighted ? "weighted" : "fifo"};
 }
 
 Reply Dispatcher::set_draining(bool draining, ReplyCode code) {

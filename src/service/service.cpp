@@ -384,7 +384,7 @@ void Service::hand_out_each_delivery() {
     begin_answers(session);
     answer(session, dispatcher_.delivered(delivery));
     // A long task has written records along the way; which ones is not worth keeping.
-    if (delivery.ends_long_task()) hold_back_if_recorded(session, 0);
+    if (delivery.may_tell_of_records()) hold_back_if_recorded(session, 0);
     wake(session);
   }
   engine_.clear_deliveries();

@@ -60,11 +60,6 @@ Service::Work Service::price_of(const Session& session, const Command& command) 
                            kWorkPerShownJob);
     case Verb::stats_tubes:
       return work_for_many(std::min(command.bound, engine_.tubes().size()), kWorkPerShownTube);
-    case Verb::reserve_mode:
-      // Each tube comes to another place among the offers.
-      return session.client_.watched_tubes() < WatchIndex::kManyFrom
-                 ? 1
-                 : session.client_.watched_tubes();
     case Verb::list_tubes:
       // Every page is looked at when the list begins, and again when it is sent.
       return engine_.tubes().size() / TubeList::kTubesPerPage / 2;

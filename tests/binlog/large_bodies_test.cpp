@@ -47,6 +47,36 @@ TEST(LargeBodies, AreWrittenOverTurnsAndBeginAFile) {
   EXPECT_EQ(world.way.safe(), 2U);
 }
 
+// What is recorded after a body waits for the sync of its file, so few such files are in line.
+TEST(LargeBodies, OfPutsWaitWhileManySyncsAreInLine) {
+  PartsWorld world;
+  world.begin();
+  world.disk.set_sync_mode(SyncMode::when_told);
+  const auto put_large = [&] {
+    const JobRef large = world.make_job(kLargeBodyBytes);
+    const JournaledJob job = world.engine.journaled(large);
+    if (write(world, User::put, world.bodies.body_of(job)) < 0) return false;
+    EXPECT_TRUE(world.way.prepare(0, 0));
+    world.bodies.append(job);
+    return true;
+  };
+  int puts = 0;
+  while (puts < 20 && put_large()) ++puts;
+  EXPECT_GE(puts, 2) << "the disk has something to do";
+  EXPECT_LE(puts, 6);
+  EXPECT_LE(world.way.syncs().length(), 8U);
+  EXPECT_TRUE(world.bodies.is_none()) << "and what waits has taken no space";
+  world.disk.complete_syncs(3);
+  EXPECT_TRUE(put_large());
+  // Compaction and recovery wait for their own syncs.
+  const JobRef moved = world.make_job(kLargeBodyBytes);
+  EXPECT_GE(write(world, User::compaction, world.bodies.body_of(world.engine.journaled(moved))), 6);
+  while (world.way.syncs().length() > 0) {
+    world.disk.complete_syncs();
+    world.way.take_sync_ends();
+  }
+}
+
 TEST(LargeBodies, GoToOneUserAfterTheOther) {
   PartsWorld world;
   world.begin();

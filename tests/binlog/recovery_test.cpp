@@ -73,6 +73,48 @@ TEST(Recovery, WritesAllJobsOfFilesThatAreGone) {
   world.ground.segments->check_invariants();
 }
 
+// The world, with its folder gone and some jobs that were in it.
+void lose_folder(PartsWorld& world) {
+  world.begin();
+  for (int i = 0; i < 40; ++i) world.put(300);
+  world.settle();
+  world.disk.set_folder(FolderState::removed);
+  world.way.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  world.recovery.go_on();
+  ASSERT_TRUE(world.way.is_refusing());
+}
+
+TEST(Recovery, LooksForAFolderThatIsGoneSeveralTimesASecond) {
+  PartsWorld world;
+  lose_folder(world);
+  EXPECT_FALSE(world.told().empty());
+  for (int look = 0; look < 20; ++look) {
+    EXPECT_EQ(world.recovery.next_event(), world.ground.now + Duration::milliseconds(200));
+    world.ground.now = world.recovery.next_event();
+    world.recovery.go_on();
+  }
+  EXPECT_TRUE(world.told().empty()) << "it is told once";
+  world.disk.set_folder(FolderState::replaced);
+  world.ground.now = world.recovery.next_event();
+  world.recovery.go_on();
+  EXPECT_TRUE(world.way.is_open());
+  EXPECT_TRUE(recover(world));
+}
+
+// As between `mkdir` and `chown`.
+TEST(Recovery, TriesAgainSoonInAFolderThatTakesNoFileYet) {
+  PartsWorld world;
+  lose_folder(world);
+  world.disk.set_folder(FolderState::replaced);
+  world.disk.inject({.call = DiskCall::create, .lasts = true});
+  world.ground.now = world.recovery.next_event();
+  world.recovery.go_on();
+  ASSERT_FALSE(world.way.is_open());
+  EXPECT_EQ(world.recovery.next_event(), world.ground.now + Duration::milliseconds(200));
+  world.disk.clear_faults();
+  EXPECT_TRUE(recover(world));
+}
+
 TEST(Recovery, WritesLargeBodiesToo) {
   PartsWorld world;
   world.begin();

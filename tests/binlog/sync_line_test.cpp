@@ -67,8 +67,26 @@ TEST_F(SyncLineTest, SyncsTheFolderOnceForTwoThatHaveNotBegun) {
   line_.sync_folder();
   EXPECT_EQ(line_.length(), before + 1);
   line_.sync_file(file, 7, false);
-  line_.sync_folder();  // What stands in front may cover less.
-  EXPECT_EQ(line_.length(), before + 3);
+  line_.sync_folder();  // The one in front covers what is there when it begins.
+  EXPECT_EQ(line_.length(), before + 2);
+}
+
+TEST_F(SyncLineTest, SyncsTheFolderAgainAfterOneThatHasBegun) {
+  line_.sync_folder();
+  EXPECT_EQ(disk_.syncs_under_way(), 1U);
+  line_.sync_folder();
+  EXPECT_EQ(line_.length(), 2U);
+}
+
+// Each file of many wants a sync of its own, but not one of the folder.
+TEST_F(SyncLineTest, SyncsTheFolderOnceForManyFilesThatWait) {
+  const FileHandle file = create(disk_, "a");
+  constexpr std::uint64_t kFiles = 50;
+  for (std::uint64_t i = 1; i <= kFiles; ++i) {
+    line_.sync_folder();
+    line_.sync_file(file, i, false);
+  }
+  EXPECT_EQ(line_.length(), kFiles + disk_.syncs_under_way() / 2 + 1);
 }
 
 TEST_F(SyncLineTest, EndsWithTheFirstThatFails) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -192,6 +195,53 @@ TEST_F(EngineTries, ALateBurialOfAJobThatIsGoneIsForgotten) {
   world.pass_s(1);
   EXPECT_EQ(journal.written.size(), before);
   EXPECT_EQ(engine.burials_to_come(), 1U);
+}
+
+// Those whose burials the journal has yet to take.
+class EngineLateBurials : public EngineTries {
+ protected:
+  static constexpr std::uint32_t kJobs = Engine::kJobsPerCall + 500;
+
+  // Lets the last try of so many jobs end while the journal answers this.
+  void bury_late(JournalStatus status) {
+    Client& client = world.connect();
+    for (std::uint32_t i = 0; i < kJobs; ++i) {
+      world.put(client, {.ttr_s = 1, .tags = "try:1"});
+      ASSERT_NE(take(client), 0U);
+    }
+    journal.refuse_from(1, status);
+    world.pass_s(1);
+    ASSERT_EQ(engine.burials_to_come(), kJobs);
+  }
+  std::size_t recorded() const { return journal.written.size() - kJobs; }
+};
+
+TEST_F(EngineLateBurials, NoTurnRecordsMoreThanItMoves) {
+  bury_late(JournalStatus::failed);
+  journal.accept();
+  world.now = std::max(world.now, engine.next_event());
+  engine.advance(world.now);
+  EXPECT_EQ(recorded(), Engine::kJobsPerCall);
+  EXPECT_EQ(engine.next_event(), world.now);
+  engine.advance(world.now);
+  EXPECT_EQ(recorded(), kJobs);
+  EXPECT_EQ(engine.burials_to_come(), 0U);
+  EXPECT_EQ(engine.next_event(), Instant::never());
+}
+
+TEST_F(EngineLateBurials, ThoseThatTheDiskHeldUpShareWhatCommandsMayMove) {
+  bury_late(JournalStatus::later);
+  ASSERT_TRUE(engine.tasks_wait());
+  journal.accept();
+  engine.go_on_with_tasks(world.now);
+  EXPECT_EQ(recorded(), Engine::kJobsPerCall);
+  EXPECT_EQ(engine.next_event(), world.now);
+  engine.go_on_with_tasks(world.now);
+  EXPECT_EQ(recorded(), Engine::kJobsPerCall);
+  engine.advance(world.now);
+  EXPECT_EQ(recorded(), kJobs);
+  EXPECT_FALSE(engine.tasks_wait());
+  EXPECT_EQ(engine.next_event(), Instant::never());
 }
 
 // The end of a try that is not the last one need not be recorded.

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <map>
+#include <new>
 #include <string>
+#include <vector>
 
 #include "haricot/queue/engine.hpp"
+#include "support/allocations.hpp"
 #include "support/engine_world.hpp"
 #include "support/random.hpp"
 
@@ -168,10 +172,120 @@ TEST_F(EngineWeightsTest, AreTheSameForManyWatchesAsForFew) {
   // Of equals another one may come first, but not more often.
   for (const auto& [tube, jobs] : from[0]) EXPECT_NEAR(from[1][tube], jobs, 25) << tube;
   EXPECT_EQ(many_world.engine.ignore(many, "t0"), Outcome::done);
+  many_world.engine.advance(many_world.now);
   EXPECT_EQ(many_world.engine.set_weighted(many, false), Outcome::done);
   many_world.engine.check_invariants();
+  many_world.engine.advance(many_world.now);
   EXPECT_EQ(many_world.engine.set_weighted(many, true), Outcome::done);
   many_world.engine.check_invariants();
+}
+
+// A client that watches very many tubes, half of which have a job.
+class EngineModeChange : public EngineWeightsTest {
+ protected:
+  static constexpr std::uint32_t kTubes = 20'000;
+  // What all commands of a turn, and what advance() does.
+  static constexpr std::uint64_t kStepsMax = std::uint64_t{Engine::kJobsPerCall} * 8 + 100;
+
+  EngineModeChange() {
+    for (std::uint32_t i = 0; i < kTubes; ++i) {
+      EXPECT_EQ(engine.watch(many, name(i)), Outcome::done);
+      if (i % 2 == 0) fill(name(i), 1, {.priority = kTubes - i});
+    }
+    engine.advance(world.now);
+    (void)engine.take_steps();
+  }
+  static std::string name(std::uint32_t i) { return "t" + std::to_string(i); }
+
+  // Changes the mode, and calls `between` after each part of it. What came to the client at last.
+  template <typename Between>
+  Gots change(bool weighted, Between between) {
+    (void)engine.take_steps();
+    EXPECT_EQ(engine.set_weighted(many, weighted), Outcome::waiting);
+    for (int turns = 0; engine.deliveries().empty() && turns < 100; ++turns) {
+      EXPECT_TRUE(many.is_busy());
+      EXPECT_LE(engine.take_steps(), kStepsMax);
+      EXPECT_LE(engine.next_event(), world.now);
+      between(turns);
+      (void)engine.take_steps();
+      engine.advance(world.now);
+    }
+    EXPECT_LE(engine.take_steps(), kStepsMax);
+    EXPECT_FALSE(many.is_busy());
+    return world.take_deliveries();
+  }
+
+  Client& many = world.connect();
+};
+
+constexpr auto kModeFifo = Delivery::Kind::mode_fifo;
+constexpr auto kModeWeighted = Delivery::Kind::mode_weighted;
+
+TEST_F(EngineModeChange, DoesABoundedPartInATurn) {
+  const auto nothing = [](int) {};
+  EXPECT_EQ(change(true, nothing), (Gots{{&many, kModeWeighted}}));
+  engine.check_invariants();
+  EXPECT_EQ(world.report(world.reserve(many)).tube->name, name(0)) << "the first of equals";
+  EXPECT_EQ(change(false, nothing), (Gots{{&many, kModeFifo}}));
+  engine.check_invariants();
+  EXPECT_EQ(world.report(world.reserve(many)).tube->name, name(kTubes - 2)) << "the best of all";
+}
+
+TEST_F(EngineModeChange, KnowsWhatTheTubesOfferAtItsEnd) {
+  for (const bool weighted : {true, false, true}) {
+    int turns = 0;
+    change(weighted, [&](int turn) {
+      turns = turn + 1;
+      for (std::uint32_t part = 0; part < 5; ++part) {
+        const std::string tube = name(part * kTubes / 5 + static_cast<std::uint32_t>(turn) % 2);
+        fill(tube, 1);
+        EXPECT_EQ(engine.pause(tube, turn % 3 == 0 ? 100 : 0, world.now), Outcome::done);
+        const JobRef first = engine.peek_ready(producer);
+        EXPECT_EQ(engine.delete_job(producer, world.id_of(first)), Outcome::done);
+      }
+      engine.check_invariants();
+    });
+    EXPECT_GT(turns, 4);
+    engine.check_invariants();
+  }
+}
+
+TEST_F(EngineModeChange, EndsWithItsClient) {
+  ASSERT_EQ(engine.set_weighted(many, true), Outcome::waiting);
+  engine.advance(world.now);
+  engine.check_invariants();
+  world.disconnect(many);
+  world.pass_s(1);
+  EXPECT_TRUE(world.take_deliveries().empty());
+  EXPECT_EQ(engine.find_tube(name(1)), nullptr);
+}
+
+TEST_F(EngineModeChange, IsRefusedWholeForWantOfMemory) {
+  for (std::int64_t succeed = 0; succeed < 20; ++succeed) {
+    Outcome outcome = Outcome::done;
+    {
+      const test::AllocationFailure failure(succeed);
+      try {
+        outcome = engine.set_weighted(many, true);
+      } catch (const std::bad_alloc&) {
+        outcome = Outcome::out_of_memory;
+      }
+    }
+    EXPECT_EQ(outcome, Outcome::out_of_memory);
+    engine.advance(world.now);
+    engine.check_invariants();
+  }
+  // The weights of so many watches take more than a turn.
+  ASSERT_EQ(engine.set_weighted(many, true), Outcome::waiting);
+  {
+    const test::AllocationFailure failure;
+    engine.advance(world.now);
+  }
+  EXPECT_EQ(world.take_deliveries(), (Gots{{&many, Delivery::Kind::mode_failed}}));
+  EXPECT_FALSE(many.is_busy());
+  engine.check_invariants();
+  EXPECT_EQ(world.report(world.reserve(many)).tube->name, name(kTubes - 2)) << "as before";
+  EXPECT_EQ(change(true, [](int) {}), (Gots{{&many, kModeWeighted}}));
 }
 
 TEST_F(EngineWeightsTest, AreGivenBackWithTheWatches) {

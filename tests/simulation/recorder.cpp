@@ -7,6 +7,7 @@
 
 namespace haricot::simulation {
 
+using binlog::is_same;
 using binlog::KnownJob;
 
 std::string to_text(const Event& event) {
@@ -34,28 +35,6 @@ Event Tape::take(Event::Kind kind) {
 
 // Ledger ------------------------------------------------------------------------------------------
 
-namespace {
-
-// A reserve or the end of a TTR makes no record of its own, so the copy that compaction makes may
-// know of more of them than the record did. A delayed job whose time has come is a ready one.
-bool is_same(KnownJob known, const KnownJob& found, bool may_lack_tags, std::int64_t wall_now) {
-  // What was not safe yet may have lost its tags alone, which stand in records of their own.
-  if (may_lack_tags && found.tags.empty()) known.tags.clear();
-  if (known.state == JobState::delayed && known.deadline_at <= wall_now) {
-    known.state = JobState::ready;
-    known.deadline_at = 0;
-  }
-  for (const JobEvent event : {JobEvent::reserve, JobEvent::timeout}) {
-    const auto i = static_cast<std::size_t>(event);
-    if (found.counts[i] < known.counts[i]) return false;
-    known.counts[i] = found.counts[i];
-  }
-  known.burial = found.burial;
-  return known == found;
-}
-
-}  // namespace
-
 void Ledger::note(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
   const bool has_turn = job && job->state == JobState::buried && record != binlog::kUnrecorded;
   if (has_turn) job->burial = ++burials_;
@@ -74,24 +53,24 @@ void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wa
       if (changes[i].record <= safe) first = i;
     }
     const auto job = found.find(id);
+    const bool is_there = job != found.end();
+    const bool may_lack_tags = !changes[first].job;
     bool fits = false;
     std::string allowed;
     for (std::size_t i = first; i < changes.size(); ++i) {
       if (exactly && i > first && changes[i].record != binlog::kUnrecorded) continue;
       const auto& state = changes[i].job;
       const bool same =
-          state ? job != found.end() && is_same(*state, job->second, !changes[first].job, wall_now)
-                : job == found.end();
+          state ? is_there && is_same(*state, job->second, may_lack_tags, wall_now) : !is_there;
       if (same && state && state->burial > 0) {
         burials[job->second.tube][job->second.burial] = state->burial;
       }
       fits = fits || same;
       allowed += "\n  " + std::to_string(changes[i].record) + ": " + binlog::to_text(state);
     }
-    require(fits,
-            "job " + std::to_string(id) + " came back as " +
-                binlog::to_text(job == found.end() ? std::nullopt : std::optional(job->second)) +
-                "; safe are records up to " + std::to_string(safe) + "; it may be" + allowed);
+    require(fits, "job " + std::to_string(id) + " came back as " +
+                      binlog::to_text(is_there ? std::optional(job->second) : std::nullopt) +
+                      "; safe are records up to " + std::to_string(safe) + "; it may be" + allowed);
     require(!changes[first].job || id < restored.next_id(), "an id would be given out again");
   }
   check_bodies(restored);

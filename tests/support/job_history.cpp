@@ -6,8 +6,6 @@
 namespace haricot::binlog {
 namespace {
 
-using Counts = std::array<std::uint64_t, kJobEvents>;
-
 // A delayed job whose time has come is a ready one.
 KnownJob as_of(KnownJob job, std::int64_t wall_now) {
   if (job.state == JobState::delayed && job.deadline_at <= wall_now) {
@@ -15,20 +13,6 @@ KnownJob as_of(KnownJob job, std::int64_t wall_now) {
     job.deadline_at = 0;
   }
   return job;
-}
-
-// Whether a job came back as it was recorded. A reserve or its timeout makes no record of its own,
-// so the copy that compaction makes may know of more of them.
-bool is_same(KnownJob known, const KnownJob& found, bool may_lack_tags, std::int64_t wall_now) {
-  if (may_lack_tags && found.tags.empty()) known.tags.clear();
-  known = as_of(std::move(known), wall_now);
-  for (const JobEvent event : {JobEvent::reserve, JobEvent::timeout}) {
-    const auto i = static_cast<std::size_t>(event);
-    if (found.counts[i] < known.counts[i]) return false;
-    known.counts[i] = found.counts[i];
-  }
-  known.burial = found.burial;
-  return known == found;
 }
 
 }  // namespace
@@ -73,6 +57,18 @@ std::string to_text(const std::optional<KnownJob>& job) {
   for (const std::uint64_t count : job->counts) text += " " + std::to_string(count);
   if (!job->tags.empty()) text += ", tags " + job->tags;
   return text;
+}
+
+bool is_same(KnownJob known, const KnownJob& found, bool may_lack_tags, std::int64_t wall_now) {
+  if (may_lack_tags && found.tags.empty()) known.tags.clear();
+  known = as_of(std::move(known), wall_now);
+  for (const JobEvent event : {JobEvent::reserve, JobEvent::timeout}) {
+    const auto i = static_cast<std::size_t>(event);
+    if (found.counts[i] < known.counts[i]) return false;
+    known.counts[i] = found.counts[i];
+  }
+  known.burial = found.burial;
+  return known == found;
 }
 
 std::map<JobId, KnownJob> all_jobs(const Engine& engine, Duration wall_offset) {
@@ -156,7 +152,6 @@ std::string JobHistory::compare(const Engine& restored, Duration wall_offset, st
   for (const auto& [id, job] : found) {
     const auto known = allowed.find(id);
     if (known == allowed.end()) return "job " + std::to_string(id) + " was never there";
-    // What was not safe yet may have lost its tags alone, which stand in records of their own.
     const bool may_lack_tags = !known->second.front();
     const std::optional<KnownJob>* match = nullptr;
     for (const auto& state : known->second) {

@@ -135,6 +135,30 @@ class CarryTest(OperatorTest):
         wait_until(lambda: self.server.stat("current-connections") == "1")
         self.assertEqual(self.count("reserved"), 0)
 
+    def export_with_cuts(self, jobs, *words, after_cut=lambda: None):
+        """Cuts an export at its 1st, 2nd, ... message, until one runs to its end.
+
+        Returns how many jobs were written before a cut, without 0.
+        """
+        self.good("put", "-ql", stdin=b"".join(b"job %d\n" % i for i in range(jobs)))
+        message, seen = 1, set()
+        while True:
+            relay = Relay(self.server, message, "cut")
+            status, output, error = relay.run("export", *words)
+            lines = output.splitlines()
+            self.assertEqual([json.loads(line)["id"] for line in lines],
+                             list(range(1, len(lines) + 1)))
+            if not relay.was_reached:
+                break
+            self.assertEqual(status, NO_SERVER, error)
+            if lines:
+                self.assertIn(f"not all jobs are written: {len(lines)} of {jobs}", error)
+                seen.add(len(lines))
+            after_cut()
+            message += 1
+        self.assertEqual((status, len(lines)), (0, jobs), error)
+        return seen
+
 
 class Move(CarryTest):
     def test_a_job_keeps_what_it_is(self):
@@ -310,23 +334,7 @@ class Export(CarryTest):
         self.refused(USAGE, "tube a comes twice", "export", "a", "a")
 
     def test_a_lost_server_is_told(self):
-        self.good("put", "-ql", stdin=b"".join(b"job %d\n" % i for i in range(150)))
-        messages, seen = 1, set()
-        while True:
-            relay = Relay(self.server, messages, "cut")
-            status, output, error = relay.run("export")
-            lines = output.splitlines()
-            self.assertEqual([json.loads(line)["id"] for line in lines],
-                             list(range(1, len(lines) + 1)))
-            if not relay.was_reached:
-                break
-            self.assertEqual(status, NO_SERVER, error)
-            if lines:
-                self.assertIn(f"not all jobs are written: {len(lines)} of 150", error)
-                seen.add(len(lines))
-            messages += 1
-        self.assertEqual(len(lines), 150)
-        self.assertIn(100, seen)
+        self.assertIn(100, self.export_with_cuts(150))
 
 
 class ExportById(CarryTest):
@@ -433,30 +441,18 @@ class ExportById(CarryTest):
             self.assertEqual(output, "")
 
     def test_a_lost_server_is_told(self):
-        self.good("put", "-ql", stdin=b"".join(b"job %d\n" % i for i in range(60)))
-        messages, seen, left = 1, set(), 0
-        while True:
-            relay = Relay(self.server, messages, "cut")
-            status, output, error = relay.run("export", "--by-id")
-            lines = output.splitlines()
-            self.assertEqual([json.loads(line)["id"] for line in lines],
-                             list(range(1, len(lines) + 1)))
-            if not relay.was_reached:
-                break
-            self.assertEqual(status, NO_SERVER, error)
-            if lines:
-                self.assertIn(f"not all jobs are written: {len(lines)} of 60", error)
-                seen.add(len(lines))
-            # A put that was answered to nobody leaves its job, which no worker gets.
+        left = []
+
+        # A put that was answered to nobody leaves its job, which no worker gets.
+        def delete_what_is_left():
             self.settle()
             for line in self.server.ask("list-tubes").splitlines():
                 if line.startswith("- haricot-export-"):
                     self.haricot("delete", "-qyt", line[2:], "--all")
-                    left += 1
-            messages += 1
-        self.assertEqual(status, 0, error)
-        self.assertTrue(seen)
-        self.assertEqual(left, 1)
+                    left.append(line)
+
+        self.assertTrue(self.export_with_cuts(60, "--by-id", after_cut=delete_what_is_left))
+        self.assertEqual(len(left), 1)
 
 
 class Import(CarryTest):

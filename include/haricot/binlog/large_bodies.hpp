@@ -76,6 +76,8 @@ class LargeBodies {
   JournalStatus begin_to_write(User user, const BlobRef& body, std::size_t lead_bytes,
                                std::uint64_t keep);
   bool has_to_leave_it_to_others(User user) const;
+  // Of the disk.
+  bool is_far_ahead();
   JournalStatus failed();
   std::string_view text_of_tags(const JournaledJob& job) const;
   bool begin_file_with(const Record& record, std::string_view tags);

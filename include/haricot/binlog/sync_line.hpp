@@ -40,6 +40,8 @@ class SyncLine {
   // covers.
   void sync_file(FileHandle file, std::uint64_t covers, bool close_after,
                  Instant oldest = Instant::never());
+  // O(length()). Of those that have not begun there is one at most: it may stand in front of
+  // others.
   void sync_folder();
   // The folder in front of all that have not begun. Returns its mark.
   std::uint64_t sync_folder_first();

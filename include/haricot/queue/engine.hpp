@@ -175,7 +175,8 @@ class Engine {
   // reserves go by weight; without one a watch keeps the weight that it has, which is 1 at first.
   Outcome watch(Client& client, std::string_view tube_name, std::uint32_t weight);
   // Whether reserves of the client are shared out among its tubes by weight, or get the job with
-  // the best priority of all. done, out_of_memory. Requires: the client is not busy.
+  // the best priority of all. done, waiting, out_of_memory. Requires: the client is not busy.
+  // Throws std::bad_alloc before anything has changed.
   Outcome set_weighted(Client& client, bool weighted);
   // done, only_watched
   Outcome ignore(Client& client, std::string_view tube_name);
@@ -256,6 +257,7 @@ class Engine {
   using Kick = engine_tasks::Kick;
   using Orphans = engine_tasks::Orphans;
   using Flush = engine_tasks::Flush;
+  using ModeChange = engine_tasks::ModeChange;
   using Tasks = LongTasks<engine_tasks::Work>;
   using LongTask = Tasks::Task;
 
@@ -277,6 +279,7 @@ class Engine {
   Tube* best_tube(const Client& client);
   [[gnu::cold, gnu::noinline]] Tube* best_weighted(const Client& client);
   bool make_weights(Client& client);
+  Outcome change_some(ModeChange& change, Client& client, std::uint32_t& budget);
   void update_offer(Client& client, Watch& watch);
   [[gnu::cold, gnu::noinline]] void charge(Client& client, Tube& tube);
   void start_waiting(Client& client, Instant wait_end);
@@ -323,6 +326,8 @@ class Engine {
   void enter_buried(JobRef ref);
   void enter_reserved(Client& client, JobRef ref, Instant now);  // Requires: room in the heap.
   Outcome enter_ready_or_buried(JobRef ref);
+  // Requires: it was reserved until now, and is in no place.
+  void take_back(JobRef ref, Tube& tube, Instant now);
   // Requires of both: room in the journal.
   // `offers_next`: the job of a lane that may be reserved instead is offered at once.
   void delete_found(Client& client, JobRef ref, bool offers_next);
@@ -394,15 +399,17 @@ class Engine {
   // Whether it is worth asking more.
   bool may_have_tries(const Job& job) const { return tries_max_ > 0 || job.has_tags != 0; }
   std::uint32_t tries_of(JobRef ref) const;
-  bool has_tries(JobRef ref) const;
+  bool has_tries(JobRef ref) const { return tries_of(ref) > 0; }
   bool is_spent(JobRef ref) const;
   [[gnu::cold, gnu::noinline]] void count_buried_with_tags(const Job& job, bool entered);
   // Room for the record by which a job may come out of burial.
   JournalStatus reserve_unburial(JobRef ref);
   // Requires: it is in no place, and there is room for its record or it can wait for it.
   void bury_spent(JobRef ref);
-  [[gnu::cold, gnu::noinline]] void end_try(JobRef ref, Instant now);
-  void record_late_burials();
+  // done (it is ready), buried. Requires: it is in no place.
+  [[gnu::cold, gnu::noinline]] Outcome end_try(JobRef ref);
+  // Each takes one off the budget. With a budget of 0 the rest is due at once.
+  void record_late_burials(std::uint32_t& budget);
   bool is_room(JournalStatus status);
 
   // Time and backlog (engine_time.cpp)
@@ -423,6 +430,7 @@ class Engine {
   TaskState step(LongTask& task, Kick& kick, Instant now, std::uint32_t& budget);
   TaskState step(LongTask& task, Orphans& orphans, Instant now, std::uint32_t& budget);
   TaskState step(LongTask& task, Flush& flush, Instant now, std::uint32_t& budget);
+  TaskState step(LongTask& task, ModeChange& change, Instant now, std::uint32_t& budget);
   Outcome kick_some(Kick& kick, Tube& tube, Instant now, std::uint32_t& budget);
 
   // Flushes (engine_flush.cpp)

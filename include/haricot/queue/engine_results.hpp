@@ -79,12 +79,15 @@ struct ScanResult {
 
 // What came to a client that waited. The client is not busy any more.
 struct Delivery {
-  // The answers to long tasks stand behind the others.
+  // The answers to long tasks that make records stand behind the others.
   enum class Kind : std::uint8_t {
     reserved,
     reserved_in_batch,  // The client has asked for a batch.
     timed_out,
     deadline_soon,
+    mode_fifo,      // Reserves go by priority from here on,
+    mode_weighted,  // or by weight;
+    mode_failed,    // or as before, for want of memory.
     kicked,
     flushed,
     flush_failed,  // The journal has refused; what has gone stays gone.
@@ -94,7 +97,7 @@ struct Delivery {
   JobRef job;           // reserved, reserved_in_batch: the job, which the client now holds.
   std::uint64_t count;  // Of a long task: how many jobs it has moved or deleted.
 
-  bool ends_long_task() const { return kind >= Kind::kicked; }
+  bool may_tell_of_records() const { return kind >= Kind::kicked; }
 };
 
 // Numbers of now and totals since the start, each right at every moment.

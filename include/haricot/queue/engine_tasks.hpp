@@ -15,6 +15,7 @@
 #include "haricot/queue/job_store.hpp"
 #include "haricot/queue/tube.hpp"
 #include "haricot/queue/watch_index.hpp"
+#include "haricot/queue/watch_weights.hpp"
 
 namespace haricot::engine_tasks {
 
@@ -51,7 +52,15 @@ struct Flush {
   }
 };
 
+// Another mode of reserves for a client with many watches (engine_weights.cpp).
+struct ModeChange {
+  bool weighted;
+  std::unique_ptr<WatchWeights> made = {};  // Of a client without weights, until all are there.
+  bool is_begun = false;                    // The client has the mode, and not all of its offers.
+  std::uint32_t next = 0;                   // The watch whose offer comes next.
+};
+
 // What a LongTasks::Task does.
-using Work = std::variant<Kick, Orphans, Flush>;
+using Work = std::variant<Kick, Orphans, Flush, ModeChange>;
 
 }  // namespace haricot::engine_tasks

@@ -54,10 +54,17 @@ class WatchIndex {
   // The watch whose tube offers the best job; null if there is none.
   Watch* best_offer() const { return offers_.empty() ? nullptr : offers_.top().watch; }
   std::uint32_t offers() const { return offers_.size(); }
+  // Takes some watch out of the offers. Requires: there is one.
+  void forget_some_offer() { offers_.take_any().watch->offer = Watch::kNoOffer; }
   // Whether the offers say of the watch what is true. For tests.
   bool is_offer_right(const Watch& watch, const WatchWeights* weights) const;
 
+  static constexpr std::uint32_t kAllWatches = 0xffffffff;
+
   bool many = false;
+  // Of the client's watches, in their order, so many are kept among the offers: all, but while the
+  // order of the offers is being changed.
+  std::uint32_t kept_watches = kAllWatches;
   // Of a client with many watches that waits: who has the smaller number has waited longer.
   std::uint64_t wait_number = 0;
 

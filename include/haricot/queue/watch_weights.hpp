@@ -31,6 +31,14 @@ class WatchWeights {
   [[nodiscard]] bool reserve_one() { return shares_.reserve_one(); }
   // The next watch, of weight 1. Requires: reserve_one().
   void add() { shares_.push_back({time_, 1}); }
+  // As many add() as make it so many watches. False: no memory for all of them.
+  [[nodiscard]] bool grow_to(std::uint32_t watches) {
+    while (size() < watches) {
+      if (!reserve_one()) return false;
+      add();
+    }
+    return true;
+  }
   // The last watch takes the place of the one that goes.
   void remove(std::uint32_t index) {
     shares_[index] = shares_.back();

@@ -16,7 +16,7 @@ constexpr std::string_view kOurVersionKey = "haricot-version";
 
 // These are text even where they look like a number.
 constexpr std::string_view kTextKeys[] = {"name",     "tube", "state",    "version",
-                                          "hostname", "os",   "platform", "haricot-version",
+                                          "hostname", "os",   "platform", kOurVersionKey,
                                           "con",      "idp"};
 
 std::string_view take_line(std::string_view& text) {

@@ -92,17 +92,14 @@ class Jobs {
   int run() {
     if (choice_.next) {
       const std::string state = choice_.state.empty() ? "ready" : choice_.state;
-      const std::uint64_t count =
-          choice_.text.empty() ? std::min(left_, kPageJobsMax) : kPageJobsMax;
-      if (const auto over =
-              show_page("list-jobs " + choice_.tube + " " + state + " " + std::to_string(count))) {
+      const std::string count = std::to_string(jobs_to_ask());
+      if (const auto over = show_page("list-jobs " + choice_.tube + " " + state + " " + count)) {
         return *over;
       }
     }
     for (std::uint64_t from = choice_.from; !choice_.next && from != 0 && left_ > 0;) {
-      std::string command = "scan-jobs " + std::to_string(from) + " ";
-      command +=
-          std::to_string(choice_.text.empty() ? std::min(left_, kPageJobsMax) : kPageJobsMax);
+      std::string command =
+          "scan-jobs " + std::to_string(from) + " " + std::to_string(jobs_to_ask());
       if (!choice_.tube.empty()) command += " " + choice_.tube;
       if (!choice_.state.empty() && !choice_.tube.empty()) command += " " + choice_.state;
       if (const std::optional<int> over = show_page(command)) return *over;
@@ -113,6 +110,11 @@ class Jobs {
   }
 
  private:
+  // How many jobs a page has. Which of them match is known only when their bodies are here.
+  std::uint64_t jobs_to_ask() const {
+    return choice_.text.empty() ? std::min(left_, kPageJobsMax) : kPageJobsMax;
+  }
+
   // Something: it is over, with this status.
   std::optional<int> show_page(const std::string& command) {
     const std::optional<Response> response = errand_.server().ask(command, ReplyCode::ok);
