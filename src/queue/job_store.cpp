@@ -1,5 +1,6 @@
 #include "haricot/queue/job_store.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -37,7 +38,7 @@ JobStore::~JobStore() {
 std::size_t JobStore::piece_bytes_for(std::size_t body_bytes, std::size_t tag_bytes) const {
   std::size_t after = body_bytes <= kInlineBodyBytesMax ? body_bytes : sizeof(void*);
   if (tag_bytes > 0) [[unlikely]]
-    after += tag_bytes + kTagLengthBytes;
+    after += tag_bytes + kTagEndBytes;
   return (kHeaderBytes + after + note_bytes_ + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
 }
 
@@ -47,10 +48,25 @@ void* JobStore::detached_blob(const std::byte* piece) {
   return detached;
 }
 
+JobRef JobStore::create(JobId id, NewBody body) {
+  return make(id, body, nullptr);
+}
+
+JobRef JobStore::create(JobId id, NewBody body, const ReadTags& tags) {
+  return make(id, body, &tags);
+}
+
 JobRef JobStore::create(JobId id, NewBody body, std::string_view tags) {
+  if (tags.empty()) return create(id, std::move(body));
+  return create(id, std::move(body), ReadTags{tags, tags_in(tags)});
+}
+
+// Inlined: a job without tags pays nothing for those with some.
+[[gnu::always_inline]] inline JobRef JobStore::make(JobId id, NewBody& body, const ReadTags* tags) {
   const std::size_t body_bytes = body.size();
   CHECK((body_bytes > kInlineBodyBytesMax) == static_cast<bool>(body.blob));
-  const JobRef ref = allocate(piece_bytes_for(body_bytes, tag_bytes_of(tags)));
+  const JobRef ref =
+      allocate(piece_bytes_for(body_bytes, tags == nullptr ? 0 : tag_bytes_of(*tags)));
   if (ref == JobRef::none) return ref;
   if (!ids_.insert(id, ref)) {
     free(ref);
@@ -68,8 +84,7 @@ JobRef JobStore::create(JobId id, NewBody body, std::string_view tags) {
     std::memcpy(at + kHeaderBytes, body.bytes.data(), body_bytes);
   }
   if (note_bytes_ > 0) journal_note(ref) = JournalNote{};
-  if (!tags.empty()) [[unlikely]]
-    keep_tags(ref, tags);
+  if (tags != nullptr) keep_tags(ref, *job, *tags);
   ++size_;
   return ref;
 }
@@ -101,42 +116,84 @@ BlobRef JobStore::body_blob(JobRef ref) const {
 
 // Tags --------------------------------------------------------------------------------------------
 
-std::byte* JobStore::end_of_tags(JobRef ref) const {
-  const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
-  return piece(ref) + chunk.piece_bytes - note_bytes_ - kTagLengthBytes;
+namespace {
+
+// Where a node stands that is in front of `end`: at a multiple of its alignment.
+template <typename Node>
+Node* node_before(void* end) {
+  const auto bits = static_cast<std::uintptr_t>(alignof(Node) - 1);
+  const std::uintptr_t slack = reinterpret_cast<std::uintptr_t>(end) & bits;
+  return reinterpret_cast<Node*>(static_cast<std::byte*>(end) - slack - sizeof(Node));
 }
 
-void JobStore::keep_tags(JobRef ref, std::string_view tags) {
-  CHECK(tags.size() <= kTagTextBytesMax);
+}  // namespace
+
+void JobStore::keep_tags(JobRef ref, Job& job, const ReadTags& read) {
+  const std::string_view text = read.text;
+  const JobTags& tags = read.tags;
+  CHECK(!text.empty() && text.size() <= kTagTextBytesMax);
   std::byte* const end = end_of_tags(ref);
-  *end = static_cast<std::byte>(tags.size());
-  std::memcpy(end - tags.size(), tags.data(), tags.size());
-  (*this)[ref].has_tags = 1;
-  if (!lane_value_in(tags).empty()) lane_node(ref) = LaneNode{};
-  if (tags_in(tags).tries > 0) ++with_tries_;
+  unsigned kinds = 0;
+  void* front = end - text.size();
+  std::memcpy(front, text.data(), text.size());
+  if (tags.tries > 0) {
+    kinds |= kHasTries;
+    ++with_tries_;
+  }
+  if (!tags.lane.empty()) {
+    kinds |= kHasLane;
+    front = new (node_before<LaneNode>(front)) LaneNode{};
+  }
+  if (!tags.unique_key.empty()) {
+    kinds |= kHasKey;
+    KeyNode* const node = new (node_before<KeyNode>(front)) KeyNode{};
+    node->key_offset = static_cast<std::uint8_t>(tags.unique_key.data() - text.data());
+    node->key_bytes = static_cast<std::uint8_t>(tags.unique_key.size());
+  }
+  end[0] = static_cast<std::byte>(kinds);
+  end[1] = static_cast<std::byte>(text.size());
+  job.has_tags = 1;
 }
 
 void JobStore::forget_tags(JobRef ref) {
-  if (tags_in(kept_tags(ref)).tries > 0) --with_tries_;
+  if ((tag_kinds(ref) & kHasTries) != 0) --with_tries_;
 }
 
 std::string_view JobStore::kept_tags(JobRef ref) const {
   const std::byte* const end = end_of_tags(ref);
-  const auto bytes = static_cast<std::size_t>(*end);
+  const auto bytes = static_cast<std::size_t>(end[1]);
   return {reinterpret_cast<const char*>(end - bytes), bytes};
 }
 
-// In front of the text, at the next multiple of its alignment: every piece begins at one.
 LaneNode& JobStore::lane_node(JobRef ref) const {
-  static_assert(kGrainBytes % alignof(LaneNode) == 0);
-  std::byte* const begin = piece(ref);
-  const std::byte* const text = reinterpret_cast<const std::byte*>(kept_tags(ref).data());
-  const std::size_t offset = static_cast<std::size_t>(text - begin) - sizeof(LaneNode);
-  return *reinterpret_cast<LaneNode*>(begin + offset / alignof(LaneNode) * alignof(LaneNode));
+  std::byte* const end = end_of_tags(ref);
+  return *node_before<LaneNode>(end - std::to_integer<std::size_t>(end[1]));
 }
 
 bool JobStore::is_in_lane(JobRef ref) const {
-  return !lane_value_in(kept_tags(ref)).empty() && lane_node(ref).lane != LaneRef::none;
+  return (tag_kinds(ref) & kHasLane) != 0 && lane_node(ref).lane != LaneRef::none;
+}
+
+bool JobStore::has_tries(JobRef ref) const {
+  return (*this)[ref].has_tags != 0 && (tag_kinds(ref) & kHasTries) != 0;
+}
+
+std::uint32_t JobStore::tries(JobRef ref) const {
+  return has_tries(ref) ? tags_in(kept_tags(ref)).tries : 0;
+}
+
+KeyNode* JobStore::find_key_node(JobRef ref) const {
+  std::byte* const end = end_of_tags(ref);
+  const auto kinds = std::to_integer<unsigned>(end[0]);
+  if ((kinds & kHasKey) == 0) return nullptr;
+  void* front = end - std::to_integer<std::size_t>(end[1]);
+  if ((kinds & kHasLane) != 0) front = node_before<LaneNode>(front);
+  return node_before<KeyNode>(front);
+}
+
+std::string_view JobStore::unique_key(JobRef ref) const {
+  const KeyNode& node = key_node(ref);
+  return kept_tags(ref).substr(node.key_offset, node.key_bytes);
 }
 
 // Pieces ------------------------------------------------------------------------------------------

@@ -171,6 +171,12 @@ void Recorder::record_update(const JournaledJob& job) {
   note(Event::Kind::record_update, job);
 }
 
+// The model does not tell them apart: what differs shows after a restart.
+void Recorder::record_in_place(const JournaledJob& job) {
+  binlog_.record_in_place(job);
+  note(Event::Kind::record_update, job);
+}
+
 void Recorder::record_delete(const JournaledJob& job) {
   const JobId id = job.job.id;
   binlog_.record_delete(job);

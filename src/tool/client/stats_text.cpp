@@ -15,9 +15,8 @@ constexpr std::string_view kBegin = "---\n";
 constexpr std::string_view kOurVersionKey = "haricot-version";
 
 // These are text even where they look like a number.
-constexpr std::string_view kTextKeys[] = {"name",     "tube", "state",    "version",
-                                          "hostname", "os",   "platform", kOurVersionKey,
-                                          "con",      "idp"};
+constexpr std::string_view kTextKeys[] = {"name", "tube",     "state",        "version", "hostname",
+                                          "os",   "platform", kOurVersionKey, "con",     "idp"};
 
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
