@@ -16,8 +16,8 @@ struct TagRow {
   // False: it is no value of the tag.
   bool (*read)(std::string_view value, JobTags& tags);
   bool (*is_set)(const JobTags& tags);
-  // Requires: it is set.
-  void (*write)(const JobTags& tags, TagText& text);
+  // Requires: it is set. What refers to the text that was read refers to `text` afterwards.
+  void (*write)(JobTags& tags, TagText& text);
 };
 
 bool read_number_up_to(std::string_view text, std::uint32_t max, std::uint32_t& value) {
@@ -42,8 +42,8 @@ bool read_lane(std::string_view value, JobTags& tags) {
          tags.lane_limit > 0;
 }
 
-void write_lane(const JobTags& tags, TagText& text) {
-  text.add(tags.lane);
+void write_lane(JobTags& tags, TagText& text) {
+  tags.lane = text.add(tags.lane);
   if (tags.lane_limit == 1) return;
   text.add(":");
   text.add(tags.lane_limit);
@@ -56,11 +56,20 @@ constexpr std::array kTagTable = {
                  return read_number_up_to(value, kTriesMax, tags.tries) && tags.tries > 0;
                },
            .is_set = [](const JobTags& tags) { return tags.tries > 0; },
-           .write = [](const JobTags& tags, TagText& text) { text.add(tags.tries); }},
+           .write = [](JobTags& tags, TagText& text) { text.add(tags.tries); }},
     TagRow{.word = "con",
            .read = read_lane,
            .is_set = [](const JobTags& tags) { return !tags.lane.empty(); },
            .write = write_lane},
+    TagRow{.word = "idp",
+           .read =
+               [](std::string_view value, JobTags& tags) {
+                 tags.unique_key = value;
+                 return is_key(value);
+               },
+           .is_set = [](const JobTags& tags) { return !tags.unique_key.empty(); },
+           .write = [](JobTags& tags,
+                       TagText& text) { tags.unique_key = text.add(tags.unique_key); }},
 };
 
 constexpr auto make_words() {
@@ -118,29 +127,25 @@ JobTags tags_in(std::string_view text) {
   return tags;
 }
 
-std::string_view lane_value_in(std::string_view text) {
-  constexpr std::string_view kPrefix = "con:";
-  while (!text.empty()) {
-    const std::string_view tag = next_tag(text);
-    if (tag.starts_with(kPrefix) && tag != kPrefix) return tag.substr(kPrefix.size());
-  }
-  return {};
-}
-
-TagText::TagText(const JobTags& tags) {
+JobTags TagText::write(const JobTags& tags) {
+  clear();
+  JobTags written = tags;
   for (const TagRow& row : kTagTable) {
     if (!row.is_set(tags)) continue;
     if (!empty()) add(" ");
     add(row.word);
     add(":");
-    row.write(tags, *this);
+    row.write(written, *this);
   }
+  return written;
 }
 
-void TagText::add(std::string_view text) {
+std::string_view TagText::add(std::string_view text) {
   CHECK(has_room(text.size()));
-  if (!text.empty()) std::memcpy(bytes_.data() + size_, text.data(), text.size());
+  char* const to = bytes_.data() + size_;
+  if (!text.empty()) std::memcpy(to, text.data(), text.size());
   size_ = static_cast<std::uint8_t>(size_ + text.size());
+  return {to, text.size()};
 }
 
 void TagText::add(std::uint64_t number) {

@@ -206,6 +206,10 @@ void Binlog::record_update(const JournaledJob& job) {
   way_.append_change(job);
 }
 
+void Binlog::record_in_place(const JournaledJob& job) {
+  way_.append_change_in_place(job);
+}
+
 void Binlog::record_delete(const JournaledJob& job) {
   ground_.segments->detach(job.ref, full_record_bytes(job, ground_.engine->jobs()));
   way_.append(deletion_of(job.job.id), {}, {});

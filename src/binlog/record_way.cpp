@@ -72,6 +72,11 @@ void RecordWay::append_change(const JournaledJob& job) {
   append(change_of(job, ground_.engine->jobs(), ground_.wall_offset, stamp_of(job)), {}, {});
 }
 
+void RecordWay::append_change_in_place(const JournaledJob& job) {
+  const JobStore& jobs = ground_.engine->jobs();
+  append(change_of(job, jobs, ground_.wall_offset, stamp_kept_of(job)), {}, {});
+}
+
 void RecordWay::append_full(const JournaledJob& job) {
   const JobStore& jobs = ground_.engine->jobs();
   const Record record = full_record_of(job, stamp_for_full(job));
@@ -108,7 +113,10 @@ void RecordWay::attach(const JournaledJob& job, std::uint64_t number) {
 }
 
 std::int64_t RecordWay::stamp_for_full(const JournaledJob& job) {
-  if (ground_.segments->of(job.ref) == nullptr) return stamp_of(job);
+  return ground_.segments->of(job.ref) == nullptr ? stamp_of(job) : stamp_kept_of(job);
+}
+
+std::int64_t RecordWay::stamp_kept_of(const JournaledJob& job) const {
   return ground_.engine->jobs().journal_note(job.ref).stamp();
 }
 

@@ -139,6 +139,7 @@ ParseResult read_tags_of_put(Command& command) {
   JobTags tags;
   if (!cursor.blank() || !read_tags(cursor.rest(), tags)) return ParseResult::late_bad_format;
   command.tags = cursor.rest();
+  command.read_tags = tags;
   return ParseResult::ok;
 }
 

@@ -18,6 +18,12 @@ constexpr bool is_in_order_of_codes() {
 }
 static_assert(is_in_order_of_codes());
 
+// Of these no two look alike: each is longer than the one before.
+constexpr bool starts_with_number(ReplyForm form) {
+  return form == ReplyForm::number || form == ReplyForm::number_and_state ||
+         form == ReplyForm::number_state_and_number;
+}
+
 // A reader tells answers of one word apart by their forms. So two forms that look alike must not
 // share a word; a report that comes in pieces is not told apart.
 constexpr bool can_be_told_apart() {
@@ -28,7 +34,8 @@ constexpr bool can_be_told_apart() {
       if (form == ReplyForm::nothing) continue;
       if (form == kReplyTable[other].form) return false;
       if (form != ReplyForm::word && kReplyTable[other].form != ReplyForm::word &&
-          kReplyTable[other].form != ReplyForm::report_in_pieces) {
+          kReplyTable[other].form != ReplyForm::report_in_pieces &&
+          !(starts_with_number(form) && starts_with_number(kReplyTable[other].form))) {
         return false;
       }
     }
@@ -117,6 +124,15 @@ bool take_number(std::string_view& text, std::uint64_t& number) {
   return true;
 }
 
+// A blank and a word of capital letters.
+bool take_state(std::string_view& text, std::string_view& state) {
+  if (!text.starts_with(' ')) return false;
+  text.remove_prefix(1);
+  state = text.substr(0, text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ"));
+  text.remove_prefix(state.size());
+  return !state.empty();
+}
+
 // What stands after a word and a blank.
 bool read_rest(ReplyForm form, std::string_view rest, ReplyLine& reply) {
   switch (form) {
@@ -128,6 +144,13 @@ bool read_rest(ReplyForm form, std::string_view rest, ReplyLine& reply) {
       return take_number(rest, reply.number) && rest.empty();
     case ReplyForm::two_numbers:
       if (!take_number(rest, reply.number) || !rest.starts_with(' ')) return false;
+      rest.remove_prefix(1);
+      return take_number(rest, reply.other_number) && rest.empty();
+    case ReplyForm::number_and_state:
+      return take_number(rest, reply.number) && take_state(rest, reply.name) && rest.empty();
+    case ReplyForm::number_state_and_number:
+      if (!take_number(rest, reply.number) || !take_state(rest, reply.name)) return false;
+      if (!rest.starts_with(' ')) return false;
       rest.remove_prefix(1);
       return take_number(rest, reply.other_number) && rest.empty();
     case ReplyForm::name:
@@ -159,6 +182,13 @@ std::size_t write_reply_line(const Reply& reply, char* to) {
       break;
     case ReplyForm::two_numbers:
       at = write(write(at, reply.number), " ");
+      at = write(at, reply.other_number);
+      break;
+    case ReplyForm::number_and_state:
+      at = write(write(write(at, reply.number), " "), reply.text);
+      break;
+    case ReplyForm::number_state_and_number:
+      at = write(write(write(write(at, reply.number), " "), reply.text), " ");
       at = write(at, reply.other_number);
       break;
     case ReplyForm::name:

@@ -8,8 +8,8 @@
 #include "haricot/base/job_tags.hpp"
 
 // The commands. What they are made of is in engine_clients.cpp (tubes, watching, waiting),
-// engine_places.cpp (where a job is) and engine_time.cpp (timers), and
-// engine_tasks.cpp (what is long, kick among it).
+// engine_places.cpp (where a job is), engine_keys.cpp and engine_lanes.cpp (what tags ask for),
+// engine_time.cpp (timers), and engine_tasks.cpp (what is long, kick among it).
 
 namespace haricot {
 namespace {
@@ -35,6 +35,7 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
     : journal_(journal),
       jobs_(journal.keeps_notes()),
       lanes_(jobs_, key),
+      keys_(jobs_, key),
       tubes_(key),
       wheel_(now),
       default_tube_(tubes_.create("default")),
@@ -89,23 +90,54 @@ bool Engine::admit(std::uint64_t asked) {
 Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
   now_ = now;
   Tube& tube = *client.used_;
-  const bool has_tags = !put.tags.empty();
-  const bool is_admitted = has_tags ? admit_with_tags(tube, put.tags, body.size())
-                                    : admit(jobs_.memory_bytes_for(body.size()));
-  if (!is_admitted) return Outcome::out_of_memory;
-  bool may_be_buried = tries_max_ > 0;
-  if (has_tags) [[unlikely]]
-    may_be_buried = may_be_buried || tags_in(put.tags).tries > 0;
-  const JournalStatus room = journal_.reserve_put(
-      {tube.name.size(), body.size(), put.tags.size(), may_be_buried}, body.blob);
+  if (!put.tags.empty()) [[unlikely]]
+    return put_with_tags(tube, put, std::move(body), now);
+  if (!admit(jobs_.memory_bytes_for(body.size()))) return Outcome::out_of_memory;
+  const JournalStatus room =
+      journal_.reserve_put({tube.name.size(), body.size(), 0, tries_max_ > 0}, body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
-  JobRef ref = jobs_.create(put.id, std::move(body), put.tags);
-  if (has_tags && ref != JobRef::none) [[unlikely]]
-    ref = join_lane_of_put(tube, put.id, ref);
+  const JobRef ref = jobs_.create(put.id, std::move(body));
   if (ref == JobRef::none) {
     journal_.release_room();
     return Outcome::out_of_memory;
   }
+  const Outcome outcome = begin_job(tube, put, ref, now);
+  offer(tube, now);
+  return outcome;
+}
+
+Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, NewBody&& body, Instant now) {
+  const ReadTags read{put.tags, put.read_tags == nullptr ? tags_in(put.tags) : *put.read_tags};
+  const JobTags& tags = read.tags;
+  if (!admit_with_tags(tube, read, body.size())) return Outcome::out_of_memory;
+  UniqueKeys::Found key;
+  if (!tags.unique_key.empty()) {
+    key = keys_.find(tube.ref, tags.unique_key);
+    const bool is_held = key.holder != JobRef::none && (flushes_ == 0 || !is_flushed(key.holder));
+    if (is_held) return put_again(tube, key.holder, put.priority);
+  }
+  const bool may_be_buried = tries_max_ > 0 || tags.tries > 0;
+  const JournalStatus room = journal_.reserve_put(
+      {tube.name.size(), body.size(), put.tags.size(), may_be_buried}, body.blob);
+  if (room != JournalStatus::ok) return refused_put(room);
+  const JobRef ref = jobs_.create(put.id, std::move(body), &read);
+  if (ref == JobRef::none || !take_up_tags(tube, ref, tags, key)) {
+    journal_.release_room();
+    return Outcome::out_of_memory;
+  }
+  const Outcome outcome = begin_job(tube, put, ref, now);
+  if (tags.lane.empty()) {
+    offer(tube, now);
+  } else {
+    offer_many(tube, now);
+  }
+  return outcome;
+}
+
+// What a job that was just created becomes. Inlined, as a call would make each put dearer.
+// Requires: room in the journal.
+[[gnu::always_inline]] inline Outcome Engine::begin_job(Tube& tube, const NewJob& put, JobRef ref,
+                                                        Instant now) {
   Job& job = jobs_[ref];
   job.created = now;
   job.priority = put.priority;
@@ -117,10 +149,6 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
 
   const Outcome outcome = enter_after_delay(ref, now);
   journal_.record_put(journaled(ref, job, tube));
-  if (has_tags) [[unlikely]]
-    offer_many(tube, now);
-  else
-    offer(tube, now);
   return outcome;
 }
 
@@ -244,8 +272,8 @@ void Engine::delete_each(Client& client, std::span<const JobRef> refs) {
     leave(ref);
   }
   journal_.record_delete(deleted);
-  if (has_lane(ref, deleted.job)) [[unlikely]] {
-    delete_in_lane(tube, ref, offers_next);
+  if (deleted.job.has_tags != 0) [[unlikely]] {
+    delete_with_tags(tube, ref, offers_next);
   } else {
     jobs_.destroy(ref);
     announce_offer(tube);

@@ -4,7 +4,8 @@
 // tube, in O(1), and gives them to a long task, which frees one job after another. From then on the
 // jobs stand in no place of their tube, and this is how a command that names one by its id knows
 // that it is not there any more: a ready or delayed job is not where its heap index points to, and
-// a buried one carries another number than the tube's list of buried jobs.
+// a buried one carries another number than the tube's list of buried jobs. A put of the key of such
+// a job takes the key over.
 //
 // If the journal refuses a deletion, the task puts back what is left.
 
@@ -151,8 +152,10 @@ void Engine::free_flushed(Flush& flush, Tube& tube, JobRef ref, Instant deadline
   const Job& job = jobs_[ref];
   count_place(tube, job, false);
   journal_.record_delete(JournaledJob{ref, job, tube.name, deadline});
-  if (has_lane(ref, job)) [[unlikely]]
-    leave_lane(ref);
+  if (job.has_tags != 0) [[unlikely]] {
+    keys_.let_go(ref);
+    if (has_lane(ref, job)) leave_lane(ref);
+  }
   jobs_.destroy(ref);
   steps_ += kStepsPerJob;
   ++flush.flushed;

@@ -25,35 +25,20 @@
 
 namespace haricot {
 
-bool Engine::admit_with_tags(const Tube& tube, std::string_view tags, std::size_t body_bytes) {
-  const std::string_view key = tags_in(tags).lane;
-  const bool is_new = !key.empty() && lanes_.find(tube.ref, key) == nullptr;
-  return admit(jobs_.memory_bytes_for(body_bytes, JobStore::tag_bytes_of(tags)) +
-               (is_new ? Lanes::memory_bytes_for(key) : 0));
-}
-
-// The job that was just created. JobRef::none: there is no memory for its lane, and the job is
-// gone.
-JobRef Engine::join_lane_of_put(const Tube& tube, JobId id, JobRef ref) {
-  const JobTags tags = tags_in(jobs_.tags(ref));
-  if (tags.lane.empty()) return ref;
+// Of a job that was just created. False: no memory, and nothing has changed.
+bool Engine::join_lane_of_put(const Tube& tube, JobRef ref, const JobTags& tags) {
   Lane* const lane = lanes_.find_or_create(tube.ref, tags.lane);
-  if (lane == nullptr) {
-    jobs_.destroy(ref);
-    return JobRef::none;
-  }
+  if (lane == nullptr) return false;
   lane->limit = tags.lane_limit;
-  lane->limit_from = id;
+  lane->limit_from = jobs_[ref].id;
   join_lane(*lane, ref);
-  return ref;
+  return true;
 }
 
 // A job that a journal brings back. Of the limits that its lane has had, nobody knows which was the
 // last; that of the job with the highest id is it, or close to it. False: no memory.
-bool Engine::restore_lane(JobRef ref) {
+bool Engine::restore_lane(JobRef ref, const JobTags& tags) {
   const Job& job = jobs_[ref];
-  const JobTags tags = tags_in(jobs_.tags(ref));
-  if (tags.lane.empty()) return true;
   Lane* const lane = lanes_.find_or_create(job.tube, tags.lane);
   if (lane == nullptr) return false;
   if (job.id >= lane->limit_from) {
@@ -143,17 +128,6 @@ void Engine::offer_many(Tube& tube, Instant now) {
   tube.pause_end = now;
   end_pause(tube, now, budget_);
   arm_tube(tube);
-}
-
-// Requires: the job is in no place any more.
-void Engine::delete_in_lane(Tube& tube, JobRef ref, bool offers_next) {
-  leave_lane(ref);
-  jobs_.destroy(ref);
-  if (offers_next) {
-    offer(tube, now_);
-  } else {
-    announce_offer(tube);
-  }
 }
 
 // Of each of the jobs that is in a lane. Throws std::bad_alloc.

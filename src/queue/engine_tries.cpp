@@ -12,7 +12,6 @@
 #include <new>
 #include <utility>
 
-#include "haricot/base/job_tags.hpp"
 #include "haricot/queue/engine.hpp"
 
 namespace haricot {
@@ -24,7 +23,7 @@ constexpr Duration kPauseOfLateRecords = Duration::milliseconds(50);
 }  // namespace
 
 std::uint32_t Engine::tries_of(JobRef ref) const {
-  const std::uint32_t own = tags_in(jobs_.tags(ref)).tries;
+  const std::uint32_t own = jobs_.tries(ref);
   return own > 0 ? own : tries_max_;
 }
 
@@ -34,10 +33,6 @@ bool Engine::is_spent(JobRef ref) const {
          jobs_.counted(ref, JobEvent::reserve) >= tries + jobs_.counted(ref, JobEvent::kick);
 }
 
-bool Engine::has_tries(JobRef ref) const {
-  return tries_max_ > 0 || tags_in(jobs_.tags(ref)).tries > 0;
-}
-
 std::uint64_t Engine::burials_to_come() const {
   const std::uint64_t late = late_burials_.size();
   if (tries_max_ > 0) return jobs_.size() - counts_.buried + late;
@@ -45,7 +40,7 @@ std::uint64_t Engine::burials_to_come() const {
 }
 
 void Engine::count_buried_with_tags(const Job& job, bool entered) {
-  if (tags_in(jobs_.tags(jobs_.find(job.id))).tries == 0) return;
+  if (!jobs_.has_tries(jobs_.find(job.id))) return;
   buried_with_tries_ += entered ? 1 : ~std::uint64_t{0};
 }
 

@@ -37,7 +37,7 @@ JobStore::~JobStore() {
 std::size_t JobStore::piece_bytes_for(std::size_t body_bytes, std::size_t tag_bytes) const {
   std::size_t after = body_bytes <= kInlineBodyBytesMax ? body_bytes : sizeof(void*);
   if (tag_bytes > 0) [[unlikely]]
-    after += tag_bytes + kTagLengthBytes;
+    after += tag_bytes + kTagEndBytes;
   return (kHeaderBytes + after + note_bytes_ + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
 }
 
@@ -48,9 +48,16 @@ void* JobStore::detached_blob(const std::byte* piece) {
 }
 
 JobRef JobStore::create(JobId id, NewBody body, std::string_view tags) {
+  if (tags.empty()) return create(id, std::move(body));
+  const ReadTags read{tags, tags_in(tags)};
+  return create(id, std::move(body), &read);
+}
+
+JobRef JobStore::create(JobId id, NewBody body, const ReadTags* tags) {
   const std::size_t body_bytes = body.size();
   CHECK((body_bytes > kInlineBodyBytesMax) == static_cast<bool>(body.blob));
-  const JobRef ref = allocate(piece_bytes_for(body_bytes, tag_bytes_of(tags)));
+  const JobRef ref =
+      allocate(piece_bytes_for(body_bytes, tags == nullptr ? 0 : tag_bytes_of(*tags)));
   if (ref == JobRef::none) return ref;
   if (!ids_.insert(id, ref)) {
     free(ref);
@@ -68,8 +75,8 @@ JobRef JobStore::create(JobId id, NewBody body, std::string_view tags) {
     std::memcpy(at + kHeaderBytes, body.bytes.data(), body_bytes);
   }
   if (note_bytes_ > 0) journal_note(ref) = JournalNote{};
-  if (!tags.empty()) [[unlikely]]
-    keep_tags(ref, tags);
+  if (tags != nullptr) [[unlikely]]
+    keep_tags(ref, *tags);
   ++size_;
   return ref;
 }
@@ -78,8 +85,8 @@ void JobStore::destroy(JobRef ref) {
   Job& job = (*this)[ref];
   ids_.erase(job.id);
   if (job.history.carried != 0) carries_.erase(job.id);
-  if (job.has_tags != 0) [[unlikely]]
-    forget_tags(ref);
+  if (job.has_tags != 0 && has_tries(ref)) [[unlikely]]
+    --with_tries_;
   if (job.body_bytes > kInlineBodyBytesMax) {
     blob_bytes_ -= job.body_bytes;
     BlobRef::adopt(detached_blob(piece(ref)));
@@ -103,40 +110,75 @@ BlobRef JobStore::body_blob(JobRef ref) const {
 
 std::byte* JobStore::end_of_tags(JobRef ref) const {
   const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
-  return piece(ref) + chunk.piece_bytes - note_bytes_ - kTagLengthBytes;
+  return piece(ref) + chunk.piece_bytes - note_bytes_ - kTagEndBytes;
 }
 
-void JobStore::keep_tags(JobRef ref, std::string_view tags) {
-  CHECK(tags.size() <= kTagTextBytesMax);
+void JobStore::keep_tags(JobRef ref, const ReadTags& read) {
+  const std::string_view text = read.text;
+  const JobTags& tags = read.tags;
+  CHECK(!text.empty() && text.size() <= kTagTextBytesMax);
   std::byte* const end = end_of_tags(ref);
-  *end = static_cast<std::byte>(tags.size());
-  std::memcpy(end - tags.size(), tags.data(), tags.size());
+  const unsigned kinds = (tags.tries > 0 ? kHasTries : 0) | (tags.lane.empty() ? 0 : kHasLane) |
+                         (tags.unique_key.empty() ? 0 : kHasKey);
+  end[0] = static_cast<std::byte>(kinds);
+  end[1] = static_cast<std::byte>(text.size());
+  std::memcpy(end - text.size(), text.data(), text.size());
   (*this)[ref].has_tags = 1;
-  if (!lane_value_in(tags).empty()) lane_node(ref) = LaneNode{};
-  if (tags_in(tags).tries > 0) ++with_tries_;
-}
-
-void JobStore::forget_tags(JobRef ref) {
-  if (tags_in(kept_tags(ref)).tries > 0) --with_tries_;
+  if (tags.tries > 0) ++with_tries_;
+  if (!tags.lane.empty()) lane_node(ref) = LaneNode{};
+  if (tags.unique_key.empty()) return;
+  KeyNode& node = key_node(ref);
+  node = KeyNode{};
+  node.key_offset = static_cast<std::uint8_t>(tags.unique_key.data() - text.data());
+  node.key_bytes = static_cast<std::uint8_t>(tags.unique_key.size());
 }
 
 std::string_view JobStore::kept_tags(JobRef ref) const {
   const std::byte* const end = end_of_tags(ref);
-  const auto bytes = static_cast<std::size_t>(*end);
+  const auto bytes = static_cast<std::size_t>(end[1]);
   return {reinterpret_cast<const char*>(end - bytes), bytes};
 }
 
-// In front of the text, at the next multiple of its alignment: every piece begins at one.
-LaneNode& JobStore::lane_node(JobRef ref) const {
-  static_assert(kGrainBytes % alignof(LaneNode) == 0);
+// Where a node stands that is in front of `end`: at a multiple of its alignment, as every piece
+// begins at one.
+template <typename Node>
+Node* JobStore::node_before(JobRef ref, const void* end) const {
+  static_assert(kGrainBytes % alignof(Node) == 0);
   std::byte* const begin = piece(ref);
-  const std::byte* const text = reinterpret_cast<const std::byte*>(kept_tags(ref).data());
-  const std::size_t offset = static_cast<std::size_t>(text - begin) - sizeof(LaneNode);
-  return *reinterpret_cast<LaneNode*>(begin + offset / alignof(LaneNode) * alignof(LaneNode));
+  const auto offset =
+      static_cast<std::size_t>(static_cast<const std::byte*>(end) - begin) - sizeof(Node);
+  return reinterpret_cast<Node*>(begin + offset / alignof(Node) * alignof(Node));
+}
+
+LaneNode& JobStore::lane_node(JobRef ref) const {
+  return *node_before<LaneNode>(ref, kept_tags(ref).data());
 }
 
 bool JobStore::is_in_lane(JobRef ref) const {
-  return !lane_value_in(kept_tags(ref)).empty() && lane_node(ref).lane != LaneRef::none;
+  return (tag_kinds(ref) & kHasLane) != 0 && lane_node(ref).lane != LaneRef::none;
+}
+
+bool JobStore::has_tries(JobRef ref) const {
+  return (*this)[ref].has_tags != 0 && (tag_kinds(ref) & kHasTries) != 0;
+}
+
+std::uint32_t JobStore::tries(JobRef ref) const {
+  return has_tries(ref) ? tags_in(kept_tags(ref)).tries : 0;
+}
+
+bool JobStore::has_key(JobRef ref) const {
+  return (*this)[ref].has_tags != 0 && (tag_kinds(ref) & kHasKey) != 0;
+}
+
+KeyNode& JobStore::key_node(JobRef ref) const {
+  const void* end = kept_tags(ref).data();
+  if ((tag_kinds(ref) & kHasLane) != 0) end = &lane_node(ref);
+  return *node_before<KeyNode>(ref, end);
+}
+
+std::string_view JobStore::unique_key(JobRef ref) const {
+  const KeyNode& node = key_node(ref);
+  return kept_tags(ref).substr(node.key_offset, node.key_bytes);
 }
 
 // Pieces ------------------------------------------------------------------------------------------

@@ -1,13 +1,28 @@
 #include "haricot/service/dispatcher.hpp"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/base/job_tags.hpp"
 
 namespace haricot {
+namespace {
+
+std::string_view capitals_of(JobState state) {
+  switch (state) {
+    case JobState::ready:
+      return "READY";
+    case JobState::reserved:
+      return "RESERVED";
+    case JobState::delayed:
+      return "DELAYED";
+    case JobState::buried:
+      return "BURIED";
+  }
+  return {};
+}
+
+}  // namespace
 
 Reply Dispatcher::simple(Outcome outcome, ReplyCode done) {
   switch (outcome) {
@@ -31,6 +46,8 @@ Reply Dispatcher::simple(Outcome outcome, ReplyCode done) {
       return {ReplyCode::internal_error};
     case Outcome::not_yet:
       return {ReplyCode::not_yet};
+    case Outcome::duplicate:
+      break;  // Its reply says more: inserted_again().
   }
   return {ReplyCode::internal_error};
 }
@@ -147,32 +164,24 @@ PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
   }
   engine_.mark_producer(client);
   plan.id = engine_.take_id();
-  plan.refusal = find_room(plan, command.tags);
-  if (!command.tags.empty() && plan.refusal == ReplyCode::none) [[unlikely]] {
-    if (!keep_tags(plan, command.tags)) plan.refusal = ReplyCode::out_of_memory;
+  if (command.tags.empty()) [[likely]] {
+    plan.refusal = find_room(plan, 0);
+    return plan;
   }
+  const JobTags& tags = *command.read_tags;
+  plan.refusal = find_room(plan, JobStore::tag_bytes_of({command.tags, tags}));
+  if (plan.refusal != ReplyCode::none) return plan;
+  plan.has_tags = tags_.keep(plan.id, tags);
+  if (!plan.has_tags) plan.refusal = ReplyCode::out_of_memory;
   return plan;
 }
 
-// Until the body is there, which may be in a later turn: the line is gone by then.
-bool Dispatcher::keep_tags(PutPlan& plan, std::string_view tags) {
-  JobTags read;
-  CHECK(read_tags(tags, read));
-  try {
-    tags_.emplace(plan.id, TagText(read));
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  plan.has_tags = true;
-  return true;
-}
-
 // Memory for a large body; a small one needs none before it is there. none: there is some.
-ReplyCode Dispatcher::find_room(PutPlan& plan, std::string_view tags) {
+ReplyCode Dispatcher::find_room(PutPlan& plan, std::size_t tag_bytes) {
   if (!cushion_.hold()) return ReplyCode::out_of_memory;
   if (plan.body_bytes <= JobStore::kInlineBodyBytesMax) return ReplyCode::none;
   // One that is above the limit of memory for jobs now is not collected in the first place.
-  if (engine_.admit_put(plan.body_bytes, tags.size()))
+  if (engine_.admit_put(plan.body_bytes, tag_bytes))
     plan.body = BlobRef::allocate(plan.body_bytes);
   if (plan.body) return ReplyCode::none;
   return draining_ ? ReplyCode::draining : ReplyCode::out_of_memory;
@@ -193,16 +202,32 @@ Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody& body,
   if (draining_) return {ReplyCode::draining};
   NewJob job{
       .id = plan.id, .priority = plan.priority, .delay_s = plan.delay_s, .ttr_s = plan.ttr_s};
-  if (plan.has_tags) [[unlikely]]
-    job.tags = tags_.at(plan.id).view();
+  if (plan.has_tags) [[unlikely]] {
+    const ReadTags& tags = tags_.find(plan.id);
+    job.tags = tags.text;
+    job.read_tags = &tags.tags;
+  }
   switch (const Outcome outcome = engine_.put(client, job, std::move(body), now)) {
     case Outcome::done:
       return {.code = ReplyCode::inserted, .number = job.id};
     case Outcome::buried:
       return {.code = ReplyCode::buried_new, .number = job.id};
+    case Outcome::duplicate:
+      return inserted_again();
     default:
       return simple(outcome, ReplyCode::none);
   }
+}
+
+Reply Dispatcher::inserted_again() {
+  const DuplicatePut& duplicate = engine_.duplicate();
+  const Job& job = engine_.jobs()[duplicate.job];
+  const ReplyCode code =
+      duplicate.is_raised ? ReplyCode::inserted_raised : ReplyCode::inserted_again;
+  return {.code = code,
+          .number = job.id,
+          .other_number = job.priority,
+          .text = capitals_of(job.state())};
 }
 
 // Workers ---------------------------------------------------------------------------------------

@@ -23,6 +23,11 @@ std::uint32_t work_for(const Reply& reply) {
   return work_for(reply.code == ReplyCode::ok ? kTimesAsLong * body_size(reply) : body_size(reply));
 }
 
+// The reply to a put whose key a job has already.
+bool is_about_another_job(ReplyCode code) {
+  return code == ReplyCode::inserted_again || code == ReplyCode::inserted_raised;
+}
+
 }  // namespace
 
 Service::Service(const ServerInfo& info, Journal& journal, Instant now, const HashKey& key)
@@ -312,7 +317,7 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
     }
   }
   PutPlan& plan = session.reader_.put();
-  const std::uint64_t records = journal_.records();
+  std::uint64_t records = journal_.records();
   begin_answers(session);
   try {
     NewBody body{.bytes = bytes, .blob = std::move(plan.body)};
@@ -323,6 +328,9 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
       defer(session);
       return false;
     }
+    // It reports what another put has recorded, perhaps not long ago.
+    if (is_about_another_job(reply.code)) [[unlikely]]
+      records = 0;
     answer(session, reply);
   } catch (const std::bad_alloc&) {
     answer(session, {ReplyCode::out_of_memory});

@@ -410,6 +410,10 @@ constexpr std::array kTagRows = {
         "con", [](const JobFacts& j) { return lane_of(j.tags); },
         "only of a job with this tag: its key, and a colon and its limit if that is not 1",
         [](const JobFacts& j) { return !lane_of(j.tags).empty(); }),
+    OfJob::quoted(
+        "idp", [](const JobFacts& j) { return tags_in(j.tags).unique_key; },
+        "only of a job with this tag: its key",
+        [](const JobFacts& j) { return !tags_in(j.tags).unique_key.empty(); }),
 };
 
 // The same, with the size of the job in the place of its file.

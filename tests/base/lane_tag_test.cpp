@@ -51,13 +51,6 @@ TEST(LaneTag, IsKeptInOneForm) {
 }
 
 TEST(LaneTag, IsFoundAmongOthersInATextThatIsKept) {
-  EXPECT_EQ(lane_value_in("con:key:2 try:3"), "key:2");
-  EXPECT_EQ(lane_value_in("try:3 con:key"), "key");
-  EXPECT_EQ(lane_value_in("new:con:x try:3"), "");
-  EXPECT_EQ(lane_value_in("icon:x con"), "");
-  EXPECT_EQ(lane_value_in(""), "");
-  EXPECT_EQ(lane_value_in("con: con:key"), "key");
-  EXPECT_EQ(lane_value_in("con:key:0 try:3"), "key:0");
   const JobTags tags = tags_in("new:a con:key:2 newer:b");
   EXPECT_EQ(tags.lane, "key");
   EXPECT_EQ(tags.lane_limit, 2U);

@@ -36,6 +36,7 @@ class NotesOnly final : public Journal {
   void release_room() override {}
   void record_put(const JournaledJob&) override {}
   void record_update(const JournaledJob&) override {}
+  void record_in_place(const JournaledJob&) override {}
   void record_delete(const JournaledJob&) override {}
   std::uint64_t records() const override { return 0; }
   std::uint64_t safe_records() const override { return 0; }

@@ -90,6 +90,7 @@ class FakeJournal final : public Journal {
     room_ = Room::none;
     write(Kind::update, job);
   }
+  void record_in_place(const JournaledJob& job) override { record_update(job); }
   void record_delete(const JournaledJob& job) override {
     EXPECT_EQ(room_, Room::deletion) << "a deletion is recorded without room";
     if (more_deletions_ == 0) room_ = Room::none;

@@ -126,6 +126,16 @@ void JobHistory::record_update(const JournaledJob& job) {
   note(job);
 }
 
+// It keeps its turn among those that are buried.
+void JobHistory::record_in_place(const JournaledJob& job) {
+  binlog_.record_in_place(job);
+  KnownJob known = known_from(*engine_, job.ref, wall_offset_);
+  const auto before = std::find_if(changes_.rbegin(), changes_.rend(),
+                                   [&](const Change& change) { return change.id == job.job.id; });
+  if (known.state == JobState::buried) known.burial = before->job->burial;
+  changes_.push_back({binlog_.records(), job.job.id, std::move(known)});
+}
+
 void JobHistory::record_delete(const JournaledJob& job) {
   const JobId id = job.job.id;
   binlog_.record_delete(job);

@@ -83,6 +83,7 @@ class JobHistory final : public Journal {
   void release_room() override { binlog_.release_room(); }
   void record_put(const JournaledJob& job) override;
   void record_update(const JournaledJob& job) override;
+  void record_in_place(const JournaledJob& job) override;
   void record_delete(const JournaledJob& job) override;
   std::uint64_t records() const override { return binlog_.records(); }
   std::uint64_t safe_records() const override { return binlog_.safe_records(); }

@@ -17,9 +17,10 @@ namespace haricot {
 
 // A line of a put has room for no more.
 inline constexpr std::size_t kTagTextBytesMax = 210;
-// The largest limit of a lane, and the longest key of one.
-inline constexpr std::uint32_t kLaneLimitMax = 65535;
+// The longest key of a tag.
 inline constexpr std::size_t kKeyBytesMax = 100;
+// The largest limit of a lane.
+inline constexpr std::uint32_t kLaneLimitMax = 65535;
 // The largest number of tries.
 inline constexpr std::uint32_t kTriesMax = 65535;
 
@@ -28,6 +29,14 @@ struct JobTags {
   // con:<key>[:<n>]: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such tag.
   std::string_view lane = {};
   std::uint32_t lane_limit = 1;  // 1 to kLaneLimitMax.
+  // idp:<key>: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such tag.
+  std::string_view unique_key = {};
+};
+
+// A text of tags, and what it says: read once, and carried along.
+struct ReadTags {
+  std::string_view text = {};
+  JobTags tags = {};  // They refer to the text.
 };
 
 // The words of all tags, in their order.
@@ -41,24 +50,23 @@ std::span<const std::string_view> tag_words();
 // refer to the text.
 JobTags tags_in(std::string_view text);
 
-// The value of the first tag `con` in a text that was kept, good or not. Empty: there is none, and
-// tags_in() finds no lane.
-std::string_view lane_value_in(std::string_view text);
-
 // A text of tags that is complete in itself.
 class TagText {
  public:
   TagText() = default;
   // Requires: they were read from a text of at most kTagTextBytesMax bytes.
-  explicit TagText(const JobTags& tags);
+  explicit TagText(const JobTags& tags) { write(tags); }
 
   std::string_view view() const { return {bytes_.data(), size_}; }
   bool empty() const { return size_ == 0; }
   bool has_room(std::size_t bytes) const { return bytes_.size() - size_ >= bytes; }
-  // Requires: there is room.
-  void add(std::string_view text);
+  // Returns what was added: it refers to this text. Requires: there is room.
+  std::string_view add(std::string_view text);
   void add(std::uint64_t number);
   void clear() { size_ = 0; }
+  // Has these tags instead. Returns the same tags, which refer to this text. Requires: as above,
+  // and `tags` do not refer to this text.
+  JobTags write(const JobTags& tags);
 
  private:
   std::array<char, kTagTextBytesMax> bytes_;

@@ -101,6 +101,7 @@ class Binlog final : public Journal {
   void release_room() override {}  // Room is counted anew each time.
   void record_put(const JournaledJob& job) override;
   void record_update(const JournaledJob& job) override;
+  void record_in_place(const JournaledJob& job) override;
   void record_delete(const JournaledJob& job) override;
   std::uint64_t records() const override { return way_.records(); }
   std::uint64_t safe_records() const override { return way_.safe(); }

@@ -124,6 +124,8 @@ class RecordWay {
   // The full record of a job, which lives in the newest file from then on. The same requirements.
   void append_full(const JournaledJob& job);
   void append_change(const JournaledJob& job);
+  // The same for a job that stays where it is.
+  void append_change_in_place(const JournaledJob& job);
   // The full record of a job, and what the files have to know when it stands in the newest one.
   Record full_record_of(const JournaledJob& job, std::int64_t stamp) const;
   void attach(const JournaledJob& job, std::uint64_t number);
@@ -205,6 +207,7 @@ class RecordWay {
 
  private:
   std::int64_t stamp_of(const JournaledJob& job);
+  std::int64_t stamp_kept_of(const JournaledJob& job) const;
   void mark_safe(std::uint64_t records);
   void let_go_of_file() noexcept;
   void cut_later(Segment& segment, std::uint64_t bytes);

@@ -5,8 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+
+#include "haricot/base/job_tags.hpp"
 
 namespace haricot {
 
@@ -243,6 +246,8 @@ struct Command {
   std::string_view ids;  // Points into the line: for read_ids().
   // Points into the line: good tags (base/job_tags.hpp) of a put that was parsed well, or empty.
   std::string_view tags;
+  // What they say; there if and only if there are some.
+  std::optional<JobTags> read_tags;
 };
 
 enum class ParseResult : std::uint8_t {

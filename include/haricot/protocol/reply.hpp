@@ -45,8 +45,10 @@ enum class ReplyCode : std::uint8_t {
   flushed,
   reserved_batch,
   deleted_batch,
+  inserted_again,
+  inserted_raised,
 };
-inline constexpr std::size_t kReplyCodes = static_cast<std::size_t>(ReplyCode::deleted_batch) + 1;
+inline constexpr std::size_t kReplyCodes = static_cast<std::size_t>(ReplyCode::inserted_raised) + 1;
 
 // What the first line of an answer is made of.
 enum class ReplyForm : std::uint8_t {
@@ -54,6 +56,8 @@ enum class ReplyForm : std::uint8_t {
   word,              // A word alone.
   number,            // A word and `number`.
   two_numbers,       // A word, `number` and `other_number`.
+  number_and_state,  // A word, `number` and `text`, the state of a job in capital letters.
+  number_state_and_number,  // The same and `other_number`.
   name,              // A word and `text`, a tube's name.
   job,               // A word, `number` (the job's id) and the size of a body; then the body.
   report,            // A word and the size of a text; then the text.
@@ -101,6 +105,9 @@ inline constexpr std::array<ReplyRow, kReplyCodes> kReplyTable = {{
     // As many answers `reserved` follow it.
     {ReplyCode::reserved_batch, "RESERVED_BATCH", ReplyForm::number},
     {ReplyCode::deleted_batch, "DELETED_BATCH", ReplyForm::two_numbers},
+    // A put whose key a job has: that job, and its priority if the put has raised it.
+    {ReplyCode::inserted_again, "INSERTED", ReplyForm::number_and_state},
+    {ReplyCode::inserted_raised, "INSERTED", ReplyForm::number_state_and_number},
 }};
 
 constexpr const ReplyRow& row_of(ReplyCode code) {
@@ -111,8 +118,8 @@ struct Reply {
   ReplyCode code = ReplyCode::none;
   std::uint64_t number = 0;
   std::uint64_t other_number = 0;
-  // The tube's name, the report, or the body if it is not in `blob`. Borrowed: valid until the next
-  // command.
+  // The tube's name, the state, the report, or the body if it is not in `blob`. Borrowed: valid
+  // until the next command.
   std::string_view text = {};
   // The body of a job that is large enough not to be copied.
   BlobRef blob = {};
@@ -131,7 +138,7 @@ struct ReplyLine {
   std::uint64_t number = 0;  // A job's id; a number of jobs or tubes.
   std::uint64_t other_number = 0;
   std::uint64_t body_bytes = 0;  // Of a body or a report.
-  std::string_view name = {};    // A tube's, as it stands there; points into the line.
+  std::string_view name = {};    // A tube's or a state, as it stands there; points into the line.
 };
 
 // Reads the first line of an answer, without its CR LF. False: it is none. A text's line is always

@@ -38,6 +38,7 @@
 #include "haricot/queue/spent_jobs.hpp"
 #include "haricot/queue/tube.hpp"
 #include "haricot/queue/tube_table.hpp"
+#include "haricot/queue/unique_keys.hpp"
 
 namespace haricot {
 
@@ -79,8 +80,10 @@ class Engine {
   [[nodiscard]] bool admit_put(std::size_t body_bytes, std::size_t tag_bytes) {
     return admit(jobs_.memory_bytes_for(body_bytes, tag_bytes));
   }
-  // What the jobs take, and their lanes; see JobStore::memory_bytes().
-  std::uint64_t job_memory_bytes() const { return jobs_.memory_bytes() + lanes_.memory_bytes(); }
+  // What the jobs take, and their lanes and keys; see JobStore::memory_bytes().
+  std::uint64_t job_memory_bytes() const {
+    return jobs_.memory_bytes() + lanes_.memory_bytes() + keys_.memory_bytes();
+  }
   // Whether the jobs take so much that puts are refused: from a refused put on, until what was
   // refused fits and an eighth of the limit is free, or until another put leaves an eighth free.
   bool is_short_of_job_memory() const { return job_memory_bytes() > job_memory_short_above_; }
@@ -134,9 +137,12 @@ class Engine {
   // becomes of the put.
   JobId take_id() { return next_id_++; }
   void mark_producer(Client& client);
-  // done, buried, out_of_memory, journal_failed, not_yet. What changes a job may end as not_yet,
-  // too, where journal_failed is named below. `body` is taken only by a put that ends well.
+  // done, buried, duplicate, out_of_memory, journal_failed, not_yet. What changes a job may end as
+  // not_yet, too, where journal_failed is named below. `body` is taken only by a put that has made
+  // a job.
   Outcome put(Client& client, const NewJob& job, NewBody&& body, Instant now);
+  // The last put that was a duplicate. Valid until the next call of anything that is not const.
+  const DuplicatePut& duplicate() const { return duplicate_; }
   // done, out_of_memory
   Outcome use(Client& client, std::string_view tube_name);
 
@@ -286,12 +292,23 @@ class Engine {
 
   bool admit(std::uint64_t asked_bytes);
 
-  // Lanes (engine_lanes.cpp). None but the first three can fail.
+  Outcome begin_job(Tube& tube, const NewJob& put, JobRef ref, Instant now);
+  [[gnu::cold, gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, NewBody&& body,
+                                                     Instant now);
 
-  [[gnu::cold, gnu::noinline]] bool admit_with_tags(const Tube& tube, std::string_view tags,
-                                                    std::size_t body_bytes);
-  [[gnu::cold, gnu::noinline]] JobRef join_lane_of_put(const Tube& tube, JobId id, JobRef ref);
-  [[gnu::cold, gnu::noinline]] bool restore_lane(JobRef ref);
+  // Keys (engine_keys.cpp)
+  bool admit_with_tags(const Tube& tube, const ReadTags& tags, std::size_t body_bytes);
+  bool take_up_tags(const Tube& tube, JobRef ref, const JobTags& tags,
+                    const UniqueKeys::Found& key);
+  Outcome put_again(Tube& tube, JobRef holder, std::uint32_t priority);
+  void raise_priority(Tube& tube, JobRef ref, std::uint32_t priority);
+  bool restore_tags(JobRef ref);
+  [[gnu::cold, gnu::noinline]] void delete_with_tags(Tube& tube, JobRef ref, bool offers_next);
+
+  // Lanes (engine_lanes.cpp). None but the first two can fail.
+
+  bool join_lane_of_put(const Tube& tube, JobRef ref, const JobTags& tags);
+  bool restore_lane(JobRef ref, const JobTags& tags);
   void join_lane(Lane& lane, JobRef ref);
   void forget_flushed(Lane& lane);
   Lane& lane_of(JobRef ref);
@@ -305,7 +322,6 @@ class Engine {
   [[gnu::cold, gnu::noinline]] void begin_reserved_in_lane(JobRef ref);
   [[gnu::cold, gnu::noinline]] void end_reserved_in_lane(JobRef ref);
   [[gnu::cold, gnu::noinline]] void leave_lane(JobRef ref);
-  [[gnu::cold, gnu::noinline]] void delete_in_lane(Tube& tube, JobRef ref, bool offers_next);
   [[gnu::cold, gnu::noinline]] std::uint32_t offer_steps_of_lane(JobId id) const;
   std::vector<Tube*> tubes_with_lanes(std::span<const JobRef> refs);
   [[gnu::cold, gnu::noinline]] void offer_many(Tube& tube, Instant now);
@@ -394,7 +410,7 @@ class Engine {
   // Whether it is worth asking more.
   bool may_have_tries(const Job& job) const { return tries_max_ > 0 || job.has_tags != 0; }
   std::uint32_t tries_of(JobRef ref) const;
-  bool has_tries(JobRef ref) const;
+  bool has_tries(JobRef ref) const { return tries_max_ > 0 || jobs_.has_tries(ref); }
   bool is_spent(JobRef ref) const;
   [[gnu::cold, gnu::noinline]] void count_buried_with_tags(const Job& job, bool entered);
   // Room for the record by which a job may come out of burial.
@@ -442,6 +458,8 @@ class Engine {
   Journal& journal_;
   JobStore jobs_;
   Lanes lanes_;
+  UniqueKeys keys_;
+  DuplicatePut duplicate_;
   TubeTable tubes_;
   TimerWheel wheel_;
   RefTable<Client, ClientRef> clients_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "haricot/base/job_tags.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/job.hpp"
@@ -26,6 +27,7 @@ enum class Outcome : std::uint8_t {
   out_of_memory,
   journal_failed,
   not_yet,  // The journal waits for its disk. Nothing has changed; the call is to be made again.
+  duplicate,  // Another job of the tube has the key of the put: see Engine::duplicate().
 };
 
 struct NewJob {
@@ -34,6 +36,14 @@ struct NewJob {
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 0;     // 0 becomes 1.
   std::string_view tags = {};  // Their text (base/job_tags.hpp). Used during the call only.
+  // What the text says, if somebody has read it; null: put() reads it.
+  const JobTags* read_tags = nullptr;
+};
+
+// The job that has the key of a put.
+struct DuplicatePut {
+  JobRef job = JobRef::none;
+  bool is_raised = false;  // The put was more urgent, and the job has its priority now.
 };
 
 // A job that the journal brings back.

@@ -108,6 +108,17 @@ struct LaneNode {
 };
 static_assert(sizeof(LaneNode) == 20 && alignof(LaneNode) == 4);
 
+// What a job with a tag `idp` keeps for its key: its place in the table of keys, and where the key
+// stands in the text of its tags.
+struct KeyNode {
+  std::uint64_t hash;
+  KeyNode* next_in_bucket;
+  JobRef job;  // none: the job does not hold its key.
+  std::uint8_t key_offset;
+  std::uint8_t key_bytes;
+};
+static_assert(sizeof(KeyNode) == 24 && alignof(KeyNode) == 8);
+
 struct Job {
   JobId id;
   Instant created;  // When it was put; `age` counts from here.

@@ -48,8 +48,10 @@ class JobStore {
 
   // Makes a job of that id with all counters at zero, and leaves its other fields to the caller.
   // JobRef::none: no memory, and nothing has changed. Requires: no job has the id, and the text of
-  // tags is one of at most kTagTextBytesMax bytes.
-  [[nodiscard]] JobRef create(JobId id, NewBody body, std::string_view tags = {});
+  // tags is one of at most kTagTextBytesMax bytes. Null: the job has no tags.
+  [[nodiscard]] JobRef create(JobId id, NewBody body, const ReadTags* tags = nullptr);
+  // The same where nobody has read the text; empty: the job has no tags.
+  [[nodiscard]] JobRef create(JobId id, NewBody body, std::string_view tags);
   void destroy(JobRef ref);
 
   // Requires: the job exists. The reference is valid until the job is destroyed.
@@ -91,17 +93,27 @@ class JobStore {
     return *reinterpret_cast<JournalNote*>(piece(ref) + chunk.piece_bytes - sizeof(JournalNote));
   }
 
-  // What a text of tags counts as in memory_bytes_for(): one with a tag `con` has room for a
-  // LaneNode in front of it.
-  static std::size_t tag_bytes_of(std::string_view tags) {
-    if (tags.empty()) [[likely]]
-      return 0;
-    return tags.size() + (lane_value_in(tags).empty() ? 0 : kLaneBytes);
+  // What tags count as in memory_bytes_for(): in front of their text is room for a LaneNode if
+  // there is a tag `con`, and for a KeyNode if there is a tag `idp`.
+  static std::size_t tag_bytes_of(const ReadTags& tags) {
+    return tags.text.size() + (tags.tags.lane.empty() ? 0 : kLaneBytes) +
+           (tags.tags.unique_key.empty() ? 0 : kKeyBytes);
+  }
+  static std::size_t tag_bytes_of(std::string_view text) {
+    return tag_bytes_of({text, tags_in(text)});
   }
   // Whether a job is in a lane, `job` being it.
   bool has_lane(JobRef ref, const Job& job) const { return job.has_tags != 0 && is_in_lane(ref); }
-  // All zero in a new job. Requires: it has a tag `con` with a value.
+  // All zero in a new job. Requires: it has a tag `con`.
   LaneNode& lane_node(JobRef ref) const;
+  // Whether a job has a tag `try`; its value, or 0.
+  bool has_tries(JobRef ref) const;
+  std::uint32_t tries(JobRef ref) const;
+  // Whether a job has a tag `idp`.
+  bool has_key(JobRef ref) const;
+  // In a new job no more than where its key stands. Requires of both: it has a tag `idp`.
+  KeyNode& key_node(JobRef ref) const;
+  std::string_view unique_key(JobRef ref) const;  // Valid until the job is destroyed.
 
   void count(JobRef ref, JobEvent event);
   void set_counted(JobRef ref, JobEvent event, std::uint32_t value);
@@ -117,11 +129,16 @@ class JobStore {
   // A body begins right after the last field, not at a multiple of eight.
   static constexpr std::size_t kHeaderBytes = offsetof(Job, links) + sizeof(Links);
   static constexpr std::size_t kGrainBytes = 8;
-  static constexpr std::size_t kTagLengthBytes = 1;
+  // After a text of tags: of which kinds they are (kHasTries and so on), and the length of the text.
+  static constexpr std::size_t kTagEndBytes = 2;
+  static constexpr unsigned kHasTries = 1;
+  static constexpr unsigned kHasLane = 2;
+  static constexpr unsigned kHasKey = 4;
   static constexpr std::size_t kLaneBytes = sizeof(LaneNode) + alignof(LaneNode) - 1;
+  static constexpr std::size_t kKeyBytes = sizeof(KeyNode) + alignof(KeyNode) - 1;
   static constexpr std::size_t kPieceBytesMax =
-      (kHeaderBytes + kInlineBodyBytesMax + kLaneBytes + kTagTextBytesMax + kTagLengthBytes +
-       sizeof(JournalNote) + kGrainBytes - 1) /
+      (kHeaderBytes + kInlineBodyBytesMax + kKeyBytes + kLaneBytes + kTagTextBytesMax +
+       kTagEndBytes + sizeof(JournalNote) + kGrainBytes - 1) /
       kGrainBytes * kGrainBytes;
   static constexpr std::size_t kSizes = kPieceBytesMax / kGrainBytes + 1;
 
@@ -154,13 +171,14 @@ class JobStore {
     return chunk.pieces + std::size_t{number & kPieceMask} * chunk.piece_bytes;
   }
   std::size_t piece_bytes_for(std::size_t body_bytes, std::size_t tag_bytes) const;
-  // Where the length of a job's tags stands, after their text. Requires for the second: it has
-  // some.
+  // Where the text of a job's tags ends. Requires of those after it: it has some.
   std::byte* end_of_tags(JobRef ref) const;
-  [[gnu::cold, gnu::noinline]] void keep_tags(JobRef ref, std::string_view tags);
-  [[gnu::cold, gnu::noinline]] void forget_tags(JobRef ref);
+  unsigned tag_kinds(JobRef ref) const { return std::to_integer<unsigned>(*end_of_tags(ref)); }
+  [[gnu::cold, gnu::noinline]] void keep_tags(JobRef ref, const ReadTags& tags);
   [[gnu::cold, gnu::noinline]] std::string_view kept_tags(JobRef ref) const;
   [[gnu::cold, gnu::noinline]] bool is_in_lane(JobRef ref) const;
+  template <typename Node>
+  Node* node_before(JobRef ref, const void* end) const;
   static void* detached_blob(const std::byte* piece);  // Of a job with a large body.
 
   JobRef allocate(std::size_t piece_bytes);

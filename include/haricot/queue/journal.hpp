@@ -97,6 +97,8 @@ class Journal {
   // failing disk does to them is the journal's to mend, and decides when the answers may leave.
   virtual void record_put(const JournaledJob& job) = 0;
   virtual void record_update(const JournaledJob& job) = 0;
+  // An update of a job that stays where it is: one that is buried keeps its turn among the others.
+  virtual void record_in_place(const JournaledJob& job) = 0;
   virtual void record_delete(const JournaledJob& job) = 0;
 
   // How many records there have been so far. An answer that reports a change is held until
@@ -134,6 +136,7 @@ class NoJournal final : public Journal {
   void release_room() override {}
   void record_put(const JournaledJob&) override {}
   void record_update(const JournaledJob&) override {}
+  void record_in_place(const JournaledJob&) override {}
   void record_delete(const JournaledJob&) override {}
   std::uint64_t records() const override { return 0; }
   std::uint64_t safe_records() const override { return 0; }

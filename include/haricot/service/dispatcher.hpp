@@ -5,19 +5,19 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "haricot/base/job_tags.hpp"
 #include "haricot/base/memory_cushion.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/reply.hpp"
 #include "haricot/queue/engine.hpp"
+#include "haricot/service/put_tags.hpp"
 #include "haricot/service/report.hpp"
 #include "haricot/service/request_reader.hpp"
 #include "haricot/service/server_info.hpp"
@@ -68,7 +68,7 @@ class Dispatcher {
   Reply finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now);
   void forget_put(const PutPlan& plan) {
     if (plan.has_tags) [[unlikely]]
-      tags_.erase(plan.id);
+      tags_.forget(plan.id);
   }
 
   // The reply to a client that waited. The job's body in it is valid as long as the job is.
@@ -88,8 +88,9 @@ class Dispatcher {
  private:
   // The reply to a command that says no more than how it ended. `done` is the word for success.
   static Reply simple(Outcome outcome, ReplyCode done);
-  ReplyCode find_room(PutPlan& plan, std::string_view tags);
-  [[gnu::cold, gnu::noinline]] bool keep_tags(PutPlan& plan, std::string_view tags);
+  ReplyCode find_room(PutPlan& plan, std::size_t tag_bytes);
+  // The reply to a put whose key a job has.
+  Reply inserted_again();
   void note_oversized(const Client& client, std::uint32_t bytes);
   Reply reserve(Client& client, Instant wait_end, Instant now);
   Reply peek(JobRef ref);
@@ -126,8 +127,7 @@ class Dispatcher {
   LimitCounts limits_felt_;
   bool draining_ = false;
   OversizedPuts oversized_;
-  // Of puts whose body is under way, by their ids.
-  std::unordered_map<JobId, TagText> tags_;
+  PutTags tags_;  // Of puts whose body is under way.
   std::string text_;                // The last report.
   std::vector<JobRef> batch_;       // The jobs of the last batch or list.
   std::vector<const Tube*> tubes_;  // The tubes of the last page.

@@ -1,0 +1,34 @@
+#include "haricot/queue/unique_keys.hpp"
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+
+// The same key in two tubes has two hashes, but whoever knows one knows no more than before.
+UniqueKeys::Found UniqueKeys::find(TubeRef tube, std::string_view key) const {
+  constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
+  Found found{.hash = hash_of(hash_key_, key) ^ static_cast<std::uint64_t>(tube) * kOdd};
+  const KeyNode* const node = nodes_.find(found.hash, [&](const KeyNode& other) {
+    return jobs_[other.job].tube == tube && jobs_.unique_key(other.job) == key;
+  });
+  if (node != nullptr) found.holder = node->job;
+  return found;
+}
+
+bool UniqueKeys::hold(JobRef ref, std::uint64_t hash) {
+  KeyNode& node = jobs_.key_node(ref);
+  CHECK(node.job == JobRef::none);
+  node.hash = hash;
+  if (!nodes_.insert(node)) return false;
+  node.job = ref;
+  return true;
+}
+
+void UniqueKeys::let_go(JobRef ref) {
+  if (!holds(ref)) return;
+  KeyNode& node = jobs_.key_node(ref);
+  nodes_.erase(node);
+  node.job = JobRef::none;
+}
+
+}  // namespace haricot
