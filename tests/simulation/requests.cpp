@@ -121,7 +121,7 @@ void add_lane(Request& request, test::Random& chance) {
 // name of a tube, and the longest.
 void add_key(Request& request, test::Random& chance) {
   static const std::string longest(100, 'k');
-  const std::string_view keys[] = {"key", "key", "a", "default", longest};
+  const std::string_view keys[] = {"key", "key", "key", "default", longest};
   request.key = chance.pick(keys);
   request.line += " idp:" + request.key;
 }
