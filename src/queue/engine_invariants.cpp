@@ -29,6 +29,7 @@ class Engine::Inspection {
     engine_.tasks_.for_each([this](const LongTask& task) { check_task(task); });
     check_tubes_of_tasks();
     check_lanes();
+    check_keys();
     CHECK(orphaned_watches_ == 0);
     CHECK(askers_.size() == awaited_);
     CHECK(engine_.tasks_.awaited() == awaited_);
@@ -66,6 +67,7 @@ class Engine::Inspection {
       ++counts.jobs;
       if (state == JobState::reserved) ++counts.reserved;
     }
+    check_key(ref, job);
     if (tags_in(engine_.jobs_.tags(ref)).tries > 0) {
       ++with_tries_;
       if (state == JobState::buried) ++buried_with_tries_;
@@ -146,6 +148,22 @@ class Engine::Inspection {
       CHECK(is_flushed || lane->open == lane->wanted_open());
     }
     CHECK(engine_.lanes_.memory_bytes() == memory_bytes);
+  }
+
+  // A job that has a key either holds it, or another one may do so.
+  void check_key(JobRef ref, const Job& job) {
+    const std::string_view key = tags_in(engine_.jobs_.tags(ref)).unique_key;
+    CHECK(engine_.jobs_.has_key(ref) == !key.empty());
+    if (key.empty()) return;
+    CHECK(engine_.jobs_.unique_key(ref) == key);
+    const bool is_found = engine_.keys_.find(job.tube, key).holder == ref;
+    CHECK(engine_.keys_.holds(ref) == is_found);
+    if (is_found) ++keys_held_;
+  }
+
+  void check_keys() const {
+    CHECK(engine_.keys_.size() == keys_held_);
+    CHECK(engine_.keys_.memory_bytes() == keys_held_ * UniqueKeys::kBytesOfKey);
   }
 
   // O(depth) of the stack: a lane of a test has few jobs.
@@ -360,7 +378,8 @@ class Engine::Inspection {
   void check_counts() const {
     const EngineCounts& counts = engine_.counts_;
     CHECK(engine_.jobs_.memory_bytes() == job_memory_bytes_);
-    CHECK(engine_.job_memory_bytes() == job_memory_bytes_ + engine_.lanes_.memory_bytes());
+    CHECK(engine_.job_memory_bytes() ==
+          job_memory_bytes_ + engine_.lanes_.memory_bytes() + engine_.keys_.memory_bytes());
     CHECK(counts.urgent == sum_.urgent);
     CHECK(counts.ready == sum_.ready);
     CHECK(counts.reserved == sum_.reserved);
@@ -393,6 +412,7 @@ class Engine::Inspection {
   std::unordered_set<JobRef> jobs_;
   std::uint64_t with_tries_ = 0;
   std::uint64_t buried_with_tries_ = 0;
+  std::uint64_t keys_held_ = 0;
   std::unordered_map<TubeRef, std::uint64_t> reserved_in_;
   struct LaneCounts {
     std::uint64_t jobs = 0, reserved = 0, ready = 0;

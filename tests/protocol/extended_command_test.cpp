@@ -284,6 +284,23 @@ TEST(CommandSets, TheExtendedOneHasAllButTheOperatorsCommands) {
   expect_in_set(CommandSet::operators, "undrain", ParseResult::ok);
 }
 
+TEST(PutWithTags, IsReadOnceWithWhatTheTagsSay) {
+  Command command;
+  ASSERT_EQ(parse_command("put 1 2 3 4 idp:key con:lane:2 try:3", command), ParseResult::ok);
+  EXPECT_EQ(command.tags, "idp:key con:lane:2 try:3");
+  ASSERT_TRUE(command.read_tags.has_value());
+  EXPECT_EQ(command.read_tags->unique_key, "key");
+  EXPECT_EQ(command.read_tags->lane, "lane");
+  EXPECT_EQ(command.read_tags->lane_limit, 2U);
+  EXPECT_EQ(command.read_tags->tries, 3U);
+  for (const std::string_view line :
+       {"put 1 2 3 4", "put 1 2 3 4 idp:", "put 1 2 3 4 idp:k:9", "put 1 2 3 4 idp:k idp:k"}) {
+    Command other;
+    (void)parse_command(line, other);
+    EXPECT_FALSE(other.read_tags.has_value()) << line;
+  }
+}
+
 // A command of a larger set changes nothing for the lines of a smaller one, unless it is one of its
 // own.
 TEST(CommandSets, EveryWordIsFoundInItsSetAndInTheLargerOnes) {

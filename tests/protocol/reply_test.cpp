@@ -97,6 +97,21 @@ TEST(Reply, TwoNumbersFollowTheirWord) {
   EXPECT_FALSE(has_body(ReplyCode::deleted_batch));
 }
 
+TEST(Reply, AStateFollowsTheJobThatHasAKey) {
+  EXPECT_EQ(
+      line_of({.code = ReplyCode::inserted_again, .number = 7, .other_number = 9, .text = "READY"}),
+      "INSERTED 7 READY\r\n");
+  EXPECT_EQ(line_of({.code = ReplyCode::inserted_raised, .number = 7, .text = "RESERVED"}),
+            "INSERTED 7 RESERVED 0\r\n");
+  const std::string longest = line_of({.code = ReplyCode::inserted_raised,
+                                       .number = kMaxId,
+                                       .other_number = 4294967295,
+                                       .text = "RESERVED"});
+  EXPECT_EQ(longest, "INSERTED 18446744073709551615 RESERVED 4294967295\r\n");
+  EXPECT_FALSE(has_body(ReplyCode::inserted_again));
+  EXPECT_FALSE(has_body(ReplyCode::inserted_raised));
+}
+
 TEST(Reply, UsingNamesTheTube) {
   EXPECT_EQ(line_of({.code = ReplyCode::using_tube, .text = "default"}), "USING default\r\n");
   const std::string longest(200, 'x');
@@ -141,7 +156,10 @@ TEST(Reply, TheLongestLinesFitIntoTheRoomThatIsPromised) {
 TEST(ReplyLine, IsReadAsItWasWritten) {
   for (const ReplyRow& row : kReplyTable) {
     if (row.form == ReplyForm::nothing) continue;
-    const std::string_view text = row.form == ReplyForm::name ? "a-tube" : "123456789";
+    const bool has_state = row.form == ReplyForm::number_and_state ||
+                           row.form == ReplyForm::number_state_and_number;
+    const bool has_name = row.form == ReplyForm::name;
+    const std::string_view text = has_state ? "BURIED" : has_name ? "a-tube" : "123456789";
     const std::string line =
         line_of({.code = row.code, .number = kMaxId, .other_number = kMaxId - 1, .text = text});
     ReplyLine read;
@@ -152,12 +170,14 @@ TEST(ReplyLine, IsReadAsItWasWritten) {
       continue;
     }
     EXPECT_EQ(read.code, row.code) << line;
-    const bool has_two = row.form == ReplyForm::two_numbers;
-    const bool has_number = row.form == ReplyForm::number || row.form == ReplyForm::job || has_two;
+    const bool has_two = row.form == ReplyForm::two_numbers ||
+                         row.form == ReplyForm::number_state_and_number;
+    const bool has_number = row.form == ReplyForm::number || row.form == ReplyForm::job ||
+                            has_two || has_state;
     EXPECT_EQ(read.number, has_number ? kMaxId : 0) << line;
     EXPECT_EQ(read.other_number, has_two ? kMaxId - 1 : 0) << line;
     EXPECT_EQ(read.body_bytes, has_body(row.code) ? text.size() : 0) << line;
-    EXPECT_EQ(read.name, row.form == ReplyForm::name ? text : "") << line;
+    EXPECT_EQ(read.name, has_name || has_state ? text : "") << line;
   }
 }
 
@@ -173,6 +193,17 @@ TEST(ReplyLine, ThatNoServerWritesIsRefused) {
       "INSERTED",
       "INSERTED ",
       "INSERTED x",
+      "INSERTED 1 ",
+      "INSERTED 1 2",
+      "INSERTED 1 ready",
+      "INSERTED 1  READY",
+      "INSERTED 1 READY ",
+      "INSERTED 1 READY x",
+      "INSERTED 1 READY  5",
+      "INSERTED 1 READY 5 ",
+      "INSERTED 1 READY 5 6",
+      "INSERTED x READY",
+      "KICKED 1 READY",
       "KICKED x",
       "KICKED 1 2",
       "BURIED ",

@@ -140,6 +140,51 @@ TEST_F(HeldBackAnswers, WhatIsInDoubtHasHappenedAndClosingGivesBackWhatIsHeldUna
   EXPECT_EQ(world.hear(other), "INSERTED 2\r\n");
 }
 
+// The put of a key that a job has.
+std::string put_of_key(int priority = 5) {
+  return "put " + std::to_string(priority) + " 0 60 1 idp:k\r\nx\r\n";
+}
+
+TEST_F(HeldBackAnswers, ThatOfADuplicateWaitsForTheRecordOfTheOtherJob) {
+  Session& first = world.connect();
+  Session& second = world.connect();
+  service.advance(world.now);
+  world.say(first, put_of_key());
+  world.say(second, put_of_key());
+  EXPECT_EQ(world.journal.written.size(), 1U);
+  EXPECT_FALSE(first.may_send());
+  EXPECT_FALSE(second.may_send());
+  make_safe();
+  EXPECT_EQ(world.hear(first), "INSERTED 1\r\n");
+  EXPECT_EQ(world.hear(second), "INSERTED 1 READY\r\n");
+  // What is safe is told at once, unless something has to be recorded.
+  EXPECT_EQ(world.ask(second, put_of_key()), "INSERTED 1 READY\r\n");
+  world.say(second, put_of_key(4));
+  EXPECT_FALSE(second.may_send());
+  make_safe();
+  EXPECT_EQ(world.hear(second), "INSERTED 1 READY 4\r\n");
+}
+
+TEST_F(HeldBackAnswers, ThatOfADuplicateFailsWithTheRecordOfTheOtherJob) {
+  Session& first = world.connect();
+  Session& second = world.connect();
+  Session& third = world.connect();
+  service.advance(world.now);
+  world.say(first, put_of_key());
+  world.say(second, put_of_key());
+  world.journal.doubt(1);
+  service.end_turn(world.now);
+  EXPECT_EQ(world.hear(first), "INTERNAL_ERROR\r\n");
+  EXPECT_EQ(world.hear(second), "INTERNAL_ERROR\r\n");
+  // It is still in doubt.
+  service.advance(world.now);
+  world.say(third, put_of_key());
+  service.end_turn(world.now);
+  EXPECT_EQ(world.hear(third), "INTERNAL_ERROR\r\n");
+  make_safe();
+  EXPECT_EQ(world.ask(third, put_of_key()), "INSERTED 1 READY\r\n");
+}
+
 TEST_F(HeldBackAnswers, TheJournalSaysWhenItWantsTheNextTurn) {
   world.journal.wants_turn_at = world.now + Duration::seconds(3);
   EXPECT_EQ(service.next_event(), world.now + Duration::seconds(3));

@@ -1,0 +1,60 @@
+// Puts with keys in a test, and what they are answered.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "queue/engine_flush.hpp"
+#include "support/engine_world.hpp"
+
+namespace haricot::test {
+
+// How a put of a key ended.
+struct Again {
+  Outcome outcome = Outcome::duplicate;
+  JobId job = 0;  // Of a duplicate: the job that has the key, and whether it was raised.
+  bool is_raised = false;
+
+  bool operator==(const Again&) const = default;
+};
+
+inline void PrintTo(const Again& again, std::ostream* out) {
+  *out << "{outcome " << static_cast<int>(again.outcome) << " job " << again.job
+       << (again.is_raised ? " raised}" : "}");
+}
+
+inline Again kept(JobId id) {
+  return {Outcome::duplicate, id, false};
+}
+inline Again raised(JobId id) {
+  return {Outcome::duplicate, id, true};
+}
+
+class EngineKeys : public EngineFlush {
+ protected:
+  // A put that makes a job.
+  JobId put(std::string_view tags = "idp:k", std::uint32_t priority = 100) {
+    return world.put(producer, {.priority = priority, .tags = tags});
+  }
+  Again again(const PutOptions& options) {
+    const Outcome outcome = world.try_put(producer, engine.take_id(), options);
+    engine.check_invariants();
+    if (outcome != Outcome::duplicate) return {outcome};
+    const DuplicatePut& duplicate = engine.duplicate();
+    return {outcome, world.id_of(duplicate.job), duplicate.is_raised};
+  }
+  Again again(std::string_view tags = "idp:k", std::uint32_t priority = 100) {
+    return again(PutOptions{.priority = priority, .tags = tags});
+  }
+  std::uint32_t priority(JobId id) { return world.report(id).priority; }
+
+  Client& producer = world.connect();
+  Client& worker = world.connect();
+};
+
+}  // namespace haricot::test

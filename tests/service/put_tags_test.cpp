@@ -1,0 +1,82 @@
+#include "haricot/service/put_tags.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "service/service_world.hpp"
+#include "support/allocations.hpp"
+
+namespace haricot {
+namespace {
+
+JobTags read(std::string_view text) {
+  JobTags tags;
+  EXPECT_TRUE(read_tags(text, tags));
+  return tags;
+}
+
+TEST(PutTags, AreKeptForOnePutAtATimeWithoutMemory) {
+  PutTags tags;
+  for (JobId id = 1; id <= 3; ++id) {
+    const std::int64_t before = test::made_allocations();
+    std::string line = "idp:key-" + std::to_string(id) + " try:2";
+    ASSERT_TRUE(tags.keep(id, read(line)));
+    line.assign(line.size(), '?');
+    const ReadTags& kept = tags.find(id);
+    EXPECT_EQ(kept.text, "try:2 idp:key-" + std::to_string(id));
+    EXPECT_EQ(kept.tags.unique_key, "key-" + std::to_string(id));
+    EXPECT_EQ(kept.tags.tries, 2U);
+    tags.forget(id);
+    EXPECT_EQ(test::made_allocations(), before);
+  }
+}
+
+TEST(PutTags, OfSeveralPutsAreToldApart) {
+  PutTags tags;
+  for (JobId id = 1; id <= 4; ++id) {
+    ASSERT_TRUE(tags.keep(id, read("con:c idp:key-" + std::to_string(id))));
+  }
+  tags.forget(2);
+  tags.forget(4);
+  tags.forget(7);
+  ASSERT_TRUE(tags.keep(5, read("try:5")));
+  EXPECT_EQ(tags.find(5).tags.tries, 5U);
+  for (const JobId id : {3U, 1U, 3U}) {
+    EXPECT_EQ(tags.find(id).tags.unique_key, "key-" + std::to_string(id));
+    EXPECT_EQ(tags.find(id).tags.lane, "c");
+    EXPECT_EQ(tags.find(id).text, "con:c idp:key-" + std::to_string(id));
+  }
+}
+
+TEST(PutTags, ThatFindNoMemoryChangeNothing) {
+  PutTags tags;
+  ASSERT_TRUE(tags.keep(1, read("idp:one")));
+  bool is_kept = true;
+  {
+    const test::AllocationFailure failure;
+    is_kept = tags.keep(2, read("idp:two"));
+  }
+  EXPECT_FALSE(is_kept);
+  EXPECT_EQ(tags.find(1).tags.unique_key, "one");
+}
+
+// Bodies that come in pieces, of connections that take turns.
+TEST(PutTags, OfBodiesThatAreUnderWayStayWithTheirPuts) {
+  test::ServiceWorld world;
+  Session& one = world.connect();
+  Session& two = world.connect();
+  Session& three = world.connect();
+  world.say(one, "put 1 0 60 2 idp:one\r\na");
+  world.say(two, "put 1 0 60 2 idp:two\r\na");
+  world.say(three, "put 1 0 60 2 idp:three\r\n");
+  EXPECT_EQ(world.ask(one, "b\r\n"), "INSERTED 1\r\n");
+  world.disconnect(three);
+  EXPECT_EQ(world.ask(two, "b\r\nput 1 0 60 1 idp:two\r\nx\r\nput 1 0 60 1 idp:one\r\nx\r\n"),
+            "INSERTED 2\r\nINSERTED 2 READY\r\nINSERTED 1 READY\r\n");
+  EXPECT_EQ(world.ask(one, "put 1 0 60 1 idp:three\r\nx\r\n"), "INSERTED 6\r\n");
+  world.service.engine().check_invariants();
+}
+
+}  // namespace
+}  // namespace haricot
