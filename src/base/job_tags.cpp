@@ -49,6 +49,8 @@ void write_lane(JobTags& tags, TagText& text) {
   text.add(tags.lane_limit);
 }
 
+constexpr std::string_view kKeyPrefix = "idp:";
+
 constexpr std::array kTagTable = {
     TagRow{.word = "try",
            .read =
@@ -105,6 +107,12 @@ std::span<const std::string_view> tag_words() {
 }
 
 bool read_tags(std::string_view text, JobTags& tags) {
+  // The most frequent text: a key alone. A blank is no byte of a key.
+  if (text.starts_with(kKeyPrefix) && is_key(text.substr(kKeyPrefix.size()))) {
+    tags = JobTags{};
+    tags.unique_key = text.substr(kKeyPrefix.size());
+    return true;
+  }
   if (text.empty() || text.size() > kTagTextBytesMax || text.back() == ' ') return false;
   tags = JobTags{};
   while (!text.empty()) {
@@ -130,6 +138,11 @@ JobTags tags_in(std::string_view text) {
 JobTags TagText::write(const JobTags& tags) {
   clear();
   JobTags written = tags;
+  if (tags.tries == 0 && tags.lane.empty() && !tags.unique_key.empty()) {
+    add(kKeyPrefix);
+    written.unique_key = add(tags.unique_key);
+    return written;
+  }
   for (const TagRow& row : kTagTable) {
     if (!row.is_set(tags)) continue;
     if (!empty()) add(" ");

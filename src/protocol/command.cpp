@@ -128,19 +128,22 @@ ParseResult read_put(Cursor cursor, Command& command) {
                            cursor.number(command.ttr_s) && cursor.number(command.body_bytes);
   if (!has_numbers) return ParseResult::bad_format;
   if (cursor.at_end()) return ParseResult::ok;
-  command.tags = cursor.rest();  // Perhaps: see read_tags_of_put().
-  return has_nul(cursor.rest()) ? ParseResult::bad_format : ParseResult::late_bad_format;
+  command.tags = cursor.rest();  // Perhaps: see read_end_of_put().
+  return ParseResult::late_bad_format;
 }
 
 // [tag ...], each with one blank in front. A put that is wrong there stays as malformed as it is
-// for beanstalkd.
-ParseResult read_tags_of_put(Command& command) {
+// for beanstalkd. A tag has no NUL.
+[[gnu::cold, gnu::noinline]] ParseResult read_end_of_put(Command& command, CommandSet set) {
   Cursor cursor(std::exchange(command.tags, {}));
-  JobTags tags;
-  if (!cursor.blank() || !read_tags(cursor.rest(), tags)) return ParseResult::late_bad_format;
-  command.tags = cursor.rest();
-  command.read_tags = tags;
-  return ParseResult::ok;
+  const std::string_view end = cursor.rest();
+  if (set != CommandSet::standard && cursor.blank() &&
+      read_tags(cursor.rest(), command.read_tags.emplace())) {
+    command.tags = cursor.rest();
+    return ParseResult::ok;
+  }
+  command.read_tags.reset();
+  return has_nul(end) ? ParseResult::bad_format : ParseResult::late_bad_format;
 }
 
 // Compat: beanstalkd counts a pause before it sees that a name is too long or begins with a hyphen.
@@ -318,11 +321,12 @@ ParseResult parse_command(std::string_view line, Command& command, CommandSet se
   } else if (has_nul(line)) {
     result = ParseResult::bad_format;
   }
-  if (result == ParseResult::ok || set == CommandSet::standard) [[likely]]
+  if (result == ParseResult::ok) [[likely]]
     return result;
   if (result == ParseResult::late_bad_format && command.verb == Verb::put) {
-    return read_tags_of_put(command);
+    return read_end_of_put(command, set);
   }
+  if (set == CommandSet::standard) return result;
   ParseResult extended = result;
   return parse_extended(line, command, set, extended) ? extended : result;
 }

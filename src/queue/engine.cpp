@@ -120,7 +120,7 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, NewBody&& body, Ins
   const JournalStatus room = journal_.reserve_put(
       {tube.name.size(), body.size(), put.tags.size(), may_be_buried}, body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
-  const JobRef ref = jobs_.create(put.id, std::move(body), &read);
+  const JobRef ref = jobs_.create(put.id, std::move(body), read);
   if (ref == JobRef::none || !take_up_tags(tube, ref, tags, key)) {
     journal_.release_room();
     return Outcome::out_of_memory;

@@ -1,5 +1,6 @@
 #include "haricot/queue/job_store.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -47,13 +48,21 @@ void* JobStore::detached_blob(const std::byte* piece) {
   return detached;
 }
 
-JobRef JobStore::create(JobId id, NewBody body, std::string_view tags) {
-  if (tags.empty()) return create(id, std::move(body));
-  const ReadTags read{tags, tags_in(tags)};
-  return create(id, std::move(body), &read);
+JobRef JobStore::create(JobId id, NewBody body) {
+  return make(id, body, nullptr);
 }
 
-JobRef JobStore::create(JobId id, NewBody body, const ReadTags* tags) {
+JobRef JobStore::create(JobId id, NewBody body, const ReadTags& tags) {
+  return make(id, body, &tags);
+}
+
+JobRef JobStore::create(JobId id, NewBody body, std::string_view tags) {
+  if (tags.empty()) return create(id, std::move(body));
+  return create(id, std::move(body), ReadTags{tags, tags_in(tags)});
+}
+
+// Inlined: a job without tags pays nothing for those with some.
+[[gnu::always_inline]] inline JobRef JobStore::make(JobId id, NewBody& body, const ReadTags* tags) {
   const std::size_t body_bytes = body.size();
   CHECK((body_bytes > kInlineBodyBytesMax) == static_cast<bool>(body.blob));
   const JobRef ref =
@@ -75,8 +84,7 @@ JobRef JobStore::create(JobId id, NewBody body, const ReadTags* tags) {
     std::memcpy(at + kHeaderBytes, body.bytes.data(), body_bytes);
   }
   if (note_bytes_ > 0) journal_note(ref) = JournalNote{};
-  if (tags != nullptr) [[unlikely]]
-    keep_tags(ref, *tags);
+  if (tags != nullptr) keep_tags(ref, *job, *tags);
   ++size_;
   return ref;
 }
@@ -85,8 +93,8 @@ void JobStore::destroy(JobRef ref) {
   Job& job = (*this)[ref];
   ids_.erase(job.id);
   if (job.history.carried != 0) carries_.erase(job.id);
-  if (job.has_tags != 0 && has_tries(ref)) [[unlikely]]
-    --with_tries_;
+  if (job.has_tags != 0) [[unlikely]]
+    forget_tags(ref);
   if (job.body_bytes > kInlineBodyBytesMax) {
     blob_bytes_ -= job.body_bytes;
     BlobRef::adopt(detached_blob(piece(ref)));
@@ -108,29 +116,47 @@ BlobRef JobStore::body_blob(JobRef ref) const {
 
 // Tags --------------------------------------------------------------------------------------------
 
-std::byte* JobStore::end_of_tags(JobRef ref) const {
-  const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
-  return piece(ref) + chunk.piece_bytes - note_bytes_ - kTagEndBytes;
+namespace {
+
+// Where a node stands that is in front of `end`: at a multiple of its alignment.
+template <typename Node>
+Node* node_before(void* end) {
+  const auto bits = static_cast<std::uintptr_t>(alignof(Node) - 1);
+  const std::uintptr_t slack = reinterpret_cast<std::uintptr_t>(end) & bits;
+  return reinterpret_cast<Node*>(static_cast<std::byte*>(end) - slack - sizeof(Node));
 }
 
-void JobStore::keep_tags(JobRef ref, const ReadTags& read) {
+}  // namespace
+
+void JobStore::keep_tags(JobRef ref, Job& job, const ReadTags& read) {
   const std::string_view text = read.text;
   const JobTags& tags = read.tags;
   CHECK(!text.empty() && text.size() <= kTagTextBytesMax);
   std::byte* const end = end_of_tags(ref);
-  const unsigned kinds = (tags.tries > 0 ? kHasTries : 0) | (tags.lane.empty() ? 0 : kHasLane) |
-                         (tags.unique_key.empty() ? 0 : kHasKey);
+  unsigned kinds = 0;
+  void* front = end - text.size();
+  std::memcpy(front, text.data(), text.size());
+  if (tags.tries > 0) {
+    kinds |= kHasTries;
+    ++with_tries_;
+  }
+  if (!tags.lane.empty()) {
+    kinds |= kHasLane;
+    front = new (node_before<LaneNode>(front)) LaneNode{};
+  }
+  if (!tags.unique_key.empty()) {
+    kinds |= kHasKey;
+    KeyNode* const node = new (node_before<KeyNode>(front)) KeyNode{};
+    node->key_offset = static_cast<std::uint8_t>(tags.unique_key.data() - text.data());
+    node->key_bytes = static_cast<std::uint8_t>(tags.unique_key.size());
+  }
   end[0] = static_cast<std::byte>(kinds);
   end[1] = static_cast<std::byte>(text.size());
-  std::memcpy(end - text.size(), text.data(), text.size());
-  (*this)[ref].has_tags = 1;
-  if (tags.tries > 0) ++with_tries_;
-  if (!tags.lane.empty()) lane_node(ref) = LaneNode{};
-  if (tags.unique_key.empty()) return;
-  KeyNode& node = key_node(ref);
-  node = KeyNode{};
-  node.key_offset = static_cast<std::uint8_t>(tags.unique_key.data() - text.data());
-  node.key_bytes = static_cast<std::uint8_t>(tags.unique_key.size());
+  job.has_tags = 1;
+}
+
+void JobStore::forget_tags(JobRef ref) {
+  if ((tag_kinds(ref) & kHasTries) != 0) --with_tries_;
 }
 
 std::string_view JobStore::kept_tags(JobRef ref) const {
@@ -139,19 +165,9 @@ std::string_view JobStore::kept_tags(JobRef ref) const {
   return {reinterpret_cast<const char*>(end - bytes), bytes};
 }
 
-// Where a node stands that is in front of `end`: at a multiple of its alignment, as every piece
-// begins at one.
-template <typename Node>
-Node* JobStore::node_before(JobRef ref, const void* end) const {
-  static_assert(kGrainBytes % alignof(Node) == 0);
-  std::byte* const begin = piece(ref);
-  const auto offset =
-      static_cast<std::size_t>(static_cast<const std::byte*>(end) - begin) - sizeof(Node);
-  return reinterpret_cast<Node*>(begin + offset / alignof(Node) * alignof(Node));
-}
-
 LaneNode& JobStore::lane_node(JobRef ref) const {
-  return *node_before<LaneNode>(ref, kept_tags(ref).data());
+  std::byte* const end = end_of_tags(ref);
+  return *node_before<LaneNode>(end - std::to_integer<std::size_t>(end[1]));
 }
 
 bool JobStore::is_in_lane(JobRef ref) const {
@@ -166,14 +182,13 @@ std::uint32_t JobStore::tries(JobRef ref) const {
   return has_tries(ref) ? tags_in(kept_tags(ref)).tries : 0;
 }
 
-bool JobStore::has_key(JobRef ref) const {
-  return (*this)[ref].has_tags != 0 && (tag_kinds(ref) & kHasKey) != 0;
-}
-
-KeyNode& JobStore::key_node(JobRef ref) const {
-  const void* end = kept_tags(ref).data();
-  if ((tag_kinds(ref) & kHasLane) != 0) end = &lane_node(ref);
-  return *node_before<KeyNode>(ref, end);
+KeyNode* JobStore::find_key_node(JobRef ref) const {
+  std::byte* const end = end_of_tags(ref);
+  const auto kinds = std::to_integer<unsigned>(end[0]);
+  if ((kinds & kHasKey) == 0) return nullptr;
+  void* front = end - std::to_integer<std::size_t>(end[1]);
+  if ((kinds & kHasLane) != 0) front = node_before<LaneNode>(front);
+  return node_before<KeyNode>(front);
 }
 
 std::string_view JobStore::unique_key(JobRef ref) const {

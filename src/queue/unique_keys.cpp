@@ -25,10 +25,10 @@ bool UniqueKeys::hold(JobRef ref, std::uint64_t hash) {
 }
 
 void UniqueKeys::let_go(JobRef ref) {
-  if (!holds(ref)) return;
-  KeyNode& node = jobs_.key_node(ref);
-  nodes_.erase(node);
-  node.job = JobRef::none;
+  KeyNode* const node = jobs_.find_key_node(ref);
+  if (node == nullptr || node->job == JobRef::none) return;
+  nodes_.erase(*node);
+  node->job = JobRef::none;
 }
 
 }  // namespace haricot

@@ -164,25 +164,23 @@ PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
   }
   engine_.mark_producer(client);
   plan.id = engine_.take_id();
-  if (command.tags.empty()) [[likely]] {
-    plan.refusal = find_room(plan, 0);
-    return plan;
+  plan.refusal = find_room(plan, command);
+  if (!command.tags.empty() && plan.refusal == ReplyCode::none) [[unlikely]] {
+    plan.has_tags = tags_.keep(plan.id, *command.read_tags);
+    if (!plan.has_tags) plan.refusal = ReplyCode::out_of_memory;
   }
-  const JobTags& tags = *command.read_tags;
-  plan.refusal = find_room(plan, JobStore::tag_bytes_of({command.tags, tags}));
-  if (plan.refusal != ReplyCode::none) return plan;
-  plan.has_tags = tags_.keep(plan.id, tags);
-  if (!plan.has_tags) plan.refusal = ReplyCode::out_of_memory;
   return plan;
 }
 
 // Memory for a large body; a small one needs none before it is there. none: there is some.
-ReplyCode Dispatcher::find_room(PutPlan& plan, std::size_t tag_bytes) {
+ReplyCode Dispatcher::find_room(PutPlan& plan, const Command& command) {
   if (!cushion_.hold()) return ReplyCode::out_of_memory;
   if (plan.body_bytes <= JobStore::kInlineBodyBytesMax) return ReplyCode::none;
   // One that is above the limit of memory for jobs now is not collected in the first place.
-  if (engine_.admit_put(plan.body_bytes, tag_bytes))
+  const JobTags tags = command.read_tags.value_or(JobTags{});
+  if (engine_.admit_put(plan.body_bytes, JobStore::tag_bytes_of({command.tags, tags}))) {
     plan.body = BlobRef::allocate(plan.body_bytes);
+  }
   if (plan.body) return ReplyCode::none;
   return draining_ ? ReplyCode::draining : ReplyCode::out_of_memory;
 }

@@ -1,6 +1,8 @@
 // Plays commands against the service in memory, for callgrind to count the instructions of.
 //
-//   command_load single|batches
+//   command_load single|batches|unique
+//
+// `unique` is `batches` whose puts have a key each.
 //
 // What is to be counted happens in counted_turns() and nowhere else: texts are made before, tables
 // have grown and memory was used before, answers are checked afterwards. Prints how many commands
@@ -69,12 +71,12 @@ namespace {
 // bytes that have to be answered.
 class Script {
  public:
-  explicit Script(std::size_t batch) : batch_(batch) {}
+  Script(std::size_t batch, bool has_keys) : batch_(batch), has_keys_(has_keys) {}
 
   std::vector<std::string> turns(std::size_t commands) {
     const std::string size = std::to_string(kBodyBytes);
-    const std::string put =
-        "put 1024 0 60 " + size + "\r\n" + std::string(kBodyBytes, 'x') + "\r\n";
+    const std::string put = "put 1024 0 60 " + size;
+    const std::string body = "\r\n" + std::string(kBodyBytes, 'x') + "\r\n";
     std::vector<std::string> result;
     for (std::size_t made = 0; made < commands; made += 3 * batch_) {
       std::string puts;
@@ -82,7 +84,7 @@ class Script {
       std::string deletes;
       for (std::size_t i = 0; i < batch_; ++i) {
         const std::string id = std::to_string(next_id_++);
-        puts += put;
+        puts += put + (has_keys_ ? " idp:order-" + std::to_string(kFirstKey + next_id_) : "") + body;
         reserves += "reserve\r\n";
         deletes += "delete " + id + "\r\n";
         answer_bytes_ += ("INSERTED " + id + "\r\n").size();
@@ -96,12 +98,15 @@ class Script {
   std::uint64_t answer_bytes() const { return answer_bytes_; }
 
  private:
+  static constexpr std::uint64_t kFirstKey = 10'000'000;  // So that all are equally long.
+
   std::size_t batch_;
+  bool has_keys_;
   std::uint64_t next_id_ = 1;
   std::uint64_t answer_bytes_ = 0;
 };
 
-bool play(std::size_t batch) {
+bool play(std::size_t batch, bool has_keys) {
   const Instant start = Instant::at(1'000'000'000'000);
   ServerInfo info;
   NoJournal journal;
@@ -109,7 +114,7 @@ bool play(std::size_t batch) {
   Session* session = service.open(nullptr);
   if (session == nullptr) return false;
   Load load{service, *session, start};
-  Script script(batch);
+  Script script(batch, has_keys);
   play_turns(load, script.turns(kWarmUpCommands));
   const std::vector<std::string> counted = script.turns(kCommands);
   return counted_turns(load, counted) == script.answer_bytes();
@@ -119,11 +124,11 @@ bool play(std::size_t batch) {
 
 int main(int argc, char** argv) {
   const std::string_view name = argc == 2 ? argv[1] : "";
-  if (name != "single" && name != "batches") {
-    std::fputs("Use: command_load single|batches\n", stderr);
+  if (name != "single" && name != "batches" && name != "unique") {
+    std::fputs("Use: command_load single|batches|unique\n", stderr);
     return 5;
   }
-  if (!play(name == "single" ? 1 : 64)) {
+  if (!play(name == "single" ? 1 : 64, name == "unique")) {
     std::fputs("command_load: the answers are not what they should be\n", stderr);
     return 1;
   }

@@ -68,7 +68,7 @@ TEST_F(UniqueKeysTest, AJobWithoutAKeyHoldsNone) {
     const JobRef ref = job(++id, tags);
     EXPECT_FALSE(jobs.has_key(ref)) << tags;
     EXPECT_FALSE(keys.holds(ref)) << tags;
-    keys.let_go(ref);
+    if (!tags.empty()) keys.let_go(ref);
   }
 }
 

@@ -104,11 +104,12 @@ class HashTable {
 
  private:
   std::uint32_t bucket_of(std::uint64_t hash) const {
-    const std::uint32_t buckets = buckets_.size();
-    const std::uint32_t half = std::bit_floor(buckets);
-    const auto wide = static_cast<std::uint32_t>(hash & (2 * std::uint64_t{half} - 1));
-    return wide < buckets ? wide : wide - half;
+    const std::uint32_t wide = static_cast<std::uint32_t>(hash) & wide_mask_;
+    return wide < buckets_.size() ? wide : wide & (wide_mask_ >> 1);
   }
+
+  // With n buckets and 2^k <= n < 2^(k+1).
+  void set_mask() { wide_mask_ = std::bit_floor(buckets_.size()) * 2 - 1; }
 
   template <typename Precedes>
   static bool comes_before(const T& a, const T& b, Precedes& precedes) {
@@ -135,6 +136,7 @@ class HashTable {
   bool add_bucket() {
     if (!buckets_.reserve_one()) return false;
     buckets_.push_back(nullptr);
+    set_mask();
     const std::uint32_t added = buckets_.size() - 1;
     if (added == 0) return true;
     T** from = &buckets_[added - std::bit_floor(added)];
@@ -157,6 +159,7 @@ class HashTable {
     const std::uint32_t last = buckets_.size() - 1;
     T* chain = buckets_[last];
     buckets_.pop_back();
+    set_mask();
     T** to = &buckets_[last - std::bit_floor(last)];
     while (*to != nullptr) to = &(*to)->next_in_bucket;
     *to = chain;
@@ -164,6 +167,7 @@ class HashTable {
 
   PagedArray<T*> buckets_;
   std::uint32_t size_ = 0;
+  std::uint32_t wide_mask_ = 0;  // 2^(k+1) - 1.
 };
 
 }  // namespace haricot

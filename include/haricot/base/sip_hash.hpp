@@ -34,8 +34,13 @@ class SipHash {
     }
     // The last word: what is left of the text, and the low byte of its length on top.
     std::uint64_t last = std::uint64_t{text.size()} << 56;
-    for (std::size_t i = 0; i < left; ++i) {
-      last |= std::uint64_t{static_cast<unsigned char>(at[i])} << (8 * i);
+    if (left > 0 && text.size() >= sizeof last) {
+      // With those of the word before, which are shifted out.
+      last |= load_little_endian<std::uint64_t>(at + left - sizeof last) >> (64 - 8 * left);
+    } else {
+      for (std::size_t i = 0; i < left; ++i) {
+        last |= std::uint64_t{static_cast<unsigned char>(at[i])} << (8 * i);
+      }
     }
     state.take(last);
     return state.finish();

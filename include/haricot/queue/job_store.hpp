@@ -48,8 +48,9 @@ class JobStore {
 
   // Makes a job of that id with all counters at zero, and leaves its other fields to the caller.
   // JobRef::none: no memory, and nothing has changed. Requires: no job has the id, and the text of
-  // tags is one of at most kTagTextBytesMax bytes. Null: the job has no tags.
-  [[nodiscard]] JobRef create(JobId id, NewBody body, const ReadTags* tags = nullptr);
+  // tags is one of 1 to kTagTextBytesMax bytes.
+  [[nodiscard]] JobRef create(JobId id, NewBody body);
+  [[nodiscard]] JobRef create(JobId id, NewBody body, const ReadTags& tags);
   // The same where nobody has read the text; empty: the job has no tags.
   [[nodiscard]] JobRef create(JobId id, NewBody body, std::string_view tags);
   void destroy(JobRef ref);
@@ -110,10 +111,14 @@ class JobStore {
   bool has_tries(JobRef ref) const;
   std::uint32_t tries(JobRef ref) const;
   // Whether a job has a tag `idp`.
-  bool has_key(JobRef ref) const;
+  bool has_key(JobRef ref) const {
+    return (*this)[ref].has_tags != 0 && find_key_node(ref) != nullptr;
+  }
   // In a new job no more than where its key stands. Requires of both: it has a tag `idp`.
-  KeyNode& key_node(JobRef ref) const;
+  KeyNode& key_node(JobRef ref) const { return *find_key_node(ref); }
   std::string_view unique_key(JobRef ref) const;  // Valid until the job is destroyed.
+  // Null: it has no tag `idp`. Requires: it has tags.
+  KeyNode* find_key_node(JobRef ref) const;
 
   void count(JobRef ref, JobEvent event);
   void set_counted(JobRef ref, JobEvent event, std::uint32_t value);
@@ -172,13 +177,16 @@ class JobStore {
   }
   std::size_t piece_bytes_for(std::size_t body_bytes, std::size_t tag_bytes) const;
   // Where the text of a job's tags ends. Requires of those after it: it has some.
-  std::byte* end_of_tags(JobRef ref) const;
+  std::byte* end_of_tags(JobRef ref) const {
+    const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
+    return piece(ref) + chunk.piece_bytes - note_bytes_ - kTagEndBytes;
+  }
   unsigned tag_kinds(JobRef ref) const { return std::to_integer<unsigned>(*end_of_tags(ref)); }
-  [[gnu::cold, gnu::noinline]] void keep_tags(JobRef ref, const ReadTags& tags);
+  JobRef make(JobId id, NewBody& body, const ReadTags* tags);
+  void keep_tags(JobRef ref, Job& job, const ReadTags& tags);
+  [[gnu::cold, gnu::noinline]] void forget_tags(JobRef ref);
   [[gnu::cold, gnu::noinline]] std::string_view kept_tags(JobRef ref) const;
   [[gnu::cold, gnu::noinline]] bool is_in_lane(JobRef ref) const;
-  template <typename Node>
-  Node* node_before(JobRef ref, const void* end) const;
   static void* detached_blob(const std::byte* piece);  // Of a job with a large body.
 
   JobRef allocate(std::size_t piece_bytes);

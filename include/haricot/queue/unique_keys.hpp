@@ -41,7 +41,7 @@ class UniqueKeys {
   bool holds(JobRef ref) const {
     return jobs_.has_key(ref) && jobs_.key_node(ref).job != JobRef::none;
   }
-  // Nothing happens if it does not hold any.
+  // Nothing happens if it does not hold any. Requires: it has tags.
   void let_go(JobRef ref);
 
   // How many jobs hold their keys.

@@ -5,7 +5,6 @@
 
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -88,7 +87,7 @@ class Dispatcher {
  private:
   // The reply to a command that says no more than how it ended. `done` is the word for success.
   static Reply simple(Outcome outcome, ReplyCode done);
-  ReplyCode find_room(PutPlan& plan, std::size_t tag_bytes);
+  ReplyCode find_room(PutPlan& plan, const Command& command);
   // The reply to a put whose key a job has.
   Reply inserted_again();
   void note_oversized(const Client& client, std::uint32_t bytes);
