@@ -1,6 +1,7 @@
 #include "answer_grammar.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "haricot/base/check.hpp"
@@ -14,6 +15,10 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
+bool is_state(std::string_view word) {
+  return word == "READY" || word == "RESERVED" || word == "DELAYED" || word == "BURIED";
+}
+
 // Ends the program if the line is not written as we write it: with a sign or a zero in front of a
 // number, say.
 ReplyLine read_line(std::string_view line) {
@@ -23,12 +28,21 @@ ReplyLine read_line(std::string_view line) {
   CHECK(reply.code != ReplyCode::out_of_memory && reply.code != ReplyCode::internal_error);
   std::string again(row_of(reply.code).word);
   const ReplyForm form = row_of(reply.code).form;
-  const bool has_id = form == ReplyForm::job;
+  const bool is_raised = form == ReplyForm::number_state_and_number;
+  const bool has_state = is_raised || form == ReplyForm::number_and_state;
+  const bool has_id = has_state || form == ReplyForm::job;
   if (has_id) CHECK(reply.number > 0);
   if (has_id || form == ReplyForm::number || form == ReplyForm::two_numbers) {
     again += " " + std::to_string(reply.number);
   }
-  if (form == ReplyForm::two_numbers) again += " " + std::to_string(reply.other_number);
+  if (has_state) {
+    CHECK(is_state(reply.name));
+    again.append(" ").append(reply.name);
+  }
+  if (is_raised || form == ReplyForm::two_numbers) {
+    again += " " + std::to_string(reply.other_number);
+  }
+  if (is_raised) CHECK(reply.other_number < std::numeric_limits<std::uint32_t>::max());
   if (has_body(reply.code)) again += " " + std::to_string(reply.body_bytes);
   if (reply.code == ReplyCode::using_tube) {
     CHECK(is_tube_name(reply.name));

@@ -270,6 +270,27 @@ std::vector<Action> lanes() {
           pass(kTenSeconds)};
 }
 
+// Puts of a few keys, which come upon jobs in every state, and raise some of them.
+std::vector<Action> keys() {
+  const auto put_of = [](const std::string& numbers, const std::string& tags) {
+    return "put " + numbers + " 1 " + tags + "\r\nx\r\n";
+  };
+  return {send(first, put_of("5 0 1", "idp:k") + put_of("5 0 9", "idp:k") + "put 4 0 9 1 idp:k"),
+          send(first, "\r\ny\r\n" + put_of("5 9 9", "idp:d con:k") + put_of("3 0 9", "idp:d")),
+          send(first, put_of("1 0 9", "idp:") + put_of("1 0 9", "idp:k idp:k")),
+          send(second, "reserve\r\n" + put_of("2 0 9", "idp:k try:1 con:k")),
+          pass(kTwoSeconds),
+          send(first, put_of("1 0 9", "idp:k") + "list-jobs default ready 9\r\nscan-jobs 0 9\r\n"),
+          send(second, "reserve\r\nbury 1 9\r\n" + put_of("7 0 9", "idp:k")),
+          send(first, "use t\r\n" + put_of("9 0 9", "idp:k") + put_of("0 0 9", "idp:k")),
+          send(third, "flush-tube default\r\n" + put_of("9 0 9", "idp:k") + "kick 9\r\n"),
+          send(third, put_of("8 0 9", "idp:k") + "delete-batch 1 2 3 4 5 6 7 8 9 10\r\n"),
+          send(first, put_of("8 0 9", "idp:k") + "put 1 0 9 1 idp:k\r\n"),
+          vanish(first),
+          send(third, put_of("8 0 9", "idp:k") + "stats-tubes * 9\r\n"),
+          pass(kTenSeconds)};
+}
+
 std::vector<Action> ends() {
   return {send(first, "reserve\r\nlist-tubes\r\n"),
           half_close(first),
@@ -313,6 +334,8 @@ std::vector<std::pair<std::string, SessionInput>> session_seeds() {
           {"tube_pages", {kLike112, tube_pages()}},
           {"lanes", {0, lanes()}},
           {"lanes_binlog", {kBinlog | kSlowSyncs, lanes()}},
+          {"keys", {0, keys()}},
+          {"keys_binlog", {kBinlog | kSlowSyncs, keys()}},
           {"ends", {0, ends()}},
           {"ends_binlog", {kBinlog, ends()}}};
 }

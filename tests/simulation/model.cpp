@@ -390,6 +390,7 @@ void Model::check_rest(Instant now) const {
 void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   jobs_.clear();
   lane_limits_.clear();
+  keys_.clear();
   tubes_.clear();
   clients_.clear();
   refused_puts_.clear();
@@ -423,6 +424,10 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     job.lane_limit = tags.lane_limit;
     // In the order of the ids: that of the highest one holds.
     if (!job.lane.empty()) lane_limits_[{job.tube, job.lane}] = job.lane_limit;
+    job.key = key_in(known.tags);
+    // In the order of the ids, too: the highest one holds it.
+    if (!job.key.empty() && holder_of(job.tube, job.key) != 0) ++twins_;
+    hold_key(id);
     job.created = engine.jobs()[ref].created;
     job.deadline = engine.journaled(ref).deadline;
     job.burial = known.burial;

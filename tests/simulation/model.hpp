@@ -42,6 +42,7 @@ struct Request {
   std::uint32_t tries = 0;       // Of put; 0: without such a tag.
   std::string lane = {};         // Of put: the key of its tag; empty: it has none.
   std::uint32_t lane_limit = 1;  // Of its lane from that put on.
+  std::string key = {};          // Of put: by which it is unique; empty: it has none.
   std::uint32_t bound = 0;       // Of kick, or the count of another command.
   std::string tube = {};
   StateWord state = StateWord::none;
@@ -68,6 +69,7 @@ struct ModelJob {
   std::uint32_t tries = 0;        // 0: it has no such tag.
   std::string lane = {};          // Its key; empty: it is in none.
   std::uint32_t lane_limit = 1;   // As its own put has said.
+  std::string key = {};           // By which it is unique; empty: it has none.
   bool was_flushed_open = false;  // Of one that a flush has: it was in front in its lane.
   Instant created;
   Instant deadline;           // Delayed: when it gets ready; reserved: when its TTR ends.
@@ -85,6 +87,8 @@ inline std::uint64_t& count_of(ModelJob& job, JobEvent event) {
 
 // The text of all its tags.
 std::string tags_of(const ModelJob& job);
+// The key by which a job with that text is unique; empty: it has none.
+std::string key_in(const std::string& tags);
 
 // How many jobs took how long, by the number of a bucket, in a period of five minutes.
 struct ModelPeriod {
@@ -138,7 +142,8 @@ struct ModelClient {
   bool put_is_open = false;  // The line of a put was read, its answer is to come.
   Request put;
   JobId put_id = 0;
-  bool may_be_drained = false;  // Drain mode ended while that put was open and all there.
+  bool may_be_drained = false;   // Drain mode ended while that put was open and all there.
+  std::uint64_t held_until = 0;  // The record that the last answer to a duplicate waits for.
 };
 
 // A kick or a flush that is longer than a call of the engine, or waits for the disk.
@@ -201,6 +206,11 @@ class Model {
   // How often a long task was left for a later call, put aside, or put jobs back.
   std::uint64_t task_turns() const { return task_turns_; }
   std::uint64_t put_backs() const { return put_backs_; }
+  // How many puts were duplicates, how many of those raised a priority, and how many jobs came back
+  // from a restart though another one had their key.
+  std::uint64_t duplicates() const { return duplicates_; }
+  std::uint64_t raises() const { return raises_; }
+  std::uint64_t twins() const { return twins_; }
 
   bool has_client(int number) const { return clients_.contains(number); }
   ModelClient& client(int number) { return clients_.at(number); }
@@ -285,7 +295,7 @@ class Model {
   std::string listed(std::string head, const std::vector<JobId>& ids, Tape& tape,
                      Instant now) const;
   JobId best_job(int client) const;
-  bool is_put_off(const Tape& tape, int client) const;
+  bool is_put_off(const Tape& tape, int client);
   std::string kick_job(JobId id, Tape& tape, Instant now);
   std::string pause(const Request& request, Instant now);
   std::string stats(int number, Tape& tape, Instant now);
@@ -294,9 +304,21 @@ class Model {
   std::string tube_rows(const std::string& tube, Instant now);
   std::string list_tubes() const;
   void check_record(Tape& tape, Event::Kind kind, JobId id);
+  void check_recorded(const Event& record, JobId id) const;
   void apply_observed(const Observed& observed, Instant now);
   void check_order(int client, JobId id, const std::map<JobId, ModelJob>& before) const;
   void check_rest(Instant now) const;
+
+  // Unique jobs (model_keys.cpp).
+  JobId holder_of(const std::string& tube, const std::string& key) const;
+  void hold_key(JobId id);
+  void erase_job(JobId id);
+  bool is_duplicate(int client) const;
+  void end_put_as_told(const Event& told);
+  void end_raise(const Event& room, Tape& tape);
+  void answer_duplicate(const Event& told, std::string text);
+  std::string duplicate_text(JobId id, const std::string& raised) const;
+  bool asks_for_update(int client, const Request& request);
 
   // Limits of tries (model_tries.cpp).
   bool is_spent(const ModelJob& job) const;
@@ -343,6 +365,9 @@ class Model {
   std::map<JobId, ModelJob> jobs_;
   // By tube and key: what the last put has said.
   std::map<std::pair<std::string, std::string>, std::uint32_t> lane_limits_;
+  // By tube and key: which job has it, even if a flush has that job.
+  std::map<std::pair<std::string, std::string>, JobId> keys_;
+  std::uint64_t duplicates_ = 0, raises_ = 0, twins_ = 0;
   std::vector<ModelTube> tubes_;
   std::map<int, ModelClient> clients_;
   JobId next_id_ = 1;

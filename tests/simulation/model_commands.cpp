@@ -30,6 +30,10 @@ void Model::run(Tape& tape, Instant now) {
       resume_tasks(tape, now);
     } else if (event.kind == Event::Kind::reserve_put) {
       finish_put(event, tape, now);
+    } else if (event.kind == Event::Kind::reserve_update) {
+      end_raise(event, tape);
+    } else if (event.kind == Event::Kind::answered) {
+      end_put_as_told(event);
     } else {
       require(false, "unexpected: " + to_text(event));
     }
@@ -37,11 +41,14 @@ void Model::run(Tape& tape, Instant now) {
 }
 
 // Whether the line that was just read has to wait for the disk.
-bool Model::is_put_off(const Tape& tape, int number) const {
+bool Model::is_put_off(const Tape& tape, int number) {
   const Request& request = clients_.at(number).requests.front();
   if (tape.empty() || tape.front().status != JournalStatus::later) return false;
-  if (tape.front().kind == Event::Kind::reserve_put)
-    return false;  // That of a body, not of a line.
+  // Those of a body, not of a line.
+  if (tape.front().kind == Event::Kind::reserve_put) return false;
+  if (tape.front().kind == Event::Kind::reserve_update && !asks_for_update(number, request)) {
+    return false;
+  }
   // A flush has begun, even if it has to wait before the first job.
   return request.kind == Request::Kind::command && request.verb != Verb::put &&
          request.verb != Verb::flush_tube;
@@ -161,6 +168,7 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
     return;
   }
   const int number = whose.front();
+  require(!is_duplicate(number), "a duplicate was put as a job of its own");
   ModelClient& client = clients_.at(number);
   client.put_is_open = false;
   const Request& put = client.put;
@@ -174,10 +182,12 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
                  .tries = put.tries,
                  .lane = put.lane,
                  .lane_limit = put.lane_limit,
+                 .key = put.key,
                  .created = now,
                  .deadline = {},
                  .since = now};
   if (!put.lane.empty()) lane_limits_[{tube, put.lane}] = put.lane_limit;
+  hold_key(id);
   ++find_tube(tube)->total_jobs;
   ++total_jobs_;
   answer(number, "INSERTED " + std::to_string(id) + "\r\n");
@@ -190,7 +200,10 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
 void Model::check_record(Tape& tape, Event::Kind kind, JobId id) {
   const Event record = tape.take(kind);
   require(record.id == id, "the record is of another job");
-  if (kind == Event::Kind::record_delete) return;
+  if (kind != Event::Kind::record_delete) check_recorded(record, id);
+}
+
+void Model::check_recorded(const Event& record, JobId id) const {
   const ModelJob& job = jobs_.at(id);
   const JobState state = job.state == JobState::reserved ? JobState::ready : job.state;
   const bool fits = record.job.tube == job.tube && record.job.body_bytes == job.body.size() &&
@@ -378,7 +391,7 @@ std::string Model::delete_job(int number, JobId id, Tape& tape, Instant now) {
   check_record(tape, Event::Kind::record_delete, id);
   const std::string tube = job->tube;
   count_worked(*job, now);
-  jobs_.erase(id);
+  erase_job(id);
   ++find_tube(tube)->deletes;
   offer(tube, now);
   drop_if_unreferenced(tube);

@@ -45,7 +45,7 @@ std::string Model::capabilities(int number) const {
       "---\n- flush-tube\n- scan-jobs\n- list-jobs\n- stats-tube-detail\n- stats-tubes\n"
       "- reserve-batch\n- delete-batch\n- watch\n- reserve-mode\n";
   if (clients_.at(number).commands == CommandSet::operators) text += "- drain\n- undrain\n";
-  text += "- try\n- con\n";
+  text += "- try\n- con\n- idp\n";
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
@@ -175,7 +175,7 @@ std::string Model::delete_batch(int number, const Request& request, Tape& tape, 
     check_record(tape, Event::Kind::record_delete, id);
     const std::string tube = jobs_.at(id).tube;
     count_worked(jobs_.at(id), now);
-    jobs_.erase(id);
+    erase_job(id);
     ++find_tube(tube)->deletes;
     if (std::find(tubes.begin(), tubes.end(), tube) == tubes.end()) drop_if_unreferenced(tube);
   }

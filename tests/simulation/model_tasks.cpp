@@ -218,7 +218,7 @@ void Model::free_recorded(ModelTask& flush, JobId id) {
   } else {
     require(flush.delayed.erase(id) == 1, what + ", which is none of its delayed ones");
   }
-  jobs_.erase(id);
+  erase_job(id);
   ++flush.done;
 }
 

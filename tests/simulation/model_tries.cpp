@@ -13,10 +13,12 @@ std::string tags_text(std::uint32_t tries) {
 }
 
 std::string tags_of(const ModelJob& job) {
-  const std::string tries = tags_text(job.tries);
-  if (job.lane.empty()) return tries;
+  std::string text = tags_text(job.tries);
+  const auto add = [&text](const std::string& tag) { text += (text.empty() ? "" : " ") + tag; };
   const std::string limit = job.lane_limit == 1 ? "" : ":" + std::to_string(job.lane_limit);
-  return (tries.empty() ? "" : tries + " ") + "con:" + job.lane + limit;
+  if (!job.lane.empty()) add("con:" + job.lane + limit);
+  if (!job.key.empty()) add("idp:" + job.key);
+  return text;
 }
 
 bool Model::is_spent(const ModelJob& job) const {

@@ -12,11 +12,15 @@ using binlog::KnownJob;
 
 std::string to_text(const Event& event) {
   const char* const kinds[] = {"line",           "reserve_put", "reserve_update", "reserve_burial",
-                               "reserve_delete", "record_put",  "record_update",  "record_delete",
-                               "numbers",        "file_of",     "try_again"};
+                               "reserve_delete", "record_put",  "record_update",  "record_in_place",
+                               "record_delete",  "numbers",     "file_of",        "try_again",
+                               "answered"};
   std::string text = kinds[static_cast<int>(event.kind)];
   if (event.kind == Event::Kind::line) {
     return text + " of client " + std::to_string(event.client) + ": " + event.line.substr(0, 60);
+  }
+  if (event.kind == Event::Kind::answered) {
+    return text + " to client " + std::to_string(event.client) + ": " + event.line.substr(0, 60);
   }
   if (event.id != 0) text += " of job " + std::to_string(event.id);
   if (event.status == JournalStatus::later) return text + " put off";
@@ -33,11 +37,30 @@ Event Tape::take(Event::Kind kind) {
   return event;
 }
 
+std::optional<Event> Tape::take_answer(const std::function<bool(const Event&)>& fits) {
+  const auto is_other = [](const Event& event) { return event.kind != Event::Kind::answered; };
+  const auto end = std::find_if(events_.begin(), events_.end(), is_other);
+  const auto found = std::find_if(events_.begin(), end, fits);
+  if (found == end) return std::nullopt;
+  Event event = std::move(*found);
+  events_.erase(found);
+  return event;
+}
+
 // Ledger ------------------------------------------------------------------------------------------
 
 void Ledger::note(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
   const bool has_turn = job && job->state == JobState::buried && record != binlog::kUnrecorded;
   if (has_turn) job->burial = ++burials_;
+  add(record, id, std::move(job));
+}
+
+void Ledger::note_in_place(std::uint64_t record, JobId id, KnownJob job) {
+  if (job.state == JobState::buried) job.burial = changes_.at(id).back().job->burial;
+  add(record, id, std::move(job));
+}
+
+void Ledger::add(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
   auto& changes = changes_[id];
   if (changes.empty()) changes.push_back({0, std::nullopt});
   changes.push_back({record, std::move(job)});
@@ -171,10 +194,11 @@ void Recorder::record_update(const JournaledJob& job) {
   note(Event::Kind::record_update, job);
 }
 
-// The model does not tell them apart: what differs shows after a restart.
 void Recorder::record_in_place(const JournaledJob& job) {
   binlog_.record_in_place(job);
-  note(Event::Kind::record_update, job);
+  KnownJob known = binlog::known_from(*engine_, job.ref, wall_offset_);
+  ledger_.note_in_place(binlog_.records(), job.job.id, known);
+  tape_.add({.kind = Event::Kind::record_in_place, .id = job.job.id, .job = std::move(known)});
 }
 
 void Recorder::record_delete(const JournaledJob& job) {

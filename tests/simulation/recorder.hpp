@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,21 +28,24 @@ struct Event {
     reserve_delete,
     record_put,
     record_update,
+    record_in_place,
     record_delete,
     numbers,
     file_of,
     try_again,
+    answered,
   };
   Kind kind;
   JournalStatus status = JournalStatus::ok;  // Of a reserve_…
-  int client = 0;                            // line: who sent it,
+  int client = 0;                            // line: who sent it, answered: who got it,
   std::string line = {};                     // and what.
   JobId id = 0;                              // record_…, reserve_burial
-  binlog::KnownJob job = {};                 // record_put, record_update: the job as recorded.
+  binlog::KnownJob job = {};                 // record_…, but for record_delete: as recorded.
   std::size_t body_bytes = 0;                // reserve_put
   std::string body = {};                     // The same, where the journal is shown the body.
   JournalNumbers journal = {};               // numbers
   std::uint64_t file = 0;                    // file_of
+  std::uint64_t records = 0;                 // answered: so many there were by then.
 };
 
 std::string to_text(const Event& event);
@@ -49,14 +53,23 @@ std::string to_text(const Event& event);
 // What happened in one call of the service, in order.
 class Tape {
  public:
-  void add(Event event) { events_.push_back(std::move(event)); }
+  // Called in front of each event: what has happened by then and nobody else tells, it adds itself.
+  void set_before(std::function<void()> before) { before_ = std::move(before); }
+  void add(Event event) {
+    before_();
+    events_.push_back(std::move(event));
+  }
+  void add_answer(Event event) { events_.push_back(std::move(event)); }
   bool empty() const { return events_.empty(); }
   const Event& front() const { return events_.front(); }
   // Throws Mismatch if something else comes next.
   Event take(Event::Kind kind);
+  // Takes the first of the answers that come next for which `fits` is true; nothing: none is.
+  std::optional<Event> take_answer(const std::function<bool(const Event&)>& fits);
   void clear() { events_.clear(); }
 
  private:
+  std::function<void()> before_ = [] {};
   std::deque<Event> events_;
 };
 
@@ -65,6 +78,8 @@ class Ledger {
  public:
   // `record`: its number, or binlog::kUnrecorded.
   void note(std::uint64_t record, JobId id, std::optional<binlog::KnownJob> job);
+  // The same of a job that stays where it is: one that is buried keeps its turn.
+  void note_in_place(std::uint64_t record, JobId id, binlog::KnownJob job);
   void note_body(JobId id, std::string_view body) { bodies_[id] = body; }
   const std::string& body(JobId id) const { return bodies_.at(id); }
 
@@ -81,6 +96,8 @@ class Ledger {
     std::uint64_t record;
     std::optional<binlog::KnownJob> job;  // Nothing: deleted, or never put.
   };
+
+  void add(std::uint64_t record, JobId id, std::optional<binlog::KnownJob> job);
 
   std::map<JobId, std::vector<Change>> changes_;
   std::map<JobId, std::string> bodies_;

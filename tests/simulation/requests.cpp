@@ -33,6 +33,9 @@ constexpr MalformedLine kMalformedLines[] = {
     {"put 1 2 3 x", kBadFormat},
     {"put 1 2 3 4 5", kBadFormat, Verb::put},
     {"put 1 2 3 4x", kBadFormat, Verb::put},
+    {"put 1 2 3 4 idp:", kBadFormat, Verb::put},
+    {"put 1 2 3 4 idp:a*b", kBadFormat, Verb::put},
+    {"put 1 2 3 4 idp:a idp:b", kBadFormat, Verb::put},
     {std::string_view("put 1 2 3 4 \0", 13), kBadFormat},
     {"put -1 0 1 1", kBadFormat},
     {"put 4294967296 0 1 1", kBadFormat},
@@ -114,6 +117,15 @@ void add_lane(Request& request, test::Random& chance) {
   request.line += ":" + std::to_string(request.lane_limit);
 }
 
+// Very few keys, so that many puts are duplicates: one that a lane has as well, one that is the
+// name of a tube, and the longest.
+void add_key(Request& request, test::Random& chance) {
+  static const std::string longest(100, 'k');
+  const std::string_view keys[] = {"key", "key", "key", "default", longest};
+  request.key = chance.pick(keys);
+  request.line += " idp:" + request.key;
+}
+
 void make_put(Request& request, test::Random& chance, const Model& model, int client,
               const Mix& mix, std::uint32_t job_bytes_max) {
   request.priority = random_priority(chance);
@@ -134,6 +146,7 @@ void make_put(Request& request, test::Random& chance, const Model& model, int cl
     request.line += " " + tags_text(request.tries);
   }
   if (mix.has_extended && has_tags && chance.one_in(3)) add_lane(request, chance);
+  if (mix.has_extended && has_tags && chance.one_in(3)) add_key(request, chance);
   // The body of one that is too big is thrown away whatever stands after its size.
   if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
 }

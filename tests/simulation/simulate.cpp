@@ -57,7 +57,7 @@ extern "C" void on_abort(int) {
 
 struct Totals {
   std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, disk_faults = 0, refused = 0,
-                put_off = 0, task_turns = 0, put_backs = 0;
+                put_off = 0, task_turns = 0, put_backs = 0, duplicates = 0, raises = 0, twins = 0;
   bool has_extended = false;
   std::array<std::uint64_t, haricot::kVerbs> sent{};
 };
@@ -73,6 +73,10 @@ bool has_sent_all(const Totals& totals) {
     if (row.set != haricot::CommandSet::standard && !totals.has_extended) continue;
     const std::string name(row.name());
     std::fprintf(stderr, "no client sent %s\n", name.c_str());
+    has_all = false;
+  }
+  if (totals.has_extended && (totals.duplicates == 0 || totals.raises == 0)) {
+    std::fprintf(stderr, "no put came upon another job of its key, or none raised its priority\n");
     has_all = false;
   }
   return has_all;
@@ -111,6 +115,9 @@ bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
     totals.put_off += simulation.put_off();
     totals.task_turns += simulation.task_turns();
     totals.put_backs += simulation.put_backs();
+    totals.duplicates += simulation.duplicates();
+    totals.raises += simulation.raises();
+    totals.twins += simulation.twins();
     totals.has_extended = totals.has_extended || simulation.has_extended();
   } catch (const Mismatch& mismatch) {
     tell_failure(mismatch.what());
@@ -165,9 +172,11 @@ int main(int count, char** words) {
               " sent of the extended set, %" PRIu64 " turns, %" PRIu64 " restarts, %" PRIu64
               " disturbances of the disk, %" PRIu64 " changes refused, %" PRIu64
               " commands put off, %" PRIu64 " long tasks left for later, %" PRIu64
-              " flushes put back, %.1f s, %.0f commands/s\n",
+              " flushes put back, %" PRIu64 " duplicates, %" PRIu64 " priorities raised, %" PRIu64
+              " jobs back beside another one of their key, %.1f s, %.0f commands/s\n",
               totals.runs, totals.commands, extended_sent(totals), totals.steps, totals.restarts,
               totals.disk_faults, totals.refused, totals.put_off, totals.task_turns,
-              totals.put_backs, seconds(), static_cast<double>(totals.commands) / seconds());
+              totals.put_backs, totals.duplicates, totals.raises, totals.twins, seconds(),
+              static_cast<double>(totals.commands) / seconds());
   return totals.commands < kCommandsForAll || has_sent_all(totals) ? 0 : 1;
 }

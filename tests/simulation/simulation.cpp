@@ -72,8 +72,35 @@ void Simulation::check_invariants() const {
 }
 
 void Simulation::run_tape() {
+  note_answers();
   model_.run(tape_, now_);
   for (auto& [number, wire] : wires_) find_drained_put(wire);
+}
+
+void Simulation::note_line(Wire& wire, std::string_view line) {
+  tape_.add({.kind = Event::Kind::line, .client = wire.number, .line = std::string(line)});
+  wire.keyed_put_is_open = line.starts_with("put ") && line.find(" idp:") != std::string_view::npos;
+  wire.bytes_at_put = answered_bytes(wire);
+}
+
+// Who has been answered since the line of a put with a key: nothing else may tell when that was.
+void Simulation::note_answers() {
+  for (auto& [number, wire] : wires_) {
+    if (!wire.keyed_put_is_open || !model_.has_client(number)) continue;
+    const std::uint64_t more = answered_bytes(wire) - wire.bytes_at_put;
+    if (more == 0) continue;
+    const std::string text = pending(wire);
+    require(more <= text.size(), "more was answered than there is");
+    tape_.add_answer({.kind = Event::Kind::answered,
+                      .client = number,
+                      .line = text.substr(text.size() - more),
+                      .records = recorder_->records()});
+    wire.keyed_put_is_open = false;
+  }
+}
+
+std::uint64_t Simulation::answered_bytes(const Wire& wire) {
+  return wire.sent_bytes + wire.session->output().pending_bytes();
 }
 
 // Nothing on the tape tells of a put that drain mode refuses, but there is more of an answer than
@@ -91,8 +118,8 @@ void Simulation::find_drained_put(Wire& wire) {
 // So many bytes more than those of the model's answers have come from the server. They differ where
 // the disk made INTERNAL_ERROR of answers.
 std::int64_t Simulation::surplus(const Wire& wire) {
-  const std::uint64_t bytes = wire.sent_bytes + wire.session->output().pending_bytes();
-  return static_cast<std::int64_t>(bytes - model_.client(wire.number).answered_bytes);
+  return static_cast<std::int64_t>(answered_bytes(wire) -
+                                   model_.client(wire.number).answered_bytes);
 }
 
 // A turn ------------------------------------------------------------------------------------------
@@ -227,6 +254,9 @@ void Simulation::explain(Wire& wire) {
     const bool fails = wire.unexplained.starts_with(kFailed);
     if (fails || wire.unexplained.starts_with("OUT_OF_MEMORY\r\n")) ++refused_;
     if (wire.unexplained.starts_with(text)) {
+      const bool is_duplicate = text.starts_with("INSERTED ") && text.find(' ', 9) != text.npos;
+      require(!is_duplicate || recorder_->safe_records() >= client.held_until,
+              who + " was told of a job that is not safe");
       wire.unexplained.erase(0, text.size());
     } else if (wire.may_have_failed && fails) {
       wire.unexplained.erase(0, kFailed.size());
@@ -310,6 +340,8 @@ void Simulation::end_turn() {
   for (auto& [number, wire] : wires_) wire.was_held = !wire.session->may_send();
   const std::uint64_t held = recorder_->safe_records();
   service_->end_turn(now_);
+  // Answers that were held back may have become others, of another length.
+  for (auto& [number, wire] : wires_) wire.bytes_at_put = answered_bytes(wire);
   require(recorder_->safe_records() >= held, "what was safe is not any more");
   const bool is_in_doubt = recorder_->doubtful_records() > recorder_->safe_records();
   for (auto& [number, wire] : wires_) {

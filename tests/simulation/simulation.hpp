@@ -47,6 +47,10 @@ class Simulation {
   // How often a long task was left for later, and how many flushes put jobs back.
   std::uint64_t task_turns() const { return model_.task_turns(); }
   std::uint64_t put_backs() const { return model_.put_backs(); }
+  // See Model.
+  std::uint64_t duplicates() const { return model_.duplicates(); }
+  std::uint64_t raises() const { return model_.raises(); }
+  std::uint64_t twins() const { return model_.twins(); }
   std::uint64_t put_off() const { return recorder_put_off_ + recorder_->put_off(); }
   // What happened last, a line each.
   std::string last_events() const;
@@ -65,6 +69,10 @@ class Simulation {
     bool has_ended = false;  // Sends no more.
     bool end_was_read = false;
     bool was_held = false;
+    // The line of a put with a key was run. When more comes from the server than there was then,
+    // the put is answered.
+    bool keyed_put_is_open = false;
+    std::uint64_t bytes_at_put = 0;
     bool may_have_failed = false;  // Of what was held back each answer may be INTERNAL_ERROR.
   };
 
@@ -98,6 +106,9 @@ class Simulation {
   void check_invariants() const;
   void run_tape();
   void find_drained_put(Wire& wire);
+  void note_line(Wire& wire, std::string_view line);
+  void note_answers();
+  static std::uint64_t answered_bytes(const Wire& wire);
   std::int64_t surplus(const Wire& wire);
   std::string pending(const Wire& wire) const;
   void note(std::string event);

@@ -96,11 +96,11 @@ bool Simulation::start() {
   recorder_->begin(service_->engine(), wall_offset_);
   service_->set_trace({[](void* context, const Session& session, std::string_view line) {
                          const auto& wire = *static_cast<const Wire*>(session.owner());
-                         static_cast<Tape*>(context)->add({.kind = Event::Kind::line,
-                                                           .client = wire.number,
-                                                           .line = std::string(line)});
+                         auto& simulation = *static_cast<Simulation*>(context);
+                         simulation.note_line(simulation.wires_.at(wire.number), line);
                        },
-                       &tape_});
+                       this});
+  tape_.set_before([this] { note_answers(); });
   disk_->set_sync_mode(chance_.one_in(2) ? binlog::SyncMode::at_once : binlog::SyncMode::when_told);
   disk_->forbid_waiting(true);
   disk_is_slow_ = chance_.one_in(4);

@@ -12,7 +12,7 @@ const { equal, keys, refused, scenario, server } = checks;
 
 const kWords = [
   'flush-tube', 'scan-jobs', 'list-jobs', 'stats-tube-detail', 'stats-tubes', 'reserve-batch',
-  'delete-batch', 'watch', 'reserve-mode',
+  'delete-batch', 'watch', 'reserve-mode', 'try', 'con', 'idp',
 ];
 const kTimes = ['queue-time', 'work-time'].flatMap(time => ['p50', 'p99', 'max'].map(of => `${time}-${of}`));
 const kDetailKeys = ['age-oldest-ready', 'age-oldest-buried', ...kTimes, 'buried-by-tries'];
@@ -173,6 +173,25 @@ function hasCommands() {
     await checks.until(async () => (await other.text(`stats-tube ${t.tube}`))['current-waiting'] === 1, 'it waits');
     const id = await other.put('at last');
     equal((await waiting)[1].map(([job]) => job), [id], 'the job');
+  });
+
+  scenario('a put is unique as long as its job lives', async t => {
+    const client = await connectTo(t);
+    const put = async (priority, body) =>
+      (await client.send(`put ${priority} 0 60 ${body.length} idp:order-7`, Buffer.from(body)))[0];
+    const [word, id, ...none] = await put(5, 'once');
+    equal([word, none], ['INSERTED', []], 'a new job');
+    equal(await put(5, 'twice'), ['INSERTED', id, 'READY'], 'the job that is there');
+    equal(await put(1, ''), ['INSERTED', id, 'READY', '1'], 'more urgent');
+    const { jobs } = await client.text(`list-jobs ${t.tube} ready 10`);
+    equal(Object.keys(jobs[0]), [...kJobKeys, 'idp'], 'keys of a unique job');
+    equal(jobs.map(job => [`${job.id}`, job.pri, job.idp]), [[id, 1, 'order-7']], 'one job');
+    equal((await client.send('reserve'))[1].toString(), 'once', 'the first body');
+    equal(await put(1, 'x'), ['INSERTED', id, 'RESERVED'], 'while it is worked on');
+    // The library's own put knows no tags, and its delete frees the key.
+    await new Promise((resolve, reject) => client.destroy(id, error => (error ? reject(error) : resolve())));
+    equal((await put(1, 'x')).length, 2, 'a new job again');
+    await refused(client.send('put 1 0 60 1 idp:'), 'BAD_FORMAT', 'no key');
   });
 
   scenario('reserves are shared out by weights', async t => {

@@ -22,7 +22,7 @@ use Pheanstalk\Response\ArrayResponse;
 use Pheanstalk\SocketFactory;
 
 const WORDS = ['flush-tube', 'scan-jobs', 'list-jobs', 'stats-tube-detail', 'stats-tubes', 'reserve-batch',
-    'delete-batch', 'watch', 'reserve-mode'];
+    'delete-batch', 'watch', 'reserve-mode', 'try', 'con', 'idp'];
 const DETAIL_KEYS = ['age-oldest-ready', 'age-oldest-buried', 'queue-time-p50', 'queue-time-p99', 'queue-time-max',
     'work-time-p50', 'work-time-p99', 'work-time-max', 'buried-by-tries'];
 const JOB_KEYS = ['id', 'tube', 'state', 'pri', 'age', 'delay', 'ttr', 'time-left', 'bytes', 'reserves', 'timeouts',
@@ -198,6 +198,21 @@ $extended['batches are reserved and deleted'] = function (Expectations $t, strin
     $t->equal($link->words('delete-batch ' . implode(' ', [...$ids, $ids[0]])),
         ['DELETED_BATCH', (string) count($ids), '1'], 'deleted, and one that was gone');
     $t->refused(ServerBadFormatException::class, 'BAD_FORMAT', fn () => $link->words('delete-batch x'), 'no id');
+};
+
+$extended['a put is unique as long as its job lives'] = function (Expectations $t, string $tube) {
+    $link = new Link($tube);
+    $id = $link->words('put 5 0 60 4 idp:order-7', 'once')[1];
+    $t->equal($link->words('put 5 0 60 5 idp:order-7', 'twice'), ['INSERTED', $id, 'READY'], 'the job that is there');
+    $t->equal($link->words('put 1 0 60 0 idp:order-7', ''), ['INSERTED', $id, 'READY', '1'], 'more urgent');
+    $jobs = $link->text("list-jobs $tube ready 10")['jobs'];
+    $t->equal(array_keys($jobs[0]), [...JOB_KEYS, 'idp'], 'keys of a unique job');
+    $t->equal([count($jobs), $jobs[0]['pri'], $jobs[0]['idp']], [1, 1, 'order-7'], 'one job');
+    $t->equal($link->body('reserve'), 'once', 'the first body');
+    $t->equal($link->words('put 1 0 60 1 idp:order-7', 'x'), ['INSERTED', $id, 'RESERVED'], 'while it is worked on');
+    $t->equal($link->words("delete $id"), ['DELETED'], 'deleted');
+    $t->equal(count($link->words('put 1 0 60 1 idp:order-7', 'x')), 2, 'a new job');
+    $t->refused(ServerBadFormatException::class, 'BAD_FORMAT', fn () => $link->words('put 1 0 60 1 idp:'), 'no key');
 };
 
 $extended['reserves are shared out by weights'] = function (Expectations $t, string $tube) {

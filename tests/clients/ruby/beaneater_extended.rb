@@ -10,6 +10,7 @@ include Checks
 
 WORDS = %w[
   flush-tube scan-jobs list-jobs stats-tube-detail stats-tubes reserve-batch delete-batch watch reserve-mode
+  try con idp
 ].freeze
 
 # What a library would add to its connection.
@@ -45,8 +46,8 @@ TIMES = %w[queue-time work-time].product(%w[p50 p99 max]).map { |pair| pair.join
 DETAIL_KEYS = (%w[age-oldest-ready age-oldest-buried] + TIMES + %w[buried-by-tries]).freeze
 JOB_KEYS = %w[id tube state pri age delay ttr time-left bytes reserves timeouts releases buries kicks].freeze
 
-def put(link, body, priority = 0)
-  Integer(link.transmit("put #{priority} 0 60 #{body.bytesize}\r\n#{body}")[:id])
+def put(link, body, priority = 0, tags = '')
+  Integer(link.transmit("put #{priority} 0 60 #{body.bytesize}#{tags}\r\n#{body}")[:id])
 end
 
 # A connection that uses and watches this tube only.
@@ -98,6 +99,19 @@ if ENV.fetch('SERVER_EXTENDED') == 'yes'
     answer = link.transmit("delete-batch #{(ids + [ids[0]]).join(' ')}")
     equal(answer, { status: 'DELETED_BATCH', id: '3' }, 'deleted')
     refused(Beaneater::BadFormatError, 'no id') { link.transmit('delete-batch x') }
+  end
+
+  Checks.scenario 'a put is unique as long as its job lives' do |name, connect|
+    link = link_to(connect, name)
+    id = put(link, 'once', 5, ' idp:order-7')
+    equal(put(link, 'twice', 5, ' idp:order-7'), id, 'the job that is there')
+    equal(put(link, 'more urgent', 1, ' idp:order-7'), id, 'the same job')
+    jobs = link.transmit("list-jobs #{name} ready 10")[:body]['jobs']
+    equal(jobs.map { |job| job.values_at('id', 'pri', 'idp') }, [[id, 1, 'order-7']], 'one job')
+    job = link.transmit('reserve')
+    equal([Integer(job[:id]), job[:body]], [id, 'once'], 'the first body')
+    link.transmit("delete #{id}")
+    equal(put(link, 'again', 5, ' idp:order-7') > id, true, 'a new job')
   end
 
   Checks.scenario 'reserves are shared out by weights' do |name, connect|

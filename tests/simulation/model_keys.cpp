@@ -1,0 +1,132 @@
+#include <string>
+#include <utility>
+
+#include "mismatch.hpp"
+#include "model.hpp"
+
+// Unique jobs: who has a key, and what a put gets that comes upon another job with its key.
+//
+// A duplicate asks the disk only if it raises a priority, so the tape has nothing of most of them.
+// What it has is that the client was answered, at that moment, and with which text.
+
+namespace haricot::simulation {
+
+std::string key_in(const std::string& tags) {
+  const std::string tag = "idp:";
+  const std::size_t begin = tags.rfind(tag);
+  const bool has_one = begin != std::string::npos && (begin == 0 || tags[begin - 1] == ' ');
+  return has_one ? tags.substr(begin + tag.size()) : std::string();
+}
+
+// The living job that has the key. A job that a flush has does not live, but it has the key again
+// when it comes back, unless another one has taken it.
+JobId Model::holder_of(const std::string& tube, const std::string& key) const {
+  const auto holder = keys_.find({tube, key});
+  const bool lives = holder != keys_.end() && jobs_.at(holder->second).flush == 0;
+  return lives ? holder->second : 0;
+}
+
+void Model::hold_key(JobId id) {
+  const ModelJob& job = jobs_.at(id);
+  if (!job.key.empty()) keys_[{job.tube, job.key}] = id;
+}
+
+void Model::erase_job(JobId id) {
+  const ModelJob& job = jobs_.at(id);
+  const auto holder = keys_.find({job.tube, job.key});
+  if (holder != keys_.end() && holder->second == id) keys_.erase(holder);
+  jobs_.erase(id);
+}
+
+// Whether the put of that client would come upon another job if it ended now.
+bool Model::is_duplicate(int number) const {
+  const ModelClient& client = clients_.at(number);
+  return client.put_is_open && client.put_id != 0 && client.put.body_ends_well && !draining_ &&
+         client.put.end <= client.bytes_read && !client.put.key.empty() &&
+         holder_of(client.used, client.put.key) != 0;
+}
+
+void Model::answer_duplicate(const Event& told, std::string text) {
+  ModelClient& client = clients_.at(told.client);
+  ++duplicates_;
+  client.put_is_open = false;
+  client.held_until = told.records;
+  answer(told.client, std::move(text));
+}
+
+// A client whose put has a key was answered, and neither a record nor a refusal says why.
+void Model::end_put_as_told(const Event& told) {
+  const ModelClient& client = clients_.at(told.client);
+  if (!client.put_is_open) return;
+  if (!told.line.starts_with("INSERTED ")) {
+    run_silent(told.client, told.line);
+    return;
+  }
+  const std::string who = "client " + std::to_string(told.client);
+  require(is_duplicate(told.client), who + " got " + told.line + " for a put that is no duplicate");
+  const JobId id = holder_of(client.used, client.put.key);
+  const ModelJob& job = jobs_.at(id);
+  require(client.put.priority >= job.priority,
+          "the priority of job " + std::to_string(id) + " was not raised");
+  answer_duplicate(told, duplicate_text(id, {}));
+}
+
+// A put asks for the room of a change: it raises the priority of the job that it comes upon. Which
+// put it is, its answer says, which comes next.
+void Model::end_raise(const Event& room, Tape& tape) {
+  if (room.status == JournalStatus::later) return;  // It is tried again.
+  const auto could_raise = [&](int number) {
+    if (!is_duplicate(number)) return JobId{0};
+    const ModelClient& client = clients_.at(number);
+    const JobId id = holder_of(client.used, client.put.key);
+    return client.put.priority < jobs_.at(id).priority ? id : JobId{0};
+  };
+  if (room.status != JournalStatus::ok) {
+    const std::string text =
+        room.status == JournalStatus::full ? "OUT_OF_MEMORY\r\n" : kInternalError;
+    const auto told = tape.take_answer([&](const Event& event) {
+      return could_raise(event.client) != 0 && event.line.starts_with(text);
+    });
+    require(told.has_value(), "a change was refused that nobody wanted");
+    clients_.at(told->client).put_is_open = false;
+    answer(told->client, text);
+    return;
+  }
+  require(!tape.empty() && tape.front().kind == Event::Kind::record_in_place,
+          "there was room for a change that nobody wanted");
+  const JobId id = tape.front().id;
+  const std::uint32_t priority = tape.front().job.priority;
+  require(find_job(id) != nullptr, "the priority of no job was raised");
+  const Event record = tape.take(Event::Kind::record_in_place);
+  std::string text = duplicate_text(id, " " + std::to_string(priority));
+  const auto told = tape.take_answer([&](const Event& event) {
+    return could_raise(event.client) == id && clients_.at(event.client).put.priority == priority &&
+           event.line.starts_with(text);
+  });
+  require(told.has_value(), "nobody was told: " + text);
+  jobs_.at(id).priority = priority;
+  check_recorded(record, id);
+  ++raises_;
+  answer_duplicate(*told, std::move(text));
+}
+
+std::string Model::duplicate_text(JobId id, const std::string& raised) const {
+  const char* const states[] = {"READY", "RESERVED", "DELAYED", "BURIED"};
+  return "INSERTED " + std::to_string(id) + " " +
+         states[static_cast<std::size_t>(jobs_.at(id).state)] + raised + "\r\n";
+}
+
+// Whether a command would ask the disk for the room of a change, if it were run now.
+bool Model::asks_for_update(int number, const Request& request) {
+  if (request.kind != Request::Kind::command) return false;
+  if (request.verb == Verb::release || request.verb == Verb::bury) return holds(number, request.id);
+  if (request.verb == Verb::kick) {
+    const std::string& used = clients_.at(number).used;
+    return request.bound > 0 && (first_buried(used) != 0 || first_delayed(used) != 0);
+  }
+  if (request.verb != Verb::kick_job && request.verb != Verb::reserve_job) return false;
+  const ModelJob* job = find_job(request.id);
+  return job != nullptr && (job->state == JobState::buried || job->state == JobState::delayed);
+}
+
+}  // namespace haricot::simulation
