@@ -9,6 +9,7 @@ import json
 import pathlib
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -226,6 +227,15 @@ class Unique(TagTest):
         self.good("import", "-t", "news", stdin=text)
         self.assertEqual(json.loads(self.good("export", "news"))["idp"], "b:300")
 
+    def test_a_more_urgent_put_of_a_key_raises_the_job(self):
+        self.needs("idp")
+        self.good("put", "--unique", "a", "-p", "9", "x")
+        _, output, error = self.haricot("put", "--unique", "a", "-p", "5", "x")
+        self.assertEqual((output, error), (
+            b"1\n", "haricot put: a job with this key is there already: 1, ready, now with "
+                    "priority 5\n"))
+        self.assertEqual(self.good_json("stats", "1")["pri"], 5)
+
     def test_keys_come_with_exported_jobs(self):
         self.good("put", "-t", "mail", "--unique", "12", "--concurrency", "34", "one")
         self.good("put", "-t", "mail", "--unique", "b", "--tries", "9", "-d", "1h", "two")
@@ -378,6 +388,42 @@ class Carry(TagTest):
             self.assertEqual(error, "haricot import: tags are left out of jobs: 1\n")
         self.assertEqual(self.good("import", "-q", "--without-tags", stdin=text), "")
         self.assertEqual((self.count("ready", "mail"), self.count("buried", "mail")), (5, 2))
+
+    def test_a_file_with_a_tag_that_the_server_lacks_is_refused_as_a_whole(self):
+        if self.has("con"):
+            self.skipTest("the server has it")
+        path = pathlib.Path(self.server.folder.name) / "jobs"
+        plain = line(tube="mail", body="plain")
+        path.write_bytes(plain * 3 + b"\n" + line(tube="mail", body="x", con="k") + plain)
+        before = self.server.ask("list-tubes")
+        for words in (["import", path], ["import", "--from-line", "4", "-f", path]):
+            output = self.refused(REFUSED, "line 5: the server at ", *words)
+            self.assertEqual(output, "imported 0\n")
+            self.refused(REFUSED, "; --without-tags leaves tags out; nothing was put\n", *words)
+        with path.open("rb", buffering=0) as opened:
+            opened.read(len(plain))
+            ended = subprocess.run([TOOL, "import", "-a", self.server.address], stdin=opened,
+                                   capture_output=True, timeout=60, check=False)
+        self.assertEqual((ended.returncode, ended.stdout), (REFUSED, b"imported 0\n"))
+        self.assertIn(b"line 4: ", ended.stderr)
+        self.assertEqual(self.server.stat("total-jobs"), "0")
+        self.assertEqual(self.server.ask("list-tubes"), before)
+        self.assertEqual(self.good("import", "--from-line", "6", path), "imported 1\n")
+        self.good("import", "-q", "--without-tags", path)
+        self.assertEqual(self.count("ready", "mail"), 6)
+
+    def test_a_file_is_imported_from_where_it_stands(self):
+        path = pathlib.Path(self.server.folder.name) / "jobs"
+        path.write_bytes(b"".join(line(tube="mail", body=f"job {i}") for i in range(700)))
+        with path.open("rb", buffering=0) as opened:
+            opened.read(len(line(tube="mail", body="job 0")))
+            ended = subprocess.run([TOOL, "import", "-a", self.server.address], stdin=opened,
+                                   capture_output=True, timeout=60, check=False)
+        self.assertEqual((ended.returncode, ended.stdout), (DONE, b"imported 699\n"))
+        # A bad line stops it there, whatever comes after it.
+        path.write_bytes(line(tube="mail", body="x") + b"{\n" + line(tube="a", body="x", idp="k"))
+        self.assertEqual(self.refused(NO, "line 2: ", "import", path), "imported 1\n")
+        self.assertEqual(self.count("ready", "mail"), 700)
 
     def test_a_tag_that_is_none_is_a_bad_line(self):
         for tag, values in (("try", (0, 65536, True, "", "x", "3 con:a")),

@@ -97,13 +97,23 @@ bool TagSupport::ask() {
   return true;
 }
 
+bool TagSupport::has(std::string_view word) const {
+  return std::find(words_->begin(), words_->end(), word) != words_->end();
+}
+
+std::optional<bool> TagSupport::takes_all() {
+  if (!ask()) return std::nullopt;
+  return std::all_of(kTagWords.begin(), kTagWords.end(),
+                     [this](std::string_view word) { return has(word); });
+}
+
 bool TagSupport::takes(const PutTags& tags) {
   missing_ = {};
   if (tags.empty()) return true;
   if (!ask()) return false;
   for (const std::string_view word : kTagWords) {
     const bool is_used = tags.text().find(" " + std::string(word) + ":") != std::string::npos;
-    if (!is_used || std::find(words_->begin(), words_->end(), word) != words_->end()) continue;
+    if (!is_used || has(word)) continue;
     missing_ = word;
     // It asks for the server's version, once.
     if (word != refused_) {

@@ -62,11 +62,15 @@ class TagSupport final {
   // False: the server lacks one of these tags, or failed; its failure() says so, and lacks() says
   // which of the two it is. Requires: nothing else has set failure() since this was false.
   [[nodiscard]] bool takes(const PutTags& tags);
+  // Whether it takes all tags that this tool knows. Nothing: it failed.
+  std::optional<bool> takes_all();
   // Whether the last takes() was false because the server lacks a tag.
   bool lacks() const { return !missing_.empty(); }
 
  private:
   bool ask();
+  // Requires: ask() went well.
+  bool has(std::string_view word) const;
 
   Remote& server_;
   std::optional<std::vector<std::string>> words_;  // Nothing: it was not asked yet.

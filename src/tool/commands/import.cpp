@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -27,14 +28,17 @@ constexpr ErrandText kText = {
     "may have \"state\", \"pri\", \"ttr\", \"delay\", \"time-left\" and the tags \"try\", \"con\" "
     "and\n"
     "\"idp\". Jobs get new ids; a job that was reserved is ready. Blank lines are left out.\n"
-    "import stops at the first bad line, or at a tag that the server lacks: the lines before\n"
-    "it are imported. --dry-run puts nothing, and names all bad lines. If a job with the key of\n"
-    "\"idp\" is there already, its line is named and not imported, and the status is 1.\n",
+    "import stops at the first bad line: the lines before it are imported. It refuses a file\n"
+    "with tags that the server lacks; from a pipe the lines before the first tag are imported.\n"
+    "--dry-run puts nothing, and names all bad lines. If a job with the key of \"idp\" is there\n"
+    "already, its line is named and not imported, and the status is 1.\n",
     "    haricot import jobs.json\n"
     "    haricot import --dry-run jobs.json                  # only check the lines\n"};
 
 // No body takes more bytes in JSON than six for each of its own, and no line needs more besides.
 constexpr std::size_t kLineBytesMax = std::size_t{6} * kJobBytesMaxLimit + 64 * 1024;
+
+constexpr std::string_view kTagAdvice = "; --without-tags leaves tags out";
 
 struct Choice {
   std::string tube;
@@ -55,21 +59,12 @@ class Import {
 
   int run(InputText& input) {
     if (!ask_limits()) return errand_.failed();
-    std::string text;
-    for (bool is_over = false; !is_over;) {
-      // What is left of the last piece has no line end.
-      std::size_t from = text.size();
-      if (!input.read(errand_, kLineBytesMax, text, is_over)) return end(kExitFailure);
-      if (is_over && !text.empty() && !text.ends_with('\n')) text += '\n';
-      std::size_t begin = 0;
-      for (std::size_t at = 0; (at = text.find('\n', from)) != std::string::npos;) {
-        const std::optional<int> over = take_line(std::string_view(text).substr(begin, at - begin));
-        if (over) return *over;
-        begin = from = at + 1;
-      }
-      text.erase(0, begin);
-      if (!send()) return fail();
+    if (!choice_.dry_run && !choice_.without_tags) {
+      if (const std::optional<int> over = look_ahead(input)) return *over;
     }
+    const auto send_all = [this] { return send() ? std::nullopt : std::optional(fail()); };
+    const auto take = [this](std::string_view line) { return take_line(line); };
+    if (const std::optional<int> over = read_lines(input, take, send_all)) return *over;
     return end(bad_lines_ + taken_keys_ > 0 ? kExitFailure : 0);
   }
 
@@ -82,6 +77,60 @@ class Import {
     bool is_buried = false;
   };
 
+  using Over = std::optional<int>;  // Something: it is over, with this status.
+
+  // Hands over each line, and calls `pause` whenever no more is there for the moment.
+  Over read_lines(InputText& input, const std::function<Over(std::string_view)>& take,
+                  const std::function<Over()>& pause) {
+    std::string text;
+    for (bool is_over = false; !is_over;) {
+      // What is left of the last piece has no line end.
+      std::size_t from = text.size();
+      if (!input.read(errand_, kLineBytesMax, text, is_over)) return end(kExitFailure);
+      if (is_over && !text.empty() && !text.ends_with('\n')) text += '\n';
+      std::size_t begin = 0;
+      for (std::size_t at = 0; (at = text.find('\n', from)) != std::string::npos;) {
+        if (const Over over = take(std::string_view(text).substr(begin, at - begin))) return over;
+        begin = from = at + 1;
+      }
+      text.erase(0, begin);
+      if (const Over over = pause()) return over;
+    }
+    return std::nullopt;
+  }
+
+  // If the server lacks a tag, looks whether a line has it, before anything is put. A pipe can be
+  // read only once: there the line is met when those before it are imported.
+  Over look_ahead(InputText& input) {
+    const std::optional<std::int64_t> position = input.position();
+    if (!position) return std::nullopt;
+    const std::optional<bool> takes_all = tags_.takes_all();
+    if (!takes_all) return errand_.failed();
+    if (*takes_all) return std::nullopt;
+    bool is_bad = false;  // The import ends at a bad line.
+    const auto look = [&](std::string_view line) -> Over {
+      ++line_;
+      std::string error;
+      if (is_bad || is_left_out(line)) return std::nullopt;
+      const std::optional<ImportJob> job = parse_import_line(line, choice_.tube, error);
+      is_bad = !job;
+      if (is_bad || tags_.takes(job->tags)) return std::nullopt;
+      errand_.warn(line_name() + errand_.server().failure().reason + std::string(kTagAdvice) +
+                   "; nothing was put");
+      return end(errand_.server().failure().status);
+    };
+    const Over over = read_lines(input, look, [] { return Over(); });
+    line_ = 0;
+    if (over) return over;
+    return input.go_back(errand_, *position) ? std::nullopt : Over(end(kExitFailure));
+  }
+
+  bool is_left_out(std::string_view line) const {
+    const bool is_blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
+    return is_blank || line_ < choice_.from_line;
+  }
+  std::string line_name() const { return "line " + std::to_string(line_) + ": "; }
+
   // False: the server failed.
   bool ask_limits() {
     bool is_there = false;
@@ -91,11 +140,9 @@ class Import {
     return true;
   }
 
-  // Something: it is over, with this status.
-  std::optional<int> take_line(std::string_view line) {
+  Over take_line(std::string_view line) {
     ++line_;
-    const bool is_blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
-    if (is_blank || line_ < choice_.from_line) return std::nullopt;
+    if (is_left_out(line)) return std::nullopt;
     std::string error;
     int status = kExitFailure;
     std::optional<ImportJob> job = parse_import_line(line, choice_.tube, error);
@@ -103,7 +150,7 @@ class Import {
     if (!error.empty()) {
       if (!choice_.dry_run && !send()) return fail();
       progress_.clear();
-      errand_.warn("line " + std::to_string(line_) + ": " + error);
+      errand_.warn(line_name() + error);
       ++bad_lines_;
       return choice_.dry_run ? std::nullopt : std::optional(end(status));
     }
@@ -139,7 +186,7 @@ class Import {
 
   // How to go on with a job whose tags the server does not take.
   std::string advice() const {
-    std::string text = "; --without-tags leaves tags out";
+    std::string text(kTagAdvice);
     if (line_ > 1 && !choice_.dry_run) {
       text += ", and --from-line " + std::to_string(line_) + " goes on here";
     }

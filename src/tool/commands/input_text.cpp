@@ -1,6 +1,7 @@
 #include "tool/commands/input_text.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,12 +17,28 @@ bool InputText::open(const Errand& errand, const std::string& path) {
   return static_cast<bool>(file_);
 }
 
+int InputText::descriptor() const {
+  return file_ ? file_.get() : STDIN_FILENO;
+}
+
+std::optional<std::int64_t> InputText::position() const {
+  struct stat status {};
+  if (::fstat(descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  const off_t position = ::lseek(descriptor(), 0, SEEK_CUR);
+  return position < 0 ? std::nullopt : std::optional<std::int64_t>(position);
+}
+
+bool InputText::go_back(const Errand& errand, std::int64_t position) {
+  if (::lseek(descriptor(), position, SEEK_SET) == position) return true;
+  errand.warn("cannot read " + name_ + " again: " + std::strerror(errno));
+  return false;
+}
+
 bool InputText::read(const Errand& errand, std::size_t bytes_max, std::string& text,
                      bool& is_over) {
-  const int descriptor = file_ ? file_.get() : STDIN_FILENO;
   ssize_t count = 0;
   do {
-    count = ::read(descriptor, buffer_.data(), buffer_.size());
+    count = ::read(descriptor(), buffer_.data(), buffer_.size());
   } while (count < 0 && errno == EINTR);
   if (count < 0) {
     errand.warn("cannot read " + name_ + ": " + std::strerror(errno));

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "os/descriptor.hpp"
@@ -27,7 +29,14 @@ class InputText final {
   // text has more bytes than this now; then the message is printed. `is_over`: that was the end.
   bool read(const Errand& errand, std::size_t bytes_max, std::string& text, bool& is_over);
 
+  // Where the next read begins. Nothing: it is no file, and so can be read only once.
+  std::optional<std::int64_t> position() const;
+  // Goes back to what position() was. False: the message is printed.
+  bool go_back(const Errand& errand, std::int64_t position);
+
  private:
+  int descriptor() const;
+
   static constexpr std::size_t kReadBytes = 64 * 1024;
 
   std::string name_;
