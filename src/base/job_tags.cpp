@@ -139,8 +139,10 @@ JobTags TagText::write(const JobTags& tags) {
   clear();
   JobTags written = tags;
   if (tags.tries == 0 && tags.lane.empty() && !tags.unique_key.empty()) {
-    add(kKeyPrefix);
-    written.unique_key = add(tags.unique_key);
+    // It stands in the text that was read as it is to stand here.
+    const std::string_view key = tags.unique_key;
+    const std::size_t prefix = kKeyPrefix.size();
+    written.unique_key = add({key.data() - prefix, prefix + key.size()}).substr(prefix);
     return written;
   }
   for (const TagRow& row : kTagTable) {

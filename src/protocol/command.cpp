@@ -134,7 +134,7 @@ ParseResult read_put(Cursor cursor, Command& command) {
 
 // [tag ...], each with one blank in front. A put that is wrong there stays as malformed as it is
 // for beanstalkd. A tag has no NUL.
-[[gnu::cold, gnu::noinline]] ParseResult read_end_of_put(Command& command, CommandSet set) {
+[[gnu::noinline]] ParseResult read_end_of_put(Command& command, CommandSet set) {
   Cursor cursor(std::exchange(command.tags, {}));
   const std::string_view end = cursor.rest();
   if (set != CommandSet::standard && cursor.blank() &&

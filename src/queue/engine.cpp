@@ -107,7 +107,9 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
 }
 
 Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, NewBody&& body, Instant now) {
-  const ReadTags read{put.tags, put.read_tags == nullptr ? tags_in(put.tags) : *put.read_tags};
+  ReadTags own;
+  if (put.read_tags == nullptr) own = {put.tags, tags_in(put.tags)};
+  const ReadTags& read = put.read_tags == nullptr ? own : *put.read_tags;
   const JobTags& tags = read.tags;
   if (!admit_with_tags(tube, read, body.size())) return Outcome::out_of_memory;
   UniqueKeys::Found key;

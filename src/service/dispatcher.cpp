@@ -203,7 +203,7 @@ Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody& body,
   if (plan.has_tags) [[unlikely]] {
     const ReadTags& tags = tags_.find(plan.id);
     job.tags = tags.text;
-    job.read_tags = &tags.tags;
+    job.read_tags = &tags;
   }
   switch (const Outcome outcome = engine_.put(client, job, std::move(body), now)) {
     case Outcome::done:

@@ -85,6 +85,46 @@ TEST_P(BinlogTags, MoveWithTheirJobs) {
   EXPECT_EQ(tags_of_job(again, buried), "try:9");
 }
 
+// A job that a put of its key has raised keeps its turn, also where it is copied.
+TEST_P(BinlogTags, OfKeysAreHeldAgain) {
+  for (const bool is_copied : {false, true}) {
+    SimDisk disk;
+    World world(disk, options());
+    const JobId ready = world.put({.tags = "idp:ready"});
+    const JobId delayed = world.put({.delay_s = 900, .tags = "con:lane idp:delayed"});
+    const JobId first = world.put({.tags = "idp:first"});
+    const JobId second = world.put({.tags = "idp:second"});
+    for (const JobId id : {first, second}) {
+      EXPECT_EQ(world.reserve(id), Outcome::done);
+      EXPECT_EQ(world.bury(id), Outcome::done);
+    }
+    for (const char* tags : {"idp:ready", "idp:delayed", "idp:first"}) {
+      EXPECT_EQ(world.try_put({.priority = 5, .tags = tags}), Outcome::duplicate);
+      EXPECT_TRUE(world.engine.duplicate().is_raised);
+      world.end_turn();
+    }
+    for (int i = 0; is_copied && i < 400 && world.binlog.numbers().oldest_index < 4; ++i) {
+      EXPECT_EQ(world.delete_job(world.put({.body_bytes = 300, .tags = "idp:other"})),
+                Outcome::done);
+      world.end_turn();
+      disk.complete_syncs();
+    }
+    world.idle();
+    EXPECT_TRUE(world.close());
+    World again(disk, options(), world.wall());
+    EXPECT_EQ(world.compare(again, world.binlog.records(), true), "") << again.replay_text();
+    for (const JobId id : {ready, delayed, first, second}) {
+      const std::string tags(tags_of_job(again, id));
+      EXPECT_EQ(again.try_put({.tags = tags}), Outcome::duplicate) << tags;
+      EXPECT_EQ(again.engine.duplicate().job, again.engine.peek(id)) << tags;
+      EXPECT_EQ(again.engine.jobs()[again.engine.peek(id)].priority, id == second ? 1U : 5U);
+    }
+    EXPECT_EQ(again.engine.find_tube("default")->first_buried, again.engine.peek(first));
+    EXPECT_EQ(again.try_put({.tags = "idp:other"}), Outcome::done);
+    again.engine.check_invariants();
+  }
+}
+
 TEST_P(BinlogTags, AreWrittenAnewAfterAFailure) {
   for (const DiskCall call : {DiskCall::write, DiskCall::start_sync}) {
     if (call == DiskCall::start_sync && GetParam() == SyncPolicy::never) continue;

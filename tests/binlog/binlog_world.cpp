@@ -38,6 +38,9 @@ std::string_view random_tags(test::Random& random) {
       "con:key:2",
       "con:another-key",
       "try:2 con:key:3",
+      "idp:key",
+      "idp:another-key",
+      "con:key idp:a-third-key",
       "later:0123456789012345678901234567890123456789",
       "later:2 other:012345678901234567890123456789012345678901234567890123456789/"
       "012345678901234567890123456789012345678901234567890123456789/"

@@ -84,7 +84,7 @@ class Script {
       std::string deletes;
       for (std::size_t i = 0; i < batch_; ++i) {
         const std::string id = std::to_string(next_id_++);
-        puts += put + (has_keys_ ? " idp:order-" + std::to_string(kFirstKey + next_id_) : "") + body;
+        puts += put + (has_keys_ ? " idp:" + std::to_string(kFirstKey + next_id_) : "") + body;
         reserves += "reserve\r\n";
         deletes += "delete " + id + "\r\n";
         answer_bytes_ += ("INSERTED " + id + "\r\n").size();

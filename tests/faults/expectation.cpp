@@ -1,6 +1,7 @@
 #include "expectation.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 #include <vector>
 
@@ -178,16 +179,45 @@ void Expectation::apply_to_job(const std::vector<std::string>& words, const Answ
 
 void Expectation::apply_put(const Step& step, const Answer& answer) {
   const std::vector<std::string> words = words_of(step.line);
+  if (const JobId holder = holder_of_key(step); holder != 0) {
+    return apply_duplicate(holder, number(words[1]), answer);
+  }
   JobFacts job{.tube = clients_[step.client].used,
                .priority = number(words[1]),
                .delay_s = number(words[2]),
                .ttr_s = std::max(1U, number(words[3]))};
   job.set_body(step.body);
-  if (words.size() > 5) job.tags = words[5];
+  for (std::size_t i = 5; i < words.size(); ++i) job.tags += (i > 5 ? " " : "") + words[i];
   if (job.delay_s > 0) job.state = JobState::delayed;
   if (answer.word() == "BURIED") job.state = JobState::buried;
   if (answer.number() != next_id_ || jobs_.contains(next_id_)) complain("another id");
   jobs_[answer.number()] = std::move(job);
+}
+
+// The job that has the key of a put; 0: there is none, or the put has no key.
+JobId Expectation::holder_of_key(const Step& step) const {
+  const std::size_t tag = step.line.find(" idp:");
+  if (tag == std::string::npos) return 0;
+  const std::string key = step.line.substr(tag);
+  JobId holder = 0;
+  for (const auto& [id, job] : jobs_) {
+    const bool has_key = (" " + job.tags).ends_with(key);
+    if (has_key && job.tube == clients_.at(step.client).used) holder = id;
+  }
+  return holder;
+}
+
+void Expectation::apply_duplicate(JobId holder, std::uint32_t priority, const Answer& answer) {
+  JobFacts& job = jobs_[holder];
+  std::string expected = "INSERTED " + std::to_string(holder) + " ";
+  for (const char c : name_of(job.state)) {
+    expected += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  if (priority < job.priority) {
+    expected += " " + std::to_string(priority);
+    job.priority = priority;
+  }
+  if (answer.line != expected) complain("not " + expected);
 }
 
 void Expectation::apply_reserved(int client, const Answer& answer) {
@@ -320,6 +350,15 @@ void Expectation::apply_maybe(const Step& step) {
   if (words.empty()) return;
   const std::string& verb = words[0];
   if (verb == "put") {
+    if (const JobId holder = holder_of_key(step); holder != 0) {
+      const auto now = found_.find(holder);
+      const std::uint32_t asked = number(words[1]);
+      const bool is_raised = asked < jobs_[holder].priority;
+      if (is_raised && now != found_.end() && now->second.priority == asked) {
+        jobs_[holder].priority = asked;
+      }
+      return;
+    }
     const auto made = found_.find(next_id_);
     if (made == found_.end()) return;
     Step buried = step;

@@ -254,6 +254,29 @@ Steps lanes() {
   return steps;
 }
 
+// Puts of a few keys: some that a job has, wherever it is, and some that were flushed.
+Steps keys() {
+  Steps steps = {say(producer, "use keys"), say(worker, "watch keys")};
+  const auto put_key = [&](const std::string& numbers, const std::string& tags, std::size_t bytes) {
+    Step tagged = put(producer, numbers, bytes);
+    tagged.line += " " + tags;
+    steps.push_back(bytes == 20 ? in_pieces(tagged) : tagged);
+  };
+  put_key("9 0 60", "idp:one", 10);
+  put_key("9 0 60", "idp:one", 20);
+  put_key("5 0 60", "idp:one", 2000);
+  put_key("9 60 60", "con:lane idp:two", 20);
+  put_key("4 0 60", "idp:two", 10);
+  add(steps, {say(worker, "reserve-with-timeout 0")});
+  put_key("1 0 60", "idp:one", 10);
+  add(steps, {vanish(worker), connect(worker), say(worker, "watch keys"),
+              say(other, "flush-tube keys")});
+  put_key("9 0 60", "con:a-lane-with-a-long-name idp:one", 10);
+  put_key("9 0 60", "idp:two", 2000);
+  add(steps, {say(other, "scan-jobs 0 1000 keys"), say(other, "flush-tube keys")});
+  return steps;
+}
+
 Steps ends() {
   Steps steps;
   for (int id = 20; id < 60; ++id) {
@@ -275,6 +298,7 @@ std::vector<Step> every_command() {
   add(steps, crowds());
   add(steps, ends());
   add(steps, lanes());
+  add(steps, keys());
   add(steps, tries());
   add(steps, flushes());
   return steps;

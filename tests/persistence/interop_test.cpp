@@ -161,11 +161,16 @@ TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
   ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const Client client = connect();
   constexpr std::uint64_t kJobs = 300;
-  static constexpr const char* kTags[] = {"con:key", "con:another-key:2", "try:3 con:key", "try:2"};
+  static constexpr const char* kTags[] = {"con:key", "con:another-key:2 idp:", "try:3 con:key idp:",
+                                          "try:2"};
+  const auto tags_of = [](std::uint64_t id) {
+    const std::string tags = kTags[id % 4];
+    return tags + (tags.ends_with(':') ? "key-" + std::to_string(id) : "");
+  };
   for (std::uint64_t id = 1; id <= kJobs; ++id) {
     const std::string body = numbered_body(id, 100);
     EXPECT_EQ(client->ask("put 9 " + std::string(id % 10 == 4 ? "1000" : "0") + " 60 100 " +
-                          kTags[id % 4] + "\r\n" + body),
+                          tags_of(id) + "\r\n" + body),
               "INSERTED " + std::to_string(id) + "\r\n");
     // Files get sparse, so that jobs are copied with their tags.
     if (id > 20 && id % 3 != 0) remove(*client, id - 20);
@@ -180,6 +185,10 @@ TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
   EXPECT_GT(file_numbers(folder_.path()).size(), 2U);
   ASSERT_NO_FATAL_FAILURE(stop());
   ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
+  // A delayed job that was copied still has its key.
+  EXPECT_TRUE(connect()
+                  ->ask("put 9 0 60 1 " + tags_of(34) + "\r\nx")
+                  .starts_with("INSERTED 34 DELAYED"));
   const Jobs before = jobs(kJobs);
   const std::uint64_t ready = stat("current-jobs-ready");
   EXPECT_GT(ready, 50U);

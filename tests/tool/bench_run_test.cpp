@@ -143,6 +143,26 @@ TEST_F(BenchRun, AServerWithoutReserveModesIsToldFrom) {
   expect_empty_server();
 }
 
+TEST_F(BenchRun, EachJobHasAKeyOfItsOwnIfThatIsAskedFor) {
+  ASSERT_TRUE(start());
+  const Ending ending = bench({"--unique", "-c", "3", "--depth", "7", "-n", "500", "--warm-up", "50"});
+  ASSERT_EQ(ending.status, (ExitStatus{.code = 0})) << ending.error;
+  EXPECT_EQ(json_value(ending.output, "commands"), 1'500) << ending.output;
+  EXPECT_NE(ending.output.find("\"unique\":true"), std::string::npos) << ending.output;
+  // None was a duplicate.
+  EXPECT_EQ(server_stat("total-jobs"), 550U);
+  EXPECT_EQ(server_stat("cmd-delete"), 550U);
+  expect_empty_server();
+}
+
+TEST_F(BenchRun, AServerWithoutKeysIsToldFrom) {
+  ASSERT_TRUE(start({"--no-extensions"}));
+  const Ending ending = bench({"--unique", "-n", "10"});
+  EXPECT_EQ(ending.status, (ExitStatus{.code = 1}));
+  EXPECT_NE(ending.error.find("BAD_FORMAT"), std::string::npos) << ending.error;
+  expect_empty_server();
+}
+
 TEST_F(BenchRun, TheServersMemoryAndTimeAreReported) {
   ASSERT_TRUE(start());
   const Ending ending = bench(

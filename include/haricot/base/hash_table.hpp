@@ -87,6 +87,7 @@ class HashTable {
     }
     buckets_.clear();
     size_ = 0;
+    wide_mask_ = 0;
   }
 
   // Requires: the element is in the table.
@@ -99,17 +100,18 @@ class HashTable {
     *link = element.next_in_bucket;
     element.next_in_bucket = nullptr;
     --size_;
-    if (size_ < buckets_.size() / 2 && buckets_.size() > 1) remove_bucket();
+    if (size_ < buckets_.size() / 2 && buckets_.size() > kBucketsKept) remove_bucket();
   }
 
  private:
+  // So few give no memory back, and elements that come and go in batches make no work.
+  static constexpr std::uint32_t kBucketsKept = 64;
+
   std::uint32_t bucket_of(std::uint64_t hash) const {
     const std::uint32_t wide = static_cast<std::uint32_t>(hash) & wide_mask_;
     return wide < buckets_.size() ? wide : wide & (wide_mask_ >> 1);
   }
 
-  // With n buckets and 2^k <= n < 2^(k+1).
-  void set_mask() { wide_mask_ = std::bit_floor(buckets_.size()) * 2 - 1; }
 
   template <typename Precedes>
   static bool comes_before(const T& a, const T& b, Precedes& precedes) {
@@ -136,7 +138,7 @@ class HashTable {
   bool add_bucket() {
     if (!buckets_.reserve_one()) return false;
     buckets_.push_back(nullptr);
-    set_mask();
+    if (buckets_.size() > wide_mask_) wide_mask_ = 2 * wide_mask_ + 1;
     const std::uint32_t added = buckets_.size() - 1;
     if (added == 0) return true;
     T** from = &buckets_[added - std::bit_floor(added)];
@@ -159,7 +161,7 @@ class HashTable {
     const std::uint32_t last = buckets_.size() - 1;
     T* chain = buckets_[last];
     buckets_.pop_back();
-    set_mask();
+    if (buckets_.size() <= wide_mask_ >> 1) wide_mask_ >>= 1;
     T** to = &buckets_[last - std::bit_floor(last)];
     while (*to != nullptr) to = &(*to)->next_in_bucket;
     *to = chain;
@@ -167,7 +169,7 @@ class HashTable {
 
   PagedArray<T*> buckets_;
   std::uint32_t size_ = 0;
-  std::uint32_t wide_mask_ = 0;  // 2^(k+1) - 1.
+  std::uint32_t wide_mask_ = 0;  // 2^(k+1) - 1, for the k of the first comment; 0: no buckets.
 };
 
 }  // namespace haricot

@@ -293,8 +293,8 @@ class Engine {
   bool admit(std::uint64_t asked_bytes);
 
   Outcome begin_job(Tube& tube, const NewJob& put, JobRef ref, Instant now);
-  [[gnu::cold, gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, NewBody&& body,
-                                                     Instant now);
+  [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, NewBody&& body,
+                                          Instant now);
 
   // Keys (engine_keys.cpp)
   bool admit_with_tags(const Tube& tube, const ReadTags& tags, std::size_t body_bytes);
@@ -303,7 +303,7 @@ class Engine {
   Outcome put_again(Tube& tube, JobRef holder, std::uint32_t priority);
   void raise_priority(Tube& tube, JobRef ref, std::uint32_t priority);
   bool restore_tags(JobRef ref);
-  [[gnu::cold, gnu::noinline]] void delete_with_tags(Tube& tube, JobRef ref, bool offers_next);
+  [[gnu::noinline]] void delete_with_tags(Tube& tube, JobRef ref, bool offers_next);
 
   // Lanes (engine_lanes.cpp). None but the first two can fail.
 
@@ -314,7 +314,9 @@ class Engine {
   Lane& lane_of(JobRef ref);
   void open_next(Lane& lane);
   void set_blocked(JobRef ref, bool is_blocked);
-  bool has_lane(JobRef ref, const Job& job) const { return jobs_.has_lane(ref, job); }
+  bool has_lane(JobRef ref, const Job& job) const {
+    return job.has_tags != 0 && lanes_.size() > 0 && jobs_.has_lane(ref, job);
+  }
   bool has_lane(JobRef ref) const { return has_lane(ref, jobs_[ref]); }
   // Requires of all of them: has_lane().
   [[gnu::cold, gnu::noinline]] void enter_ready_in_lane(JobRef ref);

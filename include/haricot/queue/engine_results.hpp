@@ -36,8 +36,8 @@ struct NewJob {
   std::uint32_t delay_s = 0;
   std::uint32_t ttr_s = 0;     // 0 becomes 1.
   std::string_view tags = {};  // Their text (base/job_tags.hpp). Used during the call only.
-  // What the text says, if somebody has read it; null: put() reads it.
-  const JobTags* read_tags = nullptr;
+  // The same text and what it says, if somebody has read it; null: put() reads it.
+  const ReadTags* read_tags = nullptr;
 };
 
 // The job that has the key of a put.

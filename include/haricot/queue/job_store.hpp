@@ -184,9 +184,9 @@ class JobStore {
   unsigned tag_kinds(JobRef ref) const { return std::to_integer<unsigned>(*end_of_tags(ref)); }
   JobRef make(JobId id, NewBody& body, const ReadTags* tags);
   void keep_tags(JobRef ref, Job& job, const ReadTags& tags);
-  [[gnu::cold, gnu::noinline]] void forget_tags(JobRef ref);
-  [[gnu::cold, gnu::noinline]] std::string_view kept_tags(JobRef ref) const;
-  [[gnu::cold, gnu::noinline]] bool is_in_lane(JobRef ref) const;
+  [[gnu::noinline]] void forget_tags(JobRef ref);
+  [[gnu::noinline]] std::string_view kept_tags(JobRef ref) const;
+  [[gnu::noinline]] bool is_in_lane(JobRef ref) const;
   static void* detached_blob(const std::byte* piece);  // Of a job with a large body.
 
   JobRef allocate(std::size_t piece_bytes);

@@ -80,6 +80,8 @@ std::vector<Flag> load_flags(BenchOptions& o) {
        "reserve from all tubes, in this mode of haricotd: fifo or weighted",
        [&o](std::string_view value) { return read_reserve_mode(value, o.reserve_mode); },
        "fifo or weighted"},
+      {0, "unique", "", "give each job a key of its own, by the tag idp of haricotd",
+       set(o.unique)},
       {'n', "count", "N", "jobs to measure, instead of a time", into(o.count, kJobs), kAtLeastOne},
       {0, "seconds", "S", "how long to measure (5)",
        set_milliseconds(o.milliseconds, 1, kBenchMillisecondsMax), kSeconds},

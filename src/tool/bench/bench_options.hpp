@@ -53,6 +53,7 @@ struct BenchOptions {
   std::uint64_t tubes = 1;          // The connections share them out.
   std::uint64_t watched_tubes = 0;  // Empty ones, that each connection watches besides its own.
   ReserveMode reserve_mode = ReserveMode::own_tube;
+  bool unique = false;  // Each job has a key of its own, which only haricotd knows.
   Surroundings surroundings;
 
   std::uint64_t count = 0;  // Jobs to be measured; 0: as many as fit into the time.

@@ -91,6 +91,7 @@ std::string describe_load(const BenchOptions& o) {
   if (o.reserve_mode != ReserveMode::own_tube) {
     text += ", reserves from all tubes: " + std::string(name_of(o.reserve_mode));
   }
+  if (o.unique) text += ", a key for each job";
   const Surroundings& s = o.surroundings;
   const struct {
     std::uint64_t number;
@@ -249,7 +250,8 @@ std::string json_report(const BenchOptions& options, const BenchResult& result) 
   const double seconds = seconds_of(result);
   std::string text = "{\"address\":" + json_string(result.address) +
                      ",\"workload\":" + json_string(name_of(options.workload)) +
-                     ",\"reserve_mode\":" + json_string(name_of(options.reserve_mode));
+                     ",\"reserve_mode\":" + json_string(name_of(options.reserve_mode)) +
+                     ",\"unique\":" + (options.unique ? "true" : "false");
   const struct {
     std::string_view name;
     std::uint64_t value;

@@ -26,6 +26,11 @@ Duration patience_of(const BenchOptions& options) {
   return Duration::milliseconds(static_cast<std::int64_t>(options.patience_ms));
 }
 
+void append_number(std::string& text, std::uint64_t number) {
+  char digits[20];
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
 }  // namespace
 
 std::string_view name_of(Step step) {
@@ -48,11 +53,13 @@ std::uint64_t Tally::commands() const {
 
 Load::Load(const BenchOptions& options, const BenchTubes& tubes, std::string_view body)
     : options_(options), tubes_(tubes), body_(body), buffer_(kBufferBytes, '\0') {
-  std::string put = "put 0 0 120 " + std::to_string(body.size()) + "\r\n";
+  put_line_ = "put 0 0 120 " + std::to_string(body.size());
+  std::string put = put_line_ + "\r\n";
   put += body;
   put += "\r\n";
   put_bytes_ = put.size();
-  const std::uint64_t batch = options.workload == Workload::take ? 0 : options.depth;
+  const bool is_made_before = options.workload != Workload::take && !options.unique;
+  const std::uint64_t batch = is_made_before ? options.depth : 0;
   puts_.reserve(put_bytes_ * batch);
   for (std::uint64_t i = 0; i < batch; ++i) puts_ += put;
   for (std::uint64_t i = 0; i < options.depth; ++i) reserves_ += kReserve;
@@ -194,26 +201,40 @@ bool Load::begin_round(Lane& lane) {
 bool Load::begin_step(Lane& lane) {
   switch (lane.step) {
     case Step::put:
-      lane.unsent = std::string_view(puts_).substr(0, put_bytes_ * lane.batch);
+      lane.unsent = puts_of(lane);
       break;
     case Step::reserve:
       lane.unsent = std::string_view(reserves_).substr(0, kReserve.size() * lane.batch);
       lane.ids.clear();
       break;
     case Step::delete_job:
-      lane.deletes.clear();
+      lane.commands.clear();
       for (const std::uint64_t id : lane.ids) {
-        char text[20];
-        lane.deletes += "delete ";
-        lane.deletes.append(text, std::to_chars(text, text + sizeof text, id).ptr);
-        lane.deletes += "\r\n";
+        lane.commands += "delete ";
+        append_number(lane.commands, id);
+        lane.commands += "\r\n";
       }
-      lane.unsent = lane.deletes;
+      lane.unsent = lane.commands;
       break;
   }
   lane.answers_due = lane.batch;
   lane.sent_at = os::read_clock();
   return send_rest(lane);
+}
+
+// The puts of a round.
+std::string_view Load::puts_of(Lane& lane) {
+  if (!options_.unique) return std::string_view(puts_).substr(0, put_bytes_ * lane.batch);
+  lane.commands.clear();
+  for (std::uint64_t i = 0; i < lane.batch; ++i) {
+    lane.commands += put_line_;
+    lane.commands += " idp:";
+    append_number(lane.commands, ++last_key_);
+    lane.commands += "\r\n";
+    lane.commands += body_;
+    lane.commands += "\r\n";
+  }
+  return lane.commands;
 }
 
 bool Load::send_rest(Lane& lane) {

@@ -81,7 +81,7 @@ class Load final {
     std::uint64_t answers_due = 0;
     Instant sent_at;
     std::string_view unsent;         // Of the batch of commands.
-    std::string deletes;             // Where that is, if it is made of ids.
+    std::string commands;            // Where that is, if it is made of ids or keys.
     std::vector<std::uint64_t> ids;  // Of the jobs it holds.
   };
 
@@ -89,6 +89,7 @@ class Load final {
   bool choose_tubes(Dialogue& dialogue, const std::string& own, std::string& error);
   bool begin_round(Lane& lane);
   bool begin_step(Lane& lane);
+  std::string_view puts_of(Lane& lane);
   bool send_rest(Lane& lane);
   bool handle(std::size_t index, std::uint32_t events);
   bool receive(Lane& lane);
@@ -103,7 +104,9 @@ class Load final {
   const BenchTubes& tubes_;
   std::string_view body_;
   std::size_t put_bytes_ = 0;  // Of one put and its body.
-  std::string puts_;           // A batch of them; and of reserves.
+  std::string put_line_;       // Of one put, without CR LF.
+  std::uint64_t last_key_ = 0;
+  std::string puts_;  // A batch of them; and of reserves.
   std::string reserves_;
   std::string buffer_;
   os::Descriptor epoll_;
