@@ -394,18 +394,15 @@ class Engine {
   void count_queued(Tube& tube, const Job& job) {
     if (TubeTimes* const times = times_of(tube); times != nullptr) [[likely]] {
       times->move_to(now_);
-      times->queued.add(length(now_.count() - job.ready_since().count()));
+      times->queued.add(TubeTimes::length(job.ready_since(), now_));
     }
   }
   // Of a job that its worker deletes. The TTR began with its reserve or the last touch.
   void count_worked(Tube& tube, Instant ttr_end, std::uint32_t ttr_s) {
     if (TubeTimes* const times = times_of(tube); times != nullptr) [[likely]] {
       times->move_to(now_);
-      times->worked.add(length(now_.count() - ttr_end.count() + Duration::seconds(ttr_s).count()));
+      times->worked.add(TubeTimes::length(ttr_end - Duration::seconds(ttr_s), now_));
     }
-  }
-  static std::uint64_t length(std::int64_t nanoseconds) {
-    return nanoseconds < 0 ? 0 : static_cast<std::uint64_t>(nanoseconds);
   }
   // Of a job that has come to the ready heap, or is about to leave it, where they are many.
   [[gnu::noinline]] void count_ready(Tube& tube, const Job& job);

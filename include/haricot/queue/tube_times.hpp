@@ -22,6 +22,11 @@ struct TubeTimes {
 
   explicit TubeTimes(Instant now) : period_end(end_of_period(now)) {}
 
+  // In nanoseconds; 0 if it ends before it begins.
+  static std::uint64_t length(Instant begin, Instant end) {
+    return end < begin ? 0 : static_cast<std::uint64_t>((end - begin).count());
+  }
+
   // To be called before a histogram is changed.
   void move_to(Instant now) {
     if (now >= period_end) [[unlikely]]
