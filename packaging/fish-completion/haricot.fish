@@ -276,6 +276,7 @@ complete -c haricot -n '__haricot_is bench' -l body-size -x -d 'the size of a jo
 complete -c haricot -n '__haricot_is bench' -l tubes -x -d 'tubes; each connection uses one of them (1)'
 complete -c haricot -n '__haricot_is bench' -l watch -x -d 'empty tubes that each connection watches too (0)'
 complete -c haricot -n '__haricot_is bench' -l reserve-mode -xa 'fifo weighted' -d 'reserve from all tubes, in this mode of haricotd: fifo or weighted'
+complete -c haricot -n '__haricot_is bench' -l unique -d 'give each job a key of its own, by the tag idp of haricotd'
 complete -c haricot -n '__haricot_is bench' -s n -l count -x -d 'jobs to measure, instead of a time'
 complete -c haricot -n '__haricot_is bench' -l seconds -x -d 'how long to measure (5)'
 complete -c haricot -n '__haricot_is bench' -l warm-up -x -d 'jobs before the measured ones (10k, or the count if that is less)'
