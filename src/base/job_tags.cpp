@@ -63,15 +63,15 @@ constexpr std::array kTagTable = {
            .read = read_lane,
            .is_set = [](const JobTags& tags) { return !tags.lane.empty(); },
            .write = write_lane},
-    TagRow{.word = "idp",
-           .read =
-               [](std::string_view value, JobTags& tags) {
-                 tags.unique_key = value;
-                 return is_key(value);
-               },
-           .is_set = [](const JobTags& tags) { return !tags.unique_key.empty(); },
-           .write = [](JobTags& tags,
-                       TagText& text) { tags.unique_key = text.add(tags.unique_key); }},
+    TagRow{
+        .word = "idp",
+        .read =
+            [](std::string_view value, JobTags& tags) {
+              tags.unique_key = value;
+              return is_key(value);
+            },
+        .is_set = [](const JobTags& tags) { return !tags.unique_key.empty(); },
+        .write = [](JobTags& tags, TagText& text) { tags.unique_key = text.add(tags.unique_key); }},
 };
 
 constexpr auto make_words() {

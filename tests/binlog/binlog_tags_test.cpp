@@ -117,7 +117,7 @@ TEST_P(BinlogTags, OfKeysAreHeldAgain) {
       const std::string tags(tags_of_job(again, id));
       EXPECT_EQ(again.try_put({.tags = tags}), Outcome::duplicate) << tags;
       EXPECT_EQ(again.engine.duplicate().job, again.engine.peek(id)) << tags;
-      EXPECT_EQ(again.engine.jobs()[again.engine.peek(id)].priority, id == second ? 1U : 5U);
+      EXPECT_EQ(again.engine.jobs()[again.engine.peek(id)].priority, id == second ? 100U : 5U);
     }
     EXPECT_EQ(again.engine.find_tube("default")->first_buried, again.engine.peek(first));
     EXPECT_EQ(again.try_put({.tags = "idp:other"}), Outcome::done);

@@ -194,7 +194,7 @@ bool World::random_command(test::Random& random, std::size_t body_bytes_max) {
                  .delay_s = static_cast<std::uint32_t>(random.one_in(3) ? random.below(6) : 0),
                  .ttr_s = static_cast<std::uint32_t>(1 + random.below(3)),
                  .tags = random_tags(random)});
-    return outcome == Outcome::done;
+    return outcome == Outcome::done || outcome == Outcome::duplicate;
   }
   const std::size_t place = random.below(known_ids_.size());
   const JobId id = known_ids_[place];

@@ -1,7 +1,6 @@
 #include "expectation.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 #include <vector>
 
@@ -194,32 +193,6 @@ void Expectation::apply_put(const Step& step, const Answer& answer) {
   jobs_[answer.number()] = std::move(job);
 }
 
-// The job that has the key of a put; 0: there is none, or the put has no key.
-JobId Expectation::holder_of_key(const Step& step) const {
-  const std::size_t tag = step.line.find(" idp:");
-  if (tag == std::string::npos) return 0;
-  const std::string key = step.line.substr(tag);
-  JobId holder = 0;
-  for (const auto& [id, job] : jobs_) {
-    const bool has_key = (" " + job.tags).ends_with(key);
-    if (has_key && job.tube == clients_.at(step.client).used) holder = id;
-  }
-  return holder;
-}
-
-void Expectation::apply_duplicate(JobId holder, std::uint32_t priority, const Answer& answer) {
-  JobFacts& job = jobs_[holder];
-  std::string expected = "INSERTED " + std::to_string(holder) + " ";
-  for (const char c : name_of(job.state)) {
-    expected += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  if (priority < job.priority) {
-    expected += " " + std::to_string(priority);
-    job.priority = priority;
-  }
-  if (answer.line != expected) complain("not " + expected);
-}
-
 void Expectation::apply_reserved(int client, const Answer& answer) {
   const JobId id = answer.number();
   if (answer.word() != "RESERVED" || !jobs_.contains(id)) return complain("no such job");
@@ -350,19 +323,11 @@ void Expectation::apply_maybe(const Step& step) {
   if (words.empty()) return;
   const std::string& verb = words[0];
   if (verb == "put") {
-    if (const JobId holder = holder_of_key(step); holder != 0) {
-      const auto now = found_.find(holder);
-      const std::uint32_t asked = number(words[1]);
-      const bool is_raised = asked < jobs_[holder].priority;
-      if (is_raised && now != found_.end() && now->second.priority == asked) {
-        jobs_[holder].priority = asked;
-      }
-      return;
-    }
+    const JobId holder = holder_of_key(step);
+    if (holder != 0) return apply_maybe_duplicate(holder, number(words[1]));
     const auto made = found_.find(next_id_);
     if (made == found_.end()) return;
-    Step buried = step;
-    apply_put(buried, {"INSERTED " + std::to_string(next_id_), ""});
+    apply_put(step, {"INSERTED " + std::to_string(next_id_), ""});
     // What a worker got that waited for it is said further down.
     const bool is_taken = made->second.state == JobState::reserved;
     jobs_[next_id_].state = is_taken ? JobState::ready : made->second.state;

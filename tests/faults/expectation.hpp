@@ -49,6 +49,7 @@ class Expectation {
   void apply_put(const Step& step, const Answer& answer);
   JobId holder_of_key(const Step& step) const;
   void apply_duplicate(JobId holder, std::uint32_t priority, const Answer& answer);
+  void apply_maybe_duplicate(JobId holder, std::uint32_t priority);
   void apply_reserved(int client, const Answer& answer);
   void apply_batch(int client, const Answer& answer);
   std::set<JobId> named_by_flush(const Step& step) const;

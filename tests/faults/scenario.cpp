@@ -269,8 +269,8 @@ Steps keys() {
   put_key("4 0 60", "idp:two", 10);
   add(steps, {say(worker, "reserve-with-timeout 0")});
   put_key("1 0 60", "idp:one", 10);
-  add(steps, {vanish(worker), connect(worker), say(worker, "watch keys"),
-              say(other, "flush-tube keys")});
+  add(steps,
+      {vanish(worker), connect(worker), say(worker, "watch keys"), say(other, "flush-tube keys")});
   put_key("9 0 60", "con:a-lane-with-a-long-name idp:one", 10);
   put_key("9 0 60", "idp:two", 2000);
   add(steps, {say(other, "scan-jobs 0 1000 keys"), say(other, "flush-tube keys")});

@@ -161,8 +161,8 @@ TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
   ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const Client client = connect();
   constexpr std::uint64_t kJobs = 300;
-  static constexpr const char* kTags[] = {"con:key", "con:another-key:2 idp:", "try:3 con:key idp:",
-                                          "try:2"};
+  static constexpr const char* kTags[] = {"con:key",
+                                          "con:another-key:2 idp:", "try:3 con:key idp:", "try:2"};
   const auto tags_of = [](std::uint64_t id) {
     const std::string tags = kTags[id % 4];
     return tags + (tags.ends_with(':') ? "key-" + std::to_string(id) : "");
@@ -186,9 +186,8 @@ TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
   ASSERT_NO_FATAL_FAILURE(stop());
   ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   // A delayed job that was copied still has its key.
-  EXPECT_TRUE(connect()
-                  ->ask("put 9 0 60 1 " + tags_of(34) + "\r\nx")
-                  .starts_with("INSERTED 34 DELAYED"));
+  EXPECT_TRUE(
+      connect()->ask("put 9 0 60 1 " + tags_of(34) + "\r\nx").starts_with("INSERTED 34 DELAYED"));
   const Jobs before = jobs(kJobs);
   const std::uint64_t ready = stat("current-jobs-ready");
   EXPECT_GT(ready, 50U);

@@ -156,8 +156,8 @@ TEST(Reply, TheLongestLinesFitIntoTheRoomThatIsPromised) {
 TEST(ReplyLine, IsReadAsItWasWritten) {
   for (const ReplyRow& row : kReplyTable) {
     if (row.form == ReplyForm::nothing) continue;
-    const bool has_state = row.form == ReplyForm::number_and_state ||
-                           row.form == ReplyForm::number_state_and_number;
+    const bool has_state =
+        row.form == ReplyForm::number_and_state || row.form == ReplyForm::number_state_and_number;
     const bool has_name = row.form == ReplyForm::name;
     const std::string_view text = has_state ? "BURIED" : has_name ? "a-tube" : "123456789";
     const std::string line =
@@ -170,10 +170,10 @@ TEST(ReplyLine, IsReadAsItWasWritten) {
       continue;
     }
     EXPECT_EQ(read.code, row.code) << line;
-    const bool has_two = row.form == ReplyForm::two_numbers ||
-                         row.form == ReplyForm::number_state_and_number;
-    const bool has_number = row.form == ReplyForm::number || row.form == ReplyForm::job ||
-                            has_two || has_state;
+    const bool has_two =
+        row.form == ReplyForm::two_numbers || row.form == ReplyForm::number_state_and_number;
+    const bool has_number =
+        row.form == ReplyForm::number || row.form == ReplyForm::job || has_two || has_state;
     EXPECT_EQ(read.number, has_number ? kMaxId : 0) << line;
     EXPECT_EQ(read.other_number, has_two ? kMaxId - 1 : 0) << line;
     EXPECT_EQ(read.body_bytes, has_body(row.code) ? text.size() : 0) << line;

@@ -145,7 +145,8 @@ TEST_F(BenchRun, AServerWithoutReserveModesIsToldFrom) {
 
 TEST_F(BenchRun, EachJobHasAKeyOfItsOwnIfThatIsAskedFor) {
   ASSERT_TRUE(start());
-  const Ending ending = bench({"--unique", "-c", "3", "--depth", "7", "-n", "500", "--warm-up", "50"});
+  const Ending ending =
+      bench({"--unique", "-c", "3", "--depth", "7", "-n", "500", "--warm-up", "50"});
   ASSERT_EQ(ending.status, (ExitStatus{.code = 0})) << ending.error;
   EXPECT_EQ(json_value(ending.output, "commands"), 1'500) << ending.output;
   EXPECT_NE(ending.output.find("\"unique\":true"), std::string::npos) << ending.output;

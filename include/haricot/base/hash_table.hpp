@@ -112,7 +112,6 @@ class HashTable {
     return wide < buckets_.size() ? wide : wide & (wide_mask_ >> 1);
   }
 
-
   template <typename Precedes>
   static bool comes_before(const T& a, const T& b, Precedes& precedes) {
     return a.hash != b.hash ? hash_precedes(a.hash, b.hash) : precedes(a, b);

@@ -52,13 +52,13 @@ inline constexpr std::size_t kReplyCodes = static_cast<std::size_t>(ReplyCode::i
 
 // What the first line of an answer is made of.
 enum class ReplyForm : std::uint8_t {
-  nothing,           // There is no line.
-  word,              // A word alone.
-  number,            // A word and `number`.
-  two_numbers,       // A word, `number` and `other_number`.
-  number_and_state,  // A word, `number` and `text`, the state of a job in capital letters.
+  nothing,                  // There is no line.
+  word,                     // A word alone.
+  number,                   // A word and `number`.
+  two_numbers,              // A word, `number` and `other_number`.
+  number_and_state,         // A word, `number` and `text`, the state of a job in capital letters.
   number_state_and_number,  // The same and `other_number`.
-  name,              // A word and `text`, a tube's name.
+  name,                     // A word and `text`, a tube's name.
   job,               // A word, `number` (the job's id) and the size of a body; then the body.
   report,            // A word and the size of a text; then the text.
   report_in_pieces,  // The same, with `number` as the size; who asks sends the text and its CR LF.

@@ -26,7 +26,7 @@ enum class Outcome : std::uint8_t {
   only_watched,  // The client watches no other tube.
   out_of_memory,
   journal_failed,
-  not_yet,  // The journal waits for its disk. Nothing has changed; the call is to be made again.
+  not_yet,    // The journal waits for its disk. Nothing has changed; the call is to be made again.
   duplicate,  // Another job of the tube has the key of the put: see Engine::duplicate().
 };
 

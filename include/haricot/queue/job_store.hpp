@@ -134,7 +134,8 @@ class JobStore {
   // A body begins right after the last field, not at a multiple of eight.
   static constexpr std::size_t kHeaderBytes = offsetof(Job, links) + sizeof(Links);
   static constexpr std::size_t kGrainBytes = 8;
-  // After a text of tags: of which kinds they are (kHasTries and so on), and the length of the text.
+  // After a text of tags: of which kinds they are (kHasTries and so on), and the length of the
+  // text.
   static constexpr std::size_t kTagEndBytes = 2;
   static constexpr unsigned kHasTries = 1;
   static constexpr unsigned kHasLane = 2;

@@ -126,7 +126,7 @@ class Dispatcher {
   LimitCounts limits_felt_;
   bool draining_ = false;
   OversizedPuts oversized_;
-  PutTags tags_;  // Of puts whose body is under way.
+  PutTags tags_;                    // Of puts whose body is under way.
   std::string text_;                // The last report.
   std::vector<JobRef> batch_;       // The jobs of the last batch or list.
   std::vector<const Tube*> tubes_;  // The tubes of the last page.
