@@ -174,8 +174,12 @@ TEST_F(SyncLineTest, TheFolderCanComeBeforeAllThatHaveNotBegun) {
   EXPECT_TRUE(line_.has_passed(mark));
   expected.clear();
   for (std::size_t i = under_way + 1; i <= 6; ++i) expected.push_back(std::to_string(i));
-  while (disk_.syncs_under_way() > 0) disk_.complete_syncs(1);
-  EXPECT_EQ(ended(), expected);
+  Ended rest;
+  while (disk_.syncs_under_way() > 0) {
+    disk_.complete_syncs(1);
+    for (const std::string& one : ended()) rest.push_back(one);
+  }
+  EXPECT_EQ(rest, expected);
 }
 
 TEST_F(SyncLineTest, TheFolderThatComesFirstBeginsAtOnceInAnEmptyLine) {
@@ -210,7 +214,9 @@ TEST_F(SyncLineTest, ARemovalThatFailsLeavesTheLineAsItIs) {
   line_.remove_first("never-there", true);
   line_.sync_file(file, 2, false);
   disk_.complete_syncs();
-  EXPECT_EQ(ended(), (Ended{"1", "not removed", "2"}));
+  EXPECT_EQ(ended(), (Ended{"1", "not removed"}));
+  disk_.complete_syncs();
+  EXPECT_EQ(ended(), Ended{"2"});
   EXPECT_EQ(line_.length(), 0U);
 }
 

@@ -18,7 +18,7 @@ class KeyRelay:
         self.server, self.folder = server, server.folder
         self.path = server.folder.name + "/keys"
         self.address = "unix:" + self.path
-        self.keys = {}  # (tube, key) -> (id, whether it stays when the job is deleted)
+        self.keys = {}  # (tube, key) -> id
         self.tags = {}  # id -> the value of its tag
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
@@ -58,19 +58,17 @@ class KeyRelay:
             if words[0] in ("list-jobs", "scan-jobs"):
                 answer = with_text(answer, self.show_keys)
             return answer
-        key = tag.split(":")[0]
-        job, stays = self.keys.get((tube, key), (None, False))
+        job = self.keys.get((tube, tag))
         if job is not None:
             stats = ask(behind, answers, f"stats-job {job}", b"")
             state = re.search(rb"^state: (\w+)$", stats, re.MULTILINE)
-            if state or stays:
-                name = state[1].upper() if state else b"DELETED"
-                return b"INSERTED %d %s\r\n" % (job, name)
+            if state:
+                return b"INSERTED %d %s\r\n" % (job, state[1].upper())
         plain = " ".join(word for word in words if not word.startswith("idp:"))
         answer = ask(behind, answers, plain, body)
         if answer.startswith(b"INSERTED "):
             job = int(answer.split()[1])
-            self.keys[(tube, key)] = (job, ":" in tag)
+            self.keys[(tube, tag)] = job
             self.tags[job] = tag
         return answer
 

@@ -22,8 +22,8 @@ from key_relay import KeyRelay
 from operator_case import BINARY, FLAGS, TOOL
 from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Scripted, Server, run, wait_until
 
-FLAG_OF_TAG = {"try": ("--tries", "3"), "con": ("--concurrency", "k:2"), "idp": ("--unique", "k:5m")}
-TEXT_OF_TAG = {"try": "try:3", "con": "con:k:2", "idp": "idp:k:300"}
+FLAG_OF_TAG = {"try": ("--tries", "3"), "con": ("--concurrency", "k:2"), "idp": ("--unique", "k")}
+TEXT_OF_TAG = {"try": "try:3", "con": "con:k:2", "idp": "idp:k"}
 
 
 def line(**members):
@@ -80,7 +80,7 @@ class Put(TagTest):
                 ("--tries", ("0", "65536", "-1", "x", "")),
                 ("--concurrency", ("", ":1", "a b", "a:0", "a:65536", "a:", "a:1:1", "a,b", "\u00e4",
                                    "k" * 101, "a:1 try:3")),
-                ("--unique", ("", ":1", "a b", "a:", "a:-1", "a:1:1", "a:500ms", "a:4294967296",
+                ("--unique", ("", ":1", "a b", "a:", "a:-1", "a:1:1", "a:500ms", "a:1", "a:5m",
                               "a_\n", "k" * 101, "a:1 try:3"))):
             for value in values:
                 status, output, error = run(TOOL, "put", f"{flag}={value}", "x",
@@ -111,12 +111,12 @@ class PutOnce(unittest.TestCase):
             if command.startswith("use "):
                 return b"USING " + command[4:].encode() + b"\r\n"
             if command.startswith("put "):
-                is_good = command == "put 1024 0 60 4 idp:k:300"
+                is_good = command == "put 1024 0 60 4 idp:k"
                 return answer if is_good else b"BAD_FORMAT\r\n"
             return b"" if command == "body" else b"UNKNOWN_COMMAND\r\n"
 
         with Scripted(say) as server:
-            status, output, error = run(TOOL, "put", "--unique", "k:5m", *words, stdin=stdin,
+            status, output, error = run(TOOL, "put", "--unique", "k", *words, stdin=stdin,
                                         address=server.address)
         return status, output.decode(), error
 
@@ -211,21 +211,6 @@ class Unique(TagTest):
         self.good("delete", "1")
         self.good(*words, "third")
         self.assertEqual((self.count("ready", "mail"), self.count("ready", "news")), (1, 1))
-
-    def test_a_key_may_outlive_its_job(self):
-        if self.has("idp") and "BAD_FORMAT" in self.server.ask("use x", "put 0 0 1 0 idp:x:1", ""):
-            self.skipTest("the keys of this server end with their jobs")
-        self.good("put", "--unique", "order-7:1h", "x")
-        self.good("delete", "1")
-        status, output, error = self.haricot("put", "--unique", "order-7:1h", "x")
-        self.assertEqual((status, output), (DONE, b"1\n"))
-        self.assertIn("1, deleted", error)
-        self.assertEqual(self.count("ready", "default"), 0)
-        self.good("put", "-t", "mail", "--unique", "b:5m", "two")
-        text = self.good("export", "mail").encode()
-        self.assertEqual(json.loads(text)["idp"], "b:300")
-        self.good("import", "-t", "news", stdin=text)
-        self.assertEqual(json.loads(self.good("export", "news"))["idp"], "b:300")
 
     def test_a_more_urgent_put_of_a_key_raises_the_job(self):
         self.needs("idp")
@@ -428,11 +413,11 @@ class Carry(TagTest):
     def test_a_tag_that_is_none_is_a_bad_line(self):
         for tag, values in (("try", (0, 65536, True, "", "x", "3 con:a")),
                             ("con", ("", "a b", "a:0", None, ":1", "k" * 101)),
-                            ("idp", ("", "a b", "a:x", False, "a:4294967296", "a:1:1"))):
+                            ("idp", ("", "a b", "a:x", False, "a:1", "a:1:1"))):
             for value in values:
                 self.refused(NO, f'line 1: "{tag}" is no value of this tag', "import",
                              stdin=line(tube="a", body="x", **{tag: value}))
-        long = line(tube="a", body="x", con="k" * 100 + ":65535", idp="k" * 100 + ":4294967295")
+        long = line(tube="a", body="x", con="k" * 100 + ":65535", idp="k" * 100)
         self.refused(NO, "line 1: its tags are too long: a put has no room", "import", stdin=long)
         self.assertEqual(self.server.stat("total-jobs"), "0")
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "haricot/base/job_tags.hpp"
-#include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "tool/cli/flags.hpp"
@@ -22,25 +21,9 @@ constexpr StateRow kStates[] = {{"READY", "ready"},
                                 {"BURIED", "buried"},
                                 {"DELETED", "deleted"}};
 
-// <key>[:<seconds>]; a key has no colon. No seconds are written as no number. Nothing: it is no
-// such value.
-std::optional<std::string> unique_value(std::string_view value) {
-  const std::size_t colon = value.find(':');
-  const std::string_view key = value.substr(0, colon);
-  if (key.empty() || key.size() > kKeyBytesMax || !has_only_name_bytes(key)) return std::nullopt;
-  if (colon == std::string_view::npos) return std::string(key);
-  const std::optional<std::uint64_t> seconds = read_number(value.substr(colon + 1));
-  if (!seconds || *seconds > kSecondsMax) return std::nullopt;
-  return std::string(key) + (*seconds > 0 ? ":" + std::to_string(*seconds) : "");
-}
-
 // The tag without a blank. Nothing: it is no value of it.
 std::optional<std::string> tag_text(std::string_view word, std::string_view value) {
   std::string text = std::string(word) + ":";
-  if (word == kUniqueTag) {
-    const std::optional<std::string> good = unique_value(value);
-    return good ? std::optional(text + *good) : std::nullopt;
-  }
   text += value;
   JobTags tags;
   return value.find(' ') == std::string_view::npos && read_tags(text, tags) ? std::optional(text)

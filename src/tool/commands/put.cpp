@@ -23,7 +23,7 @@ constexpr ErrandText kText = {
     "    haricot put --tube mail hello world                 # two jobs\n"
     "    haricot put --tube mail --lines --file jobs.txt     # a job for each line\n"
     "    haricot put --tube mail --delay 10m < body\n"
-    "    haricot put --unique daily-report:1h --tries 5 run  # once, and five tries at most\n"};
+    "    haricot put --unique daily-report --tries 5 run     # once, and five tries at most\n"};
 
 constexpr std::uint64_t kNumberMax = 4294967295;
 
@@ -149,18 +149,6 @@ bool set_tags(Choice& choice) {
          (choice.unique.empty() || choice.tags.add(kUniqueTag, choice.unique));
 }
 
-// KEY or KEY:TTL, with a time that may have units. False: it is neither.
-bool set_unique(std::string& to, std::string_view value) {
-  const std::size_t colon = value.find(':');
-  to = value.substr(0, colon);
-  if (colon != std::string_view::npos) {
-    const std::optional<std::uint64_t> seconds = read_seconds(value.substr(colon + 1));
-    if (!seconds) return false;
-    to += ":" + std::to_string(*seconds);
-  }
-  return PutTags().add(kUniqueTag, to);
-}
-
 void add_tag_flags(Errand& errand, Choice& choice) {
   errand.add({0, "tries", "N", "bury the job after so many tries, instead of making it ready",
               set_count(choice.tries, 1, kTriesMax), "a number from 1 to 65535"});
@@ -170,9 +158,12 @@ void add_tag_flags(Errand& errand, Choice& choice) {
                 return PutTags().add(kLaneTag, value);
               },
               "a key, or KEY:N with a number from 1 to 65535"});
-  errand.add({0, "unique", "KEY", "only if no job has this key; KEY:S: S seconds longer than it",
-              [&choice](std::string_view value) { return set_unique(choice.unique, value); },
-              "a key, or KEY:S with a number of seconds up to 4294967295"});
+  errand.add({0, "unique", "KEY", "only if no job has this key",
+              [&choice](std::string_view value) {
+                choice.unique = value;
+                return PutTags().add(kUniqueTag, value);
+              },
+              "a key of 1 to 100 bytes"});
 }
 
 // What is wrong with the flags, if something is.
