@@ -6,7 +6,6 @@
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/limits.hpp"
-#include "tool/cli/flags.hpp"
 
 namespace haricot::tool {
 namespace {
