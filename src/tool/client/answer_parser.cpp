@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "haricot/protocol/limits.hpp"
-#include "tool/client/put_tags.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -82,12 +81,7 @@ bool AnswerParser::read_line(std::string_view line) {
   current_.line = line;
   if (!ends_well) return false;
   ReplyLine reply;
-  if (!read_reply_line(line, reply)) {
-    const std::optional<KeyHolder> holder = read_key_holder(line);
-    if (!holder) return false;
-    reply.code = ReplyCode::inserted;
-    reply.number = holder->id;
-  }
+  if (!read_reply_line(line, reply)) return false;
   current_.code = reply.code;
   current_.number = reply.number;
   current_.body_bytes = reply.body_bytes;

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "haricot/base/job_tags.hpp"
-#include "haricot/base/number.hpp"
 #include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/reply.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -27,13 +27,6 @@ std::optional<std::string> tag_text(std::string_view word, std::string_view valu
   JobTags tags;
   return value.find(' ') == std::string_view::npos && read_tags(text, tags) ? std::optional(text)
                                                                             : std::nullopt;
-}
-
-// Takes the next word off the front of a line.
-std::string_view take_word(std::string_view& line) {
-  const std::string_view word = line.substr(0, line.find(' '));
-  line.remove_prefix(std::min(word.size() + 1, line.size()));
-  return word;
 }
 
 }  // namespace
@@ -108,17 +101,17 @@ bool TagSupport::takes(const PutTags& tags) {
 }
 
 std::optional<KeyHolder> read_key_holder(std::string_view line) {
-  if (take_word(line) != "INSERTED") return std::nullopt;
-  const std::optional<std::uint64_t> id = read_number(take_word(line));
-  const std::string_view state = take_word(line);
+  ReplyLine reply;
+  if (!read_reply_line(line, reply)) return std::nullopt;
+  const bool is_raised = reply.code == ReplyCode::inserted_raised;
+  if (!is_raised && reply.code != ReplyCode::inserted_again) return std::nullopt;
   const auto* const row =
       std::find_if(std::begin(kStates), std::end(kStates),
-                   [state](const StateRow& one) { return one.answer == state; });
-  if (!id || row == std::end(kStates)) return std::nullopt;
-  KeyHolder holder{.id = *id, .state = row->name, .priority = {}};
-  if (line.empty()) return holder;
-  holder.priority = read_number(line);
-  return holder.priority ? std::optional(holder) : std::nullopt;
+                   [&reply](const StateRow& one) { return one.answer == reply.name; });
+  if (row == std::end(kStates)) return std::nullopt;
+  KeyHolder holder{.id = reply.number, .state = row->name, .priority = {}};
+  if (is_raised) holder.priority = reply.other_number;
+  return holder;
 }
 
 std::string describe(const KeyHolder& holder) {
