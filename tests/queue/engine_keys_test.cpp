@@ -299,18 +299,11 @@ TEST_F(EngineKeys, WhatAFlushPutsBackHoldsItsKeyIfNobodyElseDoes) {
 
 TEST(EngineRestoreOfKeys, TheHighestIdHoldsAKey) {
   test::World world;
-  const auto restore = [&](JobId id, JobState state, std::string_view tags) {
-    const RestoredJob job = {
-        .id = id, .created = world.now, .ttr_s = 60, .state = state, .tags = tags};
-    const JobRef ref = world.engine.restore(job, "default", {.bytes = "body", .blob = {}});
-    ASSERT_NE(ref, JobRef::none);
-    ASSERT_TRUE(world.engine.place_restored(ref, world.now + Duration::seconds(9)));
-  };
-  restore(3, JobState::ready, "idp:a");
-  restore(7, JobState::delayed, "con:l idp:a");
-  restore(5, JobState::buried, "idp:a");
-  restore(4, JobState::ready, "idp:b");
-  restore(6, JobState::ready, "idp:c:60");  // What is no good tag names no key.
+  world.restore(3, JobState::ready, "idp:a", 9);
+  world.restore(7, JobState::delayed, "con:l idp:a", 9);
+  world.restore(5, JobState::buried, "idp:a", 9);
+  world.restore(4, JobState::ready, "idp:b", 9);
+  world.restore(6, JobState::ready, "idp:c:60", 9);  // What is no good tag names no key.
   world.engine.end_restore(8);
   world.engine.check_invariants();
   Client& client = world.connect();

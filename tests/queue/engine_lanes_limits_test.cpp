@@ -162,21 +162,14 @@ TEST_F(EngineLaneLimitsTest, AHigherLimitServesManyInSeveralTurns) {
 // Jobs come back in any order.
 TEST(EngineRestoreOfLanes, TheLimitOfTheHighestIdHolds) {
   test::World world;
-  const auto restore = [&](JobId id, JobState state, std::string_view tags) {
-    const RestoredJob job = {
-        .id = id, .created = world.now, .ttr_s = 60, .state = state, .tags = tags};
-    const JobRef ref = world.engine.restore(job, "default", {.bytes = "body", .blob = {}});
-    ASSERT_NE(ref, JobRef::none);
-    ASSERT_TRUE(world.engine.place_restored(ref, world.now + Duration::seconds(1)));
-  };
-  restore(3, JobState::ready, "con:a:4");
-  restore(7, JobState::buried, "try:9 con:a:2");
-  restore(5, JobState::delayed, "con:a");
-  restore(1, JobState::ready, "con:a:5");
-  restore(8, JobState::ready, "con:b:1");
+  world.restore(3, JobState::ready, "con:a:4", 1);
+  world.restore(7, JobState::buried, "try:9 con:a:2", 1);
+  world.restore(5, JobState::delayed, "con:a", 1);
+  world.restore(1, JobState::ready, "con:a:5", 1);
+  world.restore(8, JobState::ready, "con:b:1", 1);
   // What is no good tag names no lane and no limit.
-  restore(9, JobState::ready, "con:a:0");
-  restore(10, JobState::ready, "con: con:c later:con:a");
+  world.restore(9, JobState::ready, "con:a:0", 1);
+  world.restore(10, JobState::ready, "con: con:c later:con:a", 1);
   world.engine.end_restore(11);
   world.engine.check_invariants();
   Client& worker = world.connect();
