@@ -16,7 +16,7 @@
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/reply.hpp"
 #include "haricot/queue/engine.hpp"
-#include "haricot/service/put_tags.hpp"
+#include "haricot/service/pending_tags.hpp"
 #include "haricot/service/report.hpp"
 #include "haricot/service/request_reader.hpp"
 #include "haricot/service/server_info.hpp"
@@ -127,7 +127,7 @@ class Dispatcher {
   LimitCounts limits_felt_;
   bool draining_ = false;
   OversizedPuts oversized_;
-  PutTags tags_;                    // Of puts whose body is under way.
+  PendingTags tags_;                // Of puts whose body is under way.
   std::string text_;                // The last report.
   std::vector<JobRef> batch_;       // The jobs of the last batch or list.
   std::vector<const Tube*> tubes_;  // The tubes of the last page.

@@ -13,7 +13,7 @@
 
 namespace haricot {
 
-class PutTags {
+class PendingTags {
  public:
   // Keeps the tags of a put that will have that id. False: no memory, and nothing has changed.
   // Requires: none are kept for the id.

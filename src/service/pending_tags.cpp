@@ -1,10 +1,10 @@
-#include "haricot/service/put_tags.hpp"
+#include "haricot/service/pending_tags.hpp"
 
 #include <new>
 
 namespace haricot {
 
-bool PutTags::keep(JobId id, const JobTags& tags) {
+bool PendingTags::keep(JobId id, const JobTags& tags) {
   if (last_id_ != 0) {
     try {
       others_.emplace(last_id_, last_text_);
@@ -18,14 +18,14 @@ bool PutTags::keep(JobId id, const JobTags& tags) {
   return true;
 }
 
-const ReadTags& PutTags::find(JobId id) {
+const ReadTags& PendingTags::find(JobId id) {
   if (id == last_id_) return last_;
   const std::string_view text = others_.at(id).view();
   other_ = {text, tags_in(text)};
   return other_;
 }
 
-void PutTags::forget(JobId id) {
+void PendingTags::forget(JobId id) {
   if (id == last_id_) {
     last_id_ = 0;
   } else {

@@ -1,4 +1,4 @@
-#include "haricot/service/put_tags.hpp"
+#include "haricot/service/pending_tags.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ JobTags read(std::string_view text) {
   return tags;
 }
 
-TEST(PutTags, AreKeptForOnePutAtATimeWithoutMemory) {
-  PutTags tags;
+TEST(PendingTags, AreKeptForOnePutAtATimeWithoutMemory) {
+  PendingTags tags;
   for (JobId id = 1; id <= 3; ++id) {
     const std::int64_t before = test::made_allocations();
     std::string line = "idp:key-" + std::to_string(id) + " try:2";
@@ -32,8 +32,8 @@ TEST(PutTags, AreKeptForOnePutAtATimeWithoutMemory) {
   }
 }
 
-TEST(PutTags, OfSeveralPutsAreToldApart) {
-  PutTags tags;
+TEST(PendingTags, OfSeveralPutsAreToldApart) {
+  PendingTags tags;
   for (JobId id = 1; id <= 4; ++id) {
     ASSERT_TRUE(tags.keep(id, read("con:c idp:key-" + std::to_string(id))));
   }
@@ -49,8 +49,8 @@ TEST(PutTags, OfSeveralPutsAreToldApart) {
   }
 }
 
-TEST(PutTags, ThatFindNoMemoryChangeNothing) {
-  PutTags tags;
+TEST(PendingTags, ThatFindNoMemoryChangeNothing) {
+  PendingTags tags;
   ASSERT_TRUE(tags.keep(1, read("idp:one")));
   bool is_kept = true;
   {
@@ -62,7 +62,7 @@ TEST(PutTags, ThatFindNoMemoryChangeNothing) {
 }
 
 // Bodies that come in pieces, of connections that take turns.
-TEST(PutTags, OfBodiesThatAreUnderWayStayWithTheirPuts) {
+TEST(PendingTags, OfBodiesThatAreUnderWayStayWithTheirPuts) {
   test::ServiceWorld world;
   Session& one = world.connect();
   Session& two = world.connect();
