@@ -446,7 +446,7 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
       deadlines_ = std::max(deadlines_, job.arrival);
     }
   }
-  restore_kept(engine, ledger);
+  restore_kept(engine);
 }
 
 void Model::compare(const Engine& engine, Instant now) const {

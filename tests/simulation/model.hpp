@@ -349,7 +349,7 @@ class Model {
   const ModelKept* kept_key(const std::string& tube, const std::string& key, Instant now) const;
   const ModelKept* kept_key_of_put(int client, Instant now) const;
   void end_kept_key(const std::string& tube, const std::string& key);
-  void restore_kept(const Engine& engine, const Ledger& ledger);
+  void restore_kept(const Engine& engine);
   void compare_kept(const Engine& engine, Instant now) const;
   std::string duplicate_text(JobId id, const std::string& raised) const;
   bool asks_for_update(int client, const Request& request);

@@ -19,8 +19,8 @@ bool Model::leaves_key(JobId id) const {
 
 // `ids`: the jobs that may leave their keys; none in a flush.
 JournalStatus Model::take_room_to_delete(const std::set<JobId>& ids, Tape& tape) const {
-  std::uint32_t keys = 0;
-  for (const JobId id : ids) keys += leaves_key(id) ? 1U : 0U;
+  std::uint64_t keys = 0;
+  for (const JobId id : ids) keys += leaves_key(id) ? 1 : 0;
   const Event room = tape.take(Event::Kind::reserve_delete);
   require(room.keys == keys, "deletions leave " + std::to_string(keys) +
                                  " keys, and there is room for " + std::to_string(room.keys));
@@ -67,9 +67,9 @@ void Model::end_kept_key(const std::string& tube, const std::string& key) {
   kept_ends_ += kept_.erase({tube, key});
 }
 
-void Model::restore_kept(const Engine& engine, const Ledger& ledger) {
+void Model::restore_kept(const Engine& engine) {
   kept_.clear();
-  for (const auto& [id, kept] : ledger.all_kept(engine, Duration{})) {
+  for (const auto& [id, kept] : all_kept(engine, Duration{})) {
     ++kept_back_;
     kept_[{kept.tube, kept.key}] = {
         .id = id, .seconds = kept.seconds, .end = kept.end, .deletion = 0};
@@ -90,7 +90,7 @@ void Model::compare_kept(const Engine& engine, Instant now) const {
                 found.seconds == kept.seconds && found.end == kept.end,
             what + "is kept as another one");
   }
-  require(engine.kept_keys().size() >= kept_now, "the number of kept keys is wrong");
+  require(engine.jobs().remains() >= kept_now, "the number of kept keys is wrong");
 }
 
 }  // namespace haricot::simulation

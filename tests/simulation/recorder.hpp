@@ -52,7 +52,7 @@ struct Event {
   std::string line = {};                     // and what.
   JobId id = 0;                              // record_…, reserve_burial
   binlog::KnownJob job = {};                 // record_…, but for record_delete: as recorded.
-  std::uint32_t keys = 0;                    // reserve_delete: that the deletions leave.
+  std::uint64_t keys = 0;                    // reserve_delete: that the deletions leave.
   KnownKept kept = {};                       // record_kept: its end by the engine's clock.
   std::size_t body_bytes = 0;                // reserve_put
   std::string body = {};                     // The same, where the journal is shown the body.
@@ -62,6 +62,9 @@ struct Event {
 };
 
 std::string to_text(const Event& event);
+
+// All keys of an engine that have outlived their jobs.
+std::map<JobId, KnownKept> all_kept(const Engine& engine, Duration wall_offset);
 
 // What happened in one call of the service, in order.
 class Tape {
@@ -106,8 +109,6 @@ class Ledger {
   void check_bodies(const Engine& restored) const;
   // What was found is what there is from now on.
   void begin_again(const Engine& restored, Duration wall_offset);
-  // The keys that have outlived the jobs that were ever put.
-  std::map<JobId, KnownKept> all_kept(const Engine& engine, Duration wall_offset) const;
 
  private:
   struct Change {
@@ -156,7 +157,7 @@ class Recorder final : public Journal {
   void record_update(const JournaledJob& job) override;
   void record_in_place(const JournaledJob& job) override;
   void record_kept(const KeptKey& kept) override;
-  void forget_kept(JobRef ref) override { binlog_.forget_kept(ref); }
+  void forget_kept(JobRef remains) override { binlog_.forget_kept(remains); }
   void record_delete(const JournaledJob& job) override;
   std::uint64_t records() const override { return binlog_.records(); }
   std::uint64_t safe_records() const override { return binlog_.safe_records(); }
@@ -170,7 +171,7 @@ class Recorder final : public Journal {
   std::uint64_t put_off() const { return put_off_; }
 
  private:
-  JournalStatus note_room(Event::Kind kind, JournalStatus status, std::uint32_t keys = 0);
+  JournalStatus note_room(Event::Kind kind, JournalStatus status, std::uint64_t keys = 0);
   void note(Event::Kind kind, const JournaledJob& job);
 
   binlog::Binlog& binlog_;
