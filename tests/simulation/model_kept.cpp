@@ -20,7 +20,7 @@ bool Model::leaves_key(JobId id) const {
 // `ids`: the jobs that may leave their keys; none in a flush.
 JournalStatus Model::take_room_to_delete(const std::set<JobId>& ids, Tape& tape) const {
   std::uint64_t keys = 0;
-  for (const JobId id : ids) keys += leaves_key(id) ? 1 : 0;
+  for (const JobId id : ids) keys += leaves_key(id) ? 1U : 0U;
   const Event room = tape.take(Event::Kind::reserve_delete);
   require(room.keys == keys, "deletions leave " + std::to_string(keys) +
                                  " keys, and there is room for " + std::to_string(room.keys));
