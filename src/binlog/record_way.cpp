@@ -82,14 +82,14 @@ void RecordWay::append_full(const JournaledJob& job) {
   const Record record = full_record_of(job, stamp_for_full(job));
   attach(job, records_ + 1);
   const BlobRef blob = jobs.body_blob(job.ref);
-  append_tags(job.job.id, jobs.tags(job.ref));
+  append_text(TextKind::tags, job.job.id, jobs.tags(job.ref));
   append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
 }
 
-// No write may come, and fail, between them and the full record.
-void RecordWay::append_tags(JobId id, std::string_view tags) {
-  for (std::size_t part = 0; part < tag_parts(tags.size()); ++part) {
-    writer_.add(tags_of(id, tags, part), {}, {});
+// No write may come, and fail, between them and the record that they belong to.
+void RecordWay::append_text(TextKind kind, JobId id, std::string_view text) {
+  for (std::size_t part = 0; part < text_parts(text.size()); ++part) {
+    writer_.add(text_record(kind, id, text, part), {}, {});
     ++total_written_;
     appended_this_turn_ += kShortRecordBytes;
   }

@@ -251,7 +251,7 @@ bool Recovery::rewrite(JobId id) {
   const Record record = way_.full_record_of(job, stamp);
   way_.attach(job, way_.records());
   const BlobRef blob = ground_.engine->jobs().body_blob(ref);
-  way_.append_tags(id, ground_.engine->jobs().tags(ref));
+  way_.append_text(TextKind::tags, id, ground_.engine->jobs().tags(ref));
   way_.append_again(record, blob ? std::string_view{} : ground_.engine->jobs().body(ref), blob);
   return true;
 }

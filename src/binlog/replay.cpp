@@ -214,7 +214,7 @@ void Replay::forget_all() {
   report_ = std::move(nothing);
   files_read_ = 0;
   last_new_id_ = 0;
-  tags_id_ = 0;
+  text_.clear();
   oldest_needed_ = lost_before_ = 0;
 }
 
@@ -255,6 +255,7 @@ Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
     return Outcome::done;
   }
   FileScan scan(bytes, planned.identity, end);
+  text_.clear();
   while (const std::optional<FileScan::Found> found = scan.next()) {
     if (!apply(*found, report)) return Outcome::failed;
     const bool is_reported = ++report.records_read % kRecordsPerProgress == 0;

@@ -22,8 +22,8 @@ bool Replay::apply(const FileScan::Found& found, FileReport& report) {
   if (record.id == kPseudoId) {
     if (const auto number = needed_from(record)) {
       oldest_needed_ = std::max(oldest_needed_, *number);
-    } else if (const auto part = tags_of(record); part && is_checked) {
-      note_tags(*part);
+    } else if (const auto part = text_part(record); part && is_checked) {
+      text_.add(*part);
     }
     return true;
   }
@@ -33,25 +33,26 @@ bool Replay::apply(const FileScan::Found& found, FileReport& report) {
   if (record.is_full() || is_checked) report_.next_id = std::max(report_.next_id, record.id + 1);
   if (record.is_full()) segments_.note_id(record.id, 0);
   if (is_checked && is_marker(record)) return true;
-  if (record.is_full()) return apply_full(found, report);
-  apply_change(found, report);
-  return true;
+  const bool good = record.is_full() ? apply_full(found, report) : apply_change(found, report);
+  text_.clear();
+  return good;
 }
 
-void Replay::apply_change(const FileScan::Found& found, FileReport& report) {
+bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
   const Record& record = found.record;
   const JobRef ref = engine_.jobs().find(record.id);
-  if (ref == JobRef::none) return;
+  if (ref == JobRef::none) return true;
   if (kind_ != FileKind::checked && !is_of_that_job(record, ref)) {
     report.damages.push_back(
         {.offset = found.offset, .bytes = record.bytes(), .records = 1, .changes = 1});
-    return;
+    return true;
   }
-  if (record.state == RecordState::deleted) {
-    drop(ref);
-  } else {
+  if (record.state != RecordState::deleted) {
     change(ref, record);
+    return true;
   }
+  drop(ref);
+  return true;
 }
 
 bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
@@ -106,33 +107,17 @@ void Replay::note_order(JobId id) {
   last_new_id_ = id;
 }
 
-// The parts of a text have to follow each other.
-void Replay::note_tags(const TagPart& part) {
-  if (part.number == 0) {
-    tags_.clear();
-    tags_id_ = part.id;
-    tag_parts_ = part.parts;
-    tag_parts_read_ = 0;
-  }
-  const bool is_next = part.id == tags_id_ && part.parts == tag_parts_ &&
-                       part.number == tag_parts_read_ && tags_.has_room(part.text_bytes);
-  if (!is_next) {
-    tags_id_ = 0;
-    return;
-  }
-  tags_.add(part.view());
-  ++tag_parts_read_;
-}
-
 // The tags of a job whose full record that is. If one of their records is lost, they are those that
 // the job had before: tags never change, and beanstalkd writes none. A job that was not known then
 // has none; the scan has told of the loss.
 std::string_view Replay::tags_for(const Record& record, JobRef known) {
-  const bool are_whole = tags_id_ == record.id && tag_parts_read_ == tag_parts_;
-  tags_id_ = 0;
-  if (are_whole) return tags_.view();
+  const bool are_whole = text_.is_whole(TextKind::tags, record.id);
   tags_.clear();
-  if (known != JobRef::none) tags_.add(engine_.jobs().tags(known));
+  if (are_whole && tags_.has_room(text_.text().size())) {
+    tags_.add(text_.text());
+  } else if (known != JobRef::none) {
+    tags_.add(engine_.jobs().tags(known));
+  }
   return tags_.view();
 }
 

@@ -9,6 +9,7 @@
 
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/record.hpp"
+#include "haricot/binlog/text_record.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
 
@@ -17,7 +18,7 @@ namespace haricot::binlog {
 // What stands in front of the block of a job's full record: the records of its tags, and the name
 // of its tube.
 inline std::size_t lead_bytes(std::size_t name_bytes, std::size_t tag_bytes) {
-  return name_bytes + tag_record_bytes(tag_bytes);
+  return name_bytes + text_record_bytes(tag_bytes);
 }
 // `jobs` is the store that the job is in.
 inline std::size_t lead_bytes(const JournaledJob& job, const JobStore& jobs) {

@@ -21,6 +21,7 @@
 #include "haricot/binlog/record.hpp"
 #include "haricot/binlog/segment_writer.hpp"
 #include "haricot/binlog/sync_line.hpp"
+#include "haricot/binlog/text_record.hpp"
 #include "haricot/queue/journal.hpp"
 
 namespace haricot::binlog {
@@ -136,9 +137,9 @@ class RecordWay {
     return writer_.prepare(lead_bytes, body_bytes);
   }
   void append_again(const Record& record, std::string_view body, const BlobRef& blob);
-  // Collects the records of a job's tags, which belong to its full record and do not count as
-  // records of their own. That one has to follow at once, and its memory was prepared with theirs.
-  void append_tags(JobId id, std::string_view tags);
+  // Collects records of text, which belong to a record of that job and do not count as records of
+  // their own. That one has to follow at once, and its memory was prepared with theirs.
+  void append_text(TextKind kind, JobId id, std::string_view text);
   void count_again() { ++total_written_; }
   // Where a job that is in no file, or not yet buried there, gets its turn among the buried.
   std::int64_t stamp_for_full(const JournaledJob& job);

@@ -23,6 +23,7 @@
 #include "haricot/binlog/problem.hpp"
 #include "haricot/binlog/segment_writer.hpp"
 #include "haricot/binlog/segments.hpp"
+#include "haricot/binlog/text_record.hpp"
 #include "haricot/queue/engine.hpp"
 
 namespace haricot::binlog {
@@ -125,11 +126,10 @@ class Replay {
   const Signature* witness_of(std::size_t index) const;
   bool apply(const FileScan::Found& found, FileReport& report);
   bool apply_full(const FileScan::Found& found, FileReport& report);
-  void apply_change(const FileScan::Found& found, FileReport& report);
+  bool apply_change(const FileScan::Found& found, FileReport& report);
   bool is_of_that_job(const Record& record, JobRef known) const;
   bool is_likelier_than_known(JobId id) const;
   void note_order(JobId id);
-  void note_tags(const TagPart& part);
   std::string_view tags_for(const Record& record, JobRef known);
   JobRef take_in(const Record& record, std::string_view tags);
   void change(JobRef ref, const Record& record);
@@ -179,11 +179,8 @@ class Replay {
   JobId last_new_id_ = 0;            // Of the last record of a job that was not known.
   bool last_new_id_jumped_ = false;  // It left ids out.
   FileKind kind_ = FileKind::empty;  // Of the file that is being read.
-  // The tags that stand in front of the next full record, as far as all parts of them were there.
-  TagText tags_;
-  JobId tags_id_ = 0;  // Of the job that they are of. 0: of none.
-  std::uint32_t tag_parts_read_ = 0;
-  std::uint32_t tag_parts_ = 0;
+  TextParts text_;                   // What stands in front of the next record.
+  TagText tags_;                     // Of the next full record.
   ReplayReport report_;
   std::string error_;
 };
