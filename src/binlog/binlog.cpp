@@ -173,6 +173,10 @@ JournalStatus Binlog::reserve_delete() {
                                                            : JournalStatus::failed;
 }
 
+JournalStatus Binlog::reserve_delete_kept(const KeptRoom&) {
+  return reserve_delete();
+}
+
 JournalStatus Binlog::reserve_burial(const JournaledJob& job) {
   const JournalStatus status = reserve_delete();
   // Compaction or a recovery may write the job before the record comes.
@@ -182,7 +186,7 @@ JournalStatus Binlog::reserve_burial(const JournaledJob& job) {
 
 // Where the file that is being written has not enough room left, that is given up for the next one;
 // the room for all other deletions has to be there besides.
-JournalStatus Binlog::reserve_deletes(std::uint32_t deletions) {
+JournalStatus Binlog::reserve_deletes(std::uint32_t deletions, const KeptRoom&) {
   if (!can_record()) return JournalStatus::failed;
   const std::uint64_t bytes = std::uint64_t{deletions} * kShortRecordBytes;
   // No write may come, and fail, between the first of them and the last.

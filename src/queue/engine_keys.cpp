@@ -92,6 +92,7 @@ bool Engine::restore_tags(JobRef ref) {
 
 // Requires: the job is in no place any more.
 void Engine::delete_with_tags(Tube& tube, JobRef ref, bool offers_next) {
+  if (keys_to_keep_.keys > 0) count_key_to_keep(ref, false);
   keys_.let_go(ref);
   const bool in_lane = has_lane(ref);
   if (in_lane) leave_lane(ref);

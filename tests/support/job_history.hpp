@@ -81,8 +81,11 @@ class JobHistory final : public Journal {
   }
   JournalStatus reserve_burial(const JournaledJob& job) override;
   JournalStatus reserve_delete() override { return binlog_.reserve_delete(); }
-  JournalStatus reserve_deletes(std::uint32_t deletions) override {
-    return binlog_.reserve_deletes(deletions);
+  JournalStatus reserve_delete_kept(const KeptRoom& kept) override {
+    return binlog_.reserve_delete_kept(kept);
+  }
+  JournalStatus reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) override {
+    return binlog_.reserve_deletes(deletions, kept);
   }
   bool may_try_again() override { return binlog_.may_try_again(); }
   void release_room() override { binlog_.release_room(); }
@@ -90,6 +93,8 @@ class JobHistory final : public Journal {
   void record_update(const JournaledJob& job) override;
   void record_in_place(const JournaledJob& job) override;
   void record_delete(const JournaledJob& job) override;
+  void record_kept(const KeptKey& kept) override { binlog_.record_kept(kept); }
+  void forget_kept(JobRef remains) override { binlog_.forget_kept(remains); }
   std::uint64_t records() const override { return binlog_.records(); }
   std::uint64_t safe_records() const override { return binlog_.safe_records(); }
   std::uint64_t doubtful_records() const override { return binlog_.doubtful_records(); }

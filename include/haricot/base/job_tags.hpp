@@ -21,6 +21,8 @@ inline constexpr std::size_t kTagTextBytesMax = 210;
 inline constexpr std::size_t kKeyBytesMax = 100;
 // The largest limit of a lane.
 inline constexpr std::uint32_t kLaneLimitMax = 65535;
+// The longest time for which a key outlives its job.
+inline constexpr std::uint32_t kKeptSecondsMax = 4294967295;
 // The largest number of tries.
 inline constexpr std::uint32_t kTriesMax = 65535;
 
@@ -29,8 +31,11 @@ struct JobTags {
   // con:<key>[:<n>]: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such tag.
   std::string_view lane = {};
   std::uint32_t lane_limit = 1;  // 1 to kLaneLimitMax.
-  // idp:<key>: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such tag.
+  // idp:<key>[:<seconds>]: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such
+  // tag.
   std::string_view unique_key = {};
+  // For so long the key outlives the job, 1 to kKeptSecondsMax. 0: it ends with the job.
+  std::uint32_t kept_s = 0;
 };
 
 // A text of tags, and what it says: read once, and carried along.
@@ -54,7 +59,7 @@ JobTags tags_in(std::string_view text);
 class TagText {
  public:
   TagText() = default;
-  // Requires: they were read from a text of at most kTagTextBytesMax bytes.
+  // Requires: they were read from a text of at most kTagTextBytesMax bytes, or fit into such a one.
   explicit TagText(const JobTags& tags) { write(tags); }
 
   std::string_view view() const { return {bytes_.data(), size_}; }

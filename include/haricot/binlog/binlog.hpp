@@ -96,13 +96,16 @@ class Binlog final : public Journal {
   JournalStatus reserve_update_with_burial() override;
   JournalStatus reserve_burial(const JournaledJob& job) override;
   JournalStatus reserve_delete() override;
-  JournalStatus reserve_deletes(std::uint32_t deletions) override;
+  JournalStatus reserve_delete_kept(const KeptRoom& kept) override;
+  JournalStatus reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) override;
   bool may_try_again() override;
   void release_room() override {}  // Room is counted anew each time.
   void record_put(const JournaledJob& job) override;
   void record_update(const JournaledJob& job) override;
   void record_in_place(const JournaledJob& job) override;
   void record_delete(const JournaledJob& job) override;
+  void record_kept(const KeptKey&) override {}
+  void forget_kept(JobRef) override {}
   std::uint64_t records() const override { return way_.records(); }
   std::uint64_t safe_records() const override { return way_.safe(); }
   std::uint64_t doubtful_records() const override { return way_.doubtful(); }
