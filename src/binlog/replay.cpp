@@ -48,6 +48,7 @@ bool Replay::fail(std::string error) {
 
 bool Replay::run(Duration wall_offset, Instant now) {
   wall_offset_ = wall_offset;
+  now_ = now;
   if (!list()) return false;
   Outcome outcome = read_all();
   if (outcome == Outcome::needs_survey) {
@@ -63,7 +64,7 @@ bool Replay::run(Duration wall_offset, Instant now) {
     CHECK(outcome != Outcome::needs_survey || !is_surveyed_);
     if (outcome == Outcome::needs_survey) return fail("the folder changes while it is read");
   }
-  if (outcome != Outcome::done || !place_all(now)) return false;
+  if (outcome != Outcome::done || !place_all(now) || !place_kept()) return false;
   judge_folder();
   if (report_.next_id > kIdLast) {
     return fail("the ids of jobs are nearly used up: the next one would be " +

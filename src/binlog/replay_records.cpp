@@ -24,6 +24,10 @@ bool Replay::apply(const FileScan::Found& found, FileReport& report) {
       oldest_needed_ = std::max(oldest_needed_, *number);
     } else if (const auto part = text_part(record); part && is_checked) {
       text_.add(*part);
+      // The deletion of a job that is known has to follow.
+      const bool is_alone =
+          part->kind == TextKind::kept && engine_.jobs().find(part->id) == JobRef::none;
+      if (is_alone && text_.is_whole(TextKind::kept, part->id)) return take_kept(part->id);
     }
     return true;
   }
@@ -52,13 +56,14 @@ bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
     return true;
   }
   drop(ref);
-  return true;
+  return !text_.is_whole(TextKind::kept, record.id) || take_kept(record.id);
 }
 
 bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   const Record& record = found.record;
   const JobRef known = engine_.jobs().find(record.id);
   const std::string_view tags = tags_for(record, known);
+  drop_kept(record.id);
   if (found.body_is_damaged) {
     // An older record of the job has the same body; it stays the one that the job lives in.
     if (known != JobRef::none) {
@@ -82,7 +87,7 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   }
   if (record.state == RecordState::deleted) return true;
   const JobRef ref = take_in(record, tags);
-  if (ref == JobRef::none) return fail("there is not enough memory for all jobs");
+  if (ref == JobRef::none) return fail(std::string(kNoMemory));
   engine_.jobs().journal_note(ref).set_stamp(stamp);
   set_time(ref, record, was_buried);
   return true;
@@ -121,6 +126,25 @@ std::string_view Replay::tags_for(const Record& record, JobRef known) {
   return tags_.view();
 }
 
+// The key of a deleted job whose text was read, in place of what an older record says of it.
+bool Replay::take_kept(JobId id) {
+  std::optional<KeptKey> kept = kept_from(text_.text(), wall_offset_, now_);
+  if (!kept || id > kIdLast) return true;  // No server writes such a record.
+  report_.next_id = std::max(report_.next_id, id + 1);
+  drop_kept(id);
+  if (kept->end <= now_) return true;
+  kept->id = id;
+  const JobRef remains = engine_.restore_kept(*kept);
+  if (remains == JobRef::none) return fail(std::string(kNoMemory));
+  segments_.attach(remains, kept_record_bytes(*kept));
+  return true;
+}
+
+void Replay::drop_kept(JobId id) {
+  const JobRef remains = engine_.jobs().find_remains(id);
+  if (remains != JobRef::none) drop(remains);
+}
+
 JobRef Replay::take_in(const Record& record, std::string_view tags) {
   const std::string_view body = record.body.substr(0, record.body.size() - 2);
   NewBody taken{.bytes = body, .blob = {}};
@@ -143,10 +167,16 @@ void Replay::change(JobRef ref, const Record& record) {
   set_time(ref, record, was_buried);
 }
 
+// A job, or what remains of one.
 void Replay::drop(JobRef ref) {
-  const Job& job = engine_.jobs()[ref];
-  const std::size_t lead =
-      lead_bytes(engine_.tubes()[job.tube].name.size(), engine_.jobs().tags(ref).size());
+  JobStore& jobs = engine_.jobs();
+  if (is_remains(jobs, ref)) {
+    segments_.detach(ref, kept_record_bytes(engine_.kept(ref)));
+    jobs.destroy_remains(ref);
+    return;
+  }
+  const Job& job = jobs[ref];
+  const std::size_t lead = lead_bytes(engine_.tubes()[job.tube].name.size(), jobs.tags(ref).size());
   segments_.detach(ref, full_record_bytes(lead, job.body_bytes));
   engine_.drop_restored(ref);
 }

@@ -5,6 +5,9 @@
 //
 // A full record replaces a job that is known already. A change of a job that is not known is passed
 // over. A deletion ends a job. So reading the same records twice changes nothing.
+//
+// A key that outlives its job counts from the deletion on that it stands in front of, and without a
+// deletion where the job is not known.
 
 #pragma once
 
@@ -112,6 +115,8 @@ class Replay {
  private:
   enum class Outcome : std::uint8_t { done, failed, needs_survey };
 
+  static constexpr std::string_view kNoMemory = "there is not enough memory for all jobs";
+
   bool fail(std::string error);
   bool list();
   Outcome read_all();
@@ -130,6 +135,8 @@ class Replay {
   bool is_of_that_job(const Record& record, JobRef known) const;
   bool is_likelier_than_known(JobId id) const;
   void note_order(JobId id);
+  bool take_kept(JobId id);
+  void drop_kept(JobId id);
   std::string_view tags_for(const Record& record, JobRef known);
   JobRef take_in(const Record& record, std::string_view tags);
   void change(JobRef ref, const Record& record);
@@ -157,6 +164,7 @@ class Replay {
   void report_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes);
   void go_on_beyond_lost_ids();
   bool place_all(Instant now);
+  bool place_kept();
 
   Disk& disk_;
   Engine& engine_;
@@ -164,6 +172,7 @@ class Replay {
   ReplayWatcher watcher_;
   FolderNote note_;
   Duration wall_offset_;
+  Instant now_;
   std::vector<std::uint64_t> numbers_;  // Of the names.
   std::vector<PlannedFile> plan_;
   bool is_surveyed_ = false;
