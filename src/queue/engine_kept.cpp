@@ -131,8 +131,7 @@ PlacedKey Engine::place_kept(JobRef remains) {
   const Tube* const tube = tubes_.find(tube_name);
   const bool is_held = tube != nullptr && keys_.find(tube->ref, key).holder != JobRef::none;
   if (is_held || end <= now_ || kept_.find(tube_name, key) != JobRef::none) {
-    jobs_.destroy_remains(remains);
-    return PlacedKey::dropped;
+    return PlacedKey::over;
   }
   return kept_.keep(remains, end) ? PlacedKey::kept : PlacedKey::no_memory;
 }

@@ -78,6 +78,10 @@ class Binlog final : public Journal {
   // files counts ids on from it. False: it could not be recorded.
   [[nodiscard]] bool remember_last_id();
 
+  // Records a key that outlived its job, for who has brought it into the engine: no record is there
+  // of the job and of its deletion.
+  [[nodiscard]] JournalStatus add_kept(const KeptKey& kept) { return compaction_.write_kept(kept); }
+
   // Waits until something that is under way on the disk has ended, if anything is. For those who
   // were told `later` and have no turns.
   void wait_for_disk();
@@ -104,8 +108,8 @@ class Binlog final : public Journal {
   void record_update(const JournaledJob& job) override;
   void record_in_place(const JournaledJob& job) override;
   void record_delete(const JournaledJob& job) override;
-  void record_kept(const KeptKey&) override {}
-  void forget_kept(JobRef) override {}
+  void record_kept(const KeptKey& kept) override;
+  void forget_kept(JobRef remains) override;
   std::uint64_t records() const override { return way_.records(); }
   std::uint64_t safe_records() const override { return way_.safe(); }
   std::uint64_t doubtful_records() const override { return way_.doubtful(); }

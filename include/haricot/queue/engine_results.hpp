@@ -63,8 +63,8 @@ struct RestoredJob {
 
 // What has become of a key that outlived its job, and that the journal brings back.
 enum class PlacedKey : std::uint8_t {
-  kept,     // It is taken until its end.
-  dropped,  // Its time is over or somebody else has it. What remained of the job is destroyed.
+  kept,  // It is taken until its end.
+  over,  // Its time is over or somebody else has it. What remains of the job is left to the caller.
   no_memory,
 };
 
