@@ -188,6 +188,7 @@ void Ledger::check_kept(const Engine& restored, Duration wall_offset, std::int64
     require(!jobs.contains(id), what + ", though it lives");
     require(!has_other(jobs, found, id, kept), what + ", which another one has");
     require(kept.end.count() > wall_now, what + ", whose time is over");
+    require(id < restored.next_id(), what + ", and its id would be given out again");
   }
   for (const auto& [id, changes] : changes_) {
     const auto& kept = changes[first_allowed(changes, safe)].kept;
