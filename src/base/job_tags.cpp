@@ -168,6 +168,14 @@ JobTags TagText::write(const JobTags& tags) {
   return written;
 }
 
+JobTags TagText::write_kept_key(std::string_view key, std::uint32_t seconds) {
+  clear();
+  add(kKeyPrefix);
+  JobTags tags{.unique_key = key, .kept_s = seconds};
+  write_unique_key(tags, *this);
+  return tags;
+}
+
 std::string_view TagText::add(std::string_view text) {
   CHECK(has_room(text.size()));
   char* const to = bytes_.data() + size_;

@@ -182,8 +182,8 @@ class Engine::Inspection {
       CHECK(store[ref].id < engine_.next_id_);
       CHECK(store.find(store[ref].id) == JobRef::none);
       const std::size_t tag_bytes = JobStore::tag_bytes_of(store.tags(ref));
-      job_memory_bytes_ += store.memory_bytes_for(store.body(ref).size(), tag_bytes);
-      const Tube* const tube = engine_.tubes_.find(store.body(ref));
+      job_memory_bytes_ += store.memory_bytes_for(store.tube_name_of(ref).size(), tag_bytes);
+      const Tube* const tube = engine_.tubes_.find(store.tube_name_of(ref));
       const std::string_view key = store.unique_key(ref);
       CHECK(tube == nullptr || engine_.keys_.find(tube->ref, key).holder == JobRef::none);
     }

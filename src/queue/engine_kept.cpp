@@ -29,7 +29,7 @@ KeptKey Engine::kept(JobRef remains) const {
   const Job& job = jobs_[remains];
   return {.ref = remains,
           .id = job.id,
-          .tube_name = jobs_.body(remains),
+          .tube_name = jobs_.tube_name_of(remains),
           .key = jobs_.unique_key(remains),
           .seconds = jobs_.kept_seconds(remains),
           .end = KeptKeys::end_of(job)};
@@ -118,14 +118,14 @@ void Engine::drop_ended_keys(std::uint32_t& budget) {
 
 JobRef Engine::restore_kept(const KeptKey& kept) {
   TagText text;
-  const JobTags tags = text.write({.unique_key = kept.key, .kept_s = kept.seconds});
+  const JobTags tags = text.write_kept_key(kept.key, kept.seconds);
   const JobRef remains = jobs_.create_remains(kept.id, kept.tube_name, {text.view(), tags});
   if (remains != JobRef::none) jobs_[remains].created = kept.end;
   return remains;
 }
 
 PlacedKey Engine::place_kept(JobRef remains) {
-  const std::string_view tube_name = jobs_.body(remains);
+  const std::string_view tube_name = jobs_.tube_name_of(remains);
   const std::string_view key = jobs_.unique_key(remains);
   const Instant end = KeptKeys::end_of(jobs_[remains]);
   const Tube* const tube = tubes_.find(tube_name);

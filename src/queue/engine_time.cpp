@@ -28,7 +28,7 @@ void Engine::advance(Instant now) {
     list->work(pages);
     pages_ = kPagesPerCall;
   }
-  if (kept_.next_end() <= now) [[unlikely]]
+  if (kept_.size() > 0) [[unlikely]]
     drop_ended_keys(budget);
   if (late_again_ <= now) [[unlikely]]
     record_late_burials(budget);
@@ -46,7 +46,8 @@ Instant Engine::next_event() const {
   if (const TubeList* list = tubes_.list_if_asked(); list != nullptr && list->is_working()) {
     return Instant{};
   }
-  return std::min({wheel_.next_event(), late_again_, kept_.next_end()});
+  const Instant next = std::min(wheel_.next_event(), late_again_);
+  return kept_.size() == 0 ? next : std::min(next, kept_.next_end());
 }
 
 // Timers are never later than they have to be, but may be earlier: one that goes off for a deadline

@@ -108,6 +108,11 @@ JobRef JobStore::create_remains(JobId id, std::string_view tube_name, const Read
   return ref;
 }
 
+std::string_view JobStore::tube_name_of(JobRef remains) const {
+  const char* const name = reinterpret_cast<const char*>(piece(remains) + kHeaderBytes);
+  return {name, (*this)[remains].body_bytes};
+}
+
 void JobStore::destroy_remains(JobRef ref) {
   remains_.erase((*this)[ref].id);
   free(ref);
@@ -153,7 +158,8 @@ Node* node_before(void* end) {
 
 }  // namespace
 
-void JobStore::keep_tags(JobRef ref, Job& job, const ReadTags& read) {
+// Inlined, as a call would make each put with tags dearer.
+[[gnu::always_inline]] inline void JobStore::keep_tags(JobRef ref, Job& job, const ReadTags& read) {
   const std::string_view text = read.text;
   const JobTags& tags = read.tags;
   CHECK(!text.empty() && text.size() <= kTagTextBytesMax);

@@ -21,7 +21,7 @@ JobRef KeptKeys::find(std::string_view tube_name, std::uint64_t name_hash, std::
                       std::uint64_t key_hash) const {
   const std::uint64_t hash = hash_in_tube(name_hash, key_hash);
   const KeyNode* const node = nodes_.find(hash, [&](const KeyNode& other) {
-    return jobs_.unique_key(other.job) == key && jobs_.body(other.job) == tube_name;
+    return jobs_.unique_key(other.job) == key && jobs_.tube_name_of(other.job) == tube_name;
   });
   return node == nullptr ? JobRef::none : node->job;
 }
@@ -30,7 +30,7 @@ bool KeptKeys::keep(JobRef remains, Instant end) {
   KeyNode& node = jobs_.key_node(remains);
   CHECK(node.job == JobRef::none);
   if (!ends_.reserve_one()) return false;
-  const std::uint64_t name_hash = hash_of(hash_key_, jobs_.body(remains));
+  const std::uint64_t name_hash = hash_of(hash_key_, jobs_.tube_name_of(remains));
   node.hash = hash_in_tube(name_hash, hash_of(hash_key_, jobs_.unique_key(remains)));
   if (!nodes_.insert(node)) return false;
   node.job = remains;
@@ -50,7 +50,8 @@ void KeptKeys::let_go(JobRef remains) {
 KeptRoom KeptKeys::room_of(std::span<const JobRef> remains) const {
   KeptRoom room;
   for (const JobRef ref : remains) {
-    if (ref != JobRef::none) room.add(jobs_.unique_key(ref).size() + jobs_.body(ref).size());
+    if (ref != JobRef::none)
+      room.add(jobs_.unique_key(ref).size() + jobs_.tube_name_of(ref).size());
   }
   return room;
 }
@@ -65,7 +66,7 @@ void KeptKeys::check_invariants() const {
     CHECK(end_of(remains) == slot.end);
     CHECK(jobs_.find_remains(remains.id) == slot.job);
     CHECK(jobs_.has_kept_key(slot.job) && jobs_.kept_seconds(slot.job) > 0);
-    CHECK(find(jobs_.body(slot.job), jobs_.unique_key(slot.job)) == slot.job);
+    CHECK(find(jobs_.tube_name_of(slot.job), jobs_.unique_key(slot.job)) == slot.job);
   }
 }
 

@@ -22,7 +22,7 @@ class KeptKeysTest : public ::testing::Test {
 
   JobRef remains(JobId id, std::string_view tube_name, std::string_view key) {
     TagText text;
-    const JobTags tags = text.write({.unique_key = key, .kept_s = 60});
+    const JobTags tags = text.write_kept_key(key, 60);
     return jobs.create_remains(id, tube_name, {text.view(), tags});
   }
   JobRef keep(JobId id, std::string_view tube_name, std::string_view key, Instant end) {
@@ -108,7 +108,7 @@ TEST_F(KeptKeysTest, RemainsAreNoJobs) {
   EXPECT_EQ(jobs.find_remains(7), left);
   EXPECT_EQ(jobs.size(), 1U);
   EXPECT_EQ(jobs.remains(), 1U);
-  EXPECT_EQ(jobs.body(left), "tube");
+  EXPECT_EQ(jobs.tube_name_of(left), "tube");
   EXPECT_EQ(jobs.tags(left), "idp:k:60");
   EXPECT_EQ(jobs.unique_key(left), "k");
   EXPECT_EQ(jobs.kept_seconds(left), 60U);

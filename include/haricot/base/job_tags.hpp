@@ -59,7 +59,7 @@ JobTags tags_in(std::string_view text);
 class TagText {
  public:
   TagText() = default;
-  // Requires: they were read from a text of at most kTagTextBytesMax bytes, or fit into such a one.
+  // Requires: they were read from a text of at most kTagTextBytesMax bytes.
   explicit TagText(const JobTags& tags) { write(tags); }
 
   std::string_view view() const { return {bytes_.data(), size_}; }
@@ -72,6 +72,8 @@ class TagText {
   // Has these tags instead. Returns the same tags, which refer to this text. Requires: as above,
   // and `tags` do not refer to this text.
   JobTags write(const JobTags& tags);
+  // The same for a key that outlives its job, and nothing else.
+  JobTags write_kept_key(std::string_view key, std::uint32_t seconds);
 
  private:
   std::array<char, kTagTextBytesMax> bytes_;

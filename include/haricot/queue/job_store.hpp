@@ -64,6 +64,8 @@ class JobStore {
   // first_from() and size().
   [[nodiscard]] JobRef create_remains(JobId id, std::string_view tube_name, const ReadTags& tags);
   void destroy_remains(JobRef ref);
+  // Valid until the remains are destroyed.
+  std::string_view tube_name_of(JobRef remains) const;
   JobRef find_remains(JobId id) const { return remains_.find(id); }
   JobRef first_remains_from(JobId from) const { return remains_.first_from(from); }
   // How many there are.
