@@ -240,6 +240,9 @@ class Model {
   const ModelClient& client(int number) const { return clients_.at(number); }
   const std::map<JobId, ModelJob>& jobs() const { return jobs_; }
   std::uint64_t commands_run() const { return commands_run_; }
+  // A key that was left in the tube that the client uses, the last one of them; empty: there is
+  // none.
+  std::string last_kept_key(int client) const;
   // Throws Mismatch unless the engine counts what there is.
   void compare(const Engine& engine, Instant now) const;
 

@@ -55,6 +55,18 @@ const ModelKept* Model::kept_key(const std::string& tube, const std::string& key
   return kept == kept_.end() || kept->second.end <= now ? nullptr : &kept->second;
 }
 
+std::string Model::last_kept_key(int number) const {
+  const std::string& tube = clients_.at(number).used;
+  std::uint64_t last = 0;
+  std::string key;
+  for (const auto& [name, kept] : kept_) {
+    if (name.first != tube || kept.deletion <= last) continue;
+    last = kept.deletion;
+    key = name.second;
+  }
+  return key;
+}
+
 // That which the put of the client would come upon if it ended now.
 const ModelKept* Model::kept_key_of_put(int number, Instant now) const {
   if (!has_keyed_put(number)) return nullptr;

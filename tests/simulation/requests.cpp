@@ -127,8 +127,9 @@ void add_lane(Request& request, test::Random& chance) {
 // name of a tube, and the longest.
 //
 // Half of them outlive their jobs: most for so short a time that it is over soon, and some, which
-// have keys of their own, for so long that no put of them adds a job after the first deletion.
-void add_key(Request& request, test::Random& chance) {
+// have keys of their own, for so long that no put of them adds a job after the first deletion. Some
+// puts have the key of the last deletion, which may not be safe yet.
+void add_key(Request& request, test::Random& chance, const Model& model, int client) {
   static const std::string longest(100, 'k');
   const std::string_view keys[] = {"key", "key", "key", "default", longest};
   request.key = chance.pick(keys);
@@ -138,6 +139,8 @@ void add_key(Request& request, test::Random& chance) {
     request.kept_s =
         chance.one_in(3) ? kKeptSecondsMax - chance.below32(2) : 1000 + chance.below32(9000);
   }
+  const std::string kept = chance.one_in(3) ? model.last_kept_key(client) : std::string();
+  if (!kept.empty()) request.key = kept;
   request.line += " idp:" + request.key;
   if (request.kept_s > 0) request.line += ":" + std::to_string(request.kept_s);
 }
@@ -162,7 +165,7 @@ void make_put(Request& request, test::Random& chance, const Model& model, int cl
     request.line += " " + tags_text(request.tries);
   }
   if (mix.has_extended && has_tags && chance.one_in(3)) add_lane(request, chance);
-  if (mix.has_extended && has_tags && chance.one_in(3)) add_key(request, chance);
+  if (mix.has_extended && has_tags && chance.one_in(3)) add_key(request, chance, model, client);
   // The body of one that is too big is thrown away whatever stands after its size.
   if (request.body.size() > job_bytes_max && chance.one_in(3)) request.line += chance.pick(kTails);
 }
