@@ -130,9 +130,8 @@ PlacedKey Engine::place_kept(JobRef remains) {
   const Instant end = KeptKeys::end_of(jobs_[remains]);
   const Tube* const tube = tubes_.find(tube_name);
   const bool is_held = tube != nullptr && keys_.find(tube->ref, key).holder != JobRef::none;
-  if (is_held || end <= now_ || kept_.find(tube_name, key) != JobRef::none) {
-    return PlacedKey::over;
-  }
+  if (is_held || end <= now_) return PlacedKey::over;
+  if (kept_.find(tube_name, key) != JobRef::none) return PlacedKey::over;
   return kept_.keep(remains, end) ? PlacedKey::kept : PlacedKey::no_memory;
 }
 

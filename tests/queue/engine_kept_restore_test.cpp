@@ -16,7 +16,12 @@ class EngineRestoreOfKept : public ::testing::Test {
     const JobRef remains = world.engine.restore_kept(
         {.ref = JobRef::none, .id = id, .tube_name = tube, .key = key, .seconds = 60, .end = end});
     EXPECT_EQ(world.engine.jobs().find_remains(id), remains);
-    return world.engine.place_kept(remains);
+    const PlacedKey placed = world.engine.place_kept(remains);
+    if (placed == PlacedKey::over) {
+      EXPECT_EQ(world.engine.kept(remains).end, end);
+      world.engine.jobs().destroy_remains(remains);
+    }
+    return placed;
   }
   Instant in(std::uint32_t seconds) const { return world.now + Duration::seconds(seconds); }
   // Whose key it is; 0: nobody's.
@@ -48,11 +53,11 @@ TEST_F(EngineRestoreOfKept, AKeyIsTakenUntilItsEnd) {
 TEST_F(EngineRestoreOfKept, WhoHasTheKeyKeepsIt) {
   world.restore(3, JobState::buried, "idp:a:60", 0);
   world.restore(4, JobState::ready, "idp:b", 0);
-  EXPECT_EQ(restore(9, "default", "a", in(10)), PlacedKey::dropped);
+  EXPECT_EQ(restore(9, "default", "a", in(10)), PlacedKey::over);
   EXPECT_EQ(restore(8, "default", "c", in(10)), PlacedKey::kept);
-  EXPECT_EQ(restore(7, "default", "c", in(99)), PlacedKey::dropped);
+  EXPECT_EQ(restore(7, "default", "c", in(99)), PlacedKey::over);
   EXPECT_EQ(restore(6, "other", "b", in(10)), PlacedKey::kept);
-  EXPECT_EQ(restore(5, "default", "over", world.now), PlacedKey::dropped);
+  EXPECT_EQ(restore(5, "default", "over", world.now), PlacedKey::over);
   EXPECT_EQ(world.engine.jobs().remains(), 2U);
   world.engine.end_restore(10);
   world.engine.check_invariants();

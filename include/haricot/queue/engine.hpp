@@ -224,9 +224,8 @@ class Engine {
   // Puts it where its state says, after those that are there in the case of buried jobs. False: no
   // memory.
   [[nodiscard]] bool place_restored(JobRef ref, Instant deadline);
-  // Takes in what remains of a job whose key outlives it. It may be dropped by
-  // JobStore::destroy_remains() until place_kept(). JobRef::none: no memory. Requires: no remains
-  // have the id.
+  // Takes in what remains of a job whose key outlives it. JobStore::destroy_remains() drops it
+  // until place_kept() has kept it. JobRef::none: no memory. Requires: no remains have the id.
   [[nodiscard]] JobRef restore_kept(const KeptKey& kept);
   // Takes the key, if its time is not over and nobody else in the tube has it: no job, and no
   // remains that were placed before. Requires: all jobs are in their places.
