@@ -1,0 +1,321 @@
+// Keys that outlive their jobs where something is wrong: the disk is full, a server dies in the
+// middle, or a record is damaged.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "binlog_world.hpp"
+#include "haricot/base/job_tags.hpp"
+#include "haricot/binlog/text_record.hpp"
+#include "support/random.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// Half a minute or a day; the key is another one for each number.
+std::string tags_of_key(std::uint64_t number, std::size_t key_bytes, bool is_short = false) {
+  std::string key = std::to_string(number);
+  if (key.size() < key_bytes) key.insert(0, key_bytes - key.size(), 'k');
+  return "idp:" + key + (is_short ? ":30" : ":86400");
+}
+
+struct FullDisk {
+  std::uint64_t capacity;
+  std::uint64_t block_bytes;
+  std::size_t key_bytes_max;
+  std::size_t body_bytes_max;
+  bool in_batches;
+};
+
+// Fills the disk with jobs of which every other one has a key that outlives it.
+std::vector<JobId> fill_with_keys(World& world, test::Random& random, const FullDisk& full) {
+  const std::vector<std::string> tubes = {"default", std::string(kTubeNameBytesMax, 't')};
+  std::vector<JobId> ids;
+  for (int refused = 0; refused < 20 && ids.size() < 20'000;) {
+    EXPECT_TRUE(world.use(tubes[random.below(2)]));
+    const JobId id = world.engine.next_id();
+    std::string tags;
+    if (random.one_in(2)) tags = tags_of_key(id, 1 + random.below(full.key_bytes_max));
+    if (world.try_put({.body_bytes = random.below(full.body_bytes_max + 1), .tags = tags}) ==
+        Outcome::done) {
+      ids.push_back(id);
+    } else {
+      ++refused;
+    }
+    if (random.one_in(4)) world.end_turn();
+  }
+  world.idle(Duration::milliseconds(10));
+  return ids;
+}
+
+class BinlogKeptFullDisk : public ::testing::TestWithParam<FullDisk> {};
+
+// In any order, and whatever was done before: each deletion is taken, and each key is kept.
+TEST_P(BinlogKeptFullDisk, TakesEachDeletion) {
+  const FullDisk& full = GetParam();
+  test::Random random;
+  for (int round = 0; round < 12; ++round) {
+    SimDisk disk;
+    disk.set_capacity(full.capacity);
+    disk.set_block_bytes(full.block_bytes);
+    BinlogOptions options = kSmallFiles;
+    options.file_bytes = round % 3 == 0 ? 4096 : round % 3 == 1 ? 16384 : 10 * 1024 * 1024;
+    World world(disk, options);
+    std::vector<JobId> ids = fill_with_keys(world, random, full);
+    ASSERT_GT(ids.size(), full.capacity / 4096);
+    // What workers do first takes room of its own.
+    for (const JobId id : ids) {
+      if (random.one_in(4)) (void)world.reserve(id);
+      if (random.one_in(8)) (void)world.bury(id);
+    }
+    std::size_t kept = 0;
+    while (!ids.empty()) {
+      std::vector<JobId> some;
+      for (std::uint64_t count = full.in_batches ? 1 + random.below(20) : 1;
+           count > 0 && !ids.empty(); --count) {
+        const std::size_t place = random.below(ids.size());
+        some.push_back(ids[place]);
+        ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(place));
+      }
+      for (const JobId id : some) {
+        const std::string_view tags = world.engine.jobs().tags(world.engine.peek(id));
+        kept += tags_in(tags).kept_s > 0;
+      }
+      const bool is_batch = some.size() > 1 && world.delete_batch(some).outcome == Outcome::done;
+      for (const JobId id : some) {
+        if (is_batch) break;
+        ASSERT_EQ(world.delete_job(id), Outcome::done) << ids.size() << " are left";
+      }
+      if (random.one_in(3)) world.end_turn();
+      if (random.one_in(20)) world.idle(Duration::milliseconds(10));
+    }
+    world.idle(Duration::milliseconds(100));
+    EXPECT_FALSE(world.binlog.numbers().refusing);
+    EXPECT_EQ(world.engine.jobs().remains(), kept);
+    EXPECT_TRUE(world.close());
+    disk.set_capacity(std::nullopt);
+    const World again(disk, options, world.wall());
+    EXPECT_EQ(world.compare(again, world.binlog.records(), true), "") << again.replay_text();
+    EXPECT_EQ(again.engine.jobs().remains(), kept);
+  }
+}
+
+// The rest of a file is too small for the next key again and again.
+TEST_P(BinlogKeptFullDisk, TakesEachDeletionWhereMostOfAFileIsLost) {
+  const FullDisk& full = GetParam();
+  test::Random random;
+  SimDisk disk;
+  disk.set_capacity(full.capacity);
+  disk.set_block_bytes(full.block_bytes);
+  World world(disk, kSmallFiles);
+  const std::string tube(kTubeNameBytesMax, 't');
+  EXPECT_TRUE(world.use(tube));
+  std::vector<JobId> plain;
+  std::vector<JobId> keyed;
+  for (int refused = 0; refused < 20;) {
+    const JobId id = world.engine.next_id();
+    const bool has_key = id % 40 == 0;
+    const std::string tags = has_key ? tags_of_key(id, kKeyBytesMax) : std::string();
+    if (world.try_put({.body_bytes = 0, .tags = tags}) == Outcome::done) {
+      (has_key ? keyed : plain).push_back(id);
+    } else {
+      ++refused;
+    }
+    world.end_turn();
+  }
+  ASSERT_GT(keyed.size(), 2U);
+  const auto take = [](std::vector<JobId>& ids) {
+    const JobId id = ids.back();
+    ids.pop_back();
+    return id;
+  };
+  // A file of 4096 bytes takes 44 deletions, and the records of such a key are 8.
+  while (!keyed.empty()) {
+    for (int i = 0; i < 37 && !plain.empty(); ++i) {
+      ASSERT_EQ(world.delete_job(take(plain)), Outcome::done);
+    }
+    ASSERT_EQ(world.delete_job(take(keyed)), Outcome::done) << keyed.size() << " are left";
+    world.end_turn();
+  }
+  while (!plain.empty()) ASSERT_EQ(world.delete_job(take(plain)), Outcome::done);
+  world.idle();
+  EXPECT_FALSE(world.binlog.numbers().refusing);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, BinlogKeptFullDisk,
+                         ::testing::Values(FullDisk{65'536, 1, 100, 100, false},
+                                           FullDisk{65'536, 4096, 20, 0, false},
+                                           FullDisk{131'072, 4096, 100, 500, true},
+                                           FullDisk{262'144, 512, 100, 1000, false},
+                                           FullDisk{524'288, 4096, 40, 200, true}),
+                         [](const ::testing::TestParamInfo<FullDisk>& full) {
+                           return std::to_string(full.param.capacity / 1024) + "KiBInBlocksOf" +
+                                  std::to_string(full.param.block_bytes);
+                         });
+
+// Where the records of a deletion with its key stand: `parts` of the key, and the deletion.
+struct Ending {
+  std::string file;
+  std::uint64_t begin = 0;
+  std::uint64_t deletion = 0;
+  std::uint64_t end = 0;
+};
+
+// A job with a key of seven records that is deleted, another with one record before it, and one
+// that stays.
+class BinlogKeptEnding : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kParts = text_parts(kKeptTextBytesMax);
+
+  BinlogKeptEnding() {
+    disk_ = std::make_unique<SimDisk>();
+    world_ = std::make_unique<World>(*disk_, options());
+    before_ = world_->put({.tags = "idp:before:3600"});
+    EXPECT_TRUE(world_->use(tube_));
+    id_ = world_->put({.tags = tags_});
+    living_ = world_->put({.tags = "idp:living:3600"});
+    EXPECT_EQ(world_->delete_job(before_), Outcome::done);
+    world_->end_turn();
+    ending_.file = binlog_file_name(world_->binlog.numbers().current_index);
+    ending_.begin = written();
+    EXPECT_EQ(world_->delete_job(id_), Outcome::done);
+    world_->end_turn();
+    ending_.end = written();
+    ending_.deletion = ending_.end - kShortRecordBytes;
+    EXPECT_EQ(ending_.end - ending_.begin, (kParts + 1) * kShortRecordBytes);
+  }
+
+  BinlogOptions options() const { return {.file_bytes = 8192, .sync = SyncPolicy::every_turn}; }
+  std::uint64_t written() const {
+    const std::string bytes = disk_->bytes_of(ending_.file);
+    const std::size_t last = bytes.find_last_not_of('\0');
+    // Each record ends in its number, of which only the first byte is not zero here.
+    return last == std::string::npos ? 0 : last + 3;
+  }
+  // As a kill leaves it.
+  std::unique_ptr<SimDisk> killed() {
+    return disk_->crash(random_, {Unsynced::kept, UnsyncedNames::kept});
+  }
+  // What each of the other jobs has to be like.
+  void expect_others(World& world) {
+    EXPECT_EQ(holder(world, "idp:before", "default"), before_);
+    EXPECT_EQ(world.engine.peek(before_), JobRef::none);
+    EXPECT_EQ(holder(world, "idp:living", tube_), living_);
+    EXPECT_NE(world.engine.peek(living_), JobRef::none);
+  }
+  // The job that has the key of a put, deleted or not; 0: none.
+  static JobId holder(World& world, std::string_view tags, std::string_view tube) {
+    EXPECT_TRUE(world.use(tube));
+    if (world.try_put({.tags = tags}) != Outcome::duplicate) return 0;
+    return world.engine.jobs()[world.engine.duplicate().job].id;
+  }
+  std::string key_alone() const { return tags_.substr(0, tags_.rfind(':')); }
+
+  test::Random random_;
+  std::unique_ptr<SimDisk> disk_;
+  std::unique_ptr<World> world_;
+  const std::string tube_ = std::string(kTubeNameBytesMax, 't');
+  const std::string tags_ = tags_of_key(0, kKeyBytesMax);
+  JobId before_ = 0;
+  JobId id_ = 0;
+  JobId living_ = 0;
+  Ending ending_;
+};
+
+// Some parts of the key, and not all of the deletion: the job is there, and has its key.
+TEST_F(BinlogKeptEnding, ThatACrashCutsOffHasNotHappened) {
+  for (std::uint64_t cut = ending_.begin; cut <= ending_.end; ++cut) {
+    const auto disk = killed();
+    if (cut < ending_.end) disk->zero(ending_.file, cut, ending_.end - cut);
+    World again(*disk, options(), world_->wall());
+    EXPECT_TRUE(again.binlog.replayed().is_sound()) << cut << "\n" << again.replay_text();
+    const bool has_happened = cut == ending_.end;
+    ASSERT_EQ(again.engine.peek(id_) == JobRef::none, has_happened || cut + 3 > ending_.end)
+        << "cut at " << cut << " of " << ending_.end;
+    EXPECT_EQ(holder(again, key_alone(), tube_), id_);
+    expect_others(again);
+    again.engine.check_invariants();
+  }
+}
+
+// The same, and the server that finds it writes on: nothing of the key that was cut off counts with
+// records that come later.
+TEST_F(BinlogKeptEnding, ThatACrashCutsOffIsForgotten) {
+  for (std::uint64_t part = 0; part <= kParts; ++part) {
+    const auto disk = killed();
+    const std::uint64_t cut = ending_.begin + part * kShortRecordBytes;
+    disk->zero(ending_.file, cut, ending_.end - cut);
+    World again(*disk, options(), world_->wall());
+    ASSERT_NE(again.engine.peek(id_), JobRef::none);
+    // Without its key: a flush leaves none behind.
+    EXPECT_TRUE(again.flush(tube_, {.ready = true, .delayed = true, .buried = true}));
+    EXPECT_EQ(again.engine.peek(id_), JobRef::none);
+    again.idle();
+    EXPECT_TRUE(again.close());
+    World third(*disk, options(), again.wall());
+    EXPECT_EQ(again.compare(third, again.binlog.records(), true), "") << third.replay_text();
+    EXPECT_EQ(holder(third, key_alone(), tube_), 0U);
+  }
+}
+
+// A wrong bit in the deletion: it is lost, and the job is as it was. One in a part of the key: the
+// job is deleted, and its key is free. Everything else is there.
+TEST_F(BinlogKeptEnding, ThatIsDamagedCostsNoOtherJob) {
+  for (std::uint64_t at = ending_.begin; at < ending_.end; ++at) {
+    const auto disk = killed();
+    disk->flip(ending_.file, at, static_cast<std::uint8_t>(1U << random_.below(8)));
+    World again(*disk, options(), world_->wall());
+    // The last record of all may be taken for one that a crash has torn.
+    const bool is_deletion = at >= ending_.deletion;
+    EXPECT_EQ(again.binlog.replayed().is_sound(), is_deletion) << at << again.replay_text();
+    EXPECT_EQ(again.binlog.replayed().records_lost, is_deletion ? 0U : 1U) << at;
+    ASSERT_EQ(again.engine.peek(id_) == JobRef::none, !is_deletion) << at;
+    EXPECT_EQ(holder(again, key_alone(), tube_), is_deletion ? id_ : 0) << at;
+    expect_others(again);
+    again.engine.check_invariants();
+  }
+}
+
+// The same where the key was moved, and stands without a deletion.
+TEST_F(BinlogKeptEnding, ThatWasMovedAndIsDamagedCostsItsKeyAlone) {
+  EXPECT_TRUE(world_->use("default"));
+  const std::uint64_t until = world_->binlog.numbers().current_index;
+  for (int i = 0; i < 400 && world_->binlog.numbers().oldest_index <= until; ++i) {
+    EXPECT_EQ(world_->delete_job(world_->put({.body_bytes = 900})), Outcome::done);
+    world_->idle(Duration::milliseconds(1));
+  }
+  ASSERT_GT(world_->binlog.numbers().oldest_index, until);
+  world_->idle();
+  // Each of its records has its mark in its block.
+  std::vector<std::pair<std::string, std::uint64_t>> marks;
+  for (std::uint64_t n = world_->binlog.numbers().oldest_index;
+       n <= world_->binlog.numbers().current_index; ++n) {
+    const std::string name = binlog_file_name(n);
+    const std::string bytes = disk_->bytes_of(name);
+    for (std::size_t at = bytes.find("KEPT"); at != std::string::npos;
+         at = bytes.find("KEPT", at + 1)) {
+      marks.emplace_back(name, at);
+    }
+  }
+  ASSERT_EQ(marks.size(), kParts + 1) << "those of the other key are one";
+  for (const auto& [name, at] : marks) {
+    const auto disk = killed();
+    disk->flip(name, at + 20);
+    World again(*disk, options(), world_->wall());
+    EXPECT_FALSE(again.binlog.replayed().is_sound()) << again.replay_text();
+    EXPECT_EQ(again.engine.peek(id_), JobRef::none);
+    EXPECT_NE(again.engine.peek(living_), JobRef::none);
+    const bool has_key = holder(again, key_alone(), tube_) == id_;
+    const bool has_other = holder(again, "idp:before", "default") == before_;
+    EXPECT_NE(has_key, has_other) << "one of them alone is lost";
+  }
+}
+
+}  // namespace
+}  // namespace haricot::binlog
