@@ -171,7 +171,7 @@ JobTags TagText::write(const JobTags& tags) {
 JobTags TagText::write_kept_key(std::string_view key, std::uint32_t seconds) {
   clear();
   add(kKeyPrefix);
-  JobTags tags{.unique_key = key, .kept_s = seconds};
+  JobTags tags{.kept_s = seconds, .unique_key = key};
   write_unique_key(tags, *this);
   return tags;
 }

@@ -45,6 +45,7 @@ std::uint64_t Answer::last_number() const {
 std::string Expectation::check(const Step& step, const Happened& happened, const Engine& engine) {
   complaints_.clear();
   found_ = jobs_of(engine);
+  const Jobs before = jobs_;
   pause_is_unknown_ = false;
   reserves_are_unknown_ = happened.had_trouble && !happened.closed.empty();
   if (step.kind == Step::Kind::command) apply_command(step, happened);
@@ -52,6 +53,7 @@ std::string Expectation::check(const Step& step, const Happened& happened, const
   if (step.kind == Step::Kind::pass) apply_time(happened.had_trouble);
   apply_deliveries(step, happened);
   settle_holders(step);
+  apply_keys(step, before, happened, engine);
 
   Jobs found = found_;
   if (reserves_are_unknown_) {
@@ -180,6 +182,11 @@ void Expectation::apply_put(const Step& step, const Answer& answer) {
   const std::vector<std::string> words = words_of(step.line);
   if (const JobId holder = holder_of_key(step); holder != 0) {
     return apply_duplicate(holder, number(words[1]), answer);
+  }
+  if (const JobId id = kept_for(step); id != 0) {
+    const std::string expected = "INSERTED " + std::to_string(id) + " DELETED";
+    if (answer.line != expected) complain("not " + expected);
+    return;
   }
   JobFacts job{.tube = clients_[step.client].used,
                .priority = number(words[1]),

@@ -24,7 +24,8 @@ struct ClientFacts {
 
 class Expectation {
  public:
-  explicit Expectation(const Engine& engine) : jobs_(jobs_of(engine)) {}
+  Expectation(const Engine& engine, Instant now)
+      : jobs_(jobs_of(engine)), keys_(keys_of(engine, now)) {}
 
   void connected(int client) { clients_[client] = {}; }
   bool knows(int client) const { return clients_.contains(client); }
@@ -36,6 +37,8 @@ class Expectation {
   // What is wrong after it; empty if nothing is. The server as it is counts from here on.
   std::string check(const Step& step, const Happened& happened, const Engine& engine);
 
+  // How many deletions have left a key behind.
+  std::uint64_t keys_left() const { return keys_left_; }
   // Jobs that are buried because there was no memory, which no record says.
   const std::set<JobId>& buried_by_failure() const { return buried_by_failure_; }
 
@@ -48,6 +51,9 @@ class Expectation {
   void apply_maybe(const Step& step);
   void apply_put(const Step& step, const Answer& answer);
   JobId holder_of_key(const Step& step) const;
+  JobId kept_for(const Step& step) const;
+  void apply_keys(const Step& step, const Jobs& before, const Happened& happened,
+                  const Engine& engine);
   void apply_duplicate(JobId holder, std::uint32_t priority, const Answer& answer);
   void apply_maybe_duplicate(JobId holder, std::uint32_t priority);
   void apply_reserved(int client, const Answer& answer);
@@ -67,9 +73,11 @@ class Expectation {
 
   Jobs jobs_;   // As it has to be.
   Jobs found_;  // As it is.
+  Keys keys_;   // As they have to be.
   std::map<int, ClientFacts> clients_;
   std::set<std::string> paused_;
   JobId next_id_ = 1;
+  std::uint64_t keys_left_ = 0;
   std::set<JobId> buried_by_failure_;
   bool reserves_are_unknown_ = false;
   bool pause_is_unknown_ = false;

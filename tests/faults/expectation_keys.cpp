@@ -1,22 +1,55 @@
-// Puts of a key that a job has.
+// Puts of a key that a job has, or that has outlived one.
 
 #include <cctype>
 
 #include "expectation.hpp"
+#include "haricot/base/job_tags.hpp"
 
 namespace haricot::faults {
+namespace {
+
+// The key that a put has; empty: none.
+std::string key_of(const Step& step) {
+  const std::size_t tag = step.line.find(" idp:");
+  return tag == std::string::npos ? "" : std::string(tags_in(step.line.substr(tag + 1)).unique_key);
+}
+
+}  // namespace
 
 // The job that has the key of a put; 0: there is none, or the put has no key.
 JobId Expectation::holder_of_key(const Step& step) const {
-  const std::size_t tag = step.line.find(" idp:");
-  if (tag == std::string::npos) return 0;
-  const std::string key = step.line.substr(tag);
+  const std::string key = key_of(step);
   JobId holder = 0;
   for (const auto& [id, job] : jobs_) {
-    const bool has_key = (" " + job.tags).ends_with(key);
+    const bool has_key = !key.empty() && tags_in(job.tags).unique_key == key;
     if (has_key && job.tube == clients_.at(step.client).used) holder = id;
   }
   return holder;
+}
+
+// The job that had it, and whose deletion has left it behind; 0: there is none.
+JobId Expectation::kept_for(const Step& step) const {
+  const std::string key = key_of(step);
+  for (const auto& [id, kept] : keys_) {
+    if (kept.key == key && kept.tube == clients_.at(step.client).used) return id;
+  }
+  return 0;
+}
+
+// A deletion leaves a key behind if the job has one for longer, and a flush leaves none.
+void Expectation::apply_keys(const Step& step, const Jobs& before, const Happened& happened,
+                             const Engine& engine) {
+  std::erase_if(keys_,
+                [&](const auto& kept) { return Instant::at(kept.second.end) <= happened.now; });
+  for (const auto& [id, job] : before) {
+    const JobTags tags = tags_in(job.tags);
+    if (tags.kept_s == 0 || jobs_.contains(id) || !step.line.starts_with("delete")) continue;
+    const Instant end = happened.now + Duration::seconds(tags.kept_s);
+    ++keys_left_;
+    keys_[id] = {job.tube, std::string(tags.unique_key), tags.kept_s, end.count()};
+  }
+  const std::string wrong = difference(keys_, keys_of(engine, happened.now));
+  if (!wrong.empty()) complain("of keys: " + wrong);
 }
 
 void Expectation::apply_duplicate(JobId holder, std::uint32_t priority, const Answer& answer) {

@@ -13,6 +13,11 @@ std::string to_text(const TubeFacts& tube) {
          std::to_string(tube.waiting) + " wait, " + (tube.is_paused ? "paused" : "open");
 }
 
+std::string to_text(const KeyFacts& key) {
+  return key.key + " in " + key.tube + ", for " + std::to_string(key.seconds) + " s until " +
+         std::to_string(key.end);
+}
+
 template <typename Map>
 std::string difference_of(const Map& expected, const Map& found) {
   std::set<typename Map::key_type> keys;
@@ -89,6 +94,20 @@ Jobs jobs_of(const Engine& engine) {
   return jobs;
 }
 
+Keys keys_of(const Engine& engine, Instant now) {
+  const JobStore& jobs = engine.jobs();
+  Keys keys;
+  for (JobRef ref = jobs.first_remains_from(1); ref != JobRef::none;) {
+    const KeptKey kept = engine.kept(ref);
+    if (kept.end > now) {
+      keys[kept.id] = {std::string(kept.tube_name), std::string(kept.key), kept.seconds,
+                       kept.end.count()};
+    }
+    ref = jobs.first_remains_from(kept.id + 1);
+  }
+  return keys;
+}
+
 Tubes tubes_of(const Engine& engine) {
   Tubes tubes;
   for (std::uint32_t i = 0; i < engine.tubes().size(); ++i) {
@@ -100,6 +119,9 @@ Tubes tubes_of(const Engine& engine) {
 }
 
 std::string difference(const Jobs& expected, const Jobs& found) {
+  return difference_of(expected, found);
+}
+std::string difference(const Keys& expected, const Keys& found) {
   return difference_of(expected, found);
 }
 std::string difference(const Tubes& expected, const Tubes& found) {

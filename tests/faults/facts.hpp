@@ -35,6 +35,15 @@ struct JobFacts {
   bool operator==(const JobFacts&) const = default;
 };
 
+// A key that has outlived its job.
+struct KeyFacts {
+  std::string tube;
+  std::string key;
+  std::uint32_t seconds = 0;
+  std::int64_t end = 0;
+  bool operator==(const KeyFacts&) const = default;
+};
+
 struct TubeFacts {
   std::uint32_t users = 0;
   std::uint32_t watchers = 0;
@@ -44,15 +53,19 @@ struct TubeFacts {
 };
 
 using Jobs = std::map<JobId, JobFacts>;
+using Keys = std::map<JobId, KeyFacts>;
 using Tubes = std::map<std::string, TubeFacts>;
 
 Jobs jobs_of(const Engine& engine);
+// Those whose time is not over.
+Keys keys_of(const Engine& engine, Instant now);
 Tubes tubes_of(const Engine& engine);
 
 // For messages.
 std::string to_text(const JobFacts& job);
 // What the two have not in common; empty if nothing.
 std::string difference(const Jobs& expected, const Jobs& found);
+std::string difference(const Keys& expected, const Keys& found);
 std::string difference(const Tubes& expected, const Tubes& found);
 
 }  // namespace haricot::faults

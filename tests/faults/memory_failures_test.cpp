@@ -73,6 +73,14 @@ TEST(Scenario, HasEveryCommand) {
   EXPECT_EQ(seen.size(), kVerbs);
 }
 
+TEST(Scenario, LeavesKeysBehind) {
+  for (const Keeping keeping : {Keeping::nothing, Keeping::every_turn}) {
+    Trial trial(keeping, {});
+    trial.run(every_command());
+    EXPECT_EQ(trial.keys_left(), 3U);
+  }
+}
+
 TEST(FailingMemory, SeesEveryWayToAskForIt) {
   plan_memory({});
   const std::int64_t held = live_allocations();

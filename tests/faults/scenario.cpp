@@ -1,5 +1,7 @@
 #include "scenario.hpp"
 
+#include <algorithm>
+
 namespace haricot::faults {
 namespace {
 
@@ -277,6 +279,36 @@ Steps keys() {
   return steps;
 }
 
+// Keys that outlive their jobs. The ids of the jobs follow `ids`, those with a binlog eight later.
+Steps kept_keys(int ids) {
+  Steps steps = {say(producer, "use kept"), say(worker, "watch kept")};
+  const auto put_key = [&](const std::string& tags, std::size_t bytes) {
+    Step tagged = put(producer, "9 0 60", bytes);
+    tagged.line += " " + tags;
+    steps.push_back(bytes == 20 ? in_pieces(tagged) : tagged);
+  };
+  const auto id = [ids](int n) { return std::to_string(ids + n); };
+  put_key("idp:one:30", 10);
+  put_key("con:lane idp:two:3600", 2000);
+  put_key("try:2 idp:" + std::string(90, 'k') + ":4294967295", 20);
+  put_key("idp:plain", 10);
+  for (const int n : {1, 9}) steps.push_back(say(other, "delete " + id(n)));
+  put_key("idp:one", 10);
+  put_key("idp:one:5", 2000);
+  for (const int n : {0, 8}) {
+    steps.push_back(say(other, "delete-batch " + id(n + 2) + " " + id(n + 3) + " " + id(n + 4)));
+  }
+  put_key("idp:two:1", 20);
+  put_key("idp:plain:3600", 10);
+  add(steps, {say(other, "stats-tube kept"), pass_ms(31'000)});
+  put_key("idp:one:30", 20);
+  add(steps, {say(worker, "reserve-with-timeout 0"), vanish(worker), connect(worker),
+              say(other, "flush-tube kept")});
+  put_key("idp:one:1", 10);
+  put_key("idp:two", 10);
+  return steps;
+}
+
 Steps ends() {
   Steps steps;
   for (int id = 20; id < 60; ++id) {
@@ -299,6 +331,9 @@ std::vector<Step> every_command() {
   add(steps, ends());
   add(steps, lanes());
   add(steps, keys());
+  const auto puts_so_far = std::count_if(
+      steps.begin(), steps.end(), [](const Step& step) { return step.line.starts_with("put "); });
+  add(steps, kept_keys(static_cast<int>(puts_so_far)));
   add(steps, tries());
   add(steps, flushes());
   return steps;

@@ -37,6 +37,7 @@ struct Happened {
   std::map<int, std::vector<Answer>> answers;  // By client.
   std::set<int> closed;                        // Whose connection came to an end.
   bool had_trouble = false;                    // Something failed in this step, or still does.
+  Instant now;                                 // When it ended.
 };
 
 }  // namespace haricot::faults

@@ -42,8 +42,12 @@ void make_folder(binlog::SimDisk& disk, Instant now) {
   EXPECT_EQ(engine.use(client, "a-tube-with-a-rather-long-name"), Outcome::done);
   for (std::uint32_t i = 0; i < 8; ++i) {
     const std::string body(300 + 100 * i, static_cast<char>('a' + i));
-    const NewJob job{engine.take_id(), i, i == 3 ? 5U : 0U, 60};
+    const std::string_view tags = i == 6 ? "idp:a-key-that-stays-taken-for-longer:86400" : "";
+    const NewJob job{engine.take_id(), i, i == 3 ? 5U : 0U, 60, tags};
     EXPECT_EQ(engine.put(client, job, {.bytes = body, .blob = {}}, now), Outcome::done);
+    if (i == 6) {
+      EXPECT_EQ(engine.delete_job(client, job.id), Outcome::done);
+    }
   }
   EXPECT_EQ(engine.reserve_job(client, 1, now).outcome, Outcome::done);
   EXPECT_EQ(engine.bury(client, 1, 9), Outcome::done);
@@ -97,7 +101,7 @@ void Trial::run(const std::vector<Step>& steps) {
     ASSERT_TRUE(start()) << "it does not start when all is well again";
   }
   if (was_hit_ && trouble_.lasts) get_well();
-  expectation_ = std::make_unique<Expectation>(service_->engine());
+  expectation_ = std::make_unique<Expectation>(service_->engine(), now_);
   int since_hit = 0;
   for (const Step& step : steps) {
     play(step);
@@ -163,6 +167,7 @@ void Trial::play(const Step& step) {
   if (step_was_hit_ && trouble_.lasts) get_well();
   happened.had_trouble = was_in_trouble || step_was_hit_ || is_in_trouble();
   gather_answers(happened);
+  happened.now = now_;
   service_->engine().check_invariants();
   if (binlog_) binlog_->check_invariants();
   const std::string wrong = expectation_->check(step, happened, service_->engine());
@@ -404,6 +409,8 @@ void Trial::check_restart() {
     }
   }
   EXPECT_EQ(difference(expected, found), "") << "after a restart; " << where();
+  EXPECT_EQ(difference(keys_of(service_->engine(), now_), keys_of(engine, now_)), "")
+      << "after a restart; " << where();
 }
 
 std::string Trial::ask(int client, const std::string& bytes) {

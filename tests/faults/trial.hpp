@@ -54,6 +54,7 @@ class Trial {
 
   // The trouble came up.
   bool was_hit() const { return was_hit_; }
+  std::uint64_t keys_left() const { return expectation_->keys_left(); }
   std::uint64_t refused_for_memory() const { return refused_for_memory_; }
 
  private:

@@ -156,7 +156,8 @@ TEST_F(Interop, BeanstalkdReadsWhatAKilledHaricotdHasLeft) {
   EXPECT_EQ(server_.standard_error(), "");
 }
 
-// Tags stand in records that beanstalkd passes over. So it has every job, and knows of no lane.
+// Tags stand in records that beanstalkd passes over, and so do keys that outlive their jobs. So it
+// has every job and none that was deleted, and knows of no lane.
 TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
   ASSERT_TRUE(start(kHaricot, kTinyFiles)) << server_.failure();
   const Client client = connect();
@@ -165,7 +166,8 @@ TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
                                           "con:another-key:2 idp:", "try:3 con:key idp:", "try:2"};
   const auto tags_of = [](std::uint64_t id) {
     const std::string tags = kTags[id % 4];
-    return tags + (tags.ends_with(':') ? "key-" + std::to_string(id) : "");
+    if (!tags.ends_with(':')) return tags;
+    return tags + "key-" + std::to_string(id) + (id % 4 == 1 ? ":3600" : "");
   };
   for (std::uint64_t id = 1; id <= kJobs; ++id) {
     const std::string body = numbered_body(id, 100);
@@ -188,6 +190,11 @@ TEST_F(Interop, BeanstalkdReadsJobsWithTags) {
   // A delayed job that was copied still has its key.
   EXPECT_TRUE(
       connect()->ask("put 9 0 60 1 " + tags_of(34) + "\r\nx").starts_with("INSERTED 34 DELAYED"));
+  // So have those that were deleted first and last, and leave their keys behind.
+  for (const std::uint64_t id : {5U, 273U}) {
+    EXPECT_EQ(connect()->ask("put 9 0 60 1 " + tags_of(id) + "\r\nx"),
+              "INSERTED " + std::to_string(id) + " DELETED\r\n");
+  }
   const Jobs before = jobs(kJobs);
   const std::uint64_t ready = stat("current-jobs-ready");
   EXPECT_GT(ready, 50U);

@@ -31,11 +31,12 @@ struct JobTags {
   // con:<key>[:<n>]: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such tag.
   std::string_view lane = {};
   std::uint32_t lane_limit = 1;  // 1 to kLaneLimitMax.
+  // The seconds of idp: for so long the key outlives the job, 1 to kKeptSecondsMax. 0: it ends with
+  // the job. It stands here because that costs no byte.
+  std::uint32_t kept_s = 0;
   // idp:<key>[:<seconds>]: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such
   // tag.
   std::string_view unique_key = {};
-  // For so long the key outlives the job, 1 to kKeptSecondsMax. 0: it ends with the job.
-  std::uint32_t kept_s = 0;
 };
 
 // A text of tags, and what it says: read once, and carried along.
