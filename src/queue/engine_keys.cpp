@@ -16,6 +16,7 @@
 namespace haricot {
 
 bool Engine::admit_with_tags(const Tube& tube, const ReadTags& tags, std::size_t body_bytes) {
+  if (!is_job_memory_limited()) return true;
   std::uint64_t bytes = jobs_.memory_bytes_for(body_bytes, JobStore::tag_bytes_of(tags));
   if (!tags.tags.unique_key.empty()) bytes += UniqueKeys::kBytesOfKey;
   const std::string_view lane = tags.tags.lane;
@@ -90,17 +91,12 @@ bool Engine::restore_tags(JobRef ref) {
   return keys_.hold(ref, key.hash);
 }
 
-// Requires: the job is in no place any more.
-void Engine::delete_with_tags(Tube& tube, JobRef ref, bool offers_next) {
+// Returns whether it leaves a lane. Requires: the job is in no place any more.
+bool Engine::let_go_of_tags(JobRef ref) {
   keys_.let_go(ref);
-  const bool in_lane = has_lane(ref);
-  if (in_lane) leave_lane(ref);
-  jobs_.destroy(ref);
-  if (in_lane && offers_next) {
-    offer(tube, now_);
-  } else {
-    announce_offer(tube);
-  }
+  const bool leaves_lane = lanes_.size() > 0 && has_lane(ref);
+  if (leaves_lane) leave_lane(ref);
+  return leaves_lane;
 }
 
 }  // namespace haricot
