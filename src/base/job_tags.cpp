@@ -49,6 +49,24 @@ void write_lane(JobTags& tags, TagText& text) {
   text.add(tags.lane_limit);
 }
 
+// <key>[:<seconds>]
+bool read_unique_key(std::string_view value, JobTags& tags) {
+  const std::size_t colon = value.find(':');
+  tags.unique_key = value.substr(0, colon);
+  tags.kept_s = 0;
+  if (!is_key(tags.unique_key)) return false;
+  if (colon == std::string_view::npos) return true;
+  return read_number_up_to(value.substr(colon + 1), kKeptSecondsMax, tags.kept_s) &&
+         tags.kept_s > 0;
+}
+
+void write_unique_key(JobTags& tags, TagText& text) {
+  tags.unique_key = text.add(tags.unique_key);
+  if (tags.kept_s == 0) return;
+  text.add(":");
+  text.add(tags.kept_s);
+}
+
 constexpr std::array kTagTable = {
     TagRow{.word = "try",
            .read =
@@ -61,15 +79,10 @@ constexpr std::array kTagTable = {
            .read = read_lane,
            .is_set = [](const JobTags& tags) { return !tags.lane.empty(); },
            .write = write_lane},
-    TagRow{
-        .word = "idp",
-        .read =
-            [](std::string_view value, JobTags& tags) {
-              tags.unique_key = value;
-              return is_key(value);
-            },
-        .is_set = [](const JobTags& tags) { return !tags.unique_key.empty(); },
-        .write = [](JobTags& tags, TagText& text) { tags.unique_key = text.add(tags.unique_key); }},
+    TagRow{.word = "idp",
+           .read = read_unique_key,
+           .is_set = [](const JobTags& tags) { return !tags.unique_key.empty(); },
+           .write = write_unique_key},
 };
 
 constexpr auto make_words() {
@@ -141,7 +154,7 @@ JobTags tags_in(std::string_view text) {
 JobTags TagText::write(const JobTags& tags) {
   clear();
   JobTags written = tags;
-  if (tags.tries == 0 && tags.lane.empty() && !tags.unique_key.empty()) {
+  if (tags.tries == 0 && tags.lane.empty() && tags.kept_s == 0 && !tags.unique_key.empty()) {
     // It stands in the text that was read as it is to stand here.
     const std::string_view key = tags.unique_key;
     const std::size_t prefix = kKeyPrefix.size();
@@ -156,6 +169,14 @@ JobTags TagText::write(const JobTags& tags) {
     row.write(written, *this);
   }
   return written;
+}
+
+JobTags TagText::write_kept_key(std::string_view key, std::uint32_t seconds) {
+  clear();
+  add(kKeyPrefix);
+  JobTags tags{.unique_key = key, .kept_s = seconds};
+  write_unique_key(tags, *this);
+  return tags;
 }
 
 std::string_view TagText::add(std::string_view text) {

@@ -114,7 +114,8 @@ JournalStatus Binlog::room_for_put(std::size_t lead_bytes, const PutRoom& put,
   if (!can_record()) return way_.refusal();
   if (body && bodies_.has_written_much()) return answer_busy();
   const std::uint64_t bytes = full_record_bytes(lead_bytes, put.body_bytes);
-  const std::uint64_t ends = (put.may_be_buried ? 2 : 1) * kShortRecordBytes;
+  const std::uint64_t ends = (put.may_be_buried ? 2 : 1) * kShortRecordBytes +
+                             RoomAhead::for_kept_key(put.kept_key_bytes, put.tube_name_bytes);
   const std::uint64_t share = ends + std::min(bytes, room_.file_bytes());
   const std::uint64_t keep = room_.for_puts() + share;
   const bool is_large = bodies_.is_large(body);
@@ -173,6 +174,15 @@ JournalStatus Binlog::reserve_delete() {
                                                            : JournalStatus::failed;
 }
 
+JournalStatus Binlog::reserve_delete_kept(const KeptRoom& kept) {
+  if (!can_record()) return JournalStatus::failed;
+  const auto records = static_cast<std::uint32_t>(1 + kept_records(kept));
+  const JournalStatus status = make_room(std::uint64_t{records} * kShortRecordBytes, 0);
+  if (status == JournalStatus::later) return status;
+  return status == JournalStatus::ok && way_.prepare_short(records) ? JournalStatus::ok
+                                                                    : JournalStatus::failed;
+}
+
 JournalStatus Binlog::reserve_burial(const JournaledJob& job) {
   const JournalStatus status = reserve_delete();
   // Compaction or a recovery may write the job before the record comes.
@@ -182,16 +192,19 @@ JournalStatus Binlog::reserve_burial(const JournaledJob& job) {
 
 // Where the file that is being written has not enough room left, that is given up for the next one;
 // the room for all other deletions has to be there besides.
-JournalStatus Binlog::reserve_deletes(std::uint32_t deletions) {
+JournalStatus Binlog::reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) {
   if (!can_record()) return JournalStatus::failed;
-  const std::uint64_t bytes = std::uint64_t{deletions} * kShortRecordBytes;
+  const auto records = static_cast<std::uint32_t>(deletions + kept_records(kept));
+  const std::uint64_t bytes = std::uint64_t{records} * kShortRecordBytes;
   // No write may come, and fail, between the first of them and the last.
   if (way_.writer().collected_bytes() + bytes >= RecordWay::kCollectedBytesMax) way_.flush();
   if (!can_record()) return JournalStatus::failed;
   const std::uint64_t keep = way_.writer().room() < bytes ? room_.for_ends_of_jobs() : 0;
   const JournalStatus status = make_room(bytes, keep);
   if (status != JournalStatus::ok) return status;
-  return way_.prepare_short(deletions) ? JournalStatus::ok : JournalStatus::full;
+  if (!way_.prepare_short(records)) return JournalStatus::full;
+  way_.write_together(bytes);
+  return JournalStatus::ok;
 }
 
 void Binlog::record_put(const JournaledJob& job) {
@@ -208,6 +221,14 @@ void Binlog::record_update(const JournaledJob& job) {
 
 void Binlog::record_in_place(const JournaledJob& job) {
   way_.append_change_in_place(job);
+}
+
+void Binlog::record_kept(const KeptKey& kept) {
+  way_.append_kept(kept);
+}
+
+void Binlog::forget_kept(JobRef remains) {
+  if (is_in_use()) ground_.segments->detach(remains, live_bytes_of(*ground_.engine, remains));
 }
 
 void Binlog::record_delete(const JournaledJob& job) {

@@ -114,6 +114,7 @@ Instant Compaction::next_event() const {
 Compaction::Step Compaction::move_one() {
   Segment& oldest = segments().oldest();
   CHECK(segments().size() > 1 && oldest.first != JobRef::none);
+  if (is_remains(ground_.engine->jobs(), oldest.first)) return move_kept(oldest.first);
   const JournaledJob job = ground_.engine->journaled(oldest.first);
   const std::size_t lead = lead_bytes(job, ground_.engine->jobs());
   const std::uint64_t bytes = full_record_bytes(lead, job.job.body_bytes);
@@ -128,6 +129,29 @@ Compaction::Step Compaction::move_one() {
   oldest.moved_until = way_.records();
   ++records_migrated_;
   return Step::did_some;
+}
+
+// The deletion of its job is not needed: the oldest file is the last one that can have the job.
+Compaction::Step Compaction::move_kept(JobRef remains) {
+  Segment& oldest = segments().oldest();
+  const JournalStatus status = write_kept(ground_.engine->kept(remains));
+  if (status == JournalStatus::later) return Step::has_to_wait;
+  if (status != JournalStatus::ok) {
+    again_ = ground_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
+    return Step::nothing_to_do;
+  }
+  oldest.moved_until = way_.records();
+  ++records_migrated_;
+  return Step::did_some;
+}
+
+JournalStatus Compaction::write_kept(const KeptKey& kept) {
+  const std::uint64_t bytes = kept_record_bytes(kept);
+  const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
+  if (room != JournalStatus::ok) return room;
+  if (!way_.prepare(bytes, 0)) return JournalStatus::full;
+  way_.append_kept_alone(kept);
+  return JournalStatus::ok;
 }
 
 // A body takes many turns, and may wait for another one.

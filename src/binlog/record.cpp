@@ -15,7 +15,6 @@ static_assert(kShortRecordBytes == 84 && kFirstRecordOffset == 88);
 constexpr std::uint32_t kSignatureMark = 0x31474953;  // "SIG1"
 constexpr std::uint32_t kSealMark = 0x4c414553;       // "SEAL"
 constexpr std::uint32_t kNeedMark = 0x4445454e;       // "NEED"
-constexpr std::uint32_t kTagsMark = 0x53474154;       // "TAGS"
 constexpr std::size_t kNameBytesMax = 200;
 
 // Offsets in the block.
@@ -368,71 +367,6 @@ std::optional<std::uint64_t> needed_from(const Record& record) {
   const bool is_one = !record.is_full() && record.id == kPseudoId && record.priority == kNeedMark;
   if (!is_one) return std::nullopt;
   return static_cast<std::uint64_t>(record.delay_ns);
-}
-
-// The text stands where other records have their TTR and the size of their body, after three bytes
-// of its own, and where they have times and counts. Between the two is BC, which is zero in every
-// record without a body.
-namespace {
-
-constexpr std::size_t kFrontBytes = sizeof(Record::ttr_ns) + sizeof(Record::body_bytes);
-constexpr std::size_t kTagNumbersBytes = 3;
-constexpr std::size_t kFrontTextBytes = kFrontBytes - kTagNumbersBytes;
-constexpr std::size_t kBackTextBytes =
-    sizeof(Record::created_at) + sizeof(Record::deadline_at) + sizeof(Record::counts);
-static_assert(kFrontTextBytes + kBackTextBytes == kTagBytesOfAPart);
-
-}  // namespace
-
-Record tags_of(std::uint64_t id, std::string_view text, std::size_t part) {
-  const std::string_view rest = text.substr(part * kTagBytesOfAPart);
-  const std::string_view here = rest.substr(0, kTagBytesOfAPart);
-  std::array<char, kFrontBytes> front{};
-  front[0] = static_cast<char>(part);
-  front[1] = static_cast<char>(tag_parts(text.size()));
-  front[2] = static_cast<char>(here.size());
-  const std::string_view in_front = here.substr(0, kFrontTextBytes);
-  const std::string_view after = here.substr(in_front.size());
-  std::memcpy(front.data() + kTagNumbersBytes, in_front.data(), in_front.size());
-  std::array<char, kBackTextBytes> back{};
-  if (!after.empty()) std::memcpy(back.data(), after.data(), after.size());
-
-  Record record;
-  record.id = kPseudoId;
-  record.priority = kTagsMark;
-  record.delay_ns = static_cast<std::int64_t>(id);
-  record.ttr_ns = load<std::int64_t>(front.data());
-  record.body_bytes = load<std::uint32_t>(front.data() + 8);
-  record.created_at = load<std::int64_t>(back.data());
-  record.deadline_at = load<std::int64_t>(back.data() + 8);
-  for (std::size_t i = 0; i < record.counts.size(); ++i) {
-    record.counts[i] = load<std::uint32_t>(back.data() + 16 + 4 * i);
-  }
-  record.state = RecordState::deleted;
-  return record;
-}
-
-std::optional<TagPart> tags_of(const Record& record) {
-  const bool is_one = !record.is_full() && record.id == kPseudoId && record.priority == kTagsMark;
-  if (!is_one) return std::nullopt;
-  std::array<char, kFrontBytes + kBackTextBytes> bytes{};
-  store(bytes.data(), record.ttr_ns);
-  store(bytes.data() + 8, record.body_bytes);
-  store(bytes.data() + 12, record.created_at);
-  store(bytes.data() + 20, record.deadline_at);
-  for (std::size_t i = 0; i < record.counts.size(); ++i) {
-    store(bytes.data() + 28 + 4 * i, record.counts[i]);
-  }
-  TagPart part;
-  part.id = static_cast<std::uint64_t>(record.delay_ns);
-  part.number = static_cast<unsigned char>(bytes[0]);
-  part.parts = static_cast<unsigned char>(bytes[1]);
-  part.text_bytes = static_cast<unsigned char>(bytes[2]);
-  if (part.number >= part.parts || part.text_bytes == 0 || part.text_bytes > kTagBytesOfAPart) {
-    return std::nullopt;
-  }
-  std::memcpy(part.text.data(), bytes.data() + kTagNumbersBytes, part.text_bytes);
-  return part;
 }
 
 }  // namespace haricot::binlog

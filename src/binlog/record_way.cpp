@@ -59,7 +59,7 @@ void RecordWay::append(const Record& record, std::string_view body, const BlobRe
   }
   count_record(record.id);
   appended_this_turn_ += writer_.collected_bytes() - before;
-  if (writer_.collected_bytes() >= kCollectedBytesMax) flush();
+  if (writer_.collected_bytes() >= write_from_) flush();
 }
 
 void RecordWay::count_record(JobId id) {
@@ -82,17 +82,32 @@ void RecordWay::append_full(const JournaledJob& job) {
   const Record record = full_record_of(job, stamp_for_full(job));
   attach(job, records_ + 1);
   const BlobRef blob = jobs.body_blob(job.ref);
-  append_tags(job.job.id, jobs.tags(job.ref));
+  append_text(TextKind::tags, job.job.id, jobs.tags(job.ref));
   append(record, blob ? std::string_view{} : jobs.body(job.ref), blob);
 }
 
-// No write may come, and fail, between them and the full record.
-void RecordWay::append_tags(JobId id, std::string_view tags) {
-  for (std::size_t part = 0; part < tag_parts(tags.size()); ++part) {
-    writer_.add(tags_of(id, tags, part), {}, {});
+// No write may come, and fail, between them and the record that they belong to.
+void RecordWay::append_text(TextKind kind, JobId id, std::string_view text) {
+  for (std::size_t part = 0; part < text_parts(text.size()); ++part) {
+    writer_.add(text_record(kind, id, text, part), {}, {});
     ++total_written_;
     appended_this_turn_ += kShortRecordBytes;
   }
+}
+
+void RecordWay::append_kept(const KeptKey& kept) {
+  ground_.segments->attach(kept.ref, kept_record_bytes(kept));
+  KeptTextBytes bytes;
+  append_text(TextKind::kept, kept.id, text_of_kept(kept, ground_.wall_offset, bytes));
+}
+
+// The records of its text count as one that may be in doubt.
+void RecordWay::append_kept_alone(const KeptKey& kept) {
+  CHECK(writer_.is_open());
+  append_kept(kept);
+  unsafe_.push_back(kept.id);
+  ++records_;
+  if (writer_.collected_bytes() >= write_from_) flush();
 }
 
 void RecordWay::append_again(const Record& record, std::string_view body, const BlobRef& blob) {
@@ -131,6 +146,7 @@ std::int64_t RecordWay::stamp_of(const JournaledJob& job) {
 // Writing and syncing -----------------------------------------------------------------------------
 
 void RecordWay::flush() {
+  write_from_ = kCollectedBytesMax;
   if (!writer_.is_open() || writer_.collected_bytes() == 0) return;
   const DiskStatus status = writer_.flush(ground_.disk);
   if (status != DiskStatus::ok) {

@@ -70,8 +70,7 @@ void Recovery::forget_failed_files() {
       break;
     }
     while (failed.first != JobRef::none) {
-      segments().detach(failed.first, full_record_bytes(ground_.engine->journaled(failed.first),
-                                                        ground_.engine->jobs()));
+      segments().detach(failed.first, live_bytes_of(*ground_.engine, failed.first));
     }
     if (!remove_failed(failed.number)) break;
     segments().remove_newest();
@@ -214,46 +213,51 @@ std::uint64_t Recovery::number_needed_from() const {
 
 // The job as it is now, or that it is no more.
 bool Recovery::rewrite(JobId id) {
-  const JobRef ref = ground_.engine->jobs().find(id);
   if (id == 0) return true;
-  const bool exists = ref != JobRef::none;
-  std::uint64_t bytes = kShortRecordBytes;
-  std::size_t lead = 0;
-  std::size_t body_bytes = 0;
-  if (exists) {
-    const JournaledJob job = ground_.engine->journaled(ref);
-    lead = lead_bytes(job, ground_.engine->jobs());
-    bytes = full_record_bytes(lead, job.job.body_bytes);
-    body_bytes = job.job.body_bytes;
-    if (const BlobRef body = bodies_.body_of(job)) return rewrite_large(job, body);
-  }
-  const JournalStatus room = room_.make_room(bytes, 0);
-  waits_ = room == JournalStatus::later;
-  if (waits_) return false;
-  if (room != JournalStatus::ok || !way_.prepare_again(lead, body_bytes)) {
-    if (room != JournalStatus::failed) {
-      way_.fail(DiskStatus::full, "write", kNoSpace);
-    } else if (way_.is_open()) {
-      way_.fail(DiskStatus::failed, "write", room_.why());
-    }  // Else the next file could not be begun, and the way has failed already.
+  JobStore& jobs = ground_.engine->jobs();
+  const JobRef ref = jobs.find(id);
+  if (ref == JobRef::none) return rewrite_end(id);
+  const JournaledJob job = ground_.engine->journaled(ref);
+  if (const BlobRef body = bodies_.body_of(job)) return rewrite_large(job, body);
+  const std::size_t lead = lead_bytes(job, jobs);
+  if (!get_room(full_record_bytes(lead, job.job.body_bytes), lead, job.job.body_bytes)) {
     return false;
   }
+  const Record record = way_.full_record_of(job, jobs.journal_note(ref).stamp());
+  way_.attach(job, way_.records());
+  const BlobRef blob = jobs.body_blob(ref);
+  way_.append_text(TextKind::tags, id, jobs.tags(ref));
+  way_.append_again(record, blob ? std::string_view{} : jobs.body(ref), blob);
+  return true;
+}
+
+// That the job is no more, and that its key is kept, if it is. Or which files are needed.
+bool Recovery::rewrite_end(JobId id) {
+  const JobRef remains = ground_.engine->jobs().find_remains(id);
+  const std::uint64_t kept_bytes =
+      remains == JobRef::none ? 0 : kept_record_bytes(ground_.engine->kept(remains));
+  if (!get_room(kept_bytes + kShortRecordBytes, kept_bytes, 0)) return false;
   if (id == kPseudoId) {
     way_.append_again(needed_from(number_needed_from()), {}, {});
     return true;
   }
-  if (!exists) {
-    way_.append_again(deletion_of(id), {}, {});
-    return true;
-  }
-  const JournaledJob job = ground_.engine->journaled(ref);
-  const std::int64_t stamp = ground_.engine->jobs().journal_note(ref).stamp();
-  const Record record = way_.full_record_of(job, stamp);
-  way_.attach(job, way_.records());
-  const BlobRef blob = ground_.engine->jobs().body_blob(ref);
-  way_.append_tags(id, ground_.engine->jobs().tags(ref));
-  way_.append_again(record, blob ? std::string_view{} : ground_.engine->jobs().body(ref), blob);
+  if (remains != JobRef::none) way_.append_kept(ground_.engine->kept(remains));
+  way_.append_again(deletion_of(id), {}, {});
   return true;
+}
+
+// Room for a record of `bytes`, and memory as RecordWay::prepare_again() asks for it.
+bool Recovery::get_room(std::uint64_t bytes, std::size_t lead_bytes, std::size_t body_bytes) {
+  const JournalStatus room = room_.make_room(bytes, 0);
+  waits_ = room == JournalStatus::later;
+  if (waits_) return false;
+  if (room == JournalStatus::ok && way_.prepare_again(lead_bytes, body_bytes)) return true;
+  if (room != JournalStatus::failed) {
+    way_.fail(DiskStatus::full, "write", kNoSpace);
+  } else if (way_.is_open()) {
+    way_.fail(DiskStatus::failed, "write", room_.why());
+  }  // Else the next file could not be begun, and the way has failed already.
+  return false;
 }
 
 // The same of a job with a large body, over as many turns as it takes.

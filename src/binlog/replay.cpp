@@ -48,6 +48,7 @@ bool Replay::fail(std::string error) {
 
 bool Replay::run(Duration wall_offset, Instant now) {
   wall_offset_ = wall_offset;
+  now_ = now;
   if (!list()) return false;
   Outcome outcome = read_all();
   if (outcome == Outcome::needs_survey) {
@@ -63,7 +64,7 @@ bool Replay::run(Duration wall_offset, Instant now) {
     CHECK(outcome != Outcome::needs_survey || !is_surveyed_);
     if (outcome == Outcome::needs_survey) return fail("the folder changes while it is read");
   }
-  if (outcome != Outcome::done || !place_all(now)) return false;
+  if (outcome != Outcome::done || !place_all(now) || !place_kept()) return false;
   judge_folder();
   if (report_.next_id > kIdLast) {
     return fail("the ids of jobs are nearly used up: the next one would be " +
@@ -214,7 +215,7 @@ void Replay::forget_all() {
   report_ = std::move(nothing);
   files_read_ = 0;
   last_new_id_ = 0;
-  tags_id_ = 0;
+  text_.clear();
   oldest_needed_ = lost_before_ = 0;
 }
 
@@ -255,6 +256,7 @@ Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
     return Outcome::done;
   }
   FileScan scan(bytes, planned.identity, end);
+  text_.clear();
   while (const std::optional<FileScan::Found> found = scan.next()) {
     if (!apply(*found, report)) return Outcome::failed;
     const bool is_reported = ++report.records_read % kRecordsPerProgress == 0;

@@ -22,8 +22,12 @@ bool Replay::apply(const FileScan::Found& found, FileReport& report) {
   if (record.id == kPseudoId) {
     if (const auto number = needed_from(record)) {
       oldest_needed_ = std::max(oldest_needed_, *number);
-    } else if (const auto part = tags_of(record); part && is_checked) {
-      note_tags(*part);
+    } else if (const auto part = text_part(record); part && is_checked) {
+      text_.add(*part);
+      // The deletion of a job that is known has to follow.
+      const bool is_alone =
+          part->kind == TextKind::kept && engine_.jobs().find(part->id) == JobRef::none;
+      if (is_alone && text_.is_whole(TextKind::kept, part->id)) return take_kept(part->id);
     }
     return true;
   }
@@ -33,31 +37,33 @@ bool Replay::apply(const FileScan::Found& found, FileReport& report) {
   if (record.is_full() || is_checked) report_.next_id = std::max(report_.next_id, record.id + 1);
   if (record.is_full()) segments_.note_id(record.id, 0);
   if (is_checked && is_marker(record)) return true;
-  if (record.is_full()) return apply_full(found, report);
-  apply_change(found, report);
-  return true;
+  const bool good = record.is_full() ? apply_full(found, report) : apply_change(found, report);
+  text_.clear();
+  return good;
 }
 
-void Replay::apply_change(const FileScan::Found& found, FileReport& report) {
+bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
   const Record& record = found.record;
   const JobRef ref = engine_.jobs().find(record.id);
-  if (ref == JobRef::none) return;
+  if (ref == JobRef::none) return true;
   if (kind_ != FileKind::checked && !is_of_that_job(record, ref)) {
     report.damages.push_back(
         {.offset = found.offset, .bytes = record.bytes(), .records = 1, .changes = 1});
-    return;
+    return true;
   }
-  if (record.state == RecordState::deleted) {
-    drop(ref);
-  } else {
+  if (record.state != RecordState::deleted) {
     change(ref, record);
+    return true;
   }
+  drop(ref);
+  return !text_.is_whole(TextKind::kept, record.id) || take_kept(record.id);
 }
 
 bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   const Record& record = found.record;
   const JobRef known = engine_.jobs().find(record.id);
   const std::string_view tags = tags_for(record, known);
+  drop_kept(record.id);
   if (found.body_is_damaged) {
     // An older record of the job has the same body; it stays the one that the job lives in.
     if (known != JobRef::none) {
@@ -81,7 +87,7 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   }
   if (record.state == RecordState::deleted) return true;
   const JobRef ref = take_in(record, tags);
-  if (ref == JobRef::none) return fail("there is not enough memory for all jobs");
+  if (ref == JobRef::none) return fail(std::string(kNoMemory));
   engine_.jobs().journal_note(ref).set_stamp(stamp);
   set_time(ref, record, was_buried);
   return true;
@@ -106,34 +112,37 @@ void Replay::note_order(JobId id) {
   last_new_id_ = id;
 }
 
-// The parts of a text have to follow each other.
-void Replay::note_tags(const TagPart& part) {
-  if (part.number == 0) {
-    tags_.clear();
-    tags_id_ = part.id;
-    tag_parts_ = part.parts;
-    tag_parts_read_ = 0;
-  }
-  const bool is_next = part.id == tags_id_ && part.parts == tag_parts_ &&
-                       part.number == tag_parts_read_ && tags_.has_room(part.text_bytes);
-  if (!is_next) {
-    tags_id_ = 0;
-    return;
-  }
-  tags_.add(part.view());
-  ++tag_parts_read_;
-}
-
 // The tags of a job whose full record that is. If one of their records is lost, they are those that
 // the job had before: tags never change, and beanstalkd writes none. A job that was not known then
 // has none; the scan has told of the loss.
 std::string_view Replay::tags_for(const Record& record, JobRef known) {
-  const bool are_whole = tags_id_ == record.id && tag_parts_read_ == tag_parts_;
-  tags_id_ = 0;
-  if (are_whole) return tags_.view();
+  const bool are_whole = text_.is_whole(TextKind::tags, record.id);
   tags_.clear();
-  if (known != JobRef::none) tags_.add(engine_.jobs().tags(known));
+  if (are_whole && tags_.has_room(text_.text().size())) {
+    tags_.add(text_.text());
+  } else if (known != JobRef::none) {
+    tags_.add(engine_.jobs().tags(known));
+  }
   return tags_.view();
+}
+
+// The key of a deleted job whose text was read, in place of what an older record says of it.
+bool Replay::take_kept(JobId id) {
+  std::optional<KeptKey> kept = kept_from(text_.text(), wall_offset_, now_);
+  if (!kept || id > kIdLast) return true;  // No server writes such a record.
+  report_.next_id = std::max(report_.next_id, id + 1);
+  drop_kept(id);
+  if (kept->end <= now_) return true;
+  kept->id = id;
+  const JobRef remains = engine_.restore_kept(*kept);
+  if (remains == JobRef::none) return fail(std::string(kNoMemory));
+  segments_.attach(remains, kept_record_bytes(*kept));
+  return true;
+}
+
+void Replay::drop_kept(JobId id) {
+  const JobRef remains = engine_.jobs().find_remains(id);
+  if (remains != JobRef::none) drop(remains);
 }
 
 JobRef Replay::take_in(const Record& record, std::string_view tags) {
@@ -158,10 +167,16 @@ void Replay::change(JobRef ref, const Record& record) {
   set_time(ref, record, was_buried);
 }
 
+// A job, or what remains of one.
 void Replay::drop(JobRef ref) {
-  const Job& job = engine_.jobs()[ref];
-  const std::size_t lead =
-      lead_bytes(engine_.tubes()[job.tube].name.size(), engine_.jobs().tags(ref).size());
+  JobStore& jobs = engine_.jobs();
+  if (is_remains(jobs, ref)) {
+    segments_.detach(ref, kept_record_bytes(engine_.kept(ref)));
+    jobs.destroy_remains(ref);
+    return;
+  }
+  const Job& job = jobs[ref];
+  const std::size_t lead = lead_bytes(engine_.tubes()[job.tube].name.size(), jobs.tags(ref).size());
   segments_.detach(ref, full_record_bytes(lead, job.body_bytes));
   engine_.drop_restored(ref);
 }

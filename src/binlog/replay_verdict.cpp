@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "haricot/binlog/job_record.hpp"
 #include "haricot/binlog/replay.hpp"
@@ -349,6 +350,7 @@ bool Replay::place_all(Instant now) {
     for (JobRef ref = segments_.at(i).first; ref != JobRef::none && good; ref = next) {
       JournalNote& note = jobs.journal_note(ref);
       next = note.next;
+      if (is_remains(jobs, ref)) continue;
       Job& job = jobs[ref];
       Instant deadline;
       if (job.state() == JobState::buried) {
@@ -366,8 +368,25 @@ bool Replay::place_all(Instant now) {
   std::stable_sort(buried.begin(), buried.end(),
                    [](const Buried& a, const Buried& b) { return a.stamp < b.stamp; });
   for (const Buried& job : buried) good = good && engine_.place_restored(job.ref, Instant{});
-  if (!good) return fail("there is not enough memory for all jobs");
-  return true;
+  return good || fail(std::string(kNoMemory));
+}
+
+// After the jobs: a job that has the key comes first. Of two deleted jobs, the one that was put
+// later does.
+bool Replay::place_kept() {
+  JobStore& jobs = engine_.jobs();
+  std::vector<JobRef> all;
+  all.reserve(jobs.remains());
+  for (JobId id = 1; all.size() < jobs.remains(); id = jobs[all.back()].id + 1) {
+    all.push_back(jobs.first_remains_from(id));
+  }
+  bool good = true;
+  for (auto remains = all.rbegin(); remains != all.rend() && good; ++remains) {
+    const PlacedKey placed = engine_.place_kept(*remains);
+    if (placed == PlacedKey::over) drop(*remains);
+    good = placed != PlacedKey::no_memory;
+  }
+  return good || fail(std::string(kNoMemory));
 }
 
 }  // namespace haricot::binlog

@@ -10,6 +10,7 @@
 #include "haricot/base/crc32c.hpp"
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/little_endian.hpp"
+#include "haricot/binlog/text_record.hpp"
 #include "haricot/protocol/limits.hpp"
 
 namespace haricot::binlog {
@@ -44,7 +45,7 @@ std::string aside_name(std::uint64_t number, std::uint64_t serial) {
 DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& signature,
                                 std::uint64_t allocated, const RecordAroundBody* first) {
   CHECK(!is_open());
-  constexpr std::size_t kLeadBytesMax = kTubeNameBytesMax + tag_record_bytes(kTagTextBytesMax);
+  constexpr std::size_t kLeadBytesMax = kTubeNameBytesMax + text_record_bytes(kTagTextBytesMax);
   std::array<char, kFirstRecordOffset + header_bytes(kLeadBytesMax)> head{};
   store_little_endian(head.data(), kVersion);
   write_signature(signature, head.data() + kVersionBytes);
@@ -53,7 +54,7 @@ DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& si
   std::size_t head_bytes = kFirstRecordOffset;
   if (first != nullptr) {
     add_first(*first, head.data() + kFirstRecordOffset);
-    head_bytes += tag_record_bytes(first->tags.size());
+    head_bytes += text_record_bytes(first->tags.size());
     head_bytes += header_bytes(first->record.tube_name.size());
   }
   const std::string_view bytes(head.data(), head_bytes);
@@ -71,9 +72,10 @@ DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& si
 void SegmentWriter::add_first(const RecordAroundBody& first, char* to) {
   const Record& record = first.record;
   CHECK(record.is_full());
-  for (std::size_t part = 0; part < tag_parts(first.tags.size()); ++part) {
+  for (std::size_t part = 0; part < text_parts(first.tags.size()); ++part) {
     const Position position{seed_, collected_.bytes, collected_.records + 1};
-    write_header(tags_of(record.id, first.tags, part), position, 0, to);
+    const Record tags = text_record(TextKind::tags, record.id, first.tags, part);
+    write_header(tags, position, 0, to);
     count(to, 0, 0);
     collected_.bytes += kShortRecordBytes;
     to += kShortRecordBytes;

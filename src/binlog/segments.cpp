@@ -138,7 +138,7 @@ void Segments::check_invariants() const {
   CHECK(bytes == live_bytes_);
   CHECK(older_bytes == older_bytes_);
   CHECK(jobs == live_jobs_);
-  CHECK(jobs == jobs_.size());
+  CHECK(jobs == jobs_.size() + jobs_.remains());
 }
 
 }  // namespace haricot::binlog

@@ -6,10 +6,11 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/job_tags.hpp"
+#include "haricot/queue/counted_times.hpp"
 
 // The commands. What they are made of is in engine_clients.cpp (tubes, watching, waiting),
-// engine_places.cpp (where a job is), engine_keys.cpp and engine_lanes.cpp (what tags ask for),
-// engine_time.cpp (timers), and engine_tasks.cpp (what is long, kick among it).
+// engine_places.cpp (where a job is), engine_keys.cpp, engine_kept.cpp and engine_lanes.cpp (what
+// tags ask for), engine_time.cpp (timers), and engine_tasks.cpp (what is long, kick among it).
 
 namespace haricot {
 namespace {
@@ -36,6 +37,7 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       jobs_(journal.keeps_notes()),
       lanes_(jobs_, key),
       keys_(jobs_, key),
+      kept_(jobs_, key),
       tubes_(key),
       wheel_(now),
       default_tube_(tubes_.create("default")),
@@ -87,6 +89,10 @@ bool Engine::admit(std::uint64_t asked) {
   return false;
 }
 
+bool Engine::admit_put(std::size_t body_bytes, std::size_t tag_bytes) {
+  return admit(jobs_.memory_bytes_for(body_bytes, tag_bytes));
+}
+
 Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
   now_ = now;
   Tube& tube = *client.used_;
@@ -119,16 +125,26 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
     key = keys_.find(tube.ref, tags.unique_key);
     const bool is_held = key.holder != JobRef::none && (flushes_ == 0 || !is_flushed(key.holder));
     if (is_held) return put_again(tube, key.holder, put.priority);
+    if (kept_.size() > 0) [[unlikely]] {
+      const JobRef remains = find_kept(tube, tags.unique_key, key.hash);
+      if (remains != JobRef::none) {
+        duplicate_ = {.job = remains, .is_deleted = true};
+        return Outcome::duplicate;
+      }
+    }
   }
   const bool may_be_buried = tries_max_ > 0 || tags.tries > 0;
+  const std::size_t kept_key_bytes = tags.kept_s > 0 ? tags.unique_key.size() : 0;
   const JournalStatus room = journal_.reserve_put(
-      {tube.name.size(), body.size(), put.tags.size(), may_be_buried}, body.blob);
+      {tube.name.size(), body.size(), put.tags.size(), may_be_buried, kept_key_bytes}, body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
   const JobRef ref = jobs_.create(put.id, std::move(body), read);
   if (ref == JobRef::none || !take_up_tags(tube, ref, tags, key)) {
     journal_.release_room();
     return Outcome::out_of_memory;
   }
+  if (tags.kept_s > 0) [[unlikely]]
+    count_key_to_keep(ref, true);
   const Outcome outcome = begin_job(tube, put, ref, now);
   if (tags.lane.empty()) {
     offer(tube, now);
@@ -203,7 +219,7 @@ ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
 
   if (Tube* best = best_tube(client); best != nullptr) {
     const JobRef ref = best->ready.top().job;
-    count_queued(*best, jobs_[ref]);
+    count_queued(*best, jobs_[ref], now_);
     leave(ref);
     enter_reserved(client, ref, now);
     if (client.is_weighted()) [[unlikely]]
@@ -232,7 +248,7 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   mark_worker(client);
   if (!has_memory) return {Outcome::out_of_memory};
   if (room != JournalStatus::ok) return {refused_change(room)};
-  if (!has_to_be_recorded) count_queued(tube_of(jobs_[ref]), jobs_[ref]);
+  if (!has_to_be_recorded) count_queued(tube_of(jobs_[ref]), jobs_[ref], now_);
   leave(ref);
   enter_reserved(client, ref, now);
   announce_offer(tube_of(jobs_[ref]));
@@ -251,14 +267,34 @@ Outcome Engine::delete_job(Client& client, JobId id) {
   if (ref == JobRef::none) return Outcome::not_found;
   const bool is_reserved = jobs_[ref].state() == JobState::reserved;
   if (is_reserved && jobs_[ref].holder() != client.ref_) return Outcome::not_found;
+  if (leaves_key(ref)) [[unlikely]]
+    return delete_leaving_key(client, ref);
   const JournalStatus room = journal_.reserve_delete();
   if (room != JournalStatus::ok) return refused_change(room);
   delete_found(client, ref, true);
   return Outcome::done;
 }
 
-void Engine::delete_each(Client& client, std::span<const JobRef> refs) {
-  for (const JobRef ref : refs) delete_found(client, ref, false);
+Outcome Engine::delete_leaving_key(Client& client, JobRef ref) {
+  const JobRef remains = make_remains(ref);
+  if (remains == JobRef::none) return Outcome::out_of_memory;
+  const JournalStatus room = journal_.reserve_delete_kept(kept_.room_of({&remains, 1}));
+  if (room != JournalStatus::ok) {
+    unmake_remains({&remains, 1});
+    return refused_change(room);
+  }
+  journal_.record_kept(kept(remains));
+  delete_found(client, ref, true);
+  return Outcome::done;
+}
+
+void Engine::delete_each(Client& client, std::span<const JobRef> refs,
+                         std::span<const JobRef> remains) {
+  for (std::size_t i = 0; i < refs.size(); ++i) {
+    const bool leaves_key = !remains.empty() && remains[i] != JobRef::none;
+    if (leaves_key) journal_.record_kept(kept(remains[i]));
+    delete_found(client, refs[i], false);
+  }
 }
 
 // Inlined, as a call would make each deletion dearer.
@@ -270,7 +306,7 @@ void Engine::delete_each(Client& client, std::span<const JobRef> refs) {
   const JournaledJob deleted = journaled(ref, jobs_[ref], tube);
   if (is_reserved) {
     const Job& job = jobs_[ref];
-    count_worked(tube, client.reserved_.at(job.heap_index()).deadline, job.ttr_s);
+    count_worked(tube, client.reserved_.at(job.heap_index()).deadline, job.ttr_s, now_);
     leave_reserved(client, ref);
   } else {
     leave(ref);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "haricot/base/check.hpp"
+#include "haricot/queue/counted_times.hpp"
 #include "haricot/queue/engine.hpp"
 
 namespace haricot {
@@ -26,7 +27,7 @@ Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bo
     const JobRef ref = best->ready.top().job;
     const bool fits = bound.fits(bound.context, jobs_[ref].body_bytes);
     if (!is_empty && !fits) break;
-    count_queued(*best, jobs_[ref]);
+    count_queued(*best, jobs_[ref], now_);
     leave(ref);
     enter_reserved(client, ref, now);
     if (client.is_weighted()) charge(client, *best);
@@ -62,12 +63,16 @@ DeleteResult Engine::delete_batch(Client& client, std::span<const JobId> ids) {
   const auto not_found = static_cast<std::uint32_t>(ids.size()) - deleted;
   if (deleted == 0) return {Outcome::done, 0, not_found};
   const std::vector<Tube*> tubes = tubes_with_lanes(refs);
-  const JournalStatus room = journal_.reserve_deletes(deleted);
-  if (room == JournalStatus::later) return {Outcome::not_yet};
-  if (room != JournalStatus::ok) return {Outcome::journal_failed};
+  std::vector<JobRef> remains;
+  if (!make_remains(refs, remains)) return {Outcome::out_of_memory};
+  const JournalStatus room = journal_.reserve_deletes(deleted, kept_.room_of(remains));
+  if (room != JournalStatus::ok) {
+    unmake_remains(remains);
+    return {room == JournalStatus::later ? Outcome::not_yet : Outcome::journal_failed};
+  }
   // A job that is offered meanwhile might be one of those that are to be deleted.
   for (Tube* tube : tubes) ++tube->tasks;
-  delete_each(client, refs);
+  delete_each(client, refs, remains);
   offer_each(tubes);
   return {Outcome::done, deleted, not_found};
 }

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "haricot/base/check.hpp"
+#include "haricot/queue/counted_times.hpp"
 #include "haricot/queue/engine.hpp"
 
 namespace haricot {
@@ -26,11 +27,6 @@ std::uint32_t jobs_looked_at(const Tube& tube, std::uint32_t max) {
 
 }  // namespace
 
-TubeTimes* Engine::make_times(Tube& tube) {
-  tube.times.reset(new (std::nothrow) TubeTimes(now_));
-  return tube.times.get();
-}
-
 // Where memory was refused when they became many, there is another try a few jobs later, but not
 // one that would have to look through too many.
 void Engine::count_ready(Tube& tube, const Job& job) {
@@ -42,7 +38,7 @@ void Engine::count_ready(Tube& tube, const Job& job) {
   }
   const std::uint32_t jobs = tube.ready.size();
   if (jobs <= kReadyLookedAt || jobs > 2 * kReadyLookedAt) return;
-  TubeTimes* const times = times_of(tube);
+  TubeTimes* const times = times_of(tube, now_);
   if (times == nullptr) return;
   times->ready.reset(new (std::nothrow) ReadyAges(now_));
   if (times->ready == nullptr) return;
@@ -61,7 +57,7 @@ void Engine::count_less_ready(Tube& tube, const Job& job) {
 }
 
 void Engine::count_buried(Tube& tube, JobRef ref) {
-  TubeTimes* const times = times_of(tube);
+  TubeTimes* const times = times_of(tube, now_);
   if (times == nullptr) return;
   if (times->buried == nullptr) times->buried.reset(new (std::nothrow) BurialRuns);
   if (times->buried != nullptr) times->buried->add(ref, now_);
@@ -72,7 +68,7 @@ void Engine::count_buried(Tube& tube, JobRef ref) {
 void Engine::put_back_run(Flush& flush, Tube& tube, JobRef ref) {
   if (flush.runs == nullptr || !flush.runs->ends_with(ref)) return;
   const BurialRuns::Run run = flush.runs->take_last();
-  TubeTimes* const times = times_of(tube);
+  TubeTimes* const times = times_of(tube, now_);
   if (times == nullptr) return;
   if (times->buried == nullptr) times->buried.reset(new (std::nothrow) BurialRuns);
   if (times->buried != nullptr) times->buried->add_first(run);

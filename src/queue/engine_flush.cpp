@@ -153,6 +153,7 @@ void Engine::free_flushed(Flush& flush, Tube& tube, JobRef ref, Instant deadline
   count_place(tube, job, false);
   journal_.record_delete(JournaledJob{ref, job, tube.name, deadline});
   if (job.has_tags != 0) [[unlikely]] {
+    if (keys_to_keep_.keys > 0) count_key_to_keep(ref, false);
     keys_.let_go(ref);
     if (has_lane(ref, job)) leave_lane(ref);
   }

@@ -30,6 +30,7 @@ class Engine::Inspection {
     check_tubes_of_tasks();
     check_lanes();
     check_keys();
+    check_kept();
     CHECK(orphaned_watches_ == 0);
     CHECK(askers_.size() == awaited_);
     CHECK(engine_.tasks_.awaited() == awaited_);
@@ -68,6 +69,10 @@ class Engine::Inspection {
       if (state == JobState::reserved) ++counts.reserved;
     }
     check_key(ref, job);
+    if (job.has_tags != 0 && engine_.jobs_.has_kept_key(ref)) {
+      const std::size_t name_bytes = engine_.tubes_[job.tube].name.size();
+      keys_to_keep_.add(engine_.jobs_.unique_key(ref).size() + name_bytes);
+    }
     if (tags_in(engine_.jobs_.tags(ref)).tries > 0) {
       ++with_tries_;
       if (state == JobState::buried) ++buried_with_tries_;
@@ -164,6 +169,24 @@ class Engine::Inspection {
   void check_keys() const {
     CHECK(engine_.keys_.size() == keys_held_);
     CHECK(engine_.keys_.memory_bytes() == keys_held_ * UniqueKeys::kBytesOfKey);
+  }
+
+  // Whatever remains of a job has its key, and nobody else in the tube has that key.
+  void check_kept() {
+    const JobStore& store = engine_.jobs_;
+    engine_.kept_.check_invariants();
+    CHECK(engine_.kept_.size() == store.remains());
+    CHECK(engine_.keys_to_keep_ == keys_to_keep_);
+    for (JobRef ref = store.first_remains_from(0); ref != JobRef::none;
+         ref = store.first_remains_from(store[ref].id + 1)) {
+      CHECK(store[ref].id < engine_.next_id_);
+      CHECK(store.find(store[ref].id) == JobRef::none);
+      const std::size_t tag_bytes = JobStore::tag_bytes_of(store.tags(ref));
+      job_memory_bytes_ += store.memory_bytes_for(store.tube_name_of(ref).size(), tag_bytes);
+      const Tube* const tube = engine_.tubes_.find(store.tube_name_of(ref));
+      const std::string_view key = store.unique_key(ref);
+      CHECK(tube == nullptr || engine_.keys_.find(tube->ref, key).holder == JobRef::none);
+    }
   }
 
   // O(depth) of the stack: a lane of a test has few jobs.
@@ -382,8 +405,9 @@ class Engine::Inspection {
   void check_counts() const {
     const EngineCounts& counts = engine_.counts_;
     CHECK(engine_.jobs_.memory_bytes() == job_memory_bytes_);
-    CHECK(engine_.job_memory_bytes() ==
-          job_memory_bytes_ + engine_.lanes_.memory_bytes() + engine_.keys_.memory_bytes());
+    CHECK(engine_.job_memory_bytes() == job_memory_bytes_ + engine_.lanes_.memory_bytes() +
+                                            engine_.keys_.memory_bytes() +
+                                            engine_.kept_.memory_bytes());
     CHECK(counts.urgent == sum_.urgent);
     CHECK(counts.ready == sum_.ready);
     CHECK(counts.reserved == sum_.reserved);
@@ -417,6 +441,7 @@ class Engine::Inspection {
   std::uint64_t with_tries_ = 0;
   std::uint64_t buried_with_tries_ = 0;
   std::uint64_t keys_held_ = 0;
+  KeptRoom keys_to_keep_;
   std::unordered_map<TubeRef, std::uint64_t> reserved_in_;
   struct LaneCounts {
     std::uint64_t jobs = 0, reserved = 0, ready = 0;

@@ -93,6 +93,7 @@ bool Engine::restore_tags(JobRef ref) {
 
 // Returns whether it leaves a lane. Requires: the job is in no place any more.
 bool Engine::let_go_of_tags(JobRef ref) {
+  if (keys_to_keep_.keys > 0) count_key_to_keep(ref, false);
   keys_.let_go(ref);
   const bool leaves_lane = lanes_.size() > 0 && has_lane(ref);
   if (leaves_lane) leave_lane(ref);

@@ -3,6 +3,7 @@
 // kept here.
 
 #include "haricot/base/check.hpp"
+#include "haricot/queue/counted_times.hpp"
 #include "haricot/queue/engine.hpp"
 
 namespace haricot {
@@ -202,7 +203,7 @@ bool Engine::offer_one(Tube& tube, Instant now) {
   if (first == nullptr) return false;
   Client& client = *first;
   const JobRef ref = tube.ready.top().job;
-  count_queued(tube, jobs_[ref]);
+  count_queued(tube, jobs_[ref], now_);
   leave(ref);
   end_wait(client);
   enter_reserved(client, ref, now);

@@ -41,7 +41,10 @@ void Engine::change_restored(JobRef ref, const RestoredJob& change) {
 
 bool Engine::place_restored(JobRef ref, Instant deadline) {
   Tube& tube = tube_of(jobs_[ref]);
-  if (jobs_[ref].has_tags != 0 && !restore_tags(ref)) return false;
+  if (jobs_[ref].has_tags != 0) {
+    if (!restore_tags(ref)) return false;
+    count_key_to_keep(ref, true);
+  }
   switch (jobs_[ref].state()) {
     case JobState::delayed:
       if (!tube.delayed.reserve_one()) return false;

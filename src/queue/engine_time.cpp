@@ -28,6 +28,8 @@ void Engine::advance(Instant now) {
     list->work(pages);
     pages_ = kPagesPerCall;
   }
+  if (kept_.size() > 0) [[unlikely]]
+    drop_ended_keys(budget);
   if (late_again_ <= now) [[unlikely]]
     record_late_burials(budget);
   if (!tasks_.empty()) work_on_tasks(now, budget);
@@ -44,7 +46,8 @@ Instant Engine::next_event() const {
   if (const TubeList* list = tubes_.list_if_asked(); list != nullptr && list->is_working()) {
     return Instant{};
   }
-  return std::min(wheel_.next_event(), late_again_);
+  const Instant next = std::min(wheel_.next_event(), late_again_);
+  return kept_.size() == 0 ? next : std::min(next, kept_.next_end());
 }
 
 // Timers are never later than they have to be, but may be earlier: one that goes off for a deadline

@@ -90,6 +90,37 @@ JobRef JobStore::create(JobId id, NewBody body, std::string_view tags) {
   return ref;
 }
 
+JobRef JobStore::create_remains(JobId id, std::string_view tube_name, const ReadTags& tags) {
+  CHECK(tube_name.size() <= kInlineBodyBytesMax && tags.tags.kept_s > 0);
+  const std::size_t piece_bytes = piece_bytes_for(tube_name.size(), tag_bytes_of(tags));
+  const JobRef ref = allocate(piece_bytes);
+  if (ref == JobRef::none) return ref;
+  if (!remains_.insert(id, ref)) {
+    free(ref);
+    return JobRef::none;
+  }
+  std::byte* at = piece(ref);
+  Job* job = new (at) Job{};
+  job->id = id;
+  job->body_bytes = static_cast<std::uint32_t>(tube_name.size()) & kBodyBytesMask;
+  if (!tube_name.empty()) std::memcpy(at + kHeaderBytes, tube_name.data(), tube_name.size());
+  if (note_bytes_ > 0) journal_note(ref) = JournalNote{};
+  keep_tags(at + piece_bytes, *job, tags);
+  ++remains_size_;
+  return ref;
+}
+
+std::string_view JobStore::tube_name_of(JobRef remains) const {
+  const char* const name = reinterpret_cast<const char*>(piece(remains) + kHeaderBytes);
+  return {name, (*this)[remains].body_bytes};
+}
+
+void JobStore::destroy_remains(JobRef ref) {
+  remains_.erase((*this)[ref].id);
+  free(ref);
+  --remains_size_;
+}
+
 void JobStore::destroy(JobRef ref) {
   Job& job = (*this)[ref];
   ids_.erase(job.id);
@@ -117,7 +148,9 @@ BlobRef JobStore::body_blob(JobRef ref) const {
 
 // Tags --------------------------------------------------------------------------------------------
 
-void JobStore::keep_tags(std::byte* end_of_piece, Job& job, const ReadTags& read) {
+// Inlined, as a call would make each put with tags dearer.
+[[gnu::always_inline]] inline void JobStore::keep_tags(std::byte* end_of_piece, Job& job,
+                                                       const ReadTags& read) {
   const std::string_view text = read.text;
   const JobTags& tags = read.tags;
   CHECK(!text.empty() && text.size() <= kTagTextBytesMax);
@@ -138,6 +171,7 @@ void JobStore::keep_tags(std::byte* end_of_piece, Job& job, const ReadTags& read
     KeyNode* const node = new (node_before<KeyNode>(front)) KeyNode{};
     node->key_offset = static_cast<std::uint8_t>(tags.unique_key.data() - text.data());
     node->key_bytes = static_cast<std::uint8_t>(tags.unique_key.size());
+    if (tags.kept_s > 0) kinds |= kHasKeptKey;
   }
   end[0] = static_cast<std::byte>(kinds);
   end[1] = static_cast<std::byte>(text.size());
@@ -174,6 +208,10 @@ std::uint32_t JobStore::tries(JobRef ref) const {
 std::string_view JobStore::unique_key(JobRef ref) const {
   const KeyNode& node = key_node(ref);
   return kept_tags(ref).substr(node.key_offset, node.key_bytes);
+}
+
+std::uint32_t JobStore::kept_seconds(JobRef ref) const {
+  return has_kept_key(ref) ? tags_in(kept_tags(ref)).kept_s : 0;
 }
 
 // Pieces ------------------------------------------------------------------------------------------

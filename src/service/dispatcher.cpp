@@ -225,7 +225,7 @@ Reply Dispatcher::inserted_again() {
   return {.code = code,
           .number = job.id,
           .other_number = job.priority,
-          .text = capitals_of(job.state())};
+          .text = duplicate.is_deleted ? "DELETED" : capitals_of(job.state())};
 }
 
 // Workers ---------------------------------------------------------------------------------------

@@ -392,12 +392,19 @@ constexpr std::array kJobFactRows = {
         "kicks", [](const JobFacts& j) { return j.kicks; }, kSame),
 };
 
-// The key and the limit as the text has them; empty: it has no tag `con`.
-std::string_view lane_of(std::string_view tags) {
-  const std::string_view key = tags_in(tags).lane;
+// A key and what stands behind it in the text; empty: there is no such key.
+std::string_view with_rest(std::string_view key, std::string_view tags) {
   if (key.empty()) return {};
   const auto offset = static_cast<std::size_t>(key.data() - tags.data());
   return tags.substr(offset, tags.substr(offset).find(' '));
+}
+
+// What `con` and `idp` say, as the text has it; empty: it has no such tag.
+std::string_view lane_of(std::string_view tags) {
+  return with_rest(tags_in(tags).lane, tags);
+}
+std::string_view unique_key_of(std::string_view tags) {
+  return with_rest(tags_in(tags).unique_key, tags);
 }
 
 // What tags say of it.
@@ -411,9 +418,10 @@ constexpr std::array kTagRows = {
         "only of a job with this tag: its key, and a colon and its limit if that is not 1",
         [](const JobFacts& j) { return !lane_of(j.tags).empty(); }),
     OfJob::quoted(
-        "idp", [](const JobFacts& j) { return tags_in(j.tags).unique_key; },
-        "only of a job with this tag: its key",
-        [](const JobFacts& j) { return !tags_in(j.tags).unique_key.empty(); }),
+        "idp", [](const JobFacts& j) { return unique_key_of(j.tags); },
+        "only of a job with this tag: its key, and a colon and the seconds for which the key "
+        "outlives the job, if it does",
+        [](const JobFacts& j) { return !unique_key_of(j.tags).empty(); }),
 };
 
 // The same, with the size of the job in the place of its file.

@@ -20,29 +20,6 @@ std::string_view tags_of_job(const World& world, JobId id) {
   return ref == JobRef::none ? "no job" : world.engine.jobs().tags(ref);
 }
 
-TEST(TagRecords, SayWhatTheyWereMadeFrom) {
-  for (std::size_t bytes = 1; bytes <= kTagTextBytesMax; ++bytes) {
-    const std::string_view text = std::string_view(kLongest).substr(0, bytes);
-    std::string read;
-    for (std::size_t i = 0; i < tag_parts(bytes); ++i) {
-      std::string record(kShortRecordBytes, '\0');
-      const Position position{7, 1000, 3};
-      write_header(tags_of(55, text, i), position, 0, record.data());
-      const auto parsed = parse_record(record);
-      ASSERT_TRUE(parsed && header_fits(record, *parsed, position) && body_fits(*parsed, position));
-      const auto part = tags_of(parsed->record);
-      ASSERT_TRUE(part);
-      EXPECT_EQ(part->id, 55U);
-      EXPECT_EQ(part->number, i);
-      EXPECT_EQ(part->parts, tag_parts(bytes));
-      EXPECT_FALSE(needed_from(parsed->record));
-      read += part->view();
-    }
-    EXPECT_EQ(read, text);
-  }
-  EXPECT_FALSE(tags_of(needed_from(3)));
-}
-
 class BinlogTags : public ::testing::TestWithParam<SyncPolicy> {
  protected:
   BinlogOptions options() const { return {.file_bytes = 4096, .sync = GetParam()}; }

@@ -31,13 +31,18 @@ class NotesOnly final : public Journal {
   JournalStatus reserve_update_with_burial() override { return JournalStatus::ok; }
   JournalStatus reserve_burial(const JournaledJob&) override { return JournalStatus::ok; }
   JournalStatus reserve_delete() override { return JournalStatus::ok; }
-  JournalStatus reserve_deletes(std::uint32_t) override { return JournalStatus::ok; }
+  JournalStatus reserve_delete_kept(const KeptRoom&) override { return JournalStatus::ok; }
+  JournalStatus reserve_deletes(std::uint32_t, const KeptRoom&) override {
+    return JournalStatus::ok;
+  }
   bool may_try_again() override { return false; }
   void release_room() override {}
   void record_put(const JournaledJob&) override {}
   void record_update(const JournaledJob&) override {}
   void record_in_place(const JournaledJob&) override {}
   void record_delete(const JournaledJob&) override {}
+  void record_kept(const KeptKey&) override {}
+  void forget_kept(JobRef) override {}
   std::uint64_t records() const override { return 0; }
   std::uint64_t safe_records() const override { return 0; }
   std::uint64_t doubtful_records() const override { return 0; }

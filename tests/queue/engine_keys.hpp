@@ -17,15 +17,16 @@ namespace haricot::test {
 // How a put of a key ended.
 struct Again {
   Outcome outcome = Outcome::duplicate;
-  JobId job = 0;  // Of a duplicate: the job that has the key, and whether it was raised.
+  JobId job = 0;  // Of a duplicate: the job that has the key, and whether it was raised,
   bool is_raised = false;
+  bool is_deleted = false;  // or is deleted.
 
   bool operator==(const Again&) const = default;
 };
 
 inline void PrintTo(const Again& again, std::ostream* out) {
   *out << "{outcome " << static_cast<int>(again.outcome) << " job " << again.job
-       << (again.is_raised ? " raised}" : "}");
+       << (again.is_raised ? " raised" : "") << (again.is_deleted ? " deleted}" : "}");
 }
 
 inline Again kept(JobId id) {
@@ -33,6 +34,9 @@ inline Again kept(JobId id) {
 }
 inline Again raised(JobId id) {
   return {Outcome::duplicate, id, true};
+}
+inline Again deleted(JobId id) {
+  return {Outcome::duplicate, id, false, true};
 }
 
 class EngineKeys : public EngineFlush {
@@ -46,7 +50,7 @@ class EngineKeys : public EngineFlush {
     engine.check_invariants();
     if (outcome != Outcome::duplicate) return {outcome};
     const DuplicatePut& duplicate = engine.duplicate();
-    return {outcome, world.id_of(duplicate.job), duplicate.is_raised};
+    return {outcome, world.id_of(duplicate.job), duplicate.is_raised, duplicate.is_deleted};
   }
   Again again(std::string_view tags = "idp:k", std::uint32_t priority = 100) {
     return again(PutOptions{.priority = priority, .tags = tags});

@@ -303,7 +303,7 @@ TEST(EngineRestoreOfKeys, TheHighestIdHoldsAKey) {
   world.restore(7, JobState::delayed, "con:l idp:a", 9);
   world.restore(5, JobState::buried, "idp:a", 9);
   world.restore(4, JobState::ready, "idp:b", 9);
-  world.restore(6, JobState::ready, "idp:c:60", 9);  // What is no good tag names no key.
+  world.restore(6, JobState::ready, "idp:c:0", 9);  // What is no good tag names no key.
   world.engine.end_restore(8);
   world.engine.check_invariants();
   Client& client = world.connect();

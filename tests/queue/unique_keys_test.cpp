@@ -64,7 +64,7 @@ TEST_F(UniqueKeysTest, AKeyIsTakenOver) {
 
 TEST_F(UniqueKeysTest, AJobWithoutAKeyHoldsNone) {
   JobId id = 0;
-  for (const std::string_view tags : {"", "try:3", "con:k", "idp:k:60", "later:idp:k"}) {
+  for (const std::string_view tags : {"", "try:3", "con:k", "idp:k:0", "later:idp:k"}) {
     const JobRef ref = job(++id, tags);
     EXPECT_FALSE(jobs.has_key(ref)) << tags;
     EXPECT_FALSE(keys.holds(ref)) << tags;

@@ -185,6 +185,80 @@ TEST_F(HeldBackAnswers, ThatOfADuplicateFailsWithTheRecordOfTheOtherJob) {
   EXPECT_EQ(world.ask(third, put_of_key()), "INSERTED 1 READY\r\n");
 }
 
+std::string put_of_kept_key() {
+  return "put 5 0 60 1 idp:k:60\r\nx\r\n";
+}
+
+// Deletes a job whose key outlives it.
+constexpr std::string_view kDelete = "delete 1\r\n";
+
+TEST_F(HeldBackAnswers, ThatOfADuplicateWaitsForTheRecordOfTheDeletion) {
+  Session& first = world.connect();
+  Session& second = world.connect();
+  world.say(first, put_of_kept_key());
+  make_safe();
+  EXPECT_EQ(world.hear(first), "INSERTED 1\r\n");
+  service.advance(world.now);
+  // Each answer for the state of its moment, and all of them held together.
+  world.say(second, put_of_key());
+  EXPECT_EQ(world.hear(second), "INSERTED 1 READY\r\n");
+  world.say(first, kDelete);
+  world.say(second, put_of_key() + "use default\r\n" + put_of_key(1));
+  EXPECT_FALSE(first.may_send());
+  EXPECT_FALSE(second.may_send());
+  world.journal.make_safe(1);
+  service.end_turn(world.now);
+  EXPECT_FALSE(second.may_send());
+  make_safe();
+  EXPECT_EQ(world.hear(first), "DELETED\r\n");
+  EXPECT_EQ(world.hear(second), "INSERTED 1 DELETED\r\nUSING default\r\nINSERTED 1 DELETED\r\n");
+  // Nothing was recorded for the duplicates, and what is safe is told at once.
+  EXPECT_EQ(world.journal.written.size(), 2U);
+  EXPECT_EQ(world.ask(second, put_of_kept_key()), "INSERTED 1 DELETED\r\n");
+}
+
+TEST_F(HeldBackAnswers, ThatOfADuplicateFailsWithTheRecordOfTheDeletion) {
+  Session& first = world.connect();
+  Session& second = world.connect();
+  Session& third = world.connect();
+  world.say(first, put_of_kept_key());
+  make_safe();
+  EXPECT_EQ(world.hear(first), "INSERTED 1\r\n");
+  service.advance(world.now);
+  world.say(first, kDelete);
+  world.say(second, put_of_key());
+  world.journal.doubt(2);
+  service.end_turn(world.now);
+  EXPECT_EQ(world.hear(first), "INTERNAL_ERROR\r\n");
+  EXPECT_EQ(world.hear(second), "INTERNAL_ERROR\r\n");
+  // It is still in doubt in a later turn, and another session.
+  service.advance(world.now);
+  world.say(third, put_of_key());
+  service.end_turn(world.now);
+  EXPECT_EQ(world.hear(third), "INTERNAL_ERROR\r\n");
+  make_safe();
+  EXPECT_EQ(world.ask(third, put_of_key()), "INSERTED 1 DELETED\r\n");
+}
+
+// The answer may wait longer than the key is taken.
+TEST_F(HeldBackAnswers, ThatOfADuplicateOutlivesTheKey) {
+  Session& session = world.connect();
+  world.say(session, "put 5 0 60 1 idp:k:1\r\nx\r\n");
+  make_safe();
+  EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
+  service.advance(world.now);
+  world.say(session, std::string(kDelete) + put_of_key());
+  EXPECT_FALSE(session.may_send());
+  world.now = world.now + Duration::seconds(2);
+  service.advance(world.now);
+  EXPECT_FALSE(session.may_send());
+  make_safe();
+  EXPECT_EQ(world.hear(session), "DELETED\r\nINSERTED 1 DELETED\r\n");
+  world.say(session, put_of_key());
+  make_safe();
+  EXPECT_EQ(world.hear(session), "INSERTED 3\r\n");
+}
+
 TEST_F(HeldBackAnswers, TheJournalSaysWhenItWantsTheNextTurn) {
   world.journal.wants_turn_at = world.now + Duration::seconds(3);
   EXPECT_EQ(service.next_event(), world.now + Duration::seconds(3));

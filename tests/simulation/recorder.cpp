@@ -167,8 +167,12 @@ JournalStatus Recorder::reserve_delete() {
   return note_room(Event::Kind::reserve_delete, binlog_.reserve_delete());
 }
 
-JournalStatus Recorder::reserve_deletes(std::uint32_t deletions) {
-  return note_room(Event::Kind::reserve_delete, binlog_.reserve_deletes(deletions));
+JournalStatus Recorder::reserve_delete_kept(const KeptRoom& kept) {
+  return note_room(Event::Kind::reserve_delete, binlog_.reserve_delete_kept(kept));
+}
+
+JournalStatus Recorder::reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) {
+  return note_room(Event::Kind::reserve_delete, binlog_.reserve_deletes(deletions, kept));
 }
 
 bool Recorder::may_try_again() {

@@ -119,13 +119,16 @@ class Recorder final : public Journal {
   JournalStatus reserve_update_with_burial() override;
   JournalStatus reserve_burial(const JournaledJob& job) override;
   JournalStatus reserve_delete() override;
-  JournalStatus reserve_deletes(std::uint32_t deletions) override;
+  JournalStatus reserve_delete_kept(const KeptRoom& kept) override;
+  JournalStatus reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) override;
   bool may_try_again() override;
   void release_room() override { binlog_.release_room(); }
   void record_put(const JournaledJob& job) override;
   void record_update(const JournaledJob& job) override;
   void record_in_place(const JournaledJob& job) override;
   void record_delete(const JournaledJob& job) override;
+  void record_kept(const KeptKey& kept) override { binlog_.record_kept(kept); }
+  void forget_kept(JobRef remains) override { binlog_.forget_kept(remains); }
   std::uint64_t records() const override { return binlog_.records(); }
   std::uint64_t safe_records() const override { return binlog_.safe_records(); }
   std::uint64_t doubtful_records() const override { return binlog_.doubtful_records(); }

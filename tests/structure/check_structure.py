@@ -65,6 +65,7 @@ REFUSED_HEADERS = {"iostream", "fstream", "sstream", "iomanip"}
 WITHOUT_TEST = {
     "protocol/limits.hpp": "constants only; their effect is tested in command_test and session_test",
     "queue/client.hpp": "only the engine changes a client: engine_clients_test",
+    "queue/counted_times.hpp": "parts of the engine: engine_detail_test",
     "queue/engine_results.hpp": "plain values, which the engine answers with: engine_test",
     "queue/engine_tasks.hpp": "plain values, which the engine alone works on: engine_long_kick_test, engine_flush_test",
     "service/server_info.hpp": "plain values, read by the reports: report_test",

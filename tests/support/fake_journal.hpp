@@ -33,7 +33,19 @@ class FakeJournal final : public Journal {
     Instant deadline;
   };
 
+  // A key that outlives its job, copied as well.
+  struct Kept {
+    JobId id;
+    std::string tube;
+    std::string key;
+    std::uint32_t seconds;
+    Instant end;
+  };
+
   std::vector<Record> written;
+  std::vector<Kept> kept;         // The deletion of each job stands in `written`.
+  std::vector<JobRef> forgotten;  // What remained of jobs.
+  KeptRoom kept_room;             // That was asked for last.
   // How many times room was asked for, and for what bytes the last time.
   std::uint64_t asked = 0;
   PutRoom put_room;
@@ -68,8 +80,13 @@ class FakeJournal final : public Journal {
   JournalStatus reserve_update_with_burial() override { return take(Room::update); }
   JournalStatus reserve_burial(const JournaledJob&) override { return take(Room::update); }
   JournalStatus reserve_delete() override { return take(Room::deletion); }
-  JournalStatus reserve_deletes(std::uint32_t deletions) override {
+  JournalStatus reserve_delete_kept(const KeptRoom& room) override {
+    return reserve_deletes(1, room);
+  }
+  JournalStatus reserve_deletes(std::uint32_t deletions, const KeptRoom& room) override {
     const JournalStatus status = take(Room::deletion);
+    kept_room = room;
+    if (status == JournalStatus::ok) kept_left_ = room.keys;
     if (status == JournalStatus::ok) more_deletions_ = deletions - 1;
     return status;
   }
@@ -79,6 +96,7 @@ class FakeJournal final : public Journal {
   void release_room() override {
     EXPECT_NE(room_, Room::none) << "room is given back that was not taken";
     room_ = Room::none;
+    kept_left_ = 0;
   }
   void record_put(const JournaledJob& job) override {
     EXPECT_EQ(room_, Room::put) << "a put is recorded without room";
@@ -93,10 +111,25 @@ class FakeJournal final : public Journal {
   void record_in_place(const JournaledJob& job) override { record_update(job); }
   void record_delete(const JournaledJob& job) override {
     EXPECT_EQ(room_, Room::deletion) << "a deletion is recorded without room";
+    EXPECT_TRUE(kept_before_ == 0 || kept_before_ == job.job.id) << "a key of another job is kept";
+    kept_before_ = 0;
     if (more_deletions_ == 0) room_ = Room::none;
     if (more_deletions_ > 0) --more_deletions_;
     write(Kind::deletion, job);
+    EXPECT_TRUE(room_ != Room::none || kept_left_ == 0) << "room for a key is left";
   }
+  void record_kept(const KeptKey& key) override {
+    EXPECT_GT(kept_left_, 0U) << "a key is kept without room";
+    EXPECT_EQ(kept_before_, 0U) << "a key is kept without a deletion";
+    --kept_left_;
+    kept_before_ = key.id;
+    kept.push_back({.id = key.id,
+                    .tube = std::string(key.tube_name),
+                    .key = std::string(key.key),
+                    .seconds = key.seconds,
+                    .end = key.end});
+  }
+  void forget_kept(JobRef remains) override { forgotten.push_back(remains); }
   std::uint64_t records() const override { return written.size(); }
   std::uint64_t safe_records() const override { return holding_back_ ? safe_ : written.size(); }
   std::uint64_t doubtful_records() const override { return doubtful_; }
@@ -109,6 +142,8 @@ class FakeJournal final : public Journal {
  private:
   enum class Room : std::uint8_t { none, put, update, deletion };
   std::uint32_t more_deletions_ = 0;  // That room was taken for, beyond one.
+  std::uint64_t kept_left_ = 0;       // Keys that room was taken for, and that are not recorded.
+  JobId kept_before_ = 0;             // Whose deletion has to come next; 0: any.
 
   JournalStatus take(Room room) {
     ++asked;

@@ -1,7 +1,11 @@
 #include "support/job_history.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
+
+#include "haricot/base/job_tags.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -13,6 +17,40 @@ KnownJob as_of(KnownJob job, std::int64_t wall_now) {
     job.deadline_at = 0;
   }
   return job;
+}
+
+KnownKey known_from(const KeptKey& kept, Duration wall_offset) {
+  return {std::string(kept.tube_name), std::string(kept.key), kept.seconds,
+          (kept.end + wall_offset).count()};
+}
+
+std::map<JobId, KnownKey> all_kept(const Engine& engine, Duration wall_offset) {
+  const JobStore& jobs = engine.jobs();
+  std::map<JobId, KnownKey> all;
+  JobId id = 0;
+  while (all.size() < jobs.remains()) {
+    const KeptKey kept = engine.kept(jobs.first_remains_from(id + 1));
+    id = kept.id;
+    all[id] = known_from(kept, wall_offset);
+  }
+  return all;
+}
+
+// The tube and the key of each job that has one.
+std::set<std::pair<std::string, std::string>> keys_of_jobs(const Engine& engine) {
+  std::set<std::pair<std::string, std::string>> keys;
+  for (const auto& [id, job] : all_jobs(engine, Duration{})) {
+    const std::string_view key = tags_in(job.tags).unique_key;
+    if (!key.empty()) keys.emplace(job.tube, key);
+  }
+  return keys;
+}
+
+// Whether a job that was put later has left the same key behind.
+bool is_kept_for_later(const std::map<JobId, KnownKey>& kept, JobId id, const KnownKey& key) {
+  return std::any_of(kept.upper_bound(id), kept.end(), [&](const auto& other) {
+    return other.second.tube == key.tube && other.second.key == key.key;
+  });
 }
 
 }  // namespace
@@ -96,6 +134,9 @@ void JobHistory::begin(const Engine& engine, Duration wall_offset) {
     burials_ = std::max(burials_, job.burial);
     changes_.push_back({0, id, job});
   }
+  for (const auto& [id, key] : all_kept(engine, wall_offset)) {
+    changes_.push_back({0, id, std::nullopt, key});
+  }
 }
 
 void JobHistory::note(const JournaledJob& job) {
@@ -132,10 +173,53 @@ void JobHistory::record_in_place(const JournaledJob& job) {
   changes_.push_back({binlog_.records(), job.job.id, std::move(known)});
 }
 
+void JobHistory::record_kept(const KeptKey& kept) {
+  binlog_.record_kept(kept);
+  kept_ = known_from(kept, wall_offset_);
+}
+
 void JobHistory::record_delete(const JournaledJob& job) {
   const JobId id = job.job.id;
   binlog_.record_delete(job);
-  changes_.push_back({binlog_.records(), id, std::nullopt});
+  changes_.push_back({binlog_.records(), id, std::nullopt, std::exchange(kept_, std::nullopt)});
+}
+
+// Where a deletion was not safe yet, the records of its key may be lost alone.
+std::string JobHistory::compare_keys(const Engine& restored, Duration wall_offset,
+                                     std::int64_t wall_now, std::uint64_t safe,
+                                     bool exactly) const {
+  std::map<JobId, std::vector<std::optional<KnownKey>>> allowed;
+  for (const Change& change : changes_) {
+    auto& keys = allowed[change.id];
+    if (change.record <= safe) {
+      keys.assign(1, change.key);
+    } else if (!exactly) {
+      keys.push_back(std::nullopt);
+      keys.push_back(change.key);
+    }
+  }
+  const std::map<JobId, KnownKey> found = all_kept(restored, wall_offset);
+  const auto held = keys_of_jobs(restored);
+  for (const auto& [id, key] : found) {
+    const auto& keys = allowed[id];
+    const std::string name = "the key " + key.key + " of job " + std::to_string(id);
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) return name + " was never kept so";
+    if (key.end_at <= wall_now) return name + " is over";
+    if (restored.peek(id) != JobRef::none) return name + " is kept, and the job is there";
+    if (held.contains({key.tube, key.key}) || is_kept_for_later(found, id, key)) {
+      return name + " is there twice";
+    }
+  }
+  for (const auto& [id, keys] : allowed) {
+    const bool may_be_gone =
+        keys.empty() || std::find(keys.begin(), keys.end(), std::nullopt) != keys.end();
+    if (may_be_gone || found.contains(id) || keys.front()->end_at <= wall_now) continue;
+    const KnownKey& key = *keys.front();
+    if (!held.contains({key.tube, key.key}) && !is_kept_for_later(found, id, key)) {
+      return "the key " + key.key + " of job " + std::to_string(id) + " is lost";
+    }
+  }
+  return "";
 }
 
 std::string JobHistory::compare(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
@@ -192,7 +276,7 @@ std::string JobHistory::compare(const Engine& restored, Duration wall_offset, st
       before = burial;
     }
   }
-  return "";
+  return compare_keys(restored, wall_offset, wall_now, safe, exactly);
 }
 
 }  // namespace haricot::binlog

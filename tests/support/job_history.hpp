@@ -37,6 +37,16 @@ struct KnownJob {
   bool operator==(const KnownJob&) const = default;
 };
 
+// A key that outlived its job, as a restart has to bring it back.
+struct KnownKey {
+  std::string tube;
+  std::string key;
+  std::uint32_t seconds = 0;
+  std::int64_t end_at = 0;
+
+  bool operator==(const KnownKey&) const = default;
+};
+
 KnownJob known_from(const Engine& engine, JobRef ref, Duration wall_offset);
 std::string to_text(const std::optional<KnownJob>& job);
 // Whether a job came back as it was recorded. A reserve or its timeout makes no record of its own,
@@ -58,7 +68,8 @@ class JobHistory final : public Journal {
     // Its number; 0 for what was there when the binlog was opened.
     std::uint64_t record = 0;
     JobId id = 0;
-    std::optional<KnownJob> job;  // Nothing: deleted.
+    std::optional<KnownJob> job;       // Nothing: deleted.
+    std::optional<KnownKey> key = {};  // That outlives the job.
   };
 
   explicit JobHistory(Binlog& binlog) : binlog_(binlog) {}
@@ -69,6 +80,7 @@ class JobHistory final : public Journal {
 
   // What is wrong with the jobs of another engine, which was restored from the folder: empty if
   // each job is as it was at `safe`, or as it came to be at a later record. `exactly`: as it was.
+  // The same of the keys that outlive their jobs.
   std::string compare(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
                       std::uint64_t safe, bool exactly = false) const;
 
@@ -81,8 +93,11 @@ class JobHistory final : public Journal {
   }
   JournalStatus reserve_burial(const JournaledJob& job) override;
   JournalStatus reserve_delete() override { return binlog_.reserve_delete(); }
-  JournalStatus reserve_deletes(std::uint32_t deletions) override {
-    return binlog_.reserve_deletes(deletions);
+  JournalStatus reserve_delete_kept(const KeptRoom& kept) override {
+    return binlog_.reserve_delete_kept(kept);
+  }
+  JournalStatus reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) override {
+    return binlog_.reserve_deletes(deletions, kept);
   }
   bool may_try_again() override { return binlog_.may_try_again(); }
   void release_room() override { binlog_.release_room(); }
@@ -90,6 +105,8 @@ class JobHistory final : public Journal {
   void record_update(const JournaledJob& job) override;
   void record_in_place(const JournaledJob& job) override;
   void record_delete(const JournaledJob& job) override;
+  void record_kept(const KeptKey& kept) override;
+  void forget_kept(JobRef remains) override { binlog_.forget_kept(remains); }
   std::uint64_t records() const override { return binlog_.records(); }
   std::uint64_t safe_records() const override { return binlog_.safe_records(); }
   std::uint64_t doubtful_records() const override { return binlog_.doubtful_records(); }
@@ -101,11 +118,14 @@ class JobHistory final : public Journal {
 
  private:
   void note(const JournaledJob& job);
+  std::string compare_keys(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
+                           std::uint64_t safe, bool exactly) const;
 
   Binlog& binlog_;
   const Engine* engine_ = nullptr;
   Duration wall_offset_;
   std::uint64_t burials_ = 0;
+  std::optional<KnownKey> kept_;  // By the deletion that follows.
   std::vector<Change> changes_;
 };
 

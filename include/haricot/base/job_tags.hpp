@@ -21,6 +21,8 @@ inline constexpr std::size_t kTagTextBytesMax = 210;
 inline constexpr std::size_t kKeyBytesMax = 100;
 // The largest limit of a lane.
 inline constexpr std::uint32_t kLaneLimitMax = 65535;
+// The longest time for which a key outlives its job.
+inline constexpr std::uint32_t kKeptSecondsMax = 4294967295;
 // The largest number of tries.
 inline constexpr std::uint32_t kTriesMax = 65535;
 // In front of the key of `idp`.
@@ -31,8 +33,11 @@ struct JobTags {
   // con:<key>[:<n>]: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such tag.
   std::string_view lane = {};
   std::uint32_t lane_limit = 1;  // 1 to kLaneLimitMax.
-  // idp:<key>: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such tag.
+  // idp:<key>[:<seconds>]: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such
+  // tag.
   std::string_view unique_key = {};
+  // For so long the key outlives the job, 1 to kKeptSecondsMax. 0: it ends with the job.
+  std::uint32_t kept_s = 0;
 };
 
 // A text of tags, and what it says: read once, and carried along.
@@ -75,6 +80,8 @@ class TagText {
   // Has these tags instead. Returns the same tags, which refer to this text. Requires: as above,
   // and `tags` do not refer to this text.
   JobTags write(const JobTags& tags);
+  // The same for a key that outlives its job, and nothing else.
+  JobTags write_kept_key(std::string_view key, std::uint32_t seconds);
 
  private:
   std::array<char, kTagTextBytesMax> bytes_;

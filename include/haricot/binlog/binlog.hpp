@@ -78,6 +78,10 @@ class Binlog final : public Journal {
   // files counts ids on from it. False: it could not be recorded.
   [[nodiscard]] bool remember_last_id();
 
+  // Records a key that outlived its job, for who has brought it into the engine: no record is there
+  // of the job and of its deletion.
+  [[nodiscard]] JournalStatus add_kept(const KeptKey& kept) { return compaction_.write_kept(kept); }
+
   // Waits until something that is under way on the disk has ended, if anything is. For those who
   // were told `later` and have no turns.
   void wait_for_disk();
@@ -96,13 +100,16 @@ class Binlog final : public Journal {
   JournalStatus reserve_update_with_burial() override;
   JournalStatus reserve_burial(const JournaledJob& job) override;
   JournalStatus reserve_delete() override;
-  JournalStatus reserve_deletes(std::uint32_t deletions) override;
+  JournalStatus reserve_delete_kept(const KeptRoom& kept) override;
+  JournalStatus reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) override;
   bool may_try_again() override;
   void release_room() override {}  // Room is counted anew each time.
   void record_put(const JournaledJob& job) override;
   void record_update(const JournaledJob& job) override;
   void record_in_place(const JournaledJob& job) override;
   void record_delete(const JournaledJob& job) override;
+  void record_kept(const KeptKey& kept) override;
+  void forget_kept(JobRef remains) override;
   std::uint64_t records() const override { return way_.records(); }
   std::uint64_t safe_records() const override { return way_.safe(); }
   std::uint64_t doubtful_records() const override { return way_.doubtful(); }

@@ -45,6 +45,9 @@ class Compaction {
 
   // Writes down an id that nothing else in the folder tells of any more. Requires: no job has it.
   [[nodiscard]] JournalStatus mark_id(JobId id);
+  // Writes down a key that outlives its job, without the deletion of the job. `failed` or `full` if
+  // there is no memory, too.
+  [[nodiscard]] JournalStatus write_kept(const KeptKey& kept);
 
   std::uint64_t records_migrated() const { return records_migrated_; }
 
@@ -57,6 +60,7 @@ class Compaction {
   std::uint64_t garbage_of_oldest() const;
   std::uint64_t garbage_of_newest() const;
   Step move_one();
+  Step move_kept(JobRef remains);
   Step move_large(const JournaledJob& job, const BlobRef& body);
   Step remove_oldest();
   Step drop_oldest_at_once();

@@ -222,27 +222,4 @@ std::optional<std::uint32_t> seed_by_seal(std::string_view bytes, std::uint64_t 
 Record needed_from(std::uint64_t file_number);
 std::optional<std::uint64_t> needed_from(const Record& record);
 
-// Records in front of a job's full record, directly and in the same file: a part of the text of its
-// tags each (base/job_tags.hpp).
-inline constexpr std::size_t kTagBytesOfAPart = 45;
-constexpr std::size_t tag_parts(std::size_t text_bytes) {
-  return (text_bytes + kTagBytesOfAPart - 1) / kTagBytesOfAPart;
-}
-// The bytes of these records.
-constexpr std::size_t tag_record_bytes(std::size_t text_bytes) {
-  return tag_parts(text_bytes) * kShortRecordBytes;
-}
-struct TagPart {
-  std::uint64_t id = 0;      // Of the job.
-  std::uint32_t number = 0;  // Of the part, from 0.
-  std::uint32_t parts = 0;
-  std::array<char, kTagBytesOfAPart> text{};
-  std::size_t text_bytes = 0;
-
-  std::string_view view() const { return {text.data(), text_bytes}; }
-};
-// Requires: the text has that part.
-Record tags_of(std::uint64_t id, std::string_view text, std::size_t part);
-std::optional<TagPart> tags_of(const Record& record);
-
 }  // namespace haricot::binlog

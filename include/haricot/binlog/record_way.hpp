@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@
 #include "haricot/binlog/record.hpp"
 #include "haricot/binlog/segment_writer.hpp"
 #include "haricot/binlog/sync_line.hpp"
+#include "haricot/binlog/text_record.hpp"
 #include "haricot/queue/journal.hpp"
 
 namespace haricot::binlog {
@@ -136,10 +138,19 @@ class RecordWay {
     return writer_.prepare(lead_bytes, body_bytes);
   }
   void append_again(const Record& record, std::string_view body, const BlobRef& blob);
-  // Collects the records of a job's tags, which belong to its full record and do not count as
-  // records of their own. That one has to follow at once, and its memory was prepared with theirs.
-  void append_tags(JobId id, std::string_view tags);
+  // What stands in front of the deletion of a job whose key outlives it: see append_text(). The key
+  // lives in the newest file from then on.
+  void append_kept(const KeptKey& kept);
+  // The same without a deletion after it: a record of its own. Requires: as for append().
+  void append_kept_alone(const KeptKey& kept);
+  // Collects records of text, which belong to a record of that job and do not count as records of
+  // their own. That one has to follow at once, and its memory was prepared with theirs.
+  void append_text(TextKind kind, JobId id, std::string_view text);
   void count_again() { ++total_written_; }
+  // So many bytes are collected with the next records before they are written.
+  void write_together(std::uint64_t bytes) {
+    write_from_ = std::max(kCollectedBytesMax, writer_.collected_bytes() + bytes);
+  }
   // Where a job that is in no file, or not yet buried there, gets its turn among the buried.
   std::int64_t stamp_for_full(const JournaledJob& job);
   // The job was buried now and its record comes later: a copy of it has its turn all the same.
@@ -237,8 +248,9 @@ class RecordWay {
   std::uint64_t doubtful_records_ = 0;
   std::uint64_t total_written_ = 0;
   std::uint64_t appended_this_turn_ = 0;
-  Instant unsynced_since_ = Instant::never();  // The first write that no sync was asked for.
-  Instant doubtful_since_ = Instant::never();  // That of the first record in doubt.
+  std::uint64_t write_from_ = kCollectedBytesMax;  // So much has to be collected for a write.
+  Instant unsynced_since_ = Instant::never();      // The first write that no sync was asked for.
+  Instant doubtful_since_ = Instant::never();      // That of the first record in doubt.
   std::vector<JobId> unsafe_;
 
   bool refusing_ = false;

@@ -51,6 +51,8 @@ class Recovery {
   std::uint64_t number_needed_from() const;
   bool rewrite_some();
   bool rewrite(JobId id);
+  bool rewrite_end(JobId id);
+  bool get_room(std::uint64_t bytes, std::size_t lead_bytes, std::size_t body_bytes);
   bool rewrite_large(const JournaledJob& job, const BlobRef& body);
   bool remove_one_left_behind();
   void recovered();

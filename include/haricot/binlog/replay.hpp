@@ -5,6 +5,9 @@
 //
 // A full record replaces a job that is known already. A change of a job that is not known is passed
 // over. A deletion ends a job. So reading the same records twice changes nothing.
+//
+// A key that outlives its job counts from the deletion on that it stands in front of, and without a
+// deletion where the job is not known.
 
 #pragma once
 
@@ -23,6 +26,7 @@
 #include "haricot/binlog/problem.hpp"
 #include "haricot/binlog/segment_writer.hpp"
 #include "haricot/binlog/segments.hpp"
+#include "haricot/binlog/text_record.hpp"
 #include "haricot/queue/engine.hpp"
 
 namespace haricot::binlog {
@@ -111,6 +115,8 @@ class Replay {
  private:
   enum class Outcome : std::uint8_t { done, failed, needs_survey };
 
+  static constexpr std::string_view kNoMemory = "there is not enough memory for all jobs";
+
   bool fail(std::string error);
   bool list();
   Outcome read_all();
@@ -125,11 +131,12 @@ class Replay {
   const Signature* witness_of(std::size_t index) const;
   bool apply(const FileScan::Found& found, FileReport& report);
   bool apply_full(const FileScan::Found& found, FileReport& report);
-  void apply_change(const FileScan::Found& found, FileReport& report);
+  bool apply_change(const FileScan::Found& found, FileReport& report);
   bool is_of_that_job(const Record& record, JobRef known) const;
   bool is_likelier_than_known(JobId id) const;
   void note_order(JobId id);
-  void note_tags(const TagPart& part);
+  bool take_kept(JobId id);
+  void drop_kept(JobId id);
   std::string_view tags_for(const Record& record, JobRef known);
   JobRef take_in(const Record& record, std::string_view tags);
   void change(JobRef ref, const Record& record);
@@ -157,6 +164,7 @@ class Replay {
   void report_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes);
   void go_on_beyond_lost_ids();
   bool place_all(Instant now);
+  bool place_kept();
 
   Disk& disk_;
   Engine& engine_;
@@ -164,6 +172,7 @@ class Replay {
   ReplayWatcher watcher_;
   FolderNote note_;
   Duration wall_offset_;
+  Instant now_;
   std::vector<std::uint64_t> numbers_;  // Of the names.
   std::vector<PlannedFile> plan_;
   bool is_surveyed_ = false;
@@ -179,11 +188,8 @@ class Replay {
   JobId last_new_id_ = 0;            // Of the last record of a job that was not known.
   bool last_new_id_jumped_ = false;  // It left ids out.
   FileKind kind_ = FileKind::empty;  // Of the file that is being read.
-  // The tags that stand in front of the next full record, as far as all parts of them were there.
-  TagText tags_;
-  JobId tags_id_ = 0;  // Of the job that they are of. 0: of none.
-  std::uint32_t tag_parts_read_ = 0;
-  std::uint32_t tag_parts_ = 0;
+  TextParts text_;                   // What stands in front of the next record.
+  TagText tags_;                     // Of the next full record.
   ReplayReport report_;
   std::string error_;
 };

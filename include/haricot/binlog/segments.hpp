@@ -2,6 +2,9 @@
 // that has its full record. A file is needed as long as a job lives in it or in an older file,
 // because the record of a deletion must outlast the full record of the deleted job.
 //
+// A key that outlives its job lives in the file that has its records, as if it were a job: what
+// remains of the job (queue/job_store.hpp) stands for it.
+//
 // The jobs of a file are linked by their journal notes, in the order of their records. So nothing
 // here grows with the number of jobs.
 
@@ -23,7 +26,7 @@ struct Segment {
   bool has_to_be_kept = false;   // Not all of it could be read, and there is no copy.
   std::uint64_t bytes = 0;       // The length of the file.
   std::uint64_t cut_to = 0;      // What is after this length has yet to be cut off; 0: nothing.
-  std::uint64_t live_bytes = 0;  // Of the full records of its jobs.
+  std::uint64_t live_bytes = 0;  // Of the records of its jobs.
   std::uint32_t live_jobs = 0;
   JobRef first = JobRef::none;
   JobRef last = JobRef::none;
@@ -70,7 +73,7 @@ class Segments {
   std::uint64_t gone_until() const { return gone_until_; }
   void set_gone_until(std::uint64_t number) { gone_until_ = number; }
 
-  // A job whose full record of that many bytes stands in the newest file; not in any other then.
+  // A job whose records of that many bytes stand in the newest file; not in any other then.
   void attach(JobRef ref, std::uint64_t bytes);
   // Its record is not needed any more. Does nothing if there is none.
   void detach(JobRef ref, std::uint64_t bytes);

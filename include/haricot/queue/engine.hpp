@@ -33,6 +33,7 @@
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/job_store.hpp"
 #include "haricot/queue/journal.hpp"
+#include "haricot/queue/kept_keys.hpp"
 #include "haricot/queue/lanes.hpp"
 #include "haricot/queue/long_tasks.hpp"
 #include "haricot/queue/spent_jobs.hpp"
@@ -71,18 +72,19 @@ class Engine {
   // How many records of burials may have to be written that nobody can refuse: one for each job
   // with a limit of tries that is not buried.
   std::uint64_t burials_to_come() const;
+  // What the records of keys will take that outlive the jobs which are there now.
+  const KeptRoom& keys_to_keep() const { return keys_to_keep_; }
   // Those that were buried because of it, for the log.
   SpentJobCounts& spent_jobs() { return spent_jobs_; }
 
   // Whether a put with a body and a text of tags of that size stays below the limit; if not, it is
   // counted as refused. put() asks itself, and for the lane as well. Who has to find memory for the
   // body first asks before.
-  [[nodiscard]] bool admit_put(std::size_t body_bytes, std::size_t tag_bytes) {
-    return admit(jobs_.memory_bytes_for(body_bytes, tag_bytes));
-  }
+  [[nodiscard]] bool admit_put(std::size_t body_bytes, std::size_t tag_bytes);
   // What the jobs take, and their lanes and keys; see JobStore::memory_bytes().
   std::uint64_t job_memory_bytes() const {
-    return jobs_.memory_bytes() + lanes_.memory_bytes() + keys_.memory_bytes();
+    return jobs_.memory_bytes() + lanes_.memory_bytes() + keys_.memory_bytes() +
+           kept_.memory_bytes();
   }
   // Whether the jobs take so much that puts are refused: from a refused put on, until what was
   // refused fits and an eighth of the limit is free, or until another put leaves an eighth free.
@@ -163,10 +165,10 @@ class Engine {
   ReserveResult reserve_job(Client& client, JobId id, Instant now);
   // A client that waits and closed its writing side gets timed_out as a delivery.
   void stop_waiting(Client& client);
-  // done, not_found, journal_failed
+  // done, not_found, out_of_memory (what would remain of the job finds no place), journal_failed
   Outcome delete_job(Client& client, JobId id);
-  // done (with the numbers), journal_failed; then none is deleted. Throws std::bad_alloc before
-  // anything has changed.
+  // done (with the numbers), out_of_memory, journal_failed; then none is deleted. Throws
+  // std::bad_alloc before anything has changed.
   DeleteResult delete_batch(Client& client, std::span<const JobId> ids);
   // done, buried, not_found, journal_failed
   Outcome release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
@@ -222,11 +224,18 @@ class Engine {
   // Puts it where its state says, after those that are there in the case of buried jobs. False: no
   // memory.
   [[nodiscard]] bool place_restored(JobRef ref, Instant deadline);
+  // Takes in what remains of a job whose key outlives it. JobStore::destroy_remains() drops it
+  // until place_kept() has kept it. JobRef::none: no memory. Requires: no remains have the id.
+  [[nodiscard]] JobRef restore_kept(const KeptKey& kept);
+  // Takes the key, if its time is not over and nobody else in the tube has it: no job, and no
+  // remains that were placed before. Requires: all jobs are in their places.
+  [[nodiscard]] PlacedKey place_kept(JobRef remains);
   // The last step: ids go on from there, and tubes that have come to hold nothing are freed.
   void end_restore(JobId next_id);
 
   // For the journal, which writes down jobs that no command is about.
   JournaledJob journaled(JobRef ref) const;
+  KeptKey kept(JobRef remains) const;
   JobStore& jobs() { return jobs_; }
   JobId next_id() const { return next_id_; }
 
@@ -309,8 +318,22 @@ class Engine {
   bool restore_tags(JobRef ref);
   [[gnu::noinline]] bool let_go_of_tags(JobRef ref);
 
-  // Lanes (engine_lanes.cpp). None but the first two can fail.
+  // Keys that outlive their jobs (engine_kept.cpp)
+  JobRef find_kept(const Tube& tube, std::string_view key, std::uint64_t key_hash);
+  // Whether something remains of the job when it is deleted.
+  bool leaves_key(JobRef ref) const {
+    return keys_to_keep_.keys > 0 && jobs_[ref].has_tags != 0 && jobs_.has_kept_key(ref) &&
+           keys_.holds(ref);
+  }
+  JobRef make_remains(JobRef ref);
+  bool make_remains(std::span<const JobRef> refs, std::vector<JobRef>& remains);
+  void unmake_remains(std::span<const JobRef> remains);
+  [[gnu::cold, gnu::noinline]] Outcome delete_leaving_key(Client& client, JobRef ref);
+  void drop_kept(JobRef remains);
+  [[gnu::cold, gnu::noinline]] void drop_ended_keys(std::uint32_t& budget);
+  [[gnu::noinline]] void count_key_to_keep(JobRef ref, bool entered);
 
+  // Lanes (engine_lanes.cpp). None but the first two can fail.
   bool join_lane_of_put(const Tube& tube, JobRef ref, const JobTags& tags);
   bool restore_lane(JobRef ref, const JobTags& tags);
   void join_lane(Lane& lane, JobRef ref);
@@ -350,7 +373,9 @@ class Engine {
   // Requires of both: room in the journal.
   // `offers_next`: the job of a lane that may be reserved instead is offered at once.
   void delete_found(Client& client, JobRef ref, bool offers_next);
-  [[gnu::cold, gnu::noinline]] void delete_each(Client& client, std::span<const JobRef> refs);
+  // `remains`: as make_remains() has made them.
+  [[gnu::cold, gnu::noinline]] void delete_each(Client& client, std::span<const JobRef> refs,
+                                                std::span<const JobRef> remains);
   Outcome enter_after_delay(JobRef ref, Instant now);
   void leave(JobRef ref);  // Of a job that is not reserved.
   void leave_reserved(Client& client, JobRef ref);
@@ -377,34 +402,7 @@ class Engine {
   bool offer_one(Tube& tube, Instant now);
   void offer(Tube& tube, Instant now);
 
-  // What tubes know of times (engine_detail.cpp). None of it can fail: what there is no memory for
-  // is not counted.
-
-  // So many ready jobs a look at a tube looks through. More are counted by age, until so few are
-  // left as the second number says.
-  static constexpr std::uint32_t kReadyLookedAt = 256;
-  static constexpr std::uint32_t kReadyCounted = 128;
-
-  [[gnu::cold, gnu::noinline]] TubeTimes* make_times(Tube& tube);
-  TubeTimes* times_of(Tube& tube) {
-    if (tube.times == nullptr) [[unlikely]]
-      return make_times(tube);
-    return tube.times.get();
-  }
-  // Of a job that is about to be reserved. Requires: it is ready.
-  void count_queued(Tube& tube, const Job& job) {
-    if (TubeTimes* const times = times_of(tube); times != nullptr) [[likely]] {
-      times->move_to(now_);
-      times->queued.add(TubeTimes::length(job.ready_since(), now_));
-    }
-  }
-  // Of a job that its worker deletes. The TTR began with its reserve or the last touch.
-  void count_worked(Tube& tube, Instant ttr_end, std::uint32_t ttr_s) {
-    if (TubeTimes* const times = times_of(tube); times != nullptr) [[likely]] {
-      times->move_to(now_);
-      times->worked.add(TubeTimes::length(ttr_end - Duration::seconds(ttr_s), now_));
-    }
-  }
+  // What tubes know of times (engine_detail.cpp). None of it can fail, as in counted_times.hpp.
   // Of a job that has come to the ready heap, or is about to leave it, where they are many.
   [[gnu::noinline]] void count_ready(Tube& tube, const Job& job);
   [[gnu::noinline]] void count_less_ready(Tube& tube, const Job& job);
@@ -467,6 +465,8 @@ class Engine {
   JobStore jobs_;
   Lanes lanes_;
   UniqueKeys keys_;
+  KeptKeys kept_;
+  KeptRoom keys_to_keep_;
   DuplicatePut duplicate_;
   TubeTable tubes_;
   TimerWheel wheel_;

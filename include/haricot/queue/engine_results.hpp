@@ -26,8 +26,10 @@ enum class Outcome : std::uint8_t {
   only_watched,  // The client watches no other tube.
   out_of_memory,
   journal_failed,
-  not_yet,    // The journal waits for its disk. Nothing has changed; the call is to be made again.
-  duplicate,  // Another job of the tube has the key of the put: see Engine::duplicate().
+  not_yet,  // The journal waits for its disk. Nothing has changed; the call is to be made again.
+  // Another job of the tube has the key of the put, or one had it and is deleted: see
+  // Engine::duplicate().
+  duplicate,
 };
 
 struct NewJob {
@@ -40,10 +42,11 @@ struct NewJob {
   const ReadTags* read_tags = nullptr;
 };
 
-// The job that has the key of a put.
+// The job that has the key of a put, or what remains of it.
 struct DuplicatePut {
   JobRef job = JobRef::none;
-  bool is_raised = false;  // The put was more urgent, and the job has its priority now.
+  bool is_raised = false;   // The put was more urgent, and the job has its priority now.
+  bool is_deleted = false;  // The key has outlived the job: see JobStore::create_remains().
 };
 
 // A job that the journal brings back.
@@ -56,6 +59,13 @@ struct RestoredJob {
   JobState state = JobState::ready;                  // Not reserved.
   std::array<std::uint32_t, kJobEvents> counters{};  // By JobEvent.
   std::string_view tags = {};                        // As in NewJob.
+};
+
+// What has become of a key that outlived its job, and that the journal brings back.
+enum class PlacedKey : std::uint8_t {
+  kept,  // It is taken until its end.
+  over,  // Its time is over or somebody else has it. What remains of the job is left to the caller.
+  no_memory,
 };
 
 struct ReserveResult {

@@ -8,6 +8,9 @@
 // With a journal, each job's piece ends in a note that is the journal's. The tags of a job, if it
 // has any, stand in front of that.
 //
+// What remains of a job whose key outlives it is a piece as well. It is no job: it has an index of
+// ids of its own, the name of the tube as its body, and the key as its only tag.
+//
 // The store knows nothing of tubes and states; that is the engine's.
 //
 // Limit: 2^19 chunks, that is 128 GiB of jobs, not counting the bodies above kInlineBodyBytesMax.
@@ -55,6 +58,19 @@ class JobStore {
   [[nodiscard]] JobRef create(JobId id, NewBody body, std::string_view tags);
   void destroy(JobRef ref);
 
+  // Makes what remains of a job, with the same care; its fields are at zero. JobRef::none: no
+  // memory, and nothing has changed. Requires: no remains have the id, and the tags are a key with
+  // its time. Whatever is said of jobs with a tag `idp` holds for remains, but for find(),
+  // first_from() and size().
+  [[nodiscard]] JobRef create_remains(JobId id, std::string_view tube_name, const ReadTags& tags);
+  void destroy_remains(JobRef ref);
+  // Valid until the remains are destroyed.
+  std::string_view tube_name_of(JobRef remains) const;
+  JobRef find_remains(JobId id) const { return remains_.find(id); }
+  JobRef first_remains_from(JobId from) const { return remains_.first_from(from); }
+  // How many there are.
+  std::uint64_t remains() const { return remains_size_; }
+
   // Requires: the job exists. The reference is valid until the job is destroyed.
   Job& operator[](JobRef ref) { return *reinterpret_cast<Job*>(piece(ref)); }
   const Job& operator[](JobRef ref) const { return *reinterpret_cast<const Job*>(piece(ref)); }
@@ -68,10 +84,10 @@ class JobStore {
   // How many of the jobs have a limit of tries as a tag.
   std::uint64_t with_tries() const { return with_tries_; }
 
-  // What the jobs take: their pieces, their large bodies, and for each of them what the heap of its
-  // tube and the index of ids need. Free pieces between them are not counted.
+  // What the jobs and the remains take: their pieces, their large bodies, and for each of them what
+  // its heap and the index of ids need. Free pieces between them are not counted.
   std::uint64_t memory_bytes() const {
-    return piece_bytes_ + blob_bytes_ + size_ * kHeapAndIndexBytes;
+    return piece_bytes_ + blob_bytes_ + (size_ + remains_size_) * kHeapAndIndexBytes;
   }
   // How much more that would be with another job whose body and text of tags have so many bytes.
   std::uint64_t memory_bytes_for(std::size_t body_bytes, std::size_t tag_bytes = 0) const {
@@ -117,6 +133,9 @@ class JobStore {
   // In a new job no more than where its key stands. Requires of both: it has a tag `idp`.
   KeyNode& key_node(JobRef ref) const { return key_node_before(end_of_tags(ref)); }
   std::string_view unique_key(JobRef ref) const;  // Valid until the job is destroyed.
+  // Whether it has one that outlives the job; and for how many seconds. Requires: it has tags.
+  bool has_kept_key(JobRef ref) const { return (tag_kinds(ref) & kHasKeptKey) != 0; }
+  std::uint32_t kept_seconds(JobRef ref) const;
   // Null: it has no tag `idp`. Requires: it has tags.
   KeyNode* find_key_node(JobRef ref) const {
     std::byte* const end = end_of_tags(ref);
@@ -144,6 +163,7 @@ class JobStore {
   static constexpr unsigned kHasTries = 1;
   static constexpr unsigned kHasLane = 2;
   static constexpr unsigned kHasKey = 4;
+  static constexpr unsigned kHasKeptKey = 8;
   static constexpr std::size_t kLaneBytes = sizeof(LaneNode) + alignof(LaneNode) - 1;
   static constexpr std::size_t kKeyBytes = sizeof(KeyNode) + alignof(KeyNode) - 1;
   static constexpr std::size_t kPieceBytesMax =
@@ -219,7 +239,9 @@ class JobStore {
   std::array<std::uint32_t, kSizes>
       with_room_{};  // First chunk with a free piece, by size; 0: none.
   IdIndex ids_;
+  IdIndex remains_;
   std::uint64_t size_ = 0;
+  std::uint64_t remains_size_ = 0;
   std::uint64_t with_tries_ = 0;
   std::uint64_t piece_bytes_ = 0;  // Of the pieces that hold a job,
   std::uint64_t blob_bytes_ = 0;   // and of large bodies.

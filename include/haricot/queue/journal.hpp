@@ -33,12 +33,34 @@ struct JournaledJob {
   Instant deadline;
 };
 
+// A key that outlives its job. Valid until the engine is called again.
+struct KeptKey {
+  JobRef ref;  // What remains of the job: see JobStore::create_remains().
+  JobId id;    // Of the job.
+  std::string_view tube_name;
+  std::string_view key;
+  std::uint32_t seconds;  // For so long the key outlives the job,
+  Instant end;            // which is until then.
+};
+
+// What the records of keys that outlive their jobs take: by how many they are, and by the bytes of
+// the keys and of the names of their tubes.
+struct KeptRoom {
+  std::uint64_t keys = 0;
+  std::uint64_t bytes = 0;
+
+  void add(std::uint64_t bytes_of_key) { ++keys, bytes += bytes_of_key; }
+  void remove(std::uint64_t bytes_of_key) { --keys, bytes -= bytes_of_key; }
+  bool operator==(const KeptRoom&) const = default;
+};
+
 // What the records of a new job take.
 struct PutRoom {
   std::size_t tube_name_bytes = 0;
   std::size_t body_bytes = 0;
-  std::size_t tag_bytes = 0;   // Of the text of its tags.
-  bool may_be_buried = false;  // It needs room for the record of its burial as well.
+  std::size_t tag_bytes = 0;       // Of the text of its tags.
+  bool may_be_buried = false;      // It needs room for the record of its burial as well.
+  std::size_t kept_key_bytes = 0;  // Of a key that outlives the job; 0: it has none.
 };
 
 // What `stats` tells of the journal; all zero without one.
@@ -84,9 +106,12 @@ class Journal {
   [[nodiscard]] virtual JournalStatus reserve_burial(const JournaledJob& job) = 0;
   // Takes up the room for the record of a deletion, which was taken with the put: never `full`.
   [[nodiscard]] virtual JournalStatus reserve_delete() = 0;
-  // The same for so many deletions, one after another: for all of them or for none. It may be
-  // `full`, because they have to stand together.
-  [[nodiscard]] virtual JournalStatus reserve_deletes(std::uint32_t deletions) = 0;
+  // The same for a deletion that leaves a key behind, and for the record of that: never `full`.
+  [[nodiscard]] virtual JournalStatus reserve_delete_kept(const KeptRoom& kept) = 0;
+  // The same for so many deletions, one after another, and the keys that they leave behind: for all
+  // of them or for none. It may be `full`, because they have to stand together.
+  [[nodiscard]] virtual JournalStatus reserve_deletes(std::uint32_t deletions,
+                                                      const KeptRoom& kept) = 0;
   // Whether those who were told `later` may try again. Once it was true, it is false until somebody
   // is told `later` again. It becomes true in a turn that next_event() or the end of a sync begins.
   [[nodiscard]] virtual bool may_try_again() = 0;
@@ -100,6 +125,12 @@ class Journal {
   // An update of a job that stays where it is: one that is buried keeps its turn among the others.
   virtual void record_in_place(const JournaledJob& job) = 0;
   virtual void record_delete(const JournaledJob& job) = 0;
+  // A key outlives its job, whose record_delete() follows directly. The two are one record: it is
+  // counted with the deletion.
+  virtual void record_kept(const KeptKey& kept) = 0;
+  // What remains of a job is about to be destroyed, because the time of its key is over. Nothing is
+  // recorded.
+  virtual void forget_kept(JobRef remains) = 0;
 
   // How many records there have been so far. An answer that reports a change is held until
   // safe_records() has reached the count that was current after the change.
@@ -131,13 +162,18 @@ class NoJournal final : public Journal {
   JournalStatus reserve_update_with_burial() override { return JournalStatus::ok; }
   JournalStatus reserve_burial(const JournaledJob&) override { return JournalStatus::ok; }
   JournalStatus reserve_delete() override { return JournalStatus::ok; }
-  JournalStatus reserve_deletes(std::uint32_t) override { return JournalStatus::ok; }
+  JournalStatus reserve_delete_kept(const KeptRoom&) override { return JournalStatus::ok; }
+  JournalStatus reserve_deletes(std::uint32_t, const KeptRoom&) override {
+    return JournalStatus::ok;
+  }
   bool may_try_again() override { return false; }
   void release_room() override {}
   void record_put(const JournaledJob&) override {}
   void record_update(const JournaledJob&) override {}
   void record_in_place(const JournaledJob&) override {}
   void record_delete(const JournaledJob&) override {}
+  void record_kept(const KeptKey&) override {}
+  void forget_kept(JobRef) override {}
   std::uint64_t records() const override { return 0; }
   std::uint64_t safe_records() const override { return 0; }
   std::uint64_t doubtful_records() const override { return 0; }

@@ -22,7 +22,7 @@ class UniqueKeys {
  public:
   // What a look for a key has shown.
   struct Found {
-    std::uint64_t hash = 0;  // Of the key and the tube.
+    std::uint64_t hash = 0;  // Of the key alone.
     JobRef holder = JobRef::none;
   };
 

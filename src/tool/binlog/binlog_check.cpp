@@ -1,6 +1,7 @@
 // haricot binlog check
 
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -50,9 +51,10 @@ void print_files(const KeptJobs& kept) {
   for (std::size_t i = 0; i < report.files.size(); ++i) {
     const FileReport& file = report.files[i];
     const std::string name = "binlog." + std::to_string(file.number);
-    std::printf("%-14s %-10s %12llu %10llu %10u  %s\n", name.c_str(), kind_name(file.kind),
+    std::printf("%-14s %-10s %12llu %10llu %10llu  %s\n", name.c_str(), kind_name(file.kind),
                 static_cast<unsigned long long>(file.bytes),
-                static_cast<unsigned long long>(file.records_read), kept.segments().at(i).live_jobs,
+                static_cast<unsigned long long>(file.records_read),
+                static_cast<unsigned long long>(kept.jobs_in(kept.segments().at(i))),
                 state_of(file));
   }
   for (const Problem& problem : report.problems) {
@@ -102,6 +104,9 @@ int check_binlog(const std::string& folder, bool is_quiet) {
   std::printf("\n%llu jobs, the next id is %llu\n",
               static_cast<unsigned long long>(kept.engine().jobs().size()),
               static_cast<unsigned long long>(report.next_id));
+  if (const std::uint64_t keys = kept.engine().jobs().remains(); keys > 0) {
+    std::printf("%llu keys of deleted jobs\n", static_cast<unsigned long long>(keys));
+  }
   for (const std::string& name : report.spares) std::printf("%s: not begun yet\n", name.c_str());
   if (kept.user() != 0) {
     std::printf("process %d uses the folder: its last records may be under way\n", kept.user());

@@ -76,8 +76,9 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
   NewBody body{.bytes = {}, .blob = from.jobs().body_blob(ref)};
   if (!body.blob) body.bytes = from.jobs().body(ref);
   const std::string_view tags = from.jobs().tags(ref);
-  const haricot::PutRoom put{job.tube_name.size(), body.size(), tags.size(),
-                             haricot::tags_in(tags).tries > 0};
+  const haricot::JobTags read = haricot::tags_in(tags);
+  const haricot::PutRoom put{job.tube_name.size(), body.size(), tags.size(), read.tries > 0,
+                             read.kept_s > 0 ? read.unique_key.size() : 0};
   const JobRef made = to.restore(restored(from, ref), job.tube_name, std::move(body));
   if (made == JobRef::none || !to.place_restored(made, job.deadline)) return false;
   JournalStatus room = binlog.reserve_put(put, {});
@@ -88,6 +89,18 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
   if (room != JournalStatus::ok) return false;
   binlog.record_put(to.journaled(made));
   return true;
+}
+
+// The same for a key that has outlived its job.
+bool copy_kept(const Engine& from, JobRef remains, Engine& to, haricot::binlog::Binlog& binlog) {
+  const JobRef made = to.restore_kept(from.kept(remains));
+  if (made == JobRef::none || to.place_kept(made) != PlacedKey::kept) return false;
+  JournalStatus status = binlog.add_kept(to.kept(made));
+  while (status == JournalStatus::later) {
+    binlog.wait_for_disk();
+    status = binlog.add_kept(to.kept(made));
+  }
+  return status == JournalStatus::ok;
 }
 
 }  // namespace
@@ -117,6 +130,9 @@ int copy_binlog(const std::string& from, const std::string& to, bool is_quiet) {
   for (const JobRef ref : kept.with_buried_last()) {
     good = good && copy_job(kept.engine(), ref, copies, binlog);
     progress.show(os::read_clock(), copies.jobs().size(), kept.engine().jobs().size());
+  }
+  for (const JobRef remains : kept.remains()) {
+    good = good && copy_kept(kept.engine(), remains, copies, binlog);
   }
   progress.clear();
   good = good && binlog.remember_last_id();

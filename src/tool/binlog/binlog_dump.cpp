@@ -37,6 +37,15 @@ JobLine line_of(const KeptJobs& kept, JobRef ref) {
   return line;
 }
 
+KeptLine kept_line_of(const KeptJobs& jobs, JobRef remains) {
+  const KeptKey kept = jobs.engine().kept(remains);
+  return {.id = kept.id,
+          .tube = kept.tube_name,
+          .key = kept.key,
+          .seconds = kept.seconds,
+          .left_s = (kept.end - jobs.now()).whole_seconds()};
+}
+
 }  // namespace
 
 int dump_binlog(const std::string& folder, bool json) {
@@ -49,6 +58,11 @@ int dump_binlog(const std::string& folder, bool json) {
   bool written = true;
   for (const JobRef ref : kept.by_id()) {
     const JobLine line = line_of(kept, ref);
+    const std::string text = json ? to_json(line) : to_text(line);
+    written = written && std::fputs(text.c_str(), stdout) >= 0;
+  }
+  for (const JobRef remains : kept.remains()) {
+    const KeptLine line = kept_line_of(kept, remains);
     const std::string text = json ? to_json(line) : to_text(line);
     written = written && std::fputs(text.c_str(), stdout) >= 0;
   }

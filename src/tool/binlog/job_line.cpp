@@ -31,6 +31,11 @@ std::string quoted_for_eyes(std::string_view bytes) {
   return text += '"';
 }
 
+// As the tag of the job was.
+std::string value_of(const KeptLine& kept) {
+  return std::string(kept.key) + ":" + std::to_string(kept.seconds);
+}
+
 // Takes the next tag off the front of a text, as word and value.
 std::pair<std::string_view, std::string_view> take_tag(std::string_view& text) {
   const std::string_view tag = text.substr(0, text.find(' '));
@@ -59,6 +64,18 @@ std::string to_text(const JobLine& job) {
   }
   return text + " bytes=" + std::to_string(job.body.size()) + " body=" + quoted_for_eyes(job.body) +
          "\n";
+}
+
+std::string to_text(const KeptLine& kept) {
+  return "id=" + std::to_string(kept.id) + " tube=" + std::string(kept.tube) +
+         " state=deleted time-left=" + std::to_string(kept.left_s) + " idp=" + value_of(kept) +
+         "\n";
+}
+
+std::string to_json(const KeptLine& kept) {
+  return "{\"id\":" + std::to_string(kept.id) + ",\"tube\":" + json_string(kept.tube) +
+         ",\"state\":\"deleted\",\"time-left\":" + std::to_string(kept.left_s) +
+         ",\"idp\":" + json_string(value_of(kept)) + "}\n";
 }
 
 std::string to_json(const JobLine& job) {

@@ -23,10 +23,21 @@ struct JobLine {
   std::string_view body;
 };
 
+// A key that has outlived its job.
+struct KeptLine {
+  std::uint64_t id = 0;  // Of the job.
+  std::string_view tube;
+  std::string_view key;
+  std::uint32_t seconds = 0;  // For which it outlives the job,
+  std::uint64_t left_s = 0;   // and those that are left.
+};
+
 // key=value words with the body last, in quotes; what is not printable ASCII in it as \xHH. A tag
 // is a key. Ends in a newline.
 std::string to_text(const JobLine& job);
+std::string to_text(const KeptLine& kept);
 // A JSON object. The body is in "body" if it is UTF-8, else in "body_base64". Ends in a newline.
 std::string to_json(const JobLine& job);
+std::string to_json(const KeptLine& kept);
 
 }  // namespace haricot::tool

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "haricot/binlog/job_record.hpp"
 #include "os/clock.hpp"
 #include "os/folder_lock.hpp"
 #include "os/process.hpp"
@@ -68,7 +69,7 @@ std::vector<JobRef> KeptJobs::by_id() const {
   refs.reserve(engine_.jobs().size());
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     for (JobRef ref = segments_.at(i).first; ref != JobRef::none; ref = segments_.after(ref)) {
-      refs.push_back(ref);
+      if (!haricot::binlog::is_remains(engine_.jobs(), ref)) refs.push_back(ref);
     }
   }
   const JobStore& jobs = engine_.jobs();
@@ -87,6 +88,26 @@ std::vector<JobRef> KeptJobs::with_buried_last() {
     return jobs.journal_note(a).stamp() < jobs.journal_note(b).stamp();
   });
   return refs;
+}
+
+std::vector<JobRef> KeptJobs::remains() const {
+  const JobStore& jobs = engine_.jobs();
+  std::vector<JobRef> refs;
+  refs.reserve(jobs.remains());
+  while (refs.size() < jobs.remains()) {
+    const JobId after = refs.empty() ? 0 : jobs[refs.back()].id;
+    refs.push_back(jobs.first_remains_from(after + 1));
+  }
+  return refs;
+}
+
+std::uint64_t KeptJobs::jobs_in(const binlog::Segment& segment) const {
+  std::uint64_t jobs = segment.live_jobs;
+  if (engine_.jobs().remains() == 0) return jobs;
+  for (JobRef ref = segment.first; ref != JobRef::none; ref = segments_.after(ref)) {
+    if (haricot::binlog::is_remains(engine_.jobs(), ref)) --jobs;
+  }
+  return jobs;
 }
 
 std::string_view state_name(JobState state) {

@@ -114,7 +114,7 @@ class Import {
       if (is_bad || is_left_out(line)) return std::nullopt;
       const std::optional<ImportJob> job = parse_import_line(line, choice_.tube, error);
       is_bad = !job;
-      if (is_bad || tags_.takes(job->tags)) return std::nullopt;
+      if (is_bad || job->is_deleted || tags_.takes(job->tags)) return std::nullopt;
       errand_.warn(line_name() + errand_.server().failure().reason + std::string(kTagAdvice) +
                    "; nothing was put");
       return end(errand_.server().failure().status);
@@ -146,6 +146,7 @@ class Import {
     std::string error;
     int status = kExitFailure;
     std::optional<ImportJob> job = parse_import_line(line, choice_.tube, error);
+    if (job && job->is_deleted) return std::nullopt;
     if (job && !check(*job, error, status)) return fail();
     if (!error.empty()) {
       if (!choice_.dry_run && !send()) return fail();

@@ -67,6 +67,10 @@ bool take_place(const JsonObject& line, ImportJob& job, std::string& error) {
   const Value* state = line.find("state");
   if (state == nullptr) return true;
   const std::string_view name = state->text;
+  if (name == "deleted") {
+    job.is_deleted = true;
+    return true;
+  }
   const auto* const place = std::find_if(std::begin(kPlaces), std::end(kPlaces),
                                          [name](Place one) { return name_of(one) == name; });
   if (place == std::end(kPlaces) && name != "reserved") {
@@ -99,8 +103,9 @@ std::optional<ImportJob> parse_import_line(std::string_view line, const std::str
   job.tube = tube;
   std::uint64_t delay_s = 0;
   std::uint64_t left_s = kNumberMax + 1;  // Not given.
-  if (!take_tube(*object, job.tube, error) || !take_place(*object, job, error) ||
-      !take_number(*object, "pri", job.priority, error) ||
+  if (!take_tube(*object, job.tube, error) || !take_place(*object, job, error)) return std::nullopt;
+  if (job.is_deleted) return job;
+  if (!take_number(*object, "pri", job.priority, error) ||
       !take_number(*object, "ttr", job.ttr_s, error) ||
       !take_number(*object, "delay", delay_s, error) ||
       !take_number(*object, "time-left", left_s, error) || !take_tags(*object, job.tags, error) ||

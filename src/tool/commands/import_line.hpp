@@ -16,6 +16,7 @@ namespace haricot::tool {
 struct ImportJob {
   std::string tube;
   Place place = Place::ready;  // A job that was reserved is ready.
+  bool is_deleted = false;     // Of the job only its key is left: nothing else is read.
   std::uint64_t priority = 1024;
   std::uint64_t delay_s = 0;  // 0 unless the job is delayed.
   std::uint64_t ttr_s = 60;

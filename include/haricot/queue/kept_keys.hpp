@@ -1,0 +1,74 @@
+// The keys that outlive their jobs: each is taken in the tube of its name until its time is over.
+//
+// What remains of a job is a piece of the job store, which has all that a key needs: its place in
+// the table (KeyNode), its index in the heap of ends (Links), and its end, which is kept where a
+// job has the time of its put. The tube itself may go and come back meanwhile.
+//
+// Who leaves a key behind and who finds it is the engine's (engine_kept.cpp).
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "haricot/base/hash_table.hpp"
+#include "haricot/base/indexed_heap.hpp"
+#include "haricot/base/sip_hash.hpp"
+#include "haricot/base/time.hpp"
+#include "haricot/queue/job.hpp"
+#include "haricot/queue/job_store.hpp"
+#include "haricot/queue/journal.hpp"
+
+namespace haricot {
+
+class KeptKeys {
+ public:
+  // The remains in the store outlive this.
+  KeptKeys(JobStore& jobs, const HashKey& hash_key) : jobs_(jobs), hash_key_(hash_key) {}
+  KeptKeys(const KeptKeys&) = delete;
+  KeptKeys& operator=(const KeptKeys&) = delete;
+
+  // What remains of the last job that had the key in the tube of that name; JobRef::none: nothing.
+  // Its time may be over. O(1). The hashes are those of the key and of the name, for who has them.
+  JobRef find(std::string_view tube_name, std::string_view key) const;
+  JobRef find(std::string_view tube_name, std::uint64_t name_hash, std::string_view key,
+              std::uint64_t key_hash) const;
+
+  // From now on the key of these remains is taken until then. False: no memory, and nothing has
+  // changed. Requires: it is not taken.
+  [[nodiscard]] bool keep(JobRef remains, Instant end);
+  // Requires: it is taken by these remains.
+  void let_go(JobRef remains);
+
+  static Instant end_of(const Job& remains) { return remains.created; }
+  // When the first of them ends; never() if there is none.
+  Instant next_end() const { return ends_.empty() ? Instant::never() : ends_.top().end; }
+  // Which one that is. Requires: there is one.
+  JobRef first() const { return ends_.top().job; }
+
+  // What the records of those remains take; JobRef::none among them takes nothing.
+  KeptRoom room_of(std::span<const JobRef> remains) const;
+
+  std::uint32_t size() const { return ends_.size(); }
+  // What the keys take beside their remains.
+  std::uint64_t memory_bytes() const { return std::uint64_t{size()} * sizeof(KeyNode*); }
+
+  // Ends the program if anything does not fit together. Costs a walk over all; for tests.
+  void check_invariants() const;
+
+ private:
+  struct EndSlot {
+    Instant end;
+    JobRef job;
+
+    friend bool operator<(const EndSlot& a, const EndSlot& b) { return a.end < b.end; }
+  };
+
+  JobStore& jobs_;
+  HashKey hash_key_;
+  HashTable<KeyNode> nodes_;
+  IndexedHeap<EndSlot> ends_;
+};
+
+}  // namespace haricot

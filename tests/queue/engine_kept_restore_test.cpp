@@ -1,0 +1,85 @@
+// How keys that outlive their jobs come back after a restart.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "support/engine_world.hpp"
+
+namespace haricot {
+namespace {
+
+class EngineRestoreOfKept : public ::testing::Test {
+ protected:
+  PlacedKey restore(JobId id, std::string_view tube, std::string_view key, Instant end) {
+    const JobRef remains = world.engine.restore_kept(
+        {.ref = JobRef::none, .id = id, .tube_name = tube, .key = key, .seconds = 60, .end = end});
+    EXPECT_EQ(world.engine.jobs().find_remains(id), remains);
+    const PlacedKey placed = world.engine.place_kept(remains);
+    if (placed == PlacedKey::over) {
+      EXPECT_EQ(world.engine.kept(remains).end, end);
+      world.engine.jobs().destroy_remains(remains);
+    }
+    return placed;
+  }
+  Instant in(std::uint32_t seconds) const { return world.now + Duration::seconds(seconds); }
+  // Whose key it is; 0: nobody's.
+  JobId holder(Client& client, std::string_view tags) {
+    const Outcome outcome = world.try_put(client, world.engine.take_id(), {.tags = tags});
+    world.engine.check_invariants();
+    return outcome == Outcome::duplicate ? world.id_of(world.engine.duplicate().job) : 0;
+  }
+
+  test::World world;
+};
+
+TEST_F(EngineRestoreOfKept, AKeyIsTakenUntilItsEnd) {
+  EXPECT_EQ(restore(5, "default", "k", in(10)), PlacedKey::kept);
+  EXPECT_EQ(restore(6, "gone", "k", in(20)), PlacedKey::kept);
+  world.engine.end_restore(7);
+  world.engine.check_invariants();
+  Client& client = world.connect();
+  EXPECT_EQ(world.engine.tubes().size(), 1U);
+  EXPECT_EQ(holder(client, "idp:k"), 5U);
+  EXPECT_TRUE(world.engine.duplicate().is_deleted);
+  ASSERT_EQ(world.engine.use(client, "gone"), Outcome::done);
+  world.pass_s(19);
+  EXPECT_EQ(holder(client, "idp:k"), 6U);
+  world.pass_s(1);
+  EXPECT_EQ(holder(client, "idp:k"), 0U);
+}
+
+TEST_F(EngineRestoreOfKept, WhoHasTheKeyKeepsIt) {
+  world.restore(3, JobState::buried, "idp:a:60", 0);
+  world.restore(4, JobState::ready, "idp:b", 0);
+  EXPECT_EQ(restore(9, "default", "a", in(10)), PlacedKey::over);
+  EXPECT_EQ(restore(8, "default", "c", in(10)), PlacedKey::kept);
+  EXPECT_EQ(restore(7, "default", "c", in(99)), PlacedKey::over);
+  EXPECT_EQ(restore(6, "other", "b", in(10)), PlacedKey::kept);
+  EXPECT_EQ(restore(5, "default", "over", world.now), PlacedKey::over);
+  EXPECT_EQ(world.engine.jobs().remains(), 2U);
+  world.engine.end_restore(10);
+  world.engine.check_invariants();
+  EXPECT_EQ(world.engine.keys_to_keep(), (KeptRoom{.keys = 1, .bytes = 8}));
+  Client& client = world.connect();
+  EXPECT_EQ(holder(client, "idp:a"), 3U);
+  EXPECT_EQ(holder(client, "idp:b"), 4U);
+  EXPECT_EQ(holder(client, "idp:c"), 8U);
+  EXPECT_EQ(holder(client, "idp:over"), 0U);
+}
+
+TEST_F(EngineRestoreOfKept, WhatIsDroppedBeforeItIsPlacedLeavesNothing) {
+  const std::uint64_t before = world.engine.job_memory_bytes();
+  const JobRef remains = world.engine.restore_kept(
+      {.ref = JobRef::none, .id = 5, .tube_name = "t", .key = "k", .seconds = 1, .end = in(1)});
+  ASSERT_NE(remains, JobRef::none);
+  EXPECT_EQ(world.engine.kept(remains).end, in(1));
+  world.engine.jobs().destroy_remains(remains);
+  EXPECT_EQ(world.engine.job_memory_bytes(), before);
+  world.engine.end_restore(6);
+  world.engine.check_invariants();
+}
+
+}  // namespace
+}  // namespace haricot

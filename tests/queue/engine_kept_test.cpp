@@ -1,0 +1,439 @@
+// Keys that outlive their jobs.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "queue/engine_keys.hpp"
+#include "support/allocations.hpp"
+
+namespace haricot {
+namespace {
+
+using test::Again;
+using test::deleted;
+using test::EngineKeys;
+using test::got_job;
+using test::Gots;
+using test::kept;
+
+class EngineKeptKeys : public EngineKeys {
+ protected:
+  // Puts a job and deletes it.
+  JobId leave(std::string_view tags = "idp:k:60") {
+    const JobId id = put(tags);
+    remove(id);
+    return id;
+  }
+  void remove(JobId id) {
+    EXPECT_EQ(engine.delete_job(producer, id), Outcome::done);
+    engine.check_invariants();
+  }
+  void use(std::string_view tube) { ASSERT_EQ(engine.use(producer, tube), Outcome::done); }
+  // A put of a key that nobody has.
+  static Again taken() { return {Outcome::done}; }
+};
+
+// How long ----------------------------------------------------------------------------------------
+
+TEST_F(EngineKeptKeys, AKeyIsTakenBeyondTheDelete) {
+  const JobId id = put("idp:k:60");
+  EXPECT_EQ(again("idp:k:60"), kept(id));
+  world.pass_s(100);
+  remove(id);
+  EXPECT_FALSE(world.exists(id));
+  EXPECT_EQ(again("idp:k:60"), deleted(id));
+  EXPECT_EQ(again("idp:k"), deleted(id));
+  EXPECT_EQ(again("try:3 con:l idp:k:1"), deleted(id));
+  EXPECT_EQ(again("idp:other"), taken());
+  world.pass(Duration::nanoseconds(59'999'999'999));
+  EXPECT_EQ(again("idp:k"), deleted(id));
+  world.pass(Duration::nanoseconds(1));
+  EXPECT_EQ(again("idp:k"), taken());
+}
+
+TEST_F(EngineKeptKeys, TheTimeIsFromOneSecondToTheLongest) {
+  const JobId shortest = leave("idp:shortest:1");
+  const JobId longest = leave("idp:longest:" + std::to_string(kKeptSecondsMax));
+  world.pass_ms(999);
+  EXPECT_EQ(again("idp:shortest"), deleted(shortest));
+  world.pass_ms(1);
+  EXPECT_EQ(again("idp:shortest"), taken());
+  world.pass_s(kKeptSecondsMax - 2);
+  world.pass(Duration::nanoseconds(999'999'999));
+  EXPECT_EQ(again("idp:longest"), deleted(longest));
+  world.pass(Duration::nanoseconds(1));
+  EXPECT_EQ(again("idp:longest"), taken());
+}
+
+TEST_F(EngineKeptKeys, WithoutATimeAKeyEndsWithItsJob) {
+  const JobId id = leave("idp:k");
+  EXPECT_EQ(engine.peek(id), JobRef::none);
+  EXPECT_EQ(engine.jobs().remains(), 0U);
+  EXPECT_EQ(again("idp:k:60"), taken());
+  EXPECT_TRUE(journal.kept.empty());
+}
+
+// Before anything has dropped what is over.
+TEST_F(EngineKeptKeys, AKeyWhoseTimeIsOverCountsForNothing) {
+  const JobId first = leave("idp:k:5");
+  world.now = world.now + Duration::seconds(5);
+  EXPECT_EQ(engine.jobs().remains(), 1U);
+  const JobId second = put("idp:k:7");
+  EXPECT_EQ(engine.jobs().remains(), 0U);
+  EXPECT_EQ(journal.forgotten.size(), 1U);
+  EXPECT_EQ(again("idp:k"), kept(second));
+  remove(second);
+  EXPECT_EQ(again("idp:k"), deleted(second));
+  EXPECT_NE(first, second);
+  // Another client's command may come at the same moment.
+  world.now = world.now + Duration::seconds(7);
+  EXPECT_EQ(again("idp:k"), taken());
+}
+
+TEST_F(EngineKeptKeys, TimeDropsWhatIsOver) {
+  const Instant begin = world.now;
+  leave("idp:a:3");
+  leave("idp:b:2");
+  EXPECT_EQ(engine.next_event(), begin + Duration::seconds(2));
+  world.pass_s(2);
+  EXPECT_EQ(engine.jobs().remains(), 1U);
+  EXPECT_EQ(engine.next_event(), begin + Duration::seconds(3));
+  world.pass_s(1);
+  EXPECT_EQ(engine.jobs().remains(), 0U);
+  EXPECT_EQ(journal.forgotten.size(), 2U);
+  EXPECT_EQ(engine.job_memory_bytes(), 0U);
+  EXPECT_EQ(engine.next_event(), Instant::never());
+}
+
+TEST_F(EngineKeptKeys, ManyThatEndAtOnceAreDroppedBitByBit) {
+  constexpr std::uint32_t kMany = 3000;
+  for (std::uint32_t i = 0; i < kMany; ++i) {
+    const JobId id = put("idp:" + std::to_string(i) + ":5");
+    ASSERT_EQ(engine.delete_job(producer, id), Outcome::done);
+  }
+  world.now = world.now + Duration::seconds(5);
+  std::uint32_t calls = 0;
+  for (std::uint64_t before = kMany; before > 0; ++calls) {
+    ASSERT_LE(engine.next_event(), world.now);
+    engine.advance(world.now);
+    const std::uint64_t left = engine.jobs().remains();
+    ASSERT_LT(left, before);
+    EXPECT_LE(before - left, 500U);
+    before = left;
+    EXPECT_EQ(again("idp:" + std::to_string(kMany - 1)).is_deleted, false);
+  }
+  EXPECT_GE(calls, 6U);
+  EXPECT_EQ(engine.next_event(), Instant::never());
+}
+
+// Whose it is -------------------------------------------------------------------------------------
+
+TEST_F(EngineKeptKeys, AKeyIsOfTheNameOfATube) {
+  use("t");
+  const JobId id = leave();
+  use("default");
+  EXPECT_EQ(engine.find_tube("t"), nullptr);
+  EXPECT_EQ(engine.tubes().size(), 1U);
+  EXPECT_EQ(again("idp:k"), taken());
+  use("other");
+  EXPECT_EQ(again("idp:k"), taken());
+  use("t");
+  EXPECT_EQ(again("idp:k"), deleted(id));
+  EXPECT_EQ(world.tube("t").total_jobs, 0U);
+}
+
+TEST_F(EngineKeptKeys, ADeletedJobIsNoJob) {
+  const JobId id = leave();
+  EXPECT_EQ(engine.jobs().size(), 0U);
+  EXPECT_EQ(engine.counts().total_jobs, 1U);
+  EXPECT_EQ(engine.delete_job(producer, id), Outcome::not_found);
+  EXPECT_EQ(engine.kick_job(id, world.now), Outcome::not_found);
+  EXPECT_EQ(engine.reserve_job(worker, id, world.now).outcome, Outcome::not_found);
+  EXPECT_EQ(engine.report(id, world.now), std::nullopt);
+  EXPECT_TRUE(scanned().empty());
+  EXPECT_EQ(world.reserve(worker), 0U);
+  const std::vector<JobId> ids{id};
+  EXPECT_EQ(engine.delete_batch(producer, ids).not_found, 1U);
+  EXPECT_EQ(again(), deleted(id));
+  EXPECT_EQ(engine.counts().total_jobs, 1U);
+  EXPECT_EQ(world.tube().total_jobs, 1U);
+}
+
+TEST_F(EngineKeptKeys, APriorityRaisesNothing) {
+  const JobId id = leave();
+  journal.refuse_from(1, JournalStatus::failed);
+  EXPECT_EQ(again("idp:k", 0), deleted(id));
+  journal.accept();
+  EXPECT_EQ(journal.written.size(), 2U);
+}
+
+TEST_F(EngineKeptKeys, AJobLeavesItsKeyFromEveryState) {
+  const JobId delayed = world.put(producer, {.delay_s = 9, .tags = "idp:delayed:60"});
+  const JobId buried = put("idp:buried:60");
+  bury(worker, buried);
+  const JobId reserved = put("idp:reserved:60");
+  ASSERT_EQ(world.reserve(producer), reserved);
+  const JobId of_another = put("idp:of_another:60");
+  ASSERT_EQ(world.reserve(worker), of_another);
+  for (const JobId id : {delayed, buried, reserved}) remove(id);
+  EXPECT_EQ(engine.delete_job(producer, of_another), Outcome::not_found);
+  EXPECT_EQ(again("idp:delayed"), deleted(delayed));
+  EXPECT_EQ(again("idp:buried"), deleted(buried));
+  EXPECT_EQ(again("idp:reserved"), deleted(reserved));
+  EXPECT_EQ(again("idp:of_another"), kept(of_another));
+}
+
+TEST_F(EngineKeptKeys, TheNextOfALaneIsServedAsAfterAnyDelete) {
+  const JobId first = put("con:l idp:k:60");
+  const JobId second = put("con:l idp:l:60");
+  ASSERT_EQ(world.reserve(producer), first);
+  world.wait(worker);
+  remove(first);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_job(worker, second)}));
+  EXPECT_EQ(again("con:l idp:k"), deleted(first));
+}
+
+TEST_F(EngineKeptKeys, AJobThatDoesNotHoldItsKeyLeavesNothing) {
+  const JobId taken_over = put("idp:k:60");
+  journal.refuse_from(1, JournalStatus::failed);
+  begin_flush(producer);
+  journal.accept();
+  const JobId other = world.put(worker, {.tags = "idp:k"});
+  finish();
+  (void)world.take_deliveries();
+  ASSERT_TRUE(world.exists(taken_over));
+  remove(taken_over);
+  EXPECT_EQ(again(), kept(other));
+  EXPECT_EQ(engine.jobs().remains(), 0U);
+  remove(other);
+  EXPECT_EQ(again(), taken());
+}
+
+// Flushes -----------------------------------------------------------------------------------------
+
+TEST_F(EngineKeptKeys, AFlushLeavesNoKeysAndDropsNone) {
+  const JobId before = leave("idp:before:60");
+  put("idp:ready:60");
+  world.put(producer, {.delay_s = 9, .tags = "idp:delayed:60"});
+  bury(worker, put("idp:buried:60"));
+  ASSERT_EQ(engine.flush(producer, "default", kAll).jobs, 3U);
+  engine.check_invariants();
+  for (const char* tags : {"idp:ready", "idp:delayed", "idp:buried"}) {
+    EXPECT_EQ(again(tags), taken()) << tags;
+  }
+  EXPECT_EQ(again("idp:before"), deleted(before));
+  EXPECT_EQ(journal.kept.size(), 1U);
+}
+
+// The jobs of a flush that is under way have their keys no more.
+TEST_F(EngineKeptKeys, AKeyThatAFlushHasFreedMayBeLeftByAnother) {
+  const JobId flushed = put("idp:k:60");
+  put_many(producer, 2 * kSlice);
+  journal.refuse_from(1, JournalStatus::failed);
+  begin_flush(producer);
+  journal.accept();
+  const JobId other = world.put(worker, {.tags = "idp:k:60"});
+  ASSERT_EQ(engine.delete_job(worker, other), Outcome::done);
+  engine.check_invariants();
+  finish();
+  (void)world.take_deliveries();
+  ASSERT_TRUE(world.exists(flushed));  // It was put back.
+  EXPECT_EQ(again(), deleted(other));
+  remove(flushed);
+  EXPECT_EQ(again(), deleted(other));
+}
+
+// Batches -----------------------------------------------------------------------------------------
+
+TEST_F(EngineKeptKeys, ABatchLeavesTheKeysOfSomeOfItsJobs) {
+  const JobId plain = put("");
+  const JobId first = put("idp:first:60");
+  const JobId without_time = put("idp:second");
+  const JobId third = put("con:l idp:third:1");
+  journal.written.clear();
+  const std::vector<JobId> ids{third, plain, 99, without_time, first, third};
+  const DeleteResult result = engine.delete_batch(producer, ids);
+  engine.check_invariants();
+  EXPECT_EQ(result.outcome, Outcome::done);
+  EXPECT_EQ(result.deleted, 4U);
+  EXPECT_EQ(result.not_found, 2U);
+  const KeptRoom room = {.keys = 2, .bytes = 2 * std::string_view("default").size() + 5 + 5};
+  EXPECT_EQ(journal.kept_room, room);
+  EXPECT_EQ(journal.written.size(), 4U);
+  ASSERT_EQ(journal.kept.size(), 2U);
+  EXPECT_EQ(journal.kept[0].id, first);
+  EXPECT_EQ(journal.kept[1].id, third);
+  EXPECT_EQ(again("idp:first"), deleted(first));
+  EXPECT_EQ(again("idp:second"), taken());
+  EXPECT_EQ(again("idp:third"), deleted(third));
+  world.pass_s(1);
+  EXPECT_EQ(again("idp:third"), taken());
+}
+
+TEST_F(EngineKeptKeys, ABatchOfOthersAsksForNoRoomOfKeys) {
+  put("idp:k:60");
+  const std::vector<JobId> ids{put(""), put("idp:l")};
+  ASSERT_EQ(engine.delete_batch(producer, ids).deleted, 2U);
+  EXPECT_EQ(journal.kept_room, KeptRoom{});
+}
+
+// The journal -------------------------------------------------------------------------------------
+
+TEST_F(EngineKeptKeys, TheJournalHearsOfAKeyWithItsDeletion) {
+  use("tube");
+  const JobId id = put("try:3 idp:key:60");
+  EXPECT_EQ(journal.put_room.kept_key_bytes, 3U);
+  EXPECT_EQ(journal.put_room.tube_name_bytes, 4U);
+  world.pass_s(5);
+  remove(id);
+  EXPECT_EQ(journal.kept_room, (KeptRoom{.keys = 1, .bytes = 4 + 3}));
+  ASSERT_EQ(journal.kept.size(), 1U);
+  EXPECT_EQ(journal.kept[0].id, id);
+  EXPECT_EQ(journal.kept[0].tube, "tube");
+  EXPECT_EQ(journal.kept[0].key, "key");
+  EXPECT_EQ(journal.kept[0].seconds, 60U);
+  EXPECT_EQ(journal.kept[0].end, world.now + Duration::seconds(60));
+  const JobRef remains = engine.jobs().find_remains(id);
+  const KeptKey told = engine.kept(remains);
+  EXPECT_EQ(told.ref, remains);
+  EXPECT_EQ(told.id, id);
+  EXPECT_EQ(told.tube_name, "tube");
+  EXPECT_EQ(told.key, "key");
+  EXPECT_EQ(told.seconds, 60U);
+  EXPECT_EQ(told.end, world.now + Duration::seconds(60));
+  EXPECT_TRUE(journal.forgotten.empty());
+  world.pass_s(60);
+  EXPECT_EQ(journal.forgotten, std::vector{remains});
+}
+
+TEST_F(EngineKeptKeys, APutWithoutATimeAsksForNoRoomOfAKey) {
+  put("idp:key");
+  EXPECT_EQ(journal.put_room.kept_key_bytes, 0U);
+}
+
+TEST_F(EngineKeptKeys, ARefusedDeleteLeavesEverythingAsItWas) {
+  const JobId id = put("idp:k:60");
+  const JobId plain = put("");
+  const std::uint64_t memory = engine.job_memory_bytes();
+  const std::pair<JournalStatus, Outcome> rows[] = {
+      {JournalStatus::failed, Outcome::journal_failed},
+      {JournalStatus::later, Outcome::not_yet},
+  };
+  for (const auto& [status, outcome] : rows) {
+    journal.refuse_from(1, status);
+    EXPECT_EQ(engine.delete_job(producer, id), outcome);
+    engine.check_invariants();
+    EXPECT_EQ(engine.delete_batch(producer, std::vector{plain, id}).outcome, outcome);
+    engine.check_invariants();
+    journal.accept();
+    EXPECT_EQ(again(), kept(id));
+  }
+  journal.refuse_from(1, JournalStatus::full);
+  EXPECT_EQ(engine.delete_batch(producer, std::vector{plain, id}).outcome, Outcome::journal_failed);
+  journal.accept();
+  EXPECT_EQ(engine.job_memory_bytes(), memory);
+  EXPECT_EQ(engine.jobs().remains(), 0U);
+  EXPECT_TRUE(journal.kept.empty());
+  EXPECT_TRUE(journal.forgotten.empty());
+  remove(id);
+  EXPECT_EQ(again(), deleted(id));
+}
+
+TEST_F(EngineKeptKeys, WhatTheRecordsOfKeysWillTakeIsKnown) {
+  EXPECT_EQ(engine.keys_to_keep(), KeptRoom{});
+  put("idp:none");
+  EXPECT_EQ(engine.keys_to_keep(), KeptRoom{});
+  const JobId first = put("idp:first:60");
+  EXPECT_EQ(engine.keys_to_keep(), (KeptRoom{.keys = 1, .bytes = 12}));
+  use("t");
+  const JobId other = put("con:l idp:a:60");
+  EXPECT_EQ(engine.keys_to_keep(), (KeptRoom{.keys = 2, .bytes = 14}));
+  remove(first);
+  EXPECT_EQ(engine.keys_to_keep(), (KeptRoom{.keys = 1, .bytes = 2}));
+  ASSERT_EQ(engine.flush(producer, "t", kAll).jobs, 1U);
+  EXPECT_FALSE(world.exists(other));
+  EXPECT_EQ(engine.keys_to_keep(), KeptRoom{});
+}
+
+// Memory ------------------------------------------------------------------------------------------
+
+TEST_F(EngineKeptKeys, WhatRemainsTakesMemory) {
+  const JobId id = put("idp:k:60");
+  // The body of what remains is the name of the tube.
+  const std::uint64_t with_job = engine.job_memory_bytes();
+  remove(id);
+  const std::size_t tag_bytes = JobStore::tag_bytes_of(std::string_view("idp:k:60"));
+  const std::uint64_t left =
+      engine.jobs().memory_bytes_for(std::string_view("default").size(), tag_bytes) +
+      sizeof(KeyNode*);
+  EXPECT_EQ(engine.job_memory_bytes(), left);
+  // A put is refused because of it, and a delete is not.
+  engine.limit_job_memory(with_job + left);
+  const JobId last = put("idp:l:60");
+  EXPECT_EQ(world.try_put(producer, engine.take_id(), {.tags = "idp:m"}), Outcome::out_of_memory);
+  engine.limit_job_memory(1);
+  remove(last);
+  world.pass_s(60);
+  EXPECT_EQ(engine.job_memory_bytes(), 0U);
+}
+
+TEST_F(EngineKeptKeys, ADeleteThatFindsNoMemoryLeavesEverythingAsItWas) {
+  const JobId id = put("con:l idp:k:60");
+  journal.written.reserve(100);
+  journal.kept.reserve(100);
+  const std::uint64_t memory = engine.job_memory_bytes();
+  Outcome outcome = Outcome::out_of_memory;
+  std::int64_t allocations = 0;
+  while (outcome == Outcome::out_of_memory && allocations < 20) {
+    EXPECT_EQ(engine.job_memory_bytes(), memory);
+    {
+      const test::AllocationFailure failure(allocations++);
+      outcome = engine.delete_job(producer, id);
+    }
+    engine.check_invariants();
+    EXPECT_FALSE(journal.has_open_room());
+  }
+  EXPECT_EQ(outcome, Outcome::done);
+  EXPECT_GT(allocations, 2);
+  EXPECT_EQ(again(), deleted(id));
+}
+
+TEST_F(EngineKeptKeys, ABatchThatFindsNoMemoryLeavesEverythingAsItWas) {
+  // So many that the heap of ends and the table have to grow in the middle.
+  std::vector<JobId> ids;
+  for (int i = 0; i < 100; ++i) ids.push_back(put("idp:" + std::to_string(i) + ":60"));
+  ids.push_back(put(""));
+  journal.written.reserve(1000);
+  journal.kept.reserve(1000);
+  const std::uint64_t memory = engine.job_memory_bytes();
+  DeleteResult result{Outcome::out_of_memory};
+  std::int64_t allocations = 0;
+  while (result.outcome == Outcome::out_of_memory && allocations < 400) {
+    {
+      const test::AllocationFailure failure(allocations++);
+      try {
+        result = engine.delete_batch(producer, ids);
+      } catch (const std::bad_alloc&) {
+        result = {Outcome::out_of_memory};
+      }
+    }
+    engine.check_invariants();
+    if (result.outcome == Outcome::done) break;
+    EXPECT_EQ(engine.job_memory_bytes(), memory);
+    EXPECT_EQ(engine.jobs().remains(), 0U);
+    EXPECT_FALSE(journal.has_open_room());
+  }
+  EXPECT_EQ(result.outcome, Outcome::done);
+  EXPECT_EQ(result.deleted, 101U);
+  EXPECT_GT(allocations, 5);
+  EXPECT_EQ(engine.jobs().remains(), 100U);
+  EXPECT_EQ(again("idp:7"), deleted(ids[7]));
+}
+
+}  // namespace
+}  // namespace haricot
