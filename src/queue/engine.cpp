@@ -126,7 +126,7 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
     const bool is_held = key.holder != JobRef::none && (flushes_ == 0 || !is_flushed(key.holder));
     if (is_held) return put_again(tube, key.holder, put.priority);
     if (kept_.size() > 0) [[unlikely]] {
-      const JobRef remains = find_kept(tube, tags.unique_key, key.hash);
+      const JobRef remains = find_kept(tube, tags.unique_key, key.key_hash);
       if (remains != JobRef::none) {
         duplicate_ = {.job = remains, .is_deleted = true};
         return Outcome::duplicate;
@@ -143,8 +143,10 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
     journal_.release_room();
     return Outcome::out_of_memory;
   }
-  if (tags.kept_s > 0) [[unlikely]]
+  if (tags.kept_s > 0) [[unlikely]] {
+    jobs_[ref].tube = tube.ref;
     count_key_to_keep(ref, true);
+  }
   const Outcome outcome = begin_job(tube, put, ref, now);
   if (tags.lane.empty()) {
     offer(tube, now);

@@ -30,7 +30,6 @@ bool Engine::admit_with_tags(const Tube& tube, const ReadTags& tags, std::size_t
 // has. False: no memory, and the job is gone.
 bool Engine::take_up_tags(const Tube& tube, JobRef ref, const JobTags& tags,
                           const UniqueKeys::Found& key) {
-  jobs_[ref].tube = tube.ref;
   const bool has_key = !tags.unique_key.empty();
   if (has_key && !keys_.hold(ref, key.hash)) {
     jobs_.destroy(ref);
