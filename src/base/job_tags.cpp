@@ -49,8 +49,6 @@ void write_lane(JobTags& tags, TagText& text) {
   text.add(tags.lane_limit);
 }
 
-constexpr std::string_view kKeyPrefix = "idp:";
-
 // <key>[:<seconds>]
 bool read_unique_key(std::string_view value, JobTags& tags) {
   const std::size_t colon = value.find(':');
@@ -113,6 +111,18 @@ const TagRow* find_row(std::string_view tag, std::string_view& value) {
   return nullptr;
 }
 
+// Not inlined, as it would make the frequent text dearer.
+[[gnu::noinline]] bool read_each_tag(std::string_view text, JobTags& tags) {
+  if (text.empty() || text.size() > kTagTextBytesMax || text.back() == ' ') return false;
+  tags = JobTags{};
+  while (!text.empty()) {
+    std::string_view value;
+    const TagRow* row = find_row(next_tag(text), value);
+    if (row == nullptr || row->is_set(tags) || !row->read(value, tags)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::span<const std::string_view> tag_words() {
@@ -126,14 +136,7 @@ bool read_tags(std::string_view text, JobTags& tags) {
     tags.unique_key = text.substr(kKeyPrefix.size());
     return true;
   }
-  if (text.empty() || text.size() > kTagTextBytesMax || text.back() == ' ') return false;
-  tags = JobTags{};
-  while (!text.empty()) {
-    std::string_view value;
-    const TagRow* row = find_row(next_tag(text), value);
-    if (row == nullptr || row->is_set(tags) || !row->read(value, tags)) return false;
-  }
-  return true;
+  return read_each_tag(text, tags);
 }
 
 JobTags tags_in(std::string_view text) {

@@ -70,7 +70,7 @@ void Engine::mark_producer(Client& client) {
 }
 
 bool Engine::admit(std::uint64_t asked) {
-  if (job_memory_bytes_max_ == std::numeric_limits<std::uint64_t>::max()) return true;
+  if (!is_job_memory_limited()) return true;
   const std::uint64_t wanted = job_memory_bytes() + asked;
   // Between the two bounds nothing changes: a client that takes one job out and puts one in does
   // not end the shortage.
@@ -97,8 +97,12 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
   now_ = now;
   Tube& tube = *client.used_;
   if (!put.tags.empty()) [[unlikely]]
-    return put_with_tags(tube, put, std::move(body), now);
-  if (!admit(jobs_.memory_bytes_for(body.size()))) return Outcome::out_of_memory;
+    return put.read_tags == nullptr
+               ? put_with_tags(tube, put, {put.tags, tags_in(put.tags)}, std::move(body), now)
+               : put_with_tags(tube, put, *put.read_tags, std::move(body), now);
+  if (is_job_memory_limited() && !admit(jobs_.memory_bytes_for(body.size()))) {
+    return Outcome::out_of_memory;
+  }
   const JournalStatus room =
       journal_.reserve_put({tube.name.size(), body.size(), 0, tries_max_ > 0}, body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
@@ -112,10 +116,8 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
   return outcome;
 }
 
-Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, NewBody&& body, Instant now) {
-  ReadTags own;
-  if (put.read_tags == nullptr) own = {put.tags, tags_in(put.tags)};
-  const ReadTags& read = put.read_tags == nullptr ? own : *put.read_tags;
+Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read, NewBody&& body,
+                              Instant now) {
   const JobTags& tags = read.tags;
   if (!admit_with_tags(tube, read, body.size())) return Outcome::out_of_memory;
   UniqueKeys::Found key;
@@ -124,7 +126,7 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, NewBody&& body, Ins
     const bool is_held = key.holder != JobRef::none && (flushes_ == 0 || !is_flushed(key.holder));
     if (is_held) return put_again(tube, key.holder, put.priority);
     if (kept_.size() > 0) [[unlikely]] {
-      const JobRef remains = find_kept(tube, tags.unique_key, key.hash);
+      const JobRef remains = find_kept(tube, tags.unique_key, key.key_hash);
       if (remains != JobRef::none) {
         duplicate_ = {.job = remains, .is_deleted = true};
         return Outcome::duplicate;
@@ -141,8 +143,10 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, NewBody&& body, Ins
     journal_.release_room();
     return Outcome::out_of_memory;
   }
-  if (tags.kept_s > 0) [[unlikely]]
+  if (tags.kept_s > 0) [[unlikely]] {
+    jobs_[ref].tube = tube.ref;
     count_key_to_keep(ref, true);
+  }
   const Outcome outcome = begin_job(tube, put, ref, now);
   if (tags.lane.empty()) {
     offer(tube, now);
@@ -310,10 +314,13 @@ void Engine::delete_each(Client& client, std::span<const JobRef> refs,
     leave(ref);
   }
   journal_.record_delete(deleted);
-  if (deleted.job.has_tags != 0) [[unlikely]] {
-    delete_with_tags(tube, ref, offers_next);
+  bool leaves_lane = false;
+  if (deleted.job.has_tags != 0) [[unlikely]]
+    leaves_lane = let_go_of_tags(ref);
+  jobs_.destroy(ref);
+  if (leaves_lane && offers_next) [[unlikely]] {
+    offer(tube, now_);
   } else {
-    jobs_.destroy(ref);
     announce_offer(tube);
   }
   ++tube.deletes;

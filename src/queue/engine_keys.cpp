@@ -16,6 +16,7 @@
 namespace haricot {
 
 bool Engine::admit_with_tags(const Tube& tube, const ReadTags& tags, std::size_t body_bytes) {
+  if (!is_job_memory_limited()) return true;
   std::uint64_t bytes = jobs_.memory_bytes_for(body_bytes, JobStore::tag_bytes_of(tags));
   if (!tags.tags.unique_key.empty()) bytes += UniqueKeys::kBytesOfKey;
   const std::string_view lane = tags.tags.lane;
@@ -29,7 +30,6 @@ bool Engine::admit_with_tags(const Tube& tube, const ReadTags& tags, std::size_t
 // has. False: no memory, and the job is gone.
 bool Engine::take_up_tags(const Tube& tube, JobRef ref, const JobTags& tags,
                           const UniqueKeys::Found& key) {
-  jobs_[ref].tube = tube.ref;
   const bool has_key = !tags.unique_key.empty();
   if (has_key && !keys_.hold(ref, key.hash)) {
     jobs_.destroy(ref);
@@ -90,18 +90,13 @@ bool Engine::restore_tags(JobRef ref) {
   return keys_.hold(ref, key.hash);
 }
 
-// Requires: the job is in no place any more.
-void Engine::delete_with_tags(Tube& tube, JobRef ref, bool offers_next) {
+// Returns whether it leaves a lane. Requires: the job is in no place any more.
+bool Engine::let_go_of_tags(JobRef ref) {
   if (keys_to_keep_.keys > 0) count_key_to_keep(ref, false);
   keys_.let_go(ref);
-  const bool in_lane = has_lane(ref);
-  if (in_lane) leave_lane(ref);
-  jobs_.destroy(ref);
-  if (in_lane && offers_next) {
-    offer(tube, now_);
-  } else {
-    announce_offer(tube);
-  }
+  const bool leaves_lane = lanes_.size() > 0 && has_lane(ref);
+  if (leaves_lane) leave_lane(ref);
+  return leaves_lane;
 }
 
 }  // namespace haricot

@@ -65,8 +65,9 @@ JobRef JobStore::create(JobId id, NewBody body, std::string_view tags) {
 [[gnu::always_inline]] inline JobRef JobStore::make(JobId id, NewBody& body, const ReadTags* tags) {
   const std::size_t body_bytes = body.size();
   CHECK((body_bytes > kInlineBodyBytesMax) == static_cast<bool>(body.blob));
-  const JobRef ref =
-      allocate(piece_bytes_for(body_bytes, tags == nullptr ? 0 : tag_bytes_of(*tags)));
+  const std::size_t piece_bytes =
+      piece_bytes_for(body_bytes, tags == nullptr ? 0 : tag_bytes_of(*tags));
+  const JobRef ref = allocate(piece_bytes);
   if (ref == JobRef::none) return ref;
   if (!ids_.insert(id, ref)) {
     free(ref);
@@ -84,14 +85,15 @@ JobRef JobStore::create(JobId id, NewBody body, std::string_view tags) {
     std::memcpy(at + kHeaderBytes, body.bytes.data(), body_bytes);
   }
   if (note_bytes_ > 0) journal_note(ref) = JournalNote{};
-  if (tags != nullptr) keep_tags(ref, *job, *tags);
+  if (tags != nullptr) keep_tags(at + piece_bytes, *job, *tags);
   ++size_;
   return ref;
 }
 
 JobRef JobStore::create_remains(JobId id, std::string_view tube_name, const ReadTags& tags) {
   CHECK(tube_name.size() <= kInlineBodyBytesMax && tags.tags.kept_s > 0);
-  const JobRef ref = allocate(piece_bytes_for(tube_name.size(), tag_bytes_of(tags)));
+  const std::size_t piece_bytes = piece_bytes_for(tube_name.size(), tag_bytes_of(tags));
+  const JobRef ref = allocate(piece_bytes);
   if (ref == JobRef::none) return ref;
   if (!remains_.insert(id, ref)) {
     free(ref);
@@ -103,7 +105,7 @@ JobRef JobStore::create_remains(JobId id, std::string_view tube_name, const Read
   job->body_bytes = static_cast<std::uint32_t>(tube_name.size()) & kBodyBytesMask;
   if (!tube_name.empty()) std::memcpy(at + kHeaderBytes, tube_name.data(), tube_name.size());
   if (note_bytes_ > 0) journal_note(ref) = JournalNote{};
-  keep_tags(ref, *job, tags);
+  keep_tags(at + piece_bytes, *job, tags);
   ++remains_size_;
   return ref;
 }
@@ -123,7 +125,7 @@ void JobStore::destroy(JobRef ref) {
   Job& job = (*this)[ref];
   ids_.erase(job.id);
   if (job.history.carried != 0) carries_.erase(job.id);
-  if (job.has_tags != 0) [[unlikely]]
+  if (job.has_tags != 0 && with_tries_ > 0) [[unlikely]]
     forget_tags(ref);
   if (job.body_bytes > kInlineBodyBytesMax) {
     blob_bytes_ -= job.body_bytes;
@@ -146,24 +148,13 @@ BlobRef JobStore::body_blob(JobRef ref) const {
 
 // Tags --------------------------------------------------------------------------------------------
 
-namespace {
-
-// Where a node stands that is in front of `end`: at a multiple of its alignment.
-template <typename Node>
-Node* node_before(void* end) {
-  const auto bits = static_cast<std::uintptr_t>(alignof(Node) - 1);
-  const std::uintptr_t slack = reinterpret_cast<std::uintptr_t>(end) & bits;
-  return reinterpret_cast<Node*>(static_cast<std::byte*>(end) - slack - sizeof(Node));
-}
-
-}  // namespace
-
 // Inlined, as a call would make each put with tags dearer.
-[[gnu::always_inline]] inline void JobStore::keep_tags(JobRef ref, Job& job, const ReadTags& read) {
+[[gnu::always_inline]] inline void JobStore::keep_tags(std::byte* end_of_piece, Job& job,
+                                                       const ReadTags& read) {
   const std::string_view text = read.text;
   const JobTags& tags = read.tags;
   CHECK(!text.empty() && text.size() <= kTagTextBytesMax);
-  std::byte* const end = end_of_tags(ref);
+  std::byte* const end = end_of_piece - note_bytes_ - kTagEndBytes;
   unsigned kinds = 0;
   void* front = end - text.size();
   std::memcpy(front, text.data(), text.size());
@@ -212,15 +203,6 @@ bool JobStore::has_tries(JobRef ref) const {
 
 std::uint32_t JobStore::tries(JobRef ref) const {
   return has_tries(ref) ? tags_in(kept_tags(ref)).tries : 0;
-}
-
-KeyNode* JobStore::find_key_node(JobRef ref) const {
-  std::byte* const end = end_of_tags(ref);
-  const auto kinds = std::to_integer<unsigned>(end[0]);
-  if ((kinds & kHasKey) == 0) return nullptr;
-  void* front = end - std::to_integer<std::size_t>(end[1]);
-  if ((kinds & kHasLane) != 0) front = node_before<LaneNode>(front);
-  return node_before<KeyNode>(front);
 }
 
 std::string_view JobStore::unique_key(JobRef ref) const {

@@ -166,7 +166,7 @@ PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
   plan.id = engine_.take_id();
   plan.refusal = find_room(plan, command);
   if (!command.tags.empty() && plan.refusal == ReplyCode::none) [[unlikely]] {
-    plan.has_tags = tags_.keep(plan.id, *command.read_tags);
+    plan.has_tags = tags_.keep(plan.id, command.tags, *command.read_tags);
     if (!plan.has_tags) plan.refusal = ReplyCode::out_of_memory;
   }
   return plan;

@@ -4,8 +4,9 @@
 
 namespace haricot {
 
-bool PendingTags::keep(JobId id, const JobTags& tags) {
+bool PendingTags::keep(JobId id, std::string_view text, const JobTags& tags) {
   if (last_id_ != 0) {
+    let_line_go();
     try {
       others_.emplace(last_id_, last_text_);
     } catch (const std::bad_alloc&) {
@@ -13,9 +14,17 @@ bool PendingTags::keep(JobId id, const JobTags& tags) {
     }
   }
   last_id_ = id;
-  last_.tags = last_text_.write(tags);
-  last_.text = last_text_.view();
+  last_.text = text;
+  last_.tags = tags;
+  is_in_line_ = true;
+  if (!is_key_alone(last_)) copy_last();  // In the order of all texts that are kept.
   return true;
+}
+
+void PendingTags::copy_last() {
+  last_.tags = last_text_.write(last_.tags);
+  last_.text = last_text_.view();
+  is_in_line_ = false;
 }
 
 const ReadTags& PendingTags::find(JobId id) {
@@ -28,6 +37,7 @@ const ReadTags& PendingTags::find(JobId id) {
 void PendingTags::forget(JobId id) {
   if (id == last_id_) {
     last_id_ = 0;
+    is_in_line_ = false;
   } else {
     others_.erase(id);
   }

@@ -203,6 +203,7 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
       break;
     }
   }
+  dispatcher_.let_line_go();
   if (share - work >= Session::kWorkPerTurnMin) ++busy_;
   if (session.is_finished()) mark_to_send(session);
   return used;

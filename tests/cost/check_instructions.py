@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-LOADS = ("single", "batches", "unique")
+LOADS = ("single", "batches", "unique", "unique-single")
 RISE_MAX = 1.10
 SKIPPED = 77
 FIGURES = pathlib.Path(__file__).with_name("instructions.txt")

@@ -1,13 +1,14 @@
 // Plays commands against the service in memory, for callgrind to count the instructions of.
 //
-//   command_load single|batches|unique
+//   command_load single|batches|unique|unique-single
 //
-// `unique` is `batches` whose puts have a key each.
+// `unique` is `batches` whose puts have a key each, `unique-single` the same of `single`.
 //
 // What is to be counted happens in counted_turns() and nowhere else: texts are made before, tables
 // have grown and memory was used before, answers are checked afterwards. Prints how many commands
 // were played there.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -120,15 +121,29 @@ bool play(std::size_t batch, bool has_keys) {
   return counted_turns(load, counted) == script.answer_bytes();
 }
 
+struct NamedLoad {
+  std::string_view name;
+  std::size_t batch;
+  bool has_keys;
+};
+
+constexpr std::array kLoads = {
+    NamedLoad{"single", 1, false},
+    NamedLoad{"batches", 64, false},
+    NamedLoad{"unique", 64, true},
+    NamedLoad{"unique-single", 1, true},
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view name = argc == 2 ? argv[1] : "";
-  if (name != "single" && name != "batches" && name != "unique") {
-    std::fputs("Use: command_load single|batches|unique\n", stderr);
+  const auto* const load = std::ranges::find(kLoads, name, &NamedLoad::name);
+  if (load == kLoads.end()) {
+    std::fputs("Use: command_load single|batches|unique|unique-single\n", stderr);
     return 5;
   }
-  if (!play(name == "single" ? 1 : 64, name == "unique")) {
+  if (!play(load->batch, load->has_keys)) {
     std::fputs("command_load: the answers are not what they should be\n", stderr);
     return 1;
   }

@@ -10,19 +10,25 @@
 namespace haricot {
 namespace {
 
-JobTags read(std::string_view text) {
-  JobTags tags;
-  EXPECT_TRUE(read_tags(text, tags));
-  return tags;
+bool keep(PendingTags& tags, JobId id, std::string_view text) {
+  JobTags read;
+  EXPECT_TRUE(read_tags(text, read));
+  return tags.keep(id, text, read);
+}
+
+// The line of those tags has gone by then.
+bool keep_without_line(PendingTags& tags, JobId id, std::string line) {
+  const bool is_kept = keep(tags, id, line);
+  tags.let_line_go();
+  line.assign(line.size(), '?');
+  return is_kept;
 }
 
 TEST(PendingTags, AreKeptForOnePutAtATimeWithoutMemory) {
   PendingTags tags;
   for (JobId id = 1; id <= 3; ++id) {
     const std::int64_t before = test::made_allocations();
-    std::string line = "idp:key-" + std::to_string(id) + " try:2";
-    ASSERT_TRUE(tags.keep(id, read(line)));
-    line.assign(line.size(), '?');
+    ASSERT_TRUE(keep_without_line(tags, id, "idp:key-" + std::to_string(id) + " try:2"));
     const ReadTags& kept = tags.find(id);
     EXPECT_EQ(kept.text, "try:2 idp:key-" + std::to_string(id));
     EXPECT_EQ(kept.tags.unique_key, "key-" + std::to_string(id));
@@ -32,15 +38,35 @@ TEST(PendingTags, AreKeptForOnePutAtATimeWithoutMemory) {
   }
 }
 
+TEST(PendingTags, AreNotCopiedAsLongAsTheirLineIsThere) {
+  PendingTags tags;
+  const std::string_view line = "idp:key";
+  ASSERT_TRUE(keep(tags, 1, line));
+  EXPECT_EQ(tags.find(1).text.data(), line.data());
+  EXPECT_EQ(tags.find(1).tags.unique_key.data(), line.data() + 4);
+  tags.let_line_go();
+  EXPECT_NE(tags.find(1).text.data(), line.data());
+  EXPECT_EQ(tags.find(1).text, line);
+  EXPECT_EQ(tags.find(1).tags.unique_key, "key");
+  tags.forget(1);
+  tags.let_line_go();
+}
+
+TEST(PendingTags, AreInTheirOrderWhileTheirLineIsThere) {
+  PendingTags tags;
+  ASSERT_TRUE(keep(tags, 1, "idp:key try:2"));
+  EXPECT_EQ(tags.find(1).text, "try:2 idp:key");
+}
+
 TEST(PendingTags, OfSeveralPutsAreToldApart) {
   PendingTags tags;
   for (JobId id = 1; id <= 4; ++id) {
-    ASSERT_TRUE(tags.keep(id, read("con:c idp:key-" + std::to_string(id))));
+    ASSERT_TRUE(keep_without_line(tags, id, "con:c idp:key-" + std::to_string(id)));
   }
   tags.forget(2);
   tags.forget(4);
   tags.forget(7);
-  ASSERT_TRUE(tags.keep(5, read("try:5")));
+  ASSERT_TRUE(keep(tags, 5, "try:5"));
   EXPECT_EQ(tags.find(5).tags.tries, 5U);
   for (const JobId id : {3U, 1U, 3U}) {
     EXPECT_EQ(tags.find(id).tags.unique_key, "key-" + std::to_string(id));
@@ -62,11 +88,11 @@ TEST(PendingTags, HaveTheTimeOfAKey) {
 
 TEST(PendingTags, ThatFindNoMemoryChangeNothing) {
   PendingTags tags;
-  ASSERT_TRUE(tags.keep(1, read("idp:one")));
+  ASSERT_TRUE(keep_without_line(tags, 1, "idp:one"));
   bool is_kept = true;
   {
     const test::AllocationFailure failure;
-    is_kept = tags.keep(2, read("idp:two"));
+    is_kept = keep(tags, 2, "idp:two");
   }
   EXPECT_FALSE(is_kept);
   EXPECT_EQ(tags.find(1).tags.unique_key, "one");

@@ -134,7 +134,8 @@ class HashTable {
     return static_cast<std::uint32_t>(std::countr_zero(half)) + (is_split ? 1 : 0);
   }
 
-  bool add_bucket() {
+  // Not inlined, as they would make insert() and erase() dearer, most of which do without them.
+  [[gnu::noinline]] bool add_bucket() {
     if (!buckets_.reserve_one()) return false;
     buckets_.push_back(nullptr);
     if (buckets_.size() > wide_mask_) wide_mask_ = 2 * wide_mask_ + 1;
@@ -156,7 +157,7 @@ class HashTable {
     return true;
   }
 
-  void remove_bucket() {
+  [[gnu::noinline]] void remove_bucket() {
     const std::uint32_t last = buckets_.size() - 1;
     T* chain = buckets_[last];
     buckets_.pop_back();

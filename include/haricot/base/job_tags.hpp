@@ -25,6 +25,8 @@ inline constexpr std::uint32_t kLaneLimitMax = 65535;
 inline constexpr std::uint32_t kKeptSecondsMax = 4294967295;
 // The largest number of tries.
 inline constexpr std::uint32_t kTriesMax = 65535;
+// In front of the key of `idp`.
+inline constexpr std::string_view kKeyPrefix = "idp:";
 
 struct JobTags {
   std::uint32_t tries = 0;  // try:<n>, 1 to kTriesMax. 0: the job has no such tag.
@@ -44,6 +46,12 @@ struct ReadTags {
   std::string_view text = {};
   JobTags tags = {};  // They refer to the text.
 };
+
+// Whether a text that was read is a key and nothing else: such a text is in order as it stands.
+inline bool is_key_alone(const ReadTags& read) {
+  const std::size_t key_bytes = read.tags.unique_key.size();
+  return key_bytes > 0 && read.text.size() == kKeyPrefix.size() + key_bytes;
+}
 
 // The words of all tags, in their order.
 std::span<const std::string_view> tag_words();

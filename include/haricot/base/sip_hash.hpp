@@ -62,6 +62,7 @@ class SipHash {
 
   std::uint64_t finish() {
     c_ ^= 0xff;
+#pragma GCC unroll 4
     for (int i = 0; i < kLastRounds; ++i) mix();
     return a_ ^ b_ ^ c_ ^ d_;
   }

@@ -302,11 +302,12 @@ class Engine {
   void deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t count);
   bool is_deadline_soon(const Client& client, Instant now) const;
 
+  // Looked at first where it takes long to know how many bytes a put asks for.
+  bool is_job_memory_limited() const { return job_memory_bytes_max_ != kNoShortage; }
   bool admit(std::uint64_t asked_bytes);
-
   Outcome begin_job(Tube& tube, const NewJob& put, JobRef ref, Instant now);
-  [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, NewBody&& body,
-                                          Instant now);
+  [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read,
+                                          NewBody&& body, Instant now);
 
   // Keys (engine_keys.cpp)
   bool admit_with_tags(const Tube& tube, const ReadTags& tags, std::size_t body_bytes);
@@ -315,7 +316,7 @@ class Engine {
   Outcome put_again(Tube& tube, JobRef holder, std::uint32_t priority);
   void raise_priority(Tube& tube, JobRef ref, std::uint32_t priority);
   bool restore_tags(JobRef ref);
-  [[gnu::noinline]] void delete_with_tags(Tube& tube, JobRef ref, bool offers_next);
+  [[gnu::noinline]] bool let_go_of_tags(JobRef ref);
 
   // Keys that outlive their jobs (engine_kept.cpp)
   JobRef find_kept(const Tube& tube, std::string_view key, std::uint64_t key_hash);
@@ -475,7 +476,7 @@ class Engine {
   Instant now_;                          // The last instant that was named.
   const Tube* restored_tube_ = nullptr;  // Of the last job that was restored, until the end of it.
   static constexpr std::uint64_t kNoShortage = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t job_memory_bytes_max_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t job_memory_bytes_max_ = kNoShortage;
   std::uint64_t job_memory_short_above_ = kNoShortage;
   std::uint64_t arrivals_ = 0;  // Of jobs in heaps by deadline.
   EngineCounts counts_;

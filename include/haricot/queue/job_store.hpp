@@ -131,13 +131,17 @@ class JobStore {
     return (*this)[ref].has_tags != 0 && find_key_node(ref) != nullptr;
   }
   // In a new job no more than where its key stands. Requires of both: it has a tag `idp`.
-  KeyNode& key_node(JobRef ref) const { return *find_key_node(ref); }
+  KeyNode& key_node(JobRef ref) const { return key_node_before(end_of_tags(ref)); }
   std::string_view unique_key(JobRef ref) const;  // Valid until the job is destroyed.
   // Whether it has one that outlives the job; and for how many seconds. Requires: it has tags.
   bool has_kept_key(JobRef ref) const { return (tag_kinds(ref) & kHasKeptKey) != 0; }
   std::uint32_t kept_seconds(JobRef ref) const;
   // Null: it has no tag `idp`. Requires: it has tags.
-  KeyNode* find_key_node(JobRef ref) const;
+  KeyNode* find_key_node(JobRef ref) const {
+    std::byte* const end = end_of_tags(ref);
+    const bool has_key = (std::to_integer<unsigned>(*end) & kHasKey) != 0;
+    return has_key ? &key_node_before(end) : nullptr;
+  }
 
   void count(JobRef ref, JobEvent event);
   void set_counted(JobRef ref, JobEvent event, std::uint32_t value);
@@ -202,9 +206,22 @@ class JobStore {
     const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
     return piece(ref) + chunk.piece_bytes - note_bytes_ - kTagEndBytes;
   }
+  // Where a node stands that is in front of `end`: at a multiple of its alignment.
+  template <typename Node>
+  static Node* node_before(void* end) {
+    const auto bits = static_cast<std::uintptr_t>(alignof(Node) - 1);
+    const std::uintptr_t slack = reinterpret_cast<std::uintptr_t>(end) & bits;
+    return reinterpret_cast<Node*>(static_cast<std::byte*>(end) - slack - sizeof(Node));
+  }
+  static KeyNode& key_node_before(std::byte* end_of_tags) {
+    void* front = end_of_tags - std::to_integer<std::size_t>(end_of_tags[1]);
+    if ((std::to_integer<unsigned>(*end_of_tags) & kHasLane) != 0) [[unlikely]]
+      front = node_before<LaneNode>(front);
+    return *node_before<KeyNode>(front);
+  }
   unsigned tag_kinds(JobRef ref) const { return std::to_integer<unsigned>(*end_of_tags(ref)); }
   JobRef make(JobId id, NewBody& body, const ReadTags* tags);
-  void keep_tags(JobRef ref, Job& job, const ReadTags& tags);
+  void keep_tags(std::byte* end_of_piece, Job& job, const ReadTags& tags);
   [[gnu::noinline]] void forget_tags(JobRef ref);
   [[gnu::noinline]] std::string_view kept_tags(JobRef ref) const;
   [[gnu::noinline]] bool is_in_lane(JobRef ref) const;

@@ -22,7 +22,8 @@ class UniqueKeys {
  public:
   // What a look for a key has shown.
   struct Found {
-    std::uint64_t hash = 0;  // Of the key alone.
+    std::uint64_t hash = 0;      // Of the key and the tube.
+    std::uint64_t key_hash = 0;  // Of the key alone.
     JobRef holder = JobRef::none;
   };
 
@@ -36,7 +37,8 @@ class UniqueKeys {
 
   // The job holds its key from now on. `hash` is what find() has told of it. If another one holds
   // it, that has to let go before the next find(). False: no memory, and nothing has changed.
-  // Requires: the job has a tag `idp`, its tube is set, and it does not hold its key.
+  // Requires: the job has a tag `idp` and does not hold its key, and its tube is set before the
+  // next find().
   [[nodiscard]] bool hold(JobRef ref, std::uint64_t hash);
   bool holds(JobRef ref) const {
     return jobs_.has_key(ref) && jobs_.key_node(ref).job != JobRef::none;

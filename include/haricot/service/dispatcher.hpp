@@ -65,6 +65,8 @@ class Dispatcher {
   // A plan that never comes to its end, or is refused, has to be forgotten.
   PutPlan begin_put(Client& client, const Command& command);
   Reply finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now);
+  // The line of the put that was begun last is about to go, and the put need not be finished.
+  void let_line_go() { tags_.let_line_go(); }
   void forget_put(const PutPlan& plan) {
     if (plan.has_tags) [[unlikely]]
       tags_.forget(plan.id);
