@@ -77,9 +77,9 @@ TEST(PendingTags, OfSeveralPutsAreToldApart) {
 
 TEST(PendingTags, HaveTheTimeOfAKey) {
   PendingTags tags;
-  ASSERT_TRUE(tags.keep(1, read("idp:one:060 try:2")));
-  ASSERT_TRUE(tags.keep(2, read("idp:two:4294967295")));
-  ASSERT_TRUE(tags.keep(3, read("idp:three")));
+  ASSERT_TRUE(keep_without_line(tags, 1, "idp:one:060 try:2"));
+  ASSERT_TRUE(keep_without_line(tags, 2, "idp:two:4294967295"));
+  ASSERT_TRUE(keep_without_line(tags, 3, "idp:three"));
   EXPECT_EQ(tags.find(1).text, "try:2 idp:one:60");
   EXPECT_EQ(tags.find(1).tags.kept_s, 60U);
   EXPECT_EQ(tags.find(2).tags.kept_s, kKeptSecondsMax);
