@@ -156,7 +156,7 @@ complete -c haricot -n '__haricot_is put' -l empty -d 'put an empty job if stdin
 complete -c haricot -n '__haricot_is put' -s l -l lines -d 'each line is a job'
 complete -c haricot -n '__haricot_is put' -l tries -x -d 'bury the job after so many tries, instead of making it ready'
 complete -c haricot -n '__haricot_is put' -l concurrency -x -d 'one job with this key at a time; KEY:N: N of them'
-complete -c haricot -n '__haricot_is put' -l unique -x -d 'only if no job has this key'
+complete -c haricot -n '__haricot_is put' -l unique -x -d 'only if no job has this key; KEY:S: nor S seconds after it'
 complete -c haricot -n '__haricot_is put' -s q -l quiet -d 'do not print the ids'
 complete -c haricot -n '__haricot_is put' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
 complete -c haricot -n '__haricot_is put' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'

@@ -15,8 +15,10 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-bool is_state(std::string_view word) {
-  return word == "READY" || word == "RESERVED" || word == "DELAYED" || word == "BURIED";
+// The priority of a job that is gone cannot be raised.
+bool is_state(std::string_view word, bool is_raised) {
+  return word == "READY" || word == "RESERVED" || word == "DELAYED" || word == "BURIED" ||
+         (word == "DELETED" && !is_raised);
 }
 
 // Ends the program if the line is not written as we write it: with a sign or a zero in front of a
@@ -36,7 +38,7 @@ ReplyLine read_line(std::string_view line) {
     again += " " + std::to_string(reply.number);
   }
   if (has_state) {
-    CHECK(is_state(reply.name));
+    CHECK(is_state(reply.name, is_raised));
     again.append(" ").append(reply.name);
   }
   if (is_raised || form == ReplyForm::two_numbers) {

@@ -291,6 +291,25 @@ std::vector<Action> keys() {
           pass(kTenSeconds)};
 }
 
+// Keys that outlive their jobs: by each way to delete, over a tube that goes, and to their ends.
+std::vector<Action> kept_keys() {
+  const auto put_of = [](const std::string& key) { return "put 5 0 9 1 idp:" + key + "\r\nx\r\n"; };
+  return {send(first,
+               put_of("k:1") + put_of("l:4294967295 try:1 con:l") + put_of("m") + "delete 1\r\n"),
+          send(first, put_of("k") + put_of("k:0") + put_of("k:4294967296") + put_of("k:1:1")),
+          send(second, "reserve\r\nreserve\r\n" + put_of("k:9") + "delete-batch 2 3 4\r\n"),
+          send(second, put_of("l:1") + put_of("m:1") + "put 0 0 9 1 idp:k\r\n"),
+          pass(kTwoSeconds),
+          send(second, "x\r\n" + put_of("l") + "scan-jobs 0 9\r\nlist-jobs default ready 9\r\n"),
+          send(third, "use t\r\n" + put_of("k:9") + put_of("n:9") + "delete 12\r\nuse default\r\n"),
+          send(third, "list-tubes\r\nuse t\r\n" + put_of("k") + "flush-tube t\r\n" + put_of("n")),
+          send(first, "delete-batch 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\r\n" + put_of("k:1")),
+          vanish(first),
+          send(third, put_of("k") + "stats-tubes * 9\r\n"),
+          pass(kTenSeconds),
+          send(third, put_of("k") + put_of("n:1") + "use default\r\n" + put_of("l"))};
+}
+
 std::vector<Action> ends() {
   return {send(first, "reserve\r\nlist-tubes\r\n"),
           half_close(first),
@@ -336,6 +355,8 @@ std::vector<std::pair<std::string, SessionInput>> session_seeds() {
           {"lanes_binlog", {kBinlog | kSlowSyncs, lanes()}},
           {"keys", {0, keys()}},
           {"keys_binlog", {kBinlog | kSlowSyncs, keys()}},
+          {"kept_keys", {0, kept_keys()}},
+          {"kept_keys_binlog", {kBinlog | kSlowSyncs, kept_keys()}},
           {"ends", {0, ends()}},
           {"ends_binlog", {kBinlog, ends()}}};
 }

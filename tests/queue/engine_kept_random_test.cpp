@@ -177,7 +177,7 @@ class EngineKeptRandom : public test::EngineKeys {
   }
 
   void let_time_pass() {
-    const Duration duration = Duration::milliseconds(random.below(4) * 500);
+    const Duration duration = Duration::milliseconds(500 * std::int64_t{random.below32(4)});
     if (random.coin()) {
       world.now = world.now + duration;  // Nothing has dropped what is over.
       return;

@@ -1,6 +1,7 @@
 #include "model.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "haricot/base/job_tags.hpp"
@@ -424,7 +425,7 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     job.lane_limit = tags.lane_limit;
     // In the order of the ids: that of the highest one holds.
     if (!job.lane.empty()) lane_limits_[{job.tube, job.lane}] = job.lane_limit;
-    job.key = key_in(known.tags);
+    std::tie(job.key, job.kept_s) = key_in(known.tags);
     // In the order of the ids, too: the highest one holds it.
     if (!job.key.empty() && holder_of(job.tube, job.key) != 0) ++twins_;
     hold_key(id);
@@ -445,9 +446,10 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
       deadlines_ = std::max(deadlines_, job.arrival);
     }
   }
+  restore_kept(engine);
 }
 
-void Model::compare(const Engine& engine) const {
+void Model::compare(const Engine& engine, Instant now) const {
   const EngineCounts& counts = engine.counts();
   require(counts.ready == count(JobState::ready), "the number of ready jobs is wrong");
   require(counts.reserved == count(JobState::reserved), "the number of reserved jobs is wrong");
@@ -455,6 +457,7 @@ void Model::compare(const Engine& engine) const {
   require(counts.buried == count(JobState::buried), "the number of buried jobs is wrong");
   require(engine.next_id() == next_id_, "the next id is wrong");
   require(engine.tubes().size() == tubes_.size(), "the number of tubes is wrong");
+  compare_kept(engine, now);
 }
 
 }  // namespace haricot::simulation

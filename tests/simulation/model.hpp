@@ -43,6 +43,7 @@ struct Request {
   std::string lane = {};         // Of put: the key of its tag; empty: it has none.
   std::uint32_t lane_limit = 1;  // Of its lane from that put on.
   std::string key = {};          // Of put: by which it is unique; empty: it has none.
+  std::uint32_t kept_s = 0;      // Of put: how long its key outlives it.
   std::uint32_t bound = 0;       // Of kick, or the count of another command.
   std::string tube = {};
   StateWord state = StateWord::none;
@@ -70,6 +71,7 @@ struct ModelJob {
   std::string lane = {};          // Its key; empty: it is in none.
   std::uint32_t lane_limit = 1;   // As its own put has said.
   std::string key = {};           // By which it is unique; empty: it has none.
+  std::uint32_t kept_s = 0;       // How long its key outlives it.
   bool was_flushed_open = false;  // Of one that a flush has: it was in front in its lane.
   Instant created;
   Instant deadline;           // Delayed: when it gets ready; reserved: when its TTR ends.
@@ -85,10 +87,27 @@ inline std::uint64_t& count_of(ModelJob& job, JobEvent event) {
   return job.counts[static_cast<std::size_t>(event)];
 }
 
+// What stands after `idp:` in its tags.
+std::string value_of_key(const ModelJob& job);
 // The text of all its tags.
 std::string tags_of(const ModelJob& job);
-// The key by which a job with that text is unique; empty: it has none.
-std::string key_in(const std::string& tags);
+// The key by which a job with that text is unique, and how long the key outlives the job; empty: it
+// has none.
+std::pair<std::string, std::uint32_t> key_in(const std::string& tags);
+
+// A key that outlives its job.
+struct ModelKept {
+  JobId id;
+  std::uint32_t seconds;
+  Instant end;
+  std::uint64_t deletion;  // The record of it; 0: one of an earlier life.
+};
+
+// What a client is to be told, and the record that it waits for.
+struct ModelAnswer {
+  std::string text;
+  std::uint64_t held_until = 0;
+};
 
 // How many jobs took how long, by the number of a bucket, in a period of five minutes.
 struct ModelPeriod {
@@ -136,14 +155,13 @@ struct ModelClient {
   std::uint64_t arrival = 0;
   bool producer = false, worker = false, half_closed = false, quit = false;
   std::uint64_t answered_bytes = 0;              // Of all answers.
-  std::deque<std::string> answers;               // That should have come and were not seen yet.
+  std::deque<ModelAnswer> answers;               // That should have come and were not seen yet.
   std::deque<Request> requests;                  // Sent and not run yet.
   std::uint64_t bytes_sent = 0, bytes_read = 0;  // By the client; by the server.
   bool put_is_open = false;  // The line of a put was read, its answer is to come.
   Request put;
   JobId put_id = 0;
-  bool may_be_drained = false;   // Drain mode ended while that put was open and all there.
-  std::uint64_t held_until = 0;  // The record that the last answer to a duplicate waits for.
+  bool may_be_drained = false;  // Drain mode ended while that put was open and all there.
 };
 
 // A kick or a flush that is longer than a call of the engine, or waits for the disk.
@@ -211,6 +229,11 @@ class Model {
   std::uint64_t duplicates() const { return duplicates_; }
   std::uint64_t raises() const { return raises_; }
   std::uint64_t twins() const { return twins_; }
+  // How many puts came upon a key that had outlived its job, how many got one whose time was over,
+  // and how many such keys a restart brought back.
+  std::uint64_t kept_duplicates() const { return kept_duplicates_; }
+  std::uint64_t kept_ends() const { return kept_ends_; }
+  std::uint64_t kept_back() const { return kept_back_; }
 
   bool has_client(int number) const { return clients_.contains(number); }
   ModelClient& client(int number) { return clients_.at(number); }
@@ -218,7 +241,7 @@ class Model {
   const std::map<JobId, ModelJob>& jobs() const { return jobs_; }
   std::uint64_t commands_run() const { return commands_run_; }
   // Throws Mismatch unless the engine counts what there is.
-  void compare(const Engine& engine) const;
+  void compare(const Engine& engine, Instant now) const;
 
  private:
   ModelTube* find_tube(const std::string& name);
@@ -259,9 +282,9 @@ class Model {
   void make_reserved(int client, JobId id, Instant now);
   void offer(const std::string& tube, Instant now);
 
-  void answer(int client, std::string text) {
+  void answer(int client, std::string text, std::uint64_t held_until = 0) {
     clients_.at(client).answered_bytes += text.size();
-    clients_.at(client).answers.push_back(std::move(text));
+    clients_.at(client).answers.push_back({std::move(text), held_until});
   }
   std::string with_job(const char* word, JobId id) const;
   void run_line(int client, Tape& tape, Instant now);
@@ -313,10 +336,21 @@ class Model {
   JobId holder_of(const std::string& tube, const std::string& key) const;
   void hold_key(JobId id);
   void erase_job(JobId id);
+  bool has_keyed_put(int client) const;
   bool is_duplicate(int client) const;
-  void end_put_as_told(const Event& told);
+  void end_put_as_told(const Event& told, Instant now);
   void end_raise(const Event& room, Tape& tape);
-  void answer_duplicate(const Event& told, std::string text);
+  void answer_duplicate(const Event& told, std::string text, std::uint64_t held_until);
+
+  // Keys that outlive their jobs (model_kept.cpp).
+  bool leaves_key(JobId id) const;
+  JournalStatus take_room_to_delete(const std::set<JobId>& ids, Tape& tape) const;
+  void record_deletion(JobId id, Tape& tape, Instant now);
+  const ModelKept* kept_key(const std::string& tube, const std::string& key, Instant now) const;
+  const ModelKept* kept_key_of_put(int client, Instant now) const;
+  void end_kept_key(const std::string& tube, const std::string& key);
+  void restore_kept(const Engine& engine);
+  void compare_kept(const Engine& engine, Instant now) const;
   std::string duplicate_text(JobId id, const std::string& raised) const;
   bool asks_for_update(int client, const Request& request);
 
@@ -368,6 +402,9 @@ class Model {
   // By tube and key: which job has it, even if a flush has that job.
   std::map<std::pair<std::string, std::string>, JobId> keys_;
   std::uint64_t duplicates_ = 0, raises_ = 0, twins_ = 0;
+  // By tube and key, even if the time of some is over.
+  std::map<std::pair<std::string, std::string>, ModelKept> kept_;
+  std::uint64_t kept_duplicates_ = 0, kept_ends_ = 0, kept_back_ = 0;
   std::vector<ModelTube> tubes_;
   std::map<int, ModelClient> clients_;
   JobId next_id_ = 1;

@@ -33,7 +33,7 @@ void Model::run(Tape& tape, Instant now) {
     } else if (event.kind == Event::Kind::reserve_update) {
       end_raise(event, tape);
     } else if (event.kind == Event::Kind::answered) {
-      end_put_as_told(event);
+      end_put_as_told(event, now);
     } else {
       require(false, "unexpected: " + to_text(event));
     }
@@ -168,7 +168,8 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
     return;
   }
   const int number = whose.front();
-  require(!is_duplicate(number), "a duplicate was put as a job of its own");
+  require(!is_duplicate(number) && kept_key_of_put(number, now) == nullptr,
+          "a duplicate was put as a job of its own");
   ModelClient& client = clients_.at(number);
   client.put_is_open = false;
   const Request& put = client.put;
@@ -183,11 +184,13 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
                  .lane = put.lane,
                  .lane_limit = put.lane_limit,
                  .key = put.key,
+                 .kept_s = put.kept_s,
                  .created = now,
                  .deadline = {},
                  .since = now};
   if (!put.lane.empty()) lane_limits_[{tube, put.lane}] = put.lane_limit;
   hold_key(id);
+  end_kept_key(tube, put.key);
   ++find_tube(tube)->total_jobs;
   ++total_jobs_;
   answer(number, "INSERTED " + std::to_string(id) + "\r\n");
@@ -200,7 +203,7 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
 void Model::check_record(Tape& tape, Event::Kind kind, JobId id) {
   const Event record = tape.take(kind);
   require(record.id == id, "the record is of another job");
-  if (kind != Event::Kind::record_delete) check_recorded(record, id);
+  check_recorded(record, id);
 }
 
 void Model::check_recorded(const Event& record, JobId id) const {
@@ -387,8 +390,8 @@ std::string Model::delete_job(int number, JobId id, Tape& tape, Instant now) {
   const ModelJob* job = find_job(id);
   if (job == nullptr) return kNotFound;
   if (job->state == JobState::reserved && !holds(number, id)) return kNotFound;
-  if (tape.take(Event::Kind::reserve_delete).status != JournalStatus::ok) return kInternalError;
-  check_record(tape, Event::Kind::record_delete, id);
+  if (take_room_to_delete({id}, tape) != JournalStatus::ok) return kInternalError;
+  record_deletion(id, tape, now);
   const std::string tube = job->tube;
   count_worked(*job, now);
   erase_job(id);

@@ -163,7 +163,7 @@ std::string Model::delete_batch(int number, const Request& request, Tape& tape, 
     if (job == nullptr) continue;
     if (job->state != JobState::reserved || holds(number, id)) found.insert(id);
   }
-  if (!found.empty() && tape.take(Event::Kind::reserve_delete).status != JournalStatus::ok) {
+  if (!found.empty() && take_room_to_delete(found, tape) != JournalStatus::ok) {
     return kInternalError;
   }
   // Tubes with lanes go after all others, and in the order in which they are offered.
@@ -172,7 +172,7 @@ std::string Model::delete_batch(int number, const Request& request, Tape& tape, 
     if (!jobs_.at(id).lane.empty()) tubes.push_back(jobs_.at(id).tube);
   }
   for (const JobId id : found) {
-    check_record(tape, Event::Kind::record_delete, id);
+    record_deletion(id, tape, now);
     const std::string tube = jobs_.at(id).tube;
     count_worked(jobs_.at(id), now);
     erase_job(id);

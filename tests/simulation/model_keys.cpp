@@ -11,11 +11,15 @@
 
 namespace haricot::simulation {
 
-std::string key_in(const std::string& tags) {
+std::pair<std::string, std::uint32_t> key_in(const std::string& tags) {
   const std::string tag = "idp:";
   const std::size_t begin = tags.rfind(tag);
   const bool has_one = begin != std::string::npos && (begin == 0 || tags[begin - 1] == ' ');
-  return has_one ? tags.substr(begin + tag.size()) : std::string();
+  if (!has_one) return {};
+  const std::string value = tags.substr(begin + tag.size());
+  const std::size_t colon = value.find(':');
+  if (colon == std::string::npos) return {value, 0};
+  return {value.substr(0, colon), static_cast<std::uint32_t>(std::stoul(value.substr(colon + 1)))};
 }
 
 // The living job that has the key. A job that a flush has does not live, but it has the key again
@@ -38,24 +42,26 @@ void Model::erase_job(JobId id) {
   jobs_.erase(id);
 }
 
-// Whether the put of that client would come upon another job if it ended now.
-bool Model::is_duplicate(int number) const {
+// Whether the put of that client has a key, and could end now.
+bool Model::has_keyed_put(int number) const {
   const ModelClient& client = clients_.at(number);
   return client.put_is_open && client.put_id != 0 && client.put.body_ends_well && !draining_ &&
-         client.put.end <= client.bytes_read && !client.put.key.empty() &&
-         holder_of(client.used, client.put.key) != 0;
+         client.put.end <= client.bytes_read && !client.put.key.empty();
 }
 
-void Model::answer_duplicate(const Event& told, std::string text) {
-  ModelClient& client = clients_.at(told.client);
-  ++duplicates_;
-  client.put_is_open = false;
-  client.held_until = told.records;
-  answer(told.client, std::move(text));
+// Whether that put would come upon another job if it ended now.
+bool Model::is_duplicate(int number) const {
+  const ModelClient& client = clients_.at(number);
+  return has_keyed_put(number) && holder_of(client.used, client.put.key) != 0;
+}
+
+void Model::answer_duplicate(const Event& told, std::string text, std::uint64_t held_until) {
+  clients_.at(told.client).put_is_open = false;
+  answer(told.client, std::move(text), held_until);
 }
 
 // A client whose put has a key was answered, and neither a record nor a refusal says why.
-void Model::end_put_as_told(const Event& told) {
+void Model::end_put_as_told(const Event& told, Instant now) {
   const ModelClient& client = clients_.at(told.client);
   if (!client.put_is_open) return;
   if (!told.line.starts_with("INSERTED ")) {
@@ -63,12 +69,18 @@ void Model::end_put_as_told(const Event& told) {
     return;
   }
   const std::string who = "client " + std::to_string(told.client);
-  require(is_duplicate(told.client), who + " got " + told.line + " for a put that is no duplicate");
-  const JobId id = holder_of(client.used, client.put.key);
-  const ModelJob& job = jobs_.at(id);
-  require(client.put.priority >= job.priority,
-          "the priority of job " + std::to_string(id) + " was not raised");
-  answer_duplicate(told, duplicate_text(id, {}));
+  const JobId holder = has_keyed_put(told.client) ? holder_of(client.used, client.put.key) : 0;
+  const ModelKept* kept = kept_key_of_put(told.client, now);
+  if (holder == 0 && kept != nullptr) {
+    ++kept_duplicates_;
+    answer_duplicate(told, "INSERTED " + std::to_string(kept->id) + " DELETED\r\n", kept->deletion);
+    return;
+  }
+  require(holder != 0, who + " got " + told.line + " for a put that is no duplicate");
+  require(client.put.priority >= jobs_.at(holder).priority,
+          "the priority of job " + std::to_string(holder) + " was not raised");
+  ++duplicates_;
+  answer_duplicate(told, duplicate_text(holder, {}), told.records);
 }
 
 // A put asks for the room of a change: it raises the priority of the job that it comes upon. Which
@@ -106,8 +118,9 @@ void Model::end_raise(const Event& room, Tape& tape) {
   require(told.has_value(), "nobody was told: " + text);
   jobs_.at(id).priority = priority;
   check_recorded(record, id);
+  ++duplicates_;
   ++raises_;
-  answer_duplicate(*told, std::move(text));
+  answer_duplicate(*told, std::move(text), told->records);
 }
 
 std::string Model::duplicate_text(JobId id, const std::string& raised) const {

@@ -172,7 +172,7 @@ std::string Model::listed(std::string head, const std::vector<JobId>& ids, Tape&
     const std::string limit = job.lane_limit == 1 ? "" : ":" + std::to_string(job.lane_limit);
     if (job.tries > 0) row("  try", std::to_string(job.tries));
     if (!job.lane.empty()) row("  con", quoted(job.lane + limit));
-    if (!job.key.empty()) row("  idp", quoted(job.key));
+    if (!job.key.empty()) row("  idp", quoted(value_of_key(job)));
   }
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }

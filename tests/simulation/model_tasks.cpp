@@ -194,7 +194,7 @@ Model::Step Model::free_some(ModelTask& flush, std::uint32_t& budget, Tape& tape
       return put_aside_.empty() ? Step::goes_on : Step::waits;
     }
     --budget;
-    const JournalStatus status = tape.take(Event::Kind::reserve_delete).status;
+    const JournalStatus status = take_room_to_delete({}, tape);
     if (status == JournalStatus::later) return Step::waits;
     if (status != JournalStatus::ok) {
       flush.is_putting_back = true;

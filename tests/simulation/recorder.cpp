@@ -10,11 +10,39 @@ namespace haricot::simulation {
 using binlog::is_same;
 using binlog::KnownJob;
 
+namespace {
+
+KnownKept known_from(const KeptKey& kept, Duration wall_offset) {
+  return {.tube = std::string(kept.tube_name),
+          .key = std::string(kept.key),
+          .seconds = kept.seconds,
+          .end = kept.end + wall_offset};
+}
+
+std::string to_text(const KnownKept& kept) {
+  return kept.key.substr(0, 10) + " of tube " + kept.tube.substr(0, 10) + ", kept for " +
+         std::to_string(kept.seconds) + " s to " + std::to_string(kept.end.count());
+}
+
+}  // namespace
+
+std::map<JobId, KnownKept> all_kept(const Engine& engine, Duration wall_offset) {
+  std::map<JobId, KnownKept> found;
+  JobId id = 0;
+  for (;;) {
+    const JobRef remains = engine.jobs().first_remains_from(id);
+    if (remains == JobRef::none) return found;
+    const KeptKey kept = engine.kept(remains);
+    found[kept.id] = known_from(kept, wall_offset);
+    id = kept.id + 1;
+  }
+}
+
 std::string to_text(const Event& event) {
-  const char* const kinds[] = {"line",           "reserve_put", "reserve_update", "reserve_burial",
-                               "reserve_delete", "record_put",  "record_update",  "record_in_place",
-                               "record_delete",  "numbers",     "file_of",        "try_again",
-                               "answered"};
+  const char* const kinds[] = {
+      "line",       "reserve_put",   "reserve_update",  "reserve_burial", "reserve_delete",
+      "record_put", "record_update", "record_in_place", "record_kept",    "record_delete",
+      "numbers",    "file_of",       "try_again",       "answered"};
   std::string text = kinds[static_cast<int>(event.kind)];
   if (event.kind == Event::Kind::line) {
     return text + " of client " + std::to_string(event.client) + ": " + event.line.substr(0, 60);
@@ -55,6 +83,11 @@ void Ledger::note(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
   add(record, id, std::move(job));
 }
 
+void Ledger::note_deletion(std::uint64_t record, JobId id, std::optional<KnownKept> kept) {
+  add(record, id, std::nullopt);
+  changes_.at(id).back().kept = std::move(kept);
+}
+
 void Ledger::note_in_place(std::uint64_t record, JobId id, KnownJob job) {
   if (job.state == JobState::buried) job.burial = changes_.at(id).back().job->burial;
   add(record, id, std::move(job));
@@ -66,15 +99,21 @@ void Ledger::add(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
   changes.push_back({record, std::move(job)});
 }
 
+// Nothing before it may come back.
+std::size_t Ledger::first_allowed(const std::vector<Change>& changes, std::uint64_t safe) {
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (changes[i].record <= safe) first = i;
+  }
+  return first;
+}
+
 void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
                    std::uint64_t safe, bool exactly) const {
   const std::map<JobId, KnownJob> found = binlog::all_jobs(restored, wall_offset);
   std::map<std::string, std::map<std::uint64_t, std::uint64_t>> burials;  // By place, when.
   for (const auto& [id, changes] : changes_) {
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-      if (changes[i].record <= safe) first = i;
-    }
+    const std::size_t first = first_allowed(changes, safe);
     const auto job = found.find(id);
     const bool is_there = job != found.end();
     const bool may_lack_tags = !changes[first].job;
@@ -97,6 +136,7 @@ void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wa
     require(!changes[first].job || id < restored.next_id(), "an id would be given out again");
   }
   check_bodies(restored);
+  check_kept(restored, wall_offset, wall_now, safe, exactly);
   for (const auto& [tube, order] : burials) {
     std::uint64_t before = 0;
     for (const auto& [place, burial] : order) {
@@ -116,20 +156,71 @@ void Ledger::check_bodies(const Engine& restored) const {
   }
 }
 
+// Whether another one has the key: a job that lives, or one that came later and has left the key,
+// too.
+bool Ledger::has_other(const Jobs& jobs, const KeptKeys& kept_keys, JobId id,
+                       const KnownKept& kept) {
+  const bool is_held = std::any_of(jobs.begin(), jobs.end(), [&](const auto& job) {
+    return job.second.tube == kept.tube && tags_in(job.second.tags).unique_key == kept.key;
+  });
+  return is_held || std::any_of(kept_keys.begin(), kept_keys.end(), [&](const auto& other) {
+           return other.first > id && other.second.tube == kept.tube &&
+                  other.second.key == kept.key;
+         });
+}
+
+// The record of a kept key stands in front of that of the deletion. Before both are safe it may be
+// lost alone.
+void Ledger::check_kept(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
+                        std::uint64_t safe, bool exactly) const {
+  const Jobs jobs = binlog::all_jobs(restored, wall_offset);
+  const KeptKeys found = all_kept(restored, wall_offset);
+  for (const auto& [id, kept] : found) {
+    require(changes_.contains(id), "a key is kept of a job that never was put");
+    const auto& changes = changes_.at(id);
+    const auto passed_over = passed_over_.find(id);
+    bool fits = passed_over != passed_over_.end() && passed_over->second == kept;
+    for (std::size_t i = first_allowed(changes, safe); i < changes.size(); ++i) {
+      fits = fits || (changes[i].kept == kept && (!exactly || changes[i].record <= safe));
+    }
+    const std::string what = "job " + std::to_string(id) + " has left the key " + to_text(kept);
+    require(fits, what + ", which no deletion has left");
+    require(!jobs.contains(id), what + ", though it lives");
+    require(!has_other(jobs, found, id, kept), what + ", which another one has");
+    require(kept.end.count() > wall_now, what + ", whose time is over");
+    require(id < restored.next_id(), what + ", and its id would be given out again");
+  }
+  for (const auto& [id, changes] : changes_) {
+    const auto& kept = changes[first_allowed(changes, safe)].kept;
+    if (!kept || kept->end.count() <= wall_now || found.contains(id)) continue;
+    require(has_other(jobs, found, id, *kept),
+            "the key that job " + std::to_string(id) + " has left is lost: " + to_text(*kept));
+  }
+}
+
 void Ledger::begin_again(const Engine& restored, Duration wall_offset) {
-  const std::map<JobId, KnownJob> found = binlog::all_jobs(restored, wall_offset);
+  const Jobs found = binlog::all_jobs(restored, wall_offset);
+  const KeptKeys kept_keys = all_kept(restored, wall_offset);
   for (auto& [id, changes] : changes_) {
+    for (const Change& change : changes) {
+      const bool is_left = change.kept && !found.contains(id) && !kept_keys.contains(id);
+      if (is_left && has_other(found, kept_keys, id, *change.kept)) passed_over_[id] = *change.kept;
+    }
     const auto job = found.find(id);
     const bool is_there = job != found.end();
     changes.assign(1, {0, is_there ? std::optional(job->second) : std::nullopt});
     if (is_there) burials_ = std::max(burials_, job->second.burial);
   }
+  for (auto& [id, kept] : kept_keys) {
+    passed_over_.erase(id);
+    changes_.at(id).back().kept = kept;
+  }
 }
 
 // Recorder ----------------------------------------------------------------------------------------
 
-JournalStatus Recorder::note_room(Event::Kind kind, JournalStatus status) {
-  tape_.add({.kind = kind, .status = status});
+JournalStatus Recorder::note_room(Event::Kind kind, JournalStatus status, std::uint64_t keys) {
+  tape_.add({.kind = kind, .status = status, .keys = keys});
   if (status == JournalStatus::later) ++put_off_;
   return status;
 }
@@ -168,11 +259,12 @@ JournalStatus Recorder::reserve_delete() {
 }
 
 JournalStatus Recorder::reserve_delete_kept(const KeptRoom& kept) {
-  return note_room(Event::Kind::reserve_delete, binlog_.reserve_delete_kept(kept));
+  return note_room(Event::Kind::reserve_delete, binlog_.reserve_delete_kept(kept), kept.keys);
 }
 
 JournalStatus Recorder::reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) {
-  return note_room(Event::Kind::reserve_delete, binlog_.reserve_deletes(deletions, kept));
+  return note_room(Event::Kind::reserve_delete, binlog_.reserve_deletes(deletions, kept),
+                   kept.keys);
 }
 
 bool Recorder::may_try_again() {
@@ -208,8 +300,17 @@ void Recorder::record_in_place(const JournaledJob& job) {
 void Recorder::record_delete(const JournaledJob& job) {
   const JobId id = job.job.id;
   binlog_.record_delete(job);
-  ledger_.note(binlog_.records(), id, std::nullopt);
-  tape_.add({.kind = Event::Kind::record_delete, .id = id});
+  require(!kept_ || kept_of_ == id, "a key is recorded that the next deletion does not leave");
+  ledger_.note_deletion(binlog_.records(), id, std::exchange(kept_, std::nullopt));
+  tape_.add({.kind = Event::Kind::record_delete, .id = id, .records = binlog_.records()});
+}
+
+void Recorder::record_kept(const KeptKey& kept) {
+  binlog_.record_kept(kept);
+  kept_ = known_from(kept, wall_offset_);
+  kept_of_ = kept.id;
+  tape_.add(
+      {.kind = Event::Kind::record_kept, .id = kept.id, .kept = known_from(kept, Duration{})});
 }
 
 JournalNumbers Recorder::numbers() const {

@@ -19,6 +19,16 @@
 
 namespace haricot::simulation {
 
+// A key that outlives its job.
+struct KnownKept {
+  std::string tube;
+  std::string key;
+  std::uint32_t seconds = 0;
+  Instant end;
+
+  bool operator==(const KnownKept&) const = default;
+};
+
 struct Event {
   enum class Kind : std::uint8_t {
     line,
@@ -29,6 +39,7 @@ struct Event {
     record_put,
     record_update,
     record_in_place,
+    record_kept,
     record_delete,
     numbers,
     file_of,
@@ -41,14 +52,19 @@ struct Event {
   std::string line = {};                     // and what.
   JobId id = 0;                              // record_…, reserve_burial
   binlog::KnownJob job = {};                 // record_…, but for record_delete: as recorded.
+  std::uint64_t keys = 0;                    // reserve_delete: that the deletions leave.
+  KnownKept kept = {};                       // record_kept: its end by the engine's clock.
   std::size_t body_bytes = 0;                // reserve_put
   std::string body = {};                     // The same, where the journal is shown the body.
   JournalNumbers journal = {};               // numbers
   std::uint64_t file = 0;                    // file_of
-  std::uint64_t records = 0;                 // answered: so many there were by then.
+  std::uint64_t records = 0;                 // answered, record_delete: there were by then.
 };
 
 std::string to_text(const Event& event);
+
+// All keys of an engine that have outlived their jobs.
+std::map<JobId, KnownKept> all_kept(const Engine& engine, Duration wall_offset);
 
 // What happened in one call of the service, in order.
 class Tape {
@@ -78,12 +94,15 @@ class Ledger {
  public:
   // `record`: its number, or binlog::kUnrecorded.
   void note(std::uint64_t record, JobId id, std::optional<binlog::KnownJob> job);
+  // A deletion, and the key that it leaves: its end by the clock of the wall.
+  void note_deletion(std::uint64_t record, JobId id, std::optional<KnownKept> kept);
   // The same of a job that stays where it is: one that is buried keeps its turn.
   void note_in_place(std::uint64_t record, JobId id, binlog::KnownJob job);
   void note_body(JobId id, std::string_view body) { bodies_[id] = body; }
   const std::string& body(JobId id) const { return bodies_.at(id); }
 
-  // Throws Mismatch unless each job is as it was at `safe` or became later. `exactly`: as it was.
+  // Throws Mismatch unless each job, and each key that has outlived its job, is as it was at `safe`
+  // or became later. `exactly`: as it was.
   void check(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
              std::uint64_t safe, bool exactly) const;
   // Throws Mismatch if there is a job that never was put, or one with another body.
@@ -95,12 +114,23 @@ class Ledger {
   struct Change {
     std::uint64_t record;
     std::optional<binlog::KnownJob> job;  // Nothing: deleted, or never put.
+    std::optional<KnownKept> kept = {};   // What the deletion has left.
   };
+  using Jobs = std::map<JobId, binlog::KnownJob>;
+  using KeptKeys = std::map<JobId, KnownKept>;
 
   void add(std::uint64_t record, JobId id, std::optional<binlog::KnownJob> job);
+  static std::size_t first_allowed(const std::vector<Change>& changes, std::uint64_t safe);
+  void check_kept(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
+                  std::uint64_t safe, bool exactly) const;
+  static bool has_other(const Jobs& jobs, const KeptKeys& kept_keys, JobId id,
+                        const KnownKept& kept);
 
   std::map<JobId, std::vector<Change>> changes_;
   std::map<JobId, std::string> bodies_;
+  // What deletions have left that did not come back because others had their keys. A later restart
+  // may find it.
+  KeptKeys passed_over_;
   std::uint64_t burials_ = 0;
 };
 
@@ -126,9 +156,9 @@ class Recorder final : public Journal {
   void record_put(const JournaledJob& job) override;
   void record_update(const JournaledJob& job) override;
   void record_in_place(const JournaledJob& job) override;
-  void record_delete(const JournaledJob& job) override;
-  void record_kept(const KeptKey& kept) override { binlog_.record_kept(kept); }
+  void record_kept(const KeptKey& kept) override;
   void forget_kept(JobRef remains) override { binlog_.forget_kept(remains); }
+  void record_delete(const JournaledJob& job) override;
   std::uint64_t records() const override { return binlog_.records(); }
   std::uint64_t safe_records() const override { return binlog_.safe_records(); }
   std::uint64_t doubtful_records() const override { return binlog_.doubtful_records(); }
@@ -141,7 +171,7 @@ class Recorder final : public Journal {
   std::uint64_t put_off() const { return put_off_; }
 
  private:
-  JournalStatus note_room(Event::Kind kind, JournalStatus status);
+  JournalStatus note_room(Event::Kind kind, JournalStatus status, std::uint64_t keys = 0);
   void note(Event::Kind kind, const JournaledJob& job);
 
   binlog::Binlog& binlog_;
@@ -150,6 +180,9 @@ class Recorder final : public Journal {
   const Engine* engine_ = nullptr;
   Duration wall_offset_;
   std::uint64_t put_off_ = 0;
+  // Of the deletion that comes next.
+  std::optional<KnownKept> kept_;
+  JobId kept_of_ = 0;
 };
 
 }  // namespace haricot::simulation

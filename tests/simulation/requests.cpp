@@ -12,6 +12,8 @@ namespace {
 
 // With more jobs than this there are more deletes than puts.
 constexpr std::size_t kJobsWanted = 60;
+// The longest time that a key may outlive its job.
+constexpr std::uint32_t kKeptSecondsMax = 4294967295;
 struct MalformedLine {
   std::string_view line;
   std::string_view answer;
@@ -36,6 +38,10 @@ constexpr MalformedLine kMalformedLines[] = {
     {"put 1 2 3 4 idp:", kBadFormat, Verb::put},
     {"put 1 2 3 4 idp:a*b", kBadFormat, Verb::put},
     {"put 1 2 3 4 idp:a idp:b", kBadFormat, Verb::put},
+    {"put 1 2 3 4 idp:a:", kBadFormat, Verb::put},
+    {"put 1 2 3 4 idp:a:0", kBadFormat, Verb::put},
+    {"put 1 2 3 4 idp:a:4294967296", kBadFormat, Verb::put},
+    {"put 1 2 3 4 idp:a:1:1", kBadFormat, Verb::put},
     {std::string_view("put 1 2 3 4 \0", 13), kBadFormat},
     {"put -1 0 1 1", kBadFormat},
     {"put 4294967296 0 1 1", kBadFormat},
@@ -119,11 +125,21 @@ void add_lane(Request& request, test::Random& chance) {
 
 // Very few keys, so that many puts are duplicates: one that a lane has as well, one that is the
 // name of a tube, and the longest.
+//
+// Half of them outlive their jobs: most for so short a time that it is over soon, and some, which
+// have keys of their own, for so long that no put of them adds a job after the first deletion.
 void add_key(Request& request, test::Random& chance) {
   static const std::string longest(100, 'k');
   const std::string_view keys[] = {"key", "key", "key", "default", longest};
   request.key = chance.pick(keys);
+  if (chance.one_in(2)) request.kept_s = 1 + chance.below32(5);
+  if (chance.one_in(20)) {
+    request.key = "kept-" + std::to_string(chance.below(9));
+    request.kept_s =
+        chance.one_in(3) ? kKeptSecondsMax - chance.below32(2) : 1000 + chance.below32(9000);
+  }
   request.line += " idp:" + request.key;
+  if (request.kept_s > 0) request.line += ":" + std::to_string(request.kept_s);
 }
 
 void make_put(Request& request, test::Random& chance, const Model& model, int client,

@@ -57,7 +57,8 @@ extern "C" void on_abort(int) {
 
 struct Totals {
   std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, disk_faults = 0, refused = 0,
-                put_off = 0, task_turns = 0, put_backs = 0, duplicates = 0, raises = 0, twins = 0;
+                put_off = 0, task_turns = 0, put_backs = 0, duplicates = 0, raises = 0, twins = 0,
+                kept_duplicates = 0, kept_ends = 0, kept_back = 0;
   bool has_extended = false;
   std::array<std::uint64_t, haricot::kVerbs> sent{};
 };
@@ -77,6 +78,11 @@ bool has_sent_all(const Totals& totals) {
   }
   if (totals.has_extended && (totals.duplicates == 0 || totals.raises == 0)) {
     std::fprintf(stderr, "no put came upon another job of its key, or none raised its priority\n");
+    has_all = false;
+  }
+  const bool has_kept = totals.kept_duplicates > 0 && totals.kept_ends > 0 && totals.kept_back > 0;
+  if (totals.has_extended && !has_kept) {
+    std::fprintf(stderr, "no put came upon a kept key, none came to its end, or none came back\n");
     has_all = false;
   }
   return has_all;
@@ -118,6 +124,9 @@ bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
     totals.duplicates += simulation.duplicates();
     totals.raises += simulation.raises();
     totals.twins += simulation.twins();
+    totals.kept_duplicates += simulation.kept_duplicates();
+    totals.kept_ends += simulation.kept_ends();
+    totals.kept_back += simulation.kept_back();
     totals.has_extended = totals.has_extended || simulation.has_extended();
   } catch (const Mismatch& mismatch) {
     tell_failure(mismatch.what());
@@ -173,10 +182,12 @@ int main(int count, char** words) {
               " disturbances of the disk, %" PRIu64 " changes refused, %" PRIu64
               " commands put off, %" PRIu64 " long tasks left for later, %" PRIu64
               " flushes put back, %" PRIu64 " duplicates, %" PRIu64 " priorities raised, %" PRIu64
-              " jobs back beside another one of their key, %.1f s, %.0f commands/s\n",
+              " jobs back beside another one of their key, %" PRIu64 " puts of kept keys, %" PRIu64
+              " kept keys free again, %" PRIu64 " kept keys back, %.1f s, %.0f commands/s\n",
               totals.runs, totals.commands, extended_sent(totals), totals.steps, totals.restarts,
               totals.disk_faults, totals.refused, totals.put_off, totals.task_turns,
-              totals.put_backs, totals.duplicates, totals.raises, totals.twins, seconds(),
+              totals.put_backs, totals.duplicates, totals.raises, totals.twins,
+              totals.kept_duplicates, totals.kept_ends, totals.kept_back, seconds(),
               static_cast<double>(totals.commands) / seconds());
   return totals.commands < kCommandsForAll || has_sent_all(totals) ? 0 : 1;
 }

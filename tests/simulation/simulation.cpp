@@ -68,7 +68,7 @@ std::string Simulation::last_events() const {
 void Simulation::check_invariants() const {
   service_->engine().check_invariants();
   binlog_->check_invariants();
-  model_.compare(service_->engine());
+  model_.compare(service_->engine(), now_);
 }
 
 void Simulation::run_tape() {
@@ -250,13 +250,11 @@ void Simulation::explain(Wire& wire) {
     if (client.answers.empty() && !model_.run_silent(wire.number, wire.unexplained)) {
       throw Mismatch(who + " got an answer to nothing: " + wire.unexplained.substr(0, 300));
     }
-    const std::string& text = client.answers.front();
+    const auto& [text, held_until] = client.answers.front();
     const bool fails = wire.unexplained.starts_with(kFailed);
     if (fails || wire.unexplained.starts_with("OUT_OF_MEMORY\r\n")) ++refused_;
     if (wire.unexplained.starts_with(text)) {
-      const bool is_duplicate = text.starts_with("INSERTED ") && text.find(' ', 9) != text.npos;
-      require(!is_duplicate || recorder_->safe_records() >= client.held_until,
-              who + " was told of a job that is not safe");
+      require(recorder_->safe_records() >= held_until, who + " was told of a job that is not safe");
       wire.unexplained.erase(0, text.size());
     } else if (wire.may_have_failed && fails) {
       wire.unexplained.erase(0, kFailed.size());
@@ -267,7 +265,7 @@ void Simulation::explain(Wire& wire) {
     client.answers.pop_front();
   }
   require(client.answers.empty(), who + " got no answer; it should get " +
-                                      (client.answers.empty() ? "" : client.answers.front()));
+                                      (client.answers.empty() ? "" : client.answers.front().text));
   wire.may_have_failed = false;
   wire.known_surplus = surplus(wire);
 }

@@ -80,8 +80,9 @@ class Put(TagTest):
                 ("--tries", ("0", "65536", "-1", "x", "")),
                 ("--concurrency", ("", ":1", "a b", "a:0", "a:65536", "a:", "a:1:1", "a,b", "\u00e4",
                                    "k" * 101, "a:1 try:3")),
-                ("--unique", ("", ":1", "a b", "a:", "a:-1", "a:1:1", "a:500ms", "a:1", "a:5m",
-                              "a_\n", "k" * 101, "a:1 try:3"))):
+                ("--unique", ("", ":1", "a b", "a:", "a:-1", "a:1:1", "a:500ms", "a:0", "a:0s", "a:x",
+                              "a:4294967296", "a:1.5", ":5m", "a b:5", "a_\n", "k" * 101,
+                              "k" * 101 + ":1", "a:1 try:3", "a:1m try:3"))):
             for value in values:
                 status, output, error = run(TOOL, "put", f"{flag}={value}", "x",
                                             address="unix:/nowhere")
@@ -94,7 +95,9 @@ class Put(TagTest):
             status, _, error = run(TOOL, "put", "--concurrency", key, "--unique", key[:rest], "x",
                                    address="unix:/nowhere")
             self.assertEqual(status, wanted, error)
-        self.assertNotIn("224", run(TOOL, "put", "--unique", key, "x", address="unix:/nowhere")[2])
+        for unique in (key, key + ":49710d"):
+            self.assertNotIn("224", run(TOOL, "put", "--unique", unique, "x",
+                                        address="unix:/nowhere")[2])
         self.assertIn("no room for them in its line of 224 bytes", error + run(
             TOOL, "put", "--concurrency", key, "--unique", key, "x", address="unix:/nowhere")[2])
 
@@ -211,6 +214,53 @@ class Unique(TagTest):
         self.good("delete", "1")
         self.good(*words, "third")
         self.assertEqual((self.count("ready", "mail"), self.count("ready", "news")), (1, 1))
+
+    def test_a_key_with_a_time_outlives_its_job(self):
+        self.needs("idp")
+        words = ("put", "-t", "mail", "--unique")
+        for key, kept in (("a:5", "a:5"), ("b:1h30m", "b:5400"), ("c:4294967295", "c:4294967295"),
+                          ("d:1500ms", None), ("e", "e")):
+            status, output, error = self.haricot(*words, key, key)
+            if kept is None:
+                self.assertEqual((status, output), (USAGE, b""), error)
+                continue
+            job = int(output)
+            self.assertEqual(self.tags("mail")[key][3], kept)
+            self.good("delete", job)
+            status, output, error = self.haricot(*words, key[0], "again")
+            self.assertEqual(status, DONE)
+            is_kept = ":" in kept
+            self.assertEqual(int(output) == job, is_kept)
+            self.assertEqual(error, "haricot put: a job that is gone still has this key: "
+                                    f"{job}, deleted\n" if is_kept else "")
+        _, output, _ = self.haricot(*words, "a:9", "-j", "again")
+        self.assertEqual(json.loads(output), {"id": 1, "buried": False, "duplicate": "deleted"})
+        self.assertEqual(self.count("ready", "mail"), 1)
+
+    def test_a_key_with_a_time_comes_with_its_job(self):
+        self.needs("idp")
+        self.good("put", "-t", "mail", "--unique", "a:1h", "one")
+        self.assertIn(" mail idp:a:3600\n", self.good("jobs"))
+        for words in (["jobs"], ["jobs", "mail", "--next"], ["peek", "1"]):
+            self.assertEqual(json.loads(self.good(*words, "--json"))["idp"], "a:3600")
+        text = self.good("export").encode()
+        self.assertEqual(json.loads(text)["idp"], "a:3600")
+        self.assertEqual(self.good("import", "-t", "news", stdin=text), "imported 1\n")
+        self.assertEqual(self.tags("news"), {"one": ("ready", None, None, "a:3600")})
+        self.assertEqual(self.good("move", "mail", "letters"), "moved 1\n")
+        self.assertEqual(self.tags("letters"), {"one": ("ready", None, None, "a:3600")})
+        # What was moved away has left its key, as what was deleted has.
+        status, output, error = self.haricot("move", "letters", "mail")
+        self.assertEqual((status, output), (NO, b"moved 0\n"))
+        self.assertEqual(error, "haricot move: job 3 stays in tube letters: a job that is gone still "
+                                "has this key: 1, deleted\n")
+        status, output, error = self.haricot("import", stdin=text)
+        self.assertEqual((status, output), (NO, b"imported 0\n"))
+        self.assertIn("line 1 is not imported: a job that is gone still has this key: 1, deleted\n",
+                      error)
+        self.good("flush", "-qy", "letters")
+        self.assertEqual(self.good("import", "-t", "letters", stdin=text), "imported 1\n")
+        self.assertEqual(self.places(), {"one": [("letters", "ready"), ("news", "ready")]})
 
     def test_a_more_urgent_put_of_a_key_raises_the_job(self):
         self.needs("idp")
@@ -413,7 +463,7 @@ class Carry(TagTest):
     def test_a_tag_that_is_none_is_a_bad_line(self):
         for tag, values in (("try", (0, 65536, True, "", "x", "3 con:a")),
                             ("con", ("", "a b", "a:0", None, ":1", "k" * 101)),
-                            ("idp", ("", "a b", "a:x", False, "a:1", "a:1:1"))):
+                            ("idp", ("", "a b", "a:x", False, "a:0", "a:4294967296", "a:1:1", "a:5m"))):
             for value in values:
                 self.refused(NO, f'line 1: "{tag}" is no value of this tag', "import",
                              stdin=line(tube="a", body="x", **{tag: value}))

@@ -19,11 +19,13 @@ constexpr ErrandText kText = {
     "without its line end, and is put as soon as it is there. put refuses an empty stdin or\n"
     "file, unless --empty says that it is meant. --tries, --concurrency and --unique are for\n"
     "haricotd: put asks the server whether it knows them, and puts nothing if not. A KEY has\n"
-    "the characters of a tube's name, 100 at most, and belongs to its tube.\n",
+    "the characters of a tube's name, 100 at most, and belongs to its tube. The S of --unique\n"
+    "begins when the job is deleted.\n",
     "    haricot put --tube mail hello world                 # two jobs\n"
     "    haricot put --tube mail --lines --file jobs.txt     # a job for each line\n"
     "    haricot put --tube mail --delay 10m < body\n"
-    "    haricot put --unique daily-report --tries 5 run     # once, and five tries at most\n"};
+    "    haricot put --unique daily-report --tries 5 run     # once, and five tries at most\n"
+    "    haricot put --unique order-4711:1h pay              # nor within an hour of its delete\n"};
 
 constexpr std::uint64_t kNumberMax = 4294967295;
 
@@ -149,6 +151,15 @@ bool set_tags(Choice& choice) {
          (choice.unique.empty() || choice.tags.add(kUniqueTag, choice.unique));
 }
 
+// What follows `idp:` for KEY or KEY:S, where S may have a unit. Empty: S is no number of seconds.
+std::string unique_value(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return std::string(text);
+  const std::optional<std::uint64_t> seconds = read_seconds(text.substr(colon + 1));
+  if (!seconds) return {};
+  return std::string(text.substr(0, colon + 1)) + std::to_string(*seconds);
+}
+
 void add_tag_flags(Errand& errand, Choice& choice) {
   errand.add({0, "tries", "N", "bury the job after so many tries, instead of making it ready",
               set_count(choice.tries, 1, kTriesMax), "a number from 1 to 65535"});
@@ -158,12 +169,12 @@ void add_tag_flags(Errand& errand, Choice& choice) {
                 return PutTags().add(kLaneTag, value);
               },
               "a key, or KEY:N with a number from 1 to 65535"});
-  errand.add({0, "unique", "KEY", "only if no job has this key",
+  errand.add({0, "unique", "KEY", "only if no job has this key; KEY:S: nor S seconds after it",
               [&choice](std::string_view value) {
-                choice.unique = value;
-                return PutTags().add(kUniqueTag, value);
+                choice.unique = unique_value(value);
+                return PutTags().add(kUniqueTag, choice.unique);
               },
-              "a key of 1 to 100 bytes"});
+              "a key of 1 to 100 bytes, or KEY:S with 1 to 4294967295 seconds"});
 }
 
 // What is wrong with the flags, if something is.

@@ -191,6 +191,10 @@ function hasCommands() {
     // The library's own put knows no tags, and its delete frees the key.
     await new Promise((resolve, reject) => client.destroy(id, error => (error ? reject(error) : resolve())));
     equal((await put(1, 'x')).length, 2, 'a new job again');
+    const putKept = async () => (await client.send('put 1 0 60 1 idp:order-8:60', Buffer.from('x')))[0];
+    const [, kept] = await putKept();
+    await client.send(`delete ${kept}`);
+    equal(await putKept(), ['INSERTED', kept, 'DELETED'], 'a key that has outlived its job');
     await refused(client.send('put 1 0 60 1 idp:'), 'BAD_FORMAT', 'no key');
   });
 

@@ -212,6 +212,9 @@ $extended['a put is unique as long as its job lives'] = function (Expectations $
     $t->equal($link->words('put 1 0 60 1 idp:order-7', 'x'), ['INSERTED', $id, 'RESERVED'], 'while it is worked on');
     $t->equal($link->words("delete $id"), ['DELETED'], 'deleted');
     $t->equal(count($link->words('put 1 0 60 1 idp:order-7', 'x')), 2, 'a new job');
+    $kept = $link->words('put 1 0 60 1 idp:order-8:60', 'x')[1];
+    $t->equal($link->words("delete $kept"), ['DELETED'], 'deleted, too');
+    $t->equal($link->words('put 1 0 60 1 idp:order-8', 'x'), ['INSERTED', $kept, 'DELETED'], 'its key is there still');
     $t->refused(ServerBadFormatException::class, 'BAD_FORMAT', fn () => $link->words('put 1 0 60 1 idp:'), 'no key');
 };
 

@@ -112,6 +112,9 @@ if ENV.fetch('SERVER_EXTENDED') == 'yes'
     equal([Integer(job[:id]), job[:body]], [id, 'once'], 'the first body')
     link.transmit("delete #{id}")
     equal(put(link, 'again', 5, ' idp:order-7') > id, true, 'a new job')
+    kept = put(link, 'x', 5, ' idp:order-8:60')
+    link.transmit("delete #{kept}")
+    equal(put(link, 'x', 5, ' idp:order-8'), kept, 'the job whose key is there still')
   end
 
   Checks.scenario 'reserves are shared out by weights' do |name, connect|

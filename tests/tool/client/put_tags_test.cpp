@@ -28,7 +28,10 @@ TEST(PutTags, ValuesAreThoseThatAServerTakes) {
   for (const char* value : {"", ":1", "a:", "a:0", "a:65536", "a:x", "a b", "a:1 try:3", "a,"}) {
     EXPECT_EQ(added(kLaneTag, value), "-") << value;
   }
-  for (const char* value : {"", ":1", "a:", "a:5", "a:1:1", "a b", "a try:3", "a\r\n"}) {
+  EXPECT_EQ(added(kUniqueTag, "a:1"), " idp:a:1");
+  EXPECT_EQ(added(kUniqueTag, "a:4294967295"), " idp:a:4294967295");
+  for (const char* value : {"", ":1", "a:", "a:0", "a:4294967296", "a:5m", "a:1:1", "a b",
+                            "a:1 try:3", "a try:3", "a\r\n"}) {
     EXPECT_EQ(added(kUniqueTag, value), "-") << value;
   }
   EXPECT_EQ(added(kUniqueTag, std::string(101, 'k')), "-");
