@@ -260,7 +260,7 @@ class Unique(TagTest):
                       error)
         self.good("flush", "-qy", "letters")
         self.assertEqual(self.good("import", "-t", "letters", stdin=text), "imported 1\n")
-        self.assertEqual(self.places(), {"one": [("letters", "ready"), ("news", "ready")]})
+        self.assertEqual(self.places(), {"one": [("news", "ready"), ("letters", "ready")]})
 
     def test_a_more_urgent_put_of_a_key_raises_the_job(self):
         self.needs("idp")
