@@ -70,6 +70,7 @@ bool Engine::make_remains(std::span<const JobRef> refs, std::vector<JobRef>& rem
   remains.reserve(refs.size());
   for (const JobRef ref : refs) {
     const bool leaves = leaves_key(ref);
+    if (leaves) steps_ += kStepsPerJob;
     remains.push_back(leaves ? make_remains(ref) : JobRef::none);
     if (!leaves || remains.back() != JobRef::none) continue;
     unmake_remains(remains);

@@ -275,6 +275,18 @@ TEST_F(EngineKeptKeys, ABatchLeavesTheKeysOfSomeOfItsJobs) {
   EXPECT_EQ(again("idp:third"), taken());
 }
 
+TEST_F(EngineKeptKeys, WhatABatchLeavesIsWork) {
+  const auto steps_of = [&](const char* time) {
+    std::vector<JobId> ids;
+    for (int i = 0; i < 20; ++i) ids.push_back(put("idp:" + std::to_string(i) + time));
+    (void)engine.take_steps();
+    EXPECT_EQ(engine.delete_batch(producer, ids).deleted, 20U);
+    return engine.take_steps();
+  };
+  const std::uint64_t without = steps_of("");
+  EXPECT_EQ(steps_of(":60"), without + std::uint64_t{20} * Engine::kStepsPerJob);
+}
+
 TEST_F(EngineKeptKeys, ABatchOfOthersAsksForNoRoomOfKeys) {
   put("idp:k:60");
   const std::vector<JobId> ids{put(""), put("idp:l")};
