@@ -95,16 +95,16 @@ void RecordWay::append_text(TextKind kind, JobId id, std::string_view text) {
   }
 }
 
-void RecordWay::append_kept(const KeptKey& kept) {
+void RecordWay::append_kept(const KeptKey& kept, TextKind kind) {
   ground_.segments->attach(kept.ref, kept_record_bytes(kept));
   KeptTextBytes bytes;
-  append_text(TextKind::kept, kept.id, text_of_kept(kept, ground_.wall_offset, bytes));
+  append_text(kind, kept.id, text_of_kept(kept, ground_.wall_offset, bytes));
 }
 
 // The records of its text count as one that may be in doubt.
 void RecordWay::append_kept_alone(const KeptKey& kept) {
   CHECK(writer_.is_open());
-  append_kept(kept);
+  append_kept(kept, TextKind::kept_alone);
   unsafe_.push_back(kept.id);
   ++records_;
   if (writer_.collected_bytes() >= write_from_) flush();

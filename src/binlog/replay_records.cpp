@@ -24,10 +24,7 @@ bool Replay::apply(const FileScan::Found& found, FileReport& report) {
       oldest_needed_ = std::max(oldest_needed_, *number);
     } else if (const auto part = text_part(record); part && is_checked) {
       text_.add(*part);
-      // The deletion of a job that is known has to follow.
-      const bool is_alone =
-          part->kind == TextKind::kept && engine_.jobs().find(part->id) == JobRef::none;
-      if (is_alone && text_.is_whole(TextKind::kept, part->id)) return take_kept(part->id);
+      if (text_.is_whole(TextKind::kept_alone, part->id)) return take_kept(part->id);
     }
     return true;
   }
@@ -45,18 +42,20 @@ bool Replay::apply(const FileScan::Found& found, FileReport& report) {
 bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
   const Record& record = found.record;
   const JobRef ref = engine_.jobs().find(record.id);
-  if (ref == JobRef::none) return true;
+  const bool is_deletion = record.state == RecordState::deleted;
+  const bool leaves_key = is_deletion && text_.is_whole(TextKind::kept, record.id);
+  if (ref == JobRef::none) return !leaves_key || take_kept(record.id);
   if (kind_ != FileKind::checked && !is_of_that_job(record, ref)) {
     report.damages.push_back(
         {.offset = found.offset, .bytes = record.bytes(), .records = 1, .changes = 1});
     return true;
   }
-  if (record.state != RecordState::deleted) {
+  if (!is_deletion) {
     change(ref, record);
     return true;
   }
   drop(ref);
-  return !text_.is_whole(TextKind::kept, record.id) || take_kept(record.id);
+  return !leaves_key || take_kept(record.id);
 }
 
 bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {

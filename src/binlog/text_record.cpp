@@ -1,5 +1,6 @@
 #include "haricot/binlog/text_record.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "haricot/base/little_endian.hpp"
@@ -9,8 +10,8 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr std::uint32_t kTagsMark = 0x53474154;  // "TAGS"
-constexpr std::uint32_t kKeptMark = 0x5450454b;  // "KEPT"
+// By TextKind: "TAGS", "KEPT" and "KEPA".
+constexpr std::array<std::uint32_t, 3> kMarks = {0x53474154, 0x5450454b, 0x4150454b};
 
 // The text stands where other records have their TTR and the size of their body, after three bytes
 // of its own, and where they have times and counts. Between the two is BC, which is zero in every
@@ -45,7 +46,7 @@ Record text_record(TextKind kind, std::uint64_t id, std::string_view text, std::
 
   Record record;
   record.id = kPseudoId;
-  record.priority = kind == TextKind::tags ? kTagsMark : kKeptMark;
+  record.priority = kMarks[static_cast<std::size_t>(kind)];
   record.delay_ns = static_cast<std::int64_t>(id);
   record.ttr_ns = load<std::int64_t>(front.data());
   record.body_bytes = load<std::uint32_t>(front.data() + 8);
@@ -59,10 +60,8 @@ Record text_record(TextKind kind, std::uint64_t id, std::string_view text, std::
 }
 
 std::optional<TextPart> text_part(const Record& record) {
-  const bool is_kept = record.priority == kKeptMark;
-  const bool is_one =
-      !record.is_full() && record.id == kPseudoId && (is_kept || record.priority == kTagsMark);
-  if (!is_one) return std::nullopt;
+  const auto* const mark = std::find(kMarks.begin(), kMarks.end(), record.priority);
+  if (record.is_full() || record.id != kPseudoId || mark == kMarks.end()) return std::nullopt;
   std::array<char, kFrontBytes + kBackTextBytes> bytes{};
   store_little_endian(bytes.data(), record.ttr_ns);
   store_little_endian(bytes.data() + 8, record.body_bytes);
@@ -72,7 +71,7 @@ std::optional<TextPart> text_part(const Record& record) {
     store_little_endian(bytes.data() + 28 + 4 * i, record.counts[i]);
   }
   TextPart part;
-  part.kind = is_kept ? TextKind::kept : TextKind::tags;
+  part.kind = static_cast<TextKind>(mark - kMarks.begin());
   part.id = static_cast<std::uint64_t>(record.delay_ns);
   part.number = static_cast<unsigned char>(bytes[0]);
   part.parts = static_cast<unsigned char>(bytes[1]);

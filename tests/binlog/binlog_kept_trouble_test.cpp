@@ -264,6 +264,49 @@ TEST_F(BinlogKeptEnding, ThatACrashCutsOffIsForgotten) {
   }
 }
 
+// The file with the job itself goes later, and the one with what was cut off is still there: the
+// key is not taken for one whose job was deleted long ago.
+TEST(BinlogKeptCutOff, IsNotTakenUpWhenItsJobIsGone) {
+  SimDisk disk;
+  test::Random random;
+  World world(disk, kSmallFiles);
+  const JobId id = world.put({.tags = "idp:key:3600"});
+  while (world.binlog.numbers().current_index == 1) {
+    EXPECT_EQ(world.delete_job(world.put({.body_bytes = 500})), Outcome::done);
+  }
+  for (int i = 0; i < 3; ++i) world.put({.body_bytes = 700});
+  world.idle(Duration::milliseconds(1));
+  const std::string file = binlog_file_name(world.binlog.numbers().current_index);
+  EXPECT_EQ(world.delete_job(id), Outcome::done);
+  world.end_turn();
+  const std::string bytes = disk.bytes_of(file);
+  const std::size_t mark = bytes.find("KEPT");
+  ASSERT_NE(mark, std::string::npos);
+  const auto cut = disk.crash(random, {Unsynced::kept, UnsyncedNames::kept});
+  const std::size_t deletion = mark - kNameLengthBytes - 8 + kShortRecordBytes;
+  cut->zero(file, deletion, kShortRecordBytes);
+
+  // With large files nothing is moved. What holds no job goes all the same.
+  BinlogOptions large = kSmallFiles;
+  large.file_bytes = 1024 * 1024;
+  World again(*cut, large, world.wall());
+  ASSERT_NE(again.engine.peek(id), JobRef::none);
+  EXPECT_EQ(again.engine.jobs().remains(), 0U);
+  EXPECT_TRUE(again.use("other"));
+  again.put();
+  EXPECT_EQ(again.bury(id), Outcome::not_found);
+  EXPECT_EQ(again.reserve(id), Outcome::done);
+  EXPECT_EQ(again.bury(id), Outcome::done);
+  EXPECT_TRUE(again.flush("default", {.ready = false, .delayed = false, .buried = true}));
+  again.idle();
+  ASSERT_FALSE(cut->has("binlog.1")) << "which has the job";
+  ASSERT_TRUE(cut->has(file)) << "which has the key";
+  EXPECT_TRUE(again.close());
+  const World third(*cut, large, again.wall());
+  EXPECT_EQ(third.engine.jobs().remains(), 0U);
+  EXPECT_EQ(again.compare(third, again.binlog.records(), true), "") << third.replay_text();
+}
+
 // A wrong bit in the deletion: it is lost, and the job is as it was. One in a part of the key: the
 // job is deleted, and its key is free. Everything else is there.
 TEST_F(BinlogKeptEnding, ThatIsDamagedCostsNoOtherJob) {
@@ -298,8 +341,8 @@ TEST_F(BinlogKeptEnding, ThatWasMovedAndIsDamagedCostsItsKeyAlone) {
        n <= world_->binlog.numbers().current_index; ++n) {
     const std::string name = binlog_file_name(n);
     const std::string bytes = disk_->bytes_of(name);
-    for (std::size_t at = bytes.find("KEPT"); at != std::string::npos;
-         at = bytes.find("KEPT", at + 1)) {
+    for (std::size_t at = bytes.find("KEPA"); at != std::string::npos;
+         at = bytes.find("KEPA", at + 1)) {
       marks.emplace_back(name, at);
     }
   }

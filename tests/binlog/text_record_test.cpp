@@ -26,7 +26,7 @@ std::vector<TextPart> parts_of(TextKind kind, std::uint64_t id, std::string_view
 }
 
 TEST(TextRecord, SaysWhatItWasMadeFrom) {
-  for (const TextKind kind : {TextKind::tags, TextKind::kept}) {
+  for (const TextKind kind : {TextKind::tags, TextKind::kept, TextKind::kept_alone}) {
     for (std::size_t bytes = 1; bytes <= kKeptTextBytesMax; ++bytes) {
       const std::string text = varied_text(bytes);
       std::string read;
@@ -55,7 +55,7 @@ TEST(TextRecord, SaysWhatItWasMadeFrom) {
 // As beanstalkd, and versions that do not know them, take them: a change of a job that is not
 // there.
 TEST(TextRecord, IsAChangeOfNoJob) {
-  for (const TextKind kind : {TextKind::tags, TextKind::kept}) {
+  for (const TextKind kind : {TextKind::tags, TextKind::kept, TextKind::kept_alone}) {
     const Record record = text_record(kind, 55, varied_text(60), 1);
     EXPECT_EQ(record.id, kPseudoId);
     EXPECT_FALSE(record.is_full());
@@ -92,6 +92,8 @@ TEST(KeptText, HasItsForm) {
   EXPECT_EQ(text_parts(kKeptTextBytesMax), 7U);
   const Record record = text_record(TextKind::kept, 9, write_kept(kept, bytes), 0);
   EXPECT_EQ(record.priority, 0x5450454bU);  // "KEPT"
+  const Record alone = text_record(TextKind::kept_alone, 9, write_kept(kept, bytes), 0);
+  EXPECT_EQ(alone.priority, 0x4150454bU);  // "KEPA"
   EXPECT_EQ(record.delay_ns, 9);
 }
 

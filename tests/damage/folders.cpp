@@ -115,6 +115,30 @@ KnownFolder make_compacted(Ending ending) {
   return folder;
 }
 
+// Keys of one record and of seven. Those of the first files are moved.
+KnownFolder make_with_kept_keys(Ending ending) {
+  SimDisk disk;
+  KnownFolder folder = folder_by("kept keys", disk, ending, [](Server& server) {
+    const auto leave_keys = [&server](int from, int until, const std::string& front) {
+      for (int i = from; i < until; ++i) {
+        server.use(i % 3 == 0 ? "default" : "a-tube-with-a-somewhat-longer-name");
+        const std::string tags = "idp:" + front + std::to_string(i) + (i % 5 == 0 ? ":1" : ":9000");
+        const JobId id = server.put(30, 500, 0, tags);
+        if (i % 4 != 1) server.delete_job(id);
+        server.end_turn();
+      }
+    };
+    put_a_large_job(server, 6000);
+    leave_keys(0, 20, "key-");
+    work_until(server, 4, 11);
+    server.idle();
+    leave_keys(20, 34, std::string(90, 'k'));
+    work(server, 12, 10);
+  });
+  CHECK(folder.files.front().number > 1);
+  return folder;
+}
+
 KnownFolder make_restarted() {
   SimDisk disk;
   KnownFolder folder;
@@ -289,6 +313,12 @@ const KnownFolder& compacted(Ending ending) {
   return ending == Ending::stopped ? stopped : killed;
 }
 
+const KnownFolder& with_kept_keys(Ending ending) {
+  static const KnownFolder stopped = make_with_kept_keys(Ending::stopped);
+  static const KnownFolder killed = make_with_kept_keys(Ending::killed);
+  return ending == Ending::stopped ? stopped : killed;
+}
+
 const KnownFolder& restarted() {
   static const KnownFolder folder = make_restarted();
   return folder;
@@ -331,6 +361,8 @@ std::vector<const KnownFolder*> folders_of_haricotd() {
           &of_eighteen_files(),
           &compacted(Ending::stopped),
           &compacted(Ending::killed),
+          &with_kept_keys(Ending::stopped),
+          &with_kept_keys(Ending::killed),
           &restarted()};
 }
 

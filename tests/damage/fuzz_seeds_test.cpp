@@ -36,17 +36,19 @@ binlog::ReplayInput with_note(binlog::ReplayInput input, std::uint8_t flags) {
 std::vector<std::pair<std::string, binlog::ReplayInput>> seeds() {
   const KnownFolder& three = of_three_files(Ending::killed);
   const KnownFolder& legacy = of_beanstalkd(binlog::kVersion);
-  return {{"folder_one", input_of(HurtFolder(of_one_file(Ending::stopped)))},
-          {"folder_three", input_of(HurtFolder(three))},
-          {"folder_exchanged", input_of(HurtFolder(three).exchange(2, 3))},
-          {"folder_headless", input_of(HurtFolder(three).zero(3, 0, 88))},
-          {"folder_noted", with_note(input_of(HurtFolder(three)), 0x3f)},
-          {"folder_noted_cut", with_note(input_of(HurtFolder(three).cut(3, 700)), 0x78)},
-          {"folder_noted_missing", with_note(input_of(HurtFolder(three).remove(3)), 0xb8)},
-          {"folder_v7", input_of(HurtFolder(legacy))},
-          {"folder_v7_damaged", input_of(HurtFolder(legacy).flip(2, 41, 3).zero(3, 512, 512))},
-          {"folder_v5", input_of(HurtFolder(of_beanstalkd(binlog::kVersionOfBeanstalkd14)))},
-          {"folder_there_and_back", input_of(HurtFolder(there_and_back()))}};
+  return {
+      {"folder_one", input_of(HurtFolder(of_one_file(Ending::stopped)))},
+      {"folder_three", input_of(HurtFolder(three))},
+      {"folder_exchanged", input_of(HurtFolder(three).exchange(2, 3))},
+      {"folder_headless", input_of(HurtFolder(three).zero(3, 0, 88))},
+      {"folder_kept_keys", with_note(input_of(HurtFolder(with_kept_keys(Ending::killed))), 0x07)},
+      {"folder_noted", with_note(input_of(HurtFolder(three)), 0x3f)},
+      {"folder_noted_cut", with_note(input_of(HurtFolder(three).cut(3, 700)), 0x78)},
+      {"folder_noted_missing", with_note(input_of(HurtFolder(three).remove(3)), 0xb8)},
+      {"folder_v7", input_of(HurtFolder(legacy))},
+      {"folder_v7_damaged", input_of(HurtFolder(legacy).flip(2, 41, 3).zero(3, 512, 512))},
+      {"folder_v5", input_of(HurtFolder(of_beanstalkd(binlog::kVersionOfBeanstalkd14)))},
+      {"folder_there_and_back", input_of(HurtFolder(there_and_back()))}};
 }
 
 TEST(FuzzSeeds, AreReadAsAnyFolderHasToBe) {

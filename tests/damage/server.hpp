@@ -53,7 +53,8 @@ class Server {
   std::uint64_t files() const { return current_file() - binlog_.numbers().oldest_index + 1; }
 
   // Commands. They have to work out, and none ends the turn.
-  JobId put(std::size_t body_bytes, std::uint32_t priority = 100, std::uint32_t delay_s = 0);
+  JobId put(std::size_t body_bytes, std::uint32_t priority = 100, std::uint32_t delay_s = 0,
+            std::string_view tags = {});
   void use(const std::string& tube);
   void delete_job(JobId id);
   void release(JobId id, std::uint32_t priority, std::uint32_t delay_s = 0);

@@ -279,25 +279,26 @@ Steps keys() {
   return steps;
 }
 
-// Keys that outlive their jobs. The ids of the jobs follow `ids`, those with a binlog eight later.
-Steps kept_keys(int ids) {
+// Keys that outlive their jobs. The ids of the jobs begin next to that number, or eight later.
+Steps kept_keys(int about) {
   Steps steps = {say(producer, "use kept"), say(worker, "watch kept")};
   const auto put_key = [&](const std::string& tags, std::size_t bytes) {
     Step tagged = put(producer, "9 0 60", bytes);
     tagged.line += " " + tags;
     steps.push_back(bytes == 20 ? in_pieces(tagged) : tagged);
   };
-  const auto id = [ids](int n) { return std::to_string(ids + n); };
   put_key("idp:one:30", 10);
+  for (const int n : {-1, 0, 1, 7, 8, 9}) {
+    steps.push_back(say(other, "delete " + std::to_string(about + n)));
+  }
   put_key("con:lane idp:two:3600", 2000);
   put_key("try:2 idp:" + std::string(90, 'k') + ":4294967295", 20);
   put_key("idp:plain", 10);
-  for (const int n : {1, 9}) steps.push_back(say(other, "delete " + id(n)));
   put_key("idp:one", 10);
   put_key("idp:one:5", 2000);
-  for (const int n : {0, 8}) {
-    steps.push_back(say(other, "delete-batch " + id(n + 2) + " " + id(n + 3) + " " + id(n + 4)));
-  }
+  std::string batch = "delete-batch";
+  for (int n = -1; n < 14; ++n) batch += " " + std::to_string(about + n);
+  steps.push_back(say(other, batch));
   put_key("idp:two:1", 20);
   put_key("idp:plain:3600", 10);
   add(steps, {say(other, "stats-tube kept"), pass_ms(31'000)});

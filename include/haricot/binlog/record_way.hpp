@@ -140,7 +140,7 @@ class RecordWay {
   void append_again(const Record& record, std::string_view body, const BlobRef& blob);
   // What stands in front of the deletion of a job whose key outlives it: see append_text(). The key
   // lives in the newest file from then on.
-  void append_kept(const KeptKey& kept);
+  void append_kept(const KeptKey& kept, TextKind kind = TextKind::kept);
   // The same without a deletion after it: a record of its own. Requires: as for append().
   void append_kept_alone(const KeptKey& kept);
   // Collects records of text, which belong to a record of that job and do not count as records of

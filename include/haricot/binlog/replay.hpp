@@ -6,8 +6,8 @@
 // A full record replaces a job that is known already. A change of a job that is not known is passed
 // over. A deletion ends a job. So reading the same records twice changes nothing.
 //
-// A key that outlives its job counts from the deletion on that it stands in front of, and without a
-// deletion where the job is not known.
+// A key that outlives its job counts only together with the deletion that it stands in front of, or
+// where it says that it stands alone: a crash may have cut the deletion off.
 
 #pragma once
 

@@ -2,9 +2,10 @@
 // pseudo-records with a part of a text each, directly in front of the record that they belong to
 // and in the same file. beanstalkd skips them.
 //
-//   tags   in front of the full record of a job: the text of its tags (base/job_tags.hpp)
-//   kept   in front of the deletion of a job: the key that stays taken (KeptText). Where no file
-//          has the full record any more, they stand alone
+//   tags         in front of the full record of a job: the text of its tags (base/job_tags.hpp)
+//   kept         in front of the deletion of a job: the key that stays taken (KeptText)
+//   kept_alone   the same where no file has the full record of the job any more: in front of
+//   nothing
 
 #pragma once
 
@@ -20,7 +21,7 @@
 
 namespace haricot::binlog {
 
-enum class TextKind : std::uint8_t { tags, kept };
+enum class TextKind : std::uint8_t { tags, kept, kept_alone };
 
 inline constexpr std::size_t kTextBytesOfAPart = 45;
 constexpr std::size_t text_parts(std::size_t text_bytes) {
