@@ -423,6 +423,36 @@ class Carry(TagTest):
         self.good("import", stdin=text)
         self.assertEqual(self.tags("mail"), {"x": ("ready", "5", "12", None)})
 
+    def test_a_key_that_outlived_its_job_is_told_and_copied_and_is_no_job(self):
+        self.needs("idp")
+        with tempfile.TemporaryDirectory() as folder, Server(BINARY, *FLAGS, "-b", folder) as kept:
+            kept.ask("use mail")
+            for body, idp in (("gone", "report:3600"), ("stays", "other:60")):
+                run(TOOL, "import", address=kept.address,
+                    stdin=line(tube="mail", body=body, idp=idp))
+            run(TOOL, "delete", "1", address=kept.address)
+            kept.stop()
+            copy = pathlib.Path(folder) / "copy"
+            status, output, error = run(TOOL, "binlog", "copy", folder, str(copy))
+            self.assertEqual((status, output, error), (DONE, b"1 jobs copied\n", ""))
+            for each in (folder, str(copy)):
+                status, output, _ = run(TOOL, "binlog", "check", each)
+                self.assertEqual(status, DONE)
+                self.assertIn(b"\n1 jobs, the next id is 3\n1 keys of deleted jobs\n", output)
+                self.assertTrue(output.endswith(b"sound\n"))
+                _, text, _ = run(TOOL, "binlog", "dump", "--json", each)
+                job, key = map(json.loads, text.splitlines())
+                self.assertEqual((job["id"], job["state"]), (2, "ready"))
+                self.assertLessEqual(3500, key.pop("time-left"))
+                self.assertEqual(key, {"id": 1, "tube": "mail", "state": "deleted",
+                                       "idp": "report:3600"})
+                _, words, _ = run(TOOL, "binlog", "dump", each)
+                self.assertRegex(words.splitlines()[1],
+                                 rb"^id=1 tube=mail state=deleted time-left=3\d\d\d idp=report:3600$")
+        self.assertEqual(self.good("import", "--dry-run", stdin=text), "good 1\n")
+        self.assertEqual(self.good("import", stdin=text), "imported 1\n")
+        self.assertEqual(self.tags("mail"), {"stays": ("ready", None, None, "other:60")})
+
     def test_a_server_without_them_gets_none_of_it_unless_that_is_said(self):
         if self.has("con"):
             self.skipTest("the server has them")

@@ -54,6 +54,14 @@ TEST(JobLine, ATagIsAKey) {
       << to_json(job);
 }
 
+TEST(KeptLine, HasTheKeyAsTheTagOfTheJobWas) {
+  const KeptLine kept{.id = 7, .tube = "a\\tube", .key = "12", .seconds = 60, .left_s = 5};
+  EXPECT_EQ(to_text(kept), "id=7 tube=a\\tube state=deleted time-left=5 idp=12:60\n");
+  EXPECT_EQ(to_json(kept),
+            "{\"id\":7,\"tube\":\"a\\\\tube\",\"state\":\"deleted\",\"time-left\":5,"
+            "\"idp\":\"12:60\"}\n");
+}
+
 TEST(JobLine, TagsThatAreNoneMakeNoBadJson) {
   JobLine job = some_job("x");
   job.tags = "try:x  \"";
