@@ -260,7 +260,26 @@ class Unique(TagTest):
                       error)
         self.good("flush", "-qy", "letters")
         self.assertEqual(self.good("import", "-t", "letters", stdin=text), "imported 1\n")
-        self.assertEqual(self.places(), {"one": [("letters", "ready"), ("news", "ready")]})
+        self.assertEqual(sorted(self.places()["one"]), [("letters", "ready"), ("news", "ready")])
+
+    def test_a_key_that_a_folder_has_without_a_job_is_shown_and_not_imported(self):
+        self.needs("idp")
+        with tempfile.TemporaryDirectory() as folder, Server(BINARY, *FLAGS, "-b", folder) as kept:
+            for words in (("put", "-t", "mail", "--unique", "a:1h", "x"), ("delete", "1"),
+                          ("put", "-t", "mail", "--unique", "b", "y")):
+                self.assertEqual(run(TOOL, *words, address=kept.address)[0], DONE)
+            kept.stop()
+            _, text, _ = run(TOOL, "binlog", "dump", "--json", folder)
+            _, words, _ = run(TOOL, "binlog", "dump", folder)
+            self.assertIn(b" state=deleted ", words)
+            self.assertEqual(run(TOOL, "binlog", "check", folder)[0], DONE)
+        found = {job["id"]: job for job in map(json.loads, text.splitlines())}
+        self.assertEqual([(found[i]["tube"], found[i]["state"], found[i]["idp"]) for i in (1, 2)],
+                         [("mail", "deleted", "a:3600"), ("mail", "ready", "b")])
+        self.assertIn(found[1]["time-left"], range(1, 3601))
+        self.assertEqual(self.good("import", "--dry-run", stdin=text), "good 1\n")
+        self.assertEqual(self.good("import", stdin=text), "imported 1\n")
+        self.assertEqual(self.good("put", "-t", "mail", "--unique", "a", "z"), "2\n")
 
     def test_a_more_urgent_put_of_a_key_raises_the_job(self):
         self.needs("idp")

@@ -189,11 +189,13 @@ function hasCommands() {
     equal((await client.send('reserve'))[1].toString(), 'once', 'the first body');
     equal(await put(1, 'x'), ['INSERTED', id, 'RESERVED'], 'while it is worked on');
     // The library's own put knows no tags, and its delete frees the key.
-    await new Promise((resolve, reject) => client.destroy(id, error => (error ? reject(error) : resolve())));
+    const destroy = job =>
+      new Promise((resolve, reject) => client.destroy(job, error => (error ? reject(error) : resolve())));
+    await destroy(id);
     equal((await put(1, 'x')).length, 2, 'a new job again');
     const putKept = async () => (await client.send('put 1 0 60 1 idp:order-8:60', Buffer.from('x')))[0];
     const [, kept] = await putKept();
-    await client.send(`delete ${kept}`);
+    await destroy(kept);
     equal(await putKept(), ['INSERTED', kept, 'DELETED'], 'a key that has outlived its job');
     await refused(client.send('put 1 0 60 1 idp:'), 'BAD_FORMAT', 'no key');
   });
