@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts
 
 import ports
 
-START_SECONDS = 10
+PATIENCE_SECONDS = 60
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
@@ -48,7 +48,7 @@ class Server:
         self._wait_until_it_listens()
 
     def _wait_until_it_listens(self):
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 self.log.seek(0)
@@ -57,7 +57,7 @@ class Server:
                 return
             time.sleep(0.005)
         self.stop()
-        raise Refused(f"does not listen after {START_SECONDS} s")
+        raise Refused(f"does not listen after {PATIENCE_SECONDS} s")
 
     @property
     def pid(self):
@@ -75,7 +75,7 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(10)
+                self.process.wait(PATIENCE_SECONDS)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()

@@ -12,13 +12,16 @@ check_pie_supported(LANGUAGES CXX)
 set(HARICOT_HARDENING)
 set(HARICOT_HARDENING_LINK)
 if(NOT HARICOT_SANITIZE)
-  foreach(flag -fstack-protector-strong -fstack-clash-protection)
-    string(MAKE_C_IDENTIFIER "HARICOT_HAS${flag}" name)
-    check_cxx_compiler_flag(${flag} ${name})
-    if(${name})
-      list(APPEND HARICOT_HARDENING ${flag})
-    endif()
-  endforeach()
+  check_cxx_compiler_flag(-fstack-protector-strong HARICOT_HAS_fstack_protector_strong)
+  if(HARICOT_HAS_fstack_protector_strong)
+    # A target with the property HARICOT_FEWER_STACK_CHECKS has only functions with buffers checked.
+    list(APPEND HARICOT_HARDENING
+         -fstack-protector$<$<NOT:$<BOOL:$<TARGET_PROPERTY:HARICOT_FEWER_STACK_CHECKS>>>:-strong>)
+  endif()
+  check_cxx_compiler_flag(-fstack-clash-protection HARICOT_HAS_fstack_clash_protection)
+  if(HARICOT_HAS_fstack_clash_protection)
+    list(APPEND HARICOT_HARDENING -fstack-clash-protection)
+  endif()
 
   # Jumps and returns that lead where the compiler meant them to, where the processor can tell.
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

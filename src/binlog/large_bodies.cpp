@@ -9,7 +9,7 @@ namespace haricot::binlog {
 namespace {
 
 // When commands have recorded so much in a turn, puts with a body of their own wait for the next.
-constexpr std::uint64_t kBytesPerTurn = 4 * 1024 * 1024;
+constexpr std::uint64_t kLargeBytesPerTurn = 4 * 1024 * 1024;
 
 // Each body begins a file, which wants a sync of its own. When so many syncs are in line, a put
 // with a large body waits for some of them to end: what is recorded after it would wait for all of
@@ -30,7 +30,7 @@ BlobRef LargeBodies::body_of(const JournaledJob& job) const {
 }
 
 bool LargeBodies::has_written_much() const {
-  return way_.appended_this_turn() >= kBytesPerTurn;
+  return way_.appended_this_turn() >= kLargeBytesPerTurn;
 }
 
 bool LargeBodies::is_busy() const {

@@ -11,7 +11,6 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr std::string_view kTrailer = "\r\n";
 // To cut off takes the kernel less than to write.
 constexpr std::uint64_t kSlicesCutOff = 16;
 // The same goes for taking space, as a rule.
@@ -50,7 +49,8 @@ DiskStatus LargeBody::begin(const BlobRef& body, std::size_t lead_bytes, std::ui
   body_ = body;
   lead_bytes_ = lead_bytes;
   file_ = file;
-  needed_ = offset_of_body(lead_bytes) + body.size() + kTrailer.size() + SegmentWriter::kEndBytes;
+  needed_ = offset_of_body(lead_bytes) + body.size() + SegmentWriter::kTrailer.size() +
+            SegmentWriter::kEndBytes;
   wanted_ = std::max(needed_, std::min(file_bytes, needed_ + kSlicesBehind * slice_bytes_));
   allocated_ = done_ = unsynced_ = sync_mark_ = 0;
   sum_ = 0;
@@ -108,7 +108,7 @@ DiskStatus LargeBody::write_slice() {
   }
   const std::array<std::string_view, 2> pieces{
       body_.view().substr(static_cast<std::size_t>(done_), static_cast<std::size_t>(bytes)),
-      is_last ? kTrailer : std::string_view{}};
+      is_last ? SegmentWriter::kTrailer : std::string_view{}};
   status = disk_.write(file_, offset, std::span(pieces).first(is_last ? 2 : 1));
   if (status != DiskStatus::ok) return status;
   sum_ = crc32c(sum_, pieces[0]);

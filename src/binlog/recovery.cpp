@@ -17,9 +17,9 @@ constexpr Duration kPauseBetweenTries = Duration::seconds(1);
 // second.
 constexpr Duration kPauseWhileGone = Duration::milliseconds(200);
 // Space may come back at any time, and to ask for it costs little.
-constexpr Duration kPauseOnAFullDisk = Duration::milliseconds(50);
+constexpr Duration kPauseWhileFull = Duration::milliseconds(50);
 constexpr std::uint64_t kRewrittenBytesPerTurn = 1024 * 1024;
-constexpr std::string_view kNoSpace = "no space or no memory left";
+constexpr std::string_view kNoSpaceOrMemory = "no space or no memory left";
 
 }  // namespace
 
@@ -51,7 +51,7 @@ Instant Recovery::next_event() const {
 }
 
 Duration Recovery::pause_before_next_try() const {
-  return way_.is_refusing_for_space() ? kPauseOnAFullDisk : kPauseBetweenTries;
+  return way_.is_refusing_for_space() ? kPauseWhileFull : kPauseBetweenTries;
 }
 
 // A try to recover that failed leaves files of which nothing is known to be on the disk. All they
@@ -253,7 +253,7 @@ bool Recovery::get_room(std::uint64_t bytes, std::size_t lead_bytes, std::size_t
   if (waits_) return false;
   if (room == JournalStatus::ok && way_.prepare_again(lead_bytes, body_bytes)) return true;
   if (room != JournalStatus::failed) {
-    way_.fail(DiskStatus::full, "write", kNoSpace);
+    way_.fail(DiskStatus::full, "write", kNoSpaceOrMemory);
   } else if (way_.is_open()) {
     way_.fail(DiskStatus::failed, "write", room_.why());
   }  // Else the next file could not be begun, and the way has failed already.
@@ -273,7 +273,7 @@ bool Recovery::rewrite_large(const JournaledJob& job, const BlobRef& body) {
     // Else a sync has failed, and the way has failed already.
     if (way_.is_open()) {
       way_.fail(is_full ? DiskStatus::full : DiskStatus::failed, "write",
-                is_full ? std::string_view(kNoSpace) : std::string_view(bodies_.why()));
+                is_full ? std::string_view(kNoSpaceOrMemory) : std::string_view(bodies_.why()));
     }
     return false;
   }

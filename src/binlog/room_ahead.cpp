@@ -15,7 +15,7 @@ namespace {
 // A disk that was full is not asked again before this time has gone by.
 constexpr Duration kSparePause = Duration::milliseconds(50);
 // How soon it is noticed that there is space again for a job that is larger than a file.
-constexpr Duration kPauseBetweenLooks = Duration::milliseconds(50);
+constexpr Duration kPauseBetweenLooksForRoom = Duration::milliseconds(50);
 // What is kept ahead beyond all that is promised, as a share of a file.
 constexpr std::uint64_t kShareInReserve = 8;
 // Syncs that rotating a file asks for.
@@ -293,7 +293,7 @@ void RoomAhead::look_for_space() {
   DiskSpace space;
   const bool wants_own_file = missing_record_ > file_bytes_;
   if (wants_own_file && ground_.disk.space(space) && space.free_bytes < missing_record_) {
-    look_again_ = ground_.now + kPauseBetweenLooks;
+    look_again_ = ground_.now + kPauseBetweenLooksForRoom;
     return;
   }
   missing_room_ = 0;

@@ -16,7 +16,6 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr std::string_view kTrailer = "\r\n";
 // Collected memory beyond this is given back once it was written.
 constexpr std::uint64_t kKeptBytesMax = 256 * 1024;
 

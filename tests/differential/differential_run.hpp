@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/server_process.hpp"
+#include "support/wire_client.hpp"
 
 namespace haricot::test {
 
@@ -18,7 +19,7 @@ struct DifferentialOptions {
   ServerOptions right = {};
   std::uint64_t seed = 1;
   std::size_t commands = 4000;
-  std::chrono::milliseconds answer_deadline = std::chrono::seconds(20);
+  std::chrono::milliseconds answer_deadline = kAnswerDeadline;
 };
 
 struct DifferentialResult {

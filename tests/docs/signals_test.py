@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE.parent / "monitors"))
 import documents
 from servers import Connection, Server
 
-DEADLINE_S = 20
+DEADLINE_S = 60
 ENDS, GOES_ON, STOPS, KILLS = "ends the server with status 0", "goes on", "stops the server", "kills"
 
 

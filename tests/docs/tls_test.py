@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE.parent / "monitors"))
 import documents
 from servers import Connection, Server
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 
 
 def free_port():

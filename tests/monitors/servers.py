@@ -26,7 +26,7 @@ class Connection:
     """A connection that waits for whole answers."""
 
     def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.input = self.socket.makefile("rb")
 
     def __enter__(self):

@@ -98,7 +98,7 @@ TEST_F(DaemonHalfClose, AfterTheLastOfManyUnreadAnswersTheConnectionEnds) {
   ASSERT_EQ(connect()->put(std::string(1000, 'x')), "INSERTED 1\r\n");
   const std::string commands = repeated("peek 1\r\n", kCommands);
   const Client client = connect_narrow();
-  ASSERT_EQ(client->send_without_reading(commands, std::chrono::seconds(10)), commands.size());
+  ASSERT_EQ(client->send_without_reading(commands, kPatience), commands.size());
   ASSERT_TRUE(client->shutdown_write());
   ASSERT_TRUE(eventually([this] { return server_stat("cmd-peek") > 60; }));
   const std::string answers =

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr ExitStatus kFenced{.code = 75};
-constexpr std::chrono::seconds kEnd{30};
+constexpr std::chrono::seconds kEnd{60};
 
 class DaemonFence : public DaemonTest {
  protected:

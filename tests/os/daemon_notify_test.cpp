@@ -143,7 +143,7 @@ TEST_F(DaemonNotifyReplay, ProgressIsToldBeforeItIsReady) {
                       "-e",
                       "inject=pread64:delay_enter=600000"};
   ASSERT_TRUE(server_.launch(options)) << server_.failure();
-  const auto messages = manager_.receive_until("READY=1", std::chrono::seconds(60));
+  const auto messages = manager_.receive_until("READY=1");
   if (server_.standard_error().find("ptrace") != std::string::npos) {
     GTEST_SKIP() << "strace may not trace here: " << server_.standard_error();
   }
@@ -173,7 +173,7 @@ TEST_F(DaemonNotify, AStopThatWaitsForTheDiskAsksForMoreTime) {
                       "-e",    "trace=fdatasync",
                       "-e",    "inject=fdatasync:delay_enter=3500000"};
   ASSERT_TRUE(server_.launch(options)) << server_.failure();
-  const auto start = manager_.receive_until("READY=1", std::chrono::seconds(60));
+  const auto start = manager_.receive_until("READY=1");
   if (server_.standard_error().find("ptrace") != std::string::npos) {
     GTEST_SKIP() << "strace may not trace here: " << server_.standard_error();
   }
@@ -185,7 +185,7 @@ TEST_F(DaemonNotify, AStopThatWaitsForTheDiskAsksForMoreTime) {
   const auto begin = manager_.receive_until("STOPPING=1");
   ASSERT_FALSE(begin.empty());
   ASSERT_TRUE(has_line(begin.back(), "STOPPING=1")) << begin.back();
-  const auto end = server_.wait_exit(std::chrono::seconds(60));
+  const auto end = server_.wait_exit();
   ASSERT_TRUE(end);
   EXPECT_EQ(*end, (ExitStatus{.code = 0})) << server_.standard_error();
   const auto pleas = manager_.receive_all();

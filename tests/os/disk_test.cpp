@@ -25,7 +25,7 @@ using binlog::DiskStatus;
 using binlog::FileHandle;
 using binlog::SyncDone;
 
-constexpr int kDiskDeadlineMs = 20'000;  // For what takes milliseconds.
+constexpr int kDiskDeadlineMs = 60'000;  // For what takes milliseconds.
 
 class FolderDiskTest : public ::testing::Test {
  protected:

@@ -35,7 +35,7 @@ namespace fs = std::filesystem;
 constexpr Duration kLong = Duration::seconds(600);
 constexpr Duration kShort = Duration::milliseconds(1);
 constexpr std::uint64_t kOwner = 0x123456789abcdef0;
-constexpr std::chrono::seconds kPatienceOfTest{20};  // For what takes milliseconds.
+constexpr std::chrono::seconds kPatienceOfTest{60};  // For what takes milliseconds.
 
 // A server's fence in the folder of the test. Two of them are as on two machines whose volume has
 // lost the lock of the first: a lock by fcntl keeps nobody out in one process.

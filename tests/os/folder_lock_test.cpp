@@ -25,7 +25,7 @@ namespace {
 constexpr int kTaken = 20;
 constexpr int kHeldByParent = 21;
 constexpr int kElse = 22;
-constexpr std::chrono::seconds kDeadline{20};  // For what takes milliseconds.
+constexpr std::chrono::seconds kDeadline{60};  // For what takes milliseconds.
 
 Descriptor open_folder(const std::string& path) {
   Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "support/eventually.hpp"
+
 namespace haricot::test {
 
 class NotifySocket final {
@@ -22,10 +24,10 @@ class NotifySocket final {
   void close();
 
   // The next message; nothing if none comes in time.
-  std::optional<std::string> receive(std::chrono::milliseconds deadline = std::chrono::seconds(10));
+  std::optional<std::string> receive(std::chrono::milliseconds deadline = kPatience);
   // All messages up to one with this line, that one included.
-  std::vector<std::string> receive_until(
-      const std::string& line, std::chrono::milliseconds deadline = std::chrono::seconds(20));
+  std::vector<std::string> receive_until(const std::string& line,
+                                         std::chrono::milliseconds deadline = kPatience);
   // What is there already.
   std::vector<std::string> receive_all();
 

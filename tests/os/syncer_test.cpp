@@ -18,7 +18,7 @@
 namespace haricot::os {
 namespace {
 
-constexpr int kDeadlineMs = 20'000;  // For what takes microseconds.
+constexpr int kDeadlineMs = 60'000;  // For what takes microseconds.
 constexpr std::uint64_t kSyncsMax = binlog::Disk::kSyncsUnderWayMax;
 
 bool is_readable(const Syncer& syncer, int timeout_ms) {

@@ -22,7 +22,7 @@ HOME = "/var/lib/beanstalkd"
 # The network of the container is its own: the port need not be free outside.
 ASK = """
 import socket, sys
-with socket.create_connection(("127.0.0.1", 11300), timeout=20) as server:
+with socket.create_connection(("127.0.0.1", 11300), timeout=60) as server:
     server.sendall(sys.stdin.buffer.read() + b"quit\\r\\n")
     answer = b""
     while piece := server.recv(65536): answer += piece
@@ -37,7 +37,7 @@ exec chroot "$@"
 """
 
 
-def eventually(condition, seconds=20):
+def eventually(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -180,7 +180,7 @@ class Container(unittest.TestCase):
         """Sends a signal to process 1; its status, as a container runtime would see it."""
         begin = time.monotonic()
         os.kill(self.inner(), number)
-        status = self.outer.wait(timeout=30)
+        status = self.outer.wait(timeout=60)
         self.outer.stderr.close()
         took = time.monotonic() - begin
         print(f"signal {number}: status {status} in {1000 * took:.0f} ms")

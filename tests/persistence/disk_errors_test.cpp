@@ -115,7 +115,7 @@ TEST_P(DiskErrors, AreSurvived) {
         load.send(1);
         return load.read_all() && load.refused() > 0;
       },
-      std::chrono::seconds(fault.nothing_can_be_kept ? 10 : 0));
+      fault.nothing_can_be_kept ? kPatience : std::chrono::milliseconds(0));
   ASSERT_TRUE(server_.running()) << server_.standard_error();
   if (fault.nothing_can_be_kept) {
     EXPECT_TRUE(is_refused);

@@ -11,8 +11,6 @@
 namespace haricot::test {
 namespace {
 
-constexpr std::chrono::milliseconds kStopDeadline{5000};
-
 class Stop : public PersistenceTest {
  protected:
   void survive(const std::vector<std::string>& flags, int rounds) {
@@ -25,7 +23,7 @@ class Stop : public PersistenceTest {
       ASSERT_TRUE(load.read_all());
       load.send(1 + load.below(300));
       ASSERT_TRUE(server_.signal(SIGTERM));
-      const auto end = server_.wait_exit(kStopDeadline);
+      const auto end = server_.wait_exit();
       ASSERT_TRUE(end) << "it did not end in time";
       EXPECT_EQ(*end, (ExitStatus{.code = 0})) << server_.standard_error();
       load.read_what_came();

@@ -14,7 +14,7 @@ from link import Gone, Link
 
 TUBES = [b"soak-%d" % i for i in range(12)]
 HELD_MAX = 30
-ANSWER_SECONDS = 20
+ANSWER_SECONDS = 60
 
 
 class Leaves(Exception):

@@ -32,7 +32,7 @@ from samples import Limits, Sample
 FILE_BYTES = 1024 * 1024
 START_SECONDS = 60
 STOP_SECONDS = 60
-SETTLE_SECONDS = 20
+SETTLE_SECONDS = 60
 PEEKS_AT_ONCE = 500
 FLAGS = (["-f", "50"], ["-f", "0"], ["-F"], ["-f", "5", "-V"])
 SUSPICIOUS = ("damage", "CHECK", "cannot", "Sanitizer", "lost", "refused")

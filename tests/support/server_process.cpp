@@ -31,6 +31,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kStartAttemptsMax = 10;
 constexpr int kPollStepMs = 2;
+// A child that has not become a server by then never will. An emulator makes a fork of a vfork, and
+// may leave a lock of its own locked in the child if other threads run at that moment.
+constexpr std::chrono::seconds kExecPatience{10};
 constexpr std::string_view kUnixPrefix = "unix:";
 
 // Waits a moment between two looks at a process that gives no event to wait for.
@@ -247,6 +250,8 @@ bool ServerProcess::start(const ServerOptions& options) {
         return true;
       case StartResult::failed:
         return false;
+      case StartResult::stuck:
+        break;
       case StartResult::ended:
         // Worth another try only if somebody else has the address, as a listener or as a client.
         if (is_unix || !was_refused_its_address(options)) return false;
@@ -286,6 +291,8 @@ bool ServerProcess::spawn(const ServerOptions& options, const std::vector<std::s
   std::vector<std::string> words = options.launcher;
   words.push_back(options.binary);
   words.insert(words.end(), arguments.begin(), arguments.end());
+  words_.clear();
+  for (const std::string& argument : arguments) words_.append(argument).push_back('\0');
   std::vector<std::string> settings = options.environment;
   for (char** setting = environ; *setting != nullptr; ++setting) settings.emplace_back(*setting);
   std::vector<char*> argv = pointers_to(words);
@@ -309,12 +316,17 @@ bool ServerProcess::spawn(const ServerOptions& options, const std::vector<std::s
 }
 
 ServerProcess::StartResult ServerProcess::wait_until_listening(Clock::time_point deadline) {
+  const auto exec_deadline = Clock::now() + kExecPatience;
   for (;;) {
     if (is_listening()) return StartResult::listening;
     if (!running()) {
       failure_ = "the server ended at once, code " + std::to_string(last_exit_->code) +
                  ", signal " + std::to_string(last_exit_->signal) + ", stderr: " + standard_error();
       return StartResult::ended;
+    }
+    if (Clock::now() >= exec_deadline && Clock::now() < deadline && !has_its_words()) {
+      kill_hard();
+      return StartResult::stuck;
     }
     if (Clock::now() >= deadline) {
       failure_ = "the server did not listen in time, stderr: " + standard_error();
@@ -331,6 +343,11 @@ bool ServerProcess::is_listening() const {
   const auto inodes =
       unix_path_.empty() ? inodes_listening_on(port_) : inodes_listening_on(unix_path_);
   return !inodes.empty() && process_holds_socket(pid_, inodes);
+}
+
+// Until a child has become the server, it has the words of the test.
+bool ServerProcess::has_its_words() const {
+  return read_whole_file(("/proc/" + std::to_string(pid_) + "/cmdline").c_str()).ends_with(words_);
 }
 
 bool ServerProcess::running() {
@@ -373,6 +390,20 @@ std::optional<ExitStatus> ServerProcess::kill_hard() {
 
 bool ServerProcess::signal(int number) const {
   return pid_ > 0 && ::kill(pid_, number) == 0;
+}
+
+// That the server reads the signal from a descriptor, or that its handler begins, ends that.
+bool ServerProcess::has_pending(int signal) const {
+  const std::string status = read_whole_file(("/proc/" + std::to_string(pid_) + "/status").c_str());
+  constexpr std::string_view kKey = "\nShdPnd:";
+  const std::size_t at = status.find(kKey);
+  if (at == std::string::npos) return false;
+  const auto set = std::strtoull(status.c_str() + at + kKey.size(), nullptr, 16);
+  return (set >> (signal - 1) & 1) != 0;
+}
+
+bool ServerProcess::signal_and_wait(int number, std::chrono::milliseconds deadline) {
+  return signal(number) && eventually([&] { return !has_pending(number); }, deadline);
 }
 
 std::string ServerProcess::standard_output() const {

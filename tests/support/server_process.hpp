@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "support/eventually.hpp"
+
 namespace haricot::test {
 
 enum class ServerKind { haricot, beanstalkd_1_12 };
@@ -45,7 +47,7 @@ struct ServerOptions {
   // A descriptor of the test to be the server's stderr; standard_error() stays empty then.
   std::optional<int> error_descriptor = {};
   std::optional<std::string> working_directory = {};
-  std::chrono::milliseconds start_deadline{10000};
+  std::chrono::milliseconds start_deadline = kPatience;
 };
 
 class ServerProcess final {
@@ -71,7 +73,7 @@ class ServerProcess final {
 
   // SIGTERM, then SIGKILL if the process is still there after the deadline; reaps it. Does nothing
   // without a process.
-  std::optional<ExitStatus> stop(std::chrono::milliseconds deadline = std::chrono::seconds(10));
+  std::optional<ExitStatus> stop(std::chrono::milliseconds deadline = kPatience);
 
   // SIGKILL, as a crash would end it; reaps it.
   std::optional<ExitStatus> kill_hard();
@@ -79,9 +81,12 @@ class ServerProcess final {
   // Sends a signal. False if there is no process.
   bool signal(int number) const;
 
+  // Sends a signal that the server handles, and waits until it has: until the kernel no longer
+  // keeps the signal for it. False if there is no process, or the deadline passed.
+  [[nodiscard]] bool signal_and_wait(int number, std::chrono::milliseconds deadline = kPatience);
+
   // Waits until the process ends by itself; nothing if it still runs at the deadline.
-  std::optional<ExitStatus> wait_exit(
-      std::chrono::milliseconds deadline = std::chrono::seconds(10));
+  std::optional<ExitStatus> wait_exit(std::chrono::milliseconds deadline = kPatience);
 
   // True from the start until the end was seen by one of the calls above or by this one.
   bool running();
@@ -99,17 +104,20 @@ class ServerProcess final {
   const std::string& failure() const { return failure_; }
 
  private:
-  enum class StartResult { listening, ended, failed };
+  enum class StartResult { listening, ended, stuck, failed };
 
   bool spawn(const ServerOptions& options, const std::vector<std::string>& arguments);
   StartResult wait_until_listening(std::chrono::steady_clock::time_point deadline);
   bool is_listening() const;
+  bool has_its_words() const;
+  bool has_pending(int signal) const;
   bool was_refused_its_address(const ServerOptions& options) const;
   void close_captures();
 
   pid_t pid_ = -1;
   std::uint16_t port_ = 0;
   std::string unix_path_;
+  std::string words_;  // Its arguments, as /proc shows them.
   std::string failure_;
   std::optional<ExitStatus> last_exit_;
   int output_capture_ = -1;  // Files in memory: a server that writes much never blocks on us.

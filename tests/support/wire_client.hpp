@@ -14,11 +14,13 @@
 #include <string>
 #include <string_view>
 
+#include "support/eventually.hpp"
+
 namespace haricot::test {
 
 class ServerProcess;
 
-constexpr std::chrono::milliseconds kAnswerDeadline = std::chrono::seconds(20);
+constexpr std::chrono::milliseconds kAnswerDeadline = kPatience;
 
 // Bytes made readable for failure messages: `put 0\r\n`, `\x00`; cut in the middle when very long.
 std::string escaped(std::string_view bytes);

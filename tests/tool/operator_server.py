@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-DEADLINE_S = 20
+DEADLINE_S = 60
 # The tool's exit statuses.
 DONE, NO, NO_SERVER, REFUSED, USAGE = 0, 1, 3, 4, 5
 

@@ -51,6 +51,8 @@ class SegmentWriter {
  public:
   // Room that every file keeps: for the seal, and for two records of which files are needed.
   static constexpr std::uint64_t kEndBytes = 3 * kShortRecordBytes;
+  // What stands behind a body.
+  static constexpr std::string_view kTrailer = "\r\n";
   // A body from here on is written from where it is instead of being copied.
   static constexpr std::size_t kBlobBytesMin = 4096;
 

@@ -9,11 +9,9 @@
 namespace haricot::tool {
 namespace {
 
-constexpr std::string_view kBegin = "---\n";
-
 // Adds the job whose lines these are. False: they are no job.
 bool add_job(const std::string& lines, JobPage& page) {
-  std::optional<StatsText> job = StatsText::parse(std::string(kBegin) + lines);
+  std::optional<StatsText> job = StatsText::parse(std::string(kYamlBegin) + lines);
   if (!job || !job->number("id")) return false;
   page.jobs.push_back(std::move(*job));
   return true;
@@ -29,8 +27,8 @@ bool is_nested(std::string_view line) {
 }  // namespace
 
 std::optional<JobPage> parse_job_page(std::string_view answer) {
-  if (!answer.starts_with(kBegin) || !answer.ends_with('\n')) return std::nullopt;
-  answer.remove_prefix(kBegin.size());
+  if (!answer.starts_with(kYamlBegin) || !answer.ends_with('\n')) return std::nullopt;
+  answer.remove_prefix(kYamlBegin.size());
   JobPage page;
   bool has_jobs = false;
   bool is_among_jobs = false;

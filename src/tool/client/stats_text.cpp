@@ -11,7 +11,6 @@
 namespace haricot::tool {
 namespace {
 
-constexpr std::string_view kBegin = "---\n";
 constexpr std::string_view kOurVersionKey = "haricot-version";
 
 // These are text even where they look like a number.
@@ -38,8 +37,8 @@ bool can_be_asked_for(std::string_view name) {
 }  // namespace
 
 std::optional<StatsText> StatsText::parse(std::string_view answer) {
-  if (!answer.starts_with(kBegin)) return std::nullopt;
-  answer.remove_prefix(kBegin.size());
+  if (!answer.starts_with(kYamlBegin)) return std::nullopt;
+  answer.remove_prefix(kYamlBegin.size());
   StatsText stats;
   while (!answer.empty()) {
     const std::string_view line = take_line(answer);
@@ -67,6 +66,11 @@ const StatsText::Line* StatsText::find_line(std::string_view key) const {
 std::optional<std::uint64_t> StatsText::number(std::string_view key) const {
   const std::string* value = find(key);
   return value == nullptr ? std::nullopt : read_number(*value);
+}
+
+bool StatsText::is_true(std::string_view key) const {
+  const std::string* value = find(key);
+  return value != nullptr && (*value == "true" || *value == "1");
 }
 
 std::optional<double> StatsText::decimal(std::string_view key) const {
@@ -113,8 +117,8 @@ std::string short_server_words(const StatsText& stats) {
 }
 
 std::optional<std::vector<std::string>> parse_list(std::string_view answer) {
-  if (!answer.starts_with(kBegin)) return std::nullopt;
-  answer.remove_prefix(kBegin.size());
+  if (!answer.starts_with(kYamlBegin)) return std::nullopt;
+  answer.remove_prefix(kYamlBegin.size());
   std::vector<std::string> names;
   while (!answer.empty()) {
     std::string_view line = take_line(answer);

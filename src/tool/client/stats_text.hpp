@@ -12,6 +12,9 @@
 
 namespace haricot::tool {
 
+// What the body of such an answer begins with.
+inline constexpr std::string_view kYamlBegin = "---\n";
+
 class StatsText {
  public:
   struct Line {
@@ -31,6 +34,8 @@ class StatsText {
   // The number after a key; nothing if there is no such key or it is no number.
   std::optional<std::uint64_t> number(std::string_view key) const;
   std::optional<double> decimal(std::string_view key) const;
+  // False also if there is no such key.
+  bool is_true(std::string_view key) const;
 
   // The members of a JSON object, in their order, without the braces.
   std::string json_members() const;

@@ -22,11 +22,6 @@ constexpr std::optional<double> ServerRates::*kRates[] = {
     &ServerRates::deletes,    &ServerRates::timeouts, &ServerRates::connections,
     &ServerRates::cpu_percent};
 
-bool is_set(const StatsText& server, std::string_view key) {
-  const std::string* value = server.find(key);
-  return value != nullptr && (*value == "true" || *value == "1");
-}
-
 }  // namespace
 
 void add_up(std::span<const TopState> servers, TopState& sum) {
@@ -59,7 +54,7 @@ void add_up(std::span<const TopState> servers, TopState& sum) {
   for (const std::string_view alarm : kAlarms) {
     const bool is_on =
         std::any_of(reports.begin(), reports.end(),
-                    [alarm](const StatsText& report) { return is_set(report, alarm); });
+                    [alarm](const StatsText& report) { return report.is_true(alarm); });
     if (is_on) sum.sample.server.add({std::string(alarm), "true"});
   }
   sum.sample.tubes = sum_of_tubes(samples);

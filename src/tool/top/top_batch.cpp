@@ -15,11 +15,6 @@ std::string value_of(const StatsText& stats, std::string_view key) {
   return value == nullptr ? "-" : safe_word(*value);
 }
 
-bool is_true(const StatsText& stats, std::string_view key) {
-  const std::string* value = stats.find(key);
-  return value != nullptr && (*value == "true" || *value == "1");
-}
-
 std::string identity_line(const TopState& state) {
   const StatsText& server = state.sample.server;
   std::string line = "haricot top: " + safe_word(state.address);
@@ -27,8 +22,8 @@ std::string identity_line(const TopState& state) {
     line += ", " + short_server_words(server) + ", up " +
             format_uptime(server.number("uptime").value_or(0));
   }
-  if (is_true(server, "draining")) line += ", DRAIN MODE";
-  if (is_true(server, "binlog-refusing")) line += ", BINLOG FAILS";
+  if (server.is_true("draining")) line += ", DRAIN MODE";
+  if (server.is_true("binlog-refusing")) line += ", BINLOG FAILS";
   return line;
 }
 

@@ -16,21 +16,16 @@ std::string count_of(const StatsText& stats, std::string_view key) {
   return number ? grouped(*number) : "-";
 }
 
-bool is_true(const StatsText& stats, std::string_view key) {
-  const std::string* value = stats.find(key);
-  return value != nullptr && (*value == "true" || *value == "1");
-}
-
 // What is wrong has its place before the address, which is cut, but not to nothing.
 Pieces identity(const TopState& state, std::size_t columns) {
   constexpr std::string_view kBegin = "haricot top: ";
   constexpr std::size_t kAddressColumnsMin = 12;
   const StatsText& server = state.sample.server;
   Pieces pieces(1);
-  if (is_true(server, "draining")) pieces.push_back({"DRAIN MODE", Tone::alarm});
-  if (is_true(server, "binlog-refusing")) pieces.push_back({"BINLOG REFUSES", Tone::alarm});
-  if (is_true(server, "memory-full")) pieces.push_back({"MEMORY FULL", Tone::alarm});
-  if (is_true(server, "binlog-no-space")) pieces.push_back({"DISK FULL", Tone::alarm});
+  if (server.is_true("draining")) pieces.push_back({"DRAIN MODE", Tone::alarm});
+  if (server.is_true("binlog-refusing")) pieces.push_back({"BINLOG REFUSES", Tone::alarm});
+  if (server.is_true("memory-full")) pieces.push_back({"MEMORY FULL", Tone::alarm});
+  if (server.is_true("binlog-no-space")) pieces.push_back({"DISK FULL", Tone::alarm});
   std::size_t taken = 0;
   for (std::size_t i = 1; i < pieces.size(); ++i) taken += pieces[i].text.size() + 2;
   const std::string address = safe_word(state.address);
@@ -70,8 +65,8 @@ ScreenLine::Piece binlog(const StatsText& server) {
   const std::uint64_t errors = server.number("binlog-errors").value_or(0);
   const std::string after =
       errors == 0 ? "" : ", " + grouped(errors) + (errors == 1 ? " error" : " errors");
-  if (is_true(server, "binlog-refusing")) return {"binlog: refuses" + after, Tone::alarm};
-  if (is_true(server, "binlog-no-space")) return {"binlog: no space" + after, Tone::alarm};
+  if (server.is_true("binlog-refusing")) return {"binlog: refuses" + after, Tone::alarm};
+  if (server.is_true("binlog-no-space")) return {"binlog: no space" + after, Tone::alarm};
   if (errors > 0) return {"binlog: works" + after, Tone::warning};
   if (server.number("binlog-errors")) return {"binlog: ok"};
   return {server.number("binlog-current-index").value_or(0) > 0 ? "binlog: on" : "binlog: off"};
@@ -85,7 +80,7 @@ Pieces resources(const TopState& state) {
   pieces.push_back(binlog(server));
   if (const auto used = server.number("memory-used"), max = server.number("memory-max");
       used && max) {
-    const Tone tone = is_true(server, "memory-full") ? Tone::alarm : Tone::plain;
+    const Tone tone = server.is_true("memory-full") ? Tone::alarm : Tone::plain;
     pieces.push_back({"jobs take " + format_bytes(*used) + " of " + format_bytes(*max), tone});
   }
   return pieces;

@@ -27,7 +27,7 @@ constexpr ErrandText kText = {
     "    haricot work --tube mail --jobs 4 --tries 5 --delay 1m -- ./deliver\n"};
 
 constexpr std::uint64_t kSlotsMax = 1000;
-constexpr int kLastWordsMs = 1000;
+constexpr int kOwnLastWordsMs = 1000;
 
 void add_flags(Errand& errand, WorkPlan& plan) {
   errand.add({'t', "tube", "TUBE", "work on this tube; more than once: on all of them (default)",
@@ -92,7 +92,7 @@ int work(Words words) {
   if (!crew.open(error)) return errand.no(error);
   crew.run();
   if (!plan.quiet) say_sums(shift);
-  shift.error.finish(kLastWordsMs);
+  shift.error.finish(kOwnLastWordsMs);
   return shift.status;
 }
 
