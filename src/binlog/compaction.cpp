@@ -17,6 +17,9 @@ constexpr std::uint64_t kBytesPerByteWritten = 2;
 constexpr std::uint64_t kTimesAllowedMax = 3;
 // Of the garbage that is worth collecting, the part that is so for a change that lacks room.
 constexpr std::uint64_t kShareForAChange = 4;
+// What a file takes beside the records of jobs: its head, its seal, and one record of which files are
+// needed, as a file is removed for each that is begun. To copy it would only make it anew.
+constexpr std::uint64_t kBytesOfFrame = kFirstRecordOffset + 2 * kShortRecordBytes;
 constexpr Duration kPauseAfterFailure = Duration::seconds(1);
 constexpr Duration kPauseOnAFullDisk = Duration::milliseconds(50);
 
@@ -24,13 +27,13 @@ constexpr Duration kPauseOnAFullDisk = Duration::milliseconds(50);
 
 std::uint64_t Compaction::garbage_of_oldest() const {
   const Segment& oldest = segments().oldest();
-  const std::uint64_t needed = oldest.live_bytes + kFirstRecordOffset + kShortRecordBytes;
+  const std::uint64_t needed = oldest.live_bytes + kBytesOfFrame;
   return oldest.bytes - std::min(oldest.bytes, needed);
 }
 
 std::uint64_t Compaction::garbage_of_newest() const {
   const std::uint64_t written = way_.writer().written().bytes + way_.writer().collected_bytes();
-  const std::uint64_t needed = kFirstRecordOffset + segments().newest().live_bytes;
+  const std::uint64_t needed = kBytesOfFrame + segments().newest().live_bytes;
   return written - std::min(written, needed);
 }
 
@@ -49,7 +52,7 @@ bool Compaction::has_garbage_to_collect() const {
   if (room_.is_short() && segments().oldest().moved_until != 0) return true;
   const std::uint64_t sealed = segments().older_bytes();
   const std::uint64_t sealed_live = segments().live_bytes() - segments().newest().live_bytes;
-  const std::uint64_t frames = (segments().size() - 1) * (kFirstRecordOffset + kShortRecordBytes);
+  const std::uint64_t frames = (segments().size() - 1) * kBytesOfFrame;
   std::uint64_t garbage = sealed - std::min(sealed, sealed_live + frames);
   // What is copied after it will make a file of the past of the newest one.
   if (room_.is_short()) garbage += garbage_of_newest();

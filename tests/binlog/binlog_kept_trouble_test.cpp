@@ -65,8 +65,7 @@ TEST_P(BinlogKeptFullDisk, TakesEachDeletion) {
     disk.set_capacity(full.capacity);
     disk.set_block_bytes(full.block_bytes);
     BinlogOptions options = kSmallFiles;
-    // Small ones, so that many of them end.
-    options.file_bytes = round % 3 == 2 ? 10 * 1024 * 1024 : full.capacity / (16 >> round % 3);
+    options.file_bytes = round % 3 == 0 ? 4096 : round % 3 == 1 ? 16384 : 10 * 1024 * 1024;
     World world(disk, options);
     std::vector<JobId> ids = fill_with_keys(world, random, full);
     ASSERT_GT(ids.size(), full.capacity / 4096);
@@ -152,8 +151,8 @@ TEST_P(BinlogKeptFullDisk, TakesEachDeletionWhereMostOfAFileIsLost) {
 INSTANTIATE_TEST_SUITE_P(With, BinlogKeptFullDisk,
                          ::testing::Values(FullDisk{65'536, 1, 100, 100, false},
                                            FullDisk{65'536, 4096, 20, 0, false},
-                                           FullDisk{131'072, 4096, 100, 200, true},
-                                           FullDisk{262'144, 512, 100, 200, false},
+                                           FullDisk{131'072, 4096, 100, 500, true},
+                                           FullDisk{262'144, 512, 100, 1000, false},
                                            FullDisk{524'288, 4096, 40, 200, true}),
                          [](const ::testing::TestParamInfo<FullDisk>& full) {
                            return std::to_string(full.param.capacity / 1024) + "KiBInBlocksOf" +
