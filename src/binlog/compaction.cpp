@@ -17,8 +17,8 @@ constexpr std::uint64_t kBytesPerByteWritten = 2;
 constexpr std::uint64_t kTimesAllowedMax = 3;
 // Of the garbage that is worth collecting, the part that is so for a change that lacks room.
 constexpr std::uint64_t kShareForAChange = 4;
-// What a file takes beside the records of jobs: its head, its seal, and one record of which files are
-// needed, as a file is removed for each that is begun. To copy it would only make it anew.
+// What a file takes beside the records of jobs: its head, its seal, and one record of which files
+// are needed, as a file is removed for each that is begun. To copy it would only make it anew.
 constexpr std::uint64_t kBytesOfFrame = kFirstRecordOffset + 2 * kShortRecordBytes;
 constexpr Duration kPauseAfterFailure = Duration::seconds(1);
 constexpr Duration kPauseOnAFullDisk = Duration::milliseconds(50);

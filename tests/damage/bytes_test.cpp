@@ -15,7 +15,7 @@ namespace {
 
 using binlog::kSectorBytes;
 
-constexpr std::size_t kFolders = 8;
+constexpr std::size_t kFolders = 10;
 
 class HurtBytes : public ::testing::TestWithParam<std::size_t> {
  protected:
