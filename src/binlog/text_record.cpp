@@ -24,11 +24,6 @@ constexpr std::size_t kBackTextBytes =
 static_assert(kFrontTextBytes + kBackTextBytes == kTextBytesOfAPart);
 static_assert(text_parts(kKeptTextBytesMax) <= 255 && kKeyBytesMax <= 255);
 
-template <typename Integer>
-Integer load(const char* from) {
-  return load_little_endian<Integer>(from);
-}
-
 }  // namespace
 
 Record text_record(TextKind kind, std::uint64_t id, std::string_view text, std::size_t part) {
@@ -48,12 +43,12 @@ Record text_record(TextKind kind, std::uint64_t id, std::string_view text, std::
   record.id = kPseudoId;
   record.priority = kMarks[static_cast<std::size_t>(kind)];
   record.delay_ns = static_cast<std::int64_t>(id);
-  record.ttr_ns = load<std::int64_t>(front.data());
-  record.body_bytes = load<std::uint32_t>(front.data() + 8);
-  record.created_at = load<std::int64_t>(back.data());
-  record.deadline_at = load<std::int64_t>(back.data() + 8);
+  record.ttr_ns = load_little_endian<std::int64_t>(front.data());
+  record.body_bytes = load_little_endian<std::uint32_t>(front.data() + 8);
+  record.created_at = load_little_endian<std::int64_t>(back.data());
+  record.deadline_at = load_little_endian<std::int64_t>(back.data() + 8);
   for (std::size_t i = 0; i < record.counts.size(); ++i) {
-    record.counts[i] = load<std::uint32_t>(back.data() + 16 + 4 * i);
+    record.counts[i] = load_little_endian<std::uint32_t>(back.data() + 16 + 4 * i);
   }
   record.state = RecordState::deleted;
   return record;
@@ -101,8 +96,8 @@ std::optional<KeptText> read_kept(std::string_view text) {
   if (key_bytes == 0 || key_bytes > kKeyBytesMax || key_bytes > text.size() - kKeyAt) {
     return std::nullopt;
   }
-  const KeptText kept{.end_at = load<std::int64_t>(text.data()),
-                      .seconds = load<std::uint32_t>(text.data() + 8),
+  const KeptText kept{.end_at = load_little_endian<std::int64_t>(text.data()),
+                      .seconds = load_little_endian<std::uint32_t>(text.data() + 8),
                       .key = text.substr(kKeyAt, key_bytes),
                       .tube_name = text.substr(kKeyAt + key_bytes)};
   const bool is_good =
