@@ -128,9 +128,11 @@ std::string_view Replay::tags_for(const Record& record, JobRef known) {
 // The key of a deleted job whose text was read, in place of what an older record says of it.
 bool Replay::take_kept(JobId id) {
   std::optional<KeptKey> kept = kept_from(text_.text(), wall_offset_, now_);
-  if (!kept || id > kIdLast) return true;  // No server writes such a record.
+  if (!kept) return true;  // No server writes such a record.
   report_.next_id = std::max(report_.next_id, id + 1);
   drop_kept(id);
+  // A job of that id has lost its deletion. Nothing is a job and what remains of it at once.
+  if (const JobRef job = engine_.jobs().find(id); job != JobRef::none) drop(job);
   if (kept->end <= now_) return true;
   kept->id = id;
   const JobRef remains = engine_.restore_kept(*kept);

@@ -71,7 +71,9 @@ std::optional<TextPart> text_part(const Record& record) {
   part.number = static_cast<unsigned char>(bytes[0]);
   part.parts = static_cast<unsigned char>(bytes[1]);
   part.text_bytes = static_cast<unsigned char>(bytes[2]);
-  if (part.number >= part.parts || part.text_bytes == 0 || part.text_bytes > kTextBytesOfAPart) {
+  const bool is_of_a_job = part.id != 0 && part.id <= kIdLast;
+  if (!is_of_a_job || part.number >= part.parts || part.text_bytes == 0 ||
+      part.text_bytes > kTextBytesOfAPart) {
     return std::nullopt;
   }
   std::memcpy(part.text.data(), bytes.data() + kNumbersBytes, part.text_bytes);

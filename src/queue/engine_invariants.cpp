@@ -72,6 +72,7 @@ class Engine::Inspection {
     if (job.has_tags != 0 && engine_.jobs_.has_kept_key(ref)) {
       const std::size_t name_bytes = engine_.tubes_[job.tube].name.size();
       keys_to_keep_.add(engine_.jobs_.unique_key(ref).size() + name_bytes);
+      bytes_to_come_ += engine_.bytes_more_when_deleted(ref, name_bytes);
     }
     if (tags_in(engine_.jobs_.tags(ref)).tries > 0) {
       ++with_tries_;
@@ -177,6 +178,7 @@ class Engine::Inspection {
     engine_.kept_.check_invariants();
     CHECK(engine_.kept_.size() == store.remains());
     CHECK(engine_.keys_to_keep_ == keys_to_keep_);
+    CHECK(engine_.kept_.bytes_to_come() == bytes_to_come_);
     for (JobRef ref = store.first_remains_from(0); ref != JobRef::none;
          ref = store.first_remains_from(store[ref].id + 1)) {
       CHECK(store[ref].id < engine_.next_id_);
@@ -442,6 +444,7 @@ class Engine::Inspection {
   std::uint64_t buried_with_tries_ = 0;
   std::uint64_t keys_held_ = 0;
   KeptRoom keys_to_keep_;
+  std::uint64_t bytes_to_come_ = 0;
   std::unordered_map<TubeRef, std::uint64_t> reserved_in_;
   struct LaneCounts {
     std::uint64_t jobs = 0, reserved = 0, ready = 0;

@@ -88,15 +88,29 @@ void Engine::unmake_remains(std::span<const JobRef> remains) {
   }
 }
 
+// By how much what remains of a job takes more than the job. Requires: its key outlives it.
+std::uint64_t Engine::bytes_more_when_deleted(JobRef ref, std::size_t name_bytes) const {
+  const std::size_t tag_bytes = JobStore::tag_bytes_of(jobs_.tags(ref));
+  const std::uint64_t now =
+      jobs_.memory_bytes_for(jobs_[ref].body_bytes, tag_bytes) + UniqueKeys::kBytesOfKey;
+  const std::uint64_t then =
+      kept_.memory_bytes_for(jobs_.unique_key(ref), jobs_.kept_seconds(ref), name_bytes);
+  return then - std::min(then, now);
+}
+
 // Of a job that begins to be there, or that is about to be destroyed. It is counted whether it
 // holds its key or not. Requires: it has tags, and its tube is set.
 void Engine::count_key_to_keep(JobRef ref, bool entered) {
   if (!jobs_.has_kept_key(ref)) return;
-  const std::uint64_t bytes = jobs_.unique_key(ref).size() + tube_of(jobs_[ref]).name.size();
+  const std::string_view key = jobs_.unique_key(ref);
+  const std::size_t name_bytes = tube_of(jobs_[ref]).name.size();
+  const std::uint64_t more = bytes_more_when_deleted(ref, name_bytes);
   if (entered) {
-    keys_to_keep_.add(bytes);
+    keys_to_keep_.add(key.size() + name_bytes);
+    kept_.expect(more);
   } else {
-    keys_to_keep_.remove(bytes);
+    keys_to_keep_.remove(key.size() + name_bytes);
+    kept_.expect_no_more(more);
   }
 }
 

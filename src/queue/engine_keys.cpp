@@ -9,6 +9,8 @@
 // A job may live without the key that it has: where a crash has cut off a flush, two jobs of one
 // key come back.
 
+#include <algorithm>
+
 #include "haricot/base/check.hpp"
 #include "haricot/base/job_tags.hpp"
 #include "haricot/queue/engine.hpp"
@@ -19,6 +21,10 @@ bool Engine::admit_with_tags(const Tube& tube, const ReadTags& tags, std::size_t
   if (!is_job_memory_limited()) return true;
   std::uint64_t bytes = jobs_.memory_bytes_for(body_bytes, JobStore::tag_bytes_of(tags));
   if (!tags.tags.unique_key.empty()) bytes += UniqueKeys::kBytesOfKey;
+  if (tags.tags.kept_s > 0) {
+    bytes = std::max(
+        bytes, kept_.memory_bytes_for(tags.tags.unique_key, tags.tags.kept_s, tube.name.size()));
+  }
   const std::string_view lane = tags.tags.lane;
   if (!lane.empty() && lanes_.find(tube.ref, lane) == nullptr) {
     bytes += Lanes::memory_bytes_for(lane);

@@ -1,6 +1,7 @@
 #include "haricot/queue/kept_keys.hpp"
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/job_tags.hpp"
 
 namespace haricot {
 namespace {
@@ -45,6 +46,14 @@ void KeptKeys::let_go(JobRef remains) {
   nodes_.erase(node);
   node.job = JobRef::none;
   ends_.remove(jobs_[remains].links.first, jobs_);
+}
+
+std::uint64_t KeptKeys::memory_bytes_for(std::string_view key, std::uint32_t seconds,
+                                         std::size_t name_bytes) const {
+  TagText text;
+  const JobTags tags = text.write_kept_key(key, seconds);
+  return jobs_.memory_bytes_for(name_bytes, JobStore::tag_bytes_of({text.view(), tags})) +
+         sizeof(KeyNode*);
 }
 
 KeptRoom KeptKeys::room_of(std::span<const JobRef> remains) const {

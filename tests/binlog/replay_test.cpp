@@ -68,6 +68,45 @@ TEST(Replay, MakesNoJobOfAMarkerWhoseDeletionIsMissing) {
   EXPECT_EQ(world.engine.next_id(), 42U);
 }
 
+// A key without the deletion of its job is written when the job is long gone. So where the job is
+// there, it is the deletion that was lost.
+TEST(Replay, TakesAJobForDeletedThatAKeyHasOutlived) {
+  SimDisk disk;
+  LogMaker log(1);
+  for (const std::uint64_t id : {1U, 2U}) log.add(full_record(id, "default", "body\r\n"));
+  KeptTextBytes bytes;
+  const KeptText kept{kWallBegin + Duration::seconds(60).count(), 60, "key", "default"};
+  const std::string text(write_kept(kept, bytes));
+  for (std::size_t part = 0; part < text_parts(text.size()); ++part) {
+    log.add(text_record(TextKind::kept_alone, 2, text, part));
+  }
+  disk.put("binlog.1", log.bytes());
+  World world(disk, kSmallFiles);
+  EXPECT_NE(world.engine.peek(1), JobRef::none);
+  EXPECT_EQ(world.engine.peek(2), JobRef::none);
+  EXPECT_EQ(world.engine.jobs().size(), 1U);
+  EXPECT_EQ(world.engine.jobs().remains(), 1U);
+  world.binlog.check_invariants();
+  world.engine.check_invariants();
+}
+
+// What nobody writes: a key of no job.
+TEST(Replay, PassesAKeyOverThatIsOfNoJob) {
+  for (const std::uint64_t id : {std::uint64_t{0}, kIdLast + 1, kPseudoId}) {
+    SimDisk disk;
+    LogMaker log(1);
+    log.add(full_record(1, "default", "body\r\n"));
+    KeptTextBytes bytes;
+    const KeptText kept{kWallBegin + Duration::seconds(60).count(), 60, "key", "default"};
+    const std::string text(write_kept(kept, bytes));
+    log.add(text_record(TextKind::kept_alone, id, text, 0));
+    disk.put("binlog.1", log.bytes());
+    const World world(disk, kSmallFiles);
+    EXPECT_EQ(world.engine.jobs().size(), 1U);
+    EXPECT_EQ(world.engine.jobs().remains(), 0U);
+  }
+}
+
 TEST(Replay, ComesToTheSameEndAgainWhenSeveralBodiesAreTorn) {
   SimDisk disk;
   LogMaker log(1);

@@ -52,6 +52,15 @@ TEST(TextRecord, SaysWhatItWasMadeFrom) {
   EXPECT_FALSE(text_part(needed_from(3)));
 }
 
+TEST(TextRecord, IsOfAJobThatCanBe) {
+  for (const TextKind kind : {TextKind::tags, TextKind::kept, TextKind::kept_alone}) {
+    EXPECT_FALSE(text_part(text_record(kind, 0, "text", 0)));
+    EXPECT_TRUE(text_part(text_record(kind, 1, "text", 0)));
+    EXPECT_TRUE(text_part(text_record(kind, kIdLast, "text", 0)));
+    EXPECT_FALSE(text_part(text_record(kind, kIdLast + 1, "text", 0)));
+  }
+}
+
 // As beanstalkd, and versions that do not know them, take them: a change of a job that is not
 // there.
 TEST(TextRecord, IsAChangeOfNoJob) {

@@ -394,6 +394,29 @@ TEST_F(EngineKeptKeys, WhatRemainsTakesMemory) {
   EXPECT_EQ(engine.job_memory_bytes(), 0U);
 }
 
+// A tube with a long name makes what remains larger than its job. The jobs count as much from the
+// begin, so that deletions do not take what the limit has not let in.
+TEST_F(EngineKeptKeys, DeletionsTakeNoMoreThanThePutsHaveAskedFor) {
+  use(std::string(200, 't'));
+  std::uint64_t of_first = 0;
+  for (const char* const tags : {"idp:k:60", "idp:l:4294967295 try:3", "idp:m"}) {
+    const std::uint64_t before = engine.job_memory_bytes();
+    const JobId id = put(tags);
+    const std::uint64_t with_job = engine.job_memory_bytes();
+    EXPECT_GT(with_job, before);
+    remove(id);
+    EXPECT_LE(engine.job_memory_bytes(), with_job);
+    if (of_first == 0) of_first = engine.job_memory_bytes();
+    engine.check_invariants();
+  }
+  const std::uint64_t kept = engine.job_memory_bytes();
+  engine.limit_job_memory(kept + of_first - 1);
+  EXPECT_EQ(world.try_put(producer, engine.take_id(), {.tags = "idp:n:60"}),
+            Outcome::out_of_memory);
+  engine.limit_job_memory(2 * kept);
+  (void)put("idp:n:60");
+}
+
 TEST_F(EngineKeptKeys, ADeleteThatFindsNoMemoryLeavesEverythingAsItWas) {
   const JobId id = put("con:l idp:k:60");
   journal.written.reserve(100);

@@ -302,7 +302,6 @@ class Engine {
   void deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t count);
   bool is_deadline_soon(const Client& client, Instant now) const;
 
-  // Looked at first where it takes long to know how many bytes a put asks for.
   bool is_job_memory_limited() const { return job_memory_bytes_max_ != kNoShortage; }
   bool admit(std::uint64_t asked_bytes);
   Outcome begin_job(Tube& tube, const NewJob& put, JobRef ref, Instant now);
@@ -332,6 +331,7 @@ class Engine {
   void drop_kept(JobRef remains);
   [[gnu::cold, gnu::noinline]] void drop_ended_keys(std::uint32_t& budget);
   [[gnu::noinline]] void count_key_to_keep(JobRef ref, bool entered);
+  std::uint64_t bytes_more_when_deleted(JobRef ref, std::size_t name_bytes) const;
 
   // Lanes (engine_lanes.cpp). None but the first two can fail.
   bool join_lane_of_put(const Tube& tube, JobRef ref, const JobTags& tags);

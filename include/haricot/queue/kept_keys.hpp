@@ -51,8 +51,18 @@ class KeptKeys {
   KeptRoom room_of(std::span<const JobRef> remains) const;
 
   std::uint32_t size() const { return ends_.size(); }
-  // What the keys take beside their remains.
-  std::uint64_t memory_bytes() const { return std::uint64_t{size()} * sizeof(KeyNode*); }
+  // What the keys take beside their remains, with the part below.
+  std::uint64_t memory_bytes() const {
+    return std::uint64_t{size()} * sizeof(KeyNode*) + bytes_to_come_;
+  }
+  // What a key takes with its remains.
+  std::uint64_t memory_bytes_for(std::string_view key, std::uint32_t seconds,
+                                 std::size_t name_bytes) const;
+  // By how much living jobs take less than the keys that they are to leave behind. It counts as
+  // taken, so that no deletion needs memory that nobody has asked for.
+  std::uint64_t bytes_to_come() const { return bytes_to_come_; }
+  void expect(std::uint64_t bytes) { bytes_to_come_ += bytes; }
+  void expect_no_more(std::uint64_t bytes) { bytes_to_come_ -= bytes; }
 
   // Ends the program if anything does not fit together. Costs a walk over all; for tests.
   void check_invariants() const;
@@ -69,6 +79,7 @@ class KeptKeys {
   HashKey hash_key_;
   HashTable<KeyNode> nodes_;
   IndexedHeap<EndSlot> ends_;
+  std::uint64_t bytes_to_come_ = 0;
 };
 
 }  // namespace haricot
