@@ -116,12 +116,9 @@ void Replay::note_order(JobId id) {
 // has none; the scan has told of the loss.
 std::string_view Replay::tags_for(const Record& record, JobRef known) {
   const bool are_whole = text_.is_whole(TextKind::tags, record.id);
+  if (are_whole && text_.text().size() <= kTagTextBytesMax) return text_.text();
   tags_.clear();
-  if (are_whole && tags_.has_room(text_.text().size())) {
-    tags_.add(text_.text());
-  } else if (known != JobRef::none) {
-    tags_.add(engine_.jobs().tags(known));
-  }
+  if (known != JobRef::none) tags_.add(engine_.jobs().tags(known));
   return tags_.view();
 }
 

@@ -374,12 +374,7 @@ bool Replay::place_all(Instant now) {
 // After the jobs: a job that has the key comes first. Of two deleted jobs, the one that was put
 // later does.
 bool Replay::place_kept() {
-  JobStore& jobs = engine_.jobs();
-  std::vector<JobRef> all;
-  all.reserve(jobs.remains());
-  for (JobId id = 1; all.size() < jobs.remains(); id = jobs[all.back()].id + 1) {
-    all.push_back(jobs.first_remains_from(id));
-  }
+  const std::vector<JobRef> all = engine_.jobs().remains_by_id();
   bool good = true;
   for (auto remains = all.rbegin(); remains != all.rend() && good; ++remains) {
     const PlacedKey placed = engine_.place_kept(*remains);

@@ -115,6 +115,15 @@ std::string_view JobStore::tube_name_of(JobRef remains) const {
   return {name, (*this)[remains].body_bytes};
 }
 
+std::vector<JobRef> JobStore::remains_by_id() const {
+  std::vector<JobRef> refs;
+  refs.reserve(remains_size_);
+  for (JobId from = 1; refs.size() < remains_size_; from = (*this)[refs.back()].id + 1) {
+    refs.push_back(first_remains_from(from));
+  }
+  return refs;
+}
+
 void JobStore::destroy_remains(JobRef ref) {
   remains_.erase((*this)[ref].id);
   free(ref);

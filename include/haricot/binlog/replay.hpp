@@ -189,7 +189,7 @@ class Replay {
   bool last_new_id_jumped_ = false;  // It left ids out.
   FileKind kind_ = FileKind::empty;  // Of the file that is being read.
   TextParts text_;                   // What stands in front of the next record.
-  TagText tags_;                     // Of the next full record.
+  TagText tags_;                     // Those that a job had before its full record.
   ReplayReport report_;
   std::string error_;
 };

@@ -4,8 +4,7 @@
 //
 //   tags         in front of the full record of a job: the text of its tags (base/job_tags.hpp)
 //   kept         in front of the deletion of a job: the key that stays taken (KeptText)
-//   kept_alone   the same where no file has the full record of the job any more: in front of
-//   nothing
+//   kept_alone   the same, in front of nothing: no file has the full record of the job any more
 
 #pragma once
 

@@ -70,6 +70,8 @@ class JobStore {
   JobRef first_remains_from(JobId from) const { return remains_.first_from(from); }
   // How many there are.
   std::uint64_t remains() const { return remains_size_; }
+  // All of them, by id. Throws std::bad_alloc.
+  std::vector<JobRef> remains_by_id() const;
 
   // Requires: the job exists. The reference is valid until the job is destroyed.
   Job& operator[](JobRef ref) { return *reinterpret_cast<Job*>(piece(ref)); }

@@ -131,7 +131,7 @@ int copy_binlog(const std::string& from, const std::string& to, bool is_quiet) {
     good = good && copy_job(kept.engine(), ref, copies, binlog);
     progress.show(os::read_clock(), copies.jobs().size(), kept.engine().jobs().size());
   }
-  for (const JobRef remains : kept.remains()) {
+  for (const JobRef remains : kept.engine().jobs().remains_by_id()) {
     good = good && copy_kept(kept.engine(), remains, copies, binlog);
   }
   progress.clear();

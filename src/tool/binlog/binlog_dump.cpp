@@ -61,7 +61,7 @@ int dump_binlog(const std::string& folder, bool json) {
     const std::string text = json ? to_json(line) : to_text(line);
     written = written && std::fputs(text.c_str(), stdout) >= 0;
   }
-  for (const JobRef remains : kept.remains()) {
+  for (const JobRef remains : kept.engine().jobs().remains_by_id()) {
     const KeptLine line = kept_line_of(kept, remains);
     const std::string text = json ? to_json(line) : to_text(line);
     written = written && std::fputs(text.c_str(), stdout) >= 0;

@@ -90,17 +90,6 @@ std::vector<JobRef> KeptJobs::with_buried_last() {
   return refs;
 }
 
-std::vector<JobRef> KeptJobs::remains() const {
-  const JobStore& jobs = engine_.jobs();
-  std::vector<JobRef> refs;
-  refs.reserve(jobs.remains());
-  while (refs.size() < jobs.remains()) {
-    const JobId after = refs.empty() ? 0 : jobs[refs.back()].id;
-    refs.push_back(jobs.first_remains_from(after + 1));
-  }
-  return refs;
-}
-
 std::uint64_t KeptJobs::jobs_in(const binlog::Segment& segment) const {
   std::uint64_t jobs = segment.live_jobs;
   if (engine_.jobs().remains() == 0) return jobs;

@@ -35,8 +35,6 @@ class KeptJobs {
   // Of all jobs, by id, or with the buried ones last and in their order.
   std::vector<JobRef> by_id() const;
   std::vector<JobRef> with_buried_last();
-  // What remains of deleted jobs whose keys outlive them, by id.
-  std::vector<JobRef> remains() const;
   // How many jobs live in a file.
   std::uint64_t jobs_in(const binlog::Segment& segment) const;
 
