@@ -1,17 +1,15 @@
 // haricot: the operator's tool. Each subcommand is a row here and a file in a room of src/tool.
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "os/process.hpp"
 #include "tool/cli/flags.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
 #include "tool/cli/suggestion.hpp"
@@ -46,26 +44,6 @@ constexpr tool::Subcommand kSubcommands[] = {
 
 constexpr std::string_view kHelp = "help";
 
-// Words that other tools have for the same, such as redis-cli, ls and journalctl.
-struct OtherWord {
-  std::string_view word;
-  std::string_view subcommand;
-};
-constexpr OtherWord kOtherWords[] = {
-    {"info", "stats"},      {"status", "stats"},   {"stat", "stats"},    {"llen", "stats"},
-    {"keys", "tubes"},      {"list", "tubes"},     {"ls", "tubes"},      {"queues", "tubes"},
-    {"scan", "jobs"},       {"lrange", "jobs"},    {"search", "jobs"},   {"monitor", "top"},
-    {"watch", "top"},       {"get", "peek"},       {"show", "peek"},     {"cat", "peek"},
-    {"lpush", "put"},       {"rpush", "put"},      {"push", "put"},      {"add", "put"},
-    {"set", "put"},         {"brpop", "reserve"},  {"blpop", "reserve"}, {"rpop", "reserve"},
-    {"lpop", "reserve"},    {"pop", "reserve"},    {"take", "reserve"},  {"run", "work"},
-    {"retry", "kick"},      {"del", "delete"},     {"rm", "delete"},     {"remove", "delete"},
-    {"flushdb", "flush"},   {"flushall", "flush"}, {"purge", "flush"},   {"clear", "flush"},
-    {"mv", "move"},         {"rename", "move"},    {"dump", "export"},   {"save", "export"},
-    {"backup", "export"},   {"restore", "import"}, {"load", "import"},   {"wait", "drain"},
-    {"benchmark", "bench"}, {"latency", "ping"},   {"count", "tubes"},   {"len", "tubes"},
-    {"publish", "put"},     {"touch", "work"},     {"subscribe", "work"}};
-
 std::string help_text() {
   std::string text =
       "Use: haricot [OPTIONS] SUBCOMMAND [OPTIONS]\n"
@@ -96,20 +74,19 @@ int mistake(const std::string& reason) {
 }
 
 int unknown_subcommand(std::string_view name) {
-  std::vector<std::string_view> names = {kHelp};
+  std::vector<std::string_view> names = {kHelp, "--version"};
   for (const tool::Subcommand& subcommand : kSubcommands) names.push_back(subcommand.name);
-  std::string hint = tool::suggestion(name, names);
-  for (const OtherWord& other : kOtherWords) {
-    if (other.word == name) hint = " (did you mean " + std::string(other.subcommand) + "?)";
-  }
-  return mistake("unknown subcommand: " + std::string(name) + hint);
+  return mistake("unknown subcommand: " + std::string(name) + tool::suggestion(name, names));
+}
+
+// Whatever wrote to stdout, and however: that it could not be written is told here.
+int run_subcommand(const tool::Subcommand& subcommand, tool::Words words) {
+  return tool::end_output(subcommand.name, subcommand.run(words));
 }
 
 int show_help() {
-  std::fputs(help_text().c_str(), stdout);
-  if (std::fflush(stdout) == 0) return EXIT_SUCCESS;
-  std::fprintf(stderr, "haricot: cannot write to stdout: %s\n", std::strerror(errno));
-  return EXIT_FAILURE;
+  tool::print(help_text());
+  return tool::end_output(kHelp, tool::kExitDone);
 }
 
 // haricot help [SUBCOMMAND]
@@ -121,35 +98,25 @@ int help(tool::Words words) {
   const tool::Subcommand* subcommand = find_subcommand(name);
   if (subcommand == nullptr) return unknown_subcommand(name);
   const char* const flag = "--help";
-  return subcommand->run({&flag, 1});
+  return run_subcommand(*subcommand, {&flag, 1});
 }
 
 // What stands where a subcommand is expected is a flag.
 int run_flag(const char* word) {
   const std::string_view name = word;
   if (name == "--version" || name == "-v") {
-    std::puts("haricot " HARICOT_VERSION);
-    return EXIT_SUCCESS;
+    tool::print("haricot " HARICOT_VERSION "\n");
+    return tool::end_output(name, tool::kExitDone);
   }
   std::vector<tool::Flag> flags = tool::usual_flags();
   flags.push_back({'v', "version", "", "", [](std::string_view) { return true; }});
   std::vector<std::string_view> operands;
   std::string error = "it has to stand alone";
-  [[maybe_unused]] const bool is_good = tool::read_flags(flags, {&word, 1}, operands, error);
-  // Many clients have a flag of its own for the port.
-  if (!is_good && (name.starts_with("-p") || name.starts_with("--port"))) {
-    error += "; the port belongs to the address: --address HOST:PORT";
-  }
+  const bool is_good = tool::read_flags(flags, {&word, 1}, operands, error);
   return mistake(std::string(is_good ? name : "") + (is_good ? ": " : "") + error);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  os::open_standard_descriptors();
-  os::ignore_broken_pipes();
-
-  const tool::Words all(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
+int run(tool::Words all) {
   const std::size_t flags = tool::count_usual_flags(all);
   if (flags == all.size()) {
     const bool wants_help = std::any_of(all.begin(), all.end(), [](std::string_view word) {
@@ -170,5 +137,14 @@ int main(int argc, char** argv) {
   }
   std::vector<const char*> words(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(flags));
   words.insert(words.end(), all.begin() + static_cast<std::ptrdiff_t>(flags) + 1, all.end());
-  return subcommand->run(words);
+  return run_subcommand(*subcommand, words);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  os::open_standard_descriptors();
+  os::ignore_broken_pipes();
+  const tool::Words words(argv + 1, argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
+  return run(words);
 }

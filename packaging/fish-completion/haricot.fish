@@ -3,113 +3,126 @@
 # The names of tubes come from the server that the line or HARICOT_ADDR names. If it does not answer
 # within a second, no names are offered.
 
-# The subcommand of the line that is being written.
-function __haricot_subcommand
+# The subcommand of the line that is being written, and after it the addresses of servers. An address
+# that only the shell could tell, because it would have to be expanded, is the word `unknown`.
+function __haricot_look
     set -l words (commandline -opc)
-    set -l skips 1
-    for word in $words
-        if test $skips = 1
-            set skips 0
-            continue
+    set -l subcommand ''
+    set -l addresses
+    set -l i 1
+    while test $i -lt (count $words)
+        set i (math $i + 1)
+        set -l word $words[$i]
+        set -l value
+        if test "$word" = --
+            break
+        else if set -l found (string match -r -- '^(?:--address=|-[NWbhjlqy]*a)(.+)$' $word)
+            set value $found[2]
+        else if string match -qr -- '^(--address|-[NWbhjlqy]*a)$' $word
+            set i (math $i + 1)
+            set value $words[$i]
+        else if string match -qr -- '^(--timeout|-[NWbhjlqy]*T)$' $word
+            set i (math $i + 1)
+        else if test -z "$subcommand"; and not string match -q -- '-*' $word
+            set subcommand $word
         end
-        switch $word
-            case -a --address -T --timeout
-                set skips 1
-            case '-*'
-            case '*'
-                echo $word
-                return
+        if string match -q -- '*$*' $value
+            set value unknown
         end
+        set addresses $addresses $value
     end
-    echo ''
+    echo "$subcommand"
+    string join \n -- $addresses
 end
 
 function __haricot_is
-    test (__haricot_subcommand) = $argv[1]
+    test (__haricot_look)[1] = "$argv[1]"
 end
 
+# The names of tubes are data that any client may have chosen. fish evaluates none of what a function
+# writes here, and quotes what it adds to the line.
 function __haricot_tubes
     set -l words (commandline -opc)
-    set -l address
-    for i in (seq 2 (count $words))
-        if contains -- $words[$i] -a --address
-            set address --address $words[(math $i + 1)]
-        end
-    end
+    set -l addresses (__haricot_look)[2..]
     type -q $words[1]; or return
-    # The name is the last column.
-    $words[1] tubes --interval 0 --timeout 1 $address 2>/dev/null | sed -n '2,$s/.* //p'
+    contains unknown $addresses; and return
+    set -l flags
+    for address in $addresses
+        set flags $flags --address $address
+    end
+    $words[1] tubes --names --timeout 1 $flags 2>/dev/null
 end
 
 complete -c haricot -f
-complete -c haricot -n 'test -z (__haricot_subcommand)' -l version -d 'show the version and exit'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -s j -l json -d 'print JSON'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -s h -l help -d 'show this help and exit'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a ping -d 'say whether a server answers'
+complete -c haricot -n '__haricot_is '\'''\''' -l version -d 'show the version and exit'
+complete -c haricot -n '__haricot_is '\'''\''' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
+complete -c haricot -n '__haricot_is '\'''\''' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
+complete -c haricot -n '__haricot_is '\'''\''' -s j -l json -d 'print JSON'
+complete -c haricot -n '__haricot_is '\'''\''' -s h -l help -d 'show this help and exit'
+complete -c haricot -n '__haricot_is '\'''\''' -a ping -d 'say whether a server answers'
 complete -c haricot -n '__haricot_is help' -a ping -d 'say whether a server answers'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a stats -d 'show what a server says of itself, a tube or a job'
+complete -c haricot -n '__haricot_is '\'''\''' -a stats -d 'show what a server says of itself, a tube or a job'
 complete -c haricot -n '__haricot_is help' -a stats -d 'show what a server says of itself, a tube or a job'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a tubes -d 'show a table of the tubes'
+complete -c haricot -n '__haricot_is '\'''\''' -a tubes -d 'show a table of the tubes'
 complete -c haricot -n '__haricot_is help' -a tubes -d 'show a table of the tubes'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a jobs -d 'show a table of the jobs'
+complete -c haricot -n '__haricot_is '\'''\''' -a jobs -d 'show a table of the jobs'
 complete -c haricot -n '__haricot_is help' -a jobs -d 'show a table of the jobs'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a top -d 'show a server and its tubes live'
+complete -c haricot -n '__haricot_is '\'''\''' -a top -d 'show a server and its tubes live'
 complete -c haricot -n '__haricot_is help' -a top -d 'show a server and its tubes live'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a peek -d 'print a job'\''s body'
+complete -c haricot -n '__haricot_is '\'''\''' -a peek -d 'print a job'\''s body'
 complete -c haricot -n '__haricot_is help' -a peek -d 'print a job'\''s body'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a put -d 'put jobs into a tube'
+complete -c haricot -n '__haricot_is '\'''\''' -a put -d 'put jobs into a tube'
 complete -c haricot -n '__haricot_is help' -a put -d 'put jobs into a tube'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a reserve -d 'take the next job and print it'
+complete -c haricot -n '__haricot_is '\'''\''' -a reserve -d 'take the next job and print it'
 complete -c haricot -n '__haricot_is help' -a reserve -d 'take the next job and print it'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a work -d 'run a program for each job'
+complete -c haricot -n '__haricot_is '\'''\''' -a work -d 'run a program for each job'
 complete -c haricot -n '__haricot_is help' -a work -d 'run a program for each job'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a release -d 'make jobs ready or delayed'
+complete -c haricot -n '__haricot_is '\'''\''' -a release -d 'make jobs ready or delayed'
 complete -c haricot -n '__haricot_is help' -a release -d 'make jobs ready or delayed'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a kick -d 'make buried or delayed jobs ready'
+complete -c haricot -n '__haricot_is '\'''\''' -a kick -d 'make buried or delayed jobs ready'
 complete -c haricot -n '__haricot_is help' -a kick -d 'make buried or delayed jobs ready'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a delete -d 'delete jobs'
+complete -c haricot -n '__haricot_is '\'''\''' -a delete -d 'delete jobs'
 complete -c haricot -n '__haricot_is help' -a delete -d 'delete jobs'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a flush -d 'delete the jobs of a tube'
+complete -c haricot -n '__haricot_is '\'''\''' -a flush -d 'delete the jobs of a tube'
 complete -c haricot -n '__haricot_is help' -a flush -d 'delete the jobs of a tube'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a move -d 'move the jobs of a tube into another tube'
+complete -c haricot -n '__haricot_is '\'''\''' -a move -d 'move the jobs of a tube into another tube'
 complete -c haricot -n '__haricot_is help' -a move -d 'move the jobs of a tube into another tube'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a export -d 'write jobs as lines of JSON'
+complete -c haricot -n '__haricot_is '\'''\''' -a export -d 'write jobs as lines of JSON'
 complete -c haricot -n '__haricot_is help' -a export -d 'write jobs as lines of JSON'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a import -d 'put jobs from lines of JSON'
+complete -c haricot -n '__haricot_is '\'''\''' -a import -d 'put jobs from lines of JSON'
 complete -c haricot -n '__haricot_is help' -a import -d 'put jobs from lines of JSON'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a bury -d 'set jobs aside'
+complete -c haricot -n '__haricot_is '\'''\''' -a bury -d 'set jobs aside'
 complete -c haricot -n '__haricot_is help' -a bury -d 'set jobs aside'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a pause -d 'keep the jobs of a tube from being reserved for a while'
+complete -c haricot -n '__haricot_is '\'''\''' -a pause -d 'keep the jobs of a tube from being reserved for a while'
 complete -c haricot -n '__haricot_is help' -a pause -d 'keep the jobs of a tube from being reserved for a while'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a drain -d 'wait until a tube or a server is empty'
+complete -c haricot -n '__haricot_is '\'''\''' -a drain -d 'wait until a tube or a server is empty'
 complete -c haricot -n '__haricot_is help' -a drain -d 'wait until a tube or a server is empty'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a bench -d 'load a server and report how fast it is'
+complete -c haricot -n '__haricot_is '\'''\''' -a bench -d 'load a server and report how fast it is'
 complete -c haricot -n '__haricot_is help' -a bench -d 'load a server and report how fast it is'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a binlog -d 'look into the files in which a server keeps its jobs'
+complete -c haricot -n '__haricot_is '\'''\''' -a binlog -d 'look into the files in which a server keeps its jobs'
 complete -c haricot -n '__haricot_is help' -a binlog -d 'look into the files in which a server keeps its jobs'
-complete -c haricot -n 'test -z (__haricot_subcommand)' -a help -d 'show what a subcommand does'
+complete -c haricot -n '__haricot_is '\'''\''' -a help -d 'show what a subcommand does'
 complete -c haricot -n '__haricot_is ping' -s w -l wait -x -d 'try again for so many seconds until the answer is good (0)'
 complete -c haricot -n '__haricot_is ping' -s q -l quiet -d 'print nothing if the server answers'
 complete -c haricot -n '__haricot_is ping' -s W -l writable -d 'fail too if the server takes no new jobs'
 complete -c haricot -n '__haricot_is ping' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is ping' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is ping' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is ping' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is ping' -s h -l help -d 'show this help and exit'
-complete -c haricot -n '__haricot_is stats' -s t -l tube -xa '(__haricot_tubes)' -d 'statistics of this tube'
-complete -c haricot -n '__haricot_is stats' -s i -l job -x -d 'statistics of this job'
+complete -c haricot -n '__haricot_is stats' -s t -l tube -xa '(__haricot_tubes)' -d 'the tube, as a flag'
+complete -c haricot -n '__haricot_is stats' -s i -l job -x -d 'the job, as a flag'
 complete -c haricot -n '__haricot_is stats' -s k -l key -x -d 'print only the value of this key'
 complete -c haricot -n '__haricot_is stats' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is stats' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is stats' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is stats' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is stats' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is stats' -a '(__haricot_tubes)'
 complete -c haricot -n '__haricot_is tubes' -s s -l sort -xa 'ready urgent reserved delayed buried waiting put/s delete/s paused tube' -d 'sort by the column with this title (tube)'
 complete -c haricot -n '__haricot_is tubes' -s r -l reverse -d 'sort the other way round'
 complete -c haricot -n '__haricot_is tubes' -s i -l interval -x -d 'measure the rates for so many seconds (1)'
+complete -c haricot -n '__haricot_is tubes' -l names -d 'print only the names'
 complete -c haricot -n '__haricot_is tubes' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is tubes' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is tubes' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is tubes' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is tubes' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is tubes' -a '(__haricot_tubes)'
@@ -121,7 +134,7 @@ complete -c haricot -n '__haricot_is jobs' -s N -l next -d 'the next jobs of the
 complete -c haricot -n '__haricot_is jobs' -s t -l tube -xa '(__haricot_tubes)' -d 'the tube, as a flag'
 complete -c haricot -n '__haricot_is jobs' -s q -l quiet -d 'show no progress on a terminal'
 complete -c haricot -n '__haricot_is jobs' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is jobs' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is jobs' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is jobs' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is jobs' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is jobs' -a '(__haricot_tubes)'
@@ -133,20 +146,21 @@ complete -c haricot -n '__haricot_is top' -s r -l reverse -d 'sort the other way
 complete -c haricot -n '__haricot_is top' -l hide-idle -d 'leave out tubes that have no job and no waiting worker'
 complete -c haricot -n '__haricot_is top' -l allow-changes -d 'let keys pause, kick and flush a tube, after a question'
 complete -c haricot -n '__haricot_is top' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is top' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is top' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is top' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is top' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is top' -a '(__haricot_tubes)'
-complete -c haricot -n '__haricot_is peek' -s t -l tube -xa '(__haricot_tubes)' -d 'the tube (default)'
+complete -c haricot -n '__haricot_is peek' -s t -l tube -xa '(__haricot_tubes)' -d 'the tube, as a flag (default)'
 complete -c haricot -n '__haricot_is peek' -l ready -d 'ready jobs of the tube'
 complete -c haricot -n '__haricot_is peek' -l delayed -d 'delayed jobs of the tube'
 complete -c haricot -n '__haricot_is peek' -l buried -d 'buried jobs of the tube'
 complete -c haricot -n '__haricot_is peek' -s i -l id -d 'print only the id of the job'
 complete -c haricot -n '__haricot_is peek' -l raw -d 'write the body as it is, also to a terminal'
 complete -c haricot -n '__haricot_is peek' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is peek' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is peek' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is peek' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is peek' -s h -l help -d 'show this help and exit'
+complete -c haricot -n '__haricot_is peek' -a '(__haricot_tubes)'
 complete -c haricot -n '__haricot_is put' -s t -l tube -xa '(__haricot_tubes)' -d 'the tube (default)'
 complete -c haricot -n '__haricot_is put' -s p -l priority -x -d '0 goes first; a job below 1024 is urgent (1024)'
 complete -c haricot -n '__haricot_is put' -s d -l delay -x -d 'seconds until the job gets ready (0)'
@@ -159,10 +173,10 @@ complete -c haricot -n '__haricot_is put' -l concurrency -x -d 'one job with thi
 complete -c haricot -n '__haricot_is put' -l unique -x -d 'only if no job has this key; KEY:S: nor S seconds after it'
 complete -c haricot -n '__haricot_is put' -s q -l quiet -d 'do not print the ids'
 complete -c haricot -n '__haricot_is put' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is put' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is put' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is put' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is put' -s h -l help -d 'show this help and exit'
-complete -c haricot -n '__haricot_is reserve' -s t -l tube -xa '(__haricot_tubes)' -d 'take jobs of this tube; more than once: of all of them (default)'
+complete -c haricot -n '__haricot_is reserve' -s t -l tube -xa '(__haricot_tubes)' -d 'a tube, as a flag; may come more than once (default)'
 complete -c haricot -n '__haricot_is reserve' -s w -l wait -x -d 'give up after so many seconds, with status 1 (never)'
 complete -c haricot -n '__haricot_is reserve' -l then -xa 'delete bury release' -d 'what happens to the job: delete, bury or release'
 complete -c haricot -n '__haricot_is reserve' -s p -l priority -x -d 'give the jobs this priority'
@@ -170,9 +184,10 @@ complete -c haricot -n '__haricot_is reserve' -s d -l delay -x -d 'seconds until
 complete -c haricot -n '__haricot_is reserve' -s i -l id -d 'print only the id of the job'
 complete -c haricot -n '__haricot_is reserve' -l raw -d 'write the body as it is, also to a terminal'
 complete -c haricot -n '__haricot_is reserve' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is reserve' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is reserve' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is reserve' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is reserve' -s h -l help -d 'show this help and exit'
+complete -c haricot -n '__haricot_is reserve' -a '(__haricot_tubes)'
 complete -c haricot -n '__haricot_is work' -s t -l tube -xa '(__haricot_tubes)' -d 'work on this tube; more than once: on all of them (default)'
 complete -c haricot -n '__haricot_is work' -s j -l jobs -x -d 'programs at the same time (1)'
 complete -c haricot -n '__haricot_is work' -s n -l tries -x -d 'bury a job that fails in its Nth reserve; 0: never (0)'
@@ -180,27 +195,31 @@ complete -c haricot -n '__haricot_is work' -s d -l delay -x -d 'of the first rel
 complete -c haricot -n '__haricot_is work' -l delay-max -x -d 'the longest delay, in seconds (3600)'
 complete -c haricot -n '__haricot_is work' -s c -l count -x -d 'end after so many jobs'
 complete -c haricot -n '__haricot_is work' -s w -l wait -x -d 'end if no job comes for so many seconds (never)'
+complete -c haricot -n '__haricot_is work' -l max-time -x -d 'end a program that takes longer; its job has failed (never)'
+complete -c haricot -n '__haricot_is work' -l bury-on -x -d 'bury at once if a program ends so: statuses, as 65,70-78'
+complete -c haricot -n '__haricot_is work' -l joblog -x -d 'add a line for each job to this file'
 complete -c haricot -n '__haricot_is work' -l plain -d 'let programs write to our output, without [ID] before each line'
 complete -c haricot -n '__haricot_is work' -s q -l quiet -d 'say nothing about jobs that fail, and nothing at the end'
 complete -c haricot -n '__haricot_is work' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is work' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is work' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is work' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is release' -s p -l priority -x -d 'give the jobs this priority'
 complete -c haricot -n '__haricot_is release' -s d -l delay -x -d 'seconds until the released job gets ready (0)'
 complete -c haricot -n '__haricot_is release' -s q -l quiet -d 'do not print how many jobs it were'
 complete -c haricot -n '__haricot_is release' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is release' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is release' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is release' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is release' -s h -l help -d 'show this help and exit'
-complete -c haricot -n '__haricot_is kick' -s t -l tube -xa '(__haricot_tubes)' -d 'kick jobs of this tube'
+complete -c haricot -n '__haricot_is kick' -s t -l tube -xa '(__haricot_tubes)' -d 'the tube, as a flag'
 complete -c haricot -n '__haricot_is kick' -s n -l count -x -d 'so many jobs at most'
 complete -c haricot -n '__haricot_is kick' -l all -d 'all buried jobs; all delayed jobs if there is no buried one'
 complete -c haricot -n '__haricot_is kick' -s q -l quiet -d 'do not print how many jobs it were'
 complete -c haricot -n '__haricot_is kick' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is kick' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is kick' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is kick' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is kick' -s h -l help -d 'show this help and exit'
-complete -c haricot -n '__haricot_is delete' -s t -l tube -xa '(__haricot_tubes)' -d 'delete jobs of this tube'
+complete -c haricot -n '__haricot_is kick' -a '(__haricot_tubes)'
+complete -c haricot -n '__haricot_is delete' -s t -l tube -xa '(__haricot_tubes)' -d 'the tube, as a flag'
 complete -c haricot -n '__haricot_is delete' -l ready -d 'ready jobs of the tube'
 complete -c haricot -n '__haricot_is delete' -l delayed -d 'delayed jobs of the tube'
 complete -c haricot -n '__haricot_is delete' -l buried -d 'buried jobs of the tube'
@@ -209,29 +228,33 @@ complete -c haricot -n '__haricot_is delete' -s n -l count -x -d 'so many jobs a
 complete -c haricot -n '__haricot_is delete' -s y -l yes -d 'do not ask'
 complete -c haricot -n '__haricot_is delete' -s q -l quiet -d 'do not print how many jobs it were'
 complete -c haricot -n '__haricot_is delete' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is delete' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is delete' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is delete' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is delete' -s h -l help -d 'show this help and exit'
+complete -c haricot -n '__haricot_is delete' -a '(__haricot_tubes)'
 complete -c haricot -n '__haricot_is flush' -s s -l state -xa 'ready delayed buried' -d 'only jobs in this state'
+complete -c haricot -n '__haricot_is flush' -s t -l tube -xa '(__haricot_tubes)' -d 'the tube, as a flag'
 complete -c haricot -n '__haricot_is flush' -s y -l yes -d 'do not ask'
 complete -c haricot -n '__haricot_is flush' -s q -l quiet -d 'do not print how many jobs it were'
 complete -c haricot -n '__haricot_is flush' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is flush' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is flush' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is flush' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is flush' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is flush' -a '(__haricot_tubes)'
+complete -c haricot -n '__haricot_is move' -s t -l tube -xa '(__haricot_tubes)' -d 'FROM, or FROM and TO, as flags'
 complete -c haricot -n '__haricot_is move' -s s -l state -xa 'ready delayed buried' -d 'only jobs in this state'
 complete -c haricot -n '__haricot_is move' -s n -l count -x -d 'so many jobs at most'
 complete -c haricot -n '__haricot_is move' -s q -l quiet -d 'do not print how many jobs it were'
 complete -c haricot -n '__haricot_is move' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is move' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is move' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is move' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is move' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is move' -a '(__haricot_tubes)'
 complete -c haricot -n '__haricot_is export' -s i -l by-id -d 'ask for each id, for a server that cannot list its jobs'
+complete -c haricot -n '__haricot_is export' -s t -l tube -xa '(__haricot_tubes)' -d 'a tube, as a flag; may come more than once'
 complete -c haricot -n '__haricot_is export' -s q -l quiet -d 'show no progress on a terminal'
 complete -c haricot -n '__haricot_is export' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is export' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is export' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is export' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is export' -a '(__haricot_tubes)'
 complete -c haricot -n '__haricot_is import' -s t -l tube -xa '(__haricot_tubes)' -d 'put all jobs into this tube, whatever the lines say'
@@ -241,21 +264,23 @@ complete -c haricot -n '__haricot_is import' -l dry-run -d 'check all lines, and
 complete -c haricot -n '__haricot_is import' -l without-tags -d 'put the jobs without their tags'
 complete -c haricot -n '__haricot_is import' -s q -l quiet -d 'do not print how many jobs it were'
 complete -c haricot -n '__haricot_is import' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is import' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is import' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is import' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is import' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is import' -F
-complete -c haricot -n '__haricot_is bury' -s t -l tube -xa '(__haricot_tubes)' -d 'bury ready jobs of this tube'
+complete -c haricot -n '__haricot_is bury' -s t -l tube -xa '(__haricot_tubes)' -d 'the tube, as a flag'
 complete -c haricot -n '__haricot_is bury' -s n -l count -x -d 'so many jobs at most'
 complete -c haricot -n '__haricot_is bury' -l all -d 'all jobs that are ready when the command starts'
 complete -c haricot -n '__haricot_is bury' -s p -l priority -x -d 'give the jobs this priority'
 complete -c haricot -n '__haricot_is bury' -s q -l quiet -d 'do not print how many jobs it were'
 complete -c haricot -n '__haricot_is bury' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is bury' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is bury' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is bury' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is bury' -s h -l help -d 'show this help and exit'
+complete -c haricot -n '__haricot_is bury' -a '(__haricot_tubes)'
+complete -c haricot -n '__haricot_is pause' -s t -l tube -xa '(__haricot_tubes)' -d 'the tube, as a flag'
 complete -c haricot -n '__haricot_is pause' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is pause' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is pause' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is pause' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is pause' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is pause' -a '(__haricot_tubes)'
@@ -263,9 +288,11 @@ complete -c haricot -n '__haricot_is drain' -s w -l wait -x -d 'give up after so
 complete -c haricot -n '__haricot_is drain' -s i -l interval -x -d 'how often to look, in seconds (0.5)'
 complete -c haricot -n '__haricot_is drain' -s b -l buried -d 'wait until buried jobs are gone too'
 complete -c haricot -n '__haricot_is drain' -s q -l quiet -d 'print nothing'
+complete -c haricot -n '__haricot_is drain' -l start -d 'have the server refuse new jobs'
+complete -c haricot -n '__haricot_is drain' -l stop -d 'have the server take new jobs again'
 complete -c haricot -n '__haricot_is drain' -s t -l tube -xa '(__haricot_tubes)' -d 'the tube, as a flag'
 complete -c haricot -n '__haricot_is drain' -s a -l address -x -d 'the server: HOST:PORT, [V6]:PORT or unix:PATH'
-complete -c haricot -n '__haricot_is drain' -s T -l timeout -x -d 'how long the server may stay silent, in seconds (10)'
+complete -c haricot -n '__haricot_is drain' -s T -l timeout -x -d 'how long an answer may take, in seconds (10)'
 complete -c haricot -n '__haricot_is drain' -s j -l json -d 'print JSON'
 complete -c haricot -n '__haricot_is drain' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is drain' -a '(__haricot_tubes)'

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Installs what building and testing need, on Debian 12. To be sourced:
+# Installs what building (Debian 12, 13) and testing (Debian 12) need. To be sourced:
 #
 #   install_build_tools    Debian packages to build haricotd
 #   install_test_tools     Debian packages to run the tests, the real beanstalkd among them
@@ -60,6 +60,7 @@ install_long_test_packages=(
   resource-agents libxml2-utils   # ocf-tester, which checks the resource agent for Pacemaker
   haproxy                         # in front of two servers
   glusterfs-server glusterfs-client   # a folder on three machines
+  e2fsprogs mount                 # their disks, which lose their power
   pacemaker pacemaker-cli-utils corosync pcs kmod   # a cluster of three machines
   buildah                         # reads the archives of the image
   "${install_package_packages[@]}" "${install_image_packages[@]}" "${install_release_packages[@]}"

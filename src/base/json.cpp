@@ -12,6 +12,12 @@ void append_unit(std::string& to, std::uint32_t unit) {
   append_hex(to, static_cast<unsigned char>(unit & 0xff));
 }
 
+void append_code(std::string& to, std::uint32_t code) {
+  if (code < 0x10000) return append_unit(to, code);
+  append_unit(to, 0xd800 + ((code - 0x10000) >> 10));
+  append_unit(to, 0xdc00 + ((code - 0x10000) & 0x3ff));
+}
+
 // A letter that stands for the character after a backslash; 0: there is none.
 char short_escape(std::uint32_t code) {
   switch (code) {
@@ -32,11 +38,8 @@ void append_as_ascii(std::string& to, std::uint32_t code) {
   } else if (const char letter = short_escape(code); letter != 0) {
     to += '\\';
     to += letter;
-  } else if (code < 0x10000) {
-    append_unit(to, code);
   } else {
-    append_unit(to, 0xd800 + ((code - 0x10000) >> 10));
-    append_unit(to, 0xdc00 + ((code - 0x10000) & 0x3ff));
+    append_code(to, code);
   }
 }
 
@@ -65,8 +68,8 @@ void append_json_string(std::string& to, std::string_view bytes, JsonText style)
       to += bytes[0];
     } else if (style == JsonText::ascii) {
       append_as_ascii(to, character.code);
-    } else if (is_control(character.code)) {
-      append_unit(to, character.code);
+    } else if (!is_plain(character.code)) {
+      append_code(to, character.code);
     } else {
       to += bytes.substr(0, character.bytes);
     }

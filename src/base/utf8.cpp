@@ -19,6 +19,26 @@ Utf8Character first_character(std::string_view text) {
   return {code, bytes};
 }
 
+bool is_plain(std::uint32_t code) {
+  struct Range {
+    std::uint32_t first;
+    std::uint32_t last;
+  };
+  // Some ranges have a few characters that are not assigned.
+  static constexpr Range kUnseen[] = {
+      {0xad, 0xad},       {0x600, 0x605},     {0x61c, 0x61c},     {0x6dd, 0x6dd},
+      {0x70f, 0x70f},     {0x890, 0x891},     {0x8e2, 0x8e2},     {0x180e, 0x180e},
+      {0x200b, 0x200f},   {0x2028, 0x202e},   {0x2060, 0x206f},   {0xfeff, 0xfeff},
+      {0xfff9, 0xfffb},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f},
+      {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe007f}};
+  if (is_control(code)) return false;
+  for (const Range& range : kUnseen) {
+    if (code < range.first) return true;
+    if (code <= range.last) return false;
+  }
+  return true;
+}
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const Utf8Character character = first_character(text);

@@ -191,8 +191,10 @@ JournalStatus Binlog::reserve_burial(const JournaledJob& job) {
 }
 
 // Where the file that is being written has not enough room left, that is given up for the next one;
-// the room for all other deletions has to be there besides.
+// the room for all other deletions has to be there besides. One alone has the room of each
+// deletion.
 JournalStatus Binlog::reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) {
+  if (deletions == 1) return reserve_delete_kept(kept);
   if (!can_record()) return JournalStatus::failed;
   const auto records = static_cast<std::uint32_t>(deletions + kept_records(kept));
   const std::uint64_t bytes = std::uint64_t{records} * kShortRecordBytes;

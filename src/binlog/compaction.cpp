@@ -63,7 +63,7 @@ bool Compaction::has_garbage_to_collect() const {
 }
 
 void Compaction::go_on() {
-  waits_ = false;
+  waits_ = wants_sync_ = has_moved_ = false;
   bodies_.begin_compaction();
   if (ground_.now < again_) return;
   const std::uint64_t until =
@@ -85,10 +85,17 @@ void Compaction::go_on() {
 // once the folder is far too large, no command begins a file as long as something is under way on
 // the disk: its session waits for the disk, and nobody else does. When nothing is under way there
 // is nothing to wait for, so a file that cannot be removed stops nobody.
-bool Compaction::is_too_far_ahead() const {
-  return way_.syncs().length() > 0 &&
-         room_.folder_bytes() > kTimesAllowedMax * room_.folder_bytes_allowed() &&
-         has_garbage_to_collect();
+bool Compaction::is_too_far_ahead() {
+  const bool is_far = room_.folder_bytes() > kTimesAllowedMax * room_.folder_bytes_allowed() &&
+                      has_garbage_to_collect();
+  if (is_far && has_moved_ && way_.syncs().length() == 0) {
+    // What has just ended may let it go on.
+    go_on();
+    way_.flush();
+    way_.request_sync(true);
+    way_.take_sync_ends();
+  }
+  return is_far && way_.syncs().length() > 0;
 }
 
 // On a full disk, changes live on what compaction gives back, which comes with syncs: first of the
@@ -188,11 +195,11 @@ JournalStatus Compaction::mark_id(JobId id) {
   return way_.is_refusing() ? JournalStatus::failed : JournalStatus::ok;
 }
 
-// The file after the oldest that tells of this id or a higher one, and has done so for longest:
-// the newest one always does in a busy server, and never durably so. Null: none.
-const Segment* Compaction::file_naming(JobId id) const {
+// The file after that one that tells of this id or a higher one, and has done so for longest: the
+// newest one always does in a busy server, and never durably so. Null: none.
+const Segment* Compaction::file_naming(JobId id, std::size_t after) const {
   const Segment* best = nullptr;
-  for (std::size_t i = 1; i < segments().size(); ++i) {
+  for (std::size_t i = after + 1; i < segments().size(); ++i) {
     const Segment& segment = segments().at(i);
     if (segment.highest_id < id) continue;
     if (best == nullptr || segment.highest_record < best->highest_record) best = &segment;
@@ -200,11 +207,27 @@ const Segment* Compaction::file_naming(JobId id) const {
   return best;
 }
 
-// Writes down that the oldest file is not needed, so that nobody misses it. There is room for that
-// in each file. On a full disk, where workers wait for the space, the note of the folder tells it:
-// see note_removal(); but not if another server may write to the note. On anything but ok: not now.
-JournalStatus Compaction::note_oldest_needed(Segment& oldest) {
-  if (oldest.unneeded_from != 0) return JournalStatus::ok;
+// Whether all that was in that file is durable elsewhere: its jobs, their ends, and an id that is
+// as high as the highest that it tells of.
+bool Compaction::is_replaced(std::size_t index) {
+  Segment& segment = segments().at(index);
+  if (segment.live_jobs > 0 || index + 1 == segments().size()) return false;
+  if (segment.emptied_at == 0) segment.emptied_at = way_.records();
+  if (!is_durable(segment.emptied_at)) return false;
+  const Segment* other = file_naming(segment.highest_id, index);
+  return other != nullptr && is_durable(other->highest_record);
+}
+
+// Writes down that the oldest files are not needed, so that nobody misses them. What took the place
+// of their records is durable by then: a crash may keep any page of what was written, and lose the
+// others. There is room for one such record in each file. On a full disk, where workers wait for
+// the space, the note of the folder tells it: see note_removal(); but not if another server may
+// write to the note. On anything but ok: not now.
+JournalStatus Compaction::note_oldest_needed() {
+  std::size_t files = 0;
+  bool is_told = true;
+  while (is_replaced(files)) is_told = segments().at(files++).unneeded_from != 0 && is_told;
+  if (is_told) return JournalStatus::ok;
   DiskSpace space;
   // It is short of space for want of memory, too.
   if (!ground_.is_fenced() && room_.is_short() && ground_.disk.space(space) &&
@@ -217,9 +240,19 @@ JournalStatus Compaction::note_oldest_needed(Segment& oldest) {
     if (room != JournalStatus::ok) return room;
   }
   if (!way_.prepare(0, 0) || way_.is_refusing()) return JournalStatus::failed;
-  way_.append(needed_from(segments().at(1).number), {}, {}, is_kept);
-  oldest.unneeded_from = way_.records();
+  way_.append(needed_from(segments().at(files).number), {}, {}, is_kept);
+  for (std::size_t i = 0; i < files; ++i) {
+    Segment& segment = segments().at(i);
+    if (segment.unneeded_from == 0) segment.unneeded_from = way_.records();
+  }
   return JournalStatus::ok;
+}
+
+// Up to that record, as far as the policy lets anything be durable.
+bool Compaction::is_durable(std::uint64_t record) {
+  if (ground_.has_syncs()) return !way_.is_refusing() && record <= way_.synced();
+  way_.flush();  // No end of a sync will be there to come back here.
+  return !way_.is_refusing() && record <= way_.written();
 }
 
 Compaction::Step Compaction::not_now(JournalStatus status) {
@@ -231,27 +264,26 @@ Compaction::Step Compaction::not_now(JournalStatus status) {
 // Begins to remove the oldest file: removal_ended() tells how that went. To remove a large file
 // takes the kernel long, so it is done where syncs are.
 Compaction::Step Compaction::remove_oldest() {
-  if (way_.syncs().has_removal()) return Step::has_to_wait;
-  Segment& oldest = segments().oldest();
-  // The highest id that this file tells of must not go with it: another file has to tell of it or
-  // of a higher one, and durably so.
-  std::uint64_t until = oldest.moved_until;
-  if (const Segment* other = file_naming(oldest.highest_id)) {
-    until = std::max(until, other->highest_record);
-  } else {
-    const JournalStatus marked = mark_id(oldest.highest_id);
-    if (marked != JournalStatus::ok) return not_now(marked);
-    until = way_.records();
-  }
-  const bool by_sync = ground_.has_syncs();
-  const JournalStatus noted = note_oldest_needed(oldest);
-  if (noted != JournalStatus::ok) return not_now(noted);
-  until = std::max(until, oldest.unneeded_from);
-  if (!by_sync) way_.flush();  // No end of a sync will be there to come back here.
-  if (way_.is_refusing()) return Step::nothing_to_do;
-  if (until > (by_sync ? way_.synced() : way_.written())) {
+  if (way_.syncs().has_removal()) {
+    // The next ones are told of while the oldest goes: each of the two takes syncs.
+    (void)note_oldest_needed();
     return Step::has_to_wait;
   }
+  Segment& oldest = segments().oldest();
+  // The highest id that this file tells of must not go with it.
+  if (file_naming(oldest.highest_id, 0) == nullptr) {
+    const JournalStatus marked = mark_id(oldest.highest_id);
+    if (marked != JournalStatus::ok) return not_now(marked);
+  }
+  const auto not_yet = [this] {
+    return way_.is_refusing() ? Step::nothing_to_do : Step::has_to_wait;
+  };
+  if (!is_replaced(0)) return not_yet();
+  const JournalStatus noted = note_oldest_needed();
+  if (noted != JournalStatus::ok) return not_now(noted);
+  wants_sync_ = !is_durable(oldest.unneeded_from);
+  if (wants_sync_) return not_yet();
+  const bool by_sync = ground_.has_syncs();
   // One removal after the other. If two names were on their way out, a crash might bring back the
   // older one alone: a job, and not its deletion, which stood in the other.
   if (by_sync && !way_.syncs().has_passed(removal_mark_)) return Step::has_to_wait;

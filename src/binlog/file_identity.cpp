@@ -11,8 +11,6 @@ namespace {
 // So many sums that agree, and none against them, are proof enough not to read on.
 constexpr std::uint32_t kSumsToStop = 32;
 constexpr std::uint32_t kSectorsToStop = 4;
-// What a disk writes, or loses, as a whole.
-constexpr std::size_t kDiskSectorBytes = 512;
 // Seeds of single records, most of them no records at all, are not collected without end.
 constexpr std::size_t kSeedsMax = 1 << 16;
 // How many names are tried for a file that does not know its own.

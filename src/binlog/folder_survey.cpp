@@ -192,8 +192,8 @@ bool FolderSurvey::choose_store(const std::vector<std::uint64_t>& store_ids, std
     if (files_of[id] != most) continue;
     std::erase(tied, id);
     tied.push_back(id);
+    folder_.store_id = id;
   }
-  folder_.store_id = tied.back();
   if (tied.size() == 1) return true;
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const std::uint64_t id : tied) {

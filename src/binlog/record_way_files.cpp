@@ -23,20 +23,11 @@ std::optional<SegmentWriter::Ending> RecordWay::end_file() {
   flush();
   if (!writer_.is_open()) return std::nullopt;
   const SegmentWriter::Ending ending = writer_.take_ending(false, oldest_needed());
+  has_to_seal_ = true;
   previous_ = ending.end;
   previous_number_ = ground_.segments->newest().number;
   ground_.segments->newest().bytes = ending.end.bytes;
-  if (ground_.has_syncs()) {
-    // What was in doubt and is written anew is safe only when all of it is.
-    const Instant oldest = refusing_ ? Instant::never() : unsynced_since_;
-    syncs_.sync_file(ending.file, refusing_ ? 0 : records_, true, oldest);
-    if (!refusing_) {
-      sync_requested_ = records_;
-      unsynced_since_ = Instant::never();
-    }
-  } else if (!refusing_) {
-    mark_safe(records_);
-  }
+  if (!ground_.has_syncs() && !refusing_) mark_safe(records_);
   if (!refusing_) {
     written_records_ = records_;
     if (ground_.options.sync == SyncPolicy::interval) safe_records_ = records_;
@@ -45,15 +36,37 @@ std::optional<SegmentWriter::Ending> RecordWay::end_file() {
 }
 
 bool RecordWay::seal(const SegmentWriter::Ending& ending, bool is_begun) {
-  const DiskStatus status = is_begun ? SegmentWriter::seal(ground_.disk, ending) : DiskStatus::ok;
-  if (status != DiskStatus::ok) {
-    Segments& segments = *ground_.segments;
-    CHECK(segments.size() > 1);
-    cut_later(segments.at(segments.size() - 2), ending.end.bytes - kShortRecordBytes);
-    fail(status, "write");
+  has_to_seal_ = false;
+  if (!is_begun) {
+    syncs_.close(ending.file);
+    return false;
   }
-  if (!ground_.has_syncs()) ground_.disk.close(ending.file);
-  return is_begun && status == DiskStatus::ok;
+  const DiskStatus status = SegmentWriter::seal(ground_.disk, ending);
+  if (status == DiskStatus::ok) {
+    sync_ended_file(ending.file);
+    if (ground_.has_syncs()) syncs_.sync_folder();
+    return true;
+  }
+  Segments& segments = *ground_.segments;
+  CHECK(segments.size() > 1);
+  cut_later(segments.at(segments.size() - 2), ending.end.bytes - kShortRecordBytes);
+  fail(status, "write");
+  syncs_.close(ending.file);
+  return false;
+}
+
+// When all of it is written, and its seal.
+void RecordWay::sync_ended_file(FileHandle file) {
+  if (!ground_.has_syncs()) {
+    ground_.disk.close(file);
+    return;
+  }
+  // What was in doubt and is written anew is safe only when all of it is.
+  syncs_.sync_file(file, refusing_ ? 0 : records_, true,
+                   refusing_ ? Instant::never() : unsynced_since_);
+  if (refusing_) return;
+  sync_requested_ = records_;
+  unsynced_since_ = Instant::never();
 }
 
 WrittenPoint RecordWay::end_cleanly() {
@@ -137,7 +150,8 @@ RecordWay::Begun RecordWay::begin_file(const NewFile& file) {
   records_before_newest_ = records_;
   ground_.look_for_files_at = ground_.now;
   ++next_file_number_;
-  if (ground_.has_syncs()) syncs_.sync_folder();
+  // The name comes after what it ends.
+  if (ground_.has_syncs() && !has_to_seal_) syncs_.sync_folder();
   return Begun::yes;
 }
 

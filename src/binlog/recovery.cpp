@@ -36,6 +36,8 @@ void Recovery::failed(const WayEvents::Failure& failure) noexcept {
 }
 
 void Recovery::syncs_taken() {
+  const bool are_copies_in = copies_ == Copies::in_line && way_.syncs().length() == 0;
+  if (are_copies_in && way_.is_refusing() && way_.is_open()) copies_ = Copies::durable;
   const bool all_rewritten = way_.is_refusing() && way_.is_open() && !has_to_rewrite();
   if (!all_rewritten || way_.syncs().length() > 0) return;
   if (remove_one_left_behind()) {
@@ -140,6 +142,7 @@ bool Recovery::begin() {
   first_serial_ = segments().newest().serial;
   rewritten_until_ = 0;
   is_unneeded_noted_ = false;
+  copies_ = Copies::written;
   return true;
 }
 
@@ -187,6 +190,7 @@ bool Recovery::rewrite_some() {
   std::uint64_t rewritten = 0;
   while (has_to_rewrite() && rewritten < kRewrittenBytesPerTurn) {
     const JobId id = next_to_rewrite();
+    if (id == kPseudoId && has_to_wait_for_copies()) return false;
     if (!rewrite(id)) return false;
     if (!rewrite_.empty()) {
       rewrite_.pop_back();
@@ -201,14 +205,33 @@ bool Recovery::rewrite_some() {
   return way_.is_open();
 }
 
-// What was noted of the oldest file, as it is now. If files are gone, what is written now is all
+// That files are not needed is told when what was in them is durable elsewhere: a crash may keep
+// any page of what was written, and lose the others. If no file is gone, that is so already.
+bool Recovery::has_to_wait_for_copies() {
+  if (segments().gone_until() == 0 || !ground_.has_syncs() || copies_ == Copies::durable) {
+    return false;
+  }
+  if (copies_ == Copies::written) {
+    way_.flush();
+    if (!way_.is_open()) return true;
+    way_.sync_what_was_rewritten();
+    copies_ = Copies::in_line;
+    way_.take_sync_ends();
+  }
+  waits_ = copies_ == Copies::in_line;
+  return waits_ || !way_.is_open();
+}
+
+// What was noted of the oldest files, as it is now. If files are gone, what is written now is all
 // that is needed.
 std::uint64_t Recovery::number_needed_from() const {
   std::size_t index = 0;
-  while (index + 1 < segments().size() && segments().at(index).number <= segments().gone_until())
+  while (index + 1 < segments().size()) {
+    const Segment& segment = segments().at(index);
+    if (segment.number > segments().gone_until() && segment.unneeded_from == 0) break;
     ++index;
-  const bool goes = index == 0 && segments().oldest().unneeded_from != 0 && segments().size() > 1;
-  return segments().at(goes ? 1 : index).number;
+  }
+  return segments().at(index).number;
 }
 
 // The job as it is now, or that it is no more.

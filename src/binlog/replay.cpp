@@ -30,6 +30,21 @@ bool has_whole_record(std::string_view bytes, std::uint64_t from, std::uint32_t 
   return false;
 }
 
+// Whether nothing but a seal stood there, of which a crash has kept one sector and not the other.
+bool is_half_seal(std::string_view bytes, std::uint64_t offset) {
+  if (bytes.size() - offset != kShortRecordBytes) return false;
+  const std::uint64_t sector = (offset / kDiskSectorBytes + 1) * kDiskSectorBytes;
+  if (sector >= bytes.size()) return false;
+  const std::string_view front = bytes.substr(offset, sector - offset);
+  return find_nonzero(front, 0) == front.size() || find_nonzero(bytes, sector) == bytes.size();
+}
+
+// So far. The signature is no record.
+bool lacks_no_record(const FileScan& scan) {
+  const std::vector<Damage>& damages = scan.damages();
+  return damages.empty() || (damages.size() == 1 && damages[0].offset < kFirstRecordOffset);
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> binlog_file_number(std::string_view name) {
@@ -58,7 +73,7 @@ bool Replay::run(Duration wall_offset, Instant now) {
     CHECK(outcome != Outcome::needs_survey);
   }
   if (outcome == Outcome::done && finds_unneeded()) {
-    unneeded_below_ = oldest_needed_;
+    unneeded_below_ = unneeded_for_sure_;
     forget_all();
     outcome = read_all();
     CHECK(outcome != Outcome::needs_survey || !is_surveyed_);
@@ -165,7 +180,7 @@ bool Replay::is_unneeded(std::size_t index, std::uint64_t below) const {
 // What is needed is known when all is read, so the folder is read again then, without the rest.
 bool Replay::finds_unneeded() const {
   for (std::size_t index = 0; index < plan_.size(); ++index) {
-    if (is_unneeded(index, oldest_needed_)) return true;
+    if (is_unneeded(index, unneeded_for_sure_)) return true;
   }
   return false;
 }
@@ -216,7 +231,7 @@ void Replay::forget_all() {
   files_read_ = 0;
   last_new_id_ = 0;
   text_.clear();
-  oldest_needed_ = lost_before_ = 0;
+  oldest_needed_ = lost_before_ = unneeded_for_sure_ = newest_hurt_ = 0;
 }
 
 // One file ----------------------------------------------------------------------------------------
@@ -246,7 +261,7 @@ Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
   if (const auto& signature = planned.identity.signature) {
     report.has_signature = true;
     report_.next_id = std::max(report_.next_id, signature->next_id);
-    oldest_needed_ = std::max<std::uint64_t>(oldest_needed_, signature->oldest_needed);
+    note_oldest_needed(signature->oldest_needed, true);
     // What is lost here now may have been told before.
     lost_before_ = std::max<std::uint64_t>(lost_before_, signature->records_lost);
   }
@@ -258,7 +273,7 @@ Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
   FileScan scan(bytes, planned.identity, end);
   text_.clear();
   while (const std::optional<FileScan::Found> found = scan.next()) {
-    if (!apply(*found, report)) return Outcome::failed;
+    if (!apply(*found, lacks_no_record(scan), report)) return Outcome::failed;
     const bool is_reported = ++report.records_read % kRecordsPerProgress == 0;
     if (is_reported && !report_progress(found->offset, end)) {
       fail("stopped");
@@ -274,49 +289,67 @@ Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
   report.digest = scan.digest();
   report.is_sealed = scan.seal().has_value();
   if (report.is_sealed) {
-    oldest_needed_ = std::max<std::uint64_t>(oldest_needed_, scan.seal()->oldest_needed);
+    note_oldest_needed(scan.seal()->oldest_needed, true);
   }
   report.has_known_end = witness != nullptr || report.is_sealed;
   report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
   report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
   judge_end(scan, file.view(), witness, link, report);
+  if (!lacks_no_record(scan) || report.has_rubbish()) newest_hurt_ = planned.number;
   report_.files.push_back(std::move(report));
   return Outcome::done;
+}
+
+// A file that a server has begun to remove is not needed for sure. A record that tells of one may
+// be there without the copies of its jobs: a version has written it with them, and a crash may keep
+// any page of what was written. So it counts for sure if no record is lost in front of it, in any
+// file that may have the copies.
+void Replay::note_oldest_needed(std::uint64_t number, bool is_for_sure) {
+  oldest_needed_ = std::max(oldest_needed_, number);
+  if (is_for_sure) unneeded_for_sure_ = std::max(unneeded_for_sure_, number);
+}
+
+// What follows the last good record of a file whose end the next one tells.
+void Replay::judge_known_end(const FileScan& scan, std::string_view all, const Signature& witness,
+                             Link link, FileReport& report) {
+  const std::uint64_t end = witness.previous_bytes;
+  const bool is_short = scan.accepted_bytes() < end;
+  const std::uint64_t missing =
+      witness.previous_records > scan.records() ? witness.previous_records - scan.records() : 0;
+  if (is_short && missing == 0 && is_half_seal(all.substr(0, end), scan.accepted_bytes())) {
+    report.torn = scan.tail();
+  } else if (is_short && (missing > 0 || scan.tail().bytes > 0)) {
+    Damage damage = scan.tail();
+    damage.offset = scan.accepted_bytes();
+    damage.bytes = end - scan.accepted_bytes();
+    damage.records = static_cast<std::uint32_t>(missing);
+    damage.changes = missing > 0 ? missing : 0;
+    report.damages.push_back(damage);
+    report.records += missing;
+  } else if (link == Link::broken) {
+    report.unproven = report.records_read;  // Of beanstalkd, and not as it was.
+  }
+  // The server gave up what stands after the end: half a record at most. Not whole ones.
+  if (end >= all.size()) return;
+  const std::size_t after = find_nonzero(all, static_cast<std::size_t>(end));
+  if (after == all.size()) return;
+  const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
+  const std::uint32_t seed = plan_[report_.files.size()].identity.seed;
+  // A server that has lost the folder may have written on, and has acknowledged nothing of that.
+  const auto& signature = plan_[report_.files.size()].identity.signature;
+  const bool is_late = signature && signature->epoch != 0 && signature->epoch < witness.epoch;
+  if (report.kind == FileKind::checked && !is_late && has_whole_record(all, end, seed)) {
+    report.damages.push_back({.offset = end, .bytes = bytes});
+  } else {
+    report.torn = {.offset = end, .bytes = bytes};
+  }
 }
 
 // What follows the last good record: nothing, what a crash tore off, or damage.
 void Replay::judge_end(const FileScan& scan, std::string_view all, const Signature* witness,
                        Link link, FileReport& report) {
   if (witness != nullptr) {
-    const std::uint64_t end = witness->previous_bytes;
-    const bool is_short = scan.accepted_bytes() < end;
-    const std::uint64_t missing =
-        witness->previous_records > scan.records() ? witness->previous_records - scan.records() : 0;
-    if (is_short && (missing > 0 || scan.tail().bytes > 0)) {
-      Damage damage = scan.tail();
-      damage.offset = scan.accepted_bytes();
-      damage.bytes = end - scan.accepted_bytes();
-      damage.records = static_cast<std::uint32_t>(missing);
-      damage.changes = missing > 0 ? missing : 0;
-      report.damages.push_back(damage);
-      report.records += missing;
-    } else if (link == Link::broken) {
-      report.unproven = report.records_read;  // Of beanstalkd, and not as it was.
-    }
-    // The server gave up what stands after the end: half a record at most. Not whole ones.
-    if (end >= all.size()) return;
-    const std::size_t after = find_nonzero(all, static_cast<std::size_t>(end));
-    if (after == all.size()) return;
-    const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
-    const std::uint32_t seed = plan_[report_.files.size()].identity.seed;
-    // A server that has lost the folder may have written on, and has acknowledged nothing of that.
-    const auto& signature = plan_[report_.files.size()].identity.signature;
-    const bool is_late = signature && signature->epoch != 0 && signature->epoch < witness->epoch;
-    if (report.kind == FileKind::checked && !is_late && has_whole_record(all, end, seed)) {
-      report.damages.push_back({.offset = end, .bytes = bytes});
-    } else {
-      report.torn = {.offset = end, .bytes = bytes};
-    }
+    judge_known_end(scan, all, *witness, link, report);
     return;
   }
   const std::uint64_t noted_end = noted_end_of(report_.files.size());

@@ -16,12 +16,12 @@ std::uint64_t job_bytes(const Record& record, std::size_t tag_bytes) {
 
 }  // namespace
 
-bool Replay::apply(const FileScan::Found& found, FileReport& report) {
+bool Replay::apply(const FileScan::Found& found, bool is_whole_so_far, FileReport& report) {
   const Record& record = found.record;
   const bool is_checked = kind_ == FileKind::checked;
   if (record.id == kPseudoId) {
     if (const auto number = needed_from(record)) {
-      oldest_needed_ = std::max(oldest_needed_, *number);
+      note_oldest_needed(*number, is_whole_so_far && newest_hurt_ < *number);
     } else if (const auto part = text_part(record); part && is_checked) {
       text_.add(*part);
       if (text_.is_whole(TextKind::kept_alone, part->id)) return take_kept(part->id);
@@ -61,10 +61,17 @@ bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
 bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   const Record& record = found.record;
   const JobRef known = engine_.jobs().find(record.id);
-  const std::string_view tags = tags_for(record, known);
+  const bool has_text =
+      text_.is_whole(TextKind::tags, record.id) && text_.text().size() <= kTagTextBytesMax;
+  const std::string_view tags = has_text ? text_.text() : std::string_view{};
   drop_kept(record.id);
-  if (found.body_is_damaged) {
-    // An older record of the job has the same body; it stays the one that the job lives in.
+  // Tags never change, so the text is damaged, or beanstalkd has moved the job, which writes none.
+  const bool lacks_tags = known != JobRef::none && !has_text &&
+                          !engine_.jobs().tags(known).empty() &&
+                          record.state != RecordState::deleted && is_of_that_job(record, known);
+  if (found.body_is_damaged || lacks_tags) {
+    // An older record of the job has the same body and its tags; it stays the one that the job
+    // lives in. So the next start knows them, too.
     if (known != JobRef::none) {
       change(known, record);
     } else if (record.state != RecordState::deleted) {
@@ -109,17 +116,6 @@ bool Replay::is_likelier_than_known(JobId id) const {
 void Replay::note_order(JobId id) {
   last_new_id_jumped_ = id > last_new_id_ + 1;
   last_new_id_ = id;
-}
-
-// The tags of a job whose full record that is. If one of their records is lost, they are those that
-// the job had before: tags never change, and beanstalkd writes none. A job that was not known then
-// has none; the scan has told of the loss.
-std::string_view Replay::tags_for(const Record& record, JobRef known) {
-  const bool are_whole = text_.is_whole(TextKind::tags, record.id);
-  if (are_whole && text_.text().size() <= kTagTextBytesMax) return text_.text();
-  tags_.clear();
-  if (known != JobRef::none) tags_.add(engine_.jobs().tags(known));
-  return tags_.view();
 }
 
 // The key of a deleted job whose text was read, in place of what an older record says of it.

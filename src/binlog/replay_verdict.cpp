@@ -93,18 +93,20 @@ void Replay::judge_bytes(const FileReport& file, const FileReport* next) {
 
 // Numbers that the sequence should have. Files go from its begin as they are not needed any more;
 // the newest signature tells how far that had come, and records after it what has gone since. When
-// beanstalkd has used the folder after us, more may have gone.
+// beanstalkd, or a version that did not tell, has used the folder after us, more may have gone.
 void Replay::judge_sequence() {
-  bool is_legacy_newest = false;
+  bool newest_tells = false;
   for (const PlannedFile& file : plan_) {
-    if (file.identity.kind == FileKind::empty) continue;
-    is_legacy_newest = file.identity.kind != FileKind::checked;
+    const FileIdentity& identity = file.identity;
+    if (identity.kind == FileKind::empty) continue;
+    newest_tells = identity.kind == FileKind::checked &&
+                   (!identity.signature || identity.signature->tells_of_its_neighbours());
   }
   if (plan_.empty()) return;
   // On a full disk the note alone tells which files have gone.
   if (note_tells()) oldest_needed_ = std::max<std::uint64_t>(oldest_needed_, note_.oldest_needed);
   const std::uint64_t lowest = plan_.front().number;
-  if (oldest_needed_ > 0 && oldest_needed_ < lowest && !is_legacy_newest) {
+  if (oldest_needed_ > 0 && oldest_needed_ < lowest && newest_tells) {
     const std::uint64_t first =
         std::max(oldest_needed_, lowest - std::min(lowest, kMissingReportedMax));
     for (std::uint64_t number = first; number < lowest; ++number) report_missing(number);

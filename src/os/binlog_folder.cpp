@@ -97,7 +97,9 @@ BinlogFolder::Opened BinlogFolder::open_fence(binlog::FolderNote& note, std::str
 
 bool BinlogFolder::keep_alive_while_settling(void* self) {
   auto& folder = *static_cast<BinlogFolder*>(self);
-  folder.notifier_.keep_alive(read_clock());
+  const Instant now = read_clock();
+  folder.notifier_.keep_alive(now);
+  (void)folder.tell_of_wait(now);
   return !is_asked_to_end();
 }
 
@@ -105,27 +107,58 @@ bool BinlogFolder::keep_alive_while_settling(void* self) {
 bool BinlogFolder::pass_fence() {
   constexpr std::chrono::milliseconds kPatience{100};
   if (!fence_) return true;
+  const Instant began = read_clock();
+  bool was_told = false;
   while (!fence_->is_fenced() && !fence_->is_fresh()) {
     (void)disk_.check_fence(kPatience);
     fence_->note_if_stuck();
     notifier_.keep_alive(read_clock());
+    was_told = tell_of_wait(began) || was_told;
   }
   fence_->note_if_stuck();
-  return !fence_->is_fenced();
+  if (fence_->is_fenced()) return false;
+  if (was_told) {
+    const Duration waited = read_clock() - began;
+    log_.event(Level::info, "volume-answers", {{"milliseconds", milliseconds_of(waited)}});
+  }
+  return true;
 }
 
-// Often enough to notice a volume that stands still, and another server, in good time.
+// At the first check that fails, and of one that has no end when a volume in order had answered
+// long ago. Then once in a while.
+bool BinlogFolder::tell_of_wait(Instant began) {
+  const Instant now = read_clock();
+  const std::string failure = fence_->failure();
+  if (fence_->is_fenced() || (failure.empty() && now - began < kLateCheck)) return false;
+  if (!late_check_.take(now)) return false;
+  log_.event(
+      Level::warning, "volume-waits",
+      {{"error", failure.empty() ? "no answer from the volume" : failure},
+       {"milliseconds", milliseconds_of(now - began)},
+       {"seconds_to_the_end", fence_->patience().count() / 1'000'000'000},
+       {"hint", "clients wait until the volume answers; see its network, quorum and mount"}});
+  log_.flush();
+  return true;
+}
+
+// Often enough to notice a volume that stands still, and another server, in good time: soon if
+// answers wait for it.
 Instant BinlogFolder::next_fence_check(Instant now) const {
   constexpr std::int64_t kChecksInPatience = 4;
   if (!fence_) return Instant::never();
+  if (disk_.has_syncs_under_way()) return now + FolderFence::kCheckIsGoodFor;
   const std::int64_t pause = fence_->patience().count() / kChecksInPatience;
   return now + Duration::nanoseconds(pause);
 }
 
 void BinlogFolder::log_fenced() {
-  log_.event(Level::error, "fenced",
-             {{"error", fence_->why()},
-              {"hint", "another server has the jobs, or will; do not restart this one by itself"}});
+  const bool is_known = fence_->cause() == FolderFence::Cause::another_server;
+  log_.event(
+      Level::error, "fenced",
+      {{"error", fence_->why()},
+       {"hint", is_known ? "another server has the jobs; do not restart this one by itself"
+                         : "nobody may have the jobs: see the volume from this machine, and "
+                           "that no other server has the folder, before you start this one"}});
   log_.flush();
 }
 

@@ -51,8 +51,9 @@ class BinlogFolder {
 
   // The fence -------------------------------------------------------------------------------------
 
-  // Before anything of a turn: waits for a check, if the last good one is too old. False: this
-  // server is fenced, and nothing may be answered any more.
+  // Before anything of a turn: waits for a check, if the last good one is too old, and tells the
+  // log of a wait that is none of a volume in order. False: this server is fenced, and nothing may
+  // be answered any more.
   [[nodiscard]] bool pass_fence();
   // The same without a wait. Before answers are sent.
   [[nodiscard]] bool is_fenced() const { return fence_ && fence_->is_fenced(); }
@@ -75,11 +76,15 @@ class BinlogFolder {
 
  private:
   static constexpr Duration kProgressInterval = Duration::seconds(1);
+  // A volume in order answers a check long before that.
+  static constexpr Duration kLateCheck = Duration::seconds(2);
+  static constexpr Duration kLateCheckInterval = Duration::seconds(10);
 
   static bool log_progress(void* self, const binlog::ReplayProgress& progress);
   static void on_waiting(void* self);
   static bool keep_alive_while_settling(void* self);
   Opened open_fence(binlog::FolderNote& note, std::string& error);
+  bool tell_of_wait(Instant began);
   void log_damage(const binlog::ReplayReport& report);
   void tell(const binlog::Notice& notice);
 
@@ -89,6 +94,7 @@ class BinlogFolder {
   FolderDisk disk_;
   FolderLock lock_;
   binlog::Binlog binlog_;
+  RateLimit late_check_{kLateCheckInterval, {}};
   Instant replay_began_;
   // Of what is told while jobs are brought back, or while the stop waits for the disk.
   RateLimit progress_{kProgressInterval, {}};

@@ -54,7 +54,7 @@ DiskStatus FolderDisk::fail(int error, std::string_view doing, std::string_view 
   try {
     last_error_.assign("cannot ").append(doing);
     if (!name.empty()) last_error_.append(" ").append(name);
-    last_error_.append(": ").append(std::strerror(error));
+    last_error_.append(": ").append(reason_of(error));
   } catch (const std::bad_alloc&) {
     last_error_.clear();  // Who asks is told that it failed; why is for the log only.
   }
@@ -134,9 +134,7 @@ int FolderDisk::read_pieces(int file, FileBytes& bytes) const {
 DiskStatus FolderDisk::read_open(int file, FileBytes& bytes, const std::string& name) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return fail(errno, "read", name);
-  if (!S_ISREG(status.st_mode)) {
-    return fail(S_ISDIR(status.st_mode) ? EISDIR : EINVAL, "read", name);
-  }
+  if (!S_ISREG(status.st_mode)) return fail(kNoPlainFile, "read", name);
   auto size = static_cast<std::uint64_t>(status.st_size);
   ::posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
   for (int round = 0; round < kReadsMax; ++round) {
@@ -181,7 +179,7 @@ DiskStatus FolderDisk::open_to_write(const std::string& name, int flags, const c
   if (!opened) return fail(errno, doing, name);
   struct stat status {};
   if (::fstat(opened.get(), &status) != 0) return fail(errno, doing, name);
-  if (!S_ISREG(status.st_mode)) return fail(EINVAL, doing, name);
+  if (!S_ISREG(status.st_mode)) return fail(kNoPlainFile, doing, name);
   file = static_cast<FileHandle>(opened.release());
   return DiskStatus::ok;
 }
@@ -230,7 +228,7 @@ DiskStatus FolderDisk::rename(const std::string& from, const std::string& to) {
   } else {
     result = rename_to_free_name(from.c_str(), to.c_str());
     if (result != 0 && errno == EEXIST && binlog::binlog_file_number(to)) {
-      fence_->give_up("another server has made the file " + to);
+      fence_->give_up(FolderFence::Cause::another_server, "another server has made the file " + to);
       errno = EEXIST;
     }
   }

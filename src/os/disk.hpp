@@ -62,6 +62,7 @@ class FolderDisk final : public binlog::Disk {
   }
   // Waits for the end of a check of the fence, or for that long. Requires: there is a fence.
   bool check_fence(std::chrono::milliseconds most) { return syncer_.check_fence(most); }
+  bool has_syncs_under_way() const { return syncer_.is_under_way(); }
   // The lock of the folder, which outlives this: taken anew where files or folder went away.
   void set_lock(FolderLock& lock) { lock_ = &lock; }
   // Whether the lock was taken anew since the last call. Then the lock's file has no note of ours.
@@ -158,7 +159,6 @@ class FolderDisk final : public binlog::Disk {
   std::string path_;
   Descriptor folder_;
   FolderLock* lock_ = nullptr;
-  bool looks_for_lock_ = false;
   bool lock_is_new_ = false;
   bool note_is_unsynced_ = false;
   bool is_sandboxed_ = false;

@@ -78,10 +78,9 @@ Presence FolderDisk::look_for(FileHandle file, const std::string& name) {
   return Presence::folder_gone;
 }
 
-// Without its file a second server could take the lock as well. Every other time is soon enough.
+// Without its file another server may have taken the lock, and the folder with it.
 Presence FolderDisk::look_for_lock() {
-  looks_for_lock_ = lock_ != nullptr && !looks_for_lock_;
-  if (!looks_for_lock_ || lock_->is_in(folder_.get())) return Presence::there;
+  if (lock_ == nullptr || lock_->is_in(folder_.get())) return Presence::there;
   (void)fail_because("there is no lock in " + path_ + " any more");
   return Presence::lock_gone;
 }

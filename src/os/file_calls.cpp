@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 #include <new>
 
 #include "haricot/base/check.hpp"
@@ -45,6 +46,12 @@ int write_zeros(int file, std::uint64_t from, std::uint64_t to) {
 }
 
 }  // namespace
+
+const char* reason_of(int error) {
+  if (error == kNoPlainFile) return "it is no plain file";
+  if (error == ELOOP) return "it is a symbolic link, which haricotd does not follow";
+  return std::strerror(error);
+}
 
 int write_all(int file, std::uint64_t offset, std::span<const std::string_view> pieces) {
   std::array<iovec, kPiecesMax> batch;  // Filled as far as it is used.

@@ -22,6 +22,11 @@ namespace haricot::os {
 inline constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 inline constexpr mode_t kFileMode = 0600;  // Jobs are nobody else's business.
 
+// What kOpenFlags open that is no plain file: an error beside those of the kernel.
+inline constexpr int kNoPlainFile = -1;
+// Why it failed, in words.
+const char* reason_of(int error);
+
 // Writes all pieces, one after the other, from that offset on. On failure some of them may be
 // written.
 [[nodiscard]] int write_all(int file, std::uint64_t offset,

@@ -116,7 +116,7 @@ int highest_in_files(int folder, std::uint32_t& highest) {
 }
 
 std::string because(const char* doing, int error) {
-  return std::string("cannot ") + doing + ": " + std::strerror(error);
+  return std::string("cannot ") + doing + ": " + reason_of(error);
 }
 
 }  // namespace
@@ -152,7 +152,8 @@ FolderFence::Begun FolderFence::begin(int folder, int lock, std::uint64_t owner,
     if (watcher.function != nullptr && !watcher.function(watcher.context)) return Begun::stopped;
     std::this_thread::sleep_for(kPauseBetweenTries);
   }
-  return check() ? Begun::yes : Begun::fenced;
+  if (check(watcher)) return Begun::yes;
+  return is_fenced_ ? Begun::fenced : Begun::stopped;
 }
 
 // What is neither good nor another server's may pass: a volume that is cut off, a page that is half
@@ -187,26 +188,27 @@ FolderFence::Found FolderFence::look(std::string& why) const {
   return Found::fenced;
 }
 
-bool FolderFence::check() {
-  const std::int64_t began = read_boot_clock();
-  std::string why;
+bool FolderFence::check(Watcher watcher) {
+  begin_work();
   while (!is_fenced_) {
     const std::int64_t now = read_boot_clock();
-    begin_work();
-    const Found found = look(why);
-    end_work();
-    switch (found) {
+    std::string why;
+    switch (look(why)) {
       case Found::good:
         if (is_fenced_) return false;
         good_at_ = now;
+        note_failure({});
+        end_work();
         return true;
       case Found::fenced:
-        give_up(std::move(why));
+        give_up(Cause::another_server, std::move(why));
         return false;
       case Found::failed:
+        note_failure(std::move(why));
         break;
     }
-    if (read_boot_clock() - began > patience_.count()) give_up(std::move(why));
+    note_if_stuck();
+    if (watcher.function != nullptr && !watcher.function(watcher.context)) return false;
     std::this_thread::sleep_for(kPauseBetweenTries);
   }
   return false;
@@ -217,9 +219,10 @@ bool FolderFence::is_fresh() const {
   return good_at != kNever && read_boot_clock() - good_at <= kCheckIsGoodFor.count();
 }
 
-void FolderFence::give_up(std::string why) {
+void FolderFence::give_up(Cause cause, std::string why) {
   const std::lock_guard lock(mutex_);
   if (is_fenced_) return;
+  cause_ = cause;
   why_ = std::move(why);
   is_fenced_ = true;
 }
@@ -229,15 +232,34 @@ std::string FolderFence::why() const {
   return why_;
 }
 
+FolderFence::Cause FolderFence::cause() const {
+  const std::lock_guard lock(mutex_);
+  return cause_;
+}
+
+std::string FolderFence::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void FolderFence::note_failure(std::string why) {
+  const std::lock_guard lock(mutex_);
+  failure_ = std::move(why);
+}
+
 void FolderFence::begin_work() {
-  busy_since_ = read_boot_clock();
+  if (busy_since_ == kNever) busy_since_ = read_boot_clock();
 }
 
 void FolderFence::note_if_stuck() {
   const std::int64_t since = busy_since_;
   if (since == kNever || read_boot_clock() - since <= patience_.count()) return;
-  give_up("the volume has stood still for " + std::to_string(patience_.count() / 1'000'000'000) +
-          " s");
+  std::string why = failure();
+  if (why.empty()) {
+    why = "the volume has stood still for " + std::to_string(patience_.count() / 1'000'000'000) +
+          " s";
+  }
+  give_up(Cause::volume, std::move(why));
 }
 
 }  // namespace haricot::os

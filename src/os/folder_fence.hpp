@@ -50,7 +50,8 @@ class FolderFence {
     fenced,  // Another server was faster: see why().
     stopped,
   };
-  // Is called again and again while begin() waits. False ends the wait.
+  // Is called again and again while begin() waits, for time to pass or for a volume that fails.
+  // False ends the wait.
   struct Watcher {
     bool (*function)(void* context) = nullptr;
     void* context = nullptr;
@@ -67,22 +68,31 @@ class FolderFence {
   void set_lock(int lock) { lock_ = lock; }
 
   // Checks until a check that began after the call is good: true. False: the server is fenced, for
-  // good. Blocks as long as the volume does; gives up what fails for longer than the patience.
-  bool check();
+  // good, or the watcher has ended the wait. Blocks as long as the volume does; gives up what fails
+  // for longer than the patience.
+  bool check() { return check(Watcher{}); }
   // Whether what was good at the last check is good still.
   bool is_fresh() const;
 
+  enum class Cause : std::uint8_t {
+    another_server,  // It has the folder.
+    volume,          // It stood still, or failed, for longer than the patience.
+  };
   // The folder is another server's, or may be.
   bool is_fenced() const { return is_fenced_; }
-  void give_up(std::string why);
+  void give_up(Cause cause, std::string why);
   // Why, for the log. Valid if is_fenced().
   std::string why() const;
+  Cause cause() const;
   // Gives up if something has been under way on the volume for longer than the patience.
   void note_if_stuck();
   Duration patience() const { return patience_; }
 
+  // What the last check has failed for, while none has been good since; empty: it has not.
+  std::string failure() const;
+
   // Something that has to end before the next answers is under way on the volume, or not any more.
-  // For the thread that waits for it.
+  // What has begun already goes on, and a good check ends it. For the thread that waits for it.
   void begin_work();
   void end_work() { busy_since_ = kNever; }
 
@@ -94,6 +104,8 @@ class FolderFence {
   enum class Found : std::uint8_t { good, failed, fenced };
 
   Found look(std::string& why) const;
+  bool check(Watcher watcher);
+  void note_failure(std::string why);
 
   const Duration patience_;
   const Duration settle_;
@@ -107,7 +119,9 @@ class FolderFence {
   std::atomic<std::int64_t> busy_since_ = kNever;  // When what is under way began.
   std::atomic<bool> is_fenced_ = false;
   mutable std::mutex mutex_;
-  std::string why_;  // Of the first that gave up.
+  std::string why_;                      // Of the first that gave up.
+  Cause cause_ = Cause::another_server;  // The same.
+  std::string failure_;                  // Of the last check, if it has failed.
 };
 
 }  // namespace haricot::os

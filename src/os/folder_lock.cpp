@@ -14,6 +14,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/crc32c.hpp"
+#include "os/file_calls.hpp"
 
 namespace haricot::os {
 namespace {
@@ -115,7 +116,7 @@ binlog::FolderNote FolderLock::note_in(int folder_descriptor) {
 }
 
 LockStatus FolderLock::fail(std::string_view doing) {
-  error_.assign("cannot ").append(doing).append(": ").append(std::strerror(errno));
+  error_.assign("cannot ").append(doing).append(": ").append(reason_of(errno));
   return LockStatus::cannot;
 }
 

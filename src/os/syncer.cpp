@@ -148,7 +148,9 @@ void Syncer::work_on(std::uint64_t number) {
   if (work.removal_error == 0 && work.has_to_sync) {
     work.error = sync_(work.descriptor, work.is_folder);
   }
-  if (fence_ != nullptr) fence_->end_work();
+  // What has failed is reported as it is. Otherwise the check goes on where the sync has ended:
+  // both together have the patience of the fence.
+  if (work.error != 0 && fence_ != nullptr) fence_->end_work();
   if (work.error == 0 && !pass_fence()) {
     wake_main_thread();
     return;

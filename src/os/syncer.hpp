@@ -71,8 +71,9 @@ class Syncer {
   // was started and not taken out.
   bool wait(std::chrono::milliseconds most);
 
-  // Whether a sync of it was started and not taken out.
+  // Whether a sync of it was started and not taken out; whether anything was.
   bool is_under_way(int descriptor) const;
+  bool is_under_way() const { return taken_ < started_; }
 
   // fdatasync, for a folder fsync.
   static int sync_to_disk(int descriptor, bool is_folder);

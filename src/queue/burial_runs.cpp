@@ -53,21 +53,6 @@ std::optional<Instant> BurialRuns::oldest() const {
   return runs_.front().since;
 }
 
-BurialRuns::Run BurialRuns::take_last() {
-  const Run run = runs_.back();
-  runs_.pop_back();
-  return run;
-}
-
-void BurialRuns::add_first(const Run& run) {
-  try {
-    runs_.push_back(run);
-    std::rotate(runs_.begin(), runs_.end() - 1, runs_.end());
-  } catch (const std::bad_alloc&) {
-    if (!runs_.empty()) runs_.front().since = run.since;
-  }
-}
-
 // Each run takes in those after it as long as it stays short, seen from now.
 void BurialRuns::join(Instant now) {
   std::size_t size = 0;

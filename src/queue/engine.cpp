@@ -1,16 +1,15 @@
 #include "haricot/queue/engine.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/job_tags.hpp"
-#include "haricot/queue/counted_times.hpp"
 
-// The commands. What they are made of is in engine_clients.cpp (tubes, watching, waiting),
-// engine_places.cpp (where a job is), engine_keys.cpp, engine_kept.cpp and engine_lanes.cpp (what
-// tags ask for), engine_time.cpp (timers), and engine_tasks.cpp (what is long, kick among it).
+// The commands of producers and workers. Those about many jobs are in engine_batches.cpp and in
+// Backlog; what changes nothing is in engine_looks.cpp.
 
 namespace haricot {
 namespace {
@@ -24,48 +23,43 @@ Outcome refused_put(JournalStatus status) {
   return status == JournalStatus::full ? Outcome::out_of_memory : refused_change(status);
 }
 
-// Like reserve(), but growing by doubling however often it is called.
-template <typename T>
-void make_room(std::vector<T>& vector, std::size_t wanted) {
-  if (vector.capacity() < wanted) vector.reserve(std::max(wanted, 2 * vector.capacity()));
-}
-
 }  // namespace
 
 Engine::Engine(Instant now, Journal& journal, const HashKey& key)
-    : journal_(journal),
-      jobs_(journal.keeps_notes()),
-      lanes_(jobs_, key),
-      keys_(jobs_, key),
-      kept_(jobs_, key),
-      tubes_(key),
-      wheel_(now),
-      default_tube_(tubes_.create("default")),
-      now_(now) {
-  CHECK(default_tube_ != nullptr);
+    : state_(now, journal, key),
+      flushes_(state_),
+      tries_(state_, flushes_),
+      lanes_(state_, flushes_, key),
+      keys_(state_, flushes_, key),
+      times_(state_),
+      extras_(state_, lanes_, keys_, tries_),
+      places_(state_, times_, extras_),
+      watching_(state_),
+      offers_(state_, tries_, places_, watching_),
+      backlog_(state_, flushes_, tries_, keys_, places_, watching_, offers_, lanes_) {}
+
+void Engine::close(Client& client, Instant now) {
+  state_.now = now;
+  if (client.waiting_) watching_.end_wait(client);
+  backlog_.close(client);
 }
 
-Engine::~Engine() {
-  for (std::uint32_t i = 0; i < tubes_.size(); ++i) {
-    wheel_.cancel(tubes_[tubes_.at(i).ref].timer);
-  }
-  while (const std::unique_ptr<LongTask> task = tasks_.take_first()) {
-    auto* orphans = std::get_if<Orphans>(&task->work);
-    for (std::uint32_t i = 0; orphans != nullptr && i < orphans->watches.size(); ++i) {
-      orphans->watches[i]->tube->watchers.remove(*orphans->watches[i]);
-      delete orphans->watches[i];
-    }
-  }
+// Time -------------------------------------------------------------------------------------------
+
+void Engine::advance(Instant now) {
+  state_.now = now;
+  backlog_.advance();
 }
 
-void Engine::make_room_for_delivery() {
-  make_room(deliveries_, deliveries_.size() + counts_.waiting + tasks_.awaited() + 1);
+void Engine::go_on_with_tasks(Instant now) {
+  state_.now = now;
+  backlog_.resume();
 }
 
-// Producers -------------------------------------------------------------------------------------
+// Producers --------------------------------------------------------------------------------------
 
 void Engine::mark_producer(Client& client) {
-  if (!client.producer_) ++counts_.producers;
+  if (!client.producer_) ++state_.counts.producers;
   client.producer_ = true;
 }
 
@@ -80,7 +74,7 @@ bool Engine::admit(std::uint64_t asked) {
     if (is_over) job_memory_short_above_ = kNoShortage;
     return true;
   }
-  ++counts_.refused_puts;
+  ++state_.counts.refused_puts;
   if (!is_short_of_job_memory()) job_memory_short_above_ = plenty;
   // A body that never fits says nothing of how full the memory is.
   if (asked < job_memory_bytes_max_) {
@@ -90,389 +84,266 @@ bool Engine::admit(std::uint64_t asked) {
 }
 
 bool Engine::admit_put(std::size_t body_bytes, std::size_t tag_bytes) {
-  return admit(jobs_.memory_bytes_for(body_bytes, tag_bytes));
+  return admit(state_.jobs.memory_bytes_for(body_bytes, tag_bytes));
 }
 
 Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
-  now_ = now;
+  state_.now = now;
   Tube& tube = *client.used_;
   if (!put.tags.empty()) [[unlikely]]
     return put.read_tags == nullptr
-               ? put_with_tags(tube, put, {put.tags, tags_in(put.tags)}, std::move(body), now)
-               : put_with_tags(tube, put, *put.read_tags, std::move(body), now);
-  if (is_job_memory_limited() && !admit(jobs_.memory_bytes_for(body.size()))) {
+               ? put_with_tags(tube, put, {put.tags, tags_in(put.tags)}, std::move(body))
+               : put_with_tags(tube, put, *put.read_tags, std::move(body));
+  if (is_job_memory_limited() && !admit(state_.jobs.memory_bytes_for(body.size()))) {
     return Outcome::out_of_memory;
   }
-  const JournalStatus room =
-      journal_.reserve_put({tube.name.size(), body.size(), 0, tries_max_ > 0}, body.blob);
+  const JournalStatus room = state_.journal.reserve_put(
+      {tube.name.size(), body.size(), 0, tries_.limits_all()}, body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
-  const JobRef ref = jobs_.create(put.id, std::move(body));
+  const JobRef ref = state_.jobs.create(put.id, std::move(body));
   if (ref == JobRef::none) {
-    journal_.release_room();
+    state_.journal.release_room();
     return Outcome::out_of_memory;
   }
-  const Outcome outcome = begin_job(tube, put, ref, now);
-  offer(tube, now);
+  const Outcome outcome = begin_job(tube, put, ref);
+  offers_.offer(tube);
   return outcome;
 }
 
-Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read, NewBody&& body,
-                              Instant now) {
+// A put of a key that is taken adds no job. It answers for the job that has it, wherever that is,
+// and makes it as urgent as itself. One that names the limit of a lane may let many jobs go.
+Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read, NewBody&& body) {
   const JobTags& tags = read.tags;
-  if (!admit_with_tags(tube, read, body.size())) return Outcome::out_of_memory;
-  UniqueKeys::Found key;
-  if (!tags.unique_key.empty()) {
-    key = keys_.find(tube.ref, tags.unique_key);
-    const bool is_held = key.holder != JobRef::none && (flushes_ == 0 || !is_flushed(key.holder));
-    if (is_held) return put_again(tube, key.holder, put.priority);
-    if (kept_.size() > 0) [[unlikely]] {
-      const JobRef remains = find_kept(tube, tags.unique_key, key.key_hash);
-      if (remains != JobRef::none) {
-        duplicate_ = {.job = remains, .is_deleted = true};
-        return Outcome::duplicate;
-      }
-    }
-  }
-  const bool may_be_buried = tries_max_ > 0 || tags.tries > 0;
-  const std::size_t kept_key_bytes = tags.kept_s > 0 ? tags.unique_key.size() : 0;
-  const JournalStatus room = journal_.reserve_put(
-      {tube.name.size(), body.size(), put.tags.size(), may_be_buried, kept_key_bytes}, body.blob);
-  if (room != JournalStatus::ok) return refused_put(room);
-  const JobRef ref = jobs_.create(put.id, std::move(body), read);
-  if (ref == JobRef::none || !take_up_tags(tube, ref, tags, key)) {
-    journal_.release_room();
+  if (is_job_memory_limited() && !admit(extras_.memory_bytes_for(tube, read, body.size()))) {
     return Outcome::out_of_memory;
   }
-  if (tags.kept_s > 0) [[unlikely]] {
-    jobs_[ref].tube = tube.ref;
-    count_key_to_keep(ref, true);
+  Keys::Found key;
+  if (!tags.unique_key.empty()) {
+    key = keys_.find(tube, tags.unique_key);
+    if (key.holder != JobRef::none) return put_again(tube, key.holder, put.priority);
+    if (key.remains != JobRef::none) {
+      duplicate_ = {.job = key.remains, .is_deleted = true};
+      return Outcome::duplicate;
+    }
   }
-  const Outcome outcome = begin_job(tube, put, ref, now);
-  if (tags.lane.empty()) {
-    offer(tube, now);
-  } else {
-    offer_many(tube, now);
+  const bool may_be_buried = tries_.limits_all() || tags.tries > 0;
+  const std::size_t kept_key_bytes = tags.kept_s > 0 ? tags.unique_key.size() : 0;
+  const JournalStatus room = state_.journal.reserve_put(
+      {tube.name.size(), body.size(), put.tags.size(), may_be_buried, kept_key_bytes}, body.blob);
+  if (room != JournalStatus::ok) return refused_put(room);
+  const JobRef ref = state_.jobs.create(put.id, std::move(body), read);
+  const bool has_all = ref != JobRef::none && extras_.take_up(tube, ref, tags, key);
+  if (!has_all) {
+    if (ref != JobRef::none) state_.jobs.destroy(ref);
+    state_.journal.release_room();
+    return Outcome::out_of_memory;
   }
+  const Outcome outcome = begin_job(tube, put, ref);
+  offers_.offer_first(tube, backlog_.budget());
   return outcome;
 }
 
 // What a job that was just created becomes. Inlined, as a call would make each put dearer.
 // Requires: room in the journal.
-[[gnu::always_inline]] inline Outcome Engine::begin_job(Tube& tube, const NewJob& put, JobRef ref,
-                                                        Instant now) {
-  Job& job = jobs_[ref];
-  job.created = now;
+[[gnu::always_inline]] inline Outcome Engine::begin_job(Tube& tube, const NewJob& put, JobRef ref) {
+  Job& job = state_.jobs[ref];
+  job.created = state_.now;
   job.priority = put.priority;
   job.delay_s = put.delay_s;
   job.ttr_s = std::max(put.ttr_s, std::uint32_t{1});
   job.tube = tube.ref;
   ++tube.total_jobs;
-  ++counts_.total_jobs;
+  ++state_.counts.total_jobs;
 
-  const Outcome outcome = enter_after_delay(ref, now);
-  journal_.record_put(journaled(ref, job, tube));
+  const Outcome outcome = offers_.to_ready_after_delay(ref, Place::nowhere);
+  state_.journal.record_put(flushes_.journaled(ref, job, tube));
   return outcome;
 }
 
-Outcome Engine::use(Client& client, std::string_view tube_name) {
-  Tube* tube = tubes_.find_or_create(tube_name);
-  if (tube == nullptr) return Outcome::out_of_memory;
-  ++tube->using_clients;
-  --client.used_->using_clients;
-  free_if_unreferenced(*std::exchange(client.used_, tube));
-  return Outcome::done;
+Outcome Engine::put_again(Tube& tube, JobRef holder, std::uint32_t priority) {
+  const bool is_raised = priority < state_.jobs[holder].priority;
+  if (is_raised) {
+    const JournalStatus room = state_.journal.reserve_update();
+    if (room != JournalStatus::ok) return refused_put(room);
+    places_.set_priority(holder, priority);
+    // As many jobs are open as before, so there is nothing for those who wait.
+    watching_.announce(tube);
+    state_.journal.record_in_place(flushes_.journaled(holder));
+  }
+  duplicate_ = {holder, is_raised};
+  return Outcome::duplicate;
 }
 
+// Workers ----------------------------------------------------------------------------------------
+
 void Engine::mark_worker(Client& client) {
-  if (!client.worker_) ++counts_.workers;
+  if (!client.worker_) ++state_.counts.workers;
   client.worker_ = true;
 }
 
-// Workers ---------------------------------------------------------------------------------------
-
-std::uint32_t Engine::reserve_steps(const Client& client) const {
-  return client.has_many_watches() ? 1 : client.watches_.size();
+std::uint32_t Engine::offer_steps(JobId id) const {
+  const JobRef ref = state_.jobs.find(id);
+  return ref == JobRef::none ? 0 : watching_.offer_steps(state_.tube_of(ref));
 }
 
-// The tube with the first job of all that the client could get now; null if there is none.
-Tube* Engine::best_tube(const Client& client) {
-  if (client.has_many_watches()) {
-    const Watch* watch = client.index_->best_offer();
-    return watch == nullptr ? nullptr : watch->tube;
-  }
-  if (client.is_weighted()) [[unlikely]]
-    return best_weighted(client);
-  Tube* best = nullptr;
-  const std::uint32_t watches = client.watches_.size();
-  for (std::uint32_t i = 0; i < watches; ++i) {
-    Tube& tube = *client.watches_[i]->tube;
-    if (!tube.offers_job()) continue;
-    if (best == nullptr || tube.ready.top() < best->ready.top()) best = &tube;
-  }
-  steps_ += watches;
-  return best;
+std::uint32_t Engine::next_of_lane_steps(JobId id) const {
+  const JobRef ref = state_.jobs.find(id);
+  return ref == JobRef::none || !lanes_.has(ref) ? 0 : watching_.offer_steps(state_.tube_of(ref));
 }
 
 ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
-  now_ = now;
+  state_.now = now;
   CHECK(!client.is_busy());
   mark_worker(client);
-  if (!client.reserved_.reserve_one()) return {Outcome::out_of_memory};
-
-  if (Tube* best = best_tube(client); best != nullptr) {
-    const JobRef ref = best->ready.top().job;
-    count_queued(*best, jobs_[ref], now_);
-    leave(ref);
-    enter_reserved(client, ref, now);
-    if (client.is_weighted()) [[unlikely]]
-      charge(client, *best);
-    announce_offer(*best);
-    return {Outcome::done, ref};
+  if (!Places::make_room(client)) return {Outcome::out_of_memory};
+  if (Tube* best = watching_.best_tube(client); best != nullptr) {
+    return {Outcome::done, offers_.give(*best, client)};
   }
-  if (is_deadline_soon(client, now)) return {Outcome::deadline_soon};
+  if (watching_.is_deadline_soon(client)) return {Outcome::deadline_soon};
   if (wait_end <= now) return {Outcome::timed_out};
-  make_room_for_delivery();
-  start_waiting(client, wait_end);
+  backlog_.make_room_for_delivery();
+  watching_.start_waiting(client, wait_end, false);
   return {Outcome::waiting};
 }
 
 ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
-  now_ = now;
-  const JobRef ref = find(id);
-  if (ref == JobRef::none || jobs_[ref].state() == JobState::reserved) return {Outcome::not_found};
-  const bool has_memory = client.reserved_.reserve_one();
+  state_.now = now;
+  const JobRef ref = flushes_.find(id);
+  if (ref == JobRef::none || places_.of(ref) == Place::reserved) return {Outcome::not_found};
+  const bool has_memory = Places::make_room(client);
   // A restart makes reserved jobs ready. For a ready one that is so without a word; one that was
   // buried or delayed would be that again.
-  const bool has_to_be_recorded = jobs_[ref].state() != JobState::ready;
+  const bool has_to_be_recorded = places_.of(ref) != Place::ready;
   JournalStatus room = JournalStatus::ok;
-  if (has_memory && has_to_be_recorded) room = reserve_unburial(ref);
+  if (has_memory && has_to_be_recorded) room = tries_.reserve_unburial(ref);
   if (room == JournalStatus::later) return {Outcome::not_yet};
   mark_worker(client);
   if (!has_memory) return {Outcome::out_of_memory};
   if (room != JournalStatus::ok) return {refused_change(room)};
-  if (!has_to_be_recorded) count_queued(tube_of(jobs_[ref]), jobs_[ref], now_);
-  leave(ref);
-  enter_reserved(client, ref, now);
-  announce_offer(tube_of(jobs_[ref]));
-  if (has_to_be_recorded) journal_.record_update(journaled(ref));
+  places_.to_reserved(ref, client);
+  watching_.announce(state_.tube_of(ref));
+  if (has_to_be_recorded) state_.journal.record_update(flushes_.journaled(ref));
   return {Outcome::done, ref};
 }
 
 void Engine::stop_waiting(Client& client) {
   if (!client.waiting_) return;
-  end_wait(client);
-  deliver(client, Delivery::Kind::timed_out, JobRef::none, 0);
+  watching_.end_wait(client);
+  watching_.deliver(client, Delivery::Kind::timed_out);
 }
 
 Outcome Engine::delete_job(Client& client, JobId id) {
-  const JobRef ref = find(id);
+  const JobRef ref = flushes_.find(id);
   if (ref == JobRef::none) return Outcome::not_found;
-  const bool is_reserved = jobs_[ref].state() == JobState::reserved;
-  if (is_reserved && jobs_[ref].holder() != client.ref_) return Outcome::not_found;
-  if (leaves_key(ref)) [[unlikely]]
-    return delete_leaving_key(client, ref);
-  const JournalStatus room = journal_.reserve_delete();
+  const Job& job = state_.jobs[ref];
+  if (job.state() == JobState::reserved && job.holder() != client.ref_) return Outcome::not_found;
+  if (keys_.outlives(ref)) [[unlikely]]
+    return delete_leaving_key(ref);
+  const JournalStatus room = state_.journal.reserve_delete();
   if (room != JournalStatus::ok) return refused_change(room);
-  delete_found(client, ref, true);
+  backlog_.delete_now(ref, true);
   return Outcome::done;
 }
 
-Outcome Engine::delete_leaving_key(Client& client, JobRef ref) {
-  const JobRef remains = make_remains(ref);
+Outcome Engine::delete_leaving_key(JobRef ref) {
+  const JobRef remains = keys_.make_remains(ref);
   if (remains == JobRef::none) return Outcome::out_of_memory;
-  const JournalStatus room = journal_.reserve_delete_kept(kept_.room_of({&remains, 1}));
+  const JournalStatus room = state_.journal.reserve_delete_kept(keys_.room_of({&remains, 1}));
   if (room != JournalStatus::ok) {
-    unmake_remains({&remains, 1});
+    keys_.unmake_remains({&remains, 1});
     return refused_change(room);
   }
-  journal_.record_kept(kept(remains));
-  delete_found(client, ref, true);
+  state_.journal.record_kept(keys_.kept(remains));
+  backlog_.delete_now(ref, true);
   return Outcome::done;
 }
 
-void Engine::delete_each(Client& client, std::span<const JobRef> refs,
-                         std::span<const JobRef> remains) {
-  for (std::size_t i = 0; i < refs.size(); ++i) {
-    const bool leaves_key = !remains.empty() && remains[i] != JobRef::none;
-    if (leaves_key) journal_.record_kept(kept(remains[i]));
-    delete_found(client, refs[i], false);
-  }
-}
-
-// Inlined, as a call would make each deletion dearer.
-[[gnu::always_inline]] inline void Engine::delete_found(Client& client, JobRef ref,
-                                                        bool offers_next) {
-  const bool is_reserved = jobs_[ref].state() == JobState::reserved;
-  Tube& tube = tube_of(jobs_[ref]);
-  // Looked at before it leaves: the deadline of a delayed job stands in the heap that it leaves.
-  const JournaledJob deleted = journaled(ref, jobs_[ref], tube);
-  if (is_reserved) {
-    const Job& job = jobs_[ref];
-    count_worked(tube, client.reserved_.at(job.heap_index()).deadline, job.ttr_s, now_);
-    leave_reserved(client, ref);
-  } else {
-    leave(ref);
-  }
-  journal_.record_delete(deleted);
-  bool leaves_lane = false;
-  if (deleted.job.has_tags != 0) [[unlikely]]
-    leaves_lane = let_go_of_tags(ref);
-  jobs_.destroy(ref);
-  if (leaves_lane && offers_next) [[unlikely]] {
-    offer(tube, now_);
-  } else {
-    announce_offer(tube);
-  }
-  ++tube.deletes;
-  free_if_unreferenced(tube);
+JobRef Engine::held_by(const Client& client, JobId id) const {
+  const JobRef ref = state_.jobs.find(id);
+  if (ref == JobRef::none) return ref;
+  const Job& job = state_.jobs[ref];
+  const bool held = job.state() == JobState::reserved && job.holder() == client.ref_;
+  return held ? ref : JobRef::none;
 }
 
 Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
                         Instant now) {
-  now_ = now;
+  state_.now = now;
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
-  const JournalStatus room = journal_.reserve_update();
+  const JournalStatus room = state_.journal.reserve_update();
   if (room != JournalStatus::ok) return refused_change(room);
 
-  Job& job = jobs_[ref];
-  Tube& tube = tube_of(job);
-  leave_reserved(client, ref);
+  Job& job = state_.jobs[ref];
   job.priority = priority;
   job.delay_s = delay_s;
-  jobs_.count(ref, JobEvent::release);
+  state_.jobs.count(ref, JobEvent::release);
   Outcome outcome = Outcome::buried;
-  if (may_have_tries(job) && is_spent(ref)) [[unlikely]] {
-    bury_spent(ref);
+  if (tries_.is_spent(ref)) [[unlikely]] {
+    offers_.bury_spent(ref);
   } else {
-    outcome = enter_after_delay(ref, now);
+    outcome = offers_.to_ready_after_delay(ref, Place::reserved);
   }
-  journal_.record_update(journaled(ref));
-  offer(tube, now);
+  state_.journal.record_update(flushes_.journaled(ref));
+  offers_.offer(state_.tubes[job.tube]);
   return outcome;
 }
 
 Outcome Engine::bury(Client& client, JobId id, std::uint32_t priority) {
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
-  const JournalStatus room = journal_.reserve_update();
+  const JournalStatus room = state_.journal.reserve_update();
   if (room != JournalStatus::ok) return refused_change(room);
-  leave_reserved(client, ref);
-  jobs_[ref].priority = priority;
-  jobs_.count(ref, JobEvent::bury);
-  enter_buried(ref);
-  journal_.record_update(journaled(ref));
-  if (has_lane(ref)) offer(tube_of(jobs_[ref]), now_);
+  state_.jobs[ref].priority = priority;
+  state_.jobs.count(ref, JobEvent::bury);
+  places_.to_buried(ref, Place::reserved);
+  state_.journal.record_update(flushes_.journaled(ref));
+  offers_.offer(state_.tube_of(ref));
   return Outcome::done;
 }
 
 Outcome Engine::touch(Client& client, JobId id, Instant now) {
-  now_ = now;
+  state_.now = now;
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
-  const Job& job = jobs_[ref];
-  client.reserved_.replace(
-      job.heap_index(), DeadlineSlot{now + Duration::seconds(job.ttr_s), ++arrivals_, ref}, jobs_);
+  places_.touch(client, ref);
   return Outcome::done;
 }
 
-Outcome Engine::watch(Client& client, std::string_view tube_name) {
-  Tube* tube = tubes_.find_or_create(tube_name);
-  if (tube == nullptr) return Outcome::out_of_memory;
-  if (find_watch(client, *tube) != nullptr) return Outcome::done;
-  if (add_watch(client, *tube)) return Outcome::done;
-  free_if_unreferenced(*tube);
-  return Outcome::out_of_memory;
-}
-
-Outcome Engine::ignore(Client& client, std::string_view tube_name) {
-  Tube* tube = tubes_.find(tube_name);
-  Watch* watch = tube == nullptr ? nullptr : find_watch(client, *tube);
-  if (watch == nullptr) return Outcome::done;
-  if (client.watches_.size() == 1) return Outcome::only_watched;
-  remove_watch(client, *watch);
-  return Outcome::done;
-}
-
-// Others ----------------------------------------------------------------------------------------
-
-JobRef Engine::peek_ready(const Client& client) const {
-  return client.used_->ready.empty() ? JobRef::none : client.used_->ready.top().job;
-}
-
-JobRef Engine::peek_delayed(const Client& client) const {
-  return client.used_->delayed.empty() ? JobRef::none : client.used_->delayed.top().job;
-}
-
-JobRef Engine::peek_buried(const Client& client) const {
-  return client.used_->first_buried;
-}
+// Others -----------------------------------------------------------------------------------------
 
 Outcome Engine::kick_job(JobId id, Instant now) {
-  now_ = now;
-  const JobRef ref = find(id);
+  state_.now = now;
+  const JobRef ref = flushes_.find(id);
   if (ref == JobRef::none) return Outcome::not_found;
-  const JobState state = jobs_[ref].state();
-  if (state != JobState::buried && state != JobState::delayed) return Outcome::not_found;
-  Tube& tube = tube_of(jobs_[ref]);
+  const Place from = places_.of(ref);
+  if (from != Place::buried && from != Place::delayed) return Outcome::not_found;
+  Tube& tube = state_.tube_of(ref);
   if (!tube.ready.reserve_one()) return Outcome::not_found;
-  const JournalStatus room = reserve_unburial(ref);
+  const JournalStatus room = tries_.reserve_unburial(ref);
   if (room != JournalStatus::ok) return refused_change(room);
-  leave(ref);
-  jobs_.count(ref, JobEvent::kick);
-  enter_ready(ref);
-  journal_.record_update(journaled(ref));
-  offer(tube, now);
+  state_.jobs.count(ref, JobEvent::kick);
+  places_.to_ready(ref, from);
+  state_.journal.record_update(flushes_.journaled(ref));
+  offers_.offer(tube);
   return Outcome::done;
 }
 
 Outcome Engine::pause(std::string_view tube_name, std::uint32_t seconds, Instant now) {
-  now_ = now;
-  Tube* tube = tubes_.find(tube_name);
+  state_.now = now;
+  Tube* tube = state_.tubes.find(tube_name);
   if (tube == nullptr) return Outcome::not_found;
   ++tube->pauses;
-  tube->paused = seconds > 0;
+  if (seconds == 0) {
+    backlog_.end_pause(*tube, backlog_.budget());
+    return Outcome::done;
+  }
+  tube->paused = true;
   tube->pause_s = seconds;
   tube->pause_end = now + Duration::seconds(seconds);
-  if (seconds == 0) {
-    end_pause(*tube, now, budget_);
-  } else {
-    announce_offer(*tube);
-  }
-  arm_tube(*tube);
+  watching_.announce(*tube);
+  state_.arm_tube(*tube);
   return Outcome::done;
-}
-
-// Looking in ------------------------------------------------------------------------------------
-
-std::optional<JobReport> Engine::report(JobId id, Instant now) const {
-  const JobRef ref = find(id);
-  if (ref == JobRef::none) return std::nullopt;
-  return report(ref, now);
-}
-
-JobReport Engine::report(JobRef ref, Instant now) const {
-  const Job& job = jobs_[ref];
-  const Tube& tube = tubes_[job.tube];
-  Instant deadline = now;
-  if (job.state() == JobState::delayed) deadline = tube.delayed.at(job.heap_index()).deadline;
-  if (job.state() == JobState::reserved) deadline = reserved_until(job, now);
-  return JobReport{.id = job.id,
-                   .tube = &tube,
-                   .state = job.state(),
-                   .priority = job.priority,
-                   .delay_s = job.delay_s,
-                   .ttr_s = job.ttr_s,
-                   .age_s = (now - job.created).whole_seconds(),
-                   .time_left_s = (deadline - now).whole_seconds(),
-                   .file = journal_.file_of(ref),
-                   .body_bytes = job.body_bytes,
-                   .reserves = jobs_.counted(ref, JobEvent::reserve),
-                   .timeouts = jobs_.counted(ref, JobEvent::timeout),
-                   .releases = jobs_.counted(ref, JobEvent::release),
-                   .buries = jobs_.counted(ref, JobEvent::bury),
-                   .kicks = jobs_.counted(ref, JobEvent::kick),
-                   .tags = jobs_.tags(ref)};
 }
 
 }  // namespace haricot

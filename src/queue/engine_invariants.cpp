@@ -14,26 +14,26 @@
 
 namespace haricot {
 
-class Engine::Inspection {
+class Inspection {
  public:
   explicit Inspection(const Engine& engine) : engine_(engine) {}
 
   void run() {
-    for (std::uint32_t i = 0; i < engine_.tubes_.size(); ++i) {
-      find_clients(engine_.tubes_[engine_.tubes_.at(i).ref]);
+    for (std::uint32_t i = 0; i < engine_.state_.tubes.size(); ++i) {
+      find_clients(engine_.state_.tubes[engine_.state_.tubes.at(i).ref]);
     }
-    for (std::uint32_t i = 0; i < engine_.tubes_.size(); ++i) {
-      check_tube(engine_.tubes_[engine_.tubes_.at(i).ref], i);
+    for (std::uint32_t i = 0; i < engine_.state_.tubes.size(); ++i) {
+      check_tube(engine_.state_.tubes[engine_.state_.tubes.at(i).ref], i);
     }
     for (const Client* client : clients_) check_client(*client);
-    engine_.tasks_.for_each([this](const LongTask& task) { check_task(task); });
+    engine_.backlog_.tasks_.for_each([this](const Backlog::Task& task) { check_task(task); });
     check_tubes_of_tasks();
     check_lanes();
     check_keys();
     check_kept();
     CHECK(orphaned_watches_ == 0);
     CHECK(askers_.size() == awaited_);
-    CHECK(engine_.tasks_.awaited() == awaited_);
+    CHECK(engine_.backlog_.tasks_.awaited() == awaited_);
     check_reserved_by_tube();
     check_counts();
   }
@@ -43,7 +43,7 @@ class Engine::Inspection {
   void find_clients(Tube& tube) {
     for (Watch* watch = tube.watchers.first(); watch != nullptr;
          watch = tube.watchers.after(*watch)) {
-      Client* const client = engine_.clients_[watch->client];
+      Client* const client = engine_.state_.clients[watch->client];
       if (client == nullptr) {
         ++orphaned_watches_;
       } else {
@@ -56,25 +56,25 @@ class Engine::Inspection {
   const Job& check_job(JobRef ref, JobState state) {
     CHECK(ref != JobRef::none);
     CHECK(jobs_.insert(ref).second);
-    const Job& job = engine_.jobs_[ref];
-    CHECK(engine_.jobs_.find(job.id) == ref);
+    const Job& job = engine_.state_.jobs[ref];
+    CHECK(engine_.state_.jobs.find(job.id) == ref);
     CHECK(job.state() == state);
     CHECK(job.ttr_s > 0);
     CHECK(job.id < engine_.next_id_);
-    const std::size_t tag_bytes = JobStore::tag_bytes_of(engine_.jobs_.tags(ref));
-    job_memory_bytes_ += engine_.jobs_.memory_bytes_for(job.body_bytes, tag_bytes);
-    if (engine_.has_lane(ref, job)) {
-      LaneCounts& counts = jobs_in_[engine_.lanes_.lane_of(ref)];
+    const std::size_t tag_bytes = JobStore::tag_bytes_of(engine_.state_.jobs.tags(ref));
+    job_memory_bytes_ += engine_.state_.jobs.memory_bytes_for(job.body_bytes, tag_bytes);
+    if (engine_.lanes_.has(ref)) {
+      LaneCounts& counts = jobs_in_[engine_.lanes_.lanes_.lane_of(ref)];
       ++counts.jobs;
       if (state == JobState::reserved) ++counts.reserved;
     }
     check_key(ref, job);
-    if (job.has_tags != 0 && engine_.jobs_.has_kept_key(ref)) {
-      const std::size_t name_bytes = engine_.tubes_[job.tube].name.size();
-      keys_to_keep_.add(engine_.jobs_.unique_key(ref).size() + name_bytes);
-      bytes_to_come_ += engine_.bytes_more_when_deleted(ref, name_bytes);
+    if (job.has_tags != 0 && engine_.state_.jobs.has_kept_key(ref)) {
+      const std::size_t name_bytes = engine_.state_.tubes[job.tube].name.size();
+      keys_to_keep_.add(engine_.state_.jobs.unique_key(ref).size() + name_bytes);
+      bytes_to_come_ += engine_.keys_.bytes_more_when_deleted(ref, name_bytes);
     }
-    if (tags_in(engine_.jobs_.tags(ref)).tries > 0) {
+    if (tags_in(engine_.state_.jobs.tags(ref)).tries > 0) {
       ++with_tries_;
       if (state == JobState::buried) ++buried_with_tries_;
     }
@@ -94,8 +94,8 @@ class Engine::Inspection {
 
   void check_tube(Tube& tube, std::uint32_t index) {
     CHECK(tube.index == index);
-    CHECK(engine_.tubes_.find(tube.name) == &tube);
-    CHECK(&tube == engine_.default_tube_ || tube.is_referenced());
+    CHECK(engine_.state_.tubes.find(tube.name) == &tube);
+    CHECK(&tube == engine_.state_.default_tube || tube.is_referenced());
     CHECK(!tube.offers_job() || (tube.waiting.empty() && check_many(tube) == 0));
     CHECK(tube.paused || tube.pause_s == 0);
 
@@ -103,20 +103,19 @@ class Engine::Inspection {
     check_heap(tube.ready, JobState::ready, [&](const ReadySlot& slot, const Job& job) {
       CHECK(job.tube == tube.ref);
       CHECK(slot == ReadySlot(job.id, job.priority, slot.job, slot.is_blocked()));
-      const Lane* lane = engine_.lanes_.lane_of(slot.job);
+      const Lane* lane = engine_.lanes_.lanes_.lane_of(slot.job);
       CHECK(slot.is_blocked() == (lane != nullptr && lane->open != slot.job));
       if (lane != nullptr) ++jobs_in_[lane].ready;
       if (job.is_urgent()) ++urgent;
     });
     check_heap(tube.delayed, JobState::delayed,
                [&](const DeadlineSlot&, const Job& job) { CHECK(job.tube == tube.ref); });
-    const Flushed flushed = check_flushes(tube);
+    const Flushed flushed = check_flush(tube);
     urgent += flushed.urgent;
     CHECK(tube.urgent == urgent);
-    CHECK(tube.flushed_ready == flushed.ready);
-    CHECK(tube.flushed_delayed == flushed.delayed);
-    const std::uint64_t buried =
-        check_buried(tube, tube.first_buried, tube.last_buried, tube.burials);
+    JobRef last = JobRef::none;
+    const std::uint64_t buried = check_buried(tube, tube.first_buried, tube.burial_side, last);
+    CHECK(last == tube.last_buried);
     CHECK(tube.buried == buried + flushed.buried);
 
     CHECK(tube.watching_clients == check_watchers(tube));
@@ -128,6 +127,7 @@ class Engine::Inspection {
     Instant wanted = Instant::never();
     if (!tube.delayed.empty()) wanted = tube.delayed.top().deadline;
     if (tube.paused) wanted = std::min(wanted, tube.pause_end);
+    if (tube.is_behind) wanted = std::min(wanted, engine_.state_.now);
     check_timer(tube.timer, Tube::kTimerKind, &tube, wanted);
 
     sum_.ready += tube.ready.size() + flushed.ready;
@@ -139,116 +139,108 @@ class Engine::Inspection {
   // Each lane has the jobs that say so, in the tube that it says; those that are ready are in its
   // heap, but for those that a flush has; and the open one is the one that is to be open.
   void check_lanes() {
-    CHECK(engine_.lanes_.size() == jobs_in_.size());
+    CHECK(engine_.lanes_.lanes_.size() == jobs_in_.size());
     std::uint64_t memory_bytes = 0;
     for (const auto& [lane, found] : jobs_in_) {
       memory_bytes += Lanes::memory_bytes_for(lane->key);
-      CHECK(engine_.lanes_.find(lane->tube, lane->key) == lane);
+      CHECK(engine_.lanes_.lanes_.find(lane->tube, lane->key) == lane);
       CHECK(lane->jobs == found.jobs);
       CHECK(lane->reserved == found.reserved);
       const JobRef top = lane->ready.top();
-      const bool is_flushed =
-          top != JobRef::none && engine_.flushes_ > 0 && engine_.is_flushed(top);
+      const bool is_flushed = top != JobRef::none && engine_.flushes_.have(top);
       const std::uint64_t ready = is_flushed ? 0 : check_lane_heap(*lane, top, JobRef::none);
       CHECK(ready == found.ready);
       CHECK(is_flushed || lane->open == lane->wanted_open());
     }
-    CHECK(engine_.lanes_.memory_bytes() == memory_bytes);
+    CHECK(engine_.lanes_.lanes_.memory_bytes() == memory_bytes);
   }
 
   // A job that has a key either holds it, or another one may do so.
   void check_key(JobRef ref, const Job& job) {
-    const std::string_view key = tags_in(engine_.jobs_.tags(ref)).unique_key;
-    CHECK(engine_.jobs_.has_key(ref) == !key.empty());
+    const std::string_view key = tags_in(engine_.state_.jobs.tags(ref)).unique_key;
+    CHECK(engine_.state_.jobs.has_key(ref) == !key.empty());
     if (key.empty()) return;
-    CHECK(engine_.jobs_.unique_key(ref) == key);
-    const bool is_found = engine_.keys_.find(job.tube, key).holder == ref;
-    CHECK(engine_.keys_.holds(ref) == is_found);
+    CHECK(engine_.state_.jobs.unique_key(ref) == key);
+    const bool is_found = engine_.keys_.held_.find(job.tube, key).holder == ref;
+    CHECK(engine_.keys_.held_.holds(ref) == is_found);
     if (is_found) ++keys_held_;
   }
 
   void check_keys() const {
-    CHECK(engine_.keys_.size() == keys_held_);
-    CHECK(engine_.keys_.memory_bytes() == keys_held_ * UniqueKeys::kBytesOfKey);
+    CHECK(engine_.keys_.held_.size() == keys_held_);
+    CHECK(engine_.keys_.held_.memory_bytes() == keys_held_ * UniqueKeys::kBytesOfKey);
   }
 
   // Whatever remains of a job has its key, and nobody else in the tube has that key.
   void check_kept() {
-    const JobStore& store = engine_.jobs_;
-    engine_.kept_.check_invariants();
-    CHECK(engine_.kept_.size() == store.remains());
-    CHECK(engine_.keys_to_keep_ == keys_to_keep_);
-    CHECK(engine_.kept_.bytes_to_come() == bytes_to_come_);
+    const JobStore& store = engine_.state_.jobs;
+    engine_.keys_.kept_.check_invariants();
+    CHECK(engine_.keys_.kept_.size() == store.remains());
+    CHECK(engine_.keys_.to_keep_ == keys_to_keep_);
+    CHECK(engine_.keys_.kept_.bytes_to_come() == bytes_to_come_);
     for (JobRef ref = store.first_remains_from(0); ref != JobRef::none;
          ref = store.first_remains_from(store[ref].id + 1)) {
       CHECK(store[ref].id < engine_.next_id_);
       CHECK(store.find(store[ref].id) == JobRef::none);
       const std::size_t tag_bytes = JobStore::tag_bytes_of(store.tags(ref));
       job_memory_bytes_ += store.memory_bytes_for(store.tube_name_of(ref).size(), tag_bytes);
-      const Tube* const tube = engine_.tubes_.find(store.tube_name_of(ref));
+      const Tube* const tube = engine_.state_.tubes.find(store.tube_name_of(ref));
       const std::string_view key = store.unique_key(ref);
-      CHECK(tube == nullptr || engine_.keys_.find(tube->ref, key).holder == JobRef::none);
+      CHECK(tube == nullptr || engine_.keys_.held_.find(tube->ref, key).holder == JobRef::none);
     }
   }
 
   // O(depth) of the stack: a lane of a test has few jobs.
   std::uint64_t check_lane_heap(const Lane& lane, JobRef ref, JobRef above) {
     if (ref == JobRef::none) return 0;
-    const Job& job = engine_.jobs_[ref];
-    CHECK(engine_.lanes_.lane_of(ref) == &lane);
+    const Job& job = engine_.state_.jobs[ref];
+    CHECK(engine_.lanes_.lanes_.lane_of(ref) == &lane);
     CHECK(job.state() == JobState::ready && job.tube == lane.tube);
-    const HeapLinks<JobRef>& links = engine_.lanes_.links(ref);
+    const HeapLinks<JobRef>& links = engine_.lanes_.lanes_.links(ref);
     CHECK(links.above == above);
     if (above != JobRef::none) {
-      const Job& better = engine_.jobs_[above];
+      const Job& better = engine_.state_.jobs[above];
       CHECK(ReadySlot(better.id, better.priority, above) < ReadySlot(job.id, job.priority, ref));
     }
     return 1 + check_lane_heap(lane, links.left, ref) + check_lane_heap(lane, links.right, ref);
   }
 
-  std::uint64_t check_buried(const Tube& tube, JobRef first, JobRef last, std::uint32_t burials) {
+  std::uint64_t check_buried(const Tube& tube, JobRef first, bool side, JobRef& before) {
     std::uint64_t found = 0;
-    JobRef before = JobRef::none;
-    JobRef ref = first;
-    while (ref != JobRef::none) {
+    for (JobRef ref = first; ref != JobRef::none; ++found) {
       const Job& job = check_job(ref, JobState::buried);
       CHECK(job.tube == tube.ref);
-      CHECK(job.burial_list() == burials);
+      CHECK((job.history.burial_side != 0) == side);
       // The one in front of the first one of a flush is freed.
       CHECK(ref == first || static_cast<JobRef>(job.links.first) == before);
       before = ref;
       ref = static_cast<JobRef>(job.links.second);
-      ++found;
     }
-    CHECK(first == JobRef::none || last == before);
     return found;
   }
 
-  // What the flushes of a tube have.
+  // What the flush of a tube has.
   struct Flushed {
     std::uint64_t urgent = 0, ready = 0, delayed = 0, buried = 0;
   };
 
-  Flushed check_flushes(const Tube& tube) {
+  Flushed check_flush(const Tube& tube) {
     Flushed found;
-    std::uint32_t numbers = 1U << tube.burials;
-    engine_.tasks_.for_each([&](const LongTask& task) {
-      const auto* flush = std::get_if<Flush>(&task.work);
-      if (flush == nullptr || task.tube != &tube) return;
-      check_heap(flush->ready, JobState::ready, [&](const ReadySlot&, const Job& job) {
-        CHECK(job.tube == tube.ref && engine_.is_flushed(engine_.jobs_.find(job.id)));
-        if (job.is_urgent()) ++found.urgent;
-      });
-      check_heap(flush->delayed, JobState::delayed, [&](const DeadlineSlot&, const Job& job) {
-        CHECK(job.tube == tube.ref && engine_.is_flushed(engine_.jobs_.find(job.id)));
-      });
-      found.ready += flush->ready.size();
-      found.delayed += flush->delayed.size();
-      found.buried += check_buried(tube, flush->first_buried, flush->last_buried, flush->burials);
-      if (flush->first_buried == JobRef::none) return;
-      CHECK((numbers >> flush->burials & 1U) == 0);
-      numbers |= 1U << flush->burials;
+    if (tube.flushed == nullptr) return found;
+    ++flushes_;
+    const FlushedJobs& flushed = *tube.flushed;
+    CHECK(!flushed.empty());
+    check_heap(flushed.ready, JobState::ready, [&](const ReadySlot& slot, const Job& job) {
+      CHECK(job.tube == tube.ref && engine_.flushes_.have(slot.job));
+      if (job.is_urgent()) ++found.urgent;
     });
+    check_heap(flushed.delayed, JobState::delayed, [&](const DeadlineSlot& slot, const Job& job) {
+      CHECK(job.tube == tube.ref && engine_.flushes_.have(slot.job));
+    });
+    found.ready = flushed.ready.size();
+    found.delayed = flushed.delayed.size();
+    JobRef last = JobRef::none;
+    found.buried = check_buried(tube, flushed.first_buried, !tube.burial_side, last);
     return found;
   }
 
@@ -258,7 +250,7 @@ class Engine::Inspection {
     std::uint32_t waiting = 0;
     for (Watch* watch = tube.watchers.first(); watch != nullptr;
          watch = tube.watchers.after(*watch), ++index) {
-      const Client* client = engine_.clients_[watch->client];
+      const Client* client = engine_.state_.clients[watch->client];
       if (client == nullptr) continue;
       CHECK(client->has_many_watches() == (index < tube.many_watchers));
       if (!client->has_many_watches()) continue;
@@ -278,7 +270,7 @@ class Engine::Inspection {
          watch = tube.watchers.after(*watch)) {
       CHECK(watch->tube == &tube);
       ++found;
-      const Client* client = engine_.clients_[watch->client];
+      const Client* client = engine_.state_.clients[watch->client];
       if (client == nullptr) continue;
       CHECK(watch->index < client->watches_.size());
       CHECK(client->watches_[watch->index] == watch);
@@ -293,8 +285,8 @@ class Engine::Inspection {
     for (Watch* watch = tube.waiting.first(); watch != nullptr;
          watch = tube.waiting.after(*watch)) {
       CHECK(watch->tube == &tube);
-      CHECK(engine_.clients_[watch->client]->waiting_);
-      CHECK(watch->wait_number > before && watch->wait_number <= engine_.waits_);
+      CHECK(engine_.state_.clients[watch->client]->waiting_);
+      CHECK(watch->wait_number > before && watch->wait_number <= engine_.watching_.waits_);
       before = watch->wait_number;
       ++found;
     }
@@ -302,8 +294,8 @@ class Engine::Inspection {
   }
 
   void check_client(const Client& client) {
-    CHECK(engine_.clients_[client.ref_] == &client);
-    CHECK(engine_.tubes_.find(client.used_->name) == client.used_);
+    CHECK(engine_.state_.clients[client.ref_] == &client);
+    CHECK(engine_.state_.tubes.find(client.used_->name) == client.used_);
     CHECK(!(client.waiting_ && client.has_task_));
     CHECK(client.waiting_ || client.wait_end_ == Instant::never());
     std::unordered_set<const Tube*> watched;
@@ -323,7 +315,8 @@ class Engine::Inspection {
     Instant wanted = client.wait_end_;
     if (!client.reserved_.empty()) {
       const Instant first_end = client.reserved_.top().deadline;
-      wanted = std::min(wanted, client.waiting_ ? first_end - kDeadlineMargin : first_end);
+      wanted =
+          std::min(wanted, client.waiting_ ? first_end - QueueState::kDeadlineMargin : first_end);
     }
     check_timer(client.timer_, Client::kTimerKind, &client, wanted);
 
@@ -354,14 +347,14 @@ class Engine::Inspection {
     if (index.many && client.waiting_) ++waiting_with_many_;
   }
 
-  void check_orphans(const Orphans& orphans) {
+  void check_orphans(const engine_tasks::Orphans& orphans) {
     CHECK(!orphans.empty());
     for (std::uint32_t i = 0; i < orphans.watches.size(); ++i) {
       CHECK(orphans.watches[i]->client == orphans.holder);
       CHECK(!orphans.watches[i]->waiting.linked());
       --orphaned_watches_;
     }
-    CHECK(engine_.clients_[orphans.holder] == nullptr);
+    CHECK(engine_.state_.clients[orphans.holder] == nullptr);
     check_heap(orphans.jobs, JobState::reserved, [&](const DeadlineSlot&, const Job& job) {
       CHECK(job.holder() == orphans.holder);
       ++reserved_in_[job.tube];
@@ -369,7 +362,7 @@ class Engine::Inspection {
     sum_.reserved += orphans.jobs.size();
   }
 
-  void check_task(const LongTask& task) {
+  void check_task(const Backlog::Task& task) {
     if (task.client != nullptr) {
       CHECK(askers_.insert(task.client).second);
       CHECK(clients_.count(task.client) == 1);
@@ -379,53 +372,58 @@ class Engine::Inspection {
     std::visit([this](const auto& work) { check_work(work); }, task.work);
   }
 
-  void check_work(const Orphans& orphans) { check_orphans(orphans); }
-  void check_work(const Kick& kick) { CHECK(kick.left > 0); }
-  void check_work(const Flush& flush) {
-    CHECK(!flush.empty());
-    ++flushes_;
+  void check_work(const engine_tasks::Orphans& orphans) { check_orphans(orphans); }
+  void check_work(const engine_tasks::Kick& kick) { CHECK(kick.left > 0); }
+  void check_work(const engine_tasks::Flush& flush) {
+    if (flush.has_begun()) ++flushes_begun_;
   }
 
-  void check_work(const ModeChange& change) { CHECK(!change.is_begun || change.made == nullptr); }
+  void check_work(const engine_tasks::DeleteBatch& batch) {
+    CHECK(batch.goes_in_parts && batch.deleted < batch.asked);
+  }
+
+  void check_work(const engine_tasks::ModeChange& change) {
+    CHECK(!change.is_begun || change.made == nullptr);
+  }
 
   void check_tubes_of_tasks() {
-    for (std::uint32_t i = 0; i < engine_.tubes_.size(); ++i) {
-      const Tube& tube = engine_.tubes_.at(i);
+    for (std::uint32_t i = 0; i < engine_.state_.tubes.size(); ++i) {
+      const Tube& tube = engine_.state_.tubes.at(i);
       const auto found = tasks_of_.find(&tube);
       CHECK(tube.tasks == (found == tasks_of_.end() ? 0 : found->second));
     }
   }
 
   void check_reserved_by_tube() const {
-    for (std::uint32_t i = 0; i < engine_.tubes_.size(); ++i) {
-      const Tube& tube = engine_.tubes_.at(i);
+    for (std::uint32_t i = 0; i < engine_.state_.tubes.size(); ++i) {
+      const Tube& tube = engine_.state_.tubes.at(i);
       const auto found = reserved_in_.find(tube.ref);
       CHECK(tube.reserved == (found == reserved_in_.end() ? 0 : found->second));
     }
   }
 
   void check_counts() const {
-    const EngineCounts& counts = engine_.counts_;
-    CHECK(engine_.jobs_.memory_bytes() == job_memory_bytes_);
-    CHECK(engine_.job_memory_bytes() == job_memory_bytes_ + engine_.lanes_.memory_bytes() +
-                                            engine_.keys_.memory_bytes() +
-                                            engine_.kept_.memory_bytes());
+    const EngineCounts& counts = engine_.state_.counts;
+    CHECK(engine_.state_.jobs.memory_bytes() == job_memory_bytes_);
+    CHECK(engine_.job_memory_bytes() ==
+          job_memory_bytes_ + engine_.lanes_.lanes_.memory_bytes() + engine_.keys_.memory_bytes());
     CHECK(counts.urgent == sum_.urgent);
     CHECK(counts.ready == sum_.ready);
     CHECK(counts.reserved == sum_.reserved);
     CHECK(counts.delayed == sum_.delayed);
     CHECK(counts.buried == sum_.buried);
-    CHECK(engine_.jobs_.with_tries() == with_tries_);
-    CHECK(engine_.buried_with_tries_ == buried_with_tries_);
+    CHECK(engine_.state_.jobs.with_tries() == with_tries_);
+    CHECK(engine_.tries_.buried_ == buried_with_tries_);
     CHECK(counts.clients == sum_.clients);
     CHECK(counts.producers == sum_.producers);
     CHECK(counts.workers == sum_.workers);
     CHECK(counts.waiting == sum_.waiting);
-    CHECK(engine_.waiting_with_many_ == waiting_with_many_);
-    CHECK(engine_.flushes_ == flushes_);
-    CHECK(jobs_.size() == engine_.jobs_.size());
+    CHECK(engine_.watching_.waiting_with_many_ == waiting_with_many_);
+    CHECK(engine_.flushes_.size() == flushes_ && flushes_begun_ == flushes_);
+    CHECK(jobs_.size() == engine_.state_.jobs.size());
     // Delivering must not need memory.
-    CHECK(engine_.deliveries_.capacity() >= engine_.deliveries_.size() + sum_.waiting + awaited_);
+    CHECK(engine_.watching_.deliveries_.capacity() >=
+          engine_.watching_.deliveries_.size() + sum_.waiting + awaited_);
   }
 
   // Earlier than needed is allowed, later is not.
@@ -456,7 +454,8 @@ class Engine::Inspection {
   std::unordered_set<const Client*> askers_;
   std::unordered_map<const Tube*, std::uint32_t> tasks_of_;
   std::uint64_t orphaned_watches_ = 0;
-  std::uint32_t flushes_ = 0;
+  std::uint32_t flushes_ = 0;        // By the tubes that have one,
+  std::uint32_t flushes_begun_ = 0;  // and by the tasks.
   std::uint32_t waiting_with_many_ = 0;
 };
 

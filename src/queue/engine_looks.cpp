@@ -35,23 +35,40 @@ void add_first(const IndexedHeap<Slot>& heap, std::uint32_t count, std::vector<J
 
 }  // namespace
 
+JobRef Engine::peek_ready(const Client& client) const {
+  return client.used_->ready.empty() ? JobRef::none : client.used_->ready.top().job;
+}
+
+JobRef Engine::peek_delayed(const Client& client) const {
+  return client.used_->delayed.empty() ? JobRef::none : client.used_->delayed.top().job;
+}
+
+JobRef Engine::peek_buried(const Client& client) const {
+  return client.used_->first_buried;
+}
+
+TubeDetail Engine::detail(const Tube& tube, Instant now) {
+  state_.now = now;
+  return times_.detail(tube);
+}
+
 ScanResult Engine::scan(JobId from, std::uint32_t count, const Tube* tube,
                         std::optional<JobState> state, std::vector<JobRef>& found) {
   found.reserve(found.size() + count);
   ScanResult result;
-  JobRef ref = jobs_.first_from(from);
+  JobRef ref = state_.jobs.first_from(from);
   for (; ref != JobRef::none && count > 0 && result.looked_at < kScanned;
-       ref = jobs_.first_from(jobs_[ref].id + 1)) {
+       ref = state_.jobs.first_from(state_.jobs[ref].id + 1)) {
     ++result.looked_at;
-    const Job& job = jobs_[ref];
+    const Job& job = state_.jobs[ref];
     if (tube != nullptr && job.tube != tube->ref) continue;
     if (state && job.state() != *state) continue;
-    if (flushes_ > 0 && is_flushed(ref)) continue;
+    if (flushes_.have(ref)) continue;
     found.push_back(ref);
     --count;
   }
-  steps_ += std::uint64_t{result.looked_at} * 2;
-  if (ref != JobRef::none) result.next = jobs_[ref].id;
+  state_.steps += std::uint64_t{result.looked_at} * 2;
+  if (ref != JobRef::none) result.next = state_.jobs[ref].id;
   return result;
 }
 
@@ -61,8 +78,8 @@ void Engine::list(const Tube& tube, JobState state, std::uint32_t count,
   const std::size_t before = found.size();
   found.reserve(before + count);
   if (state == JobState::ready) {
-    if (lanes_.size() > 0) {
-      list_ready(tube, count, found);
+    if (lanes_.lanes().size() > 0) {
+      lanes_.list_ready(tube, count, found);
     } else {
       add_first(tube.ready, count, found);
     }
@@ -71,10 +88,43 @@ void Engine::list(const Tube& tube, JobState state, std::uint32_t count,
   } else {
     for (JobRef ref = tube.first_buried; ref != JobRef::none && count > 0; --count) {
       found.push_back(ref);
-      ref = static_cast<JobRef>(jobs_[ref].links.second);
+      ref = static_cast<JobRef>(state_.jobs[ref].links.second);
     }
   }
-  steps_ += (found.size() - before) * kStepsPerJob;
+  state_.steps += (found.size() - before) * kStepsPerJob;
+}
+
+std::optional<JobReport> Engine::report(JobId id, Instant now) const {
+  const JobRef ref = flushes_.find(id);
+  if (ref == JobRef::none) return std::nullopt;
+  return report(ref, now);
+}
+
+JobReport Engine::report(JobRef ref, Instant now) const {
+  const Job& job = state_.jobs[ref];
+  const Tube& tube = state_.tubes[job.tube];
+  Instant deadline = now;
+  if (job.state() == JobState::delayed) deadline = tube.delayed.at(job.heap_index()).deadline;
+  if (job.state() == JobState::reserved) {
+    const Client* const holder = state_.clients[job.holder()];  // Null: it is gone already.
+    if (holder != nullptr) deadline = holder->reserved_.at(job.heap_index()).deadline;
+  }
+  return JobReport{.id = job.id,
+                   .tube = &tube,
+                   .state = job.state(),
+                   .priority = job.priority,
+                   .delay_s = job.delay_s,
+                   .ttr_s = job.ttr_s,
+                   .age_s = (now - job.created).whole_seconds(),
+                   .time_left_s = (deadline - now).whole_seconds(),
+                   .file = state_.journal.file_of(ref),
+                   .body_bytes = job.body_bytes,
+                   .reserves = state_.jobs.counted(ref, JobEvent::reserve),
+                   .timeouts = state_.jobs.counted(ref, JobEvent::timeout),
+                   .releases = state_.jobs.counted(ref, JobEvent::release),
+                   .buries = state_.jobs.counted(ref, JobEvent::bury),
+                   .kicks = state_.jobs.counted(ref, JobEvent::kick),
+                   .tags = state_.jobs.tags(ref)};
 }
 
 }  // namespace haricot

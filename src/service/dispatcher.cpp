@@ -264,7 +264,10 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
       return {.code = ReplyCode::reserved_batch, .number = 1};
     case Delivery::Kind::flushed:
       return {.code = ReplyCode::flushed, .number = delivery.count};
+    case Delivery::Kind::batch_deleted:
+      return batch_deleted(delivery.count, delivery.not_found);
     case Delivery::Kind::flush_failed:
+    case Delivery::Kind::batch_failed:
       return {ReplyCode::internal_error};
   }
   return {ReplyCode::internal_error};

@@ -162,8 +162,11 @@ Reply Dispatcher::delete_batch(Client& client, const Command& command) {
   const std::size_t size = read_ids(command.ids, ids);
   const DeleteResult result = engine_.delete_batch(client, std::span(ids).first(size));
   if (result.outcome != Outcome::done) return simple(result.outcome, ReplyCode::none);
-  return {
-      .code = ReplyCode::deleted_batch, .number = result.deleted, .other_number = result.not_found};
+  return batch_deleted(result.deleted, result.not_found);
+}
+
+Reply Dispatcher::batch_deleted(std::uint64_t deleted, std::uint64_t not_found) {
+  return {.code = ReplyCode::deleted_batch, .number = deleted, .other_number = not_found};
 }
 
 // It is a `watch`, and is counted as one.

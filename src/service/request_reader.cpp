@@ -15,11 +15,12 @@ using Kind = RequestPiece::Kind;
 // A line is at most kLineBytesMax with its CR LF; the rest of a longer one is thrown away.
 constexpr std::string_view kLineEnd = "\r\n";
 
-// The length of the first line, or npos when its end is not there. std::string_view::find would
-// call memcmp for the second byte: 3 % of the instructions of a command.
-std::size_t line_length(std::string_view input) {
+// The length of the first line, or npos when its end is not there; it does not begin before `from`.
+// std::string_view::find would call memcmp for the second byte: 3 % of the instructions of a
+// command.
+std::size_t line_length(std::string_view input, std::size_t from = 0) {
   const char* const end = input.data() + input.size();
-  for (const char* at = input.data(); end - at >= 2; ++at) {
+  for (const char* at = input.data() + from; end - at >= 2; ++at) {
     at = static_cast<const char*>(
         std::memchr(at, kLineEnd[0], static_cast<std::size_t>(end - at - 1)));
     if (at == nullptr) break;
@@ -55,15 +56,21 @@ RequestPiece RequestReader::next_line(std::string_view input) {
 }
 
 // Only the ids of delete-batch may be so many that a line is too long for any other command.
+// It may arrive byte by byte, so each byte is looked at once; but a CR at the end may be the first
+// half of the line end.
 RequestPiece RequestReader::next_long_line(std::string_view input) {
+  const std::size_t searched = is_in_batch_line_ ? searched_bytes_ : 0;
   is_in_batch_line_ = false;
   if (allows_batch_lines_ && input.starts_with(row_of(Verb::delete_batch).word)) {
-    const std::size_t length = line_length(input.substr(0, kBatchLineBytesMax));
+    const std::size_t length = line_length(input.substr(0, kBatchLineBytesMax), searched);
     if (length != std::string_view::npos) {
       return {Kind::line, length + kLineEnd.size(), input.substr(0, length)};
     }
     is_in_batch_line_ = input.size() < kBatchLineBytesMax;
-    if (is_in_batch_line_) return {};
+    if (is_in_batch_line_) {
+      searched_bytes_ = static_cast<std::uint32_t>(input.size() - 1);
+      return {};
+    }
   }
   stage_ = Stage::rest_of_line;
   return rest_of_line(input);

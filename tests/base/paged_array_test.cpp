@@ -39,6 +39,19 @@ TEST(PagedArray, KeepsWhatIsPushedOverManyPages) {
   EXPECT_EQ(array.back(), array.size() - 1u);
 }
 
+TEST(PagedArray, AnAssignmentExchangesTheTwo) {
+  Array one;
+  Array other;
+  fill(one, 3);
+  fill(other, 2 * Array::kPageSlots);
+  one = std::move(other);
+  EXPECT_EQ(one.size(), 2 * Array::kPageSlots);
+  EXPECT_EQ(other.size(), 3U);
+  fill(one, 3 * Array::kPageSlots);
+  fill(other, 9);
+  EXPECT_EQ(one.back(), one.size() - 1U);
+}
+
 TEST(PagedArray, AFullPageStaysWhereItIsWhenTheArrayGrows) {
   Array array;
   fill(array, Array::kPageSlots);

@@ -161,6 +161,16 @@ DeleteResult World::delete_batch(const std::vector<JobId>& ids) {
     result = engine.delete_batch(client, ids);
     return result.outcome;
   });
+  while (client.is_busy() && !::testing::Test::HasFatalFailure()) {
+    wait_for_disk();
+    engine.go_on_with_tasks(now);
+  }
+  for (const Delivery& delivery : engine.deliveries()) {
+    const bool is_done = delivery.kind == Delivery::Kind::batch_deleted;
+    result = {is_done ? Outcome::done : Outcome::journal_failed,
+              static_cast<std::uint32_t>(delivery.count), delivery.not_found};
+  }
+  engine.clear_deliveries();
   return result;
 }
 

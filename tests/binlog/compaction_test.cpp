@@ -63,6 +63,29 @@ TEST(Compaction, WaitsForTheSyncOfWhatItHasMoved) {
   EXPECT_FALSE(world.disk.has("binlog.1"));
 }
 
+// A crash may keep the page with the record that tells it, and not those with the copies.
+TEST(Compaction, TellsThatAFileIsNotNeededWhenItsJobsAreDurableElsewhere) {
+  PartsWorld world;
+  world.begin();
+  std::vector<JobRef> jobs;
+  for (int i = 0; i < 100; ++i) jobs.push_back(world.put(200));
+  for (std::size_t i = 1; i < jobs.size(); ++i) world.delete_job(jobs[i]);
+  world.settle();
+  world.disk.set_sync_mode(SyncMode::when_told);
+  bool is_told = false;
+  for (int turn = 0; turn < 30 && world.disk.has("binlog.1"); ++turn) {
+    world.compaction.go_on();
+    world.settle();
+    is_told = is_told || world.tells_what_is_needed();
+    world.disk.complete_syncs();
+    world.way.take_sync_ends();
+    world.way.end_turn();
+    world.compaction.end_turn();
+  }
+  EXPECT_TRUE(is_told);
+  EXPECT_FALSE(world.disk.has("binlog.1"));
+}
+
 TEST(Compaction, ARemovalThatFailsIsTriedAgain) {
   PartsWorld world;
   world.begin();

@@ -113,6 +113,18 @@ struct PartsWorld {
     way.request_sync(true);
     way.take_sync_ends();
   }
+  // Whether the newest file has a record of which files are needed. All in front of it has to be
+  // durable then.
+  bool tells_what_is_needed() const {
+    const std::string name = binlog_file_name(way.writer().number());
+    const std::string seen = disk.bytes_of(name);
+    const std::size_t at = seen.find("NEED");
+    if (at == std::string::npos) return false;
+    const std::size_t front = at - 12;  // The length of a name and the id come before the mark.
+    EXPECT_TRUE(disk.has_durable(name) &&
+                disk.durable_bytes_of(name).compare(0, front, seen, 0, front) == 0);
+    return true;
+  }
   void pass(Duration duration) { ground.now = ground.now + duration; }
   std::vector<std::string> told() {
     std::vector<std::string> sentences;

@@ -73,6 +73,29 @@ TEST(Recovery, WritesAllJobsOfFilesThatAreGone) {
   world.ground.segments->check_invariants();
 }
 
+// An older file may still be there, with jobs that nobody has written anew durably.
+TEST(Recovery, TellsThatFilesAreNotNeededWhenTheirJobsAreDurableElsewhere) {
+  PartsWorld world;
+  world.begin();
+  for (int i = 0; i < 40; ++i) world.put(300);
+  world.settle();
+  ASSERT_GT(world.ground.segments->size(), 3U);
+  world.disk.take_away("binlog.3");
+  world.watch.begin();
+  world.way.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  world.disk.set_sync_mode(SyncMode::when_told);
+  bool is_told = false;
+  for (int turn = 0; turn < 100 && world.way.is_refusing(); ++turn) {
+    world.recovery.go_on();
+    is_told = is_told || (world.way.is_open() && world.tells_what_is_needed());
+    world.disk.complete_syncs();
+    world.way.take_sync_ends();
+    world.pass(Duration::milliseconds(10));
+  }
+  EXPECT_TRUE(is_told);
+  EXPECT_FALSE(world.way.is_refusing());
+}
+
 // The world, with its folder gone and some jobs that were in it.
 void lose_folder(PartsWorld& world) {
   world.begin();

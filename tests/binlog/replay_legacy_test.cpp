@@ -184,5 +184,51 @@ INSTANTIATE_TEST_SUITE_P(Of, LegacyReplay, ::testing::Values(kVersion, kVersionO
                            return "Version" + std::to_string(version.param);
                          });
 
+// The first versions of haricotd told neither which files are needed nor which file is in front. So
+// after a visit of one nobody knows which files of ours it did not need any more.
+TEST(EarlyVersions, MayHaveRemovedAllFilesOfOurs) {
+  for (const bool tells : {false, true}) {
+    SCOPED_TRACE(tells);
+    SimDisk disk;
+    std::uint64_t newest = 0;
+    {
+      World world(disk, kSmallFiles);
+      while (world.binlog.numbers().current_index < 12) {
+        world.put({.body_bytes = 600});
+        world.end_turn();
+      }
+      newest = world.binlog.numbers().current_index;
+      EXPECT_TRUE(world.close());
+    }
+    // It has written one job anew, and all others were deleted.
+    Signature signature;
+    signature.file_number = newest + 1;
+    signature.store_id = disk.folder_note().store_id;
+    signature.salt = salt_of(signature.store_id, newest + 1);
+    signature.next_id = 1000;
+    signature.previous_bytes = disk.bytes_of(binlog_file_name(newest)).size();
+    if (tells)
+      signature.oldest_needed = signature.previous_number = static_cast<std::uint32_t>(newest);
+    LogMaker maker(newest + 1, signature.salt);
+    write_signature(signature, maker.bytes().data() + kVersionBytes);
+    maker.add(job(7, "kept\r\n"));
+    ASSERT_EQ(disk.sync_folder(), DiskStatus::ok);
+    disk.put(binlog_file_name(newest + 1), maker.bytes());
+    for (std::uint64_t number = 1; number <= newest; ++number) {
+      EXPECT_EQ(disk.remove(binlog_file_name(number)), DiskStatus::ok);
+    }
+    {
+      World world(disk, kSmallFiles);
+      EXPECT_EQ(world.binlog.replayed().is_sound(), !tells) << world.replay_text();
+      EXPECT_EQ(world.engine.jobs().size(), 1U);
+      EXPECT_NE(world.engine.peek(7), JobRef::none);
+      EXPECT_TRUE(world.close());
+    }
+    const World again(disk, kSmallFiles);
+    EXPECT_TRUE(again.binlog.replayed().is_sound()) << again.replay_text();
+    EXPECT_EQ(again.engine.jobs().size(), 1U);
+  }
+}
+
 }  // namespace
 }  // namespace haricot::binlog

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
@@ -42,6 +44,7 @@ class Run {
   std::string expect_bytes(const Step& step, Conversation& with);
   std::string expect_lines(const Step& step, Conversation& with);
   std::string expect_yaml(const Step& step, Conversation& with);
+  std::uint64_t late_s() const;
   std::string expect_nothing(Conversation& with);
   std::string expect_end(Conversation& with);
   std::string expect_all_read();
@@ -181,10 +184,16 @@ std::string Run::expect_yaml(const Step& step, Conversation& with) {
     return mismatch("a body of " + std::to_string(length) + " bytes and CR LF", with);
   }
   const std::string body = with.unread.substr(line, length);
-  const YamlMismatch wrong = check_yaml(step.yaml, body);
+  const YamlMismatch wrong = check_yaml(step.yaml, body, late_s());
   if (wrong.text.empty()) return took(with, step.connection, total);
   const std::string place = wrong.line == 0 ? "" : "line " + std::to_string(wrong.line) + ": ";
   return place + wrong.text + "\nthe body:\n" + body;
+}
+
+// What the times in the script have as slack does not count.
+std::uint64_t Run::late_s() const {
+  const auto late = std::chrono::ceil<std::chrono::seconds>(backend_.lateness() - kLatenessMax);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(late.count(), 0));
 }
 
 std::string Run::expect_nothing(Conversation& with) {

@@ -1,6 +1,7 @@
 // Plays a script against a backend and compares.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "backend.hpp"
@@ -10,6 +11,10 @@ namespace haricot::conformance {
 
 // How the bytes of a script reach the server. The answers must be the same.
 enum class Delivery { as_written, byte_by_byte, pipelined };
+
+// Times in scripts have about this much slack. What fails in a run that was held up longer says
+// nothing about the server.
+inline constexpr std::chrono::milliseconds kLatenessMax{150};
 
 struct Outcome {
   bool passed = false;

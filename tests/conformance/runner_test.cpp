@@ -56,6 +56,7 @@ class Parrot final : public Backend {
   void advance(std::chrono::nanoseconds) override { log += "advance "; }
   void drain() override { log += "drain "; }
   bool can_restart() const override { return true; }
+  std::chrono::nanoseconds lateness() const override { return late; }
   std::string restart(ServerEnd how, const std::vector<std::string>& flags) override {
     log += how == ServerEnd::kill ? "kill" : "restart";
     for (const std::string& flag : flags) log += " " + flag;
@@ -64,6 +65,7 @@ class Parrot final : public Backend {
   }
 
   bool full = false;
+  std::chrono::milliseconds late{0};
   std::string restart_error;
   int sends = 0;
   std::string received;
@@ -165,6 +167,15 @@ TEST(RunScript, FailsAtAnotherYaml) {
   EXPECT_FALSE(run(script, {"OK x\r\n---\na: 1\n\r\n"}).passed);
   EXPECT_FALSE(run(script, {"NOT_FOUND\r\n"}).passed);
   EXPECT_FALSE(run(script, {"\r\n"}).passed);
+}
+
+TEST(RunScript, LetsAnAgeBeOlderByAsMuchAsTheMachineIsLate) {
+  for (const auto& [late, passes] :
+       {std::pair(0, false), std::pair(150, false), std::pair(900, false), std::pair(1200, true)}) {
+    Parrot parrot({"OK 11\r\n---\nage: 4\n\r\n"});
+    parrot.late = std::chrono::milliseconds(late);
+    EXPECT_EQ(run("A> one\nA< OK yaml\n  age: 1..2\n", parrot).passed, passes) << late;
+  }
 }
 
 TEST(RunScript, CountsLines) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <system_error>
 
@@ -38,6 +39,27 @@ std::optional<Range> read_range(std::string_view text) {
   const auto high = read_number(text.substr(dots + 2));
   if (!low || !high) return std::nullopt;
   return Range{*low, *high};
+}
+
+// The seconds that an item shows, if it goes on with the time: those that grow, and those that get
+// less.
+constexpr std::string_view kGrowing[] = {"age", "uptime", "age-oldest-ready", "age-oldest-buried"};
+constexpr std::string_view kShrinking[] = {"time-left", "pause-time-left"};
+
+// What may be there instead when it is so many seconds later than the script knows.
+std::optional<Range> read_range_later(const YamlItem& item, std::uint64_t late_s) {
+  std::optional<Range> range = read_range(item.value);
+  if (late_s == 0) return range;
+  const auto is_among = [&](const auto& keys) {
+    return std::find(std::begin(keys), std::end(keys), item.key) != std::end(keys);
+  };
+  const bool grows = is_among(kGrowing);
+  if (!grows && !is_among(kShrinking)) return range;
+  if (const auto number = read_number(item.value)) range = Range{*number, *number};
+  if (!range) return range;
+  if (grows) range->high += late_s;
+  if (!grows) range->low -= std::min(range->low, late_s);
+  return range;
 }
 
 bool is_regex(std::string_view text) {
@@ -74,9 +96,10 @@ std::string_view without_quotes(std::string_view value) {
   return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
-bool value_fits(const YamlExpectation& expectation, const YamlItem& item, std::string_view value) {
+bool value_fits(const YamlExpectation& expectation, const YamlItem& item, std::string_view value,
+                std::uint64_t late_s) {
   if (item.value == "*") return true;
-  if (const auto range = read_range(item.value)) {
+  if (const auto range = read_range_later(item, late_s)) {
     const auto number = read_number(value);
     return number && *number >= range->low && *number <= range->high;
   }
@@ -137,16 +160,18 @@ YamlMismatch missing(const YamlItem& item) {
   return {item.line, "expected " + shown(item.key, item.value) + ", which is not there (in order)"};
 }
 
-YamlMismatch check_in_order(const YamlExpectation& expectation, const std::vector<Line>& lines) {
+YamlMismatch check_in_order(const YamlExpectation& expectation, const std::vector<Line>& lines,
+                            std::uint64_t late_s) {
   std::size_t at = 0;
   for (const YamlItem& item : expectation.items) {
     // In a list every key is `-`, so there the value has to be looked for, too.
     const auto sought = [&](const Line& line) {
-      return line.key == item.key && (item.key != "-" || value_fits(expectation, item, line.value));
+      return line.key == item.key &&
+             (item.key != "-" || value_fits(expectation, item, line.value, late_s));
     };
     while (at < lines.size() && !sought(lines[at])) ++at;
     if (at == lines.size()) return missing(item);
-    if (!value_fits(expectation, item, lines[at].value)) return differs(item, lines[at]);
+    if (!value_fits(expectation, item, lines[at].value, late_s)) return differs(item, lines[at]);
     ++at;
   }
   return {};
@@ -159,12 +184,13 @@ bool is_own_counter(const Line& line) {
 }
 
 YamlMismatch check_from_the_start(const YamlExpectation& expectation,
-                                  const std::vector<Line>& lines) {
+                                  const std::vector<Line>& lines, std::uint64_t late_s) {
   const std::size_t expected = expectation.items.size();
   for (std::size_t i = 0; i < expected; ++i) {
     const YamlItem& item = expectation.items[i];
     if (i == lines.size()) return missing(item);
-    const bool fits = lines[i].key == item.key && value_fits(expectation, item, lines[i].value);
+    const bool fits =
+        lines[i].key == item.key && value_fits(expectation, item, lines[i].value, late_s);
     if (!fits) return differs(item, lines[i]);
   }
   for (std::size_t i = expected; i < lines.size(); ++i) {
@@ -186,12 +212,13 @@ std::string why_unusable(const YamlItem& item) {
   return {};
 }
 
-YamlMismatch check_yaml(const YamlExpectation& expectation, std::string_view body) {
+YamlMismatch check_yaml(const YamlExpectation& expectation, std::string_view body,
+                        std::uint64_t late_s) {
   std::vector<Line> lines;
   YamlMismatch mismatch = split(body, lines);
   if (!mismatch.text.empty()) return mismatch;
-  if (expectation.keys == YamlKeys::some) return check_in_order(expectation, lines);
-  return check_from_the_start(expectation, lines);
+  if (expectation.keys == YamlKeys::some) return check_in_order(expectation, lines, late_s);
+  return check_from_the_start(expectation, lines, late_s);
 }
 
 }  // namespace haricot::conformance

@@ -6,6 +6,7 @@
 // are left out too. Every body is held to that shape, whatever the script asks for besides.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,9 @@ struct YamlMismatch {
   std::string text;  // Empty: the body is as expected.
 };
 
-[[nodiscard]] YamlMismatch check_yaml(const YamlExpectation& expectation, std::string_view body);
+// `late_s`: so many seconds more have gone by than the script knows of. What goes on with the time
+// (an age, what is left of a delay) may have gone on by up to as many.
+[[nodiscard]] YamlMismatch check_yaml(const YamlExpectation& expectation, std::string_view body,
+                                      std::uint64_t late_s = 0);
 
 }  // namespace haricot::conformance

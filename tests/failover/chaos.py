@@ -4,12 +4,13 @@ under load. After each of them another server opens the folder, and every acknow
 exactly as it was acknowledged or as it became later.
 
     chaos.py HARICOTD HARICOT [--minutes N | --rounds N | --each]  [--only KIND,...]
-             [--cluster | --beanstalkd PROGRAM]
+             [--cluster | --beanstalkd PROGRAM | --unsynced]
 
 --each runs each kind of fault once, in their order; otherwise the kinds are drawn at random. With --cluster
-Pacemaker runs the server, as docs/availability.md says; otherwise this program does what a cluster would. With
+Pacemaker runs the server, as docs/cluster.md says; otherwise this program does what a cluster would. With
 --beanstalkd the server is that program, without the agent, and what it has lost is counted instead of
-refused. HARICOT_SEED=N repeats what is drawn. Prints how long there was no service, by kind of fault.
+refused. With --unsynced the server never syncs, all nodes lose their power, and it is a failure that nothing is lost:
+the disks of this test do forget. HARICOT_SEED=N repeats what is drawn. Prints how long there was no service, by kind of fault.
 """
 
 import argparse
@@ -28,6 +29,8 @@ from stage import Client, stats_of, wait_for
 from volume import FENCE_PATIENCE_S, FOLDER, MOUNTED, PORT, Volume, require_engines
 
 FILLER = f"{MOUNTED}/filler"
+NEVER_MS = 3_600_000
+MANY_FILES = 2000  # Acknowledged commands that fill a few files of the binlog.
 
 
 class Chaos(Rounds):
@@ -38,6 +41,7 @@ class Chaos(Rounds):
     def __init__(self, volume, beanstalkd=None):
         super().__init__(volume)
         self.beanstalkd = beanstalkd
+        self.may_lose = beanstalkd is not None or volume.fsync_ms > 0
         self.holder = volume.nodes[0]
 
     # The server
@@ -84,6 +88,16 @@ class Chaos(Rounds):
         holder.lose_power()
         return successor, time.monotonic()
 
+    def fault_blackout(self, holder, successor):
+        """All nodes lose their power under load. When they are back, the volume has what was synced, and nothing else."""
+        self.volume.begin_load(holder, enough=MANY_FILES)
+        at = self.volume.nodes.index(successor)
+        self.volume.lose_all_power()
+        self.volume.stop_loads()
+        begin = time.monotonic()
+        self.volume.reboot()
+        return self.volume.nodes[at], begin
+
     def fault_cut(self, holder, successor):
         """The node loses its network while it lives, and clients on the node reach their server all the time.
         The cluster fences it before it starts another one."""
@@ -91,7 +105,7 @@ class Chaos(Rounds):
         begin = time.monotonic()
         holder.unplug()
         wait_for("the end of the load", lambda: not self.volume.is_load_alive())
-        holder.end()
+        holder.lose_power()
         return successor, begin
 
     def fault_pause(self, holder, successor):
@@ -164,18 +178,16 @@ class Chaos(Rounds):
         end = answered[0] if answered else time.monotonic()
         found = self.volume.compare(self.holder)
         self.note(kind, end - begin, found)
-        if found and not self.beanstalkd:
-            raise AssertionError("\n".join(found))
-        if not self.beanstalkd:
+        if not self.may_lose:
+            if found:
+                raise AssertionError("\n".join(found))
             self.volume.check_folder(self.holder)
         if not is_last:
             self.repair()
 
     def repair(self):
         """Brings the volume and the queue back to what a round begins with."""
-        for index, node in enumerate(self.volume.nodes):
-            if not node.is_alive():
-                self.volume.reboot(index)
+        self.volume.reboot()
         self.volume.wait_until_healed(self.holder)
         with Client(self.holder.address, PORT) as client:
             self.empty_queue(client)
@@ -193,11 +205,14 @@ def main():
     engine = parser.add_mutually_exclusive_group()
     engine.add_argument("--cluster", action="store_true")
     engine.add_argument("--beanstalkd")
+    engine.add_argument("--unsynced", action="store_true")
     options = parser.parse_args()
     faults = ClusterChaos if options.cluster else Chaos
     kinds = options.only.split(",") if options.only else faults.kinds()
     if options.beanstalkd and not options.only:
-        kinds = ["kill", "move", "power"]
+        kinds = ["kill", "move", "power", "blackout"]
+    if options.unsynced:
+        kinds = ["blackout"]
     if not set(kinds) <= set(faults.kinds()):
         parser.error(f"the kinds of faults are {', '.join(faults.kinds())}")
     if options.cluster:
@@ -213,7 +228,12 @@ def main():
             cluster.switch_power(stack.callback)
             chaos = ClusterChaos(cluster.Cluster(stack.callback, *programs, seed))
         else:
-            chaos = Chaos(Volume(stack.callback, *programs, seed), options.beanstalkd)
+            volume = Volume(stack.callback, *programs, seed)
+            volume.has_tags = not options.beanstalkd
+            if options.unsynced:
+                volume.fsync_ms = NEVER_MS
+                volume.options = ""  # Where one file ends and the next begins, the server syncs.
+            chaos = Chaos(volume, options.beanstalkd)
         stack.callback(chaos.report)
         draw = chaos.volume.random.choice
         if options.each:
@@ -226,7 +246,9 @@ def main():
         for number, kind in enumerate(plan, 1):
             chaos.run_round(kind, number == last)
             if number == last or (end and time.monotonic() > end):
-                return
+                break
+        if options.unsynced and not any(chaos.lost.values()):
+            sys.exit("nothing was lost, though nothing was synced: these disks forget nothing")
 
 
 if __name__ == "__main__":

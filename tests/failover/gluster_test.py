@@ -70,7 +70,7 @@ class Gluster(unittest.TestCase):
         try:
             wait_for("the end of the server", lambda: self.volume.agent(first, "monitor") == 7)
         except TimeoutError:
-            # docs/availability.md promises no end to a process that hangs in a call to the volume.
+            # docs/cluster.md promises no end to a process that hangs in a call to the volume.
             self.assertTrue(all(map(is_ending, first.processes_named("haricotd"))), self.volume.said)
             print("the process of the first server hangs in a call to the volume", flush=True)
 
@@ -130,6 +130,9 @@ class Gluster(unittest.TestCase):
             server, mount = self.let_volume_stand_still(first)
             self.volume.wait_until_fenced(first)
             self.assertEqual(client.socket.recv(1), b"")
+        log = self.volume.log_of(first)
+        self.assertLess(log.index("event=volume-waits"), log.index("event=fenced"))
+        self.assertIn("nobody may have the jobs", log)
         with self.assertRaises(ConnectionRefusedError):
             Client(first.address, PORT)
         # The check that has no answer holds the process. The agent takes it for what it is.
@@ -139,7 +142,7 @@ class Gluster(unittest.TestCase):
         with self.assertRaises(subprocess.TimeoutExpired):
             self.volume.agent(first, "stop", timeout_s=2, patience_s=6)
         self.assertTrue(is_ending(server))
-        # As docs/availability.md says.
+        # As docs/cluster.md says.
         first.run("kill", "-KILL", mount)
         wait_for("the end of the server", lambda: self.volume.agent(first, "monitor") == 7)
 
@@ -157,7 +160,7 @@ class Gluster(unittest.TestCase):
             self.assertEqual(client.ask("put 0 0 60 4", b"lost")[0], ["INTERNAL_ERROR"])
         self.assertEqual(self.volume.agent(first, "monitor", timeout_s=10), 1)
         self.assertIn("refuses changes", self.volume.said)
-        # The cluster fences it before it starts another server: docs/availability.md says why.
+        # The cluster fences it before it starts another server: docs/cluster.md says why.
         first.end()
         self.volume.stop_loads()
         self.volume.take_over(second, "after a node was cut off and fenced")

@@ -1,7 +1,9 @@
-"""Clients that put, bury, kick and delete jobs, and know what each job has to be afterwards."""
+"""Clients that put, release, bury, kick and delete jobs, with and without tags, and know what each job has to be
+afterwards."""
 
 import dataclasses
 import random
+import re
 import socket
 import threading
 
@@ -16,6 +18,11 @@ class Job:
     state: str
     buries: int = 0
     kicks: int = 0
+    releases: int = 0
+    tags: tuple = ()  # As the put had them, in the order in which the server shows them.
+
+
+KEY_LIVES_S = 1_000_000  # A key outlives its job for longer than any test.
 
 
 def look_up(client, job_id):
@@ -25,25 +32,42 @@ def look_up(client, job_id):
         return None
     _, body = client.ask(f"peek {job_id}")
     return Job(stats["tube"], body, int(stats["pri"]), int(stats["ttr"]), int(stats["delay"]), stats["state"],
-               int(stats["buries"]), int(stats["kicks"]))
+               int(stats["buries"]), int(stats["kicks"]), int(stats["releases"]), tags_of(client, job_id))
+
+
+def tags_of(client, job_id):
+    words, text = client.ask(f"scan-jobs {job_id} 1")
+    if words[0] == "UNKNOWN_COMMAND":  # beanstalkd
+        return ()
+    found = re.findall(r'^  (try|con|idp): "?([^"\n]*)"?$', text.decode(), re.MULTILINE)
+    return tuple(f"{tag}:{value}" for tag, value in found)
+
+
+def key_of(job):
+    """The words of its tag `idp`, or None."""
+    return next((tag for tag in job.tags if tag.startswith("idp:")), None)
 
 
 class Load(threading.Thread):
     """One connection with jobs of its own. It ends when the connection does, when the server cannot keep
     something, or by stop()."""
 
-    def __init__(self, client, number, seed, may_be_full=False):
-        """The client is the load's from now on. If the folder may be full, a put may be refused for it."""
+    def __init__(self, client, number, seed, may_be_full=False, has_tags=True):
+        """The client is the load's from now on. If the folder may be full, a put may be refused for it. Only a server
+        that knows them gets tags."""
         super().__init__(daemon=True)
         self.client = client
         self.random = random.Random(f"{seed} {number}")
         self.tube = f"tube-{number}"
         self.jobs = {}  # What was acknowledged: by id the Job, or None if it was deleted.
+        self.kept = {}  # By the id of a deleted job, the tag whose key has outlived it.
         self.pending = {}  # By id: what else a job may be, because a command had no answer.
+        self.keys = 0
         self.put_pending = None  # The Job of a put that had no answer.
         self.acknowledged = 0
         self.acknowledged_puts = 0
         self.may_be_full = may_be_full
+        self.has_tags = has_tags
         self.refused_puts = 0
         self.refusal = None  # The answer that ended it: what it was for may have happened, or not.
         self.fault = None
@@ -79,6 +103,8 @@ class Load(threading.Thread):
         job = self.jobs[job_id]
         if chance < 0.75:
             self.change(job_id, f"delete {job_id}", "DELETED", None)
+            if key_of(job):
+                self.kept[job_id] = key_of(job)
         elif job.state == "buried":
             self.change(job_id, f"kick-job {job_id}", "KICKED",
                         dataclasses.replace(job, state="ready", kicks=job.kicks + 1))
@@ -86,6 +112,12 @@ class Load(threading.Thread):
             # A job that is reserved when its server dies is ready on the next one.
             self.change(job_id, f"reserve-job {job_id}", "RESERVED", dataclasses.replace(job, state="ready"))
             priority = self.random.randrange(2**32)
+            if self.random.random() < 0.5:
+                delay = self.random.choice((0, 100_000))
+                self.change(job_id, f"release {job_id} {priority} {delay}", "RELEASED", dataclasses.replace(
+                    job, state="delayed" if delay else "ready", priority=priority, delay=delay,
+                    releases=job.releases + 1))
+                return
             self.change(job_id, f"bury {job_id} {priority}", "BURIED", dataclasses.replace(
                 job, state="buried", priority=priority, buries=job.buries + 1))
 
@@ -94,9 +126,9 @@ class Load(threading.Thread):
         body = self.random.randbytes(self.random.choice((300, 60_000) if self.may_be_full else (0, 10, 300, 300, 5000)))
         delay = self.random.choice((0, 0, 0, 100_000))
         job = Job(self.tube, body, self.random.randrange(2**32), self.random.randint(100, 100_000), delay,
-                  "delayed" if delay else "ready")
+                  "delayed" if delay else "ready", tags=self.draw_tags())
         self.put_pending = job
-        words = self.ask("INSERTED", f"put {job.priority} {job.delay} {job.ttr} {len(body)}", body)
+        words = self.ask("INSERTED", " ".join([f"put {job.priority} {job.delay} {job.ttr} {len(body)}", *job.tags]), body)
         self.put_pending = None
         if words[0] == "OUT_OF_MEMORY":
             self.refused_puts += 1
@@ -104,6 +136,14 @@ class Load(threading.Thread):
         self.jobs[int(words[1])] = job
         self.acknowledged += 1
         self.acknowledged_puts += 1
+
+    def draw_tags(self):
+        """None for half of the jobs. No job is tried so often that its tag `try` would bury it."""
+        if not self.has_tags or self.random.random() < 0.5:
+            return ()
+        self.keys += 1
+        tags = ("try:65535", f"con:customer-{self.random.randrange(20)}:3", f"idp:{self.tube}-{self.keys}:{KEY_LIVES_S}")
+        return tuple(tag for tag in tags if self.random.random() < 0.7)
 
     def ask(self, good, command, body=None):
         words, _ = self.client.ask(command, body)
@@ -135,9 +175,23 @@ def differences(client, loads):
             alive += job is not None
             if job != acknowledged and not (job_id in load.pending and job == load.pending[job_id]):
                 found.append(f"job {job_id} is {job}, and was acknowledged as {acknowledged}")
+        found += free_keys(client, load)
     stats = client.stats()
     there = sum(int(stats[f"current-jobs-{state}"]) for state in ("ready", "reserved", "delayed", "buried"))
     unanswered = sum(load.put_pending is not None for load in loads)
     if not alive <= there <= alive + unanswered:
         found.append(f"{there} jobs are there, {alive} of them acknowledged, and {unanswered} puts had no answer")
+    return found
+
+
+def free_keys(client, load):
+    """The keys that should have outlived their jobs, and have not."""
+    found = []
+    if load.kept:
+        client.ask(f"use {load.tube}")
+    for job_id, tag in load.kept.items():
+        words, _ = client.ask(f"put 0 0 60 0 {tag}", b"")
+        if words != ["INSERTED", str(job_id), "DELETED"]:
+            found.append(f"the key {tag} of the deleted job {job_id} is free: {words}")
+            client.ask(f"delete {words[1]}")
     return found

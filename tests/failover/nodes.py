@@ -68,9 +68,11 @@ def collect_orphans():
 class Node:
     """Requires: make_network()."""
 
-    def __init__(self, number, own_folders, prepare="true", name=None):
+    def __init__(self, number, own_folders, prepare="true", name=None, disk=None):
         """The own folders exist on this machine; on the node they are empty, and go with it, as does /run.
-        `prepare` is a command of the shell that runs on the node before anything else, with /run as it is here."""
+        `prepare` is a command of the shell that runs on the node before anything else, with /run as it is here.
+        `disk` (disks.py) loses its power with the node."""
+        self.disk = disk
         self.address = f"{NETWORK}.{10 + number}"
         self.link = f"node{number}"
         self.name = name or self.link
@@ -126,8 +128,10 @@ class Node:
         subprocess.run(["ip", "link", "set", self.link, "up"], check=True)
 
     def lose_power(self):
-        """Nobody hears a last word of it: the network goes first, then all processes at once."""
+        """Nobody hears a last word of it: the network goes first, then the disk, then all processes at once."""
         self.unplug()
+        if self.disk and self.disk.has_power:
+            self.disk.lose_power()
         self.end()
 
     def processes(self):

@@ -94,6 +94,7 @@ class Cluster(unittest.TestCase):
         self.nodes[0].run("cibadmin", "--replace", "--scope", "resources", "--xml-text", RESOURCES)
         wait_for("the server", lambda: stats_of(ADDRESS, PORT, timeout=1), CLUSTER_PATIENCE_S)
         self.loads = []
+        self.begun_loads = 0
         self.addCleanup(self.stop_loads)
 
     def stop_loads(self):
@@ -105,8 +106,9 @@ class Cluster(unittest.TestCase):
         return next(node for node in self.nodes if ADDRESS + "/" in node.run("ip", "address", "show", "eth0"))
 
     def begin_load(self):
-        for number in range(4):
-            self.loads.append(Load(Client(ADDRESS, PORT), number, SEED))
+        for _ in range(4):
+            self.loads.append(Load(Client(ADDRESS, PORT), self.begun_loads, SEED))
+            self.begun_loads += 1
         for load in self.loads:
             load.start()
         wait_for("acknowledged commands", lambda: sum(load.acknowledged for load in self.loads) > ENOUGH)
@@ -135,11 +137,11 @@ class Cluster(unittest.TestCase):
         self.assertEqual(Switch.log, [])
 
         # A node that loses its network is switched off, and the next one serves.
-        self.loads = []
         with Client(ADDRESS, PORT) as client:
-            for number in range(4):
-                words, _ = client.ask(f"flush-tube tube-{number}")
+            for load in self.loads:
+                words, _ = client.ask(f"flush-tube {load.tube}")
                 self.assertEqual(words[0], "FLUSHED")
+        self.loads = []
         self.begin_load()
         known = stats_of(ADDRESS, PORT)
         holder = self.holder()

@@ -9,7 +9,9 @@ import re
 import subprocess
 import time
 
+import disks
 import stage
+from disks import Disk
 from load import Load, differences
 from nodes import Node
 from stage import PROJECT, Client, wait_for
@@ -23,28 +25,46 @@ DISK_MIB = 128
 HEAL_PATIENCE_S = 180
 FENCE_PATIENCE_S = 180  # Thrice what the agent sets as --fence-after.
 TORN = 2  # The status of `haricot binlog check` where the last file ends in half a record.
+LOAD_PATIENCE_S = 300  # Each command waits for three disks, on a machine that may have other work.
 ENOUGH = 400  # Acknowledged commands before something happens.
+SMALL_FILES = "-s 200000"  # So that files are begun, emptied and removed all the time.
 
 
 def documented_options():
-    """The options of the volume, as docs/availability.md has them: words by pairs."""
-    text = (PROJECT / "docs" / "availability.md").read_text(encoding="utf-8")
+    """The options of the volume, as docs/cluster.md has them: words by pairs."""
+    text = (PROJECT / "docs" / "cluster.md").read_text(encoding="utf-8")
     options = re.findall(r"^gluster volume set jobs (\S+) (\S+)$", text, re.MULTILINE)
     if len(options) < 5:
-        raise RuntimeError("docs/availability.md names no options of the volume")
+        raise RuntimeError("docs/cluster.md names no options of the volume")
     return options
+
+
+def repeat(node, *words):
+    """Runs a command on the node until it succeeds. What it has said then; what it has said before is printed at once,
+    so that whoever waits sees what for."""
+    said = [""]
+
+    def is_done():
+        said.append(node.run(*words, check=False))
+        if node.status != 0 and said[-1] != said[-2]:
+            print(f"{node.name}: {' '.join(map(str, words))}: {said[-1].strip()}", flush=True)
+        return node.status == 0
+    wait_for(" ".join(map(str, words)), is_done)
+    return said[-1]
 
 
 def require_engines(*others):
     """Skips the test where GlusterFS, another program or the cluster's shell functions are missing. The test goes on
     isolated."""
-    stage.isolate("glusterd", "gluster", "glusterfs", "nsenter", "mount.glusterfs", *others)
+    stage.isolate("glusterd", "gluster", "glusterfs", "nsenter", "mount.glusterfs", "mkfs.ext4", "losetup", *others)
     if not pathlib.Path("/usr/lib/ocf/lib/heartbeat/ocf-shellfuncs").exists():
         stage.skip("Debian's resource-agents is missing")
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR))
     except OSError as error:
         stage.skip(f"this kernel has no FUSE: {error}")
+    if not disks.can_be_made():
+        stage.skip("no disk can be made of a file (loop)")
 
 
 class Volume:
@@ -56,20 +76,23 @@ class Volume:
         self.binary, self.tool, self.seed = binary, tool, seed
         self.random = random.Random(seed)
         self.fence_after = 60
+        self.fsync_ms = 0
+        self.options = SMALL_FILES
+        self.has_tags = True  # The server knows them.
         self.loads = []
         self.begun_loads = 0
-        clean_up(self.unmount_disks)
+        clean_up(self.remove_disks)
         clean_up(stage.end_all_others)
         clean_up(self.end_nodes)
         clean_up(self.stop_loads)
         self.nodes = []
+        self.disks = []
         for number in (1, 2, 3):
-            disk = DISKS / f"node{number}"
-            disk.mkdir(parents=True)
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs", disk], check=True)
             # In a file system of its own: a full brick is no full machine.
-            (disk / "brick").mkdir()
+            self.disks.append(Disk(DISKS / f"node{number}", DISK_MIB))
+            (DISKS / f"node{number}" / "brick").mkdir()
             (DISKS / f"system{number}").mkdir()
+        for number in (1, 2, 3):
             self.nodes.append(self.switch_on(number))
         self.set_up()
 
@@ -97,16 +120,32 @@ class Volume:
     # Nodes and the volume
 
     def switch_on(self, number):
-        return Node(number, ("/var/log/glusterfs",), f"mount --bind {DISKS}/node{number} /srv && "
-                    f"mount --bind {DISKS}/system{number} /var/lib/glusterd")
+        return Node(number, ("/var/log/glusterfs",), f"{self.use_disk(number)} && "
+                    f"mount --bind {DISKS}/system{number} /var/lib/glusterd", disk=self.disks[number - 1])
 
-    def reboot(self, index):
-        """Switches a node on again that was switched off. Its volume is mounted."""
-        node = self.switch_on(index + 1)
-        self.nodes[index] = node
-        node.run("glusterd")
-        wait_for("the peers", lambda: self.peers_of(node) == 2)
-        self.mount(node)
+    def use_disk(self, number):
+        """The command by which a node has its disk, and holds no other one."""
+        self.disks[number - 1].come_back()
+        return f"mount --bind {DISKS}/node{number} /srv && umount {DISKS}/node*[0-9]"
+
+    def reboot(self):
+        """Switches the nodes on again that were switched off. Their volume is mounted."""
+        off = [index for index, node in enumerate(self.nodes) if not node.is_alive()]
+        for index in off:
+            self.nodes[index] = self.switch_on(index + 1)
+            self.nodes[index].run("glusterd")
+        for index in off:
+            wait_for("the peers", lambda node=self.nodes[index]: self.peers_of(node) == 2)
+            self.mount(self.nodes[index])
+
+    def lose_all_power(self):
+        """All at once: the volume would sync the other copies as soon as it notices that one fails."""
+        for node in self.nodes:
+            node.unplug()
+        for disk in self.disks:
+            disk.lose_power()
+        for node in self.nodes:
+            node.lose_power()
 
     @staticmethod
     def peers_of(node):
@@ -115,19 +154,12 @@ class Volume:
     @staticmethod
     def mount(node):
         node.run("mkdir", "-p", MOUNTED)
-        wait_for("the mount", lambda: node.run(
-            "mount", "-t", "glusterfs", f"{node.address}:/jobs", MOUNTED, check=False) is not None and node.status == 0)
+        repeat(node, "mount", "-t", "glusterfs", f"{node.address}:/jobs", MOUNTED)
 
     def gluster(self, *words, on=None):
         """Asks again while another node is busy: then nothing has happened. What it has said."""
         node = on or self.nodes[0]
-        said = []
-        try:
-            wait_for("gluster", lambda: said.append(node.run(
-                "gluster", "--mode=script", *words, check=False)) or node.status == 0)
-        except TimeoutError as error:
-            raise RuntimeError(f"{words}: {said[-1]}") from error
-        return said[-1]
+        return repeat(node, "gluster", "--mode=script", *words)
 
     def copies_in_reach(self, node):
         """With which copies the mount of a node is connected, by the numbers of their nodes."""
@@ -138,7 +170,7 @@ class Volume:
     def wait_for_copies(self, node):
         """Until the mount of the node is connected with all copies. Sometimes glusterd does not learn the port of a copy
         that begins at the boot of its node, and no client finds that copy: then it is started again, as
-        docs/availability.md says."""
+        docs/cluster.md says."""
         def in_reach():
             return len(self.copies_in_reach(node)) == len(self.nodes)
         try:
@@ -146,21 +178,37 @@ class Volume:
             return
         except TimeoutError:
             print(node.run("gluster", "volume", "status", "jobs", check=False), flush=True)
-        for number in set(range(len(self.nodes))) - set(self.copies_in_reach(node)):
+        missing = set(range(len(self.nodes))) - set(self.copies_in_reach(node))
+        self.restart_copies(missing, node, in_reach)
+
+    def restart_copies(self, numbers, node, is_good):
+        """Until it is good: the copies of these nodes are started again."""
+        for number in numbers:
             self.nodes[number].run("pkill", "-KILL", "-x", "glusterfsd", check=False)
         # It takes a moment until glusterd knows that the process has gone; until then it starts none.
-        wait_for("the copies", lambda: self.gluster("volume", "start", "jobs", "force", on=node) and in_reach(),
+        wait_for("the copies", lambda: self.gluster("volume", "start", "jobs", "force", on=node) and is_good(),
                  HEAL_PATIENCE_S)
 
     def wait_until_healed(self, node):
         """Until each copy has what the others have, and the node writes to all of them."""
         self.wait_for_copies(node)
+        said = [""]
+
         def healed():
             # Refused as long as a copy that came back is not known everywhere.
             node.run("gluster", "volume", "heal", "jobs", check=False)
-            said = node.run("gluster", "volume", "heal", "jobs", "info", check=False)
-            return said.count("Number of entries: 0\n") == 3
-        wait_for("the heal", healed, HEAL_PATIENCE_S)
+            said.append(node.run("gluster", "volume", "heal", "jobs", "info", check=False))
+            return said[-1].count("Number of entries: 0\n") == 3
+        try:
+            wait_for("the heal", healed, HEAL_PATIENCE_S)
+        except TimeoutError as error:
+            print(f"gluster volume heal jobs info: {said[-1]}", flush=True)
+            # As in wait_for_copies(), when it is not this node's mount that does not find a copy.
+            copies = said[-1].split("Brick ")[1:]
+            missing = [number for number, text in enumerate(copies) if "not connected" in text]
+            if not missing:
+                raise RuntimeError("the copies do not heal") from error
+            self.restart_copies(missing, node, healed)
 
     def brick_of(self, node):
         """The process that serves the copy of a node."""
@@ -174,11 +222,9 @@ class Volume:
         for node in self.nodes:
             node.end()
 
-    @staticmethod
-    def unmount_disks():
-        for disk in sorted(DISKS.glob("node*")):
-            subprocess.run(["umount", "--lazy", disk], check=False)
-            disk.rmdir()
+    def remove_disks(self):
+        for disk in self.disks:
+            disk.remove()
         subprocess.run(["rm", "-rf", DISKS], check=True)
 
     # The server
@@ -187,7 +233,8 @@ class Volume:
         """Runs the agent on the node. Its status; what it has said is in `said`. The agent is told that the cluster
         waits for `timeout_s`; TimeoutExpired: it takes longer than the patience."""
         values = {"binary": self.binary, "tool": self.tool, "binlog": FOLDER, "mountpoint": MOUNTED,
-                  "log": self.log, "fence_after": self.fence_after} | parameters
+                  "log": self.log, "fence_after": self.fence_after, "fsync": self.fsync_ms,
+                  "options": self.options} | parameters
         environment = {f"OCF_RESKEY_{name}": str(value) for name, value in values.items()}
         self.said = node.run(AGENT, action, check=False, patience_s=patience_s, environment=environment | {
             "OCF_ROOT": "/usr/lib/ocf", "OCF_RESOURCE_INSTANCE": "queue", "OCF_RESKEY_CRM_meta_timeout": str(timeout_s * 1000)})
@@ -223,15 +270,15 @@ class Volume:
 
     # Clients
 
-    def begin_load(self, node, local=False, **kinds):
+    def begin_load(self, node, local=False, enough=ENOUGH, **kinds):
         """Clients of the server on this node; local ones are on the node itself. Returns when they have done enough."""
         for _ in range(4):
             client = Client("127.0.0.1", PORT, of=node) if local else Client(self.address_of(node), PORT)
-            self.loads.append(Load(client, self.begun_loads, self.seed, **kinds))
+            self.loads.append(Load(client, self.begun_loads, self.seed, has_tags=self.has_tags, **kinds))
             self.begun_loads += 1
         for load in self.loads:
             load.start()
-        self.wait_for_load(ENOUGH)
+        self.wait_for_load(enough)
 
     def address_of(self, node):
         """Where clients find the server that runs on this node."""
@@ -241,7 +288,7 @@ class Volume:
         """Returns when the clients have so many acknowledged commands more."""
         wanted = sum(load.acknowledged for load in self.loads) + more
         wait_for("acknowledged commands", lambda: self.faults() or not self.is_load_alive() or sum(
-            load.acknowledged for load in self.loads) >= wanted)
+            load.acknowledged for load in self.loads) >= wanted, LOAD_PATIENCE_S)
         if self.faults() or not self.is_load_alive():
             raise RuntimeError(f"clients have ended: {self.faults()} {[load.refusal for load in self.loads]}")
 

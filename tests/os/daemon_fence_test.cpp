@@ -72,6 +72,7 @@ TEST_F(DaemonFence, AnIdleServerThatHasLostItsFolderAnswersNothing) {
   EXPECT_TRUE(client->at_eof());
   EXPECT_EQ(server_.wait_exit(kEnd), kFenced);
   EXPECT_TRUE(has_said("event=fenced")) << server_.standard_error();
+  EXPECT_TRUE(has_said("another server has the jobs")) << server_.standard_error();
   EXPECT_FALSE(has_said("event=stopped"));
   Client other = connect_second();
   EXPECT_EQ(other->ask("peek 1"), "FOUND 1 7\r\nof both\r\n");
@@ -156,6 +157,24 @@ TEST_F(DaemonFence, AVolumeThatFailsForTooLongIsGivenUp) {
   EXPECT_EQ(server_.wait_exit(kEnd), kFenced);
   EXPECT_TRUE(client->at_eof());
   EXPECT_TRUE(has_said("cannot read the file epoch")) << server_.standard_error();
+  EXPECT_TRUE(has_said("nobody may have the jobs")) << server_.standard_error();
+  EXPECT_FALSE(has_said("another server has the jobs"));
+}
+
+TEST_F(DaemonFence, AServerThatWaitsForItsVolumeSaysSoAtOnceAndWhenItIsBack) {
+  ASSERT_TRUE(start(arguments()));
+  Client client = connect();
+  EXPECT_EQ(client->put("one"), "INSERTED 1\r\n");
+  fs::rename(folder_.path() + "/epoch", folder_.path() + "/away");
+  EXPECT_TRUE(client->send("put 0 0 60 3\r\ntwo\r\n"));
+  // Long before it gives the volume up.
+  EXPECT_TRUE(eventually([&] { return has_said("event=volume-waits"); }, kEnd));
+  EXPECT_TRUE(has_said("cannot read the file epoch")) << server_.standard_error();
+  EXPECT_FALSE(has_said("event=volume-answers"));
+  fs::rename(folder_.path() + "/away", folder_.path() + "/epoch");
+  EXPECT_EQ(client->read_line(), "INSERTED 2");
+  EXPECT_TRUE(eventually([&] { return has_said("event=volume-answers"); }, kEnd));
+  EXPECT_EQ(server_.stop(), kGood);
 }
 
 TEST_F(DaemonFence, TheSandboxKnowsItsCalls) {

@@ -21,45 +21,61 @@ double milliseconds_of(Clock::duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
-class DaemonTime : public DaemonTest {};
+// An answer is not late as long as others had the cores.
+constexpr std::chrono::seconds kLateMost{1};
+
+class DaemonTime : public DaemonTest {
+ protected:
+  // False: the machine is too slow for such a TTR.
+  [[nodiscard]] bool are_ready_again_after(std::chrono::seconds ttr);
+};
 
 // The holders are served in the order in which they sent, so the last one's answer is the last.
-TEST_F(DaemonTime, JobsOfIdleHoldersAreReadyAgainInTime) {
+bool DaemonTime::are_ready_again_after(std::chrono::seconds ttr) {
   constexpr std::size_t kHolders = 200;
   constexpr std::size_t kJobsEach = 10;
   constexpr std::size_t kJobs = kHolders * kJobsEach;
-  constexpr auto kTtr = std::chrono::seconds(1);
-  ASSERT_TRUE(start()) << server_.failure();
   const Client watcher = connect();
-  watcher->send(repeated("put 0 0 1 3\r\njob\r\n", kJobs));
-  for (std::size_t i = 0; i < kJobs; ++i) ASSERT_TRUE(watcher->read_line());
+  watcher->send(repeated("put 0 0 " + std::to_string(ttr.count()) + " 3\r\njob\r\n", kJobs));
+  for (std::size_t i = 0; i < kJobs; ++i) EXPECT_TRUE(watcher->read_line());
 
   const std::vector<Client> holders = connect(kHolders);
+  const HeldUp held_up({server_.pid()});
   const auto first_reserve = Clock::now();
   for (const Client& holder : holders) holder->send(repeated("reserve\r\n", kJobsEach));
-  ASSERT_TRUE(holders.back()->has_input_within(kAnswerDeadline));
+  EXPECT_TRUE(holders.back()->has_input_within(kAnswerDeadline));
   const auto last_reserve = Clock::now();
+  if (last_reserve - first_reserve >= ttr) return false;
   for (const Client& holder : holders) {
     for (std::size_t i = 0; i < kJobsEach; ++i) {
       const auto answer = holder->read_answer();
-      ASSERT_TRUE(answer && answer->starts_with("RESERVED ")) << answer.value_or("nothing");
+      EXPECT_TRUE(answer && answer->starts_with("RESERVED ")) << answer.value_or("nothing");
     }
   }
-  ASSERT_LT(last_reserve - first_reserve, kTtr) << "the machine is too slow for this test";
 
   std::string ready = "0";
-  while (ready != std::to_string(kJobs)) {
+  while (ready != std::to_string(kJobs) && !HasFailure()) {
     ready = report_value(watcher->ask("stats"), "current-jobs-ready");
     const auto now = Clock::now();
-    if (now < first_reserve + kTtr) {
-      ASSERT_EQ(ready, "0") << "ready before their time";
+    if (now < first_reserve + ttr) {
+      EXPECT_EQ(ready, "0") << "ready before their time";
     }
-    ASSERT_LT(now, last_reserve + kTtr + std::chrono::seconds(1)) << ready << " are ready";
+    EXPECT_LT(now, last_reserve + ttr + kLateMost + held_up.since()) << ready << " are ready";
     ::poll(nullptr, 0, 1);
   }
   std::printf("%zu jobs of idle holders ready again, the last %.1f ms late\n", kJobs,
-              milliseconds_of(Clock::now() - last_reserve - kTtr));
+              milliseconds_of(Clock::now() - last_reserve - ttr));
   EXPECT_EQ(server_stat("job-timeouts"), kJobs);
+  return true;
+}
+
+TEST_F(DaemonTime, JobsOfIdleHoldersAreReadyAgainInTime) {
+  for (const int ttr : {1, 5, 25}) {
+    ASSERT_TRUE(start()) << server_.failure();
+    if (are_ready_again_after(std::chrono::seconds(ttr))) return;
+    server_.stop();
+  }
+  FAIL() << "the machine is too slow for this test";
 }
 
 TEST_F(DaemonTime, TimersEndNeitherEarlyNorMuchLater) {
@@ -74,12 +90,13 @@ TEST_F(DaemonTime, TimersEndNeitherEarlyNorMuchLater) {
   ASSERT_EQ(paused->ask("use paused"), "USING paused\r\n");
   ASSERT_EQ(paused->put("p"), "INSERTED 1\r\n");
 
+  const HeldUp held_up({server_.pid()});
   const auto start = Clock::now();
-  const auto expect_in_time = [start](const char* what, int seconds) {
+  const auto expect_in_time = [&](const char* what, int seconds) {
     const auto late = Clock::now() - start - std::chrono::seconds(seconds);
     std::printf("%s: %.1f ms late\n", what, milliseconds_of(late));
     EXPECT_GE(late, Clock::duration::zero()) << what;
-    EXPECT_LT(late, std::chrono::seconds(1)) << what;
+    EXPECT_LT(late, kLateMost + held_up.since()) << what;
   };
   ASSERT_EQ(delayed->put("d", 0, 1), "INSERTED 2\r\n");
   delayed->send_line("reserve");

@@ -217,6 +217,22 @@ TEST_F(FolderDiskTest, OpensNothingButPlainFiles) {
   EXPECT_EQ(read("plain"), "bytes");
 }
 
+TEST_F(FolderDiskTest, SaysInPlainWordsWhyItOpensNoLinkAndNoPipe) {
+  folder_.put("plain", "bytes");
+  std::filesystem::create_symlink("plain", folder_.file("link"));
+  ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0600), 0);
+  binlog::FileBytes bytes;
+  FileHandle file = FileHandle::none;
+  EXPECT_EQ(disk_.read("link", bytes), DiskStatus::failed);
+  EXPECT_EQ(disk_.last_error(),
+            "cannot read link: it is a symbolic link, which haricotd does not follow");
+  EXPECT_EQ(disk_.read("pipe", bytes), DiskStatus::failed);
+  EXPECT_EQ(disk_.last_error(), "cannot read pipe: it is no plain file");
+  EXPECT_EQ(disk_.open_existing("link", file), DiskStatus::failed);
+  EXPECT_EQ(disk_.last_error(),
+            "cannot open link: it is a symbolic link, which haricotd does not follow");
+}
+
 TEST_F(FolderDiskTest, StaysInItsFolderWhereverThatIsMoved) {
   const test::TemporaryFolder other;
   std::filesystem::rename(folder_.path(), other.file("moved"));

@@ -40,10 +40,10 @@ constexpr std::chrono::seconds kPatienceOfTest{60};  // For what takes milliseco
 // A server's fence in the folder of the test. Two of them are as on two machines whose volume has
 // lost the lock of the first: a lock by fcntl keeps nobody out in one process.
 struct FencedServer {
-  explicit FencedServer(const std::string& path, Duration patience = kLong)
+  explicit FencedServer(const std::string& path, Duration patience = kLong, Duration settle = {})
       : folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
         lock(::openat(folder.get(), "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600)),
-        fence(patience, Duration{}) {}
+        fence(patience, settle) {}
 
   Begun begin(std::uint64_t owner = kOwner) {
     return fence.begin(folder.get(), lock.get(), owner, {}, error);
@@ -173,6 +173,31 @@ TEST_F(FolderFenceTest, WhatFailsIsTriedAgain) {
   fs::rename(path("away"), path("epoch"));
   checker.join();
   EXPECT_FALSE(server.fence.is_fenced());
+  EXPECT_EQ(server.fence.failure(), "");
+  EXPECT_FALSE(server.fence.is_busy());
+}
+
+// The start can be ended, and kept alive, while the volume fails.
+TEST_F(FolderFenceTest, WhoStartsIsAskedWhileTheVolumeFails) {
+  struct Start {
+    std::string epoch;
+    int asked_of_failures = 0;
+    const FolderFence* fence = nullptr;
+  };
+  FencedServer server(temp_.path(), kLong, kShort);
+  Start start{path("epoch"), 0, &server.fence};
+  const auto ask = [](void* context) {
+    auto& asked = *static_cast<Start*>(context);
+    fs::remove(asked.epoch);
+    if (!asked.fence->failure().empty()) ++asked.asked_of_failures;
+    return asked.asked_of_failures < 3;
+  };
+  std::string error;
+  EXPECT_EQ(
+      server.fence.begin(server.folder.get(), server.lock.get(), kOwner, {ask, &start}, error),
+      Begun::stopped);
+  EXPECT_EQ(start.asked_of_failures, 3);
+  EXPECT_FALSE(server.fence.is_fenced());
 }
 
 TEST_F(FolderFenceTest, WhatFailsForTooLongIsGivenUp) {
@@ -181,6 +206,7 @@ TEST_F(FolderFenceTest, WhatFailsForTooLongIsGivenUp) {
   fs::rename(path("epoch"), path("away"));
   EXPECT_FALSE(server.fence.check());
   EXPECT_EQ(server.fence.why(), "cannot read the file epoch: No such file or directory");
+  EXPECT_EQ(server.fence.cause(), FolderFence::Cause::volume);
   fs::rename(path("away"), path("epoch"));
   EXPECT_FALSE(server.fence.check());
 }
@@ -210,6 +236,18 @@ TEST_F(FolderFenceTest, AVolumeThatStandsStillIsGivenUp) {
   }
   EXPECT_TRUE(server.fence.is_fenced());
   EXPECT_NE(server.fence.why().find("stood still"), std::string::npos);
+  EXPECT_EQ(server.fence.cause(), FolderFence::Cause::volume);
+}
+
+// A sync that hangs and a check that fails after it do not get the patience twice.
+TEST_F(FolderFenceTest, ACheckHasThePatienceThatTheSyncBeforeItHasLeft) {
+  FencedServer server(temp_.path(), Duration::seconds(1));
+  ASSERT_EQ(server.begin(), Begun::yes);
+  server.fence.begin_work();  // The sync.
+  ::usleep(1'100'000);
+  server.fence.begin_work();  // The check.
+  server.fence.note_if_stuck();
+  EXPECT_TRUE(server.fence.is_fenced());
 }
 
 // The thread of syncs --------------------------------------------------------------------------

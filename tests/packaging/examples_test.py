@@ -97,6 +97,24 @@ class Kubernetes(Example):
         (claim,) = self.set["spec"]["volumeClaimTemplates"]
         self.assertEqual((mount["name"], mount["mountPath"]), (claim["metadata"]["name"], HOME))
 
+    def test_what_was_acknowledged_is_kept_and_one_pod_alone_has_it(self):
+        args = self.container["args"]
+        self.assertEqual(args[args.index("-f") + 1], "0")
+        (claim,) = self.set["spec"]["volumeClaimTemplates"]
+        self.assertEqual(claim["spec"]["accessModes"], ["ReadWriteOncePod"])
+
+    def test_puts_are_refused_before_the_kernel_ends_the_server(self):
+        args = self.container["args"]
+        most = args[args.index("--memory-max") + 1]
+        limit = self.container["resources"]["limits"]["memory"]
+        self.assertEqual((most[-1], limit[-2:]), ("m", "Gi"))
+        self.assertLess(int(most[:-1]), 0.8 * 1024 * int(limit[:-2]))
+
+    def test_a_node_that_is_not_heard_of_loses_the_pod_soon(self):
+        tolerated = {each["key"]: each["tolerationSeconds"] for each in self.pod["spec"]["tolerations"]}
+        for word in ("unreachable", "not-ready"):
+            self.assertLess(tolerated[f"node.kubernetes.io/{word}"], 300)
+
     def test_it_runs_as_the_images_user_and_may_write_its_volume(self):
         context = self.pod["spec"]["securityContext"]
         self.assertEqual([context[key] for key in ("runAsUser", "runAsGroup", "fsGroup")], [USER] * 3)

@@ -101,6 +101,28 @@ TEST_F(FolderRefusal, AStrictServerDoesNotStartWithoutAFileThatIsNeeded) {
   EXPECT_TRUE(error_names("\"binlog.2 is missing\"")) << error_;
 }
 
+// beanstalkd follows such a link. Here it might lead out of the sandbox, and a file that is moved
+// or removed by its name would stay where it is.
+TEST_F(FolderRefusal, ALinkInThePlaceOfAFileIsNotFollowedAndNamed) {
+  ASSERT_NO_FATAL_FAILURE(make_log(100));
+  const std::uint64_t number = file_numbers(folder_.path()).front();
+  const TemporaryFolder elsewhere;
+  const std::string file = file_path(folder_.path(), number);
+  ASSERT_TRUE(write_file(elsewhere.file("jobs"), read_file(file)));
+  fs::remove(file);
+  fs::create_symlink(elsewhere.file("jobs"), file);
+  ASSERT_NO_FATAL_FAILURE(expect_refused_and_untouched());
+  EXPECT_EQ(code_, 10) << error_;
+  EXPECT_TRUE(error_names("cannot read binlog." + std::to_string(number) +
+                          ": it is a symbolic link, which haricotd does not follow"))
+      << error_;
+  // With the file itself in its place all jobs are there.
+  fs::remove(file);
+  fs::rename(elsewhere.file("jobs"), file);
+  ASSERT_TRUE(start()) << server_.failure();
+  EXPECT_EQ(stat("current-jobs-ready"), 100U);
+}
+
 TEST_F(FolderRefusal, ARefusedServerLeavesNoLockThatWasNotThere) {
   ASSERT_NO_FATAL_FAILURE(make_log(100));
   const std::string lock = folder_.file("lock");

@@ -33,6 +33,33 @@ JobFacts facts_from(const std::string& report, const std::string& found) {
   return facts;
 }
 
+// By how many whole seconds what goes on with the time may have changed, and a second more: servers
+// keep times in different units.
+struct Seconds {
+  Seconds(const Moment& before, const Moment& after) {
+    constexpr std::int64_t kRounding = 1;
+    using std::chrono::seconds;
+    const auto least = std::chrono::floor<seconds>(after.begin - before.end).count() - kRounding;
+    const auto most = std::chrono::ceil<seconds>(after.end - before.begin).count() + kRounding;
+    low = static_cast<std::uint64_t>(std::max<std::int64_t>(least, 0));
+    high = static_cast<std::uint64_t>(most);
+  }
+  // Whether something that was `from` may be `to` now, where it grows.
+  bool fit(std::uint64_t from, std::uint64_t to) const {
+    return from + low <= to && to <= from + high;
+  }
+  // The same where it gets less, to 0.
+  bool fit_less(std::uint64_t from, std::uint64_t to) const {
+    return from - std::min(from, high) <= to && to <= from - std::min(from, low);
+  }
+  std::string text() const {
+    return " after " + std::to_string(low) + " to " + std::to_string(high) + " s";
+  }
+
+  std::uint64_t low;
+  std::uint64_t high;
+};
+
 bool is_near(std::uint64_t a, std::uint64_t b, std::uint64_t most) {
   return std::max(a, b) - std::min(a, b) <= most;
 }
@@ -60,9 +87,14 @@ std::string differences(const JobFacts& before, const JobFacts& after, Allowance
                             is_near(before.counters[i], after.counters[i], 1);
     if (!is_allowed) compare(kNames[i], before.counters[i], after.counters[i]);
   }
-  if (!is_near(before.age, after.age, allowed.seconds)) compare("age", before.age, after.age);
-  if (!is_near(before.time_left, after.time_left, allowed.seconds)) {
+  const Seconds gone_by(before.seen, after.seen);
+  if (!gone_by.fit(before.age, after.age)) {
+    compare("age", before.age, after.age);
+    text += gone_by.text();
+  }
+  if (!gone_by.fit_less(before.time_left, after.time_left)) {
     compare("time left", before.time_left, after.time_left);
+    text += gone_by.text();
   }
   return text;
 }
@@ -73,6 +105,7 @@ Jobs read_jobs(WireClient& client, std::uint64_t highest) {
   Jobs jobs;
   for (std::uint64_t first = 1; first <= highest; first += kBatch) {
     const std::uint64_t last = std::min(highest, first + kBatch - 1);
+    const Moment asked;
     std::string questions;
     for (std::uint64_t id = first; id <= last; ++id) {
       const std::string number = std::to_string(id);
@@ -88,6 +121,7 @@ Jobs read_jobs(WireClient& client, std::uint64_t highest) {
       }
       if (*report == "NOT_FOUND\r\n" && *found == "NOT_FOUND\r\n") continue;
       jobs[id] = facts_from(*report, *found);
+      jobs[id].seen.begin = asked.begin;
       EXPECT_EQ(jobs[id].id, id);
     }
   }

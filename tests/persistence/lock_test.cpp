@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "binlog_folder.hpp"
@@ -13,6 +16,8 @@ namespace haricot::test {
 namespace {
 
 constexpr ExitStatus kHeld{.code = 10};
+// A server that is in use looks once a second.
+constexpr std::chrono::milliseconds kLongerThanBetweenLooks{1100};
 
 class FolderHeld : public PersistenceTest {
  protected:
@@ -74,6 +79,30 @@ TEST_F(FolderHeld, ASecondHaricotdOnTheSameSocketLeavesItAlone) {
   EXPECT_EQ(end_of_another(ServerKind::haricot, {"-l", "unix:" + server_.unix_path()}), kHeld)
       << error_;
   expect_untouched(before);
+}
+
+// Without the lock's file another server can take the folder. The first one has been idle, so its
+// next command is the first that could notice.
+TEST_F(FolderHeld, AnIdleServerWhoseLockIsRemovedAcknowledgesNothingMore) {
+  for (const int commands : {1, 2}) {
+    SCOPED_TRACE(commands);
+    TemporaryFolder folder;
+    const auto binary = find_server_binary(ServerKind::haricot);
+    ASSERT_TRUE(binary);
+    const ServerOptions options{.binary = *binary, .arguments = {"-b", folder.path(), "-f", "0"}};
+    ASSERT_TRUE(server_.start(options)) << server_.failure();
+    for (int i = 1; i <= commands; ++i) {
+      ASSERT_EQ(connect()->put("mine"), "INSERTED " + std::to_string(i) + "\r\n");
+      std::this_thread::sleep_for(kLongerThanBetweenLooks);
+    }
+    std::filesystem::remove(folder.file("lock"));
+    ServerProcess other;
+    ASSERT_TRUE(other.start(options)) << other.failure();
+    EXPECT_EQ(connect()->put("lost"), "INTERNAL_ERROR\r\n");
+    EXPECT_NE(server_.standard_error().find("there is no lock"), std::string::npos)
+        << server_.standard_error();
+    server_.kill_hard();
+  }
 }
 
 // Its socket is stale then, but it is still not the second server's.

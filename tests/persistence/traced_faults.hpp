@@ -23,6 +23,9 @@ class TracedFaults final {
   // `fdatasync:error=EIO:when=3+`. False if that does not work. Requires: not begun.
   [[nodiscard]] bool begin(pid_t server, const std::string& injection);
 
+  // Who traces. Requires: begun.
+  pid_t tracer() const { return tracer_; }
+
   // Everything works again. Does nothing if not begun.
   void end();
 

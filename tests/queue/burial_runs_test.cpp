@@ -85,22 +85,5 @@ TEST(BurialRuns, StayFewHoweverLongJobsAreBuried) {
   EXPECT_LE(most, 400u);
 }
 
-TEST(BurialRuns, MoveToTheFrontOfOthers) {
-  Burials flushed;
-  flushed.add(1 * kSecondOfBurials);
-  flushed.add(9 * kSecondOfBurials);
-  BurialRuns runs;
-  runs.add(buried_ref(100), Instant::at(20 * kSecondOfBurials));
-  EXPECT_FALSE(flushed.runs.ends_with(buried_ref(1)));
-  ASSERT_TRUE(flushed.runs.ends_with(flushed.last()));
-  runs.add_first(flushed.runs.take_last());
-  EXPECT_EQ(runs.oldest(), Instant::at(9 * kSecondOfBurials));
-  ASSERT_TRUE(flushed.runs.ends_with(buried_ref(1)));
-  runs.add_first(flushed.runs.take_last());
-  EXPECT_EQ(runs.oldest(), Instant::at(1 * kSecondOfBurials));
-  runs.remove(buried_ref(1), JobRef::none);
-  EXPECT_EQ(runs.oldest(), Instant::at(9 * kSecondOfBurials));
-}
-
 }  // namespace
 }  // namespace haricot

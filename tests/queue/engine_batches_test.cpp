@@ -196,6 +196,97 @@ TEST_F(EngineBatches, ADeleteThatTheJournalRefusesDeletesNothing) {
   EXPECT_EQ(engine.delete_batch(client, Ids{1, 2, 3}).deleted, 3U);
 }
 
+// Deletes that the journal takes in parts only ---------------------------------------------------
+
+class EngineBatchInParts : public EngineBatches {
+ protected:
+  EngineBatchInParts() : client(world.connect()) {
+    for (int i = 0; i < 7; ++i) {
+      ids.push_back(world.put(client, {.tags = i % 2 == 0 ? std::string_view() : kKeys[i / 2]}));
+    }
+    journal.deletions_together_max = 2;
+  }
+  // The first part goes, and the rest waits for the disk. Nothing was asked for before.
+  void begin_and_wait() {
+    // 8 ids name 7 jobs: 7 are too many, so are 3, and 1 goes; the next one waits.
+    journal.refuse_from(4, JournalStatus::later);
+    ids.push_back(99);
+    ASSERT_EQ(engine.delete_batch(client, ids).outcome, Outcome::waiting);
+    ASSERT_TRUE(client.is_busy());
+    ASSERT_TRUE(engine.tasks_wait());
+    ASSERT_EQ(engine.jobs().size(), 6U);
+    engine.check_invariants();
+  }
+  void go_on() {
+    journal.accept();
+    engine.go_on_with_tasks(world.now);
+  }
+  Gots got(Delivery::Kind kind, std::uint64_t deleted) { return {{&client, kind, 0, deleted}}; }
+
+  static constexpr std::string_view kKeys[] = {"idp:a:60", "con:b", "idp:c:60"};
+  Client& client;
+  Ids ids;
+};
+
+TEST_F(EngineBatchInParts, AllOfThemAreDeletedByOneCommand) {
+  for (const std::uint32_t together : {1U, 2U, 3U}) {
+    SCOPED_TRACE(together);
+    journal.deletions_together_max = together;
+    ids.push_back(99);
+    const DeleteResult result = engine.delete_batch(client, ids);
+    EXPECT_EQ(result.outcome, Outcome::done);
+    EXPECT_EQ(result.deleted, 7U);
+    EXPECT_EQ(result.not_found, 1U);
+    EXPECT_EQ(engine.jobs().size(), 0U);
+    EXPECT_EQ(engine.jobs().remains(), 2U * together);
+    EXPECT_EQ(journal.kept.size(), 2U * together);
+    ids.clear();
+    for (int i = 0; i < 7; ++i) {
+      const std::string key = "idp:k" + std::to_string(ids.size() + 10 * together) + ":60";
+      ids.push_back(
+          world.put(client, {.tags = i % 4 == 1 ? std::string_view(key) : std::string_view()}));
+    }
+  }
+}
+
+TEST_F(EngineBatchInParts, WhatWaitsForTheDiskGoesOnAndIsAnsweredOnce) {
+  ASSERT_NO_FATAL_FAILURE(begin_and_wait());
+  engine.go_on_with_tasks(world.now);
+  EXPECT_TRUE(engine.tasks_wait());
+  // Somebody else deletes one of the rest meanwhile, and reserves another.
+  Client& other = world.connect();
+  journal.accept();
+  ASSERT_EQ(engine.delete_job(other, ids[3]), Outcome::done);
+  ASSERT_EQ(engine.reserve_job(other, ids[4], world.now).outcome, Outcome::done);
+  go_on();
+  ASSERT_EQ(engine.deliveries().size(), 1U);
+  EXPECT_EQ(engine.deliveries().front().not_found, 3U);
+  EXPECT_EQ(world.take_deliveries(), got(Delivery::Kind::batch_deleted, 5));
+  EXPECT_FALSE(client.is_busy());
+  EXPECT_EQ(engine.jobs().size(), 1U);
+  EXPECT_TRUE(world.exists(ids[4]));
+}
+
+TEST_F(EngineBatchInParts, WhatTheDiskRefusesThenIsAnsweredAsAFailure) {
+  ASSERT_NO_FATAL_FAILURE(begin_and_wait());
+  journal.refuse_from(1, JournalStatus::failed);
+  engine.go_on_with_tasks(world.now);
+  EXPECT_EQ(world.take_deliveries(), got(Delivery::Kind::batch_failed, 1));
+  EXPECT_EQ(engine.jobs().size(), 6U);
+  EXPECT_EQ(engine.jobs().remains(), 0U);
+  journal.accept();
+  EXPECT_EQ(engine.delete_batch(client, ids).deleted, 6U);
+}
+
+TEST_F(EngineBatchInParts, AClientThatGoesLeavesTheRest) {
+  ASSERT_NO_FATAL_FAILURE(begin_and_wait());
+  world.disconnect(client);
+  go_on();
+  EXPECT_TRUE(world.take_deliveries().empty());
+  EXPECT_EQ(engine.jobs().size(), 6U);
+  EXPECT_FALSE(engine.tasks_wait());
+}
+
 TEST_F(EngineBatches, ADeleteFreesTheTubesOfItsJobs) {
   Client& client = world.connect();
   for (const char* const name : {"a", "b"}) {

@@ -92,32 +92,6 @@ TEST_F(EngineDetail, AFlushLeavesNothingBehind) {
   EXPECT_PRED2(is_near, oldest_ready(), 10u);
 }
 
-TEST_F(EngineDetail, AFlushThatFailsPutsTheAgesBack) {
-  Client& client = world.connect();
-  std::vector<JobId> buried;
-  for (int i = 0; i < 3; ++i) {
-    buried.push_back(world.put(client));
-    ASSERT_EQ(world.reserve(client), buried.back());
-    ASSERT_EQ(engine.bury(client, buried.back(), 1), Outcome::done);
-    world.pass_s(10);
-  }
-  for (int i = 0; i < 300; ++i) world.put(client);
-  world.pass_s(60);
-  world.journal.refuse_from(1, JournalStatus::failed);
-  (void)engine.flush(client, "default", {.ready = true, .buried = true});
-  world.pass_s(1);
-  world.journal.accept();
-  world.take_deliveries();
-  ASSERT_EQ(engine.counts().ready, 300u);
-  ASSERT_EQ(engine.counts().buried, 3u);
-  EXPECT_PRED2(is_near, oldest_ready(), 61u);
-  EXPECT_EQ(oldest_buried(), 91u);
-  ASSERT_EQ(engine.delete_job(client, buried[0]), Outcome::done);
-  EXPECT_EQ(oldest_buried(), 81u);
-  ASSERT_EQ(engine.delete_job(client, buried[2]), Outcome::done);
-  EXPECT_EQ(oldest_buried(), 81u);
-}
-
 TEST_F(EngineDetail, WaitsAndWorkAreToldInMilliseconds) {
   Client& client = world.connect();
   Client& other = world.connect();

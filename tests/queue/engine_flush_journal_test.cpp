@@ -14,13 +14,12 @@ namespace {
 using test::EngineFlush;
 using test::got_flush_failed;
 using test::got_flushed;
-using test::got_job;
 using test::Gots;
 
 TEST_F(EngineFlush, ThatHasToWaitForTheDiskIsNoReasonForATurn) {
   Client& client = world.connect();
   put_many(client, 10);
-  journal.refuse_from(4, JournalStatus::later);
+  journal.refuse_from(5, JournalStatus::later);  // It asks before it begins.
   begin_flush(client);
   EXPECT_TRUE(engine.tasks_wait());
   EXPECT_GT(engine.next_event(), world.now);
@@ -34,66 +33,78 @@ TEST_F(EngineFlush, ThatHasToWaitForTheDiskIsNoReasonForATurn) {
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, 10)}));
 }
 
-TEST_F(EngineFlush, ThatTheJournalRefusesPutsBackWhatIsLeft) {
-  for (const bool at_once : {true, false}) {
+TEST_F(EngineFlush, ThatIsRefusedAtOnceHasNotBegun) {
+  Client& client = world.connect();
+  const Ids ready = put_many(client, 3);
+  const Ids buried = bury_many(client, 2);
+  for (const JournalStatus status : {JournalStatus::failed, JournalStatus::full}) {
+    journal.refuse_from(1, status);
+    EXPECT_EQ(engine.flush(client, "default", kAll).outcome, Outcome::journal_failed);
+    EXPECT_FALSE(client.is_busy());
+    engine.check_invariants();
+    journal.accept();
+  }
+  EXPECT_EQ(listed(JobState::ready), ready);
+  EXPECT_EQ(listed(JobState::buried), buried);
+  // A tube without such jobs needs no journal.
+  journal.refuse_from(1, JournalStatus::failed);
+  EXPECT_EQ(engine.flush(client, "default", {.delayed = true}).outcome, Outcome::done);
+  journal.accept();
+  EXPECT_EQ(engine.flush(client, "default", kAll).jobs, 5U);
+}
+
+// The client is told at once. Nothing comes back, and nobody finds what is left.
+TEST_F(EngineFlush, ThatIsRefusedLaterOnGoesOnUntilAllIsRecorded) {
+  for (const bool in_a_turn : {false, true}) {
     Client& client = world.connect();
     Client& worker = world.connect();
-    Ids buried = bury_many(worker, 6);
-    const Ids delayed = {world.put(worker, {.delay_s = 30}), world.put(worker, {.delay_s = 10}),
-                         world.put(worker, {.delay_s = 20})};
-    const Ids ready = {world.put(worker, {.priority = 8}), world.put(worker, {.priority = 3})};
-    journal.refuse_from(at_once ? 1 : 4, JournalStatus::failed);
-    begin_flush(client);
+    const std::uint32_t jobs = in_a_turn ? kSlice + 100 : 100;
+    put_many(client, jobs);
+    engine.advance(world.now);
+    journal.written.clear();
+    journal.refuse_from(in_a_turn ? kSlice + 50 : 50, JournalStatus::failed);
+    const ManyResult result = engine.flush(client, "default", kAll);
+    if (in_a_turn) {
+      EXPECT_EQ(result.outcome, Outcome::waiting);
+      engine.advance(world.now);
+      EXPECT_EQ(world.take_deliveries(), (Gots{got_flush_failed(client, kSlice + 48)}));
+    } else {
+      EXPECT_EQ(result.outcome, Outcome::journal_failed);
+    }
+    EXPECT_FALSE(client.is_busy());
+    EXPECT_EQ(world.reserve(worker), 0U);
+    EXPECT_EQ(listed(JobState::ready), Ids{});
+    EXPECT_EQ(engine.counts().ready, 52U);
+    // It tries again, but not all the time.
+    EXPECT_GT(engine.next_event(), world.now);
+    const std::uint64_t asked = journal.asked;
+    world.pass_s(1);
+    EXPECT_GT(journal.asked, asked);
+    EXPECT_LE(journal.asked, asked + 25);
+    EXPECT_EQ(engine.counts().ready, 52U);
+    // What comes meanwhile stays.
     journal.accept();
-    // Meanwhile another one is buried.
-    const Ids later = bury_many(worker, 1);
-    const Instant due = world.now + Duration::seconds(10);
-    finish();
-    const std::uint64_t gone = at_once ? 0 : 3;
-    EXPECT_EQ(world.take_deliveries(), (Gots{got_flush_failed(client, gone)}));
-    buried.erase(buried.begin(), buried.begin() + static_cast<std::ptrdiff_t>(gone));
-    buried.push_back(later[0]);
-    EXPECT_EQ(listed(JobState::buried), buried);
-    EXPECT_EQ(listed(JobState::delayed), (Ids{delayed[1], delayed[2], delayed[0]}));
-    EXPECT_EQ(listed(JobState::ready), (Ids{ready[1], ready[0]}));
-    EXPECT_EQ(world.report(delayed[1]).time_left_s, (due - world.now).whole_seconds());
-    // And they are as good as before.
-    EXPECT_EQ(engine.kick(client, 1, world.now).jobs, 1U);
-    EXPECT_EQ(world.state(buried[0]), JobState::ready);
-    world.pass_s(10);
-    EXPECT_EQ(world.state(delayed[1]), JobState::ready);
-    EXPECT_EQ(engine.flush(client, "default", kAll).jobs, buried.size() + 5);
-    EXPECT_EQ(engine.jobs().size(), 0U);
+    const JobId later = world.put(worker);
+    engine.check_invariants();
+    world.pass_s(1);
+    EXPECT_TRUE(world.take_deliveries().empty());
+    EXPECT_EQ(listed(JobState::ready), Ids{later});
+    EXPECT_EQ(engine.jobs().size(), 1U);
+    ASSERT_EQ(engine.delete_job(worker, later), Outcome::done);
+    EXPECT_GT(engine.next_event(), world.now + Duration::seconds(5));
   }
 }
 
-TEST_F(EngineFlush, WhatIsPutBackGoesToWhoWaitsForIt) {
+TEST_F(EngineFlush, ThatIsRefusedGoesOnWithoutItsClient) {
   Client& client = world.connect();
-  Client& worker = world.connect();
-  const JobId id = world.put(client);
-  journal.refuse_from(1, JournalStatus::full);
-  begin_flush(client);
-  world.wait(worker);
-  finish();
-  EXPECT_EQ(world.take_deliveries(), (Gots{got_job(worker, id), got_flush_failed(client, 0)}));
-}
-
-TEST_F(EngineFlush, PutsBackMuchInSeveralCallsToo) {
-  Client& client = world.connect();
-  const Ids buried = bury_many(client, kSlice + 7);
-  const Ids ready = put_many(client, kSlice + 9);
-  put_many(client, kSlice + 11, {.delay_s = 99});
-  journal.refuse_from(1, JournalStatus::failed);
-  begin_flush(client);
-  journal.accept();
-  engine.advance(world.now);
-  EXPECT_TRUE(client.is_busy());
+  put_many(client, 10);
+  journal.refuse_from(4, JournalStatus::failed);
+  EXPECT_EQ(engine.flush(client, "default", kAll).outcome, Outcome::journal_failed);
+  world.disconnect(client);
   engine.check_invariants();
-  finish();
-  EXPECT_EQ(world.take_deliveries(), (Gots{got_flush_failed(client, 0)}));
-  EXPECT_EQ(listed(JobState::buried), buried);
-  EXPECT_EQ(listed(JobState::ready), ready);
-  EXPECT_EQ(listed(JobState::delayed).size(), kSlice + 11);
+  journal.accept();
+  world.pass_s(1);
+  EXPECT_EQ(engine.jobs().size(), 0U);
 }
 
 // The binlog asks for a job that it moves to another file, flushed or not.

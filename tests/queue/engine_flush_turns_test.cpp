@@ -1,86 +1,123 @@
-// Flushes that are under way, beside others: whose turn it is, and how the rest of a flush that was
-// refused comes back.
+// Flushes of one tube: one is under way at a time.
 
 #include <gtest/gtest.h>
 
+#include "queue/engine_flush.hpp"
 #include "support/engine_world.hpp"
 
 namespace haricot {
 namespace {
 
 using test::got_flush_failed;
-using test::got_job;
+using test::got_flushed;
 using test::Gots;
 
-class FlushTurns : public test::EngineTest {
+class FlushTurns : public test::EngineFlush {
  protected:
-  static constexpr JobStates kAll{.ready = true, .delayed = true, .buried = true};
+  // Begins a flush that waits for the disk.
+  Client& flush_stuck() {
+    Client& client = world.connect();
+    journal.refuse_from(1, JournalStatus::later);
+    begin_flush(client);
+    journal.accept();
+    return client;
+  }
 
-  void put_buried(Client& client, std::uint32_t jobs) {
-    for (const JobId id : hold(client, jobs)) {
-      ASSERT_EQ(engine.bury(client, id, 1), Outcome::done);
-    }
-  }
-  // A flush that needs at least one more call of the engine.
-  void begin_flush(Client& client, JobStates states = kAll) {
-    ASSERT_EQ(engine.flush(client, "default", states).outcome, Outcome::waiting);
-  }
+  Client& producer = world.connect();
 };
 
-// A tube has a few lists of buried jobs at most, so one of many flushes waits for another one's.
-TEST_F(FlushTurns, OneThatWaitsForAnotherLetsThatGoOn) {
-  Client& producer = world.connect();
-  put_buried(producer, Engine::kJobsPerCall + 10);
-  begin_flush(world.connect());
-  for (std::uint32_t list = 2; list < Job::kBurialLists; ++list) {
-    put_buried(producer, 1);
-    begin_flush(world.connect());
-  }
-  put_buried(producer, 1);
-  Client& last = world.connect();
-  begin_flush(last);
-  engine.check_invariants();
-  // Nobody waits for the last one, so it is apart from those that it waits for.
-  world.disconnect(last);
-  world.pass_s(1);
-  EXPECT_EQ(engine.counts().buried, 0u);
-  EXPECT_EQ(engine.jobs().size(), 0u);
-  EXPECT_EQ(world.take_deliveries().size(), Job::kBurialLists - 1);
-}
-
-TEST_F(FlushTurns, WhatIsPutBackComesToWorkersInOrder) {
-  Client& producer = world.connect();
-  for (const std::uint32_t priority : {7u, 3u, 9u, 1u, 8u, 5u}) {
-    world.put(producer, {.priority = priority});
-  }
-  Client& client = world.connect();
-  journal.refuse_from(1, JournalStatus::failed);
-  begin_flush(client);
-  Client& first = world.connect();
+TEST_F(FlushTurns, TheSecondWaitsForTheFirstAndNobodyElseDoes) {
+  bury_many(producer, 3);
+  Client& first = flush_stuck();
+  bury_many(producer, 4);
   Client& second = world.connect();
-  world.wait(first);
-  world.wait(second);
-  world.pass_s(1);
-  EXPECT_EQ(world.take_deliveries(),
-            (Gots{got_job(first, 4), got_job(second, 2), got_flush_failed(client, 0)}));
-  journal.accept();
+  begin_flush(second);
+  EXPECT_EQ(listed(JobState::buried).size(), 4U);
+  // Its moment is when it begins.
+  bury_many(producer, 5);
+  EXPECT_EQ(world.reserve(producer), 0U);
+  ASSERT_EQ(engine.use(producer, "other"), Outcome::done);
+  world.put(producer);
+  EXPECT_EQ(engine.flush(producer, "other", kAll).jobs, 1U);
+  EXPECT_GT(engine.next_event(), world.now) << "it waits without being busy";
+  engine.go_on_with_tasks(world.now);
+  finish();
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(first, 3), got_flushed(second, 9)}));
+  EXPECT_EQ(engine.jobs().size(), 0U);
 }
 
-TEST_F(FlushTurns, WhatIsPutBackGetsReadyInTheOrderOfBefore) {
-  constexpr std::uint32_t kJobs = 20;
-  Client& producer = world.connect();
-  std::vector<JobId> ids;
-  for (std::uint32_t i = 0; i < kJobs; ++i) ids.push_back(world.put(producer, {.delay_s = 1000}));
-  journal.refuse_from(1, JournalStatus::failed);
-  begin_flush(world.connect());
-  world.pass_s(1);
+TEST_F(FlushTurns, AnyNumberTakeTurnsInTheirOrder) {
+  put_many(producer, 2);
+  Gots expected = {got_flushed(flush_stuck(), 2)};
+  put_many(producer, 7);
+  for (int i = 0; i < 20; ++i) {
+    Client& client = world.connect();
+    begin_flush(client);
+    expected.push_back(got_flushed(client, i == 0 ? 7 : 0));
+  }
+  engine.go_on_with_tasks(world.now);
+  finish();
+  EXPECT_EQ(world.take_deliveries(), expected);
+  EXPECT_EQ(engine.jobs().size(), 0U);
+}
+
+// The first one is long, and goes on in its own half of a call.
+TEST_F(FlushTurns, OneThatWaitsDoesNotHoldTheCall) {
+  put_many(producer, 3 * kSlice);
+  Client& first = world.connect();
+  begin_flush(first);
+  Client& second = world.connect();
+  begin_flush(second, {.buried = true});
+  world.disconnect(first);
+  engine.check_invariants();
+  engine.advance(world.now);
+  EXPECT_EQ(engine.counts().ready, kSlice);
+  finish();
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(second, 0)}));
+}
+
+TEST_F(FlushTurns, OneThatHasNotBegunGoesWithItsClient) {
+  put_many(producer, 2);
+  flush_stuck();
+  const Ids later = put_many(producer, 3);
+  Client& second = world.connect();
+  begin_flush(second);
+  world.disconnect(second);
+  engine.check_invariants();
+  engine.go_on_with_tasks(world.now);
+  finish();
+  EXPECT_EQ(listed(JobState::ready), later);
+}
+
+TEST_F(FlushTurns, OneThatIsRefusedWhenItsTurnComesHasNotBegun) {
+  put_many(producer, 2);
+  Client& first = flush_stuck();
+  const Ids later = put_many(producer, 3);
+  Client& second = world.connect();
+  begin_flush(second);
+  journal.refuse_from(3, JournalStatus::failed);
+  engine.go_on_with_tasks(world.now);
+  finish();
   journal.accept();
-  const Tube& tube = world.tube();
-  std::vector<JobRef> listed;
-  engine.list(tube, JobState::delayed, kJobs, listed);
-  std::vector<JobId> found;
-  for (const JobRef ref : listed) found.push_back(world.id_of(ref));
-  EXPECT_EQ(found, ids);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(first, 2), got_flush_failed(second, 0)}));
+  EXPECT_EQ(listed(JobState::ready), later);
+}
+
+TEST_F(FlushTurns, BuriedJobsOfBothSidesKeepApart) {
+  Ids left = bury_many(producer, 4);
+  for (int round = 0; round < 3; ++round) {
+    flush_stuck();
+    left = bury_many(producer, 3);
+    EXPECT_EQ(listed(JobState::buried), left);
+    EXPECT_EQ(scanned(), left);
+    // One of them goes and comes again.
+    EXPECT_EQ(engine.kick(producer, 1, world.now).jobs, 1U);
+    bury(producer, left[0]);
+    engine.check_invariants();
+    engine.go_on_with_tasks(world.now);
+    finish();
+    EXPECT_EQ(engine.jobs().size(), 3U);
+  }
 }
 
 }  // namespace

@@ -136,44 +136,27 @@ class EngineKeptRandom : public test::EngineKeys {
     for (const JobId id : ids) forget(id, true);
   }
 
-  // One that is refused puts its jobs back, without those keys that others have taken meanwhile.
+  // While one waits for the disk, others take the keys of its jobs.
   void flush() {
     if (jobs.empty()) return;
     const std::string tube = jobs.at(any_job()).place.first;
-    const bool is_refused = random.coin();
-    if (is_refused) journal.refuse_from(1, JournalStatus::failed);
+    const bool has_to_wait = random.coin();
+    if (has_to_wait) journal.refuse_from(1, JournalStatus::later);
     const ManyResult result = engine.flush(worker, tube, kAll);
     journal.accept();
-    ASSERT_EQ(result.outcome == Outcome::waiting, is_refused);
+    ASSERT_EQ(result.outcome == Outcome::waiting, has_to_wait);
     std::vector<JobId> flushed;
     for (const auto& [id, job] : jobs) {
       if (job.place.first == tube) flushed.push_back(id);
     }
-    const std::map<JobId, KnownJob> before = jobs;
     for (const JobId id : flushed) forget(id, false);
-    if (!is_refused) return;
-    std::vector<std::pair<Place, JobId>> were_holders;
-    for (const JobId id : flushed) {
-      if (held_before_flush(id, before)) were_holders.emplace_back(before.at(id).place, id);
-    }
+    if (!has_to_wait) return;
     engine.check_invariants();
     put_one(producer);
     put_one(producer);
+    engine.go_on_with_tasks(world.now);
     finish();
     (void)world.take_deliveries();
-    for (const JobId id : flushed) jobs[id] = before.at(id);
-    for (const auto& [place, id] : were_holders) {
-      if (holders.count(place) == 0) holders[place] = id;
-    }
-  }
-  // It stands in the table until somebody takes the key over.
-  bool held_before_flush(JobId id, const std::map<JobId, KnownJob>& before) const {
-    return !before.at(id).place.second.empty() && engine_holds(id);
-  }
-  bool engine_holds(JobId id) const {
-    const JobRef ref = engine.jobs().find(id);
-    return ref != JobRef::none && engine.jobs().has_key(ref) &&
-           engine.jobs().key_node(ref).job != JobRef::none;
   }
 
   void let_time_pass() {

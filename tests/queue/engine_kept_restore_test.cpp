@@ -34,6 +34,19 @@ class EngineRestoreOfKept : public ::testing::Test {
   test::World world;
 };
 
+// Of two with one key that a crash has brought back, the one with the higher id holds it.
+TEST_F(EngineRestoreOfKept, AJobThatDoesNotHoldItsKeyLeavesNothing) {
+  world.restore(1, JobState::ready, "idp:k:60", 0);
+  world.restore(2, JobState::ready, "idp:k", 0);
+  world.engine.end_restore(3);
+  Client& client = world.connect();
+  EXPECT_EQ(world.engine.delete_job(client, 1), Outcome::done);
+  EXPECT_EQ(world.engine.jobs().remains(), 0U);
+  EXPECT_EQ(holder(client, "idp:k"), 2U);
+  EXPECT_EQ(world.engine.delete_job(client, 2), Outcome::done);
+  EXPECT_EQ(holder(client, "idp:k"), 0U);
+}
+
 TEST_F(EngineRestoreOfKept, AKeyIsTakenUntilItsEnd) {
   EXPECT_EQ(restore(5, "default", "k", in(10)), PlacedKey::kept);
   EXPECT_EQ(restore(6, "gone", "k", in(20)), PlacedKey::kept);

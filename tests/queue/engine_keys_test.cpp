@@ -230,7 +230,7 @@ TEST_F(EngineKeys, ADuplicateIsRefusedWhereAnyPutWouldBe) {
 // Whichever allocation fails, also where the key of a job that was flushed is taken over.
 TEST_F(EngineKeys, APutThatFindsNoMemoryLeavesTheKey) {
   const JobId flushed = put();
-  journal.refuse_from(1, JournalStatus::failed);
+  journal.refuse_from(1, JournalStatus::later);
   begin_flush(producer);
   journal.accept();
   const test::PutOptions options = {.tags = "con:a-lane-with-a-long-name idp:k"};
@@ -274,25 +274,6 @@ TEST_F(EngineKeys, AFlushFreesItsKeysWhenItArrives) {
   EXPECT_EQ(again("idp:ready"), kept(after[0]));
   EXPECT_EQ(again("idp:buried"), kept(after[2]));
   EXPECT_EQ(engine.jobs().size(), 3U);
-}
-
-TEST_F(EngineKeys, WhatAFlushPutsBackHoldsItsKeyIfNobodyElseDoes) {
-  const JobId taken_over = put("idp:a");
-  const JobId kept_back = put("idp:b");
-  journal.refuse_from(1, JournalStatus::failed);
-  begin_flush(producer);
-  journal.accept();
-  const JobId other = world.put(worker, {.tags = "idp:a"});
-  finish();
-  (void)world.take_deliveries();
-  ASSERT_TRUE(world.exists(taken_over));
-  EXPECT_EQ(again("idp:a"), kept(other));
-  EXPECT_EQ(again("idp:b"), kept(kept_back));
-  // The one without its key is a job like all others, and the key does not come back to it.
-  ASSERT_EQ(engine.delete_job(producer, other), Outcome::done);
-  const JobId third = put("idp:a");
-  ASSERT_EQ(engine.delete_job(producer, taken_over), Outcome::done);
-  EXPECT_EQ(again("idp:a"), kept(third));
 }
 
 // A restart -------------------------------------------------------------------------------------

@@ -371,24 +371,6 @@ TEST_F(EngineLanesTest, ALaneGoesOnWhileALongFlushHasItsJobs) {
   EXPECT_EQ(world.reserve(other), last);
 }
 
-TEST_F(EngineLanesTest, WhatAFailedFlushPutsBackIsInItsLaneAgain) {
-  for (int i = 0; i < 5; ++i) put("a");
-  ASSERT_EQ(world.reserve(worker), 1U);
-  journal.refuse_from(2, JournalStatus::failed);
-  ASSERT_EQ(engine.flush(producer, "default", kReady).outcome, Outcome::waiting);
-  journal.accept();
-  const JobId between = world.put(other, {.priority = 0, .tags = "con:a"});
-  engine.check_invariants();
-  engine.advance(world.now);
-  engine.check_invariants();
-  EXPECT_EQ(engine.counts().ready, 4U);
-  EXPECT_EQ(world.reserve(other), 0U);
-  EXPECT_EQ(engine.delete_job(worker, 1), Outcome::done);
-  EXPECT_EQ(world.reserve(other), between);
-  EXPECT_EQ(world.reserve(other), 0U);
-  (void)world.take_deliveries();
-}
-
 // Memory ------------------------------------------------------------------------------------------
 
 TEST_F(EngineLanesTest, ALaneGoesWithItsLastJob) {

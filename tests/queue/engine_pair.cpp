@@ -253,52 +253,32 @@ JobStates EnginePair::some_states() {
   }
 }
 
-// If the journal refuses, which of the jobs have gone is not promised, only how many; and that
-// the others are where they were.
+// If the journal refuses the first job, nothing has happened; later on, the others go as soon as it
+// takes them.
 void EnginePair::flush(Client& client, bool refused) {
   const std::string tube = some_tube();
   const JobStates states = some_states();
   const bool exists = model_.find_tube(tube) != nullptr;
   const std::vector<JobId> flushed = model_.flushed_by(tube, states);
-  std::uint64_t room_for = flushed.size();
-  if (refused) {
-    room_for = std::min<std::uint64_t>(room_for, random_.below(4));
-    world_.journal.refuse_from(room_for + 1, JournalStatus::failed);
-  }
+  const std::uint64_t asked = refused ? random_.below(4) : flushed.size() + 1;
+  world_.journal.refuse_from(asked + 1, JournalStatus::failed);
   const ManyResult result = engine().flush(client, tube, states);
+  engine().check_invariants();
+  world_.journal.accept();
   if (!exists) {
     ASSERT_EQ(result.outcome, Outcome::not_found);
     return;
   }
-  if (room_for == flushed.size()) {
+  if (flushed.empty() || asked > flushed.size()) {
     ASSERT_EQ(result.outcome, Outcome::done);
     ASSERT_EQ(result.jobs, flushed.size());
-    model_.take_away(tube, flushed);
-    return;
+  } else {
+    ASSERT_EQ(result.outcome, Outcome::journal_failed);
+    if (asked == 0) return;
+    for (const JobId id : flushed) ASSERT_FALSE(world_.exists(id)) << id;
+    engine().go_on_with_tasks(now());
   }
-  ASSERT_EQ(result.outcome, Outcome::waiting);
-  engine().check_invariants();
-  for (const JobId id : flushed) ASSERT_FALSE(world_.exists(id)) << id;
-  engine().advance(now());
-  ASSERT_EQ(world_.take_deliveries(), (Gots{got_flush_failed(client, room_for)}));
-  std::vector<JobId> gone;
-  for (const JobId id : flushed) {
-    if (!world_.exists(id)) gone.push_back(id);
-  }
-  ASSERT_EQ(gone.size(), room_for);
-  model_.take_away(tube, gone);
-  if (states.delayed) follow_ties(tube);
-}
-
-// In which order jobs of one deadline are put back is not promised.
-void EnginePair::follow_ties(const std::string& tube) {
-  const Tube* found = engine().find_tube(tube);
-  if (found == nullptr) return;
-  std::vector<JobRef> delayed;
-  engine().list(*found, JobState::delayed, 1000, delayed);
-  for (const JobRef ref : delayed) {
-    model_.jobs.at(world_.id_of(ref)).arrival = ++model_.deadlines_set;
-  }
+  model_.take_away(tube, flushed);
 }
 
 void EnginePair::reserve_batch(int number, Client& client) {

@@ -60,7 +60,6 @@ class EnginePair {
   void kick(int number, Client& client, bool refused);
   JobStates some_states();
   void flush(Client& client, bool refused);
-  void follow_ties(const std::string& tube);
   void reserve_batch(int number, Client& client);
   void delete_batch(int number, Client& client, bool refused);
   void tube_command(int number, Client& client);

@@ -87,6 +87,23 @@ TEST_F(EngineTries, TheEndOfATtrBuriesTheJobAndTheWaitingWorkerGetsTheNext) {
   engine.check_invariants();
 }
 
+// Whether a client waits or not.
+TEST_F(EngineTries, TheJobsOfAClosedClientAreBuriedInTheOrderOfTheirTtrs) {
+  Client& producer = world.connect();
+  std::vector<JobId> ids;
+  Client& holder = world.connect();
+  for (int jobs = 0; jobs < 10; ++jobs) {
+    ids.push_back(world.put(producer, {.tags = "try:1"}));
+    ASSERT_EQ(take(holder), ids.back());
+  }
+  world.disconnect(holder);
+  std::vector<JobRef> found;
+  engine.list(*engine.find_tube("default"), JobState::buried, 10, found);
+  std::vector<JobId> buried;
+  for (const JobRef ref : found) buried.push_back(world.id_of(ref));
+  EXPECT_EQ(buried, ids);
+}
+
 TEST_F(EngineTries, TheEndOfATryIsRecordedOfJobsWithALimitOnly) {
   Client& client = world.connect();
   const JobId limited = world.put(client, {.priority = 1, .ttr_s = 1, .tags = "try:2"});

@@ -159,6 +159,33 @@ TEST_F(LongTasksTest, GoOnInTheOrderInWhichTheyWerePutAside) {
   EXPECT_EQ(work(100 * kStep), "bBaA");
 }
 
+TEST_F(LongTasksTest, ThoseOfOneTubeGoOnWithoutTheOthers) {
+  begin('a', kStep, &client_, &tube_);
+  begin('b', kStep, &other_client_);
+  tasks_.put_aside(*tasks_.find(client_));
+  tasks_.put_aside(*tasks_.find(other_client_));
+  tasks_.resume(&tube_);
+  EXPECT_EQ(work(100 * kStep), "aA");
+  EXPECT_TRUE(tasks_.has_waiting());
+}
+
+TEST_F(LongTasksTest, OneThatHasAnsweredIsNoLongerAwaited) {
+  begin('a', 3 * kStep, &client_);
+  begin('b', 3 * kStep, &other_client_);
+  tasks_.work(
+      kStep,
+      [&](Chores::Task& task, std::uint32_t& piece) {
+        piece = 0;
+        tasks_.answered(task);
+        return TaskState::goes_on;
+      },
+      [](std::unique_ptr<Chores::Task>) {});
+  EXPECT_EQ(tasks_.find(client_), nullptr);
+  EXPECT_EQ(tasks_.awaited(), 1U);
+  // It is one of those that take half of a call now.
+  EXPECT_EQ(work(2 * kStep), "ab");
+}
+
 TEST_F(LongTasksTest, GoOnWithoutTheirClient) {
   begin('a', 2 * kStep, &client_, &tube_);
   begin('x', 2 * kStep, &other_client_);

@@ -114,6 +114,38 @@ TEST_F(WatchWeightsTest, TheLastWatchTakesThePlaceOfOneThatGoes) {
   EXPECT_NEAR(served[1], 200, 2);
 }
 
+// The stride of weight 1 is as long as a thousand of the others: it must not be used up first.
+TEST_F(WatchWeightsTest, ARaisedWeightCountsAtOnce) {
+  add(1);
+  add(1000);
+  serve(1500);
+  weights_.set_weight(0, 1000);
+  const std::vector<std::uint32_t> served = serve(200);
+  EXPECT_NEAR(served[0], 100, 1);
+  EXPECT_NEAR(served[1], 100, 1);
+}
+
+TEST_F(WatchWeightsTest, ALoweredWeightCountsAtOnce) {
+  add(1000);
+  add(1000);
+  serve(1001);
+  weights_.set_weight(0, 1);
+  const std::vector<std::uint32_t> served = serve(4004);
+  EXPECT_NEAR(served[0], 4, 1);
+}
+
+TEST_F(WatchWeightsTest, TheSameWeightAgainChangesNothing) {
+  add(3);
+  add(1);
+  serve(7);
+  const std::uint64_t first = weights_.pass(0);
+  const std::uint64_t second = weights_.pass(1);
+  weights_.set_weight(0, 3);
+  weights_.set_weight(1, 1);
+  EXPECT_EQ(weights_.pass(0), first);
+  EXPECT_EQ(weights_.pass(1), second);
+}
+
 TEST_F(WatchWeightsTest, TheSmallestAndTheLargestWeight) {
   add(1);
   add(WatchWeights::kWeightMax);

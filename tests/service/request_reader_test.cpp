@@ -258,6 +258,39 @@ TEST(RequestReader, ALongLineMayComeInAnyPieces) {
   }
 }
 
+// What was searched for the end of the line is not searched again: an end that comes to stand there
+// is not found.
+TEST(RequestReader, EachByteOfALongLineIsSearchedOnce) {
+  RequestReader reader;
+  reader.allow_batch_lines(true);
+  std::string line = batch_line(1000);
+  line.erase(990);
+  for (std::size_t arrived = kLineBytesMax; arrived <= line.size(); ++arrived) {
+    ASSERT_EQ(reader.next(std::string_view(line).substr(0, arrived)).kind, Kind::nothing);
+    ASSERT_TRUE(reader.is_in_batch_line());
+    if (arrived >= kLineBytesMax + 2) line.replace(arrived - 2, 2, "\r\n");
+    ASSERT_EQ(reader.next(std::string_view(line).substr(0, arrived)).kind, Kind::nothing)
+        << arrived;
+    line.replace(arrived - 2, 2, "  ");
+  }
+  // Of a line end that arrives in two halves both are found.
+  line += '\r';
+  EXPECT_EQ(reader.next(line).kind, Kind::nothing);
+  line += '\n';
+  EXPECT_EQ(reader.next(line).bytes, line.size());
+  EXPECT_EQ(reader.next("next\r\n").text, "next");
+}
+
+TEST(RequestReader, TheNextLongLineIsSearchedFromItsBegin) {
+  RequestReader reader;
+  reader.allow_batch_lines(true);
+  const std::string line = batch_line(900);
+  EXPECT_EQ(reader.next(std::string_view(line).substr(0, 800)).kind, Kind::nothing);
+  EXPECT_EQ(reader.next(line).bytes, line.size());
+  const std::string shorter = batch_line(300);
+  EXPECT_EQ(reader.next(shorter).bytes, shorter.size());
+}
+
 TEST(RequestReader, OneThatIsTooLongIsThrownAwayInAnyPieces) {
   const std::string line = batch_line(kBatchLineBytesMax + 1);
   for (const std::size_t piece : {std::size_t{1}, std::size_t{1000}, line.size()}) {

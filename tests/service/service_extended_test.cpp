@@ -213,11 +213,20 @@ TEST_F(ServiceExtended, AJournalThatRefusesIsAnInternalError) {
   world.journal.refuse_from(1, JournalStatus::full);
   EXPECT_EQ(world.ask(session, "delete-batch 1 2\r\n"), "INTERNAL_ERROR\r\n");
   EXPECT_EQ(world.stat(session, "current-jobs-ready"), 5U);
-  world.journal.refuse_from(3, JournalStatus::failed);
+  // At once, nothing has happened.
+  world.journal.refuse_from(1, JournalStatus::failed);
+  EXPECT_EQ(world.ask(session, "flush-tube default\r\npeek 3\r\n"),
+            "INTERNAL_ERROR\r\nFOUND 3 1\r\nx\r\n");
+  // In the middle, the rest follows.
+  world.journal.refuse_from(4, JournalStatus::failed);
   EXPECT_EQ(world.ask(session, "flush-tube default\r\n"), "INTERNAL_ERROR\r\n");
   EXPECT_EQ(world.stat(session, "current-jobs-ready"), 3U);
+  for (const char* id : {"1", "2", "3", "4", "5"}) {
+    EXPECT_EQ(world.ask(session, "peek " + std::string(id) + "\r\n"), "NOT_FOUND\r\n");
+  }
   world.journal.accept();
-  EXPECT_EQ(world.ask(session, "flush-tube default\r\n"), "FLUSHED 3\r\n");
+  world.pass(Duration::milliseconds(100));
+  EXPECT_EQ(world.stat(session, "current-jobs-ready"), 0U);
 }
 
 // Long flushes ---------------------------------------------------------------------------------

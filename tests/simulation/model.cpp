@@ -321,6 +321,7 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
   check_rest(now);
   require(moved <= Engine::kJobsPerCall, "the simulation moves more jobs than the model knows of");
   budget_ = Engine::kJobsPerCall;
+  retry_refused(now);
   work_on_tasks(Engine::kJobsPerCall - moved, tape, now);
 }
 

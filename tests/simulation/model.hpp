@@ -67,12 +67,11 @@ struct ModelJob {
   std::string body;
   JobState state = JobState::ready;
   std::uint32_t priority = 0, delay_s = 0, ttr_s = 0;
-  std::uint32_t tries = 0;        // 0: it has no such tag.
-  std::string lane = {};          // Its key; empty: it is in none.
-  std::uint32_t lane_limit = 1;   // As its own put has said.
-  std::string key = {};           // By which it is unique; empty: it has none.
-  std::uint32_t kept_s = 0;       // How long its key outlives it.
-  bool was_flushed_open = false;  // Of one that a flush has: it was in front in its lane.
+  std::uint32_t tries = 0;       // 0: it has no such tag.
+  std::string lane = {};         // Its key; empty: it is in none.
+  std::uint32_t lane_limit = 1;  // As its own put has said.
+  std::string key = {};          // By which it is unique; empty: it has none.
+  std::uint32_t kept_s = 0;      // How long its key outlives it.
   Instant created;
   Instant deadline;           // Delayed: when it gets ready; reserved: when its TTR ends.
   std::uint64_t arrival = 0;  // The later a deadline was set the larger.
@@ -121,8 +120,7 @@ struct ModelTimes {
 // Jobs of a tube that were buried one soon after another.
 struct ModelRun {
   Instant since, until;
-  std::uint64_t last = 0;   // The burial of its last job, or more.
-  std::uint64_t flush = 0;  // The task that has taken it away; 0: none.
+  std::uint64_t last = 0;  // The burial of its last job, or more.
 };
 
 struct ModelTube {
@@ -164,7 +162,8 @@ struct ModelClient {
   bool may_be_drained = false;  // Drain mode ended while that put was open and all there.
 };
 
-// A kick or a flush that is longer than a call of the engine, or waits for the disk.
+// A kick or a flush that is longer than a call of the engine, or waits for the disk; or a deletion
+// of several jobs that waits for it.
 struct ModelTask {
   std::uint64_t number;
   int client;  // 0: gone.
@@ -174,12 +173,15 @@ struct ModelTask {
   // Of a kick.
   bool of_buried = false;
   std::uint32_t left = 0;
-  // Of a flush: what it has yet to free.
+  // Of a flush: what it is to free, and what it has yet to free.
+  StateWord state = StateWord::none;
   std::deque<JobId> buried = {};
   std::set<JobId> ready = {};
   std::set<JobId> delayed = {};
-  bool wants_buried = false;
-  bool is_putting_back = false;
+  bool has_begun = false;
+  bool is_refused = false;
+  // Of a deletion of several jobs: all that were named. Empty: it is none.
+  std::vector<JobId> ids = {};
 
   bool has_jobs() const { return !buried.empty() || !ready.empty() || !delayed.empty(); }
 };
@@ -223,7 +225,7 @@ class Model {
   bool has_tasks() const { return !(awaited_.empty() && others_.empty() && put_aside_.empty()); }
   // How often a long task was left for a later call, put aside, or put jobs back.
   std::uint64_t task_turns() const { return task_turns_; }
-  std::uint64_t put_backs() const { return put_backs_; }
+  std::uint64_t refused_flushes() const { return refused_flushes_; }
   // How many puts were duplicates, how many of those raised a priority, and how many jobs came back
   // from a restart though another one had their key.
   std::uint64_t duplicates() const { return duplicates_; }
@@ -271,7 +273,6 @@ class Model {
   void begin_ready(ModelJob& job, Instant now) const;
   void begin_buried(ModelJob& job, Instant now);
   void count_worked(const ModelJob& job, Instant now);
-  void put_back_run(const ModelJob& job);
   static void add_length(ModelTimes& times, std::int64_t nanoseconds, Instant now);
   void drop_empty_runs(ModelTube& tube) const;
   std::uint64_t oldest_ready_s(const std::string& tube, Instant now) const;
@@ -307,7 +308,7 @@ class Model {
   std::string peek(JobId id);
   std::string kick(int client, std::uint32_t bound, Tape& tape, Instant now);
   std::string capabilities(int client) const;
-  std::string flush(int client, const Request& request, Tape& tape);
+  std::string flush(int client, const Request& request, Tape& tape, Instant now);
   std::string scan_jobs(const Request& request, Tape& tape, Instant now);
   std::string list_jobs(const Request& request, Tape& tape, Instant now);
   std::string reserve_batch(int client, const Request& request, Instant now);
@@ -316,6 +317,7 @@ class Model {
   JobId best_by_weight(int client) const;
   std::uint64_t pass_of(int client, const std::string& tube) const;
   void charge(int client, const std::string& tube);
+  static std::string to_answer(const ModelTask& batch);
   std::string delete_batch(int client, const Request& request, Tape& tape, Instant now);
   std::string undrain();
   std::string listed(std::string head, const std::vector<JobId>& ids, Tape& tape,
@@ -368,16 +370,19 @@ class Model {
   using Tasks = std::list<ModelTask>;
   enum class Step : std::uint8_t { done, goes_on, waits, failed };
   void resume_tasks(Tape& tape, Instant now);
+  void resume(const std::string& of = {});
+  void retry_refused(Instant now);
   void work_on_tasks(std::uint32_t budget, Tape& tape, Instant now);
   void work(Tasks& tasks, std::uint32_t& budget, Tape& tape, Instant now);
   Step step(ModelTask& task, std::uint32_t& budget, Tape& tape, Instant now);
+  Step delete_some(ModelTask& batch, Tape& tape, Instant now);
   Step kick_some(ModelTask& kick, std::uint32_t& budget, Tape& tape, Instant now);
-  Step free_some(ModelTask& flush, std::uint32_t& budget, Tape& tape);
+  Step flush_some(ModelTask& flush, std::uint32_t& budget, Tape& tape, Instant now);
+  std::vector<JobId> named_by(const ModelTask& flush) const;
+  void take_jobs(ModelTask& flush, const std::vector<JobId>& named);
+  Step free_some(ModelTask& flush, std::uint32_t& budget, Tape& tape, Instant now);
   void free_recorded(ModelTask& flush, JobId id);
-  void take_buried(ModelTask& flush);
-  void put_back(ModelTask& flush, std::uint32_t& budget, Instant now);
   void leave_task(int client);
-  void note_open_jobs(const std::string& tube);
   template <typename Visit>
   void for_each_task(Visit visit) const {
     for (const Tasks* tasks : {&awaited_, &others_, &put_aside_}) {
@@ -395,7 +400,8 @@ class Model {
   Tasks awaited_;    // Somebody waits for their end;
   Tasks others_;     // nobody does;
   Tasks put_aside_;  // they wait for the disk.
-  std::uint64_t last_task_ = 0, task_turns_ = 0, put_backs_ = 0;
+  std::uint64_t last_task_ = 0, task_turns_ = 0, refused_flushes_ = 0;
+  Instant refused_again_ = Instant::never();  // When flushes that were refused try again.
   std::uint32_t budget_ = 0;  // Of jobs that commands may move until the time is looked at again.
   std::uint32_t job_bytes_max_;
   std::uint64_t file_bytes_;

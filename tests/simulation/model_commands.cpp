@@ -282,7 +282,7 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
     case Verb::capabilities:
       return capabilities(number);
     case Verb::flush_tube:
-      return flush(number, request, tape);
+      return flush(number, request, tape, now);
     case Verb::scan_jobs:
       return scan_jobs(request, tape, now);
     case Verb::list_jobs:

@@ -112,7 +112,12 @@ std::string Model::reserve_batch(int number, const Request& request, Instant now
 std::string Model::watch_by_weight(int number, const Request& request) {
   ++verbs_[static_cast<std::size_t>(Verb::watch)];
   std::string text = watch(number, request.tube);
-  clients_.at(number).shares[request.tube].weight = request.bound;
+  // What is left until the tube's turn is of the old weight.
+  ModelClient& client = clients_.at(number);
+  const std::uint64_t turn = pass_of(number, request.tube);
+  ModelShare& share = client.shares[request.tube];
+  share.pass = client.turn + (turn - client.turn) * share.weight / request.bound;
+  share.weight = request.bound;
   return text;
 }
 
@@ -155,36 +160,67 @@ void Model::charge(int number, const std::string& tube) {
   share.pass = client.turn + kTurnOfWeightOne / share.weight;
 }
 
-// All of them or none, in the order of their ids.
 std::string Model::delete_batch(int number, const Request& request, Tape& tape, Instant now) {
-  std::set<JobId> found;
-  for (const JobId id : request.ids) {
+  ModelTask batch{
+      .number = ++last_task_, .client = number, .tube = {}, .is_flush = false, .ids = request.ids};
+  const Step outcome = delete_some(batch, tape, now);
+  if (outcome == Step::failed) return kInternalError;
+  if (outcome == Step::done) return to_answer(batch);
+  ++task_turns_;
+  put_aside_.push_back(std::move(batch));
+  return {};
+}
+
+std::string Model::to_answer(const ModelTask& batch) {
+  return "DELETED_BATCH " + std::to_string(batch.done) + " " +
+         std::to_string(batch.ids.size() - batch.done) + "\r\n";
+}
+
+// In the order of their ids: all at once, or those for which the disk has room, which the tape
+// says.
+Model::Step Model::delete_some(ModelTask& batch, Tape& tape, Instant now) {
+  std::vector<JobId> left;
+  for (const JobId id : std::set<JobId>(batch.ids.begin(), batch.ids.end())) {
     const ModelJob* job = find_job(id);
     if (job == nullptr) continue;
-    if (job->state != JobState::reserved || holds(number, id)) found.insert(id);
-  }
-  if (!found.empty() && take_room_to_delete(found, tape) != JournalStatus::ok) {
-    return kInternalError;
+    if (job->state != JobState::reserved || holds(batch.client, id)) left.push_back(id);
   }
   // Tubes with lanes go after all others, and in the order in which they are offered.
   std::vector<std::string> tubes;
-  for (const JobId id : found) {
+  for (const JobId id : left) {
     if (!jobs_.at(id).lane.empty()) tubes.push_back(jobs_.at(id).tube);
   }
-  for (const JobId id : found) {
-    record_deletion(id, tape, now);
-    const std::string tube = jobs_.at(id).tube;
-    count_worked(jobs_.at(id), now);
-    erase_job(id);
-    ++find_tube(tube)->deletes;
-    if (std::find(tubes.begin(), tubes.end(), tube) == tubes.end()) drop_if_unreferenced(tube);
+  JournalStatus status = JournalStatus::ok;
+  bool is_begun = false;
+  for (std::size_t together = left.size(); !left.empty();) {
+    together = std::min(together, left.size());
+    const auto end = left.begin() + static_cast<std::ptrdiff_t>(together);
+    const std::set<JobId> part(left.begin(), end);
+    status = take_room_to_delete(part, tape);
+    if (status == JournalStatus::full && together > 1) {
+      together /= 2;
+      continue;
+    }
+    if (status != JournalStatus::ok) break;
+    is_begun = true;
+    left.erase(left.begin(), end);
+    batch.done += part.size();
+    for (const JobId id : part) {
+      record_deletion(id, tape, now);
+      const std::string tube = jobs_.at(id).tube;
+      count_worked(jobs_.at(id), now);
+      erase_job(id);
+      ++find_tube(tube)->deletes;
+      if (std::find(tubes.begin(), tubes.end(), tube) == tubes.end()) drop_if_unreferenced(tube);
+    }
   }
+  if (!is_begun) tubes.clear();
   for (const std::string& tube : tubes) offer(tube, now);
   for (auto tube = tubes.begin(); tube != tubes.end(); ++tube) {
     if (std::find(std::next(tube), tubes.end(), *tube) == tubes.end()) drop_if_unreferenced(*tube);
   }
-  return "DELETED_BATCH " + std::to_string(found.size()) + " " +
-         std::to_string(request.ids.size() - found.size()) + "\r\n";
+  if (status == JournalStatus::later) return Step::waits;
+  return status == JournalStatus::ok ? Step::done : Step::failed;
 }
 
 // Puts that are all there may have been refused before this, or be taken after it: the tape says

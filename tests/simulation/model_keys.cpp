@@ -22,8 +22,7 @@ std::pair<std::string, std::uint32_t> key_in(const std::string& tags) {
   return {value.substr(0, colon), static_cast<std::uint32_t>(std::stoul(value.substr(colon + 1)))};
 }
 
-// The living job that has the key. A job that a flush has does not live, but it has the key again
-// when it comes back, unless another one has taken it.
+// The living job that has the key. A job that a flush has does not live.
 JobId Model::holder_of(const std::string& tube, const std::string& key) const {
   const auto holder = keys_.find({tube, key});
   const bool lives = holder != keys_.end() && jobs_.at(holder->second).flush == 0;

@@ -12,10 +12,8 @@ namespace {
 
 // The largest step of a task, in jobs.
 constexpr std::uint32_t kJobsPerStep = 200;
-// What it costs to look for the number of a list of buried jobs.
-constexpr std::uint32_t kJobsPerLook = 20;
-// In so many lists the buried jobs of a tube may be: its own, and those of flushes.
-constexpr std::uint64_t kBurialLists = 5;
+// How long a flush waits that the disk has refused.
+constexpr Duration kPauseOfRefused = Duration::milliseconds(50);
 
 }  // namespace
 
@@ -37,58 +35,37 @@ std::string Model::kick(int number, std::uint32_t bound, Tape& tape, Instant now
   return {};
 }
 
-std::string Model::flush(int number, const Request& request, Tape& tape) {
+std::string Model::flush(int number, const Request& request, Tape& tape, Instant now) {
   if (find_tube(request.tube) == nullptr) return "NOT_FOUND\r\n";
-  const auto is_wanted = [&](StateWord state) {
-    return request.state == StateWord::none || request.state == state;
-  };
-  awaited_.push_back(
-      {.number = ++last_task_, .client = number, .tube = request.tube, .is_flush = true});
-  ModelTask& flush = awaited_.back();
-  note_open_jobs(request.tube);
-  for (auto& [id, job] : jobs_) {
-    if (job.flush != 0 || job.tube != request.tube) continue;
-    const bool is_ready = job.state == JobState::ready && is_wanted(StateWord::ready);
-    const bool is_delayed = job.state == JobState::delayed && is_wanted(StateWord::delayed);
-    if (is_ready) flush.ready.insert(id);
-    if (is_delayed) flush.delayed.insert(id);
-    if (is_ready || is_delayed) job.flush = flush.number;
-  }
-  flush.wants_buried = is_wanted(StateWord::buried) && first_buried(request.tube) != 0;
-  if (flush.wants_buried) take_buried(flush);
-
-  const Step outcome = free_some(flush, budget_, tape);
+  ModelTask flush{.number = ++last_task_,
+                  .client = number,
+                  .tube = request.tube,
+                  .is_flush = true,
+                  .state = request.state};
+  const Step outcome = flush_some(flush, budget_, tape, now);
+  const bool is_refused = flush.is_refused;
+  const std::string text = is_refused ? kInternalError
+                           : outcome == Step::done
+                               ? "FLUSHED " + std::to_string(flush.done) + "\r\n"
+                               : "";
   if (outcome == Step::done) {
-    std::string text = "FLUSHED " + std::to_string(flush.done) + "\r\n";
-    awaited_.pop_back();
     drop_if_unreferenced(request.tube);
     return text;
   }
   ++task_turns_;
-  if (outcome == Step::waits) {
-    put_aside_.splice(put_aside_.end(), awaited_, std::prev(awaited_.end()));
-  }
-  return {};
+  if (is_refused) flush.client = 0;
+  (outcome == Step::waits ? put_aside_ : awaited_).push_back(std::move(flush));
+  return text;
 }
 
-// Of each lane the server has one job in front of those that wait, and gives it back first.
-void Model::note_open_jobs(const std::string& tube) {
-  std::size_t free = 0;
-  std::set<std::string> lanes;
-  const std::vector<JobId> ready = ready_jobs(tube, free);
-  for (std::size_t i = 0; i < ready.size(); ++i) {
-    ModelJob& job = jobs_.at(ready[i]);
-    job.was_flushed_open = job.lane.empty() || (i < free && lanes.insert(job.lane).second);
-  }
-}
-
-// The client goes: its kick ends, its flush goes on.
+// The client goes: its kick and its deletion of several jobs end, its flush goes on if it has
+// begun.
 void Model::leave_task(int number) {
   const auto is_its = [number](const ModelTask& task) { return task.client == number; };
   for (Tasks* tasks : {&awaited_, &put_aside_}) {
     const auto task = std::find_if(tasks->begin(), tasks->end(), is_its);
     if (task == tasks->end()) continue;
-    if (!task->is_flush) {
+    if (!task->is_flush || !task->has_begun) {
       tasks->erase(task);
       return;
     }
@@ -101,14 +78,26 @@ void Model::leave_task(int number) {
 
 // Turns -------------------------------------------------------------------------------------------
 
-// In the order in which they were put aside.
 void Model::resume_tasks(Tape& tape, Instant now) {
   record_late_burials(tape);
-  while (!put_aside_.empty()) {
-    Tasks& to = put_aside_.front().client == 0 ? others_ : awaited_;
-    to.splice(to.end(), put_aside_, put_aside_.begin());
-  }
+  resume();
   work_on_tasks(budget_, tape, now);
+}
+
+// Those of a tube, or all; in the order in which they were put aside.
+void Model::resume(const std::string& of) {
+  for (auto task = put_aside_.begin(); task != put_aside_.end();) {
+    const auto next = std::next(task);
+    Tasks& to = task->client == 0 ? others_ : awaited_;
+    if (of.empty() || task->tube == of) to.splice(to.end(), put_aside_, task);
+    task = next;
+  }
+}
+
+void Model::retry_refused(Instant now) {
+  if (refused_again_ > now) return;
+  refused_again_ = Instant::never();
+  resume();
 }
 
 // Tasks that nobody waits for get half, if there are others.
@@ -140,25 +129,28 @@ void Model::work(Tasks& tasks, std::uint32_t& budget, Tape& tape, Instant now) {
 }
 
 Model::Step Model::step(ModelTask& task, std::uint32_t& budget, Tape& tape, Instant now) {
+  if (!task.ids.empty()) {
+    const std::set<JobId> ids(task.ids.begin(), task.ids.end());
+    budget -= std::min(budget, static_cast<std::uint32_t>(ids.size()));
+    const Step outcome = delete_some(task, tape, now);
+    if (outcome == Step::waits) return outcome;
+    answer(task.client, outcome == Step::done ? to_answer(task) : kInternalError);
+    return Step::done;
+  }
   if (!task.is_flush) {
     const Step outcome = kick_some(task, budget, tape, now);
     if (outcome == Step::waits || outcome == Step::goes_on) return outcome;
     answer(task.client, "KICKED " + std::to_string(task.done) + "\r\n");
     return Step::done;
   }
-  if (!task.is_putting_back) {
-    const Step outcome = free_some(task, budget, tape);
-    if (outcome != Step::done) return outcome;
-  }
-  if (task.is_putting_back) {
-    put_back(task, budget, now);
-    if (task.has_jobs()) return Step::goes_on;
-  }
-  if (task.client != 0) {
+  const Step outcome = flush_some(task, budget, tape, now);
+  const bool is_answered = outcome == Step::done || task.is_refused;
+  if (task.client != 0 && is_answered) {
     answer(task.client,
-           task.is_putting_back ? kInternalError : "FLUSHED " + std::to_string(task.done) + "\r\n");
+           task.is_refused ? kInternalError : "FLUSHED " + std::to_string(task.done) + "\r\n");
+    task.client = 0;
   }
-  return Step::done;
+  return outcome;
 }
 
 // Kicks -------------------------------------------------------------------------------------------
@@ -184,23 +176,71 @@ Model::Step Model::kick_some(ModelTask& kick, std::uint32_t& budget, Tape& tape,
 
 // Flushes -----------------------------------------------------------------------------------------
 
-// Frees jobs, the buried ones first; goes_on, too, if the disk has refused.
-Model::Step Model::free_some(ModelTask& flush, std::uint32_t& budget, Tape& tape) {
-  if (flush.wants_buried) take_buried(flush);
-  while (flush.has_jobs() || flush.wants_buried) {
+// A tube has one flush at a time, and what the disk refuses at once does not begin.
+Model::Step Model::flush_some(ModelTask& flush, std::uint32_t& budget, Tape& tape, Instant now) {
+  if (!flush.has_begun) {
+    bool has_to_wait = false;
+    for_each_task([&](const ModelTask& task) {
+      has_to_wait = has_to_wait || (task.has_begun && task.tube == flush.tube);
+    });
+    if (has_to_wait) return Step::waits;
+    const std::vector<JobId> named = named_by(flush);
+    if (named.empty()) return Step::done;
+    const JournalStatus status = take_room_to_delete({}, tape);
+    flush.is_refused = status != JournalStatus::ok && status != JournalStatus::later;
+    if (flush.is_refused) return Step::done;
+    take_jobs(flush, named);
+  }
+  const Step outcome = free_some(flush, budget, tape, now);
+  if (outcome == Step::done) {
+    flush.has_begun = false;
+    resume(flush.tube);
+  }
+  return outcome;
+}
+
+// The jobs that are there now, the buried ones in their order.
+std::vector<JobId> Model::named_by(const ModelTask& flush) const {
+  std::vector<JobId> named;
+  for (const auto state : {StateWord::buried, StateWord::ready, StateWord::delayed}) {
+    if (flush.state != StateWord::none && flush.state != state) continue;
+    const JobState of = state == StateWord::buried  ? JobState::buried
+                        : state == StateWord::ready ? JobState::ready
+                                                    : JobState::delayed;
+    const std::vector<JobId> some = in_order_of_service(flush.tube, of);
+    named.insert(named.end(), some.begin(), some.end());
+  }
+  return named;
+}
+
+void Model::take_jobs(ModelTask& flush, const std::vector<JobId>& named) {
+  for (const JobId id : named) {
+    ModelJob& job = jobs_.at(id);
+    job.flush = flush.number;
+    if (job.state == JobState::buried) flush.buried.push_back(id);
+    if (job.state == JobState::ready) flush.ready.insert(id);
+    if (job.state == JobState::delayed) flush.delayed.insert(id);
+  }
+  flush.has_begun = true;
+  const bool has_buried = flush.state == StateWord::none || flush.state == StateWord::buried;
+  if (!has_buried) return;
+  ModelTube& tube = *find_tube(flush.tube);
+  tube.runs.clear();
+  tube.runs_joined_from = 64;
+}
+
+// Frees jobs, the buried ones first. One that the disk refuses tries again later on.
+Model::Step Model::free_some(ModelTask& flush, std::uint32_t& budget, Tape& tape, Instant now) {
+  while (flush.has_jobs()) {
     if (budget == 0) return Step::goes_on;
-    if (!flush.has_jobs()) {
-      budget -= std::min(budget, kJobsPerLook);
-      return put_aside_.empty() ? Step::goes_on : Step::waits;
-    }
     --budget;
     const JournalStatus status = take_room_to_delete({}, tape);
-    if (status == JournalStatus::later) return Step::waits;
     if (status != JournalStatus::ok) {
-      flush.is_putting_back = true;
-      flush.wants_buried = false;
-      ++put_backs_;
-      return Step::goes_on;
+      if (status == JournalStatus::later) return Step::waits;
+      if (!flush.is_refused) ++refused_flushes_;
+      flush.is_refused = true;
+      refused_again_ = now + kPauseOfRefused;
+      return Step::waits;
     }
     free_recorded(flush, tape.take(Event::Kind::record_delete).id);
   }
@@ -220,58 +260,6 @@ void Model::free_recorded(ModelTask& flush, JobId id) {
   }
   erase_job(id);
   ++flush.done;
-}
-
-// Where too many flushes of the tube have buried jobs, one more has to wait for those.
-void Model::take_buried(ModelTask& flush) {
-  std::uint64_t lists = 1;
-  for_each_task([&](const ModelTask& task) {
-    if (task.is_flush && task.tube == flush.tube && !task.buried.empty()) ++lists;
-  });
-  if (lists >= kBurialLists) return;
-  flush.wants_buried = false;
-  ModelTube& tube = *find_tube(flush.tube);
-  drop_empty_runs(tube);
-  for (ModelRun& run : tube.runs) {
-    if (run.flush == 0) run.flush = flush.number;
-  }
-  tube.runs_joined_from = 64;
-  for (const JobId id : in_order_of_service(flush.tube, JobState::buried)) {
-    flush.buried.push_back(id);
-    jobs_.at(id).flush = flush.number;
-  }
-}
-
-// The rest of a flush that was refused comes back to where it was. A worker gets the best job
-// first.
-void Model::put_back(ModelTask& flush, std::uint32_t& budget, Instant now) {
-  const auto is_better = [this](JobId one, JobId other) {
-    const ModelJob& a = jobs_.at(one);
-    const ModelJob& b = jobs_.at(other);
-    return std::pair(!a.was_flushed_open, a.priority) < std::pair(!b.was_flushed_open, b.priority);
-  };
-  const auto is_sooner = [this](JobId one, JobId other) {
-    const ModelJob& a = jobs_.at(one);
-    const ModelJob& b = jobs_.at(other);
-    return std::pair(a.deadline, a.arrival) < std::pair(b.deadline, b.arrival);
-  };
-  for (; budget > 0 && flush.has_jobs(); --budget) {
-    if (!flush.ready.empty()) {
-      const auto best = std::min_element(flush.ready.begin(), flush.ready.end(), is_better);
-      const JobId id = *best;
-      flush.ready.erase(best);
-      jobs_.at(id).flush = 0;
-      offer(flush.tube, now);
-    } else if (!flush.delayed.empty()) {
-      const auto first = std::min_element(flush.delayed.begin(), flush.delayed.end(), is_sooner);
-      jobs_.at(*first).flush = 0;
-      flush.delayed.erase(first);
-    } else {
-      jobs_.at(flush.buried.back()).flush = 0;
-      put_back_run(jobs_.at(flush.buried.back()));
-      flush.buried.pop_back();
-    }
-  }
 }
 
 }  // namespace haricot::simulation

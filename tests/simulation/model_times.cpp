@@ -146,16 +146,16 @@ void Model::add_length(ModelTimes& times, std::int64_t nanoseconds, Instant now)
 
 // Buried jobs ------------------------------------------------------------------------------------
 
-// A run that has no job any more is gone, but for those that a flush has.
+// A run that has no job any more is gone.
 void Model::drop_empty_runs(ModelTube& tube) const {
   std::uint64_t first = 0;
   std::erase_if(tube.runs, [&](const ModelRun& run) {
     const std::uint64_t begin = std::exchange(first, run.last + 1);
-    return run.flush == 0 && std::none_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-             const ModelJob& job = entry.second;
-             return job.state == JobState::buried && job.flush == 0 && job.tube == tube.name &&
-                    job.burial >= begin && job.burial <= run.last;
-           });
+    return std::none_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+      const ModelJob& job = entry.second;
+      return job.state == JobState::buried && job.flush == 0 && job.tube == tube.name &&
+             job.burial >= begin && job.burial <= run.last;
+    });
   });
 }
 
@@ -165,21 +165,17 @@ void Model::begin_buried(ModelJob& job, Instant now) {
   job.state = JobState::buried;
   job.burial = ++burials_;
   std::vector<ModelRun>& runs = tube.runs;
-  const bool has_last = !runs.empty() && runs.back().flush == 0;
-  if (has_last && now - runs.back().since <= kRun) {
+  if (!runs.empty() && now - runs.back().since <= kRun) {
     runs.back().until = now;
     runs.back().last = job.burial;
     return;
   }
-  const auto own = static_cast<std::size_t>(
-      std::count_if(runs.begin(), runs.end(), [](const ModelRun& run) { return run.flush == 0; }));
-  if (own >= tube.runs_joined_from) {
+  if (runs.size() >= tube.runs_joined_from) {
     std::vector<ModelRun> joined;
     for (const ModelRun& run : runs) {
       const auto longest =
           std::max(kRun, Duration::nanoseconds((now.count() - run.until.count()) / 10));
-      if (!joined.empty() && joined.back().flush == 0 && run.flush == 0 &&
-          run.until - joined.back().since <= longest) {
+      if (!joined.empty() && run.until - joined.back().since <= longest) {
         joined.back().until = run.until;
         joined.back().last = run.last;
       } else {
@@ -187,20 +183,9 @@ void Model::begin_buried(ModelJob& job, Instant now) {
       }
     }
     runs = joined;
-    const auto left = static_cast<std::size_t>(std::count_if(
-        runs.begin(), runs.end(), [](const ModelRun& run) { return run.flush == 0; }));
-    tube.runs_joined_from = std::max<std::size_t>(64, 2 * left);
+    tube.runs_joined_from = std::max<std::size_t>(64, 2 * runs.size());
   }
   runs.push_back({.since = now, .until = now, .last = job.burial});
-}
-
-// A run is back as soon as its last job is, which comes first.
-void Model::put_back_run(const ModelJob& job) {
-  for (ModelRun& run : find_tube(job.tube)->runs) {
-    if (job.burial > run.last) continue;
-    run.flush = 0;
-    return;
-  }
 }
 
 // Reports ----------------------------------------------------------------------------------------
@@ -223,10 +208,7 @@ std::uint64_t Model::oldest_ready_s(const std::string& tube, Instant now) const 
 
 std::uint64_t Model::oldest_buried_s(ModelTube& tube, Instant now) const {
   drop_empty_runs(tube);
-  for (const ModelRun& run : tube.runs) {
-    if (run.flush == 0) return (now - run.since).whole_seconds();
-  }
-  return 0;
+  return tube.runs.empty() ? 0 : (now - tube.runs[0].since).whole_seconds();
 }
 
 std::string Model::tube_detail(const std::string& name, Instant now) {

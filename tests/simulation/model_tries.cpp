@@ -86,26 +86,18 @@ void Model::record_late_burials(Tape& tape) {
   }
 }
 
-// What a closed client held. Where somebody waits, the order is that in which the TTRs would have
-// ended.
+// What a closed client held, in the order in which the TTRs would have ended.
 void Model::give_back(int number, Tape& tape, Instant now) {
-  std::set<JobId> with_tries;
   for (JobId id = first_ending(number); id != 0; id = first_ending(number)) {
-    bool is_waited = false;
-    for (const auto& [other, client] : clients_) is_waited = is_waited || client.waiting;
     ModelJob& job = jobs_.at(id);
     --budget_;
     if (job.tries == 0) {
       make_ready(id, now);
-    } else if (is_waited) {
+    } else {
       end_tries({id}, false, tape, now);
       offer(job.tube, now);
-    } else {
-      job.holder = 0;
-      with_tries.insert(id);
     }
   }
-  end_tries(std::move(with_tries), false, tape, now);
 }
 
 }  // namespace haricot::simulation

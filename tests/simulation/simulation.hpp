@@ -44,9 +44,9 @@ class Simulation {
   // Commands that had to wait for the disk before they were run.
   // Whether a third of the commands are of the extended set.
   bool has_extended() const { return mix_.has_extended; }
-  // How often a long task was left for later, and how many flushes put jobs back.
+  // How often a long task was left for later, and how many flushes were refused later on.
   std::uint64_t task_turns() const { return model_.task_turns(); }
-  std::uint64_t put_backs() const { return model_.put_backs(); }
+  std::uint64_t refused_flushes() const { return model_.refused_flushes(); }
   // See Model.
   std::uint64_t duplicates() const { return model_.duplicates(); }
   std::uint64_t raises() const { return model_.raises(); }

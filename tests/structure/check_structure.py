@@ -30,17 +30,33 @@ ROOMS = {
     "work": ({"cli", "client"}, {"base", "protocol", "os"}),
     "binlog": ({"cli"}, {"base", "queue", "binlog", "os"}),
 }
-# The parts of the binlog, and the parts that each may know. Only their front, binlog.hpp, knows all.
+# The parts of a front, and the parts that each may know. Only the front knows all.
 PARTS = {
-    "record_way": set(),
-    "room_ahead": {"record_way"},
-    "large_bodies": {"record_way", "room_ahead"},
-    "compaction": {"record_way", "room_ahead", "large_bodies"},
-    "folder_watch": {"record_way"},
-    "recovery": {"record_way", "room_ahead", "large_bodies", "folder_watch"},
-    "folder_opening": {"record_way"},
+    "binlog": {
+        "record_way": set(),
+        "room_ahead": {"record_way"},
+        "large_bodies": {"record_way", "room_ahead"},
+        "compaction": {"record_way", "room_ahead", "large_bodies"},
+        "folder_watch": {"record_way"},
+        "recovery": {"record_way", "room_ahead", "large_bodies", "folder_watch"},
+        "folder_opening": {"record_way"},
+    },
+    "queue": {
+        "queue_state": set(),
+        "times": {"queue_state"},
+        "flushes": {"queue_state"},
+        "tries": {"queue_state", "flushes"},
+        "lane_order": {"queue_state", "flushes"},
+        "keys": {"queue_state", "flushes"},
+        "extras": {"queue_state", "lane_order", "keys", "tries"},
+        "places": {"queue_state", "times", "extras"},
+        "watching": {"queue_state"},
+        "offers": {"queue_state", "tries", "places", "watching"},
+        "backlog": {"queue_state", "flushes", "tries", "keys", "places", "watching", "offers",
+                    "lane_order"},
+    },
 }
-PARTS_FRONT = "haricot/binlog/binlog.hpp"
+PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/engine.hpp"}
 TOP = "main"  # These may include anything.
 TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}
 # Where the system may be called, and headers stay beside their sources.
@@ -65,7 +81,7 @@ REFUSED_HEADERS = {"iostream", "fstream", "sstream", "iomanip"}
 WITHOUT_TEST = {
     "protocol/limits.hpp": "constants only; their effect is tested in command_test and session_test",
     "queue/client.hpp": "only the engine changes a client: engine_clients_test",
-    "queue/counted_times.hpp": "parts of the engine: engine_detail_test",
+    
     "queue/engine_results.hpp": "plain values, which the engine answers with: engine_test",
     "queue/engine_tasks.hpp": "plain values, which the engine alone works on: engine_long_kick_test, engine_flush_test",
     "service/server_info.hpp": "plain values, read by the reports: report_test",
@@ -149,18 +165,21 @@ def check_room(room, name):
 
 
 def part_of(path):
-    """The part of the binlog that a file belongs to: its name begins with that of the part."""
+    """The front and the part that a file belongs to: its name begins with that of the part. None: to no part."""
     pure = pathlib.PurePosixPath(path)
-    if pure.parent.name != "binlog":
-        return None
-    return next((part for part in PARTS if pure.stem == part or pure.stem.startswith(part + "_")), None)
+    front = pure.parent.name
+    for part in PARTS.get(front, {}):
+        if pure.stem == part or pure.stem.startswith(part + "_"):
+            return front, part
+    return None
 
 
 def check_part(part, name):
-    """What is wrong with an include in a part of the binlog; None if nothing is."""
+    """What is wrong with an include in a part; None if nothing is."""
+    front, own = part
     other = part_of(name)
-    is_good = name != PARTS_FRONT and (other in (None, part) or other in PARTS[part])
-    return None if is_good else f'{part} may not know "{name}"'
+    is_good = other in (None, part) or other[0] != front or other[1] in PARTS[front][own]
+    return None if is_good and name != PARTS_FRONTS[front] else f'{own} may not know "{name}"'
 
 
 def check_include(layer, is_quoted, name):
@@ -187,7 +206,7 @@ def check_file(path, text):
     room = room_of(path.removeprefix("src/")) if layer == "tool" else None
     if layer == "tool" and path.startswith("src/") and room is None:
         return [f"{path}: is in no room of the tool"]
-    part = part_of(path) if layer == "binlog" else None
+    part = part_of(path)
     findings = []
     for number, is_quoted, name in includes_of(text):
         wrong = check_include(layer, is_quoted, name)

@@ -62,6 +62,15 @@ class Includes(unittest.TestCase):
                      "may not know")
         self.refused("src/binlog/recovery.cpp", '#include "haricot/binlog/binlog.hpp"', "may not know")
 
+    def test_a_part_of_the_engine_knows_only_those_below_it(self):
+        self.allowed("src/queue/watching_turns.cpp", '#include "haricot/queue/watching.hpp"',
+                     '#include "haricot/queue/watch_weights.hpp"')
+        self.allowed("src/queue/engine_looks.cpp", '#include "haricot/queue/engine.hpp"',
+                     '#include "haricot/queue/places.hpp"')
+        self.refused("src/queue/lane_order.cpp", '#include "haricot/queue/places.hpp"', "may not know")
+        self.refused("src/queue/backlog_flush.cpp", '#include "haricot/queue/engine.hpp"',
+                     "may not know")
+
     def test_headers_are_checked_like_sources(self):
         found = findings("include/haricot/base/x.hpp", "#pragma once",
                          '#include "haricot/queue/job.hpp"')

@@ -28,9 +28,9 @@ struct Got {
 };
 
 inline void PrintTo(const Got& got, std::ostream* out) {
-  const char* const kinds[] = {"reserved",  "reserved_in_batch", "timed_out",   "deadline_soon",
-                               "mode_fifo", "mode_weighted",     "mode_failed", "kicked",
-                               "flushed",   "flush_failed"};
+  const char* const kinds[] = {"reserved",  "reserved_in_batch", "timed_out",    "deadline_soon",
+                               "mode_fifo", "mode_weighted",     "mode_failed",  "kicked",
+                               "flushed",   "batch_deleted",     "flush_failed", "batch_failed"};
   *out << "{" << kinds[static_cast<int>(got.kind)] << " client " << got.client << " job " << got.job
        << " count " << got.count << "}";
 }

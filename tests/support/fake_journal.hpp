@@ -49,6 +49,8 @@ class FakeJournal final : public Journal {
   // How many times room was asked for, and for what bytes the last time.
   std::uint64_t asked = 0;
   PutRoom put_room;
+  // There is no room for more deletions at once.
+  std::uint32_t deletions_together_max = 1000;
 
   // From the n-th asking on (1: the next one) all are refused with that, until accept() is called.
   void refuse_from(std::uint64_t n, JournalStatus with) {
@@ -84,6 +86,10 @@ class FakeJournal final : public Journal {
     return reserve_deletes(1, room);
   }
   JournalStatus reserve_deletes(std::uint32_t deletions, const KeptRoom& room) override {
+    if (deletions > deletions_together_max) {
+      ++asked;
+      return JournalStatus::full;
+    }
     const JournalStatus status = take(Room::deletion);
     kept_room = room;
     if (status == JournalStatus::ok) kept_left_ = room.keys;

@@ -50,14 +50,12 @@ inline FileScan scan_of(std::string_view bytes, std::uint64_t file_number) {
 class LogMaker {
  public:
   explicit LogMaker(std::uint64_t file_number, std::uint64_t salt = 0x1234567890abcdef)
-      : seed_(seed_of(salt, file_number)) {
+      : LogMaker(
+            Signature{.salt = salt, .next_id = 1, .file_number = file_number, .store_id = 99}) {}
+  explicit LogMaker(const Signature& signature)
+      : seed_(seed_of(signature.salt, signature.file_number)) {
     bytes_.resize(kFirstRecordOffset);
     store_little_endian(bytes_.data(), kVersion);
-    Signature signature;
-    signature.salt = salt;
-    signature.next_id = 1;
-    signature.file_number = file_number;
-    signature.store_id = 99;
     write_signature(signature, bytes_.data() + kVersionBytes);
   }
 

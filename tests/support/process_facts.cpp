@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "support/temporary_folder.hpp"
 
@@ -72,6 +73,22 @@ double slowdown_since(pid_t pid, const CpuTimes& before) {
   const CpuTimes now = cpu_times(pid);
   const double used = now.used - before.used;
   return used > 0 ? (used + now.waited - before.waited) / used : 1;
+}
+
+HeldUp::HeldUp(std::vector<pid_t> others) : all_(std::move(others)) {
+  all_.push_back(::getpid());
+  before_ = waited();
+}
+
+std::chrono::milliseconds HeldUp::since() const {
+  const std::chrono::duration<double> longer(waited() - before_);
+  return std::chrono::ceil<std::chrono::milliseconds>(longer);
+}
+
+double HeldUp::waited() const {
+  double sum = 0;
+  for (const pid_t pid : all_) sum += cpu_times(pid).waited;
+  return sum;
 }
 
 double cpu_share_over(pid_t pid, std::chrono::milliseconds time) {

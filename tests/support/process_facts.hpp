@@ -29,6 +29,21 @@ CpuTimes cpu_times(pid_t pid);
 // How many times longer the process took for its work since then than with a core to itself.
 double slowdown_since(pid_t pid, const CpuTimes& before);
 
+// For how long this process and others could have run since then, and somebody else had the cores:
+// by so much an answer may be later than the server is to blame for.
+class HeldUp final {
+ public:
+  explicit HeldUp(std::vector<pid_t> others);
+
+  std::chrono::milliseconds since() const;
+
+ private:
+  double waited() const;
+
+  std::vector<pid_t> all_;
+  double before_;
+};
+
 // Which share of one core the process uses for this long, 0 to 1 for each thread.
 double cpu_share_over(pid_t pid, std::chrono::milliseconds time);
 

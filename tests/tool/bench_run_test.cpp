@@ -65,6 +65,17 @@ TEST_F(BenchRun, PutsAreCountedAndDeletedOverTcp) {
   check_workload("put", 1);
 }
 
+TEST_F(BenchRun, TwoServersGetTheSameLoadInTurns) {
+  ASSERT_TRUE(start());
+  const Ending ending =
+      bench({"-n", "100", "--warm-up", "10", "-c2", server_address()}, server_address());
+  ASSERT_EQ(ending.status, (ExitStatus{.code = 0})) << ending.error;
+  EXPECT_EQ(server_stat("cmd-put"), 6 * 110U);
+  EXPECT_NE(ending.output.find("\"ratio\":{\"rate\":"), std::string::npos) << ending.output;
+  expect_empty_server();
+  EXPECT_EQ(bench({"-n", "1", server_address()}, "unix:/nowhere").status, (ExitStatus{.code = 3}));
+}
+
 TEST_F(BenchRun, TakingIsCountedOverTcp) {
   ASSERT_TRUE(start());
   check_workload("take", 2);
@@ -254,7 +265,7 @@ TEST_F(BenchRun, AServerThatDiesEndsIt) {
 
 TEST_F(BenchRun, NobodyThereIsSaid) {
   const Ending ending = bench({}, "unix:" + folder_.file("nobody"));
-  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_EQ(ending.status.code, 3);
   EXPECT_NE(ending.error.find("cannot connect to unix:"), std::string::npos) << ending.error;
   EXPECT_NE(
       bench({"--pid", "1073741823"}, "unix:" + folder_.file("nobody")).error.find("no process"),

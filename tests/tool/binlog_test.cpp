@@ -190,14 +190,14 @@ TEST_F(HaricotBinlog, ACopyNeverWritesToAFolderThatHasSomething) {
   const std::string folder = written_folder();
   const std::string before = bytes_of(folder + "/binlog.1");
   const Ending ending = run_tool({"binlog", "copy", folder, folder});
-  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_EQ(ending.status.code, 6);
   EXPECT_NE(ending.error.find("is not empty"), std::string::npos) << ending.error;
   EXPECT_EQ(bytes_of(folder + "/binlog.1"), before);
 }
 
 TEST_F(HaricotBinlog, AFolderThatIsNotThereIsTold) {
   const Ending ending = run_tool({"binlog", "check", folder_.path() + "/nowhere"});
-  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_EQ(ending.status.code, 6);
   EXPECT_NE(ending.error.find("nowhere"), std::string::npos) << ending.error;
 }
 

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from operator_case import OperatorTest, TOOL, output_on_terminal
-from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, wait_until
+from operator_server import DONE, LOCAL, NO, NO_SERVER, REFUSED, USAGE, wait_until
 
 
 class Put(OperatorTest):
@@ -35,7 +35,7 @@ class Put(OperatorTest):
         pathlib.Path(path).write_bytes(b"in a file")
         self.assertEqual(self.good("put", "--file", path), "3\n")
         self.assertEqual(self.body(3), b"in a file")
-        self.refused(NO, "cannot open /nowhere", "put", "-f", "/nowhere")
+        self.refused(LOCAL, "cannot open /nowhere", "put", "-f", "/nowhere")
 
     def test_an_empty_body_is_put_only_if_it_is_meant(self):
         path = self.server.folder.name + "/nothing"
@@ -62,11 +62,11 @@ class Put(OperatorTest):
         self.assertEqual((job["tube"], job["pri"], job["ttr"]), ("default", 1024, 60))
 
     def test_each_line_is_a_job(self):
-        lines = [f"job number {i}".encode() for i in range(2000)] + [b"", b"last"]
+        lines = [f"job number {i}".encode() for i in range(2000)] + [b"in between", b"last"]
         ids = self.good("put", "--lines", stdin=b"\n".join(lines)).split()
         self.assertEqual(ids, [str(i + 1) for i in range(len(lines))])
         self.assertEqual([self.body(i) for i in (1, 2000, 2001, 2002)],
-                         [lines[0], lines[1999], b"", b"last"])
+                         [lines[0], lines[1999], b"in between", b"last"])
 
     def test_a_line_is_put_when_it_is_there(self):
         tool = subprocess.Popen([TOOL, "put", "-l", "-j", "-a", self.server.address],
@@ -91,7 +91,6 @@ class Put(OperatorTest):
         self.good("put", "-d", "1h30m", "-r", "2m", "x")
         job = self.good_json("stats", "1")
         self.assertEqual((job["delay"], job["ttr"]), (5400, 120))
-        self.refused(USAGE, "'500ms' is not a number of seconds", "put", "-d", "500ms", "x")
 
     def test_quiet_prints_no_ids(self):
         self.assertEqual(self.good("put", "-q", "one", "two"), "")
@@ -123,7 +122,7 @@ class Kick(OperatorTest):
         self.assertEqual(self.good("kick", "-t", "mail", "-n", "2"), "kicked 2\n")
         self.assertEqual(self.good_json("kick", "-t", "mail", "--all"),
                          {"kicked": 3, "not_found": []})
-        self.assertEqual(self.haricot("kick", "-t", "mail", "--all")[:2], (NO, b"kicked 0\n"))
+        self.assertEqual(self.haricot("kick", "-t", "mail", "--all")[:2], (DONE, b"kicked 0\n"))
         self.assertEqual(self.count("ready", "mail"), 5)
 
     def test_jobs_by_their_ids(self):
@@ -134,9 +133,9 @@ class Kick(OperatorTest):
         self.assertEqual(output, "kicked 1\n")
 
     def test_mistakes(self):
-        self.refused(USAGE, "either ids or a --tube", "kick")
-        self.refused(USAGE, "--tube needs either --count or --all", "kick", "-t", "mail")
-        self.refused(USAGE, "--tube needs either --count or --all", "kick", "--all", "1")
+        self.refused(USAGE, "either ids or a tube", "kick")
+        self.refused(USAGE, "a tube needs either --count or --all", "kick", "-t", "mail")
+        self.refused(USAGE, "a tube needs either --count or --all", "kick", "--all", "1")
         self.refused(NO, "there is no tube mail", "kick", "-t", "mail", "--all")
         self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
 
@@ -182,7 +181,7 @@ class Delete(OperatorTest):
         self.assertEqual(self.left(), [1, 0, 1])
         self.assertEqual(self.good("delete", "-t", "mail", "--buried", "--yes"), "deleted 1\n")
         self.assertEqual(self.left(), [1, 0, 0])
-        self.assertEqual(self.haricot("delete", "-t", "mail", "--delayed", "-y")[0], NO)
+        self.assertEqual(self.good("delete", "-t", "mail", "--delayed", "-y"), "deleted 0\n")
 
     def test_all_of_a_tube_and_nothing_else(self):
         self.fill()
@@ -211,8 +210,8 @@ class Delete(OperatorTest):
         self.assertEqual(self.left(), [0, 2, 1])
 
     def test_mistakes(self):
-        self.refused(USAGE, "either ids or a --tube", "delete")
-        self.refused(USAGE, "--tube needs --ready", "delete", "-t", "mail", "-y")
+        self.refused(USAGE, "either ids or a tube", "delete")
+        self.refused(USAGE, "a tube needs --ready", "delete", "-t", "mail", "-y")
         self.refused(NO, "there is no tube mail", "delete", "-t", "mail", "--all", "-y")
 
 
@@ -243,7 +242,7 @@ class Flush(OperatorTest):
         self.hold()
         self.assertEqual(self.good("flush", "default", "-qy"), "")
         self.assertEqual((self.count("ready"), self.count("reserved")), (0, 1))
-        self.assertEqual(self.haricot("flush", "default", "-y")[:2], (NO, b"deleted 0\n"))
+        self.assertEqual(self.haricot("flush", "default", "-y")[:2], (DONE, b"deleted 0\n"))
 
     def test_somebody_has_to_say_yes(self):
         self.fill()
@@ -259,7 +258,7 @@ class Flush(OperatorTest):
 
     def test_what_is_wrong_is_told(self):
         self.refused(NO, "there is no tube mail", "flush", "mail", "-y")
-        self.refused(USAGE, "it takes one tube", "flush", "-y")
+        self.refused(USAGE, "it takes a tube", "flush", "-y")
         self.refused(USAGE, "is not ready, delayed or buried", "flush", "a", "-s", "reserved")
         self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
 
@@ -284,7 +283,7 @@ class Bury(OperatorTest):
         self.assertEqual(self.good("bury", "-t", "mail", "--all"), "buried 1\n")
         self.assertEqual(self.count("buried", "mail"), 4)
         self.assertEqual(self.count("ready"), 1)
-        self.assertEqual(self.haricot("bury", "-t", "mail", "--all")[0], NO)
+        self.assertEqual(self.good("bury", "-t", "mail", "--all"), "buried 0\n")
 
     def test_a_paused_tube_is_told(self):
         self.server.put("x")
@@ -307,7 +306,7 @@ class Pause(OperatorTest):
     def test_what_is_wrong_is_told(self):
         self.refused(NO, "there is no tube mail", "pause", "mail", "5")
         self.refused(USAGE, "it takes a tube and a time", "pause", "mail")
-        self.refused(USAGE, "'soon' is not a number of seconds", "pause", "mail", "soon")
+        self.refused(USAGE, "'soon' is not a time", "pause", "mail", "soon")
 
 
 class Drain(OperatorTest):

@@ -52,7 +52,14 @@ TEST_F(HaricotTool, MistakesEndWithStatusFiveAndSayWhich) {
       {{"tubse"}, "unknown subcommand: tubse (did you mean tubes?)\n"},
       {{"info"}, "unknown subcommand: info (did you mean stats?)\n"},
       {{"del", "5"}, "unknown subcommand: del (did you mean delete?)\n"},
-      {{"-p", "11301", "ping"}, "the port belongs to the address: --address HOST:PORT"},
+      {{"-p", "11301", "ping"}, "unknown flag: -p (did you mean --address HOST:PORT?)"},
+      {{"--host", "queue1", "ping"}, "unknown flag: --host (did you mean --address HOST:PORT?)"},
+      {{"find", "x"}, "unknown subcommand: find (did you mean jobs --match TEXT?)"},
+      {{"resume", "mail"}, "unknown subcommand: resume (did you mean pause TUBE 0?)"},
+      {{"who"}, "unknown subcommand: who (did you mean stats --key current-connections?)"},
+      {{"version"}, "unknown subcommand: version (did you mean --version?)"},
+      {{"put", "--pri", "5", "x"}, "unknown flag: --pri (did you mean --priority?)"},
+      {{"put", "--retries=5", "x"}, "unknown flag: --retries (did you mean --tries?)"},
       {{"hepl"}, "unknown subcommand: hepl (did you mean help?)\n"},
       {{"help", "tubse"}, "unknown subcommand: tubse (did you mean tubes?)\n"},
       {{"help", "put", "kick"}, "help takes one subcommand"},
@@ -66,7 +73,7 @@ TEST_F(HaricotTool, MistakesEndWithStatusFiveAndSayWhich) {
       {{"--brew"}, "unknown flag: --brew"},
       {{"bench", "--brew"}, "unknown flag: --brew"},
       {{"bench", "-c", "many"}, "-c: 'many' is not a number"},
-      {{"bench", "one", "two"}, "more than one address: two"},
+      {{"bench", "one", "two", "three"}, "more than two addresses: three"},
   };
   for (const auto& mistake : cases) {
     const Ending ending = run_tool(mistake.words);

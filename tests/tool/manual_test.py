@@ -68,8 +68,8 @@ def parts_of_page():
 
 def complete(*words, environment=None):
     """What bash offers for the last of the words after `haricot`."""
-    script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _haricot; ' \
-             'printf "%s\\n" "${COMPREPLY[@]}"'
+    script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; ' \
+             'COMP_POINT=${#COMP_LINE}; _haricot; printf "%s\\n" "${COMPREPLY[@]}"'
     output = subprocess.run(["bash", "-c", script, "bash", COMPLETION, TOOL, *words], check=True,
                             capture_output=True, text=True, timeout=60,
                             env={**os.environ, **(environment or {})})
@@ -83,6 +83,7 @@ def complete_by_zsh(*words, environment=None):
       file=$1; shift; words=("$@"); CURRENT=$#
       _describe() { local name=${@[-1]}; print -rl -- ${${(P)name}%%:*} }
       compadd() { [[ $1 == -a ]] && print -rl -- ${(P)2} || print -rl -- ${@:2} }
+      compset() { }
       _files() { print -r -- "@files $*" }
       source $file; _haricot"""
     output = subprocess.run(["zsh", "-f", "-c", script, "zsh",

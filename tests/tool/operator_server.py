@@ -1,16 +1,18 @@
 """What the tests of the operator's subcommands share: servers, a raw client, runs of the tool."""
 
+import contextlib
 import os
 import pathlib
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 DEADLINE_S = 60
 # The tool's exit statuses.
-DONE, NO, NO_SERVER, REFUSED, USAGE = 0, 1, 3, 4, 5
+DONE, NO, NO_SERVER, REFUSED, USAGE, LOCAL = 0, 1, 3, 4, 5, 6
 
 
 class Server:
@@ -98,6 +100,19 @@ class Fixed:
         self.listener.close()
 
 
+class Dripping(Fixed):
+    """The same, but the words come again and again, and slowly."""
+
+    def serve(self):
+        while True:
+            client, _ = self.listener.accept()
+            with client, contextlib.suppress(OSError):  # Whoever asked is gone.
+                while True:
+                    for byte in self.words:
+                        client.sendall(bytes([byte]))
+                        time.sleep(0.05)
+
+
 class Scripted:
     """A server on a unix socket that answers each command by a function of its line."""
 
@@ -113,7 +128,7 @@ class Scripted:
             try:
                 while True:
                     client, _ = self.listener.accept()
-                    self.serve(client, answer)
+                    threading.Thread(target=self.serve, args=(client, answer), daemon=True).start()
             finally:  # The child must not go on with the tests.
                 os._exit(1)
 
@@ -154,14 +169,18 @@ def wait_until(is_true):
         time.sleep(0.005)
 
 
-def run(tool, *words, stdin=b"", address=None, environment=None):
-    """Runs the tool to its end. Returns its status, what it wrote to stdout (bytes), and to stderr."""
+def run(tool, *words, stdin=None, address=None, environment=None):
+    """Runs the tool to its end. Returns its status, what it wrote to stdout (bytes), and to stderr.
+
+    With `stdin` that is a pipe with these bytes, without it /dev/null.
+    """
     settings = {key: value for key, value in os.environ.items() if key != "HARICOT_ADDR"}
     if address:
         settings["HARICOT_ADDR"] = address
     settings.update(environment or {})
-    ended = subprocess.run([str(tool), *map(str, words)], input=stdin, capture_output=True,
-                           env=settings, timeout=60, check=False)
+    source = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+    ended = subprocess.run([str(tool), *map(str, words)], capture_output=True, env=settings,
+                           timeout=60, check=False, **source)
     return ended.returncode, ended.stdout, ended.stderr.decode("utf-8", "replace")
 
 

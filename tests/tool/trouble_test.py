@@ -6,6 +6,7 @@
 
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -16,7 +17,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_server import DONE, NO, NO_SERVER, REFUSED, USAGE, Fixed, Scripted, run
+from operator_server import (DONE, LOCAL, NO, NO_SERVER, REFUSED, USAGE, Dripping, Fixed, Scripted,
+                             run)
 
 TOOL = sys.argv[1]
 del sys.argv[1:]
@@ -38,13 +40,38 @@ class Trouble(unittest.TestCase):
                          address=address)
         self.refused(NO_SERVER, "cannot connect to unix:/nowhere", "ping", "unix:/nowhere")
 
+    def test_nothing_is_no_address(self):
+        """Nobody means the server at 127.0.0.1:11300 by an address that is empty."""
+        for words in (["ping", ""], ["ping", "-a", ""], ["-a", "", "stats"], ["top", "-a", ""],
+                      ["ping", "-a", "unix:/nowhere,"], ["bench", ""], ["bench", "-a", ""],
+                      ["put", "x", "--address="]):
+            self.refused(USAGE, "an address is empty", *words, address="unix:/nowhere")
+        for words in (["ping"], ["flush", "mail", "-y"], ["work", "true"], ["top"]):
+            self.refused(USAGE, "HARICOT_ADDR: an address is empty", *words,
+                         environment={"HARICOT_ADDR": ""})
+
+    def test_bench_loads_no_server_that_nobody_has_named(self):
+        with Fixed(b"") as server:
+            self.refused(USAGE, "wants to be told which", "bench", "-n", "1", address=server.address)
+        self.refused(USAGE, "wants to be told which", "bench")
+        self.refused(NO_SERVER, "cannot connect to unix:/nowhere", "bench", "unix:/nowhere")
+
+    def test_what_ulimit_forbids_bench_is_told_before_anything_is_done(self):
+        with Fixed(b"") as server:
+            for words in (["-c", "300"], ["--waiting", "300"], ["--idle-connections", "300"]):
+                script = 'ulimit -n 200; exec "$@"'
+                ended = subprocess.run(["bash", "-c", script, "bash", TOOL, "bench", server.address,
+                                        *words], capture_output=True, text=True, timeout=60,
+                                       check=False)
+                self.assertEqual((ended.returncode, ended.stdout), (LOCAL, ""))
+                self.assertRegex(ended.stderr, r"would take 3\d\d descriptors, and ulimit -n allows 200")
+
     def test_what_cannot_be_an_address(self):
         for address in ("127.0.0.1:86446", ":65536", "[::1]:4294978596", "localhost:-1", ":80x",
                         "127.0.0.1:", "unix:"):
             for words in (["ping"], ["ping", address], ["put", "x", "-a", address], ["top"],
                           ["bench", address]):
-                if words != ["bench", address] or address != "unix:":
-                    self.refused(USAGE, "", *words, address=address)
+                self.refused(USAGE, "", *words, address=address)
         self.refused(USAGE, "the port of 127.0.0.1:86446 is neither a number up to 65535 nor a name",
                      "ping", address="127.0.0.1:86446")
 
@@ -93,6 +120,16 @@ class Trouble(unittest.TestCase):
                          address=server.address)
             self.assertGreaterEqual(time.monotonic() - begin, 0.29)
 
+    def test_a_server_that_drips_is_late(self):
+        # It is never silent for as long as that, and would be done after 25 seconds.
+        stats = b"---\n" + b"".join(b"key-%d: 1\n" % i for i in range(50))
+        with Dripping(b"OK %d\r\n%s\r\n" % (len(stats), stats)) as server:
+            for words in (["ping"], ["stats"], ["top", "-bn1"]):
+                # In the line of the answer, and behind it.
+                for seconds in ("0.3", "1.5"):
+                    self.refused(NO_SERVER, "the server takes too long for it", *words, "-T", seconds,
+                                 address=server.address)
+
     def test_a_host_with_several_addresses_is_tried_whole(self):
         # A list of hosts of its own, in a mount namespace of its own.
         script = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
@@ -134,11 +171,16 @@ class Trouble(unittest.TestCase):
                          address=server.address)
 
     def test_a_full_disk_behind_stdout_is_told(self):
+        helped = subprocess.run([TOOL, "--help"], capture_output=True, text=True, check=True).stdout
+        subcommands = re.findall(r"^  ([a-z]+)  ", helped, re.MULTILINE)
+        self.assertIn("binlog", subcommands)
         with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server, open("/dev/full", "wb") as full:
-            ended = subprocess.run([TOOL, "stats", "-k", "a", "-a", server.address], stdout=full,
-                                   stderr=subprocess.PIPE, timeout=60, check=False)
-            self.assertEqual(ended.returncode, NO)
-            self.assertIn(b"cannot write to stdout: No space", ended.stderr)
+            for words in (["stats", "-k", "a", "-a", server.address], ["--help"], ["--version"],
+                          ["help"], *([name, "--help"] for name in subcommands)):
+                ended = subprocess.run([TOOL, *words], stdout=full, stderr=subprocess.PIPE,
+                                       timeout=60, check=False)
+                self.assertEqual(ended.returncode, LOCAL, words)
+                self.assertEqual(ended.stderr.count(b"cannot write to stdout: No space"), 1, words)
 
     def test_who_reads_no_more_has_seen_enough(self):
         with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server:
@@ -147,7 +189,7 @@ class Trouble(unittest.TestCase):
             ended = subprocess.run([TOOL, "stats", "-k", "a", "-a", server.address], stdout=writing,
                                    stderr=subprocess.PIPE, timeout=60, check=False)
             os.close(writing)
-            self.assertEqual((ended.returncode, ended.stderr), (NO, b""))
+            self.assertEqual((ended.returncode, ended.stderr), (LOCAL, b""))
 
 
 if __name__ == "__main__":

@@ -15,9 +15,12 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from operator_case import BINARY, FLAGS, OperatorTest, TOOL
-from operator_server import (DEADLINE_S, DONE, NO, NO_SERVER, USAGE, Scripted, Server, run,
+from operator_case import BINARY, FLAGS, OperatorTest, TOOL, output_on_terminal
+from operator_server import (DEADLINE_S, DONE, LOCAL, NO, NO_SERVER, USAGE, Scripted, Server, run,
                              wait_until)
+
+# Of work alone: some jobs were buried; the program cannot be executed; there is none.
+BURIED, NOT_EXECUTED, NOT_FOUND = 7, 126, 127
 
 # Runs until a file is there, and says who it is.
 WAITER = 'echo $$ >"$F.$HARICOT_JOB_ID"; while [ ! -e "$F" ]; do sleep 0.02; done; echo ready'
@@ -28,10 +31,10 @@ class WorkTest(OperatorTest):
         super().setUp()
         self.file = self.server.folder.name + "/file"
 
-    def work(self, *words, **more):
+    def work(self, *words, ends=DONE, **more):
         """Its stdout and the lines of its stderr."""
         status, output, error = self.haricot("work", *words, **more)
-        self.assertEqual(status, DONE, error)
+        self.assertEqual(status, ends, error)
         return output.decode(), error.splitlines()
 
     def start(self, *words, **more):
@@ -84,7 +87,7 @@ class Work(WorkTest):
 
     def test_a_body_that_cannot_be_an_argument_buries_its_job(self):
         self.server.put("a\0b")
-        _, error = self.work("-w0", "--", "echo", "{}")
+        _, error = self.work("-w0", "--", "echo", "{}", ends=BURIED)
         self.assertIn("job 1: has a body that cannot be an argument: buried", error[0])
         self.assertEqual(self.states(), [0, 0, 0, 1])
 
@@ -119,7 +122,8 @@ class Work(WorkTest):
 
     def test_after_some_tries_a_job_is_buried(self):
         self.server.put("x", priority=77)
-        output, error = self.work("-w0", "--tries", "3", "-d0", "--", "sh", "-c", "kill -9 $$")
+        output, error = self.work("-w0", "--tries", "3", "-d0", "--", "sh", "-c", "kill -9 $$",
+                                  ends=BURIED)
         self.assertEqual(output, "")
         said = "haricot work: job 1: its program was ended by signal 9: "
         self.assertEqual(error, [said + "released, ready in 0 s"] * 2 +
@@ -169,11 +173,12 @@ class Work(WorkTest):
 
     def test_mistakes(self):
         self.refused(USAGE, "it takes a program", "work", "-w0")
-        self.refused(NO, "there is no program no-such-program; tubes are named by --tube\n",
+        self.refused(NOT_FOUND, "there is no program no-such-program; tubes are named by --tube\n",
                      "work", "no-such-program", "--wait", "0", "--", "true")
-        self.refused(NO, "there is no program no-such-program\n",
+        self.refused(NOT_FOUND, "there is no program no-such-program\n",
                      "work", "-t", "mail", "--", "no-such-program")
-        self.refused(NO, "there is no program /etc/passwd", "work", "--", "/etc/passwd")
+        self.refused(NOT_EXECUTED, "/etc/passwd cannot be executed", "work", "--", "/etc/passwd")
+        self.refused(USAGE, "is not a list of exit statuses", "work", "--bury-on", "0", "--", "true")
         self.refused(USAGE, "is not a number from 1 to 1000", "work", "-j0", "--", "true")
         self.server.stop()
         self.refused(NO_SERVER, "", "work", "--", "true")
@@ -184,7 +189,7 @@ class Work(WorkTest):
             self.server.put(body)
         self.server.process.send_signal(signal.SIGUSR1)
         wait_until(lambda: self.server.stat("draining") == "true")
-        _, error = self.work("-w0", "-d", "100", "--", "sh", "-c", "{}")
+        _, error = self.work("-w0", "-d", "100", "--", "sh", "-c", "$1", "sh", "{}")
         self.assertEqual(error[-1], "haricot work: 2 done, 1 released, 0 buried")
         self.assertEqual(self.states(), [0, 0, 1, 0])
 
@@ -201,10 +206,172 @@ class Work(WorkTest):
         with Scripted(answer) as server:
             status, _, error = run(TOOL, "work", "-w0", "--", "false", address=server.address)
         lines = error.splitlines()
-        self.assertEqual(status, DONE)
+        self.assertEqual(status, BURIED)
         self.assertEqual(lines[1], "haricot work: job 7 was buried: it has no try left, or the "
                          "server no memory to release it")
         self.assertEqual(lines[-1], "haricot work: 0 done, 0 released, 1 buried")
+
+
+class Words(WorkTest):
+    """Which words are the program's, and what a body may become in them."""
+
+    def test_the_first_operand_ends_the_options(self):
+        self.server.put("x", "mail")
+        output, _ = self.work("-q", "-t", "mail", "-w0", "echo", "-q", "hello", "--wait", "5")
+        self.assertEqual(output, "[1] -q hello --wait 5\n")
+        self.server.put("x")
+        self.assertEqual(self.work("-qw0", "echo", "--", "--help")[0], "[2] -- --help\n")
+
+    def test_no_body_becomes_a_text_that_a_shell_runs(self):
+        self.server.put("x; touch " + self.file)
+        for words in (["sh", "-c", "echo {}"], ["/bin/bash", "-lc", "echo '{}'"],
+                      ["env", "A=b", "sh", "-e", "-c", "echo {}"],
+                      ["timeout", "9", "bash", "-o", "pipefail", "-c", "echo {}"],
+                      ["perl", "-ne", "print {}"], ["perl", "-e{}"], ["python3", "-c", "print({})"],
+                      ["ssh", "host", "deliver", "{}"]):
+            if subprocess.run(["which", words[0]], capture_output=True, check=False).returncode:
+                continue
+            with self.subTest(words):
+                self.refused(USAGE, "the body would be a command", "work", "-w0", "--", *words)
+        self.assertFalse(os.path.exists(self.file))
+        # As an argument of the text it is data.
+        output, _ = self.work("-qw0", "--", "sh", "-c", 'echo "$1"', "sh", "{}")
+        self.assertEqual(output, f"[1] x; touch {self.file}\n")
+        self.server.put("y")
+        self.assertEqual(self.work("-qw0", "--", "echo", "sh", "-x", "{}")[0], "[2] sh -x y\n")
+
+    def test_a_terminal_gets_nothing_that_steers_it(self):
+        for plain, shown in (((), rb"] a\x1b[2J\xe2\x80\xaez"), (["--plain"], b"a\x1b[2J\xe2\x80\xaez")):
+            self.server.put("a\x1b[2J\xe2\x80\xaez")
+            output = output_on_terminal("work", "-qw0", *plain, "--", "cat",
+                                        address=self.server.address)
+            self.assertIn(shown, output)
+            self.server.put("a\x1b[2J\xe2\x80\xaez")
+            output = output_on_terminal("work", "-qw0", *plain, "--", "sh", "-c", "cat >&2",
+                                        address=self.server.address)
+            self.assertIn(shown, output)
+        self.server.put("a\x1b[2Jz")
+        self.assertEqual(self.work("-qw0", "--", "cat")[0], "[5] a\x1b[2Jz\n")
+
+
+class Failures(WorkTest):
+    def program(self, text):
+        path = pathlib.Path(self.server.folder.name, "program")
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    def test_a_program_that_cannot_be_executed_takes_no_try_of_any_job(self):
+        for _ in range(5):
+            self.server.put("x", priority=7)
+        gone = self.program("#!/nonexistent/interpreter\n")
+        _, error = self.work("-w0", "-j2", "--tries", "1", "--", gone, ends=NOT_FOUND)
+        self.assertRegex(error[0], "job [12]: cannot execute .*/program: No such file.*: given back")
+        self.assertEqual(self.states(), [5, 0, 0, 0])
+        self.assertEqual(self.good_json("stats", "5")["reserves"], 0)
+        job = self.good_json("stats", "1")
+        self.assertEqual((job["state"], job["pri"], job["delay"]), ("ready", 7, 0))
+        # What another program says by the same status is its failure.
+        _, error = self.work("-c1", "--tries", "1", "--", "sh", "-c", "exit 127", ends=BURIED)
+        self.assertIn("its program ended with status 127: buried after", error[0])
+
+    def test_a_program_that_goes_ends_the_work(self):
+        for _ in range(3):
+            self.server.put("x")
+        program = self.program('#!/bin/sh\nrm "$0"\n')
+        self.work("--tries", "1", "--", program, ends=NOT_FOUND)
+        self.assertEqual(self.states(), [2, 0, 0, 0])
+
+    def test_a_job_whose_last_try_it_was_is_kicked(self):
+        if not self.has("flush-tube"):
+            self.skipTest("the server knows no tries")
+        self.server.ask("put 7 0 60 1 try:1", "x")
+        self.work("--", self.program("#!/nonexistent/interpreter\n"), ends=NOT_FOUND)
+        self.assertEqual(self.states(), [1, 0, 0, 0])
+        self.work("-w0", "--", "true")
+        self.assertEqual(self.states(), [0, 0, 0, 0])
+
+    def test_a_body_that_leaves_no_room_for_the_other_arguments_buries_its_job(self):
+        self.server.put("x" * 60000)
+        # 40 times 60,000 bytes are more than all arguments of a program may have.
+        _, error = self.work("-w0", "--", "true", *["{}"] * 40, ends=BURIED)
+        self.assertIn("job 1: has a body that cannot be an argument: buried", error[0])
+
+    def test_statuses_that_bury_at_once(self):
+        for body in ("3", "65", "66", "70", "71", "0"):
+            self.server.put(body)
+        output = self.work("-w0", "-d100", "--bury-on", "65,66-70", "--tries", "5", "--", "sh", "-c",
+                           'exit "$1"', "sh", "{}", ends=BURIED)[1]
+        self.assertEqual(output[-1], "haricot work: 1 done, 2 released, 3 buried")
+        self.assertIn("haricot work: job 2: its program ended with status 65: buried", output)
+        self.assertEqual(self.states(), [0, 0, 2, 3])
+
+    def test_a_program_that_takes_too_long_is_ended(self):
+        self.server.put("x")
+        _, error = self.work("-w0", "--max-time", "250ms", "--tries", "1", "--", "sh", "-c",
+                             "sleep 600", ends=BURIED)
+        self.assertEqual(error[0], "haricot work: job 1: its program took longer than 0.25 s and was "
+                         "ended by signal 15: buried after 1 tries")
+        self.server.put("x")
+        self.assertEqual(self.work("-w0", "--max-time", "10m", "--", "true")[1][-1],
+                         "haricot work: 1 done, 0 released, 0 buried")
+
+    def test_a_program_that_ignores_that_is_killed(self):
+        self.server.put("x")
+        _, error = self.work("-w0", "--max-time", "200ms", "-d100", "--", "sh", "-c",
+                             "trap '' TERM; while :; do sleep 1; done")
+        self.assertIn("took longer than 0.2 s and was ended by signal 9: released", error[0])
+
+
+class JobLog(WorkTest):
+    HEAD = ["Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal",
+            "Command", "Tube", "Reserves", "End"]
+
+    def rows(self):
+        lines = pathlib.Path(self.file).read_text().split("\n")
+        self.assertEqual(lines.pop(), "")
+        rows = [line.split("\t") for line in lines]
+        self.assertEqual(rows.pop(0), self.HEAD)
+        for row in rows:
+            self.assertEqual(len(row), len(self.HEAD), row)
+            self.assertRegex(row[2], r"^(\d{10}\.\d{3}|0\.000)$")
+            self.assertRegex(row[3], r"^\d+\.\d{3}$")
+        return [row[:2] + row[4:] for row in rows]
+
+    def test_it_has_a_line_for_each_run(self):
+        for body in ("0", "3", "kill"):
+            self.server.put(body, "mail")
+        script = 'case $1 in kill) kill -9 $$ ;; *) echo a\tb; exit "$1" ;; esac'
+        words = ("-t", "mail", "-qw0", "-d100", "--joblog", self.file, "--bury-on", "3", "--")
+        self.work(*words, "sh", "-c", script, "sh", "{}", ends=BURIED)
+        command = "sh -c 'case $1 in kill) kill -9 $$ ;; *) echo a\\x09b; exit \"$1\" ;; esac' sh '{}'"
+        self.assertEqual(self.rows(), [
+            ["1", ":", "1", "4", "0", "0", command, "mail", "1", "done"],
+            ["2", ":", "1", "4", "3", "0", command, "mail", "1", "buried"],
+            ["3", ":", "4", "0", "0", "9", command, "mail", "1", "released"]])
+        self.server.put("a\tb\nc", "mail")
+        self.work(*words, "wc", "-c")  # It is added to.
+        self.assertEqual(self.rows()[3:], [["4", ":", "5", "2", "0", "0", "wc -c", "mail", "1", "done"]])
+
+    def test_it_has_what_was_never_run(self):
+        self.server.put("a\0b")
+        self.work("-qw0", "--joblog", self.file, "--", "echo", "{}", ends=BURIED)
+        gone = pathlib.Path(self.server.folder.name, "gone")
+        gone.write_text("#!/nonexistent/interpreter\n")
+        gone.chmod(0o755)
+        self.server.put("x")
+        self.work("-q", "--joblog", self.file, "--", gone, ends=NOT_FOUND)
+        self.assertEqual([(row[0], row[4], row[-1]) for row in self.rows()],
+                         [("1", "-1", "buried"), ("2", "127", "released")])
+
+    def test_without_room_for_it_the_work_ends(self):
+        self.server.put("x")
+        self.server.put("y")
+        _, error = self.work("--joblog", "/dev/full", "--", "true", ends=LOCAL)
+        self.assertIn("cannot write to /dev/full: No space left", "\n".join(error))
+        self.assertEqual(self.states(), [1, 0, 0, 0])
+        self.refused(LOCAL, "cannot open /nowhere/log: No such file", "work", "--joblog", "/nowhere/log",
+                     "--", "true")
 
 
 class Ends(WorkTest):
@@ -273,7 +440,7 @@ class Ends(WorkTest):
         tool.stdout.close()
         self.go()
         error = tool.stderr.read()
-        self.assertEqual(tool.wait(DEADLINE_S), NO)
+        self.assertEqual(tool.wait(DEADLINE_S), LOCAL)
         self.assertIn("cannot write to stdout: Broken pipe", error)
         tool.stdout = open(os.devnull, encoding="ascii")
 
@@ -344,7 +511,7 @@ class LostServer(WorkTest):
                 said += self.work("-c1", "-w0", "--tries", "4", "-d0", "--", "false")[1]
                 server.stop()
                 self.restart()
-            said += self.work("-w0", "--tries", "4", "-d0", "--", "false")[1]
+            said += self.work("-w0", "--tries", "4", "-d0", "--", "false", ends=BURIED)[1]
             # beanstalkd counts a job's reserves from its start on.
             tries = 4 if pathlib.Path(BINARY).name == "haricotd" else 6
             self.assertEqual(sum("program ended with status 1: " in line for line in said), tries, said)

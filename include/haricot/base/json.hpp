@@ -10,8 +10,8 @@ namespace haricot {
 
 // How a string is written.
 enum class JsonText : std::uint8_t {
-  // Characters stay as they are but for control characters, which are escaped (\u000a), so that a
-  // terminal may see the string too. A byte that is no UTF-8 becomes U+FFFD.
+  // Characters stay as they are but for those that is_plain() (utf8.hpp) forbids, which are escaped
+  // (\u000a), so that a terminal may see the string too. A byte that is no UTF-8 becomes U+FFFD.
   utf8,
   // Only printable ASCII, with \n, \r and \t for these three, and \u for all other characters. A
   // byte that is no UTF-8 becomes a text of four characters, such as \xff.

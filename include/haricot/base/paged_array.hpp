@@ -36,7 +36,15 @@ class PagedArray {
         size_(std::exchange(other.size_, 0)) {}
   PagedArray(const PagedArray&) = delete;
   PagedArray& operator=(const PagedArray&) = delete;
-  PagedArray& operator=(PagedArray&&) = delete;
+  // The other one gets what this one had.
+  PagedArray& operator=(PagedArray&& other) noexcept {
+    std::swap(pages_, other.pages_);
+    std::swap(directory_slots_, other.directory_slots_);
+    std::swap(page_count_, other.page_count_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
 
   std::uint32_t size() const { return size_; }
   bool empty() const { return size_ == 0; }

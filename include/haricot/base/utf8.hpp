@@ -26,4 +26,9 @@ constexpr bool is_control(std::uint32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0);
 }
 
+// Whether a character may stand on a terminal as it is. Control characters may not, nor those that
+// are not seen themselves but change how others are seen: marks of direction, characters without a
+// width, separators of lines, tags (Unicode: Cc, Cf, Zl and Zp).
+bool is_plain(std::uint32_t code);
+
 }  // namespace haricot

@@ -146,7 +146,7 @@ class Binlog final : public Journal {
   JournalStatus room_for_large_put(const BlobRef& body, std::size_t lead_bytes, std::uint64_t keep);
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
   bool is_waited_for() const {
-    return answered_later_ || (compaction_.waits() && room_.is_short());
+    return answered_later_ || compaction_.wants_sync() || (compaction_.waits() && room_.is_short());
   }
 
   Ground ground_;

@@ -30,16 +30,22 @@ class Compaction {
   void go_on();
   // Whether a sync or a removal has to end before it goes on.
   bool waits() const { return waits_; }
+  // Whether it waits for nothing but a sync that may not be due yet.
+  bool wants_sync() const { return wants_sync_; }
   // When the next turn has to come for this.
   Instant next_event() const;
-  // Whether the folder is so far too large that no command must begin a file now.
-  bool is_too_far_ahead() const;
+  // Whether the folder is so far too large that no command must begin a file now. If the disk does
+  // nothing any more, this goes on first.
+  bool is_too_far_ahead();
   // On a full disk: goes on for a change that lacks room. False: nothing is going to come of it.
   bool collect_for_space();
   void end_turn() { has_collected_for_space_ = false; }
 
   // What it hears from the way of records.
-  void sync_ended() { waits_ = false; }
+  void sync_ended() {
+    waits_ = false;
+    has_moved_ = true;
+  }
   void removal_ended(DiskStatus status);
   void failed() { removal_mark_ = 0; }  // Recovery syncs the folder.
 
@@ -64,9 +70,11 @@ class Compaction {
   Step move_large(const JournaledJob& job, const BlobRef& body);
   Step remove_oldest();
   Step drop_oldest_at_once();
+  [[nodiscard]] bool is_durable(std::uint64_t record);
   Step not_now(JournalStatus status);
-  [[nodiscard]] JournalStatus note_oldest_needed(Segment& oldest);
-  const Segment* file_naming(JobId id) const;
+  [[nodiscard]] JournalStatus note_oldest_needed();
+  [[nodiscard]] bool is_replaced(std::size_t index);
+  const Segment* file_naming(JobId id, std::size_t after) const;
   void drop_oldest();
   void report_removal_failed(const std::string& why);
 
@@ -74,7 +82,9 @@ class Compaction {
   RecordWay& way_;
   RoomAhead& room_;
   LargeBodies& bodies_;
-  bool waits_ = false;  // For a sync or a removal.
+  bool waits_ = false;       // For a sync or a removal.
+  bool wants_sync_ = false;  // Of a record without which no file is removed.
+  bool has_moved_ = false;   // The disk, since this went on the last time.
   // In the line of syncs: the one that makes durable that a file has gone by another way.
   std::uint64_t removal_mark_ = 0;
   Instant again_;

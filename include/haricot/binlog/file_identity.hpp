@@ -14,6 +14,9 @@
 
 namespace haricot::binlog {
 
+// What a disk writes, or loses, as a whole.
+inline constexpr std::size_t kDiskSectorBytes = 512;
+
 enum class FileKind : std::uint8_t {
   checked,          // Ours.
   beanstalkd_v7,    // Version 7, and no record of ours in it.

@@ -104,7 +104,8 @@ class RecordWay {
   };
   // On anything but yes the way has failed. Requires: none is open.
   Begun begin_file(const NewFile& file);
-  // False: the way has failed. Does not write the seal if no file was begun.
+  // Asks for the sync of what is sealed. False: the way has failed. Does not write the seal if no
+  // file was begun.
   bool seal(const SegmentWriter::Ending& ending, bool is_begun);
   // Tries again to cut off what a write that failed has left at the end of files, if no sync is
   // under way. end_turn() calls it as long as there is something to cut. O(files).
@@ -221,6 +222,7 @@ class RecordWay {
   std::int64_t stamp_kept_of(const JournaledJob& job) const;
   void mark_safe(std::uint64_t records);
   void let_go_of_file() noexcept;
+  void sync_ended_file(FileHandle file);
   void cut_later(Segment& segment, std::uint64_t bytes);
   [[nodiscard]] bool cut_back(const Segment& segment);
   DiskStatus write_head(const NewFile& file, const std::string& from, const std::string& to);
@@ -255,7 +257,8 @@ class RecordWay {
 
   bool refusing_ = false;
   bool refusing_for_space_ = false;
-  bool has_to_cut_ = false;  // A segment has a length to which it has yet to be cut.
+  bool has_to_seal_ = false;  // A file was ended whose seal is still to come.
+  bool has_to_cut_ = false;   // A segment has a length to which it has yet to be cut.
   std::string last_failure_;
 };
 

@@ -50,6 +50,7 @@ class Recovery {
   JobId next_to_rewrite();
   std::uint64_t number_needed_from() const;
   bool rewrite_some();
+  bool has_to_wait_for_copies();
   bool rewrite(JobId id);
   bool rewrite_end(JobId id);
   bool get_room(std::uint64_t bytes, std::size_t lead_bytes, std::size_t body_bytes);
@@ -70,8 +71,10 @@ class Recovery {
   std::uint32_t first_serial_ = 0;     // The first segment of the current try; 0: there is none.
   std::size_t rewritten_until_ = 0;    // If files are gone: no job lives in a file before it.
   bool is_unneeded_noted_ = false;     // And it is written down that those files are not needed.
-  bool has_to_return_ = false;         // The folder may not be the one that the path leads to.
-  bool waits_ = false;                 // For a sync.
+  enum class Copies : std::uint8_t { written, in_line, durable };
+  Copies copies_ = Copies::written;  // Of the jobs that were in them, when all are written.
+  bool has_to_return_ = false;       // The folder may not be the one that the path leads to.
+  bool waits_ = false;               // For a sync.
 };
 
 }  // namespace haricot::binlog

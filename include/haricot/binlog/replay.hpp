@@ -129,19 +129,21 @@ class Replay {
   bool finds_unneeded() const;
   Outcome read_file(std::size_t index, const FileBytes& bytes);
   const Signature* witness_of(std::size_t index) const;
-  bool apply(const FileScan::Found& found, FileReport& report);
+  bool apply(const FileScan::Found& found, bool is_whole_so_far, FileReport& report);
   bool apply_full(const FileScan::Found& found, FileReport& report);
   bool apply_change(const FileScan::Found& found, FileReport& report);
   bool is_of_that_job(const Record& record, JobRef known) const;
   bool is_likelier_than_known(JobId id) const;
   void note_order(JobId id);
+  void note_oldest_needed(std::uint64_t number, bool is_for_sure);
   bool take_kept(JobId id);
   void drop_kept(JobId id);
-  std::string_view tags_for(const Record& record, JobRef known);
   JobRef take_in(const Record& record, std::string_view tags);
   void change(JobRef ref, const Record& record);
   void drop(JobRef ref);
   void set_time(JobRef ref, const Record& record, bool was_buried);
+  void judge_known_end(const FileScan& scan, std::string_view all, const Signature& witness,
+                       Link link, FileReport& report);
   void judge_end(const FileScan& scan, std::string_view all, const Signature* witness, Link link,
                  FileReport& report);
   std::uint64_t noted_end_of(std::size_t index) const;
@@ -185,11 +187,13 @@ class Replay {
   std::uint64_t lost_before_ = 0;    // Records, as signatures tell.
   // Files of servers before the last one are not needed below that number. 0: not known yet.
   std::uint64_t unneeded_below_ = 0;
+  // The same as far as what took their place is whole, and the newest file that lacks records.
+  std::uint64_t unneeded_for_sure_ = 0;
+  std::uint64_t newest_hurt_ = 0;
   JobId last_new_id_ = 0;            // Of the last record of a job that was not known.
   bool last_new_id_jumped_ = false;  // It left ids out.
   FileKind kind_ = FileKind::empty;  // Of the file that is being read.
   TextParts text_;                   // What stands in front of the next record.
-  TagText tags_;                     // Those that a job had before its full record.
   ReplayReport report_;
   std::string error_;
 };

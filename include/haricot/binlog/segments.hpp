@@ -34,6 +34,9 @@ struct Segment {
   std::uint64_t highest_record = 0;  // That record; 0 if it was there at the start.
   std::uint64_t unneeded_from = 0;   // The record that tells that it is not needed; 0: none yet.
   std::uint64_t moved_until = 0;     // The record that was the last to move a job out of it.
+  // The last record of all when no job lived in it any more: what its jobs became is not after
+  // that. 0: not looked at yet.
+  std::uint64_t emptied_at = 0;
 };
 
 class Segments {

@@ -33,12 +33,6 @@ class BurialRuns {
   // When the first job of the list was buried, or somewhat before; nullopt: there is none.
   std::optional<Instant> oldest() const;
 
-  // To move a run to the front of other runs, with a list that is put back from its end.
-  bool ends_with(JobRef job) const { return !runs_.empty() && runs_.back().last == job; }
-  // Requires: not empty.
-  Run take_last();
-  void add_first(const Run& run);
-
   std::size_t size() const { return runs_.size(); }
   const Run& at(std::size_t index) const { return runs_[index]; }
 

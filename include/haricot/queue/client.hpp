@@ -44,6 +44,13 @@ class Client {
 
  private:
   friend class Engine;
+  // Its parts.
+  friend struct QueueState;
+  friend class Backlog;
+  friend class Offers;
+  friend class Places;
+  friend class Watching;
+  friend class Inspection;
 
   bool has_many_watches() const { return index_ != nullptr && index_->many; }
   bool is_weighted() const { return weights_ != nullptr && weights_->in_use; }

@@ -110,12 +110,15 @@ struct Delivery {
     mode_failed,    // or as before, for want of memory.
     kicked,
     flushed,
+    batch_deleted,
     flush_failed,  // The journal has refused; what has gone stays gone.
+    batch_failed,  // The same.
   };
   Client* client;
   Kind kind;
-  JobRef job;           // reserved, reserved_in_batch: the job, which the client now holds.
-  std::uint64_t count;  // Of a long task: how many jobs it has moved or deleted.
+  std::uint16_t not_found;  // batch_deleted: of how many ids there was no job to delete.
+  JobRef job;               // reserved, reserved_in_batch: the job, which the client now holds.
+  std::uint64_t count;      // Of a long task: how many jobs it has moved or deleted.
 
   bool may_tell_of_records() const { return kind >= Kind::kicked; }
 };

@@ -1,15 +1,15 @@
-// The kinds of long tasks of the engine. Each has its data here. Engine::step() of that kind does
-// some of the task, and gives the answer when the task ends (engine_tasks.cpp).
+// The kinds of long tasks of the engine. Each has its data here. Backlog::step() of that kind does
+// some of the task, and gives the answer when the task ends.
 
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <variant>
+#include <vector>
 
 #include "haricot/base/indexed_heap.hpp"
 #include "haricot/base/paged_array.hpp"
-#include "haricot/queue/burial_runs.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/job_store.hpp"
@@ -35,24 +35,28 @@ struct Orphans {
 
   bool empty() const { return jobs.empty() && watches.empty(); }
 };
-// A flush, and the jobs that it has taken out of the task's tube (engine_flush.cpp).
+// A flush of the task's tube, which has the jobs that are yet to be freed (backlog_flush.cpp).
 struct Flush {
-  IndexedHeap<ReadySlot> ready;
-  IndexedHeap<DeadlineSlot> delayed;
-  JobRef first_buried = JobRef::none;
-  JobRef last_buried = JobRef::none;
-  std::unique_ptr<BurialRuns> runs = {};  // Of those.
-  std::uint32_t burials = 0;              // The number of their list.
-  bool wants_buried = false;     // Those are still in the tube: no number was free for a new list.
-  bool is_putting_back = false;  // The journal has refused.
+  JobStates states;
+  // For the jobs; null: the flush has begun, and the tube has them. If not, another flush of the
+  // tube is under way.
+  std::unique_ptr<FlushedJobs> room;
+  bool is_refused = false;  // By the journal: the client has been told, and the flush goes on.
   std::uint64_t flushed = 0;
 
-  bool empty() const {
-    return ready.empty() && delayed.empty() && first_buried == JobRef::none && !wants_buried;
-  }
+  bool has_begun() const { return room == nullptr; }
 };
 
-// Another mode of reserves for a client with many watches (engine_weights.cpp).
+// A deletion of several jobs for which the journal has no room at once, and whose rest waits for
+// the disk (backlog_delete.cpp).
+struct DeleteBatch {
+  std::vector<JobId> ids;  // Each once, in order; those that were deleted too.
+  std::uint32_t asked;     // How many were named.
+  std::uint32_t deleted = 0;
+  bool goes_in_parts = false;  // There was no room for all at once.
+};
+
+// Another mode of reserves for a client with many watches (Watching::change_mode).
 struct ModeChange {
   bool weighted;
   std::unique_ptr<WatchWeights> made = {};  // Of a client without weights, until all are there.
@@ -61,6 +65,6 @@ struct ModeChange {
 };
 
 // What a LongTasks::Task does.
-using Work = std::variant<Kick, Orphans, Flush, ModeChange>;
+using Work = std::variant<Kick, Orphans, Flush, DeleteBatch, ModeChange>;
 
 }  // namespace haricot::engine_tasks

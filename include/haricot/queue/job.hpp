@@ -8,7 +8,6 @@
 
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -49,6 +48,14 @@ constexpr std::string_view name_of(JobState state) {
   return {};
 }
 
+// Where a job is, or was. `nowhere`: it was just made, or is about to be destroyed; `flushed`: a
+// flush has it.
+enum class Place : std::uint8_t { ready, reserved, delayed, buried, nowhere, flushed };
+
+constexpr Place place_of(JobState state) {
+  return static_cast<Place>(state);
+}
+
 // Some of the states.
 struct JobStates {
   bool ready = false;
@@ -69,7 +76,8 @@ struct JobHistory {
   std::uint64_t releases : 12;
   std::uint64_t buries : 12;
   std::uint64_t kicks : 12;
-  std::uint64_t state : 3;
+  std::uint64_t state : 2;
+  std::uint64_t burial_side : 1;  // Of a buried job: see Tube::burial_side.
   std::uint64_t carried : 1;
 };
 static_assert(sizeof(JobHistory) == 8);
@@ -131,13 +139,8 @@ struct Job {
   TubeRef tube;
   Links links;
 
-  JobState state() const {
-    return static_cast<JobState>(std::min<std::uint64_t>(history.state, kBuried));
-  }
-  void set_state(JobState state) { history.state = static_cast<std::uint64_t>(state) & 7; }
-  // Requires: buried. In which of its tube's lists of buried jobs it is (see Tube::burials).
-  std::uint32_t burial_list() const { return static_cast<std::uint32_t>(history.state - kBuried); }
-  void set_buried(std::uint32_t list) { history.state = (kBuried + list) & 7; }
+  JobState state() const { return static_cast<JobState>(history.state); }
+  void set_state(JobState state) { history.state = static_cast<std::uint64_t>(state) & 3; }
   // Requires: not buried.
   std::uint32_t heap_index() const { return links.first; }
   // Requires: reserved.
@@ -158,8 +161,6 @@ struct Job {
 
   // Jobs below this priority count as urgent in the statistics.
   static constexpr std::uint32_t kUrgentPriorities = 1024;
-  // How many lists of buried jobs a tube can have: so many values of three bits are left for them.
-  static constexpr std::uint32_t kBurialLists = 5;
 
  private:
   static constexpr std::uint32_t kAgeBits = 27;
@@ -172,9 +173,6 @@ struct Job {
     const std::uint32_t shift = width > kAgeBits ? width - kAgeBits : 0;
     return shift << kAgeBits | static_cast<std::uint32_t>(units >> shift);
   }
-
-  static constexpr std::uint64_t kBuried = static_cast<std::uint64_t>(JobState::buried);
-  static_assert(kBuried + kBurialLists == 8);
 };
 
 }  // namespace haricot

@@ -109,7 +109,8 @@ class Journal {
   // The same for a deletion that leaves a key behind, and for the record of that: never `full`.
   [[nodiscard]] virtual JournalStatus reserve_delete_kept(const KeptRoom& kept) = 0;
   // The same for so many deletions, one after another, and the keys that they leave behind: for all
-  // of them or for none. It may be `full`, because they have to stand together.
+  // of them or for none. It may be `full` if they are several: as they have to stand together,
+  // there may be room for fewer only.
   [[nodiscard]] virtual JournalStatus reserve_deletes(std::uint32_t deletions,
                                                       const KeptRoom& kept) = 0;
   // Whether those who were told `later` may try again. Once it was true, it is false until somebody

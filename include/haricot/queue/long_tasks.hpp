@@ -3,8 +3,7 @@
 // The tasks take turns. In its turn a task does a bounded step, and goes behind the others if it is
 // not done. So the oldest task is served first, and a short task does not wait for the end of a
 // long one. Tasks that a client waits for have a list of their own. While there are such tasks, the
-// others take half of a call at most. A task that has to wait is put aside; resume() has
-// all tasks that were put aside go on.
+// others take half of a call at most. A task that has to wait is put aside until resume().
 //
 // What a task does is its `Work`, of which nothing is known here. A task keeps its tube in
 // existence (Tube::tasks).
@@ -102,25 +101,33 @@ class LongTasks {
     task.client = nullptr;
     list_of(task).push_back(task);
   }
+  // The client of the task has its answer; the task goes on. To be called in its step.
+  void answered(Task& task) {
+    --awaited_tasks_;
+    task.client = nullptr;
+  }
   // As if its step had answered that it waits.
   void put_aside(Task& task) {
     list_of(task).remove(task);
     task.waits = true;
     waiting_.push_back(task);
   }
-  // Has all that were put aside go on, in the order in which they were.
-  void resume() {
-    while (!waiting_.empty()) {
-      Task& task = waiting_.front();
-      waiting_.remove(task);
-      task.waits = false;
-      list_of(task).push_back(task);
+  // Has those that were put aside go on, in the order in which they were: all, or those of a tube.
+  void resume(const Tube* of = nullptr) {
+    for (Task* task = waiting_.first(); task != nullptr;) {
+      Task* const next = waiting_.after(*task);
+      if (of == nullptr || task->tube == of) {
+        waiting_.remove(*task);
+        task->waits = false;
+        list_of(*task).push_back(*task);
+      }
+      task = next;
     }
   }
 
   // Goes on with the tasks. `step(task, budget)` does something that is worth the budget at most,
   // takes it off the budget, and returns a TaskState; `end(task)` gets one that is done, by a
-  // std::unique_ptr. Neither calls anything here.
+  // std::unique_ptr. Neither calls anything here, but for answered() and resume().
   template <typename Step, typename End>
   void work(std::uint32_t budget, Step step, End end) {
     std::uint32_t share = awaited_.empty() ? budget : budget / 2;

@@ -84,6 +84,16 @@ struct Watch {
 };
 static_assert(sizeof(Watch) == 56, "every idle connection pays for one");
 
+// The jobs that a flush has taken out of their tube, and that are yet to be freed. Their indexes
+// are those in these heaps.
+struct FlushedJobs {
+  IndexedHeap<ReadySlot> ready;
+  IndexedHeap<DeadlineSlot> delayed;
+  JobRef first_buried = JobRef::none;
+
+  bool empty() const { return ready.empty() && delayed.empty() && first_buried == JobRef::none; }
+};
+
 struct Tube {
   static constexpr std::uint8_t kTimerKind = 1;
 
@@ -99,22 +109,26 @@ struct Tube {
   IndexedHeap<DeadlineSlot> delayed;
   JobRef first_buried = JobRef::none;
   JobRef last_buried = JobRef::none;
-  // The number of that list, which its jobs carry. A flush takes the list away and leaves its
-  // number with it; new burials get one that no flush under way has.
-  std::uint32_t burials = 0;
+  // Those jobs say this of themselves. A flush that takes the list away turns it over, so that they
+  // differ from those that are buried meanwhile.
+  bool burial_side = false;
+
+  std::unique_ptr<FlushedJobs> flushed;  // Null: no flush of the tube is under way.
 
   // Those of clients with many watches (WatchIndex) are in front, and `many_watchers` is how many.
   IntrusiveList<Watch, &Watch::in_tube> watchers;
   // Of the clients with few watches that wait, in order of arrival.
   IntrusiveList<Watch, &Watch::waiting> waiting;
 
-  // The sooner of the first delayed job's deadline and the end of the pause.
+  // The sooner of the first delayed job's deadline and the end of the pause; now if it is behind.
   Timer timer{kTimerKind, this};
 
   bool paused = false;
+  // More workers waited for its jobs than a turn could serve. Nobody gets in front of them.
+  bool is_behind = false;
   std::uint32_t tasks = 0;  // Long tasks that it has to outlive.
   Instant pause_end;
-  std::uint32_t pause_s = 0;  // As asked for; 0 when the tube is not paused, or about not to be.
+  std::uint32_t pause_s = 0;  // As asked for; 0 when the tube is not paused.
   std::uint32_t index = 0;    // The index in the engine's list of tubes.
 
   // Numbers for the statistics, kept right at every change.
@@ -122,9 +136,6 @@ struct Tube {
   std::uint64_t reserved = 0;
   std::uint64_t urgent = 0;  // Ready ones with a priority below Job::kUrgentPriorities.
   std::uint64_t total_jobs = 0;
-  // Jobs that a flush has yet to free. They are in no heap or list of the tube, and still counted.
-  std::uint64_t flushed_ready = 0;
-  std::uint64_t flushed_delayed = 0;
   std::uint32_t using_clients = 0;
   std::uint32_t watching_clients = 0;
   std::uint32_t waiting_clients = 0;  // With few watches: see Engine::waiting_clients().
@@ -135,14 +146,20 @@ struct Tube {
   std::unique_ptr<TubeTimes> times;  // Null: there was nothing to keep, or no memory for it.
 
   // With those that are flushed and not freed yet.
-  std::uint64_t ready_jobs() const { return ready.size() + flushed_ready; }
-  std::uint64_t delayed_jobs() const { return delayed.size() + flushed_delayed; }
+  std::uint64_t ready_jobs() const {
+    return std::uint64_t{ready.size()} + (flushed == nullptr ? 0 : flushed->ready.size());
+  }
+  std::uint64_t delayed_jobs() const {
+    return std::uint64_t{delayed.size()} + (flushed == nullptr ? 0 : flushed->delayed.size());
+  }
   bool has_jobs() const { return !ready.empty() || !delayed.empty() || buried > 0 || reserved > 0; }
   bool is_referenced() const {
     return using_clients > 0 || watching_clients > 0 || has_jobs() || tasks > 0;
   }
   // A job that a worker could get now.
-  bool offers_job() const { return !paused && !ready.empty() && !ready.top().is_blocked(); }
+  bool offers_job() const {
+    return !paused && !is_behind && !ready.empty() && !ready.top().is_blocked();
+  }
 };
 
 }  // namespace haricot

@@ -47,10 +47,14 @@ class WatchWeights {
   std::uint32_t size() const { return shares_.size(); }
 
   std::uint32_t weight(std::uint32_t index) const { return shares_[index].weight; }
-  // Requires: 1 to kWeightMax.
+  // It counts at once: what is left of the pass grows or shrinks with the stride. Requires: 1 to
+  // kWeightMax.
   void set_weight(std::uint32_t index, std::uint32_t weight) {
     CHECK(weight >= 1 && weight <= kWeightMax);
-    shares_[index].weight = weight;
+    Share& share = shares_[index];
+    const std::uint64_t left = pass(index) - time_;  // A stride at most, so that it fits.
+    share.pass = time_ + left * share.weight / weight;
+    share.weight = weight;
   }
 
   // The virtual time at which the watch is served next, if its tube offers a job now.

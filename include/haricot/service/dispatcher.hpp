@@ -115,6 +115,7 @@ class Dispatcher {
   Reply delete_batch(Client& client, const Command& command);
   Reply watch_by_weight(Client& client, const Command& command);
   Reply reserve_mode(Client& client, const Command& command);
+  static Reply batch_deleted(std::uint64_t deleted, std::uint64_t not_found);
   static Reply mode_is(bool weighted);
   Reply set_draining(bool draining, ReplyCode code);
   void write_jobs(Report& report, std::span<const JobRef> jobs, Instant now);

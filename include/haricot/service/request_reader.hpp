@@ -103,8 +103,12 @@ class RequestReader {
   Stage stage_ = Stage::line;
   bool allows_batch_lines_ : 1 = false;
   bool is_in_batch_line_ : 1 = false;
-  // body: of a large one; rest_of_body, rest_of_end: of that.
-  std::uint32_t body_bytes_left_ = 0;
+  union {
+    // body: of a large one; rest_of_body, rest_of_end: of that.
+    std::uint32_t body_bytes_left_ = 0;
+    // line, while is_in_batch_line_: its end does not begin in so many of the first bytes.
+    std::uint32_t searched_bytes_;
+  };
 };
 static_assert(sizeof(RequestReader) == 40, "every idle connection pays for one");
 

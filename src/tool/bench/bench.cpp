@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -12,15 +14,19 @@
 #include "tool/bench/bench_options.hpp"
 #include "tool/bench/bench_report.hpp"
 #include "tool/bench/bench_tubes.hpp"
+#include "tool/bench/comparison.hpp"
 #include "tool/bench/interval_report.hpp"
 #include "tool/bench/load.hpp"
 #include "tool/bench/process_usage.hpp"
 #include "tool/cli/interrupt.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/cli/subcommand.hpp"
 #include "tool/client/address.hpp"
 
 namespace haricot::tool {
 namespace {
+
+constexpr std::size_t kTurns = 3;  // Of each of two servers.
 
 int fail(const std::string& reason, int status = kExitFailure) {
   std::fprintf(stderr, "haricot bench: %s\n", reason.c_str());
@@ -53,8 +59,8 @@ void show_line(IntervalReport& lines, const Tally& so_far) {
   const std::optional<std::string> line = lines.take(so_far);
   if (!line) return;
   show_stage("");
-  std::fputs(line->c_str(), stdout);
-  std::fflush(stdout);
+  print(*line);
+  flush();
 }
 
 bool measure(const BenchOptions& options, Load& load, BenchResult& result, std::string& error) {
@@ -78,20 +84,36 @@ bool measure(const BenchOptions& options, Load& load, BenchResult& result, std::
   return good;
 }
 
-int run(const BenchOptions& options) {
+// Whether the process may have so many connections. Without this look the last ones would fail when
+// the others stand and the jobs are put.
+bool fits_limit(const BenchOptions& options, std::string& error) {
+  constexpr std::uint64_t kOthers = 16;  // Files of the program, and connections that come and go.
+  const Surroundings& besides = options.surroundings;
+  const std::uint64_t wanted = options.connections + besides.waiting + besides.waiting_together +
+                               besides.idle_connections + kOthers;
+  const std::uint64_t limit = os::descriptor_limit();
+  if (wanted <= limit) return true;
+  error = "it would take " + std::to_string(wanted) + " descriptors, and ulimit -n allows " +
+          std::to_string(limit);
+  return false;
+}
+
+// Prepares, measures and clears away. Something: it failed, with this status.
+std::optional<int> run_once(const BenchOptions& options, BenchResult& result) {
   std::string error;
   if (!Address::check(options.address, error)) return fail(error, kExitUsage);
   const std::optional<Address> address = Address::find(options.address, error);
-  if (!address) return fail(error);
-  BenchResult result;
+  if (!address) return fail(error, kExitNoServer);
   result.address = address->name();
   result.at_first = usage_of(options.pid);
   if (options.pid != 0 && !result.at_first) {
     return fail("there is no process " + std::to_string(options.pid));
   }
-  os::raise_descriptor_limit();
-  catch_interrupts();
-
+  if (!fits_limit(options, error)) return fail(error, kExitLocal);
+  if (!address->connect(error,
+                        Duration::milliseconds(static_cast<std::int64_t>(options.patience_ms)))) {
+    return fail(error, kExitNoServer);
+  }
   const std::string body = make_body(options.body_bytes);
   const BenchTubes tubes;
   Background background(options, *address, tubes, body);
@@ -105,18 +127,40 @@ int run(const BenchOptions& options) {
   // Whatever has happened, what can be cleared away is.
   show_stage("clearing away");
   load.close();
-  std::string clearing_error;
-  const bool is_clear = background.clear(clearing_error);
+  const bool is_clear = background.clear(result.clearing_error);
   show_stage("");
-  // Whoever has set it may have thought that it counts.
-  const bool is_surprise = options.has_default_address && std::getenv("HARICOT_ADDR") != nullptr;
-  if (!good) return fail(error + (is_surprise ? "; bench ignores HARICOT_ADDR" : ""));
+  if (!good) return fail(error);
   if (options.pid != 0 && !result.after) return fail("the server's process is gone");
+  if (!is_clear) result.clearing_error.insert(0, "cannot clear away what was left: ");
+  return std::nullopt;
+}
+
+int run(const BenchOptions& options) {
+  BenchResult result;
+  if (const std::optional<int> failed = run_once(options, result)) return *failed;
   const std::string report =
       options.json ? json_report(options, result) : text_report(options, result);
-  std::fputs(report.c_str(), stdout);
-  if (!is_clear) return fail("cannot clear away what was left: " + clearing_error);
-  return result.was_interrupted ? kExitFailure : EXIT_SUCCESS;
+  print(report);
+  if (!result.clearing_error.empty()) return fail(result.clearing_error);
+  return result.was_interrupted ? kExitFailure : kExitDone;
+}
+
+int compare(const BenchOptions& options) {
+  std::array<BenchOptions, 2> each = {options, options};
+  each[1].address = options.other_address;
+  Comparison comparison;
+  for (std::size_t turn = 0; turn < kTurns; ++turn) {
+    for (const std::size_t i : order_of_turn(turn)) {
+      BenchResult& result = comparison.turns[i].emplace_back();
+      if (const std::optional<int> failed = run_once(each[i], result)) return *failed;
+      if (!result.clearing_error.empty()) return fail(result.clearing_error);
+      if (result.was_interrupted) return fail("interrupted: there is nothing to compare");
+    }
+  }
+  const std::string report =
+      options.json ? json_report(options, comparison) : text_report(options, comparison);
+  print(report);
+  return kExitDone;
 }
 
 }  // namespace
@@ -128,10 +172,12 @@ int bench(Words words) {
     return fail(error + "\nTry haricot bench --help.", kExitUsage);
   }
   if (options.action == BenchOptions::Action::show_help) {
-    std::fputs(bench_help().c_str(), stdout);
-    return EXIT_SUCCESS;
+    print(bench_help());
+    return kExitDone;
   }
-  return run(options);
+  os::raise_descriptor_limit();
+  catch_interrupts();
+  return options.other_address.empty() ? run(options) : compare(options);
 }
 
 }  // namespace haricot::tool

@@ -59,7 +59,6 @@ bool read_reserve_mode(std::string_view value, ReserveMode& mode) {
 
 constexpr std::string_view kNumber = "a number (k and M at its end are thousands and millions)";
 constexpr std::string_view kAtLeastOne = "a number of at least 1 that is not absurd";
-constexpr std::string_view kSeconds = "a time in seconds, such as 2.5";
 
 std::vector<Flag> load_flags(BenchOptions& o) {
   return {
@@ -84,7 +83,7 @@ std::vector<Flag> load_flags(BenchOptions& o) {
        set(o.unique)},
       {'n', "count", "N", "jobs to measure, instead of a time", into(o.count, kJobs), kAtLeastOne},
       {0, "seconds", "S", "how long to measure (5)",
-       set_milliseconds(o.milliseconds, 1, kBenchMillisecondsMax), kSeconds},
+       set_milliseconds(o.milliseconds, 1, kBenchMillisecondsMax), kTimeWanted},
       {0, "warm-up", "N", "jobs before the measured ones (10k, or the count if that is less)",
        into(o.warm_up, kAnyNumber), kNumber},
   };
@@ -107,15 +106,18 @@ std::vector<Flag> surroundings_flags(Surroundings& s) {
   };
 }
 
+void add_address(BenchOptions& options, std::string_view address) {
+  (options.addresses == 0 ? options.address : options.other_address) = address;
+  ++options.addresses;
+}
+
 std::vector<Flag> other_flags(BenchOptions& o) {
   return {
       {'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH",
        [&o](std::string_view value) {
-         o.address = value;
-         ++o.addresses;
-         return !value.empty();
-       },
-       "an address"},
+         add_address(o, value);
+         return true;
+       }},
       {'i', "interval", "S", "print a line every so many seconds while it runs",
        set_milliseconds(o.interval_ms, kIntervalMsMin, kBenchMillisecondsMax),
        "a time of at least 0.1 seconds"},
@@ -129,7 +131,7 @@ std::vector<Flag> other_flags(BenchOptions& o) {
        },
        "a process id"},
       {'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
-       set_milliseconds(o.patience_ms, 1, kBenchMillisecondsMax), kSeconds},
+       set_milliseconds(o.patience_ms, 1, kBenchMillisecondsMax), kTimeWanted},
       {0, "keep", "", "do not delete the jobs that are left at the end", set(o.keep)},
       {'j', "json", "", "report as JSON", set(o.json)},
       {'h', "help", "", "show this help and exit",
@@ -208,33 +210,47 @@ bool parse_bench_options(Words words, BenchOptions& options, std::string& error)
   std::vector<std::string_view> operands;
   if (!read_flags(all_flags(options), words, operands, error)) return false;
   if (options.action == BenchOptions::Action::show_help) return true;
-  if (options.addresses + operands.size() > 1) {
-    error = "more than one address";
+  for (const std::string_view operand : operands) add_address(options, operand);
+  if (options.addresses > 2) {
+    error = "more than two addresses";
     if (!operands.empty()) error += ": " + std::string(operands.back());
     return false;
   }
-  if (!operands.empty()) options.address = operands[0];
-  options.has_default_address = options.addresses + operands.size() == 0;
+  if (options.addresses == 0) {
+    error =
+        "it loads a server, so it wants to be told which: an address ($HARICOT_ADDR does not "
+        "count)";
+    return false;
+  }
+  if (options.addresses == 2 &&
+      (options.pid != 0 || options.histogram || options.interval_ms > 0)) {
+    error = "--pid, --histogram and --interval are for one server";
+    return false;
+  }
   return settle(options, error);
 }
 
 std::string bench_help() {
   BenchOptions options;
-  return "Use: haricot bench [OPTIONS] [ADDRESS]\n\n"
+  return "Use: haricot bench [OPTIONS] ADDRESS [ADDRESS]\n\n"
          "Loads a beanstalk server and reports how fast it is. ADDRESS is what --address\n"
-         "takes (127.0.0.1:11300); $HARICOT_ADDR does not count. Each connection sends its\n"
-         "commands, waits for all answers, checks them, and goes on. bench makes tubes with\n"
-         "names of their own, and deletes its jobs at the end.\n\n"
+         "takes; without it nothing is loaded, and $HARICOT_ADDR does not count. Each connection\n"
+         "sends its commands, waits for all answers, checks them, and goes on. bench makes tubes "
+         "with\n"
+         "names of their own, and deletes its jobs at the end. Two servers get the load in turns,\n"
+         "three each, and the ratio is reported.\n\n"
          "The load:\n" +
          describe_flags(load_flags(options)) + "\nWhat the server holds besides:\n" +
          describe_flags(surroundings_flags(options.surroundings)) + "\nOther:\n" +
          describe_flags(other_flags(options)) +
          "\nExit status: 0 done, 1 a wrong answer, a connection that was closed, or a run that "
          "was\n"
-         "interrupted, 5 a mistake on the command line.\n"
+         "interrupted, 3 no server, 5 a mistake on the command line, 6 stdout fails, or ulimit\n"
+         "allows too few connections.\n"
          "\nExamples:\n"
-         "    haricot bench --seconds 10 --histogram              # how long answers take\n"
-         "    haricot bench queue1:11300 --connections 100 --depth 10\n";
+         "    haricot bench localhost --seconds 10 --histogram    # how long answers take\n"
+         "    haricot bench queue1:11300 --connections 100 --depth 10\n"
+         "    haricot bench unix:/run/old.sock unix:/run/new.sock # compares them\n";
 }
 
 }  // namespace haricot::tool

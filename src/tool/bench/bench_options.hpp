@@ -43,9 +43,9 @@ struct BenchOptions {
   enum class Action : std::uint8_t { run, show_help };
 
   Action action = Action::run;
-  std::string address = "127.0.0.1:11300";
-  std::uint64_t addresses = 0;  // How many --address has named.
-  bool has_default_address = true;
+  std::string address;
+  std::string other_address;    // A second server to compare the first one with; empty: none.
+  std::uint64_t addresses = 0;  // How many were named.
   Workload workload = Workload::cycle;
   std::uint64_t connections = 16;
   std::uint64_t depth = 1;  // Commands that a connection sends at once.

@@ -84,6 +84,8 @@ std::string counted(std::uint64_t number, std::string_view what) {
   return text;
 }
 
+}  // namespace
+
 std::string describe_load(const BenchOptions& o) {
   std::string text(name_of(o.workload));
   text += ", " + counted(o.connections, "connection") + ", " + counted(o.depth, "command") +
@@ -112,6 +114,8 @@ std::string describe_load(const BenchOptions& o) {
   }
   return text;
 }
+
+namespace {
 
 std::string latency_row(std::string_view name, const Histogram& histogram, double seconds) {
   constexpr std::size_t kCountWidth = 12;

@@ -22,7 +22,11 @@ struct BenchResult {
   std::optional<ProcessUsage> before;
   std::optional<ProcessUsage> after;
   bool was_interrupted = false;
+  std::string clearing_error;  // Why something of bench is still there; empty: nothing is.
 };
+
+// The load in a few words.
+std::string describe_load(const BenchOptions& options);
 
 // Numbers that only make sense for commands or time that were there are 0 without.
 std::string text_report(const BenchOptions& options, const BenchResult& result);

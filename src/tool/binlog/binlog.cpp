@@ -7,6 +7,7 @@
 
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/cli/flags.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
@@ -43,8 +44,8 @@ int binlog(Words words) {
   if (!read_flags(flags, words, operands, error)) return fail(error, kExitUsage);
   const std::string text = std::string(kUse) + "Options:\n" + describe_flags(flags);
   if (help) {
-    std::fputs(text.c_str(), stdout);
-    return EXIT_SUCCESS;
+    print(text);
+    return kExitDone;
   }
   const std::string_view action = operands.empty() ? std::string_view{} : operands.front();
   const std::size_t folders = operands.empty() ? 0 : operands.size() - 1;

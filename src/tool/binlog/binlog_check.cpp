@@ -9,6 +9,7 @@
 
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/binlog/kept_jobs.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/cli/subcommand.hpp"
 
@@ -45,22 +46,22 @@ const char* kind_name(FileKind kind) {
 }
 
 void print_files(const KeptJobs& kept) {
-  std::printf("%-14s %-10s %12s %10s %10s  %s\n", "file", "format", "bytes", "records", "jobs",
-              "end");
+  print_format("%-14s %-10s %12s %10s %10s  %s\n", "file", "format", "bytes", "records", "jobs",
+               "end");
   const ReplayReport& report = kept.report();
   for (std::size_t i = 0; i < report.files.size(); ++i) {
     const FileReport& file = report.files[i];
     const std::string name = "binlog." + std::to_string(file.number);
-    std::printf("%-14s %-10s %12llu %10llu %10llu  %s\n", name.c_str(), kind_name(file.kind),
-                static_cast<unsigned long long>(file.bytes),
-                static_cast<unsigned long long>(file.records_read),
-                static_cast<unsigned long long>(kept.jobs_in(kept.segments().at(i))),
-                state_of(file));
+    print_format("%-14s %-10s %12llu %10llu %10llu  %s\n", name.c_str(), kind_name(file.kind),
+                 static_cast<unsigned long long>(file.bytes),
+                 static_cast<unsigned long long>(file.records_read),
+                 static_cast<unsigned long long>(kept.jobs_in(kept.segments().at(i))),
+                 state_of(file));
   }
   for (const Problem& problem : report.problems) {
     if (!haricot::binlog::is_left_aside(problem.kind)) continue;
-    std::printf("%-14s %-10s %12s %10s %10s  left aside\n", problem.file.c_str(), "-", "-", "-",
-                "-");
+    print_format("%-14s %-10s %12s %10s %10s  left aside\n", problem.file.c_str(), "-", "-", "-",
+                 "-");
   }
 }
 
@@ -76,12 +77,12 @@ void print_tubes(const KeptJobs& kept) {
     ++tubes[engine.tubes()[job.tube].name][index];
   }
   if (tubes.empty()) return;
-  std::printf("\n%10s %10s %10s  tube\n", "ready", "delayed", "buried");
+  print_format("\n%10s %10s %10s  tube\n", "ready", "delayed", "buried");
   for (const auto& [name, counts] : tubes) {
-    std::printf("%10llu %10llu %10llu  %.*s\n", static_cast<unsigned long long>(counts[0]),
-                static_cast<unsigned long long>(counts[1]),
-                static_cast<unsigned long long>(counts[2]), static_cast<int>(name.size()),
-                name.data());
+    print_format("%10llu %10llu %10llu  %.*s\n", static_cast<unsigned long long>(counts[0]),
+                 static_cast<unsigned long long>(counts[1]),
+                 static_cast<unsigned long long>(counts[2]), static_cast<int>(name.size()),
+                 name.data());
   }
 }
 
@@ -96,34 +97,34 @@ int check_binlog(const std::string& folder, bool is_quiet) {
   progress.clear();
   if (!is_read) {
     std::fprintf(stderr, "haricot binlog: %s\n", error.c_str());
-    return kExitFailure;
+    return kExitLocal;
   }
   const ReplayReport& report = kept.report();
   print_files(kept);
   print_tubes(kept);
-  std::printf("\n%llu jobs, the next id is %llu\n",
-              static_cast<unsigned long long>(kept.engine().jobs().size()),
-              static_cast<unsigned long long>(report.next_id));
+  print_format("\n%llu jobs, the next id is %llu\n",
+               static_cast<unsigned long long>(kept.engine().jobs().size()),
+               static_cast<unsigned long long>(report.next_id));
   if (const std::uint64_t keys = kept.engine().jobs().remains(); keys > 0) {
-    std::printf("%llu keys of deleted jobs\n", static_cast<unsigned long long>(keys));
+    print_format("%llu keys of deleted jobs\n", static_cast<unsigned long long>(keys));
   }
-  for (const std::string& name : report.spares) std::printf("%s: not begun yet\n", name.c_str());
+  for (const std::string& name : report.spares) print_format("%s: not begun yet\n", name.c_str());
   if (kept.user() != 0) {
-    std::printf("process %d uses the folder: its last records may be under way\n", kept.user());
+    print_format("process %d uses the folder: its last records may be under way\n", kept.user());
   }
   for (const std::string& name : kept.names_kept_aside()) {
-    std::printf("%s: kept aside, read by no server\n", name.c_str());
+    print_format("%s: kept aside, read by no server\n", name.c_str());
   }
   for (const Problem& problem : report.problems) {
     const char* kind = haricot::binlog::is_damage(problem) ? "DAMAGE" : "torn";
-    std::printf("%s: %s\n", kind, haricot::binlog::to_sentence(problem).c_str());
+    print_format("%s: %s\n", kind, haricot::binlog::to_sentence(problem).c_str());
   }
   if (!report.is_sound()) {
-    std::puts("damaged");
+    print("damaged\n");
     return kExitFailure;
   }
-  std::puts(report.problems.empty() ? "sound" : "torn");
-  return report.problems.empty() ? EXIT_SUCCESS : kExitTorn;
+  print(report.problems.empty() ? "sound\n" : "torn\n");
+  return report.problems.empty() ? kExitDone : kExitTorn;
 }
 
 }  // namespace haricot::tool

@@ -6,13 +6,10 @@
 
 namespace haricot::tool {
 
-// What binlog check ends with if nothing is wrong but half a record at the end of the newest file,
-// which a crash leaves.
-inline constexpr int kExitTorn = 2;
-
 // `is_quiet`: without progress on a terminal.
 //
-// 0 only if everything in the folder could be read and nothing is missing.
+// 0 only if everything in the folder could be read and nothing is missing; kExitLocal if the folder
+// itself cannot be read or written.
 int check_binlog(const std::string& folder, bool is_quiet);
 int dump_binlog(const std::string& folder, bool json);
 // The target is made, or is there and empty. 1 if the source was damaged: what could be read is

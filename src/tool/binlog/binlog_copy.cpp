@@ -19,6 +19,7 @@
 #include "os/process.hpp"
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/binlog/kept_jobs.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/cli/subcommand.hpp"
 
@@ -27,7 +28,7 @@ namespace {
 
 int fail(const std::string& reason) {
   std::fprintf(stderr, "haricot binlog: %s\n", reason.c_str());
-  return kExitFailure;
+  return kExitLocal;
 }
 
 // A folder of our own with nothing in it, held as a server would hold it.
@@ -141,11 +142,11 @@ int copy_binlog(const std::string& from, const std::string& to, bool is_quiet) {
     std::fprintf(stderr, "haricot binlog: %s\n", binlog::to_sentence(*notice).c_str());
   }
   if (!good) return fail("not all jobs could be written to " + to);
-  std::printf("%llu jobs copied\n", static_cast<unsigned long long>(copies.jobs().size()));
+  print_format("%llu jobs copied\n", static_cast<unsigned long long>(copies.jobs().size()));
   for (const std::string& warning : kept.report().warnings()) {
     std::fprintf(stderr, "haricot binlog: DAMAGE: %s\n", warning.c_str());
   }
-  return kept.report().is_sound() ? EXIT_SUCCESS : kExitFailure;
+  return kept.report().is_sound() ? kExitDone : kExitFailure;
 }
 
 }  // namespace haricot::tool

@@ -9,6 +9,7 @@
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/binlog/job_line.hpp"
 #include "tool/binlog/kept_jobs.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
@@ -53,24 +54,23 @@ int dump_binlog(const std::string& folder, bool json) {
   std::string error;
   if (!kept.read(folder, error)) {
     std::fprintf(stderr, "haricot binlog: %s\n", error.c_str());
-    return kExitFailure;
+    return kExitLocal;
   }
-  bool written = true;
   for (const JobRef ref : kept.by_id()) {
     const JobLine line = line_of(kept, ref);
     const std::string text = json ? to_json(line) : to_text(line);
-    written = written && std::fputs(text.c_str(), stdout) >= 0;
+    print(text);
   }
   for (const JobRef remains : kept.engine().jobs().remains_by_id()) {
     const KeptLine line = kept_line_of(kept, remains);
     const std::string text = json ? to_json(line) : to_text(line);
-    written = written && std::fputs(text.c_str(), stdout) >= 0;
+    print(text);
   }
-  written = std::fflush(stdout) == 0 && written;
+  flush();  // So that the warnings come after the jobs.
   for (const std::string& warning : kept.report().warnings()) {
     std::fprintf(stderr, "haricot binlog: DAMAGE: %s\n", warning.c_str());
   }
-  return written && kept.report().is_sound() ? EXIT_SUCCESS : kExitFailure;
+  return kept.report().is_sound() ? kExitDone : kExitFailure;
 }
 
 }  // namespace haricot::tool

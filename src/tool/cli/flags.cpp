@@ -15,12 +15,13 @@ class Reader {
   Reader(std::span<const Flag> flags, Words words, std::string& error)
       : flags_(flags), words_(words), error_(error) {}
 
-  bool read(std::vector<std::string_view>& operands) {
+  bool read(std::vector<std::string_view>& operands, FlagPlaces places) {
     bool only_operands = false;
     while (at_ < words_.size()) {
       const std::string_view word = words_[at_++];
       if (only_operands || word.size() < 2 || word[0] != '-') {
         operands.push_back(word);
+        if (places == FlagPlaces::in_front) only_operands = true;
       } else if (word == "--") {
         only_operands = true;
       } else if (!(word[1] == '-' ? read_long(word.substr(2)) : read_letters(word.substr(1)))) {
@@ -45,9 +46,14 @@ class Reader {
       if (flag.value.empty()) return fail(written + " takes no value");
       return apply(flag, written, text.substr(equals + 1));
     }
-    std::vector<std::string_view> names;
-    for (const Flag& flag : flags_) names.push_back(flag.name);
-    return fail("unknown flag: " + written + suggestion(written.substr(2), names, "--"));
+    return unknown(written);
+  }
+
+  bool unknown(const std::string& written) {
+    std::vector<std::string> names;
+    for (const Flag& flag : flags_) names.push_back("--" + std::string(flag.name));
+    const std::vector<std::string_view> words(names.begin(), names.end());
+    return fail("unknown flag: " + written + suggestion(written, words));
   }
 
   // Letters up to the first one that takes a value, which is the rest of the word or the next one.
@@ -55,7 +61,7 @@ class Reader {
     while (!letters.empty()) {
       const Flag* flag = find_letter(letters[0]);
       const std::string written = std::string("-") + letters[0];
-      if (flag == nullptr) return fail("unknown flag: " + written);
+      if (flag == nullptr) return unknown(written);
       letters.remove_prefix(1);
       if (!flag->value.empty()) {
         return apply(*flag, written,
@@ -91,8 +97,8 @@ class Reader {
 }  // namespace
 
 bool read_flags(std::span<const Flag> flags, Words words, std::vector<std::string_view>& operands,
-                std::string& error) {
-  return Reader(flags, words, error).read(operands);
+                std::string& error, FlagPlaces places) {
+  return Reader(flags, words, error).read(operands, places);
 }
 
 std::vector<Flag> usual_flags() {
@@ -175,9 +181,8 @@ std::function<bool(std::string_view)> set_seconds(std::uint64_t& to) {
 
 std::optional<std::uint64_t> read_seconds(std::string_view text) {
   const std::optional<std::uint64_t> milliseconds = read_milliseconds(text);
-  if (!milliseconds || *milliseconds % 1000 != 0) return std::nullopt;
-  const std::uint64_t seconds = *milliseconds / 1000;
-  return seconds <= kSecondsMax ? std::optional(seconds) : std::nullopt;
+  if (!milliseconds || *milliseconds > kSecondsMax * 1000) return std::nullopt;
+  return (*milliseconds + 999) / 1000;
 }
 
 std::function<bool(std::string_view)> set_tube(std::string& to) {

@@ -28,10 +28,15 @@ struct Flag {
   std::string_view wanted = {};
 };
 
+// Where flags may stand: in front of operands, behind them and between them, or only in front,
+// because the operands are a command with flags of its own.
+enum class FlagPlaces : bool { anywhere, in_front };
+
 // Applies the flags in their order and collects the operands. On a mistake returns false, and
 // `error` names the word.
 [[nodiscard]] bool read_flags(std::span<const Flag> flags, Words words,
-                              std::vector<std::string_view>& operands, std::string& error);
+                              std::vector<std::string_view>& operands, std::string& error,
+                              FlagPlaces places = FlagPlaces::anywhere);
 
 // The flags of all subcommands that ask a server. They may also stand before the subcommand's name.
 struct UsualFlag {
@@ -52,8 +57,14 @@ std::size_t count_usual_flags(Words words);
 // One line a flag, aligned.
 std::string describe_flags(std::span<const Flag> flags);
 
+// Times on the command line, all read by read_milliseconds(): 90, 2.5, 250ms, 5m, 1h30m.
+inline constexpr std::string_view kTimeWanted = "a time, such as 90, 2.5, 250ms or 5m";
 // Four months; what a timer and a calculation in nanoseconds can take.
 inline constexpr std::uint64_t kMillisecondsMax = 10'000'000'000;
+// What a command of the protocol takes: whole seconds. A part of a second counts as one, so nothing
+// is shorter than it was meant. Nothing: it is no time, or too long.
+inline constexpr std::uint64_t kSecondsMax = 4294967295;
+std::optional<std::uint64_t> read_seconds(std::string_view text);
 
 // What a flag usually does with its value. The variable has to outlive the flag.
 std::function<bool(std::string_view)> set(bool& to);
@@ -62,10 +73,6 @@ std::function<bool(std::string_view)> set_count(std::uint64_t& to, std::uint64_t
                                                 std::uint64_t max);
 std::function<bool(std::string_view)> set_milliseconds(std::uint64_t& to, std::uint64_t min,
                                                        std::uint64_t max = kMillisecondsMax);
-// A whole number of seconds, which a command of the protocol takes: 300 or 5m.
-inline constexpr std::uint64_t kSecondsMax = 4294967295;
-inline constexpr std::string_view kSecondsWanted = "a number of seconds up to 4294967295";
-std::optional<std::uint64_t> read_seconds(std::string_view text);
 std::function<bool(std::string_view)> set_seconds(std::uint64_t& to);
 // A name that the protocol allows.
 std::function<bool(std::string_view)> set_tube(std::string& to);

@@ -33,7 +33,7 @@ std::string safe_lines(std::string_view bytes) {
   while (!bytes.empty()) {
     const Utf8Character first = first_character(bytes);
     const std::string_view written = bytes.substr(0, std::max<std::size_t>(first.bytes, 1));
-    const bool is_harmless = first.bytes > 0 && !is_control(first.code);
+    const bool is_harmless = first.bytes > 0 && is_plain(first.code);
     if (written == "\n" || written == "\t" || is_harmless) {
       text += written;
     } else {

@@ -7,12 +7,20 @@
 
 namespace haricot::tool {
 
-// The exit statuses of `haricot`, the same for all subcommands. `bench` and `binlog` end with
-// kExitFailure whatever went wrong.
-inline constexpr int kExitFailure = 1;   // The answer is no: not there, not empty, nothing to do.
-inline constexpr int kExitNoServer = 3;  // Nobody listens, or not a beanstalk server, or silence.
-inline constexpr int kExitRefused = 4;   // The server refuses the command, or does not know it.
-inline constexpr int kExitUsage = 5;
+// The exit statuses of `haricot`, the same for all subcommands.
+enum ExitStatus : int {
+  kExitDone = 0,
+  kExitFailure = 1,   // The answer is no: not there, not empty in time, not all of it, interrupted.
+  kExitTorn = 2,      // binlog check: there is nothing worse than half a record at the end.
+  kExitNoServer = 3,  // Nobody listens, or not a beanstalk server, or silence.
+  kExitRefused = 4,   // The server refuses the command, or does not know it.
+  kExitUsage = 5,     // A mistake on the command line.
+  kExitLocal = 6,     // This side: a file, a folder or stdout fails, or a limit of the process.
+  // Of `work` alone, and then as every program that runs another one:
+  kExitBuried = 7,         // Some jobs were buried.
+  kExitNotExecuted = 126,  // The program is there, and cannot be executed.
+  kExitNotFound = 127,     // There is no such program.
+};
 
 // The words after the subcommand's name.
 using Words = std::span<const char* const>;

@@ -10,8 +10,117 @@ namespace {
 // Longer words are no mistyped names, and are not compared.
 constexpr std::size_t kWordBytesMax = 64;
 
+// A shorter word begins too many others.
+constexpr std::size_t kBeginningBytesMin = 3;
+
+// Words that other tools have for the same, such as redis-cli, ls, systemctl, and clients of
+// beanstalkd. A row counts where the first word of what is meant can stand.
+struct OtherWord {
+  std::string_view word;
+  std::string_view meant;
+};
+constexpr OtherWord kOtherWords[] = {
+    {"info", "stats"},
+    {"status", "stats"},
+    {"stat", "stats"},
+    {"llen", "stats"},
+    {"who", "stats --key current-connections"},
+    {"clients", "stats --key current-connections"},
+    {"keys", "tubes"},
+    {"list", "tubes"},
+    {"ls", "tubes"},
+    {"queues", "tubes"},
+    {"count", "tubes"},
+    {"len", "tubes"},
+    {"scan", "jobs"},
+    {"lrange", "jobs"},
+    {"search", "jobs --match TEXT"},
+    {"find", "jobs --match TEXT"},
+    {"grep", "jobs --match TEXT"},
+    {"monitor", "top"},
+    {"watch", "top"},
+    {"get", "peek"},
+    {"show", "peek"},
+    {"cat", "peek"},
+    {"lpush", "put"},
+    {"rpush", "put"},
+    {"push", "put"},
+    {"add", "put"},
+    {"set", "put"},
+    {"publish", "put"},
+    {"brpop", "reserve"},
+    {"blpop", "reserve"},
+    {"rpop", "reserve"},
+    {"lpop", "reserve"},
+    {"pop", "reserve"},
+    {"take", "reserve"},
+    {"run", "work"},
+    {"touch", "work"},
+    {"subscribe", "work"},
+    {"retry", "kick"},
+    {"del", "delete"},
+    {"rm", "delete"},
+    {"remove", "delete"},
+    {"flushdb", "flush"},
+    {"flushall", "flush"},
+    {"purge", "flush"},
+    {"clear", "flush"},
+    {"mv", "move"},
+    {"rename", "move"},
+    {"dump", "export"},
+    {"save", "export"},
+    {"backup", "export"},
+    {"restore", "import"},
+    {"load", "import"},
+    {"unpause", "pause TUBE 0"},
+    {"resume", "pause TUBE 0"},
+    {"wait", "drain"},
+    {"undrain", "drain --stop"},
+    {"benchmark", "bench"},
+    {"latency", "ping"},
+    {"version", "--version"},
+    // The address has host and port.
+    {"--host", "--address HOST:PORT"},
+    {"--server", "--address HOST:PORT"},
+    {"--port", "--address HOST:PORT"},
+    {"-p", "--address HOST:PORT"},
+    {"-H", "--address HOST:PORT"},
+    {"--queue", "--tube"},
+    {"--retries", "--tries"},
+    {"--max-tries", "--tries"},
+    {"--attempts", "--tries"},
+    {"--limit", "--count"},
+    {"--force", "--yes"},
+};
+
+std::string_view without_hyphens(std::string_view word) {
+  return word.substr(std::min(word.find_first_not_of('-'), word.size()));
+}
+
+std::string_view other_word(std::string_view mistyped, std::span<const std::string_view> words) {
+  for (const OtherWord& row : kOtherWords) {
+    const std::string_view first = row.meant.substr(0, row.meant.find(' '));
+    const bool can_stand = std::find(words.begin(), words.end(), first) != words.end();
+    if (row.word == mistyped && can_stand) return row.meant;
+  }
+  return {};
+}
+
+// Empty: none begins so, or several do.
+std::string_view only_beginning(std::string_view mistyped,
+                                std::span<const std::string_view> words) {
+  if (without_hyphens(mistyped).size() < kBeginningBytesMin) return {};
+  std::string_view found;
+  for (const std::string_view word : words) {
+    if (!word.starts_with(mistyped)) continue;
+    if (!found.empty()) return {};
+    found = word;
+  }
+  return found;
+}
+
 std::size_t changes_allowed(std::string_view word) {
-  return std::clamp<std::size_t>(word.size() / 3, 1, 2);
+  return std::clamp<std::size_t>(without_hyphens(word).size() / 3, 1, 2);
 }
 
 }  // namespace
@@ -50,11 +159,11 @@ std::string_view nearest_word(std::string_view mistyped, std::span<const std::st
   return nearest;
 }
 
-std::string suggestion(std::string_view mistyped, std::span<const std::string_view> words,
-                       std::string_view prefix) {
-  const std::string_view nearest = nearest_word(mistyped, words);
-  if (nearest.empty()) return {};
-  return " (did you mean " + std::string(prefix) + std::string(nearest) + "?)";
+std::string suggestion(std::string_view mistyped, std::span<const std::string_view> words) {
+  std::string_view meant = other_word(mistyped, words);
+  if (meant.empty()) meant = only_beginning(mistyped, words);
+  if (meant.empty()) meant = nearest_word(mistyped, words);
+  return meant.empty() ? std::string() : " (did you mean " + std::string(meant) + "?)";
 }
 
 }  // namespace haricot::tool

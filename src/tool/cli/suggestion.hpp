@@ -14,12 +14,12 @@ namespace haricot::tool {
 std::size_t typing_distance(std::string_view from, std::string_view to);
 
 // The word that is nearest to the mistyped one; the first of several. Empty: none is near. A near
-// word needs one change, or two if it has six letters or more.
+// word needs one change, or two if it has six letters or more; hyphens in front are none.
 std::string_view nearest_word(std::string_view mistyped, std::span<const std::string_view> words);
 
-// The sentence for an error message: " (did you mean tubes?)", with `prefix` before the word. Empty
-// if no word is near.
-std::string suggestion(std::string_view mistyped, std::span<const std::string_view> words,
-                       std::string_view prefix = {});
+// The sentence for an error message: " (did you mean tubes?)". Empty: nobody knows. It is the word
+// of ours for one that other tools have (find: jobs --match TEXT), or the only one that begins so,
+// or the nearest one. Flags are words with their hyphens; `words` are all that can stand there.
+std::string suggestion(std::string_view mistyped, std::span<const std::string_view> words);
 
 }  // namespace haricot::tool

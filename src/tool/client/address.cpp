@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -28,6 +29,10 @@ bool is_path(std::string_view path, std::string& error) {
 // Either part may be empty: then it is not there.
 bool split(std::string_view text, std::string_view& host, std::string_view& port,
            std::string& error) {
+  if (text.empty()) {
+    error = "an address is empty";
+    return false;
+  }
   host = text;
   port = {};
   const std::size_t colon = text.rfind(':');
@@ -106,6 +111,15 @@ bool Address::set_inet(std::string_view text, std::string& error) {
   const bool v6 = host_name.find(':') != std::string::npos;
   name_ = (v6 ? "[" + host_name + "]" : host_name) + ":" + port_name;
   return true;
+}
+
+bool Address::is_same(const Address& other) const {
+  const auto is_one = [](const Endpoint& a, const Endpoint& b) {
+    return a.length == b.length && std::memcmp(&a.bytes, &b.bytes, a.length) == 0;
+  };
+  return name_ == other.name_ ||
+         std::equal(endpoints_.begin(), endpoints_.end(), other.endpoints_.begin(),
+                    other.endpoints_.end(), is_one);
 }
 
 os::Descriptor Address::connect(std::string& error, Duration patience) const {

@@ -19,7 +19,8 @@ class Address {
   // Whether the text can be an address at all; if not, `error` says why. Looks nothing up.
   [[nodiscard]] static bool check(std::string_view text, std::string& error);
   // Understands HOST, HOST:PORT, [V6]:PORT, :PORT and unix:PATH, and looks the host up. Without a
-  // port it is 11300, without a host 127.0.0.1. Nothing: `error` says why.
+  // port it is 11300, without a host 127.0.0.1; an empty text is no address. Nothing: `error` says
+  // why.
   static std::optional<Address> find(std::string_view text, std::string& error);
 
   static constexpr Duration kConnectPatience = Duration::seconds(30);
@@ -32,6 +33,10 @@ class Address {
 
   // As given, but complete.
   const std::string& name() const { return name_; }
+
+  // Whether both lead to the same places, however they are written. Two names of one machine need
+  // not.
+  bool is_same(const Address& other) const;
 
  private:
   bool set_unix(std::string_view path, std::string& error);

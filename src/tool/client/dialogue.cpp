@@ -14,6 +14,14 @@ namespace haricot::tool {
 namespace {
 
 constexpr std::size_t kBufferBytes = 256 * 1024;
+// Who moves so many bytes in the time is slow, and not stuck.
+constexpr std::size_t kProgressBytes = 64 * 1024;
+
+// Whether a beanstalk server may be about to say this: "OK 4", say.
+bool begins_answer(std::string_view line) {
+  constexpr std::string_view kBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789 \r";
+  return line.find_first_not_of(kBytes) == std::string_view::npos;
+}
 
 int timeout_ms(Duration patience) {
   constexpr std::int64_t kMax = 1'000'000'000;
@@ -43,6 +51,8 @@ bool Dialogue::open(const Address& address, std::string& error) {
 
 bool Dialogue::run(std::string_view name, std::string_view commands, std::uint64_t answers,
                    const Check& check, std::string& error) {
+  note_progress(0, true);
+  is_answering_ = false;
   while (!commands.empty() || answers > 0) {
     if (!commands.empty() && !send_some(commands, error)) return false;
     if (!wait(!commands.empty(), error)) {
@@ -60,9 +70,19 @@ bool Dialogue::run(std::string_view name, std::string_view commands, std::uint64
       name, commands, answers, [code](const Answer& answer) { return answer.code == code; }, error);
 }
 
+void Dialogue::note_progress(std::size_t bytes, bool is_answer) {
+  bytes_moved_ += bytes;
+  if (!is_answer && bytes_moved_ < kProgressBytes) return;
+  bytes_moved_ = 0;
+  deadline_ = os::read_clock() + patience_;
+}
+
 bool Dialogue::send_some(std::string_view& commands, std::string& error) {
   const ssize_t sent = ::send(socket_.get(), commands.data(), commands.size(), MSG_NOSIGNAL);
-  if (sent > 0) commands.remove_prefix(static_cast<std::size_t>(sent));
+  if (sent > 0) {
+    commands.remove_prefix(static_cast<std::size_t>(sent));
+    note_progress(static_cast<std::size_t>(sent), false);
+  }
   if (sent >= 0 || errno == EAGAIN || errno == EINTR) return true;
   error = std::string("cannot send: ") + std::strerror(errno);
   return false;
@@ -73,14 +93,15 @@ bool Dialogue::wait(bool to_send, std::string& error) {
   std::vector<pollfd> wanted = {
       {socket_.get(), static_cast<short>(POLLIN | (to_send ? POLLOUT : 0)), 0}};
   for (const int descriptor : watched_) wanted.push_back({descriptor, POLLIN, 0});
-  const Instant deadline = os::read_clock() + patience_;
   while (true) {
-    const Duration left = std::max(deadline - os::read_clock(), Duration{});
+    // What has come while this process had no turn is read, however late that is.
+    const Duration left = std::max(deadline_ - os::read_clock(), Duration{});
     const int ready = ::poll(wanted.data(), wanted.size(), timeout_ms(left));
     if (ready < 0 && errno == EINTR && !is_interrupted()) return true;
     if (ready <= 0) {
-      error = ready == 0 ? "the server stays silent" : std::strerror(errno);
-      foreign_words_ = parser_.unfinished_line();
+      error = is_answering_ ? "the server takes too long for it" : "the server stays silent";
+      if (ready < 0) error = std::strerror(errno);
+      if (!begins_answer(parser_.unfinished_line())) foreign_words_ = parser_.unfinished_line();
       return false;
     }
     if (wanted[0].revents != 0) return true;
@@ -105,10 +126,13 @@ bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Chec
     return false;
   }
   std::string_view bytes(buffer_.data(), static_cast<std::size_t>(received));
+  const std::uint64_t answers_before = answers;
+  is_answering_ = false;
   while (!bytes.empty()) {
     Answer answer;
     const AnswerParser::Result result = parser_.next(bytes, answer);
-    if (result == AnswerParser::Result::more) break;
+    is_answering_ = result == AnswerParser::Result::more;
+    if (is_answering_) break;
     // What the bodies are is of no interest here; a check may look at it all the same.
     if (result == AnswerParser::Result::malformed) foreign_words_ = answer.line;
     if (result == AnswerParser::Result::malformed || answers == 0 || !check(answer)) {
@@ -118,6 +142,7 @@ bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Chec
     }
     --answers;
   }
+  note_progress(static_cast<std::size_t>(received), answers < answers_before);
   return true;
 }
 

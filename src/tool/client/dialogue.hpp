@@ -25,7 +25,8 @@ class Dialogue final {
   // Whether an answer is a good one. The answer is valid during the call.
   using Check = std::function<bool(const Answer& answer)>;
 
-  // How long the server may stay silent while an answer is due.
+  // How long the server may take for an answer, or for each 64 KiB that go either way meanwhile. So
+  // one that says a little now and then is as late as one that says nothing.
   explicit Dialogue(Duration patience) : patience_(patience) {}
 
   void set_patience(Duration patience) { patience_ = patience; }
@@ -61,12 +62,16 @@ class Dialogue final {
   os::Descriptor take_socket() { return std::move(socket_); }
 
  private:
+  void note_progress(std::size_t bytes, bool is_answer);
   bool send_some(std::string_view& commands, std::string& error);
   bool receive(std::string_view name, std::uint64_t& answers, const Check& check,
                std::string& error);
   bool wait(bool to_send, std::string& error);
 
   Duration patience_;
+  Instant deadline_;             // For what is due next.
+  std::size_t bytes_moved_ = 0;  // Since the deadline was set.
+  bool is_answering_ = false;    // A part of an answer is there.
   os::Descriptor socket_;
   AnswerParser parser_;
   std::string buffer_;

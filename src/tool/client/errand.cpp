@@ -1,13 +1,10 @@
 #include "tool/client/errand.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
-#include "haricot/base/number.hpp"
 #include "tool/cli/safe_text.hpp"
 
 namespace haricot::tool {
@@ -16,40 +13,27 @@ namespace {
 constexpr const char* kAddressVariable = "HARICOT_ADDR";
 constexpr std::string_view kDefaultAddress = "127.0.0.1:11300";
 
-// Why stdout could not be written to, the first time; 0: it could. There is one stdout.
-int write_error = 0;
-
-void note_failed_write() {
-  if (write_error == 0) write_error = errno;
-}
-
-// The servers that the environment names, separated by commas.
-// Adds the addresses of a list with commas. False: there is none in it.
-bool add_addresses(std::string_view list, std::vector<std::string>& to) {
-  const std::size_t before = to.size();
-  while (!list.empty()) {
-    const std::string_view address = list.substr(0, list.find(','));
-    if (!address.empty()) to.emplace_back(address);
-    list.remove_prefix(std::min(address.size() + 1, list.size()));
+// Adds the addresses of a list with commas. One that is empty is added too: find() refuses it, as
+// nobody means the default by nothing.
+void add_addresses(std::string_view list, std::vector<std::string>& to) {
+  while (true) {
+    const std::size_t comma = list.find(',');
+    to.emplace_back(list.substr(0, comma));
+    if (comma == std::string_view::npos) return;
+    list.remove_prefix(comma + 1);
   }
-  return to.size() > before;
 }
 
 }  // namespace
 
-void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size()) note_failed_write();
-}
-
-void flush() {
-  if (std::fflush(stdout) != 0) note_failed_write();
-}
-
 void Errand::add_usual_flags() {
   add({'a', "address", "ADDR", "the server: HOST:PORT, [V6]:PORT or unix:PATH",
-       [this](std::string_view value) { return add_addresses(value, addresses_); }, "an address"});
-  add({'T', "timeout", "S", "how long the server may stay silent, in seconds (10)",
-       set_milliseconds(patience_ms_, 1), "a time, such as 2.5 or 250ms"});
+       [this](std::string_view value) {
+         add_addresses(value, addresses_);
+         return true;
+       }});
+  add({'T', "timeout", "S", "how long an answer may take, in seconds (10)",
+       set_milliseconds(patience_ms_, 1), kTimeWanted});
   if (has_json_ == Json::yes) add({'j', "json", "", "print JSON", set(json_)});
   add({'h', "help", "", "show this help and exit", set(help_)});
 }
@@ -57,32 +41,21 @@ void Errand::add_usual_flags() {
 std::optional<int> Errand::read(Words words) {
   add_usual_flags();
   std::string error;
-  if (!read_flags(flags_, words, operands_, error)) return mistake(error);
+  if (!read_flags(flags_, words, operands_, error, places_)) return mistake(error);
   if (!help_) return std::nullopt;
   print("Use: haricot " + std::string(text_.name) + " " + std::string(text_.use) + "\n\n" +
         std::string(text_.about) + "\nOptions:\n" + describe_flags(flags_) +
         "\nA time is a number of seconds, or has units: 2.5, 90s, 5m, 1h30m, 250ms.\n"
         "Without --address it asks the server at $HARICOT_ADDR, or at 127.0.0.1:11300 if that is\n"
         "not set. The exit status is 0: done, 1: the answer is no, 3: no server answers, 4: the\n"
-        "server refuses, 5: a mistake on the command line.\n");
+        "server refuses, 5: a mistake on the command line, 6: a file or stdout fails.\n");
   if (!text_.examples.empty()) print("\nExamples:\n" + std::string(text_.examples));
   return done();
 }
 
-std::optional<std::vector<std::uint64_t>> Errand::ids() const {
-  std::vector<std::uint64_t> ids;
-  for (const std::string_view operand : operands_) {
-    const std::optional<std::uint64_t> id = read_number(operand);
-    if (!id) {
-      const bool has_tube = std::any_of(flags_.begin(), flags_.end(),
-                                        [](const Flag& flag) { return flag.name == "tube"; });
-      mistake("'" + std::string(operand) + "' is not the id of a job" +
-              (has_tube ? "; a tube is named by --tube" : ""));
-      return std::nullopt;
-    }
-    ids.push_back(*id);
-  }
-  return ids;
+void Errand::set_address(std::string_view list) {
+  addresses_.clear();
+  add_addresses(list, addresses_);
 }
 
 Duration Errand::patience() const {
@@ -90,19 +63,16 @@ Duration Errand::patience() const {
 }
 
 std::optional<int> Errand::find() {
+  bool is_variable = false;
   if (addresses_.empty()) {
     const char* list = std::getenv(kAddressVariable);
-    if (list == nullptr || !add_addresses(list, addresses_)) {
-      addresses_.emplace_back(kDefaultAddress);
-    }
-  }
-  if (addresses_.size() > 1 && !allows_several_) {
-    return mistake("it asks one server, and " + std::to_string(addresses_.size()) +
-                   " addresses are given");
+    add_addresses(list != nullptr ? list : kDefaultAddress, addresses_);
+    is_variable = list != nullptr;
   }
   std::string error;
   for (const std::string& text : addresses_) {
-    if (!Address::check(text, error)) return mistake(error);
+    if (Address::check(text, error)) continue;
+    return mistake((is_variable ? std::string(kAddressVariable) + ": " : "") + error);
   }
   for (const std::string& text : addresses_) {
     std::optional<Address> address = Address::find(text, error);
@@ -110,9 +80,14 @@ std::optional<int> Errand::find() {
       warn(error);
       return kExitNoServer;
     }
-    servers_.emplace_back(std::move(*address), patience());
+    const bool is_known = std::any_of(
+        servers_.begin(), servers_.end(),
+        [&address](const Remote& server) { return server.address().is_same(*address); });
+    if (!is_known) servers_.emplace_back(std::move(*address), patience());
   }
-  return std::nullopt;
+  if (servers_.size() == 1 || allows_several_) return std::nullopt;
+  return mistake("it asks one server, and " + std::to_string(servers_.size()) +
+                 " addresses are given");
 }
 
 std::optional<int> Errand::connect() {
@@ -129,6 +104,11 @@ int Errand::mistake(const std::string& reason) const {
 int Errand::no(const std::string& reason) const {
   warn(reason);
   return done(kExitFailure);
+}
+
+int Errand::local(const std::string& reason) const {
+  warn(reason);
+  return done(kExitLocal);
 }
 
 int Errand::failed() const {
@@ -153,14 +133,7 @@ void Errand::warn(const std::string& line) const {
 }
 
 int Errand::done(int status) const {
-  flush();
-  if (write_error == 0) return status;
-  // Whoever closed a pipe early (head, say) has seen enough, and knows it.
-  if (write_error != EPIPE) {
-    std::fprintf(stderr, "haricot %s: cannot write to stdout: %s\n",
-                 std::string(text_.name).c_str(), std::strerror(write_error));
-  }
-  return status == 0 ? kExitFailure : status;
+  return end_output(text_.name, status);
 }
 
 }  // namespace haricot::tool

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tool/cli/flags.hpp"
+#include "tool/cli/output.hpp"
 #include "tool/cli/subcommand.hpp"
 #include "tool/client/remote.hpp"
 
@@ -34,19 +35,19 @@ class Errand final {
   // The subcommand's own flags.
   void add(Flag flag) { flags_.push_back(std::move(flag)); }
 
+  // To be called before read(): the first operand ends the flags.
+  void take_flags_in_front() { places_ = FlagPlaces::in_front; }
   // Reads the words. Something: the subcommand is over, with this exit status, because it was
   // --help or a mistake.
   std::optional<int> read(Words words);
   const std::vector<std::string_view>& operands() const { return operands_; }
-  // The operands as ids of jobs. Nothing: one is not an id, and mistake() was called.
-  std::optional<std::vector<std::uint64_t>> ids() const;
 
   bool json() const { return json_; }
   Duration patience() const;
   // Instead of what flags and environment say.
-  void set_address(std::string_view address) { addresses_ = {std::string(address)}; }
-  // From now on several servers are no mistake: --address more than once, or HARICOT_ADDR with
-  // commas. To be called before connect() and find().
+  void set_address(std::string_view list);
+  // From now on several servers are no mistake: --address more than once, or a list with commas. To
+  // be called before connect() and find().
   void allow_several() { allows_several_ = true; }
 
   // Connects. Something: that failed, and the message is printed.
@@ -55,12 +56,13 @@ class Errand final {
   std::optional<int> find();
   // Requires: connect() or find() went well.
   Remote& server() { return servers_.front(); }
-  // All that were named, at least one.
+  // All that were named, at least one; each once, however often it was named.
   std::deque<Remote>& servers() { return servers_; }
 
   // Each prints a line to stderr and returns the exit status.
   int mistake(const std::string& reason) const;  // On the command line.
   int no(const std::string& reason) const;       // The answer is no.
+  int local(const std::string& reason) const;    // A file fails, say.
   int failed() const;                            // What server() says.
   int failed(const Remote& server) const;
   int failed(std::string_view advice) const;  // What server() says, and what would help.
@@ -73,6 +75,7 @@ class Errand final {
 
   ErrandText text_;
   Json has_json_;
+  FlagPlaces places_ = FlagPlaces::anywhere;
   std::vector<Flag> flags_;
   std::vector<std::string_view> operands_;
   std::vector<std::string> addresses_;
@@ -82,9 +85,5 @@ class Errand final {
   bool help_ = false;
   std::deque<Remote> servers_;
 };
-
-// Write to stdout. A failure is seen by Errand::done().
-void print(std::string_view text);
-void flush();
 
 }  // namespace haricot::tool

@@ -20,6 +20,12 @@ constexpr StateRow kStates[] = {{"READY", "ready"},
                                 {"BURIED", "buried"},
                                 {"DELETED", "deleted"}};
 
+// Of put. Requires: the word is one of kTagWords.
+std::string_view flag_of(std::string_view word) {
+  if (word == kTriesTag) return "--tries";
+  return word == kLaneTag ? "--concurrency" : "--unique";
+}
+
 // The tag without a blank. Nothing: it is no value of it.
 std::optional<std::string> tag_text(std::string_view word, std::string_view value) {
   std::string text = std::string(word) + ":";
@@ -92,7 +98,9 @@ bool TagSupport::takes(const PutTags& tags) {
     missing_ = word;
     // It asks for the server's version, once.
     if (word != refused_) {
-      server_.refuse("the tag " + std::string(word) + " of put", ReplyCode::unknown_command, {});
+      const std::string name = names_ == Names::flags ? std::string(flag_of(word))
+                                                      : "the tag " + std::string(word) + " of put";
+      server_.refuse(name, ReplyCode::unknown_command, {});
     }
     refused_ = word;
     return false;

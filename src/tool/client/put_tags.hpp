@@ -56,8 +56,12 @@ bool is_too_long(std::string_view put_line);
 // Which tags a server takes. It is asked once, and only if somebody wants to know.
 class TagSupport final {
  public:
+  // What messages call a tag: by its word, or by the flag of put that makes it.
+  enum class Names : bool { words, flags };
+
   // The server has to outlive it, and to stay connected.
-  explicit TagSupport(Remote& server) : server_(server) {}
+  explicit TagSupport(Remote& server, Names names = Names::words)
+      : server_(server), names_(names) {}
 
   // False: the server lacks one of these tags, or failed; its failure() says so, and lacks() says
   // which of the two it is. Requires: nothing else has set failure() since this was false.
@@ -73,6 +77,7 @@ class TagSupport final {
   bool has(std::string_view word) const;
 
   Remote& server_;
+  Names names_;
   std::optional<std::vector<std::string>> words_;  // Nothing: it was not asked yet.
   std::string_view missing_;                       // One of kTagWords, or empty.
   std::string_view refused_;                       // What failure() names.

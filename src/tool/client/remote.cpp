@@ -15,7 +15,8 @@ constexpr std::size_t kForeignBytesShown = 60;
 std::string_view explanation(ReplyCode code) {
   switch (code) {
     case ReplyCode::draining:
-      return "the server is in drain mode and takes no jobs until it is started again";
+      return "the server is in drain mode and takes no jobs until drain --stop or a restart ends "
+             "it";
     case ReplyCode::job_too_big:
       return "the body is larger than the server takes (max-job-size in stats; its flag -z)";
     case ReplyCode::out_of_memory:

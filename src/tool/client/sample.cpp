@@ -13,13 +13,6 @@
 namespace haricot::tool {
 namespace {
 
-bool is_wanted(const std::string& name, const std::vector<std::string>& patterns) {
-  return patterns.empty() ||
-         std::any_of(patterns.begin(), patterns.end(), [&name](const std::string& pattern) {
-           return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-         });
-}
-
 double seconds_between(const Sample& before, const Sample& now) {
   return static_cast<double>((now.at - before.at).count()) / 1e9;
 }
@@ -43,6 +36,13 @@ std::uint64_t sum_of_commands(const StatsText& stats) {
 }
 
 }  // namespace
+
+bool is_wanted(const std::string& name, const std::vector<std::string>& patterns) {
+  return patterns.empty() ||
+         std::any_of(patterns.begin(), patterns.end(), [&name](const std::string& pattern) {
+           return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+         });
+}
 
 bool take_sample(Remote& server, const std::vector<std::string>& patterns, Sample& sample) {
   bool is_there = false;
@@ -78,6 +78,25 @@ bool take_sample(Remote& server, const std::vector<std::string>& patterns, Sampl
   }
   sample.at = os::read_clock();
   return true;
+}
+
+bool take_times(Remote& server, Sample& sample) {
+  constexpr std::string_view kCommand = "stats-tube-detail";
+  const std::optional<Response> response = server.ask("capabilities");
+  if (!response) return false;
+  const std::optional<std::vector<std::string>> known = parse_list(response->body);
+  if (!known || std::find(known->begin(), known->end(), kCommand) == known->end()) return true;
+  std::string commands;
+  for (const TubeStats& tube : sample.tubes) {
+    commands += std::string(kCommand) + " " + tube.name + "\r\n";
+  }
+  std::size_t next = 0;
+  const auto take = [&](const Answer& answer) {
+    TubeStats& tube = sample.tubes[next++];
+    // Of a tube that went meanwhile nothing is known.
+    if (answer.code == ReplyCode::ok) static_cast<void>(add_times(tube, answer.body));
+  };
+  return server.ask(kCommand, commands, sample.tubes.size(), take);
 }
 
 ServerRates rates_between(const Sample& before, const Sample& now) {

@@ -30,10 +30,17 @@ struct ServerRates {
   std::optional<double> cpu_percent;  // Of one core.
 };
 
+// Whether the name matches one of the shell patterns, or there is none.
+bool is_wanted(const std::string& name, const std::vector<std::string>& patterns);
+
 // Asks the server. Tubes whose name matches none of the shell patterns are left out; without
 // patterns none is. False: server.failure() says why.
 [[nodiscard]] bool take_sample(Remote& server, const std::vector<std::string>& patterns,
                                Sample& sample);
+
+// Adds the times of the tubes, if the server tells them (stats-tube-detail). False:
+// server.failure() says why.
+[[nodiscard]] bool take_times(Remote& server, Sample& sample);
 
 // Both are nothing where the server is not the same process any more. A tube that was not there
 // before began with nothing.

@@ -41,6 +41,20 @@ std::string report_of(const std::string& name, const std::vector<const TubeStats
          "\n";
 }
 
+// Percentiles cannot be added up.
+std::optional<TubeTimes> slowest_of(const std::vector<const TubeStats*>& parts) {
+  constexpr std::uint64_t TubeTimes::*kTimes[] = {&TubeTimes::oldest_ready_s,
+                                                  &TubeTimes::wait_p50_ms, &TubeTimes::wait_p99_ms,
+                                                  &TubeTimes::work_p50_ms, &TubeTimes::work_p99_ms};
+  std::optional<TubeTimes> slowest;
+  for (const TubeStats* part : parts) {
+    if (!part->times) continue;
+    if (!slowest) slowest = TubeTimes{};
+    for (const auto time : kTimes) *slowest.*time = std::max(*slowest.*time, *part->times.*time);
+  }
+  return slowest;
+}
+
 }  // namespace
 
 bool is_summable(std::string_view key) {
@@ -73,6 +87,7 @@ std::vector<TubeStats> sum_of_tubes(std::span<const Sample> servers) {
   for (const auto& [name, parts] : tubes) {
     std::optional<TubeStats> sum = tube_stats(name, report_of(name, parts));
     if (!sum) continue;
+    sum->times = slowest_of(parts);
     sum->put_rate = sum_of_rates(parts, &TubeStats::put_rate);
     sum->delete_rate = sum_of_rates(parts, &TubeStats::delete_rate);
     sums.push_back(std::move(*sum));

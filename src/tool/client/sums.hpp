@@ -21,7 +21,8 @@ bool is_summable(std::string_view key);
 StatsText sum_of(std::span<const StatsText> servers);
 
 // Each tube that one of the servers has, once. Its rates are known if they are at all servers that
-// have the tube; it is paused as long as the longest of their pauses.
+// have the tube; it is paused as long as the longest of their pauses, and its times are
+// the longest.
 std::vector<TubeStats> sum_of_tubes(std::span<const Sample> servers);
 
 }  // namespace haricot::tool

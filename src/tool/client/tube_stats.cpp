@@ -62,6 +62,19 @@ std::optional<double> rate_of(std::uint64_t before, std::uint64_t now, double se
   return static_cast<double>(now - before) / seconds;
 }
 
+constexpr std::array<std::string_view, 3> kTimeTitles = {"oldest", "wait", "work"};
+
+std::string time_cell(const TubeStats& tube, std::size_t column) {
+  if (!tube.times) return "-";
+  const TubeTimes& times = *tube.times;
+  if (column == 0) {
+    return times.oldest_ready_s == 0 ? "-" : format_milliseconds(times.oldest_ready_s * 1000);
+  }
+  const std::uint64_t p50 = column == 1 ? times.wait_p50_ms : times.work_p50_ms;
+  const std::uint64_t p99 = column == 1 ? times.wait_p99_ms : times.work_p99_ms;
+  return p99 == 0 ? "-" : format_milliseconds(p50) + "/" + format_milliseconds(p99);
+}
+
 void append_cell(std::string& line, std::string_view text, std::size_t width) {
   if (!line.empty()) line += ' ';
   if (text.size() < width) line.append(width - text.size(), ' ');
@@ -89,6 +102,19 @@ std::optional<TubeStats> tube_stats(std::string name, std::string report) {
   if (number("pause") > 0) tube.paused_s = std::max<std::uint64_t>(number("pause-time-left"), 1);
   tube.report = std::move(report);
   return tube;
+}
+
+bool add_times(TubeStats& tube, std::string_view detail) {
+  const std::optional<StatsText> all = StatsText::parse(detail);
+  if (!all) return false;
+  const auto number = [&all](std::string_view key) { return all->number(key).value_or(0); };
+  tube.times = TubeTimes{.oldest_ready_s = number("age-oldest-ready"),
+                         .wait_p50_ms = number("queue-time-p50"),
+                         .wait_p99_ms = number("queue-time-p99"),
+                         .work_p50_ms = number("work-time-p50"),
+                         .work_p99_ms = number("work-time-p99")};
+  tube.report += detail.substr(detail.find('\n') + 1);
+  return true;
 }
 
 void set_rates(TubeStats& now, const TubeStats& before, double seconds) {
@@ -120,26 +146,55 @@ void sort_tubes(std::vector<TubeStats>& tubes, TubeColumn column, bool reversed)
 }
 
 TubeTable tube_table(const std::vector<TubeStats>& tubes) {
-  std::array<std::size_t, kTubeColumns> widths{};
-  for (std::size_t i = 0; i < kTubeColumns; ++i) widths[i] = kColumns[i].width;
-  for (const TubeStats& tube : tubes) {
-    for (std::size_t i = 0; i < kTubeColumns; ++i) {
-      if (kColumns[i].column == TubeColumn::name) continue;  // Last, so that it needs no padding.
-      widths[i] = std::max(widths[i], cell(tube, kColumns[i]).size());
+  // What stands in each column but the last one, the titles first.
+  std::vector<std::vector<std::string>> lines(tubes.size() + 1);
+  const bool has_times = std::any_of(tubes.begin(), tubes.end(),
+                                     [](const TubeStats& tube) { return tube.times.has_value(); });
+  std::vector<std::size_t> widths;
+  for (const ColumnRow& row : kColumns) {
+    if (row.column == TubeColumn::name) continue;
+    widths.push_back(row.width);
+    lines[0].emplace_back(row.title);
+    for (std::size_t i = 0; i < tubes.size(); ++i) lines[i + 1].push_back(cell(tubes[i], row));
+  }
+  for (std::size_t column = 0; has_times && column < kTimeTitles.size(); ++column) {
+    widths.push_back(kTimeTitles[column].size());
+    lines[0].emplace_back(kTimeTitles[column]);
+    for (std::size_t i = 0; i < tubes.size(); ++i) {
+      lines[i + 1].push_back(time_cell(tubes[i], column));
     }
+  }
+  for (const std::vector<std::string>& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
   TubeTable table;
-  for (std::size_t i = 0; i < kTubeColumns; ++i) {
-    append_cell(table.header, kColumns[i].title, widths[i]);
-  }
-  for (const TubeStats& tube : tubes) {
-    std::string line;
-    for (std::size_t i = 0; i < kTubeColumns; ++i) {
-      append_cell(line, cell(tube, kColumns[i]), widths[i]);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::string text;
+    for (std::size_t k = 0; k < widths.size(); ++k) append_cell(text, lines[i][k], widths[k]);
+    text += ' ';
+    text += i == 0 ? std::string(title_of(TubeColumn::name)) : safe_word(tubes[i - 1].name);
+    if (i == 0) {
+      table.header = std::move(text);
+    } else {
+      table.rows.push_back(std::move(text));
     }
-    table.rows.push_back(std::move(line));
   }
   return table;
+}
+
+std::string format_milliseconds(std::uint64_t milliseconds) {
+  constexpr std::uint64_t kSecond = 1000;
+  constexpr std::uint64_t kMinute = 60 * kSecond;
+  constexpr std::uint64_t kHour = 60 * kMinute;
+  if (milliseconds < kSecond) return std::to_string(milliseconds) + "ms";
+  const std::uint64_t tenths = milliseconds / 100;
+  if (milliseconds < 10 * kSecond && tenths % 10 != 0) {
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + "s";
+  }
+  if (milliseconds < 10 * kMinute) return std::to_string(milliseconds / kSecond) + "s";
+  if (milliseconds < 10 * kHour) return std::to_string(milliseconds / kMinute) + "m";
+  if (milliseconds < 100 * kHour) return std::to_string(milliseconds / kHour) + "h";
+  return std::to_string(milliseconds / (24 * kHour)) + "d";
 }
 
 std::string to_json(const TubeStats& tube) {

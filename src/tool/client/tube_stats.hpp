@@ -10,6 +10,16 @@
 
 namespace haricot::tool {
 
+// What stats-tube-detail tells of a tube. The times are of the jobs of the last minutes, 0 if there
+// were none.
+struct TubeTimes {
+  std::uint64_t oldest_ready_s = 0;  // Since the job became ready that has waited longest.
+  std::uint64_t wait_p50_ms = 0;     // From getting ready to being reserved.
+  std::uint64_t wait_p99_ms = 0;
+  std::uint64_t work_p50_ms = 0;  // From the reserve to the delete.
+  std::uint64_t work_p99_ms = 0;
+};
+
 struct TubeStats {
   std::string name;
   std::string report;  // As the server has said it: text, for there may be very many tubes.
@@ -25,12 +35,16 @@ struct TubeStats {
   std::uint64_t paused_s = 0;             // Until the pause ends; 0: not paused.
   std::optional<double> put_rate;         // Jobs a second; nothing: not measured.
   std::optional<double> delete_rate;
+  std::optional<TubeTimes> times;  // Nothing: the server does not tell them, or was not asked.
 
   bool is_idle() const { return ready + reserved + delayed + buried + waiting == 0; }
 };
 
 // Nothing: the report is none.
 std::optional<TubeStats> tube_stats(std::string name, std::string report);
+
+// Adds what stats-tube-detail has answered, to the report too. False: the answer is none.
+[[nodiscard]] bool add_times(TubeStats& tube, std::string_view detail);
 
 // Fills in the rates of a tube from what it was `seconds` before. Counters that went back belong to
 // another tube of the same name: then there are none.
@@ -64,12 +78,16 @@ struct TubeTable {
   std::vector<std::string> rows;
 };
 
-// Aligned columns, names last.
+// Aligned columns, names last. Where one of the tubes has times, they stand before the names: the
+// age of the oldest ready job, and the times of waiting and of work, each as
+// MEDIAN/99TH-PERCENTILE.
 TubeTable tube_table(const std::vector<TubeStats>& tubes);
 
 // An object: what the server has said, and put-rate and delete-rate, null if not measured.
 std::string to_json(const TubeStats& tube);
 
+// 900 as "900ms", 1500 as "1.5s", then m, h and d.
+std::string format_milliseconds(std::uint64_t milliseconds);
 // "-" for one that is not known; one decimal below 10.
 std::string format_rate(std::optional<double> rate);
 // A number of JSON, or null.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tool/client/errand.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/commands/job_round.hpp"
 #include "tool/commands/job_taking.hpp"
 #include "tool/commands/tube_choice.hpp"
@@ -15,32 +16,31 @@ namespace {
 constexpr ErrandText kText = {
     "bury",
     "[OPTIONS] ID...\n"
-    "     haricot bury [OPTIONS] --tube TUBE --count N|--all",
+    "     haricot bury [OPTIONS] TUBE --count N|--all",
     "Puts jobs aside until somebody kicks them: those with these ids, or ready jobs of a\n"
     "tube, in the order in which a worker would get them. Each job is reserved and then\n"
     "buried. It keeps its priority, unless --priority gives another one. For ids, the server\n"
     "has to know reserve-job (beanstalkd 1.12 and later).\n",
     "    haricot bury 17\n"
-    "    haricot bury --tube mail --count 10\n"};
+    "    haricot bury mail --count 10\n"};
 
 struct Choice {
-  std::string tube;
   std::uint64_t count = 0;
   bool all = false;
   Ending ending{.fate = Fate::buried, .priority = {}, .delay_s = 0};
   bool quiet = false;
 };
 
-int bury_of_tube(Errand& errand, const Choice& choice) {
+int bury_of_tube(Errand& errand, const std::string& tube, const Choice& choice) {
   int status = 0;
-  const std::optional<StatsText> stats = use_tube(errand, choice.tube, status);
+  const std::optional<StatsText> stats = use_tube(errand, tube, status);
   if (!stats) return status;
   if (stats->number("pause-time-left").value_or(0) > 0) {
-    return errand.no("tube " + choice.tube +
+    return errand.no("tube " + tube +
                      " is paused, and none of its jobs can be reserved: end the pause, or bury by "
                      "id");
   }
-  if (!watch_only(errand, {choice.tube})) return errand.failed();
+  if (!watch_only(errand, {tube})) return errand.failed();
   const std::uint64_t ready = stats->number(count_key(Place::ready)).value_or(0);
   const std::uint64_t bound = choice.all ? ready : std::min(ready, choice.count);
   JobRound round(errand, "buried");
@@ -59,8 +59,8 @@ int bury_of_tube(Errand& errand, const Choice& choice) {
 int bury(Words words) {
   Errand errand(kText);
   Choice choice;
-  errand.add({'t', "tube", "TUBE", "bury ready jobs of this tube", set_tube(choice.tube),
-              "a tube's name"});
+  Subjects subjects(errand);
+  subjects.add_tube_flag();
   errand.add({'n', "count", "N", "so many jobs at most",
               set_count(choice.count, 1, std::numeric_limits<std::uint64_t>::max()),
               "a number of at least 1"});
@@ -68,16 +68,13 @@ int bury(Words words) {
   add_priority_flag(errand, choice.ending);
   JobRound::add_quiet_flag(errand, choice.quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
-  const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
-  if (!ids) return kExitUsage;
-  const bool has_bound = choice.all || choice.count > 0;
-  if (choice.tube.empty() == ids->empty()) return errand.mistake("it takes either ids or a --tube");
-  if (choice.tube.empty() == has_bound || (choice.all && choice.count > 0)) {
-    return errand.mistake("--tube needs either --count or --all, and ids need none");
+  if (const std::optional<int> over = subjects.take(1, Subjects::Ids::yes)) return *over;
+  if (const std::optional<int> over = check_bound(errand, subjects, choice.count > 0, choice.all)) {
+    return *over;
   }
   if (const std::optional<int> over = errand.connect()) return *over;
-  if (!choice.tube.empty()) return bury_of_tube(errand, choice);
-  return take_and_end_ids(errand, *ids, choice.ending, "buried", choice.quiet);
+  if (subjects.ids().empty()) return bury_of_tube(errand, subjects.tube(), choice);
+  return take_and_end_ids(errand, subjects.ids(), choice.ending, "buried", choice.quiet);
 }
 
 }  // namespace haricot::tool

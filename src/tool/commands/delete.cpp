@@ -1,11 +1,9 @@
 // haricot delete: jobs by their ids, or all of a tube that are in a state.
 
-#include <unistd.h>
-
-#include <limits>
 #include <string>
 
 #include "tool/client/errand.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/commands/job_round.hpp"
 #include "tool/commands/tube_choice.hpp"
 #include "tool/commands/tube_clearing.hpp"
@@ -16,24 +14,18 @@ namespace {
 constexpr ErrandText kText = {
     "delete",
     "[OPTIONS] ID...\n"
-    "     haricot delete [OPTIONS] --tube TUBE --ready|--delayed|--buried|--all [--count N] --yes",
+    "     haricot delete [OPTIONS] TUBE --ready|--delayed|--buried|--all [--count N] --yes",
     "Deletes jobs: those with these ids, or the ready, delayed or buried jobs of a tube. Of a\n"
-    "tube, it deletes the jobs that are there when the command starts, in the order in which\n"
-    "peek shows them. A job that a worker holds cannot be deleted. Without --yes, jobs of a\n"
-    "tube are deleted only if somebody at a terminal says yes.\n",
+    "tube, it deletes the jobs that are there when the command starts: without --count as flush\n"
+    "does it, otherwise one after the other, in the order in which peek shows them. A job that\n"
+    "a worker holds cannot be deleted. Without --yes, jobs of a tube are deleted only if\n"
+    "somebody at a terminal says yes.\n",
     "    haricot delete 17 18\n"
-    "    haricot delete --tube mail --buried --count 100 --yes\n"};
+    "    haricot delete mail --buried --count 100 --yes\n"};
 
-struct Choice {
-  TubeClearing clearing{
-      .tube = {}, .places = {}, .count = std::numeric_limits<std::uint64_t>::max()};
-  bool yes = false;
-  bool quiet = false;
-};
-
-int delete_ids(Errand& errand, const std::vector<std::uint64_t>& ids, const Choice& choice) {
+int delete_ids(Errand& errand, const std::vector<std::uint64_t>& ids, bool is_quiet) {
   JobRound round(errand, "deleted");
-  round.quiet(choice.quiet);
+  round.quiet(is_quiet);
   for (const std::uint64_t id : ids) {
     const std::optional<Response> deleted =
         errand.server().ask("delete " + std::to_string(id), ReplyCode::deleted);
@@ -43,48 +35,34 @@ int delete_ids(Errand& errand, const std::vector<std::uint64_t>& ids, const Choi
   return round.end("or a worker holds it");
 }
 
-int delete_of_tube(Errand& errand, const Choice& choice) {
-  int status = 0;
-  const std::optional<StatsText> stats = use_tube(errand, choice.clearing.tube, status);
-  if (!stats) return status;
-  if (!choice.yes && !is_confirmed(choice.clearing, *stats))
-    return errand.no("nothing was deleted");
-  JobRound round(errand, "deleted");
-  round.quiet(choice.quiet);
-  if (!delete_peeked(errand, choice.clearing, *stats, round)) return round.fail();
-  return round.end("");
-}
-
 }  // namespace
 
 int delete_jobs(Words words) {
   Errand errand(kText);
-  Choice choice;
+  Subjects subjects(errand);
+  TubeClearing clearing;
   bool all = false;
-  errand.add({'t', "tube", "TUBE", "delete jobs of this tube", set_tube(choice.clearing.tube),
-              "a tube's name"});
-  add_place_flags(errand, choice.clearing.places);
+  subjects.add_tube_flag();
+  add_place_flags(errand, clearing.places);
   errand.add({0, "all", "", "ready, delayed and buried jobs of the tube", set(all)});
   errand.add({'n', "count", "N", "so many jobs at most",
-              set_count(choice.clearing.count, 1, std::numeric_limits<std::uint64_t>::max()),
-              "a number of at least 1"});
-  errand.add({'y', "yes", "", "do not ask", set(choice.yes)});
-  JobRound::add_quiet_flag(errand, choice.quiet);
+              set_count(clearing.count, 1, TubeClearing::kAll), "a number of at least 1"});
+  add_clearing_flags(errand, clearing);
   if (const std::optional<int> over = errand.read(words)) return *over;
-  const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
-  if (!ids) return kExitUsage;
-  if (all) choice.clearing.places = {true, true, true};
-  if (choice.clearing.tube.empty() == ids->empty())
-    return errand.mistake("it takes either ids or a --tube");
-  if (choice.clearing.tube.empty() != (choice.clearing.places.count() == 0)) {
-    return errand.mistake("--tube needs --ready, --delayed, --buried or --all, and ids need none");
+  if (const std::optional<int> over = subjects.take(1, Subjects::Ids::yes)) return *over;
+  const std::vector<std::uint64_t>& ids = subjects.ids();
+  clearing.tube = subjects.tube();
+  if (all) clearing.places = {true, true, true};
+  if (clearing.tube.empty() == ids.empty()) {
+    return errand.mistake("it takes either ids or a tube");
   }
-  if (!choice.clearing.tube.empty() && !choice.yes && ::isatty(STDIN_FILENO) == 0) {
-    return errand.mistake("without a terminal to ask at, --yes is needed");
+  if (clearing.tube.empty() != (clearing.places.count() == 0)) {
+    return errand.mistake("a tube needs --ready, --delayed, --buried or --all, and ids need none");
   }
+  const bool has_tube = !clearing.tube.empty();
+  if (const auto over = has_tube ? check_consent(errand, clearing) : std::nullopt) return *over;
   if (const std::optional<int> over = errand.connect()) return *over;
-  return choice.clearing.tube.empty() ? delete_ids(errand, *ids, choice)
-                                      : delete_of_tube(errand, choice);
+  return has_tube ? clear_tube(errand, clearing) : delete_ids(errand, ids, clearing.quiet);
 }
 
 }  // namespace haricot::tool

@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <string>
 
-#include "haricot/protocol/tube_name.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/subjects.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -17,11 +17,13 @@ namespace {
 constexpr ErrandText kText = {
     "drain", "[OPTIONS] [TUBE]",
     "Waits until no job of the tube, or of the whole server, is ready, reserved or delayed.\n"
-    "Prints what is left whenever that changes. drain takes no jobs itself: the workers do.\n"
-    "To make the server refuse new jobs, send it SIGUSR1 first, or the command drain over\n"
-    "its unix socket. A tube that does not exist is empty. --wait 0 looks once.\n",
+    "Prints what is left whenever that changes. drain takes no jobs itself: the workers do. A\n"
+    "tube that does not exist is empty. --wait 0 looks once. --start has the server refuse new\n"
+    "jobs, which is drain mode, and --stop ends that. Both are for haricotd, over its unix\n"
+    "socket or with its --allow-drain, and wait for nothing; but --start with --wait does.\n",
     "    haricot drain --wait 10m\n"
-    "    haricot drain --wait 10m mail\n"};
+    "    haricot drain --wait 10m mail\n"
+    "    haricot -a unix:/run/beanstalkd.sock drain --start --wait 10m\n"};
 
 struct Left {
   std::uint64_t ready = 0;
@@ -39,6 +41,8 @@ struct Choice {
   std::uint64_t interval_ms = 500;
   bool with_buried = false;
   bool quiet = false;
+  bool start = false;
+  bool stop = false;
 };
 
 class Drain {
@@ -92,8 +96,8 @@ class Drain {
 
   void tell(bool is_over, Duration time) {
     if (takes_jobs_ && !has_warned_ && !choice_.quiet && !is_empty()) {
-      errand_.warn("the server still takes jobs; SIGUSR1 to its process (" + std::to_string(pid_) +
-                   ") ends that");
+      errand_.warn("the server still takes jobs; drain --start, or SIGUSR1 to its process (" +
+                   std::to_string(pid_) + "), ends that");
       has_warned_ = true;
     }
     if (errand_.json()) {
@@ -127,32 +131,72 @@ class Drain {
   std::uint64_t pid_ = 0;
 };
 
+// Begins or ends drain mode. False: the server refuses, or failed.
+bool switch_mode(Errand& errand, bool is_start) {
+  Remote& server = errand.server();
+  const ReplyCode wanted = is_start ? ReplyCode::draining : ReplyCode::not_draining;
+  return server.ask(is_start ? "drain" : "undrain", wanted).has_value();
+}
+
+constexpr std::string_view kAdvice =
+    "haricotd has it for clients on its unix socket, or for all with --allow-drain; SIGUSR1 to the "
+    "process begins drain mode too";
+
+int run(Errand& errand, const Choice& choice) {
+  if (!choice.start && !choice.stop) return Drain(errand, choice).run();
+  if (!switch_mode(errand, choice.start)) {
+    return errand.server().failure().status == kExitRefused ? errand.failed(kAdvice)
+                                                            : errand.failed();
+  }
+  if (choice.start && choice.has_limit) return Drain(errand, choice).run();
+  if (errand.json()) {
+    print(std::string("{\"draining\":") + (choice.start ? "true" : "false") + "}\n");
+  } else if (!choice.quiet) {
+    print(choice.start ? "the server takes no new jobs\n" : "the server takes new jobs\n");
+  }
+  return errand.done();
+}
+
+// What is wrong with the line, if something is.
+std::optional<int> check(const Errand& errand, const Choice& choice) {
+  for (const std::string_view word : errand.operands()) {
+    if (word != "start" && word != "stop" && word != "on" && word != "off") continue;
+    return errand.mistake("drain mode is --start and --stop; a tube of this name is --tube " +
+                          std::string(word));
+  }
+  if (choice.start && choice.stop) return errand.mistake("--start and --stop exclude each other");
+  if (!choice.tube.empty() && (choice.start || choice.stop)) {
+    return errand.mistake("--start and --stop are for the whole server, not for a tube");
+  }
+  if (choice.stop && choice.has_limit) return errand.mistake("--stop waits for nothing");
+  return std::nullopt;
+}
+
 }  // namespace
 
 int drain(Words words) {
   Errand errand(kText);
+  Subjects subjects(errand);
   Choice choice;
   errand.add({'w', "wait", "S", "give up after so many seconds, with status 1 (never)",
               [&choice](std::string_view value) {
                 choice.has_limit = true;
                 return set_milliseconds(choice.wait_ms, 0)(value);
               },
-              "a time in seconds"});
+              kTimeWanted});
   errand.add({'i', "interval", "S", "how often to look, in seconds (0.5)",
-              set_milliseconds(choice.interval_ms, 1), "a time in seconds"});
+              set_milliseconds(choice.interval_ms, 1), kTimeWanted});
   errand.add({'b', "buried", "", "wait until buried jobs are gone too", set(choice.with_buried)});
   errand.add({'q', "quiet", "", "print nothing", set(choice.quiet)});
-  errand.add({'t', "tube", "TUBE", "the tube, as a flag", set_tube(choice.tube), "a tube's name"});
+  errand.add({0, "start", "", "have the server refuse new jobs", set(choice.start)});
+  errand.add({0, "stop", "", "have the server take new jobs again", set(choice.stop)});
+  subjects.add_tube_flag();
   if (const std::optional<int> over = errand.read(words)) return *over;
-  if (errand.operands().size() > (choice.tube.empty() ? 1U : 0U)) {
-    return errand.mistake("more than one tube");
-  }
-  if (!errand.operands().empty()) choice.tube = errand.operands().front();
-  if (!choice.tube.empty() && !is_tube_name(choice.tube)) {
-    return errand.mistake("'" + choice.tube + "' is not a tube's name");
-  }
+  if (const std::optional<int> over = subjects.take(1)) return *over;
+  choice.tube = subjects.tube();
+  if (const std::optional<int> over = check(errand, choice)) return *over;
   if (const std::optional<int> over = errand.connect()) return *over;
-  return Drain(errand, choice).run();
+  return run(errand, choice);
 }
 
 }  // namespace haricot::tool

@@ -12,11 +12,11 @@
 
 #include "haricot/base/json.hpp"
 #include "haricot/base/utf8.hpp"
-#include "haricot/protocol/tube_name.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/job_page.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/commands/job_search.hpp"
 
 namespace haricot::tool {
@@ -174,17 +174,12 @@ int export_jobs(Words words) {
   bool is_by_id = false;
   errand.add(
       {'i', "by-id", "", "ask for each id, for a server that cannot list its jobs", set(is_by_id)});
+  Subjects subjects(errand);
+  subjects.add_tube_flag("a tube, as a flag; may come more than once");
   errand.add({'q', "quiet", "", "show no progress on a terminal", set(is_quiet)});
   if (const std::optional<int> over = errand.read(words)) return *over;
-  std::vector<std::string> tubes;
-  for (const std::string_view name : errand.operands()) {
-    std::string tube(name);
-    if (!is_tube_name(tube)) return errand.mistake("'" + tube + "' is not a tube's name");
-    if (std::find(tubes.begin(), tubes.end(), tube) != tubes.end()) {
-      return errand.mistake("tube " + tube + " comes twice");
-    }
-    tubes.push_back(std::move(tube));
-  }
+  if (const std::optional<int> over = subjects.take(Subjects::kAnyNumber)) return *over;
+  std::vector<std::string> tubes = subjects.tubes();
   if (tubes.empty()) tubes.emplace_back();
   if (const std::optional<int> over = errand.connect()) return *over;
   Export all(errand, is_quiet);
@@ -193,7 +188,7 @@ int export_jobs(Words words) {
     if (!all.count_jobs(tube, status)) return status;
   }
   if (is_by_id) {
-    if (errand.operands().empty()) tubes.clear();
+    if (subjects.empty()) tubes.clear();
     const std::optional<int> over = all.run_by_id(std::move(tubes), is_quiet);
     return over ? *over : errand.done();
   }

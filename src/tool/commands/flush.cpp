@@ -1,14 +1,9 @@
 // haricot flush: deletes the jobs of a tube, at once where the server can.
 
-#include <unistd.h>
+#include <string_view>
 
-#include <limits>
-#include <string>
-
-#include "haricot/protocol/tube_name.hpp"
-#include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
-#include "tool/commands/job_round.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/commands/tube_choice.hpp"
 #include "tool/commands/tube_clearing.hpp"
 
@@ -25,67 +20,29 @@ constexpr ErrandText kText = {
     "    haricot flush mail --yes\n"
     "    haricot flush mail --state buried\n"};
 
-struct Choice {
-  TubeClearing clearing{
-      .tube = {}, .places = {true, true, true}, .count = std::numeric_limits<std::uint64_t>::max()};
-  std::string state;  // Empty: all three.
-  bool yes = false;
-  bool quiet = false;
-};
-
-bool set_state(Choice& choice, std::string_view value) {
-  choice.state = value;
-  choice.clearing.places = {value == "ready", value == "delayed", value == "buried"};
-  return choice.clearing.places.count() == 1;
-}
-
-int run(Errand& errand, const Choice& choice) {
-  const TubeClearing& clearing = choice.clearing;
-  int status = 0;
-  const std::optional<StatsText> stats = use_tube(errand, clearing.tube, status);
-  if (!stats) return status;
-  if (!choice.yes && !is_confirmed(clearing, *stats)) return errand.no("nothing was deleted");
-  JobRound round(errand, "deleted");
-  round.quiet(choice.quiet);
-  const std::string command =
-      "flush-tube " + clearing.tube + (choice.state.empty() ? "" : " " + choice.state);
-  Progress progress("deleted", choice.quiet);
-  progress.say("deleting");
-  const std::optional<Response> flushed = errand.server().ask(command);
-  progress.clear();
-  if (!flushed) return errand.failed();
-  if (flushed->code == ReplyCode::flushed) {
-    round.count(flushed->number);
-  } else if (flushed->code != ReplyCode::unknown_command) {
-    errand.server().refuse("flush-tube", flushed->code, flushed->line);
-    return errand.failed();
-  } else if (!delete_peeked(errand, clearing, *stats, round)) {
-    return round.fail();
-  }
-  return round.end("");
+bool set_state(PlaceFlags& places, std::string_view value) {
+  places = {value == "ready", value == "delayed", value == "buried"};
+  return places.count() == 1;
 }
 
 }  // namespace
 
 int flush_tube(Words words) {
   Errand errand(kText);
-  Choice choice;
+  Subjects subjects(errand);
+  TubeClearing clearing{.tube = {}, .places = {true, true, true}};
   errand.add({'s', "state", "STATE", "only jobs in this state",
-              [&choice](std::string_view value) { return set_state(choice, value); },
+              [&clearing](std::string_view value) { return set_state(clearing.places, value); },
               "ready, delayed or buried"});
-  errand.add({'y', "yes", "", "do not ask", set(choice.yes)});
-  JobRound::add_quiet_flag(errand, choice.quiet);
+  subjects.add_tube_flag();
+  add_clearing_flags(errand, clearing);
   if (const std::optional<int> over = errand.read(words)) return *over;
-  if (errand.operands().size() != 1) return errand.mistake("it takes one tube");
-  choice.clearing.tube = errand.operands().front();
-  if (!is_tube_name(choice.clearing.tube)) {
-    return errand.mistake("'" + choice.clearing.tube + "' is not a tube's name");
-  }
-  if (!choice.yes && ::isatty(STDIN_FILENO) == 0) {
-    return errand.mistake("without a terminal to ask at, --yes is needed");
-  }
+  if (const std::optional<int> over = subjects.take(1)) return *over;
+  if (subjects.empty()) return errand.mistake("it takes a tube");
+  clearing.tube = subjects.tube();
+  if (const std::optional<int> over = check_consent(errand, clearing)) return *over;
   if (const std::optional<int> over = errand.connect()) return *over;
-  return run(errand, choice);
+  return clear_tube(errand, clearing);
 }
 
 }  // namespace haricot::tool

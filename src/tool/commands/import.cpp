@@ -10,6 +10,7 @@
 
 #include "haricot/protocol/limits.hpp"
 #include "os/clock.hpp"
+#include "tool/cli/interrupt.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/put_tags.hpp"
@@ -28,10 +29,11 @@ constexpr ErrandText kText = {
     "may have \"state\", \"pri\", \"ttr\", \"delay\", \"time-left\" and the tags \"try\", \"con\" "
     "and\n"
     "\"idp\". Jobs get new ids; a job that was reserved is ready. Blank lines are left out.\n"
-    "import stops at the first bad line: the lines before it are imported. It refuses a file\n"
-    "with tags that the server lacks; from a pipe the lines before the first tag are imported.\n"
-    "--dry-run puts nothing, and names all bad lines. If a job with the key of \"idp\" is there\n"
-    "already, its line is named and not imported, and the status is 1.\n",
+    "import stops at the first bad line, or at Ctrl-C or SIGTERM: the lines before it are\n"
+    "imported, and it says where to go on. It refuses a file with tags that the server lacks;\n"
+    "from a pipe the lines before the first tag are imported. --dry-run puts nothing, and names\n"
+    "all bad lines. If a job with the key of \"idp\" is there already, its line is named and not\n"
+    "imported, and the status is 1.\n",
     "    haricot import jobs.json\n"
     "    haricot import --dry-run jobs.json                  # only check the lines\n"};
 
@@ -64,8 +66,10 @@ class Import {
     }
     const auto send_all = [this] { return send() ? std::nullopt : std::optional(fail()); };
     const auto take = [this](std::string_view line) { return take_line(line); };
-    if (const std::optional<int> over = read_lines(input, take, send_all)) return *over;
-    return end(bad_lines_ + taken_keys_ > 0 ? kExitFailure : 0);
+    Over over;
+    if (!input.read_lines(errand_, kLineBytesMax, take, send_all, over)) return stop();
+    if (over) return *over;
+    return end(bad_lines_ + taken_keys_ > 0 ? kExitFailure : kExitDone);
   }
 
  private:
@@ -77,26 +81,15 @@ class Import {
     bool is_buried = false;
   };
 
-  using Over = std::optional<int>;  // Something: it is over, with this status.
+  using Over = InputText::Over;
 
-  // Hands over each line, and calls `pause` whenever no more is there for the moment.
-  Over read_lines(InputText& input, const std::function<Over(std::string_view)>& take,
-                  const std::function<Over()>& pause) {
-    std::string text;
-    for (bool is_over = false; !is_over;) {
-      // What is left of the last piece has no line end.
-      std::size_t from = text.size();
-      if (!input.read(errand_, kLineBytesMax, text, is_over)) return end(kExitFailure);
-      if (is_over && !text.empty() && !text.ends_with('\n')) text += '\n';
-      std::size_t begin = 0;
-      for (std::size_t at = 0; (at = text.find('\n', from)) != std::string::npos;) {
-        if (const Over over = take(std::string_view(text).substr(begin, at - begin))) return over;
-        begin = from = at + 1;
-      }
-      text.erase(0, begin);
-      if (const Over over = pause()) return over;
-    }
-    return std::nullopt;
+  // The lines cannot be read to their end.
+  int stop() {
+    if (!is_interrupted()) return end(kExitLocal);
+    progress_.clear();
+    const std::uint64_t next = std::max(line_ + 1, choice_.from_line);
+    errand_.warn("interrupted; --from-line " + std::to_string(next) + " goes on");
+    return end(kExitFailure);
   }
 
   // If the server lacks a tag, looks whether a line has it, before anything is put. A pipe can be
@@ -119,15 +112,17 @@ class Import {
                    "; nothing was put");
       return end(errand_.server().failure().status);
     };
-    const Over over = read_lines(input, look, [] { return Over(); });
+    Over over;
+    const bool is_read = input.read_lines(
+        errand_, kLineBytesMax, look, [] { return Over(); }, over);
     line_ = 0;
+    if (!is_read) return stop();
     if (over) return over;
-    return input.go_back(errand_, *position) ? std::nullopt : Over(end(kExitFailure));
+    return input.go_back(errand_, *position) ? std::nullopt : Over(end(kExitLocal));
   }
 
   bool is_left_out(std::string_view line) const {
-    const bool is_blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
-    return is_blank || line_ < choice_.from_line;
+    return is_blank(line) || line_ < choice_.from_line;
   }
   std::string line_name() const { return "line " + std::to_string(line_) + ": "; }
 
@@ -162,12 +157,14 @@ class Import {
     }
     add(*job);
     const bool is_full = pending_.size() >= kBatchJobs || commands_.size() >= kBatchBytes;
-    return is_full && !send() ? std::optional(fail()) : std::nullopt;
+    if (is_full && !send()) return fail();
+    return is_full && is_interrupted() ? Over(stop()) : std::nullopt;
   }
 
   // Whether the server would take the job: if not, sets `error`, and the status if it is another
   // one. False: the server failed.
   bool check(ImportJob& job, std::string& error, int& status) {
+    const InterruptHold hold;  // It may ask the server.
     if (choice_.without_tags && !job.tags.empty()) {
       job.tags = {};
       ++untagged_;
@@ -216,6 +213,8 @@ class Import {
   // Puts what was collected. False: the server failed or refused; refused_ says which.
   bool send() {
     if (pending_.empty()) return true;
+    // So that what is known of the lines is true: the batch is a second's work at most.
+    const InterruptHold hold;
     sent_to_ = pending_.back().line;
     std::size_t at = 0;
     const auto take = [&](const Answer& answer) {
@@ -382,8 +381,9 @@ int import_jobs(Words words) {
     choice.file = errand.operands().front();
   }
   InputText input;
-  if (!input.open(errand, choice.file)) return kExitFailure;
+  if (!input.open(errand, choice.file)) return kExitLocal;
   if (const std::optional<int> over = errand.connect()) return *over;
+  catch_interrupts();
   return Import(errand, choice).run(input);
 }
 

@@ -1,13 +1,27 @@
 #include "tool/commands/input_text.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "tool/cli/interrupt.hpp"
+
 namespace haricot::tool {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+// A signal between a look at is_interrupted() and the wait is seen after this time.
+constexpr int kLookMs = 200;
+
+}  // namespace
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t") == std::string_view::npos;
+}
 
 bool InputText::open(const Errand& errand, const std::string& path) {
   name_ = path.empty() ? "stdin" : path;
@@ -36,8 +50,12 @@ bool InputText::go_back(const Errand& errand, std::int64_t position) {
 
 bool InputText::read(const Errand& errand, std::size_t bytes_max, std::string& text,
                      bool& is_over) {
-  ssize_t count = 0;
+  pollfd wanted{descriptor(), POLLIN, 0};
+  while (!is_interrupted() && ::poll(&wanted, 1, kLookMs) == 0) {
+  }
+  ssize_t count = -1;
   do {
+    if (is_interrupted()) return false;
     count = ::read(descriptor(), buffer_.data(), buffer_.size());
   } while (count < 0 && errno == EINTR);
   if (count < 0) {
@@ -49,6 +67,31 @@ bool InputText::read(const Errand& errand, std::size_t bytes_max, std::string& t
   if (text.size() <= bytes_max) return true;
   errand.warn(name_ + " has more bytes than a job can have");
   return false;
+}
+
+bool InputText::read_lines(const Errand& errand, std::size_t bytes_max,
+                           const std::function<Over(std::string_view)>& take,
+                           const std::function<Over()>& pause, Over& over) {
+  std::string text;
+  bool is_first = true;
+  for (bool is_over = false; !is_over;) {
+    // What is left of the last piece has no line end.
+    std::size_t from = text.size();
+    if (!read(errand, bytes_max, text, is_over)) return false;
+    if (is_over && !text.empty() && !text.ends_with('\n')) text += '\n';
+    std::size_t begin = 0;
+    for (std::size_t at = 0; (at = text.find('\n', from)) != std::string::npos;) {
+      std::string_view line = std::string_view(text).substr(begin, at - begin);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (is_first && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+      is_first = false;
+      if ((over = take(line))) return true;
+      begin = from = at + 1;
+    }
+    text.erase(0, begin);
+    if ((over = pause())) return true;
+  }
+  return true;
 }
 
 }  // namespace haricot::tool

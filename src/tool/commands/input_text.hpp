@@ -5,8 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "os/descriptor.hpp"
 #include "tool/client/errand.hpp"
@@ -17,6 +19,9 @@ namespace haricot::tool {
 inline constexpr std::size_t kBatchJobs = 500;
 inline constexpr std::size_t kBatchBytes = 1024 * 1024;
 
+// Whether a line has nothing in it but blanks and tabs.
+bool is_blank(std::string_view line);
+
 class InputText final {
  public:
   // An empty path: stdin. False: the message is printed.
@@ -26,8 +31,19 @@ class InputText final {
   const std::string& name() const { return name_; }
 
   // Adds what is there to the text, and waits if nothing is. False: it could not be read, or the
-  // text has more bytes than this now; then the message is printed. `is_over`: that was the end.
+  // text has more bytes than this now; then the message is printed. Or is_interrupted(), and there
+  // is no message. `is_over`: that was the end.
   bool read(const Errand& errand, std::size_t bytes_max, std::string& text, bool& is_over);
+
+  using Over = std::optional<int>;  // Something: it is over, with this status.
+
+  // Hands over each line, whoever wrote it: without CR LF or LF, and the first one without the mark
+  // of UTF-8 (BOM). Calls `pause` whenever no more is there for the moment, and at the end. Nothing
+  // in `over`: neither of the two has ended it. False: as read(); `pause` was called before it. A
+  // line may have so many bytes.
+  bool read_lines(const Errand& errand, std::size_t bytes_max,
+                  const std::function<Over(std::string_view)>& take,
+                  const std::function<Over()>& pause, Over& over);
 
   // Where the next read begins. Nothing: it is no file, and so can be read only once.
   std::optional<std::int64_t> position() const;

@@ -33,7 +33,7 @@ int JobRound::end(std::string_view or_what) {
   for (const std::uint64_t id : missing_) {
     errand_.warn("job " + std::to_string(id) + " is not there, " + std::string(or_what));
   }
-  return errand_.done(missing_.empty() && count_ > 0 ? 0 : kExitFailure);
+  return errand_.done(missing_.empty() ? kExitDone : kExitFailure);
 }
 
 int JobRound::fail() {

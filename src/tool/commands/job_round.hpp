@@ -28,7 +28,7 @@ class JobRound final {
   std::uint64_t counted() const { return count_; }
 
   // Prints `deleted 3`, and each id that was not found, `or` something else, to stderr. Returns the
-  // exit status: 0 only if there was something, and everything was done.
+  // exit status: 0 if no id was missing. That a tube has nothing to do is no failure.
   int end(std::string_view or_what);
   // The same, where the server failed in between.
   int fail();

@@ -100,7 +100,7 @@ void add_priority_flag(Errand& errand, Ending& ending) {
 
 void add_delay_flag(Errand& errand, Ending& ending) {
   errand.add({'d', "delay", "S", "seconds until the released job gets ready (0)",
-              set_seconds(ending.delay_s), kSecondsWanted});
+              set_seconds(ending.delay_s), kTimeWanted});
 }
 
 }  // namespace haricot::tool

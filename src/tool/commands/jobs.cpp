@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "haricot/base/number.hpp"
-#include "haricot/protocol/tube_name.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/job_page.hpp"
 #include "tool/client/put_tags.hpp"
+#include "tool/client/sample.hpp"
+#include "tool/client/subjects.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 constexpr ErrandText kText = {
     "jobs", "[OPTIONS] [TUBE]",
     "Prints a table of the jobs of a tube, or of the server, in the order of their ids. With\n"
+    "--state and no tube it goes over the tubes that have such jobs, one after the other. With\n"
     "--next it prints the next jobs of a tube in the order in which they are served. With\n"
     "--match it prints only jobs whose body has the text in it, and the server has to send\n"
     "all bodies. The tags of a job stand behind its tube. Jobs change while the table is\n"
@@ -34,6 +36,8 @@ constexpr ErrandText kText = {
 
 // Bodies that are asked for at once.
 constexpr std::size_t kPeeks = 100;
+// More tubes than these are not scanned one by one: then it costs less to be told all jobs.
+constexpr std::ptrdiff_t kScansMax = 16;
 
 constexpr std::string_view kStates[] = {"ready", "reserved", "delayed", "buried"};
 
@@ -63,6 +67,16 @@ constexpr Column kColumns[] = {{"id", "id", 8},
                                {"bytes", "bytes", 8},
                                {"tube", "tube", 0}};
 
+std::uint64_t jobs_in(const TubeStats& tube, std::string_view state) {
+  if (state == "ready") return tube.ready;
+  if (state == "reserved") return tube.reserved;
+  return state == "delayed" ? tube.delayed : tube.buried;
+}
+
+std::uint64_t id_of(const StatsText& job) {
+  return job.number("id").value_or(0);
+}
+
 void append_cell(std::string& line, std::string_view text, int width) {
   if (!line.empty()) line += ' ';
   line.append(static_cast<std::size_t>(std::max(0, width - static_cast<int>(text.size()))), ' ');
@@ -90,36 +104,75 @@ class Jobs {
   }
 
   int run() {
-    if (choice_.next) {
-      const std::string state = choice_.state.empty() ? "ready" : choice_.state;
-      const std::string count = std::to_string(jobs_to_ask());
-      if (const auto over = show_page("list-jobs " + choice_.tube + " " + state + " " + count)) {
-        return *over;
-      }
-    }
-    for (std::uint64_t from = choice_.from; !choice_.next && from != 0 && left_ > 0;) {
-      std::string command =
-          "scan-jobs " + std::to_string(from) + " " + std::to_string(jobs_to_ask());
-      if (!choice_.tube.empty()) command += " " + choice_.tube;
-      if (!choice_.state.empty() && !choice_.tube.empty()) command += " " + choice_.state;
-      if (const std::optional<int> over = show_page(command)) return *over;
-      from = page_.next;
-    }
+    const std::optional<int> over = choice_.next ? show_next() : scan_all();
+    if (over) return *over;
     progress_.clear();
     return shown_ > 0 ? errand_.done() : errand_.no(none());
   }
 
  private:
+  enum class Order : bool { as_told, by_id };
+
   // How many jobs a page has. Which of them match is known only when their bodies are here.
   std::uint64_t jobs_to_ask() const {
     return choice_.text.empty() ? std::min(left_, kPageJobsMax) : kPageJobsMax;
   }
 
-  // Something: it is over, with this status.
-  std::optional<int> show_page(const std::string& command) {
+  // These return something if it is over, with this status.
+
+  std::optional<int> show_next() {
+    const std::string state = choice_.state.empty() ? "ready" : choice_.state;
+    const std::string count = std::to_string(jobs_to_ask());
+    return show_page("list-jobs " + choice_.tube + " " + state + " " + count);
+  }
+
+  // With a state it goes over the tubes that have such jobs, which may be few among all: scan-jobs
+  // takes a state only after a tube, and looks at all jobs of the server for each tube.
+  std::optional<int> scan_all() {
+    if (!choice_.tube.empty() || choice_.state.empty()) return scan(choice_.tube);
+    Sample sample;
+    if (!take_sample(errand_.server(), {}, sample)) return errand_.failed();
+    const std::vector<TubeStats>& tubes = sample.tubes;
+    const auto is_long = [this](const TubeStats& tube) { return !is_short(tube); };
+    if (std::count_if(tubes.begin(), tubes.end(), is_long) > kScansMax) return scan({});
+    for (const TubeStats& tube : tubes) {
+      if (left_ == 0 || jobs_in(tube, choice_.state) == 0) continue;
+      const std::optional<int> over = is_short(tube) ? show_list(tube.name) : scan(tube.name);
+      if (over) return over;
+    }
+    return std::nullopt;
+  }
+
+  // Whether list-jobs shows all its jobs in the state.
+  bool is_short(const TubeStats& tube) const {
+    const std::uint64_t jobs = jobs_in(tube, choice_.state);
+    return jobs == 0 || (jobs <= kPageJobsMax && choice_.state != "reserved");
+  }
+
+  std::optional<int> show_list(const std::string& tube) {
+    const std::string command =
+        "list-jobs " + tube + " " + choice_.state + " " + std::to_string(kPageJobsMax);
+    return show_page(command, Order::by_id);
+  }
+
+  // The jobs of a tube, or with an empty name of all.
+  std::optional<int> scan(const std::string& tube) {
+    for (std::uint64_t from = choice_.from; from != 0 && left_ > 0;) {
+      std::string command =
+          "scan-jobs " + std::to_string(from) + " " + std::to_string(jobs_to_ask());
+      if (!tube.empty()) command += " " + tube;
+      if (!choice_.state.empty() && !tube.empty()) command += " " + choice_.state;
+      if (const std::optional<int> over = show_page(command)) return over;
+      from = page_.next;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<int> show_page(const std::string& command, Order order = Order::as_told) {
     const std::optional<Response> response = errand_.server().ask(command, ReplyCode::ok);
     if (!response) return errand_.failed();
     if (response->code == ReplyCode::not_found) {
+      if (order == Order::by_id) return std::nullopt;  // The tube went meanwhile.
       return errand_.no("there is no tube " + choice_.tube);
     }
     std::optional<JobPage> page = parse_job_page(response->body);
@@ -127,11 +180,15 @@ class Jobs {
     page_ = std::move(*page);
     looked_at_ += page_.jobs.size();
     progress_.show(os::read_clock(), looked_at_);
-    // scan-jobs takes a state only after a tube.
     std::erase_if(page_.jobs, [this](const StatsText& job) {
       const std::string* state = job.find("state");
-      return !choice_.state.empty() && (state == nullptr || *state != choice_.state);
+      const bool is_other = state == nullptr || *state != choice_.state;
+      return id_of(job) < choice_.from || (!choice_.state.empty() && is_other);
     });
+    if (order == Order::by_id) {
+      std::sort(page_.jobs.begin(), page_.jobs.end(),
+                [](const StatsText& a, const StatsText& b) { return id_of(a) < id_of(b); });
+    }
     if (!choice_.text.empty() && !keep_matches()) {
       progress_.clear();
       return errand_.failed();
@@ -191,14 +248,7 @@ class Jobs {
   std::uint64_t shown_ = 0;
 };
 
-std::optional<int> check(const Errand& errand, Choice& choice) {
-  if (errand.operands().size() + (choice.tube.empty() ? 0U : 1U) > 1) {
-    return errand.mistake("more than one tube");
-  }
-  if (!errand.operands().empty()) choice.tube = errand.operands().front();
-  if (!choice.tube.empty() && !is_tube_name(choice.tube)) {
-    return errand.mistake("'" + choice.tube + "' is not a tube's name");
-  }
+std::optional<int> check(const Errand& errand, const Choice& choice) {
   if (choice.next && choice.tube.empty()) return errand.mistake("--next needs a tube");
   if (choice.next && choice.from > 1) return errand.mistake("--next excludes --from");
   if (choice.next && choice.state == "reserved") {
@@ -232,9 +282,12 @@ int jobs(Words words) {
               "the id of a job"});
   errand.add({'N', "next", "", "the next jobs of the tube, in the order of service; at most 1000",
               set(choice.next)});
-  errand.add({'t', "tube", "TUBE", "the tube, as a flag", set_tube(choice.tube), "a tube's name"});
+  Subjects subjects(errand);
+  subjects.add_tube_flag();
   errand.add({'q', "quiet", "", "show no progress on a terminal", set(choice.quiet)});
   if (const std::optional<int> over = errand.read(words)) return *over;
+  if (const std::optional<int> over = subjects.take(1)) return *over;
+  choice.tube = subjects.tube();
   if (const std::optional<int> over = check(errand, choice)) return *over;
   if (const std::optional<int> over = errand.connect()) return *over;
   return Jobs(errand, choice).run();

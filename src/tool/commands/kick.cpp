@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tool/client/errand.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/commands/job_round.hpp"
 #include "tool/commands/tube_choice.hpp"
 
@@ -12,12 +13,12 @@ namespace {
 constexpr ErrandText kText = {
     "kick",
     "[OPTIONS] ID...\n"
-    "     haricot kick [OPTIONS] --tube TUBE --count N|--all",
+    "     haricot kick [OPTIONS] TUBE --count N|--all",
     "Makes buried and delayed jobs ready: those with these ids, or some jobs of a tube. Of a\n"
     "tube, the server kicks buried jobs, the oldest first. If the tube has none, it kicks\n"
     "delayed jobs.\n",
     "    haricot kick 17 18\n"
-    "    haricot kick --tube mail --all                      # retry what is buried\n"};
+    "    haricot kick mail --all                             # retry what is buried\n"};
 
 int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count, bool quiet) {
   int status = 0;
@@ -25,15 +26,10 @@ int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count, bool
   const std::optional<Response> kicked =
       errand.server().ask("kick " + std::to_string(count), ReplyCode::kicked);
   if (!kicked) return errand.failed();
-  if (quiet) {
-    return errand.done(kicked->number == 0 ? kExitFailure : 0);
-  }
-  if (errand.json()) {
-    print("{\"kicked\":" + std::to_string(kicked->number) + ",\"not_found\":[]}\n");
-  } else {
-    print("kicked " + std::to_string(kicked->number) + "\n");
-  }
-  return errand.done(kicked->number == 0 ? kExitFailure : 0);
+  JobRound round(errand, "kicked");
+  round.quiet(quiet);
+  round.count(kicked->number);
+  return round.end("");
 }
 
 }  // namespace
@@ -41,30 +37,27 @@ int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count, bool
 int kick(Words words) {
   constexpr std::uint64_t kCountMax = 2147483647;  // What any server understands.
   Errand errand(kText);
-  std::string tube;
+  Subjects subjects(errand);
   std::uint64_t count = 0;
   bool all = false;
   bool quiet = false;
-  errand.add({'t', "tube", "TUBE", "kick jobs of this tube", set_tube(tube), "a tube's name"});
+  subjects.add_tube_flag();
   errand.add({'n', "count", "N", "so many jobs at most", set_count(count, 1, kCountMax),
               "a number from 1 to 2147483647"});
   errand.add(
       {0, "all", "", "all buried jobs; all delayed jobs if there is no buried one", set(all)});
   JobRound::add_quiet_flag(errand, quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
-  const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
-  if (!ids) return kExitUsage;
-  const bool has_bound = all || count > 0;
-  if (tube.empty() == ids->empty()) return errand.mistake("it takes either ids or a --tube");
-  if (tube.empty() == has_bound || (all && count > 0)) {
-    return errand.mistake("--tube needs either --count or --all, and ids need none");
-  }
+  if (const std::optional<int> over = subjects.take(1, Subjects::Ids::yes)) return *over;
+  if (const std::optional<int> over = check_bound(errand, subjects, count > 0, all)) return *over;
   if (const std::optional<int> over = errand.connect()) return *over;
-  if (!tube.empty()) return kick_tube(errand, tube, all ? kCountMax : count, quiet);
+  if (subjects.ids().empty()) {
+    return kick_tube(errand, subjects.tube(), all ? kCountMax : count, quiet);
+  }
 
   JobRound round(errand, "kicked");
   round.quiet(quiet);
-  for (const std::uint64_t id : *ids) {
+  for (const std::uint64_t id : subjects.ids()) {
     const std::optional<Response> kicked =
         errand.server().ask("kick-job " + std::to_string(id), ReplyCode::kicked_job);
     if (!kicked) return round.fail();

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "haricot/protocol/tube_name.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/interrupt.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/job_page.hpp"
 #include "tool/client/put_tags.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/commands/job_moving.hpp"
 #include "tool/commands/job_round.hpp"
 #include "tool/commands/tube_choice.hpp"
@@ -68,7 +68,7 @@ class Move {
     }
     progress_.clear();
     const int status = round_.end("");
-    return !stayed_.empty() ? errand_.done(kExitFailure) : status;
+    return stayed_.empty() ? status : errand_.done(kExitFailure);
   }
 
  private:
@@ -153,7 +153,9 @@ class Move {
 
 int move_jobs(Words words) {
   Errand errand(kText);
+  Subjects subjects(errand);
   Choice choice;
+  subjects.add_tube_flag("FROM, or FROM and TO, as flags");
   errand.add({'s', "state", "STATE", "only jobs in this state",
               [&choice](std::string_view value) {
                 choice.places = {value == "ready", value == "delayed", value == "buried"};
@@ -165,13 +167,10 @@ int move_jobs(Words words) {
               "a number of at least 1"});
   JobRound::add_quiet_flag(errand, choice.quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
-  if (errand.operands().size() != 2) return errand.mistake("it takes two tubes");
-  choice.from = errand.operands()[0];
-  choice.to = errand.operands()[1];
-  for (const std::string& tube : {choice.from, choice.to}) {
-    if (!is_tube_name(tube)) return errand.mistake("'" + tube + "' is not a tube's name");
-  }
-  if (choice.from == choice.to) return errand.mistake("both tubes are the same");
+  if (const std::optional<int> over = subjects.take(2)) return *over;
+  if (subjects.tubes().size() != 2) return errand.mistake("it takes two tubes");
+  choice.from = subjects.tubes()[0];
+  choice.to = subjects.tubes()[1];
   if (const std::optional<int> over = errand.connect()) return *over;
   int status = 0;
   const std::optional<StatsText> stats = use_tube(errand, choice.from, status);

@@ -3,15 +3,16 @@
 #include <string>
 
 #include "haricot/base/json.hpp"
-#include "haricot/protocol/tube_name.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/subjects.hpp"
 
 namespace haricot::tool {
 namespace {
 
 constexpr ErrandText kText = {
     "pause", "[OPTIONS] TUBE TIME",
-    "Keeps all jobs of the tube from being reserved for so long. 0 ends a pause.\n",
+    "Keeps all jobs of the tube from being reserved for so long. 0 ends a pause. The\n"
+    "server counts whole seconds: a part of one counts as one.\n",
     "    haricot pause mail 10m\n"
     "    haricot pause mail 0\n"};
 
@@ -19,15 +20,17 @@ constexpr ErrandText kText = {
 
 int pause_tube(Words words) {
   Errand errand(kText);
+  Subjects subjects(errand);
+  subjects.add_tube_flag();
   if (const std::optional<int> over = errand.read(words)) return *over;
-  if (errand.operands().size() != 2) return errand.mistake("it takes a tube and a time");
-  const std::string tube(errand.operands()[0]);
-  const std::optional<std::uint64_t> seconds = read_seconds(errand.operands()[1]);
-  if (!is_tube_name(tube)) return errand.mistake("'" + tube + "' is not a tube's name");
-  if (!seconds) {
-    return errand.mistake("'" + std::string(errand.operands()[1]) + "' is not " +
-                          std::string(kSecondsWanted));
+  if (const std::optional<int> over = subjects.take(1, Subjects::Ids::no, 1)) return *over;
+  if (errand.operands().empty() || subjects.empty()) {
+    return errand.mistake("it takes a tube and a time");
   }
+  const std::string tube = subjects.tube();
+  const std::string length(errand.operands().back());
+  const std::optional<std::uint64_t> seconds = read_seconds(length);
+  if (!seconds) return errand.mistake("'" + length + "' is not " + std::string(kTimeWanted));
   if (const std::optional<int> over = errand.connect()) return *over;
 
   const std::string digits = std::to_string(*seconds);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tool/client/errand.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/commands/job_form.hpp"
 #include "tool/commands/tube_choice.hpp"
 
@@ -12,38 +13,38 @@ namespace {
 constexpr ErrandText kText = {
     "peek",
     "[OPTIONS] ID\n"
-    "     haricot peek [OPTIONS] --ready|--delayed|--buried [--tube TUBE]",
+    "     haricot peek [OPTIONS] --ready|--delayed|--buried [TUBE]",
     "Prints the body of a job, and leaves the job where it is. The job has this id, or it is\n"
     "the next ready job of a tube, its delayed job that is due first, or its oldest buried\n"
     "job. peek writes the body as it is. On a terminal it shows control characters as \\xHH.\n"
     "With --json it prints one object: the statistics of the job, and its body as \"body\" if\n"
     "the body is UTF-8, otherwise as \"body_base64\".\n",
     "    haricot peek 17\n"
-    "    haricot peek --tube mail --buried\n"};
+    "    haricot peek mail --buried\n"};
 
 }  // namespace
 
 int peek(Words words) {
   Errand errand(kText);
   PlaceFlags places;
-  std::string tube;
+  Subjects subjects(errand);
   JobForm form;
-  errand.add({'t', "tube", "TUBE", "the tube (default)", set_tube(tube), "a tube's name"});
+  subjects.add_tube_flag("the tube, as a flag (default)");
   add_place_flags(errand, places);
   add_form_flags(errand, form);
   if (const std::optional<int> over = errand.read(words)) return *over;
-  const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
-  if (!ids) return kExitUsage;
-  if (places.count() + ids->size() != 1) {
+  if (const std::optional<int> over = subjects.take(1, Subjects::Ids::yes)) return *over;
+  const std::vector<std::uint64_t>& ids = subjects.ids();
+  if (places.count() + ids.size() != 1) {
     return errand.mistake("it takes one id, or one of --ready, --delayed and --buried");
   }
-  if (!tube.empty() && !ids->empty()) return errand.mistake("an id needs no --tube");
-  if (tube.empty()) tube = "default";
+  if (!subjects.tubes().empty() && !ids.empty()) return errand.mistake("an id needs no tube");
+  const std::string tube = subjects.empty() ? "default" : subjects.tube();
   if (const std::optional<int> over = errand.connect()) return *over;
 
   std::string command;
   std::string missing;
-  if (ids->empty()) {
+  if (ids.empty()) {
     int status = 0;
     if (!use_tube(errand, tube, status)) return status;
     for (const Place place : kPlaces) {
@@ -52,8 +53,8 @@ int peek(Words words) {
       missing = std::string(name_of(place)) + " job in tube " + tube;
     }
   } else {
-    command = "peek " + std::to_string(ids->front());
-    missing = "job " + std::to_string(ids->front());
+    command = "peek " + std::to_string(ids.front());
+    missing = "job " + std::to_string(ids.front());
   }
   const std::optional<Response> job = errand.server().ask(command, ReplyCode::found);
   if (!job) return errand.failed();

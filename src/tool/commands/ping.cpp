@@ -107,7 +107,7 @@ int ping(Words words) {
   std::uint64_t wait_ms = 0;
   Choice choice;
   errand.add({'w', "wait", "S", "try again for so many seconds until the answer is good (0)",
-              set_milliseconds(wait_ms, 0), "a time in seconds"});
+              set_milliseconds(wait_ms, 0), kTimeWanted});
   errand.add({'q', "quiet", "", "print nothing if the server answers", set(choice.quiet)});
   errand.add(
       {'W', "writable", "", "fail too if the server takes no new jobs", set(choice.writable)});

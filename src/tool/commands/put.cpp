@@ -1,12 +1,18 @@
 // haricot put: jobs from words, a file, stdin, or the lines of them.
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "haricot/base/job_tags.hpp"
 #include "haricot/protocol/limits.hpp"
+#include "haricot/protocol/tube_name.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/put_tags.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/commands/input_text.hpp"
 
 namespace haricot::tool {
@@ -16,11 +22,13 @@ constexpr ErrandText kText = {
     "put", "[OPTIONS] [BODY...]",
     "Puts jobs into a tube and prints their ids. Each BODY is a job. Without a BODY, or with\n"
     "-, the whole of stdin, or of --file, is one job. With --lines each line of it is a job,\n"
-    "without its line end, and is put as soon as it is there. put refuses an empty stdin or\n"
-    "file, unless --empty says that it is meant. --tries, --concurrency and --unique are for\n"
-    "haricotd: put asks the server whether it knows them, and puts nothing if not. A KEY has\n"
-    "the characters of a tube's name, 100 at most, and belongs to its tube. The S of --unique\n"
-    "begins when the job is deleted.\n",
+    "without its line end (LF or CR LF), and is put as soon as it is there; blank lines are\n"
+    "left out. put refuses an empty stdin or file. With --empty it puts an empty job, also for\n"
+    "an empty line. It refuses a BODY without --tube if stdin is a pipe or a file, because the\n"
+    "word may be meant as the tube. --tries, --concurrency and --unique are for haricotd: put\n"
+    "asks the server whether it knows them, and puts nothing if not. A KEY has the characters\n"
+    "of a tube's name, 100 at most, and belongs to its tube. The S of --unique begins when the\n"
+    "job is deleted.\n",
     "    haricot put --tube mail hello world                 # two jobs\n"
     "    haricot put --tube mail --lines --file jobs.txt     # a job for each line\n"
     "    haricot put --tube mail --delay 10m < body\n"
@@ -49,14 +57,14 @@ class Batch {
  public:
   Batch(Errand& errand, const Choice& choice) : errand_(errand), choice_(choice) {}
 
-  void add(std::string_view body) {
+  void add(std::string_view body, std::uint64_t line = 0) {
+    lines_.push_back(line);
     commands_ +=
         put_line({choice_.priority, choice_.delay_s, choice_.ttr_s, body.size()}, choice_.tags);
     commands_ += body;
     commands_ += "\r\n";
-    ++jobs_;
   }
-  bool is_full() const { return jobs_ >= kBatchJobs || commands_.size() >= kBatchBytes; }
+  bool is_full() const { return lines_.size() >= kBatchJobs || commands_.size() >= kBatchBytes; }
 
   // False: one was refused, or the server is gone; server().failure() says why.
   bool send();
@@ -65,14 +73,14 @@ class Batch {
   void print_job(std::uint64_t id, bool is_buried, const std::optional<KeyHolder>& holder);
   // What messages say of the job that was answered last.
   std::string line_name() const {
-    return choice_.lines ? "line " + std::to_string(sent_) + ": " : "";
+    return choice_.lines ? "line " + std::to_string(line_) + ": " : "";
   }
 
   Errand& errand_;
   const Choice& choice_;
   std::string commands_;
-  std::size_t jobs_ = 0;
-  std::uint64_t sent_ = 0;  // Jobs of all batches so far.
+  std::vector<std::uint64_t> lines_;  // Where its jobs stand; 0: not in a line.
+  std::uint64_t line_ = 0;            // Of the job that was answered last.
 };
 
 // `holder`: the job was there before, because it has the key.
@@ -91,9 +99,11 @@ void Batch::print_job(std::uint64_t id, bool is_buried, const std::optional<KeyH
 }
 
 bool Batch::send() {
+  if (lines_.empty()) return true;
   std::optional<Response> refused;
+  std::size_t at = 0;
   const auto take = [&](const Answer& answer) {
-    ++sent_;
+    line_ = lines_[at++];
     if (const std::optional<KeyHolder> holder = read_key_holder(answer.line)) {
       print_job(holder->id, false, holder);
       return;
@@ -104,9 +114,9 @@ bool Batch::send() {
     if (choice_.lines) errand_.warn(line_name() + std::string(answer.line));
     refused = {answer.code, 0, std::string(answer.line), {}};
   };
-  const bool good = errand_.server().ask("put", commands_, jobs_, take);
+  const bool good = errand_.server().ask("put", commands_, lines_.size(), take);
   commands_.clear();
-  jobs_ = 0;
+  lines_.clear();
   flush();  // Whoever reads the ids gets them while the lines still come.
   if (good && refused) errand_.server().refuse("put", refused->code, refused->line);
   return good && !refused;
@@ -117,7 +127,7 @@ bool Batch::send() {
 int put_whole(Errand& errand, const Choice& choice, InputText& source, Batch& batch) {
   std::string body;
   for (bool is_over = false; !is_over;) {
-    if (!source.read(errand, kJobBytesMaxLimit, body, is_over)) return kExitFailure;
+    if (!source.read(errand, kJobBytesMaxLimit, body, is_over)) return kExitLocal;
   }
   if (body.empty() && !choice.may_be_empty) {
     return errand.no(source.name() + " is empty, no job was put; --empty puts an empty job");
@@ -126,21 +136,19 @@ int put_whole(Errand& errand, const Choice& choice, InputText& source, Batch& ba
   return batch.send() ? errand.done() : errand.failed();
 }
 
-int put_lines(Errand& errand, InputText& source, Batch& batch) {
-  std::string text;
-  for (bool is_over = false; !is_over;) {
-    if (!source.read(errand, kJobBytesMaxLimit, text, is_over)) return errand.done(kExitFailure);
-    if (is_over && !text.empty()) text += '\n';
-    std::size_t begin = 0;
-    for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos;) {
-      batch.add(std::string_view(text).substr(begin, end - begin));
-      begin = end + 1;
-      if (batch.is_full() && !batch.send()) return errand.failed();
-    }
-    text.erase(0, begin);
-    if (!batch.send()) return errand.failed();
+int put_lines(Errand& errand, const Choice& choice, InputText& source, Batch& batch) {
+  std::uint64_t line = 0;
+  const auto take = [&](std::string_view body) -> InputText::Over {
+    ++line;
+    if (choice.may_be_empty || !is_blank(body)) batch.add(body, line);
+    return batch.is_full() && !batch.send() ? InputText::Over(errand.failed()) : std::nullopt;
+  };
+  const auto send = [&] { return batch.send() ? std::nullopt : InputText::Over(errand.failed()); };
+  InputText::Over over;
+  if (source.read_lines(errand, kJobBytesMaxLimit, take, send, over)) {
+    return over ? *over : errand.done();
   }
-  return errand.done();
+  return errand.done(kExitLocal);
 }
 
 // Makes the tags of what the flags say.
@@ -200,18 +208,38 @@ int put_words(Errand& errand, Batch& batch) {
   return batch.send() ? errand.done() : errand.failed();
 }
 
+// Whether stdin is what somebody has written for us, a pipe or a file.
+bool has_input() {
+  struct stat status {};
+  return ::fstat(STDIN_FILENO, &status) == 0 &&
+         (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode));
+}
+
+// `put mail < body`: the word may be the tube of that body, or a body that stdin has nothing to do
+// with, as in a loop of a shell.
+int unclear_words(const Errand& errand) {
+  const std::string word(errand.operands().front());
+  return errand.mistake("is '" + word +
+                        "' a tube or a body? stdin is a pipe or a file.\n"
+                        "  haricot put --tube " +
+                        (is_tube_name(word) ? word : "TUBE") +
+                        " puts stdin, with --lines a job for each line\n"
+                        "  haricot put --tube default BODY puts the words");
+}
+
 }  // namespace
 
 int put(Words words) {
   Errand errand(kText);
   Choice choice;
-  errand.add({'t', "tube", "TUBE", "the tube (default)", set_tube(choice.tube), "a tube's name"});
+  Subjects subjects(errand);
+  subjects.add_tube_flag("the tube (default)");
   errand.add({'p', "priority", "N", "0 goes first; a job below 1024 is urgent (1024)",
               set_count(choice.priority, 0, kNumberMax), "a number up to 4294967295"});
   errand.add({'d', "delay", "S", "seconds until the job gets ready (0)",
-              set_seconds(choice.delay_s), kSecondsWanted});
+              set_seconds(choice.delay_s), kTimeWanted});
   errand.add({'r', "ttr", "S", "seconds that a worker may take for the job (60)",
-              set_seconds(choice.ttr_s), kSecondsWanted});
+              set_seconds(choice.ttr_s), kTimeWanted});
   errand.add({'f', "file", "PATH", "read this file instead of stdin", set(choice.file), "a path"});
   errand.add(
       {0, "empty", "", "put an empty job if stdin or the file is empty", set(choice.may_be_empty)});
@@ -221,16 +249,24 @@ int put(Words words) {
   if (const std::optional<int> over = errand.read(words)) return *over;
   const bool is_dash = errand.operands().size() == 1 && errand.operands().front() == "-";
   const bool has_words = !errand.operands().empty() && !is_dash;
+  if (const std::optional<int> over =
+          subjects.take(1, Subjects::Ids::no, errand.operands().size())) {
+    return *over;
+  }
+  if (!subjects.empty()) choice.tube = subjects.tube();
   if (const std::optional<int> over = check(errand, choice, has_words)) return *over;
+  if (has_words && subjects.empty() && has_input()) return unclear_words(errand);
 
   InputText source;
-  if (!has_words && !source.open(errand, choice.file)) return kExitFailure;
+  if (!has_words && !source.open(errand, choice.file)) return kExitLocal;
   if (const std::optional<int> over = errand.connect()) return *over;
-  if (!TagSupport(errand.server()).takes(choice.tags)) return errand.failed();
+  TagSupport support(errand.server(), TagSupport::Names::flags);
+  if (!support.takes(choice.tags)) return errand.failed();
   if (!errand.server().ask("use " + choice.tube, ReplyCode::using_tube)) return errand.failed();
   Batch batch(errand, choice);
   if (has_words) return put_words(errand, batch);
-  return choice.lines ? put_lines(errand, source, batch) : put_whole(errand, choice, source, batch);
+  return choice.lines ? put_lines(errand, choice, source, batch)
+                      : put_whole(errand, choice, source, batch);
 }
 
 }  // namespace haricot::tool

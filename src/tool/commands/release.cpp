@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tool/client/errand.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/commands/job_round.hpp"
 #include "tool/commands/job_taking.hpp"
 
@@ -22,17 +23,17 @@ constexpr ErrandText kText = {
 
 int release(Words words) {
   Errand errand(kText);
+  Subjects subjects(errand);
   Ending ending;
   bool quiet = false;
   add_priority_flag(errand, ending);
   add_delay_flag(errand, ending);
   JobRound::add_quiet_flag(errand, quiet);
   if (const std::optional<int> over = errand.read(words)) return *over;
-  const std::optional<std::vector<std::uint64_t>> ids = errand.ids();
-  if (!ids) return kExitUsage;
-  if (ids->empty()) return errand.mistake("it takes the ids of jobs");
+  if (const std::optional<int> over = subjects.take(0, Subjects::Ids::yes)) return *over;
+  if (subjects.ids().empty()) return errand.mistake("it takes the ids of jobs");
   if (const std::optional<int> over = errand.connect()) return *over;
-  return take_and_end_ids(errand, *ids, ending, "released", quiet);
+  return take_and_end_ids(errand, subjects.ids(), ending, "released", quiet);
 }
 
 }  // namespace haricot::tool

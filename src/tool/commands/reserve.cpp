@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "haricot/protocol/tube_name.hpp"
 #include "tool/client/errand.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/commands/job_form.hpp"
 #include "tool/commands/job_taking.hpp"
 
@@ -13,20 +13,20 @@ namespace haricot::tool {
 namespace {
 
 constexpr ErrandText kText = {
-    "reserve", "[OPTIONS]",
-    "Reserves the next job, as a worker does, and prints its body. Then --then says what\n"
+    "reserve", "[OPTIONS] [TUBE...]",
+    "Reserves the next job, as a worker does, of these tubes or of default, and prints its\n"
+    "body. Then --then says what\n"
     "happens to the job; it happens only if the body was written. The command holds the job\n"
     "only as long as it runs: without --then, the job is ready again when the command ends.\n"
     "With --json it prints one object, as peek does. Without --wait it waits until there is a\n"
     "job.\n",
-    "    haricot reserve --tube mail --wait 0 --then release # look at the next job\n"
-    "    haricot reserve --tube mail --then delete > body\n"};
+    "    haricot reserve mail --wait 0 --then release        # look at the next job\n"
+    "    haricot reserve mail --then delete > body\n"};
 
 // A server that is gone is noticed after so many seconds and --timeout.
 constexpr std::uint64_t kTurnS = 30;
 
 struct Choice {
-  std::vector<std::string> tubes;
   bool has_limit = false;
   std::uint64_t wait_s = 0;
   bool has_ending = false;
@@ -94,19 +94,14 @@ int run(Errand& errand, const Choice& choice) {
 int reserve(Words words) {
   Errand errand(kText);
   Choice choice;
-  errand.add({'t', "tube", "TUBE",
-              "take jobs of this tube; more than once: of all of them (default)",
-              [&choice](std::string_view value) {
-                choice.tubes.emplace_back(value);
-                return is_tube_name(value);
-              },
-              "a tube's name"});
+  Subjects subjects(errand);
+  subjects.add_tube_flag("a tube, as a flag; may come more than once (default)");
   errand.add({'w', "wait", "S", "give up after so many seconds, with status 1 (never)",
               [&choice](std::string_view value) {
                 choice.has_limit = true;
                 return set_seconds(choice.wait_s)(value);
               },
-              kSecondsWanted});
+              kTimeWanted});
   errand.add({0, "then", "FATE", "what happens to the job: delete, bury or release",
               [&choice](std::string_view value) { return set_fate(choice, value); },
               "delete, bury or release"});
@@ -114,7 +109,7 @@ int reserve(Words words) {
   add_delay_flag(errand, choice.ending);
   add_form_flags(errand, choice.form);
   if (const std::optional<int> over = errand.read(words)) return *over;
-  if (!errand.operands().empty()) return errand.mistake("it takes no operands");
+  if (const std::optional<int> over = subjects.take(Subjects::kAnyNumber)) return *over;
   const bool has_fate = choice.has_ending;
   const Ending& ending = choice.ending;
   if (ending.priority && (!has_fate || ending.fate == Fate::deleted)) {
@@ -123,9 +118,9 @@ int reserve(Words words) {
   if (ending.delay_s > 0 && (!has_fate || ending.fate != Fate::released)) {
     return errand.mistake("--delay needs --then release");
   }
-  if (choice.tubes.empty()) choice.tubes.emplace_back("default");
   if (const std::optional<int> over = errand.connect()) return *over;
-  if (!watch_only(errand, choice.tubes)) return errand.failed();
+  const std::vector<std::string> fallback = {"default"};
+  if (!watch_only(errand, subjects.empty() ? fallback : subjects.tubes())) return errand.failed();
   return run(errand, choice);
 }
 

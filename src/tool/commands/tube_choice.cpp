@@ -40,6 +40,18 @@ void add_place_flags(Errand& errand, PlaceFlags& flags) {
   errand.add({0, "buried", "", "buried jobs of the tube", set(flags.buried)});
 }
 
+std::optional<int> check_bound(const Errand& errand, const Subjects& subjects, bool has_count,
+                               bool has_all) {
+  const bool has_tube = !subjects.tubes().empty();
+  if (has_tube != subjects.ids().empty()) {
+    return errand.mistake("it takes either ids or a tube");
+  }
+  if (has_tube != (has_count || has_all) || (has_count && has_all)) {
+    return errand.mistake("a tube needs either --count or --all, and ids need none");
+  }
+  return std::nullopt;
+}
+
 std::optional<StatsText> use_tube(Errand& errand, const std::string& tube, int& status) {
   bool is_there = false;
   std::optional<StatsText> stats = errand.server().ask_stats("stats-tube " + tube, is_there);

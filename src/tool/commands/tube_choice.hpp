@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "tool/client/errand.hpp"
+#include "tool/client/subjects.hpp"
 
 namespace haricot::tool {
 
@@ -33,6 +34,11 @@ struct PlaceFlags {
 
 // --ready, --delayed and --buried.
 void add_place_flags(Errand& errand, PlaceFlags& flags);
+
+// Whether the line names either ids, or a tube and how many of its jobs: by --count or --all.
+// Something: it does not, and this is the exit status; the message is printed.
+std::optional<int> check_bound(const Errand& errand, const Subjects& subjects, bool has_count,
+                               bool has_all);
 
 // Uses the tube, if it is there: to use one that is not would make it. Returns its statistics.
 // Nothing: the tube does not exist, or something failed. Then the message is printed, and `status`

@@ -1,11 +1,14 @@
 #include "tool/commands/tube_clearing.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
-#include <optional>
+#include <vector>
 
 #include "os/clock.hpp"
 #include "tool/cli/progress.hpp"
+#include "tool/commands/job_round.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -49,8 +52,7 @@ bool delete_place(Errand& errand, Place place, std::uint64_t bound, std::uint64_
   return true;
 }
 
-}  // namespace
-
+// Asks at the terminal whether the jobs that `stats` counts are to go.
 bool is_confirmed(const TubeClearing& clearing, const StatsText& stats) {
   std::string question = "Delete";
   for (const Place place : kPlaces) {
@@ -66,9 +68,10 @@ bool is_confirmed(const TubeClearing& clearing, const StatsText& stats) {
          (answer[0] == 'y' || answer[0] == 'Y');
 }
 
+// False: the server failed. Requires: the tube is used.
 bool delete_peeked(Errand& errand, const TubeClearing& clearing, const StatsText& stats,
                    JobRound& round) {
-  Progress progress("deleted", round.is_quiet());
+  Progress progress("deleted", clearing.quiet);
   std::uint64_t all = 0;
   for (const Place place : kPlaces) all += bound_of(clearing, stats, place);
   for (const Place place : kPlaces) {
@@ -78,6 +81,56 @@ bool delete_peeked(Errand& errand, const TubeClearing& clearing, const StatsText
       return false;
   }
   return true;
+}
+
+// The same by the server's own command. Nothing: it has none, and nothing was deleted.
+std::optional<bool> flush_states(Errand& errand, const TubeClearing& clearing, JobRound& round) {
+  const std::string command = "flush-tube " + clearing.tube;
+  std::vector<std::string> commands;
+  for (const Place place : kPlaces) {
+    if (clearing.places.has(place)) commands.push_back(command + " " + std::string(name_of(place)));
+  }
+  if (commands.size() == std::size(kPlaces)) commands = {command};
+  Progress progress("deleted", clearing.quiet);
+  progress.say("deleting");
+  for (const std::string& one : commands) {
+    const std::optional<Response> flushed = errand.server().ask(one);
+    if (!flushed) return false;
+    if (flushed->code == ReplyCode::unknown_command) return std::nullopt;
+    // A tube that is gone meanwhile has no jobs.
+    if (flushed->code == ReplyCode::flushed) {
+      round.count(flushed->number);
+    } else if (flushed->code != ReplyCode::not_found) {
+      errand.server().refuse("flush-tube", flushed->code, flushed->line);
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void add_clearing_flags(Errand& errand, TubeClearing& clearing) {
+  errand.add({'y', "yes", "", "do not ask", set(clearing.yes)});
+  JobRound::add_quiet_flag(errand, clearing.quiet);
+}
+
+std::optional<int> check_consent(const Errand& errand, const TubeClearing& clearing) {
+  if (clearing.yes || ::isatty(STDIN_FILENO) != 0) return std::nullopt;
+  return errand.mistake("without a terminal to ask at, --yes is needed");
+}
+
+int clear_tube(Errand& errand, const TubeClearing& clearing) {
+  int status = 0;
+  const std::optional<StatsText> stats = use_tube(errand, clearing.tube, status);
+  if (!stats) return status;
+  if (!clearing.yes && !is_confirmed(clearing, *stats)) return errand.no("nothing was deleted");
+  JobRound round(errand, "deleted");
+  round.quiet(clearing.quiet);
+  std::optional<bool> is_done;
+  if (clearing.count == TubeClearing::kAll) is_done = flush_states(errand, clearing, round);
+  if (!is_done) is_done = delete_peeked(errand, clearing, *stats, round);
+  return *is_done ? round.end("") : round.fail();
 }
 
 }  // namespace haricot::tool

@@ -3,6 +3,8 @@
 #include <poll.h>
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +24,10 @@ constexpr ErrandText kText = {
     "tubes", "[OPTIONS] [PATTERN...]",
     "Prints a table of all tubes, or of those that match one of the shell patterns. The\n"
     "columns put/s and delete/s are jobs a second, measured while the command runs. -i 0\n"
-    "leaves them out and prints the table at once.\n",
+    "leaves them out and prints the table at once. --names prints only the names, a line each.\n"
+    "If the server tells them, as haricotd does: oldest is how long the ready job waits that has\n"
+    "waited longest, wait is from ready to reserve, work from reserve to delete, each the median\n"
+    "and the 99th percentile of the last minutes.\n",
     "    haricot tubes --sort buried\n"
     "    haricot tubes 'mail*'\n"
     "    haricot -a queue1,queue2 tubes                      # the sum, and each\n"};
@@ -63,7 +68,8 @@ std::vector<Part> take_samples(Errand& errand, const std::vector<std::string>& p
   std::vector<Part> parts;
   for (Remote& server : errand.servers()) {
     Part part{&server, {}, {}};
-    if (server.open() && take_sample(server, patterns, part.now)) {
+    if (server.open() && take_sample(server, patterns, part.now) &&
+        (interval_ms > 0 || take_times(server, part.now))) {
       parts.push_back(std::move(part));
     } else {
       status = errand.failed(server);
@@ -73,7 +79,8 @@ std::vector<Part> take_samples(Errand& errand, const std::vector<std::string>& p
   sleep_for(Duration::milliseconds(static_cast<std::int64_t>(interval_ms)));
   std::erase_if(parts, [&](Part& part) {
     part.before = std::move(part.now);
-    const bool is_good = take_sample(*part.server, patterns, part.now);
+    const bool is_good =
+        take_sample(*part.server, patterns, part.now) && take_times(*part.server, part.now);
     if (is_good) set_tube_rates(part.before, part.now);
     if (!is_good) status = errand.failed(*part.server);
     return !is_good;
@@ -81,25 +88,16 @@ std::vector<Part> take_samples(Errand& errand, const std::vector<std::string>& p
   return parts;
 }
 
-void print_one(const Errand& errand, const std::vector<TubeStats>& tubes) {
-  if (errand.json()) {
-    print(json_array(tubes) + "\n");
-  } else {
-    print_table(tubes);
+void print_tables(const std::vector<Part>& parts, const std::vector<TubeStats>& sums) {
+  print("sum of " + std::to_string(parts.size()) + " servers:\n");
+  print_table(sums);
+  for (const Part& part : parts) {
+    print("\n" + safe_word(part.server->address().name()) + ":\n");
+    print_table(part.now.tubes);
   }
 }
 
-void print_several(const Errand& errand, const std::vector<Part>& parts,
-                   const std::vector<TubeStats>& sums) {
-  if (!errand.json()) {
-    print("sum of " + std::to_string(parts.size()) + " servers:\n");
-    print_table(sums);
-    for (const Part& part : parts) {
-      print("\n" + safe_word(part.server->address().name()) + ":\n");
-      print_table(part.now.tubes);
-    }
-    return;
-  }
+void print_json(const std::vector<Part>& parts, const std::vector<TubeStats>& sums) {
   std::string text = "{\"sum\":" + json_array(sums) + ",\"servers\":[";
   for (const Part& part : parts) {
     if (&part != &parts.front()) text += ",";
@@ -109,6 +107,34 @@ void print_several(const Errand& errand, const std::vector<Part>& parts,
   print(text + "\n]}\n");
 }
 
+// The names that one of the servers has, each once, from A to Z.
+int print_names(Errand& errand, const std::vector<std::string>& patterns) {
+  int status = 0;
+  bool is_good = false;
+  std::set<std::string> names;
+  for (Remote& server : errand.servers()) {
+    std::optional<std::vector<std::string>> some;
+    if (server.open()) some = server.ask_list();
+    if (!some) {
+      status = errand.failed(server);
+      continue;
+    }
+    is_good = true;
+    for (std::string& name : *some) {
+      if (is_wanted(name, patterns)) names.insert(std::move(name));
+    }
+  }
+  if (!is_good) return status;
+  if (names.empty()) return errand.no("there is no such tube");
+  std::string text;
+  for (const std::string& name : names) {
+    if (errand.json()) text += text.empty() ? "[" : ",";
+    text += errand.json() ? json_string(name) : safe_word(name) + "\n";
+  }
+  print(errand.json() ? text + "]\n" : text);
+  return errand.done(status);
+}
+
 }  // namespace
 
 int tubes(Words words) {
@@ -116,6 +142,7 @@ int tubes(Words words) {
   Errand errand(kText);
   TubeColumn sort = TubeColumn::name;
   bool reversed = false;
+  bool only_names = false;
   std::uint64_t interval_ms = kIntervalMs;
   errand.add({'s', "sort", "COLUMN", "sort by the column with this title (tube)",
               [&sort](std::string_view value) {
@@ -126,12 +153,14 @@ int tubes(Words words) {
               "a column"});
   errand.add({'r', "reverse", "", "sort the other way round", set(reversed)});
   errand.add({'i', "interval", "S", "measure the rates for so many seconds (1)",
-              set_milliseconds(interval_ms, 0), "a time in seconds"});
+              set_milliseconds(interval_ms, 0), kTimeWanted});
+  errand.add({0, "names", "", "print only the names", set(only_names)});
   if (const std::optional<int> over = errand.read(words)) return *over;
   const std::vector<std::string> patterns(errand.operands().begin(), errand.operands().end());
   errand.allow_several();
   if (const std::optional<int> over = errand.find()) return *over;
 
+  if (only_names) return print_names(errand, patterns);
   int status = 0;
   std::vector<Part> parts = take_samples(errand, patterns, interval_ms, status);
   if (parts.empty()) return status;
@@ -141,16 +170,16 @@ int tubes(Words words) {
     tubes += part.now.tubes.size();
   }
   if (tubes == 0 && !patterns.empty()) return errand.no("there is no such tube");
-  if (errand.servers().size() == 1) {
-    print_one(errand, parts.front().now.tubes);
-  } else {
-    std::vector<Sample> samples;
-    samples.reserve(parts.size());
-    for (const Part& part : parts) samples.push_back(part.now);
-    std::vector<TubeStats> sums = sum_of_tubes(samples);
-    sort_tubes(sums, sort, reversed);
-    print_several(errand, parts, sums);
+  if (errand.servers().size() == 1 && !errand.json()) {
+    print_table(parts.front().now.tubes);
+    return errand.done(status);
   }
+  std::vector<Sample> samples;
+  samples.reserve(parts.size());
+  for (const Part& part : parts) samples.push_back(part.now);
+  std::vector<TubeStats> sums = sum_of_tubes(samples);
+  sort_tubes(sums, sort, reversed);
+  errand.json() ? print_json(parts, sums) : print_tables(parts, sums);
   return errand.done(status);
 }
 

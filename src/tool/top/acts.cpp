@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "haricot/base/number.hpp"
+#include "tool/cli/flags.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/top/figures.hpp"
 
 namespace haricot::tool {
 namespace {
 
-constexpr std::uint64_t kSecondsMax = 4294967295;  // What the protocol can say.
-constexpr std::size_t kDigitsMax = 10;
+constexpr std::size_t kTimeBytesMax = 16;
 constexpr std::uint64_t kKickMax = 2147483647;  // What any server understands.
 
 std::string jobs(std::uint64_t count) {
@@ -71,7 +70,7 @@ std::optional<Question> Question::ask(Act::Kind kind, const TubeStats& tube, std
   switch (kind) {
     case Act::Kind::pause:
       return Question(std::move(act),
-                      "Pause tube " + name + " for how many seconds (0 ends a pause)? ");
+                      "Pause tube " + name + " for how long (seconds, or 5m; 0 ends a pause)? ");
     case Act::Kind::kick: {
       act.number = tube.buried > 0 ? tube.buried : tube.delayed;
       if (act.number == 0) {
@@ -106,15 +105,15 @@ Question::Answer Question::take(const Keystroke& stroke) {
     return stroke.character == 'y' || stroke.character == 'Y' ? Answer::yes : Answer::no;
   }
   if (stroke.key == Key::enter) {
-    const std::optional<std::uint64_t> seconds = read_number(typed_);
-    if (!seconds || *seconds > kSecondsMax) return Answer::no;
+    const std::optional<std::uint64_t> seconds = read_seconds(typed_);
+    if (!seconds) return Answer::no;
     act_.number = *seconds;
     return Answer::yes;
   }
   if (stroke.key == Key::erase && !typed_.empty()) typed_.pop_back();
   if (stroke.key == Key::erase_all) typed_.clear();
-  const bool is_digit = stroke.character >= '0' && stroke.character <= '9';
-  if (is_digit && typed_.size() < kDigitsMax) typed_ += stroke.character;
+  // What is no time is shown too, and is no answer: nothing is left out of what was typed.
+  if (stroke.character > ' ' && typed_.size() < kTimeBytesMax) typed_ += stroke.character;
   return Answer::open;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <span>
@@ -18,6 +19,7 @@
 #include "tool/top/key_reader.hpp"
 #include "tool/top/server_memory.hpp"
 #include "tool/top/server_sum.hpp"
+#include "tool/top/server_watch.hpp"
 #include "tool/top/terminal.hpp"
 #include "tool/top/top_batch.hpp"
 #include "tool/top/top_screen.hpp"
@@ -45,8 +47,14 @@ struct Choice {
 };
 
 // A server with very many tubes is asked less often than the person wants: at most a tenth of the
-// time may go into asking.
+// time may go into asking, as long as nobody has to wait for this long.
 constexpr std::int64_t kPauseFactor = 10;
+constexpr auto kPauseMax = Duration::seconds(3);
+// A figure that is older than it should be by this is shown with its age.
+constexpr auto kAgePatience = Duration::seconds(2);
+// What one server may take for its next jobs, while the others are not asked.
+constexpr auto kDetailPatience = Duration::seconds(2);
+constexpr auto kLookInterval = Duration::milliseconds(500);
 
 class Top {
  public:
@@ -54,12 +62,14 @@ class Top {
       : errand_(errand),
         view_(choice.view),
         choice_(std::move(choice)),
-        has_sample_(errand.servers().size(), false),
         has_abilities_(errand.servers().size(), false) {
     view_.servers = errand.servers().size();
     states_.resize(view_.servers + first());
     for (std::size_t i = 0; i < view_.servers; ++i) {
-      states_[first() + i].address = errand.servers()[i].address().name();
+      const Address& address = errand.servers()[i].address();
+      states_[first() + i].address = address.name();
+      states_[first() + i].trouble = address.name() + " has not answered yet";
+      watched_.emplace_back(address, choice_.patterns, errand.patience());
     }
   }
 
@@ -67,15 +77,34 @@ class Top {
   int run_live();
 
  private:
-  bool ask();
-  bool ask_server(std::size_t index);
-  void ask_details();
+  // A server, as the one who asks it sees it.
+  struct Watched {
+    Watched(const Address& address, const std::vector<std::string>& patterns, Duration patience)
+        : watch(address, patterns, patience) {}
+
+    ServerWatch watch;
+    Instant due;  // The next question.
+    Failure failure;
+    bool has_sample = false;
+    bool is_new = false;  // There is a sample that no history and no detail has seen.
+  };
+
+  bool start();
+  void ask_all();
+  bool ask_each_once();
+  void ask_those_due(Instant now);
+  bool take_findings();
+  bool take_finding(std::size_t index);
+  void add_up_servers();
+  void set_ages(Instant now);
+  void add_details();
   void ask_jobs(std::size_t index);
   void perform_act();
   bool handle_events(const Terminal::Events& events);
   void handle_keys(const std::vector<Keystroke>& strokes);
   bool draw();
-  void wait(Terminal& terminal, Instant until);
+  Instant next_event(Instant now) const;
+  void wait(Instant until);
 
   // Where the states of servers begin: after that of their sum, if there are several.
   std::size_t first() const { return view_.servers > 1 ? 1 : 0; }
@@ -86,14 +115,16 @@ class Top {
     if (view_.server < first()) return std::nullopt;
     return view_.server - first();
   }
-  // Why nothing works, as the usual message.
+  // Why a server does not answer, as the usual message.
+  int failed(const Watched& server) const;
   int failed() const;
 
   Errand& errand_;
   TopView view_;
   Choice choice_;
   std::vector<TopState> states_;
-  std::vector<bool> has_sample_;  // Of each server, as the next one.
+  std::deque<Watched> watched_;
+  std::string error_;
 
   // While the terminal is open.
   Terminal* terminal_ = nullptr;
@@ -107,50 +138,109 @@ class Top {
   std::optional<Act> act_;
 };
 
-// False: there is nothing newer of any server, and the states say why.
-bool Top::ask() {
+bool Top::start() {
+  return std::all_of(watched_.begin(), watched_.end(),
+                     [this](Watched& server) { return server.watch.start(error_); });
+}
+
+void Top::ask_all() {
+  for (Watched& server : watched_) {
+    if (!server.watch.is_asking()) server.watch.ask();
+  }
+}
+
+void Top::ask_those_due(Instant now) {
+  for (Watched& server : watched_) {
+    if (!server.watch.is_asking() && now >= server.due) server.watch.ask();
+  }
+}
+
+// Waits for what comes of it. False: there is nothing newer of any server.
+bool Top::ask_each_once() {
+  ask_all();
   bool is_good = false;
-  for (std::size_t i = 0; i < view_.servers && !is_over_; ++i) {
-    if (ask_server(i)) is_good = true;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    pollfd wanted{watched_[i].watch.descriptor(), POLLIN, 0};
+    while (watched_[i].watch.is_asking()) {
+      ::poll(&wanted, 1, -1);
+      if (take_finding(i)) is_good = true;
+    }
   }
-  if (is_good && first() > 0) {
-    add_up(std::span(states_).subspan(first()), states_.front());
-  } else if (first() > 0) {
-    states_.front().trouble = states_[first()].trouble;
-  }
+  add_up_servers();
   return is_good;
 }
 
-// False: there is nothing newer, and the trouble of its state says why.
-bool Top::ask_server(std::size_t index) {
-  Remote& server = errand_.servers()[index];
+// True: there is something newer.
+bool Top::take_findings() {
+  bool is_new = false;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    const bool was_asking = watched_[i].watch.is_asking();
+    take_finding(i);
+    is_new = is_new || (was_asking && !watched_[i].watch.is_asking());
+  }
+  if (is_new) add_up_servers();
+  return is_new;
+}
+
+// True: there is a newer sample. Otherwise the question is under way, or the trouble says why.
+bool Top::take_finding(std::size_t index) {
+  Watched& server = watched_[index];
   TopState& state = states_[first() + index];
-  Sample sample;
-  if (!server.is_open()) has_abilities_[index] = false;
-  if ((!server.is_open() && !server.open()) || !take_sample(server, choice_.patterns, sample)) {
-    state.trouble = server.failure().reason;
-    server.close();
+  std::optional<Finding> finding = server.watch.take();
+  if (!finding) return false;
+  const auto interval = Duration::milliseconds(static_cast<std::int64_t>(view_.interval_ms));
+  const auto pause = Duration::nanoseconds(finding->cost.count() * kPauseFactor);
+  server.due = os::read_clock() + std::max(interval, std::min(pause, kPauseMax));
+  if (!finding->sample) {
+    server.failure = finding->failure;
+    state.trouble = finding->failure.reason;
     return false;
   }
-  if (has_sample_[index]) {
+  Sample& sample = *finding->sample;
+  if (server.has_sample) {
     state.rates = rates_between(state.sample, sample);
     set_tube_rates(state.sample, sample);
   }
   state.sample = std::move(sample);
   state.trouble.clear();
-  has_sample_[index] = true;
+  server.has_sample = server.is_new = true;
   return true;
 }
 
-// What the screen of a terminal shows beside the sample.
-void Top::ask_details() {
-  for (TopState& state : states_) {
-    if (!state.trouble.empty() && !state.servers) continue;
-    state.history.add(state.sample);
-    if (!state.servers) state.memory = server_memory(state.sample.server);
+// Of those that have told something.
+void Top::add_up_servers() {
+  if (first() > 0) add_up(std::span(states_).subspan(first()), states_.front());
+}
+
+void Top::set_ages(Instant now) {
+  const auto usual = Duration::nanoseconds(
+      static_cast<std::int64_t>(view_.interval_ms) * 1'000'000 + kAgePatience.count());
+  Duration oldest;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    TopState& state = states_[first() + i];
+    const Duration age = now - state.sample.at;
+    const bool is_old = watched_[i].has_sample && age > usual;
+    state.age_s = is_old ? static_cast<std::uint64_t>(age.count() / 1'000'000'000) : 0;
+    if (is_old && state.trouble.empty()) oldest = std::max(oldest, age);
   }
-  const std::optional<std::size_t> index = chosen();
-  if (index && shown_state().trouble.empty()) ask_jobs(*index);
+  // A server with trouble is no part of the sum.
+  if (first() > 0) {
+    states_.front().age_s = static_cast<std::uint64_t>(oldest.count() / 1'000'000'000);
+  }
+}
+
+// What the screen of a terminal shows beside the samples.
+void Top::add_details() {
+  bool is_new = false;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    if (!std::exchange(watched_[i].is_new, false)) continue;
+    is_new = true;
+    TopState& state = states_[first() + i];
+    state.history.add(state.sample);
+    state.memory = server_memory(state.sample.server);
+    if (chosen() == i) ask_jobs(i);
+  }
+  if (is_new && first() > 0) states_.front().history.add(states_.front().sample);
 }
 
 // The next jobs of the tube whose screen is shown, and what the server can do.
@@ -158,7 +248,14 @@ void Top::ask_jobs(std::size_t index) {
   Remote& server = errand_.servers()[index];
   TopState& state = states_[first() + index];
   const bool needs_jobs = !view_.tube.empty();
-  if (!has_abilities_[index] && (needs_jobs || view_.allows_changes)) {
+  if (!needs_jobs && !view_.allows_changes) return;
+  server.set_patience(std::min(errand_.patience(), kDetailPatience));
+  if (!server.is_open()) has_abilities_[index] = false;
+  if (!server.is_open() && !server.open()) {
+    state.trouble = server.failure().reason;
+    return;
+  }
+  if (!has_abilities_[index]) {
     if (const std::optional<Abilities> abilities = ask_abilities(server)) {
       state.abilities = *abilities;
       has_abilities_[index] = true;
@@ -178,10 +275,14 @@ void Top::ask_jobs(std::size_t index) {
   state.trouble = server.failure().reason;
 }
 
+int Top::failed(const Watched& server) const {
+  errand_.warn(server.failure.reason);
+  return errand_.done(server.failure.status);
+}
+
 int Top::failed() const {
-  if (view_.servers == 1) return errand_.failed();
   int status = 0;
-  for (const Remote& server : errand_.servers()) status = errand_.failed(server);
+  for (const Watched& server : watched_) status = failed(server);
   return status;
 }
 
@@ -192,6 +293,7 @@ void Top::perform_act() {
   Remote& server = errand_.servers()[*index];
   const Act act = *act_;
   act_.reset();
+  server.set_patience(errand_.patience());
   std::optional<std::string> done;
   if (server.is_open() || server.open()) done = perform(act, server);
   if (is_over_) return;
@@ -200,7 +302,8 @@ void Top::perform_act() {
 }
 
 int Top::run_batch() {
-  if (!ask()) return failed();
+  if (!start()) return errand_.no(error_);
+  if (!ask_each_once()) return failed();
   int status = 0;
   for (std::uint64_t i = 0; i < choice_.count; ++i) {
     const Instant end =
@@ -208,17 +311,17 @@ int Top::run_batch() {
     for (Duration left; (left = end - os::read_clock()).count() > 0;) {
       ::poll(nullptr, 0, static_cast<int>(left.count() / 1'000'000) + 1);
     }
-    if (!ask()) return failed();
+    if (!ask_each_once()) return failed();
     if (first() > 0) {
       for (std::size_t k = 0; k < view_.servers; ++k) {
-        if (!states_[first() + k].trouble.empty()) status = errand_.failed(errand_.servers()[k]);
+        if (!states_[first() + k].trouble.empty()) status = failed(watched_[k]);
       }
-      print(errand_.json() ? batch_json_of_several(states_, view_)
-                           : (i > 0 ? "\n" : "") + batch_text_of_several(states_, view_));
-    } else if (errand_.json()) {
-      print(batch_json(shown_state(), view_));
+    }
+    if (errand_.json()) {
+      print(batch_json(std::span(states_).subspan(first()), view_));
     } else {
-      print((i > 0 ? "\n" : "") + batch_text(shown_state(), view_));
+      print((i > 0 ? "\n" : "") + (first() > 0 ? batch_text_of_several(states_, view_)
+                                               : batch_text(shown_state(), view_)));
     }
     if (const int written = errand_.done(); written != 0) return written;
   }
@@ -226,52 +329,66 @@ int Top::run_batch() {
 }
 
 int Top::run_live() {
-  // A failure at the start ends the command with the usual message.
-  if (!ask()) return failed();
+  // A failure of all at the start ends the command with the usual message.
+  if (!start()) return errand_.no(error_);
+  ask_all();
+  const auto is_known = [](const Watched& server) { return server.has_sample; };
+  const auto is_asking = [](const Watched& server) { return server.watch.is_asking(); };
+  while (std::none_of(watched_.begin(), watched_.end(), is_known)) {
+    if (std::none_of(watched_.begin(), watched_.end(), is_asking)) return failed();
+    wait(Instant::never());
+    take_findings();
+  }
   Terminal terminal;
-  std::string error;
-  if (!terminal.open(error)) return errand_.no(error);
+  if (!terminal.open(error_)) return errand_.no(error_);
   terminal_ = &terminal;
   for (Remote& server : errand_.servers()) {
     server.also_watch(terminal.descriptors(),
                       [this] { return handle_events(terminal_->read()) && draw(); });
   }
   style_ = Terminal::style();
-  ask_details();
-  Duration cost;
-  for (std::uint64_t screens = 1; draw(); ++screens) {
-    if (screens >= choice_.count) break;
+  add_details();
+  for (std::uint64_t screens = 1; draw() && screens < choice_.count;) {
     const Instant now = os::read_clock();
-    const auto interval = Duration::milliseconds(static_cast<std::int64_t>(view_.interval_ms));
-    wait(terminal, now + std::max(interval, Duration::nanoseconds(cost.count() * kPauseFactor)));
-    asks_now_ = false;
+    if (std::exchange(asks_now_, false)) {
+      for (Watched& server : watched_) server.due = now;
+    }
+    ask_those_due(now);
+    wait(next_event(now));
     perform_act();
-    if (is_over_) break;
-    const Instant begin = os::read_clock();
-    if (ask() && !is_over_) ask_details();
-    if (is_over_) break;
-    cost = os::read_clock() - begin;
+    if (!is_over_ && take_findings()) {
+      add_details();
+      ++screens;
+    }
   }
   for (Remote& server : errand_.servers()) server.also_watch({}, {});
   return errand_.done();
 }
 
-// Until then, or until a key says that there is something to ask.
-void Top::wait(Terminal& terminal, Instant until) {
-  while (!is_over_ && !asks_now_ && !act_) {
-    const Instant now = os::read_clock();
-    if (now >= until) return;
-    if (keys_.may_be_escape() && now >= escape_end_) {
-      handle_keys(keys_.take_escape());
-      if (!draw()) is_over_ = true;
-      continue;
-    }
-    const Instant end = keys_.may_be_escape() ? std::min(until, escape_end_) : until;
-    std::vector<pollfd> wanted;
-    for (const int descriptor : terminal.descriptors()) wanted.push_back({descriptor, POLLIN, 0});
-    ::poll(wanted.data(), wanted.size(), static_cast<int>((end - now).count() / 1'000'000) + 1);
-    if (!handle_events(terminal.read()) || !draw()) is_over_ = true;
+Instant Top::next_event(Instant now) const {
+  Instant next = now + kLookInterval;  // Ages go on.
+  for (const Watched& server : watched_) {
+    if (!server.watch.is_asking()) next = std::min(next, server.due);
   }
+  return keys_.may_be_escape() ? std::min(next, escape_end_) : next;
+}
+
+// Until then, or until a server has answered or something was typed.
+void Top::wait(Instant until) {
+  std::vector<pollfd> wanted;
+  for (const Watched& server : watched_) {
+    if (server.watch.is_asking()) wanted.push_back({server.watch.descriptor(), POLLIN, 0});
+  }
+  if (terminal_ != nullptr) {
+    for (const int descriptor : terminal_->descriptors()) wanted.push_back({descriptor, POLLIN, 0});
+  }
+  constexpr std::int64_t kLongestMs = 1'000'000;
+  const Duration left = std::max(until - os::read_clock(), Duration{});
+  ::poll(wanted.data(), wanted.size(),
+         static_cast<int>(std::min(left.count() / 1'000'000 + 1, kLongestMs)));
+  if (terminal_ == nullptr) return;
+  if (keys_.may_be_escape() && os::read_clock() >= escape_end_) handle_keys(keys_.take_escape());
+  handle_events(terminal_->read());
 }
 
 // False: it is over.
@@ -296,6 +413,8 @@ void Top::handle_keys(const std::vector<Keystroke>& strokes) {
 
 // False: the terminal is gone.
 bool Top::draw() {
+  if (is_over_) return false;
+  set_ages(os::read_clock());
   const ScreenSize size = terminal_->size();
   std::vector<ScreenLine> lines = draw_top(shown_state(), view_, size, style_);
   const bool is_same_size =

@@ -6,6 +6,7 @@
 #include "haricot/base/json.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/top/figures.hpp"
+#include "tool/top/server_sum.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -94,13 +95,11 @@ std::string batch_text_of_several(std::span<const TopState> states, const TopVie
   return text;
 }
 
-std::string batch_json(const TopState& state, const TopView& view) {
-  return "{" + json_members(state, view) + "}\n";
-}
-
-std::string batch_json_of_several(std::span<const TopState> states, const TopView& view) {
-  std::string text = "{\"sum\":{" + json_members(states.front(), view) + "},\"servers\":[";
-  for (const TopState& server : states.subspan(1)) {
+std::string batch_json(std::span<const TopState> servers, const TopView& view) {
+  TopState sum;
+  add_up(servers, sum);
+  std::string text = "{\"sum\":{" + json_members(sum, view) + "},\"servers\":[";
+  for (const TopState& server : servers) {
     if (!server.trouble.empty()) continue;
     if (!text.ends_with('[')) text += ',';
     text += "{" + json_members(server, view) + "}";

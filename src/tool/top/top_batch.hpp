@@ -15,12 +15,10 @@ namespace haricot::tool {
 std::vector<std::string> batch_summary(const TopState& state);
 
 std::string batch_text(const TopState& state, const TopView& view);
-// {"address":…,"rates":{…},"server":{…},"tubes":[…]} and a newline.
-std::string batch_json(const TopState& state, const TopView& view);
-
 // The same for several servers: the first state is their sum. A server with trouble is left out.
 std::string batch_text_of_several(std::span<const TopState> states, const TopView& view);
-// {"sum":{"rates":…,"server":…,"tubes":…},"servers":[…]} and a newline.
-std::string batch_json_of_several(std::span<const TopState> states, const TopView& view);
+// {"sum":{"rates":…,"server":…,"tubes":…},"servers":[{"address":…,…},…]} and a newline, also for
+// one server. One with trouble is left out.
+std::string batch_json(std::span<const TopState> servers, const TopView& view);
 
 }  // namespace haricot::tool

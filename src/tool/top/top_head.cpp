@@ -22,6 +22,7 @@ Pieces identity(const TopState& state, std::size_t columns) {
   constexpr std::size_t kAddressColumnsMin = 12;
   const StatsText& server = state.sample.server;
   Pieces pieces(1);
+  if (state.age_s > 0) pieces.push_back({format_span(state.age_s) + " OLD", Tone::alarm});
   if (server.is_true("draining")) pieces.push_back({"DRAIN MODE", Tone::alarm});
   if (server.is_true("binlog-refusing")) pieces.push_back({"BINLOG REFUSES", Tone::alarm});
   if (server.is_true("memory-full")) pieces.push_back({"MEMORY FULL", Tone::alarm});

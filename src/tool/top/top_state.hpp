@@ -24,7 +24,8 @@ struct TopState {
   Abilities abilities;
   NextJobs jobs;                             // Of the tube whose screen is shown.
   std::optional<std::uint64_t> memory = {};  // Of the server's process in bytes, if it is known.
-  std::string trouble;                       // Why there is nothing newer; empty: all is well.
+  std::uint64_t age_s = 0;  // Of the sample, if it is older than it should be; otherwise 0.
+  std::string trouble;      // Why there is nothing newer; empty: all is well.
 };
 
 }  // namespace haricot::tool

@@ -16,8 +16,6 @@ namespace haricot::tool {
 namespace {
 
 constexpr int kEndSignals[] = {SIGINT, SIGTERM, SIGHUP};
-// What programs have to end after SIGTERM.
-constexpr auto kKillPatience = Duration::seconds(5);
 constexpr int kLastWordsMs = 10'000;
 
 int milliseconds_until(Instant then, Instant now) {
@@ -51,12 +49,14 @@ void Crew::run() {
     shift_.error.write_some();
     if (shift_.output.failure() != 0 && shift_.phase == Shift::Phase::working) {
       shift_.say(std::string("cannot write to stdout: ") + std::strerror(shift_.output.failure()));
-      shift_.status = kExitFailure;
-      set_phase(Shift::Phase::finishing);
+      shift_.end(kExitLocal);
     }
     read_signals();
     const Instant now = os::read_clock();
     serve_slots(now);
+    if (shift_.has_to_end && shift_.phase == Shift::Phase::working) {
+      set_phase(Shift::Phase::finishing);
+    }
     if (now >= kill_due_) {
       kill_due_ = Instant::never();
       for (Slot& slot : slots_) slot.kill();

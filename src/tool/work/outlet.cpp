@@ -7,12 +7,16 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "tool/cli/safe_text.hpp"
+
 namespace haricot::tool {
 
 // A pipe that has room has room for PIPE_BUF bytes. A terminal that is stopped may have room for
 // fewer.
 Outlet::Outlet(int descriptor)
-    : descriptor_(descriptor), piece_bytes_(::isatty(descriptor) != 0 ? 256 : PIPE_BUF) {}
+    : descriptor_(descriptor),
+      is_terminal_(::isatty(descriptor) != 0),
+      piece_bytes_(is_terminal_ ? 256 : PIPE_BUF) {}
 
 void Outlet::add(std::string_view bytes) {
   if (failure_ == 0) pending_ += bytes;
@@ -50,14 +54,17 @@ void LinePrefix::take(std::string_view bytes, Outlet& to) {
     const bool is_end = !bytes.empty() && bytes.front() == '\n';
     if (is_end) bytes.remove_prefix(1);
     if (!is_end && line_.size() < kLineBytesMax) return;
-    to.add(prefix_ + line_ + "\n");
-    line_.clear();
+    add_line(to);
   }
 }
 
-void LinePrefix::finish(Outlet& to) {
-  if (!line_.empty()) to.add(prefix_ + line_ + "\n");
+void LinePrefix::add_line(Outlet& to) {
+  to.add(prefix_ + (to.is_terminal() ? safe_lines(line_) : line_) + "\n");
   line_.clear();
+}
+
+void LinePrefix::finish(Outlet& to) {
+  if (!line_.empty()) add_line(to);
 }
 
 }  // namespace haricot::tool

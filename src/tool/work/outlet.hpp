@@ -16,6 +16,7 @@ class Outlet final {
   explicit Outlet(int descriptor);
 
   int descriptor() const { return descriptor_; }
+  bool is_terminal() const { return is_terminal_; }
   // May throw std::bad_alloc.
   void add(std::string_view bytes);
   // Whether there is something to write. Whoever adds more without need should wait until not.
@@ -30,12 +31,14 @@ class Outlet final {
 
  private:
   int descriptor_;
+  bool is_terminal_;
   std::size_t piece_bytes_;  // What can be written without waiting when there is room at all.
   std::string pending_;
   int failure_ = 0;
 };
 
-// Puts a prefix before each line of a stream that comes in pieces.
+// Puts a prefix before each line of a stream that comes in pieces. On a terminal nothing of a line
+// steers it (safe_lines).
 class LinePrefix final {
  public:
   // A longer line is cut in pieces of this size, each a line.
@@ -49,6 +52,8 @@ class LinePrefix final {
   void finish(Outlet& to);
 
  private:
+  void add_line(Outlet& to);
+
   std::string prefix_;
   std::string line_;  // Not complete yet.
 };

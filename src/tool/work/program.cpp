@@ -12,10 +12,10 @@
 #include <cstring>
 #include <utility>
 
+#include "tool/cli/subcommand.hpp"
+
 namespace haricot::tool {
 namespace {
-
-constexpr int kExitNotExecuted = 127;
 
 std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
@@ -76,8 +76,15 @@ bool open_pipe(Pipe& pipe, std::string& error) {
   return true;
 }
 
+// Tells the old process why this one does not become the program.
+[[noreturn]] void give_up(int to) {
+  const int reason = errno;
+  [[maybe_unused]] const ssize_t ignored = ::write(to, &reason, sizeof reason);
+  ::_exit(kExitNotExecuted);
+}
+
 // In the new process. The old one has one thread, so that any call is allowed after fork().
-[[noreturn]] void become_program(pid_t parent, const std::array<int, 3>& descriptors,
+[[noreturn]] void become_program(pid_t parent, const std::array<int, 3>& descriptors, int failures,
                                  const sigset_t& mask, char* const* words, char* const* settings) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -86,15 +93,10 @@ bool open_pipe(Pipe& pipe, std::string& error) {
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   for (int i = 0; i < 3; ++i) {
     const int descriptor = descriptors[static_cast<std::size_t>(i)];
-    if (descriptor >= 0 && ::dup2(descriptor, i) < 0) ::_exit(kExitNotExecuted);
+    if (descriptor >= 0 && ::dup2(descriptor, i) < 0) give_up(failures);
   }
   ::execvpe(words[0], words, settings);
-  const char* reason = std::strerror(errno);
-  const char* parts[] = {"haricot work: cannot execute ", words[0], ": ", reason, "\n"};
-  for (const char* part : parts) {
-    [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, part, std::strlen(part));
-  }
-  ::_exit(kExitNotExecuted);
+  give_up(failures);
 }
 
 }  // namespace
@@ -109,8 +111,9 @@ Program::~Program() {
 bool Program::start(const ProgramStart& start, std::string& error) {
   Pipe output;
   Pipe complaints;
+  Pipe failures;
   const os::Descriptor input = input_of(start.input, error);
-  if (!input) return false;
+  if (!input || !open_pipe(failures, error)) return false;
   if (start.captures_output && (!open_pipe(output, error) || !open_pipe(complaints, error))) {
     return false;
   }
@@ -121,7 +124,8 @@ bool Program::start(const ProgramStart& start, std::string& error) {
   const pid_t process = ::fork();
   if (process == 0) {
     become_program(parent, {input.get(), output.writing.get(), complaints.writing.get()},
-                   start.signal_mask, word_pointers.data(), setting_pointers.data());
+                   failures.writing.get(), start.signal_mask, word_pointers.data(),
+                   setting_pointers.data());
   }
   if (process < 0) {
     error = std::string("cannot start a process: ") + std::strerror(errno);
@@ -131,6 +135,7 @@ bool Program::start(const ProgramStart& start, std::string& error) {
   process_ = process;
   output_ = std::move(output.reading);
   error_ = std::move(complaints.reading);
+  start_error_ = std::move(failures.reading);
   return true;
 }
 
@@ -138,8 +143,12 @@ std::optional<ProgramEnd> Program::take_end() {
   int status = 0;
   if (!is_running() || ::waitpid(process_, &status, WNOHANG) != process_) return std::nullopt;
   process_ = 0;
-  if (WIFSIGNALED(status)) return ProgramEnd{128 + WTERMSIG(status), WTERMSIG(status)};
-  return ProgramEnd{WEXITSTATUS(status), 0};
+  ProgramEnd end;
+  if (::read(start_error_.get(), &end.start_error, sizeof end.start_error) < 0) end.start_error = 0;
+  start_error_.reset();
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  end.status = end.signal != 0 ? 128 + end.signal : WEXITSTATUS(status);
+  return end;
 }
 
 void Program::send_signal(int number) const {

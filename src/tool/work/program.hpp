@@ -18,6 +18,8 @@ namespace haricot::tool {
 struct ProgramEnd {
   int status = 0;  // Of exit; if a signal ended it, 128 and the signal's number, as in a shell.
   int signal = 0;  // 0: none ended it.
+  // An errno where the process never became the program: nothing of it has run. 0: it did.
+  int start_error = 0;
 
   bool is_good() const { return status == 0; }
 };
@@ -40,8 +42,8 @@ class Program final {
   // Kills it, and waits for its end.
   ~Program();
 
-  // False: it could not be started, and `error` says why. A program that cannot be executed is
-  // started, says so on its stderr, and ends with status 127. Requires: none is running.
+  // False: no process could be made, and `error` says why. A program that cannot be executed is
+  // started, and ends with a start_error. Requires: none is running.
   [[nodiscard]] bool start(const ProgramStart& start, std::string& error);
   bool is_running() const { return process_ > 0; }
 
@@ -60,6 +62,7 @@ class Program final {
   pid_t process_ = 0;
   os::Descriptor output_;
   os::Descriptor error_;
+  os::Descriptor start_error_;  // Says why the process did not become the program.
 };
 
 }  // namespace haricot::tool

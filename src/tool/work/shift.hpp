@@ -10,10 +10,14 @@
 
 #include "haricot/base/time.hpp"
 #include "tool/client/address.hpp"
+#include "tool/work/job_log.hpp"
 #include "tool/work/outlet.hpp"
 #include "tool/work/work_plan.hpp"
 
 namespace haricot::tool {
+
+// What a program has to end after SIGTERM, until SIGKILL.
+inline constexpr auto kKillPatience = Duration::seconds(5);
 
 struct Shift {
   enum class Phase : unsigned char {
@@ -29,6 +33,8 @@ struct Shift {
   void say(const std::string& line);
   // Whether so much output waits for a reader that no program should be started.
   bool is_choked() const;
+  // Lets the programs that run end, and no more be started; the first status is that of the run.
+  void end(int with_status);
   // Whether another slot may ask for a job.
   bool has_ticket() const { return begun + reserving < plan.count; }
 
@@ -40,7 +46,8 @@ struct Shift {
   Outlet output{STDOUT_FILENO};
   Outlet error{STDERR_FILENO};
   bool is_server_lost = false;  // And somebody was told.
-  int status = 0;               // Of the whole run.
+  bool has_to_end = false;
+  int status = 0;  // Of the whole run; 0: as the jobs have gone.
 
   std::uint64_t begun = 0;      // Jobs that were reserved for a program.
   std::uint64_t reserving = 0;  // Slots that ask for a job.
@@ -48,6 +55,7 @@ struct Shift {
   std::uint64_t released = 0;
   std::uint64_t buried = 0;
   std::uint64_t in_doubt = 0;  // Jobs that may be done twice.
+  JobLog log;
 };
 
 }  // namespace haricot::tool

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <utility>
 
+#include "os/clock.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
 #include "tool/client/stats_text.hpp"
@@ -27,11 +30,21 @@ Duration sum(Duration duration, std::uint64_t seconds) {
                                Duration::seconds(static_cast<std::uint32_t>(seconds)).count());
 }
 
-// Adds what can be read now. True: there may be more.
-bool read_piece(os::Descriptor& from, LinePrefix& lines, Outlet& to) {
+// A time in seconds, as short as it can be written.
+std::string in_seconds(std::uint64_t milliseconds) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%g s", static_cast<double>(milliseconds) / 1e3);
+  return text;
+}
+
+// Adds what can be read now, and counts it. True: there may be more.
+bool read_piece(os::Descriptor& from, LinePrefix& lines, Outlet& to, std::uint64_t& bytes_read) {
   char bytes[kPieceBytes];
   const ssize_t count = ::read(from.get(), bytes, sizeof bytes);
-  if (count > 0) lines.take({bytes, static_cast<std::size_t>(count)}, to);
+  if (count > 0) {
+    lines.take({bytes, static_cast<std::size_t>(count)}, to);
+    bytes_read += static_cast<std::uint64_t>(count);
+  }
   if (count == 0) from.reset();
   return count > 0 || (count < 0 && errno == EINTR);
 }
@@ -48,7 +61,7 @@ void Slot::begin(Instant now) {
 void Slot::finish() {
   link_.close();
   asked_.clear();
-  answer_due_ = due_ = touch_due_ = Instant::never();
+  answer_due_ = due_ = touch_due_ = time_due_ = Instant::never();
   state_ = State::finished;
 }
 
@@ -56,7 +69,8 @@ void Slot::go_on(Instant now) {
   is_held_ = false;
   job_ = {};
   state_ = State::resting;
-  if (shift_.phase != Shift::Phase::working || !shift_.has_ticket()) return finish();
+  const bool is_over = shift_.has_to_end || shift_.phase != Shift::Phase::working;
+  if (is_over || !shift_.has_ticket()) return finish();
   if (shift_.is_choked()) {
     due_ = now + kRestMin;
     return;
@@ -100,7 +114,7 @@ void Slot::add_wanted(std::vector<pollfd>& wanted, bool reads_output) const {
 }
 
 Instant Slot::next_event() const {
-  return std::min({due_, touch_due_, asked_.empty() ? Instant::never() : answer_due_});
+  return std::min({due_, touch_due_, time_due_, asked_.empty() ? Instant::never() : answer_due_});
 }
 
 void Slot::handle(Instant now) {
@@ -125,6 +139,7 @@ void Slot::advance(Instant now) {
     due_ = Instant::never();
     return go_on(now);
   }
+  if (now >= time_due_) end_time(now);
   if (now >= touch_due_) {
     // Half of the TTR from now on; for a TTR of a second, half a second.
     touch_due_ = now + Duration::milliseconds(static_cast<std::int64_t>(job_.ttr_s) * 500);
@@ -195,6 +210,11 @@ void Slot::take_stats(const Answer& answer, Instant now) {
 }
 
 void Slot::run_program(Instant now) {
+  run_ = {};
+  run_.id = job_.id;
+  run_.tube = job_.tube;
+  run_.reserves = job_.reserves;
+  run_.body_bytes = job_.body.size();
   std::optional<std::vector<std::string>> words = words_for(shift_.plan, job_.body);
   if (!words) return end_badly("has a body that cannot be an argument", false, now);
   ProgramStart start;
@@ -204,8 +224,14 @@ void Slot::run_program(Instant now) {
   start.captures_output = !shift_.plan.plain;
   start.signal_mask = shift_.program_mask;
   std::string error;
-  if (!program_.start(start, error)) return end_badly(error, true, now);
+  if (!program_.start(start, error)) return end_unstarted(error, kExitNotExecuted, now);
   std::string().swap(job_.body);
+  run_.start_ns = os::read_wall_clock();
+  started_ = now;
+  took_too_long_ = false;
+  if (shift_.plan.max_time_ms > 0) {
+    time_due_ = now + Duration::milliseconds(static_cast<std::int64_t>(shift_.plan.max_time_ms));
+  }
   output_ = LinePrefix("[" + std::to_string(job_.id) + "] ");
   error_ = output_;
   state_ = State::working;
@@ -220,17 +246,25 @@ void Slot::take_touch(const Answer& answer) {
              "), and may be done twice");
 }
 
+// The program has used up its time: it is told so, and if that does not help it is killed.
+void Slot::end_time(Instant now) {
+  program_.send_signal(took_too_long_ ? SIGKILL : SIGTERM);
+  time_due_ = took_too_long_ ? Instant::never() : now + kKillPatience;
+  took_too_long_ = true;
+}
+
 // At the end of the program all of its output that is there; otherwise only while nothing waits to
 // be written, so that a reader who is slow slows the program down.
 void Slot::read_output(bool is_over) {
+  std::uint64_t ignored = 0;
   const bool is_free = !shift_.output.has_more() && !shift_.error.has_more();
   if (!is_over && !is_free) return;
   if (program_.output()) {
-    while (read_piece(program_.output(), output_, shift_.output) && is_over) {
+    while (read_piece(program_.output(), output_, shift_.output, run_.output_bytes) && is_over) {
     }
   }
   if (program_.error()) {
-    while (read_piece(program_.error(), error_, shift_.error) && is_over) {
+    while (read_piece(program_.error(), error_, shift_.error, ignored) && is_over) {
     }
   }
   if (!is_over) return;
@@ -248,60 +282,125 @@ void Slot::handle_ends(Instant now) {
 }
 
 void Slot::end_job(const ProgramEnd& end, Instant now) {
-  touch_due_ = Instant::never();
-  const std::string what = end.signal != 0 ? "was ended by signal " + std::to_string(end.signal)
-                                           : "ended with status " + std::to_string(end.status);
+  touch_due_ = time_due_ = Instant::never();
+  run_.time = now - started_;
+  run_.status = end.signal != 0 ? 0 : end.status;
+  run_.signal = end.signal;
+  if (end.start_error != 0) return end_unstarted(end.start_error, now);
+  std::string what = end.signal != 0 ? "was ended by signal " + std::to_string(end.signal)
+                                     : "ended with status " + std::to_string(end.status);
+  if (took_too_long_) {
+    what = "took longer than " + in_seconds(shift_.plan.max_time_ms) + " and " + what;
+  }
   if (!is_held_) {
-    ++shift_.in_doubt;
+    count(Fate::in_doubt);
     shift_.say("the program of " + job_name() + " " + what +
                ", but the job was not held any more: it may be done twice");
     return go_on(now);
   }
-  if (!end.is_good()) return end_badly("its program " + what, true, now);
-  state_ = State::ending;
-  wanted_end_ = ReplyCode::deleted;
-  ask(Asked::ending, "delete " + std::to_string(job_.id), now);
+  if (end.is_good()) return ask_for_end(Fate::done, 0, now);
+  end_badly("its program " + what, !buries_at_once(shift_.plan, run_.status), now);
 }
 
 void Slot::end_badly(const std::string& what, bool may_try_again, Instant now) {
-  const bool gives_back = shift_.phase == Shift::Phase::giving_back;
-  const bool buries = !gives_back && (!may_try_again || is_last_try(shift_.plan, job_.reserves));
-  const std::uint64_t delay = gives_back ? 0 : delay_of_release(shift_.plan, job_.reserves);
-  const std::string id_and_priority = std::to_string(job_.id) + " " + std::to_string(job_.priority);
+  const bool is_last = is_last_try(shift_.plan, job_.reserves);
+  Fate fate = !may_try_again || is_last ? Fate::buried : Fate::released;
+  if (shift_.phase == Shift::Phase::giving_back) fate = Fate::given_back;
+  const std::uint64_t delay = delay_of_release(shift_.plan, job_.reserves);
   if (!shift_.plan.quiet) {
     std::string then = "released, ready in " + std::to_string(delay) + " s";
-    if (gives_back) then = "given back";
-    if (buries) then = "buried after " + std::to_string(job_.reserves) + " tries";
+    if (fate == Fate::given_back) then = "given back";
+    if (fate == Fate::buried) then = "buried";
+    if (fate == Fate::buried && is_last) {
+      then += " after " + std::to_string(job_.reserves) + " tries";
+    }
     shift_.say(job_name() + ": " + what + ": " + then);
   }
+  ask_for_end(fate, fate == Fate::released ? delay : 0, now);
+}
+
+// No job would fare better. This one gets its try back, and the run ends.
+void Slot::end_unstarted(int reason, Instant now) {
+  // The body is what does not fit, together with the other arguments and the environment.
+  if (reason == E2BIG) return end_badly("has a body that cannot be an argument", false, now);
+  const bool is_missing = reason == ENOENT || reason == ENOTDIR;
+  run_.status = is_missing ? kExitNotFound : kExitNotExecuted;
+  end_unstarted("cannot execute " + shift_.plan.command.front() + ": " + std::strerror(reason),
+                run_.status, now);
+}
+
+void Slot::end_unstarted(const std::string& what, int status, Instant now) {
+  shift_.end(status);
+  if (!is_held_) {
+    count(Fate::in_doubt);
+    return go_on(now);
+  }
+  shift_.say(job_name() + ": " + what + ": given back");
+  ask_for_end(Fate::given_back, 0, now);
+}
+
+void Slot::ask_for_end(Fate fate, std::uint64_t delay_s, Instant now) {
+  const std::string id = std::to_string(job_.id);
+  const std::string and_priority = " " + std::to_string(job_.priority);
   state_ = State::ending;
-  wanted_end_ = buries ? ReplyCode::buried : ReplyCode::released;
-  ask(Asked::ending,
-      buries ? "bury " + id_and_priority
-             : "release " + id_and_priority + " " + std::to_string(delay),
-      now);
+  wanted_end_ = fate;
+  was_kicked_ = false;
+  if (fate == Fate::done) return ask(Asked::ending, "delete " + id, now);
+  if (fate == Fate::buried) return ask(Asked::ending, "bury " + id + and_priority, now);
+  ask(Asked::ending, "release " + id + and_priority + " " + std::to_string(delay_s), now);
 }
 
 void Slot::take_ending(const Answer& answer, Instant now) {
-  if (answer.code == wanted_end_) {
-    if (wanted_end_ == ReplyCode::deleted) ++shift_.done;
-    if (wanted_end_ == ReplyCode::released) ++shift_.released;
-    if (wanted_end_ == ReplyCode::buried) ++shift_.buried;
+  const bool is_done = answer.code == ReplyCode::deleted || answer.code == ReplyCode::kicked_job ||
+                       answer.code == ReplyCode::released;
+  if (is_done || (answer.code == ReplyCode::buried && wanted_end_ == Fate::buried)) {
+    count(wanted_end_);
     return go_on(now);
   }
-  if (answer.code == ReplyCode::buried) {
-    ++shift_.buried;
+  if (answer.code == ReplyCode::buried && wanted_end_ == Fate::given_back) {
+    // It had no try left. A kick gives it one more.
+    was_kicked_ = true;
+    return ask(Asked::ending, "kick-job " + std::to_string(job_.id), now);
+  }
+  if (answer.code == ReplyCode::buried || was_kicked_) {
+    count(Fate::buried);
     shift_.say(job_name() +
                " was buried: it has no try left, or the server no memory to release it");
     return go_on(now);
   }
   if (answer.code == ReplyCode::not_found) {
-    ++shift_.in_doubt;
+    count(Fate::in_doubt);
     shift_.say(job_name() +
                " was not held any more when its program had ended: it may be done twice");
     return go_on(now);
   }
   lose("the end of " + job_name() + " was answered: " + std::string(answer.line), now);
+}
+
+void Slot::count(Fate fate) {
+  switch (fate) {
+    case Fate::done:
+      ++shift_.done;
+      run_.end = "done";
+      break;
+    case Fate::released:
+    case Fate::given_back:
+      ++shift_.released;
+      run_.end = "released";
+      break;
+    case Fate::buried:
+      ++shift_.buried;
+      run_.end = "buried";
+      break;
+    case Fate::in_doubt:
+      ++shift_.in_doubt;
+      run_.end = "doubt";
+      break;
+  }
+  std::string error;
+  if (shift_.log.write(run_, error)) return;
+  if (!shift_.has_to_end) shift_.say(error);
+  shift_.end(kExitLocal);
 }
 
 // The connection has no use any more. The server gives back what it held.
@@ -317,7 +416,7 @@ void Slot::lose(const std::string& reason, Instant now) {
     return;
   }
   if (state_ == State::ending) {
-    ++shift_.in_doubt;
+    count(Fate::in_doubt);
     shift_.say(what + ": whether " + job_name() + " has ended is not known, it may be done twice");
   } else if (!shift_.is_server_lost) {
     shift_.say(what + ": trying again");

@@ -59,6 +59,8 @@ class Slot final {
     finished,
   };
   enum class Asked : std::uint8_t { watching, job, stats, touch, ending };
+  // What is to become of a job, or has.
+  enum class Fate : std::uint8_t { done, released, given_back, buried, in_doubt };
 
   void go_on(Instant now);  // With the next job.
   void ask(Asked what, const std::string& command, Instant now, std::uint64_t more_s = 0);
@@ -70,9 +72,14 @@ class Slot final {
   void take_touch(const Answer& answer);
   void take_ending(const Answer& answer, Instant now);
   void run_program(Instant now);
+  void end_time(Instant now);
   void read_output(bool is_over);
   void end_job(const ProgramEnd& end, Instant now);
   void end_badly(const std::string& what, bool may_try_again, Instant now);
+  void end_unstarted(int reason, Instant now);
+  void end_unstarted(const std::string& what, int status, Instant now);
+  void ask_for_end(Fate fate, std::uint64_t delay_s, Instant now);
+  void count(Fate fate);
   void lose(const std::string& reason, Instant now);
   void rest(Instant now);
   void finish();
@@ -91,8 +98,13 @@ class Slot final {
 
   WorkJob job_;
   bool is_held_ = false;  // As far as is known.
-  ReplyCode wanted_end_ = ReplyCode::none;
+  Fate wanted_end_ = Fate::done;
+  bool was_kicked_ = false;  // Because the server has buried what was to be given back.
   Instant touch_due_ = Instant::never();
+  Instant time_due_ = Instant::never();  // When the program is told to end, and then is killed.
+  bool took_too_long_ = false;
+  Instant started_;
+  JobRun run_;  // For the log.
   Program program_;
   LinePrefix output_{""};
   LinePrefix error_{""};

@@ -1,7 +1,11 @@
 // haricot work: a worker that runs a program for each job.
 
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "haricot/protocol/tube_name.hpp"
 #include "tool/client/errand.hpp"
@@ -13,23 +17,27 @@ namespace haricot::tool {
 namespace {
 
 constexpr ErrandText kText = {
-    "work", "[OPTIONS] -- PROGRAM [ARGUMENT...]",
+    "work", "[OPTIONS] [--] PROGRAM [ARGUMENT...]",
     "Reserves jobs and runs the program for each. The program gets the body on its stdin, or in\n"
-    "the place of {} in its arguments. HARICOT_JOB_ID, HARICOT_JOB_TUBE, HARICOT_JOB_PRIORITY,\n"
+    "the place of {} in its arguments, which no shell sees. A body can be any text, -f too: put\n"
+    "{} behind -- or a flag. HARICOT_JOB_ID, HARICOT_JOB_TUBE, HARICOT_JOB_PRIORITY,\n"
     "HARICOT_JOB_RESERVES and HARICOT_JOB_TTR in its environment say which job it is. If it\n"
     "ends with status 0, the job is deleted. Otherwise the job is released with a delay, which\n"
     "doubles with each reserve of the job, or buried after --tries. While the program runs, the\n"
     "job is touched before its TTR ends. SIGTERM or Ctrl-C lets the programs that run end; a\n"
     "second one ends them and gives their jobs back. If work is killed, the kernel kills the\n"
-    "programs.\n",
+    "programs. On a terminal their output is shown as far as it cannot steer the terminal.\n"
+    "If some jobs were buried, the status is 7; if the program cannot be executed, 126, and if\n"
+    "it is not there, 127: then its job has lost no try.\n",
     "    haricot work --tube mail -- send-mail --to {}\n"
     "    haricot work --tube mail --wait 0 -- sh -c 'wc -c'  # empty a tube, body on stdin\n"
+    "    haricot work -- sh -c 'ls -- \"$1\" | wc -l' sh {}    # never {} in the text itself\n"
     "    haricot work --tube mail --jobs 4 --tries 5 --delay 1m -- ./deliver\n"};
 
 constexpr std::uint64_t kSlotsMax = 1000;
 constexpr int kOwnLastWordsMs = 1000;
 
-void add_flags(Errand& errand, WorkPlan& plan) {
+void add_flags(Errand& errand, WorkPlan& plan, std::string& log_path) {
   errand.add({'t', "tube", "TUBE", "work on this tube; more than once: on all of them (default)",
               [&plan](std::string_view value) {
                 plan.tubes.emplace_back(value);
@@ -41,9 +49,9 @@ void add_flags(Errand& errand, WorkPlan& plan) {
   errand.add({'n', "tries", "N", "bury a job that fails in its Nth reserve; 0: never (0)",
               set_count(plan.tries, 0, kSecondsMax), "a number"});
   errand.add({'d', "delay", "S", "of the first release, in seconds (1)", set_seconds(plan.delay_s),
-              kSecondsWanted});
+              kTimeWanted});
   errand.add({0, "delay-max", "S", "the longest delay, in seconds (3600)",
-              set_seconds(plan.delay_max_s), kSecondsWanted});
+              set_seconds(plan.delay_max_s), kTimeWanted});
   errand.add({'c', "count", "N", "end after so many jobs",
               set_count(plan.count, 1, std::numeric_limits<std::uint64_t>::max()),
               "a number of at least 1"});
@@ -54,7 +62,18 @@ void add_flags(Errand& errand, WorkPlan& plan) {
                 plan.wait_s = seconds;
                 return is_good;
               },
-              kSecondsWanted});
+              kTimeWanted});
+  errand.add({0, "max-time", "S", "end a program that takes longer; its job has failed (never)",
+              set_milliseconds(plan.max_time_ms, 1), kTimeWanted});
+  errand.add({0, "bury-on", "LIST", "bury at once if a program ends so: statuses, as 65,70-78",
+              [&plan](std::string_view value) {
+                std::optional<std::vector<StatusRange>> statuses = read_statuses(value);
+                if (statuses) plan.burying = std::move(*statuses);
+                return statuses.has_value();
+              },
+              "a list of exit statuses from 1 to 255"});
+  errand.add(
+      {0, "joblog", "FILE", "add a line for each job to this file", set(log_path), "a file"});
   errand.add({0, "plain", "", "let programs write to our output, without [ID] before each line",
               set(plan.plain)});
   errand.add({'q', "quiet", "", "say nothing about jobs that fail, and nothing at the end",
@@ -73,13 +92,24 @@ void say_sums(Shift& shift) {
 int work(Words words) {
   Errand errand(kText, Errand::Json::no);
   WorkPlan plan;
-  add_flags(errand, plan);
+  std::string log_path;
+  add_flags(errand, plan, log_path);
+  errand.take_flags_in_front();
   if (const std::optional<int> over = errand.read(words)) return *over;
   plan.command.assign(errand.operands().begin(), errand.operands().end());
   if (plan.command.empty()) return errand.mistake("it takes a program");
-  if (!can_be_run(plan.command.front(), std::getenv("PATH"))) {
-    return errand.no("there is no program " + plan.command.front() +
-                     (plan.tubes.empty() ? "; tubes are named by --tube" : ""));
+  if (const std::string_view text = word_that_is_run(plan); !text.empty()) {
+    return errand.mistake(
+        "'" + std::string(text) +
+        "' is run as a program itself: the body would be a command. As an argument "
+        "it is none: sh -c '... \"$1\"' sh {}");
+  }
+  if (const int status = look_for_program(plan.command.front(), std::getenv("PATH"))) {
+    errand.warn(status == kExitNotFound
+                    ? "there is no program " + plan.command.front() +
+                          (plan.tubes.empty() ? "; tubes are named by --tube" : "")
+                    : plan.command.front() + " cannot be executed");
+    return status;
   }
   if (plan.tubes.empty()) plan.tubes.emplace_back("default");
   // A server that is not there at the start is a failure, and not waited for.
@@ -89,10 +119,16 @@ int work(Words words) {
   Shift shift(plan, errand.server().address(), errand.patience());
   Crew crew(shift);
   std::string error;
-  if (!crew.open(error)) return errand.no(error);
+  const bool is_ready =
+      (log_path.empty() || shift.log.open(log_path, plan.command, error)) && crew.open(error);
+  if (!is_ready) {
+    errand.warn(error);
+    return kExitLocal;
+  }
   crew.run();
   if (!plan.quiet) say_sums(shift);
   shift.error.finish(kOwnLastWordsMs);
+  if (shift.status == 0 && shift.buried > 0) return kExitBuried;
   return shift.status;
 }
 

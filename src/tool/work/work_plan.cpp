@@ -4,6 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "haricot/base/number.hpp"
+#include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -12,10 +17,58 @@ constexpr std::string_view kBodyMark = "{}";
 // Linux: MAX_ARG_STRLEN, the NUL at the end included.
 constexpr std::size_t kArgumentBytesMax = 128 * 1024;
 
-bool is_program(const std::string& file) {
+int look_at_program(const std::string& file) {
   struct stat status {};
-  return ::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-         ::access(file.c_str(), X_OK) == 0;
+  if (::stat(file.c_str(), &status) != 0) return kExitNotFound;
+  const bool is_good = S_ISREG(status.st_mode) && ::access(file.c_str(), X_OK) == 0;
+  return is_good ? 0 : kExitNotExecuted;
+}
+
+// A program that runs a text among its arguments.
+struct Runner {
+  std::string_view name;        // All versions of it begin so.
+  char letter;                  // The flag before the text; 0: all that follows is run.
+  bool has_late_flags = false;  // The flag may stand behind operands.
+};
+
+constexpr Runner kRunners[] = {
+    {"sh", 'c'},       {"ash", 'c'},           {"bash", 'c'},   {"dash", 'c'}, {"ksh", 'c'},
+    {"mksh", 'c'},     {"zsh", 'c'},           {"csh", 'c'},    {"tcsh", 'c'}, {"fish", 'c'},
+    {"su", 'c', true}, {"runuser", 'c', true}, {"python", 'c'}, {"perl", 'e'}, {"ruby", 'e'},
+    {"lua", 'e'},      {"node", 'e'},          {"php", 'r'},    {"eval", 0},   {"ssh", 0}};
+
+const Runner* runner_called(std::string_view word) {
+  const std::size_t slash = word.rfind('/');
+  if (slash != std::string_view::npos) word.remove_prefix(slash + 1);
+  for (const Runner& runner : kRunners) {
+    if (!word.starts_with(runner.name)) continue;
+    const std::string_view version = word.substr(runner.name.size());
+    if (version.find_first_not_of("0123456789.") == std::string_view::npos) return &runner;
+  }
+  return nullptr;
+}
+
+// The same as word_that_is_run() for the words after a runner.
+std::string_view word_run_by(const Runner& runner, std::span<const std::string> words) {
+  bool is_text_next = runner.letter == 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    const bool has_mark = word.find(kBodyMark) != std::string_view::npos;
+    const bool is_flag = word.size() > 1 && (word[0] == '-' || word[0] == '+');
+    if (is_flag && runner.letter != 0) {
+      // The text may stand in the word of the flag.
+      const std::size_t letter =
+          word.starts_with("--") ? std::string_view::npos : word.find(runner.letter);
+      const bool has_letter = letter < word.find(kBodyMark);
+      if (has_letter && has_mark) return word;
+      is_text_next = is_text_next || has_letter;
+      if (word == "-o" || word == "+o" || word == "-O" || word == "+O") ++i;  // And its value.
+      continue;
+    }
+    if (is_text_next && has_mark) return word;
+    if (runner.letter != 0 && !runner.has_late_flags) break;
+  }
+  return {};
 }
 
 std::string with_body(std::string_view word, std::string_view body) {
@@ -43,6 +96,40 @@ bool is_last_try(const WorkPlan& plan, std::uint64_t reserves) {
   return plan.tries > 0 && reserves >= plan.tries;
 }
 
+std::optional<std::vector<StatusRange>> read_statuses(std::string_view list) {
+  std::vector<StatusRange> ranges;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    const std::string_view item = list.substr(0, comma);
+    const std::size_t dash = item.find('-');
+    const std::optional<std::uint64_t> first = read_number(item.substr(0, dash));
+    const std::optional<std::uint64_t> last =
+        dash == std::string_view::npos ? first : read_number(item.substr(dash + 1));
+    if (!first || !last || *first < 1 || *last < *first || *last > 255) return std::nullopt;
+    ranges.push_back({*first, *last});
+    if (comma == std::string_view::npos) return ranges;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+bool buries_at_once(const WorkPlan& plan, int status) {
+  const auto number = static_cast<std::uint64_t>(status);
+  return std::any_of(plan.burying.begin(), plan.burying.end(), [number](const StatusRange& range) {
+    return number >= range.first && number <= range.last;
+  });
+}
+
+std::string_view word_that_is_run(const WorkPlan& plan) {
+  const std::span<const std::string> words(plan.command);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const Runner* runner = runner_called(words[i]);
+    if (runner == nullptr) continue;
+    const std::string_view word = word_run_by(*runner, words.subspan(i + 1));
+    if (!word.empty()) return word;
+  }
+  return {};
+}
+
 bool has_body_mark(const WorkPlan& plan) {
   return std::any_of(plan.command.begin() + 1, plan.command.end(), [](const std::string& word) {
     return word.find(kBodyMark) != std::string::npos;
@@ -67,13 +154,16 @@ std::vector<std::string> environment_of(const WorkJob& job) {
           "HARICOT_JOB_TTR=" + std::to_string(job.ttr_s)};
 }
 
-bool can_be_run(const std::string& program, const char* path) {
-  if (program.find('/') != std::string::npos) return is_program(program);
+int look_for_program(const std::string& program, const char* path) {
+  if (program.find('/') != std::string::npos) return look_at_program(program);
   std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";
+  int status = kExitNotFound;
   while (true) {
     const std::string_view folder = rest.substr(0, rest.find(':'));
-    if (is_program((folder.empty() ? "." : std::string(folder)) + "/" + program)) return true;
-    if (folder.size() == rest.size()) return false;
+    const int found = look_at_program((folder.empty() ? "." : std::string(folder)) + "/" + program);
+    if (found == 0) return 0;
+    if (found == kExitNotExecuted) status = found;
+    if (folder.size() == rest.size()) return status;
     rest.remove_prefix(folder.size() + 1);
   }
 }

@@ -58,6 +58,12 @@ function between(actual, low, high, what) {
   held++;
 }
 
+// Whole seconds since a Date.now(), rounded up: on a busy machine a time that is looked at later has
+// gone on by so much.
+function secondsSince(begin) {
+  return Math.ceil((Date.now() - begin) / 1000);
+}
+
 // Bodies are compared as buffers; of a long one only the first difference is shown.
 function sameBytes(actual, expected, what) {
   equal(Buffer.isBuffer(actual), true, `${what}, is a buffer`);
@@ -236,6 +242,6 @@ async function run(open, close) {
 
 module.exports = {
   between, bodies, checkServerStats, connectTo, countedSince, equal, failure, keys, kJobBytesMax,
-  kPriorityMax, overdue, putOverWire, refused, run, sameBytes, scenario, server, settle,
-  takesAtLeast, until, yamlOf,
+  kPriorityMax, overdue, putOverWire, refused, run, sameBytes, scenario, secondsSince, server,
+  settle, takesAtLeast, until, yamlOf,
 };

@@ -140,11 +140,11 @@ module Checks
       value
     end
 
-    private
-
     def now
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
+
+    private
 
     def show(value)
       text = value.inspect

@@ -20,12 +20,28 @@ Parsed parse(const std::vector<const char*>& words) {
   return parsed;
 }
 
-TEST(BenchOptions, NoWordsMeanTheDefaults) {
-  const Parsed parsed = parse({});
+// With an address, which there has to be.
+Parsed load(std::vector<const char*> words) {
+  words.push_back("one:1");
+  return parse(words);
+}
+
+TEST(BenchOptions, WithoutAnAddressNothingIsLoaded) {
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{}, {"-n", "5"}, {"--workload", "take"}}) {
+    const Parsed parsed = parse(words);
+    EXPECT_FALSE(parsed.good);
+    EXPECT_NE(parsed.error.find("wants to be told which"), std::string::npos) << parsed.error;
+  }
+  EXPECT_TRUE(parse({"--help"}).good);
+}
+
+TEST(BenchOptions, AnAddressAloneMeansTheDefaults) {
+  const Parsed parsed = parse({"one:1"});
   ASSERT_TRUE(parsed.good) << parsed.error;
   const BenchOptions& o = parsed.options;
   EXPECT_EQ(o.action, BenchOptions::Action::run);
-  EXPECT_EQ(o.address, "127.0.0.1:11300");
+  EXPECT_EQ(o.address, "one:1");
   EXPECT_EQ(o.workload, Workload::cycle);
   EXPECT_EQ(o.connections, 16U);
   EXPECT_EQ(o.depth, 1U);
@@ -97,26 +113,31 @@ TEST(BenchOptions, EveryFlagArrives) {
 }
 
 TEST(BenchOptions, TheWarmUpIsNoLongerThanTheRun) {
-  EXPECT_EQ(parse({"-n", "50"}).options.warm_up, 50U);
-  EXPECT_EQ(parse({"-n", "1M"}).options.warm_up, 10'000U);
-  EXPECT_EQ(parse({"--seconds", "0.1"}).options.warm_up, 10'000U);
-  EXPECT_EQ(parse({"-n", "50", "--warm-up", "0"}).options.warm_up, 0U);
+  EXPECT_EQ(load({"-n", "50"}).options.warm_up, 50U);
+  EXPECT_EQ(load({"-n", "1M"}).options.warm_up, 10'000U);
+  EXPECT_EQ(load({"--seconds", "0.1"}).options.warm_up, 10'000U);
+  EXPECT_EQ(load({"-n", "50", "--warm-up", "0"}).options.warm_up, 0U);
 }
 
 TEST(BenchOptions, TakingNeedsACountBecauseTheJobsComeFirst) {
-  EXPECT_EQ(parse({"--workload", "take"}).options.count, 100'000U);
-  EXPECT_EQ(parse({"--workload", "take", "-n", "5"}).options.count, 5U);
-  EXPECT_FALSE(parse({"--workload", "take", "--seconds", "5"}).good);
+  EXPECT_EQ(load({"--workload", "take"}).options.count, 100'000U);
+  EXPECT_EQ(load({"--workload", "take", "-n", "5"}).options.count, 5U);
+  EXPECT_FALSE(load({"--workload", "take", "--seconds", "5"}).good);
 }
 
 TEST(BenchOptions, WhatDoesNotGoTogetherIsRefused) {
-  EXPECT_EQ(parse({"-n5", "--seconds=5"}).error, "--count and --seconds exclude each other");
-  EXPECT_FALSE(parse({"-c", "2", "--tubes", "3"}).good);
-  EXPECT_FALSE(parse({"--depth", "1000", "--body-size", "2M"}).good);
-  EXPECT_TRUE(parse({"--depth", "1", "--body-size", "1073741824"}).good);
-  EXPECT_EQ(parse({"one:1", "two:2"}).error, "more than one address: two:2");
-  EXPECT_EQ(parse({"-a", "one:1", "two:2"}).error, "more than one address: two:2");
-  EXPECT_EQ(parse({"-a", "one:1", "-a", "two:2"}).error, "more than one address");
+  EXPECT_EQ(load({"-n5", "--seconds=5"}).error, "--count and --seconds exclude each other");
+  EXPECT_FALSE(load({"-c", "2", "--tubes", "3"}).good);
+  EXPECT_FALSE(load({"--depth", "1000", "--body-size", "2M"}).good);
+  EXPECT_TRUE(load({"--depth", "1", "--body-size", "1073741824"}).good);
+  EXPECT_EQ(parse({"one:1", "two:2", "three"}).error, "more than two addresses: three");
+  EXPECT_EQ(parse({"-a", "one:1", "-a", "2", "3"}).error, "more than two addresses: 3");
+  EXPECT_EQ(parse({"-a", "one:1", "two:2"}).options.address, "one:1");
+  EXPECT_EQ(parse({"-a", "one:1", "two:2"}).options.other_address, "two:2");
+  EXPECT_EQ(parse({"one:1", "two:2"}).options.other_address, "two:2");
+  EXPECT_EQ(parse({"one:1"}).options.other_address, "");
+  EXPECT_EQ(parse({"one", "two", "--pid", "1"}).error,
+            "--pid, --histogram and --interval are for one server");
   EXPECT_EQ(parse({"one:1"}).options.address, "one:1");
 }
 

@@ -16,7 +16,7 @@ struct Outcome {
   std::string error;
 };
 
-Outcome read(const std::vector<const char*>& words) {
+Outcome read(const std::vector<const char*>& words, FlagPlaces places = FlagPlaces::anywhere) {
   Outcome outcome;
   const auto note = [&outcome](const char* name) {
     return [&outcome, name](std::string_view value) {
@@ -29,7 +29,7 @@ Outcome read(const std::vector<const char*>& words) {
       {'a', "all", "", "everything", note("a")},
       {0, "long", "X", "without a letter", note("long"), "long"},
   };
-  outcome.good = read_flags(flags, words, outcome.operands, outcome.error);
+  outcome.good = read_flags(flags, words, outcome.operands, outcome.error, places);
   return outcome;
 }
 
@@ -52,6 +52,15 @@ TEST(Flags, WhatIsNoFlagIsAnOperand) {
   EXPECT_TRUE(outcome.good);
   EXPECT_EQ(outcome.seen, "a()");
   EXPECT_EQ(outcome.operands, (std::vector<std::string_view>{"one", "-", "-n", "--all"}));
+}
+
+TEST(Flags, TheFirstOperandCanEndThem) {
+  const Outcome outcome = read({"-a", "one", "-a", "--", "--nothing"}, FlagPlaces::in_front);
+  EXPECT_TRUE(outcome.good);
+  EXPECT_EQ(outcome.seen, "a()");
+  EXPECT_EQ(outcome.operands, (std::vector<std::string_view>{"one", "-a", "--", "--nothing"}));
+  EXPECT_EQ(read({"--", "-a", "--"}, FlagPlaces::in_front).operands,
+            (std::vector<std::string_view>{"-a", "--"}));
 }
 
 TEST(Flags, MistakesNameTheWord) {
@@ -99,7 +108,7 @@ TEST(Flags, UsualFlagsCanStandBeforeASubcommand) {
   }
 }
 
-TEST(Flags, AWholeNumberOfSecondsCanHaveUnits) {
+TEST(Flags, ATimeOfTheProtocolIsInWholeSecondsAndNeverShorter) {
   std::uint64_t seconds = 0;
   EXPECT_TRUE(set_seconds(seconds)("300"));
   EXPECT_EQ(seconds, 300U);
@@ -107,7 +116,13 @@ TEST(Flags, AWholeNumberOfSecondsCanHaveUnits) {
   EXPECT_EQ(seconds, 5400U);
   EXPECT_TRUE(set_seconds(seconds)("4294967295"));
   EXPECT_EQ(seconds, 4294967295U);
-  for (const char* text : {"4294967296", "500ms", "1.5", "", "soon", "-1"}) {
+  EXPECT_TRUE(set_seconds(seconds)("2.5"));
+  EXPECT_EQ(seconds, 3U);
+  EXPECT_TRUE(set_seconds(seconds)("250ms"));
+  EXPECT_EQ(seconds, 1U);
+  EXPECT_TRUE(set_seconds(seconds)("0"));
+  EXPECT_EQ(seconds, 0U);
+  for (const char* text : {"4294967296", "4294967295.5", "", "soon", "-1"}) {
     EXPECT_FALSE(set_seconds(seconds)(text)) << text;
   }
 }

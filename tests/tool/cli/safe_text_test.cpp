@@ -26,6 +26,14 @@ TEST(SafeText, TheSecondSetOfControlCharactersGoesToo) {
             "\\x9b2J");
 }
 
+TEST(SafeText, WhatIsNotSeenAndTurnsTheRestRoundIsShown) {
+  EXPECT_EQ(safe_lines("cod\xe2\x80\xaegpj.exe"), "cod\\xe2\\x80\\xaegpj.exe");  // U+202E
+  EXPECT_EQ(safe_lines("a\xe2\x81\xa6z"), "a\\xe2\\x81\\xa6z");                  // U+2066
+  EXPECT_EQ(safe_lines("a\xe2\x80\x8bz"), "a\\xe2\\x80\\x8bz");                  // U+200B
+  EXPECT_EQ(safe_lines("\xf3\xa0\x81\x81"), "\\xf3\\xa0\\x81\\x81");             // U+E0041
+  EXPECT_EQ(safe_lines("\xd7\xa9\xd9\x84"), "\xd7\xa9\xd9\x84");                 // Letters.
+}
+
 TEST(SafeText, BytesThatAreNoUtf8AreShown) {
   EXPECT_EQ(safe_lines("a\xff\xc3"), "a\\xff\\xc3");
   EXPECT_EQ(safe_lines("\xe2\x82"), "\\xe2\\x82");

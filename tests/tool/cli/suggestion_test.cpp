@@ -38,10 +38,32 @@ TEST(Suggestion, AWordThatIsFarAwayIsNotSuggested) {
   EXPECT_EQ(nearest_word("stats", {}), "");
 }
 
-TEST(Suggestion, TheSentenceHasThePrefix) {
-  constexpr std::string_view kWords[] = {"count"};
-  EXPECT_EQ(suggestion("cuont", kWords, "--"), " (did you mean --count?)");
-  EXPECT_EQ(suggestion("brew", kWords, "--"), "");
+TEST(Suggestion, TheSentenceHasTheWord) {
+  constexpr std::string_view kWords[] = {"--count", "tubes"};
+  EXPECT_EQ(suggestion("--cuont", kWords), " (did you mean --count?)");
+  EXPECT_EQ(suggestion("tubse", kWords), " (did you mean tubes?)");
+  EXPECT_EQ(suggestion("--brew", kWords), "");
+  EXPECT_EQ(suggestion("-", kWords), "");
+}
+
+TEST(Suggestion, WordsOfOtherToolsAreKnownWhereTheirMeaningCanStand) {
+  constexpr std::string_view kWords[] = {"jobs", "pause", "--address", "--tries"};
+  EXPECT_EQ(suggestion("grep", kWords), " (did you mean jobs --match TEXT?)");
+  EXPECT_EQ(suggestion("unpause", kWords), " (did you mean pause TUBE 0?)");
+  EXPECT_EQ(suggestion("--host", kWords), " (did you mean --address HOST:PORT?)");
+  EXPECT_EQ(suggestion("-p", kWords), " (did you mean --address HOST:PORT?)");
+  EXPECT_EQ(suggestion("--retries", kWords), " (did you mean --tries?)");
+  constexpr std::string_view kFew[] = {"put"};
+  EXPECT_EQ(suggestion("grep", kFew), "");
+  EXPECT_EQ(suggestion("--retries", kFew), "");
+}
+
+TEST(Suggestion, TheOnlyWordThatBeginsSoIsMeant) {
+  constexpr std::string_view kWords[] = {"--priority", "--concurrency", "--connections"};
+  EXPECT_EQ(suggestion("--pri", kWords), " (did you mean --priority?)");
+  EXPECT_EQ(suggestion("--conc", kWords), " (did you mean --concurrency?)");
+  EXPECT_EQ(suggestion("--con", kWords), "");
+  EXPECT_EQ(suggestion("--pr", kWords), "");
 }
 
 }  // namespace

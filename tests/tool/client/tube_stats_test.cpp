@@ -131,5 +131,31 @@ TEST(TubeStats, RatesAreShort) {
   EXPECT_EQ(format_rate(123456.7), "123457");
 }
 
+TEST(TubeStats, TimesStandBeforeTheNames) {
+  TubeStats slow = tube_stats("slow", "---\ncurrent-jobs-ready: 3\n").value();
+  ASSERT_TRUE(add_times(slow,
+                        "---\nage-oldest-ready: 75\nqueue-time-p50: 900\nqueue-time-p99: "
+                        "61000\nwork-time-p50: 0\nwork-time-p99: 1500\n"));
+  EXPECT_FALSE(add_times(slow, "NOT YAML"));
+  const TubeStats other = tube_stats("other", "---\ncurrent-jobs-ready: 1\n").value();
+  const TubeTable table = tube_table({slow, other});
+  EXPECT_TRUE(table.header.ends_with(" oldest      wait     work tube")) << table.header;
+  EXPECT_TRUE(table.rows[0].ends_with("    75s 900ms/61s 0ms/1.5s slow")) << table.rows[0];
+  EXPECT_TRUE(table.rows[1].ends_with("      -         -        - other")) << table.rows[1];
+  EXPECT_TRUE(tube_table({other}).header.ends_with("paused tube"));
+  EXPECT_NE(to_json(slow).find("\"queue-time-p99\":61000"), std::string::npos);
+}
+
+TEST(TubeStats, ATimeHasAFewColumns) {
+  EXPECT_EQ(format_milliseconds(0), "0ms");
+  EXPECT_EQ(format_milliseconds(999), "999ms");
+  EXPECT_EQ(format_milliseconds(1000), "1s");
+  EXPECT_EQ(format_milliseconds(9999), "9.9s");
+  EXPECT_EQ(format_milliseconds(599'999), "599s");
+  EXPECT_EQ(format_milliseconds(600'000), "10m");
+  EXPECT_EQ(format_milliseconds(36'000'000), "10h");
+  EXPECT_EQ(format_milliseconds(360'000'000), "4d");
+}
+
 }  // namespace
 }  // namespace haricot::tool

@@ -54,15 +54,19 @@ TEST(Question, OnlyAYIsAYes) {
   EXPECT_EQ(answer(question, "Y"), Question::Answer::yes);
 }
 
-TEST(Question, APauseWantsSeconds) {
+TEST(Question, APauseWantsATime) {
   const struct {
     std::string_view typed;
     std::optional<std::uint64_t> seconds;
   } cases[] = {{"60\r", 60},
                {"0\r", 0},
-               {"1x2\x7f"
-                "5\n",
-                15},
+               {"5m\r", 300},
+               {"1h30m\r", 5400},
+               {"2.5\r", 3},
+               {"250ms\r", 1},
+               {"5x\x7f\r", 5},
+               {"5x\r", std::nullopt},
+               {"soon\r", std::nullopt},
                {"9\x15"
                 "8\r",
                 8},

@@ -69,13 +69,52 @@ TEST(WorkPlan, AProgramIsToldOfItsJob) {
 }
 
 TEST(WorkPlan, AProgramIsLookedForAsTheSystemDoes) {
-  EXPECT_TRUE(can_be_run("sh", "/nowhere:/bin:/usr/bin"));
-  EXPECT_TRUE(can_be_run("sh", nullptr));
-  EXPECT_TRUE(can_be_run("/bin/sh", ""));
-  EXPECT_FALSE(can_be_run("sh", "/nowhere"));
-  EXPECT_FALSE(can_be_run("sh", ""));
-  EXPECT_FALSE(can_be_run("/bin", "/"));
-  EXPECT_FALSE(can_be_run("/etc/passwd", ""));
+  EXPECT_EQ(look_for_program("sh", "/nowhere:/bin:/usr/bin"), 0);
+  EXPECT_EQ(look_for_program("sh", nullptr), 0);
+  EXPECT_EQ(look_for_program("/bin/sh", ""), 0);
+  EXPECT_EQ(look_for_program("sh", "/nowhere"), 127);
+  EXPECT_EQ(look_for_program("sh", ""), 127);
+  EXPECT_EQ(look_for_program("/nowhere/sh", ""), 127);
+  EXPECT_EQ(look_for_program("/bin", "/"), 126);
+  EXPECT_EQ(look_for_program("/etc/passwd", ""), 126);
+  EXPECT_EQ(look_for_program("passwd", "/etc:/nowhere"), 126);
+}
+
+TEST(WorkPlan, ATextThatIsRunHasNoPlaceForABody) {
+  const auto found = [](Words command) {
+    return std::string(word_that_is_run(plan_for(std::move(command))));
+  };
+  EXPECT_EQ(found({"sh", "-c", "echo {}"}), "echo {}");
+  EXPECT_EQ(found({"/usr/bin/bash", "-lc", "{}"}), "{}");
+  EXPECT_EQ(found({"sh", "-ecx{}"}), "-ecx{}");
+  EXPECT_EQ(found({"bash", "-o", "pipefail", "-c", "a {}"}), "a {}");
+  EXPECT_EQ(found({"bash", "-c", "--", "a {}"}), "a {}");
+  EXPECT_EQ(found({"env", "-i", "nice", "sh", "-c", "a {}"}), "a {}");
+  EXPECT_EQ(found({"python3.11", "-c", "p({})"}), "p({})");
+  EXPECT_EQ(found({"su", "-", "mail", "-c", "a {}"}), "a {}");
+  EXPECT_EQ(found({"ssh", "-p", "22", "host", "a", "{}"}), "{}");
+  EXPECT_EQ(found({"sh", "-c", "echo \"$1\"", "sh", "{}"}), "");
+  EXPECT_EQ(found({"sh", "script", "-c", "{}"}), "");
+  EXPECT_EQ(found({"python3", "mail.py", "-c", "{}"}), "");
+  EXPECT_EQ(found({"shred", "-c", "{}"}), "");
+  EXPECT_EQ(found({"ssh-add", "{}"}), "");
+  EXPECT_EQ(found({"mail", "-c", "{}"}), "");
+  EXPECT_EQ(found({"sh", "-c", "wc"}), "");
+}
+
+TEST(WorkPlan, StatusesAreNumbersAndRanges) {
+  WorkPlan plan;
+  EXPECT_FALSE(buries_at_once(plan, 65));
+  plan.burying = read_statuses("65,70-78,255").value();
+  std::vector<int> burying;
+  for (int status = 0; status <= 255; ++status) {
+    if (buries_at_once(plan, status)) burying.push_back(status);
+  }
+  EXPECT_EQ(burying, (std::vector<int>{65, 70, 71, 72, 73, 74, 75, 76, 77, 78, 255}));
+  for (const char* wrong :
+       {"", "0", "256", "5,", ",5", "7-5", "5-", "-5", "5--6", "x", "5 ", "+5"}) {
+    EXPECT_EQ(read_statuses(wrong).has_value(), false) << wrong;
+  }
 }
 
 }  // namespace

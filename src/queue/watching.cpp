@@ -1,60 +1,91 @@
-// The engine's clients: coming and going, tubes that exist because of them, watching and waiting.
+#include "haricot/queue/watching.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/queue/engine.hpp"
 
 namespace haricot {
+namespace {
 
-bool Engine::open(Client& client) {
-  client.ref_ = clients_.add(&client);
+// Like reserve(), but growing by doubling however often it is called.
+template <typename T>
+void make_vector_room(std::vector<T>& vector, std::size_t wanted) {
+  if (vector.capacity() < wanted) vector.reserve(std::max(wanted, 2 * vector.capacity()));
+}
+
+}  // namespace
+
+bool Watching::open(Client& client) {
+  client.ref_ = state_.clients.add(&client);
   if (client.ref_ == ClientRef{}) return false;
-  if (!add_watch(client, *default_tube_)) {
-    clients_.drop(client.ref_);
+  if (!add_watch(client, *state_.default_tube)) {
+    state_.clients.drop(client.ref_);
     return false;
   }
-  client.used_ = default_tube_;
-  ++default_tube_->using_clients;
-  ++counts_.clients;
+  client.used_ = state_.default_tube;
+  ++client.used_->using_clients;
+  ++state_.counts.clients;
   return true;
 }
 
-void Engine::close(Client& client, Instant now) {
-  now_ = now;
-  if (client.waiting_) end_wait(client);
-  if (client.has_task_) leave_task(client);
+engine_tasks::Orphans Watching::close(Client& client) {
   std::erase_if(deliveries_, [&](const Delivery& d) { return d.client == &client; });
-  wheel_.cancel(client.timer_);
+  state_.wheel.cancel(client.timer_);
+  state_.clients.empty(client.ref_);
+  --state_.counts.clients;
+  if (client.producer_) --state_.counts.producers;
+  if (client.worker_) --state_.counts.workers;
+  return {std::move(client.reserved_), std::move(client.watches_), std::move(client.index_),
+          client.ref_};
+}
 
-  // Its watches go, and its jobs go back to their tubes: the rest of many in later calls.
-  clients_.empty(client.ref_);
-  Orphans orphans{std::move(client.reserved_), std::move(client.watches_), std::move(client.index_),
-                  client.ref_};
-  drop_watches(orphans, budget_);
+// The last one first. A client without an index has so few that they go at once.
+void Watching::drop_watches(engine_tasks::Orphans& orphans, std::uint32_t& budget) {
+  const bool has_index = orphans.index != nullptr;
+  while (!orphans.watches.empty() && (!has_index || budget > 0)) {
+    Watch* watch = orphans.watches.back();
+    orphans.watches.pop_back();
+    if (has_index) {
+      --budget;
+      orphans.index->remove(*watch);
+    }
+    drop_watch(*watch, has_index && orphans.index->many);
+  }
+}
+
+Outcome Watching::use(Client& client, std::string_view tube_name) {
+  Tube* tube = state_.tubes.find_or_create(tube_name);
+  if (tube == nullptr) return Outcome::out_of_memory;
+  ++tube->using_clients;
   --client.used_->using_clients;
-  free_if_unreferenced(*client.used_);
-  --counts_.clients;
-  if (client.producer_) --counts_.producers;
-  if (client.worker_) --counts_.workers;
-
-  leave_behind(std::move(orphans), now);
+  state_.free_if_unreferenced(*std::exchange(client.used_, tube));
+  return Outcome::done;
 }
 
-// Tubes -----------------------------------------------------------------------------------------
-
-void Engine::free_if_unreferenced(Tube& tube) {
-  if (&tube == default_tube_ || tube.is_referenced()) return;
-  wheel_.cancel(tube.timer);
-  spent_jobs_.forget(tube.ref);
-  steps_ += tubes_.destroy(tube);
+Outcome Watching::watch(Client& client, std::string_view tube_name) {
+  Tube* tube = state_.tubes.find_or_create(tube_name);
+  if (tube == nullptr) return Outcome::out_of_memory;
+  if (find_watch(client, *tube) != nullptr) return Outcome::done;
+  if (add_watch(client, *tube)) return Outcome::done;
+  state_.free_if_unreferenced(*tube);
+  return Outcome::out_of_memory;
 }
 
-// Watching --------------------------------------------------------------------------------------
+Outcome Watching::ignore(Client& client, std::string_view tube_name) {
+  Tube* tube = state_.tubes.find(tube_name);
+  Watch* watch = tube == nullptr ? nullptr : find_watch(client, *tube);
+  if (watch == nullptr) return Outcome::done;
+  if (client.watches_.size() == 1) return Outcome::only_watched;
+  remove_watch(client, *watch);
+  return Outcome::done;
+}
 
-bool Engine::add_watch(Client& client, Tube& tube) {
+// Watches ----------------------------------------------------------------------------------------
+
+bool Watching::add_watch(Client& client, Tube& tube) {
   if (!client.watches_.reserve_one()) return false;
   if (client.weights_ != nullptr && !client.weights_->reserve_one()) return false;
   std::unique_ptr<Watch> made(new (std::nothrow) Watch);
@@ -82,7 +113,7 @@ bool Engine::add_watch(Client& client, Tube& tube) {
 
 // Where the client has come to need an index, or more of it. False: no memory, and nothing has
 // changed.
-bool Engine::add_to_index(Client& client, Watch& watch) {
+bool Watching::add_to_index(Client& client, Watch& watch) {
   const std::uint32_t watches = client.watches_.size() + 1;
   if (watches < WatchIndex::kIndexedFrom && client.index_ == nullptr) return true;
   if (client.index_ == nullptr) {
@@ -91,14 +122,14 @@ bool Engine::add_to_index(Client& client, Watch& watch) {
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
       if (!index->add(*client.watches_[i])) return false;
     }
-    steps_ += watches;
+    state_.steps += watches;
     client.index_ = std::move(index);
   }
   if (watches >= WatchIndex::kManyFrom && !client.index_->reserve_offers(watches)) return false;
   return client.index_->add(watch);
 }
 
-void Engine::become_many(Client& client) {
+void Watching::become_many(Client& client) {
   CHECK(!client.waiting_);
   client.index_->many = true;
   for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
@@ -109,10 +140,10 @@ void Engine::become_many(Client& client) {
     watch.offer = Watch::kNoOffer;
     update_offer(client, watch);
   }
-  steps_ += std::uint64_t{client.watches_.size()} * kStepsPerJob;
+  state_.steps += std::uint64_t{client.watches_.size()} * QueueState::kStepsPerJob;
 }
 
-void Engine::become_few(Client& client) {
+void Watching::become_few(Client& client) {
   CHECK(!client.waiting_);
   client.index_->forget_all_offers();
   client.index_->many = false;
@@ -123,11 +154,11 @@ void Engine::become_few(Client& client) {
     --watch.tube->many_watchers;
     watch.wait_number = 0;
   }
-  steps_ += std::uint64_t{client.watches_.size()} * kStepsPerJob;
+  state_.steps += std::uint64_t{client.watches_.size()} * QueueState::kStepsPerJob;
 }
 
 // The last watch takes the place of the one that goes. (Compat: order of list-tubes-watched.)
-void Engine::remove_watch(Client& client, Watch& watch) {
+void Watching::remove_watch(Client& client, Watch& watch) {
   const bool of_many = client.has_many_watches();
   if (of_many) client.index_->forget_offer(watch);
   if (client.index_ != nullptr) client.index_->remove(watch);
@@ -140,16 +171,16 @@ void Engine::remove_watch(Client& client, Watch& watch) {
   if (of_many && client.watches_.size() <= WatchIndex::kFewAgain) become_few(client);
 }
 
-void Engine::drop_watch(Watch& watch, bool of_many) {
+void Watching::drop_watch(Watch& watch, bool of_many) {
   Tube& tube = *watch.tube;
   tube.watchers.remove(watch);
   if (of_many) --tube.many_watchers;
   --tube.watching_clients;
   delete &watch;
-  free_if_unreferenced(tube);
+  state_.free_if_unreferenced(tube);
 }
 
-Watch* Engine::find_watch(const Client& client, Tube& tube) {
+Watch* Watching::find_watch(const Client& client, Tube& tube) {
   if (client.index_ != nullptr) return client.index_->find(tube);
   for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
     if (client.watches_[i]->tube == &tube) return client.watches_[i];
@@ -157,13 +188,13 @@ Watch* Engine::find_watch(const Client& client, Tube& tube) {
   return nullptr;
 }
 
-// Waiting ---------------------------------------------------------------------------------------
+// Waiting ----------------------------------------------------------------------------------------
 
-void Engine::start_waiting(Client& client, Instant wait_end) {
+void Watching::start_waiting(Client& client, Instant wait_end, bool for_batch) {
   client.waiting_ = true;
-  client.waits_for_batch_ = false;
+  client.waits_for_batch_ = for_batch;
   client.wait_end_ = wait_end;
-  ++counts_.waiting;
+  ++state_.counts.waiting;
   const std::uint64_t number = ++waits_;
   if (client.has_many_watches()) {
     client.index_->wait_number = number;
@@ -175,15 +206,15 @@ void Engine::start_waiting(Client& client, Instant wait_end) {
       watch.tube->waiting.push_back(watch);
       ++watch.tube->waiting_clients;
     }
-    steps_ += client.watches_.size();
+    state_.steps += client.watches_.size();
   }
-  arm_client(client);
+  state_.arm_client(client);
 }
 
-void Engine::end_wait(Client& client) {
+void Watching::end_wait(Client& client) {
   client.waiting_ = false;
   client.wait_end_ = Instant::never();
-  --counts_.waiting;
+  --state_.counts.waiting;
   if (client.has_many_watches()) {
     --waiting_with_many_;
     return;
@@ -193,77 +224,73 @@ void Engine::end_wait(Client& client) {
     watch.tube->waiting.remove(watch);
     --watch.tube->waiting_clients;
   }
-  steps_ += client.watches_.size();
+  state_.steps += client.watches_.size();
 }
 
 // Who has waited on the tube for longest; null if nobody waits there.
-Client* Engine::first_waiting(Tube& tube) {
+Client* Watching::first_waiting(Tube& tube) {
   const Watch* first = tube.waiting.first();
   if (tube.many_watchers > 0 && waiting_with_many_ > 0) [[unlikely]] {
     const std::uint64_t before = first == nullptr ? ~std::uint64_t{0} : first->wait_number;
     if (Client* client = first_of_many_waiting(tube, before); client != nullptr) return client;
   }
-  return first == nullptr ? nullptr : clients_[first->client];
+  return first == nullptr ? nullptr : state_.clients[first->client];
 }
 
-std::uint32_t Engine::offer_steps(const Tube& tube) const {
+std::uint32_t Watching::offer_steps(const Tube& tube) const {
   // Who has waited longest; one with many watches costs little in any case.
   const Watch* first = tube.waiting.first();
-  return first == nullptr || tube.paused ? 0 : clients_[first->client]->watches_.size();
-}
-
-std::uint32_t Engine::offer_steps(JobId id) const {
-  const JobRef ref = jobs_.find(id);
-  return ref == JobRef::none ? 0 : offer_steps(tubes_[jobs_[ref].tube]);
+  return first == nullptr || tube.paused ? 0 : state_.clients[first->client]->watches_.size();
 }
 
 // Of the clients with many watches that have waited on the tube for longer than the one of that
 // number, the one that has waited for longest.
-Client* Engine::first_of_many_waiting(Tube& tube, std::uint64_t before) {
+Client* Watching::first_of_many_waiting(Tube& tube, std::uint64_t before) {
   Client* found = nullptr;
   const Watch* watch = tube.watchers.first();
   for (std::uint32_t i = 0; i < tube.many_watchers; ++i, watch = tube.watchers.after(*watch)) {
-    Client* client = clients_[watch->client];
+    Client* client = state_.clients[watch->client];
     if (client == nullptr || !client->waiting_ || client->index_->wait_number >= before) continue;
     before = client->index_->wait_number;
     found = client;
   }
-  steps_ += tube.many_watchers;
+  state_.steps += tube.many_watchers;
   return found;
 }
 
-std::uint32_t Engine::waiting_clients(const Tube& tube) {
+std::uint32_t Watching::waiting_clients(const Tube& tube) {
   std::uint32_t waiting = tube.waiting_clients;
   if (waiting_with_many_ == 0) return waiting;
-  Tube& same = tubes_[tube.ref];
+  Tube& same = state_.tubes[tube.ref];
   const Watch* watch = same.watchers.first();
   for (std::uint32_t i = 0; i < same.many_watchers; ++i, watch = same.watchers.after(*watch)) {
-    const Client* client = clients_[watch->client];
+    const Client* client = state_.clients[watch->client];
     if (client != nullptr && client->waiting_) ++waiting;
   }
-  steps_ += same.many_watchers;
+  state_.steps += same.many_watchers;
   return waiting;
 }
 
 // Tells the clients with many watches what the tube offers now. To be called after every change of
 // that, when it is known what becomes of the job: one that is handed over at once is never told of.
-void Engine::announce_offer_to_many(Tube& tube) {
+void Watching::announce_to_many(Tube& tube) {
   Watch* watch = tube.watchers.first();
   for (std::uint32_t i = 0; i < tube.many_watchers; ++i, watch = tube.watchers.after(*watch)) {
-    if (Client* client = clients_[watch->client]; client != nullptr) {
+    if (Client* client = state_.clients[watch->client]; client != nullptr) {
       update_offer(*client, *watch);
     }
   }
-  steps_ += std::uint64_t{tube.many_watchers} * kStepsPerJob;
+  state_.steps += std::uint64_t{tube.many_watchers} * QueueState::kStepsPerJob;
 }
 
-void Engine::deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t count) {
+void Watching::deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t count,
+                       std::uint32_t not_found) {
   CHECK(deliveries_.size() < deliveries_.capacity());
-  deliveries_.push_back(Delivery{&client, kind, job, count});
+  deliveries_.push_back(Delivery{&client, kind, static_cast<std::uint16_t>(not_found), job, count});
 }
 
-bool Engine::is_deadline_soon(const Client& client, Instant now) const {
-  return !client.reserved_.empty() && client.reserved_.top().deadline <= now + kDeadlineMargin;
+void Watching::make_room(std::size_t others) {
+  make_vector_room(deliveries_, deliveries_.size() + state_.counts.waiting + others + 1);
 }
 
 }  // namespace haricot

@@ -1,0 +1,108 @@
+// Which keys of `idp:` are taken: by a job, or for a time after the deletion of one.
+//
+// A job holds its key until it is destroyed. One that a flush has taken still stands among the
+// holders, so that a flush takes no longer for keys; find() does not find it, and who takes the key
+// next takes it over. A job may live without the key that it has: where a crash has cut off a
+// flush, two jobs of one key come back.
+//
+// A key with a time outlives its job. The deletion of a job that holds such a key leaves remains
+// behind, which have the key from then on. They belong to the name of the tube, and keep no tube in
+// existence. What a flush deletes leaves nothing behind. The remains are made before anything else
+// of the deletion happens, as they need memory. Nobody looks for a key in between, so that it does
+// no harm that the job still has the key as well. Remains whose time is over count for nothing.
+// They go when a put finds them, or with the time.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/job_tags.hpp"
+#include "haricot/base/sip_hash.hpp"
+#include "haricot/base/time.hpp"
+#include "haricot/queue/engine_results.hpp"
+#include "haricot/queue/flushes.hpp"
+#include "haricot/queue/job.hpp"
+#include "haricot/queue/journal.hpp"
+#include "haricot/queue/kept_keys.hpp"
+#include "haricot/queue/queue_state.hpp"
+#include "haricot/queue/tube.hpp"
+#include "haricot/queue/unique_keys.hpp"
+
+namespace haricot {
+
+class Keys {
+ public:
+  // What has a key. None of the two: the next put may take it.
+  struct Found {
+    UniqueKeys::Found place;
+    JobRef holder = JobRef::none;   // A job that lives.
+    JobRef remains = JobRef::none;  // What remains of one.
+  };
+
+  // The first two outlive this.
+  Keys(QueueState& state, const Flushes& flushes, const HashKey& key)
+      : state_(state), flushes_(flushes), held_(state.jobs, key), kept_(state.jobs, key) {}
+
+  Found find(const Tube& tube, std::string_view key);
+  // A job that was just made takes the key that was found to be free. False: no memory, and nothing
+  // has changed.
+  [[nodiscard]] bool take(JobRef ref, const Found& found);
+  // The same for one that a journal brings back. Of several with one key the one with the highest
+  // id holds it: the others were flushed before its put.
+  [[nodiscard]] bool restore(JobRef ref, const JobTags& tags);
+  // A job with tags has moved: made, or about to be destroyed.
+  void moved(JobRef ref, Place from, Place to);
+  void let_go(JobRef ref) { held_.let_go(ref); }
+
+  // Whether something remains of the job when it is deleted.
+  bool outlives(JobRef ref) const {
+    return to_keep_.keys > 0 && state_.jobs[ref].has_tags != 0 && state_.jobs.has_kept_key(ref) &&
+           held_.holds(ref);
+  }
+  // Of those jobs that leave a key behind, each in the place of its job; nothing at all if none
+  // does. False: no memory, and nothing has changed. Throws std::bad_alloc before that.
+  [[nodiscard]] bool make_remains(std::span<const JobRef> refs, std::vector<JobRef>& remains);
+  // JobRef::none: no memory, and nothing has changed. Requires: outlives().
+  [[nodiscard]] JobRef make_remains(JobRef ref);
+  // The journal has not been told of them.
+  void unmake_remains(std::span<const JobRef> remains);
+  KeptRoom room_of(std::span<const JobRef> remains) const { return kept_.room_of(remains); }
+  KeptKey kept(JobRef remains) const;
+
+  // Takes in what remains of a job that a journal brings back. JobStore::destroy_remains() drops it
+  // until place_kept() has kept it. JobRef::none: no memory. Requires: no remains have the id.
+  [[nodiscard]] JobRef restore_kept(const KeptKey& kept);
+  // Takes the key, if its time is not over and nobody else in the tube has it: no job, and no
+  // remains that were placed before. Requires: all jobs are in their places.
+  [[nodiscard]] PlacedKey place_kept(JobRef remains);
+
+  // Drops those whose time is over: some in one call, each of which takes one off the budget.
+  void drop_ended(std::uint32_t& budget);
+  // When the next one ends.
+  Instant next_event() const { return kept_.next_end(); }
+
+  // What the records of keys will take that outlive the jobs which are there now.
+  const KeptRoom& to_keep() const { return to_keep_; }
+  // What the keys take beside the jobs and the remains, and a put with a key beside its job.
+  std::uint64_t memory_bytes() const { return held_.memory_bytes() + kept_.memory_bytes(); }
+  // A job with these tags takes `bytes`; with its key, or with what remains of it, it takes that.
+  std::uint64_t memory_bytes_for(const Tube& tube, const JobTags& tags, std::uint64_t bytes) const;
+
+ private:
+  friend class Inspection;
+
+  std::uint64_t bytes_more_when_deleted(JobRef ref, std::size_t name_bytes) const;
+  void count_to_keep(JobRef ref, bool entered);
+  void drop(JobRef remains);
+
+  QueueState& state_;
+  const Flushes& flushes_;
+  UniqueKeys held_;
+  KeptKeys kept_;
+  KeptRoom to_keep_;
+};
+
+}  // namespace haricot

@@ -1,0 +1,61 @@
+// How jobs come to workers, and back to their tubes.
+//
+// An open tube never has a job to give and a worker that waits for it for longer than a call. So
+// who has made a job ready, or has ended a reservation, offers the tube.
+
+#pragma once
+
+#include <cstdint>
+
+#include "haricot/queue/client.hpp"
+#include "haricot/queue/engine_results.hpp"
+#include "haricot/queue/job.hpp"
+#include "haricot/queue/places.hpp"
+#include "haricot/queue/queue_state.hpp"
+#include "haricot/queue/tries.hpp"
+#include "haricot/queue/tube.hpp"
+#include "haricot/queue/watching.hpp"
+
+namespace haricot {
+
+class Offers {
+ public:
+  // All of them outlive this.
+  Offers(QueueState& state, Tries& tries, Places& places, Watching& watching)
+      : state_(state), tries_(tries), places_(places), watching_(watching) {}
+
+  // Gives the first job of the tube to the client. Requires: there is one that is open, room in the
+  // client's heap, and the client does not wait.
+  JobRef give(Tube& tube, Client& client);
+  // Hands out ready jobs until jobs or workers run out.
+  void offer(Tube& tube) {
+    if (!tube.waiting.empty() || tube.many_watchers > 0) offer_to_watchers(tube);
+  }
+  // The same where many workers may have waited: after the end of a pause, or of a limit. Each
+  // takes one off the budget. While those that the budget does not reach have yet to be served, the
+  // tube is behind, and its timer goes on with them.
+  void serve_waiting(Tube& tube, std::uint32_t& budget);
+  // The first job never waits for a budget, because that of another put does not either.
+  void offer_first(Tube& tube, std::uint32_t& budget);
+
+  // Each moves a job from that place; done, or buried: a job that cannot get there for want of
+  // memory is buried, as that needs none, and somebody can see it.
+  Outcome to_ready(JobRef ref, Place from);
+  // Into the delayed heap if the job has a delay, into the ready heap if not.
+  Outcome to_ready_after_delay(JobRef ref, Place from);
+  // Buries a reserved job whose tries are used up. The record is the caller's.
+  void bury_spent(JobRef ref);
+  // A job whose worker did not end it goes back to its tube, and its record is made.
+  void take_back(JobRef ref);
+
+ private:
+  void offer_to_watchers(Tube& tube);
+  bool offer_one(Tube& tube);
+
+  QueueState& state_;
+  Tries& tries_;
+  Places& places_;
+  Watching& watching_;
+};
+
+}  // namespace haricot

@@ -1,0 +1,88 @@
+// Jobs with a limit of tries: by their tag, or all of them by the server's limit.
+//
+// Every reserve is a try. When a try ends and the limit is reached, the job is buried instead of
+// made ready again. A kick gives one more try. So nothing has to be kept beside the limit: what a
+// job has of reserves and kicks says it all, and both stand in its records.
+//
+// The end of a try is recorded where there is room, so that a restart knows it. A burial is
+// recorded always: its room was taken with the put, or with the kick. If the journal does not take
+// it now, it is late: record_late() tries again.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "haricot/base/time.hpp"
+#include "haricot/queue/flushes.hpp"
+#include "haricot/queue/job.hpp"
+#include "haricot/queue/journal.hpp"
+#include "haricot/queue/queue_state.hpp"
+
+namespace haricot {
+
+class Tries {
+ public:
+  // Both outlive this.
+  Tries(QueueState& state, const Flushes& flushes) : state_(state), flushes_(flushes) {}
+
+  // From here on every job may be tried so often that has no limit of its own; 0: as often as it
+  // takes. Requires: there is no job.
+  void limit(std::uint32_t tries) { max_ = tries; }
+  bool limits_all() const { return max_ > 0; }
+  // Whether there is a job with a limit.
+  bool has_some() const { return max_ > 0 || state_.jobs.with_tries() > 0; }
+  // Whether it is worth asking more of the job.
+  bool may_limit(const Job& job) const { return max_ > 0 || job.has_tags != 0; }
+  // Whether the job has had as many tries as it may have.
+  bool is_spent(JobRef ref) const { return may_limit(state_.jobs[ref]) && is_limit_reached(ref); }
+  // How many records of burials may have to be written that nobody can refuse: one for each job
+  // with a limit of tries that is not buried.
+  std::uint64_t burials_to_come() const;
+
+  // Room for the record by which a job may come out of burial.
+  JournalStatus reserve_unburial(JobRef ref);
+  // The job is buried because its tries are used up.
+  void count_spent(JobRef ref);
+  // A try has ended, with or without burial. Requires: the job is in its place.
+  void record_end(JobRef ref) {
+    if (may_limit(state_.jobs[ref])) [[unlikely]]
+      record_end_of_limited(ref);
+  }
+  void record_burial(JobRef ref);
+
+  // When record_late() has something to do; never() if all is recorded.
+  Instant next_event() const { return late_again_; }
+  // Each takes one off the budget. With a budget of 0 the rest is due at once.
+  void record_late(std::uint32_t& budget);
+  // Whether the journal has answered `later`. Whoever got that answer has to ask when it is time,
+  // whether it still needs to know or not: told_in_time().
+  bool waits_for_disk() const { return answered_later_; }
+  void told_in_time() { answered_later_ = false; }
+
+  // A job with tags has moved.
+  void moved(JobRef ref, Place from, Place to) {
+    const bool was_buried = from == Place::buried || (from == Place::flushed && is_buried(ref));
+    if (was_buried || to == Place::buried) count_burial(ref, to == Place::buried);
+  }
+
+ private:
+  friend class Inspection;
+
+  bool is_buried(JobRef ref) const { return state_.jobs[ref].state() == JobState::buried; }
+  bool is_limited(JobRef ref) const { return max_ > 0 || state_.jobs.has_tries(ref); }
+  [[gnu::cold, gnu::noinline]] bool is_limit_reached(JobRef ref) const;
+  [[gnu::cold, gnu::noinline]] void record_end_of_limited(JobRef ref);
+  void count_burial(JobRef ref, bool entered);
+  bool is_room(JournalStatus status);
+
+  QueueState& state_;
+  const Flushes& flushes_;
+  std::uint32_t max_ = 0;
+  std::uint64_t buried_ = 0;     // Buried jobs with a limit by their tag.
+  std::vector<JobId> late_;      // Burials that are yet to be recorded,
+  bool answered_later_ = false;  // and the journal waits to be asked whether it is time.
+  Instant late_again_ = Instant::never();
+};
+
+}  // namespace haricot

@@ -1,0 +1,113 @@
+// Which client watches which tube, who waits, and which tube serves a client next; and what has
+// come to those who waited.
+//
+// A client with few watches stands in the lists of its tubes while it waits. One with many
+// (WatchIndex) is told what its tubes offer, by announce(), and has a heap of those that have a
+// job. The reserves of a client may be shared out among its tubes by weight (WatchWeights).
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/time.hpp"
+#include "haricot/queue/client.hpp"
+#include "haricot/queue/engine_results.hpp"
+#include "haricot/queue/engine_tasks.hpp"
+#include "haricot/queue/queue_state.hpp"
+#include "haricot/queue/tube.hpp"
+
+namespace haricot {
+
+class Watching {
+ public:
+  // The state outlives this.
+  explicit Watching(QueueState& state) : state_(state) {}
+
+  // Takes a client in, which uses and watches the tube "default". False: no memory, and nothing has
+  // changed.
+  [[nodiscard]] bool open(Client& client);
+  // Lets it go, and returns what it leaves behind. Requires: it does not wait.
+  engine_tasks::Orphans close(Client& client);
+  // Drops watches of a closed client, the last one first; each takes one off the budget.
+  void drop_watches(engine_tasks::Orphans& orphans, std::uint32_t& budget);
+
+  // done, out_of_memory
+  Outcome use(Client& client, std::string_view tube_name);
+  Outcome watch(Client& client, std::string_view tube_name);
+  Outcome watch(Client& client, std::string_view tube_name, std::uint32_t weight);
+  // done, only_watched
+  Outcome ignore(Client& client, std::string_view tube_name);
+  // Requires of both: the client does not wait. done, waiting (if the budget does not suffice, and
+  // it has to go on with the same change), out_of_memory
+  Outcome change_mode(engine_tasks::ModeChange& change, Client& client, std::uint32_t& budget);
+
+  // The tube whose first job is the client's next; null if there is none. `charge` says that it has
+  // got that job.
+  Tube* best_tube(const Client& client);
+  void charge(Client& client, Tube& tube) {
+    if (client.is_weighted()) [[unlikely]]
+      charge_weighted(client, tube);
+  }
+  // Who has waited on the tube for longest; null if nobody waits there.
+  Client* first_waiting(Tube& tube);
+  // How many wait on it. O(clients with many watches that watch it), counted as steps.
+  std::uint32_t waiting_clients(const Tube& tube);
+  // Tells the clients with many watches what the tube offers now. To be called after every change
+  // of that, when it is known what becomes of the job: one that is handed over at once is never
+  // told of.
+  void announce(Tube& tube) {
+    if (tube.many_watchers > 0) [[unlikely]]
+      announce_to_many(tube);
+  }
+  // How many steps best_tube() would do; and who gives a job of the tube to who waits there. 0:
+  // nobody waits. O(1).
+  std::uint32_t reserve_steps(const Client& client) const {
+    return client.has_many_watches() ? 1 : client.watches_.size();
+  }
+  std::uint32_t offer_steps(const Tube& tube) const;
+
+  // Requires: make_room() since the last one began.
+  void start_waiting(Client& client, Instant wait_end, bool for_batch);
+  void end_wait(Client& client);
+  // The end of the TTR of a job that it holds is near.
+  bool is_deadline_soon(const Client& client) const {
+    return !client.reserved_.empty() &&
+           client.reserved_.top().deadline <= state_.now + QueueState::kDeadlineMargin;
+  }
+
+  // Makes room for one more delivery, beside those to all who wait and to so many others. Throws
+  // std::bad_alloc.
+  void make_room(std::size_t others);
+  void deliver(Client& client, Delivery::Kind kind, JobRef job = JobRef::none,
+               std::uint64_t count = 0, std::uint32_t not_found = 0);
+  const std::vector<Delivery>& deliveries() const { return deliveries_; }
+  void clear_deliveries() { deliveries_.clear(); }
+
+ private:
+  friend class Inspection;
+
+  bool add_watch(Client& client, Tube& tube);
+  bool add_to_index(Client& client, Watch& watch);
+  void become_many(Client& client);
+  void become_few(Client& client);
+  void remove_watch(Client& client, Watch& watch);
+  void drop_watch(Watch& watch, bool of_many);
+  static Watch* find_watch(const Client& client, Tube& tube);
+  [[gnu::cold, gnu::noinline]] Client* first_of_many_waiting(Tube& tube, std::uint64_t before);
+  [[gnu::cold, gnu::noinline]] void announce_to_many(Tube& tube);
+  bool make_weights(Client& client);
+  static void update_offer(Client& client, Watch& watch);
+  [[gnu::cold, gnu::noinline]] Tube* best_weighted(const Client& client);
+  [[gnu::cold, gnu::noinline]] static void charge_weighted(Client& client, Tube& tube);
+
+  QueueState& state_;
+  // Has room for one delivery to every client that is busy, so that delivering cannot fail.
+  std::vector<Delivery> deliveries_;
+  std::uint64_t waits_ = 0;              // Numbers those who wait.
+  std::uint32_t waiting_with_many_ = 0;  // Clients with many watches that wait.
+};
+
+}  // namespace haricot

@@ -1,0 +1,36 @@
+#include "haricot/queue/extras.hpp"
+
+namespace haricot {
+
+std::uint64_t Extras::memory_bytes_for(const Tube& tube, const ReadTags& tags,
+                                       std::size_t body_bytes) const {
+  const std::uint64_t job = state_.jobs.memory_bytes_for(body_bytes, JobStore::tag_bytes_of(tags));
+  std::uint64_t bytes = keys_.memory_bytes_for(tube, tags.tags, job);
+  const std::string_view lane = tags.tags.lane;
+  if (!lane.empty() && lanes_.lanes().find(tube.ref, lane) == nullptr) {
+    bytes += Lanes::memory_bytes_for(lane);
+  }
+  return bytes;
+}
+
+bool Extras::take_up(const Tube& tube, JobRef ref, const JobTags& tags, const Keys::Found& key) {
+  state_.jobs[ref].tube = tube.ref;
+  if (!tags.unique_key.empty() && !keys_.take(ref, key)) return false;
+  if (tags.lane.empty() || lanes_.join(tube, ref, tags)) return true;
+  keys_.let_go(ref);
+  return false;
+}
+
+bool Extras::restore(JobRef ref) {
+  const JobTags tags = tags_in(state_.jobs.tags(ref));
+  if (!tags.lane.empty() && !lanes_.restore(ref, tags)) return false;
+  return tags.unique_key.empty() || keys_.restore(ref, tags);
+}
+
+void Extras::moved(JobRef ref, Place from, Place to) {
+  tries_.moved(ref, from, to);
+  keys_.moved(ref, from, to);
+  lanes_.moved(ref, from, to);
+}
+
+}  // namespace haricot

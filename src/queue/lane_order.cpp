@@ -1,0 +1,168 @@
+#include "haricot/queue/lane_order.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+
+bool LaneOrder::join(const Tube& tube, JobRef ref, const JobTags& tags) {
+  Lane* const lane = lanes_.find_or_create(tube.ref, tags.lane);
+  if (lane == nullptr) return false;
+  lane->limit = tags.lane_limit;
+  lane->limit_from = state_.jobs[ref].id;
+  lanes_.join(*lane, ref);
+  open_next(lane_of(ref));
+  return true;
+}
+
+// Of the limits that its lane has had, nobody knows which was the last; that of the job with the
+// highest id is it, or close to it.
+bool LaneOrder::restore(JobRef ref, const JobTags& tags) {
+  const Job& job = state_.jobs[ref];
+  Lane* const lane = lanes_.find_or_create(job.tube, tags.lane);
+  if (lane == nullptr) return false;
+  if (job.id >= lane->limit_from) {
+    lane->limit = tags.lane_limit;
+    lane->limit_from = job.id;
+  }
+  lanes_.join(*lane, ref);
+  open_next(lane_of(ref));
+  return true;
+}
+
+// The lane of a job, without the ready jobs that a flush has.
+Lane& LaneOrder::lane_of(JobRef ref) {
+  Lane* const lane = lanes_.lane_of(ref);
+  CHECK(lane != nullptr);
+  if (!lane->ready.empty() && flushes_.have(lane->ready.top())) {
+    lane->ready.forget_all();
+    lane->open = JobRef::none;
+  }
+  return *lane;
+}
+
+void LaneOrder::set_blocked(JobRef ref, bool is_blocked) {
+  const Job& job = state_.jobs[ref];
+  state_.tubes[job.tube].ready.replace(
+      job.heap_index(), ReadySlot(job.id, job.priority, ref, is_blocked), state_.jobs);
+}
+
+void LaneOrder::open_next(Lane& lane) {
+  const JobRef wanted = lane.wanted_open();
+  if (wanted == lane.open) return;
+  if (lane.open != JobRef::none) set_blocked(lane.open, true);
+  lane.open = wanted;
+  if (wanted != JobRef::none) set_blocked(wanted, false);
+}
+
+void LaneOrder::moved(JobRef ref, Place from, Place to) {
+  if (!has(ref)) return;
+  Lane& lane = lane_of(ref);
+  if (from == Place::ready) lanes_.remove_ready(lane, ref);
+  if (from == Place::reserved) {
+    CHECK(lane.reserved > 0);
+    --lane.reserved;
+  }
+  if (to == Place::reserved) ++lane.reserved;
+  if (to == Place::ready) {
+    // Until it is known which job of the lane is the open one.
+    set_blocked(ref, true);
+    lanes_.add_ready(lane, ref);
+  }
+  open_next(lane);
+  if (to == Place::nowhere) lanes_.leave(lane, ref);
+}
+
+void LaneOrder::take_out(JobRef ref) {
+  if (has(ref)) lanes_.remove_ready(lane_of(ref), ref);
+}
+
+void LaneOrder::put_in(JobRef ref) {
+  if (has(ref)) moved(ref, Place::nowhere, Place::ready);
+}
+
+std::vector<Tube*> LaneOrder::tubes_of(std::span<const JobRef> refs) const {
+  std::vector<Tube*> tubes;
+  if (lanes_.size() == 0) return tubes;
+  for (const JobRef ref : refs) {
+    if (has(ref)) tubes.push_back(&state_.tube_of(ref));
+  }
+  return tubes;
+}
+
+namespace {
+
+// A job that may be the next of a list: a slot of the ready heap, or a job of a lane whose limit
+// leaves room for more than the open one.
+struct Candidate {
+  ReadySlot slot;
+  std::uint32_t index;  // In the ready heap.
+  Lane* lane;           // Null: it comes from the ready heap.
+
+  // For a heap with the first one on top.
+  bool operator<(const Candidate& other) const { return other.slot < slot; }
+};
+
+}  // namespace
+
+// The first jobs in the order in which they would be served if no job that is reserved now were
+// ended, and then the others. In the ready heap a lane has one job in front. Those after it come
+// from the heap of the lane, and are left out when the ready heap comes to them. So no more are
+// left out than were found.
+void LaneOrder::list_ready(const Tube& tube, std::uint32_t count,
+                           std::vector<JobRef>& found) const {
+  std::vector<Candidate> next;
+  std::unordered_map<const Lane*, std::uint64_t> left;  // How many more a lane may add.
+  std::unordered_set<JobRef> added;                     // By lanes.
+  const auto add = [&](const Candidate& candidate) {
+    next.push_back(candidate);
+    std::push_heap(next.begin(), next.end());
+  };
+  const auto add_slot = [&](std::uint64_t index) {
+    if (index >= tube.ready.size()) return;
+    const auto at = static_cast<std::uint32_t>(index);
+    add({tube.ready.at(at), at, nullptr});
+  };
+  const auto add_from_lane = [&](Lane* lane, JobRef ref) {
+    if (ref == JobRef::none) return;
+    const Job& job = state_.jobs[ref];
+    add({ReadySlot(job.id, job.priority, ref), 0, lane});
+  };
+  const auto add_those_after = [&](Lane* lane, JobRef ref) {
+    const HeapLinks<JobRef>& links = lanes_.links(ref);
+    add_from_lane(lane, links.left);
+    add_from_lane(lane, links.right);
+  };
+  add_slot(0);
+  while (count > 0 && !next.empty()) {
+    std::pop_heap(next.begin(), next.end());
+    const Candidate first = next.back();
+    next.pop_back();
+    const JobRef ref = first.slot.job;
+    if (first.lane != nullptr) {
+      std::uint64_t& more = left[first.lane];
+      if (more == 0) continue;
+      --more;
+      added.insert(ref);
+      add_those_after(first.lane, ref);
+    } else {
+      add_slot(2 * std::uint64_t{first.index} + 1);
+      add_slot(2 * std::uint64_t{first.index} + 2);
+      if (first.slot.is_blocked() && added.contains(ref)) continue;
+      if (!first.slot.is_blocked() && state_.jobs.has_lane(ref, state_.jobs[ref])) {
+        Lane* const lane = lanes_.lane_of(ref);
+        left[lane] = lane->limit - lane->reserved - 1;
+        add_those_after(lane, ref);
+      }
+    }
+    found.push_back(ref);
+    --count;
+  }
+}
+
+}  // namespace haricot

@@ -1,0 +1,91 @@
+#include "haricot/queue/offers.hpp"
+
+namespace haricot {
+
+JobRef Offers::give(Tube& tube, Client& client) {
+  const JobRef ref = tube.ready.top().job;
+  places_.to_reserved(ref, client);
+  watching_.charge(client, tube);
+  watching_.announce(tube);
+  return ref;
+}
+
+// Hands the next ready job to the worker that waits longest. False: one of the two is missing.
+bool Offers::offer_one(Tube& tube) {
+  if (!tube.offers_job()) return false;
+  Client* const first = watching_.first_waiting(tube);
+  if (first == nullptr) return false;
+  const JobRef ref = tube.ready.top().job;
+  const auto kind =
+      first->waits_for_batch_ ? Delivery::Kind::reserved_in_batch : Delivery::Kind::reserved;
+  watching_.end_wait(*first);
+  places_.to_reserved(ref, *first);
+  watching_.charge(*first, tube);
+  watching_.deliver(*first, kind, ref);
+  return true;
+}
+
+void Offers::offer_to_watchers(Tube& tube) {
+  while (offer_one(tube)) {
+  }
+  watching_.announce(tube);
+}
+
+void Offers::serve_waiting(Tube& tube, std::uint32_t& budget) {
+  tube.is_behind = false;
+  for (std::uint64_t before = state_.steps; budget > 0 && offer_one(tube); before = state_.steps) {
+    --budget;
+    state_.pay(budget, before);
+  }
+  tube.is_behind = tube.offers_job() && watching_.first_waiting(tube) != nullptr;
+  watching_.announce(tube);
+  if (tube.is_behind) state_.arm_tube(tube);
+}
+
+void Offers::offer_first(Tube& tube, std::uint32_t& budget) {
+  if (offer_one(tube)) {
+    serve_waiting(tube, budget);
+  } else {
+    watching_.announce(tube);
+  }
+}
+
+Outcome Offers::to_ready(JobRef ref, Place from) {
+  if (state_.tube_of(ref).ready.reserve_one()) {
+    places_.to_ready(ref, from);
+    return Outcome::done;
+  }
+  places_.to_buried(ref, from);
+  return Outcome::buried;
+}
+
+Outcome Offers::to_ready_after_delay(JobRef ref, Place from) {
+  const Job& job = state_.jobs[ref];
+  if (job.delay_s == 0) return to_ready(ref, from);
+  if (state_.tubes[job.tube].delayed.reserve_one()) {
+    places_.to_delayed(ref, from, state_.now + Duration::seconds(job.delay_s));
+    return Outcome::done;
+  }
+  places_.to_buried(ref, from);
+  return Outcome::buried;
+}
+
+void Offers::bury_spent(JobRef ref) {
+  state_.jobs.count(ref, JobEvent::bury);
+  places_.to_buried(ref, Place::reserved);
+  tries_.count_spent(ref);
+}
+
+void Offers::take_back(JobRef ref) {
+  if (tries_.is_spent(ref)) [[unlikely]] {
+    bury_spent(ref);
+    tries_.record_burial(ref);
+  } else {
+    (void)to_ready(ref, Place::reserved);
+    tries_.record_end(ref);
+  }
+  // If it was in a lane, another job may be open now, whatever has become of this one.
+  offer(state_.tube_of(ref));
+}
+
+}  // namespace haricot

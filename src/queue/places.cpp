@@ -1,0 +1,204 @@
+#include "haricot/queue/places.hpp"
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+
+// Adds a job to the numbers of a place, or takes it off them. Inlined, as next to nothing is left
+// of it where the state is known.
+[[gnu::always_inline]] inline void Places::count(Tube& tube, const Job& job, JobState state,
+                                                 bool entered) {
+  const std::uint64_t step = entered ? 1 : ~std::uint64_t{0};  // Adding all ones takes one off.
+  EngineCounts& counts = state_.counts;
+  switch (state) {
+    case JobState::ready:
+      counts.ready += step;
+      if (job.is_urgent()) {
+        counts.urgent += step;
+        tube.urgent += step;
+      }
+      break;
+    case JobState::reserved:
+      counts.reserved += step;
+      tube.reserved += step;
+      break;
+    case JobState::delayed:
+      counts.delayed += step;
+      break;
+    case JobState::buried:
+      counts.buried += step;
+      tube.buried += step;
+      break;
+  }
+}
+
+void Places::unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tube) {
+  const auto before = static_cast<JobRef>(job.links.first);
+  const auto after = static_cast<JobRef>(job.links.second);
+  if (before == JobRef::none) {
+    tube.first_buried = after;
+  } else {
+    jobs[before].links.second = static_cast<std::uint32_t>(after);
+  }
+  if (after == JobRef::none) {
+    tube.last_buried = before;
+  } else {
+    jobs[after].links.first = static_cast<std::uint32_t>(before);
+  }
+  Times::count_less_buried(tube, ref, before);
+}
+
+// Inlined, as calls would make each change dearer.
+[[gnu::always_inline]] inline void Places::leave_holder(const Job& job, Tube& tube,
+                                                        Client* holder) {
+  count(tube, job, JobState::reserved, false);
+  if (holder == nullptr) return;
+  holder->reserved_.remove(job.heap_index(), state_.jobs);
+  // A client that waits keeps the room that was made for what it waits for.
+  if (!holder->waiting_) holder->reserved_.trim_if_empty();
+}
+
+[[gnu::always_inline]] inline void Places::leave_ready(Job& job, Tube& tube) {
+  count(tube, job, JobState::ready, false);
+  times_.count_less_ready(tube, job);
+  tube.ready.remove(job.heap_index(), state_.jobs);
+  tube.ready.trim_if_empty();
+}
+
+[[gnu::always_inline]] inline void Places::leave(JobRef ref, Job& job, Tube& tube, Place from) {
+  switch (from) {
+    case Place::ready:
+      leave_ready(job, tube);
+      break;
+    case Place::reserved:
+      leave_holder(job, tube, state_.clients[job.holder()]);
+      break;
+    case Place::delayed:
+      count(tube, job, JobState::delayed, false);
+      tube.delayed.remove(job.heap_index(), state_.jobs);
+      tube.delayed.trim_if_empty();
+      break;
+    case Place::buried:
+      count(tube, job, JobState::buried, false);
+      unlink_buried(state_.jobs, ref, job, tube);
+      break;
+    case Place::flushed:
+      count(tube, job, job.state(), false);
+      break;
+    case Place::nowhere:
+      break;
+  }
+}
+
+[[gnu::always_inline]] inline void Places::enter_ready(JobRef ref, Job& job, Tube& tube) {
+  job.set_state(JobState::ready);
+  tube.ready.push(ReadySlot(job.id, job.priority, ref), state_.jobs);
+  count(tube, job, JobState::ready, true);
+  times_.count_ready(tube, job);
+}
+
+void Places::to_ready(JobRef ref, Place from) {
+  Job& job = state_.jobs[ref];
+  Tube& tube = state_.tubes[job.tube];
+  if (from != Place::nowhere) [[unlikely]]
+    leave(ref, job, tube, from);
+  job.set_ready_since(state_.now);
+  enter_ready(ref, job, tube);
+  tell(ref, job, from, Place::ready);
+}
+
+void Places::to_ready_since(JobRef ref, Place from, Instant since) {
+  Job& job = state_.jobs[ref];
+  Tube& tube = state_.tubes[job.tube];
+  leave(ref, job, tube, from);
+  job.set_ready_since(since);
+  enter_ready(ref, job, tube);
+  tell(ref, job, from, Place::ready);
+}
+
+void Places::to_delayed(JobRef ref, Place from, Instant deadline) {
+  Job& job = state_.jobs[ref];
+  Tube& tube = state_.tubes[job.tube];
+  leave(ref, job, tube, from);
+  job.set_state(JobState::delayed);
+  tube.delayed.push(DeadlineSlot{deadline, ++state_.arrivals, ref}, state_.jobs);
+  count(tube, job, JobState::delayed, true);
+  state_.arm_tube(tube);
+  tell(ref, job, from, Place::delayed);
+}
+
+void Places::to_buried(JobRef ref, Place from) {
+  Job& job = state_.jobs[ref];
+  Tube& tube = state_.tubes[job.tube];
+  leave(ref, job, tube, from);
+  job.set_state(JobState::buried);
+  job.history.burial_side = tube.burial_side ? 1 : 0;
+  job.links = Links{static_cast<std::uint32_t>(tube.last_buried), 0};
+  if (tube.last_buried == JobRef::none) {
+    tube.first_buried = ref;
+  } else {
+    state_.jobs[tube.last_buried].links.second = static_cast<std::uint32_t>(ref);
+  }
+  tube.last_buried = ref;
+  count(tube, job, JobState::buried, true);
+  times_.count_buried(tube, ref);
+  tell(ref, job, from, Place::buried);
+}
+
+void Places::to_reserved(JobRef ref, Client& holder) {
+  Job& job = state_.jobs[ref];
+  Tube& tube = state_.tubes[job.tube];
+  const Place from = place_of(job.state());
+  CHECK(from != Place::reserved);
+  if (from == Place::ready) [[likely]] {
+    times_.count_queued(tube, job);
+    leave_ready(job, tube);
+  } else {
+    leave(ref, job, tube, from);
+  }
+  job.set_state(JobState::reserved);
+  job.links.second = static_cast<std::uint32_t>(holder.ref_);
+  state_.jobs.count(ref, JobEvent::reserve);
+  const Instant deadline = state_.now + Duration::seconds(job.ttr_s);
+  holder.reserved_.push(DeadlineSlot{deadline, ++state_.arrivals, ref}, state_.jobs);
+  count(tube, job, JobState::reserved, true);
+  state_.arm_client(holder);
+  tell(ref, job, from, Place::reserved);
+}
+
+void Places::to_nowhere(JobRef ref, Place from) {
+  Job& job = state_.jobs[ref];
+  Tube& tube = state_.tubes[job.tube];
+  if (from == Place::reserved) [[likely]] {
+    Client* const holder = state_.clients[job.holder()];
+    times_.count_worked(tube, holder->reserved_.at(job.heap_index()).deadline, job.ttr_s);
+    leave_holder(job, tube, holder);
+  } else {
+    leave(ref, job, tube, from);
+  }
+  tell(ref, job, from, Place::nowhere);
+}
+
+void Places::set_priority(JobRef ref, std::uint32_t priority) {
+  Job& job = state_.jobs[ref];
+  if (job.state() != JobState::ready) {
+    job.priority = priority;
+    return;
+  }
+  Tube& tube = state_.tubes[job.tube];
+  if (job.has_tags != 0) extras_.before_priority_changes(ref);
+  count(tube, job, JobState::ready, false);
+  job.priority = priority;
+  count(tube, job, JobState::ready, true);
+  tube.ready.replace(job.heap_index(), ReadySlot(job.id, priority, ref), state_.jobs);
+  if (job.has_tags != 0) extras_.after_priority_changed(ref);
+}
+
+void Places::touch(Client& holder, JobRef ref) {
+  const Job& job = state_.jobs[ref];
+  const Instant deadline = state_.now + Duration::seconds(job.ttr_s);
+  holder.reserved_.replace(job.heap_index(), DeadlineSlot{deadline, ++state_.arrivals, ref},
+                           state_.jobs);
+}
+
+}  // namespace haricot

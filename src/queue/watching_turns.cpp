@@ -1,0 +1,134 @@
+// Which tube serves a client next: the one with the best job, or by weight (WatchWeights).
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/queue/watching.hpp"
+
+namespace haricot {
+
+// The tube with the first job of all that the client could get now; null if there is none.
+Tube* Watching::best_tube(const Client& client) {
+  if (client.has_many_watches()) {
+    const Watch* watch = client.index_->best_offer();
+    return watch == nullptr ? nullptr : watch->tube;
+  }
+  if (client.is_weighted()) [[unlikely]]
+    return best_weighted(client);
+  Tube* best = nullptr;
+  const std::uint32_t watches = client.watches_.size();
+  for (std::uint32_t i = 0; i < watches; ++i) {
+    Tube& tube = *client.watches_[i]->tube;
+    if (!tube.offers_job()) continue;
+    if (best == nullptr || tube.ready.top() < best->ready.top()) best = &tube;
+  }
+  state_.steps += watches;
+  return best;
+}
+
+// Where the client has none yet. False: no memory, and nothing has changed.
+bool Watching::make_weights(Client& client) {
+  if (client.weights_ != nullptr) return true;
+  std::unique_ptr<WatchWeights> made(new (std::nothrow) WatchWeights);
+  if (made == nullptr || !made->grow_to(client.watches_.size())) return false;
+  state_.steps += client.watches_.size();
+  client.weights_ = std::move(made);
+  return true;
+}
+
+void Watching::update_offer(Client& client, Watch& watch) {
+  if (watch.index >= client.index_->kept_watches) return;
+  if (client.is_weighted()) {
+    client.index_->update_offer(watch, *client.weights_);
+  } else {
+    client.index_->update_offer(watch);
+  }
+}
+
+// The tube that is served next; null if none offers a job. Of equals it is the one that is watched
+// longest.
+Tube* Watching::best_weighted(const Client& client) {
+  Tube* best = nullptr;
+  std::uint64_t best_pass = 0;
+  const std::uint32_t watches = client.watches_.size();
+  for (std::uint32_t i = 0; i < watches; ++i) {
+    Tube& tube = *client.watches_[i]->tube;
+    if (!tube.offers_job()) continue;
+    const std::uint64_t pass = client.weights_->pass(i);
+    if (best != nullptr && pass >= best_pass) continue;
+    best = &tube;
+    best_pass = pass;
+  }
+  state_.steps += watches;
+  return best;
+}
+
+// A job of the tube has come to the client. The offer of a client with many watches is told anew by
+// announce().
+void Watching::charge_weighted(Client& client, Tube& tube) {
+  const Watch* watch = find_watch(client, tube);
+  if (watch != nullptr) client.weights_->charge(watch->index);
+}
+
+Outcome Watching::watch(Client& client, std::string_view tube_name, std::uint32_t weight) {
+  if (!make_weights(client)) return Outcome::out_of_memory;
+  const Outcome outcome = watch(client, tube_name);
+  if (outcome != Outcome::done) return outcome;
+  Tube* tube = state_.tubes.find(tube_name);
+  Watch* const watch = tube == nullptr ? nullptr : find_watch(client, *tube);
+  CHECK(watch != nullptr);
+  client.weights_->set_weight(watch->index, weight);
+  if (client.has_many_watches()) update_offer(client, *watch);
+  return Outcome::done;
+}
+
+// Weights for all watches, if the client has none; what can fail ends here. Then the offers in the
+// old order go, and those in the new order come, in the order of the watches. The client is busy
+// meanwhile: it asks for no job, and its watches stay the same. What tubes announce counts for the
+// watches that are among the offers again.
+Outcome Watching::change_mode(engine_tasks::ModeChange& change, Client& client,
+                              std::uint32_t& budget) {
+  const std::uint32_t watches = client.watches_.size();
+  if (!client.has_many_watches()) {
+    if (!make_weights(client)) return Outcome::out_of_memory;
+    client.weights_->in_use = change.weighted;
+    return Outcome::done;
+  }
+  if (client.weights_ == nullptr) {
+    if (change.made == nullptr) change.made.reset(new (std::nothrow) WatchWeights);
+    if (change.made == nullptr) return Outcome::out_of_memory;
+    while (change.made->size() < watches) {
+      if (budget == 0) return Outcome::waiting;
+      --budget;
+      const std::uint32_t until = std::min(watches, change.made->size() + QueueState::kStepsPerJob);
+      if (!change.made->grow_to(until)) return Outcome::out_of_memory;
+      state_.steps += QueueState::kStepsPerJob;
+    }
+    client.weights_ = std::move(change.made);
+  }
+  WatchIndex& index = *client.index_;
+  if (!change.is_begun) index.kept_watches = 0;
+  change.is_begun = true;
+  client.weights_->in_use = change.weighted;
+  while (change.next == 0 && index.offers() > 0) {
+    if (budget == 0) return Outcome::waiting;
+    --budget;
+    index.forget_some_offer();
+    state_.steps += QueueState::kStepsPerJob;
+  }
+  while (change.next < watches) {
+    if (budget == 0) return Outcome::waiting;
+    --budget;
+    Watch& watch = *client.watches_[change.next];
+    index.kept_watches = ++change.next;
+    update_offer(client, watch);
+    state_.steps += QueueState::kStepsPerJob;
+  }
+  index.kept_watches = WatchIndex::kAllWatches;
+  return Outcome::done;
+}
+
+}  // namespace haricot

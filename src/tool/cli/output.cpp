@@ -1,0 +1,49 @@
+#include "tool/cli/output.hpp"
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "tool/cli/subcommand.hpp"
+
+namespace haricot::tool {
+namespace {
+
+// Why stdout could not be written to, the first time; 0: it could.
+int write_error = 0;
+bool is_told = false;
+
+void note(bool is_written) {
+  if (!is_written && write_error == 0) write_error = errno;
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  note(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
+}
+
+void print_format(const char* format, ...) {
+  std::va_list values;
+  va_start(values, format);
+  note(std::vfprintf(stdout, format, values) >= 0);
+  va_end(values);
+}
+
+void flush() {
+  note(std::fflush(stdout) == 0);
+}
+
+int end_output(std::string_view name, int status) {
+  flush();
+  if (write_error == 0) return status;
+  if (write_error != EPIPE && !is_told) {
+    std::fprintf(stderr, "haricot %.*s: cannot write to stdout: %s\n",
+                 static_cast<int>(name.size()), name.data(), std::strerror(write_error));
+  }
+  is_told = true;
+  return status == kExitDone ? static_cast<int>(kExitLocal) : status;
+}
+
+}  // namespace haricot::tool

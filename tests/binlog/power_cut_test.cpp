@@ -1,0 +1,178 @@
+// What a loss of power leaves: any of the pages that were not synced, in any order. What was
+// durable is there afterwards, and what was not counts for no damage.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "binlog_world.hpp"
+#include "haricot/binlog/job_record.hpp"
+#include "support/log_maker.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr std::uint64_t kStore = 99;
+
+SimDisk::Random& chance() {
+  static SimDisk::Random random(11);
+  return random;
+}
+
+Signature signature_of(std::uint64_t number, std::uint32_t epoch) {
+  return {.salt = salt_of(kStore, number),
+          .next_id = 1,
+          .file_number = number,
+          .store_id = kStore,
+          .run = run_of_epoch(epoch),
+          .epoch = epoch,
+          .oldest_needed = 1,
+          .previous_number = static_cast<std::uint32_t>(number - 1)};
+}
+
+// The same of a file that was begun after that one.
+Signature signature_after(const std::string& previous, std::uint64_t number, std::uint32_t epoch) {
+  Signature signature = signature_of(number, epoch);
+  FileScan scan = scan_of(previous, number - 1);
+  scan.run_to_end();
+  signature.previous_bytes = scan.accepted_bytes();
+  signature.previous_records = scan.records();
+  signature.previous_digest = scan.digest();
+  return signature;
+}
+
+// Compaction's --------------------------------------------------------------------------------
+
+// The jobs of a file of an earlier epoch, whose copies were not durable when a version of earlier
+// wrote that the file is not needed. Which of the copies the crash has lost, and in which file that
+// record stands.
+class PowerCutWhileJobsAreMoved : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(PowerCutWhileJobsAreMoved, LosesNoneOfThem) {
+  const std::uint64_t teller = GetParam();
+  for (std::size_t lost = 0; lost <= 3; ++lost) {
+    SimDisk disk;
+    LogMaker first(signature_of(1, 1));
+    LogMaker second(signature_of(2, 2));
+    for (const std::uint64_t id : {1U, 2U, 3U}) {
+      first.add(full_record(id, "default", "body\r\n"));
+      second.add(full_record(id, "default", "body\r\n"));
+    }
+    if (teller == 2) second.add(needed_from(2));
+    LogMaker third(signature_after(second.bytes(), 3, 2));
+    if (teller == 3) third.add(needed_from(2));
+    third.add(full_record(4, "default", "body\r\n"));
+    if (lost > 0) {
+      const std::size_t begin = second.offsets()[lost - 1];
+      const std::size_t end = lost < 3 ? second.offsets()[lost] : begin + 100;
+      std::fill_n(second.bytes().begin() + static_cast<std::ptrdiff_t>(begin), end - begin, '\0');
+    }
+    disk.put("binlog.1", first.bytes());
+    disk.put("binlog.2", second.bytes());
+    disk.put("binlog.3", third.bytes());
+    const World world(disk, kSmallFiles);
+    EXPECT_EQ(world.engine.jobs().size(), 4U) << "lost " << lost << '\n' << world.replay_text();
+    const FileReport& oldest = world.binlog.replayed().files.front();
+    EXPECT_EQ(oldest.records_read, lost > 0 ? 3U : 0U) << "and it is not read without a reason";
+  }
+}
+
+// Tags ----------------------------------------------------------------------------------------
+
+void add_with_tags(LogMaker& log, std::uint64_t id, std::string_view tags) {
+  for (std::size_t part = 0; part < text_parts(tags.size()); ++part) {
+    log.add(text_record(TextKind::tags, id, tags, part));
+  }
+  log.add(full_record(id, "default", "body\r\n"));
+}
+
+enum class Mover : std::uint8_t { haricotd, beanstalkd };
+class PowerCutOfTags : public ::testing::TestWithParam<Mover> {};
+
+// An older file has the job with its tags, and what was written of it later has none: because their
+// record is hurt, or because beanstalkd has moved the job.
+TEST_P(PowerCutOfTags, TheyOutliveTheFileThatHasThem) {
+  constexpr std::string_view kTags = "try:3 idp:a-key-of-more-than-one-record-0123456789";
+  SimDisk disk;
+  LogMaker first(signature_of(1, 1));
+  add_with_tags(first, 1, kTags);
+  LogMaker second(signature_of(2, 1));
+  if (GetParam() == Mover::haricotd) {
+    add_with_tags(second, 1, kTags);
+    second.bytes()[second.offsets()[1] + 50] ^= 1;
+  } else {
+    second.add(full_record(1, "default", "body\r\n"));
+    second.bytes().erase(kVersionBytes, kShortRecordBytes);
+  }
+  disk.put("binlog.1", first.bytes());
+  disk.put("binlog.2", second.bytes());
+  for (int start = 0; start < 4; ++start) {
+    World world(disk, kSmallFiles, kWallBegin + start);
+    const JobRef job = world.engine.peek(1);
+    ASSERT_NE(job, JobRef::none) << world.replay_text();
+    EXPECT_EQ(world.engine.jobs().tags(job), kTags) << "start " << start;
+    EXPECT_EQ(world.try_put({.tags = "idp:a-key-of-more-than-one-record-0123456789"}),
+              Outcome::duplicate);
+    world.idle();
+    // The last start but one moves all that is left.
+    const std::uint64_t until = start == 2 ? world.binlog.numbers().current_index : 1;
+    for (int i = 0; i < 800 && world.binlog.numbers().oldest_index < until; ++i) {
+      EXPECT_EQ(world.delete_job(world.put({.body_bytes = 300})), Outcome::done);
+      world.idle(Duration::milliseconds(1));
+    }
+    EXPECT_GE(world.binlog.numbers().oldest_index, until);
+    EXPECT_TRUE(world.close());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(MovedBy, PowerCutOfTags,
+                         ::testing::Values(Mover::haricotd, Mover::beanstalkd));
+
+// Files that follow each other ----------------------------------------------------------------
+
+// The world's disk has a file with a seal, and the newest one.
+void rotate(World& world) {
+  while (world.binlog.numbers().current_index < 2) {
+    world.put({.body_bytes = 300});
+    world.end_turn();
+  }
+}
+
+TEST(PowerCut, TheLastSyncOfAFileCoversItsSeal) {
+  SimDisk disk;
+  World world(disk, kSmallFiles);
+  rotate(world);
+  EXPECT_NE(disk.bytes_of("binlog.1").find("SEAL"), std::string::npos);
+  EXPECT_TRUE(disk.durable_bytes_of("binlog.1") == disk.bytes_of("binlog.1"));
+}
+
+// The same where the seal is what the crash came upon: all records are there.
+TEST(PowerCut, HalfASealIsNoDamage) {
+  bool is_cut = false;
+  for (std::size_t body = 1; body < 512 && !is_cut; body += 40) {
+    for (const bool front_is_lost : {true, false}) {
+      SimDisk disk;
+      World world(disk, kSmallFiles);
+      world.put({.body_bytes = body});
+      rotate(world);
+      const auto crashed = disk.crash(chance(), {Unsynced::kept, UnsyncedNames::kept});
+      const std::size_t end = crashed->bytes_of("binlog.1").size();
+      const std::size_t begin = end - kShortRecordBytes;
+      const std::size_t sector = (begin / kSectorBytes + 1) * kSectorBytes;
+      if (sector >= end) continue;
+      is_cut = true;
+      crashed->zero("binlog.1", front_is_lost ? begin : sector,
+                    front_is_lost ? sector - begin : end - sector);
+      const World again(*crashed, kSmallFiles, world.wall());
+      EXPECT_TRUE(again.binlog.replayed().is_sound()) << again.replay_text();
+      EXPECT_EQ(again.binlog.replayed().problems.size(), 1U);
+      EXPECT_EQ(world.compare(again, world.binlog.records(), true), "");
+    }
+  }
+  EXPECT_TRUE(is_cut);
+}
+
+INSTANTIATE_TEST_SUITE_P(ToldInFile, PowerCutWhileJobsAreMoved, ::testing::Values(2, 3));
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,32 @@
+# A fresh installation, without a compiler: the first command of the README, and the first job.
+
+cd /scenario/haricot
+show_state() { tail -n 40 /scenario/serve.log; }
+
+step "nothing is there to build with"
+not command -v c++
+not command -v cmake
+
+step "scripts/serve installs it, builds and serves"
+# As in CI, a warning ends the build. Each folder is compiled as one file, which takes less time. What the
+# compiler of Debian 12 warns of shows in all other builds, so here nothing is compiled twice for that.
+settings='"HARICOT_UNITY_LIBRARIES": "ON", "CMAKE_COMPILE_WARNING_AS_ERROR": "ON"'
+[[ $(. /etc/os-release && echo "$VERSION_ID") != 12 ]] || settings+=', "HARICOT_FAT_OBJECTS": "OFF"'
+sed -i "s/\"CMAKE_BUILD_TYPE\": \"Release\"/&, $settings/" CMakePresets.json
+grep -q WARNING_AS_ERROR CMakePresets.json
+scripts/serve >/scenario/serve.log 2>&1 &
+server=$!
+until is_answered; do
+  kill -0 "$server" || fail "it has ended"
+  sleep 1
+done
+grep -e -Werror -q build/release/build.ninja
+
+step "the first job"
+haricot=build/release/haricot
+equal "the job that is put" "$($haricot put --tube greetings hello)" 1
+equal "the job that is peeked at" "$($haricot peek --ready --tube greetings)" hello
+equal "the server" "$(ask 'peek 1')" $'FOUND 1 5\nhello'
+kill "$server"
+wait "$server"
+step "done"

@@ -1,0 +1,70 @@
+#include "haricot/queue/offers.hpp"
+
+#include "queue/parts.hpp"
+
+namespace haricot {
+namespace {
+
+class OffersTest : public test::Parts {};
+
+TEST_F(OffersTest, WhoWaitsGetsTheFirstJob) {
+  Client& first = open();
+  Client& second = open();
+  for (Client* client : {&first, &second}) {
+    ASSERT_TRUE(Places::make_room(*client));
+    wait(*client);
+  }
+  make_ready("", 9);
+  const JobRef best = make_ready("", 1);
+  offers.offer(tube);
+  ASSERT_EQ(watching.deliveries().size(), 2U);
+  EXPECT_EQ(watching.deliveries()[0].client, &first);
+  EXPECT_EQ(watching.deliveries()[0].job, best);
+  EXPECT_FALSE(second.is_busy());
+  EXPECT_EQ(state.counts.reserved, 2U);
+}
+
+TEST_F(OffersTest, ATubeThatIsBehindGoesOnWithItsTimerAndGivesNothingToOthers) {
+  for (int i = 0; i < 5; ++i) {
+    Client& client = open();
+    ASSERT_TRUE(Places::make_room(client));
+    wait(client);
+  }
+  for (int i = 0; i < 9; ++i) make_ready();
+  std::uint32_t budget = 2;
+  offers.serve_waiting(tube, budget);
+  EXPECT_EQ(budget, 0U);
+  EXPECT_TRUE(tube.is_behind);
+  EXPECT_EQ(state.counts.reserved, 2U);
+  Client& late = open();
+  EXPECT_EQ(watching.best_tube(late), nullptr);
+  EXPECT_LE(backlog.next_event(), state.now);
+  backlog.advance();
+  EXPECT_FALSE(tube.is_behind);
+  EXPECT_EQ(state.counts.reserved, 5U);
+  EXPECT_EQ(watching.best_tube(late), &tube);
+}
+
+TEST_F(OffersTest, AJobWhoseTriesAreUsedUpIsBuriedAndRecorded) {
+  Client& worker = open();
+  const JobRef ref = make_ready("try:1");
+  ASSERT_EQ(give(worker), ref);
+  offers.take_back(ref);
+  EXPECT_EQ(places.of(ref), Place::buried);
+  ASSERT_EQ(journal.written.size(), 1U);
+  EXPECT_EQ(journal.written[0].state, JobState::buried);
+  EXPECT_EQ(state.spent_jobs.total(tube.ref), 1U);
+}
+
+TEST_F(OffersTest, AReleasedJobWaitsForItsDelay) {
+  Client& worker = open();
+  const JobRef ref = make_ready();
+  ASSERT_EQ(give(worker), ref);
+  state.jobs[ref].delay_s = 7;
+  EXPECT_EQ(offers.to_ready_after_delay(ref, Place::reserved), Outcome::done);
+  EXPECT_EQ(places.of(ref), Place::delayed);
+  EXPECT_EQ(tube.delayed.top().deadline, state.now + Duration::seconds(7));
+}
+
+}  // namespace
+}  // namespace haricot

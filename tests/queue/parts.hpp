@@ -1,0 +1,115 @@
+// The parts of the engine without the engine, and what most of their tests need.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/job_tags.hpp"
+#include "haricot/queue/backlog.hpp"
+#include "haricot/queue/extras.hpp"
+#include "haricot/queue/flushes.hpp"
+#include "haricot/queue/keys.hpp"
+#include "haricot/queue/lane_order.hpp"
+#include "haricot/queue/offers.hpp"
+#include "haricot/queue/places.hpp"
+#include "haricot/queue/queue_state.hpp"
+#include "haricot/queue/times.hpp"
+#include "haricot/queue/tries.hpp"
+#include "haricot/queue/watching.hpp"
+#include "support/fake_journal.hpp"
+
+namespace haricot::test {
+
+class Parts : public ::testing::Test {
+ protected:
+  ~Parts() override {
+    while (!clients_.empty()) close(*clients_.back());
+  }
+
+  // A job of the tube "default" that is in no place yet.
+  JobRef make(std::string_view tags = {}, std::uint32_t priority = 100) {
+    const JobRef ref = state.jobs.create(++last_id_, {.bytes = "body", .blob = {}}, tags);
+    Job& job = state.jobs[ref];
+    job.created = state.now;
+    job.priority = priority;
+    job.ttr_s = 60;
+    job.tube = tube.ref;
+    if (tags.empty()) return ref;
+    const ReadTags read{tags, tags_in(tags)};
+    Keys::Found key;
+    if (!read.tags.unique_key.empty()) key = keys.find(tube, read.tags.unique_key);
+    EXPECT_TRUE(extras.take_up(tube, ref, read.tags, key));
+    return ref;
+  }
+  JobRef make_ready(std::string_view tags = {}, std::uint32_t priority = 100) {
+    const JobRef ref = make(tags, priority);
+    EXPECT_TRUE(tube.ready.reserve_one());
+    places.to_ready(ref, Place::nowhere);
+    return ref;
+  }
+  JobRef make_delayed(Duration delay) {
+    const JobRef ref = make();
+    EXPECT_TRUE(tube.delayed.reserve_one());
+    places.to_delayed(ref, Place::nowhere, state.now + delay);
+    return ref;
+  }
+  JobRef make_buried(std::string_view tags = {}) {
+    const JobRef ref = make(tags);
+    places.to_buried(ref, Place::nowhere);
+    return ref;
+  }
+  // The client has got the first ready job of the tube.
+  JobRef give(Client& client) {
+    EXPECT_TRUE(Places::make_room(client));
+    return offers.give(tube, client);
+  }
+  void destroy(JobRef ref, Place from) {
+    places.to_nowhere(ref, from);
+    state.jobs.destroy(ref);
+  }
+  void destroy(JobRef ref) { destroy(ref, places.of(ref)); }
+
+  Client& open() {
+    clients_.push_back(std::make_unique<Client>(nullptr));
+    EXPECT_TRUE(watching.open(*clients_.back()));
+    return *clients_.back();
+  }
+  void close(Client& client) {
+    backlog.close(client);
+    std::erase_if(clients_, [&](const auto& owned) { return owned.get() == &client; });
+  }
+  // The client waits for a job.
+  void wait(Client& client, Instant until = Instant::never()) {
+    backlog.make_room_for_delivery();
+    watching.start_waiting(client, until, false);
+  }
+  void pass(Duration duration) {
+    state.now = state.now + duration;
+    backlog.advance();
+  }
+
+  FakeJournal journal;
+  QueueState state{Instant::at(1'000'000'000'000), journal, {}};
+  Flushes flushes{state};
+  Tries tries{state, flushes};
+  LaneOrder lanes{state, flushes, {}};
+  Keys keys{state, flushes, {}};
+  Times times{state};
+  Extras extras{state, lanes, keys, tries};
+  Places places{state, times, extras};
+  Watching watching{state};
+  Offers offers{state, tries, places, watching};
+  Backlog backlog{state, flushes, tries, keys, places, watching, offers, lanes};
+  Tube& tube = *state.default_tube;
+
+ private:
+  JobId last_id_ = 0;
+  std::vector<std::unique_ptr<Client>> clients_;
+};
+
+}  // namespace haricot::test
