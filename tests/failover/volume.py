@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import time
 
@@ -139,7 +140,10 @@ class Volume:
             self.mount(self.nodes[index])
 
     def lose_all_power(self):
-        """All at once: the volume would sync the other copies as soon as it notices that one fails."""
+        """All at once: the volume would sync the other copies as soon as it notices that one fails. However busy the
+        machine is, no copy does anything from the first moment on."""
+        for copy in [pid for node in self.nodes for pid in node.processes_named("glusterfsd")]:
+            os.kill(copy, signal.SIGSTOP)
         for node in self.nodes:
             node.unplug()
         for disk in self.disks:
