@@ -137,7 +137,14 @@ class Volume:
             self.nodes[index].run("glusterd")
         for index in off:
             wait_for("the peers", lambda node=self.nodes[index]: self.peers_of(node) == 2)
-            self.mount(self.nodes[index])
+        for index in off:
+            node = self.nodes[index]
+            try:
+                self.mount(node)
+            except TimeoutError:
+                # As in wait_for_copies(): two copies that no client finds leave none to mount.
+                self.restart_copies(off, node, lambda: True)
+                self.mount(node)
 
     def lose_all_power(self):
         """All at once: the volume would sync the other copies as soon as it notices that one fails. However busy the
