@@ -21,7 +21,8 @@ namespace haricot::os {
 namespace {
 
 constexpr Duration kAcceptPause = Duration::milliseconds(100);
-constexpr Duration kComplaintInterval = Duration::seconds(1);
+constexpr Duration kComplaintInterval = Duration::seconds(6);  // Ten lines a minute.
+constexpr Duration kDrainingInterval = Duration::seconds(1);
 constexpr Duration kMemoryInterval = Duration::seconds(30);
 constexpr Duration kOversizedInterval = Duration::seconds(60);
 
@@ -288,7 +289,7 @@ void Daemon::pause_accepting(int error) {
                                        : "the machine is short of memory or descriptors"}});
 }
 
-// A line a second at most: whoever comes too often would fill the log otherwise.
+// Few lines: whoever comes too often would fill the log otherwise.
 void Daemon::complain_of_limit() {
   ++refused_;
   if (!limit_complaint_.take(now_)) return;
@@ -336,6 +337,7 @@ void Daemon::log_spent_jobs() {
                {{"jobs", spent.jobs},
                 {"last", spent.last_id},
                 {"tube", spent.tube},
+                {"others", spent.others},
                 {"hint", "their tries are used up: look at them, then kick or delete them"}});
   }
 }
@@ -360,7 +362,7 @@ void Daemon::log_oversized() {
 // time must not fill the log, but the last word is always said.
 void Daemon::log_draining() {
   if (next_log_of_draining() > now_) return;
-  log_draining_again_ = now_ + kComplaintInterval;
+  log_draining_again_ = now_ + kDrainingInterval;
   draining_logged_ = service_.is_draining();
   if (draining_logged_) {
     log_.event(Level::info, "drain");

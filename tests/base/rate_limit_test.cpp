@@ -21,5 +21,15 @@ TEST(RateLimit, WhatWasNotDoneForLongIsNotMadeUpFor) {
   EXPECT_TRUE(limit.take(Instant::at(110)));
 }
 
+TEST(RateLimit, AllowsAsManyAnIntervalAsItIsTold) {
+  RateLimit limit(Duration::nanoseconds(10), Instant::at(0), 2);
+  EXPECT_TRUE(limit.take(Instant::at(5)));
+  EXPECT_TRUE(limit.take(Instant::at(14)));
+  EXPECT_FALSE(limit.take(Instant::at(14)));
+  EXPECT_TRUE(limit.take(Instant::at(15)));
+  EXPECT_TRUE(limit.take(Instant::at(15)));
+  EXPECT_FALSE(limit.take(Instant::at(24)));
+}
+
 }  // namespace
 }  // namespace haricot

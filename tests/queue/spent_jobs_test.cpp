@@ -44,5 +44,38 @@ TEST(SpentJobCounts, CountForEachTubeUntilItGoes) {
   EXPECT_EQ(counts.total(kOther), 1U);
 }
 
+TEST(SpentJobCounts, TellTenTubesAMinuteHoweverManyComeAndGo) {
+  const Instant start = Instant::at(1'000'000'000'000);
+  SpentJobCounts counts;
+  std::vector<SpentJobs> told;
+  for (int i = 0; i < 1000; ++i) {
+    counts.add(kOne, "passing", 7, start + Duration::milliseconds(59 * i));
+    counts.forget(kOne);
+    for (const SpentJobs& spent : counts.take()) told.push_back(spent);
+  }
+  EXPECT_EQ(told.size(), SpentJobCounts::kLinesAMinute);
+  counts.add(kOther, "other", 8, start + Duration::seconds(60));
+  told = counts.take();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].jobs, 1U);
+  EXPECT_EQ(told[0].others, 1000U - SpentJobCounts::kLinesAMinute);
+}
+
+TEST(SpentJobCounts, ATubeWithoutALineIsAmongTheOthersUntilItHasOne) {
+  const Instant start = Instant::at(1'000'000'000'000);
+  SpentJobCounts counts;
+  for (std::uint32_t i = 1; i <= SpentJobCounts::kLinesAMinute + 1; ++i) {
+    counts.add(TubeRef{i}, "tube", 7, start);
+  }
+  EXPECT_EQ(counts.take().size(), SpentJobCounts::kLinesAMinute);
+  counts.add(TubeRef{1}, "first", 8, start + Duration::seconds(60));
+  counts.add(TubeRef{SpentJobCounts::kLinesAMinute + 1}, "last", 9, start + Duration::seconds(60));
+  const std::vector<SpentJobs> told = counts.take();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0].others, 1U);
+  EXPECT_EQ(told[1].jobs, 2U);
+  EXPECT_EQ(told[1].others, 0U);
+}
+
 }  // namespace
 }  // namespace haricot

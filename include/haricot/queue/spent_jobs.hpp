@@ -1,5 +1,5 @@
 // Jobs that were buried because their tries were used up: counted for each tube, and collected for
-// the log, which names a tube at most once a minute.
+// the log, which names a tube at most once a minute, and kLinesAMinute tubes at most.
 //
 // None of it can fail: what there is no memory for is not counted.
 
@@ -8,10 +8,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "haricot/base/hash_table.hpp"
+#include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/queue/job.hpp"
 
@@ -21,18 +22,26 @@ namespace haricot {
 struct SpentJobs {
   std::string tube;
   JobId last_id = 0;
-  std::uint64_t jobs = 0;  // Since the last line of the tube.
+  std::uint64_t jobs = 0;    // Since the last line of the tube.
+  std::uint64_t others = 0;  // Of other tubes, which wait for a line of theirs or are gone.
 };
 
 class SpentJobCounts {
  public:
   static constexpr Duration kPauseBetweenLogs = Duration::seconds(60);
+  // Of all tubes together: a client can make as many tubes as it likes, and make them anew.
+  static constexpr std::uint32_t kLinesAMinute = 10;
+
+  SpentJobCounts() = default;
+  ~SpentJobCounts();
+  SpentJobCounts(const SpentJobCounts&) = delete;
+  SpentJobCounts& operator=(const SpentJobCounts&) = delete;
 
   void add(TubeRef tube, std::string_view name, JobId id, Instant now);
   std::uint64_t total(TubeRef tube) const;
   // The tube goes.
   void forget(TubeRef tube) {
-    if (!tubes_.empty()) tubes_.erase(tube);
+    if (tubes_.size() > 0) drop(tube);
   }
 
   bool has_something_to_log() const { return !to_log_.empty(); }
@@ -40,11 +49,21 @@ class SpentJobCounts {
 
  private:
   struct OfTube {
+    std::uint64_t hash = 0;  // The tube's reference: these are dense.
+    OfTube* next_in_bucket = nullptr;
     std::uint64_t total = 0;
     std::uint64_t unlogged = 0;
     Instant log_again = {};
   };
-  std::unordered_map<TubeRef, OfTube> tubes_;  // Those that had some.
+
+  OfTube* find(TubeRef tube) const;
+  OfTube* find_or_create(TubeRef tube);
+  void drop(TubeRef tube);
+
+  HashTable<OfTube> tubes_;  // Those that had some.
+  std::uint64_t unlogged_ = 0;
+  std::uint64_t unlogged_of_gone_ = 0;  // Of tubes that are gone, since the last line.
+  RateLimit lines_{kPauseBetweenLogs, {}, kLinesAMinute};
   std::vector<SpentJobs> to_log_;
 };
 
