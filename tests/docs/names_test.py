@@ -23,12 +23,16 @@ def sources():
 
 def functions_of(text):
     """(Class, function) of each function named, without repetition."""
-    found = (FUNCTION.fullmatch(code) for code in documents.codes(text))
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    found = (FUNCTION.fullmatch(code) for code in documents.codes(prose))
     return list(dict.fromkeys(match.groups() for match in found if match))
 
 
-def is_there(texts, owner, function):
-    declares = re.compile(rf"\b(?:class|struct)\s+{owner}\b[^;]*\{{.*\b{function}\b", re.DOTALL)
+def is_there(texts, owner, name):
+    """Whether the class has this function, or the enumeration this value."""
+    is_function = not re.match(r"k[A-Z]", name)
+    of_class = rf"\b(?:class|struct)\s+{owner}\b[^;]*\{{.*\b{name}" + (r"\(" if is_function else "")
+    declares = re.compile(rf"{of_class}|\benum class {owner}\b[^}}]*\b{name}\b", re.DOTALL)
     return any(declares.search(text) for text in texts)
 
 
@@ -48,8 +52,8 @@ def main():
         count = len(functions_of(walk))
         if not 1 < count <= FUNCTIONS_MAX:
             wrong.append(f"{walk.splitlines()[0]}… names {count} functions")
-    if len(walks) < WALKS:
-        wrong.append(f"only {len(walks)} walks")
+    if len(walks) < WALKS or len(functions_of(text)) < 40:
+        wrong.append(f"only {len(walks)} walks: is this still the way?")
     print("\n".join(wrong) if wrong else f"{len(functions_of(text))} functions")
     return 1 if wrong else 0
 
