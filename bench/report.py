@@ -1,11 +1,14 @@
 """What was measured, as tables for a terminal, and as the table and the chart of docs/performance.md."""
 
+import textwrap
+
 import chart
 from rows import (BEANSTALKD, CPU, FLOOR, HARICOT, RATE, SCENARIOS, TARGETS,
                   BINLOG_SCENARIOS, BINLOG_TARGETS)
 
 BEGIN = "<!-- From here to the end mark, scripts/bench writes. -->"
 END = "<!-- End of what scripts/bench writes. -->"
+PROSE_WIDTH = 100  # As tests/docs/layout_test.py has it.
 
 
 def verdict(is_met):
@@ -127,7 +130,9 @@ class Report:
     def for_document(self):
         heading = ["load", "what", "haricotd", "compared with", "ratio", "target", "met"]
         lines = [BEGIN, ""]
-        lines += [f"- {key}: {value}" for key, value in self.facts]
+        for key, value in self.facts:
+            lines += textwrap.wrap(f"- {key}: {value}", PROSE_WIDTH, subsequent_indent="  ",
+                                   break_long_words=False, break_on_hyphens=False)
         lines += ["", "| " + " | ".join(heading) + " |", "|---" * len(heading) + "|"]
         lines += ["| " + " | ".join(row) + " |" for row in self.document_rows()]
         lines += ["", "![CPU time a command](performance-cpu.svg)", "", END]

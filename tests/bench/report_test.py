@@ -91,6 +91,12 @@ class Documents(unittest.TestCase):
                       " **no** |", section)
         self.assertNotIn("| nothing |", section)
 
+    def test_facts_are_wrapped_like_other_prose(self):
+        facts = [("one run", "word " * 50)]
+        section = report.Report(cells(), [], [], "", [], facts).for_document()
+        prose = [line for line in section.splitlines() if not line.startswith("|")]
+        self.assertLessEqual(max(map(len, prose)), report.PROSE_WIDTH)
+
     def test_a_document_without_marks_is_refused(self):
         with self.assertRaises(ValueError):
             report.replace_section("nothing here", "section")
