@@ -209,7 +209,7 @@ def main():
         document.write_text(report.replace_section(document.read_text(), result.for_document()))
         for name, text in result.charts():
             (options.write / name).write_text(text)
-        tell(f"written: {document} and its charts")
+        tell(f"written: {document} and its chart")
     tell(f"done after {time.monotonic() - started:.0f} s")
     return 1 if measurement.failures else 0
 

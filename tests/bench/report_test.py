@@ -79,13 +79,31 @@ class Documents(unittest.TestCase):
         self.assertNotIn("old", written)
         self.assertEqual(report.replace_section(written, section), written)
 
+    def test_all_that_has_a_target_is_in_one_table(self):
+        figures = [memory.Figure("a job", "bytes", 180, 181, 300)]
+        stalled = [stalls.Stall("nothing", 1, 2, 3, idle_max_ms=2),
+                   stalls.Stall("a kick", 1, 7, 9, idle_max_ms=2)]
+        section = report_of(cells(), figures, stalled).for_document()
+        self.assertEqual(section.count("\n|---"), 1)
+        self.assertIn("| a job | memory | 181.0 bytes | beanstalkd: 300.0 bytes | 0.60 | <= 180 |"
+                      " **no** |", section)
+        self.assertIn("| a kick | longest wait | 7.00 ms | nothing: 2.00 ms |  | < 5 ms more |"
+                      " **no** |", section)
+        self.assertNotIn("| nothing |", section)
+
+    def test_facts_are_wrapped_like_other_prose(self):
+        facts = [("one run", "word " * 50)]
+        section = report.Report(cells(), [], [], "", [], facts).for_document()
+        prose = [line for line in section.splitlines() if not line.startswith("|")]
+        self.assertLessEqual(max(map(len, prose)), report.PROSE_WIDTH)
+
     def test_a_document_without_marks_is_refused(self):
         with self.assertRaises(ValueError):
             report.replace_section("nothing here", "section")
 
-    def test_charts_are_well_formed_and_their_bars_to_scale(self):
+    def test_the_chart_is_well_formed_and_its_bars_to_scale(self):
         texts = dict(report_of(cells(haricotd=2, beanstalkd=4)).charts())
-        self.assertEqual(len(texts), 3)
+        self.assertEqual(len(texts), 1)
         for text in texts.values():
             xml.fromstring(text)
         text = chart.bars("a < b", "us", [chart.Group("x & y", (("haricotd", 1), ("floor", 4)))], 1)

@@ -4,7 +4,7 @@
 // the table (KeyNode), its index in the heap of ends (Links), and its end, which is kept where a
 // job has the time of its put. The tube itself may go and come back meanwhile.
 //
-// Who leaves a key behind and who finds it is the engine's (engine_kept.cpp).
+// Who leaves a key behind and who finds it is a matter of Keys.
 
 #pragma once
 

@@ -5,7 +5,7 @@
 // blocked, which puts them after all jobs that a worker may get. The one is the open job: the best
 // of the lane, while fewer are reserved than the limit allows. So a reserve never looks at a job
 // that it may not take, and a change opens one job and blocks one at most, however many there are.
-// Who reserves jobs and moves them is the engine (engine_lanes.cpp).
+// Who opens and blocks jobs is LaneOrder.
 //
 // What a job needs for its lane is in its own piece of memory (LaneNode). So only the first job of
 // a lane needs memory beside it.

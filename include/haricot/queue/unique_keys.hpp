@@ -3,7 +3,7 @@
 // What a job needs for that is in its own piece of memory (KeyNode). The table of those that hold
 // their keys needs memory for its buckets alone, and works without more of them.
 //
-// Who holds a key and for how long is the engine's (engine_keys.cpp). A job that has a key need not
+// Who holds a key and for how long is a matter of Keys. A job that has a key need not
 // hold it.
 
 #pragma once

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Holds the functions and files that docs/architecture.md names against the sources."""
+
+import re
+import sys
+
+sys.dont_write_bytecode = True
+import documents
+
+PAGE = "architecture.md"
+WALKS = 4
+# A walk that names more is no walk.
+FUNCTIONS_MAX = 10
+# These files were tried and taken away again.
+TRIED = "What comes next, and what it touches"
+FUNCTION = re.compile(r"([A-Z]\w*)::([a-z_]\w*)(?:\(\))?")
+
+
+def sources():
+    return [path for folder in ("include", "src") for path in (documents.ROOT / folder).rglob("*")
+            if path.suffix in (".hpp", ".cpp")]
+
+
+def functions_of(text):
+    """(Class, function) of each function named, without repetition."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    found = (FUNCTION.fullmatch(code) for code in documents.codes(prose))
+    return list(dict.fromkeys(match.groups() for match in found if match))
+
+
+def is_there(texts, owner, name):
+    """Whether the class has this function, or the enumeration this value."""
+    is_function = not re.match(r"k[A-Z]", name)
+    of_class = rf"\b(?:class|struct)\s+{owner}\b[^;]*\{{.*\b{name}" + (r"\(" if is_function else "")
+    declares = re.compile(rf"{of_class}|\benum class {owner}\b[^}}]*\b{name}\b", re.DOTALL)
+    return any(declares.search(text) for text in texts)
+
+
+def main():
+    paths = sources()
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    names = {path.name for path in paths}
+    text = documents.read(PAGE)
+    wrong = [f"no {owner}::{function}" for owner, function in functions_of(text)
+             if not is_there(texts, owner, function)]
+    told = text.replace(documents.section(PAGE, TRIED), "")
+    wrong += [f"no file {name}" for name in sorted(set(re.findall(r"\b\w+\.[ch]pp\b", told)))
+              if name not in names]
+    walks = re.findall(r"^\*\*.*?(?=\n\n)", documents.section(PAGE, "Four walks"),
+                       re.DOTALL | re.MULTILINE)
+    for walk in walks[:WALKS]:
+        count = len(functions_of(walk))
+        if not 1 < count <= FUNCTIONS_MAX:
+            wrong.append(f"{walk.splitlines()[0]}… names {count} functions")
+    if len(walks) < WALKS or len(functions_of(text)) < 40:
+        wrong.append(f"only {len(walks)} walks: is this still the way?")
+    print("\n".join(wrong) if wrong else f"{len(functions_of(text))} functions")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
