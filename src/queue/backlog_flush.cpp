@@ -51,11 +51,12 @@ TaskState Backlog::step(Task& task, Flush& flush, std::uint32_t& budget) {
 // Begins the flush, if it can, and frees jobs until none is left, or the budget is used up.
 TaskState Backlog::flush_some(Flush& flush, Tube& tube, std::uint32_t& budget) {
   if (!flush.has_begun()) {
-    if (tube.flushed != nullptr) return TaskState::waits;
-    if (!Flushes::has_some(tube, flush.states)) return TaskState::done;
-    // What is refused at once does not begin.
+    const bool has_another = tube.flushed != nullptr;
+    if (!has_another && !Flushes::has_some(tube, flush.states)) return TaskState::done;
+    // What is refused at once does not begin, nor does it wait for another one that is refused.
     flush.is_refused = !can_delete();
     if (flush.is_refused) return TaskState::done;
+    if (has_another) return TaskState::waits;
     flushes_.take(tube, flush.states, std::move(flush.room));
     Times::forget(tube, flush.states);
     watching_.announce(tube);

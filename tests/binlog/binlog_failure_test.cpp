@@ -307,5 +307,29 @@ TEST(BinlogFailure, OfAWriteDoesNotCutABatchOfDeletesInTwo) {
   }
 }
 
+// What is left of a flush that was refused is recorded when the disk works again. Meanwhile it
+// keeps no other command waiting, whatever that needs.
+TEST(BinlogFailure, OfAFlushKeepsNoOtherCommandWaiting) {
+  SimDisk disk;
+  World world(disk, kSmallFiles);
+  for (int i = 0; i < 200; ++i) world.put({.body_bytes = 1});
+  world.end_turn();
+  Fault fault{.call = DiskCall::write};
+  fault.lasts = true;
+  disk.inject(fault);
+  EXPECT_FALSE(world.flush("default", {.ready = true}));
+  EXPECT_TRUE(world.binlog.numbers().refusing);
+  EXPECT_GT(world.engine.jobs().size(), 0U);
+  EXPECT_EQ(world.kick(1).outcome, Outcome::done);  // There is nothing to kick.
+  EXPECT_FALSE(world.flush("default", {.ready = true}));
+  disk.clear_faults();
+  world.idle();
+  EXPECT_EQ(world.engine.jobs().size(), 0U);
+  SimDisk::Random chance(1);
+  const auto crashed = disk.crash(chance, {Unsynced::lost, UnsyncedNames::lost});
+  const World again(*crashed, kSmallFiles, world.wall());
+  EXPECT_EQ(world.compare(again, world.binlog.records(), true), "") << again.replay_text();
+}
+
 }  // namespace
 }  // namespace haricot::binlog

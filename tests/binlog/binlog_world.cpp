@@ -122,32 +122,22 @@ Outcome World::try_once(PendingPut& put) {
 }
 
 ManyResult World::kick(std::uint32_t bound) {
-  ManyResult result = engine.kick(client, bound, now);
-  while (result.outcome == Outcome::not_yet || engine.tasks_wait()) {
-    wait_for_disk();
-    if (result.outcome == Outcome::not_yet) {
-      result = engine.kick(client, bound, now);
-      continue;
-    }
-    engine.go_on_with_tasks(now);
-    if (engine.deliveries().empty()) continue;
-    result = {Outcome::done, engine.deliveries().front().count};
-    engine.clear_deliveries();
+  ManyResult result{};
+  (void)until_done([&] {
+    result = engine.kick(client, bound, now);
+    return result.outcome;
+  });
+  finish_task();
+  for (const Delivery& delivery : engine.deliveries()) {
+    if (delivery.kind == Delivery::Kind::kicked) result = {Outcome::done, delivery.count};
   }
+  engine.clear_deliveries();
   return result;
 }
 
 bool World::flush(std::string_view tube, JobStates states) {
-  (void)engine.flush(client, tube, states);
-  while (client.is_busy()) {
-    if (engine.tasks_wait()) {
-      wait_for_disk();
-      engine.go_on_with_tasks(now);
-    } else {
-      engine.advance(now);
-    }
-  }
-  bool is_good = true;
+  bool is_good = engine.flush(client, tube, states).outcome != Outcome::journal_failed;
+  finish_task();
   for (const Delivery& delivery : engine.deliveries()) {
     if (delivery.kind == Delivery::Kind::flush_failed) is_good = false;
   }
@@ -161,10 +151,7 @@ DeleteResult World::delete_batch(const std::vector<JobId>& ids) {
     result = engine.delete_batch(client, ids);
     return result.outcome;
   });
-  while (client.is_busy() && !::testing::Test::HasFatalFailure()) {
-    wait_for_disk();
-    engine.go_on_with_tasks(now);
-  }
+  finish_task();
   for (const Delivery& delivery : engine.deliveries()) {
     const bool is_done = delivery.kind == Delivery::Kind::batch_deleted;
     result = {is_done ? Outcome::done : Outcome::journal_failed,
@@ -172,6 +159,23 @@ DeleteResult World::delete_batch(const std::vector<JobId>& ids) {
   }
   engine.clear_deliveries();
   return result;
+}
+
+void World::finish_task() {
+  constexpr int kTurnsMax = 10'000;
+  int turns = 0;
+  while (client.is_busy()) {
+    ASSERT_LT(++turns, kTurnsMax) << "the client's task does not end";
+    engine.advance(now);
+    if (!engine.tasks_wait()) continue;
+    end_turn();
+    disk.complete_syncs(1);
+    if (binlog.may_try_again()) {
+      engine.go_on_with_tasks(now);
+    } else {
+      pass(Duration::milliseconds(1));
+    }
+  }
 }
 
 void World::wait_for_disk() {

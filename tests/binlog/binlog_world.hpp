@@ -138,6 +138,9 @@ class World {
     }
     return outcome;
   }
+  // Turns as a server makes them, until the client's task has ended. Time passes where it is not
+  // the disk that has to move: a task that the journal has refused is tried again after a pause.
+  void finish_task();
   void run_turns(Instant end);
   void take_notices();
 

@@ -95,6 +95,33 @@ TEST_F(EngineFlush, ThatIsRefusedLaterOnGoesOnUntilAllIsRecorded) {
   }
 }
 
+// What is left of the first one is tried again for as long as the journal refuses.
+TEST_F(EngineFlush, ThatComesAfterARefusedOneIsRefusedToo) {
+  Client& client = world.connect();
+  Client& other = world.connect();
+  put_many(client, 10);
+  journal.refuse_from(5, JournalStatus::failed);
+  EXPECT_EQ(engine.flush(client, "default", kAll).outcome, Outcome::journal_failed);
+  EXPECT_EQ(engine.flush(other, "default", kAll).outcome, Outcome::journal_failed);
+  EXPECT_FALSE(other.is_busy());
+  engine.check_invariants();
+}
+
+TEST_F(EngineFlush, ThatWaitsForAnotherIsRefusedWithIt) {
+  Client& client = world.connect();
+  Client& other = world.connect();
+  put_many(client, 10);
+  journal.refuse_from(5, JournalStatus::later);
+  begin_flush(client);
+  begin_flush(other);
+  journal.refuse_from(1, JournalStatus::failed);
+  engine.go_on_with_tasks(world.now);
+  EXPECT_EQ(world.take_deliveries().size(), 2U);
+  EXPECT_FALSE(client.is_busy());
+  EXPECT_FALSE(other.is_busy());
+  engine.check_invariants();
+}
+
 TEST_F(EngineFlush, ThatIsRefusedGoesOnWithoutItsClient) {
   Client& client = world.connect();
   put_many(client, 10);
