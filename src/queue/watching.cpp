@@ -287,6 +287,7 @@ void Watching::deliver(Client& client, Delivery::Kind kind, JobRef job, std::uin
                        std::uint32_t not_found) {
   CHECK(deliveries_.size() < deliveries_.capacity());
   deliveries_.push_back(Delivery{&client, kind, static_cast<std::uint16_t>(not_found), job, count});
+  state_.steps += QueueState::kStepsPerDelivery;
 }
 
 void Watching::make_room(std::size_t others) {

@@ -142,13 +142,15 @@ TEST_F(EngineLaneLimitsTest, AHigherLimitServesManyInSeveralTurns) {
   put("con:a:65535");
   Gots served = world.take_deliveries();
   EXPECT_GE(served.size(), 1U);
-  EXPECT_LE(served.size(), Engine::kJobsPerCall + 1);
+  constexpr std::uint32_t kPerCall =
+      Engine::kJobsPerCall * Engine::kStepsPerJob / QueueState::kStepsPerDelivery;
+  EXPECT_LE(served.size(), kPerCall + 1);
   EXPECT_EQ(world.reserve(worker), 0U);
   EXPECT_EQ(world.tube().pause_s, 0U);
   while (engine.next_event() <= world.now) {
     engine.advance(world.now);
     const Gots more = world.take_deliveries();
-    EXPECT_LE(more.size(), 2 * Engine::kJobsPerCall);
+    EXPECT_LE(more.size(), 2 * kPerCall);
     served.insert(served.end(), more.begin(), more.end());
   }
   engine.check_invariants();

@@ -86,6 +86,23 @@ TEST_F(LongKick, HandsJobsToWaitingWorkersOnTheWay) {
   EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, kSlice + 10)}));
 }
 
+TEST_F(LongKick, WakesManyWorkersInPieces) {
+  Client& client = world.connect();
+  put_delayed(client, kSlice);
+  for (std::uint32_t i = 0; i < kSlice; ++i) world.wait(world.connect());
+  EXPECT_EQ(engine.kick(client, kSlice, world.now).outcome, Outcome::waiting);
+  constexpr std::uint32_t kPerCall = kSlice * Engine::kStepsPerJob / QueueState::kStepsPerDelivery;
+  std::size_t served = 0;
+  while (served < kSlice + 1) {
+    const std::size_t more = world.take_deliveries().size();
+    ASSERT_GE(more, 1U);
+    ASSERT_LE(more, kPerCall + 1);
+    served += more;
+    engine.advance(world.now);
+  }
+  EXPECT_EQ(engine.counts().reserved, kSlice);
+}
+
 TEST_F(LongKick, OfAClosedClientStops) {
   Client& client = world.connect();
   put_delayed(client, 3 * kSlice);

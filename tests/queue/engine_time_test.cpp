@@ -18,6 +18,10 @@ using test::got_timed_out;
 using test::Gots;
 using test::World;
 
+// To deliver a job is worth so much that a call does no more of them.
+constexpr std::uint32_t kDeliveriesPerCall =
+    Engine::kJobsPerCall * Engine::kStepsPerJob / QueueState::kStepsPerDelivery;
+
 class EngineTime : public test::EngineTest {};
 
 // TTR ---------------------------------------------------------------------------------------------
@@ -322,7 +326,7 @@ TEST_F(EngineTime, WaitsThatEndTogetherAreWorkedOffInPieces) {
   for (std::uint32_t i = 0; i < kClients; ++i) world.wait_s(world.connect(), 10);
   world.now = world.now + Duration::seconds(10);
   engine.advance(world.now);
-  EXPECT_LE(world.take_deliveries().size(), Engine::kJobsPerCall);
+  EXPECT_LE(world.take_deliveries().size(), kDeliveriesPerCall);
   EXPECT_LE(engine.next_event(), world.now);
   engine.check_invariants();
   world.pass_ms(0);
@@ -339,7 +343,7 @@ TEST_F(EngineTime, APauseThatEndsWakesManyWorkersInPieces) {
   }
   world.now = world.now + Duration::seconds(10);
   engine.advance(world.now);
-  EXPECT_LE(engine.counts().reserved, Engine::kJobsPerCall);
+  EXPECT_LE(engine.counts().reserved, kDeliveriesPerCall);
   world.pass_ms(0);
   EXPECT_EQ(engine.counts().reserved, kClients);
 }
@@ -355,7 +359,8 @@ TEST_F(EngineTime, APauseThatIsEndedWakesManyWorkersInPiecesAndInOrder) {
     expected.push_back(got_job(worker, world.put(producer)));
   }
   ASSERT_EQ(engine.pause("default", 0, world.now), Outcome::done);
-  EXPECT_EQ(engine.counts().reserved, Engine::kJobsPerCall);
+  EXPECT_GE(engine.counts().reserved, 1U);
+  EXPECT_LE(engine.counts().reserved, kDeliveriesPerCall);
   EXPECT_EQ(world.tube().pause_s, 0u);
   engine.check_invariants();
   // Who comes now stands after those who came before, with or without a job of its own.

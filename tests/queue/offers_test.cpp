@@ -31,7 +31,8 @@ TEST_F(OffersTest, ATubeThatIsBehindGoesOnWithItsTimerAndGivesNothingToOthers) {
     wait(client);
   }
   for (int i = 0; i < 9; ++i) make_ready();
-  std::uint32_t budget = 2;
+  // Each job that is handed over costs its delivery, too.
+  std::uint32_t budget = 1 + QueueState::kStepsPerDelivery / QueueState::kStepsPerJob + 1;
   offers.serve_waiting(tube, budget);
   EXPECT_EQ(budget, 0U);
   EXPECT_TRUE(tube.is_behind);

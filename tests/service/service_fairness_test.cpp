@@ -299,6 +299,30 @@ TEST_F(ServiceFairness, AScanTakesOfAShareWhatItHasLookedAt) {
   EXPECT_LE(answers, 8U);
 }
 
+TEST_F(ServiceFairness, PutsThatWakeWorkersTakeOfAShareWhatTheAnswersCost) {
+  constexpr std::size_t kWorkers = 800;
+  std::vector<Session*> workers;
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    workers.push_back(&world.connect());
+    world.say(*workers.back(), "reserve\r\n");
+  }
+  Session& producer = world.connect();
+  world.service.advance(world.now);
+  world.service.receive(producer, repeated(test::whole_put(""), kWorkers), world.now);
+  std::size_t woken = 0;
+  for (int turns = 0; woken < kWorkers; ++turns) {
+    ASSERT_LT(turns, 100);
+    std::size_t in_turn = 0;
+    for (Session* worker : workers) in_turn += world.hear(*worker).empty() ? 0U : 1U;
+    EXPECT_GE(in_turn, 1U);
+    EXPECT_LE(in_turn,
+              Session::kWorkPerTurn * Session::kStepsPerWork / QueueState::kStepsPerDelivery);
+    woken += in_turn;
+    world.service.advance(world.now);
+    world.service.run_backlog(world.now);
+  }
+}
+
 // Lines of every length around what is allowed, cut after every byte: the command after is
 // answered.
 TEST_F(ServiceFairness, NoLineHoweverLongAndHoweverCutSwallowsTheNext) {

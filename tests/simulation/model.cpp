@@ -13,6 +13,9 @@
 namespace haricot::simulation {
 namespace {
 
+// What a delivery costs of a budget of jobs.
+constexpr std::uint32_t kJobsPerDelivery = QueueState::kStepsPerDelivery / QueueState::kStepsPerJob;
+
 constexpr int kNobody = -1;
 
 template <typename Filter, typename Less>
@@ -224,19 +227,21 @@ void Model::make_reserved(int client, JobId id, Instant now) {
   ++job.counts[static_cast<std::size_t>(JobEvent::reserve)];
 }
 
-void Model::offer(const std::string& tube, Instant now) {
+std::uint32_t Model::offer(const std::string& tube, Instant now) {
   const ModelTube* open = find_tube(tube);
   require(open != nullptr, "there is no tube " + tube);
-  while (!open->paused) {
+  std::uint32_t delivered = 0;
+  for (; !open->paused; ++delivered) {
     const int client = first_waiting(tube);
     const JobId id = client == kNobody ? 0 : first_free(tube);
-    if (id == 0) return;
+    if (id == 0) break;
     clients_.at(client).waiting = false;
     make_reserved(client, id, now);
     charge(client, tube);
     const char* const head = clients_.at(client).waits_for_batch ? "RESERVED_BATCH 1\r\n" : "";
     answer(client, head + with_job("RESERVED", id));
   }
+  return delivered * kJobsPerDelivery;
 }
 
 // Clients -----------------------------------------------------------------------------------------
@@ -250,7 +255,7 @@ bool Model::can_close(int number) const {
   const auto held = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& job) {
     return job.second.state == JobState::reserved && job.second.holder == number;
   });
-  return static_cast<std::uint64_t>(held) <= budget_;
+  return static_cast<std::uint64_t>(held) * (1 + kJobsPerDelivery) <= budget_;
 }
 
 void Model::close(int number, Tape& tape, Instant now) {
@@ -319,6 +324,7 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
     if (const JobId id = reserved_id(got.bytes); id != 0) check_order(got.client, id, before);
   }
   check_rest(now);
+  moved += static_cast<std::uint32_t>(observed.size()) * kJobsPerDelivery;
   require(moved <= Engine::kJobsPerCall, "the simulation moves more jobs than the model knows of");
   budget_ = Engine::kJobsPerCall;
   retry_refused(now);

@@ -284,7 +284,8 @@ class Model {
   void make_ready(JobId id, Instant now);
   void make_delayed(ModelJob& job, Instant now);
   void make_reserved(int client, JobId id, Instant now);
-  void offer(const std::string& tube, Instant now);
+  // What it costs of a budget of jobs.
+  std::uint32_t offer(const std::string& tube, Instant now);
 
   void answer(int client, std::string text, std::uint64_t held_until = 0) {
     clients_.at(client).answered_bytes += text.size();

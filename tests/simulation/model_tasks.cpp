@@ -169,7 +169,7 @@ Model::Step Model::kick_some(ModelTask& kick, std::uint32_t& budget, Tape& tape,
     ++job.counts[static_cast<std::size_t>(JobEvent::kick)];
     begin_ready(job, now);
     check_record(tape, Event::Kind::record_update, id);
-    offer(kick.tube, now);
+    budget -= std::min(budget, offer(kick.tube, now));
   }
   return Step::done;
 }

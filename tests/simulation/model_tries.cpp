@@ -92,11 +92,11 @@ void Model::give_back(int number, Tape& tape, Instant now) {
     ModelJob& job = jobs_.at(id);
     --budget_;
     if (job.tries == 0) {
-      make_ready(id, now);
+      begin_ready(job, now);
     } else {
       end_tries({id}, false, tape, now);
-      offer(job.tube, now);
     }
+    budget_ -= std::min(budget_, offer(job.tube, now));
   }
 }
 

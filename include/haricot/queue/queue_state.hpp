@@ -27,6 +27,8 @@ struct QueueState {
   // miss of the processor's cache. To move a job, or a tube among the offers of one client, takes
   // so many.
   static constexpr std::uint32_t kStepsPerJob = 8;
+  // To deliver something to a client takes so many: its answer is written and sent.
+  static constexpr std::uint32_t kStepsPerDelivery = 10 * kStepsPerJob;
   // The least time that is left of a TTR while its holder may still wait for another job.
   static constexpr Duration kDeadlineMargin = Duration::seconds(1);
 
