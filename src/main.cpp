@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "haricot/base/memory.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/service/server_info.hpp"
@@ -22,6 +23,7 @@
 #include "os/daemon.hpp"
 #include "os/listener.hpp"
 #include "os/log.hpp"
+#include "os/new.hpp"
 #include "os/notify.hpp"
 #include "os/options.hpp"
 #include "os/process.hpp"
@@ -214,6 +216,7 @@ int serve(const os::Options& options, os::Log& log) {
   if (is_confined) enter_sandbox(listeners, binlog, notifier.is_open(), log);
 
   const ServerInfo info = server_info(options);
+  if (info.limits.job_memory_bytes_max > 0) Memory::limit(info.limits.job_memory_bytes_max);
   NoJournal no_journal;
   Journal& journal = binlog != nullptr ? binlog->journal() : no_journal;
   Service service(info, journal, os::read_clock(), os::make_hash_key());
@@ -235,6 +238,9 @@ const char* program_name(const char* path) {
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifdef HARICOT_COUNTS_MEMORY
+  os::count_memory();
+#endif
   os::open_standard_descriptors();
   os::ignore_broken_pipes();
   os::ignore_children();

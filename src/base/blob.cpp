@@ -1,6 +1,7 @@
 #include "haricot/base/blob.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace haricot {
 namespace {
@@ -13,21 +14,13 @@ constexpr std::size_t kReclaimShare = 16;
 
 BlobRef::Retired* BlobRef::retired_ = nullptr;
 std::size_t BlobRef::retired_bytes_ = 0;
-constinit Slabs BlobRef::slabs_;
-
-void* BlobRef::allocate_memory(std::size_t bytes) {
-  return is_in_slab(bytes) ? slabs_.allocate(sizeof(Header) + bytes)
-                           : std::malloc(sizeof(Header) + bytes);
-}
 
 BlobRef BlobRef::allocate(std::size_t bytes) {
   BlobRef ref;
-  void* memory = allocate_memory(bytes);
-  if (memory == nullptr && (retired_bytes_ > 0 || kept_bytes() > 0)) {
-    age();
-    age();
+  void* memory = Memory::allocate(sizeof(Header) + bytes);
+  if (memory == nullptr && retired_bytes_ > 0) {
     reclaim_all_retired();
-    memory = allocate_memory(bytes);
+    memory = Memory::allocate(sizeof(Header) + bytes);
   }
   if (memory != nullptr) ref.blob_ = new (memory) Header{bytes, 1};
   return ref;
@@ -35,13 +28,12 @@ BlobRef BlobRef::allocate(std::size_t bytes) {
 
 void BlobRef::reclaim_retired() {
   if (retired_ != nullptr) reclaim(std::max(kReclaimBytesMin, retired_bytes_ / kReclaimShare));
-  const std::size_t to_go = slabs_.bytes_to_go();
-  if (to_go > 0) slabs_.give_back(std::max(kReclaimBytesMin, to_go / kReclaimShare));
+  Memory::give_back(kReclaimBytesMin, kReclaimShare);
 }
 
 void BlobRef::reclaim_all_retired() {
   reclaim(retired_bytes_);
-  slabs_.give_back(slabs_.bytes_to_go());
+  Memory::give_back(Memory::bytes_to_go(), 1);
 }
 
 void BlobRef::retire(Header* blob) {
@@ -58,14 +50,14 @@ void BlobRef::reclaim(std::size_t bytes) {
     const std::size_t freed = std::min(bytes, retired.bytes);
     void* rest = nullptr;
     if (retired.bytes - freed > kFreedAtOnceBytesMax) {
-      rest = std::realloc(retired_, retired.bytes - freed);
+      rest = Memory::shrink(retired_, retired.bytes - freed);
     }
     if (rest != nullptr) {
       retired_ = new (rest) Retired{retired.next, retired.bytes - freed};
       retired_bytes_ -= freed;
       return;
     }
-    std::free(retired_);
+    Memory::free(retired_);
     retired_ = retired.next;
     retired_bytes_ -= retired.bytes;
     bytes -= freed;

@@ -65,22 +65,28 @@ void Engine::mark_producer(Client& client) {
 
 bool Engine::admit(std::uint64_t asked) {
   if (!is_job_memory_limited()) return true;
-  const std::uint64_t wanted = job_memory_bytes() + asked;
+  const std::uint64_t wanted = counted_bytes() + asked;
   // Between the two bounds nothing changes: a client that takes one job out and puts one in does
   // not end the shortage.
-  const std::uint64_t plenty = job_memory_bytes_max_ - job_memory_bytes_max_ / 8;
+  const bool is_short = counted_bytes() > job_memory_short_above_;
   if (wanted <= job_memory_bytes_max_) {
-    const bool is_over = wanted <= plenty || !is_short_of_job_memory();
+    const bool is_over = wanted <= plenty() || !is_short;
     if (is_over) job_memory_short_above_ = kNoShortage;
     return true;
   }
   ++state_.counts.refused_puts;
-  if (!is_short_of_job_memory()) job_memory_short_above_ = plenty;
+  if (!is_short) job_memory_short_above_ = plenty();
   // A body that never fits says nothing of how full the memory is.
   if (asked < job_memory_bytes_max_) {
     job_memory_short_above_ = std::min(job_memory_short_above_, job_memory_bytes_max_ - asked);
   }
   return false;
+}
+
+void Engine::note_refused_put(std::size_t body_bytes) {
+  ++state_.counts.refused_puts;
+  refused_body_bytes_ = std::min<std::uint64_t>(refused_body_bytes_, body_bytes);
+  state_.jobs.give_empty_chunks_back();
 }
 
 bool Engine::admit_put(std::size_t body_bytes, std::size_t tag_bytes) {

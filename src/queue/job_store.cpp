@@ -1,12 +1,12 @@
 #include "haricot/queue/job_store.hpp"
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/memory.hpp"
 
 namespace haricot {
 namespace {
@@ -31,7 +31,7 @@ JobStore::~JobStore() {
       if (reinterpret_cast<Job*>(piece)->body_bytes <= kInlineBodyBytesMax) continue;
       BlobRef::adopt(detached_blob(piece));
     }
-    std::free(chunk.pieces);
+    Memory::free(chunk.pieces);
   }
 }
 
@@ -255,17 +255,34 @@ void JobStore::free(JobRef ref) {
   // One empty chunk of a size stays: a single job that comes and goes must not map memory each
   // time.
   const bool others = chunk.previous != 0 || chunk.next != 0;
-  if (!others) return;
+  if (others) remove_chunk(number);
+}
+
+// Requires: it is empty.
+void JobStore::remove_chunk(std::uint32_t number) {
   unlink_chunk(number);
-  std::free(chunk.pieces);
-  chunk = Chunk{};
+  Memory::free(chunks_[number].pieces);
+  chunks_[number] = Chunk{};
   free_numbers_.push_back(number);  // Cannot allocate: see add_chunk().
+}
+
+// An empty one is the only one of its size with room, see free().
+void JobStore::give_empty_chunks_back() {
+  for (const std::uint32_t number : with_room_) {
+    if (number != 0 && chunks_[number].used == 0) remove_chunk(number);
+  }
 }
 
 // Returns the number of a new chunk that is linked as having room, or 0 if there is no memory.
 std::uint32_t JobStore::add_chunk(std::size_t piece_bytes) {
-  auto* pieces = static_cast<std::byte*>(std::malloc(kChunkBytes));
-  if (pieces == nullptr) return 0;
+  auto* pieces = static_cast<std::byte*>(Memory::allocate(kChunkBytes));
+  if (pieces == nullptr) {
+    const std::size_t numbers = free_numbers_.size();
+    give_empty_chunks_back();
+    if (free_numbers_.size() == numbers) return 0;
+    pieces = static_cast<std::byte*>(Memory::allocate(kChunkBytes));
+    if (pieces == nullptr) return 0;
+  }
   std::uint32_t number = 0;
   if (!free_numbers_.empty()) {
     number = free_numbers_.back();
@@ -280,7 +297,7 @@ std::uint32_t JobStore::add_chunk(std::size_t piece_bytes) {
     }
   }
   if (number == 0) {
-    std::free(pieces);
+    Memory::free(pieces);
     return 0;
   }
   chunks_[number] = Chunk{.pieces = pieces,

@@ -8,6 +8,10 @@
 namespace haricot {
 namespace {
 
+// By this part of the limit of memory tubes and watches may pass it, so that workers can still
+// come when puts are refused.
+constexpr std::size_t kShareForNames = 16;
+
 std::string_view capitals_of(JobState state) {
   switch (state) {
     case JobState::ready:
@@ -69,8 +73,10 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
     case Verb::put:
     case Verb::quit:
       break;  // The session's: a put has a body, and quit has no answer.
-    case Verb::use:
+    case Verb::use: {
+      const Memory::Bounded bounded(kShareForNames);
       return use(client, command.tube);
+    }
     case Verb::reserve:
       return reserve(client, Instant::never(), now);
     case Verb::reserve_with_timeout:
@@ -89,8 +95,10 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
       return simple(engine_.bury(client, id, command.priority), ReplyCode::buried);
     case Verb::touch:
       return simple(engine_.touch(client, id, now), ReplyCode::touched);
-    case Verb::watch:
+    case Verb::watch: {
+      const Memory::Bounded bounded(kShareForNames);
       return watch(client, engine_.watch(client, command.tube));
+    }
     case Verb::ignore:
       return watch(client, engine_.ignore(client, command.tube));
     case Verb::peek:
@@ -135,8 +143,10 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
       return reserve_batch(client, command, now);
     case Verb::delete_batch:
       return delete_batch(client, command);
-    case Verb::watch_by_weight:
+    case Verb::watch_by_weight: {
+      const Memory::Bounded bounded(kShareForNames);
       return watch_by_weight(client, command);
+    }
     case Verb::reserve_mode:
       return reserve_mode(client, command);
     case Verb::drain:
@@ -179,7 +189,9 @@ ReplyCode Dispatcher::find_room(PutPlan& plan, const Command& command) {
   // One that is above the limit of memory for jobs now is not collected in the first place.
   const JobTags tags = command.read_tags.value_or(JobTags{});
   if (engine_.admit_put(plan.body_bytes, JobStore::tag_bytes_of({command.tags, tags}))) {
+    const Memory::Bounded bounded;
     plan.body = BlobRef::allocate(plan.body_bytes);
+    if (!plan.body && Memory::take_refusal()) engine_.note_refused_put(plan.body_bytes);
   }
   if (plan.body) return ReplyCode::none;
   return draining_ ? ReplyCode::draining : ReplyCode::out_of_memory;
@@ -196,6 +208,18 @@ void Dispatcher::note_oversized(const Client& client, std::uint32_t bytes) {
   }
 }
 
+Outcome Dispatcher::put_within_limit(Client& client, const NewJob& job, NewBody& body,
+                                     Instant now) {
+  const std::size_t bytes = body.size();
+  const Memory::Bounded bounded;
+  const Outcome outcome = engine_.put(client, job, std::move(body), now);
+  if (outcome == Outcome::done) engine_.note_put(bytes);
+  if (outcome == Outcome::out_of_memory && Memory::take_refusal()) {
+    engine_.note_refused_put(bytes);
+  }
+  return outcome;
+}
+
 Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody& body, Instant now) {
   if (draining_) return {ReplyCode::draining};
   NewJob job{
@@ -205,7 +229,10 @@ Reply Dispatcher::finish_put(Client& client, const PutPlan& plan, NewBody& body,
     job.tags = tags.text;
     job.read_tags = &tags;
   }
-  switch (const Outcome outcome = engine_.put(client, job, std::move(body), now)) {
+  const bool is_limited = info_.limits.job_memory_bytes_max > 0;
+  const Outcome outcome = is_limited ? put_within_limit(client, job, body, now)
+                                     : engine_.put(client, job, std::move(body), now);
+  switch (outcome) {
     case Outcome::done:
       return {.code = ReplyCode::inserted, .number = job.id};
     case Outcome::buried:

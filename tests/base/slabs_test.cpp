@@ -19,15 +19,15 @@ void give_all_back(Slabs& slabs) {
   while (slabs.bytes_to_go() > 0) slabs.give_back(1);
 }
 
-TEST(Slabs, TakeSizesBetweenTheirBoundsAndWasteAtMostAnEighth) {
-  EXPECT_FALSE(Slabs::takes(16 * 1024));
-  EXPECT_FALSE(Slabs::takes(192 * 1024 + 1));
+TEST(Slabs, TakeSizesUpToTheirBoundAndWasteAtMostAnEighth) {
+  EXPECT_FALSE(Slabs::takes(Slabs::kBytesMax + 1));
   std::size_t before = 0;
-  for (std::size_t bytes = Slabs::kBytesMin; bytes <= Slabs::kBytesMax; ++bytes) {
+  for (std::size_t bytes = 0; bytes <= Slabs::kBytesMax; ++bytes) {
     ASSERT_TRUE(Slabs::takes(bytes));
     const std::size_t taken = Slabs::piece_bytes(bytes);
-    ASSERT_GE(taken, bytes);
-    ASSERT_LE(taken - bytes, bytes / 8);
+    const std::size_t wanted = bytes + Slabs::kPrefixBytes;
+    ASSERT_GE(taken, wanted);
+    ASSERT_LE(taken - wanted, std::max<std::size_t>(15, wanted / 8));
     ASSERT_GE(taken, before);
     before = taken;
   }
@@ -39,8 +39,7 @@ TEST(Slabs, PiecesAreApartAndKeepTheirBytes) {
   std::map<char*, std::pair<std::size_t, char>> pieces;
   for (int i = 0; i < 3000; ++i) {
     if (pieces.empty() || random() % 5 < 3) {
-      const std::size_t bytes =
-          Slabs::kBytesMin + random() % (Slabs::kBytesMax - Slabs::kBytesMin + 1);
+      const std::size_t bytes = random() % (random() % 2 == 0 ? 600 : Slabs::kBytesMax + 1);
       auto* const piece = static_cast<char*>(slabs.allocate(bytes));
       ASSERT_NE(piece, nullptr);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece) % 16, 0U);
@@ -114,6 +113,44 @@ TEST(Slabs, PiecesInUseKeepTheirSlabAlone) {
   std::memset(pieces[0], 1, 60'000);
   slabs.free(pieces[0]);
   EXPECT_GT(slabs.empty_bytes(), 0U);
+}
+
+TEST(Slabs, SmallPiecesGoBackToo) {
+  Slabs slabs;
+  std::vector<void*> pieces;
+  for (int i = 0; i < 100'000; ++i) pieces.push_back(slabs.allocate(40));
+  EXPECT_GE(slabs.taken_bytes(), 4'800'000U);
+  for (void* const piece : pieces) slabs.free(piece);
+  give_all_back(slabs);
+  EXPECT_EQ(slabs.taken_bytes(), 0U);
+}
+
+TEST(Slabs, CountWhatWasEverInUse) {
+  Slabs slabs;
+  void* const small = slabs.allocate(40);
+  EXPECT_LE(slabs.taken_bytes(), 16U * 1024);
+  void* const large = slabs.allocate(100'000);
+  EXPECT_LE(slabs.taken_bytes(), 16U * 1024 + 130'000);
+  slabs.free(small);
+  slabs.free(large);
+  EXPECT_GT(slabs.taken_bytes(), 100'000U) << "kept, so it counts";
+}
+
+TEST(Slabs, AboveTheirLimitOnlyFreePiecesAreGiven) {
+  Slabs slabs;
+  slabs.limit(1'000'000);
+  std::vector<void*> pieces;
+  while (void* const piece = slabs.allocate(1000)) pieces.push_back(piece);
+  EXPECT_LE(slabs.taken_bytes(), 1'000'000U);
+  EXPECT_GT(pieces.size(), 900U);
+  EXPECT_EQ(slabs.allocate(20'000), nullptr);
+  slabs.free(pieces.back());
+  pieces.back() = slabs.allocate(1000);
+  EXPECT_NE(pieces.back(), nullptr);
+  slabs.limit(2'000'000);
+  pieces.push_back(slabs.allocate(1000));
+  EXPECT_NE(pieces.back(), nullptr);
+  for (void* const piece : pieces) slabs.free(piece);
 }
 
 }  // namespace

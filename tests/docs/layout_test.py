@@ -23,7 +23,8 @@ LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 def pages():
     yield documents.ROOT / "README.md"
     yield from sorted((documents.ROOT / "docs").glob("*.md"))
-    yield from sorted((documents.ROOT / "tests").glob("**/README.md"))
+    # Not those of the client libraries.
+    yield from sorted(path for path in (documents.ROOT / "tests").glob("**/README.md") if "node_modules" not in path.parts)
 
 
 def paragraphs(lines):

@@ -272,5 +272,75 @@ TEST_F(DaemonMemory, HalfABodyGivesItBackWithItsClient) {
   EXPECT_TRUE(other->put("job").starts_with("INSERTED "));
 }
 
+// One job of each chunk survives, and the next jobs are a little smaller: none of them fits into
+// what the others have left.
+TEST_F(DaemonMemory, TheLimitHoldsTheProcessWhereSizesShrink) {
+  constexpr std::size_t kLimit = 32 * kMebibyte;
+  ASSERT_TRUE(start({"--memory-max=32m"})) << server_.failure();
+  const Client client = connect();
+  ASSERT_EQ(client->ask("list-tube-used"), "USING default\r\n");
+  const std::size_t before = resident_bytes(server_.pid());
+  for (std::size_t size = 1000; size > 50 && !kIsSanitized; size -= 8) {
+    const std::size_t jobs = kMebibyte / (size + 60);
+    const std::size_t one_of = 256 * 1024 / (size + 60);
+    ASSERT_TRUE(client->send(
+        repeated("put 0 0 60 " + std::to_string(size) + "\r\n" + std::string(size, 'x') + "\r\n",
+                 static_cast<int>(jobs))));
+    std::string deletes;
+    std::size_t number = 0;
+    for (std::size_t i = 0; i < jobs; ++i) {
+      const std::string answer = *client->read_line();
+      if (!answer.starts_with("INSERTED ") || number++ % one_of == 0) continue;
+      deletes += "delete " + answer.substr(9) + "\r\n";
+    }
+    ASSERT_TRUE(client->send(deletes));
+    for (auto i = std::count(deletes.begin(), deletes.end(), '\n'); i > 0; --i) {
+      ASSERT_EQ(client->read_line(), "DELETED");
+    }
+  }
+  EXPECT_TRUE(kIsSanitized || server_stat("memory-refused") > 0);
+  expect_growth_below("shrinking sizes with a limit of 32 MiB",
+                      resident_bytes(server_.pid()) - before, kLimit + kLimit / 10 + 4 * kMebibyte);
+}
+
+TEST_F(DaemonMemory, TubesCountInTheLimit) {
+  ASSERT_TRUE(start({"--memory-max=16m"})) << server_.failure();
+  const Client client = connect();
+  ASSERT_EQ(client->ask("list-tube-used"), "USING default\r\n");
+  const std::size_t before = resident_bytes(server_.pid());
+  for (int i = 0; i < 100'000 && !kIsSanitized; i += 1000) {
+    std::string requests;
+    for (int k = i; k < i + 1000; ++k) {
+      requests += "use tube-" + std::to_string(k) + "\r\nput 0 0 60 1\r\nx\r\n";
+    }
+    ASSERT_TRUE(client->send(requests));
+    for (int k = 0; k < 2000; ++k) ASSERT_TRUE(client->read_line());
+  }
+  expect_growth_below("a tube for each job with a limit of 16 MiB",
+                      resident_bytes(server_.pid()) - before, 22 * kMebibyte);
+}
+
+TEST_F(DaemonMemory, ClosedWatchesGiveItBack) {
+  constexpr int kWatches = kIsSanitized ? 1000 : 200'000;
+  ASSERT_TRUE(start()) << server_.failure();
+  Client client = connect();
+  ASSERT_EQ(client->ask("list-tube-used"), "USING default\r\n");
+  const std::size_t before = resident_bytes(server_.pid());
+  for (int i = 0; i < kWatches; i += 1000) {
+    std::string requests;
+    for (int k = i; k < i + 1000; ++k) requests += "watch tube-" + std::to_string(k) + "\r\n";
+    ASSERT_TRUE(client->send(requests));
+    for (int k = 0; k < 1000; ++k) ASSERT_TRUE(client->read_line());
+  }
+  const std::size_t peak = resident_bytes(server_.pid()) - before;
+  client->close();
+  const auto growth = [&] {
+    const std::size_t after = resident_bytes(server_.pid());
+    return after > before ? after - before : 0;
+  };
+  EXPECT_TRUE(kIsSanitized || eventually([&] { return growth() < peak / 4; }));
+  expect_growth_below("200,000 watches that are closed", growth(), peak / 4);
+}
+
 }  // namespace
 }  // namespace haricot::test

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "haricot/base/memory.hpp"
 #include "support/engine_world.hpp"
 
 namespace haricot {
@@ -92,6 +93,26 @@ TEST_F(EngineMemory, AShortageBeginsWithARefusalAndEndsWithAnEighthFree) {
   ASSERT_EQ(try_put(kLarge), Outcome::done);
   EXPECT_FALSE(world.engine.is_short_of_job_memory());
   EXPECT_EQ(world.engine.counts().refused_puts, 1U);
+}
+
+TEST_F(EngineMemory, WhatMemoryRefusesIsAShortageUntilAsLargeABodyIsTakenOrThereIsRoom) {
+  Engine& engine = world.engine;
+  engine.limit_job_memory(1'000'000);
+  Memory::limit(1'000'000);
+  void* const ballast = Memory::allocate(Memory::kOwnBytes + 1'000'000);
+  EXPECT_GE(engine.job_memory_bytes(), 1'000'000U);
+  EXPECT_FALSE(engine.is_short_of_job_memory());
+  engine.note_refused_put(100);
+  EXPECT_EQ(engine.counts().refused_puts, 1U);
+  EXPECT_TRUE(engine.is_short_of_job_memory());
+  engine.note_put(99);
+  EXPECT_TRUE(engine.is_short_of_job_memory());
+  engine.note_put(100);
+  EXPECT_FALSE(engine.is_short_of_job_memory());
+  engine.note_refused_put(100);
+  Memory::free(ballast);
+  EXPECT_FALSE(engine.is_short_of_job_memory());
+  Memory::limit(SIZE_MAX);
 }
 
 TEST_F(EngineMemory, AShortageForLargeJobsEndsWhenTheyFit) {

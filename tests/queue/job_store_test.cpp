@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "haricot/base/memory.hpp"
 #include "support/allocations.hpp"
 #include "support/blob_of.hpp"
 #include "support/random.hpp"
@@ -271,6 +272,23 @@ TEST(JobStore, NumbersOfChunksThatWereGivenBackAreUsedAgain) {
     ASSERT_LE(reached, highest + 1);
     for (const JobRef ref : jobs) store.destroy(ref);
   }
+}
+
+TEST(JobStore, ChunksThatAreKeptEmptyGoBackWhenAskedFor) {
+  Memory::limit(1'000'000'000);
+  void* const ballast = Memory::allocate(Memory::kOwnBytes);
+  JobStore store;
+  const JobRef stays = create(store, 1, std::string(100, 'x'));
+  const std::size_t before = Memory::used_bytes();
+  store.destroy(create(store, 2, std::string(500, 'x')));
+  const std::size_t kept = Memory::used_bytes();
+  EXPECT_GT(kept, before + 200'000);
+  store.give_empty_chunks_back();
+  EXPECT_LT(Memory::used_bytes(), kept - 200'000);
+  EXPECT_EQ(store.body(stays), std::string(100, 'x'));
+  EXPECT_NE(create(store, 3, std::string(500, 'x')), JobRef::none);
+  Memory::free(ballast);
+  Memory::limit(SIZE_MAX);
 }
 
 TEST(JobStore, ReferencesStayValidWhileOthersComeAndGo) {

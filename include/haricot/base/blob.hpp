@@ -8,19 +8,17 @@
 // its last owner but retired, and reclaim_retired() frees what is retired a piece at a time. What
 // is retired belongs to the process, as what malloc keeps does.
 //
-// Those of 16 to 192 KiB are in slabs, which are kept for a while when they are empty: age() and
-// reclaim_retired() give them back.
+// Smaller ones, and all else that is kept for a while when it is free, are for Memory to give back:
+// age() and reclaim_retired() have it do so.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <string_view>
 #include <utility>
 
-#include "haricot/base/slabs.hpp"
+#include "haricot/base/memory.hpp"
 
 namespace haricot {
 
@@ -53,11 +51,11 @@ class BlobRef {
   static void reclaim_retired();
   // Frees all of it, for those who hold up nobody.
   static void reclaim_all_retired();
-  static std::size_t retired_bytes() { return retired_bytes_ + slabs_.bytes_to_go(); }
-  // Retires what was kept for blobs to come and was not needed since the last call. To be called
+  static std::size_t retired_bytes() { return retired_bytes_ + Memory::bytes_to_go(); }
+  // Retires what Memory has kept and was not needed since the last call. To be called
   // about once a second, as long as there is something: kept_bytes().
-  static void age() { slabs_.age(); }
-  static std::size_t kept_bytes() { return slabs_.empty_bytes(); }
+  static void age() { Memory::age(); }
+  static std::size_t kept_bytes() { return Memory::kept_bytes(); }
 
   // For owners that keep a reference in raw memory: detach() gives the share up as a pointer that
   // adopt() later makes a reference again, and share() another one of.
@@ -100,21 +98,9 @@ class BlobRef {
   [[gnu::noinline]] static void release(Header* blob) {
     if (--blob->owners == 0) free_or_retire(blob);
   }
-  // A sanitizer sees more where each blob is malloc's.
-#if defined(__SANITIZE_ADDRESS__)
-  static constexpr bool kHasSlabs = false;
-#else
-  static constexpr bool kHasSlabs = true;
-#endif
-  static bool is_in_slab(std::size_t bytes) {
-    return kHasSlabs && Slabs::takes(sizeof(Header) + bytes);
-  }
-  static void* allocate_memory(std::size_t bytes);
   static void free_or_retire(Header* blob) {
-    if (is_in_slab(blob->bytes)) {
-      slabs_.free(blob);
-    } else if (blob->bytes <= kFreedAtOnceBytesMax) {
-      std::free(blob);
+    if (blob->bytes <= kFreedAtOnceBytesMax) {
+      Memory::free(blob);
     } else {
       retire(blob);
     }
@@ -124,7 +110,6 @@ class BlobRef {
 
   static Retired* retired_;  // The last one first.
   static std::size_t retired_bytes_;
-  static Slabs slabs_;
 
   Header* blob_ = nullptr;
 };

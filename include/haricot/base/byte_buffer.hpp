@@ -9,20 +9,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/memory.hpp"
 
 namespace haricot {
 
 class ByteBuffer {
  public:
   ByteBuffer() = default;
-  ~ByteBuffer() { std::free(memory_); }
+  ~ByteBuffer() { Memory::free(memory_); }
   ByteBuffer(const ByteBuffer&) = delete;
   ByteBuffer& operator=(const ByteBuffer&) = delete;
 
@@ -68,7 +68,7 @@ class ByteBuffer {
 
   void release_if_empty() {
     if (!empty() || memory_ == nullptr) return;
-    std::free(memory_);
+    Memory::free(memory_);
     memory_ = nullptr;
     capacity_ = 0;
   }
@@ -107,10 +107,10 @@ class ByteBuffer {
     std::size_t wanted = capacity_ == 0 ? kFirstBytes : std::size_t{capacity_} * 2;
     while (wanted < kept + bytes) wanted *= 2;
     wanted = std::min(wanted, kBytesMax);
-    char* memory = static_cast<char*>(std::malloc(wanted));
+    char* memory = static_cast<char*>(Memory::allocate(wanted));
     if (memory == nullptr) return false;
     if (memory_ != nullptr) std::memcpy(memory, memory_ + begin_, kept);
-    std::free(memory_);
+    Memory::free(memory_);
     memory_ = memory;
     capacity_ = static_cast<std::uint32_t>(wanted);
     begin_ = 0;

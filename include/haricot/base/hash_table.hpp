@@ -1,6 +1,6 @@
 // A hash table of elements that carry their own links, which grows and shrinks one bucket at a time
-// (linear hashing): no insertion ever moves more than one bucket's elements, however many there
-// are.
+// (linear hashing): no insertion ever moves more than one bucket's elements, and no removal more
+// than those of two, however many there are.
 //
 //   struct Entry { std::uint64_t hash; Entry* next_in_bucket; };
 //   HashTable<Entry> table;
@@ -100,12 +100,19 @@ class HashTable {
     *link = element.next_in_bucket;
     element.next_in_bucket = nullptr;
     --size_;
-    if (size_ < buckets_.size() / 2 && buckets_.size() > kBucketsKept) remove_bucket();
+    if (!has_too_many_buckets()) return;
+    // Two, so that a table that is emptied gets small.
+    remove_bucket();
+    if (has_too_many_buckets()) remove_bucket();
   }
 
  private:
   // So few give no memory back, and elements that come and go in batches make no work.
   static constexpr std::uint32_t kBucketsKept = 64;
+
+  bool has_too_many_buckets() const {
+    return size_ < buckets_.size() / 2 && buckets_.size() > kBucketsKept;
+  }
 
   std::uint32_t bucket_of(std::uint64_t hash) const {
     const std::uint32_t wide = static_cast<std::uint32_t>(hash) & wide_mask_;

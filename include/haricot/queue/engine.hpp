@@ -16,6 +16,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -24,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "haricot/base/memory.hpp"
 #include "haricot/base/sip_hash.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/queue/backlog.hpp"
@@ -78,13 +80,23 @@ class Engine {
   // counted as refused. put() asks itself, and for the lane as well. Who has to find memory for the
   // body first asks before.
   [[nodiscard]] bool admit_put(std::size_t body_bytes, std::size_t tag_bytes);
-  // What the jobs take, and their lanes and keys.
+  // What the jobs take, and their lanes and keys; or what the process has taken by the limit of
+  // Memory, if that is more.
   std::uint64_t job_memory_bytes() const {
-    return state_.jobs.memory_bytes() + lanes_.lanes().memory_bytes() + keys_.memory_bytes();
+    return std::max<std::uint64_t>(counted_bytes(), Memory::used_bytes());
   }
   // Whether the jobs take so much that puts are refused: from a refused put on, until what was
   // refused fits and an eighth of the limit is free, or until another put leaves an eighth free.
-  bool is_short_of_job_memory() const { return job_memory_bytes() > job_memory_short_above_; }
+  bool is_short_of_job_memory() const {
+    return counted_bytes() > job_memory_short_above_ || is_short_of_memory();
+  }
+  // Memory has refused a put with a body of that size, because of its limit; or there was enough
+  // for one. This is a shortage as well: it ends when as large a body is taken, or an eighth of the
+  // limit is free. What the jobs keep for jobs to come is given back.
+  void note_refused_put(std::size_t body_bytes);
+  void note_put(std::size_t body_bytes) {
+    if (body_bytes >= refused_body_bytes_) refused_body_bytes_ = kNoBody;
+  }
 
   // Clients ------------------------------------------------------------------------------------
 
@@ -256,6 +268,15 @@ class Engine {
 
  private:
   static constexpr std::uint64_t kNoShortage = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t kNoBody = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t counted_bytes() const {
+    return state_.jobs.memory_bytes() + lanes_.lanes().memory_bytes() + keys_.memory_bytes();
+  }
+  std::uint64_t plenty() const { return job_memory_bytes_max_ - job_memory_bytes_max_ / 8; }
+  bool is_short_of_memory() const {
+    return refused_body_bytes_ != kNoBody && Memory::used_bytes() > plenty();
+  }
 
   bool is_job_memory_limited() const { return job_memory_bytes_max_ != kNoShortage; }
   bool admit(std::uint64_t asked_bytes);
@@ -283,6 +304,7 @@ class Engine {
   const Tube* restored_tube_ = nullptr;  // Of the last job that was restored, until the end of it.
   std::uint64_t job_memory_bytes_max_ = kNoShortage;
   std::uint64_t job_memory_short_above_ = kNoShortage;
+  std::uint64_t refused_body_bytes_ = kNoBody;  // The smallest one, see note_refused_put().
 
   friend class Inspection;
 };

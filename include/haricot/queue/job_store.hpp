@@ -112,6 +112,9 @@ class JobStore {
     return *reinterpret_cast<JournalNote*>(piece(ref) + chunk.piece_bytes - sizeof(JournalNote));
   }
 
+  // Gives the chunks back that are kept empty for jobs to come.
+  void give_empty_chunks_back();
+
   // What tags count as in memory_bytes_for(): in front of their text is room for a LaneNode if
   // there is a tag `con`, and for a KeyNode if there is a tag `idp`.
   static std::size_t tag_bytes_of(const ReadTags& tags) {
@@ -174,8 +177,9 @@ class JobStore {
       kGrainBytes * kGrainBytes;
   static constexpr std::size_t kSizes = kPieceBytesMax / kGrainBytes + 1;
 
-  // malloc adds 16 bytes and maps anything of this size by itself, so a chunk fills its pages.
-  static constexpr std::size_t kChunkBytes = 256 * 1024 - 16;
+  // Memory and malloc add 16 bytes each, and anything of this size is mapped by itself: so a chunk
+  // fills its pages.
+  static constexpr std::size_t kChunkBytes = 256 * 1024 - 32;
   static constexpr unsigned kPieceBits =
       13;  // A reference: the chunk's number, the piece's number.
   static constexpr std::uint32_t kPieceMask = (1U << kPieceBits) - 1;
@@ -232,6 +236,7 @@ class JobStore {
   JobRef allocate(std::size_t piece_bytes);
   void free(JobRef ref);
   std::uint32_t add_chunk(std::size_t piece_bytes);
+  void remove_chunk(std::uint32_t number);
   void link_chunk(std::uint32_t number);
   void unlink_chunk(std::uint32_t number);
 

@@ -90,6 +90,8 @@ class Dispatcher {
   // The reply to a command that says no more than how it ended. `done` is the word for success.
   static Reply simple(Outcome outcome, ReplyCode done);
   ReplyCode find_room(PutPlan& plan, const Command& command);
+  [[gnu::noinline]] Outcome put_within_limit(Client& client, const NewJob& job, NewBody& body,
+                                             Instant now);
   // The reply to a put whose key a job has.
   Reply inserted_again();
   void note_oversized(const Client& client, std::uint32_t bytes);
