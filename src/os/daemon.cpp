@@ -392,7 +392,7 @@ void Daemon::log_memory() {
   log_.event(Level::warning, "memory-full",
              {{"used", engine.job_memory_bytes()},
               {"refused", engine.counts().refused_puts},
-              {"hint", "puts are refused: the jobs take what --memory-max allows"}});
+              {"hint", "puts are refused: the server has taken what --memory-max allows"}});
   memory_shortage_logged_ = true;
 }
 

@@ -34,7 +34,7 @@ constexpr Flag kFlags[] = {
     {0, "connections-max", "N", "serve so many connections at once, close others (0: no limit)"},
     {0, "idle-timeout", "SECONDS", "close connections that are idle for so long (0: never)"},
     {0, "memory-max", "BYTES",
-     "refuse puts when the jobs take so many bytes: 512m, 2g (0: no limit)"},
+     "refuse puts when the server has taken so many bytes: 512m, 2g (0: none)"},
     {0, "tries-max", "N", "bury a job that was reserved so often (0: no limit, at most 65535)"},
     {0, "sandbox", "",
      "drop privileges that are not needed; default as root with -u and in systemd"},

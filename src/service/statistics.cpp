@@ -223,7 +223,7 @@ constexpr std::array kOwnRows = {
         kSame, &limits_idle_time),
     Server::integer(
         "memory-max", [](const ServerFacts& s) { return s.limits().job_memory_bytes_max; },
-        "only with that flag: its value, what the jobs take by the same count, and how many puts "
+        "only with that flag: its value, what the server has taken, and how many puts "
         "were refused",
         &limits_memory),
     Server::integer(

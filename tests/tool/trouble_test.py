@@ -85,7 +85,7 @@ class Trouble(unittest.TestCase):
         refusals = {
             "binlog-no-space": "the disk of its binlog is full",
             "binlog-refusing": "the disk of its binlog fails",
-            "memory-full": "its jobs take what --memory-max allows",
+            "memory-full": "it has taken the memory that --memory-max allows",
         }
         for value in (0, 1):
             for key, reason in refusals.items():

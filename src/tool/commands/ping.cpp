@@ -42,7 +42,7 @@ std::string refusal_of(const StatsText& stats) {
   if (text_of(&stats, "draining") == "true") return "it is in drain mode";
   if (is_set("binlog-no-space")) return "the disk of its binlog is full";
   if (is_set("binlog-refusing")) return "the disk of its binlog fails";
-  if (is_set("memory-full")) return "its jobs take what --memory-max allows";
+  if (is_set("memory-full")) return "it has taken the memory that --memory-max allows";
   return "";
 }
 
