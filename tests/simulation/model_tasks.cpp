@@ -176,19 +176,19 @@ Model::Step Model::kick_some(ModelTask& kick, std::uint32_t& budget, Tape& tape,
 
 // Flushes -----------------------------------------------------------------------------------------
 
-// A tube has one flush at a time, and what the disk refuses at once does not begin.
+// A tube has one flush at a time. What the disk refuses at once does not begin, nor does it wait.
 Model::Step Model::flush_some(ModelTask& flush, std::uint32_t& budget, Tape& tape, Instant now) {
   if (!flush.has_begun) {
     bool has_to_wait = false;
     for_each_task([&](const ModelTask& task) {
       has_to_wait = has_to_wait || (task.has_begun && task.tube == flush.tube);
     });
-    if (has_to_wait) return Step::waits;
     const std::vector<JobId> named = named_by(flush);
-    if (named.empty()) return Step::done;
+    if (named.empty() && !has_to_wait) return Step::done;
     const JournalStatus status = take_room_to_delete({}, tape);
     flush.is_refused = status != JournalStatus::ok && status != JournalStatus::later;
     if (flush.is_refused) return Step::done;
+    if (has_to_wait) return Step::waits;
     take_jobs(flush, named);
   }
   const Step outcome = free_some(flush, budget, tape, now);
