@@ -264,6 +264,10 @@ Compaction::Step Compaction::not_now(JournalStatus status) {
 // Begins to remove the oldest file: removal_ended() tells how that went. To remove a large file
 // takes the kernel long, so it is done where syncs are.
 Compaction::Step Compaction::remove_oldest() {
+  if (ground_.now < remove_again_) {
+    again_ = remove_again_;
+    return Step::nothing_to_do;
+  }
   if (way_.syncs().has_removal()) {
     // The next ones are told of while the oldest goes: each of the two takes syncs.
     (void)note_oldest_needed();
@@ -300,8 +304,8 @@ Compaction::Step Compaction::drop_oldest_at_once() {
   const bool is_out = oldest.is_gone || remove_or_keep(ground_.disk, oldest.name_number,
                                                        oldest.has_to_be_kept) == DiskStatus::ok;
   if (!is_out) {
+    put_off_removal();
     report_removal_failed(ground_.disk.last_error());
-    again_ = ground_.now + kPauseAfterFailure;
     return Step::nothing_to_do;
   }
   drop_oldest();
@@ -328,7 +332,7 @@ void Compaction::removal_ended(DiskStatus status) {
   if (status == DiskStatus::ok) {
     drop_oldest();
   } else {
-    again_ = ground_.now + kPauseAfterFailure;
+    put_off_removal();
   }
 }
 
@@ -336,6 +340,12 @@ void Compaction::drop_oldest() {
   segments().remove_oldest();
   has_to_make_room_ = false;  // Whoever still lacks room says so again.
   room_.ask_again();          // There is space again.
+}
+
+// Whoever lacks the space of the file is refused meanwhile. If each of them had the removal tried
+// at once, they would wait for one try after the other.
+void Compaction::put_off_removal() {
+  again_ = remove_again_ = ground_.now + kPauseAfterFailure;
 }
 
 void Compaction::report_removal_failed(const std::string& why) {

@@ -102,6 +102,38 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughToDeleteAllJobsInAnyOrder) {
   }
 }
 
+class FullDiskThatKeepsFiles : public ::testing::TestWithParam<SyncPolicy> {};
+
+// A file that cannot be removed gives no space back, so there is nothing to wait for.
+TEST_P(FullDiskThatKeepsFiles, RefusesChanges) {
+  SimDisk disk;
+  disk.set_capacity(kFullDiskBytes);
+  World world(disk, {.file_bytes = 4096, .sync = GetParam()});
+  const std::vector<JobId> ids = fill(world, 100);
+  for (std::size_t i = 0; i < ids.size() / 2; ++i) {
+    ASSERT_EQ(world.delete_job(ids[i]), Outcome::done);
+  }
+  (void)fill(world, 100);
+  disk.set_sync_mode(SyncMode::when_told);
+  disk.inject({.call = DiskCall::remove, .lasts = true});
+  const JobId id = ids.back();
+  Outcome outcome = Outcome::done;
+  for (int i = 0; i < 10000 && outcome == Outcome::done; ++i) {
+    outcome = world.reserve(id);
+    if (outcome == Outcome::done) outcome = world.bury(id);
+  }
+  EXPECT_EQ(outcome, Outcome::journal_failed);
+  EXPECT_FALSE(world.binlog.numbers().refusing);
+  // A while later, or with other jobs, it is the same; and it is over with the fault.
+  world.pass(Duration::seconds(2));
+  EXPECT_EQ(world.release(id), Outcome::journal_failed);
+  disk.clear_faults();
+  world.idle();
+  EXPECT_EQ(world.release(id), Outcome::done);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, FullDiskThatKeepsFiles, kEachSyncPolicy, name_of_policy);
+
 // Each file has records that no job needs. Where nearly all the rest lives, to copy it would give
 // nothing back. The world fails if the binlog wants turns without end.
 TEST(BinlogSpace, OfAFullDiskWithManySmallFilesIsNotCopiedForNothing) {

@@ -132,11 +132,18 @@ class World {
   template <typename Command>
   Outcome until_done(Command command) {
     Outcome outcome = command();
-    while (outcome == Outcome::not_yet && !::testing::Test::HasFatalFailure()) {
+    for (int tries = 1; outcome == Outcome::not_yet; ++tries) {
+      expect_end(tries);
+      if (::testing::Test::HasFatalFailure()) break;
       wait_for_disk();
       outcome = command();
     }
     return outcome;
+  }
+  // Of the tries of one command.
+  static void expect_end(int tries) {
+    constexpr int kTriesMax = 5000;
+    ASSERT_LT(tries, kTriesMax) << "a command is told again and again to try later";
   }
   // Turns as a server makes them, until the client's task has ended. Time passes where it is not
   // the disk that has to move: a task that the journal has refused is tried again after a pause.
