@@ -52,7 +52,8 @@ void Service::advance(Instant now) {
   busy_last_turn_ = std::exchange(busy_, 0);
   engine_.advance(now);
   engine_.take_steps();  // Those of the time, which no session pays for.
-  costly_work_.begin_turn();
+  // Who was put off comes first, from the backlog.
+  costly_work_ = costly_put_off_ ? 0 : Session::kCostlyWorkPerTurn;
   hand_out_deliveries();
   if (limits_.idle_timeout_s > 0) look_for_idle(now);
   if (now_ >= age_blobs_again_) {
@@ -105,14 +106,14 @@ void Service::run_backlog(Instant now) {
     try_again(now);
   IntrusiveList<Session, &Session::runnable_> this_turn;
   this_turn.append(runnable_);
-  costly_work_.begin_backlog();
+  if (std::exchange(costly_put_off_, false)) costly_work_ = Session::kCostlyWorkPerTurn;
   while (!this_turn.empty()) {
     Session& session = this_turn.front();
     this_turn.remove(session);
     if (!may_run(session)) continue;
     // Somebody in front of it has been put off already, so it would be, too. Its line is not even
     // read: many that wait for their turn would make each turn longer.
-    if (session.is_put_off_ && costly_work_.is_awaited()) {
+    if (session.is_put_off_ && costly_put_off_) {
       mark_runnable(session);
       continue;
     }

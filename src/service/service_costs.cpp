@@ -16,8 +16,11 @@ constexpr std::uint32_t kWorkPerShownJob = 2;
 constexpr std::uint32_t kWorkPerShownTube = 4;
 constexpr std::uint32_t kWorkPerBatchedJob = 2;
 
+// A page or a batch of so few is like any other command: who asks for it waits for no long ones.
+constexpr std::uint64_t kFew = 32;
+
 std::uint32_t work_for_many(std::uint64_t number, std::uint32_t each) {
-  return 1 + static_cast<std::uint32_t>(number) * each;
+  return number <= kFew ? 1 : static_cast<std::uint32_t>(number) * each;
 }
 
 }  // namespace
@@ -74,15 +77,21 @@ Service::Work Service::price_of(const Session& session, const Command& command) 
 }
 
 // Whether the command was put off to a later turn: then it stays where it is. If not, it draws on
-// what the costly ones of the turn have.
+// what the costly ones of the turn have. The first costly one of a turn always runs.
 bool Service::put_off_or_pay(Session& session, const Command& command, Work& work) {
+  const Work price = price_of(session, command);
+  const bool is_costly = price > Session::kCostlyWork;
+  const bool is_too_costly =
+      is_costly && price > costly_work_ && costly_work_ < Session::kCostlyWorkPerTurn;
   // An answer that is held back may be taken back, and a list in pieces could not be.
-  const bool has_to_wait = session.is_held_back_ && is_long_list(session, command);
-  if (!has_to_wait && costly_work_.take(price_of(session, command))) return false;
-  if (has_to_wait) costly_work_.put_off();
-  session.is_put_off_ = true;
-  work = 0;
-  return true;
+  if (is_too_costly || (session.is_held_back_ && is_long_list(session, command))) {
+    session.is_put_off_ = true;
+    costly_put_off_ = true;
+    work = 0;
+    return true;
+  }
+  if (is_costly) costly_work_ -= std::min(price, costly_work_);
+  return false;
 }
 
 }  // namespace haricot

@@ -160,22 +160,6 @@ TEST_F(ServiceFairness, PagesAndBatchesShareATurn) {
   expect_shared(sessions, {"reserve-batch 1000\r\n"}, 3);
 }
 
-// A page of a few jobs is not dear, but a thousand of them are.
-TEST_F(ServiceFairness, VeryManyShortPagesShareATurn) {
-  constexpr std::size_t kSessions = 400;
-  Session& producer = world.connect();
-  ASSERT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 100))), 100U);
-  std::string watches;
-  for (int i = 0; i < 40; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
-  ASSERT_EQ(lines_in(world.ask(producer, watches)), 40U);
-  std::vector<Session*> sessions;
-  for (std::size_t i = 0; i < kSessions; ++i) sessions.push_back(&world.connect());
-  const std::size_t most = CostlyWork::kPerTurn / 32;
-  expect_shared(sessions, {"scan-jobs 0 32\r\n"}, most);
-  expect_shared(sessions, {"list-jobs default ready 32\r\n"}, most);
-  expect_shared(sessions, {"stats-tubes * 32\r\n"}, most);
-}
-
 // Each of them is a long task, and they take turns. What a session sends behind it waits for it.
 TEST_F(ServiceFairness, ChangesOfModeOverManyTubesShareATurn) {
   std::string watches;

@@ -138,8 +138,7 @@ TEST_F(ServiceLists, CostlyReservesShareATurn) {
     return std::count_if(sessions.begin(), sessions.end(),
                          [](Session* session) { return session->has_output(); });
   };
-  const auto most =
-      (CostlyWork::kPerTurn + CostlyWork::kForShort) / (2 * kTubes / Engine::kStepsPerJob);
+  const auto most = Session::kCostlyWorkPerTurn / (2 * kTubes / Engine::kStepsPerJob);
   auto before = answered();
   EXPECT_LE(before, most + 1);
   int turns = 0;
@@ -161,8 +160,7 @@ TEST_F(ServiceLists, CostlyReservesShareATurn) {
 TEST_F(ServiceLists, CommandsThatEndCostlyWaitsShareATurn) {
   constexpr std::uint32_t kTubes = 1000;
   constexpr std::size_t kWorkers = 120;
-  const auto most =
-      (CostlyWork::kPerTurn + CostlyWork::kForShort) / (kTubes / Engine::kStepsPerJob);
+  const auto most = Session::kCostlyWorkPerTurn / (kTubes / Engine::kStepsPerJob);
   for (const std::string command : {"put", "large put", "release", "kick-job"}) {
     SCOPED_TRACE(command);
     std::vector<Session*> producers;

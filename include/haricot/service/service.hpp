@@ -22,7 +22,6 @@
 #include "haricot/base/memory_cushion.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
-#include "haricot/service/costly_work.hpp"
 #include "haricot/service/dispatcher.hpp"
 #include "haricot/service/server_info.hpp"
 #include "haricot/service/session.hpp"
@@ -168,10 +167,11 @@ class Service {
   // How many sessions did much, in this turn and in the last one.
   std::uint32_t busy_ = 0;
   std::uint32_t busy_last_turn_ = 0;
-  CostlyWork costly_work_;
-  std::uint32_t waiting_for_tubes_ = 0;  // Sessions that wait for a list of all tubes.
-  std::uint32_t turn_ = 0;               // Compared with that of sessions; may come round.
-  Instant now_;                          // When the turn began.
+  Work costly_work_ = Session::kCostlyWorkPerTurn;  // What is left of it in this turn.
+  std::uint32_t waiting_for_tubes_ = 0;             // Sessions that wait for a list of all tubes.
+  bool costly_put_off_ = false;                     // Some session waits for the next turn's.
+  std::uint32_t turn_ = 0;  // Compared with that of sessions; may come round.
+  Instant now_;             // When the turn began.
   Instant age_blobs_again_;
   const Limits& limits_;
   // With an idle timeout: who was active longest ago is in front.
