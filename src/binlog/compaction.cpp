@@ -167,10 +167,13 @@ JournalStatus Compaction::write_kept(const KeptKey& kept) {
 // A body takes many turns, and may wait for another one.
 Compaction::Step Compaction::move_large(const JournaledJob& job, const BlobRef& body) {
   Segment& oldest = segments().oldest();
+  const std::size_t lead = lead_bytes(job, ground_.engine->jobs());
+  const bool is_begun = bodies_.is_for(body, lead);
+  if (!is_begun && ground_.now < begin_again_) return pause_on();
   const JournalStatus status =
-      bodies_.write_ahead(LargeBodies::User::compaction, body,
-                          lead_bytes(job, ground_.engine->jobs()), room_.for_ends_of_jobs());
+      bodies_.write_ahead(LargeBodies::User::compaction, body, lead, room_.for_ends_of_jobs());
   if (status == JournalStatus::later) return Step::has_to_wait;
+  if (status != JournalStatus::ok && is_begun) return pause_after_waiting();
   if (status != JournalStatus::ok || !way_.prepare(0, 0)) {
     again_ = ground_.now + kPauseAfterFailure;
     return Step::nothing_to_do;
@@ -264,10 +267,7 @@ Compaction::Step Compaction::not_now(JournalStatus status) {
 // Begins to remove the oldest file: removal_ended() tells how that went. To remove a large file
 // takes the kernel long, so it is done where syncs are.
 Compaction::Step Compaction::remove_oldest() {
-  if (ground_.now < remove_again_) {
-    again_ = remove_again_;
-    return Step::nothing_to_do;
-  }
+  if (ground_.now < begin_again_) return pause_on();
   if (way_.syncs().has_removal()) {
     // The next ones are told of while the oldest goes: each of the two takes syncs.
     (void)note_oldest_needed();
@@ -304,9 +304,9 @@ Compaction::Step Compaction::drop_oldest_at_once() {
   const bool is_out = oldest.is_gone || remove_or_keep(ground_.disk, oldest.name_number,
                                                        oldest.has_to_be_kept) == DiskStatus::ok;
   if (!is_out) {
-    put_off_removal();
+    const Step step = pause_after_waiting();
     report_removal_failed(ground_.disk.last_error());
-    return Step::nothing_to_do;
+    return step;
   }
   drop_oldest();
   if (ground_.has_syncs()) removal_mark_ = way_.syncs().sync_folder_first();
@@ -332,7 +332,7 @@ void Compaction::removal_ended(DiskStatus status) {
   if (status == DiskStatus::ok) {
     drop_oldest();
   } else {
-    put_off_removal();
+    (void)pause_after_waiting();
   }
 }
 
@@ -342,10 +342,16 @@ void Compaction::drop_oldest() {
   room_.ask_again();          // There is space again.
 }
 
-// Whoever lacks the space of the file is refused meanwhile. If each of them had the removal tried
-// at once, they would wait for one try after the other.
-void Compaction::put_off_removal() {
-  again_ = remove_again_ = ground_.now + kPauseAfterFailure;
+// Whoever lacks the space is refused meanwhile. If each of them had it tried again at once, they
+// would wait for one try after the other.
+Compaction::Step Compaction::pause_after_waiting() {
+  again_ = begin_again_ = ground_.now + kPauseAfterFailure;
+  return Step::nothing_to_do;
+}
+
+Compaction::Step Compaction::pause_on() {
+  again_ = begin_again_;
+  return Step::nothing_to_do;
 }
 
 void Compaction::report_removal_failed(const std::string& why) {

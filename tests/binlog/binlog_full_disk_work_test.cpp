@@ -132,6 +132,32 @@ TEST_P(FullDiskThatKeepsFiles, RefusesChanges) {
   EXPECT_EQ(world.release(id), Outcome::done);
 }
 
+// A quota tells only when a large body is half written that there is no space to move it.
+TEST_P(FullDiskThatKeepsFiles, RefusesChangesWhereALargeBodyCannotBeMoved) {
+  SimDisk disk;
+  disk.set_capacity(kFullDiskBytes);
+  disk.set_tells_space(false);
+  World world(
+      disk, {.file_bytes = 4096, .sync = GetParam(), .large_body_bytes = 2000, .slice_bytes = 500});
+  const JobId large = world.put({.body_bytes = 12000});
+  const std::vector<JobId> ids = fill(world, 100);
+  for (std::size_t i = 0; i < ids.size() / 2; ++i) {
+    ASSERT_EQ(world.delete_job(ids[i]), Outcome::done);
+  }
+  (void)fill(world, 100);
+  const JobId id = ids.back();
+  Outcome outcome = Outcome::done;
+  for (int i = 0; i < 10000 && outcome == Outcome::done; ++i) {
+    outcome = world.reserve(id);
+    if (outcome == Outcome::done) outcome = world.bury(id);
+  }
+  EXPECT_EQ(outcome, Outcome::journal_failed);
+  EXPECT_FALSE(world.binlog.numbers().refusing);
+  EXPECT_EQ(world.delete_job(large), Outcome::done);
+  world.idle();
+  EXPECT_EQ(world.release(id), Outcome::done);
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, FullDiskThatKeepsFiles, kEachSyncPolicy, name_of_policy);
 
 // Each file has records that no job needs. Where nearly all the rest lives, to copy it would give

@@ -76,7 +76,8 @@ class Compaction {
   [[nodiscard]] bool is_replaced(std::size_t index);
   const Segment* file_naming(JobId id, std::size_t after) const;
   void drop_oldest();
-  void put_off_removal();
+  Step pause_after_waiting();
+  Step pause_on();
   void report_removal_failed(const std::string& why);
 
   Ground& ground_;
@@ -89,9 +90,9 @@ class Compaction {
   // In the line of syncs: the one that makes durable that a file has gone by another way.
   std::uint64_t removal_mark_ = 0;
   Instant again_;
-  // After a removal that has failed. Unlike again_, a change that lacks room does not bring it
-  // nearer.
-  Instant remove_again_;
+  // The same for what takes turns, a removal or a large body, after one has failed. A change that
+  // lacks room does not bring it nearer.
+  Instant begin_again_;
   bool has_to_make_room_ = false;         // For a change, until the next file is gone.
   bool has_collected_for_space_ = false;  // In this turn.
   std::uint64_t records_migrated_ = 0;
