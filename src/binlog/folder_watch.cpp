@@ -20,9 +20,11 @@ void FolderWatch::begin() {
 }
 
 void FolderWatch::look() {
-  if (ground_.now < ground_.look_for_files_at || way_.is_refusing() || !way_.is_open() ||
-      !can_look_)
-    return;
+  if (way_.is_refusing() || !way_.is_open() || !can_look_) return;
+  const bool has_records = way_.safe() < way_.records();
+  const bool is_first = has_records && !has_looked_for_records_;
+  if (ground_.now < ground_.look_for_files_at && !is_first) return;
+  has_looked_for_records_ = has_records;
   ground_.look_for_files_at = ground_.now + kPauseBetweenLooks;
   try {
     const Presence found =

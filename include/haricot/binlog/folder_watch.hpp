@@ -32,7 +32,8 @@ class FolderWatch {
   // At the start. A file system that says of a new file that it is not there would say so again and
   // again, so it is not asked any more.
   void begin();
-  // Looks, if it is time to. Before anything counts as safe.
+  // Looks, if it is time to. Before anything counts as safe. If no record waited at the last look,
+  // the first one that waits is reason for another.
   void look();
   // Compaction has gone on: tells the log when the last of the jobs were moved.
   void end_moving();
@@ -57,8 +58,9 @@ class FolderWatch {
   RecordWay& way_;
   bool can_look_ = true;
   bool looks_for_older_ = false;
-  std::uint64_t looked_at_ = 0;  // The older file that was looked for last.
-  std::string not_back_;         // Why it could not return, as the log was told.
+  bool has_looked_for_records_ = false;  // At the last look, records waited for it.
+  std::uint64_t looked_at_ = 0;          // The older file that was looked for last.
+  std::string not_back_;                 // Why it could not return, as the log was told.
 };
 
 }  // namespace haricot::binlog
