@@ -159,6 +159,8 @@ void Watching::become_few(Client& client) {
 
 // The last watch takes the place of the one that goes. (Compat: order of list-tubes-watched.)
 void Watching::remove_watch(Client& client, Watch& watch) {
+  const bool is_to_have_few = client.watches_.size() <= WatchIndex::kFewAgain + 1;
+  if (client.has_many_watches() && is_to_have_few) become_few(client);
   const bool of_many = client.has_many_watches();
   if (of_many) client.index_->forget_offer(watch);
   if (client.index_ != nullptr) client.index_->remove(watch);
@@ -168,7 +170,6 @@ void Watching::remove_watch(Client& client, Watch& watch) {
   client.watches_.pop_back();
   if (client.weights_ != nullptr) client.weights_->remove(watch.index);
   drop_watch(watch, of_many);
-  if (of_many && client.watches_.size() <= WatchIndex::kFewAgain) become_few(client);
 }
 
 void Watching::drop_watch(Watch& watch, bool of_many) {
