@@ -89,7 +89,8 @@ bool Daemon::add_source(EventSource& source, std::uint32_t events) {
 }
 
 void Daemon::remove_source(EventSource& source) {
-  CHECK(std::erase(other_sources_, &source) == 1);
+  const std::size_t erased = std::erase(other_sources_, &source);
+  CHECK(erased == 1);
   poller_.remove(source);
 }
 

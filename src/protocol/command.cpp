@@ -410,7 +410,9 @@ std::size_t read_ids(std::string_view ids, std::span<std::uint64_t, kBatchMax> t
   Cursor cursor(ids);
   std::size_t size = 0;
   while (!cursor.at_end()) {
-    CHECK(size < to.size() && cursor.number(to[size]));
+    CHECK(size < to.size());
+    const bool is_number = cursor.number(to[size]);
+    CHECK(is_number);
     ++size;
   }
   return size;

@@ -169,7 +169,7 @@ bool read_rest(ReplyForm form, std::string_view rest, ReplyLine& reply) {
 }  // namespace
 
 std::size_t write_reply_line(const Reply& reply, char* to) {
-  CHECK(reply.code != ReplyCode::none);
+  CHECK(reply.code != ReplyCode::none && static_cast<std::size_t>(reply.code) < std::size(kWords));
   const Word& word = kWords[static_cast<std::size_t>(reply.code)];
   char* at = write(to, word);
   switch (word.form) {

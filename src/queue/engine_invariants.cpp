@@ -55,7 +55,8 @@ class Inspection {
   // A job is where its state says, in one place only, and is found by its id.
   const Job& check_job(JobRef ref, JobState state) {
     CHECK(ref != JobRef::none);
-    CHECK(jobs_.insert(ref).second);
+    const bool is_first = jobs_.insert(ref).second;
+    CHECK(is_first);
     const Job& job = engine_.state_.jobs[ref];
     CHECK(engine_.state_.jobs.find(job.id) == ref);
     CHECK(job.state() == state);
@@ -302,7 +303,8 @@ class Inspection {
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
       CHECK(client.watches_[i]->client == client.ref_);
       CHECK(client.watches_[i]->in_tube.linked());
-      CHECK(watched.insert(client.watches_[i]->tube).second);
+      const bool is_first = watched.insert(client.watches_[i]->tube).second;
+      CHECK(is_first);
     }
     CHECK(!watched.empty());
     CHECK(client.weights_ == nullptr || client.weights_->size() == client.watches_.size());
@@ -364,7 +366,8 @@ class Inspection {
 
   void check_task(const Backlog::Task& task) {
     if (task.client != nullptr) {
-      CHECK(askers_.insert(task.client).second);
+      const bool is_first = askers_.insert(task.client).second;
+      CHECK(is_first);
       CHECK(clients_.count(task.client) == 1);
       CHECK(task.client->has_task_);
     }

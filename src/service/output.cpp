@@ -14,6 +14,7 @@ bool Output::add(const Reply& reply) {
   char* to = bytes_.prepare(kReplyLineBytesMax);
   if (to == nullptr) return false;
   const std::size_t length = write_reply_line(reply, to);
+  CHECK(length <= kReplyLineBytesMax);
   bytes_.commit(length);
   bytes_after_blobs_ += static_cast<std::uint32_t>(length);
   return true;
@@ -28,6 +29,7 @@ bool Output::add_with_body(const Reply& reply) {
   char* to = bytes_.prepare(kReplyLineBytesMax + copied);
   if (to == nullptr) return false;
   const std::size_t line = write_reply_line(reply, to);
+  CHECK(line <= kReplyLineBytesMax);
   if (by_reference) {
     try {
       blobs_.push_back(PlacedBlob{bytes_after_blobs_ + line, 0, reply.blob});
@@ -69,6 +71,7 @@ std::size_t Output::gather(std::span<std::string_view> pieces) const {
   std::size_t count = 0;
   std::string_view bytes = bytes_.view();
   for (const PlacedBlob& placed : blobs_) {
+    CHECK(placed.bytes_before <= bytes.size() && placed.sent < placed.blob.size());
     if (count + 2 > pieces.size()) return count;
     if (placed.bytes_before > 0) pieces[count++] = bytes.substr(0, placed.bytes_before);
     bytes.remove_prefix(placed.bytes_before);
@@ -95,7 +98,7 @@ void Output::consume(std::size_t bytes) {
   }
   blobs_.erase(blobs_.begin(), blobs_.begin() + static_cast<std::ptrdiff_t>(finished));
   if (bytes == 0) return;
-  CHECK(blobs_.empty());
+  CHECK(blobs_.empty() && bytes <= bytes_after_blobs_);
   bytes_.consume(bytes);
   bytes_after_blobs_ -= static_cast<std::uint32_t>(bytes);
 }

@@ -68,6 +68,7 @@ RequestPiece RequestReader::next_long_line(std::string_view input) {
     }
     is_in_batch_line_ = input.size() < kBatchLineBytesMax;
     if (is_in_batch_line_) {
+      CHECK(!input.empty());
       searched_bytes_ = static_cast<std::uint32_t>(input.size() - 1);
       return {};
     }
@@ -89,6 +90,7 @@ RequestPiece RequestReader::rest_of_line(std::string_view input) {
 }
 
 void RequestReader::expect_body(PutPlan plan) {
+  CHECK(stage_ == Stage::line);
   plan_ = std::move(plan);
   stage_ = plan_.refusal == ReplyCode::none ? Stage::body : Stage::rest_of_body;
   body_bytes_left_ = plan_.body_bytes;
@@ -116,6 +118,7 @@ RequestPiece RequestReader::next_of_large_body(std::string_view input) {
 }
 
 RequestPiece RequestReader::end_of_body(std::string_view input, std::size_t body_bytes) {
+  CHECK(input.size() >= body_bytes + kTrailerBytes);
   stage_ = Stage::line;
   const bool ends_well = input.substr(body_bytes, kTrailerBytes) == kLineEnd;
   if (!ends_well) plan_.body = {};

@@ -380,6 +380,7 @@ void Service::begin_answers(Session& session) {
 // Keeps back the answers of a session whose last command made records up to that one.
 void Service::hold_back_if_not_safe(Session& session, std::uint64_t records) {
   if (records <= journal_.safe_records()) return;
+  CHECK(records <= journal_.records());
   session.held_back_until_ = records;
   if (session.is_held_back_) return;
   held_back_.push_back(session);
@@ -389,7 +390,9 @@ void Service::hold_back_if_not_safe(Session& session, std::uint64_t records) {
 
 void Service::hand_out_each_delivery() {
   for (const Delivery& delivery : engine_.deliveries()) {
+    CHECK(delivery.client->owner() != nullptr);
     Session& session = *static_cast<Session*>(delivery.client->owner());
+    CHECK(!session.is_answered_in_pieces());
     begin_answers(session);
     answer(session, dispatcher_.delivered(delivery));
     // A long task has written records along the way; which ones is not worth keeping.

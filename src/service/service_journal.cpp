@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "haricot/base/check.hpp"
 #include "haricot/service/service.hpp"
 
 namespace haricot {
@@ -15,6 +16,7 @@ void Service::settle_held_back() {
   Session* next = nullptr;
   for (Session* session = held_back_.first(); session != nullptr; session = next) {
     next = held_back_.after(*session);
+    CHECK(session->is_held_back_);
     if (session->held_back_until_ > std::max(safe, doubtful)) continue;
     if (session->held_back_until_ > safe) answer_as_failed(*session);
     session->is_held_back_ = false;
@@ -39,6 +41,7 @@ void Service::answer_as_failed(Session& session) {
 // input. The session runs nothing until then, and no more than kInputBytesMax is read of it: so
 // whoever writes faster than the disk is slowed down, and nobody else.
 void Service::defer(Session& session) {
+  CHECK(!session.is_deferred_);
   if (session.runnable_.linked()) runnable_.remove(session);
   deferred_.push_back(session);
   session.is_deferred_ = true;
@@ -51,6 +54,7 @@ void Service::try_again(Instant now) {
   journal_is_waited_for_ = false;
   for (Session* session = deferred_.first(); session != nullptr;
        session = deferred_.after(*session)) {
+    CHECK(session->is_deferred_);
     session->is_deferred_ = false;
   }
   runnable_.append(deferred_);

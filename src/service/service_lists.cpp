@@ -89,6 +89,7 @@ void Service::go_on_with_list(Session& session, Work& work) {
 void Service::add_watched(Session& session, Work& work) {
   const Client& client = session.client_;
   const auto left = static_cast<std::uint32_t>(session.list_number_);
+  CHECK(left > 0 && left <= client.watched_tubes());
   const std::uint32_t first = client.watched_tubes() - left;
   const std::uint32_t names = std::min(left, kNamesPerPiece);
   for (std::uint32_t i = first; i < first + names; ++i) {
@@ -121,13 +122,18 @@ bool Service::add_tubes(Session& session) {
     }
     end_text(session);
   }
-  if (--waiting_for_tubes_ == 0) engine_.tube_list().drop_complete();
+  stop_waiting_for_tubes();
   return true;
 }
 
 // The session goes, and will not take the list that it waits for.
 void Service::forget_list(Session& session) {
   if (session.list_ != Session::List::all_tubes) return;
+  stop_waiting_for_tubes();
+}
+
+void Service::stop_waiting_for_tubes() {
+  CHECK(waiting_for_tubes_ > 0);
   if (--waiting_for_tubes_ == 0) engine_.tube_list().drop_complete();
 }
 

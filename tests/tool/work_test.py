@@ -491,7 +491,7 @@ class LostServer(WorkTest):
         self.restart()
         self.assertEqual(self.server.put("another one"), 1)
         self.server.put("third")
-        # The slot that is free takes job 1 of this server while the program of the first job 1 runs.
+        # The worker that is free takes job 1 of this server while the program of the first job 1 runs.
         wait_until(lambda: self.good_json("stats", "1")["state"] == "reserved")
         self.go()
         status, output, error = self.result(tool)

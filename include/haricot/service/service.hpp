@@ -125,6 +125,7 @@ class Service {
   void add_watched(Session& session, Work& work);
   bool add_tubes(Session& session);
   [[gnu::cold, gnu::noinline]] void forget_list(Session& session);
+  void stop_waiting_for_tubes();
   std::size_t run_some(Session& session, std::string_view input, Instant now);
   bool run_piece(Session& session, const RequestPiece& piece, Instant now, Work& work);
   bool run_line(Session& session, std::string_view line, Instant now, Work& work);

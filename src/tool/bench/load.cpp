@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "haricot/base/check.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/interrupt.hpp"
 
@@ -71,29 +72,29 @@ bool Load::open(const Address& address, std::string& error) {
     error = std::string("cannot wait for events: ") + std::strerror(errno);
     return false;
   }
-  lanes_ = std::vector<Lane>(options_.connections);
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (!open_lane(address, i, error)) return false;
+  connections_ = std::vector<Connection>(options_.connections);
+  for (std::size_t i = 0; i < connections_.size(); ++i) {
+    if (!open_connection(address, i, error)) return false;
   }
   return true;
 }
 
-bool Load::open_lane(const Address& address, std::size_t index, std::string& error) {
-  Lane& lane = lanes_[index];
-  lane.tube = index % options_.tubes;
-  lane.parser.expect_body(body_);
+bool Load::open_connection(const Address& address, std::size_t index, std::string& error) {
+  Connection& connection = connections_[index];
+  connection.tube = index % options_.tubes;
+  connection.parser.expect_body(body_);
   Dialogue dialogue(patience_of(options_));
   if (!dialogue.open(address, error)) return false;
-  const std::string tube = tubes_.load(lane.tube);
+  const std::string tube = tubes_.load(connection.tube);
   if (!dialogue.run("use", "use " + tube + "\r\n", 1, ReplyCode::using_tube, error) ||
       !choose_tubes(dialogue, tube, error)) {
     return false;
   }
-  lane.socket = dialogue.take_socket();
+  connection.socket = dialogue.take_socket();
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = index;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, lane.socket.get(), &event) == 0) return true;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection.socket.get(), &event) == 0) return true;
   error = std::string("cannot wait for answers: ") + std::strerror(errno);
   return false;
 }
@@ -121,7 +122,7 @@ bool Load::watch_over(const std::vector<os::Descriptor>& silent, std::string& er
   for (const os::Descriptor& socket : silent) {
     epoll_event event{};
     event.events = EPOLLIN;
-    event.data.u64 = lanes_.size();
+    event.data.u64 = connections_.size();
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) {
       error = std::string("cannot watch a connection: ") + std::strerror(errno);
       return false;
@@ -140,10 +141,10 @@ bool Load::run(const Goal& goal, Tally& tally, const Progress& progress, std::st
   started_ = now_ = os::read_clock();
   stop_at_ = goal.jobs > 0 ? Instant::never() : started_ + goal.time;
   look_ = RateLimit(look_interval(), started_ + look_interval());
-  active_ = lanes_.size();
-  for (Lane& lane : lanes_) {
-    lane.is_active = true;
-    if (!begin_round(lane)) return false;
+  active_ = connections_.size();
+  for (Connection& connection : connections_) {
+    connection.is_active = true;
+    if (!begin_round(connection)) return false;
   }
   std::array<epoll_event, kEventsMax> events;
   while (active_ > 0) {
@@ -166,9 +167,9 @@ bool Load::is_over() const {
 
 // What has to be done now and then: progress, and patience that is at its end.
 bool Load::look_around(const Progress& progress) {
-  for (const Lane& lane : lanes_) {
-    if (lane.is_active && now_ - lane.sent_at > patience_of(options_)) {
-      return fail("no answer to " + std::string(name_of(lane.step)) + " for " +
+  for (const Connection& connection : connections_) {
+    if (connection.is_active && now_ - connection.sent_at > patience_of(options_)) {
+      return fail("no answer to " + std::string(name_of(connection.step)) + " for " +
                   std::to_string(options_.patience_ms / 1000) + " s");
     }
   }
@@ -185,147 +186,153 @@ bool Load::fail(std::string reason) {
 }
 
 // A round brings a batch of jobs through all steps of the workload.
-bool Load::begin_round(Lane& lane) {
-  std::uint64_t& left = jobs_left_[lane.tube];
-  lane.batch = is_over() ? 0 : std::min(options_.depth, left);
-  if (lane.batch == 0) {
-    lane.is_active = false;
+bool Load::begin_round(Connection& connection) {
+  std::uint64_t& left = jobs_left_[connection.tube];
+  connection.batch = is_over() ? 0 : std::min(options_.depth, left);
+  if (connection.batch == 0) {
+    CHECK(active_ > 0 && connection.is_active);
+    connection.is_active = false;
     --active_;
     return true;
   }
-  left -= lane.batch;
-  lane.step = options_.workload == Workload::take ? Step::reserve : Step::put;
-  return begin_step(lane);
+  left -= connection.batch;
+  connection.step = options_.workload == Workload::take ? Step::reserve : Step::put;
+  return begin_step(connection);
 }
 
-bool Load::begin_step(Lane& lane) {
-  switch (lane.step) {
+bool Load::begin_step(Connection& connection) {
+  CHECK(connection.answers_due == 0 && connection.unsent.empty() &&
+        connection.batch <= options_.depth);
+  switch (connection.step) {
     case Step::put:
-      lane.unsent = puts_of(lane);
+      connection.unsent = puts_of(connection);
       break;
     case Step::reserve:
-      lane.unsent = std::string_view(reserves_).substr(0, kReserve.size() * lane.batch);
-      lane.ids.clear();
+      connection.unsent = std::string_view(reserves_).substr(0, kReserve.size() * connection.batch);
+      connection.ids.clear();
       break;
     case Step::delete_job:
-      lane.commands.clear();
-      for (const std::uint64_t id : lane.ids) {
-        lane.commands += "delete ";
-        append_number(lane.commands, id);
-        lane.commands += "\r\n";
+      connection.commands.clear();
+      for (const std::uint64_t id : connection.ids) {
+        connection.commands += "delete ";
+        append_number(connection.commands, id);
+        connection.commands += "\r\n";
       }
-      lane.unsent = lane.commands;
+      connection.unsent = connection.commands;
       break;
   }
-  lane.answers_due = lane.batch;
-  lane.sent_at = os::read_clock();
-  return send_rest(lane);
+  connection.answers_due = connection.batch;
+  connection.sent_at = os::read_clock();
+  return send_rest(connection);
 }
 
 // The puts of a round.
-std::string_view Load::puts_of(Lane& lane) {
-  if (!options_.unique) return std::string_view(puts_).substr(0, put_bytes_ * lane.batch);
-  lane.commands.clear();
-  for (std::uint64_t i = 0; i < lane.batch; ++i) {
-    lane.commands += put_line_;
-    lane.commands += " idp:";
-    append_number(lane.commands, ++last_key_);
-    lane.commands += "\r\n";
-    lane.commands += body_;
-    lane.commands += "\r\n";
+std::string_view Load::puts_of(Connection& connection) {
+  if (!options_.unique) return std::string_view(puts_).substr(0, put_bytes_ * connection.batch);
+  connection.commands.clear();
+  for (std::uint64_t i = 0; i < connection.batch; ++i) {
+    connection.commands += put_line_;
+    connection.commands += " idp:";
+    append_number(connection.commands, ++last_key_);
+    connection.commands += "\r\n";
+    connection.commands += body_;
+    connection.commands += "\r\n";
   }
-  return lane.commands;
+  return connection.commands;
 }
 
-bool Load::send_rest(Lane& lane) {
-  const ssize_t sent =
-      ::send(lane.socket.get(), lane.unsent.data(), lane.unsent.size(), MSG_NOSIGNAL);
+bool Load::send_rest(Connection& connection) {
+  const ssize_t sent = ::send(connection.socket.get(), connection.unsent.data(),
+                              connection.unsent.size(), MSG_NOSIGNAL);
   if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-    return fail("cannot send " + std::string(name_of(lane.step)) + ": " + std::strerror(errno));
+    return fail("cannot send " + std::string(name_of(connection.step)) + ": " +
+                std::strerror(errno));
   }
-  if (sent > 0) lane.unsent.remove_prefix(static_cast<std::size_t>(sent));
-  const bool waits = !lane.unsent.empty();
-  if (waits == lane.waits_for_room) return true;
-  lane.waits_for_room = waits;
+  if (sent > 0) connection.unsent.remove_prefix(static_cast<std::size_t>(sent));
+  const bool waits = !connection.unsent.empty();
+  if (waits == connection.waits_for_room) return true;
+  connection.waits_for_room = waits;
   epoll_event event{};
   event.events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN;
-  event.data.u64 = static_cast<std::uint64_t>(&lane - lanes_.data());
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, lane.socket.get(), &event) == 0) return true;
+  event.data.u64 = static_cast<std::uint64_t>(&connection - connections_.data());
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.socket.get(), &event) == 0) return true;
   return fail(std::string("cannot wait for room: ") + std::strerror(errno));
 }
 
 bool Load::handle(std::size_t index, std::uint32_t events) {
-  if (index >= lanes_.size()) {
+  if (index >= connections_.size()) {
     return fail("a connection that should stay silent was answered or closed");
   }
-  Lane& lane = lanes_[index];
-  if ((events & EPOLLOUT) != 0 && !send_rest(lane)) return false;
-  return (events & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0 || receive(lane);
+  Connection& connection = connections_[index];
+  if ((events & EPOLLOUT) != 0 && !send_rest(connection)) return false;
+  return (events & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0 || receive(connection);
 }
 
-bool Load::receive(Lane& lane) {
-  const ssize_t received = ::recv(lane.socket.get(), buffer_.data(), buffer_.size(), 0);
+bool Load::receive(Connection& connection) {
+  const ssize_t received = ::recv(connection.socket.get(), buffer_.data(), buffer_.size(), 0);
   now_ = os::read_clock();
   if (received > 0) {
-    return take_answers(lane, {buffer_.data(), static_cast<std::size_t>(received)});
+    return take_answers(connection, {buffer_.data(), static_cast<std::size_t>(received)});
   }
   if (received < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   const std::string where =
-      lane.is_active ? " during " + std::string(name_of(lane.step)) : std::string();
+      connection.is_active ? " during " + std::string(name_of(connection.step)) : std::string();
   if (received == 0) return fail("the server closed a connection" + where);
   return fail("cannot receive" + where + ": " + std::strerror(errno));
 }
 
-bool Load::take_answers(Lane& lane, std::string_view bytes) {
-  const std::uint64_t due_before = lane.answers_due;
+bool Load::take_answers(Connection& connection, std::string_view bytes) {
+  const std::uint64_t due_before = connection.answers_due;
   while (!bytes.empty()) {
     Answer answer;
-    const AnswerParser::Result result = lane.parser.next(bytes, answer);
+    const AnswerParser::Result result = connection.parser.next(bytes, answer);
     if (result == AnswerParser::Result::more) break;
     if (result == AnswerParser::Result::malformed) {
       answer.body_matches = true;  // What is wrong is the line, or the end of the body.
-      return fail(describe_unexpected(name_of(lane.step), answer) + " (malformed)");
+      return fail(describe_unexpected(name_of(connection.step), answer) + " (malformed)");
     }
-    if (lane.answers_due == 0)
+    if (connection.answers_due == 0)
       return fail("more answers than commands: " + std::string(answer.line));
-    if (!check(lane, answer)) return false;
-    --lane.answers_due;
+    if (!check(connection, answer)) return false;
+    --connection.answers_due;
   }
-  const auto answered = due_before - lane.answers_due;
+  CHECK(connection.answers_due <= due_before);
+  const auto answered = due_before - connection.answers_due;
   if (answered > 0) {
-    const auto latency = static_cast<std::uint64_t>((now_ - lane.sent_at).count());
-    tally_->latency_ns[static_cast<std::size_t>(lane.step)].record(latency, answered);
+    const auto latency = static_cast<std::uint64_t>((now_ - connection.sent_at).count());
+    tally_->latency_ns[static_cast<std::size_t>(connection.step)].record(latency, answered);
   }
-  return answered == 0 || lane.answers_due > 0 || end_step(lane);
+  return answered == 0 || connection.answers_due > 0 || end_step(connection);
 }
 
-bool Load::check(Lane& lane, const Answer& answer) {
+bool Load::check(Connection& connection, const Answer& answer) {
   const auto is_good = [&] {
-    switch (lane.step) {
+    switch (connection.step) {
       case Step::put:
         return answer.code == ReplyCode::inserted;
       case Step::reserve:
-        lane.ids.push_back(answer.number);
+        connection.ids.push_back(answer.number);
         return answer.code == ReplyCode::reserved && answer.body_matches;
       case Step::delete_job:
         return answer.code == ReplyCode::deleted;
     }
     return false;
   };
-  return is_good() || fail(describe_unexpected(name_of(lane.step), answer));
+  return is_good() || fail(describe_unexpected(name_of(connection.step), answer));
 }
 
-bool Load::end_step(Lane& lane) {
-  if (lane.step == Step::delete_job || options_.workload == Workload::put) return begin_round(lane);
-  lane.step = lane.step == Step::put ? Step::reserve : Step::delete_job;
-  return begin_step(lane);
+bool Load::end_step(Connection& connection) {
+  if (connection.step == Step::delete_job || options_.workload == Workload::put)
+    return begin_round(connection);
+  connection.step = connection.step == Step::put ? Step::reserve : Step::delete_job;
+  return begin_step(connection);
 }
 
 void Load::close() {
   const Instant deadline = os::read_clock() + kClosePatience;
-  for (Lane& lane : lanes_) {
-    if (lane.socket) drain_to_end(lane.socket.get(), deadline);
-    lane.socket.reset();
+  for (Connection& connection : connections_) {
+    if (connection.socket) drain_to_end(connection.socket.get(), deadline);
+    connection.socket.reset();
   }
 }
 

@@ -70,7 +70,7 @@ class Load final {
   Duration look_interval() const {
     return options_.interval_ms > 0 ? Duration::milliseconds(100) : Duration::milliseconds(500);
   }
-  struct Lane {
+  struct Connection {
     os::Descriptor socket;
     AnswerParser parser;
     std::uint64_t tube = 0;
@@ -85,17 +85,17 @@ class Load final {
     std::vector<std::uint64_t> ids;  // Of the jobs it holds.
   };
 
-  bool open_lane(const Address& address, std::size_t index, std::string& error);
+  bool open_connection(const Address& address, std::size_t index, std::string& error);
   bool choose_tubes(Dialogue& dialogue, const std::string& own, std::string& error);
-  bool begin_round(Lane& lane);
-  bool begin_step(Lane& lane);
-  std::string_view puts_of(Lane& lane);
-  bool send_rest(Lane& lane);
+  bool begin_round(Connection& connection);
+  bool begin_step(Connection& connection);
+  std::string_view puts_of(Connection& connection);
+  bool send_rest(Connection& connection);
   bool handle(std::size_t index, std::uint32_t events);
-  bool receive(Lane& lane);
-  bool take_answers(Lane& lane, std::string_view bytes);
-  bool check(Lane& lane, const Answer& answer);
-  bool end_step(Lane& lane);
+  bool receive(Connection& connection);
+  bool take_answers(Connection& connection, std::string_view bytes);
+  bool check(Connection& connection, const Answer& answer);
+  bool end_step(Connection& connection);
   bool look_around(const Progress& progress);
   bool is_over() const;
   bool fail(std::string reason);
@@ -110,7 +110,7 @@ class Load final {
   std::string reserves_;
   std::string buffer_;
   os::Descriptor epoll_;
-  std::vector<Lane> lanes_;
+  std::vector<Connection> connections_;
 
   // Of the run that is on.
   Tally* tally_ = nullptr;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "haricot/base/check.hpp"
 #include "haricot/protocol/limits.hpp"
 
 namespace haricot::tool {
@@ -35,6 +36,7 @@ AnswerParser::Result AnswerParser::next(std::string_view& bytes, Answer& answer)
     if (body_taken_ < current_.body_bytes + kTrailerBytes) {
       // The bytes that the line stands in go away before the body ends; keep what it says.
       if (!kept_is_used_) {
+        CHECK(current_.line.size() <= kept_.size());
         std::memcpy(kept_.data(), current_.line.data(), current_.line.size());
         current_.line = {kept_.data(), current_.line.size()};
         kept_is_used_ = true;
@@ -92,6 +94,7 @@ bool AnswerParser::read_line(std::string_view line) {
 // Compares what has arrived of the body, and has an eye on its CR LF. False: that is not there.
 bool AnswerParser::take_body(std::string_view& bytes) {
   const std::uint64_t size = current_.body_bytes;
+  CHECK(in_body_ && body_taken_ < size + kTrailerBytes);
   if (body_taken_ == 0) current_.body_matches = size == expected_.size();
   if (body_taken_ < size) {
     const auto taken =

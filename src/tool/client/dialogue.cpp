@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "haricot/base/check.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/interrupt.hpp"
 
@@ -51,6 +52,7 @@ bool Dialogue::open(const Address& address, std::string& error) {
 
 bool Dialogue::run(std::string_view name, std::string_view commands, std::uint64_t answers,
                    const Check& check, std::string& error) {
+  CHECK(socket_);
   note_progress(0, true);
   is_answering_ = false;
   while (!commands.empty() || answers > 0) {
@@ -80,6 +82,7 @@ void Dialogue::note_progress(std::size_t bytes, bool is_answer) {
 bool Dialogue::send_some(std::string_view& commands, std::string& error) {
   const ssize_t sent = ::send(socket_.get(), commands.data(), commands.size(), MSG_NOSIGNAL);
   if (sent > 0) {
+    CHECK(static_cast<std::size_t>(sent) <= commands.size());
     commands.remove_prefix(static_cast<std::size_t>(sent));
     note_progress(static_cast<std::size_t>(sent), false);
   }
@@ -142,6 +145,7 @@ bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Chec
     }
     --answers;
   }
+  CHECK(answers <= answers_before);
   note_progress(static_cast<std::size_t>(received), answers < answers_before);
   return true;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/number.hpp"
 
 namespace haricot::tool {
@@ -71,6 +72,7 @@ bool ask_bodies(Remote& server, std::span<StatsText> jobs,
   }
   std::size_t at = 0;
   const auto take_answer = [&](const Answer& answer) {
+    CHECK(at < jobs.size());
     StatsText& job = jobs[at++];
     // A job that is not found has gone meanwhile.
     if (answer.code == ReplyCode::found) take(job, answer.body);

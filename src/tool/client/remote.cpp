@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "haricot/base/check.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
 
@@ -84,10 +85,12 @@ std::optional<std::vector<Response>> Remote::ask_together(std::string_view name,
         {answer.code, answer.number, std::string(answer.line), std::string(answer.body)});
   };
   if (!ask(name, commands, answers, take)) return std::nullopt;
+  CHECK(responses.size() == answers);
   return responses;
 }
 
 std::optional<Response> Remote::ask(std::string_view command) {
+  CHECK(command.find_first_of("\r\n") == std::string_view::npos);
   Response response;
   const auto take = [&response](const Answer& answer) {
     response = {answer.code, answer.number, std::string(answer.line), std::string(answer.body)};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "haricot/base/check.hpp"
+
 namespace haricot::tool {
 namespace {
 
@@ -40,6 +42,7 @@ std::vector<std::string> draw_chart(std::span<const std::uint32_t> numbers, std:
   for (const std::uint32_t number : numbers) {
     heights.push_back((number * steps * rows + highest - 1) / highest);  // Rounded up.
   }
+  CHECK(heights.size() == points);
   std::vector<std::string> lines(rows);
   for (std::size_t i = 0; i < rows; ++i) {
     const std::size_t row = rows - 1 - i;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "haricot/base/check.hpp"
 #include "os/clock.hpp"
 #include "tool/cli/subcommand.hpp"
 
@@ -33,7 +34,7 @@ bool Crew::open(std::string& error) {
   for (const int number : kEndSignals) ::sigaddset(&set, number);
   ::signal(SIGCHLD,
            SIG_DFL);  // Who has started us may have ignored it, and then ends are not told.
-  ::sigprocmask(SIG_BLOCK, &set, &shift_.program_mask);
+  ::sigprocmask(SIG_BLOCK, &set, &work_.program_mask);
   signals_ = os::Descriptor(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   if (signals_) return true;
   error = std::string("cannot watch signals: ") + std::strerror(errno);
@@ -42,60 +43,61 @@ bool Crew::open(std::string& error) {
 
 void Crew::run() {
   const Instant start = os::read_clock();
-  for (std::uint64_t i = 0; i < shift_.plan.slots; ++i) slots_.emplace_back(shift_).begin(start);
+  for (std::uint64_t i = 0; i < work_.plan.workers; ++i) workers_.emplace_back(work_).begin(start);
   while (!is_finished()) {
     wait(os::read_clock());
-    shift_.output.write_some();
-    shift_.error.write_some();
-    if (shift_.output.failure() != 0 && shift_.phase == Shift::Phase::working) {
-      shift_.say(std::string("cannot write to stdout: ") + std::strerror(shift_.output.failure()));
-      shift_.end(kExitLocal);
+    work_.output.write_some();
+    work_.error.write_some();
+    if (work_.output.failure() != 0 && work_.phase == WorkRun::Phase::working) {
+      work_.say(std::string("cannot write to stdout: ") + std::strerror(work_.output.failure()));
+      work_.end(kExitLocal);
     }
     read_signals();
     const Instant now = os::read_clock();
-    serve_slots(now);
-    if (shift_.has_to_end && shift_.phase == Shift::Phase::working) {
-      set_phase(Shift::Phase::finishing);
+    serve_workers(now);
+    if (work_.has_to_end && work_.phase == WorkRun::Phase::working) {
+      set_phase(WorkRun::Phase::finishing);
     }
     if (now >= kill_due_) {
       kill_due_ = Instant::never();
-      for (Slot& slot : slots_) slot.kill();
+      for (Worker& worker : workers_) worker.kill();
     }
   }
-  shift_.output.finish(kLastWordsMs);
-  shift_.error.finish(kLastWordsMs);
+  work_.output.finish(kLastWordsMs);
+  work_.error.finish(kLastWordsMs);
 }
 
 bool Crew::is_finished() const {
-  return std::all_of(slots_.begin(), slots_.end(),
-                     [](const Slot& slot) { return slot.is_finished(); });
+  return std::all_of(workers_.begin(), workers_.end(),
+                     [](const Worker& worker) { return worker.is_finished(); });
 }
 
 void Crew::wait(Instant now) {
   watched_ = {{signals_.get(), POLLIN, 0}};
   begins_.clear();
-  for (const Outlet* outlet : {&shift_.output, &shift_.error}) {
+  for (const Outlet* outlet : {&work_.output, &work_.error}) {
     if (outlet->has_more()) watched_.push_back({outlet->descriptor(), POLLOUT, 0});
   }
   const bool reads_output = watched_.size() == 1;
   Instant next = kill_due_;
-  for (const Slot& slot : slots_) {
+  for (const Worker& worker : workers_) {
     begins_.push_back(watched_.size());
-    slot.add_wanted(watched_, reads_output);
-    next = std::min(next, slot.next_event());
+    worker.add_wanted(watched_, reads_output);
+    next = std::min(next, worker.next_event());
   }
   begins_.push_back(watched_.size());
   ::poll(watched_.data(), watched_.size(), milliseconds_until(next, now));
 }
 
-void Crew::serve_slots(Instant now) {
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
+void Crew::serve_workers(Instant now) {
+  CHECK(begins_.size() == workers_.size() + 1 && begins_.back() <= watched_.size());
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
     const auto begin = watched_.begin() + static_cast<std::ptrdiff_t>(begins_[i]);
     const auto end = watched_.begin() + static_cast<std::ptrdiff_t>(begins_[i + 1]);
     const bool is_ready =
         std::any_of(begin, end, [](const pollfd& one) { return one.revents != 0; });
-    if (is_ready) slots_[i].handle(now);
-    slots_[i].advance(now);
+    if (is_ready) workers_[i].handle(now);
+    workers_[i].advance(now);
   }
 }
 
@@ -111,25 +113,25 @@ void Crew::read_signals() {
   }
   if (!has_ended) return;
   const Instant now = os::read_clock();
-  for (Slot& slot : slots_) slot.handle_ends(now);
+  for (Worker& worker : workers_) worker.handle_ends(now);
 }
 
 void Crew::take_end_signal() {
-  switch (shift_.phase) {
-    case Shift::Phase::working:
-      return set_phase(Shift::Phase::finishing);
-    case Shift::Phase::finishing:
+  switch (work_.phase) {
+    case WorkRun::Phase::working:
+      return set_phase(WorkRun::Phase::finishing);
+    case WorkRun::Phase::finishing:
       kill_due_ = os::read_clock() + kKillPatience;
-      return set_phase(Shift::Phase::giving_back);
-    case Shift::Phase::giving_back:
+      return set_phase(WorkRun::Phase::giving_back);
+    case WorkRun::Phase::giving_back:
       kill_due_ = os::read_clock();
   }
 }
 
-void Crew::set_phase(Shift::Phase phase) {
-  shift_.phase = phase;
+void Crew::set_phase(WorkRun::Phase phase) {
+  work_.phase = phase;
   const Instant now = os::read_clock();
-  for (Slot& slot : slots_) slot.change_phase(now);
+  for (Worker& worker : workers_) worker.change_phase(now);
 }
 
 }  // namespace haricot::tool

@@ -1,4 +1,4 @@
-// The slots of one run, and the loop that serves them.
+// The workers of one run, and the loop that serves them.
 
 #pragma once
 
@@ -11,14 +11,14 @@
 
 #include "haricot/base/time.hpp"
 #include "os/descriptor.hpp"
-#include "tool/work/shift.hpp"
-#include "tool/work/slot.hpp"
+#include "tool/work/work_run.hpp"
+#include "tool/work/worker.hpp"
 
 namespace haricot::tool {
 
 class Crew final {
  public:
-  explicit Crew(Shift& shift) : shift_(shift) {}
+  explicit Crew(WorkRun& run) : work_(run) {}
 
   // Watches the signals of the process. False: `error` says why.
   [[nodiscard]] bool open(std::string& error);
@@ -27,16 +27,16 @@ class Crew final {
 
  private:
   void wait(Instant now);
-  void serve_slots(Instant now);
+  void serve_workers(Instant now);
   void read_signals();
   void take_end_signal();
-  void set_phase(Shift::Phase phase);
+  void set_phase(WorkRun::Phase phase);
   bool is_finished() const;
 
-  Shift& shift_;
-  std::deque<Slot> slots_;
+  WorkRun& work_;
+  std::deque<Worker> workers_;
   os::Descriptor signals_;
-  // What poll() has watched, and where in it each slot begins. The last one is the end.
+  // What poll() has watched, and where in it each worker begins. The last one is the end.
   std::vector<pollfd> watched_;
   std::vector<std::size_t> begins_;
   Instant kill_due_ = Instant::never();

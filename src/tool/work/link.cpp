@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "haricot/base/check.hpp"
 #include "tool/cli/safe_text.hpp"
 
 namespace haricot::tool {
@@ -39,6 +40,7 @@ Link::Event Link::lose(std::string reason) {
 }
 
 void Link::send(std::string_view command) {
+  CHECK(command.find_first_of("\r\n") == std::string_view::npos);
   unsent_ += command;
   unsent_ += "\r\n";
   send_some();
@@ -50,12 +52,14 @@ void Link::send_some() {
     if (sent < 0 && errno == EINTR) continue;
     // A failure shows again when next() receives.
     if (sent < 0) return;
+    CHECK(static_cast<std::size_t>(sent) <= unsent_.size());
     unsent_.erase(0, static_cast<std::size_t>(sent));
   }
 }
 
 // False: there is nothing, or the connection is lost.
 bool Link::receive() {
+  CHECK(received_.empty());
   const ssize_t count = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
   if (count > 0) {
     received_ = {buffer_.data(), static_cast<std::size_t>(count)};

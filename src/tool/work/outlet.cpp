@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "haricot/base/check.hpp"
 #include "tool/cli/safe_text.hpp"
 
 namespace haricot::tool {
@@ -47,6 +48,7 @@ void Outlet::finish(int patience_ms) {
 void LinePrefix::take(std::string_view bytes, Outlet& to) {
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');
+    CHECK(line_.size() < kLineBytesMax);
     const std::size_t room = kLineBytesMax - line_.size();
     const std::size_t taken = std::min(end == std::string_view::npos ? bytes.size() : end, room);
     line_ += bytes.substr(0, taken);

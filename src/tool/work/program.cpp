@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "haricot/base/check.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
@@ -109,6 +110,7 @@ Program::~Program() {
 }
 
 bool Program::start(const ProgramStart& start, std::string& error) {
+  CHECK(!is_running() && !start.words.empty());
   Pipe output;
   Pipe complaints;
   Pipe failures;

@@ -10,8 +10,8 @@
 #include "haricot/protocol/tube_name.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/work/crew.hpp"
-#include "tool/work/shift.hpp"
 #include "tool/work/work_plan.hpp"
+#include "tool/work/work_run.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -34,7 +34,7 @@ constexpr ErrandText kText = {
     "    haricot work -- sh -c 'ls -- \"$1\" | wc -l' sh {}    # never {} in the text itself\n"
     "    haricot work --tube mail --jobs 4 --tries 5 --delay 1m -- ./deliver\n"};
 
-constexpr std::uint64_t kSlotsMax = 1000;
+constexpr std::uint64_t kWorkersMax = 1000;
 constexpr int kOwnLastWordsMs = 1000;
 
 void add_flags(Errand& errand, WorkPlan& plan, std::string& log_path) {
@@ -45,7 +45,7 @@ void add_flags(Errand& errand, WorkPlan& plan, std::string& log_path) {
               },
               "a tube's name"});
   errand.add({'j', "jobs", "N", "programs at the same time (1)",
-              set_count(plan.slots, 1, kSlotsMax), "a number from 1 to 1000"});
+              set_count(plan.workers, 1, kWorkersMax), "a number from 1 to 1000"});
   errand.add({'n', "tries", "N", "bury a job that fails in its Nth reserve; 0: never (0)",
               set_count(plan.tries, 0, kSecondsMax), "a number"});
   errand.add({'d', "delay", "S", "of the first release, in seconds (1)", set_seconds(plan.delay_s),
@@ -80,11 +80,11 @@ void add_flags(Errand& errand, WorkPlan& plan, std::string& log_path) {
               set(plan.quiet)});
 }
 
-void say_sums(Shift& shift) {
-  std::string text = std::to_string(shift.done) + " done, " + std::to_string(shift.released) +
-                     " released, " + std::to_string(shift.buried) + " buried";
-  if (shift.in_doubt > 0) text += ", " + std::to_string(shift.in_doubt) + " may be done twice";
-  shift.say(text);
+void say_sums(WorkRun& run) {
+  std::string text = std::to_string(run.done) + " done, " + std::to_string(run.released) +
+                     " released, " + std::to_string(run.buried) + " buried";
+  if (run.in_doubt > 0) text += ", " + std::to_string(run.in_doubt) + " may be done twice";
+  run.say(text);
 }
 
 }  // namespace
@@ -116,20 +116,20 @@ int work(Words words) {
   if (const std::optional<int> over = errand.connect()) return *over;
   errand.server().close();
 
-  Shift shift(plan, errand.server().address(), errand.patience());
-  Crew crew(shift);
+  WorkRun run(plan, errand.server().address(), errand.patience());
+  Crew crew(run);
   std::string error;
   const bool is_ready =
-      (log_path.empty() || shift.log.open(log_path, plan.command, error)) && crew.open(error);
+      (log_path.empty() || run.log.open(log_path, plan.command, error)) && crew.open(error);
   if (!is_ready) {
     errand.warn(error);
     return kExitLocal;
   }
   crew.run();
-  if (!plan.quiet) say_sums(shift);
-  shift.error.finish(kOwnLastWordsMs);
-  if (shift.status == 0 && shift.buried > 0) return kExitBuried;
-  return shift.status;
+  if (!plan.quiet) say_sums(run);
+  run.error.finish(kOwnLastWordsMs);
+  if (run.status == 0 && run.buried > 0) return kExitBuried;
+  return run.status;
 }
 
 }  // namespace haricot::tool

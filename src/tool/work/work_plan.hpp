@@ -19,7 +19,7 @@ struct StatusRange {
 struct WorkPlan {
   std::vector<std::string> tubes;
   std::vector<std::string> command;  // A program and its arguments.
-  std::uint64_t slots = 1;           // Programs at the same time.
+  std::uint64_t workers = 1;         // Programs at the same time.
   std::uint64_t tries = 0;           // Reserves after which a job is buried; 0: never.
   std::uint64_t delay_s = 1;         // Of the first release; doubles with each further reserve.
   std::uint64_t delay_max_s = 3600;
@@ -31,7 +31,7 @@ struct WorkPlan {
   bool quiet = false;                   // No message about a job that failed.
 };
 
-// A job that a slot has reserved.
+// A job that a worker has reserved.
 struct WorkJob {
   std::uint64_t id = 0;
   std::string body;

@@ -1,4 +1,4 @@
-// What all slots of one run of `haricot work` have in common.
+// What all workers of one run of `haricot work` have in common.
 
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/time.hpp"
 #include "tool/client/address.hpp"
 #include "tool/work/job_log.hpp"
@@ -19,14 +20,14 @@ namespace haricot::tool {
 // What a program has to end after SIGTERM, until SIGKILL.
 inline constexpr auto kKillPatience = Duration::seconds(5);
 
-struct Shift {
+struct WorkRun {
   enum class Phase : unsigned char {
     working,
     finishing,    // No new job; programs that run may end by themselves.
     giving_back,  // Programs are told to end, and jobs that are not done become ready.
   };
 
-  Shift(const WorkPlan& the_plan, const Address& the_address, Duration the_patience)
+  WorkRun(const WorkPlan& the_plan, const Address& the_address, Duration the_patience)
       : plan(the_plan), address(the_address), patience(the_patience) {}
 
   // A line on stderr, without its line end.
@@ -35,8 +36,18 @@ struct Shift {
   bool is_choked() const;
   // Lets the programs that run end, and no more be started; the first status is that of the run.
   void end(int with_status);
-  // Whether another slot may ask for a job.
+  // Whether another worker may ask for a job.
   bool has_ticket() const { return begun + reserving < plan.count; }
+  // A worker asks for a job no more.
+  void end_reserve() {
+    CHECK(reserving > 0);
+    --reserving;
+  }
+  // A job that a worker had reserved comes to no program.
+  void take_back_begin() {
+    CHECK(begun > 0);
+    --begun;
+  }
 
   const WorkPlan& plan;
   const Address& address;

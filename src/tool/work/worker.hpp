@@ -1,8 +1,8 @@
 // A worker: it reserves a job, runs the program for it, and deletes, releases or buries the job.
 //
-// Each slot has a connection of its own, because no other connection can touch or delete its job,
-// and because a connection that waits for a job can do nothing else. A slot never waits itself: the
-// crew says when something is ready or due.
+// Each worker has a connection of its own, because no other connection can touch or delete its job,
+// and because a connection that waits for a job can do nothing else. A worker never waits itself:
+// the crew says when something is ready or due.
 
 #pragma once
 
@@ -18,16 +18,16 @@
 #include "tool/work/link.hpp"
 #include "tool/work/outlet.hpp"
 #include "tool/work/program.hpp"
-#include "tool/work/shift.hpp"
 #include "tool/work/work_plan.hpp"
+#include "tool/work/work_run.hpp"
 
 namespace haricot::tool {
 
-class Slot final {
+class Worker final {
  public:
-  explicit Slot(Shift& shift);
-  Slot(const Slot&) = delete;
-  Slot& operator=(const Slot&) = delete;
+  explicit Worker(WorkRun& run);
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
 
   // Connects and asks for the first job.
   void begin(Instant now);
@@ -42,7 +42,7 @@ class Slot final {
   void advance(Instant now);
   // Some program has ended, perhaps this one's.
   void handle_ends(Instant now);
-  // The shift's phase has changed.
+  // The work's phase has changed.
   void change_phase(Instant now);
   // Ends its program for sure.
   void kill();
@@ -85,7 +85,7 @@ class Slot final {
   void finish();
   std::string job_name() const { return "job " + std::to_string(job_.id); }
 
-  Shift& shift_;
+  WorkRun& work_;
   Link link_;
   State state_ = State::resting;
   std::deque<Asked> asked_;  // Without an answer yet.

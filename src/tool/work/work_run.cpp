@@ -1,19 +1,19 @@
-#include "tool/work/shift.hpp"
+#include "tool/work/work_run.hpp"
 
 #include "tool/cli/safe_text.hpp"
 
 namespace haricot::tool {
 
-void Shift::say(const std::string& line) {
+void WorkRun::say(const std::string& line) {
   error.add("haricot work: " + safe_lines(line) + "\n");
 }
 
-void Shift::end(int with_status) {
+void WorkRun::end(int with_status) {
   if (status == 0) status = with_status;
   has_to_end = true;
 }
 
-bool Shift::is_choked() const {
+bool WorkRun::is_choked() const {
   constexpr std::size_t kPendingBytesMax = 1024 * 1024;
   return output.pending_bytes() + error.pending_bytes() > kPendingBytesMax;
 }
