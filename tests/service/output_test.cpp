@@ -230,7 +230,7 @@ TEST(Output, WithoutMemoryForABlobsPlaceAnAnswerIsNotAddedAtAll) {
 TEST(OutputDeathTest, ConsumingMoreThanThereIsEndsTheProgram) {
   Output output;
   ASSERT_TRUE(output.add(word()));
-  EXPECT_DEATH(output.consume(11), "size");
+  EXPECT_DEATH(output.consume(11), "bytes_after_blobs_");
 }
 
 TEST(Output, DoesWhatAStringWouldDo) {
