@@ -297,6 +297,8 @@ void World::run_turns(Instant end) {
     if (!sync_ended) now = std::max(now, binlog.next_event());
     const std::uint64_t before = disk.calls(DiskCall::start_sync);
     end_turn();
+    // As a server asks in each turn: an end of a try may have been told to wait, and nobody does.
+    if (binlog.may_try_again()) engine.go_on_with_tasks(now);
     sync_ended = disk.calls(DiskCall::start_sync) > before || disk.syncs_under_way() > 0;
     disk.complete_syncs();
     sync_ended = sync_ended || disk.has_ended_syncs();
