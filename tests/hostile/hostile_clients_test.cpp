@@ -103,7 +103,9 @@ TEST_F(Hostile, PipelinesThatAreNeverReadStop) {
     // Stopped, and not turning round and round for it.
     EXPECT_TRUE(
         eventually([this] { return cpu_share_over(server_.pid(), milliseconds(300)) < 0.02; }));
-    expect_memory_below(peak, 16 * kMebibyte);
+    // A client has 64 KiB of answers and 16 KiB of commands at most: 8 MiB. Where all grow at once,
+    // what they had on the way there is as much again, until it goes back a second later.
+    expect_memory_below(peak, 24 * kMebibyte);
   }
   expect_all_well();
 }
