@@ -195,6 +195,11 @@ std::size_t find_clear_record(FileKind kind, std::string_view bytes, bool is_ful
   return bytes.size();
 }
 
+bool has_clear_full_record(std::string_view bytes) {
+  return find_clear_record(FileKind::beanstalkd_v7, bytes, true) < bytes.size() ||
+         find_clear_record(FileKind::beanstalkd_v5, bytes, true) < bytes.size();
+}
+
 // A version that is damaged must not decide: what the records say does.
 FileKind legacy_kind(std::string_view bytes) {
   const std::uint32_t version = version_of(bytes);
@@ -262,6 +267,10 @@ FileIdentity identify(std::string_view bytes, std::uint64_t file_number,
   if (bytes.size() > kVersionBytes && looks_like_signature(bytes.substr(kVersionBytes))) {
     return by_name;
   }
+  // The same where a loss of power has taken its begin, too: of a change that is torn, the rest
+  // looks like a deletion by beanstalkd. What is older than the files of ours may be beanstalkd's.
+  const bool follows_ours = folder.known_from != 0 && folder.known_from < file_number;
+  if (follows_ours && version_of(bytes) == 0 && !has_clear_full_record(bytes)) return by_name;
   FileIdentity legacy;
   legacy.kind = legacy_kind(bytes);
   return legacy;

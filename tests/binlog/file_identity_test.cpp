@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "haricot/base/little_endian.hpp"
@@ -208,6 +209,23 @@ TEST(FileIdentity, AFileWithOurMarksIsOursThoughNothingInItIsWhole) {
   FileScan scan(bytes, identity);
   EXPECT_FALSE(scan.next());
   EXPECT_FALSE(scan.damages().empty());
+}
+
+// A loss of power may take the begin of a file and tear the change behind it.
+TEST(FileIdentity, ATornChangeWithoutABeginIsNotOfBeanstalkd) {
+  LogMaker log = file_of_folder(5);
+  log.add(full_record(1, "mail", "hello\r\n"));
+  const std::size_t begin = log.bytes().size();
+  log.add(change_record(1, RecordState::ready));
+  std::string bytes = log.bytes();
+  std::fill_n(bytes.begin(), begin, '\0');
+  constexpr std::size_t kBytesKept = 64;  // The state of the job is behind them.
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(begin + kBytesKept), bytes.end(), '\0');
+  FolderFacts facts = kFactsOfFolder;
+  facts.known_from = 4;
+  EXPECT_EQ(identify(bytes, 5, facts).kind, FileKind::checked);
+  EXPECT_EQ(identify(bytes, 4, facts).kind, FileKind::beanstalkd_v7);
+  EXPECT_EQ(identify(bytes, 5, kNoFacts).kind, FileKind::beanstalkd_v7);
 }
 
 TEST(FileIdentity, RecordsOutweighTheSignatureOfAnotherPlace) {
