@@ -195,13 +195,9 @@ std::size_t find_clear_record(FileKind kind, std::string_view bytes, bool is_ful
   return bytes.size();
 }
 
-bool has_clear_full_record(std::string_view bytes) {
-  return find_clear_record(FileKind::beanstalkd_v7, bytes, true) < bytes.size() ||
-         find_clear_record(FileKind::beanstalkd_v5, bytes, true) < bytes.size();
-}
-
-// A version that is damaged must not decide: what the records say does.
-FileKind legacy_kind(std::string_view bytes) {
+// A version that is damaged must not decide: what the records say does. Nothing: a full record is
+// needed, and there is none.
+std::optional<FileKind> legacy_kind(std::string_view bytes, bool needs_full) {
   const std::uint32_t version = version_of(bytes);
   // Changes only where nothing else is left: zeros in front of one are easily taken for a part.
   for (const bool is_full : {true, false}) {
@@ -209,6 +205,7 @@ FileKind legacy_kind(std::string_view bytes) {
     const std::size_t v5 = find_clear_record(FileKind::beanstalkd_v5, bytes, is_full);
     if (v7 < v5) return FileKind::beanstalkd_v7;
     if (v5 < v7) return FileKind::beanstalkd_v5;
+    if (is_full && needs_full && v7 == bytes.size()) return std::nullopt;
   }
   if (version == kVersion || version == 0) return FileKind::beanstalkd_v7;
   if (version == kVersionOfBeanstalkd14) return FileKind::beanstalkd_v5;
@@ -270,9 +267,10 @@ FileIdentity identify(std::string_view bytes, std::uint64_t file_number,
   // The same where a loss of power has taken its begin, too: of a change that is torn, the rest
   // looks like a deletion by beanstalkd. What is older than the files of ours may be beanstalkd's.
   const bool follows_ours = folder.known_from != 0 && folder.known_from < file_number;
-  if (follows_ours && version_of(bytes) == 0 && !has_clear_full_record(bytes)) return by_name;
+  const auto kind = legacy_kind(bytes, follows_ours && version_of(bytes) == 0);
+  if (!kind) return by_name;
   FileIdentity legacy;
-  legacy.kind = legacy_kind(bytes);
+  legacy.kind = *kind;
   return legacy;
 }
 
