@@ -60,11 +60,11 @@ def check_picture(text):
 def check_numbers(text):
     table = text[text.index("## What it does better"):].split("\n\n")[1]
     numbers = [number for row in documents.rows(table)[1:] for cell in row[1:]
-               for number in re.findall(r"[0-9][0-9.,]*[0-9]{3}|[0-9]+[.][0-9]", cell)]
+               for number in re.findall(r"[0-9][0-9.,]*[0-9]", cell)]
     measured = documents.read("performance.md")
-    assert len(numbers) == 6, numbers
+    assert len(numbers) == 21, numbers
     for number in numbers:
-        assert number in measured, f"docs/performance.md has no {number}"
+        assert re.search(rf"(?<![0-9.,]){re.escape(number)}(?![0-9])", measured), f"docs/performance.md has no {number}"
 
 
 def main(haricotd, haricot):

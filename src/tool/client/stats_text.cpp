@@ -64,8 +64,8 @@ const StatsText::Line* StatsText::find_line(std::string_view key) const {
 }
 
 std::optional<std::uint64_t> StatsText::number(std::string_view key) const {
-  const std::string* value = find(key);
-  return value == nullptr ? std::nullopt : read_number(*value);
+  const Line* line = find_line(key);
+  return line == nullptr ? std::nullopt : read_number(line->value);
 }
 
 bool StatsText::is_true(std::string_view key) const {
