@@ -129,6 +129,21 @@ TEST_F(HaricotBinlog, CheckTellsAFileThatStandsTwiceAndTouchesNothing) {
   EXPECT_EQ(bytes_of(folder + "/binlog.1"), bytes);
 }
 
+// Whoever can write to the folder has chosen them.
+TEST_F(HaricotBinlog, NamesOfFilesDoNotSteerATerminal) {
+  const std::string folder = written_folder();
+  std::ofstream(folder + "/binlog.3.damaged.\x1b[2J", std::ios::binary) << "x";
+  const Ending check = run_tool({"binlog", "check", folder});
+  EXPECT_NE(check.output.find("binlog.3.damaged.\\x1b[2J: kept aside"), std::string::npos)
+      << check.output;
+  for (const std::string action : {"check", "dump", "copy", "\x1b[2J"}) {
+    const Ending ending = run_tool({"binlog", action, "/nowhere/\x1b[2J", folder + "/\x1b[2J"});
+    EXPECT_EQ((ending.output + ending.error).find('\x1b'), std::string::npos) << action;
+    const Ending one = run_tool({"binlog", action, "/nowhere/\x1b[2J"});
+    EXPECT_EQ((one.output + one.error).find('\x1b'), std::string::npos) << action;
+  }
+}
+
 TEST_F(HaricotBinlog, CheckTellsAFileUnderAWrongName) {
   const std::string folder = written_folder();
   ASSERT_EQ(std::rename((folder + "/binlog.1").c_str(), (folder + "/binlog.4").c_str()), 0);

@@ -57,6 +57,10 @@ class Tubes(OperatorTest):
         nothing = lambda: None
         self.assertEqual(self.both(nothing, "peek", "TUBE", "--ready"), "x")
         self.assertIn("name: mail\n", self.both(nothing, "stats", "TUBE"))
+        self.assertEqual(self.both(nothing, "tubes", "TUBE", "--names"), "mail\n")
+        self.assertEqual(self.good("tubes", "--names", "-t", "m*", "default"), "default\nmail\n")
+        top = json.loads(self.good("top", "-jn1", "-i0.1", "--tube", "mail"))
+        self.assertEqual([tube["name"] for tube in top["sum"]["tubes"]], ["mail"])
         if self.has("scan-jobs"):
             self.assertIn("mail\n", self.both(nothing, "jobs", "TUBE"))
             self.assertIn('"tube":"mail"', self.both(nothing, "export", "TUBE"))
@@ -109,6 +113,11 @@ class PutOfAPipe(OperatorTest):
                                    capture_output=True, timeout=60, check=False)
         self.assertEqual(ended.returncode, USAGE)
         self.assertIn(b"haricot put --tube mail puts stdin", ended.stderr)
+        ours, theirs = socket.socketpair()  # As sshd may give it.
+        with ours, theirs:
+            ended = subprocess.run([TOOL, "put", "mail", "-a", self.server.address], stdin=theirs,
+                                   capture_output=True, timeout=60, check=False)
+        self.assertEqual(ended.returncode, USAGE)
         self.assertEqual(self.server.stat("total-jobs"), "0")
 
     def test_what_is_clear_is_put(self):
@@ -146,7 +155,7 @@ class Lines(OperatorTest):
 
     def test_import_says_where_it_was_interrupted(self):
         line = b'{"tube":"a","body":"x"}\n'
-        for number, sent in ((signal.SIGINT, 3), (signal.SIGTERM, 1200)):
+        for number, sent in ((signal.SIGINT, 3), (signal.SIGTERM, 1200), (signal.SIGHUP, 1)):
             tool = subprocess.Popen([TOOL, "import", "-a", self.server.address],
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE)
@@ -162,6 +171,37 @@ class Lines(OperatorTest):
             self.assertIn(b"interrupted; --from-line %d goes on" % (sent + 1), tool.stderr.read())
             for pipe in (tool.stdin, tool.stdout, tool.stderr):
                 pipe.close()
+
+
+class Nothing(OperatorTest):
+    """An empty word is most often a variable of a script that nobody has set. It never means everything."""
+
+    def test_is_refused_as_an_operand(self):
+        self.server.put("x")
+        for words in (["put", ""], ["put", "x", ""], ["stats", ""], ["jobs", ""], ["flush", "", "-y"],
+                      ["delete", "", "--all", "-y"], ["kick", "", "--all"], ["bury", "", "--all"],
+                      ["move", "", "default"], ["move", "default", ""], ["pause", "", "0"],
+                      ["pause", "default", ""], ["drain", ""], ["reserve", ""], ["peek", "", "--ready"],
+                      ["export", ""], ["import", ""], ["release", ""], ["ping", ""]):
+            with self.subTest(words):
+                self.assertEqual(self.refused(USAGE, "", *words, stdin=b"x"), "")
+        self.refused(NO, "there is no such tube", "tubes", "")
+        self.refused(LOCAL, "", "binlog", "check", "")
+        self.assertEqual(self.server.stat("total-jobs"), "1")
+        self.assertEqual(self.count("ready"), 1)
+
+    def test_is_refused_as_a_value(self):
+        for words in (["put", "-t", "", "x"], ["put", "-f", ""], ["import", "-f", ""], ["import", "-t", ""],
+                      ["put", "--unique", "", "x"], ["put", "--concurrency", "", "x"], ["jobs", "-m", ""],
+                      ["jobs", "-s", ""], ["flush", "-y", "-t", ""], ["stats", "-k", ""], ["stats", "-i", ""],
+                      ["work", "-t", "", "true"], ["work", "--joblog", "", "true"], ["tubes", "-s", ""],
+                      ["reserve", "--then", ""], ["reserve", "--wait", ""], ["drain", "-w", ""],
+                      ["put", "-d", "", "x"], ["put", "-r", "", "x"], ["put", "-p", "", "x"],
+                      ["top", "-i", ""], ["ping", "-T", ""], ["work", "--bury-on", "", "true"],
+                      ["work", "--max-time", "", "true"], ["bench", "-a", ""]):
+            with self.subTest(words):
+                self.assertEqual(self.refused(USAGE, "", *words, stdin=b"x"), "")
+        self.assertEqual(self.server.stat("total-jobs"), "0")
 
 
 class Times(OperatorTest):

@@ -170,6 +170,26 @@ class Trouble(unittest.TestCase):
             self.refused(NO_SERVER, "its list-tubes cannot be read", "tubes",
                          address=server.address)
 
+    def test_a_list_of_jobs_that_is_none_is_of_no_beanstalk_server(self):
+        def answer(line):
+            if line in ("stats", "stats-tube mail"):
+                return b"OK 17\r\n---\nversion: 1.4\n\r\n"
+            return b"OK 6\r\n---\nx\n\r\n"
+
+        with Scripted(answer) as server:
+            for words, command in ((["jobs", "mail"], "scan-jobs"), (["export", "mail"], "scan-jobs"),
+                                   (["jobs", "mail", "--next"], "list-jobs")):
+                self.refused(NO_SERVER, f"is no beanstalk server: its {command} cannot be read", *words,
+                             address=server.address)
+
+    def test_what_this_side_lacks_is_no_answer_of_a_server(self):
+        with Fixed(b"OK 9\r\n---\na: 1\n\r\n") as server:
+            ended = subprocess.run(["bash", "-c", 'ulimit -n 4; exec "$@"', "bash", TOOL, "top", "-bn1",
+                                    "-a", server.address], capture_output=True, text=True, timeout=60,
+                                   check=False)
+            self.assertEqual((ended.returncode, ended.stdout), (LOCAL, ""), ended.stderr)
+            self.assertIn("cannot watch a server: ", ended.stderr)
+
     def test_a_full_disk_behind_stdout_is_told(self):
         helped = subprocess.run([TOOL, "--help"], capture_output=True, text=True, check=True).stdout
         subcommands = re.findall(r"^  ([a-z]+)  ", helped, re.MULTILINE)

@@ -20,6 +20,7 @@
 #include "tool/bench/process_usage.hpp"
 #include "tool/cli/interrupt.hpp"
 #include "tool/cli/output.hpp"
+#include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
 #include "tool/client/address.hpp"
 
@@ -29,7 +30,7 @@ namespace {
 constexpr std::size_t kTurns = 3;  // Of each of two servers.
 
 int fail(const std::string& reason, int status = kExitFailure) {
-  std::fprintf(stderr, "haricot bench: %s\n", reason.c_str());
+  std::fprintf(stderr, "haricot bench: %s\n", safe_lines(reason).c_str());
   return status;
 }
 

@@ -8,6 +8,7 @@
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/cli/flags.hpp"
 #include "tool/cli/output.hpp"
+#include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
@@ -20,12 +21,11 @@ constexpr std::string_view kUse =
     "All three only read DIR and SRC. Stop the server first, or take a copy of the folder:\n"
     "they may miss what a server writes meanwhile.\n\n";
 
-int fail(const std::string& reason, int status) {
-  std::fprintf(stderr, "haricot binlog: %s\n", reason.c_str());
-  return status;
-}
-
 }  // namespace
+
+void complain(const std::string& line) {
+  std::fprintf(stderr, "haricot binlog: %s\n", safe_lines(line).c_str());
+}
 
 int binlog(Words words) {
   bool json = false;
@@ -41,7 +41,10 @@ int binlog(Words words) {
   };
   std::vector<std::string_view> operands;
   std::string error;
-  if (!read_flags(flags, words, operands, error)) return fail(error, kExitUsage);
+  if (!read_flags(flags, words, operands, error)) {
+    complain(error);
+    return kExitUsage;
+  }
   const std::string text = std::string(kUse) + "Options:\n" + describe_flags(flags);
   if (help) {
     print(text);

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -11,6 +10,7 @@
 #include "tool/binlog/kept_jobs.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/cli/progress.hpp"
+#include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
 
 namespace haricot::tool {
@@ -60,8 +60,8 @@ void print_files(const KeptJobs& kept) {
   }
   for (const Problem& problem : report.problems) {
     if (!haricot::binlog::is_left_aside(problem.kind)) continue;
-    print_format("%-14s %-10s %12s %10s %10s  left aside\n", problem.file.c_str(), "-", "-", "-",
-                 "-");
+    print_format("%-14s %-10s %12s %10s %10s  left aside\n", safe_word(problem.file).c_str(), "-",
+                 "-", "-", "-");
   }
 }
 
@@ -96,7 +96,7 @@ int check_binlog(const std::string& folder, bool is_quiet) {
   const bool is_read = kept.read(folder, error);
   progress.clear();
   if (!is_read) {
-    std::fprintf(stderr, "haricot binlog: %s\n", error.c_str());
+    complain(error);
     return kExitLocal;
   }
   const ReplayReport& report = kept.report();
@@ -108,16 +108,16 @@ int check_binlog(const std::string& folder, bool is_quiet) {
   if (const std::uint64_t keys = kept.engine().jobs().remains(); keys > 0) {
     print_format("%llu keys of deleted jobs\n", static_cast<unsigned long long>(keys));
   }
-  for (const std::string& name : report.spares) print_format("%s: not begun yet\n", name.c_str());
+  for (const std::string& name : report.spares) print(safe_word(name) + ": not begun yet\n");
   if (kept.user() != 0) {
     print_format("process %d uses the folder: its last records may be under way\n", kept.user());
   }
   for (const std::string& name : kept.names_kept_aside()) {
-    print_format("%s: kept aside, read by no server\n", name.c_str());
+    print(safe_word(name) + ": kept aside, read by no server\n");
   }
   for (const Problem& problem : report.problems) {
-    const char* kind = haricot::binlog::is_damage(problem) ? "DAMAGE" : "torn";
-    print_format("%s: %s\n", kind, haricot::binlog::to_sentence(problem).c_str());
+    const std::string kind = haricot::binlog::is_damage(problem) ? "DAMAGE: " : "torn: ";
+    print(kind + safe_lines(haricot::binlog::to_sentence(problem)) + "\n");
   }
   if (!report.is_sound()) {
     print("damaged\n");

@@ -6,6 +6,9 @@
 
 namespace haricot::tool {
 
+// A line on stderr. Names of files may be anything: nothing in them steers a terminal.
+void complain(const std::string& line);
+
 // `is_quiet`: without progress on a terminal.
 //
 // 0 only if everything in the folder could be read and nothing is missing; kExitLocal if the folder

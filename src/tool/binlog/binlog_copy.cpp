@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -27,7 +26,7 @@ namespace haricot::tool {
 namespace {
 
 int fail(const std::string& reason) {
-  std::fprintf(stderr, "haricot binlog: %s\n", reason.c_str());
+  complain(reason);
   return kExitLocal;
 }
 
@@ -139,12 +138,12 @@ int copy_binlog(const std::string& from, const std::string& to, bool is_quiet) {
   good = good && binlog.remember_last_id();
   good = binlog.close(kept.now()) && good;
   while (const auto notice = binlog.next_notice()) {
-    std::fprintf(stderr, "haricot binlog: %s\n", binlog::to_sentence(*notice).c_str());
+    complain(binlog::to_sentence(*notice));
   }
   if (!good) return fail("not all jobs could be written to " + to);
   print_format("%llu jobs copied\n", static_cast<unsigned long long>(copies.jobs().size()));
   for (const std::string& warning : kept.report().warnings()) {
-    std::fprintf(stderr, "haricot binlog: DAMAGE: %s\n", warning.c_str());
+    complain("DAMAGE: " + warning);
   }
   return kept.report().is_sound() ? kExitDone : kExitFailure;
 }

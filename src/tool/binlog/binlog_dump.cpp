@@ -1,7 +1,6 @@
 // haricot binlog dump
 
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -53,7 +52,7 @@ int dump_binlog(const std::string& folder, bool json) {
   KeptJobs kept;
   std::string error;
   if (!kept.read(folder, error)) {
-    std::fprintf(stderr, "haricot binlog: %s\n", error.c_str());
+    complain(error);
     return kExitLocal;
   }
   for (const JobRef ref : kept.by_id()) {
@@ -68,7 +67,7 @@ int dump_binlog(const std::string& folder, bool json) {
   }
   flush();  // So that the warnings come after the jobs.
   for (const std::string& warning : kept.report().warnings()) {
-    std::fprintf(stderr, "haricot binlog: DAMAGE: %s\n", warning.c_str());
+    complain("DAMAGE: " + warning);
   }
   return kept.report().is_sound() ? kExitDone : kExitFailure;
 }

@@ -5,6 +5,8 @@
 namespace haricot::tool {
 namespace {
 
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
 // A handler has nothing else to write to.
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -14,8 +16,12 @@ void catch_interrupts() {
   struct sigaction action {};
   action.sa_handler = [](int) { interrupted = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (const int number : kSignals) {
+    struct sigaction before {};
+    ::sigaction(number, &action, &before);
+    // By nohup, say: then it is to outlive the terminal.
+    if (number == SIGHUP && before.sa_handler == SIG_IGN) ::sigaction(number, &before, nullptr);
+  }
 }
 
 bool is_interrupted() {
@@ -25,8 +31,7 @@ bool is_interrupted() {
 InterruptHold::InterruptHold() {
   sigset_t held;
   sigemptyset(&held);
-  sigaddset(&held, SIGINT);
-  sigaddset(&held, SIGTERM);
+  for (const int number : kSignals) sigaddset(&held, number);
   ::sigprocmask(SIG_BLOCK, &held, &before_);
 }
 

@@ -1,4 +1,5 @@
-// Ctrl-C: the first one asks what runs to end in good order, the second one ends the process.
+// Ctrl-C, SIGTERM, or the end of the terminal (SIGHUP): the first of a kind asks what runs to end
+// in good order, the second one ends the process.
 
 #pragma once
 
@@ -6,12 +7,13 @@
 
 namespace haricot::tool {
 
-// From now on SIGINT and SIGTERM only set a flag, once each. System calls that wait return EINTR.
+// From now on these only set a flag, once each; a SIGHUP that is ignored stays so. System calls
+// that wait return EINTR.
 void catch_interrupts();
 
 bool is_interrupted();
 
-// As long as it exists, SIGINT and SIGTERM wait: for work that is not to be left half done.
+// As long as it exists, these signals wait: for work that is not to be left half done.
 class InterruptHold final {
  public:
   InterruptHold();

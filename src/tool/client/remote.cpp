@@ -123,17 +123,19 @@ void Remote::refuse(std::string_view command, ReplyCode code, std::string_view l
   fail(std::move(reason), kExitRefused);
 }
 
+void Remote::cannot_read(std::string_view command) {
+  fail(address_.name() + " is no beanstalk server: its " +
+           std::string(command.substr(0, command.find(' '))) + " cannot be read",
+       kExitNoServer);
+}
+
 std::optional<StatsText> Remote::ask_stats(std::string_view command, bool& is_there) {
   const std::optional<Response> response = ask(command, ReplyCode::ok);
   if (!response) return std::nullopt;
   is_there = response->code == ReplyCode::ok;
   if (!is_there) return StatsText{};
   std::optional<StatsText> stats = StatsText::parse(response->body);
-  if (!stats) {
-    fail(address_.name() + " is no beanstalk server: its " +
-             std::string(command.substr(0, command.find(' '))) + " cannot be read",
-         kExitNoServer);
-  }
+  if (!stats) cannot_read(command);
   return stats;
 }
 
@@ -141,9 +143,7 @@ std::optional<std::vector<std::string>> Remote::ask_list() {
   const std::optional<Response> response = ask("list-tubes", ReplyCode::ok);
   if (!response) return std::nullopt;
   std::optional<std::vector<std::string>> names = parse_list(response->body);
-  if (!names) {
-    fail(address_.name() + " is no beanstalk server: its list-tubes cannot be read", kExitNoServer);
-  }
+  if (!names) cannot_read("list-tubes");
   return names;
 }
 

@@ -72,6 +72,8 @@ class Remote final {
   // Sets failure() for an answer that is not what was hoped for: the server is too old, or it says
   // no for a reason of its own.
   void refuse(std::string_view command, ReplyCode code, std::string_view line);
+  // The same for an answer that cannot be read: no beanstalk server gives it.
+  void cannot_read(std::string_view command);
 
   const Failure& failure() const { return failure_; }
   const Address& address() const { return address_; }

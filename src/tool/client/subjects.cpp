@@ -16,6 +16,15 @@ void Subjects::add_tube_flag(std::string_view help) {
                "a tube's name"});
 }
 
+void add_pattern_flag(Errand& errand, std::vector<std::string>& to) {
+  errand.add({'t', "tube", "TUBE", "a tube or a pattern, as a flag",
+              [&to](std::string_view value) {
+                to.emplace_back(value);
+                return !value.empty();
+              },
+              "a tube's name or a pattern"});
+}
+
 std::optional<int> Subjects::take(std::size_t tubes_max, Ids ids, std::size_t others) {
   const std::vector<std::string_view>& words = errand_.operands();
   for (std::size_t i = 0; i + others < words.size(); ++i) {

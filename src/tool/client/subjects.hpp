@@ -47,4 +47,8 @@ class Subjects final {
   std::vector<std::uint64_t> ids_;
 };
 
+// Adds --tube for subcommands that take patterns of tubes, and patterns as operands. More than one
+// may come; they are added to `to`, which outlives the errand's read().
+void add_pattern_flag(Errand& errand, std::vector<std::string>& to);
+
 }  // namespace haricot::tool

@@ -78,7 +78,10 @@ class Export {
         return fail();
       }
       std::optional<JobPage> page = parse_job_page(response->body);
-      if (!page) return errand_.no("the server's list of jobs cannot be read");
+      if (!page) {
+        errand_.server().cannot_read(command);
+        return fail();
+      }
       for (std::size_t begin = 0; begin < page->jobs.size();) {
         const std::size_t end = batch_end(page->jobs, begin);
         if (!write_jobs(std::span(page->jobs).subspan(begin, end - begin))) return fail();

@@ -379,6 +379,7 @@ int import_jobs(Words words) {
   }
   if (!errand.operands().empty() && errand.operands().front() != "-") {
     choice.file = errand.operands().front();
+    if (choice.file.empty()) return errand.mistake("the name of the file is empty");
   }
   InputText input;
   if (!input.open(errand, choice.file)) return kExitLocal;

@@ -176,7 +176,10 @@ class Jobs {
       return errand_.no("there is no tube " + choice_.tube);
     }
     std::optional<JobPage> page = parse_job_page(response->body);
-    if (!page) return errand_.no("the server's list of jobs cannot be read");
+    if (!page) {
+      errand_.server().cannot_read(command);
+      return errand_.failed();
+    }
     page_ = std::move(*page);
     looked_at_ += page_.jobs.size();
     progress_.show(os::read_clock(), looked_at_);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -23,8 +24,9 @@ constexpr ErrandText kText = {
     "Puts jobs into a tube and prints their ids. Each BODY is a job. Without a BODY, or with\n"
     "-, the whole of stdin, or of --file, is one job. With --lines each line of it is a job,\n"
     "without its line end (LF or CR LF), and is put as soon as it is there; blank lines are\n"
-    "left out. put refuses an empty stdin or file. With --empty it puts an empty job, also for\n"
-    "an empty line. It refuses a BODY without --tube if stdin is a pipe or a file, because the\n"
+    "left out. put refuses an empty BODY, stdin or file. With --empty it puts an empty job, also\n"
+    "for an empty line. It refuses a BODY without --tube if stdin is a pipe or a file, because "
+    "the\n"
     "word may be meant as the tube. --tries, --concurrency and --unique are for haricotd: put\n"
     "asks the server whether it knows them, and puts nothing if not. A KEY has the characters\n"
     "of a tube's name, 100 at most, and belongs to its tube. The S of --unique begins when the\n"
@@ -192,6 +194,10 @@ std::optional<int> check(const Errand& errand, Choice& choice, bool has_words) {
         "a body on the command line excludes --lines and --file; --file PATH reads a "
         "file");
   }
+  const std::vector<std::string_view>& bodies = errand.operands();
+  if (!choice.may_be_empty && std::find(bodies.begin(), bodies.end(), "") != bodies.end()) {
+    return errand.mistake("a body is empty, no job was put; --empty puts an empty job");
+  }
   const bool is_good = set_tags(choice);
   const std::string longest =
       put_line({choice.priority, choice.delay_s, choice.ttr_s, kJobBytesMaxLimit}, choice.tags);
@@ -208,11 +214,11 @@ int put_words(Errand& errand, Batch& batch) {
   return batch.send() ? errand.done() : errand.failed();
 }
 
-// Whether stdin is what somebody has written for us, a pipe or a file.
+// Whether stdin is what somebody has written for us: a pipe, a file, or a socket, as ssh may give.
 bool has_input() {
   struct stat status {};
   return ::fstat(STDIN_FILENO, &status) == 0 &&
-         (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode));
+         (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
 // `put mail < body`: the word may be the tube of that body, or a body that stdin has nothing to do
@@ -241,8 +247,8 @@ int put(Words words) {
   errand.add({'r', "ttr", "S", "seconds that a worker may take for the job (60)",
               set_seconds(choice.ttr_s), kTimeWanted});
   errand.add({'f', "file", "PATH", "read this file instead of stdin", set(choice.file), "a path"});
-  errand.add(
-      {0, "empty", "", "put an empty job if stdin or the file is empty", set(choice.may_be_empty)});
+  errand.add({0, "empty", "", "put an empty job if a body, stdin or the file is empty",
+              set(choice.may_be_empty)});
   errand.add({'l', "lines", "", "each line is a job", set(choice.lines)});
   add_tag_flags(errand, choice);
   errand.add({'q', "quiet", "", "do not print the ids", set(choice.quiet)});

@@ -14,6 +14,7 @@
 #include "tool/cli/safe_text.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/sample.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/client/sums.hpp"
 #include "tool/client/tube_stats.hpp"
 
@@ -155,8 +156,10 @@ int tubes(Words words) {
   errand.add({'i', "interval", "S", "measure the rates for so many seconds (1)",
               set_milliseconds(interval_ms, 0), kTimeWanted});
   errand.add({0, "names", "", "print only the names", set(only_names)});
+  std::vector<std::string> patterns;
+  add_pattern_flag(errand, patterns);
   if (const std::optional<int> over = errand.read(words)) return *over;
-  const std::vector<std::string> patterns(errand.operands().begin(), errand.operands().end());
+  patterns.insert(patterns.end(), errand.operands().begin(), errand.operands().end());
   errand.allow_several();
   if (const std::optional<int> over = errand.find()) return *over;
 

@@ -16,6 +16,7 @@
 #include "os/clock.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/sample.hpp"
+#include "tool/client/subjects.hpp"
 #include "tool/top/key_reader.hpp"
 #include "tool/top/server_memory.hpp"
 #include "tool/top/server_sum.hpp"
@@ -302,7 +303,7 @@ void Top::perform_act() {
 }
 
 int Top::run_batch() {
-  if (!start()) return errand_.no(error_);
+  if (!start()) return errand_.local(error_);
   if (!ask_each_once()) return failed();
   int status = 0;
   for (std::uint64_t i = 0; i < choice_.count; ++i) {
@@ -330,7 +331,7 @@ int Top::run_batch() {
 
 int Top::run_live() {
   // A failure of all at the start ends the command with the usual message.
-  if (!start()) return errand_.no(error_);
+  if (!start()) return errand_.local(error_);
   ask_all();
   const auto is_known = [](const Watched& server) { return server.has_sample; };
   const auto is_asking = [](const Watched& server) { return server.watch.is_asking(); };
@@ -340,7 +341,7 @@ int Top::run_live() {
     take_findings();
   }
   Terminal terminal;
-  if (!terminal.open(error_)) return errand_.no(error_);
+  if (!terminal.open(error_)) return errand_.local(error_);
   terminal_ = &terminal;
   for (Remote& server : errand_.servers()) {
     server.also_watch(terminal.descriptors(),
@@ -454,8 +455,9 @@ int top(Words words) {
               set(choice.view.hides_idle)});
   errand.add({0, "allow-changes", "", "let keys pause, kick and flush a tube, after a question",
               set(choice.view.allows_changes)});
+  add_pattern_flag(errand, choice.patterns);
   if (const std::optional<int> over = errand.read(words)) return *over;
-  choice.patterns.assign(errand.operands().begin(), errand.operands().end());
+  choice.patterns.insert(choice.patterns.end(), errand.operands().begin(), errand.operands().end());
   errand.allow_several();
   if (const std::optional<int> over = errand.find()) return *over;
   const bool is_live = !choice.batch && !errand.json() && Terminal::is_there();

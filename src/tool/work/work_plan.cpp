@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <span>
 
 #include "haricot/base/number.hpp"
@@ -24,18 +26,55 @@ int look_at_program(const std::string& file) {
   return is_good ? 0 : kExitNotExecuted;
 }
 
-// A program that runs a text among its arguments.
-struct Runner {
-  std::string_view name;        // All versions of it begin so.
-  char letter;                  // The flag before the text; 0: all that follows is run.
-  bool has_late_flags = false;  // The flag may stand behind operands.
+// Where a program has the text that it runs.
+enum class TextPlace : std::uint8_t {
+  at_flag,        // Before the first operand.
+  at_late_flag,   // Behind operands too.
+  first_operand,  // Or at a flag.
+  everywhere,     // All that follows is run.
 };
 
-constexpr Runner kRunners[] = {
-    {"sh", 'c'},       {"ash", 'c'},           {"bash", 'c'},   {"dash", 'c'}, {"ksh", 'c'},
-    {"mksh", 'c'},     {"zsh", 'c'},           {"csh", 'c'},    {"tcsh", 'c'}, {"fish", 'c'},
-    {"su", 'c', true}, {"runuser", 'c', true}, {"python", 'c'}, {"perl", 'e'}, {"ruby", 'e'},
-    {"lua", 'e'},      {"node", 'e'},          {"php", 'r'},    {"eval", 0},   {"ssh", 0}};
+// A program that runs a text among its arguments.
+struct Runner {
+  std::string_view name;     // All versions of it begin so.
+  std::string_view letters;  // The flags before the text.
+  TextPlace place = TextPlace::at_flag;
+};
+
+constexpr Runner kRunners[] = {{"sh", "c"},
+                               {"ash", "c"},
+                               {"bash", "c"},
+                               {"dash", "c"},
+                               {"ksh", "c"},
+                               {"mksh", "c"},
+                               {"zsh", "c"},
+                               {"csh", "c"},
+                               {"tcsh", "c"},
+                               {"fish", "cC"},
+                               {"su", "c", TextPlace::at_late_flag},
+                               {"runuser", "c", TextPlace::at_late_flag},
+                               {"script", "c", TextPlace::at_late_flag},
+                               {"flock", "c", TextPlace::at_late_flag},
+                               {"env", "S"},
+                               {"python", "c"},
+                               {"perl", "eE"},
+                               {"ruby", "e"},
+                               {"lua", "e"},
+                               {"node", "ep"},
+                               {"nodejs", "ep"},
+                               {"php", "rBRE"},
+                               {"awk", "e", TextPlace::first_operand},
+                               {"gawk", "e", TextPlace::first_operand},
+                               {"mawk", "e", TextPlace::first_operand},
+                               {"sed", "e", TextPlace::first_operand},
+                               {"eval", "", TextPlace::everywhere},
+                               {"parallel", "", TextPlace::everywhere},
+                               {"ssh", "", TextPlace::everywhere}};
+
+// The same flags in full.
+constexpr std::string_view kTextFlags[] = {
+    "--command", "--session-command", "--init-command", "--split-string", "--eval", "--print",
+    "--run",     "--expression",      "--source"};
 
 const Runner* runner_called(std::string_view word) {
   const std::size_t slash = word.rfind('/');
@@ -48,25 +87,39 @@ const Runner* runner_called(std::string_view word) {
   return nullptr;
 }
 
+// Whether a flag announces a text, which may stand in the same word.
+bool announces_text(const Runner& runner, std::string_view flag) {
+  const std::string_view before = flag.substr(0, flag.find(kBodyMark));
+  if (!flag.starts_with("--")) return before.find_first_of(runner.letters) != before.npos;
+  const std::string_view name = before.substr(0, before.find('='));
+  return std::find(std::begin(kTextFlags), std::end(kTextFlags), name) != std::end(kTextFlags);
+}
+
+// Whether the next word is the value of this flag.
+bool has_value(const Runner& runner, std::string_view flag) {
+  if (runner.place == TextPlace::first_operand) return flag == "-F" || flag == "-v";
+  return flag == "-o" || flag == "+o" || flag == "-O" || flag == "+O";
+}
+
 // The same as word_that_is_run() for the words after a runner.
 std::string_view word_run_by(const Runner& runner, std::span<const std::string> words) {
-  bool is_text_next = runner.letter == 0;
+  const bool is_everywhere = runner.place == TextPlace::everywhere;
+  bool is_text_next = is_everywhere || runner.place == TextPlace::first_operand;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
     const bool has_mark = word.find(kBodyMark) != std::string_view::npos;
     const bool is_flag = word.size() > 1 && (word[0] == '-' || word[0] == '+');
-    if (is_flag && runner.letter != 0) {
-      // The text may stand in the word of the flag.
-      const std::size_t letter =
-          word.starts_with("--") ? std::string_view::npos : word.find(runner.letter);
-      const bool has_letter = letter < word.find(kBodyMark);
-      if (has_letter && has_mark) return word;
-      is_text_next = is_text_next || has_letter;
-      if (word == "-o" || word == "+o" || word == "-O" || word == "+O") ++i;  // And its value.
+    if (is_flag && !is_everywhere) {
+      const bool announces = announces_text(runner, word);
+      if (announces && has_mark) return word;
+      is_text_next = is_text_next || announces;
+      if (has_value(runner, word)) ++i;
       continue;
     }
     if (is_text_next && has_mark) return word;
-    if (runner.letter != 0 && !runner.has_late_flags) break;
+    if (is_everywhere) continue;
+    if (runner.place != TextPlace::at_late_flag) break;
+    is_text_next = false;
   }
   return {};
 }
