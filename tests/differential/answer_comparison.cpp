@@ -19,10 +19,10 @@ bool contains(const Keys& keys, std::string_view key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-bool seconds_agree(std::string_view left, std::string_view right) {
+bool seconds_agree(std::string_view left, std::string_view right, std::uint64_t late_s) {
   const auto a = number_in(left);
   const auto b = number_in(right);
-  return a && b && (*a > *b ? *a - *b : *b - *a) <= kSecondsApartMax;
+  return a && b && (*a > *b ? *a - *b : *b - *a) <= kSecondsApartMax + late_s;
 }
 
 // A process's own facts cannot be equal, but they have a form: a digit for each digit, whatever
@@ -38,7 +38,8 @@ bool forms_agree(std::string_view left, std::string_view right) {
              std::count_if(right.begin(), right.end(), is_dot);
 }
 
-bool lines_agree(std::string_view left, std::string_view right, bool is_stats) {
+bool lines_agree(std::string_view left, std::string_view right, bool is_stats,
+                 std::uint64_t late_s) {
   if (left == right) return true;
   const std::size_t colon = left.find(": ");
   if (colon == std::string_view::npos || left.substr(0, colon + 2) != right.substr(0, colon + 2)) {
@@ -47,7 +48,7 @@ bool lines_agree(std::string_view left, std::string_view right, bool is_stats) {
   const std::string_view key = left.substr(0, colon);
   left.remove_prefix(colon + 2);
   right.remove_prefix(colon + 2);
-  if (contains(kSeconds, key)) return seconds_agree(left, right);
+  if (contains(kSeconds, key)) return seconds_agree(left, right, late_s);
   // The `id` of stats-job is a job's, the one of stats is the process's.
   return is_stats && contains(kOfTheProcess, key) && forms_agree(left, right);
 }
@@ -77,7 +78,7 @@ std::string without_our_version(std::string_view report) {
 
 }  // namespace
 
-bool answers_agree(std::string_view left, std::string_view right) {
+bool answers_agree(std::string_view left, std::string_view right, std::uint64_t late_s) {
   if (left == right) return true;
   // The numbers after OK differ with the number of digits below; that each fits its own body was
   // seen when the answer was read.
@@ -89,19 +90,19 @@ bool answers_agree(std::string_view left, std::string_view right) {
   take_line(left);
   take_line(right);
   while (!left.empty() && !right.empty()) {
-    if (!lines_agree(take_line(left), take_line(right), is_stats)) return false;
+    if (!lines_agree(take_line(left), take_line(right), is_stats, late_s)) return false;
   }
   return left.empty() && right.empty();
 }
 
-std::string disagreeing_lines(std::string_view left, std::string_view right) {
+std::string disagreeing_lines(std::string_view left, std::string_view right, std::uint64_t late_s) {
   if (!left.starts_with("OK ") || !right.starts_with("OK ")) return "";  // One line says it all.
   const bool is_stats = is_of_stats(left);
   std::string text;
   while (!left.empty() || !right.empty()) {
     const std::string_view ours = take_line(left);
     const std::string_view theirs = take_line(right);
-    if (lines_agree(ours, theirs, is_stats)) continue;
+    if (lines_agree(ours, theirs, is_stats, late_s)) continue;
     text += "  left  " + escaped(ours) + "\n  right " + escaped(theirs) + "\n";
   }
   return text;

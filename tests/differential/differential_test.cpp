@@ -170,6 +170,13 @@ TEST(AnswersAgree, WhenSecondsAreOneApartAndNotTwo) {
   EXPECT_FALSE(answers_agree(one, "OK 13\r\n---\nage: \"9\"\n\r\n"));
 }
 
+TEST(AnswersAgree, WhenSecondsAreAsFarApartAsTheMachineIsLate) {
+  const std::string one = "OK 11\r\n---\nage: 9\n\r\n";
+  EXPECT_TRUE(answers_agree(one, "OK 12\r\n---\nage: 12\n\r\n", 2));
+  EXPECT_FALSE(answers_agree(one, "OK 12\r\n---\nage: 13\n\r\n", 2));
+  EXPECT_FALSE(answers_agree("OK 11\r\n---\npri: 9\n\r\n", "OK 11\r\n---\npri: 8\n\r\n", 2));
+}
+
 TEST(AnswersAgree, NotWhenAKeyOrALineDiffers) {
   const std::string one = "OK 11\r\n---\npri: 9\n\r\n";
   EXPECT_FALSE(answers_agree(one, "OK 11\r\n---\npri: 8\n\r\n"));

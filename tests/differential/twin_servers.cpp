@@ -17,6 +17,7 @@ constexpr std::size_t kLogEntriesMax = 2000;
 constexpr std::size_t kOwnEntriesShown = 60;  // A command and its answer are two: 30 commands.
 constexpr std::size_t kOtherEntriesShown = 30;
 constexpr std::size_t kShownBytesMax = 160;
+constexpr std::chrono::milliseconds kInTime{500};  // What is no later is not late.
 
 std::string shortened(std::string_view bytes) {
   if (bytes.size() <= kShownBytesMax) return escaped(bytes);
@@ -73,15 +74,21 @@ void TwinServers::send(std::size_t connection, std::string_view bytes) {
 }
 
 std::string TwinServers::expect_answer(std::size_t connection) {
+  return expect_answer_to(connection, std::nullopt);
+}
+
+std::string TwinServers::expect_answer_to(std::size_t connection,
+                                          std::optional<Clock::time_point> asked) {
   if (broken_) return "";
   Connection& both = *connections_[connection];
   const auto left = both.left.read_answer(answer_deadline_);
   const auto right = both.right.read_answer(answer_deadline_);
+  if (asked) slowest_ = std::max<Clock::duration>(slowest_, Clock::now() - *asked);
   if (!left || !right) lost_answer_ = broken_ = true;
-  if (broken_ || !answers_agree(*left, *right)) {
+  if (broken_ || !answers_agree(*left, *right, late_s())) {
     note(connection, "left:  " + shown(left, both.left.failure()) +
                          "\nright: " + shown(right, both.right.failure()) +
-                         (left && right ? "\n" + disagreeing_lines(*left, *right) : ""));
+                         (left && right ? "\n" + disagreeing_lines(*left, *right, late_s()) : ""));
     return left.value_or("");
   }
   ++kinds_[left->substr(0, left->find_first_of(" \r"))];
@@ -90,8 +97,17 @@ std::string TwinServers::expect_answer(std::size_t connection) {
 }
 
 std::string TwinServers::ask(std::size_t connection, std::string_view line) {
+  const auto asked = Clock::now();
   send(connection, std::string(line) + "\r\n");
-  return expect_answer(connection);
+  return expect_answer_to(connection, asked);
+}
+
+// A time has a begin and an end. At both, one server may look at its clock later than the other
+// one, at most by as much as both together took to answer.
+std::uint64_t TwinServers::late_s() const {
+  constexpr int kLooks = 2;
+  const auto late = std::max<Clock::duration>(slowest_ * kLooks - kInTime, {});
+  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(late).count());
 }
 
 bool TwinServers::has_answer(std::size_t connection) {

@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,6 +100,10 @@ class TwinServers final {
   std::string history_of(std::size_t connection) const;
   void wait_for_stats(std::string_view line, const std::string& what);
   std::size_t observer() const { return connections_.size() - 1; }
+  // `asked`: when the command was sent; nothing: it may have had to wait.
+  std::string expect_answer_to(std::size_t connection,
+                               std::optional<std::chrono::steady_clock::time_point> asked);
+  std::uint64_t late_s() const;
 
   ServerProcess left_;
   ServerProcess right_;
@@ -109,6 +114,7 @@ class TwinServers final {
   std::map<std::string, std::size_t> kinds_;
   std::size_t commands_sent_ = 0;
   std::size_t open_ = 0;
+  std::chrono::steady_clock::duration slowest_{};  // Of the answers to ask().
   bool broken_ = false;
   bool lost_answer_ = false;
 };

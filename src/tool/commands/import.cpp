@@ -29,11 +29,12 @@ constexpr ErrandText kText = {
     "may have \"state\", \"pri\", \"ttr\", \"delay\", \"time-left\" and the tags \"try\", \"con\" "
     "and\n"
     "\"idp\". Jobs get new ids; a job that was reserved is ready. Blank lines are left out.\n"
-    "import stops at the first bad line, or at Ctrl-C or SIGTERM: the lines before it are\n"
-    "imported, and it says where to go on. It refuses a file with tags that the server lacks;\n"
-    "from a pipe the lines before the first tag are imported. --dry-run puts nothing, and names\n"
-    "all bad lines. If a job with the key of \"idp\" is there already, its line is named and not\n"
-    "imported, and the status is 1.\n",
+    "import stops at the first bad line, or at a signal (Ctrl-C, SIGTERM, SIGHUP): the lines\n"
+    "before it are imported, and it says where to go on. It refuses a file with tags that the\n"
+    "server lacks; from a pipe the lines before the first tag are imported. --dry-run puts\n"
+    "nothing, and names all bad lines. If a job with the key of \"idp\" is there already, its "
+    "line\n"
+    "is named and not imported, and the status is 1.\n",
     "    haricot import jobs.json\n"
     "    haricot import --dry-run jobs.json                  # only check the lines\n"};
 

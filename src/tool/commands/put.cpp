@@ -25,12 +25,11 @@ constexpr ErrandText kText = {
     "-, the whole of stdin, or of --file, is one job. With --lines each line of it is a job,\n"
     "without its line end (LF or CR LF), and is put as soon as it is there; blank lines are\n"
     "left out. put refuses an empty BODY, stdin or file. With --empty it puts an empty job, also\n"
-    "for an empty line. It refuses a BODY without --tube if stdin is a pipe or a file, because "
-    "the\n"
-    "word may be meant as the tube. --tries, --concurrency and --unique are for haricotd: put\n"
-    "asks the server whether it knows them, and puts nothing if not. A KEY has the characters\n"
-    "of a tube's name, 100 at most, and belongs to its tube. The S of --unique begins when the\n"
-    "job is deleted.\n",
+    "for an empty line. It refuses a BODY without --tube if stdin is a pipe, a file or a\n"
+    "socket, because the word may be meant as the tube. --tries, --concurrency and --unique are\n"
+    "for haricotd: put asks the server whether it knows them, and puts nothing if not. A KEY has\n"
+    "the characters of a tube's name, 100 at most, and belongs to its tube. The S of --unique\n"
+    "begins when the job is deleted.\n",
     "    haricot put --tube mail hello world                 # two jobs\n"
     "    haricot put --tube mail --lines --file jobs.txt     # a job for each line\n"
     "    haricot put --tube mail --delay 10m < body\n"
@@ -226,7 +225,7 @@ bool has_input() {
 int unclear_words(const Errand& errand) {
   const std::string word(errand.operands().front());
   return errand.mistake("is '" + word +
-                        "' a tube or a body? stdin is a pipe or a file.\n"
+                        "' a tube or a body? stdin is a pipe, a file or a socket.\n"
                         "  haricot put --tube " +
                         (is_tube_name(word) ? word : "TUBE") +
                         " puts stdin, with --lines a job for each line\n"
