@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from operator_case import OperatorTest, TOOL
-from operator_server import DEADLINE_S, LOCAL, NO, NO_SERVER, REFUSED, USAGE, wait_until
+from operator_server import DEADLINE_S, DONE, LOCAL, NO, NO_SERVER, REFUSED, USAGE, wait_until
 
 BYTES = bytes(range(256)) * 3 + b"\r\n"
 
@@ -265,7 +265,7 @@ class Move(CarryTest):
                 self.haricot("delete", "-qyt", tube, "--all")
 
     def test_what_is_wrong_is_told(self):
-        self.refused(NO, "there is no tube mail", "move", "mail", "news")
+        self.refused(DONE, "there is no tube mail", "move", "mail", "news")
         self.refused(USAGE, "it takes two tubes", "move", "mail")
         self.refused(USAGE, "tube mail comes twice", "move", "mail", "mail")
         self.refused(USAGE, "'-x' is not a tube's name", "move", "--", "mail", "-x")

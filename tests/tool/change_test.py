@@ -137,7 +137,7 @@ class Kick(OperatorTest):
         self.refused(USAGE, "either ids or a tube", "kick")
         self.refused(USAGE, "a tube needs either --count or --all", "kick", "-t", "mail")
         self.refused(USAGE, "a tube needs either --count or --all", "kick", "--all", "1")
-        self.refused(NO, "there is no tube mail", "kick", "-t", "mail", "--all")
+        self.refused(DONE, "there is no tube mail", "kick", "-t", "mail", "--all")
         self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
 
 
@@ -213,7 +213,7 @@ class Delete(OperatorTest):
     def test_mistakes(self):
         self.refused(USAGE, "either ids or a tube", "delete")
         self.refused(USAGE, "a tube needs --ready", "delete", "-t", "mail", "-y")
-        self.refused(NO, "there is no tube mail", "delete", "-t", "mail", "--all", "-y")
+        self.refused(DONE, "there is no tube mail", "delete", "-t", "mail", "--all", "-y")
 
 
 class Flush(OperatorTest):
@@ -258,7 +258,7 @@ class Flush(OperatorTest):
         self.assertEqual(self.left(), [1, 2, 1])
 
     def test_what_is_wrong_is_told(self):
-        self.refused(NO, "there is no tube mail", "flush", "mail", "-y")
+        self.refused(DONE, "there is no tube mail", "flush", "mail", "-y")
         self.refused(USAGE, "it takes a tube", "flush", "-y")
         self.refused(USAGE, "is not ready, delayed or buried", "flush", "a", "-s", "reserved")
         self.assertEqual(self.server.ask("list-tubes").count("- "), 1)

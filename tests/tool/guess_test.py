@@ -242,11 +242,24 @@ class Statuses(OperatorTest):
         self.assertEqual(self.good("bury", "default", "--all"), "buried 0\n")
         self.assertEqual(self.good("move", "default", "mail"), "moved 0\n")
 
-    def test_a_tube_or_job_that_is_not_there_is_one(self):
-        for words in (["kick", "mail", "--all"], ["delete", "mail", "--all", "-y"],
-                      ["flush", "mail", "-y"], ["bury", "mail", "--all"], ["move", "mail", "news"]):
-            self.refused(NO, "there is no tube mail", *words)
+    def test_nor_is_one_that_is_not_there_as_a_tube_goes_with_its_last_job(self):
+        for words, done in ((["kick", "mail", "--all"], "kicked"), (["bury", "mail", "--all"], "buried"),
+                            (["delete", "mail", "--all", "-y"], "deleted"),
+                            (["delete", "mail", "--ready", "-n5", "-y"], "deleted"),
+                            (["flush", "mail", "-y"], "deleted"), (["move", "mail", "news"], "moved")):
+            # Whoever has misspelt it learns it all the same.
+            self.assertEqual(self.refused(DONE, "there is no tube mail", *words), done + " 0\n")
+            self.assertEqual(self.refused(DONE, "there is no tube mail", *words, "-q"), "")
+        self.server.put("x", "mail")
+        self.assertEqual(self.good("flush", "mail", "-y"), "deleted 1\n")
+        self.assertEqual(self.haricot("flush", "mail", "-y")[:2], (DONE, b"deleted 0\n"))
+        self.assertEqual(self.server.ask("list-tubes").count("- "), 1)
+
+    def test_a_job_that_is_not_there_is_one(self):
         self.refused(NO, "job 5 is not there", "kick", "5")
+        self.refused(NO, "job 5 is not there", "delete", "5")
+        self.refused(NO, "there is no tube mail", "pause", "mail", "5")
+        self.refused(NO, "there is no tube mail", "stats", "mail")
 
     def test_files_are_of_this_side(self):
         self.refused(LOCAL, "cannot open /nowhere", "put", "-f", "/nowhere")

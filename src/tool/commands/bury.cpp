@@ -32,8 +32,10 @@ struct Choice {
 };
 
 int bury_of_tube(Errand& errand, const std::string& tube, const Choice& choice) {
+  JobRound round(errand, "buried");
+  round.quiet(choice.quiet);
   int status = 0;
-  const std::optional<StatsText> stats = use_tube(errand, tube, status);
+  const std::optional<StatsText> stats = use_tube(round, tube, status);
   if (!stats) return status;
   if (stats->number("pause-time-left").value_or(0) > 0) {
     return errand.no("tube " + tube +
@@ -43,8 +45,6 @@ int bury_of_tube(Errand& errand, const std::string& tube, const Choice& choice) 
   if (!watch_only(errand, {tube})) return errand.failed();
   const std::uint64_t ready = stats->number(count_key(Place::ready)).value_or(0);
   const std::uint64_t bound = choice.all ? ready : std::min(ready, choice.count);
-  JobRound round(errand, "buried");
-  round.quiet(choice.quiet);
   for (std::uint64_t i = 0; i < bound; ++i) {
     const Outcome outcome = take_and_end(errand, "reserve-with-timeout 0", choice.ending);
     if (outcome == Outcome::failed) return round.fail();

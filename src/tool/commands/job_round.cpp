@@ -36,6 +36,11 @@ int JobRound::end(std::string_view or_what) {
   return errand_.done(missing_.empty() ? kExitDone : kExitFailure);
 }
 
+int JobRound::end_without(const std::string& tube) {
+  errand_.warn("there is no tube " + tube);
+  return end("");
+}
+
 int JobRound::fail() {
   report();
   return errand_.failed();

@@ -32,6 +32,11 @@ class JobRound final {
   int end(std::string_view or_what);
   // The same, where the server failed in between.
   int fail();
+  // The same for a tube that is not there, which is said: it has no jobs. No failure either,
+  // because a tube goes with its last job.
+  int end_without(const std::string& tube);
+
+  Errand& errand() { return errand_; }
 
  private:
   void report();

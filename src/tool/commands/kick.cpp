@@ -21,13 +21,13 @@ constexpr ErrandText kText = {
     "    haricot kick mail --all                             # retry what is buried\n"};
 
 int kick_tube(Errand& errand, const std::string& tube, std::uint64_t count, bool quiet) {
+  JobRound round(errand, "kicked");
+  round.quiet(quiet);
   int status = 0;
-  if (!use_tube(errand, tube, status)) return status;
+  if (!use_tube(round, tube, status)) return status;
   const std::optional<Response> kicked =
       errand.server().ask("kick " + std::to_string(count), ReplyCode::kicked);
   if (!kicked) return errand.failed();
-  JobRound round(errand, "kicked");
-  round.quiet(quiet);
   round.count(kicked->number);
   return round.end("");
 }

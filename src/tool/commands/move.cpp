@@ -172,8 +172,10 @@ int move_jobs(Words words) {
   choice.from = subjects.tubes()[0];
   choice.to = subjects.tubes()[1];
   if (const std::optional<int> over = errand.connect()) return *over;
+  JobRound nothing(errand, "moved");
+  nothing.quiet(choice.quiet);
   int status = 0;
-  const std::optional<StatsText> stats = use_tube(errand, choice.from, status);
+  const std::optional<StatsText> stats = use_tube(nothing, choice.from, status);
   if (!stats) return status;
   catch_interrupts();
   return Move(errand, choice).run(*stats);

@@ -52,7 +52,11 @@ std::optional<int> check_bound(const Errand& errand, const Subjects& subjects, b
   return std::nullopt;
 }
 
-std::optional<StatsText> use_tube(Errand& errand, const std::string& tube, int& status) {
+namespace {
+
+// `round`: null if there has to be such a tube.
+std::optional<StatsText> use(Errand& errand, JobRound* round, const std::string& tube,
+                             int& status) {
   bool is_there = false;
   std::optional<StatsText> stats = errand.server().ask_stats("stats-tube " + tube, is_there);
   if (!stats) {
@@ -60,7 +64,7 @@ std::optional<StatsText> use_tube(Errand& errand, const std::string& tube, int& 
     return std::nullopt;
   }
   if (!is_there) {
-    status = errand.no("there is no tube " + tube);
+    status = round != nullptr ? round->end_without(tube) : errand.no("there is no tube " + tube);
     return std::nullopt;
   }
   if (!errand.server().ask("use " + tube, ReplyCode::using_tube)) {
@@ -68,6 +72,16 @@ std::optional<StatsText> use_tube(Errand& errand, const std::string& tube, int& 
     return std::nullopt;
   }
   return stats;
+}
+
+}  // namespace
+
+std::optional<StatsText> use_tube(Errand& errand, const std::string& tube, int& status) {
+  return use(errand, nullptr, tube, status);
+}
+
+std::optional<StatsText> use_tube(JobRound& round, const std::string& tube, int& status) {
+  return use(round.errand(), &round, tube, status);
 }
 
 }  // namespace haricot::tool

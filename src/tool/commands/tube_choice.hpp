@@ -10,6 +10,7 @@
 
 #include "tool/client/errand.hpp"
 #include "tool/client/subjects.hpp"
+#include "tool/commands/job_round.hpp"
 
 namespace haricot::tool {
 
@@ -44,5 +45,7 @@ std::optional<int> check_bound(const Errand& errand, const Subjects& subjects, b
 // Nothing: the tube does not exist, or something failed. Then the message is printed, and `status`
 // is the exit status.
 std::optional<StatsText> use_tube(Errand& errand, const std::string& tube, int& status);
+// The same for who does something to its jobs. That it does not exist is no failure.
+std::optional<StatsText> use_tube(JobRound& round, const std::string& tube, int& status);
 
 }  // namespace haricot::tool

@@ -121,12 +121,12 @@ std::optional<int> check_consent(const Errand& errand, const TubeClearing& clear
 }
 
 int clear_tube(Errand& errand, const TubeClearing& clearing) {
-  int status = 0;
-  const std::optional<StatsText> stats = use_tube(errand, clearing.tube, status);
-  if (!stats) return status;
-  if (!clearing.yes && !is_confirmed(clearing, *stats)) return errand.no("nothing was deleted");
   JobRound round(errand, "deleted");
   round.quiet(clearing.quiet);
+  int status = 0;
+  const std::optional<StatsText> stats = use_tube(round, clearing.tube, status);
+  if (!stats) return status;
+  if (!clearing.yes && !is_confirmed(clearing, *stats)) return errand.no("nothing was deleted");
   std::optional<bool> is_done;
   if (clearing.count == TubeClearing::kAll) is_done = flush_states(errand, clearing, round);
   if (!is_done) is_done = delete_peeked(errand, clearing, *stats, round);

@@ -96,7 +96,6 @@ TEST(WorkPlan, ATextThatIsRunHasNoPlaceForABody) {
   EXPECT_EQ(found({"su", "--command", "a {}", "mail"}), "a {}");
   EXPECT_EQ(found({"runuser", "mail", "--command=a {}"}), "--command=a {}");
   EXPECT_EQ(found({"fish", "--init-command", "a {}", "script"}), "a {}");
-  EXPECT_EQ(found({"script", "-q", "log", "-c", "a {}"}), "a {}");
   EXPECT_EQ(found({"flock", "file", "-c", "a {}"}), "a {}");
   EXPECT_EQ(found({"env", "-S", "sh -c {}"}), "sh -c {}");
   EXPECT_EQ(found({"env", "--split-string=sh -c {}"}), "--split-string=sh -c {}");
