@@ -319,6 +319,46 @@ TEST_F(DaemonMemory, TubesCountInTheLimit) {
                       resident_bytes(server_.pid()) - before, 22 * kMebibyte);
 }
 
+// Of tubes, keys that jobs have, lanes, and keys that outlive their jobs by a second.
+TEST_F(DaemonMemory, TubesKeysAndLanesOfDeletedJobsGiveItBack) {
+  constexpr int kJobs = kIsSanitized ? 1000 : 60'000;
+  ASSERT_TRUE(start()) << server_.failure();
+  const Client client = connect();
+  ASSERT_EQ(client->ask("list-tube-used"), "USING default\r\n");
+  const std::size_t before = resident_bytes(server_.pid());
+  std::vector<std::string> ids;
+  for (int i = 0; i < kJobs; i += 1000) {
+    std::string requests;
+    for (int k = i; k < i + 1000; ++k) {
+      const std::string key = std::to_string(k);
+      requests += "use tube-" + key + "\r\nput 0 0 60 1 idp:key-" + key + ":1 con:key-" + key +
+                  ":3 try:5\r\nx\r\n";
+    }
+    ASSERT_TRUE(client->send(requests));
+    for (int k = 0; k < 1000; ++k) {
+      ASSERT_TRUE(client->read_line());
+      const std::string answer = *client->read_line();
+      ASSERT_TRUE(answer.starts_with("INSERTED ")) << answer;
+      ids.push_back(answer.substr(9));
+    }
+  }
+  const std::size_t peak = resident_bytes(server_.pid()) - before;
+  for (int i = 0; i < kJobs; i += 1000) {
+    std::string requests;
+    for (int k = i; k < i + 1000; ++k) {
+      requests += "delete " + ids[static_cast<std::size_t>(k)] + "\r\n";
+    }
+    ASSERT_TRUE(client->send(requests));
+    for (int k = 0; k < 1000; ++k) ASSERT_EQ(client->read_line(), "DELETED");
+  }
+  const auto growth = [&] {
+    const std::size_t after = resident_bytes(server_.pid());
+    return after > before ? after - before : 0;
+  };
+  EXPECT_TRUE(kIsSanitized || eventually([&] { return growth() < peak / 4; }));
+  expect_growth_below("60,000 tubes, keys and lanes of jobs that are deleted", growth(), peak / 4);
+}
+
 TEST_F(DaemonMemory, ClosedWatchesGiveItBack) {
   constexpr int kWatches = kIsSanitized ? 1000 : 200'000;
   ASSERT_TRUE(start()) << server_.failure();
