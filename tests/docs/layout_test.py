@@ -22,6 +22,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
 def pages():
     yield documents.ROOT / "README.md"
+    yield documents.ROOT / "CHANGELOG.md"
     yield from sorted((documents.ROOT / "docs").glob("*.md"))
     # Not those of the client libraries.
     yield from sorted(path for path in (documents.ROOT / "tests").glob("**/README.md") if "node_modules" not in path.parts)
