@@ -276,6 +276,15 @@ class Failures(WorkTest):
         _, error = self.work("-c1", "--tries", "1", "--", "sh", "-c", "exit 127", ends=BURIED)
         self.assertIn("its program ended with status 127: buried after", error[0])
 
+    def test_what_this_side_lacks_takes_no_try_either(self):
+        self.server.put("x")
+        ended = subprocess.run(["bash", "-c", 'ulimit -n 8; exec "$@"', "bash", TOOL, "work", "-a",
+                                self.server.address, "--tries", "1", "--", "true"], capture_output=True,
+                               text=True, timeout=60, check=False)
+        self.assertEqual(ended.returncode, LOCAL, ended.stderr)
+        self.assertIn("job 1: cannot make a pipe: Too many open files: given back", ended.stderr)
+        self.assertEqual(self.states(), [1, 0, 0, 0])
+
     def test_a_program_that_goes_ends_the_work(self):
         for _ in range(3):
             self.server.put("x")

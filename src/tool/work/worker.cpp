@@ -228,7 +228,7 @@ void Worker::run_program(Instant now) {
   start.captures_output = !work_.plan.plain;
   start.signal_mask = work_.program_mask;
   std::string error;
-  if (!program_.start(start, error)) return end_unstarted(error, kExitNotExecuted, now);
+  if (!program_.start(start, error)) return end_unstarted(error, kExitLocal, now);
   std::string().swap(job_.body);
   run_.start_ns = os::read_wall_clock();
   started_ = now;
