@@ -224,6 +224,13 @@ TEST_F(HaricotBinlog, MistakesEndWithStatusFive) {
                                                 {"binlog", "check", "x", "y"}}) {
     EXPECT_EQ(run_tool(words).status.code, 5);
   }
+  const auto said = [this](const std::vector<std::string>& words) { return run_tool(words).error; };
+  EXPECT_EQ(said({"binlog", "chekc", "x"}),
+            "haricot binlog: unknown word: chekc (did you mean check?)\n"
+            "Try haricot binlog --help.\n");
+  EXPECT_TRUE(
+      said({"binlog", "copy", "x"}).starts_with("haricot binlog: copy takes two folders\n"));
+  EXPECT_TRUE(said({"binlog", "dump"}).starts_with("haricot binlog: dump takes one folder\n"));
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // haricot binlog: look at the files in which a server keeps its jobs, without a server.
 
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "tool/cli/output.hpp"
 #include "tool/cli/safe_text.hpp"
 #include "tool/cli/subcommand.hpp"
+#include "tool/cli/suggestion.hpp"
 
 namespace haricot::tool {
 namespace {
@@ -20,6 +22,16 @@ constexpr std::string_view kUse =
     "     haricot binlog copy SRC DST       write the jobs to a new folder\n\n"
     "All three only read DIR and SRC. Stop the server first, or take a copy of the folder:\n"
     "they may miss what a server writes meanwhile.\n\n";
+
+constexpr std::string_view kActions[] = {"check", "dump", "copy"};
+
+// What is wrong with a line that begins so.
+std::string mistake_in(std::string_view action) {
+  const bool is_known =
+      std::find(std::begin(kActions), std::end(kActions), action) != std::end(kActions);
+  if (!is_known) return "unknown word: " + std::string(action) + suggestion(action, kActions);
+  return std::string(action) + (action == "copy" ? " takes two folders" : " takes one folder");
+}
 
 }  // namespace
 
@@ -57,7 +69,11 @@ int binlog(Words words) {
   if (action == "copy" && folders == 2) {
     return copy_binlog(std::string(operands[1]), std::string(operands[2]), quiet);
   }
-  std::fputs(text.c_str(), stderr);
+  if (action.empty()) {
+    std::fputs(text.c_str(), stderr);
+  } else {
+    complain(mistake_in(action) + "\nTry haricot binlog --help.");
+  }
   return kExitUsage;
 }
 
