@@ -120,6 +120,12 @@ class PutOfAPipe(OperatorTest):
         self.assertEqual(ended.returncode, USAGE)
         self.assertEqual(self.server.stat("total-jobs"), "0")
 
+    def test_stdin_stands_alone(self):
+        self.refused(USAGE, "- is stdin, and excludes a body", "put", "mail", "-")
+        self.refused(USAGE, "- is stdin, and excludes a body", "put", "-t", "mail", "x", "-")
+        self.assertEqual(self.server.stat("total-jobs"), "0")
+        self.assertEqual(self.good("put", "-t", "mail", "-", stdin=b"x"), "1\n")
+
     def test_what_is_clear_is_put(self):
         # As in a loop of a shell that reads a file.
         self.assertEqual(self.good("put", "--tube", "mail", "body", stdin=b"a\nb\n"), "1\n")

@@ -197,6 +197,9 @@ std::optional<int> check(const Errand& errand, Choice& choice, bool has_words) {
   if (!choice.may_be_empty && std::find(bodies.begin(), bodies.end(), "") != bodies.end()) {
     return errand.mistake("a body is empty, no job was put; --empty puts an empty job");
   }
+  if (has_words && std::find(bodies.begin(), bodies.end(), "-") != bodies.end()) {
+    return errand.mistake("- is stdin, and excludes a body; a tube is named by --tube");
+  }
   const bool is_good = set_tags(choice);
   const std::string longest =
       put_line({choice.priority, choice.delay_s, choice.ttr_s, kJobBytesMaxLimit}, choice.tags);
