@@ -26,7 +26,8 @@ BinlogOptions with_whole_units(BinlogOptions options) {
 }  // namespace
 
 Binlog::Binlog(Disk& disk, const BinlogOptions& options)
-    : ground_(disk, with_whole_units(options)),
+    : Journal(true),
+      ground_(disk, with_whole_units(options)),
       way_(ground_, events()),
       body_(disk, way_.syncs(), ground_.options.slice_bytes, ground_.has_syncs()),
       room_(ground_, way_, body_),
@@ -102,6 +103,7 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
 }
 
 JournalStatus Binlog::reserve_put(const PutRoom& put, const BlobRef& body) {
+  promise_ = put.may_be_buried ? Promise::burial : Promise::nothing;
   const std::size_t lead = lead_bytes(put.tube_name_bytes, put.tag_bytes);
   const JournalStatus status = room_for_put(lead, put, body);
   const bool is_refused = status != JournalStatus::ok && status != JournalStatus::later;
@@ -114,9 +116,7 @@ JournalStatus Binlog::room_for_put(std::size_t lead_bytes, const PutRoom& put,
   if (!can_record()) return way_.refusal();
   if (body && bodies_.has_written_much()) return answer_busy();
   const std::uint64_t bytes = full_record_bytes(lead_bytes, put.body_bytes);
-  const std::uint64_t ends = (put.may_be_buried ? 2 : 1) * kShortRecordBytes +
-                             RoomAhead::for_kept_key(put.kept_key_bytes, put.tube_name_bytes);
-  const std::uint64_t share = ends + std::min(bytes, room_.file_bytes());
+  const std::uint64_t share = Promises::bytes_for(put) + std::min(bytes, room_.file_bytes());
   const std::uint64_t keep = room_.for_puts() + share;
   const bool is_large = bodies_.is_large(body);
   const JournalStatus status =
@@ -149,54 +149,42 @@ JournalStatus Binlog::room_for_large_put(const BlobRef& body, std::size_t lead_b
   return bodies_.is_busy() ? answer_busy() : answer_later();
 }
 
-JournalStatus Binlog::reserve_update() {
-  return room_for_update(0);
-}
-
-JournalStatus Binlog::reserve_update_with_burial() {
-  return room_for_update(kShortRecordBytes);
-}
-
-JournalStatus Binlog::room_for_update(std::uint64_t more) {
+JournalStatus Binlog::reserve_update(Promise promise) {
+  promise_ = promise;
   if (!can_record()) return way_.refusal();
-  const std::uint64_t keep = room_.for_ends_of_jobs() + room_.to_go_on() + more;
+  const std::uint64_t promised = promise == Promise::burial ? kShortRecordBytes : 0;
+  const std::uint64_t keep = room_.for_ends_of_jobs() + room_.to_go_on() + promised;
   JournalStatus status = make_room(kShortRecordBytes, keep);
   if (status == JournalStatus::full && compaction_.collect_for_space()) status = answer_later();
   if (status != JournalStatus::ok) return status;
   return way_.prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
 }
 
-JournalStatus Binlog::reserve_delete() {
-  if (!can_record()) return JournalStatus::failed;
-  const JournalStatus status = make_room(kShortRecordBytes, 0);
-  if (status == JournalStatus::later) return status;
-  return status == JournalStatus::ok && way_.prepare(0, 0) ? JournalStatus::ok
-                                                           : JournalStatus::failed;
+JournalStatus Binlog::reserve_promised(const Promised& promised) {
+  promise_ = Promise::nothing;
+  const JournalStatus status = room_for_promised(promised);
+  // Compaction or a recovery may write the job before the record comes.
+  if (status != JournalStatus::ok && promised.burial != nullptr && is_in_use()) {
+    way_.stamp_burial(*promised.burial);
+  }
+  return status;
 }
 
-JournalStatus Binlog::reserve_delete_kept(const KeptRoom& kept) {
+JournalStatus Binlog::room_for_promised(const Promised& promised) {
   if (!can_record()) return JournalStatus::failed;
-  const auto records = static_cast<std::uint32_t>(1 + kept_records(kept));
+  const auto records =
+      std::max(promised.deletions, 1U) + static_cast<std::uint32_t>(kept_records(promised.kept));
+  if (promised.deletions > 1) return room_for_several(records);
   const JournalStatus status = make_room(std::uint64_t{records} * kShortRecordBytes, 0);
   if (status == JournalStatus::later) return status;
   return status == JournalStatus::ok && way_.prepare_short(records) ? JournalStatus::ok
                                                                     : JournalStatus::failed;
 }
 
-JournalStatus Binlog::reserve_burial(const JournaledJob& job) {
-  const JournalStatus status = reserve_delete();
-  // Compaction or a recovery may write the job before the record comes.
-  if (status != JournalStatus::ok && is_in_use()) way_.stamp_burial(job);
-  return status;
-}
-
 // Where the file that is being written has not enough room left, that is given up for the next one;
 // the room for all other deletions has to be there besides. One alone has the room of each
 // deletion.
-JournalStatus Binlog::reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) {
-  if (deletions == 1) return reserve_delete_kept(kept);
-  if (!can_record()) return JournalStatus::failed;
-  const auto records = static_cast<std::uint32_t>(deletions + kept_records(kept));
+JournalStatus Binlog::room_for_several(std::uint32_t records) {
   const std::uint64_t bytes = std::uint64_t{records} * kShortRecordBytes;
   // No write may come, and fail, between the first of them and the last.
   if (way_.writer().collected_bytes() + bytes >= RecordWay::kCollectedBytesMax) way_.flush();
@@ -209,6 +197,26 @@ JournalStatus Binlog::reserve_deletes(std::uint32_t deletions, const KeptRoom& k
   return JournalStatus::ok;
 }
 
+void Binlog::record(JobChange change, const JournaledJob& job) {
+  const bool is_buried = job.job.state() == JobState::buried;
+  const Promise promise = is_buried ? Promise::nothing : promise_;
+  JobStore& jobs = ground_.engine->jobs();
+  switch (change) {
+    case JobChange::put:
+      ground_.promises.make(job, jobs, promise);
+      record_put(job);
+      break;
+    case JobChange::update:
+      if (promise == Promise::burial) ground_.promises.make_burial(jobs.journal_note(job.ref));
+      if (is_buried) ground_.promises.end_burial(jobs.journal_note(job.ref));
+      way_.append_change(job);
+      break;
+    case JobChange::in_place:
+      way_.append_change_in_place(job);
+      break;
+  }
+}
+
 void Binlog::record_put(const JournaledJob& job) {
   if (bodies_.is_for(bodies_.body_of(job), lead_bytes(job, ground_.engine->jobs()))) {
     bodies_.append(job);
@@ -217,25 +225,16 @@ void Binlog::record_put(const JournaledJob& job) {
   }
 }
 
-void Binlog::record_update(const JournaledJob& job) {
-  way_.append_change(job);
-}
-
-void Binlog::record_in_place(const JournaledJob& job) {
-  way_.append_change_in_place(job);
-}
-
-void Binlog::record_kept(const KeptKey& kept) {
-  way_.append_kept(kept);
+void Binlog::record_deletion(const JournaledJob& job, const KeptKey* left) {
+  if (left != nullptr) way_.append_kept(*left);
+  JobStore& jobs = ground_.engine->jobs();
+  ground_.segments->detach(job.ref, full_record_bytes(job, jobs));
+  ground_.promises.end(job, jobs);
+  way_.append(deletion_of(job.job.id), {}, {});
 }
 
 void Binlog::forget_kept(JobRef remains) {
   if (is_in_use()) ground_.segments->detach(remains, live_bytes_of(*ground_.engine, remains));
-}
-
-void Binlog::record_delete(const JournaledJob& job) {
-  ground_.segments->detach(job.ref, full_record_bytes(job, ground_.engine->jobs()));
-  way_.append(deletion_of(job.job.id), {}, {});
 }
 
 // Turns -------------------------------------------------------------------------------------------
@@ -301,6 +300,7 @@ std::uint64_t Binlog::file_of(JobRef job) const {
 void Binlog::check_invariants() const {
   if (ground_.engine == nullptr) return;
   way_.check_invariants();
+  ground_.promises.check_invariants(*ground_.engine);
   // While it recovers, jobs may live in no file: they are on the list of what is to be written.
   if (way_.is_refusing()) return;
   ground_.segments->check_invariants();

@@ -5,6 +5,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/binlog.hpp"
+#include "haricot/binlog/job_record.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -54,12 +55,25 @@ bool Binlog::open_folder(std::uint64_t random, ReplayWatcher watcher, std::strin
   if (store_id == 0) store_id = new_store_id(random, report);
   const std::uint32_t run = ground_.is_fenced() ? run_of_epoch(ground_.epoch) : run_of(random);
   way_.note().begin_run(store_id, report.run, run);
+  promise_to_restored();
   if (!begin_after_replay(error)) return false;
   NoteWriter::Files files = way_.noted_files();
   files.newest = opening_.newest_with_records();
   way_.note().note_what_was_read(files);
   if (way_.is_open()) watch_.begin();
   return true;
+}
+
+void Binlog::promise_to_restored() {
+  Engine& engine = *ground_.engine;
+  const Segments& segments = *ground_.segments;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    for (JobRef ref = segments.at(i).first; ref != JobRef::none; ref = segments.after(ref)) {
+      if (is_remains(engine.jobs(), ref)) continue;
+      const Promise promise = engine.may_be_buried(ref) ? Promise::burial : Promise::nothing;
+      ground_.promises.make(engine.journaled(ref), engine.jobs(), promise);
+    }
+  }
 }
 
 // From here on the folder is changed: nothing that was read, only beside it.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "haricot/base/check.hpp"
-#include "haricot/binlog/job_record.hpp"
 #include "haricot/binlog/room_ahead.hpp"
 
 namespace haricot::binlog {
@@ -26,25 +25,6 @@ std::uint64_t RoomAhead::folder_bytes() const {
 std::uint64_t RoomAhead::folder_bytes_allowed() const {
   return std::max(kFilesMax * ground_.options.file_bytes,
                   kTimesLiveBytesMax * segments().live_bytes());
-}
-
-// The records of a key and the deletion after them stand in one file. Where they do not fit any
-// more, the end of the file is lost: less than what all of them take, in each file, and each time
-// in front of such a deletion. A quarter is enough for that in the smallest files, and one for the
-// file that is being written.
-std::uint64_t RoomAhead::for_ends_of_jobs() const {
-  const Engine& engine = *ground_.engine;
-  const std::uint64_t kept = kept_records(engine.keys_to_keep()) * kShortRecordBytes;
-  const std::uint64_t all =
-      (engine.jobs().size() + engine.burials_to_come()) * kShortRecordBytes + kept;
-  return all + std::min(kept, all / 4 + text_record_bytes(kKeptTextBytesMax));
-}
-
-std::uint64_t RoomAhead::for_kept_key(std::size_t key_bytes, std::size_t name_bytes) {
-  constexpr std::uint64_t kWithLostEnd = 2;
-  if (key_bytes == 0) return 0;
-  return kWithLostEnd * kept_records({.keys = 1, .bytes = key_bytes + name_bytes}) *
-         kShortRecordBytes;
 }
 
 // The living jobs of a file, at most. A job that has a file of its own is not counted: on a full

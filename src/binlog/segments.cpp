@@ -20,6 +20,7 @@ Segment& Segments::add(std::uint64_t number) {
   // Serials of files that follow each other do, too: of() relies on it.
   segment.serial =
       segments_.size() == 1 ? next_serial_ : segments_[segments_.size() - 2].serial + 1;
+  CHECK(segment.serial <= JournalNote::kFileLast);
   next_serial_ = segment.serial + 1;
   older_bytes_ += newest_bytes;
   return segment;
@@ -45,7 +46,7 @@ void Segments::merge_newest() {
   Segment& newest = segments_.back();
   Segment& before = segments_[segments_.size() - 2];
   for (JobRef ref = newest.first; ref != JobRef::none; ref = after(ref)) {
-    jobs_.journal_note(ref).file = before.serial;
+    jobs_.journal_note(ref).set_file(before.serial);
   }
   if (newest.first != JobRef::none) {
     jobs_.journal_note(newest.first).previous = before.last;
@@ -75,7 +76,7 @@ void Segments::attach(JobRef ref, std::uint64_t bytes) {
   CHECK(!segments_.empty());
   Segment& segment = segments_.back();
   JournalNote& note = jobs_.journal_note(ref);
-  note.file = segment.serial;
+  note.set_file(segment.serial);
   note.previous = segment.last;
   note.next = JobRef::none;
   if (segment.last == JobRef::none) {

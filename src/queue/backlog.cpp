@@ -246,7 +246,7 @@ Outcome Backlog::kick_some(Kick& kick, Tube& tube, std::uint32_t& budget) {
     }
     state_.jobs.count(ref, JobEvent::kick);
     places_.to_ready(ref, kick.of_buried ? Place::buried : Place::delayed);
-    state_.journal.record_update(flushes_.journaled(ref));
+    state_.journal.record(JobChange::update, flushes_.journaled(ref));
     offers_.offer(tube);
     state_.pay(budget, before);
     state_.steps += QueueState::kStepsPerJob;

@@ -69,7 +69,7 @@ Outcome Backlog::delete_some(const Client& client, DeleteBatch& batch) {
     const auto all = std::span<const JobRef>(remains);
     const auto kept = all.empty() ? all : all.subspan(refs.size() - left.size(), part.size());
     const auto deletions = static_cast<std::uint32_t>(part.size());
-    room = state_.journal.reserve_deletes(deletions, keys_.room_of(kept));
+    room = state_.journal.reserve_promised({.deletions = deletions, .kept = keys_.room_of(kept)});
     if (room == JournalStatus::full && part.size() > 1) {
       batch.goes_in_parts = true;
       together = part.size() / 2;
@@ -84,9 +84,12 @@ Outcome Backlog::delete_some(const Client& client, DeleteBatch& batch) {
       for (Tube* tube : tubes) ++tube->tasks;
     }
     for (std::size_t i = 0; i < part.size(); ++i) {
-      const bool leaves_key = !kept.empty() && kept[i] != JobRef::none;
-      if (leaves_key) state_.journal.record_kept(keys_.kept(kept[i]));
-      delete_now(part[i], false);
+      if (!kept.empty() && kept[i] != JobRef::none) {
+        const KeptKey key = keys_.kept(kept[i]);
+        delete_now(part[i], &key, false);
+      } else {
+        delete_now(part[i], nullptr, false);
+      }
     }
     batch.deleted += deletions;
     left = left.subspan(part.size());

@@ -70,7 +70,7 @@ TaskState Backlog::flush_some(Flush& flush, Tube& tube, std::uint32_t& budget) {
 
 // Whether the journal does not refuse a deletion; it may want to wait for its disk.
 bool Backlog::can_delete() {
-  const JournalStatus room = state_.journal.reserve_delete();
+  const JournalStatus room = state_.journal.reserve_promised({.deletions = 1});
   if (room == JournalStatus::ok) state_.journal.release_room();
   return room == JournalStatus::ok || room == JournalStatus::later;
 }
@@ -79,7 +79,7 @@ TaskState Backlog::free_some(Flush& flush, Tube& tube, std::uint32_t& budget) {
   while (!tube.flushed->empty()) {
     if (budget == 0) return TaskState::goes_on;
     --budget;
-    const JournalStatus room = state_.journal.reserve_delete();
+    const JournalStatus room = state_.journal.reserve_promised({.deletions = 1});
     if (room != JournalStatus::ok) {
       if (room == JournalStatus::later) return TaskState::waits;
       flush.is_refused = true;
@@ -88,7 +88,7 @@ TaskState Backlog::free_some(Flush& flush, Tube& tube, std::uint32_t& budget) {
     }
     const Flushes::Flushed next = flushes_.next(tube);
     const Job& job = state_.jobs[next.job];
-    state_.journal.record_delete(JournaledJob{next.job, job, tube.name, next.deadline});
+    state_.journal.record_deletion({next.job, job, tube.name, next.deadline}, nullptr);
     places_.to_nowhere(next.job, Place::flushed);
     flushes_.drop_next(tube, next);
     state_.jobs.destroy(next.job);

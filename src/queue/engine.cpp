@@ -32,7 +32,7 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       lanes_(state_, flushes_, key),
       keys_(state_, flushes_, key),
       times_(state_),
-      extras_(state_, lanes_, keys_, tries_),
+      extras_(state_, lanes_, keys_),
       places_(state_, times_, extras_),
       watching_(state_),
       offers_(state_, tries_, places_, watching_),
@@ -162,19 +162,19 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
   ++state_.counts.total_jobs;
 
   const Outcome outcome = offers_.to_ready_after_delay(ref, Place::nowhere);
-  state_.journal.record_put(flushes_.journaled(ref, job, tube));
+  state_.journal.record(JobChange::put, flushes_.journaled(ref, job, tube));
   return outcome;
 }
 
 Outcome Engine::put_again(Tube& tube, JobRef holder, std::uint32_t priority) {
   const bool is_raised = priority < state_.jobs[holder].priority;
   if (is_raised) {
-    const JournalStatus room = state_.journal.reserve_update();
+    const JournalStatus room = state_.journal.reserve_update(Promise::nothing);
     if (room != JournalStatus::ok) return refused_put(room);
     places_.set_priority(holder, priority);
     // As many jobs are open as before, so there is nothing for those who wait.
     watching_.announce(tube);
-    state_.journal.record_in_place(flushes_.journaled(holder));
+    state_.journal.record(JobChange::in_place, flushes_.journaled(holder));
   }
   duplicate_ = {holder, is_raised};
   return Outcome::duplicate;
@@ -228,7 +228,7 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   if (room != JournalStatus::ok) return {refused_change(room)};
   places_.to_reserved(ref, client);
   watching_.announce(state_.tube_of(ref));
-  if (has_to_be_recorded) state_.journal.record_update(flushes_.journaled(ref));
+  if (has_to_be_recorded) state_.journal.record(JobChange::update, flushes_.journaled(ref));
   return {Outcome::done, ref};
 }
 
@@ -245,22 +245,23 @@ Outcome Engine::delete_job(Client& client, JobId id) {
   if (job.state() == JobState::reserved && job.holder() != client.ref_) return Outcome::not_found;
   if (keys_.outlives(ref)) [[unlikely]]
     return delete_leaving_key(ref);
-  const JournalStatus room = state_.journal.reserve_delete();
+  const JournalStatus room = state_.journal.reserve_promised({.deletions = 1});
   if (room != JournalStatus::ok) return refused_change(room);
-  backlog_.delete_now(ref, true);
+  backlog_.delete_now(ref, nullptr, true);
   return Outcome::done;
 }
 
 Outcome Engine::delete_leaving_key(JobRef ref) {
   const JobRef remains = keys_.make_remains(ref);
   if (remains == JobRef::none) return Outcome::out_of_memory;
-  const JournalStatus room = state_.journal.reserve_delete_kept(keys_.room_of({&remains, 1}));
+  const JournalStatus room =
+      state_.journal.reserve_promised({.deletions = 1, .kept = keys_.room_of({&remains, 1})});
   if (room != JournalStatus::ok) {
     keys_.unmake_remains({&remains, 1});
     return refused_change(room);
   }
-  state_.journal.record_kept(keys_.kept(remains));
-  backlog_.delete_now(ref, true);
+  const KeptKey left = keys_.kept(remains);
+  backlog_.delete_now(ref, &left, true);
   return Outcome::done;
 }
 
@@ -277,7 +278,7 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   state_.now = now;
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
-  const JournalStatus room = state_.journal.reserve_update();
+  const JournalStatus room = state_.journal.reserve_update(Promise::nothing);
   if (room != JournalStatus::ok) return refused_change(room);
 
   Job& job = state_.jobs[ref];
@@ -290,7 +291,7 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   } else {
     outcome = offers_.to_ready_after_delay(ref, Place::reserved);
   }
-  state_.journal.record_update(flushes_.journaled(ref));
+  state_.journal.record(JobChange::update, flushes_.journaled(ref));
   offers_.offer(state_.tubes[job.tube]);
   return outcome;
 }
@@ -298,12 +299,12 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
 Outcome Engine::bury(Client& client, JobId id, std::uint32_t priority) {
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
-  const JournalStatus room = state_.journal.reserve_update();
+  const JournalStatus room = state_.journal.reserve_update(Promise::nothing);
   if (room != JournalStatus::ok) return refused_change(room);
   state_.jobs[ref].priority = priority;
   state_.jobs.count(ref, JobEvent::bury);
   places_.to_buried(ref, Place::reserved);
-  state_.journal.record_update(flushes_.journaled(ref));
+  state_.journal.record(JobChange::update, flushes_.journaled(ref));
   offers_.offer(state_.tube_of(ref));
   return Outcome::done;
 }
@@ -330,7 +331,7 @@ Outcome Engine::kick_job(JobId id, Instant now) {
   if (room != JournalStatus::ok) return refused_change(room);
   state_.jobs.count(ref, JobEvent::kick);
   places_.to_ready(ref, from);
-  state_.journal.record_update(flushes_.journaled(ref));
+  state_.journal.record(JobChange::update, flushes_.journaled(ref));
   offers_.offer(tube);
   return Outcome::done;
 }

@@ -72,13 +72,9 @@ class Inspection {
     check_key(ref, job);
     if (job.has_tags != 0 && engine_.state_.jobs.has_kept_key(ref)) {
       const std::size_t name_bytes = engine_.state_.tubes[job.tube].name.size();
-      keys_to_keep_.add(engine_.state_.jobs.unique_key(ref).size() + name_bytes);
       bytes_to_come_ += engine_.keys_.bytes_more_when_deleted(ref, name_bytes);
     }
-    if (tags_in(engine_.state_.jobs.tags(ref)).tries > 0) {
-      ++with_tries_;
-      if (state == JobState::buried) ++buried_with_tries_;
-    }
+    if (tags_in(engine_.state_.jobs.tags(ref)).tries > 0) ++with_tries_;
     return job;
   }
 
@@ -177,7 +173,6 @@ class Inspection {
     const JobStore& store = engine_.state_.jobs;
     engine_.keys_.kept_.check_invariants();
     CHECK(engine_.keys_.kept_.size() == store.remains());
-    CHECK(engine_.keys_.to_keep_ == keys_to_keep_);
     CHECK(engine_.keys_.kept_.bytes_to_come() == bytes_to_come_);
     for (JobRef ref = store.first_remains_from(0); ref != JobRef::none;
          ref = store.first_remains_from(store[ref].id + 1)) {
@@ -416,7 +411,6 @@ class Inspection {
     CHECK(counts.delayed == sum_.delayed);
     CHECK(counts.buried == sum_.buried);
     CHECK(engine_.state_.jobs.with_tries() == with_tries_);
-    CHECK(engine_.tries_.buried_ == buried_with_tries_);
     CHECK(counts.clients == sum_.clients);
     CHECK(counts.producers == sum_.producers);
     CHECK(counts.workers == sum_.workers);
@@ -442,9 +436,7 @@ class Inspection {
   std::unordered_set<Client*> clients_;
   std::unordered_set<JobRef> jobs_;
   std::uint64_t with_tries_ = 0;
-  std::uint64_t buried_with_tries_ = 0;
   std::uint64_t keys_held_ = 0;
-  KeptRoom keys_to_keep_;
   std::uint64_t bytes_to_come_ = 0;
   std::unordered_map<TubeRef, std::uint64_t> reserved_in_;
   struct LaneCounts {

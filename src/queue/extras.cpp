@@ -28,7 +28,6 @@ bool Extras::restore(JobRef ref) {
 }
 
 void Extras::moved(JobRef ref, Place from, Place to) {
-  tries_.moved(ref, from, to);
   keys_.moved(ref, from, to);
   lanes_.moved(ref, from, to);
 }

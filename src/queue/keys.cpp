@@ -46,7 +46,7 @@ bool Keys::restore(JobRef ref, const JobTags& tags) {
 
 void Keys::moved(JobRef ref, Place from, Place to) {
   if (from != Place::nowhere && to != Place::nowhere) return;
-  if (from == Place::nowhere || to_keep_.keys > 0) count_to_keep(ref, from == Place::nowhere);
+  expect_memory(ref, from == Place::nowhere);
   if (to == Place::nowhere) held_.let_go(ref);
 }
 
@@ -153,17 +153,13 @@ std::uint64_t Keys::bytes_more_when_deleted(JobRef ref, std::size_t name_bytes) 
   return then - std::min(then, now);
 }
 
-// It is counted whether it holds its key or not.
-void Keys::count_to_keep(JobRef ref, bool entered) {
+// Of what remains of the job, whether it holds its key or not.
+void Keys::expect_memory(JobRef ref, bool entered) {
   if (!state_.jobs.has_kept_key(ref)) return;
-  const std::string_view key = state_.jobs.unique_key(ref);
-  const std::size_t name_bytes = state_.tube_of(ref).name.size();
-  const std::uint64_t more = bytes_more_when_deleted(ref, name_bytes);
+  const std::uint64_t more = bytes_more_when_deleted(ref, state_.tube_of(ref).name.size());
   if (entered) {
-    to_keep_.add(key.size() + name_bytes);
     kept_.expect(more);
   } else {
-    to_keep_.remove(key.size() + name_bytes);
     kept_.expect_no_more(more);
   }
 }

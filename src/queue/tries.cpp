@@ -18,20 +18,8 @@ bool Tries::is_limit_reached(JobRef ref) const {
          jobs.counted(ref, JobEvent::reserve) >= tries + jobs.counted(ref, JobEvent::kick);
 }
 
-std::uint64_t Tries::burials_to_come() const {
-  const std::uint64_t late = late_.size();
-  if (max_ > 0) return state_.jobs.size() - state_.counts.buried + late;
-  return state_.jobs.with_tries() - buried_ + late;
-}
-
-void Tries::count_burial(JobRef ref, bool entered) {
-  if (state_.jobs.has_tries(ref)) buried_ += entered ? 1 : ~std::uint64_t{0};
-}
-
 JournalStatus Tries::reserve_unburial(JobRef ref) {
-  if (!may_limit(state_.jobs[ref]) || !is_limited(ref)) [[likely]]
-    return state_.journal.reserve_update();
-  return state_.journal.reserve_update_with_burial();
+  return state_.journal.reserve_update(is_limited(ref) ? Promise::burial : Promise::nothing);
 }
 
 void Tries::count_spent(JobRef ref) {
@@ -44,27 +32,32 @@ bool Tries::is_room(JournalStatus status) {
   return status == JournalStatus::ok;
 }
 
+bool Tries::has_room_for_burial(JobRef ref) {
+  const JournaledJob job = flushes_.journaled(ref);
+  return is_room(state_.journal.reserve_promised({.burial = &job}));
+}
+
 void Tries::record_end_of_limited(JobRef ref) {
-  if (is_limited(ref) && is_room(state_.journal.reserve_update())) {
-    state_.journal.record_update(flushes_.journaled(ref));
+  if (is_limited(ref) && is_room(state_.journal.reserve_update(Promise::nothing))) {
+    state_.journal.record(JobChange::update, flushes_.journaled(ref));
   }
 }
 
 void Tries::record_burial(JobRef ref) {
-  if (is_room(state_.journal.reserve_burial(flushes_.journaled(ref)))) {
-    state_.journal.record_update(flushes_.journaled(ref));
+  if (has_room_for_burial(ref)) {
+    state_.journal.record(JobChange::update, flushes_.journaled(ref));
     return;
   }
   try {
-    late_.push_back(state_.jobs[ref].id);
+    late_.push_back({state_.jobs[ref].id, burials_of(ref)});
     late_again_ = state_.now + kPauseOfLateRecords;
   } catch (const std::bad_alloc&) {
     // Without memory as well as without the disk, a restart gives the job another try.
   }
 }
 
-// One that was kicked or deleted meanwhile has a later record. What the budget does not reach is
-// due at once, in the next turn.
+// One that was kicked or deleted meanwhile has a later record, and if it was buried again this is a
+// matter of the other burial. What the budget does not reach is due at once, in the next turn.
 void Tries::record_late(std::uint32_t& budget) {
   while (!late_.empty()) {
     if (budget == 0) {
@@ -72,14 +65,14 @@ void Tries::record_late(std::uint32_t& budget) {
       return;
     }
     --budget;
-    const JobRef ref = flushes_.find(late_.back());
-    const bool is_buried = ref != JobRef::none && state_.jobs[ref].state() == JobState::buried;
-    if (is_buried) {
-      if (!is_room(state_.journal.reserve_burial(flushes_.journaled(ref)))) {
+    const JobRef ref = flushes_.find(late_.back().id);
+    const bool is_there = ref != JobRef::none && burials_of(ref) == late_.back().number;
+    if (is_there && state_.jobs[ref].state() == JobState::buried) {
+      if (!has_room_for_burial(ref)) {
         late_again_ = state_.now + kPauseOfLateRecords;
         return;
       }
-      state_.journal.record_update(flushes_.journaled(ref));
+      state_.journal.record(JobChange::update, flushes_.journaled(ref));
     }
     late_.pop_back();
   }

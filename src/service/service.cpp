@@ -379,8 +379,9 @@ void Service::begin_answers(Session& session) {
 
 // Keeps back the answers of a session whose last command made records up to that one.
 void Service::hold_back_if_not_safe(Session& session, std::uint64_t records) {
-  if (records <= journal_.safe_records()) return;
-  CHECK(records <= journal_.records());
+  const JournalProgress progress = journal_.progress();
+  if (records <= progress.safe) return;
+  CHECK(records <= progress.records);
   session.held_back_until_ = records;
   if (session.is_held_back_) return;
   held_back_.push_back(session);

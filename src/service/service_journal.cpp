@@ -11,14 +11,13 @@ namespace haricot {
 // Answers -----------------------------------------------------------------------------------------
 
 void Service::settle_held_back() {
-  const std::uint64_t safe = journal_.safe_records();
-  const std::uint64_t doubtful = journal_.doubtful_records();
+  const JournalProgress progress = journal_.progress();
   Session* next = nullptr;
   for (Session* session = held_back_.first(); session != nullptr; session = next) {
     next = held_back_.after(*session);
     CHECK(session->is_held_back_);
-    if (session->held_back_until_ > std::max(safe, doubtful)) continue;
-    if (session->held_back_until_ > safe) answer_as_failed(*session);
+    if (session->held_back_until_ > std::max(progress.safe, progress.doubtful)) continue;
+    if (session->held_back_until_ > progress.safe) answer_as_failed(*session);
     session->is_held_back_ = false;
     held_back_.remove(*session);
     mark_to_send(*session);

@@ -128,7 +128,7 @@ class Scenario {
     EXPECT_EQ(world.now, begin + kLongTrouble);
     EXPECT_LE(world.notices.size() - notices, 4U);
     if (world.binlog.numbers().refusing) {
-      EXPECT_EQ(world.binlog.doubtful_records(), world.binlog.records());
+      EXPECT_EQ(world.binlog.progress().doubtful, world.binlog.records());
       EXPECT_NE(world.try_put(), Outcome::done);
       if (const JobId id = world.reserve(); id != 0) {
         EXPECT_EQ(world.delete_job(id), Outcome::journal_failed);

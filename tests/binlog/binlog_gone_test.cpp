@@ -83,7 +83,7 @@ TEST_P(BinlogGone, FolderIsNoticedBeforeAPutCountsAsSafe) {
   ASSERT_EQ(world_->try_put(), Outcome::done);
   world_->end_turn();
   EXPECT_TRUE(is_refusing());
-  EXPECT_EQ(world_->binlog.doubtful_records(), world_->binlog.records());
+  EXPECT_EQ(world_->binlog.progress().doubtful, world_->binlog.records());
   EXPECT_EQ(errors(), 1U);
   EXPECT_EQ(world_->try_put(), Outcome::journal_failed);
   EXPECT_EQ(world_->delete_job(30), Outcome::journal_failed);

@@ -208,7 +208,7 @@ TEST(Binlog, TellsOnceInAWhileOfADiskThatFails) {
     EXPECT_GE(world.notice_times[i] - world.notice_times[i - 1], 30'000'000'000);
   }
   EXPECT_GT(world.binlog.numbers().errors, 100U);
-  EXPECT_EQ(world.binlog.doubtful_records(), 1U);
+  EXPECT_EQ(world.binlog.progress().doubtful, 1U);
   EXPECT_EQ(world.binlog.safe_records(), 0U);
   disk.clear_faults();
   world.idle();
@@ -247,7 +247,7 @@ TEST(Binlog, EndsWithAllFilesClosedWhenTheDiskIsGone) {
   world.end_turn();
   EXPECT_FALSE(world.close());
   EXPECT_EQ(disk.open_files(), 0U);
-  EXPECT_EQ(world.binlog.doubtful_records(), world.binlog.records());
+  EXPECT_EQ(world.binlog.progress().doubtful, world.binlog.records());
   EXPECT_TRUE(world.binlog.close(world.now));  // The second time does nothing.
 }
 
@@ -255,8 +255,8 @@ TEST(Binlog, RefusesBeforeItIsOpen) {
   SimDisk disk;
   Binlog binlog(disk, kEveryTurn);
   EXPECT_NE(binlog.reserve_put({7, 10}, {}), JournalStatus::ok);
-  EXPECT_NE(binlog.reserve_update(), JournalStatus::ok);
-  EXPECT_NE(binlog.reserve_delete(), JournalStatus::ok);
+  EXPECT_NE(binlog.reserve_update(Promise::nothing), JournalStatus::ok);
+  EXPECT_NE(binlog.reserve_promised({.deletions = 1}), JournalStatus::ok);
   binlog.end_turn(Instant::at(5));
   EXPECT_EQ(binlog.next_event(), Instant::never());
   EXPECT_TRUE(binlog.close(Instant::at(6)));

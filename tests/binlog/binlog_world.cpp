@@ -266,10 +266,10 @@ void World::take_notices() {
 
 void World::end_turn() {
   const std::uint64_t held = binlog.safe_records();
-  const std::uint64_t doubtful = binlog.doubtful_records();
+  const std::uint64_t doubtful = binlog.progress().doubtful;
   binlog.end_turn(now);
   EXPECT_GE(binlog.safe_records(), held);
-  EXPECT_GE(binlog.doubtful_records(), doubtful);
+  EXPECT_GE(binlog.progress().doubtful, doubtful);
   take_notices();
   engine.check_invariants();
   binlog.check_invariants();

@@ -26,29 +26,19 @@ namespace haricot::binlog {
 // Jobs have notes, and the engine has nothing recorded: the tests do that.
 class NotesOnly final : public Journal {
  public:
+  NotesOnly() : Journal(true) {}
+
   JournalStatus reserve_put(const PutRoom&, const BlobRef&) override { return JournalStatus::ok; }
-  JournalStatus reserve_update() override { return JournalStatus::ok; }
-  JournalStatus reserve_update_with_burial() override { return JournalStatus::ok; }
-  JournalStatus reserve_burial(const JournaledJob&) override { return JournalStatus::ok; }
-  JournalStatus reserve_delete() override { return JournalStatus::ok; }
-  JournalStatus reserve_delete_kept(const KeptRoom&) override { return JournalStatus::ok; }
-  JournalStatus reserve_deletes(std::uint32_t, const KeptRoom&) override {
-    return JournalStatus::ok;
-  }
-  bool may_try_again() override { return false; }
+  JournalStatus reserve_update(Promise) override { return JournalStatus::ok; }
+  JournalStatus reserve_promised(const Promised&) override { return JournalStatus::ok; }
   void release_room() override {}
-  void record_put(const JournaledJob&) override {}
-  void record_update(const JournaledJob&) override {}
-  void record_in_place(const JournaledJob&) override {}
-  void record_delete(const JournaledJob&) override {}
-  void record_kept(const KeptKey&) override {}
+  bool may_try_again() override { return false; }
+  void record(JobChange, const JournaledJob&) override {}
+  void record_deletion(const JournaledJob&, const KeptKey*) override {}
   void forget_kept(JobRef) override {}
-  std::uint64_t records() const override { return 0; }
-  std::uint64_t safe_records() const override { return 0; }
-  std::uint64_t doubtful_records() const override { return 0; }
+  JournalProgress progress() const override { return {}; }
   void end_turn(Instant) override {}
   Instant next_event() const override { return Instant::never(); }
-  bool keeps_notes() const override { return true; }
   JournalNumbers numbers() const override { return {}; }
   std::uint64_t file_of(JobRef) const override { return 0; }
 };
@@ -86,7 +76,9 @@ struct PartsWorld {
     if (body_bytes > JobStore::kInlineBodyBytesMax)
       content = {.bytes = {}, .blob = test::blob_of(text)};
     EXPECT_EQ(engine.put(client, {id, 100, 0, 60}, std::move(content), ground.now), Outcome::done);
-    return engine.peek(id);
+    const JobRef ref = engine.peek(id);
+    ground.promises.make(engine.journaled(ref), engine.jobs(), Promise::nothing);
+    return ref;
   }
   // The same, recorded with the room that it needs.
   JobRef put(std::size_t body_bytes = 100) {
@@ -102,6 +94,7 @@ struct PartsWorld {
     const JournaledJob job = engine.journaled(ref);
     const JobId id = job.job.id;
     ground.segments->detach(ref, full_record_bytes(job, engine.jobs()));
+    ground.promises.end(job, engine.jobs());
     EXPECT_EQ(room.make_room(kShortRecordBytes, 0), JournalStatus::ok);
     EXPECT_TRUE(way.prepare(0, 0));
     way.append(deletion_of(id), {}, {});

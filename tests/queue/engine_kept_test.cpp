@@ -341,19 +341,19 @@ TEST_F(EngineKeptKeys, ARefusedDeleteLeavesEverythingAsItWas) {
 }
 
 TEST_F(EngineKeptKeys, WhatTheRecordsOfKeysWillTakeIsKnown) {
-  EXPECT_EQ(engine.keys_to_keep(), KeptRoom{});
+  EXPECT_EQ(journal.promised_keys(), KeptRoom{});
   put("idp:none");
-  EXPECT_EQ(engine.keys_to_keep(), KeptRoom{});
+  EXPECT_EQ(journal.promised_keys(), KeptRoom{});
   const JobId first = put("idp:first:60");
-  EXPECT_EQ(engine.keys_to_keep(), (KeptRoom{.keys = 1, .bytes = 12}));
+  EXPECT_EQ(journal.promised_keys(), (KeptRoom{.keys = 1, .bytes = 12}));
   use("t");
   const JobId other = put("con:l idp:a:60");
-  EXPECT_EQ(engine.keys_to_keep(), (KeptRoom{.keys = 2, .bytes = 14}));
+  EXPECT_EQ(journal.promised_keys(), (KeptRoom{.keys = 2, .bytes = 14}));
   remove(first);
-  EXPECT_EQ(engine.keys_to_keep(), (KeptRoom{.keys = 1, .bytes = 2}));
+  EXPECT_EQ(journal.promised_keys(), (KeptRoom{.keys = 1, .bytes = 2}));
   ASSERT_EQ(engine.flush(producer, "t", kAll).jobs, 1U);
   EXPECT_FALSE(world.exists(other));
-  EXPECT_EQ(engine.keys_to_keep(), KeptRoom{});
+  EXPECT_EQ(journal.promised_keys(), KeptRoom{});
 }
 
 // Memory ------------------------------------------------------------------------------------------

@@ -149,19 +149,19 @@ TEST_F(EngineTries, RoomForABurialIsKeptForJobsThatMayComeToIt) {
   Client& client = world.connect();
   const JobId plain = world.put(client);
   EXPECT_FALSE(journal.put_room.may_be_buried);
-  EXPECT_EQ(engine.burials_to_come(), 0U);
+  EXPECT_EQ(journal.promised_burials(), 0U);
   const JobId id = world.put(client, {.priority = 1, .tags = "try:1"});
   EXPECT_TRUE(journal.put_room.may_be_buried);
   EXPECT_EQ(journal.put_room.tag_bytes, 5U);
-  EXPECT_EQ(engine.burials_to_come(), 1U);
+  EXPECT_EQ(journal.promised_burials(), 1U);
   ASSERT_EQ(take(client), id);
-  EXPECT_EQ(engine.burials_to_come(), 1U);
+  EXPECT_EQ(journal.promised_burials(), 1U);
   ASSERT_EQ(engine.release(client, id, 1, 0, world.now), Outcome::buried);
-  EXPECT_EQ(engine.burials_to_come(), 0U);
+  EXPECT_EQ(journal.promised_burials(), 0U);
   ASSERT_EQ(engine.kick_job(id, world.now), Outcome::done);
-  EXPECT_EQ(engine.burials_to_come(), 1U);
+  EXPECT_EQ(journal.promised_burials(), 1U);
   EXPECT_EQ(engine.delete_job(client, id), Outcome::done);
-  EXPECT_EQ(engine.burials_to_come(), 0U);
+  EXPECT_EQ(journal.promised_burials(), 0U);
   EXPECT_EQ(engine.delete_job(client, plain), Outcome::done);
 }
 
@@ -174,7 +174,7 @@ TEST_F(EngineTries, AFlushOfBuriedJobsForgetsThem) {
   }
   EXPECT_EQ(engine.flush(client, "default", {.buried = true}).jobs, 3U);
   engine.check_invariants();
-  EXPECT_EQ(engine.burials_to_come(), 0U);
+  EXPECT_EQ(journal.promised_burials(), 0U);
 }
 
 // The job is buried at once, and its room stays kept until its record is written.
@@ -185,7 +185,7 @@ TEST_F(EngineTries, ABurialThatTheJournalDoesNotTakeIsRecordedLater) {
   journal.refuse_from(1, JournalStatus::failed);
   world.pass_s(1);
   EXPECT_EQ(world.state(id), JobState::buried);
-  EXPECT_EQ(engine.burials_to_come(), 1U);
+  EXPECT_EQ(journal.promised_burials(), 1U);
   EXPECT_LE(engine.next_event(), world.now + Duration::seconds(1));
   world.pass_s(1);
   EXPECT_EQ(journal.written.back().kind, Kind::put);
@@ -193,7 +193,7 @@ TEST_F(EngineTries, ABurialThatTheJournalDoesNotTakeIsRecordedLater) {
   world.pass_s(1);
   EXPECT_EQ(journal.written.back().kind, Kind::update);
   EXPECT_EQ(journal.written.back().state, JobState::buried);
-  EXPECT_EQ(engine.burials_to_come(), 0U);
+  EXPECT_EQ(journal.promised_burials(), 0U);
   EXPECT_EQ(engine.next_event(), Instant::never());
 }
 
@@ -211,7 +211,7 @@ TEST_F(EngineTries, ALateBurialOfAJobThatIsGoneIsForgotten) {
   const std::size_t before = journal.written.size();
   world.pass_s(1);
   EXPECT_EQ(journal.written.size(), before);
-  EXPECT_EQ(engine.burials_to_come(), 1U);
+  EXPECT_EQ(journal.promised_burials(), 1U);
 }
 
 // Those whose burials the journal has yet to take.
@@ -228,7 +228,7 @@ class EngineLateBurials : public EngineTries {
     }
     journal.refuse_from(1, status);
     world.pass_s(1);
-    ASSERT_EQ(engine.burials_to_come(), kJobs);
+    ASSERT_EQ(journal.promised_burials(), kJobs);
   }
   std::size_t recorded() const { return journal.written.size() - kJobs; }
 };
@@ -242,7 +242,7 @@ TEST_F(EngineLateBurials, NoTurnRecordsMoreThanItMoves) {
   EXPECT_EQ(engine.next_event(), world.now);
   engine.advance(world.now);
   EXPECT_EQ(recorded(), kJobs);
-  EXPECT_EQ(engine.burials_to_come(), 0U);
+  EXPECT_EQ(journal.promised_burials(), 0U);
   EXPECT_EQ(engine.next_event(), Instant::never());
 }
 

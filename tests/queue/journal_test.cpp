@@ -8,17 +8,19 @@ namespace {
 TEST(NoJournal, HasRoomForEverything) {
   NoJournal journal;
   EXPECT_EQ(journal.reserve_put({200, 1U << 30}, {}), JournalStatus::ok);
-  EXPECT_EQ(journal.reserve_update(), JournalStatus::ok);
+  EXPECT_EQ(journal.reserve_update(Promise::burial), JournalStatus::ok);
   journal.release_room();
+  EXPECT_EQ(journal.reserve_promised({.deletions = 1000, .kept = {.keys = 1000, .bytes = 90'000}}),
+            JournalStatus::ok);
 }
 
 TEST(NoJournal, HoldsNoAnswerBack) {
   NoJournal journal;
   const Job job{};
   const JournaledJob journaled{static_cast<JobRef>(1), job, "default", Instant()};
-  journal.record_put(journaled);
-  journal.record_update(journaled);
-  journal.record_delete(journaled);
+  journal.record(JobChange::put, journaled);
+  journal.record(JobChange::update, journaled);
+  journal.record_deletion(journaled, nullptr);
   EXPECT_EQ(journal.records(), journal.safe_records());
 }
 

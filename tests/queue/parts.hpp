@@ -100,7 +100,7 @@ class Parts : public ::testing::Test {
   LaneOrder lanes{state, flushes, {}};
   Keys keys{state, flushes, {}};
   Times times{state};
-  Extras extras{state, lanes, keys, tries};
+  Extras extras{state, lanes, keys};
   Places places{state, times, extras};
   Watching watching{state};
   Offers offers{state, tries, places, watching};

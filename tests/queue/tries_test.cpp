@@ -35,18 +35,20 @@ TEST_F(TriesTest, ALimitForAllHoldsForJobsWithoutATag) {
   destroy(ref);
 }
 
-TEST_F(TriesTest, CountTheBurialsToComeByWhereJobsAre) {
-  const JobRef one = make_ready("try:1");
-  const JobRef other = make_buried("try:1");
-  make_buried();
-  EXPECT_EQ(tries.burials_to_come(), 1U);
-  places.to_buried(one, Place::ready);
-  EXPECT_EQ(tries.burials_to_come(), 0U);
-  ASSERT_TRUE(tube.ready.reserve_one());
-  places.to_ready(other, Place::buried);
-  EXPECT_EQ(tries.burials_to_come(), 1U);
-  destroy(other);
-  EXPECT_EQ(tries.burials_to_come(), 0U);
+TEST_F(TriesTest, AJobThatComesOutOfBurialIsPromisedTheNextOneIfItHasALimit) {
+  const JobRef limited = make_buried("try:1");
+  const JobRef plain = make_buried("idp:k");
+  for (const JobRef ref : {limited, plain}) {
+    ASSERT_EQ(tries.reserve_unburial(ref), JournalStatus::ok);
+    ASSERT_TRUE(tube.ready.reserve_one());
+    places.to_ready(ref, Place::buried);
+    journal.record(JobChange::update, flushes.journaled(ref));
+  }
+  EXPECT_EQ(journal.promised_burials(), 1U);
+  places.to_buried(limited, Place::ready);
+  EXPECT_EQ(journal.promised_burials(), 1U) << "nothing is recorded yet";
+  tries.record_burial(limited);
+  EXPECT_EQ(journal.promised_burials(), 0U);
 }
 
 TEST_F(TriesTest, ABurialThatIsRefusedIsRecordedLater) {
@@ -54,7 +56,6 @@ TEST_F(TriesTest, ABurialThatIsRefusedIsRecordedLater) {
   journal.refuse_from(1, JournalStatus::later);
   tries.record_burial(ref);
   EXPECT_TRUE(tries.waits_for_disk());
-  EXPECT_EQ(tries.burials_to_come(), 1U);
   EXPECT_GT(tries.next_event(), state.now);
   std::uint32_t budget = 5;
   tries.record_late(budget);
@@ -67,6 +68,24 @@ TEST_F(TriesTest, ABurialThatIsRefusedIsRecordedLater) {
   EXPECT_EQ(journal.written[0].state, JobState::buried);
   EXPECT_EQ(tries.next_event(), Instant::never());
   EXPECT_FALSE(tries.waits_for_disk());
+}
+
+// Another burial is another matter, which has a record of its own.
+TEST_F(TriesTest, ALateBurialThatIsOverIsNotRecorded) {
+  const JobRef ref = make_buried("try:1");
+  journal.refuse_from(1, JournalStatus::failed);
+  tries.record_burial(ref);
+  journal.accept();
+  ASSERT_TRUE(tube.ready.reserve_one());
+  places.to_ready(ref, Place::buried);
+  state.jobs.count(ref, JobEvent::bury);
+  places.to_buried(ref, Place::ready);
+  tries.record_burial(ref);
+  ASSERT_EQ(journal.written.size(), 1U);
+  std::uint32_t budget = 5;
+  tries.record_late(budget);
+  EXPECT_EQ(journal.written.size(), 1U);
+  EXPECT_EQ(tries.next_event(), Instant::never());
 }
 
 }  // namespace

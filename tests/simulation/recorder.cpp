@@ -1,6 +1,7 @@
 #include "recorder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "mismatch.hpp"
@@ -219,52 +220,39 @@ void Ledger::begin_again(const Engine& restored, Duration wall_offset) {
 
 // Recorder ----------------------------------------------------------------------------------------
 
-JournalStatus Recorder::note_room(Event::Kind kind, JournalStatus status, std::uint64_t keys) {
-  tape_.add({.kind = kind, .status = status, .keys = keys});
-  if (status == JournalStatus::later) ++put_off_;
-  return status;
+void Recorder::note_room(Event event) {
+  if (event.status == JournalStatus::later) ++put_off_;
+  tape_.add(std::move(event));
 }
 
 JournalStatus Recorder::reserve_put(const PutRoom& put, const BlobRef& body) {
   const JournalStatus status = binlog_.reserve_put(put, body);
-  tape_.add({.kind = Event::Kind::reserve_put,
+  note_room({.kind = Event::Kind::reserve_put,
              .status = status,
              .body_bytes = put.body_bytes,
              .body = body ? std::string(body.view()) : std::string()});
-  if (status == JournalStatus::later) ++put_off_;
   return status;
 }
 
-JournalStatus Recorder::reserve_update() {
-  return note_room(Event::Kind::reserve_update, binlog_.reserve_update());
+JournalStatus Recorder::reserve_update(Promise promise) {
+  const JournalStatus status = binlog_.reserve_update(promise);
+  note_room({.kind = Event::Kind::reserve_update, .status = status});
+  return status;
 }
 
-JournalStatus Recorder::reserve_update_with_burial() {
-  return note_room(Event::Kind::reserve_update, binlog_.reserve_update_with_burial());
-}
-
-JournalStatus Recorder::reserve_burial(const JournaledJob& job) {
-  const JournalStatus status = binlog_.reserve_burial(job);
-  tape_.add({.kind = Event::Kind::reserve_burial, .status = status, .id = job.job.id});
+JournalStatus Recorder::reserve_promised(const Promised& promised) {
+  const JournalStatus status = binlog_.reserve_promised(promised);
+  if (promised.burial == nullptr) {
+    note_room({.kind = Event::Kind::reserve_delete, .status = status, .keys = promised.kept.keys});
+    return status;
+  }
+  const JournaledJob& job = *promised.burial;
+  note_room({.kind = Event::Kind::reserve_burial, .status = status, .id = job.job.id});
   if (status != JournalStatus::ok) {
     ledger_.note(binlog::kUnrecorded, job.job.id,
                  binlog::known_from(*engine_, job.ref, wall_offset_));
   }
-  if (status == JournalStatus::later) ++put_off_;
   return status;
-}
-
-JournalStatus Recorder::reserve_delete() {
-  return note_room(Event::Kind::reserve_delete, binlog_.reserve_delete());
-}
-
-JournalStatus Recorder::reserve_delete_kept(const KeptRoom& kept) {
-  return note_room(Event::Kind::reserve_delete, binlog_.reserve_delete_kept(kept), kept.keys);
-}
-
-JournalStatus Recorder::reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) {
-  return note_room(Event::Kind::reserve_delete, binlog_.reserve_deletes(deletions, kept),
-                   kept.keys);
 }
 
 bool Recorder::may_try_again() {
@@ -273,44 +261,34 @@ bool Recorder::may_try_again() {
   return true;
 }
 
-void Recorder::note(Event::Kind kind, const JournaledJob& job) {
-  KnownJob known = binlog::known_from(*engine_, job.ref, wall_offset_);
-  ledger_.note(binlog_.records(), job.job.id, known);
-  tape_.add({.kind = kind, .id = job.job.id, .job = std::move(known)});
-}
-
-void Recorder::record_put(const JournaledJob& job) {
-  binlog_.record_put(job);
-  ledger_.note_body(job.job.id, engine_->jobs().body(job.ref));
-  note(Event::Kind::record_put, job);
-}
-
-void Recorder::record_update(const JournaledJob& job) {
-  binlog_.record_update(job);
-  note(Event::Kind::record_update, job);
-}
-
-void Recorder::record_in_place(const JournaledJob& job) {
-  binlog_.record_in_place(job);
-  KnownJob known = binlog::known_from(*engine_, job.ref, wall_offset_);
-  ledger_.note_in_place(binlog_.records(), job.job.id, known);
-  tape_.add({.kind = Event::Kind::record_in_place, .id = job.job.id, .job = std::move(known)});
-}
-
-void Recorder::record_delete(const JournaledJob& job) {
+void Recorder::record(JobChange change, const JournaledJob& job) {
+  constexpr std::array kKinds = {Event::Kind::record_put, Event::Kind::record_update,
+                                 Event::Kind::record_in_place};
+  binlog_.record(change, job);
   const JobId id = job.job.id;
-  binlog_.record_delete(job);
-  require(!kept_ || kept_of_ == id, "a key is recorded that the next deletion does not leave");
-  ledger_.note_deletion(binlog_.records(), id, std::exchange(kept_, std::nullopt));
-  tape_.add({.kind = Event::Kind::record_delete, .id = id, .records = binlog_.records()});
+  KnownJob known = binlog::known_from(*engine_, job.ref, wall_offset_);
+  if (change == JobChange::put) ledger_.note_body(id, engine_->jobs().body(job.ref));
+  if (change == JobChange::in_place) {
+    ledger_.note_in_place(binlog_.records(), id, known);
+  } else {
+    ledger_.note(binlog_.records(), id, known);
+  }
+  tape_.add(
+      {.kind = kKinds.at(static_cast<std::size_t>(change)), .id = id, .job = std::move(known)});
 }
 
-void Recorder::record_kept(const KeptKey& kept) {
-  binlog_.record_kept(kept);
-  kept_ = known_from(kept, wall_offset_);
-  kept_of_ = kept.id;
-  tape_.add(
-      {.kind = Event::Kind::record_kept, .id = kept.id, .kept = known_from(kept, Duration{})});
+void Recorder::record_deletion(const JournaledJob& job, const KeptKey* left) {
+  const JobId id = job.job.id;
+  std::optional<KnownKept> kept;
+  if (left != nullptr) {
+    require(left->id == id, "a key is recorded that the deletion does not leave");
+    kept = known_from(*left, wall_offset_);
+    tape_.add(
+        {.kind = Event::Kind::record_kept, .id = id, .kept = known_from(*left, Duration{})});
+  }
+  binlog_.record_deletion(job, left);
+  ledger_.note_deletion(binlog_.records(), id, std::move(kept));
+  tape_.add({.kind = Event::Kind::record_delete, .id = id, .records = binlog_.records()});
 }
 
 JournalNumbers Recorder::numbers() const {

@@ -137,7 +137,7 @@ class Ledger {
 class Recorder final : public Journal {
  public:
   Recorder(binlog::Binlog& binlog, Tape& tape, Ledger& ledger)
-      : binlog_(binlog), tape_(tape), ledger_(ledger) {}
+      : Journal(true), binlog_(binlog), tape_(tape), ledger_(ledger) {}
   // From now on everything is written down.
   void begin(const Engine& engine, Duration wall_offset) {
     engine_ = &engine;
@@ -145,34 +145,23 @@ class Recorder final : public Journal {
   }
 
   JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) override;
-  JournalStatus reserve_update() override;
-  JournalStatus reserve_update_with_burial() override;
-  JournalStatus reserve_burial(const JournaledJob& job) override;
-  JournalStatus reserve_delete() override;
-  JournalStatus reserve_delete_kept(const KeptRoom& kept) override;
-  JournalStatus reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) override;
+  JournalStatus reserve_update(Promise promise) override;
+  JournalStatus reserve_promised(const Promised& promised) override;
   bool may_try_again() override;
   void release_room() override { binlog_.release_room(); }
-  void record_put(const JournaledJob& job) override;
-  void record_update(const JournaledJob& job) override;
-  void record_in_place(const JournaledJob& job) override;
-  void record_kept(const KeptKey& kept) override;
+  void record(JobChange change, const JournaledJob& job) override;
+  void record_deletion(const JournaledJob& job, const KeptKey* left) override;
   void forget_kept(JobRef remains) override { binlog_.forget_kept(remains); }
-  void record_delete(const JournaledJob& job) override;
-  std::uint64_t records() const override { return binlog_.records(); }
-  std::uint64_t safe_records() const override { return binlog_.safe_records(); }
-  std::uint64_t doubtful_records() const override { return binlog_.doubtful_records(); }
+  JournalProgress progress() const override { return binlog_.progress(); }
   void end_turn(Instant now) override { binlog_.end_turn(now); }
   Instant next_event() const override { return binlog_.next_event(); }
-  bool keeps_notes() const override { return true; }
   JournalNumbers numbers() const override;
   std::uint64_t file_of(JobRef job) const override;
   // How often somebody had to wait for the disk.
   std::uint64_t put_off() const { return put_off_; }
 
  private:
-  JournalStatus note_room(Event::Kind kind, JournalStatus status, std::uint64_t keys = 0);
-  void note(Event::Kind kind, const JournaledJob& job);
+  void note_room(Event event);
 
   binlog::Binlog& binlog_;
   Tape& tape_;
@@ -180,9 +169,6 @@ class Recorder final : public Journal {
   const Engine* engine_ = nullptr;
   Duration wall_offset_;
   std::uint64_t put_off_ = 0;
-  // Of the deletion that comes next.
-  std::optional<KnownKept> kept_;
-  JobId kept_of_ = 0;
 };
 
 }  // namespace haricot::simulation

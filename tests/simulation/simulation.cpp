@@ -341,7 +341,7 @@ void Simulation::end_turn() {
   // Answers that were held back may have become others, of another length.
   for (auto& [number, wire] : wires_) wire.bytes_at_put = answered_bytes(wire);
   require(recorder_->safe_records() >= held, "what was safe is not any more");
-  const bool is_in_doubt = recorder_->doubtful_records() > recorder_->safe_records();
+  const bool is_in_doubt = recorder_->progress().doubtful > recorder_->safe_records();
   for (auto& [number, wire] : wires_) {
     if (wire.was_held && is_in_doubt) wire.may_have_failed = true;
   }

@@ -48,7 +48,7 @@ PARTS = {
         "tries": {"queue_state", "flushes"},
         "lane_order": {"queue_state", "flushes"},
         "keys": {"queue_state", "flushes"},
-        "extras": {"queue_state", "lane_order", "keys", "tries"},
+        "extras": {"queue_state", "lane_order", "keys"},
         "places": {"queue_state", "times", "extras"},
         "watching": {"queue_state"},
         "offers": {"queue_state", "tries", "places", "watching"},

@@ -1,7 +1,7 @@
 // A journal that writes down what it is told, and refuses room when a test wants it to.
 //
-// It also watches its own contract: room is asked for one change at a time, and every record has
-// room.
+// It also watches its own contract: room is asked for one change at a time, every record has room,
+// and what is recorded of a promise was promised. What it has promised is there to look at.
 
 #pragma once
 
@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +21,8 @@ namespace haricot::test {
 
 class FakeJournal final : public Journal {
  public:
+  FakeJournal() : Journal(false) {}
+
   enum class Kind : std::uint8_t { put, update, deletion };
 
   // What a record said, copied while it was valid.
@@ -73,27 +77,38 @@ class FakeJournal final : public Journal {
 
   // Whether room was taken that was neither used nor given back.
   bool has_open_room() const { return room_ != Room::none; }
+  // The jobs that were put and are to be deleted, and those that are promised a burial.
+  std::size_t promised_deletions() const { return promised_keys_.size(); }
+  std::size_t promised_burials() const { return promised_burials_.size(); }
+  // The keys that those deletions are to leave.
+  KeptRoom promised_keys() const {
+    KeptRoom sum;
+    for (const auto& [id, bytes] : promised_keys_) {
+      if (bytes > 0) sum.add(bytes);
+    }
+    return sum;
+  }
 
   JournalStatus reserve_put(const PutRoom& put, const BlobRef&) override {
     put_room = put;
-    return take(Room::put);
+    return take(Room::put, put.may_be_buried ? Promise::burial : Promise::nothing);
   }
-  JournalStatus reserve_update() override { return take(Room::update); }
-  JournalStatus reserve_update_with_burial() override { return take(Room::update); }
-  JournalStatus reserve_burial(const JournaledJob&) override { return take(Room::update); }
-  JournalStatus reserve_delete() override { return take(Room::deletion); }
-  JournalStatus reserve_delete_kept(const KeptRoom& room) override {
-    return reserve_deletes(1, room);
-  }
-  JournalStatus reserve_deletes(std::uint32_t deletions, const KeptRoom& room) override {
-    if (deletions > deletions_together_max) {
+  JournalStatus reserve_update(Promise promise) override { return take(Room::update, promise); }
+  JournalStatus reserve_promised(const Promised& promised) override {
+    if (promised.burial != nullptr) {
+      EXPECT_EQ(promised.deletions, 0U);
+      EXPECT_EQ(promised.kept, KeptRoom{});
+      return take(Room::update, Promise::nothing);
+    }
+    EXPECT_GT(promised.deletions, 0U);
+    if (promised.deletions > deletions_together_max) {
       ++asked;
       return JournalStatus::full;
     }
-    const JournalStatus status = take(Room::deletion);
-    kept_room = room;
-    if (status == JournalStatus::ok) kept_left_ = room.keys;
-    if (status == JournalStatus::ok) more_deletions_ = deletions - 1;
+    const JournalStatus status = take(Room::deletion, Promise::nothing);
+    kept_room = promised.kept;
+    if (status == JournalStatus::ok) kept_left_ = promised.kept.keys;
+    if (status == JournalStatus::ok) more_deletions_ = promised.deletions - 1;
     return status;
   }
   // What refuse_from() made it say `later` is to be tried again.
@@ -104,44 +119,31 @@ class FakeJournal final : public Journal {
     room_ = Room::none;
     kept_left_ = 0;
   }
-  void record_put(const JournaledJob& job) override {
-    EXPECT_EQ(room_, Room::put) << "a put is recorded without room";
+  void record(JobChange change, const JournaledJob& job) override {
+    const Room needed = change == JobChange::put ? Room::put : Room::update;
+    EXPECT_EQ(room_, needed) << "a change is recorded without room";
     room_ = Room::none;
-    write(Kind::put, job);
+    promise(change, job);
+    write(change == JobChange::put ? Kind::put : Kind::update, job);
   }
-  void record_update(const JournaledJob& job) override {
-    EXPECT_EQ(room_, Room::update) << "a change is recorded without room";
-    room_ = Room::none;
-    write(Kind::update, job);
-  }
-  void record_in_place(const JournaledJob& job) override { record_update(job); }
-  void record_delete(const JournaledJob& job) override {
+  void record_deletion(const JournaledJob& job, const KeptKey* left) override {
     EXPECT_EQ(room_, Room::deletion) << "a deletion is recorded without room";
-    EXPECT_TRUE(kept_before_ == 0 || kept_before_ == job.job.id) << "a key of another job is kept";
-    kept_before_ = 0;
+    if (left != nullptr) note_kept(job, *left);
     if (more_deletions_ == 0) room_ = Room::none;
     if (more_deletions_ > 0) --more_deletions_;
+    promised_keys_.erase(job.job.id);
+    promised_burials_.erase(job.job.id);
     write(Kind::deletion, job);
     EXPECT_TRUE(room_ != Room::none || kept_left_ == 0) << "room for a key is left";
   }
-  void record_kept(const KeptKey& key) override {
-    EXPECT_GT(kept_left_, 0U) << "a key is kept without room";
-    EXPECT_EQ(kept_before_, 0U) << "a key is kept without a deletion";
-    --kept_left_;
-    kept_before_ = key.id;
-    kept.push_back({.id = key.id,
-                    .tube = std::string(key.tube_name),
-                    .key = std::string(key.key),
-                    .seconds = key.seconds,
-                    .end = key.end});
-  }
   void forget_kept(JobRef remains) override { forgotten.push_back(remains); }
-  std::uint64_t records() const override { return written.size(); }
-  std::uint64_t safe_records() const override { return holding_back_ ? safe_ : written.size(); }
-  std::uint64_t doubtful_records() const override { return doubtful_; }
+  JournalProgress progress() const override {
+    return {.records = written.size(),
+            .safe = holding_back_ ? safe_ : written.size(),
+            .doubtful = doubtful_};
+  }
   void end_turn(Instant now) override { last_turn = now; }
   Instant next_event() const override { return wants_turn_at; }
-  bool keeps_notes() const override { return false; }
   JournalNumbers numbers() const override { return journal_numbers; }
   std::uint64_t file_of(JobRef) const override { return file; }
 
@@ -149,14 +151,42 @@ class FakeJournal final : public Journal {
   enum class Room : std::uint8_t { none, put, update, deletion };
   std::uint32_t more_deletions_ = 0;  // That room was taken for, beyond one.
   std::uint64_t kept_left_ = 0;       // Keys that room was taken for, and that are not recorded.
-  JobId kept_before_ = 0;             // Whose deletion has to come next; 0: any.
+  Promise promise_ = Promise::nothing;
+  std::set<JobId> promised_burials_;
+  std::map<JobId, std::uint64_t> promised_keys_;  // Bytes of key and name; 0: none is left.
 
-  JournalStatus take(Room room) {
+  JournalStatus take(Room room, Promise promise) {
     ++asked;
     EXPECT_EQ(room_, Room::none) << "room is taken twice";
     if (refuse_at_ != 0 && asked >= refuse_at_) return refusal_;
     room_ = room;
+    promise_ = promise;
     return JournalStatus::ok;
+  }
+
+  void promise(JobChange change, const JournaledJob& job) {
+    const JobId id = job.job.id;
+    if (change == JobChange::put) {
+      const bool leaves_key = put_room.kept_key_bytes > 0;
+      promised_keys_[id] = leaves_key ? put_room.kept_key_bytes + put_room.tube_name_bytes : 0;
+    }
+    if (change == JobChange::in_place) return;
+    if (job.job.state() == JobState::buried) {
+      promised_burials_.erase(id);
+    } else if (promise_ == Promise::burial) {
+      promised_burials_.insert(id);
+    }
+  }
+
+  void note_kept(const JournaledJob& job, const KeptKey& key) {
+    EXPECT_GT(kept_left_, 0U) << "a key is kept without room";
+    EXPECT_EQ(key.id, job.job.id) << "a key of another job is kept";
+    --kept_left_;
+    kept.push_back({.id = key.id,
+                    .tube = std::string(key.tube_name),
+                    .key = std::string(key.key),
+                    .seconds = key.seconds,
+                    .end = key.end});
   }
 
   void write(Kind kind, const JournaledJob& job) {

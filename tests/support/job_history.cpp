@@ -139,49 +139,35 @@ void JobHistory::begin(const Engine& engine, Duration wall_offset) {
   }
 }
 
-void JobHistory::note(const JournaledJob& job) {
-  KnownJob known = known_from(*engine_, job.ref, wall_offset_);
-  if (known.state == JobState::buried) known.burial = ++burials_;
-  changes_.push_back({binlog_.records(), job.job.id, std::move(known)});
-}
-
-JournalStatus JobHistory::reserve_burial(const JournaledJob& job) {
-  const JournalStatus status = binlog_.reserve_burial(job);
-  if (status != JournalStatus::ok) {
+JournalStatus JobHistory::reserve_promised(const Promised& promised) {
+  const JournalStatus status = binlog_.reserve_promised(promised);
+  if (status != JournalStatus::ok && promised.burial != nullptr) {
+    const JournaledJob& job = *promised.burial;
     changes_.push_back({kUnrecorded, job.job.id, known_from(*engine_, job.ref, wall_offset_)});
   }
   return status;
 }
 
-void JobHistory::record_put(const JournaledJob& job) {
-  binlog_.record_put(job);
-  note(job);
-}
-
-void JobHistory::record_update(const JournaledJob& job) {
-  binlog_.record_update(job);
-  note(job);
-}
-
-// It keeps its turn among those that are buried.
-void JobHistory::record_in_place(const JournaledJob& job) {
-  binlog_.record_in_place(job);
+// One that stays in place keeps its turn among those that are buried.
+void JobHistory::record(JobChange change, const JournaledJob& job) {
+  binlog_.record(change, job);
   KnownJob known = known_from(*engine_, job.ref, wall_offset_);
-  const auto before = std::find_if(changes_.rbegin(), changes_.rend(),
-                                   [&](const Change& change) { return change.id == job.job.id; });
-  if (known.state == JobState::buried) known.burial = before->job->burial;
+  if (known.state == JobState::buried && change == JobChange::in_place) {
+    const auto before = std::find_if(changes_.rbegin(), changes_.rend(),
+                                     [&](const Change& other) { return other.id == job.job.id; });
+    known.burial = before->job->burial;
+  } else if (known.state == JobState::buried) {
+    known.burial = ++burials_;
+  }
   changes_.push_back({binlog_.records(), job.job.id, std::move(known)});
 }
 
-void JobHistory::record_kept(const KeptKey& kept) {
-  binlog_.record_kept(kept);
-  kept_ = known_from(kept, wall_offset_);
-}
-
-void JobHistory::record_delete(const JournaledJob& job) {
+void JobHistory::record_deletion(const JournaledJob& job, const KeptKey* left) {
   const JobId id = job.job.id;
-  binlog_.record_delete(job);
-  changes_.push_back({binlog_.records(), id, std::nullopt, std::exchange(kept_, std::nullopt)});
+  std::optional<KnownKey> kept;
+  if (left != nullptr) kept = known_from(*left, wall_offset_);
+  binlog_.record_deletion(job, left);
+  changes_.push_back({binlog_.records(), id, std::nullopt, std::move(kept)});
 }
 
 // Where a deletion was not safe yet, the records of its key may be lost alone.

@@ -72,7 +72,7 @@ class JobHistory final : public Journal {
     std::optional<KnownKey> key = {};  // That outlives the job.
   };
 
-  explicit JobHistory(Binlog& binlog) : binlog_(binlog) {}
+  explicit JobHistory(Binlog& binlog) : Journal(true), binlog_(binlog) {}
   // The engine and the offset that are current from now on; what the engine has is the begin.
   void begin(const Engine& engine, Duration wall_offset);
 
@@ -87,37 +87,22 @@ class JobHistory final : public Journal {
   JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) override {
     return binlog_.reserve_put(put, body);
   }
-  JournalStatus reserve_update() override { return binlog_.reserve_update(); }
-  JournalStatus reserve_update_with_burial() override {
-    return binlog_.reserve_update_with_burial();
+  JournalStatus reserve_update(Promise promise) override {
+    return binlog_.reserve_update(promise);
   }
-  JournalStatus reserve_burial(const JournaledJob& job) override;
-  JournalStatus reserve_delete() override { return binlog_.reserve_delete(); }
-  JournalStatus reserve_delete_kept(const KeptRoom& kept) override {
-    return binlog_.reserve_delete_kept(kept);
-  }
-  JournalStatus reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) override {
-    return binlog_.reserve_deletes(deletions, kept);
-  }
+  JournalStatus reserve_promised(const Promised& promised) override;
   bool may_try_again() override { return binlog_.may_try_again(); }
   void release_room() override { binlog_.release_room(); }
-  void record_put(const JournaledJob& job) override;
-  void record_update(const JournaledJob& job) override;
-  void record_in_place(const JournaledJob& job) override;
-  void record_delete(const JournaledJob& job) override;
-  void record_kept(const KeptKey& kept) override;
+  void record(JobChange change, const JournaledJob& job) override;
+  void record_deletion(const JournaledJob& job, const KeptKey* left) override;
   void forget_kept(JobRef remains) override { binlog_.forget_kept(remains); }
-  std::uint64_t records() const override { return binlog_.records(); }
-  std::uint64_t safe_records() const override { return binlog_.safe_records(); }
-  std::uint64_t doubtful_records() const override { return binlog_.doubtful_records(); }
+  JournalProgress progress() const override { return binlog_.progress(); }
   void end_turn(Instant now) override { binlog_.end_turn(now); }
   Instant next_event() const override { return binlog_.next_event(); }
-  bool keeps_notes() const override { return true; }
   JournalNumbers numbers() const override { return binlog_.numbers(); }
   std::uint64_t file_of(JobRef job) const override { return binlog_.file_of(job); }
 
  private:
-  void note(const JournaledJob& job);
   std::string compare_keys(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
                            std::uint64_t safe, bool exactly) const;
 
@@ -125,7 +110,6 @@ class JobHistory final : public Journal {
   const Engine* engine_ = nullptr;
   Duration wall_offset_;
   std::uint64_t burials_ = 0;
-  std::optional<KnownKey> kept_;  // By the deletion that follows.
   std::vector<Change> changes_;
 };
 

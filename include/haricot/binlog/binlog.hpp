@@ -96,26 +96,18 @@ class Binlog final : public Journal {
   // Journal ------------------------------------------------------------------------------------
 
   JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) override;
-  JournalStatus reserve_update() override;
-  JournalStatus reserve_update_with_burial() override;
-  JournalStatus reserve_burial(const JournaledJob& job) override;
-  JournalStatus reserve_delete() override;
-  JournalStatus reserve_delete_kept(const KeptRoom& kept) override;
-  JournalStatus reserve_deletes(std::uint32_t deletions, const KeptRoom& kept) override;
-  bool may_try_again() override;
+  JournalStatus reserve_update(Promise promise) override;
+  JournalStatus reserve_promised(const Promised& promised) override;
   void release_room() override {}  // Room is counted anew each time.
-  void record_put(const JournaledJob& job) override;
-  void record_update(const JournaledJob& job) override;
-  void record_in_place(const JournaledJob& job) override;
-  void record_delete(const JournaledJob& job) override;
-  void record_kept(const KeptKey& kept) override;
+  bool may_try_again() override;
+  void record(JobChange change, const JournaledJob& job) override;
+  void record_deletion(const JournaledJob& job, const KeptKey* left) override;
   void forget_kept(JobRef remains) override;
-  std::uint64_t records() const override { return way_.records(); }
-  std::uint64_t safe_records() const override { return way_.safe(); }
-  std::uint64_t doubtful_records() const override { return way_.doubtful(); }
+  JournalProgress progress() const override {
+    return {.records = way_.records(), .safe = way_.safe(), .doubtful = way_.doubtful()};
+  }
   void end_turn(Instant now) override;
   Instant next_event() const override;
-  bool keeps_notes() const override { return true; }
   JournalNumbers numbers() const override;
   std::uint64_t file_of(JobRef job) const override;
 
@@ -130,6 +122,7 @@ class Binlog final : public Journal {
   bool open_folder(std::uint64_t random, ReplayWatcher watcher, std::string& error);
   bool begin_after_replay(std::string& error);
   bool make_first_spare();
+  void promise_to_restored();
   void recover_at_once();
   void wait_for_syncs();
 
@@ -141,10 +134,12 @@ class Binlog final : public Journal {
            (answered_busy_ && !bodies_.is_busy());
   }
   bool can_record() const { return !way_.is_refusing() && way_.is_open(); }
-  JournalStatus room_for_update(std::uint64_t more);
   JournalStatus room_for_put(std::size_t lead_bytes, const PutRoom& put, const BlobRef& body);
   JournalStatus room_for_large_put(const BlobRef& body, std::size_t lead_bytes, std::uint64_t keep);
+  JournalStatus room_for_promised(const Promised& promised);
+  JournalStatus room_for_several(std::uint32_t records);
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
+  void record_put(const JournaledJob& job);
   bool is_waited_for() const {
     return answered_later_ || compaction_.wants_sync() || (compaction_.waits() && room_.is_short());
   }
@@ -159,6 +154,7 @@ class Binlog final : public Journal {
   Recovery recovery_;
   FolderOpening opening_;
 
+  Promise promise_ = Promise::nothing;  // That the next record makes.
   bool is_closed_ = false;
   bool answered_later_ = false;  // Somebody, who has not been told to try again.
   bool disk_moved_ = false;      // A sync or a removal has ended since then.

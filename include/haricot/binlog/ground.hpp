@@ -9,6 +9,7 @@
 #include "haricot/binlog/binlog_options.hpp"
 #include "haricot/binlog/disk.hpp"
 #include "haricot/binlog/notices.hpp"
+#include "haricot/binlog/promises.hpp"
 #include "haricot/binlog/segments.hpp"
 #include "haricot/queue/engine.hpp"
 
@@ -32,6 +33,7 @@ struct Ground {
   // Both are there from the opening of the folder on.
   Engine* engine = nullptr;
   std::optional<Segments> segments;  // Whoever writes, moves or removes a file tells it.
+  Promises promises;                 // To the jobs of the engine.
   Instant now;                       // Of this turn.
   Duration wall_offset;              // What has to be added to the time to get the wall clock's.
   Notices notices;                   // Whoever has something to tell adds to it.

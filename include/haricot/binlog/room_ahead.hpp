@@ -29,11 +29,8 @@ class RoomAhead {
 
   // Of the next file: what was asked for, or less on a small disk.
   std::uint64_t file_bytes() const { return file_bytes_; }
-  // A deletion of each living job, with the key that it may leave behind, and the burials that
-  // nobody can refuse.
-  std::uint64_t for_ends_of_jobs() const;
-  // By how much that grows at most with a job whose key outlives it; 0: it has none.
-  static std::uint64_t for_kept_key(std::size_t key_bytes, std::size_t name_bytes);
+  // What is promised to the jobs.
+  std::uint64_t for_ends_of_jobs() const { return ground_.promises.bytes(); }
   // Enough to move all jobs out of the oldest file.
   std::uint64_t for_compaction() const;
   // The same while compaction is under way. Requires: there is a file.

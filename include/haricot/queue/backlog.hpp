@@ -76,9 +76,10 @@ class Backlog {
   ManyResult flush(Client& client, Tube& tube, JobStates states);
   DeleteResult delete_batch(Client& client, std::span<const JobId> ids);
   Outcome set_weighted(Client& client, bool weighted);
-  // Deletes a job. `offers_next`: another job of its lane may be open now, and is offered.
-  // Requires: room in the journal. Inlined, as a call would make each deletion dearer.
-  [[gnu::always_inline]] void delete_now(JobRef ref, bool offers_next);
+  // Deletes a job. `left`: the key that outlives it; null: none does. `offers_next`: another job of
+  // its lane may be open now, and is offered. Requires: room in the journal. Inlined, as a call
+  // would make each deletion dearer.
+  [[gnu::always_inline]] void delete_now(JobRef ref, const KeptKey* left, bool offers_next);
   // Lets a client go that does not wait for a job.
   void close(Client& client);
   // The end of the pause of a tube.
@@ -129,11 +130,11 @@ class Backlog {
   std::uint32_t pages_ = kPagesPerCall;
 };
 
-inline void Backlog::delete_now(JobRef ref, bool offers_next) {
+inline void Backlog::delete_now(JobRef ref, const KeptKey* left, bool offers_next) {
   const Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
   // Before it leaves: the deadline of a delayed job stands in the heap that it leaves.
-  state_.journal.record_delete(flushes_.journaled(ref, job, tube));
+  state_.journal.record_deletion(flushes_.journaled(ref, job, tube), left);
   places_.to_nowhere(ref, place_of(job.state()));
   state_.jobs.destroy(ref);
   if (offers_next) {

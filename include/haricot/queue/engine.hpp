@@ -70,9 +70,6 @@ class Engine {
   void limit_job_memory(std::uint64_t bytes) { job_memory_bytes_max_ = bytes; }
   // See Tries. To be called before there is a job.
   void limit_tries(std::uint32_t tries) { tries_.limit(tries); }
-  // What will have to be recorded that nobody can refuse: see Tries and Keys.
-  std::uint64_t burials_to_come() const { return tries_.burials_to_come(); }
-  const KeptRoom& keys_to_keep() const { return keys_.to_keep(); }
   // The jobs that were buried because their tries were used up, for the log.
   SpentJobCounts& spent_jobs() { return state_.spent_jobs; }
 
@@ -235,6 +232,10 @@ class Engine {
   // For the journal, which writes down jobs that no command is about.
   JournaledJob journaled(JobRef ref) const { return flushes_.journaled(ref); }
   KeptKey kept(JobRef remains) const { return keys_.kept(remains); }
+  // Whether the end of a try may bury the job: it has a limit, and is not buried.
+  bool may_be_buried(JobRef ref) const {
+    return tries_.is_limited(ref) && places_.of(ref) != Place::buried;
+  }
   JobStore& jobs() { return state_.jobs; }
   JobId next_id() const { return next_id_; }
 

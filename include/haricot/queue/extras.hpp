@@ -1,4 +1,5 @@
-// What tags add to jobs: a lane, a key, a limit of tries. A job without tags never comes here.
+// What tags add to jobs that depends on where they are: a lane, a key. A job without tags never
+// comes here.
 //
 // Places tells moved() where a job with tags was and where it is now. That is all that a tag hears
 // of its job's life: the first move is from `nowhere`, and the last one, before the job is
@@ -12,7 +13,6 @@
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
-#include "haricot/queue/tries.hpp"
 #include "haricot/queue/tube.hpp"
 
 namespace haricot {
@@ -20,8 +20,8 @@ namespace haricot {
 class Extras {
  public:
   // All of them outlive this.
-  Extras(QueueState& state, LaneOrder& lanes, Keys& keys, Tries& tries)
-      : state_(state), lanes_(lanes), keys_(keys), tries_(tries) {}
+  Extras(QueueState& state, LaneOrder& lanes, Keys& keys)
+      : state_(state), lanes_(lanes), keys_(keys) {}
 
   // What a job with these tags takes.
   std::uint64_t memory_bytes_for(const Tube& tube, const ReadTags& tags,
@@ -43,7 +43,6 @@ class Extras {
   QueueState& state_;
   LaneOrder& lanes_;
   Keys& keys_;
-  Tries& tries_;
 };
 
 }  // namespace haricot

@@ -91,13 +91,17 @@ struct Links {
 };
 
 // What the journal keeps with each job, where there is a journal that keeps anything: the file that
-// holds the job's full record, and the job's neighbours in the list of those that live in it.
+// holds the job's full record, the job's neighbours in the list of those that live in it, and
+// whether room is kept for the record of its burial.
 struct JournalNote {
-  std::uint32_t file;  // The journal's own number of it; 0 is none.
+  static constexpr std::uint32_t kFileLast = (std::uint32_t{1} << 31) - 1;
+  std::uint32_t file : 31;  // The journal's own number of it, up to kFileLast; 0 is none.
+  std::uint32_t has_burial_promised : 1;
   JobRef previous;
   JobRef next;
   std::uint32_t stamp_halves[2];  // In two halves, so that the note needs no gap in front.
 
+  void set_file(std::uint32_t number) { file = number & kFileLast; }
   // Of a buried job: a number that grows with every burial, which keeps their order.
   std::int64_t stamp() const {
     return static_cast<std::int64_t>(std::uint64_t{stamp_halves[1]} << 32 | stamp_halves[0]);

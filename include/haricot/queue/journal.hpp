@@ -4,6 +4,10 @@
 // does where jobs live in memory only. The engine asks for room before it changes anything, and
 // records the change afterwards. Whatever can fail, fails in `reserve_…`: then nothing has happened
 // yet, and the command is refused.
+//
+// Some records must not be refused when their time comes: the deletion of a job, and the burial of
+// one whose tries are used up. So the journal promises a job room for them in good time: with the
+// room for the record that makes them possible. It keeps the sum of what it has promised itself.
 
 #pragma once
 
@@ -54,13 +58,46 @@ struct KeptRoom {
   bool operator==(const KeptRoom&) const = default;
 };
 
-// What the records of a new job take.
+// What a new job is, as far as its records go: that of the put, and those that it is promised room
+// for.
 struct PutRoom {
   std::size_t tube_name_bytes = 0;
   std::size_t body_bytes = 0;
   std::size_t tag_bytes = 0;       // Of the text of its tags.
-  bool may_be_buried = false;      // It needs room for the record of its burial as well.
+  bool may_be_buried = false;      // It has a limit of tries: a burial is promised as well.
   std::size_t kept_key_bytes = 0;  // Of a key that outlives the job; 0: it has none.
+};
+
+// What a change promises to its job, beside what the job has been promised before.
+enum class Promise : std::uint8_t {
+  nothing,
+  burial,  // The job comes out of burial, and may be buried again when its tries are used up.
+};
+
+// What is to be recorded now of what was promised: deletions, one after another, or one burial.
+struct Promised {
+  std::uint32_t deletions = 0;
+  KeptRoom kept = {};  // The keys that the deletions leave behind.
+  // The burial of that job. If there is no room for its record now, copies that the journal makes
+  // of the job have its turn among the buried all the same.
+  const JournaledJob* burial = nullptr;
+};
+
+// What has become of a job.
+enum class JobChange : std::uint8_t {
+  put,       // It is new.
+  update,    // It has changed. One that is buried is the last of the buried ones now.
+  in_place,  // It has changed, and stays where it is: one that is buried keeps its turn.
+};
+
+// Records are counted up. An answer that reports a change is held until `safe` has reached the
+// count that was current after the change.
+struct JournalProgress {
+  std::uint64_t records = 0;  // So many there have been.
+  std::uint64_t safe = 0;     // So many are kept as safely as the operator asked for.
+  // So many are either that or in doubt: the journal could not write them and cannot tell when it
+  // will. Nobody is made to wait for those; what they report is answered as a failure.
+  std::uint64_t doubtful = 0;
 };
 
 // What `stats` tells of the journal; all zero without one.
@@ -87,100 +124,75 @@ struct JournalNumbers {
 
 class Journal {
  public:
-  Journal() = default;
+  // `keeps_notes`: jobs have a JournalNote.
+  explicit Journal(bool keeps_notes) : keeps_notes_(keeps_notes) {}
   virtual ~Journal() = default;
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
+  bool keeps_notes() const { return keeps_notes_; }
 
-  // Takes room for the record of a new job and for that of its deletion. Room that is taken and
-  // then not used is given back by release_room(). `body`, if there is one, is the body itself: of
-  // a large one the journal may want to write it beforehand, and answers `later` until it has.
+  // Takes room for the record of a new job, and for those that are promised with it. Room that is
+  // taken and then not used is given back by release_room(). `body`, if there is one, is the body
+  // itself: of a large one the journal may want to write it beforehand, and answers `later` until
+  // it has.
   [[nodiscard]] virtual JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) = 0;
-  // Takes room for the record of a change to a job that is known already.
-  [[nodiscard]] virtual JournalStatus reserve_update() = 0;
-  // The same for a change by which a job comes out of burial, and that may be buried again when its
-  // tries are used up: room for the record of that, too.
-  [[nodiscard]] virtual JournalStatus reserve_update_with_burial() = 0;
-  // Takes up the room for the record of such a burial of that job, which was taken before:
-  // never `full`. It is recorded with record_update().
-  [[nodiscard]] virtual JournalStatus reserve_burial(const JournaledJob& job) = 0;
-  // Takes up the room for the record of a deletion, which was taken with the put: never `full`.
-  [[nodiscard]] virtual JournalStatus reserve_delete() = 0;
-  // The same for a deletion that leaves a key behind, and for the record of that: never `full`.
-  [[nodiscard]] virtual JournalStatus reserve_delete_kept(const KeptRoom& kept) = 0;
-  // The same for so many deletions, one after another, and the keys that they leave behind: for all
-  // of them or for none. It may be `full` if they are several: as they have to stand together,
-  // there may be room for fewer only.
-  [[nodiscard]] virtual JournalStatus reserve_deletes(std::uint32_t deletions,
-                                                      const KeptRoom& kept) = 0;
+  // Takes room for the record of a change to a job that is known already, and for what is promised
+  // with it.
+  [[nodiscard]] virtual JournalStatus reserve_update(Promise promise) = 0;
+  // Takes up room that was promised: for all of it or for none. Never `full` but for several
+  // deletions: as these have to stand together, there may be room for fewer only.
+  [[nodiscard]] virtual JournalStatus reserve_promised(const Promised& promised) = 0;
+  // Gives back what the last reserve_… took, if its command changed nothing after all.
+  virtual void release_room() = 0;
   // Whether those who were told `later` may try again. Once it was true, it is false until somebody
   // is told `later` again. It becomes true in a turn that next_event() or the end of a sync begins.
   [[nodiscard]] virtual bool may_try_again() = 0;
-  // Gives back what the last reserve_… took, if its command changed nothing after all.
-  virtual void release_room() = 0;
 
   // Records, each for a room taken before. They cannot fail from the engine's point of view: what a
   // failing disk does to them is the journal's to mend, and decides when the answers may leave.
-  virtual void record_put(const JournaledJob& job) = 0;
-  virtual void record_update(const JournaledJob& job) = 0;
-  // An update of a job that stays where it is: one that is buried keeps its turn among the others.
-  virtual void record_in_place(const JournaledJob& job) = 0;
-  virtual void record_delete(const JournaledJob& job) = 0;
-  // A key outlives its job, whose record_delete() follows directly. The two are one record: it is
-  // counted with the deletion.
-  virtual void record_kept(const KeptKey& kept) = 0;
+  // What was promised with the room holds from here on; a burial that is recorded is not promised
+  // any more.
+  virtual void record(JobChange change, const JournaledJob& job) = 0;
+  // The same of a deletion, with which all ends that the job was promised. `left`: the key that
+  // outlives the job; null: none does. The two are one record.
+  virtual void record_deletion(const JournaledJob& job, const KeptKey* left) = 0;
   // What remains of a job is about to be destroyed, because the time of its key is over. Nothing is
   // recorded.
   virtual void forget_kept(JobRef remains) = 0;
 
-  // How many records there have been so far. An answer that reports a change is held until
-  // safe_records() has reached the count that was current after the change.
-  virtual std::uint64_t records() const = 0;
-  // How many of them are kept as safely as the operator asked for.
-  virtual std::uint64_t safe_records() const = 0;
-  // How many of them are either that or in doubt: the journal could not write them and cannot tell
-  // when it will. Nobody is made to wait for those; what they report is answered as a failure.
-  virtual std::uint64_t doubtful_records() const = 0;
+  virtual JournalProgress progress() const = 0;
+  std::uint64_t records() const { return progress().records; }
+  std::uint64_t safe_records() const { return progress().safe; }
 
   // The end of a turn: what was recorded in it is written, and what is due besides is done.
   virtual void end_turn(Instant now) = 0;
   // When the next turn has to come for the journal's sake even if nothing else happens.
   virtual Instant next_event() const = 0;
 
-  // Whether jobs have a JournalNote.
-  virtual bool keeps_notes() const = 0;
-
   virtual JournalNumbers numbers() const = 0;
   // The number of the file that holds the job's full record; 0 if none does.
   virtual std::uint64_t file_of(JobRef job) const = 0;
+
+ private:
+  const bool keeps_notes_;
 };
 
 // The journal of a server without a binlog: every change is as safe as it will ever be.
 class NoJournal final : public Journal {
  public:
+  NoJournal() : Journal(false) {}
+
   JournalStatus reserve_put(const PutRoom&, const BlobRef&) override { return JournalStatus::ok; }
-  JournalStatus reserve_update() override { return JournalStatus::ok; }
-  JournalStatus reserve_update_with_burial() override { return JournalStatus::ok; }
-  JournalStatus reserve_burial(const JournaledJob&) override { return JournalStatus::ok; }
-  JournalStatus reserve_delete() override { return JournalStatus::ok; }
-  JournalStatus reserve_delete_kept(const KeptRoom&) override { return JournalStatus::ok; }
-  JournalStatus reserve_deletes(std::uint32_t, const KeptRoom&) override {
-    return JournalStatus::ok;
-  }
-  bool may_try_again() override { return false; }
+  JournalStatus reserve_update(Promise) override { return JournalStatus::ok; }
+  JournalStatus reserve_promised(const Promised&) override { return JournalStatus::ok; }
   void release_room() override {}
-  void record_put(const JournaledJob&) override {}
-  void record_update(const JournaledJob&) override {}
-  void record_in_place(const JournaledJob&) override {}
-  void record_delete(const JournaledJob&) override {}
-  void record_kept(const KeptKey&) override {}
+  bool may_try_again() override { return false; }
+  void record(JobChange, const JournaledJob&) override {}
+  void record_deletion(const JournaledJob&, const KeptKey*) override {}
   void forget_kept(JobRef) override {}
-  std::uint64_t records() const override { return 0; }
-  std::uint64_t safe_records() const override { return 0; }
-  std::uint64_t doubtful_records() const override { return 0; }
+  JournalProgress progress() const override { return {}; }
   void end_turn(Instant) override {}
   Instant next_event() const override { return Instant::never(); }
-  bool keeps_notes() const override { return false; }
   JournalNumbers numbers() const override { return {}; }
   std::uint64_t file_of(JobRef) const override { return 0; }
 };

@@ -59,8 +59,7 @@ class Keys {
 
   // Whether something remains of the job when it is deleted.
   bool outlives(JobRef ref) const {
-    return to_keep_.keys > 0 && state_.jobs[ref].has_tags != 0 && state_.jobs.has_kept_key(ref) &&
-           held_.holds(ref);
+    return state_.jobs[ref].has_tags != 0 && state_.jobs.has_kept_key(ref) && held_.holds(ref);
   }
   // Of those jobs that leave a key behind, each in the place of its job; nothing at all if none
   // does. False: no memory, and nothing has changed. Throws std::bad_alloc before that.
@@ -84,8 +83,6 @@ class Keys {
   // When the next one ends.
   Instant next_event() const { return kept_.next_end(); }
 
-  // What the records of keys will take that outlive the jobs which are there now.
-  const KeptRoom& to_keep() const { return to_keep_; }
   // What the keys take beside the jobs and the remains, and a put with a key beside its job.
   std::uint64_t memory_bytes() const { return held_.memory_bytes() + kept_.memory_bytes(); }
   // A job with these tags takes `bytes`; with its key, or with what remains of it, it takes that.
@@ -95,14 +92,13 @@ class Keys {
   friend class Inspection;
 
   std::uint64_t bytes_more_when_deleted(JobRef ref, std::size_t name_bytes) const;
-  void count_to_keep(JobRef ref, bool entered);
+  void expect_memory(JobRef ref, bool entered);
   void drop(JobRef remains);
 
   QueueState& state_;
   const Flushes& flushes_;
   UniqueKeys held_;
   KeptKeys kept_;
-  KeptRoom to_keep_;
 };
 
 }  // namespace haricot

@@ -5,8 +5,8 @@
 // job has of reserves and kicks says it all, and both stand in its records.
 //
 // The end of a try is recorded where there is room, so that a restart knows it. A burial is
-// recorded always: its room was taken with the put, or with the kick. If the journal does not take
-// it now, it is late: record_late() tries again.
+// recorded always: its room was promised with the put, or with the kick. If the journal does not
+// take it now, it is late: record_late() tries again.
 
 #pragma once
 
@@ -36,9 +36,10 @@ class Tries {
   bool may_limit(const Job& job) const { return max_ > 0 || job.has_tags != 0; }
   // Whether the job has had as many tries as it may have.
   bool is_spent(JobRef ref) const { return may_limit(state_.jobs[ref]) && is_limit_reached(ref); }
-  // How many records of burials may have to be written that nobody can refuse: one for each job
-  // with a limit of tries that is not buried.
-  std::uint64_t burials_to_come() const;
+  // The same for one with a limit of its own, or by the server's.
+  bool is_limited(JobRef ref) const {
+    return max_ > 0 || (state_.jobs[ref].has_tags != 0 && state_.jobs.has_tries(ref));
+  }
 
   // Room for the record by which a job may come out of burial.
   JournalStatus reserve_unburial(JobRef ref);
@@ -60,28 +61,24 @@ class Tries {
   bool waits_for_disk() const { return answered_later_; }
   void told_in_time() { answered_later_ = false; }
 
-  // A job with tags has moved.
-  void moved(JobRef ref, Place from, Place to) {
-    const bool was_buried = from == Place::buried || (from == Place::flushed && is_buried(ref));
-    if (was_buried || to == Place::buried) count_burial(ref, to == Place::buried);
-  }
-
  private:
-  friend class Inspection;
+  // A burial that is yet to be recorded: of that job, and which of its burials it is.
+  struct LateBurial {
+    JobId id;
+    std::uint64_t number;
+  };
 
-  bool is_buried(JobRef ref) const { return state_.jobs[ref].state() == JobState::buried; }
-  bool is_limited(JobRef ref) const { return max_ > 0 || state_.jobs.has_tries(ref); }
   [[gnu::cold, gnu::noinline]] bool is_limit_reached(JobRef ref) const;
   [[gnu::cold, gnu::noinline]] void record_end_of_limited(JobRef ref);
-  void count_burial(JobRef ref, bool entered);
+  std::uint64_t burials_of(JobRef ref) const { return state_.jobs.counted(ref, JobEvent::bury); }
   bool is_room(JournalStatus status);
+  bool has_room_for_burial(JobRef ref);
 
   QueueState& state_;
   const Flushes& flushes_;
   std::uint32_t max_ = 0;
-  std::uint64_t buried_ = 0;     // Buried jobs with a limit by their tag.
-  std::vector<JobId> late_;      // Burials that are yet to be recorded,
-  bool answered_later_ = false;  // and the journal waits to be asked whether it is time.
+  std::vector<LateBurial> late_;
+  bool answered_later_ = false;  // The journal waits to be asked whether it is time for those.
   Instant late_again_ = Instant::never();
 };
 

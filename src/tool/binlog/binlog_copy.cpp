@@ -87,7 +87,7 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
     room = binlog.reserve_put(put, {});
   }
   if (room != JournalStatus::ok) return false;
-  binlog.record_put(to.journaled(made));
+  binlog.record(haricot::JobChange::put, to.journaled(made));
   return true;
 }
 

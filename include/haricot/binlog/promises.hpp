@@ -1,0 +1,53 @@
+// What the journal has promised to its jobs: room for the records that they will need, and that
+// must not be refused then.
+//
+//   a deletion   of each job, with the records of the key that it may leave behind
+//   a burial     of a job with a limit of tries, from its put or kick until a burial is recorded
+//
+// Here is only the sum, and a mark in the note of each job that is promised a burial. Who records
+// changes keeps both. RoomAhead keeps so much room.
+
+#pragma once
+
+#include <cstdint>
+
+#include "haricot/queue/engine.hpp"
+#include "haricot/queue/job.hpp"
+#include "haricot/queue/job_store.hpp"
+#include "haricot/queue/journal.hpp"
+
+namespace haricot::binlog {
+
+class Promises {
+ public:
+  // To a job that is new, or was brought back; the store that it is in has notes.
+  void make(const JournaledJob& job, JobStore& jobs, Promise promise);
+  // To a job that is about to be destroyed.
+  void end(const JournaledJob& job, JobStore& jobs);
+  // A burial alone, to a job that may have been promised one already.
+  void make_burial(JournalNote& note) {
+    if (note.has_burial_promised == 0) ++burials_;
+    note.has_burial_promised = 1;
+  }
+  // There need be none.
+  void end_burial(JournalNote& note) {
+    burials_ -= note.has_burial_promised;
+    note.has_burial_promised = 0;
+  }
+
+  // Of the records that are promised, with what may be lost at the ends of files.
+  std::uint64_t bytes() const;
+  // By how much that grows at most with a new job.
+  static std::uint64_t bytes_for(const PutRoom& put);
+
+  // Ends the program if the sum is not that of all jobs of the engine, or if a job lacks what it
+  // needs. Costs a walk over all; for tests.
+  void check_invariants(Engine& engine) const;
+
+ private:
+  std::uint64_t deletions_ = 0;
+  std::uint64_t burials_ = 0;
+  KeptRoom kept_;  // Of the keys that the deletions leave.
+};
+
+}  // namespace haricot::binlog
