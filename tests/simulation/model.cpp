@@ -456,7 +456,7 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   restore_kept(engine);
 }
 
-void Model::compare(const Engine& engine, Instant now) const {
+void Model::compare(Engine& engine, Instant now) const {
   const EngineCounts& counts = engine.counts();
   require(counts.ready == count(JobState::ready), "the number of ready jobs is wrong");
   require(counts.reserved == count(JobState::reserved), "the number of reserved jobs is wrong");
@@ -465,6 +465,7 @@ void Model::compare(const Engine& engine, Instant now) const {
   require(engine.next_id() == next_id_, "the next id is wrong");
   require(engine.tubes().size() == tubes_.size(), "the number of tubes is wrong");
   compare_kept(engine, now);
+  compare_promises(engine);
 }
 
 }  // namespace haricot::simulation

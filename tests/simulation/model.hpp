@@ -246,7 +246,7 @@ class Model {
   // none.
   std::string last_kept_key(int client) const;
   // Throws Mismatch unless the engine counts what there is.
-  void compare(const Engine& engine, Instant now) const;
+  void compare(Engine& engine, Instant now) const;
 
  private:
   ModelTube* find_tube(const std::string& name);
@@ -365,6 +365,7 @@ class Model {
   void end_try(ModelJob& job, bool timed_out, Instant now);
   void end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant now);
   void record_late_burials(Tape& tape);
+  void compare_promises(Engine& engine) const;
   void give_back(int client, Tape& tape, Instant now);
 
   // Long tasks (model_tasks.cpp).

@@ -86,6 +86,21 @@ void Model::record_late_burials(Tape& tape) {
   }
 }
 
+// A burial is promised as long as one may come, or is yet to be recorded, and no longer.
+void Model::compare_promises(Engine& engine) const {
+  for (const auto& [id, job] : jobs_) {
+    const JobRef ref = engine.peek(id);
+    if (ref == JobRef::none) continue;
+    const bool is_promised = engine.jobs().journal_note(ref).has_burial_promised != 0;
+    const bool is_buried = job.state == JobState::buried;
+    const std::string what = "job " + std::to_string(id);
+    require(is_promised || job.tries == 0 || is_buried, what + " is promised no burial");
+    require(!is_promised || job.tries > 0, what + " without a limit is promised a burial");
+    require(!is_promised || !is_buried || late_burials_.contains(id),
+            what + " is buried, and is promised another burial");
+  }
+}
+
 // What a closed client held, in the order in which the TTRs would have ended.
 void Model::give_back(int number, Tape& tape, Instant now) {
   for (JobId id = first_ending(number); id != 0; id = first_ending(number)) {

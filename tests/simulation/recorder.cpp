@@ -283,8 +283,7 @@ void Recorder::record_deletion(const JournaledJob& job, const KeptKey* left) {
   if (left != nullptr) {
     require(left->id == id, "a key is recorded that the deletion does not leave");
     kept = known_from(*left, wall_offset_);
-    tape_.add(
-        {.kind = Event::Kind::record_kept, .id = id, .kept = known_from(*left, Duration{})});
+    tape_.add({.kind = Event::Kind::record_kept, .id = id, .kept = known_from(*left, Duration{})});
   }
   binlog_.record_deletion(job, left);
   ledger_.note_deletion(binlog_.records(), id, std::move(kept));

@@ -7,10 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +20,7 @@ namespace haricot::test {
 
 class FakeJournal final : public Journal {
  public:
-  FakeJournal() : Journal(false) {}
+  FakeJournal() : Journal(false) { jobs_.reserve(1000); }
 
   enum class Kind : std::uint8_t { put, update, deletion };
 
@@ -77,14 +76,15 @@ class FakeJournal final : public Journal {
 
   // Whether room was taken that was neither used nor given back.
   bool has_open_room() const { return room_ != Room::none; }
-  // The jobs that were put and are to be deleted, and those that are promised a burial.
-  std::size_t promised_deletions() const { return promised_keys_.size(); }
-  std::size_t promised_burials() const { return promised_burials_.size(); }
-  // The keys that those deletions are to leave.
+  // How many of the jobs that were put are promised a burial, and the keys that they are to leave.
+  std::uint64_t promised_burials() const {
+    return static_cast<std::uint64_t>(std::count_if(
+        jobs_.begin(), jobs_.end(), [](const PutJob& job) { return job.is_promised_burial; }));
+  }
   KeptRoom promised_keys() const {
     KeptRoom sum;
-    for (const auto& [id, bytes] : promised_keys_) {
-      if (bytes > 0) sum.add(bytes);
+    for (const PutJob& job : jobs_) {
+      if (job.key_bytes > 0) sum.add(job.key_bytes);
     }
     return sum;
   }
@@ -131,8 +131,7 @@ class FakeJournal final : public Journal {
     if (left != nullptr) note_kept(job, *left);
     if (more_deletions_ == 0) room_ = Room::none;
     if (more_deletions_ > 0) --more_deletions_;
-    promised_keys_.erase(job.job.id);
-    promised_burials_.erase(job.job.id);
+    if (PutJob* put = find(job.job.id)) *put = {.id = put->id};
     write(Kind::deletion, job);
     EXPECT_TRUE(room_ != Room::none || kept_left_ == 0) << "room for a key is left";
   }
@@ -152,8 +151,13 @@ class FakeJournal final : public Journal {
   std::uint32_t more_deletions_ = 0;  // That room was taken for, beyond one.
   std::uint64_t kept_left_ = 0;       // Keys that room was taken for, and that are not recorded.
   Promise promise_ = Promise::nothing;
-  std::set<JobId> promised_burials_;
-  std::map<JobId, std::uint64_t> promised_keys_;  // Bytes of key and name; 0: none is left.
+  // All that were put, by id.
+  struct PutJob {
+    JobId id;
+    std::uint64_t key_bytes = 0;  // With those of the tube's name. 0: it is to leave no key.
+    bool is_promised_burial = false;
+  };
+  std::vector<PutJob> jobs_;
 
   JournalStatus take(Room room, Promise promise) {
     ++asked;
@@ -168,14 +172,27 @@ class FakeJournal final : public Journal {
     const JobId id = job.job.id;
     if (change == JobChange::put) {
       const bool leaves_key = put_room.kept_key_bytes > 0;
-      promised_keys_[id] = leaves_key ? put_room.kept_key_bytes + put_room.tube_name_bytes : 0;
+      jobs_.insert(
+          place_of(id),
+          {.id = id,
+           .key_bytes = leaves_key ? put_room.kept_key_bytes + put_room.tube_name_bytes : 0});
     }
-    if (change == JobChange::in_place) return;
+    PutJob* put = find(id);
+    if (put == nullptr || change == JobChange::in_place) return;
     if (job.job.state() == JobState::buried) {
-      promised_burials_.erase(id);
+      put->is_promised_burial = false;
     } else if (promise_ == Promise::burial) {
-      promised_burials_.insert(id);
+      put->is_promised_burial = true;
     }
+  }
+  std::vector<PutJob>::iterator place_of(JobId id) {
+    return std::lower_bound(jobs_.begin(), jobs_.end(), id,
+                            [](const PutJob& job, JobId other) { return job.id < other; });
+  }
+  // Null for one that was brought back.
+  PutJob* find(JobId id) {
+    const auto place = place_of(id);
+    return place == jobs_.end() || place->id != id ? nullptr : &*place;
   }
 
   void note_kept(const JournaledJob& job, const KeptKey& key) {

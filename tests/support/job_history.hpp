@@ -87,9 +87,7 @@ class JobHistory final : public Journal {
   JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) override {
     return binlog_.reserve_put(put, body);
   }
-  JournalStatus reserve_update(Promise promise) override {
-    return binlog_.reserve_update(promise);
-  }
+  JournalStatus reserve_update(Promise promise) override { return binlog_.reserve_update(promise); }
   JournalStatus reserve_promised(const Promised& promised) override;
   bool may_try_again() override { return binlog_.may_try_again(); }
   void release_room() override { binlog_.release_room(); }

@@ -36,7 +36,7 @@ class Tries {
   bool may_limit(const Job& job) const { return max_ > 0 || job.has_tags != 0; }
   // Whether the job has had as many tries as it may have.
   bool is_spent(JobRef ref) const { return may_limit(state_.jobs[ref]) && is_limit_reached(ref); }
-  // The same for one with a limit of its own, or by the server's.
+  // Whether the job has a limit, of its own or the server's.
   bool is_limited(JobRef ref) const {
     return max_ > 0 || (state_.jobs[ref].has_tags != 0 && state_.jobs.has_tries(ref));
   }
