@@ -76,14 +76,14 @@ class FakeJournal final : public Journal {
 
   // Whether room was taken that was neither used nor given back.
   bool has_open_room() const { return room_ != Room::none; }
-  // How many of the jobs that were put are promised a burial, and the keys that they are to leave.
+  // How many jobs are promised a burial, and the keys that those which were put are to leave.
   std::uint64_t promised_burials() const {
     return static_cast<std::uint64_t>(std::count_if(
-        jobs_.begin(), jobs_.end(), [](const PutJob& job) { return job.is_promised_burial; }));
+        jobs_.begin(), jobs_.end(), [](const PromisedTo& job) { return job.burial; }));
   }
   KeptRoom promised_keys() const {
     KeptRoom sum;
-    for (const PutJob& job : jobs_) {
+    for (const PromisedTo& job : jobs_) {
       if (job.key_bytes > 0) sum.add(job.key_bytes);
     }
     return sum;
@@ -131,7 +131,7 @@ class FakeJournal final : public Journal {
     if (left != nullptr) note_kept(job, *left);
     if (more_deletions_ == 0) room_ = Room::none;
     if (more_deletions_ > 0) --more_deletions_;
-    if (PutJob* put = find(job.job.id)) *put = {.id = put->id};
+    if (PromisedTo* promised = find(job.job.id)) *promised = {.id = promised->id};
     write(Kind::deletion, job);
     EXPECT_TRUE(room_ != Room::none || kept_left_ == 0) << "room for a key is left";
   }
@@ -151,13 +151,13 @@ class FakeJournal final : public Journal {
   std::uint32_t more_deletions_ = 0;  // That room was taken for, beyond one.
   std::uint64_t kept_left_ = 0;       // Keys that room was taken for, and that are not recorded.
   Promise promise_ = Promise::nothing;
-  // All that were put, by id.
-  struct PutJob {
+  // Of all jobs that were recorded, by id.
+  struct PromisedTo {
     JobId id;
     std::uint64_t key_bytes = 0;  // With those of the tube's name. 0: it is to leave no key.
-    bool is_promised_burial = false;
+    bool burial = false;
   };
-  std::vector<PutJob> jobs_;
+  std::vector<PromisedTo> jobs_;
 
   JournalStatus take(Room room, Promise promise) {
     ++asked;
@@ -170,27 +170,23 @@ class FakeJournal final : public Journal {
 
   void promise(JobChange change, const JournaledJob& job) {
     const JobId id = job.job.id;
-    if (change == JobChange::put) {
-      const bool leaves_key = put_room.kept_key_bytes > 0;
-      jobs_.insert(
-          place_of(id),
-          {.id = id,
-           .key_bytes = leaves_key ? put_room.kept_key_bytes + put_room.tube_name_bytes : 0});
+    if (find(id) == nullptr) jobs_.insert(place_of(id), {.id = id});
+    PromisedTo& promised = *find(id);
+    if (change == JobChange::put && put_room.kept_key_bytes > 0) {
+      promised.key_bytes = put_room.kept_key_bytes + put_room.tube_name_bytes;
     }
-    PutJob* put = find(id);
-    if (put == nullptr || change == JobChange::in_place) return;
+    if (change == JobChange::in_place) return;
     if (job.job.state() == JobState::buried) {
-      put->is_promised_burial = false;
+      promised.burial = false;
     } else if (promise_ == Promise::burial) {
-      put->is_promised_burial = true;
+      promised.burial = true;
     }
   }
-  std::vector<PutJob>::iterator place_of(JobId id) {
+  std::vector<PromisedTo>::iterator place_of(JobId id) {
     return std::lower_bound(jobs_.begin(), jobs_.end(), id,
-                            [](const PutJob& job, JobId other) { return job.id < other; });
+                            [](const PromisedTo& job, JobId other) { return job.id < other; });
   }
-  // Null for one that was brought back.
-  PutJob* find(JobId id) {
+  PromisedTo* find(JobId id) {
     const auto place = place_of(id);
     return place == jobs_.end() || place->id != id ? nullptr : &*place;
   }
