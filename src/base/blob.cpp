@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <new>
 
+#include "haricot/base/turn_limits.hpp"
+
 namespace haricot {
 namespace {
 
 // What one reclaim_retired() frees: this much, or the share if that is more.
-constexpr std::size_t kReclaimBytesMin = std::size_t{2} * 1024 * 1024;
-constexpr std::size_t kReclaimShare = 16;
+constexpr std::size_t kReclaimBytesMin = turn_limits::kFreedBytes;
+constexpr std::size_t kReclaimShare = turn_limits::kFreedShare;
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/job_record.hpp"
 #include "haricot/binlog/keeper.hpp"
 
@@ -11,7 +12,7 @@ namespace haricot::binlog {
 namespace {
 
 // How much is copied in a turn: a bit always, and more where much is written.
-constexpr std::uint64_t kBytesPerTurn = 64 * 1024;
+constexpr std::uint64_t kBytesPerTurn = turn_limits::kCompactedBytes;
 constexpr std::uint64_t kBytesPerByteWritten = 2;
 // Beyond this many times what the folder may have, nobody goes on as if the disk could follow.
 constexpr std::uint64_t kTimesAllowedMax = 3;

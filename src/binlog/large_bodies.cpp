@@ -3,13 +3,14 @@
 #include <new>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/job_record.hpp"
 
 namespace haricot::binlog {
 namespace {
 
 // When commands have recorded so much in a turn, puts with a body of their own wait for the next.
-constexpr std::uint64_t kLargeBytesPerTurn = 4 * 1024 * 1024;
+constexpr std::uint64_t kLargeBytesPerTurn = turn_limits::kLargeBodyBytes;
 
 // Each body begins a file, which wants a sync of its own. When so many syncs are in line, a put
 // with a large body waits for some of them to end: what is recorded after it would wait for all of

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/job_record.hpp"
 #include "haricot/binlog/keeper.hpp"
 
@@ -18,7 +19,7 @@ constexpr Duration kPauseBetweenTries = Duration::seconds(1);
 constexpr Duration kPauseWhileGone = Duration::milliseconds(200);
 // Space may come back at any time, and to ask for it costs little.
 constexpr Duration kPauseWhileFull = Duration::milliseconds(50);
-constexpr std::uint64_t kRewrittenBytesPerTurn = 1024 * 1024;
+constexpr std::uint64_t kRewrittenBytesPerTurn = turn_limits::kRewrittenBytes;
 constexpr std::string_view kNoSpaceOrMemory = "no space or no memory left";
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/turn_limits.hpp"
 
 // How much room there has to be is in room_ahead_sums.cpp.
 
@@ -30,8 +31,8 @@ constexpr std::uint64_t kFilesInSpace = 32;
 constexpr std::uint64_t kSmallestShareBytes = 128 * 1024;
 constexpr std::uint64_t kFilesAtLeast = 8;  // On a disk that is smaller still.
 // What a turn does at most to have room ahead: somebody waits meanwhile.
-constexpr std::uint64_t kSpaceTakenPerTurnBytes = 2 * 1024 * 1024;
-constexpr int kSparesPerTurn = 4;
+constexpr std::uint64_t kSpaceTakenPerTurnBytes = turn_limits::kTakenSpaceBytes;
+constexpr int kSparesPerTurn = turn_limits::kSpareFiles;
 // From about this many on, spares are larger rather than more.
 constexpr std::uint64_t kSparesMany = 32;
 // Of the disk, what is left alone as long as nobody needs it: a twentieth.

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "os/clock.hpp"
 #include "os/process.hpp"
@@ -226,7 +227,7 @@ void Daemon::close(Connection& connection) {
 // Accepting -------------------------------------------------------------------------------------
 
 void Daemon::accept_from(EventSource& listener, std::uint32_t) {
-  for (int i = 0; i < kAcceptsPerTurn && accepting_; ++i) {
+  for (std::uint32_t i = 0; i < turn_limits::kAccepts && accepting_; ++i) {
     sockaddr peer{};
     socklen_t length = sizeof peer;
     const int number = ::accept4(listener.descriptor, &peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -65,7 +65,6 @@ class Daemon {
   // The most that one read takes. With a larger bound, a client that reads no answers takes more
   // memory, and a command gets no faster.
   static constexpr std::size_t kScratchBytes = 32 * 1024;
-  static constexpr int kAcceptsPerTurn = 64;
 
   // What the sources call when they are ready.
   void handle_connection(EventSource& source, std::uint32_t events);

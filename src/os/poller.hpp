@@ -13,6 +13,7 @@
 #include <span>
 
 #include "haricot/base/time.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "os/descriptor.hpp"
 
 namespace haricot::os {
@@ -50,7 +51,7 @@ static_assert(sizeof(EventSource) == 16, "every idle connection pays for one");
 class Poller {
  public:
   // How many ready sources one wait() returns at most.
-  static constexpr std::size_t kEventsMax = 128;
+  static constexpr std::size_t kEventsMax = turn_limits::kEvents;
 
   struct Event {
     EventSource* source;  // Null: it was removed since.

@@ -6,16 +6,18 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "haricot/base/turn_limits.hpp"
+
 namespace haricot::os {
 
 class SendShares {
  public:
   // What one connection sends at most: well below a millisecond for the kernel.
-  static constexpr std::size_t kBytesMax = 512 * 1024;
+  static constexpr std::size_t kBytesMax = turn_limits::kSentBytes;
   // What each may send in any case.
-  static constexpr std::size_t kBytesMin = 16 * 1024;
+  static constexpr std::size_t kBytesMin = turn_limits::kSentBytesMin;
   // What all that send more than that have of a turn.
-  static constexpr std::size_t kBytesOfAllMax = 8 * kBytesMax;
+  static constexpr std::size_t kBytesOfAllMax = turn_limits::kSentBytesOfAll;
 
   void begin_turn() {
     const std::size_t share = kBytesOfAllMax / std::max(cut_short_, std::size_t{1});

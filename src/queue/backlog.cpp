@@ -22,33 +22,36 @@ Backlog::~Backlog() {
 // Time -------------------------------------------------------------------------------------------
 
 void Backlog::advance() {
+  left_for_calls_ = turn_limits::kStepsOfCalls;
   state_.wheel.advance_to(state_.now);
-  std::uint32_t budget = kJobsPerCall;
-  // A timer that moves no job costs too: thousands of clients may stop waiting in one tick.
-  for (std::uint32_t timers = 0; timers < kJobsPerCall && budget > 0; ++timers) {
+  const Budget time = state_.budget(turn_limits::kStepsOfTime);
+  if (state_.wheel.has_due()) fire_timers(time);
+  if (keys_.next_event() <= state_.now) [[unlikely]]
+    keys_.drop_ended(time);
+  if (tries_.next_event() <= state_.now) [[unlikely]]
+    tries_.record_late(time);
+  if (refused_again_ <= state_.now) [[unlikely]] {
+    refused_again_ = Instant::never();
+    tasks_.resume();
+  }
+  if (TubeList* list = state_.tubes.list_if_asked(); list != nullptr) {
+    list->work(state_.steps, state_.budget(turn_limits::kStepsOfLists));
+  }
+  if (!tasks_.empty()) work(state_.budget(turn_limits::kStepsOfTasks));
+}
+
+// A timer that moves no job costs too: thousands of clients may stop waiting in one tick.
+void Backlog::fire_timers(const Budget& budget) {
+  while (!budget.is_used_up()) {
     Timer* timer = state_.wheel.pop_due();
-    if (timer == nullptr) break;
+    if (timer == nullptr) return;
+    state_.steps += turn_limits::kStepsPerTimer;
     if (timer->kind() == Tube::kTimerKind) {
       fire_tube(*static_cast<Tube*>(timer->owner()), budget);
     } else {
       fire_client(*static_cast<Client*>(timer->owner()), budget);
     }
   }
-  budget_ = kJobsPerCall;
-  if (TubeList* list = state_.tubes.list_if_asked(); list != nullptr) {
-    std::uint32_t pages = kPagesPerCall;
-    list->work(pages);
-    pages_ = kPagesPerCall;
-  }
-  if (keys_.next_event() <= state_.now) [[unlikely]]
-    keys_.drop_ended(budget);
-  if (tries_.next_event() <= state_.now) [[unlikely]]
-    tries_.record_late(budget);
-  if (refused_again_ <= state_.now) [[unlikely]] {
-    refused_again_ = Instant::never();
-    tasks_.resume();
-  }
-  if (!tasks_.empty()) work(budget);
 }
 
 Instant Backlog::next_event() const {
@@ -63,44 +66,46 @@ Instant Backlog::next_event() const {
 void Backlog::resume() {
   tries_.told_in_time();
   if (tries_.next_event() != Instant::never()) [[unlikely]]
-    tries_.record_late(budget_);
+    call([&](const Budget& budget) { tries_.record_late(budget); });
   tasks_.resume();
-  work(budget_);
+  call([&](const Budget& budget) { work(budget); });
 }
 
-void Backlog::fire_tube(Tube& tube, std::uint32_t& budget) {
-  if (tube.is_behind) offers_.serve_waiting(tube, budget);
-  if (tube.paused && tube.pause_end <= state_.now) end_pause(tube, budget);
-  while (budget > 0 && !tube.delayed.empty() && tube.delayed.top().deadline <= state_.now) {
-    --budget;
-    const std::uint64_t before = state_.steps;
+void Backlog::fire_tube(Tube& tube, const Budget& budget) {
+  const bool pause_ends = tube.paused && tube.pause_end <= state_.now;
+  if (pause_ends) let_go_on(tube);
+  if (tube.is_behind || pause_ends) offers_.serve_waiting(tube, budget);
+  while (!budget.is_used_up() && !tube.delayed.empty() &&
+         tube.delayed.top().deadline <= state_.now) {
+    state_.steps += QueueState::kStepsPerJob;
     if (offers_.to_ready(tube.delayed.top().job, Place::delayed) == Outcome::done) {
       offers_.offer(tube);
     }
-    state_.pay(budget, before);
   }
   state_.arm_tube(tube);
 }
 
-void Backlog::end_pause(Tube& tube, std::uint32_t& budget) {
+void Backlog::let_go_on(Tube& tube) {
   tube.paused = false;
   tube.pause_s = 0;
-  offers_.serve_waiting(tube, budget);
+}
+
+void Backlog::end_pause(Tube& tube) {
+  let_go_on(tube);
+  call([&](const Budget& budget) { offers_.serve_waiting(tube, budget); });
 }
 
 // The end of a TTR is not recorded in the journal where a job may be tried as often as it takes:
 // after a restart no job is reserved anyway.
-void Backlog::fire_client(Client& client, std::uint32_t& budget) {
-  while (budget > 0 && !client.reserved_.empty() && client.reserved_.top().deadline <= state_.now) {
-    --budget;
-    const std::uint64_t before_job = state_.steps;
+void Backlog::fire_client(Client& client, const Budget& budget) {
+  while (!budget.is_used_up() && !client.reserved_.empty() &&
+         client.reserved_.top().deadline <= state_.now) {
+    state_.steps += QueueState::kStepsPerJob;
     const JobRef ref = client.reserved_.top().job;
     state_.jobs.count(ref, JobEvent::timeout);
     ++state_.counts.timeouts;
     offers_.take_back(ref);
-    state_.pay(budget, before_job);
   }
-  const std::uint64_t before_wait = state_.steps;
   if (client.waiting_) {
     const bool is_soon = watching_.is_deadline_soon(client);
     if (is_soon || client.wait_end_ <= state_.now) {
@@ -109,16 +114,15 @@ void Backlog::fire_client(Client& client, std::uint32_t& budget) {
                         is_soon ? Delivery::Kind::deadline_soon : Delivery::Kind::timed_out);
     }
   }
-  state_.pay(budget, before_wait);
   state_.arm_client(client);
 }
 
 // Tasks ------------------------------------------------------------------------------------------
 
-void Backlog::work(std::uint32_t budget) {
+void Backlog::work(const Budget& budget) {
   tasks_.work(
       budget,
-      [&](Task& task, std::uint32_t& piece) {
+      [&](Task& task, const Budget& piece) {
         return std::visit([&](auto& work) { return step(task, work, piece); }, task.work);
       },
       [&](std::unique_ptr<Task> task) { end_task(std::move(task)); });
@@ -149,10 +153,12 @@ void Backlog::leave_task(Client& client) {
 void Backlog::close(Client& client) {
   if (client.has_task_) leave_task(client);
   Orphans orphans = watching_.close(client);
-  watching_.drop_watches(orphans, budget_);
-  --client.used_->using_clients;
-  state_.free_if_unreferenced(*client.used_);
-  give_back(orphans, budget_);
+  call([&](const Budget& budget) {
+    watching_.drop_watches(orphans, budget);
+    --client.used_->using_clients;
+    state_.free_if_unreferenced(*client.used_);
+    give_back(orphans, budget);
+  });
   if (orphans.empty()) {
     state_.clients.drop(orphans.holder);
     return;
@@ -161,18 +167,16 @@ void Backlog::close(Client& client) {
     tasks_.make_room();
   } catch (const std::bad_alloc&) {
     // No memory to put it off: all at once, then.
-    while (!orphans.empty()) {
-      std::uint32_t budget = kJobsPerCall;
-      watching_.drop_watches(orphans, budget);
-      give_back(orphans, budget);
-    }
+    const Budget all = state_.budget(Budget::kAll);
+    watching_.drop_watches(orphans, all);
+    give_back(orphans, all);
     state_.clients.drop(orphans.holder);
     return;
   }
   tasks_.begin(nullptr, nullptr).work.emplace<Orphans>(std::move(orphans));
 }
 
-TaskState Backlog::step(Task&, Orphans& orphans, std::uint32_t& budget) {
+TaskState Backlog::step(Task&, Orphans& orphans, const Budget& budget) {
   give_back(orphans, budget);
   watching_.drop_watches(orphans, budget);
   if (!orphans.empty()) return TaskState::goes_on;
@@ -190,12 +194,10 @@ JobRef Backlog::take_orphan(Orphans& orphans) {
   return ref;
 }
 
-void Backlog::give_back(Orphans& orphans, std::uint32_t& budget) {
-  while (budget > 0 && !orphans.jobs.empty()) {
-    --budget;
-    const std::uint64_t before = state_.steps;
+void Backlog::give_back(Orphans& orphans, const Budget& budget) {
+  while (!budget.is_used_up() && !orphans.jobs.empty()) {
+    state_.steps += QueueState::kStepsPerJob;
     offers_.take_back(take_orphan(orphans));
-    state_.pay(budget, before);
   }
 }
 
@@ -207,7 +209,8 @@ ManyResult Backlog::kick(Client& client, std::uint32_t bound) {
   Tube& tube = *client.used_;
   // Not by their number: that counts those that a flush has yet to free.
   Kick kick{tube.first_buried != JobRef::none, bound, 0};
-  Outcome outcome = kick_some(kick, tube, budget_);
+  Outcome outcome = Outcome::waiting;
+  call([&](const Budget& budget) { outcome = kick_some(kick, tube, budget); });
   const bool waits = outcome == Outcome::not_yet && kick.kicked > 0;
   if (waits) outcome = Outcome::waiting;
   if (outcome == Outcome::waiting) {
@@ -219,7 +222,7 @@ ManyResult Backlog::kick(Client& client, std::uint32_t bound) {
   return {outcome, kick.kicked};
 }
 
-TaskState Backlog::step(Task& task, Kick& kick, std::uint32_t& budget) {
+TaskState Backlog::step(Task& task, Kick& kick, const Budget& budget) {
   const Outcome outcome = kick_some(kick, *task.tube, budget);
   if (outcome == Outcome::not_yet) return TaskState::waits;
   if (outcome == Outcome::waiting) return TaskState::goes_on;
@@ -230,14 +233,12 @@ TaskState Backlog::step(Task& task, Kick& kick, std::uint32_t& budget) {
 // Moves jobs of the tube until the bound is reached, none is left or the budget is used up
 // (waiting), or the journal's disk has to be waited for (not_yet, whatever was kicked). A journal
 // that refuses ends the kick: what was kicked so far is the answer.
-Outcome Backlog::kick_some(Kick& kick, Tube& tube, std::uint32_t& budget) {
+Outcome Backlog::kick_some(Kick& kick, Tube& tube, const Budget& budget) {
   while (kick.left > 0) {
     JobRef ref = tube.first_buried;
     if (!kick.of_buried) ref = tube.delayed.empty() ? JobRef::none : tube.delayed.top().job;
     if (ref == JobRef::none) break;
-    if (budget == 0) return Outcome::waiting;
-    --budget;
-    const std::uint64_t before = state_.steps;
+    if (budget.is_used_up()) return Outcome::waiting;
     if (!tube.ready.reserve_one()) break;
     const JournalStatus room = tries_.reserve_unburial(ref);
     if (room == JournalStatus::later) return Outcome::not_yet;
@@ -248,7 +249,6 @@ Outcome Backlog::kick_some(Kick& kick, Tube& tube, std::uint32_t& budget) {
     places_.to_ready(ref, kick.of_buried ? Place::buried : Place::delayed);
     state_.journal.record(JobChange::update, flushes_.journaled(ref));
     offers_.offer(tube);
-    state_.pay(budget, before);
     state_.steps += QueueState::kStepsPerJob;
     --kick.left;
     ++kick.kicked;
@@ -263,7 +263,8 @@ Outcome Backlog::set_weighted(Client& client, bool weighted) {
   make_room_for_delivery();
   tasks_.make_room();
   ModeChange change{weighted};
-  const Outcome outcome = watching_.change_mode(change, client, budget_);
+  Outcome outcome = Outcome::waiting;
+  call([&](const Budget& budget) { outcome = watching_.change_mode(change, client, budget); });
   if (outcome == Outcome::waiting) {
     tasks_.begin(&client, nullptr).work = std::move(change);
     client.has_task_ = true;
@@ -271,12 +272,41 @@ Outcome Backlog::set_weighted(Client& client, bool weighted) {
   return outcome;
 }
 
-TaskState Backlog::step(Task& task, ModeChange& change, std::uint32_t& budget) {
+TaskState Backlog::step(Task& task, ModeChange& change, const Budget& budget) {
   const Outcome outcome = watching_.change_mode(change, *task.client, budget);
   if (outcome == Outcome::waiting) return TaskState::goes_on;
   auto kind = change.weighted ? Delivery::Kind::mode_weighted : Delivery::Kind::mode_fifo;
   if (outcome != Outcome::done) kind = Delivery::Kind::mode_failed;
   watching_.deliver(*task.client, kind);
+  return TaskState::done;
+}
+
+// The watch itself is the last of it, so that nobody sees it without its weight.
+Outcome Backlog::watch(Client& client, std::string_view tube_name, std::uint32_t weight) {
+  make_room_for_delivery();
+  tasks_.make_room();
+  Tube* const tube = state_.tubes.find_or_create(tube_name);
+  if (tube == nullptr) return Outcome::out_of_memory;
+  FirstWeight first{weight};
+  Outcome outcome = Outcome::done;
+  call([&](const Budget& budget) { outcome = watching_.make_weights(first.made, client, budget); });
+  if (outcome == Outcome::waiting) {
+    tasks_.begin(&client, tube).work = std::move(first);
+    client.has_task_ = true;
+    return outcome;
+  }
+  if (outcome == Outcome::done) outcome = watching_.watch(client, *tube, weight);
+  state_.free_if_unreferenced(*tube);
+  return outcome;
+}
+
+TaskState Backlog::step(Task& task, FirstWeight& first, const Budget& budget) {
+  Outcome outcome = watching_.make_weights(first.made, *task.client, budget);
+  if (outcome == Outcome::waiting) return TaskState::goes_on;
+  if (outcome == Outcome::done) outcome = watching_.watch(*task.client, *task.tube, first.weight);
+  const auto kind =
+      outcome == Outcome::done ? Delivery::Kind::watching : Delivery::Kind::mode_failed;
+  watching_.deliver(*task.client, kind, JobRef::none, task.client->watches_.size());
   return TaskState::done;
 }
 

@@ -30,8 +30,7 @@ DeleteResult Backlog::delete_batch(Client& client, std::span<const JobId> ids) {
   return {outcome, batch.deleted, asked - batch.deleted};
 }
 
-TaskState Backlog::step(Task& task, DeleteBatch& batch, std::uint32_t& budget) {
-  budget -= std::min(budget, static_cast<std::uint32_t>(batch.ids.size()));
+TaskState Backlog::step(Task& task, DeleteBatch& batch, const Budget&) {
   Outcome outcome = Outcome::out_of_memory;
   try {
     outcome = delete_some(*task.client, batch);
@@ -58,7 +57,7 @@ Outcome Backlog::delete_some(const Client& client, DeleteBatch& batch) {
     if (job.state() != JobState::reserved || job.holder() == client.ref_) refs.push_back(ref);
   }
   state_.steps += batch.ids.size() * 2 + refs.size() * QueueState::kStepsPerJob;
-  const std::vector<Tube*> tubes = lanes_.tubes_of(refs);
+  const std::vector<Tube*> tubes = tubes_to_offer(refs);
   std::vector<JobRef> remains;
   if (!keys_.make_remains(refs, remains)) return Outcome::out_of_memory;
   JournalStatus room = JournalStatus::ok;
@@ -79,29 +78,44 @@ Outcome Backlog::delete_some(const Client& client, DeleteBatch& batch) {
       keys_.unmake_remains(all.empty() ? all : all.last(left.size()));
       break;
     }
-    // A job that is offered meanwhile might be one of those that are to be deleted.
+    // A job that is offered meanwhile might be one of those that are to be deleted. And each
+    // watcher is told of its tube once, however many of its jobs go.
     if (!std::exchange(is_begun, true)) {
-      for (Tube* tube : tubes) ++tube->tasks;
+      for (Tube* tube : tubes) {
+        ++tube->tasks;
+        tube->is_to_be_offered = true;
+      }
     }
     for (std::size_t i = 0; i < part.size(); ++i) {
-      if (!kept.empty() && kept[i] != JobRef::none) {
-        const KeptKey key = keys_.kept(kept[i]);
-        delete_now(part[i], &key, false);
-      } else {
-        delete_now(part[i], nullptr, false);
-      }
+      const bool leaves_key = !kept.empty() && kept[i] != JobRef::none;
+      const KeptKey key = leaves_key ? keys_.kept(kept[i]) : KeptKey{};
+      state_.free_if_unreferenced(delete_unoffered(part[i], leaves_key ? &key : nullptr));
     }
     batch.deleted += deletions;
     left = left.subspan(part.size());
   }
-  if (is_begun) offer_first_of(tubes);
+  if (is_begun) offer_each(tubes);
   if (room == JournalStatus::later) return Outcome::not_yet;
   return room == JournalStatus::ok ? Outcome::done : Outcome::journal_failed;
 }
 
-// Each tube was kept in existence.
-void Backlog::offer_first_of(std::span<Tube* const> tubes) {
-  for (Tube* tube : tubes) offers_.offer_first(*tube, budget_);
+// The tubes whose workers may get other jobs when those go, or have to be told: those of lanes, and
+// those with watchers that have many watches. Throws std::bad_alloc.
+std::vector<Tube*> Backlog::tubes_to_offer(std::span<const JobRef> refs) const {
+  std::vector<Tube*> tubes;
+  for (const JobRef ref : refs) {
+    Tube& tube = state_.tube_of(ref);
+    if (tube.many_watchers > 0 || lanes_.has(ref)) tubes.push_back(&tube);
+  }
+  return tubes;
+}
+
+// Each tube was kept in existence. Those whose workers the budget does not reach are behind.
+void Backlog::offer_each(std::span<Tube* const> tubes) {
+  const Budget budget = state_.budget(turn_limits::kStepsOfWakes);
+  for (Tube* tube : tubes) {
+    if (std::exchange(tube->is_to_be_offered, false)) offers_.serve_waiting(*tube, budget);
+  }
   for (Tube* tube : tubes) {
     --tube->tasks;
     state_.free_if_unreferenced(*tube);

@@ -20,7 +20,8 @@ ManyResult Backlog::flush(Client& client, Tube& tube, JobStates states) {
   make_room_for_delivery();
   tasks_.make_room();
   Flush flush{states, std::make_unique<FlushedJobs>()};
-  const TaskState state = flush_some(flush, tube, budget_);
+  TaskState state = TaskState::goes_on;
+  call([&](const Budget& budget) { state = flush_some(flush, tube, budget); });
   const bool is_refused = flush.is_refused;
   const std::uint64_t flushed = flush.flushed;
   if (state != TaskState::done) {
@@ -37,7 +38,7 @@ ManyResult Backlog::flush(Client& client, Tube& tube, JobStates states) {
   return {Outcome::waiting};
 }
 
-TaskState Backlog::step(Task& task, Flush& flush, std::uint32_t& budget) {
+TaskState Backlog::step(Task& task, Flush& flush, const Budget& budget) {
   const TaskState state = flush_some(flush, *task.tube, budget);
   Client* const client = task.client;
   if (client == nullptr || (state != TaskState::done && !flush.is_refused)) return state;
@@ -49,7 +50,7 @@ TaskState Backlog::step(Task& task, Flush& flush, std::uint32_t& budget) {
 }
 
 // Begins the flush, if it can, and frees jobs until none is left, or the budget is used up.
-TaskState Backlog::flush_some(Flush& flush, Tube& tube, std::uint32_t& budget) {
+TaskState Backlog::flush_some(Flush& flush, Tube& tube, const Budget& budget) {
   if (!flush.has_begun()) {
     const bool has_another = tube.flushed != nullptr;
     if (!has_another && !Flushes::has_some(tube, flush.states)) return TaskState::done;
@@ -75,10 +76,9 @@ bool Backlog::can_delete() {
   return room == JournalStatus::ok || room == JournalStatus::later;
 }
 
-TaskState Backlog::free_some(Flush& flush, Tube& tube, std::uint32_t& budget) {
+TaskState Backlog::free_some(Flush& flush, Tube& tube, const Budget& budget) {
   while (!tube.flushed->empty()) {
-    if (budget == 0) return TaskState::goes_on;
-    --budget;
+    if (budget.is_used_up()) return TaskState::goes_on;
     const JournalStatus room = state_.journal.reserve_promised({.deletions = 1});
     if (room != JournalStatus::ok) {
       if (room == JournalStatus::later) return TaskState::waits;

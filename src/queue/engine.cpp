@@ -145,7 +145,7 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
     return Outcome::out_of_memory;
   }
   const Outcome outcome = begin_job(tube, put, ref);
-  offers_.offer_first(tube, backlog_.budget());
+  backlog_.offer_first(tube);
   return outcome;
 }
 
@@ -194,7 +194,9 @@ std::uint32_t Engine::offer_steps(JobId id) const {
 
 std::uint32_t Engine::next_of_lane_steps(JobId id) const {
   const JobRef ref = state_.jobs.find(id);
-  return ref == JobRef::none || !lanes_.has(ref) ? 0 : watching_.offer_steps(state_.tube_of(ref));
+  if (ref == JobRef::none) return 0;
+  const Tube& tube = state_.tube_of(ref);
+  return lanes_.has(ref) ? watching_.offer_steps(tube) : tube.many_watchers * kStepsPerJob;
 }
 
 ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
@@ -247,7 +249,7 @@ Outcome Engine::delete_job(Client& client, JobId id) {
     return delete_leaving_key(ref);
   const JournalStatus room = state_.journal.reserve_promised({.deletions = 1});
   if (room != JournalStatus::ok) return refused_change(room);
-  backlog_.delete_now(ref, nullptr, true);
+  backlog_.delete_now(ref, nullptr);
   return Outcome::done;
 }
 
@@ -261,7 +263,7 @@ Outcome Engine::delete_leaving_key(JobRef ref) {
     return refused_change(room);
   }
   const KeptKey left = keys_.kept(remains);
-  backlog_.delete_now(ref, &left, true);
+  backlog_.delete_now(ref, &left);
   return Outcome::done;
 }
 
@@ -342,7 +344,7 @@ Outcome Engine::pause(std::string_view tube_name, std::uint32_t seconds, Instant
   if (tube == nullptr) return Outcome::not_found;
   ++tube->pauses;
   if (seconds == 0) {
-    backlog_.end_pause(*tube, backlog_.budget());
+    backlog_.end_pause(*tube);
     return Outcome::done;
   }
   tube->paused = true;

@@ -56,6 +56,11 @@ ManyResult Engine::flush(Client& client, std::string_view tube_name, JobStates s
   return backlog_.flush(client, *tube, states);
 }
 
+Outcome Engine::watch(Client& client, std::string_view tube, std::uint32_t weight) {
+  CHECK(!client.is_busy());
+  return backlog_.watch(client, tube, weight);
+}
+
 Outcome Engine::set_weighted(Client& client, bool weighted) {
   CHECK(!client.is_busy());
   return backlog_.set_weighted(client, weighted);

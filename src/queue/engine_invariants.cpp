@@ -384,10 +384,13 @@ class Inspection {
     CHECK(!change.is_begun || change.made == nullptr);
   }
 
+  void check_work(const engine_tasks::FirstWeight& first) { CHECK(first.weight > 0); }
+
   void check_tubes_of_tasks() {
     for (std::uint32_t i = 0; i < engine_.state_.tubes.size(); ++i) {
       const Tube& tube = engine_.state_.tubes.at(i);
       const auto found = tasks_of_.find(&tube);
+      CHECK(!tube.is_to_be_offered);
       CHECK(tube.tasks == (found == tasks_of_.end() ? 0 : found->second));
     }
   }

@@ -54,7 +54,8 @@ TubeDetail Engine::detail(const Tube& tube, Instant now) {
 
 ScanResult Engine::scan(JobId from, std::uint32_t count, const Tube* tube,
                         std::optional<JobState> state, std::vector<JobRef>& found) {
-  found.reserve(found.size() + count);
+  const std::size_t before = found.size();
+  found.reserve(before + count);
   ScanResult result;
   JobRef ref = state_.jobs.first_from(from);
   for (; ref != JobRef::none && count > 0 && result.looked_at < kScanned;
@@ -67,7 +68,8 @@ ScanResult Engine::scan(JobId from, std::uint32_t count, const Tube* tube,
     found.push_back(ref);
     --count;
   }
-  state_.steps += std::uint64_t{result.looked_at} * 2;
+  state_.steps += std::uint64_t{result.looked_at} * 2 +
+                  (found.size() - before) * turn_limits::kStepsPerFoundJob;
   if (ref != JobRef::none) result.next = state_.jobs[ref].id;
   return result;
 }
@@ -91,7 +93,7 @@ void Engine::list(const Tube& tube, JobState state, std::uint32_t count,
       ref = static_cast<JobRef>(state_.jobs[ref].links.second);
     }
   }
-  state_.steps += (found.size() - before) * kStepsPerJob;
+  state_.steps += (found.size() - before) * turn_limits::kStepsPerFoundJob;
 }
 
 std::optional<JobReport> Engine::report(JobId id, Instant now) const {

@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace haricot {
-namespace {
-
-// So many are dropped in one call at most.
-constexpr std::uint32_t kEndedKeysPerCall = 500;
-
-}  // namespace
 
 Keys::Found Keys::find(const Tube& tube, std::string_view key) {
   Found found{.place = held_.find(tube.ref, key)};
@@ -106,11 +100,11 @@ void Keys::drop(JobRef remains) {
   state_.jobs.destroy_remains(remains);
 }
 
-void Keys::drop_ended(std::uint32_t& budget) {
-  std::uint32_t left = std::min(budget, kEndedKeysPerCall);
-  budget -= left;
-  for (; left > 0 && kept_.next_end() <= state_.now; --left) drop(kept_.first());
-  budget += left;
+void Keys::drop_ended(const Budget& budget) {
+  while (!budget.is_used_up() && kept_.next_end() <= state_.now) {
+    drop(kept_.first());
+    state_.steps += turn_limits::kStepsPerEndedKey;
+  }
 }
 
 JobRef Keys::restore_kept(const KeptKey& kept) {

@@ -86,15 +86,6 @@ void LaneOrder::put_in(JobRef ref) {
   if (has(ref)) moved(ref, Place::nowhere, Place::ready);
 }
 
-std::vector<Tube*> LaneOrder::tubes_of(std::span<const JobRef> refs) const {
-  std::vector<Tube*> tubes;
-  if (lanes_.size() == 0) return tubes;
-  for (const JobRef ref : refs) {
-    if (has(ref)) tubes.push_back(&state_.tube_of(ref));
-  }
-  return tubes;
-}
-
 namespace {
 
 // A job that may be the next of a list: a slot of the ready heap, or a job of a lane whose limit

@@ -31,18 +31,15 @@ void Offers::offer_to_watchers(Tube& tube) {
   watching_.announce(tube);
 }
 
-void Offers::serve_waiting(Tube& tube, std::uint32_t& budget) {
+void Offers::serve_waiting(Tube& tube, const Budget& budget) {
   tube.is_behind = false;
-  for (std::uint64_t before = state_.steps; budget > 0 && offer_one(tube); before = state_.steps) {
-    --budget;
-    state_.pay(budget, before);
-  }
+  while (!budget.is_used_up() && offer_one(tube)) state_.steps += QueueState::kStepsPerJob;
   tube.is_behind = tube.offers_job() && watching_.first_waiting(tube) != nullptr;
   watching_.announce(tube);
   if (tube.is_behind) state_.arm_tube(tube);
 }
 
-void Offers::offer_first(Tube& tube, std::uint32_t& budget) {
+void Offers::offer_first(Tube& tube, const Budget& budget) {
   if (offer_one(tube)) {
     serve_waiting(tube, budget);
   } else {

@@ -6,9 +6,6 @@
 namespace haricot {
 namespace {
 
-// What a look costs beside the jobs that it looks at.
-constexpr std::uint32_t kStepsPerLook = 32;
-
 // So many jobs are looked through, even if those are counted by age: what is told does not depend
 // on how the number of jobs has come to be what it is.
 std::uint32_t jobs_looked_at(const Tube& tube, std::uint32_t max) {
@@ -66,7 +63,7 @@ void Times::forget(Tube& tube, JobStates states) {
 }
 
 std::uint32_t Times::detail_steps(const Tube& tube) {
-  return kStepsPerLook + jobs_looked_at(tube, kReadyLookedAt);
+  return turn_limits::kStepsPerTubeLook + jobs_looked_at(tube, kReadyLookedAt);
 }
 
 TubeDetail Times::detail(const Tube& tube) {

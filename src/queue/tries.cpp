@@ -58,13 +58,13 @@ void Tries::record_burial(JobRef ref) {
 
 // One that was kicked or deleted meanwhile has a later record, and if it was buried again this is a
 // matter of the other burial. What the budget does not reach is due at once, in the next turn.
-void Tries::record_late(std::uint32_t& budget) {
+void Tries::record_late(const Budget& budget) {
   while (!late_.empty()) {
-    if (budget == 0) {
+    if (budget.is_used_up()) {
       late_again_ = state_.now;
       return;
     }
-    --budget;
+    state_.steps += QueueState::kStepsPerJob;
     const JobRef ref = flushes_.find(late_.back().id);
     const bool is_there = ref != JobRef::none && burials_of(ref) == late_.back().number;
     if (is_there && state_.jobs[ref].state() == JobState::buried) {

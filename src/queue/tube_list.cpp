@@ -31,11 +31,12 @@ void TubeList::begin() {
   ++number_;
 }
 
-void TubeList::work(std::uint32_t& pages) {
+void TubeList::work(std::uint64_t& steps, const Budget& budget) {
   while (working_ && !failed_ && next_page_ < saved_.size()) {
+    if (budget.is_used_up()) return;
+    ++steps;
     if (!saved_[next_page_]) {
-      if (pages == 0) return;
-      --pages;
+      steps += kTubesPerPage;
       if (!save(next_page_)) break;
     }
     ++next_page_;

@@ -43,13 +43,13 @@ engine_tasks::Orphans Watching::close(Client& client) {
 }
 
 // The last one first. A client without an index has so few that they go at once.
-void Watching::drop_watches(engine_tasks::Orphans& orphans, std::uint32_t& budget) {
+void Watching::drop_watches(engine_tasks::Orphans& orphans, const Budget& budget) {
   const bool has_index = orphans.index != nullptr;
-  while (!orphans.watches.empty() && (!has_index || budget > 0)) {
+  while (!orphans.watches.empty() && (!has_index || !budget.is_used_up())) {
     Watch* watch = orphans.watches.back();
     orphans.watches.pop_back();
     if (has_index) {
-      --budget;
+      state_.steps += QueueState::kStepsPerJob;
       orphans.index->remove(*watch);
     }
     drop_watch(*watch, has_index && orphans.index->many);
@@ -239,9 +239,22 @@ Client* Watching::first_waiting(Tube& tube) {
 }
 
 std::uint32_t Watching::offer_steps(const Tube& tube) const {
+  const std::uint32_t told = tube.many_watchers * QueueState::kStepsPerJob;
   // Who has waited longest; one with many watches costs little in any case.
   const Watch* first = tube.waiting.first();
-  return first == nullptr || tube.paused ? 0 : state_.clients[first->client]->watches_.size();
+  if (first == nullptr || tube.paused) return told;
+  return told + state_.clients[first->client]->watches_.size() + QueueState::kStepsPerDelivery;
+}
+
+std::uint32_t Watching::watch_steps(const Client& client) {
+  const bool becomes_many = client.watches_.size() + 1 == WatchIndex::kManyFrom;
+  return becomes_many ? client.watches_.size() * QueueState::kStepsPerJob : 0;
+}
+
+std::uint32_t Watching::ignore_steps(const Client& client) {
+  const bool becomes_few =
+      client.has_many_watches() && client.watches_.size() <= WatchIndex::kFewAgain + 1;
+  return becomes_few ? client.watches_.size() * QueueState::kStepsPerJob : 0;
 }
 
 // Of the clients with many watches that have waited on the tube for longer than the one of that

@@ -29,16 +29,6 @@ Tube* Watching::best_tube(const Client& client) {
   return best;
 }
 
-// Where the client has none yet. False: no memory, and nothing has changed.
-bool Watching::make_weights(Client& client) {
-  if (client.weights_ != nullptr) return true;
-  std::unique_ptr<WatchWeights> made(new (std::nothrow) WatchWeights);
-  if (made == nullptr || !made->grow_to(client.watches_.size())) return false;
-  state_.steps += client.watches_.size();
-  client.weights_ = std::move(made);
-  return true;
-}
-
 void Watching::update_offer(Client& client, Watch& watch) {
   if (watch.index >= client.index_->kept_watches) return;
   if (client.is_weighted()) {
@@ -73,55 +63,58 @@ void Watching::charge_weighted(Client& client, Tube& tube) {
   if (watch != nullptr) client.weights_->charge(watch->index);
 }
 
-Outcome Watching::watch(Client& client, std::string_view tube_name, std::uint32_t weight) {
-  if (!make_weights(client)) return Outcome::out_of_memory;
-  const Outcome outcome = watch(client, tube_name);
-  if (outcome != Outcome::done) return outcome;
-  Tube* tube = state_.tubes.find(tube_name);
-  Watch* const watch = tube == nullptr ? nullptr : find_watch(client, *tube);
-  CHECK(watch != nullptr);
+Outcome Watching::watch(Client& client, Tube& tube, std::uint32_t weight) {
+  CHECK(client.weights_ != nullptr);
+  Watch* watch = find_watch(client, tube);
+  if (watch == nullptr) {
+    if (!add_watch(client, tube)) return Outcome::out_of_memory;
+    watch = client.watches_.back();
+  }
   client.weights_->set_weight(watch->index, weight);
   if (client.has_many_watches()) update_offer(client, *watch);
   return Outcome::done;
 }
 
-// Weights for all watches, if the client has none; what can fail ends here. Then the offers in the
+Outcome Watching::make_weights(std::unique_ptr<WatchWeights>& made, Client& client,
+                               const Budget& budget) {
+  if (client.weights_ != nullptr) return Outcome::done;
+  if (made == nullptr) made.reset(new (std::nothrow) WatchWeights);
+  if (made == nullptr) return Outcome::out_of_memory;
+  const std::uint32_t watches = client.watches_.size();
+  while (made->size() < watches) {
+    if (client.has_many_watches() && budget.is_used_up()) return Outcome::waiting;
+    const std::uint32_t until = std::min(watches, made->size() + QueueState::kStepsPerJob);
+    state_.steps += until - made->size();
+    if (!made->grow_to(until)) return Outcome::out_of_memory;
+  }
+  client.weights_ = std::move(made);
+  return Outcome::done;
+}
+
+// First weights for all watches; what can fail ends there. Then the offers in the
 // old order go, and those in the new order come, in the order of the watches. The client is busy
 // meanwhile: it asks for no job, and its watches stay the same. What tubes announce counts for the
 // watches that are among the offers again.
 Outcome Watching::change_mode(engine_tasks::ModeChange& change, Client& client,
-                              std::uint32_t& budget) {
-  const std::uint32_t watches = client.watches_.size();
+                              const Budget& budget) {
+  const Outcome outcome = make_weights(change.made, client, budget);
+  if (outcome != Outcome::done) return outcome;
   if (!client.has_many_watches()) {
-    if (!make_weights(client)) return Outcome::out_of_memory;
     client.weights_->in_use = change.weighted;
     return Outcome::done;
   }
-  if (client.weights_ == nullptr) {
-    if (change.made == nullptr) change.made.reset(new (std::nothrow) WatchWeights);
-    if (change.made == nullptr) return Outcome::out_of_memory;
-    while (change.made->size() < watches) {
-      if (budget == 0) return Outcome::waiting;
-      --budget;
-      const std::uint32_t until = std::min(watches, change.made->size() + QueueState::kStepsPerJob);
-      if (!change.made->grow_to(until)) return Outcome::out_of_memory;
-      state_.steps += QueueState::kStepsPerJob;
-    }
-    client.weights_ = std::move(change.made);
-  }
+  const std::uint32_t watches = client.watches_.size();
   WatchIndex& index = *client.index_;
   if (!change.is_begun) index.kept_watches = 0;
   change.is_begun = true;
   client.weights_->in_use = change.weighted;
   while (change.next == 0 && index.offers() > 0) {
-    if (budget == 0) return Outcome::waiting;
-    --budget;
+    if (budget.is_used_up()) return Outcome::waiting;
     index.forget_some_offer();
     state_.steps += QueueState::kStepsPerJob;
   }
   while (change.next < watches) {
-    if (budget == 0) return Outcome::waiting;
-    --budget;
+    if (budget.is_used_up()) return Outcome::waiting;
     Watch& watch = *client.watches_[change.next];
     index.kept_watches = ++change.next;
     update_offer(client, watch);

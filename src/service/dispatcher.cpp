@@ -284,6 +284,8 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
       return mode_is(delivery.kind == Delivery::Kind::mode_weighted);
     case Delivery::Kind::mode_failed:
       return {ReplyCode::out_of_memory};
+    case Delivery::Kind::watching:
+      return {.code = ReplyCode::watching, .number = delivery.count};
     case Delivery::Kind::kicked:
       return {.code = ReplyCode::kicked, .number = delivery.count};
     case Delivery::Kind::reserved_in_batch:

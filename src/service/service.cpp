@@ -5,22 +5,20 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/turn_limits.hpp"
 
 namespace haricot {
+
 namespace {
 
 // Memory for bodies that nobody has needed for so long, and at most twice that, goes back.
 constexpr Duration kBlobAge = Duration::seconds(1);
 
-// How much of a session's share of a turn an answer of that many bytes takes.
-std::uint32_t work_for(std::size_t bytes) {
-  return static_cast<std::uint32_t>(1 + bytes / 512);
-}
-
 // A report has to be written, number by number, where a body is only copied.
-std::uint32_t work_for(const Reply& reply) {
-  constexpr std::size_t kTimesAsLong = 4;
-  return work_for(reply.code == ReplyCode::ok ? kTimesAsLong * body_size(reply) : body_size(reply));
+std::uint64_t steps_for(const Reply& reply) {
+  const bool is_report = reply.code == ReplyCode::ok;
+  return body_size(reply) /
+         (is_report ? turn_limits::kReportBytesPerStep : turn_limits::kBodyBytesPerStep);
 }
 
 // The reply to a put whose key a job has already.
@@ -34,6 +32,7 @@ Service::Service(const ServerInfo& info, Journal& journal, Instant now, const Ha
     : journal_(journal),
       engine_(now, journal, key),
       dispatcher_(engine_, journal, info, cushion_, now),
+      commands_(engine_.steps(), turn_limits::kStepsOfReading),
       now_(now),
       limits_(info.limits) {
   engine_.limit_tries(limits_.tries_max);
@@ -51,10 +50,12 @@ void Service::advance(Instant now) {
   now_ = now;
   busy_last_turn_ = std::exchange(busy_, 0);
   engine_.advance(now);
-  engine_.take_steps();  // Those of the time, which no session pays for.
-  // Who was put off comes first, from the backlog.
-  costly_work_ = costly_put_off_ ? 0 : Session::kCostlyWorkPerTurn;
   hand_out_deliveries();
+  commands_ = Budget(engine_.steps(), turn_limits::kStepsOfReading);
+  left_for_firsts_ = turn_limits::kStepsOfFirsts;
+  commands_whole_ = turn_limits::kStepsOfReading;
+  // Whoever waits in the backlog was there first.
+  steps_of_read_ = runnable_.empty() ? steps_of_share() : turn_limits::kStepsPerShareMin;
   if (limits_.idle_timeout_s > 0) look_for_idle(now);
   if (now_ >= age_blobs_again_) {
     BlobRef::age();
@@ -63,17 +64,25 @@ void Service::advance(Instant now) {
   BlobRef::reclaim_retired();
 }
 
+// A cheap command never waits.
+inline Budget Service::share_of_read() {
+  const std::uint64_t left = std::max<std::uint64_t>(commands_.left(), turn_limits::kStepsOfCheap);
+  is_first_ = true;
+  return {engine_.steps(), std::min(steps_of_read_, left)};
+}
+
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
   if (limits_.idle_timeout_s > 0) note_activity(session);
   if (session.quit_) return;
   if (!session.input_.empty() || !may_run(session)) {
     keep_input(session, bytes);
     session.starved_ = false;
-    if (may_run(session) && !session.is_deferred_) run(session, now);
+    // One that has a place in the backlog, or waits for the disk, keeps it.
+    if (may_run(session) && !session.runnable_.linked()) run(session, now, share_of_read());
     return;
   }
   // The usual case: nothing is left from before, and the commands run straight from the bytes.
-  const std::size_t used = run_some(session, bytes, now);
+  const std::size_t used = run_some(session, bytes, now, share_of_read());
   if (session.quit_) return;
   keep_input(session, bytes.substr(used));
 }
@@ -86,7 +95,6 @@ void Service::receive_directly(Session& session, std::size_t bytes) {
 void Service::peer_half_closed(Session& session) {
   session.half_closed_ = true;
   engine_.stop_waiting(session.client_);
-  engine_.take_steps();
   hand_out_deliveries();
 }
 
@@ -94,33 +102,38 @@ void Service::end_of_input(Session& session, Instant now) {
   if (session.input_ended_) return;
   session.input_ended_ = true;
   peer_half_closed(session);
-  if (may_run(session) && !session.is_deferred_) run(session, now);
+  if (may_run(session) && !session.is_deferred_) run(session, now, share_of_read());
   mark_to_send(session);
 }
 
-// Each session once: one that has more is put behind the others, for the next turn. A session that
-// used its input up may want more again without having answered anything, when it stands in a body,
-// so its connection has to look at it in any case.
+// Each session once, in their order, as far as the budget goes. One that has more is put behind the
+// others. One whose command does not fit in what is left stays in front of them, and everybody else
+// waits with it: in the next turn the budget is untouched.
+//
+// A session that used its input up may want more again without having answered anything, when it
+// stands in a body, so its connection has to look at it in any case.
 void Service::run_backlog(Instant now) {
   if (journal_is_waited_for_ || engine_.tasks_wait()) [[unlikely]]
     try_again(now);
+  if (runnable_.empty()) return;
   IntrusiveList<Session, &Session::runnable_> this_turn;
   this_turn.append(runnable_);
-  if (std::exchange(costly_put_off_, false)) costly_work_ = Session::kCostlyWorkPerTurn;
-  while (!this_turn.empty()) {
+  commands_whole_ = turn_limits::kStepsOfSessions;
+  is_first_ = false;
+  commands_ = Budget(engine_.steps(), turn_limits::kStepsOfSessions);
+  while (!this_turn.empty() && !commands_.is_used_up()) {
     Session& session = this_turn.front();
     this_turn.remove(session);
     if (!may_run(session)) continue;
-    // Somebody in front of it has been put off already, so it would be, too. Its line is not even
-    // read: many that wait for their turn would make each turn longer.
-    if (session.is_put_off_ && costly_put_off_) {
-      mark_runnable(session);
-      continue;
-    }
-    session.is_put_off_ = false;
-    run(session, now);
+    run(session, now, share_of_waiting());
     mark_to_send(session);
+    if (!session.is_put_off_) continue;
+    runnable_.remove(session);
+    this_turn.push_front(session);
+    break;
   }
+  this_turn.append(runnable_);
+  runnable_.append(this_turn);
 }
 
 Session* Service::next_to_send() {
@@ -153,37 +166,36 @@ Instant Service::next_event() const {
 // Running commands ------------------------------------------------------------------------------
 
 // Runs what the session has kept.
-void Service::run(Session& session, Instant now) {
-  const std::size_t used = run_some(session, session.input_.view(), now);
+void Service::run(Session& session, Instant now, Budget share) {
+  const std::size_t used = run_some(session, session.input_.view(), now, share);
   session.input_.consume(used);
   session.input_.release_if_empty();
 }
 
-Service::Work Service::share_of_turn() const {
-  // Those of this turn count as well: a hundred may come at once, out of nothing.
-  const Work share =
-      Session::kWorkOfAllPerTurn / std::max(std::max(busy_last_turn_, busy_), Work{1});
-  return std::clamp(share, Session::kWorkPerTurnMin, Session::kWorkPerTurn);
+// Those of this turn count as well: many may come to the backlog at once.
+std::uint32_t Service::steps_of_share() const {
+  const std::uint32_t busy = std::max({busy_last_turn_, busy_, std::uint32_t{1}});
+  const std::uint32_t with_send = turn_limits::kStepsOfSessions / busy;
+  return std::clamp(with_send, turn_limits::kStepsPerShareMin + turn_limits::kStepsPerSend,
+                    turn_limits::kStepsPerShare + turn_limits::kStepsPerSend) -
+         turn_limits::kStepsPerSend;
 }
 
-// Takes what the engine did for a command, beyond what every command takes, off a share.
-void Service::charge_steps(Work& work) {
-  const std::uint64_t steps = engine_.take_steps();
-  if (steps >= Session::kStepsPerWork) [[unlikely]]
-    work -= static_cast<Work>(std::min<std::uint64_t>(work, steps / Session::kStepsPerWork));
+Budget Service::share_of_waiting() const {
+  return commands_.part(steps_of_share());
 }
 
 // Runs complete commands until there is none, something stops the session, or its share of the turn
 // is used up. Returns how many bytes of the input it used.
-std::size_t Service::run_some(Session& session, std::string_view input, Instant now) {
-  const Work share = share_of_turn();
-  Work work = share;
+std::size_t Service::run_some(Session& session, std::string_view input, Instant now, Budget share) {
+  const std::uint64_t before = engine_.steps();
   std::size_t used = 0;
   session.starved_ = false;
-  if (session.is_answered_in_pieces()) [[unlikely]]
-    go_on_with_list(session, work);
+  session.is_put_off_ = false;
+  if (session.is_answered_in_pieces() && !go_on_with_list(session, share)) [[unlikely]]
+    return used;
   while (may_run(session)) {
-    if (work == 0) {
+    if (share.is_used_up()) {
       mark_runnable(session);
       break;
     }
@@ -197,27 +209,30 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
       session.starved_ = true;
       break;
     }
-    if (run_piece(session, piece, now, work)) {
-      used += piece.bytes;
-    } else if (session.is_deferred_) {
+    if (!run_piece(session, piece, now, share)) break;
+    used += piece.bytes;
+    is_first_ = false;
+    if (session.is_answered_in_pieces()) [[unlikely]]
       break;
-    }
   }
   dispatcher_.let_line_go();
-  if (share - work >= Session::kWorkPerTurnMin) ++busy_;
+  const bool did_much = engine_.steps() - before >= turn_limits::kStepsPerShareMin;
+  if (did_much || share.is_used_up()) ++busy_;
+  if (session.has_output()) engine_.steps() += turn_limits::kStepsPerSend;
   if (session.is_finished()) mark_to_send(session);
   return used;
 }
 
 // Whether the piece was dealt with. If not, it stays for a later turn.
-bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now, Work& work) {
+bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now,
+                        const Budget& share) {
   switch (piece.kind) {
     case RequestPiece::Kind::line:
-      return run_line(session, piece.text, now, work);
+      return run_line(session, piece.text, now, share);
     case RequestPiece::Kind::body:
-      return finish_put(session, piece.text, now, work);
+      return finish_put(session, piece.text, now);
     case RequestPiece::Kind::part_of_body:
-      work -= std::min(work, work_for(piece.bytes) - 1);
+      engine_.steps() += piece.bytes / turn_limits::kBodyBytesPerStep;
       break;
     case RequestPiece::Kind::end_of_long_line:
       answer(session, {ReplyCode::bad_format});
@@ -236,17 +251,17 @@ bool Service::run_piece(Session& session, const RequestPiece& piece, Instant now
   return true;
 }
 
-bool Service::run_line(Session& session, std::string_view line, Instant now, Work& work) {
+bool Service::run_line(Session& session, std::string_view line, Instant now, const Budget& share) {
   Command command;
   const ParseResult parsed = parse_command(line, command, session.commands_);
-  // Where there are few tubes, none of beanstalkd's commands takes long.
+  // Where there are few tubes, none of beanstalkd's commands takes long: a kick goes on as a task.
   const bool are_many_tubes = engine_.tubes().size() >= WatchIndex::kIndexedFrom;
   if (are_many_tubes || is_extended(command.verb)) [[unlikely]] {
     // The price of a put is asked for when its body is there.
     const bool has_price = parsed == ParseResult::ok && command.verb != Verb::put;
-    if (has_price && put_off_or_pay(session, command, work)) return false;
+    if (has_price && put_off(session, command)) return false;
   }
-  --work;
+  engine_.steps() += turn_limits::kStepsPerCommand;
   if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
   if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return true;
   if (command.verb == Verb::quit) {
@@ -258,7 +273,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
     return true;
   }
   if (are_many_tubes && is_long_list(session, command)) [[unlikely]] {
-    begin_list(session, command, work);
+    begin_list(session, command, share);
     return true;
   }
   const std::uint64_t records = journal_.records();
@@ -270,7 +285,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
       defer(session);
       return false;  // The command stays where it is.
     }
-    work -= std::min(work, work_for(reply) - 1);
+    engine_.steps() += steps_for(reply);
     answer(session, reply);
   } catch (const std::bad_alloc&) {
     answer(session, {ReplyCode::out_of_memory});
@@ -278,7 +293,6 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, Wor
   hold_back_if_recorded(session, records);
   // A peer that has closed its side cannot be waited for.
   if (session.half_closed_) engine_.stop_waiting(session.client_);
-  charge_steps(work);
   hand_out_deliveries();
   return true;
 }
@@ -307,12 +321,12 @@ bool Service::refuse_line(Session& session, ParseResult parsed, const Command& c
 }
 
 // False: it has to wait for the journal's disk or for a later turn, and nothing has happened.
-bool Service::finish_put(Session& session, std::string_view bytes, Instant now, Work& work) {
+bool Service::finish_put(Session& session, std::string_view bytes, Instant now) {
   // It may end the wait of a worker that watches very many tubes.
   if (engine_.tubes().size() >= WatchIndex::kIndexedFrom) [[unlikely]] {
     Command put;
     put.verb = Verb::put;
-    if (put_off_or_pay(session, put, work)) {
+    if (put_off(session, put)) {
       session.reader_.take_back_body();
       return false;
     }
@@ -338,7 +352,6 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now, 
   }
   dispatcher_.forget_put(plan);
   hold_back_if_recorded(session, records);
-  charge_steps(work);
   hand_out_deliveries();
   return true;
 }

@@ -32,7 +32,6 @@ void Service::close(Session& session, Instant now) {
   forget_list(session);
   dispatcher_.forget_put(session.reader_.put());
   engine_.close(session.client_, now);
-  engine_.take_steps();  // No other session is to pay for them.
   if (session.is_deferred_) {
     deferred_.remove(session);
   } else if (session.runnable_.linked()) {

@@ -12,15 +12,10 @@
 // active or looked at last is given one more period. Nobody is closed sooner than the timeout after
 // he was last active or occupied, and who lost a job at most after twice the time.
 
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/service/service.hpp"
 
 namespace haricot {
-namespace {
-
-// What one turn looks at; the rest waits for the next one, which is at once.
-constexpr int kLooksPerTurn = 1000;
-
-}  // namespace
 
 void Service::note_activity(Session& session) {
   session.active_ = now_;
@@ -35,7 +30,9 @@ bool Service::is_occupied(const Session& session) const {
 }
 
 void Service::look_for_idle(Instant now) {
-  for (int looks = 0; looks < kLooksPerTurn && next_idle_look() <= now; ++looks) {
+  // The rest waits for the next turn, which is at once.
+  for (std::uint32_t looks = 0; looks < turn_limits::kIdleLooks && next_idle_look() <= now;
+       ++looks) {
     Session& session = sessions_.front();
     const bool was_occupied = session.was_occupied_;
     note_activity(session);

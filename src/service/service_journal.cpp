@@ -58,7 +58,6 @@ void Service::try_again(Instant now) {
   }
   runnable_.append(deferred_);
   engine_.go_on_with_tasks(now);
-  engine_.take_steps();  // No session is to pay for them.
   hand_out_deliveries();
 }
 

@@ -22,7 +22,6 @@ constexpr std::uint64_t kBytesAroundName = 3;
 
 // So many names are added to an output at once: it stays below 64 KiB.
 constexpr std::uint32_t kNamesPerPiece = 64;
-constexpr std::uint32_t kNamesPerWork = 4;
 
 }  // namespace
 
@@ -32,10 +31,9 @@ bool Service::is_long_list(const Session& session, const Command& command) const
 }
 
 // Requires: no answer of the session is held back, for those may be taken back.
-void Service::begin_list(Session& session, const Command& command, Work& work) {
+void Service::begin_list(Session& session, const Command& command, const Budget& share) {
   CHECK(!session.is_held_back_);
   dispatcher_.count(command.verb);
-  work -= std::min(work, price_of(session, command));
   if (command.verb == Verb::list_tubes_watched) {
     begin_list_of_watched(session);
   } else {
@@ -45,7 +43,7 @@ void Service::begin_list(Session& session, const Command& command, Work& work) {
       answer(session, {ReplyCode::out_of_memory});
     }
   }
-  go_on_with_list(session, work);
+  go_on_with_list(session, share);
 }
 
 void Service::begin_list_of_watched(Session& session) {
@@ -74,19 +72,23 @@ void Service::end_text(Session& session) {
   mark_to_send(session);
 }
 
-// Goes on with the session's list until it is complete, the output is full, or no work is left for
-// it in this turn.
-void Service::go_on_with_list(Session& session, Work& work) {
-  while (session.is_answered_in_pieces() && work > 0 && may_run(session)) {
+// Goes on with the session's list until the output is full, or its share is used up. False: it is
+// not complete, and the session goes on with it in a later turn.
+bool Service::go_on_with_list(Session& session, const Budget& share) {
+  bool has_to_wait = false;
+  while (session.is_answered_in_pieces() && !has_to_wait && may_run(session)) {
     if (session.list_ == Session::List::watched_tubes) {
-      add_watched(session, work);
-    } else if (!add_tubes(session)) {
-      work = 0;
+      has_to_wait = share.is_used_up();
+      if (!has_to_wait) add_watched(session);
+    } else {
+      has_to_wait = !add_tubes(session);
     }
   }
+  if (has_to_wait) mark_runnable(session);
+  return !session.is_answered_in_pieces();
 }
 
-void Service::add_watched(Session& session, Work& work) {
+void Service::add_watched(Session& session) {
   const Client& client = session.client_;
   const auto left = static_cast<std::uint32_t>(session.list_number_);
   CHECK(left > 0 && left <= client.watched_tubes());
@@ -102,7 +104,7 @@ void Service::add_watched(Session& session, Work& work) {
     }
   }
   session.list_number_ -= names;
-  work -= std::min(work, names / kNamesPerWork);
+  engine_.steps() += std::uint64_t{names} * turn_limits::kStepsPerName;
   mark_to_send(session);
   if (session.list_number_ == 0) end_text(session);
 }

@@ -7,15 +7,16 @@ namespace {
 
 class BacklogTest : public test::Parts {
  protected:
-  static constexpr std::uint32_t kJobs = Backlog::kJobsPerCall + 10;
+  static constexpr std::uint32_t kPerCall = turn_limits::kStepsOfCalls / turn_limits::kStepsPerJob;
+  static constexpr std::uint32_t kJobs = kPerCall + 10;
 };
 
 TEST_F(BacklogTest, AKickMovesABoundedNumberOfJobsInACall) {
   Client& client = open();
   for (std::uint32_t i = 0; i < kJobs; ++i) make_buried();
   EXPECT_EQ(backlog.kick(client, kJobs).outcome, Outcome::waiting);
-  EXPECT_EQ(state.counts.ready, Backlog::kJobsPerCall);
-  EXPECT_EQ(backlog.budget(), 0U);
+  EXPECT_EQ(state.counts.ready, kPerCall);
+  EXPECT_EQ(backlog.left_for_calls(), 0U);
   EXPECT_LE(backlog.next_event(), state.now);
   backlog.advance();
   EXPECT_EQ(state.counts.ready, kJobs);

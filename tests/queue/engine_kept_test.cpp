@@ -263,9 +263,9 @@ TEST_F(EngineKeptKeys, WhatABatchLeavesIsWork) {
   const auto steps_of = [&](const char* time) {
     std::vector<JobId> ids;
     for (int i = 0; i < 20; ++i) ids.push_back(put("idp:" + std::to_string(i) + time));
-    (void)engine.take_steps();
+    engine.steps() = 0;
     EXPECT_EQ(engine.delete_batch(producer, ids).deleted, 20U);
-    return engine.take_steps();
+    return engine.steps();
   };
   const std::uint64_t without = steps_of("");
   EXPECT_EQ(steps_of(":60"), without + std::uint64_t{20} * Engine::kStepsPerJob);

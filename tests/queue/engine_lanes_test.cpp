@@ -409,14 +409,14 @@ TEST_F(EngineLanesTest, BlockedJobsAreNotLookedAt) {
     world.put(producer, {.priority = i % 7, .tags = "con:a"});
   }
   ASSERT_NE(world.reserve(worker), 0U);
-  (void)engine.take_steps();
+  engine.steps() = 0;
   for (int i = 0; i < 1000; ++i) {
     ASSERT_EQ(world.reserve(other), 0U);
     const JobId id = world.put(producer, {.priority = 9});
     ASSERT_EQ(world.reserve(other), id);
     ASSERT_EQ(engine.delete_job(other, id), Outcome::done);
   }
-  EXPECT_LE(engine.take_steps(), 4000U);
+  EXPECT_LE(engine.steps(), 4000U);
 }
 
 }  // namespace

@@ -26,13 +26,13 @@ class LongTasksTest : public ::testing::Test {
   std::string work(std::uint32_t budget) {
     std::string steps;
     tasks_.work(
-        budget,
-        [&](Chores::Task& task, std::uint32_t& piece) {
-          const std::uint32_t done = std::min(piece, task.work.left);
-          EXPECT_GT(piece, 0U);
-          EXPECT_LE(piece, Chores::kJobsPerStep);
+        Budget(jobs_done_, budget),
+        [&](Chores::Task& task, const Budget& piece) {
+          const auto left = static_cast<std::uint32_t>(piece.left());
+          const std::uint32_t done = std::min(left, task.work.left);
+          EXPECT_GT(left, 0U);
+          EXPECT_LE(left, kStep);
           task.work.left -= done;
-          piece -= done;
           jobs_done_ += done;
           steps += task.work.name;
           if (task.work.left == 0) return TaskState::done;
@@ -44,7 +44,7 @@ class LongTasksTest : public ::testing::Test {
     return steps;
   }
 
-  static constexpr std::uint32_t kStep = Chores::kJobsPerStep;
+  static constexpr std::uint32_t kStep = turn_limits::kStepsPerPiece;
   Client client_{nullptr};
   Client other_client_{nullptr};
   Tube tube_;
@@ -173,9 +173,9 @@ TEST_F(LongTasksTest, OneThatHasAnsweredIsNoLongerAwaited) {
   begin('a', 3 * kStep, &client_);
   begin('b', 3 * kStep, &other_client_);
   tasks_.work(
-      kStep,
-      [&](Chores::Task& task, std::uint32_t& piece) {
-        piece = 0;
+      Budget(jobs_done_, kStep),
+      [&](Chores::Task& task, const Budget& piece) {
+        jobs_done_ += piece.left();
         tasks_.answered(task);
         return TaskState::goes_on;
       },

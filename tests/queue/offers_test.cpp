@@ -32,9 +32,9 @@ TEST_F(OffersTest, ATubeThatIsBehindGoesOnWithItsTimerAndGivesNothingToOthers) {
   }
   for (int i = 0; i < 9; ++i) make_ready();
   // Each job that is handed over costs its delivery, too.
-  std::uint32_t budget = 1 + QueueState::kStepsPerDelivery / QueueState::kStepsPerJob + 1;
+  const Budget budget = state.budget(QueueState::kStepsPerJob + QueueState::kStepsPerDelivery + 2);
   offers.serve_waiting(tube, budget);
-  EXPECT_EQ(budget, 0U);
+  EXPECT_TRUE(budget.is_used_up());
   EXPECT_TRUE(tube.is_behind);
   EXPECT_EQ(state.counts.reserved, 2U);
   Client& late = open();

@@ -36,16 +36,5 @@ TEST_F(QueueStateTest, ATimerIsNeverLaterThanItHasToBe) {
   tube.is_behind = false;
 }
 
-TEST_F(QueueStateTest, ABudgetPaysForStepsInJobs) {
-  std::uint32_t budget = 10;
-  const std::uint64_t before = state.steps;
-  state.steps += 3 * QueueState::kStepsPerJob;
-  state.pay(budget, before);
-  EXPECT_EQ(budget, 7U);
-  state.steps += 100 * QueueState::kStepsPerJob;
-  state.pay(budget, before);
-  EXPECT_EQ(budget, 0U);
-}
-
 }  // namespace
 }  // namespace haricot

@@ -57,13 +57,11 @@ TEST_F(TriesTest, ABurialThatIsRefusedIsRecordedLater) {
   tries.record_burial(ref);
   EXPECT_TRUE(tries.waits_for_disk());
   EXPECT_GT(tries.next_event(), state.now);
-  std::uint32_t budget = 5;
-  tries.record_late(budget);
+  tries.record_late(state.budget(1));
   EXPECT_TRUE(journal.written.empty());
   journal.accept();
   tries.told_in_time();
-  tries.record_late(budget);
-  EXPECT_EQ(budget, 3U);
+  tries.record_late(state.budget(1));
   ASSERT_EQ(journal.written.size(), 1U);
   EXPECT_EQ(journal.written[0].state, JobState::buried);
   EXPECT_EQ(tries.next_event(), Instant::never());
@@ -82,8 +80,7 @@ TEST_F(TriesTest, ALateBurialThatIsOverIsNotRecorded) {
   places.to_buried(ref, Place::ready);
   tries.record_burial(ref);
   ASSERT_EQ(journal.written.size(), 1U);
-  std::uint32_t budget = 5;
-  tries.record_late(budget);
+  tries.record_late(state.budget(Budget::kAll));
   EXPECT_EQ(journal.written.size(), 1U);
   EXPECT_EQ(tries.next_event(), Instant::never());
 }

@@ -30,14 +30,17 @@ void make_tubes(TubeTable& table, std::uint32_t tubes) {
   }
 }
 
+// Writes at most so many pages; how many it wrote.
+std::uint32_t write_pages(TubeList& list, std::uint32_t pages) {
+  std::uint64_t steps = 0;
+  list.work(steps, Budget(steps, std::uint64_t{pages} * TubeList::kTubesPerPage));
+  return static_cast<std::uint32_t>(steps / TubeList::kTubesPerPage);
+}
+
 // Works until the list is complete; how many pages that took.
 std::uint32_t finish(TubeList& list) {
   std::uint32_t written = 0;
-  while (list.is_working()) {
-    std::uint32_t pages = 1;
-    list.work(pages);
-    written += 1 - pages;
-  }
+  while (list.is_working()) written += write_pages(list, 1);
   return written;
 }
 
@@ -78,13 +81,12 @@ TEST(TubeList, WhoAsksBehindAChangeGetsAListWithIt) {
   make_tubes(table, 4 * kPage);
   TubeList& list = table.list();
   const std::uint64_t first = list.ask();
-  std::uint32_t pages = 1;
-  list.work(pages);
+  write_pages(list, 1);
   ASSERT_NE(table.create("new"), nullptr);
   const std::uint64_t second = list.ask();
   EXPECT_EQ(list.ask(), second);
   EXPECT_GT(second, first);
-  while (!list.is_complete(first)) list.work(pages = 1);
+  while (!list.is_complete(first)) write_pages(list, 1);
   EXPECT_EQ(text_of(list).find("- new\n"), std::string::npos);
   EXPECT_FALSE(list.is_complete(second));
   finish(list);
@@ -112,8 +114,7 @@ TEST(TubeList, IsOfOneMoment) {
             EXPECT_LE(table.destroy(table[table.at(index).ref]), 2 * kPage);
           }
         }
-        std::uint32_t pages = 1;
-        list.work(pages);
+        write_pages(list, 1);
       }
       ASSERT_EQ(text_of(list), wanted);
     }
@@ -127,10 +128,9 @@ TEST(TubeList, WithoutMemoryTheNextOneFailsAndTheOneBehindItDoesNot) {
   const std::uint64_t first = list.ask();
   const std::uint64_t second = list.ask();
   ASSERT_NE(first, second);
-  std::uint32_t pages = 3;
   {
     const test::AllocationFailure failure;
-    list.work(pages);
+    write_pages(list, 3);
   }
   EXPECT_TRUE(list.is_complete(second));
   EXPECT_TRUE(list.has_failed());

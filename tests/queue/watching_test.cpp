@@ -51,9 +51,11 @@ TEST_F(WatchingTest, AClientWithManyWatchesIsToldWhatATubeOffers) {
 
 TEST_F(WatchingTest, TubesAreServedByWeightInThatMode) {
   Client& worker = open();
-  ASSERT_EQ(watching.watch(worker, "other", 1), Outcome::done);
-  ASSERT_EQ(watching.watch(worker, "default", 3), Outcome::done);
-  Tube& other = *state.tubes.find("other");
+  Tube& other = *state.tubes.create("other");
+  std::unique_ptr<WatchWeights> made;
+  ASSERT_EQ(watching.make_weights(made, worker, state.budget(0)), Outcome::done);
+  ASSERT_EQ(watching.watch(worker, other, 1), Outcome::done);
+  ASSERT_EQ(watching.watch(worker, tube, 3), Outcome::done);
   for (int i = 0; i < 8; ++i) {
     const JobRef ref = make();
     state.jobs[ref].tube = i % 2 == 0 ? tube.ref : other.ref;
@@ -61,8 +63,7 @@ TEST_F(WatchingTest, TubesAreServedByWeightInThatMode) {
     places.to_ready(ref, Place::nowhere);
   }
   engine_tasks::ModeChange change{true};
-  std::uint32_t budget = 10;
-  ASSERT_EQ(watching.change_mode(change, worker, budget), Outcome::done);
+  ASSERT_EQ(watching.change_mode(change, worker, state.budget(10)), Outcome::done);
   int from_other = 0;
   for (int i = 0; i < 4; ++i) {
     Tube* const best = watching.best_tube(worker);

@@ -90,11 +90,11 @@ TEST_F(ServiceTest, AHalfCloseThatIsSeenEarlyWaitsForTheRestOfTheInput) {
 
 TEST_F(ServiceTest, MoreThanAShareIsStillRunAfterAHalfClose) {
   Session& session = world.connect();
-  service.receive(session, repeated("use t\r\n", 3 * Session::kWorkPerTurn), world.now);
+  service.receive(session, repeated("use t\r\n", 3 * test::kCommandsPerShare), world.now);
   service.end_of_input(session, world.now);
   EXPECT_FALSE(session.is_finished());
   const std::string answers = world.ask(session, "");
-  EXPECT_EQ(lines_in(answers), 3 * Session::kWorkPerTurn);
+  EXPECT_EQ(lines_in(answers), 3 * test::kCommandsPerShare);
   EXPECT_TRUE(session.is_finished());
 }
 
@@ -139,10 +139,10 @@ TEST_F(ServiceTest, ASessionThatWaitsForItsTurnCanBeClosed) {
   Session& a = world.connect();
   Session& b = world.connect();
   for (Session* session : {&a, &b}) {
-    service.receive(*session, repeated("use t\r\n", 2 * Session::kWorkPerTurn), world.now);
+    service.receive(*session, repeated("use t\r\n", 2 * test::kCommandsPerShare), world.now);
   }
   world.disconnect(a);
-  EXPECT_EQ(lines_in(world.ask(b, "")), 2 * Session::kWorkPerTurn);
+  EXPECT_EQ(lines_in(world.ask(b, "")), 2 * test::kCommandsPerShare);
   EXPECT_EQ(world.to_send(), std::vector<Session*>{&b});
 }
 
@@ -176,7 +176,7 @@ TEST_F(ServiceTest, ABodyThatIsCutByTheEndOfAShareIsNotMixedUp) {
   std::string body(2000, '-');
   body.front() = '<';
   body.back() = '>';
-  const std::string bytes = repeated("use t\r\n", Session::kWorkPerTurn - 1) + whole_put(body);
+  const std::string bytes = repeated("use t\r\n", test::kCommandsPerShare - 1) + whole_put(body);
   const std::size_t received = bytes.size() - 1000;
   world.say(session, std::string_view(bytes).substr(0, received));
   EXPECT_LE(service.next_event(), world.now);  // The put's line was the last of its share.

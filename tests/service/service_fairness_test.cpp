@@ -13,6 +13,7 @@
 namespace haricot {
 namespace {
 
+using namespace turn_limits;
 using test::repeated;
 
 std::size_t lines_in(std::string_view text) {
@@ -49,6 +50,11 @@ class ServiceFairness : public ::testing::Test {
     world.disconnect(small);
   }
 
+  // How many commands about a thousand jobs fit in a turn, if each takes so many steps.
+  static std::size_t of_a_thousand(std::size_t steps) {
+    return kStepsOfSessions / (1000 * steps) + 1;
+  }
+
   // A turn, and how many commands each session had answered in it.
   std::vector<std::size_t> turn(const std::vector<Session*>& sessions) {
     world.service.advance(world.now);
@@ -71,18 +77,19 @@ TEST_F(ServiceFairness, WhereManyWantAllOfTheirShareEachGetsLess) {
   for (int i = 0; i < 3; ++i) {
     std::size_t all = 0;
     for (const std::size_t count : turn(sessions)) {
-      EXPECT_GE(count, Session::kWorkPerTurnMin);
-      EXPECT_LE(count, Session::kWorkOfAllPerTurn / 100);
+      EXPECT_GE(count, kStepsPerShareMin / kStepsPerCommand);
+      // The last command may end beyond the share.
+      EXPECT_LE(count, kStepsOfSessions / kStepsPerCommand / 100 + 1);
       all += count;
     }
-    EXPECT_LE(all, Session::kWorkOfAllPerTurn);
+    EXPECT_LE(all, kStepsOfSessions / kStepsPerCommand);
   }
   // When the others have gone, one has all of its own again.
   Session* last = sessions.back();
   sessions.pop_back();
   for (Session* session : sessions) world.disconnect(*session);
   turn({last});
-  EXPECT_EQ(turn({last}), std::vector<std::size_t>{Session::kWorkPerTurn});
+  EXPECT_EQ(turn({last}), std::vector<std::size_t>{test::kCommandsPerShare});
 }
 
 TEST_F(ServiceFairness, AReportTakesMoreOfAShareThanABodyOfItsLength) {
@@ -95,7 +102,7 @@ TEST_F(ServiceFairness, AReportTakesMoreOfAShareThanABodyOfItsLength) {
     ++reports;
   }
   EXPECT_GT(reports, 10U);
-  EXPECT_LT(reports, Session::kWorkPerTurn / 6);
+  EXPECT_LT(reports, test::kCommandsPerShare / 6);
 }
 
 // A client that watches many tubes has to look through them for each job of a batch.
@@ -150,14 +157,15 @@ TEST_F(ServiceFairness, PagesAndBatchesShareATurn) {
   for (std::size_t i = 0; i < kSessions; ++i) sessions.push_back(&world.connect());
   for (const std::string line :
        {"scan-jobs 0 1000", "list-jobs default ready 1000", "stats-tubes * 1000"}) {
-    expect_shared(sessions, {line + "\r\n"}, 3);
+    expect_shared(sessions, {line + "\r\n"}, of_a_thousand(kStepsPerShownJob));
   }
-  expect_shared(sessions, deletions, 3);
+  // To move a job takes less than to show it, so there are more of them in a turn.
+  expect_shared(sessions, deletions, of_a_thousand(kStepsPerJob));
   ASSERT_EQ(world.service.engine().counts().ready, 0U);
   for (std::size_t i = 0; i < kSessions; ++i) {
     ASSERT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 1000))), 1000U);
   }
-  expect_shared(sessions, {"reserve-batch 1000\r\n"}, 3);
+  expect_shared(sessions, {"reserve-batch 1000\r\n"}, of_a_thousand(kStepsPerJob));
 }
 
 // Each of them is a long task, and they take turns. What a session sends behind it waits for it.
@@ -256,10 +264,11 @@ TEST_F(ServiceFairness, ManyThatComeAtOnceShareTheirFirstTurn) {
   for (Session* session : sessions) {
     world.service.receive(*session, repeated("use t\r\n", 3000), world.now);
     const std::size_t commands = lines_in(world.hear(*session));
-    EXPECT_GE(commands, Session::kWorkPerTurnMin);
+    // The last ones have what is cheap; more of it in the backlog, where all have their shares.
+    EXPECT_GE(commands, kStepsOfCheap / kStepsPerCommand);
     all += commands;
   }
-  EXPECT_LE(all, 5 * Session::kWorkOfAllPerTurn);
+  EXPECT_LE(all, (kStepsOfReading + sessions.size() * kStepsOfCheap) / kStepsPerCommand);
 }
 
 TEST_F(ServiceFairness, AFlushOfVeryManyJobsLeavesEachTurnToTheOthers) {
@@ -315,8 +324,7 @@ TEST_F(ServiceFairness, PutsThatWakeWorkersTakeOfAShareWhatTheAnswersCost) {
     std::size_t in_turn = 0;
     for (Session* worker : workers) in_turn += world.hear(*worker).empty() ? 0U : 1U;
     EXPECT_GE(in_turn, 1U);
-    EXPECT_LE(in_turn,
-              Session::kWorkPerTurn * Session::kStepsPerWork / QueueState::kStepsPerDelivery);
+    EXPECT_LE(in_turn, kStepsPerShare / kStepsPerDelivery);
     woken += in_turn;
     world.service.advance(world.now);
     world.service.run_backlog(world.now);

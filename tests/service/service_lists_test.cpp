@@ -128,7 +128,7 @@ TEST_F(ServiceLists, BehindAnAnswerThatIsHeldBackTheyWaitForIt) {
 TEST_F(ServiceLists, CostlyReservesShareATurn) {
   constexpr std::uint32_t kTubes = 1000;
   std::vector<Session*> sessions;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 150; ++i) {
     sessions.push_back(&world.connect());
     watch(*sessions.back(), kTubes, "tube-");
   }
@@ -138,11 +138,11 @@ TEST_F(ServiceLists, CostlyReservesShareATurn) {
     return std::count_if(sessions.begin(), sessions.end(),
                          [](Session* session) { return session->has_output(); });
   };
-  const auto most = Session::kCostlyWorkPerTurn / (2 * kTubes / Engine::kStepsPerJob);
+  const auto most = turn_limits::kStepsOfSessions / kTubes;
   auto before = answered();
   EXPECT_LE(before, most + 1);
   int turns = 0;
-  while (before < 60) {
+  while (before < 150) {
     turn();
     const auto now = answered();
     ASSERT_GT(now, before);
@@ -159,8 +159,8 @@ TEST_F(ServiceLists, CostlyReservesShareATurn) {
 // many clients do that in a turn, it has room for some of them, and all come to their turn.
 TEST_F(ServiceLists, CommandsThatEndCostlyWaitsShareATurn) {
   constexpr std::uint32_t kTubes = 1000;
-  constexpr std::size_t kWorkers = 120;
-  const auto most = Session::kCostlyWorkPerTurn / (kTubes / Engine::kStepsPerJob);
+  constexpr std::size_t kWorkers = 220;
+  const auto most = turn_limits::kStepsOfSessions / kTubes;
   for (const std::string command : {"put", "large put", "release", "kick-job"}) {
     SCOPED_TRACE(command);
     std::vector<Session*> producers;

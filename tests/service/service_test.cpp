@@ -143,13 +143,13 @@ TEST_F(ServiceTest, TimePassesForWaitingSessions) {
 
 TEST_F(ServiceTest, ASessionRunsNoMoreThanItsShareInOneCall) {
   Session& session = world.connect();
-  service.receive(session, repeated("use t\r\n", 3 * Session::kWorkPerTurn + 10), world.now);
-  EXPECT_EQ(lines_in(world.hear(session)), Session::kWorkPerTurn);
+  service.receive(session, repeated("use t\r\n", 3 * test::kCommandsPerShare + 10), world.now);
+  EXPECT_EQ(lines_in(world.hear(session)), test::kCommandsPerShare);
   EXPECT_LE(service.next_event(), world.now);
   service.run_backlog(world.now);
-  EXPECT_EQ(lines_in(world.hear(session)), Session::kWorkPerTurn);
+  EXPECT_EQ(lines_in(world.hear(session)), test::kCommandsPerShare);
   service.run_backlog(world.now);
-  EXPECT_EQ(lines_in(world.hear(session)), Session::kWorkPerTurn);
+  EXPECT_EQ(lines_in(world.hear(session)), test::kCommandsPerShare);
   EXPECT_LE(service.next_event(), world.now);
   service.run_backlog(world.now);
   EXPECT_EQ(lines_in(world.hear(session)), 10u);
@@ -160,12 +160,13 @@ TEST_F(ServiceTest, EachSessionHasAShareInEachTurn) {
   std::vector<Session*> sessions;
   for (int i = 0; i < 3; ++i) {
     sessions.push_back(&world.connect());
-    service.receive(*sessions.back(), repeated("use t\r\n", 3 * Session::kWorkPerTurn), world.now);
-    EXPECT_EQ(lines_in(world.hear(*sessions.back())), Session::kWorkPerTurn);
+    service.receive(*sessions.back(), repeated("use t\r\n", 3 * test::kCommandsPerShare),
+                    world.now);
+    EXPECT_EQ(lines_in(world.hear(*sessions.back())), test::kCommandsPerShare);
   }
   service.run_backlog(world.now);
   for (Session* session : sessions) {
-    EXPECT_EQ(lines_in(world.hear(*session)), Session::kWorkPerTurn);
+    EXPECT_EQ(lines_in(world.hear(*session)), test::kCommandsPerShare);
   }
 }
 
@@ -182,11 +183,11 @@ TEST_F(ServiceTest, LargeAnswersTakeMoreOfAShare) {
 
 TEST_F(ServiceTest, MoreInputIsKeptBehindWhatIsLeftFromTheLastTurn) {
   Session& session = world.connect();
-  service.receive(session, repeated("use t\r\n", Session::kWorkPerTurn + 5), world.now);
+  service.receive(session, repeated("use t\r\n", test::kCommandsPerShare + 5), world.now);
   service.receive(session, "use u\r\nus", world.now);
   service.receive(session, "e v\r\n", world.now);
   const std::string answers = world.ask(session, "");
-  EXPECT_EQ(lines_in(answers), Session::kWorkPerTurn + 7);
+  EXPECT_EQ(lines_in(answers), test::kCommandsPerShare + 7);
   EXPECT_TRUE(answers.ends_with("USING t\r\nUSING u\r\nUSING v\r\n"));
 }
 

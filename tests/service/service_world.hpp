@@ -18,6 +18,10 @@
 
 namespace haricot::test {
 
+// So many small commands a session may run in one part of a turn, if nobody else wants to.
+inline constexpr std::size_t kCommandsPerShare =
+    turn_limits::kStepsPerShare / turn_limits::kStepsPerCommand;
+
 class ServiceWorld {
  public:
   explicit ServiceWorld(std::uint32_t job_bytes_max = kJobBytesMaxDefault)

@@ -13,8 +13,9 @@
 namespace haricot::simulation {
 namespace {
 
-// What a delivery costs of a budget of jobs.
-constexpr std::uint32_t kJobsPerDelivery = QueueState::kStepsPerDelivery / QueueState::kStepsPerJob;
+// What a delivery costs at most of a budget of jobs.
+constexpr std::uint32_t kJobsPerDelivery =
+    QueueState::kStepsPerDelivery / QueueState::kStepsPerJob + 2;
 
 constexpr int kNobody = -1;
 
@@ -236,12 +237,13 @@ std::uint32_t Model::offer(const std::string& tube, Instant now) {
     const JobId id = client == kNobody ? 0 : first_free(tube);
     if (id == 0) break;
     clients_.at(client).waiting = false;
+    steps_ += clients_.at(client).watched.size() + QueueState::kStepsPerDelivery;
     make_reserved(client, id, now);
     charge(client, tube);
     const char* const head = clients_.at(client).waits_for_batch ? "RESERVED_BATCH 1\r\n" : "";
     answer(client, head + with_job("RESERVED", id));
   }
-  return delivered * kJobsPerDelivery;
+  return delivered;
 }
 
 // Clients -----------------------------------------------------------------------------------------
@@ -255,7 +257,8 @@ bool Model::can_close(int number) const {
   const auto held = std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& job) {
     return job.second.state == JobState::reserved && job.second.holder == number;
   });
-  return static_cast<std::uint64_t>(held) * (1 + kJobsPerDelivery) <= budget_;
+  const std::uint64_t each = (1 + kJobsPerDelivery) * QueueState::kStepsPerJob;
+  return static_cast<std::uint64_t>(held) * each <= left_for_calls_;
 }
 
 void Model::close(int number, Tape& tape, Instant now) {
@@ -271,7 +274,7 @@ void Model::close(int number, Tape& tape, Instant now) {
   const std::string used = client.used;
   clients_.erase(number);
   drop_if_unreferenced(used);
-  give_back(number, tape, now);
+  call([&](const Budget&) { give_back(number, tape, now); });
 }
 
 void Model::half_close(int number) {
@@ -326,9 +329,9 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
   check_rest(now);
   moved += static_cast<std::uint32_t>(observed.size()) * kJobsPerDelivery;
   require(moved <= Engine::kJobsPerCall, "the simulation moves more jobs than the model knows of");
-  budget_ = Engine::kJobsPerCall;
+  left_for_calls_ = turn_limits::kStepsOfCalls;
   retry_refused(now);
-  work_on_tasks(Engine::kJobsPerCall - moved, tape, now);
+  work_on_tasks(Budget(steps_, turn_limits::kStepsOfTasks), tape, now);
 }
 
 void Model::apply_observed(const Observed& got, Instant now) {
@@ -406,7 +409,7 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   others_.clear();
   put_aside_.clear();
   late_burials_.clear();
-  budget_ = Engine::kJobsPerCall;
+  left_for_calls_ = turn_limits::kStepsOfCalls;
   verbs_ = {};
   draining_ = false;
   total_jobs_ = timeouts_ = connections_ = burials_ = 0;

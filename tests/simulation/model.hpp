@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/queue/engine.hpp"
 #include "recorder.hpp"
@@ -284,7 +285,7 @@ class Model {
   void make_ready(JobId id, Instant now);
   void make_delayed(ModelJob& job, Instant now);
   void make_reserved(int client, JobId id, Instant now);
-  // What it costs of a budget of jobs.
+  // How many were handed out.
   std::uint32_t offer(const std::string& tube, Instant now);
 
   void answer(int client, std::string text, std::uint64_t held_until = 0) {
@@ -374,15 +375,22 @@ class Model {
   void resume_tasks(Tape& tape, Instant now);
   void resume(const std::string& of = {});
   void retry_refused(Instant now);
-  void work_on_tasks(std::uint32_t budget, Tape& tape, Instant now);
-  void work(Tasks& tasks, std::uint32_t& budget, Tape& tape, Instant now);
-  Step step(ModelTask& task, std::uint32_t& budget, Tape& tape, Instant now);
+  // As Backlog::call().
+  template <typename Work>
+  void call(Work work) {
+    const Budget budget(steps_, left_for_calls_);
+    work(budget);
+    left_for_calls_ = budget.left();
+  }
+  void work_on_tasks(const Budget& budget, Tape& tape, Instant now);
+  void work(Tasks& tasks, const Budget& budget, Tape& tape, Instant now);
+  Step step(ModelTask& task, const Budget& budget, Tape& tape, Instant now);
   Step delete_some(ModelTask& batch, Tape& tape, Instant now);
-  Step kick_some(ModelTask& kick, std::uint32_t& budget, Tape& tape, Instant now);
-  Step flush_some(ModelTask& flush, std::uint32_t& budget, Tape& tape, Instant now);
+  Step kick_some(ModelTask& kick, const Budget& budget, Tape& tape, Instant now);
+  Step flush_some(ModelTask& flush, const Budget& budget, Tape& tape, Instant now);
   std::vector<JobId> named_by(const ModelTask& flush) const;
   void take_jobs(ModelTask& flush, const std::vector<JobId>& named);
-  Step free_some(ModelTask& flush, std::uint32_t& budget, Tape& tape, Instant now);
+  Step free_some(ModelTask& flush, const Budget& budget, Tape& tape, Instant now);
   void free_recorded(ModelTask& flush, JobId id);
   void leave_task(int client);
   template <typename Visit>
@@ -404,7 +412,8 @@ class Model {
   Tasks put_aside_;  // they wait for the disk.
   std::uint64_t last_task_ = 0, task_turns_ = 0, refused_flushes_ = 0;
   Instant refused_again_ = Instant::never();  // When flushes that were refused try again.
-  std::uint32_t budget_ = 0;  // Of jobs that commands may move until the time is looked at again.
+  std::uint64_t steps_ = 0;                   // As the engine counts them, for its tasks.
+  std::uint64_t left_for_calls_ = 0;  // Of what commands may do until the time is looked at again.
   std::uint32_t job_bytes_max_;
   std::uint64_t file_bytes_;
   std::map<JobId, ModelJob> jobs_;

@@ -185,6 +185,9 @@ Model::Step Model::delete_some(ModelTask& batch, Tape& tape, Instant now) {
     if (job == nullptr) continue;
     if (job->state != JobState::reserved || holds(batch.client, id)) left.push_back(id);
   }
+  const std::set<JobId> unique(batch.ids.begin(), batch.ids.end());
+  steps_ += unique.size() * 2 + left.size() * QueueState::kStepsPerJob;
+  for (const JobId id : left) steps_ += leaves_key(id) ? QueueState::kStepsPerJob : 0;
   // Tubes with lanes go after all others, and in the order in which they are offered.
   std::vector<std::string> tubes;
   for (const JobId id : left) {
@@ -215,7 +218,7 @@ Model::Step Model::delete_some(ModelTask& batch, Tape& tape, Instant now) {
     }
   }
   if (!is_begun) tubes.clear();
-  for (const std::string& tube : tubes) offer(tube, now);
+  for (const std::string& tube : tubes) steps_ += offer(tube, now) * QueueState::kStepsPerJob;
   for (auto tube = tubes.begin(); tube != tubes.end(); ++tube) {
     if (std::find(std::next(tube), tubes.end(), *tube) == tubes.end()) drop_if_unreferenced(*tube);
   }

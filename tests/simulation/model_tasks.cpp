@@ -10,8 +10,6 @@
 namespace haricot::simulation {
 namespace {
 
-// The largest step of a task, in jobs.
-constexpr std::uint32_t kJobsPerStep = 200;
 // How long a flush waits that the disk has refused.
 constexpr Duration kPauseOfRefused = Duration::milliseconds(50);
 
@@ -27,7 +25,8 @@ std::string Model::kick(int number, std::uint32_t bound, Tape& tape, Instant now
                  .is_flush = false,
                  .of_buried = first_buried(tube) != 0,
                  .left = bound};
-  const Step outcome = kick_some(kick, budget_, tape, now);
+  Step outcome = Step::goes_on;
+  call([&](const Budget& budget) { outcome = kick_some(kick, budget, tape, now); });
   if (outcome == Step::failed) return kInternalError;
   if (outcome == Step::done) return "KICKED " + std::to_string(kick.done) + "\r\n";
   ++task_turns_;
@@ -42,7 +41,8 @@ std::string Model::flush(int number, const Request& request, Tape& tape, Instant
                   .tube = request.tube,
                   .is_flush = true,
                   .state = request.state};
-  const Step outcome = flush_some(flush, budget_, tape, now);
+  Step outcome = Step::goes_on;
+  call([&](const Budget& budget) { outcome = flush_some(flush, budget, tape, now); });
   const bool is_refused = flush.is_refused;
   const std::string text = is_refused ? kInternalError
                            : outcome == Step::done
@@ -79,9 +79,9 @@ void Model::leave_task(int number) {
 // Turns -------------------------------------------------------------------------------------------
 
 void Model::resume_tasks(Tape& tape, Instant now) {
-  record_late_burials(tape);
+  call([&](const Budget&) { record_late_burials(tape); });
   resume();
-  work_on_tasks(budget_, tape, now);
+  call([&](const Budget& budget) { work_on_tasks(budget, tape, now); });
 }
 
 // Those of a tube, or all; in the order in which they were put aside.
@@ -101,21 +101,17 @@ void Model::retry_refused(Instant now) {
 }
 
 // Tasks that nobody waits for get half, if there are others.
-void Model::work_on_tasks(std::uint32_t budget, Tape& tape, Instant now) {
-  std::uint32_t share = awaited_.empty() ? budget : budget / 2;
-  budget -= share;
-  work(others_, share, tape, now);
-  budget += share;
+void Model::work_on_tasks(const Budget& budget, Tape& tape, Instant now) {
+  const std::uint64_t share = awaited_.empty() ? budget.left() : budget.left() / 2;
+  work(others_, budget.part(share), tape, now);
   work(awaited_, budget, tape, now);
 }
 
-void Model::work(Tasks& tasks, std::uint32_t& budget, Tape& tape, Instant now) {
-  while (budget > 0 && !tasks.empty()) {
+void Model::work(Tasks& tasks, const Budget& budget, Tape& tape, Instant now) {
+  while (!budget.is_used_up() && !tasks.empty()) {
     const auto task = tasks.begin();
-    std::uint32_t piece = std::min(budget, kJobsPerStep);
-    budget -= piece;
+    const Budget piece = budget.part(turn_limits::kStepsPerPiece);
     const Step outcome = step(*task, piece, tape, now);
-    budget += piece;
     if (outcome == Step::done) {
       const std::string tube = task->tube;
       tasks.erase(task);
@@ -128,10 +124,8 @@ void Model::work(Tasks& tasks, std::uint32_t& budget, Tape& tape, Instant now) {
   }
 }
 
-Model::Step Model::step(ModelTask& task, std::uint32_t& budget, Tape& tape, Instant now) {
+Model::Step Model::step(ModelTask& task, const Budget& budget, Tape& tape, Instant now) {
   if (!task.ids.empty()) {
-    const std::set<JobId> ids(task.ids.begin(), task.ids.end());
-    budget -= std::min(budget, static_cast<std::uint32_t>(ids.size()));
     const Step outcome = delete_some(task, tape, now);
     if (outcome == Step::waits) return outcome;
     answer(task.client, outcome == Step::done ? to_answer(task) : kInternalError);
@@ -156,12 +150,11 @@ Model::Step Model::step(ModelTask& task, std::uint32_t& budget, Tape& tape, Inst
 // Kicks -------------------------------------------------------------------------------------------
 
 // failed: the disk has refused the first job.
-Model::Step Model::kick_some(ModelTask& kick, std::uint32_t& budget, Tape& tape, Instant now) {
+Model::Step Model::kick_some(ModelTask& kick, const Budget& budget, Tape& tape, Instant now) {
   for (; kick.left > 0; --kick.left, ++kick.done) {
     const JobId id = kick.of_buried ? first_buried(kick.tube) : first_delayed(kick.tube);
     if (id == 0) break;
-    if (budget == 0) return Step::goes_on;
-    --budget;
+    if (budget.is_used_up()) return Step::goes_on;
     const JournalStatus status = tape.take(Event::Kind::reserve_update).status;
     if (status == JournalStatus::later) return Step::waits;
     if (status != JournalStatus::ok) return kick.done > 0 ? Step::done : Step::failed;
@@ -169,7 +162,8 @@ Model::Step Model::kick_some(ModelTask& kick, std::uint32_t& budget, Tape& tape,
     ++job.counts[static_cast<std::size_t>(JobEvent::kick)];
     begin_ready(job, now);
     check_record(tape, Event::Kind::record_update, id);
-    budget -= std::min(budget, offer(kick.tube, now));
+    offer(kick.tube, now);
+    steps_ += QueueState::kStepsPerJob;
   }
   return Step::done;
 }
@@ -177,7 +171,7 @@ Model::Step Model::kick_some(ModelTask& kick, std::uint32_t& budget, Tape& tape,
 // Flushes -----------------------------------------------------------------------------------------
 
 // A tube has one flush at a time. What the disk refuses at once does not begin, nor does it wait.
-Model::Step Model::flush_some(ModelTask& flush, std::uint32_t& budget, Tape& tape, Instant now) {
+Model::Step Model::flush_some(ModelTask& flush, const Budget& budget, Tape& tape, Instant now) {
   if (!flush.has_begun) {
     bool has_to_wait = false;
     for_each_task([&](const ModelTask& task) {
@@ -230,10 +224,9 @@ void Model::take_jobs(ModelTask& flush, const std::vector<JobId>& named) {
 }
 
 // Frees jobs, the buried ones first. One that the disk refuses tries again later on.
-Model::Step Model::free_some(ModelTask& flush, std::uint32_t& budget, Tape& tape, Instant now) {
+Model::Step Model::free_some(ModelTask& flush, const Budget& budget, Tape& tape, Instant now) {
   while (flush.has_jobs()) {
-    if (budget == 0) return Step::goes_on;
-    --budget;
+    if (budget.is_used_up()) return Step::goes_on;
     const JournalStatus status = take_room_to_delete({}, tape);
     if (status != JournalStatus::ok) {
       if (status == JournalStatus::later) return Step::waits;
@@ -243,6 +236,7 @@ Model::Step Model::free_some(ModelTask& flush, std::uint32_t& budget, Tape& tape
       return Step::waits;
     }
     free_recorded(flush, tape.take(Event::Kind::record_delete).id);
+    steps_ += QueueState::kStepsPerJob;
   }
   return Step::done;
 }

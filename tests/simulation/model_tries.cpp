@@ -78,6 +78,7 @@ void Model::end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant n
 void Model::record_late_burials(Tape& tape) {
   while (!tape.empty() && tape.front().kind == Event::Kind::reserve_burial) {
     const Event room = tape.take(Event::Kind::reserve_burial);
+    steps_ += QueueState::kStepsPerJob;
     const auto late = late_burials_.find(room.id);
     require(late != late_burials_.end(), "the burial of a job is recorded twice");
     if (room.status != JournalStatus::ok) return;
@@ -105,13 +106,13 @@ void Model::compare_promises(Engine& engine) const {
 void Model::give_back(int number, Tape& tape, Instant now) {
   for (JobId id = first_ending(number); id != 0; id = first_ending(number)) {
     ModelJob& job = jobs_.at(id);
-    --budget_;
+    steps_ += QueueState::kStepsPerJob;
     if (job.tries == 0) {
       begin_ready(job, now);
     } else {
       end_tries({id}, false, tape, now);
     }
-    budget_ -= std::min(budget_, offer(job.tube, now));
+    offer(job.tube, now);
   }
 }
 

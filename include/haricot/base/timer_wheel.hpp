@@ -25,6 +25,7 @@
 
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/time.hpp"
+#include "haricot/base/turn_limits.hpp"
 
 namespace haricot {
 
@@ -66,7 +67,7 @@ class TimerWheel {
   void cancel(Timer& timer);
 
   // How many timers one call of advance_to() moves at most.
-  static constexpr std::uint32_t kMovesPerCall = 4096;
+  static constexpr std::uint32_t kMovesPerCall = turn_limits::kTimersMoved;
 
   // Turns the wheel to the given time. A time before the last one turns nothing back.
   void advance_to(Instant now);

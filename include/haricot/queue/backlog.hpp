@@ -13,8 +13,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
+#include <vector>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/base/time.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine_results.hpp"
 #include "haricot/queue/engine_tasks.hpp"
@@ -33,13 +37,6 @@ namespace haricot {
 
 class Backlog {
  public:
-  // How many jobs one call moves at most, and how many all commands between two calls of advance()
-  // move. At well under a microsecond each, others hardly notice.
-  static constexpr std::uint32_t kJobsPerCall = 2000;
-  // How many pages of a list of all tubes are written at most between two calls of advance(), and
-  // by one.
-  static constexpr std::uint32_t kPagesPerCall = 8;
-
   // All of them outlive this.
   Backlog(QueueState& state, Flushes& flushes, Tries& tries, Keys& keys, Places& places,
           Watching& watching, Offers& offers, LaneOrder& lanes)
@@ -64,9 +61,19 @@ class Backlog {
   // Whether something waits for the journal's disk.
   bool waits_for_disk() const { return tasks_.has_waiting() || tries_.waits_for_disk(); }
 
-  // So many jobs commands may still move until advance().
-  std::uint32_t& budget() { return budget_; }
-  std::uint32_t& pages() { return pages_; }
+  // Does at once what a command or a close has begun, by `work(budget)`: as much as all of them may
+  // do until advance().
+  template <typename Work>
+  void call(Work work) {
+    const Budget budget = state_.budget(left_for_calls_);
+    work(budget);
+    left_for_calls_ = budget.left();
+  }
+  std::uint64_t left_for_calls() const { return left_for_calls_; }
+  // Writes some of the list of all tubes at once, out of the same budget.
+  void write_list() {
+    call([&](const Budget& budget) { state_.tubes.list().work(state_.steps, budget); });
+  }
   // Makes room for the delivery to a client that is about to wait. Throws std::bad_alloc.
   void make_room_for_delivery() { watching_.make_room(tasks_.awaited()); }
 
@@ -76,14 +83,19 @@ class Backlog {
   ManyResult flush(Client& client, Tube& tube, JobStates states);
   DeleteResult delete_batch(Client& client, std::span<const JobId> ids);
   Outcome set_weighted(Client& client, bool weighted);
-  // Deletes a job. `left`: the key that outlives it; null: none does. `offers_next`: another job of
-  // its lane may be open now, and is offered. Requires: room in the journal. Inlined, as a call
-  // would make each deletion dearer.
-  [[gnu::always_inline]] void delete_now(JobRef ref, const KeptKey* left, bool offers_next);
+  Outcome watch(Client& client, std::string_view tube_name, std::uint32_t weight);
+  // Deletes a job. `left`: the key that outlives it; null: none does. Another job of its lane may
+  // be open now, and is offered. Requires: room in the journal. Inlined, as a call would make each
+  // deletion dearer.
+  [[gnu::always_inline]] void delete_now(JobRef ref, const KeptKey* left);
   // Lets a client go that does not wait for a job.
   void close(Client& client);
-  // The end of the pause of a tube.
-  void end_pause(Tube& tube, std::uint32_t& budget);
+  // Ends the pause of a tube.
+  void end_pause(Tube& tube);
+  // Offers a tube that may have many jobs for many who wait.
+  void offer_first(Tube& tube) {
+    call([&](const Budget& budget) { offers_.offer_first(tube, budget); });
+  }
 
  private:
   friend class Inspection;
@@ -93,28 +105,34 @@ class Backlog {
   using Flush = engine_tasks::Flush;
   using DeleteBatch = engine_tasks::DeleteBatch;
   using ModeChange = engine_tasks::ModeChange;
+  using FirstWeight = engine_tasks::FirstWeight;
   using Tasks = LongTasks<engine_tasks::Work>;
   using Task = Tasks::Task;
 
-  void fire_tube(Tube& tube, std::uint32_t& budget);
-  void fire_client(Client& client, std::uint32_t& budget);
-  void work(std::uint32_t budget);
+  void fire_timers(const Budget& budget);
+  static void let_go_on(Tube& tube);
+  void fire_tube(Tube& tube, const Budget& budget);
+  void fire_client(Client& client, const Budget& budget);
+  void work(const Budget& budget);
   void end_task(std::unique_ptr<Task> task);
   void leave_task(Client& client);
-  // Whether the task is done. Requires: the budget is not 0.
-  TaskState step(Task& task, Kick& kick, std::uint32_t& budget);
-  TaskState step(Task& task, Orphans& orphans, std::uint32_t& budget);
-  TaskState step(Task& task, Flush& flush, std::uint32_t& budget);
-  TaskState step(Task& task, DeleteBatch& batch, std::uint32_t& budget);
-  TaskState step(Task& task, ModeChange& change, std::uint32_t& budget);
+  // Does a piece of the task. Requires: the budget is not used up.
+  TaskState step(Task& task, Kick& kick, const Budget& budget);
+  TaskState step(Task& task, Orphans& orphans, const Budget& budget);
+  TaskState step(Task& task, Flush& flush, const Budget& budget);
+  TaskState step(Task& task, DeleteBatch& batch, const Budget& budget);
+  TaskState step(Task& task, ModeChange& change, const Budget& budget);
+  TaskState step(Task& task, FirstWeight& first, const Budget& budget);
   Outcome delete_some(const Client& client, DeleteBatch& batch);
-  void offer_first_of(std::span<Tube* const> tubes);
-  Outcome kick_some(Kick& kick, Tube& tube, std::uint32_t& budget);
-  TaskState flush_some(Flush& flush, Tube& tube, std::uint32_t& budget);
+  std::vector<Tube*> tubes_to_offer(std::span<const JobRef> refs) const;
+  void offer_each(std::span<Tube* const> tubes);
+  Outcome kick_some(Kick& kick, Tube& tube, const Budget& budget);
+  TaskState flush_some(Flush& flush, Tube& tube, const Budget& budget);
   bool can_delete();
-  TaskState free_some(Flush& flush, Tube& tube, std::uint32_t& budget);
+  TaskState free_some(Flush& flush, Tube& tube, const Budget& budget);
+  [[gnu::always_inline]] Tube& delete_unoffered(JobRef ref, const KeptKey* left);
   JobRef take_orphan(Orphans& orphans);
-  void give_back(Orphans& orphans, std::uint32_t& budget);
+  void give_back(Orphans& orphans, const Budget& budget);
 
   QueueState& state_;
   Flushes& flushes_;
@@ -126,24 +144,25 @@ class Backlog {
   LaneOrder& lanes_;
   Tasks tasks_;
   Instant refused_again_ = Instant::never();  // When those go on that the journal has refused.
-  std::uint32_t budget_ = kJobsPerCall;
-  std::uint32_t pages_ = kPagesPerCall;
+  std::uint64_t left_for_calls_ = turn_limits::kStepsOfCalls;
 };
 
-inline void Backlog::delete_now(JobRef ref, const KeptKey* left, bool offers_next) {
+inline void Backlog::delete_now(JobRef ref, const KeptKey* left) {
+  Tube& tube = delete_unoffered(ref, left);
+  offers_.offer(tube);
+  state_.free_if_unreferenced(tube);
+}
+
+// The tube may be needed no more.
+inline Tube& Backlog::delete_unoffered(JobRef ref, const KeptKey* left) {
   const Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
   // Before it leaves: the deadline of a delayed job stands in the heap that it leaves.
   state_.journal.record_deletion(flushes_.journaled(ref, job, tube), left);
   places_.to_nowhere(ref, place_of(job.state()));
   state_.jobs.destroy(ref);
-  if (offers_next) {
-    offers_.offer(tube);
-  } else {
-    watching_.announce(tube);
-  }
   ++tube.deletes;
-  state_.free_if_unreferenced(tube);
+  return tube;
 }
 
 }  // namespace haricot

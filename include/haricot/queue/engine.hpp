@@ -55,8 +55,8 @@ class Engine {
  public:
   static constexpr Duration kDeadlineMargin = QueueState::kDeadlineMargin;
   static constexpr std::uint32_t kStepsPerJob = QueueState::kStepsPerJob;
-  static constexpr std::uint32_t kJobsPerCall = Backlog::kJobsPerCall;
-  static constexpr std::uint32_t kPagesPerCall = Backlog::kPagesPerCall;
+  // How many jobs one call moves at most.
+  static constexpr std::uint32_t kJobsPerCall = turn_limits::kStepsOfCalls / kStepsPerJob;
 
   // The journal outlives the engine. Names of tubes are hashed with the key: who serves clients
   // takes one that they cannot guess.
@@ -105,17 +105,21 @@ class Engine {
 
   // Work ---------------------------------------------------------------------------------------
 
-  // How many steps were done since the last time, beyond the few that every command does.
-  std::uint64_t take_steps() { return std::exchange(state_.steps, 0); }
+  // How many steps were done since the start. Who works for the engine's clients counts here, too.
+  std::uint64_t& steps() { return state_.steps; }
+  const std::uint64_t& steps() const { return state_.steps; }
   // How many steps a reserve would do now; and how many it takes to give a job of that tube, or of
-  // the tube of that job, to who waits there. 0: nobody waits, or there is no such job. O(1).
+  // the tube of that job, to who waits there, and to tell its watchers. O(1).
   std::uint32_t reserve_steps(const Client& client) const {
     return watching_.reserve_steps(client);
   }
   std::uint32_t offer_steps(const Tube& tube) const { return watching_.offer_steps(tube); }
   std::uint32_t offer_steps(JobId id) const;
-  // The same where the job is reserved no more, and another job of its lane may follow.
+  // The same where the job is reserved no more. Another job of its lane may follow.
   std::uint32_t next_of_lane_steps(JobId id) const;
+  // As in Watching.
+  static std::uint32_t watch_steps(const Client& client) { return Watching::watch_steps(client); }
+  static std::uint32_t ignore_steps(const Client& client) { return Watching::ignore_steps(client); }
 
   // Time ---------------------------------------------------------------------------------------
 
@@ -179,9 +183,9 @@ class Engine {
   Outcome watch(Client& client, std::string_view tube) { return watching_.watch(client, tube); }
   // The same, with a weight from 1 to WatchWeights::kWeightMax. It counts while the client's
   // reserves go by weight; without one a watch keeps the weight that it has, which is 1 at first.
-  Outcome watch(Client& client, std::string_view tube, std::uint32_t weight) {
-    return watching_.watch(client, tube, weight);
-  }
+  // done, waiting, out_of_memory. Requires: the client is not busy. Throws std::bad_alloc before
+  // anything has changed.
+  Outcome watch(Client& client, std::string_view tube, std::uint32_t weight);
   // Whether reserves of the client are shared out among its tubes by weight, or get the job with
   // the best priority of all. done, waiting, out_of_memory. Requires: the client is not busy.
   // Throws std::bad_alloc before anything has changed.
@@ -246,7 +250,7 @@ class Engine {
   // The list of all tubes, which advance() goes on writing. Throws std::bad_alloc.
   TubeList& tube_list() { return state_.tubes.list(); }
   // Writes some of it at once, if nobody else had some written since advance().
-  void write_list() { state_.tubes.list().work(backlog_.pages()); }
+  void write_list() { backlog_.write_list(); }
   const EngineCounts& counts() const { return state_.counts; }
   const Tube* find_tube(std::string_view name) const { return state_.tubes.find(name); }
   // Adds jobs whose id is at least `from` to `found`, in the order of their ids: up to `count` that

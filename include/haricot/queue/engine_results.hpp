@@ -108,6 +108,7 @@ struct Delivery {
     mode_fifo,      // Reserves go by priority from here on,
     mode_weighted,  // or by weight;
     mode_failed,    // or as before, for want of memory.
+    watching,       // With a weight.
     kicked,
     flushed,
     batch_deleted,

@@ -64,7 +64,14 @@ struct ModeChange {
   std::uint32_t next = 0;                   // The watch whose offer comes next.
 };
 
+// The first weight of a client with many watches: that of the task's tube, which it comes to watch
+// as soon as all its watches have one.
+struct FirstWeight {
+  std::uint32_t weight;
+  std::unique_ptr<WatchWeights> made = {};  // As in ModeChange.
+};
+
 // What a LongTasks::Task does.
-using Work = std::variant<Kick, Orphans, Flush, DeleteBatch, ModeChange>;
+using Work = std::variant<Kick, Orphans, Flush, DeleteBatch, ModeChange, FirstWeight>;
 
 }  // namespace haricot::engine_tasks

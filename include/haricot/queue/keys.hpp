@@ -78,8 +78,8 @@ class Keys {
   // remains that were placed before. Requires: all jobs are in their places.
   [[nodiscard]] PlacedKey place_kept(JobRef remains);
 
-  // Drops those whose time is over: some in one call, each of which takes one off the budget.
-  void drop_ended(std::uint32_t& budget);
+  // Drops those whose time is over.
+  void drop_ended(const Budget& budget);
   // When the next one ends.
   Instant next_event() const { return kept_.next_end(); }
 

@@ -47,8 +47,6 @@ class LaneOrder {
 
   // How a list of the ready jobs of a tube goes on (Engine::list). Throws std::bad_alloc.
   void list_ready(const Tube& tube, std::uint32_t count, std::vector<JobRef>& found) const;
-  // The tubes of those jobs that are in a lane. Throws std::bad_alloc.
-  std::vector<Tube*> tubes_of(std::span<const JobRef> refs) const;
   bool has(JobRef ref) const {
     return lanes_.size() > 0 && state_.jobs.has_lane(ref, state_.jobs[ref]);
   }

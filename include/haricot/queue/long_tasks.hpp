@@ -1,7 +1,7 @@
 // Long tasks: what is too long for one call of the engine and is done a piece at a time.
 //
-// The tasks take turns. In its turn a task does a bounded step, and goes behind the others if it is
-// not done. So the oldest task is served first, and a short task does not wait for the end of a
+// The tasks take turns. In its turn a task does a bounded piece, and goes behind the others if it
+// is not done. So the oldest task is served first, and a short task does not wait for the end of a
 // long one. Tasks that a client waits for have a list of their own. While there are such tasks, the
 // others take half of a call at most. A task that has to wait is put aside until resume().
 //
@@ -10,17 +10,18 @@
 
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/base/intrusive_list.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/tube.hpp"
 
 namespace haricot {
 
-// How a task is after a step.
+// How a task is after a piece of it.
 enum class TaskState : std::uint8_t {
   done,
   goes_on,
@@ -37,9 +38,6 @@ class LongTasks {
     bool waits = false;  // It was put aside.
     ListHook hook{};
   };
-
-  // The largest step, in jobs.
-  static constexpr std::uint32_t kJobsPerStep = 200;
 
   LongTasks() = default;
   LongTasks(const LongTasks&) = delete;
@@ -125,15 +123,12 @@ class LongTasks {
     }
   }
 
-  // Goes on with the tasks. `step(task, budget)` does something that is worth the budget at most,
-  // takes it off the budget, and returns a TaskState; `end(task)` gets one that is done, by a
+  // Goes on with the tasks. `step(task, budget)` does a piece, counts its steps, stops when its
+  // budget is used up, and returns a TaskState; `end(task)` gets one that is done, by a
   // std::unique_ptr. Neither calls anything here, but for answered() and resume().
   template <typename Step, typename End>
-  void work(std::uint32_t budget, Step step, End end) {
-    std::uint32_t share = awaited_.empty() ? budget : budget / 2;
-    budget -= share;
-    work(others_, share, step, end);
-    budget += share;
+  void work(const Budget& budget, Step step, End end) {
+    work(others_, budget.part(awaited_.empty() ? budget.left() : budget.left() / 2), step, end);
     work(awaited_, budget, step, end);
   }
 
@@ -156,13 +151,10 @@ class LongTasks {
   }
 
   template <typename Step, typename End>
-  void work(List& tasks, std::uint32_t& budget, Step& step, End& end) {
-    while (budget > 0 && !tasks.empty()) {
+  void work(List& tasks, const Budget& budget, Step& step, End& end) {
+    while (!budget.is_used_up() && !tasks.empty()) {
       Task& task = tasks.front();
-      std::uint32_t piece = std::min(budget, kJobsPerStep);
-      budget -= piece;
-      const TaskState state = step(task, piece);
-      budget += piece;
+      const TaskState state = step(task, budget.part(turn_limits::kStepsPerPiece));
       if (state == TaskState::done) {
         end(take(task));
         continue;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine_results.hpp"
 #include "haricot/queue/job.hpp"
@@ -31,12 +32,12 @@ class Offers {
   void offer(Tube& tube) {
     if (!tube.waiting.empty() || tube.many_watchers > 0) offer_to_watchers(tube);
   }
-  // The same where many workers may have waited: after the end of a pause, or of a limit. Each
-  // takes one off the budget. While those that the budget does not reach have yet to be served, the
-  // tube is behind, and its timer goes on with them.
-  void serve_waiting(Tube& tube, std::uint32_t& budget);
+  // The same where many workers may have waited: after the end of a pause, or of a limit. While
+  // those that the budget does not reach have yet to be served, the tube is behind, and its timer
+  // goes on with them.
+  void serve_waiting(Tube& tube, const Budget& budget);
   // The first job never waits for a budget, because that of another put does not either.
-  void offer_first(Tube& tube, std::uint32_t& budget);
+  void offer_first(Tube& tube, const Budget& budget);
 
   // Each moves a job from that place; done, or buried: a job that cannot get there for want of
   // memory is buried, as that needs none, and somebody can see it.

@@ -5,13 +5,14 @@
 
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/base/ref_table.hpp"
 #include "haricot/base/sip_hash.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/base/timer_wheel.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine_results.hpp"
 #include "haricot/queue/job_store.hpp"
@@ -23,12 +24,8 @@
 namespace haricot {
 
 struct QueueState {
-  // Work is counted in steps: about as many as things that were touched, each of which may be a
-  // miss of the processor's cache. To move a job, or a tube among the offers of one client, takes
-  // so many.
-  static constexpr std::uint32_t kStepsPerJob = 8;
-  // To deliver something to a client takes so many: its answer is written and sent.
-  static constexpr std::uint32_t kStepsPerDelivery = 10 * kStepsPerJob;
+  static constexpr std::uint32_t kStepsPerJob = turn_limits::kStepsPerJob;
+  static constexpr std::uint32_t kStepsPerDelivery = turn_limits::kStepsPerDelivery;
   // The least time that is left of a TTR while its holder may still wait for another job.
   static constexpr Duration kDeadlineMargin = Duration::seconds(1);
 
@@ -44,11 +41,7 @@ struct QueueState {
   // Sees to it that the timer of the tube, or of the client, goes off in time.
   void arm_tube(Tube& tube);
   void arm_client(Client& client);
-  // Takes off a budget of jobs what was touched beside the jobs themselves.
-  void pay(std::uint32_t& budget, std::uint64_t steps_before) const {
-    const std::uint64_t more = (steps - steps_before) / kStepsPerJob;
-    budget -= static_cast<std::uint32_t>(std::min<std::uint64_t>(more, budget));
-  }
+  Budget budget(std::uint64_t of) const { return {steps, of}; }
 
   Journal& journal;
   JobStore jobs;
@@ -60,7 +53,7 @@ struct QueueState {
   EngineCounts counts;                  // Of jobs: Places. Of clients: Watching. The rest: Engine.
   SpentJobCounts spent_jobs;            // Tries
   std::uint64_t arrivals = 0;           // Of jobs in heaps by deadline: Places.
-  std::uint64_t steps = 0;              // That were done, beyond the few of every command.
+  std::uint64_t steps = 0;              // That were done since the start, by all (Budget).
 
  private:
   void arm(Timer& timer, Instant deadline);

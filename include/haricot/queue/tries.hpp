@@ -54,8 +54,8 @@ class Tries {
 
   // When record_late() has something to do; never() if all is recorded.
   Instant next_event() const { return late_again_; }
-  // Each takes one off the budget. With a budget of 0 the rest is due at once.
-  void record_late(std::uint32_t& budget);
+  // What the budget does not reach is due at once.
+  void record_late(const Budget& budget);
   // Whether the journal has answered `later`. Whoever got that answer has to ask when it is time,
   // whether it still needs to know or not: told_in_time().
   bool waits_for_disk() const { return answered_later_; }

@@ -126,7 +126,8 @@ struct Tube {
   bool paused = false;
   // More workers waited for its jobs than a turn could serve. Nobody gets in front of them.
   bool is_behind = false;
-  std::uint32_t tasks = 0;  // Long tasks that it has to outlive.
+  bool is_to_be_offered = false;  // By a command about many jobs, when it has ended.
+  std::uint32_t tasks = 0;        // Long tasks that it has to outlive.
   Instant pause_end;
   std::uint32_t pause_s = 0;  // As asked for; 0 when the tube is not paused.
   std::uint32_t index = 0;    // The index in the engine's list of tubes.

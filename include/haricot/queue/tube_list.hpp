@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "haricot/base/blob.hpp"
+#include "haricot/base/budget.hpp"
 
 namespace haricot {
 
@@ -32,8 +33,8 @@ class TubeList {
   // Asks for a list of the tubes at this moment or a later one. Returns its number. Throws
   // std::bad_alloc, and then nothing was asked for.
   std::uint64_t ask();
-  // Writes pages of what was asked for, at most so many, and takes them off the number.
-  void work(std::uint32_t& pages);
+  // Writes pages of what was asked for, and counts a step for each of their tubes.
+  void work(std::uint64_t& steps, const Budget& budget);
   bool is_working() const { return working_; }
 
   // Whether the list of that number, or a later one, is the last that was completed.

@@ -9,9 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/engine_results.hpp"
@@ -31,18 +33,22 @@ class Watching {
   [[nodiscard]] bool open(Client& client);
   // Lets it go, and returns what it leaves behind. Requires: it does not wait.
   engine_tasks::Orphans close(Client& client);
-  // Drops watches of a closed client, the last one first; each takes one off the budget.
-  void drop_watches(engine_tasks::Orphans& orphans, std::uint32_t& budget);
+  // Drops watches of a closed client, the last one first.
+  void drop_watches(engine_tasks::Orphans& orphans, const Budget& budget);
 
   // done, out_of_memory
   Outcome use(Client& client, std::string_view tube_name);
   Outcome watch(Client& client, std::string_view tube_name);
-  Outcome watch(Client& client, std::string_view tube_name, std::uint32_t weight);
+  // The same, with a weight. Requires: the client has weights.
+  Outcome watch(Client& client, Tube& tube, std::uint32_t weight);
+  // Weights for all watches, if the client has none: of 1. Those of few watches are made at once;
+  // of many, what is made when the budget is used up is in `made`. done, waiting, out_of_memory
+  Outcome make_weights(std::unique_ptr<WatchWeights>& made, Client& client, const Budget& budget);
   // done, only_watched
   Outcome ignore(Client& client, std::string_view tube_name);
-  // Requires of both: the client does not wait. done, waiting (if the budget does not suffice, and
+  // Requires: the client does not wait. done, waiting (if the budget does not suffice, and
   // it has to go on with the same change), out_of_memory
-  Outcome change_mode(engine_tasks::ModeChange& change, Client& client, std::uint32_t& budget);
+  Outcome change_mode(engine_tasks::ModeChange& change, Client& client, const Budget& budget);
 
   // The tube whose first job is the client's next; null if there is none. `charge` says that it has
   // got that job.
@@ -62,12 +68,15 @@ class Watching {
     if (tube.many_watchers > 0) [[unlikely]]
       announce_to_many(tube);
   }
-  // How many steps best_tube() would do; and who gives a job of the tube to who waits there. 0:
-  // nobody waits. O(1).
+  // How many steps best_tube() would do; and who gives a job of the tube to who waits there, or has
+  // watchers told of it. O(1).
   std::uint32_t reserve_steps(const Client& client) const {
     return client.has_many_watches() ? 1 : client.watches_.size();
   }
   std::uint32_t offer_steps(const Tube& tube) const;
+  // How many steps it takes to watch one tube more, or less, where that walks over all watches.
+  static std::uint32_t watch_steps(const Client& client);
+  static std::uint32_t ignore_steps(const Client& client);
 
   // Requires: make_room() since the last one began.
   void start_waiting(Client& client, Instant wait_end, bool for_batch);
@@ -99,7 +108,6 @@ class Watching {
   static Watch* find_watch(const Client& client, Tube& tube);
   [[gnu::cold, gnu::noinline]] Client* first_of_many_waiting(Tube& tube, std::uint64_t before);
   [[gnu::cold, gnu::noinline]] void announce_to_many(Tube& tube);
-  bool make_weights(Client& client);
   static void update_offer(Client& client, Watch& watch);
   [[gnu::cold, gnu::noinline]] Tube* best_weighted(const Client& client);
   [[gnu::cold, gnu::noinline]] static void charge_weighted(Client& client, Tube& tube);

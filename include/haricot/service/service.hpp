@@ -17,9 +17,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "haricot/base/budget.hpp"
 #include "haricot/base/byte_buffer.hpp"
 #include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/memory_cushion.hpp"
+#include "haricot/base/turn_limits.hpp"
 #include "haricot/queue/engine.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/service/dispatcher.hpp"
@@ -95,10 +97,7 @@ class Service {
   Engine& engine() { return engine_; }
 
  private:
-  // What a session may still do in this turn.
-  using Work = std::uint32_t;
-
-  void run(Session& session, Instant now);
+  void run(Session& session, Instant now, Budget share);
   // A session whose answers are held back goes on to the end of the turn, so that one sync is
   // enough for all that a client sent at once; and no further, because each new record would put
   // the moment off at which they may leave.
@@ -107,30 +106,31 @@ class Service {
            (!session.is_held_back_ || session.held_back_turn_ == turn_) &&
            !session.output_is_full();
   }
-  Work share_of_turn() const;
+  Budget share_of_read();
+  Budget share_of_waiting() const;
+  std::uint32_t steps_of_share() const;
   // Cold, lest they are inlined and make every command slower.
-  [[gnu::cold, gnu::noinline]] Work price_of(const Session& session, const Command& command) const;
-  [[gnu::cold, gnu::noinline]] bool put_off_or_pay(Session& session, const Command& command,
-                                                   Work& work);
-  void charge_steps(Work& work);
+  [[gnu::cold, gnu::noinline]] std::uint64_t price_of(const Session& session,
+                                                      const Command& command) const;
+  [[gnu::cold, gnu::noinline]] bool put_off(Session& session, const Command& command);
   [[gnu::cold, gnu::noinline]] bool is_long_list(const Session& session,
                                                  const Command& command) const;
   [[gnu::cold, gnu::noinline]] void begin_list(Session& session, const Command& command,
-                                               Work& work);
+                                               const Budget& share);
   void begin_list_of_watched(Session& session);
   void begin_list_of_tubes(Session& session);
   void begin_text(Session& session, std::uint64_t bytes);
   void end_text(Session& session);
-  [[gnu::cold, gnu::noinline]] void go_on_with_list(Session& session, Work& work);
-  void add_watched(Session& session, Work& work);
+  [[gnu::cold, gnu::noinline]] bool go_on_with_list(Session& session, const Budget& share);
+  void add_watched(Session& session);
   bool add_tubes(Session& session);
   [[gnu::cold, gnu::noinline]] void forget_list(Session& session);
   void stop_waiting_for_tubes();
-  std::size_t run_some(Session& session, std::string_view input, Instant now);
-  bool run_piece(Session& session, const RequestPiece& piece, Instant now, Work& work);
-  bool run_line(Session& session, std::string_view line, Instant now, Work& work);
+  std::size_t run_some(Session& session, std::string_view input, Instant now, Budget share);
+  bool run_piece(Session& session, const RequestPiece& piece, Instant now, const Budget& share);
+  bool run_line(Session& session, std::string_view line, Instant now, const Budget& share);
   bool refuse_line(Session& session, ParseResult parsed, const Command& command);
-  bool finish_put(Session& session, std::string_view bytes, Instant now, Work& work);
+  bool finish_put(Session& session, std::string_view bytes, Instant now);
   void answer(Session& session, const Reply& reply);
   void begin_answers(Session& session);
   void hold_back_if_recorded(Session& session, std::uint64_t records_before) {
@@ -168,11 +168,17 @@ class Service {
   // How many sessions did much, in this turn and in the last one.
   std::uint32_t busy_ = 0;
   std::uint32_t busy_last_turn_ = 0;
-  Work costly_work_ = Session::kCostlyWorkPerTurn;  // What is left of it in this turn.
-  std::uint32_t waiting_for_tubes_ = 0;             // Sessions that wait for a list of all tubes.
-  bool costly_put_off_ = false;                     // Some session waits for the next turn's.
-  std::uint32_t turn_ = 0;  // Compared with that of sessions; may come round.
-  Instant now_;             // When the turn began.
+  // What all sessions have together in this part of the turn: those that are read, then those in
+  // the backlog. And what is left for first commands of those that are read.
+  Budget commands_;
+  std::uint64_t left_for_firsts_ = turn_limits::kStepsOfFirsts;
+  bool is_first_ = false;  // The session that runs was just read, and has run nothing.
+  // What that budget was when it began; and the share of a session that is read.
+  std::uint64_t commands_whole_ = turn_limits::kStepsOfReading;
+  std::uint64_t steps_of_read_ = turn_limits::kStepsPerShare;
+  std::uint32_t waiting_for_tubes_ = 0;  // Sessions that wait for a list of all tubes.
+  std::uint32_t turn_ = 0;               // Compared with that of sessions; may come round.
+  Instant now_;                          // When the turn began.
   Instant age_blobs_again_;
   const Limits& limits_;
   // With an idle timeout: who was active longest ago is in front.

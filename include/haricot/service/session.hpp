@@ -43,20 +43,6 @@ class Session {
   static constexpr std::size_t kOutputWithBodiesBytesMax = 1024 * 1024;
   // With this much of unused input no more is wanted.
   static constexpr std::size_t kInputBytesMax = 16 * 1024;
-  // A session's share of a turn, in units of about one small command: less where many want all of
-  // theirs, lest a turn takes as long as all of them together.
-  static constexpr std::uint32_t kWorkPerTurn = 1024;
-  static constexpr std::uint32_t kWorkPerTurnMin = 64;
-  static constexpr std::uint32_t kWorkOfAllPerTurn = 8192;
-  // Of the engine's steps, as many as take as long as a small command.
-  static constexpr std::uint32_t kStepsPerWork = Engine::kStepsPerJob;
-  // A command that is known beforehand to take more than this is costly: a reserve that looks
-  // through many tubes, or what ends the wait of such a one; a page of jobs or tubes, a batch. All
-  // costly ones together have so much of a turn, though at least one of them runs. The others wait
-  // for the next turn, first come first served.
-  static constexpr std::uint32_t kCostlyWork = 15;
-  static constexpr std::uint32_t kCostlyWorkPerTurn = 4096;
-
   Session(void* owner, CommandSet commands) : client_(this), owner_(owner), commands_(commands) {
     reader_.allow_batch_lines(commands != CommandSet::standard);
   }

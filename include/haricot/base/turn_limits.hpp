@@ -1,0 +1,121 @@
+// The limits of a turn of the event loop: what one turn does at most, and what each thing counts.
+//
+// The unit of work is a step: about what a miss of the processor's cache costs, some 50 ns. A price
+// grows with what is touched, from the first thing on. Whatever is not done when its budget is used
+// up waits for the next turn.
+//
+// A turn has these parts:
+//
+//   time      what is due: TTRs, delays, pauses, waits           kStepsOfTime
+//   tasks     long tasks, a piece of each in turn                kStepsOfTasks
+//   reading   commands of sessions that were just read           kStepsOfReading, kStepsOfFirsts
+//   backlog   sessions that have commands left, in their order   kStepsOfSessions
+//   calls     what commands and closes begin of long tasks       kStepsOfCalls
+
+#pragma once
+
+#include <cstdint>
+
+namespace haricot::turn_limits {
+
+// Prices -----------------------------------------------------------------------------------------
+
+// A small command of a batch: its line is read, and its answer is written.
+inline constexpr std::uint32_t kStepsPerCommand = 8;
+// To send what a session answers.
+inline constexpr std::uint32_t kStepsPerSend = 128;
+// To move a job, or a tube among the offers of one client.
+inline constexpr std::uint32_t kStepsPerJob = 8;
+// To deliver something to a client that waits: its answer is written and sent.
+inline constexpr std::uint32_t kStepsPerDelivery = kStepsPerSend;
+// To look at a timer that is due.
+inline constexpr std::uint32_t kStepsPerTimer = 2;
+// To drop a key that has outlived its job.
+inline constexpr std::uint32_t kStepsPerEndedKey = 26;
+// To find a job for a page, and to look at a tube for one.
+inline constexpr std::uint32_t kStepsPerFoundJob = 12;
+inline constexpr std::uint32_t kStepsPerTubeLook = 32;
+// The same with the text, as far as it is known beforehand.
+inline constexpr std::uint32_t kStepsPerShownJob = 32;
+inline constexpr std::uint32_t kStepsPerShownTube = 80;
+// What is written of a report, and what is copied of a body, for one step.
+inline constexpr std::uint32_t kReportBytesPerStep = 16;
+inline constexpr std::uint32_t kBodyBytesPerStep = 64;
+// To write the name of a tube into a list.
+inline constexpr std::uint32_t kStepsPerName = 1;
+
+// Budgets ----------------------------------------------------------------------------------------
+
+inline constexpr std::uint32_t kStepsOfTime = 12'800;
+inline constexpr std::uint32_t kStepsOfTasks = 12'800;
+// The lists of all tubes have so much of it.
+inline constexpr std::uint32_t kStepsOfLists = 2'048;
+// Between two turns: of all commands and closes together. More of each is a long task.
+inline constexpr std::uint32_t kStepsOfCalls = 12'800;
+// A command about several jobs wakes workers at once for so many.
+inline constexpr std::uint32_t kStepsOfWakes = 4'096;
+// One piece of a long task.
+inline constexpr std::uint32_t kStepsPerPiece = 1'600;
+
+// A command up to this price runs in the turn in which it arrives, if its session has none in front
+// of it.
+inline constexpr std::uint32_t kStepsOfCheap = 200;
+// What all sessions that were just read have together, and what those in the backlog have. A
+// command that is known to take more than what is left waits for its turn in the backlog.
+inline constexpr std::uint32_t kStepsOfReading = 32'768;
+inline constexpr std::uint32_t kStepsOfSessions = 65'536;
+// Beyond that, so that a look at a few jobs does not wait for others' long ones: the first command
+// of a session that was just read, if it is that cheap; and what all of these have together.
+inline constexpr std::uint32_t kStepsOfFirst = 1'024;
+inline constexpr std::uint32_t kStepsOfFirsts = 24'576;
+// The share of one session: less where many want all of theirs.
+inline constexpr std::uint32_t kStepsPerShare = 8'192;
+inline constexpr std::uint32_t kStepsPerShareMin = 512;
+
+// What is counted in its own unit, as no client's command does it --------------------------------
+
+// Timers that change their place in the wheel, and idle sessions that are looked at.
+inline constexpr std::uint32_t kTimersMoved = 4'096;
+inline constexpr std::uint32_t kIdleLooks = 1'000;
+// Sockets that are told to be ready, and new connections.
+inline constexpr std::uint32_t kEvents = 128;
+inline constexpr std::uint32_t kAccepts = 64;
+// Bytes that one connection sends at most; that each may send in any case; and that all which send
+// more have together.
+inline constexpr std::uint64_t kSentBytes = 512 * 1024;
+inline constexpr std::uint64_t kSentBytesMin = 16 * 1024;
+inline constexpr std::uint64_t kSentBytesOfAll = 8 * kSentBytes;
+// Bytes of the memory that goes back to the system; or a share of it, if that is more.
+inline constexpr std::uint64_t kFreedBytes = 2 * 1024 * 1024;
+inline constexpr std::uint64_t kFreedShare = 16;
+// Bytes of the binlog: what is written of large bodies, what compaction and recovery write again,
+// and the space that is taken for files to come.
+inline constexpr std::uint64_t kLargeBodyBytes = 4 * 1024 * 1024;
+inline constexpr std::uint64_t kCompactedBytes = 64 * 1024;
+inline constexpr std::uint64_t kRewrittenBytes = 1024 * 1024;
+inline constexpr std::uint64_t kTakenSpaceBytes = 2 * 1024 * 1024;
+inline constexpr std::uint32_t kSpareFiles = 4;
+
+// What all of it comes to. At 50 ns a step it is below 10 ms if everything comes at once, and no
+// single part is above 4 ms.
+inline constexpr std::uint64_t kStepsPerTurn = std::uint64_t{kStepsOfTime} + kStepsOfTasks +
+                                               kStepsOfCalls + kStepsOfReading + kStepsOfFirsts +
+                                               kStepsOfSessions;
+
+static_assert(kStepsOfCheap >= kStepsPerCommand + kStepsPerDelivery,
+              "a put that wakes one worker is cheap");
+static_assert(kStepsOfCheap < kStepsOfFirst && kStepsOfFirst < kStepsOfReading);
+static_assert(kStepsOfFirsts >= 24 * kStepsOfFirst, "some sessions find room in one turn");
+static_assert(kStepsPerShareMin >= kStepsOfCheap, "every session that runs gets something done");
+static_assert(kStepsPerShareMin <= kStepsPerShare && kStepsPerShare <= kStepsOfReading);
+static_assert(kStepsOfSessions >= kStepsOfReading, "what waits goes in front of what comes");
+static_assert(kStepsPerPiece * 2 <= kStepsOfTasks, "tasks take turns within a turn");
+static_assert(kStepsOfLists <= kStepsOfTasks);
+static_assert(kStepsOfTime == kStepsOfTasks && kStepsOfTasks == kStepsOfCalls,
+              "as many jobs move in a call, whoever moves them");
+static_assert(kStepsPerTurn < 200'000);
+static_assert(kAccepts <= kEvents && kSentBytesMin < kSentBytes && kSentBytes < kSentBytesOfAll);
+static_assert(kCompactedBytes < kRewrittenBytes && kRewrittenBytes < kLargeBodyBytes,
+              "less is written again, while clients are served, than is written for them");
+
+}  // namespace haricot::turn_limits

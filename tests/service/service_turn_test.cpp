@@ -1,0 +1,312 @@
+// The fairness of the whole: whatever others do, and however much of it, no part of a turn does
+// more than its budget allows, and a client that asks for little waits for no more than that.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "haricot/base/turn_limits.hpp"
+#include "service_world.hpp"
+#include "support/random.hpp"
+
+namespace haricot {
+namespace {
+
+using namespace turn_limits;
+using test::repeated;
+using test::whole_put;
+
+// So many sessions are read in a turn at most, as by the daemon.
+constexpr std::size_t kReadPerTurn = 128;
+// The largest things that are not divided, by which a budget may be exceeded: a page of a thousand
+// jobs, and one piece of a list of all tubes beside a delivery.
+constexpr std::uint64_t kLargestCommand = 1'100 * kStepsPerShownJob;
+constexpr std::uint64_t kLargestOfTask = kStepsOfWakes + 12'000;  // A batch of deletions.
+
+class ServiceTurn : public ::testing::Test {
+ protected:
+  std::uint64_t& steps() { return world.service.engine().steps(); }
+
+  void turns(int number) {
+    for (int i = 0; i < number; ++i) {
+      world.service.advance(world.now);
+      world.service.run_backlog(world.now);
+    }
+  }
+  Session& connect() { return *sessions.emplace_back(&world.connect()); }
+  std::string tube() { return "t" + std::to_string(random.below(kTubes)); }
+  // Of the jobs that were put, or none.
+  std::string some_ids(std::uint64_t number) {
+    std::string ids;
+    for (; number > 0; --number) ids += " " + std::to_string(1 + random.below(kJobs));
+    return ids;
+  }
+
+  // Jobs in all places, and clients with many watches, with many jobs, and that wait.
+  void make_much() {
+    Session& producer = connect();
+    for (std::uint64_t i = 0; i < kJobs; i += 500) {
+      const std::string delay = random.coin() ? "0" : std::to_string(1 + random.below(3));
+      const std::string tags = random.one_in(3) ? " con:" + tube() + " try:2" : "";
+      const std::string put = "put 0 " + delay + " 2 1" + tags + "\r\nx\r\n";
+      world.ask(producer, "use " + tube() + "\r\n" + repeated(put, 500));
+    }
+    for (int i = 0; i < 12; ++i) {
+      Session& session = connect();
+      const std::uint64_t watches = random.coin() ? 200 : 1'500;
+      for (std::uint64_t tube_of = 0; tube_of < watches; ++tube_of) {
+        world.ask(session, "watch t" + std::to_string(tube_of) + "\r\n");
+      }
+      if (random.coin()) world.ask(session, repeated("reserve-with-timeout 0\r\n", 2'000));
+    }
+    for (int i = 0; i < 300; ++i) {
+      Session& session = connect();
+      world.ask(session, "watch " + tube() + "\r\nuse " + tube() + "\r\n");
+      if (random.coin()) world.say(session, "reserve\r\n");
+    }
+    turns(3);
+  }
+
+  std::string something() {
+    switch (random.below(16)) {
+      case 0:
+        return "kick " + std::to_string(random.below(100'000)) + "\r\n";
+      case 1:
+        return "flush-tube " + tube() + "\r\n";
+      case 2:
+        return "list-jobs " + tube() + " ready " + std::to_string(1 + random.below(1'000)) + "\r\n";
+      case 3:
+        return "scan-jobs 1 " + std::to_string(1 + random.below(1'000)) + " " + tube() + "\r\n";
+      case 4:
+        return "stats-tubes * " + std::to_string(1 + random.below(1'000)) + "\r\n";
+      case 5:
+        return "list-tubes\r\nlist-tubes-watched\r\n";
+      case 6:
+        return "delete-batch" + some_ids(1 + random.below(500)) + "\r\n";
+      case 7:
+        return "reserve-batch " + std::to_string(1 + random.below(1'000)) + "\r\n";
+      case 8:
+        return std::string("reserve-mode ") + (random.coin() ? "weighted" : "fifo") + "\r\n";
+      case 9:
+        return "watch " + tube() + " " + std::to_string(1 + random.below(9)) + "\r\n";
+      case 10:
+        return "pause-tube " + tube() + " " + std::to_string(random.below(2)) + "\r\n";
+      case 11:
+        return "reserve-with-timeout " + std::to_string(random.below(3)) + "\r\n";
+      case 12:
+        return repeated(whole_put("x"), 1 + random.below(300));
+      case 13:
+        return "put 0 0 2 1 con:" + tube() + ":1000\r\nx\r\n";
+      case 14:
+        return "use " + tube() + "\r\n" + repeated("use t\r\n", random.below(4'000));
+      default:
+        return "bury 1 0\r\nstats\r\n";
+    }
+  }
+
+  // What was done since the mark is at most that.
+  void expect_at_most(std::uint64_t most, std::uint64_t mark, const char* part) {
+    EXPECT_LE(steps() - mark, most) << part << ", HARICOT_SEED=" << random.seed();
+  }
+
+  void read_some() {
+    const std::uint64_t begin = steps();
+    const std::uint64_t asks_at = random.below(kReadPerTurn);
+    for (std::size_t i = 0; i < kReadPerTurn; ++i) {
+      if (i == asks_at) {
+        world.service.receive(*bystander, "use t\r\n", world.now);
+        EXPECT_EQ(world.hear(*bystander), "USING t\r\n");
+        // It has waited for this turn alone.
+        expect_at_most(kStepsOfReading + kStepsOfFirsts + i * (kStepsOfCheap + kStepsPerSend) +
+                           2 * kLargestCommand,
+                       begin, "what the bystander waited for");
+      }
+      if (!busy_turn) continue;
+      Session& session = *sessions[random.below(sessions.size())];
+      if (!session.wants_input()) continue;
+      const std::uint64_t before = steps();
+      world.service.receive(session, something(), world.now);
+      expect_at_most(kStepsPerShare + kLargestCommand + kStepsOfCalls, before, "one session");
+    }
+  }
+
+  void close_some() {
+    const std::uint64_t before = steps();
+    for (int i = 0; i < 3 && sessions.size() > 100; ++i) {
+      const std::size_t at = random.below(sessions.size());
+      world.disconnect(*sessions[at]);
+      sessions.erase(sessions.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    // Each may hand over one job more, to a client that waits on very many tubes.
+    expect_at_most(kStepsOfCalls + 3 * (2'000 + kStepsPerDelivery), before, "closes");
+  }
+
+  void turn() {
+    world.journal.written.clear();
+    const EngineCounts before = world.service.engine().counts();
+    const std::uint64_t begin = steps();
+    world.service.advance(world.now);
+    expect_at_most(kStepsOfTime + kStepsOfLists + kStepsOfTasks + kLargestOfTask, begin, "time");
+    read_some();
+    const std::uint64_t backlog = steps();
+    world.service.run_backlog(world.now);
+    expect_at_most(kStepsOfSessions + 2 * kStepsOfCalls + kLargestCommand, backlog, "backlog");
+    if (busy_turn && random.one_in(10)) close_some();
+    // Nothing moves that is not counted.
+    const EngineCounts after = world.service.engine().counts();
+    const auto moved = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; };
+    const std::uint64_t jobs =
+        std::max({moved(before.ready, after.ready), moved(before.delayed, after.delayed),
+                  moved(before.buried, after.buried), moved(before.reserved, after.reserved)});
+    EXPECT_LE(jobs * kStepsPerJob, steps() - begin);
+    for (Session* session : sessions) world.hear(*session);
+  }
+
+  static constexpr std::uint64_t kTubes = 1'500;
+  static constexpr std::uint64_t kJobs = 60'000;
+  test::Random random;
+  test::ServiceWorld world;
+  std::vector<Session*> sessions;
+  Session* bystander = &world.connect();
+  bool busy_turn = true;
+};
+
+TEST_F(ServiceTurn, DoesNoMoreThanItsBudgetsAllowWhateverIsAskedFor) {
+  make_much();
+  for (int i = 0; i < 250 && !HasFailure(); ++i) {
+    if (random.one_in(4)) world.now = world.now + Duration::milliseconds(700);
+    turn();
+    if (i % 50 == 0) world.service.engine().check_invariants();
+  }
+  // When nobody asks for more, all comes to its end.
+  busy_turn = false;
+  int left = 20'000;
+  for (; left > 0 && world.service.next_event() <= world.now && !HasFailure(); --left) turn();
+  EXPECT_GT(left, 0);
+  world.service.engine().check_invariants();
+}
+
+// All send the same at once. A part of the turn for those that are read, and one for the backlog,
+// are all that they have of it.
+TEST_F(ServiceTurn, IsNoLongerWhereVeryManyWantTheSame) {
+  Session& producer = connect();
+  world.ask(producer, repeated(whole_put("x"), 3'000));
+  std::string watches;
+  for (int i = 0; i < 300; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
+  for (int i = 0; i < 500; ++i) world.ask(connect(), i < 250 ? watches : "watch t1\r\n");
+  world.settle();
+  const std::string lines[] = {
+      repeated("list-jobs default ready 30\r\n", 50),
+      repeated("scan-jobs 1 32\r\n", 50),
+      repeated("scan-jobs 1 33 t1\r\n", 20),
+      repeated("stats-tubes * 1000\r\n", 3),
+      repeated("list-jobs default ready 1000\r\n", 3),
+      repeated("list-tubes-watched\r\n", 40),
+      repeated("stats\r\n", 40),
+      repeated("use t\r\n", 3'000),
+      repeated("reserve-batch 20\r\n", 10),
+      repeated(whole_put("x"), 50),
+  };
+  for (const std::string& line : lines) {
+    SCOPED_TRACE(line.substr(0, 30));
+    busy_turn = false;
+    for (std::size_t i = 0; i < sessions.size();) {
+      world.service.advance(world.now);
+      const std::uint64_t begin = steps();
+      for (std::size_t read = 0; read < kReadPerTurn && i < sessions.size(); ++read, ++i) {
+        world.service.receive(*sessions[i], line, world.now);
+      }
+      // Besides, each of them runs what is cheap.
+      expect_at_most(kStepsOfReading + kStepsOfFirsts + kLargestCommand +
+                         kReadPerTurn * (kStepsOfCheap + kStepsPerSend + 1'000),
+                     begin, "reading");
+      const std::uint64_t backlog = steps();
+      world.service.run_backlog(world.now);
+      expect_at_most(kStepsOfSessions + kLargestCommand, backlog, "backlog");
+    }
+    do turn();
+    while (world.service.next_event() <= world.now && !HasFailure());
+  }
+}
+
+// What is long in one go.
+struct Long {
+  const char* what;
+  bool many_watches = false;
+  const char* jobs_delay_s = nullptr;  // Of very many jobs; null: there are none.
+  bool are_held = false;
+  bool many_wait = false;  // Workers, for a second at most.
+  const char* before = "";
+  const char* line = "";
+  bool closes = false;
+  std::uint32_t seconds = 0;  // That go by.
+};
+
+constexpr Long kLong[] = {
+    {.what = "kick", .jobs_delay_s = "1000", .line = "kick 100000\r\n"},
+    {.what = "flush", .jobs_delay_s = "0", .line = "flush-tube many\r\n"},
+    {.what = "mode", .many_watches = true, .line = "reserve-mode weighted\r\n"},
+    {.what = "first weight", .many_watches = true, .line = "watch t7 5\r\n"},
+    {.what = "list of tubes", .many_watches = true, .line = "list-tubes\r\n"},
+    {.what = "list of watched tubes", .many_watches = true, .line = "list-tubes-watched\r\n"},
+    {.what = "close with many watches", .many_watches = true, .closes = true},
+    {.what = "close with many jobs", .jobs_delay_s = "0", .are_held = true, .closes = true},
+    {.what = "delays", .jobs_delay_s = "1", .seconds = 1},
+    {.what = "TTRs", .jobs_delay_s = "0", .are_held = true, .seconds = 1},
+    {.what = "pause",
+     .jobs_delay_s = "0",
+     .many_wait = true,
+     .before = "pause-tube many 1\r\n",
+     .seconds = 1},
+    {.what = "waits", .many_wait = true, .seconds = 1},
+};
+
+class ServiceLong : public ServiceTurn, public ::testing::WithParamInterface<Long> {
+ protected:
+  void prepare(Session& session, const Long& of) {
+    world.ask(session, std::string("use many\r\nwatch many\r\n") + of.before);
+    std::string watches;
+    for (int i = 0; i < 40'000; ++i) watches += "watch t" + std::to_string(i) + "\r\n";
+    if (of.many_watches) world.ask(session, watches);
+    const char* const delay = of.jobs_delay_s;
+    if (delay != nullptr) {
+      world.ask(session, repeated(std::string("put 0 ") + delay + " 1 1\r\nx\r\n", kJobs));
+    }
+    for (int i = 0; i < 3'000 && of.many_wait; ++i) {
+      world.say(world.connect(), "watch many\r\nreserve-with-timeout 1\r\n");
+    }
+    if (of.are_held) world.ask(session, repeated("reserve\r\n", kJobs));
+  }
+};
+
+TEST_P(ServiceLong, IsDividedAmongTurns) {
+  const Long& of = GetParam();
+  busy_turn = false;
+  Session& session = connect();
+  prepare(session, of);
+  turn();
+  world.service.receive(session, of.line, world.now);
+  if (of.closes) {
+    sessions.clear();
+    world.disconnect(session);
+  }
+  world.now = world.now + Duration::seconds(of.seconds);
+  int turns = 0;
+  do {
+    turn();
+    ++turns;
+  } while (world.service.next_event() <= world.now && !HasFailure());
+  EXPECT_GE(turns, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, ServiceLong, ::testing::ValuesIn(kLong), [](const auto& info) {
+  std::string name = info.param.what;
+  std::erase(name, ' ');
+  return name;
+});
+
+}  // namespace
+}  // namespace haricot
