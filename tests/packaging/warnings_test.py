@@ -39,8 +39,8 @@ class Warnings(unittest.TestCase):
     def test_ci_asks_for_errors_in_each_build(self):
         for command in self.commands("release", AS_IN_CI):
             self.assertIn("-Werror", command)
-        builds = [line for line in (PROJECT / ".ci/run").read_text().splitlines()
-                  if line.startswith(("scripts/test", "cmake --preset"))]
+        lines = [line.strip() for line in (PROJECT / ".ci/run").read_text().splitlines()]
+        builds = [line for line in lines if line.startswith(("scripts/test", "cmake --preset"))]
         self.assertGreater(len(builds), 3)
         for line in builds:
             self.assertTrue("--no-warnings" in line or AS_IN_CI in line, line)
