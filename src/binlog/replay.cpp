@@ -85,7 +85,7 @@ bool Replay::run(Duration wall_offset, Instant now) {
     return fail("the ids of jobs are nearly used up: the next one would be " +
                 std::to_string(report_.next_id));
   }
-  engine_.end_restore(report_.next_id);
+  engine_.restoring().end(report_.next_id);
   return true;
 }
 

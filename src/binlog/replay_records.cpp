@@ -128,7 +128,7 @@ bool Replay::take_kept(JobId id) {
   if (const JobRef job = engine_.jobs().find(id); job != JobRef::none) drop(job);
   if (kept->end <= now_) return true;
   kept->id = id;
-  const JobRef remains = engine_.restore_kept(*kept);
+  const JobRef remains = engine_.restoring().restore_kept(*kept);
   if (remains == JobRef::none) return fail(std::string(kNoMemory));
   segments_.attach(remains, kept_record_bytes(*kept));
   return true;
@@ -150,14 +150,14 @@ JobRef Replay::take_in(const Record& record, std::string_view tags) {
   }
   RestoredJob restored = restored_from(record, wall_offset_);
   restored.tags = tags;
-  const JobRef ref = engine_.restore(restored, record.tube_name, std::move(taken));
+  const JobRef ref = engine_.restoring().restore(restored, record.tube_name, std::move(taken));
   if (ref != JobRef::none) segments_.attach(ref, job_bytes(record, tags.size()));
   return ref;
 }
 
 void Replay::change(JobRef ref, const Record& record) {
   const bool was_buried = engine_.jobs()[ref].state() == JobState::buried;
-  engine_.change_restored(ref, restored_from(record, wall_offset_));
+  engine_.restoring().change(ref, restored_from(record, wall_offset_));
   set_time(ref, record, was_buried);
 }
 
@@ -172,7 +172,7 @@ void Replay::drop(JobRef ref) {
   const Job& job = jobs[ref];
   const std::size_t lead = lead_bytes(engine_.tubes()[job.tube].name.size(), jobs.tags(ref).size());
   segments_.detach(ref, full_record_bytes(lead, job.body_bytes));
-  engine_.drop_restored(ref);
+  engine_.restoring().drop(ref);
 }
 
 // The note's stamp keeps the deadline of a delayed job until it has its place, and the turn of a

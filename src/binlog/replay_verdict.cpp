@@ -364,12 +364,12 @@ bool Replay::place_all(Instant now) {
         if (deadline <= now) job.set_state(JobState::ready);
       }
       note.set_stamp(0);
-      good = engine_.place_restored(ref, deadline);
+      good = engine_.restoring().place(ref, deadline);
     }
   }
   std::stable_sort(buried.begin(), buried.end(),
                    [](const Buried& a, const Buried& b) { return a.stamp < b.stamp; });
-  for (const Buried& job : buried) good = good && engine_.place_restored(job.ref, Instant{});
+  for (const Buried& job : buried) good = good && engine_.restoring().place(job.ref, Instant{});
   return good || fail(std::string(kNoMemory));
 }
 
@@ -379,7 +379,7 @@ bool Replay::place_kept() {
   const std::vector<JobRef> all = engine_.jobs().remains_by_id();
   bool good = true;
   for (auto remains = all.rbegin(); remains != all.rend() && good; ++remains) {
-    const PlacedKey placed = engine_.place_kept(*remains);
+    const PlacedKey placed = engine_.restoring().place_kept(*remains);
     if (placed == PlacedKey::over) drop(*remains);
     good = placed != PlacedKey::no_memory;
   }

@@ -383,16 +383,16 @@ Instant Daemon::next_log_of_draining() const {
 // Logs the begin and the end of a shortage. If shortages come and go, it leaves most of them out.
 void Daemon::log_memory() {
   const Engine& engine = service_.engine();
-  if (engine.is_short_of_job_memory() == memory_shortage_logged_) return;
+  if (engine.memory().is_short() == memory_shortage_logged_) return;
   if (memory_shortage_logged_) {
     log_.event(Level::info, "memory-again",
-               {{"used", engine.job_memory_bytes()}, {"refused", engine.counts().refused_puts}});
+               {{"used", engine.memory().used_bytes()}, {"refused", engine.counts().refused_puts}});
     memory_shortage_logged_ = false;
     return;
   }
   if (!memory_complaint_.take(now_)) return;
   log_.event(Level::warning, "memory-full",
-             {{"used", engine.job_memory_bytes()},
+             {{"used", engine.memory().used_bytes()},
               {"refused", engine.counts().refused_puts},
               {"hint", "puts are refused: the server has taken what --memory-max allows"}});
   memory_shortage_logged_ = true;

@@ -31,9 +31,11 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       tries_(state_, flushes_),
       lanes_(state_, flushes_, key),
       keys_(state_, flushes_, key),
+      memory_(state_, lanes_, keys_),
       times_(state_),
       extras_(state_, lanes_, keys_),
       places_(state_, times_, extras_),
+      restoring_(state_, keys_, extras_, places_),
       watching_(state_),
       offers_(state_, tries_, places_, watching_),
       backlog_(state_, flushes_, tries_, keys_, places_, watching_, offers_, lanes_) {}
@@ -63,36 +65,6 @@ void Engine::mark_producer(Client& client) {
   client.producer_ = true;
 }
 
-bool Engine::admit(std::uint64_t asked) {
-  if (!is_job_memory_limited()) return true;
-  const std::uint64_t wanted = counted_bytes() + asked;
-  // Between the two bounds nothing changes: a client that takes one job out and puts one in does
-  // not end the shortage.
-  const bool is_short = counted_bytes() > job_memory_short_above_;
-  if (wanted <= job_memory_bytes_max_) {
-    const bool is_over = wanted <= plenty() || !is_short;
-    if (is_over) job_memory_short_above_ = kNoShortage;
-    return true;
-  }
-  ++state_.counts.refused_puts;
-  if (!is_short) job_memory_short_above_ = plenty();
-  // A body that never fits says nothing of how full the memory is.
-  if (asked < job_memory_bytes_max_) {
-    job_memory_short_above_ = std::min(job_memory_short_above_, job_memory_bytes_max_ - asked);
-  }
-  return false;
-}
-
-void Engine::note_refused_put(std::size_t body_bytes) {
-  ++state_.counts.refused_puts;
-  refused_body_bytes_ = std::min<std::uint64_t>(refused_body_bytes_, body_bytes);
-  state_.jobs.give_empty_chunks_back();
-}
-
-bool Engine::admit_put(std::size_t body_bytes, std::size_t tag_bytes) {
-  return admit(state_.jobs.memory_bytes_for(body_bytes, tag_bytes));
-}
-
 Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant now) {
   state_.now = now;
   Tube& tube = *client.used_;
@@ -100,7 +72,7 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
     return put.read_tags == nullptr
                ? put_with_tags(tube, put, {put.tags, tags_in(put.tags)}, std::move(body))
                : put_with_tags(tube, put, *put.read_tags, std::move(body));
-  if (is_job_memory_limited() && !admit(state_.jobs.memory_bytes_for(body.size()))) {
+  if (memory_.is_limited() && !memory_.admit(state_.jobs.memory_bytes_for(body.size()))) {
     return Outcome::out_of_memory;
   }
   const JournalStatus room = state_.journal.reserve_put(
@@ -120,7 +92,7 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
 // and makes it as urgent as itself. One that names the limit of a lane may let many jobs go.
 Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read, NewBody&& body) {
   const JobTags& tags = read.tags;
-  if (is_job_memory_limited() && !admit(extras_.memory_bytes_for(tube, read, body.size()))) {
+  if (memory_.is_limited() && !memory_.admit(extras_.memory_bytes_for(tube, read, body.size()))) {
     return Outcome::out_of_memory;
   }
   Keys::Found key;

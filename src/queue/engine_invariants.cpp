@@ -61,7 +61,7 @@ class Inspection {
     CHECK(engine_.state_.jobs.find(job.id) == ref);
     CHECK(job.state() == state);
     CHECK(job.ttr_s > 0);
-    CHECK(job.id < engine_.next_id_);
+    CHECK(job.id < engine_.state_.next_id);
     const std::size_t tag_bytes = JobStore::tag_bytes_of(engine_.state_.jobs.tags(ref));
     job_memory_bytes_ += engine_.state_.jobs.memory_bytes_for(job.body_bytes, tag_bytes);
     if (engine_.lanes_.has(ref)) {
@@ -176,7 +176,7 @@ class Inspection {
     CHECK(engine_.keys_.kept_.bytes_to_come() == bytes_to_come_);
     for (JobRef ref = store.first_remains_from(0); ref != JobRef::none;
          ref = store.first_remains_from(store[ref].id + 1)) {
-      CHECK(store[ref].id < engine_.next_id_);
+      CHECK(store[ref].id < engine_.state_.next_id);
       CHECK(store.find(store[ref].id) == JobRef::none);
       const std::size_t tag_bytes = JobStore::tag_bytes_of(store.tags(ref));
       job_memory_bytes_ += store.memory_bytes_for(store.tube_name_of(ref).size(), tag_bytes);
@@ -406,7 +406,7 @@ class Inspection {
   void check_counts() const {
     const EngineCounts& counts = engine_.state_.counts;
     CHECK(engine_.state_.jobs.memory_bytes() == job_memory_bytes_);
-    CHECK(engine_.job_memory_bytes() ==
+    CHECK(engine_.memory().used_bytes() ==
           job_memory_bytes_ + engine_.lanes_.lanes_.memory_bytes() + engine_.keys_.memory_bytes());
     CHECK(counts.urgent == sum_.urgent);
     CHECK(counts.ready == sum_.ready);

@@ -188,10 +188,10 @@ ReplyCode Dispatcher::find_room(PutPlan& plan, const Command& command) {
   if (plan.body_bytes <= JobStore::kInlineBodyBytesMax) return ReplyCode::none;
   // One that is above the limit of memory for jobs now is not collected in the first place.
   const JobTags tags = command.read_tags.value_or(JobTags{});
-  if (engine_.admit_put(plan.body_bytes, JobStore::tag_bytes_of({command.tags, tags}))) {
+  if (engine_.memory().admit_put(plan.body_bytes, JobStore::tag_bytes_of({command.tags, tags}))) {
     const Memory::Bounded bounded;
     plan.body = BlobRef::allocate(plan.body_bytes);
-    if (!plan.body && Memory::take_refusal()) engine_.note_refused_put(plan.body_bytes);
+    if (!plan.body && Memory::take_refusal()) engine_.memory().note_refused_put(plan.body_bytes);
   }
   if (plan.body) return ReplyCode::none;
   return draining_ ? ReplyCode::draining : ReplyCode::out_of_memory;
@@ -213,9 +213,9 @@ Outcome Dispatcher::put_within_limit(Client& client, const NewJob& job, NewBody&
   const std::size_t bytes = body.size();
   const Memory::Bounded bounded;
   const Outcome outcome = engine_.put(client, job, std::move(body), now);
-  if (outcome == Outcome::done) engine_.note_put(bytes);
+  if (outcome == Outcome::done) engine_.memory().note_put(bytes);
   if (outcome == Outcome::out_of_memory && Memory::take_refusal()) {
-    engine_.note_refused_put(bytes);
+    engine_.memory().note_refused_put(bytes);
   }
   return outcome;
 }

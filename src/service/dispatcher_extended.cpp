@@ -127,7 +127,7 @@ Reply Dispatcher::stats_tubes(const Command& command, Instant now) {
   const Tube* next = tubes.first_from(command.tube);
   std::uint64_t steps = 0;
   for (; next != nullptr && tubes_.size() < command.bound; next = tubes.after(*next)) {
-    steps += Engine::detail_steps(*next) + next->many_watchers;
+    steps += Times::detail_steps(*next) + next->many_watchers;
     if (!tubes_.empty() && steps > kPageSteps) break;
     tubes_.push_back(next);
   }

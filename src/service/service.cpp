@@ -36,7 +36,7 @@ Service::Service(const ServerInfo& info, Journal& journal, Instant now, const Ha
       now_(now),
       limits_(info.limits) {
   engine_.limit_tries(limits_.tries_max);
-  if (limits_.job_memory_bytes_max > 0) engine_.limit_job_memory(limits_.job_memory_bytes_max);
+  if (limits_.job_memory_bytes_max > 0) engine_.memory().limit(limits_.job_memory_bytes_max);
 }
 
 Service::~Service() {

@@ -21,10 +21,10 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
     case Verb::reserve:
     case Verb::reserve_with_timeout:
       // Looking through the tubes, and waiting on each.
-      return 2 * std::uint64_t{engine_.reserve_steps(client)};
+      return 2 * std::uint64_t{engine_.watching().reserve_steps(client)};
     case Verb::reserve_batch: {
       // The same for each job, and the last one may come when the bound is nearly reached.
-      const std::uint64_t steps = engine_.reserve_steps(client);
+      const std::uint64_t steps = engine_.watching().reserve_steps(client);
       return std::min<std::uint64_t>(bound * steps, Engine::kStepsPerBatch) + steps +
              std::min<std::uint64_t>(bound, engine_.counts().ready) * 2 * turn_limits::kStepsPerJob;
     }
@@ -54,11 +54,11 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
              turn_limits::kStepsPerName * std::min<std::uint64_t>(tubes, TubeList::kTubesPerPage);
     case Verb::watch:
     case Verb::watch_by_weight:
-      return engine_.watch_steps(client);
+      return engine_.watching().watch_steps(client);
     case Verb::ignore:
-      return engine_.ignore_steps(client);
+      return engine_.watching().ignore_steps(client);
     case Verb::put:
-      return engine_.offer_steps(client.used());
+      return engine_.watching().offer_steps(client.used());
     case Verb::release:
     case Verb::kick_job:
       return engine_.offer_steps(command.id);

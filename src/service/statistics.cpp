@@ -227,7 +227,7 @@ constexpr std::array kOwnRows = {
         "were refused",
         &limits_memory),
     Server::integer(
-        "memory-used", [](const ServerFacts& s) { return s.engine.job_memory_bytes(); }, kSame,
+        "memory-used", [](const ServerFacts& s) { return s.engine.memory().used_bytes(); }, kSame,
         &limits_memory),
     Server::integer(
         "memory-refused", [](const ServerFacts& s) { return s.counts().refused_puts; }, kSame,
@@ -241,7 +241,7 @@ constexpr std::array kOwnRows = {
         "binlog-refused-puts", [](const ServerFacts& s) { return s.state.journal.refused_puts; },
         "only with `-b`: puts that were refused because the disk was full or failed", &has_binlog),
     Server::integer(
-        "memory-full", [](const ServerFacts& s) { return s.engine.is_short_of_job_memory(); },
+        "memory-full", [](const ServerFacts& s) { return s.engine.memory().is_short(); },
         "only with `--memory-max`: 1 from a put that was refused because of it until that put fits "
         "and an eighth of the limit is free, else 0",
         &limits_memory),

@@ -20,7 +20,7 @@ class PromisesTest : public ::testing::Test {
     RestoredJob job{};
     job.id = ++last_id_;
     job.tags = tags;
-    const JobRef ref = engine.restore(job, "default", {});
+    const JobRef ref = engine.restoring().restore(job, "default", {});
     promises.make(engine.journaled(ref), engine.jobs(), promise);
     return ref;
   }

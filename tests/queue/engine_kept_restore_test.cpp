@@ -13,10 +13,10 @@ namespace {
 class EngineRestoreOfKept : public ::testing::Test {
  protected:
   PlacedKey restore(JobId id, std::string_view tube, std::string_view key, Instant end) {
-    const JobRef remains = world.engine.restore_kept(
+    const JobRef remains = world.engine.restoring().restore_kept(
         {.ref = JobRef::none, .id = id, .tube_name = tube, .key = key, .seconds = 60, .end = end});
     EXPECT_EQ(world.engine.jobs().find_remains(id), remains);
-    const PlacedKey placed = world.engine.place_kept(remains);
+    const PlacedKey placed = world.engine.restoring().place_kept(remains);
     if (placed == PlacedKey::over) {
       EXPECT_EQ(world.engine.kept(remains).end, end);
       world.engine.jobs().destroy_remains(remains);
@@ -38,7 +38,7 @@ class EngineRestoreOfKept : public ::testing::Test {
 TEST_F(EngineRestoreOfKept, AJobThatDoesNotHoldItsKeyLeavesNothing) {
   world.restore(1, JobState::ready, "idp:k:60", 0);
   world.restore(2, JobState::ready, "idp:k", 0);
-  world.engine.end_restore(3);
+  world.engine.restoring().end(3);
   Client& client = world.connect();
   EXPECT_EQ(world.engine.delete_job(client, 1), Outcome::done);
   EXPECT_EQ(world.engine.jobs().remains(), 0U);
@@ -50,7 +50,7 @@ TEST_F(EngineRestoreOfKept, AJobThatDoesNotHoldItsKeyLeavesNothing) {
 TEST_F(EngineRestoreOfKept, AKeyIsTakenUntilItsEnd) {
   EXPECT_EQ(restore(5, "default", "k", in(10)), PlacedKey::kept);
   EXPECT_EQ(restore(6, "gone", "k", in(20)), PlacedKey::kept);
-  world.engine.end_restore(7);
+  world.engine.restoring().end(7);
   world.engine.check_invariants();
   Client& client = world.connect();
   EXPECT_EQ(world.engine.tubes().size(), 1U);
@@ -72,7 +72,7 @@ TEST_F(EngineRestoreOfKept, WhoHasTheKeyKeepsIt) {
   EXPECT_EQ(restore(6, "other", "b", in(10)), PlacedKey::kept);
   EXPECT_EQ(restore(5, "default", "over", world.now), PlacedKey::over);
   EXPECT_EQ(world.engine.jobs().remains(), 2U);
-  world.engine.end_restore(10);
+  world.engine.restoring().end(10);
   world.engine.check_invariants();
   Client& client = world.connect();
   EXPECT_EQ(holder(client, "idp:a"), 3U);
@@ -82,14 +82,14 @@ TEST_F(EngineRestoreOfKept, WhoHasTheKeyKeepsIt) {
 }
 
 TEST_F(EngineRestoreOfKept, WhatIsDroppedBeforeItIsPlacedLeavesNothing) {
-  const std::uint64_t before = world.engine.job_memory_bytes();
-  const JobRef remains = world.engine.restore_kept(
+  const std::uint64_t before = world.engine.memory().used_bytes();
+  const JobRef remains = world.engine.restoring().restore_kept(
       {.ref = JobRef::none, .id = 5, .tube_name = "t", .key = "k", .seconds = 1, .end = in(1)});
   ASSERT_NE(remains, JobRef::none);
   EXPECT_EQ(world.engine.kept(remains).end, in(1));
   world.engine.jobs().destroy_remains(remains);
-  EXPECT_EQ(world.engine.job_memory_bytes(), before);
-  world.engine.end_restore(6);
+  EXPECT_EQ(world.engine.memory().used_bytes(), before);
+  world.engine.restoring().end(6);
   world.engine.check_invariants();
 }
 

@@ -106,7 +106,7 @@ TEST_F(EngineKeptKeys, TimeDropsWhatIsOver) {
   world.pass_s(1);
   EXPECT_EQ(engine.jobs().remains(), 0U);
   EXPECT_EQ(journal.forgotten.size(), 2U);
-  EXPECT_EQ(engine.job_memory_bytes(), 0U);
+  EXPECT_EQ(engine.memory().used_bytes(), 0U);
   EXPECT_EQ(engine.next_event(), Instant::never());
 }
 
@@ -315,7 +315,7 @@ TEST_F(EngineKeptKeys, APutWithoutATimeAsksForNoRoomOfAKey) {
 TEST_F(EngineKeptKeys, ARefusedDeleteLeavesEverythingAsItWas) {
   const JobId id = put("idp:k:60");
   const JobId plain = put("");
-  const std::uint64_t memory = engine.job_memory_bytes();
+  const std::uint64_t memory = engine.memory().used_bytes();
   const std::pair<JournalStatus, Outcome> rows[] = {
       {JournalStatus::failed, Outcome::journal_failed},
       {JournalStatus::later, Outcome::not_yet},
@@ -332,7 +332,7 @@ TEST_F(EngineKeptKeys, ARefusedDeleteLeavesEverythingAsItWas) {
   journal.refuse_from(1, JournalStatus::full);
   EXPECT_EQ(engine.delete_batch(producer, std::vector{plain, id}).outcome, Outcome::journal_failed);
   journal.accept();
-  EXPECT_EQ(engine.job_memory_bytes(), memory);
+  EXPECT_EQ(engine.memory().used_bytes(), memory);
   EXPECT_EQ(engine.jobs().remains(), 0U);
   EXPECT_TRUE(journal.kept.empty());
   EXPECT_TRUE(journal.forgotten.empty());
@@ -361,21 +361,21 @@ TEST_F(EngineKeptKeys, WhatTheRecordsOfKeysWillTakeIsKnown) {
 TEST_F(EngineKeptKeys, WhatRemainsTakesMemory) {
   const JobId id = put("idp:k:60");
   // The body of what remains is the name of the tube.
-  const std::uint64_t with_job = engine.job_memory_bytes();
+  const std::uint64_t with_job = engine.memory().used_bytes();
   remove(id);
   const std::size_t tag_bytes = JobStore::tag_bytes_of(std::string_view("idp:k:60"));
   const std::uint64_t left =
       engine.jobs().memory_bytes_for(std::string_view("default").size(), tag_bytes) +
       sizeof(KeyNode*);
-  EXPECT_EQ(engine.job_memory_bytes(), left);
+  EXPECT_EQ(engine.memory().used_bytes(), left);
   // A put is refused because of it, and a delete is not.
-  engine.limit_job_memory(with_job + left);
+  engine.memory().limit(with_job + left);
   const JobId last = put("idp:l:60");
   EXPECT_EQ(world.try_put(producer, engine.take_id(), {.tags = "idp:m"}), Outcome::out_of_memory);
-  engine.limit_job_memory(1);
+  engine.memory().limit(1);
   remove(last);
   world.pass_s(60);
-  EXPECT_EQ(engine.job_memory_bytes(), 0U);
+  EXPECT_EQ(engine.memory().used_bytes(), 0U);
 }
 
 // A tube with a long name makes what remains larger than its job. The jobs count as much from the
@@ -384,20 +384,20 @@ TEST_F(EngineKeptKeys, DeletionsTakeNoMoreThanThePutsHaveAskedFor) {
   use(std::string(200, 't'));
   std::uint64_t of_first = 0;
   for (const char* const tags : {"idp:k:60", "idp:l:4294967295 try:3", "idp:m"}) {
-    const std::uint64_t before = engine.job_memory_bytes();
+    const std::uint64_t before = engine.memory().used_bytes();
     const JobId id = put(tags);
-    const std::uint64_t with_job = engine.job_memory_bytes();
+    const std::uint64_t with_job = engine.memory().used_bytes();
     EXPECT_GT(with_job, before);
     remove(id);
-    EXPECT_LE(engine.job_memory_bytes(), with_job);
-    if (of_first == 0) of_first = engine.job_memory_bytes();
+    EXPECT_LE(engine.memory().used_bytes(), with_job);
+    if (of_first == 0) of_first = engine.memory().used_bytes();
     engine.check_invariants();
   }
-  const std::uint64_t kept = engine.job_memory_bytes();
-  engine.limit_job_memory(kept + of_first - 1);
+  const std::uint64_t kept = engine.memory().used_bytes();
+  engine.memory().limit(kept + of_first - 1);
   EXPECT_EQ(world.try_put(producer, engine.take_id(), {.tags = "idp:n:60"}),
             Outcome::out_of_memory);
-  engine.limit_job_memory(2 * kept);
+  engine.memory().limit(2 * kept);
   (void)put("idp:n:60");
 }
 
@@ -405,11 +405,11 @@ TEST_F(EngineKeptKeys, ADeleteThatFindsNoMemoryLeavesEverythingAsItWas) {
   const JobId id = put("con:l idp:k:60");
   journal.written.reserve(100);
   journal.kept.reserve(100);
-  const std::uint64_t memory = engine.job_memory_bytes();
+  const std::uint64_t memory = engine.memory().used_bytes();
   Outcome outcome = Outcome::out_of_memory;
   std::int64_t allocations = 0;
   while (outcome == Outcome::out_of_memory && allocations < 20) {
-    EXPECT_EQ(engine.job_memory_bytes(), memory);
+    EXPECT_EQ(engine.memory().used_bytes(), memory);
     {
       const test::AllocationFailure failure(allocations++);
       outcome = engine.delete_job(producer, id);
@@ -429,7 +429,7 @@ TEST_F(EngineKeptKeys, ABatchThatFindsNoMemoryLeavesEverythingAsItWas) {
   ids.push_back(put(""));
   journal.written.reserve(1000);
   journal.kept.reserve(1000);
-  const std::uint64_t memory = engine.job_memory_bytes();
+  const std::uint64_t memory = engine.memory().used_bytes();
   DeleteResult result{Outcome::out_of_memory};
   std::int64_t allocations = 0;
   while (result.outcome == Outcome::out_of_memory && allocations < 400) {
@@ -443,7 +443,7 @@ TEST_F(EngineKeptKeys, ABatchThatFindsNoMemoryLeavesEverythingAsItWas) {
     }
     engine.check_invariants();
     if (result.outcome == Outcome::done) break;
-    EXPECT_EQ(engine.job_memory_bytes(), memory);
+    EXPECT_EQ(engine.memory().used_bytes(), memory);
     EXPECT_EQ(engine.jobs().remains(), 0U);
     EXPECT_FALSE(journal.has_open_room());
   }

@@ -24,13 +24,13 @@ using test::raised;
 TEST_F(EngineKeys, APutOfAKeyThatAJobHasAddsNothing) {
   const JobId id = put();
   const EngineCounts before = engine.counts();
-  const std::uint64_t memory = engine.job_memory_bytes();
+  const std::uint64_t memory = engine.memory().used_bytes();
   world.pass_s(5);
   EXPECT_EQ(again({.delay_s = 7, .ttr_s = 9, .body = "another", .tags = "idp:k"}), kept(id));
   EXPECT_EQ(engine.counts().total_jobs, before.total_jobs);
   EXPECT_EQ(engine.counts().ready, 1U);
   EXPECT_EQ(world.tube().total_jobs, 1U);
-  EXPECT_EQ(engine.job_memory_bytes(), memory);
+  EXPECT_EQ(engine.memory().used_bytes(), memory);
   EXPECT_EQ(journal.written.size(), 1U);
   EXPECT_EQ(world.report(id).age_s, 5U);
   EXPECT_EQ(world.report(id).delay_s, 0U);
@@ -220,9 +220,9 @@ TEST_F(EngineKeys, WithoutRoomNothingIsRaised) {
 
 TEST_F(EngineKeys, ADuplicateIsRefusedWhereAnyPutWouldBe) {
   const JobId id = put();
-  engine.limit_job_memory(2 * engine.job_memory_bytes());
+  engine.memory().limit(2 * engine.memory().used_bytes());
   EXPECT_EQ(again(), kept(id));
-  engine.limit_job_memory(2 * engine.job_memory_bytes() - 1);
+  engine.memory().limit(2 * engine.memory().used_bytes() - 1);
   EXPECT_EQ(again(), (Again{Outcome::out_of_memory}));
   EXPECT_EQ(engine.counts().refused_puts, 1U);
 }
@@ -285,7 +285,7 @@ TEST(EngineRestoreOfKeys, TheHighestIdHoldsAKey) {
   world.restore(5, JobState::buried, "idp:a", 9);
   world.restore(4, JobState::ready, "idp:b", 9);
   world.restore(6, JobState::ready, "idp:c:0", 9);  // What is no good tag names no key.
-  world.engine.end_restore(8);
+  world.engine.restoring().end(8);
   world.engine.check_invariants();
   Client& client = world.connect();
   const auto holder = [&](std::string_view tags) -> JobId {

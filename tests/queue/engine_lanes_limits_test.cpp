@@ -72,9 +72,9 @@ TEST_F(EngineLaneLimitsTest, APutThatFailsLeavesTheLimit) {
   for (int i = 0; i < 3; ++i) put("con:a");
   ASSERT_EQ(world.reserve(worker), 1U);
   const test::PutOptions raise = {.tags = "con:a:2"};
-  engine.limit_job_memory(1);
+  engine.memory().limit(1);
   EXPECT_EQ(world.try_put(producer, engine.take_id(), raise), Outcome::out_of_memory);
-  engine.limit_job_memory(1'000'000);
+  engine.memory().limit(1'000'000);
   for (const JournalStatus status :
        {JournalStatus::full, JournalStatus::failed, JournalStatus::later}) {
     journal.refuse_from(1, status);
@@ -87,13 +87,13 @@ TEST_F(EngineLaneLimitsTest, APutThatFailsLeavesTheLimit) {
 
 // If the only put of a key fails, nothing of its lane is left.
 TEST_F(EngineLaneLimitsTest, APutThatFailsLeavesNoLane) {
-  const std::uint64_t before = engine.job_memory_bytes();
+  const std::uint64_t before = engine.memory().used_bytes();
   journal.refuse_from(1, JournalStatus::failed);
   EXPECT_EQ(world.try_put(producer, engine.take_id(), {.tags = "con:a:2"}),
             Outcome::journal_failed);
   journal.accept();
   engine.check_invariants();
-  EXPECT_EQ(engine.job_memory_bytes(), before);
+  EXPECT_EQ(engine.memory().used_bytes(), before);
 }
 
 // The limit is lower than what is reserved: nothing more is handed out until so many have ended.
@@ -172,7 +172,7 @@ TEST(EngineRestoreOfLanes, TheLimitOfTheHighestIdHolds) {
   // What is no good tag names no lane and no limit.
   world.restore(9, JobState::ready, "con:a:0", 1);
   world.restore(10, JobState::ready, "con: con:c later:con:a", 1);
-  world.engine.end_restore(11);
+  world.engine.restoring().end(11);
   world.engine.check_invariants();
   Client& worker = world.connect();
   const JobId expected[] = {1, 3, 8, 9, 10, 0};

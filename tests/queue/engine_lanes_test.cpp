@@ -374,19 +374,19 @@ TEST_F(EngineLanesTest, ALaneGoesOnWhileALongFlushHasItsJobs) {
 // Memory ------------------------------------------------------------------------------------------
 
 TEST_F(EngineLanesTest, ALaneGoesWithItsLastJob) {
-  const std::uint64_t before = engine.job_memory_bytes();
+  const std::uint64_t before = engine.memory().used_bytes();
   const JobId first = put("a-key-that-needs-memory-of-its-own");
-  const std::uint64_t with_one = engine.job_memory_bytes();
+  const std::uint64_t with_one = engine.memory().used_bytes();
   const JobId second = put("a-key-that-needs-memory-of-its-own");
-  EXPECT_LT(engine.job_memory_bytes() - with_one, with_one - before);
+  EXPECT_LT(engine.memory().used_bytes() - with_one, with_one - before);
   EXPECT_EQ(engine.delete_job(producer, first), Outcome::done);
   EXPECT_EQ(engine.delete_job(producer, second), Outcome::done);
-  EXPECT_EQ(engine.job_memory_bytes(), before);
+  EXPECT_EQ(engine.memory().used_bytes(), before);
 }
 
 TEST_F(EngineLanesTest, TheLimitOfMemoryCountsLanes) {
   constexpr std::uint64_t kBytes = 10'000;
-  engine.limit_job_memory(kBytes);
+  engine.memory().limit(kBytes);
   std::uint32_t jobs = 0;
   Outcome outcome = Outcome::done;
   while (outcome == Outcome::done) {
@@ -396,7 +396,7 @@ TEST_F(EngineLanesTest, TheLimitOfMemoryCountsLanes) {
   }
   EXPECT_EQ(outcome, Outcome::out_of_memory);
   engine.check_invariants();
-  EXPECT_LE(engine.job_memory_bytes(), kBytes);
+  EXPECT_LE(engine.memory().used_bytes(), kBytes);
   EXPECT_LT(jobs, kBytes / engine.jobs().memory_bytes_for(1) / 2);
 }
 

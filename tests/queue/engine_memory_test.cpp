@@ -19,8 +19,8 @@ class EngineMemory : public ::testing::Test {
  protected:
   // Room for so many jobs with a body of that size beside what is there.
   void allow(std::uint64_t jobs, std::size_t body_bytes) {
-    world.engine.limit_job_memory(world.engine.jobs().memory_bytes() +
-                                  jobs * world.engine.jobs().memory_bytes_for(body_bytes));
+    world.engine.memory().limit(world.engine.jobs().memory_bytes() +
+                                jobs * world.engine.jobs().memory_bytes_for(body_bytes));
   }
   Outcome try_put(std::size_t body_bytes) {
     return world.try_put(client, world.engine.take_id(), {.body = std::string(body_bytes, 'x')});
@@ -73,45 +73,45 @@ TEST_F(EngineMemory, AShortageBeginsWithARefusalAndEndsWithAnEighthFree) {
   allow(16, kLarge);
   std::vector<JobId> ids;
   for (int i = 0; i < 16; ++i) {
-    EXPECT_FALSE(world.engine.is_short_of_job_memory());
+    EXPECT_FALSE(world.engine.memory().is_short());
     ids.push_back(world.put(client, {.body = std::string(kLarge, 'x')}));
   }
-  EXPECT_FALSE(world.engine.is_short_of_job_memory()) << "nothing was refused";
+  EXPECT_FALSE(world.engine.memory().is_short()) << "nothing was refused";
   EXPECT_EQ(try_put(0), Outcome::out_of_memory);
-  EXPECT_TRUE(world.engine.is_short_of_job_memory());
+  EXPECT_TRUE(world.engine.memory().is_short());
 
   // One out and one in is no end of it.
   ASSERT_EQ(world.engine.delete_job(client, ids[0]), Outcome::done);
-  EXPECT_TRUE(world.engine.is_short_of_job_memory());
+  EXPECT_TRUE(world.engine.memory().is_short());
   ASSERT_EQ(try_put(kLarge), Outcome::done);
-  EXPECT_TRUE(world.engine.is_short_of_job_memory());
+  EXPECT_TRUE(world.engine.memory().is_short());
   ASSERT_EQ(world.engine.delete_job(client, ids[1]), Outcome::done);
   ASSERT_EQ(world.engine.delete_job(client, ids[2]), Outcome::done);
-  EXPECT_FALSE(world.engine.is_short_of_job_memory());
+  EXPECT_FALSE(world.engine.memory().is_short());
   // Filled again without a refusal it is no shortage.
   ASSERT_EQ(try_put(0), Outcome::done);
   ASSERT_EQ(try_put(kLarge), Outcome::done);
-  EXPECT_FALSE(world.engine.is_short_of_job_memory());
+  EXPECT_FALSE(world.engine.memory().is_short());
   EXPECT_EQ(world.engine.counts().refused_puts, 1U);
 }
 
 TEST_F(EngineMemory, WhatMemoryRefusesIsAShortageUntilAsLargeABodyIsTakenOrThereIsRoom) {
   Engine& engine = world.engine;
-  engine.limit_job_memory(1'000'000);
+  engine.memory().limit(1'000'000);
   Memory::limit(1'000'000);
   void* const ballast = Memory::allocate(Memory::kOwnBytes + 1'000'000);
-  EXPECT_GE(engine.job_memory_bytes(), 1'000'000U);
-  EXPECT_FALSE(engine.is_short_of_job_memory());
-  engine.note_refused_put(100);
+  EXPECT_GE(engine.memory().used_bytes(), 1'000'000U);
+  EXPECT_FALSE(engine.memory().is_short());
+  engine.memory().note_refused_put(100);
   EXPECT_EQ(engine.counts().refused_puts, 1U);
-  EXPECT_TRUE(engine.is_short_of_job_memory());
-  engine.note_put(99);
-  EXPECT_TRUE(engine.is_short_of_job_memory());
-  engine.note_put(100);
-  EXPECT_FALSE(engine.is_short_of_job_memory());
-  engine.note_refused_put(100);
+  EXPECT_TRUE(engine.memory().is_short());
+  engine.memory().note_put(99);
+  EXPECT_TRUE(engine.memory().is_short());
+  engine.memory().note_put(100);
+  EXPECT_FALSE(engine.memory().is_short());
+  engine.memory().note_refused_put(100);
   Memory::free(ballast);
-  EXPECT_FALSE(engine.is_short_of_job_memory());
+  EXPECT_FALSE(engine.memory().is_short());
   Memory::limit(SIZE_MAX);
 }
 
@@ -122,16 +122,16 @@ TEST_F(EngineMemory, AShortageForLargeJobsEndsWhenTheyFit) {
     ids.push_back(world.put(client, {.body = std::string(kLarge, 'x')}));
   }
   EXPECT_EQ(try_put(2 * kLarge), Outcome::out_of_memory);
-  EXPECT_TRUE(world.engine.is_short_of_job_memory());
+  EXPECT_TRUE(world.engine.memory().is_short());
   ASSERT_EQ(world.engine.delete_job(client, ids[0]), Outcome::done);
-  EXPECT_FALSE(world.engine.is_short_of_job_memory());
+  EXPECT_FALSE(world.engine.memory().is_short());
   EXPECT_EQ(try_put(100 * kLarge), Outcome::out_of_memory);
-  EXPECT_FALSE(world.engine.is_short_of_job_memory()) << "a body that never fits";
+  EXPECT_FALSE(world.engine.memory().is_short()) << "a body that never fits";
 }
 
 TEST_F(EngineMemory, NothingButAPutAsksForIt) {
   for (int i = 0; i < 5; ++i) world.put(client, {.ttr_s = 5});
-  world.engine.limit_job_memory(1);
+  world.engine.memory().limit(1);
   EXPECT_EQ(try_put(0), Outcome::out_of_memory);
 
   EXPECT_EQ(world.reserve(client), 1U);
@@ -152,13 +152,14 @@ TEST_F(EngineMemory, NothingButAPutAsksForIt) {
 }
 
 TEST_F(EngineMemory, WhatAJournalBringsBackIsLetIn) {
-  world.engine.limit_job_memory(1);
+  world.engine.memory().limit(1);
   RestoredJob job;
   job.id = 7;
-  const JobRef ref = world.engine.restore(job, "default", {.bytes = "body", .blob = {}});
+  const JobRef ref =
+      world.engine.restoring().restore(job, "default", {.bytes = "body", .blob = {}});
   ASSERT_NE(ref, JobRef::none);
-  ASSERT_TRUE(world.engine.place_restored(ref, world.now));
-  world.engine.end_restore(8);
+  ASSERT_TRUE(world.engine.restoring().place(ref, world.now));
+  world.engine.restoring().end(8);
   EXPECT_EQ(world.reserve(client), 7U);
 }
 

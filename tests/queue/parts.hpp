@@ -13,11 +13,13 @@
 #include "haricot/queue/backlog.hpp"
 #include "haricot/queue/extras.hpp"
 #include "haricot/queue/flushes.hpp"
+#include "haricot/queue/job_memory.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
 #include "haricot/queue/offers.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queue_state.hpp"
+#include "haricot/queue/restoring.hpp"
 #include "haricot/queue/times.hpp"
 #include "haricot/queue/tries.hpp"
 #include "haricot/queue/watching.hpp"
@@ -99,9 +101,11 @@ class Parts : public ::testing::Test {
   Tries tries{state, flushes};
   LaneOrder lanes{state, flushes, {}};
   Keys keys{state, flushes, {}};
+  JobMemory memory{state, lanes, keys};
   Times times{state};
   Extras extras{state, lanes, keys};
   Places places{state, times, extras};
+  Restoring restoring{state, keys, extras, places};
   Watching watching{state};
   Offers offers{state, tries, places, watching};
   Backlog backlog{state, flushes, tries, keys, places, watching, offers, lanes};

@@ -85,9 +85,9 @@ class World {
   // Brings a job back into the tube "default", in its place; one that is delayed for so long.
   void restore(JobId id, JobState state, std::string_view tags, std::uint32_t delay_s) {
     const RestoredJob job = {.id = id, .created = now, .ttr_s = 60, .state = state, .tags = tags};
-    const JobRef ref = engine.restore(job, "default", body_of_bytes("body"));
+    const JobRef ref = engine.restoring().restore(job, "default", body_of_bytes("body"));
     ASSERT_NE(ref, JobRef::none);
-    ASSERT_TRUE(engine.place_restored(ref, now + Duration::seconds(delay_s)));
+    ASSERT_TRUE(engine.restoring().place(ref, now + Duration::seconds(delay_s)));
   }
 
   // A reserve that is answered at once: the job's id, or 0 if there is none.

@@ -16,16 +16,13 @@
 
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "haricot/base/memory.hpp"
 #include "haricot/base/sip_hash.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/queue/backlog.hpp"
@@ -34,6 +31,7 @@
 #include "haricot/queue/extras.hpp"
 #include "haricot/queue/flushes.hpp"
 #include "haricot/queue/job.hpp"
+#include "haricot/queue/job_memory.hpp"
 #include "haricot/queue/job_store.hpp"
 #include "haricot/queue/journal.hpp"
 #include "haricot/queue/keys.hpp"
@@ -41,6 +39,7 @@
 #include "haricot/queue/offers.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queue_state.hpp"
+#include "haricot/queue/restoring.hpp"
 #include "haricot/queue/spent_jobs.hpp"
 #include "haricot/queue/times.hpp"
 #include "haricot/queue/tries.hpp"
@@ -64,36 +63,13 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // From here on a put is refused (out_of_memory) that would make the jobs take more than so many
-  // bytes. Nothing else asks: what is there can be worked on, and what a journal brings back is let
-  // in.
-  void limit_job_memory(std::uint64_t bytes) { job_memory_bytes_max_ = bytes; }
   // See Tries. To be called before there is a job.
   void limit_tries(std::uint32_t tries) { tries_.limit(tries); }
   // The jobs that were buried because their tries were used up, for the log.
   SpentJobCounts& spent_jobs() { return state_.spent_jobs; }
-
-  // Whether a put with a body and a text of tags of that size stays below the limit; if not, it is
-  // counted as refused. put() asks itself, and for the lane as well. Who has to find memory for the
-  // body first asks before.
-  [[nodiscard]] bool admit_put(std::size_t body_bytes, std::size_t tag_bytes);
-  // What the jobs take, and their lanes and keys; or what the process has taken by the limit of
-  // Memory, if that is more.
-  std::uint64_t job_memory_bytes() const {
-    return std::max<std::uint64_t>(counted_bytes(), Memory::used_bytes());
-  }
-  // Whether the jobs take so much that puts are refused: from a refused put on, until what was
-  // refused fits and an eighth of the limit is free, or until another put leaves an eighth free.
-  bool is_short_of_job_memory() const {
-    return counted_bytes() > job_memory_short_above_ || is_short_of_memory();
-  }
-  // Memory has refused a put with a body of that size, because of its limit; or there was enough
-  // for one. This is a shortage as well: it ends when as large a body is taken, or an eighth of the
-  // limit is free. What the jobs keep for jobs to come is given back.
-  void note_refused_put(std::size_t body_bytes);
-  void note_put(std::size_t body_bytes) {
-    if (body_bytes >= refused_body_bytes_) refused_body_bytes_ = kNoBody;
-  }
+  // The limit of the memory that jobs take. put() asks it.
+  JobMemory& memory() { return memory_; }
+  const JobMemory& memory() const { return memory_; }
 
   // Clients ------------------------------------------------------------------------------------
 
@@ -108,18 +84,12 @@ class Engine {
   // How many steps were done since the start. Who works for the engine's clients counts here, too.
   std::uint64_t& steps() { return state_.steps; }
   const std::uint64_t& steps() const { return state_.steps; }
-  // How many steps a reserve would do now; and how many it takes to give a job of that tube, or of
-  // the tube of that job, to who waits there, and to tell its watchers. O(1).
-  std::uint32_t reserve_steps(const Client& client) const {
-    return watching_.reserve_steps(client);
-  }
-  std::uint32_t offer_steps(const Tube& tube) const { return watching_.offer_steps(tube); }
+  // Watching::offer_steps() of the tube of that job; 0: there is none.
   std::uint32_t offer_steps(JobId id) const;
   // The same where the job is reserved no more. Another job of its lane may follow.
   std::uint32_t next_of_lane_steps(JobId id) const;
-  // As in Watching.
-  static std::uint32_t watch_steps(const Client& client) { return Watching::watch_steps(client); }
-  static std::uint32_t ignore_steps(const Client& client) { return Watching::ignore_steps(client); }
+  // Who watches which tube, and what that costs.
+  const Watching& watching() const { return watching_; }
 
   // Time ---------------------------------------------------------------------------------------
 
@@ -136,30 +106,29 @@ class Engine {
   const std::vector<Delivery>& deliveries() const { return watching_.deliveries(); }
   void clear_deliveries() { watching_.clear_deliveries(); }
 
-  // Producers ----------------------------------------------------------------------------------
+  // Commands -----------------------------------------------------------------------------------
+  //
+  // Before each stands how it may end. What may end as `waiting` brings its answer as a delivery;
+  // it requires that the client is not busy, and throws std::bad_alloc before anything has changed.
+  // What changes a job may end as `not_yet`, too, where journal_failed is named.
 
   // The next id. It is taken as soon as a put is announced and never given out again, whatever
   // becomes of the put.
-  JobId take_id() { return next_id_++; }
+  JobId take_id() { return state_.next_id++; }
   void mark_producer(Client& client);
-  // done, buried, duplicate, out_of_memory, journal_failed, not_yet. What changes a job may end as
-  // not_yet, too, where journal_failed is named below. `body` is taken only by a put that has made
-  // a job.
+  // done, buried, duplicate, out_of_memory, journal_failed. `body` is taken only by a put that has
+  // made a job.
   Outcome put(Client& client, const NewJob& job, NewBody&& body, Instant now);
   // The last put that was a duplicate. Valid until the next call of anything that is not const.
   const DuplicatePut& duplicate() const { return duplicate_; }
   // done, out_of_memory
   Outcome use(Client& client, std::string_view tube) { return watching_.use(client, tube); }
-
-  // Workers ------------------------------------------------------------------------------------
-
   // done (with the job), waiting, timed_out, deadline_soon, out_of_memory. Waits at most until
-  // `wait_end`; a time that is not after `now` means not at all. Requires: the client is not busy.
+  // `wait_end`; a time that is not after `now` means not at all.
   ReserveResult reserve(Client& client, Instant wait_end, Instant now);
   // As reserve(), for up to `count` jobs, which are added to `taken`: the one that reserve() would
   // give, and others as long as they fit and the work for them is bounded by kStepsPerBatch: a
-  // client that watches many tubes has to look through them for each job. Throws std::bad_alloc
-  // before anything has changed.
+  // client that watches many tubes has to look through them for each job.
   Outcome reserve_batch(Client& client, std::uint32_t count, BatchBound bound, Instant wait_end,
                         Instant now, std::vector<JobRef>& taken);
   static constexpr std::uint32_t kStepsPerBatch = 16 * 1024;
@@ -169,8 +138,7 @@ class Engine {
   void stop_waiting(Client& client);
   // done, not_found, out_of_memory (what would remain of the job finds no place), journal_failed
   Outcome delete_job(Client& client, JobId id);
-  // done (with the numbers), waiting, out_of_memory (none is deleted), journal_failed. Requires:
-  // the client is not busy. Throws std::bad_alloc before anything has changed.
+  // done (with the numbers), waiting, out_of_memory (none is deleted), journal_failed
   DeleteResult delete_batch(Client& client, std::span<const JobId> ids);
   // done, buried, not_found, journal_failed
   Outcome release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
@@ -183,29 +151,23 @@ class Engine {
   Outcome watch(Client& client, std::string_view tube) { return watching_.watch(client, tube); }
   // The same, with a weight from 1 to WatchWeights::kWeightMax. It counts while the client's
   // reserves go by weight; without one a watch keeps the weight that it has, which is 1 at first.
-  // done, waiting, out_of_memory. Requires: the client is not busy. Throws std::bad_alloc before
-  // anything has changed.
+  // done, waiting, out_of_memory
   Outcome watch(Client& client, std::string_view tube, std::uint32_t weight);
   // Whether reserves of the client are shared out among its tubes by weight, or get the job with
-  // the best priority of all. done, waiting, out_of_memory. Requires: the client is not busy.
-  // Throws std::bad_alloc before anything has changed.
+  // the best priority of all. done, waiting, out_of_memory
   Outcome set_weighted(Client& client, bool weighted);
   // done, only_watched
   Outcome ignore(Client& client, std::string_view tube) { return watching_.ignore(client, tube); }
-
-  // Others -------------------------------------------------------------------------------------
-
   // JobRef::none if there is none.
   JobRef peek(JobId id) const { return flushes_.find(id); }
   JobRef peek_ready(const Client& client) const;
   JobRef peek_delayed(const Client& client) const;
   JobRef peek_buried(const Client& client) const;
-  // done (with the number), waiting, journal_failed. Requires: the client is not busy.
+  // done (with the number), waiting, journal_failed
   ManyResult kick(Client& client, std::uint32_t bound, Instant now);
   // Deletes the jobs that are in these states of the tube now, or when the flush of the tube has
   // ended that is under way (Backlog). done (with the number), waiting, not_found, journal_failed.
-  // No command finds them from there on; they are counted until they are freed. Requires: the
-  // client is not busy. Throws std::bad_alloc before anything has changed.
+  // No command finds them from there on; they are counted until they are freed.
   ManyResult flush(Client& client, std::string_view tube_name, JobStates states);
   // Whether long tasks, or the ends of tries, wait for the journal's disk; and has them go on. To
   // be called when the journal's may_try_again() says so.
@@ -216,24 +178,11 @@ class Engine {
   // done, not_found. 0 seconds end a pause.
   Outcome pause(std::string_view tube_name, std::uint32_t seconds, Instant now);
 
-  // Bringing back (for the journal, before the first client is opened) ----------------------------
+  // For the journal -----------------------------------------------------------------------------
 
-  // Takes in a job that is in no place yet. Until it is in one, it may be changed and dropped, and
-  // nothing else may be called that looks at jobs. JobRef::none: no memory. Requires: no job has
-  // the id, which is not 0.
-  [[nodiscard]] JobRef restore(const RestoredJob& job, std::string_view tube_name, NewBody body);
-  // The id stays, and so do the tags.
-  void change_restored(JobRef ref, const RestoredJob& change);
-  void drop_restored(JobRef ref) { state_.jobs.destroy(ref); }
-  // Puts it where its state says, after those that are there in the case of buried jobs. False: no
-  // memory.
-  [[nodiscard]] bool place_restored(JobRef ref, Instant deadline);
-  // Takes in what remains of a job whose key outlives it, and takes the key: see Keys.
-  [[nodiscard]] JobRef restore_kept(const KeptKey& kept) { return keys_.restore_kept(kept); }
-  [[nodiscard]] PlacedKey place_kept(JobRef remains) { return keys_.place_kept(remains); }
-  // The last step: ids go on from there, and tubes that have come to hold nothing are freed.
-  void end_restore(JobId next_id);
-  // For the journal, which writes down jobs that no command is about.
+  // Brings its jobs back, before the first client is opened.
+  Restoring& restoring() { return restoring_; }
+  // What it writes down of jobs that no command is about.
   JournaledJob journaled(JobRef ref) const { return flushes_.journaled(ref); }
   KeptKey kept(JobRef remains) const { return keys_.kept(remains); }
   // Whether the end of a try may bury the job: it has a limit, and is not buried.
@@ -241,7 +190,7 @@ class Engine {
     return tries_.is_limited(ref) && places_.of(ref) != Place::buried;
   }
   JobStore& jobs() { return state_.jobs; }
-  JobId next_id() const { return next_id_; }
+  JobId next_id() const { return state_.next_id; }
 
   // Looking in ---------------------------------------------------------------------------------
 
@@ -264,7 +213,6 @@ class Engine {
   // As in Watching and Times.
   std::uint32_t waiting_clients(const Tube& tube) { return watching_.waiting_clients(tube); }
   TubeDetail detail(const Tube& tube, Instant now);
-  static std::uint32_t detail_steps(const Tube& tube) { return Times::detail_steps(tube); }
   std::optional<JobReport> report(JobId id, Instant now) const;
   // Requires: the job exists.
   JobReport report(JobRef ref, Instant now) const;
@@ -272,19 +220,6 @@ class Engine {
   void check_invariants() const;
 
  private:
-  static constexpr std::uint64_t kNoShortage = std::numeric_limits<std::uint64_t>::max();
-  static constexpr std::uint64_t kNoBody = std::numeric_limits<std::uint64_t>::max();
-
-  std::uint64_t counted_bytes() const {
-    return state_.jobs.memory_bytes() + lanes_.lanes().memory_bytes() + keys_.memory_bytes();
-  }
-  std::uint64_t plenty() const { return job_memory_bytes_max_ - job_memory_bytes_max_ / 8; }
-  bool is_short_of_memory() const {
-    return refused_body_bytes_ != kNoBody && Memory::used_bytes() > plenty();
-  }
-
-  bool is_job_memory_limited() const { return job_memory_bytes_max_ != kNoShortage; }
-  bool admit(std::uint64_t asked_bytes);
   void mark_worker(Client& client);
   Outcome begin_job(Tube& tube, const NewJob& put, JobRef ref);
   [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read,
@@ -298,18 +233,15 @@ class Engine {
   Tries tries_;
   LaneOrder lanes_;
   Keys keys_;
+  JobMemory memory_;
   Times times_;
   Extras extras_;
   Places places_;
+  Restoring restoring_;
   Watching watching_;
   Offers offers_;
   Backlog backlog_;
   DuplicatePut duplicate_;
-  JobId next_id_ = 1;
-  const Tube* restored_tube_ = nullptr;  // Of the last job that was restored, until the end of it.
-  std::uint64_t job_memory_bytes_max_ = kNoShortage;
-  std::uint64_t job_memory_short_above_ = kNoShortage;
-  std::uint64_t refused_body_bytes_ = kNoBody;  // The smallest one, see note_refused_put().
 
   friend class Inspection;
 };

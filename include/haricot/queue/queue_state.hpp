@@ -54,6 +54,7 @@ struct QueueState {
   SpentJobCounts spent_jobs;            // Tries
   std::uint64_t arrivals = 0;           // Of jobs in heaps by deadline: Places.
   std::uint64_t steps = 0;              // That were done since the start, by all (Budget).
+  JobId next_id = 1;                    // Restoring; the rest: Engine.
 
  private:
   void arm(Timer& timer, Instant deadline);

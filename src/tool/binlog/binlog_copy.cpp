@@ -79,8 +79,8 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
   const haricot::JobTags read = haricot::tags_in(tags);
   const haricot::PutRoom put{job.tube_name.size(), body.size(), tags.size(), read.tries > 0,
                              read.kept_s > 0 ? read.unique_key.size() : 0};
-  const JobRef made = to.restore(restored(from, ref), job.tube_name, std::move(body));
-  if (made == JobRef::none || !to.place_restored(made, job.deadline)) return false;
+  const JobRef made = to.restoring().restore(restored(from, ref), job.tube_name, std::move(body));
+  if (made == JobRef::none || !to.restoring().place(made, job.deadline)) return false;
   JournalStatus room = binlog.reserve_put(put, {});
   while (room == JournalStatus::later) {
     binlog.wait_for_disk();
@@ -93,8 +93,8 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
 
 // The same for a key that has outlived its job.
 bool copy_kept(const Engine& from, JobRef remains, Engine& to, haricot::binlog::Binlog& binlog) {
-  const JobRef made = to.restore_kept(from.kept(remains));
-  if (made == JobRef::none || to.place_kept(made) != PlacedKey::kept) return false;
+  const JobRef made = to.restoring().restore_kept(from.kept(remains));
+  if (made == JobRef::none || to.restoring().place_kept(made) != PlacedKey::kept) return false;
   JournalStatus status = binlog.add_kept(to.kept(made));
   while (status == JournalStatus::later) {
     binlog.wait_for_disk();
@@ -122,7 +122,7 @@ int copy_binlog(const std::string& from, const std::string& to, bool is_quiet) {
   options.sync = haricot::binlog::SyncPolicy::interval;
   haricot::binlog::Binlog binlog(disk, options);
   Engine copies(kept.now(), binlog);
-  copies.end_restore(kept.report().next_id);
+  copies.restoring().end(kept.report().next_id);
   if (!binlog.open(copies, kept.wall_offset(), kept.now(), os::random_bits(), {}, error)) {
     return fail(error);
   }

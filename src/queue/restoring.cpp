@@ -1,28 +1,26 @@
-// How jobs come back that a journal has kept: first into the store, where later records may still
-// change or drop them, and at the end each into its place.
+#include "haricot/queue/restoring.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/queue/engine.hpp"
 
 namespace haricot {
 
-JobRef Engine::restore(const RestoredJob& restored, std::string_view tube_name, NewBody body) {
+JobRef Restoring::restore(const RestoredJob& restored, std::string_view tube_name, NewBody body) {
   // Most jobs follow one of the same tube, and no tube goes before the end of it all.
-  if (restored_tube_ == nullptr || restored_tube_->name != tube_name) {
-    restored_tube_ = state_.tubes.find_or_create(tube_name);
-    if (restored_tube_ == nullptr) return JobRef::none;
+  if (tube_ == nullptr || tube_->name != tube_name) {
+    tube_ = state_.tubes.find_or_create(tube_name);
+    if (tube_ == nullptr) return JobRef::none;
   }
   const JobRef ref = state_.jobs.create(restored.id, std::move(body), restored.tags);
   if (ref == JobRef::none) return ref;
-  state_.jobs[ref].tube = restored_tube_->ref;
-  change_restored(ref, restored);
+  state_.jobs[ref].tube = tube_->ref;
+  change(ref, restored);
   return ref;
 }
 
-void Engine::change_restored(JobRef ref, const RestoredJob& change) {
+void Restoring::change(JobRef ref, const RestoredJob& change) {
   CHECK(change.state != JobState::reserved);
   Job& job = state_.jobs[ref];
   job.created = change.created;
@@ -39,7 +37,7 @@ void Engine::change_restored(JobRef ref, const RestoredJob& change) {
   }
 }
 
-bool Engine::place_restored(JobRef ref, Instant deadline) {
+bool Restoring::place(JobRef ref, Instant deadline) {
   const Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
   if (job.has_tags != 0 && !extras_.restore(ref)) return false;
@@ -61,9 +59,9 @@ bool Engine::place_restored(JobRef ref, Instant deadline) {
   return true;
 }
 
-void Engine::end_restore(JobId next_id) {
-  next_id_ = std::max(next_id_, next_id);
-  restored_tube_ = nullptr;
+void Restoring::end(JobId next_id) {
+  state_.next_id = std::max(state_.next_id, next_id);
+  tube_ = nullptr;
   for (std::uint32_t i = state_.tubes.size(); i > 0; --i) {
     state_.free_if_unreferenced(state_.tubes[state_.tubes.at(i - 1).ref]);
   }
