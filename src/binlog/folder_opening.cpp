@@ -127,7 +127,9 @@ bool FolderOpening::keep_rubbish(Keeper& keeper, const FileReport& file) {
   // What was here is not to be had from zeros.
   if (status == DiskStatus::ok && find_nonzero(all, 0) == all.size()) return true;
   if (status == DiskStatus::ok && !file.damages.empty()) {
-    status = keeper.keep(all, file.number, damaged_name, kept);
+    // Zeros at the end say nothing. A file that is being written has millions.
+    const std::string_view used = all.substr(0, all.find_last_not_of('\0') + 1);
+    status = keeper.keep(used, file.number, damaged_name, kept);
   } else if (status == DiskStatus::ok) {
     const auto begin = static_cast<std::size_t>(file.torn.offset);
     status = keeper.keep(all.substr(begin, static_cast<std::size_t>(file.torn.bytes)), file.number,

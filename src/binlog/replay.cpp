@@ -79,6 +79,7 @@ bool Replay::run(Duration wall_offset, Instant now) {
     CHECK(outcome != Outcome::needs_survey || !is_surveyed_);
     if (outcome == Outcome::needs_survey) return fail("the folder changes while it is read");
   }
+  if (outcome == Outcome::done) settle_holes();
   if (outcome != Outcome::done || !place_all(now) || !place_kept()) return false;
   judge_folder();
   if (report_.next_id > kIdLast) {
@@ -231,6 +232,7 @@ void Replay::forget_all() {
   files_read_ = 0;
   last_new_id_ = 0;
   text_.clear();
+  half_written_.clear();
   oldest_needed_ = lost_before_ = unneeded_for_sure_ = newest_hurt_ = 0;
 }
 
@@ -272,6 +274,7 @@ Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
   }
   FileScan scan(bytes, planned.identity, end);
   text_.clear();
+  hole_in_front_.reset();
   while (const std::optional<FileScan::Found> found = scan.next()) {
     if (!apply(*found, lacks_no_record(scan), report)) return Outcome::failed;
     const bool is_reported = ++report.records_read % kRecordsPerProgress == 0;
@@ -287,6 +290,8 @@ Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
   report.accepted_bytes = scan.accepted_bytes();
   report.records = report.records_counted = scan.records();
   report.digest = scan.digest();
+  report.marks = scan.marks();
+  report.is_as_told = witness != nullptr && link == Link::good;
   report.is_sealed = scan.seal().has_value();
   if (report.is_sealed) {
     note_oldest_needed(scan.seal()->oldest_needed, true);
@@ -324,6 +329,10 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
     damage.bytes = end - scan.accepted_bytes();
     damage.records = static_cast<std::uint32_t>(missing);
     damage.changes = missing > 0 ? missing : 0;
+    const bool is_ours = report.kind == FileKind::checked || report.kind == FileKind::empty;
+    damage.looks_torn =
+        is_ours && looks_torn(all.substr(0, static_cast<std::size_t>(end)), damage.offset, end,
+                              plan_[report_.files.size()].identity.seed);
     report.damages.push_back(damage);
     report.records += missing;
   } else if (link == Link::broken) {

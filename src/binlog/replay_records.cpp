@@ -19,8 +19,10 @@ std::uint64_t job_bytes(const Record& record, std::size_t tag_bytes) {
 bool Replay::apply(const FileScan::Found& found, bool is_whole_so_far, FileReport& report) {
   const Record& record = found.record;
   const bool is_checked = kind_ == FileKind::checked;
+  if (found.hole_in_front) hole_in_front_ = found.hole_in_front;
   if (record.id == kPseudoId) {
     if (const auto number = needed_from(record)) {
+      hole_in_front_.reset();  // Text stands directly in front of its record.
       note_oldest_needed(*number, is_whole_so_far && newest_hurt_ < *number);
     } else if (const auto part = text_part(record); part && is_checked) {
       text_.add(*part);
@@ -36,7 +38,25 @@ bool Replay::apply(const FileScan::Found& found, bool is_whole_so_far, FileRepor
   if (is_checked && is_marker(record)) return true;
   const bool good = record.is_full() ? apply_full(found, report) : apply_change(found, report);
   text_.clear();
+  hole_in_front_.reset();
   return good;
+}
+
+// Whether a part of the text of a record may have been in the hole in front of it. A job that was
+// put with a delay has no place to tell whether it has any.
+bool Replay::is_half(const Record& record) {
+  const TextKind kind = record.is_full() ? TextKind::tags : TextKind::kept;
+  if (!hole_in_front_ || text_.is_whole(kind, record.id)) return false;
+  if (record.state == RecordState::delayed) return true;
+  const std::optional<Mark> mark = mark_of(record);
+  return mark && mark->text_records > 0;
+}
+
+void Replay::note_half(const Record& record) {
+  half_written_.push_back({.file = report_.files.size(),
+                           .hole = *hole_in_front_,
+                           .id = record.id,
+                           .is_deletion = !record.is_full()});
 }
 
 bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
@@ -52,6 +72,10 @@ bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
   }
   if (!is_deletion) {
     change(ref, record);
+    return true;
+  }
+  if (is_half(record)) {
+    note_half(record);  // Until it is known whether it was written.
     return true;
   }
   drop(ref);
@@ -75,7 +99,7 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
     if (known != JobRef::none) {
       change(known, record);
     } else if (record.state != RecordState::deleted) {
-      report.lost_jobs.push_back(record.id);
+      report.lost_jobs.push_back({.id = record.id, .offset = found.offset});
     }
     return true;
   }
@@ -83,7 +107,10 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
     report.damages.push_back({.offset = found.offset, .bytes = record.bytes(), .records = 1});
     if (!is_likelier_than_known(record.id)) return true;
   }
-  if (known == JobRef::none) note_order(record.id);
+  if (known == JobRef::none) {
+    note_order(record.id);
+    if (is_half(record)) note_half(record);
+  }
   bool was_buried = false;
   std::int64_t stamp = 0;
   if (known != JobRef::none) {

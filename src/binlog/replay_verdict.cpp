@@ -68,8 +68,8 @@ void Replay::judge_bytes(const FileReport& file, const FileReport* next) {
                                 .bytes = damage.bytes,
                                 .records = damage.records});
   }
-  for (const JobId id : file.lost_jobs) {
-    report_.problems.push_back({.kind = Problem::Kind::job_lost, .file = name, .id = id});
+  for (const FileReport::LostJob& job : file.lost_jobs) {
+    report_.problems.push_back({.kind = Problem::Kind::job_lost, .file = name, .id = job.id});
   }
   if (file.unproven > 0) {
     report_.problems.push_back(
@@ -83,7 +83,8 @@ void Replay::judge_bytes(const FileReport& file, const FileReport* next) {
   }
   // The next file has lost what it knew of the end of this one, which may be anywhere then.
   const bool may_be_cut = !file.has_known_end && next != nullptr &&
-                          next->kind == FileKind::checked && !next->has_signature;
+                          next->kind == FileKind::checked && !next->has_signature &&
+                          !next->is_head_torn;
   if (may_be_cut || file.is_cut) {
     report_doubt(name, file.written_as, 0);
   } else if (changes > 0) {
@@ -115,6 +116,7 @@ void Replay::judge_sequence() {
     const std::uint64_t before = plan_[i - 1].number;
     const std::uint64_t number = plan_[i].number;
     const auto& signature = plan_[i].identity.signature;
+    if (report_.files[i].is_head_torn) continue;
     std::uint64_t first = std::max(before + 1, unneeded_below_);
     if (signature && signature->tells_of_its_neighbours()) {
       // It names the file that it was begun after; numbers between the two were never used.
@@ -166,6 +168,7 @@ void Replay::judge_emptied() {
                              (is_newest && file.kind == FileKind::empty);
     if (!may_be_ours) continue;
     newest_may_be_gone_ = true;
+    if (had_no_safe_record(file.written_as)) continue;
     const std::string name = binlog_file_name(file.number);
     if (!file.has_rubbish()) {
       report_.problems.push_back({.kind = Problem::Kind::emptied, .file = name});
@@ -216,11 +219,12 @@ void Replay::judge_newest() {
   if (newest.was_followed()) {
     newest_may_be_gone_ = true;
     const std::uint64_t number = newest.written_as + 1;
+    report_.highest_number = std::max(report_.highest_number, number);
+    if (had_no_safe_record(number)) return;
     const std::string name = binlog_file_name(number);
     report_.problems.push_back({.kind = Problem::Kind::next_missing,
                                 .file = name,
                                 .other = binlog_file_name(newest.number)});
-    report_.highest_number = std::max(report_.highest_number, number);
     report_doubt(name, number, 0);
   } else if (highest_odd_name_ > std::max(newest.number, newest.written_as) &&
              !is_end_of_last_run(newest)) {
@@ -234,6 +238,12 @@ void Replay::judge_newest() {
 bool Replay::is_end_of_last_run(const FileReport& newest) const {
   const auto& signature = plan_.back().identity.signature;
   return newest.is_last_of_a_run && signature && note_tells_runs() && signature->run == note_.run;
+}
+
+// Whether the note tells that the server was lost before a record of that file was safe: so it is
+// when a loss of power comes as the file is begun.
+bool Replay::had_no_safe_record(std::uint64_t number) const {
+  return note_tells() && note_.ids_end != 0 && number > note_.newest;
 }
 
 // Whether there is a note, and no file says that it is of another folder.

@@ -48,10 +48,18 @@ struct FileReport {
   bool is_sealed = false;
   bool is_last_of_a_run = false;  // A server was stopped after it, and has synced everything.
   bool is_cut = false;            // The note of the folder knows more of it than is there.
-  Damage torn;                    // The end of the last file, if a crash left half a record.
+  MarksRead marks;
+  bool is_as_told = false;    // As the next file, which tells of it, has it.
+  bool is_head_torn = false;  // By a crash: nothing tells how the file before ended.
+  // What a loss of power took away: from the first byte of that to the last.
+  Damage torn;
   std::vector<Damage> damages;
   // Jobs whose body is damaged and known from nowhere else.
-  std::vector<JobId> lost_jobs;
+  struct LostJob {
+    JobId id;
+    std::uint64_t offset;
+  };
+  std::vector<LostJob> lost_jobs;
 
   // Whether it has bytes that are neither a record nor zero.
   bool has_rubbish() const { return !damages.empty() || torn.bytes > 0; }
@@ -149,6 +157,13 @@ class Replay {
   std::uint64_t noted_end_of(std::size_t index) const;
   bool report_progress(std::uint64_t offset, std::uint64_t bytes);
 
+  bool is_half(const Record& record);
+  void note_half(const Record& record);
+
+  // replay_torn.cpp
+  void settle_holes();
+  std::vector<DurabilityFacts> durability_facts() const;
+
   // replay_verdict.cpp
   void judge_folder();
   void judge_bytes(const FileReport& file, const FileReport* next);
@@ -160,6 +175,7 @@ class Replay {
   void judge_run();
   bool is_end_of_last_run(const FileReport& newest) const;
   bool note_tells() const;
+  bool had_no_safe_record(std::uint64_t number) const;
   bool note_tells_runs() const;
   bool note_tells_last_run() const;
   void report_missing(std::uint64_t number);
@@ -194,6 +210,17 @@ class Replay {
   bool last_new_id_jumped_ = false;  // It left ids out.
   FileKind kind_ = FileKind::empty;  // Of the file that is being read.
   TextParts text_;                   // What stands in front of the next record.
+  // Where a hole begins in which a part of that may have been.
+  std::optional<std::uint64_t> hole_in_front_;
+  // A record that has lost its text, or that was read without a part of it. If a loss of power took
+  // the text, the record counts as not written, too.
+  struct HalfWritten {
+    std::size_t file;  // Its index.
+    std::uint64_t hole;
+    JobId id;
+    bool is_deletion;
+  };
+  std::vector<HalfWritten> half_written_;
   ReplayReport report_;
   std::string error_;
 };
