@@ -54,10 +54,11 @@ bool Binlog::open_folder(std::uint64_t random, ReplayWatcher watcher, std::strin
   if (store_id == 0) store_id = new_store_id(random, report);
   const std::uint32_t run = ground_.is_fenced() ? run_of_epoch(ground_.epoch) : run_of(random);
   way_.note().begin_run(store_id, report.run, run);
-  if (!begin_after_replay(error)) return false;
+  // In front of the first file: the note tells that no record of it was safe.
   NoteWriter::Files files = way_.noted_files();
   files.newest = opening_.newest_with_records();
   way_.note().note_what_was_read(files);
+  if (!begin_after_replay(error)) return false;
   if (way_.is_open()) watch_.begin();
   return true;
 }

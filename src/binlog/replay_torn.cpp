@@ -42,6 +42,18 @@ std::vector<DurabilityFacts> Replay::durability_facts() const {
   return facts;
 }
 
+// Whether a file of that number, in front of the one of that index, may have lost its name with the
+// power, and nothing of it was safe. The note is that of the server that was lost, or of a later
+// one.
+bool Replay::may_have_lost_its_name(std::uint64_t number, std::size_t index) const {
+  const auto& signature = plan_[index].identity.signature;
+  if (report_.files[index].is_head_torn) return true;
+  if (!signature || signature->run == 0 || !note_tells() || note_.ids_end == 0) return false;
+  if (signature->run == note_.run && number <= note_.newest) return false;
+  return !report_.files[index].marks.are_of_earlier_version() &&
+         !has_durable_past(durability_facts(), index);
+}
+
 // When all is read: later records, and files, tell how far a file was durable.
 void Replay::settle_holes() {
   const std::vector<DurabilityFacts> facts = durability_facts();

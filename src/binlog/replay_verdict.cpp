@@ -110,27 +110,27 @@ void Replay::judge_sequence() {
   if (oldest_needed_ > 0 && oldest_needed_ < lowest && newest_tells) {
     const std::uint64_t first =
         std::max(oldest_needed_, lowest - std::min(lowest, kMissingReportedMax));
-    for (std::uint64_t number = first; number < lowest; ++number) report_missing(number);
+    for (std::uint64_t number = first; number < lowest; ++number) report_missing(number, 0);
   }
   for (std::size_t i = 1; i < plan_.size(); ++i) {
     const std::uint64_t before = plan_[i - 1].number;
     const std::uint64_t number = plan_[i].number;
     const auto& signature = plan_[i].identity.signature;
-    if (report_.files[i].is_head_torn) continue;
     std::uint64_t first = std::max(before + 1, unneeded_below_);
     if (signature && signature->tells_of_its_neighbours()) {
       // It names the file that it was begun after; numbers between the two were never used.
       const std::uint64_t previous = signature->previous_number;
       if (previous == 0 || previous <= before) continue;
       for (; first <= previous && first < before + kMissingReportedMax; ++first)
-        report_missing(first);
+        report_missing(first, i);
       continue;
     }
     // A file that was begun after a failure does not know the one in front of it, which may never
     // have come to be.
     const bool is_empty = plan_[i].identity.kind == FileKind::empty;
     if (is_empty || (signature && signature->previous_bytes == 0)) continue;
-    for (; first < number && first < before + kMissingReportedMax; ++first) report_missing(first);
+    for (; first < number && first < before + kMissingReportedMax; ++first)
+      report_missing(first, i);
   }
 }
 
@@ -193,7 +193,7 @@ void Replay::judge_noted() {
       judge_noted_file(file);
     }
     if (newest >= note_.newest) return;
-    report_missing(note_.newest);
+    report_missing(note_.newest, plan_.size());
   }
   newest_may_be_gone_ = true;
   report_.highest_number = std::max<std::uint64_t>(report_.highest_number, note_.newest);
@@ -285,7 +285,9 @@ void Replay::judge_run() {
   }
 }
 
-void Replay::report_missing(std::uint64_t number) {
+// `next` is the index of the file after it.
+void Replay::report_missing(std::uint64_t number, std::size_t next) {
+  if (next < plan_.size() && may_have_lost_its_name(number, next)) return;
   const std::string name = binlog_file_name(number);
   report_.problems.push_back({.kind = Problem::Kind::missing, .file = name});
   std::uint64_t changes = 0;

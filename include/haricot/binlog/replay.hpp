@@ -163,6 +163,7 @@ class Replay {
   // replay_torn.cpp
   void settle_holes();
   std::vector<DurabilityFacts> durability_facts() const;
+  bool may_have_lost_its_name(std::uint64_t number, std::size_t index) const;
 
   // replay_verdict.cpp
   void judge_folder();
@@ -178,7 +179,7 @@ class Replay {
   bool had_no_safe_record(std::uint64_t number) const;
   bool note_tells_runs() const;
   bool note_tells_last_run() const;
-  void report_missing(std::uint64_t number);
+  void report_missing(std::uint64_t number, std::size_t next);
   void report_doubt(const std::string& file, std::uint64_t number, std::uint64_t changes);
   void go_on_beyond_lost_ids();
   bool place_all(Instant now);

@@ -52,6 +52,9 @@ struct DurabilityFacts {
   bool was_stopped = false;  // The folder's note tells that a server was stopped after it.
 };
 
+// Whether all that was begun before that file was durable when the server that wrote it ended.
+bool has_durable_past(std::span<const DurabilityFacts> files, std::size_t index);
+
 // So many bytes of that file were durable when the server that wrote it ended, or are known not to
 // have changed since: a hole from there on is torn if it looks so. kDurableBytesEnd: all of it.
 // `files` are those of the folder, in order.
