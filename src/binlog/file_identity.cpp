@@ -196,8 +196,8 @@ std::size_t find_clear_record(FileKind kind, std::string_view bytes, bool is_ful
 }
 
 // A version that is damaged must not decide: what the records say does. Nothing: a full record is
-// needed, or any, and there is none.
-std::optional<FileKind> legacy_kind(std::string_view bytes, bool needs_full, bool needs_any) {
+// needed, and there is none.
+std::optional<FileKind> legacy_kind(std::string_view bytes, bool needs_full) {
   const std::uint32_t version = version_of(bytes);
   // Changes only where nothing else is left: zeros in front of one are easily taken for a part.
   for (const bool is_full : {true, false}) {
@@ -207,7 +207,6 @@ std::optional<FileKind> legacy_kind(std::string_view bytes, bool needs_full, boo
     if (v5 < v7) return FileKind::beanstalkd_v5;
     if (is_full && needs_full && v7 == bytes.size()) return std::nullopt;
   }
-  if (version == 0 && needs_any) return std::nullopt;
   if (version == kVersion || version == 0) return FileKind::beanstalkd_v7;
   if (version == kVersionOfBeanstalkd14) return FileKind::beanstalkd_v5;
   return FileKind::unknown_version;
@@ -268,7 +267,7 @@ FileIdentity identify(std::string_view bytes, std::uint64_t file_number,
   // The same where a loss of power has taken its begin, too: of a change that is torn, the rest
   // looks like a deletion by beanstalkd. What is older than the files of ours may be beanstalkd's.
   const bool follows_ours = folder.known_from != 0 && folder.known_from < file_number;
-  const auto kind = legacy_kind(bytes, follows_ours && version_of(bytes) == 0, folder.store_id != 0);
+  const auto kind = legacy_kind(bytes, follows_ours && version_of(bytes) == 0);
   if (!kind) return by_name;
   FileIdentity legacy;
   legacy.kind = *kind;

@@ -1,5 +1,7 @@
 #include "haricot/binlog/folder_survey.hpp"
 
+#include "haricot/binlog/torn.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -101,11 +103,24 @@ bool FolderSurvey::identify_all(std::string& error) {
   return true;
 }
 
+// Whether the bytes at hand are those of a file that a server of ours had begun when the power was
+// lost, and of which no record is left: it is newer than the note; or the next start, which read
+// it, says so.
+bool FolderSurvey::was_never_safe(std::size_t index) const {
+  if (!has_lost_its_head(bytes_.view()) || folder_.store_id != remembered_store_id_) return false;
+  if (remembered_newest_ && names_[index] > *remembered_newest_) return true;
+  if (index + 1 == files_.size()) return false;
+  const auto& next = files_[index + 1].identity.signature;
+  return next && knows_end_of(*next, names_[index]) &&
+         next->previous_bytes == kFirstRecordOffset && next->previous_records == 0;
+}
+
 // Whether the file in front of that one, which is ours, ended because this one was begun, or the
 // note knows it. Then this one is ours, too, though nothing in it says so any more.
 bool FolderSurvey::was_begun_by_us(std::size_t index, bool& is_ours, std::string& error) {
   if (folder_.store_id == 0) return true;
-  is_ours = names_[index] == remembered_file_ && folder_.store_id == remembered_store_id_;
+  is_ours = (names_[index] == remembered_file_ && folder_.store_id == remembered_store_id_) ||
+            was_never_safe(index);
   if (is_ours || index == 0) return true;
   const FileIdentity& before = files_[index - 1].identity;
   const bool is_in_place = before.kind == FileKind::checked && before.number + 1 == names_[index] &&

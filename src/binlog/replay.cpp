@@ -206,7 +206,10 @@ Replay::Outcome Replay::load(std::size_t index, FileBytes& bytes) {
 }
 
 bool Replay::survey() {
-  FolderSurvey survey(disk_, numbers_, note_.store_id, note_tells_last_run() ? note_.newest : 0);
+  std::optional<std::uint64_t> newest;
+  if (note_.ids_end != 0) newest = note_.newest;
+  FolderSurvey survey(disk_, numbers_, note_.store_id, note_tells_last_run() ? note_.newest : 0,
+                      newest);
   std::string error;
   if (!survey.run(error)) return fail(std::move(error));
   is_surveyed_ = report_.was_surveyed = true;

@@ -36,14 +36,21 @@ bool has_lost_its_length(std::string_view file, std::uint64_t begin, std::uint32
 
 }  // namespace
 
+bool has_lost_its_head(std::string_view file) {
+  return is_zero(file, 0, kFirstRecordOffset);
+}
+
 bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed) {
+  if (begin <= kFirstRecordOffset && has_lost_its_head(file)) return true;
   std::uint64_t sector = begin / kDiskSectorBytes * kDiskSectorBytes;
   for (; sector < end; sector += kDiskSectorBytes) {
     const std::uint64_t from = std::max(begin, sector);
-    const std::uint64_t to = sector + kDiskSectorBytes;
+    std::uint64_t to = sector + kDiskSectorBytes;
+    // The header of a large body in front may reach into a sector in which the body begins.
+    if (begin < kDiskSectorBytes && from > begin) to = std::min(to, from + kNameLengthBytes);
     if (!is_zero(file, from, to)) continue;
     // The zeros at the begin of a change are there in any case.
-    if (to - from > kNameLengthBytes || has_lost_its_length(file, begin, seed)) return true;
+    if (from > begin || to - from > kNameLengthBytes || has_lost_its_length(file, begin, seed)) return true;
   }
   return false;
 }

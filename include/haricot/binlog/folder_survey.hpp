@@ -49,9 +49,14 @@ class FolderSurvey {
  public:
   // The disk outlives this. `numbers` are those of the names, in order. `store_id` and `ours`, the
   // number of a file that a server of ours has begun, are what is known from elsewhere, or 0.
+  // `newest`: the same of the newest file with records when the note was written, if it was.
   FolderSurvey(Disk& disk, const std::vector<std::uint64_t>& numbers, std::uint64_t store_id,
-               std::uint64_t ours = 0)
-      : disk_(disk), names_(numbers), remembered_store_id_(store_id), remembered_file_(ours) {}
+               std::uint64_t ours = 0, std::optional<std::uint64_t> newest = {})
+      : disk_(disk),
+        names_(numbers),
+        remembered_store_id_(store_id),
+        remembered_file_(ours),
+        remembered_newest_(newest) {}
 
   // Reads all files, some of them twice. False: one cannot be read, and `error` says why. May throw
   // std::bad_alloc.
@@ -68,6 +73,7 @@ class FolderSurvey {
 
  private:
   bool identify_all(std::string& error);
+  bool was_never_safe(std::size_t index) const;
   bool was_begun_by_us(std::size_t index, bool& is_ours, std::string& error);
   bool is_likelier(std::size_t index, const Contradiction& contradiction,
                    const FileIdentity& by_signature) const;
@@ -88,6 +94,7 @@ class FolderSurvey {
   std::vector<std::uint64_t> names_;
   std::uint64_t remembered_store_id_;
   std::uint64_t remembered_file_;
+  std::optional<std::uint64_t> remembered_newest_;
   FolderFacts folder_;
   std::vector<std::uint64_t> may_be_;  // Folders that this one may be as well as the chosen one.
   FileBytes bytes_;
