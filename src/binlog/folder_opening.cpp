@@ -81,7 +81,7 @@ RecordWay::Start FolderOpening::finish() {
 std::uint64_t FolderOpening::newest_with_records() const {
   std::uint64_t newest = 0;
   for (const FileReport& file : report_.files) {
-    if (file.records > 0) newest = std::max<std::uint64_t>(newest, file.written_as);
+    if (file.records_counted > 0) newest = std::max<std::uint64_t>(newest, file.written_as);
   }
   return newest;
 }

@@ -46,10 +46,19 @@ std::vector<DurabilityFacts> Replay::durability_facts() const {
 // power, and nothing of it was safe. The note is that of the server that was lost, or of a later
 // one.
 bool Replay::may_have_lost_its_name(std::uint64_t number, std::size_t index) const {
-  const auto& signature = plan_[index].identity.signature;
-  if (report_.files[index].is_head_torn) return true;
-  if (!signature || signature->run == 0 || !note_tells() || note_.ids_end == 0) return false;
-  if (signature->run == note_.run && number <= note_.newest) return false;
+  if (!note_tells() || note_.ids_end == 0) return false;
+  // Files that have lost their heads, too, do not tell when they were begun.
+  bool is_told = false;
+  while (index < plan_.size() && !plan_[index].identity.signature) {
+    const FileReport& file = report_.files[index];
+    if (!file.is_head_torn && file.kind != FileKind::empty) return false;
+    if (file.marks.has_durable_past) return false;
+    is_told |= file.is_head_torn;
+    ++index;
+  }
+  if (index == plan_.size()) return is_told || had_no_safe_record(number);
+  const std::uint32_t run = plan_[index].identity.signature->run;
+  if (run == 0 || (run == note_.run && number <= note_.newest)) return false;
   return !report_.files[index].marks.are_of_earlier_version() &&
          !has_durable_past(durability_facts(), index);
 }

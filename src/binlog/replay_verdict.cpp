@@ -169,6 +169,7 @@ void Replay::judge_emptied() {
     if (!may_be_ours) continue;
     newest_may_be_gone_ = true;
     if (had_no_safe_record(file.written_as)) continue;
+    if (!is_newest && may_have_lost_its_name(file.written_as, i + 1)) continue;
     const std::string name = binlog_file_name(file.number);
     if (!file.has_rubbish()) {
       report_.problems.push_back({.kind = Problem::Kind::emptied, .file = name});
@@ -269,7 +270,7 @@ void Replay::judge_run() {
   for (std::size_t i = report_.files.size(); i > 0 && report_.run == 0; --i) {
     const FileReport& file = report_.files[i - 1];
     // A file without a record may be of a run that ended before it was noted.
-    if (file.kind != FileKind::checked || file.records == 0) continue;
+    if (file.kind != FileKind::checked || file.records_counted == 0) continue;
     const auto& signature = plan_[i - 1].identity.signature;
     if (signature) report_.run = signature->run;
     const bool is_known = report_.run == note_.run || report_.run == note_.run_before;

@@ -107,9 +107,14 @@ void check_crashed(const World& world, SimDisk& crashed, const Run& run, std::ui
   for (int start = 0; start < 3; ++start) {
     SimDisk& disk = start == 0 ? crashed : *left;
     {
+      const FolderNote note = disk.folder_note();
       World again(disk, run.options, wall);
       if (run.is_sound && run.options.sync != SyncPolicy::never) {
-        ASSERT_TRUE(again.binlog.replayed().is_sound()) << again.replay_text();
+        ASSERT_TRUE(again.binlog.replayed().is_sound())
+            << "start " << start << ", note " << note.run << " before " << note.run_before << " newest "
+            << note.newest << " end " << note.end << '\n'
+            << found << "and then\n"
+            << again.replay_text();
       }
       if (start == 0) {
         ASSERT_EQ(world.compare(again, safe), "") << again.replay_text();
