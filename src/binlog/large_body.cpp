@@ -7,6 +7,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/crc32c.hpp"
+#include "haricot/binlog/file_identity.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -96,9 +97,11 @@ DiskStatus LargeBody::write_slice() {
     state_ = State::whole;
     return DiskStatus::ok;
   }
-  const std::uint64_t bytes = std::min(slice_bytes_, size - done_);
-  const bool is_last = done_ + bytes == size;
+  // Slices end where sectors do. So whole sectors are what a loss of power takes of a body.
   const std::uint64_t offset = offset_of_body(lead_bytes_) + done_;
+  const std::uint64_t sectors = (offset + slice_bytes_ + kDiskSectorBytes - 1) / kDiskSectorBytes;
+  const std::uint64_t bytes = std::min(sectors * kDiskSectorBytes - offset, size - done_);
+  const bool is_last = done_ + bytes == size;
   DiskStatus status = take_space(is_last ? needed_ : offset + bytes);
   if (status != DiskStatus::ok) return status;
   if (has_syncs_ && unsynced_ >= kSlicesPerSync * slice_bytes_) {

@@ -116,6 +116,8 @@ void Replay::judge_sequence() {
     const std::uint64_t before = plan_[i - 1].number;
     const std::uint64_t number = plan_[i].number;
     const auto& signature = plan_[i].identity.signature;
+    // Nor does one tell of it that has lost its head with the power.
+    if (report_.files[i].is_head_torn) continue;
     std::uint64_t first = std::max(before + 1, unneeded_below_);
     if (signature && signature->tells_of_its_neighbours()) {
       // It names the file that it was begun after; numbers between the two were never used.
