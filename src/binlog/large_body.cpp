@@ -99,8 +99,9 @@ DiskStatus LargeBody::write_slice() {
   }
   // Slices end where sectors do. So whole sectors are what a loss of power takes of a body.
   const std::uint64_t offset = offset_of_body(lead_bytes_) + done_;
-  const std::uint64_t sectors = (offset + slice_bytes_ + kDiskSectorBytes - 1) / kDiskSectorBytes;
-  const std::uint64_t bytes = std::min(sectors * kDiskSectorBytes - offset, size - done_);
+  const std::uint64_t over = (offset + slice_bytes_) % kDiskSectorBytes;
+  const std::uint64_t slice = over < slice_bytes_ ? slice_bytes_ - over : slice_bytes_;
+  const std::uint64_t bytes = std::min(slice, size - done_);
   const bool is_last = done_ + bytes == size;
   DiskStatus status = take_space(is_last ? needed_ : offset + bytes);
   if (status != DiskStatus::ok) return status;

@@ -50,7 +50,7 @@ Run random_run(test::Random& random) {
   run.turns = 40;
   if (random.one_in(2)) {
     run.options.large_body_bytes = 1100 + random.below(6000);
-    run.options.slice_bytes = 200 + random.below(2000);
+    run.options.slice_bytes = kSectorBytes + random.below(2000);
   }
   return run;
 }
