@@ -370,6 +370,7 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
     Damage damage = scan.tail();
     damage.offset = scan.accepted_bytes();
     damage.bytes = noted_end - scan.accepted_bytes();
+    damage.looks_torn = false;  // All of it was safe.
     report.damages.push_back(damage);
     return;
   }

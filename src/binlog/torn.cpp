@@ -37,7 +37,7 @@ bool has_lost_its_length(std::string_view file, std::uint64_t begin, std::uint32
 }  // namespace
 
 bool has_lost_its_head(std::string_view file) {
-  return is_zero(file, 0, kFirstRecordOffset);
+  return is_zero(file, 0, kFirstRecordOffset + kShortRecordBytes + 1);
 }
 
 bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed) {

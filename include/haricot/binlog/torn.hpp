@@ -26,7 +26,8 @@ namespace haricot::binlog {
 // end of a sector: the seed of the file tells of these.
 bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, std::uint32_t seed);
 
-// Whether the first bytes are zeros. They are written last where a large body comes first.
+// Whether the signature and the header of a full record after it are zeros. They are written last
+// where a large body comes first.
 bool has_lost_its_head(std::string_view file);
 
 // What the marks tell that were read of a file.
