@@ -111,8 +111,8 @@ bool FolderSurvey::was_never_safe(std::size_t index) const {
   if (remembered_newest_ && names_[index] > *remembered_newest_) return true;
   if (index + 1 == files_.size()) return false;
   const auto& next = files_[index + 1].identity.signature;
-  return next && knows_end_of(*next, names_[index]) &&
-         next->previous_bytes == kFirstRecordOffset && next->previous_records == 0;
+  return next && knows_end_of(*next, names_[index]) && next->previous_bytes == kFirstRecordOffset &&
+         next->previous_records == 0;
 }
 
 // Whether the file in front of that one, which is ours, ended because this one was begun, or the

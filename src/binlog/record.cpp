@@ -370,9 +370,12 @@ void write_seal(const Seal& seal, const Position& position, char* to) {
 std::optional<Seal> read_seal(std::string_view bytes, const Position& position) {
   const char* block = find_pseudo(bytes, kSealMark, position);
   if (block == nullptr) return std::nullopt;
-  return Seal{load<std::uint64_t>(block + 16),      load<std::uint32_t>(block + 24),
-              load<std::uint32_t>(block + 28) != 0, load<std::uint64_t>(block + 56),
-              load<std::uint64_t>(block + 40),      load<std::uint32_t>(block + 32),
+  return Seal{load<std::uint64_t>(block + 16),
+              load<std::uint32_t>(block + 24),
+              load<std::uint32_t>(block + 28) != 0,
+              load<std::uint64_t>(block + 56),
+              load<std::uint64_t>(block + 40),
+              load<std::uint32_t>(block + 32),
               mark_in(load<std::uint64_t>(block + kMarkAt))};
 }
 

@@ -103,8 +103,7 @@ SegmentWriter::Ending SegmentWriter::take_ending(bool clean_exit, std::uint64_t 
   const Position position{seed_, written_.bytes, 0};
   mark_.text_records = 0;
   write_seal(Seal{written_.bytes, written_.records, clean_exit, store_id_, number_,
-                  static_cast<std::uint32_t>(oldest_needed),
-                  mark_},
+                  static_cast<std::uint32_t>(oldest_needed), mark_},
              position, ending.seal.data());
   written_.bytes += kShortRecordBytes;
   ending.end = written_;

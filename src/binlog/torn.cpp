@@ -50,7 +50,8 @@ bool looks_torn(std::string_view file, std::uint64_t begin, std::uint64_t end, s
     if (begin < kDiskSectorBytes && from > begin) to = std::min(to, from + kNameLengthBytes);
     if (!is_zero(file, from, to)) continue;
     // The zeros at the begin of a change are there in any case.
-    if (from > begin || to - from > kNameLengthBytes || has_lost_its_length(file, begin, seed)) return true;
+    if (from > begin || to - from > kNameLengthBytes || has_lost_its_length(file, begin, seed))
+      return true;
   }
   return false;
 }

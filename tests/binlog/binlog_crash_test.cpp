@@ -111,8 +111,8 @@ void check_crashed(const World& world, SimDisk& crashed, const Run& run, std::ui
       World again(disk, run.options, wall);
       if (run.is_sound && run.options.sync != SyncPolicy::never) {
         ASSERT_TRUE(again.binlog.replayed().is_sound())
-            << "start " << start << ", note " << note.run << " before " << note.run_before << " newest "
-            << note.newest << " end " << note.end << '\n'
+            << "start " << start << ", note " << note.run << " before " << note.run_before
+            << " newest " << note.newest << " end " << note.end << '\n'
             << found << "and then\n"
             << again.replay_text();
       }
@@ -134,8 +134,8 @@ void check_crashed(const World& world, SimDisk& crashed, const Run& run, std::ui
     }
     const bool has_power =
         !run.is_sound || run.options.sync == SyncPolicy::never || chance.one_in(2);
-    left = disk.crash(chance, has_power ? CrashPolicy{Unsynced::kept, UnsyncedNames::kept}
-                                        : CrashPolicy{});
+    left = disk.crash(chance,
+                      has_power ? CrashPolicy{Unsynced::kept, UnsyncedNames::kept} : CrashPolicy{});
   }
 }
 

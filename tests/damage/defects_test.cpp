@@ -17,10 +17,9 @@ using binlog::binlog_file_name;
 using Kind = binlog::Problem::Kind;
 
 bool holds(const Image& image, const std::string& bytes) {
-  return std::any_of(image.begin(), image.end(),
-                     [&](const auto& file) {
-                       return without_zeros_at_end(file.second) == without_zeros_at_end(bytes);
-                     });
+  return std::any_of(image.begin(), image.end(), [&](const auto& file) {
+    return without_zeros_at_end(file.second) == without_zeros_at_end(bytes);
+  });
 }
 
 // Starts a server, deletes all jobs, and waits until the files that held them are gone.

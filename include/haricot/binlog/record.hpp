@@ -95,9 +95,9 @@ struct Position {
   std::uint32_t number = 0;  // Of the record in the file, modulo kRecordNumbers.
 };
 
-// What a server knew when it wrote a record: after a loss of power it tells what was not durable yet
-// from what is damaged. The record of a ready job, a deletion and the seal have it, where delayed
-// jobs have their deadline and beanstalkd looks at nothing.
+// What a server knew when it wrote a record: after a loss of power it tells what was not durable
+// yet from what is damaged. The record of a ready job, a deletion and the seal have it, where
+// delayed jobs have their deadline and beanstalkd looks at nothing.
 struct Mark {
   // Whether all files before were durable, and how many bytes of this one: 0 if those were not.
   bool has_durable_past = false;
