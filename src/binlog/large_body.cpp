@@ -59,7 +59,7 @@ DiskStatus LargeBody::begin(const BlobRef& body, std::size_t lead_bytes, std::ui
 }
 
 bool LargeBody::has_to_wait() const {
-  if (!has_syncs_ || unsynced_ < kSlicesPerSync * slice_bytes_) return false;
+  if (!has_syncs_ || unsynced_ <= (kSlicesPerSync - 1) * slice_bytes_) return false;
   return !syncs_.has_passed(sync_mark_) || syncs_.length() > SyncLine::kLengthMax / 2;
 }
 
@@ -105,7 +105,7 @@ DiskStatus LargeBody::write_slice() {
   const bool is_last = done_ + bytes == size;
   DiskStatus status = take_space(is_last ? needed_ : offset + bytes);
   if (status != DiskStatus::ok) return status;
-  if (has_syncs_ && unsynced_ >= kSlicesPerSync * slice_bytes_) {
+  if (has_syncs_ && unsynced_ > (kSlicesPerSync - 1) * slice_bytes_) {
     syncs_.sync_file(file_, 0, false);
     sync_mark_ = syncs_.mark();
     unsynced_ = 0;
