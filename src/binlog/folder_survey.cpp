@@ -111,8 +111,11 @@ bool FolderSurvey::was_never_safe(std::size_t index) const {
   if (remembered_newest_ && names_[index] > *remembered_newest_) return true;
   if (index + 1 == files_.size()) return false;
   const auto& next = files_[index + 1].identity.signature;
-  return next && knows_end_of(*next, names_[index]) && next->previous_bytes == kFirstRecordOffset &&
-         next->previous_records == 0;
+  if (!next || !knows_end_of(*next, names_[index])) return false;
+  // Nothing in it is of beanstalkd. Whether it was durable is told by the marks of the next one.
+  FileScan scan(bytes_.view(), files_[index].identity);
+  scan.run_to_end();
+  return scan.records() == 0;
 }
 
 // Whether the file in front of that one, which is ours, ended because this one was begun, or the
