@@ -15,11 +15,11 @@ constexpr std::string_view kNoSpace = "no space left on the disk";
 
 // For a folder whose id nothing tells. Never 0.
 std::uint64_t new_store_id(std::uint64_t random, const ReplayReport& report) {
-  const bool has_ours =
-      std::any_of(report.files.begin(), report.files.end(),
-                  [](const FileReport& file) { return file.kind == FileKind::checked; });
+  const bool had_one = std::any_of(
+      report.problems.begin(), report.problems.end(),
+      [](const Problem& problem) { return problem.kind == Problem::Kind::unidentified; });
   const std::uint64_t id = random & ~kIdMadeAnew;
-  return has_ours ? id | kIdMadeAnew : std::max<std::uint64_t>(id, 1);
+  return had_one ? id | kIdMadeAnew : std::max<std::uint64_t>(id, 1);
 }
 
 // Never 0.

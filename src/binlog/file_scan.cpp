@@ -19,12 +19,17 @@ std::uint32_t add_to_digest(std::uint32_t digest, std::uint32_t sum) {
 
 }  // namespace
 
+std::uint32_t digest_with(std::uint32_t digest, const Parsed& record) {
+  return add_to_digest(add_to_digest(digest, record.header_crc), record.body_crc);
+}
+
 FileScan::FileScan(std::string_view bytes, const FileIdentity& identity, std::uint64_t end)
     : bytes_(bytes), end_(std::min<std::uint64_t>(end, bytes.size())), identity_(identity) {
   const bool has_version = end_ >= kVersionBytes;
   const std::uint32_t version = has_version ? load_little_endian<std::uint32_t>(bytes.data()) : 0;
   switch (identity.kind) {
     case FileKind::empty:
+    case FileKind::unidentified:
     case FileKind::unknown_version:
       ended_ = true;
       return;

@@ -38,10 +38,12 @@ bool FolderOpening::read(const FolderNote& note, ReplayWatcher watcher, std::str
 // as durable, so it has to be.
 bool FolderOpening::sync_what_was_read(std::string& error) {
   if (!ground_.has_syncs() || report_.files.empty()) return true;
+  // Whoever has moved or replaced files has synced nothing.
+  const bool is_in_order = report_.is_sound();
   DiskStatus status = ground_.disk.sync_folder();
   for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
     const FileReport& file = report_.files[i - 1];
-    if (file.is_last_of_a_run && !report_.was_surveyed) break;
+    if (file.is_last_of_a_run && is_in_order) break;
     status = ground_.disk.sync_file(binlog_file_name(file.number));
   }
   if (status != DiskStatus::ok) error = ground_.disk.last_error();

@@ -33,7 +33,7 @@ bool Replay::apply(const FileScan::Found& found, bool is_whole_so_far, FileRepor
   if (record.id > kIdLast && !is_checked) return true;  // The scan has told it as damage.
   if (found.is_unproven) ++report.unproven;
   // In a file that nobody can check, an id says something only where there is a job to it.
-  if (record.is_full() || is_checked) report_.next_id = std::max(report_.next_id, record.id + 1);
+  if (record.is_full() || is_checked) read_.next_id = std::max(read_.next_id, record.id + 1);
   if (record.is_full()) segments_.note_id(record.id, 0);
   if (is_checked && is_marker(record)) return true;
   const bool good = record.is_full() ? apply_full(found, report) : apply_change(found, report);
@@ -53,7 +53,7 @@ bool Replay::is_half(const Record& record) {
 }
 
 void Replay::note_half(const Record& record) {
-  half_written_.push_back({.file = report_.files.size(),
+  half_written_.push_back({.file = read_.files.size(),
                            .hole = *hole_in_front_,
                            .id = record.id,
                            .is_deletion = !record.is_full()});
@@ -149,7 +149,7 @@ void Replay::note_order(JobId id) {
 bool Replay::take_kept(JobId id) {
   std::optional<KeptKey> kept = kept_from(text_.text(), wall_offset_, now_);
   if (!kept) return true;  // No server writes such a record.
-  report_.next_id = std::max(report_.next_id, id + 1);
+  read_.next_id = std::max(read_.next_id, id + 1);
   drop_kept(id);
   // A job of that id has lost its deletion. Nothing is a job and what remains of it at once.
   if (const JobRef job = engine_.jobs().find(id); job != JobRef::none) drop(job);
@@ -211,9 +211,8 @@ void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
     note.set_stamp(record.deadline_at);
   } else if (record.state == RecordState::buried) {
     const bool is_ours = kind_ == FileKind::checked;
-    if (is_ours || !was_buried)
-      note.set_stamp(is_ours ? record.deadline_at : report_.last_stamp + 1);
-    report_.last_stamp = std::max(report_.last_stamp, note.stamp());
+    if (is_ours || !was_buried) note.set_stamp(is_ours ? record.deadline_at : read_.last_stamp + 1);
+    read_.last_stamp = std::max(read_.last_stamp, note.stamp());
   }
 }
 

@@ -32,6 +32,9 @@ struct Damage {
   bool looks_torn = false;       // A loss of power may have left it: see torn.hpp.
 };
 
+// The digest of a file with one more record.
+std::uint32_t digest_with(std::uint32_t digest, const Parsed& record);
+
 class FileScan {
  public:
   // `bytes` is the whole file, and outlives the scan and all records it gives. No record that ends
