@@ -56,11 +56,14 @@ bool was_never_safe(const FolderFacts& facts, std::size_t index, std::string_vie
   const auto& next = facts.files[index + 1].identity.signature;
   if (!next || !knows_end_of(*next, number)) return false;
   // Nothing in it is of beanstalkd. Whether it was durable is told by the marks of the next one.
-  FileIdentity legacy;
-  legacy.kind = FileKind::beanstalkd_v7;
-  FileScan scan(bytes, legacy);
-  scan.run_to_end();
-  return scan.records() == 0;
+  for (const FileKind kind : {FileKind::beanstalkd_v7, FileKind::beanstalkd_v5}) {
+    FileIdentity legacy;
+    legacy.kind = kind;
+    FileScan scan(bytes, legacy);
+    scan.run_to_end();
+    if (scan.records() > 0) return false;
+  }
+  return true;
 }
 
 FilePlace place_of(const FolderFacts& facts, std::size_t index, std::string_view bytes) {

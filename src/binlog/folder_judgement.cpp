@@ -189,6 +189,8 @@ void Judge::judge_sequence() {
 
 // The numbers between two files.
 void Judge::judge_gap(std::size_t index) {
+  // A file that has lost its head with the power tells nothing of those in front of it.
+  if (files_[index].is_head_torn) return;
   const std::uint64_t before = plan_.files[index - 1].number;
   const auto& signature = signature_of(index);
   std::uint64_t end = plan_.files[index].number;
