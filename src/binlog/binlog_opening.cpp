@@ -16,11 +16,11 @@ constexpr std::string_view kNoSpace = "no space left on the disk";
 
 // For a folder whose id nothing tells. Never 0.
 std::uint64_t new_store_id(std::uint64_t random, const ReplayReport& report) {
-  const bool has_ours =
-      std::any_of(report.files.begin(), report.files.end(),
-                  [](const FileReport& file) { return file.kind == FileKind::checked; });
+  const bool had_one = std::any_of(
+      report.problems.begin(), report.problems.end(),
+      [](const Problem& problem) { return problem.kind == Problem::Kind::unidentified; });
   const std::uint64_t id = random & ~kIdMadeAnew;
-  return has_ours ? id | kIdMadeAnew : std::max<std::uint64_t>(id, 1);
+  return had_one ? id | kIdMadeAnew : std::max<std::uint64_t>(id, 1);
 }
 
 // Never 0.
@@ -56,10 +56,11 @@ bool Binlog::open_folder(std::uint64_t random, ReplayWatcher watcher, std::strin
   const std::uint32_t run = ground_.is_fenced() ? run_of_epoch(ground_.epoch) : run_of(random);
   way_.note().begin_run(store_id, report.run, run);
   promise_to_restored();
-  if (!begin_after_replay(error)) return false;
+  // In front of the first file: the note tells that no record of it was safe.
   NoteWriter::Files files = way_.noted_files();
   files.newest = opening_.newest_with_records();
   way_.note().note_what_was_read(files);
+  if (!begin_after_replay(error)) return false;
   if (way_.is_open()) watch_.begin();
   return true;
 }

@@ -1,6 +1,7 @@
 #include "haricot/binlog/file_scan.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "haricot/base/crc32c.hpp"
 #include "haricot/base/little_endian.hpp"
@@ -18,12 +19,17 @@ std::uint32_t add_to_digest(std::uint32_t digest, std::uint32_t sum) {
 
 }  // namespace
 
+std::uint32_t digest_with(std::uint32_t digest, const Parsed& record) {
+  return add_to_digest(add_to_digest(digest, record.header_crc), record.body_crc);
+}
+
 FileScan::FileScan(std::string_view bytes, const FileIdentity& identity, std::uint64_t end)
     : bytes_(bytes), end_(std::min<std::uint64_t>(end, bytes.size())), identity_(identity) {
   const bool has_version = end_ >= kVersionBytes;
   const std::uint32_t version = has_version ? load_little_endian<std::uint32_t>(bytes.data()) : 0;
   switch (identity.kind) {
     case FileKind::empty:
+    case FileKind::unidentified:
     case FileKind::unknown_version:
       ended_ = true;
       return;
@@ -31,7 +37,8 @@ FileScan::FileScan(std::string_view bytes, const FileIdentity& identity, std::ui
       bytes_ = bytes.substr(0, static_cast<std::size_t>(end_));
       offset_ = accepted_bytes_ = std::min<std::uint64_t>(kFirstRecordOffset, end_);
       if (!identity.signature) {
-        damages_.push_back({.offset = 0, .bytes = offset_});
+        damages_.push_back(
+            {.offset = 0, .bytes = offset_, .looks_torn = is_torn_by_looks(0, offset_)});
       } else if (version != kVersion) {
         damages_.push_back({.offset = 0, .bytes = kVersionBytes});
       }
@@ -69,7 +76,12 @@ Damage FileScan::lost(std::uint64_t begin, std::uint64_t end, std::uint32_t reco
   if (records > 0) damage.changes = std::min<std::uint64_t>(damage.changes, records);
   const auto parsed = parse_record(bytes_.substr(static_cast<std::size_t>(begin)));
   if (parsed && parsed->record.id <= kIdLast) damage.highest_id = parsed->record.id;
+  damage.looks_torn = is_torn_by_looks(begin, end);
   return damage;
+}
+
+bool FileScan::is_torn_by_looks(std::uint64_t begin, std::uint64_t end) const {
+  return identity_.kind == FileKind::checked && looks_torn(bytes_, begin, end, identity_.seed);
 }
 
 // Checked files ---------------------------------------------------------------------------------
@@ -88,13 +100,17 @@ std::optional<FileScan::Found> FileScan::next_checked() {
     }
     const std::uint64_t after = offset_ + parsed->record.bytes();
     const bool body_is_damaged = !body_fits(*parsed, position_at(offset_));
-    const Found found{parsed->record, offset_, body_is_damaged, false};
+    Found found{parsed->record, offset_, body_is_damaged, false};
+    found.hole_in_front = std::exchange(hole_in_front_, std::nullopt);
     if (body_is_damaged) {
       if (!parsed->body_is_there || !has_records_from(after)) {
         end();  // A crash came while the body was written: it is the end that was torn off.
         return std::nullopt;
       }
-      damages_.push_back({.offset = offset_, .bytes = parsed->record.bytes(), .records = 1});
+      damages_.push_back({.offset = offset_,
+                          .bytes = parsed->record.bytes(),
+                          .records = 1,
+                          .looks_torn = is_torn_by_looks(offset_, after)});
     }
     accept(*parsed);
     return found;
@@ -137,6 +153,7 @@ std::optional<Parsed> FileScan::good_header_at(std::uint64_t offset) const {
 bool FileScan::is_seal_at(std::uint64_t offset) {
   seal_ = read_seal(bytes_.substr(static_cast<std::size_t>(offset)), position_at(offset));
   if (!seal_) return false;
+  marks_.add(seal_->mark);
   if (seal_->records > records_) {
     damages_.push_back(lost(offset, offset, seal_->records - records_));
     records_ = seal_->records;
@@ -166,6 +183,7 @@ bool FileScan::search_on() {
       damages_.push_back(lost(begin, at, missing));
       records_ += missing;
       offset_ = at;
+      hole_in_front_ = begin;
       return true;
     }
   }
@@ -180,6 +198,7 @@ bool FileScan::is_later(std::uint32_t number) const {
 void FileScan::accept(const Parsed& parsed) {
   digest_ = add_to_digest(add_to_digest(digest_, parsed.header_crc), parsed.body_crc);
   records_ += 1 + (parsed.number - (records_ + 1)) % kRecordNumbers;
+  if (may_have_mark(parsed.record)) marks_.add(parsed.record);
   offset_ += parsed.record.bytes();
   accepted_bytes_ = offset_;
 }
@@ -193,6 +212,8 @@ void FileScan::end() {
   const std::size_t last = after.find_last_not_of('\0');
   if (last != std::string_view::npos) {
     tail_ = lost(accepted_bytes_, accepted_bytes_ + last + 1, 0);
+    // Nothing comes after it, so what is lost of it may be the zeros there.
+    tail_.looks_torn = identity_.kind == FileKind::checked && !seal_;
   }
 }
 

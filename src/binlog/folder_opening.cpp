@@ -38,10 +38,12 @@ bool FolderOpening::read(const FolderNote& note, ReplayWatcher watcher, std::str
 // as durable, so it has to be.
 bool FolderOpening::sync_what_was_read(std::string& error) {
   if (!ground_.has_syncs() || report_.files.empty()) return true;
+  // Whoever has moved or replaced files has synced nothing.
+  const bool is_in_order = report_.is_sound();
   DiskStatus status = ground_.disk.sync_folder();
   for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
     const FileReport& file = report_.files[i - 1];
-    if (file.is_last_of_a_run && !report_.was_surveyed) break;
+    if (file.is_last_of_a_run && is_in_order) break;
     status = ground_.disk.sync_file(binlog_file_name(file.number));
   }
   if (status != DiskStatus::ok) error = ground_.disk.last_error();
@@ -81,7 +83,7 @@ RecordWay::Start FolderOpening::finish() {
 std::uint64_t FolderOpening::newest_with_records() const {
   std::uint64_t newest = 0;
   for (const FileReport& file : report_.files) {
-    if (file.records > 0) newest = std::max<std::uint64_t>(newest, file.written_as);
+    if (file.records_counted > 0) newest = std::max<std::uint64_t>(newest, file.written_as);
   }
   return newest;
 }
@@ -127,7 +129,9 @@ bool FolderOpening::keep_rubbish(Keeper& keeper, const FileReport& file) {
   // What was here is not to be had from zeros.
   if (status == DiskStatus::ok && find_nonzero(all, 0) == all.size()) return true;
   if (status == DiskStatus::ok && !file.damages.empty()) {
-    status = keeper.keep(all, file.number, damaged_name, kept);
+    // Zeros at the end say nothing. A file that is being written has millions.
+    const std::string_view used = all.substr(0, all.find_last_not_of('\0') + 1);
+    status = keeper.keep(used, file.number, damaged_name, kept);
   } else if (status == DiskStatus::ok) {
     const auto begin = static_cast<std::size_t>(file.torn.offset);
     status = keeper.keep(all.substr(begin, static_cast<std::size_t>(file.torn.bytes)), file.number,

@@ -5,6 +5,14 @@
 #include "haricot/binlog/segment_writer.hpp"
 
 namespace haricot::binlog {
+namespace {
+
+// Copies of earlier versions have the zeros at the end of a file.
+std::string_view without_zeros_at_end(std::string_view bytes) {
+  return bytes.substr(0, bytes.find_last_not_of('\0') + 1);
+}
+
+}  // namespace
 
 DiskStatus Keeper::list() {
   if (is_listed_) return DiskStatus::ok;
@@ -35,7 +43,10 @@ DiskStatus Keeper::find_copy(std::string_view bytes, std::uint64_t number, NameO
   for (std::uint64_t serial = 1; has(name_of(number, serial)); ++serial) {
     FileBytes copy;
     const std::string name = name_of(number, serial);
-    if (disk_.read(name, copy) != DiskStatus::ok || copy.view() != bytes) continue;
+    if (disk_.read(name, copy) != DiskStatus::ok ||
+        without_zeros_at_end(copy.view()) != without_zeros_at_end(bytes)) {
+      continue;
+    }
     kept.name = name;
     return DiskStatus::ok;
   }

@@ -7,6 +7,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/crc32c.hpp"
+#include "haricot/binlog/file_identity.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -58,7 +59,7 @@ DiskStatus LargeBody::begin(const BlobRef& body, std::size_t lead_bytes, std::ui
 }
 
 bool LargeBody::has_to_wait() const {
-  if (!has_syncs_ || unsynced_ < kSlicesPerSync * slice_bytes_) return false;
+  if (!has_syncs_ || unsynced_ <= (kSlicesPerSync - 1) * slice_bytes_) return false;
   return !syncs_.has_passed(sync_mark_) || syncs_.length() > SyncLine::kLengthMax / 2;
 }
 
@@ -96,12 +97,15 @@ DiskStatus LargeBody::write_slice() {
     state_ = State::whole;
     return DiskStatus::ok;
   }
-  const std::uint64_t bytes = std::min(slice_bytes_, size - done_);
-  const bool is_last = done_ + bytes == size;
+  // Slices end where sectors do. So whole sectors are what a loss of power takes of a body.
   const std::uint64_t offset = offset_of_body(lead_bytes_) + done_;
+  const std::uint64_t over = (offset + slice_bytes_) % kDiskSectorBytes;
+  const std::uint64_t slice = over < slice_bytes_ ? slice_bytes_ - over : slice_bytes_;
+  const std::uint64_t bytes = std::min(slice, size - done_);
+  const bool is_last = done_ + bytes == size;
   DiskStatus status = take_space(is_last ? needed_ : offset + bytes);
   if (status != DiskStatus::ok) return status;
-  if (has_syncs_ && unsynced_ >= kSlicesPerSync * slice_bytes_) {
+  if (has_syncs_ && unsynced_ > (kSlicesPerSync - 1) * slice_bytes_) {
     syncs_.sync_file(file_, 0, false);
     sync_mark_ = syncs_.mark();
     unsynced_ = 0;

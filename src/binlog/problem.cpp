@@ -1,7 +1,77 @@
 #include "haricot/binlog/problem.hpp"
 
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
 namespace haricot::binlog {
 namespace {
+
+struct Row {
+  Problem::Kind kind;
+  const char* name;
+  // FILE and OTHER are names, OFFSET and ID numbers, BYTES, LOST, JOBS and RECORDS numbers of such.
+  std::string_view sentence;
+  bool is_left_aside = false;
+};
+
+using Kind = Problem::Kind;
+constexpr std::array kRows = {
+    Row{Kind::damaged, "damaged", "FILE is damaged at offset OFFSET: BYTES cannot be readLOST"},
+    Row{Kind::job_lost, "job-lost", "FILE: the body of job ID is damaged, the job is lost"},
+    Row{Kind::unproven, "unproven",
+        "FILE: RECORDS of beanstalkd cannot be checked; the file is damaged, or has changed"},
+    Row{Kind::torn, "torn",
+        "FILE ends in half a record: BYTES at offset OFFSET, as a crash leaves them"},
+    Row{Kind::missing, "file-missing", "FILE is missing"},
+    Row{Kind::all_missing, "all-files-missing",
+        "FILE is missing, and so are all files before it: a server has recorded jobs in this "
+        "folder"},
+    Row{Kind::next_missing, "next-file-missing",
+        "FILE is missing: OTHER ended because it was begun (a crash at that moment leaves this, "
+        "too)"},
+    Row{Kind::emptied, "file-emptied",
+        "FILE is empty (a crash at the moment it was begun leaves this, too)"},
+    Row{Kind::displaced, "file-displaced", "FILE was written as OTHER and is read in its place"},
+    Row{Kind::duplicate, "file-duplicate", "FILE is a copy of OTHER and is left aside", true},
+    Row{Kind::foreign, "file-foreign", "FILE was written in another folder and is left aside",
+        true},
+    Row{Kind::undecided, "file-undecided",
+        "FILE and OTHER were written in different folders, and nothing tells in which of them this "
+        "one: FILE is left aside",
+        true},
+    Row{Kind::contradicted, "file-contradicted",
+        "FILE is not the file that OTHER followed: one of the two is from a copy of the folder; "
+        "FILE is left aside",
+        true},
+    Row{Kind::other_run, "file-of-other-run",
+        "FILE was not begun by the server that used this folder last: it is from a copy of the "
+        "folder, or newer files are missing"},
+    Row{Kind::unidentified, "file-unidentified",
+        "nothing tells which file FILE is: it is left aside, and `haricot binlog repair` can read "
+        "it",
+        true},
+    Row{Kind::late, "file-late",
+        "FILE was begun after OTHER, by a server that had lost the folder by then: FILE is left "
+        "aside",
+        true},
+    Row{Kind::misnamed, "file-misnamed", "FILE has a number that no server gives and is not read"},
+    Row{Kind::in_doubt, "in-doubt",
+        "up to JOBS may have come back, or be in an old state: what is lost of FILE may have held "
+        "their deletions"},
+};
+constexpr bool are_in_order() {
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    if (static_cast<std::size_t>(kRows[i].kind) != i) return false;
+  }
+  return kRows.size() == static_cast<std::size_t>(Kind::in_doubt) + 1;
+}
+static_assert(are_in_order());
+
+const Row& row_of(Problem::Kind kind) {
+  return kRows[static_cast<std::size_t>(kind)];
+}
 
 std::string count(std::uint64_t number, const std::string& what) {
   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
@@ -14,109 +84,41 @@ bool is_damage(const Problem& problem) {
 }
 
 bool is_left_aside(Problem::Kind kind) {
-  using Kind = Problem::Kind;
-  return kind == Kind::duplicate || kind == Kind::foreign || kind == Kind::undecided ||
-         kind == Kind::contradicted || kind == Kind::late;
+  return row_of(kind).is_left_aside;
 }
 
 const char* name_of(Problem::Kind kind) {
-  switch (kind) {
-    case Problem::Kind::damaged:
-      return "damaged";
-    case Problem::Kind::job_lost:
-      return "job-lost";
-    case Problem::Kind::unproven:
-      return "unproven";
-    case Problem::Kind::torn:
-      return "torn";
-    case Problem::Kind::missing:
-      return "file-missing";
-    case Problem::Kind::all_missing:
-      return "all-files-missing";
-    case Problem::Kind::next_missing:
-      return "next-file-missing";
-    case Problem::Kind::emptied:
-      return "file-emptied";
-    case Problem::Kind::displaced:
-      return "file-displaced";
-    case Problem::Kind::duplicate:
-      return "file-duplicate";
-    case Problem::Kind::foreign:
-      return "file-foreign";
-    case Problem::Kind::undecided:
-      return "file-undecided";
-    case Problem::Kind::contradicted:
-      return "file-contradicted";
-    case Problem::Kind::other_run:
-      return "file-of-other-run";
-    case Problem::Kind::late:
-      return "file-late";
-    case Problem::Kind::misnamed:
-      return "file-misnamed";
-    case Problem::Kind::in_doubt:
-      return "in-doubt";
-  }
-  return "";
+  return row_of(kind).name;
 }
 
 std::string to_sentence(const Problem& problem) {
-  const std::string& file = problem.file;
-  switch (problem.kind) {
-    case Problem::Kind::damaged: {
-      std::string text = file + " is damaged at offset " + std::to_string(problem.offset) + ": " +
-                         count(problem.bytes, "byte") + " cannot be read";
-      if (problem.records > 0) text += ", " + count(problem.records, "record") + " lost";
-      return text;
-    }
-    case Problem::Kind::job_lost:
-      return file + ": the body of job " + std::to_string(problem.id) +
-             " is damaged, the job is lost";
-    case Problem::Kind::unproven:
-      return file + ": " + count(problem.jobs, "record") +
-             " of beanstalkd cannot be checked; the file is damaged, or has changed";
-    case Problem::Kind::torn:
-      return file + " ends in half a record: " + count(problem.bytes, "byte") + " at offset " +
-             std::to_string(problem.offset) + ", as a crash leaves them";
-    case Problem::Kind::missing:
-      return file + " is missing";
-    case Problem::Kind::all_missing:
-      return file +
-             (file.starts_with("binlog.") ? " is missing, and so are all files before it"
-                                          : " is there, but no file of jobs is") +
-             ": a server has recorded jobs in this folder";
-    case Problem::Kind::next_missing:
-      return file + " is missing: " + problem.other +
-             " ended because it was begun (a crash at that moment leaves this, too)";
-    case Problem::Kind::emptied:
-      return file + " is empty (a crash at the moment it was begun leaves this, too)";
-    case Problem::Kind::displaced:
-      return file + " was written as " + problem.other + " and is read in its place";
-    case Problem::Kind::duplicate:
-      return file + " is a copy of " + problem.other + " and is left aside";
-    case Problem::Kind::foreign:
-      return file + " was written in another folder and is left aside";
-    case Problem::Kind::undecided:
-      return file + " and " + problem.other +
-             " were written in different folders, and nothing tells in which of them this one: " +
-             file + " is left aside";
-    case Problem::Kind::contradicted:
-      return file + " is not the file that " + problem.other +
-             " followed: one of the two is from a copy of the folder; " + file + " is left aside";
-    case Problem::Kind::other_run:
-      return file +
-             " was not begun by the server that used this folder last: it is from a copy of "
-             "the folder, or newer files are missing";
-    case Problem::Kind::late:
-      return file + " was begun after " + problem.other +
-             ", by a server that had lost the folder by then: " + file + " is left aside";
-    case Problem::Kind::misnamed:
-      return file + " has a number that no server gives and is not read";
-    case Problem::Kind::in_doubt:
-      return "up to " + count(problem.jobs, "job") +
-             " may have come back, or be in an old state: what is lost of " + file +
-             " may have held their deletions";
+  if (problem.kind == Kind::all_missing && !problem.file.starts_with("binlog.")) {
+    return problem.file +
+           " is there, but no file of jobs is: a server has recorded jobs in this folder";
   }
-  return "";
+  const std::pair<std::string_view, std::string> words[] = {
+      {"FILE", problem.file},
+      {"OTHER", problem.other},
+      {"OFFSET", std::to_string(problem.offset)},
+      {"BYTES", count(problem.bytes, "byte")},
+      {"LOST", problem.records > 0 ? ", " + count(problem.records, "record") + " lost" : ""},
+      {"JOBS", count(problem.jobs, "job")},
+      {"RECORDS", count(problem.jobs, "record")},
+      {"ID", std::to_string(problem.id)},
+  };
+  std::string text;
+  for (std::string_view rest = row_of(problem.kind).sentence; !rest.empty();) {
+    std::size_t bytes = 1;
+    std::string_view next = rest.substr(0, 1);
+    for (const auto& [word, value] : words) {
+      if (!rest.starts_with(word)) continue;
+      bytes = word.size();
+      next = value;
+    }
+    text += next;
+    rest.remove_prefix(bytes);
+  }
+  return text;
 }
 
 }  // namespace haricot::binlog

@@ -19,6 +19,7 @@ constexpr std::size_t kNameBytesMax = 200;
 
 // Offsets in the block.
 constexpr std::size_t kHeaderCrcAt = 12;
+constexpr std::size_t kMarkAt = 48;
 constexpr std::size_t kStateAt = 76;
 constexpr std::size_t kNumberAt = 77;
 
@@ -79,6 +80,25 @@ void seal_header(char* header, std::size_t name_bytes, const Position& position)
   store(block + kHeaderCrcAt, header_crc(header, name_bytes, position));
 }
 
+// Six bytes of length, whose highest bit tells of the files before; and one more than the records
+// of text: 0 is no mark.
+constexpr std::uint32_t kMarkTextBits = 48;
+constexpr std::uint64_t kDurablePast = kDurableBytesEnd;
+static_assert(2 * kDurableBytesEnd == std::uint64_t{1} << kMarkTextBits);
+
+std::uint64_t field_of(const Mark& mark) {
+  return mark.durable_bytes | (mark.has_durable_past ? kDurablePast : 0) |
+         (std::uint64_t{mark.text_records} + 1) << kMarkTextBits;
+}
+
+std::optional<Mark> mark_in(std::uint64_t field) {
+  const std::uint64_t text_field = field >> kMarkTextBits;
+  if (text_field == 0 || text_field > 0xff) return std::nullopt;
+  return Mark{.has_durable_past = (field & kDurablePast) != 0,
+              .durable_bytes = field % kDurableBytesEnd,
+              .text_records = static_cast<std::uint32_t>(text_field - 1)};
+}
+
 // Begins a pseudo-record: all zero but for the id and the mark.
 char* begin_pseudo(char* to, std::uint32_t mark) {
   std::memset(to, 0, kShortRecordBytes);
@@ -122,8 +142,17 @@ void take_body(std::string_view bytes, std::size_t header_length, Parsed& parsed
 
 // Records ---------------------------------------------------------------------------------------
 
-void write_header(const Record& record, const Position& position, std::uint32_t body_sum,
-                  char* to) {
+bool may_have_mark(const Record& record) {
+  return record.state <= RecordState::ready && record.id != kPseudoId;
+}
+
+std::optional<Mark> mark_of(const Record& record) {
+  if (!may_have_mark(record)) return std::nullopt;
+  return mark_in(static_cast<std::uint64_t>(record.deadline_at));
+}
+
+void write_header(const Record& record, const Position& position, std::uint32_t body_sum, char* to,
+                  const Mark* mark) {
   const std::size_t name_bytes = record.tube_name.size();
   store(to, static_cast<std::uint32_t>(name_bytes));
   if (name_bytes > 0) std::memcpy(to + kNameLengthBytes, record.tube_name.data(), name_bytes);
@@ -135,7 +164,10 @@ void write_header(const Record& record, const Position& position, std::uint32_t 
   store(block + 32, record.body_bytes);
   store(block + 36, body_sum);
   store(block + 40, record.created_at);
-  store(block + 48, record.deadline_at);
+  store(block + kMarkAt, record.deadline_at);
+  if (mark != nullptr && record.deadline_at == 0 && may_have_mark(record)) {
+    store(block + kMarkAt, field_of(*mark));
+  }
   for (std::size_t i = 0; i < record.counts.size(); ++i) {
     store(block + 56 + 4 * i, record.counts[i]);
   }
@@ -330,6 +362,7 @@ void write_seal(const Seal& seal, const Position& position, char* to) {
   store(block + 28, std::uint32_t{seal.clean_exit ? 1U : 0U});
   store(block + 32, seal.oldest_needed);
   store(block + 40, seal.file_number);
+  if (seal.mark) store(block + kMarkAt, field_of(*seal.mark));
   store(block + 56, seal.store_id);
   seal_header(to, 0, position);
 }
@@ -337,9 +370,13 @@ void write_seal(const Seal& seal, const Position& position, char* to) {
 std::optional<Seal> read_seal(std::string_view bytes, const Position& position) {
   const char* block = find_pseudo(bytes, kSealMark, position);
   if (block == nullptr) return std::nullopt;
-  return Seal{load<std::uint64_t>(block + 16),      load<std::uint32_t>(block + 24),
-              load<std::uint32_t>(block + 28) != 0, load<std::uint64_t>(block + 56),
-              load<std::uint64_t>(block + 40),      load<std::uint32_t>(block + 32)};
+  return Seal{load<std::uint64_t>(block + 16),
+              load<std::uint32_t>(block + 24),
+              load<std::uint32_t>(block + 28) != 0,
+              load<std::uint64_t>(block + 56),
+              load<std::uint64_t>(block + 40),
+              load<std::uint32_t>(block + 32),
+              mark_in(load<std::uint64_t>(block + kMarkAt))};
 }
 
 std::optional<std::uint32_t> seed_by_seal(std::string_view bytes, std::uint64_t offset) {

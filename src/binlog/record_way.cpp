@@ -89,7 +89,12 @@ void RecordWay::append_full(const JournaledJob& job) {
 // No write may come, and fail, between them and the record that they belong to.
 void RecordWay::append_text(TextKind kind, JobId id, std::string_view text) {
   for (std::size_t part = 0; part < text_parts(text.size()); ++part) {
-    writer_.add(text_record(kind, id, text, part), {}, {});
+    const Record record = text_record(kind, id, text, part);
+    if (kind == TextKind::kept_alone) {
+      writer_.add(record, {}, {});
+    } else {
+      writer_.add_text(record);
+    }
     ++total_written_;
     appended_this_turn_ += kShortRecordBytes;
   }
@@ -184,6 +189,7 @@ void RecordWay::request_sync(bool is_waited_for) {
   CHECK(writer_.is_open() && sync_requested_ <= written_records_);
   syncs_.sync_file(writer_.file(), written_records_, false, unsynced_since_);
   sync_requested_ = written_records_;
+  durable_when_synced_ = writer_.written().bytes;
   unsynced_since_ = Instant::never();
 }
 
@@ -214,6 +220,9 @@ void RecordWay::take_sync_ends() {
     } else if (ended.covers > 0) {
       synced_records_ = std::max(synced_records_, ended.covers);
       if (!refusing_) mark_safe(synced_records_);
+      if (!refusing_ && durable_when_synced_ && synced_records_ >= sync_requested_) {
+        writer_.set_durable(*durable_when_synced_);
+      }
     }
   }
   events_.syncs_taken(events_.object, {some_ended, syncs_.length() != before});

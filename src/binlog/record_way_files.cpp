@@ -66,6 +66,7 @@ void RecordWay::sync_ended_file(FileHandle file) {
                    refusing_ ? Instant::never() : unsynced_since_);
   if (refusing_) return;
   sync_requested_ = records_;
+  durable_when_synced_ = 0;
   unsynced_since_ = Instant::never();
 }
 
@@ -147,6 +148,12 @@ RecordWay::Begun RecordWay::begin_file(const NewFile& file) {
     const bool is_renamed = was_written && ground_.disk.remove(to) == DiskStatus::ok;
     return is_renamed ? Begun::gone : Begun::failed;
   }
+  // The start has synced what it has read. Else the file before is not durable yet, and no sync
+  // under way covers a byte of this one.
+  const bool is_first = !has_begun_;
+  has_begun_ = true;
+  durable_when_synced_.reset();
+  if (is_first && ground_.has_syncs()) writer_.set_durable(0);
   records_before_newest_ = records_;
   ground_.look_for_files_at = ground_.now;
   ++next_file_number_;

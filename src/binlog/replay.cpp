@@ -3,23 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "haricot/base/check.hpp"
-#include "haricot/base/number.hpp"
 #include "haricot/binlog/job_record.hpp"
 
-// What one record does stands in replay_records.cpp, what is said of the folder when all is read in
-// replay_verdict.cpp.
+// What one record does stands in replay_records.cpp.
 
 namespace haricot::binlog {
 namespace {
 
 constexpr std::uint64_t kRecordsPerProgress = 8192;
-
-// A name that looks like that of a file, whatever its number.
-bool has_name_of_binlog_file(std::string_view name) {
-  return name.starts_with("binlog.") && name.size() > 7 &&
-         name.find_first_not_of("0123456789", 7) == std::string_view::npos;
-}
 
 bool has_whole_record(std::string_view bytes, std::uint64_t from, std::uint32_t seed) {
   auto at = find_checked(bytes, static_cast<std::size_t>(from), seed);
@@ -47,40 +38,32 @@ bool lacks_no_record(const FileScan& scan) {
 
 }  // namespace
 
-std::optional<std::uint64_t> binlog_file_number(std::string_view name) {
-  constexpr std::string_view kPrefix = "binlog.";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  const std::optional<std::uint64_t> number = read_number(name);
-  const bool good = number && *number > 0 && name[0] != '0' && *number <= kFileNumberMax;
-  return good ? number : std::nullopt;
-}
-
 bool Replay::fail(std::string error) {
   error_ = std::move(error);
   return false;
 }
 
 bool Replay::run(Duration wall_offset, Instant now) {
+  FolderFacts facts;
+  if (!gather_facts(disk_, note_, facts, error_)) return false;
+  return run(facts, wall_offset, now);
+}
+
+bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
   wall_offset_ = wall_offset;
   now_ = now;
-  if (!list()) return false;
-  Outcome outcome = read_all();
-  if (outcome == Outcome::needs_survey) {
-    forget_all();
-    if (!survey()) return false;
-    outcome = read_all();
-    CHECK(outcome != Outcome::needs_survey);
+  plan_ = plan_folder(facts);
+  if (!plan_.refusal.empty()) return fail(plan_.refusal);
+  if (!read_all() || !note_ids_aside()) return false;
+  pass_over_unneeded();
+  settle_holes(plan_, read_.files);
+  settle_half_written();
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    read_.files[i].live_jobs = segments_.at(i).live_jobs;
   }
-  if (outcome == Outcome::done && finds_unneeded()) {
-    unneeded_below_ = unneeded_for_sure_;
-    forget_all();
-    outcome = read_all();
-    CHECK(outcome != Outcome::needs_survey || !is_surveyed_);
-    if (outcome == Outcome::needs_survey) return fail("the folder changes while it is read");
-  }
-  if (outcome != Outcome::done || !place_all(now) || !place_kept()) return false;
-  judge_folder();
+  if (!place_all(now) || !place_kept()) return false;
+  report_ = judge_folder(plan_, read_);
+  report_.spares = facts.spares;
   if (report_.next_id > kIdLast) {
     return fail("the ids of jobs are nearly used up: the next one would be " +
                 std::to_string(report_.next_id));
@@ -89,168 +72,131 @@ bool Replay::run(Duration wall_offset, Instant now) {
   return true;
 }
 
-bool Replay::list() {
-  std::vector<std::string> names;
-  if (disk_.list(names) != DiskStatus::ok) return fail(disk_.last_error());
-  for (const std::string& name : names) {
-    const std::string_view view = name;
-    if (const auto number = binlog_file_number(view)) {
-      numbers_.push_back(*number);
-    } else if (view.ends_with(".tmp") && binlog_file_number(view.substr(0, view.size() - 4))) {
-      report_.spares.push_back(name);
-    } else if (has_name_of_binlog_file(view)) {
-      file_problems_.push_back({.kind = Problem::Kind::misnamed, .file = name});
-    }
-  }
-  std::sort(numbers_.begin(), numbers_.end());
-  if (!numbers_.empty() && numbers_.back() > kFileNumberLast) {
-    return fail(binlog_file_name(numbers_.back()) + ": the numbers of files are nearly used up; " +
-                "`haricot binlog copy` writes the jobs to a new folder");
-  }
-  for (const std::uint64_t number : numbers_) {
-    plan_.push_back({.name_number = number, .number = number, .identity = {}});
-  }
-  return true;
-}
-
 // The whole folder -------------------------------------------------------------------------------
 
-// Each file is read with the one after it at hand, which knows how far it goes.
-Replay::Outcome Replay::read_all() {
+bool Replay::read_all() {
   FileBytes bytes;
-  FileBytes next;
-  Outcome outcome = load_next(0, next);
-  for (std::size_t i = 0; i < plan_.size() && outcome == Outcome::done; ++i) {
+  for (std::size_t i = 0; i < plan_.files.size();) {
     // Also before each file: one of large bodies has few records, and a slow disk takes its time.
-    if (!report_progress(0, 1)) {
-      fail("stopped");
-      return Outcome::failed;
+    if (!report_progress(0, 1)) return fail("stopped");
+    if (disk_.read(plan_.files[i].name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
+    bool is_contradicted = false;
+    if (!find_contradiction(i, bytes, is_contradicted)) return false;
+    if (is_contradicted) {
+      leave_contradicted_aside(i);
+      continue;
     }
-    std::swap(bytes, next);
-    outcome = load_next(i + 1, next);
-    if (outcome == Outcome::done) outcome = read_file(i, bytes);
-    ++files_read_;
+    if (!read_file(i, bytes)) return false;
+    ++i;
     BlobRef::reclaim_all_retired();  // Nobody is served yet, and a next file may have been larger.
   }
-  return outcome;
-}
-
-// Files that a server began when another one had taken the folder over are not read.
-Replay::Outcome Replay::load_next(std::size_t index, FileBytes& bytes) {
-  while (index < plan_.size()) {
-    const Outcome outcome = load(index, bytes);
-    if (outcome != Outcome::done || !is_late(index)) return outcome;
-    const std::string name = binlog_file_name(plan_[index].name_number);
-    const bool is_reported =
-        std::any_of(file_problems_.begin(), file_problems_.end(), [&name](const Problem& problem) {
-          return problem.kind == Problem::Kind::late && problem.file == name;
-        });
-    if (!is_reported) {
-      const std::string before = binlog_file_name(plan_[index - 1].name_number);
-      file_problems_.push_back({.kind = Problem::Kind::late, .file = name, .other = before});
-    }
-    plan_.erase(plan_.begin() + static_cast<std::ptrdiff_t>(index));
-  }
-  return Outcome::done;
-}
-
-// Whether a file in front of it is of a later epoch. Servers without an epoch come when they like.
-bool Replay::is_late(std::size_t index) const {
-  const auto& signature = plan_[index].identity.signature;
-  if (!signature || signature->epoch == 0) return false;
-  for (std::size_t before = index; before > 0; --before) {
-    const auto& other = plan_[before - 1].identity.signature;
-    if (other && other->epoch != 0) return signature->epoch < other->epoch;
-  }
-  return false;
-}
-
-// Whether that file is of no use, and may be of a server that had lost the folder: a name that is
-// free again, because its file was not needed, is free for such a server as well.
-bool Replay::is_unneeded(std::size_t index, std::uint64_t below) const {
-  const auto& signature = plan_[index].identity.signature;
-  if (!signature || signature->epoch == 0 || plan_[index].number >= below) return false;
-  return std::any_of(plan_.begin() + static_cast<std::ptrdiff_t>(index), plan_.end(),
-                     [&signature](const PlannedFile& later) {
-                       const auto& other = later.identity.signature;
-                       return other && other->epoch > signature->epoch;
-                     });
-}
-
-// What is needed is known when all is read, so the folder is read again then, without the rest.
-bool Replay::finds_unneeded() const {
-  for (std::size_t index = 0; index < plan_.size(); ++index) {
-    if (is_unneeded(index, unneeded_for_sure_)) return true;
-  }
-  return false;
-}
-
-// Without a survey every file has to say itself that it is what its name says.
-Replay::Outcome Replay::load(std::size_t index, FileBytes& bytes) {
-  PlannedFile& file = plan_[index];
-  if (disk_.read(binlog_file_name(file.name_number), bytes) != DiskStatus::ok) {
-    fail(disk_.last_error());
-    return Outcome::failed;
-  }
-  if (is_surveyed_) return Outcome::done;
-  const auto identity = identify_by_head(bytes.view());
-  if (!identity) return Outcome::needs_survey;
-  file.identity = *identity;
-  if (!identity->signature) return Outcome::done;
-  if (report_.store_id == 0) report_.store_id = identity->store_id;
-  const bool is_remembered = note_.store_id == 0 || identity->store_id == note_.store_id;
-  const bool is_in_place = identity->number == file.name_number &&
-                           identity->store_id == report_.store_id && is_remembered;
-  return is_in_place ? Outcome::done : Outcome::needs_survey;
-}
-
-bool Replay::survey() {
-  FolderSurvey survey(disk_, numbers_, note_.store_id, note_tells_last_run() ? note_.newest : 0);
-  std::string error;
-  if (!survey.run(error)) return fail(std::move(error));
-  is_surveyed_ = report_.was_surveyed = true;
-  plan_ = survey.files();
-  report_.store_id = survey.store_id();
-  file_problems_.insert(file_problems_.end(), survey.problems().begin(), survey.problems().end());
-  for (const Problem& problem : survey.problems()) {
-    highest_odd_name_ = std::max(highest_odd_name_, binlog_file_number(problem.file).value_or(0));
-  }
-  report_.next_id = std::max(report_.next_id, survey.highest_id_aside() + 1);
   return true;
 }
 
-// As if nothing had been read.
-void Replay::forget_all() {
-  while (!segments_.empty()) {
-    while (segments_.newest().first != JobRef::none) drop(segments_.newest().first);
-    segments_.remove_newest();
+// Whether the file after that one was begun after another one, of a copy of the folder that was
+// used apart. Two files that one server has begun are of the same folder. A file that is
+// contradicted itself says nothing of others, and goes first.
+bool Replay::find_contradiction(std::size_t index, const FileBytes& file, bool& is_contradicted) {
+  is_contradicted = false;
+  const FileIdentity identity = plan_.files[index].identity;
+  const std::uint32_t run = identity.signature ? identity.signature->run : 0;
+  for (;;) {
+    const Signature* witness = plan_.witness_of(index);
+    if (witness == nullptr || identity.kind != FileKind::checked) return true;
+    if ((run != 0 && run == witness->run) || has_sums_of(file.view(), *witness)) return true;
+    FileBytes next;
+    if (disk_.read(plan_.files[index + 1].name, next) != DiskStatus::ok) {
+      return fail(disk_.last_error());
+    }
+    bool is_next_contradicted = false;
+    if (!find_contradiction(index + 1, next, is_next_contradicted)) return false;
+    if (!is_next_contradicted) break;
+    leave_contradicted_aside(index + 1);
   }
-  ReplayReport nothing;
-  nothing.spares = std::move(report_.spares);
-  report_ = std::move(nothing);
-  files_read_ = 0;
-  last_new_id_ = 0;
-  text_.clear();
-  oldest_needed_ = lost_before_ = unneeded_for_sure_ = newest_hurt_ = 0;
+  const Signature& witness = *plan_.witness_of(index);
+  FileScan scan(file.view(), identity, witness.previous_bytes);
+  scan.run_to_end();
+  is_contradicted = link_between(scan, witness, file.view(), identity) == Link::broken;
+  return true;
+}
+
+void Replay::leave_contradicted_aside(std::size_t index) {
+  plan_.leave_aside(index, Problem::Kind::contradicted, plan_.files[index + 1].name);
+}
+
+// Takes back what files have brought that count only if they are needed, and are not. That is known
+// when all is read. What such a file has done to jobs of files before it does not matter: they are
+// not needed either.
+void Replay::pass_over_unneeded() {
+  for (std::size_t i = 0; i < plan_.files.size(); ++i) {
+    const PlannedFile& file = plan_.files[i];
+    if (!file.counts_if_needed || file.number >= unneeded_for_sure_) continue;
+    read_.passed_over_below = unneeded_for_sure_;
+    Segment& segment = segments_.at(i);
+    while (segment.first != JobRef::none) drop(segment.first);
+    const FileReport& read = read_.files[i];
+    read_.files[i] = FileReport{.name = read.name,
+                                .number = read.number,
+                                .written_as = read.written_as,
+                                .kind = read.kind,
+                                .bytes = read.bytes,
+                                .accepted_bytes = read.bytes,
+                                .has_signature = read.has_signature,
+                                .marks = {},
+                                .torn = {},
+                                .damages = {},
+                                .lost_jobs = {}};
+  }
+}
+
+// Records without their texts: see is_half(). What is damaged is known by now, the rest is torn.
+void Replay::settle_half_written() {
+  for (const HalfWritten& half : half_written_) {
+    const std::vector<Damage>& damages = read_.files[half.file].damages;
+    const bool is_torn =
+        std::none_of(damages.begin(), damages.end(),
+                     [&half](const Damage& damage) { return damage.offset == half.hole; });
+    const JobRef ref = engine_.jobs().find(half.id);
+    if (ref == JobRef::none || is_torn == half.is_deletion) continue;
+    // A job may have been written anew, whole.
+    const bool is_there = segments_.of(ref)->number == plan_.files[half.file].number;
+    if (half.is_deletion || is_there) drop(ref);
+  }
+}
+
+// The ids of files of this folder that are left aside are given out.
+bool Replay::note_ids_aside() {
+  FileBytes bytes;
+  for (const PlannedFile& file : plan_.aside) {
+    if (disk_.read(file.name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
+    if (file.identity.kind == FileKind::unidentified) {
+      std::size_t at = kVersionBytes;
+      for (; find_proven(bytes.view(), at); ++at) {
+        const std::uint64_t id = parse_record(bytes.view().substr(at))->record.id;
+        if (id <= kIdLast) read_.next_id = std::max(read_.next_id, id + 1);
+      }
+      continue;
+    }
+    FileScan scan(bytes.view(), file.identity);
+    while (const std::optional<FileScan::Found> found = scan.next()) {
+      const std::uint64_t id = found->record.id;
+      if (id <= kIdLast) read_.next_id = std::max(read_.next_id, id + 1);
+    }
+  }
+  return true;
 }
 
 // One file ----------------------------------------------------------------------------------------
 
-// What the file after it says of how it ended; null if it says nothing.
-const Signature* Replay::witness_of(std::size_t index) const {
-  if (index + 1 == plan_.size()) return nullptr;
-  const auto& signature = plan_[index + 1].identity.signature;
-  return signature && knows_end_of(*signature, plan_[index].number) ? &*signature : nullptr;
-}
-
-Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
-  const PlannedFile& planned = plan_[index];
-  const Signature* witness = witness_of(index);
+bool Replay::read_file(std::size_t index, const FileBytes& file) {
+  const PlannedFile& planned = plan_.files[index];
+  const Signature* witness = plan_.witness_of(index);
   // What stands after the length that the next file knows was given up by the server itself.
   const std::string_view bytes = file.view();
   const std::uint64_t end = witness != nullptr ? witness->previous_bytes : bytes.size();
 
   FileReport report;
+  report.name = planned.name;
   report.number = planned.name_number;
   report.written_as = planned.number;
   report.bytes = file.view().size();
@@ -260,44 +206,35 @@ Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
   segment.name_number = planned.name_number;
   if (const auto& signature = planned.identity.signature) {
     report.has_signature = true;
-    report_.next_id = std::max(report_.next_id, signature->next_id);
+    read_.next_id = std::max(read_.next_id, signature->next_id);
     note_oldest_needed(signature->oldest_needed, true);
     // What is lost here now may have been told before.
-    lost_before_ = std::max<std::uint64_t>(lost_before_, signature->records_lost);
-  }
-  if (is_unneeded(index, unneeded_below_)) {
-    report.accepted_bytes = end;
-    report_.files.push_back(std::move(report));
-    return Outcome::done;
+    read_.lost_before = std::max<std::uint64_t>(read_.lost_before, signature->records_lost);
   }
   FileScan scan(bytes, planned.identity, end);
   text_.clear();
+  hole_in_front_.reset();
   while (const std::optional<FileScan::Found> found = scan.next()) {
-    if (!apply(*found, lacks_no_record(scan), report)) return Outcome::failed;
+    if (!apply(*found, lacks_no_record(scan), report)) return false;
     const bool is_reported = ++report.records_read % kRecordsPerProgress == 0;
-    if (is_reported && !report_progress(found->offset, end)) {
-      fail("stopped");
-      return Outcome::failed;
-    }
+    if (is_reported && !report_progress(found->offset, end)) return fail("stopped");
   }
   const Link link =
       witness == nullptr ? Link::good : link_between(scan, *witness, file.view(), planned.identity);
-  const bool is_checked = kind_ == FileKind::checked;
-  if (link == Link::broken && is_checked && !is_surveyed_) return Outcome::needs_survey;
   report.accepted_bytes = scan.accepted_bytes();
   report.records = report.records_counted = scan.records();
   report.digest = scan.digest();
+  report.marks = scan.marks();
+  report.is_as_told = witness != nullptr && link == Link::good;
   report.is_sealed = scan.seal().has_value();
-  if (report.is_sealed) {
-    note_oldest_needed(scan.seal()->oldest_needed, true);
-  }
+  if (report.is_sealed) note_oldest_needed(scan.seal()->oldest_needed, true);
   report.has_known_end = witness != nullptr || report.is_sealed;
   report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
   report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
   judge_end(scan, file.view(), witness, link, report);
   if (!lacks_no_record(scan) || report.has_rubbish()) newest_hurt_ = planned.number;
-  report_.files.push_back(std::move(report));
-  return Outcome::done;
+  read_.files.push_back(std::move(report));
+  return true;
 }
 
 // A file that a server has begun to remove is not needed for sure. A record that tells of one may
@@ -305,7 +242,7 @@ Replay::Outcome Replay::read_file(std::size_t index, const FileBytes& file) {
 // any page of what was written. So it counts for sure if no record is lost in front of it, in any
 // file that may have the copies.
 void Replay::note_oldest_needed(std::uint64_t number, bool is_for_sure) {
-  oldest_needed_ = std::max(oldest_needed_, number);
+  read_.oldest_needed = std::max(read_.oldest_needed, number);
   if (is_for_sure) unneeded_for_sure_ = std::max(unneeded_for_sure_, number);
 }
 
@@ -324,6 +261,10 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
     damage.bytes = end - scan.accepted_bytes();
     damage.records = static_cast<std::uint32_t>(missing);
     damage.changes = missing > 0 ? missing : 0;
+    const bool is_ours = report.kind == FileKind::checked || report.kind == FileKind::empty;
+    damage.looks_torn =
+        is_ours && looks_torn(all.substr(0, static_cast<std::size_t>(end)), damage.offset, end,
+                              plan_.files[read_.files.size()].identity.seed);
     report.damages.push_back(damage);
     report.records += missing;
   } else if (link == Link::broken) {
@@ -334,9 +275,9 @@ void Replay::judge_known_end(const FileScan& scan, std::string_view all, const S
   const std::size_t after = find_nonzero(all, static_cast<std::size_t>(end));
   if (after == all.size()) return;
   const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
-  const std::uint32_t seed = plan_[report_.files.size()].identity.seed;
+  const std::uint32_t seed = plan_.files[read_.files.size()].identity.seed;
   // A server that has lost the folder may have written on, and has acknowledged nothing of that.
-  const auto& signature = plan_[report_.files.size()].identity.signature;
+  const auto& signature = plan_.files[read_.files.size()].identity.signature;
   const bool is_late = signature && signature->epoch != 0 && signature->epoch < witness.epoch;
   if (report.kind == FileKind::checked && !is_late && has_whole_record(all, end, seed)) {
     report.damages.push_back({.offset = end, .bytes = bytes});
@@ -352,18 +293,19 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
     judge_known_end(scan, all, *witness, link, report);
     return;
   }
-  const std::uint64_t noted_end = noted_end_of(report_.files.size());
+  const std::uint64_t noted_end = plan_.noted_end_of(read_.files.size());
   report.is_cut = scan.accepted_bytes() < noted_end && !report.is_sealed;
   if (report.is_cut) {
     Damage damage = scan.tail();
     damage.offset = scan.accepted_bytes();
     damage.bytes = noted_end - scan.accepted_bytes();
+    damage.looks_torn = false;  // All of it was safe.
     report.damages.push_back(damage);
     return;
   }
   if (scan.tail().bytes == 0) return;
   const bool is_last =
-      report_.files.size() + 1 == plan_.size() && highest_odd_name_ <= report.number;
+      read_.files.size() + 1 == plan_.files.size() && plan_.highest_odd_name <= report.number;
   // beanstalkd writes no seal when it stops. But half a record does not end as a body does.
   const std::uint64_t tail_end = scan.tail().offset + scan.tail().bytes;
   const bool ends_like_a_body = all.substr(0, static_cast<std::size_t>(tail_end)).ends_with("\r\n");
@@ -378,22 +320,60 @@ void Replay::judge_end(const FileScan& scan, std::string_view all, const Signatu
   }
 }
 
-// What that file has to have at least: all that it had when a server was stopped after it, or a
-// record. 0: the note does not tell.
-std::uint64_t Replay::noted_end_of(std::size_t index) const {
-  const PlannedFile& file = plan_[index];
-  const auto& signature = file.identity.signature;
-  const bool is_noted = note_tells() && note_tells_last_run() &&
-                        file.identity.kind == FileKind::checked && file.number == note_.newest &&
-                        (!signature || signature->run == note_.run);
-  return is_noted ? std::max<std::uint64_t>(note_.end, kFirstRecordOffset + kShortRecordBytes) : 0;
-}
-
 bool Replay::report_progress(std::uint64_t offset, std::uint64_t bytes) {
   if (watcher_.function == nullptr) return true;
   const double share = static_cast<double>(offset) / static_cast<double>(bytes);
   return watcher_.function(watcher_.context,
-                           {plan_.size(), files_read_, share, engine_.jobs().size()});
+                           {plan_.files.size(), read_.files.size(), share, engine_.jobs().size()});
+}
+
+// The end -----------------------------------------------------------------------------------------
+
+bool Replay::place_all(Instant now) {
+  struct Buried {
+    std::int64_t stamp;
+    JobRef ref;
+  };
+  std::vector<Buried> buried;
+  JobStore& jobs = engine_.jobs();
+  bool good = true;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    JobRef next = JobRef::none;
+    for (JobRef ref = segments_.at(i).first; ref != JobRef::none && good; ref = next) {
+      JournalNote& note = jobs.journal_note(ref);
+      next = note.next;
+      if (is_remains(jobs, ref)) continue;
+      Job& job = jobs[ref];
+      Instant deadline;
+      if (job.state() == JobState::buried) {
+        buried.push_back({note.stamp(), ref});
+        continue;
+      }
+      if (job.state() == JobState::delayed) {
+        deadline = restored_deadline(note.stamp(), job.delay_s, wall_offset_, now);
+        if (deadline <= now) job.set_state(JobState::ready);
+      }
+      note.set_stamp(0);
+      good = engine_.restoring().place(ref, deadline);
+    }
+  }
+  std::stable_sort(buried.begin(), buried.end(),
+                   [](const Buried& a, const Buried& b) { return a.stamp < b.stamp; });
+  for (const Buried& job : buried) good = good && engine_.restoring().place(job.ref, Instant{});
+  return good || fail(std::string(kNoMemory));
+}
+
+// After the jobs: a job that has the key comes first. Of two deleted jobs, the one that was put
+// later does.
+bool Replay::place_kept() {
+  const std::vector<JobRef> all = engine_.jobs().remains_by_id();
+  bool good = true;
+  for (auto remains = all.rbegin(); remains != all.rend() && good; ++remains) {
+    const PlacedKey placed = engine_.restoring().place_kept(*remains);
+    if (placed == PlacedKey::over) drop(*remains);
+    good = placed != PlacedKey::no_memory;
+  }
+  return good || fail(std::string(kNoMemory));
 }
 
 }  // namespace haricot::binlog

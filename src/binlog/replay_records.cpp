@@ -19,8 +19,10 @@ std::uint64_t job_bytes(const Record& record, std::size_t tag_bytes) {
 bool Replay::apply(const FileScan::Found& found, bool is_whole_so_far, FileReport& report) {
   const Record& record = found.record;
   const bool is_checked = kind_ == FileKind::checked;
+  if (found.hole_in_front) hole_in_front_ = found.hole_in_front;
   if (record.id == kPseudoId) {
     if (const auto number = needed_from(record)) {
+      hole_in_front_.reset();  // Text stands directly in front of its record.
       note_oldest_needed(*number, is_whole_so_far && newest_hurt_ < *number);
     } else if (const auto part = text_part(record); part && is_checked) {
       text_.add(*part);
@@ -31,12 +33,30 @@ bool Replay::apply(const FileScan::Found& found, bool is_whole_so_far, FileRepor
   if (record.id > kIdLast && !is_checked) return true;  // The scan has told it as damage.
   if (found.is_unproven) ++report.unproven;
   // In a file that nobody can check, an id says something only where there is a job to it.
-  if (record.is_full() || is_checked) report_.next_id = std::max(report_.next_id, record.id + 1);
+  if (record.is_full() || is_checked) read_.next_id = std::max(read_.next_id, record.id + 1);
   if (record.is_full()) segments_.note_id(record.id, 0);
   if (is_checked && is_marker(record)) return true;
   const bool good = record.is_full() ? apply_full(found, report) : apply_change(found, report);
   text_.clear();
+  hole_in_front_.reset();
   return good;
+}
+
+// Whether a part of the text of a record may have been in the hole in front of it. A job that was
+// put with a delay has no place to tell whether it has any.
+bool Replay::is_half(const Record& record) {
+  const TextKind kind = record.is_full() ? TextKind::tags : TextKind::kept;
+  if (!hole_in_front_ || text_.is_whole(kind, record.id)) return false;
+  if (record.state == RecordState::delayed) return true;
+  const std::optional<Mark> mark = mark_of(record);
+  return mark && mark->text_records > 0;
+}
+
+void Replay::note_half(const Record& record) {
+  half_written_.push_back({.file = read_.files.size(),
+                           .hole = *hole_in_front_,
+                           .id = record.id,
+                           .is_deletion = !record.is_full()});
 }
 
 bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
@@ -52,6 +72,10 @@ bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
   }
   if (!is_deletion) {
     change(ref, record);
+    return true;
+  }
+  if (is_half(record)) {
+    note_half(record);  // Until it is known whether it was written.
     return true;
   }
   drop(ref);
@@ -75,7 +99,7 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
     if (known != JobRef::none) {
       change(known, record);
     } else if (record.state != RecordState::deleted) {
-      report.lost_jobs.push_back(record.id);
+      report.lost_jobs.push_back({.id = record.id, .offset = found.offset});
     }
     return true;
   }
@@ -83,7 +107,10 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
     report.damages.push_back({.offset = found.offset, .bytes = record.bytes(), .records = 1});
     if (!is_likelier_than_known(record.id)) return true;
   }
-  if (known == JobRef::none) note_order(record.id);
+  if (known == JobRef::none) {
+    note_order(record.id);
+    if (is_half(record)) note_half(record);
+  }
   bool was_buried = false;
   std::int64_t stamp = 0;
   if (known != JobRef::none) {
@@ -122,7 +149,7 @@ void Replay::note_order(JobId id) {
 bool Replay::take_kept(JobId id) {
   std::optional<KeptKey> kept = kept_from(text_.text(), wall_offset_, now_);
   if (!kept) return true;  // No server writes such a record.
-  report_.next_id = std::max(report_.next_id, id + 1);
+  read_.next_id = std::max(read_.next_id, id + 1);
   drop_kept(id);
   // A job of that id has lost its deletion. Nothing is a job and what remains of it at once.
   if (const JobRef job = engine_.jobs().find(id); job != JobRef::none) drop(job);
@@ -184,9 +211,8 @@ void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
     note.set_stamp(record.deadline_at);
   } else if (record.state == RecordState::buried) {
     const bool is_ours = kind_ == FileKind::checked;
-    if (is_ours || !was_buried)
-      note.set_stamp(is_ours ? record.deadline_at : report_.last_stamp + 1);
-    report_.last_stamp = std::max(report_.last_stamp, note.stamp());
+    if (is_ours || !was_buried) note.set_stamp(is_ours ? record.deadline_at : read_.last_stamp + 1);
+    read_.last_stamp = std::max(read_.last_stamp, note.stamp());
   }
 }
 

@@ -50,6 +50,7 @@ DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& si
   write_signature(signature, head.data() + kVersionBytes);
   seed_ = seed_of(signature.salt, signature.file_number);
   collected_ = WrittenPoint{kFirstRecordOffset, 0, 0};
+  mark_ = {};
   std::size_t head_bytes = kFirstRecordOffset;
   if (first != nullptr) {
     add_first(*first, head.data() + kFirstRecordOffset);
@@ -82,7 +83,9 @@ void SegmentWriter::add_first(const RecordAroundBody& first, char* to) {
   const Position position{seed_, collected_.bytes, collected_.records + 1};
   const std::uint32_t sum =
       body_crc_by_sum(position, first.body_sum, record.body_bytes - kTrailer.size(), kTrailer);
-  write_header(record, position, sum, to);
+  Mark mark;
+  mark.text_records = static_cast<std::uint32_t>(text_parts(first.tags.size()));
+  write_header(record, position, sum, to, &mark);
   count(to, record.tube_name.size(), sum);
   collected_.bytes += record.bytes();
 }
@@ -98,8 +101,9 @@ SegmentWriter::Ending SegmentWriter::take_ending(bool clean_exit, std::uint64_t 
   CHECK(oldest_needed <= number_);
   Ending ending;
   const Position position{seed_, written_.bytes, 0};
+  mark_.text_records = 0;
   write_seal(Seal{written_.bytes, written_.records, clean_exit, store_id_, number_,
-                  static_cast<std::uint32_t>(oldest_needed)},
+                  static_cast<std::uint32_t>(oldest_needed), mark_},
              position, ending.seal.data());
   written_.bytes += kShortRecordBytes;
   ending.end = written_;
@@ -158,7 +162,8 @@ void SegmentWriter::add(const Record& record, std::string_view body, const BlobR
   const std::size_t trailer = record.is_full() ? kTrailer.size() : 0;
   char* to = pending_.prepare(header + copied + trailer);
   CHECK(to != nullptr);
-  write_header(record, position, sum, to);
+  write_header(record, position, sum, to, &mark_);
+  mark_.text_records = 0;
   count(to, record.tube_name.size(), sum);
   if (copied > 0) std::memcpy(to + header, content.data(), copied);
   if (trailer > 0) std::memcpy(to + header + copied, kTrailer.data(), trailer);
@@ -168,6 +173,12 @@ void SegmentWriter::add(const Record& record, std::string_view body, const BlobR
   }
   pending_.commit(header + copied + trailer);
   collected_.bytes += header + content.size() + trailer;
+}
+
+void SegmentWriter::add_text(const Record& record) {
+  const std::uint32_t in_front = mark_.text_records;
+  add(record, {}, {});
+  mark_.text_records = in_front + 1;
 }
 
 void SegmentWriter::add_to_room_kept(const Record& record) {
@@ -212,6 +223,7 @@ DiskStatus SegmentWriter::flush(Disk& disk) {
 }
 
 void SegmentWriter::forget_collected() {
+  mark_.text_records = 0;
   const bool is_large = pending_.size() > kKeptBytesMax;
   pending_.shorten(0);
   if (is_large) pending_.release_if_empty();

@@ -204,6 +204,7 @@ void BinlogFolder::log_damage(const binlog::ReplayReport& report) {
       case Kind::foreign:
       case Kind::undecided:
       case Kind::contradicted:
+      case Kind::unidentified:
       case Kind::other_run:
       case Kind::late:
       case Kind::misnamed:

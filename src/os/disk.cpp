@@ -106,6 +106,34 @@ DiskStatus FolderDisk::read_by_name(const std::string& name, FileBytes& bytes) {
   return read_open(file.get(), bytes, name);
 }
 
+DiskStatus FolderDisk::read_ends(const std::string& name, binlog::FileEnds& ends) {
+  if (!is_usable(name)) return fail(EINVAL, "read", name);
+  const HeldFile* const held = is_holding_ ? held_named(name) : nullptr;
+  if (held != nullptr && held->file) return read_ends_open(held->file.get(), ends, name);
+  const Descriptor file = open_in_folder(name.c_str(), O_RDONLY | kOpenFlags);
+  if (!file) return fail(errno, "read", name);
+  return read_ends_open(file.get(), ends, name);
+}
+
+DiskStatus FolderDisk::read_ends_open(int file, binlog::FileEnds& ends, const std::string& name) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return fail(errno, "read", name);
+  if (!S_ISREG(status.st_mode)) return fail(kNoPlainFile, "read", name);
+  ends.file_bytes = static_cast<std::uint64_t>(status.st_size);
+  const std::size_t bytes = std::min<std::uint64_t>(ends.file_bytes, binlog::FileEnds::kBytesMax);
+  for (std::string* const end : {&ends.front, &ends.back}) {
+    const std::uint64_t begin = end == &ends.front ? 0 : ends.file_bytes - bytes;
+    end->resize(bytes);
+    ssize_t read = -1;
+    do {
+      read = ::pread(file, end->data(), bytes, static_cast<off_t>(begin));
+    } while (read < 0 && errno == EINTR);
+    if (read < 0) return fail(errno, "read", name);
+    end->resize(static_cast<std::size_t>(read));  // It may have been cut off meanwhile.
+  }
+  return DiskStatus::ok;
+}
+
 // From the end to the begin: files are appended to. A piece counts when it is the same twice; where
 // it never is, whoever reads it has to find out. Returns 0 or an errno.
 int FolderDisk::read_pieces(int file, FileBytes& bytes) const {

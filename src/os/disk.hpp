@@ -83,6 +83,7 @@ class FolderDisk final : public binlog::Disk {
   // All names but . and .., whatever they stand for: what is no plain file fails when it is read.
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
   [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
+  [[nodiscard]] DiskStatus read_ends(const std::string& name, binlog::FileEnds& ends) override;
   [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
   [[nodiscard]] DiskStatus open_existing(const std::string& name, FileHandle& file) override;
   // On a file system that cannot give space in advance, zeros are written. What was taken for an
@@ -130,6 +131,7 @@ class FolderDisk final : public binlog::Disk {
   DiskStatus open_to_write(const std::string& name, int flags, const char* doing, FileHandle& file);
   DiskStatus read_open(int file, binlog::FileBytes& bytes, const std::string& name);
   DiskStatus read_by_name(const std::string& name, binlog::FileBytes& bytes);
+  DiskStatus read_ends_open(int file, binlog::FileEnds& ends, const std::string& name);
   DiskStatus list_folder(std::vector<std::string>& names);
 
   // The files of one moment (disk_held.cpp)
@@ -142,6 +144,7 @@ class FolderDisk final : public binlog::Disk {
   bool find_numbers(std::vector<std::uint64_t>& numbers);
   bool open_held();
   void name_held(std::vector<std::string>& names) const;
+  const HeldFile* held_named(const std::string& name) const;
   DiskStatus read_held(const std::string& name, binlog::FileBytes& bytes);
 
   // Whether all is where it was (disk_folder.cpp)

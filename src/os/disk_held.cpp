@@ -102,14 +102,20 @@ void FolderDisk::name_held(std::vector<std::string>& names) const {
   for (const HeldFile& file : held_) names.push_back(binlog::binlog_file_name(file.number));
 }
 
-DiskStatus FolderDisk::read_held(const std::string& name, FileBytes& bytes) {
+// Null: none of that name is held.
+const FolderDisk::HeldFile* FolderDisk::held_named(const std::string& name) const {
   const auto number = binlog::binlog_file_number(name);
-  if (!number) return read_by_name(name, bytes);
   const auto file = std::find_if(held_.begin(), held_.end(),
-                                 [number](const HeldFile& held) { return held.number == *number; });
-  if (file == held_.end()) return fail(ENOENT, "read", name);
+                                 [number](const HeldFile& held) { return held.number == number; });
+  return file == held_.end() ? nullptr : &*file;
+}
+
+DiskStatus FolderDisk::read_held(const std::string& name, FileBytes& bytes) {
+  if (!binlog::binlog_file_number(name)) return read_by_name(name, bytes);
+  const HeldFile* const file = held_named(name);
+  if (file == nullptr) return fail(ENOENT, "read", name);
   if (!file->file) return read_by_name(name, bytes);
-  if (file + 1 != held_.end()) return read_open(file->file.get(), bytes, name);
+  if (file != &held_.back()) return read_open(file->file.get(), bytes, name);
   if (!bytes.resize(newest_.size())) return fail(ENOMEM, "read", name);
   const std::string_view kept = newest_.view();
   if (!kept.empty()) std::memcpy(bytes.data(), kept.data(), kept.size());

@@ -120,10 +120,15 @@ PlacedKey Keys::place_kept(JobRef remains) {
   const std::string_view key = state_.jobs.unique_key(remains);
   const Instant end = KeptKeys::end_of(state_.jobs[remains]);
   const Tube* const tube = state_.tubes.find(tube_name);
-  const bool is_held = tube != nullptr && held_.find(tube->ref, key).holder != JobRef::none;
-  if (is_held || end <= state_.now) return PlacedKey::over;
+  const JobRef holder = tube == nullptr ? JobRef::none : held_.find(tube->ref, key).holder;
+  const bool is_later_held =
+      holder != JobRef::none && state_.jobs[holder].id > state_.jobs[remains].id;
+  if (is_later_held || end <= state_.now) return PlacedKey::over;
   if (kept_.find(tube_name, key) != JobRef::none) return PlacedKey::over;
-  return kept_.keep(remains, end) ? PlacedKey::kept : PlacedKey::no_memory;
+  if (!kept_.keep(remains, end)) return PlacedKey::no_memory;
+  // The deletion of the holder is lost: the key was free when the later job was put.
+  if (holder != JobRef::none) held_.let_go(holder);
+  return PlacedKey::kept;
 }
 
 // Memory -----------------------------------------------------------------------------------------

@@ -12,10 +12,11 @@ namespace haricot::binlog {
 namespace {
 
 constexpr std::uint64_t kStoreOfFolder = 99;  // As LogMaker has it.
-constexpr std::uint64_t kStoreMadeAnew = kIdMadeAnew | 99;
-constexpr FolderFacts kNoFacts{};
-constexpr FolderFacts kFactsOfFolder{
-    .store_id = kStoreOfFolder, .lowest_number = 2, .highest_number = 9};
+
+// Under that name, in this folder.
+FilePlace here(std::uint64_t number) {
+  return {.number = number, .store_id = kStoreOfFolder};
+}
 
 // A file of the folder, as the server would write it: with the salt of its place.
 LogMaker file_of_folder(std::uint64_t number, std::uint64_t store_id = kStoreOfFolder) {
@@ -37,7 +38,7 @@ std::string copied_by_beanstalkd(std::uint64_t id, const std::string& from, std:
 TEST(FileIdentity, TheHeadTellsAFileOfOurs) {
   LogMaker log = file_of_folder(5);
   log.add(full_record(1, "mail", "hello\r\n"));
-  const auto identity = identify_by_head(log.bytes());
+  const auto identity = identify_by_head(log.bytes(), log.bytes().size());
   ASSERT_TRUE(identity);
   EXPECT_EQ(identity->kind, FileKind::checked);
   ASSERT_TRUE(identity->signature);
@@ -48,20 +49,20 @@ TEST(FileIdentity, TheHeadTellsAFileOfOurs) {
 
 TEST(FileIdentity, TheHeadTellsZerosAndWholeFilesOfBeanstalkd) {
   for (const std::string& bytes : {std::string(), std::string(2, '\0'), std::string(5000, '\0')}) {
-    const auto identity = identify_by_head(bytes);
+    const auto identity = identify_by_head(bytes, bytes.size());
     ASSERT_TRUE(identity) << bytes.size();
     EXPECT_EQ(identity->kind, FileKind::empty);
   }
   std::string bytes = "\x07" + std::string(3, '\0');
-  ASSERT_TRUE(identify_by_head(bytes));
-  EXPECT_EQ(identify_by_head(bytes)->kind, FileKind::beanstalkd_v7);
+  ASSERT_TRUE(identify_by_head(bytes, bytes.size()));
+  EXPECT_EQ(identify_by_head(bytes, bytes.size())->kind, FileKind::beanstalkd_v7);
 
   Record record = full_record(1, "mail", "hello\r\n");
   bytes.resize(kVersionBytes + header_bytes(4));
   write_header(record, Position{}, 0, bytes.data() + kVersionBytes);
   bytes += "hello\r\n";
-  ASSERT_TRUE(identify_by_head(bytes));
-  EXPECT_EQ(identify_by_head(bytes)->kind, FileKind::beanstalkd_v7);
+  ASSERT_TRUE(identify_by_head(bytes, bytes.size()));
+  EXPECT_EQ(identify_by_head(bytes, bytes.size())->kind, FileKind::beanstalkd_v7);
 }
 
 TEST(FileIdentity, ADamagedHeadTellsNothing) {
@@ -70,96 +71,61 @@ TEST(FileIdentity, ADamagedHeadTellsNothing) {
   for (std::size_t at = kVersionBytes; at < kFirstRecordOffset; ++at) {
     std::string bytes = log.bytes();
     bytes[at] = static_cast<char>(bytes[at] ^ 4);
-    EXPECT_FALSE(identify_by_head(bytes)) << "a flipped bit at " << at;
+    EXPECT_FALSE(identify_by_head(bytes, bytes.size())) << "a flipped bit at " << at;
   }
-  EXPECT_FALSE(
-      identify_by_head("\x2a"
-                       "abc some text"));
+  EXPECT_FALSE(identify_by_head("*   some text", 13));
 }
 
 TEST(FileIdentity, TheFolderTellsAFileWhoseSignatureIsGone) {
   LogMaker log = file_of_folder(5);
   log.add(change_record(1, RecordState::buried));
   spoil_signature(log.bytes());
-  const FileIdentity identity = identify(log.bytes(), 5, kFactsOfFolder);
+  const FileIdentity identity = identify(log.bytes(), here(5));
   EXPECT_EQ(identity.kind, FileKind::checked);
   EXPECT_FALSE(identity.signature);
   EXPECT_EQ(identity.number, 5U);
   EXPECT_EQ(identity.store_id, kStoreOfFolder);
 }
 
-TEST(FileIdentity, OneFullRecordProvesTheSeedWhereNothingElseIsKnown) {
+// Its seed is proven, but nobody guesses which file has it.
+TEST(FileIdentity, AFileOfOursIsUnidentifiedWhereNothingElseIsKnown) {
   LogMaker log = file_of_folder(5);
-  log.add(full_record(1, "mail", "hello\r\n"));
+  const std::size_t offset = log.add(full_record(1, "mail", "hello\r\n"));
   spoil_signature(log.bytes());
-  const FileIdentity identity = identify(log.bytes(), 5, kNoFacts);
-  EXPECT_EQ(identity.kind, FileKind::checked);
-  EXPECT_EQ(identity.seed, seed_of(salt_of(kStoreOfFolder, 5), 5));
-  EXPECT_EQ(identity.number, 0U) << "without the folder nothing tells it";
-  EXPECT_EQ(identity.store_id, 0U);
+  EXPECT_EQ(identify(log.bytes(), {.number = 5}).kind, FileKind::unidentified);
+  std::size_t at = kVersionBytes;
+  const auto seed = find_proven(log.bytes(), at);
+  EXPECT_EQ(seed, seed_of(salt_of(kStoreOfFolder, 5), 5));
+  EXPECT_EQ(at, offset);
+  ++at;
+  EXPECT_FALSE(find_proven(log.bytes(), at));
 }
 
-TEST(FileIdentity, OneChangeAloneProvesNothingAndTwoThatAgreeDo) {
-  LogMaker log = file_of_folder(5);
-  log.add(change_record(1, RecordState::buried));
-  const std::string one = [&log] {
-    std::string bytes = log.bytes();
-    spoil_signature(bytes);
-    return bytes;
-  }();
-  EXPECT_NE(identify(one, 5, kNoFacts).kind, FileKind::checked);
-  log.add(change_record(2, RecordState::deleted));
-  spoil_signature(log.bytes());
-  EXPECT_EQ(identify(log.bytes(), 5, kNoFacts).kind, FileKind::checked);
-}
-
-TEST(FileIdentity, TheRecordsTellTheRightNameOfAFileThatHasAnother) {
+TEST(FileIdentity, AFileThatFitsNothingUnderItsNameIsUnidentified) {
   LogMaker log = file_of_folder(7);
   log.add(full_record(1, "mail", "hello\r\n"));
   spoil_signature(log.bytes());
-  const FileIdentity identity = identify(log.bytes(), 3, kFactsOfFolder);
-  EXPECT_EQ(identity.kind, FileKind::checked);
-  EXPECT_EQ(identity.number, 7U);
-  EXPECT_EQ(identity.store_id, kStoreOfFolder);
-
+  EXPECT_EQ(identify(log.bytes(), here(3)).kind, FileKind::unidentified);
+  EXPECT_EQ(identify(log.bytes(), here(7)).kind, FileKind::checked);
   LogMaker other = file_of_folder(3, kStoreOfFolder + 1);
   other.add(full_record(1, "mail", "hello\r\n"));
   spoil_signature(other.bytes());
-  const FileIdentity foreign = identify(other.bytes(), 3, kFactsOfFolder);
-  EXPECT_EQ(foreign.kind, FileKind::checked);
-  EXPECT_EQ(foreign.number, 0U);
-  EXPECT_EQ(foreign.store_id, 0U);
+  EXPECT_EQ(identify(other.bytes(), here(3)).kind, FileKind::unidentified);
 }
 
-// A sector of another place is all that has whole records.
-TEST(FileIdentity, AStraySectorDoesNotTellWhatAFileIs) {
-  constexpr std::size_t kSector = 512;
-  LogMaker other = file_of_folder(4);
-  for (std::uint64_t id = 1; id < 20; ++id) other.add(full_record(id, "mail", "hello\r\n"));
-  LogMaker log = file_of_folder(5);
-  const std::string large(5000, 'x');
-  log.add(full_record(50, "mail", large + "\r\n"));
-  std::string bytes = log.bytes().substr(0, 4000);
-  bytes.replace(0, kSector, other.bytes().substr(2 * kSector, kSector));
-  FolderFacts facts = kFactsOfFolder;
-  facts.known_from = 4;
-  FileIdentity identity = identify(bytes, 5, facts);
-  EXPECT_EQ(identity.kind, FileKind::checked);
-  EXPECT_EQ(identity.number, 5U);
-  EXPECT_EQ(identity.seed, seed_of(salt_of(kStoreOfFolder, 5), 5));
-  // Nor if the files that say so are gone.
-  facts.known_from = 0;
-  identity = identify(bytes, 5, facts);
-  EXPECT_EQ(identity.number, 5U);
-  // A file that may be older than the folder's id may have any seed.
-  facts.store_id = kStoreMadeAnew;
-  facts.known_from = 5;
-  identity = identify(bytes, 5, facts);
-  EXPECT_EQ(identity.kind, FileKind::checked);
-  EXPECT_EQ(identity.number, 0U);
-  facts.known_from = 4;
-  identity = identify(bytes, 5, facts);
-  EXPECT_EQ(identity.number, 5U);
+// The first bytes do not hold all of a large record.
+TEST(FileIdentity, TheBeginOfAHeadTellsAFileOfBeanstalkd) {
+  const std::string body = std::string(1000, 'b') + "\r\n";
+  const Record record = full_record(1, "mail", body);
+  std::string bytes = "\x07" + std::string(3, '\0');
+  bytes.resize(kVersionBytes + header_bytes(4));
+  write_header(record, Position{}, 0, bytes.data() + kVersionBytes);
+  bytes += body;
+  const std::string_view front = std::string_view(bytes).substr(0, 512);
+  ASSERT_TRUE(identify_by_head(front, bytes.size()));
+  EXPECT_EQ(identify_by_head(front, bytes.size())->kind, FileKind::beanstalkd_v7);
+  EXPECT_FALSE(identify_by_head(front, front.size())) << "the body was cut off";
+  EXPECT_FALSE(identify_by_head(std::string(512, '\0'), 513)) << "zeros may end";
 }
 
 TEST(FileIdentity, DamageToTheVersionDoesNotHideAFileOfOurs) {
@@ -168,9 +134,9 @@ TEST(FileIdentity, DamageToTheVersionDoesNotHideAFileOfOurs) {
   for (const std::uint32_t version : {0U, 3U, 5U, 6U, 0xffffffffU}) {
     std::string bytes = log.bytes();
     store_little_endian(bytes.data(), version);
-    EXPECT_EQ(identify(bytes, 5, kFactsOfFolder).kind, FileKind::checked) << version;
+    EXPECT_EQ(identify(bytes, here(5)).kind, FileKind::checked) << version;
     spoil_signature(bytes);
-    EXPECT_EQ(identify(bytes, 5, kFactsOfFolder).kind, FileKind::checked) << version;
+    EXPECT_EQ(identify(bytes, here(5)).kind, FileKind::checked) << version;
   }
 }
 
@@ -183,16 +149,16 @@ TEST(FileIdentity, StaleSumsInCopiesOfBeanstalkdProveNothing) {
   for (std::uint64_t i = 0; i < 40; ++i) {
     bytes += copied_by_beanstalkd(i % 2 + 1, log.bytes(), i % 2 == 0 ? first : second);
   }
-  EXPECT_EQ(identify(bytes, 6, kFactsOfFolder).kind, FileKind::beanstalkd_v7);
+  EXPECT_EQ(identify(bytes, here(6)).kind, FileKind::beanstalkd_v7);
   // Nor where the begin of that file is damaged.
   bytes.replace(kVersionBytes, 40, std::string(40, '\xa5'));
-  EXPECT_EQ(identify(bytes, 6, kFactsOfFolder).kind, FileKind::beanstalkd_v7);
-  EXPECT_EQ(identify(bytes, 6, kNoFacts).kind, FileKind::beanstalkd_v7);
+  EXPECT_EQ(identify(bytes, here(6)).kind, FileKind::beanstalkd_v7);
+  EXPECT_EQ(identify(bytes, {.number = 6}).kind, FileKind::beanstalkd_v7);
 }
 
 TEST(FileIdentity, AFileThatNobodyKnowsIsOfAnUnknownVersion) {
   const std::string text = "This is a letter, and somebody has put it into the wrong folder.\n";
-  EXPECT_EQ(identify(text, 5, kFactsOfFolder).kind, FileKind::unknown_version);
+  EXPECT_EQ(identify(text, here(5)).kind, FileKind::unknown_version);
 }
 
 // What is left of a record may look like a deletion of beanstalkd.
@@ -203,7 +169,7 @@ TEST(FileIdentity, AFileWithOurMarksIsOursThoughNothingInItIsWhole) {
   std::string bytes = log.bytes();
   bytes[kVersionBytes + 70] ^= 1;
   bytes.replace(offset + 72, kShortRecordBytes - 72, kShortRecordBytes - 72, '\0');
-  const FileIdentity identity = identify(bytes, 5, kFactsOfFolder);
+  const FileIdentity identity = identify(bytes, here(5));
   EXPECT_EQ(identity.kind, FileKind::checked);
   EXPECT_EQ(identity.store_id, kStoreOfFolder);
   FileScan scan(bytes, identity);
@@ -221,33 +187,35 @@ TEST(FileIdentity, ATornChangeWithoutABeginIsNotOfBeanstalkd) {
   std::fill_n(bytes.begin(), begin, '\0');
   constexpr std::size_t kBytesKept = 64;  // The state of the job is behind them.
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(begin + kBytesKept), bytes.end(), '\0');
-  FolderFacts facts = kFactsOfFolder;
-  facts.known_from = 4;
-  EXPECT_EQ(identify(bytes, 5, facts).kind, FileKind::checked);
-  EXPECT_EQ(identify(bytes, 4, facts).kind, FileKind::beanstalkd_v7);
-  EXPECT_EQ(identify(bytes, 5, kNoFacts).kind, FileKind::beanstalkd_v7);
+  FilePlace place = here(5);
+  EXPECT_EQ(identify(bytes, place).kind, FileKind::beanstalkd_v7);
+  EXPECT_EQ(identify(bytes, {.number = 5}).kind, FileKind::beanstalkd_v7);
+  place.follows_ours = true;
+  EXPECT_EQ(identify(bytes, place).kind, FileKind::checked);
+  place.follows_ours = false;
+  place.was_begun_by_us = true;
+  EXPECT_EQ(identify(bytes, place).kind, FileKind::checked);
 }
 
-TEST(FileIdentity, RecordsOutweighTheSignatureOfAnotherPlace) {
+// A signature is one sector, which a disk may write to the wrong place.
+TEST(FileIdentity, ASignatureOfAnotherPlaceIsBelievedUnlessAllElseFitsTheName) {
   LogMaker log = file_of_folder(5);
-  log.add(full_record(1, "mail", "hello\r\n"));
-  const auto own = identify_by_head(log.bytes());
+  while (log.bytes().size() < 2000) log.add(full_record(1, "mail", "hello\r\n"));
+  const auto own = identify_by_head(log.bytes(), log.bytes().size());
   ASSERT_TRUE(own);
-  EXPECT_FALSE(identify_against_signature(log.bytes(), 5, *own, kFactsOfFolder)) << "they agree";
+  EXPECT_EQ(identify_displaced(log.bytes(), *own, here(8)).number, 5U) << "it is displaced";
 
-  // The first sector of another file, as a disk may write it to the wrong place.
   LogMaker stranger(8, salt_of(kStoreOfFolder + 1, 8));
   std::string bytes = log.bytes();
   bytes.replace(0, kFirstRecordOffset, stranger.bytes());
-  const auto by_head = identify_by_head(bytes);
+  const auto by_head = identify_by_head(bytes, bytes.size());
   ASSERT_TRUE(by_head);
   EXPECT_EQ(by_head->number, 8U);
-  const auto contradiction = identify_against_signature(bytes, 5, *by_head, kFactsOfFolder);
-  ASSERT_TRUE(contradiction);
-  EXPECT_EQ(contradiction->by_records.number, 5U);
-  EXPECT_EQ(contradiction->by_records.store_id, kStoreOfFolder);
-  EXPECT_FALSE(contradiction->by_records.signature);
-  EXPECT_GT(contradiction->sectors, contradiction->sectors_against);
+  const FileIdentity identity = identify_displaced(bytes, *by_head, here(5));
+  EXPECT_EQ(identity.number, 5U);
+  EXPECT_EQ(identity.store_id, kStoreOfFolder);
+  EXPECT_FALSE(identity.signature);
+  EXPECT_EQ(identify_displaced(bytes, *by_head, here(6)).number, 8U) << "nothing fits that name";
 }
 
 TEST(FileIdentity, FindCheckedFindsWhatFitsItsPlaceAlone) {

@@ -258,7 +258,7 @@ TEST(FileScan, ReadsAHurtFileOfBeanstalkdTheSameWhenItsEndIsKnown) {
   test::Random random;
   for (int round = 0; round < 20'000; ++round) {
     const std::string bytes = hurt_file_of_beanstalkd(random);
-    const FileIdentity identity = identify(bytes, 1, {});
+    const FileIdentity identity = identify(bytes, {.number = 1});
     ASSERT_EQ(identity.kind, FileKind::beanstalkd_v7);
     FileScan first(bytes, identity);
     std::vector<FileScan::Found> found;

@@ -102,6 +102,10 @@ class SharedDisk final : public Disk {
     pass();
     return volume_.disk.read(name, bytes);
   }
+  DiskStatus read_ends(const std::string& name, FileEnds& ends) override {
+    pass();
+    return volume_.disk.read_ends(name, ends);
+  }
   DiskStatus create(const std::string& name, FileHandle& file) override {
     pass();
     if (is_fenced_) return refuse("the folder is lost");

@@ -17,8 +17,9 @@ using binlog::binlog_file_name;
 using Kind = binlog::Problem::Kind;
 
 bool holds(const Image& image, const std::string& bytes) {
-  return std::any_of(image.begin(), image.end(),
-                     [&](const auto& file) { return file.second == bytes; });
+  return std::any_of(image.begin(), image.end(), [&](const auto& file) {
+    return without_zeros_at_end(file.second) == without_zeros_at_end(bytes);
+  });
 }
 
 // Starts a server, deletes all jobs, and waits until the files that held them are gone.
@@ -163,7 +164,7 @@ TEST(FormerDefects, AnOldDamagedSuppressesTheCopy) {
     EXPECT_EQ(after[name + ".damaged.1"], is_same ? damaged : "of an earlier damage");
     EXPECT_EQ(after.contains(name + ".damaged.2"), !is_same);
     if (!is_same) {
-      EXPECT_EQ(after[name + ".damaged.2"], damaged);
+      EXPECT_EQ(after[name + ".damaged.2"], without_zeros_at_end(damaged));
     }
   }
 }

@@ -134,6 +134,9 @@ KnownFolder make_with_kept_keys(Ending ending) {
     server.idle();
     leave_keys(20, 34, std::string(90, 'k'));
     work(server, 12, 10);
+    // A sector of zeros that no later record knows to be durable counts for torn.
+    server.end_turn();
+    server.put(20);
   });
   CHECK(folder.files.front().number > 1);
   return folder;

@@ -12,6 +12,11 @@
 
 namespace haricot::damage {
 
+// What a copy of damaged bytes has of them.
+inline std::string_view without_zeros_at_end(std::string_view bytes) {
+  return bytes.substr(0, bytes.find_last_not_of('\0') + 1);
+}
+
 struct HurtFile {
   std::string name;
   std::string bytes;

@@ -164,6 +164,13 @@ class Expecting {
     return wholeness(*here.files.front(), here.known->pieces.back()) == Wholeness::whole;
   }
 
+  bool any_head_is_whole() const {
+    return std::any_of(folder_.files().begin(), folder_.files().end(), [](const HurtFile& file) {
+      if (file.origin == nullptr || file.origin->writer != Writer::haricot) return false;
+      return wholeness(file, file.origin->pieces[1]) == Wholeness::whole;
+    });
+  }
+
   // Whether the reader knows a file of ours as what it is.
   bool is_known_as_ours(const HurtFile& file) const {
     const std::vector<Piece>& pieces = file.origin->pieces;
@@ -171,7 +178,9 @@ class Expecting {
         wholeness(file, pieces[1]) == Wholeness::whole) {
       return true;
     }
-    // Without its head a file is only known under its own number.
+    // Without its head a file is only known under its own number, in a folder whose id something
+    // tells: the server does not guess it, as `haricot binlog repair` does.
+    if (note_.store_id == 0 && !any_head_is_whole()) return false;
     if (file.name != binlog::binlog_file_name(file.origin->number)) return false;
     std::size_t evidence = 0;
     std::set<std::size_t> sectors;

@@ -86,7 +86,9 @@ Server::Server(SimDisk& disk, std::int64_t wall, const binlog::BinlogOptions& op
       binlog_(disk, options),
       engine_(kStart, binlog_) {
   binlog_.set_note(disk.folder_note());
-  const std::uint64_t random = store_id + 0x10001 * disk.folder_note().run;
+  std::vector<std::string> names;
+  CHECK(disk.list(names) == binlog::DiskStatus::ok);
+  const std::uint64_t random = store_id + 0x10001 * (disk.folder_note().run + names.size());
   reading_.is_good = binlog_.open(engine_, wall_offset_, now_, random, {}, reading_.error);
   take_report(binlog_.replayed(), reading_);
   if (reading_.is_good) {

@@ -26,6 +26,10 @@ class OutsideDisk final : public binlog::Disk {
     const Outside outside;
     return disk_.read(name, bytes);
   }
+  [[nodiscard]] Status read_ends(const std::string& name, binlog::FileEnds& ends) override {
+    const Outside outside;
+    return disk_.read_ends(name, ends);
+  }
   [[nodiscard]] Status create(const std::string& name, File& file) override {
     const Outside outside;
     return disk_.create(name, file);

@@ -63,19 +63,22 @@ TEST_F(EngineRestoreOfKept, AKeyIsTakenUntilItsEnd) {
   EXPECT_EQ(holder(client, "idp:k"), 0U);
 }
 
-TEST_F(EngineRestoreOfKept, WhoHasTheKeyKeepsIt) {
-  world.restore(3, JobState::buried, "idp:a:60", 0);
+TEST_F(EngineRestoreOfKept, TheOneWithTheHighestIdHasTheKey) {
+  world.restore(3, JobState::buried, "idp:a", 0);
   world.restore(4, JobState::ready, "idp:b", 0);
-  EXPECT_EQ(restore(9, "default", "a", in(10)), PlacedKey::over);
+  world.restore(10, JobState::buried, "idp:d:60", 0);
+  EXPECT_EQ(restore(9, "default", "a", in(10)), PlacedKey::kept);
+  EXPECT_EQ(restore(2, "default", "d", in(10)), PlacedKey::over);
   EXPECT_EQ(restore(8, "default", "c", in(10)), PlacedKey::kept);
   EXPECT_EQ(restore(7, "default", "c", in(99)), PlacedKey::over);
   EXPECT_EQ(restore(6, "other", "b", in(10)), PlacedKey::kept);
   EXPECT_EQ(restore(5, "default", "over", world.now), PlacedKey::over);
-  EXPECT_EQ(world.engine.jobs().remains(), 2U);
-  world.engine.restoring().end(10);
+  EXPECT_EQ(world.engine.jobs().remains(), 3U);
+  world.engine.restoring().end(11);
   world.engine.check_invariants();
   Client& client = world.connect();
-  EXPECT_EQ(holder(client, "idp:a"), 3U);
+  EXPECT_EQ(holder(client, "idp:a"), 9U) << "the deletion of job 3 is lost";
+  EXPECT_EQ(holder(client, "idp:d"), 10U);
   EXPECT_EQ(holder(client, "idp:b"), 4U);
   EXPECT_EQ(holder(client, "idp:c"), 8U);
   EXPECT_EQ(holder(client, "idp:over"), 0U);

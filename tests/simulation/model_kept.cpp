@@ -83,6 +83,9 @@ void Model::restore_kept(const Engine& engine) {
   kept_.clear();
   for (const auto& [id, kept] : all_kept(engine, Duration{})) {
     ++kept_back_;
+    // A job that is there in spite of that was deleted before, and its deletion is lost.
+    const auto holder = keys_.find({kept.tube, kept.key});
+    if (holder != keys_.end() && holder->second < id) keys_.erase(holder);
     kept_[{kept.tube, kept.key}] = {
         .id = id, .seconds = kept.seconds, .end = kept.end, .deletion = 0};
   }

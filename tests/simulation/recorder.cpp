@@ -162,7 +162,9 @@ void Ledger::check_bodies(const Engine& restored) const {
 bool Ledger::has_other(const Jobs& jobs, const KeptKeys& kept_keys, JobId id,
                        const KnownKept& kept) {
   const bool is_held = std::any_of(jobs.begin(), jobs.end(), [&](const auto& job) {
-    return job.second.tube == kept.tube && tags_in(job.second.tags).unique_key == kept.key;
+    // The deletion of an earlier job is lost, and it goes on without the key.
+    return job.first > id && job.second.tube == kept.tube &&
+           tags_in(job.second.tags).unique_key == kept.key;
   });
   return is_held || std::any_of(kept_keys.begin(), kept_keys.end(), [&](const auto& other) {
            return other.first > id && other.second.tube == kept.tube &&

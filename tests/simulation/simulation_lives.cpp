@@ -18,7 +18,7 @@ binlog::BinlogOptions random_options(test::Random& chance) {
           .sync_interval = Duration::milliseconds(50),
           .open_files_max = chance.one_in(2) ? 6U : 32U,
           .large_body_bytes = chance.one_in(2) ? 1100 + chance.below(3000) : 1 << 22,
-          .slice_bytes = 100 + chance.below(2000)};
+          .slice_bytes = 512 + chance.below(2000)};
 }
 
 // Seven of eight runs have the extended set; some of those, tubes with very many jobs.

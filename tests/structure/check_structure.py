@@ -154,7 +154,8 @@ def layer_of_include(name):
 def room_of(name):
     """The room of the tool's file below src/, such as tool/cli/flags.hpp; None if it is in none."""
     parts = pathlib.PurePosixPath(name).parts
-    return parts[1] if len(parts) == 3 and parts[1] in ROOMS else None
+    is_in_room = len(parts) == 3 or parts[1:3] == ("binlog", "repair")
+    return parts[1] if is_in_room and parts[1] in ROOMS else None
 
 
 def check_room(room, name):

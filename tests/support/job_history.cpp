@@ -37,11 +37,11 @@ std::map<JobId, KnownKey> all_kept(const Engine& engine, Duration wall_offset) {
 }
 
 // The tube and the key of each job that has one.
-std::set<std::pair<std::string, std::string>> keys_of_jobs(const Engine& engine) {
-  std::set<std::pair<std::string, std::string>> keys;
+std::map<std::pair<std::string, std::string>, JobId> keys_of_jobs(const Engine& engine) {
+  std::map<std::pair<std::string, std::string>, JobId> keys;
   for (const auto& [id, job] : all_jobs(engine, Duration{})) {
-    const std::string_view key = tags_in(job.tags).unique_key;
-    if (!key.empty()) keys.emplace(job.tube, key);
+    const std::string key(tags_in(job.tags).unique_key);
+    if (!key.empty()) keys[{job.tube, key}] = id;
   }
   return keys;
 }
@@ -186,13 +186,18 @@ std::string JobHistory::compare_keys(const Engine& restored, Duration wall_offse
   }
   const std::map<JobId, KnownKey> found = all_kept(restored, wall_offset);
   const auto held = keys_of_jobs(restored);
+  // A later job has the key. An earlier one has lost its deletion, and goes on without the key.
+  const auto is_held = [&held](JobId id, const KnownKey& key) {
+    const auto job = held.find({key.tube, key.key});
+    return job != held.end() && job->second > id;
+  };
   for (const auto& [id, key] : found) {
     const auto& keys = allowed[id];
     const std::string name = "the key " + key.key + " of job " + std::to_string(id);
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) return name + " was never kept so";
     if (key.end_at <= wall_now) return name + " is over";
     if (restored.peek(id) != JobRef::none) return name + " is kept, and the job is there";
-    if (held.contains({key.tube, key.key}) || is_kept_for_later(found, id, key)) {
+    if (is_held(id, key) || is_kept_for_later(found, id, key)) {
       return name + " is there twice";
     }
   }
@@ -201,7 +206,7 @@ std::string JobHistory::compare_keys(const Engine& restored, Duration wall_offse
         keys.empty() || std::find(keys.begin(), keys.end(), std::nullopt) != keys.end();
     if (may_be_gone || found.contains(id) || keys.front()->end_at <= wall_now) continue;
     const KnownKey& key = *keys.front();
-    if (!held.contains({key.tube, key.key}) && !is_kept_for_later(found, id, key)) {
+    if (!is_held(id, key) && !is_kept_for_later(found, id, key)) {
       return "the key " + key.key + " of job " + std::to_string(id) + " is lost";
     }
   }
@@ -235,7 +240,11 @@ std::string JobHistory::compare(const Engine& restored, Duration wall_offset, st
     const bool may_lack_tags = !known->second.front();
     const std::optional<KnownJob>* match = nullptr;
     for (const auto& state : known->second) {
-      if (state && is_same(*state, job, may_lack_tags, wall_now)) match = &state;
+      if (!state || !is_same(*state, job, may_lack_tags, wall_now)) continue;
+      // A burial that is recorded late has its turn since the job was buried, which is not known.
+      const bool has_no_turn =
+          match != nullptr && (*match)->state == JobState::buried && (*match)->burial == 0;
+      if (!has_no_turn) match = &state;
     }
     if (match == nullptr) {
       std::string text = "job " + std::to_string(id) + " is " + to_text(job) + "; it may be";

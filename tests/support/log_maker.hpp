@@ -42,8 +42,7 @@ inline Record change_record(std::uint64_t id, RecordState state) {
 
 // A scan of a file under that name, in a folder of which nothing else is known.
 inline FileScan scan_of(std::string_view bytes, std::uint64_t file_number) {
-  const FolderFacts folder{.store_id = 0, .lowest_number = 1, .highest_number = file_number};
-  return FileScan(bytes, identify(bytes, file_number, folder));
+  return FileScan(bytes, identify(bytes, {.number = file_number}));
 }
 
 // A checked file under construction.

@@ -127,6 +127,8 @@ class SimDisk final : public Disk {
 
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
   [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
+  // Fails as a read does, but calls() counts whole files only.
+  [[nodiscard]] DiskStatus read_ends(const std::string& name, FileEnds& ends) override;
   [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
   [[nodiscard]] DiskStatus open_existing(const std::string& name, FileHandle& file) override;
   [[nodiscard]] DiskStatus allocate(FileHandle file, std::uint64_t bytes) override;

@@ -1,5 +1,6 @@
 // What a test sees of the simulated folder, and the damage that it does to the files.
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -58,6 +59,18 @@ void SimDisk::zero(const std::string& name, std::uint64_t offset, std::uint64_t 
 void SimDisk::overwrite(const std::string& name, std::uint64_t offset, std::string_view bytes) {
   CHECK(!tracing_);
   files_[file_named(name)].file.overwrite(offset, bytes);
+}
+
+DiskStatus SimDisk::read_ends(const std::string& name, FileEnds& ends) {
+  FileBytes all;
+  const DiskStatus status = read(name, all);
+  --calls_[static_cast<std::size_t>(DiskCall::read)];
+  if (status != DiskStatus::ok) return status;
+  const std::size_t bytes = std::min(all.size(), FileEnds::kBytesMax);
+  ends.file_bytes = all.size();
+  ends.front = all.view().substr(0, bytes);
+  ends.back = all.view().substr(all.size() - bytes);
+  return status;
 }
 
 }  // namespace haricot::binlog

@@ -210,6 +210,87 @@ TEST_F(HaricotBinlog, ACopyNeverWritesToAFolderThatHasSomething) {
   EXPECT_EQ(bytes_of(folder + "/binlog.1"), before);
 }
 
+// Flips a bit of the signature of a file and takes the note away, so that nothing tells what the
+// file is.
+void make_unidentified(const std::string& folder) {
+  std::string bytes = bytes_of(folder + "/binlog.1");
+  bytes[30] = static_cast<char>(bytes[30] ^ 1);
+  std::ofstream(folder + "/binlog.1", std::ios::binary) << bytes;
+  std::filesystem::remove(folder + "/lock");
+}
+
+TEST_F(HaricotBinlog, ARepairReadsAFileOfWhichNothingTellsWhatItIs) {
+  const std::string folder = written_folder();
+  make_unidentified(folder);
+  const std::string before = bytes_of(folder + "/binlog.1");
+  const Ending checked = run_tool({"binlog", "check", folder});
+  EXPECT_EQ(checked.status.code, 1);
+  EXPECT_NE(checked.output.find("DAMAGE: nothing tells which file binlog.1 is"), std::string::npos)
+      << checked.output;
+  EXPECT_NE(checked.output.find("\n0 jobs, "), std::string::npos) << checked.output;
+
+  const std::string repaired = folder_.path() + "/repaired";
+  const Ending ending = run_tool({"binlog", "repair", folder, repaired});
+  EXPECT_EQ(ending.status.code, 1) << ending.error;
+  for (const char* part :
+       {"binlog.1 is taken for binlog.1, by ", " of its sectors and its name\n",
+        "unsure of job 1 in mail: it is in binlog.1, which is taken for binlog.1",
+        "5 jobs written to ", ", unsure of 5\n"}) {
+    EXPECT_NE(ending.output.find(part), std::string::npos) << part << "\n" << ending.output;
+  }
+  EXPECT_EQ(bytes_of(folder + "/binlog.1"), before) << "the folder is only read";
+  EXPECT_EQ(run_tool({"binlog", "check", repaired}).status.code, 0);
+  ASSERT_TRUE(start({"-b", repaired}));
+  const Client client = connect();
+  say(*client, "use old", "USING old\r\n");
+  say(*client, "peek-buried", "FOUND 5 1\r\nc\r\n");
+  EXPECT_GT(std::stoull(client->put("").substr(9)), 6U);
+}
+
+// The server has moved it by then.
+TEST_F(HaricotBinlog, ARepairReadsAFileThatAServerHasLeftAside) {
+  const std::string folder = written_folder();
+  make_unidentified(folder);
+  ASSERT_TRUE(start({"-b", folder}));
+  {
+    const Client client = connect();
+    say(*client, "use later", "USING later\r\n");
+    const std::string answer = client->put("z");
+    EXPECT_GT(std::stoull(answer.substr(9)), 6U) << "no id is given twice";
+  }
+  EXPECT_TRUE(server_.stop().has_value());
+  EXPECT_TRUE(std::filesystem::exists(folder + "/binlog.1.aside.1"));
+  const std::string repaired = folder_.path() + "/repaired";
+  const Ending ending = run_tool({"binlog", "repair", folder, repaired});
+  EXPECT_EQ(ending.status.code, 1) << ending.error;
+  EXPECT_NE(ending.output.find("6 jobs written to "), std::string::npos) << ending.output;
+  EXPECT_NE(ending.output.find("unsure of job 1 in mail: it is in binlog.1.aside.1"),
+            std::string::npos)
+      << ending.output;
+}
+
+TEST_F(HaricotBinlog, ARepairOfASoundFolderIsSureOfAll) {
+  const std::string folder = written_folder();
+  const Ending ending = run_tool({"binlog", "repair", folder, folder_.path() + "/repaired"});
+  EXPECT_EQ(ending.status.code, 0) << ending.output << ending.error;
+  EXPECT_EQ(ending.output, "5 jobs written to " + folder_.path() + "/repaired, unsure of 0\n");
+}
+
+TEST_F(HaricotBinlog, ARepairSaysWhichJobsMayHaveBeenDeleted) {
+  const std::string folder = written_folder();
+  std::string bytes = bytes_of(folder + "/binlog.1");
+  const std::size_t deletion = bytes.size() - 2 * 84;  // In front of the seal.
+  bytes[deletion + 20] = static_cast<char>(bytes[deletion + 20] ^ 1);
+  std::ofstream(folder + "/binlog.1", std::ios::binary) << bytes;
+  const Ending ending = run_tool({"binlog", "repair", folder, folder_.path() + "/repaired"});
+  EXPECT_EQ(ending.status.code, 1);
+  EXPECT_NE(
+      ending.output.find("unsure of job 6 in old: what is lost of binlog.1 may have changed or "
+                         "deleted it\n"),
+      std::string::npos)
+      << ending.output;
+}
+
 TEST_F(HaricotBinlog, AFolderThatIsNotThereIsTold) {
   const Ending ending = run_tool({"binlog", "check", folder_.path() + "/nowhere"});
   EXPECT_EQ(ending.status.code, 6);
@@ -221,6 +302,7 @@ TEST_F(HaricotBinlog, MistakesEndWithStatusFive) {
                                                 {"binlog", "check"},
                                                 {"binlog", "brew", "x"},
                                                 {"binlog", "copy", "x"},
+                                                {"binlog", "repair", "x"},
                                                 {"binlog", "check", "x", "y"}}) {
     EXPECT_EQ(run_tool(words).status.code, 5);
   }

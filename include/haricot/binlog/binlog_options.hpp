@@ -26,7 +26,7 @@ struct BinlogOptions {
   std::size_t open_files_max = 32;
   // A body of that size is large: it is written in slices, and gets a file that begins with it.
   std::size_t large_body_bytes = 4 * 1024 * 1024;
-  // So much of a large body is written in a turn. At least 1.
+  // So much of a large body is written in a turn. At least 1. From 512 on, slices end with sectors.
   std::uint64_t slice_bytes = 512 * 1024;
 };
 

@@ -52,6 +52,15 @@ enum class Presence : std::uint8_t {
   folder_gone,  // The path of the folder leads to nothing, or to another folder.
 };
 
+// The length of a file, and what stands at its begin and at its end: all of a short one.
+struct FileEnds {
+  static constexpr std::size_t kBytesMax = 512;
+
+  std::uint64_t file_bytes = 0;
+  std::string front;
+  std::string back;
+};
+
 // Whether a file in the folder may have that name: it must not lead out of it.
 constexpr bool is_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -72,6 +81,8 @@ class Disk {
   [[nodiscard]] virtual DiskStatus list(std::vector<std::string>& names) = 0;
   // A whole file, read in large pieces. Blocks. On anything but ok the bytes are undefined.
   [[nodiscard]] virtual DiskStatus read(const std::string& name, FileBytes& bytes) = 0;
+  // The ends of a file. The same.
+  [[nodiscard]] virtual DiskStatus read_ends(const std::string& name, FileEnds& ends) = 0;
 
   // Makes a file and opens it for writing; one of that name that is there already is emptied.
   [[nodiscard]] virtual DiskStatus create(const std::string& name, FileHandle& file) = 0;

@@ -18,6 +18,7 @@
 
 #include "haricot/binlog/file_identity.hpp"
 #include "haricot/binlog/record.hpp"
+#include "haricot/binlog/torn.hpp"
 
 namespace haricot::binlog {
 
@@ -28,7 +29,11 @@ struct Damage {
   std::uint32_t records = 0;     // Lost for certain; 0 where nothing tells how many.
   std::uint64_t changes = 0;     // How many of what is lost may have been changes or deletions.
   std::uint64_t highest_id = 0;  // That its bytes suggest; 0: none.
+  bool looks_torn = false;       // A loss of power may have left it: see torn.hpp.
 };
+
+// The digest of a file with one more record.
+std::uint32_t digest_with(std::uint32_t digest, const Parsed& record);
 
 class FileScan {
  public:
@@ -47,6 +52,8 @@ class FileScan {
     std::uint64_t offset = 0;
     bool body_is_damaged = false;  // The rest of the record is good.
     bool is_unproven = false;      // It has no sums, and stands after damage.
+    // Where a stretch begins that is no record and ends here.
+    std::optional<std::uint64_t> hole_in_front = {};
   };
   // The next record that is not damaged but, at most, in its body. Nothing: the end, and everything
   // below is final.
@@ -71,6 +78,8 @@ class FileScan {
   // over its accepted bytes. By it the next file knows this one.
   std::uint32_t digest() const;
   const std::optional<Seal>& seal() const { return seal_; }
+  // What records and seal tell of the durability of the file. Of a checked one only.
+  const MarksRead& marks() const { return marks_; }
 
  private:
   std::optional<Found> next_checked();
@@ -94,6 +103,7 @@ class FileScan {
   bool ends_at(std::uint64_t offset) const;
   bool search_on_in_legacy();
 
+  bool is_torn_by_looks(std::uint64_t begin, std::uint64_t end) const;
   Damage lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const;
 
   std::string_view bytes_;
@@ -105,6 +115,8 @@ class FileScan {
   std::uint64_t whole_record_at_ = 0;  // The last one that has_records_from() found.
   std::uint32_t records_ = 0;
   std::uint32_t digest_ = 0;
+  std::optional<std::uint64_t> hole_in_front_;  // Of the next record.
+  MarksRead marks_;
   std::vector<Damage> damages_;
   Damage tail_;
   bool ended_ = false;

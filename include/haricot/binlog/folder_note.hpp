@@ -29,6 +29,9 @@ struct FolderNote {
   // No id from here on was given out. While the server runs, this is ahead of what it gives out.
   std::uint64_t ids_end = 0;
 
+  // Whether the newest file is one of the last run, which has recorded something then.
+  bool tells_last_run() const { return run != 0 && run_before == run; }
+
   bool operator==(const FolderNote&) const = default;
 };
 

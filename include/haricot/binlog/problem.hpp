@@ -29,6 +29,7 @@ struct Problem {
                    // copy of the folder. Left aside.
     other_run,     // The newest one is read, but the server that used the folder last did not begin
                    // it: it is from a copy of the folder, or a newer one is missing.
+    unidentified,  // Nothing tells which file it is. Left aside.
     late,          // Its server began it when another one had taken the folder over. Left aside.
     misnamed,      // Its number is none that a server gives. Not read, and stays where it is.
     // Of what follows from that.

@@ -95,6 +95,18 @@ struct Position {
   std::uint32_t number = 0;  // Of the record in the file, modulo kRecordNumbers.
 };
 
+// What a server knew when it wrote a record: after a loss of power it tells what was not durable
+// yet from what is damaged. The record of a ready job, a deletion and the seal have it, where
+// delayed jobs have their deadline and beanstalkd looks at nothing.
+struct Mark {
+  // Whether all files before were durable, and how many bytes of this one: 0 if those were not.
+  bool has_durable_past = false;
+  std::uint64_t durable_bytes = 0;
+  // How many records of text stand directly in front of this one and belong to it.
+  std::uint32_t text_records = 0;
+};
+inline constexpr std::uint64_t kDurableBytesEnd = std::uint64_t{1} << 47;
+
 // What the salt and the number of a file contribute to the sums of its records.
 std::uint32_t seed_of(std::uint64_t salt, std::uint64_t file_number);
 
@@ -103,9 +115,15 @@ constexpr std::size_t header_bytes(std::size_t name_bytes) {
   return kShortRecordBytes + name_bytes;
 }
 
-// Writes name length, name and block. `body_crc` is from body_crc(), 0 without a body. Requires:
-// room for header_bytes(name).
-void write_header(const Record& record, const Position& position, std::uint32_t body_crc, char* to);
+// Writes name length, name and block. `body_crc` is from body_crc(), 0 without a body. The mark is
+// left out where the record has no place for it; null: as earlier versions did. Requires: room for
+// header_bytes(name).
+void write_header(const Record& record, const Position& position, std::uint32_t body_crc, char* to,
+                  const Mark* mark = nullptr);
+// Whether a record of ours has a place for a mark; and the mark, which one of an earlier version
+// does not have.
+bool may_have_mark(const Record& record);
+std::optional<Mark> mark_of(const Record& record);
 // BC. The body in one or two pieces, so that its CR LF need not stand after it.
 std::uint32_t body_crc(const Position& position, std::string_view body,
                        std::string_view after = {});
@@ -201,6 +219,7 @@ struct Seal {
   std::uint64_t file_number = 0;
   // As in the signature, as it was at the end.
   std::uint32_t oldest_needed = 0;
+  std::optional<Mark> mark = {};  // Nothing: written by an earlier version.
 };
 
 // The salt of a file of a folder. It is made from the folder's id, so that a file whose signature

@@ -246,6 +246,8 @@ class RecordWay {
   std::uint64_t written_records_ = 0;
   std::uint64_t synced_records_ = 0;
   std::uint64_t sync_requested_ = 0;
+  // How much of the newest file is durable with what was requested. Nothing: not the files before.
+  std::optional<std::uint64_t> durable_when_synced_;
   std::uint64_t safe_records_ = 0;
   std::uint64_t doubtful_records_ = 0;
   std::uint64_t total_written_ = 0;
@@ -255,6 +257,7 @@ class RecordWay {
   Instant doubtful_since_ = Instant::never();      // That of the first record in doubt.
   std::vector<JobId> unsafe_;
 
+  bool has_begun_ = false;  // A file.
   bool refusing_ = false;
   bool refusing_for_space_ = false;
   bool has_to_seal_ = false;  // A file was ended whose seal is still to come.

@@ -79,6 +79,13 @@ class SegmentWriter {
   Ending take_ending(bool clean_exit, std::uint64_t oldest_needed);
   [[nodiscard]] static DiskStatus seal(Disk& disk, const Ending& ending);
 
+  // What is durable from now on: all files before, and so many bytes of the one that is open. At
+  // first nothing is known to be.
+  void set_durable(std::uint64_t bytes) {
+    mark_.has_durable_past = true;
+    mark_.durable_bytes = bytes;
+  }
+
   // How many more bytes of records the file takes.
   std::uint64_t room() const;
 
@@ -90,6 +97,8 @@ class SegmentWriter {
   // Collects a record. `blob`, if there is one, is the body, else `body` is; both without CR LF,
   // and only for full records. Requires: memory was prepared, and the file has room.
   void add(const Record& record, std::string_view body, const BlobRef& blob);
+  // The same for a record of text that belongs to the next one that is none.
+  void add_text(const Record& record);
   // Whether a short record fits that needs no room of others; and collects it. Requires for the
   // second: it fits, and memory was prepared.
   bool has_room_kept() const {
@@ -123,6 +132,7 @@ class SegmentWriter {
   std::uint64_t allocated_ = 0;
   WrittenPoint written_;
   WrittenPoint collected_;  // What written_ will be after the next flush().
+  Mark mark_;               // Of the next record.
   ByteBuffer pending_;
   std::vector<PlacedBlob> blobs_;
   std::uint64_t pending_blob_bytes_ = 0;

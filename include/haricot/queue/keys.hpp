@@ -74,8 +74,9 @@ class Keys {
   // Takes in what remains of a job that a journal brings back. JobStore::destroy_remains() drops it
   // until place_kept() has kept it. JobRef::none: no memory. Requires: no remains have the id.
   [[nodiscard]] JobRef restore_kept(const KeptKey& kept);
-  // Takes the key, if its time is not over and nobody else in the tube has it: no job, and no
-  // remains that were placed before. Requires: all jobs are in their places.
+  // Takes the key, if its time is not over and no later job of the tube has it, and no remains that
+  // were placed before. An earlier job goes on without. So it does not matter which of their
+  // records go first. Requires: all jobs are in their places.
   [[nodiscard]] PlacedKey place_kept(JobRef remains);
 
   // Drops those whose time is over.

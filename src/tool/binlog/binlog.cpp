@@ -19,18 +19,21 @@ namespace {
 constexpr std::string_view kUse =
     "Use: haricot binlog check DIR          say what is in a folder, and whether it is whole\n"
     "     haricot binlog dump [--json] DIR  print the jobs, one a line\n"
-    "     haricot binlog copy SRC DST       write the jobs to a new folder\n\n"
-    "All three only read DIR and SRC. Stop the server first, or take a copy of the folder:\n"
+    "     haricot binlog copy SRC DST       write the jobs to a new folder\n"
+    "     haricot binlog repair DIR NEW     the same, with guesses where a server makes none,\n"
+    "                                       and say of which jobs it is unsure\n\n"
+    "All of them only read DIR and SRC. Stop the server first, or take a copy of the folder:\n"
     "they may miss what a server writes meanwhile.\n\n";
 
-constexpr std::string_view kActions[] = {"check", "dump", "copy"};
+constexpr std::string_view kActions[] = {"check", "dump", "copy", "repair"};
 
 // What is wrong with a line that begins so.
 std::string mistake_in(std::string_view action) {
   const bool is_known =
       std::find(std::begin(kActions), std::end(kActions), action) != std::end(kActions);
   if (!is_known) return "unknown word: " + std::string(action) + suggestion(action, kActions);
-  return std::string(action) + (action == "copy" ? " takes two folders" : " takes one folder");
+  const bool is_of_two = action == "copy" || action == "repair";
+  return std::string(action) + (is_of_two ? " takes two folders" : " takes one folder");
 }
 
 }  // namespace
@@ -46,7 +49,7 @@ int binlog(Words words) {
   const std::vector<Flag> flags = {
       {0, "json", "", "dump: print a JSON object for each job",
        [&json](std::string_view) { return json = true; }},
-      {'q', "quiet", "", "check, copy: show no progress on a terminal",
+      {'q', "quiet", "", "check, copy, repair: show no progress on a terminal",
        [&quiet](std::string_view) { return quiet = true; }},
       {'h', "help", "", "show this help and exit",
        [&help](std::string_view) { return help = true; }},
@@ -68,6 +71,9 @@ int binlog(Words words) {
   if (action == "dump" && folders == 1) return dump_binlog(std::string(operands[1]), json);
   if (action == "copy" && folders == 2) {
     return copy_binlog(std::string(operands[1]), std::string(operands[2]), quiet);
+  }
+  if (action == "repair" && folders == 2) {
+    return repair_binlog(std::string(operands[1]), std::string(operands[2]), quiet);
   }
   if (action.empty()) {
     std::fputs(text.c_str(), stderr);

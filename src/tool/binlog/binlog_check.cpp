@@ -39,6 +39,7 @@ const char* kind_name(FileKind kind) {
       return "version 5";
     case FileKind::empty:
       return "empty";
+    case FileKind::unidentified:
     case FileKind::unknown_version:
       break;
   }

@@ -18,5 +18,8 @@ int dump_binlog(const std::string& folder, bool json);
 // The target is made, or is there and empty. 1 if the source was damaged: what could be read is
 // copied all the same.
 int copy_binlog(const std::string& from, const std::string& to, bool is_quiet);
+// The same with guesses where a server would guess nothing, and a line for each job that may be
+// wrong. 1 if there is such a job, or the source was damaged.
+int repair_binlog(const std::string& folder, const std::string& to, bool is_quiet);
 
 }  // namespace haricot::tool

@@ -29,13 +29,22 @@ KeptJobs::KeptJobs()
       segments_(engine_.jobs()),
       replay_(disk_, engine_, segments_) {}
 
-bool KeptJobs::read(const std::string& path, std::string& error) {
+bool KeptJobs::replay(std::string& error, std::vector<Guess>* guesses) {
+  haricot::binlog::FolderFacts facts;
+  const haricot::binlog::FolderNote note = os::FolderLock::note_in(disk_.descriptor());
+  bool good = haricot::binlog::gather_facts(disk_, note, facts, error);
+  if (good && guesses != nullptr) good = guess(disk_, facts, *guesses, error);
+  if (good && replay_.run(facts, wall_offset_, now_)) return true;
+  if (good) error = replay_.error();
+  return false;
+}
+
+bool KeptJobs::read(const std::string& path, std::string& error, std::vector<Guess>* guesses) {
   if (!disk_.open(path)) {
     error = disk_.last_error();
     return false;
   }
   user_ = os::FolderLock::user_of(disk_.descriptor());
-  replay_.set_note(os::FolderLock::note_in(disk_.descriptor()));
   try {
     if (user_ != 0) {
       disk_.expect_writers();
@@ -54,23 +63,32 @@ bool KeptJobs::read(const std::string& path, std::string& error) {
       if (is_kept_aside(name)) kept_aside_.push_back(name);
     }
     std::sort(kept_aside_.begin(), kept_aside_.end());
-    const bool is_read = replay_.run(wall_offset_, now_);
+    const bool is_read = replay(error, guesses);
     disk_.release_files();
-    if (is_read) return true;
-    error = replay_.error();
+    return is_read;
   } catch (const std::bad_alloc&) {
     error = "there is not enough memory for all jobs";
   }
   return false;
 }
 
+std::vector<JobRef> KeptJobs::all_in(const binlog::Segment& segment) const {
+  std::vector<JobRef> refs;
+  add_all_in(segment, refs);
+  return refs;
+}
+
+void KeptJobs::add_all_in(const binlog::Segment& segment, std::vector<JobRef>& refs) const {
+  for (JobRef ref = segment.first; ref != JobRef::none; ref = segments_.after(ref)) {
+    if (!haricot::binlog::is_remains(engine_.jobs(), ref)) refs.push_back(ref);
+  }
+}
+
 std::vector<JobRef> KeptJobs::by_id() const {
   std::vector<JobRef> refs;
   refs.reserve(engine_.jobs().size());
   for (std::size_t i = 0; i < segments_.size(); ++i) {
-    for (JobRef ref = segments_.at(i).first; ref != JobRef::none; ref = segments_.after(ref)) {
-      if (!haricot::binlog::is_remains(engine_.jobs(), ref)) refs.push_back(ref);
-    }
+    add_all_in(segments_.at(i), refs);
   }
   const JobStore& jobs = engine_.jobs();
   std::sort(refs.begin(), refs.end(),
@@ -91,12 +109,7 @@ std::vector<JobRef> KeptJobs::with_buried_last() {
 }
 
 std::uint64_t KeptJobs::jobs_in(const binlog::Segment& segment) const {
-  std::uint64_t jobs = segment.live_jobs;
-  if (engine_.jobs().remains() == 0) return jobs;
-  for (JobRef ref = segment.first; ref != JobRef::none; ref = segments_.after(ref)) {
-    if (haricot::binlog::is_remains(engine_.jobs(), ref)) --jobs;
-  }
-  return jobs;
+  return engine_.jobs().remains() == 0 ? segment.live_jobs : all_in(segment).size();
 }
 
 std::string_view state_name(JobState state) {

@@ -12,6 +12,7 @@
 #include "haricot/binlog/segments.hpp"
 #include "haricot/queue/engine.hpp"
 #include "os/disk.hpp"
+#include "tool/binlog/repair/guesses.hpp"
 
 namespace haricot::tool {
 
@@ -22,7 +23,9 @@ class KeptJobs {
   KeptJobs& operator=(const KeptJobs&) = delete;
 
   // Reads the folder. False: it is not one that a server would start with, and `error` says why.
-  [[nodiscard]] bool read(const std::string& path, std::string& error);
+  // With `guesses`, what no server would guess is guessed, and told there.
+  [[nodiscard]] bool read(const std::string& path, std::string& error,
+                          std::vector<Guess>* guesses = nullptr);
 
   const binlog::ReplayReport& report() const { return replay_.report(); }
   const binlog::Segments& segments() const { return segments_; }
@@ -35,6 +38,8 @@ class KeptJobs {
   // Of all jobs, by id, or with the buried ones last and in their order.
   std::vector<JobRef> by_id() const;
   std::vector<JobRef> with_buried_last();
+  // Those that live in a file, in no order.
+  std::vector<JobRef> all_in(const binlog::Segment& segment) const;
   // How many jobs live in a file.
   std::uint64_t jobs_in(const binlog::Segment& segment) const;
 
@@ -42,6 +47,9 @@ class KeptJobs {
   Duration wall_offset() const { return wall_offset_; }
 
  private:
+  void add_all_in(const binlog::Segment& segment, std::vector<JobRef>& refs) const;
+  bool replay(std::string& error, std::vector<Guess>* guesses);
+
   os::FolderDisk disk_;
   binlog::Binlog journal_;  // Never opened: it only says that jobs have notes.
   Instant now_;

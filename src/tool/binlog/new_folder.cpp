@@ -1,0 +1,132 @@
+#include "tool/binlog/new_folder.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "haricot/base/job_tags.hpp"
+#include "haricot/binlog/binlog.hpp"
+#include "os/clock.hpp"
+#include "os/disk.hpp"
+#include "os/folder_lock.hpp"
+#include "os/process.hpp"
+#include "tool/binlog/binlog_commands.hpp"
+#include "tool/cli/progress.hpp"
+
+namespace haricot::tool {
+namespace {
+
+// A folder of our own with nothing in it, held as a server would hold it.
+bool take_empty_folder(const std::string& path, os::FolderDisk& disk, os::FolderLock& lock,
+                       std::string& error) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    error = "cannot make " + path + ": " + std::strerror(errno);
+    return false;
+  }
+  std::vector<std::string> names;
+  if (!disk.open(path) || disk.list(names) != haricot::binlog::DiskStatus::ok) {
+    error = disk.last_error();
+    return false;
+  }
+  if (!names.empty()) {
+    error = path + " is not empty";
+    return false;
+  }
+  if (lock.take(disk.descriptor()) != os::LockStatus::taken) {
+    error = "cannot lock " + path;
+    return false;
+  }
+  return true;
+}
+
+RestoredJob restored(const Engine& engine, JobRef ref) {
+  const Job& job = engine.jobs()[ref];
+  RestoredJob result{.id = job.id,
+                     .created = job.created,
+                     .priority = job.priority,
+                     .delay_s = job.delay_s,
+                     .ttr_s = job.ttr_s,
+                     .state = job.state()};
+  for (std::size_t i = 0; i < kJobEvents; ++i) {
+    const std::uint64_t count = engine.jobs().counted(ref, static_cast<JobEvent>(i));
+    result.counters[i] =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(count, ~std::uint32_t{0}));
+  }
+  result.tags = engine.jobs().tags(ref);
+  return result;
+}
+
+// Puts one job into the other engine, and its record into the binlog.
+bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlog& binlog) {
+  const JournaledJob job = from.journaled(ref);
+  NewBody body{.bytes = {}, .blob = from.jobs().body_blob(ref)};
+  if (!body.blob) body.bytes = from.jobs().body(ref);
+  const std::string_view tags = from.jobs().tags(ref);
+  const haricot::JobTags read = haricot::tags_in(tags);
+  const haricot::PutRoom put{job.tube_name.size(), body.size(), tags.size(), read.tries > 0,
+                             read.kept_s > 0 ? read.unique_key.size() : 0};
+  const JobRef made = to.restoring().restore(restored(from, ref), job.tube_name, std::move(body));
+  if (made == JobRef::none || !to.restoring().place(made, job.deadline)) return false;
+  JournalStatus room = binlog.reserve_put(put, {});
+  while (room == JournalStatus::later) {
+    binlog.wait_for_disk();
+    room = binlog.reserve_put(put, {});
+  }
+  if (room != JournalStatus::ok) return false;
+  binlog.record(haricot::JobChange::put, to.journaled(made));
+  return true;
+}
+
+// The same for a key that has outlived its job.
+bool copy_kept(const Engine& from, JobRef remains, Engine& to, haricot::binlog::Binlog& binlog) {
+  const JobRef made = to.restoring().restore_kept(from.kept(remains));
+  if (made == JobRef::none || to.restoring().place_kept(made) != PlacedKey::kept) return false;
+  JournalStatus status = binlog.add_kept(to.kept(made));
+  while (status == JournalStatus::later) {
+    binlog.wait_for_disk();
+    status = binlog.add_kept(to.kept(made));
+  }
+  return status == JournalStatus::ok;
+}
+
+}  // namespace
+
+bool write_to_new_folder(KeptJobs& kept, const std::string& to, bool is_quiet, std::string& error) {
+  os::survive_file_size_limit();
+  os::FolderDisk disk;
+  os::FolderLock lock;
+  if (!take_empty_folder(to, disk, lock, error)) return false;
+  haricot::binlog::BinlogOptions options;
+  options.sync = haricot::binlog::SyncPolicy::interval;
+  haricot::binlog::Binlog binlog(disk, options);
+  Engine copies(kept.now(), binlog);
+  copies.restoring().end(kept.report().next_id);
+  if (!binlog.open(copies, kept.wall_offset(), kept.now(), os::random_bits(), {}, error)) {
+    return false;
+  }
+  Progress progress("copied", is_quiet);
+  bool good = true;
+  for (const JobRef ref : kept.with_buried_last()) {
+    good = good && copy_job(kept.engine(), ref, copies, binlog);
+    progress.show(os::read_clock(), copies.jobs().size(), kept.engine().jobs().size());
+  }
+  for (const JobRef remains : kept.engine().jobs().remains_by_id()) {
+    good = good && copy_kept(kept.engine(), remains, copies, binlog);
+  }
+  progress.clear();
+  good = good && binlog.remember_last_id();
+  good = binlog.close(kept.now()) && good;
+  while (const auto notice = binlog.next_notice()) {
+    complain(binlog::to_sentence(*notice));
+  }
+  if (!good) error = "not all jobs could be written to " + to;
+  return good;
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,190 @@
+#include "tool/binlog/repair/guesses.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "haricot/binlog/segment_writer.hpp"
+#include "tool/binlog/repair/seed_search.hpp"
+
+namespace haricot::tool {
+namespace {
+
+using haricot::binlog::binlog_file_name;
+using haricot::binlog::Disk;
+using haricot::binlog::DiskStatus;
+using haricot::binlog::FileBytes;
+using haricot::binlog::FileFacts;
+using haricot::binlog::FileIdentity;
+using haricot::binlog::FileKind;
+using haricot::binlog::FolderFacts;
+using haricot::binlog::salt_of;
+using haricot::binlog::seed_of;
+
+// How many names are tried for a file that does not know its own: around those that are there.
+constexpr std::uint64_t kNamesBelow = 1000;
+constexpr std::uint64_t kNamesAbove = 64;
+constexpr std::uint64_t kNamesTried = 1 << 20;
+
+// The N of binlog.N.aside.K.
+std::optional<std::uint64_t> number_aside(std::string_view name) {
+  const std::size_t at = name.find(".aside.");
+  if (at == std::string_view::npos) return std::nullopt;
+  return haricot::binlog::binlog_file_number(name.substr(0, at));
+}
+
+class Guessing {
+ public:
+  Guessing(Disk& disk, FolderFacts& facts, std::vector<Guess>& guesses)
+      : disk_(disk), facts_(facts), guesses_(guesses) {}
+
+  bool run() {
+    if (!take_in_those_aside()) return false;
+    choose_store();
+    for (FileFacts& file : facts_.files) {
+      const bool is_displaced =
+          file.identity.signature &&
+          (file.identity.number != file.name_number || file.identity.store_id != facts_.store_id());
+      if (!is_displaced && file.identity.kind != FileKind::unidentified) continue;
+      if (disk_.read(file.name, bytes_) != DiskStatus::ok) return false;
+      if (is_displaced) {
+        look_behind_signature(file);
+      } else {
+        identify_by_votes(file);
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::uint32_t seed_of_file(std::uint64_t number) const {
+    return seed_of(salt_of(facts_.store_id(), number), number);
+  }
+
+  // Those without a head, which nobody could place.
+  bool take_in_those_aside() {
+    std::vector<std::string> names;
+    if (disk_.list(names) != DiskStatus::ok) return false;
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) {
+      const auto number = number_aside(name);
+      if (!number) continue;
+      if (disk_.read(name, bytes_) != DiskStatus::ok) return false;
+      const FileIdentity identity = haricot::binlog::identify(
+          bytes_.view(), {.number = *number, .store_id = facts_.store_id()});
+      const bool is_headless = !identity.signature && (identity.kind == FileKind::unidentified ||
+                                                       identity.kind == FileKind::checked);
+      if (!is_headless) continue;
+      facts_.files.push_back({.name = name, .name_number = *number, .identity = identity});
+      guesses_.push_back({name, "is read in the place of " + binlog_file_name(*number)});
+    }
+    std::stable_sort(
+        facts_.files.begin(), facts_.files.end(),
+        [](const FileFacts& a, const FileFacts& b) { return a.name_number < b.name_number; });
+    return true;
+  }
+
+  // How much is odd if the folder is that one: its files that are missing, or have other names.
+  std::size_t count_oddities(std::uint64_t store_id) const {
+    std::set<std::uint64_t> there;
+    std::set<std::uint64_t> needed;
+    std::size_t oddities = 0;
+    for (const FileFacts& file : facts_.files) {
+      const auto& signature = file.identity.signature;
+      if (!signature || signature->store_id != store_id) continue;
+      there.insert(signature->file_number);
+      oddities += signature->file_number != file.name_number;
+      if (signature->previous_number != 0) needed.insert(signature->previous_number);
+      if (signature->oldest_needed != 0) needed.insert(signature->oldest_needed);
+      // Whoever ends a file has begun the next one.
+      if (file.seal && !file.seal->clean_exit) needed.insert(signature->file_number + 1);
+    }
+    for (const std::uint64_t number : needed) oddities += !there.contains(number);
+    return oddities;
+  }
+
+  void choose_store() {
+    if (facts_.stores.size() < 2) return;
+    std::size_t least = std::numeric_limits<std::size_t>::max();
+    std::vector<std::uint64_t> stores;
+    for (const std::uint64_t id : facts_.stores) {
+      const std::size_t oddities = count_oddities(id);
+      if (oddities < least) stores.clear();
+      if (oddities <= least) stores.push_back(id);
+      least = std::min(least, oddities);
+    }
+    facts_.stores = stores;
+    if (stores.size() > 1) return;
+    for (const FileFacts& file : facts_.files) {
+      if (file.identity.store_id != stores.front()) continue;
+      guesses_.push_back({file.name, "is taken for one of this folder, because less is odd then"});
+    }
+  }
+
+  // Which file of the folder has that seed; 0: none that can be there.
+  std::uint64_t number_of_seed(std::uint32_t seed, std::uint64_t name_number) const {
+    if (facts_.store_id() == 0) return 0;
+    if (seed_of_file(name_number) == seed) return name_number;
+    const std::uint64_t lowest = facts_.files.front().name_number;
+    const std::uint64_t first = lowest - std::min(lowest - 1, kNamesBelow);
+    const std::uint64_t last =
+        std::min(facts_.files.back().name_number + kNamesAbove, first + kNamesTried);
+    for (std::uint64_t number = first; number <= last; ++number) {
+      if (seed_of_file(number) == seed) return number;
+    }
+    return 0;
+  }
+
+  void take(FileFacts& file, std::uint32_t seed, std::uint32_t sectors) {
+    const std::uint64_t number = number_of_seed(seed, file.name_number);
+    // Of another folder; or older than the id of this one, if an earlier version has made that
+    // anew.
+    const bool may_be_older = (facts_.store_id() & haricot::binlog::kIdMadeAnew) != 0;
+    if (number == 0 && facts_.store_id() != 0 && !may_be_older) return;
+    if (number != 0) file.name_number = number;
+    file.identity = {.kind = FileKind::checked,
+                     .signature = {},
+                     .seed = seed,
+                     .number = file.name_number,
+                     .store_id = facts_.store_id()};
+    file.seal.reset();
+    guesses_.push_back({file.name, "is taken for " + binlog_file_name(file.name_number) + ", by " +
+                                       std::to_string(sectors) + " of its sectors" +
+                                       (number != 0 ? "" : " and its name")});
+  }
+
+  void identify_by_votes(FileFacts& file) {
+    SeedSearch search(bytes_.view());
+    if (const auto seed = search.run()) take(file, *seed, search.sectors_of(*seed));
+  }
+
+  // A signature is one sector, which a disk may have written to the wrong place.
+  void look_behind_signature(FileFacts& file) {
+    SeedSearch search(bytes_.view());
+    search.count_signature(file.identity.seed);
+    if (facts_.store_id() != 0) search.count_name(seed_of_file(file.name_number));
+    const auto seed = search.run_without(file.identity.seed);
+    if (!seed || number_of_seed(*seed, file.name_number) == 0) return;
+    const std::uint32_t sectors = search.sectors_of(*seed);
+    if (sectors > search.sectors_of(file.identity.seed)) take(file, *seed, sectors);
+  }
+
+  Disk& disk_;
+  FolderFacts& facts_;
+  std::vector<Guess>& guesses_;
+  FileBytes bytes_;
+};
+
+}  // namespace
+
+bool guess(binlog::Disk& disk, binlog::FolderFacts& facts, std::vector<Guess>& guesses,
+           std::string& error) {
+  if (Guessing(disk, facts, guesses).run()) return true;
+  error = disk.last_error();
+  return false;
+}
+
+}  // namespace haricot::tool

@@ -1,0 +1,120 @@
+// haricot binlog repair: what can be had of a folder, by means that may be wrong.
+//
+//   1. what each file says of itself         as a server does
+//   2. guesses where it says nothing         guesses.hpp
+//   3. which files are read, in which order  as a server does, and so is the reading
+//   4. the jobs, in a new folder             as `haricot binlog copy` writes them
+//   5. each job of which this is unsure, with the reason
+//
+// The folder is only read.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tool/binlog/binlog_commands.hpp"
+#include "tool/binlog/kept_jobs.hpp"
+#include "tool/binlog/new_folder.hpp"
+#include "tool/binlog/repair/guesses.hpp"
+#include "tool/cli/output.hpp"
+#include "tool/cli/progress.hpp"
+#include "tool/cli/safe_text.hpp"
+#include "tool/cli/subcommand.hpp"
+
+namespace haricot::tool {
+namespace {
+
+using haricot::binlog::FileReport;
+using haricot::binlog::Problem;
+
+using Doubts = std::map<JobId, std::vector<std::string>>;
+
+// The number in the order of a file that a problem names: one that was read, or that is missing.
+std::uint64_t number_of(const std::string& name, const KeptJobs& kept) {
+  for (const FileReport& file : kept.report().files) {
+    if (file.name == name) return file.written_as;
+  }
+  return haricot::binlog::binlog_file_number(name).value_or(0);
+}
+
+void doubt_jobs_in(std::size_t index, const std::string& why, const KeptJobs& kept,
+                   Doubts& doubts) {
+  for (const JobRef ref : kept.all_in(kept.segments().at(index))) {
+    doubts[kept.engine().jobs()[ref].id].push_back(why);
+  }
+}
+
+Doubts doubts_of(const KeptJobs& kept, const std::vector<Guess>& guesses) {
+  Doubts doubts;
+  const std::vector<FileReport>& files = kept.report().files;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (const Guess& guess : guesses) {
+      if (guess.file == files[i].name) {
+        doubt_jobs_in(i, "it is in " + guess.file + ", which " + guess.what, kept, doubts);
+      }
+    }
+    if (files[i].unproven > 0) {
+      doubt_jobs_in(i, "nothing can check the records of " + files[i].name, kept, doubts);
+    }
+  }
+  for (const Problem& problem : kept.report().problems) {
+    if (problem.kind == Problem::Kind::job_lost) {
+      doubts[problem.id].push_back("its body in " + problem.file + " is damaged: it is lost");
+    }
+    if (problem.kind != Problem::Kind::in_doubt) continue;
+    const std::uint64_t number = number_of(problem.file, kept);
+    const std::string why = "what is lost of " + problem.file + " may have changed or deleted it";
+    for (std::size_t i = 0; i < files.size() && files[i].written_as <= number; ++i) {
+      doubt_jobs_in(i, why, kept, doubts);
+    }
+  }
+  return doubts;
+}
+
+void print_doubts(const Doubts& doubts, const KeptJobs& kept) {
+  const Engine& engine = kept.engine();
+  for (const auto& [id, reasons] : doubts) {
+    std::string line = "unsure of job " + std::to_string(id);
+    if (const JobRef ref = engine.jobs().find(id); ref != JobRef::none) {
+      line += " in " + safe_word(engine.journaled(ref).tube_name);
+    }
+    const char* between = ": ";
+    for (const std::string& reason : reasons) {
+      line += between + reason;
+      between = "; ";
+    }
+    print(line + "\n");
+  }
+}
+
+}  // namespace
+
+int repair_binlog(const std::string& folder, const std::string& to, bool is_quiet) {
+  KeptJobs kept;
+  std::string error;
+  std::vector<Guess> guesses;
+  Progress progress("read", is_quiet);
+  progress.say("reading");
+  bool good = kept.read(folder, error, &guesses);
+  progress.clear();
+  good = good && write_to_new_folder(kept, to, is_quiet, error);
+  if (!good) {
+    complain(error);
+    return kExitLocal;
+  }
+  for (const Guess& guess : guesses) print(safe_word(guess.file) + " " + guess.what + "\n");
+  for (const Problem& problem : kept.report().problems) {
+    print(std::string(haricot::binlog::is_damage(problem) ? "DAMAGE: " : "torn: ") +
+          safe_lines(haricot::binlog::to_sentence(problem)) + "\n");
+  }
+  const Doubts doubts = doubts_of(kept, guesses);
+  print_doubts(doubts, kept);
+  print_format("%llu jobs written to %s, unsure of %llu\n",
+               static_cast<unsigned long long>(kept.engine().jobs().size()), to.c_str(),
+               static_cast<unsigned long long>(doubts.size()));
+  return kept.report().is_sound() && doubts.empty() && guesses.empty() ? kExitDone : kExitFailure;
+}
+
+}  // namespace haricot::tool
