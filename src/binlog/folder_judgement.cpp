@@ -25,6 +25,10 @@ std::vector<std::string> sentences_of(const std::vector<Problem>& problems, bool
   return result;
 }
 
+bool is_of_beanstalkd(FileKind kind) {
+  return kind == FileKind::beanstalkd_v7 || kind == FileKind::beanstalkd_v5;
+}
+
 std::vector<DurabilityFacts> durability_of(const FolderPlan& plan,
                                            const std::vector<FileReport>& files) {
   std::vector<DurabilityFacts> facts;
@@ -34,6 +38,7 @@ std::vector<DurabilityFacts> durability_of(const FolderPlan& plan,
                      .run = signature ? signature->run : 0,
                      .tells_end_before = i > 0 && plan.witness_of(i - 1) != nullptr,
                      .is_as_told_before = i > 0 && files[i - 1].is_as_told,
+                     .is_of_beanstalkd = is_of_beanstalkd(files[i].kind),
                      .was_stopped = plan.note.end > 0 && plan.noted_end_of(i) > 0});
   }
   return facts;

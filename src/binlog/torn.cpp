@@ -77,6 +77,7 @@ std::uint64_t durable_bytes_of(std::span<const DurabilityFacts> files, std::size
   const DurabilityFacts& file = files[index];
   if (file.was_stopped || file.marks.are_of_earlier_version()) return kDurableBytesEnd;
   const std::size_t next = index + 1;
+  if (next < files.size() && files[next].is_of_beanstalkd) return kDurableBytesEnd;
   if (next == files.size() || !files[next].tells_end_before) return file.marks.durable_bytes;
   // The next run tells how it found the file, whatever it was. If nothing tells of which run the
   // file is, it is that.

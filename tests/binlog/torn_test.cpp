@@ -85,6 +85,7 @@ TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
       {"a later file of the run is durable", {own, next(1, marks(0), false)}, kAll},
       {"one after that", {own, next(1, marks(0, false), false), next(1, marks(90), true)}, kAll},
       {"the next one does not know it", {own, {.marks = marks(90), .run = 1}}, 500},
+      {"beanstalkd came next, and tells nothing", {own, {.is_of_beanstalkd = true}}, kAll},
       {"the next run found it so", {own, next(2, marks(90), true)}, 500},
       {"the next run found it otherwise", {own, next(2, marks(90), false)}, kAll},
       {"nothing tells its run, and the next run found it so",
@@ -96,8 +97,7 @@ TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
   }
 }
 
-// Marks
-// --------------------------------------------------------------------------------------------
+// Marks -------------------------------------------------------------------------------------------
 
 TEST(Mark, StandsWhereARecordHasRoomAndComesBack) {
   Record ready = full_record(7, "default", "body\r\n");

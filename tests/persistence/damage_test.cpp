@@ -58,7 +58,8 @@ class Damage : public PersistenceTest {
   // Starts the server: these jobs are lost, no others, and it said so and kept the file.
   void expect_lost(const std::set<std::uint64_t>& ids, Position damage) {
     const std::string name = "binlog." + std::to_string(damage.file);
-    const std::string damaged = read_file(path_of(damage));
+    std::string damaged = read_file(path_of(damage));
+    damaged.resize(damaged.find_last_not_of('\0') + 1);  // Zeros at the end say nothing.
     ASSERT_TRUE(start({"-s", "30000"})) << server_.failure();
     EXPECT_TRUE(connect()->ask("stats").starts_with("OK "));  // So all has been said.
     said_ = server_.standard_error();

@@ -53,6 +53,8 @@ struct DurabilityFacts {
   // Whether it tells how the file before ended, and whether that file is so.
   bool tells_end_before = false;
   bool is_as_told_before = false;
+  // It was begun when the run before it was over, and tells nothing of what it found.
+  bool is_of_beanstalkd = false;
   bool was_stopped = false;  // The folder's note tells that a server was stopped after it.
 };
 
