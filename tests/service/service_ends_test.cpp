@@ -30,7 +30,7 @@ TEST_F(ServiceTest, QuitFinishesBehindWhatWasAnswered) {
 
 TEST_F(ServiceTest, AnIdleSessionIsFinishedWhenItsInputEnds) {
   Session& session = world.connect();
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_TRUE(session.is_finished());
   EXPECT_TRUE(world.is_to_be_sent(session));
   EXPECT_FALSE(session.wants_input());
@@ -43,7 +43,7 @@ TEST_F(ServiceTest, ASessionIsFinishedWithAnIncompleteCommandWhenItsInputEnds) {
     Session& session = world.connect();
     world.say(session, begun);
     EXPECT_FALSE(session.is_finished());
-    service.end_of_input(session, world.now);
+    service.end_of_input(session);
     EXPECT_TRUE(session.is_finished()) << begun.substr(0, 20);
     EXPECT_EQ(world.hear(session), "");
     world.disconnect(session);
@@ -53,7 +53,7 @@ TEST_F(ServiceTest, ASessionIsFinishedWithAnIncompleteCommandWhenItsInputEnds) {
 TEST_F(ServiceTest, AWaitingSessionTimesOutWhenItsPeerHalfCloses) {
   Session& session = world.connect();
   world.ask(session, "reserve\r\n");
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   world.settle();
   EXPECT_EQ(world.hear(session), "TIMED_OUT\r\n");
   EXPECT_TRUE(session.is_finished());
@@ -67,7 +67,7 @@ TEST_F(ServiceTest, CommandsBehindAHalfCloseStillRun) {
             "watch t\r\nignore default\r\nreserve\r\nwatch default\r\nreserve\r\nuse t\r\n"
             "reserve\r\nlist-tube-used\r\n");
   EXPECT_EQ(world.hear(session), "WATCHING 2\r\nWATCHING 1\r\n");
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   world.settle();
   EXPECT_EQ(world.hear(session),
             "TIMED_OUT\r\nWATCHING 2\r\nRESERVED 1 1\r\nx\r\nUSING t\r\nTIMED_OUT\r\nUSING t\r\n");
@@ -84,14 +84,14 @@ TEST_F(ServiceTest, AHalfCloseThatIsSeenEarlyWaitsForTheRestOfTheInput) {
   EXPECT_FALSE(session.is_finished());
   EXPECT_EQ(world.ask(session, "reserve-with-timeout 100\r\nuse u\r\n"),
             "TIMED_OUT\r\nUSING u\r\n");
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_TRUE(session.is_finished());
 }
 
 TEST_F(ServiceTest, MoreThanAShareIsStillRunAfterAHalfClose) {
   Session& session = world.connect();
   service.receive(session, repeated("use t\r\n", 3 * test::kCommandsPerShare), world.now);
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_FALSE(session.is_finished());
   const std::string answers = world.ask(session, "");
   EXPECT_EQ(lines_in(answers), 3 * test::kCommandsPerShare);
@@ -102,7 +102,7 @@ TEST_F(ServiceTest, AHalfClosedSessionThatIsNotReadIsNotFinishedBeforeAllIsAnswe
   Session& session = world.connect();
   world.ask(session, whole_put(std::string(600'000, 'x')));
   world.say(session, repeated("peek 1\r\n", 6));
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   world.settle();
   EXPECT_FALSE(session.is_finished());
   std::size_t bytes = 0;
@@ -119,7 +119,7 @@ TEST_F(ServiceTest, ALongKickIsAnsweredAfterAHalfClose) {
   const std::string put = "put 0 1000 60 0\r\n\r\n";
   world.ask(session, repeated(put, Engine::kJobsPerCall + 5));
   world.say(session, "kick 1000000\r\nuse t\r\n");
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_FALSE(session.is_finished());
   EXPECT_EQ(world.ask(session, ""),
             "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\nUSING t\r\n");
@@ -164,7 +164,7 @@ TEST_F(ServiceTest, ASessionThatIsStoppedBehindAnEarlyHalfCloseGoesOn) {
   world.ask(session, "use t\r\n" + whole_put(body));
   service.peer_half_closed(session);
   service.receive(session, "reserve\r\npeek 1\r\nlist-tube-used\r\n", world.now);
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_FALSE(session.is_finished());
   EXPECT_EQ(world.ask(session, ""), "TIMED_OUT\r\nFOUND 1 2000000\r\n" + body + "\r\nUSING t\r\n");
   EXPECT_TRUE(session.is_finished());
@@ -190,7 +190,7 @@ TEST_F(ServiceTest, AFinishedSessionComesUpAgainWhenItsLastOutputIsSent) {
   for (const bool quits : {true, false}) {
     Session& session = world.connect();
     world.say(session, quits ? "use t\r\nquit\r\n" : "use t\r\n");
-    if (!quits) service.end_of_input(session, world.now);
+    if (!quits) service.end_of_input(session);
     EXPECT_TRUE(world.is_to_be_sent(session));
     world.hear(session, 3);
     EXPECT_FALSE(world.is_to_be_sent(session));  // Nothing new before there is room to send.

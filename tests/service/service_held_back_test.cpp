@@ -337,7 +337,7 @@ TEST_F(HeldBackAnswers, AHeldSessionIsFinishedOnlyWhenItsAnswerMayLeave) {
 TEST_F(HeldBackAnswers, AHeldSessionCanHalfClose) {
   Session& session = world.connect();
   world.say(session, whole_put("x") + "use t\r\n");
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_FALSE(session.is_finished());
   make_safe();
   EXPECT_EQ(world.hear(session), "INSERTED 1\r\nUSING t\r\n");
