@@ -65,5 +65,6 @@ class Connection : public EventSource {
   Session* session_ = nullptr;
   bool send_again_ = false;  // The last send left something that may be sent.
 };
+static_assert(sizeof(Connection) <= 40, "every idle connection pays for one");
 
 }  // namespace haricot::os

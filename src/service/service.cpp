@@ -73,10 +73,12 @@ inline Budget Service::share_of_read() {
 
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
   if (limits_.idle_timeout_s > 0) note_activity(session);
-  if (session.is_ended()) return;
   if (session.stopped_ == Stopped::needs_input) session.stopped_ = obstacle_of(session);
   // One that has a place in the backlog, or waits for something else, keeps it.
-  if (session.stopped_ != Stopped::not_stopped) return keep_input(session, bytes);
+  if (session.stopped_ != Stopped::not_stopped) {
+    if (!session.is_ended()) keep_input(session, bytes);
+    return;
+  }
   if (!session.input_.empty()) {
     keep_input(session, bytes);
     if (!session.is_ended()) run(session, now, share_of_read());
@@ -165,7 +167,7 @@ Instant Service::next_event() const {
 
 // Running commands ------------------------------------------------------------------------------
 
-// Runs what the session has kept.
+// Runs what the session has kept. Requires: it is not stopped.
 void Service::run(Session& session, Instant now, Budget share) {
   const std::size_t used = run_some(session, session.input_.view(), now, share);
   session.input_.consume(used);
@@ -186,11 +188,11 @@ Budget Service::share_of_waiting() const {
 }
 
 // Runs complete commands until there is none, something stops the session, or its share of the turn
-// is used up. Returns how many bytes of the input it used.
+// is used up. Returns how many bytes of the input it used. Requires: it is not stopped; afterwards
+// it is.
 std::size_t Service::run_some(Session& session, std::string_view input, Instant now, Budget share) {
   const std::uint64_t before = engine_.steps();
   std::size_t used = 0;
-  session.stopped_ = Stopped::not_stopped;
   if (session.is_answered_in_pieces() && !go_on_with_list(session, share)) [[unlikely]]
     return used;
   while ((session.stopped_ = obstacle_of(session)) == Stopped::not_stopped) {
@@ -214,6 +216,7 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
     if (session.is_answered_in_pieces()) [[unlikely]]
       break;
   }
+  CHECK(session.stopped_ != Stopped::not_stopped);
   dispatcher_.let_line_go();
   const bool did_much = engine_.steps() - before >= turn_limits::kStepsPerShareMin;
   if (did_much || share.is_used_up()) ++busy_;

@@ -104,7 +104,7 @@ class Service {
   using Stopped = Session::Stopped;
 
   void run(Session& session, Instant now, Budget share);
-  // What does not let the session run, even if it has commands: an obstacle, or its end.
+  // What does not let the session run, even if it has commands.
   //
   // A session whose answers are held back goes on to the end of the turn, so that one sync is
   // enough for all that a client sent at once; and no further, because each new record would put

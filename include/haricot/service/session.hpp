@@ -81,11 +81,11 @@ class Session {
     has_had_share,  // of the turn, or something else has ended that stopped it;
     put_off,        // its next command is costly, and waits for a later turn.
     deferred,       // Its next command waits for the journal's disk.
-    // An obstacle. Whatever ends one wakes the session:
+    // An obstacle: it does not run even if it has commands. Whatever ends one wakes the session:
     waits_for_delivery,  // a job for a reserve that waits, or the end of a long task;
     held_back,           // an answer of an earlier turn waits until a record is safe;
     output_full,         // its client does not take its answers.
-    // It runs none any more, and what it has not used is left:
+    // One that nothing ends:
     quit,  // by its client, or as there was no memory for what has to follow;
     idle,  // by the idle timeout.
   };
@@ -115,9 +115,7 @@ class Session {
   bool is_in_backlog() const {
     return stopped_ == Stopped::has_had_share || stopped_ == Stopped::put_off;
   }
-  bool has_obstacle() const {
-    return stopped_ >= Stopped::waits_for_delivery && stopped_ <= Stopped::output_full;
-  }
+  bool has_obstacle() const { return stopped_ >= Stopped::waits_for_delivery; }
 
   Client client_;
   void* owner_;
@@ -144,5 +142,6 @@ class Session {
   ListHook to_run_;   // In Service::backlog_ or Service::deferred_, as `stopped_` says.
   ListHook to_send_;  // In Service::held_back_, as `is_held_back_` says, or in Service::to_send_.
 };
+static_assert(sizeof(Session) <= 368, "every idle connection pays for one");
 
 }  // namespace haricot
