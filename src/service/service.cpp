@@ -73,9 +73,8 @@ inline Budget Service::share_of_read() {
 
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
   if (limits_.idle_timeout_s > 0) note_activity(session);
-  if (session.stopped_ == Stopped::needs_input) session.stopped_ = obstacle_of(session);
   // One that has a place in the backlog, or waits for something else, keeps it.
-  if (session.stopped_ != Stopped::not_stopped) {
+  if (session.stopped_ != Stopped::needs_input) {
     if (!session.is_ended()) keep_input(session, bytes);
     return;
   }
@@ -125,8 +124,6 @@ void Service::run_backlog(Instant now) {
   while (!this_turn.empty() && !commands_.is_used_up()) {
     Session& session = this_turn.front();
     this_turn.remove(session);
-    session.stopped_ = obstacle_of(session);
-    if (session.stopped_ != Stopped::not_stopped) continue;
     run(session, now, share_of_waiting());
     mark_to_send(session);
     if (session.stopped_ != Stopped::put_off) continue;
@@ -167,7 +164,7 @@ Instant Service::next_event() const {
 
 // Running commands ------------------------------------------------------------------------------
 
-// Runs what the session has kept. Requires: it is not stopped.
+// Runs what the session has kept.
 void Service::run(Session& session, Instant now, Budget share) {
   const std::size_t used = run_some(session, session.input_.view(), now, share);
   session.input_.consume(used);
@@ -220,7 +217,9 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
   dispatcher_.let_line_go();
   const bool did_much = engine_.steps() - before >= turn_limits::kStepsPerShareMin;
   if (did_much || share.is_used_up()) ++busy_;
-  if (session.has_output()) engine_.steps() += turn_limits::kStepsPerSend;
+  if (session.has_output() && session.stopped_ != Stopped::held_back) {
+    engine_.steps() += turn_limits::kStepsPerSend;
+  }
   if (session.is_finished()) mark_to_send(session);
   return used;
 }

@@ -146,6 +146,38 @@ TEST_F(ServiceTest, ASessionThatWaitsForItsTurnCanBeClosed) {
   EXPECT_EQ(world.to_send(), std::vector<Session*>{&b});
 }
 
+// Whatever stops a session, no list has it any more, and nobody runs it.
+TEST_F(ServiceTest, AStoppedSessionEndsIfThereIsNoMemoryForWhatArrives) {
+  const std::string share = repeated("use t\r\n", 2 * test::kCommandsPerShare);
+  for (const std::string& stopping :
+       {std::string("reserve\r\n"), share, share + whole_put("x"), whole_put("x")}) {
+    SCOPED_TRACE(stopping.substr(0, 8) + " " + std::to_string(stopping.size()));
+    Session& session = world.connect();
+    if (stopping != share) world.journal.refuse_from(1, JournalStatus::later);
+    world.say(session, stopping);
+    if (stopping != share) service.run_backlog(world.now);
+    const std::string heard = world.hear(session);
+    world.say_without_memory(session);
+    EXPECT_TRUE(session.is_finished());
+    EXPECT_FALSE(session.wants_input());
+    EXPECT_TRUE(world.is_to_be_sent(session));
+    world.journal.accept();
+    world.journal.let_try_again();
+    world.settle();
+    EXPECT_FALSE(session.has_output()) << "it has run something";
+    world.disconnect(session);
+  }
+}
+
+TEST_F(ServiceTest, WhatArrivesBehindTheEndIsNotKept) {
+  Session& session = world.connect();
+  world.say(session, "quit\r\n");
+  Memory::limit(1'000'000'000);
+  service.receive(session, std::string(2 * Memory::kOwnBytes, 'x'), world.now);
+  EXPECT_EQ(Memory::used_bytes(), 0U);
+  Memory::limit(SIZE_MAX);
+}
+
 // Stopped and going on -------------------------------------------------------------------------
 
 TEST_F(ServiceTest, WhatArrivesBehindALargeDeliveryIsNotForgotten) {
