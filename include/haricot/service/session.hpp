@@ -77,10 +77,10 @@ class Session {
   enum class Stopped : std::uint8_t {
     not_stopped,  // It runs.
     needs_input,  // All that has arrived is used, or is the begin of something.
+    deferred,     // Its next command waits for the journal's disk.
     // It is in the backlog:
     has_had_share,  // of the turn, or something else has ended that stopped it;
     put_off,        // its next command is costly, and waits for a later turn.
-    deferred,       // Its next command waits for the journal's disk.
     // An obstacle: it does not run even if it has commands. Whatever ends one wakes the session:
     waits_for_delivery,  // a job for a reserve that waits, or the end of a long task;
     held_back,           // an answer of an earlier turn waits until a record is safe;
