@@ -51,8 +51,7 @@ Connection::Result Connection::read_once(Service& service, std::span<char> scrat
   if (result <= 0) filled = false;
   if (result < 0) return is_passing(errno) ? Result::open : Result::broken;
   if (result == 0) {
-    input_ended_ = true;
-    service.end_of_input(*session_, now);
+    service.end_of_input(*session_);
     return Result::open;
   }
   const auto bytes = static_cast<std::size_t>(result);
@@ -116,7 +115,6 @@ ssize_t Connection::offer(const Output& output, std::size_t bytes_max, std::size
 }
 
 void Connection::note_half_close(Service& service) {
-  half_closed_ = true;
   service.peer_half_closed(*session_);
 }
 
@@ -125,9 +123,9 @@ void Connection::note_half_close(Service& service) {
 // wake the event loop all the time until the peer reads its answers.
 std::uint32_t Connection::wanted_events() const {
   std::uint32_t events = 0;
-  if (!input_ended_ && session_->wants_input()) {
+  if (session_->wants_input()) {
     events = EPOLLIN;
-  } else if (!input_ended_ && !half_closed_) {
+  } else if (session_->peer_may_write()) {
     events = EPOLLRDHUP;
   }
   if (send_again_) events |= EPOLLOUT;

@@ -13,7 +13,6 @@
 #include <span>
 
 #include "haricot/base/check.hpp"
-#include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/service/service.hpp"
 #include "os/descriptor.hpp"
@@ -49,8 +48,6 @@ class Connection : public EventSource {
   // The events for which the connection has to be watched now.
   std::uint32_t wanted_events() const;
 
-  ListHook all;  // In Daemon::connections_.
-
  private:
   // How much of a large body one read takes at most.
   static constexpr std::size_t kDirectBytesMax = 256 * 1024;
@@ -66,9 +63,8 @@ class Connection : public EventSource {
 
   Descriptor socket_;
   Session* session_ = nullptr;
-  bool send_again_ = false;   // The last send left something that may be sent.
-  bool half_closed_ = false;  // And the service knows it; bytes from before may be unread.
-  bool input_ended_ = false;  // All of it was read.
+  bool send_again_ = false;  // The last send left something that may be sent.
 };
+static_assert(sizeof(Connection) <= 40, "every idle connection pays for one");
 
 }  // namespace haricot::os

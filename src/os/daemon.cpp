@@ -27,6 +27,11 @@ constexpr Duration kDrainingInterval = Duration::seconds(1);
 constexpr Duration kMemoryInterval = Duration::seconds(30);
 constexpr Duration kOversizedInterval = Duration::seconds(60);
 
+// Every session of the service is that of a connection.
+Connection& connection_of(const Session& session) {
+  return *static_cast<Connection*>(session.owner());
+}
+
 }  // namespace
 
 Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, Notifier& notifier,
@@ -46,7 +51,7 @@ Daemon::Daemon(Service& service, std::vector<Listener> listeners, Log& log, Noti
 }
 
 Daemon::~Daemon() {
-  while (!connections_.empty()) close(connections_.front());
+  while (Session* session = service_.first_session()) close(connection_of(*session));
 }
 
 bool Daemon::open(std::string& error) {
@@ -151,10 +156,9 @@ void Daemon::send_last_answers() {
 
 // Clients come first: they have to go to the other server, also if this process cannot end.
 void Daemon::end_fenced() {
-  while (!connections_.empty()) {
-    Connection& connection = connections_.front();
-    ::shutdown(connection.descriptor, SHUT_RDWR);
-    connections_.remove(connection);
+  Session* session = service_.first_session();
+  for (; session != nullptr; session = service_.session_after(*session)) {
+    ::shutdown(connection_of(*session).descriptor, SHUT_RDWR);
   }
   listeners_.clear();
   // Whoever asks another source must not wait for it, as long as the process takes to end.
@@ -199,7 +203,7 @@ void Daemon::watch(Connection& connection) {
 
 void Daemon::send_answers() {
   while (Session* session = service_.next_to_send()) {
-    send_from(*static_cast<Connection*>(session->owner()));
+    send_from(connection_of(*session));
   }
 }
 
@@ -218,7 +222,6 @@ void Daemon::send_from(Connection& connection) {
 void Daemon::close(Connection& connection) {
   const char* const reason = connection.session().was_idle() ? "idle" : "end";
   log_.event(Level::debug, "closed", {{"connection", connection.descriptor}, {"reason", reason}});
-  connections_.remove(connection);
   service_.close(connection.session(), now_);
   delete &connection;  // Closing the socket takes it out of epoll.
   if (!accepting_) resume_accepting();
@@ -268,7 +271,6 @@ void Daemon::take_in(Descriptor socket, bool is_unix) {
     return;
   }
   connection->attach(*session);
-  connections_.push_back(*connection);
   if (log_.wants(Level::debug)) {
     log_.event(
         Level::debug, "opened",
@@ -399,7 +401,7 @@ void Daemon::log_memory() {
 }
 
 void Daemon::trace_command(void* self, const Session& session, std::string_view line) {
-  const auto& connection = *static_cast<const Connection*>(session.owner());
+  const Connection& connection = connection_of(session);
   static_cast<Daemon*>(self)->log_.event(Level::debug, "command",
                                          {{"connection", connection.descriptor}, {"line", line}});
 }

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/intrusive_list.hpp"
 #include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/service/service.hpp"
@@ -104,7 +103,6 @@ class Daemon {
   Descriptor signals_;
   EventSource signal_source_{on_signals_, -1};
   EventSource sync_source_{on_syncs_, -1};
-  IntrusiveList<Connection, &Connection::all> connections_;
   // Every read goes into it. A session keeps the bytes that it does not use at once.
   std::unique_ptr<std::array<char, kScratchBytes>> scratch_;
 

@@ -55,7 +55,7 @@ void Service::advance(Instant now) {
   left_for_firsts_ = turn_limits::kStepsOfFirsts;
   commands_whole_ = turn_limits::kStepsOfReading;
   // Whoever waits in the backlog was there first.
-  steps_of_read_ = runnable_.empty() ? steps_of_share() : turn_limits::kStepsPerShareMin;
+  steps_of_read_ = backlog_.empty() ? steps_of_share() : turn_limits::kStepsPerShareMin;
   if (limits_.idle_timeout_s > 0) look_for_idle(now);
   if (now_ >= age_blobs_again_) {
     BlobRef::age();
@@ -73,17 +73,19 @@ inline Budget Service::share_of_read() {
 
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
   if (limits_.idle_timeout_s > 0) note_activity(session);
-  if (session.quit_) return;
-  if (!session.input_.empty() || !may_run(session)) {
+  // One that has a place in the backlog, or waits for something else, keeps it.
+  if (session.stopped_ != Stopped::needs_input) {
+    if (!session.is_ended()) keep_input(session, bytes);
+    return;
+  }
+  if (!session.input_.empty()) {
     keep_input(session, bytes);
-    session.starved_ = false;
-    // One that has a place in the backlog, or waits for the disk, keeps it.
-    if (may_run(session) && !session.runnable_.linked()) run(session, now, share_of_read());
+    if (!session.is_ended()) run(session, now, share_of_read());
     return;
   }
   // The usual case: nothing is left from before, and the commands run straight from the bytes.
   const std::size_t used = run_some(session, bytes, now, share_of_read());
-  if (session.quit_) return;
+  if (session.is_ended()) return;
   keep_input(session, bytes.substr(used));
 }
 
@@ -93,16 +95,14 @@ void Service::receive_directly(Session& session, std::size_t bytes) {
 }
 
 void Service::peer_half_closed(Session& session) {
-  session.half_closed_ = true;
+  if (session.peer_ == Session::Peer::open) session.peer_ = Session::Peer::half_closed;
   engine_.stop_waiting(session.client_);
   hand_out_deliveries();
 }
 
-void Service::end_of_input(Session& session, Instant now) {
-  if (session.input_ended_) return;
-  session.input_ended_ = true;
+void Service::end_of_input(Session& session) {
+  session.peer_ = Session::Peer::read_to_end;
   peer_half_closed(session);
-  if (may_run(session) && !session.is_deferred_) run(session, now, share_of_read());
   mark_to_send(session);
 }
 
@@ -115,25 +115,24 @@ void Service::end_of_input(Session& session, Instant now) {
 void Service::run_backlog(Instant now) {
   if (journal_is_waited_for_ || engine_.tasks_wait()) [[unlikely]]
     try_again(now);
-  if (runnable_.empty()) return;
-  IntrusiveList<Session, &Session::runnable_> this_turn;
-  this_turn.append(runnable_);
+  if (backlog_.empty()) return;
+  IntrusiveList<Session, &Session::to_run_> this_turn;
+  this_turn.append(backlog_);
   commands_whole_ = turn_limits::kStepsOfSessions;
   is_first_ = false;
   commands_ = Budget(engine_.steps(), turn_limits::kStepsOfSessions);
   while (!this_turn.empty() && !commands_.is_used_up()) {
     Session& session = this_turn.front();
     this_turn.remove(session);
-    if (!may_run(session)) continue;
     run(session, now, share_of_waiting());
     mark_to_send(session);
-    if (!session.is_put_off_) continue;
-    runnable_.remove(session);
+    if (session.stopped_ != Stopped::put_off) continue;
+    backlog_.remove(session);
     this_turn.push_front(session);
     break;
   }
-  this_turn.append(runnable_);
-  runnable_.append(this_turn);
+  this_turn.append(backlog_);
+  backlog_.append(this_turn);
 }
 
 Session* Service::next_to_send() {
@@ -147,7 +146,7 @@ void Service::sent(Session& session, std::size_t bytes) {
   if (limits_.idle_timeout_s > 0 && bytes > 0) note_activity(session);
   session.output_.consume(bytes);
   session.output_.release_if_empty(spare_);
-  if (!session.starved_ && may_run(session)) wake(session);
+  wake(session);
   // Its end was waiting for the last of its output.
   if (session.is_finished() && !session.has_output()) mark_to_send(session);
 }
@@ -158,7 +157,7 @@ void Service::end_turn(Instant now) {
 }
 
 Instant Service::next_event() const {
-  if (!runnable_.empty() || BlobRef::retired_bytes() > 0) return Instant{};
+  if (!backlog_.empty() || BlobRef::retired_bytes() > 0) return Instant{};
   const Instant next = std::min({engine_.next_event(), journal_.next_event(), next_idle_look()});
   return BlobRef::kept_bytes() > 0 ? std::min(next, age_blobs_again_) : next;
 }
@@ -186,27 +185,26 @@ Budget Service::share_of_waiting() const {
 }
 
 // Runs complete commands until there is none, something stops the session, or its share of the turn
-// is used up. Returns how many bytes of the input it used.
+// is used up. Returns how many bytes of the input it used. Requires: it is not stopped; afterwards
+// it is.
 std::size_t Service::run_some(Session& session, std::string_view input, Instant now, Budget share) {
   const std::uint64_t before = engine_.steps();
   std::size_t used = 0;
-  session.starved_ = false;
-  session.is_put_off_ = false;
   if (session.is_answered_in_pieces() && !go_on_with_list(session, share)) [[unlikely]]
     return used;
-  while (may_run(session)) {
+  while ((session.stopped_ = obstacle_of(session)) == Stopped::not_stopped) {
     if (share.is_used_up()) {
-      mark_runnable(session);
+      wait_in_backlog(session, Stopped::has_had_share);
       break;
     }
     // Most often the last command has used all that there is, and the reader need not look.
     if (used == input.size()) {
-      session.starved_ = true;
+      session.stopped_ = Stopped::needs_input;
       break;
     }
     const RequestPiece piece = session.reader_.next(input.substr(used));
     if (piece.kind == RequestPiece::Kind::nothing) {
-      session.starved_ = true;
+      session.stopped_ = Stopped::needs_input;
       break;
     }
     if (!run_piece(session, piece, now, share)) break;
@@ -215,10 +213,13 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
     if (session.is_answered_in_pieces()) [[unlikely]]
       break;
   }
+  CHECK(session.stopped_ != Stopped::not_stopped);
   dispatcher_.let_line_go();
   const bool did_much = engine_.steps() - before >= turn_limits::kStepsPerShareMin;
   if (did_much || share.is_used_up()) ++busy_;
-  if (session.has_output()) engine_.steps() += turn_limits::kStepsPerSend;
+  if (session.has_output() && session.stopped_ != Stopped::held_back) {
+    engine_.steps() += turn_limits::kStepsPerSend;
+  }
   if (session.is_finished()) mark_to_send(session);
   return used;
 }
@@ -265,7 +266,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
   if (trace_.function != nullptr) trace_.function(trace_.context, session, line);
   if (parsed != ParseResult::ok && refuse_line(session, parsed, command)) return true;
   if (command.verb == Verb::quit) {
-    session.quit_ = true;
+    session.stopped_ = Stopped::quit;
     return true;
   }
   if (command.verb == Verb::put) {
@@ -292,7 +293,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
   }
   hold_back_if_recorded(session, records);
   // A peer that has closed its side cannot be waited for.
-  if (session.half_closed_) engine_.stop_waiting(session.client_);
+  if (!session.peer_may_write()) engine_.stop_waiting(session.client_);
   hand_out_deliveries();
   return true;
 }
@@ -367,7 +368,7 @@ bool Service::finish_put(Session& session, std::string_view bytes, Instant now) 
     is_added = session.output_.add(reply);
   }
   // An answer that cannot be given would shift all later ones: the connection has to go.
-  if (!is_added) session.quit_ = true;
+  if (!is_added) end(session, Stopped::quit);
 }
 
 void Service::answer(Session& session, const Reply& reply) {
@@ -397,6 +398,7 @@ void Service::hold_back_if_not_safe(Session& session, std::uint64_t records) {
   CHECK(records <= progress.records);
   session.held_back_until_ = records;
   if (session.is_held_back_) return;
+  if (session.to_send_.linked()) to_send_.remove(session);
   held_back_.push_back(session);
   session.is_held_back_ = true;
   session.held_back_turn_ = turn_;
@@ -420,21 +422,37 @@ void Service::keep_input(Session& session, std::string_view rest) {
   if (rest.empty() || session.input_.append(rest)) return;
   cushion_.give_up();
   if (session.input_.append(rest)) return;
-  session.quit_ = true;  // No memory: what comes next would not be what was sent.
-  mark_to_send(session);
+  end(session, Stopped::quit);  // No memory: what comes next would not be what was sent.
 }
 
-// A session that was stopped may go on, if there is anything to go on with. One that is starved was
-// not stopped: it goes on when more arrives.
-void Service::wake(Session& session) {
-  if (session.starved_) return;
-  if (!session.input_.empty() || session.input_ended_ || session.is_answered_in_pieces()) {
-    mark_runnable(session);
+// An obstacle of the session has ended. If there is no other, it goes on, if there is anything to
+// go on with.
+void Service::look_for_obstacle(Session& session) {
+  session.stopped_ = obstacle_of(session);
+  if (session.stopped_ != Stopped::not_stopped) return;
+  if (session.input_.empty() && !session.is_answered_in_pieces()) {
+    session.stopped_ = Stopped::needs_input;
+  } else {
+    wait_in_backlog(session, Stopped::has_had_share);
   }
 }
 
-void Service::mark_runnable(Session& session) {
-  if (!session.runnable_.linked()) runnable_.push_back(session);
+// Ends it, whatever stops it now.
+void Service::end(Session& session, Stopped how) {
+  leave_backlog(session);
+  session.stopped_ = how;
+  mark_to_send(session);
+}
+
+void Service::wait_in_backlog(Session& session, Stopped why) {
+  session.stopped_ = why;
+  backlog_.push_back(session);
+}
+
+// Or the place among those that are deferred.
+void Service::leave_backlog(Session& session) {
+  if (session.is_in_backlog()) backlog_.remove(session);
+  if (session.stopped_ == Stopped::deferred) deferred_.remove(session);
 }
 
 void Service::mark_to_send(Session& session) {

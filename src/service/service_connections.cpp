@@ -32,13 +32,12 @@ void Service::close(Session& session, Instant now) {
   forget_list(session);
   dispatcher_.forget_put(session.reader_.put());
   engine_.close(session.client_, now);
-  if (session.is_deferred_) {
-    deferred_.remove(session);
-  } else if (session.runnable_.linked()) {
-    runnable_.remove(session);
+  leave_backlog(session);
+  if (session.is_held_back_) {
+    held_back_.remove(session);
+  } else if (session.to_send_.linked()) {
+    to_send_.remove(session);
   }
-  if (session.to_send_.linked()) to_send_.remove(session);
-  if (session.held_back_hook_.linked()) held_back_.remove(session);
   sessions_.remove(session);
   delete &session;
   hand_out_deliveries();  // Jobs that it held may have come to others.

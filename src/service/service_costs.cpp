@@ -80,15 +80,16 @@ bool Service::put_off(Session& session, const Command& command) {
     const bool is_short =
         price <= std::min<std::uint64_t>(turn_limits::kStepsOfFirst, left_for_firsts_);
     if (!is_short || !is_first_) {
-      session.is_put_off_ = true;
-      mark_runnable(session);
+      wait_in_backlog(session, Stopped::put_off);
       return true;
     }
     left_for_firsts_ -= price;
   }
   // An answer that is held back may be taken back, and a list in pieces could not be. The session
   // goes on when its answers are safe.
-  return session.is_held_back_ && is_long_list(session, command);
+  if (!session.is_held_back_ || !is_long_list(session, command)) return false;
+  session.stopped_ = Stopped::held_back;
+  return true;
 }
 
 }  // namespace haricot

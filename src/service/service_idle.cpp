@@ -26,7 +26,7 @@ void Service::note_activity(Session& session) {
 
 bool Service::is_occupied(const Session& session) const {
   return session.client_.is_busy() || session.client_.held_jobs() > 0 || session.is_held_back_ ||
-         session.runnable_.linked();
+         session.to_run_.linked();
 }
 
 void Service::look_for_idle(Instant now) {
@@ -48,12 +48,10 @@ Instant Service::next_idle_look() const {
 // What is in the output would keep the connection open until it is read. (Its memory goes with the
 // session. Given back here, it would cost every command: the compiler would no longer inline it.)
 void Service::end_idle(Session& session) {
-  if (session.was_idle_) return;
-  session.quit_ = true;
-  session.was_idle_ = true;
+  if (session.was_idle()) return;
   session.output_.cut_back({});
   dispatcher_.count_idle_connection();
-  mark_to_send(session);
+  end(session, Stopped::idle);
 }
 
 }  // namespace haricot

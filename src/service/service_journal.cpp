@@ -21,7 +21,7 @@ void Service::settle_held_back() {
     session->is_held_back_ = false;
     held_back_.remove(*session);
     mark_to_send(*session);
-    if (may_run(*session)) wake(*session);
+    wake(*session);
   }
 }
 
@@ -30,7 +30,7 @@ void Service::settle_held_back() {
 void Service::answer_as_failed(Session& session) {
   session.output_.cut_back(session.held_back_mark_);
   for (std::uint32_t i = session.held_back_answers_; i > 0; --i) {
-    if (!session.output_.add({ReplyCode::internal_error})) session.quit_ = true;
+    if (!session.output_.add({ReplyCode::internal_error})) end(session, Stopped::quit);
   }
 }
 
@@ -40,10 +40,8 @@ void Service::answer_as_failed(Session& session) {
 // input. The session runs nothing until then, and no more than kInputBytesMax is read of it: so
 // whoever writes faster than the disk is slowed down, and nobody else.
 void Service::defer(Session& session) {
-  CHECK(!session.is_deferred_);
-  if (session.runnable_.linked()) runnable_.remove(session);
+  session.stopped_ = Stopped::deferred;
   deferred_.push_back(session);
-  session.is_deferred_ = true;
   journal_is_waited_for_ = true;
 }
 
@@ -53,10 +51,10 @@ void Service::try_again(Instant now) {
   journal_is_waited_for_ = false;
   for (Session* session = deferred_.first(); session != nullptr;
        session = deferred_.after(*session)) {
-    CHECK(session->is_deferred_);
-    session->is_deferred_ = false;
+    CHECK(session->stopped_ == Stopped::deferred);
+    session->stopped_ = Stopped::has_had_share;
   }
-  runnable_.append(deferred_);
+  backlog_.append(deferred_);
   engine_.go_on_with_tasks(now);
   hand_out_deliveries();
 }

@@ -63,12 +63,12 @@ void Service::begin_list_of_tubes(Session& session) {
 
 void Service::begin_text(Session& session, std::uint64_t bytes) {
   answer(session, {.code = ReplyCode::ok_in_pieces, .number = kListHead.size() + bytes});
-  if (!session.output_.add_text(kListHead)) session.quit_ = true;
+  if (!session.output_.add_text(kListHead)) end(session, Stopped::quit);
 }
 
 void Service::end_text(Session& session) {
   session.list_ = Session::List::none;
-  if (!session.output_.add_text("\r\n")) session.quit_ = true;
+  if (!session.output_.add_text("\r\n")) end(session, Stopped::quit);
   mark_to_send(session);
 }
 
@@ -76,7 +76,9 @@ void Service::end_text(Session& session) {
 // not complete, and the session goes on with it in a later turn.
 bool Service::go_on_with_list(Session& session, const Budget& share) {
   bool has_to_wait = false;
-  while (session.is_answered_in_pieces() && !has_to_wait && may_run(session)) {
+  while (session.is_answered_in_pieces() && !has_to_wait) {
+    session.stopped_ = obstacle_of(session);
+    if (session.stopped_ != Stopped::not_stopped) break;
     if (session.list_ == Session::List::watched_tubes) {
       has_to_wait = share.is_used_up();
       if (!has_to_wait) add_watched(session);
@@ -84,7 +86,7 @@ bool Service::go_on_with_list(Session& session, const Budget& share) {
       has_to_wait = !add_tubes(session);
     }
   }
-  if (has_to_wait) mark_runnable(session);
+  if (has_to_wait) wait_in_backlog(session, Stopped::has_had_share);
   return !session.is_answered_in_pieces();
 }
 
@@ -99,7 +101,7 @@ void Service::add_watched(Session& session) {
     const bool is_added =
         output.add_text("- ") && output.add_text(client.watched(i).name) && output.add_text("\n");
     if (!is_added) {
-      session.quit_ = true;  // Half an answer cannot be taken back.
+      end(session, Stopped::quit);  // Half an answer cannot be taken back.
       return;
     }
   }
@@ -120,7 +122,7 @@ bool Service::add_tubes(Session& session) {
     for (const BlobRef& page : list.pages()) bytes += page.size();
     begin_text(session, bytes);
     for (const BlobRef& page : list.pages()) {
-      if (!session.output_.add_blob(page)) session.quit_ = true;
+      if (!session.output_.add_blob(page)) end(session, Stopped::quit);
     }
     end_text(session);
   }

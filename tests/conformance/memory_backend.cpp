@@ -247,7 +247,7 @@ void MemoryBackend::read(Wire& from) {
   }
   if (from.to_server.empty()) {
     from.end_was_read = true;
-    service_->end_of_input(*from.session, now_);
+    service_->end_of_input(*from.session);
     return;
   }
   const std::span<char> direct = from.session->direct_space();

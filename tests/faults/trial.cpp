@@ -259,7 +259,7 @@ bool Trial::turn(Happened& happened) {
     for (auto& [client, wire] : wires_) {
       if (!wire.has_ended || wire.end_was_read) continue;
       wire.end_was_read = has_read = true;
-      service_->end_of_input(*wire.session, now_);
+      service_->end_of_input(*wire.session);
     }
     service_->run_backlog(now_);
     service_->end_turn(now_);

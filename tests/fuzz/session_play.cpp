@@ -218,7 +218,7 @@ class Play {
     if (bytes.empty()) {
       if (!wire.has_ended) return false;
       wire.end_was_read = true;
-      service_->end_of_input(session, now_);
+      service_->end_of_input(session);
       return true;
     }
     bytes = bytes.substr(0, next_read_bytes(bytes.size()));

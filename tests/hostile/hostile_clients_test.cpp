@@ -62,7 +62,8 @@ class Hostile : public DaemonTest {
   void expect_all_well(std::uint64_t jobs = 0) {
     EXPECT_TRUE(eventually([this] { return server_stat("current-connections") == 1; }));
     EXPECT_EQ(server_stat("current-waiting"), 0U);
-    EXPECT_EQ(server_stat("current-tubes"), 1U);
+    // To take a client with many watches out of their tubes is a long task.
+    EXPECT_TRUE(eventually([this] { return server_stat("current-tubes") == 1; }));
     EXPECT_EQ(server_stat("current-jobs-reserved"), 0U);
     EXPECT_EQ(server_stat("current-jobs-ready"), jobs);
     EXPECT_TRUE(

@@ -116,7 +116,7 @@ TEST_F(DeferredCommands, GoWithTheirSession) {
   make_disk_slow();
   world.ask(gone, whole_put("x"));
   world.ask(half_closed, whole_put("y"));
-  service.end_of_input(half_closed, world.now);
+  service.end_of_input(half_closed);
   EXPECT_FALSE(half_closed.is_finished());
   world.disconnect(gone);
   let_disk_catch_up();

@@ -30,7 +30,7 @@ TEST_F(ServiceTest, QuitFinishesBehindWhatWasAnswered) {
 
 TEST_F(ServiceTest, AnIdleSessionIsFinishedWhenItsInputEnds) {
   Session& session = world.connect();
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_TRUE(session.is_finished());
   EXPECT_TRUE(world.is_to_be_sent(session));
   EXPECT_FALSE(session.wants_input());
@@ -43,7 +43,7 @@ TEST_F(ServiceTest, ASessionIsFinishedWithAnIncompleteCommandWhenItsInputEnds) {
     Session& session = world.connect();
     world.say(session, begun);
     EXPECT_FALSE(session.is_finished());
-    service.end_of_input(session, world.now);
+    service.end_of_input(session);
     EXPECT_TRUE(session.is_finished()) << begun.substr(0, 20);
     EXPECT_EQ(world.hear(session), "");
     world.disconnect(session);
@@ -53,7 +53,7 @@ TEST_F(ServiceTest, ASessionIsFinishedWithAnIncompleteCommandWhenItsInputEnds) {
 TEST_F(ServiceTest, AWaitingSessionTimesOutWhenItsPeerHalfCloses) {
   Session& session = world.connect();
   world.ask(session, "reserve\r\n");
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   world.settle();
   EXPECT_EQ(world.hear(session), "TIMED_OUT\r\n");
   EXPECT_TRUE(session.is_finished());
@@ -67,7 +67,7 @@ TEST_F(ServiceTest, CommandsBehindAHalfCloseStillRun) {
             "watch t\r\nignore default\r\nreserve\r\nwatch default\r\nreserve\r\nuse t\r\n"
             "reserve\r\nlist-tube-used\r\n");
   EXPECT_EQ(world.hear(session), "WATCHING 2\r\nWATCHING 1\r\n");
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   world.settle();
   EXPECT_EQ(world.hear(session),
             "TIMED_OUT\r\nWATCHING 2\r\nRESERVED 1 1\r\nx\r\nUSING t\r\nTIMED_OUT\r\nUSING t\r\n");
@@ -84,14 +84,14 @@ TEST_F(ServiceTest, AHalfCloseThatIsSeenEarlyWaitsForTheRestOfTheInput) {
   EXPECT_FALSE(session.is_finished());
   EXPECT_EQ(world.ask(session, "reserve-with-timeout 100\r\nuse u\r\n"),
             "TIMED_OUT\r\nUSING u\r\n");
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_TRUE(session.is_finished());
 }
 
 TEST_F(ServiceTest, MoreThanAShareIsStillRunAfterAHalfClose) {
   Session& session = world.connect();
   service.receive(session, repeated("use t\r\n", 3 * test::kCommandsPerShare), world.now);
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_FALSE(session.is_finished());
   const std::string answers = world.ask(session, "");
   EXPECT_EQ(lines_in(answers), 3 * test::kCommandsPerShare);
@@ -102,7 +102,7 @@ TEST_F(ServiceTest, AHalfClosedSessionThatIsNotReadIsNotFinishedBeforeAllIsAnswe
   Session& session = world.connect();
   world.ask(session, whole_put(std::string(600'000, 'x')));
   world.say(session, repeated("peek 1\r\n", 6));
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   world.settle();
   EXPECT_FALSE(session.is_finished());
   std::size_t bytes = 0;
@@ -119,7 +119,7 @@ TEST_F(ServiceTest, ALongKickIsAnsweredAfterAHalfClose) {
   const std::string put = "put 0 1000 60 0\r\n\r\n";
   world.ask(session, repeated(put, Engine::kJobsPerCall + 5));
   world.say(session, "kick 1000000\r\nuse t\r\n");
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_FALSE(session.is_finished());
   EXPECT_EQ(world.ask(session, ""),
             "KICKED " + std::to_string(Engine::kJobsPerCall + 5) + "\r\nUSING t\r\n");
@@ -146,6 +146,38 @@ TEST_F(ServiceTest, ASessionThatWaitsForItsTurnCanBeClosed) {
   EXPECT_EQ(world.to_send(), std::vector<Session*>{&b});
 }
 
+// Whatever stops a session, no list has it any more, and nobody runs it.
+TEST_F(ServiceTest, AStoppedSessionEndsIfThereIsNoMemoryForWhatArrives) {
+  const std::string share = repeated("use t\r\n", 2 * test::kCommandsPerShare);
+  for (const std::string& stopping :
+       {std::string("reserve\r\n"), share, share + whole_put("x"), whole_put("x")}) {
+    SCOPED_TRACE(stopping.substr(0, 8) + " " + std::to_string(stopping.size()));
+    Session& session = world.connect();
+    if (stopping != share) world.journal.refuse_from(1, JournalStatus::later);
+    world.say(session, stopping);
+    if (stopping != share) service.run_backlog(world.now);
+    const std::string heard = world.hear(session);
+    world.say_without_memory(session);
+    EXPECT_TRUE(session.is_finished());
+    EXPECT_FALSE(session.wants_input());
+    EXPECT_TRUE(world.is_to_be_sent(session));
+    world.journal.accept();
+    world.journal.let_try_again();
+    world.settle();
+    EXPECT_FALSE(session.has_output()) << "it has run something";
+    world.disconnect(session);
+  }
+}
+
+TEST_F(ServiceTest, WhatArrivesBehindTheEndIsNotKept) {
+  Session& session = world.connect();
+  world.say(session, "quit\r\n");
+  Memory::limit(1'000'000'000);
+  service.receive(session, std::string(2 * Memory::kOwnBytes, 'x'), world.now);
+  EXPECT_EQ(Memory::used_bytes(), 0U);
+  Memory::limit(SIZE_MAX);
+}
+
 // Stopped and going on -------------------------------------------------------------------------
 
 TEST_F(ServiceTest, WhatArrivesBehindALargeDeliveryIsNotForgotten) {
@@ -164,7 +196,7 @@ TEST_F(ServiceTest, ASessionThatIsStoppedBehindAnEarlyHalfCloseGoesOn) {
   world.ask(session, "use t\r\n" + whole_put(body));
   service.peer_half_closed(session);
   service.receive(session, "reserve\r\npeek 1\r\nlist-tube-used\r\n", world.now);
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_FALSE(session.is_finished());
   EXPECT_EQ(world.ask(session, ""), "TIMED_OUT\r\nFOUND 1 2000000\r\n" + body + "\r\nUSING t\r\n");
   EXPECT_TRUE(session.is_finished());
@@ -190,7 +222,7 @@ TEST_F(ServiceTest, AFinishedSessionComesUpAgainWhenItsLastOutputIsSent) {
   for (const bool quits : {true, false}) {
     Session& session = world.connect();
     world.say(session, quits ? "use t\r\nquit\r\n" : "use t\r\n");
-    if (!quits) service.end_of_input(session, world.now);
+    if (!quits) service.end_of_input(session);
     EXPECT_TRUE(world.is_to_be_sent(session));
     world.hear(session, 3);
     EXPECT_FALSE(world.is_to_be_sent(session));  // Nothing new before there is room to send.

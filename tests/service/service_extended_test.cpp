@@ -152,7 +152,7 @@ TEST_F(ServiceExtended, ABatchThatWaitsIsAnsweredWithTheFirstJob) {
   EXPECT_EQ(world.hear(worker), "TIMED_OUT\r\n");
   // A client that has closed its side does not wait.
   world.say(worker, "reserve-batch 10 5\r\n");
-  service.end_of_input(worker, world.now);
+  service.end_of_input(worker);
   EXPECT_EQ(world.hear(worker), "TIMED_OUT\r\n");
   EXPECT_TRUE(worker.is_finished());
 }
@@ -237,7 +237,7 @@ TEST_F(ServiceExtended, AFlushAnswersAClientThatHasClosedItsSide) {
   world.ask(session, repeated(whole_put(""), jobs));
   service.advance(world.now);
   world.say(session, "flush-tube default\r\n");
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_FALSE(session.is_finished());
   EXPECT_EQ(world.ask(session, ""), "FLUSHED " + std::to_string(jobs) + "\r\n");
   EXPECT_TRUE(session.is_finished());

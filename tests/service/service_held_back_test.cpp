@@ -337,10 +337,40 @@ TEST_F(HeldBackAnswers, AHeldSessionIsFinishedOnlyWhenItsAnswerMayLeave) {
 TEST_F(HeldBackAnswers, AHeldSessionCanHalfClose) {
   Session& session = world.connect();
   world.say(session, whole_put("x") + "use t\r\n");
-  service.end_of_input(session, world.now);
+  service.end_of_input(session);
   EXPECT_FALSE(session.is_finished());
   make_safe();
   EXPECT_EQ(world.hear(session), "INSERTED 1\r\nUSING t\r\n");
+  EXPECT_TRUE(session.is_finished());
+}
+
+TEST_F(HeldBackAnswers, AHeldSessionComesUpWhenItsAnswerMayLeave) {
+  Session& session = world.connect();
+  world.say(session, whole_put("x"));
+  EXPECT_FALSE(world.is_to_be_sent(session));
+  make_safe();
+  EXPECT_TRUE(world.is_to_be_sent(session));
+}
+
+TEST_F(HeldBackAnswers, AHeldSessionThatRunsNothingTakesNothingOfTheTurn) {
+  Session& session = world.connect();
+  world.say(session, whole_put("x"));
+  service.advance(world.now);
+  const std::uint64_t steps = service.engine().steps();
+  world.say(session, "use t\r\n");
+  EXPECT_EQ(service.engine().steps(), steps);
+}
+
+TEST_F(HeldBackAnswers, AHeldSessionEndsBehindItsAnswerIfThereIsNoMemoryForWhatArrives) {
+  Session& session = world.connect();
+  world.say(session, whole_put("x"));
+  service.advance(world.now);
+  world.say_without_memory(session);
+  EXPECT_FALSE(session.is_finished());
+  EXPECT_FALSE(session.wants_input());
+  make_safe();
+  EXPECT_TRUE(world.is_to_be_sent(session));
+  EXPECT_EQ(world.hear(session), "INSERTED 1\r\n");
   EXPECT_TRUE(session.is_finished());
 }
 

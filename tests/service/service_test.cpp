@@ -310,7 +310,7 @@ TEST(Service, OutlivesSessionsThatComeSayAnythingAndGo) {
         sessions.erase(sessions.begin() + static_cast<std::ptrdiff_t>(chosen));
         break;
       case 1:
-        world.service.end_of_input(session, world.now);
+        world.service.end_of_input(session);
         break;
       case 2:
         world.service.peer_half_closed(session);

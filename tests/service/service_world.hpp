@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "haricot/base/memory.hpp"
 #include "haricot/service/service.hpp"
 #include "support/fake_journal.hpp"
 #include "support/report_value.hpp"
@@ -49,6 +51,18 @@ class ServiceWorld {
       bytes.remove_prefix(taken);
     }
     if (!bytes.empty()) service.receive(session, bytes, now);
+  }
+
+  // More arrives than there is memory for, and nothing that makes sense.
+  void say_without_memory(Session& session) {
+    const std::string bytes(4 * Memory::kOwnBytes, 'x');
+    Memory::limit(1);
+    {
+      const Memory::Bounded bounded;
+      service.receive(session, bytes, now);
+    }
+    Memory::limit(SIZE_MAX);
+    EXPECT_TRUE(Memory::take_refusal());
   }
 
   // Takes what may be sent, but not more than so many bytes.

@@ -205,7 +205,7 @@ void Simulation::read(Wire& wire) {
     model_.half_close(wire.number);
     if (is_wanted && wire.to_server.empty()) {
       wire.end_was_read = true;
-      service_->end_of_input(session, now_);
+      service_->end_of_input(session);
     } else {
       service_->peer_half_closed(session);
     }

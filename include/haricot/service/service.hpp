@@ -67,7 +67,7 @@ class Service {
   // made to wait for a job any more.
   void peer_half_closed(Session& session);
   // The peer has closed its writing side, and everything was received.
-  void end_of_input(Session& session, Instant now);
+  void end_of_input(Session& session);
   // Gives every session that has commands left its share; also those whose command had to wait for
   // the journal's disk, if that has moved.
   void run_backlog(Instant now);
@@ -75,7 +75,7 @@ class Service {
   void end_turn(Instant now);
   // Takes out a session that has something to send that may be sent, that is finished, or that may
   // want input again; null if there is none. It comes up again only after something new happened to
-  // it.
+  // it; one whose answers are held back when they are let go.
   Session* next_to_send();
   // As many bytes of the session's output were sent.
   void sent(Session& session, std::size_t bytes);
@@ -92,19 +92,29 @@ class Service {
   // Jobs that were buried because their tries were used up, for the log.
   SpentJobCounts& spent_jobs() { return engine_.spent_jobs(); }
 
+  // All that are open, in no order that means something: null if there is none, or no more.
+  Session* first_session() { return sessions_.first(); }
+  Session* session_after(const Session& session) { return sessions_.after(session); }
+
   const Engine& engine() const { return engine_; }
   // For the journal, which brings jobs back before the first session is opened.
   Engine& engine() { return engine_; }
 
  private:
+  using Stopped = Session::Stopped;
+
   void run(Session& session, Instant now, Budget share);
+  // What does not let the session run, even if it has commands.
+  //
   // A session whose answers are held back goes on to the end of the turn, so that one sync is
   // enough for all that a client sent at once; and no further, because each new record would put
   // the moment off at which they may leave.
-  bool may_run(const Session& session) const {
-    return !session.quit_ && !session.client_.is_busy() &&
-           (!session.is_held_back_ || session.held_back_turn_ == turn_) &&
-           !session.output_is_full();
+  Stopped obstacle_of(const Session& session) const {
+    if (session.is_ended()) [[unlikely]]
+      return session.stopped_;
+    if (session.client_.is_busy()) return Stopped::waits_for_delivery;
+    if (session.is_held_back_ && session.held_back_turn_ != turn_) return Stopped::held_back;
+    return session.output_is_full() ? Stopped::output_full : Stopped::not_stopped;
   }
   Budget share_of_read();
   Budget share_of_waiting() const;
@@ -143,7 +153,11 @@ class Service {
   [[gnu::cold, gnu::noinline]] void try_again(Instant now);
   void add_to_output(Session& session, const Reply& reply);
   void answer_as_failed(Session& session);
-  void wake(Session& session);
+  void wake(Session& session) {
+    if (session.has_obstacle()) look_for_obstacle(session);
+  }
+  [[gnu::noinline]] void look_for_obstacle(Session& session);
+  [[gnu::cold, gnu::noinline]] void end(Session& session, Stopped how);
   void hand_out_deliveries() {
     if (!engine_.deliveries().empty()) hand_out_each_delivery();
   }
@@ -154,7 +168,8 @@ class Service {
   void look_for_idle(Instant now);
   Instant next_idle_look() const;
   void end_idle(Session& session);
-  void mark_runnable(Session& session);
+  void wait_in_backlog(Session& session, Stopped why);
+  void leave_backlog(Session& session);
   void mark_to_send(Session& session);
 
   Journal& journal_;
@@ -183,11 +198,11 @@ class Service {
   const Limits& limits_;
   // With an idle timeout: who was active longest ago is in front.
   IntrusiveList<Session, &Session::all_> sessions_;
-  IntrusiveList<Session, &Session::runnable_> runnable_;
+  IntrusiveList<Session, &Session::to_run_> backlog_;   // Session::is_in_backlog().
+  IntrusiveList<Session, &Session::to_run_> deferred_;  // Stopped::deferred.
+  // Has output, is finished, or may want input again; and whose answers wait for a record.
   IntrusiveList<Session, &Session::to_send_> to_send_;
-  IntrusiveList<Session, &Session::held_back_hook_> held_back_;
-  // Whose next command waits for the journal's disk.
-  IntrusiveList<Session, &Session::runnable_> deferred_;
+  IntrusiveList<Session, &Session::to_send_> held_back_;
   bool journal_is_waited_for_ = false;  // A command was deferred since it was asked last.
 };
 

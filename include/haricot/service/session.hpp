@@ -4,14 +4,8 @@
 // commands run one after another, and collects the answers. It holds memory for input only while a
 // command is incomplete or has to wait, and for output only until it is sent.
 //
-// A session stops running commands
-//   - while its client does not take its output,
-//   - while it waits for a job,
-//   - when it has had its share of the turn,
-//   - from the next turn on, while an answer of it is held back until a record is safe,
-//   - while its next command is deferred, because the journal waits for its disk.
-// What has arrived stays in the session then, and the connection reads no more than kInputBytesMax
-// ahead.
+// Why it stops running commands is one fact: Session::Stopped. What has arrived stays in the
+// session then, and the connection reads no more than kInputBytesMax ahead.
 
 #pragma once
 
@@ -57,14 +51,18 @@ class Session {
   bool has_output() const { return !output_.empty(); }
   // More input is welcome. If not, it will be again after output was sent or an answer came.
   bool wants_input() const {
-    return !input_ended_ && !quit_ && input_.size() < input_bytes_max() && !output_is_full();
+    return peer_ != Peer::read_to_end && !is_ended() && input_.size() < input_bytes_max() &&
+           !output_is_full();
   }
+  // The peer may send more than what is under way, as far as is known.
+  bool peer_may_write() const { return peer_ == Peer::open; }
   // Everything is answered, nothing more can come: to be closed as soon as the output is sent.
   bool is_finished() const {
-    return !is_held_back_ && (quit_ || (input_ended_ && starved_ && !client_.is_busy()));
+    return !is_held_back_ &&
+           (is_ended() || (peer_ == Peer::read_to_end && stopped_ == Stopped::needs_input));
   }
   // The idle timeout has ended it: is_finished(), and what it had not read is thrown away.
-  bool was_idle() const { return was_idle_; }
+  bool was_idle() const { return stopped_ == Stopped::idle; }
 
   // Where the body of a large put is under way: the place for its next bytes, so that they need no
   // copy. Empty at any other time.
@@ -74,6 +72,29 @@ class Session {
 
  private:
   friend class Service;
+
+  // Why it runs no command now.
+  enum class Stopped : std::uint8_t {
+    not_stopped,  // It runs.
+    needs_input,  // All that has arrived is used, or is the begin of something.
+    deferred,     // Its next command waits for the journal's disk.
+    // It is in the backlog:
+    has_had_share,  // of the turn, or something else has ended that stopped it;
+    put_off,        // its next command is costly, and waits for a later turn.
+    // An obstacle: it does not run even if it has commands. Whatever ends one wakes the session:
+    waits_for_delivery,  // a job for a reserve that waits, or the end of a long task;
+    held_back,           // an answer of an earlier turn waits until a record is safe;
+    output_full,         // its client does not take its answers.
+    // One that nothing ends:
+    quit,  // by its client, or as there was no memory for what has to follow;
+    idle,  // by the idle timeout.
+  };
+  // What is known of the peer's writing side.
+  enum class Peer : std::uint8_t {
+    open,
+    half_closed,  // No more comes than what is under way.
+    read_to_end,  // All of it has been received.
+  };
 
   // A long list is the answer to the last command, and not all of it is written yet
   // (service_lists.cpp).
@@ -90,6 +111,11 @@ class Session {
   }
 
   bool is_answered_in_pieces() const { return list_ != List::none; }
+  bool is_ended() const { return stopped_ >= Stopped::quit; }
+  bool is_in_backlog() const {
+    return stopped_ == Stopped::has_had_share || stopped_ == Stopped::put_off;
+  }
+  bool has_obstacle() const { return stopped_ >= Stopped::waits_for_delivery; }
 
   Client client_;
   void* owner_;
@@ -97,16 +123,11 @@ class Session {
   Output output_;
 
   List list_ = List::none;
-  bool quit_ = false;
-  bool half_closed_ = false;  // The peer will send no more than what is under way.
-  bool input_ended_ = false;  // All of it has been received.
-  bool starved_ = true;       // The last run ended because it needs more input.
-  CommandSet commands_ : 2;   // What its client has.
-  bool was_idle_ : 1 = false;
-  bool was_occupied_ : 1 = false;  // When it was active or looked at last: see service_idle.cpp.
-  bool is_put_off_ : 1 = false;    // Its next command is costly, and waits for a later turn.
-  bool is_deferred_ = false;       // Its next command waits for the journal's disk.
-  bool is_held_back_ = false;
+  Stopped stopped_ = Stopped::needs_input;
+  Peer peer_ = Peer::open;
+  CommandSet commands_;        // What its client has.
+  bool was_occupied_ = false;  // When it was active or looked at last: see service_idle.cpp.
+  bool is_held_back_ = false;  // Its answers wait until a record is safe.
   std::uint64_t held_back_until_ = 0;    // The record that has to be safe before anything is sent.
   std::uint32_t held_back_turn_ = 0;     // The turn in which that began.
   Output::Mark held_back_mark_;          // Where the answers begin that are held back,
@@ -116,11 +137,11 @@ class Session {
   // watched_tubes: how many are left; all_tubes: the number of the list.
   std::uint64_t list_number_ = 0;
 
-  Instant active_;     // With an idle timeout: since when nothing came or was taken.
-  ListHook all_;       // In Service::sessions_.
-  ListHook runnable_;  // In Service::runnable_: has commands to run; or in Service::deferred_.
-  ListHook to_send_;   // In Service::to_send_: has output, or is finished.
-  ListHook held_back_hook_;  // In Service::held_back_.
+  Instant active_;    // With an idle timeout: since when nothing came or was taken.
+  ListHook all_;      // In Service::sessions_.
+  ListHook to_run_;   // In Service::backlog_ or Service::deferred_, as `stopped_` says.
+  ListHook to_send_;  // In Service::held_back_, as `is_held_back_` says, or in Service::to_send_.
 };
+static_assert(sizeof(Session) <= 368, "every idle connection pays for one");
 
 }  // namespace haricot
