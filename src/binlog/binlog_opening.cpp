@@ -123,6 +123,10 @@ bool Binlog::close(Instant now) {
     way_.fail(DiskStatus::failed, "find", "files were taken away", Notice::Kind::gone);
   }
   way_.flush();
+  // The seal comes when all else is durable, and says so to later starts.
+  wait_for_syncs();
+  way_.request_sync(true);
+  wait_for_syncs();
   recover_at_once();
   bodies_.drop_all();
   std::optional<WrittenPoint> end;
