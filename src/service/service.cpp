@@ -113,7 +113,8 @@ void Service::end_of_input(Session& session) {
 // A session that used its input up may want more again without having answered anything, when it
 // stands in a body, so its connection has to look at it in any case.
 void Service::run_backlog(Instant now) {
-  if (journal_is_waited_for_ || engine_.tasks_wait()) [[unlikely]]
+  // Also where nobody waits any more: the journal wants turns until somebody has asked.
+  if (journal_.may_try_again()) [[unlikely]]
     try_again(now);
   if (backlog_.empty()) return;
   IntrusiveList<Session, &Session::to_run_> this_turn;

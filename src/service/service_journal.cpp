@@ -42,13 +42,10 @@ void Service::answer_as_failed(Session& session) {
 void Service::defer(Session& session) {
   session.stopped_ = Stopped::deferred;
   deferred_.push_back(session);
-  journal_is_waited_for_ = true;
 }
 
 // All at once: how many of them the journal takes now it can only tell when it is asked.
 void Service::try_again(Instant now) {
-  if (!journal_.may_try_again()) return;
-  journal_is_waited_for_ = false;
   for (Session* session = deferred_.first(); session != nullptr;
        session = deferred_.after(*session)) {
     CHECK(session->stopped_ == Stopped::deferred);

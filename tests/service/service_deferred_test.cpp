@@ -169,5 +169,12 @@ TEST_F(DeferredCommands, AnswersThatAreHeldBackLeaveBeforeThem) {
   EXPECT_EQ(world.hear(session), "INSERTED 2\r\n");
 }
 
+// Whoever was told to wait may have gone. The journal wants turns until somebody asks.
+TEST_F(DeferredCommands, TheJournalIsAskedAlsoWhereNobodyWaitsAnyMore) {
+  world.journal.let_try_again();
+  world.service.run_backlog(world.now);
+  EXPECT_FALSE(world.journal.may_try_again()) << "nobody has asked";
+}
+
 }  // namespace
 }  // namespace haricot

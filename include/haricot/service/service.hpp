@@ -203,7 +203,6 @@ class Service {
   // Has output, is finished, or may want input again; and whose answers wait for a record.
   IntrusiveList<Session, &Session::to_send_> to_send_;
   IntrusiveList<Session, &Session::to_send_> held_back_;
-  bool journal_is_waited_for_ = false;  // A command was deferred since it was asked last.
 };
 
 }  // namespace haricot
