@@ -27,20 +27,20 @@ BinlogOptions with_whole_units(BinlogOptions options) {
 
 Binlog::Binlog(Disk& disk, const BinlogOptions& options)
     : Journal(true),
-      ground_(disk, with_whole_units(options)),
-      way_(ground_, events()),
-      body_(disk, way_.syncs(), ground_.options.slice_bytes, ground_.has_syncs()),
-      room_(ground_, way_, body_),
-      bodies_(ground_, way_, room_, body_),
-      compaction_(ground_, way_, room_, bodies_),
-      watch_(ground_, way_),
-      recovery_(ground_, way_, room_, bodies_, watch_),
-      opening_(ground_) {}
+      state_(disk, with_whole_units(options)),
+      stream_(state_, events()),
+      body_(disk, stream_.syncs(), state_.options.slice_bytes, state_.has_syncs()),
+      room_(state_, stream_, body_),
+      bodies_(state_, stream_, room_, body_),
+      compaction_(state_, stream_, room_, bodies_),
+      watch_(state_, stream_),
+      recovery_(state_, stream_, room_, bodies_, watch_),
+      opening_(state_) {}
 
-WayEvents Binlog::events() {
+StreamEvents Binlog::events() {
   return {.object = this,
           .failed =
-              [](void* object, const WayEvents::Failure& failure) {
+              [](void* object, const StreamEvents::Failure& failure) {
                 auto& self = *static_cast<Binlog*>(object);
                 self.bodies_.drop();
                 self.compaction_.failed();
@@ -51,7 +51,7 @@ WayEvents Binlog::events() {
                 static_cast<Binlog*>(object)->compaction_.removal_ended(status);
               },
           .syncs_taken =
-              [](void* object, const WayEvents::SyncsTaken& taken) {
+              [](void* object, const StreamEvents::SyncsTaken& taken) {
                 auto& self = *static_cast<Binlog*>(object);
                 if (taken.some_ended) self.compaction_.sync_ended();
                 if (taken.line_is_shorter) self.disk_moved_ = true;
@@ -60,15 +60,15 @@ WayEvents Binlog::events() {
 }
 
 void Binlog::set_wall_offset(Duration offset) {
-  const Duration before = ground_.wall_offset;
+  const Duration before = state_.wall_offset;
   const Duration change = Instant::at(offset.count()) - Instant::at(before.count());
   if (change > kWallClockNoise || Duration::nanoseconds(-change.count()) > kWallClockNoise) {
-    ground_.wall_offset = offset;
+    state_.wall_offset = offset;
   }
 }
 
 std::optional<Notice> Binlog::next_notice() {
-  return ground_.notices.take();
+  return state_.notices.take();
 }
 
 // Commands ----------------------------------------------------------------------------------------
@@ -93,9 +93,9 @@ JournalStatus Binlog::answer_busy() {
 
 // What compaction needs is not kept waiting by the size of the folder, which it is to reduce.
 JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) {
-  if (way_.writer().room() < record_bytes) {
-    way_.take_sync_ends();
-    if (way_.is_refusing()) return way_.refusal();
+  if (stream_.writer().room() < record_bytes) {
+    stream_.take_sync_ends();
+    if (stream_.is_refusing()) return stream_.refusal();
     if (compaction_.is_too_far_ahead()) return answer_later();
   }
   const JournalStatus status = room_.make_room(record_bytes, keep);
@@ -113,7 +113,7 @@ JournalStatus Binlog::reserve_put(const PutRoom& put, const BlobRef& body) {
 
 JournalStatus Binlog::room_for_put(std::size_t lead_bytes, const PutRoom& put,
                                    const BlobRef& body) {
-  if (!can_record()) return way_.refusal();
+  if (!can_record()) return stream_.refusal();
   if (body && bodies_.has_written_much()) return answer_busy();
   const std::uint64_t bytes = full_record_bytes(lead_bytes, put.body_bytes);
   const std::uint64_t share = Promises::bytes_for(put) + std::min(bytes, room_.file_bytes());
@@ -128,15 +128,15 @@ JournalStatus Binlog::room_for_put(std::size_t lead_bytes, const PutRoom& put,
   }
   if (status != JournalStatus::ok) return status;
   // What is large is not collected.
-  const bool good = is_large ? way_.prepare(0, 0) : way_.prepare(lead_bytes, put.body_bytes);
+  const bool good = is_large ? stream_.prepare(0, 0) : stream_.prepare(lead_bytes, put.body_bytes);
   return good ? JournalStatus::ok : JournalStatus::full;
 }
 
 JournalStatus Binlog::room_for_large_put(const BlobRef& body, std::size_t lead_bytes,
                                          std::uint64_t keep) {
   if (!bodies_.is_for(body, lead_bytes)) {
-    way_.take_sync_ends();
-    if (way_.is_refusing()) return way_.refusal();
+    stream_.take_sync_ends();
+    if (stream_.is_refusing()) return stream_.refusal();
     if (compaction_.is_too_far_ahead()) return answer_later();
   }
   const JournalStatus status = bodies_.write_ahead(LargeBodies::User::put, body, lead_bytes, keep);
@@ -151,13 +151,13 @@ JournalStatus Binlog::room_for_large_put(const BlobRef& body, std::size_t lead_b
 
 JournalStatus Binlog::reserve_update(Promise promise) {
   promise_ = promise;
-  if (!can_record()) return way_.refusal();
+  if (!can_record()) return stream_.refusal();
   const std::uint64_t promised = promise == Promise::burial ? kShortRecordBytes : 0;
   const std::uint64_t keep = room_.for_ends_of_jobs() + room_.to_go_on() + promised;
   JournalStatus status = make_room(kShortRecordBytes, keep);
   if (status == JournalStatus::full && compaction_.collect_for_space()) status = answer_later();
   if (status != JournalStatus::ok) return status;
-  return way_.prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
+  return stream_.prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
 }
 
 JournalStatus Binlog::reserve_promised(const Promised& promised) {
@@ -165,7 +165,7 @@ JournalStatus Binlog::reserve_promised(const Promised& promised) {
   const JournalStatus status = room_for_promised(promised);
   // Compaction or a recovery may write the job before the record comes.
   if (status != JournalStatus::ok && promised.burial != nullptr && is_in_use()) {
-    way_.stamp_burial(*promised.burial);
+    stream_.stamp_burial(*promised.burial);
   }
   return status;
 }
@@ -177,8 +177,8 @@ JournalStatus Binlog::room_for_promised(const Promised& promised) {
   if (promised.deletions > 1) return room_for_several(records);
   const JournalStatus status = make_room(std::uint64_t{records} * kShortRecordBytes, 0);
   if (status == JournalStatus::later) return status;
-  return status == JournalStatus::ok && way_.prepare_short(records) ? JournalStatus::ok
-                                                                    : JournalStatus::failed;
+  return status == JournalStatus::ok && stream_.prepare_short(records) ? JournalStatus::ok
+                                                                       : JournalStatus::failed;
 }
 
 // Where the file that is being written has not enough room left, that is given up for the next one;
@@ -187,125 +187,126 @@ JournalStatus Binlog::room_for_promised(const Promised& promised) {
 JournalStatus Binlog::room_for_several(std::uint32_t records) {
   const std::uint64_t bytes = std::uint64_t{records} * kShortRecordBytes;
   // No write may come, and fail, between the first of them and the last.
-  if (way_.writer().collected_bytes() + bytes >= RecordWay::kCollectedBytesMax) way_.flush();
+  if (stream_.writer().collected_bytes() + bytes >= RecordStream::kCollectedBytesMax)
+    stream_.flush();
   if (!can_record()) return JournalStatus::failed;
-  const std::uint64_t keep = way_.writer().room() < bytes ? room_.for_ends_of_jobs() : 0;
+  const std::uint64_t keep = stream_.writer().room() < bytes ? room_.for_ends_of_jobs() : 0;
   const JournalStatus status = make_room(bytes, keep);
   if (status != JournalStatus::ok) return status;
-  if (!way_.prepare_short(records)) return JournalStatus::full;
-  way_.write_together(bytes);
+  if (!stream_.prepare_short(records)) return JournalStatus::full;
+  stream_.write_together(bytes);
   return JournalStatus::ok;
 }
 
 void Binlog::record(JobChange change, const JournaledJob& job) {
   const bool is_buried = job.job.state() == JobState::buried;
   const Promise promise = is_buried ? Promise::nothing : promise_;
-  JobStore& jobs = ground_.engine->jobs();
+  JobStore& jobs = state_.engine->jobs();
   switch (change) {
     case JobChange::put:
-      ground_.promises.make(job, jobs, promise);
+      state_.promises.make(job, jobs, promise);
       record_put(job);
       break;
     case JobChange::update:
-      if (promise == Promise::burial) ground_.promises.make_burial(jobs.journal_note(job.ref));
-      if (is_buried) ground_.promises.end_burial(jobs.journal_note(job.ref));
-      way_.append_change(job);
+      if (promise == Promise::burial) state_.promises.make_burial(jobs.journal_note(job.ref));
+      if (is_buried) state_.promises.end_burial(jobs.journal_note(job.ref));
+      stream_.append_change(job);
       break;
     case JobChange::in_place:
-      way_.append_change_in_place(job);
+      stream_.append_change_in_place(job);
       break;
   }
 }
 
 void Binlog::record_put(const JournaledJob& job) {
-  if (bodies_.is_for(bodies_.body_of(job), lead_bytes(job, ground_.engine->jobs()))) {
+  if (bodies_.is_for(bodies_.body_of(job), lead_bytes(job, state_.engine->jobs()))) {
     bodies_.append(job);
   } else {
-    way_.append_full(job);
+    stream_.append_full(job);
   }
 }
 
 void Binlog::record_deletion(const JournaledJob& job, const KeptKey* left) {
-  if (left != nullptr) way_.append_kept(*left);
-  JobStore& jobs = ground_.engine->jobs();
-  ground_.segments->detach(job.ref, full_record_bytes(job, jobs));
-  ground_.promises.end(job, jobs);
-  way_.append(deletion_of(job.job.id), {}, {});
+  if (left != nullptr) stream_.append_kept(*left);
+  JobStore& jobs = state_.engine->jobs();
+  state_.segments->detach(job.ref, full_record_bytes(job, jobs));
+  state_.promises.end(job, jobs);
+  stream_.append(deletion_of(job.job.id), {}, {});
 }
 
 void Binlog::forget_kept(JobRef remains) {
-  if (is_in_use()) ground_.segments->detach(remains, live_bytes_of(*ground_.engine, remains));
+  if (is_in_use()) state_.segments->detach(remains, live_bytes_of(*state_.engine, remains));
 }
 
 // Turns -------------------------------------------------------------------------------------------
 
 void Binlog::end_turn(Instant now) {
-  ground_.now = std::max(ground_.now, now);
+  state_.now = std::max(state_.now, now);
   if (!is_in_use()) return;
   watch_.look();  // Before anything counts as safe.
-  way_.take_sync_ends();
-  way_.flush();
+  stream_.take_sync_ends();
+  stream_.flush();
   bodies_.go_on();
-  if (way_.is_refusing()) {
+  if (stream_.is_refusing()) {
     recovery_.go_on();
   } else {
     compaction_.go_on();
     watch_.end_moving();
-    way_.flush();
-    if (!way_.is_refusing()) room_.look_for_space();
-    if (!way_.is_refusing()) room_.tend();
+    stream_.flush();
+    if (!stream_.is_refusing()) room_.look_for_space();
+    if (!stream_.is_refusing()) room_.tend();
   }
-  way_.request_sync(is_waited_for());
+  stream_.request_sync(is_waited_for());
   // One may have ended meanwhile. What is asked for after it is left for the next turn, which its
   // end begins.
-  way_.take_sync_ends();
-  way_.request_sync(is_waited_for());
+  stream_.take_sync_ends();
+  stream_.request_sync(is_waited_for());
   bodies_.end_turn(answered_later_);
-  way_.end_turn();
+  stream_.end_turn();
   compaction_.end_turn();
 }
 
 Instant Binlog::next_event() const {
   if (!is_in_use()) return Instant::never();
   if (is_time_to_try_again() || bodies_.has_work()) return Instant{};
-  if (way_.is_refusing()) return recovery_.next_event();
+  if (stream_.is_refusing()) return recovery_.next_event();
   if (room_.is_left_to_tend()) return Instant{};
-  return std::min({way_.next_sync(), compaction_.next_event(), room_.next_event()});
+  return std::min({stream_.next_sync(), compaction_.next_event(), room_.next_event()});
 }
 
 // Looking in --------------------------------------------------------------------------------------
 
 JournalNumbers Binlog::numbers() const {
-  if (ground_.engine == nullptr) return {};
-  const Segments& segments = *ground_.segments;
+  if (state_.engine == nullptr) return {};
+  const Segments& segments = *state_.segments;
   const bool empty = segments.empty();
   return JournalNumbers{
       .is_kept = true,
       .oldest_index = empty ? 0 : segments.oldest().number,
       .current_index = empty ? 0 : segments.newest().number,
       .records_migrated = compaction_.records_migrated(),
-      .records_written = way_.total_written(),
-      .errors = ground_.notices.errors(),
-      .refusing = way_.is_refusing(),
-      .no_space = room_.is_missing() || (way_.is_refusing() && way_.is_refusing_for_space()),
+      .records_written = stream_.total_written(),
+      .errors = state_.notices.errors(),
+      .refusing = stream_.is_refusing(),
+      .no_space = room_.is_missing() || (stream_.is_refusing() && stream_.is_refusing_for_space()),
       .refused_puts = refused_puts_,
-      .unsynced_since = way_.oldest_unsynced()};
+      .unsynced_since = stream_.oldest_unsynced()};
 }
 
 std::uint64_t Binlog::file_of(JobRef job) const {
-  const Segment* segment = ground_.segments->of(job);
+  const Segment* segment = state_.segments->of(job);
   return segment == nullptr ? 0 : segment->name_number;
 }
 
 void Binlog::check_invariants() const {
-  if (ground_.engine == nullptr) return;
-  way_.check_invariants();
-  ground_.promises.check_invariants(*ground_.engine);
+  if (state_.engine == nullptr) return;
+  stream_.check_invariants();
+  state_.promises.check_invariants(*state_.engine);
   // While it recovers, jobs may live in no file: they are on the list of what is to be written.
-  if (way_.is_refusing()) return;
-  ground_.segments->check_invariants();
-  CHECK(way_.is_open() || is_closed_);
-  if (!is_closed_) CHECK(way_.writer().number() == ground_.segments->newest().number);
+  if (stream_.is_refusing()) return;
+  state_.segments->check_invariants();
+  CHECK(stream_.is_open() || is_closed_);
+  if (!is_closed_) CHECK(stream_.writer().number() == state_.segments->newest().number);
 }
 
 }  // namespace haricot::binlog

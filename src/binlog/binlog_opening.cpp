@@ -34,12 +34,12 @@ std::uint32_t run_of(std::uint64_t random) {
 
 bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
                   ReplayWatcher watcher, std::string& error) {
-  CHECK(ground_.engine == nullptr);
+  CHECK(state_.engine == nullptr);
   try {
-    ground_.engine = &engine;
-    ground_.now = now;
-    ground_.wall_offset = wall_offset;
-    ground_.segments.emplace(engine.jobs());
+    state_.engine = &engine;
+    state_.now = now;
+    state_.wall_offset = wall_offset;
+    state_.segments.emplace(engine.jobs());
     if (open_folder(random, watcher, error)) return true;
   } catch (const std::bad_alloc&) {
     error.clear();
@@ -53,44 +53,44 @@ bool Binlog::open_folder(std::uint64_t random, ReplayWatcher watcher, std::strin
   const ReplayReport& report = opening_.report();
   std::uint64_t store_id = report.store_id != 0 ? report.store_id : note().store_id;
   if (store_id == 0) store_id = new_store_id(random, report);
-  const std::uint32_t run = ground_.is_fenced() ? run_of_epoch(ground_.epoch) : run_of(random);
-  way_.note().begin_run(store_id, report.run, run);
+  const std::uint32_t run = state_.is_fenced() ? run_of_epoch(state_.epoch) : run_of(random);
+  stream_.note().begin_run(store_id, report.run, run);
   promise_to_restored();
   // In front of the first file: the note tells that no record of it was safe.
-  NoteWriter::Files files = way_.noted_files();
+  NoteWriter::Files files = stream_.noted_files();
   files.newest = opening_.newest_with_records();
-  way_.note().note_what_was_read(files);
+  stream_.note().note_what_was_read(files);
   if (!begin_after_replay(error)) return false;
-  if (way_.is_open()) watch_.begin();
+  if (stream_.is_open()) watch_.begin();
   return true;
 }
 
 void Binlog::promise_to_restored() {
-  Engine& engine = *ground_.engine;
-  const Segments& segments = *ground_.segments;
+  Engine& engine = *state_.engine;
+  const Segments& segments = *state_.segments;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     for (JobRef ref = segments.at(i).first; ref != JobRef::none; ref = segments.after(ref)) {
       if (is_remains(engine.jobs(), ref)) continue;
       const Promise promise = engine.may_be_buried(ref) ? Promise::burial : Promise::nothing;
-      ground_.promises.make(engine.journaled(ref), engine.jobs(), promise);
+      state_.promises.make(engine.journaled(ref), engine.jobs(), promise);
     }
   }
 }
 
 // From here on the folder is changed: nothing that was read, only beside it.
 bool Binlog::begin_after_replay(std::string& error) {
-  way_.start_from(opening_.finish());
+  stream_.start_from(opening_.finish());
   if (!make_first_spare() || !room_.prepare_spare(0)) {
     if (!room_.is_short()) {
       error = room_.why();
       return false;
     }
     // All jobs are here, and workers can have them. What has to be recorded waits for space.
-    way_.fail(DiskStatus::full, "begin a file", kNoSpace);
+    stream_.fail(DiskStatus::full, "begin a file", kNoSpace);
     return true;
   }
   if (!room_.begin_file()) {
-    error = way_.last_failure();
+    error = stream_.last_failure();
     return false;
   }
   // All that is needed: nobody waits yet for anything else.
@@ -114,35 +114,35 @@ bool Binlog::make_first_spare() {
 
 bool Binlog::close(Instant now) {
   if (!is_in_use()) return true;
-  ground_.now = std::max(ground_.now, now);
-  ground_.look_for_files_at = ground_.now;
+  state_.now = std::max(state_.now, now);
+  state_.look_for_files_at = state_.now;
   recovery_.try_at_once();
   watch_.look();
   // What compaction has still to write anew is written at once.
-  if (!way_.is_refusing() && ground_.segments->gone_until() != 0) {
-    way_.fail(DiskStatus::failed, "find", "files were taken away", Notice::Kind::gone);
+  if (!stream_.is_refusing() && state_.segments->gone_until() != 0) {
+    stream_.fail(DiskStatus::failed, "find", "files were taken away", Notice::Kind::gone);
   }
-  way_.flush();
+  stream_.flush();
   // The seal comes when all else is durable, and says so to later starts.
   wait_for_syncs();
-  way_.request_sync(true);
+  stream_.request_sync(true);
   wait_for_syncs();
   recover_at_once();
   bodies_.drop_all();
   std::optional<WrittenPoint> end;
-  if (!way_.is_refusing()) end = way_.end_cleanly();
+  if (!stream_.is_refusing()) end = stream_.end_cleanly();
   wait_for_syncs();
-  way_.cut_files_back();
-  if (end && !way_.is_refusing()) {
-    way_.note().note_clean_stop(way_.noted_files(), end->records > 0 ? end->bytes : 0,
-                                ground_.has_syncs());
+  stream_.cut_files_back();
+  if (end && !stream_.is_refusing()) {
+    stream_.note().note_clean_stop(stream_.noted_files(), end->records > 0 ? end->bytes : 0,
+                                   state_.has_syncs());
   }
   room_.end();
   is_closed_ = true;
-  if (!way_.is_refusing()) return true;
-  way_.doubt_all();
+  if (!stream_.is_refusing()) return true;
+  stream_.doubt_all();
   try {
-    ground_.notices.tell({.kind = Notice::Kind::not_written});
+    state_.notices.tell({.kind = Notice::Kind::not_written});
   } catch (const std::bad_alloc&) {
     // Then the result alone says so.
   }
@@ -151,31 +151,31 @@ bool Binlog::close(Instant now) {
 
 // A try to recover takes as many rounds as there is to rewrite; it ends well or with no file.
 void Binlog::recover_at_once() {
-  if (way_.is_refusing()) recovery_.go_on();
-  while (way_.is_refusing() && way_.is_open()) {
+  if (stream_.is_refusing()) recovery_.go_on();
+  while (stream_.is_refusing() && stream_.is_open()) {
     wait_for_syncs();
     bodies_.go_on();
-    if (way_.is_refusing() && way_.is_open()) recovery_.go_on();
+    if (stream_.is_refusing() && stream_.is_open()) recovery_.go_on();
   }
 }
 
 void Binlog::wait_for_disk() {
-  if (way_.syncs().length() == 0) return;
-  ground_.disk.wait_for_sync();
-  way_.take_sync_ends();
+  if (stream_.syncs().length() == 0) return;
+  state_.disk.wait_for_sync();
+  stream_.take_sync_ends();
 }
 
 void Binlog::wait_for_syncs() {
-  while (way_.syncs().length() > 0) wait_for_disk();
+  while (stream_.syncs().length() > 0) wait_for_disk();
 }
 
 bool Binlog::remember_last_id() {
-  const Segments& segments = *ground_.segments;
+  const Segments& segments = *state_.segments;
   JobId highest = 0;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     highest = std::max(highest, segments.at(i).highest_id);
   }
-  const JobId last = ground_.engine->next_id() - 1;
+  const JobId last = state_.engine->next_id() - 1;
   if (last <= highest) return true;
   JournalStatus status = compaction_.mark_id(last);
   while (status == JournalStatus::later) {

@@ -6,7 +6,7 @@
 #include "haricot/base/check.hpp"
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/job_record.hpp"
-#include "haricot/binlog/keeper.hpp"
+#include "haricot/binlog/quarantine.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -33,7 +33,8 @@ std::uint64_t Compaction::garbage_of_oldest() const {
 }
 
 std::uint64_t Compaction::garbage_of_newest() const {
-  const std::uint64_t written = way_.writer().written().bytes + way_.writer().collected_bytes();
+  const std::uint64_t written =
+      stream_.writer().written().bytes + stream_.writer().collected_bytes();
   const std::uint64_t needed = kBytesOfFrame + segments().newest().live_bytes;
   return written - std::min(written, needed);
 }
@@ -46,7 +47,7 @@ std::uint64_t Compaction::garbage_worth_collecting() const {
 }
 
 bool Compaction::has_garbage_to_collect() const {
-  if (way_.is_refusing() || segments().size() < 2) return false;
+  if (stream_.is_refusing() || segments().size() < 2) return false;
   if (segments().oldest().live_jobs == 0) return true;
   if (segments().oldest().number <= segments().gone_until()) return true;
   // What has been moved has cost its room, and only the removal of the file gives it back.
@@ -66,11 +67,11 @@ bool Compaction::has_garbage_to_collect() const {
 void Compaction::go_on() {
   waits_ = wants_sync_ = has_moved_ = false;
   bodies_.begin_compaction();
-  if (ground_.now < again_) return;
-  const std::uint64_t until =
-      way_.appended_this_turn() + kBytesPerTurn + kBytesPerByteWritten * way_.appended_this_turn();
+  if (state_.now < again_) return;
+  const std::uint64_t until = stream_.appended_this_turn() + kBytesPerTurn +
+                              kBytesPerByteWritten * stream_.appended_this_turn();
   try {
-    while (way_.appended_this_turn() < until && has_garbage_to_collect()) {
+    while (stream_.appended_this_turn() < until && has_garbage_to_collect()) {
       const bool is_empty = segments().oldest().live_jobs == 0;
       const Step step = is_empty ? remove_oldest() : move_one();
       if (step == Step::did_some) continue;
@@ -78,7 +79,7 @@ void Compaction::go_on() {
       return;
     }
   } catch (const std::bad_alloc&) {
-    again_ = ground_.now + kPauseAfterFailure;
+    again_ = state_.now + kPauseAfterFailure;
   }
 }
 
@@ -89,14 +90,14 @@ void Compaction::go_on() {
 bool Compaction::is_too_far_ahead() {
   const bool is_far = room_.folder_bytes() > kTimesAllowedMax * room_.folder_bytes_allowed() &&
                       has_garbage_to_collect();
-  if (is_far && has_moved_ && way_.syncs().length() == 0) {
+  if (is_far && has_moved_ && stream_.syncs().length() == 0) {
     // What has just ended may let it go on.
     go_on();
-    way_.flush();
-    way_.request_sync(true);
-    way_.take_sync_ends();
+    stream_.flush();
+    stream_.request_sync(true);
+    stream_.take_sync_ends();
   }
-  return is_far && way_.syncs().length() > 0;
+  return is_far && stream_.syncs().length() > 0;
 }
 
 // On a full disk, changes live on what compaction gives back, which comes with syncs: first of the
@@ -105,17 +106,17 @@ bool Compaction::is_too_far_ahead() {
 // going to come of it.
 bool Compaction::collect_for_space() {
   has_to_make_room_ = true;
-  if (way_.is_refusing() || !has_garbage_to_collect()) {
+  if (stream_.is_refusing() || !has_garbage_to_collect()) {
     has_to_make_room_ = false;
     return false;
   }
   if (!waits_ && !has_collected_for_space_) {
     has_collected_for_space_ = true;  // Once a turn, however many workers there are.
-    again_ = ground_.now;             // It may have failed for want of space that is there by now.
+    again_ = state_.now;              // It may have failed for want of space that is there by now.
     go_on();
   }
-  if (way_.is_refusing()) return false;
-  return waits_ || (again_ <= ground_.now && has_garbage_to_collect());
+  if (stream_.is_refusing()) return false;
+  return waits_ || (again_ <= state_.now && has_garbage_to_collect());
 }
 
 Instant Compaction::next_event() const {
@@ -125,19 +126,19 @@ Instant Compaction::next_event() const {
 Compaction::Step Compaction::move_one() {
   Segment& oldest = segments().oldest();
   CHECK(segments().size() > 1 && oldest.first != JobRef::none);
-  if (is_remains(ground_.engine->jobs(), oldest.first)) return move_kept(oldest.first);
-  const JournaledJob job = ground_.engine->journaled(oldest.first);
-  const std::size_t lead = lead_bytes(job, ground_.engine->jobs());
+  if (is_remains(state_.engine->jobs(), oldest.first)) return move_kept(oldest.first);
+  const JournaledJob job = state_.engine->journaled(oldest.first);
+  const std::size_t lead = lead_bytes(job, state_.engine->jobs());
   const std::uint64_t bytes = full_record_bytes(lead, job.job.body_bytes);
   if (const BlobRef body = bodies_.body_of(job)) return move_large(job, body);
   const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
   if (room == JournalStatus::later) return Step::has_to_wait;
-  if (room != JournalStatus::ok || !way_.prepare(lead, job.job.body_bytes)) {
-    again_ = ground_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
+  if (room != JournalStatus::ok || !stream_.prepare(lead, job.job.body_bytes)) {
+    again_ = state_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
     return Step::nothing_to_do;
   }
-  way_.append_full(job);
-  oldest.moved_until = way_.records();
+  stream_.append_full(job);
+  oldest.moved_until = stream_.records();
   ++records_migrated_;
   return Step::did_some;
 }
@@ -145,13 +146,13 @@ Compaction::Step Compaction::move_one() {
 // The deletion of its job is not needed: the oldest file is the last one that can have the job.
 Compaction::Step Compaction::move_kept(JobRef remains) {
   Segment& oldest = segments().oldest();
-  const JournalStatus status = write_kept(ground_.engine->kept(remains));
+  const JournalStatus status = write_kept(state_.engine->kept(remains));
   if (status == JournalStatus::later) return Step::has_to_wait;
   if (status != JournalStatus::ok) {
-    again_ = ground_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
+    again_ = state_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
     return Step::nothing_to_do;
   }
-  oldest.moved_until = way_.records();
+  oldest.moved_until = stream_.records();
   ++records_migrated_;
   return Step::did_some;
 }
@@ -160,27 +161,27 @@ JournalStatus Compaction::write_kept(const KeptKey& kept) {
   const std::uint64_t bytes = kept_record_bytes(kept);
   const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
   if (room != JournalStatus::ok) return room;
-  if (!way_.prepare(bytes, 0)) return JournalStatus::full;
-  way_.append_kept_alone(kept);
+  if (!stream_.prepare(bytes, 0)) return JournalStatus::full;
+  stream_.append_kept_alone(kept);
   return JournalStatus::ok;
 }
 
 // A body takes many turns, and may wait for another one.
 Compaction::Step Compaction::move_large(const JournaledJob& job, const BlobRef& body) {
   Segment& oldest = segments().oldest();
-  const std::size_t lead = lead_bytes(job, ground_.engine->jobs());
+  const std::size_t lead = lead_bytes(job, state_.engine->jobs());
   const bool is_begun = bodies_.is_for(body, lead);
-  if (!is_begun && ground_.now < begin_again_) return pause_on();
+  if (!is_begun && state_.now < begin_again_) return pause_on();
   const JournalStatus status =
       bodies_.write_ahead(LargeBodies::User::compaction, body, lead, room_.for_ends_of_jobs());
   if (status == JournalStatus::later) return Step::has_to_wait;
   if (status != JournalStatus::ok && is_begun) return pause_after_waiting();
-  if (status != JournalStatus::ok || !way_.prepare(0, 0)) {
-    again_ = ground_.now + kPauseAfterFailure;
+  if (status != JournalStatus::ok || !stream_.prepare(0, 0)) {
+    again_ = state_.now + kPauseAfterFailure;
     return Step::nothing_to_do;
   }
   bodies_.append(job);
-  oldest.moved_until = way_.records();
+  oldest.moved_until = stream_.records();
   ++records_migrated_;
   return Step::did_some;
 }
@@ -191,12 +192,12 @@ JournalStatus Compaction::mark_id(JobId id) {
   const std::uint64_t bytes = full_record_bytes(marker.tube_name.size(), 0) + kShortRecordBytes;
   const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
   if (room != JournalStatus::ok) return room;
-  if (!way_.prepare(marker.tube_name.size(), 0)) return JournalStatus::full;
-  way_.append(marker, {}, {});
-  if (way_.is_refusing() || !way_.prepare(0, 0)) return JournalStatus::failed;
-  way_.append(deletion_of(id), {}, {});
-  segments().note_id(id, way_.records());
-  return way_.is_refusing() ? JournalStatus::failed : JournalStatus::ok;
+  if (!stream_.prepare(marker.tube_name.size(), 0)) return JournalStatus::full;
+  stream_.append(marker, {}, {});
+  if (stream_.is_refusing() || !stream_.prepare(0, 0)) return JournalStatus::failed;
+  stream_.append(deletion_of(id), {}, {});
+  segments().note_id(id, stream_.records());
+  return stream_.is_refusing() ? JournalStatus::failed : JournalStatus::ok;
 }
 
 // The file after that one that tells of this id or a higher one, and has done so for longest: the
@@ -216,7 +217,7 @@ const Segment* Compaction::file_naming(JobId id, std::size_t after) const {
 bool Compaction::is_replaced(std::size_t index) {
   Segment& segment = segments().at(index);
   if (segment.live_jobs > 0 || index + 1 == segments().size()) return false;
-  if (segment.emptied_at == 0) segment.emptied_at = way_.records();
+  if (segment.emptied_at == 0) segment.emptied_at = stream_.records();
   if (!is_durable(segment.emptied_at)) return false;
   const Segment* other = file_naming(segment.highest_id, index);
   return other != nullptr && is_durable(other->highest_record);
@@ -234,42 +235,42 @@ JournalStatus Compaction::note_oldest_needed() {
   if (is_told) return JournalStatus::ok;
   DiskSpace space;
   // It is short of space for want of memory, too.
-  if (!ground_.is_fenced() && room_.is_short() && ground_.disk.space(space) &&
+  if (!state_.is_fenced() && room_.is_short() && state_.disk.space(space) &&
       space.free_bytes < room_.file_bytes()) {
     return JournalStatus::ok;
   }
-  const bool is_kept = way_.writer().has_room_kept();
+  const bool is_kept = stream_.writer().has_room_kept();
   if (!is_kept) {
     const JournalStatus room = room_.make_room(kShortRecordBytes, room_.for_ends_of_jobs());
     if (room != JournalStatus::ok) return room;
   }
-  if (!way_.prepare(0, 0) || way_.is_refusing()) return JournalStatus::failed;
-  way_.append(needed_from(segments().at(files).number), {}, {}, is_kept);
+  if (!stream_.prepare(0, 0) || stream_.is_refusing()) return JournalStatus::failed;
+  stream_.append(needed_from(segments().at(files).number), {}, {}, is_kept);
   for (std::size_t i = 0; i < files; ++i) {
     Segment& segment = segments().at(i);
-    if (segment.unneeded_from == 0) segment.unneeded_from = way_.records();
+    if (segment.unneeded_from == 0) segment.unneeded_from = stream_.records();
   }
   return JournalStatus::ok;
 }
 
 // Up to that record, as far as the policy lets anything be durable.
 bool Compaction::is_durable(std::uint64_t record) {
-  if (ground_.has_syncs()) return !way_.is_refusing() && record <= way_.synced();
-  way_.flush();  // No end of a sync will be there to come back here.
-  return !way_.is_refusing() && record <= way_.written();
+  if (state_.has_syncs()) return !stream_.is_refusing() && record <= stream_.synced();
+  stream_.flush();  // No end of a sync will be there to come back here.
+  return !stream_.is_refusing() && record <= stream_.written();
 }
 
 Compaction::Step Compaction::not_now(JournalStatus status) {
   if (status == JournalStatus::later) return Step::has_to_wait;
-  again_ = ground_.now + kPauseAfterFailure;
+  again_ = state_.now + kPauseAfterFailure;
   return Step::nothing_to_do;
 }
 
 // Begins to remove the oldest file: removal_ended() tells how that went. To remove a large file
 // takes the kernel long, so it is done where syncs are.
 Compaction::Step Compaction::remove_oldest() {
-  if (ground_.now < begin_again_) return pause_on();
-  if (way_.syncs().has_removal()) {
+  if (state_.now < begin_again_) return pause_on();
+  if (stream_.syncs().has_removal()) {
     // The next ones are told of while the oldest goes: each of the two takes syncs.
     (void)note_oldest_needed();
     return Step::has_to_wait;
@@ -281,50 +282,50 @@ Compaction::Step Compaction::remove_oldest() {
     if (marked != JournalStatus::ok) return not_now(marked);
   }
   const auto not_yet = [this] {
-    return way_.is_refusing() ? Step::nothing_to_do : Step::has_to_wait;
+    return stream_.is_refusing() ? Step::nothing_to_do : Step::has_to_wait;
   };
   if (!is_replaced(0)) return not_yet();
   const JournalStatus noted = note_oldest_needed();
   if (noted != JournalStatus::ok) return not_now(noted);
   wants_sync_ = !is_durable(oldest.unneeded_from);
   if (wants_sync_) return not_yet();
-  const bool by_sync = ground_.has_syncs();
+  const bool by_sync = state_.has_syncs();
   // One removal after the other. If two names were on their way out, a crash might bring back the
   // older one alone: a job, and not its deletion, which stood in the other.
-  if (by_sync && !way_.syncs().has_passed(removal_mark_)) return Step::has_to_wait;
-  if (way_.syncs().length() >= SyncLine::kLengthMax) return Step::has_to_wait;
-  if (oldest.unneeded_from == 0) way_.note().note_removal(segments().at(1).number);
+  if (by_sync && !stream_.syncs().has_passed(removal_mark_)) return Step::has_to_wait;
+  if (stream_.syncs().length() >= SyncLine::kLengthMax) return Step::has_to_wait;
+  if (oldest.unneeded_from == 0) stream_.note().note_removal(segments().at(1).number);
   if (oldest.is_gone || oldest.has_to_be_kept) return drop_oldest_at_once();
-  way_.syncs().remove_first(binlog_file_name(oldest.name_number), by_sync);
+  stream_.syncs().remove_first(binlog_file_name(oldest.name_number), by_sync);
   return Step::has_to_wait;
 }
 
 // Where nothing is to be removed: it is gone, or is given another name.
 Compaction::Step Compaction::drop_oldest_at_once() {
   const Segment& oldest = segments().oldest();
-  const bool is_out = oldest.is_gone || remove_or_keep(ground_.disk, oldest.name_number,
+  const bool is_out = oldest.is_gone || remove_or_keep(state_.disk, oldest.name_number,
                                                        oldest.has_to_be_kept) == DiskStatus::ok;
   if (!is_out) {
     const Step step = pause_after_waiting();
-    report_removal_failed(ground_.disk.last_error());
+    report_removal_failed(state_.disk.last_error());
     return step;
   }
   drop_oldest();
-  if (ground_.has_syncs()) removal_mark_ = way_.syncs().sync_folder_first();
+  if (state_.has_syncs()) removal_mark_ = stream_.syncs().sync_folder_first();
   return Step::did_some;
 }
 
 void Compaction::removal_ended(DiskStatus status) {
   if (status != DiskStatus::ok) {
     try {
-      const std::string why = ground_.disk.last_error();
+      const std::string why = state_.disk.last_error();
       // One that is gone all the same, by whatever hand, must not be in the way for ever.
       const std::string name = binlog_file_name(segments().oldest().name_number);
       std::vector<std::string> names;
-      const bool is_gone = ground_.disk.list(names) == DiskStatus::ok &&
+      const bool is_gone = state_.disk.list(names) == DiskStatus::ok &&
                            std::find(names.begin(), names.end(), name) == names.end();
       if (is_gone) status = DiskStatus::ok;
-      if (is_gone && ground_.has_syncs()) removal_mark_ = way_.syncs().sync_folder_first();
+      if (is_gone && state_.has_syncs()) removal_mark_ = stream_.syncs().sync_folder_first();
       if (!is_gone) report_removal_failed(why);
     } catch (const std::bad_alloc&) {
       // It is tried again.
@@ -346,7 +347,7 @@ void Compaction::drop_oldest() {
 // Whoever lacks the space is refused meanwhile. If each of them had it tried again at once, they
 // would wait for one try after the other.
 Compaction::Step Compaction::pause_after_waiting() {
-  again_ = begin_again_ = ground_.now + kPauseAfterFailure;
+  again_ = begin_again_ = state_.now + kPauseAfterFailure;
   return Step::nothing_to_do;
 }
 
@@ -356,11 +357,11 @@ Compaction::Step Compaction::pause_on() {
 }
 
 void Compaction::report_removal_failed(const std::string& why) {
-  ground_.notices.count_error();
-  ground_.look_for_files_at = ground_.now;
-  ground_.notices.report_at_times(
+  state_.notices.count_error();
+  state_.look_for_files_at = state_.now;
+  state_.notices.report_at_times(
       Notices::Subject::file, {.kind = Notice::Kind::file_failed, .doing = "remove", .error = why},
-      ground_.now);
+      state_.now);
 }
 
 }  // namespace haricot::binlog

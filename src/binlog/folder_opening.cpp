@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "haricot/binlog/keeper.hpp"
 #include "haricot/binlog/large_body.hpp"
+#include "haricot/binlog/quarantine.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -18,16 +18,16 @@ bool is_unused(std::string_view bytes) {
 }  // namespace
 
 bool FolderOpening::read(const FolderNote& note, ReplayWatcher watcher, std::string& error) {
-  Replay replay(ground_.disk, *ground_.engine, *ground_.segments);
+  Replay replay(state_.disk, *state_.engine, *state_.segments);
   replay.set_watcher(watcher);
   replay.set_note(note);
-  const bool good = replay.run(ground_.wall_offset, ground_.now);
+  const bool good = replay.run(state_.wall_offset, state_.now);
   report_ = replay.report();
   if (!good) {
     error = replay.error();
     return false;
   }
-  if (ground_.options.strict && !report_.is_sound()) {
+  if (state_.options.strict && !report_.is_sound()) {
     error = report_.warnings().front();
     return false;
   }
@@ -37,33 +37,33 @@ bool FolderOpening::read(const FolderNote& note, ReplayWatcher watcher, std::str
 // A server that was killed may have left what it wrote to the kernel alone. From here on it counts
 // as durable, so it has to be.
 bool FolderOpening::sync_what_was_read(std::string& error) {
-  if (!ground_.has_syncs() || report_.files.empty()) return true;
+  if (!state_.has_syncs() || report_.files.empty()) return true;
   // Whoever has moved or replaced files has synced nothing.
   const bool is_in_order = report_.is_sound();
-  DiskStatus status = ground_.disk.sync_folder();
+  DiskStatus status = state_.disk.sync_folder();
   for (std::size_t i = report_.files.size(); i > 0 && status == DiskStatus::ok; --i) {
     const FileReport& file = report_.files[i - 1];
     if (file.is_last_of_a_run && is_in_order) break;
-    status = ground_.disk.sync_file(binlog_file_name(file.number));
+    status = state_.disk.sync_file(binlog_file_name(file.number));
   }
-  if (status != DiskStatus::ok) error = ground_.disk.last_error();
+  if (status != DiskStatus::ok) error = state_.disk.last_error();
   return status == DiskStatus::ok;
 }
 
-RecordWay::Start FolderOpening::finish() {
+RecordStream::Start FolderOpening::finish() {
   keep_what_was_not_understood();
-  RecordWay::Start start;
+  RecordStream::Start start;
   start.number = report_.highest_number + 1;
   start.last_stamp = report_.last_stamp;
   start.records_lost = static_cast<std::uint32_t>(report_.records_lost);
   if (report_.files.empty()) return start;
   // A file that has no record is replaced, so that idle restarts leave no trail of files.
   const FileReport& last = report_.files.back();
-  start.is_unsure = !ground_.is_fenced() && last.kind == FileKind::checked && last.has_signature &&
+  start.is_unsure = !state_.is_fenced() && last.kind == FileKind::checked && last.has_signature &&
                     last.records == 0 && !last.has_rubbish() && last.number == last.written_as &&
                     last.number == report_.highest_number;
   if (start.is_unsure) {
-    ground_.segments->remove_newest();
+    state_.segments->remove_newest();
     start.number = last.number;
   }
   const std::size_t before = report_.files.size() - (start.is_unsure ? 1 : 0);
@@ -72,7 +72,7 @@ RecordWay::Start FolderOpening::finish() {
     start.previous_number = previous.written_as;
     start.previous =
         WrittenPoint{previous.accepted_bytes, previous.records_counted, previous.digest};
-  } else if (before > 0 && ground_.is_fenced()) {
+  } else if (before > 0 && state_.is_fenced()) {
     // Whoever has begun it may write to it late. Nothing of that counts.
     start.previous_number = report_.files[before - 1].written_as;
     start.previous = WrittenPoint{.bytes = kFirstRecordOffset};
@@ -92,87 +92,88 @@ std::uint64_t FolderOpening::newest_with_records() const {
 // start; what of them is no record stays for ever, in a copy. Files that are not of this place go
 // out of the way.
 void FolderOpening::keep_what_was_not_understood() {
-  Keeper keeper(ground_.disk);
+  Quarantine quarantine(state_.disk);
   for (std::size_t i = 0; i < report_.files.size(); ++i) {
     const FileReport& file = report_.files[i];
     if (!file.has_rubbish()) continue;
-    const bool is_kept = keep_rubbish(keeper, file);
-    ground_.segments->at(i).has_to_be_kept = !is_kept;
+    const bool is_kept = keep_rubbish(quarantine, file);
+    state_.segments->at(i).has_to_be_kept = !is_kept;
   }
   for (const Problem& problem : report_.problems) {
     if (!is_left_aside(problem.kind)) continue;
     const auto number = binlog_file_number(problem.file);
-    move_aside(keeper, problem.file, *number);
+    move_aside(quarantine, problem.file, *number);
   }
   for (const std::string& name : report_.spares) {
     // Of a large body that was on its way: without a record that anybody was told of.
     const bool is_of_body = name == spare_name(LargeBody::kNumber);
-    if (is_of_body && ground_.disk.remove(name) == DiskStatus::ok) continue;
+    if (is_of_body && state_.disk.remove(name) == DiskStatus::ok) continue;
     FileBytes bytes;
-    if (ground_.disk.read(name, bytes) == DiskStatus::ok && is_unused(bytes.view())) {
-      (void)ground_.disk.remove(name);
+    if (state_.disk.read(name, bytes) == DiskStatus::ok && is_unused(bytes.view())) {
+      (void)state_.disk.remove(name);
     } else {
       // Somebody may have given a file of jobs that name.
-      move_aside(keeper, name, *binlog_file_number(name.substr(0, name.rfind('.'))));
+      move_aside(quarantine, name, *binlog_file_number(name.substr(0, name.rfind('.'))));
     }
   }
-  (void)keeper.sync();
+  (void)quarantine.sync();
 }
 
 // False: the copy could not be made.
-bool FolderOpening::keep_rubbish(Keeper& keeper, const FileReport& file) {
+bool FolderOpening::keep_rubbish(Quarantine& quarantine, const FileReport& file) {
   const std::string name = binlog_file_name(file.number);
   FileBytes bytes;
-  Keeper::Kept kept;
-  DiskStatus status = ground_.disk.read(name, bytes);
+  Quarantine::Kept kept;
+  DiskStatus status = state_.disk.read(name, bytes);
   const std::string_view all = bytes.view();
   // What was here is not to be had from zeros.
   if (status == DiskStatus::ok && find_nonzero(all, 0) == all.size()) return true;
   if (status == DiskStatus::ok && !file.damages.empty()) {
     // Zeros at the end say nothing. A file that is being written has millions.
     const std::string_view used = all.substr(0, all.find_last_not_of('\0') + 1);
-    status = keeper.keep(used, file.number, damaged_name, kept);
+    status = quarantine.keep(used, file.number, damaged_name, kept);
   } else if (status == DiskStatus::ok) {
     const auto begin = static_cast<std::size_t>(file.torn.offset);
-    status = keeper.keep(all.substr(begin, static_cast<std::size_t>(file.torn.bytes)), file.number,
-                         torn_name, kept);
+    status = quarantine.keep(all.substr(begin, static_cast<std::size_t>(file.torn.bytes)),
+                             file.number, torn_name, kept);
   }
-  if (status == DiskStatus::ok) status = keeper.sync();
+  if (status == DiskStatus::ok) status = quarantine.sync();
   Notice told{.kind = Notice::Kind::copy_kept, .file = name, .copy = kept.name};
   if (status != DiskStatus::ok) {
     told.kind = Notice::Kind::copy_failed;
-    told.error = ground_.disk.last_error();
+    told.error = state_.disk.last_error();
   }
-  if (status != DiskStatus::ok || kept.is_new) ground_.notices.tell(std::move(told));
+  if (status != DiskStatus::ok || kept.is_new) state_.notices.tell(std::move(told));
   return status == DiskStatus::ok;
 }
 
-void FolderOpening::move_aside(Keeper& keeper, const std::string& name, std::uint64_t number) {
+void FolderOpening::move_aside(Quarantine& quarantine, const std::string& name,
+                               std::uint64_t number) {
   std::string to;
   Notice told{.kind = Notice::Kind::left_aside, .file = name};
-  if (keeper.move(name, number, aside_name, to) != DiskStatus::ok)
-    told.error = ground_.disk.last_error();
+  if (quarantine.move(name, number, aside_name, to) != DiskStatus::ok)
+    told.error = state_.disk.last_error();
   told.copy = to;
-  ground_.notices.tell(std::move(told));
+  state_.notices.tell(std::move(told));
 }
 
 // Gives back what the newest file that was read has after its last record. False: nothing.
 bool FolderOpening::cut_off_zeros() {
   // Another server may have found more in the file by now.
-  if (report_.files.empty() || ground_.is_fenced()) return false;
+  if (report_.files.empty() || state_.is_fenced()) return false;
   const FileReport& last = report_.files.back();
   const bool has_zeros = last.damages.empty() && last.torn.bytes == 0 && last.accepted_bytes > 0 &&
                          last.bytes > last.accepted_bytes;
   if (!has_zeros) return false;
   FileHandle file = FileHandle::none;
-  if (ground_.disk.open_existing(binlog_file_name(last.number), file) != DiskStatus::ok)
+  if (state_.disk.open_existing(binlog_file_name(last.number), file) != DiskStatus::ok)
     return false;
-  DiskStatus status = ground_.disk.truncate(file, last.accepted_bytes);
-  if (status == DiskStatus::ok && ground_.has_syncs()) status = ground_.disk.sync(file);
-  ground_.disk.close(file);
+  DiskStatus status = state_.disk.truncate(file, last.accepted_bytes);
+  if (status == DiskStatus::ok && state_.has_syncs()) status = state_.disk.sync(file);
+  state_.disk.close(file);
   if (status != DiskStatus::ok) return false;
-  if (!ground_.segments->empty() && ground_.segments->newest().number == last.number) {
-    ground_.segments->newest().bytes = last.accepted_bytes;
+  if (!state_.segments->empty() && state_.segments->newest().number == last.number) {
+    state_.segments->newest().bytes = last.accepted_bytes;
   }
   return true;
 }

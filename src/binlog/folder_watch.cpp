@@ -14,24 +14,24 @@ constexpr Duration kPauseBetweenLooks = Duration::seconds(1);
 }  // namespace
 
 void FolderWatch::begin() {
-  const SegmentWriter& writer = way_.writer();
+  const SegmentWriter& writer = stream_.writer();
   can_look_ =
-      ground_.disk.look_for(writer.file(), binlog_file_name(writer.number())) == Presence::there;
+      state_.disk.look_for(writer.file(), binlog_file_name(writer.number())) == Presence::there;
 }
 
 void FolderWatch::look() {
-  if (way_.is_refusing() || !way_.is_open() || !can_look_) return;
-  const bool has_records = way_.safe() < way_.records();
+  if (stream_.is_refusing() || !stream_.is_open() || !can_look_) return;
+  const bool has_records = stream_.safe() < stream_.records();
   const bool is_first = has_records && !has_looked_for_records_;
-  if (ground_.now < ground_.look_for_files_at && !is_first) return;
+  if (state_.now < state_.look_for_files_at && !is_first) return;
   has_looked_for_records_ = has_records;
-  ground_.look_for_files_at = ground_.now + kPauseBetweenLooks;
+  state_.look_for_files_at = state_.now + kPauseBetweenLooks;
   try {
     const Presence found =
-        ground_.disk.look_for(way_.writer().file(), binlog_file_name(way_.writer().number()));
+        state_.disk.look_for(stream_.writer().file(), binlog_file_name(stream_.writer().number()));
     if (found != Presence::there) {
       if (found == Presence::file_gone) lose_newest();
-      way_.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+      stream_.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
     } else {
       looks_for_older_ = !looks_for_older_;  // Every other time: a look costs a system call.
       if (looks_for_older_) look_for_an_older_file();
@@ -56,32 +56,32 @@ void FolderWatch::look_for_an_older_file() {
   const Segment& older = segments().at(index);
   looked_at_ = older.number;
   if (index + 1 >= segments().size() || older.is_gone) return;
-  if (ground_.disk.look_for(FileHandle::none, binlog_file_name(older.name_number)) !=
+  if (state_.disk.look_for(FileHandle::none, binlog_file_name(older.name_number)) !=
       Presence::file_gone) {
     return;
   }
-  std::string why = ground_.disk.last_error();
+  std::string why = state_.disk.last_error();
   std::vector<std::string> names;
   if (!list_sorted(names)) return;
   const std::uint64_t gone_before = segments().gone_until();
   mark_those_gone(names);
   if (segments().gone_until() == gone_before) return;  // It is there after all.
   bool is_new = false;
-  if (ground_.disk.return_to_folder(is_new) != DiskStatus::ok || is_new) {
+  if (state_.disk.return_to_folder(is_new) != DiskStatus::ok || is_new) {
     // More than a file has gone: what was begun since then may be in no folder.
     if (is_new) mark_all_gone();
-    way_.fail(DiskStatus::failed, "find", why, Notice::Kind::gone);
+    stream_.fail(DiskStatus::failed, "find", why, Notice::Kind::gone);
     return;
   }
-  ground_.notices.count_error();
-  ground_.notices.report_at_times(
+  state_.notices.count_error();
+  state_.notices.report_at_times(
       Notices::Subject::older_gone,
-      {.kind = Notice::Kind::gone, .doing = "find", .error = std::move(why)}, ground_.now);
-  ground_.notices.begin(Notices::Subject::older_gone);
+      {.kind = Notice::Kind::gone, .doing = "find", .error = std::move(why)}, state_.now);
+  state_.notices.begin(Notices::Subject::older_gone);
 }
 
 bool FolderWatch::list_sorted(std::vector<std::string>& names) {
-  if (ground_.disk.list(names) != DiskStatus::ok) return false;
+  if (state_.disk.list(names) != DiskStatus::ok) return false;
   std::sort(names.begin(), names.end());
   return true;
 }
@@ -90,7 +90,7 @@ bool FolderWatch::list_sorted(std::vector<std::string>& names) {
 void FolderWatch::mark_those_gone(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < segments().size(); ++i) {
     Segment& segment = segments().at(i);
-    const bool goes_by_us = way_.syncs().has_removal() && i == 0;
+    const bool goes_by_us = stream_.syncs().has_removal() && i == 0;
     if (segment.is_gone || goes_by_us) continue;
     const std::string name = binlog_file_name(segment.name_number);
     if (std::binary_search(names.begin(), names.end(), name)) continue;
@@ -107,15 +107,15 @@ void FolderWatch::mark_all_gone() {
 }
 
 void FolderWatch::end_moving() {
-  if (way_.is_refusing() || segments().gone_until() == 0 ||
+  if (stream_.is_refusing() || segments().gone_until() == 0 ||
       segments().oldest().number <= segments().gone_until())
     return;
   segments().set_gone_until(0);
-  ground_.notices.report_next(Notices::Subject::older_gone, ground_.now);
-  if (!ground_.notices.take_begin(Notices::Subject::older_gone)) return;
+  state_.notices.report_next(Notices::Subject::older_gone, state_.now);
+  if (!state_.notices.take_begin(Notices::Subject::older_gone)) return;
   try {
-    ground_.notices.tell(
-        {.kind = Notice::Kind::recovered, .file = binlog_file_name(way_.writer().number())});
+    state_.notices.tell(
+        {.kind = Notice::Kind::recovered, .file = binlog_file_name(stream_.writer().number())});
   } catch (const std::bad_alloc&) {
     // It is, whether the log is told or not.
   }
@@ -127,7 +127,8 @@ bool FolderWatch::has_file_of_another_server(const std::vector<std::string>& nam
                                              std::string& why) const {
   for (const std::string& name : names) {
     const auto number = binlog_file_number(name);
-    if (!number || *number < way_.next_file_number() || *number == way_.unsure_number()) continue;
+    if (!number || *number < stream_.next_file_number() || *number == stream_.unsure_number())
+      continue;
     why = name + " is there, which this server has not written";
     return true;
   }
@@ -138,17 +139,17 @@ bool FolderWatch::return_to_folder(std::vector<std::string>& names) {
   std::string why;
   try {
     bool is_new = false;
-    if (ground_.disk.return_to_folder(is_new) != DiskStatus::ok) why = ground_.disk.last_error();
+    if (state_.disk.return_to_folder(is_new) != DiskStatus::ok) why = state_.disk.last_error();
     if (is_new) mark_all_gone();
-    if (why.empty() && !list_sorted(names)) why = ground_.disk.last_error();
+    if (why.empty() && !list_sorted(names)) why = state_.disk.last_error();
     if (why.empty() && !has_file_of_another_server(names, why)) {
       mark_those_gone(names);
       not_back_.clear();
       return true;
     }
-    if (why == std::exchange(not_back_, why) || why == way_.last_failure()) return false;
-    ground_.notices.tell({.kind = Notice::Kind::not_back, .error = why});
-    ground_.notices.begin(Notices::Subject::failure);
+    if (why == std::exchange(not_back_, why) || why == stream_.last_failure()) return false;
+    state_.notices.tell({.kind = Notice::Kind::not_back, .error = why});
+    state_.notices.begin(Notices::Subject::failure);
   } catch (const std::bad_alloc&) {
     // The next try comes after a pause.
   }
@@ -158,11 +159,11 @@ bool FolderWatch::return_to_folder(std::vector<std::string>& names) {
 void FolderWatch::forget_those_gone() {
   for (std::size_t i = 0; i < segments().size(); ++i) {
     if (segments().at(i).number <= segments().gone_until())
-      segments().at(i).unneeded_from = way_.records();
+      segments().at(i).unneeded_from = stream_.records();
   }
   segments().set_gone_until(0);
-  ground_.notices.report_next(Notices::Subject::gone, ground_.now);
-  ground_.notices.report_next(Notices::Subject::older_gone, ground_.now);
+  state_.notices.report_next(Notices::Subject::gone, state_.now);
+  state_.notices.report_next(Notices::Subject::older_gone, state_.now);
 }
 
 }  // namespace haricot::binlog

@@ -20,22 +20,22 @@ constexpr std::size_t kSyncsAheadMax = 6;
 }  // namespace
 
 bool LargeBodies::is_far_ahead() {
-  if (way_.syncs().length() < kSyncsAheadMax) return false;
-  way_.take_sync_ends();
-  return way_.syncs().length() >= kSyncsAheadMax;
+  if (stream_.syncs().length() < kSyncsAheadMax) return false;
+  stream_.take_sync_ends();
+  return stream_.syncs().length() >= kSyncsAheadMax;
 }
 
 BlobRef LargeBodies::body_of(const JournaledJob& job) const {
-  if (job.job.body_bytes < ground_.options.large_body_bytes) return {};
-  return ground_.engine->jobs().body_blob(job.ref);
+  if (job.job.body_bytes < state_.options.large_body_bytes) return {};
+  return state_.engine->jobs().body_blob(job.ref);
 }
 
 bool LargeBodies::has_written_much() const {
-  return way_.appended_this_turn() >= kLargeBytesPerTurn;
+  return stream_.appended_this_turn() >= kLargeBytesPerTurn;
 }
 
 bool LargeBodies::is_busy() const {
-  if (way_.is_refusing()) return false;  // So is the put.
+  if (stream_.is_refusing()) return false;  // So is the put.
   if (has_written_much() || body_.state() == LargeBody::State::writing) return true;
   if (body_.state() == LargeBody::State::leaving) return true;
   return body_.state() == LargeBody::State::none && has_to_leave_it_to_others(User::put);
@@ -61,7 +61,7 @@ JournalStatus LargeBodies::write_ahead(User user, const BlobRef& body, std::size
   if (body_.state() != LargeBody::State::whole || room_.has_to_wait_for_syncs()) {
     return JournalStatus::later;
   }
-  if (!way_.is_open()) return JournalStatus::failed;  // A sync has failed.
+  if (!stream_.is_open()) return JournalStatus::failed;  // A sync has failed.
   const JournalStatus room = room_.make_room_in_spares(keep);
   if (room != JournalStatus::ok && room != JournalStatus::later) body_.drop();
   return room;
@@ -71,10 +71,10 @@ JournalStatus LargeBodies::begin_to_write(User user, const BlobRef& body, std::s
                                           std::uint64_t keep) {
   if (room_.has_to_wait_for_syncs()) return JournalStatus::later;
   if (user == User::put && is_far_ahead()) return JournalStatus::later;
-  if (!way_.is_open()) return JournalStatus::failed;  // A sync has failed.
+  if (!stream_.is_open()) return JournalStatus::failed;  // A sync has failed.
   const std::uint64_t record_bytes = full_record_bytes(lead_bytes, body.size());
   DiskSpace space;
-  if (ground_.disk.space(space) && space.free_bytes < record_bytes) return JournalStatus::full;
+  if (state_.disk.space(space) && space.free_bytes < record_bytes) return JournalStatus::full;
   const JournalStatus room = room_.make_room_in_spares(keep);
   if (room != JournalStatus::ok) return room;
   const DiskStatus status = body_.begin(body, lead_bytes, room_.file_bytes());
@@ -93,12 +93,12 @@ JournalStatus LargeBodies::failed() {
       body_.state() == LargeBody::State::failed && body_.status() == DiskStatus::full;
   body_.drop();
   if (is_full) return JournalStatus::full;
-  ground_.notices.count_error();
-  ground_.look_for_files_at = ground_.now;
+  state_.notices.count_error();
+  state_.look_for_files_at = state_.now;
   try {
-    ground_.notices.report_at_times(
+    state_.notices.report_at_times(
         Notices::Subject::file,
-        {.kind = Notice::Kind::file_failed, .doing = "write", .error = body_.why()}, ground_.now);
+        {.kind = Notice::Kind::file_failed, .doing = "write", .error = body_.why()}, state_.now);
   } catch (const std::bad_alloc&) {
     // Who wanted it is told.
   }
@@ -106,36 +106,36 @@ JournalStatus LargeBodies::failed() {
 }
 
 std::string_view LargeBodies::text_of_tags(const JournaledJob& job) const {
-  return ground_.engine->jobs().tags(job.ref);
+  return state_.engine->jobs().tags(job.ref);
 }
 
 bool LargeBodies::begin_file_with(const Record& record, std::string_view tags) {
   CHECK(body_.state() == LargeBody::State::whole);
-  const auto ending = way_.end_file();
+  const auto ending = stream_.end_file();
   if (!ending) return false;
   const RecordAroundBody first{record, tags, body_.sum()};
-  const RecordWay::Begun begun = way_.begin_file({.file = body_.file(),
-                                                  .number = LargeBody::kNumber,
-                                                  .allocated = body_.allocated(),
-                                                  .first = &first});
-  if (begun == RecordWay::Begun::yes) body_.let_go();  // Else the failure has dropped it.
-  return way_.seal(*ending, begun == RecordWay::Begun::yes);
+  const RecordStream::Begun begun = stream_.begin_file({.file = body_.file(),
+                                                        .number = LargeBody::kNumber,
+                                                        .allocated = body_.allocated(),
+                                                        .first = &first});
+  if (begun == RecordStream::Begun::yes) body_.let_go();  // Else the failure has dropped it.
+  return stream_.seal(*ending, begun == RecordStream::Begun::yes);
 }
 
 void LargeBodies::append(const JournaledJob& job) {
-  const Record record = way_.full_record_of(job, way_.stamp_for_full(job));
+  const Record record = stream_.full_record_of(job, stream_.stamp_for_full(job));
   const bool good = begin_file_with(record, text_of_tags(job));
-  way_.count_record(record.id);
+  stream_.count_record(record.id);
   if (!good) return;
-  way_.attach(job, way_.records());
-  way_.note_written();
+  stream_.attach(job, stream_.records());
+  stream_.note_written();
 }
 
 bool LargeBodies::append_again(const JournaledJob& job) {
-  const std::int64_t stamp = ground_.engine->jobs().journal_note(job.ref).stamp();
-  if (!begin_file_with(way_.full_record_of(job, stamp), text_of_tags(job))) return false;
-  way_.count_again();
-  way_.attach(job, way_.records());
+  const std::int64_t stamp = state_.engine->jobs().journal_note(job.ref).stamp();
+  if (!begin_file_with(stream_.full_record_of(job, stamp), text_of_tags(job))) return false;
+  stream_.count_again();
+  stream_.attach(job, stream_.records());
   return true;
 }
 
@@ -145,7 +145,7 @@ void LargeBodies::go_on() {
   if (has_body && !body_.is_needed()) body_.drop();
   const std::uint64_t bytes = body_.go_on();
   // So compaction keeps pace with what comes in.
-  if (user_ == User::put) way_.count_appended(bytes);
+  if (user_ == User::put) stream_.count_appended(bytes);
 }
 
 // Compaction and recovery ask for their body in each turn as long as they need it, a put as soon as

@@ -8,7 +8,7 @@
 #include "haricot/base/check.hpp"
 #include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/job_record.hpp"
-#include "haricot/binlog/keeper.hpp"
+#include "haricot/binlog/quarantine.hpp"
 
 namespace haricot::binlog {
 namespace {
@@ -26,35 +26,35 @@ constexpr std::string_view kNoSpaceOrMemory = "no space or no memory left";
 
 // Whatever it was that failed, the folder may be another one, or have none of our files. The first
 // try to recover comes at once; before those that follow there is a pause.
-void Recovery::failed(const WayEvents::Failure& failure) noexcept {
+void Recovery::failed(const StreamEvents::Failure& failure) noexcept {
   if (failure.status == DiskStatus::failed) has_to_return_ = true;
-  retry_at_ = failure.was_refusing ? ground_.now + pause_before_next_try() : ground_.now;
+  retry_at_ = failure.was_refusing ? state_.now + pause_before_next_try() : state_.now;
   rewrite_.clear();
   if (!failure.was_refusing) return;
   free_at_failure_ = failure.free_bytes;
-  retry_for_no_reason_at_ = ground_.now + kPauseBetweenTries;
+  retry_for_no_reason_at_ = state_.now + kPauseBetweenTries;
   forget_failed_files();
 }
 
 void Recovery::syncs_taken() {
-  const bool are_copies_in = copies_ == Copies::in_line && way_.syncs().length() == 0;
-  if (are_copies_in && way_.is_refusing() && way_.is_open()) copies_ = Copies::durable;
-  const bool all_rewritten = way_.is_refusing() && way_.is_open() && !has_to_rewrite();
-  if (!all_rewritten || way_.syncs().length() > 0) return;
+  const bool are_copies_in = copies_ == Copies::in_line && stream_.syncs().length() == 0;
+  if (are_copies_in && stream_.is_refusing() && stream_.is_open()) copies_ = Copies::durable;
+  const bool all_rewritten = stream_.is_refusing() && stream_.is_open() && !has_to_rewrite();
+  if (!all_rewritten || stream_.syncs().length() > 0) return;
   if (remove_one_left_behind()) {
-    way_.syncs().sync_folder();  // At its end this is asked again.
+    stream_.syncs().sync_folder();  // At its end this is asked again.
   } else {
     recovered();
   }
 }
 
 Instant Recovery::next_event() const {
-  if (!way_.is_open()) return retry_at_;
+  if (!stream_.is_open()) return retry_at_;
   return !has_to_rewrite() || waits_ ? Instant::never() : Instant{};
 }
 
 Duration Recovery::pause_before_next_try() const {
-  return way_.is_refusing_for_space() ? kPauseWhileFull : kPauseBetweenTries;
+  return stream_.is_refusing_for_space() ? kPauseWhileFull : kPauseBetweenTries;
 }
 
 // A try to recover that failed leaves files of which nothing is known to be on the disk. All they
@@ -73,7 +73,7 @@ void Recovery::forget_failed_files() {
       break;
     }
     while (failed.first != JobRef::none) {
-      segments().detach(failed.first, live_bytes_of(*ground_.engine, failed.first));
+      segments().detach(failed.first, live_bytes_of(*state_.engine, failed.first));
     }
     if (!remove_failed(failed.number)) break;
     segments().remove_newest();
@@ -82,9 +82,9 @@ void Recovery::forget_failed_files() {
 }
 
 bool Recovery::remove_failed(std::uint64_t number) {
-  if (ground_.is_fenced()) return false;  // No number is given twice, so the file is in no way.
+  if (state_.is_fenced()) return false;  // No number is given twice, so the file is in no way.
   try {
-    return ground_.disk.remove(binlog_file_name(number)) == DiskStatus::ok;
+    return state_.disk.remove(binlog_file_name(number)) == DiskStatus::ok;
   } catch (const std::bad_alloc&) {
     return false;  // As one that cannot be removed.
   }
@@ -92,30 +92,31 @@ bool Recovery::remove_failed(std::uint64_t number) {
 
 void Recovery::go_on() {
   waits_ = false;
-  if (!way_.is_open()) {
-    if (ground_.now < retry_at_ || !begin()) return;
+  if (!stream_.is_open()) {
+    if (state_.now < retry_at_ || !begin()) return;
   }
   if (!has_to_rewrite() || !rewrite_some() || has_to_rewrite()) return;
-  if (!ground_.has_syncs()) {
+  if (!state_.has_syncs()) {
     while (remove_one_left_behind()) {
     }
     recovered();
   } else {
-    way_.sync_what_was_rewritten();
-    way_.take_sync_ends();
+    stream_.sync_what_was_rewritten();
+    stream_.take_sync_ends();
   }
 }
 
 // Opens a file and lists what has to go into it. False: it could not be had, and the next try comes
 // after a pause.
 bool Recovery::begin() {
-  retry_at_ = ground_.now + pause_before_next_try();
-  if (way_.syncs().length() > SyncLine::kLengthMax / 2) return false;  // Old ones have yet to end.
+  retry_at_ = state_.now + pause_before_next_try();
+  if (stream_.syncs().length() > SyncLine::kLengthMax / 2)
+    return false;  // Old ones have yet to end.
   if (has_to_return_) {
     std::vector<std::string> names;
     if (!watch_.return_to_folder(names)) {
-      retry_at_ = ground_.now + kPauseWhileGone;
-      way_.doubt_all();
+      retry_at_ = state_.now + kPauseWhileGone;
+      stream_.doubt_all();
       return false;
     }
     room_.forget_those_gone(names);
@@ -123,20 +124,20 @@ bool Recovery::begin() {
   }
   // A try that got as far as writing is not made again before there is a reason to.
   DiskSpace space;
-  const bool is_as_full = way_.is_refusing_for_space() && ground_.now < retry_for_no_reason_at_ &&
-                          ground_.disk.space(space) && space.free_bytes <= free_at_failure_;
+  const bool is_as_full = stream_.is_refusing_for_space() && state_.now < retry_for_no_reason_at_ &&
+                          state_.disk.space(space) && space.free_bytes <= free_at_failure_;
   if (is_as_full) return false;
   if (!room_.has_spare_or_makes_one()) {
     // Whoever makes a folder may give it to the server's user only a moment later.
     const bool is_made_anew = segments().gone_until() != 0 && !room_.is_short();
-    retry_at_ = ground_.now + (is_made_anew ? kPauseWhileGone : pause_before_next_try());
-    way_.doubt_all();
+    retry_at_ = state_.now + (is_made_anew ? kPauseWhileGone : pause_before_next_try());
+    stream_.doubt_all();
     has_to_return_ = !room_.is_short();
     return false;
   }
   // The list comes before the file: with a file and no list, nothing would seem to be left to do.
   if (!list_what_is_unsafe() || !room_.prepare_spare(0) || !room_.begin_file()) {
-    way_.doubt_all();
+    stream_.doubt_all();
     has_to_return_ = has_to_return_ || !room_.is_short();
     return false;
   }
@@ -155,7 +156,7 @@ bool Recovery::has_to_rewrite() const {
 
 bool Recovery::list_what_is_unsafe() {
   try {
-    rewrite_.assign(way_.unsafe().begin(), way_.unsafe().end());
+    rewrite_.assign(stream_.unsafe().begin(), stream_.unsafe().end());
     // That no older file is needed is told after all that was in them.
     if (segments().gone_until() != 0) std::erase(rewrite_, kPseudoId);
     if (rewrite_.empty()) rewrite_.push_back(0);  // No job, but a file that has to be synced.
@@ -183,11 +184,11 @@ JobId Recovery::next_to_rewrite() {
   const auto index = with_jobs_to_rewrite(rewritten_until_);
   if (!index) return kPseudoId;
   rewritten_until_ = *index;
-  return ground_.engine->jobs()[segments().at(*index).first].id;
+  return state_.engine->jobs()[segments().at(*index).first].id;
 }
 
 bool Recovery::rewrite_some() {
-  std::uint64_t before = way_.writer().collected_bytes();
+  std::uint64_t before = stream_.writer().collected_bytes();
   std::uint64_t rewritten = 0;
   while (has_to_rewrite() && rewritten < kRewrittenBytesPerTurn) {
     const JobId id = next_to_rewrite();
@@ -198,29 +199,29 @@ bool Recovery::rewrite_some() {
     } else {
       is_unneeded_noted_ = id == kPseudoId;
     }
-    const std::uint64_t now = way_.writer().collected_bytes();
+    const std::uint64_t now = stream_.writer().collected_bytes();
     rewritten += now > before ? now - before : now;
     before = now;
   }
-  way_.flush();
-  return way_.is_open();
+  stream_.flush();
+  return stream_.is_open();
 }
 
 // That files are not needed is told when what was in them is durable elsewhere: a crash may keep
 // any page of what was written, and lose the others. If no file is gone, that is so already.
 bool Recovery::has_to_wait_for_copies() {
-  if (segments().gone_until() == 0 || !ground_.has_syncs() || copies_ == Copies::durable) {
+  if (segments().gone_until() == 0 || !state_.has_syncs() || copies_ == Copies::durable) {
     return false;
   }
   if (copies_ == Copies::written) {
-    way_.flush();
-    if (!way_.is_open()) return true;
-    way_.sync_what_was_rewritten();
+    stream_.flush();
+    if (!stream_.is_open()) return true;
+    stream_.sync_what_was_rewritten();
     copies_ = Copies::in_line;
-    way_.take_sync_ends();
+    stream_.take_sync_ends();
   }
   waits_ = copies_ == Copies::in_line;
-  return waits_ || !way_.is_open();
+  return waits_ || !stream_.is_open();
 }
 
 // What was noted of the oldest files, as it is now. If files are gone, what is written now is all
@@ -238,66 +239,66 @@ std::uint64_t Recovery::number_needed_from() const {
 // The job as it is now, or that it is no more.
 bool Recovery::rewrite(JobId id) {
   if (id == 0) return true;
-  JobStore& jobs = ground_.engine->jobs();
+  JobStore& jobs = state_.engine->jobs();
   const JobRef ref = jobs.find(id);
   if (ref == JobRef::none) return rewrite_end(id);
-  const JournaledJob job = ground_.engine->journaled(ref);
+  const JournaledJob job = state_.engine->journaled(ref);
   if (const BlobRef body = bodies_.body_of(job)) return rewrite_large(job, body);
   const std::size_t lead = lead_bytes(job, jobs);
   if (!get_room(full_record_bytes(lead, job.job.body_bytes), lead, job.job.body_bytes)) {
     return false;
   }
-  const Record record = way_.full_record_of(job, jobs.journal_note(ref).stamp());
-  way_.attach(job, way_.records());
+  const Record record = stream_.full_record_of(job, jobs.journal_note(ref).stamp());
+  stream_.attach(job, stream_.records());
   const BlobRef blob = jobs.body_blob(ref);
-  way_.append_text(TextKind::tags, id, jobs.tags(ref));
-  way_.append_again(record, blob ? std::string_view{} : jobs.body(ref), blob);
+  stream_.append_text(TextKind::tags, id, jobs.tags(ref));
+  stream_.append_again(record, blob ? std::string_view{} : jobs.body(ref), blob);
   return true;
 }
 
 // That the job is no more, and that its key is kept, if it is. Or which files are needed.
 bool Recovery::rewrite_end(JobId id) {
-  const JobRef remains = ground_.engine->jobs().find_remains(id);
+  const JobRef remains = state_.engine->jobs().find_remains(id);
   const std::uint64_t kept_bytes =
-      remains == JobRef::none ? 0 : kept_record_bytes(ground_.engine->kept(remains));
+      remains == JobRef::none ? 0 : kept_record_bytes(state_.engine->kept(remains));
   if (!get_room(kept_bytes + kShortRecordBytes, kept_bytes, 0)) return false;
   if (id == kPseudoId) {
-    way_.append_again(needed_from(number_needed_from()), {}, {});
+    stream_.append_again(needed_from(number_needed_from()), {}, {});
     return true;
   }
-  if (remains != JobRef::none) way_.append_kept(ground_.engine->kept(remains));
-  way_.append_again(deletion_of(id), {}, {});
+  if (remains != JobRef::none) stream_.append_kept(state_.engine->kept(remains));
+  stream_.append_again(deletion_of(id), {}, {});
   return true;
 }
 
-// Room for a record of `bytes`, and memory as RecordWay::prepare_again() asks for it.
+// Room for a record of `bytes`, and memory as RecordStream::prepare_again() asks for it.
 bool Recovery::get_room(std::uint64_t bytes, std::size_t lead_bytes, std::size_t body_bytes) {
   const JournalStatus room = room_.make_room(bytes, 0);
   waits_ = room == JournalStatus::later;
   if (waits_) return false;
-  if (room == JournalStatus::ok && way_.prepare_again(lead_bytes, body_bytes)) return true;
+  if (room == JournalStatus::ok && stream_.prepare_again(lead_bytes, body_bytes)) return true;
   if (room != JournalStatus::failed) {
-    way_.fail(DiskStatus::full, "write", kNoSpaceOrMemory);
-  } else if (way_.is_open()) {
-    way_.fail(DiskStatus::failed, "write", room_.why());
-  }  // Else the next file could not be begun, and the way has failed already.
+    stream_.fail(DiskStatus::full, "write", kNoSpaceOrMemory);
+  } else if (stream_.is_open()) {
+    stream_.fail(DiskStatus::failed, "write", room_.why());
+  }  // Else the next file could not be begun, and the stream has failed already.
   return false;
 }
 
 // The same of a job with a large body, over as many turns as it takes.
 bool Recovery::rewrite_large(const JournaledJob& job, const BlobRef& body) {
   const JournalStatus status = bodies_.write_ahead(LargeBodies::User::recovery, body,
-                                                   lead_bytes(job, ground_.engine->jobs()), 0);
+                                                   lead_bytes(job, state_.engine->jobs()), 0);
   if (status == JournalStatus::later) {
     waits_ = !bodies_.has_work();
     return false;
   }
   if (status != JournalStatus::ok) {
     const bool is_full = status == JournalStatus::full;
-    // Else a sync has failed, and the way has failed already.
-    if (way_.is_open()) {
-      way_.fail(is_full ? DiskStatus::full : DiskStatus::failed, "write",
-                is_full ? std::string_view(kNoSpaceOrMemory) : std::string_view(bodies_.why()));
+    // Else a sync has failed, and the stream has failed already.
+    if (stream_.is_open()) {
+      stream_.fail(is_full ? DiskStatus::full : DiskStatus::failed, "write",
+                   is_full ? std::string_view(kNoSpaceOrMemory) : std::string_view(bodies_.why()));
     }
     return false;
   }
@@ -314,7 +315,7 @@ bool Recovery::remove_one_left_behind() {
     if (segment.number > segments().gone_until()) break;
     if (segment.is_gone) continue;
     try {
-      segment.is_gone = remove_or_keep(ground_.disk, segment.name_number, segment.has_to_be_kept) ==
+      segment.is_gone = remove_or_keep(state_.disk, segment.name_number, segment.has_to_be_kept) ==
                         DiskStatus::ok;
     } catch (const std::bad_alloc&) {
       // As one that cannot be removed.
@@ -325,19 +326,19 @@ bool Recovery::remove_one_left_behind() {
 }
 
 void Recovery::recovered() {
-  way_.begin_anew();
+  stream_.begin_anew();
   first_serial_ = 0;
   retry_at_ = Instant::never();
   watch_.forget_those_gone();
-  ground_.look_for_files_at = ground_.now;
-  way_.mark_all_safe();
-  const bool failure_is_over = ground_.notices.take_begin(Notices::Subject::failure);
+  state_.look_for_files_at = state_.now;
+  stream_.mark_all_safe();
+  const bool failure_is_over = state_.notices.take_begin(Notices::Subject::failure);
   // All that lived in older files that are gone has been written anew as well.
-  const bool moving_is_over = ground_.notices.take_begin(Notices::Subject::older_gone);
+  const bool moving_is_over = state_.notices.take_begin(Notices::Subject::older_gone);
   if (!failure_is_over && !moving_is_over) return;
   try {
-    ground_.notices.tell(
-        {.kind = Notice::Kind::recovered, .file = binlog_file_name(way_.writer().number())});
+    state_.notices.tell(
+        {.kind = Notice::Kind::recovered, .file = binlog_file_name(stream_.writer().number())});
   } catch (const std::bad_alloc&) {
     // It is, whether the log is told or not.
   }

@@ -54,12 +54,12 @@ std::uint64_t file_bytes_for(std::uint64_t record_bytes) {
 
 }  // namespace
 
-RoomAhead::RoomAhead(Ground& ground, RecordWay& way, const LargeBody& body)
-    : ground_(ground),
-      way_(way),
+RoomAhead::RoomAhead(BinlogState& state, RecordStream& stream, const LargeBody& body)
+    : state_(state),
+      stream_(stream),
       body_(body),
-      spares_(ground.disk),
-      file_bytes_(ground.options.file_bytes) {}
+      spares_(state.disk),
+      file_bytes_(state.options.file_bytes) {}
 
 // Learns how large files may be where there is that much free space besides the folder's own.
 void RoomAhead::set_size_of_files(std::uint64_t free_bytes) {
@@ -71,7 +71,7 @@ void RoomAhead::set_size_of_files(std::uint64_t free_bytes) {
   // In whole blocks: a part of one would be taken from the disk and give no room.
   const std::uint64_t blocks =
       (std::max(share, least) + kSmallestFileBytes - 1) / kSmallestFileBytes;
-  file_bytes_ = std::min(blocks * kSmallestFileBytes, ground_.options.file_bytes);
+  file_bytes_ = std::min(blocks * kSmallestFileBytes, state_.options.file_bytes);
   static_assert(kSmallestFileBytes > kFirstRecordOffset + SegmentWriter::kEndBytes);
 }
 
@@ -81,14 +81,14 @@ void RoomAhead::set_size_of_files(std::uint64_t free_bytes) {
 // bytes of its space now. Where there is no room for a whole file, a smaller one is better than
 // none.
 bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
-  if (ground_.now < spare_again_) return false;
+  if (state_.now < spare_again_) return false;
   at_once = std::max({at_once, bytes, kSpaceTakenPerTurnBytes});
   if (spares_.is_growing()) {
     spare_status_ = spares_.grow_last(at_once);
     if (spare_status_ == DiskStatus::ok) return true;
   }
   DiskSpace space{.free_bytes = kAllAtOnce, .total_bytes = 0};
-  (void)ground_.disk.space(space);
+  (void)state_.disk.space(space);
   set_size_of_files(space.free_bytes);
   const std::uint64_t least = std::max(bytes, kSmallestFileBytes);
   // What says nothing about the space that is left, a quota for instance, is asked for little
@@ -99,10 +99,10 @@ bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
   const bool is_easy = !is_short_for_no_reason_ && space.free_bytes / kSparesMany > share;
   if (bytes == 0 && is_easy) size = std::max(size, share);
   const bool good = try_sizes(size, least, at_once, space.free_bytes);
-  if (way_.is_refusing()) way_.set_refusing_for_space(is_short());
+  if (stream_.is_refusing()) stream_.set_refusing_for_space(is_short());
   if (good) return true;
   // One record that is too large is no reason to make the others wait.
-  if (!is_short() || bytes <= file_bytes_) spare_again_ = ground_.now + kSparePause;
+  if (!is_short() || bytes <= file_bytes_) spare_again_ = state_.now + kSparePause;
   if (spare_status_ == DiskStatus::failed) note_failed_file();
   return false;
 }
@@ -110,11 +110,11 @@ bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
 // One of that size, or of half of it, and so on.
 bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t at_once,
                           std::uint64_t free_bytes) {
-  if (ground_.is_fenced()) {
+  if (state_.is_fenced()) {
     spares_.leave_names_out();
-    spares_.set_next_number(spare_number_of(ground_.epoch, way_.next_file_number()));
+    spares_.set_next_number(spare_number_of(state_.epoch, stream_.next_file_number()));
   } else {
-    spares_.set_next_number(way_.next_file_number());
+    spares_.set_next_number(stream_.next_file_number());
   }
   spare_status_ = DiskStatus::full;
   while (true) {
@@ -135,13 +135,13 @@ bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t
 // While files wait for their sync a file may only want the descriptor of one of them: see
 // why_no_spare(). If not, the next try tells.
 void RoomAhead::note_failed_file() {
-  ground_.look_for_files_at = ground_.now;
-  if (way_.syncs().files_to_close() > 0) return;
-  ground_.notices.count_error();
+  state_.look_for_files_at = state_.now;
+  if (stream_.syncs().files_to_close() > 0) return;
+  state_.notices.count_error();
   try {
-    ground_.notices.report_at_times(
+    state_.notices.report_at_times(
         Notices::Subject::file,
-        {.kind = Notice::Kind::file_failed, .doing = "make", .error = spares_.why()}, ground_.now);
+        {.kind = Notice::Kind::file_failed, .doing = "make", .error = spares_.why()}, state_.now);
   } catch (const std::bad_alloc&) {
     // Nobody waits for it: who asked for the file is refused as without it.
   }
@@ -150,11 +150,11 @@ void RoomAhead::note_failed_file() {
 // Begins a spare ahead of the need for it. As long as no job lives here nothing has to be kept room
 // for, and the last part of the disk is left to those who need it.
 bool RoomAhead::begin_spare() {
-  if (ground_.now < std::max(spare_again_, spare_ahead_again_)) return false;
+  if (state_.now < std::max(spare_again_, spare_ahead_again_)) return false;
   DiskSpace space;
-  if (segments().live_jobs() == 0 && ground_.disk.space(space) &&
+  if (segments().live_jobs() == 0 && state_.disk.space(space) &&
       space.free_bytes < file_bytes_ + space.total_bytes / kShareLeftAlone) {
-    spare_ahead_again_ = ground_.now + kSparePause;
+    spare_ahead_again_ = state_.now + kSparePause;
     return false;
   }
   return add_spare(0, 0);
@@ -171,7 +171,7 @@ bool RoomAhead::has_spare_or_makes_one() {
 // once for each such file.
 JournalStatus RoomAhead::why_no_spare() {
   if (spare_status_ != DiskStatus::failed) return JournalStatus::full;
-  if (way_.syncs().files_to_close() == 0 || way_.is_refusing()) return JournalStatus::failed;
+  if (stream_.syncs().files_to_close() == 0 || stream_.is_refusing()) return JournalStatus::failed;
   ask_again();
   return JournalStatus::later;
 }
@@ -188,30 +188,30 @@ bool RoomAhead::prepare_spare(std::uint64_t record_bytes) {
 
 bool RoomAhead::has_to_wait_for_syncs() {
   const bool has_large = body_.state() != LargeBody::State::none;
-  const SyncLine& syncs = way_.syncs();
+  const SyncLine& syncs = stream_.syncs();
   const auto are_too_many = [this, &syncs, has_large] {
     return syncs.length() + kSyncsOfRotation > SyncLine::kLengthMax ||
            syncs.files_to_close() + kFilesOpenOtherwise + (has_large ? 1 : 0) >
-               ground_.options.open_files_max;
+               state_.options.open_files_max;
   };
   if (!are_too_many()) return false;
-  way_.take_sync_ends();
+  stream_.take_sync_ends();
   return are_too_many();
 }
 
 JournalStatus RoomAhead::make_room(std::uint64_t record_bytes, std::uint64_t keep) {
-  if (way_.writer().room() >= record_bytes) {
+  if (stream_.writer().room() >= record_bytes) {
     while (ahead() < record_bytes + keep) {
       if (!add_spare(0, record_bytes + keep - ahead())) return why_no_spare();
     }
     return JournalStatus::ok;
   }
   if (has_to_wait_for_syncs()) return JournalStatus::later;
-  if (way_.is_refusing() && !way_.is_open()) return JournalStatus::failed;
+  if (stream_.is_refusing() && !stream_.is_open()) return JournalStatus::failed;
   // What is left in this file is lost.
   const std::uint64_t bytes = file_bytes_for(record_bytes);
   if (spares_.empty() && !add_spare(bytes, bytes + keep)) return why_no_spare();
-  if (spares_.least_that_holds(bytes) > std::max(bytes, ground_.options.file_bytes)) {
+  if (spares_.least_that_holds(bytes) > std::max(bytes, state_.options.file_bytes)) {
     (void)add_spare(bytes, bytes);  // As large as a file should be, if that can be had.
   }
   if (!prepare_spare(record_bytes)) return why_no_spare();
@@ -228,8 +228,8 @@ JournalStatus RoomAhead::make_room_in_spares(std::uint64_t keep) {
 }
 
 bool RoomAhead::rotate() {
-  const auto ending = way_.end_file();
-  if (!ending || !way_.seal(*ending, begin_file())) return false;
+  const auto ending = stream_.end_file();
+  if (!ending || !stream_.seal(*ending, begin_file())) return false;
   ask_again();  // What the file had after its end is free again.
   return true;
 }
@@ -237,13 +237,13 @@ bool RoomAhead::rotate() {
 bool RoomAhead::begin_file() {
   CHECK(!spares_.empty());
   const Spare& first = spares_.first();
-  const RecordWay::Begun begun =
-      way_.begin_file({.file = first.file, .number = first.number, .allocated = first.allocated});
-  if (begun == RecordWay::Begun::not_tried) return false;
+  const RecordStream::Begun begun = stream_.begin_file(
+      {.file = first.file, .number = first.number, .allocated = first.allocated});
+  if (begun == RecordStream::Begun::not_tried) return false;
   const Spare spare = spares_.take_first();
-  if (begun == RecordWay::Begun::gone) ground_.disk.close(spare.file);
-  if (begun == RecordWay::Begun::failed) spares_.discard(spare);
-  return begun == RecordWay::Begun::yes;
+  if (begun == RecordStream::Begun::gone) state_.disk.close(spare.file);
+  if (begun == RecordStream::Begun::failed) spares_.discard(spare);
+  return begun == RecordStream::Begun::yes;
 }
 
 // Tending -----------------------------------------------------------------------------------------
@@ -253,8 +253,8 @@ bool RoomAhead::begin_file() {
 bool RoomAhead::has_spare_to_give_back(std::uint64_t wanted) const {
   if (spares_.empty()) return false;
   const Spare& last = spares_.last();
-  if (last.allocated > ground_.options.file_bytes && segments().live_jobs() == 0) return true;
-  return ahead() > wanted + Spares::room_of(last) + ground_.options.file_bytes / 2;
+  if (last.allocated > state_.options.file_bytes && segments().live_jobs() == 0) return true;
+  return ahead() > wanted + Spares::room_of(last) + state_.options.file_bytes / 2;
 }
 
 void RoomAhead::tend() {
@@ -262,7 +262,7 @@ void RoomAhead::tend() {
   is_left_to_tend_ = true;
   if (spares_.is_growing()) {
     spare_status_ = spares_.grow_last(kSpaceTakenPerTurnBytes);
-    if (spare_status_ != DiskStatus::ok) spare_again_ = ground_.now + kSparePause;
+    if (spare_status_ != DiskStatus::ok) spare_again_ = state_.now + kSparePause;
     return;
   }
   for (int i = 0; i < kSparesPerTurn && !spares_.is_growing(); ++i) {
@@ -279,28 +279,28 @@ void RoomAhead::tend() {
 void RoomAhead::note_refused_put(std::uint64_t missing, std::uint64_t record_bytes) {
   missing_room_ = missing;
   missing_record_ = record_bytes;
-  if (ground_.notices.report_at_times(Notices::Subject::space, {.kind = Notice::Kind::no_space},
-                                      ground_.now)) {
-    ground_.notices.begin(Notices::Subject::space);
+  if (state_.notices.report_at_times(Notices::Subject::space, {.kind = Notice::Kind::no_space},
+                                     state_.now)) {
+    state_.notices.begin(Notices::Subject::space);
   }
 }
 
 void RoomAhead::look_for_space() {
-  if (missing_room_ == 0 || ground_.now < look_again_) return;
+  if (missing_room_ == 0 || state_.now < look_again_) return;
   while (ahead() < for_puts() + missing_room_) {
     if (!add_spare(0, for_puts() + missing_room_ - ahead())) return;
   }
   // A job larger than a file gets a file of its own, which is made for it when it comes.
   DiskSpace space;
   const bool wants_own_file = missing_record_ > file_bytes_;
-  if (wants_own_file && ground_.disk.space(space) && space.free_bytes < missing_record_) {
-    look_again_ = ground_.now + kPauseBetweenLooksForRoom;
+  if (wants_own_file && state_.disk.space(space) && space.free_bytes < missing_record_) {
+    look_again_ = state_.now + kPauseBetweenLooksForRoom;
     return;
   }
   missing_room_ = 0;
-  if (!ground_.notices.take_begin(Notices::Subject::space)) return;
+  if (!state_.notices.take_begin(Notices::Subject::space)) return;
   try {
-    ground_.notices.tell({.kind = Notice::Kind::space_again});
+    state_.notices.tell({.kind = Notice::Kind::space_again});
   } catch (const std::bad_alloc&) {
     // There is space all the same, and `stats` says so.
   }
@@ -310,10 +310,10 @@ void RoomAhead::look_for_space() {
 // job next asks for it.
 Instant RoomAhead::next_event() const {
   Instant next = Instant::never();
-  if (spare_status_ != DiskStatus::ok && ground_.now < spare_again_) {
+  if (spare_status_ != DiskStatus::ok && state_.now < spare_again_) {
     next = std::min(next, spare_again_);
   }
-  if (missing_room_ > 0 && ground_.now < look_again_) next = std::min(next, look_again_);
+  if (missing_room_ > 0 && state_.now < look_again_) next = std::min(next, look_again_);
   return next;
 }
 

@@ -19,25 +19,25 @@ std::uint64_t share_of_one(std::uint64_t live_bytes, std::uint64_t live_jobs) {
 }  // namespace
 
 std::uint64_t RoomAhead::folder_bytes() const {
-  return segments().older_bytes() + way_.writer().allocated() + spares_.allocated();
+  return segments().older_bytes() + stream_.writer().allocated() + spares_.allocated();
 }
 
 std::uint64_t RoomAhead::folder_bytes_allowed() const {
-  return std::max(kFilesMax * ground_.options.file_bytes,
+  return std::max(kFilesMax * state_.options.file_bytes,
                   kTimesLiveBytesMax * segments().live_bytes());
 }
 
 // The living jobs of a file, at most. A job that has a file of its own is not counted: on a full
 // disk it stays where it is.
 std::uint64_t RoomAhead::most_to_move() const {
-  if (file_bytes_ == ground_.options.file_bytes) return file_bytes_;
+  if (file_bytes_ == state_.options.file_bytes) return file_bytes_;
   // Files that were begun when there was more space are larger than those that are begun now. They
   // are few: else there would not be too little space for a whole one.
   std::uint64_t most = file_bytes_;
   for (std::size_t i = 0; i < segments().size(); ++i) {
     most = std::max(most, segments().at(i).live_bytes);
   }
-  return std::min(most, ground_.options.file_bytes);
+  return std::min(most, state_.options.file_bytes);
 }
 
 // A record that does not fit any more leaves the end of a file unused: less than its own size.

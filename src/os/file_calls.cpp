@@ -22,8 +22,8 @@ namespace {
 constexpr std::size_t kPiecesMax = 1024;  // Pieces of one pwritev.
 static_assert(kPiecesMax <= IOV_MAX);
 
-// Takes space the long way. A disk that is full is asked first: writing megabytes of zeros only to
-// take them back would be done again for every put that is refused.
+// Takes space the long way. A disk that is full is asked first: writing megabytes of zeros only
+// to take them back would be done again for every put that is refused.
 int write_zeros(int file, std::uint64_t from, std::uint64_t to) {
   CHECK(from <= to);
   struct statvfs space {};

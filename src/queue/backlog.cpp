@@ -11,10 +11,10 @@ namespace haricot {
 
 Backlog::~Backlog() {
   while (const std::unique_ptr<Task> task = tasks_.take_first()) {
-    auto* orphans = std::get_if<Orphans>(&task->work);
-    for (std::uint32_t i = 0; orphans != nullptr && i < orphans->watches.size(); ++i) {
-      orphans->watches[i]->tube->watchers.remove(*orphans->watches[i]);
-      delete orphans->watches[i];
+    auto* closed = std::get_if<ClosedClient>(&task->work);
+    for (std::uint32_t i = 0; closed != nullptr && i < closed->watches.size(); ++i) {
+      closed->watches[i]->tube->watchers.remove(*closed->watches[i]);
+      delete closed->watches[i];
     }
   }
 }
@@ -152,15 +152,15 @@ void Backlog::leave_task(Client& client) {
 // Its watches go, and its jobs go back to their tubes: the rest of many in later calls.
 void Backlog::close(Client& client) {
   if (client.has_task_) leave_task(client);
-  Orphans orphans = watching_.close(client);
+  ClosedClient closed = watching_.close(client);
   call([&](const Budget& budget) {
-    watching_.drop_watches(orphans, budget);
+    watching_.drop_watches(closed, budget);
     --client.used_->using_clients;
     state_.free_if_unreferenced(*client.used_);
-    give_back(orphans, budget);
+    give_back(closed, budget);
   });
-  if (orphans.empty()) {
-    state_.clients.drop(orphans.holder);
+  if (closed.empty()) {
+    state_.clients.drop(closed.holder);
     return;
   }
   try {
@@ -168,36 +168,36 @@ void Backlog::close(Client& client) {
   } catch (const std::bad_alloc&) {
     // No memory to put it off: all at once, then.
     const Budget all = state_.budget(Budget::kAll);
-    watching_.drop_watches(orphans, all);
-    give_back(orphans, all);
-    state_.clients.drop(orphans.holder);
+    watching_.drop_watches(closed, all);
+    give_back(closed, all);
+    state_.clients.drop(closed.holder);
     return;
   }
-  tasks_.begin(nullptr, nullptr).work.emplace<Orphans>(std::move(orphans));
+  tasks_.begin(nullptr, nullptr).work.emplace<ClosedClient>(std::move(closed));
 }
 
-TaskState Backlog::step(Task&, Orphans& orphans, const Budget& budget) {
-  give_back(orphans, budget);
-  watching_.drop_watches(orphans, budget);
-  if (!orphans.empty()) return TaskState::goes_on;
-  state_.clients.drop(orphans.holder);
+TaskState Backlog::step(Task&, ClosedClient& closed, const Budget& budget) {
+  give_back(closed, budget);
+  watching_.drop_watches(closed, budget);
+  if (!closed.empty()) return TaskState::goes_on;
+  state_.clients.drop(closed.holder);
   return TaskState::done;
 }
 
 // The order in which a closed client's jobs go back shows only where somebody waits for one, or
 // where some may be buried: then it is that in which their TTRs would have ended, as if the client
 // had let them all expire.
-JobRef Backlog::take_orphan(Orphans& orphans) {
-  if (state_.counts.waiting == 0 && !tries_.has_some()) return orphans.jobs.take_any().job;
-  const JobRef ref = orphans.jobs.top().job;
-  orphans.jobs.remove(0, state_.jobs);
+JobRef Backlog::take_job_of(ClosedClient& closed) {
+  if (state_.counts.waiting == 0 && !tries_.has_some()) return closed.jobs.take_any().job;
+  const JobRef ref = closed.jobs.top().job;
+  closed.jobs.remove(0, state_.jobs);
   return ref;
 }
 
-void Backlog::give_back(Orphans& orphans, const Budget& budget) {
-  while (!budget.is_used_up() && !orphans.jobs.empty()) {
+void Backlog::give_back(ClosedClient& closed, const Budget& budget) {
+  while (!budget.is_used_up() && !closed.jobs.empty()) {
     state_.steps += QueueState::kStepsPerJob;
-    offers_.take_back(take_orphan(orphans));
+    offers_.take_back(take_job_of(closed));
   }
 }
 

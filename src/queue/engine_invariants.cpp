@@ -31,7 +31,7 @@ class Inspection {
     check_lanes();
     check_keys();
     check_kept();
-    CHECK(orphaned_watches_ == 0);
+    CHECK(closed_watches_ == 0);
     CHECK(askers_.size() == awaited_);
     CHECK(engine_.backlog_.tasks_.awaited() == awaited_);
     check_reserved_by_tube();
@@ -45,7 +45,7 @@ class Inspection {
          watch = tube.watchers.after(*watch)) {
       Client* const client = engine_.state_.clients[watch->client];
       if (client == nullptr) {
-        ++orphaned_watches_;
+        ++closed_watches_;
       } else {
         clients_.insert(client);
       }
@@ -344,19 +344,19 @@ class Inspection {
     if (index.many && client.waiting_) ++waiting_with_many_;
   }
 
-  void check_orphans(const engine_tasks::Orphans& orphans) {
-    CHECK(!orphans.empty());
-    for (std::uint32_t i = 0; i < orphans.watches.size(); ++i) {
-      CHECK(orphans.watches[i]->client == orphans.holder);
-      CHECK(!orphans.watches[i]->waiting.linked());
-      --orphaned_watches_;
+  void check_closed_client(const engine_tasks::ClosedClient& closed) {
+    CHECK(!closed.empty());
+    for (std::uint32_t i = 0; i < closed.watches.size(); ++i) {
+      CHECK(closed.watches[i]->client == closed.holder);
+      CHECK(!closed.watches[i]->waiting.linked());
+      --closed_watches_;
     }
-    CHECK(engine_.state_.clients[orphans.holder] == nullptr);
-    check_heap(orphans.jobs, JobState::reserved, [&](const DeadlineSlot&, const Job& job) {
-      CHECK(job.holder() == orphans.holder);
+    CHECK(engine_.state_.clients[closed.holder] == nullptr);
+    check_heap(closed.jobs, JobState::reserved, [&](const DeadlineSlot&, const Job& job) {
+      CHECK(job.holder() == closed.holder);
       ++reserved_in_[job.tube];
     });
-    sum_.reserved += orphans.jobs.size();
+    sum_.reserved += closed.jobs.size();
   }
 
   void check_task(const Backlog::Task& task) {
@@ -370,7 +370,7 @@ class Inspection {
     std::visit([this](const auto& work) { check_work(work); }, task.work);
   }
 
-  void check_work(const engine_tasks::Orphans& orphans) { check_orphans(orphans); }
+  void check_work(const engine_tasks::ClosedClient& closed) { check_closed_client(closed); }
   void check_work(const engine_tasks::Kick& kick) { CHECK(kick.left > 0); }
   void check_work(const engine_tasks::Flush& flush) {
     if (flush.has_begun()) ++flushes_begun_;
@@ -451,7 +451,7 @@ class Inspection {
   std::uint32_t awaited_ = 0;
   std::unordered_set<const Client*> askers_;
   std::unordered_map<const Tube*, std::uint32_t> tasks_of_;
-  std::uint64_t orphaned_watches_ = 0;
+  std::uint64_t closed_watches_ = 0;
   std::uint32_t flushes_ = 0;        // By the tubes that have one,
   std::uint32_t flushes_begun_ = 0;  // and by the tasks.
   std::uint32_t waiting_with_many_ = 0;

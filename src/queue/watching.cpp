@@ -31,7 +31,7 @@ bool Watching::open(Client& client) {
   return true;
 }
 
-engine_tasks::Orphans Watching::close(Client& client) {
+engine_tasks::ClosedClient Watching::close(Client& client) {
   std::erase_if(deliveries_, [&](const Delivery& d) { return d.client == &client; });
   state_.wheel.cancel(client.timer_);
   state_.clients.empty(client.ref_);
@@ -43,16 +43,16 @@ engine_tasks::Orphans Watching::close(Client& client) {
 }
 
 // The last one first. A client without an index has so few that they go at once.
-void Watching::drop_watches(engine_tasks::Orphans& orphans, const Budget& budget) {
-  const bool has_index = orphans.index != nullptr;
-  while (!orphans.watches.empty() && (!has_index || !budget.is_used_up())) {
-    Watch* watch = orphans.watches.back();
-    orphans.watches.pop_back();
+void Watching::drop_watches(engine_tasks::ClosedClient& closed, const Budget& budget) {
+  const bool has_index = closed.index != nullptr;
+  while (!closed.watches.empty() && (!has_index || !budget.is_used_up())) {
+    Watch* watch = closed.watches.back();
+    closed.watches.pop_back();
     if (has_index) {
       state_.steps += QueueState::kStepsPerJob;
-      orphans.index->remove(*watch);
+      closed.index->remove(*watch);
     }
-    drop_watch(*watch, has_index && orphans.index->many);
+    drop_watch(*watch, has_index && closed.index->many);
   }
 }
 

@@ -124,7 +124,7 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
     case Verb::list_tubes:
       return list_tubes();
     case Verb::list_tube_used:
-      return {.code = ReplyCode::using_tube, .text = client.used().name};
+      return {.code = ReplyCode::now_using, .text = client.used().name};
     case Verb::list_tubes_watched:
       return list_watched(client);
     case Verb::capabilities:
@@ -305,7 +305,7 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
 Reply Dispatcher::use(Client& client, std::string_view tube_name) {
   const Outcome outcome = engine_.use(client, tube_name);
   if (outcome != Outcome::done) return simple(outcome, ReplyCode::none);
-  return {.code = ReplyCode::using_tube, .text = client.used().name};
+  return {.code = ReplyCode::now_using, .text = client.used().name};
 }
 
 Reply Dispatcher::watch(Client& client, Outcome outcome) {

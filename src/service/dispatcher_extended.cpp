@@ -183,7 +183,7 @@ Reply Dispatcher::reserve_mode(Client& client, const Command& command) {
 }
 
 Reply Dispatcher::mode_is(bool weighted) {
-  return {.code = ReplyCode::using_tube, .text = weighted ? "weighted" : "fifo"};
+  return {.code = ReplyCode::now_using, .text = weighted ? "weighted" : "fifo"};
 }
 
 Reply Dispatcher::set_draining(bool draining, ReplyCode code) {

@@ -195,7 +195,8 @@ TEST_P(LargeJobs, OneThatIsDeletedWhileItMovesIsLeftAlone) {
   expect_all_there(world, options(4096));
 }
 
-// Puts that come without an end do not keep compaction from moving a large job, nor the other way.
+// Puts that come without an end do not keep compaction from moving a large job, nor the other
+// way.
 TEST_P(LargeJobs, NeitherPutsNorCompactionStarveTheOther) {
   SimDisk disk;
   World world(disk, options(4096));

@@ -12,7 +12,7 @@ bool compact(PartsWorld& world) {
   for (int turn = 0; turn < 1000; ++turn) {
     world.compaction.go_on();
     world.settle();
-    world.way.end_turn();
+    world.stream.end_turn();
     world.compaction.end_turn();
     world.pass(Duration::milliseconds(1));
     if (!world.compaction.has_garbage_to_collect()) return true;
@@ -31,14 +31,14 @@ TEST(Compaction, MovesTheJobsOfTheOldestFileAndRemovesIt) {
   for (std::size_t i = 1; i < jobs.size(); ++i) world.delete_job(jobs[i]);
   world.settle();
   EXPECT_TRUE(world.compaction.has_garbage_to_collect());
-  EXPECT_LE(world.compaction.next_event(), world.ground.now);
+  EXPECT_LE(world.compaction.next_event(), world.state.now);
   ASSERT_TRUE(compact(world));
   EXPECT_FALSE(world.disk.has("binlog.1"));
   EXPECT_FALSE(world.removals.empty());
   EXPECT_GT(world.compaction.records_migrated(), 0U);
   EXPECT_LE(world.room.folder_bytes(), world.room.folder_bytes_allowed());
-  EXPECT_NE(world.ground.segments->of(jobs[0]), nullptr);
-  world.ground.segments->check_invariants();
+  EXPECT_NE(world.state.segments->of(jobs[0]), nullptr);
+  world.state.segments->check_invariants();
 }
 
 TEST(Compaction, WaitsForTheSyncOfWhatItHasMoved) {
@@ -51,8 +51,8 @@ TEST(Compaction, WaitsForTheSyncOfWhatItHasMoved) {
   world.disk.set_sync_mode(SyncMode::when_told);
   for (int turn = 0; turn < 10; ++turn) {
     world.compaction.go_on();
-    world.way.flush();
-    world.way.end_turn();
+    world.stream.flush();
+    world.stream.end_turn();
   }
   EXPECT_TRUE(world.compaction.waits());
   EXPECT_TRUE(world.disk.has("binlog.1"));
@@ -78,8 +78,8 @@ TEST(Compaction, TellsThatAFileIsNotNeededWhenItsJobsAreDurableElsewhere) {
     world.settle();
     is_told = is_told || world.tells_what_is_needed();
     world.disk.complete_syncs();
-    world.way.take_sync_ends();
-    world.way.end_turn();
+    world.stream.take_sync_ends();
+    world.stream.end_turn();
     world.compaction.end_turn();
   }
   EXPECT_TRUE(is_told);
@@ -98,11 +98,11 @@ TEST(Compaction, ARemovalThatFailsIsTriedAgain) {
     world.compaction.go_on();
     world.settle();
   }
-  world.way.take_sync_ends();
+  world.stream.take_sync_ends();
   ASSERT_EQ(world.disk.faults_hit(), 1U);
   EXPECT_EQ(world.removals.front(), DiskStatus::failed);
   EXPECT_TRUE(world.disk.has("binlog.1"));
-  EXPECT_EQ(world.ground.notices.errors(), 1U);
+  EXPECT_EQ(world.state.notices.errors(), 1U);
   world.pass(Duration::seconds(2));
   ASSERT_TRUE(compact(world));
   EXPECT_FALSE(world.disk.has("binlog.1"));
@@ -112,23 +112,23 @@ TEST(Compaction, TheHighestIdStaysInTheFolder) {
   PartsWorld world;
   world.begin();
   EXPECT_EQ(world.compaction.mark_id(55), JournalStatus::ok);
-  EXPECT_EQ(world.ground.segments->newest().highest_id, 55U);
-  EXPECT_EQ(world.way.records(), 2U);
+  EXPECT_EQ(world.state.segments->newest().highest_id, 55U);
+  EXPECT_EQ(world.stream.records(), 2U);
 }
 
 TEST(Compaction, MovesJobsOfFilesThatAreGoneAtOnce) {
   PartsWorld world;
   world.begin();
   std::vector<JobRef> jobs;
-  while (world.ground.segments->size() < 3) jobs.push_back(world.put(200));
+  while (world.state.segments->size() < 3) jobs.push_back(world.put(200));
   world.settle();
   EXPECT_FALSE(world.compaction.has_garbage_to_collect());
-  world.ground.segments->oldest().is_gone = true;
-  world.ground.segments->set_gone_until(1);
+  world.state.segments->oldest().is_gone = true;
+  world.state.segments->set_gone_until(1);
   EXPECT_TRUE(world.compaction.has_garbage_to_collect());
   ASSERT_TRUE(compact(world));
-  EXPECT_GT(world.ground.segments->oldest().number, 1U);
-  for (const JobRef job : jobs) EXPECT_GT(world.ground.segments->of(job)->number, 1U);
+  EXPECT_GT(world.state.segments->oldest().number, 1U);
+  for (const JobRef job : jobs) EXPECT_GT(world.state.segments->of(job)->number, 1U);
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ void write_jobs(PartsWorld& world, int jobs, bool is_stopped) {
   for (int i = 0; i < jobs; ++i) world.put();
   world.settle();
   if (!is_stopped) return;
-  (void)world.way.end_cleanly();
-  world.way.take_sync_ends();
+  (void)world.stream.end_cleanly();
+  world.stream.take_sync_ends();
   world.room.end();
 }
 
@@ -23,18 +23,18 @@ struct Opened {
   explicit Opened(PartsWorld& before) {
     SimDisk::Random random(1);
     disk = before.disk.crash(random, {Unsynced::kept, UnsyncedNames::kept});
-    ground.emplace(*disk, before.ground.options);
-    ground->engine = &engine;
-    ground->now = before.ground.now;
-    ground->segments.emplace(engine.jobs());
-    opening.emplace(*ground);
+    state.emplace(*disk, before.state.options);
+    state->engine = &engine;
+    state->now = before.state.now;
+    state->segments.emplace(engine.jobs());
+    opening.emplace(*state);
     good = opening->read({.store_id = 77}, {}, error);
   }
 
   std::unique_ptr<SimDisk> disk;
   NotesOnly journal;
   Engine engine{Instant::at(1), journal};
-  std::optional<Ground> ground;
+  std::optional<BinlogState> state;
   std::optional<FolderOpening> opening;
   std::string error;
   bool good = false;
@@ -47,7 +47,7 @@ TEST(FolderOpening, BringsJobsBackAndGoesOnAfterThem) {
   ASSERT_TRUE(opened.good) << opened.error;
   EXPECT_EQ(opened.engine.jobs().size(), 5U);
   EXPECT_EQ(opened.opening->newest_with_records(), 1U);
-  const RecordWay::Start start = opened.opening->finish();
+  const RecordStream::Start start = opened.opening->finish();
   EXPECT_EQ(start.number, 2U);
   EXPECT_FALSE(start.is_unsure);
   EXPECT_EQ(start.previous_number, 1U);
@@ -61,18 +61,18 @@ TEST(FolderOpening, ReplacesAFileWithoutARecord) {
   Opened opened(world);
   ASSERT_TRUE(opened.good) << opened.error;
   EXPECT_EQ(opened.opening->newest_with_records(), 0U);
-  const RecordWay::Start start = opened.opening->finish();
+  const RecordStream::Start start = opened.opening->finish();
   EXPECT_EQ(start.number, 1U);
   EXPECT_TRUE(start.is_unsure);
   EXPECT_FALSE(start.previous);
-  EXPECT_TRUE(opened.ground->segments->empty());
+  EXPECT_TRUE(opened.state->segments->empty());
 }
 
 TEST(FolderOpening, GivesBackTheSpaceBehindTheLastRecord) {
   for (const bool is_stopped : {true, false}) {
     PartsWorld world;
     write_jobs(world, 5, is_stopped);
-    const std::uint64_t records_end = world.way.writer().written().bytes;
+    const std::uint64_t records_end = world.stream.writer().written().bytes;
     Opened opened(world);
     ASSERT_TRUE(opened.good) << opened.error;
     EXPECT_EQ(opened.opening->cut_off_zeros(), !is_stopped);
@@ -92,7 +92,7 @@ TEST(FolderOpening, KeepsACopyOfWhatItDidNotUnderstand) {
   EXPECT_FALSE(opened.disk->has(damaged_name(1, 1)));
   (void)opened.opening->finish();
   EXPECT_TRUE(opened.disk->has(damaged_name(1, 1)));
-  EXPECT_FALSE(opened.ground->segments->at(0).has_to_be_kept);
+  EXPECT_FALSE(opened.state->segments->at(0).has_to_be_kept);
 }
 
 TEST(FolderOpening, IsRefusedIfWhatWasReadCannotBeMadeDurable) {
@@ -101,12 +101,12 @@ TEST(FolderOpening, IsRefusedIfWhatWasReadCannotBeMadeDurable) {
   SimDisk::Random random(1);
   const auto disk = world.disk.crash(random, {Unsynced::kept, UnsyncedNames::kept});
   disk->inject({.call = DiskCall::sync_folder});
-  Ground ground(*disk, world.ground.options);
+  BinlogState state(*disk, world.state.options);
   NotesOnly journal;
   Engine engine(Instant::at(1), journal);
-  ground.engine = &engine;
-  ground.segments.emplace(engine.jobs());
-  FolderOpening opening(ground);
+  state.engine = &engine;
+  state.segments.emplace(engine.jobs());
+  FolderOpening opening(state);
   std::string error;
   EXPECT_FALSE(opening.read({}, {}, error));
   EXPECT_EQ(error, "the sync failed");

@@ -11,7 +11,7 @@ class FolderWatchTest : public ::testing::Test {
  protected:
   FolderWatchTest() {
     world_.begin();
-    while (world_.ground.segments->size() < 3) world_.put(300);
+    while (world_.state.segments->size() < 3) world_.put(300);
     world_.settle();
     world_.watch.begin();
   }
@@ -28,31 +28,31 @@ class FolderWatchTest : public ::testing::Test {
 
 TEST_F(FolderWatchTest, FindsAllThatIsThere) {
   look();
-  EXPECT_FALSE(world_.way.is_refusing());
-  EXPECT_EQ(world_.ground.segments->gone_until(), 0U);
-  EXPECT_GT(world_.ground.look_for_files_at, world_.ground.now) << "once a second";
+  EXPECT_FALSE(world_.stream.is_refusing());
+  EXPECT_EQ(world_.state.segments->gone_until(), 0U);
+  EXPECT_GT(world_.state.look_for_files_at, world_.state.now) << "once a second";
 }
 
 TEST_F(FolderWatchTest, MissesTheNewestFile) {
   world_.disk.take_away("binlog.3");
   look();
-  EXPECT_TRUE(world_.way.is_refusing());
-  EXPECT_EQ(world_.ground.segments->gone_until(), 3U);
+  EXPECT_TRUE(world_.stream.is_refusing());
+  EXPECT_EQ(world_.state.segments->gone_until(), 3U);
   EXPECT_EQ(world_.told().size(), 1U);
 }
 
 TEST_F(FolderWatchTest, MissesAnOlderFileAndGoesOn) {
   world_.disk.take_away("binlog.2");
   look();
-  EXPECT_FALSE(world_.way.is_refusing());
-  EXPECT_EQ(world_.ground.segments->gone_until(), 2U);
-  EXPECT_TRUE(world_.ground.segments->at(1).is_gone);
-  EXPECT_FALSE(world_.ground.segments->at(0).is_gone);
+  EXPECT_FALSE(world_.stream.is_refusing());
+  EXPECT_EQ(world_.state.segments->gone_until(), 2U);
+  EXPECT_TRUE(world_.state.segments->at(1).is_gone);
+  EXPECT_FALSE(world_.state.segments->at(0).is_gone);
   EXPECT_EQ(world_.told().size(), 1U);
   world_.watch.end_moving();
-  EXPECT_EQ(world_.ground.segments->gone_until(), 2U) << "jobs are still there";
+  EXPECT_EQ(world_.state.segments->gone_until(), 2U) << "jobs are still there";
   world_.watch.forget_those_gone();
-  EXPECT_EQ(world_.ground.segments->gone_until(), 0U);
+  EXPECT_EQ(world_.state.segments->gone_until(), 0U);
 }
 
 TEST_F(FolderWatchTest, ReturnsToAFolderThatIsNew) {
@@ -60,7 +60,7 @@ TEST_F(FolderWatchTest, ReturnsToAFolderThatIsNew) {
   std::vector<std::string> names;
   EXPECT_TRUE(world_.watch.return_to_folder(names));
   EXPECT_TRUE(names.empty());
-  EXPECT_EQ(world_.ground.segments->gone_until(), 3U);
+  EXPECT_EQ(world_.state.segments->gone_until(), 3U);
 }
 
 TEST_F(FolderWatchTest, DoesNotReturnToTheFolderOfAnotherServer) {

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/compaction.hpp"
 #include "haricot/binlog/folder_watch.hpp"
-#include "haricot/binlog/ground.hpp"
 #include "haricot/binlog/job_record.hpp"
 #include "haricot/binlog/large_bodies.hpp"
-#include "haricot/binlog/record_way.hpp"
+#include "haricot/binlog/record_stream.hpp"
 #include "haricot/binlog/recovery.hpp"
 #include "haricot/binlog/room_ahead.hpp"
 #include "haricot/queue/engine.hpp"
@@ -50,14 +50,14 @@ struct PartsWorld {
                                                .sync = SyncPolicy::every_turn,
                                                .large_body_bytes = 5000,
                                                .slice_bytes = 1000})
-      : ground(disk, options) {
-    ground.engine = &engine;
-    ground.now = Instant::at(1'000'000'000'000);
-    ground.segments.emplace(engine.jobs());
-    way.note().begin_run(77, 1, 2);
+      : state(disk, options) {
+    state.engine = &engine;
+    state.now = Instant::at(1'000'000'000'000);
+    state.segments.emplace(engine.jobs());
+    stream.note().begin_run(77, 1, 2);
     EXPECT_TRUE(engine.open(client));
   }
-  ~PartsWorld() { engine.close(client, ground.now); }
+  ~PartsWorld() { engine.close(client, state.now); }
   PartsWorld(const PartsWorld&) = delete;
   PartsWorld& operator=(const PartsWorld&) = delete;
 
@@ -75,9 +75,9 @@ struct PartsWorld {
     NewBody content{.bytes = text, .blob = {}};
     if (body_bytes > JobStore::kInlineBodyBytesMax)
       content = {.bytes = {}, .blob = test::blob_of(text)};
-    EXPECT_EQ(engine.put(client, {id, 100, 0, 60}, std::move(content), ground.now), Outcome::done);
+    EXPECT_EQ(engine.put(client, {id, 100, 0, 60}, std::move(content), state.now), Outcome::done);
     const JobRef ref = engine.peek(id);
-    ground.promises.make(engine.journaled(ref), engine.jobs(), Promise::nothing);
+    state.promises.make(engine.journaled(ref), engine.jobs(), Promise::nothing);
     return ref;
   }
   // The same, recorded with the room that it needs.
@@ -86,30 +86,30 @@ struct PartsWorld {
     const JournaledJob job = engine.journaled(ref);
     EXPECT_EQ(room.make_room(full_record_bytes(job, engine.jobs()), room.for_ends_of_jobs()),
               JournalStatus::ok);
-    EXPECT_TRUE(way.prepare(job.tube_name.size(), job.job.body_bytes));
-    way.append_full(job);
+    EXPECT_TRUE(stream.prepare(job.tube_name.size(), job.job.body_bytes));
+    stream.append_full(job);
     return ref;
   }
   void delete_job(JobRef ref) {
     const JournaledJob job = engine.journaled(ref);
     const JobId id = job.job.id;
-    ground.segments->detach(ref, full_record_bytes(job, engine.jobs()));
-    ground.promises.end(job, engine.jobs());
+    state.segments->detach(ref, full_record_bytes(job, engine.jobs()));
+    state.promises.end(job, engine.jobs());
     EXPECT_EQ(room.make_room(kShortRecordBytes, 0), JournalStatus::ok);
-    EXPECT_TRUE(way.prepare(0, 0));
-    way.append(deletion_of(id), {}, {});
+    EXPECT_TRUE(stream.prepare(0, 0));
+    stream.append(deletion_of(id), {}, {});
     EXPECT_EQ(engine.delete_job(client, id), Outcome::done);
   }
   // Writes what is collected and has it synced.
   void settle() {
-    way.flush();
-    way.request_sync(true);
-    way.take_sync_ends();
+    stream.flush();
+    stream.request_sync(true);
+    stream.take_sync_ends();
   }
   // Whether the newest file has a record of which files are needed. All in front of it has to be
   // durable then.
   bool tells_what_is_needed() const {
-    const std::string name = binlog_file_name(way.writer().number());
+    const std::string name = binlog_file_name(stream.writer().number());
     const std::string seen = disk.bytes_of(name);
     const std::size_t at = seen.find("NEED");
     if (at == std::string::npos) return false;
@@ -118,16 +118,16 @@ struct PartsWorld {
                 disk.durable_bytes_of(name).compare(0, front, seen, 0, front) == 0);
     return true;
   }
-  void pass(Duration duration) { ground.now = ground.now + duration; }
+  void pass(Duration duration) { state.now = state.now + duration; }
   std::vector<std::string> told() {
     std::vector<std::string> sentences;
-    while (const auto notice = ground.notices.take()) sentences.push_back(to_sentence(*notice));
+    while (const auto notice = state.notices.take()) sentences.push_back(to_sentence(*notice));
     return sentences;
   }
-  WayEvents events() {
+  StreamEvents events() {
     return {.object = this,
             .failed =
-                [](void* object, const WayEvents::Failure& failure) {
+                [](void* object, const StreamEvents::Failure& failure) {
                   auto& self = *static_cast<PartsWorld*>(object);
                   self.failures.push_back(failure);
                   self.bodies.drop();
@@ -141,7 +141,7 @@ struct PartsWorld {
                   self.compaction.removal_ended(status);
                 },
             .syncs_taken =
-                [](void* object, const WayEvents::SyncsTaken& taken) {
+                [](void* object, const StreamEvents::SyncsTaken& taken) {
                   auto& self = *static_cast<PartsWorld*>(object);
                   if (taken.some_ended) self.compaction.sync_ended();
                   self.recovery.syncs_taken();
@@ -150,18 +150,18 @@ struct PartsWorld {
 
   SimDisk disk;
   NotesOnly journal;
-  Ground ground;
+  BinlogState state;
   Engine engine{Instant::at(1'000'000'000'000), journal};
   Client client{nullptr};
-  std::vector<WayEvents::Failure> failures;
+  std::vector<StreamEvents::Failure> failures;
   std::vector<DiskStatus> removals;
-  RecordWay way{ground, events()};
-  LargeBody body{disk, way.syncs(), ground.options.slice_bytes, ground.has_syncs()};
-  RoomAhead room{ground, way, body};
-  LargeBodies bodies{ground, way, room, body};
-  Compaction compaction{ground, way, room, bodies};
-  FolderWatch watch{ground, way};
-  Recovery recovery{ground, way, room, bodies, watch};
+  RecordStream stream{state, events()};
+  LargeBody body{disk, stream.syncs(), state.options.slice_bytes, state.has_syncs()};
+  RoomAhead room{state, stream, body};
+  LargeBodies bodies{state, stream, room, body};
+  Compaction compaction{state, stream, room, bodies};
+  FolderWatch watch{state, stream};
+  Recovery recovery{state, stream, room, bodies, watch};
 };
 
 }  // namespace haricot::binlog

@@ -9,12 +9,12 @@ namespace {
 
 // Turns until it has recovered. Whether it has.
 bool recover(PartsWorld& world) {
-  for (int turn = 0; turn < 100 && world.way.is_refusing(); ++turn) {
+  for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
     world.recovery.go_on();
-    world.way.take_sync_ends();
+    world.stream.take_sync_ends();
     world.pass(Duration::milliseconds(10));
   }
-  return !world.way.is_refusing();
+  return !world.stream.is_refusing();
 }
 
 TEST(Recovery, WritesWhatIsInDoubtToAnotherFile) {
@@ -26,16 +26,16 @@ TEST(Recovery, WritesWhatIsInDoubtToAnotherFile) {
   const JobRef doubtful = world.put();
   world.delete_job(deleted);
   world.disk.inject({.call = DiskCall::write});
-  world.way.flush();
-  ASSERT_TRUE(world.way.is_refusing());
-  EXPECT_EQ(world.recovery.next_event(), world.ground.now);
+  world.stream.flush();
+  ASSERT_TRUE(world.stream.is_refusing());
+  EXPECT_EQ(world.recovery.next_event(), world.state.now);
   ASSERT_TRUE(recover(world));
-  EXPECT_EQ(world.ground.segments->of(safe)->number, 1U);
-  EXPECT_EQ(world.ground.segments->of(doubtful)->number, 2U);
-  EXPECT_EQ(world.way.safe(), world.way.records());
-  EXPECT_TRUE(world.way.unsafe().empty());
+  EXPECT_EQ(world.state.segments->of(safe)->number, 1U);
+  EXPECT_EQ(world.state.segments->of(doubtful)->number, 2U);
+  EXPECT_EQ(world.stream.safe(), world.stream.records());
+  EXPECT_TRUE(world.stream.unsafe().empty());
   EXPECT_EQ(world.told().size(), 2U) << "its begin and its end";
-  world.ground.segments->check_invariants();
+  world.state.segments->check_invariants();
 }
 
 TEST(Recovery, IsTriedAgainAfterAPause) {
@@ -43,14 +43,14 @@ TEST(Recovery, IsTriedAgainAfterAPause) {
   world.begin();
   world.put();
   world.disk.inject({.call = DiskCall::write, .lasts = true});
-  world.way.flush();
+  world.stream.flush();
   world.recovery.go_on();
-  EXPECT_TRUE(world.way.is_refusing());
-  EXPECT_EQ(world.way.doubtful(), world.way.records());
-  EXPECT_EQ(world.recovery.next_event(), world.ground.now + Duration::seconds(1));
+  EXPECT_TRUE(world.stream.is_refusing());
+  EXPECT_EQ(world.stream.doubtful(), world.stream.records());
+  EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::seconds(1));
   world.disk.clear_faults();
   world.recovery.go_on();
-  EXPECT_FALSE(world.way.is_open()) << "it is not time yet";
+  EXPECT_FALSE(world.stream.is_open()) << "it is not time yet";
   world.recovery.try_at_once();
   EXPECT_TRUE(recover(world));
   EXPECT_EQ(world.disk.open_files(), 1U);
@@ -65,12 +65,12 @@ TEST(Recovery, WritesAllJobsOfFilesThatAreGone) {
   world.disk.take_away_all();
   world.pass(Duration::seconds(2));
   world.watch.begin();
-  const std::uint64_t newest = world.way.writer().number();
-  world.way.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  const std::uint64_t newest = world.stream.writer().number();
+  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
   ASSERT_TRUE(recover(world));
-  EXPECT_EQ(world.ground.segments->gone_until(), 0U);
-  for (const JobRef job : jobs) EXPECT_GT(world.ground.segments->of(job)->number, newest);
-  world.ground.segments->check_invariants();
+  EXPECT_EQ(world.state.segments->gone_until(), 0U);
+  for (const JobRef job : jobs) EXPECT_GT(world.state.segments->of(job)->number, newest);
+  world.state.segments->check_invariants();
 }
 
 // An older file may still be there, with jobs that nobody has written anew durably.
@@ -79,21 +79,21 @@ TEST(Recovery, TellsThatFilesAreNotNeededWhenTheirJobsAreDurableElsewhere) {
   world.begin();
   for (int i = 0; i < 40; ++i) world.put(300);
   world.settle();
-  ASSERT_GT(world.ground.segments->size(), 3U);
+  ASSERT_GT(world.state.segments->size(), 3U);
   world.disk.take_away("binlog.3");
   world.watch.begin();
-  world.way.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
   world.disk.set_sync_mode(SyncMode::when_told);
   bool is_told = false;
-  for (int turn = 0; turn < 100 && world.way.is_refusing(); ++turn) {
+  for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
     world.recovery.go_on();
-    is_told = is_told || (world.way.is_open() && world.tells_what_is_needed());
+    is_told = is_told || (world.stream.is_open() && world.tells_what_is_needed());
     world.disk.complete_syncs();
-    world.way.take_sync_ends();
+    world.stream.take_sync_ends();
     world.pass(Duration::milliseconds(10));
   }
   EXPECT_TRUE(is_told);
-  EXPECT_FALSE(world.way.is_refusing());
+  EXPECT_FALSE(world.stream.is_refusing());
 }
 
 // The world, with its folder gone and some jobs that were in it.
@@ -102,9 +102,9 @@ void lose_folder(PartsWorld& world) {
   for (int i = 0; i < 40; ++i) world.put(300);
   world.settle();
   world.disk.set_folder(FolderState::removed);
-  world.way.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
   world.recovery.go_on();
-  ASSERT_TRUE(world.way.is_refusing());
+  ASSERT_TRUE(world.stream.is_refusing());
 }
 
 TEST(Recovery, LooksForAFolderThatIsGoneSeveralTimesASecond) {
@@ -112,15 +112,15 @@ TEST(Recovery, LooksForAFolderThatIsGoneSeveralTimesASecond) {
   lose_folder(world);
   EXPECT_FALSE(world.told().empty());
   for (int look = 0; look < 20; ++look) {
-    EXPECT_EQ(world.recovery.next_event(), world.ground.now + Duration::milliseconds(200));
-    world.ground.now = world.recovery.next_event();
+    EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::milliseconds(200));
+    world.state.now = world.recovery.next_event();
     world.recovery.go_on();
   }
   EXPECT_TRUE(world.told().empty()) << "it is told once";
   world.disk.set_folder(FolderState::replaced);
-  world.ground.now = world.recovery.next_event();
+  world.state.now = world.recovery.next_event();
   world.recovery.go_on();
-  EXPECT_TRUE(world.way.is_open());
+  EXPECT_TRUE(world.stream.is_open());
   EXPECT_TRUE(recover(world));
 }
 
@@ -130,10 +130,10 @@ TEST(Recovery, TriesAgainSoonInAFolderThatTakesNoFileYet) {
   lose_folder(world);
   world.disk.set_folder(FolderState::replaced);
   world.disk.inject({.call = DiskCall::create, .lasts = true});
-  world.ground.now = world.recovery.next_event();
+  world.state.now = world.recovery.next_event();
   world.recovery.go_on();
-  ASSERT_FALSE(world.way.is_open());
-  EXPECT_EQ(world.recovery.next_event(), world.ground.now + Duration::milliseconds(200));
+  ASSERT_FALSE(world.stream.is_open());
+  EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::milliseconds(200));
   world.disk.clear_faults();
   EXPECT_TRUE(recover(world));
 }
@@ -149,17 +149,17 @@ TEST(Recovery, WritesLargeBodiesToo) {
                                   job.tube_name.size(), 0) == JournalStatus::later) {
     world.bodies.go_on();
   }
-  ASSERT_TRUE(world.way.prepare(0, 0));
+  ASSERT_TRUE(world.stream.prepare(0, 0));
   world.bodies.append(job);
-  world.way.fail(DiskStatus::failed, "sync");
-  for (int turn = 0; turn < 100 && world.way.is_refusing(); ++turn) {
+  world.stream.fail(DiskStatus::failed, "sync");
+  for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
     world.bodies.go_on();
     world.recovery.go_on();
-    world.way.take_sync_ends();
+    world.stream.take_sync_ends();
   }
-  EXPECT_FALSE(world.way.is_refusing());
-  EXPECT_GT(world.ground.segments->of(large)->number, 2U);
-  EXPECT_EQ(world.ground.segments->of(small)->number, 1U);
+  EXPECT_FALSE(world.stream.is_refusing());
+  EXPECT_GT(world.state.segments->of(large)->number, 2U);
+  EXPECT_EQ(world.state.segments->of(small)->number, 1U);
 }
 
 }  // namespace

@@ -25,10 +25,10 @@ TEST(RoomAhead, IsMadeForARecordAndForWhatIsKept) {
   world.begin();
   EXPECT_EQ(world.room.make_room(100, 20000), JournalStatus::ok);
   EXPECT_GE(world.room.ahead(), 20100U);
-  EXPECT_EQ(world.way.writer().number(), 1U) << "the record fits the file";
+  EXPECT_EQ(world.stream.writer().number(), 1U) << "the record fits the file";
   EXPECT_EQ(world.room.make_room(9000, 0), JournalStatus::ok);
-  EXPECT_EQ(world.way.writer().number(), 2U);
-  EXPECT_GE(world.way.writer().room(), 9000U);
+  EXPECT_EQ(world.stream.writer().number(), 2U);
+  EXPECT_GE(world.stream.writer().room(), 9000U);
   EXPECT_GE(world.room.folder_bytes(), 20100U);
 }
 
@@ -57,7 +57,7 @@ TEST(RoomAhead, ThatCannotBeHadForAnotherReasonIsAFailure) {
   world.disk.inject({.call = DiskCall::create, .lasts = true});
   EXPECT_EQ(world.room.make_room(100, 65536), JournalStatus::failed);
   EXPECT_FALSE(world.room.is_short());
-  EXPECT_EQ(world.ground.look_for_files_at, world.ground.now);
+  EXPECT_EQ(world.state.look_for_files_at, world.state.now);
   EXPECT_EQ(world.told().size(), 1U);
 }
 
@@ -68,12 +68,12 @@ TEST(RoomAhead, WaitsForFilesThatWaitForTheirSync) {
   world.disk.set_sync_mode(SyncMode::when_told);
   JournalStatus status = JournalStatus::ok;
   for (int i = 0; i < 10 && status == JournalStatus::ok; ++i) {
-    status = world.room.make_room(world.way.writer().room() + 1, 0);
+    status = world.room.make_room(world.stream.writer().room() + 1, 0);
   }
   EXPECT_EQ(status, JournalStatus::later);
   world.disk.complete_syncs();
-  world.way.take_sync_ends();
-  EXPECT_EQ(world.room.make_room(world.way.writer().room() + 1, 0), JournalStatus::ok);
+  world.stream.take_sync_ends();
+  EXPECT_EQ(world.room.make_room(world.stream.writer().room() + 1, 0), JournalStatus::ok);
 }
 
 TEST(RoomAhead, IsTendedToWhatPutsAskFor) {

@@ -199,7 +199,7 @@ Steps extended() {
   return steps;
 }
 
-// Jobs with a limit of tries, which end in every way.
+// Jobs with a limit of tries, which end in every stream.
 Steps tries() {
   Steps steps = {say(producer, "use tries"), say(worker, "watch tries"), connect(helper),
                  say(helper, "watch tries")};

@@ -1,5 +1,5 @@
 // The steps of a day in which every command of the protocol is used, in every way that asks for
-// memory or the disk in its own way.
+// memory or the disk in its own stream.
 
 #pragma once
 

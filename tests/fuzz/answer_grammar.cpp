@@ -46,7 +46,7 @@ ReplyLine read_line(std::string_view line) {
   }
   if (is_raised) CHECK(reply.other_number < std::numeric_limits<std::uint32_t>::max());
   if (has_body(reply.code)) again += " " + std::to_string(reply.body_bytes);
-  if (reply.code == ReplyCode::using_tube) {
+  if (reply.code == ReplyCode::now_using) {
     CHECK(is_tube_name(reply.name));
     again.append(" ").append(reply.name);
   }

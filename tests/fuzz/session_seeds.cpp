@@ -136,7 +136,7 @@ std::vector<Action> large_bodies_and_slow_readers() {
           half_close(third)};
 }
 
-// Jobs with a limit of tries, which ends in every way.
+// Jobs with a limit of tries, which ends in every stream.
 std::vector<Action> tags() {
   return {send(first, put("1 0 1", "once", " try:1") + put("2 0 1", "twice", " try:2")),
           send(first, "put 1 0 1 3 try:0\r\nput 1 0 1 3 try:1 try:1\r\nput 3 0 9 4 try:1\r\nha"),

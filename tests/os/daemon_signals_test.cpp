@@ -1,4 +1,4 @@
-// Signals, and peers that go while answers are on their way.
+// Signals, and peers that go while answers are on their stream.
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
-// What the disk says when there is no space, or a limit in the way. Each test gets a child, with a
-// limit, a small file system or a system call that is missing: what children get, nobody else does.
+// What the disk says when there is no space, or a limit in the way. Each test gets a child, with
+// a limit, a small file system or a system call that is missing: what children get, nobody else
+// does.
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>

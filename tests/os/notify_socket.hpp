@@ -19,7 +19,7 @@ class NotifySocket final {
   ~NotifySocket() { close(); }
 
   // Binds to a path, or to an abstract name if it begins with '@'. What was open before is closed,
-  // and a file that is in the way goes.
+  // and a file that is in the stream goes.
   [[nodiscard]] bool open(const std::string& name);
   void close();
 

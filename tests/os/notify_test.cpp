@@ -170,7 +170,7 @@ TEST_F(NotifierTest, ReadyWaitsForAManagerThatIsBusy) {
   listen_on(path_);
   ASSERT_TRUE(notifier_.open(error_)) << error_;
   fill(notifier_);
-  // Reads only once somebody waits, as far as one can tell; the message must come either way.
+  // Reads only once somebody waits, as far as one can tell; the message must come either stream.
   std::thread reader([&] {
     ::usleep(50'000);
     const auto messages = manager_.receive_until("READY=1");

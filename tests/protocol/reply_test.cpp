@@ -113,10 +113,10 @@ TEST(Reply, AStateFollowsTheJobThatHasAKey) {
 }
 
 TEST(Reply, UsingNamesTheTube) {
-  EXPECT_EQ(line_of({.code = ReplyCode::using_tube, .text = "default"}), "USING default\r\n");
+  EXPECT_EQ(line_of({.code = ReplyCode::now_using, .text = "default"}), "USING default\r\n");
   const std::string longest(200, 'x');
-  EXPECT_EQ(line_of({.code = ReplyCode::using_tube, .text = longest}), "USING " + longest + "\r\n");
-  EXPECT_FALSE(has_body(ReplyCode::using_tube));
+  EXPECT_EQ(line_of({.code = ReplyCode::now_using, .text = longest}), "USING " + longest + "\r\n");
+  EXPECT_FALSE(has_body(ReplyCode::now_using));
 }
 
 TEST(Reply, AJobIsAnnouncedWithItsIdAndSize) {
@@ -149,7 +149,7 @@ TEST(Reply, TheLongestLinesFitIntoTheRoomThatIsPromised) {
     EXPECT_NE(line.find(" 4294967295\r\n"), std::string::npos) << line;
   }
   const std::string longest_name(200, 'x');
-  EXPECT_LE(line_of({.code = ReplyCode::using_tube, .text = longest_name}).size(),
+  EXPECT_LE(line_of({.code = ReplyCode::now_using, .text = longest_name}).size(),
             kReplyLineBytesMax);
 }
 

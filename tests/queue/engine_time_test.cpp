@@ -262,13 +262,14 @@ TEST_F(EngineTime, AClientWithAHundredThousandJobsGivesThemBackInPieces) {
     // In between others can work, and what is not given back yet belongs to nobody.
     engine.check_invariants();
     const auto is_held = [&](JobId id) { return world.state(id) == JobState::reserved; };
-    const JobId orphan = *std::find_if(ids.begin(), ids.end(), is_held);
-    EXPECT_EQ(world.report(orphan).time_left_s, 0u);
-    EXPECT_EQ(engine.delete_job(other, orphan), Outcome::not_found);
-    EXPECT_EQ(engine.release(other, orphan, 1, 0, world.now), Outcome::not_found);
-    EXPECT_EQ(engine.reserve_job(other, orphan, world.now).outcome, Outcome::not_found);
+    const JobId given_back = *std::find_if(ids.begin(), ids.end(), is_held);
+    EXPECT_EQ(world.report(given_back).time_left_s, 0u);
+    EXPECT_EQ(engine.delete_job(other, given_back), Outcome::not_found);
+    EXPECT_EQ(engine.release(other, given_back, 1, 0, world.now), Outcome::not_found);
+    EXPECT_EQ(engine.reserve_job(other, given_back, world.now).outcome,
+              Outcome::not_found);
     Client& newcomer = world.connect();
-    EXPECT_EQ(engine.touch(newcomer, orphan, world.now), Outcome::not_found);
+    EXPECT_EQ(engine.touch(newcomer, given_back, world.now), Outcome::not_found);
     const JobId id = world.reserve(newcomer);
     EXPECT_NE(id, 0u);
     EXPECT_EQ(engine.delete_job(newcomer, id), Outcome::done);

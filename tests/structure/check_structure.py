@@ -33,13 +33,13 @@ ROOMS = {
 # The parts of a front, and the parts that each may know. Only the front knows all.
 PARTS = {
     "binlog": {
-        "record_way": set(),
-        "room_ahead": {"record_way"},
-        "large_bodies": {"record_way", "room_ahead"},
-        "compaction": {"record_way", "room_ahead", "large_bodies"},
-        "folder_watch": {"record_way"},
-        "recovery": {"record_way", "room_ahead", "large_bodies", "folder_watch"},
-        "folder_opening": {"record_way"},
+        "record_stream": set(),
+        "room_ahead": {"record_stream"},
+        "large_bodies": {"record_stream", "room_ahead"},
+        "compaction": {"record_stream", "room_ahead", "large_bodies"},
+        "folder_watch": {"record_stream"},
+        "recovery": {"record_stream", "room_ahead", "large_bodies", "folder_watch"},
+        "folder_opening": {"record_stream"},
     },
     "queue": {
         "queue_state": set(),
@@ -90,7 +90,7 @@ WITHOUT_TEST = {
     "service/server_info.hpp": "plain values, read by the reports: report_test",
     "binlog/disk.hpp": "an interface; tested through what implements it",
     "binlog/binlog_options.hpp": "plain values, read by the parts of the binlog: binlog_test",
-    "binlog/ground.hpp": "plain values, which the parts of the binlog share: tested with each of them",
+    "binlog/binlog_state.hpp": "plain values, which the parts of the binlog share: tested with each of them",
 }
 
 # The wall clock can be set while the server runs: no deadline may depend on it. It is read for the

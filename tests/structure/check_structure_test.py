@@ -51,10 +51,10 @@ class Includes(unittest.TestCase):
     def test_a_part_of_the_binlog_knows_only_those_below_it(self):
         self.allowed("src/binlog/compaction.cpp", '#include "haricot/binlog/compaction.hpp"',
                      '#include "haricot/binlog/room_ahead.hpp"', '#include "haricot/binlog/record.hpp"')
-        self.allowed("src/binlog/record_way_files.cpp", '#include "haricot/binlog/record_way.hpp"')
+        self.allowed("src/binlog/record_stream_files.cpp", '#include "haricot/binlog/record_stream.hpp"')
         self.allowed("src/binlog/binlog.cpp", '#include "haricot/binlog/binlog.hpp"',
                      '#include "haricot/binlog/recovery.hpp"')
-        self.refused("src/binlog/record_way_files.cpp", '#include "haricot/binlog/room_ahead.hpp"',
+        self.refused("src/binlog/record_stream_files.cpp", '#include "haricot/binlog/room_ahead.hpp"',
                      "may not know")
         self.refused("src/binlog/room_ahead.cpp", '#include "haricot/binlog/compaction.hpp"',
                      "may not know")

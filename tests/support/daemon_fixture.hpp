@@ -47,7 +47,7 @@ class DaemonTest : public ::testing::Test {
   [[nodiscard]] bool start_with(ServerOptions options);
   // Starts it with exactly these arguments, for it to end by itself.
   Ending run_to_end(std::vector<std::string> arguments);
-  // The options that launch() needs, for the tests that start it in their own way.
+  // The options that launch() needs, for the tests that start it in their own stream.
   static ServerOptions options_with(std::vector<std::string> arguments);
 
   // All that the server has to say of its start. It listens a moment before it says so, and has

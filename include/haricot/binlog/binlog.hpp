@@ -6,7 +6,7 @@
 //
 // It is a thin front. What it does is in parts, each of which knows only those above it here:
 //
-//   RecordWay      records: collected, written, synced; the files that they stand in; the note
+//   RecordStream      records: collected, written, synced; the files that they stand in; the note
 //   RoomAhead      the room that is kept free for what must not fail, and the spares it is in
 //   LargeBodies    bodies that are written ahead of their records, slice by slice
 //   Compaction     moves the jobs of the oldest file and removes it
@@ -28,16 +28,16 @@
 
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/binlog_options.hpp"
+#include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/compaction.hpp"
 #include "haricot/binlog/disk.hpp"
 #include "haricot/binlog/folder_note.hpp"
 #include "haricot/binlog/folder_opening.hpp"
 #include "haricot/binlog/folder_watch.hpp"
-#include "haricot/binlog/ground.hpp"
 #include "haricot/binlog/large_bodies.hpp"
 #include "haricot/binlog/large_body.hpp"
 #include "haricot/binlog/notice.hpp"
-#include "haricot/binlog/record_way.hpp"
+#include "haricot/binlog/record_stream.hpp"
 #include "haricot/binlog/recovery.hpp"
 #include "haricot/binlog/replay.hpp"
 #include "haricot/binlog/room_ahead.hpp"
@@ -52,11 +52,11 @@ class Binlog final : public Journal {
   Binlog(Disk& disk, const BinlogOptions& options);
 
   // What note() was when the folder was last opened. Before open().
-  void set_note(const FolderNote& note) { way_.note().set(note); }
+  void set_note(const FolderNote& note) { stream_.note().set(note); }
 
   // Has the server share the folder with others that may write to it late: the epoch is this
   // server's, and the disk replaces no file. Not 0. Before open().
-  void set_epoch(std::uint32_t epoch) { ground_.epoch = epoch; }
+  void set_epoch(std::uint32_t epoch) { state_.epoch = epoch; }
 
   // Brings back the jobs of the folder and begins a new file. Until then it is a journal in which
   // nothing can be recorded. `random` becomes the id of the run, and that of a folder that is new.
@@ -68,7 +68,7 @@ class Binlog final : public Journal {
   const ReplayReport& replayed() const { return opening_.report(); }
   // What the disk was last told to note of the folder, durably before anything is recorded. Valid
   // after open().
-  const FolderNote& note() const { return way_.note().note(); }
+  const FolderNote& note() const { return stream_.note().note(); }
 
   // Makes everything recorded durable, and the files ready for whoever opens the folder next.
   // Blocks. False: not all could be written, and a notice says so.
@@ -104,7 +104,7 @@ class Binlog final : public Journal {
   void record_deletion(const JournaledJob& job, const KeptKey* left) override;
   void forget_kept(JobRef remains) override;
   JournalProgress progress() const override {
-    return {.records = way_.records(), .safe = way_.safe(), .doubtful = way_.doubtful()};
+    return {.records = stream_.records(), .safe = stream_.safe(), .doubtful = stream_.doubtful()};
   }
   void end_turn(Instant now) override;
   Instant next_event() const override;
@@ -115,8 +115,8 @@ class Binlog final : public Journal {
   void check_invariants() const;
 
  private:
-  WayEvents events();
-  bool is_in_use() const { return ground_.engine != nullptr && !is_closed_; }
+  StreamEvents events();
+  bool is_in_use() const { return state_.engine != nullptr && !is_closed_; }
 
   // Opening and closing (binlog_opening.cpp)
   bool open_folder(std::uint64_t random, ReplayWatcher watcher, std::string& error);
@@ -130,10 +130,10 @@ class Binlog final : public Journal {
   JournalStatus answer_later();
   JournalStatus answer_busy();
   bool is_time_to_try_again() const {
-    return (answered_later_ && (disk_moved_ || way_.syncs().length() == 0)) ||
+    return (answered_later_ && (disk_moved_ || stream_.syncs().length() == 0)) ||
            (answered_busy_ && !bodies_.is_busy());
   }
-  bool can_record() const { return !way_.is_refusing() && way_.is_open(); }
+  bool can_record() const { return !stream_.is_refusing() && stream_.is_open(); }
   JournalStatus room_for_put(std::size_t lead_bytes, const PutRoom& put, const BlobRef& body);
   JournalStatus room_for_large_put(const BlobRef& body, std::size_t lead_bytes, std::uint64_t keep);
   JournalStatus room_for_promised(const Promised& promised);
@@ -144,8 +144,8 @@ class Binlog final : public Journal {
     return answered_later_ || compaction_.wants_sync() || (compaction_.waits() && room_.is_short());
   }
 
-  Ground ground_;
-  RecordWay way_;
+  BinlogState state_;
+  RecordStream stream_;
   LargeBody body_;
   RoomAhead room_;
   LargeBodies bodies_;

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <string>
 
-#include "haricot/binlog/ground.hpp"
+#include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/large_bodies.hpp"
-#include "haricot/binlog/record_way.hpp"
+#include "haricot/binlog/record_stream.hpp"
 #include "haricot/binlog/room_ahead.hpp"
 #include "haricot/queue/journal.hpp"
 
@@ -20,8 +20,8 @@ namespace haricot::binlog {
 class Compaction {
  public:
   // All outlive this.
-  Compaction(Ground& ground, RecordWay& way, RoomAhead& room, LargeBodies& bodies)
-      : ground_(ground), way_(way), room_(room), bodies_(bodies) {}
+  Compaction(BinlogState& state, RecordStream& stream, RoomAhead& room, LargeBodies& bodies)
+      : state_(state), stream_(stream), room_(room), bodies_(bodies) {}
   Compaction(const Compaction&) = delete;
   Compaction& operator=(const Compaction&) = delete;
 
@@ -41,7 +41,7 @@ class Compaction {
   bool collect_for_space();
   void end_turn() { has_collected_for_space_ = false; }
 
-  // What it hears from the way of records.
+  // What it hears from the stream of records.
   void sync_ended() {
     waits_ = false;
     has_moved_ = true;
@@ -60,8 +60,8 @@ class Compaction {
  private:
   enum class Step : std::uint8_t { nothing_to_do, did_some, has_to_wait };
 
-  Segments& segments() { return *ground_.segments; }
-  const Segments& segments() const { return *ground_.segments; }
+  Segments& segments() { return *state_.segments; }
+  const Segments& segments() const { return *state_.segments; }
   std::uint64_t garbage_worth_collecting() const;
   std::uint64_t garbage_of_oldest() const;
   std::uint64_t garbage_of_newest() const;
@@ -80,8 +80,8 @@ class Compaction {
   Step pause_on();
   void report_removal_failed(const std::string& why);
 
-  Ground& ground_;
-  RecordWay& way_;
+  BinlogState& state_;
+  RecordStream& stream_;
   RoomAhead& room_;
   LargeBodies& bodies_;
   bool waits_ = false;       // For a sync or a removal.

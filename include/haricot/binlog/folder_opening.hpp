@@ -5,28 +5,28 @@
 #include <cstdint>
 #include <string>
 
+#include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/folder_note.hpp"
-#include "haricot/binlog/ground.hpp"
-#include "haricot/binlog/record_way.hpp"
+#include "haricot/binlog/record_stream.hpp"
 #include "haricot/binlog/replay.hpp"
 
 namespace haricot::binlog {
 
-class Keeper;
+class Quarantine;
 
 class FolderOpening {
  public:
-  // The ground outlives this.
-  explicit FolderOpening(Ground& ground) : ground_(ground) {}
+  // The state outlives this.
+  explicit FolderOpening(BinlogState& state) : state_(state) {}
   FolderOpening(const FolderOpening&) = delete;
   FolderOpening& operator=(const FolderOpening&) = delete;
 
-  // Reads the folder into the engine of the ground and makes what was read durable, which counts as
+  // Reads the folder into the engine of the state and makes what was read durable, which counts as
   // such from then on. Nothing is changed. `note`: that of the folder. False: `error` says why. May
   // throw std::bad_alloc, as the next one.
   [[nodiscard]] bool read(const FolderNote& note, ReplayWatcher watcher, std::string& error);
   // Keeps aside what was not understood, and says where records go on. Requires: read() was good.
-  RecordWay::Start finish();
+  RecordStream::Start finish();
   // What was found. Valid after read().
   const ReplayReport& report() const { return report_; }
   // The newest file that has records; 0: none.
@@ -40,10 +40,10 @@ class FolderOpening {
  private:
   bool sync_what_was_read(std::string& error);
   void keep_what_was_not_understood();
-  bool keep_rubbish(Keeper& keeper, const FileReport& file);
-  void move_aside(Keeper& keeper, const std::string& name, std::uint64_t number);
+  bool keep_rubbish(Quarantine& quarantine, const FileReport& file);
+  void move_aside(Quarantine& quarantine, const std::string& name, std::uint64_t number);
 
-  Ground& ground_;
+  BinlogState& state_;
   ReplayReport report_;
 };
 

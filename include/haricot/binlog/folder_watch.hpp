@@ -4,8 +4,8 @@
 // Nobody finds what is written to a file without a name, and no call fails. So the watch looks for
 // the files by their names: once a second while the binlog is in use, and at each new file.
 //
-//   the newest file or the folder   the way of records has failed, and recovers when the folder is
-//                                   there. Then all jobs are written anew, not only those in doubt.
+//   the newest file or the folder   the stream of records has failed, and recovers when the folder
+//                                   is there. Then all jobs are written anew, not only those in doubt.
 //   an older file                   its jobs, and those of the files before it, which may have been
 //                                   deleted in it, are moved by compaction. Nothing is refused.
 //
@@ -17,15 +17,15 @@
 #include <string>
 #include <vector>
 
-#include "haricot/binlog/ground.hpp"
-#include "haricot/binlog/record_way.hpp"
+#include "haricot/binlog/binlog_state.hpp"
+#include "haricot/binlog/record_stream.hpp"
 
 namespace haricot::binlog {
 
 class FolderWatch {
  public:
   // Both outlive this.
-  FolderWatch(Ground& ground, RecordWay& way) : ground_(ground), way_(way) {}
+  FolderWatch(BinlogState& state, RecordStream& stream) : state_(state), stream_(stream) {}
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
@@ -45,8 +45,8 @@ class FolderWatch {
   void forget_those_gone();
 
  private:
-  Segments& segments() { return *ground_.segments; }
-  const Segments& segments() const { return *ground_.segments; }
+  Segments& segments() { return *state_.segments; }
+  const Segments& segments() const { return *state_.segments; }
   void look_for_an_older_file();
   bool list_sorted(std::vector<std::string>& names);
   void mark_those_gone(const std::vector<std::string>& names);
@@ -54,8 +54,8 @@ class FolderWatch {
   void lose_newest();
   bool has_file_of_another_server(const std::vector<std::string>& names, std::string& why) const;
 
-  Ground& ground_;
-  RecordWay& way_;
+  BinlogState& state_;
+  RecordStream& stream_;
   bool can_look_ = true;
   bool looks_for_older_ = false;
   bool has_looked_for_records_ = false;  // At the last look, records waited for it.

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string>
 
-#include "haricot/binlog/ground.hpp"
+#include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/large_body.hpp"
-#include "haricot/binlog/record_way.hpp"
+#include "haricot/binlog/record_stream.hpp"
 #include "haricot/binlog/room_ahead.hpp"
 #include "haricot/queue/journal.hpp"
 
@@ -20,13 +20,13 @@ class LargeBodies {
   enum class User : std::uint8_t { put, compaction, recovery };
 
   // All outlive this.
-  LargeBodies(Ground& ground, RecordWay& way, RoomAhead& room, LargeBody& body)
-      : ground_(ground), way_(way), room_(room), body_(body) {}
+  LargeBodies(BinlogState& state, RecordStream& stream, RoomAhead& room, LargeBody& body)
+      : state_(state), stream_(stream), room_(room), body_(body) {}
   LargeBodies(const LargeBodies&) = delete;
   LargeBodies& operator=(const LargeBodies&) = delete;
 
   bool is_large(const BlobRef& body) const {
-    return body && body.size() >= ground_.options.large_body_bytes;
+    return body && body.size() >= state_.options.large_body_bytes;
   }
   // Null if the job has none.
   BlobRef body_of(const JournaledJob& job) const;
@@ -55,7 +55,7 @@ class LargeBodies {
   // Records a job whose body is whole: the file begins with it. If that fails, the job is in doubt
   // and is written anew, as any other. Requires: write_ahead() was ok, and memory was prepared.
   void append(const JournaledJob& job);
-  // The same for one that is written anew. False: the way of records has failed.
+  // The same for one that is written anew. False: the stream of records has failed.
   bool append_again(const JournaledJob& job);
 
   // A put waits for its turn; or none does any more.
@@ -82,8 +82,8 @@ class LargeBodies {
   std::string_view text_of_tags(const JournaledJob& job) const;
   bool begin_file_with(const Record& record, std::string_view tags);
 
-  Ground& ground_;
-  RecordWay& way_;
+  BinlogState& state_;
+  RecordStream& stream_;
   RoomAhead& room_;
   LargeBody& body_;
   User user_ = User::put;             // Who had it begun; of the last one, if there is none.

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/folder_watch.hpp"
-#include "haricot/binlog/ground.hpp"
 #include "haricot/binlog/large_bodies.hpp"
-#include "haricot/binlog/record_way.hpp"
+#include "haricot/binlog/record_stream.hpp"
 #include "haricot/binlog/room_ahead.hpp"
 
 namespace haricot::binlog {
@@ -21,25 +21,26 @@ namespace haricot::binlog {
 class Recovery {
  public:
   // All outlive this.
-  Recovery(Ground& ground, RecordWay& way, RoomAhead& room, LargeBodies& bodies, FolderWatch& watch)
-      : ground_(ground), way_(way), room_(room), bodies_(bodies), watch_(watch) {}
+  Recovery(BinlogState& state, RecordStream& stream, RoomAhead& room, LargeBodies& bodies,
+           FolderWatch& watch)
+      : state_(state), stream_(stream), room_(room), bodies_(bodies), watch_(watch) {}
   Recovery(const Recovery&) = delete;
   Recovery& operator=(const Recovery&) = delete;
 
-  // What it hears from the way of records.
-  void failed(const WayEvents::Failure& failure) noexcept;
+  // What it hears from the stream of records.
+  void failed(const StreamEvents::Failure& failure) noexcept;
   void syncs_taken();
 
-  // Does a turn's part of it. Requires: the way of records refuses.
+  // Does a turn's part of it. Requires: the stream of records refuses.
   void go_on();
   // The next try is made at once.
-  void try_at_once() { retry_at_ = ground_.now; }
-  // When the next turn has to come for this. Requires: the way of records refuses.
+  void try_at_once() { retry_at_ = state_.now; }
+  // When the next turn has to come for this. Requires: the stream of records refuses.
   Instant next_event() const;
 
  private:
-  Segments& segments() { return *ground_.segments; }
-  const Segments& segments() const { return *ground_.segments; }
+  Segments& segments() { return *state_.segments; }
+  const Segments& segments() const { return *state_.segments; }
   Duration pause_before_next_try() const;
   void forget_failed_files();
   bool remove_failed(std::uint64_t number);
@@ -58,8 +59,8 @@ class Recovery {
   bool remove_one_left_behind();
   void recovered();
 
-  Ground& ground_;
-  RecordWay& way_;
+  BinlogState& state_;
+  RecordStream& stream_;
   RoomAhead& room_;
   LargeBodies& bodies_;
   FolderWatch& watch_;

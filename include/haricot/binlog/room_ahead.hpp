@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "haricot/binlog/ground.hpp"
+#include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/large_body.hpp"
-#include "haricot/binlog/record_way.hpp"
+#include "haricot/binlog/record_stream.hpp"
 #include "haricot/binlog/spares.hpp"
 #include "haricot/queue/journal.hpp"
 
@@ -21,7 +21,7 @@ namespace haricot::binlog {
 class RoomAhead {
  public:
   // All outlive this. Of the body it knows only what space its file has.
-  RoomAhead(Ground& ground, RecordWay& way, const LargeBody& body);
+  RoomAhead(BinlogState& state, RecordStream& stream, const LargeBody& body);
   RoomAhead(const RoomAhead&) = delete;
   RoomAhead& operator=(const RoomAhead&) = delete;
 
@@ -30,7 +30,7 @@ class RoomAhead {
   // Of the next file: what was asked for, or less on a small disk.
   std::uint64_t file_bytes() const { return file_bytes_; }
   // What is promised to the jobs.
-  std::uint64_t for_ends_of_jobs() const { return ground_.promises.bytes(); }
+  std::uint64_t for_ends_of_jobs() const { return state_.promises.bytes(); }
   // Enough to move all jobs out of the oldest file.
   std::uint64_t for_compaction() const;
   // The same while compaction is under way. Requires: there is a file.
@@ -42,7 +42,7 @@ class RoomAhead {
   // Where nearly all lives, copying would go round and round for nothing.
   std::uint64_t garbage_worth_collecting() const { return file_bytes_ / 2 + kShortRecordBytes; }
   // What there is.
-  std::uint64_t ahead() const { return way_.writer().room() + spares_.room(); }
+  std::uint64_t ahead() const { return stream_.writer().room() + spares_.room(); }
 
   // Of the whole folder, and how many it may have before compaction begins.
   std::uint64_t folder_bytes() const;
@@ -54,7 +54,7 @@ class RoomAhead {
   bool is_short() const { return spare_status_ == DiskStatus::full; }
   // Sees to it that the file that is being written takes a record, and that after it there is room
   // for `keep` bytes more. full: there is none to be had. failed: no file can be made, or, where
-  // none is open any more, the way of records has failed. later: a sync that is under way has to
+  // none is open any more, the stream of records has failed. later: a sync that is under way has to
   // end first.
   JournalStatus make_room(std::uint64_t record_bytes, std::uint64_t keep);
   // The same room in spares alone, for a record that has a file of its own.
@@ -63,12 +63,12 @@ class RoomAhead {
   bool has_to_wait_for_syncs();
   // Opens the first spare, which then takes a record of that size. Requires: there is one.
   bool prepare_spare(std::uint64_t record_bytes);
-  // Begins the spare that was prepared. False: the way of records has failed.
+  // Begins the spare that was prepared. False: the stream of records has failed.
   bool begin_file();
   // Whether there is a spare, if need be a new one.
   bool has_spare_or_makes_one();
   // There may be space again: the disk is asked at once.
-  void ask_again() { spare_again_ = ground_.now; }
+  void ask_again() { spare_again_ = state_.now; }
   // Why the last spare could not be had: for the log.
   const std::string& why() const { return spares_.why(); }
 
@@ -113,10 +113,10 @@ class RoomAhead {
   JournalStatus why_no_spare();
   bool rotate();
   bool has_spare_to_give_back(std::uint64_t wanted) const;
-  const Segments& segments() const { return *ground_.segments; }
+  const Segments& segments() const { return *state_.segments; }
 
-  Ground& ground_;
-  RecordWay& way_;
+  BinlogState& state_;
+  RecordStream& stream_;
   const LargeBody& body_;
   Spares spares_;
   std::uint64_t file_bytes_;

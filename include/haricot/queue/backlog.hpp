@@ -101,7 +101,7 @@ class Backlog {
   friend class Inspection;
 
   using Kick = engine_tasks::Kick;
-  using Orphans = engine_tasks::Orphans;
+  using ClosedClient = engine_tasks::ClosedClient;
   using Flush = engine_tasks::Flush;
   using DeleteBatch = engine_tasks::DeleteBatch;
   using ModeChange = engine_tasks::ModeChange;
@@ -118,7 +118,7 @@ class Backlog {
   void leave_task(Client& client);
   // Does a piece of the task. Requires: the budget is not used up.
   TaskState step(Task& task, Kick& kick, const Budget& budget);
-  TaskState step(Task& task, Orphans& orphans, const Budget& budget);
+  TaskState step(Task& task, ClosedClient& closed, const Budget& budget);
   TaskState step(Task& task, Flush& flush, const Budget& budget);
   TaskState step(Task& task, DeleteBatch& batch, const Budget& budget);
   TaskState step(Task& task, ModeChange& change, const Budget& budget);
@@ -131,8 +131,8 @@ class Backlog {
   bool can_delete();
   TaskState free_some(Flush& flush, Tube& tube, const Budget& budget);
   [[gnu::always_inline]] Tube& delete_unoffered(JobRef ref, const KeptKey* left);
-  JobRef take_orphan(Orphans& orphans);
-  void give_back(Orphans& orphans, const Budget& budget);
+  JobRef take_job_of(ClosedClient& closed);
+  void give_back(ClosedClient& closed, const Budget& budget);
 
   QueueState& state_;
   Flushes& flushes_;

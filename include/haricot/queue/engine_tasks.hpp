@@ -27,7 +27,7 @@ struct Kick {
 };
 // What a closed client has left behind: jobs that have yet to be given back, and watches of
 // tubes.
-struct Orphans {
+struct ClosedClient {
   IndexedHeap<DeadlineSlot> jobs;
   PagedArray<Watch*> watches;
   std::unique_ptr<WatchIndex> index;
@@ -72,6 +72,6 @@ struct FirstWeight {
 };
 
 // What a LongTasks::Task does.
-using Work = std::variant<Kick, Orphans, Flush, DeleteBatch, ModeChange, FirstWeight>;
+using Work = std::variant<Kick, ClosedClient, Flush, DeleteBatch, ModeChange, FirstWeight>;
 
 }  // namespace haricot::engine_tasks

@@ -32,9 +32,9 @@ class Watching {
   // changed.
   [[nodiscard]] bool open(Client& client);
   // Lets it go, and returns what it leaves behind. Requires: it does not wait.
-  engine_tasks::Orphans close(Client& client);
+  engine_tasks::ClosedClient close(Client& client);
   // Drops watches of a closed client, the last one first.
-  void drop_watches(engine_tasks::Orphans& orphans, const Budget& budget);
+  void drop_watches(engine_tasks::ClosedClient& closed, const Budget& budget);
 
   // done, out_of_memory
   Outcome use(Client& client, std::string_view tube_name);

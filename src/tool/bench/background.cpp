@@ -54,7 +54,7 @@ bool Background::put_jobs(Dialogue& dialogue, std::uint64_t tube, std::uint64_t 
                           std::uint32_t delay, JobIds* ids, std::string& error) {
   if (count == 0) return true;
   const std::string use = "use " + tubes_.load(tube) + "\r\n";
-  if (!dialogue.run("use", use, 1, ReplyCode::using_tube, error)) return false;
+  if (!dialogue.run("use", use, 1, ReplyCode::now_using, error)) return false;
   const std::uint64_t at_once =
       std::clamp<std::uint64_t>(kBytesAtOnce / (body_.size() + 40), 1, kCommandsAtOnce);
   std::string commands;
@@ -90,7 +90,7 @@ bool Background::make_idle_tubes(Dialogue& dialogue, std::string& error) {
     }
     const auto check = [this](const Answer& answer) {
       if (answer.code == ReplyCode::inserted) ids_.add(answer.number);
-      return answer.code == ReplyCode::inserted || answer.code == ReplyCode::using_tube;
+      return answer.code == ReplyCode::inserted || answer.code == ReplyCode::now_using;
     };
     if (!dialogue.run("use and put", commands, 2 * batch, check, error)) return false;
     done += batch;
@@ -109,7 +109,7 @@ bool Background::make_connections(std::string& error) {
   Dialogue last(patience());
   if (wanted.idle_connections > 0 &&
       (!last.open(address_, error) ||
-       !last.run("list-tube-used", "list-tube-used\r\n", 1, ReplyCode::using_tube, error))) {
+       !last.run("list-tube-used", "list-tube-used\r\n", 1, ReplyCode::now_using, error))) {
     return false;
   }
   for (std::uint64_t i = 0; i < wanted.waiting; ++i) {

@@ -86,7 +86,7 @@ bool Load::open_connection(const Address& address, std::size_t index, std::strin
   Dialogue dialogue(patience_of(options_));
   if (!dialogue.open(address, error)) return false;
   const std::string tube = tubes_.load(connection.tube);
-  if (!dialogue.run("use", "use " + tube + "\r\n", 1, ReplyCode::using_tube, error) ||
+  if (!dialogue.run("use", "use " + tube + "\r\n", 1, ReplyCode::now_using, error) ||
       !choose_tubes(dialogue, tube, error)) {
     return false;
   }
@@ -115,7 +115,7 @@ bool Load::choose_tubes(Dialogue& dialogue, const std::string& own, std::string&
   if (!dialogue.run("watch", commands, watches, ReplyCode::watching, error)) return false;
   if (!has_mode) return true;
   const std::string mode = "reserve-mode " + std::string(name_of(options_.reserve_mode)) + "\r\n";
-  return dialogue.run("reserve-mode", mode, 1, ReplyCode::using_tube, error);
+  return dialogue.run("reserve-mode", mode, 1, ReplyCode::now_using, error);
 }
 
 bool Load::watch_over(const std::vector<os::Descriptor>& silent, std::string& error) {

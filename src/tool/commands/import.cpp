@@ -219,7 +219,7 @@ class Import {
     sent_to_ = pending_.back().line;
     std::size_t at = 0;
     const auto take = [&](const Answer& answer) {
-      if (answer.code == ReplyCode::using_tube) return;
+      if (answer.code == ReplyCode::now_using) return;
       Pending& job = pending_[std::min(at++, pending_.size() - 1)];
       answered_to_ = job.line;
       if (const std::optional<KeyHolder> holder = read_key_holder(answer.line)) {

@@ -42,7 +42,7 @@ std::optional<std::vector<StatsText>> JobSearch::ask_jobs(std::span<const std::u
 
 bool JobSearch::find_bound() {
   const std::string tube = "haricot-export-" + std::to_string(::getpid());
-  if (!server_.ask("use " + tube, ReplyCode::using_tube)) return false;
+  if (!server_.ask("use " + tube, ReplyCode::now_using)) return false;
   // So far ahead that no worker ever gets it, not even one that watches all tubes.
   const auto put = server_.ask_together("put", "put 4294967295 4294967295 1 0\r\n\r\n", 1);
   if (!put) return false;
@@ -54,7 +54,7 @@ bool JobSearch::find_bound() {
     server_.refuse("put", answer.code, answer.line);
     return false;
   }
-  return server_.ask("use default", ReplyCode::using_tube).has_value();
+  return server_.ask("use default", ReplyCode::now_using).has_value();
 }
 
 std::optional<std::uint64_t> JobSearch::count_jobs() {

@@ -270,7 +270,7 @@ int put(Words words) {
   if (const std::optional<int> over = errand.connect()) return *over;
   TagSupport support(errand.server(), TagSupport::Names::flags);
   if (!support.takes(choice.tags)) return errand.failed();
-  if (!errand.server().ask("use " + choice.tube, ReplyCode::using_tube)) return errand.failed();
+  if (!errand.server().ask("use " + choice.tube, ReplyCode::now_using)) return errand.failed();
   Batch batch(errand, choice);
   if (has_words) return put_words(errand, batch);
   return choice.lines ? put_lines(errand, choice, source, batch)

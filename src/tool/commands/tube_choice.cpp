@@ -67,7 +67,7 @@ std::optional<StatsText> use(Errand& errand, JobRound* round, const std::string&
     status = round != nullptr ? round->end_without(tube) : errand.no("there is no tube " + tube);
     return std::nullopt;
   }
-  if (!errand.server().ask("use " + tube, ReplyCode::using_tube)) {
+  if (!errand.server().ask("use " + tube, ReplyCode::now_using)) {
     status = errand.failed();
     return std::nullopt;
   }

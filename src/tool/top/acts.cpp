@@ -34,7 +34,7 @@ std::optional<std::string> kick(const Act& act, Remote& server) {
   const auto take = [&](const Answer& answer) {
     const bool is_kick = answers++ == 1;
     if (is_kick) kicked = answer.number;
-    if (answer.code != (is_kick ? ReplyCode::kicked : ReplyCode::using_tube)) {
+    if (answer.code != (is_kick ? ReplyCode::kicked : ReplyCode::now_using)) {
       odd = {answer.code, 0, std::string(answer.line), {}};
     }
   };

@@ -51,7 +51,7 @@ bool peek_jobs(Remote& server, const std::string& tube, NextJobs& found) {
     const bool is_peek = i > 0 && i <= kSeenStates.size();
     if (is_peek && answer.code == ReplyCode::found) {
       peeked[i - 1] = {answer.number, answer.body.size()};
-    } else if (answer.code != (is_peek ? ReplyCode::not_found : ReplyCode::using_tube)) {
+    } else if (answer.code != (is_peek ? ReplyCode::not_found : ReplyCode::now_using)) {
       odd = answer.line;
     }
   };

@@ -15,11 +15,11 @@
 
 namespace haricot::binlog {
 
-struct Ground {
-  // The disk outlives the ground.
-  Ground(Disk& on_disk, const BinlogOptions& wanted) : disk(on_disk), options(wanted) {}
-  Ground(const Ground&) = delete;
-  Ground& operator=(const Ground&) = delete;
+struct BinlogState {
+  // The disk outlives the state.
+  BinlogState(Disk& on_disk, const BinlogOptions& wanted) : disk(on_disk), options(wanted) {}
+  BinlogState(const BinlogState&) = delete;
+  BinlogState& operator=(const BinlogState&) = delete;
 
   bool has_syncs() const { return options.sync != SyncPolicy::never; }
   // Another server may write to the folder, late. So nothing is done by a name that may be that of

@@ -15,12 +15,12 @@
 
 namespace haricot::binlog {
 
-class Keeper {
+class Quarantine {
  public:
   // The disk outlives this.
-  explicit Keeper(Disk& disk) : disk_(disk) {}
-  Keeper(const Keeper&) = delete;
-  Keeper& operator=(const Keeper&) = delete;
+  explicit Quarantine(Disk& disk) : disk_(disk) {}
+  Quarantine(const Quarantine&) = delete;
+  Quarantine& operator=(const Quarantine&) = delete;
 
   // How a name is made of the number of a file and a serial number: damaged_name() and such.
   using NameOf = std::string (*)(std::uint64_t number, std::uint64_t serial);

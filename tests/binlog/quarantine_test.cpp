@@ -1,4 +1,4 @@
-#include "haricot/binlog/keeper.hpp"
+#include "haricot/binlog/quarantine.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,21 +12,21 @@ namespace haricot::binlog {
 namespace {
 
 // Keeps the bytes in a folder that nobody has listed yet, as a start does.
-Keeper::Kept keep_in(Disk& disk, const std::string& bytes, std::uint64_t number = 3) {
-  Keeper keeper(disk);
-  Keeper::Kept kept;
-  EXPECT_EQ(keeper.keep(bytes, number, damaged_name, kept), DiskStatus::ok);
-  EXPECT_EQ(keeper.sync(), DiskStatus::ok);
+Quarantine::Kept keep_in(Disk& disk, const std::string& bytes, std::uint64_t number = 3) {
+  Quarantine quarantine(disk);
+  Quarantine::Kept kept;
+  EXPECT_EQ(quarantine.keep(bytes, number, damaged_name, kept), DiskStatus::ok);
+  EXPECT_EQ(quarantine.sync(), DiskStatus::ok);
   return kept;
 }
 
-TEST(Keeper, EachCopyHasANumberOfItsOwn) {
+TEST(Quarantine, EachCopyHasANumberOfItsOwn) {
   SimDisk disk;
-  Keeper keeper(disk);
+  Quarantine quarantine(disk);
   std::vector<std::string> names;
   for (const std::string bytes : {"one", "two", "three"}) {
-    Keeper::Kept kept;
-    ASSERT_EQ(keeper.keep(bytes, 3, damaged_name, kept), DiskStatus::ok);
+    Quarantine::Kept kept;
+    ASSERT_EQ(quarantine.keep(bytes, 3, damaged_name, kept), DiskStatus::ok);
     EXPECT_TRUE(kept.is_new);
     EXPECT_EQ(disk.bytes_of(kept.name), bytes);
     names.push_back(kept.name);
@@ -36,18 +36,18 @@ TEST(Keeper, EachCopyHasANumberOfItsOwn) {
   EXPECT_EQ(keep_in(disk, "one", 4).name, "binlog.4.damaged.1") << "copies of files count apart";
 }
 
-TEST(Keeper, TheSameBytesAreKeptOnce) {
+TEST(Quarantine, TheSameBytesAreKeptOnce) {
   SimDisk disk;
   EXPECT_TRUE(keep_in(disk, "one").is_new);
   EXPECT_TRUE(keep_in(disk, "two").is_new);
-  const Keeper::Kept again = keep_in(disk, "one");
+  const Quarantine::Kept again = keep_in(disk, "one");
   EXPECT_FALSE(again.is_new);
   EXPECT_EQ(again.name, "binlog.3.damaged.1");
   EXPECT_FALSE(disk.has("binlog.3.damaged.3"));
 }
 
 // Whether or not names and bytes that are not synced survive: what has the name of a copy is one.
-TEST(Keeper, ACrashLeavesNoHalfOfACopyThatCounts) {
+TEST(Quarantine, ACrashLeavesNoHalfOfACopyThatCounts) {
   const std::string bytes(9000, 'x');
   SimDisk disk;
   disk.start_trace();
@@ -68,11 +68,11 @@ TEST(Keeper, ACrashLeavesNoHalfOfACopyThatCounts) {
   }
 }
 
-TEST(Keeper, ACopyThatWasThereIsMadeDurable) {
+TEST(Quarantine, ACopyThatWasThereIsMadeDurable) {
   SimDisk disk;
   {
-    Keeper killed(disk);
-    Keeper::Kept kept;
+    Quarantine killed(disk);
+    Quarantine::Kept kept;
     ASSERT_EQ(killed.keep("bytes", 3, damaged_name, kept), DiskStatus::ok);
   }
   ASSERT_FALSE(disk.has_durable("binlog.3.damaged.1"));
@@ -80,14 +80,14 @@ TEST(Keeper, ACopyThatWasThereIsMadeDurable) {
   EXPECT_TRUE(disk.has_durable("binlog.3.damaged.1"));
 }
 
-TEST(Keeper, ACopyThatCannotBeMadeLeavesNothingAndIsTold) {
+TEST(Quarantine, ACopyThatCannotBeMadeLeavesNothingAndIsTold) {
   for (const DiskCall call :
        {DiskCall::list, DiskCall::create, DiskCall::write, DiskCall::sync, DiskCall::rename}) {
     SimDisk disk;
     disk.inject({.call = call, .status = DiskStatus::full});
-    Keeper keeper(disk);
-    Keeper::Kept kept;
-    EXPECT_EQ(keeper.keep("bytes", 3, damaged_name, kept), DiskStatus::full);
+    Quarantine quarantine(disk);
+    Quarantine::Kept kept;
+    EXPECT_EQ(quarantine.keep("bytes", 3, damaged_name, kept), DiskStatus::full);
     EXPECT_FALSE(kept.is_new);
     EXPECT_FALSE(disk.has("binlog.3.damaged.1"));
     EXPECT_FALSE(disk.has("binlog.3.damaged.1.tmp"));
@@ -96,42 +96,42 @@ TEST(Keeper, ACopyThatCannotBeMadeLeavesNothingAndIsTold) {
   }
 }
 
-TEST(Keeper, AMoveNeverReplacesAFile) {
+TEST(Quarantine, AMoveNeverReplacesAFile) {
   SimDisk disk;
   disk.put("binlog.3", "new");
   disk.put("binlog.3.aside.1", "first");
   disk.put("binlog.3.aside.2", "second");
-  Keeper keeper(disk);
+  Quarantine quarantine(disk);
   std::string to;
-  ASSERT_EQ(keeper.move("binlog.3", 3, aside_name, to), DiskStatus::ok);
+  ASSERT_EQ(quarantine.move("binlog.3", 3, aside_name, to), DiskStatus::ok);
   EXPECT_EQ(to, "binlog.3.aside.3");
   EXPECT_EQ(disk.bytes_of("binlog.3.aside.1"), "first");
   EXPECT_EQ(disk.bytes_of("binlog.3.aside.2"), "second");
   EXPECT_EQ(disk.bytes_of("binlog.3.aside.3"), "new");
   EXPECT_FALSE(disk.has("binlog.3"));
-  ASSERT_EQ(keeper.sync(), DiskStatus::ok);
+  ASSERT_EQ(quarantine.sync(), DiskStatus::ok);
   EXPECT_TRUE(disk.has_durable("binlog.3.aside.3"));
 
-  // The same keeper knows the names that it has given.
+  // The same quarantine knows the names that it has given.
   disk.put("binlog.3.tmp", "spare");
-  ASSERT_EQ(keeper.move("binlog.3.tmp", 3, aside_name, to), DiskStatus::ok);
+  ASSERT_EQ(quarantine.move("binlog.3.tmp", 3, aside_name, to), DiskStatus::ok);
   EXPECT_EQ(to, "binlog.3.aside.4");
 }
 
-TEST(Keeper, AMoveThatFailsLeavesTheFileWhereItIs) {
+TEST(Quarantine, AMoveThatFailsLeavesTheFileWhereItIs) {
   SimDisk disk;
   disk.put("binlog.3", "jobs");
   disk.inject({.call = DiskCall::rename});
-  Keeper keeper(disk);
+  Quarantine quarantine(disk);
   std::string to;
-  EXPECT_EQ(keeper.move("binlog.3", 3, aside_name, to), DiskStatus::failed);
+  EXPECT_EQ(quarantine.move("binlog.3", 3, aside_name, to), DiskStatus::failed);
   EXPECT_EQ(disk.bytes_of("binlog.3"), "jobs");
 }
 
-TEST(Keeper, NothingIsSyncedWhereNothingIsNew) {
+TEST(Quarantine, NothingIsSyncedWhereNothingIsNew) {
   SimDisk disk;
-  Keeper keeper(disk);
-  EXPECT_EQ(keeper.sync(), DiskStatus::ok);
+  Quarantine quarantine(disk);
+  EXPECT_EQ(quarantine.sync(), DiskStatus::ok);
   EXPECT_EQ(disk.calls(), 0U);
 }
 

@@ -1,8 +1,8 @@
-// The way of a record: collected in memory during a turn, written with one call at its end, synced
-// as the policy wants it, and safe then.
+// The stream of records: collected in memory during a turn, written with one call at its end,
+// synced as the policy wants it, and safe then.
 //
-// The way also begins and ends the files of the records. It is handed each file, so it does not
-// know where space comes from. When a write or a sync fails, the way lets go of the file and
+// The stream also begins and ends the files of the records. It is handed each file, so it does not
+// know where space comes from. When a write or a sync fails, the stream lets go of the file and
 // refuses everything, until begin_anew() says that everything in doubt has been written to another
 // file.
 
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/binlog/ground.hpp"
+#include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/note_writer.hpp"
 #include "haricot/binlog/notice.hpp"
 #include "haricot/binlog/record.hpp"
@@ -27,8 +27,8 @@
 
 namespace haricot::binlog {
 
-// What others hear of the way of records. Each is called where it happens, and must not fail.
-struct WayEvents {
+// What others hear of the stream of records. Each is called where it happens, and must not fail.
+struct StreamEvents {
   struct Failure {
     DiskStatus status;
     bool was_refusing;         // A try to recover has failed.
@@ -52,15 +52,15 @@ struct NewFile {
   const RecordAroundBody* first = nullptr;  // Its first record, if the body is there.
 };
 
-class RecordWay {
+class RecordStream {
  public:
   // So much is collected at most before it is written, whether the turn is over or not.
   static constexpr std::uint64_t kCollectedBytesMax = 1024 * 1024;
 
-  // The ground outlives this.
-  RecordWay(Ground& ground, const WayEvents& events);
-  RecordWay(const RecordWay&) = delete;
-  RecordWay& operator=(const RecordWay&) = delete;
+  // The state outlives this.
+  RecordStream(BinlogState& state, const StreamEvents& events);
+  RecordStream(const RecordStream&) = delete;
+  RecordStream& operator=(const RecordStream&) = delete;
 
   // Where it goes on after what was read.
   struct Start {
@@ -92,20 +92,20 @@ class RecordWay {
   // The oldest file that the next start has to find; 0 if there is no file.
   std::uint64_t oldest_needed() const;
 
-  // Ends the file: writes what is collected and lets go of it. Nothing: the way has failed. After
-  // that begin_file() and seal(), in this order: whoever finds a seal that tells of a next file can
-  // rely on it that there was one.
+  // Ends the file: writes what is collected and lets go of it. Nothing: the stream has failed.
+  // After that begin_file() and seal(), in this order: whoever finds a seal that tells of a next
+  // file can rely on it that there was one.
   std::optional<SegmentWriter::Ending> end_file();
   enum class Begun : std::uint8_t {
-    yes,        // The file is the way's.
+    yes,        // The file is the stream's.
     not_tried,  // There is no memory. The file is as it was.
     failed,     // What the file has is void.
     gone,       // The same, and it has no name any more.
   };
-  // On anything but yes the way has failed. Requires: none is open.
+  // On anything but yes the stream has failed. Requires: none is open.
   Begun begin_file(const NewFile& file);
-  // Asks for the sync of what is sealed. False: the way has failed. Does not write the seal if no
-  // file was begun.
+  // Asks for the sync of what is sealed. False: the stream has failed. Does not write the seal if
+  // no file was begun.
   bool seal(const SegmentWriter::Ending& ending, bool is_begun);
   // Tries again to cut off what a write that failed has left at the end of files, if no sync is
   // under way. end_turn() calls it as long as there is something to cut. O(files).
@@ -228,8 +228,8 @@ class RecordWay {
   DiskStatus write_head(const NewFile& file, const std::string& from, const std::string& to);
   Signature signature_of(std::uint64_t number) const;
 
-  Ground& ground_;
-  const WayEvents events_;
+  BinlogState& state_;
+  const StreamEvents events_;
   NoteWriter note_;
   SegmentWriter writer_;
   SyncLine syncs_;

@@ -1,4 +1,4 @@
-#include "haricot/binlog/keeper.hpp"
+#include "haricot/binlog/quarantine.hpp"
 
 #include <algorithm>
 
@@ -14,19 +14,19 @@ std::string_view without_zeros_at_end(std::string_view bytes) {
 
 }  // namespace
 
-DiskStatus Keeper::list() {
+DiskStatus Quarantine::list() {
   if (is_listed_) return DiskStatus::ok;
   const DiskStatus status = disk_.list(names_);
   is_listed_ = status == DiskStatus::ok;
   return status;
 }
 
-bool Keeper::has(std::string_view name) const {
+bool Quarantine::has(std::string_view name) const {
   return std::find(names_.begin(), names_.end(), name) != names_.end();
 }
 
 // The first name that nothing has. Requires: list().
-DiskStatus Keeper::free_name(std::uint64_t number, NameOf name_of, std::string& name) {
+DiskStatus Quarantine::free_name(std::uint64_t number, NameOf name_of, std::string& name) {
   const DiskStatus status = list();
   if (status != DiskStatus::ok) return status;
   std::uint64_t serial = 1;
@@ -36,8 +36,8 @@ DiskStatus Keeper::free_name(std::uint64_t number, NameOf name_of, std::string& 
 }
 
 // A copy that is there already, if it has just these bytes. One that cannot be read is none.
-DiskStatus Keeper::find_copy(std::string_view bytes, std::uint64_t number, NameOf name_of,
-                             Kept& kept) {
+DiskStatus Quarantine::find_copy(std::string_view bytes, std::uint64_t number, NameOf name_of,
+                                 Kept& kept) {
   const DiskStatus status = list();
   if (status != DiskStatus::ok) return status;
   for (std::uint64_t serial = 1; has(name_of(number, serial)); ++serial) {
@@ -53,7 +53,8 @@ DiskStatus Keeper::find_copy(std::string_view bytes, std::uint64_t number, NameO
   return DiskStatus::ok;
 }
 
-DiskStatus Keeper::keep(std::string_view bytes, std::uint64_t number, NameOf name_of, Kept& kept) {
+DiskStatus Quarantine::keep(std::string_view bytes, std::uint64_t number, NameOf name_of,
+                            Kept& kept) {
   kept = {};
   DiskStatus status = find_copy(bytes, number, name_of, kept);
   if (status != DiskStatus::ok) return status;
@@ -84,8 +85,8 @@ DiskStatus Keeper::keep(std::string_view bytes, std::uint64_t number, NameOf nam
   return DiskStatus::ok;
 }
 
-DiskStatus Keeper::move(const std::string& from, std::uint64_t number, NameOf name_of,
-                        std::string& to) {
+DiskStatus Quarantine::move(const std::string& from, std::uint64_t number, NameOf name_of,
+                            std::string& to) {
   DiskStatus status = free_name(number, name_of, to);
   if (status == DiskStatus::ok) status = disk_.rename(from, to);
   if (status != DiskStatus::ok) return status;
@@ -94,7 +95,7 @@ DiskStatus Keeper::move(const std::string& from, std::uint64_t number, NameOf na
   return DiskStatus::ok;
 }
 
-DiskStatus Keeper::sync() {
+DiskStatus Quarantine::sync() {
   if (!has_to_sync_) return DiskStatus::ok;
   const DiskStatus status = disk_.sync_folder();
   has_to_sync_ = status != DiskStatus::ok;
@@ -104,9 +105,9 @@ DiskStatus Keeper::sync() {
 DiskStatus remove_or_keep(Disk& disk, std::uint64_t number, bool has_to_be_kept) {
   const std::string name = binlog_file_name(number);
   if (!has_to_be_kept) return disk.remove(name);
-  Keeper keeper(disk);
+  Quarantine quarantine(disk);
   std::string to;
-  return keeper.move(name, number, damaged_name, to);
+  return quarantine.move(name, number, damaged_name, to);
 }
 
 }  // namespace haricot::binlog
