@@ -266,8 +266,7 @@ TEST_F(EngineTime, AClientWithAHundredThousandJobsGivesThemBackInPieces) {
     EXPECT_EQ(world.report(given_back).time_left_s, 0u);
     EXPECT_EQ(engine.delete_job(other, given_back), Outcome::not_found);
     EXPECT_EQ(engine.release(other, given_back, 1, 0, world.now), Outcome::not_found);
-    EXPECT_EQ(engine.reserve_job(other, given_back, world.now).outcome,
-              Outcome::not_found);
+    EXPECT_EQ(engine.reserve_job(other, given_back, world.now).outcome, Outcome::not_found);
     Client& newcomer = world.connect();
     EXPECT_EQ(engine.touch(newcomer, given_back, world.now), Outcome::not_found);
     const JobId id = world.reserve(newcomer);

@@ -4,8 +4,8 @@
 // Nobody finds what is written to a file without a name, and no call fails. So the watch looks for
 // the files by their names: once a second while the binlog is in use, and at each new file.
 //
-//   the newest file or the folder   the stream of records has failed, and recovers when the folder
-//                                   is there. Then all jobs are written anew, not only those in doubt.
+//   the newest file or the folder   records are refused until the folder is there. Then all jobs
+//                                   are written anew, not only those in doubt.
 //   an older file                   its jobs, and those of the files before it, which may have been
 //                                   deleted in it, are moved by compaction. Nothing is refused.
 //
