@@ -117,14 +117,12 @@ void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wa
     const std::size_t first = first_allowed(changes, safe);
     const auto job = found.find(id);
     const bool is_there = job != found.end();
-    const bool may_lack_tags = !changes[first].job;
     bool fits = false;
     std::string allowed;
     for (std::size_t i = first; i < changes.size(); ++i) {
       if (exactly && i > first && changes[i].record != binlog::kUnrecorded) continue;
       const auto& state = changes[i].job;
-      const bool same =
-          state ? is_there && is_same(*state, job->second, may_lack_tags, wall_now) : !is_there;
+      const bool same = state ? is_there && is_same(*state, job->second, wall_now) : !is_there;
       if (same && state && state->burial > 0) {
         burials[job->second.tube][job->second.burial] = state->burial;
       }

@@ -97,8 +97,7 @@ std::string to_text(const std::optional<KnownJob>& job) {
   return text;
 }
 
-bool is_same(KnownJob known, const KnownJob& found, bool may_lack_tags, std::int64_t wall_now) {
-  if (may_lack_tags && found.tags.empty()) known.tags.clear();
+bool is_same(KnownJob known, const KnownJob& found, std::int64_t wall_now) {
   known = as_of(std::move(known), wall_now);
   for (const JobEvent event : {JobEvent::reserve, JobEvent::timeout}) {
     const auto i = static_cast<std::size_t>(event);
@@ -237,10 +236,9 @@ std::string JobHistory::compare(const Engine& restored, Duration wall_offset, st
   for (const auto& [id, job] : found) {
     const auto known = allowed.find(id);
     if (known == allowed.end()) return "job " + std::to_string(id) + " was never there";
-    const bool may_lack_tags = !known->second.front();
     const std::optional<KnownJob>* match = nullptr;
     for (const auto& state : known->second) {
-      if (!state || !is_same(*state, job, may_lack_tags, wall_now)) continue;
+      if (!state || !is_same(*state, job, wall_now)) continue;
       // A burial that is recorded late has its turn since the job was buried, which is not known.
       const bool has_no_turn =
           match != nullptr && (*match)->state == JobState::buried && (*match)->burial == 0;

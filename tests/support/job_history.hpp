@@ -51,9 +51,8 @@ KnownJob known_from(const Engine& engine, JobRef ref, Duration wall_offset);
 std::string to_text(const std::optional<KnownJob>& job);
 // Whether a job came back as it was recorded. A reserve or its timeout makes no record of its own,
 // so the copy that compaction makes may know of more of them. A delayed job whose time has come is
-// a ready one. `may_lack_tags`: the record was not safe yet. Then the tags, which stand in a record
-// of their own, may be lost alone.
-bool is_same(KnownJob known, const KnownJob& found, bool may_lack_tags, std::int64_t wall_now);
+// a ready one.
+bool is_same(KnownJob known, const KnownJob& found, std::int64_t wall_now);
 // All jobs of an engine. Those that are buried are numbered in the order of their tubes.
 std::map<JobId, KnownJob> all_jobs(const Engine& engine, Duration wall_offset);
 
