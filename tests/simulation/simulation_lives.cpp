@@ -159,8 +159,8 @@ void Simulation::end_life() {
 
   // If no call failed and the kernel kept all, nothing may be missed, also on a full disk. But a
   // file that was damaged before is told as long as jobs live in it.
-  // What a loss of power takes of what was not synced is torn, and not damaged; without syncs nobody
-  // can tell.
+  // What a loss of power takes of what was not synced is torn, and not damaged; without syncs
+  // nobody can tell.
   const bool may_be_torn = end == 2 && options_.sync == binlog::SyncPolicy::never;
   const bool has_to_be_sound = !may_be_torn && disk_->faults_hit() == 0 && !sync_was_failed_ &&
                                binlog_->numbers().errors == 0 && binlog_->replayed().is_sound();
