@@ -23,7 +23,8 @@ constexpr std::array kRows = {
     Row{Kind::unproven, "unproven",
         "FILE: RECORDS of beanstalkd cannot be checked; the file is damaged, or has changed"},
     Row{Kind::torn, "torn",
-        "FILE ends in half a record: BYTES at offset OFFSET, as a crash leaves them"},
+        "FILE has lost what was not on the disk yet: BYTES at offset OFFSET, as a crash leaves "
+        "them"},
     Row{Kind::missing, "file-missing", "FILE is missing"},
     Row{Kind::all_missing, "all-files-missing",
         "FILE is missing, and so are all files before it: a server has recorded jobs in this "

@@ -11,7 +11,7 @@ namespace haricot::tool {
 enum ExitStatus : int {
   kExitDone = 0,
   kExitFailure = 1,   // The answer is no: not there, not empty in time, not all of it, interrupted.
-  kExitTorn = 2,      // binlog check: there is nothing worse than half a record at the end.
+  kExitTorn = 2,      // binlog check: only what was not on the disk yet is lost.
   kExitNoServer = 3,  // Nobody listens, or not a beanstalk server, or silence.
   kExitRefused = 4,   // The server refuses the command, or does not know it.
   kExitUsage = 5,     // A mistake on the command line.
