@@ -138,8 +138,8 @@ class Simulation {
   Duration wall_offset_;
   bool may_disturb_ = false;
   bool sync_was_failed_ = false;  // In this life, whether the server has heard of it or not.
-  bool has_epochs_ = false;  // Servers of the run have a fence; nobody else is there.
-  std::uint32_t epoch_ = 0;  // Of the last one.
+  bool has_epochs_ = false;       // Servers of the run have a fence; nobody else is there.
+  std::uint32_t epoch_ = 0;       // Of the last one.
   bool disk_is_slow_ = false;
   int years_left_ = 0;
   std::uint64_t steps_ = 0, restarts_ = 0, disk_faults_ = 0, refused_ = 0;
