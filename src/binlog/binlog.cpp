@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "haricot/base/check.hpp"
-#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 
 // What commands are told, and who goes on in a turn. Opening and closing are in binlog_opening.cpp.
 

@@ -5,7 +5,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/binlog/binlog.hpp"
-#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 
 namespace haricot::binlog {
 namespace {

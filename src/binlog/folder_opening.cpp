@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "haricot/binlog/large_body.hpp"
-#include "haricot/binlog/quarantine.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/write/large_body.hpp"
+#include "haricot/binlog/write/quarantine.hpp"
 
 namespace haricot::binlog {
 namespace {

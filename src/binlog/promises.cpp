@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "haricot/base/check.hpp"
-#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "haricot/base/check.hpp"
-#include "haricot/binlog/record.hpp"
+#include "haricot/binlog/format/record.hpp"
 #include "os/clock.hpp"
 #include "os/process.hpp"
 

@@ -16,7 +16,8 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/binlog/replay.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/read/replay.hpp"
 #include "os/file_calls.hpp"
 #include "os/folder_lock.hpp"
 

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "haricot/binlog/replay.hpp"
-#include "haricot/binlog/segment_writer.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/read/replay.hpp"
 #include "os/disk.hpp"
 #include "os/file_calls.hpp"
 

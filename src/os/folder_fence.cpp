@@ -19,8 +19,9 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/crc32c.hpp"
-#include "haricot/binlog/record.hpp"
-#include "haricot/binlog/replay.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/record.hpp"
+#include "haricot/binlog/read/replay.hpp"
 #include "os/clock.hpp"
 #include "os/descriptor.hpp"
 #include "os/file_calls.hpp"

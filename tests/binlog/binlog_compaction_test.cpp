@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "binlog_world.hpp"
+#include "haricot/binlog/format/file_name.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -18,7 +18,8 @@
 #include <vector>
 
 #include "haricot/binlog/binlog.hpp"
-#include "haricot/binlog/replay.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/read/replay.hpp"
 #include "haricot/queue/engine.hpp"
 #include "shared_volume.hpp"
 #include "support/blob_of.hpp"

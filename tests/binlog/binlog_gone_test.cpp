@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "binlog_world.hpp"
+#include "haricot/binlog/format/file_name.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -10,7 +10,7 @@
 #include "binlog_world.hpp"
 #include "full_disk.hpp"
 #include "haricot/base/job_tags.hpp"
-#include "haricot/binlog/text_record.hpp"
+#include "haricot/binlog/format/text_record.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -12,7 +12,8 @@
 
 #include "binlog_world.hpp"
 #include "haricot/base/job_tags.hpp"
-#include "haricot/binlog/text_record.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/text_record.hpp"
 #include "support/random.hpp"
 
 namespace haricot::binlog {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "binlog_world.hpp"
+#include "haricot/binlog/format/file_name.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "binlog_world.hpp"
 #include "full_disk.hpp"
-#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "haricot/binlog/format/file_name.hpp"
+
 namespace haricot::binlog {
 namespace {
 

@@ -1,4 +1,5 @@
 #include "haricot/binlog/folder_opening.hpp"
+#include "haricot/binlog/format/file_name.hpp"
 
 #include <gtest/gtest.h>
 

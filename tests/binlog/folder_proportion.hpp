@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "binlog_world.hpp"
-#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 
 namespace haricot::binlog {
 

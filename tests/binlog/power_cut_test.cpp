@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "binlog_world.hpp"
-#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 #include "support/log_maker.hpp"
 
 namespace haricot::binlog {

@@ -7,7 +7,7 @@
 
 #include "binlog_world.hpp"
 #include "haricot/base/job_tags.hpp"
-#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 #include "parts_world.hpp"
 #include "support/sim_disk.hpp"
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "folders.hpp"
-#include "haricot/binlog/segment_writer.hpp"
 #include "support/random.hpp"
 #include "support/server_process.hpp"
 #include "support/temporary_folder.hpp"

@@ -6,7 +6,8 @@
 #include <string>
 
 #include "folders.hpp"
-#include "haricot/binlog/segment_writer.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/write/segment_writer.hpp"
 #include "judge.hpp"
 #include "support/random.hpp"
 

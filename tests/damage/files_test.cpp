@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "folders.hpp"
-#include "haricot/binlog/segment_writer.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/write/segment_writer.hpp"
 #include "sweep.hpp"
 
 namespace haricot::damage {

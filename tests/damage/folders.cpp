@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "haricot/binlog/format/file_name.hpp"
 #include "legacy_maker.hpp"
 #include "model.hpp"
 #include "support/log_maker.hpp"

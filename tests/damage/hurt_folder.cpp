@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/binlog/segment_writer.hpp"
+#include "haricot/binlog/format/file_name.hpp"
 
 namespace haricot::damage {
 

@@ -5,7 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "haricot/binlog/segment_writer.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/write/segment_writer.hpp"
 
 namespace haricot::damage {
 namespace {

@@ -5,8 +5,9 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/little_endian.hpp"
-#include "haricot/binlog/job_record.hpp"
-#include "haricot/binlog/replay.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/job_record.hpp"
+#include "haricot/binlog/read/replay.hpp"
 
 namespace haricot::damage {
 namespace {

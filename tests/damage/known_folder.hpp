@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/binlog/record.hpp"
+#include "haricot/binlog/format/record.hpp"
 #include "support/job_history.hpp"
 #include "support/sim_disk.hpp"
 

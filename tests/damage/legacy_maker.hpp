@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "haricot/binlog/record.hpp"
+#include "haricot/binlog/format/record.hpp"
 
 namespace haricot::damage {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "haricot/base/little_endian.hpp"
-#include "haricot/binlog/segment_writer.hpp"
+#include "haricot/binlog/format/file_name.hpp"
 
 namespace haricot::damage {
 namespace {

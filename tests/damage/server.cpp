@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
-#include "haricot/binlog/replay.hpp"
+#include "haricot/binlog/read/replay.hpp"
 #include "haricot/binlog/segments.hpp"
 #include "support/blob_of.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "haricot/binlog/binlog.hpp"
-#include "haricot/binlog/problem.hpp"
+#include "haricot/binlog/read/problem.hpp"
 #include "haricot/queue/engine.hpp"
 #include "known_folder.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "corpus_files.hpp"
-#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 #include "replay_input.hpp"
 #include "support/log_maker.hpp"
 

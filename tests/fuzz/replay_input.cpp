@@ -8,7 +8,7 @@
 #include "haricot/base/check.hpp"
 #include "haricot/base/little_endian.hpp"
 #include "haricot/binlog/binlog.hpp"
-#include "haricot/binlog/record.hpp"
+#include "haricot/binlog/format/record.hpp"
 #include "haricot/queue/engine.hpp"
 #include "support/job_history.hpp"
 #include "support/sim_disk.hpp"

@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "child_result.hpp"
-#include "haricot/binlog/replay.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/read/replay.hpp"
 #include "os/descriptor.hpp"
 #include "os/disk.hpp"
 #include "support/eventually.hpp"

@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "child_result.hpp"
-#include "haricot/binlog/record.hpp"
-#include "haricot/binlog/segment_writer.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/record.hpp"
 #include "os/descriptor.hpp"
 #include "os/disk.hpp"
 #include "os/folder_lock.hpp"

@@ -30,6 +30,15 @@ ROOMS = {
     "work": ({"cli", "client"}, {"base", "protocol", "os"}),
     "binlog": ({"cli"}, {"base", "queue", "binlog", "os"}),
 }
+# The rooms of the binlog, and the rooms that each may include beside itself and beside what is shared and stands
+# in none. The front, and the opening of a folder, where reading meets writing, may include all.
+BINLOG_ROOMS = {
+    "format": set(),
+    "read": {"format"},
+    "write": {"format"},
+}
+BINLOG_FRONT = {"binlog", "binlog_opening", "folder_opening"}
+BINLOG_SHARED = {"binlog_options", "binlog_state", "disk", "notice", "notices", "promises", "segments"}
 # The parts of a front, and the parts that each may know. Only the front knows all.
 PARTS = {
     "binlog": {
@@ -168,10 +177,35 @@ def check_room(room, name):
     return None if is_good else f'tool/{room} may not include "{name}"'
 
 
+def binlog_room_of(name):
+    """The room of a file of the binlog below src/ or include/haricot/: empty if it stands in none; None if it
+    is no file of the binlog."""
+    parts = pathlib.PurePosixPath(name).parts
+    if "binlog" not in parts or "tool" in parts:
+        return None
+    below = parts[parts.index("binlog") + 1:]
+    return below[0] if len(below) > 1 else ""
+
+
+def check_binlog_room(path, name):
+    """What is wrong with an include in a file of the binlog; None if nothing is."""
+    own, wanted = binlog_room_of(path), binlog_room_of(name)
+    stem = pathlib.PurePosixPath(name).stem
+    if wanted is None or own is None or pathlib.PurePosixPath(path).stem in BINLOG_FRONT:
+        return None
+    if own == "":
+        is_good = wanted == "format" or stem in BINLOG_SHARED
+    elif wanted == "":
+        is_good = own != "format" and stem in BINLOG_SHARED
+    else:
+        is_good = wanted == own or wanted in BINLOG_ROOMS.get(own, set())
+    return None if is_good else f'binlog/{own} may not include "{name}"'
+
+
 def part_of(path):
     """The front and the part that a file belongs to: its name begins with that of the part. None: to no part."""
     pure = pathlib.PurePosixPath(path)
-    front = pure.parent.name
+    front = next((name for name in reversed(pure.parts[:-1]) if name in PARTS), None)
     for part in PARTS.get(front, {}):
         if pure.stem == part or pure.stem.startswith(part + "_"):
             return front, part
@@ -208,12 +242,16 @@ def check_file(path, text):
     if layer is None or (layer != TOP and layer not in LAYERS):
         return [f"{path}: is in no layer"]
     room = room_of(path.removeprefix("src/")) if layer == "tool" else None
+    if layer == "binlog" and binlog_room_of(path) not in {"", *BINLOG_ROOMS}:
+        return [f"{path}: is in no room of the binlog"]
     if layer == "tool" and path.startswith("src/") and room is None:
         return [f"{path}: is in no room of the tool"]
     part = part_of(path)
     findings = []
     for number, is_quoted, name in includes_of(text):
         wrong = check_include(layer, is_quoted, name)
+        if not wrong and is_quoted and layer == "binlog":
+            wrong = check_binlog_room(path, name)
         if not wrong and part and is_quoted:
             wrong = check_part(part, name)
         if not wrong and room and is_quoted:

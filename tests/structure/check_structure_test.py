@@ -49,18 +49,31 @@ class Includes(unittest.TestCase):
         self.refused("src/protocol/x.cpp", '#include "haricot/queue/job.hpp"', "may not include")
 
     def test_a_part_of_the_binlog_knows_only_those_below_it(self):
-        self.allowed("src/binlog/compaction.cpp", '#include "haricot/binlog/compaction.hpp"',
-                     '#include "haricot/binlog/room_ahead.hpp"', '#include "haricot/binlog/record.hpp"')
-        self.allowed("src/binlog/record_stream_files.cpp", '#include "haricot/binlog/record_stream.hpp"')
+        self.allowed("src/binlog/write/compaction.cpp", '#include "haricot/binlog/write/compaction.hpp"',
+                     '#include "haricot/binlog/write/room_ahead.hpp"', '#include "haricot/binlog/format/record.hpp"')
+        self.allowed("src/binlog/write/record_stream_files.cpp", '#include "haricot/binlog/write/record_stream.hpp"')
         self.allowed("src/binlog/binlog.cpp", '#include "haricot/binlog/binlog.hpp"',
-                     '#include "haricot/binlog/recovery.hpp"')
-        self.refused("src/binlog/record_stream_files.cpp", '#include "haricot/binlog/room_ahead.hpp"',
+                     '#include "haricot/binlog/write/recovery.hpp"')
+        self.refused("src/binlog/write/record_stream_files.cpp", '#include "haricot/binlog/write/room_ahead.hpp"',
                      "may not know")
-        self.refused("src/binlog/room_ahead.cpp", '#include "haricot/binlog/compaction.hpp"',
+        self.refused("src/binlog/write/room_ahead.cpp", '#include "haricot/binlog/write/compaction.hpp"',
                      "may not know")
-        self.refused("src/binlog/compaction.cpp", '#include "haricot/binlog/recovery.hpp"',
+        self.refused("src/binlog/write/compaction.cpp", '#include "haricot/binlog/write/recovery.hpp"',
                      "may not know")
-        self.refused("src/binlog/recovery.cpp", '#include "haricot/binlog/binlog.hpp"', "may not know")
+        self.refused("src/binlog/write/recovery.cpp", '#include "haricot/binlog/binlog.hpp"', "may not include")
+
+    def test_a_room_of_the_binlog_knows_only_those_below_it(self):
+        self.allowed("src/binlog/read/x.cpp", '#include "haricot/binlog/read/replay.hpp"',
+                     '#include "haricot/binlog/format/record.hpp"', '#include "haricot/binlog/disk.hpp"')
+        self.allowed("src/binlog/folder_opening.cpp", '#include "haricot/binlog/read/replay.hpp"',
+                     '#include "haricot/binlog/write/quarantine.hpp"')
+        self.refused("src/binlog/read/x.cpp", '#include "haricot/binlog/write/spares.hpp"', "may not include")
+        self.refused("src/binlog/write/x.cpp", '#include "haricot/binlog/read/torn.hpp"', "may not include")
+        self.refused("src/binlog/format/x.cpp", '#include "haricot/binlog/disk.hpp"', "may not include")
+        self.refused("src/binlog/read/x.cpp", '#include "haricot/binlog/folder_opening.hpp"', "may not include")
+        self.refused("src/binlog/segments.cpp", '#include "haricot/binlog/read/torn.hpp"', "may not include")
+        self.assertEqual(findings("src/binlog/attic/x.cpp", "#include <vector>"),
+                         ["src/binlog/attic/x.cpp: is in no room of the binlog"])
 
     def test_a_part_of_the_engine_knows_only_those_below_it(self):
         self.allowed("src/queue/watching_turns.cpp", '#include "haricot/queue/watching.hpp"',

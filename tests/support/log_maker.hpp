@@ -10,8 +10,8 @@
 
 #include "haricot/base/crc32c.hpp"
 #include "haricot/base/little_endian.hpp"
-#include "haricot/binlog/file_scan.hpp"
-#include "haricot/binlog/record.hpp"
+#include "haricot/binlog/format/record.hpp"
+#include "haricot/binlog/read/file_scan.hpp"
 
 namespace haricot::binlog {
 

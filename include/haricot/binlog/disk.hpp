@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/binlog/file_bytes.hpp"
-#include "haricot/binlog/folder_note.hpp"
+#include "haricot/binlog/format/file_bytes.hpp"
+#include "haricot/binlog/format/folder_note.hpp"
 
 namespace haricot::binlog {
 

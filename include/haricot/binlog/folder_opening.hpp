@@ -6,9 +6,9 @@
 #include <string>
 
 #include "haricot/binlog/binlog_state.hpp"
-#include "haricot/binlog/folder_note.hpp"
-#include "haricot/binlog/record_stream.hpp"
-#include "haricot/binlog/replay.hpp"
+#include "haricot/binlog/format/folder_note.hpp"
+#include "haricot/binlog/read/replay.hpp"
+#include "haricot/binlog/write/record_stream.hpp"
 
 namespace haricot::binlog {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "haricot/binlog/job_record.hpp"
+#include "haricot/binlog/format/job_record.hpp"
 #include "os/clock.hpp"
 #include "os/folder_lock.hpp"
 #include "os/process.hpp"

@@ -8,7 +8,7 @@
 
 #include "haricot/base/time.hpp"
 #include "haricot/binlog/binlog.hpp"
-#include "haricot/binlog/replay.hpp"
+#include "haricot/binlog/read/replay.hpp"
 #include "haricot/binlog/segments.hpp"
 #include "haricot/queue/engine.hpp"
 #include "os/disk.hpp"

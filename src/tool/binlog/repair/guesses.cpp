@@ -7,7 +7,7 @@
 #include <set>
 #include <string_view>
 
-#include "haricot/binlog/segment_writer.hpp"
+#include "haricot/binlog/format/file_name.hpp"
 #include "tool/binlog/repair/seed_search.hpp"
 
 namespace haricot::tool {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "haricot/binlog/disk.hpp"
-#include "haricot/binlog/folder_facts.hpp"
+#include "haricot/binlog/read/folder_facts.hpp"
 
 namespace haricot::tool {
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "haricot/binlog/format/file_name.hpp"
 #include "tool/binlog/binlog_commands.hpp"
 #include "tool/binlog/kept_jobs.hpp"
 #include "tool/binlog/new_folder.hpp"

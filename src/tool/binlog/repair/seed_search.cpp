@@ -1,7 +1,7 @@
 #include "tool/binlog/repair/seed_search.hpp"
 
-#include "haricot/binlog/file_identity.hpp"
-#include "haricot/binlog/record.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
+#include "haricot/binlog/format/record.hpp"
 
 namespace haricot::tool {
 namespace {

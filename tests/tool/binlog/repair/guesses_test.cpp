@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "haricot/binlog/segment_writer.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/write/segment_writer.hpp"
 #include "support/log_maker.hpp"
 #include "support/sim_disk.hpp"
 

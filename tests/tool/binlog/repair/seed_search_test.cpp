@@ -5,7 +5,7 @@
 #include <string>
 
 #include "haricot/base/little_endian.hpp"
-#include "haricot/binlog/record.hpp"
+#include "haricot/binlog/format/record.hpp"
 #include "support/log_maker.hpp"
 
 namespace haricot::tool {

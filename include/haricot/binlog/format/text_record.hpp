@@ -1,0 +1,91 @@
+// Records of text: what has to be known of a job and has no place in its record. They are
+// pseudo-records with a part of a text each, directly in front of the record that they belong to
+// and in the same file. beanstalkd skips them.
+//
+//   tags         in front of the full record of a job: the text of its tags (base/job_tags.hpp)
+//   kept         in front of the deletion of a job: the key that stays taken (KeptText)
+//   kept_alone   the same, in front of nothing: no file has the full record of the job any more
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "haricot/base/job_tags.hpp"
+#include "haricot/binlog/format/record.hpp"
+#include "haricot/protocol/limits.hpp"
+
+namespace haricot::binlog {
+
+enum class TextKind : std::uint8_t { tags, kept, kept_alone };
+
+inline constexpr std::size_t kTextBytesOfAPart = 45;
+constexpr std::size_t text_parts(std::size_t text_bytes) {
+  return (text_bytes + kTextBytesOfAPart - 1) / kTextBytesOfAPart;
+}
+// The bytes of these records.
+constexpr std::size_t text_record_bytes(std::size_t text_bytes) {
+  return text_parts(text_bytes) * kShortRecordBytes;
+}
+
+struct TextPart {
+  TextKind kind = TextKind::tags;
+  std::uint64_t id = 0;      // Of the job.
+  std::uint32_t number = 0;  // Of the part, from 0.
+  std::uint32_t parts = 0;
+  std::array<char, kTextBytesOfAPart> text{};
+  std::size_t text_bytes = 0;
+
+  std::string_view view() const { return {text.data(), text_bytes}; }
+};
+// Requires: the text has that part.
+Record text_record(TextKind kind, std::uint64_t id, std::string_view text, std::size_t part);
+// Nothing if it is a record of another kind.
+std::optional<TextPart> text_part(const Record& record);
+
+// A key that outlives its job, as its records have it.
+struct KeptText {
+  std::int64_t end_at = 0;    // Until when it stays taken: wall clock, nanoseconds since 1970.
+  std::uint32_t seconds = 0;  // How long it was to stay taken when the job was deleted; not 0.
+  std::string_view key = {};
+  std::string_view tube_name = {};
+};
+constexpr std::size_t kept_text_bytes(std::size_t key_bytes, std::size_t name_bytes) {
+  return sizeof(KeptText::end_at) + sizeof(KeptText::seconds) + 1 + key_bytes + name_bytes;
+}
+inline constexpr std::size_t kKeptTextBytesMax = kept_text_bytes(kKeyBytesMax, kTubeNameBytesMax);
+using KeptTextBytes = std::array<char, kKeptTextBytesMax>;
+// Returns the text, which is in `to`.
+std::string_view write_kept(const KeptText& kept, KeptTextBytes& to);
+// Nothing if no server writes such a text. What it returns refers to the text.
+std::optional<KeptText> read_kept(std::string_view text);
+
+// Puts the parts of a text together, as they are read one after the other.
+class TextParts {
+ public:
+  // A part that is not the one after the last one takes what was there with it.
+  void add(const TextPart& part);
+  void clear() { id_ = 0; }
+  // Whether all parts are there of the text of that kind for that job.
+  bool is_whole(TextKind kind, std::uint64_t id) const {
+    return id == id_ && kind == kind_ && parts_read_ == parts_;
+  }
+  // Valid until the next part is added. Requires: it is whole.
+  std::string_view text() const { return {text_.data(), text_bytes_}; }
+
+ private:
+  static constexpr std::size_t kTextBytesMax =
+      kTagTextBytesMax > kKeptTextBytesMax ? kTagTextBytesMax : kKeptTextBytesMax;
+
+  TextKind kind_ = TextKind::tags;
+  std::uint64_t id_ = 0;  // Of the job. 0: there is no text.
+  std::uint32_t parts_ = 0;
+  std::uint32_t parts_read_ = 0;
+  std::size_t text_bytes_ = 0;
+  std::array<char, kTextBytesMax> text_{};
+};
+
+}  // namespace haricot::binlog

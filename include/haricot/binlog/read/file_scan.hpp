@@ -1,0 +1,125 @@
+// Reads the bytes of one binlog file from front to back, checks them, and says what is missing.
+//
+// A checked file: each record has to fit its sums, its place and its number. Where one does not,
+// the scan searches on, byte by byte, for the next that does; the gap in the numbers says how many
+// were lost.
+//
+// A file of beanstalkd has no sums. A record counts there if its fields are those of a record and
+// its body ends in CR LF. Where one does not, the scan searches on for the next whose fields also
+// have the values that beanstalkd writes.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "haricot/binlog/format/file_identity.hpp"
+#include "haricot/binlog/format/record.hpp"
+#include "haricot/binlog/read/torn.hpp"
+
+namespace haricot::binlog {
+
+// A stretch of a file that is no record, or a record that is not whole.
+struct Damage {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t records = 0;     // Lost for certain; 0 where nothing tells how many.
+  std::uint64_t changes = 0;     // How many of what is lost may have been changes or deletions.
+  std::uint64_t highest_id = 0;  // That its bytes suggest; 0: none.
+  bool looks_torn = false;       // A loss of power may have left it: see torn.hpp.
+};
+
+// The digest of a file with one more record.
+std::uint32_t digest_with(std::uint32_t digest, const Parsed& record);
+
+class FileScan {
+ public:
+  // `bytes` is the whole file, and outlives the scan and all records it gives. No record that ends
+  // after `end` is given: a server that read the file before has given up what is there. In a file
+  // of beanstalkd these bytes still say where a record in front of them ends. So each start reads
+  // the same as the one that knew no end yet.
+  FileScan(std::string_view bytes, const FileIdentity& identity,
+           std::uint64_t end = ~std::uint64_t{0});
+
+  FileKind kind() const { return identity_.kind; }
+  const std::optional<Signature>& signature() const { return identity_.signature; }
+
+  struct Found {
+    Record record;
+    std::uint64_t offset = 0;
+    bool body_is_damaged = false;  // The rest of the record is good.
+    bool is_unproven = false;      // It has no sums, and stands after damage.
+    // Where a stretch begins that is no record and ends here.
+    std::optional<std::uint64_t> hole_in_front = {};
+  };
+  // The next record that is not damaged but, at most, in its body. Nothing: the end, and everything
+  // below is final.
+  std::optional<Found> next();
+  // The same, for those whom the records do not concern.
+  void run_to_end() {
+    while (next()) {
+    }
+  }
+
+  // What was damaged in front of the last good record or the seal.
+  const std::vector<Damage>& damages() const { return damages_; }
+  // How far the file was accepted: after its last good record or its seal.
+  std::uint64_t accepted_bytes() const { return accepted_bytes_; }
+  // What stands after that, up to the last byte that is not zero; no bytes: nothing. In the last
+  // file of a folder this is what a crash tore off; in any other file, or after a seal, it is
+  // damage.
+  const Damage& tail() const { return tail_; }
+  // How many records the file has, as far as their numbers tell (lost ones included).
+  std::uint32_t records() const { return records_; }
+  // CRC32C: of a checked file over the sums of its good records, in order; of a file of beanstalkd
+  // over its accepted bytes. By it the next file knows this one.
+  std::uint32_t digest() const;
+  const std::optional<Seal>& seal() const { return seal_; }
+  // What records and seal tell of the durability of the file. Of a checked one only.
+  const MarksRead& marks() const { return marks_; }
+
+ private:
+  std::optional<Found> next_checked();
+  std::optional<Found> next_legacy();
+  std::optional<Parsed> good_header_at(std::uint64_t offset) const;
+  bool has_records_from(std::uint64_t offset);
+  bool is_seal_at(std::uint64_t offset);
+  bool search_on();
+  void accept(const Parsed& parsed);
+  void end();
+  Position position_at(std::uint64_t offset) const { return Position{identity_.seed, offset, 0}; }
+  bool is_later(std::uint32_t number) const;
+
+  struct LegacyRecord {
+    Parsed parsed;
+    std::uint64_t bytes = 0;
+  };
+  std::optional<LegacyRecord> legacy_record_at(std::uint64_t offset) const;
+  bool is_clear_at(std::uint64_t offset) const;
+  bool has_clear_within(std::uint64_t begin, std::uint64_t end) const;
+  bool ends_at(std::uint64_t offset) const;
+  bool search_on_in_legacy();
+
+  bool is_torn_by_looks(std::uint64_t begin, std::uint64_t end) const;
+  Damage lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const;
+
+  std::string_view bytes_;
+  std::uint64_t end_;  // No record reaches beyond it.
+  FileIdentity identity_;
+  std::optional<Seal> seal_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t accepted_bytes_ = 0;
+  std::uint64_t whole_record_at_ = 0;  // The last one that has_records_from() found.
+  std::uint32_t records_ = 0;
+  std::uint32_t digest_ = 0;
+  std::optional<std::uint64_t> hole_in_front_;  // Of the next record.
+  MarksRead marks_;
+  std::vector<Damage> damages_;
+  Damage tail_;
+  bool ended_ = false;
+};
+
+}  // namespace haricot::binlog

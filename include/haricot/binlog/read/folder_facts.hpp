@@ -1,0 +1,48 @@
+// What the files of a folder say of themselves, before a record of any is believed: their first and
+// last bytes, and the note of the folder. A value, from which folder_plan.hpp makes the order in
+// which they are read.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "haricot/binlog/disk.hpp"
+#include "haricot/binlog/format/file_identity.hpp"
+#include "haricot/binlog/format/folder_note.hpp"
+#include "haricot/binlog/format/record.hpp"
+
+namespace haricot::binlog {
+
+struct FileFacts {
+  std::string name;
+  std::uint64_t name_number = 0;  // Its N.
+  FileIdentity identity = {};
+  std::optional<Seal> seal = {};  // Nothing: none stands at its very end.
+};
+
+struct FolderFacts {
+  FolderNote note;
+  std::vector<FileFacts> files;       // By their names' numbers.
+  std::vector<std::string> spares;    // Files that were being made when the server stopped.
+  std::vector<std::string> misnamed;  // With a number that no server gives.
+  std::vector<std::uint64_t> stores;  // See likely_stores().
+
+  // Of the folder. 0: not known.
+  std::uint64_t store_id() const { return stores.empty() ? 0 : stores.back(); }
+};
+
+// Which folders this one may be, the likeliest last; none: nothing tells. It is that of the note,
+// if a file says the same or none says anything; else that of most files. If several have as many,
+// it is that of the newest file.
+std::vector<std::uint64_t> likely_stores(const std::vector<FileFacts>& files,
+                                         const FolderNote& note);
+
+// Reads the first and last bytes of each file. A file that does not say that it is the one of its
+// name is read whole. False: one cannot be read, and `error` says why. May throw std::bad_alloc.
+[[nodiscard]] bool gather_facts(Disk& disk, const FolderNote& note, FolderFacts& facts,
+                                std::string& error);
+
+}  // namespace haricot::binlog

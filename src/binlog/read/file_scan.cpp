@@ -1,0 +1,220 @@
+#include "haricot/binlog/read/file_scan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "haricot/base/crc32c.hpp"
+#include "haricot/base/little_endian.hpp"
+
+// Files of beanstalkd are read in file_scan_legacy.cpp.
+
+namespace haricot::binlog {
+namespace {
+
+std::uint32_t add_to_digest(std::uint32_t digest, std::uint32_t sum) {
+  char bytes[4];
+  store_little_endian(bytes, sum);
+  return crc32c(digest, std::string_view(bytes, sizeof bytes));
+}
+
+}  // namespace
+
+std::uint32_t digest_with(std::uint32_t digest, const Parsed& record) {
+  return add_to_digest(add_to_digest(digest, record.header_crc), record.body_crc);
+}
+
+FileScan::FileScan(std::string_view bytes, const FileIdentity& identity, std::uint64_t end)
+    : bytes_(bytes), end_(std::min<std::uint64_t>(end, bytes.size())), identity_(identity) {
+  const bool has_version = end_ >= kVersionBytes;
+  const std::uint32_t version = has_version ? load_little_endian<std::uint32_t>(bytes.data()) : 0;
+  switch (identity.kind) {
+    case FileKind::empty:
+    case FileKind::unidentified:
+    case FileKind::unknown_version:
+      ended_ = true;
+      return;
+    case FileKind::checked:
+      bytes_ = bytes.substr(0, static_cast<std::size_t>(end_));
+      offset_ = accepted_bytes_ = std::min<std::uint64_t>(kFirstRecordOffset, end_);
+      if (!identity.signature) {
+        damages_.push_back(
+            {.offset = 0, .bytes = offset_, .looks_torn = is_torn_by_looks(0, offset_)});
+      } else if (version != kVersion) {
+        damages_.push_back({.offset = 0, .bytes = kVersionBytes});
+      }
+      return;
+    case FileKind::beanstalkd_v7:
+    case FileKind::beanstalkd_v5:
+      offset_ = accepted_bytes_ = std::min<std::uint64_t>(kVersionBytes, end_);
+      const bool is_right =
+          version == (identity.kind == FileKind::beanstalkd_v7 ? kVersion : kVersionOfBeanstalkd14);
+      if (is_right) return;
+      if (version == 0) {
+        // Zeros are no damage of their own, but no server begins a file with them.
+        accepted_bytes_ = 0;
+        offset_ = std::min<std::uint64_t>(find_nonzero(bytes, 0), std::min(kVersionBytes, end_));
+      }
+      if (offset_ > 0) damages_.push_back({.offset = 0, .bytes = offset_});
+  }
+}
+
+std::optional<FileScan::Found> FileScan::next() {
+  if (ended_) return std::nullopt;
+  return identity_.kind == FileKind::checked ? next_checked() : next_legacy();
+}
+
+std::uint32_t FileScan::digest() const {
+  if (identity_.kind == FileKind::checked) return digest_;
+  return crc32c(0, bytes_.substr(0, static_cast<std::size_t>(accepted_bytes_)));
+}
+
+// What stands between two offsets and is lost. A full record may be a change, too: compaction
+// writes a job anew as it is by then.
+Damage FileScan::lost(std::uint64_t begin, std::uint64_t end, std::uint32_t records) const {
+  Damage damage{.offset = begin, .bytes = end - begin, .records = records};
+  damage.changes = std::max<std::uint64_t>(damage.bytes / kShortRecordBytes, damage.bytes > 0);
+  if (records > 0) damage.changes = std::min<std::uint64_t>(damage.changes, records);
+  const auto parsed = parse_record(bytes_.substr(static_cast<std::size_t>(begin)));
+  if (parsed && parsed->record.id <= kIdLast) damage.highest_id = parsed->record.id;
+  damage.looks_torn = is_torn_by_looks(begin, end);
+  return damage;
+}
+
+bool FileScan::is_torn_by_looks(std::uint64_t begin, std::uint64_t end) const {
+  return identity_.kind == FileKind::checked && looks_torn(bytes_, begin, end, identity_.seed);
+}
+
+// Checked files ---------------------------------------------------------------------------------
+
+std::optional<FileScan::Found> FileScan::next_checked() {
+  for (;;) {
+    if (is_seal_at(offset_)) {
+      end();
+      return std::nullopt;
+    }
+    const std::optional<Parsed> parsed = good_header_at(offset_);
+    if (!parsed) {
+      if (search_on()) continue;
+      end();
+      return std::nullopt;
+    }
+    const std::uint64_t after = offset_ + parsed->record.bytes();
+    const bool body_is_damaged = !body_fits(*parsed, position_at(offset_));
+    Found found{parsed->record, offset_, body_is_damaged, false};
+    found.hole_in_front = std::exchange(hole_in_front_, std::nullopt);
+    if (body_is_damaged) {
+      if (!parsed->body_is_there || !has_records_from(after)) {
+        end();  // A crash came while the body was written: it is the end that was torn off.
+        return std::nullopt;
+      }
+      damages_.push_back({.offset = offset_,
+                          .bytes = parsed->record.bytes(),
+                          .records = 1,
+                          .looks_torn = is_torn_by_looks(offset_, after)});
+    }
+    accept(*parsed);
+    return found;
+  }
+}
+
+// Whether a record that is whole, or the seal, stands there or anywhere after. A header alone is
+// not enough: it may be the next one of what was torn off, and whoever reads the file again, up to
+// where it was accepted, must come to the same end.
+bool FileScan::has_records_from(std::uint64_t offset) {
+  if (whole_record_at_ >= offset) return true;
+  FileScan after = *this;
+  after.offset_ = offset;
+  ++after.records_;
+  while (!after.is_seal_at(after.offset_)) {
+    const std::optional<Parsed> parsed = after.good_header_at(after.offset_);
+    if (!parsed) {
+      if (after.search_on()) continue;
+      return after.seal_.has_value();
+    }
+    if (!parsed->body_is_there) return false;
+    if (body_fits(*parsed, position_at(after.offset_))) {
+      whole_record_at_ = after.offset_;
+      return true;
+    }
+    after.accept(*parsed);
+  }
+  return true;
+}
+
+// A header at that offset which fits its place and is not one that was read before.
+std::optional<Parsed> FileScan::good_header_at(std::uint64_t offset) const {
+  const std::string_view rest = bytes_.substr(static_cast<std::size_t>(offset));
+  std::optional<Parsed> parsed = parse_record(rest);
+  if (!parsed || !is_later(parsed->number)) return std::nullopt;
+  if (!header_fits(rest, *parsed, position_at(offset))) return std::nullopt;
+  return parsed;
+}
+
+bool FileScan::is_seal_at(std::uint64_t offset) {
+  seal_ = read_seal(bytes_.substr(static_cast<std::size_t>(offset)), position_at(offset));
+  if (!seal_) return false;
+  marks_.add(seal_->mark);
+  if (seal_->records > records_) {
+    damages_.push_back(lost(offset, offset, seal_->records - records_));
+    records_ = seal_->records;
+  }
+  offset_ = accepted_bytes_ = offset + kShortRecordBytes;
+  return true;
+}
+
+// Finds the next good record or the seal after what cannot be read, and notes the gap. False:
+// there is none, and what follows is no record at all.
+bool FileScan::search_on() {
+  const std::uint64_t begin = offset_;
+  std::size_t at = static_cast<std::size_t>(begin);
+  while (const auto found = find_checked(bytes_, at + 1, identity_.seed)) {
+    at = *found;
+    const std::uint32_t records_before = records_;
+    if (is_seal_at(at)) {
+      // is_seal_at() has counted what is missing; here is where it was.
+      const std::uint32_t missing = records_ - records_before;
+      if (missing > 0) damages_.pop_back();
+      damages_.push_back(lost(begin, at, missing));
+      end();
+      return false;
+    }
+    if (const std::optional<Parsed> parsed = good_header_at(at)) {
+      const std::uint32_t missing = (parsed->number - (records_ + 1)) % kRecordNumbers;
+      damages_.push_back(lost(begin, at, missing));
+      records_ += missing;
+      offset_ = at;
+      hole_in_front_ = begin;
+      return true;
+    }
+  }
+  return false;
+}
+
+// Half of all numbers count as later, the other half as before.
+bool FileScan::is_later(std::uint32_t number) const {
+  return (number - (records_ + 1)) % kRecordNumbers < kRecordNumbers / 2;
+}
+
+void FileScan::accept(const Parsed& parsed) {
+  digest_ = add_to_digest(add_to_digest(digest_, parsed.header_crc), parsed.body_crc);
+  records_ += 1 + (parsed.number - (records_ + 1)) % kRecordNumbers;
+  if (may_have_mark(parsed.record)) marks_.add(parsed.record);
+  offset_ += parsed.record.bytes();
+  accepted_bytes_ = offset_;
+}
+
+// Measures what is after the accepted part.
+void FileScan::end() {
+  if (ended_) return;
+  ended_ = true;
+  const std::string_view after = bytes_.substr(static_cast<std::size_t>(accepted_bytes_),
+                                               static_cast<std::size_t>(end_ - accepted_bytes_));
+  const std::size_t last = after.find_last_not_of('\0');
+  if (last != std::string_view::npos) {
+    tail_ = lost(accepted_bytes_, accepted_bytes_ + last + 1, 0);
+    // Nothing comes after it, so what is lost of it may be the zeros there.
+    tail_.looks_torn = identity_.kind == FileKind::checked && !seal_;
+  }
+}
+
+}  // namespace haricot::binlog

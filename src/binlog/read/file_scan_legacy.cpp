@@ -1,0 +1,113 @@
+// Files of beanstalkd, of version 7 and of version 5: no sums, so what a record may hold, and what
+// stands after it, takes their place.
+
+#include <algorithm>
+
+#include "haricot/binlog/read/file_scan.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// A change is easily found a few bytes too early, in the zeros in front of it: its times are then
+// 256 times as long, or 65536 times, which may still be whole seconds.
+constexpr std::uint64_t kShiftsLookedAt = 8;
+
+}  // namespace
+
+std::optional<FileScan::LegacyRecord> FileScan::legacy_record_at(std::uint64_t offset) const {
+  const std::string_view rest = bytes_.substr(static_cast<std::size_t>(offset));
+  std::size_t header_length = 0;
+  std::optional<Parsed> parsed;
+  if (identity_.kind == FileKind::beanstalkd_v5) {
+    parsed = parse_record_v5(rest, header_length);
+  } else {
+    parsed = parse_record(rest);
+    if (parsed) header_length = header_bytes(parsed->record.tube_name.size());
+  }
+  // What only stands for itself is none of beanstalkd's.
+  if (!parsed || parsed->record.id == kPseudoId) return std::nullopt;
+  const Record& record = parsed->record;
+  return LegacyRecord{*parsed, header_length + (record.is_full() ? record.body_bytes : 0)};
+}
+
+// Whether a record stands there that beanstalkd has clearly written.
+bool FileScan::is_clear_at(std::uint64_t offset) const {
+  const auto found = legacy_record_at(offset);
+  return found && is_clearly_of_beanstalkd(found->parsed);
+}
+
+// Whether such a record stands anywhere between the two.
+bool FileScan::has_clear_within(std::uint64_t begin, std::uint64_t end) const {
+  for (std::uint64_t at = begin; at + kShortRecordBytes <= end; ++at) {
+    const auto found = legacy_record_at(at);
+    if (found && at + found->bytes <= end && is_clearly_of_beanstalkd(found->parsed)) return true;
+  }
+  return false;
+}
+
+// Whether nothing but zeros follows.
+bool FileScan::ends_at(std::uint64_t offset) const {
+  return find_nonzero(bytes_, static_cast<std::size_t>(offset)) == bytes_.size();
+}
+
+std::optional<FileScan::Found> FileScan::next_legacy() {
+  for (;;) {
+    const std::optional<LegacyRecord> found = legacy_record_at(offset_);
+    if (found && offset_ + found->bytes <= end_) {
+      const std::uint64_t after = offset_ + found->bytes;
+      const Parsed& parsed = found->parsed;
+      const bool has_body = parsed.body_is_there &&
+                            (!parsed.record.is_full() || parsed.record.body.ends_with("\r\n"));
+      // A length that is wrong may lead to the begin of a record by chance.
+      const bool is_framed = parsed.body_is_there && (is_clear_at(after) || ends_at(after)) &&
+                             (has_body || !has_clear_within(offset_ + 1, after));
+      const bool is_sure = has_body && has_values_of_beanstalkd(parsed);
+      // The end of the file is torn if nothing follows: then the body counts as never written.
+      const bool is_torn = !has_body && ends_at(after);
+      if (is_sure || (is_framed && !is_torn)) {
+        if (!is_sure) {
+          damages_.push_back({.offset = offset_, .bytes = found->bytes, .records = !has_body});
+        }
+        const bool is_unproven = !damages_.empty();
+        const Found result{parsed.record, offset_, !has_body, is_unproven};
+        offset_ = accepted_bytes_ = after;
+        ++records_;
+        return result;
+      }
+    }
+    if (!search_on_in_legacy()) {
+      end();
+      return std::nullopt;
+    }
+  }
+}
+
+// Finds the next record that beanstalkd has clearly written. False: there is none.
+bool FileScan::search_on_in_legacy() {
+  const std::uint64_t begin = offset_;
+  std::uint64_t at = begin + 1;
+  while (at + kShortRecordBytes <= end_) {
+    if (bytes_[static_cast<std::size_t>(at)] == '\0') {
+      // A record begins with zeros: those of its name length, and of a small id that ends in some.
+      constexpr std::uint64_t kZerosInFront = 16;
+      const std::size_t nonzero = find_nonzero(bytes_, static_cast<std::size_t>(at));
+      if (nonzero >= end_) return false;
+      if (nonzero > at + kZerosInFront) at = nonzero - kZerosInFront;
+    }
+    if (is_clear_at(at)) {
+      for (std::uint64_t shift = kShiftsLookedAt; shift > 0; --shift) {
+        if (at + shift < bytes_.size() && is_clear_at(at + shift)) {
+          at += shift;
+          break;
+        }
+      }
+      damages_.push_back(lost(begin, at, 0));
+      offset_ = at;
+      return true;
+    }
+    ++at;
+  }
+  return false;
+}
+
+}  // namespace haricot::binlog

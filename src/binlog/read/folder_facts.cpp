@@ -1,0 +1,147 @@
+#include "haricot/binlog/read/folder_facts.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "haricot/base/number.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/read/file_link.hpp"
+#include "haricot/binlog/read/torn.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// A name that looks like that of a file, whatever its number.
+bool has_name_of_binlog_file(std::string_view name) {
+  return name.starts_with("binlog.") && name.size() > 7 &&
+         name.find_first_not_of("0123456789", 7) == std::string_view::npos;
+}
+
+bool read_names(Disk& disk, FolderFacts& facts) {
+  std::vector<std::string> names;
+  if (disk.list(names) != DiskStatus::ok) return false;
+  for (std::string& name : names) {
+    const std::string_view view = name;
+    if (const auto number = binlog_file_number(view)) {
+      facts.files.push_back({.name = std::move(name), .name_number = *number});
+    } else if (view.ends_with(".tmp") && binlog_file_number(view.substr(0, view.size() - 4))) {
+      facts.spares.push_back(std::move(name));
+    } else if (has_name_of_binlog_file(view)) {
+      facts.misnamed.push_back(std::move(name));
+    }
+  }
+  std::sort(facts.files.begin(), facts.files.end(),
+            [](const FileFacts& a, const FileFacts& b) { return a.name_number < b.name_number; });
+  return true;
+}
+
+// The seal at the end of a file with that seed.
+std::optional<Seal> seal_at_end(std::string_view back, std::uint64_t file_bytes,
+                                std::uint32_t seed) {
+  if (back.size() < kShortRecordBytes) return std::nullopt;
+  return read_seal(back.substr(back.size() - kShortRecordBytes),
+                   Position{seed, file_bytes - kShortRecordBytes, 0});
+}
+
+// Whether those are the bytes of a file that a server of ours had begun when the power was lost,
+// and of which no record is left: it is newer than the note; or the next start, which read it, says
+// so.
+bool was_never_safe(const FolderFacts& facts, std::size_t index, std::string_view bytes) {
+  const FolderNote& note = facts.note;
+  if (!has_lost_its_head(bytes) || facts.store_id() != note.store_id) return false;
+  const std::uint64_t number = facts.files[index].name_number;
+  if (note.ids_end != 0 && number > note.newest) return true;
+  if (index + 1 == facts.files.size()) return false;
+  const auto& next = facts.files[index + 1].identity.signature;
+  if (!next || !knows_end_of(*next, number)) return false;
+  // Nothing in it is of beanstalkd. Whether it was durable is told by the marks of the next one.
+  for (const FileKind kind : {FileKind::beanstalkd_v7, FileKind::beanstalkd_v5}) {
+    FileIdentity legacy;
+    legacy.kind = kind;
+    FileScan scan(bytes, legacy);
+    scan.run_to_end();
+    if (scan.records() > 0) return false;
+  }
+  return true;
+}
+
+FilePlace place_of(const FolderFacts& facts, std::size_t index, std::string_view bytes) {
+  FilePlace place{.number = facts.files[index].name_number, .store_id = facts.store_id()};
+  const auto here = facts.files.begin() + static_cast<std::ptrdiff_t>(index);
+  place.follows_ours = std::any_of(facts.files.begin(), here, [&place](const FileFacts& file) {
+    return file.identity.signature && file.identity.store_id == place.store_id;
+  });
+  // Whoever ends a file has begun the next one; and the note knows the newest.
+  const FolderNote& note = facts.note;
+  place.was_begun_by_us = note.tells_last_run() && note.newest == place.number &&
+                          note.store_id == place.store_id && place.store_id != 0;
+  if (place.store_id != 0 && was_never_safe(facts, index, bytes)) place.was_begun_by_us = true;
+  if (index > 0) {
+    const FileFacts& before = here[-1];
+    const bool is_in_front = before.identity.store_id == place.store_id &&
+                             before.identity.number == before.name_number &&
+                             before.name_number + 1 == place.number;
+    if (is_in_front && before.seal && !before.seal->clean_exit) place.was_begun_by_us = true;
+  }
+  return place;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> likely_stores(const std::vector<FileFacts>& files,
+                                         const FolderNote& note) {
+  std::vector<std::uint64_t> stores;
+  std::map<std::uint64_t, std::size_t> files_of;
+  std::size_t most = 0;
+  for (const FileFacts& file : files) {
+    if (file.identity.signature) most = std::max(most, ++files_of[file.identity.store_id]);
+  }
+  if (note.store_id != 0 && (files_of.empty() || files_of.contains(note.store_id))) {
+    return {note.store_id};
+  }
+  for (const FileFacts& file : files) {
+    if (!file.identity.signature || files_of[file.identity.store_id] != most) continue;
+    std::erase(stores, file.identity.store_id);
+    stores.push_back(file.identity.store_id);
+  }
+  return stores;
+}
+
+bool gather_facts(Disk& disk, const FolderNote& note, FolderFacts& facts, std::string& error) {
+  const auto fail = [&] {
+    error = disk.last_error();
+    return false;
+  };
+  facts.note = note;
+  if (!read_names(disk, facts)) return fail();
+  std::vector<bool> is_known;
+  FileEnds ends;
+  for (FileFacts& file : facts.files) {
+    if (disk.read_ends(file.name, ends) != DiskStatus::ok) return fail();
+    const auto identity = identify_by_head(ends.front, ends.file_bytes);
+    is_known.push_back(identity.has_value());
+    if (!identity) continue;
+    file.identity = *identity;
+    if (identity->signature) {
+      file.seal = seal_at_end(ends.back, ends.file_bytes, identity->seed);
+    }
+  }
+  facts.stores = likely_stores(facts.files, note);
+  FileBytes bytes;
+  for (std::size_t i = 0; i < facts.files.size(); ++i) {
+    FileFacts& file = facts.files[i];
+    const bool is_displaced =
+        file.identity.signature &&
+        (file.identity.number != file.name_number || file.identity.store_id != facts.store_id());
+    if (is_known[i] && !is_displaced) continue;
+    if (disk.read(file.name, bytes) != DiskStatus::ok) return fail();
+    const FilePlace place = place_of(facts, i, bytes.view());
+    file.identity = is_known[i] ? identify_displaced(bytes.view(), file.identity, place)
+                                : identify(bytes.view(), place);
+    file.seal = seal_at_end(bytes.view(), bytes.size(), file.identity.seed);
+  }
+  return true;
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,151 @@
+#include "haricot/binlog/read/folder_plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/read/file_link.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+using Kind = Problem::Kind;
+
+bool is_checked(const PlannedFile& file) {
+  return file.identity.kind == FileKind::checked;
+}
+
+std::uint32_t epoch_of(const PlannedFile& file) {
+  return file.identity.signature ? file.identity.signature->epoch : 0;
+}
+
+std::string refusal_of(const FolderFacts& facts) {
+  if (!facts.files.empty() && facts.files.back().name_number > kFileNumberLast) {
+    return facts.files.back().name + ": the numbers of files are nearly used up; " +
+           "`haricot binlog copy` writes the jobs to a new folder";
+  }
+  for (const FileFacts& file : facts.files) {
+    if (file.identity.kind == FileKind::unknown_version) {
+      return file.name + " is of a version that is not known here";
+    }
+  }
+  return {};
+}
+
+// Files of which nothing tells what they are, and those of other folders. If the folder may be two,
+// `newest` is the file that decides it.
+void leave_strangers_aside(const FolderFacts& facts, FolderPlan& plan) {
+  std::string newest;
+  for (const PlannedFile& file : plan.files) {
+    if (file.identity.signature && file.identity.store_id == plan.store_id) newest = file.name;
+  }
+  for (std::size_t i = 0; i < plan.files.size();) {
+    const FileIdentity& identity = plan.files[i].identity;
+    const auto& stores = facts.stores;
+    if (identity.kind == FileKind::unidentified) {
+      plan.leave_aside(i, Kind::unidentified, {});
+    } else if (identity.kind != FileKind::checked || identity.store_id == plan.store_id) {
+      ++i;
+    } else if (std::find(stores.begin(), stores.end(), identity.store_id) != stores.end()) {
+      plan.leave_aside(i, Kind::undecided, newest);
+    } else {
+      plan.leave_aside(i, Kind::foreign, {});
+    }
+  }
+}
+
+// The first one that has the right name is read; where none has, the first.
+void leave_duplicates_aside(FolderPlan& plan) {
+  std::map<std::uint64_t, const PlannedFile*> read;  // By their right numbers.
+  const auto has_its_name = [](const PlannedFile& file) { return file.name_number == file.number; };
+  for (const PlannedFile& file : plan.files) {
+    if (!is_checked(file)) continue;
+    const PlannedFile*& known = read[file.number];
+    if (known == nullptr || (has_its_name(file) && !has_its_name(*known))) known = &file;
+  }
+  std::map<std::uint64_t, std::string> names;
+  for (const auto& [number, file] : read) names[number] = file->name;
+  for (std::size_t i = 0; i < plan.files.size();) {
+    const PlannedFile& file = plan.files[i];
+    if (!is_checked(file) || names[file.number] == file.name) {
+      ++i;
+    } else {
+      plan.leave_aside(i, Kind::duplicate, names[file.number]);
+    }
+  }
+}
+
+// Files of a lower epoch than one in front of them. Servers without an epoch come when they like.
+void leave_late_aside(FolderPlan& plan) {
+  std::uint32_t epoch = 0;
+  for (std::size_t i = 0; i < plan.files.size();) {
+    const std::uint32_t own = epoch_of(plan.files[i]);
+    if (own != 0 && own < epoch) {
+      plan.leave_aside(i, Kind::late, plan.files[i - 1].name);
+    } else {
+      epoch = std::max(epoch, own);
+      ++i;
+    }
+  }
+  for (PlannedFile& file : plan.files) {
+    const bool may_be_late = epoch_of(file) != 0 && epoch_of(file) < epoch;
+    file.counts_if_needed = may_be_late || file.number != file.name_number;
+  }
+}
+
+}  // namespace
+
+const Signature* FolderPlan::witness_of(std::size_t index) const {
+  if (index + 1 == files.size()) return nullptr;
+  const auto& signature = files[index + 1].identity.signature;
+  return signature && knows_end_of(*signature, files[index].number) ? &*signature : nullptr;
+}
+
+std::uint64_t FolderPlan::noted_end_of(std::size_t index) const {
+  const PlannedFile& file = files[index];
+  const auto& signature = file.identity.signature;
+  const bool is_noted = has_note() && note.tells_last_run() && is_checked(file) &&
+                        file.number == note.newest && (!signature || signature->run == note.run);
+  return is_noted ? std::max<std::uint64_t>(note.end, kFirstRecordOffset + kShortRecordBytes) : 0;
+}
+
+void FolderPlan::leave_aside(std::size_t index, Problem::Kind kind, const std::string& other) {
+  const auto file = files.begin() + static_cast<std::ptrdiff_t>(index);
+  problems.push_back({.kind = kind, .file = file->name, .other = other});
+  if (kind != Kind::late) highest_odd_name = std::max(highest_odd_name, file->name_number);
+  if (kind != Kind::late && kind != Kind::foreign) aside.push_back(std::move(*file));
+  files.erase(file);
+}
+
+FolderPlan plan_folder(const FolderFacts& facts) {
+  FolderPlan plan;
+  plan.refusal = refusal_of(facts);
+  plan.note = facts.note;
+  plan.store_id = facts.store_id();
+  for (const std::string& name : facts.misnamed) {
+    plan.problems.push_back({.kind = Kind::misnamed, .file = name});
+  }
+  for (const FileFacts& file : facts.files) {
+    const bool is_ours = file.identity.kind == FileKind::checked;
+    plan.files.push_back({.name = file.name,
+                          .name_number = file.name_number,
+                          .number = is_ours ? file.identity.number : file.name_number,
+                          .identity = file.identity});
+    plan.highest_name = std::max(plan.highest_name, file.name_number);
+  }
+  leave_strangers_aside(facts, plan);
+  leave_duplicates_aside(plan);
+  std::stable_sort(plan.files.begin(), plan.files.end(),
+                   [](const PlannedFile& a, const PlannedFile& b) { return a.number < b.number; });
+  leave_late_aside(plan);
+  for (const PlannedFile& file : plan.files) {
+    if (file.number == file.name_number) continue;
+    plan.problems.push_back(
+        {.kind = Kind::displaced, .file = file.name, .other = binlog_file_name(file.number)});
+    plan.highest_odd_name = std::max(plan.highest_odd_name, file.name_number);
+  }
+  return plan;
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,379 @@
+#include "haricot/binlog/read/replay.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "haricot/binlog/format/job_record.hpp"
+
+// What one record does stands in replay_records.cpp.
+
+namespace haricot::binlog {
+namespace {
+
+constexpr std::uint64_t kRecordsPerProgress = 8192;
+
+bool has_whole_record(std::string_view bytes, std::uint64_t from, std::uint32_t seed) {
+  auto at = find_checked(bytes, static_cast<std::size_t>(from), seed);
+  for (; at; at = find_checked(bytes, *at + 1, seed)) {
+    const std::optional<Parsed> parsed = parse_record(bytes.substr(*at));
+    if (parsed && body_fits(*parsed, Position{seed, *at, 0})) return true;
+  }
+  return false;
+}
+
+// Whether nothing but a seal stood there, of which a crash has kept one sector and not the other.
+bool is_half_seal(std::string_view bytes, std::uint64_t offset) {
+  if (bytes.size() - offset != kShortRecordBytes) return false;
+  const std::uint64_t sector = (offset / kDiskSectorBytes + 1) * kDiskSectorBytes;
+  if (sector >= bytes.size()) return false;
+  const std::string_view front = bytes.substr(offset, sector - offset);
+  return find_nonzero(front, 0) == front.size() || find_nonzero(bytes, sector) == bytes.size();
+}
+
+// So far. The signature is no record.
+bool lacks_no_record(const FileScan& scan) {
+  const std::vector<Damage>& damages = scan.damages();
+  return damages.empty() || (damages.size() == 1 && damages[0].offset < kFirstRecordOffset);
+}
+
+}  // namespace
+
+bool Replay::fail(std::string error) {
+  error_ = std::move(error);
+  return false;
+}
+
+bool Replay::run(Duration wall_offset, Instant now) {
+  FolderFacts facts;
+  if (!gather_facts(disk_, note_, facts, error_)) return false;
+  return run(facts, wall_offset, now);
+}
+
+bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
+  wall_offset_ = wall_offset;
+  now_ = now;
+  plan_ = plan_folder(facts);
+  if (!plan_.refusal.empty()) return fail(plan_.refusal);
+  if (!read_all() || !note_ids_aside()) return false;
+  pass_over_unneeded();
+  settle_holes(plan_, read_.files);
+  settle_half_written();
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    read_.files[i].live_jobs = segments_.at(i).live_jobs;
+  }
+  if (!place_all(now) || !place_kept()) return false;
+  report_ = judge_folder(plan_, read_);
+  report_.spares = facts.spares;
+  if (report_.next_id > kIdLast) {
+    return fail("the ids of jobs are nearly used up: the next one would be " +
+                std::to_string(report_.next_id));
+  }
+  engine_.restoring().end(report_.next_id);
+  return true;
+}
+
+// The whole folder -------------------------------------------------------------------------------
+
+bool Replay::read_all() {
+  FileBytes bytes;
+  for (std::size_t i = 0; i < plan_.files.size();) {
+    // Also before each file: one of large bodies has few records, and a slow disk takes its time.
+    if (!report_progress(0, 1)) return fail("stopped");
+    if (disk_.read(plan_.files[i].name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
+    bool is_contradicted = false;
+    if (!find_contradiction(i, bytes, is_contradicted)) return false;
+    if (is_contradicted) {
+      leave_contradicted_aside(i);
+      continue;
+    }
+    if (!read_file(i, bytes)) return false;
+    ++i;
+    BlobRef::reclaim_all_retired();  // Nobody is served yet, and a next file may have been larger.
+  }
+  return true;
+}
+
+// Whether the file after that one was begun after another one, of a copy of the folder that was
+// used apart. Two files that one server has begun are of the same folder. A file that is
+// contradicted itself says nothing of others, and goes first.
+bool Replay::find_contradiction(std::size_t index, const FileBytes& file, bool& is_contradicted) {
+  is_contradicted = false;
+  const FileIdentity identity = plan_.files[index].identity;
+  const std::uint32_t run = identity.signature ? identity.signature->run : 0;
+  for (;;) {
+    const Signature* witness = plan_.witness_of(index);
+    if (witness == nullptr || identity.kind != FileKind::checked) return true;
+    if ((run != 0 && run == witness->run) || has_sums_of(file.view(), *witness)) return true;
+    FileBytes next;
+    if (disk_.read(plan_.files[index + 1].name, next) != DiskStatus::ok) {
+      return fail(disk_.last_error());
+    }
+    bool is_next_contradicted = false;
+    if (!find_contradiction(index + 1, next, is_next_contradicted)) return false;
+    if (!is_next_contradicted) break;
+    leave_contradicted_aside(index + 1);
+  }
+  const Signature& witness = *plan_.witness_of(index);
+  FileScan scan(file.view(), identity, witness.previous_bytes);
+  scan.run_to_end();
+  is_contradicted = link_between(scan, witness, file.view(), identity) == Link::broken;
+  return true;
+}
+
+void Replay::leave_contradicted_aside(std::size_t index) {
+  plan_.leave_aside(index, Problem::Kind::contradicted, plan_.files[index + 1].name);
+}
+
+// Takes back what files have brought that count only if they are needed, and are not. That is known
+// when all is read. What such a file has done to jobs of files before it does not matter: they are
+// not needed either.
+void Replay::pass_over_unneeded() {
+  for (std::size_t i = 0; i < plan_.files.size(); ++i) {
+    const PlannedFile& file = plan_.files[i];
+    if (!file.counts_if_needed || file.number >= unneeded_for_sure_) continue;
+    read_.passed_over_below = unneeded_for_sure_;
+    Segment& segment = segments_.at(i);
+    while (segment.first != JobRef::none) drop(segment.first);
+    const FileReport& read = read_.files[i];
+    read_.files[i] = FileReport{.name = read.name,
+                                .number = read.number,
+                                .written_as = read.written_as,
+                                .kind = read.kind,
+                                .bytes = read.bytes,
+                                .accepted_bytes = read.bytes,
+                                .has_signature = read.has_signature,
+                                .marks = {},
+                                .torn = {},
+                                .damages = {},
+                                .lost_jobs = {}};
+  }
+}
+
+// Records without their texts: see is_half(). What is damaged is known by now, the rest is torn.
+void Replay::settle_half_written() {
+  for (const HalfWritten& half : half_written_) {
+    const std::vector<Damage>& damages = read_.files[half.file].damages;
+    const bool is_torn =
+        std::none_of(damages.begin(), damages.end(),
+                     [&half](const Damage& damage) { return damage.offset == half.hole; });
+    const JobRef ref = engine_.jobs().find(half.id);
+    if (ref == JobRef::none || is_torn == half.is_deletion) continue;
+    // A job may have been written anew, whole.
+    const bool is_there = segments_.of(ref)->number == plan_.files[half.file].number;
+    if (half.is_deletion || is_there) drop(ref);
+  }
+}
+
+// The ids of files of this folder that are left aside are given out.
+bool Replay::note_ids_aside() {
+  FileBytes bytes;
+  for (const PlannedFile& file : plan_.aside) {
+    if (disk_.read(file.name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
+    if (file.identity.kind == FileKind::unidentified) {
+      std::size_t at = kVersionBytes;
+      for (; find_proven(bytes.view(), at); ++at) {
+        const std::uint64_t id = parse_record(bytes.view().substr(at))->record.id;
+        if (id <= kIdLast) read_.next_id = std::max(read_.next_id, id + 1);
+      }
+      continue;
+    }
+    FileScan scan(bytes.view(), file.identity);
+    while (const std::optional<FileScan::Found> found = scan.next()) {
+      const std::uint64_t id = found->record.id;
+      if (id <= kIdLast) read_.next_id = std::max(read_.next_id, id + 1);
+    }
+  }
+  return true;
+}
+
+// One file ----------------------------------------------------------------------------------------
+
+bool Replay::read_file(std::size_t index, const FileBytes& file) {
+  const PlannedFile& planned = plan_.files[index];
+  const Signature* witness = plan_.witness_of(index);
+  // What stands after the length that the next file knows was given up by the server itself.
+  const std::string_view bytes = file.view();
+  const std::uint64_t end = witness != nullptr ? witness->previous_bytes : bytes.size();
+
+  FileReport report;
+  report.name = planned.name;
+  report.number = planned.name_number;
+  report.written_as = planned.number;
+  report.bytes = file.view().size();
+  kind_ = report.kind = planned.identity.kind;
+  Segment& segment = segments_.add(planned.number);
+  segment.bytes = report.bytes;
+  segment.name_number = planned.name_number;
+  if (const auto& signature = planned.identity.signature) {
+    report.has_signature = true;
+    read_.next_id = std::max(read_.next_id, signature->next_id);
+    note_oldest_needed(signature->oldest_needed, true);
+    // What is lost here now may have been told before.
+    read_.lost_before = std::max<std::uint64_t>(read_.lost_before, signature->records_lost);
+  }
+  FileScan scan(bytes, planned.identity, end);
+  text_.clear();
+  hole_in_front_.reset();
+  while (const std::optional<FileScan::Found> found = scan.next()) {
+    if (!apply(*found, lacks_no_record(scan), report)) return false;
+    const bool is_reported = ++report.records_read % kRecordsPerProgress == 0;
+    if (is_reported && !report_progress(found->offset, end)) return fail("stopped");
+  }
+  const Link link =
+      witness == nullptr ? Link::good : link_between(scan, *witness, file.view(), planned.identity);
+  report.accepted_bytes = scan.accepted_bytes();
+  report.records = report.records_counted = scan.records();
+  report.digest = scan.digest();
+  report.marks = scan.marks();
+  report.is_as_told = witness != nullptr && link == Link::good;
+  report.is_sealed = scan.seal().has_value();
+  if (report.is_sealed) note_oldest_needed(scan.seal()->oldest_needed, true);
+  report.has_known_end = witness != nullptr || report.is_sealed;
+  report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
+  report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
+  judge_end(scan, file.view(), witness, link, report);
+  if (!lacks_no_record(scan) || report.has_rubbish()) newest_hurt_ = planned.number;
+  read_.files.push_back(std::move(report));
+  return true;
+}
+
+// A file that a server has begun to remove is not needed for sure. A record that tells of one may
+// be there without the copies of its jobs: a version has written it with them, and a crash may keep
+// any page of what was written. So it counts for sure if no record is lost in front of it, in any
+// file that may have the copies.
+void Replay::note_oldest_needed(std::uint64_t number, bool is_for_sure) {
+  read_.oldest_needed = std::max(read_.oldest_needed, number);
+  if (is_for_sure) unneeded_for_sure_ = std::max(unneeded_for_sure_, number);
+}
+
+// What follows the last good record of a file whose end the next one tells.
+void Replay::judge_known_end(const FileScan& scan, std::string_view all, const Signature& witness,
+                             Link link, FileReport& report) {
+  const std::uint64_t end = witness.previous_bytes;
+  const bool is_short = scan.accepted_bytes() < end;
+  const std::uint64_t missing =
+      witness.previous_records > scan.records() ? witness.previous_records - scan.records() : 0;
+  if (is_short && missing == 0 && is_half_seal(all.substr(0, end), scan.accepted_bytes())) {
+    report.torn = scan.tail();
+  } else if (is_short && (missing > 0 || scan.tail().bytes > 0)) {
+    Damage damage = scan.tail();
+    damage.offset = scan.accepted_bytes();
+    damage.bytes = end - scan.accepted_bytes();
+    damage.records = static_cast<std::uint32_t>(missing);
+    damage.changes = missing > 0 ? missing : 0;
+    const bool is_ours = report.kind == FileKind::checked || report.kind == FileKind::empty;
+    damage.looks_torn =
+        is_ours && looks_torn(all.substr(0, static_cast<std::size_t>(end)), damage.offset, end,
+                              plan_.files[read_.files.size()].identity.seed);
+    report.damages.push_back(damage);
+    report.records += missing;
+  } else if (link == Link::broken) {
+    report.unproven = report.records_read;  // Of beanstalkd, and not as it was.
+  }
+  // The server gave up what stands after the end: half a record at most. Not whole ones.
+  if (end >= all.size()) return;
+  const std::size_t after = find_nonzero(all, static_cast<std::size_t>(end));
+  if (after == all.size()) return;
+  const std::uint64_t bytes = all.find_last_not_of('\0') + 1 - end;
+  const std::uint32_t seed = plan_.files[read_.files.size()].identity.seed;
+  // A server that has lost the folder may have written on, and has acknowledged nothing of that.
+  const auto& signature = plan_.files[read_.files.size()].identity.signature;
+  const bool is_late = signature && signature->epoch != 0 && signature->epoch < witness.epoch;
+  if (report.kind == FileKind::checked && !is_late && has_whole_record(all, end, seed)) {
+    report.damages.push_back({.offset = end, .bytes = bytes});
+  } else {
+    report.torn = {.offset = end, .bytes = bytes};
+  }
+}
+
+// What follows the last good record: nothing, what a crash tore off, or damage.
+void Replay::judge_end(const FileScan& scan, std::string_view all, const Signature* witness,
+                       Link link, FileReport& report) {
+  if (witness != nullptr) {
+    judge_known_end(scan, all, *witness, link, report);
+    return;
+  }
+  const std::uint64_t noted_end = plan_.noted_end_of(read_.files.size());
+  report.is_cut = scan.accepted_bytes() < noted_end && !report.is_sealed;
+  if (report.is_cut) {
+    Damage damage = scan.tail();
+    damage.offset = scan.accepted_bytes();
+    damage.bytes = noted_end - scan.accepted_bytes();
+    damage.looks_torn = false;  // All of it was safe.
+    report.damages.push_back(damage);
+    return;
+  }
+  if (scan.tail().bytes == 0) return;
+  const bool is_last =
+      read_.files.size() + 1 == plan_.files.size() && plan_.highest_odd_name <= report.number;
+  // beanstalkd writes no seal when it stops. But half a record does not end as a body does.
+  const std::uint64_t tail_end = scan.tail().offset + scan.tail().bytes;
+  const bool ends_like_a_body = all.substr(0, static_cast<std::size_t>(tail_end)).ends_with("\r\n");
+  // And what is left of a file without a record may have been anything.
+  const bool may_be_torn = report.kind == FileKind::checked
+                               ? report.has_signature && !report.is_sealed
+                               : scan.records() > 0 && !ends_like_a_body;
+  if (is_last && may_be_torn) {
+    report.torn = scan.tail();
+  } else {
+    report.damages.push_back(scan.tail());
+  }
+}
+
+bool Replay::report_progress(std::uint64_t offset, std::uint64_t bytes) {
+  if (watcher_.function == nullptr) return true;
+  const double share = static_cast<double>(offset) / static_cast<double>(bytes);
+  return watcher_.function(watcher_.context,
+                           {plan_.files.size(), read_.files.size(), share, engine_.jobs().size()});
+}
+
+// The end -----------------------------------------------------------------------------------------
+
+bool Replay::place_all(Instant now) {
+  struct Buried {
+    std::int64_t stamp;
+    JobRef ref;
+  };
+  std::vector<Buried> buried;
+  JobStore& jobs = engine_.jobs();
+  bool good = true;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    JobRef next = JobRef::none;
+    for (JobRef ref = segments_.at(i).first; ref != JobRef::none && good; ref = next) {
+      JournalNote& note = jobs.journal_note(ref);
+      next = note.next;
+      if (is_remains(jobs, ref)) continue;
+      Job& job = jobs[ref];
+      Instant deadline;
+      if (job.state() == JobState::buried) {
+        buried.push_back({note.stamp(), ref});
+        continue;
+      }
+      if (job.state() == JobState::delayed) {
+        deadline = restored_deadline(note.stamp(), job.delay_s, wall_offset_, now);
+        if (deadline <= now) job.set_state(JobState::ready);
+      }
+      note.set_stamp(0);
+      good = engine_.restoring().place(ref, deadline);
+    }
+  }
+  std::stable_sort(buried.begin(), buried.end(),
+                   [](const Buried& a, const Buried& b) { return a.stamp < b.stamp; });
+  for (const Buried& job : buried) good = good && engine_.restoring().place(job.ref, Instant{});
+  return good || fail(std::string(kNoMemory));
+}
+
+// After the jobs: a job that has the key comes first. Of two deleted jobs, the one that was put
+// later does.
+bool Replay::place_kept() {
+  const std::vector<JobRef> all = engine_.jobs().remains_by_id();
+  bool good = true;
+  for (auto remains = all.rbegin(); remains != all.rend() && good; ++remains) {
+    const PlacedKey placed = engine_.restoring().place_kept(*remains);
+    if (placed == PlacedKey::over) drop(*remains);
+    good = placed != PlacedKey::no_memory;
+  }
+  return good || fail(std::string(kNoMemory));
+}
+
+}  // namespace haricot::binlog

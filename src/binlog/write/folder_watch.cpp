@@ -1,0 +1,169 @@
+#include "haricot/binlog/write/folder_watch.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "haricot/binlog/format/file_name.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr Duration kPauseBetweenLooks = Duration::seconds(1);
+
+}  // namespace
+
+void FolderWatch::begin() {
+  const SegmentWriter& writer = stream_.writer();
+  can_look_ =
+      state_.disk.look_for(writer.file(), binlog_file_name(writer.number())) == Presence::there;
+}
+
+void FolderWatch::look() {
+  if (stream_.is_refusing() || !stream_.is_open() || !can_look_) return;
+  const bool has_records = stream_.safe() < stream_.records();
+  const bool is_first = has_records && !has_looked_for_records_;
+  if (state_.now < state_.look_for_files_at && !is_first) return;
+  has_looked_for_records_ = has_records;
+  state_.look_for_files_at = state_.now + kPauseBetweenLooks;
+  try {
+    const Presence found =
+        state_.disk.look_for(stream_.writer().file(), binlog_file_name(stream_.writer().number()));
+    if (found != Presence::there) {
+      if (found == Presence::file_gone) lose_newest();
+      stream_.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+    } else {
+      looks_for_older_ = !looks_for_older_;  // Every other time: a look costs a system call.
+      if (looks_for_older_) look_for_an_older_file();
+    }
+  } catch (const std::bad_alloc&) {
+    // The next look comes in a second.
+  }
+}
+
+// Another file may have its name now, which is not ours to remove.
+void FolderWatch::lose_newest() {
+  Segment& newest = segments().newest();
+  newest.has_to_be_kept = true;
+  segments().set_gone_until(std::max(segments().gone_until(), newest.number));
+}
+
+// One after the other, in turn.
+void FolderWatch::look_for_an_older_file() {
+  std::size_t index = 0;
+  while (index + 1 < segments().size() && segments().at(index).number <= looked_at_) ++index;
+  if (index + 1 >= segments().size()) index = 0;
+  const Segment& older = segments().at(index);
+  looked_at_ = older.number;
+  if (index + 1 >= segments().size() || older.is_gone) return;
+  if (state_.disk.look_for(FileHandle::none, binlog_file_name(older.name_number)) !=
+      Presence::file_gone) {
+    return;
+  }
+  std::string why = state_.disk.last_error();
+  std::vector<std::string> names;
+  if (!list_sorted(names)) return;
+  const std::uint64_t gone_before = segments().gone_until();
+  mark_those_gone(names);
+  if (segments().gone_until() == gone_before) return;  // It is there after all.
+  bool is_new = false;
+  if (state_.disk.return_to_folder(is_new) != DiskStatus::ok || is_new) {
+    // More than a file has gone: what was begun since then may be in no folder.
+    if (is_new) mark_all_gone();
+    stream_.fail(DiskStatus::failed, "find", why, Notice::Kind::gone);
+    return;
+  }
+  state_.notices.count_error();
+  state_.notices.report_at_times(
+      Notices::Subject::older_gone,
+      {.kind = Notice::Kind::gone, .doing = "find", .error = std::move(why)}, state_.now);
+  state_.notices.begin(Notices::Subject::older_gone);
+}
+
+bool FolderWatch::list_sorted(std::vector<std::string>& names) {
+  if (state_.disk.list(names) != DiskStatus::ok) return false;
+  std::sort(names.begin(), names.end());
+  return true;
+}
+
+// `names` is what the folder has, sorted.
+void FolderWatch::mark_those_gone(const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < segments().size(); ++i) {
+    Segment& segment = segments().at(i);
+    const bool goes_by_us = stream_.syncs().has_removal() && i == 0;
+    if (segment.is_gone || goes_by_us) continue;
+    const std::string name = binlog_file_name(segment.name_number);
+    if (std::binary_search(names.begin(), names.end(), name)) continue;
+    segment.is_gone = true;
+    segments().set_gone_until(std::max(segments().gone_until(), segment.number));
+  }
+}
+
+void FolderWatch::mark_all_gone() {
+  for (std::size_t i = 0; i < segments().size(); ++i) {
+    segments().at(i).is_gone = true;
+    segments().set_gone_until(segments().at(i).number);
+  }
+}
+
+void FolderWatch::end_moving() {
+  if (stream_.is_refusing() || segments().gone_until() == 0 ||
+      segments().oldest().number <= segments().gone_until())
+    return;
+  segments().set_gone_until(0);
+  state_.notices.report_next(Notices::Subject::older_gone, state_.now);
+  if (!state_.notices.take_begin(Notices::Subject::older_gone)) return;
+  try {
+    state_.notices.tell(
+        {.kind = Notice::Kind::recovered, .file = binlog_file_name(stream_.writer().number())});
+  } catch (const std::bad_alloc&) {
+    // It is, whether the log is told or not.
+  }
+}
+
+// A folder in which another server has worked meanwhile must not be worked in: its files have
+// numbers that ours would get.
+bool FolderWatch::has_file_of_another_server(const std::vector<std::string>& names,
+                                             std::string& why) const {
+  for (const std::string& name : names) {
+    const auto number = binlog_file_number(name);
+    if (!number || *number < stream_.next_file_number() || *number == stream_.unsure_number())
+      continue;
+    why = name + " is there, which this server has not written";
+    return true;
+  }
+  return false;
+}
+
+bool FolderWatch::return_to_folder(std::vector<std::string>& names) {
+  std::string why;
+  try {
+    bool is_new = false;
+    if (state_.disk.return_to_folder(is_new) != DiskStatus::ok) why = state_.disk.last_error();
+    if (is_new) mark_all_gone();
+    if (why.empty() && !list_sorted(names)) why = state_.disk.last_error();
+    if (why.empty() && !has_file_of_another_server(names, why)) {
+      mark_those_gone(names);
+      not_back_.clear();
+      return true;
+    }
+    if (why == std::exchange(not_back_, why) || why == stream_.last_failure()) return false;
+    state_.notices.tell({.kind = Notice::Kind::not_back, .error = why});
+    state_.notices.begin(Notices::Subject::failure);
+  } catch (const std::bad_alloc&) {
+    // The next try comes after a pause.
+  }
+  return false;
+}
+
+void FolderWatch::forget_those_gone() {
+  for (std::size_t i = 0; i < segments().size(); ++i) {
+    if (segments().at(i).number <= segments().gone_until())
+      segments().at(i).unneeded_from = stream_.records();
+  }
+  segments().set_gone_until(0);
+  state_.notices.report_next(Notices::Subject::gone, state_.now);
+  state_.notices.report_next(Notices::Subject::older_gone, state_.now);
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,167 @@
+#include "haricot/binlog/write/large_bodies.hpp"
+
+#include <new>
+
+#include "haricot/base/check.hpp"
+#include "haricot/base/turn_limits.hpp"
+#include "haricot/binlog/format/job_record.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// When commands have recorded so much in a turn, puts with a body of their own wait for the next.
+constexpr std::uint64_t kLargeBytesPerTurn = turn_limits::kLargeBodyBytes;
+
+// Each body begins a file, which wants a sync of its own. When so many syncs are in line, a put
+// with a large body waits for some of them to end: what is recorded after it would wait for all of
+// them. More would not make the disk any faster.
+constexpr std::size_t kSyncsAheadMax = 6;
+
+}  // namespace
+
+bool LargeBodies::is_far_ahead() {
+  if (stream_.syncs().length() < kSyncsAheadMax) return false;
+  stream_.take_sync_ends();
+  return stream_.syncs().length() >= kSyncsAheadMax;
+}
+
+BlobRef LargeBodies::body_of(const JournaledJob& job) const {
+  if (job.job.body_bytes < state_.options.large_body_bytes) return {};
+  return state_.engine->jobs().body_blob(job.ref);
+}
+
+bool LargeBodies::has_written_much() const {
+  return stream_.appended_this_turn() >= kLargeBytesPerTurn;
+}
+
+bool LargeBodies::is_busy() const {
+  if (stream_.is_refusing()) return false;  // So is the put.
+  if (has_written_much() || body_.state() == LargeBody::State::writing) return true;
+  if (body_.state() == LargeBody::State::leaving) return true;
+  return body_.state() == LargeBody::State::none && has_to_leave_it_to_others(User::put);
+}
+
+// Neither puts nor compaction have it twice if the other one wants it.
+bool LargeBodies::has_to_leave_it_to_others(User user) const {
+  if (user != user_) return false;
+  return user == User::put ? compaction_wants_it_ : user == User::compaction && put_wants_it_;
+}
+
+JournalStatus LargeBodies::write_ahead(User user, const BlobRef& body, std::size_t lead_bytes,
+                                       std::uint64_t keep) {
+  if (!body_.is_for(body, lead_bytes)) {
+    if (body_.state() == LargeBody::State::none && !has_to_leave_it_to_others(user)) {
+      return begin_to_write(user, body, lead_bytes, keep);
+    }
+    if (user == User::compaction) compaction_wants_it_ = true;
+    return JournalStatus::later;
+  }
+  was_claimed_ = true;
+  if (body_.state() == LargeBody::State::failed) return failed();
+  if (body_.state() != LargeBody::State::whole || room_.has_to_wait_for_syncs()) {
+    return JournalStatus::later;
+  }
+  if (!stream_.is_open()) return JournalStatus::failed;  // A sync has failed.
+  const JournalStatus room = room_.make_room_in_spares(keep);
+  if (room != JournalStatus::ok && room != JournalStatus::later) body_.drop();
+  return room;
+}
+
+JournalStatus LargeBodies::begin_to_write(User user, const BlobRef& body, std::size_t lead_bytes,
+                                          std::uint64_t keep) {
+  if (room_.has_to_wait_for_syncs()) return JournalStatus::later;
+  if (user == User::put && is_far_ahead()) return JournalStatus::later;
+  if (!stream_.is_open()) return JournalStatus::failed;  // A sync has failed.
+  const std::uint64_t record_bytes = full_record_bytes(lead_bytes, body.size());
+  DiskSpace space;
+  if (state_.disk.space(space) && space.free_bytes < record_bytes) return JournalStatus::full;
+  const JournalStatus room = room_.make_room_in_spares(keep);
+  if (room != JournalStatus::ok) return room;
+  const DiskStatus status = body_.begin(body, lead_bytes, room_.file_bytes());
+  user_ = user;
+  if (status == DiskStatus::full) return JournalStatus::full;
+  if (status == DiskStatus::failed) return failed();
+  was_claimed_ = true;
+  was_whole_ = false;
+  return JournalStatus::later;
+}
+
+// Nothing is in doubt: no record was made. So this is no failure of the binlog, and only who wants
+// the body written is refused.
+JournalStatus LargeBodies::failed() {
+  const bool is_full =
+      body_.state() == LargeBody::State::failed && body_.status() == DiskStatus::full;
+  body_.drop();
+  if (is_full) return JournalStatus::full;
+  state_.notices.count_error();
+  state_.look_for_files_at = state_.now;
+  try {
+    state_.notices.report_at_times(
+        Notices::Subject::file,
+        {.kind = Notice::Kind::file_failed, .doing = "write", .error = body_.why()}, state_.now);
+  } catch (const std::bad_alloc&) {
+    // Who wanted it is told.
+  }
+  return JournalStatus::failed;
+}
+
+std::string_view LargeBodies::text_of_tags(const JournaledJob& job) const {
+  return state_.engine->jobs().tags(job.ref);
+}
+
+bool LargeBodies::begin_file_with(const Record& record, std::string_view tags) {
+  CHECK(body_.state() == LargeBody::State::whole);
+  const auto ending = stream_.end_file();
+  if (!ending) return false;
+  const RecordAroundBody first{record, tags, body_.sum()};
+  const RecordStream::Begun begun = stream_.begin_file({.file = body_.file(),
+                                                        .number = LargeBody::kNumber,
+                                                        .allocated = body_.allocated(),
+                                                        .first = &first});
+  if (begun == RecordStream::Begun::yes) body_.let_go();  // Else the failure has dropped it.
+  return stream_.seal(*ending, begun == RecordStream::Begun::yes);
+}
+
+void LargeBodies::append(const JournaledJob& job) {
+  const Record record = stream_.full_record_of(job, stream_.stamp_for_full(job));
+  const bool good = begin_file_with(record, text_of_tags(job));
+  stream_.count_record(record.id);
+  if (!good) return;
+  stream_.attach(job, stream_.records());
+  stream_.note_written();
+}
+
+bool LargeBodies::append_again(const JournaledJob& job) {
+  const std::int64_t stamp = state_.engine->jobs().journal_note(job.ref).stamp();
+  if (!begin_file_with(stream_.full_record_of(job, stamp), text_of_tags(job))) return false;
+  stream_.count_again();
+  stream_.attach(job, stream_.records());
+  return true;
+}
+
+void LargeBodies::go_on() {
+  const bool has_body =
+      body_.state() != LargeBody::State::none && body_.state() != LargeBody::State::leaving;
+  if (has_body && !body_.is_needed()) body_.drop();
+  const std::uint64_t bytes = body_.go_on();
+  // So compaction keeps pace with what comes in.
+  if (user_ == User::put) stream_.count_appended(bytes);
+}
+
+// Compaction and recovery ask for their body in each turn as long as they need it, a put as soon as
+// it is told to try again.
+void LargeBodies::end_turn(bool puts_wait) {
+  const bool has_ended =
+      body_.state() == LargeBody::State::whole || body_.state() == LargeBody::State::failed;
+  const bool may_come = user_ == User::put && (puts_wait || !has_ended || !was_whole_);
+  if (!was_claimed_ && !may_come) body_.drop();
+  was_whole_ = has_ended;
+  was_claimed_ = false;
+}
+
+void LargeBodies::drop_all() {
+  body_.drop();
+  while (body_.has_work()) (void)body_.go_on();
+}
+
+}  // namespace haricot::binlog

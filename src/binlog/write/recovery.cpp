@@ -1,0 +1,348 @@
+#include "haricot/binlog/write/recovery.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <string>
+
+#include "haricot/base/check.hpp"
+#include "haricot/base/turn_limits.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/job_record.hpp"
+#include "haricot/binlog/write/quarantine.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr Duration kPauseBetweenTries = Duration::seconds(1);
+// To look for a folder costs a few system calls, and to write all jobs anew may take most of a
+// second.
+constexpr Duration kPauseWhileGone = Duration::milliseconds(200);
+// Space may come back at any time, and to ask for it costs little.
+constexpr Duration kPauseWhileFull = Duration::milliseconds(50);
+constexpr std::uint64_t kRewrittenBytesPerTurn = turn_limits::kRewrittenBytes;
+constexpr std::string_view kNoSpaceOrMemory = "no space or no memory left";
+
+}  // namespace
+
+// Whatever it was that failed, the folder may be another one, or have none of our files. The first
+// try to recover comes at once; before those that follow there is a pause.
+void Recovery::failed(const StreamEvents::Failure& failure) noexcept {
+  if (failure.status == DiskStatus::failed) has_to_return_ = true;
+  retry_at_ = failure.was_refusing ? state_.now + pause_before_next_try() : state_.now;
+  rewrite_.clear();
+  if (!failure.was_refusing) return;
+  free_at_failure_ = failure.free_bytes;
+  retry_for_no_reason_at_ = state_.now + kPauseBetweenTries;
+  forget_failed_files();
+}
+
+void Recovery::syncs_taken() {
+  const bool are_copies_in = copies_ == Copies::in_line && stream_.syncs().length() == 0;
+  if (are_copies_in && stream_.is_refusing() && stream_.is_open()) copies_ = Copies::durable;
+  const bool all_rewritten = stream_.is_refusing() && stream_.is_open() && !has_to_rewrite();
+  if (!all_rewritten || stream_.syncs().length() > 0) return;
+  if (remove_one_left_behind()) {
+    stream_.syncs().sync_folder();  // At its end this is asked again.
+  } else {
+    recovered();
+  }
+}
+
+Instant Recovery::next_event() const {
+  if (!stream_.is_open()) return retry_at_;
+  return !has_to_rewrite() || waits_ ? Instant::never() : Instant{};
+}
+
+Duration Recovery::pause_before_next_try() const {
+  return stream_.is_refusing_for_space() ? kPauseWhileFull : kPauseBetweenTries;
+}
+
+// A try to recover that failed leaves files of which nothing is known to be on the disk. All they
+// had comes again with the next try.
+void Recovery::forget_failed_files() {
+  while (first_serial_ != 0 && !segments().empty() && segments().newest().serial >= first_serial_) {
+    Segment& failed = segments().newest();
+    if (segments().gone_until() != 0 && segments().size() > 1) {
+      // All jobs are written anew, and those that were must not be passed over the next time.
+      if (remove_failed(failed.number)) {
+        segments().merge_newest();
+        segments().set_gone_until(std::max(segments().gone_until(), segments().newest().number));
+        continue;
+      }
+      segments().set_gone_until(failed.number);
+      break;
+    }
+    while (failed.first != JobRef::none) {
+      segments().detach(failed.first, live_bytes_of(*state_.engine, failed.first));
+    }
+    if (!remove_failed(failed.number)) break;
+    segments().remove_newest();
+  }
+  first_serial_ = 0;
+}
+
+bool Recovery::remove_failed(std::uint64_t number) {
+  if (state_.is_fenced()) return false;  // No number is given twice, so the file is in no way.
+  try {
+    return state_.disk.remove(binlog_file_name(number)) == DiskStatus::ok;
+  } catch (const std::bad_alloc&) {
+    return false;  // As one that cannot be removed.
+  }
+}
+
+void Recovery::go_on() {
+  waits_ = false;
+  if (!stream_.is_open()) {
+    if (state_.now < retry_at_ || !begin()) return;
+  }
+  if (!has_to_rewrite() || !rewrite_some() || has_to_rewrite()) return;
+  if (!state_.has_syncs()) {
+    while (remove_one_left_behind()) {
+    }
+    recovered();
+  } else {
+    stream_.sync_what_was_rewritten();
+    stream_.take_sync_ends();
+  }
+}
+
+// Opens a file and lists what has to go into it. False: it could not be had, and the next try comes
+// after a pause.
+bool Recovery::begin() {
+  retry_at_ = state_.now + pause_before_next_try();
+  if (stream_.syncs().length() > SyncLine::kLengthMax / 2)
+    return false;  // Old ones have yet to end.
+  if (has_to_return_) {
+    std::vector<std::string> names;
+    if (!watch_.return_to_folder(names)) {
+      retry_at_ = state_.now + kPauseWhileGone;
+      stream_.doubt_all();
+      return false;
+    }
+    room_.forget_those_gone(names);
+    has_to_return_ = false;
+  }
+  // A try that got as far as writing is not made again before there is a reason to.
+  DiskSpace space;
+  const bool is_as_full = stream_.is_refusing_for_space() && state_.now < retry_for_no_reason_at_ &&
+                          state_.disk.space(space) && space.free_bytes <= free_at_failure_;
+  if (is_as_full) return false;
+  if (!room_.has_spare_or_makes_one()) {
+    // Whoever makes a folder may give it to the server's user only a moment later.
+    const bool is_made_anew = segments().gone_until() != 0 && !room_.is_short();
+    retry_at_ = state_.now + (is_made_anew ? kPauseWhileGone : pause_before_next_try());
+    stream_.doubt_all();
+    has_to_return_ = !room_.is_short();
+    return false;
+  }
+  // The list comes before the file: with a file and no list, nothing would seem to be left to do.
+  if (!list_what_is_unsafe() || !room_.prepare_spare(0) || !room_.begin_file()) {
+    stream_.doubt_all();
+    has_to_return_ = has_to_return_ || !room_.is_short();
+    return false;
+  }
+  first_serial_ = segments().newest().serial;
+  rewritten_until_ = 0;
+  is_unneeded_noted_ = false;
+  copies_ = Copies::written;
+  return true;
+}
+
+bool Recovery::has_to_rewrite() const {
+  if (!rewrite_.empty()) return true;
+  return segments().gone_until() != 0 &&
+         (!is_unneeded_noted_ || with_jobs_to_rewrite(rewritten_until_));
+}
+
+bool Recovery::list_what_is_unsafe() {
+  try {
+    rewrite_.assign(stream_.unsafe().begin(), stream_.unsafe().end());
+    // That no older file is needed is told after all that was in them.
+    if (segments().gone_until() != 0) std::erase(rewrite_, kPseudoId);
+    if (rewrite_.empty()) rewrite_.push_back(0);  // No job, but a file that has to be synced.
+  } catch (const std::bad_alloc&) {
+    rewrite_.clear();
+    return false;
+  }
+  std::sort(rewrite_.begin(), rewrite_.end(), std::greater<>());
+  rewrite_.erase(std::unique(rewrite_.begin(), rewrite_.end()), rewrite_.end());
+  return true;
+}
+
+// The first file from `index` on with jobs that are to be written anew; nothing if there is none.
+std::optional<std::size_t> Recovery::with_jobs_to_rewrite(std::size_t index) const {
+  for (; index < segments().size() && segments().at(index).number <= segments().gone_until();
+       ++index) {
+    if (segments().at(index).live_jobs > 0) return index;
+  }
+  return std::nullopt;
+}
+
+// Requires: there is something.
+JobId Recovery::next_to_rewrite() {
+  if (!rewrite_.empty()) return rewrite_.back();
+  const auto index = with_jobs_to_rewrite(rewritten_until_);
+  if (!index) return kPseudoId;
+  rewritten_until_ = *index;
+  return state_.engine->jobs()[segments().at(*index).first].id;
+}
+
+bool Recovery::rewrite_some() {
+  std::uint64_t before = stream_.writer().collected_bytes();
+  std::uint64_t rewritten = 0;
+  while (has_to_rewrite() && rewritten < kRewrittenBytesPerTurn) {
+    const JobId id = next_to_rewrite();
+    if (id == kPseudoId && has_to_wait_for_copies()) return false;
+    if (!rewrite(id)) return false;
+    if (!rewrite_.empty()) {
+      rewrite_.pop_back();
+    } else {
+      is_unneeded_noted_ = id == kPseudoId;
+    }
+    const std::uint64_t now = stream_.writer().collected_bytes();
+    rewritten += now > before ? now - before : now;
+    before = now;
+  }
+  stream_.flush();
+  return stream_.is_open();
+}
+
+// That files are not needed is told when what was in them is durable elsewhere: a crash may keep
+// any page of what was written, and lose the others. If no file is gone, that is so already.
+bool Recovery::has_to_wait_for_copies() {
+  if (segments().gone_until() == 0 || !state_.has_syncs() || copies_ == Copies::durable) {
+    return false;
+  }
+  if (copies_ == Copies::written) {
+    stream_.flush();
+    if (!stream_.is_open()) return true;
+    stream_.sync_what_was_rewritten();
+    copies_ = Copies::in_line;
+    stream_.take_sync_ends();
+  }
+  waits_ = copies_ == Copies::in_line;
+  return waits_ || !stream_.is_open();
+}
+
+// What was noted of the oldest files, as it is now. If files are gone, what is written now is all
+// that is needed.
+std::uint64_t Recovery::number_needed_from() const {
+  std::size_t index = 0;
+  while (index + 1 < segments().size()) {
+    const Segment& segment = segments().at(index);
+    if (segment.number > segments().gone_until() && segment.unneeded_from == 0) break;
+    ++index;
+  }
+  return segments().at(index).number;
+}
+
+// The job as it is now, or that it is no more.
+bool Recovery::rewrite(JobId id) {
+  if (id == 0) return true;
+  JobStore& jobs = state_.engine->jobs();
+  const JobRef ref = jobs.find(id);
+  if (ref == JobRef::none) return rewrite_end(id);
+  const JournaledJob job = state_.engine->journaled(ref);
+  if (const BlobRef body = bodies_.body_of(job)) return rewrite_large(job, body);
+  const std::size_t lead = lead_bytes(job, jobs);
+  if (!get_room(full_record_bytes(lead, job.job.body_bytes), lead, job.job.body_bytes)) {
+    return false;
+  }
+  const Record record = stream_.full_record_of(job, jobs.journal_note(ref).stamp());
+  stream_.attach(job, stream_.records());
+  const BlobRef blob = jobs.body_blob(ref);
+  stream_.append_text(TextKind::tags, id, jobs.tags(ref));
+  stream_.append_again(record, blob ? std::string_view{} : jobs.body(ref), blob);
+  return true;
+}
+
+// That the job is no more, and that its key is kept, if it is. Or which files are needed.
+bool Recovery::rewrite_end(JobId id) {
+  const JobRef remains = state_.engine->jobs().find_remains(id);
+  const std::uint64_t kept_bytes =
+      remains == JobRef::none ? 0 : kept_record_bytes(state_.engine->kept(remains));
+  if (!get_room(kept_bytes + kShortRecordBytes, kept_bytes, 0)) return false;
+  if (id == kPseudoId) {
+    stream_.append_again(needed_from(number_needed_from()), {}, {});
+    return true;
+  }
+  if (remains != JobRef::none) stream_.append_kept(state_.engine->kept(remains));
+  stream_.append_again(deletion_of(id), {}, {});
+  return true;
+}
+
+// Room for a record of `bytes`, and memory as RecordStream::prepare_again() asks for it.
+bool Recovery::get_room(std::uint64_t bytes, std::size_t lead_bytes, std::size_t body_bytes) {
+  const JournalStatus room = room_.make_room(bytes, 0);
+  waits_ = room == JournalStatus::later;
+  if (waits_) return false;
+  if (room == JournalStatus::ok && stream_.prepare_again(lead_bytes, body_bytes)) return true;
+  if (room != JournalStatus::failed) {
+    stream_.fail(DiskStatus::full, "write", kNoSpaceOrMemory);
+  } else if (stream_.is_open()) {
+    stream_.fail(DiskStatus::failed, "write", room_.why());
+  }  // Else the next file could not be begun, and the stream has failed already.
+  return false;
+}
+
+// The same of a job with a large body, over as many turns as it takes.
+bool Recovery::rewrite_large(const JournaledJob& job, const BlobRef& body) {
+  const JournalStatus status = bodies_.write_ahead(LargeBodies::User::recovery, body,
+                                                   lead_bytes(job, state_.engine->jobs()), 0);
+  if (status == JournalStatus::later) {
+    waits_ = !bodies_.has_work();
+    return false;
+  }
+  if (status != JournalStatus::ok) {
+    const bool is_full = status == JournalStatus::full;
+    // Else a sync has failed, and the stream has failed already.
+    if (stream_.is_open()) {
+      stream_.fail(is_full ? DiskStatus::full : DiskStatus::failed, "write",
+                   is_full ? std::string_view(kNoSpaceOrMemory) : std::string_view(bodies_.why()));
+    }
+    return false;
+  }
+  return bodies_.append_again(job);
+}
+
+// All jobs live in newer files, durably. What is still there of the old ones might bring back what
+// was deleted in those that are gone, so it goes before anything else happens: the oldest first,
+// and one at a time, as compaction has it. True: one went, and its name has to go from the
+// disk. What cannot be removed is left to compaction.
+bool Recovery::remove_one_left_behind() {
+  for (std::size_t i = 0; i < segments().size(); ++i) {
+    Segment& segment = segments().at(i);
+    if (segment.number > segments().gone_until()) break;
+    if (segment.is_gone) continue;
+    try {
+      segment.is_gone = remove_or_keep(state_.disk, segment.name_number, segment.has_to_be_kept) ==
+                        DiskStatus::ok;
+    } catch (const std::bad_alloc&) {
+      // As one that cannot be removed.
+    }
+    if (segment.is_gone) return true;
+  }
+  return false;
+}
+
+void Recovery::recovered() {
+  stream_.begin_anew();
+  first_serial_ = 0;
+  retry_at_ = Instant::never();
+  watch_.forget_those_gone();
+  state_.look_for_files_at = state_.now;
+  stream_.mark_all_safe();
+  const bool failure_is_over = state_.notices.take_begin(Notices::Subject::failure);
+  // All that lived in older files that are gone has been written anew as well.
+  const bool moving_is_over = state_.notices.take_begin(Notices::Subject::older_gone);
+  if (!failure_is_over && !moving_is_over) return;
+  try {
+    state_.notices.tell(
+        {.kind = Notice::Kind::recovered, .file = binlog_file_name(stream_.writer().number())});
+  } catch (const std::bad_alloc&) {
+    // It is, whether the log is told or not.
+  }
+}
+
+}  // namespace haricot::binlog

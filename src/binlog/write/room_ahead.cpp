@@ -1,0 +1,340 @@
+#include "haricot/binlog/write/room_ahead.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "haricot/base/turn_limits.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+
+// How much room there has to be is in room_ahead_sums.cpp.
+
+namespace haricot::binlog {
+namespace {
+
+// A disk that was full is not asked again before this time has gone by.
+constexpr Duration kSparePause = Duration::milliseconds(50);
+// How soon it is noticed that there is space again for a job that is larger than a file.
+constexpr Duration kPauseBetweenLooksForRoom = Duration::milliseconds(50);
+// What is kept ahead beyond all that is promised, as a share of a file.
+constexpr std::uint64_t kShareInReserve = 8;
+// Syncs that rotating a file asks for.
+constexpr std::size_t kSyncsOfRotation = 3;
+// Files that are open besides those that wait for their last sync: the one that is written, the one
+// that is begun, a spare that grows, and one that is read or listed.
+constexpr std::size_t kFilesOpenOtherwise = 4;
+// What is kept ahead is in proportion to a file. So where the folder cannot have this many files of
+// the size that was asked for, files are smaller: down to a size that takes every job that is
+// allowed where nobody has asked for larger ones.
+constexpr std::uint64_t kFilesInSpace = 32;
+constexpr std::uint64_t kSmallestShareBytes = 128 * 1024;
+constexpr std::uint64_t kFilesAtLeast = 8;  // On a disk that is smaller still.
+// What a turn does at most to have room ahead: somebody waits meanwhile.
+constexpr std::uint64_t kSpaceTakenPerTurnBytes = turn_limits::kTakenSpaceBytes;
+constexpr int kSparesPerTurn = turn_limits::kSpareFiles;
+// From about this many on, spares are larger rather than more.
+constexpr std::uint64_t kSparesMany = 32;
+// Of the disk, what is left alone as long as nobody needs it: a twentieth.
+constexpr std::uint64_t kShareLeftAlone = 20;
+constexpr std::uint64_t kAllAtOnce = std::numeric_limits<std::uint64_t>::max();
+
+// No server takes the spare of another one for its own, though both may be there: the names of
+// thousands of epochs are all different.
+std::uint64_t spare_number_of(std::uint32_t epoch, std::uint64_t file_number) {
+  constexpr std::uint64_t kEpochs = 2000;
+  constexpr std::uint64_t kNumbers = 1 << 20;
+  static_assert(kEpochs * kNumbers < kFileNumberLast);
+  return epoch % kEpochs * kNumbers + 1 + file_number % (kNumbers / 2);
+}
+
+std::uint64_t file_bytes_for(std::uint64_t record_bytes) {
+  return kFirstRecordOffset + record_bytes + SegmentWriter::kEndBytes;
+}
+
+}  // namespace
+
+RoomAhead::RoomAhead(BinlogState& state, RecordStream& stream, const LargeBody& body)
+    : state_(state),
+      stream_(stream),
+      body_(body),
+      spares_(state.disk),
+      file_bytes_(state.options.file_bytes) {}
+
+// Learns how large files may be where there is that much free space besides the folder's own.
+void RoomAhead::set_size_of_files(std::uint64_t free_bytes) {
+  const std::uint64_t ours = folder_bytes() + body_.allocated();
+  const std::uint64_t all = free_bytes + std::min(ours, kAllAtOnce - free_bytes);
+  const std::uint64_t share = all / kFilesInSpace / kSmallestFileBytes * kSmallestFileBytes;
+  const std::uint64_t least =
+      std::max(std::min(all / kFilesAtLeast, kSmallestShareBytes), kSmallestFileBytes);
+  // In whole blocks: a part of one would be taken from the disk and give no room.
+  const std::uint64_t blocks =
+      (std::max(share, least) + kSmallestFileBytes - 1) / kSmallestFileBytes;
+  file_bytes_ = std::min(blocks * kSmallestFileBytes, state_.options.file_bytes);
+  static_assert(kSmallestFileBytes > kFirstRecordOffset + SegmentWriter::kEndBytes);
+}
+
+// Spares ------------------------------------------------------------------------------------------
+
+// Makes a spare that takes a record of so many bytes as its first, and takes at least `at_once`
+// bytes of its space now. Where there is no room for a whole file, a smaller one is better than
+// none.
+bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
+  if (state_.now < spare_again_) return false;
+  at_once = std::max({at_once, bytes, kSpaceTakenPerTurnBytes});
+  if (spares_.is_growing()) {
+    spare_status_ = spares_.grow_last(at_once);
+    if (spare_status_ == DiskStatus::ok) return true;
+  }
+  DiskSpace space{.free_bytes = kAllAtOnce, .total_bytes = 0};
+  (void)state_.disk.space(space);
+  set_size_of_files(space.free_bytes);
+  const std::uint64_t least = std::max(bytes, kSmallestFileBytes);
+  // What says nothing about the space that is left, a quota for instance, is asked for little
+  // first: each try makes a file.
+  std::uint64_t size = is_short_for_no_reason_ ? least : std::max(bytes, file_bytes_);
+  // Room for very many deletions is in a few large spares. They are begun only on a full disk.
+  const std::uint64_t share = for_puts() / kSparesMany / kSmallestFileBytes * kSmallestFileBytes;
+  const bool is_easy = !is_short_for_no_reason_ && space.free_bytes / kSparesMany > share;
+  if (bytes == 0 && is_easy) size = std::max(size, share);
+  const bool good = try_sizes(size, least, at_once, space.free_bytes);
+  if (stream_.is_refusing()) stream_.set_refusing_for_space(is_short());
+  if (good) return true;
+  // One record that is too large is no reason to make the others wait.
+  if (!is_short() || bytes <= file_bytes_) spare_again_ = state_.now + kSparePause;
+  if (spare_status_ == DiskStatus::failed) note_failed_file();
+  return false;
+}
+
+// One of that size, or of half of it, and so on.
+bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t at_once,
+                          std::uint64_t free_bytes) {
+  if (state_.is_fenced()) {
+    spares_.leave_names_out();
+    spares_.set_next_number(spare_number_of(state_.epoch, stream_.next_file_number()));
+  } else {
+    spares_.set_next_number(stream_.next_file_number());
+  }
+  spare_status_ = DiskStatus::full;
+  while (true) {
+    is_short_for_no_reason_ = false;
+    if (size <= free_bytes) {
+      spare_status_ = spares_.add(size, at_once);
+      if (!is_short()) break;
+      is_short_for_no_reason_ = true;
+      free_bytes = size - 1;
+      set_size_of_files(free_bytes);
+    }
+    if (size / 2 < least) break;
+    size = std::max(least, size / 2 / kSmallestFileBytes * kSmallestFileBytes);
+  }
+  return spare_status_ == DiskStatus::ok;
+}
+
+// While files wait for their sync a file may only want the descriptor of one of them: see
+// why_no_spare(). If not, the next try tells.
+void RoomAhead::note_failed_file() {
+  state_.look_for_files_at = state_.now;
+  if (stream_.syncs().files_to_close() > 0) return;
+  state_.notices.count_error();
+  try {
+    state_.notices.report_at_times(
+        Notices::Subject::file,
+        {.kind = Notice::Kind::file_failed, .doing = "make", .error = spares_.why()}, state_.now);
+  } catch (const std::bad_alloc&) {
+    // Nobody waits for it: who asked for the file is refused as without it.
+  }
+}
+
+// Begins a spare ahead of the need for it. As long as no job lives here nothing has to be kept room
+// for, and the last part of the disk is left to those who need it.
+bool RoomAhead::begin_spare() {
+  if (state_.now < std::max(spare_again_, spare_ahead_again_)) return false;
+  DiskSpace space;
+  if (segments().live_jobs() == 0 && state_.disk.space(space) &&
+      space.free_bytes < file_bytes_ + space.total_bytes / kShareLeftAlone) {
+    spare_ahead_again_ = state_.now + kSparePause;
+    return false;
+  }
+  return add_spare(0, 0);
+}
+
+bool RoomAhead::has_spare_or_makes_one() {
+  if (!spares_.empty()) return true;
+  ask_again();
+  return add_spare(0, file_bytes_);
+}
+
+// Why there is no room where a spare could not be had. A file that cannot be made or opened may
+// only want the descriptor of one that is full and waits for its sync: that is worth waiting for,
+// once for each such file.
+JournalStatus RoomAhead::why_no_spare() {
+  if (spare_status_ != DiskStatus::failed) return JournalStatus::full;
+  if (stream_.syncs().files_to_close() == 0 || stream_.is_refusing()) return JournalStatus::failed;
+  ask_again();
+  return JournalStatus::later;
+}
+
+bool RoomAhead::prepare_spare(std::uint64_t record_bytes) {
+  const DiskStatus status = spares_.prepare_first(file_bytes_for(record_bytes));
+  if (status == DiskStatus::ok) return true;
+  spare_status_ = status;
+  if (status == DiskStatus::failed) note_failed_file();
+  return false;
+}
+
+// Files -------------------------------------------------------------------------------------------
+
+bool RoomAhead::has_to_wait_for_syncs() {
+  const bool has_large = body_.state() != LargeBody::State::none;
+  const SyncLine& syncs = stream_.syncs();
+  const auto are_too_many = [this, &syncs, has_large] {
+    return syncs.length() + kSyncsOfRotation > SyncLine::kLengthMax ||
+           syncs.files_to_close() + kFilesOpenOtherwise + (has_large ? 1 : 0) >
+               state_.options.open_files_max;
+  };
+  if (!are_too_many()) return false;
+  stream_.take_sync_ends();
+  return are_too_many();
+}
+
+JournalStatus RoomAhead::make_room(std::uint64_t record_bytes, std::uint64_t keep) {
+  if (stream_.writer().room() >= record_bytes) {
+    while (ahead() < record_bytes + keep) {
+      if (!add_spare(0, record_bytes + keep - ahead())) return why_no_spare();
+    }
+    return JournalStatus::ok;
+  }
+  if (has_to_wait_for_syncs()) return JournalStatus::later;
+  if (stream_.is_refusing() && !stream_.is_open()) return JournalStatus::failed;
+  // What is left in this file is lost.
+  const std::uint64_t bytes = file_bytes_for(record_bytes);
+  if (spares_.empty() && !add_spare(bytes, bytes + keep)) return why_no_spare();
+  if (spares_.least_that_holds(bytes) > std::max(bytes, state_.options.file_bytes)) {
+    (void)add_spare(bytes, bytes);  // As large as a file should be, if that can be had.
+  }
+  if (!prepare_spare(record_bytes)) return why_no_spare();
+  const JournalStatus status = make_room_in_spares(record_bytes + keep);
+  if (status != JournalStatus::ok) return status;
+  return rotate() ? JournalStatus::ok : JournalStatus::failed;
+}
+
+JournalStatus RoomAhead::make_room_in_spares(std::uint64_t keep) {
+  while (spares_.room() < keep) {
+    if (!add_spare(0, keep - spares_.room())) return why_no_spare();
+  }
+  return JournalStatus::ok;
+}
+
+bool RoomAhead::rotate() {
+  const auto ending = stream_.end_file();
+  if (!ending || !stream_.seal(*ending, begin_file())) return false;
+  ask_again();  // What the file had after its end is free again.
+  return true;
+}
+
+bool RoomAhead::begin_file() {
+  CHECK(!spares_.empty());
+  const Spare& first = spares_.first();
+  const RecordStream::Begun begun = stream_.begin_file(
+      {.file = first.file, .number = first.number, .allocated = first.allocated});
+  if (begun == RecordStream::Begun::not_tried) return false;
+  const Spare spare = spares_.take_first();
+  if (begun == RecordStream::Begun::gone) state_.disk.close(spare.file);
+  if (begun == RecordStream::Begun::failed) spares_.discard(spare);
+  return begun == RecordStream::Begun::yes;
+}
+
+// Tending -----------------------------------------------------------------------------------------
+
+// Less by a half of a file is not worth it. A spare that was made for large jobs, or for very many,
+// goes with the last job: one of the usual size takes its place.
+bool RoomAhead::has_spare_to_give_back(std::uint64_t wanted) const {
+  if (spares_.empty()) return false;
+  const Spare& last = spares_.last();
+  if (last.allocated > state_.options.file_bytes && segments().live_jobs() == 0) return true;
+  return ahead() > wanted + Spares::room_of(last) + state_.options.file_bytes / 2;
+}
+
+void RoomAhead::tend() {
+  const std::uint64_t wanted = for_puts() + file_bytes_ / kShareInReserve;
+  is_left_to_tend_ = true;
+  if (spares_.is_growing()) {
+    spare_status_ = spares_.grow_last(kSpaceTakenPerTurnBytes);
+    if (spare_status_ != DiskStatus::ok) spare_again_ = state_.now + kSparePause;
+    return;
+  }
+  for (int i = 0; i < kSparesPerTurn && !spares_.is_growing(); ++i) {
+    if (ahead() < wanted) {
+      is_left_to_tend_ = begin_spare();
+    } else {
+      is_left_to_tend_ = has_spare_to_give_back(wanted);
+      if (is_left_to_tend_) spares_.remove_last();
+    }
+    if (!is_left_to_tend_) return;
+  }
+}
+
+void RoomAhead::note_refused_put(std::uint64_t missing, std::uint64_t record_bytes) {
+  missing_room_ = missing;
+  missing_record_ = record_bytes;
+  if (state_.notices.report_at_times(Notices::Subject::space, {.kind = Notice::Kind::no_space},
+                                     state_.now)) {
+    state_.notices.begin(Notices::Subject::space);
+  }
+}
+
+void RoomAhead::look_for_space() {
+  if (missing_room_ == 0 || state_.now < look_again_) return;
+  while (ahead() < for_puts() + missing_room_) {
+    if (!add_spare(0, for_puts() + missing_room_ - ahead())) return;
+  }
+  // A job larger than a file gets a file of its own, which is made for it when it comes.
+  DiskSpace space;
+  const bool wants_own_file = missing_record_ > file_bytes_;
+  if (wants_own_file && state_.disk.space(space) && space.free_bytes < missing_record_) {
+    look_again_ = state_.now + kPauseBetweenLooksForRoom;
+    return;
+  }
+  missing_room_ = 0;
+  if (!state_.notices.take_begin(Notices::Subject::space)) return;
+  try {
+    state_.notices.tell({.kind = Notice::Kind::space_again});
+  } catch (const std::bad_alloc&) {
+    // There is space all the same, and `stats` says so.
+  }
+}
+
+// Space may have come back by whatever hand. The turn makes time go on here, so that whoever puts a
+// job next asks for it.
+Instant RoomAhead::next_event() const {
+  Instant next = Instant::never();
+  if (spare_status_ != DiskStatus::ok && state_.now < spare_again_) {
+    next = std::min(next, spare_again_);
+  }
+  if (missing_room_ > 0 && state_.now < look_again_) next = std::min(next, look_again_);
+  return next;
+}
+
+// Start and end -----------------------------------------------------------------------------------
+
+bool RoomAhead::make_first_spare(bool& is_enough) {
+  const bool good = add_spare(0, kAllAtOnce);
+  is_enough = good && spares_.room() >= std::min(for_puts(), file_bytes_ / 2);
+  return good;
+}
+
+void RoomAhead::end() {
+  if (!is_short()) {
+    spares_.remove_all();
+    return;
+  }
+  ask_again();
+  while (spares_.room() < for_puts() && add_spare(0, kAllAtOnce)) {
+  }
+  spares_.leave_all();
+}
+
+}  // namespace haricot::binlog

@@ -1,0 +1,111 @@
+#include "haricot/binlog/read/file_link.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/log_maker.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// A signature that says of the file before it what the scan of that file gives.
+Signature signature_after(FileScan& scan, std::uint64_t number) {
+  scan.run_to_end();
+  Signature next;
+  next.file_number = number + 1;
+  next.oldest_needed = 1;
+  next.previous_number = static_cast<std::uint32_t>(number);
+  next.previous_bytes = scan.accepted_bytes();
+  next.previous_records = scan.records();
+  next.previous_digest = scan.digest();
+  return next;
+}
+
+LogMaker file_with_six_jobs() {
+  LogMaker log(5);
+  for (std::uint64_t id = 1; id <= 6; ++id) log.add(full_record(id, "mail", "hello\r\n"));
+  return log;
+}
+
+Link link_of(const std::string& bytes, const Signature& next) {
+  const FileIdentity identity = identify(bytes, {.number = 5});
+  FileScan scan(bytes, identity, next.previous_bytes);
+  scan.run_to_end();
+  return link_between(scan, next, bytes, identity);
+}
+
+TEST(Link, TellsDamageFromAnotherFile) {
+  LogMaker log = file_with_six_jobs();
+  const std::string whole = log.bytes();
+  FileScan scan = scan_of(whole, 5);
+  const Signature next = signature_after(scan, 5);
+  EXPECT_EQ(link_of(whole, next), Link::good);
+
+  std::string flipped = whole;
+  flipped[log.offsets()[2] + 60] = static_cast<char>(flipped[log.offsets()[2] + 60] ^ 1);
+  EXPECT_EQ(link_of(flipped, next), Link::damaged);
+  EXPECT_EQ(link_of(whole.substr(0, log.offsets()[4]), next), Link::damaged) << "it was cut";
+
+  LogMaker other(5);
+  for (std::uint64_t id = 1; id <= 6; ++id) other.add(full_record(id, "mail", "HELLO\r\n"));
+  ASSERT_EQ(other.bytes().size(), whole.size());
+  EXPECT_EQ(link_of(other.bytes(), next), Link::broken);
+}
+
+TEST(Link, AWholeFileThatGoesOnBehindTheKnownEndIsAnotherOne) {
+  LogMaker log = file_with_six_jobs();
+  FileScan scan = scan_of(log.bytes(), 5);
+  const Signature next = signature_after(scan, 5);
+  // The known end stands in the middle of a record here.
+  LogMaker longer(5);
+  for (std::uint64_t id = 1; id <= 6; ++id) longer.add(full_record(id, "mail", "hello there\r\n"));
+  EXPECT_EQ(link_of(longer.bytes(), next), Link::broken);
+  // What a crash leaves behind the known end is no such thing.
+  EXPECT_EQ(link_of(log.bytes() + longer.bytes().substr(kFirstRecordOffset, 40), next), Link::good);
+}
+
+TEST(Link, ASealedFileThatIsShorterIsAnotherOne) {
+  LogMaker log = file_with_six_jobs();
+  FileScan scan = scan_of(log.bytes(), 5);
+  const Signature next = signature_after(scan, 5);
+  LogMaker shorter(5);
+  shorter.add(full_record(1, "mail", "hello\r\n"));
+  shorter.seal();
+  EXPECT_EQ(link_of(shorter.bytes(), next), Link::broken);
+}
+
+TEST(Link, TheSumsAloneTellThatItIsThatFile) {
+  LogMaker log = file_with_six_jobs();
+  FileScan scan = scan_of(log.bytes(), 5);
+  const Signature next = signature_after(scan, 5);
+  EXPECT_TRUE(has_sums_of(log.bytes(), next));
+  std::string flipped = log.bytes();
+  flipped.back() = 'x';
+  EXPECT_TRUE(has_sums_of(flipped, next)) << "whatever became of a body";
+  EXPECT_TRUE(has_sums_of(log.bytes() + "half a record", next));
+  EXPECT_FALSE(has_sums_of(log.bytes().substr(0, log.bytes().size() - 1), next));
+  LogMaker other(5);
+  for (std::uint64_t id = 1; id <= 6; ++id) other.add(full_record(id, "mail", "HELLO\r\n"));
+  ASSERT_EQ(other.bytes().size(), log.bytes().size());
+  EXPECT_FALSE(has_sums_of(other.bytes(), next));
+}
+
+TEST(Link, OnlyTheFileBehindKnowsTheEnd) {
+  Signature next;
+  next.file_number = 7;
+  next.oldest_needed = 2;
+  next.previous_number = 5;  // 6 was never used.
+  next.previous_bytes = 1000;
+  EXPECT_TRUE(knows_end_of(next, 5));
+  EXPECT_FALSE(knows_end_of(next, 6));
+  next.previous_bytes = 0;
+  EXPECT_FALSE(knows_end_of(next, 5)) << "begun behind a failure";
+  next.previous_bytes = 1000;
+  next.oldest_needed = 0;  // Of a version that did not tell: then it is the number before.
+  EXPECT_FALSE(knows_end_of(next, 5));
+  EXPECT_TRUE(knows_end_of(next, 6));
+}
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,162 @@
+#include "haricot/binlog/read/folder_facts.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "binlog/binlog_world.hpp"
+#include "support/log_maker.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+using Stores = std::vector<std::uint64_t>;
+
+FileFacts file_of(std::uint64_t store_id) {
+  FileFacts file;
+  file.identity.store_id = store_id;
+  if (store_id != 0) file.identity.signature = Signature{.store_id = store_id};
+  return file;
+}
+
+struct StoreRow {
+  const char* what;
+  Stores files;  // 0: the signature is damaged, or it is of beanstalkd.
+  std::uint64_t noted;
+  Stores expected;
+};
+
+TEST(LikelyStores, AreThoseOfTheNoteOrOfMostFiles) {
+  const std::vector<StoreRow> rows = {
+      {"nothing is there", {}, 0, {}},
+      {"the note alone", {}, 5, {5}},
+      {"no file tells, the note does", {0, 0}, 5, {5}},
+      {"nothing tells", {0}, 0, {}},
+      {"all say the same", {5, 0, 5}, 0, {5}},
+      {"and the note another", {5, 5}, 6, {5}},
+      {"most", {5, 6, 5}, 0, {5}},
+      {"as many", {5, 6}, 0, {5, 6}},
+      {"as many, the newest last", {6, 5, 5, 6}, 0, {5, 6}},
+      {"the note decides", {6, 6, 5}, 5, {5}},
+      {"the note knows none of them", {5, 6}, 7, {5, 6}},
+  };
+  for (const StoreRow& row : rows) {
+    std::vector<FileFacts> files;
+    for (const std::uint64_t store_id : row.files) files.push_back(file_of(store_id));
+    EXPECT_EQ(likely_stores(files, {.store_id = row.noted}), row.expected) << row.what;
+  }
+}
+
+// A folder of five files that a server has written; files can be put into wrong places.
+class Facts : public ::testing::Test {
+ protected:
+  Facts() {
+    SimDisk disk;
+    World world(disk, kSmallFiles);
+    while (world.binlog.numbers().current_index < 5) {
+      world.put({.body_bytes = 600});
+      world.end_turn();
+    }
+    EXPECT_TRUE(world.close());
+    for (std::uint64_t n = 1; n <= 5; ++n) disk_.put(name(n), disk.bytes_of(name(n)));
+    gather();
+    store_id_ = facts_.store_id();
+  }
+
+  static std::string name(std::uint64_t number) { return binlog_file_name(number); }
+  void gather(const FolderNote& note = {}) {
+    facts_ = {};
+    std::string error;
+    const std::uint64_t before = disk_.calls(DiskCall::read);
+    EXPECT_TRUE(gather_facts(disk_, note, facts_, error)) << error;
+    whole_reads_ = disk_.calls(DiskCall::read) - before;
+  }
+  const FileIdentity& identity(std::uint64_t number) const {
+    return facts_.files[number - 1].identity;
+  }
+
+  SimDisk disk_;
+  FolderFacts facts_;
+  std::uint64_t store_id_ = 0;
+  std::uint64_t whole_reads_ = 0;
+};
+
+TEST_F(Facts, OfASoundFolderNeedNoFileToBeReadWhole) {
+  EXPECT_EQ(whole_reads_, 0U);
+  ASSERT_EQ(facts_.files.size(), 5U);
+  for (std::uint64_t n = 1; n <= 5; ++n) {
+    EXPECT_EQ(facts_.files[n - 1].name, name(n));
+    EXPECT_EQ(identity(n).number, n);
+    EXPECT_EQ(identity(n).store_id, store_id_);
+    ASSERT_TRUE(facts_.files[n - 1].seal) << n;
+    EXPECT_EQ(facts_.files[n - 1].seal->clean_exit, n == 5);
+  }
+}
+
+TEST_F(Facts, NamesThatAreNotOfFilesAreToldApart) {
+  for (const char* other : {"binlog.7.tmp", "binlog.08", "binlog.0", "binlog.5.aside.1", "lock"}) {
+    disk_.put(other, "x");
+  }
+  gather();
+  EXPECT_EQ(facts_.files.size(), 5U);
+  EXPECT_EQ(facts_.spares, std::vector<std::string>{"binlog.7.tmp"});
+  EXPECT_EQ(facts_.misnamed, (std::vector<std::string>{"binlog.0", "binlog.08"}));
+}
+
+TEST_F(Facts, AFileWithoutItsSignatureIsThatOfItsNameByTheFoldersId) {
+  disk_.zero(name(3), 0, 512);
+  gather();
+  EXPECT_EQ(whole_reads_, 1U);
+  EXPECT_EQ(identity(3).kind, FileKind::checked);
+  EXPECT_EQ(identity(3).number, 3U);
+  EXPECT_FALSE(identity(3).signature);
+  EXPECT_TRUE(facts_.files[2].seal);
+}
+
+TEST_F(Facts, WithoutTheFoldersIdItIsUnidentified) {
+  for (std::uint64_t n = 1; n <= 5; ++n) disk_.zero(name(n), 0, 100);
+  gather();
+  for (std::uint64_t n = 1; n <= 4; ++n) EXPECT_EQ(identity(n).kind, FileKind::unidentified) << n;
+  gather({.store_id = store_id_});
+  for (std::uint64_t n = 1; n <= 5; ++n) EXPECT_EQ(identity(n).number, n);
+}
+
+TEST_F(Facts, AFileUnderAnotherNameSaysWhichItIs) {
+  disk_.put(name(9), disk_.bytes_of(name(2)));
+  gather();
+  EXPECT_EQ(facts_.files.back().name_number, 9U);
+  EXPECT_EQ(facts_.files.back().identity.number, 2U);
+  EXPECT_TRUE(facts_.files.back().identity.signature);
+}
+
+// Whoever ends a file has begun the next one, whatever has become of that.
+TEST_F(Facts, AFileBehindASealIsOurs) {
+  std::string bytes(200, '\0');
+  bytes[0] = 7;
+  LogMaker other(9);
+  other.add(change_record(1, RecordState::deleted));
+  bytes.replace(100, 84, other.bytes().substr(kFirstRecordOffset, 84));
+  disk_.put(name(5), bytes);
+  gather();
+  EXPECT_EQ(identity(5).kind, FileKind::checked);
+  disk_.zero(name(4), disk_.bytes_of(name(4)).size() - 84, 84);
+  gather();
+  EXPECT_EQ(identity(5).kind, FileKind::beanstalkd_v7);
+  FolderNote note{.store_id = store_id_, .run = 1, .run_before = 1};
+  note.newest = 5;
+  gather(note);
+  EXPECT_EQ(identity(5).kind, FileKind::checked) << "the note knows it";
+}
+
+TEST_F(Facts, AFileThatCannotBeReadEndsIt) {
+  disk_.inject({.nth = 3, .call = DiskCall::read});
+  FolderFacts facts;
+  std::string error;
+  EXPECT_FALSE(gather_facts(disk_, {}, facts, error));
+  EXPECT_EQ(error, disk_.last_error());
+}
+
+}  // namespace
+}  // namespace haricot::binlog

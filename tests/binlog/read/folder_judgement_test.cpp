@@ -1,0 +1,254 @@
+#include "haricot/binlog/read/folder_judgement.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace haricot::binlog {
+namespace {
+
+constexpr std::uint64_t kStoreJudged = 7;
+constexpr JobId kNextIdRead = 100;
+constexpr std::uint64_t kFileOfIds = ids_of_a_file(0);
+
+// A folder of three files, each of which knows the one before: sealed, whole, with four jobs. A
+// server was stopped after the last one.
+struct JudgedFolder {
+  JudgedFolder() {
+    plan.store_id = kStoreJudged;
+    read.next_id = kNextIdRead;
+    for (std::uint64_t number = 4; number <= 6; ++number) add(number);
+    read.files.back().is_last_of_a_run = true;
+    read.oldest_needed = 4;
+  }
+
+  void add(std::uint64_t number) {
+    PlannedFile file{.name = binlog_file_name(number), .name_number = number, .number = number};
+    file.identity = {.kind = FileKind::checked, .signature = {}, .number = number};
+    file.identity.store_id = kStoreJudged;
+    file.identity.signature = Signature{.file_number = number,
+                                        .store_id = kStoreJudged,
+                                        .run = 3,
+                                        .oldest_needed = 4,
+                                        .previous_number = static_cast<std::uint32_t>(number - 1),
+                                        .previous_bytes = 900,
+                                        .previous_records = 20};
+    plan.files.push_back(file);
+    plan.highest_name = number;
+    FileReport report;
+    report.name = file.name;
+    report.number = report.written_as = number;
+    report.kind = FileKind::checked;
+    report.bytes = report.accepted_bytes = 984;
+    report.records = report.records_counted = 20;
+    report.has_signature = report.has_known_end = report.is_sealed = true;
+    report.live_jobs = 4;
+    read.files.push_back(report);
+  }
+  void remove(std::size_t index) {
+    plan.files.erase(plan.files.begin() + static_cast<std::ptrdiff_t>(index));
+    read.files.erase(read.files.begin() + static_cast<std::ptrdiff_t>(index));
+    plan.highest_name = plan.files.empty() ? 0 : plan.files.back().number;
+  }
+  void lose_head(std::size_t index) {
+    plan.files[index].identity.signature.reset();
+    read.files[index].has_signature = false;
+    read.files[index].damages = {{.offset = 0, .bytes = 88}};
+  }
+  // Nothing but zeros is left.
+  void empty(std::size_t index) {
+    plan.files[index].identity = {};
+    FileReport report;
+    report.name = read.files[index].name;
+    report.number = report.written_as = read.files[index].number;
+    report.live_jobs = 0;
+    read.files[index] = report;
+  }
+  void note(std::uint32_t newest, std::uint32_t run = 3, std::uint32_t run_before = 3) {
+    plan.note = {.store_id = kStoreJudged, .run = run, .run_before = run_before};
+    plan.note.newest = newest;
+    plan.note.ids_end = 5000;
+  }
+
+  FolderPlan plan;
+  FolderRead read;
+};
+
+std::string judged_problems(const ReplayReport& report) {
+  std::string text;
+  for (const Problem& problem : report.problems) {
+    if (!text.empty()) text += ", ";
+    text += std::string(name_of(problem.kind)) + " " + problem.file;
+    if (problem.jobs > 0) text += " " + std::to_string(problem.jobs);
+  }
+  return text;
+}
+
+struct JudgedRow {
+  const char* what;
+  std::function<void(JudgedFolder&)> change;
+  const char* problems;
+  JobId next_id;
+  std::uint64_t highest_number;
+};
+
+const std::vector<JudgedRow> kJudgedRows = {
+    {"as a server leaves it", [](JudgedFolder&) {}, "", kNextIdRead, 6},
+    {"with its note", [](JudgedFolder& f) { f.note(6); }, "", kNextIdRead, 6},
+    {"killed", [](JudgedFolder& f) { f.read.files[2].is_sealed = false; }, "", kNextIdRead, 6},
+    {"nothing there", [](JudgedFolder& f) { f.plan.files.clear(), f.read.files.clear(); }, "",
+     kNextIdRead, 6},
+    {"one in the middle is missing", [](JudgedFolder& f) { f.remove(1); },
+     "file-missing binlog.5, in-doubt binlog.5 4", kNextIdRead, 6},
+    {"the first is missing", [](JudgedFolder& f) { f.remove(0); }, "file-missing binlog.4",
+     kNextIdRead, 6},
+    {"the first is not needed",
+     [](JudgedFolder& f) {
+       f.remove(0);
+       f.read.oldest_needed = 5;
+     },
+     "", kNextIdRead, 6},
+    {"the newest is missing, as the seal says", [](JudgedFolder& f) { f.remove(2); },
+     "next-file-missing binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
+    {"and as the note says",
+     [](JudgedFolder& f) {
+       f.remove(2);
+       f.note(6);
+     },
+     "file-missing binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
+    {"all are missing",
+     [](JudgedFolder& f) {
+       for (int i = 0; i < 3; ++i) f.remove(0);
+       f.note(6);
+     },
+     "all-files-missing binlog.6", kNextIdRead + kFileOfIds, 6},
+    {"all are missing, and there were none",
+     [](JudgedFolder& f) {
+       for (int i = 0; i < 3; ++i) f.remove(0);
+       f.note(0, 3, 0);
+     },
+     "", kNextIdRead, 0},
+    {"a stretch is damaged in the middle",
+     [](JudgedFolder& f) {
+       f.read.files[1].damages = {{.offset = 88, .bytes = 200, .records = 2, .changes = 2}};
+     },
+     "damaged binlog.5, in-doubt binlog.5 2", kNextIdRead, 6},
+    {"in the newest, whose ids nothing tells",
+     [](JudgedFolder& f) {
+       f.read.files[2].damages = {{.offset = 88, .bytes = 200, .records = 2}};
+     },
+     "damaged binlog.6", kNextIdRead + 2, 6},
+    {"its bytes suggest an id",
+     [](JudgedFolder& f) {
+       f.read.files[2].damages = {{.offset = 88, .bytes = 87, .highest_id = 140}};
+     },
+     "damaged binlog.6", 142, 6},
+    {"torn", [](JudgedFolder& f) { f.read.files[2].torn = {.offset = 900, .bytes = 80}; },
+     "torn binlog.6", kNextIdRead + 1, 6},
+    {"a body is lost",
+     [](JudgedFolder& f) {
+       f.read.files[0].lost_jobs = {{9, 88}};
+     },
+     "job-lost binlog.4", kNextIdRead, 6},
+    {"records of beanstalkd after damage", [](JudgedFolder& f) { f.read.files[0].unproven = 3; },
+     "unproven binlog.4 3", kNextIdRead, 6},
+    {"the head of the second",
+     [](JudgedFolder& f) {
+       f.lose_head(1);
+       f.read.files[0].has_known_end = true;
+     },
+     "damaged binlog.5", kNextIdRead, 6},
+    {"and the end of the first is not known any more",
+     [](JudgedFolder& f) {
+       f.lose_head(1);
+       f.read.files[0].is_sealed = f.read.files[0].has_known_end = false;
+     },
+     "in-doubt binlog.4 4, damaged binlog.5", kNextIdRead, 6},
+    {"the newest is empty",
+     [](JudgedFolder& f) {
+       f.empty(2);
+       f.read.files[1].is_last_of_a_run = true;
+     },
+     "file-emptied binlog.6, in-doubt binlog.6 8", kNextIdRead + kFileOfIds, 6},
+    {"the note knows more of it",
+     [](JudgedFolder& f) {
+       f.note(6);
+       f.read.files[2].is_cut = true;
+     },
+     "in-doubt binlog.6 12", 5000, 6},
+    {"another run has begun it", [](JudgedFolder& f) { f.note(6, 8, 9); },
+     "file-of-other-run binlog.6, in-doubt binlog.6 12", kNextIdRead + kFileOfIds, 6},
+    {"the run that it was found by", [](JudgedFolder& f) { f.note(6, 8, 3); }, "", kNextIdRead, 6},
+    {"a stranger stands behind the last",
+     [](JudgedFolder& f) {
+       f.read.files[2].is_last_of_a_run = f.read.files[2].is_sealed = false;
+       f.plan.highest_name = f.plan.highest_odd_name = 9;
+       f.plan.problems = {{.kind = Problem::Kind::foreign, .file = "binlog.9"}};
+     },
+     "file-foreign binlog.9, in-doubt binlog.9 12", kNextIdRead + kFileOfIds, 9},
+    {"and a server was stopped in front of it",
+     [](JudgedFolder& f) {
+       f.note(6);
+       f.plan.highest_name = f.plan.highest_odd_name = 9;
+       f.plan.problems = {{.kind = Problem::Kind::foreign, .file = "binlog.9"}};
+     },
+     "file-foreign binlog.9", kNextIdRead, 9},
+    {"the only file is unidentified",
+     [](JudgedFolder& f) {
+       for (int i = 0; i < 3; ++i) f.remove(0);
+       f.plan.store_id = 0;
+       f.plan.highest_name = f.plan.highest_odd_name = 4;
+       f.plan.problems = {{.kind = Problem::Kind::unidentified, .file = "binlog.4"}};
+     },
+     "file-unidentified binlog.4", kNextIdRead + kFileOfIds, 4},
+    {"read in another place",
+     [](JudgedFolder& f) {
+       f.plan.files[2].number = f.read.files[2].written_as = 8;
+       f.plan.files[2].identity.signature->previous_number = 5;
+     },
+     "", kNextIdRead, 8},
+};
+
+TEST(FolderJudgement, SaysWhatIsWrongAndWhichIdsAndNumbersAreFree) {
+  for (const JudgedRow& row : kJudgedRows) {
+    JudgedFolder folder;
+    row.change(folder);
+    const ReplayReport report = judge_folder(folder.plan, folder.read);
+    EXPECT_EQ(judged_problems(report), row.problems) << row.what;
+    EXPECT_EQ(report.next_id, row.next_id) << row.what;
+    EXPECT_EQ(report.highest_number, row.highest_number) << row.what;
+    const bool has_damage = !report.warnings().empty();
+    EXPECT_EQ(report.is_sound(), !has_damage) << row.what;
+  }
+}
+
+TEST(FolderJudgement, CountsWhatIsLostOnce) {
+  JudgedFolder folder;
+  folder.read.files[0].damages = {{.offset = 88, .bytes = 200, .records = 2}};
+  EXPECT_EQ(judge_folder(folder.plan, folder.read).records_lost, 2U);
+  folder.read.lost_before = 5;
+  EXPECT_EQ(judge_folder(folder.plan, folder.read).records_lost, 5U);
+}
+
+TEST(FolderJudgement, TellsTheRunOfTheNewestFileWithRecords) {
+  JudgedFolder folder;
+  folder.plan.files[1].identity.signature->run = 8;
+  folder.read.files[2].records = folder.read.files[2].records_counted = 0;
+  EXPECT_EQ(judge_folder(folder.plan, folder.read).run, 8U);
+}
+
+// Numbers below which files were passed over are not missing.
+TEST(FolderJudgement, WhatIsNotNeededIsNotMissing) {
+  JudgedFolder folder;
+  folder.remove(1);
+  folder.read.passed_over_below = 6;
+  EXPECT_EQ(judged_problems(judge_folder(folder.plan, folder.read)), "");
+}
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,129 @@
+#include "haricot/binlog/read/replay.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "binlog/binlog_world.hpp"
+#include "haricot/binlog/format/file_name.hpp"
+#include "haricot/binlog/format/job_record.hpp"
+#include "support/log_maker.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// A folder of at least so many files, each with a few jobs in it, after a clean end.
+void fill(SimDisk& disk, std::uint64_t files) {
+  World world(disk, kSmallFiles);
+  while (world.binlog.numbers().current_index < files) {
+    world.put({.body_bytes = 1000});
+    world.end_turn();
+  }
+  EXPECT_TRUE(world.close());
+}
+
+std::uint64_t jobs_in(SimDisk& disk) {
+  const World world(disk, kSmallFiles, kWallBegin + 1);
+  return world.engine.jobs().size();
+}
+
+TEST(Replay, ReadsAFileWithADamagedBeginByTheIdOfAnyOtherFile) {
+  SimDisk disk;
+  fill(disk, 5);
+  const std::uint64_t jobs = jobs_in(disk);
+  for (const char* name : {"binlog.1", "binlog.2", "binlog.3"}) {
+    ASSERT_EQ(disk.sync_file(name), DiskStatus::ok);
+  }
+  for (const char* name : {"binlog.1", "binlog.2", "binlog.3"}) disk.zero(name, 0, 88);
+  EXPECT_EQ(jobs_in(disk), jobs);
+}
+
+TEST(Replay, ReadsEachFileOfASoundFolderOnce) {
+  SimDisk disk;
+  fill(disk, 5);
+  std::vector<std::string> names;
+  ASSERT_EQ(disk.list(names), DiskStatus::ok);
+  const auto files = std::count_if(names.begin(), names.end(), [](const std::string& name) {
+    return binlog_file_number(name).has_value();
+  });
+  ASSERT_GT(files, 3);
+  const std::uint64_t before = disk.calls(DiskCall::read);
+  const World world(disk, kSmallFiles, kWallBegin + 1);
+  EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
+  EXPECT_EQ(disk.calls(DiskCall::read) - before, static_cast<std::uint64_t>(files));
+}
+
+TEST(Replay, MakesNoJobOfAMarkerWhoseDeletionIsMissing) {
+  SimDisk disk;
+  LogMaker log(1);
+  const std::string body = "\r\n";
+  Record marker = marker_of(41);
+  marker.body = body;
+  log.add(marker);
+  disk.put("binlog.1", log.bytes());
+  const World world(disk, kSmallFiles);
+  EXPECT_EQ(world.engine.jobs().size(), 0U);
+  EXPECT_EQ(world.engine.next_id(), 42U);
+}
+
+// A key without the deletion of its job is written when the job is long gone. So where the job is
+// there, it is the deletion that was lost.
+TEST(Replay, TakesAJobForDeletedThatAKeyHasOutlived) {
+  SimDisk disk;
+  LogMaker log(1);
+  for (const std::uint64_t id : {1U, 2U}) log.add(full_record(id, "default", "body\r\n"));
+  KeptTextBytes bytes;
+  const KeptText kept{kWallBegin + Duration::seconds(60).count(), 60, "key", "default"};
+  const std::string text(write_kept(kept, bytes));
+  for (std::size_t part = 0; part < text_parts(text.size()); ++part) {
+    log.add(text_record(TextKind::kept_alone, 2, text, part));
+  }
+  disk.put("binlog.1", log.bytes());
+  World world(disk, kSmallFiles);
+  EXPECT_NE(world.engine.peek(1), JobRef::none);
+  EXPECT_EQ(world.engine.peek(2), JobRef::none);
+  EXPECT_EQ(world.engine.jobs().size(), 1U);
+  EXPECT_EQ(world.engine.jobs().remains(), 1U);
+  world.binlog.check_invariants();
+  world.engine.check_invariants();
+}
+
+// What nobody writes: a key of no job.
+TEST(Replay, PassesAKeyOverThatIsOfNoJob) {
+  for (const std::uint64_t id : {std::uint64_t{0}, kIdLast + 1, kPseudoId}) {
+    SimDisk disk;
+    LogMaker log(1);
+    log.add(full_record(1, "default", "body\r\n"));
+    KeptTextBytes bytes;
+    const KeptText kept{kWallBegin + Duration::seconds(60).count(), 60, "key", "default"};
+    const std::string text(write_kept(kept, bytes));
+    log.add(text_record(TextKind::kept_alone, id, text, 0));
+    disk.put("binlog.1", log.bytes());
+    const World world(disk, kSmallFiles);
+    EXPECT_EQ(world.engine.jobs().size(), 1U);
+    EXPECT_EQ(world.engine.jobs().remains(), 0U);
+  }
+}
+
+TEST(Replay, ComesToTheSameEndAgainWhenSeveralBodiesAreTorn) {
+  SimDisk disk;
+  LogMaker log(1);
+  const std::string body = std::string(400, 'b') + "\r\n";
+  log.add(full_record(1, "default", "whole\r\n"));
+  for (const std::uint64_t id : {2U, 1U, 3U}) log.add(full_record(id, "default", body));
+  for (std::size_t i = 1; i < 4; ++i) log.bytes()[log.offsets()[i] + 300] ^= 1;
+  disk.put("binlog.1", log.bytes());
+  std::map<JobId, KnownJob> first;
+  {
+    const World world(disk, kSmallFiles);
+    first = all_jobs(world.engine, world.wall_offset);
+    EXPECT_EQ(first.size(), 1U);
+  }
+  const World again(disk, kSmallFiles);
+  EXPECT_TRUE(all_jobs(again.engine, again.wall_offset) == first) << again.replay_text();
+}
+
+}  // namespace
+}  // namespace haricot::binlog

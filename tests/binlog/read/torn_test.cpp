@@ -1,0 +1,125 @@
+#include "haricot/binlog/read/torn.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/log_maker.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+constexpr std::size_t kSector = 512;
+
+// What is lost of a file -------------------------------------------------------------------------
+
+struct Look {
+  const char* what;
+  std::size_t zeros_from;
+  std::size_t zeros_to;
+  std::size_t hole_begin;
+  std::size_t hole_end;
+  bool is_torn;
+};
+
+TEST(LooksTorn, ASectorEndsInZeros) {
+  const Look looks[] = {
+      {"a wrong bit", 0, 0, 700, 800, false},
+      {"zeros in the middle of a sector", 700, 800, 700, 800, false},
+      {"a sector from where the hole begins", 700, 1024, 700, 1100, true},
+      {"all but its last byte", 700, 1023, 700, 1100, false},
+      {"a whole sector behind the begin of the hole", 1024, 1536, 700, 1600, true},
+      {"a sector in front of the hole", 512, 1024, 1024, 1100, false},
+      {"the zeros of a change at the end of a sector", 1020, 1024, 1020, 1104, false},
+      {"the end of the file is missing", 2000, 2048, 1900, 2100, true},
+  };
+  for (const Look& look : looks) {
+    std::string file(4 * kSector, 'x');
+    file.replace(look.zeros_from, look.zeros_to - look.zeros_from, look.zeros_to - look.zeros_from,
+                 '\0');
+    EXPECT_EQ(looks_torn(file, look.hole_begin, look.hole_end, 1), look.is_torn) << look.what;
+  }
+}
+
+TEST(LooksTorn, TheLengthOfANameIsAloneAtTheEndOfASector) {
+  LogMaker log(3);
+  log.add(full_record(1, "default", std::string(329, 'b') + "\r\n"));
+  const std::size_t at = log.add(full_record(2, "mail", "body\r\n"));
+  ASSERT_EQ(at % kSector, 510U);
+  const std::uint32_t seed = seed_of(0x1234567890abcdef, 3);
+  EXPECT_FALSE(looks_torn(log.bytes(), at, log.bytes().size(), seed));
+  log.bytes()[at] = '\0';
+  EXPECT_TRUE(looks_torn(log.bytes(), at, log.bytes().size(), seed));
+  log.bytes()[at + 60] ^= 1;
+  EXPECT_FALSE(looks_torn(log.bytes(), at, log.bytes().size(), seed));
+}
+
+// What is known of its durability ----------------------------------------------------------------
+
+MarksRead marks(std::uint64_t bytes, bool has_past = true) {
+  return {.has_durable_past = has_past, .durable_bytes = bytes, .has_some = true};
+}
+
+struct Known {
+  const char* what;
+  std::vector<DurabilityFacts> files;
+  std::uint64_t bytes;
+};
+
+TEST(DurableBytes, FollowFromTheFilesOfTheRun) {
+  constexpr std::uint64_t kAll = kDurableBytesEnd;
+  DurabilityFacts stopped{.marks = marks(500), .run = 1};
+  stopped.was_stopped = true;
+  const DurabilityFacts own{.marks = marks(500), .run = 1};
+  const auto next = [](std::uint32_t run, MarksRead read, bool is_as_told) {
+    return DurabilityFacts{
+        .marks = read, .run = run, .tells_end_before = true, .is_as_told_before = is_as_told};
+  };
+  const Known table[] = {
+      {"the newest file", {own}, 500},
+      {"one that the note knows to the end", {stopped}, kAll},
+      {"one of an earlier version", {{.marks = {.lacks_some = true}, .run = 1}}, kAll},
+      {"one that tells nothing", {{.marks = {}, .run = 1}}, 0},
+      {"the same run goes on, and nothing is durable", {own, next(1, marks(0, false), false)}, 500},
+      {"a later file of the run is durable", {own, next(1, marks(0), false)}, kAll},
+      {"one after that", {own, next(1, marks(0, false), false), next(1, marks(90), true)}, kAll},
+      {"the next one does not know it", {own, {.marks = marks(90), .run = 1}}, 500},
+      {"beanstalkd came next, and tells nothing", {own, {.is_of_beanstalkd = true}}, kAll},
+      {"the next run found it so", {own, next(2, marks(90), true)}, 500},
+      {"the next run found it otherwise", {own, next(2, marks(90), false)}, kAll},
+      {"nothing tells its run, and the next run found it so",
+       {{.marks = marks(500)}, next(2, marks(90), true)},
+       500},
+  };
+  for (const Known& known : table) {
+    EXPECT_EQ(durable_bytes_of(known.files, 0), known.bytes) << known.what;
+  }
+}
+
+// Marks -------------------------------------------------------------------------------------------
+
+TEST(Mark, StandsWhereARecordHasRoomAndComesBack) {
+  Record ready = full_record(7, "default", "body\r\n");
+  ready.state = RecordState::ready;
+  ready.deadline_at = 0;
+  const Mark mark{.has_durable_past = true, .durable_bytes = 123456789, .text_records = 5};
+  const auto written = [&mark](const Record& record) {
+    std::string bytes(header_bytes(record.tube_name.size()), '\0');
+    write_header(record, Position{1, 2, 3}, 4, bytes.data(), &mark);
+    return mark_of(parse_record(bytes)->record);
+  };
+  for (const Record& record : {ready, change_record(7, RecordState::deleted)}) {
+    const auto read = written(record);
+    ASSERT_TRUE(read);
+    EXPECT_TRUE(read->has_durable_past);
+    EXPECT_EQ(read->durable_bytes, mark.durable_bytes);
+    EXPECT_EQ(read->text_records, mark.text_records);
+  }
+  EXPECT_FALSE(written(full_record(7, "default", "body\r\n")));
+  EXPECT_FALSE(written(needed_from(3)));
+  EXPECT_FALSE(mark_of(ready));
+}
+
+}  // namespace
+}  // namespace haricot::binlog

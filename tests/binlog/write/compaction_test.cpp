@@ -1,0 +1,135 @@
+#include "haricot/binlog/write/compaction.hpp"
+
+#include <gtest/gtest.h>
+
+#include "binlog/parts_world.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// Turns, with all syncs, until it has nothing to do. Whether there was an end.
+bool compact(PartsWorld& world) {
+  for (int turn = 0; turn < 1000; ++turn) {
+    world.compaction.go_on();
+    world.settle();
+    world.stream.end_turn();
+    world.compaction.end_turn();
+    world.pass(Duration::milliseconds(1));
+    if (!world.compaction.has_garbage_to_collect()) return true;
+  }
+  return false;
+}
+
+TEST(Compaction, MovesTheJobsOfTheOldestFileAndRemovesIt) {
+  PartsWorld world;
+  world.begin();
+  std::vector<JobRef> jobs;
+  for (int i = 0; i < 200; ++i) jobs.push_back(world.put(200));
+  world.settle();
+  EXPECT_FALSE(world.compaction.has_garbage_to_collect());
+  EXPECT_EQ(world.compaction.next_event(), Instant::never());
+  for (std::size_t i = 1; i < jobs.size(); ++i) world.delete_job(jobs[i]);
+  world.settle();
+  EXPECT_TRUE(world.compaction.has_garbage_to_collect());
+  EXPECT_LE(world.compaction.next_event(), world.state.now);
+  ASSERT_TRUE(compact(world));
+  EXPECT_FALSE(world.disk.has("binlog.1"));
+  EXPECT_FALSE(world.removals.empty());
+  EXPECT_GT(world.compaction.records_migrated(), 0U);
+  EXPECT_LE(world.room.folder_bytes(), world.room.folder_bytes_allowed());
+  EXPECT_NE(world.state.segments->of(jobs[0]), nullptr);
+  world.state.segments->check_invariants();
+}
+
+TEST(Compaction, WaitsForTheSyncOfWhatItHasMoved) {
+  PartsWorld world;
+  world.begin();
+  std::vector<JobRef> jobs;
+  for (int i = 0; i < 100; ++i) jobs.push_back(world.put(200));
+  for (std::size_t i = 1; i < jobs.size(); ++i) world.delete_job(jobs[i]);
+  world.settle();
+  world.disk.set_sync_mode(SyncMode::when_told);
+  for (int turn = 0; turn < 10; ++turn) {
+    world.compaction.go_on();
+    world.stream.flush();
+    world.stream.end_turn();
+  }
+  EXPECT_TRUE(world.compaction.waits());
+  EXPECT_TRUE(world.disk.has("binlog.1"));
+  EXPECT_EQ(world.compaction.next_event(), Instant::never());
+  world.disk.set_sync_mode(SyncMode::at_once);
+  world.disk.complete_syncs();
+  ASSERT_TRUE(compact(world));
+  EXPECT_FALSE(world.disk.has("binlog.1"));
+}
+
+// A crash may keep the page with the record that tells it, and not those with the copies.
+TEST(Compaction, TellsThatAFileIsNotNeededWhenItsJobsAreDurableElsewhere) {
+  PartsWorld world;
+  world.begin();
+  std::vector<JobRef> jobs;
+  for (int i = 0; i < 100; ++i) jobs.push_back(world.put(200));
+  for (std::size_t i = 1; i < jobs.size(); ++i) world.delete_job(jobs[i]);
+  world.settle();
+  world.disk.set_sync_mode(SyncMode::when_told);
+  bool is_told = false;
+  for (int turn = 0; turn < 30 && world.disk.has("binlog.1"); ++turn) {
+    world.compaction.go_on();
+    world.settle();
+    is_told = is_told || world.tells_what_is_needed();
+    world.disk.complete_syncs();
+    world.stream.take_sync_ends();
+    world.stream.end_turn();
+    world.compaction.end_turn();
+  }
+  EXPECT_TRUE(is_told);
+  EXPECT_FALSE(world.disk.has("binlog.1"));
+}
+
+TEST(Compaction, ARemovalThatFailsIsTriedAgain) {
+  PartsWorld world;
+  world.begin();
+  std::vector<JobRef> jobs;
+  for (int i = 0; i < 100; ++i) jobs.push_back(world.put(200));
+  for (const JobRef job : jobs) world.delete_job(job);
+  world.settle();
+  world.disk.inject({.call = DiskCall::remove});
+  for (int i = 0; i < 10 && world.disk.faults_hit() == 0; ++i) {
+    world.compaction.go_on();
+    world.settle();
+  }
+  world.stream.take_sync_ends();
+  ASSERT_EQ(world.disk.faults_hit(), 1U);
+  EXPECT_EQ(world.removals.front(), DiskStatus::failed);
+  EXPECT_TRUE(world.disk.has("binlog.1"));
+  EXPECT_EQ(world.state.notices.errors(), 1U);
+  world.pass(Duration::seconds(2));
+  ASSERT_TRUE(compact(world));
+  EXPECT_FALSE(world.disk.has("binlog.1"));
+}
+
+TEST(Compaction, TheHighestIdStaysInTheFolder) {
+  PartsWorld world;
+  world.begin();
+  EXPECT_EQ(world.compaction.mark_id(55), JournalStatus::ok);
+  EXPECT_EQ(world.state.segments->newest().highest_id, 55U);
+  EXPECT_EQ(world.stream.records(), 2U);
+}
+
+TEST(Compaction, MovesJobsOfFilesThatAreGoneAtOnce) {
+  PartsWorld world;
+  world.begin();
+  std::vector<JobRef> jobs;
+  while (world.state.segments->size() < 3) jobs.push_back(world.put(200));
+  world.settle();
+  EXPECT_FALSE(world.compaction.has_garbage_to_collect());
+  world.state.segments->oldest().is_gone = true;
+  world.state.segments->set_gone_until(1);
+  EXPECT_TRUE(world.compaction.has_garbage_to_collect());
+  ASSERT_TRUE(compact(world));
+  EXPECT_GT(world.state.segments->oldest().number, 1U);
+  for (const JobRef job : jobs) EXPECT_GT(world.state.segments->of(job)->number, 1U);
+}
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,166 @@
+#include "haricot/binlog/write/recovery.hpp"
+
+#include <gtest/gtest.h>
+
+#include "binlog/parts_world.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+// Turns until it has recovered. Whether it has.
+bool recover(PartsWorld& world) {
+  for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
+    world.recovery.go_on();
+    world.stream.take_sync_ends();
+    world.pass(Duration::milliseconds(10));
+  }
+  return !world.stream.is_refusing();
+}
+
+TEST(Recovery, WritesWhatIsInDoubtToAnotherFile) {
+  PartsWorld world;
+  world.begin();
+  const JobRef safe = world.put();
+  const JobRef deleted = world.put();
+  world.settle();
+  const JobRef doubtful = world.put();
+  world.delete_job(deleted);
+  world.disk.inject({.call = DiskCall::write});
+  world.stream.flush();
+  ASSERT_TRUE(world.stream.is_refusing());
+  EXPECT_EQ(world.recovery.next_event(), world.state.now);
+  ASSERT_TRUE(recover(world));
+  EXPECT_EQ(world.state.segments->of(safe)->number, 1U);
+  EXPECT_EQ(world.state.segments->of(doubtful)->number, 2U);
+  EXPECT_EQ(world.stream.safe(), world.stream.records());
+  EXPECT_TRUE(world.stream.unsafe().empty());
+  EXPECT_EQ(world.told().size(), 2U) << "its begin and its end";
+  world.state.segments->check_invariants();
+}
+
+TEST(Recovery, IsTriedAgainAfterAPause) {
+  PartsWorld world;
+  world.begin();
+  world.put();
+  world.disk.inject({.call = DiskCall::write, .lasts = true});
+  world.stream.flush();
+  world.recovery.go_on();
+  EXPECT_TRUE(world.stream.is_refusing());
+  EXPECT_EQ(world.stream.doubtful(), world.stream.records());
+  EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::seconds(1));
+  world.disk.clear_faults();
+  world.recovery.go_on();
+  EXPECT_FALSE(world.stream.is_open()) << "it is not time yet";
+  world.recovery.try_at_once();
+  EXPECT_TRUE(recover(world));
+  EXPECT_EQ(world.disk.open_files(), 1U);
+}
+
+TEST(Recovery, WritesAllJobsOfFilesThatAreGone) {
+  PartsWorld world;
+  world.begin();
+  std::vector<JobRef> jobs;
+  for (int i = 0; i < 40; ++i) jobs.push_back(world.put(300));
+  world.settle();
+  world.disk.take_away_all();
+  world.pass(Duration::seconds(2));
+  world.watch.begin();
+  const std::uint64_t newest = world.stream.writer().number();
+  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  ASSERT_TRUE(recover(world));
+  EXPECT_EQ(world.state.segments->gone_until(), 0U);
+  for (const JobRef job : jobs) EXPECT_GT(world.state.segments->of(job)->number, newest);
+  world.state.segments->check_invariants();
+}
+
+// An older file may still be there, with jobs that nobody has written anew durably.
+TEST(Recovery, TellsThatFilesAreNotNeededWhenTheirJobsAreDurableElsewhere) {
+  PartsWorld world;
+  world.begin();
+  for (int i = 0; i < 40; ++i) world.put(300);
+  world.settle();
+  ASSERT_GT(world.state.segments->size(), 3U);
+  world.disk.take_away("binlog.3");
+  world.watch.begin();
+  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  world.disk.set_sync_mode(SyncMode::when_told);
+  bool is_told = false;
+  for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
+    world.recovery.go_on();
+    is_told = is_told || (world.stream.is_open() && world.tells_what_is_needed());
+    world.disk.complete_syncs();
+    world.stream.take_sync_ends();
+    world.pass(Duration::milliseconds(10));
+  }
+  EXPECT_TRUE(is_told);
+  EXPECT_FALSE(world.stream.is_refusing());
+}
+
+// The world, with its folder gone and some jobs that were in it.
+void lose_folder(PartsWorld& world) {
+  world.begin();
+  for (int i = 0; i < 40; ++i) world.put(300);
+  world.settle();
+  world.disk.set_folder(FolderState::removed);
+  world.stream.fail(DiskStatus::failed, "find", {}, Notice::Kind::gone);
+  world.recovery.go_on();
+  ASSERT_TRUE(world.stream.is_refusing());
+}
+
+TEST(Recovery, LooksForAFolderThatIsGoneSeveralTimesASecond) {
+  PartsWorld world;
+  lose_folder(world);
+  EXPECT_FALSE(world.told().empty());
+  for (int look = 0; look < 20; ++look) {
+    EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::milliseconds(200));
+    world.state.now = world.recovery.next_event();
+    world.recovery.go_on();
+  }
+  EXPECT_TRUE(world.told().empty()) << "it is told once";
+  world.disk.set_folder(FolderState::replaced);
+  world.state.now = world.recovery.next_event();
+  world.recovery.go_on();
+  EXPECT_TRUE(world.stream.is_open());
+  EXPECT_TRUE(recover(world));
+}
+
+// As between `mkdir` and `chown`.
+TEST(Recovery, TriesAgainSoonInAFolderThatTakesNoFileYet) {
+  PartsWorld world;
+  lose_folder(world);
+  world.disk.set_folder(FolderState::replaced);
+  world.disk.inject({.call = DiskCall::create, .lasts = true});
+  world.state.now = world.recovery.next_event();
+  world.recovery.go_on();
+  ASSERT_FALSE(world.stream.is_open());
+  EXPECT_EQ(world.recovery.next_event(), world.state.now + Duration::milliseconds(200));
+  world.disk.clear_faults();
+  EXPECT_TRUE(recover(world));
+}
+
+TEST(Recovery, WritesLargeBodiesToo) {
+  PartsWorld world;
+  world.begin();
+  const JobRef small = world.put();
+  world.settle();
+  const JobRef large = world.make_job(6000);
+  const JournaledJob job = world.engine.journaled(large);
+  while (world.bodies.write_ahead(LargeBodies::User::put, world.bodies.body_of(job),
+                                  job.tube_name.size(), 0) == JournalStatus::later) {
+    world.bodies.go_on();
+  }
+  ASSERT_TRUE(world.stream.prepare(0, 0));
+  world.bodies.append(job);
+  world.stream.fail(DiskStatus::failed, "sync");
+  for (int turn = 0; turn < 100 && world.stream.is_refusing(); ++turn) {
+    world.bodies.go_on();
+    world.recovery.go_on();
+    world.stream.take_sync_ends();
+  }
+  EXPECT_FALSE(world.stream.is_refusing());
+  EXPECT_GT(world.state.segments->of(large)->number, 2U);
+  EXPECT_EQ(world.state.segments->of(small)->number, 1U);
+}
+
+}  // namespace
+}  // namespace haricot::binlog

@@ -1,0 +1,112 @@
+#include "haricot/binlog/write/room_ahead.hpp"
+
+#include <gtest/gtest.h>
+
+#include "binlog/parts_world.hpp"
+
+namespace haricot::binlog {
+namespace {
+
+TEST(RoomAhead, ForDeletionsGrowsWithTheJobs) {
+  PartsWorld world;
+  world.begin();
+  EXPECT_EQ(world.room.for_ends_of_jobs(), 0U);
+  const JobRef job = world.put();
+  world.put();
+  EXPECT_EQ(world.room.for_ends_of_jobs(), 2 * kShortRecordBytes);
+  EXPECT_EQ(world.room.for_puts(),
+            world.room.for_ends_of_jobs() + world.room.for_compaction() + world.room.for_updates());
+  world.delete_job(job);
+  EXPECT_EQ(world.room.for_ends_of_jobs(), kShortRecordBytes);
+}
+
+TEST(RoomAhead, IsMadeForARecordAndForWhatIsKept) {
+  PartsWorld world;
+  world.begin();
+  EXPECT_EQ(world.room.make_room(100, 20000), JournalStatus::ok);
+  EXPECT_GE(world.room.ahead(), 20100U);
+  EXPECT_EQ(world.stream.writer().number(), 1U) << "the record fits the file";
+  EXPECT_EQ(world.room.make_room(9000, 0), JournalStatus::ok);
+  EXPECT_EQ(world.stream.writer().number(), 2U);
+  EXPECT_GE(world.stream.writer().room(), 9000U);
+  EXPECT_GE(world.room.folder_bytes(), 20100U);
+}
+
+TEST(RoomAhead, IsRefusedOnAFullDiskAndFoundAgain) {
+  PartsWorld world;
+  world.disk.set_capacity(32768);
+  world.begin();
+  EXPECT_EQ(world.room.make_room(100, 65536), JournalStatus::full);
+  EXPECT_TRUE(world.room.is_short());
+  EXPECT_LT(world.room.next_event(), Instant::never());
+  world.room.note_refused_put(40000, 200);
+  EXPECT_TRUE(world.room.is_missing());
+  EXPECT_EQ(world.told().size(), 1U);
+  world.room.look_for_space();
+  EXPECT_TRUE(world.room.is_missing());
+  world.disk.set_capacity(1024 * 1024);
+  world.pass(Duration::milliseconds(100));
+  world.room.look_for_space();
+  EXPECT_FALSE(world.room.is_missing());
+  EXPECT_EQ(world.told().size(), 1U);
+}
+
+TEST(RoomAhead, ThatCannotBeHadForAnotherReasonIsAFailure) {
+  PartsWorld world;
+  world.begin();
+  world.disk.inject({.call = DiskCall::create, .lasts = true});
+  EXPECT_EQ(world.room.make_room(100, 65536), JournalStatus::failed);
+  EXPECT_FALSE(world.room.is_short());
+  EXPECT_EQ(world.state.look_for_files_at, world.state.now);
+  EXPECT_EQ(world.told().size(), 1U);
+}
+
+TEST(RoomAhead, WaitsForFilesThatWaitForTheirSync) {
+  PartsWorld world(
+      {.file_bytes = PartsWorld::kFileBytes, .sync = SyncPolicy::every_turn, .open_files_max = 6});
+  world.begin();
+  world.disk.set_sync_mode(SyncMode::when_told);
+  JournalStatus status = JournalStatus::ok;
+  for (int i = 0; i < 10 && status == JournalStatus::ok; ++i) {
+    status = world.room.make_room(world.stream.writer().room() + 1, 0);
+  }
+  EXPECT_EQ(status, JournalStatus::later);
+  world.disk.complete_syncs();
+  world.stream.take_sync_ends();
+  EXPECT_EQ(world.room.make_room(world.stream.writer().room() + 1, 0), JournalStatus::ok);
+}
+
+TEST(RoomAhead, IsTendedToWhatPutsAskFor) {
+  PartsWorld world;
+  world.begin();
+  for (int i = 0; i < 30; ++i) world.put();
+  do {
+    world.room.tend();
+  } while (world.room.is_left_to_tend());
+  EXPECT_GE(world.room.ahead(), world.room.for_puts());
+  const std::uint64_t before = world.room.ahead();
+  ASSERT_EQ(world.room.make_room_in_spares(10 * before), JournalStatus::ok);
+  do {
+    world.room.tend();
+  } while (world.room.is_left_to_tend());
+  EXPECT_LT(world.room.ahead(), 2 * before);
+}
+
+TEST(RoomAhead, StaysOnAFullDiskAtTheEnd) {
+  for (const bool is_full : {false, true}) {
+    PartsWorld world;
+    if (is_full) world.disk.set_capacity(32768);
+    world.begin();
+    EXPECT_EQ(world.room.make_room_in_spares(8192), JournalStatus::ok);
+    if (is_full) {
+      EXPECT_EQ(world.room.make_room_in_spares(65536), JournalStatus::full);
+    }
+    const std::string spare = "binlog.2.tmp";
+    EXPECT_TRUE(world.disk.has(spare));
+    world.room.end();
+    EXPECT_EQ(world.disk.has(spare), is_full);
+  }
+}
+
+}  // namespace
+}  // namespace haricot::binlog
