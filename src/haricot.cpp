@@ -1,4 +1,4 @@
-// haricot: the operator's tool. Each subcommand is a row here and a file in a room of src/tool.
+// haricot: the operator's tool. Each subcommand is a row here and a file in a folder of src/tool.
 
 #include <algorithm>
 #include <cstddef>

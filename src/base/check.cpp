@@ -6,7 +6,7 @@
 namespace haricot {
 
 void check_failed(const char* condition, const char* file, int line) {
-  std::fprintf(stderr, "haricotd: %s:%d: this must hold and does not: %s\n", file, line, condition);
+  std::fprintf(stderr, "haricotd: %s:%d: internal check failed: %s\n", file, line, condition);
   std::abort();
 }
 

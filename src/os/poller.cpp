@@ -40,7 +40,8 @@ void Poller::change(EventSource& source, std::uint32_t events) {
   event.events = events;
   event.data.ptr = &source;
   // Changing what is registered needs no memory of the kernel.
-  CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, source.descriptor, &event) == 0);
+  const int result = ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, source.descriptor, &event);
+  CHECK(result == 0);
   source.registered = events;
 }
 

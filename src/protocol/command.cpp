@@ -210,6 +210,7 @@ ParseResult read_put(Cursor cursor, Command& command) {
 // [tag ...], each with one blank in front. A put that is wrong there stays as malformed as it is
 // for beanstalkd. A tag has no NUL.
 [[gnu::noinline]] ParseResult read_end_of_put(Command& command, CommandSet set) {
+  CHECK(command.verb == Verb::put && !command.tags.empty());
   Cursor cursor(std::exchange(command.tags, {}));
   const std::string_view end = cursor.rest();
   if (set != CommandSet::standard && cursor.blank() &&
@@ -376,6 +377,7 @@ ParseResult read_arguments(Arguments form, Cursor cursor, Command& command) {
 // A line that is no good standard command. False: it is no extended one either.
 [[gnu::cold, gnu::noinline]] bool parse_extended(std::string_view line, Command& command,
                                                  CommandSet set, ParseResult& result) {
+  CHECK(set != CommandSet::standard && line.size() <= kBatchLineBytesMax);
   const command_words::Row* row =
       command_words::find_row(line, set == CommandSet::operators ? command_words::kOperatorRows
                                                                  : command_words::kExtendedRows);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "haricot/base/check.hpp"
+#include "haricot/protocol/limits.hpp"
 
 namespace haricot {
 namespace {
@@ -63,6 +64,12 @@ constexpr std::array<Word, kReplyCodes> make_words() {
   }
   return words;
 }
+
+// The longest state: RESERVED.
+constexpr std::size_t kStateBytesMax = 8;
+// The longest line has a word, a blank, what is bounded below, and its CR LF.
+static_assert(sizeof(Word::text) + kTubeNameBytesMax + 2 <= kReplyLineBytesMax);
+static_assert(sizeof(Word::text) + 20 + 1 + kStateBytesMax + 1 + 20 + 2 <= kReplyLineBytesMax);
 
 // A word that is too long for its field does not compile.
 constexpr std::array<Word, kReplyCodes> kWords = make_words();
@@ -185,13 +192,16 @@ std::size_t write_reply_line(const Reply& reply, char* to) {
       at = write(at, reply.other_number);
       break;
     case ReplyForm::number_and_state:
+      CHECK(!reply.text.empty() && reply.text.size() <= kStateBytesMax);
       at = write(write(write(at, reply.number), " "), reply.text);
       break;
     case ReplyForm::number_state_and_number:
+      CHECK(!reply.text.empty() && reply.text.size() <= kStateBytesMax);
       at = write(write(write(write(at, reply.number), " "), reply.text), " ");
       at = write(at, reply.other_number);
       break;
     case ReplyForm::name:
+      CHECK(!reply.text.empty() && reply.text.size() <= kTubeNameBytesMax);
       at = write(at, reply.text);
       break;
     case ReplyForm::job:

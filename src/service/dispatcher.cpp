@@ -23,6 +23,7 @@ std::string_view capitals_of(JobState state) {
     case JobState::buried:
       return "BURIED";
   }
+  CHECK(false);
   return {};
 }
 
@@ -53,7 +54,8 @@ Reply Dispatcher::simple(Outcome outcome, ReplyCode done) {
     case Outcome::duplicate:
       break;  // Its reply says more: inserted_again().
   }
-  return {ReplyCode::internal_error};
+  CHECK(false);
+  return {};
 }
 
 Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info,
@@ -299,7 +301,8 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
     case Delivery::Kind::batch_failed:
       return {ReplyCode::internal_error};
   }
-  return {ReplyCode::internal_error};
+  CHECK(false);
+  return {};
 }
 
 Reply Dispatcher::use(Client& client, std::string_view tube_name) {
@@ -323,6 +326,7 @@ Reply Dispatcher::peek(JobRef ref) {
 Reply Dispatcher::kick(Client& client, std::uint32_t bound, Instant now) {
   const ManyResult result = engine_.kick(client, bound, now);
   if (result.outcome != Outcome::done) return simple(result.outcome, ReplyCode::none);
+  CHECK(result.jobs <= bound);
   return {.code = ReplyCode::kicked, .number = result.jobs};
 }
 

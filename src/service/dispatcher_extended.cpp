@@ -93,6 +93,8 @@ Reply Dispatcher::scan_jobs(const Command& command, Instant now) {
   if (tube != nullptr || command.tube.empty()) {
     result = engine_.scan(command.id, command.bound, tube, state_of(command.state), batch_);
   }
+  // Whoever goes on at `next` comes to an end.
+  CHECK(batch_.size() <= command.bound && (result.next == 0 || result.next > command.id));
   report.integer("next", result.next);
   write_jobs(report, batch_, now);
   return {.code = ReplyCode::ok, .text = text_};
@@ -105,6 +107,7 @@ Reply Dispatcher::list_jobs(const Command& command, Instant now) {
   CHECK(state.has_value());
   batch_.clear();
   engine_.list(*tube, *state, command.bound, batch_);
+  CHECK(batch_.size() <= command.bound);
   Report report(text_, info_.compat);
   write_jobs(report, batch_, now);
   return {.code = ReplyCode::ok, .text = text_};
@@ -131,6 +134,7 @@ Reply Dispatcher::stats_tubes(const Command& command, Instant now) {
     if (!tubes_.empty() && steps > kPageSteps) break;
     tubes_.push_back(next);
   }
+  CHECK(!tubes_.empty() || next == nullptr);  // Each page goes on from the one before.
   Report report(text_, info_.compat);
   // Whatever the names look like: a bare * is no YAML.
   const std::string_view next_name = next == nullptr ? "*" : std::string_view(next->name);
@@ -154,6 +158,7 @@ Reply Dispatcher::reserve_batch(Client& client, const Command& command, Instant 
   const bool is_answered =
       outcome == Outcome::done || (outcome == Outcome::timed_out && !command.has_timeout);
   if (!is_answered) return simple(outcome, ReplyCode::none);
+  CHECK(batch_.size() <= command.bound && batch_.empty() == (outcome == Outcome::timed_out));
   return {.code = ReplyCode::reserved_batch, .number = batch_.size()};
 }
 
@@ -162,6 +167,7 @@ Reply Dispatcher::delete_batch(Client& client, const Command& command) {
   const std::size_t size = read_ids(command.ids, ids);
   const DeleteResult result = engine_.delete_batch(client, std::span(ids).first(size));
   if (result.outcome != Outcome::done) return simple(result.outcome, ReplyCode::none);
+  CHECK(result.deleted + result.not_found == size);  // Each id has one of the two.
   return batch_deleted(result.deleted, result.not_found);
 }
 

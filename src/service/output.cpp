@@ -57,6 +57,7 @@ bool Output::add_text(std::string_view text) {
 }
 
 bool Output::add_blob(const BlobRef& blob) {
+  CHECK(blob && blob.size() > 0);  // gather() counts on it.
   try {
     blobs_.push_back(PlacedBlob{bytes_after_blobs_, 0, blob});
   } catch (const std::bad_alloc&) {

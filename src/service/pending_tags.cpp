@@ -2,9 +2,12 @@
 
 #include <new>
 
+#include "haricot/base/check.hpp"
+
 namespace haricot {
 
 bool PendingTags::keep(JobId id, std::string_view text, const JobTags& tags) {
+  CHECK(id != 0 && id != last_id_ && !text.empty());
   if (last_id_ != 0) {
     let_line_go();
     try {
@@ -29,7 +32,9 @@ void PendingTags::copy_last() {
 
 const ReadTags& PendingTags::find(JobId id) {
   if (id == last_id_) return last_;
-  const std::string_view text = others_.at(id).view();
+  const auto found = others_.find(id);
+  CHECK(found != others_.end());
+  const std::string_view text = found->second.view();
   other_ = {text, tags_in(text)};
   return other_;
 }

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <span>
 
+#include "haricot/base/check.hpp"
+
 namespace haricot {
 
 Report::Report(std::string& text, Compat compat) : text_(text), compat_(compat) {
@@ -38,6 +40,7 @@ void Report::word(std::string_view name, std::string_view value) {
 }
 
 void Report::quoted(std::string_view name, std::string_view value) {
+  CHECK(value.find_first_of("\"\r\n") == std::string_view::npos);  // It would end the value.
   const std::string_view quote = compat_ == Compat::v1_12 ? "" : "\"";
   key(name);
   text_ += quote;

@@ -107,6 +107,7 @@ RequestPiece RequestReader::next_of_body(std::string_view input) {
 }
 
 RequestPiece RequestReader::next_of_large_body(std::string_view input) {
+  CHECK(plan_.body.size() == plan_.body_bytes && body_bytes_left_ <= plan_.body_bytes);
   if (body_bytes_left_ == 0) {
     return input.size() < kTrailerBytes ? RequestPiece{} : end_of_body(input, 0);
   }
@@ -127,6 +128,8 @@ RequestPiece RequestReader::end_of_body(std::string_view input, std::size_t body
 }
 
 RequestPiece RequestReader::rest_of_body(std::string_view input) {
+  CHECK(plan_.refusal != ReplyCode::none);
+  CHECK(stage_ == Stage::rest_of_body || body_bytes_left_ <= kTrailerBytes);
   std::size_t used = 0;
   if (stage_ == Stage::rest_of_body) {
     used = std::min<std::size_t>(body_bytes_left_, input.size());
@@ -155,6 +158,7 @@ std::span<char> RequestReader::direct_space() {
 }
 
 void RequestReader::took_directly(std::size_t bytes) {
+  CHECK(stage_ == Stage::body && plan_.body);
   CHECK(bytes <= body_bytes_left_);
   body_bytes_left_ -= static_cast<std::uint32_t>(bytes);
 }

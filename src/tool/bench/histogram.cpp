@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "haricot/base/check.hpp"
+
 namespace haricot::tool {
 
 std::uint64_t Histogram::highest_in(std::size_t bucket) {
@@ -20,7 +22,11 @@ void Histogram::add(const Histogram& other) {
 }
 
 void Histogram::subtract(const Histogram& earlier) {
-  for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] -= earlier.counts_[i];
+  CHECK(earlier.count_ <= count_);
+  for (std::size_t i = 0; i < kBuckets; ++i) {
+    CHECK(earlier.counts_[i] <= counts_[i]);
+    counts_[i] -= earlier.counts_[i];
+  }
   count_ -= earlier.count_;
 }
 
@@ -33,6 +39,7 @@ std::array<std::uint64_t, 65> Histogram::by_bits() const {
 }
 
 std::uint64_t Histogram::value_at(double share) const {
+  CHECK(share >= 0 && share <= 1);
   if (count_ == 0) return 0;
   const double wanted = std::ceil(share * static_cast<double>(count_));
   const auto rank = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 1, count_);

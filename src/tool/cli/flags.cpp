@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "haricot/base/check.hpp"
 #include "haricot/base/flag_text.hpp"
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/tube_name.hpp"
@@ -98,6 +99,13 @@ class Reader {
 
 bool read_flags(std::span<const Flag> flags, Words words, std::vector<std::string_view>& operands,
                 std::string& error, FlagPlaces places) {
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    CHECK(!flags[i].name.empty() && flags[i].apply);
+    for (std::size_t other = 0; other < i; ++other) {
+      CHECK(flags[i].name != flags[other].name);
+      CHECK(flags[i].letter == '\0' || flags[i].letter != flags[other].letter);
+    }
+  }
   return Reader(flags, words, error).read(operands, places);
 }
 

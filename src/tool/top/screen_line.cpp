@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "haricot/base/check.hpp"
+
 namespace haricot::tool {
 namespace {
 
@@ -64,6 +66,7 @@ void ScreenLine::fit(std::size_t columns) {
   pieces_.clear();
   columns_ = 0;
   for (const Piece& piece : whole) add(cut(piece.text, columns - columns_), piece.tone);
+  CHECK(columns_ == columns);
 }
 
 std::string ScreenLine::text() const {
