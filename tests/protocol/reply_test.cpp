@@ -247,5 +247,15 @@ TEST(ReplyDeathTest, NoReplyHasNoLine) {
   EXPECT_DEATH(write_reply_line({.code = ReplyCode::none}, room), "none");
 }
 
+TEST(ReplyDeathTest, ALineHasRoomForWhatANameOrAStateMayBe) {
+  char room[kReplyLineBytesMax];
+  const std::string name(201, 'x');
+  EXPECT_DEATH(write_reply_line({.code = ReplyCode::now_using, .text = name}, room),
+               "kTubeNameBytesMax");
+  EXPECT_DEATH(write_reply_line({.code = ReplyCode::inserted_again, .text = name}, room),
+               "kStateBytesMax");
+  EXPECT_DEATH(write_reply_line({.code = ReplyCode::inserted_raised, .text = {}}, room), "empty");
+}
+
 }  // namespace
 }  // namespace haricot

@@ -283,5 +283,10 @@ TEST(Output, ABodyByReferenceIsMoreThanASinglePiece) {
   EXPECT_TRUE(output.single_piece().empty());
 }
 
+TEST(OutputDeathTest, ABlobHasBytes) {
+  Output output;
+  EXPECT_DEATH((void)output.add_blob(BlobRef{}), "blob.size");
+}
+
 }  // namespace
 }  // namespace haricot

@@ -115,5 +115,12 @@ TEST(PendingTags, OfBodiesThatAreUnderWayStayWithTheirPuts) {
   world.service.engine().check_invariants();
 }
 
+TEST(PendingTagsDeathTest, OfAPutThatHasNoneAreNotAskedFor) {
+  PendingTags tags;
+  EXPECT_DEATH(tags.find(7), "found != others_.end");
+  ASSERT_TRUE(keep(tags, 1, "idp:one"));
+  EXPECT_DEATH((void)keep(tags, 1, "idp:two"), "last_id_");
+}
+
 }  // namespace
 }  // namespace haricot

@@ -277,5 +277,11 @@ TEST_F(ServerReport, CountsTimeouts) {
   EXPECT_NE(text().find("\njob-timeouts: 1\n"), std::string::npos);
 }
 
+TEST(ReportDeathTest, NoValueEndsItself) {
+  std::string text;
+  Report report(text, Compat::v1_13);
+  EXPECT_DEATH(report.quoted("name", "a\nb: c"), "find_first_of");
+}
+
 }  // namespace
 }  // namespace haricot

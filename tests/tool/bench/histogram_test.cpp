@@ -101,5 +101,13 @@ TEST(Histogram, AddingPutsTheSamplesOfTwoTogether) {
   EXPECT_GE(sum.value_at(0.31), 1'000U);
 }
 
+TEST(HistogramDeathTest, OnlyWhatWasCountedIsTakenAway) {
+  Histogram small;
+  Histogram large;
+  large.record(10);
+  EXPECT_DEATH(small.subtract(large), "count_");
+  EXPECT_DEATH((void)large.value_at(99), "share");
+}
+
 }  // namespace
 }  // namespace haricot::tool

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -152,6 +153,18 @@ TEST(Flags, ValuesOutsideTheirLimitsAreRefused) {
   EXPECT_EQ(tube, "mail");
   EXPECT_FALSE(set_tube(tube)("no mail"));
   EXPECT_FALSE(set_tube(tube)(""));
+}
+
+TEST(FlagsDeathTest, EachHasANameAndALetterOfItsOwn) {
+  std::vector<std::string_view> operands;
+  std::string error;
+  const Flag count{'n', "count", "", "", [](std::string_view) { return true; }};
+  Flag other = count;
+  other.letter = 'm';
+  EXPECT_DEATH((void)read_flags(std::array{count, other}, {}, operands, error), "name");
+  other.letter = 'n';
+  other.name = "number";
+  EXPECT_DEATH((void)read_flags(std::array{count, other}, {}, operands, error), "letter");
 }
 
 }  // namespace
