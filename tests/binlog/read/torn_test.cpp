@@ -10,7 +10,7 @@
 namespace haricot::binlog {
 namespace {
 
-constexpr std::size_t kSector = 512;
+constexpr std::size_t kDiskSector = 512;
 
 // What is lost of a file -------------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ TEST(LooksTorn, ASectorEndsInZeros) {
       {"the end of the file is missing", 2000, 2048, 1900, 2100, true},
   };
   for (const Look& look : looks) {
-    std::string file(4 * kSector, 'x');
+    std::string file(4 * kDiskSector, 'x');
     file.replace(look.zeros_from, look.zeros_to - look.zeros_from, look.zeros_to - look.zeros_from,
                  '\0');
     EXPECT_EQ(looks_torn(file, look.hole_begin, look.hole_end, 1), look.is_torn) << look.what;
@@ -46,7 +46,7 @@ TEST(LooksTorn, TheLengthOfANameIsAloneAtTheEndOfASector) {
   LogMaker log(3);
   log.add(full_record(1, "default", std::string(329, 'b') + "\r\n"));
   const std::size_t at = log.add(full_record(2, "mail", "body\r\n"));
-  ASSERT_EQ(at % kSector, 510U);
+  ASSERT_EQ(at % kDiskSector, 510U);
   const std::uint32_t seed = seed_of(0x1234567890abcdef, 3);
   EXPECT_FALSE(looks_torn(log.bytes(), at, log.bytes().size(), seed));
   log.bytes()[at] = '\0';
