@@ -1,15 +1,17 @@
-"""Compiles each file of the tests alone, without making code of it.
+"""Compiles each file of the tests alone, and each public header that has no source, without making code of it.
 
     python3 scripts/lib/alone.py BUILD
 
 BUILD was configured by CMake for clang, with the tests and with HARICOT_UNITY=OFF. A build compiles the
 files of a test program as one: this shows an include that a file lacks, and a name that shadows another
-one of the same file. GoogleTest is read once for all files that include it themselves. Prints what the
-compiler says; the exit status is 1 if any file has an error.
+one of the same file. GoogleTest is read once for all files that include it themselves. A header with a source
+is the first that the source includes (tests/structure), and clang-tidy looks at each source alone. Prints what
+the compiler says; the exit status is 1 if any file has an error.
 """
 
 import json
 import os
+import pathlib
 import shlex
 import subprocess
 import sys
@@ -25,6 +27,20 @@ def flags_of(command):
     return words[:end]
 
 
+def headers_without_source():
+    """The headers below include/haricot that no file below src is named after."""
+    root = os.getcwd()
+    public = pathlib.Path(root, "include", "haricot")
+    return [str(header) for header in sorted(public.rglob("*.hpp"))
+            if not pathlib.Path(root, "src", header.relative_to(public)).with_suffix(".cpp").exists()]
+
+
+def library_flags(entries):
+    """What the files of the library are compiled with."""
+    base = os.path.join(os.getcwd(), "src", "base", "")
+    return next(flags_of(entry["command"]) for entry in entries if entry["file"].startswith(base))
+
+
 def main(build):
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as commands:
         entries = json.load(commands)
@@ -38,6 +54,8 @@ def main(build):
             jobs[(entry["file"], *flags)] = (flags, has_google_test)
     if not jobs:
         sys.exit(f"{build} has no tests")
+    for header in headers_without_source():
+        jobs[(header, *library_flags(entries))] = ([*library_flags(entries), "-x", "c++-header"], False)
 
     # What decides whether a header that was read before can be used: all but our definitions and the
     # folders of includes.
