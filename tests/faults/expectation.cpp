@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 namespace haricot::faults {
@@ -45,7 +46,7 @@ std::uint64_t Answer::last_number() const {
 std::string Expectation::check(const Step& step, const Happened& happened, const Engine& engine) {
   complaints_.clear();
   found_ = jobs_of(engine);
-  const Jobs before = jobs_;
+  const Keys may_stay = keys_that_may_stay();
   pause_is_unknown_ = false;
   reserves_are_unknown_ = happened.had_trouble && !happened.closed.empty();
   if (step.kind == Step::Kind::command) apply_command(step, happened);
@@ -53,15 +54,16 @@ std::string Expectation::check(const Step& step, const Happened& happened, const
   if (step.kind == Step::Kind::pass) apply_time(happened.had_trouble);
   apply_deliveries(step, happened);
   settle_holders(step);
-  apply_keys(step, before, happened, engine);
+  apply_keys(step, may_stay, happened, engine);
 
-  Jobs found = found_;
   if (reserves_are_unknown_) {
-    for (auto& [id, job] : found) {
-      if (jobs_.contains(id)) job.count(JobEvent::reserve) = jobs_[id].count(JobEvent::reserve);
+    for (auto& [id, job] : jobs_) {
+      const auto found = found_.find(id);
+      if (found != found_.end())
+        job.count(JobEvent::reserve) = found->second.count(JobEvent::reserve);
     }
   }
-  if (const std::string wrong = difference(jobs_, found); !wrong.empty()) complain(wrong);
+  if (const std::string wrong = difference(jobs_, found_); !wrong.empty()) complain(wrong);
   const Tubes tubes = tubes_of(engine);
   if (pause_is_unknown_) {
     for (const auto& [name, tube] : tubes) {
@@ -78,7 +80,7 @@ std::string Expectation::check(const Step& step, const Happened& happened, const
     complain(wrong);
   }
   std::erase_if(paused_, [&](const std::string& name) { return !tubes.contains(name); });
-  jobs_ = found_;
+  std::swap(jobs_, found_);
   return complaints_;
 }
 

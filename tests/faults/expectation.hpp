@@ -52,7 +52,8 @@ class Expectation {
   void apply_put(const Step& step, const Answer& answer);
   JobId holder_of_key(const Step& step) const;
   JobId kept_for(const Step& step) const;
-  void apply_keys(const Step& step, const Jobs& before, const Happened& happened,
+  Keys keys_that_may_stay() const;
+  void apply_keys(const Step& step, const Keys& may_stay, const Happened& happened,
                   const Engine& engine);
   void apply_duplicate(JobId holder, std::uint32_t priority, const Answer& answer);
   void apply_maybe_duplicate(JobId holder, std::uint32_t priority);

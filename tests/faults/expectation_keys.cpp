@@ -36,17 +36,27 @@ JobId Expectation::kept_for(const Step& step) const {
   return 0;
 }
 
+// What the jobs would leave behind if they were deleted now, but for the end of its time.
+Keys Expectation::keys_that_may_stay() const {
+  Keys keys;
+  for (const auto& [id, job] : jobs_) {
+    if (job.tags.empty()) continue;
+    const JobTags tags = tags_in(job.tags);
+    if (tags.kept_s > 0) keys[id] = {job.tube, std::string(tags.unique_key), tags.kept_s};
+  }
+  return keys;
+}
+
 // A deletion leaves a key behind if the job has one for longer, and a flush leaves none.
-void Expectation::apply_keys(const Step& step, const Jobs& before, const Happened& happened,
+void Expectation::apply_keys(const Step& step, const Keys& may_stay, const Happened& happened,
                              const Engine& engine) {
   std::erase_if(keys_,
                 [&](const auto& kept) { return Instant::at(kept.second.end) <= happened.now; });
-  for (const auto& [id, job] : before) {
-    const JobTags tags = tags_in(job.tags);
-    if (tags.kept_s == 0 || jobs_.contains(id) || !step.line.starts_with("delete")) continue;
-    const Instant end = happened.now + Duration::seconds(tags.kept_s);
+  for (const auto& [id, key] : may_stay) {
+    if (jobs_.contains(id) || !step.line.starts_with("delete")) continue;
     ++keys_left_;
-    keys_[id] = {job.tube, std::string(tags.unique_key), tags.kept_s, end.count()};
+    keys_[id] = key;
+    keys_[id].end = (happened.now + Duration::seconds(key.seconds)).count();
   }
   const std::string wrong = difference(keys_, keys_of(engine, happened.now));
   if (!wrong.empty()) complain("of keys: " + wrong);

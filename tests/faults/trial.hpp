@@ -77,6 +77,7 @@ class Trial {
   void pass(Duration time, Happened& happened);
   void gather_answers(Happened& happened);
   void see_what_failed();
+  bool is_to_fail() const;
   bool is_in_trouble() const;
   void reconnect_the_lost(const Happened& happened);
   void get_well();
