@@ -40,22 +40,23 @@ def is_address_in_use(said):
 
 def listens(pid, port):
     """Whether this very process listens on the port: somebody else may have been faster."""
-    sockets = set()
-    for table in ("tcp", "tcp6"):
-        try:
-            rows = pathlib.Path("/proc/net", table).read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for words in map(str.split, rows):
-            if words[3] == "0A" and words[1].endswith(f":{port:04X}"):
-                sockets.add(f"socket:[{words[9]}]")
-    if not sockets:
-        return False
     try:
         descriptors = list(pathlib.Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
         return False
-    return any(_target(descriptor) in sockets for descriptor in descriptors)
+    sockets = {target for target in map(_target, descriptors) if target.startswith("socket:")}
+    # The kernel takes milliseconds to list the sockets of the machine.
+    return bool(sockets) and any(_listens_by(table, sockets, port) for table in ("tcp", "tcp6"))
+
+
+def _listens_by(table, sockets, port):
+    """Whether one of the sockets listens on the port, by a table of the kernel."""
+    try:
+        rows = pathlib.Path("/proc/net", table).read_text().splitlines()[1:]
+    except OSError:
+        return False
+    return any(words[3] == "0A" and words[1].endswith(f":{port:04X}") and f"socket:[{words[9]}]" in sockets
+               for words in map(str.split, rows))
 
 
 def _target(descriptor):

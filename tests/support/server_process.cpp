@@ -76,36 +76,12 @@ void for_each_row(const char* path, Visit visit) {
   }
 }
 
-// The inodes of the sockets that listen on this TCP port, IPv4 or IPv6, whoever holds them.
-std::set<std::string> inodes_listening_on(std::uint16_t port) {
-  char ending[8];
-  std::snprintf(ending, sizeof ending, ":%04X", static_cast<unsigned>(port));
+// The inodes of the sockets that the process has open.
+std::set<std::string> sockets_of(pid_t pid) {
   std::set<std::string> inodes;
-  for (const char* path : {"/proc/net/tcp", "/proc/net/tcp6"}) {
-    for_each_row(path, [&](const std::vector<std::string_view>& row) {
-      constexpr std::string_view kStateListen = "0A";
-      if (row.size() > 9 && row[1].ends_with(ending) && row[3] == kStateListen) {
-        inodes.emplace(row[9]);
-      }
-    });
-  }
-  return inodes;
-}
-
-std::set<std::string> inodes_listening_on(const std::string& unix_path) {
-  std::set<std::string> inodes;
-  for_each_row("/proc/net/unix", [&](const std::vector<std::string_view>& row) {
-    constexpr std::string_view kFlagsAccepting = "00010000";
-    if (row.size() > 7 && row[3] == kFlagsAccepting && row[7] == unix_path) inodes.emplace(row[6]);
-  });
-  return inodes;
-}
-
-bool process_holds_socket(pid_t pid, const std::set<std::string>& inodes) {
   const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
   DIR* entries = ::opendir(folder.c_str());
-  if (entries == nullptr) return false;
-  bool found = false;
+  if (entries == nullptr) return inodes;
   while (const dirent* entry = ::readdir(entries)) {
     char target[64];
     const std::string path = folder + "/" + entry->d_name;
@@ -113,10 +89,35 @@ bool process_holds_socket(pid_t pid, const std::set<std::string>& inodes) {
     std::string_view name(target, n > 0 ? static_cast<std::size_t>(n) : 0);
     constexpr std::string_view kSocketPrefix = "socket:[";
     if (!name.starts_with(kSocketPrefix) || !name.ends_with(']')) continue;
-    name = name.substr(kSocketPrefix.size(), name.size() - kSocketPrefix.size() - 1);
-    if (inodes.contains(std::string(name))) found = true;
+    inodes.emplace(name.substr(kSocketPrefix.size(), name.size() - kSocketPrefix.size() - 1));
   }
   ::closedir(entries);
+  return inodes;
+}
+
+// Whether one of the sockets listens on this TCP port, IPv4 or IPv6.
+bool one_listens_on(std::uint16_t port, const std::set<std::string>& sockets) {
+  char ending[8];
+  std::snprintf(ending, sizeof ending, ":%04X", static_cast<unsigned>(port));
+  bool found = false;
+  for (const char* path : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    for_each_row(path, [&](const std::vector<std::string_view>& row) {
+      constexpr std::string_view kStateListen = "0A";
+      const bool listens = row.size() > 9 && row[1].ends_with(ending) && row[3] == kStateListen;
+      if (listens && sockets.contains(std::string(row[9]))) found = true;
+    });
+    if (found) break;
+  }
+  return found;
+}
+
+bool one_listens_on(const std::string& unix_path, const std::set<std::string>& sockets) {
+  bool found = false;
+  for_each_row("/proc/net/unix", [&](const std::vector<std::string_view>& row) {
+    constexpr std::string_view kFlagsAccepting = "00010000";
+    const bool listens = row.size() > 7 && row[3] == kFlagsAccepting && row[7] == unix_path;
+    if (listens && sockets.contains(std::string(row[6]))) found = true;
+  });
   return found;
 }
 
@@ -338,11 +339,12 @@ ServerProcess::StartResult ServerProcess::wait_until_listening(Clock::time_point
 }
 
 // That the port answers is not enough: another process may have been faster to take it. What tells
-// is that the listening socket is among this process's descriptors.
+// is that the listening socket is among this process's descriptors. The kernel takes milliseconds
+// to list the sockets of the machine, so it is not asked before there can be one.
 bool ServerProcess::is_listening() const {
-  const auto inodes =
-      unix_path_.empty() ? inodes_listening_on(port_) : inodes_listening_on(unix_path_);
-  return !inodes.empty() && process_holds_socket(pid_, inodes);
+  const std::set<std::string> sockets = sockets_of(pid_);
+  if (sockets.empty()) return false;
+  return unix_path_.empty() ? one_listens_on(port_, sockets) : one_listens_on(unix_path_, sockets);
 }
 
 // Until a child has become the server, it has the words of the test.
