@@ -59,7 +59,7 @@ TEST_P(HurtBytes, OneBit) {
   Sweep sweep(29, stride());
   for (const KnownFile* file : files()) {
     for (const std::size_t offset : offsets_of_interest(*file)) {
-      for (unsigned bit = 0; bit < 8; ++bit) {
+      for (const unsigned bit : file->bits_of_interest(offset)) {
         if (!sweep.is_next()) continue;
         sweep.judge(HurtFolder(folder()).flip(file->number, offset, bit));
       }

@@ -97,6 +97,14 @@ bool KnownFile::has_records() const {
   return std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.is_record(); });
 }
 
+std::vector<unsigned> KnownFile::bits_of_interest(std::size_t offset) const {
+  const bool is_in_body = std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
+    return offset >= piece.offset + piece.head_bytes && offset < piece.end();
+  });
+  if (is_in_body) return {static_cast<unsigned>(offset % 8)};
+  return {0, 1, 2, 3, 4, 5, 6, 7};
+}
+
 bool KnownFile::is_followed() const {
   return !pieces.empty() && pieces.back().kind == Piece::Kind::seal && !pieces.back().ends_a_run;
 }

@@ -58,6 +58,9 @@ struct KnownFile {
   std::vector<Piece> pieces;
 
   bool has_records() const;
+  // The bits of one byte that lead to cases of their own. Nothing looks at the byte of a body but
+  // the sum over all of them, so one bit says what the others would: another one for each byte.
+  std::vector<unsigned> bits_of_interest(std::size_t offset) const;
   // Ends with the seal of a server that then began the next file.
   bool is_followed() const;
 };
