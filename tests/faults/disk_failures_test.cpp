@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "scenario.hpp"
 #include "trial.hpp"
@@ -30,13 +31,16 @@ class DiskFailures : public ::testing::TestWithParam<DiskCase> {};
 TEST_P(DiskFailures, ChangeNothingThatWasNotAnswered) {
   constexpr std::uint64_t kCallsMax = 5000;
   const std::vector<Step> steps = every_command();
-  Trial(GetParam().keeping, {}).run(steps);
+  Trial unharmed(GetParam().keeping, {});
+  unharmed.run(steps);
+  const History history = std::move(unharmed).history();
   std::uint64_t nth = 0;
   bool was_hit = true;
   for (nth = 1; was_hit && nth < kCallsMax && !HasFailure(); nth += kStride) {
     Fault fault = GetParam().fault;
     fault.nth = nth;
-    Trial trial(GetParam().keeping, {.disk_fault = fault, .lasts = GetParam().lasts});
+    const Trouble trouble{.disk_fault = fault, .lasts = GetParam().lasts};
+    Trial trial(GetParam().keeping, trouble, &history);
     trial.run(steps);
     was_hit = trial.was_hit();
   }

@@ -32,8 +32,8 @@ class Expectation {
   bool is_waiting(int client) const { return clients_.at(client).is_waiting; }
   const std::map<int, ClientFacts>& clients() const { return clients_; }
 
-  // Call it in front of a step.
-  void look(const Engine& engine) { next_id_ = engine.next_id(); }
+  // The id that the next put had to get, before a step. Call it before `check`.
+  void look(JobId next_id) { next_id_ = next_id; }
   // What is wrong after it; empty if nothing is. The server as it is counts from here on.
   std::string check(const Step& step, const Happened& happened, const Engine& engine);
 

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 #include "failing_memory.hpp"
 #include "haricot/protocol/command.hpp"
@@ -29,14 +30,17 @@ class MemoryFailures : public ::testing::TestWithParam<MemoryCase> {};
 TEST_P(MemoryFailures, ChangeNothingThatWasNotAnswered) {
   constexpr std::uint64_t kAllocationsMax = 20'000;
   const std::vector<Step> steps = every_command();
-  Trial(GetParam().keeping, {}).run(steps);  // What is made only once is made here.
+  Trial unharmed(GetParam().keeping, {});  // What is made only once is made here.
+  unharmed.run(steps);
+  const History history = std::move(unharmed).history();
   std::uint64_t nth = 0;
   std::uint64_t refused = 0;
   bool was_hit = true;
   for (nth = 1; was_hit && nth < kAllocationsMax && !HasFailure(); nth += kStride) {
     const std::int64_t held = live_allocations();
     {
-      Trial trial(GetParam().keeping, {.nth_allocation = nth, .lasts = GetParam().lasts});
+      const Trouble trouble{.nth_allocation = nth, .lasts = GetParam().lasts};
+      Trial trial(GetParam().keeping, trouble, &history);
       trial.run(steps);
       was_hit = trial.was_hit();
       refused += trial.refused_for_memory();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "expectation.hpp"
@@ -41,9 +42,14 @@ struct Trouble {
   bool lasts = false;  // To the end of the step, not for this one call only.
 };
 
+// What a server has to be like before each step, as a run without trouble has found it.
+using History = std::vector<Expectation>;
+
 class Trial {
  public:
-  Trial(Keeping keeping, const Trouble& trouble);
+  // With a history of the same steps, nothing is looked at before the trouble comes: up to there
+  // the run is the one that the history is of. The history has to outlive the trial.
+  Trial(Keeping keeping, const Trouble& trouble, const History* history = nullptr);
   ~Trial();
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
@@ -52,6 +58,8 @@ class Trial {
   // it is empty. What is wrong is reported by GoogleTest.
   void run(const std::vector<Step>& steps);
 
+  // Of a run without trouble.
+  History history() && { return std::move(seen_); }
   // The trouble came up.
   bool was_hit() const { return was_hit_; }
   std::uint64_t keys_left() const { return expectation_->keys_left(); }
@@ -77,7 +85,8 @@ class Trial {
   void pass(Duration time, Happened& happened);
   void gather_answers(Happened& happened);
   void see_what_failed();
-  bool is_to_fail() const;
+  // Nothing has gone wrong yet, and how the run goes until then is known.
+  bool is_known() const { return history_ != nullptr && !was_hit_; }
   bool is_in_trouble() const;
   void reconnect_the_lost(const Happened& happened);
   void get_well();
@@ -97,6 +106,9 @@ class Trial {
   std::unique_ptr<binlog::Binlog> binlog_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<Expectation> expectation_;
+  const History* history_;
+  History seen_;
+  std::size_t played_ = 0;  // Steps.
   std::map<int, Wire> wires_;
   bool was_hit_ = false;
   bool step_was_hit_ = false;
