@@ -207,13 +207,6 @@ TEST(Session, OffersNoPlaceForASmallOrRefusedBody) {
   EXPECT_TRUE(session.direct_space().empty());
 }
 
-TEST(SessionDeathTest, MoreBytesThanThereWasPlaceForEndTheProgram) {
-  ServiceWorld world;
-  Session& session = world.connect();
-  world.service.receive(session, put_line(2000), world.now);
-  EXPECT_DEATH(world.service.receive_directly(session, 2001), "body_bytes_left_");
-}
-
 TEST(Session, ABodyOf4GigabytesThatIsTooBigIsThrownAwayAsItComes) {
   ServiceWorld world;
   Session& session = world.connect();
