@@ -27,9 +27,4 @@ bool Extras::restore(JobRef ref) {
   return tags.unique_key.empty() || keys_.restore(ref, tags);
 }
 
-void Extras::moved(JobRef ref, Place from, Place to) {
-  keys_.moved(ref, from, to);
-  lanes_.moved(ref, from, to);
-}
-
 }  // namespace haricot

@@ -38,9 +38,8 @@ bool Keys::restore(JobRef ref, const JobTags& tags) {
   return held_.hold(ref, key.hash);
 }
 
-void Keys::moved(JobRef ref, Place from, Place to) {
-  if (from != Place::nowhere && to != Place::nowhere) return;
-  expect_memory(ref, from == Place::nowhere);
+void Keys::came_or_goes(JobRef ref, Place to) {
+  expect_memory(ref, to != Place::nowhere);
   if (to == Place::nowhere) held_.let_go(ref);
 }
 

@@ -60,8 +60,7 @@ void LaneOrder::open_next(Lane& lane) {
   if (wanted != JobRef::none) set_blocked(wanted, false);
 }
 
-void LaneOrder::moved(JobRef ref, Place from, Place to) {
-  if (!has(ref)) return;
+void LaneOrder::moved_in_lane(JobRef ref, Place from, Place to) {
   Lane& lane = lane_of(ref);
   if (from == Place::ready) lanes_.remove_ready(lane, ref);
   if (from == Place::reserved) {

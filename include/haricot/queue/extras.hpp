@@ -34,7 +34,10 @@ class Extras {
   [[nodiscard]] bool restore(JobRef ref);
 
   // Requires: the job has tags.
-  [[gnu::noinline]] void moved(JobRef ref, Place from, Place to);
+  void moved(JobRef ref, Place from, Place to) {
+    keys_.moved(ref, from, to);
+    lanes_.moved(ref, from, to);
+  }
   // A ready job gets that priority. Requires: the job has tags.
   void before_priority_changes(JobRef ref) { lanes_.take_out(ref); }
   void after_priority_changed(JobRef ref) { lanes_.put_in(ref); }

@@ -54,7 +54,9 @@ class Keys {
   // id holds it: the others were flushed before its put.
   [[nodiscard]] bool restore(JobRef ref, const JobTags& tags);
   // A job with tags has moved: made, or about to be destroyed.
-  void moved(JobRef ref, Place from, Place to);
+  void moved(JobRef ref, Place from, Place to) {
+    if (from == Place::nowhere || to == Place::nowhere) came_or_goes(ref, to);
+  }
   void let_go(JobRef ref) { held_.let_go(ref); }
 
   // Whether something remains of the job when it is deleted.
@@ -92,6 +94,7 @@ class Keys {
  private:
   friend class Inspection;
 
+  void came_or_goes(JobRef ref, Place to);
   std::uint64_t bytes_more_when_deleted(JobRef ref, std::size_t name_bytes) const;
   void expect_memory(JobRef ref, bool entered);
   void drop(JobRef remains);

@@ -40,7 +40,9 @@ class LaneOrder {
   // The same for a job that a journal brings back.
   [[nodiscard]] bool restore(JobRef ref, const JobTags& tags);
   // A job with tags has moved. To `nowhere` it leaves its lane.
-  void moved(JobRef ref, Place from, Place to);
+  void moved(JobRef ref, Place from, Place to) {
+    if (has(ref)) moved_in_lane(ref, from, to);
+  }
   // The priority of a ready job is about to change, or has changed.
   void take_out(JobRef ref);
   void put_in(JobRef ref);
@@ -54,6 +56,7 @@ class LaneOrder {
  private:
   friend class Inspection;
 
+  [[gnu::noinline]] void moved_in_lane(JobRef ref, Place from, Place to);
   Lane& lane_of(JobRef ref);
   void open_next(Lane& lane);
   void set_blocked(JobRef ref, bool is_blocked);
