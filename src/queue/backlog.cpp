@@ -1,13 +1,22 @@
 #include "haricot/queue/backlog.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <new>
 #include <utility>
 #include <variant>
 
+#include "haricot/base/blob.hpp"
 #include "haricot/base/check.hpp"
 
 namespace haricot {
+namespace {
+
+// Memory that nobody has needed for so long, and at most twice that, goes back.
+constexpr Duration kMemoryAge = Duration::seconds(1);
+
+}  // namespace
 
 Backlog::~Backlog() {
   while (const std::unique_ptr<Task> task = tasks_.take_first()) {
@@ -24,20 +33,30 @@ Backlog::~Backlog() {
 void Backlog::advance() {
   left_for_calls_ = turn_limits::kStepsOfCalls;
   state_.wheel.advance_to(state_.now);
-  const Budget time = state_.budget(turn_limits::kStepsOfTime);
-  if (state_.wheel.has_due()) fire_timers(time);
-  if (keys_.next_event() <= state_.now) [[unlikely]]
-    keys_.drop_ended(time);
-  if (tries_.next_event() <= state_.now) [[unlikely]]
-    tries_.record_late(time);
-  if (refused_again_ <= state_.now) [[unlikely]] {
-    refused_again_ = Instant::never();
-    tasks_.resume();
-  }
-  if (TubeList* list = state_.tubes.list_if_asked(); list != nullptr) {
-    list->work(state_.steps, state_.budget(turn_limits::kStepsOfLists));
-  }
-  if (!tasks_.empty()) work(state_.budget(turn_limits::kStepsOfTasks));
+  if (state_.wheel.has_due()) fire_timers(state_.budget(turn_limits::kStepsOfTime));
+  if (next_resume() <= state_.now) [[unlikely]]
+    resume_due();
+  if (tasks_.can_go_on()) work(state_.budget(turn_limits::kStepsOfTasks));
+}
+
+// When tasks go on that wait for a time, and not for the journal's disk alone.
+Instant Backlog::next_resume() const {
+  if (BlobRef::retired_bytes() > 0) return Instant{};
+  const Instant next = std::min(keys_.next_event(), state_.refused_again);
+  return BlobRef::kept_bytes() > 0 ? std::min(next, age_memory_again_) : next;
+}
+
+// One that has nothing to do waits again at once.
+void Backlog::resume_due() {
+  tasks_.resume(ended_keys_);
+  tasks_.resume(freed_memory_);
+  if (state_.refused_again <= state_.now) resume_all();
+}
+
+// What is refused again says so.
+void Backlog::resume_all() {
+  state_.refused_again = Instant::never();
+  tasks_.resume();
 }
 
 // A timer that moves no job costs too: thousands of clients may stop waiting in one tick.
@@ -54,20 +73,8 @@ void Backlog::fire_timers(const Budget& budget) {
   }
 }
 
-Instant Backlog::next_event() const {
-  if (tasks_.can_go_on()) return Instant{};
-  if (const TubeList* list = state_.tubes.list_if_asked(); list != nullptr && list->is_working()) {
-    return Instant{};
-  }
-  return std::min(
-      {state_.wheel.next_event(), keys_.next_event(), tries_.next_event(), refused_again_});
-}
-
 void Backlog::resume() {
-  tries_.told_in_time();
-  if (tries_.next_event() != Instant::never()) [[unlikely]]
-    call([&](const Budget& budget) { tries_.record_late(budget); });
-  tasks_.resume();
+  resume_all();
   call([&](const Budget& budget) { work(budget); });
 }
 
@@ -110,8 +117,8 @@ void Backlog::fire_client(Client& client, const Budget& budget) {
     const bool is_soon = watching_.is_deadline_soon(client);
     if (is_soon || client.wait_end_ <= state_.now) {
       watching_.end_wait(client);
-      watching_.deliver(client,
-                        is_soon ? Delivery::Kind::deadline_soon : Delivery::Kind::timed_out);
+      const auto kind = is_soon ? Delivery::Kind::deadline_soon : Delivery::Kind::timed_out;
+      watching_.deliver({.client = &client, .kind = kind});
     }
   }
   state_.arm_client(client);
@@ -119,18 +126,61 @@ void Backlog::fire_client(Client& client, const Budget& budget) {
 
 // Tasks ------------------------------------------------------------------------------------------
 
-void Backlog::work(const Budget& budget) {
-  tasks_.work(
-      budget,
-      [&](Task& task, const Budget& piece) {
-        return std::visit([&](auto& work) { return step(task, work, piece); }, task.work);
-      },
-      [&](std::unique_ptr<Task> task) { end_task(std::move(task)); });
+// Room for a task, and for its answer.
+void Backlog::make_room() {
+  make_room_for_delivery();
+  tasks_.make_room();
 }
 
-void Backlog::end_task(std::unique_ptr<Task> task) {
-  if (task->client != nullptr) task->client->has_task_ = false;
-  if (task->tube != nullptr) state_.free_if_unreferenced(*task->tube);
+// Where the two ways meet in which a command ends that may be long: its task is the same, and so is
+// its answer, whether it is done with the first piece or much later. Requires: make_room().
+Outcome Backlog::begin(Client& client, Tube* tube, engine_tasks::Work work) {
+  Task& task = tasks_.begin(&client, tube);
+  task.work = std::move(work);
+  client.has_task_ = true;
+  go_on_at_once(task);
+  return Outcome::waiting;
+}
+
+// The client of the task gets its answer, and can go on.
+void Backlog::answer(Task& task, const TaskAnswer& answer) {
+  watching_.deliver({.client = task.client,
+                     .kind = answer.kind,
+                     .is_at_once = task.is_new,
+                     .not_found = answer.not_found,
+                     .count = answer.count});
+  task.client->has_task_ = false;
+  tasks_.answered(task);
+}
+
+Backlog::Task& Backlog::begin_always(engine_tasks::Work work) {
+  tasks_.make_room();
+  Task& task = tasks_.begin(nullptr, nullptr);
+  task.work = std::move(work);
+  tasks_.put_aside(task);
+  return task;
+}
+
+void Backlog::go_on_at_once(Task& task) {
+  call([&](const Budget& budget) {
+    tasks_.go_on_with(
+        task, budget, [&](Task& that, const Budget& piece) { return do_piece(that, piece); },
+        [&](const Task& done) { end_task(done); });
+  });
+}
+
+void Backlog::work(const Budget& budget) {
+  tasks_.work(
+      budget, [&](Task& task, const Budget& piece) { return do_piece(task, piece); },
+      [&](const Task& done) { end_task(done); });
+}
+
+TaskState Backlog::do_piece(Task& task, const Budget& budget) {
+  return std::visit([&](auto& work) { return step(task, work, budget); }, task.work);
+}
+
+void Backlog::end_task(const Task& task) {
+  if (task.tube != nullptr) state_.free_if_unreferenced(*task.tube);
 }
 
 // The client goes. Nobody is there for the answer to a kick or for another mode, so that ends; a
@@ -138,13 +188,13 @@ void Backlog::end_task(std::unique_ptr<Task> task) {
 void Backlog::leave_task(Client& client) {
   Task* task = tasks_.find(client);
   CHECK(task != nullptr);
-  const auto* flush = std::get_if<Flush>(&task->work);
-  if (flush == nullptr || !flush->has_begun()) {
-    end_task(tasks_.take(*task));
-    return;
-  }
   client.has_task_ = false;
-  tasks_.forget_client(*task);
+  const auto* flush = std::get_if<Flush>(&task->work);
+  if (flush != nullptr && flush->has_begun()) {
+    tasks_.forget_client(*task);
+  } else {
+    end_task(*tasks_.take(*task));
+  }
 }
 
 // Closes -----------------------------------------------------------------------------------------
@@ -203,48 +253,28 @@ void Backlog::give_back(ClosedClient& closed, const Budget& budget) {
 
 // Kicks ------------------------------------------------------------------------------------------
 
-ManyResult Backlog::kick(Client& client, std::uint32_t bound) {
-  make_room_for_delivery();
-  tasks_.make_room();
+Outcome Backlog::kick(Client& client, std::uint32_t bound) {
+  make_room();
   Tube& tube = *client.used_;
   // Not by their number: that counts those that a flush has yet to free.
-  Kick kick{tube.first_buried != JobRef::none, bound, 0};
-  Outcome outcome = Outcome::waiting;
-  call([&](const Budget& budget) { outcome = kick_some(kick, tube, budget); });
-  const bool waits = outcome == Outcome::not_yet && kick.kicked > 0;
-  if (waits) outcome = Outcome::waiting;
-  if (outcome == Outcome::waiting) {
-    Task& task = tasks_.begin(&client, &tube);
-    task.work = kick;
-    client.has_task_ = true;
-    if (waits) tasks_.put_aside(task);
-  }
-  return {outcome, kick.kicked};
+  return begin(client, &tube, Kick{tube.first_buried != JobRef::none, bound, 0});
 }
 
+// Moves jobs of the tube until the bound is reached or none is left. A journal that refuses ends
+// the kick: what was kicked so far is the answer.
 TaskState Backlog::step(Task& task, Kick& kick, const Budget& budget) {
-  const Outcome outcome = kick_some(kick, *task.tube, budget);
-  if (outcome == Outcome::not_yet) return TaskState::waits;
-  if (outcome == Outcome::waiting) return TaskState::goes_on;
-  watching_.deliver(*task.client, Delivery::Kind::kicked, JobRef::none, kick.kicked);
-  return TaskState::done;
-}
-
-// Moves jobs of the tube until the bound is reached, none is left or the budget is used up
-// (waiting), or the journal's disk has to be waited for (not_yet, whatever was kicked). A journal
-// that refuses ends the kick: what was kicked so far is the answer.
-Outcome Backlog::kick_some(Kick& kick, Tube& tube, const Budget& budget) {
-  while (kick.left > 0) {
+  Tube& tube = *task.tube;
+  bool is_refused = false;
+  while (kick.left > 0 && !is_refused) {
     JobRef ref = tube.first_buried;
     if (!kick.of_buried) ref = tube.delayed.empty() ? JobRef::none : tube.delayed.top().job;
     if (ref == JobRef::none) break;
-    if (budget.is_used_up()) return Outcome::waiting;
+    if (budget.is_used_up()) return TaskState::goes_on;
     if (!tube.ready.reserve_one()) break;
     const JournalStatus room = tries_.reserve_unburial(ref);
-    if (room == JournalStatus::later) return Outcome::not_yet;
-    if (room != JournalStatus::ok) {
-      return kick.kicked > 0 ? Outcome::done : Outcome::journal_failed;
-    }
+    if (room == JournalStatus::later) return TaskState::waits;
+    is_refused = room != JournalStatus::ok;
+    if (is_refused) continue;
     state_.jobs.count(ref, JobEvent::kick);
     places_.to_ready(ref, kick.of_buried ? Place::buried : Place::delayed);
     state_.journal.record(JobChange::update, flushes_.journaled(ref));
@@ -253,61 +283,79 @@ Outcome Backlog::kick_some(Kick& kick, Tube& tube, const Budget& budget) {
     --kick.left;
     ++kick.kicked;
   }
-  return Outcome::done;
+  const bool has_failed = is_refused && kick.kicked == 0;
+  answer(task, {.kind = has_failed ? Delivery::Kind::failed : Delivery::Kind::kicked,
+                .count = kick.kicked});
+  return TaskState::done;
 }
 
 // Modes of reserves ------------------------------------------------------------------------------
 
 Outcome Backlog::set_weighted(Client& client, bool weighted) {
-  if (weighted == client.is_weighted()) return Outcome::done;
-  make_room_for_delivery();
-  tasks_.make_room();
-  ModeChange change{weighted};
-  Outcome outcome = Outcome::waiting;
-  call([&](const Budget& budget) { outcome = watching_.change_mode(change, client, budget); });
-  if (outcome == Outcome::waiting) {
-    tasks_.begin(&client, nullptr).work = std::move(change);
-    client.has_task_ = true;
-  }
-  return outcome;
+  make_room();
+  return begin(client, nullptr, ModeChange{weighted});
 }
 
 TaskState Backlog::step(Task& task, ModeChange& change, const Budget& budget) {
-  const Outcome outcome = watching_.change_mode(change, *task.client, budget);
+  Outcome outcome = Outcome::done;
+  if (change.is_begun || change.weighted != task.client->is_weighted()) {
+    outcome = watching_.change_mode(change, *task.client, budget);
+  }
   if (outcome == Outcome::waiting) return TaskState::goes_on;
   auto kind = change.weighted ? Delivery::Kind::mode_weighted : Delivery::Kind::mode_fifo;
-  if (outcome != Outcome::done) kind = Delivery::Kind::mode_failed;
-  watching_.deliver(*task.client, kind);
+  if (outcome != Outcome::done) kind = Delivery::Kind::out_of_memory;
+  answer(task, {.kind = kind});
   return TaskState::done;
 }
 
 // The watch itself is the last of it, so that nobody sees it without its weight.
 Outcome Backlog::watch(Client& client, std::string_view tube_name, std::uint32_t weight) {
-  make_room_for_delivery();
-  tasks_.make_room();
+  make_room();
   Tube* const tube = state_.tubes.find_or_create(tube_name);
   if (tube == nullptr) return Outcome::out_of_memory;
-  FirstWeight first{weight};
-  Outcome outcome = Outcome::done;
-  call([&](const Budget& budget) { outcome = watching_.make_weights(first.made, client, budget); });
-  if (outcome == Outcome::waiting) {
-    tasks_.begin(&client, tube).work = std::move(first);
-    client.has_task_ = true;
-    return outcome;
-  }
-  if (outcome == Outcome::done) outcome = watching_.watch(client, *tube, weight);
-  state_.free_if_unreferenced(*tube);
-  return outcome;
+  return begin(client, tube, WeightedWatch{weight});
 }
 
-TaskState Backlog::step(Task& task, FirstWeight& first, const Budget& budget) {
-  Outcome outcome = watching_.make_weights(first.made, *task.client, budget);
+TaskState Backlog::step(Task& task, WeightedWatch& watch, const Budget& budget) {
+  Outcome outcome = watching_.make_weights(watch.made, *task.client, budget);
   if (outcome == Outcome::waiting) return TaskState::goes_on;
-  if (outcome == Outcome::done) outcome = watching_.watch(*task.client, *task.tube, first.weight);
-  const auto kind =
-      outcome == Outcome::done ? Delivery::Kind::watching : Delivery::Kind::mode_failed;
-  watching_.deliver(*task.client, kind, JobRef::none, task.client->watches_.size());
+  if (outcome == Outcome::done) outcome = watching_.watch(*task.client, *task.tube, watch.weight);
+  const bool is_done = outcome == Outcome::done;
+  answer(task, {.kind = is_done ? Delivery::Kind::watching : Delivery::Kind::out_of_memory,
+                .count = task.client->watches_.size()});
   return TaskState::done;
+}
+
+// What nobody has asked for
+// ------------------------------------------------------------------------
+
+TaskState Backlog::step(Task&, EndedKeys&, const Budget& budget) {
+  keys_.drop_ended(budget);
+  return keys_.next_event() <= state_.now ? TaskState::goes_on : TaskState::waits;
+}
+
+TaskState Backlog::step(Task&, LateBurials&, const Budget& budget) {
+  const bool is_refused = !tries_.record_late(budget);
+  return is_refused || !tries_.has_late() ? TaskState::waits : TaskState::goes_on;
+}
+
+TaskState Backlog::step(Task&, ListOfTubes&, const Budget& budget) {
+  TubeList* const list = state_.tubes.list_if_asked();
+  if (list == nullptr) return TaskState::waits;
+  list->work(state_.steps, budget);
+  return list->is_working() ? TaskState::goes_on : TaskState::waits;
+}
+
+TaskState Backlog::step(Task&, FreedMemory&, const Budget&) {
+  if (age_memory_again_ <= state_.now) {
+    BlobRef::age();
+    age_memory_again_ = state_.now + kMemoryAge;
+  }
+  const std::size_t before = BlobRef::retired_bytes();
+  BlobRef::reclaim_retired();
+  const std::size_t after = BlobRef::retired_bytes();
+  state_.steps += (before - after) / turn_limits::kFreedBytesPerStep;
+  return after > 0 ? TaskState::goes_on : TaskState::waits;
 }
 
 }  // namespace haricot

@@ -1,4 +1,9 @@
 // A deletion of several jobs: together, or, where the journal has no room for that, in parts.
+//
+// A piece deletes jobs and then offers their tubes. What the jobs cost is known, a few steps each;
+// but each watcher with many watches is told of each tube. So a piece takes as many jobs as its
+// budget allows with all that. The tube of the last one may exceed it, as that of a single deletion
+// may.
 
 #include <algorithm>
 #include <new>
@@ -10,111 +15,129 @@
 
 namespace haricot {
 
-DeleteResult Backlog::delete_batch(Client& client, std::span<const JobId> ids) {
-  make_room_for_delivery();
-  tasks_.make_room();
-  const auto asked = static_cast<std::uint32_t>(ids.size());
+// What the next piece of a batch deletes.
+struct Backlog::Deletions {
+  std::vector<JobRef> refs;     // In the order of their ids.
+  std::vector<JobRef> remains;  // See Keys::make_remains().
+  std::vector<Tube*> tubes;     // That are to be offered, each once.
+  std::size_t next = 0;         // Where the batch goes on after it.
+};
+
+Outcome Backlog::delete_batch(Client& client, std::span<const JobId> ids) {
+  make_room();
   // An id that is named twice is not found the second time.
-  DeleteBatch batch{.ids = {ids.begin(), ids.end()}, .asked = asked};
+  DeleteBatch batch{.ids = {ids.begin(), ids.end()},
+                    .asked = static_cast<std::uint32_t>(ids.size())};
   std::sort(batch.ids.begin(), batch.ids.end());
   batch.ids.erase(std::unique(batch.ids.begin(), batch.ids.end()), batch.ids.end());
-  const Outcome outcome = delete_some(client, batch);
-  if (outcome == Outcome::not_yet && batch.goes_in_parts) {
-    Task& task = tasks_.begin(&client, nullptr);
-    task.work = std::move(batch);
-    client.has_task_ = true;
-    tasks_.put_aside(task);
-    return {Outcome::waiting};
-  }
-  if (outcome != Outcome::done) return {outcome};
-  return {outcome, batch.deleted, asked - batch.deleted};
+  return begin(client, nullptr, std::move(batch));
 }
 
-TaskState Backlog::step(Task& task, DeleteBatch& batch, const Budget&) {
+// The first piece has a budget of its own: that was paid for with the price of the command.
+TaskState Backlog::step(Task& task, DeleteBatch& batch, const Budget& budget) {
   Outcome outcome = Outcome::out_of_memory;
   try {
-    outcome = delete_some(*task.client, batch);
+    outcome = delete_some(*task.client, batch,
+                          task.is_new ? state_.budget(turn_limits::kStepsOfBatch) : budget);
   } catch (const std::bad_alloc&) {
-    // Nobody else catches it here. What was deleted before stays deleted.
+    // What was deleted before stays deleted.
   }
+  if (outcome == Outcome::waiting) return TaskState::goes_on;
   if (outcome == Outcome::not_yet) return TaskState::waits;
-  const bool is_done = outcome == Outcome::done;
-  const auto kind = is_done ? Delivery::Kind::batch_deleted : Delivery::Kind::batch_failed;
-  watching_.deliver(*task.client, kind, JobRef::none, batch.deleted, batch.asked - batch.deleted);
+  auto kind = outcome == Outcome::done ? Delivery::Kind::batch_deleted : Delivery::Kind::failed;
+  if (outcome == Outcome::out_of_memory && batch.deleted == 0) {
+    kind = Delivery::Kind::out_of_memory;
+  }
+  answer(task, {.kind = kind,
+                .count = batch.deleted,
+                .not_found = static_cast<std::uint16_t>(batch.asked - batch.deleted)});
   return TaskState::done;
 }
 
-// Deletes those jobs of the batch that are there. done, out_of_memory (none was deleted),
-// journal_failed; not_yet: the rest waits for the journal's disk. Throws std::bad_alloc before
-// anything has changed.
-Outcome Backlog::delete_some(const Client& client, DeleteBatch& batch) {
-  std::vector<JobRef> refs;
-  refs.reserve(batch.ids.size());
-  for (const JobId id : batch.ids) {
-    const JobRef ref = flushes_.find(id);
-    if (ref == JobRef::none) continue;
-    const Job& job = state_.jobs[ref];
-    if (job.state() != JobState::reserved || job.holder() == client.ref_) refs.push_back(ref);
-  }
-  state_.steps += batch.ids.size() * 2 + refs.size() * QueueState::kStepsPerJob;
-  const std::vector<Tube*> tubes = tubes_to_offer(refs);
-  std::vector<JobRef> remains;
-  if (!keys_.make_remains(refs, remains)) return Outcome::out_of_memory;
-  JournalStatus room = JournalStatus::ok;
-  std::size_t together = refs.size();
-  bool is_begun = false;
-  for (std::span<const JobRef> left = refs; !left.empty();) {
-    const auto part = left.first(std::min(together, left.size()));
-    const auto all = std::span<const JobRef>(remains);
-    const auto kept = all.empty() ? all : all.subspan(refs.size() - left.size(), part.size());
-    const auto deletions = static_cast<std::uint32_t>(part.size());
-    room = state_.journal.reserve_promised({.deletions = deletions, .kept = keys_.room_of(kept)});
-    if (room == JournalStatus::full && part.size() > 1) {
-      batch.goes_in_parts = true;
-      together = part.size() / 2;
-      continue;
-    }
-    if (room != JournalStatus::ok) {
-      keys_.unmake_remains(all.empty() ? all : all.last(left.size()));
-      break;
-    }
-    // A job that is offered meanwhile might be one of those that are to be deleted. And each
-    // watcher is told of its tube once, however many of its jobs go.
-    if (!std::exchange(is_begun, true)) {
-      for (Tube* tube : tubes) {
-        ++tube->tasks;
-        tube->is_to_be_offered = true;
-      }
-    }
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      const bool leaves_key = !kept.empty() && kept[i] != JobRef::none;
-      const KeptKey key = leaves_key ? keys_.kept(kept[i]) : KeptKey{};
-      state_.free_if_unreferenced(delete_unoffered(part[i], leaves_key ? &key : nullptr));
-    }
-    batch.deleted += deletions;
-    left = left.subspan(part.size());
-  }
-  if (is_begun) offer_each(tubes);
+// Deletes those jobs of the batch that are there, as many as the budget allows. done, waiting (for
+// a later turn), not_yet (the rest waits for the journal's disk), out_of_memory, journal_failed.
+// Throws std::bad_alloc before anything has changed.
+Outcome Backlog::delete_some(const Client& client, DeleteBatch& batch, const Budget& budget) {
+  Deletions planned = plan_deletions(client, batch, budget);
+  state_.steps += (planned.next - batch.next) * turn_limits::kStepsPerNamedJob +
+                  planned.refs.size() * QueueState::kStepsPerJob;
+  if (!keys_.make_remains(planned.refs, planned.remains)) return Outcome::out_of_memory;
+  const JournalStatus room = delete_planned(planned, batch);
   if (room == JournalStatus::later) return Outcome::not_yet;
-  return room == JournalStatus::ok ? Outcome::done : Outcome::journal_failed;
+  if (room != JournalStatus::ok) return Outcome::journal_failed;
+  batch.next = planned.next;
+  return batch.next < batch.ids.size() ? Outcome::waiting : Outcome::done;
 }
 
-// The tubes whose workers may get other jobs when those go, or have to be told: those of lanes, and
-// those with watchers that have many watches. Throws std::bad_alloc.
-std::vector<Tube*> Backlog::tubes_to_offer(std::span<const JobRef> refs) const {
-  std::vector<Tube*> tubes;
-  for (const JobRef ref : refs) {
+// At least one id. To be offered are the tubes whose workers may get other jobs when those go, or
+// have to be told: those of lanes, and those with watchers that have many watches.
+Backlog::Deletions Backlog::plan_deletions(const Client& client, const DeleteBatch& batch,
+                                           const Budget& budget) {
+  Deletions planned;
+  planned.refs.reserve(batch.ids.size() - batch.next);
+  planned.tubes.reserve(batch.ids.size() - batch.next);
+  std::uint64_t price = 0;
+  for (planned.next = batch.next; planned.next < batch.ids.size(); ++planned.next) {
+    if (planned.next > batch.next && price >= budget.left()) break;
+    price += turn_limits::kStepsPerNamedJob;
+    const JobRef ref = flushes_.find(batch.ids[planned.next]);
+    if (ref == JobRef::none) continue;
+    const Job& job = state_.jobs[ref];
+    if (job.state() == JobState::reserved && job.holder() != client.ref_) continue;
+    planned.refs.push_back(ref);
+    price += QueueState::kStepsPerJob;
     Tube& tube = state_.tube_of(ref);
-    if (tube.many_watchers > 0 || lanes_.has(ref)) tubes.push_back(&tube);
+    const bool is_to_be_offered = tube.many_watchers > 0 || lanes_.has(ref);
+    if (!is_to_be_offered || std::exchange(tube.is_to_be_offered, true)) continue;
+    planned.tubes.push_back(&tube);
+    price += tube.many_watchers * QueueState::kStepsPerJob + QueueState::kStepsPerDelivery;
   }
-  return tubes;
+  for (Tube* tube : planned.tubes) tube->is_to_be_offered = false;
+  return planned;
+}
+
+// Where the journal has no room for all of them, for half as many at once. If it refuses in
+// between, the batch begins with the first one that is left.
+JournalStatus Backlog::delete_planned(const Deletions& planned, DeleteBatch& batch) {
+  const std::span<const JobRef> refs = planned.refs;
+  const std::span<const JobRef> remains = planned.remains;
+  // A job that is offered meanwhile might be one of those that are to be deleted.
+  for (Tube* tube : planned.tubes) ++tube->tasks;
+  JournalStatus room = JournalStatus::ok;
+  std::size_t done = 0;
+  for (std::size_t together = refs.size(); done < refs.size();) {
+    together = std::min(together, refs.size() - done);
+    const auto kept = remains.empty() ? remains : remains.subspan(done, together);
+    room = state_.journal.reserve_promised(
+        {.deletions = static_cast<std::uint32_t>(together), .kept = keys_.room_of(kept)});
+    if (room == JournalStatus::full && together > 1) {
+      together /= 2;
+      continue;
+    }
+    if (room != JournalStatus::ok) break;
+    for (std::size_t i = 0; i < together; ++i) {
+      const bool leaves_key = !kept.empty() && kept[i] != JobRef::none;
+      const KeptKey key = leaves_key ? keys_.kept(kept[i]) : KeptKey{};
+      state_.free_if_unreferenced(delete_unoffered(refs[done + i], leaves_key ? &key : nullptr));
+    }
+    done += together;
+  }
+  batch.deleted += static_cast<std::uint32_t>(done);
+  if (done < refs.size()) {
+    const JobId first_left = state_.jobs[refs[done]].id;
+    const auto left = std::lower_bound(batch.ids.begin(), batch.ids.end(), first_left);
+    batch.next = static_cast<std::size_t>(left - batch.ids.begin());
+    keys_.unmake_remains(remains.empty() ? remains : remains.subspan(done));
+  }
+  offer_each(planned.tubes, done > 0);
+  return room;
 }
 
 // Each tube was kept in existence. Those whose workers the budget does not reach are behind.
-void Backlog::offer_each(std::span<Tube* const> tubes) {
+void Backlog::offer_each(std::span<Tube* const> tubes, bool has_changed) {
   const Budget budget = state_.budget(turn_limits::kStepsOfWakes);
   for (Tube* tube : tubes) {
-    if (std::exchange(tube->is_to_be_offered, false)) offers_.serve_waiting(*tube, budget);
+    if (has_changed) offers_.serve_waiting(*tube, budget);
   }
   for (Tube* tube : tubes) {
     --tube->tasks;

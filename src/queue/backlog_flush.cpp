@@ -9,43 +9,18 @@
 #include "haricot/queue/backlog.hpp"
 
 namespace haricot {
-namespace {
 
-// How long a flush waits that the journal has refused.
-constexpr Duration kPauseOfRefused = Duration::milliseconds(50);
-
-}  // namespace
-
-ManyResult Backlog::flush(Client& client, Tube& tube, JobStates states) {
-  make_room_for_delivery();
-  tasks_.make_room();
-  Flush flush{states, std::make_unique<FlushedJobs>()};
-  TaskState state = TaskState::goes_on;
-  call([&](const Budget& budget) { state = flush_some(flush, tube, budget); });
-  const bool is_refused = flush.is_refused;
-  const std::uint64_t flushed = flush.flushed;
-  if (state != TaskState::done) {
-    Task& task = tasks_.begin(is_refused ? nullptr : &client, &tube);
-    task.work = std::move(flush);
-    if (state == TaskState::waits) tasks_.put_aside(task);
-  }
-  if (is_refused) return {Outcome::journal_failed};
-  if (state == TaskState::done) {
-    state_.free_if_unreferenced(tube);
-    return {Outcome::done, flushed};
-  }
-  client.has_task_ = true;
-  return {Outcome::waiting};
+Outcome Backlog::flush(Client& client, Tube& tube, JobStates states) {
+  make_room();
+  return begin(client, &tube, Flush{states, std::make_unique<FlushedJobs>()});
 }
 
+// One that is refused is answered, and goes on without its client.
 TaskState Backlog::step(Task& task, Flush& flush, const Budget& budget) {
   const TaskState state = flush_some(flush, *task.tube, budget);
-  Client* const client = task.client;
-  if (client == nullptr || (state != TaskState::done && !flush.is_refused)) return state;
-  const auto kind = flush.is_refused ? Delivery::Kind::flush_failed : Delivery::Kind::flushed;
-  watching_.deliver(*client, kind, JobRef::none, flush.flushed);
-  client->has_task_ = false;
-  tasks_.answered(task);
+  if (task.client == nullptr || (state != TaskState::done && !flush.is_refused)) return state;
+  const auto kind = flush.is_refused ? Delivery::Kind::failed : Delivery::Kind::flushed;
+  answer(task, {.kind = kind, .count = flush.flushed});
   return state;
 }
 
@@ -83,7 +58,7 @@ TaskState Backlog::free_some(Flush& flush, Tube& tube, const Budget& budget) {
     if (room != JournalStatus::ok) {
       if (room == JournalStatus::later) return TaskState::waits;
       flush.is_refused = true;
-      refused_again_ = state_.now + kPauseOfRefused;
+      state_.try_refused_again();
       return TaskState::waits;
     }
     const Flushes::Flushed next = flushes_.next(tube);

@@ -209,7 +209,7 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
 void Engine::stop_waiting(Client& client) {
   if (!client.waiting_) return;
   watching_.end_wait(client);
-  watching_.deliver(client, Delivery::Kind::timed_out);
+  watching_.deliver({.client = &client, .kind = Delivery::Kind::timed_out});
 }
 
 Outcome Engine::delete_job(Client& client, JobId id) {

@@ -38,21 +38,21 @@ Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bo
   return Outcome::waiting;
 }
 
-DeleteResult Engine::delete_batch(Client& client, std::span<const JobId> ids) {
+Outcome Engine::delete_batch(Client& client, std::span<const JobId> ids) {
   CHECK(!client.is_busy());
   return backlog_.delete_batch(client, ids);
 }
 
-ManyResult Engine::kick(Client& client, std::uint32_t bound, Instant now) {
+Outcome Engine::kick(Client& client, std::uint32_t bound, Instant now) {
   state_.now = now;
   CHECK(!client.is_busy());
   return backlog_.kick(client, bound);
 }
 
-ManyResult Engine::flush(Client& client, std::string_view tube_name, JobStates states) {
+Outcome Engine::flush(Client& client, std::string_view tube_name, JobStates states) {
   CHECK(!client.is_busy());
   Tube* const tube = state_.tubes.find(tube_name);
-  if (tube == nullptr) return {Outcome::not_found};
+  if (tube == nullptr) return Outcome::not_found;
   return backlog_.flush(client, *tube, states);
 }
 

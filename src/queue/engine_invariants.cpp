@@ -27,6 +27,7 @@ class Inspection {
     }
     for (const Client* client : clients_) check_client(*client);
     engine_.backlog_.tasks_.for_each([this](const Backlog::Task& task) { check_task(task); });
+    CHECK(always_ == 4);
     check_tubes_of_tasks();
     check_lanes();
     check_keys();
@@ -377,14 +378,19 @@ class Inspection {
   }
 
   void check_work(const engine_tasks::DeleteBatch& batch) {
-    CHECK(batch.goes_in_parts && batch.deleted < batch.asked);
+    CHECK(batch.next < batch.ids.size() && batch.deleted < batch.asked);
   }
 
   void check_work(const engine_tasks::ModeChange& change) {
     CHECK(!change.is_begun || change.made == nullptr);
   }
 
-  void check_work(const engine_tasks::FirstWeight& first) { CHECK(first.weight > 0); }
+  void check_work(const engine_tasks::WeightedWatch& watch) { CHECK(watch.weight > 0); }
+
+  void check_work(const engine_tasks::EndedKeys&) { ++always_; }
+  void check_work(const engine_tasks::LateBurials&) { ++always_; }
+  void check_work(const engine_tasks::ListOfTubes&) { ++always_; }
+  void check_work(const engine_tasks::FreedMemory&) { ++always_; }
 
   void check_tubes_of_tasks() {
     for (std::uint32_t i = 0; i < engine_.state_.tubes.size(); ++i) {
@@ -451,6 +457,7 @@ class Inspection {
   std::uint32_t awaited_ = 0;
   std::unordered_set<const Client*> askers_;
   std::unordered_map<const Tube*, std::uint32_t> tasks_of_;
+  std::uint32_t always_ = 0;  // Tasks that are always there.
   std::uint64_t closed_watches_ = 0;
   std::uint32_t flushes_ = 0;        // By the tubes that have one,
   std::uint32_t flushes_begun_ = 0;  // and by the tasks.

@@ -21,7 +21,7 @@ bool Offers::offer_one(Tube& tube) {
   watching_.end_wait(*first);
   places_.to_reserved(ref, *first);
   watching_.charge(*first, tube);
-  watching_.deliver(*first, kind, ref);
+  watching_.deliver({.client = first, .kind = kind, .job = ref});
   return true;
 }
 

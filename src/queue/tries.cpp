@@ -3,12 +3,6 @@
 #include <new>
 
 namespace haricot {
-namespace {
-
-// How long a late record waits for the next try.
-constexpr Duration kPauseOfLateRecords = Duration::milliseconds(50);
-
-}  // namespace
 
 bool Tries::is_limit_reached(JobRef ref) const {
   const JobStore& jobs = state_.jobs;
@@ -27,20 +21,15 @@ void Tries::count_spent(JobRef ref) {
   state_.spent_jobs.add(tube.ref, tube.name, state_.jobs[ref].id, state_.now);
 }
 
-bool Tries::is_room(JournalStatus status) {
-  if (status == JournalStatus::later) answered_later_ = true;
-  return status == JournalStatus::ok;
-}
-
 bool Tries::has_room_for_burial(JobRef ref) {
   const JournaledJob job = flushes_.journaled(ref);
-  return is_room(state_.journal.reserve_promised({.burial = &job}));
+  return state_.journal.reserve_promised({.burial = &job}) == JournalStatus::ok;
 }
 
 void Tries::record_end_of_limited(JobRef ref) {
-  if (is_limited(ref) && is_room(state_.journal.reserve_update(Promise::nothing))) {
-    state_.journal.record(JobChange::update, flushes_.journaled(ref));
-  }
+  if (!is_limited(ref)) return;
+  if (state_.journal.reserve_update(Promise::nothing) != JournalStatus::ok) return;
+  state_.journal.record(JobChange::update, flushes_.journaled(ref));
 }
 
 void Tries::record_burial(JobRef ref) {
@@ -50,33 +39,29 @@ void Tries::record_burial(JobRef ref) {
   }
   try {
     late_.push_back({state_.jobs[ref].id, burials_of(ref)});
-    late_again_ = state_.now + kPauseOfLateRecords;
+    state_.try_refused_again();
   } catch (const std::bad_alloc&) {
     // Without memory as well as without the disk, a restart gives the job another try.
   }
 }
 
 // One that was kicked or deleted meanwhile has a later record, and if it was buried again this is a
-// matter of the other burial. What the budget does not reach is due at once, in the next turn.
-void Tries::record_late(const Budget& budget) {
-  while (!late_.empty()) {
-    if (budget.is_used_up()) {
-      late_again_ = state_.now;
-      return;
-    }
+// matter of the other burial.
+bool Tries::record_late(const Budget& budget) {
+  while (!late_.empty() && !budget.is_used_up()) {
     state_.steps += QueueState::kStepsPerJob;
     const JobRef ref = flushes_.find(late_.back().id);
     const bool is_there = ref != JobRef::none && burials_of(ref) == late_.back().number;
     if (is_there && state_.jobs[ref].state() == JobState::buried) {
       if (!has_room_for_burial(ref)) {
-        late_again_ = state_.now + kPauseOfLateRecords;
-        return;
+        state_.try_refused_again();
+        return false;
       }
       state_.journal.record(JobChange::update, flushes_.journaled(ref));
     }
     late_.pop_back();
   }
-  late_again_ = Instant::never();
+  return true;
 }
 
 }  // namespace haricot

@@ -297,11 +297,10 @@ void Watching::announce_to_many(Tube& tube) {
   state_.steps += std::uint64_t{tube.many_watchers} * QueueState::kStepsPerJob;
 }
 
-void Watching::deliver(Client& client, Delivery::Kind kind, JobRef job, std::uint64_t count,
-                       std::uint32_t not_found) {
+void Watching::deliver(const Delivery& delivery) {
   CHECK(deliveries_.size() < deliveries_.capacity());
-  deliveries_.push_back(Delivery{&client, kind, static_cast<std::uint16_t>(not_found), job, count});
-  state_.steps += QueueState::kStepsPerDelivery;
+  deliveries_.push_back(delivery);
+  if (!delivery.is_at_once) state_.steps += QueueState::kStepsPerDelivery;
 }
 
 void Watching::make_room(std::size_t others) {

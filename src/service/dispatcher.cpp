@@ -112,7 +112,7 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
     case Verb::peek_buried:
       return peek(engine_.peek_buried(client));
     case Verb::kick:
-      return kick(client, command.bound, now);
+      return simple(engine_.kick(client, command.bound, now), ReplyCode::none);
     case Verb::kick_job:
       return simple(engine_.kick_job(id, now), ReplyCode::kicked_job);
     case Verb::pause_tube:
@@ -150,7 +150,7 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
       return watch_by_weight(client, command);
     }
     case Verb::reserve_mode:
-      return reserve_mode(client, command);
+      return simple(engine_.set_weighted(client, command.is_weighted), ReplyCode::none);
     case Verb::drain:
       return set_draining(true, ReplyCode::draining);
     case Verb::undrain:
@@ -283,8 +283,9 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
       return {ReplyCode::deadline_soon};
     case Delivery::Kind::mode_fifo:
     case Delivery::Kind::mode_weighted:
-      return mode_is(delivery.kind == Delivery::Kind::mode_weighted);
-    case Delivery::Kind::mode_failed:
+      return {.code = ReplyCode::now_using,
+              .text = delivery.kind == Delivery::Kind::mode_weighted ? "weighted" : "fifo"};
+    case Delivery::Kind::out_of_memory:
       return {ReplyCode::out_of_memory};
     case Delivery::Kind::watching:
       return {.code = ReplyCode::watching, .number = delivery.count};
@@ -296,9 +297,10 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
     case Delivery::Kind::flushed:
       return {.code = ReplyCode::flushed, .number = delivery.count};
     case Delivery::Kind::batch_deleted:
-      return batch_deleted(delivery.count, delivery.not_found);
-    case Delivery::Kind::flush_failed:
-    case Delivery::Kind::batch_failed:
+      return {.code = ReplyCode::deleted_batch,
+              .number = delivery.count,
+              .other_number = delivery.not_found};
+    case Delivery::Kind::failed:
       return {ReplyCode::internal_error};
   }
   CHECK(false);
@@ -321,12 +323,6 @@ Reply Dispatcher::watch(Client& client, Outcome outcome) {
 Reply Dispatcher::peek(JobRef ref) {
   if (ref == JobRef::none) return {ReplyCode::not_found};
   return with_job(ReplyCode::found, ref);
-}
-
-Reply Dispatcher::kick(Client& client, std::uint32_t bound, Instant now) {
-  const ManyResult result = engine_.kick(client, bound, now);
-  if (result.outcome != Outcome::done) return simple(result.outcome, ReplyCode::none);
-  return {.code = ReplyCode::kicked, .number = result.jobs};
 }
 
 Reply Dispatcher::stats(Instant now) {

@@ -75,9 +75,7 @@ Reply Dispatcher::flush_tube(Client& client, const Command& command) {
   const JobStates states = {.ready = word == StateWord::none || word == StateWord::ready,
                             .delayed = word == StateWord::none || word == StateWord::delayed,
                             .buried = word == StateWord::none || word == StateWord::buried};
-  const ManyResult result = engine_.flush(client, command.tube, states);
-  if (result.outcome != Outcome::done) return simple(result.outcome, ReplyCode::none);
-  return {.code = ReplyCode::flushed, .number = result.jobs};
+  return simple(engine_.flush(client, command.tube, states), ReplyCode::none);
 }
 
 void Dispatcher::write_jobs(Report& report, std::span<const JobRef> jobs, Instant now) {
@@ -165,30 +163,14 @@ Reply Dispatcher::reserve_batch(Client& client, const Command& command, Instant 
 Reply Dispatcher::delete_batch(Client& client, const Command& command) {
   std::array<JobId, kBatchMax> ids;
   const std::size_t size = read_ids(command.ids, ids);
-  const DeleteResult result = engine_.delete_batch(client, std::span(ids).first(size));
-  if (result.outcome != Outcome::done) return simple(result.outcome, ReplyCode::none);
-  return batch_deleted(result.deleted, result.not_found);
-}
-
-Reply Dispatcher::batch_deleted(std::uint64_t deleted, std::uint64_t not_found) {
-  return {.code = ReplyCode::deleted_batch, .number = deleted, .other_number = not_found};
+  return simple(engine_.delete_batch(client, std::span(ids).first(size)), ReplyCode::none);
 }
 
 // It is a `watch`, and is counted as one.
 Reply Dispatcher::watch_by_weight(Client& client, const Command& command) {
   static_assert(kWatchWeightMax == WatchWeights::kWeightMax);
   count(Verb::watch);
-  return watch(client, engine_.watch(client, command.tube, command.bound));
-}
-
-Reply Dispatcher::reserve_mode(Client& client, const Command& command) {
-  const Outcome outcome = engine_.set_weighted(client, command.is_weighted);
-  if (outcome != Outcome::done) return simple(outcome, ReplyCode::none);
-  return mode_is(command.is_weighted);
-}
-
-Reply Dispatcher::mode_is(bool weighted) {
-  return {.code = ReplyCode::now_using, .text = weighted ? "weighted" : "fifo"};
+  return simple(engine_.watch(client, command.tube, command.bound), ReplyCode::none);
 }
 
 Reply Dispatcher::set_draining(bool draining, ReplyCode code) {

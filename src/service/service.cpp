@@ -11,9 +11,6 @@ namespace haricot {
 
 namespace {
 
-// Memory for bodies that nobody has needed for so long, and at most twice that, goes back.
-constexpr Duration kBlobAge = Duration::seconds(1);
-
 // A report has to be written, number by number, where a body is only copied.
 std::uint64_t steps_for(const Reply& reply) {
   const bool is_report = reply.code == ReplyCode::ok;
@@ -57,11 +54,6 @@ void Service::advance(Instant now) {
   // Whoever waits in the backlog was there first.
   steps_of_read_ = backlog_.empty() ? steps_of_share() : turn_limits::kStepsPerShareMin;
   if (limits_.idle_timeout_s > 0) look_for_idle(now);
-  if (now_ >= age_blobs_again_) {
-    BlobRef::age();
-    age_blobs_again_ = now_ + kBlobAge;
-  }
-  BlobRef::reclaim_retired();
 }
 
 // A cheap command never waits.
@@ -158,9 +150,8 @@ void Service::end_turn(Instant now) {
 }
 
 Instant Service::next_event() const {
-  if (!backlog_.empty() || BlobRef::retired_bytes() > 0) return Instant{};
-  const Instant next = std::min({engine_.next_event(), journal_.next_event(), next_idle_look()});
-  return BlobRef::kept_bytes() > 0 ? std::min(next, age_blobs_again_) : next;
+  if (!backlog_.empty()) return Instant{};
+  return std::min({engine_.next_event(), journal_.next_event(), next_idle_look()});
 }
 
 // Running commands ------------------------------------------------------------------------------

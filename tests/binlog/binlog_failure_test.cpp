@@ -294,7 +294,7 @@ TEST(BinlogFailure, OfAWriteDoesNotCutABatchOfDeletesInTwo) {
     world.end_turn();
     for (std::size_t i = 0; i < jobs_before; ++i) world.put({.body_bytes = 1000});
     disk.inject({.call = DiskCall::write});
-    const DeleteResult result = world.delete_batch(ids);
+    const Ended result = world.delete_batch(ids);
     disk.clear_faults();
     const bool is_done = result.outcome == Outcome::done;
     EXPECT_TRUE(is_done || result.outcome == Outcome::journal_failed);

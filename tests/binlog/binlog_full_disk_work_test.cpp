@@ -39,9 +39,9 @@ TEST(BinlogSpace, OfAFullDiskIsEnoughForABatchOfDeletes) {
           left.erase(begin, left.end());
           const std::size_t size = ids.size();
           if (most > size) ids.push_back(ids.front());
-          const DeleteResult result = world.delete_batch(ids);
+          const Ended result = world.delete_batch(ids);
           ASSERT_EQ(result.outcome, Outcome::done);
-          ASSERT_EQ(result.deleted, size);
+          ASSERT_EQ(result.jobs, size);
           ASSERT_EQ(result.not_found, ids.size() - size);
           ASSERT_EQ(world.engine.jobs().size(), left.size());
           if (random.one_in(2)) world.end_turn();

@@ -123,44 +123,29 @@ Outcome World::try_once(PendingPut& put) {
   return outcome;
 }
 
-ManyResult World::kick(std::uint32_t bound) {
-  ManyResult result{};
-  (void)until_done([&] {
-    result = engine.kick(client, bound, now);
-    return result.outcome;
-  });
-  finish_task();
-  for (const Delivery& delivery : engine.deliveries()) {
-    if (delivery.kind == Delivery::Kind::kicked) result = {Outcome::done, delivery.count};
-  }
-  engine.clear_deliveries();
-  return result;
+Ended World::kick(std::uint32_t bound) {
+  return end_of(engine.kick(client, bound, now));
 }
 
 bool World::flush(std::string_view tube, JobStates states) {
-  bool is_good = engine.flush(client, tube, states).outcome != Outcome::journal_failed;
-  finish_task();
-  for (const Delivery& delivery : engine.deliveries()) {
-    if (delivery.kind == Delivery::Kind::flush_failed) is_good = false;
-  }
-  engine.clear_deliveries();
-  return is_good;
+  return end_of(engine.flush(client, tube, states)).outcome != Outcome::journal_failed;
 }
 
-DeleteResult World::delete_batch(const std::vector<JobId>& ids) {
-  DeleteResult result{Outcome::done};
-  (void)until_done([&] {
-    result = engine.delete_batch(client, ids);
-    return result.outcome;
-  });
+Ended World::delete_batch(const std::vector<JobId>& ids) {
+  return end_of(engine.delete_batch(client, ids));
+}
+
+// A command that has ended like that, or goes on as a task of the client.
+Ended World::end_of(Outcome outcome) {
+  Ended ended{outcome};
   finish_task();
   for (const Delivery& delivery : engine.deliveries()) {
-    const bool is_done = delivery.kind == Delivery::Kind::batch_deleted;
-    result = {is_done ? Outcome::done : Outcome::journal_failed,
-              static_cast<std::uint32_t>(delivery.count), delivery.not_found};
+    const bool is_failed = delivery.kind == Delivery::Kind::failed;
+    ended = {is_failed ? Outcome::journal_failed : Outcome::done, delivery.count,
+             delivery.not_found};
   }
   engine.clear_deliveries();
-  return result;
+  return ended;
 }
 
 void World::finish_task() {
@@ -169,7 +154,7 @@ void World::finish_task() {
   while (client.is_busy()) {
     ASSERT_LT(++turns, kTurnsMax) << "the client's task does not end";
     engine.advance(now);
-    if (!engine.tasks_wait()) continue;
+    if (engine.next_event() <= now) continue;
     end_turn();
     disk.complete_syncs(1);
     if (binlog.may_try_again()) {

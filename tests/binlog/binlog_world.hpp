@@ -37,6 +37,13 @@ struct PutOptions {
   std::string_view tags = {};  // Outlives the put.
 };
 
+// How a command ended that may be long.
+struct Ended {
+  Outcome outcome;
+  std::uint64_t jobs = 0;
+  std::uint32_t not_found = 0;
+};
+
 class World {
  public:
   // Opens the binlog of that folder, which has to work out unless it `may_fail`.
@@ -85,10 +92,10 @@ class World {
   Outcome kick_job(JobId id) {
     return until_done([&] { return engine.kick_job(id, now); });
   }
-  ManyResult kick(std::uint32_t bound);
+  Ended kick(std::uint32_t bound);
   // To its end. Whether the journal let it delete all.
   bool flush(std::string_view tube, JobStates states);
-  DeleteResult delete_batch(const std::vector<JobId>& ids);
+  Ended delete_batch(const std::vector<JobId>& ids);
   // Ends turns, and a sync in each, until those who have to wait may try again.
   void wait_for_disk();
   // What a random worker and producer do. Returns whether the disk let them.
@@ -147,6 +154,7 @@ class World {
   }
   // Turns as a server makes them, until the client's task has ended. Time passes where it is not
   // the disk that has to move: a task that the journal has refused is tried again after a pause.
+  Ended end_of(Outcome outcome);
   void finish_task();
   void run_turns(Instant end);
   void take_notices();

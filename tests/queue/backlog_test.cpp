@@ -14,7 +14,7 @@ class BacklogTest : public test::Parts {
 TEST_F(BacklogTest, AKickMovesABoundedNumberOfJobsInACall) {
   Client& client = open();
   for (std::uint32_t i = 0; i < kJobs; ++i) make_buried();
-  EXPECT_EQ(backlog.kick(client, kJobs).outcome, Outcome::waiting);
+  EXPECT_EQ(backlog.kick(client, kJobs), Outcome::waiting);
   EXPECT_EQ(state.counts.ready, kPerCall);
   EXPECT_EQ(backlog.left_for_calls(), 0U);
   EXPECT_LE(backlog.next_event(), state.now);
@@ -29,7 +29,10 @@ TEST_F(BacklogTest, AFlushThatIsRefusedTriesAgainLater) {
   Client& client = open();
   for (int i = 0; i < 5; ++i) make_ready();
   journal.refuse_from(4, JournalStatus::failed);
-  EXPECT_EQ(backlog.flush(client, tube, {.ready = true}).outcome, Outcome::journal_failed);
+  EXPECT_EQ(backlog.flush(client, tube, {.ready = true}), Outcome::waiting);
+  ASSERT_EQ(watching.deliveries().size(), 1U);
+  EXPECT_EQ(watching.deliveries()[0].kind, Delivery::Kind::failed);
+  EXPECT_FALSE(client.is_busy());
   EXPECT_EQ(state.counts.ready, 3U);
   EXPECT_EQ(tube.ready.size(), 0U);
   EXPECT_GT(backlog.next_event(), state.now);

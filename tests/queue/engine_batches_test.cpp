@@ -162,9 +162,9 @@ TEST_F(EngineBatches, ADeleteCountsWhatItFindsAndWhatNot) {
   const JobId delayed = world.put(client, {.delay_s = 9});
   const JobId ready = world.put(client);
   const Ids ids = {ready, 99, foreign, own, delayed, ready, 0};
-  const DeleteResult result = engine.delete_batch(client, ids);
+  const test::Ended result = world.delete_batch(client, ids);
   EXPECT_EQ(result.outcome, Outcome::done);
-  EXPECT_EQ(result.deleted, 3U);
+  EXPECT_EQ(result.jobs, 3U);
   EXPECT_EQ(result.not_found, 4U);
   EXPECT_TRUE(world.exists(foreign));
   EXPECT_EQ(engine.jobs().size(), 1U);
@@ -182,18 +182,60 @@ TEST_F(EngineBatches, ADeleteThatTheJournalRefusesDeletesNothing) {
   for (int i = 0; i < 3; ++i) world.put(client);
   for (const JournalStatus status : {JournalStatus::full, JournalStatus::failed}) {
     journal.refuse_from(1, status);
-    EXPECT_EQ(engine.delete_batch(client, Ids{1, 2, 3}).outcome, Outcome::journal_failed);
+    EXPECT_EQ(world.delete_batch(client, Ids{1, 2, 3}).outcome, Outcome::journal_failed);
     EXPECT_EQ(engine.jobs().size(), 3U);
   }
-  journal.refuse_from(1, JournalStatus::later);
-  EXPECT_EQ(engine.delete_batch(client, Ids{1, 2, 3}).outcome, Outcome::not_yet);
-  EXPECT_EQ(engine.jobs().size(), 3U);
   // What finds nothing asks for nothing.
-  const DeleteResult nothing = engine.delete_batch(client, Ids{8, 9});
+  journal.refuse_from(1, JournalStatus::later);
+  const test::Ended nothing = world.delete_batch(client, Ids{8, 9});
   EXPECT_EQ(nothing.outcome, Outcome::done);
   EXPECT_EQ(nothing.not_found, 2U);
+  EXPECT_EQ(world.delete_batch(client, Ids{1, 2, 3}).outcome, Outcome::waiting);
+  EXPECT_EQ(engine.jobs().size(), 3U);
+  engine.check_invariants();
   journal.accept();
-  EXPECT_EQ(engine.delete_batch(client, Ids{1, 2, 3}).deleted, 3U);
+  engine.go_on_with_tasks(world.now);
+  EXPECT_EQ(world.take_deliveries(), (Gots{{&client, Delivery::Kind::batch_deleted, 0, 3}}));
+}
+
+// Who watches very many tubes is told of each that a deletion touches. The batch goes on in later
+// turns rather than have a turn do all of that, and no watcher sees a tube that has yet to be told.
+TEST_F(EngineBatches, ADeleteThatManyWatchersAreToldOfIsDividedAmongTurns) {
+  constexpr std::uint32_t kTubes = WatchIndex::kManyFrom;
+  Client& client = world.connect();
+  Ids ids;
+  for (std::uint32_t i = 0; i < kTubes; ++i) {
+    ASSERT_EQ(engine.use(client, "t" + std::to_string(i)), Outcome::done);
+    ids.push_back(world.put(client));
+    world.put(client);
+  }
+  constexpr std::uint32_t kWatchers = 40;
+  std::vector<Client*> watchers;
+  for (std::uint32_t n = 0; n < kWatchers; ++n) {
+    watchers.push_back(&world.connect());
+    for (std::uint32_t i = 0; i < kTubes; ++i) {
+      ASSERT_EQ(engine.watch(*watchers.back(), "t" + std::to_string(i)), Outcome::done);
+    }
+  }
+  world.now = world.now + Duration::milliseconds(1);
+  engine.advance(world.now);
+  // A tube beside what a piece may do.
+  constexpr std::uint64_t kOneMore = kWatchers * (Engine::kStepsPerJob + 1) + 2 * 128;
+  std::uint64_t before = engine.steps();
+  ASSERT_EQ(world.delete_batch(client, ids).outcome, Outcome::waiting);
+  EXPECT_LE(engine.steps() - before, turn_limits::kStepsOfBatch + kOneMore);
+  int turns = 0;
+  for (; client.is_busy(); ++turns) {
+    ASSERT_LT(turns, 1'000);
+    engine.check_invariants();
+    before = engine.steps();
+    engine.advance(world.now);
+    EXPECT_LE(engine.steps() - before, turn_limits::kStepsOfTasks + kOneMore);
+    ASSERT_EQ(engine.reserve(*watchers[1], world.now, world.now).outcome, Outcome::done);
+  }
+  EXPECT_GE(turns, 5);
+  ASSERT_EQ(engine.deliveries().size(), 1U);
+  EXPECT_EQ(engine.deliveries()[0].count + engine.deliveries()[0].not_found, kTubes);
 }
 
 // Deletes that the journal takes in parts only ---------------------------------------------------
@@ -211,9 +253,9 @@ class EngineBatchInParts : public EngineBatches {
     // 8 ids name 7 jobs: 7 are too many, so are 3, and 1 goes; the next one waits.
     journal.refuse_from(4, JournalStatus::later);
     ids.push_back(99);
-    ASSERT_EQ(engine.delete_batch(client, ids).outcome, Outcome::waiting);
+    ASSERT_EQ(world.delete_batch(client, ids).outcome, Outcome::waiting);
     ASSERT_TRUE(client.is_busy());
-    ASSERT_TRUE(engine.tasks_wait());
+    ASSERT_EQ(engine.next_event(), Instant::never());
     ASSERT_EQ(engine.jobs().size(), 6U);
     engine.check_invariants();
   }
@@ -233,9 +275,9 @@ TEST_F(EngineBatchInParts, AllOfThemAreDeletedByOneCommand) {
     SCOPED_TRACE(together);
     journal.deletions_together_max = together;
     ids.push_back(99);
-    const DeleteResult result = engine.delete_batch(client, ids);
+    const test::Ended result = world.delete_batch(client, ids);
     EXPECT_EQ(result.outcome, Outcome::done);
-    EXPECT_EQ(result.deleted, 7U);
+    EXPECT_EQ(result.jobs, 7U);
     EXPECT_EQ(result.not_found, 1U);
     EXPECT_EQ(engine.jobs().size(), 0U);
     EXPECT_EQ(engine.jobs().remains(), 2U * together);
@@ -252,7 +294,7 @@ TEST_F(EngineBatchInParts, AllOfThemAreDeletedByOneCommand) {
 TEST_F(EngineBatchInParts, WhatWaitsForTheDiskGoesOnAndIsAnsweredOnce) {
   ASSERT_NO_FATAL_FAILURE(begin_and_wait());
   engine.go_on_with_tasks(world.now);
-  EXPECT_TRUE(engine.tasks_wait());
+  EXPECT_TRUE(client.is_busy());
   // Somebody else deletes one of the rest meanwhile, and reserves another.
   Client& other = world.connect();
   journal.accept();
@@ -271,11 +313,11 @@ TEST_F(EngineBatchInParts, WhatTheDiskRefusesThenIsAnsweredAsAFailure) {
   ASSERT_NO_FATAL_FAILURE(begin_and_wait());
   journal.refuse_from(1, JournalStatus::failed);
   engine.go_on_with_tasks(world.now);
-  EXPECT_EQ(world.take_deliveries(), got(Delivery::Kind::batch_failed, 1));
+  EXPECT_EQ(world.take_deliveries(), got(Delivery::Kind::failed, 1));
   EXPECT_EQ(engine.jobs().size(), 6U);
   EXPECT_EQ(engine.jobs().remains(), 0U);
   journal.accept();
-  EXPECT_EQ(engine.delete_batch(client, ids).deleted, 6U);
+  EXPECT_EQ(world.delete_batch(client, ids).jobs, 6U);
 }
 
 TEST_F(EngineBatchInParts, AClientThatGoesLeavesTheRest) {
@@ -284,7 +326,7 @@ TEST_F(EngineBatchInParts, AClientThatGoesLeavesTheRest) {
   go_on();
   EXPECT_TRUE(world.take_deliveries().empty());
   EXPECT_EQ(engine.jobs().size(), 6U);
-  EXPECT_FALSE(engine.tasks_wait());
+  EXPECT_EQ(engine.next_event(), Instant::never());
 }
 
 TEST_F(EngineBatches, ADeleteFreesTheTubesOfItsJobs) {
@@ -294,7 +336,7 @@ TEST_F(EngineBatches, ADeleteFreesTheTubesOfItsJobs) {
     world.put(client);
   }
   ASSERT_EQ(engine.use(client, "default"), Outcome::done);
-  EXPECT_EQ(engine.delete_batch(client, Ids{1, 2}).deleted, 2U);
+  EXPECT_EQ(world.delete_batch(client, Ids{1, 2}).jobs, 2U);
   EXPECT_EQ(engine.tubes().size(), 1U);
 }
 

@@ -238,7 +238,7 @@ TEST_F(EngineClients, EverythingThatMakesAJobReadyWakesAWorker) {
   expect_woken("kick-job");
   hold();
   ASSERT_EQ(engine.bury(holder, id, 1), Outcome::done);
-  EXPECT_EQ(engine.kick(holder, 1, world.now).jobs, 1u);
+  EXPECT_EQ(world.kick(holder, 1).jobs, 1u);
   expect_woken("kick");
   ASSERT_EQ(engine.pause("a", 100, world.now), Outcome::done);
   world.wait(worker);

@@ -84,7 +84,7 @@ TEST_F(EngineDetail, AFlushLeavesNothingBehind) {
   world.pass_s(50);
   EXPECT_PRED2(is_near, oldest_ready(), 50u);
   EXPECT_EQ(oldest_buried(), 50u);
-  ASSERT_EQ(engine.flush(client, "default", {.ready = true, .buried = true}).jobs, 600u);
+  ASSERT_EQ(world.flush(client, "default", {.ready = true, .buried = true}).jobs, 600u);
   EXPECT_EQ(oldest_ready(), 0u);
   EXPECT_EQ(oldest_buried(), 0u);
   for (int i = 0; i < 600; ++i) world.put(client);
@@ -127,7 +127,7 @@ TEST_F(EngineDetail, JobsOfABatchCountOneByOne) {
   const BatchBound no_bound = {[](void*, std::uint32_t) { return true; }, nullptr};
   ASSERT_EQ(engine.reserve_batch(client, 5, no_bound, world.now, world.now, taken), Outcome::done);
   world.pass_ms(700);
-  ASSERT_EQ(engine.delete_batch(client, ids).deleted, 5u);
+  ASSERT_EQ(world.delete_batch(client, ids).jobs, 5u);
   EXPECT_PRED2(is_near, detail().queued.p50_ms, 200u);
   EXPECT_PRED2(is_near, detail().worked.p50_ms, 700u);
 }

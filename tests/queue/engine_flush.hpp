@@ -53,7 +53,7 @@ class EngineFlush : public EngineTest {
   }
   // A flush that is too long for one call.
   void begin_flush(Client& client, JobStates states = kAll, std::string_view tube = "default") {
-    ASSERT_EQ(engine.flush(client, tube, states).outcome, Outcome::waiting);
+    ASSERT_EQ(world.flush(client, tube, states).outcome, Outcome::waiting);
     EXPECT_TRUE(client.is_busy());
     engine.check_invariants();
   }

@@ -21,13 +21,13 @@ TEST_F(EngineFlush, ThatHasToWaitForTheDiskIsNoReasonForATurn) {
   put_many(client, 10);
   journal.refuse_from(5, JournalStatus::later);  // It asks before it begins.
   begin_flush(client);
-  EXPECT_TRUE(engine.tasks_wait());
+  EXPECT_TRUE(client.is_busy());
   EXPECT_GT(engine.next_event(), world.now);
   EXPECT_EQ(engine.counts().ready, 7U);
   engine.advance(world.now);
   EXPECT_TRUE(world.take_deliveries().empty());
   engine.go_on_with_tasks(world.now);
-  EXPECT_TRUE(engine.tasks_wait());
+  EXPECT_TRUE(client.is_busy());
   journal.accept();
   engine.go_on_with_tasks(world.now);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, 10)}));
@@ -39,7 +39,7 @@ TEST_F(EngineFlush, ThatIsRefusedAtOnceHasNotBegun) {
   const Ids buried = bury_many(client, 2);
   for (const JournalStatus status : {JournalStatus::failed, JournalStatus::full}) {
     journal.refuse_from(1, status);
-    EXPECT_EQ(engine.flush(client, "default", kAll).outcome, Outcome::journal_failed);
+    EXPECT_EQ(world.flush(client, "default", kAll).outcome, Outcome::journal_failed);
     EXPECT_FALSE(client.is_busy());
     engine.check_invariants();
     journal.accept();
@@ -48,9 +48,9 @@ TEST_F(EngineFlush, ThatIsRefusedAtOnceHasNotBegun) {
   EXPECT_EQ(listed(JobState::buried), buried);
   // A tube without such jobs needs no journal.
   journal.refuse_from(1, JournalStatus::failed);
-  EXPECT_EQ(engine.flush(client, "default", {.delayed = true}).outcome, Outcome::done);
+  EXPECT_EQ(world.flush(client, "default", {.delayed = true}).outcome, Outcome::done);
   journal.accept();
-  EXPECT_EQ(engine.flush(client, "default", kAll).jobs, 5U);
+  EXPECT_EQ(world.flush(client, "default", kAll).jobs, 5U);
 }
 
 // The client is told at once. Nothing comes back, and nobody finds what is left.
@@ -63,7 +63,7 @@ TEST_F(EngineFlush, ThatIsRefusedLaterOnGoesOnUntilAllIsRecorded) {
     engine.advance(world.now);
     journal.written.clear();
     journal.refuse_from(in_a_turn ? kSlice + 50 : 50, JournalStatus::failed);
-    const ManyResult result = engine.flush(client, "default", kAll);
+    const test::Ended result = world.flush(client, "default", kAll);
     if (in_a_turn) {
       EXPECT_EQ(result.outcome, Outcome::waiting);
       engine.advance(world.now);
@@ -101,8 +101,8 @@ TEST_F(EngineFlush, ThatComesAfterARefusedOneIsRefusedToo) {
   Client& other = world.connect();
   put_many(client, 10);
   journal.refuse_from(5, JournalStatus::failed);
-  EXPECT_EQ(engine.flush(client, "default", kAll).outcome, Outcome::journal_failed);
-  EXPECT_EQ(engine.flush(other, "default", kAll).outcome, Outcome::journal_failed);
+  EXPECT_EQ(world.flush(client, "default", kAll).outcome, Outcome::journal_failed);
+  EXPECT_EQ(world.flush(other, "default", kAll).outcome, Outcome::journal_failed);
   EXPECT_FALSE(other.is_busy());
   engine.check_invariants();
 }
@@ -126,7 +126,7 @@ TEST_F(EngineFlush, ThatIsRefusedGoesOnWithoutItsClient) {
   Client& client = world.connect();
   put_many(client, 10);
   journal.refuse_from(4, JournalStatus::failed);
-  EXPECT_EQ(engine.flush(client, "default", kAll).outcome, Outcome::journal_failed);
+  EXPECT_EQ(world.flush(client, "default", kAll).outcome, Outcome::journal_failed);
   world.disconnect(client);
   engine.check_invariants();
   journal.accept();

@@ -30,7 +30,7 @@ TEST_F(EngineFlush, DeletesTheJobsOfTheStatesThatItNames) {
     bury_many(client, 5);
     put_many(client, 3);
     put_many(client, 4, {.delay_s = 9});
-    const ManyResult result = engine.flush(client, "default", row.states);
+    const test::Ended result = world.flush(client, "default", row.states);
     EXPECT_EQ(result.outcome, Outcome::done);
     EXPECT_EQ(result.jobs, row.flushed);
     EXPECT_EQ(engine.counts().ready, row.ready);
@@ -40,7 +40,7 @@ TEST_F(EngineFlush, DeletesTheJobsOfTheStatesThatItNames) {
     EXPECT_TRUE(world.exists(held[0]));
     engine.check_invariants();
     engine.advance(world.now);
-    EXPECT_EQ(engine.flush(client, "default", kAll).jobs, 12 - row.flushed);
+    EXPECT_EQ(world.flush(client, "default", kAll).jobs, 12 - row.flushed);
     ASSERT_EQ(engine.delete_job(client, held[0]), Outcome::done);
   }
   EXPECT_EQ(engine.jobs().size(), 0U);
@@ -49,16 +49,16 @@ TEST_F(EngineFlush, DeletesTheJobsOfTheStatesThatItNames) {
 TEST_F(EngineFlush, IsOfOneTube) {
   Client& client = world.connect();
   put_many(client, 2);
-  EXPECT_EQ(engine.flush(client, "t", kAll).outcome, Outcome::not_found);
+  EXPECT_EQ(world.flush(client, "t", kAll).outcome, Outcome::not_found);
   ASSERT_EQ(engine.use(client, "t"), Outcome::done);
   put_many(client, 3);
   ASSERT_EQ(engine.use(client, "default"), Outcome::done);
-  EXPECT_EQ(engine.flush(client, "t", kAll).jobs, 3U);
+  EXPECT_EQ(world.flush(client, "t", kAll).jobs, 3U);
   // Nothing else refers to the tube.
   EXPECT_EQ(engine.find_tube("t"), nullptr);
   EXPECT_EQ(engine.counts().ready, 2U);
-  EXPECT_EQ(engine.flush(client, "default", kAll).jobs, 2U);
-  EXPECT_EQ(engine.flush(client, "default", kAll).jobs, 0U);
+  EXPECT_EQ(world.flush(client, "default", kAll).jobs, 2U);
+  EXPECT_EQ(world.flush(client, "default", kAll).jobs, 0U);
 }
 
 TEST_F(EngineFlush, RecordsEachDeletionWithWhatTheJobWas) {
@@ -67,7 +67,7 @@ TEST_F(EngineFlush, RecordsEachDeletionWithWhatTheJobWas) {
   world.put(client, {.delay_s = 9});
   bury_many(client, 1);
   journal.written.clear();
-  EXPECT_EQ(engine.flush(client, "default", kAll).jobs, 3U);
+  EXPECT_EQ(world.flush(client, "default", kAll).jobs, 3U);
   ASSERT_EQ(journal.written.size(), 3U);
   for (const FakeJournal::Record& record : journal.written) {
     EXPECT_EQ(record.kind, FakeJournal::Kind::deletion);
@@ -148,7 +148,7 @@ TEST_F(EngineFlush, NoCommandFindsAJobThatIsFlushed) {
       EXPECT_EQ(engine.release(other, id, 1, 0, world.now), Outcome::not_found);
       EXPECT_EQ(engine.bury(other, id, 1), Outcome::not_found);
       EXPECT_EQ(engine.touch(other, id, world.now), Outcome::not_found);
-      EXPECT_EQ(engine.delete_batch(other, Ids{id}).not_found, 1U);
+      EXPECT_EQ(world.delete_batch(other, Ids{id}).not_found, 1U);
       engine.check_invariants();
     }
   }
@@ -161,7 +161,7 @@ TEST_F(EngineFlush, NoCommandFindsAJobThatIsFlushed) {
     EXPECT_EQ(listed(state), Ids{});
   }
   EXPECT_EQ(scanned(), Ids{});
-  EXPECT_EQ(engine.kick(other, 10, world.now).jobs, 0U);
+  EXPECT_EQ(world.kick(other, 10).jobs, 0U);
   finish();
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, 4 * kSlice)}));
 }
@@ -186,9 +186,9 @@ TEST_F(EngineFlush, LeavesWhatComesBehindIt) {
   EXPECT_EQ(listed(JobState::buried), Ids{held[2]});
   EXPECT_EQ(world.id_of(engine.peek_buried(other)), held[2]);
   // A kick takes the buried one of now, and the delayed ones when there is none.
-  EXPECT_EQ(engine.kick(other, 10, world.now).jobs, 1U);
+  EXPECT_EQ(world.kick(other, 10).jobs, 1U);
   EXPECT_EQ(world.state(held[2]), JobState::ready);
-  EXPECT_EQ(engine.kick(other, 10, world.now).jobs, 2U);
+  EXPECT_EQ(world.kick(other, 10).jobs, 2U);
   EXPECT_EQ(world.reserve(other), held[0]);
   finish();
   EXPECT_EQ(world.take_deliveries(), (Gots{got_flushed(client, 3 * kSlice)}));
@@ -204,7 +204,7 @@ TEST_F(EngineFlush, OfBuriedJobsLeavesTheDelayedOnesToAKick) {
   engine.advance(world.now);
   EXPECT_EQ(world.tube().buried, kSlice);
   const JobId delayed = world.put(other, {.delay_s = 20});
-  EXPECT_EQ(engine.kick(other, 1, world.now).outcome, Outcome::done);
+  EXPECT_EQ(world.kick(other, 1).outcome, Outcome::done);
   EXPECT_EQ(world.state(delayed), JobState::ready);
   finish();
 }

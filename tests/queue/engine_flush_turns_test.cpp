@@ -38,7 +38,7 @@ TEST_F(FlushTurns, TheSecondWaitsForTheFirstAndNobodyElseDoes) {
   EXPECT_EQ(world.reserve(producer), 0U);
   ASSERT_EQ(engine.use(producer, "other"), Outcome::done);
   world.put(producer);
-  EXPECT_EQ(engine.flush(producer, "other", kAll).jobs, 1U);
+  EXPECT_EQ(world.flush(producer, "other", kAll).jobs, 1U);
   EXPECT_GT(engine.next_event(), world.now) << "it waits without being busy";
   engine.go_on_with_tasks(world.now);
   finish();
@@ -111,7 +111,7 @@ TEST_F(FlushTurns, BuriedJobsOfBothSidesKeepApart) {
     EXPECT_EQ(listed(JobState::buried), left);
     EXPECT_EQ(scanned(), left);
     // One of them goes and comes again.
-    EXPECT_EQ(engine.kick(producer, 1, world.now).jobs, 1U);
+    EXPECT_EQ(world.kick(producer, 1).jobs, 1U);
     bury(producer, left[0]);
     engine.check_invariants();
     engine.go_on_with_tasks(world.now);

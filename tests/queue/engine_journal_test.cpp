@@ -119,7 +119,7 @@ TEST_F(EngineJournal, EveryLastingChangeIsRecordedInItsOrder) {
   ASSERT_EQ(engine.release(client, id, 5, 0, world.now), Outcome::done);
   ASSERT_EQ(world.reserve(client), id);
   ASSERT_EQ(engine.bury(client, id, 6), Outcome::done);
-  EXPECT_EQ(engine.kick(client, 1, world.now).jobs, 1u);
+  EXPECT_EQ(world.kick(client, 1).jobs, 1u);
   ASSERT_EQ(world.reserve(client), id);
   ASSERT_EQ(engine.bury(client, id, 7), Outcome::done);
   ASSERT_EQ(engine.kick_job(id, world.now), Outcome::done);
@@ -173,7 +173,7 @@ TEST_F(EngineJournal, ACommandThatFindsNothingAsksForNothing) {
   EXPECT_EQ(engine.bury(other, id, 1), Outcome::not_found);
   EXPECT_EQ(engine.delete_job(other, id), Outcome::not_found);
   EXPECT_EQ(engine.kick_job(id, world.now), Outcome::not_found);
-  EXPECT_EQ(engine.kick(other, 10, world.now).jobs, 0u);
+  EXPECT_EQ(world.kick(other, 10).jobs, 0u);
   EXPECT_EQ(journal.asked, asked);
 }
 
@@ -207,7 +207,6 @@ TEST_F(EngineJournal, ARefusedCommandChangesNothing) {
       {"release", [&] { return engine.release(client, held, 1, 0, now); }, false},
       {"delayed release", [&] { return engine.release(client, held, 1, 9, now); }, false},
       {"bury", [&] { return engine.bury(client, held, 1); }, false},
-      {"kick", [&] { return engine.kick(client, 10, now).outcome; }, false},
       {"kick-job of a buried one", [&] { return engine.kick_job(buried, now); }, false},
       {"kick-job of a delayed one", [&] { return engine.kick_job(delayed, now); }, false},
   };
@@ -231,6 +230,25 @@ TEST_F(EngineJournal, ARefusedCommandChangesNothing) {
   // And it was the journal alone that kept them from it.
   EXPECT_EQ(engine.kick_job(delayed, now), Outcome::done);
   EXPECT_NE(picture({&client, &waiting}), before);
+}
+
+// One that has to wait for the disk is a long task from the first.
+TEST_F(EngineJournal, ARefusedKickMovesNothing) {
+  Client& client = world.connect();
+  const JobId id = world.put(client, {.delay_s = 100});
+  for (const JournalStatus status : {JournalStatus::full, JournalStatus::failed}) {
+    journal.refuse_from(1, status);
+    EXPECT_EQ(world.kick(client, 10).outcome, Outcome::journal_failed);
+    EXPECT_FALSE(client.is_busy());
+  }
+  journal.refuse_from(1, JournalStatus::later);
+  EXPECT_EQ(world.kick(client, 10).outcome, Outcome::waiting);
+  EXPECT_TRUE(client.is_busy());
+  EXPECT_EQ(world.state(id), JobState::delayed);
+  journal.accept();
+  engine.go_on_with_tasks(world.now);
+  EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, 1)}));
+  EXPECT_EQ(world.state(id), JobState::ready);
 }
 
 // The refused body of a put was somebody's memory.
@@ -260,10 +278,10 @@ TEST_F(EngineJournal, ALongKickThatHasToWaitIsNoReasonForATurn) {
   Client& client = world.connect();
   for (std::uint32_t i = 0; i < 2 * Engine::kJobsPerCall; ++i) world.put(client, {.delay_s = 100});
   journal.refuse_from(Engine::kJobsPerCall + 6, JournalStatus::later);
-  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(client, 4294967295).outcome, Outcome::waiting);
   EXPECT_LE(engine.next_event(), world.now);
   engine.advance(world.now);
-  EXPECT_TRUE(engine.tasks_wait());
+  EXPECT_TRUE(client.is_busy());
   EXPECT_GT(engine.next_event(), world.now);
   engine.advance(world.now);
   EXPECT_TRUE(world.take_deliveries().empty());
@@ -316,7 +334,7 @@ TEST_F(EngineJournal, AKickThatIsRefusedMidwayAnswersWhatItKicked) {
   Client& client = world.connect();
   for (std::uint32_t i = 0; i < 10; ++i) world.put(client, {.delay_s = 10 + i});
   journal.refuse_from(4, JournalStatus::full);
-  const ManyResult result = engine.kick(client, 10, world.now);
+  const test::Ended result = world.kick(client, 10);
   EXPECT_EQ(result.outcome, Outcome::done);
   EXPECT_EQ(result.jobs, 3u);
   EXPECT_EQ(engine.counts().ready, 3u);
@@ -329,7 +347,7 @@ TEST_F(EngineJournal, ALongKickThatIsRefusedLaterAnswersWhatItKicked) {
   Client& client = world.connect();
   for (std::uint32_t i = 0; i < 3 * Engine::kJobsPerCall; ++i) world.put(client, {.delay_s = 100});
   journal.refuse_from(Engine::kJobsPerCall + 6, JournalStatus::failed);
-  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(client, 4294967295).outcome, Outcome::waiting);
   engine.advance(world.now);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, Engine::kJobsPerCall + 5)}));
   EXPECT_FALSE(client.is_busy());

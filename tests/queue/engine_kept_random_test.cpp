@@ -126,13 +126,20 @@ class EngineKeptRandom : public test::EngineKeys {
     for (std::uint64_t i = random.between(1, 5); i > 0; --i) ids.push_back(any_job());
     const bool is_refused = refuse_perhaps();
     engine.set_now(world.now);
-    const DeleteResult result = engine.delete_batch(producer, ids);
+    const test::Ended result = world.delete_batch(producer, ids);
     journal.accept();
     ASSERT_EQ(result.outcome != Outcome::done, is_refused);
-    if (is_refused) return;
+    if (is_refused && !producer.is_busy()) return;
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    ASSERT_EQ(result.deleted, ids.size());
+    if (is_refused) {
+      engine.check_invariants();
+      engine.go_on_with_tasks(world.now);
+      ASSERT_EQ(world.take_deliveries(),
+                (test::Gots{{&producer, Delivery::Kind::batch_deleted, 0, ids.size()}}));
+    } else {
+      ASSERT_EQ(result.jobs, ids.size());
+    }
     for (const JobId id : ids) forget(id, true);
   }
 
@@ -142,7 +149,7 @@ class EngineKeptRandom : public test::EngineKeys {
     const std::string tube = jobs.at(any_job()).place.first;
     const bool has_to_wait = random.coin();
     if (has_to_wait) journal.refuse_from(1, JournalStatus::later);
-    const ManyResult result = engine.flush(worker, tube, kAll);
+    const test::Ended result = world.flush(worker, tube, kAll);
     journal.accept();
     ASSERT_EQ(result.outcome == Outcome::waiting, has_to_wait);
     std::vector<JobId> flushed;

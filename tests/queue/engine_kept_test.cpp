@@ -158,7 +158,7 @@ TEST_F(EngineKeptKeys, ADeletedJobIsNoJob) {
   EXPECT_TRUE(scanned().empty());
   EXPECT_EQ(world.reserve(worker), 0U);
   const std::vector<JobId> ids{id};
-  EXPECT_EQ(engine.delete_batch(producer, ids).not_found, 1U);
+  EXPECT_EQ(world.delete_batch(producer, ids).not_found, 1U);
   EXPECT_EQ(again(), deleted(id));
   EXPECT_EQ(engine.counts().total_jobs, 1U);
   EXPECT_EQ(world.tube().total_jobs, 1U);
@@ -205,7 +205,7 @@ TEST_F(EngineKeptKeys, AFlushLeavesNoKeysAndDropsNone) {
   put("idp:ready:60");
   world.put(producer, {.delay_s = 9, .tags = "idp:delayed:60"});
   bury(worker, put("idp:buried:60"));
-  ASSERT_EQ(engine.flush(producer, "default", kAll).jobs, 3U);
+  ASSERT_EQ(world.flush(producer, "default", kAll).jobs, 3U);
   engine.check_invariants();
   for (const char* tags : {"idp:ready", "idp:delayed", "idp:buried"}) {
     EXPECT_EQ(again(tags), taken()) << tags;
@@ -241,10 +241,10 @@ TEST_F(EngineKeptKeys, ABatchLeavesTheKeysOfSomeOfItsJobs) {
   const JobId third = put("con:l idp:third:1");
   journal.written.clear();
   const std::vector<JobId> ids{third, plain, 99, without_time, first, third};
-  const DeleteResult result = engine.delete_batch(producer, ids);
+  const test::Ended result = world.delete_batch(producer, ids);
   engine.check_invariants();
   EXPECT_EQ(result.outcome, Outcome::done);
-  EXPECT_EQ(result.deleted, 4U);
+  EXPECT_EQ(result.jobs, 4U);
   EXPECT_EQ(result.not_found, 2U);
   const KeptRoom room = {.keys = 2, .bytes = 2 * std::string_view("default").size() + 5 + 5};
   EXPECT_EQ(journal.kept_room, room);
@@ -264,7 +264,7 @@ TEST_F(EngineKeptKeys, WhatABatchLeavesIsWork) {
     std::vector<JobId> ids;
     for (int i = 0; i < 20; ++i) ids.push_back(put("idp:" + std::to_string(i) + time));
     engine.steps() = 0;
-    EXPECT_EQ(engine.delete_batch(producer, ids).deleted, 20U);
+    EXPECT_EQ(world.delete_batch(producer, ids).jobs, 20U);
     return engine.steps();
   };
   const std::uint64_t without = steps_of("");
@@ -274,7 +274,7 @@ TEST_F(EngineKeptKeys, WhatABatchLeavesIsWork) {
 TEST_F(EngineKeptKeys, ABatchOfOthersAsksForNoRoomOfKeys) {
   put("idp:k:60");
   const std::vector<JobId> ids{put(""), put("idp:l")};
-  ASSERT_EQ(engine.delete_batch(producer, ids).deleted, 2U);
+  ASSERT_EQ(world.delete_batch(producer, ids).jobs, 2U);
   EXPECT_EQ(journal.kept_room, KeptRoom{});
 }
 
@@ -324,14 +324,17 @@ TEST_F(EngineKeptKeys, ARefusedDeleteLeavesEverythingAsItWas) {
     journal.refuse_from(1, status);
     EXPECT_EQ(engine.delete_job(producer, id), outcome);
     engine.check_invariants();
-    EXPECT_EQ(engine.delete_batch(producer, std::vector{plain, id}).outcome, outcome);
+    journal.accept();
+    EXPECT_EQ(again(), kept(id));
+  }
+  for (const JournalStatus status : {JournalStatus::failed, JournalStatus::full}) {
+    journal.refuse_from(1, status);
+    EXPECT_EQ(world.delete_batch(producer, std::vector{plain, id}).outcome,
+              Outcome::journal_failed);
     engine.check_invariants();
     journal.accept();
     EXPECT_EQ(again(), kept(id));
   }
-  journal.refuse_from(1, JournalStatus::full);
-  EXPECT_EQ(engine.delete_batch(producer, std::vector{plain, id}).outcome, Outcome::journal_failed);
-  journal.accept();
   EXPECT_EQ(engine.memory().used_bytes(), memory);
   EXPECT_EQ(engine.jobs().remains(), 0U);
   EXPECT_TRUE(journal.kept.empty());
@@ -351,7 +354,7 @@ TEST_F(EngineKeptKeys, WhatTheRecordsOfKeysWillTakeIsKnown) {
   EXPECT_EQ(journal.promised_keys(), (KeptRoom{.keys = 2, .bytes = 14}));
   remove(first);
   EXPECT_EQ(journal.promised_keys(), (KeptRoom{.keys = 1, .bytes = 2}));
-  ASSERT_EQ(engine.flush(producer, "t", kAll).jobs, 1U);
+  ASSERT_EQ(world.flush(producer, "t", kAll).jobs, 1U);
   EXPECT_FALSE(world.exists(other));
   EXPECT_EQ(journal.promised_keys(), KeptRoom{});
 }
@@ -430,13 +433,13 @@ TEST_F(EngineKeptKeys, ABatchThatFindsNoMemoryLeavesEverythingAsItWas) {
   journal.written.reserve(1000);
   journal.kept.reserve(1000);
   const std::uint64_t memory = engine.memory().used_bytes();
-  DeleteResult result{Outcome::out_of_memory};
+  test::Ended result{Outcome::out_of_memory};
   std::int64_t allocations = 0;
   while (result.outcome == Outcome::out_of_memory && allocations < 400) {
     {
       const test::AllocationFailure failure(allocations++);
       try {
-        result = engine.delete_batch(producer, ids);
+        result = world.delete_batch(producer, ids);
       } catch (const std::bad_alloc&) {
         result = {Outcome::out_of_memory};
       }
@@ -448,7 +451,7 @@ TEST_F(EngineKeptKeys, ABatchThatFindsNoMemoryLeavesEverythingAsItWas) {
     EXPECT_FALSE(journal.has_open_room());
   }
   EXPECT_EQ(result.outcome, Outcome::done);
-  EXPECT_EQ(result.deleted, 101U);
+  EXPECT_EQ(result.jobs, 101U);
   EXPECT_GT(allocations, 5);
   EXPECT_EQ(engine.jobs().remains(), 100U);
   EXPECT_EQ(again("idp:7"), deleted(ids[7]));

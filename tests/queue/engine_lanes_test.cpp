@@ -111,7 +111,7 @@ TEST_F(EngineLanesTest, EveryEndOfAReservationMakesRoom) {
     EXPECT_EQ(world.take_deliveries(), (Gots{got_job(other, next)}));
     engine.check_invariants();
     EXPECT_EQ(engine.delete_job(other, next), Outcome::done);
-    (void)engine.flush(producer, "default", {.ready = true, .delayed = true, .buried = true});
+    (void)world.flush(producer, "default", {.ready = true, .delayed = true, .buried = true});
   };
   {
     const auto [held, next] = begin();
@@ -120,7 +120,7 @@ TEST_F(EngineLanesTest, EveryEndOfAReservationMakesRoom) {
   }
   {
     const auto [held, next] = begin();
-    EXPECT_EQ(engine.delete_batch(worker, std::vector{held}).deleted, 1U);
+    EXPECT_EQ(world.delete_batch(worker, std::vector{held}).jobs, 1U);
     end(next);
   }
   {
@@ -182,7 +182,7 @@ TEST_F(EngineLanesTest, ABatchOfDeletesGivesNoneOfItsJobsAway) {
   const JobId last = put("a");
   EXPECT_EQ(world.reserve(worker), held);
   world.wait(other);
-  EXPECT_EQ(engine.delete_batch(worker, std::vector{held, next}).deleted, 2U);
+  EXPECT_EQ(world.delete_batch(worker, std::vector{held, next}).jobs, 2U);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_job(other, last)}));
 }
 
@@ -285,8 +285,8 @@ TEST_F(EngineLanesTest, ABatchTakesNoMoreOfAKeyThanAllowed) {
 }
 
 TEST_F(EngineLanesTest, AReserveByWeightPassesATubeOverThatHasBlockedJobsOnly) {
-  ASSERT_EQ(engine.watch(worker, "tube", 60000), Outcome::done);
-  ASSERT_EQ(engine.set_weighted(worker, true), Outcome::done);
+  ASSERT_EQ(world.watch(worker, "tube", 60000), Outcome::done);
+  ASSERT_EQ(world.set_weighted(worker, true), Outcome::done);
   ASSERT_EQ(engine.use(producer, "tube"), Outcome::done);
   const JobId first = put("a");
   put("a");
@@ -338,7 +338,7 @@ TEST_F(EngineLanesTest, AFlushTakesBlockedJobsAndLeavesReservedOnes) {
   put("a");
   put("a");
   EXPECT_EQ(world.reserve(worker), first);
-  EXPECT_EQ(engine.flush(producer, "default", kReady).jobs, 2U);
+  EXPECT_EQ(world.flush(producer, "default", kReady).jobs, 2U);
   engine.check_invariants();
   const JobId next = put("a");
   EXPECT_EQ(world.reserve(other), 0U);
@@ -353,7 +353,7 @@ TEST_F(EngineLanesTest, ALaneGoesOnWhileALongFlushHasItsJobs) {
     world.put(producer, {.tags = i % 2 == 0 ? "con:a" : "con:b"});
   }
   const JobId held = world.reserve(worker);
-  ASSERT_EQ(engine.flush(producer, "default", kReady).outcome, Outcome::waiting);
+  ASSERT_EQ(world.flush(producer, "default", kReady).outcome, Outcome::waiting);
   engine.check_invariants();
   const JobId next = world.put(worker, {.tags = "con:a"});
   const JobId last = world.put(worker, {.tags = "con:a"});

@@ -23,12 +23,12 @@ class LongKick : public test::EngineTest {
 TEST_F(LongKick, UpToOneSliceIsAnsweredAtOnce) {
   Client& client = world.connect();
   put_delayed(client, kSlice + 10);
-  EXPECT_EQ(engine.kick(client, kSlice, world.now).jobs, kSlice);
+  EXPECT_EQ(world.kick(client, kSlice).jobs, kSlice);
   EXPECT_FALSE(client.is_busy());
   EXPECT_EQ(engine.counts().delayed, 10u);
   put_delayed(client, kSlice - 10);
   engine.advance(world.now);
-  const ManyResult all = engine.kick(client, 4294967295, world.now);
+  const test::Ended all = world.kick(client, 4294967295);
   EXPECT_EQ(all.outcome, Outcome::done);
   EXPECT_EQ(all.jobs, kSlice);
 }
@@ -36,7 +36,7 @@ TEST_F(LongKick, UpToOneSliceIsAnsweredAtOnce) {
 TEST_F(LongKick, BeyondOneSliceItIsAnsweredWhenItIsDone) {
   Client& client = world.connect();
   put_delayed(client, 3 * kSlice + 5);
-  EXPECT_EQ(engine.kick(client, 3 * kSlice, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(client, 3 * kSlice).outcome, Outcome::waiting);
   EXPECT_TRUE(client.is_busy());
   EXPECT_FALSE(client.is_waiting());
   EXPECT_EQ(engine.counts().ready, kSlice);
@@ -55,7 +55,7 @@ TEST_F(LongKick, EndsWhereNoJobIsLeft) {
   Client& client = world.connect();
   Client& other = world.connect();
   put_delayed(client, kSlice + 100);
-  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(client, 4294967295).outcome, Outcome::waiting);
   // Meanwhile somebody takes one of the rest away.
   ASSERT_EQ(engine.delete_job(other, world.id_of(engine.peek_delayed(other))), Outcome::done);
   engine.advance(world.now);
@@ -67,7 +67,7 @@ TEST_F(LongKick, OfBuriedJobsDoesNotGoOnWithDelayedOnes) {
   for (const JobId id : hold(client, kSlice + 1))
     ASSERT_EQ(engine.bury(client, id, 1), Outcome::done);
   put_delayed(client, 10);
-  EXPECT_EQ(engine.kick(client, kSlice + 5, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(client, kSlice + 5).outcome, Outcome::waiting);
   engine.advance(world.now);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(client, kSlice + 1)}));
   EXPECT_EQ(engine.counts().delayed, 10u);
@@ -79,7 +79,7 @@ TEST_F(LongKick, HandsJobsToWaitingWorkersOnTheWay) {
   Client& second = world.connect();
   put_delayed(client, kSlice + 10);
   world.wait(first);
-  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(client, 4294967295).outcome, Outcome::waiting);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_job(first, 1)}));
   EXPECT_EQ(world.reserve(second), 2u);
   engine.advance(world.now);
@@ -90,7 +90,7 @@ TEST_F(LongKick, WakesManyWorkersInPieces) {
   Client& client = world.connect();
   put_delayed(client, kSlice);
   for (std::uint32_t i = 0; i < kSlice; ++i) world.wait(world.connect());
-  EXPECT_EQ(engine.kick(client, kSlice, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(client, kSlice).outcome, Outcome::waiting);
   constexpr std::uint32_t kPerCall = kSlice * Engine::kStepsPerJob / QueueState::kStepsPerDelivery;
   std::size_t served = 0;
   while (served < kSlice + 1) {
@@ -106,7 +106,7 @@ TEST_F(LongKick, WakesManyWorkersInPieces) {
 TEST_F(LongKick, OfAClosedClientStops) {
   Client& client = world.connect();
   put_delayed(client, 3 * kSlice);
-  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(client, 4294967295).outcome, Outcome::waiting);
   world.disconnect(client);
   EXPECT_EQ(engine.counts().ready, kSlice);
   EXPECT_GT(engine.next_event(), world.now);
@@ -120,7 +120,7 @@ TEST_F(LongKick, ItsTubeOutlivesIt) {
   ASSERT_EQ(engine.use(client, "t"), Outcome::done);
   put_delayed(client, 2 * kSlice);
   EXPECT_EQ(world.tube("t").tasks, 0u);
-  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(client, 4294967295).outcome, Outcome::waiting);
   EXPECT_EQ(world.tube("t").tasks, 1u);
   engine.advance(world.now);
   EXPECT_EQ(world.take_deliveries().size(), 1u);
@@ -128,7 +128,7 @@ TEST_F(LongKick, ItsTubeOutlivesIt) {
   Client& other = world.connect();
   ASSERT_EQ(engine.use(other, "t"), Outcome::done);
   put_delayed(other, 2 * kSlice);
-  EXPECT_EQ(engine.kick(other, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(other, 4294967295).outcome, Outcome::waiting);
   world.disconnect(other);
   EXPECT_EQ(world.tube("t").tasks, 0u);
   engine.check_invariants();
@@ -140,8 +140,8 @@ TEST_F(LongKick, AShortOneDoesNotWaitForTheEndOfALongOne) {
   ASSERT_EQ(engine.use(quick, "t"), Outcome::done);
   put_delayed(patient, 10 * kSlice);
   put_delayed(quick, 100);
-  EXPECT_EQ(engine.kick(patient, 4294967295, world.now).outcome, Outcome::waiting);
-  EXPECT_EQ(engine.kick(quick, 100, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(patient, 4294967295).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(quick, 100).outcome, Outcome::waiting);
   engine.advance(world.now);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_kicked(quick, 100)}));
 }
@@ -153,7 +153,7 @@ TEST_F(LongKick, WhoCameFirstIsServedFirst) {
     Client& client = world.connect();
     ASSERT_EQ(engine.use(client, "t" + std::to_string(i)), Outcome::done);
     put_delayed(client, kSlice + 450);
-    EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+    EXPECT_EQ(world.kick(client, 4294967295).outcome, Outcome::waiting);
     expected.push_back(got_kicked(client, kSlice + 450));
   }
   world.pass_ms(0);
@@ -167,7 +167,7 @@ TEST_F(LongKick, SharesACallWithWhatNobodyWaitsFor) {
   hold(holder, 3 * kSlice);
   put_delayed(client, 3 * kSlice);
   engine.advance(world.now);
-  EXPECT_EQ(engine.kick(client, 4294967295, world.now).outcome, Outcome::waiting);
+  EXPECT_EQ(world.kick(client, 4294967295).outcome, Outcome::waiting);
   world.disconnect(holder);
   const std::uint64_t reserved = engine.counts().reserved;
   const std::uint64_t delayed = engine.counts().delayed;
@@ -183,7 +183,7 @@ TEST_F(LongKick, SeveralAtOnceAllGetDone) {
     clients.push_back(&world.connect());
     ASSERT_EQ(engine.use(*clients.back(), "t" + std::to_string(i)), Outcome::done);
     put_delayed(*clients.back(), 2 * kSlice + 1);
-    EXPECT_EQ(engine.kick(*clients.back(), 4294967295, world.now).outcome, Outcome::waiting);
+    EXPECT_EQ(world.kick(*clients.back(), 4294967295).outcome, Outcome::waiting);
   }
   engine.check_invariants();
   world.pass_ms(0);

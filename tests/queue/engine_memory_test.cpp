@@ -140,7 +140,7 @@ TEST_F(EngineMemory, NothingButAPutAsksForIt) {
   EXPECT_EQ(world.engine.kick_job(1, world.now), Outcome::done);
   EXPECT_EQ(world.reserve(client), 1U);
   EXPECT_EQ(world.engine.bury(client, 1, 0), Outcome::done);
-  EXPECT_EQ(world.engine.kick(client, 10, world.now).jobs, 1U);
+  EXPECT_EQ(world.kick(client, 10).jobs, 1U);
   EXPECT_EQ(world.engine.reserve_job(client, 3, world.now).outcome, Outcome::done);
   world.pass_s(6);
   EXPECT_EQ(world.engine.counts().timeouts, 1U);

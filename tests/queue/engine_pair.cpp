@@ -235,7 +235,7 @@ void EnginePair::kick(int number, Client& client, bool refused) {
   }
   std::uint64_t kicked = 0;
   const Outcome expected = model_.kick(number, bound, room_for, now(), kicked);
-  const ManyResult result = engine().kick(client, bound, now());
+  const test::Ended result = world_.kick(client, bound);
   ASSERT_EQ(result.outcome, expected);
   ASSERT_EQ(result.jobs, kicked);
 }
@@ -262,7 +262,7 @@ void EnginePair::flush(Client& client, bool refused) {
   const std::vector<JobId> flushed = model_.flushed_by(tube, states);
   const std::uint64_t asked = refused ? random_.below(4) : flushed.size() + 1;
   world_.journal.refuse_from(asked + 1, JournalStatus::failed);
-  const ManyResult result = engine().flush(client, tube, states);
+  const test::Ended result = world_.flush(client, tube, states);
   engine().check_invariants();
   world_.journal.accept();
   if (!exists) {
@@ -301,10 +301,10 @@ void EnginePair::delete_batch(int number, Client& client, bool refused) {
   }
   std::uint32_t deleted = 0;
   const Outcome outcome = model_.delete_batch(number, ids, refused, now(), deleted);
-  const DeleteResult result = engine().delete_batch(client, ids);
+  const test::Ended result = world_.delete_batch(client, ids);
   ASSERT_EQ(result.outcome, outcome);
   if (outcome != Outcome::done) return;
-  ASSERT_EQ(result.deleted, deleted);
+  ASSERT_EQ(result.jobs, deleted);
   ASSERT_EQ(result.not_found, ids.size() - deleted);
 }
 

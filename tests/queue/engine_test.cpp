@@ -282,7 +282,7 @@ TEST_F(EngineCommands, BuriedJobsStayInTheOrderInWhichTheyWereBuried) {
   for (const int i : {2, 3, 1, 0}) {
     const JobId id = ids[static_cast<std::size_t>(i)];
     EXPECT_EQ(world.id_of(engine.peek_buried(client)), id);
-    EXPECT_EQ(engine.kick(client, 1, world.now).jobs, 1u);
+    EXPECT_EQ(world.kick(client, 1).jobs, 1u);
     EXPECT_EQ(world.state(id), JobState::ready);
   }
   EXPECT_EQ(engine.peek_buried(client), JobRef::none);
@@ -333,17 +333,17 @@ TEST_F(EngineCommands, KickTakesBuriedJobsAndDelayedOnesOnlyIfThereIsNoBuried) {
   ASSERT_EQ(world.reserve(client), buried);
   ASSERT_EQ(engine.bury(client, buried, 1), Outcome::done);
 
-  EXPECT_EQ(engine.kick(client, 0, world.now).jobs, 0u);
-  EXPECT_EQ(engine.kick(client, 10, world.now).jobs, 1u);
+  EXPECT_EQ(world.kick(client, 0).jobs, 0u);
+  EXPECT_EQ(world.kick(client, 10).jobs, 1u);
   EXPECT_EQ(world.state(buried), JobState::ready);
   EXPECT_EQ(world.report(buried).kicks, 1u);
   EXPECT_EQ(world.state(sooner), JobState::delayed);
-  EXPECT_EQ(engine.kick(client, 1, world.now).jobs, 1u);
+  EXPECT_EQ(world.kick(client, 1).jobs, 1u);
   EXPECT_EQ(world.state(sooner), JobState::ready);
   EXPECT_EQ(world.report(sooner).delay_s, 10u);
   EXPECT_EQ(world.state(later), JobState::delayed);
-  EXPECT_EQ(engine.kick(client, 4294967295, world.now).jobs, 1u);
-  const ManyResult nothing = engine.kick(client, 10, world.now);
+  EXPECT_EQ(world.kick(client, 4294967295).jobs, 1u);
+  const test::Ended nothing = world.kick(client, 10);
   EXPECT_EQ(nothing.outcome, Outcome::done);
   EXPECT_EQ(nothing.jobs, 0u);
 }
@@ -352,7 +352,7 @@ TEST_F(EngineCommands, KickDoesNotTouchOtherTubes) {
   Client& client = world.connect();
   const JobId id = world.put(client, {.delay_s = 20});
   ASSERT_EQ(engine.use(client, "other"), Outcome::done);
-  EXPECT_EQ(engine.kick(client, 10, world.now).jobs, 0u);
+  EXPECT_EQ(world.kick(client, 10).jobs, 0u);
   EXPECT_EQ(world.state(id), JobState::delayed);
 }
 

@@ -51,7 +51,7 @@ TEST_F(EngineTries, AKickGivesOneMore) {
   for (int kicks = 0; kicks < 3; ++kicks) {
     ASSERT_EQ(take(client), id);
     ASSERT_EQ(engine.release(client, id, 1, 0, world.now), Outcome::buried);
-    ASSERT_EQ(engine.kick(client, 1, world.now).jobs, 1U);
+    ASSERT_EQ(world.kick(client, 1).jobs, 1U);
     engine.check_invariants();
   }
   EXPECT_EQ(buried_by_tries(), 3U);
@@ -172,7 +172,7 @@ TEST_F(EngineTries, AFlushOfBuriedJobsForgetsThem) {
     ASSERT_EQ(engine.reserve_job(client, id, world.now).outcome, Outcome::done);
     ASSERT_EQ(engine.release(client, id, 1, 0, world.now), Outcome::buried);
   }
-  EXPECT_EQ(engine.flush(client, "default", {.buried = true}).jobs, 3U);
+  EXPECT_EQ(world.flush(client, "default", {.buried = true}).jobs, 3U);
   engine.check_invariants();
   EXPECT_EQ(journal.promised_burials(), 0U);
 }
@@ -239,7 +239,7 @@ TEST_F(EngineLateBurials, NoTurnRecordsMoreThanItMoves) {
   world.now = std::max(world.now, engine.next_event());
   engine.advance(world.now);
   EXPECT_EQ(recorded(), Engine::kJobsPerCall);
-  EXPECT_EQ(engine.next_event(), world.now);
+  EXPECT_LE(engine.next_event(), world.now);
   engine.advance(world.now);
   EXPECT_EQ(recorded(), kJobs);
   EXPECT_EQ(journal.promised_burials(), 0U);
@@ -248,16 +248,14 @@ TEST_F(EngineLateBurials, NoTurnRecordsMoreThanItMoves) {
 
 TEST_F(EngineLateBurials, ThoseThatTheDiskHeldUpShareWhatCommandsMayMove) {
   bury_late(JournalStatus::later);
-  ASSERT_TRUE(engine.tasks_wait());
   journal.accept();
   engine.go_on_with_tasks(world.now);
   EXPECT_EQ(recorded(), Engine::kJobsPerCall);
-  EXPECT_EQ(engine.next_event(), world.now);
+  EXPECT_LE(engine.next_event(), world.now);
   engine.go_on_with_tasks(world.now);
   EXPECT_EQ(recorded(), Engine::kJobsPerCall);
   engine.advance(world.now);
   EXPECT_EQ(recorded(), kJobs);
-  EXPECT_FALSE(engine.tasks_wait());
   EXPECT_EQ(engine.next_event(), Instant::never());
 }
 

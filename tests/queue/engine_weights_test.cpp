@@ -23,11 +23,11 @@ using test::Gots;
 class EngineWeightsTest : public test::EngineTest {
  protected:
   EngineWeightsTest() {
-    EXPECT_EQ(engine.watch(worker, "a", 4), Outcome::done);
-    EXPECT_EQ(engine.watch(worker, "b", 2), Outcome::done);
-    EXPECT_EQ(engine.watch(worker, "c", 1), Outcome::done);
+    EXPECT_EQ(world.watch(worker, "a", 4), Outcome::done);
+    EXPECT_EQ(world.watch(worker, "b", 2), Outcome::done);
+    EXPECT_EQ(world.watch(worker, "c", 1), Outcome::done);
     EXPECT_EQ(engine.ignore(worker, "default"), Outcome::done);
-    EXPECT_EQ(engine.set_weighted(worker, true), Outcome::done);
+    EXPECT_EQ(world.set_weighted(worker, true), Outcome::done);
   }
 
   void fill(std::string_view tube, int jobs, test::PutOptions options = {}) {
@@ -76,7 +76,7 @@ TEST_F(EngineWeightsTest, PriorityCountsWithinATubeOnly) {
 }
 
 TEST_F(EngineWeightsTest, FifoIsAsBeforeWhateverTheWeightsAre) {
-  EXPECT_EQ(engine.set_weighted(worker, false), Outcome::done);
+  EXPECT_EQ(world.set_weighted(worker, false), Outcome::done);
   fill("a", 50);
   fill("c", 50, {.priority = 1});
   EXPECT_EQ(work(50).at("c"), 50);
@@ -109,7 +109,7 @@ TEST_F(EngineWeightsTest, AWatchWithoutAWeightLeavesItAsItIs) {
   EXPECT_EQ(engine.watch(worker, "a"), Outcome::done);
   for (const char* tube : {"a", "b", "c"}) fill(tube, 700);
   EXPECT_NEAR(work(700).at("a"), 400, 2);
-  EXPECT_EQ(engine.watch(worker, "a", 1), Outcome::done);
+  EXPECT_EQ(world.watch(worker, "a", 1), Outcome::done);
   EXPECT_NEAR(work(400).at("b"), 200, 2);
 }
 
@@ -139,10 +139,9 @@ TEST_F(EngineWeightsTest, AreTheSameForManyWatchesAsForFew) {
   std::vector<std::uint32_t> weights;
   for (std::uint32_t i = 0; i < kTubes; ++i) weights.push_back(1 + random.below32(9));
   for (int w = 0; w < 2; ++w) {
-    ASSERT_EQ(worlds[w]->engine.set_weighted(*clients[w], true), Outcome::done);
+    ASSERT_EQ(worlds[w]->set_weighted(*clients[w], true), Outcome::done);
     for (std::uint32_t i = 0; i < kTubes; ++i) {
-      ASSERT_EQ(worlds[w]->engine.watch(*clients[w], "t" + std::to_string(i), weights[i]),
-                Outcome::done);
+      ASSERT_EQ(worlds[w]->watch(*clients[w], "t" + std::to_string(i), weights[i]), Outcome::done);
     }
   }
   for (std::uint32_t i = 0; i < WatchIndex::kManyFrom; ++i) {
@@ -157,7 +156,7 @@ TEST_F(EngineWeightsTest, AreTheSameForManyWatchesAsForFew) {
     for (int w = 0; w < 2; ++w) {
       test::World& world = *worlds[w];
       if (what == 0) {
-        ASSERT_EQ(world.engine.watch(*clients[w], tube, weight), Outcome::done);
+        ASSERT_EQ(world.watch(*clients[w], tube, weight), Outcome::done);
       } else if (what < 50) {
         ASSERT_EQ(world.engine.use(*clients[w], tube), Outcome::done);
         world.put(*clients[w]);
@@ -176,10 +175,10 @@ TEST_F(EngineWeightsTest, AreTheSameForManyWatchesAsForFew) {
   for (const auto& [tube, jobs] : from[0]) EXPECT_NEAR(from[1][tube], jobs, 25) << tube;
   EXPECT_EQ(many_world.engine.ignore(many, "t0"), Outcome::done);
   many_world.engine.advance(many_world.now);
-  EXPECT_EQ(many_world.engine.set_weighted(many, false), Outcome::done);
+  EXPECT_EQ(many_world.set_weighted(many, false), Outcome::done);
   many_world.engine.check_invariants();
   many_world.engine.advance(many_world.now);
-  EXPECT_EQ(many_world.engine.set_weighted(many, true), Outcome::done);
+  EXPECT_EQ(many_world.set_weighted(many, true), Outcome::done);
   many_world.engine.check_invariants();
 }
 
@@ -205,7 +204,7 @@ class EngineModeChange : public EngineWeightsTest {
   template <typename Between>
   Gots change(bool weighted, Between between) {
     engine.steps() = 0;
-    EXPECT_EQ(engine.set_weighted(many, weighted), Outcome::waiting);
+    EXPECT_EQ(world.set_weighted(many, weighted), Outcome::waiting);
     for (int turns = 0; engine.deliveries().empty() && turns < 100; ++turns) {
       EXPECT_TRUE(many.is_busy());
       EXPECT_LE(engine.steps(), kStepsMax);
@@ -255,7 +254,7 @@ TEST_F(EngineModeChange, KnowsWhatTheTubesOfferAtItsEnd) {
 }
 
 TEST_F(EngineModeChange, EndsWithItsClient) {
-  ASSERT_EQ(engine.set_weighted(many, true), Outcome::waiting);
+  ASSERT_EQ(world.set_weighted(many, true), Outcome::waiting);
   engine.advance(world.now);
   engine.check_invariants();
   world.disconnect(many);
@@ -270,7 +269,7 @@ TEST_F(EngineModeChange, IsRefusedWholeForWantOfMemory) {
     {
       const test::AllocationFailure failure(succeed);
       try {
-        outcome = engine.set_weighted(many, true);
+        outcome = world.set_weighted(many, true);
       } catch (const std::bad_alloc&) {
         outcome = Outcome::out_of_memory;
       }
@@ -280,12 +279,12 @@ TEST_F(EngineModeChange, IsRefusedWholeForWantOfMemory) {
     engine.check_invariants();
   }
   // The weights of so many watches take more than a turn.
-  ASSERT_EQ(engine.set_weighted(many, true), Outcome::waiting);
+  ASSERT_EQ(world.set_weighted(many, true), Outcome::waiting);
   {
     const test::AllocationFailure failure;
     engine.advance(world.now);
   }
-  EXPECT_EQ(world.take_deliveries(), (Gots{{&many, Delivery::Kind::mode_failed}}));
+  EXPECT_EQ(world.take_deliveries(), (Gots{{&many, Delivery::Kind::out_of_memory}}));
   EXPECT_FALSE(many.is_busy());
   engine.check_invariants();
   EXPECT_EQ(world.report(world.reserve(many)).tube->name, name(kTubes - 2)) << "as before";
@@ -294,7 +293,7 @@ TEST_F(EngineModeChange, IsRefusedWholeForWantOfMemory) {
 
 TEST_F(EngineWeightsTest, AreGivenBackWithTheWatches) {
   for (std::uint32_t i = 0; i < WatchIndex::kManyFrom + 5; ++i) {
-    ASSERT_EQ(engine.watch(worker, "t" + std::to_string(i), 1 + i % 100), Outcome::done);
+    ASSERT_EQ(world.watch(worker, "t" + std::to_string(i), 1 + i % 100), Outcome::done);
   }
   engine.check_invariants();
   fill("t3", 3);

@@ -38,10 +38,14 @@ class LongTasksTest : public ::testing::Test {
           if (task.work.left == 0) return TaskState::done;
           return task.work.name == waiting_one_ ? TaskState::waits : TaskState::goes_on;
         },
-        [&](std::unique_ptr<Chores::Task> task) {
-          steps += static_cast<char>(task->work.name - 'a' + 'A');
-        });
+        [&](const Chores::Task& task) { steps += static_cast<char>(task.work.name - 'a' + 'A'); });
     return steps;
+  }
+
+  std::string names() const {
+    std::string names;
+    tasks_.for_each([&](const Chores::Task& task) { names += task.work.name; });
+    return names;
   }
 
   static constexpr std::uint32_t kStep = turn_limits::kStepsPerPiece;
@@ -61,7 +65,7 @@ TEST_F(LongTasksTest, TakeTurnsInTheOrderInWhichTheyCame) {
   EXPECT_EQ(jobs_done_, 2 * kStep + 1);
   EXPECT_EQ(work(kStep), "a");
   EXPECT_EQ(work(100 * kStep), "cCaA");
-  EXPECT_TRUE(tasks_.empty());
+  EXPECT_EQ(names(), "");
 }
 
 TEST_F(LongTasksTest, DoNoMoreThanTheBudget) {
@@ -114,9 +118,7 @@ TEST_F(LongTasksTest, AreFoundByTheirClientAndTakenOut) {
   EXPECT_EQ(tube_.tasks, 1U);
   EXPECT_EQ(tasks_.awaited(), 1U);
   EXPECT_EQ(tasks_.find(other_client_), nullptr);
-  std::string names;
-  tasks_.for_each([&](const Chores::Task& task) { names += task.work.name; });
-  EXPECT_EQ(names, "ac");
+  EXPECT_EQ(names(), "ac");
 }
 
 TEST_F(LongTasksTest, ThatWaitArePutAsideUntilAllAreResumed) {
@@ -124,15 +126,15 @@ TEST_F(LongTasksTest, ThatWaitArePutAsideUntilAllAreResumed) {
   begin('a', 3 * kStep, &client_, &tube_);
   begin('b', 3 * kStep, &other_client_);
   EXPECT_EQ(work(4 * kStep), "abbbB");
-  EXPECT_TRUE(tasks_.has_waiting());
   EXPECT_FALSE(tasks_.can_go_on());
-  EXPECT_FALSE(tasks_.empty());
+  EXPECT_NE(names(), "");
+  EXPECT_FALSE(tasks_.can_go_on());
+  EXPECT_EQ(names(), "a");
   EXPECT_EQ(tasks_.awaited(), 1U);
   EXPECT_EQ(tube_.tasks, 1U);
   EXPECT_EQ(work(100 * kStep), "");
   waiting_one_ = 0;
   tasks_.resume();
-  EXPECT_FALSE(tasks_.has_waiting());
   EXPECT_TRUE(tasks_.can_go_on());
   EXPECT_EQ(work(100 * kStep), "aaA");
   EXPECT_EQ(tube_.tasks, 0U);
@@ -166,7 +168,8 @@ TEST_F(LongTasksTest, ThoseOfOneTubeGoOnWithoutTheOthers) {
   tasks_.put_aside(*tasks_.find(other_client_));
   tasks_.resume(&tube_);
   EXPECT_EQ(work(100 * kStep), "aA");
-  EXPECT_TRUE(tasks_.has_waiting());
+  EXPECT_FALSE(tasks_.can_go_on());
+  EXPECT_NE(names(), "");
 }
 
 TEST_F(LongTasksTest, OneThatHasAnsweredIsNoLongerAwaited) {
@@ -179,7 +182,7 @@ TEST_F(LongTasksTest, OneThatHasAnsweredIsNoLongerAwaited) {
         tasks_.answered(task);
         return TaskState::goes_on;
       },
-      [](std::unique_ptr<Chores::Task>) {});
+      [](const Chores::Task&) {});
   EXPECT_EQ(tasks_.find(client_), nullptr);
   EXPECT_EQ(tasks_.awaited(), 1U);
   // It is one of those that take half of a call now.
@@ -200,11 +203,37 @@ TEST_F(LongTasksTest, GoOnWithoutTheirClient) {
   tasks_.forget_client(*tasks_.find(other_client_));
   EXPECT_EQ(tasks_.awaited(), 0U);
   EXPECT_EQ(work(100 * kStep), "aA");
-  EXPECT_TRUE(tasks_.has_waiting());
+  EXPECT_FALSE(tasks_.can_go_on());
+  EXPECT_NE(names(), "");
   tasks_.resume();
   EXPECT_EQ(work(100 * kStep), "xX");
-  EXPECT_TRUE(tasks_.empty());
+  EXPECT_EQ(names(), "");
   EXPECT_EQ(tube_.tasks, 0U);
+}
+
+// Its place is that of the next one: a short task needs no memory of its own.
+TEST_F(LongTasksTest, OneGoesOnAtOnceAndLeavesItsPlaceToTheNext) {
+  tasks_.make_room();
+  Chores::Task* const first = &tasks_.begin(&client_, &tube_);
+  EXPECT_TRUE(first->is_new);
+  const auto go_on = [&](TaskState state) {
+    tasks_.go_on_with(
+        *first, Budget(jobs_done_, kStep), [&](Chores::Task&, const Budget&) { return state; },
+        [](const Chores::Task&) {});
+  };
+  go_on(TaskState::waits);
+  EXPECT_FALSE(first->is_new);
+  EXPECT_FALSE(tasks_.can_go_on());
+  go_on(TaskState::goes_on);
+  EXPECT_TRUE(tasks_.can_go_on());
+  go_on(TaskState::done);
+  EXPECT_FALSE(tasks_.can_go_on());
+  EXPECT_EQ(tube_.tasks, 0U);
+  EXPECT_EQ(tasks_.awaited(), 0U);
+  const auto other = std::make_unique<Chores::Task>();  // Takes the place if it was given back.
+  tasks_.make_room();
+  EXPECT_EQ(&tasks_.begin(nullptr, nullptr), first);
+  EXPECT_TRUE(first->is_new);
 }
 
 TEST_F(LongTasksTest, AreForgottenWithTheirList) {

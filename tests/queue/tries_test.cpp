@@ -55,17 +55,15 @@ TEST_F(TriesTest, ABurialThatIsRefusedIsRecordedLater) {
   const JobRef ref = make_buried("try:1");
   journal.refuse_from(1, JournalStatus::later);
   tries.record_burial(ref);
-  EXPECT_TRUE(tries.waits_for_disk());
-  EXPECT_GT(tries.next_event(), state.now);
-  tries.record_late(state.budget(1));
+  EXPECT_TRUE(tries.has_late());
+  EXPECT_EQ(state.refused_again, state.now + QueueState::kPauseOfRefused);
+  EXPECT_FALSE(tries.record_late(state.budget(1)));
   EXPECT_TRUE(journal.written.empty());
   journal.accept();
-  tries.told_in_time();
-  tries.record_late(state.budget(1));
+  EXPECT_TRUE(tries.record_late(state.budget(1)));
   ASSERT_EQ(journal.written.size(), 1U);
   EXPECT_EQ(journal.written[0].state, JobState::buried);
-  EXPECT_EQ(tries.next_event(), Instant::never());
-  EXPECT_FALSE(tries.waits_for_disk());
+  EXPECT_FALSE(tries.has_late());
 }
 
 // Another burial is another matter, which has a record of its own.
@@ -80,9 +78,9 @@ TEST_F(TriesTest, ALateBurialThatIsOverIsNotRecorded) {
   places.to_buried(ref, Place::ready);
   tries.record_burial(ref);
   ASSERT_EQ(journal.written.size(), 1U);
-  tries.record_late(state.budget(Budget::kAll));
+  EXPECT_TRUE(tries.record_late(state.budget(Budget::kAll)));
   EXPECT_EQ(journal.written.size(), 1U);
-  EXPECT_EQ(tries.next_event(), Instant::never());
+  EXPECT_FALSE(tries.has_late());
 }
 
 }  // namespace

@@ -234,7 +234,7 @@ std::string play(World& one, Client& client, const RandomCommand& command) {
       return std::to_string(
           static_cast<int>(one.engine.bury(client, command.id, command.priority)));
     case 8:
-      return std::to_string(one.engine.kick(client, 3, one.now).jobs);
+      return std::to_string(one.kick(client, 3).jobs);
     case 9:
       return std::to_string(
           static_cast<int>(one.engine.reserve_job(client, command.id, one.now).outcome));

@@ -86,7 +86,7 @@ TEST_F(WatchingTest, AUsedTubeIsThereUntilAnotherOneIsUsed) {
 TEST_F(WatchingTest, WhatAClosedClientWasToGetIsDropped) {
   Client& client = open();
   watching.make_room(0);
-  watching.deliver(client, Delivery::Kind::kicked, JobRef::none, 5);
+  watching.deliver({.client = &client, .kind = Delivery::Kind::kicked, .count = 5});
   ASSERT_EQ(watching.deliveries().size(), 1U);
   close(client);
   EXPECT_TRUE(watching.deliveries().empty());

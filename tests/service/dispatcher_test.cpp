@@ -18,7 +18,12 @@ class DispatcherTest : public ::testing::Test {
   std::string run(Client& client, std::string_view line) {
     Command command;
     EXPECT_EQ(parse_command(line, command), ParseResult::ok) << line;
-    return text_of(dispatcher_.run(client, command, CommandSet::operators, world_.now));
+    std::string text = text_of(dispatcher_.run(client, command, CommandSet::operators, world_.now));
+    const auto& deliveries = world_.engine.deliveries();
+    if (deliveries.empty() || !deliveries.back().is_at_once) return text;
+    text += text_of(dispatcher_.delivered(deliveries.back()));
+    world_.engine.clear_deliveries();
+    return text;
   }
   static std::string text_of(const Reply& reply) {
     if (reply.code == ReplyCode::none) return "";

@@ -315,7 +315,6 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
     begin_ready(job, now);
   }
   end_tries(std::move(tries_end), true, tape, now);
-  record_late_burials(tape);
   for (const Observed& got : all_observed) {
     const JobId id = reserved_id(got.bytes);
     const ModelJob* job = id == 0 ? nullptr : find_job(id);
@@ -330,7 +329,7 @@ void Model::advance(Instant now, const std::vector<Observed>& all_observed, Tape
   moved += static_cast<std::uint32_t>(observed.size()) * kJobsPerDelivery;
   require(moved <= Engine::kJobsPerCall, "the simulation moves more jobs than the model knows of");
   left_for_calls_ = turn_limits::kStepsOfCalls;
-  retry_refused(now);
+  resume_due(now);
   work_on_tasks(Budget(steps_, turn_limits::kStepsOfTasks), tape, now);
 }
 
@@ -407,7 +406,7 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   refused_puts_.clear();
   awaited_.clear();
   others_.clear();
-  put_aside_.clear();
+  put_aside_ = begin_always();
   late_burials_.clear();
   left_for_calls_ = turn_limits::kStepsOfCalls;
   verbs_ = {};

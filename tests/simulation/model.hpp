@@ -181,8 +181,12 @@ struct ModelTask {
   std::set<JobId> delayed = {};
   bool has_begun = false;
   bool is_refused = false;
-  // Of a deletion of several jobs: all that were named. Empty: it is none.
+  // Of a deletion of several jobs: all that were named. Empty: it is none. And those that it has
+  // yet to look for.
   std::vector<JobId> ids = {};
+  std::set<JobId> ids_left = {};
+
+  bool is_of_keys = false;  // The task that is always there, and drops ended keys.
 
   bool has_jobs() const { return !buried.empty() || !ready.empty() || !delayed.empty(); }
 };
@@ -223,7 +227,11 @@ class Model {
   // Whether another client has sent a put with a body of that size that is not answered yet. If
   // both were refused, nobody could tell whose is whose.
   bool has_other_put_of(std::size_t body_bytes, int client) const;
-  bool has_tasks() const { return !(awaited_.empty() && others_.empty() && put_aside_.empty()); }
+  bool has_tasks() const {
+    bool has_some = false;
+    for_each_task([&](const ModelTask& task) { has_some = has_some || !task.is_of_keys; });
+    return has_some;
+  }
   // How often a long task was left for a later call, put aside, or put jobs back.
   std::uint64_t task_turns() const { return task_turns_; }
   std::uint64_t refused_flushes() const { return refused_flushes_; }
@@ -365,16 +373,23 @@ class Model {
   bool is_spent(const ModelJob& job) const;
   void end_try(ModelJob& job, bool timed_out, Instant now);
   void end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant now);
-  void record_late_burials(Tape& tape);
+  void record_late_burials(Tape& tape, Instant now);
   void compare_promises(Engine& engine) const;
   void give_back(int client, Tape& tape, Instant now);
 
   // Long tasks (model_tasks.cpp).
   using Tasks = std::list<ModelTask>;
+  static Tasks begin_always();
   enum class Step : std::uint8_t { done, goes_on, waits, failed };
   void resume_tasks(Tape& tape, Instant now);
   void resume(const std::string& of = {});
-  void retry_refused(Instant now);
+  void resume_due(Instant now);
+  Instant next_end_of_key() const;
+  Step drop_ended_keys(const Budget& budget, Instant now);
+  // As QueueState does.
+  void try_refused_again(Instant now) {
+    refused_again_ = std::min(refused_again_, now + QueueState::kPauseOfRefused);
+  }
   // As Backlog::call().
   template <typename Work>
   void call(Work work) {
@@ -385,7 +400,8 @@ class Model {
   void work_on_tasks(const Budget& budget, Tape& tape, Instant now);
   void work(Tasks& tasks, const Budget& budget, Tape& tape, Instant now);
   Step step(ModelTask& task, const Budget& budget, Tape& tape, Instant now);
-  Step delete_some(ModelTask& batch, Tape& tape, Instant now);
+  std::vector<JobId> plan_deletions(ModelTask& batch, const Budget& budget);
+  Step delete_some(ModelTask& batch, const Budget& budget, Tape& tape, Instant now);
   Step kick_some(ModelTask& kick, const Budget& budget, Tape& tape, Instant now);
   Step flush_some(ModelTask& flush, const Budget& budget, Tape& tape, Instant now);
   std::vector<JobId> named_by(const ModelTask& flush) const;
@@ -407,11 +423,11 @@ class Model {
     std::string answer;
   };
   std::vector<RefusedPut> refused_puts_;
-  Tasks awaited_;    // Somebody waits for their end;
-  Tasks others_;     // nobody does;
-  Tasks put_aside_;  // they wait for the disk.
+  Tasks awaited_;                     // Somebody waits for their end;
+  Tasks others_;                      // nobody does;
+  Tasks put_aside_ = begin_always();  // they wait for the disk, or for something to do.
   std::uint64_t last_task_ = 0, task_turns_ = 0, refused_flushes_ = 0;
-  Instant refused_again_ = Instant::never();  // When flushes that were refused try again.
+  Instant refused_again_ = Instant::never();  // When what was refused is tried again.
   std::uint64_t steps_ = 0;                   // As the engine counts them, for its tasks.
   std::uint64_t left_for_calls_ = 0;  // Of what commands may do until the time is looked at again.
   std::uint32_t job_bytes_max_;

@@ -49,9 +49,10 @@ bool Model::is_put_off(const Tape& tape, int number) {
   if (tape.front().kind == Event::Kind::reserve_update && !asks_for_update(number, request)) {
     return false;
   }
-  // A flush has begun, even if it has to wait before the first job.
-  return request.kind == Request::Kind::command && request.verb != Verb::put &&
-         request.verb != Verb::flush_tube;
+  // A long task has begun, even if it has to wait before the first job.
+  const bool is_task = request.verb == Verb::flush_tube || request.verb == Verb::kick ||
+                       request.verb == Verb::delete_batch;
+  return request.kind == Request::Kind::command && request.verb != Verb::put && !is_task;
 }
 
 bool Model::run_silent(int number, std::string_view text) {

@@ -161,13 +161,20 @@ void Model::charge(int number, const std::string& tube) {
 }
 
 std::string Model::delete_batch(int number, const Request& request, Tape& tape, Instant now) {
-  ModelTask batch{
-      .number = ++last_task_, .client = number, .tube = {}, .is_flush = false, .ids = request.ids};
-  const Step outcome = delete_some(batch, tape, now);
+  ModelTask batch{.number = ++last_task_,
+                  .client = number,
+                  .tube = {},
+                  .is_flush = false,
+                  .ids = request.ids,
+                  .ids_left = {request.ids.begin(), request.ids.end()}};
+  Step outcome = Step::goes_on;
+  call([&](const Budget&) {
+    outcome = delete_some(batch, Budget(steps_, turn_limits::kStepsOfBatch), tape, now);
+  });
   if (outcome == Step::failed) return kInternalError;
   if (outcome == Step::done) return to_answer(batch);
   ++task_turns_;
-  put_aside_.push_back(std::move(batch));
+  (outcome == Step::waits ? put_aside_ : awaited_).push_back(std::move(batch));
   return {};
 }
 
@@ -176,17 +183,35 @@ std::string Model::to_answer(const ModelTask& batch) {
          std::to_string(batch.ids.size() - batch.done) + "\r\n";
 }
 
-// In the order of their ids: all at once, or those for which the disk has room, which the tape
-// says.
-Model::Step Model::delete_some(ModelTask& batch, Tape& tape, Instant now) {
-  std::vector<JobId> left;
-  for (const JobId id : std::set<JobId>(batch.ids.begin(), batch.ids.end())) {
+// Those that the next piece deletes, in the order of their ids, and takes out of those that are
+// left: as many as the budget allows, with the tubes that are to be offered.
+std::vector<JobId> Model::plan_deletions(ModelTask& batch, const Budget& budget) {
+  std::vector<JobId> planned;
+  std::set<std::string> offered;
+  std::uint64_t price = 0;
+  for (bool is_first = true; !batch.ids_left.empty(); is_first = false) {
+    if (!is_first && price >= budget.left()) break;
+    price += turn_limits::kStepsPerNamedJob;
+    const JobId id = *batch.ids_left.begin();
+    batch.ids_left.erase(batch.ids_left.begin());
     const ModelJob* job = find_job(id);
     if (job == nullptr) continue;
-    if (job->state != JobState::reserved || holds(batch.client, id)) left.push_back(id);
+    if (job->state == JobState::reserved && !holds(batch.client, id)) continue;
+    planned.push_back(id);
+    price += QueueState::kStepsPerJob;
+    if (!job->lane.empty() && offered.insert(job->tube).second) {
+      price += QueueState::kStepsPerDelivery;
+    }
   }
-  const std::set<JobId> unique(batch.ids.begin(), batch.ids.end());
-  steps_ += unique.size() * 2 + left.size() * QueueState::kStepsPerJob;
+  return planned;
+}
+
+// All of a piece at once, or those for which the disk has room, which the tape says.
+Model::Step Model::delete_some(ModelTask& batch, const Budget& budget, Tape& tape, Instant now) {
+  const std::set<JobId> ids_left = batch.ids_left;
+  std::vector<JobId> left = plan_deletions(batch, budget);
+  steps_ += (ids_left.size() - batch.ids_left.size()) * turn_limits::kStepsPerNamedJob +
+            left.size() * QueueState::kStepsPerJob;
   for (const JobId id : left) steps_ += leaves_key(id) ? QueueState::kStepsPerJob : 0;
   // Tubes with lanes go after all others, and in the order in which they are offered.
   std::vector<std::string> tubes;
@@ -222,8 +247,12 @@ Model::Step Model::delete_some(ModelTask& batch, Tape& tape, Instant now) {
   for (auto tube = tubes.begin(); tube != tubes.end(); ++tube) {
     if (std::find(std::next(tube), tubes.end(), *tube) == tubes.end()) drop_if_unreferenced(*tube);
   }
-  if (status == JournalStatus::later) return Step::waits;
-  return status == JournalStatus::ok ? Step::done : Step::failed;
+  if (status == JournalStatus::later) {
+    batch.ids_left = {ids_left.find(left.front()), ids_left.end()};
+    return Step::waits;
+  }
+  if (status != JournalStatus::ok) return Step::failed;
+  return batch.ids_left.empty() ? Step::done : Step::goes_on;
 }
 
 // Puts that are all there may have been refused before this, or be taken after it: the tape says

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -46,6 +47,26 @@ void Model::record_deletion(JobId id, Tape& tape, Instant now) {
                                 .seconds = job.kept_s,
                                 .end = now + Duration::seconds(job.kept_s),
                                 .deletion = record.records};
+}
+
+Instant Model::next_end_of_key() const {
+  Instant next = Instant::never();
+  for (const auto& [name, kept] : kept_) next = std::min(next, kept.end);
+  return next;
+}
+
+// The first to end goes first, which matters only where the budget does not suffice for all.
+Model::Step Model::drop_ended_keys(const Budget& budget, Instant now) {
+  while (!budget.is_used_up() && next_end_of_key() <= now) {
+    const Instant end = next_end_of_key();
+    std::erase_if(kept_, [&](const auto& entry) {
+      if (entry.second.end != end || budget.is_used_up()) return false;
+      steps_ += turn_limits::kStepsPerEndedKey;
+      ++kept_ends_;
+      return true;
+    });
+  }
+  return next_end_of_key() <= now ? Step::goes_on : Step::waits;
 }
 
 // Null: there is none, or its time is over.

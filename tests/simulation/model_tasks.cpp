@@ -8,13 +8,6 @@
 // disk decided about each job; how many jobs a call moves, and whose turn it is, the model knows.
 
 namespace haricot::simulation {
-namespace {
-
-// How long a flush waits that the disk has refused.
-constexpr Duration kPauseOfRefused = Duration::milliseconds(50);
-
-}  // namespace
-
 // Commands ----------------------------------------------------------------------------------------
 
 std::string Model::kick(int number, std::uint32_t bound, Tape& tape, Instant now) {
@@ -79,7 +72,7 @@ void Model::leave_task(int number) {
 // Turns -------------------------------------------------------------------------------------------
 
 void Model::resume_tasks(Tape& tape, Instant now) {
-  call([&](const Budget&) { record_late_burials(tape); });
+  refused_again_ = Instant::never();
   resume();
   call([&](const Budget& budget) { work_on_tasks(budget, tape, now); });
 }
@@ -94,7 +87,19 @@ void Model::resume(const std::string& of) {
   }
 }
 
-void Model::retry_refused(Instant now) {
+Model::Tasks Model::begin_always() {
+  Tasks tasks;
+  tasks.push_back({.number = 0, .client = 0, .tube = {}, .is_flush = false, .is_of_keys = true});
+  return tasks;
+}
+
+void Model::resume_due(Instant now) {
+  if (std::min(next_end_of_key(), refused_again_) > now) return;
+  for (auto task = put_aside_.begin(); task != put_aside_.end(); ++task) {
+    if (!task->is_of_keys) continue;
+    others_.splice(others_.end(), put_aside_, task);
+    break;
+  }
   if (refused_again_ > now) return;
   refused_again_ = Instant::never();
   resume();
@@ -102,8 +107,9 @@ void Model::retry_refused(Instant now) {
 
 // Tasks that nobody waits for get half, if there are others.
 void Model::work_on_tasks(const Budget& budget, Tape& tape, Instant now) {
-  const std::uint64_t share = awaited_.empty() ? budget.left() : budget.left() / 2;
-  work(others_, budget.part(share), tape, now);
+  const Budget of_others = budget.part(awaited_.empty() ? budget.left() : budget.left() / 2);
+  record_late_burials(tape, now);
+  work(others_, of_others, tape, now);
   work(awaited_, budget, tape, now);
 }
 
@@ -116,25 +122,29 @@ void Model::work(Tasks& tasks, const Budget& budget, Tape& tape, Instant now) {
       const std::string tube = task->tube;
       tasks.erase(task);
       drop_if_unreferenced(tube);
-      continue;
+    } else {
+      if (!task->is_of_keys) ++task_turns_;
+      Tasks& to = outcome == Step::waits ? put_aside_ : tasks;
+      to.splice(to.end(), tasks, task);
     }
-    ++task_turns_;
-    Tasks& to = outcome == Step::waits ? put_aside_ : tasks;
-    to.splice(to.end(), tasks, task);
+    // They have their turn among those that nobody waits for.
+    record_late_burials(tape, now);
   }
 }
 
 Model::Step Model::step(ModelTask& task, const Budget& budget, Tape& tape, Instant now) {
+  if (task.is_of_keys) return drop_ended_keys(budget, now);
   if (!task.ids.empty()) {
-    const Step outcome = delete_some(task, tape, now);
-    if (outcome == Step::waits) return outcome;
+    const Step outcome = delete_some(task, budget, tape, now);
+    if (outcome == Step::waits || outcome == Step::goes_on) return outcome;
     answer(task.client, outcome == Step::done ? to_answer(task) : kInternalError);
     return Step::done;
   }
   if (!task.is_flush) {
     const Step outcome = kick_some(task, budget, tape, now);
     if (outcome == Step::waits || outcome == Step::goes_on) return outcome;
-    answer(task.client, "KICKED " + std::to_string(task.done) + "\r\n");
+    answer(task.client, outcome == Step::failed ? kInternalError
+                                                : "KICKED " + std::to_string(task.done) + "\r\n");
     return Step::done;
   }
   const Step outcome = flush_some(task, budget, tape, now);
@@ -232,7 +242,7 @@ Model::Step Model::free_some(ModelTask& flush, const Budget& budget, Tape& tape,
       if (status == JournalStatus::later) return Step::waits;
       if (!flush.is_refused) ++refused_flushes_;
       flush.is_refused = true;
-      refused_again_ = now + kPauseOfRefused;
+      try_refused_again(now);
       return Step::waits;
     }
     free_recorded(flush, tape.take(Event::Kind::record_delete).id);

@@ -66,6 +66,7 @@ void Model::end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant n
       check_record(tape, Event::Kind::record_update, id);
     } else {
       late_burials_.insert(id);
+      try_refused_again(now);
     }
   }
   for (const JobId id : ids) {
@@ -75,13 +76,16 @@ void Model::end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant n
 }
 
 // Burials that could not be recorded when they happened.
-void Model::record_late_burials(Tape& tape) {
+void Model::record_late_burials(Tape& tape, Instant now) {
   while (!tape.empty() && tape.front().kind == Event::Kind::reserve_burial) {
     const Event room = tape.take(Event::Kind::reserve_burial);
     steps_ += QueueState::kStepsPerJob;
     const auto late = late_burials_.find(room.id);
     require(late != late_burials_.end(), "the burial of a job is recorded twice");
-    if (room.status != JournalStatus::ok) return;
+    if (room.status != JournalStatus::ok) {
+      try_refused_again(now);
+      return;
+    }
     check_record(tape, Event::Kind::record_update, room.id);
     late_burials_.erase(late);
   }

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "haricot/queue/engine.hpp"
@@ -28,12 +30,19 @@ struct Got {
 };
 
 inline void PrintTo(const Got& got, std::ostream* out) {
-  const char* const kinds[] = {"reserved",  "reserved_in_batch", "timed_out",    "deadline_soon",
-                               "mode_fifo", "mode_weighted",     "mode_failed",  "kicked",
-                               "flushed",   "batch_deleted",     "flush_failed", "batch_failed"};
+  const char* const kinds[] = {"reserved",  "reserved_in_batch", "timed_out",     "deadline_soon",
+                               "mode_fifo", "mode_weighted",     "watching",      "out_of_memory",
+                               "kicked",    "flushed",           "batch_deleted", "failed"};
   *out << "{" << kinds[static_cast<int>(got.kind)] << " client " << got.client << " job " << got.job
        << " count " << got.count << "}";
 }
+
+// How a command ended that may be long. `waiting`: its answer has yet to come.
+struct Ended {
+  Outcome outcome;
+  std::uint64_t jobs = 0;
+  std::uint32_t not_found = 0;
+};
 
 inline NewBody body_of_bytes(std::string_view bytes) {
   if (bytes.size() <= JobStore::kInlineBodyBytesMax) return {.bytes = bytes, .blob = {}};
@@ -103,6 +112,23 @@ class World {
     wait(client, now + Duration::seconds(seconds));
   }
 
+  // Commands that may be long.
+  Ended kick(Client& client, std::uint32_t bound) {
+    return end_of(client, [&] { return engine.kick(client, bound, now); });
+  }
+  Ended flush(Client& client, std::string_view tube_name, JobStates states) {
+    return end_of(client, [&] { return engine.flush(client, tube_name, states); });
+  }
+  Ended delete_batch(Client& client, std::span<const JobId> ids) {
+    return end_of(client, [&] { return engine.delete_batch(client, ids); });
+  }
+  Outcome set_weighted(Client& client, bool weighted) {
+    return end_of(client, [&] { return engine.set_weighted(client, weighted); }).outcome;
+  }
+  Outcome watch(Client& client, std::string_view tube_name, std::uint32_t weight) {
+    return end_of(client, [&] { return engine.watch(client, tube_name, weight); }).outcome;
+  }
+
   // Lets time pass as a daemon would: with a call at each event.
   void pass(Duration duration) {
     const Instant end = now + duration;
@@ -118,7 +144,7 @@ class World {
 
   // What came to clients since the last time.
   std::vector<Got> take_deliveries() {
-    std::vector<Got> got;
+    std::vector<Got> got = std::exchange(heard_, {});
     for (const Delivery& delivery : engine.deliveries()) {
       const bool has_job = delivery.kind == Delivery::Kind::reserved ||
                            delivery.kind == Delivery::Kind::reserved_in_batch;
@@ -144,6 +170,26 @@ class World {
   Engine engine;
 
  private:
+  // Runs the command. Its answer, if it is there already, is no delivery of take_deliveries().
+  template <typename Command>
+  Ended end_of(const Client& client, Command command) {
+    heard_ = take_deliveries();
+    Ended ended{command()};
+    if (client.is_busy() || engine.deliveries().empty()) return ended;
+    const Delivery answer = engine.deliveries().back();
+    EXPECT_TRUE(answer.client == &client && answer.is_at_once);
+    const bool is_failed = answer.kind == Delivery::Kind::failed;
+    const bool has_no_memory = answer.kind == Delivery::Kind::out_of_memory;
+    ended = {is_failed       ? Outcome::journal_failed
+             : has_no_memory ? Outcome::out_of_memory
+                             : Outcome::done,
+             answer.count, answer.not_found};
+    heard_ = take_deliveries();
+    heard_.pop_back();
+    return ended;
+  }
+
+  std::vector<Got> heard_;
   std::vector<std::unique_ptr<Client>> clients_;
 };
 
@@ -163,7 +209,7 @@ inline Got got_flushed(const Client& client, std::uint64_t flushed) {
   return {&client, Delivery::Kind::flushed, 0, flushed};
 }
 inline Got got_flush_failed(const Client& client, std::uint64_t flushed) {
-  return {&client, Delivery::Kind::flush_failed, 0, flushed};
+  return {&client, Delivery::Kind::failed, 0, flushed};
 }
 inline Got got_job_in_batch(const Client& client, JobId id) {
   return {&client, Delivery::Kind::reserved_in_batch, id, 0};

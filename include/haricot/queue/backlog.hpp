@@ -1,8 +1,11 @@
 // What is too long for one call, or comes with the time: a bounded amount in each call.
 //
-// A command or a close does as much as the budget of its turn allows. What is left becomes a long
-// task (LongTasks), and advance() goes on with it. A new kind of task is a struct in
-// engine_tasks.hpp with a step() here, and a Delivery::Kind for its answer.
+// A command that may be long is a long task (LongTasks) from the first: it does as much at once as
+// the budget of its turn allows, advance() goes on with it, and its answer is a delivery, whenever
+// it ends (begin() and answer()). What a close leaves is a task too, and so is what nobody has
+// asked for: keys whose time is over, late burials, the list of all tubes, memory that goes back.
+// A new kind of task is a struct in engine_tasks.hpp with a step() here, and a Delivery::Kind for
+// its answer.
 //
 // A tube has one flush at a time. The next one waits, and its moment is the end of the one before.
 // Nothing is put back: if the journal refuses a deletion, the client is told that its flush failed;
@@ -10,8 +13,8 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -47,7 +50,11 @@ class Backlog {
         places_(places),
         watching_(watching),
         offers_(offers),
-        lanes_(lanes) {}
+        lanes_(lanes),
+        ended_keys_(begin_always(engine_tasks::EndedKeys{})),
+        late_burials_(begin_always(engine_tasks::LateBurials{})),
+        list_of_tubes_(begin_always(engine_tasks::ListOfTubes{})),
+        freed_memory_(begin_always(engine_tasks::FreedMemory{})) {}
   ~Backlog();
   Backlog(const Backlog&) = delete;
   Backlog& operator=(const Backlog&) = delete;
@@ -57,9 +64,9 @@ class Backlog {
   // What was to wait for the journal's disk goes on.
   void resume();
   // A time in the past: there is something left to do.
-  Instant next_event() const;
-  // Whether something waits for the journal's disk.
-  bool waits_for_disk() const { return tasks_.has_waiting() || tries_.waits_for_disk(); }
+  Instant next_event() const {
+    return tasks_.can_go_on() ? Instant{} : std::min(state_.wheel.next_event(), next_resume());
+  }
 
   // Does at once what a command or a close has begun, by `work(budget)`: as much as all of them may
   // do until advance().
@@ -70,18 +77,16 @@ class Backlog {
     left_for_calls_ = budget.left();
   }
   std::uint64_t left_for_calls() const { return left_for_calls_; }
-  // Writes some of the list of all tubes at once, out of the same budget.
-  void write_list() {
-    call([&](const Budget& budget) { state_.tubes.list().work(state_.steps, budget); });
-  }
+  // Somebody has asked for the list of all tubes.
+  void write_list() { go_on_at_once(list_of_tubes_); }
   // Makes room for the delivery to a client that is about to wait. Throws std::bad_alloc.
   void make_room_for_delivery() { watching_.make_room(tasks_.awaited()); }
 
-  // As the commands of the engine. They throw std::bad_alloc before anything has changed. Requires:
-  // the client is not busy.
-  ManyResult kick(Client& client, std::uint32_t bound);
-  ManyResult flush(Client& client, Tube& tube, JobStates states);
-  DeleteResult delete_batch(Client& client, std::span<const JobId> ids);
+  // As the commands of the engine. waiting; `watch` may also end as out_of_memory. They throw
+  // std::bad_alloc before anything has changed. Requires: the client is not busy.
+  Outcome kick(Client& client, std::uint32_t bound);
+  Outcome flush(Client& client, Tube& tube, JobStates states);
+  Outcome delete_batch(Client& client, std::span<const JobId> ids);
   Outcome set_weighted(Client& client, bool weighted);
   Outcome watch(Client& client, std::string_view tube_name, std::uint32_t weight);
   // Deletes a job. `left`: the key that outlives it; null: none does. Another job of its lane may
@@ -94,6 +99,7 @@ class Backlog {
   void end_pause(Tube& tube);
   // Offers a tube that may have many jobs for many who wait.
   void offer_first(Tube& tube) {
+    if (!Offers::has_watchers(tube)) return;
     call([&](const Budget& budget) { offers_.offer_first(tube, budget); });
   }
 
@@ -105,7 +111,11 @@ class Backlog {
   using Flush = engine_tasks::Flush;
   using DeleteBatch = engine_tasks::DeleteBatch;
   using ModeChange = engine_tasks::ModeChange;
-  using FirstWeight = engine_tasks::FirstWeight;
+  using WeightedWatch = engine_tasks::WeightedWatch;
+  using EndedKeys = engine_tasks::EndedKeys;
+  using LateBurials = engine_tasks::LateBurials;
+  using ListOfTubes = engine_tasks::ListOfTubes;
+  using FreedMemory = engine_tasks::FreedMemory;
   using Tasks = LongTasks<engine_tasks::Work>;
   using Task = Tasks::Task;
 
@@ -113,20 +123,39 @@ class Backlog {
   static void let_go_on(Tube& tube);
   void fire_tube(Tube& tube, const Budget& budget);
   void fire_client(Client& client, const Budget& budget);
+  Instant next_resume() const;
+  void resume_due();
+  void resume_all();
+  Task& begin_always(engine_tasks::Work work);
+  void make_room();
+  Outcome begin(Client& client, Tube* tube, engine_tasks::Work work);
+  struct TaskAnswer {
+    Delivery::Kind kind;
+    std::uint64_t count = 0;
+    std::uint16_t not_found = 0;
+  };
+  void answer(Task& task, const TaskAnswer& answer);
   void work(const Budget& budget);
-  void end_task(std::unique_ptr<Task> task);
+  void go_on_at_once(Task& task);
+  TaskState do_piece(Task& task, const Budget& budget);
+  void end_task(const Task& task);
   void leave_task(Client& client);
-  // Does a piece of the task. Requires: the budget is not used up.
+  // Does a piece of the task. Of a new one the budget may be used up.
   TaskState step(Task& task, Kick& kick, const Budget& budget);
   TaskState step(Task& task, ClosedClient& closed, const Budget& budget);
   TaskState step(Task& task, Flush& flush, const Budget& budget);
   TaskState step(Task& task, DeleteBatch& batch, const Budget& budget);
   TaskState step(Task& task, ModeChange& change, const Budget& budget);
-  TaskState step(Task& task, FirstWeight& first, const Budget& budget);
-  Outcome delete_some(const Client& client, DeleteBatch& batch);
-  std::vector<Tube*> tubes_to_offer(std::span<const JobRef> refs) const;
-  void offer_each(std::span<Tube* const> tubes);
-  Outcome kick_some(Kick& kick, Tube& tube, const Budget& budget);
+  TaskState step(Task& task, WeightedWatch& watch, const Budget& budget);
+  TaskState step(Task& task, EndedKeys& ended, const Budget& budget);
+  TaskState step(Task& task, LateBurials& late, const Budget& budget);
+  TaskState step(Task& task, ListOfTubes& list, const Budget& budget);
+  TaskState step(Task& task, FreedMemory& freed, const Budget& budget);
+  struct Deletions;
+  Outcome delete_some(const Client& client, DeleteBatch& batch, const Budget& budget);
+  Deletions plan_deletions(const Client& client, const DeleteBatch& batch, const Budget& budget);
+  JournalStatus delete_planned(const Deletions& planned, DeleteBatch& batch);
+  void offer_each(std::span<Tube* const> tubes, bool has_changed);
   TaskState flush_some(Flush& flush, Tube& tube, const Budget& budget);
   bool can_delete();
   TaskState free_some(Flush& flush, Tube& tube, const Budget& budget);
@@ -143,7 +172,12 @@ class Backlog {
   Offers& offers_;
   LaneOrder& lanes_;
   Tasks tasks_;
-  Instant refused_again_ = Instant::never();  // When those go on that the journal has refused.
+  // Those that are always there.
+  Task& ended_keys_;
+  Task& late_burials_;
+  Task& list_of_tubes_;
+  Task& freed_memory_;
+  Instant age_memory_again_;
   std::uint64_t left_for_calls_ = turn_limits::kStepsOfCalls;
 };
 

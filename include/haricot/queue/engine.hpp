@@ -108,8 +108,10 @@ class Engine {
 
   // Commands -----------------------------------------------------------------------------------
   //
-  // Before each stands how it may end. What may end as `waiting` brings its answer as a delivery;
-  // it requires that the client is not busy, and throws std::bad_alloc before anything has changed.
+  // Before each stands how it may end. What may end as `waiting` brings its answer as a delivery,
+  // which may be there when the call returns; it requires that the client is not busy, and throws
+  // std::bad_alloc before anything has changed. What may be long never ends in another way, but for
+  // what is refused before it begins.
   // What changes a job may end as `not_yet`, too, where journal_failed is named.
 
   // The next id. It is taken as soon as a put is announced and never given out again, whatever
@@ -138,8 +140,8 @@ class Engine {
   void stop_waiting(Client& client);
   // done, not_found, out_of_memory (what would remain of the job finds no place), journal_failed
   Outcome delete_job(Client& client, JobId id);
-  // done (with the numbers), waiting, out_of_memory (none is deleted), journal_failed
-  DeleteResult delete_batch(Client& client, std::span<const JobId> ids);
+  // waiting
+  Outcome delete_batch(Client& client, std::span<const JobId> ids);
   // done, buried, not_found, journal_failed
   Outcome release(Client& client, JobId id, std::uint32_t priority, std::uint32_t delay_s,
                   Instant now);
@@ -151,10 +153,10 @@ class Engine {
   Outcome watch(Client& client, std::string_view tube) { return watching_.watch(client, tube); }
   // The same, with a weight from 1 to WatchWeights::kWeightMax. It counts while the client's
   // reserves go by weight; without one a watch keeps the weight that it has, which is 1 at first.
-  // done, waiting, out_of_memory
+  // waiting, out_of_memory
   Outcome watch(Client& client, std::string_view tube, std::uint32_t weight);
   // Whether reserves of the client are shared out among its tubes by weight, or get the job with
-  // the best priority of all. done, waiting, out_of_memory
+  // the best priority of all. waiting
   Outcome set_weighted(Client& client, bool weighted);
   // done, only_watched
   Outcome ignore(Client& client, std::string_view tube) { return watching_.ignore(client, tube); }
@@ -163,15 +165,14 @@ class Engine {
   JobRef peek_ready(const Client& client) const;
   JobRef peek_delayed(const Client& client) const;
   JobRef peek_buried(const Client& client) const;
-  // done (with the number), waiting, journal_failed
-  ManyResult kick(Client& client, std::uint32_t bound, Instant now);
+  // waiting
+  Outcome kick(Client& client, std::uint32_t bound, Instant now);
   // Deletes the jobs that are in these states of the tube now, or when the flush of the tube has
-  // ended that is under way (Backlog). done (with the number), waiting, not_found, journal_failed.
-  // No command finds them from there on; they are counted until they are freed.
-  ManyResult flush(Client& client, std::string_view tube_name, JobStates states);
-  // Whether long tasks, or the ends of tries, wait for the journal's disk; and has them go on. To
-  // be called when the journal's may_try_again() says so.
-  bool tasks_wait() const { return backlog_.waits_for_disk(); }
+  // ended that is under way (Backlog). waiting, not_found. No command finds them from there on;
+  // they are counted until they are freed.
+  Outcome flush(Client& client, std::string_view tube_name, JobStates states);
+  // Long tasks that wait for the journal's disk go on. To be called when the journal's
+  // may_try_again() says so.
   void go_on_with_tasks(Instant now);
   // done, not_found, journal_failed
   Outcome kick_job(JobId id, Instant now);
@@ -198,7 +199,7 @@ class Engine {
   const TubeTable& tubes() const { return state_.tubes; }
   // The list of all tubes, which advance() goes on writing. Throws std::bad_alloc.
   TubeList& tube_list() { return state_.tubes.list(); }
-  // Writes some of it at once, if nobody else had some written since advance().
+  // Writes some of it at once. To be called when it was asked for.
   void write_list() { backlog_.write_list(); }
   const EngineCounts& counts() const { return state_.counts; }
   const Tube* find_tube(std::string_view name) const { return state_.tubes.find(name); }

@@ -73,18 +73,6 @@ struct ReserveResult {
   JobRef job = JobRef::none;
 };
 
-// Of a command that moves or deletes many jobs.
-struct ManyResult {
-  Outcome outcome;
-  std::uint64_t jobs = 0;
-};
-
-struct DeleteResult {
-  Outcome outcome;
-  std::uint32_t deleted = 0;
-  std::uint32_t not_found = 0;
-};
-
 // How much fits into one answer: asked of each job after the first.
 struct BatchBound {
   bool (*fits)(void* context, std::uint32_t body_bytes) = nullptr;
@@ -97,7 +85,7 @@ struct ScanResult {
   std::uint32_t looked_at = 0;
 };
 
-// What came to a client that waited. The client is not busy any more.
+// What came to a client that waited, or the answer to a long task. The client is not busy any more.
 struct Delivery {
   // The answers to long tasks that make records stand behind the others.
   enum class Kind : std::uint8_t {
@@ -107,21 +95,22 @@ struct Delivery {
     deadline_soon,
     mode_fifo,      // Reserves go by priority from here on,
     mode_weighted,  // or by weight;
-    mode_failed,    // or as before, for want of memory.
     watching,       // With a weight.
+    out_of_memory,  // Nothing has changed.
     kicked,
     flushed,
     batch_deleted,
-    flush_failed,  // The journal has refused; what has gone stays gone.
-    batch_failed,  // The same.
+    failed,  // The journal has refused; what has gone stays gone.
   };
   Client* client;
   Kind kind;
-  std::uint16_t not_found;  // batch_deleted: of how many ids there was no job to delete.
-  JobRef job;               // reserved, reserved_in_batch: the job, which the client now holds.
-  std::uint64_t count;      // Of a long task: how many jobs it has moved or deleted.
+  bool is_at_once = false;      // Of a long task: it has ended within its command.
+  std::uint16_t not_found = 0;  // batch_deleted: of how many ids there was no job to delete.
+  JobRef job = JobRef::none;    // reserved, reserved_in_batch: the job, which the client now holds.
+  std::uint64_t count = 0;      // Of a long task: how many jobs it has moved or deleted.
 
-  bool may_tell_of_records() const { return kind >= Kind::kicked; }
+  // Whether there may be records of which who ran a command does not know.
+  bool may_tell_of_records() const { return kind >= Kind::kicked && !is_at_once; }
 };
 
 // Numbers of now and totals since the start, each right at every moment.

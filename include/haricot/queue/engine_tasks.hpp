@@ -1,8 +1,9 @@
 // The kinds of long tasks of the engine. Each has its data here. Backlog::step() of that kind does
-// some of the task, and gives the answer when the task ends.
+// some of the task, and gives the answer when the task ends. Those at the end are always there.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <variant>
@@ -47,13 +48,12 @@ struct Flush {
   bool has_begun() const { return room == nullptr; }
 };
 
-// A deletion of several jobs for which the journal has no room at once, and whose rest waits for
-// the disk (backlog_delete.cpp).
+// A deletion of several jobs (backlog_delete.cpp).
 struct DeleteBatch {
-  std::vector<JobId> ids;  // Each once, in order; those that were deleted too.
+  std::vector<JobId> ids;  // Each once, in order.
   std::uint32_t asked;     // How many were named.
+  std::size_t next = 0;    // The first of those whose jobs are yet to be deleted.
   std::uint32_t deleted = 0;
-  bool goes_in_parts = false;  // There was no room for all at once.
 };
 
 // Another mode of reserves for a client with many watches (Watching::change_mode).
@@ -64,14 +64,24 @@ struct ModeChange {
   std::uint32_t next = 0;                   // The watch whose offer comes next.
 };
 
-// The first weight of a client with many watches: that of the task's tube, which it comes to watch
-// as soon as all its watches have one.
-struct FirstWeight {
+// A watch of the task's tube with a weight, which comes as soon as all watches of the client have
+// one.
+struct WeightedWatch {
   std::uint32_t weight;
   std::unique_ptr<WatchWeights> made = {};  // As in ModeChange.
 };
 
+// The keys whose time is over are dropped.
+struct EndedKeys {};
+// The burials that the journal has refused are recorded (Tries).
+struct LateBurials {};
+// The list of all tubes that somebody has asked for is written (TubeList).
+struct ListOfTubes {};
+// Memory that nobody needs any more goes back to the system (BlobRef).
+struct FreedMemory {};
+
 // What a LongTasks::Task does.
-using Work = std::variant<Kick, ClosedClient, Flush, DeleteBatch, ModeChange, FirstWeight>;
+using Work = std::variant<Kick, ClosedClient, Flush, DeleteBatch, ModeChange, WeightedWatch,
+                          EndedKeys, LateBurials, ListOfTubes, FreedMemory>;
 
 }  // namespace haricot::engine_tasks

@@ -5,6 +5,9 @@
 // long one. Tasks that a client waits for have a list of their own. While there are such tasks, the
 // others take half of a call at most. A task that has to wait is put aside until resume().
 //
+// A task that is always there has nobody who waits for it, and waits itself as long as there is
+// nothing for it to do.
+//
 // What a task does is its `Work`, of which nothing is known here. A task keeps its tube in
 // existence (Tube::tasks).
 
@@ -36,6 +39,7 @@ class LongTasks {
     Tube* tube = nullptr;      // Null: it needs none.
     Work work{};
     bool waits = false;  // It was put aside.
+    bool is_new = true;  // It has yet to do its first piece.
     ListHook hook{};
   };
 
@@ -46,11 +50,8 @@ class LongTasks {
     while (take_first() != nullptr) continue;
   }
 
-  bool empty() const { return !can_go_on() && waiting_.empty(); }
-  // Whether there is one that can do a step now.
+  // Whether there is work: a task that can do a piece now.
   bool can_go_on() const { return !awaited_.empty() || !others_.empty(); }
-  // Whether there is one that was put aside.
-  bool has_waiting() const { return !waiting_.empty(); }
   // How many have a client that waits.
   std::uint32_t awaited() const { return awaited_tasks_; }
 
@@ -63,6 +64,8 @@ class LongTasks {
     Task& task = *spare_.release();
     task.client = client;
     task.tube = tube;
+    task.waits = false;
+    task.is_new = true;
     if (tube != nullptr) ++tube->tasks;
     if (client != nullptr) ++awaited_tasks_;
     list_of(task).push_back(task);
@@ -79,12 +82,7 @@ class LongTasks {
     return nullptr;
   }
   // Takes out a task.
-  std::unique_ptr<Task> take(Task& task) {
-    list_of(task).remove(task);
-    if (task.client != nullptr) --awaited_tasks_;
-    if (task.tube != nullptr) --task.tube->tasks;
-    return std::unique_ptr<Task>(&task);
-  }
+  std::unique_ptr<Task> take(Task& task) { return take_from(list_of(task), task); }
   // Takes out any; null if there is none.
   std::unique_ptr<Task> take_first() {
     for (List* list : {&awaited_, &others_, &waiting_}) {
@@ -94,10 +92,9 @@ class LongTasks {
   }
   // The client of the task is gone; the task goes on, and nobody waits for it.
   void forget_client(Task& task) {
-    list_of(task).remove(task);
-    --awaited_tasks_;
-    task.client = nullptr;
-    list_of(task).push_back(task);
+    List& from = list_of(task);
+    answered(task);
+    put_behind(from, task, task.waits);
   }
   // The client of the task has its answer; the task goes on. To be called in its step.
   void answered(Task& task) {
@@ -105,31 +102,43 @@ class LongTasks {
     task.client = nullptr;
   }
   // As if its step had answered that it waits.
-  void put_aside(Task& task) {
-    list_of(task).remove(task);
-    task.waits = true;
-    waiting_.push_back(task);
+  void put_aside(Task& task) { put_behind(list_of(task), task, true); }
+  // One goes on that was put aside; if it was not, nothing happens.
+  void resume(Task& task) {
+    if (task.waits) put_behind(waiting_, task, false);
   }
   // Has those that were put aside go on, in the order in which they were: all, or those of a tube.
   void resume(const Tube* of = nullptr) {
     for (Task* task = waiting_.first(); task != nullptr;) {
       Task* const next = waiting_.after(*task);
-      if (of == nullptr || task->tube == of) {
-        waiting_.remove(*task);
-        task->waits = false;
-        list_of(*task).push_back(*task);
-      }
+      if (of == nullptr || task->tube == of) resume(*task);
       task = next;
     }
   }
 
   // Goes on with the tasks. `step(task, budget)` does a piece, counts its steps, stops when its
-  // budget is used up, and returns a TaskState; `end(task)` gets one that is done, by a
-  // std::unique_ptr. Neither calls anything here, but for answered() and resume().
+  // budget is used up, and returns a TaskState; `end(task)` gets one that is done, and that is no
+  // longer among the others. Neither calls anything here, but for answered() and resume().
   template <typename Step, typename End>
   void work(const Budget& budget, Step step, End end) {
     work(others_, budget.part(awaited_.empty() ? budget.left() : budget.left() / 2), step, end);
     work(awaited_, budget, step, end);
+  }
+
+  // Does a piece of that task, which may be one that was put aside.
+  template <typename Step, typename End>
+  void go_on_with(Task& task, const Budget& budget, Step step, End end) {
+    List& from = list_of(task);
+    const TaskState state = step(task, budget);
+    task.is_new = false;
+    if (state != TaskState::done) {
+      put_behind(from, task, state == TaskState::waits);
+      return;
+    }
+    std::unique_ptr<Task> done = take_from(from, task);
+    end(*done);
+    done->work = Work{};
+    if (spare_ == nullptr) spare_ = std::move(done);
   }
 
   // Calls `visit(task)` for each.
@@ -150,18 +159,23 @@ class LongTasks {
     return task.client == nullptr ? others_ : awaited_;
   }
 
+  void put_behind(List& from, Task& task, bool waits) {
+    from.remove(task);
+    task.waits = waits;
+    list_of(task).push_back(task);
+  }
+
+  std::unique_ptr<Task> take_from(List& from, Task& task) {
+    from.remove(task);
+    if (task.client != nullptr) --awaited_tasks_;
+    if (task.tube != nullptr) --task.tube->tasks;
+    return std::unique_ptr<Task>(&task);
+  }
+
   template <typename Step, typename End>
   void work(List& tasks, const Budget& budget, Step& step, End& end) {
     while (!budget.is_used_up() && !tasks.empty()) {
-      Task& task = tasks.front();
-      const TaskState state = step(task, budget.part(turn_limits::kStepsPerPiece));
-      if (state == TaskState::done) {
-        end(take(task));
-        continue;
-      }
-      tasks.remove(task);
-      task.waits = state == TaskState::waits;
-      list_of(task).push_back(task);
+      go_on_with(tasks.front(), budget.part(turn_limits::kStepsPerPiece), step, end);
     }
   }
 

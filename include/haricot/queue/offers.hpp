@@ -30,7 +30,11 @@ class Offers {
   JobRef give(Tube& tube, Client& client);
   // Hands out ready jobs until jobs or workers run out.
   void offer(Tube& tube) {
-    if (!tube.waiting.empty() || tube.many_watchers > 0) offer_to_watchers(tube);
+    if (has_watchers(tube)) offer_to_watchers(tube);
+  }
+  // Whether somebody waits for its jobs, or has to be told of them.
+  static bool has_watchers(const Tube& tube) {
+    return !tube.waiting.empty() || tube.many_watchers > 0;
   }
   // The same where many workers may have waited: after the end of a pause, or of a limit. While
   // those that the budget does not reach have yet to be served, the tube is behind, and its timer

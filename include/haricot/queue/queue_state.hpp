@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "haricot/base/budget.hpp"
@@ -28,6 +29,7 @@ struct QueueState {
   static constexpr std::uint32_t kStepsPerDelivery = turn_limits::kStepsPerDelivery;
   // The least time that is left of a TTR while its holder may still wait for another job.
   static constexpr Duration kDeadlineMargin = Duration::seconds(1);
+  static constexpr Duration kPauseOfRefused = Duration::milliseconds(50);
 
   // The journal outlives the state.
   QueueState(Instant start, Journal& to, const HashKey& key);
@@ -42,6 +44,8 @@ struct QueueState {
   void arm_tube(Tube& tube);
   void arm_client(Client& client);
   Budget budget(std::uint64_t of) const { return {steps, of}; }
+  // The journal has refused what has to be recorded: Backlog tries again soon.
+  void try_refused_again() { refused_again = std::min(refused_again, now + kPauseOfRefused); }
 
   Journal& journal;
   JobStore jobs;
@@ -53,8 +57,9 @@ struct QueueState {
   EngineCounts counts;                  // Of jobs: Places. Of clients: Watching. The rest: Engine.
   SpentJobCounts spent_jobs;            // Tries
   std::uint64_t arrivals = 0;           // Of jobs in heaps by deadline: Places.
-  std::uint64_t steps = 0;              // That were done since the start, by all (Budget).
-  JobId next_id = 1;                    // Restoring; the rest: Engine.
+  Instant refused_again = Instant::never();  // When that is tried again which was refused.
+  std::uint64_t steps = 0;                   // That were done since the start, by all (Budget).
+  JobId next_id = 1;                         // Restoring; the rest: Engine.
 
  private:
   void arm(Timer& timer, Instant deadline);

@@ -6,14 +6,14 @@
 //
 // The end of a try is recorded where there is room, so that a restart knows it. A burial is
 // recorded always: its room was promised with the put, or with the kick. If the journal does not
-// take it now, it is late: record_late() tries again.
+// take it now, it is late: record_late() tries again, as a task of the Backlog.
 
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "haricot/base/time.hpp"
+#include "haricot/base/budget.hpp"
 #include "haricot/queue/flushes.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/journal.hpp"
@@ -52,14 +52,10 @@ class Tries {
   }
   void record_burial(JobRef ref);
 
-  // When record_late() has something to do; never() if all is recorded.
-  Instant next_event() const { return late_again_; }
-  // What the budget does not reach is due at once.
-  void record_late(const Budget& budget);
-  // Whether the journal has answered `later`. Whoever got that answer has to ask when it is time,
-  // whether it still needs to know or not: told_in_time().
-  bool waits_for_disk() const { return answered_later_; }
-  void told_in_time() { answered_later_ = false; }
+  // Whether there is a burial that is yet to be recorded.
+  bool has_late() const { return !late_.empty(); }
+  // False: the journal has refused one again.
+  bool record_late(const Budget& budget);
 
  private:
   // A burial that is yet to be recorded: of that job, and which of its burials it is.
@@ -71,15 +67,12 @@ class Tries {
   [[gnu::cold, gnu::noinline]] bool is_limit_reached(JobRef ref) const;
   [[gnu::cold, gnu::noinline]] void record_end_of_limited(JobRef ref);
   std::uint64_t burials_of(JobRef ref) const { return state_.jobs.counted(ref, JobEvent::bury); }
-  bool is_room(JournalStatus status);
   bool has_room_for_burial(JobRef ref);
 
   QueueState& state_;
   const Flushes& flushes_;
   std::uint32_t max_ = 0;
   std::vector<LateBurial> late_;
-  bool answered_later_ = false;  // The journal waits to be asked whether it is time for those.
-  Instant late_again_ = Instant::never();
 };
 
 }  // namespace haricot

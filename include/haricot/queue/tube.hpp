@@ -126,7 +126,7 @@ struct Tube {
   bool paused = false;
   // More workers waited for its jobs than a turn could serve. Nobody gets in front of them.
   bool is_behind = false;
-  bool is_to_be_offered = false;  // By a command about many jobs, when it has ended.
+  bool is_to_be_offered = false;  // After the deletions that are being planned.
   std::uint32_t tasks = 0;        // Long tasks that it has to outlive.
   Instant pause_end;
   std::uint32_t pause_s = 0;  // As asked for; 0 when the tube is not paused.

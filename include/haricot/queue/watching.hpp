@@ -90,9 +90,9 @@ class Watching {
   // Makes room for one more delivery, beside those to all who wait and to so many others. Throws
   // std::bad_alloc.
   void make_room(std::size_t others);
-  // Costs kStepsPerDelivery.
-  void deliver(Client& client, Delivery::Kind kind, JobRef job = JobRef::none,
-               std::uint64_t count = 0, std::uint32_t not_found = 0);
+  // Costs kStepsPerDelivery, but for an answer that comes at once: it is sent with the others of
+  // its client.
+  void deliver(const Delivery& delivery);
   const std::vector<Delivery>& deliveries() const { return deliveries_; }
   void clear_deliveries() { deliveries_.clear(); }
 

@@ -99,7 +99,6 @@ class Dispatcher {
   Reply peek(JobRef ref);
   Reply use(Client& client, std::string_view tube_name);
   Reply watch(Client& client, Outcome outcome);
-  Reply kick(Client& client, std::uint32_t bound, Instant now);
   Reply stats(Instant now);
   Reply stats_job(JobId id, Instant now);
   Reply stats_tube(std::string_view tube_name, Instant now);
@@ -116,9 +115,6 @@ class Dispatcher {
   Reply reserve_batch(Client& client, const Command& command, Instant now);
   Reply delete_batch(Client& client, const Command& command);
   Reply watch_by_weight(Client& client, const Command& command);
-  Reply reserve_mode(Client& client, const Command& command);
-  static Reply batch_deleted(std::uint64_t deleted, std::uint64_t not_found);
-  static Reply mode_is(bool weighted);
   Reply set_draining(bool draining, ReplyCode code);
   void write_jobs(Report& report, std::span<const JobRef> jobs, Instant now);
 
