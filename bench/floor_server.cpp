@@ -7,12 +7,15 @@
 // this is its own; what this costs is the kernel's, nearly all of it.
 //
 //   floor_server -p PORT     listens on 127.0.0.1 until it is killed; -l is accepted and ignored,
-//   so
-//                            that it can be started like a real server
+//                            so that it can be started like a real server
+//   floor_server -s MIN      stores bodies of at least MIN bytes: each is received into memory of
+//                            its own, leaves from there, and is freed by a delete
 //
-// A reserve is answered with a job of the size that was last put. Ids do not matter; a client that
-// checks them will complain. Commands that are not known are answered WATCHING 1, or USING x.
+// A reserve is answered with the oldest stored job, or else with one of the size that was last put.
+// Ids do not matter; a client that checks them will complain. A delete frees the job that was
+// reserved first. Commands that are not known are answered WATCHING 1, or USING x.
 
+#include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -29,6 +32,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,10 +48,22 @@ constexpr std::size_t kBufferBytes = 256 * 1024;
 constexpr std::size_t kCopiedBytesMax = 4096;
 constexpr std::size_t kReferencesMax = 400;
 
+// What one recv takes of a body that is stored, at most.
+constexpr std::size_t kStoredBytesMax = 256 * 1024;
+// What it takes beside such a body: the line of the next one.
+constexpr std::size_t kLineBytes = 512;
+
+// A body with its CR LF.
+struct Stored {
+  std::unique_ptr<char[]> bytes;
+  std::size_t size = 0;
+};
+
 struct Connection {
   int socket = -1;
   bool waits_for_room = false;
   std::size_t body_left = 0;  // Of a put, its CR LF included.
+  Stored body;                // Of that put, if it is stored.
   std::string line;           // The beginning of one that was cut.
   std::string unsent;
 };
@@ -69,6 +85,8 @@ class FloorServer {
                0 &&
            ::listen(listener_.socket, kBacklog) == 0 && watch(listener_, EPOLL_CTL_ADD, EPOLLIN);
   }
+
+  void store_from(std::size_t bytes) { stored_bytes_min_ = bytes; }
 
   void run() {
     std::array<epoll_event, kEventsMax> events;
@@ -114,13 +132,20 @@ class FloorServer {
       // Nothing is read before the old answers have left.
       return (events & EPOLLOUT) == 0 || flush(connection);
     }
-    const ssize_t received = ::recv(connection.socket, buffer_.data(), buffer_.size(), 0);
+    const std::size_t direct_bytes =
+        connection.body.bytes ? std::min(connection.body_left, kStoredBytesMax) : 0;
+    const ssize_t received = receive(connection, direct_bytes);
     if (received < 0) return errno == EAGAIN || errno == EINTR;
     if (received == 0) return false;
     out_.clear();
-    jobs_at_.clear();
-    take({buffer_.data(), static_cast<std::size_t>(received)}, connection);
-    const std::size_t total = out_.size() + jobs_at_.size() * job_.size();
+    leaving_.clear();
+    const auto bytes = static_cast<std::size_t>(received);
+    const std::size_t direct = std::min(bytes, direct_bytes);
+    connection.body_left -= direct;
+    if (direct > 0 && connection.body_left == 0) end_body(connection);
+    take({buffer_.data(), bytes - direct}, connection);
+    std::size_t total = out_.size();
+    for (const Leaving& job : leaving_) total += job.bytes.size();
     if (total == 0) return true;
     const ssize_t sent = send_answers(connection.socket);
     if (sent == static_cast<ssize_t>(total)) return true;
@@ -130,14 +155,30 @@ class FloorServer {
     return watch(connection, EPOLL_CTL_MOD, EPOLLOUT);
   }
 
+  // Where bodies are stored, all that the next one need not be copied from.
+  ssize_t receive(Connection& connection, std::size_t direct_bytes) {
+    const bool is_short = stored_bytes_min_ > 0 && job_bytes_ >= stored_bytes_min_;
+    const std::size_t rest = is_short ? kLineBytes : buffer_.size();
+    if (direct_bytes == 0) return ::recv(connection.socket, buffer_.data(), rest, 0);
+    char* const to = connection.body.bytes.get() + connection.body.size - connection.body_left;
+    const std::array<iovec, 2> pieces{iovec{to, direct_bytes}, iovec{buffer_.data(), rest}};
+    return ::readv(connection.socket, pieces.data(), direct_bytes == connection.body_left ? 2 : 1);
+  }
+
+  void end_body(Connection& connection) {
+    out_ += "INSERTED 1234567\r\n";
+    if (connection.body.bytes) ready_.push_back(std::move(connection.body));
+    connection.body = {};
+  }
+
   ssize_t send_answers(int socket) {
-    if (jobs_at_.empty()) return ::send(socket, out_.data(), out_.size(), MSG_NOSIGNAL);
+    if (leaving_.empty()) return ::send(socket, out_.data(), out_.size(), MSG_NOSIGNAL);
     pieces_.clear();
     std::size_t from = 0;
-    for (const std::size_t at : jobs_at_) {
-      if (at > from) pieces_.push_back({out_.data() + from, at - from});
-      pieces_.push_back({job_.data(), job_.size()});
-      from = at;
+    for (const Leaving& job : leaving_) {
+      if (job.at > from) pieces_.push_back({out_.data() + from, job.at - from});
+      pieces_.push_back({const_cast<char*>(job.bytes.data()), job.bytes.size()});
+      from = job.at;
     }
     if (out_.size() > from) pieces_.push_back({out_.data() + from, out_.size() - from});
     msghdr message{};
@@ -148,7 +189,7 @@ class FloorServer {
 
   // What the socket did not take.
   void keep_rest(Connection& connection, std::size_t sent) {
-    if (jobs_at_.empty()) pieces_ = {{out_.data(), out_.size()}};
+    if (leaving_.empty()) pieces_ = {{out_.data(), out_.size()}};
     for (const iovec& piece : pieces_) {
       const std::size_t skipped = std::min(sent, piece.iov_len);
       connection.unsent.append(static_cast<const char*>(piece.iov_base) + skipped,
@@ -172,9 +213,12 @@ class FloorServer {
     while (!bytes.empty()) {
       if (connection.body_left > 0) {
         const std::size_t taken = std::min(connection.body_left, bytes.size());
+        if (Stored& body = connection.body; body.bytes) {
+          std::memcpy(body.bytes.get() + body.size - connection.body_left, bytes.data(), taken);
+        }
         bytes.remove_prefix(taken);
         connection.body_left -= taken;
-        if (connection.body_left == 0) out_ += "INSERTED 1234567\r\n";
+        if (connection.body_left == 0) end_body(connection);
         continue;
       }
       const void* end = std::memchr(bytes.data(), '\n', bytes.size());
@@ -201,16 +245,26 @@ class FloorServer {
       std::from_chars(line.data() + number, line.data() + line.size(), size);
       if (size != job_bytes_) make_job(size);
       connection.body_left = size + 2;
+      if (stored_bytes_min_ > 0 && size >= stored_bytes_min_) {
+        connection.body = {std::unique_ptr<char[]>(new char[size + 2]), size + 2};
+      }
     } else if (line.starts_with("reserve-")) {
       out_ += "TIMED_OUT\r\n";  // Nothing is left over at the end of a benchmark.
     } else if (line.starts_with("reserve")) {
-      if (job_.size() > kCopiedBytesMax && jobs_at_.size() < kReferencesMax) {
-        jobs_at_.push_back(out_.size());
+      if (!ready_.empty()) {
+        reserved_.push_back(std::move(ready_.front()));
+        ready_.pop_front();
+        const Stored& job = reserved_.back();
+        out_ += "RESERVED 1234567 " + std::to_string(job.size - 2) + "\r\n";
+        leaving_.push_back({out_.size(), {job.bytes.get(), job.size}});
+      } else if (job_.size() > kCopiedBytesMax && leaving_.size() < kReferencesMax) {
+        leaving_.push_back({out_.size(), job_});
       } else {
         out_ += job_;
       }
     } else if (line.starts_with("delete")) {
       out_ += "DELETED\r\n";
+      if (!reserved_.empty()) reserved_.pop_front();
     } else if (line.starts_with("use") || line.starts_with("list-tube-used")) {
       out_ += "USING x\r\n";
     } else {
@@ -232,8 +286,16 @@ class FloorServer {
   int epoll_ = -1;
   std::vector<char> buffer_ = std::vector<char>(kBufferBytes);
   std::string out_;
-  std::vector<std::size_t> jobs_at_;  // Where in out_ a job belongs that is not copied.
+  // A job, or its body, that is not copied into out_, and where in out_ it belongs.
+  struct Leaving {
+    std::size_t at;
+    std::string_view bytes;
+  };
+  std::vector<Leaving> leaving_;
   std::vector<iovec> pieces_;
+  std::size_t stored_bytes_min_ = 0;  // 0: no body is.
+  std::deque<Stored> ready_;
+  std::deque<Stored> reserved_;
   std::size_t job_bytes_ = 0;
   std::string job_ = "RESERVED 1234567 0\r\n\r\n";
 };
@@ -242,23 +304,30 @@ class FloorServer {
 
 int main(int argc, char** argv) {
   std::uint16_t port = 0;
+  std::size_t stored_bytes_min = 0;
   bool good = argc % 2 == 1;
   for (int i = 1; good && i + 1 < argc; i += 2) {
     const std::string_view flag = argv[i];
     const std::string_view value = argv[i + 1];
     if (flag == "-l") continue;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), port);
-    good = flag == "-p" && error == std::errc{} && end == value.data() + value.size();
+    const char* const last = value.data() + value.size();
+    const auto [end, error] = flag == "-s" ? std::from_chars(value.data(), last, stored_bytes_min)
+                                           : std::from_chars(value.data(), last, port);
+    good = (flag == "-p" || flag == "-s") && error == std::errc{} && end == last;
   }
   if (!good || port == 0) {
-    std::fputs("Use: floor_server -p PORT\n", stderr);
+    std::fputs("Use: floor_server -p PORT [-s MIN]\n", stderr);
     return 5;
   }
+  // Memory that is free stays here, or bodies would cost pages that are zeroed anew.
+  ::mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024);
+  ::mallopt(M_TRIM_THRESHOLD, 1024 * 1024 * 1024);
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
   FloorServer server;
+  server.store_from(stored_bytes_min);
   if (!server.open(port)) {
     std::fprintf(stderr, "floor_server: cannot listen on port %u: %s\n", unsigned{port},
                  std::strerror(errno));

@@ -13,6 +13,7 @@ struct Memory::Prefix {
 };
 
 constinit Slabs Memory::slabs_;
+constinit KeptPieces Memory::kept_;
 constinit bool Memory::uses_slabs_ = false;
 constinit std::size_t Memory::mapped_bytes_ = 0;
 constinit std::size_t Memory::limit_ = Memory::kNoLimit;
@@ -21,6 +22,10 @@ constinit bool Memory::has_refused_ = false;
 
 void Memory::Bounded::enter(std::size_t share_beyond) {
   ceiling_ = limit_ + kOwnBytes + (share_beyond > 0 ? limit_ / share_beyond : 0);
+  limit_slabs();
+}
+
+void Memory::limit_slabs() {
   slabs_.limit(ceiling_ - std::min(ceiling_, mapped_bytes_));
 }
 
@@ -50,6 +55,10 @@ Memory::Prefix* Memory::prefix_of(void* piece) {
 void* Memory::allocate_by_itself(std::size_t bytes) {
   if (bytes > SIZE_MAX - sizeof(Prefix)) return nullptr;
   const std::size_t all = bytes + sizeof(Prefix);
+  if (!Slabs::takes(bytes)) {
+    const KeptPieces::Piece kept = kept_.take(all);
+    if (kept.memory != nullptr) return new (kept.memory) Prefix{kept.bytes, nullptr} + 1;
+  }
   if (ceiling_ != kNoLimit) [[unlikely]] {
     const std::size_t taken = slabs_.taken_bytes() + mapped_bytes_;
     if (taken > ceiling_ || ceiling_ - taken < all) return nullptr;
@@ -73,6 +82,7 @@ void* Memory::allocate_at_last(std::size_t bytes) {
   void* piece = nullptr;
   if (kept_bytes() > 0) {
     give_all_back();
+    if (ceiling_ != kNoLimit) limit_slabs();
     piece = try_to_allocate(bytes);
   }
   if (piece == nullptr && ceiling_ != kNoLimit) has_refused_ = true;
@@ -86,16 +96,13 @@ void Memory::free(void* piece) {
     slabs_.free(piece);
     return;
   }
-  mapped_bytes_ -= prefix->counted_bytes;
+  const std::size_t bytes = prefix->counted_bytes;
+  if (!Slabs::takes(bytes - sizeof(Prefix))) {
+    kept_.keep(prefix, bytes);
+    return;
+  }
+  mapped_bytes_ -= bytes;
   std::free(prefix);
-}
-
-void* Memory::shrink(void* piece, std::size_t bytes) {
-  const std::size_t before = prefix_of(piece)->counted_bytes;
-  void* const memory = std::realloc(prefix_of(piece), bytes + sizeof(Prefix));
-  if (memory == nullptr) return nullptr;
-  mapped_bytes_ -= before - (bytes + sizeof(Prefix));
-  return new (memory) Prefix{bytes + sizeof(Prefix), nullptr} + 1;
 }
 
 void* Memory::allocate_uncounted(std::size_t bytes) {
@@ -113,15 +120,24 @@ void Memory::free_uncounted(void* piece) {
   std::free(prefix_of(piece));
 }
 
+void Memory::age() {
+  slabs_.age();
+  kept_.age();
+}
+
 void Memory::give_back(std::size_t bytes_min, std::size_t share) {
-  const std::size_t to_go = slabs_.bytes_to_go();
-  if (to_go > 0) slabs_.give_back(std::max(bytes_min, to_go / share));
+  const std::size_t to_go = bytes_to_go();
+  if (to_go == 0) return;
+  const std::size_t bytes = std::max(bytes_min, to_go / share);
+  const std::size_t gone = kept_.give_back(bytes);
+  mapped_bytes_ -= gone;
+  if (gone < bytes) slabs_.give_back(bytes - gone);
 }
 
 void Memory::give_all_back() {
-  slabs_.age();
-  slabs_.age();
-  slabs_.give_back(slabs_.bytes_to_go());
+  age();
+  age();
+  give_back(bytes_to_go(), 1);
 }
 
 }  // namespace haricot

@@ -20,29 +20,37 @@ bool is_passing(int error) {
 }  // namespace
 
 // What begins with the line of a large put is best received in two: a few bytes with the line, and
-// then the body straight into the memory of its job. That this is going to be one is a guess by the
-// last one; where it is wrong, the second part is what any read would have been.
+// then the body straight into the memory of its job, together with the line of the next one. That
+// this is going to be one is a guess by the last one; where it is wrong, what comes after the few
+// bytes is what any read would have been.
 Connection::Result Connection::read(Service& service, std::span<char> scratch, Instant now) {
-  if (session_->direct_space().empty() && session_->last_body_bytes() >= kLargeBodyBytesMin) {
+  std::size_t left = kDirectBytesMax;
+  bool is_guess = true;
+  while (true) {
+    is_guess = is_guess && session_->last_body_bytes() >= kLargeBodyBytesMin;
     bool filled = true;
-    const Result result = read_once(service, scratch.first(kHeadBytes), now, filled);
-    if (result == Result::broken || !filled || !session_->wants_input()) return result;
+    const bool is_body = !session_->direct_space().empty();
+    const Result result =
+        read_once(service, is_guess ? scratch.first(kHeadBytes) : scratch, now, left, filled);
+    const bool is_over = result == Result::broken || !filled || left == 0;
+    if (is_over || !is_guess || !session_->wants_input()) return result;
+    // After a body another line may come; after a line that began no body, it was a wrong guess.
+    if (session_->direct_space().empty()) is_guess = is_body;
   }
-  bool filled = true;
-  return read_once(service, scratch, now, filled);
 }
 
-// A large body that is under way goes straight into the memory of its job, and what comes after it
-// into the scratch buffer, in one call. `filled`: as much came as there was room for.
+// A large body that is under way goes straight into the memory of its job, as much as is left to
+// this turn, and what comes after it into the scratch buffer, in one call. `filled`: as much came
+// as there was room for.
 Connection::Result Connection::read_once(Service& service, std::span<char> scratch, Instant now,
-                                         bool& filled) {
+                                         std::size_t& left, bool& filled) {
   const std::span<char> direct = session_->direct_space();
   ssize_t result = 0;
   std::size_t direct_bytes = 0;
   if (direct.empty()) {
     result = ::recv(socket_.get(), scratch.data(), scratch.size(), 0);
   } else {
-    direct_bytes = std::min(direct.size(), kDirectBytesMax);
+    direct_bytes = std::min(direct.size(), left);
     const bool whole = direct_bytes == direct.size();
     std::array<iovec, 2> pieces{iovec{direct.data(), direct_bytes},
                                 iovec{scratch.data(), scratch.size()}};
@@ -57,6 +65,7 @@ Connection::Result Connection::read_once(Service& service, std::span<char> scrat
   const auto bytes = static_cast<std::size_t>(result);
   filled = bytes >= direct_bytes + scratch.size();
   direct_bytes = std::min(direct_bytes, bytes);
+  left -= direct_bytes;
   if (direct_bytes > 0) service.receive_directly(*session_, direct_bytes);
   if (bytes > direct_bytes) {
     service.receive(*session_, std::string_view(scratch.data(), bytes - direct_bytes), now);

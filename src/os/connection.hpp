@@ -49,7 +49,7 @@ class Connection : public EventSource {
   std::uint32_t wanted_events() const;
 
  private:
-  // How much of a large body one read takes at most.
+  // How much of large bodies a turn takes at most.
   static constexpr std::size_t kDirectBytesMax = 256 * 1024;
 
   // Where the last body was large, a read takes this much at first: room for a line. A body below
@@ -58,7 +58,8 @@ class Connection : public EventSource {
   static constexpr std::size_t kLargeBodyBytesMin = 24 * 1024;
   static_assert(kHeadBytes < kLargeBodyBytesMin);
 
-  Result read_once(Service& service, std::span<char> scratch, Instant now, bool& filled);
+  Result read_once(Service& service, std::span<char> scratch, Instant now, std::size_t& left,
+                   bool& filled);
   ssize_t offer(const Output& output, std::size_t bytes_max, std::size_t& offered) const;
 
   Descriptor socket_;

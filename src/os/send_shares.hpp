@@ -12,7 +12,7 @@ namespace haricot::os {
 
 class SendShares {
  public:
-  // What one connection sends at most: well below a millisecond for the kernel.
+  // What one connection sends at most: below a millisecond for the kernel.
   static constexpr std::size_t kBytesMax = turn_limits::kSentBytes;
   // What each may send in any case.
   static constexpr std::size_t kBytesMin = turn_limits::kSentBytesMin;

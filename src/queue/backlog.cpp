@@ -7,8 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include "haricot/base/blob.hpp"
 #include "haricot/base/check.hpp"
+#include "haricot/base/memory.hpp"
 
 namespace haricot {
 namespace {
@@ -41,9 +41,9 @@ void Backlog::advance() {
 
 // When tasks go on that wait for a time, and not for the journal's disk alone.
 Instant Backlog::next_resume() const {
-  if (BlobRef::retired_bytes() > 0) return Instant{};
+  if (Memory::bytes_to_go() > 0) return Instant{};
   const Instant next = std::min(keys_.next_event(), state_.refused_again);
-  return BlobRef::kept_bytes() > 0 ? std::min(next, age_memory_again_) : next;
+  return Memory::kept_bytes() > 0 ? std::min(next, age_memory_again_) : next;
 }
 
 // One that has nothing to do waits again at once.
@@ -348,12 +348,12 @@ TaskState Backlog::step(Task&, ListOfTubes&, const Budget& budget) {
 
 TaskState Backlog::step(Task&, FreedMemory&, const Budget&) {
   if (age_memory_again_ <= state_.now) {
-    BlobRef::age();
+    Memory::age();
     age_memory_again_ = state_.now + kMemoryAge;
   }
-  const std::size_t before = BlobRef::retired_bytes();
-  BlobRef::reclaim_retired();
-  const std::size_t after = BlobRef::retired_bytes();
+  const std::size_t before = Memory::bytes_to_go();
+  Memory::give_back(turn_limits::kFreedBytes, turn_limits::kFreedShare);
+  const std::size_t after = Memory::bytes_to_go();
   state_.steps += (before - after) / turn_limits::kFreedBytesPerStep;
   return after > 0 ? TaskState::goes_on : TaskState::waits;
 }

@@ -95,42 +95,15 @@ TEST(BlobRef, IsNullWhereThereIsNoMemory) {
   EXPECT_FALSE(allocate(absurd));
 }
 
-TEST(BlobRef, ASmallOneIsFreedAtOnce) {
-  { const BlobRef blob = BlobRef::allocate(BlobRef::kFreedAtOnceBytesMax); }
-  EXPECT_EQ(BlobRef::retired_bytes(), 0u);
-}
-
-TEST(BlobRef, ALargeOneIsRetiredOnlyWithItsLastOwner) {
-  constexpr std::size_t kBytes = BlobRef::kFreedAtOnceBytesMax + 1;
+TEST(BlobRef, ItsMemoryIsFreedOnlyWithItsLastOwner) {
+  constexpr std::size_t kBytes = Memory::kSlabBytesMax + 1;
+  Memory::give_all_back();
   BlobRef first = BlobRef::allocate(kBytes);
   BlobRef second = first;
   first = BlobRef();
-  EXPECT_EQ(BlobRef::retired_bytes(), 0u);
+  EXPECT_EQ(Memory::kept_bytes(), 0U);
   second = BlobRef();
-  EXPECT_GE(BlobRef::retired_bytes(), kBytes);
-  BlobRef::reclaim_retired();
-  EXPECT_EQ(BlobRef::retired_bytes(), 0u);
-}
-
-TEST(BlobRef, LargeOnesAreReclaimedPieceByPiece) {
-  constexpr std::size_t kMebibyte = 1 << 20;
-  for (std::size_t megabytes = 1; megabytes <= 64; megabytes *= 2) {
-    BlobRef blob = BlobRef::allocate(megabytes * kMebibyte);
-    ASSERT_TRUE(blob);
-    blob.data()[blob.size() - 1] = 'x';
-  }
-  const std::size_t all = BlobRef::retired_bytes();
-  EXPECT_GE(all, 127 * kMebibyte);
-  int calls = 0;
-  while (const std::size_t before = BlobRef::retired_bytes()) {
-    BlobRef::reclaim_retired();
-    const std::size_t freed = before - BlobRef::retired_bytes();
-    ASSERT_GT(freed, 0u);
-    // A remainder that is small enough to be freed at once goes with its last piece.
-    ASSERT_LE(freed, std::max(2 * kMebibyte, before / 16) + BlobRef::kFreedAtOnceBytesMax);
-    ++calls;
-  }
-  EXPECT_GE(calls, 20);
+  EXPECT_GE(Memory::kept_bytes(), kBytes);
 }
 
 }  // namespace

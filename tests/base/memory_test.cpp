@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -55,17 +56,50 @@ TEST_F(MemoryTest, AShareBeyondTheLimitMayBeAllowed) {
   Memory::free(piece);
 }
 
-TEST_F(MemoryTest, APieceKeepsItsBytesWhenItShrinks) {
-  auto* const piece = static_cast<char*>(Memory::allocate(5'000'000));
+TEST_F(MemoryTest, ALargePieceThatIsFreeServesTheNextOne) {
+  void* const piece = Memory::allocate(5'000'000);
   ASSERT_NE(piece, nullptr);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece) % 16, 0U);
-  std::memset(piece, 7, 5'000'000);
+  Memory::free(piece);
   Memory::limit(1'000'000'000);
-  auto* const rest = static_cast<char*>(Memory::shrink(piece, 4'800'000));
-  ASSERT_NE(rest, nullptr);
-  EXPECT_EQ(rest[4'799'999], 7);
-  EXPECT_LT(Memory::used_bytes(), 5'000'000 - Memory::kOwnBytes);
-  Memory::free(rest);
+  const std::size_t before = Memory::used_bytes();
+  EXPECT_EQ(Memory::allocate(4'900'000), piece);
+  EXPECT_EQ(Memory::used_bytes(), before) << "it was counted all the time";
+  Memory::free(piece);
+}
+
+TEST_F(MemoryTest, AFreeLargePieceGoesBackOverManyCalls) {
+  Memory::give_all_back();
+  Memory::free(Memory::allocate(64'000'000));
+  EXPECT_GE(Memory::kept_bytes(), 64'000'000U);
+  EXPECT_EQ(Memory::bytes_to_go(), 0U);
+  Memory::age();
+  Memory::age();
+  Memory::limit(1'000'000'000);
+  int calls = 0;
+  while (const std::size_t before = Memory::bytes_to_go()) {
+    const std::size_t used = Memory::used_bytes();
+    Memory::give_back(2'000'000, 16);
+    const std::size_t gone = before - Memory::bytes_to_go();
+    EXPECT_GE(gone, std::min<std::size_t>(before, 2'000'000));
+    EXPECT_LE(gone, std::max<std::size_t>(2'000'000, before / 16) + Memory::kSlabBytesMax);
+    EXPECT_LE(Memory::used_bytes(), used);
+    ++calls;
+  }
+  EXPECT_GE(calls, 16);
+  EXPECT_EQ(Memory::kept_bytes(), 0U);
+}
+
+TEST_F(MemoryTest, WhatIsKeptForLaterRefusesNobody) {
+  Memory::give_all_back();
+  (void)Memory::take_refusal();
+  Memory::limit(20'000'000);
+  const Memory::Bounded bounded;
+  Memory::free(Memory::allocate(15'000'000));
+  void* const piece = Memory::allocate(10'000'000);
+  EXPECT_NE(piece, nullptr);
+  EXPECT_FALSE(Memory::take_refusal());
+  Memory::free(piece);
 }
 
 TEST_F(MemoryTest, PiecesOfOtherThreadsAreNotCounted) {

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <new>
 
+#include "haricot/base/memory.hpp"
+
 namespace haricot::faults {
 namespace {
 
@@ -74,7 +76,7 @@ Trial::Trial(Keeping keeping, const Trouble& trouble, const History* history)
 Trial::~Trial() {
   calm_memory();
   service_.reset();
-  BlobRef::reclaim_all_retired();
+  Memory::give_all_back();
 }
 
 std::string Trial::where() const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "haricot/base/memory.hpp"
 #include "service/service_fixture.hpp"
 #include "support/allocations.hpp"
 #include "support/random.hpp"
@@ -362,8 +363,14 @@ TEST(Service, GivesTheMemoryOfALargeBodyBackOverManyTurns) {
   ASSERT_EQ(world.hear(session), "INSERTED 1\r\n");
   world.say(session, "delete 1\r\n");
   ASSERT_EQ(world.hear(session), "DELETED\r\n");
+  EXPECT_EQ(Memory::bytes_to_go(), 0U) << "the next body may need it";
+  for (int second = 0; second < 3 && Memory::bytes_to_go() == 0; ++second) {
+    ASSERT_GT(world.service.next_event(), world.now);
+    world.now = world.service.next_event();
+    world.service.advance(world.now);
+  }
   int turns = 0;
-  for (; BlobRef::retired_bytes() > 0; ++turns) {
+  for (; Memory::bytes_to_go() > 0; ++turns) {
     // Nothing else is left to be done, and it must not wait for something to arrive.
     ASSERT_EQ(world.service.next_event(), Instant{});
     world.service.advance(world.now);

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "haricot/base/memory.hpp"
 #include "mismatch.hpp"
 #include "simulation.hpp"
 #include "support/random.hpp"
@@ -63,7 +64,7 @@ Simulation::Simulation(std::uint64_t seed)
       // After a year more jobs would be due at once than a call of the engine moves.
       years_left_(mix_.is_crowded ? 0 : 20) {
   // What the run before this one left would move the time: a run follows from its seed alone.
-  BlobRef::reclaim_all_retired();
+  Memory::give_all_back();
   info_.job_bytes_max = job_bytes_max_;
   info_.commands = random_commands(chance_, mix_);
   info_.binlog_bytes_max = options_.file_bytes;

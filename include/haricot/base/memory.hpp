@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "haricot/base/kept_pieces.hpp"
 #include "haricot/base/slabs.hpp"
 
 namespace haricot {
@@ -22,7 +23,7 @@ class Memory {
  public:
   // What a server takes that has nothing to do: a limit does not count it.
   static constexpr std::size_t kOwnBytes = std::size_t{4} * 1024 * 1024;
-  // Pieces of more bytes are mapped each by itself.
+  // Pieces of more bytes are mapped each by itself, and kept for a while when they are free.
   static constexpr std::size_t kSlabBytesMax = Slabs::kBytesMax;
 
   // While it exists, allocate() fails where it would take more than the limit, or more than
@@ -57,12 +58,8 @@ class Memory {
 
   // Aligned to 16 bytes; null: there is no memory, or not within bounds.
   [[nodiscard]] static void* allocate(std::size_t bytes);
-  // Null frees nothing.
+  // Null frees nothing. Returns at once, however large the piece is: see age().
   static void free(void* piece);
-  // Gives the end of a piece back; null if that is not possible, and nothing has changed. Requires:
-  // both sizes are above kSlabBytesMax.
-  static void* shrink(void* piece, std::size_t bytes);
-
   // The same for other threads.
   [[nodiscard]] static void* allocate_uncounted(std::size_t bytes);
   static bool is_uncounted(const void* piece);
@@ -71,11 +68,12 @@ class Memory {
 
   // Marks what was kept for later and was not needed since the last call. To be called about once a
   // second, as long as kept_bytes() is above 0.
-  static void age() { slabs_.age(); }
-  static std::size_t kept_bytes() { return slabs_.empty_bytes(); }
-  // Gives a share of what is marked back; and how much is.
+  static void age();
+  static std::size_t kept_bytes() { return slabs_.empty_bytes() + kept_.bytes(); }
+  // Gives back so much of what is marked, or a share of it, one in `share`, if that is more; and
+  // how much is marked.
   static void give_back(std::size_t bytes_min, std::size_t share);
-  static std::size_t bytes_to_go() { return slabs_.bytes_to_go(); }
+  static std::size_t bytes_to_go() { return slabs_.bytes_to_go() + kept_.bytes_to_go(); }
   // Gives all back that is kept.
   static void give_all_back();
 
@@ -85,12 +83,14 @@ class Memory {
 
   static Prefix* prefix_of(void* piece);
   static void* try_to_allocate(std::size_t bytes);
+  static void limit_slabs();
   static void* allocate_by_itself(std::size_t bytes);
   [[gnu::cold, gnu::noinline]] static void* allocate_at_last(std::size_t bytes);
 
   static Slabs slabs_;
+  static KeptPieces kept_;  // Of pieces that are in no slab.
   static bool uses_slabs_;
-  static std::size_t mapped_bytes_;  // Of pieces that are in no slab.
+  static std::size_t mapped_bytes_;  // The same, with those in use.
   static std::size_t limit_;
   static std::size_t ceiling_;  // Of this moment, with kOwnBytes; kNoLimit outside of bounds.
   static bool has_refused_;

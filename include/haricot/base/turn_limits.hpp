@@ -86,9 +86,9 @@ inline constexpr std::uint32_t kEvents = 128;
 inline constexpr std::uint32_t kAccepts = 64;
 // Bytes that one connection sends at most; that each may send in any case; and that all which send
 // more have together.
-inline constexpr std::uint64_t kSentBytes = 512 * 1024;
+inline constexpr std::uint64_t kSentBytes = 2 * 1024 * 1024;
 inline constexpr std::uint64_t kSentBytesMin = 16 * 1024;
-inline constexpr std::uint64_t kSentBytesOfAll = 8 * kSentBytes;
+inline constexpr std::uint64_t kSentBytesOfAll = 2 * kSentBytes;
 // Bytes of the memory that goes back to the system; or a share of it, if that is more.
 inline constexpr std::uint64_t kFreedBytes = 384 * 1024;
 inline constexpr std::uint64_t kFreedShare = 16;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "haricot/base/memory.hpp"
 #include "haricot/binlog/format/job_record.hpp"
 
 // What one record does stands in replay_records.cpp.
@@ -88,7 +89,7 @@ bool Replay::read_all() {
     }
     if (!read_file(i, bytes)) return false;
     ++i;
-    BlobRef::reclaim_all_retired();  // Nobody is served yet, and a next file may have been larger.
+    Memory::give_all_back();  // Nobody is served yet, and a next file may have been larger.
   }
   return true;
 }

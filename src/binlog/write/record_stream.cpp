@@ -153,7 +153,10 @@ std::int64_t RecordStream::stamp_of(const JournaledJob& job) {
 void RecordStream::flush() {
   write_from_ = kCollectedBytesMax;
   if (!writer_.is_open() || writer_.collected_bytes() == 0) return;
-  const DiskStatus status = writer_.flush(state_.disk);
+  DiskStatus status = writer_.flush(state_.disk);
+  if (status == DiskStatus::ok && state_.options.sync == SyncPolicy::every_turn) {
+    status = writer_.write_zeros_ahead(state_.disk);
+  }
   if (status != DiskStatus::ok) {
     fail(status, "write");
     return;

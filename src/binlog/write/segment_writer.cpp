@@ -46,6 +46,7 @@ DiskStatus SegmentWriter::begin(Disk& disk, FileHandle file, const Signature& si
   kept_used_ = 0;
   allocated_ = allocated;
   written_ = collected_;
+  zeroed_until_ = 0;
   return DiskStatus::ok;
 }
 
@@ -200,6 +201,21 @@ DiskStatus SegmentWriter::flush(Disk& disk) {
   written_ = collected_;
   forget_collected();
   return DiskStatus::ok;
+}
+
+DiskStatus SegmentWriter::write_zeros_ahead(Disk& disk) {
+  CHECK(is_open() && collected_bytes() == 0);
+  if (written_.bytes < zeroed_until_ || written_.bytes >= allocated_) return DiskStatus::ok;
+  static constexpr std::array<char, 16 * 1024> kZeros{};
+  static_assert(kZeroedBytes % kZeros.size() == 0);
+  std::array<std::string_view, kZeroedBytes / kZeros.size()> pieces;
+  zeroed_until_ = std::min(written_.bytes + kZeroedBytes, allocated_);
+  std::uint64_t left = zeroed_until_ - written_.bytes;
+  for (std::string_view& piece : pieces) {
+    piece = std::string_view(kZeros.data(), std::min<std::uint64_t>(left, kZeros.size()));
+    left -= piece.size();
+  }
+  return disk.write(file_, written_.bytes, pieces);
 }
 
 void SegmentWriter::forget_collected() {

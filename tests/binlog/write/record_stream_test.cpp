@@ -32,6 +32,27 @@ TEST(RecordStream, RecordsAreSafeWhenTheirPolicySaysSo) {
   }
 }
 
+TEST(RecordStream, SpaceIsWrittenAheadOnlyWhereEachTurnIsSynced) {
+  for (const SyncPolicy policy :
+       {SyncPolicy::every_turn, SyncPolicy::interval, SyncPolicy::never}) {
+    PartsWorld world(with(policy));
+    world.begin();
+    for (const bool is_first : {true, false}) {
+      world.put();
+      const std::uint64_t expected = world.stream.writer().collected_bytes();
+      const std::uint64_t before = world.disk.bytes_written();
+      world.stream.flush();
+      const std::uint64_t written = world.disk.bytes_written() - before;
+      if (policy == SyncPolicy::every_turn && is_first) {
+        EXPECT_EQ(world.stream.writer().written().bytes - expected + written,
+                  world.stream.writer().allocated());
+      } else {
+        EXPECT_EQ(written, expected);
+      }
+    }
+  }
+}
+
 TEST(RecordStream, OneSyncIsUnderWayAndTheNextCoversWhatCameMeanwhile) {
   PartsWorld world;
   world.begin();

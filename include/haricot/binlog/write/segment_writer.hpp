@@ -95,6 +95,15 @@ class SegmentWriter {
   // undefined.
   [[nodiscard]] DiskStatus flush(Disk& disk);
 
+  // Writes zeros after the records, where the last ones have all been overwritten. To be called
+  // where each turn's records are synced: a file system notes it where space is written for the
+  // first time, and so takes 130 us for a sync of ext4 that takes 80 us without (20 KB each, NVMe).
+  // Changes no byte of the file. On anything but ok the file has to be abandoned. Requires: a file
+  // is open, nothing is collected.
+  [[nodiscard]] DiskStatus write_zeros_ahead(Disk& disk);
+  // So much at once: the more it is, the longer takes the one sync that has to write it.
+  static constexpr std::uint64_t kZeroedBytes = 256 * 1024;
+
   // How far the file is written.
   const WrittenPoint& written() const { return written_; }
 
@@ -114,6 +123,7 @@ class SegmentWriter {
   std::uint32_t seed_ = 0;
   std::uint64_t kept_used_ = 0;  // Of kEndBytes.
   std::uint64_t allocated_ = 0;
+  std::uint64_t zeroed_until_ = 0;
   WrittenPoint written_;
   WrittenPoint collected_;  // What written_ will be after the next flush().
   Mark mark_;               // Of the next record.
