@@ -6,8 +6,8 @@
 // are: where lines end, how long bodies are, which command it is. What a real server costs beyond
 // this is its own; what this costs is the kernel's, nearly all of it.
 //
-//   floor_server -p PORT     listens on 127.0.0.1 until it is killed; -l is accepted and ignored,
-//                            so that it can be started like a real server
+//   floor_server -p PORT     listens on 127.0.0.1 until it is killed; -l and -z are accepted and
+//                            ignored, so that it can be started like a real server
 //   floor_server -s MIN      stores bodies of at least MIN bytes: each is received into memory of
 //                            its own, leaves from there, and is freed by a delete
 //
@@ -309,7 +309,7 @@ int main(int argc, char** argv) {
   for (int i = 1; good && i + 1 < argc; i += 2) {
     const std::string_view flag = argv[i];
     const std::string_view value = argv[i + 1];
-    if (flag == "-l") continue;
+    if (flag == "-l" || flag == "-z") continue;
     const char* const last = value.data() + value.size();
     const auto [end, error] = flag == "-s" ? std::from_chars(value.data(), last, stored_bytes_min)
                                            : std::from_chars(value.data(), last, port);

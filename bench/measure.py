@@ -27,7 +27,9 @@ import report
 import restarts
 import stalls
 from machine import STOLEN_SHARE_MAX, Others
-from rows import BEANSTALKD, BINLOG_SCENARIOS, CPU, FLOOR, HARICOT, RATE, SCENARIOS
+import space
+from rows import (BEANSTALKD, BINLOG_SCENARIOS, CPU, FLOOR, HARICOT, RATE, SCENARIOS, STORED_BYTES_MIN,
+                  STORING)
 from servers import Refused, Server, cores
 
 BUSY_SHARE_MAX = 0.05
@@ -46,11 +48,12 @@ class Measurement:
         self.binaries = {
             HARICOT: options.build / "haricotd",
             FLOOR: options.build / "bench" / "floor_server",
+            STORING: options.build / "bench" / "floor_server",
             BEANSTALKD: pathlib.Path(shutil.which("beanstalkd") or "/usr/bin/beanstalkd"),
         }
         self.quick = options.quick
-        self.seconds = 0.4 if options.quick else 2.0
-        self.rounds = 2 if options.quick else 5
+        self.seconds = 0.4 if options.quick else 1.0
+        self.rounds = 2 if options.quick else 4
         self.folder = options.folder or options.build / "bench"
         self.samples = {}
         self.failures = []
@@ -60,8 +63,10 @@ class Measurement:
         flags = list(scenario.flags)
         if not any("--warm-up" in flag for flag in flags) and self.quick:
             flags.append("--warm-up=2k")
+        if server_name == STORING:
+            server_flags = (*server_flags, "-s", str(STORED_BYTES_MIN))
         others = Others()
-        with Server(self.binaries[server_name], *server_flags) as server:
+        with Server(self.binaries[server_name], *server_flags, *scenario.server_flags) as server:
             # The server ends anyway, so its jobs need not be deleted.
             try:
                 result = loads.run(self.tool, server, *flags, "--keep",
@@ -196,6 +201,8 @@ def main():
         restarts_measured = list(restarts.measure(measurement.tool, measurement.binaries[HARICOT],
                                                   measurement.binaries[BEANSTALKD],
                                                   measurement.folder, options.quick, tell))
+        restarts_measured += space.measure(measurement.binaries[HARICOT], measurement.folder,
+                                           options.quick, tell)
 
     cells = measurement.medians()
     command = "scripts/bench" + (" --quick" if options.quick else "")

@@ -3,7 +3,7 @@
 import textwrap
 
 import chart
-from rows import (BEANSTALKD, CPU, FLOOR, HARICOT, RATE, SCENARIOS, TARGETS,
+from rows import (BEANSTALKD, CPU, FLOOR, HARICOT, SCENARIOS, SERVERS, TARGETS,
                   BINLOG_SCENARIOS, BINLOG_TARGETS)
 
 BEGIN = "<!-- From here to the end mark, scripts/bench writes. -->"
@@ -21,6 +21,12 @@ def number(value):
     if value >= 10_000:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 100 else f"{value:.2f}"
+
+
+def kind_of(unit):
+    """What a figure of that unit is of."""
+    kinds = {"s": "time", "us": "CPU", "MB on disk": "space"}
+    return kinds.get(unit, "memory")
 
 
 class Report:
@@ -48,9 +54,7 @@ class Report:
             if ratio is None:
                 continue
             unit = "us" if target.metric == CPU else "/s"
-            to = target.to[1] if target.to[1] != HARICOT else "the same without"
-            if target.of[0] == "own":
-                to = "500 on one tube"
+            to = target.beside or target.to[1]
             limit, met = "", ""
             if target.limit is not None:
                 limit = f"{'>=' if target.at_least else '<='} {target.limit:g}"
@@ -78,7 +82,7 @@ class Report:
     def all_cells_table(self):
         rows = []
         for scenario in (*SCENARIOS, *BINLOG_SCENARIOS):
-            for server in (HARICOT, FLOOR, BEANSTALKD):
+            for server in SERVERS:
                 cell = self.cells.get((scenario.key, server))
                 if cell:
                     rows.append([scenario.text, server, f"{cell[RATE]:,.0f}", f"{cell[CPU]:.2f}",
@@ -119,7 +123,7 @@ class Report:
             compared = "" if figure.compared is None else (
                 f"{BEANSTALKD}: {number(figure.compared)} {unit}")
             ratio = f"{figure.value / figure.compared:.2f}" if figure.compared else ""
-            yield [figure.text, "memory" if "bytes" in unit or unit == "MB" else "time",
+            yield [figure.text, kind_of(unit),
                    f"{number(figure.value)} {unit}", compared, ratio, f"<= {figure.limit:.3g}",
                    verdict(figure.is_met)]
         for stall in self.stalls[1:]:  # The first one is the wait while nothing else happens.

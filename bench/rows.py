@@ -3,7 +3,10 @@
 import dataclasses
 
 HARICOT, FLOOR, BEANSTALKD = "haricotd", "floor", "beanstalkd"
+STORING = "storing floor"  # The floor that keeps each body in memory of its own.
+SERVERS = (HARICOT, FLOOR, STORING, BEANSTALKD)
 ALL = (HARICOT, FLOOR, BEANSTALKD)
+STORED_BYTES_MIN = 1024
 
 CPU, RATE = "cpu", "rate"
 CYCLE = ("--workload", "cycle")
@@ -17,6 +20,7 @@ class Scenario:
     flags: tuple
     servers: tuple
     share: float = 1.0
+    server_flags: tuple = ()
 
 
 ONE_BY_ONE = (*CYCLE, "--connections=16")
@@ -47,7 +51,12 @@ SCENARIOS = (
     Scenario("16k", "cycle, 16 connections, bodies of 16 KB",
              (*ONE_BY_ONE, "--body-size=16384"), ALL),
     Scenario("60k", "cycle, 16 connections, bodies of 60 KB",
-             (*ONE_BY_ONE, "--body-size=61440"), ALL),
+             (*ONE_BY_ONE, "--body-size=61440"), SERVERS),
+    Scenario("60k-batch", "cycle, 4 connections, batches of 16 bodies of 60 KB",
+             (*CYCLE, "--connections=4", "--depth=16", "--body-size=61440"), SERVERS),
+    Scenario("1m", "cycle, 4 connections, bodies of 1 MB",
+             (*CYCLE, "--connections=4", "--body-size=1000000", "--warm-up=100"), SERVERS, 0.7,
+             ("-z", "1000000")),
 )
 
 BINLOG_SCENARIOS = tuple(
@@ -69,6 +78,7 @@ class Target:
     to: tuple
     limit: float  # None: shown without a target.
     at_least: bool = False
+    beside: str = ""  # What it is compared with, where that is not the name of a server.
 
     def is_met(self, ratio):
         return ratio >= self.limit if self.at_least else ratio <= self.limit
@@ -85,11 +95,16 @@ TARGETS = (
     versus("batch", "8 connections, batches of 64", RATE, BEANSTALKD, 25, True),
     versus("batch", "8 connections, batches of 64", CPU, FLOOR, 2.2),
     versus("put", "puts in batches of 500", RATE, BEANSTALKD, 20, True),
-    *(Target(f"with {text}", CPU, (key, HARICOT), ("one", HARICOT), 1.3 if key == "watched" else 1.1)
+    *(Target(f"with {text}", CPU, (key, HARICOT), ("one", HARICOT), 1.3 if key == "watched" else 1.1,
+             beside="the same without")
       for key, text, _ in SURROUNDINGS),
-    Target("500 connections on 500 tubes", CPU, ("own", HARICOT), ("shared", HARICOT), 1.15),
+    Target("500 connections on 500 tubes", CPU, ("own", HARICOT), ("shared", HARICOT), 1.15,
+           beside="500 on one tube"),
     versus("16k", "bodies of 16 KB", CPU, FLOOR, 1.15),
     versus("60k", "bodies of 60 KB", CPU, FLOOR, 1.15),
+    *(versus(key, text, CPU, server, limit)
+      for key, text in (("60k-batch", "batches of 16 bodies of 60 KB"), ("1m", "bodies of 1 MB"))
+      for server, limit in ((STORING, 1.15), (FLOOR, None))),
 )
 
 BINLOG_RATES = {"log-one-0": 2, "log-batch-0": 30}
@@ -97,4 +112,6 @@ BINLOG_TARGETS = (
     *(versus(scenario.key, scenario.text, RATE, BEANSTALKD, BINLOG_RATES.get(scenario.key), True)
       for scenario in BINLOG_SCENARIOS),
     *(versus(scenario.key, scenario.text, CPU, BEANSTALKD, 0.75) for scenario in BINLOG_SCENARIOS
-      if scenario.key.endswith("-50")))
+      if scenario.key.endswith("-50")),
+    Target("cycle, 8 connections, batches of 64, -f 0", RATE, ("log-batch-0", HARICOT),
+           ("log-batch-50", HARICOT), 0.7, True, "with -f 50"))

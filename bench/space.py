@@ -96,7 +96,7 @@ class Load:
         time.sleep(SETTLED_AFTER_SECONDS)
         live_bytes = live * RECORD_BYTES
         limit = max(TIMES_LIVE_MAX * live_bytes, FILES_MAX * FILE_BYTES)
-        return Figure(f"{text}: the files", "MB", limit / 1e6, folder_bytes(self.folder) / 1e6, None,
+        return Figure(f"{text}: the files", "MB on disk", limit / 1e6, folder_bytes(self.folder) / 1e6, None,
                       f"{live_bytes / 1e6:.1f} MB live, files up to {self.largest / 1e6:.0f} MB under load;"
                       f" of the records {migrated / written:.1%} were written by compaction{note}")
 

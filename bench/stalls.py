@@ -18,8 +18,8 @@ LIMIT_MS = 5.0
 JOB_BYTES_MAX = 200_000_000
 COMMANDS_MIN = 300  # Of the small client; it has seen too little with less.
 TRIES = 3
-# Tries beyond the first come to an end, so that scripts/bench does: without any all takes 200 s.
-SECONDS_MAX = 220
+# Tries beyond the first come to an end, so that scripts/bench does: without any all takes 130 s.
+SECONDS_MAX = 150
 COMMANDS_AT_ONCE = 1000
 
 
@@ -183,7 +183,7 @@ def watch_undisturbed(tool, haricotd, action, again_until):
 
 def measure(tool, haricotd, quick, tell):
     actions = Actions(tool, 0.1 if quick else 1)
-    rounds = 1 if quick else 3
+    rounds = 1 if quick else 2
 
     def idle(_):
         yield

@@ -91,6 +91,22 @@ class Documents(unittest.TestCase):
                       " **no** |", section)
         self.assertNotIn("| nothing |", section)
 
+    def test_a_figure_says_what_it_is_of(self):
+        figures = [memory.Figure(unit, unit, 1, 1) for unit in ("s", "us", "MB", "MB on disk", "bytes each")]
+        section = report_of({}, figures).for_document()
+        for unit, kind in (("s", "time"), ("us", "CPU"), ("MB", "memory"), ("MB on disk", "space"),
+                           ("bytes each", "memory")):
+            self.assertIn(f"| {unit} | {kind} |", section)
+
+    def test_a_target_says_what_it_is_compared_with(self):
+        measured = cells()
+        for scenario in rows.BINLOG_SCENARIOS:
+            measured |= {(scenario.key, server): cell(1, 1) for server in scenario.servers}
+        section = report_of(measured).for_document()
+        for compared in ("floor: ", "storing floor: ", "beanstalkd: ", "with -f 50: ",
+                         "the same without: ", "500 on one tube: "):
+            self.assertIn(f"| {compared}", section)
+
     def test_facts_are_wrapped_like_other_prose(self):
         facts = [("one run", "word " * 50)]
         section = report.Report(cells(), [], [], "", [], facts).for_document()

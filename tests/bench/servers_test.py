@@ -27,6 +27,7 @@ import measure
 import memory
 import restarts
 import rows
+import space
 import stalls
 from servers import Refused, Server, ports
 
@@ -35,8 +36,8 @@ FEW = ("--count=300", "--warm-up=0")
 
 class Servers(unittest.TestCase):
     def test_a_load_reports_the_cost_of_its_server(self):
-        for binary in (HARICOTD, FLOOR):
-            with Server(binary) as server:
+        for binary, *flags in ((HARICOTD,), (FLOOR,), (FLOOR, "-s", "50")):
+            with Server(binary, *flags) as server:
                 result = loads.run(TOOL, server, *FEW)
                 self.assertEqual(result["commands"], 900)
                 self.assertGreater(result["server"]["cpu_us_per_command"], 0)
@@ -114,6 +115,36 @@ class Servers(unittest.TestCase):
                 client = stalls.Client(server)
                 self.assertIn(b"current-jobs-ready: 300\n", client.run(b"stats\r\n", 50))
                 client.close()
+
+    def test_the_storing_floor_answers_with_the_bodies_that_it_got(self):
+        with Server(FLOOR, "-s", "5") as server:
+            client = stalls.Client(server)
+            bodies = [bytes([ord("a") + i]) * size for i, size in enumerate((100_000, 600_000, 4, 7))]
+            client.run(b"".join(stalls.put(body=body) for body in bodies), 4)
+            for body in bodies[:2] + bodies[3:]:  # One is too small to be stored.
+                client.socket.sendall(b"reserve\r\n")
+                expected = b"RESERVED 1234567 %d\r\n%s\r\n" % (len(body), body)
+                answer = b""
+                while len(answer) < len(expected):
+                    answer += client.socket.recv(1 << 20)
+                self.assertTrue(answer == expected, answer[:30])
+                client.run(b"delete 1\r\n", 1)
+            client.close()
+
+    def test_space_is_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with space.Load(HARICOTD, folder) as load:
+                load.put_and_delete(1000, 100)
+                self.assertEqual(load.next_id, 1001)
+                self.assertIn(b"current-jobs-ready: 10\n", load.client.run(b"stats\r\n", 50))
+        with tempfile.TemporaryDirectory() as folder, space.Load(HARICOTD, folder) as load:
+            load.put(500)
+            load.release_again(500, 2)
+            self.assertIn(b"current-jobs-delayed: 500\n", load.client.run(b"stats\r\n", 50))
+            written, migrated = space.numbers(load.client)
+            # The put, two releases, and the reserve of what was delayed.
+            self.assertEqual((written, migrated), (2000, 0))
+            self.assertEqual(load.largest, space.folder_bytes(folder))
 
     def test_stalls_are_watched_again_while_processors_are_stolen(self):
         stolen = stalls.Seen(9, 99, 0.3, 5000)
