@@ -3,7 +3,7 @@
 import textwrap
 
 import chart
-from rows import (BEANSTALKD, CPU, FLOOR, HARICOT, SCENARIOS, SERVERS, TARGETS,
+from rows import (BEANSTALKD, CPU, FLOOR, HARICOT, RATE, SCENARIOS, SERVERS, TARGETS,
                   BINLOG_SCENARIOS, BINLOG_TARGETS)
 
 BEGIN = "<!-- From here to the end mark, scripts/bench writes. -->"

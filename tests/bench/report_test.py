@@ -107,6 +107,12 @@ class Documents(unittest.TestCase):
                          "the same without: ", "500 on one tube: "):
             self.assertIn(f"| {compared}", section)
 
+    def test_the_terminal_gets_all_cells(self):
+        text = report_of(cells()).for_terminal()
+        for scenario in rows.SCENARIOS:
+            self.assertEqual(sum(line.startswith(scenario.text + " ") for line in text.splitlines()),
+                             len(scenario.servers), scenario.text)
+
     def test_facts_are_wrapped_like_other_prose(self):
         facts = [("one run", "word " * 50)]
         section = report.Report(cells(), [], [], "", [], facts).for_document()

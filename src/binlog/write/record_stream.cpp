@@ -153,10 +153,11 @@ std::int64_t RecordStream::stamp_of(const JournaledJob& job) {
 void RecordStream::flush() {
   write_from_ = kCollectedBytesMax;
   if (!writer_.is_open() || writer_.collected_bytes() == 0) return;
-  DiskStatus status = writer_.flush(state_.disk);
-  if (status == DiskStatus::ok && state_.options.sync == SyncPolicy::every_turn) {
-    status = writer_.write_zeros_ahead(state_.disk);
-  }
+  // What is written anew because it was in doubt is synced once.
+  const bool is_synced_each_time = state_.options.sync == SyncPolicy::every_turn && !refusing_;
+  const DiskStatus status =
+      writer_.flush(state_.disk, is_synced_each_time ? SegmentWriter::Ahead::zeros
+                                                     : SegmentWriter::Ahead::nothing);
   if (status != DiskStatus::ok) {
     fail(status, "write");
     return;

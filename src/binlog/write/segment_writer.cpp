@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -178,14 +179,15 @@ void SegmentWriter::count(const char* header, std::size_t name_bytes, std::uint3
   ++collected_.records;
 }
 
-DiskStatus SegmentWriter::flush(Disk& disk) {
+DiskStatus SegmentWriter::flush(Disk& disk, Ahead ahead) {
   if (pending_.empty()) return DiskStatus::ok;
   CHECK(is_open());
   CHECK(collected_.bytes - written_.bytes == pending_.size() + pending_blob_bytes_);
   const std::string_view bytes = pending_.view();
   DiskStatus status = DiskStatus::ok;
   if (blobs_.empty()) {
-    status = disk.write(file_, written_.bytes, {&bytes, 1});
+    status = ahead == Ahead::zeros ? write_with_zeros(disk, bytes)
+                                   : disk.write(file_, written_.bytes, {&bytes, 1});
   } else {
     pieces_.clear();
     std::size_t at = 0;
@@ -203,19 +205,20 @@ DiskStatus SegmentWriter::flush(Disk& disk) {
   return DiskStatus::ok;
 }
 
-DiskStatus SegmentWriter::write_zeros_ahead(Disk& disk) {
-  CHECK(is_open() && collected_bytes() == 0);
-  if (written_.bytes < zeroed_until_ || written_.bytes >= allocated_) return DiskStatus::ok;
+// Bytes and zeros after them, where the last zeros have all been overwritten, with one call.
+DiskStatus SegmentWriter::write_with_zeros(Disk& disk, std::string_view bytes) {
   static constexpr std::array<char, 16 * 1024> kZeros{};
   static_assert(kZeroedBytes % kZeros.size() == 0);
-  std::array<std::string_view, kZeroedBytes / kZeros.size()> pieces;
-  zeroed_until_ = std::min(written_.bytes + kZeroedBytes, allocated_);
-  std::uint64_t left = zeroed_until_ - written_.bytes;
-  for (std::string_view& piece : pieces) {
-    piece = std::string_view(kZeros.data(), std::min<std::uint64_t>(left, kZeros.size()));
-    left -= piece.size();
+  std::array<std::string_view, 1 + kZeroedBytes / kZeros.size()> pieces{bytes};
+  std::size_t count = 1;
+  if (collected_.bytes >= zeroed_until_ && collected_.bytes < allocated_) {
+    zeroed_until_ = std::min(collected_.bytes + kZeroedBytes, allocated_);
+    for (std::uint64_t left = zeroed_until_ - collected_.bytes; left > 0; ++count) {
+      pieces[count] = std::string_view(kZeros.data(), std::min<std::uint64_t>(left, kZeros.size()));
+      left -= pieces[count].size();
+    }
   }
-  return disk.write(file_, written_.bytes, pieces);
+  return disk.write(file_, written_.bytes, std::span(pieces).first(count));
 }
 
 void SegmentWriter::forget_collected() {

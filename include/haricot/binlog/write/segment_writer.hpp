@@ -93,15 +93,13 @@ class SegmentWriter {
   std::uint64_t collected_bytes() const { return pending_.size() + pending_blob_bytes_; }
   // Writes them. On anything but ok the file has to be abandoned: what is after written() is
   // undefined.
-  [[nodiscard]] DiskStatus flush(Disk& disk);
-
-  // Writes zeros after the records, where the last ones have all been overwritten. To be called
-  // where each turn's records are synced: a file system notes it where space is written for the
-  // first time, and so takes 130 us for a sync of ext4 that takes 80 us without (20 KB each, NVMe).
-  // Changes no byte of the file. On anything but ok the file has to be abandoned. Requires: a file
-  // is open, nothing is collected.
-  [[nodiscard]] DiskStatus write_zeros_ahead(Disk& disk);
-  // So much at once: the more it is, the longer takes the one sync that has to write it.
+  //
+  // With zeros after them, once for each kZeroedBytes, for those who sync each flush: a file system
+  // notes it where space is written for the first time, and so takes 130 us for a sync of ext4 that
+  // takes 80 us of space that was written before (20 KB each, NVMe). No byte of the file changes.
+  enum class Ahead : std::uint8_t { nothing, zeros };
+  [[nodiscard]] DiskStatus flush(Disk& disk, Ahead ahead = Ahead::nothing);
+  // The more it is, the longer takes the one sync that has to write it.
   static constexpr std::uint64_t kZeroedBytes = 256 * 1024;
 
   // How far the file is written.
@@ -116,6 +114,7 @@ class SegmentWriter {
   void add_first(const RecordAroundBody& first, char* to);
   void count(const char* header, std::size_t name_bytes, std::uint32_t body_sum);
   void forget_collected();
+  DiskStatus write_with_zeros(Disk& disk, std::string_view bytes);
 
   FileHandle file_ = FileHandle::none;
   std::uint64_t number_ = 0;
@@ -123,7 +122,7 @@ class SegmentWriter {
   std::uint32_t seed_ = 0;
   std::uint64_t kept_used_ = 0;  // Of kEndBytes.
   std::uint64_t allocated_ = 0;
-  std::uint64_t zeroed_until_ = 0;
+  std::uint64_t zeroed_until_ = 0;  // Of the file: written with zeros at least.
   WrittenPoint written_;
   WrittenPoint collected_;  // What written_ will be after the next flush().
   Mark mark_;               // Of the next record.
