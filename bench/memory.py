@@ -60,7 +60,7 @@ def measure(tool, haricotd, beanstalkd, quick, tell):
     yield Figure(f"{jobs:,} ready jobs of 100 bytes", "bytes a job", 180,
                  bytes_a_job(tool, haricotd, jobs), bytes_a_job(tool, beanstalkd, beanstalkd_jobs))
     tell("memory of an idle connection")
-    yield Figure(f"{connections:,} idle connections", "bytes each", 600,
+    yield Figure(f"{connections:,} idle connections", "bytes each", 584,
                  bytes_an_idle_connection(tool, haricotd, connections),
                  bytes_an_idle_connection(tool, beanstalkd, connections))
     tell("memory given back")
