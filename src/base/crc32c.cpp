@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "haricot/base/little_endian.hpp"
+
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 #elif defined(__ARM_FEATURE_CRC32)
@@ -56,18 +58,37 @@ Integer load(const char* from) {
 
 #if defined(__x86_64__)
 
-__attribute__((target("sse4.2"))) std::uint32_t crc32c_by_cpu(std::uint32_t before,
-                                                              std::string_view bytes) {
-  std::uint64_t crc = ~before;
+// Each instruction waits for the one before, and the sums of records are many short ones: so there
+// are few other instructions around it, and no loop over the last bytes. Several streams at once
+// would be joined by more work than there is in a record.
+__attribute__((target("sse4.2"))) inline std::uint32_t go_on_by_cpu(std::uint64_t crc,
+                                                                    std::string_view bytes) {
   const char* at = bytes.data();
-  std::size_t left = bytes.size();
-  for (; left >= 8; at += 8, left -= 8) crc = _mm_crc32_u64(crc, load<std::uint64_t>(at));
-  // Each instruction waits for the one before, and the sums of records are many short ones.
+  const char* const end = at + bytes.size();
+  for (; end - at >= 32; at += 32) {
+    crc = _mm_crc32_u64(crc, load<std::uint64_t>(at));
+    crc = _mm_crc32_u64(crc, load<std::uint64_t>(at + 8));
+    crc = _mm_crc32_u64(crc, load<std::uint64_t>(at + 16));
+    crc = _mm_crc32_u64(crc, load<std::uint64_t>(at + 24));
+  }
+  for (; end - at >= 8; at += 8) crc = _mm_crc32_u64(crc, load<std::uint64_t>(at));
+  const std::size_t left = bytes.size() % 8;
   auto rest = static_cast<std::uint32_t>(crc);
   if ((left & 4) != 0) rest = _mm_crc32_u32(rest, load<std::uint32_t>(at)), at += 4;
   if ((left & 2) != 0) rest = _mm_crc32_u16(rest, load<std::uint16_t>(at)), at += 2;
   if ((left & 1) != 0) rest = _mm_crc32_u8(rest, load<std::uint8_t>(at));
   return ~rest;
+}
+
+__attribute__((target("sse4.2"))) std::uint32_t crc32c_by_cpu(std::uint32_t before,
+                                                              std::string_view bytes) {
+  return go_on_by_cpu(~before, bytes);
+}
+
+__attribute__((target("sse4.2"))) std::uint32_t crc32c_by_cpu(std::uint32_t before,
+                                                              std::uint64_t number,
+                                                              std::string_view bytes) {
+  return go_on_by_cpu(_mm_crc32_u64(~before, number), bytes);
 }
 
 bool has_cpu_crc() {
@@ -76,8 +97,7 @@ bool has_cpu_crc() {
 
 #elif defined(__ARM_FEATURE_CRC32)
 
-std::uint32_t crc32c_by_cpu(std::uint32_t before, std::string_view bytes) {
-  std::uint32_t crc = ~before;
+std::uint32_t go_on_by_cpu(std::uint32_t crc, std::string_view bytes) {
   const char* at = bytes.data();
   std::size_t left = bytes.size();
   for (; left >= 8; at += 8, left -= 8) crc = __crc32cd(crc, load<std::uint64_t>(at));
@@ -85,6 +105,14 @@ std::uint32_t crc32c_by_cpu(std::uint32_t before, std::string_view bytes) {
   if ((left & 2) != 0) crc = __crc32ch(crc, load<std::uint16_t>(at)), at += 2;
   if ((left & 1) != 0) crc = __crc32cb(crc, load<std::uint8_t>(at));
   return ~crc;
+}
+
+std::uint32_t crc32c_by_cpu(std::uint32_t before, std::string_view bytes) {
+  return go_on_by_cpu(~before, bytes);
+}
+
+std::uint32_t crc32c_by_cpu(std::uint32_t before, std::uint64_t number, std::string_view bytes) {
+  return go_on_by_cpu(__crc32cd(~before, number), bytes);
 }
 
 bool has_cpu_crc() {
@@ -95,6 +123,10 @@ bool has_cpu_crc() {
 
 std::uint32_t crc32c_by_cpu(std::uint32_t before, std::string_view bytes) {
   return crc32c_portable(before, bytes);
+}
+
+std::uint32_t crc32c_by_cpu(std::uint32_t before, std::uint64_t number, std::string_view bytes) {
+  return crc32c_portable(before, number, bytes);
 }
 
 bool has_cpu_crc() {
@@ -135,7 +167,8 @@ std::uint32_t crc32c_joined(std::uint32_t before, std::uint32_t after, std::uint
   return before ^ after;
 }
 
-std::uint32_t crc32c_portable(std::uint32_t before, std::string_view bytes) {
+// Not inlined, as crc32c() would save registers for it in vain.
+[[gnu::noinline]] std::uint32_t crc32c_portable(std::uint32_t before, std::string_view bytes) {
   std::uint32_t crc = ~before;
   const char* at = bytes.data();
   std::size_t left = bytes.size();
@@ -164,8 +197,19 @@ std::uint32_t crc32c_before(std::uint32_t after, std::string_view bytes) {
   return ~crc;
 }
 
+[[gnu::noinline]] std::uint32_t crc32c_portable(std::uint32_t before, std::uint64_t number,
+                                                std::string_view bytes) {
+  char first[8];
+  store_little_endian(first, number);
+  return crc32c_portable(crc32c_portable(before, std::string_view(first, sizeof first)), bytes);
+}
+
 std::uint32_t crc32c(std::uint32_t before, std::string_view bytes) {
   return kHasCpuCrc ? crc32c_by_cpu(before, bytes) : crc32c_portable(before, bytes);
+}
+
+std::uint32_t crc32c(std::uint32_t before, std::uint64_t number, std::string_view bytes) {
+  return kHasCpuCrc ? crc32c_by_cpu(before, number, bytes) : crc32c_portable(before, number, bytes);
 }
 
 }  // namespace haricot

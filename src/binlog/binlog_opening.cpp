@@ -71,6 +71,10 @@ void Binlog::promise_to_restored() {
   for (std::size_t i = 0; i < segments.size(); ++i) {
     for (JobRef ref = segments.at(i).first; ref != JobRef::none; ref = segments.after(ref)) {
       if (is_remains(engine.jobs(), ref)) continue;
+      if (engine.is_plain(ref)) {
+        state_.promises.make_deletion();
+        continue;
+      }
       const Promise promise = engine.may_be_buried(ref) ? Promise::burial : Promise::nothing;
       state_.promises.make(engine.journaled(ref), engine.jobs(), promise);
     }

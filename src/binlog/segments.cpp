@@ -72,10 +72,10 @@ void Segments::note_id(JobId id, std::uint64_t record) {
 }
 
 void Segments::attach(JobRef ref, std::uint64_t bytes) {
-  detach(ref, bytes);
   CHECK(!segments_.empty());
-  Segment& segment = segments_.back();
   JournalNote& note = jobs_.journal_note(ref);
+  if (note.file != 0) detach(ref, bytes);
+  Segment& segment = segments_.back();
   note.set_file(segment.serial);
   note.previous = segment.last;
   note.next = JobRef::none;

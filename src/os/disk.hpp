@@ -83,6 +83,7 @@ class FolderDisk final : public binlog::Disk {
   // All names but . and .., whatever they stand for: what is no plain file fails when it is read.
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
   [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
+  void read_ahead(const std::string& name) override;
   [[nodiscard]] DiskStatus read_ends(const std::string& name, binlog::FileEnds& ends) override;
   [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
   [[nodiscard]] DiskStatus open_existing(const std::string& name, FileHandle& file) override;

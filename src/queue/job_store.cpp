@@ -1,5 +1,6 @@
 #include "haricot/queue/job_store.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -48,17 +49,29 @@ void* JobStore::detached_blob(const std::byte* piece) {
   return detached;
 }
 
-JobRef JobStore::create(JobId id, NewBody body) {
+JobRef JobStore::create(JobId id, NewBody&& body) {
   return make(id, body, nullptr);
 }
 
-JobRef JobStore::create(JobId id, NewBody body, const ReadTags& tags) {
+JobRef JobStore::create(JobId id, NewBody&& body, const ReadTags& tags) {
   return make(id, body, &tags);
 }
 
-JobRef JobStore::create(JobId id, NewBody body, std::string_view tags) {
-  if (tags.empty()) return create(id, std::move(body));
-  return create(id, std::move(body), ReadTags{tags, tags_in(tags)});
+// Inlined, as every put and every job that comes back needs a piece.
+[[gnu::always_inline]] inline JobRef JobStore::allocate(std::size_t piece_bytes) {
+  std::uint32_t number = with_room_[piece_bytes / kGrainBytes];
+  if (number == 0) number = add_chunk(piece_bytes);
+  if (number == 0) return JobRef::none;
+  Chunk& chunk = chunks_[number];
+  std::uint16_t index = chunk.free;
+  if (index != kNoPiece) {
+    std::memcpy(&chunk.free, chunk.pieces + std::size_t{index} * piece_bytes, sizeof chunk.free);
+  } else {
+    index = chunk.touched++;
+  }
+  if (++chunk.used == chunk.pieces_max) unlink_chunk(number);
+  piece_bytes_ += piece_bytes;
+  return static_cast<JobRef>((number << kPieceBits) | index);
 }
 
 // Inlined: a job without tags pays nothing for those with some.
@@ -225,22 +238,6 @@ std::uint32_t JobStore::kept_seconds(JobRef ref) const {
 
 // Pieces ------------------------------------------------------------------------------------------
 
-JobRef JobStore::allocate(std::size_t piece_bytes) {
-  std::uint32_t number = with_room_[piece_bytes / kGrainBytes];
-  if (number == 0) number = add_chunk(piece_bytes);
-  if (number == 0) return JobRef::none;
-  Chunk& chunk = chunks_[number];
-  std::uint16_t index = chunk.free;
-  if (index != kNoPiece) {
-    std::memcpy(&chunk.free, chunk.pieces + std::size_t{index} * piece_bytes, sizeof chunk.free);
-  } else {
-    index = chunk.touched++;
-  }
-  if (++chunk.used == chunk.pieces_max) unlink_chunk(number);
-  piece_bytes_ += piece_bytes;
-  return static_cast<JobRef>((number << kPieceBits) | index);
-}
-
 void JobStore::free(JobRef ref) {
   const std::uint32_t number = static_cast<std::uint32_t>(ref) >> kPieceBits;
   const auto index = static_cast<std::uint16_t>(static_cast<std::uint32_t>(ref) & kPieceMask);
@@ -387,17 +384,32 @@ void JobStore::count(JobRef ref, JobEvent event) {
   }
 }
 
-void JobStore::set_counted(JobRef ref, JobEvent event, std::uint32_t value) {
+void JobStore::set_counted(JobRef ref, const JobCounts& counts) {
   Job& job = (*this)[ref];
-  const auto carries = static_cast<std::uint32_t>(value / kCounterUnits);
+  JobCounts low = counts;
+  if (bits_of(counts) >= kCounterUnits || job.history.carried != 0) [[unlikely]]
+    carry(job, low);
+  JobHistory history = job.history;
+  history.reserves = low[0] & 0xfff;
+  history.timeouts = low[1] & 0xfff;
+  history.releases = low[2] & 0xfff;
+  history.buries = low[3] & 0xfff;
+  history.kicks = low[4] & 0xfff;
+  job.history = history;
+}
+
+// Puts what does not fit into the table of carries. Without memory for that the counters stop at
+// 4095, as in count().
+void JobStore::carry(Job& job, JobCounts& counts) {
   try {
-    if (carries > 0 || job.history.carried != 0) {
-      carries_[job.id][static_cast<std::size_t>(event)] = carries;
-      job.history.carried = 1;
+    JobCounts& carries = carries_[job.id];
+    for (std::size_t i = 0; i < kJobEvents; ++i) {
+      carries[i] = static_cast<std::uint32_t>(counts[i] / kCounterUnits);
     }
-    set_low_part(job.history, event, value);
+    job.history.carried = 1;
   } catch (const std::bad_alloc&) {
-    set_low_part(job.history, event, kCounterUnits - 1);  // As in count().
+    constexpr auto kLast = static_cast<std::uint32_t>(kCounterUnits - 1);
+    for (std::uint32_t& count : counts) count = std::min(count, kLast);
   }
 }
 

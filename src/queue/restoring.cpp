@@ -7,7 +7,7 @@
 
 namespace haricot {
 
-JobRef Restoring::restore(const RestoredJob& restored, std::string_view tube_name, NewBody body) {
+JobRef Restoring::restore(const RestoredJob& restored, std::string_view tube_name, NewBody&& body) {
   // Most jobs follow one of the same tube, and no tube goes before the end of it all.
   if (tube_ == nullptr || tube_->name != tube_name) {
     tube_ = state_.tubes.find_or_create(tube_name);
@@ -15,30 +15,30 @@ JobRef Restoring::restore(const RestoredJob& restored, std::string_view tube_nam
   }
   const JobRef ref = state_.jobs.create(restored.id, std::move(body), restored.tags);
   if (ref == JobRef::none) return ref;
-  state_.jobs[ref].tube = tube_->ref;
-  change(ref, restored);
+  Job& job = state_.jobs[ref];
+  job.tube = tube_->ref;
+  set_fields(job, restored);
+  // All are zero in a new job, and in nearly all records.
+  if (bits_of(restored.counters) != 0) state_.jobs.set_counted(ref, restored.counters);
   return ref;
 }
 
 void Restoring::change(JobRef ref, const RestoredJob& change) {
-  CHECK(change.state != JobState::reserved);
-  Job& job = state_.jobs[ref];
-  job.created = change.created;
-  job.priority = change.priority;
-  job.delay_s = change.delay_s;
-  job.ttr_s = std::max(change.ttr_s, std::uint32_t{1});
-  job.set_state(change.state);
-  for (std::size_t i = 0; i < kJobEvents; ++i) {
-    const auto event = static_cast<JobEvent>(i);
-    // Nearly all are zero, in new jobs as well as in records.
-    if (change.counters[i] != 0 || state_.jobs.counted(ref, event) != 0) {
-      state_.jobs.set_counted(ref, event, change.counters[i]);
-    }
-  }
+  set_fields(state_.jobs[ref], change);
+  state_.jobs.set_counted(ref, change.counters);
+}
+
+void Restoring::set_fields(Job& job, const RestoredJob& restored) {
+  CHECK(restored.state != JobState::reserved);
+  job.created = restored.created;
+  job.priority = restored.priority;
+  job.delay_s = restored.delay_s;
+  job.ttr_s = std::max(restored.ttr_s, std::uint32_t{1});
+  job.set_state(restored.state);
 }
 
 bool Restoring::place(JobRef ref, Instant deadline) {
-  const Job& job = state_.jobs[ref];
+  Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
   if (job.has_tags != 0 && !extras_.restore(ref)) return false;
   switch (job.state()) {
@@ -54,8 +54,7 @@ bool Restoring::place(JobRef ref, Instant deadline) {
       break;
   }
   if (!tube.ready.reserve_one()) return false;
-  // No journal says when that was, so its age as a ready job is that of the job.
-  places_.to_ready_since(ref, Place::nowhere, job.created);
+  places_.back_to_ready(ref, job, tube);
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "haricot/base/little_endian.hpp"
 #include "support/random.hpp"
 
 namespace haricot {
@@ -25,12 +26,14 @@ std::uint32_t bit_by_bit(std::uint32_t before, std::string_view bytes) {
   return ~rest;
 }
 
+using Crc = std::uint32_t(std::uint32_t before, std::string_view bytes);
+
 // The examples of RFC 3720, appendix B.4.
 TEST(Crc32c, IsThatOfIscsi) {
   std::string counting;
   for (char i = 0; i < 32; ++i) counting += i;
   const std::string backwards(counting.rbegin(), counting.rend());
-  for (const auto crc : {&crc32c, &crc32c_portable}) {
+  for (Crc* const crc : {static_cast<Crc*>(&crc32c), static_cast<Crc*>(&crc32c_portable)}) {
     EXPECT_EQ(crc(0, std::string(32, '\0')), 0x8a9136aaU);
     EXPECT_EQ(crc(0, std::string(32, '\xff')), 0x62a8ab43U);
     EXPECT_EQ(crc(0, counting), 0x46dd794eU);
@@ -55,6 +58,20 @@ TEST(Crc32c, IsTheSameInEveryWayOfItsComputation) {
   }
   EXPECT_EQ(crc32c(0, bytes), bit_by_bit(0, bytes));
   EXPECT_EQ(crc32c_portable(0, bytes), bit_by_bit(0, bytes));
+}
+
+TEST(Crc32c, OfANumberAndBytesIsThatOfAllTogether) {
+  test::Random random;
+  for (std::size_t length = 0; length < 100; ++length) {
+    std::string bytes(8 + length, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random.bits());
+    const auto number = load_little_endian<std::uint64_t>(bytes.data());
+    const std::string_view after = std::string_view(bytes).substr(8);
+    const auto before = static_cast<std::uint32_t>(random.bits());
+    const std::uint32_t expected = bit_by_bit(before, bytes);
+    ASSERT_EQ(crc32c(before, number, after), expected) << length;
+    ASSERT_EQ(crc32c_portable(before, number, after), expected) << length;
+  }
 }
 
 TEST(Crc32c, OfBytesThatFollowOthersIsThatOfAllTogether) {

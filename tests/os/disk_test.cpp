@@ -52,6 +52,18 @@ class FolderDiskTest : public ::testing::Test {
 
 // Files -----------------------------------------------------------------------------------------
 
+TEST_F(FolderDiskTest, ReadingAheadTakesNoDescriptorAndMindsNoName) {
+  write(create("a"), 0, "some bytes");
+  const auto count = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const auto before = count();
+  for (const char* name : {"a", "b", "../a", "lock", ""}) disk_.read_ahead(name);
+  EXPECT_EQ(count(), before);
+  EXPECT_EQ(read("a"), "some bytes");
+}
+
 TEST_F(FolderDiskTest, WritesAnyNumberOfPiecesOneBehindTheOther) {
   test::Random random(1);
   std::vector<std::string> texts(5000);

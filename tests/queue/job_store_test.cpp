@@ -185,6 +185,30 @@ TEST(JobStore, EachCounterIsItsOwn) {
   }
 }
 
+TEST(JobStore, CountersThatAreSetAreThoseThatAreTold) {
+  JobStore store;
+  const JobRef ref = create(store, 1, "body");
+  store[ref].set_state(JobState::buried);
+  const JobCounts all_counts[] = {{1, 2, 3, 4, 5},
+                                  {4095, 4096, 0, 8191, 4'294'967'295},
+                                  {4095, 4095, 4095, 4095, 4095},
+                                  {0, 0, 0, 0, 0}};
+  for (const JobCounts& counts : all_counts) {
+    store.set_counted(ref, counts);
+    for (std::size_t i = 0; i < kJobEvents; ++i) {
+      ASSERT_EQ(store.counted(ref, static_cast<JobEvent>(i)), counts[i]) << i;
+    }
+  }
+  EXPECT_EQ(store[ref].state(), JobState::buried);
+  {
+    const JobRef other = create(store, 2, "body");
+    const test::AllocationFailure failure;
+    store.set_counted(other, {7, 5000, 0, 0, 0});
+    EXPECT_EQ(store.counted(other, JobEvent::reserve), 7U);
+    EXPECT_EQ(store.counted(other, JobEvent::timeout), 4095U);
+  }
+}
+
 TEST(JobStore, AJobThatTakesAnotherOnesPlaceDoesNotInheritItsCounters) {
   JobStore store;
   for (int round = 0; round < 2; ++round) {

@@ -127,6 +127,7 @@ class SimDisk final : public Disk {
 
   [[nodiscard]] DiskStatus list(std::vector<std::string>& names) override;
   [[nodiscard]] DiskStatus read(const std::string& name, binlog::FileBytes& bytes) override;
+  void read_ahead(const std::string& name) override { read_ahead_.push_back(name); }
   // Fails as a read does, but calls() counts whole files only.
   [[nodiscard]] DiskStatus read_ends(const std::string& name, FileEnds& ends) override;
   [[nodiscard]] DiskStatus create(const std::string& name, FileHandle& file) override;
@@ -212,6 +213,8 @@ class SimDisk final : public Disk {
 
   std::uint64_t calls(DiskCall call) const { return calls_[static_cast<std::size_t>(call)]; }
   std::uint64_t calls() const;  // All, close included.
+  // The names that read_ahead() was given.
+  const std::vector<std::string>& names_read_ahead() const { return read_ahead_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::size_t open_files() const;
 
@@ -307,6 +310,7 @@ class SimDisk final : public Disk {
   std::vector<ArmedFault> faults_;
   std::uint64_t faults_hit_ = 0;
   std::array<std::uint64_t, kDiskCalls> calls_{};
+  std::vector<std::string> read_ahead_;
   std::uint64_t bytes_written_ = 0;
 
   bool tracing_ = false;

@@ -81,7 +81,10 @@ class Disk {
   [[nodiscard]] virtual DiskStatus list(std::vector<std::string>& names) = 0;
   // A whole file, read in large pieces. Blocks. On anything but ok the bytes are undefined.
   [[nodiscard]] virtual DiskStatus read(const std::string& name, FileBytes& bytes) = 0;
-  // The ends of a file. The same.
+  // A hint: that file is the next to be read, when some time has passed. Its bytes may come from
+  // the disk meanwhile. Does not wait for them.
+  virtual void read_ahead(const std::string& name) { (void)name; }
+  // The ends of a file. The same as read().
   [[nodiscard]] virtual DiskStatus read_ends(const std::string& name, FileEnds& ends) = 0;
 
   // Makes a file and opens it for writing; one of that name that is there already is emptied.

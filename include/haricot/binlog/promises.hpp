@@ -22,6 +22,8 @@ class Promises {
  public:
   // To a job that is new, or was brought back; the store that it is in has notes.
   void make(const JournaledJob& job, JobStore& jobs, Promise promise);
+  // The same to a job that has neither tags nor a limit of tries.
+  void make_deletion() { ++deletions_; }
   // To a job that is about to be destroyed.
   void end(const JournaledJob& job, JobStore& jobs);
   // A burial alone, to a job that may have been promised one already.

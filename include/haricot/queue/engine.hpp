@@ -186,6 +186,8 @@ class Engine {
   // What it writes down of jobs that no command is about.
   JournaledJob journaled(JobRef ref) const { return flushes_.journaled(ref); }
   KeptKey kept(JobRef remains) const { return keys_.kept(remains); }
+  // Whether it has neither tags nor a limit of tries.
+  bool is_plain(JobRef ref) const { return !tries_.may_limit(state_.jobs[ref]); }
   // Whether the end of a try may bury the job: it has a limit, and is not buried.
   bool may_be_buried(JobRef ref) const {
     return tries_.is_limited(ref) && places_.of(ref) != Place::buried;

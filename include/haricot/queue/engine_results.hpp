@@ -55,10 +55,10 @@ struct RestoredJob {
   Instant created;
   std::uint32_t priority = 0;
   std::uint32_t delay_s = 0;
-  std::uint32_t ttr_s = 0;                           // 0 becomes 1.
-  JobState state = JobState::ready;                  // Not reserved.
-  std::array<std::uint32_t, kJobEvents> counters{};  // By JobEvent.
-  std::string_view tags = {};                        // As in NewJob.
+  std::uint32_t ttr_s = 0;           // 0 becomes 1.
+  JobState state = JobState::ready;  // Not reserved.
+  JobCounts counters{};
+  std::string_view tags = {};  // As in NewJob.
 };
 
 // What has become of a key that outlived its job, and that the journal brings back.

@@ -66,6 +66,11 @@ struct JobStates {
 // What happened to a job so far, as stats-job tells it.
 enum class JobEvent : std::uint8_t { reserve, timeout, release, bury, kick };
 inline constexpr std::size_t kJobEvents = 5;
+using JobCounts = std::array<std::uint32_t, kJobEvents>;  // By JobEvent.
+// The bits that any of them has.
+constexpr std::uint32_t bits_of(const JobCounts& counts) {
+  return counts[0] | counts[1] | counts[2] | counts[3] | counts[4];
+}
 
 // The five counters of a job and its state in eight bytes: twelve bits a counter. A counter that
 // passes 4095 carries into the job store's table of carries, and `carried` says that there is such

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "haricot/base/blob.hpp"
@@ -52,10 +53,13 @@ class JobStore {
   // Makes a job of that id with all counters at zero, and leaves its other fields to the caller.
   // JobRef::none: no memory, and nothing has changed. Requires: no job has the id, and the text of
   // tags is one of 1 to kTagTextBytesMax bytes.
-  [[nodiscard]] JobRef create(JobId id, NewBody body);
-  [[nodiscard]] JobRef create(JobId id, NewBody body, const ReadTags& tags);
+  [[nodiscard]] JobRef create(JobId id, NewBody&& body);
+  [[nodiscard]] JobRef create(JobId id, NewBody&& body, const ReadTags& tags);
   // The same where nobody has read the text; empty: the job has no tags.
-  [[nodiscard]] JobRef create(JobId id, NewBody body, std::string_view tags);
+  [[nodiscard]] JobRef create(JobId id, NewBody&& body, std::string_view tags) {
+    if (tags.empty()) return create(id, std::move(body));
+    return create(id, std::move(body), ReadTags{tags, tags_in(tags)});
+  }
   void destroy(JobRef ref);
 
   // Makes what remains of a job, with the same care; its fields are at zero. JobRef::none: no
@@ -149,7 +153,7 @@ class JobStore {
   }
 
   void count(JobRef ref, JobEvent event);
-  void set_counted(JobRef ref, JobEvent event, std::uint32_t value);
+  void set_counted(JobRef ref, const JobCounts& counts);
   std::uint64_t counted(JobRef ref, JobEvent event) const;
 
   // Heaps report here where they moved a job to (see IndexedHeap).
@@ -227,6 +231,7 @@ class JobStore {
   }
   unsigned tag_kinds(JobRef ref) const { return std::to_integer<unsigned>(*end_of_tags(ref)); }
   JobRef make(JobId id, NewBody& body, const ReadTags* tags);
+  [[gnu::noinline]] void carry(Job& job, JobCounts& counts);
   void keep_tags(std::byte* end_of_piece, Job& job, const ReadTags& tags);
   [[gnu::noinline]] void forget_tags(JobRef ref);
   [[gnu::noinline]] std::string_view kept_tags(JobRef ref) const;
@@ -253,7 +258,7 @@ class JobStore {
   std::uint64_t piece_bytes_ = 0;  // Of the pieces that hold a job,
   std::uint64_t blob_bytes_ = 0;   // and of large bodies.
   // What does not fit into the twelve bits of a counter, in units of 4096. Almost always empty.
-  std::unordered_map<JobId, std::array<std::uint32_t, kJobEvents>> carries_;
+  std::unordered_map<JobId, JobCounts> carries_;
 };
 
 }  // namespace haricot

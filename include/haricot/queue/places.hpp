@@ -32,8 +32,9 @@ class Places {
   // yet. A reserved job whose holder is gone was taken out of the holder's heap before. Requires:
   // room in the tube's heap.
   void to_ready(JobRef ref, Place from);
-  // The same, for a job that has been ready since then.
-  void to_ready_since(JobRef ref, Place from, Instant since);
+  // The same, for a job that a journal brings back: no journal says since when it was ready, so it
+  // counts as ready since it was put. `job` and `tube` are its own.
+  void back_to_ready(JobRef ref, Job& job, Tube& tube);
   // Requires: room in the tube's heap.
   void to_delayed(JobRef ref, Place from, Instant deadline);
   void to_buried(JobRef ref, Place from);

@@ -30,7 +30,7 @@ class Restoring {
 
   // Takes in a job that is in no place yet. JobRef::none: no memory. Requires: no job has the id,
   // which is not 0.
-  [[nodiscard]] JobRef restore(const RestoredJob& job, std::string_view tube_name, NewBody body);
+  [[nodiscard]] JobRef restore(const RestoredJob& job, std::string_view tube_name, NewBody&& body);
   // The id stays, and so do the tags.
   void change(JobRef ref, const RestoredJob& change);
   void drop(JobRef ref) { state_.jobs.destroy(ref); }
@@ -44,6 +44,8 @@ class Restoring {
   void end(JobId next_id);
 
  private:
+  static void set_fields(Job& job, const RestoredJob& restored);
+
   QueueState& state_;
   Keys& keys_;
   Extras& extras_;

@@ -1,6 +1,7 @@
 #include "haricot/binlog/format/record.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "haricot/base/crc32c.hpp"
 #include "haricot/base/little_endian.hpp"
@@ -18,7 +19,8 @@ constexpr std::uint32_t kNeedMark = 0x4445454e;       // "NEED"
 constexpr std::size_t kNameBytesMax = 200;
 
 // Offsets in the block.
-constexpr std::size_t kHeaderCrcAt = 12;
+constexpr std::size_t kPriorityAt = 8;
+constexpr std::size_t kHeaderCrcAt = kPriorityAt + 4;
 constexpr std::size_t kMarkAt = 48;
 constexpr std::size_t kStateAt = 76;
 constexpr std::size_t kNumberAt = 77;
@@ -42,9 +44,7 @@ std::uint32_t load_u24(const char* from) {
 }
 
 std::uint32_t crc_of_position(const Position& position) {
-  char offset[8];
-  store(offset, position.offset);
-  return crc32c(position.seed, std::string_view(offset, sizeof offset));
+  return crc32c(position.seed, position.offset, {});
 }
 
 // The way back from crc_of_position().
@@ -56,12 +56,14 @@ std::uint32_t seed_before(std::uint32_t crc, std::uint64_t offset) {
 
 constexpr char kZeros[4] = {};
 
-// HC of the header at `header`, whatever stands in its place now.
+// HC of the header at `header`, whatever stands in its place now. Its zeros and the priority in
+// front of them are one number.
 std::uint32_t header_crc(const char* header, std::size_t name_bytes, const Position& position) {
-  const std::size_t before = kNameLengthBytes + name_bytes + kHeaderCrcAt;
-  std::uint32_t crc = crc32c(crc_of_position(position), std::string_view(header, before));
-  crc = crc32c(crc, std::string_view(kZeros, sizeof kZeros));
-  return crc32c(crc, std::string_view(header + before + 4, kBlockBytes - kHeaderCrcAt - 4));
+  const std::size_t priority_at = kNameLengthBytes + name_bytes + kPriorityAt;
+  const std::uint32_t crc =
+      crc32c(position.seed, position.offset, std::string_view(header, priority_at));
+  const std::string_view after(header + priority_at + 8, kBlockBytes - kPriorityAt - 8);
+  return crc32c(crc, load<std::uint32_t>(header + priority_at), after);
 }
 
 std::uint32_t seed_by_sum(std::uint32_t sum, const char* header, std::size_t name_bytes,
@@ -120,22 +122,18 @@ const char* find_pseudo(std::string_view bytes, std::uint32_t mark, const Positi
 }
 
 // What holds for a record of any version, seal or damage: values that no server writes are refused.
-bool is_plausible(const Record& record, std::uint8_t state) {
+// The name is looked at elsewhere.
+bool is_plausible(const Record& record, bool is_full, std::uint8_t state) {
   if (record.id == 0 || state > static_cast<std::uint8_t>(RecordState::delayed)) return false;
-  if (!record.is_full()) return true;
-  return record.body_bytes >= 2 && record.body_bytes <= kBodyBytesMax && record.id != kPseudoId &&
-         is_tube_name(record.tube_name);
+  if (!is_full) return true;
+  return record.body_bytes >= 2 && record.body_bytes <= kBodyBytesMax && record.id != kPseudoId;
 }
 
 void take_body(std::string_view bytes, std::size_t header_length, Parsed& parsed) {
   Record& record = parsed.record;
-  if (!record.is_full()) {
-    parsed.body_is_there = true;
-    return;
-  }
-  if (bytes.size() - header_length < record.body_bytes) return;
-  record.body = bytes.substr(header_length, record.body_bytes);
-  parsed.body_is_there = true;
+  const std::size_t body_bytes = record.is_full() ? record.body_bytes : 0;
+  parsed.body_is_there = bytes.size() - header_length >= body_bytes;
+  record.body = {bytes.data() + header_length, parsed.body_is_there ? body_bytes : 0};
 }
 
 }  // namespace
@@ -176,7 +174,8 @@ void write_header(const Record& record, const Position& position, std::uint32_t 
 }
 
 std::uint32_t body_crc(const Position& position, std::string_view body, std::string_view after) {
-  return crc32c(crc32c(crc_of_position(position), body), after);
+  const std::uint32_t crc = crc32c(position.seed, position.offset, body);
+  return after.empty() ? crc : crc32c(crc, after);
 }
 
 std::uint32_t body_crc_by_sum(const Position& position, std::uint32_t sum, std::uint64_t body_bytes,
@@ -185,31 +184,40 @@ std::uint32_t body_crc_by_sum(const Position& position, std::uint32_t sum, std::
 }
 
 std::optional<Parsed> parse_record(std::string_view bytes) {
-  if (bytes.size() < kShortRecordBytes) return std::nullopt;
-  const auto name_bytes = load<std::uint32_t>(bytes.data());
-  if (name_bytes > kNameBytesMax || bytes.size() < header_bytes(name_bytes)) return std::nullopt;
-  const char* block = bytes.data() + kNameLengthBytes + name_bytes;
-  Parsed parsed;
+  std::optional<Parsed> parsed(std::in_place);
+  if (!parse_record(bytes, *parsed)) parsed.reset();
+  return parsed;
+}
+
+bool parse_record(std::string_view bytes, Parsed& parsed) {
   Record& record = parsed.record;
-  record.tube_name = bytes.substr(kNameLengthBytes, name_bytes);
+  const std::string_view known_name = std::exchange(record.tube_name, {});
+  if (bytes.size() < kShortRecordBytes) return false;
+  const auto name_bytes = load<std::uint32_t>(bytes.data());
+  if (name_bytes > kNameBytesMax || bytes.size() < header_bytes(name_bytes)) return false;
+  const std::string_view name(bytes.data() + kNameLengthBytes, name_bytes);
+  const bool is_name = name_bytes == 0 || name == known_name || is_tube_name(name);
+  const char* block = name.data() + name_bytes;
   record.id = load<std::uint64_t>(block);
-  record.priority = load<std::uint32_t>(block + 8);
+  record.priority = load<std::uint32_t>(block + kPriorityAt);
   parsed.header_crc = load<std::uint32_t>(block + kHeaderCrcAt);
   record.delay_ns = load<std::int64_t>(block + 16);
   record.ttr_ns = load<std::int64_t>(block + 24);
   record.body_bytes = load<std::uint32_t>(block + 32);
   parsed.body_crc = load<std::uint32_t>(block + 36);
   record.created_at = load<std::int64_t>(block + 40);
-  record.deadline_at = load<std::int64_t>(block + 48);
+  record.deadline_at = load<std::int64_t>(block + kMarkAt);
+#pragma GCC unroll 5
   for (std::size_t i = 0; i < record.counts.size(); ++i) {
     record.counts[i] = load<std::uint32_t>(block + 56 + 4 * i);
   }
   const auto state = static_cast<std::uint8_t>(block[kStateAt]);
   parsed.number = load_u24(block + kNumberAt);
-  if (!is_plausible(record, state)) return std::nullopt;
+  if (!is_name || !is_plausible(record, name_bytes > 0, state)) return false;
+  record.tube_name = name;
   record.state = static_cast<RecordState>(state);
   take_body(bytes, header_bytes(name_bytes), parsed);
-  return parsed;
+  return true;
 }
 
 std::optional<Parsed> parse_record_v5(std::string_view bytes, std::size_t& header_length) {
@@ -239,7 +247,8 @@ std::optional<Parsed> parse_record_v5(std::string_view bytes, std::size_t& heade
     record.counts[i] = load<std::uint32_t>(block + 56 + 4 * i);
   }
   const auto state = static_cast<std::uint8_t>(block[kStateAt]);
-  if (!is_plausible(record, state)) return std::nullopt;
+  if (!is_plausible(record, record.is_full(), state)) return std::nullopt;
+  if (record.is_full() && !is_tube_name(record.tube_name)) return std::nullopt;
   record.state = static_cast<RecordState>(state);
   take_body(bytes, header_length, parsed);
   return parsed;

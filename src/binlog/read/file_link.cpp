@@ -35,11 +35,11 @@ bool has_sums_of(std::string_view all, const Signature& next) {
   const std::string_view bytes = all.substr(0, static_cast<std::size_t>(next.previous_bytes));
   std::uint32_t digest = 0;
   std::size_t at = kFirstRecordOffset;
+  Parsed parsed;
   while (at < bytes.size()) {
-    const std::optional<Parsed> parsed = parse_record(bytes.substr(at));
-    if (!parsed) return false;
-    digest = digest_with(digest, *parsed);
-    at += parsed->record.bytes();
+    if (!parse_record(bytes.substr(at), parsed)) return false;
+    digest = digest_with(digest, parsed);
+    at += parsed.record.bytes();
   }
   return at == bytes.size() && digest == next.previous_digest;
 }

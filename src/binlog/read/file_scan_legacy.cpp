@@ -50,7 +50,7 @@ bool FileScan::ends_at(std::uint64_t offset) const {
   return find_nonzero(bytes_, static_cast<std::size_t>(offset)) == bytes_.size();
 }
 
-std::optional<FileScan::Found> FileScan::next_legacy() {
+const FileScan::Found* FileScan::next_legacy() {
   for (;;) {
     const std::optional<LegacyRecord> found = legacy_record_at(offset_);
     if (found && offset_ + found->bytes <= end_) {
@@ -68,16 +68,15 @@ std::optional<FileScan::Found> FileScan::next_legacy() {
         if (!is_sure) {
           damages_.push_back({.offset = offset_, .bytes = found->bytes, .records = !has_body});
         }
-        const bool is_unproven = !damages_.empty();
-        const Found result{parsed.record, offset_, !has_body, is_unproven};
+        found_ = {parsed, offset_, !has_body, !damages_.empty()};
         offset_ = accepted_bytes_ = after;
         ++records_;
-        return result;
+        return &found_;
       }
     }
     if (!search_on_in_legacy()) {
       end();
-      return std::nullopt;
+      return nullptr;
     }
   }
 }

@@ -31,12 +31,6 @@ bool is_half_seal(std::string_view bytes, std::uint64_t offset) {
   return find_nonzero(front, 0) == front.size() || find_nonzero(bytes, sector) == bytes.size();
 }
 
-// So far. The signature is no record.
-bool lacks_no_record(const FileScan& scan) {
-  const std::vector<Damage>& damages = scan.damages();
-  return damages.empty() || (damages.size() == 1 && damages[0].offset < kFirstRecordOffset);
-}
-
 }  // namespace
 
 bool Replay::fail(std::string error) {
@@ -81,6 +75,7 @@ bool Replay::read_all() {
     // Also before each file: one of large bodies has few records, and a slow disk takes its time.
     if (!report_progress(0, 1)) return fail("stopped");
     if (disk_.read(plan_.files[i].name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
+    if (i + 1 < plan_.files.size()) disk_.read_ahead(plan_.files[i + 1].name);
     bool is_contradicted = false;
     if (!find_contradiction(i, bytes, is_contradicted)) return false;
     if (is_contradicted) {
@@ -179,7 +174,7 @@ bool Replay::note_ids_aside() {
       continue;
     }
     FileScan scan(bytes.view(), file.identity);
-    while (const std::optional<FileScan::Found> found = scan.next()) {
+    while (const FileScan::Found* const found = scan.next()) {
       const std::uint64_t id = found->record.id;
       if (id <= kIdLast) read_.next_id = std::max(read_.next_id, id + 1);
     }
@@ -215,8 +210,8 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
   FileScan scan(bytes, planned.identity, end);
   text_.clear();
   hole_in_front_.reset();
-  while (const std::optional<FileScan::Found> found = scan.next()) {
-    if (!apply(*found, lacks_no_record(scan), report)) return false;
+  while (const FileScan::Found* const found = scan.next()) {
+    if (!apply(*found, scan, report)) return false;
     const bool is_reported = ++report.records_read % kRecordsPerProgress == 0;
     if (is_reported && !report_progress(found->offset, end)) return fail("stopped");
   }
@@ -233,7 +228,7 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
   report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
   report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
   judge_end(scan, file.view(), witness, link, report);
-  if (!lacks_no_record(scan) || report.has_rubbish()) newest_hurt_ = planned.number;
+  if (!scan.lacks_no_record() || report.has_rubbish()) newest_hurt_ = planned.number;
   read_.files.push_back(std::move(report));
   return true;
 }

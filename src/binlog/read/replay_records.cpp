@@ -16,20 +16,11 @@ std::uint64_t job_bytes(const Record& record, std::size_t tag_bytes) {
 
 }  // namespace
 
-bool Replay::apply(const FileScan::Found& found, bool is_whole_so_far, FileReport& report) {
+bool Replay::apply(const FileScan::Found& found, const FileScan& scan, FileReport& report) {
   const Record& record = found.record;
   const bool is_checked = kind_ == FileKind::checked;
   if (found.hole_in_front) hole_in_front_ = found.hole_in_front;
-  if (record.id == kPseudoId) {
-    if (const auto number = needed_from(record)) {
-      hole_in_front_.reset();  // Text stands directly in front of its record.
-      note_oldest_needed(*number, is_whole_so_far && newest_hurt_ < *number);
-    } else if (const auto part = text_part(record); part && is_checked) {
-      text_.add(*part);
-      if (text_.is_whole(TextKind::kept_alone, part->id)) return take_kept(part->id);
-    }
-    return true;
-  }
+  if (record.id == kPseudoId) return apply_pseudo(record, scan);
   if (record.id > kIdLast && !is_checked) return true;  // The scan has told it as damage.
   if (found.is_unproven) ++report.unproven;
   // In a file that nobody can check, an id says something only where there is a job to it.
@@ -40,6 +31,17 @@ bool Replay::apply(const FileScan::Found& found, bool is_whole_so_far, FileRepor
   text_.clear();
   hole_in_front_.reset();
   return good;
+}
+
+bool Replay::apply_pseudo(const Record& record, const FileScan& scan) {
+  if (const auto number = needed_from(record)) {
+    hole_in_front_.reset();  // Text stands directly in front of its record.
+    note_oldest_needed(*number, scan.lacks_no_record() && newest_hurt_ < *number);
+  } else if (const auto part = text_part(record); part && kind_ == FileKind::checked) {
+    text_.add(*part);
+    if (text_.is_whole(TextKind::kept_alone, part->id)) return take_kept(part->id);
+  }
+  return true;
 }
 
 // Whether a part of the text of a record may have been in the hole in front of it. A job that was
@@ -107,21 +109,20 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
     report.damages.push_back({.offset = found.offset, .bytes = record.bytes(), .records = 1});
     if (!is_likelier_than_known(record.id)) return true;
   }
-  if (known == JobRef::none) {
-    note_order(record.id);
-    if (is_half(record)) note_half(record);
-  }
   bool was_buried = false;
   std::int64_t stamp = 0;
   if (known != JobRef::none) {
     was_buried = engine_.jobs()[known].state() == JobState::buried;
     stamp = engine_.jobs().journal_note(known).stamp();
     drop(known);
+  } else {
+    note_order(record.id);
+    if (is_half(record)) note_half(record);
   }
   if (record.state == RecordState::deleted) return true;
   const JobRef ref = take_in(record, tags);
   if (ref == JobRef::none) return fail(std::string(kNoMemory));
-  engine_.jobs().journal_note(ref).set_stamp(stamp);
+  if (stamp != 0) engine_.jobs().journal_note(ref).set_stamp(stamp);
   set_time(ref, record, was_buried);
   return true;
 }
@@ -162,6 +163,7 @@ bool Replay::take_kept(JobId id) {
 }
 
 void Replay::drop_kept(JobId id) {
+  if (engine_.jobs().remains() == 0) return;
   const JobRef remains = engine_.jobs().find_remains(id);
   if (remains != JobRef::none) drop(remains);
 }
@@ -206,6 +208,7 @@ void Replay::drop(JobRef ref) {
 // buried one. Our records of buried jobs hold that in place of a deadline; those of beanstalkd do
 // not, and count in the order in which they come.
 void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
+  if (record.state == RecordState::ready) return;
   JournalNote& note = engine_.jobs().journal_note(ref);
   if (record.state == RecordState::delayed) {
     note.set_stamp(record.deadline_at);

@@ -19,9 +19,7 @@ class JobRecordTest : public ::testing::Test {
     job.delay_s = 30;
     job.ttr_s = 60;
     job.set_state(JobState::ready);
-    for (std::uint32_t i = 0; i < kJobEvents; ++i) {
-      store_.set_counted(ref_, static_cast<JobEvent>(i), 5000 * (i + 1));
-    }
+    store_.set_counted(ref_, {5000, 10'000, 15'000, 20'000, 25'000});
   }
   Record record(JobState state, std::int64_t stamp = 0) {
     store_[ref_].set_state(state);

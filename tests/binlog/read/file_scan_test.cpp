@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -251,6 +252,22 @@ std::string hurt_file_of_beanstalkd(test::Random& random) {
   }
   bytes.resize(bytes.size() - random.below(kShortRecordBytes));
   return bytes.append(random.below(200), '\0');
+}
+
+TEST(FileScan, CountsNoRecordOfAHoleInFrontOfABodyThatIsTornOff) {
+  LogMaker log(1);
+  for (std::uint64_t id = 1; id <= 3; ++id) log.add(full_record(id, "tube", "some bytes\r\n"));
+  std::string bytes = log.bytes();
+  const std::size_t first = log.offsets()[0];
+  std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(first), log.offsets()[2] - first, '\0');
+  bytes.resize(bytes.size() - 4);
+  FileScan scan = scan_of(bytes, 1);
+  EXPECT_FALSE(scan.next());
+  EXPECT_EQ(scan.records(), 0U);
+  EXPECT_EQ(scan.accepted_bytes(), first);
+  EXPECT_TRUE(scan.damages().empty());
+  EXPECT_EQ(scan.tail().offset, first);
+  EXPECT_EQ(scan.tail().bytes, bytes.size() - first);
 }
 
 // The next start has a file after this one, which knows how far this one was read.

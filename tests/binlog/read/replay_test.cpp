@@ -53,6 +53,12 @@ TEST(Replay, ReadsEachFileOfASoundFolderOnce) {
   const World world(disk, kSmallFiles, kWallBegin + 1);
   EXPECT_TRUE(world.binlog.replayed().is_sound()) << world.replay_text();
   EXPECT_EQ(disk.calls(DiskCall::read) - before, static_cast<std::uint64_t>(files));
+  // All but the first were on their way while the one in front of them was read.
+  std::vector<std::string> expected;
+  for (std::uint64_t number = 2; number <= static_cast<std::uint64_t>(files); ++number) {
+    expected.push_back(binlog_file_name(number));
+  }
+  EXPECT_EQ(disk.names_read_ahead(), expected);
 }
 
 TEST(Replay, MakesNoJobOfAMarkerWhoseDeletionIsMissing) {

@@ -142,6 +142,10 @@ struct Parsed {
   bool body_is_there = false;
 };
 std::optional<Parsed> parse_record(std::string_view bytes);
+// The same, in place. False: nothing, and `parsed` says nothing. Requires: `parsed` is new, or the
+// bytes that it was read from are still there. Most records follow one of the same tube, whose name
+// need not be looked at again.
+bool parse_record(std::string_view bytes, Parsed& parsed);
 // The same for the format of beanstalkd 1.4 to 1.9, which has no sums: 8 bytes of name length,
 // times in microseconds, 77 bytes of block. `length` is set to the bytes of its header.
 std::optional<Parsed> parse_record_v5(std::string_view bytes, std::size_t& header_length);

@@ -47,25 +47,28 @@ class FileScan {
   FileKind kind() const { return identity_.kind; }
   const std::optional<Signature>& signature() const { return identity_.signature; }
 
-  struct Found {
-    Record record;
+  struct Found : Parsed {
     std::uint64_t offset = 0;
     bool body_is_damaged = false;  // The rest of the record is good.
     bool is_unproven = false;      // It has no sums, and stands after damage.
     // Where a stretch begins that is no record and ends here.
     std::optional<std::uint64_t> hole_in_front = {};
   };
-  // The next record that is not damaged but, at most, in its body. Nothing: the end, and everything
-  // below is final.
-  std::optional<Found> next();
+  // The next record that is not damaged but, at most, in its body. Valid until the next call. Null:
+  // the end, and everything below is final.
+  const Found* next();
   // The same, for those whom the records do not concern.
   void run_to_end() {
-    while (next()) {
+    while (next() != nullptr) {
     }
   }
 
   // What was damaged in front of the last good record or the seal.
   const std::vector<Damage>& damages() const { return damages_; }
+  // So far. The signature is no record.
+  bool lacks_no_record() const {
+    return damages_.empty() || (damages_.size() == 1 && damages_[0].offset < kFirstRecordOffset);
+  }
   // How far the file was accepted: after its last good record or its seal.
   std::uint64_t accepted_bytes() const { return accepted_bytes_; }
   // What stands after that, up to the last byte that is not zero; no bytes: nothing. In the last
@@ -82,9 +85,9 @@ class FileScan {
   const MarksRead& marks() const { return marks_; }
 
  private:
-  std::optional<Found> next_checked();
-  std::optional<Found> next_legacy();
-  std::optional<Parsed> good_header_at(std::uint64_t offset) const;
+  const Found* next_checked();
+  const Found* next_legacy();
+  bool read_good_header(std::uint64_t offset);
   bool has_records_from(std::uint64_t offset);
   bool is_seal_at(std::uint64_t offset);
   bool search_on();
@@ -116,6 +119,7 @@ class FileScan {
   std::uint32_t records_ = 0;
   std::uint32_t digest_ = 0;
   std::optional<std::uint64_t> hole_in_front_;  // Of the next record.
+  Found found_;
   MarksRead marks_;
   std::vector<Damage> damages_;
   Damage tail_;

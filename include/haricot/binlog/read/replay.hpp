@@ -78,7 +78,8 @@ class Replay {
   bool read_file(std::size_t index, const FileBytes& file);
   void pass_over_unneeded();
   bool note_ids_aside();
-  bool apply(const FileScan::Found& found, bool is_whole_so_far, FileReport& report);
+  bool apply(const FileScan::Found& found, const FileScan& scan, FileReport& report);
+  bool apply_pseudo(const Record& record, const FileScan& scan);
   bool apply_full(const FileScan::Found& found, FileReport& report);
   bool apply_change(const FileScan::Found& found, FileReport& report);
   bool is_of_that_job(const Record& record, JobRef known) const;
