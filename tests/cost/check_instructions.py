@@ -3,7 +3,8 @@
 
     check_instructions.py COMMAND_LOAD BUILD [--write]
 
-COMMAND_LOAD is the program that plays the commands, BUILD the name of what built it, as in
+COMMAND_LOAD is the program that plays the commands. Beside it is start_load, which starts a server with
+a binlog: there a command is a job that comes back. BUILD is the name of what built it, as in
 instructions.txt. valgrind counts: the figure hardly depends on the machine, and not on what else it
 does. More than a tenth above the figure is a failure. After a change that is worth what it costs, or
 that made commands cheaper, --write puts down the new figures.
@@ -18,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 
-LOADS = ("single", "batches", "unique", "unique-single")
+LOADS = ("single", "batches", "unique", "unique-single", "start")
+PROGRAMS = {"start": "start_load"}  # Of the loads that command_load does not play.
 RISE_MAX = 1.10
 SKIPPED = 77
 FIGURES = pathlib.Path(__file__).with_name("instructions.txt")
@@ -43,6 +45,7 @@ def write_figures(text, figures):
 
 
 def callgrind(load_program, load, output):
+    load_program = load_program.with_name(PROGRAMS.get(load, load_program.name))
     return ["valgrind", "--tool=callgrind", f"--toggle-collect={COUNTED}",
             f"--callgrind-out-file={output}", str(load_program), load]
 

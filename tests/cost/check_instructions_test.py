@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Shows that check_instructions.py sees a rise, and where to look for it."""
 
+import pathlib
 import sys
 import unittest
 
@@ -8,19 +9,24 @@ sys.dont_write_bytecode = True
 
 import check_instructions as checker
 
+LOAD = pathlib.Path("build/load")
+
 
 class Verdicts(unittest.TestCase):
     def test_a_rise_of_a_tenth_is_the_last_that_passes(self):
-        self.assertIsNone(checker.verdict("load", "single", 1100, 1000))
+        self.assertIsNone(checker.verdict(LOAD, "single", 1100, 1000))
         self.assertIsNone(checker.verdict("load", "single", 500, 1000))
-        self.assertIsNotNone(checker.verdict("load", "single", 1101, 1000))
+        self.assertIsNotNone(checker.verdict(LOAD, "single", 1101, 1000))
 
     def test_a_failure_says_how_to_look(self):
-        text = checker.verdict("build/load", "batches", 1500, 1000)
+        text = checker.verdict(LOAD, "batches", 1500, 1000)
         self.assertIn("50% more than the 1000", text)
         self.assertIn("--toggle-collect=counted_turns", text)
         self.assertIn("build/load batches", text)
         self.assertIn("callgrind_annotate", text)
+
+    def test_a_start_has_a_program_of_its_own_beside_the_other(self):
+        self.assertIn("build/start_load start", checker.verdict(LOAD, "start", 1500, 1000))
 
 
 class Figures(unittest.TestCase):
