@@ -1,0 +1,172 @@
+// The state of a server as bytes: values one after another, for a reader that expects the same ones
+// in the same order. A word in front of each entry and a sum at the end tell where they differ.
+//
+// A layer writes what it holds by lists of fields:
+//
+//   using TubeFields = FieldList<&TubeState::name, &TubeState::pause_s, …>;
+//   TubeFields::write(writer, tube);        TubeFields::read(reader, tube);
+//
+// so that what is written is what is read.
+
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "haricot/base/little_endian.hpp"
+#include "haricot/base/time.hpp"
+
+namespace haricot {
+
+// An enum whose values are all those up to the one that last_of() names, which is declared beside
+// it: `constexpr Colour last_of(Colour) { return Colour::blue; }`
+template <typename T>
+concept ClosedEnum = std::is_enum_v<T> && requires(T value) {
+  { last_of(value) } -> std::same_as<T>;
+};
+
+class StateWriter {
+ public:
+  // Takes the bytes, in pieces of up to kPieceBytes, or longer where one value is. False: it
+  // cannot, and it is given no more.
+  struct Sink {
+    bool (*take)(void* context, std::string_view bytes) = nullptr;
+    void* context = nullptr;
+  };
+  static constexpr std::size_t kPieceBytes = 64 * 1024;
+
+  // Throws std::bad_alloc. What is behind the sink outlives this.
+  explicit StateWriter(Sink sink);
+  StateWriter(const StateWriter&) = delete;
+  StateWriter& operator=(const StateWriter&) = delete;
+
+  // What comes next is an entry of that kind: see StateReader::begin().
+  void begin(std::uint32_t kind) { value(kind ^ kEntry); }
+
+  template <std::integral Integer>
+  void value(Integer number) {
+    char bytes[sizeof number];
+    store_little_endian(bytes, number);
+    add({bytes, sizeof bytes});
+  }
+  void value(bool is_so) { value(static_cast<std::uint8_t>(is_so)); }
+  template <ClosedEnum Enum>
+  void value(Enum choice) {
+    value(static_cast<std::underlying_type_t<Enum>>(choice));
+  }
+  void value(Instant at) { value(at.count()); }
+  void value(Duration time) { value(time.count()); }
+  // With their number in front.
+  void value(std::string_view bytes);
+
+  // Adds the sum of all. False: the sink has refused something, and what it has is of no use. To be
+  // called once, at the end.
+  [[nodiscard]] bool end();
+
+ private:
+  friend class StateReader;
+  static constexpr std::uint32_t kEntry = 0x74726948;
+
+  void add(std::string_view bytes);
+  void flush();
+
+  Sink sink_;
+  std::unique_ptr<char[]> piece_;
+  std::size_t used_ = 0;
+  std::uint32_t sum_ = 0;
+  bool is_good_ = true;
+};
+
+// Reads what a StateWriter has written. After the first value that is not there, or that cannot be,
+// nothing more is read: everything is 0 or empty then, and is_good() says so.
+class StateReader {
+ public:
+  // The bytes outlive this.
+  explicit StateReader(std::string_view bytes);
+
+  // Whether the bytes end with their sum. O(the bytes). Whoever does not ask reads what may be
+  // anything, safely.
+  [[nodiscard]] bool is_whole() const;
+  bool is_good() const { return is_good_; }
+  // Everything has been read.
+  bool is_at_end() const { return is_good_ && rest_.empty(); }
+  // From here on nothing is read: what was read cannot be.
+  void refuse() {
+    is_good_ = false;
+    rest_ = {};
+  }
+
+  // Whether an entry of that kind comes next, which is passed. If not, nothing is: it may be one of
+  // another kind.
+  [[nodiscard]] bool begin(std::uint32_t kind);
+
+  template <std::integral Integer>
+  void value(Integer& number) {
+    const std::string_view bytes = take(sizeof number);
+    number = bytes.empty() ? Integer{} : load_little_endian<Integer>(bytes.data());
+  }
+  void value(bool& is_so) {
+    std::uint8_t number = 0;
+    value(number);
+    if (number > 1) refuse();
+    is_so = number == 1;
+  }
+  template <ClosedEnum Enum>
+  void value(Enum& choice) {
+    std::underlying_type_t<Enum> number{};
+    value(number);
+    if (number > static_cast<std::underlying_type_t<Enum>>(last_of(Enum{}))) {
+      refuse();
+      number = 0;
+    }
+    choice = static_cast<Enum>(number);
+  }
+  void value(Instant& at) {
+    std::int64_t count = 0;
+    value(count);
+    at = Instant::at(count);
+  }
+  void value(Duration& time) {
+    std::int64_t count = 0;
+    value(count);
+    time = Duration::nanoseconds(count);
+  }
+  // Valid as long as the bytes.
+  void value(std::string_view& bytes);
+  // May throw std::bad_alloc, for no more than the bytes that are there.
+  void value(std::string& bytes);
+
+ private:
+  std::string_view take(std::size_t bytes);
+
+  std::string_view all_;
+  std::string_view rest_;  // Without the sum.
+  bool is_good_ = true;
+};
+
+// Members of a type that are written and read in this order. A type has its size asserted beside
+// its list: a member that is added without a place in the list does not compile.
+template <auto... kMembers>
+struct FieldList {
+  template <typename Type>
+  static void write(StateWriter& to, const Type& from) {
+    (to.value(from.*kMembers), ...);
+  }
+  template <typename Type>
+  static void read(StateReader& from, Type& to) {
+    (from.value(to.*kMembers), ...);
+  }
+  // Calls it with each member.
+  template <typename Type, typename Function>
+  static void each(Type& of, Function&& function) {
+    (function(of.*kMembers), ...);
+  }
+  static constexpr std::size_t kCount = sizeof...(kMembers);
+};
+
+}  // namespace haricot
