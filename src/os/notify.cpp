@@ -1,6 +1,8 @@
 #include "os/notify.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +20,7 @@ namespace haricot::os {
 namespace {
 
 constexpr int kPatienceMilliseconds = 1000;
+constexpr int kBarrierMilliseconds = 5000;
 // It is asked for once a second; in between there may be a sort of all jobs, or a slow disk.
 constexpr std::string_view kMoreTime = "EXTEND_TIMEOUT_USEC=60000000\n";
 
@@ -112,20 +115,57 @@ void Notifier::notify_watchdog(Instant now) {
   send("WATCHDOG=1\n", Urgency::may_be_lost);
 }
 
-void Notifier::send(const std::string& text, Urgency urgency) {
-  if (!socket_) return;
+bool Notifier::store(std::string_view name, int descriptor) {
+  // Without FDPOLL=0 the manager would drop a socket as soon as its peer hangs up.
+  const std::string text = "FDSTORE=1\n" + assignment("FDNAME=", name) + "FDPOLL=0\n";
+  return send(text, descriptor, Urgency::must_arrive);
+}
+
+void Notifier::forget_stored(std::string_view name) {
+  send("FDSTOREREMOVE=1\n" + assignment("FDNAME=", name), Urgency::must_arrive);
+}
+
+// The manager closes what comes with a barrier when it has dealt with all that came before.
+bool Notifier::wait_until_read() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  const Descriptor here(ends[0]);
+  Descriptor there(ends[1]);
+  if (!send("BARRIER=1", there.get(), Urgency::must_arrive)) return false;
+  there.reset();
+  pollfd poll{.fd = here.get(), .events = 0, .revents = 0};
+  return ::poll(&poll, 1, kBarrierMilliseconds) == 1;
+}
+
+bool Notifier::send(const std::string& text, int descriptor, Urgency urgency) {
+  if (!socket_) return false;
+  iovec piece{.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)]{};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  }
   // The second try is for a manager that did not read or was restarted in the meantime.
   for (int tries = 0; tries < 2; ++tries) {
-    if (::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) >= 0) return;
+    if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) >= 0) return true;
     if (errno == ECONNREFUSED || errno == ENOTCONN) {
-      if (!connect()) return;
+      if (!connect()) return false;
     } else if (errno == EAGAIN && urgency == Urgency::must_arrive) {
       pollfd poll{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
       ::poll(&poll, 1, kPatienceMilliseconds);
     } else {
-      return;
+      return false;
     }
   }
+  return false;
 }
 
 }  // namespace haricot::os

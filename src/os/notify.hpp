@@ -2,8 +2,9 @@
 //
 // The protocol is systemd's sd_notify(3), without its library: datagrams of KEY=value lines to the
 // socket that NOTIFY_SOCKET names, a path or, after an '@', an abstract name. Nothing here waits
-// for the manager but ready() and stopping(), and those no longer than a second: a manager that
-// does not read must not keep the server from serving.
+// for the manager but ready(), stopping() and what is about stored descriptors, and those no longer
+// than a second, or than they say: a manager that does not read must not keep the server from
+// serving.
 
 #pragma once
 
@@ -44,6 +45,15 @@ class Notifier {
   // the start or of the stop ends no sooner than a minute from now.
   void takes_time(std::string_view status);
 
+  // Gives the manager a descriptor to keep while the service is down, under a name of up to 255
+  // printing characters without a colon, and to pass at the next start. It stays open here. False:
+  // the manager could not be told. Whether it keeps any, and so many, nobody can ask.
+  [[nodiscard]] bool store(std::string_view name, int descriptor);
+  // It closes what it keeps under that name.
+  void forget_stored(std::string_view name);
+  // Waits until the manager has read all that it was told, five seconds at most. False: it has not.
+  [[nodiscard]] bool wait_until_read();
+
   // When the watchdog wants to hear of us next; never where there is none.
   Instant next_keep_alive() const { return next_keep_alive_; }
   // Tells the watchdog that we live, if it is time to.
@@ -58,7 +68,8 @@ class Notifier {
   bool connect();
   void read_watchdog(std::string_view interval, std::string_view pid);
   void notify_watchdog(Instant now);
-  void send(const std::string& text, Urgency urgency);
+  void send(const std::string& text, Urgency urgency) { (void)send(text, -1, urgency); }
+  bool send(const std::string& text, int descriptor, Urgency urgency);
 
   sockaddr_un address_{};
   socklen_t address_bytes_ = 0;

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -32,11 +33,29 @@ void NotifySocket::close() {
 }
 
 std::optional<std::string> NotifySocket::receive(std::chrono::milliseconds deadline) {
+  int descriptor = -1;
+  std::optional<std::string> message = receive_with_descriptor(descriptor, deadline);
+  if (descriptor >= 0) ::close(descriptor);
+  return message;
+}
+
+std::optional<std::string> NotifySocket::receive_with_descriptor(
+    int& descriptor, std::chrono::milliseconds deadline) {
+  descriptor = -1;
   pollfd poll{.fd = descriptor_, .events = POLLIN, .revents = 0};
   if (::poll(&poll, 1, static_cast<int>(deadline.count())) != 1) return std::nullopt;
   std::array<char, 4096> buffer;
-  const ssize_t size = ::recv(descriptor_, buffer.data(), buffer.size(), 0);
+  iovec piece{.iov_base = buffer.data(), .iov_len = buffer.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptor)> control;
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t size = ::recvmsg(descriptor_, &message, MSG_CMSG_CLOEXEC);
   if (size < 0) return std::nullopt;
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr) std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
   return std::string(buffer.data(), static_cast<std::size_t>(size));
 }
 

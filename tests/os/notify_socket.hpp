@@ -25,6 +25,9 @@ class NotifySocket final {
 
   // The next message; nothing if none comes in time.
   std::optional<std::string> receive(std::chrono::milliseconds deadline = kPatience);
+  // The same with the descriptor that comes with it; -1: none does. It is the caller's then.
+  std::optional<std::string> receive_with_descriptor(
+      int& descriptor, std::chrono::milliseconds deadline = kPatience);
   // All messages up to one with this line, that one included.
   std::vector<std::string> receive_until(const std::string& line,
                                          std::chrono::milliseconds deadline = kPatience);

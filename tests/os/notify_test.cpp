@@ -1,5 +1,6 @@
 #include "os/notify.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -189,6 +190,45 @@ TEST_F(NotifierTest, FindsAManagerThatCameBack) {
   ASSERT_TRUE(manager_.open(path_));
   notifier_.ready("serving");
   EXPECT_EQ(manager_.receive_all(), Messages{"READY=1\nSTATUS=serving\n"});
+}
+
+TEST_F(NotifierTest, GivesADescriptorToTheManagerToKeep) {
+  listen_on(path_);
+  ASSERT_TRUE(notifier_.open(error_)) << error_;
+  const test::TemporaryFolder folder;
+  const Descriptor file(::open(folder.file("kept").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_TRUE(notifier_.store("parcel-state", file.get()));
+  notifier_.forget_stored("parcel-state");
+
+  int number = -1;
+  EXPECT_EQ(manager_.receive_with_descriptor(number), "FDSTORE=1\nFDNAME=parcel-state\nFDPOLL=0\n");
+  const Descriptor kept(number);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(::write(kept.get(), "x", 1), 1);
+  EXPECT_EQ(::lseek(file.get(), 0, SEEK_END), 1) << "another file";
+  EXPECT_EQ(manager_.receive(), "FDSTOREREMOVE=1\nFDNAME=parcel-state\n");
+}
+
+TEST_F(NotifierTest, WaitsUntilTheManagerHasReadEverything) {
+  listen_on(path_);
+  ASSERT_TRUE(notifier_.open(error_)) << error_;
+  notifier_.status("one");
+  std::vector<std::string> read;
+  std::thread manager([&] {
+    for (int number = -1; read.size() < 2;) {
+      read.push_back(manager_.receive_with_descriptor(number).value_or("none"));
+      const Descriptor barrier(number);
+    }
+  });
+  EXPECT_TRUE(notifier_.wait_until_read());
+  manager.join();
+  EXPECT_EQ(read, (Messages{"STATUS=one\n", "BARRIER=1"}));
+}
+
+TEST_F(NotifierTest, CanStoreNothingWhereThereIsNoManager) {
+  ASSERT_TRUE(notifier_.open(error_)) << error_;
+  EXPECT_FALSE(notifier_.store("parcel-state", STDERR_FILENO));
+  EXPECT_FALSE(notifier_.wait_until_read());
 }
 
 }  // namespace
