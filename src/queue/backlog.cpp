@@ -39,6 +39,16 @@ void Backlog::advance() {
   if (tasks_.can_go_on()) work(state_.budget(turn_limits::kStepsOfTasks));
 }
 
+bool Backlog::is_empty() const {
+  bool has_tasks = tries_.has_late();
+  tasks_.for_each([&](const Task& task) {
+    const bool is_always_there = &task == &ended_keys_ || &task == &late_burials_ ||
+                                 &task == &list_of_tubes_ || &task == &freed_memory_;
+    has_tasks = has_tasks || !is_always_there;
+  });
+  return !has_tasks;
+}
+
 // When tasks go on that wait for a time, and not for the journal's disk alone.
 Instant Backlog::next_resume() const {
   if (Memory::bytes_to_go() > 0) return Instant{};

@@ -163,6 +163,19 @@ void Places::to_reserved(JobRef ref, Client& holder) {
   tell(ref, job, from, Place::reserved);
 }
 
+void Places::to_holder(JobRef ref, Client& holder, const DeadlineSlot& slot) {
+  Job& job = state_.jobs[ref];
+  Tube& tube = state_.tubes[job.tube];
+  CHECK(job.state() == JobState::ready);
+  leave_ready(job, tube);
+  job.set_state(JobState::reserved);
+  job.links.second = static_cast<std::uint32_t>(holder.ref_);
+  holder.reserved_.push(slot, state_.jobs);
+  count(tube, job, JobState::reserved, true);
+  state_.arm_client(holder);
+  tell(ref, job, Place::ready, Place::reserved);
+}
+
 void Places::to_nowhere(JobRef ref, Place from) {
   Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];

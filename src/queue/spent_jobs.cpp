@@ -57,6 +57,10 @@ void SpentJobCounts::add(TubeRef tube, std::string_view name, JobId id, Instant 
   counts->log_again = now + kPauseBetweenLogs;
 }
 
+void SpentJobCounts::restore(TubeRef tube, std::uint64_t total) {
+  if (OfTube* const counts = find_or_create(tube); counts != nullptr) counts->total = total;
+}
+
 std::uint64_t SpentJobCounts::total(TubeRef tube) const {
   const OfTube* const counts = find(tube);
   return counts == nullptr ? 0 : counts->total;

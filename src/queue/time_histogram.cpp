@@ -89,6 +89,21 @@ void TimeHistogram::end_period() {
   *this = next;
 }
 
+void TimeHistogram::read(StateReader& from) {
+  // Beyond that a 64-bit sum of the counts might not hold them.
+  constexpr std::uint8_t kHalvingsMax = 40;
+  Fields::read(from, *this);
+  const bool are_counts = std::all_of(counts_.begin(), counts_.end(),
+                                      [](std::uint16_t count) { return count < kCountMax; });
+  const bool are_numbers =
+      std::max({first_, longest_, earlier_first_, earlier_longest_}) < kNumbers;
+  const bool are_halvings = std::max(halvings_, earlier_halvings_) <= kHalvingsMax;
+  const bool are_all = first_if_all_ == (halvings_ == 0 ? first_ : kNotAll);
+  if (are_counts && are_numbers && are_halvings && are_all) return;
+  *this = {};
+  from.refuse();
+}
+
 TimeSummary TimeHistogram::summary() const {
   std::array<std::uint64_t, kNumbers + kBuckets> lengths{};
   std::uint64_t total = 0;

@@ -228,6 +228,10 @@ void Watching::end_wait(Client& client) {
   state_.steps += client.watches_.size();
 }
 
+std::uint64_t Watching::wait_number(const Client& client) {
+  return client.has_many_watches() ? client.index_->wait_number : client.watches_[0]->wait_number;
+}
+
 // Who has waited on the tube for longest; null if nobody waits there.
 Client* Watching::first_waiting(Tube& tube) {
   const Watch* first = tube.waiting.first();

@@ -91,6 +91,16 @@ Outcome Watching::make_weights(std::unique_ptr<WatchWeights>& made, Client& clie
   return Outcome::done;
 }
 
+void Watching::take_weights(Client& client, std::unique_ptr<WatchWeights> weights) {
+  CHECK(client.weights_ == nullptr && weights->size() == client.watches_.size());
+  client.weights_ = std::move(weights);
+  if (!client.has_many_watches()) return;
+  client.index_->forget_all_offers();
+  for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
+    update_offer(client, *client.watches_[i]);
+  }
+}
+
 // First weights for all watches; what can fail ends there. Then the offers in the
 // old order go, and those in the new order come, in the order of the watches. The client is busy
 // meanwhile: it asks for no job, and its watches stay the same. What tubes announce counts for the

@@ -12,7 +12,26 @@
 #include <string_view>
 #include <vector>
 
+#include "haricot/base/state_stream.hpp"
+
 namespace haricot::test {
+namespace {
+
+std::string written_state(Engine& engine, const std::vector<const Client*>& clients) {
+  std::string state;
+  const auto take = [](void* to, std::string_view bytes) {
+    static_cast<std::string*>(to)->append(bytes);
+    return true;
+  };
+  StateWriter writer({take, &state});
+  engine.transfer().write(writer, Bodies::in_state);
+  for (const Client* const client : clients) engine.transfer().write_client(writer, *client);
+  engine.transfer().write_waits(writer, clients);
+  EXPECT_TRUE(writer.end());
+  return state;
+}
+
+}  // namespace
 
 void EnginePair::step() {
   const std::uint64_t kind = random_.below(100);
@@ -20,8 +39,10 @@ void EnginePair::step() {
     open();
   } else if (kind < 7) {
     close();
-  } else if (kind < 30) {
+  } else if (kind < 29) {
     pass();
+  } else if (kind < 30) {
+    transfer();
   } else {
     command();
   }
@@ -66,17 +87,41 @@ std::string_view EnginePair::some_tags() {
 
 void EnginePair::open() {
   const int number = next_client_++;
-  clients_[number] = &world_.connect();
+  clients_[number] = &world_->connect();
   model_.open(number);
 }
 
 void EnginePair::close() {
   auto chosen = clients_.begin();
   std::advance(chosen, random_.below(clients_.size()));
-  world_.disconnect(*chosen->second);
+  world_->disconnect(*chosen->second);
   model_.close(chosen->first, now());
   clients_.erase(chosen);
   compare_deliveries();
+}
+
+void EnginePair::transfer() {
+  if (!engine().is_at_rest()) return;
+  std::vector<const Client*> before;
+  for (const auto& [number, client] : clients_) before.push_back(client);
+  const std::string state = written_state(engine(), before);
+
+  auto next = std::make_unique<World>(now());
+  next->journal.go_on_from(world_->journal);
+  StateReader reader(state);
+  ASSERT_TRUE(reader.is_whole());
+  ASSERT_TRUE(next->engine.transfer().read(reader, Bodies::in_state));
+  std::vector<Client*> after;
+  for (auto& [number, client] : clients_) {
+    client = &next->connect();
+    after.push_back(client);
+    ASSERT_TRUE(next->engine.transfer().read_client(reader, *client));
+  }
+  ASSERT_TRUE(next->engine.transfer().read_waits(reader, after));
+  EXPECT_TRUE(reader.is_at_end());
+  const std::vector<const Client*> same(after.begin(), after.end());
+  EXPECT_EQ(written_state(next->engine, same), state) << "something is lost, or comes back as more";
+  world_ = std::move(next);
 }
 
 int EnginePair::number_of(const Client* client) const {
@@ -101,7 +146,7 @@ void EnginePair::pass() {
 // All that is due at one moment is done in some order of its owners. The model tries them all
 // until one explains what the engine did.
 void EnginePair::advance_to(Instant time) {
-  world_.now = time;
+  world_->now = time;
   engine().advance(time);
   const std::vector<ModelGot> got = take();
   const std::vector<std::string> tubes = model_.due_tubes(time);
@@ -149,7 +194,7 @@ void EnginePair::command() {
     return;
   }
   const bool refused = random_.one_in(15);
-  if (refused) world_.journal.refuse_from(1, JournalStatus::full);
+  if (refused) world_->journal.refuse_from(1, JournalStatus::full);
   switch (random_.below(20)) {
     case 0:
     case 1:
@@ -184,7 +229,7 @@ void EnginePair::command() {
       held_command(number, client, refused);
       break;
   }
-  world_.journal.accept();
+  world_->journal.accept();
   compare_deliveries();
 }
 
@@ -213,7 +258,7 @@ void EnginePair::reserve(int number, Client& client) {
   const Outcome expected = model_.reserve(number, wait_end, now(), reserved);
   const ReserveResult result = engine().reserve(client, wait_end, now());
   ASSERT_EQ(result.outcome, expected);
-  ASSERT_EQ(world_.id_of(result.job), reserved);
+  ASSERT_EQ(world_->id_of(result.job), reserved);
 }
 
 void EnginePair::change(int number, Client& client, bool refused) {
@@ -231,7 +276,7 @@ void EnginePair::kick(int number, Client& client, bool refused) {
   std::uint32_t room_for = bound;
   if (refused) {
     room_for = static_cast<std::uint32_t>(random_.below(3));
-    world_.journal.refuse_from(room_for + 1, JournalStatus::failed);
+    world_->journal.refuse_from(room_for + 1, JournalStatus::failed);
   }
   std::uint64_t kicked = 0;
   const Outcome expected = model_.kick(number, bound, room_for, now(), kicked);
@@ -261,10 +306,10 @@ void EnginePair::flush(Client& client, bool refused) {
   const bool exists = model_.find_tube(tube) != nullptr;
   const std::vector<JobId> flushed = model_.flushed_by(tube, states);
   const std::uint64_t asked = refused ? random_.below(4) : flushed.size() + 1;
-  world_.journal.refuse_from(asked + 1, JournalStatus::failed);
-  const test::Ended result = world_.flush(client, tube, states);
+  world_->journal.refuse_from(asked + 1, JournalStatus::failed);
+  const test::Ended result = world_->flush(client, tube, states);
   engine().check_invariants();
-  world_.journal.accept();
+  world_->journal.accept();
   if (!exists) {
     ASSERT_EQ(result.outcome, Outcome::not_found);
     return;
@@ -275,7 +320,7 @@ void EnginePair::flush(Client& client, bool refused) {
   } else {
     ASSERT_EQ(result.outcome, Outcome::journal_failed);
     if (asked == 0) return;
-    for (const JobId id : flushed) ASSERT_FALSE(world_.exists(id)) << id;
+    for (const JobId id : flushed) ASSERT_FALSE(world_->exists(id)) << id;
     engine().go_on_with_tasks(now());
   }
   model_.take_away(tube, flushed);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,8 @@ class EnginePair {
   void step();
 
  private:
-  Engine& engine() { return world_.engine; }
-  Instant now() const { return world_.now; }
+  Engine& engine() { return world_->engine; }
+  Instant now() const { return world_->now; }
 
   // Choosing --------------------------------------------------------------------------------------
 
@@ -44,6 +45,8 @@ class EnginePair {
   void open();
   void close();
   int number_of(const Client* client) const;
+  // Another engine goes on with all that this one has, if it is at rest.
+  void transfer();
 
   // Time ------------------------------------------------------------------------------------------
 
@@ -81,7 +84,7 @@ class EnginePair {
   Random& random_;
   std::size_t jobs_max_;
   bool has_lanes_;
-  World world_;
+  std::unique_ptr<World> world_ = std::make_unique<World>();
   Model model_;
   std::map<int, Client*> clients_;
   int next_client_ = 0;

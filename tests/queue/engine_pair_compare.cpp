@@ -16,7 +16,7 @@ namespace haricot::test {
 
 std::vector<ModelGot> EnginePair::take() {
   std::vector<ModelGot> got;
-  for (const Got& one : world_.take_deliveries()) {
+  for (const Got& one : world_->take_deliveries()) {
     got.push_back({number_of(one.client), one.kind, one.job});
   }
   return got;
@@ -134,7 +134,7 @@ void EnginePair::compare_looks() {
 
 std::vector<JobId> EnginePair::ids_of(const std::vector<JobRef>& refs) const {
   std::vector<JobId> ids;
-  for (const JobRef ref : refs) ids.push_back(world_.id_of(ref));
+  for (const JobRef ref : refs) ids.push_back(world_->id_of(ref));
   return ids;
 }
 
@@ -174,19 +174,19 @@ void EnginePair::compare_clients() {
                 return entry.second.state == JobState::reserved && entry.second.holder == holder;
               }));
     const auto id_or_0 = [](const ModelJob* job) { return job == nullptr ? JobId{0} : job->id; };
-    ASSERT_EQ(world_.id_of(engine().peek_ready(*client)),
+    ASSERT_EQ(world_->id_of(engine().peek_ready(*client)),
               id_or_0(model_.first_ready(expected.used)));
-    ASSERT_EQ(world_.id_of(engine().peek_delayed(*client)),
+    ASSERT_EQ(world_->id_of(engine().peek_delayed(*client)),
               id_or_0(model_.first_delayed(expected.used)));
-    ASSERT_EQ(world_.id_of(engine().peek_buried(*client)),
+    ASSERT_EQ(world_->id_of(engine().peek_buried(*client)),
               id_or_0(model_.first_buried(expected.used)));
   }
 }
 
 // What a restart would make of the records so far has the same jobs, with the same fields.
 void EnginePair::compare_journal() {
-  for (; read_ < world_.journal.written.size(); ++read_) {
-    const FakeJournal::Record& record = world_.journal.written[read_];
+  for (; read_ < world_->journal.written.size(); ++read_) {
+    const FakeJournal::Record& record = world_->journal.written[read_];
     const bool is_known = recorded_.count(record.id) != 0;
     ASSERT_EQ(is_known, record.kind != FakeJournal::Kind::put) << record.id;
     if (record.kind == FakeJournal::Kind::deletion) {
@@ -210,7 +210,7 @@ void EnginePair::compare_journal() {
       ASSERT_EQ(record.deadline, job.deadline);
     }
   }
-  ASSERT_FALSE(world_.journal.has_open_room());
+  ASSERT_FALSE(world_->journal.has_open_room());
 }
 
 }  // namespace haricot::test

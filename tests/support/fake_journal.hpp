@@ -76,6 +76,14 @@ class FakeJournal final : public Journal {
 
   // Whether room was taken that was neither used nor given back.
   bool has_open_room() const { return room_ != Room::none; }
+  // Has all that the other one was told and has promised.
+  void go_on_from(const FakeJournal& other) {
+    written = other.written;
+    kept = other.kept;
+    jobs_ = other.jobs_;
+    safe_ = other.safe_;
+    holding_back_ = other.holding_back_;
+  }
   // How many jobs are promised a burial, and the keys that those which were put are to leave.
   std::uint64_t promised_burials() const {
     return static_cast<std::uint64_t>(std::count_if(

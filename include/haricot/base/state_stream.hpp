@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,10 @@ class StateWriter {
   template <ClosedEnum Enum>
   void value(Enum choice) {
     value(static_cast<std::underlying_type_t<Enum>>(choice));
+  }
+  template <std::integral Integer, std::size_t kCount>
+  void value(const std::array<Integer, kCount>& numbers) {
+    for (const Integer number : numbers) value(number);
   }
   void value(Instant at) { value(at.count()); }
   void value(Duration time) { value(time.count()); }
@@ -125,6 +130,10 @@ class StateReader {
       number = 0;
     }
     choice = static_cast<Enum>(number);
+  }
+  template <std::integral Integer, std::size_t kCount>
+  void value(std::array<Integer, kCount>& numbers) {
+    for (Integer& number : numbers) value(number);
   }
   void value(Instant& at) {
     std::int64_t count = 0;

@@ -67,6 +67,8 @@ class Backlog {
   Instant next_event() const {
     return tasks_.can_go_on() ? Instant{} : std::min(state_.wheel.next_event(), next_resume());
   }
+  // No long task is under way, and no burial is yet to be recorded.
+  bool is_empty() const;
 
   // Does at once what a command or a close has begun, by `work(budget)`: as much as all of them may
   // do until advance().

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "haricot/base/time.hpp"
@@ -32,6 +33,9 @@ class BurialRuns {
 
   // When the first job of the list was buried, or somewhat before; nullopt: there is none.
   std::optional<Instant> oldest() const;
+
+  // These are the runs of the list now.
+  void restore(std::vector<Run> runs) { runs_ = std::move(runs); }
 
   std::size_t size() const { return runs_.size(); }
   const Run& at(std::size_t index) const { return runs_[index]; }

@@ -49,6 +49,7 @@ class Client {
   friend class Backlog;
   friend class Offers;
   friend class Places;
+  friend class StateTransfer;
   friend class Watching;
   friend class Inspection;
 

@@ -41,6 +41,7 @@
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/restoring.hpp"
 #include "haricot/queue/spent_jobs.hpp"
+#include "haricot/queue/state_transfer.hpp"
 #include "haricot/queue/times.hpp"
 #include "haricot/queue/tries.hpp"
 #include "haricot/queue/tube.hpp"
@@ -183,6 +184,10 @@ class Engine {
 
   // Brings its jobs back, before the first client is opened.
   Restoring& restoring() { return restoring_; }
+  // Brings everything to another process. Requires: is_at_rest().
+  StateTransfer& transfer() { return transfer_; }
+  // No long task is under way, and nothing else is left for a later turn.
+  bool is_at_rest() const { return backlog_.is_empty(); }
   // What it writes down of jobs that no command is about.
   JournaledJob journaled(JobRef ref) const { return flushes_.journaled(ref); }
   KeptKey kept(JobRef remains) const { return keys_.kept(remains); }
@@ -244,6 +249,7 @@ class Engine {
   Watching watching_;
   Offers offers_;
   Backlog backlog_;
+  StateTransfer transfer_;
   DuplicatePut duplicate_;
 
   friend class Inspection;

@@ -32,6 +32,9 @@ enum class ClientRef : std::uint32_t {};
 enum class LaneRef : std::uint32_t { none = 0 };
 
 enum class JobState : std::uint8_t { ready, reserved, delayed, buried };
+constexpr JobState last_of(JobState) {
+  return JobState::buried;
+}
 
 // As the protocol calls it.
 constexpr std::string_view name_of(JobState state) {

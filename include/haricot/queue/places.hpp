@@ -40,6 +40,9 @@ class Places {
   void to_buried(JobRef ref, Place from);
   // Counts a reserve. Requires: room in the holder's heap.
   void to_reserved(JobRef ref, Client& holder);
+  // A ready job is with its holder again, from before: no reserve is counted. Requires: room in the
+  // holder's heap.
+  void to_holder(JobRef ref, Client& holder, const DeadlineSlot& slot);
   // The job is about to be destroyed; `from` may be `flushed`.
   void to_nowhere(JobRef ref, Place from);
 

@@ -34,6 +34,10 @@ class Restoring {
   // The id stays, and so do the tags.
   void change(JobRef ref, const RestoredJob& change);
   void drop(JobRef ref) { state_.jobs.destroy(ref); }
+  // Takes up what the tags of a job say that is in no place yet. False: no memory. place() does so.
+  [[nodiscard]] bool take_up(JobRef ref) {
+    return state_.jobs[ref].has_tags == 0 || extras_.restore(ref);
+  }
   // Puts it where its state says, after those that are there in the case of buried jobs. False: no
   // memory.
   [[nodiscard]] bool place(JobRef ref, Instant deadline);

@@ -39,6 +39,8 @@ class SpentJobCounts {
 
   void add(TubeRef tube, std::string_view name, JobId id, Instant now);
   std::uint64_t total(TubeRef tube) const;
+  // The tube has had so many before. Nothing is kept if there is no memory.
+  void restore(TubeRef tube, std::uint64_t total);
   // The tube goes.
   void forget(TubeRef tube) {
     if (tubes_.size() > 0) drop(tube);

@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "haricot/base/state_stream.hpp"
+
 namespace haricot {
 
 // In milliseconds; 0 if nothing was counted.
@@ -54,6 +56,10 @@ class TimeHistogram {
 
   TimeSummary summary() const;
 
+  void write(StateWriter& to) const { Fields::write(to, *this); }
+  // Refuses what no histogram can have.
+  void read(StateReader& from);
+
  private:
   static constexpr std::uint64_t kFirstPower = std::uint64_t{1} << 22;
   static constexpr std::uint16_t kCountMax = std::numeric_limits<std::uint16_t>::max();
@@ -81,6 +87,13 @@ class TimeHistogram {
   std::uint8_t earlier_first_ = 0;
   std::uint8_t earlier_halvings_ = 0;
   std::uint8_t earlier_longest_ = 0;
+
+  using Fields =
+      FieldList<&TimeHistogram::counts_, &TimeHistogram::left_out_, &TimeHistogram::earlier_,
+                &TimeHistogram::first_if_all_, &TimeHistogram::first_, &TimeHistogram::halvings_,
+                &TimeHistogram::longest_, &TimeHistogram::earlier_first_,
+                &TimeHistogram::earlier_halvings_, &TimeHistogram::earlier_longest_>;
 };
+static_assert(sizeof(TimeHistogram) == 240, "a new field belongs into the list");
 
 }  // namespace haricot

@@ -17,6 +17,7 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/paged_array.hpp"
+#include "haricot/base/state_stream.hpp"
 
 namespace haricot {
 
@@ -64,6 +65,11 @@ class WatchWeights {
     time_ = pass(index);
     shares_[index].pass = time_ + kStrideOfOne / shares_[index].weight;
   }
+  void write(StateWriter& to) const;
+  // Weights for so many watches. False: they cannot be, or there is no memory. Requires: there are
+  // none.
+  [[nodiscard]] bool read(StateReader& from, std::uint32_t watches);
+
   // Its tube offers a job from here on, and keeps the pass that it has now until it is served.
   void activate(std::uint32_t index) { shares_[index].pass = pass(index); }
 
@@ -76,9 +82,32 @@ class WatchWeights {
     std::uint64_t pass;
     std::uint32_t weight;
   };
+  using ShareFields = FieldList<&Share::pass, &Share::weight>;
 
   PagedArray<Share> shares_;  // In the order of the client's watches.
   std::uint64_t time_ = 0;    // The virtual time.
 };
+
+inline void WatchWeights::write(StateWriter& to) const {
+  to.value(in_use);
+  to.value(time_);
+  for (std::uint32_t i = 0; i < size(); ++i) ShareFields::write(to, shares_[i]);
+}
+
+inline bool WatchWeights::read(StateReader& from, std::uint32_t watches) {
+  from.value(in_use);
+  from.value(time_);
+  for (std::uint32_t i = 0; i < watches && from.is_good(); ++i) {
+    if (!reserve_one()) return false;
+    Share share{};
+    ShareFields::read(from, share);
+    // As set_weight() wants it: what is left of a pass is a stride at most.
+    const bool is_weight = share.weight >= 1 && share.weight <= kWeightMax;
+    const bool is_pass = share.pass <= time_ || share.pass - time_ <= kStrideOfOne;
+    if (!is_weight || !is_pass) from.refuse();
+    shares_.push_back(share);
+  }
+  return from.is_good();
+}
 
 }  // namespace haricot

@@ -57,6 +57,10 @@ class Watching {
     if (client.is_weighted()) [[unlikely]]
       charge_weighted(client, tube);
   }
+  // Gives the client these weights, one for each watch; it has none.
+  void take_weights(Client& client, std::unique_ptr<WatchWeights> weights);
+  // Of a client that waits: who has the smaller number has waited longer.
+  static std::uint64_t wait_number(const Client& client);
   // Who has waited on the tube for longest; null if nobody waits there.
   Client* first_waiting(Tube& tube);
   // How many wait on it. O(clients with many watches that watch it), counted as steps.

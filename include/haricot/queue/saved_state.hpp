@@ -1,0 +1,127 @@
+// What is written of an engine for another process: plain values, each with the list of its fields.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "haricot/base/state_stream.hpp"
+#include "haricot/base/time.hpp"
+#include "haricot/queue/client.hpp"
+#include "haricot/queue/engine_results.hpp"
+#include "haricot/queue/job.hpp"
+#include "haricot/queue/time_histogram.hpp"
+#include "haricot/queue/tube.hpp"
+#include "haricot/queue/tube_times.hpp"
+
+namespace haricot::saved {
+
+// What comes next in a state. Numbers of the format: they stay as they are.
+enum Entry : std::uint32_t {
+  kEngine = 1,
+  kTube = 2,
+  kJob = 3,
+  kBurials = 4,
+  kKey = 5,
+  kClient = 6,
+  kWaits = 7,
+};
+
+struct Engine {
+  JobId next_id = 0;
+  std::uint64_t arrivals = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t total_jobs = 0;
+  std::uint64_t refused_puts = 0;
+  std::uint32_t tubes = 0;
+  std::uint64_t jobs = 0;
+  std::uint64_t keys = 0;
+
+  using Fields =
+      FieldList<&Engine::next_id, &Engine::arrivals, &Engine::timeouts, &Engine::total_jobs,
+                &Engine::refused_puts, &Engine::tubes, &Engine::jobs, &Engine::keys>;
+};
+
+struct Tube {
+  std::string_view name;
+  bool paused = false;
+  Instant pause_end;
+  std::uint32_t pause_s = 0;
+  std::uint64_t total_jobs = 0;
+  std::uint64_t deletes = 0;
+  std::uint64_t pauses = 0;
+  std::uint64_t buried_by_tries = 0;
+  bool has_times = false;
+
+  using Fields =
+      FieldList<&Tube::name, &Tube::paused, &Tube::pause_end, &Tube::pause_s, &Tube::total_jobs,
+                &Tube::deletes, &Tube::pauses, &Tube::buried_by_tries, &Tube::has_times>;
+};
+
+// What it has of times, beside the ages of its jobs.
+struct Times {
+  Instant period_end;
+  TimeHistogram queued;
+  TimeHistogram worked;
+};
+
+struct Key {
+  JobId id = 0;
+  std::string_view tube_name;
+  std::string_view key;
+  std::uint32_t seconds = 0;
+  Instant end;
+
+  using Fields = FieldList<&Key::id, &Key::tube_name, &Key::key, &Key::seconds, &Key::end>;
+};
+
+// A job that a client holds.
+struct Hold {
+  JobId id = 0;
+  Instant deadline;
+  std::uint64_t arrival = 0;
+
+  using Fields = FieldList<&Hold::id, &Hold::deadline, &Hold::arrival>;
+};
+
+struct Wait {
+  std::uint32_t client = 0;  // Its index.
+  Instant end;
+  bool for_batch = false;
+
+  using Fields = FieldList<&Wait::client, &Wait::end, &Wait::for_batch>;
+};
+
+struct Job {
+  JobId id = 0;
+  std::uint32_t tube = 0;  // Its index among the tubes that were written.
+  JobState state = JobState::ready;
+  Instant created;
+  Instant ready_since;        // Of a ready one.
+  Instant deadline;           // Of a delayed one: when it gets ready,
+  std::uint64_t arrival = 0;  // and its turn among those of one deadline.
+  std::uint32_t priority = 0;
+  std::uint32_t delay_s = 0;
+  std::uint32_t ttr_s = 0;
+  std::uint32_t body_bytes = 0;
+  std::array<std::uint32_t, kJobEvents> counters{};
+  std::string_view tags;
+  std::string_view body;  // Empty: the journal has it.
+
+  using Fields = FieldList<&Job::id, &Job::tube, &Job::state, &Job::created, &Job::ready_since,
+                           &Job::deadline, &Job::arrival, &Job::priority, &Job::delay_s,
+                           &Job::ttr_s, &Job::body_bytes, &Job::counters, &Job::tags, &Job::body>;
+};
+
+// What these are made of. A field that is new there goes on in another process by a field here, or
+// need not, because it follows from others or is of this process alone.
+#ifdef __GLIBCXX__
+static_assert(sizeof(haricot::Job) == 56);
+static_assert(sizeof(haricot::Tube) == 296);
+static_assert(sizeof(haricot::TubeTimes) == 504);
+static_assert(sizeof(Client) == 136);
+static_assert(sizeof(EngineCounts) == 80);
+#endif
+
+}  // namespace haricot::saved

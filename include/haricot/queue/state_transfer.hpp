@@ -1,0 +1,90 @@
+// How the jobs, tubes and clients of an engine go on in another process: written by the old one,
+// and read by the new one.
+//
+// The order is: engine, clients, waits. Written is what has happened (when a job was put, until
+// when a client holds it), and read back by the calls that made it so; what follows from that, as
+// heaps, counts and lanes, is made anew. An instant is one of the machine's, which goes on.
+//
+// Where a journal has the jobs, their bodies are not written: the new engine has them already, and
+// what no journal keeps is added to them. All else of the engine must be at rest: see is_at_rest().
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "haricot/base/state_stream.hpp"
+#include "haricot/queue/client.hpp"
+#include "haricot/queue/job.hpp"
+#include "haricot/queue/keys.hpp"
+#include "haricot/queue/offers.hpp"
+#include "haricot/queue/places.hpp"
+#include "haricot/queue/queue_state.hpp"
+#include "haricot/queue/restoring.hpp"
+#include "haricot/queue/tube.hpp"
+#include "haricot/queue/watching.hpp"
+
+namespace haricot {
+
+namespace saved {
+struct Job;
+}
+
+// Where the bodies of jobs are.
+enum class Bodies : std::uint8_t { in_state, in_journal };
+
+class StateTransfer {
+ public:
+  // All of them outlive this.
+  StateTransfer(QueueState& state, Keys& keys, Places& places, Restoring& restoring,
+                Watching& watching, Offers& offers)
+      : state_(state),
+        keys_(keys),
+        places_(places),
+        restoring_(restoring),
+        watching_(watching),
+        offers_(offers) {}
+  StateTransfer(const StateTransfer&) = delete;
+  StateTransfer& operator=(const StateTransfer&) = delete;
+
+  // All but the clients.
+  void write(StateWriter& to, Bodies bodies) const;
+  // Into an engine without clients, and without jobs but those that its journal has brought back.
+  // False: the journal has other jobs, and nothing has changed; or it cannot be, or there is no
+  // memory, and the engine is of no use. May throw std::bad_alloc, with the same end.
+  [[nodiscard]] bool read(StateReader& from, Bodies bodies);
+
+  void write_client(StateWriter& to, const Client& client) const;
+  // Of a client that was just opened. False: it cannot be, or no memory.
+  [[nodiscard]] bool read_client(StateReader& from, Client& client);
+
+  // Who waits, and since when in relation to each other. `clients`: all, in an order that is the
+  // same when they are read.
+  void write_waits(StateWriter& to, std::span<const Client* const> clients) const;
+  // What has come to those who wait is a delivery, as always: their time is over, or a job is there
+  // whose holder is gone.
+  [[nodiscard]] bool read_waits(StateReader& from, std::span<Client* const> clients);
+
+ private:
+  void write_tube(StateWriter& to, const Tube& tube) const;
+  void write_job(StateWriter& to, JobRef ref, Bodies bodies) const;
+  void write_burials(StateWriter& to, const Tube& tube) const;
+  bool has_same(StateReader from) const;
+  Tube* read_tube(StateReader& from);
+  bool read_job(StateReader& from, std::span<Tube* const> tubes, Bodies bodies);
+  bool place(JobRef ref, Place before, const saved::Job& saved);
+  bool read_burials(StateReader& from, std::span<Tube* const> tubes);
+  bool read_key(StateReader& from, Bodies bodies);
+  bool read_watches(StateReader& from, Client& client);
+  bool read_holds(StateReader& from, Client& client);
+
+  QueueState& state_;
+  Keys& keys_;
+  Places& places_;
+  Restoring& restoring_;
+  Watching& watching_;
+  Offers& offers_;
+};
+
+}  // namespace haricot

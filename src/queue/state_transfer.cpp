@@ -1,0 +1,152 @@
+#include "haricot/queue/state_transfer.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "haricot/queue/burial_runs.hpp"
+#include "haricot/queue/saved_state.hpp"
+#include "haricot/queue/tube_times.hpp"
+
+namespace haricot {
+
+// Writing ----------------------------------------------------------------------------------------
+
+void StateTransfer::write(StateWriter& to, Bodies bodies) const {
+  const TubeTable& tubes = state_.tubes;
+  const JobStore& jobs = state_.jobs;
+  to.begin(saved::kEngine);
+  saved::Engine::Fields::write(to, saved::Engine{.next_id = state_.next_id,
+                                                 .arrivals = state_.arrivals,
+                                                 .timeouts = state_.counts.timeouts,
+                                                 .total_jobs = state_.counts.total_jobs,
+                                                 .refused_puts = state_.counts.refused_puts,
+                                                 .tubes = tubes.size(),
+                                                 .jobs = jobs.size(),
+                                                 .keys = jobs.remains()});
+  for (std::uint32_t i = 0; i < tubes.size(); ++i) write_tube(to, tubes.at(i));
+  for (JobRef ref = jobs.first_from(0); ref != JobRef::none;
+       ref = jobs.first_from(jobs[ref].id + 1)) {
+    write_job(to, ref, bodies);
+  }
+  for (std::uint32_t i = 0; i < tubes.size(); ++i) write_burials(to, tubes.at(i));
+  for (JobRef ref = jobs.first_remains_from(0); ref != JobRef::none;
+       ref = jobs.first_remains_from(jobs[ref].id + 1)) {
+    const KeptKey kept = keys_.kept(ref);
+    to.begin(saved::kKey);
+    saved::Key::Fields::write(to, saved::Key{.id = kept.id,
+                                             .tube_name = kept.tube_name,
+                                             .key = kept.key,
+                                             .seconds = kept.seconds,
+                                             .end = kept.end});
+  }
+}
+
+void StateTransfer::write_tube(StateWriter& to, const Tube& tube) const {
+  const TubeTimes* const times = tube.times.get();
+  to.begin(saved::kTube);
+  saved::Tube::Fields::write(to, saved::Tube{.name = tube.name,
+                                             .paused = tube.paused,
+                                             .pause_end = tube.pause_end,
+                                             .pause_s = tube.pause_s,
+                                             .total_jobs = tube.total_jobs,
+                                             .deletes = tube.deletes,
+                                             .pauses = tube.pauses,
+                                             .buried_by_tries = state_.spent_jobs.total(tube.ref),
+                                             .has_times = times != nullptr});
+  if (times == nullptr) return;
+  to.value(times->period_end);
+  times->queued.write(to);
+  times->worked.write(to);
+}
+
+void StateTransfer::write_job(StateWriter& to, JobRef ref, Bodies bodies) const {
+  const JobStore& jobs = state_.jobs;
+  const Job& job = jobs[ref];
+  const Tube& tube = state_.tubes[job.tube];
+  saved::Job saved{.id = job.id,
+                   .tube = tube.index,
+                   .state = job.state(),
+                   .created = job.created,
+                   .ready_since = job.created,
+                   .deadline = job.created,
+                   .priority = job.priority,
+                   .delay_s = job.delay_s,
+                   .ttr_s = job.ttr_s,
+                   .body_bytes = job.body_bytes,
+                   .tags = jobs.tags(ref),
+                   .body = {}};
+  if (saved.state == JobState::ready) saved.ready_since = job.ready_since();
+  if (saved.state == JobState::delayed) {
+    const DeadlineSlot& slot = tube.delayed.at(job.heap_index());
+    saved.deadline = slot.deadline;
+    saved.arrival = slot.arrival;
+  }
+  for (std::size_t i = 0; i < kJobEvents; ++i) {
+    const std::uint64_t counted = jobs.counted(ref, static_cast<JobEvent>(i));
+    constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
+    saved.counters[i] = static_cast<std::uint32_t>(std::min(counted, kMax));
+  }
+  if (bodies == Bodies::in_state) saved.body = jobs.body(ref);
+  to.begin(saved::kJob);
+  saved::Job::Fields::write(to, saved);
+}
+
+// The buried jobs of a tube in their order, and which of them end a run of BurialRuns.
+void StateTransfer::write_burials(StateWriter& to, const Tube& tube) const {
+  if (tube.buried == 0) return;
+  to.begin(saved::kBurials);
+  to.value(tube.index);
+  to.value(tube.buried);
+  const BurialRuns* const runs = tube.times == nullptr ? nullptr : tube.times->buried.get();
+  std::size_t run = 0;
+  for (JobRef ref = tube.first_buried; ref != JobRef::none;
+       ref = static_cast<JobRef>(state_.jobs[ref].links.second)) {
+    const bool ends_run = runs != nullptr && run < runs->size() && runs->at(run).last == ref;
+    to.value(state_.jobs[ref].id);
+    to.value(ends_run);
+    if (!ends_run) continue;
+    to.value(runs->at(run).since);
+    to.value(runs->at(run).until);
+    ++run;
+  }
+}
+
+void StateTransfer::write_client(StateWriter& to, const Client& client) const {
+  to.begin(saved::kClient);
+  to.value(client.producer_);
+  to.value(client.worker_);
+  to.value(std::string_view(client.used().name));
+  to.value(client.watched_tubes());
+  for (std::uint32_t i = 0; i < client.watched_tubes(); ++i) {
+    to.value(std::string_view(client.watched(i).name));
+  }
+  to.value(client.weights_ != nullptr);
+  if (client.weights_ != nullptr) client.weights_->write(to);
+  to.value(client.held_jobs());
+  for (std::uint32_t i = 0; i < client.held_jobs(); ++i) {
+    const DeadlineSlot& slot = client.reserved_.at(i);
+    saved::Hold::Fields::write(to, saved::Hold{.id = state_.jobs[slot.job].id,
+                                               .deadline = slot.deadline,
+                                               .arrival = slot.arrival});
+  }
+}
+
+void StateTransfer::write_waits(StateWriter& to, std::span<const Client* const> clients) const {
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> waits;  // Number of the wait, index.
+  for (std::uint32_t i = 0; i < clients.size(); ++i) {
+    if (clients[i]->waiting_) waits.emplace_back(Watching::wait_number(*clients[i]), i);
+  }
+  std::sort(waits.begin(), waits.end());
+  to.begin(saved::kWaits);
+  to.value(static_cast<std::uint32_t>(waits.size()));
+  for (const auto& [number, index] : waits) {
+    const Client& client = *clients[index];
+    saved::Wait::Fields::write(
+        to, saved::Wait{
+                .client = index, .end = client.wait_end_, .for_batch = client.waits_for_batch_});
+  }
+}
+
+}  // namespace haricot

@@ -1,0 +1,288 @@
+#include "haricot/queue/state_transfer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "haricot/base/check.hpp"
+#include "haricot/queue/burial_runs.hpp"
+#include "haricot/queue/saved_state.hpp"
+#include "haricot/queue/tube_times.hpp"
+
+namespace haricot {
+namespace {
+
+bool read_saved(StateReader& from, saved::Tube& tube, saved::Times& times) {
+  if (!from.begin(saved::kTube)) return false;
+  saved::Tube::Fields::read(from, tube);
+  if (tube.has_times) {
+    from.value(times.period_end);
+    times.queued.read(from);
+    times.worked.read(from);
+  }
+  return from.is_good();
+}
+
+}  // namespace
+
+// Reading ----------------------------------------------------------------------------------------
+
+bool StateTransfer::read(StateReader& from, Bodies bodies) {
+  if (bodies == Bodies::in_journal && !has_same(from)) return false;
+  saved::Engine saved;
+  if (!from.begin(saved::kEngine)) return false;
+  saved::Engine::Fields::read(from, saved);
+  std::vector<Tube*> tubes;
+  for (std::uint32_t i = 0; i < saved.tubes && from.is_good(); ++i) {
+    Tube* const tube = read_tube(from);
+    if (tube == nullptr) return false;
+    tubes.push_back(tube);
+  }
+  for (std::uint64_t i = 0; i < saved.jobs && from.is_good(); ++i) {
+    if (!read_job(from, tubes, bodies)) return false;
+  }
+  while (from.begin(saved::kBurials)) {
+    if (!read_burials(from, tubes)) return false;
+  }
+  for (std::uint64_t i = 0; i < saved.keys && from.is_good(); ++i) {
+    if (!read_key(from, bodies)) return false;
+  }
+  state_.arrivals = saved.arrivals;
+  state_.counts.timeouts = saved.timeouts;
+  state_.counts.total_jobs = saved.total_jobs;
+  state_.counts.refused_puts = saved.refused_puts;
+  state_.next_id = std::max(state_.next_id, saved.next_id);
+  return from.is_good();
+}
+
+// Whether the journal has brought back the same jobs: as many, and each in the tube, with the
+// priority, the size of its body and the tags that it had.
+bool StateTransfer::has_same(StateReader from) const {
+  saved::Engine saved;
+  if (!from.begin(saved::kEngine)) return false;
+  saved::Engine::Fields::read(from, saved);
+  if (saved.jobs != state_.jobs.size() || saved.next_id < state_.next_id) return false;
+  std::vector<std::string_view> names;
+  for (std::uint32_t i = 0; i < saved.tubes; ++i) {
+    saved::Tube tube;
+    saved::Times times;
+    if (!read_saved(from, tube, times)) return false;
+    names.push_back(tube.name);
+  }
+  for (std::uint64_t i = 0; i < saved.jobs; ++i) {
+    saved::Job job;
+    if (!from.begin(saved::kJob)) return false;
+    saved::Job::Fields::read(from, job);
+    const JobRef ref = state_.jobs.find(job.id);
+    if (ref == JobRef::none || job.tube >= names.size()) return false;
+    const bool is_same = state_.tube_of(ref).name == names[job.tube] &&
+                         state_.jobs[ref].body_bytes == job.body_bytes &&
+                         state_.jobs[ref].priority == job.priority &&
+                         state_.jobs.tags(ref) == job.tags;
+    if (!is_same) return false;
+  }
+  return from.is_good();
+}
+
+Tube* StateTransfer::read_tube(StateReader& from) {
+  saved::Tube saved;
+  saved::Times times;
+  if (!read_saved(from, saved, times) || saved.name.empty()) return nullptr;
+  Tube* const tube = state_.tubes.find_or_create(saved.name);
+  if (tube == nullptr) return nullptr;
+  tube->total_jobs = saved.total_jobs;
+  tube->deletes = saved.deletes;
+  tube->pauses = saved.pauses;
+  tube->paused = saved.paused;
+  tube->pause_end = saved.pause_end;
+  tube->pause_s = saved.pause_s;
+  if (tube->paused) state_.arm_tube(*tube);
+  if (saved.buried_by_tries > 0) state_.spent_jobs.restore(tube->ref, saved.buried_by_tries);
+  if (!saved.has_times) return tube;
+  tube->times = std::make_unique<TubeTimes>(state_.now);
+  tube->times->period_end = times.period_end;
+  tube->times->queued = times.queued;
+  tube->times->worked = times.worked;
+  return tube;
+}
+
+bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bodies bodies) {
+  saved::Job saved;
+  if (!from.begin(saved::kJob)) return false;
+  saved::Job::Fields::read(from, saved);
+  if (!from.is_good() || saved.id == 0 || saved.tube >= tubes.size()) return false;
+  const RestoredJob values{.id = saved.id,
+                           .created = saved.created,
+                           .priority = saved.priority,
+                           .delay_s = saved.delay_s,
+                           .ttr_s = saved.ttr_s,
+                           .counters = saved.counters,
+                           .tags = saved.tags};
+  JobRef ref = state_.jobs.find(saved.id);
+  const bool is_known = ref != JobRef::none;
+  if (is_known != (bodies == Bodies::in_journal)) return false;
+  const Place before = is_known ? places_.of(ref) : Place::nowhere;
+  if (is_known) {
+    restoring_.set_counters(ref, saved.counters);  // The rest is as the journal has it.
+  } else {
+    NewBody body{.bytes = saved.body, .blob = {}};
+    if (saved.body.size() > JobStore::kInlineBodyBytesMax) {
+      body = {.bytes = {}, .blob = BlobRef::allocate(saved.body.size())};
+      if (!body.blob) return false;
+      std::memcpy(body.blob.data(), saved.body.data(), saved.body.size());
+    }
+    ref = restoring_.restore(values, tubes[saved.tube]->name, std::move(body));
+    if (ref == JobRef::none || !restoring_.take_up(ref)) return false;
+  }
+  return place(ref, before, saved);
+}
+
+// A reserved job is ready until its holder takes it.
+bool StateTransfer::place(JobRef ref, Place before, const saved::Job& saved) {
+  Tube& tube = state_.tube_of(ref);
+  switch (saved.state) {
+    case JobState::ready:
+    case JobState::reserved:
+      if (!tube.ready.reserve_one()) return false;
+      places_.to_ready_since(ref, before, saved.ready_since);
+      return true;
+    case JobState::delayed:
+      if (!tube.delayed.reserve_one()) return false;
+      state_.arrivals = saved.arrival - 1;  // It arrives at the turn that it had.
+      places_.to_delayed(ref, before, saved.deadline);
+      return true;
+    case JobState::buried:
+      places_.to_buried(ref, before);
+      return true;
+  }
+  return false;
+}
+
+bool StateTransfer::read_burials(StateReader& from, std::span<Tube* const> tubes) {
+  std::uint32_t index = 0;
+  std::uint64_t count = 0;
+  from.value(index);
+  from.value(count);
+  if (!from.is_good() || index >= tubes.size() || count != tubes[index]->buried) return false;
+  Tube& tube = *tubes[index];
+  std::vector<BurialRuns::Run> runs;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    JobId id = 0;
+    bool ends_run = false;
+    from.value(id);
+    from.value(ends_run);
+    const JobRef ref = state_.jobs.find(id);
+    if (ref == JobRef::none || state_.jobs[ref].tube != tube.ref) return false;
+    if (places_.of(ref) != Place::buried) return false;
+    places_.to_buried(ref, Place::buried);  // Behind those that came before it.
+    if (!ends_run) continue;
+    BurialRuns::Run run{.since = {}, .until = {}, .last = ref};
+    from.value(run.since);
+    from.value(run.until);
+    runs.push_back(run);
+  }
+  if (tube.times != nullptr && tube.times->buried != nullptr)
+    tube.times->buried->restore(std::move(runs));
+  return from.is_good();
+}
+
+bool StateTransfer::read_key(StateReader& from, Bodies bodies) {
+  saved::Key saved;
+  if (!from.begin(saved::kKey)) return false;
+  saved::Key::Fields::read(from, saved);
+  if (!from.is_good() || saved.tube_name.empty() || saved.key.empty()) return false;
+  if (bodies == Bodies::in_journal) return true;  // It has brought the key back.
+  if (state_.jobs.find_remains(saved.id) != JobRef::none) return false;
+  const JobRef remains = keys_.restore_kept({.ref = JobRef::none,
+                                             .id = saved.id,
+                                             .tube_name = saved.tube_name,
+                                             .key = saved.key,
+                                             .seconds = saved.seconds,
+                                             .end = saved.end});
+  if (remains == JobRef::none) return false;
+  switch (keys_.place_kept(remains)) {
+    case PlacedKey::kept:
+      return true;
+    case PlacedKey::over:
+      state_.jobs.destroy_remains(remains);
+      return true;
+    case PlacedKey::no_memory:
+      break;
+  }
+  return false;
+}
+
+bool StateTransfer::read_client(StateReader& from, Client& client) {
+  if (!from.begin(saved::kClient)) return false;
+  from.value(client.producer_);
+  from.value(client.worker_);
+  state_.counts.producers += client.producer_ ? 1 : 0;
+  state_.counts.workers += client.worker_ ? 1 : 0;
+  std::string_view used;
+  from.value(used);
+  return from.is_good() && !used.empty() && watching_.use(client, used) == Outcome::done &&
+         read_watches(from, client) && read_holds(from, client);
+}
+
+bool StateTransfer::read_watches(StateReader& from, Client& client) {
+  std::uint32_t watches = 0;
+  from.value(watches);
+  for (std::uint32_t i = 0; i < watches; ++i) {
+    std::string_view name;
+    from.value(name);
+    if (name.empty() || watching_.watch(client, name) != Outcome::done) return false;
+    // It watches this one from the start. If it stands further behind, it is watched again there.
+    const std::string_view first = state_.default_tube->name;
+    if (i == 0 && name != first && watching_.ignore(client, first) != Outcome::done) return false;
+  }
+  bool has_weights = false;
+  from.value(has_weights);
+  if (!from.is_good() || client.watched_tubes() != watches) return false;
+  if (!has_weights) return true;
+  auto weights = std::make_unique<WatchWeights>();
+  if (!weights->read(from, watches)) return false;
+  watching_.take_weights(client, std::move(weights));
+  return true;
+}
+
+bool StateTransfer::read_holds(StateReader& from, Client& client) {
+  std::uint32_t holds = 0;
+  from.value(holds);
+  for (std::uint32_t i = 0; i < holds; ++i) {
+    saved::Hold saved;
+    saved::Hold::Fields::read(from, saved);
+    const JobRef ref = from.is_good() ? state_.jobs.find(saved.id) : JobRef::none;
+    if (ref == JobRef::none || places_.of(ref) != Place::ready) return false;
+    if (!Places::make_room(client)) return false;
+    places_.to_holder(ref, client, {saved.deadline, saved.arrival, ref});
+    watching_.announce(state_.tube_of(ref));
+  }
+  return from.is_good();
+}
+
+bool StateTransfer::read_waits(StateReader& from, std::span<Client* const> clients) {
+  std::uint32_t waits = 0;
+  if (!from.begin(saved::kWaits)) return false;
+  from.value(waits);
+  for (std::uint32_t i = 0; i < waits; ++i) {
+    saved::Wait saved;
+    saved::Wait::Fields::read(from, saved);
+    if (!from.is_good() || saved.client >= clients.size()) return false;
+    Client* const client = clients[saved.client];
+    if (client == nullptr) continue;  // It could not be taken over.
+    if (client->is_busy() || !Places::make_room(*client)) return false;
+    watching_.make_room(0);
+    watching_.start_waiting(*client, saved.end, saved.for_batch);
+  }
+  for (std::uint32_t i = state_.tubes.size(); i > 0; --i) {
+    Tube& tube = state_.tubes[state_.tubes.at(i - 1).ref];
+    offers_.serve_waiting(tube, state_.budget(turn_limits::kStepsOfCalls));
+    state_.free_if_unreferenced(tube);
+  }
+  return from.is_good();
+}
+
+}  // namespace haricot
