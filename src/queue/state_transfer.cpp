@@ -17,14 +17,14 @@ void StateTransfer::write(StateWriter& to, Bodies bodies) const {
   const TubeTable& tubes = state_.tubes;
   const JobStore& jobs = state_.jobs;
   to.begin(saved::kEngine);
-  saved::Engine::Fields::write(to, saved::Engine{.next_id = state_.next_id,
-                                                 .arrivals = state_.arrivals,
-                                                 .timeouts = state_.counts.timeouts,
-                                                 .total_jobs = state_.counts.total_jobs,
-                                                 .refused_puts = state_.counts.refused_puts,
-                                                 .tubes = tubes.size(),
-                                                 .jobs = jobs.size(),
-                                                 .keys = jobs.remains()});
+  to.value(saved::Engine{.next_id = state_.next_id,
+                         .arrivals = state_.arrivals,
+                         .timeouts = state_.counts.timeouts,
+                         .total_jobs = state_.counts.total_jobs,
+                         .refused_puts = state_.counts.refused_puts,
+                         .tubes = tubes.size(),
+                         .jobs = jobs.size(),
+                         .keys = jobs.remains()});
   for (std::uint32_t i = 0; i < tubes.size(); ++i) write_tube(to, tubes.at(i));
   for (JobRef ref = jobs.first_from(0); ref != JobRef::none;
        ref = jobs.first_from(jobs[ref].id + 1)) {
@@ -35,26 +35,26 @@ void StateTransfer::write(StateWriter& to, Bodies bodies) const {
        ref = jobs.first_remains_from(jobs[ref].id + 1)) {
     const KeptKey kept = keys_.kept(ref);
     to.begin(saved::kKey);
-    saved::Key::Fields::write(to, saved::Key{.id = kept.id,
-                                             .tube_name = kept.tube_name,
-                                             .key = kept.key,
-                                             .seconds = kept.seconds,
-                                             .end = kept.end});
+    to.value(saved::Key{.id = kept.id,
+                        .tube_name = kept.tube_name,
+                        .key = kept.key,
+                        .seconds = kept.seconds,
+                        .end = kept.end});
   }
 }
 
 void StateTransfer::write_tube(StateWriter& to, const Tube& tube) const {
   const TubeTimes* const times = tube.times.get();
   to.begin(saved::kTube);
-  saved::Tube::Fields::write(to, saved::Tube{.name = tube.name,
-                                             .paused = tube.paused,
-                                             .pause_end = tube.pause_end,
-                                             .pause_s = tube.pause_s,
-                                             .total_jobs = tube.total_jobs,
-                                             .deletes = tube.deletes,
-                                             .pauses = tube.pauses,
-                                             .buried_by_tries = state_.spent_jobs.total(tube.ref),
-                                             .has_times = times != nullptr});
+  to.value(saved::Tube{.name = tube.name,
+                       .paused = tube.paused,
+                       .pause_end = tube.pause_end,
+                       .pause_s = tube.pause_s,
+                       .total_jobs = tube.total_jobs,
+                       .deletes = tube.deletes,
+                       .pauses = tube.pauses,
+                       .buried_by_tries = state_.spent_jobs.total(tube.ref),
+                       .has_times = times != nullptr});
   if (times == nullptr) return;
   to.value(times->period_end);
   times->queued.write(to);
@@ -90,26 +90,25 @@ void StateTransfer::write_job(StateWriter& to, JobRef ref, Bodies bodies) const 
   }
   if (bodies == Bodies::in_state) saved.body = jobs.body(ref);
   to.begin(saved::kJob);
-  saved::Job::Fields::write(to, saved);
+  to.value(saved);
 }
 
-// The buried jobs of a tube in their order, and which of them end a run of BurialRuns.
 void StateTransfer::write_burials(StateWriter& to, const Tube& tube) const {
   if (tube.buried == 0) return;
   to.begin(saved::kBurials);
-  to.value(tube.index);
-  to.value(tube.buried);
+  to.value(saved::Burials{.tube = tube.index, .jobs = tube.buried});
   const BurialRuns* const runs = tube.times == nullptr ? nullptr : tube.times->buried.get();
   std::size_t run = 0;
   for (JobRef ref = tube.first_buried; ref != JobRef::none;
        ref = static_cast<JobRef>(state_.jobs[ref].links.second)) {
-    const bool ends_run = runs != nullptr && run < runs->size() && runs->at(run).last == ref;
-    to.value(state_.jobs[ref].id);
-    to.value(ends_run);
-    if (!ends_run) continue;
-    to.value(runs->at(run).since);
-    to.value(runs->at(run).until);
-    ++run;
+    saved::Burial burial{.id = state_.jobs[ref].id};
+    burial.ends_run = runs != nullptr && run < runs->size() && runs->at(run).last == ref;
+    if (burial.ends_run) {
+      burial.since = runs->at(run).since;
+      burial.until = runs->at(run).until;
+      ++run;
+    }
+    to.value(burial);
   }
 }
 
@@ -127,9 +126,8 @@ void StateTransfer::write_client(StateWriter& to, const Client& client) const {
   to.value(client.held_jobs());
   for (std::uint32_t i = 0; i < client.held_jobs(); ++i) {
     const DeadlineSlot& slot = client.reserved_.at(i);
-    saved::Hold::Fields::write(to, saved::Hold{.id = state_.jobs[slot.job].id,
-                                               .deadline = slot.deadline,
-                                               .arrival = slot.arrival});
+    to.value(saved::Hold{
+        .id = state_.jobs[slot.job].id, .deadline = slot.deadline, .arrival = slot.arrival});
   }
 }
 
@@ -143,9 +141,8 @@ void StateTransfer::write_waits(StateWriter& to, std::span<const Client* const> 
   to.value(static_cast<std::uint32_t>(waits.size()));
   for (const auto& [number, index] : waits) {
     const Client& client = *clients[index];
-    saved::Wait::Fields::write(
-        to, saved::Wait{
-                .client = index, .end = client.wait_end_, .for_batch = client.waits_for_batch_});
+    to.value(saved::Wait{
+        .client = index, .end = client.wait_end_, .for_batch = client.waits_for_batch_});
   }
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 bool read_saved(StateReader& from, saved::Tube& tube, saved::Times& times) {
   if (!from.begin(saved::kTube)) return false;
-  saved::Tube::Fields::read(from, tube);
+  from.value(tube);
   if (tube.has_times) {
     from.value(times.period_end);
     times.queued.read(from);
@@ -30,11 +30,23 @@ bool read_saved(StateReader& from, saved::Tube& tube, saved::Times& times) {
 
 // Reading ----------------------------------------------------------------------------------------
 
-bool StateTransfer::read(StateReader& from, Bodies bodies) {
-  if (bodies == Bodies::in_journal && !has_same(from)) return false;
+StateTransfer::Read StateTransfer::read(StateReader& from, Bodies bodies) {
+  // Bodies that are in the state have to be recorded by a journal, if there is one: nobody does.
+  StateReader behind = from;
+  bool has_same = state_.jobs.size() == 0 && !state_.journal.keeps_notes();
+  if (bodies == Bodies::in_journal || !has_same) {
+    if (!pass_over(behind, has_same)) return Read::broken;
+    has_jobs_ = has_same && (bodies == Bodies::in_journal) == state_.journal.keeps_notes();
+  }
+  if (has_jobs_) return read_all(from, bodies) ? Read::good : Read::broken;
+  from = behind;
+  return Read::other_jobs;
+}
+
+bool StateTransfer::read_all(StateReader& from, Bodies bodies) {
   saved::Engine saved;
   if (!from.begin(saved::kEngine)) return false;
-  saved::Engine::Fields::read(from, saved);
+  from.value(saved);
   std::vector<Tube*> tubes;
   for (std::uint32_t i = 0; i < saved.tubes && from.is_good(); ++i) {
     Tube* const tube = read_tube(from);
@@ -58,13 +70,14 @@ bool StateTransfer::read(StateReader& from, Bodies bodies) {
   return from.is_good();
 }
 
-// Whether the journal has brought back the same jobs: as many, and each in the tube, with the
-// priority, the size of its body and the tags that it had.
-bool StateTransfer::has_same(StateReader from) const {
+// Reads the engine's part of a state, and changes nothing. `has_same`: the journal has brought back
+// the same jobs: as many, and each in the tube, with the priority, the size of its body and the
+// tags that it had. False: it cannot be.
+bool StateTransfer::pass_over(StateReader& from, bool& has_same) const {
   saved::Engine saved;
   if (!from.begin(saved::kEngine)) return false;
-  saved::Engine::Fields::read(from, saved);
-  if (saved.jobs != state_.jobs.size() || saved.next_id < state_.next_id) return false;
+  from.value(saved);
+  has_same = saved.jobs == state_.jobs.size() && saved.next_id >= state_.next_id;
   std::vector<std::string_view> names;
   for (std::uint32_t i = 0; i < saved.tubes; ++i) {
     saved::Tube tube;
@@ -75,14 +88,25 @@ bool StateTransfer::has_same(StateReader from) const {
   for (std::uint64_t i = 0; i < saved.jobs; ++i) {
     saved::Job job;
     if (!from.begin(saved::kJob)) return false;
-    saved::Job::Fields::read(from, job);
+    from.value(job);
+    if (!from.is_good() || job.tube >= names.size()) return false;
     const JobRef ref = state_.jobs.find(job.id);
-    if (ref == JobRef::none || job.tube >= names.size()) return false;
-    const bool is_same = state_.tube_of(ref).name == names[job.tube] &&
-                         state_.jobs[ref].body_bytes == job.body_bytes &&
-                         state_.jobs[ref].priority == job.priority &&
-                         state_.jobs.tags(ref) == job.tags;
-    if (!is_same) return false;
+    has_same = has_same && ref != JobRef::none && state_.tube_of(ref).name == names[job.tube] &&
+               state_.jobs[ref].body_bytes == job.body_bytes &&
+               state_.jobs[ref].priority == job.priority && state_.jobs.tags(ref) == job.tags;
+  }
+  while (from.begin(saved::kBurials)) {
+    saved::Burials burials;
+    from.value(burials);
+    for (std::uint64_t i = 0; i < burials.jobs && from.is_good(); ++i) {
+      saved::Burial burial;
+      from.value(burial);
+    }
+  }
+  for (std::uint64_t i = 0; i < saved.keys; ++i) {
+    saved::Key key;
+    if (!from.begin(saved::kKey)) return false;
+    from.value(key);
   }
   return from.is_good();
 }
@@ -112,7 +136,7 @@ Tube* StateTransfer::read_tube(StateReader& from) {
 bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bodies bodies) {
   saved::Job saved;
   if (!from.begin(saved::kJob)) return false;
-  saved::Job::Fields::read(from, saved);
+  from.value(saved);
   if (!from.is_good() || saved.id == 0 || saved.tube >= tubes.size()) return false;
   const RestoredJob values{.id = saved.id,
                            .created = saved.created,
@@ -162,37 +186,31 @@ bool StateTransfer::place(JobRef ref, Place before, const saved::Job& saved) {
 }
 
 bool StateTransfer::read_burials(StateReader& from, std::span<Tube* const> tubes) {
-  std::uint32_t index = 0;
-  std::uint64_t count = 0;
-  from.value(index);
-  from.value(count);
-  if (!from.is_good() || index >= tubes.size() || count != tubes[index]->buried) return false;
-  Tube& tube = *tubes[index];
+  saved::Burials saved;
+  from.value(saved);
+  if (!from.is_good() || saved.tube >= tubes.size()) return false;
+  Tube& tube = *tubes[saved.tube];
+  if (saved.jobs != tube.buried) return false;
   std::vector<BurialRuns::Run> runs;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    JobId id = 0;
-    bool ends_run = false;
-    from.value(id);
-    from.value(ends_run);
-    const JobRef ref = state_.jobs.find(id);
+  for (std::uint64_t i = 0; i < saved.jobs; ++i) {
+    saved::Burial burial;
+    from.value(burial);
+    const JobRef ref = from.is_good() ? state_.jobs.find(burial.id) : JobRef::none;
     if (ref == JobRef::none || state_.jobs[ref].tube != tube.ref) return false;
     if (places_.of(ref) != Place::buried) return false;
     places_.to_buried(ref, Place::buried);  // Behind those that came before it.
-    if (!ends_run) continue;
-    BurialRuns::Run run{.since = {}, .until = {}, .last = ref};
-    from.value(run.since);
-    from.value(run.until);
-    runs.push_back(run);
+    if (burial.ends_run) runs.push_back({burial.since, burial.until, ref});
   }
-  if (tube.times != nullptr && tube.times->buried != nullptr)
+  if (tube.times != nullptr && tube.times->buried != nullptr) {
     tube.times->buried->restore(std::move(runs));
-  return from.is_good();
+  }
+  return true;
 }
 
 bool StateTransfer::read_key(StateReader& from, Bodies bodies) {
   saved::Key saved;
   if (!from.begin(saved::kKey)) return false;
-  saved::Key::Fields::read(from, saved);
+  from.value(saved);
   if (!from.is_good() || saved.tube_name.empty() || saved.key.empty()) return false;
   if (bodies == Bodies::in_journal) return true;  // It has brought the key back.
   if (state_.jobs.find_remains(saved.id) != JobRef::none) return false;
@@ -253,8 +271,9 @@ bool StateTransfer::read_holds(StateReader& from, Client& client) {
   from.value(holds);
   for (std::uint32_t i = 0; i < holds; ++i) {
     saved::Hold saved;
-    saved::Hold::Fields::read(from, saved);
+    from.value(saved);
     const JobRef ref = from.is_good() ? state_.jobs.find(saved.id) : JobRef::none;
+    if (!has_jobs_) continue;
     if (ref == JobRef::none || places_.of(ref) != Place::ready) return false;
     if (!Places::make_room(client)) return false;
     places_.to_holder(ref, client, {saved.deadline, saved.arrival, ref});
@@ -269,7 +288,7 @@ bool StateTransfer::read_waits(StateReader& from, std::span<Client* const> clien
   from.value(waits);
   for (std::uint32_t i = 0; i < waits; ++i) {
     saved::Wait saved;
-    saved::Wait::Fields::read(from, saved);
+    from.value(saved);
     if (!from.is_good() || saved.client >= clients.size()) return false;
     Client* const client = clients[saved.client];
     if (client == nullptr) continue;  // It could not be taken over.

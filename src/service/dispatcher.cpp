@@ -273,6 +273,17 @@ Reply Dispatcher::reserve(Client& client, Instant wait_end, Instant now) {
   return simple(result.outcome, ReplyCode::none);
 }
 
+std::string_view Dispatcher::tags_of(const PutPlan& plan) {
+  return plan.has_tags ? tags_.find(plan.id).text : std::string_view{};
+}
+
+bool Dispatcher::keep_tags(const PutPlan& plan, std::string_view text) {
+  if (!plan.has_tags) return true;
+  const bool are_kept = tags_.keep(plan.id, text, tags_in(text));
+  if (are_kept) tags_.let_line_go();
+  return are_kept;
+}
+
 Reply Dispatcher::delivered(const Delivery& delivery) {
   switch (delivery.kind) {
     case Delivery::Kind::reserved:

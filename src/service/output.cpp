@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "haricot/base/check.hpp"
 
@@ -116,6 +117,32 @@ void Output::release_if_empty(ByteBuffer& spare) {
   if (!empty()) return;
   bytes_.release_if_empty(spare);
   if (blobs_.capacity() > 0) std::vector<PlacedBlob>().swap(blobs_);
+}
+
+void Output::write(StateWriter& to) const {
+  std::vector<std::string_view> pieces(2 * blobs_.size() + 1);
+  pieces.resize(gather(pieces));
+  to.value(static_cast<std::uint32_t>(pieces.size()));
+  for (const std::string_view piece : pieces) to.value(piece);
+}
+
+bool Output::read(StateReader& from) {
+  std::uint32_t pieces = 0;
+  from.value(pieces);
+  for (std::uint32_t i = 0; i < pieces && from.is_good(); ++i) {
+    std::string_view piece;
+    from.value(piece);
+    if (piece.empty()) from.refuse();
+    if (piece.size() < kBlobBytesMin) {
+      if (!piece.empty() && !add_text(piece)) return false;
+      continue;
+    }
+    BlobRef blob = BlobRef::allocate(piece.size());
+    if (!blob) return false;
+    std::memcpy(blob.data(), piece.data(), piece.size());
+    if (!add_blob(blob)) return false;
+  }
+  return from.is_good();
 }
 
 }  // namespace haricot

@@ -163,4 +163,44 @@ void RequestReader::took_directly(std::size_t bytes) {
   body_bytes_left_ -= static_cast<std::uint32_t>(bytes);
 }
 
+void RequestReader::write(StateWriter& to) const {
+  const bool has_plan = stage_ != Stage::line && stage_ != Stage::rest_of_line;
+  to.value(stage_);
+  to.value(is_in_batch_line_);
+  to.value(has_plan || is_in_batch_line_ ? body_bytes_left_ : 0);
+  if (!has_plan) return;
+  PutPlan::Fields::write(to, plan_);
+  to.value(static_cast<bool>(plan_.body));
+  if (plan_.body) to.value(plan_.body.view().substr(0, plan_.body_bytes - body_bytes_left_));
+}
+
+bool RequestReader::read(StateReader& from) {
+  bool is_in_batch_line = false;
+  from.value(stage_);
+  from.value(is_in_batch_line);
+  from.value(body_bytes_left_);
+  is_in_batch_line_ = is_in_batch_line;
+  if (stage_ == Stage::line || stage_ == Stage::rest_of_line) {
+    const bool is_searched = is_in_batch_line && searched_bytes_ < kBatchLineBytesMax;
+    if (!is_searched && body_bytes_left_ > 0) from.refuse();
+    if (is_in_batch_line && !allows_batch_lines_) from.refuse();
+    return from.is_good();
+  }
+  PutPlan::Fields::read(from, plan_);
+  const std::uint64_t left_max = stage_ == Stage::rest_of_end ? kTrailerBytes : plan_.body_bytes;
+  const bool is_wanted = plan_.refusal == ReplyCode::none;
+  if (body_bytes_left_ > left_max || is_wanted != (stage_ == Stage::body)) from.refuse();
+  bool is_large = false;
+  from.value(is_large);
+  if (!from.is_good() || !is_large) return from.is_good();
+  std::string_view body;
+  from.value(body);
+  if (!is_wanted || body.size() != plan_.body_bytes - body_bytes_left_) from.refuse();
+  if (!from.is_good()) return false;
+  plan_.body = BlobRef::allocate(plan_.body_bytes);
+  if (!plan_.body) return false;
+  if (!body.empty()) std::memcpy(plan_.body.data(), body.data(), body.size());
+  return true;
+}
+
 }  // namespace haricot

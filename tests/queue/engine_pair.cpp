@@ -110,7 +110,7 @@ void EnginePair::transfer() {
   next->journal.go_on_from(world_->journal);
   StateReader reader(state);
   ASSERT_TRUE(reader.is_whole());
-  ASSERT_TRUE(next->engine.transfer().read(reader, Bodies::in_state));
+  ASSERT_EQ(next->engine.transfer().read(reader, Bodies::in_state), StateTransfer::Read::good);
   std::vector<Client*> after;
   for (auto& [number, client] : clients_) {
     client = &next->connect();

@@ -397,6 +397,24 @@ void Model::check_rest(Instant now) const {
 
 // Restarts ----------------------------------------------------------------------------------------
 
+// What is in order of the files' reading is in another order now: the tubes.
+void Model::transferred(const Engine& engine, Instant now) {
+  start_ = now;
+  left_for_calls_ = turn_limits::kStepsOfCalls;
+  for (auto& [number, client] : clients_) {
+    for (auto& answer : client.answers) answer.held_until = 0;
+  }
+  for (auto& [key, kept] : kept_) kept.deletion = 0;
+  std::vector<ModelTube> tubes;
+  for (std::uint32_t i = 0; i < engine.tubes().size(); ++i) {
+    ModelTube* const tube = find_tube(std::string(engine.tubes().at(i).name));
+    require(tube != nullptr, "there is a tube that nobody needs");
+    tubes.push_back(std::move(*tube));
+  }
+  require(tubes.size() == tubes_.size(), "a tube is gone");
+  tubes_ = {std::make_move_iterator(tubes.begin()), std::make_move_iterator(tubes.end())};
+}
+
 void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   jobs_.clear();
   lane_limits_.clear();

@@ -205,6 +205,9 @@ class Model {
   // Begins anew with the jobs that a restart has brought back.
   void restart(const Engine& engine, const Ledger& ledger, Instant now);
 
+  // Another server goes on with everything.
+  void transferred(const Engine& engine, Instant now);
+
   void open(int client, CommandSet commands);
   // Whether the engine gives back all that the client holds at once: a turn moves so many jobs.
   bool can_close(int client) const;

@@ -56,9 +56,9 @@ extern "C" void on_abort(int) {
 }
 
 struct Totals {
-  std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, disk_faults = 0, refused = 0,
-                put_off = 0, task_turns = 0, refused_flushes = 0, duplicates = 0, raises = 0,
-                twins = 0, kept_duplicates = 0, kept_ends = 0, kept_back = 0;
+  std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, transfers = 0, disk_faults = 0,
+                refused = 0, put_off = 0, task_turns = 0, refused_flushes = 0, duplicates = 0,
+                raises = 0, twins = 0, kept_duplicates = 0, kept_ends = 0, kept_back = 0;
   bool has_extended = false;
   std::array<std::uint64_t, haricot::kVerbs> sent{};
 };
@@ -115,6 +115,7 @@ bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
     totals.commands += simulation.commands_run();
     totals.steps += simulation.steps();
     totals.restarts += simulation.restarts();
+    totals.transfers += simulation.transfers();
     totals.disk_faults += simulation.disk_faults();
     totals.refused += simulation.refused();
     for (std::size_t i = 0; i < totals.sent.size(); ++i) totals.sent[i] += simulation.sent()[i];
@@ -178,16 +179,17 @@ int main(int count, char** words) {
     if (is_over) break;
   }
   std::printf("%" PRIu64 " runs, %" PRIu64 " commands, %" PRIu64
-              " sent of the extended set, %" PRIu64 " turns, %" PRIu64 " restarts, %" PRIu64
-              " disturbances of the disk, %" PRIu64 " changes refused, %" PRIu64
-              " commands put off, %" PRIu64 " long tasks left for later, %" PRIu64
-              " flushes refused, %" PRIu64 " duplicates, %" PRIu64 " priorities raised, %" PRIu64
+              " sent of the extended set, %" PRIu64 " turns, %" PRIu64 " restarts (%" PRIu64
+              " handed over), %" PRIu64 " disturbances of the disk, %" PRIu64
+              " changes refused, %" PRIu64 " commands put off, %" PRIu64
+              " long tasks left for later, %" PRIu64 " flushes refused, %" PRIu64
+              " duplicates, %" PRIu64 " priorities raised, %" PRIu64
               " jobs back beside another one of their key, %" PRIu64 " puts of kept keys, %" PRIu64
               " kept keys free again, %" PRIu64 " kept keys back, %.1f s, %.0f commands/s\n",
               totals.runs, totals.commands, extended_sent(totals), totals.steps, totals.restarts,
-              totals.disk_faults, totals.refused, totals.put_off, totals.task_turns,
-              totals.refused_flushes, totals.duplicates, totals.raises, totals.twins,
-              totals.kept_duplicates, totals.kept_ends, totals.kept_back, seconds(),
+              totals.transfers, totals.disk_faults, totals.refused, totals.put_off,
+              totals.task_turns, totals.refused_flushes, totals.duplicates, totals.raises,
+              totals.twins, totals.kept_duplicates, totals.kept_ends, totals.kept_back, seconds(),
               static_cast<double>(totals.commands) / seconds());
   return totals.commands < kCommandsForAll || has_sent_all(totals) ? 0 : 1;
 }

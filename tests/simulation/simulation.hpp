@@ -15,6 +15,7 @@
 #include "haricot/binlog/binlog.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/service/service.hpp"
+#include "haricot/service/service_transfer.hpp"
 #include "model.hpp"
 #include "recorder.hpp"
 #include "requests.hpp"
@@ -38,6 +39,8 @@ class Simulation {
   const std::array<std::uint64_t, kVerbs>& sent() const { return sent_; }
   std::uint64_t steps() const { return steps_; }
   std::uint64_t restarts() const { return restarts_; }
+  // Of these, those in which the new server went on with the connections of the old one.
+  std::uint64_t transfers() const { return transfers_; }
   std::uint64_t disk_faults() const { return disk_faults_; }
   // Answers that said that the disk does not take a change.
   std::uint64_t refused() const { return refused_; }
@@ -84,6 +87,9 @@ class Simulation {
   bool start();
   void end_life();
   void drop_server(binlog::CrashPolicy policy);
+  std::optional<std::string> written_state();
+  void go_on_with(const std::string& state, std::map<int, Wire> wires,
+                  const std::vector<Wire*>& order);
   void check_what_came_back(std::optional<std::uint64_t> safe, bool exactly);
   std::optional<std::uint64_t> safe_from_power_loss() const;
   void note_synced();
@@ -142,7 +148,7 @@ class Simulation {
   std::uint32_t epoch_ = 0;       // Of the last one.
   bool disk_is_slow_ = false;
   int years_left_ = 0;
-  std::uint64_t steps_ = 0, restarts_ = 0, disk_faults_ = 0, refused_ = 0;
+  std::uint64_t steps_ = 0, restarts_ = 0, transfers_ = 0, disk_faults_ = 0, refused_ = 0;
   std::uint64_t recorder_put_off_ = 0;  // In earlier lives.
   // For the policy that syncs after an interval: records and when they were written.
   struct Written {

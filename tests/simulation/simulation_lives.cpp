@@ -145,7 +145,8 @@ void Simulation::end_life() {
   bool all_is_written =
       !binlog_->numbers().refusing && recorder_->records() == records_at_end_of_turn_;
   const std::uint64_t end = chance_.below(3);
-  if (chance_.one_in(2)) {
+  const bool may_hand_over = end == 0 && chance_.one_in(2);
+  if (chance_.one_in(2) && !may_hand_over) {
     ++steps_;
     advance();
     for (auto& [number, wire] : wires_) read(wire);
@@ -153,11 +154,20 @@ void Simulation::end_life() {
   }
   binlog::CrashPolicy policy{binlog::Unsynced::kept, binlog::UnsyncedNames::kept};
   std::optional<std::uint64_t> safe = recorder_->safe_records();
+  std::optional<std::string> state;
+  std::vector<Wire*> order;
+  for (Session* session = service_->first_session(); session != nullptr;
+       session = service_->session_after(*session)) {
+    order.push_back(static_cast<Wire*>(session->owner()));
+  }
   if (end == 0) {
     disk_->forbid_waiting(false);
     all_is_written = binlog_->close(now_);
     note(all_is_written ? "stopped" : "stopped, but not all is written");
     safe = recorder_->safe_records();
+    service_->end_turn(now_);
+    run_tape();
+    if (all_is_written && may_hand_over) state = written_state();
   } else if (end == 1) {
     note("killed");
   } else {
@@ -176,8 +186,11 @@ void Simulation::end_life() {
   const bool has_to_be_sound = !may_be_torn && disk_->faults_hit() == 0 && !sync_was_failed_ &&
                                binlog_->numbers().errors == 0 && binlog_->replayed().is_sound();
   const Instant wall = now_ + wall_offset_;
+  std::map<int, Wire> wires;
+  if (state) wires.swap(wires_);  // They go on.
   drop_server(policy);
   ++restarts_;
+  if (state) return go_on_with(*state, std::move(wires), order);
   // The monotonic clock begins somewhere at each start, that of the wall goes on.
   now_ = Instant::at(static_cast<std::int64_t>(1000 + chance_.below(100'000)) * 1'000'000);
   const std::uint64_t pause_ms = chance_.one_in(4) ? chance_.below(4'000'000) : chance_.below(3000);
@@ -196,6 +209,48 @@ void Simulation::end_life() {
           "the folder is not sound: " +
               (report.is_sound() ? std::string() : report.warnings().front()));
   check_what_came_back(safe, all_is_written);
+}
+
+// Nothing: not all is at rest.
+std::optional<std::string> Simulation::written_state() {
+  ServiceTransfer transfer(*service_);
+  if (!transfer.is_at_rest()) return std::nullopt;
+  std::string state;
+  const auto take = [](void* to, std::string_view bytes) {
+    static_cast<std::string*>(to)->append(bytes);
+    return true;
+  };
+  StateWriter writer({take, &state});
+  transfer.write(writer, Bodies::in_journal);
+  require(writer.end(), "the state is not written");
+  return state;
+}
+
+// A new server goes on with the connections of the old one, and all that it knew. `order`: whose
+// sessions were written.
+void Simulation::go_on_with(const std::string& state, std::map<int, Wire> wires,
+                            const std::vector<Wire*>& order) {
+  ++transfers_;
+  note("handed over");
+  now_ = now_ + Duration::milliseconds(static_cast<std::int64_t>(chance_.below(200)));
+  require(start(), "the folder cannot be opened:\n" + last_events());
+  ledger_.check(service_->engine(), wall_offset_, (now_ + wall_offset_).count(),
+                recorder_->records(), false);
+  ledger_.begin_again(service_->engine(), wall_offset_);
+  wires_ = std::move(wires);
+  StateReader reader(state);
+  require(reader.is_whole(), "the state is not whole");
+  ServiceTransfer transfer(*service_);
+  require(transfer.read_queue(reader) == ServiceTransfer::Read::good, "the state is not taken");
+  require(transfer.sessions() == order.size(), "other sessions were written");
+  for (Wire* const wire : order) {
+    const bool is_local = model_.client(wire->number).commands == CommandSet::operators;
+    require(transfer.read_session(reader, wire, is_local, now_, wire->session),
+            "a session is broken");
+  }
+  require(transfer.finish(reader, now_), "the end of the state is broken");
+  model_.transferred(service_->engine(), now_);
+  check_invariants();
 }
 
 // Nothing is left but what the end leaves of the disk.

@@ -64,6 +64,10 @@ class StateWriter {
   void value(const std::array<Integer, kCount>& numbers) {
     for (const Integer number : numbers) value(number);
   }
+  // A type that names its fields.
+  template <typename Type>
+  requires requires { typename Type::Fields; }
+  void value(const Type& of) { Type::Fields::write(*this, of); }
   void value(Instant at) { value(at.count()); }
   void value(Duration time) { value(time.count()); }
   // With their number in front.
@@ -135,6 +139,9 @@ class StateReader {
   void value(std::array<Integer, kCount>& numbers) {
     for (Integer& number : numbers) value(number);
   }
+  template <typename Type>
+  requires requires { typename Type::Fields; }
+  void value(Type& of) { Type::Fields::read(*this, of); }
   void value(Instant& at) {
     std::int64_t count = 0;
     value(count);

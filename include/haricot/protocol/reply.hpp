@@ -48,6 +48,9 @@ enum class ReplyCode : std::uint8_t {
   inserted_again,
   inserted_raised,
 };
+constexpr ReplyCode last_of(ReplyCode) {
+  return ReplyCode::inserted_raised;
+}
 inline constexpr std::size_t kReplyCodes = static_cast<std::size_t>(ReplyCode::inserted_raised) + 1;
 
 // What the first line of an answer is made of.

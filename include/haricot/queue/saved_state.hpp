@@ -114,6 +114,22 @@ struct Job {
                            &Job::ttr_s, &Job::body_bytes, &Job::counters, &Job::tags, &Job::body>;
 };
 
+// The buried jobs of a tube, in their order; and which of them end a run of BurialRuns.
+struct Burials {
+  std::uint32_t tube = 0;  // Its index.
+  std::uint64_t jobs = 0;  // So many of the next follow.
+
+  using Fields = FieldList<&Burials::tube, &Burials::jobs>;
+};
+struct Burial {
+  JobId id = 0;
+  bool ends_run = false;
+  Instant since = {};
+  Instant until = {};
+
+  using Fields = FieldList<&Burial::id, &Burial::ends_run, &Burial::since, &Burial::until>;
+};
+
 // What these are made of. A field that is new there goes on in another process by a field here, or
 // need not, because it follows from others or is of this process alone.
 #ifdef __GLIBCXX__

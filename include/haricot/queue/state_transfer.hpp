@@ -33,6 +33,9 @@ struct Job;
 
 // Where the bodies of jobs are.
 enum class Bodies : std::uint8_t { in_state, in_journal };
+constexpr Bodies last_of(Bodies) {
+  return Bodies::in_journal;
+}
 
 class StateTransfer {
  public:
@@ -50,10 +53,14 @@ class StateTransfer {
 
   // All but the clients.
   void write(StateWriter& to, Bodies bodies) const;
+  enum class Read : std::uint8_t {
+    good,
+    other_jobs,  // The journal has others. They stay, and clients come without those they held.
+    broken,      // It cannot be, or there is no memory: the engine is of no use.
+  };
   // Into an engine without clients, and without jobs but those that its journal has brought back.
-  // False: the journal has other jobs, and nothing has changed; or it cannot be, or there is no
-  // memory, and the engine is of no use. May throw std::bad_alloc, with the same end.
-  [[nodiscard]] bool read(StateReader& from, Bodies bodies);
+  // May throw std::bad_alloc, with the same end as `broken`.
+  [[nodiscard]] Read read(StateReader& from, Bodies bodies);
 
   void write_client(StateWriter& to, const Client& client) const;
   // Of a client that was just opened. False: it cannot be, or no memory.
@@ -70,7 +77,8 @@ class StateTransfer {
   void write_tube(StateWriter& to, const Tube& tube) const;
   void write_job(StateWriter& to, JobRef ref, Bodies bodies) const;
   void write_burials(StateWriter& to, const Tube& tube) const;
-  bool has_same(StateReader from) const;
+  bool read_all(StateReader& from, Bodies bodies);
+  bool pass_over(StateReader& from, bool& has_same) const;
   Tube* read_tube(StateReader& from);
   bool read_job(StateReader& from, std::span<Tube* const> tubes, Bodies bodies);
   bool place(JobRef ref, Place before, const saved::Job& saved);
@@ -85,6 +93,7 @@ class StateTransfer {
   Restoring& restoring_;
   Watching& watching_;
   Offers& offers_;
+  bool has_jobs_ = true;  // Of the state that is read.
 };
 
 }  // namespace haricot

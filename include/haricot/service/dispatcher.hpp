@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "haricot/base/memory_cushion.hpp"
+#include "haricot/base/state_stream.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/reply.hpp"
 #include "haricot/queue/engine.hpp"
@@ -71,6 +72,10 @@ class Dispatcher {
     if (plan.has_tags) [[unlikely]]
       tags_.forget(plan.id);
   }
+
+  // The text of the tags of a put whose body is under way; empty: it has none. And the way back.
+  std::string_view tags_of(const PutPlan& plan);
+  [[nodiscard]] bool keep_tags(const PutPlan& plan, std::string_view text);
 
   // The reply to a client that waited. The job's body in it is valid as long as the job is.
   Reply delivered(const Delivery& delivery);
@@ -132,6 +137,11 @@ class Dispatcher {
   std::string text_;                // The last report.
   std::vector<JobRef> batch_;       // The jobs of the last batch or list.
   std::vector<const Tube*> tubes_;  // The tubes of the last page.
+
+ public:
+  // What it has counted, and whether it drains.
+  using Fields = FieldList<&Dispatcher::verbs_, &Dispatcher::total_connections_,
+                           &Dispatcher::limits_felt_, &Dispatcher::draining_>;
 };
 
 }  // namespace haricot

@@ -14,6 +14,7 @@
 
 #include "haricot/base/blob.hpp"
 #include "haricot/base/byte_buffer.hpp"
+#include "haricot/base/state_stream.hpp"
 #include "haricot/protocol/reply.hpp"
 
 namespace haricot {
@@ -65,6 +66,10 @@ class Output {
 
   // Takes off what was sent. Requires: at most what gather() gave.
   void consume(std::size_t bytes);
+
+  void write(StateWriter& to) const;
+  // Adds what was written. False: no memory, and a part may have been added.
+  [[nodiscard]] bool read(StateReader& from);
 
   // Gives all memory back when nothing is left; that of a small buffer to `spare`, if that has
   // none. Requires: `spare` is empty.

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "haricot/base/blob.hpp"
+#include "haricot/base/state_stream.hpp"
 #include "haricot/protocol/reply.hpp"
 #include "haricot/queue/job.hpp"
 
@@ -35,7 +36,12 @@ struct PutPlan {
   // The body is thrown away and this is the answer; none: the body is wanted.
   ReplyCode refusal = ReplyCode::none;
   bool has_tags = false;  // The dispatcher has them: see Dispatcher::forget_put().
+
+  // All but the body.
+  using Fields = FieldList<&PutPlan::id, &PutPlan::priority, &PutPlan::delay_s, &PutPlan::ttr_s,
+                           &PutPlan::body_bytes, &PutPlan::refusal, &PutPlan::has_tags>;
 };
+static_assert(sizeof(PutPlan) == 40, "a new field belongs into the list");
 
 // What comes next in an input.
 struct RequestPiece {
@@ -73,6 +79,12 @@ class RequestReader {
   // The last put. Its `body` is complete after a piece `body`, to be taken.
   PutPlan& put() { return plan_; }
   const PutPlan& put() const { return plan_; }
+  // The body of that put is under way, and wanted.
+  bool is_in_body() const { return stage_ == Stage::body; }
+
+  void write(StateWriter& to) const;
+  // Of a reader that has read nothing. Refuses what no reader can be at. False: that, or no memory.
+  [[nodiscard]] bool read(StateReader& from);
 
   // Where the next bytes of a large body belong; empty if none is under way. They may be written
   // there by who has them, and are told with took_directly().
@@ -88,6 +100,7 @@ class RequestReader {
     rest_of_body,  // Of a put that is refused,
     rest_of_end,   // and the two bytes after it.
   };
+  friend constexpr Stage last_of(Stage) { return Stage::rest_of_end; }
 
   RequestPiece next_line(std::string_view input);
   RequestPiece next_of_body(std::string_view input);

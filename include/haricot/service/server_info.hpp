@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "haricot/base/state_stream.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/limits.hpp"
 
@@ -29,7 +30,10 @@ struct Limits {
 struct LimitCounts {
   std::uint64_t refused_connections = 0;
   std::uint64_t idle_connections = 0;  // That were closed.
+
+  using Fields = FieldList<&LimitCounts::refused_connections, &LimitCounts::idle_connections>;
 };
+static_assert(sizeof(LimitCounts) == 16, "a new field belongs into the list");
 
 struct CpuUsage {
   std::uint64_t user_us = 0;

@@ -101,6 +101,7 @@ class Service {
   Engine& engine() { return engine_; }
 
  private:
+  friend class ServiceTransfer;
   using Stopped = Session::Stopped;
 
   void run(Session& session, Instant now, Budget share);

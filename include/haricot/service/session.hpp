@@ -72,6 +72,7 @@ class Session {
 
  private:
   friend class Service;
+  friend class ServiceTransfer;
 
   // Why it runs no command now.
   enum class Stopped : std::uint8_t {
@@ -89,16 +90,19 @@ class Session {
     quit,  // by its client, or as there was no memory for what has to follow;
     idle,  // by the idle timeout.
   };
+  friend constexpr Stopped last_of(Stopped) { return Stopped::idle; }
   // What is known of the peer's writing side.
   enum class Peer : std::uint8_t {
     open,
     half_closed,  // No more comes than what is under way.
     read_to_end,  // All of it has been received.
   };
+  friend constexpr Peer last_of(Peer) { return Peer::read_to_end; }
 
   // A long list is the answer to the last command, and not all of it is written yet
   // (service_lists.cpp).
   enum class List : std::uint8_t { none, watched_tubes, all_tubes };
+  friend constexpr List last_of(List) { return List::all_tubes; }
 
   bool output_is_full() const {
     return output_.owned_bytes() >= kOutputBytesMax ||

@@ -1,0 +1,149 @@
+#include "haricot/service/service_transfer.hpp"
+
+#include <string_view>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot {
+namespace {
+
+// Numbers of the format, as those of queue/saved_state.hpp: they stay as they are.
+enum Entry : std::uint32_t { kService = 100, kSession = 101, kEnd = 102 };
+
+}  // namespace
+
+bool ServiceTransfer::is_at_rest() const {
+  return service_.engine_.is_at_rest() && service_.held_back_.empty();
+}
+
+// Writing ----------------------------------------------------------------------------------------
+
+void ServiceTransfer::write(StateWriter& to, Bodies bodies) const {
+  CHECK(is_at_rest());
+  std::vector<const Client*> clients;
+  for (Session* session = service_.first_session(); session != nullptr;
+       session = service_.session_after(*session)) {
+    clients.push_back(&session->client_);
+  }
+  to.value(kVersion);
+  to.begin(kService);
+  to.value(bodies);
+  to.value(static_cast<std::uint32_t>(clients.size()));
+  service_.engine_.transfer().write(to, bodies);
+  for (Session* session = service_.first_session(); session != nullptr;
+       session = service_.session_after(*session)) {
+    write_session(to, *session);
+  }
+  service_.engine_.transfer().write_waits(to, clients);
+  to.begin(kEnd);
+  to.value(service_.dispatcher_);
+}
+
+void ServiceTransfer::write_session(StateWriter& to, const Session& session) const {
+  to.begin(kSession);
+  to.value(session.stopped_);
+  to.value(session.peer_);
+  to.value(session.was_occupied_);
+  to.value(session.active_);
+  to.value(session.list_);
+  to.value(session.list_number_);
+  to.value(session.input_.view());
+  session.output_.write(to);
+  session.reader_.write(to);
+  const bool is_in_body = session.reader_.is_in_body();
+  to.value(is_in_body ? service_.dispatcher_.tags_of(session.reader_.put()) : std::string_view{});
+  service_.engine_.transfer().write_client(to, session.client_);
+}
+static_assert(sizeof(Session) == 368, "a new field is written above, or need not go on");
+
+// Reading ----------------------------------------------------------------------------------------
+
+ServiceTransfer::Read ServiceTransfer::read_queue(StateReader& from) {
+  std::uint32_t version = 0;
+  from.value(version);
+  if (version != kVersion) return Read::other_version;
+  if (!from.begin(kService)) return Read::broken;
+  Bodies bodies = Bodies::in_state;
+  from.value(bodies);
+  from.value(sessions_);
+  switch (service_.engine_.transfer().read(from, bodies)) {
+    case StateTransfer::Read::good:
+      return Read::good;
+    case StateTransfer::Read::other_jobs:
+      return Read::other_jobs;
+    case StateTransfer::Read::broken:
+      break;
+  }
+  return Read::broken;
+}
+
+bool ServiceTransfer::read_session(StateReader& from, void* owner, bool is_local, Instant now,
+                                   Session*& session) {
+  session = service_.open(owner, is_local);
+  if (session == nullptr) return false;
+  const bool is_good = read_fields(from, *session);
+  if (is_good && owner != nullptr) {
+    clients_.push_back(&session->client_);
+    return true;
+  }
+  service_.close(*session, now);
+  session = nullptr;
+  clients_.push_back(nullptr);
+  return is_good;
+}
+
+bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
+  if (!from.begin(kSession)) return false;
+  std::string_view input;
+  std::string_view tags;
+  from.value(session.stopped_);
+  from.value(session.peer_);
+  from.value(session.was_occupied_);
+  from.value(session.active_);
+  from.value(session.list_);
+  from.value(session.list_number_);
+  from.value(input);
+  const bool has_bytes = session.output_.read(from) &&
+                         (input.empty() || session.input_.append(input)) &&
+                         session.reader_.read(from);
+  from.value(tags);
+  const PutPlan& plan = session.reader_.put();
+  if (!from.is_good() || !has_bytes || plan.has_tags == tags.empty()) return forget(session);
+  if (!service_.dispatcher_.keep_tags(plan, tags)) return forget(session);
+  if (!service_.engine_.transfer().read_client(from, session.client_)) return forget(session);
+  if (session.list_ == Session::List::watched_tubes) {
+    const std::uint64_t left = session.list_number_;
+    return (left > 0 && left <= session.client_.watched_tubes()) || forget(session);
+  }
+  if (session.list_ != Session::List::all_tubes) return true;
+  // It gets the tubes that there are now.
+  session.list_number_ = service_.engine_.tube_list().ask();
+  ++service_.waiting_for_tubes_;
+  return true;
+}
+
+// What was read of it cannot be: it can be closed.
+bool ServiceTransfer::forget(Session& session) {
+  session.stopped_ = Session::Stopped::needs_input;
+  session.list_ = Session::List::none;
+  session.reader_.put().has_tags = false;
+  return false;
+}
+
+bool ServiceTransfer::finish(StateReader& from, Instant now) {
+  service_.now_ = now;
+  const bool has_waits = service_.engine_.transfer().read_waits(from, clients_);
+  if (!has_waits || !from.begin(kEnd)) return false;
+  from.value(service_.dispatcher_);
+  for (Session* session = service_.first_session(); session != nullptr;
+       session = service_.session_after(*session)) {
+    service_.mark_to_send(*session);
+    if (session->is_ended() || session->stopped_ == Session::Stopped::needs_input) continue;
+    // Whatever stopped it: what does so now is asked for.
+    service_.look_for_obstacle(*session);
+  }
+  service_.hand_out_deliveries();
+  return from.is_at_end();
+}
+
+}  // namespace haricot
