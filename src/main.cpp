@@ -21,6 +21,8 @@
 #include "os/binlog_folder.hpp"
 #include "os/clock.hpp"
 #include "os/daemon.hpp"
+#include "os/hand_over.hpp"
+#include "os/inherited.hpp"
 #include "os/listener.hpp"
 #include "os/log.hpp"
 #include "os/new.hpp"
@@ -38,6 +40,9 @@ constexpr int kExitUsage = 5;
 constexpr int kExitBinlog = 10;
 constexpr int kExitNoUser = 33;
 constexpr int kExitCannotListen = 111;
+
+// How long a server that ends goes on with what is under way, so that the next one need not.
+constexpr Duration kPatience = Duration::seconds(5);
 
 int fail(os::Log& log, const std::string& message, int status) {
   log.event(os::Level::error, "cannot-start", {{"status", status}, {"message", message}});
@@ -119,15 +124,26 @@ std::vector<os::Listener> open_listeners(const os::Options& options, std::string
   return all;
 }
 
-// The sockets that were inherited, or else those of all addresses. Empty: `error` says why.
-std::vector<os::Listener> find_listeners(const os::Options& options, os::Log& log,
+// What the server was asked to listen on, to be compared with what the next one is asked for.
+std::string addresses(const os::Options& options) {
+  std::string result = options.listen + " " + options.port;
+  for (const std::string& address : options.listen_also) result += " " + address;
+  return result;
+}
+
+// The sockets that were inherited, or those of the process before, or else those of all addresses.
+// Empty: `error` says why.
+std::vector<os::Listener> find_listeners(const os::Options& options,
+                                         std::vector<os::NamedDescriptor> sockets,
+                                         std::optional<os::TakeOver>& last, os::Log& log,
                                          std::string& error) {
-  std::vector<os::Listener> inherited = os::Listener::inherit(error);
+  std::vector<os::Listener> inherited = os::Listener::inherit(std::move(sockets), error);
   if (!inherited.empty() && options.listen_given) {
     log.event(os::Level::warning, "flag",
               {{"message", "-l, -p and --listen-also are ignored: the sockets are inherited"}});
   }
   if (!inherited.empty() || !error.empty()) return inherited;
+  if (last && last->addresses() == addresses(options)) return std::move(last->listeners());
   return open_listeners(options, error);
 }
 
@@ -141,6 +157,57 @@ ServerInfo server_info(const os::Options& options) {
   info.haricot_version = HARICOT_VERSION;
   os::describe_process(info);
   return info;
+}
+
+// What the process before has left. Nothing: there is none, or it cannot be used, as the log tells.
+std::optional<os::TakeOver> open_last(std::vector<os::NamedDescriptor> parcel, os::Log& log) {
+  if (parcel.empty()) return std::nullopt;
+  std::string error;
+  std::optional<os::TakeOver> last = os::TakeOver::open(std::move(parcel), error);
+  if (!last) log.event(os::Level::warning, "hand-over-refused", {{"message", error}});
+  return last;
+}
+
+// Goes on with the connections and jobs of the process before. False: not even the jobs can be
+// trusted.
+bool take_over(os::TakeOver& last, os::Daemon& daemon, Service& service, os::Log& log) {
+  switch (last.read(daemon, service, os::read_clock())) {
+    case ServiceTransfer::Read::good:
+      break;
+    case ServiceTransfer::Read::other_jobs:
+      log.event(os::Level::warning, "hand-over-refused",
+                {{"message", "the binlog has other jobs than the server before: all are ready"}});
+      break;
+    case ServiceTransfer::Read::broken:
+      log.event(os::Level::error, "hand-over-refused", {{"message", "the state cannot be used"}});
+      return false;
+  }
+  log.event(os::Level::info, "taken-over",
+            {{"connections", last.connections()}, {"jobs", service.engine().jobs().size()}});
+  return true;
+}
+
+// Gives connections and jobs to the service manager, for the next process.
+void hand_over(os::Daemon& daemon, Service& service, Bodies bodies, const os::Options& options,
+               os::Notifier& notifier, os::Log& log) {
+  std::string error;
+  std::vector<os::NamedDescriptor> parts;
+  if (!os::pack(daemon, service, bodies, addresses(options), parts, error)) {
+    log.event(os::Level::warning, "hand-over-refused", {{"message", error}});
+    return;
+  }
+  bool is_stored = true;
+  for (const os::NamedDescriptor& part : parts) {
+    is_stored = is_stored && notifier.store(part.name, part.descriptor.get());
+  }
+  if (is_stored && notifier.wait_until_read()) {
+    log.event(os::Level::info, "handed-over",
+              {{"connections", service.engine().counts().clients},
+               {"jobs", service.engine().jobs().size()}});
+  } else {
+    log.event(os::Level::warning, "hand-over-refused",
+              {{"message", "the service manager takes nothing"}});
+  }
 }
 
 // Brings the jobs back; connections may queue up meanwhile, and are answered after it. Returns the
@@ -164,17 +231,30 @@ std::optional<int> read_binlog(os::BinlogFolder& binlog, Engine& engine,
 }
 
 // From the first answer to the last one.
-int run(os::Daemon& daemon, const Service& service, os::BinlogFolder* binlog,
-        os::Notifier& notifier, os::Log& log) {
+int run(os::Daemon& daemon, Service& service, os::BinlogFolder* binlog,
+        std::optional<os::TakeOver> last, const os::Options& options, os::Notifier& notifier,
+        os::Log& log) {
   std::string error;
   if (!daemon.open(error)) return fail(log, error, EXIT_FAILURE);
+  if (last && !take_over(*last, daemon, service, log)) return EXIT_FAILURE;
   log.event(os::Level::info, "ready", {{"jobs", service.engine().jobs().size()}});
   log.flush();
   notifier.ready("serving");
+  // Until here another start could have begun with it again.
+  if (last) {
+    for (const os::NamedDescriptor& part : last->parts()) notifier.forget_stored(part.name);
+    last.reset();
+  }
   daemon.run();
   notifier.stopping();
+  const bool hands_over =
+      options.hands_over && notifier.is_open() && daemon.come_to_rest(kPatience);
   const bool all_kept = binlog == nullptr || binlog->close();
   daemon.send_last_answers();
+  if (hands_over && all_kept) {
+    hand_over(daemon, service, binlog == nullptr ? Bodies::in_state : Bodies::in_journal, options,
+              notifier, log);
+  }
   log.event(os::Level::info, "stopped", {{"jobs", service.engine().jobs().size()}});
   return all_kept ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -201,7 +281,10 @@ int serve(const os::Options& options, os::Log& log) {
   }
   os::BinlogFolder* const binlog = folder ? &*folder : nullptr;
 
-  std::vector<os::Listener> listeners = find_listeners(options, log, error);
+  os::Inherited inherited = os::take_inherited();
+  std::optional<os::TakeOver> last = open_last(std::move(inherited.parcel), log);
+  std::vector<os::Listener> listeners =
+      find_listeners(options, std::move(inherited.sockets), last, log, error);
   if (listeners.empty()) return fail(log, error, kExitCannotListen);
 
   if (!options.user.empty()) {
@@ -225,7 +308,7 @@ int serve(const os::Options& options, os::Log& log) {
     if (end) return *end;
   }
   os::Daemon daemon(service, std::move(listeners), log, notifier, options.verbosity, binlog);
-  return run(daemon, service, binlog, notifier, log);
+  return run(daemon, service, binlog, std::move(last), options, notifier, log);
 }
 
 // The name by which the program was started, if that is the name of the server that it replaces.

@@ -16,7 +16,7 @@ namespace haricot::os {
 
 struct CallFilterOptions {
   pid_t self = 0;         // Signals to its threads are allowed: for abort().
-  bool notifies = false;  // Allows to make unix sockets, for reports to a service manager.
+  bool notifies = false;  // Allows what reports to a service manager need, and handing over.
 };
 
 // The filter as a program; empty where there is no list for the machine. Exposed for tests.

@@ -1,5 +1,6 @@
 #include "os/daemon.hpp"
 
+#include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -152,6 +153,42 @@ void Daemon::send_last_answers() {
   service_.end_turn(now_);
   send_answers();
   log_.flush();
+}
+
+// Only the journal's syncs wake it. What is long takes many turns, each as short as ever, so that
+// what becomes due meanwhile is not late.
+bool Daemon::come_to_rest(Duration patience) {
+  constexpr int kLookMilliseconds = 5;
+  const Instant end = read_clock() + patience;
+  const ServiceTransfer transfer(service_);
+  while (!transfer.is_at_rest()) {
+    if (now_ >= end) return false;
+    pollfd syncs{.fd = sync_source_.descriptor, .events = POLLIN, .revents = 0};
+    if (service_.next_event() > now_) ::poll(&syncs, 1, kLookMilliseconds);
+    now_ = read_clock();
+    service_.advance(now_);
+    send_shares_.begin_turn();
+    service_.run_backlog(now_);
+    service_.end_turn(now_);
+    send_answers();
+  }
+  return true;
+}
+
+bool Daemon::take_over(Descriptor socket, ServiceTransfer& transfer, StateReader& from) {
+  sockaddr own{};
+  socklen_t length = sizeof own;
+  const bool is_there = socket && ::getsockname(socket.get(), &own, &length) == 0;
+  std::unique_ptr<Connection> connection;
+  if (is_there) connection = std::make_unique<Connection>(on_connection_, std::move(socket));
+  Session* session = nullptr;
+  const bool is_unix = own.sa_family == AF_UNIX;
+  if (!transfer.read_session(from, connection.get(), is_unix, now_, session)) return false;
+  if (session == nullptr) return true;
+  connection->attach(*session);
+  if (!poller_.add(*connection, EPOLLIN)) return false;
+  connection.release();  // Its session has it.
+  return true;
 }
 
 // Clients come first: they have to go to the other server, also if this process cannot end.

@@ -13,6 +13,7 @@
 #include "haricot/base/rate_limit.hpp"
 #include "haricot/base/time.hpp"
 #include "haricot/service/service.hpp"
+#include "haricot/service/service_transfer.hpp"
 #include "os/binlog_folder.hpp"
 #include "os/connection.hpp"
 #include "os/listener.hpp"
@@ -59,6 +60,14 @@ class Daemon {
   static constexpr int kExitFenced = 75;
   // Sends those answers that were held back when run() ended and may be sent now.
   void send_last_answers();
+
+  // To another process (hand_over.hpp). After run():
+  // Goes on with long tasks and answers that wait for the journal, and reads nothing. False: after
+  // `patience` there still is something.
+  [[nodiscard]] bool come_to_rest(Duration patience);
+  std::vector<Listener>& listeners() { return listeners_; }
+  // Before run(): takes a connection over whose session the reader has next. False: it cannot be.
+  [[nodiscard]] bool take_over(Descriptor socket, ServiceTransfer& transfer, StateReader& from);
 
  private:
   // The most that one read takes. With a larger bound, a client that reads no answers takes more

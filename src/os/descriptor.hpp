@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <string>
 #include <utility>
 
 namespace haricot::os {
@@ -35,6 +36,12 @@ class Descriptor {
 
  private:
   int number_ = -1;
+};
+
+// One that comes from, or goes to, another process, which tells by the name what it is.
+struct NamedDescriptor {
+  std::string name;
+  Descriptor descriptor;
 };
 
 }  // namespace haricot::os

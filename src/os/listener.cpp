@@ -23,8 +23,6 @@ namespace haricot::os {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr int kFirstInherited = 3;
-static_assert(kFirstInherited == STDERR_FILENO + 1);
 
 std::string failure(const std::string& what) {
   return what + ": " + std::strerror(errno);
@@ -68,17 +66,6 @@ std::string bound_name(int descriptor) {
   if (::getsockname(descriptor, generic, &length) != 0) return "?";
   if (address.ss_family == AF_UNIX) return "a unix socket";
   return address_name(generic, length);
-}
-
-// The names of passed descriptors stand in one variable, with colons between them.
-std::vector<std::string> split_names(std::string_view text) {
-  std::vector<std::string> names;
-  while (true) {
-    const std::size_t end = text.find(':');
-    names.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) return names;
-    text.remove_prefix(end + 1);
-  }
 }
 
 }  // namespace
@@ -178,25 +165,10 @@ std::vector<Listener> Listener::open_unix(const std::string& path, std::string& 
   return result;
 }
 
-std::vector<Listener> Listener::inherit(std::string& error) {
-  const char* pid_text = std::getenv("LISTEN_PID");
-  const char* count_text = std::getenv("LISTEN_FDS");
-  if (pid_text == nullptr || count_text == nullptr) return {};
-  // Sockets that are meant for somebody else are none of ours; of what does not say for whom they
-  // are, and of how many they are, nothing can be used either.
-  const std::optional<int> pid = read_number<int>(pid_text);
-  const std::optional<int> count = read_number<int>(count_text);
-  if (pid != ::getpid() || !count || *count <= 0) return {};
-  const char* names_text = std::getenv("LISTEN_FDNAMES");
-  std::vector<std::string> names = split_names(names_text == nullptr ? "" : names_text);
-  ::unsetenv("LISTEN_PID");
-  ::unsetenv("LISTEN_FDS");
-  ::unsetenv("LISTEN_FDNAMES");
-
+std::vector<Listener> Listener::inherit(std::vector<NamedDescriptor> sockets, std::string& error) {
   std::vector<Listener> result;
-  for (int i = 0; i < *count; ++i) {
-    const int number = kFirstInherited + i;
-    Descriptor descriptor(number);
+  for (NamedDescriptor& socket : sockets) {
+    const int number = socket.descriptor.get();
     int listens = 0;
     int type = 0;
     socklen_t length = sizeof listens;
@@ -206,15 +178,36 @@ std::vector<Listener> Listener::inherit(std::string& error) {
               " is not a stream socket that listens";
       return {};
     }
-    ::fcntl(number, F_SETFD, FD_CLOEXEC);
     ::fcntl(number, F_SETFL, ::fcntl(number, F_GETFL) | O_NONBLOCK);
     set_tcp_options(number);
     std::string name = bound_name(number) + " (inherited)";
-    Listener& listener = result.emplace_back(Listener(std::move(descriptor), std::move(name)));
-    const auto index = static_cast<std::size_t>(i);
-    if (index < names.size()) listener.given_name_ = std::move(names[index]);
+    Listener& listener =
+        result.emplace_back(Listener(std::move(socket.descriptor), std::move(name)));
+    listener.given_name_ = std::move(socket.name);
   }
   return result;
+}
+
+void Listener::leave_to_next(StateWriter& to) {
+  to.value(std::string_view(name_));
+  to.value(std::string_view(given_name_));
+  to.value(std::string_view(std::exchange(path_, {})));
+  to.value(std::uint64_t{device_});
+  to.value(std::uint64_t{inode_});
+}
+
+Listener Listener::from_last(StateReader& from, Descriptor socket) {
+  Listener listener(std::move(socket), "");
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  from.value(listener.name_);
+  from.value(listener.given_name_);
+  from.value(listener.path_);
+  from.value(device);
+  from.value(inode);
+  listener.device_ = device;
+  listener.inode_ = inode;
+  return listener;
 }
 
 std::string Listener::removal_folder() const {

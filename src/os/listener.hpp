@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "haricot/base/state_stream.hpp"
 #include "os/descriptor.hpp"
 
 namespace haricot::os {
@@ -25,9 +26,13 @@ class Listener {
   static std::vector<Listener> open(const std::string& listen, const std::string& port,
                                     std::string& error);
 
-  // The sockets that a service manager has passed (LISTEN_PID, LISTEN_FDS), with their names; empty
-  // without an error if there are none. Takes the variables out of the environment.
-  static std::vector<Listener> inherit(std::string& error);
+  // The sockets that a service manager has passed. Empty with an `error`: one is none to listen on.
+  static std::vector<Listener> inherit(std::vector<NamedDescriptor> sockets, std::string& error);
+
+  // Writes what the next process has to know of it, which gets its socket and has to remove its
+  // file from here on. And the way back; whether all was there, the reader tells.
+  void leave_to_next(StateWriter& to);
+  static Listener from_last(StateReader& from, Descriptor socket);
 
   Listener(Listener&&) = default;
   Listener& operator=(Listener&&) = default;

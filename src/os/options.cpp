@@ -40,6 +40,7 @@ constexpr Flag kFlags[] = {
      "drop privileges that are not needed; default as root with -u and in systemd"},
     {0, "no-sandbox", "", "keep all privileges"},
     {0, "compat", "VERSION", "write reports as beanstalkd 1.13 or 1.12 does (1.13)"},
+    {0, "no-hand-over", "", "keep nothing for the next start: a restart ends all connections"},
     {0, "no-extensions", "", "have only the commands of beanstalkd"},
     {0, "allow-drain", "",
      "let all clients use drain and undrain, not only those of a unix socket"},
@@ -208,6 +209,10 @@ class Parser {
     if (flag.name == "tries-max") return apply_tries(value);
     if (flag.name == "strict") {
       options_.binlog_strict = true;
+      return true;
+    }
+    if (flag.name == "no-hand-over") {
+      options_.hands_over = false;
       return true;
     }
     if (flag.name == "sandbox") {

@@ -38,6 +38,9 @@ struct Options {
   enum class Confinement : std::uint8_t { automatic, always, never };
   Confinement confinement = Confinement::automatic;
 
+  // At its end it gives connections and jobs to a service manager, for the next start.
+  bool hands_over = true;
+
   std::string binlog_folder;  // Empty: none.
   bool binlog_sync = true;
   std::uint64_t binlog_sync_ms = 50;

@@ -129,7 +129,7 @@ bool ParcelWriter::begin_pair(std::string& error) {
   return true;
 }
 
-bool ParcelWriter::finish(std::vector<ParcelPart>& parts, std::string& error) {
+bool ParcelWriter::finish(std::vector<NamedDescriptor>& parts, std::string& error) {
   sender_.reset();  // The end of what is received tells that it was all.
   if (::fcntl(state_.get(), F_ADD_SEALS, kSeals) != 0) {
     error = failure("cannot seal the file in memory");
@@ -147,12 +147,13 @@ bool Parcel::is_part(std::string_view name) {
   return name == kStateName || name.starts_with(kSocketName);
 }
 
-std::optional<Parcel> Parcel::open(std::vector<ParcelPart> parts, std::string& error) {
-  std::vector<ParcelPart> in_order;
+std::optional<Parcel> Parcel::open(std::vector<NamedDescriptor> parts, std::string& error) {
+  std::vector<NamedDescriptor> in_order;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string wanted = i == 0 ? std::string(kStateName) : socket_name(i - 1);
-    const auto found = std::find_if(parts.begin(), parts.end(),
-                                    [&](const ParcelPart& part) { return part.name == wanted; });
+    const auto found = std::find_if(parts.begin(), parts.end(), [&](const NamedDescriptor& part) {
+      return part.name == wanted;
+    });
     if (found == parts.end()) {
       error = "the parcel has no part " + wanted;
       return std::nullopt;

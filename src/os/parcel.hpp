@@ -19,12 +19,6 @@
 
 namespace haricot::os {
 
-// One of the descriptors of which a parcel consists. The name tells which.
-struct ParcelPart {
-  std::string name;
-  Descriptor descriptor;
-};
-
 class ParcelWriter {
  public:
   // False: `error` says why, as in all others. Called once, before anything else.
@@ -34,8 +28,8 @@ class ParcelWriter {
   // Adds descriptors, after those that were added before. They stay open here. The kernel keeps no
   // more of them for a user than the sender's limit of open descriptors.
   [[nodiscard]] bool add(std::span<const int> descriptors, std::string& error);
-  // The parts. Nothing can be added any more, nor changed by anybody.
-  [[nodiscard]] bool finish(std::vector<ParcelPart>& parts, std::string& error);
+  // The parts, each under a name of its own. Nothing can be added any more, nor changed by anybody.
+  [[nodiscard]] bool finish(std::vector<NamedDescriptor>& parts, std::string& error);
 
  private:
   bool add_some(std::span<const int> descriptors, std::string& error);
@@ -52,7 +46,7 @@ class Parcel {
   static bool is_part(std::string_view name);
 
   // Nothing: they are not all parts of one parcel, or somebody could still change it.
-  static std::optional<Parcel> open(std::vector<ParcelPart> parts, std::string& error);
+  static std::optional<Parcel> open(std::vector<NamedDescriptor> parts, std::string& error);
   Parcel(Parcel&& other) noexcept;
   Parcel& operator=(Parcel&&) = delete;
   ~Parcel();
@@ -62,13 +56,13 @@ class Parcel {
   // Appends all descriptors, in the order in which they were added, duplicates of those in the
   // parcel. False: not all can be had; those that can are appended.
   [[nodiscard]] bool copy_descriptors(std::vector<Descriptor>& copies, std::string& error) const;
-  const std::vector<ParcelPart>& parts() const { return parts_; }
+  const std::vector<NamedDescriptor>& parts() const { return parts_; }
 
  private:
-  explicit Parcel(std::vector<ParcelPart> parts) : parts_(std::move(parts)) {}
+  explicit Parcel(std::vector<NamedDescriptor> parts) : parts_(std::move(parts)) {}
   bool map_state(std::string& error);
 
-  std::vector<ParcelPart> parts_;  // The state first, then the sockets in their order.
+  std::vector<NamedDescriptor> parts_;  // The state first, then the sockets in their order.
   std::string_view state_;
 };
 

@@ -31,14 +31,16 @@ bool read_saved(StateReader& from, saved::Tube& tube, saved::Times& times) {
 // Reading ----------------------------------------------------------------------------------------
 
 StateTransfer::Read StateTransfer::read(StateReader& from, Bodies bodies) {
-  // Bodies that are in the state have to be recorded by a journal, if there is one: nobody does.
   StateReader behind = from;
-  bool has_same = state_.jobs.size() == 0 && !state_.journal.keeps_notes();
-  if (bodies == Bodies::in_journal || !has_same) {
-    if (!pass_over(behind, has_same)) return Read::broken;
-    has_jobs_ = has_same && (bodies == Bodies::in_journal) == state_.journal.keeps_notes();
-  }
+  JobId next_id = 0;
+  bool has_same = false;
+  if (!pass_over(behind, next_id, has_same)) return Read::broken;
+  // Bodies that are in the state nobody would record.
+  const bool has_journal = state_.journal.keeps_notes();
+  has_jobs_ = has_same && has_journal == (bodies == Bodies::in_journal);
   if (has_jobs_) return read_all(from, bodies) ? Read::good : Read::broken;
+  // No client may take a new job for one that it knows.
+  state_.next_id = std::max(state_.next_id, next_id);
   from = behind;
   return Read::other_jobs;
 }
@@ -70,14 +72,16 @@ bool StateTransfer::read_all(StateReader& from, Bodies bodies) {
   return from.is_good();
 }
 
-// Reads the engine's part of a state, and changes nothing. `has_same`: the journal has brought back
-// the same jobs: as many, and each in the tube, with the priority, the size of its body and the
-// tags that it had. False: it cannot be.
-bool StateTransfer::pass_over(StateReader& from, bool& has_same) const {
+// Reads the engine's part of a state, and changes nothing. `has_same`: there is no journal; or it
+// has brought back the same jobs: as many, and each in the tube, with the priority, the size of its
+// body and the tags that it had. False: it cannot be.
+bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same) const {
   saved::Engine saved;
   if (!from.begin(saved::kEngine)) return false;
   from.value(saved);
-  has_same = saved.jobs == state_.jobs.size() && saved.next_id >= state_.next_id;
+  next_id = saved.next_id;
+  const bool has_journal = state_.journal.keeps_notes();
+  has_same = !has_journal || (saved.jobs == state_.jobs.size() && next_id >= state_.next_id);
   std::vector<std::string_view> names;
   for (std::uint32_t i = 0; i < saved.tubes; ++i) {
     saved::Tube tube;
@@ -90,8 +94,9 @@ bool StateTransfer::pass_over(StateReader& from, bool& has_same) const {
     if (!from.begin(saved::kJob)) return false;
     from.value(job);
     if (!from.is_good() || job.tube >= names.size()) return false;
+    if (!has_journal || !has_same) continue;
     const JobRef ref = state_.jobs.find(job.id);
-    has_same = has_same && ref != JobRef::none && state_.tube_of(ref).name == names[job.tube] &&
+    has_same = ref != JobRef::none && state_.tube_of(ref).name == names[job.tube] &&
                state_.jobs[ref].body_bytes == job.body_bytes &&
                state_.jobs[ref].priority == job.priority && state_.jobs.tags(ref) == job.tags;
   }

@@ -25,7 +25,6 @@ void ServiceTransfer::write(StateWriter& to, Bodies bodies) const {
        session = service_.session_after(*session)) {
     clients.push_back(&session->client_);
   }
-  to.value(kVersion);
   to.begin(kService);
   to.value(bodies);
   to.value(static_cast<std::uint32_t>(clients.size()));
@@ -59,9 +58,6 @@ static_assert(sizeof(Session) == 368, "a new field is written above, or need not
 // Reading ----------------------------------------------------------------------------------------
 
 ServiceTransfer::Read ServiceTransfer::read_queue(StateReader& from) {
-  std::uint32_t version = 0;
-  from.value(version);
-  if (version != kVersion) return Read::other_version;
   if (!from.begin(kService)) return Read::broken;
   Bodies bodies = Bodies::in_state;
   from.value(bodies);

@@ -25,6 +25,7 @@ class DaemonNotify : public DaemonTest {
   ServerOptions notifying(std::vector<std::string> arguments = {},
                           std::vector<std::string> more = {}) {
     EXPECT_TRUE(manager_.open(name_));
+    arguments.push_back("--no-hand-over");  // The manager of these tests keeps nothing.
     ServerOptions options = options_with(std::move(arguments));
     options.environment = {"NOTIFY_SOCKET=" + name_};
     for (std::string& line : more) options.environment.push_back(std::move(line));

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "os/inherited.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/wire_client.hpp"
 
@@ -273,7 +274,7 @@ TEST(Listener, ThePathOfASocketMayHaveItsFullLength) {
 
 // Inherited -------------------------------------------------------------------------------------
 
-struct Inherited {
+struct Passed {
   std::optional<std::string> pid = {};  // None: that of the process itself.
   std::string count = "1";
   std::optional<std::string> names = {};           // Of LISTEN_FDNAMES.
@@ -285,7 +286,7 @@ struct Inherited {
 constexpr int kError = 50;
 constexpr int kKept = 100;
 
-int inherit_in_child(const Inherited& given, const std::vector<int>& sockets) {
+int inherit_in_child(const Passed& given, const std::vector<int>& sockets) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::vector<int> moved;
@@ -296,7 +297,7 @@ int inherit_in_child(const Inherited& given, const std::vector<int>& sockets) {
     ::setenv("LISTEN_FDS", given.count.c_str(), 1);
     if (given.names) ::setenv("LISTEN_FDNAMES", given.names->c_str(), 1);
     std::string error;
-    const Listeners listeners = Listener::inherit(error);
+    const Listeners listeners = Listener::inherit(take_inherited().sockets, error);
     int result = error.empty() ? static_cast<int>(listeners.size()) : kError;
     if (!error.empty() && !listeners.empty()) result = 99;
     if (::getenv("LISTEN_FDS") != nullptr) result += kKept;

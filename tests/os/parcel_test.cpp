@@ -42,14 +42,15 @@ std::vector<int> numbers(const std::vector<Descriptor>& descriptors) {
   return result;
 }
 
-std::vector<ParcelPart> packed(std::string_view state, const std::vector<Descriptor>& descriptors) {
+std::vector<NamedDescriptor> packed(std::string_view state,
+                                    const std::vector<Descriptor>& descriptors) {
   ParcelWriter writer;
   std::string error;
   EXPECT_TRUE(writer.open(error)) << error;
   EXPECT_TRUE(writer.write(state.substr(0, state.size() / 2)));
   EXPECT_TRUE(writer.write(state.substr(state.size() / 2)));
   EXPECT_TRUE(writer.add(numbers(descriptors), error)) << error;
-  std::vector<ParcelPart> parts;
+  std::vector<NamedDescriptor> parts;
   EXPECT_TRUE(writer.finish(parts, error)) << error;
   return parts;
 }
@@ -98,7 +99,7 @@ TEST_F(ManyDescriptors, AreInMoreThanOneSocketWhereTheyAreTooManyForOne) {
   // It is messages that fill a socket.
   for (const int number : numbers(descriptors))
     ASSERT_TRUE(writer.add({&number, 1}, error)) << error;
-  std::vector<ParcelPart> parts;
+  std::vector<NamedDescriptor> parts;
   ASSERT_TRUE(writer.finish(parts, error)) << error;
   EXPECT_GT(parts.size(), 2U);
   // The order in which a service manager passes them is its own.
@@ -118,7 +119,7 @@ TEST(Parcel, MayHaveNoDescriptorsAndNoState) {
 
 TEST(Parcel, OfWhichAPartIsMissingIsRefused) {
   std::string error;
-  std::vector<ParcelPart> parts = packed("state", many(2));
+  std::vector<NamedDescriptor> parts = packed("state", many(2));
   parts.erase(parts.begin());
   EXPECT_FALSE(Parcel::open(std::move(parts), error));
   EXPECT_EQ(error, "the parcel has no part parcel-state");
@@ -132,7 +133,7 @@ TEST(Parcel, OfWhichAPartIsMissingIsRefused) {
 
 TEST(Parcel, ThatSomebodyCouldChangeIsRefused) {
   std::string error;
-  std::vector<ParcelPart> parts;
+  std::vector<NamedDescriptor> parts;
   parts.push_back({"parcel-state", marked(10)});
   EXPECT_FALSE(Parcel::open(std::move(parts), error));
   EXPECT_EQ(error, "the state in the parcel is not sealed");
@@ -142,7 +143,7 @@ TEST(Parcel, WhoseSenderIsStillOpenIsNotFinished) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
   const Descriptor sender(ends[0]);
-  std::vector<ParcelPart> parts = packed("state", many(2));
+  std::vector<NamedDescriptor> parts = packed("state", many(2));
   parts[1].descriptor = Descriptor(ends[1]);
   std::string error;
   const std::optional<Parcel> parcel = Parcel::open(std::move(parts), error);
@@ -172,7 +173,8 @@ TEST(Parcel, SaysIfTheProcessMayNotOpenSoMany) {
 }
 
 TEST(Parcel, ANameTellsItsParts) {
-  for (const ParcelPart& part : packed("state", many(1))) EXPECT_TRUE(Parcel::is_part(part.name));
+  for (const NamedDescriptor& part : packed("state", many(1)))
+    EXPECT_TRUE(Parcel::is_part(part.name));
   EXPECT_FALSE(Parcel::is_part("haricot.socket"));
   EXPECT_FALSE(Parcel::is_part("parcel"));
 }

@@ -78,7 +78,7 @@ class StateTransfer {
   void write_job(StateWriter& to, JobRef ref, Bodies bodies) const;
   void write_burials(StateWriter& to, const Tube& tube) const;
   bool read_all(StateReader& from, Bodies bodies);
-  bool pass_over(StateReader& from, bool& has_same) const;
+  bool pass_over(StateReader& from, JobId& next_id, bool& has_same) const;
   Tube* read_tube(StateReader& from);
   bool read_job(StateReader& from, std::span<Tube* const> tubes, Bodies bodies);
   bool place(JobRef ref, Place before, const saved::Job& saved);

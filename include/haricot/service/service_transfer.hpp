@@ -22,9 +22,6 @@ namespace haricot {
 
 class ServiceTransfer {
  public:
-  // The one version of the format that is written, and read.
-  static constexpr std::uint32_t kVersion = 1;
-
   explicit ServiceTransfer(Service& service) : service_(service) {}
   ServiceTransfer(const ServiceTransfer&) = delete;
   ServiceTransfer& operator=(const ServiceTransfer&) = delete;
@@ -37,7 +34,6 @@ class ServiceTransfer {
 
   enum class Read : std::uint8_t {
     good,
-    other_version,  // Nothing has been read.
     other_jobs,  // The journal has others. They stay, and sessions go on without those they held.
     broken,      // It cannot be, or there is no memory: the service is of no use.
   };

@@ -1,0 +1,93 @@
+#include "os/hand_over.hpp"
+
+#include <iterator>
+#include <utility>
+
+#include "os/connection.hpp"
+
+namespace haricot::os {
+namespace {
+
+// A number of the format: it stays as it is.
+constexpr std::uint32_t kServer = 200;
+
+}  // namespace
+
+bool pack(Daemon& daemon, Service& service, Bodies bodies, std::string_view addresses,
+          std::vector<NamedDescriptor>& parts, std::string& error) {
+  ParcelWriter parcel;
+  if (!parcel.open(error)) return false;
+  const auto take = [](void* to, std::string_view bytes) {
+    return static_cast<ParcelWriter*>(to)->write(bytes);
+  };
+  StateWriter writer({take, &parcel});
+  std::vector<int> descriptors;
+  writer.value(kStateVersion);
+  writer.begin(kServer);
+  writer.value(addresses);
+  writer.value(static_cast<std::uint32_t>(daemon.listeners().size()));
+  for (Listener& listener : daemon.listeners()) {
+    listener.leave_to_next(writer);
+    descriptors.push_back(listener.descriptor());
+  }
+  for (Session* session = service.first_session(); session != nullptr;
+       session = service.session_after(*session)) {
+    descriptors.push_back(static_cast<Connection*>(session->owner())->descriptor);
+  }
+  ServiceTransfer(service).write(writer, bodies);
+  if (!writer.end()) {
+    error = "there is no memory for the state";
+    return false;
+  }
+  return parcel.add(descriptors, error) && parcel.finish(parts, error);
+}
+
+TakeOver::TakeOver(Parcel parcel)
+    : parcel_(std::make_unique<Parcel>(std::move(parcel))), reader_(parcel_->state()) {}
+
+std::optional<TakeOver> TakeOver::open(std::vector<NamedDescriptor> parts, std::string& error) {
+  std::optional<Parcel> parcel = Parcel::open(std::move(parts), error);
+  std::vector<Descriptor> descriptors;
+  if (!parcel || !parcel->copy_descriptors(descriptors, error)) return std::nullopt;
+  TakeOver result(std::move(*parcel));
+  std::uint32_t version = 0;
+  result.reader_.value(version);
+  if (version != kStateVersion) {
+    error = "the state has version " + std::to_string(version) + ", and this program reads " +
+            std::to_string(kStateVersion);
+  } else if (!result.reader_.is_whole() || !result.read_head(descriptors)) {
+    error = "the state is damaged";
+  } else {
+    return result;
+  }
+  return std::nullopt;
+}
+
+bool TakeOver::read_head(std::vector<Descriptor>& descriptors) {
+  std::uint32_t listeners = 0;
+  if (!reader_.begin(kServer)) return false;
+  reader_.value(addresses_);
+  reader_.value(listeners);
+  if (!reader_.is_good() || listeners > descriptors.size()) return false;
+  const auto first_socket = descriptors.begin() + listeners;
+  for (auto at = descriptors.begin(); at != first_socket; ++at) {
+    listeners_.push_back(Listener::from_last(reader_, std::move(*at)));
+  }
+  sockets_.assign(std::make_move_iterator(first_socket),
+                  std::make_move_iterator(descriptors.end()));
+  return reader_.is_good();
+}
+
+ServiceTransfer::Read TakeOver::read(Daemon& daemon, Service& service, Instant now) {
+  using Read = ServiceTransfer::Read;
+  ServiceTransfer transfer(service);
+  const Read queue = transfer.read_queue(reader_);
+  if (queue == Read::broken) return queue;
+  for (std::uint32_t i = 0; i < transfer.sessions(); ++i) {
+    Descriptor socket = i < sockets_.size() ? std::move(sockets_[i]) : Descriptor();
+    if (!daemon.take_over(std::move(socket), transfer, reader_)) return Read::broken;
+  }
+  return transfer.finish(reader_, now) ? queue : Read::broken;
+}
+
+}  // namespace haricot::os

@@ -1,0 +1,60 @@
+#include "os/inherited.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "haricot/base/number.hpp"
+#include "os/parcel.hpp"
+
+namespace haricot::os {
+namespace {
+
+constexpr int kFirstInherited = 3;
+static_assert(kFirstInherited == STDERR_FILENO + 1);
+
+// The names of passed descriptors stand in one variable, with colons between them.
+std::vector<std::string> split_names(std::string_view text) {
+  std::vector<std::string> names;
+  while (true) {
+    const std::size_t end = text.find(':');
+    names.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return names;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+Inherited take_inherited() {
+  const char* pid_text = std::getenv("LISTEN_PID");
+  const char* count_text = std::getenv("LISTEN_FDS");
+  if (pid_text == nullptr || count_text == nullptr) return {};
+  // Descriptors that are meant for somebody else are none of ours; of what does not say for whom
+  // they are, and of how many they are, nothing can be used either.
+  const std::optional<int> pid = read_number<int>(pid_text);
+  const std::optional<int> count = read_number<int>(count_text);
+  if (pid != ::getpid() || !count || *count <= 0) return {};
+  const char* names_text = std::getenv("LISTEN_FDNAMES");
+  std::vector<std::string> names = split_names(names_text == nullptr ? "" : names_text);
+  ::unsetenv("LISTEN_PID");
+  ::unsetenv("LISTEN_FDS");
+  ::unsetenv("LISTEN_FDNAMES");
+
+  Inherited result;
+  names.resize(static_cast<std::size_t>(*count));
+  for (int number = kFirstInherited; std::string & name : names) {
+    ::fcntl(number, F_SETFD, FD_CLOEXEC);
+    auto& list = Parcel::is_part(name) ? result.parcel : result.sockets;
+    list.push_back({std::move(name), Descriptor(number)});
+    ++number;
+  }
+  return result;
+}
+
+}  // namespace haricot::os
