@@ -93,7 +93,7 @@ bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same)
     saved::Job job;
     if (!from.begin(saved::kJob)) return false;
     from.value(job);
-    if (!from.is_good() || job.tube >= names.size()) return false;
+    if (!from.is_good() || job.tube >= names.size() || job.id >= next_id) return false;
     if (!has_journal || !has_same) continue;
     const JobRef ref = state_.jobs.find(job.id);
     has_same = ref != JobRef::none && state_.tube_of(ref).name == names[job.tube] &&

@@ -12,27 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/state_stream.hpp"
+#include "support/engine_state.hpp"
 
 namespace haricot::test {
-namespace {
-
-std::string written_state(Engine& engine, const std::vector<const Client*>& clients) {
-  std::string state;
-  const auto take = [](void* to, std::string_view bytes) {
-    static_cast<std::string*>(to)->append(bytes);
-    return true;
-  };
-  StateWriter writer({take, &state});
-  engine.transfer().write(writer, Bodies::in_state);
-  for (const Client* const client : clients) engine.transfer().write_client(writer, *client);
-  engine.transfer().write_waits(writer, clients);
-  EXPECT_TRUE(writer.end());
-  return state;
-}
-
-}  // namespace
-
 void EnginePair::step() {
   const std::uint64_t kind = random_.below(100);
   if (clients_.empty() || (kind < 4 && clients_.size() < 8)) {
@@ -104,23 +86,14 @@ void EnginePair::transfer() {
   if (!engine().is_at_rest()) return;
   std::vector<const Client*> before;
   for (const auto& [number, client] : clients_) before.push_back(client);
-  const std::string state = written_state(engine(), before);
+  const std::string state = engine_state(engine(), before);
 
   auto next = std::make_unique<World>(now());
   next->journal.go_on_from(world_->journal);
-  StateReader reader(state);
-  ASSERT_TRUE(reader.is_whole());
-  ASSERT_EQ(next->engine.transfer().read(reader, Bodies::in_state), StateTransfer::Read::good);
-  std::vector<Client*> after;
-  for (auto& [number, client] : clients_) {
-    client = &next->connect();
-    after.push_back(client);
-    ASSERT_TRUE(next->engine.transfer().read_client(reader, *client));
-  }
-  ASSERT_TRUE(next->engine.transfer().read_waits(reader, after));
-  EXPECT_TRUE(reader.is_at_end());
+  const std::vector<Client*> after = go_on_with(state, *next, before.size());
+  for (std::size_t i = 0; auto& [number, client] : clients_) client = after[i++];
   const std::vector<const Client*> same(after.begin(), after.end());
-  EXPECT_EQ(written_state(next->engine, same), state) << "something is lost, or comes back as more";
+  ASSERT_EQ(engine_state(next->engine, same), state) << "something is lost, or comes back as more";
   world_ = std::move(next);
 }
 

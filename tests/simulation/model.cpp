@@ -400,6 +400,7 @@ void Model::check_rest(Instant now) const {
 // What is in order of the files' reading is in another order now: the tubes.
 void Model::transferred(const Engine& engine, Instant now) {
   start_ = now;
+  draining_ = false;
   left_for_calls_ = turn_limits::kStepsOfCalls;
   for (auto& [number, client] : clients_) {
     for (auto& answer : client.answers) answer.held_until = 0;

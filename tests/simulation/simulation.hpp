@@ -88,8 +88,8 @@ class Simulation {
   void end_life();
   void drop_server(binlog::CrashPolicy policy);
   std::optional<std::string> written_state();
-  void go_on_with(const std::string& state, std::map<int, Wire> wires,
-                  const std::vector<Wire*>& order);
+  void start_after(Instant wall);
+  void hand_over(const std::string& state, binlog::CrashPolicy policy);
   void check_what_came_back(std::optional<std::uint64_t> safe, bool exactly);
   std::optional<std::uint64_t> safe_from_power_loss() const;
   void note_synced();

@@ -155,11 +155,6 @@ void Simulation::end_life() {
   binlog::CrashPolicy policy{binlog::Unsynced::kept, binlog::UnsyncedNames::kept};
   std::optional<std::uint64_t> safe = recorder_->safe_records();
   std::optional<std::string> state;
-  std::vector<Wire*> order;
-  for (Session* session = service_->first_session(); session != nullptr;
-       session = service_->session_after(*session)) {
-    order.push_back(static_cast<Wire*>(session->owner()));
-  }
   if (end == 0) {
     disk_->forbid_waiting(false);
     all_is_written = binlog_->close(now_);
@@ -186,11 +181,19 @@ void Simulation::end_life() {
   const bool has_to_be_sound = !may_be_torn && disk_->faults_hit() == 0 && !sync_was_failed_ &&
                                binlog_->numbers().errors == 0 && binlog_->replayed().is_sound();
   const Instant wall = now_ + wall_offset_;
-  std::map<int, Wire> wires;
-  if (state) wires.swap(wires_);  // They go on.
-  drop_server(policy);
   ++restarts_;
-  if (state) return go_on_with(*state, std::move(wires), order);
+  if (state) return hand_over(*state, policy);
+  drop_server(policy);
+  start_after(wall);
+  const binlog::ReplayReport& report = binlog_->replayed();
+  require(!has_to_be_sound || report.is_sound(),
+          "the folder is not sound: " +
+              (report.is_sound() ? std::string() : report.warnings().front()));
+  check_what_came_back(safe, all_is_written);
+}
+
+// The next server, some time after the end of the last one.
+void Simulation::start_after(Instant wall) {
   // The monotonic clock begins somewhere at each start, that of the wall goes on.
   now_ = Instant::at(static_cast<std::int64_t>(1000 + chance_.below(100'000)) * 1'000'000);
   const std::uint64_t pause_ms = chance_.one_in(4) ? chance_.below(4'000'000) : chance_.below(3000);
@@ -204,11 +207,6 @@ void Simulation::end_life() {
     drop_server({binlog::Unsynced::kept, binlog::UnsyncedNames::kept});
     require(start(), "the folder cannot be opened:\n" + last_events());
   }
-  const binlog::ReplayReport& report = binlog_->replayed();
-  require(!has_to_be_sound || report.is_sound(),
-          "the folder is not sound: " +
-              (report.is_sound() ? std::string() : report.warnings().front()));
-  check_what_came_back(safe, all_is_written);
 }
 
 // Nothing: not all is at rest.
@@ -226,10 +224,16 @@ std::optional<std::string> Simulation::written_state() {
   return state;
 }
 
-// A new server goes on with the connections of the old one, and all that it knew. `order`: whose
-// sessions were written.
-void Simulation::go_on_with(const std::string& state, std::map<int, Wire> wires,
-                            const std::vector<Wire*>& order) {
+// A new server goes on with the connections of the old one, and all that it knew.
+void Simulation::hand_over(const std::string& state, binlog::CrashPolicy policy) {
+  std::vector<Wire*> order;
+  for (Session* session = service_->first_session(); session != nullptr;
+       session = service_->session_after(*session)) {
+    order.push_back(static_cast<Wire*>(session->owner()));
+  }
+  std::map<int, Wire> wires;
+  wires.swap(wires_);
+  drop_server(policy);
   ++transfers_;
   note("handed over");
   now_ = now_ + Duration::milliseconds(static_cast<std::int64_t>(chance_.below(200)));

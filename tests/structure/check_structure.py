@@ -62,6 +62,7 @@ PARTS = {
         "places": {"queue_state", "times", "extras"},
         "restoring": {"queue_state", "keys", "extras", "places"},
         "watching": {"queue_state"},
+        "state_transfer": {"queue_state", "times", "keys", "places", "restoring", "watching", "offers"},
         "offers": {"queue_state", "tries", "places", "watching"},
         "backlog": {"queue_state", "flushes", "tries", "keys", "places", "watching", "offers",
                     "lane_order"},
@@ -94,6 +95,7 @@ WITHOUT_TEST = {
     "base/turn_limits.hpp": "constants only, whose relations it asserts; their effect is tested in service_turn_test",
     "queue/client.hpp": "only the engine changes a client: engine_clients_test",
     
+    "queue/saved_state.hpp": "plain values, which are written and read: state_transfer_test",
     "queue/engine_results.hpp": "plain values, which the engine answers with: engine_test",
     "queue/engine_tasks.hpp": "plain values, which the engine alone works on: engine_long_kick_test, engine_flush_test",
     "service/server_info.hpp": "plain values, read by the reports: report_test",

@@ -139,9 +139,9 @@ class Dispatcher {
   std::vector<const Tube*> tubes_;  // The tubes of the last page.
 
  public:
-  // What it has counted, and whether it drains.
-  using Fields = FieldList<&Dispatcher::verbs_, &Dispatcher::total_connections_,
-                           &Dispatcher::limits_felt_, &Dispatcher::draining_>;
+  // What it has counted. That it drains ends with the process, as it does in beanstalkd.
+  using Fields =
+      FieldList<&Dispatcher::verbs_, &Dispatcher::total_connections_, &Dispatcher::limits_felt_>;
 };
 
 }  // namespace haricot

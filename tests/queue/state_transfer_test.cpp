@@ -1,0 +1,200 @@
+#include "haricot/queue/state_transfer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/engine_state.hpp"
+
+namespace haricot {
+namespace {
+
+using test::engine_state;
+using test::EngineTest;
+using test::go_on_with;
+using test::Gots;
+using test::World;
+
+class Transfer : public EngineTest {
+ protected:
+  // Another engine, which has all that this one had. The clients are the first ones that were made.
+  void go_on() {
+    const std::vector<const Client*> before(clients_.begin(), clients_.end());
+    ASSERT_TRUE(engine.is_at_rest());
+    const std::string state = engine_state(engine, before);
+    next_.journal.go_on_from(world.journal);
+    next_.now = world.now;
+    clients_ = go_on_with(state, next_, before.size());
+    const std::vector<const Client*> same(clients_.begin(), clients_.end());
+    ASSERT_EQ(engine_state(next_.engine, same), state);
+  }
+  Client& connect() {
+    clients_.push_back(&world.connect());
+    return *clients_.back();
+  }
+  Client& after(std::size_t index) { return *clients_[index]; }
+
+  World next_;
+  std::vector<Client*> clients_;
+};
+
+TEST_F(Transfer, AnEmptyEngineGoesOn) {
+  go_on();
+  EXPECT_EQ(next_.engine.jobs().size(), 0U);
+  EXPECT_EQ(next_.put(next_.connect()), 1U);
+}
+
+TEST_F(Transfer, JobsKeepTheirPlacesTimesAndBodies) {
+  Client& client = connect();
+  const std::string large(5000, 'l');
+  const JobId ready = world.put(client, {.body = large});
+  const JobId delayed = world.put(client, {.delay_s = 10});
+  const JobId held = world.put(client, {.priority = 1, .ttr_s = 20});
+  ASSERT_EQ(world.reserve(client), held);
+  world.pass_s(3);
+  go_on();
+
+  EXPECT_EQ(next_.engine.jobs().body(next_.engine.peek(ready)), large);
+  EXPECT_EQ(next_.report(delayed).time_left_s, 7U);
+  EXPECT_EQ(next_.report(held).time_left_s, 17U);
+  EXPECT_EQ(next_.report(held).age_s, 3U);
+  EXPECT_EQ(next_.report(held).reserves, 1U);
+  next_.pass_ms(6'999);
+  EXPECT_EQ(next_.state(delayed), JobState::delayed);
+  next_.pass_ms(1);
+  EXPECT_EQ(next_.state(delayed), JobState::ready);
+  next_.pass_s(10);
+  EXPECT_EQ(next_.state(held), JobState::ready);
+  EXPECT_EQ(next_.report(held).timeouts, 1U);
+}
+
+TEST_F(Transfer, BuriedJobsKeepTheirOrderAndAges) {
+  Client& client = connect();
+  std::vector<JobId> ids = hold(client, 3);
+  for (const std::size_t i : {1, 2, 0}) {
+    ASSERT_EQ(engine.bury(client, ids[i], 5), Outcome::done);
+    world.pass_s(60);
+  }
+  go_on();
+  EXPECT_EQ(next_.engine.detail(next_.tube(), next_.now).oldest_buried_s, 180U);
+  for (const std::size_t i : {1, 2, 0}) {
+    EXPECT_EQ(next_.id_of(next_.engine.peek_buried(after(0))), ids[i]);
+    EXPECT_EQ(next_.engine.kick_job(ids[i], next_.now), Outcome::done);
+  }
+}
+
+TEST_F(Transfer, WhoWaitsLongestIsServedFirst) {
+  Client& producer = connect();
+  Client& second = connect();
+  Client& first = connect();
+  world.wait(first);
+  world.wait_s(second, 5);
+  go_on();
+  const JobId id = next_.put(after(0));
+  EXPECT_EQ(next_.take_deliveries(), (Gots{test::got_job(after(2), id)}));
+  next_.pass_s(5);
+  EXPECT_EQ(next_.take_deliveries(), (Gots{test::got_timed_out(after(1))}));
+  (void)producer;
+}
+
+TEST_F(Transfer, WatchesKeepTheirOrderAndWeights) {
+  Client& client = connect();
+  for (const char* tube : {"b", "a"}) ASSERT_EQ(engine.watch(client, tube), Outcome::done);
+  ASSERT_EQ(engine.ignore(client, "default"), Outcome::done);
+  ASSERT_EQ(engine.watch(client, "default", 7), Outcome::done);
+  ASSERT_EQ(engine.set_weighted(client, true), Outcome::done);
+  ASSERT_EQ(engine.use(client, "c"), Outcome::done);
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < client.watched_tubes(); ++i)
+    names.push_back(client.watched(i).name);
+  go_on();
+  EXPECT_EQ(after(0).used().name, "c");
+  ASSERT_EQ(after(0).watched_tubes(), names.size());
+  for (std::uint32_t i = 0; i < names.size(); ++i) EXPECT_EQ(after(0).watched(i).name, names[i]);
+}
+
+TEST_F(Transfer, AClientWithManyWatchesIsServedFromAll) {
+  Client& worker = connect();
+  for (int i = 0; i < 1500; ++i) {
+    ASSERT_EQ(engine.watch(worker, "tube-" + std::to_string(i)), Outcome::done);
+  }
+  Client& producer = connect();
+  ASSERT_EQ(engine.use(producer, "tube-700"), Outcome::done);
+  const JobId id = world.put(producer);
+  go_on();
+  EXPECT_EQ(next_.reserve(after(0)), id);
+  next_.wait(after(0));
+  const JobId another = next_.put(after(1));
+  EXPECT_EQ(next_.take_deliveries(), (Gots{test::got_job(after(0), another)}));
+}
+
+TEST_F(Transfer, TagsPausesAndKeysGoOn) {
+  Client& client = connect();
+  const JobId one = world.put(client, {.tags = "con:lane:1"});
+  const JobId two = world.put(client, {.tags = "con:lane:1"});
+  ASSERT_EQ(world.reserve(client), one);
+  const JobId gone = world.put(client, {.tags = "idp:key:60"});
+  ASSERT_EQ(engine.delete_job(client, gone), Outcome::done);
+  const JobId tried = world.put(client, {.priority = 0, .ttr_s = 1, .tags = "try:1"});
+  ASSERT_EQ(world.reserve(client), tried);
+  ASSERT_EQ(engine.use(client, "paused"), Outcome::done);
+  ASSERT_EQ(engine.pause("paused", 30, world.now), Outcome::done);
+  world.pass_ms(500);
+  go_on();
+  EXPECT_EQ(next_.reserve(after(0)), 0U) << "the lane has one at work";
+  ASSERT_EQ(next_.engine.use(after(0), "default"), Outcome::done);
+  EXPECT_EQ(next_.try_put(after(0), next_.engine.take_id(), {.tags = "idp:key:60"}),
+            Outcome::duplicate);
+  EXPECT_EQ(next_.engine.delete_job(after(0), one), Outcome::done);
+  EXPECT_EQ(next_.reserve(after(0)), two);
+  next_.pass_ms(600);
+  EXPECT_EQ(next_.state(tried), JobState::buried);
+}
+
+TEST_F(Transfer, AJobWhoseHolderIsGoneGoesToWhoWaits) {
+  Client& holder = connect();
+  const JobId id = hold(holder, 1)[0];
+  Client& waiting = connect();
+  world.wait(waiting);
+  const std::string state = engine_state(engine, {&holder, &waiting});
+  next_.now = world.now;
+  StateReader reader(state);
+  ASSERT_EQ(next_.engine.transfer().read(reader, Bodies::in_state), StateTransfer::Read::good);
+  Client& lost = next_.connect();
+  ASSERT_TRUE(next_.engine.transfer().read_client(reader, lost));
+  Client& after = next_.connect();
+  ASSERT_TRUE(next_.engine.transfer().read_client(reader, after));
+  next_.disconnect(lost);
+  const std::vector<Client*> clients{nullptr, &after};
+  ASSERT_TRUE(next_.engine.transfer().read_waits(reader, clients));
+  EXPECT_EQ(next_.take_deliveries(), (Gots{test::got_job(after, id)}));
+  next_.engine.check_invariants();
+}
+
+// Whatever the bytes are, an engine comes to no harm: it can be looked through and let go.
+TEST_F(Transfer, BytesThatCannotBeAreRefused) {
+  Client& client = connect();
+  hold(client, 2);
+  world.put(client, {.delay_s = 5, .tags = "idp:k:60"});
+  const std::string state = engine_state(engine, {&client});
+  std::size_t refused = 0;
+  for (std::size_t at = 0; at < state.size() - 4; ++at) {
+    std::string changed = state;
+    changed[at] = static_cast<char>(changed[at] ^ 0x81);
+    World other(world.now);
+    StateReader reader(changed);
+    if (other.engine.transfer().read(reader, Bodies::in_state) != StateTransfer::Read::good) {
+      ++refused;
+      continue;
+    }
+    Client& read = other.connect();
+    if (!other.engine.transfer().read_client(reader, read)) ++refused;
+  }
+  EXPECT_GT(refused, 20U);
+}
+
+}  // namespace
+}  // namespace haricot

@@ -1,0 +1,190 @@
+#include "haricot/service/service_transfer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/service_fixture.hpp"
+#include "service/service_world.hpp"
+#include "support/engine_state.hpp"
+
+namespace haricot {
+namespace {
+
+using test::put_line;
+using test::repeated;
+using test::ServiceTest;
+using test::ServiceWorld;
+using test::whole_put;
+
+class Transferred : public ServiceTest {
+ protected:
+  Session& connect() {
+    owners_.push_back(&next_);  // Anything: a session whose owner is null has lost its connection.
+    sessions_.push_back(&world.connect(&next_));
+    return *sessions_.back();
+  }
+  std::string state() {
+    std::string bytes;
+    StateWriter writer(test::sink_to(bytes));
+    ServiceTransfer(service).write(writer, Bodies::in_state);
+    EXPECT_TRUE(writer.end());
+    return bytes;
+  }
+  // Another service goes on with all sessions, but for those whose owner was set to null.
+  void go_on() {
+    while (!ServiceTransfer(service).is_at_rest()) world.settle();
+    const std::string bytes = state();
+    next_.now = world.now;
+    StateReader reader(bytes);
+    ServiceTransfer transfer(next_.service);
+    ASSERT_EQ(transfer.read_queue(reader), ServiceTransfer::Read::good);
+    ASSERT_EQ(transfer.sessions(), sessions_.size());
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+      ASSERT_TRUE(transfer.read_session(reader, owners_[i], false, next_.now, sessions_[i]));
+    }
+    ASSERT_TRUE(transfer.finish(reader, next_.now));
+    next_.service.engine().check_invariants();
+  }
+  std::string hear(std::size_t i) {
+    next_.settle();
+    return next_.hear(*sessions_[i]);
+  }
+  std::string ask(std::size_t i, std::string_view bytes) { return next_.ask(*sessions_[i], bytes); }
+
+  ServiceWorld next_{4 * 1024 * 1024};
+  std::vector<Session*> sessions_;
+  std::vector<void*> owners_;
+};
+
+TEST_F(Transferred, ALineGoesOnInItsMiddle) {
+  world.say(connect(), "list-tube");
+  world.say(connect(), std::string(300, 'x'));  // Too long: its rest is thrown away.
+  go_on();
+  EXPECT_EQ(ask(0, "-used\r\n"), "USING default\r\n");
+  EXPECT_EQ(ask(1, "y\r\nlist-tube-used\r\n"), "BAD_FORMAT\r\nUSING default\r\n");
+}
+
+TEST_F(Transferred, BodiesGoOnInTheirMiddle) {
+  const std::string large(10'000, 'l');
+  world.say(connect(), put_line(5) + "ab");
+  world.say(connect(), put_line(large.size()) + large.substr(0, 4000));
+  world.say(connect(), "put 0 0 60 10000 idp:key con:lane\r\n" + large.substr(0, 9000));
+  world.say(connect(), put_line(large.size()) + large + "\r");
+  world.say(connect(), put_line(5'000'000) + large);  // Too big: thrown away.
+  go_on();
+  EXPECT_EQ(ask(0, "cde\r\n"), "INSERTED 1\r\n");
+  EXPECT_EQ(ask(1, large.substr(4000) + "\r\n"), "INSERTED 2\r\n");
+  EXPECT_EQ(ask(2, large.substr(9000) + "\r\n"), "INSERTED 3\r\n");
+  EXPECT_EQ(ask(3, "\n"), "INSERTED 4\r\n");
+  EXPECT_EQ(ask(4, std::string(5'000'000 - large.size(), 'z') + "\r\nlist-tube-used\r\n"),
+            "JOB_TOO_BIG\r\nUSING default\r\n");
+  EXPECT_EQ(ask(0, "peek 2\r\n"), "FOUND 2 10000\r\n" + large + "\r\n");
+  EXPECT_EQ(ask(0, "put 0 0 60 1 idp:key\r\nx\r\n"), "INSERTED 3 READY\r\n");
+}
+
+TEST_F(Transferred, AnswersThatWereNotSentAreSent) {
+  Session& session = connect();
+  const std::string large(10'000, 'l');
+  ASSERT_EQ(world.ask(session, whole_put(large)), "INSERTED 1\r\n");
+  world.say(session, repeated("peek 1\r\nlist-tube-used\r\n", 3));
+  EXPECT_EQ(world.hear(session, 5000).size(), 5000U);  // To the middle of a body.
+  go_on();
+  const std::string all = repeated("FOUND 1 10000\r\n" + large + "\r\nUSING default\r\n", 3);
+  EXPECT_EQ(hear(0), all.substr(5000));
+}
+
+TEST_F(Transferred, CommandsThatWereLeftAreRun) {
+  Session& session = connect();
+  // Nobody takes the answers, so that most of the commands are left.
+  world.say(session, repeated("stats\r\n", 2000));
+  world.settle();
+  go_on();
+  std::string heard;
+  for (std::string more = hear(0); !more.empty(); more = hear(0)) heard += more;
+  std::size_t answers = 0;
+  for (std::size_t at = heard.find("OK "); at != std::string::npos;
+       at = heard.find("OK ", at + 1)) {
+    ++answers;
+  }
+  EXPECT_EQ(answers, 2000U);
+}
+
+TEST_F(Transferred, AWaitGoesOnAndItsEndIsNotLater) {
+  world.say(connect(), "reserve-with-timeout 10\r\nlist-tube-used\r\n");
+  world.say(connect(), "reserve\r\n");
+  world.pass_s(4);
+  go_on();
+  next_.pass_s(5);
+  EXPECT_EQ(hear(0), "");
+  next_.pass_s(1);
+  EXPECT_EQ(hear(0), "TIMED_OUT\r\nUSING default\r\n");
+  EXPECT_EQ(ask(0, whole_put("job")), "INSERTED 1\r\n");
+  EXPECT_EQ(hear(1), "RESERVED 1 3\r\njob\r\n");
+}
+
+TEST_F(Transferred, ASessionWithoutItsConnectionGivesItsJobsBack) {
+  ASSERT_EQ(world.ask(connect(), whole_put("job") + "reserve\r\n"),
+            "INSERTED 1\r\nRESERVED 1 3\r\njob\r\n");
+  world.say(connect(), "reserve\r\n");
+  owners_[0] = nullptr;
+  go_on();
+  EXPECT_EQ(sessions_[0], nullptr);
+  EXPECT_EQ(hear(1), "RESERVED 1 3\r\njob\r\n");
+}
+
+TEST_F(Transferred, CountersGoOnAndDrainModeEnds) {
+  Session& session = connect();
+  ASSERT_EQ(world.ask(session, whole_put("job")), "INSERTED 1\r\n");
+  service.drain();
+  ASSERT_EQ(world.ask(session, whole_put("job")), "DRAINING\r\n");
+  go_on();
+  EXPECT_EQ(next_.stat(*sessions_[0], "cmd-put"), 2U);
+  EXPECT_EQ(next_.stat(*sessions_[0], "total-connections"), 1U);
+  EXPECT_EQ(next_.stat(*sessions_[0], "total-jobs"), 1U);
+  // As after any other start: many servers know no other way out of it.
+  EXPECT_EQ(ask(0, whole_put("job")), "INSERTED 3\r\n");
+}
+
+TEST_F(Transferred, ALongListGoesOn) {
+  Session& session = connect();
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_NE(world.ask(session, "watch a-tube-with-a-long-name-" + std::to_string(i) + "\r\n"),
+              "");
+  }
+  ServiceWorld same;
+  const std::string list = [&] {
+    world.say(session, "list-tubes-watched\r\n");
+    world.settle();
+    std::string heard = world.hear(session, 100);
+    go_on();
+    for (std::string more = hear(0); !more.empty(); more = hear(0)) heard += more;
+    return heard;
+  }();
+  EXPECT_EQ(list, ask(0, "list-tubes-watched\r\n"));
+}
+
+TEST_F(Transferred, EachPartOfAStateIsRefused) {
+  world.say(connect(), put_line(5) + "ab");
+  ASSERT_EQ(world.ask(connect(), whole_put("job") + "reserve\r\n"),
+            "INSERTED 2\r\nRESERVED 2 3\r\njob\r\n");
+  const std::string whole = state();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const std::string part = whole.substr(0, size);
+    ServiceWorld other;
+    StateReader reader(part);
+    ServiceTransfer transfer(other.service);
+    if (transfer.read_queue(reader) != ServiceTransfer::Read::good) continue;
+    bool is_good = true;
+    for (std::uint32_t i = 0; i < transfer.sessions() && is_good; ++i) {
+      Session* session = nullptr;
+      is_good = transfer.read_session(reader, &other, false, other.now, session);
+    }
+    EXPECT_FALSE(is_good && transfer.finish(reader, other.now)) << size;
+  }
+}
+
+}  // namespace
+}  // namespace haricot

@@ -1,0 +1,54 @@
+// The state of an engine with its clients as bytes, and an engine that goes on with it.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/state_stream.hpp"
+#include "haricot/queue/engine.hpp"
+#include "haricot/queue/state_transfer.hpp"
+#include "support/engine_world.hpp"
+
+namespace haricot::test {
+
+inline StateWriter::Sink sink_to(std::string& bytes) {
+  return {[](void* to, std::string_view more) {
+            static_cast<std::string*>(to)->append(more);
+            return true;
+          },
+          &bytes};
+}
+
+inline std::string engine_state(Engine& engine, const std::vector<const Client*>& clients) {
+  std::string state;
+  StateWriter writer(sink_to(state));
+  engine.transfer().write(writer, Bodies::in_state);
+  for (const Client* const client : clients) engine.transfer().write_client(writer, *client);
+  engine.transfer().write_waits(writer, clients);
+  EXPECT_TRUE(writer.end());
+  return state;
+}
+
+// What goes on in `next` is what was written, not more and not less: that it is written again shows
+// it. The clients in their order.
+inline std::vector<Client*> go_on_with(const std::string& state, World& next, std::size_t clients) {
+  StateReader reader(state);
+  EXPECT_TRUE(reader.is_whole());
+  EXPECT_EQ(next.engine.transfer().read(reader, Bodies::in_state), StateTransfer::Read::good);
+  std::vector<Client*> after;
+  for (std::size_t i = 0; i < clients; ++i) {
+    after.push_back(&next.connect());
+    EXPECT_TRUE(next.engine.transfer().read_client(reader, *after.back()));
+  }
+  EXPECT_TRUE(next.engine.transfer().read_waits(reader, after));
+  EXPECT_TRUE(reader.is_at_end());
+  next.engine.check_invariants();
+  return after;
+}
+
+}  // namespace haricot::test
