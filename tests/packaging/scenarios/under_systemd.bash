@@ -81,6 +81,44 @@ systemctl reload-or-restart "$unit"
 [[ $(property MainPID) != "$process" ]] || fail "it was not restarted"
 equal "jobs" "$(stat_of current-jobs-ready)" 51
 
+step "a restart keeps connections, jobs that are held, and waits; a stop keeps none"
+said() { # said DESCRIPTOR: the next line.
+  local line
+  IFS= read -r -t 10 line <&"$1" || return 1
+  printf '%s' "${line%$'\r'}"
+}
+exec 3<>/dev/tcp/127.0.0.1/11300 4<>/dev/tcp/127.0.0.1/11300
+printf 'watch kept\r\nuse kept\r\nput 0 0 600 3\r\nabc\r\nreserve\r\n' >&3
+equal "watched" "$(said 3)" "WATCHING 2"
+equal "used" "$(said 3)" "USING kept"
+held=$(said 3)
+held=${held#INSERTED }
+equal "reserved" "$(said 3)" "RESERVED $held 3"
+equal "the body" "$(said 3)" abc
+printf 'watch none\r\nignore default\r\nreserve\r\n' >&4
+equal "watched" "$(said 4)$(said 4)" "WATCHING 2WATCHING 1"
+for _ in 1 2; do
+  process=$(property MainPID)
+  systemctl restart "$unit"
+  [[ $(property MainPID) != "$process" ]] || fail "it was not restarted"
+  printf 'touch %s\r\n' "$held" >&3
+  equal "the job is held" "$(said 3)" TOUCHED
+done
+printf 'delete %s\r\n' "$held" >&3
+equal "the job" "$(said 3)" DELETED
+printf 'use none\r\nput 0 0 60 1\r\nx\r\n' >&3
+equal "used" "$(said 3)" "USING none"
+put=$(said 3)
+equal "who waits gets it" "$(said 4)" "RESERVED ${put#INSERTED } 1"
+equal "its body" "$(said 4)" x
+printf 'delete %s\r\n' "${put#INSERTED }" >&4
+equal "the job" "$(said 4)" DELETED
+systemctl stop "$unit"
+not said 3
+exec 3>&- 4>&-
+systemctl start "$unit"
+equal "jobs" "$(stat_of current-jobs-ready)" 51
+
 step "drain mode"
 systemctl kill -s USR1 "$unit"
 drains() { [[ $(property StatusText) == "drain mode: no new jobs are taken" ]]; }
