@@ -39,7 +39,7 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       watching_(state_),
       offers_(state_, tries_, places_, watching_),
       backlog_(state_, flushes_, tries_, keys_, places_, watching_, offers_, lanes_),
-      transfer_(state_, keys_, places_, restoring_, watching_, offers_) {}
+      transfer_(state_, lanes_, keys_, places_, restoring_, watching_, offers_) {}
 
 void Engine::close(Client& client, Instant now) {
   state_.now = now;

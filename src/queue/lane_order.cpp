@@ -35,6 +35,14 @@ bool LaneOrder::restore(JobRef ref, const JobTags& tags) {
   return true;
 }
 
+void LaneOrder::set_limit(JobRef ref, std::uint32_t limit, JobId from) {
+  if (!has(ref)) return;
+  Lane& lane = lane_of(ref);
+  lane.limit = limit;
+  lane.limit_from = from;
+  open_next(lane);
+}
+
 // The lane of a job, without the ready jobs that a flush has.
 Lane& LaneOrder::lane_of(JobRef ref) {
   Lane* const lane = lanes_.lane_of(ref);

@@ -107,6 +107,15 @@ void Places::to_ready(JobRef ref, Place from) {
   tell(ref, job, from, Place::ready);
 }
 
+void Places::to_ready_since(JobRef ref, Place from, Instant since) {
+  Job& job = state_.jobs[ref];
+  Tube& tube = state_.tubes[job.tube];
+  leave(ref, job, tube, from);
+  job.set_ready_since(since);
+  enter_ready(ref, job, tube);
+  tell(ref, job, from, Place::ready);
+}
+
 void Places::back_to_ready(JobRef ref, Job& job, Tube& tube) {
   job.set_ready_since(job.created);
   enter_ready(ref, job, tube);

@@ -89,6 +89,10 @@ void StateTransfer::write_job(StateWriter& to, JobRef ref, Bodies bodies) const 
     saved.counters[i] = static_cast<std::uint32_t>(std::min(counted, kMax));
   }
   if (bodies == Bodies::in_state) saved.body = jobs.body(ref);
+  if (const Lane* const lane = lanes_.lanes().lane_of(ref); lane != nullptr) {
+    saved.lane_limit = lane->limit;
+    saved.lane_limit_from = lane->limit_from;
+  }
   to.begin(saved::kJob);
   to.value(saved);
 }

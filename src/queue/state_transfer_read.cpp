@@ -155,7 +155,7 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
   if (is_known != (bodies == Bodies::in_journal)) return false;
   const Place before = is_known ? places_.of(ref) : Place::nowhere;
   if (is_known) {
-    restoring_.set_counters(ref, saved.counters);  // The rest is as the journal has it.
+    state_.jobs.set_counted(ref, saved.counters);  // The rest is as the journal has it.
   } else {
     NewBody body{.bytes = saved.body, .blob = {}};
     if (saved.body.size() > JobStore::kInlineBodyBytesMax) {
@@ -166,6 +166,7 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
     ref = restoring_.restore(values, tubes[saved.tube]->name, std::move(body));
     if (ref == JobRef::none || !restoring_.take_up(ref)) return false;
   }
+  if (saved.lane_limit > 0) lanes_.set_limit(ref, saved.lane_limit, saved.lane_limit_from);
   return place(ref, before, saved);
 }
 

@@ -253,7 +253,7 @@ void EnginePair::kick(int number, Client& client, bool refused) {
   }
   std::uint64_t kicked = 0;
   const Outcome expected = model_.kick(number, bound, room_for, now(), kicked);
-  const test::Ended result = world_.kick(client, bound);
+  const test::Ended result = world_->kick(client, bound);
   ASSERT_EQ(result.outcome, expected);
   ASSERT_EQ(result.jobs, kicked);
 }
@@ -319,7 +319,7 @@ void EnginePair::delete_batch(int number, Client& client, bool refused) {
   }
   std::uint32_t deleted = 0;
   const Outcome outcome = model_.delete_batch(number, ids, refused, now(), deleted);
-  const test::Ended result = world_.delete_batch(client, ids);
+  const test::Ended result = world_->delete_batch(client, ids);
   ASSERT_EQ(result.outcome, outcome);
   if (outcome != Outcome::done) return;
   ASSERT_EQ(result.jobs, deleted);

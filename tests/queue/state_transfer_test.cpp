@@ -73,14 +73,15 @@ TEST_F(Transfer, JobsKeepTheirPlacesTimesAndBodies) {
 
 TEST_F(Transfer, BuriedJobsKeepTheirOrderAndAges) {
   Client& client = connect();
-  std::vector<JobId> ids = hold(client, 3);
-  for (const std::size_t i : {1, 2, 0}) {
+  std::vector<JobId> ids = hold(client, 3, 1000);
+  constexpr std::size_t kOrder[] = {1, 2, 0};
+  for (const std::size_t i : kOrder) {
     ASSERT_EQ(engine.bury(client, ids[i], 5), Outcome::done);
     world.pass_s(60);
   }
   go_on();
   EXPECT_EQ(next_.engine.detail(next_.tube(), next_.now).oldest_buried_s, 180U);
-  for (const std::size_t i : {1, 2, 0}) {
+  for (const std::size_t i : kOrder) {
     EXPECT_EQ(next_.id_of(next_.engine.peek_buried(after(0))), ids[i]);
     EXPECT_EQ(next_.engine.kick_job(ids[i], next_.now), Outcome::done);
   }
@@ -104,8 +105,11 @@ TEST_F(Transfer, WatchesKeepTheirOrderAndWeights) {
   Client& client = connect();
   for (const char* tube : {"b", "a"}) ASSERT_EQ(engine.watch(client, tube), Outcome::done);
   ASSERT_EQ(engine.ignore(client, "default"), Outcome::done);
-  ASSERT_EQ(engine.watch(client, "default", 7), Outcome::done);
-  ASSERT_EQ(engine.set_weighted(client, true), Outcome::done);
+  ASSERT_EQ(engine.watch(client, "default", 7), Outcome::waiting);
+  world.pass_ms(1);
+  ASSERT_EQ(engine.set_weighted(client, true), Outcome::waiting);
+  world.pass_ms(1);
+  world.take_deliveries();
   ASSERT_EQ(engine.use(client, "c"), Outcome::done);
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < client.watched_tubes(); ++i)

@@ -62,7 +62,7 @@ PARTS = {
         "places": {"queue_state", "times", "extras"},
         "restoring": {"queue_state", "keys", "extras", "places"},
         "watching": {"queue_state"},
-        "state_transfer": {"queue_state", "times", "keys", "places", "restoring", "watching", "offers"},
+        "state_transfer": {"queue_state", "lane_order", "times", "keys", "places", "restoring", "watching", "offers"},
         "offers": {"queue_state", "tries", "places", "watching"},
         "backlog": {"queue_state", "flushes", "tries", "keys", "places", "watching", "offers",
                     "lane_order"},

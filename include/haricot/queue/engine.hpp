@@ -20,7 +20,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "haricot/base/sip_hash.hpp"
@@ -66,8 +65,7 @@ class Engine {
 
   // See Tries. To be called before there is a job.
   void limit_tries(std::uint32_t tries) { tries_.limit(tries); }
-  // The jobs that were buried because their tries were used up, for the log.
-  SpentJobCounts& spent_jobs() { return state_.spent_jobs; }
+  SpentJobCounts& spent_jobs() { return state_.spent_jobs; }  // For the log.
   // The limit of the memory that jobs take. put() asks it.
   JobMemory& memory() { return memory_; }
   const JobMemory& memory() const { return memory_; }
@@ -89,13 +87,11 @@ class Engine {
   std::uint32_t offer_steps(JobId id) const;
   // The same where the job is reserved no more. Another job of its lane may follow.
   std::uint32_t next_of_lane_steps(JobId id) const;
-  // Who watches which tube, and what that costs.
   const Watching& watching() const { return watching_; }
 
   // Time ---------------------------------------------------------------------------------------
 
-  // Does what is due: ends TTRs, delays, pauses and waits, and works on the backlog; a bounded
-  // amount.
+  // Does what is due, and works on the backlog: a bounded amount.
   void advance(Instant now);
   // When advance() has to be called again; a time in the past if there is something left to do.
   Instant next_event() const { return backlog_.next_event(); }
@@ -184,9 +180,8 @@ class Engine {
 
   // Brings its jobs back, before the first client is opened.
   Restoring& restoring() { return restoring_; }
-  // Brings everything to another process. Requires: is_at_rest().
+  // Brings everything to another process, if no long task is under way.
   StateTransfer& transfer() { return transfer_; }
-  // No long task is under way, and nothing else is left for a later turn.
   bool is_at_rest() const { return backlog_.is_empty(); }
   // What it writes down of jobs that no command is about.
   JournaledJob journaled(JobRef ref) const { return flushes_.journaled(ref); }
@@ -218,12 +213,10 @@ class Engine {
   // Adds the next `count` jobs of the tube that are in the state, in the order in which they will
   // be served. Requires: not reserved. Throws std::bad_alloc.
   void list(const Tube& tube, JobState state, std::uint32_t count, std::vector<JobRef>& found);
-  // As in Watching and Times.
   std::uint32_t waiting_clients(const Tube& tube) { return watching_.waiting_clients(tube); }
   TubeDetail detail(const Tube& tube, Instant now);
   std::optional<JobReport> report(JobId id, Instant now) const;
-  // Requires: the job exists.
-  JobReport report(JobRef ref, Instant now) const;
+  JobReport report(JobRef ref, Instant now) const;  // Requires: the job exists.
   // Ends the program if anything does not fit together. Costs a walk over everything; for tests.
   void check_invariants() const;
 

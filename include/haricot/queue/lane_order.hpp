@@ -39,6 +39,8 @@ class LaneOrder {
   [[nodiscard]] bool join(const Tube& tube, JobRef ref, const JobTags& tags);
   // The same for a job that a journal brings back.
   [[nodiscard]] bool restore(JobRef ref, const JobTags& tags);
+  // The lane of the job has had that limit from that job on. Nothing if it is in none.
+  void set_limit(JobRef ref, std::uint32_t limit, JobId from);
   // A job with tags has moved. To `nowhere` it leaves its lane.
   void moved(JobRef ref, Place from, Place to) {
     if (has(ref)) moved_in_lane(ref, from, to);

@@ -35,6 +35,8 @@ class Places {
   // The same, for a job that a journal brings back: no journal says since when it was ready, so it
   // counts as ready since it was put. `job` and `tube` are its own.
   void back_to_ready(JobRef ref, Job& job, Tube& tube);
+  // The same, for any job that has been ready since then.
+  void to_ready_since(JobRef ref, Place from, Instant since);
   // Requires: room in the tube's heap.
   void to_delayed(JobRef ref, Place from, Instant deadline);
   void to_buried(JobRef ref, Place from);

@@ -107,11 +107,15 @@ struct Job {
   std::uint32_t body_bytes = 0;
   std::array<std::uint32_t, kJobEvents> counters{};
   std::string_view tags;
+  // Of the lane that it is in, and the job whose put named it; the same with each job of the lane.
+  std::uint32_t lane_limit = 0;
+  JobId lane_limit_from = 0;
   std::string_view body;  // Empty: the journal has it.
 
-  using Fields = FieldList<&Job::id, &Job::tube, &Job::state, &Job::created, &Job::ready_since,
-                           &Job::deadline, &Job::arrival, &Job::priority, &Job::delay_s,
-                           &Job::ttr_s, &Job::body_bytes, &Job::counters, &Job::tags, &Job::body>;
+  using Fields =
+      FieldList<&Job::id, &Job::tube, &Job::state, &Job::created, &Job::ready_since, &Job::deadline,
+                &Job::arrival, &Job::priority, &Job::delay_s, &Job::ttr_s, &Job::body_bytes,
+                &Job::counters, &Job::tags, &Job::lane_limit, &Job::lane_limit_from, &Job::body>;
 };
 
 // The buried jobs of a tube, in their order; and which of them end a run of BurialRuns.

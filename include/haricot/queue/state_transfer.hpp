@@ -18,6 +18,7 @@
 #include "haricot/queue/client.hpp"
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/keys.hpp"
+#include "haricot/queue/lane_order.hpp"
 #include "haricot/queue/offers.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queue_state.hpp"
@@ -40,9 +41,10 @@ constexpr Bodies last_of(Bodies) {
 class StateTransfer {
  public:
   // All of them outlive this.
-  StateTransfer(QueueState& state, Keys& keys, Places& places, Restoring& restoring,
-                Watching& watching, Offers& offers)
+  StateTransfer(QueueState& state, LaneOrder& lanes, Keys& keys, Places& places,
+                Restoring& restoring, Watching& watching, Offers& offers)
       : state_(state),
+        lanes_(lanes),
         keys_(keys),
         places_(places),
         restoring_(restoring),
@@ -88,6 +90,7 @@ class StateTransfer {
   bool read_holds(StateReader& from, Client& client);
 
   QueueState& state_;
+  LaneOrder& lanes_;
   Keys& keys_;
   Places& places_;
   Restoring& restoring_;
