@@ -43,7 +43,7 @@ void Memory::use_slabs() {
 
 std::size_t Memory::used_bytes() {
   if (limit_ == kNoLimit) return 0;
-  const std::size_t all = slabs_.taken_bytes() + mapped_bytes_;
+  const std::size_t all = slabs_.taken_bytes() + mapped_bytes_ - kept_.bytes();
   return all - std::min(all, kOwnBytes);
 }
 
@@ -97,6 +97,8 @@ void Memory::free(void* piece) {
     return;
   }
   const std::size_t bytes = prefix->counted_bytes;
+  if (bytes == 0) [[unlikely]]  // Another thread's.
+    return std::free(prefix);
   if (!Slabs::takes(bytes - sizeof(Prefix))) {
     kept_.keep(prefix, bytes);
     return;

@@ -51,7 +51,8 @@ class Memory {
   static void use_slabs();
   // See Bounded.
   static void limit(std::size_t bytes) { limit_ = bytes; }
-  // What counts by the limit; 0 if there is none.
+  // What counts by the limit; 0 if there is none. Large pieces that are kept for later do not: they
+  // go back before anything is refused.
   static std::size_t used_bytes();
   // Whether the limit has refused something since the last call.
   static bool take_refusal() { return std::exchange(has_refused_, false); }
