@@ -47,12 +47,14 @@ Inherited take_inherited() {
   ::unsetenv("LISTEN_FDNAMES");
 
   Inherited result;
-  names.resize(static_cast<std::size_t>(*count));
-  for (int number = kFirstInherited; std::string & name : names) {
-    ::fcntl(number, F_SETFD, FD_CLOEXEC);
+  for (int i = 0; i < *count; ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    std::string name = index < names.size() ? std::move(names[index]) : std::string();
+    const int number = kFirstInherited + i;
     auto& list = Parcel::is_part(name) ? result.parcel : result.sockets;
     list.push_back({std::move(name), Descriptor(number)});
-    ++number;
+    // One that is not there is refused by who looks at it, and so are all.
+    if (::fcntl(number, F_SETFD, FD_CLOEXEC) != 0) break;
   }
   return result;
 }
