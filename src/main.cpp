@@ -179,7 +179,7 @@ bool take_over(os::TakeOver& last, os::Daemon& daemon, Service& service, os::Log
                 {{"message", "the binlog has other jobs than the server before: all are ready"}});
       break;
     case ServiceTransfer::Read::broken:
-      log.event(os::Level::error, "hand-over-refused", {{"message", "the state cannot be used"}});
+      log.event(os::Level::warning, "hand-over-refused", {{"message", "the state cannot be used"}});
       return false;
   }
   log.event(os::Level::info, "taken-over",
