@@ -81,7 +81,7 @@ binlog::BinlogOptions binlog_options(const os::Options& options) {
   constexpr std::uint64_t kLongest = 1'000'000'000;  // In milliseconds: more than a week.
   binlog::BinlogOptions result;
   result.file_bytes = options.binlog_bytes_max;
-  result.open_files_max = os::DescriptorReserve::share_of(os::descriptor_limit());
+  result.open_files_max = os::SpareDescriptors::share_of(os::descriptor_limit());
   result.sync_interval =
       Duration::milliseconds(static_cast<std::int64_t>(std::min(options.binlog_sync_ms, kLongest)));
   result.sync = binlog::SyncPolicy::interval;
@@ -104,7 +104,7 @@ void enter_sandbox(const std::vector<os::Listener>& listeners, os::BinlogFolder*
     if (!folder.empty()) sandbox.paths.removal_folders.push_back(folder);
   }
   const std::string missing = sandbox.enter();
-  if (binlog != nullptr) binlog->note_sandbox();
+  if (binlog != nullptr) binlog->mark_sandboxed();
   if (missing.empty()) {
     log.event(os::Level::info, "sandbox");
   } else {
@@ -249,14 +249,14 @@ int run(os::Daemon& daemon, Service& service, os::BinlogFolder* binlog,
   notifier.stopping();
   const bool hands_over =
       options.hands_over && notifier.is_open() && daemon.come_to_rest(kPatience);
-  const bool all_kept = binlog == nullptr || binlog->close();
+  const bool all_tombstones = binlog == nullptr || binlog->close();
   daemon.send_last_answers();
-  if (hands_over && all_kept) {
+  if (hands_over && all_tombstones) {
     hand_over(daemon, service, binlog == nullptr ? Bodies::in_state : Bodies::in_journal, options,
               notifier, log);
   }
   log.event(os::Level::info, "stopped", {{"jobs", service.engine().jobs().size()}});
-  return all_kept ? EXIT_SUCCESS : EXIT_FAILURE;
+  return all_tombstones ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int serve(const os::Options& options, os::Log& log) {

@@ -53,18 +53,18 @@ void write_lane(JobTags& tags, TagText& text) {
 bool read_unique_key(std::string_view value, JobTags& tags) {
   const std::size_t colon = value.find(':');
   tags.unique_key = value.substr(0, colon);
-  tags.kept_s = 0;
+  tags.tombstone_s = 0;
   if (!is_key(tags.unique_key)) return false;
   if (colon == std::string_view::npos) return true;
-  return read_number_up_to(value.substr(colon + 1), kKeptSecondsMax, tags.kept_s) &&
-         tags.kept_s > 0;
+  return read_number_up_to(value.substr(colon + 1), kTombstoneSecondsMax, tags.tombstone_s) &&
+         tags.tombstone_s > 0;
 }
 
 void write_unique_key(JobTags& tags, TagText& text) {
   tags.unique_key = text.add(tags.unique_key);
-  if (tags.kept_s == 0) return;
+  if (tags.tombstone_s == 0) return;
   text.add(":");
-  text.add(tags.kept_s);
+  text.add(tags.tombstone_s);
 }
 
 constexpr std::array kTagTable = {
@@ -154,7 +154,7 @@ JobTags tags_in(std::string_view text) {
 JobTags TagText::write(const JobTags& tags) {
   clear();
   JobTags written = tags;
-  if (tags.tries == 0 && tags.lane.empty() && tags.kept_s == 0 && !tags.unique_key.empty()) {
+  if (tags.tries == 0 && tags.lane.empty() && tags.tombstone_s == 0 && !tags.unique_key.empty()) {
     // It stands in the text that was read as it is to stand here.
     const std::string_view key = tags.unique_key;
     const std::size_t prefix = kKeyPrefix.size();
@@ -171,10 +171,10 @@ JobTags TagText::write(const JobTags& tags) {
   return written;
 }
 
-JobTags TagText::write_kept_key(std::string_view key, std::uint32_t seconds) {
+JobTags TagText::write_tombstone_key(std::string_view key, std::uint32_t seconds) {
   clear();
   add(kKeyPrefix);
-  JobTags tags{.kept_s = seconds, .unique_key = key};
+  JobTags tags{.tombstone_s = seconds, .unique_key = key};
   write_unique_key(tags, *this);
   return tags;
 }

@@ -23,7 +23,7 @@ constexpr std::size_t kLargeBytes = std::size_t{16} * 1024;
 constexpr std::size_t kLargerBytes = std::size_t{32} * 1024;
 constexpr std::uint32_t kManyPieces = 16;
 constexpr std::uint32_t kFewPieces = 8;
-constexpr std::size_t kStepBytes = std::size_t{16} * 1024;
+constexpr std::size_t kCarvedBytes = std::size_t{16} * 1024;
 
 void* next_free(const void* piece) {
   void* next = nullptr;
@@ -98,8 +98,8 @@ Slabs::Slab* Slabs::take_slab(std::size_t class_number) {
 
 bool Slabs::take_more(Slab& slab) {
   const std::size_t bytes = bytes_of(slab.class_number);
-  const auto step = static_cast<std::uint32_t>(std::max<std::size_t>(kStepBytes / bytes, 1));
-  const std::uint32_t more = std::min(step, slab.pieces - slab.taken);
+  const auto carved = static_cast<std::uint32_t>(std::max<std::size_t>(kCarvedBytes / bytes, 1));
+  const std::uint32_t more = std::min(carved, slab.pieces - slab.taken);
   if (taken_bytes_max_ < taken_bytes_ || taken_bytes_max_ - taken_bytes_ < more * bytes) {
     return false;
   }

@@ -102,7 +102,7 @@ JournalStatus Binlog::make_room(std::uint64_t record_bytes, std::uint64_t keep) 
   return status == JournalStatus::later ? answer_later() : status;
 }
 
-JournalStatus Binlog::reserve_put(const PutRoom& put, const BlobRef& body) {
+JournalStatus Binlog::take_room_for_put(const PutRoom& put, const BlobRef& body) {
   promise_ = put.may_be_buried ? Promise::burial : Promise::nothing;
   const std::size_t lead = lead_bytes(put.tube_name_bytes, put.tag_bytes);
   const JournalStatus status = room_for_put(lead, put, body);
@@ -124,7 +124,7 @@ JournalStatus Binlog::room_for_put(std::size_t lead_bytes, const PutRoom& put,
   if (status == JournalStatus::full) {
     // A job larger than a file counts as one of a file's size: to keep so much more room for it
     // would take space from others.
-    room_.note_refused_put(share + std::min(bytes, room_.file_bytes()), bytes);
+    room_.count_refused_put(share + std::min(bytes, room_.file_bytes()), bytes);
   }
   if (status != JournalStatus::ok) return status;
   // What is large is not collected.
@@ -149,7 +149,7 @@ JournalStatus Binlog::room_for_large_put(const BlobRef& body, std::size_t lead_b
   return bodies_.is_busy() ? answer_busy() : answer_later();
 }
 
-JournalStatus Binlog::reserve_update(Promise promise) {
+JournalStatus Binlog::take_room_for_update(Promise promise) {
   promise_ = promise;
   if (!can_record()) return stream_.refusal();
   const std::uint64_t promised = promise == Promise::burial ? kShortRecordBytes : 0;
@@ -160,7 +160,7 @@ JournalStatus Binlog::reserve_update(Promise promise) {
   return stream_.prepare(0, 0) ? JournalStatus::ok : JournalStatus::full;
 }
 
-JournalStatus Binlog::reserve_promised(const Promised& promised) {
+JournalStatus Binlog::take_promised_room(const Promised& promised) {
   promise_ = Promise::nothing;
   const JournalStatus status = room_for_promised(promised);
   // Compaction or a recovery may write the job before the record comes.
@@ -172,8 +172,8 @@ JournalStatus Binlog::reserve_promised(const Promised& promised) {
 
 JournalStatus Binlog::room_for_promised(const Promised& promised) {
   if (!can_record()) return JournalStatus::failed;
-  const auto records =
-      std::max(promised.deletions, 1U) + static_cast<std::uint32_t>(kept_records(promised.kept));
+  const auto records = std::max(promised.deletions, 1U) +
+                       static_cast<std::uint32_t>(tombstone_records(promised.tombstones));
   if (promised.deletions > 1) return room_for_several(records);
   const JournalStatus status = make_room(std::uint64_t{records} * kShortRecordBytes, 0);
   if (status == JournalStatus::later) return status;
@@ -208,8 +208,8 @@ void Binlog::record(JobChange change, const JournaledJob& job) {
       record_put(job);
       break;
     case JobChange::update:
-      if (promise == Promise::burial) state_.promises.make_burial(jobs.journal_note(job.ref));
-      if (is_buried) state_.promises.end_burial(jobs.journal_note(job.ref));
+      if (promise == Promise::burial) state_.promises.make_burial(jobs.journal_fields(job.ref));
+      if (is_buried) state_.promises.end_burial(jobs.journal_fields(job.ref));
       stream_.append_change(job);
       break;
     case JobChange::in_place:
@@ -226,16 +226,17 @@ void Binlog::record_put(const JournaledJob& job) {
   }
 }
 
-void Binlog::record_deletion(const JournaledJob& job, const KeptKey* left) {
-  if (left != nullptr) stream_.append_kept(*left);
+void Binlog::record_deletion(const JournaledJob& job, const Tombstone* left) {
+  if (left != nullptr) stream_.append_tombstone(*left);
   JobStore& jobs = state_.engine->jobs();
   state_.segments->detach(job.ref, full_record_bytes(job, jobs));
   state_.promises.end(job, jobs);
   stream_.append(deletion_of(job.job.id), {}, {});
 }
 
-void Binlog::forget_kept(JobRef remains) {
-  if (is_in_use()) state_.segments->detach(remains, live_bytes_of(*state_.engine, remains));
+void Binlog::forget_tombstone(JobRef tombstone_ref) {
+  if (is_in_use())
+    state_.segments->detach(tombstone_ref, live_bytes_of(*state_.engine, tombstone_ref));
 }
 
 // Turns -------------------------------------------------------------------------------------------

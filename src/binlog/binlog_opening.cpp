@@ -59,7 +59,7 @@ bool Binlog::open_folder(std::uint64_t random, ReplayWatcher watcher, std::strin
   // In front of the first file: the note tells that no record of it was safe.
   NoteWriter::Files files = stream_.noted_files();
   files.newest = opening_.newest_with_records();
-  stream_.note().note_what_was_read(files);
+  stream_.note().set_what_was_read(files);
   if (!begin_after_replay(error)) return false;
   if (stream_.is_open()) watch_.begin();
   return true;
@@ -70,7 +70,7 @@ void Binlog::promise_to_restored() {
   const Segments& segments = *state_.segments;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     for (JobRef ref = segments.at(i).first; ref != JobRef::none; ref = segments.after(ref)) {
-      if (is_remains(engine.jobs(), ref)) continue;
+      if (is_tombstone(engine.jobs(), ref)) continue;
       if (engine.is_plain(ref)) {
         state_.promises.make_deletion();
         continue;
@@ -138,8 +138,8 @@ bool Binlog::close(Instant now) {
   wait_for_syncs();
   stream_.cut_files_back();
   if (end && !stream_.is_refusing()) {
-    stream_.note().note_clean_stop(stream_.noted_files(), end->records > 0 ? end->bytes : 0,
-                                   state_.has_syncs());
+    stream_.note().set_clean_stop(stream_.noted_files(), end->records > 0 ? end->bytes : 0,
+                                  state_.has_syncs());
   }
   room_.end();
   is_closed_ = true;

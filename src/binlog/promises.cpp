@@ -8,12 +8,12 @@
 namespace haricot::binlog {
 namespace {
 
-std::uint64_t kept_key_bytes(const JournaledJob& job, const JobStore& jobs) {
+std::uint64_t tombstone_key_bytes(const JournaledJob& job, const JobStore& jobs) {
   return jobs.unique_key(job.ref).size() + job.tube_name.size();
 }
 
 bool leaves_key(const JournaledJob& job, const JobStore& jobs) {
-  return job.job.has_tags != 0 && jobs.has_kept_key(job.ref);
+  return job.job.has_tags != 0 && jobs.leaves_tombstone(job.ref);
 }
 
 }  // namespace
@@ -21,14 +21,14 @@ bool leaves_key(const JournaledJob& job, const JobStore& jobs) {
 // A key counts whether the job holds it or not: that may change.
 void Promises::make(const JournaledJob& job, JobStore& jobs, Promise promise) {
   ++deletions_;
-  if (leaves_key(job, jobs)) kept_.add(kept_key_bytes(job, jobs));
-  if (promise == Promise::burial) make_burial(jobs.journal_note(job.ref));
+  if (leaves_key(job, jobs)) tombstones_.add(tombstone_key_bytes(job, jobs));
+  if (promise == Promise::burial) make_burial(jobs.journal_fields(job.ref));
 }
 
 void Promises::end(const JournaledJob& job, JobStore& jobs) {
   --deletions_;
-  if (leaves_key(job, jobs)) kept_.remove(kept_key_bytes(job, jobs));
-  end_burial(jobs.journal_note(job.ref));
+  if (leaves_key(job, jobs)) tombstones_.remove(tombstone_key_bytes(job, jobs));
+  end_burial(jobs.journal_fields(job.ref));
 }
 
 // The records of a key and the deletion after them stand in one file. Where they do not fit any
@@ -36,34 +36,34 @@ void Promises::end(const JournaledJob& job, JobStore& jobs) {
 // in front of such a deletion. A quarter is enough for that in the smallest files, and one for the
 // file that is being written.
 std::uint64_t Promises::bytes() const {
-  const std::uint64_t kept = kept_records(kept_) * kShortRecordBytes;
-  const std::uint64_t all = (deletions_ + burials_) * kShortRecordBytes + kept;
-  return all + std::min(kept, all / 4 + text_record_bytes(kKeptTextBytesMax));
+  const std::uint64_t tombstones = tombstone_records(tombstones_) * kShortRecordBytes;
+  const std::uint64_t all = (deletions_ + burials_) * kShortRecordBytes + tombstones;
+  return all + std::min(tombstones, all / 4 + text_record_bytes(kTombstoneTextBytesMax));
 }
 
 std::uint64_t Promises::bytes_for(const PutRoom& put) {
   constexpr std::uint64_t kWithLostEnd = 2;
   const std::uint64_t records = put.may_be_buried ? 2 : 1;
-  if (put.kept_key_bytes == 0) return records * kShortRecordBytes;
-  const KeptRoom kept{.keys = 1, .bytes = put.kept_key_bytes + put.tube_name_bytes};
-  return (records + kWithLostEnd * kept_records(kept)) * kShortRecordBytes;
+  if (put.tombstone_key_bytes == 0) return records * kShortRecordBytes;
+  const TombstoneRoom tombstones{.keys = 1, .bytes = put.tombstone_key_bytes + put.tube_name_bytes};
+  return (records + kWithLostEnd * tombstone_records(tombstones)) * kShortRecordBytes;
 }
 
 void Promises::check_invariants(Engine& engine) const {
   JobStore& jobs = engine.jobs();
   std::uint64_t burials = 0;
-  KeptRoom kept;
+  TombstoneRoom tombstones;
   for (JobRef ref = jobs.first_from(0); ref != JobRef::none;
        ref = jobs.first_from(jobs[ref].id + 1)) {
     const JournaledJob job = engine.journaled(ref);
-    if (leaves_key(job, jobs)) kept.add(kept_key_bytes(job, jobs));
-    const bool is_promised = jobs.journal_note(ref).has_burial_promised != 0;
+    if (leaves_key(job, jobs)) tombstones.add(tombstone_key_bytes(job, jobs));
+    const bool is_promised = jobs.journal_fields(ref).has_burial_promised != 0;
     CHECK(is_promised || !engine.may_be_buried(ref));
     if (is_promised) ++burials;
   }
   CHECK(deletions_ == jobs.size());
   CHECK(burials_ == burials);
-  CHECK(kept_ == kept);
+  CHECK(tombstones_ == tombstones);
 }
 
 }  // namespace haricot::binlog

@@ -5,7 +5,7 @@
 namespace haricot::binlog {
 
 Segment* Segments::of(JobRef ref) {
-  const std::uint32_t serial = jobs_.journal_note(ref).file;
+  const std::uint32_t serial = jobs_.journal_fields(ref).file;
   if (serial == 0) return nullptr;
   const std::uint32_t index = serial - segments_.front().serial;
   CHECK(index < segments_.size());
@@ -20,7 +20,7 @@ Segment& Segments::add(std::uint64_t number) {
   // Serials of files that follow each other do, too: of() relies on it.
   segment.serial =
       segments_.size() == 1 ? next_serial_ : segments_[segments_.size() - 2].serial + 1;
-  CHECK(segment.serial <= JournalNote::kFileLast);
+  CHECK(segment.serial <= JournalFields::kFileLast);
   next_serial_ = segment.serial + 1;
   older_bytes_ += newest_bytes;
   return segment;
@@ -46,14 +46,14 @@ void Segments::merge_newest() {
   Segment& newest = segments_.back();
   Segment& before = segments_[segments_.size() - 2];
   for (JobRef ref = newest.first; ref != JobRef::none; ref = after(ref)) {
-    jobs_.journal_note(ref).set_file(before.serial);
+    jobs_.journal_fields(ref).set_file(before.serial);
   }
   if (newest.first != JobRef::none) {
-    jobs_.journal_note(newest.first).previous = before.last;
+    jobs_.journal_fields(newest.first).previous = before.last;
     if (before.last == JobRef::none) {
       before.first = newest.first;
     } else {
-      jobs_.journal_note(before.last).next = newest.first;
+      jobs_.journal_fields(before.last).next = newest.first;
     }
     before.last = newest.last;
   }
@@ -64,7 +64,7 @@ void Segments::merge_newest() {
   remove_newest();
 }
 
-void Segments::note_id(JobId id, std::uint64_t record) {
+void Segments::remember_id(JobId id, std::uint64_t record) {
   Segment& segment = segments_.back();
   if (id <= segment.highest_id) return;
   segment.highest_id = id;
@@ -73,16 +73,16 @@ void Segments::note_id(JobId id, std::uint64_t record) {
 
 void Segments::attach(JobRef ref, std::uint64_t bytes) {
   CHECK(!segments_.empty());
-  JournalNote& note = jobs_.journal_note(ref);
-  if (note.file != 0) detach(ref, bytes);
+  JournalFields& fields = jobs_.journal_fields(ref);
+  if (fields.file != 0) detach(ref, bytes);
   Segment& segment = segments_.back();
-  note.set_file(segment.serial);
-  note.previous = segment.last;
-  note.next = JobRef::none;
+  fields.set_file(segment.serial);
+  fields.previous = segment.last;
+  fields.next = JobRef::none;
   if (segment.last == JobRef::none) {
     segment.first = ref;
   } else {
-    jobs_.journal_note(segment.last).next = ref;
+    jobs_.journal_fields(segment.last).next = ref;
   }
   segment.last = ref;
   segment.live_bytes += bytes;
@@ -94,19 +94,19 @@ void Segments::attach(JobRef ref, std::uint64_t bytes) {
 void Segments::detach(JobRef ref, std::uint64_t bytes) {
   Segment* segment = of(ref);
   if (segment == nullptr) return;
-  JournalNote& note = jobs_.journal_note(ref);
-  if (note.previous == JobRef::none) {
-    segment->first = note.next;
+  JournalFields& fields = jobs_.journal_fields(ref);
+  if (fields.previous == JobRef::none) {
+    segment->first = fields.next;
   } else {
-    jobs_.journal_note(note.previous).next = note.next;
+    jobs_.journal_fields(fields.previous).next = fields.next;
   }
-  if (note.next == JobRef::none) {
-    segment->last = note.previous;
+  if (fields.next == JobRef::none) {
+    segment->last = fields.previous;
   } else {
-    jobs_.journal_note(note.next).previous = note.previous;
+    jobs_.journal_fields(fields.next).previous = fields.previous;
   }
-  note.file = 0;
-  note.previous = note.next = JobRef::none;
+  fields.file = 0;
+  fields.previous = fields.next = JobRef::none;
   CHECK(segment->live_jobs > 0 && live_jobs_ > 0);
   CHECK(segment->live_bytes >= bytes && live_bytes_ >= bytes);
   segment->live_bytes -= bytes;
@@ -124,11 +124,11 @@ void Segments::check_invariants() const {
     std::uint32_t here = 0;
     JobRef before = JobRef::none;
     for (JobRef ref = segment.first; ref != JobRef::none;) {
-      const JournalNote& note = jobs_.journal_note(ref);
-      CHECK(note.file == segment.serial);
-      CHECK(note.previous == before);
+      const JournalFields& fields = jobs_.journal_fields(ref);
+      CHECK(fields.file == segment.serial);
+      CHECK(fields.previous == before);
       before = ref;
-      ref = note.next;
+      ref = fields.next;
       ++here;
     }
     CHECK(before == segment.last);
@@ -139,7 +139,7 @@ void Segments::check_invariants() const {
   CHECK(bytes == live_bytes_);
   CHECK(older_bytes == older_bytes_);
   CHECK(jobs == live_jobs_);
-  CHECK(jobs == jobs_.size() + jobs_.remains());
+  CHECK(jobs == jobs_.size() + jobs_.tombstones());
 }
 
 }  // namespace haricot::binlog

@@ -37,7 +37,7 @@ bool BinlogFolder::take(const std::string& path, std::string& error) {
     error = disk_.last_error();
     return false;
   }
-  disk_.reserve_descriptors(DescriptorReserve::share_of(descriptor_limit()));
+  disk_.set_spare_descriptors(SpareDescriptors::share_of(descriptor_limit()));
   if (lock_.take(disk_.descriptor()) != LockStatus::taken) {
     error = lock_.why_not(path);
     return false;
@@ -111,11 +111,11 @@ bool BinlogFolder::pass_fence() {
   bool was_told = false;
   while (!fence_->is_fenced() && !fence_->is_fresh()) {
     (void)disk_.check_fence(kPatience);
-    fence_->note_if_stuck();
+    fence_->fence_if_stuck();
     notifier_.keep_alive(read_clock());
     was_told = tell_of_wait(began) || was_told;
   }
-  fence_->note_if_stuck();
+  fence_->fence_if_stuck();
   if (fence_->is_fenced()) return false;
   if (was_told) {
     const Duration waited = read_clock() - began;
@@ -314,7 +314,7 @@ void BinlogFolder::on_waiting(void* self) {
   folder.notifier_.keep_alive(now);
   if (folder.progress_.take(now)) folder.notifier_.takes_time("stopping: waiting for the disk");
   if (!folder.fence_ || folder.end_ == nullptr) return;
-  folder.fence_->note_if_stuck();
+  folder.fence_->fence_if_stuck();
   if (folder.is_fenced()) folder.end_(folder.end_context_);
 }
 

@@ -38,7 +38,7 @@ class BinlogFolder {
   // The folder, for the sandbox. Requires: take().
   int folder_descriptor() const { return disk_.descriptor(); }
   // The sandbox was entered: no other folder can be used any more.
-  void note_sandbox() { disk_.note_sandbox(); }
+  void mark_sandboxed() { disk_.mark_sandboxed(); }
 
   enum class Opened : std::uint8_t { ok, refused, stopped, fenced };
   // Brings the jobs back, and tells the log how it went, and the service manager how it goes.

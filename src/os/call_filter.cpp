@@ -111,15 +111,15 @@ class Program {
   }
   // The call's number is gone after this, so it has the last word on its call.
   void allow(const Condition& condition) {
-    constexpr unsigned kSteps = 5;
-    jump_if_equal(condition.call, 0, kSteps);
+    constexpr unsigned kInstructions = 5;
+    jump_if_equal(condition.call, 0, kInstructions);
     const std::size_t before = instructions_.size();
     load(offsetof(seccomp_data, args) + condition.argument * sizeof(seccomp_data::args[0]));
     add(BPF_ALU | BPF_AND | BPF_K, condition.mask, 0, 0);
     jump_if_equal(condition.value, 0, 1);
     answer(SECCOMP_RET_ALLOW);
     answer(SECCOMP_RET_ERRNO | EPERM);
-    CHECK(instructions_.size() == before + kSteps);
+    CHECK(instructions_.size() == before + kInstructions);
   }
   std::vector<sock_filter> take() {
     answer(SECCOMP_RET_ERRNO | EPERM);

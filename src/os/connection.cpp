@@ -84,14 +84,14 @@ Connection::Result Connection::send(Service& service, SendShares& shares) {
       send_again_ = true;
       break;
     }
-    std::size_t offered = 0;
-    const ssize_t result = offer(session_->output(), left, offered);
+    std::size_t tried = 0;
+    const ssize_t result = send_part(session_->output(), left, tried);
     if (result < 0 && !is_passing(errno)) return Result::broken;
     const std::size_t sent = result < 0 ? 0 : static_cast<std::size_t>(result);
-    CHECK(offered > 0 && offered <= left);  // Else this would never end.
+    CHECK(tried > 0 && tried <= left);  // Else this would never end.
     service.sent(*session_, sent);
     left -= sent;
-    if (sent < offered) {
+    if (sent < tried) {
       send_again_ = true;
       break;
     }
@@ -102,20 +102,21 @@ Connection::Result Connection::send(Service& service, SendShares& shares) {
 
 // One system call for as much of the output as it takes; its result. Almost always the output is
 // one piece, and for that send() costs less than sendmsg().
-ssize_t Connection::offer(const Output& output, std::size_t bytes_max, std::size_t& offered) const {
+ssize_t Connection::send_part(const Output& output, std::size_t bytes_max,
+                              std::size_t& tried) const {
   constexpr std::size_t kPiecesMax = 64;
   if (const std::string_view bytes = output.single_piece(); !bytes.empty()) {
-    offered = std::min(bytes.size(), bytes_max);
-    return ::send(socket_.get(), bytes.data(), offered, MSG_NOSIGNAL);
+    tried = std::min(bytes.size(), bytes_max);
+    return ::send(socket_.get(), bytes.data(), tried, MSG_NOSIGNAL);
   }
   std::array<std::string_view, kPiecesMax> pieces;
   std::array<iovec, kPiecesMax> vectors;
   const std::size_t gathered = output.gather(pieces);
   std::size_t count = 0;
-  for (; count < gathered && offered < bytes_max; ++count) {
-    const std::size_t bytes = std::min(pieces[count].size(), bytes_max - offered);
+  for (; count < gathered && tried < bytes_max; ++count) {
+    const std::size_t bytes = std::min(pieces[count].size(), bytes_max - tried);
     vectors[count] = iovec{const_cast<char*>(pieces[count].data()), bytes};
-    offered += bytes;
+    tried += bytes;
   }
   msghdr message{};
   message.msg_iov = vectors.data();
@@ -123,7 +124,7 @@ ssize_t Connection::offer(const Output& output, std::size_t bytes_max, std::size
   return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
 }
 
-void Connection::note_half_close(Service& service) {
+void Connection::mark_half_closed(Service& service) {
   service.peer_half_closed(*session_);
 }
 

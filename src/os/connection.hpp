@@ -44,7 +44,7 @@ class Connection : public EventSource {
   // Sends what may be sent, as much as the turn allows. What is left stays in the session.
   Result send(Service& service, SendShares& shares);
   // The peer has closed its writing side. Bytes that the peer sent before may still be unread.
-  void note_half_close(Service& service);
+  void mark_half_closed(Service& service);
   // The events for which the connection has to be watched now.
   std::uint32_t wanted_events() const;
 
@@ -60,7 +60,7 @@ class Connection : public EventSource {
 
   Result read_once(Service& service, std::span<char> scratch, Instant now, std::size_t& left,
                    bool& filled);
-  ssize_t offer(const Output& output, std::size_t bytes_max, std::size_t& offered) const;
+  ssize_t send_part(const Output& output, std::size_t bytes_max, std::size_t& tried) const;
 
   Descriptor socket_;
   Session* session_ = nullptr;

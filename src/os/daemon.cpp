@@ -225,7 +225,7 @@ void Daemon::handle_connection(EventSource& source, std::uint32_t events) {
     close(connection);
     return;
   } else if ((events & EPOLLRDHUP) != 0) {
-    connection.note_half_close(service_);
+    connection.mark_half_closed(service_);
   }
   if ((events & EPOLLOUT) != 0) {
     send_from(connection);

@@ -77,7 +77,7 @@ Descriptor FolderDisk::open_in_folder(const char* name, int flags, unsigned mode
   while (true) {
     Descriptor file(::openat(folder_.get(), name, flags, mode));
     const bool none_left = !file && (errno == EMFILE || errno == ENFILE);
-    if (!none_left || !reserve_.release_one()) return file;
+    if (!none_left || !spare_descriptors_.release_one()) return file;
   }
 }
 
@@ -91,7 +91,7 @@ DiskStatus FolderDisk::list_folder(std::vector<std::string>& names) {
   // Reading moves a position, so it gets a descriptor of its own.
   Descriptor folder = open_in_folder(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const int error = folder ? list_names(std::move(folder), names) : errno;
-  reserve_.refill();
+  spare_descriptors_.refill();
   return error == 0 ? DiskStatus::ok : fail(error, "list the folder");
 }
 
@@ -258,7 +258,7 @@ void FolderDisk::close(FileHandle file) {
   CHECK(!syncer_.is_under_way(number_of(file)));
   if (looked_for_ == file) looked_for_ = FileHandle::none;
   ::close(number_of(file));
-  reserve_.refill();
+  spare_descriptors_.refill();
 }
 
 DiskStatus FolderDisk::rename(const std::string& from, const std::string& to) {

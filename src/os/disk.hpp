@@ -19,9 +19,9 @@
 
 #include "haricot/binlog/disk.hpp"
 #include "os/descriptor.hpp"
-#include "os/descriptor_reserve.hpp"
 #include "os/folder_fence.hpp"
 #include "os/folder_lock.hpp"
+#include "os/spare_descriptors.hpp"
 #include "os/syncer.hpp"
 
 namespace haricot::os {
@@ -41,7 +41,7 @@ class FolderDisk final : public binlog::Disk {
   [[nodiscard]] bool open(const std::string& path);
   // Keeps so many descriptors for the files of the folder, lest connections take all. Requires: it
   // is open.
-  void reserve_descriptors(std::size_t count) { reserve_.fill(folder_.get(), count); }
+  void set_spare_descriptors(std::size_t count) { spare_descriptors_.fill(folder_.get(), count); }
   // From now on files can be read while another server writes to them: if a reader sees some bytes,
   // it also sees all bytes that were written before them. This is slower.
   void expect_writers() { has_writers_ = true; }
@@ -74,7 +74,7 @@ class FolderDisk final : public binlog::Disk {
   };
   void set_watcher(Watcher watcher) { watcher_ = watcher; }
   // The sandbox lets this process use no other folder than the one that is open.
-  void note_sandbox() { is_sandboxed_ = true; }
+  void mark_sandboxed() { is_sandboxed_ = true; }
   // The folder, for FolderLock.
   int descriptor() const { return folder_.get(); }
   // For epoll: readable when next_sync_done() may have something; it stays so until that says no.
@@ -173,7 +173,7 @@ class FolderDisk final : public binlog::Disk {
   bool is_holding_ = false;
   std::vector<HeldFile> held_;  // By number. What the newest of them had:
   binlog::FileBytes newest_;
-  DescriptorReserve reserve_;
+  SpareDescriptors spare_descriptors_;
   Syncer syncer_;
   std::string last_error_;
   Watcher watcher_;

@@ -88,9 +88,9 @@ Presence FolderDisk::look_for_lock() {
 
 DiskStatus FolderDisk::return_to_folder(bool& is_new) {
   is_new = false;
-  for (int i = 0; i < kDescriptorsToReturn; ++i) (void)reserve_.release_one();
+  for (int i = 0; i < kDescriptorsToReturn; ++i) (void)spare_descriptors_.release_one();
   const DiskStatus status = go_back(is_new);
-  reserve_.refill();
+  spare_descriptors_.refill();
   return status;
 }
 
@@ -151,7 +151,7 @@ DiskStatus FolderDisk::move_to(Descriptor folder) {
   if (result < 0) return fail(errno, "open", path_);
   if (lock_ != nullptr) *lock_ = std::move(lock);
   lock_is_new_ = lock_ != nullptr;
-  reserve_.renew();
+  spare_descriptors_.renew();
   return DiskStatus::ok;
 }
 

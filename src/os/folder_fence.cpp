@@ -198,17 +198,17 @@ bool FolderFence::check(Watcher watcher) {
       case Found::good:
         if (is_fenced_) return false;
         good_at_ = now;
-        note_failure({});
+        set_failure({});
         end_work();
         return true;
       case Found::fenced:
         give_up(Cause::another_server, std::move(why));
         return false;
       case Found::failed:
-        note_failure(std::move(why));
+        set_failure(std::move(why));
         break;
     }
-    note_if_stuck();
+    fence_if_stuck();
     if (watcher.function != nullptr && !watcher.function(watcher.context)) return false;
     std::this_thread::sleep_for(kPauseBetweenTries);
   }
@@ -243,7 +243,7 @@ std::string FolderFence::failure() const {
   return failure_;
 }
 
-void FolderFence::note_failure(std::string why) {
+void FolderFence::set_failure(std::string why) {
   const std::lock_guard lock(mutex_);
   failure_ = std::move(why);
 }
@@ -252,7 +252,7 @@ void FolderFence::begin_work() {
   if (busy_since_ == kNever) busy_since_ = read_boot_clock();
 }
 
-void FolderFence::note_if_stuck() {
+void FolderFence::fence_if_stuck() {
   const std::int64_t since = busy_since_;
   if (since == kNever || read_boot_clock() - since <= patience_.count()) return;
   std::string why = failure();

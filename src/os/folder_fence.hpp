@@ -85,7 +85,7 @@ class FolderFence {
   std::string why() const;
   Cause cause() const;
   // Gives up if something has been under way on the volume for longer than the patience.
-  void note_if_stuck();
+  void fence_if_stuck();
   Duration patience() const { return patience_; }
 
   // What the last check has failed for, while none has been good since; empty: it has not.
@@ -105,7 +105,7 @@ class FolderFence {
 
   Found look(std::string& why) const;
   bool check(Watcher watcher);
-  void note_failure(std::string why);
+  void set_failure(std::string why);
 
   const Duration patience_;
   const Duration settle_;

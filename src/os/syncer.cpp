@@ -54,21 +54,21 @@ bool Syncer::start_thread() {
 }
 
 void Syncer::start(int descriptor, bool is_folder, std::uint64_t ticket) {
-  start(Slot{.descriptor = descriptor, .is_folder = is_folder, .ticket = ticket});
+  start(Entry{.descriptor = descriptor, .is_folder = is_folder, .ticket = ticket});
 }
 
 void Syncer::start_removal(int folder, std::string_view name, bool sync, std::uint64_t ticket,
                            int note) {
   CHECK(!name.empty() && name.size() <= kNameBytesMax);
-  Slot slot{
+  Entry entry{
       .descriptor = folder, .is_folder = true, .ticket = ticket, .has_to_sync = sync, .note = note};
-  name.copy(slot.name.data(), name.size());
-  start(slot);
+  name.copy(entry.name.data(), name.size());
+  start(entry);
 }
 
-void Syncer::start(const Slot& started) {
-  CHECK(started_ - taken_ < kSlots);
-  slot(started_) = started;
+void Syncer::start(const Entry& started) {
+  CHECK(started_ - taken_ < kEntries);
+  entry(started_) = started;
   if (!thread_.joinable() && !start_thread()) {
     work_on(started_++);
     return;
@@ -102,7 +102,7 @@ void Syncer::run() {
       if (!good) wake_main_thread();
       continue;
     }
-    // From its start to its end the slot is this thread's.
+    // From its start to its end the entry is this thread's.
     work_on(number);
   }
 }
@@ -132,7 +132,7 @@ bool Syncer::check_fence(std::chrono::milliseconds most) {
 }
 
 void Syncer::work_on(std::uint64_t number) {
-  Slot& work = slot(number);
+  Entry& work = entry(number);
   // What a removal takes away must be another server's to read, if there is one.
   if (work.name[0] != '\0' && !pass_fence()) {
     wake_main_thread();
@@ -175,7 +175,7 @@ bool Syncer::next_ended(Ended& ended) {
     CHECK(taken_ <= ended_ && ended_ <= started_);
     if (taken_ == ended_) return false;
   }
-  const Slot& first = slot(taken_++);
+  const Entry& first = entry(taken_++);
   ended = Ended{first.ticket, first.error, first.removal_error, first.name.data()};
   ++uncounted_;
   return true;
@@ -188,9 +188,9 @@ bool Syncer::wait(std::chrono::milliseconds most) {
 }
 
 bool Syncer::is_under_way(int descriptor) const {
-  CHECK(taken_ <= started_ && started_ - taken_ <= kSlots);
+  CHECK(taken_ <= started_ && started_ - taken_ <= kEntries);
   for (std::uint64_t number = taken_; number < started_; ++number) {
-    if (slot(number).descriptor == descriptor) return true;
+    if (entry(number).descriptor == descriptor) return true;
   }
   return false;
 }

@@ -79,9 +79,9 @@ class Syncer {
   static int sync_to_disk(int descriptor, bool is_folder);
 
  private:
-  static constexpr std::uint64_t kSlots = binlog::Disk::kSyncsUnderWayMax;
+  static constexpr std::uint64_t kEntries = binlog::Disk::kSyncsUnderWayMax;
 
-  struct Slot {
+  struct Entry {
     int descriptor = -1;
     bool is_folder = false;
     std::uint64_t ticket = 0;
@@ -91,12 +91,12 @@ class Syncer {
     int note = -1;
     std::array<char, kNameBytesMax + 1> name{};  // What is to be removed; empty: nothing.
   };
-  Slot& slot(std::uint64_t number) { return slots_[number % kSlots]; }
-  const Slot& slot(std::uint64_t number) const { return slots_[number % kSlots]; }
+  Entry& entry(std::uint64_t number) { return entries_[number % kEntries]; }
+  const Entry& entry(std::uint64_t number) const { return entries_[number % kEntries]; }
 
   bool start_thread();
   void run();
-  void start(const Slot& slot);
+  void start(const Entry& entry);
   void work_on(std::uint64_t number);
   bool pass_fence();
   bool is_shut() const { return fence_ != nullptr && fence_->is_fenced(); }
@@ -106,7 +106,7 @@ class Syncer {
   Descriptor completions_;
   std::thread thread_;
 
-  // A ring of slots, each of which passes from the main thread to the other and back:
+  // A ring of entries, each of which passes from the main thread to the other and back:
   //
   //   taken_ <= ended_ <= started_ <= taken_ + kSlots
   //
@@ -116,7 +116,7 @@ class Syncer {
   std::mutex mutex_;
   std::condition_variable wake_;  // The thread has something to do.
   std::condition_variable ended_one_;
-  std::array<Slot, kSlots> slots_;
+  std::array<Entry, kEntries> entries_;
   std::uint64_t started_ = 0;
   std::uint64_t ended_ = 0;
   std::uint64_t taken_ = 0;  // The main thread's alone.

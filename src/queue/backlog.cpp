@@ -91,12 +91,12 @@ void Backlog::resume() {
 void Backlog::fire_tube(Tube& tube, const Budget& budget) {
   const bool pause_ends = tube.paused && tube.pause_end <= state_.now;
   if (pause_ends) let_go_on(tube);
-  if (tube.is_behind || pause_ends) offers_.serve_waiting(tube, budget);
+  if (tube.is_behind || pause_ends) serving_.serve_waiting(tube, budget);
   while (!budget.is_used_up() && !tube.delayed.empty() &&
          tube.delayed.top().deadline <= state_.now) {
     state_.steps += QueueState::kStepsPerJob;
-    if (offers_.to_ready(tube.delayed.top().job, Place::delayed) == Outcome::done) {
-      offers_.offer(tube);
+    if (serving_.to_ready(tube.delayed.top().job, Place::delayed) == Outcome::done) {
+      serving_.serve(tube);
     }
   }
   state_.arm_tube(tube);
@@ -109,7 +109,7 @@ void Backlog::let_go_on(Tube& tube) {
 
 void Backlog::end_pause(Tube& tube) {
   let_go_on(tube);
-  call([&](const Budget& budget) { offers_.serve_waiting(tube, budget); });
+  call([&](const Budget& budget) { serving_.serve_waiting(tube, budget); });
 }
 
 // The end of a TTR is not recorded in the journal where a job may be tried as often as it takes:
@@ -121,7 +121,7 @@ void Backlog::fire_client(Client& client, const Budget& budget) {
     const JobRef ref = client.reserved_.top().job;
     state_.jobs.count(ref, JobEvent::timeout);
     ++state_.counts.timeouts;
-    offers_.take_back(ref);
+    serving_.take_back(ref);
   }
   if (client.waiting_) {
     const bool is_soon = watching_.is_deadline_soon(client);
@@ -137,13 +137,13 @@ void Backlog::fire_client(Client& client, const Budget& budget) {
 // Tasks ------------------------------------------------------------------------------------------
 
 // Room for a task, and for its answer.
-void Backlog::make_room() {
-  make_room_for_delivery();
-  tasks_.make_room();
+void Backlog::allocate_task() {
+  allocate_delivery();
+  tasks_.allocate_task();
 }
 
 // Where the two ways meet in which a command ends that may be long: its task is the same, and so is
-// its answer, whether it is done with the first piece or much later. Requires: make_room().
+// its answer, whether it is done with the first piece or much later. Requires: allocate_task().
 Outcome Backlog::begin(Client& client, Tube* tube, engine_tasks::Work work) {
   Task& task = tasks_.begin(&client, tube);
   task.work = std::move(work);
@@ -164,7 +164,7 @@ void Backlog::answer(Task& task, const TaskAnswer& answer) {
 }
 
 Backlog::Task& Backlog::begin_always(engine_tasks::Work work) {
-  tasks_.make_room();
+  tasks_.allocate_task();
   Task& task = tasks_.begin(nullptr, nullptr);
   task.work = std::move(work);
   tasks_.put_aside(task);
@@ -186,7 +186,7 @@ void Backlog::work(const Budget& budget) {
 }
 
 TaskState Backlog::do_piece(Task& task, const Budget& budget) {
-  return std::visit([&](auto& work) { return step(task, work, budget); }, task.work);
+  return std::visit([&](auto& work) { return do_piece(task, work, budget); }, task.work);
 }
 
 void Backlog::end_task(const Task& task) {
@@ -224,7 +224,7 @@ void Backlog::close(Client& client) {
     return;
   }
   try {
-    tasks_.make_room();
+    tasks_.allocate_task();
   } catch (const std::bad_alloc&) {
     // No memory to put it off: all at once, then.
     const Budget all = state_.budget(Budget::kAll);
@@ -236,7 +236,7 @@ void Backlog::close(Client& client) {
   tasks_.begin(nullptr, nullptr).work.emplace<ClosedClient>(std::move(closed));
 }
 
-TaskState Backlog::step(Task&, ClosedClient& closed, const Budget& budget) {
+TaskState Backlog::do_piece(Task&, ClosedClient& closed, const Budget& budget) {
   give_back(closed, budget);
   watching_.drop_watches(closed, budget);
   if (!closed.empty()) return TaskState::goes_on;
@@ -257,14 +257,14 @@ JobRef Backlog::take_job_of(ClosedClient& closed) {
 void Backlog::give_back(ClosedClient& closed, const Budget& budget) {
   while (!budget.is_used_up() && !closed.jobs.empty()) {
     state_.steps += QueueState::kStepsPerJob;
-    offers_.take_back(take_job_of(closed));
+    serving_.take_back(take_job_of(closed));
   }
 }
 
 // Kicks ------------------------------------------------------------------------------------------
 
 Outcome Backlog::kick(Client& client, std::uint32_t bound) {
-  make_room();
+  allocate_task();
   Tube& tube = *client.used_;
   // Not by their number: that counts those that a flush has yet to free.
   return begin(client, &tube, Kick{tube.first_buried != JobRef::none, bound, 0});
@@ -272,7 +272,7 @@ Outcome Backlog::kick(Client& client, std::uint32_t bound) {
 
 // Moves jobs of the tube until the bound is reached or none is left. A journal that refuses ends
 // the kick: what was kicked so far is the answer.
-TaskState Backlog::step(Task& task, Kick& kick, const Budget& budget) {
+TaskState Backlog::do_piece(Task& task, Kick& kick, const Budget& budget) {
   Tube& tube = *task.tube;
   bool is_refused = false;
   while (kick.left > 0 && !is_refused) {
@@ -280,15 +280,15 @@ TaskState Backlog::step(Task& task, Kick& kick, const Budget& budget) {
     if (!kick.of_buried) ref = tube.delayed.empty() ? JobRef::none : tube.delayed.top().job;
     if (ref == JobRef::none) break;
     if (budget.is_used_up()) return TaskState::goes_on;
-    if (!tube.ready.reserve_one()) break;
-    const JournalStatus room = tries_.reserve_unburial(ref);
+    if (!tube.ready.allocate_one()) break;
+    const JournalStatus room = tries_.take_room_for_unburial(ref);
     if (room == JournalStatus::later) return TaskState::waits;
     is_refused = room != JournalStatus::ok;
     if (is_refused) continue;
     state_.jobs.count(ref, JobEvent::kick);
     places_.to_ready(ref, kick.of_buried ? Place::buried : Place::delayed);
     state_.journal.record(JobChange::update, flushes_.journaled(ref));
-    offers_.offer(tube);
+    serving_.serve(tube);
     state_.steps += QueueState::kStepsPerJob;
     --kick.left;
     ++kick.kicked;
@@ -302,11 +302,11 @@ TaskState Backlog::step(Task& task, Kick& kick, const Budget& budget) {
 // Modes of reserves ------------------------------------------------------------------------------
 
 Outcome Backlog::set_weighted(Client& client, bool weighted) {
-  make_room();
+  allocate_task();
   return begin(client, nullptr, ModeChange{weighted});
 }
 
-TaskState Backlog::step(Task& task, ModeChange& change, const Budget& budget) {
+TaskState Backlog::do_piece(Task& task, ModeChange& change, const Budget& budget) {
   Outcome outcome = Outcome::done;
   if (change.is_begun || change.weighted != task.client->is_weighted()) {
     outcome = watching_.change_mode(change, *task.client, budget);
@@ -320,13 +320,13 @@ TaskState Backlog::step(Task& task, ModeChange& change, const Budget& budget) {
 
 // The watch itself is the last of it, so that nobody sees it without its weight.
 Outcome Backlog::watch(Client& client, std::string_view tube_name, std::uint32_t weight) {
-  make_room();
+  allocate_task();
   Tube* const tube = state_.tubes.find_or_create(tube_name);
   if (tube == nullptr) return Outcome::out_of_memory;
   return begin(client, tube, WeightedWatch{weight});
 }
 
-TaskState Backlog::step(Task& task, WeightedWatch& watch, const Budget& budget) {
+TaskState Backlog::do_piece(Task& task, WeightedWatch& watch, const Budget& budget) {
   Outcome outcome = watching_.make_weights(watch.made, *task.client, budget);
   if (outcome == Outcome::waiting) return TaskState::goes_on;
   if (outcome == Outcome::done) outcome = watching_.watch(*task.client, *task.tube, watch.weight);
@@ -339,24 +339,24 @@ TaskState Backlog::step(Task& task, WeightedWatch& watch, const Budget& budget) 
 // What nobody has asked for
 // ------------------------------------------------------------------------
 
-TaskState Backlog::step(Task&, EndedKeys&, const Budget& budget) {
+TaskState Backlog::do_piece(Task&, EndedKeys&, const Budget& budget) {
   keys_.drop_ended(budget);
   return keys_.next_event() <= state_.now ? TaskState::goes_on : TaskState::waits;
 }
 
-TaskState Backlog::step(Task&, LateBurials&, const Budget& budget) {
+TaskState Backlog::do_piece(Task&, LateBurials&, const Budget& budget) {
   const bool is_refused = !tries_.record_late(budget);
   return is_refused || !tries_.has_late() ? TaskState::waits : TaskState::goes_on;
 }
 
-TaskState Backlog::step(Task&, ListOfTubes&, const Budget& budget) {
+TaskState Backlog::do_piece(Task&, ListOfTubes&, const Budget& budget) {
   TubeList* const list = state_.tubes.list_if_asked();
   if (list == nullptr) return TaskState::waits;
   list->work(state_.steps, budget);
   return list->is_working() ? TaskState::goes_on : TaskState::waits;
 }
 
-TaskState Backlog::step(Task&, FreedMemory&, const Budget&) {
+TaskState Backlog::do_piece(Task&, FreedMemory&, const Budget&) {
   if (age_memory_again_ <= state_.now) {
     Memory::age();
     age_memory_again_ = state_.now + kMemoryAge;

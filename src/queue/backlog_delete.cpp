@@ -17,14 +17,14 @@ namespace haricot {
 
 // What the next piece of a batch deletes.
 struct Backlog::Deletions {
-  std::vector<JobRef> refs;     // In the order of their ids.
-  std::vector<JobRef> remains;  // See Keys::make_remains().
-  std::vector<Tube*> tubes;     // That are to be offered, each once.
-  std::size_t next = 0;         // Where the batch goes on after it.
+  std::vector<JobRef> refs;            // In the order of their ids.
+  std::vector<JobRef> tombstone_refs;  // See Keys::make_tombstone().
+  std::vector<Tube*> tubes;            // That are to be offered, each once.
+  std::size_t next = 0;                // Where the batch goes on after it.
 };
 
 Outcome Backlog::delete_batch(Client& client, std::span<const JobId> ids) {
-  make_room();
+  allocate_task();
   // An id that is named twice is not found the second time.
   DeleteBatch batch{.ids = {ids.begin(), ids.end()},
                     .asked = static_cast<std::uint32_t>(ids.size())};
@@ -34,7 +34,7 @@ Outcome Backlog::delete_batch(Client& client, std::span<const JobId> ids) {
 }
 
 // The first piece has a budget of its own: that was paid for with the price of the command.
-TaskState Backlog::step(Task& task, DeleteBatch& batch, const Budget& budget) {
+TaskState Backlog::do_piece(Task& task, DeleteBatch& batch, const Budget& budget) {
   Outcome outcome = Outcome::out_of_memory;
   try {
     outcome = delete_some(*task.client, batch,
@@ -61,7 +61,7 @@ Outcome Backlog::delete_some(const Client& client, DeleteBatch& batch, const Bud
   Deletions planned = plan_deletions(client, batch, budget);
   state_.steps += (planned.next - batch.next) * turn_limits::kStepsPerNamedJob +
                   planned.refs.size() * QueueState::kStepsPerJob;
-  if (!keys_.make_remains(planned.refs, planned.remains)) return Outcome::out_of_memory;
+  if (!keys_.make_tombstones(planned.refs, planned.tombstone_refs)) return Outcome::out_of_memory;
   const JournalStatus room = delete_planned(planned, batch);
   if (room == JournalStatus::later) return Outcome::not_yet;
   if (room != JournalStatus::ok) return Outcome::journal_failed;
@@ -87,12 +87,12 @@ Backlog::Deletions Backlog::plan_deletions(const Client& client, const DeleteBat
     planned.refs.push_back(ref);
     price += QueueState::kStepsPerJob;
     Tube& tube = state_.tube_of(ref);
-    const bool is_to_be_offered = tube.many_watchers > 0 || lanes_.has(ref);
-    if (!is_to_be_offered || std::exchange(tube.is_to_be_offered, true)) continue;
+    const bool is_to_be_served = tube.many_watchers > 0 || lanes_.has(ref);
+    if (!is_to_be_served || std::exchange(tube.is_to_be_served, true)) continue;
     planned.tubes.push_back(&tube);
     price += tube.many_watchers * QueueState::kStepsPerJob + QueueState::kStepsPerDelivery;
   }
-  for (Tube* tube : planned.tubes) tube->is_to_be_offered = false;
+  for (Tube* tube : planned.tubes) tube->is_to_be_served = false;
   return planned;
 }
 
@@ -100,25 +100,26 @@ Backlog::Deletions Backlog::plan_deletions(const Client& client, const DeleteBat
 // between, the batch begins with the first one that is left.
 JournalStatus Backlog::delete_planned(const Deletions& planned, DeleteBatch& batch) {
   const std::span<const JobRef> refs = planned.refs;
-  const std::span<const JobRef> remains = planned.remains;
-  // A job that is offered meanwhile might be one of those that are to be deleted.
+  const std::span<const JobRef> tombstone_refs = planned.tombstone_refs;
+  // A job that is given to a worker meanwhile might be one of those that are to be deleted.
   for (Tube* tube : planned.tubes) ++tube->tasks;
   JournalStatus room = JournalStatus::ok;
   std::size_t done = 0;
   for (std::size_t together = refs.size(); done < refs.size();) {
     together = std::min(together, refs.size() - done);
-    const auto kept = remains.empty() ? remains : remains.subspan(done, together);
-    room = state_.journal.reserve_promised(
-        {.deletions = static_cast<std::uint32_t>(together), .kept = keys_.room_of(kept)});
+    const auto part_refs =
+        tombstone_refs.empty() ? tombstone_refs : tombstone_refs.subspan(done, together);
+    room = state_.journal.take_promised_room({.deletions = static_cast<std::uint32_t>(together),
+                                              .tombstones = keys_.room_of(part_refs)});
     if (room == JournalStatus::full && together > 1) {
       together /= 2;
       continue;
     }
     if (room != JournalStatus::ok) break;
     for (std::size_t i = 0; i < together; ++i) {
-      const bool leaves_key = !kept.empty() && kept[i] != JobRef::none;
-      const KeptKey key = leaves_key ? keys_.kept(kept[i]) : KeptKey{};
-      state_.free_if_unreferenced(delete_unoffered(refs[done + i], leaves_key ? &key : nullptr));
+      const bool leaves_key = !part_refs.empty() && part_refs[i] != JobRef::none;
+      const Tombstone key = leaves_key ? keys_.tombstone(part_refs[i]) : Tombstone{};
+      state_.free_if_unreferenced(delete_unserved(refs[done + i], leaves_key ? &key : nullptr));
     }
     done += together;
   }
@@ -127,17 +128,17 @@ JournalStatus Backlog::delete_planned(const Deletions& planned, DeleteBatch& bat
     const JobId first_left = state_.jobs[refs[done]].id;
     const auto left = std::lower_bound(batch.ids.begin(), batch.ids.end(), first_left);
     batch.next = static_cast<std::size_t>(left - batch.ids.begin());
-    keys_.unmake_remains(remains.empty() ? remains : remains.subspan(done));
+    keys_.unmake_tombstones(tombstone_refs.empty() ? tombstone_refs : tombstone_refs.subspan(done));
   }
-  offer_each(planned.tubes, done > 0);
+  serve_each(planned.tubes, done > 0);
   return room;
 }
 
 // Each tube was kept in existence. Those whose workers the budget does not reach are behind.
-void Backlog::offer_each(std::span<Tube* const> tubes, bool has_changed) {
+void Backlog::serve_each(std::span<Tube* const> tubes, bool has_changed) {
   const Budget budget = state_.budget(turn_limits::kStepsOfWakes);
   for (Tube* tube : tubes) {
-    if (has_changed) offers_.serve_waiting(*tube, budget);
+    if (has_changed) serving_.serve_waiting(*tube, budget);
   }
   for (Tube* tube : tubes) {
     --tube->tasks;

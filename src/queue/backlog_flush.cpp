@@ -11,12 +11,12 @@
 namespace haricot {
 
 Outcome Backlog::flush(Client& client, Tube& tube, JobStates states) {
-  make_room();
+  allocate_task();
   return begin(client, &tube, Flush{states, std::make_unique<FlushedJobs>()});
 }
 
 // One that is refused is answered, and goes on without its client.
-TaskState Backlog::step(Task& task, Flush& flush, const Budget& budget) {
+TaskState Backlog::do_piece(Task& task, Flush& flush, const Budget& budget) {
   const TaskState state = flush_some(flush, *task.tube, budget);
   if (task.client == nullptr || (state != TaskState::done && !flush.is_refused)) return state;
   const auto kind = flush.is_refused ? Delivery::Kind::failed : Delivery::Kind::flushed;
@@ -46,7 +46,7 @@ TaskState Backlog::flush_some(Flush& flush, Tube& tube, const Budget& budget) {
 
 // Whether the journal does not refuse a deletion; it may want to wait for its disk.
 bool Backlog::can_delete() {
-  const JournalStatus room = state_.journal.reserve_promised({.deletions = 1});
+  const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});
   if (room == JournalStatus::ok) state_.journal.release_room();
   return room == JournalStatus::ok || room == JournalStatus::later;
 }
@@ -54,7 +54,7 @@ bool Backlog::can_delete() {
 TaskState Backlog::free_some(Flush& flush, Tube& tube, const Budget& budget) {
   while (!tube.flushed->empty()) {
     if (budget.is_used_up()) return TaskState::goes_on;
-    const JournalStatus room = state_.journal.reserve_promised({.deletions = 1});
+    const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});
     if (room != JournalStatus::ok) {
       if (room == JournalStatus::later) return TaskState::waits;
       flush.is_refused = true;

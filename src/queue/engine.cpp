@@ -37,9 +37,9 @@ Engine::Engine(Instant now, Journal& journal, const HashKey& key)
       places_(state_, times_, extras_),
       restoring_(state_, keys_, extras_, places_),
       watching_(state_),
-      offers_(state_, tries_, places_, watching_),
-      backlog_(state_, flushes_, tries_, keys_, places_, watching_, offers_, lanes_),
-      transfer_(state_, lanes_, keys_, places_, restoring_, watching_, offers_) {}
+      serving_(state_, tries_, places_, watching_),
+      backlog_(state_, flushes_, tries_, keys_, places_, watching_, serving_, lanes_),
+      transfer_(state_, lanes_, keys_, places_, restoring_, watching_, serving_) {}
 
 void Engine::close(Client& client, Instant now) {
   state_.now = now;
@@ -76,7 +76,7 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
   if (memory_.is_limited() && !memory_.admit(state_.jobs.memory_bytes_for(body.size()))) {
     return Outcome::out_of_memory;
   }
-  const JournalStatus room = state_.journal.reserve_put(
+  const JournalStatus room = state_.journal.take_room_for_put(
       {tube.name.size(), body.size(), 0, tries_.limits_all()}, body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
   const JobRef ref = state_.jobs.create(put.id, std::move(body));
@@ -85,7 +85,7 @@ Outcome Engine::put(Client& client, const NewJob& put, NewBody&& body, Instant n
     return Outcome::out_of_memory;
   }
   const Outcome outcome = begin_job(tube, put, ref);
-  offers_.offer(tube);
+  serving_.serve(tube);
   return outcome;
 }
 
@@ -99,16 +99,17 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
   Keys::Found key;
   if (!tags.unique_key.empty()) {
     key = keys_.find(tube, tags.unique_key);
-    if (key.holder != JobRef::none) return put_again(tube, key.holder, put.priority);
-    if (key.remains != JobRef::none) {
-      duplicate_ = {.job = key.remains, .is_deleted = true};
+    if (key.owner != JobRef::none) return put_again(tube, key.owner, put.priority);
+    if (key.tombstone != JobRef::none) {
+      duplicate_ = {.job = key.tombstone, .is_deleted = true};
       return Outcome::duplicate;
     }
   }
   const bool may_be_buried = tries_.limits_all() || tags.tries > 0;
-  const std::size_t kept_key_bytes = tags.kept_s > 0 ? tags.unique_key.size() : 0;
-  const JournalStatus room = state_.journal.reserve_put(
-      {tube.name.size(), body.size(), put.tags.size(), may_be_buried, kept_key_bytes}, body.blob);
+  const std::size_t tombstone_key_bytes = tags.tombstone_s > 0 ? tags.unique_key.size() : 0;
+  const JournalStatus room = state_.journal.take_room_for_put(
+      {tube.name.size(), body.size(), put.tags.size(), may_be_buried, tombstone_key_bytes},
+      body.blob);
   if (room != JournalStatus::ok) return refused_put(room);
   const JobRef ref = state_.jobs.create(put.id, std::move(body), read);
   const bool has_all = ref != JobRef::none && extras_.take_up(tube, ref, tags, key);
@@ -118,7 +119,7 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
     return Outcome::out_of_memory;
   }
   const Outcome outcome = begin_job(tube, put, ref);
-  backlog_.offer_first(tube);
+  backlog_.serve_first(tube);
   return outcome;
 }
 
@@ -134,22 +135,22 @@ Outcome Engine::put_with_tags(Tube& tube, const NewJob& put, const ReadTags& rea
   ++tube.total_jobs;
   ++state_.counts.total_jobs;
 
-  const Outcome outcome = offers_.to_ready_after_delay(ref, Place::nowhere);
+  const Outcome outcome = serving_.to_ready_after_delay(ref, Place::nowhere);
   state_.journal.record(JobChange::put, flushes_.journaled(ref, job, tube));
   return outcome;
 }
 
-Outcome Engine::put_again(Tube& tube, JobRef holder, std::uint32_t priority) {
-  const bool is_raised = priority < state_.jobs[holder].priority;
+Outcome Engine::put_again(Tube& tube, JobRef owner, std::uint32_t priority) {
+  const bool is_raised = priority < state_.jobs[owner].priority;
   if (is_raised) {
-    const JournalStatus room = state_.journal.reserve_update(Promise::nothing);
+    const JournalStatus room = state_.journal.take_room_for_update(Promise::nothing);
     if (room != JournalStatus::ok) return refused_put(room);
-    places_.set_priority(holder, priority);
+    places_.set_priority(owner, priority);
     // As many jobs are open as before, so there is nothing for those who wait.
     watching_.announce(tube);
-    state_.journal.record(JobChange::in_place, flushes_.journaled(holder));
+    state_.journal.record(JobChange::in_place, flushes_.journaled(owner));
   }
-  duplicate_ = {holder, is_raised};
+  duplicate_ = {owner, is_raised};
   return Outcome::duplicate;
 }
 
@@ -176,13 +177,13 @@ ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
   state_.now = now;
   CHECK(!client.is_busy());
   mark_worker(client);
-  if (!Places::make_room(client)) return {Outcome::out_of_memory};
+  if (!Places::allocate_reserved(client)) return {Outcome::out_of_memory};
   if (Tube* best = watching_.best_tube(client); best != nullptr) {
-    return {Outcome::done, offers_.give(*best, client)};
+    return {Outcome::done, serving_.give(*best, client)};
   }
   if (watching_.is_deadline_soon(client)) return {Outcome::deadline_soon};
   if (wait_end <= now) return {Outcome::timed_out};
-  backlog_.make_room_for_delivery();
+  backlog_.allocate_delivery();
   watching_.start_waiting(client, wait_end, false);
   return {Outcome::waiting};
 }
@@ -191,12 +192,12 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   state_.now = now;
   const JobRef ref = flushes_.find(id);
   if (ref == JobRef::none || places_.of(ref) == Place::reserved) return {Outcome::not_found};
-  const bool has_memory = Places::make_room(client);
+  const bool has_memory = Places::allocate_reserved(client);
   // A restart makes reserved jobs ready. For a ready one that is so without a word; one that was
   // buried or delayed would be that again.
   const bool has_to_be_recorded = places_.of(ref) != Place::ready;
   JournalStatus room = JournalStatus::ok;
-  if (has_memory && has_to_be_recorded) room = tries_.reserve_unburial(ref);
+  if (has_memory && has_to_be_recorded) room = tries_.take_room_for_unburial(ref);
   if (room == JournalStatus::later) return {Outcome::not_yet};
   mark_worker(client);
   if (!has_memory) return {Outcome::out_of_memory};
@@ -220,22 +221,22 @@ Outcome Engine::delete_job(Client& client, JobId id) {
   if (job.state() == JobState::reserved && job.holder() != client.ref_) return Outcome::not_found;
   if (keys_.outlives(ref)) [[unlikely]]
     return delete_leaving_key(ref);
-  const JournalStatus room = state_.journal.reserve_promised({.deletions = 1});
+  const JournalStatus room = state_.journal.take_promised_room({.deletions = 1});
   if (room != JournalStatus::ok) return refused_change(room);
   backlog_.delete_now(ref, nullptr);
   return Outcome::done;
 }
 
 Outcome Engine::delete_leaving_key(JobRef ref) {
-  const JobRef remains = keys_.make_remains(ref);
-  if (remains == JobRef::none) return Outcome::out_of_memory;
-  const JournalStatus room =
-      state_.journal.reserve_promised({.deletions = 1, .kept = keys_.room_of({&remains, 1})});
+  const JobRef tombstone_ref = keys_.make_tombstone(ref);
+  if (tombstone_ref == JobRef::none) return Outcome::out_of_memory;
+  const JournalStatus room = state_.journal.take_promised_room(
+      {.deletions = 1, .tombstones = keys_.room_of({&tombstone_ref, 1})});
   if (room != JournalStatus::ok) {
-    keys_.unmake_remains({&remains, 1});
+    keys_.unmake_tombstones({&tombstone_ref, 1});
     return refused_change(room);
   }
-  const KeptKey left = keys_.kept(remains);
+  const Tombstone left = keys_.tombstone(tombstone_ref);
   backlog_.delete_now(ref, &left);
   return Outcome::done;
 }
@@ -253,7 +254,7 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   state_.now = now;
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
-  const JournalStatus room = state_.journal.reserve_update(Promise::nothing);
+  const JournalStatus room = state_.journal.take_room_for_update(Promise::nothing);
   if (room != JournalStatus::ok) return refused_change(room);
 
   Job& job = state_.jobs[ref];
@@ -262,25 +263,25 @@ Outcome Engine::release(Client& client, JobId id, std::uint32_t priority, std::u
   state_.jobs.count(ref, JobEvent::release);
   Outcome outcome = Outcome::buried;
   if (tries_.is_spent(ref)) [[unlikely]] {
-    offers_.bury_spent(ref);
+    serving_.bury_spent(ref);
   } else {
-    outcome = offers_.to_ready_after_delay(ref, Place::reserved);
+    outcome = serving_.to_ready_after_delay(ref, Place::reserved);
   }
   state_.journal.record(JobChange::update, flushes_.journaled(ref));
-  offers_.offer(state_.tubes[job.tube]);
+  serving_.serve(state_.tubes[job.tube]);
   return outcome;
 }
 
 Outcome Engine::bury(Client& client, JobId id, std::uint32_t priority) {
   const JobRef ref = held_by(client, id);
   if (ref == JobRef::none) return Outcome::not_found;
-  const JournalStatus room = state_.journal.reserve_update(Promise::nothing);
+  const JournalStatus room = state_.journal.take_room_for_update(Promise::nothing);
   if (room != JournalStatus::ok) return refused_change(room);
   state_.jobs[ref].priority = priority;
   state_.jobs.count(ref, JobEvent::bury);
   places_.to_buried(ref, Place::reserved);
   state_.journal.record(JobChange::update, flushes_.journaled(ref));
-  offers_.offer(state_.tube_of(ref));
+  serving_.serve(state_.tube_of(ref));
   return Outcome::done;
 }
 
@@ -301,13 +302,13 @@ Outcome Engine::kick_job(JobId id, Instant now) {
   const Place from = places_.of(ref);
   if (from != Place::buried && from != Place::delayed) return Outcome::not_found;
   Tube& tube = state_.tube_of(ref);
-  if (!tube.ready.reserve_one()) return Outcome::not_found;
-  const JournalStatus room = tries_.reserve_unburial(ref);
+  if (!tube.ready.allocate_one()) return Outcome::not_found;
+  const JournalStatus room = tries_.take_room_for_unburial(ref);
   if (room != JournalStatus::ok) return refused_change(room);
   state_.jobs.count(ref, JobEvent::kick);
   places_.to_ready(ref, from);
   state_.journal.record(JobChange::update, flushes_.journaled(ref));
-  offers_.offer(tube);
+  serving_.serve(tube);
   return Outcome::done;
 }
 

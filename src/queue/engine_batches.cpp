@@ -14,12 +14,12 @@ Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bo
   state_.now = now;
   CHECK(!client.is_busy());
   taken.reserve(taken.size() + count);
-  backlog_.make_room_for_delivery();
+  backlog_.allocate_delivery();
   mark_worker(client);
   const std::uint64_t before = state_.steps;
   bool is_empty = true;
   for (; count > 0 && state_.steps - before < kStepsPerBatch; --count) {
-    if (!Places::make_room(client)) {
+    if (!Places::allocate_reserved(client)) {
       if (is_empty) return Outcome::out_of_memory;
       break;
     }
@@ -27,7 +27,7 @@ Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bo
     if (best == nullptr) break;
     const bool fits = bound.fits(bound.context, state_.jobs[best->ready.top().job].body_bytes);
     if (!is_empty && !fits) break;
-    taken.push_back(offers_.give(*best, client));
+    taken.push_back(serving_.give(*best, client));
     state_.steps += kStepsPerJob;
     is_empty = false;
   }

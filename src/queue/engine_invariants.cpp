@@ -31,7 +31,7 @@ class Inspection {
     check_tubes_of_tasks();
     check_lanes();
     check_keys();
-    check_kept();
+    check_tombstones();
     CHECK(closed_watches_ == 0);
     CHECK(askers_.size() == awaited_);
     CHECK(engine_.backlog_.tasks_.awaited() == awaited_);
@@ -71,7 +71,7 @@ class Inspection {
       if (state == JobState::reserved) ++counts.reserved;
     }
     check_key(ref, job);
-    if (job.has_tags != 0 && engine_.state_.jobs.has_kept_key(ref)) {
+    if (job.has_tags != 0 && engine_.state_.jobs.leaves_tombstone(ref)) {
       const std::size_t name_bytes = engine_.state_.tubes[job.tube].name.size();
       bytes_to_come_ += engine_.keys_.bytes_more_when_deleted(ref, name_bytes);
     }
@@ -79,14 +79,14 @@ class Inspection {
     return job;
   }
 
-  template <typename Slot, typename CheckSlot>
-  void check_heap(const IndexedHeap<Slot>& heap, JobState state, CheckSlot check_slot) {
+  template <typename Entry, typename CheckEntry>
+  void check_heap(const IndexedHeap<Entry>& heap, JobState state, CheckEntry check_entry) {
     for (std::uint32_t i = 0; i < heap.size(); ++i) {
-      const Slot& slot = heap.at(i);
-      if (i > 0) CHECK(!(slot < heap.at((i - 1) / 2)));
-      const Job& job = check_job(slot.job, state);
+      const Entry& entry = heap.at(i);
+      if (i > 0) CHECK(!(entry < heap.at((i - 1) / 2)));
+      const Job& job = check_job(entry.job, state);
       CHECK(job.heap_index() == i);
-      check_slot(slot, job);
+      check_entry(entry, job);
     }
   }
 
@@ -98,16 +98,16 @@ class Inspection {
     CHECK(tube.paused || tube.pause_s == 0);
 
     std::uint64_t urgent = 0;
-    check_heap(tube.ready, JobState::ready, [&](const ReadySlot& slot, const Job& job) {
+    check_heap(tube.ready, JobState::ready, [&](const ReadyEntry& entry, const Job& job) {
       CHECK(job.tube == tube.ref);
-      CHECK(slot == ReadySlot(job.id, job.priority, slot.job, slot.is_blocked()));
-      const Lane* lane = engine_.lanes_.lanes_.lane_of(slot.job);
-      CHECK(slot.is_blocked() == (lane != nullptr && lane->open != slot.job));
+      CHECK(entry == ReadyEntry(job.id, job.priority, entry.job, entry.is_blocked()));
+      const Lane* lane = engine_.lanes_.lanes_.lane_of(entry.job);
+      CHECK(entry.is_blocked() == (lane != nullptr && lane->open != entry.job));
       if (lane != nullptr) ++jobs_in_[lane].ready;
       if (job.is_urgent()) ++urgent;
     });
     check_heap(tube.delayed, JobState::delayed,
-               [&](const DeadlineSlot&, const Job& job) { CHECK(job.tube == tube.ref); });
+               [&](const DeadlineEntry&, const Job& job) { CHECK(job.tube == tube.ref); });
     const Flushed flushed = check_flush(tube);
     urgent += flushed.urgent;
     CHECK(tube.urgent == urgent);
@@ -159,31 +159,31 @@ class Inspection {
     CHECK(engine_.state_.jobs.has_key(ref) == !key.empty());
     if (key.empty()) return;
     CHECK(engine_.state_.jobs.unique_key(ref) == key);
-    const bool is_found = engine_.keys_.held_.find(job.tube, key).holder == ref;
-    CHECK(engine_.keys_.held_.holds(ref) == is_found);
+    const bool is_found = engine_.keys_.owned_.find(job.tube, key).owner == ref;
+    CHECK(engine_.keys_.owned_.owns(ref) == is_found);
     if (is_found) ++keys_held_;
   }
 
   void check_keys() const {
-    CHECK(engine_.keys_.held_.size() == keys_held_);
-    CHECK(engine_.keys_.held_.memory_bytes() == keys_held_ * UniqueKeys::kBytesOfKey);
+    CHECK(engine_.keys_.owned_.size() == keys_held_);
+    CHECK(engine_.keys_.owned_.memory_bytes() == keys_held_ * UniqueKeys::kBytesOfKey);
   }
 
-  // Whatever remains of a job has its key, and nobody else in the tube has that key.
-  void check_kept() {
+  // A tombstone has its key, and nobody else in the tube has that key.
+  void check_tombstones() {
     const JobStore& store = engine_.state_.jobs;
-    engine_.keys_.kept_.check_invariants();
-    CHECK(engine_.keys_.kept_.size() == store.remains());
-    CHECK(engine_.keys_.kept_.bytes_to_come() == bytes_to_come_);
-    for (JobRef ref = store.first_remains_from(0); ref != JobRef::none;
-         ref = store.first_remains_from(store[ref].id + 1)) {
+    engine_.keys_.tombstones_.check_invariants();
+    CHECK(engine_.keys_.tombstones_.size() == store.tombstones());
+    CHECK(engine_.keys_.tombstones_.bytes_to_come() == bytes_to_come_);
+    for (JobRef ref = store.first_tombstone_from(0); ref != JobRef::none;
+         ref = store.first_tombstone_from(store[ref].id + 1)) {
       CHECK(store[ref].id < engine_.state_.next_id);
       CHECK(store.find(store[ref].id) == JobRef::none);
       const std::size_t tag_bytes = JobStore::tag_bytes_of(store.tags(ref));
       job_memory_bytes_ += store.memory_bytes_for(store.tube_name_of(ref).size(), tag_bytes);
       const Tube* const tube = engine_.state_.tubes.find(store.tube_name_of(ref));
       const std::string_view key = store.unique_key(ref);
-      CHECK(tube == nullptr || engine_.keys_.held_.find(tube->ref, key).holder == JobRef::none);
+      CHECK(tube == nullptr || engine_.keys_.owned_.find(tube->ref, key).owner == JobRef::none);
     }
   }
 
@@ -197,7 +197,7 @@ class Inspection {
     CHECK(links.above == above);
     if (above != JobRef::none) {
       const Job& better = engine_.state_.jobs[above];
-      CHECK(ReadySlot(better.id, better.priority, above) < ReadySlot(job.id, job.priority, ref));
+      CHECK(ReadyEntry(better.id, better.priority, above) < ReadyEntry(job.id, job.priority, ref));
     }
     return 1 + check_lane_heap(lane, links.left, ref) + check_lane_heap(lane, links.right, ref);
   }
@@ -227,12 +227,12 @@ class Inspection {
     ++flushes_;
     const FlushedJobs& flushed = *tube.flushed;
     CHECK(!flushed.empty());
-    check_heap(flushed.ready, JobState::ready, [&](const ReadySlot& slot, const Job& job) {
-      CHECK(job.tube == tube.ref && engine_.flushes_.have(slot.job));
+    check_heap(flushed.ready, JobState::ready, [&](const ReadyEntry& entry, const Job& job) {
+      CHECK(job.tube == tube.ref && engine_.flushes_.have(entry.job));
       if (job.is_urgent()) ++found.urgent;
     });
-    check_heap(flushed.delayed, JobState::delayed, [&](const DeadlineSlot& slot, const Job& job) {
-      CHECK(job.tube == tube.ref && engine_.flushes_.have(slot.job));
+    check_heap(flushed.delayed, JobState::delayed, [&](const DeadlineEntry& entry, const Job& job) {
+      CHECK(job.tube == tube.ref && engine_.flushes_.have(entry.job));
     });
     found.ready = flushed.ready.size();
     found.delayed = flushed.delayed.size();
@@ -252,7 +252,7 @@ class Inspection {
       CHECK(client->has_many_watches() == (index < tube.many_watchers));
       if (!client->has_many_watches()) continue;
       if (client->waiting_) ++waiting;
-      if (watch->index >= client->index_->kept_watches) continue;
+      if (watch->index >= client->index_->indexed_watches) continue;
       const bool is_weighted = client->is_weighted();
       CHECK(client->index_->is_offer_right(*watch, is_weighted ? &*client->weights_ : nullptr));
     }
@@ -306,7 +306,7 @@ class Inspection {
     CHECK(client.weights_ == nullptr || client.weights_->size() == client.watches_.size());
     check_index(client);
 
-    check_heap(client.reserved_, JobState::reserved, [&](const DeadlineSlot&, const Job& job) {
+    check_heap(client.reserved_, JobState::reserved, [&](const DeadlineEntry&, const Job& job) {
       CHECK(job.holder() == client.ref_);
       ++reserved_in_[job.tube];
     });
@@ -334,7 +334,7 @@ class Inspection {
     const WatchIndex& index = *client.index_;
     CHECK(index.size() == client.watches_.size());
     CHECK(index.many || client.watches_.size() < WatchIndex::kManyFrom);
-    CHECK(index.kept_watches == WatchIndex::kAllWatches || client.has_task_);
+    CHECK(index.indexed_watches == WatchIndex::kAllWatches || client.has_task_);
     CHECK(!index.many || client.watches_.size() > WatchIndex::kFewAgain);
     std::uint32_t offers = 0;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
@@ -353,7 +353,7 @@ class Inspection {
       --closed_watches_;
     }
     CHECK(engine_.state_.clients[closed.holder] == nullptr);
-    check_heap(closed.jobs, JobState::reserved, [&](const DeadlineSlot&, const Job& job) {
+    check_heap(closed.jobs, JobState::reserved, [&](const DeadlineEntry&, const Job& job) {
       CHECK(job.holder() == closed.holder);
       ++reserved_in_[job.tube];
     });
@@ -396,7 +396,7 @@ class Inspection {
     for (std::uint32_t i = 0; i < engine_.state_.tubes.size(); ++i) {
       const Tube& tube = engine_.state_.tubes.at(i);
       const auto found = tasks_of_.find(&tube);
-      CHECK(!tube.is_to_be_offered);
+      CHECK(!tube.is_to_be_served);
       CHECK(tube.tasks == (found == tasks_of_.end() ? 0 : found->second));
     }
   }

@@ -57,8 +57,8 @@ Flushes::Flushed Flushes::next(const Tube& tube) const {
   const FlushedJobs& jobs = *tube.flushed;
   if (jobs.first_buried != JobRef::none) return {jobs.first_buried, {}};
   if (!jobs.ready.empty()) return {jobs.ready.at(jobs.ready.size() - 1).job, {}};
-  const DeadlineSlot& slot = jobs.delayed.at(jobs.delayed.size() - 1);
-  return {slot.job, slot.deadline};
+  const DeadlineEntry& entry = jobs.delayed.at(jobs.delayed.size() - 1);
+  return {entry.job, entry.deadline};
 }
 
 void Flushes::drop_next(Tube& tube, const Flushed& next) {

@@ -69,15 +69,15 @@ bool IdIndex::insert_with_leaf(JobId id, JobRef job) {
       return false;
     }
   }
-  void** slot = &root_;
+  void** entry = &root_;
   Branch* above = nullptr;
   unsigned level = height_ - 1;
-  while (level > 0 && *slot != nullptr) {
-    above = static_cast<Branch*>(*slot);
-    slot = &above->children[digit(id, level)];
+  while (level > 0 && *entry != nullptr) {
+    above = static_cast<Branch*>(*entry);
+    entry = &above->children[digit(id, level)];
     --level;
   }
-  CHECK(*slot == nullptr);
+  CHECK(*entry == nullptr);
   auto* leaf = new (std::nothrow) Leaf;
   if (leaf == nullptr) {
     drop_levels();
@@ -97,7 +97,7 @@ bool IdIndex::insert_with_leaf(JobId id, JobRef job) {
     branch->used = 1;
     chain = branch;
   }
-  *slot = chain;
+  *entry = chain;
   if (above != nullptr) ++above->used;
   return true;
 }

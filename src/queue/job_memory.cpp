@@ -20,7 +20,7 @@ bool JobMemory::admit(std::uint64_t asked) {
   return false;
 }
 
-void JobMemory::note_refused_put(std::size_t body_bytes) {
+void JobMemory::count_refused_put(std::size_t body_bytes) {
   ++state_.counts.refused_puts;
   refused_body_bytes_ = std::min<std::uint64_t>(refused_body_bytes_, body_bytes);
   state_.jobs.give_empty_chunks_back();

@@ -17,8 +17,8 @@ constexpr std::uint32_t kBodyBytesMask = (std::uint32_t{1} << 31) - 1;
 
 }  // namespace
 
-JobStore::JobStore(bool with_journal_notes)
-    : note_bytes_(with_journal_notes ? sizeof(JournalNote) : 0), chunks_(1) {
+JobStore::JobStore(bool with_journal_fields)
+    : field_bytes_(with_journal_fields ? sizeof(JournalFields) : 0), chunks_(1) {
   static_assert(kHeaderBytes == 52, "every byte here is paid for by every job");
   static_assert(kChunkBytes / kHeaderBytes <= kPieceMask, "a piece's number has to fit");
 }
@@ -40,7 +40,7 @@ std::size_t JobStore::piece_bytes_for(std::size_t body_bytes, std::size_t tag_by
   std::size_t after = body_bytes <= kInlineBodyBytesMax ? body_bytes : sizeof(void*);
   if (tag_bytes > 0) [[unlikely]]
     after += tag_bytes + kTagEndBytes;
-  return (kHeaderBytes + after + note_bytes_ + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
+  return (kHeaderBytes + after + field_bytes_ + kGrainBytes - 1) / kGrainBytes * kGrainBytes;
 }
 
 void* JobStore::detached_blob(const std::byte* piece) {
@@ -59,7 +59,7 @@ JobRef JobStore::create(JobId id, NewBody&& body, const ReadTags& tags) {
 
 // Inlined, as every put and every job that comes back needs a piece.
 [[gnu::always_inline]] inline JobRef JobStore::allocate(std::size_t piece_bytes) {
-  std::uint32_t number = with_room_[piece_bytes / kGrainBytes];
+  std::uint32_t number = with_free_piece_[piece_bytes / kGrainBytes];
   if (number == 0) number = add_chunk(piece_bytes);
   if (number == 0) return JobRef::none;
   Chunk& chunk = chunks_[number];
@@ -97,18 +97,18 @@ JobRef JobStore::create(JobId id, NewBody&& body, const ReadTags& tags) {
   } else if (body_bytes > 0) {
     std::memcpy(at + kHeaderBytes, body.bytes.data(), body_bytes);
   }
-  if (note_bytes_ > 0) journal_note(ref) = JournalNote{};
+  if (field_bytes_ > 0) journal_fields(ref) = JournalFields{};
   if (tags != nullptr) keep_tags(at + piece_bytes, *job, *tags);
   ++size_;
   return ref;
 }
 
-JobRef JobStore::create_remains(JobId id, std::string_view tube_name, const ReadTags& tags) {
-  CHECK(tube_name.size() <= kInlineBodyBytesMax && tags.tags.kept_s > 0);
+JobRef JobStore::create_tombstone(JobId id, std::string_view tube_name, const ReadTags& tags) {
+  CHECK(tube_name.size() <= kInlineBodyBytesMax && tags.tags.tombstone_s > 0);
   const std::size_t piece_bytes = piece_bytes_for(tube_name.size(), tag_bytes_of(tags));
   const JobRef ref = allocate(piece_bytes);
   if (ref == JobRef::none) return ref;
-  if (!remains_.insert(id, ref)) {
+  if (!tombstones_.insert(id, ref)) {
     free(ref);
     return JobRef::none;
   }
@@ -117,30 +117,30 @@ JobRef JobStore::create_remains(JobId id, std::string_view tube_name, const Read
   job->id = id;
   job->body_bytes = static_cast<std::uint32_t>(tube_name.size()) & kBodyBytesMask;
   if (!tube_name.empty()) std::memcpy(at + kHeaderBytes, tube_name.data(), tube_name.size());
-  if (note_bytes_ > 0) journal_note(ref) = JournalNote{};
+  if (field_bytes_ > 0) journal_fields(ref) = JournalFields{};
   keep_tags(at + piece_bytes, *job, tags);
-  ++remains_size_;
+  ++tombstones_size_;
   return ref;
 }
 
-std::string_view JobStore::tube_name_of(JobRef remains) const {
-  const char* const name = reinterpret_cast<const char*>(piece(remains) + kHeaderBytes);
-  return {name, (*this)[remains].body_bytes};
+std::string_view JobStore::tube_name_of(JobRef tombstone_ref) const {
+  const char* const name = reinterpret_cast<const char*>(piece(tombstone_ref) + kHeaderBytes);
+  return {name, (*this)[tombstone_ref].body_bytes};
 }
 
-std::vector<JobRef> JobStore::remains_by_id() const {
+std::vector<JobRef> JobStore::tombstones_by_id() const {
   std::vector<JobRef> refs;
-  refs.reserve(remains_size_);
-  for (JobId from = 1; refs.size() < remains_size_; from = (*this)[refs.back()].id + 1) {
-    refs.push_back(first_remains_from(from));
+  refs.reserve(tombstones_size_);
+  for (JobId from = 1; refs.size() < tombstones_size_; from = (*this)[refs.back()].id + 1) {
+    refs.push_back(first_tombstone_from(from));
   }
   return refs;
 }
 
-void JobStore::destroy_remains(JobRef ref) {
-  remains_.erase((*this)[ref].id);
+void JobStore::destroy_tombstone(JobRef ref) {
+  tombstones_.erase((*this)[ref].id);
   free(ref);
-  --remains_size_;
+  --tombstones_size_;
 }
 
 void JobStore::destroy(JobRef ref) {
@@ -176,7 +176,7 @@ BlobRef JobStore::body_blob(JobRef ref) const {
   const std::string_view text = read.text;
   const JobTags& tags = read.tags;
   CHECK(!text.empty() && text.size() <= kTagTextBytesMax);
-  std::byte* const end = end_of_piece - note_bytes_ - kTagEndBytes;
+  std::byte* const end = end_of_piece - field_bytes_ - kTagEndBytes;
   unsigned kinds = 0;
   void* front = end - text.size();
   std::memcpy(front, text.data(), text.size());
@@ -193,7 +193,7 @@ BlobRef JobStore::body_blob(JobRef ref) const {
     KeyNode* const node = new (node_before<KeyNode>(front)) KeyNode{};
     node->key_offset = static_cast<std::uint8_t>(tags.unique_key.data() - text.data());
     node->key_bytes = static_cast<std::uint8_t>(tags.unique_key.size());
-    if (tags.kept_s > 0) kinds |= kHasKeptKey;
+    if (tags.tombstone_s > 0) kinds |= kLeavesTombstone;
   }
   end[0] = static_cast<std::byte>(kinds);
   end[1] = static_cast<std::byte>(text.size());
@@ -204,7 +204,7 @@ void JobStore::forget_tags(JobRef ref) {
   if ((tag_kinds(ref) & kHasTries) != 0) --with_tries_;
 }
 
-std::string_view JobStore::kept_tags(JobRef ref) const {
+std::string_view JobStore::tags_of_job(JobRef ref) const {
   const std::byte* const end = end_of_tags(ref);
   const auto bytes = static_cast<std::size_t>(end[1]);
   return {reinterpret_cast<const char*>(end - bytes), bytes};
@@ -224,16 +224,16 @@ bool JobStore::has_tries(JobRef ref) const {
 }
 
 std::uint32_t JobStore::tries(JobRef ref) const {
-  return has_tries(ref) ? tags_in(kept_tags(ref)).tries : 0;
+  return has_tries(ref) ? tags_in(tags_of_job(ref)).tries : 0;
 }
 
 std::string_view JobStore::unique_key(JobRef ref) const {
   const KeyNode& node = key_node(ref);
-  return kept_tags(ref).substr(node.key_offset, node.key_bytes);
+  return tags_of_job(ref).substr(node.key_offset, node.key_bytes);
 }
 
-std::uint32_t JobStore::kept_seconds(JobRef ref) const {
-  return has_kept_key(ref) ? tags_in(kept_tags(ref)).kept_s : 0;
+std::uint32_t JobStore::tombstone_seconds(JobRef ref) const {
+  return leaves_tombstone(ref) ? tags_in(tags_of_job(ref)).tombstone_s : 0;
 }
 
 // Pieces ------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ void JobStore::remove_chunk(std::uint32_t number) {
 
 // An empty one is the only one of its size with room, see free().
 void JobStore::give_empty_chunks_back() {
-  for (const std::uint32_t number : with_room_) {
+  for (const std::uint32_t number : with_free_piece_) {
     if (number != 0 && chunks_[number].used == 0) remove_chunk(number);
   }
 }
@@ -310,7 +310,7 @@ std::uint32_t JobStore::add_chunk(std::size_t piece_bytes) {
 }
 
 void JobStore::link_chunk(std::uint32_t number) {
-  std::uint32_t& first = with_room_[chunks_[number].piece_bytes / kGrainBytes];
+  std::uint32_t& first = with_free_piece_[chunks_[number].piece_bytes / kGrainBytes];
   chunks_[number].previous = 0;
   chunks_[number].next = first;
   if (first != 0) chunks_[first].previous = number;
@@ -319,7 +319,7 @@ void JobStore::link_chunk(std::uint32_t number) {
 
 void JobStore::unlink_chunk(std::uint32_t number) {
   Chunk& chunk = chunks_[number];
-  std::uint32_t& first = with_room_[chunk.piece_bytes / kGrainBytes];
+  std::uint32_t& first = with_free_piece_[chunk.piece_bytes / kGrainBytes];
   if (chunk.previous != 0) chunks_[chunk.previous].next = chunk.next;
   if (chunk.next != 0) chunks_[chunk.next].previous = chunk.previous;
   if (first == number) first = chunk.next;

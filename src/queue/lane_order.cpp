@@ -57,7 +57,7 @@ Lane& LaneOrder::lane_of(JobRef ref) {
 void LaneOrder::set_blocked(JobRef ref, bool is_blocked) {
   const Job& job = state_.jobs[ref];
   state_.tubes[job.tube].ready.replace(
-      job.heap_index(), ReadySlot(job.id, job.priority, ref, is_blocked), state_.jobs);
+      job.heap_index(), ReadyEntry(job.id, job.priority, ref, is_blocked), state_.jobs);
 }
 
 void LaneOrder::open_next(Lane& lane) {
@@ -95,15 +95,15 @@ void LaneOrder::put_in(JobRef ref) {
 
 namespace {
 
-// A job that may be the next of a list: a slot of the ready heap, or a job of a lane whose limit
+// A job that may be the next of a list: an entry of the ready heap, or a job of a lane whose limit
 // leaves room for more than the open one.
 struct Candidate {
-  ReadySlot slot;
+  ReadyEntry entry;
   std::uint32_t index;  // In the ready heap.
   Lane* lane;           // Null: it comes from the ready heap.
 
   // For a heap with the first one on top.
-  bool operator<(const Candidate& other) const { return other.slot < slot; }
+  bool operator<(const Candidate& other) const { return other.entry < entry; }
 };
 
 }  // namespace
@@ -121,7 +121,7 @@ void LaneOrder::list_ready(const Tube& tube, std::uint32_t count,
     next.push_back(candidate);
     std::push_heap(next.begin(), next.end());
   };
-  const auto add_slot = [&](std::uint64_t index) {
+  const auto add_entry = [&](std::uint64_t index) {
     if (index >= tube.ready.size()) return;
     const auto at = static_cast<std::uint32_t>(index);
     add({tube.ready.at(at), at, nullptr});
@@ -129,19 +129,19 @@ void LaneOrder::list_ready(const Tube& tube, std::uint32_t count,
   const auto add_from_lane = [&](Lane* lane, JobRef ref) {
     if (ref == JobRef::none) return;
     const Job& job = state_.jobs[ref];
-    add({ReadySlot(job.id, job.priority, ref), 0, lane});
+    add({ReadyEntry(job.id, job.priority, ref), 0, lane});
   };
   const auto add_those_after = [&](Lane* lane, JobRef ref) {
     const HeapLinks<JobRef>& links = lanes_.links(ref);
     add_from_lane(lane, links.left);
     add_from_lane(lane, links.right);
   };
-  add_slot(0);
+  add_entry(0);
   while (count > 0 && !next.empty()) {
     std::pop_heap(next.begin(), next.end());
     const Candidate first = next.back();
     next.pop_back();
-    const JobRef ref = first.slot.job;
+    const JobRef ref = first.entry.job;
     if (first.lane != nullptr) {
       std::uint64_t& more = left[first.lane];
       if (more == 0) continue;
@@ -149,10 +149,10 @@ void LaneOrder::list_ready(const Tube& tube, std::uint32_t count,
       added.insert(ref);
       add_those_after(first.lane, ref);
     } else {
-      add_slot(2 * std::uint64_t{first.index} + 1);
-      add_slot(2 * std::uint64_t{first.index} + 2);
-      if (first.slot.is_blocked() && added.contains(ref)) continue;
-      if (!first.slot.is_blocked() && state_.jobs.has_lane(ref, state_.jobs[ref])) {
+      add_entry(2 * std::uint64_t{first.index} + 1);
+      add_entry(2 * std::uint64_t{first.index} + 2);
+      if (first.entry.is_blocked() && added.contains(ref)) continue;
+      if (!first.entry.is_blocked() && state_.jobs.has_lane(ref, state_.jobs[ref])) {
         Lane* const lane = lanes_.lane_of(ref);
         left[lane] = lane->limit - lane->reserved - 1;
         add_those_after(lane, ref);

@@ -8,26 +8,26 @@ namespace haricot {
 // of it where the state is known.
 [[gnu::always_inline]] inline void Places::count(Tube& tube, const Job& job, JobState state,
                                                  bool entered) {
-  const std::uint64_t step = entered ? 1 : ~std::uint64_t{0};  // Adding all ones takes one off.
+  const std::uint64_t change = entered ? 1 : ~std::uint64_t{0};  // Adding all ones takes one off.
   EngineCounts& counts = state_.counts;
   switch (state) {
     case JobState::ready:
-      counts.ready += step;
+      counts.ready += change;
       if (job.is_urgent()) {
-        counts.urgent += step;
-        tube.urgent += step;
+        counts.urgent += change;
+        tube.urgent += change;
       }
       break;
     case JobState::reserved:
-      counts.reserved += step;
-      tube.reserved += step;
+      counts.reserved += change;
+      tube.reserved += change;
       break;
     case JobState::delayed:
-      counts.delayed += step;
+      counts.delayed += change;
       break;
     case JobState::buried:
-      counts.buried += step;
-      tube.buried += step;
+      counts.buried += change;
+      tube.buried += change;
       break;
   }
 }
@@ -92,7 +92,7 @@ void Places::unlink_buried(JobStore& jobs, JobRef ref, const Job& job, Tube& tub
 
 [[gnu::always_inline]] inline void Places::enter_ready(JobRef ref, Job& job, Tube& tube) {
   job.set_state(JobState::ready);
-  tube.ready.push(ReadySlot(job.id, job.priority, ref), state_.jobs);
+  tube.ready.push(ReadyEntry(job.id, job.priority, ref), state_.jobs);
   count(tube, job, JobState::ready, true);
   times_.count_ready(tube, job);
 }
@@ -127,7 +127,7 @@ void Places::to_delayed(JobRef ref, Place from, Instant deadline) {
   Tube& tube = state_.tubes[job.tube];
   leave(ref, job, tube, from);
   job.set_state(JobState::delayed);
-  tube.delayed.push(DeadlineSlot{deadline, ++state_.arrivals, ref}, state_.jobs);
+  tube.delayed.push(DeadlineEntry{deadline, ++state_.arrivals, ref}, state_.jobs);
   count(tube, job, JobState::delayed, true);
   state_.arm_tube(tube);
   tell(ref, job, from, Place::delayed);
@@ -166,20 +166,20 @@ void Places::to_reserved(JobRef ref, Client& holder) {
   job.links.second = static_cast<std::uint32_t>(holder.ref_);
   state_.jobs.count(ref, JobEvent::reserve);
   const Instant deadline = state_.now + Duration::seconds(job.ttr_s);
-  holder.reserved_.push(DeadlineSlot{deadline, ++state_.arrivals, ref}, state_.jobs);
+  holder.reserved_.push(DeadlineEntry{deadline, ++state_.arrivals, ref}, state_.jobs);
   count(tube, job, JobState::reserved, true);
   state_.arm_client(holder);
   tell(ref, job, from, Place::reserved);
 }
 
-void Places::to_holder(JobRef ref, Client& holder, const DeadlineSlot& slot) {
+void Places::to_holder(JobRef ref, Client& holder, const DeadlineEntry& entry) {
   Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
   CHECK(job.state() == JobState::ready);
   leave_ready(job, tube);
   job.set_state(JobState::reserved);
   job.links.second = static_cast<std::uint32_t>(holder.ref_);
-  holder.reserved_.push(slot, state_.jobs);
+  holder.reserved_.push(entry, state_.jobs);
   count(tube, job, JobState::reserved, true);
   state_.arm_client(holder);
   tell(ref, job, Place::ready, Place::reserved);
@@ -209,14 +209,14 @@ void Places::set_priority(JobRef ref, std::uint32_t priority) {
   count(tube, job, JobState::ready, false);
   job.priority = priority;
   count(tube, job, JobState::ready, true);
-  tube.ready.replace(job.heap_index(), ReadySlot(job.id, priority, ref), state_.jobs);
+  tube.ready.replace(job.heap_index(), ReadyEntry(job.id, priority, ref), state_.jobs);
   if (job.has_tags != 0) extras_.after_priority_changed(ref);
 }
 
 void Places::touch(Client& holder, JobRef ref) {
   const Job& job = state_.jobs[ref];
   const Instant deadline = state_.now + Duration::seconds(job.ttr_s);
-  holder.reserved_.replace(job.heap_index(), DeadlineSlot{deadline, ++state_.arrivals, ref},
+  holder.reserved_.replace(job.heap_index(), DeadlineEntry{deadline, ++state_.arrivals, ref},
                            state_.jobs);
 }
 

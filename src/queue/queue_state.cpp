@@ -8,7 +8,7 @@ namespace haricot {
 
 QueueState::QueueState(Instant start, Journal& to, const HashKey& key)
     : journal(to),
-      jobs(to.keeps_notes()),
+      jobs(to.has_job_fields()),
       tubes(key),
       default_tube(tubes.create("default")),
       wheel(start),

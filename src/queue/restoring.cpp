@@ -43,7 +43,7 @@ bool Restoring::place(JobRef ref, Instant deadline) {
   if (job.has_tags != 0 && !extras_.restore(ref)) return false;
   switch (job.state()) {
     case JobState::delayed:
-      if (!tube.delayed.reserve_one()) return false;
+      if (!tube.delayed.allocate_one()) return false;
       places_.to_delayed(ref, Place::nowhere, deadline);
       return true;
     case JobState::buried:
@@ -53,7 +53,7 @@ bool Restoring::place(JobRef ref, Instant deadline) {
     case JobState::reserved:
       break;
   }
-  if (!tube.ready.reserve_one()) return false;
+  if (!tube.ready.allocate_one()) return false;
   places_.back_to_ready(ref, job, tube);
   return true;
 }

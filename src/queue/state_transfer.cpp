@@ -24,22 +24,22 @@ void StateTransfer::write(StateWriter& to, Bodies bodies) const {
                          .refused_puts = state_.counts.refused_puts,
                          .tubes = tubes.size(),
                          .jobs = jobs.size(),
-                         .keys = jobs.remains()});
+                         .tombstones = jobs.tombstones()});
   for (std::uint32_t i = 0; i < tubes.size(); ++i) write_tube(to, tubes.at(i));
   for (JobRef ref = jobs.first_from(0); ref != JobRef::none;
        ref = jobs.first_from(jobs[ref].id + 1)) {
     write_job(to, ref, bodies);
   }
   for (std::uint32_t i = 0; i < tubes.size(); ++i) write_burials(to, tubes.at(i));
-  for (JobRef ref = jobs.first_remains_from(0); ref != JobRef::none;
-       ref = jobs.first_remains_from(jobs[ref].id + 1)) {
-    const KeptKey kept = keys_.kept(ref);
-    to.begin(saved::kKey);
-    to.value(saved::Key{.id = kept.id,
-                        .tube_name = kept.tube_name,
-                        .key = kept.key,
-                        .seconds = kept.seconds,
-                        .end = kept.end});
+  for (JobRef ref = jobs.first_tombstone_from(0); ref != JobRef::none;
+       ref = jobs.first_tombstone_from(jobs[ref].id + 1)) {
+    const Tombstone tombstone = keys_.tombstone(ref);
+    to.begin(saved::kTombstone);
+    to.value(saved::Tombstone{.id = tombstone.id,
+                              .tube_name = tombstone.tube_name,
+                              .key = tombstone.key,
+                              .seconds = tombstone.seconds,
+                              .end = tombstone.end});
   }
 }
 
@@ -79,9 +79,9 @@ void StateTransfer::write_job(StateWriter& to, JobRef ref, Bodies bodies) const 
                    .body = {}};
   if (saved.state == JobState::ready) saved.ready_since = job.ready_since();
   if (saved.state == JobState::delayed) {
-    const DeadlineSlot& slot = tube.delayed.at(job.heap_index());
-    saved.deadline = slot.deadline;
-    saved.arrival = slot.arrival;
+    const DeadlineEntry& entry = tube.delayed.at(job.heap_index());
+    saved.deadline = entry.deadline;
+    saved.arrival = entry.arrival;
   }
   for (std::size_t i = 0; i < kJobEvents; ++i) {
     const std::uint64_t counted = jobs.counted(ref, static_cast<JobEvent>(i));
@@ -129,9 +129,9 @@ void StateTransfer::write_client(StateWriter& to, const Client& client) const {
   if (client.weights_ != nullptr) client.weights_->write(to);
   to.value(client.held_jobs());
   for (std::uint32_t i = 0; i < client.held_jobs(); ++i) {
-    const DeadlineSlot& slot = client.reserved_.at(i);
+    const DeadlineEntry& entry = client.reserved_.at(i);
     to.value(saved::Hold{
-        .id = state_.jobs[slot.job].id, .deadline = slot.deadline, .arrival = slot.arrival});
+        .id = state_.jobs[entry.job].id, .deadline = entry.deadline, .arrival = entry.arrival});
   }
 }
 

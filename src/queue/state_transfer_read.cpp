@@ -36,7 +36,7 @@ StateTransfer::Read StateTransfer::read(StateReader& from, Bodies bodies) {
   bool has_same = false;
   if (!pass_over(behind, next_id, has_same)) return Read::broken;
   // Bodies that are in the state nobody would record.
-  const bool has_journal = state_.journal.keeps_notes();
+  const bool has_journal = state_.journal.has_job_fields();
   has_jobs_ = has_same && has_journal == (bodies == Bodies::in_journal);
   if (has_jobs_) return read_all(from, bodies) ? Read::good : Read::broken;
   // No client may take a new job for one that it knows.
@@ -61,8 +61,8 @@ bool StateTransfer::read_all(StateReader& from, Bodies bodies) {
   while (from.begin(saved::kBurials)) {
     if (!read_burials(from, tubes)) return false;
   }
-  for (std::uint64_t i = 0; i < saved.keys && from.is_good(); ++i) {
-    if (!read_key(from, bodies)) return false;
+  for (std::uint64_t i = 0; i < saved.tombstones && from.is_good(); ++i) {
+    if (!read_tombstone(from, bodies)) return false;
   }
   state_.arrivals = saved.arrivals;
   state_.counts.timeouts = saved.timeouts;
@@ -80,7 +80,7 @@ bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same)
   if (!from.begin(saved::kEngine)) return false;
   from.value(saved);
   next_id = saved.next_id;
-  const bool has_journal = state_.journal.keeps_notes();
+  const bool has_journal = state_.journal.has_job_fields();
   has_same = !has_journal || (saved.jobs == state_.jobs.size() && next_id >= state_.next_id);
   std::vector<std::string_view> names;
   for (std::uint32_t i = 0; i < saved.tubes; ++i) {
@@ -108,9 +108,9 @@ bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same)
       from.value(burial);
     }
   }
-  for (std::uint64_t i = 0; i < saved.keys; ++i) {
-    saved::Key key;
-    if (!from.begin(saved::kKey)) return false;
+  for (std::uint64_t i = 0; i < saved.tombstones; ++i) {
+    saved::Tombstone key;
+    if (!from.begin(saved::kTombstone)) return false;
     from.value(key);
   }
   return from.is_good();
@@ -176,11 +176,11 @@ bool StateTransfer::place(JobRef ref, Place before, const saved::Job& saved) {
   switch (saved.state) {
     case JobState::ready:
     case JobState::reserved:
-      if (!tube.ready.reserve_one()) return false;
+      if (!tube.ready.allocate_one()) return false;
       places_.to_ready_since(ref, before, saved.ready_since);
       return true;
     case JobState::delayed:
-      if (!tube.delayed.reserve_one()) return false;
+      if (!tube.delayed.allocate_one()) return false;
       state_.arrivals = saved.arrival - 1;  // It arrives at the turn that it had.
       places_.to_delayed(ref, before, saved.deadline);
       return true;
@@ -213,25 +213,25 @@ bool StateTransfer::read_burials(StateReader& from, std::span<Tube* const> tubes
   return true;
 }
 
-bool StateTransfer::read_key(StateReader& from, Bodies bodies) {
-  saved::Key saved;
-  if (!from.begin(saved::kKey)) return false;
+bool StateTransfer::read_tombstone(StateReader& from, Bodies bodies) {
+  saved::Tombstone saved;
+  if (!from.begin(saved::kTombstone)) return false;
   from.value(saved);
   if (!from.is_good() || saved.tube_name.empty() || saved.key.empty()) return false;
   if (bodies == Bodies::in_journal) return true;  // It has brought the key back.
-  if (state_.jobs.find_remains(saved.id) != JobRef::none) return false;
-  const JobRef remains = keys_.restore_kept({.ref = JobRef::none,
-                                             .id = saved.id,
-                                             .tube_name = saved.tube_name,
-                                             .key = saved.key,
-                                             .seconds = saved.seconds,
-                                             .end = saved.end});
-  if (remains == JobRef::none) return false;
-  switch (keys_.place_kept(remains)) {
-    case PlacedKey::kept:
+  if (state_.jobs.find_tombstone(saved.id) != JobRef::none) return false;
+  const JobRef tombstone_ref = keys_.restore_tombstone({.ref = JobRef::none,
+                                                        .id = saved.id,
+                                                        .tube_name = saved.tube_name,
+                                                        .key = saved.key,
+                                                        .seconds = saved.seconds,
+                                                        .end = saved.end});
+  if (tombstone_ref == JobRef::none) return false;
+  switch (keys_.place_tombstone(tombstone_ref)) {
+    case PlacedKey::taken:
       return true;
     case PlacedKey::over:
-      state_.jobs.destroy_remains(remains);
+      state_.jobs.destroy_tombstone(tombstone_ref);
       return true;
     case PlacedKey::no_memory:
       break;
@@ -281,7 +281,7 @@ bool StateTransfer::read_holds(StateReader& from, Client& client) {
     const JobRef ref = from.is_good() ? state_.jobs.find(saved.id) : JobRef::none;
     if (!has_jobs_) continue;
     if (ref == JobRef::none || places_.of(ref) != Place::ready) return false;
-    if (!Places::make_room(client)) return false;
+    if (!Places::allocate_reserved(client)) return false;
     places_.to_holder(ref, client, {saved.deadline, saved.arrival, ref});
     watching_.announce(state_.tube_of(ref));
   }
@@ -298,8 +298,8 @@ bool StateTransfer::read_waits(StateReader& from, std::span<Client* const> clien
     if (!from.is_good() || saved.client >= clients.size()) return false;
     Client* const client = clients[saved.client];
     if (client == nullptr) continue;  // It could not be taken over.
-    if (client->is_busy() || !Places::make_room(*client)) return false;
-    watching_.make_room(0);
+    if (client->is_busy() || !Places::allocate_reserved(*client)) return false;
+    watching_.allocate_deliveries(0);
     watching_.start_waiting(*client, saved.end, saved.for_batch);
   }
   for (std::uint32_t i = state_.tubes.size(); i > 0; --i) {

@@ -24,9 +24,9 @@ void TimeHistogram::add_otherwise(std::uint32_t bucket) {
 }
 
 bool TimeHistogram::is_left_out(std::uint32_t bucket) {
-  const std::uint32_t step = std::uint32_t{1} << std::min<std::uint32_t>(halvings_, 16);
+  const std::uint32_t period = std::uint32_t{1} << std::min<std::uint32_t>(halvings_, 16);
   left_out_ = static_cast<std::uint16_t>(left_out_ + 1);
-  if ((left_out_ & (step - 1)) == 0) return false;
+  if ((left_out_ & (period - 1)) == 0) return false;
   longest_ = std::max(longest_, static_cast<std::uint8_t>(bucket));
   return true;
 }

@@ -12,8 +12,8 @@ bool Tries::is_limit_reached(JobRef ref) const {
          jobs.counted(ref, JobEvent::reserve) >= tries + jobs.counted(ref, JobEvent::kick);
 }
 
-JournalStatus Tries::reserve_unburial(JobRef ref) {
-  return state_.journal.reserve_update(is_limited(ref) ? Promise::burial : Promise::nothing);
+JournalStatus Tries::take_room_for_unburial(JobRef ref) {
+  return state_.journal.take_room_for_update(is_limited(ref) ? Promise::burial : Promise::nothing);
 }
 
 void Tries::count_spent(JobRef ref) {
@@ -23,12 +23,12 @@ void Tries::count_spent(JobRef ref) {
 
 bool Tries::has_room_for_burial(JobRef ref) {
   const JournaledJob job = flushes_.journaled(ref);
-  return state_.journal.reserve_promised({.burial = &job}) == JournalStatus::ok;
+  return state_.journal.take_promised_room({.burial = &job}) == JournalStatus::ok;
 }
 
 void Tries::record_end_of_limited(JobRef ref) {
   if (!is_limited(ref)) return;
-  if (state_.journal.reserve_update(Promise::nothing) != JournalStatus::ok) return;
+  if (state_.journal.take_room_for_update(Promise::nothing) != JournalStatus::ok) return;
   state_.journal.record(JobChange::update, flushes_.journaled(ref));
 }
 

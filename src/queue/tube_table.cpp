@@ -45,7 +45,7 @@ Tube* TubeTable::find(std::string_view name, std::uint64_t hash) const {
 
 Tube* TubeTable::create(std::string_view name, std::uint64_t hash) {
   std::unique_ptr<Tube> tube = make_tube(name);
-  if (tube == nullptr || !listed_.reserve_one()) return nullptr;
+  if (tube == nullptr || !listed_.allocate_one()) return nullptr;
   tube->ref = by_ref_.add(tube.get());
   if (tube->ref == TubeRef{}) return nullptr;
   tube->hash = hash;

@@ -12,11 +12,11 @@ UniqueKeys::Found UniqueKeys::find(TubeRef tube, std::string_view key) const {
   const KeyNode* const node = nodes_.find(found.hash, [&](const KeyNode& other) {
     return jobs_[other.job].tube == tube && jobs_.unique_key(other.job) == key;
   });
-  if (node != nullptr) found.holder = node->job;
+  if (node != nullptr) found.owner = node->job;
   return found;
 }
 
-bool UniqueKeys::hold(JobRef ref, std::uint64_t hash) {
+bool UniqueKeys::take(JobRef ref, std::uint64_t hash) {
   KeyNode& node = jobs_.key_node(ref);
   CHECK(node.job == JobRef::none);
   node.hash = hash;

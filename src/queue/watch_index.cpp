@@ -52,7 +52,8 @@ void WatchIndex::update_offer(Watch& watch, WatchWeights& weights) {
     return;
   }
   if (watch.offer == Watch::kNoOffer) weights.activate(watch.index);
-  update_offer(watch, Offer{ReadySlot{weights.pass(watch.index), 0, tube.ready.top().job}, &watch});
+  update_offer(watch,
+               Offer{ReadyEntry{weights.pass(watch.index), 0, tube.ready.top().job}, &watch});
 }
 
 void WatchIndex::update_offer(Watch& watch, const Offer& offer) {
@@ -81,8 +82,8 @@ bool WatchIndex::is_offer_right(const Watch& watch, const WatchWeights* weights)
   if (watch.offer >= offers_.size()) return false;
   const Offer& offer = offers_.at(watch.offer);
   if (watch.offer > 0 && offer < offers_.at((watch.offer - 1) / 2)) return false;
-  ReadySlot top = watch.tube->ready.top();
-  if (weights != nullptr) top = ReadySlot{weights->pass(watch.index), 0, top.job};
+  ReadyEntry top = watch.tube->ready.top();
+  if (weights != nullptr) top = ReadyEntry{weights->pass(watch.index), 0, top.job};
   return offer.watch == &watch && offer.job == top;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // Like reserve(), but growing by doubling however often it is called.
 template <typename T>
-void make_vector_room(std::vector<T>& vector, std::size_t wanted) {
+void grow_vector(std::vector<T>& vector, std::size_t wanted) {
   if (vector.capacity() < wanted) vector.reserve(std::max(wanted, 2 * vector.capacity()));
 }
 
@@ -86,8 +86,8 @@ Outcome Watching::ignore(Client& client, std::string_view tube_name) {
 // Watches ----------------------------------------------------------------------------------------
 
 bool Watching::add_watch(Client& client, Tube& tube) {
-  if (!client.watches_.reserve_one()) return false;
-  if (client.weights_ != nullptr && !client.weights_->reserve_one()) return false;
+  if (!client.watches_.allocate_one()) return false;
+  if (client.weights_ != nullptr && !client.weights_->allocate_one()) return false;
   std::unique_ptr<Watch> made(new (std::nothrow) Watch);
   if (made == nullptr) return false;
   made->client = client.ref_;
@@ -125,7 +125,7 @@ bool Watching::add_to_index(Client& client, Watch& watch) {
     state_.steps += watches;
     client.index_ = std::move(index);
   }
-  if (watches >= WatchIndex::kManyFrom && !client.index_->reserve_offers(watches)) return false;
+  if (watches >= WatchIndex::kManyFrom && !client.index_->allocate_offers(watches)) return false;
   return client.index_->add(watch);
 }
 
@@ -307,8 +307,8 @@ void Watching::deliver(const Delivery& delivery) {
   if (!delivery.is_at_once) state_.steps += QueueState::kStepsPerDelivery;
 }
 
-void Watching::make_room(std::size_t others) {
-  make_vector_room(deliveries_, deliveries_.size() + state_.counts.waiting + others + 1);
+void Watching::allocate_deliveries(std::size_t others) {
+  grow_vector(deliveries_, deliveries_.size() + state_.counts.waiting + others + 1);
 }
 
 }  // namespace haricot

@@ -30,7 +30,7 @@ Tube* Watching::best_tube(const Client& client) {
 }
 
 void Watching::update_offer(Client& client, Watch& watch) {
-  if (watch.index >= client.index_->kept_watches) return;
+  if (watch.index >= client.index_->indexed_watches) return;
   if (client.is_weighted()) {
     client.index_->update_offer(watch, *client.weights_);
   } else {
@@ -115,7 +115,7 @@ Outcome Watching::change_mode(engine_tasks::ModeChange& change, Client& client,
   }
   const std::uint32_t watches = client.watches_.size();
   WatchIndex& index = *client.index_;
-  if (!change.is_begun) index.kept_watches = 0;
+  if (!change.is_begun) index.indexed_watches = 0;
   change.is_begun = true;
   client.weights_->in_use = change.weighted;
   while (change.next == 0 && index.offers() > 0) {
@@ -126,11 +126,11 @@ Outcome Watching::change_mode(engine_tasks::ModeChange& change, Client& client,
   while (change.next < watches) {
     if (budget.is_used_up()) return Outcome::waiting;
     Watch& watch = *client.watches_[change.next];
-    index.kept_watches = ++change.next;
+    index.indexed_watches = ++change.next;
     update_offer(client, watch);
     state_.steps += QueueState::kStepsPerJob;
   }
-  index.kept_watches = WatchIndex::kAllWatches;
+  index.indexed_watches = WatchIndex::kAllWatches;
   return Outcome::done;
 }
 

@@ -170,7 +170,7 @@ PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
                .ttr_s = command.ttr_s,
                .body_bytes = command.body_bytes};
   if (is_too_big(command.body_bytes)) {
-    note_oversized(client, command.body_bytes);
+    count_oversized(client, command.body_bytes);
     plan.refusal = ReplyCode::job_too_big;
     return plan;
   }
@@ -186,20 +186,20 @@ PutPlan Dispatcher::begin_put(Client& client, const Command& command) {
 
 // Memory for a large body; a small one needs none before it is there. none: there is some.
 ReplyCode Dispatcher::find_room(PutPlan& plan, const Command& command) {
-  if (!cushion_.hold()) return ReplyCode::out_of_memory;
+  if (!cushion_.fill()) return ReplyCode::out_of_memory;
   if (plan.body_bytes <= JobStore::kInlineBodyBytesMax) return ReplyCode::none;
   // One that is above the limit of memory for jobs now is not collected in the first place.
   const JobTags tags = command.read_tags.value_or(JobTags{});
   if (engine_.memory().admit_put(plan.body_bytes, JobStore::tag_bytes_of({command.tags, tags}))) {
     const Memory::Bounded bounded;
     plan.body = BlobRef::allocate(plan.body_bytes);
-    if (!plan.body && Memory::take_refusal()) engine_.memory().note_refused_put(plan.body_bytes);
+    if (!plan.body && Memory::take_refusal()) engine_.memory().count_refused_put(plan.body_bytes);
   }
   if (plan.body) return ReplyCode::none;
   return draining_ ? ReplyCode::draining : ReplyCode::out_of_memory;
 }
 
-void Dispatcher::note_oversized(const Client& client, std::uint32_t bytes) {
+void Dispatcher::count_oversized(const Client& client, std::uint32_t bytes) {
   ++oversized_.count;
   oversized_.largest_bytes = std::max(oversized_.largest_bytes, bytes);
   oversized_.limit = info_.job_bytes_max;
@@ -215,9 +215,9 @@ Outcome Dispatcher::put_within_limit(Client& client, const NewJob& job, NewBody&
   const std::size_t bytes = body.size();
   const Memory::Bounded bounded;
   const Outcome outcome = engine_.put(client, job, std::move(body), now);
-  if (outcome == Outcome::done) engine_.memory().note_put(bytes);
+  if (outcome == Outcome::done) engine_.memory().mark_put(bytes);
   if (outcome == Outcome::out_of_memory && Memory::take_refusal()) {
-    engine_.memory().note_refused_put(bytes);
+    engine_.memory().count_refused_put(bytes);
   }
   return outcome;
 }

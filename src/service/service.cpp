@@ -64,7 +64,7 @@ inline Budget Service::share_of_read() {
 }
 
 void Service::receive(Session& session, std::string_view bytes, Instant now) {
-  if (limits_.idle_timeout_s > 0) note_activity(session);
+  if (limits_.idle_timeout_s > 0) mark_active(session);
   // One that has a place in the backlog, or waits for something else, keeps it.
   if (session.stopped_ != Stopped::needs_input) {
     if (!session.is_ended()) keep_input(session, bytes);
@@ -82,7 +82,7 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
 }
 
 void Service::receive_directly(Session& session, std::size_t bytes) {
-  if (limits_.idle_timeout_s > 0) note_activity(session);
+  if (limits_.idle_timeout_s > 0) mark_active(session);
   session.reader_.took_directly(bytes);
 }
 
@@ -136,7 +136,7 @@ Session* Service::next_to_send() {
 }
 
 void Service::sent(Session& session, std::size_t bytes) {
-  if (limits_.idle_timeout_s > 0 && bytes > 0) note_activity(session);
+  if (limits_.idle_timeout_s > 0 && bytes > 0) mark_active(session);
   session.output_.consume(bytes);
   session.output_.release_if_empty(spare_);
   wake(session);

@@ -17,7 +17,7 @@
 
 namespace haricot {
 
-void Service::note_activity(Session& session) {
+void Service::mark_active(Session& session) {
   session.active_ = now_;
   session.was_occupied_ = is_occupied(session);
   sessions_.remove(session);
@@ -35,7 +35,7 @@ void Service::look_for_idle(Instant now) {
        ++looks) {
     Session& session = sessions_.front();
     const bool was_occupied = session.was_occupied_;
-    note_activity(session);
+    mark_active(session);
     if (!was_occupied && !session.was_occupied_) end_idle(session);
   }
 }

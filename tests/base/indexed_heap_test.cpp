@@ -15,11 +15,11 @@
 namespace haricot {
 namespace {
 
-struct Slot {
+struct HeapEntry {
   std::uint64_t key = 0;
   std::uint32_t element = 0;
 
-  bool operator<(const Slot& other) const {
+  bool operator<(const HeapEntry& other) const {
     return key != other.key ? key < other.key : element < other.element;
   }
 };
@@ -27,15 +27,15 @@ struct Slot {
 // Remembers where each element stands, as its owner would.
 struct Indexes {
   std::map<std::uint32_t, std::uint32_t> index_of;
-  void moved(const Slot& slot, std::uint32_t index) { index_of[slot.element] = index; }
+  void moved(const HeapEntry& entry, std::uint32_t index) { index_of[entry.element] = index; }
 };
 
-void push(IndexedHeap<Slot>& heap, Slot slot, Indexes& indexes) {
-  ASSERT_TRUE(heap.reserve_one());
-  heap.push(slot, indexes);
+void push(IndexedHeap<HeapEntry>& heap, HeapEntry entry, Indexes& indexes) {
+  ASSERT_TRUE(heap.allocate_one());
+  heap.push(entry, indexes);
 }
 
-void expect_heap(const IndexedHeap<Slot>& heap, const Indexes& indexes) {
+void expect_heap(const IndexedHeap<HeapEntry>& heap, const Indexes& indexes) {
   for (std::uint32_t i = 0; i < heap.size(); ++i) {
     ASSERT_EQ(indexes.index_of.at(heap.at(i).element), i);
     if (i > 0) {
@@ -45,7 +45,7 @@ void expect_heap(const IndexedHeap<Slot>& heap, const Indexes& indexes) {
 }
 
 TEST(IndexedHeap, TheSmallestIsOnTop) {
-  IndexedHeap<Slot> heap;
+  IndexedHeap<HeapEntry> heap;
   Indexes indexes;
   EXPECT_TRUE(heap.empty());
   for (const std::uint64_t key : {5u, 3u, 8u, 1u, 9u}) {
@@ -61,7 +61,7 @@ TEST(IndexedHeap, TheSmallestIsOnTop) {
 
 TEST(IndexedHeap, AnyElementCanBeTakenOutByItsIndex) {
   for (std::uint32_t victim = 0; victim < 100; ++victim) {
-    IndexedHeap<Slot> heap;
+    IndexedHeap<HeapEntry> heap;
     Indexes indexes;
     for (std::uint32_t i = 0; i < 100; ++i) push(heap, {(i * 37) % 100, i}, indexes);
     heap.remove(indexes.index_of[victim], indexes);
@@ -82,7 +82,7 @@ TEST(IndexedHeap, AnyElementCanBeTakenOutByItsIndex) {
 //     10    2        Where 11 was, 4 is put, which has to rise above 10.
 //   11 12  3 4
 TEST(IndexedHeap, WhatFillsAGapMayHaveToRise) {
-  IndexedHeap<Slot> heap;
+  IndexedHeap<HeapEntry> heap;
   Indexes indexes;
   for (const std::uint32_t key : {1u, 10u, 2u, 11u, 12u, 3u, 4u}) push(heap, {key, key}, indexes);
   expect_heap(heap, indexes);
@@ -92,7 +92,7 @@ TEST(IndexedHeap, WhatFillsAGapMayHaveToRise) {
 }
 
 TEST(IndexedHeap, ReplacingAKeyMovesTheElementUpOrDown) {
-  IndexedHeap<Slot> heap;
+  IndexedHeap<HeapEntry> heap;
   Indexes indexes;
   for (std::uint32_t i = 0; i < 50; ++i) push(heap, {100 + i, i}, indexes);
   heap.replace(indexes.index_of[49], {1, 49}, indexes);
@@ -103,7 +103,7 @@ TEST(IndexedHeap, ReplacingAKeyMovesTheElementUpOrDown) {
 }
 
 TEST(IndexedHeap, TakingAnyLeavesAHeap) {
-  IndexedHeap<Slot> heap;
+  IndexedHeap<HeapEntry> heap;
   Indexes indexes;
   for (std::uint32_t i = 0; i < 20; ++i) push(heap, {(i * 7) % 20, i}, indexes);
   std::set<std::uint32_t> taken;
@@ -120,13 +120,13 @@ TEST(IndexedHeap, TakingAnyLeavesAHeap) {
 }
 
 TEST(IndexedHeap, WithoutMemoryNoRoomIsReservedAndNothingChanges) {
-  IndexedHeap<Slot> heap;
+  IndexedHeap<HeapEntry> heap;
   Indexes indexes;
   for (std::uint32_t i = 0; i < 512; ++i) push(heap, {512 - i, i}, indexes);
   bool reserved = true;
   {
     const test::AllocationFailure failure;
-    reserved = heap.reserve_one();
+    reserved = heap.allocate_one();
   }
   EXPECT_FALSE(reserved);
   EXPECT_EQ(heap.size(), 512u);
@@ -134,16 +134,16 @@ TEST(IndexedHeap, WithoutMemoryNoRoomIsReservedAndNothingChanges) {
 }
 
 TEST(IndexedHeap, AMovedOneLeavesAnEmptyHeapBehind) {
-  IndexedHeap<Slot> from;
+  IndexedHeap<HeapEntry> from;
   Indexes indexes;
   push(from, {3, 1}, indexes);
-  const IndexedHeap<Slot> to(std::move(from));
+  const IndexedHeap<HeapEntry> to(std::move(from));
   EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): it is what is tested.
   EXPECT_EQ(to.top().key, 3u);
 }
 
 TEST(IndexedHeapDeathTest, RemovingBehindTheEndEndsTheProgram) {
-  IndexedHeap<Slot> heap;
+  IndexedHeap<HeapEntry> heap;
   Indexes indexes;
   push(heap, {3, 1}, indexes);
   EXPECT_DEATH(heap.remove(1, indexes), "index");
@@ -151,7 +151,7 @@ TEST(IndexedHeapDeathTest, RemovingBehindTheEndEndsTheProgram) {
 
 TEST(IndexedHeap, DoesWhatASortedSetWouldDo) {
   test::Random random;
-  IndexedHeap<Slot> heap;
+  IndexedHeap<HeapEntry> heap;
   Indexes indexes;
   std::set<std::pair<std::uint64_t, std::uint32_t>> model;
   std::map<std::uint32_t, std::uint64_t> keys;

@@ -41,24 +41,24 @@ TEST(KeyTag, IsFoundAmongOthersInATextThatIsKept) {
   EXPECT_EQ(tags_in("try:3 idp:key newer:b").unique_key, "key");
   EXPECT_EQ(tags_in("new:idp:x try:3").unique_key, "");
   EXPECT_EQ(tags_in("idp:k:60 newer:b").unique_key, "k");
-  EXPECT_EQ(tags_in("idp:k:60 newer:b").kept_s, 60U);
+  EXPECT_EQ(tags_in("idp:k:60 newer:b").tombstone_s, 60U);
   const JobTags with_more = tags_in("idp:k:60:newer");
   EXPECT_EQ(with_more.unique_key, "");
-  EXPECT_EQ(with_more.kept_s, 0U);
+  EXPECT_EQ(with_more.tombstone_s, 0U);
 }
 
 TEST(KeyTag, MayHaveATime) {
   const std::string key(kKeyBytesMax, 'k');
   JobTags tags;
-  for (const std::uint32_t seconds : {1U, 60U, kKeptSecondsMax}) {
+  for (const std::uint32_t seconds : {1U, 60U, kTombstoneSecondsMax}) {
     const std::string text = "idp:" + key + ':' + std::to_string(seconds);
     ASSERT_TRUE(read_tags(text, tags)) << text;
     EXPECT_EQ(tags.unique_key, key);
-    EXPECT_EQ(tags.kept_s, seconds);
+    EXPECT_EQ(tags.tombstone_s, seconds);
     EXPECT_EQ(TagText(tags).view(), text);
   }
   ASSERT_TRUE(read_tags("idp:k", tags));
-  EXPECT_EQ(tags.kept_s, 0U);
+  EXPECT_EQ(tags.tombstone_s, 0U);
 }
 
 TEST(KeyTag, HasATimeFromOneToTheLongest) {
@@ -81,11 +81,11 @@ TEST(KeyTag, IsKeptWithItsTimeInOneForm) {
   const JobTags kept = text.write(tags);
   EXPECT_EQ(text.view(), "try:3 idp:k:60");
   EXPECT_EQ(kept.unique_key, "k");
-  EXPECT_EQ(kept.kept_s, 60U);
+  EXPECT_EQ(kept.tombstone_s, 60U);
   EXPECT_EQ(kept.unique_key.data(), text.view().data() + 10);
   // One after the other in one text.
   ASSERT_TRUE(read_tags("idp:other", tags));
-  EXPECT_EQ(text.write(tags).kept_s, 0U);
+  EXPECT_EQ(text.write(tags).tombstone_s, 0U);
   EXPECT_EQ(text.view(), "idp:other");
 }
 

@@ -17,7 +17,7 @@ TEST(MemoryCushion, IsThereFromTheStart) {
   bool held = false;
   {
     const AllocationFailure failure;
-    held = cushion.hold();
+    held = cushion.fill();
   }
   EXPECT_TRUE(held);
 }
@@ -32,12 +32,12 @@ TEST(MemoryCushion, GivesAllOfItUpAndTakesItAgainWhenThereIsMemory) {
   bool held = true;
   {
     const AllocationFailure failure(2);  // Not enough for all of it.
-    held = cushion.hold();
+    held = cushion.fill();
   }
   EXPECT_FALSE(held);
-  EXPECT_TRUE(cushion.hold());
+  EXPECT_TRUE(cushion.fill());
   EXPECT_EQ(live_allocations(), with_it);
-  EXPECT_TRUE(cushion.hold());
+  EXPECT_TRUE(cushion.fill());
   EXPECT_EQ(live_allocations(), with_it);
 }
 
@@ -48,10 +48,10 @@ TEST(MemoryCushion, WithoutMemoryForItAtTheStartItIsTakenLater) {
   {
     const AllocationFailure failure;
     cushion = new (place) MemoryCushion;
-    held = cushion->hold();
+    held = cushion->fill();
   }
   EXPECT_FALSE(held);
-  EXPECT_TRUE(cushion->hold());
+  EXPECT_TRUE(cushion->fill());
   cushion->~MemoryCushion();
 }
 

@@ -19,7 +19,7 @@ using Array = PagedArray<std::uint64_t>;
 
 void fill(Array& array, std::uint32_t size) {
   while (array.size() < size) {
-    ASSERT_TRUE(array.reserve_one());
+    ASSERT_TRUE(array.allocate_one());
     array.push_back(array.size());
   }
 }
@@ -34,7 +34,7 @@ TEST(PagedArray, ANewOneHoldsNoMemory) {
 
 TEST(PagedArray, KeepsWhatIsPushedOverManyPages) {
   Array array;
-  fill(array, 5 * Array::kPageSlots + 3);
+  fill(array, 5 * Array::kPageElements + 3);
   for (std::uint32_t i = 0; i < array.size(); ++i) ASSERT_EQ(array[i], i);
   EXPECT_EQ(array.back(), array.size() - 1u);
 }
@@ -43,29 +43,29 @@ TEST(PagedArray, AnAssignmentExchangesTheTwo) {
   Array one;
   Array other;
   fill(one, 3);
-  fill(other, 2 * Array::kPageSlots);
+  fill(other, 2 * Array::kPageElements);
   one = std::move(other);
-  EXPECT_EQ(one.size(), 2 * Array::kPageSlots);
+  EXPECT_EQ(one.size(), 2 * Array::kPageElements);
   EXPECT_EQ(other.size(), 3U);
-  fill(one, 3 * Array::kPageSlots);
+  fill(one, 3 * Array::kPageElements);
   fill(other, 9);
   EXPECT_EQ(one.back(), one.size() - 1U);
 }
 
 TEST(PagedArray, AFullPageStaysWhereItIsWhenTheArrayGrows) {
   Array array;
-  fill(array, Array::kPageSlots);
+  fill(array, Array::kPageElements);
   const std::uint64_t* first = &array[0];
-  fill(array, 40 * Array::kPageSlots);
+  fill(array, 40 * Array::kPageElements);
   EXPECT_EQ(&array[0], first);
 }
 
 TEST(PagedArray, GrowsByOnePageAtATime) {
   Array array;
-  fill(array, 64 * Array::kPageSlots);  // Far from where the directory grows.
-  fill(array, 65 * Array::kPageSlots);
+  fill(array, 64 * Array::kPageElements);  // Far from where the directory grows.
+  fill(array, 65 * Array::kPageElements);
   const std::int64_t before = made_allocations();
-  fill(array, 66 * Array::kPageSlots);
+  fill(array, 66 * Array::kPageElements);
   EXPECT_EQ(made_allocations() - before, 1);
 }
 
@@ -73,7 +73,7 @@ TEST(PagedArray, GivesPagesBackAsItShrinks) {
   Array array;
   fill(array, 1);
   const std::int64_t small = live_allocations();
-  fill(array, 20 * Array::kPageSlots);
+  fill(array, 20 * Array::kPageElements);
   EXPECT_EQ(live_allocations(), small + 19);
   while (!array.empty()) array.pop_back();
   EXPECT_LE(live_allocations(), small + 1);
@@ -81,12 +81,12 @@ TEST(PagedArray, GivesPagesBackAsItShrinks) {
 
 TEST(PagedArray, SwingingAroundTheBorderOfAPageDoesNotAllocate) {
   Array array;
-  fill(array, 3 * Array::kPageSlots + 1);
+  fill(array, 3 * Array::kPageElements + 1);
   const std::int64_t before = made_allocations();
   for (int i = 0; i < 100; ++i) {
     array.pop_back();
     array.pop_back();
-    fill(array, 3 * Array::kPageSlots + 1);
+    fill(array, 3 * Array::kPageElements + 1);
   }
   EXPECT_EQ(made_allocations(), before);
 }
@@ -95,7 +95,7 @@ TEST(PagedArray, ReservedRoomSurvivesPops) {
   for (const std::uint32_t size : {1u, 4u, 5u, 511u, 512u, 513u, 1024u, 1537u}) {
     Array array;
     fill(array, size);
-    ASSERT_TRUE(array.reserve_one());
+    ASSERT_TRUE(array.allocate_one());
     while (!array.empty()) {
       array.pop_back();
       const std::int64_t before = made_allocations();
@@ -151,7 +151,7 @@ TEST(PagedArray, AFailedReserveChangesNothing) {
       bool failed = false;
       {
         const AllocationFailure failure(succeeding);
-        reserved = array.reserve_one();
+        reserved = array.allocate_one();
         failed = failure.happened();
       }
       ASSERT_EQ(reserved, !failed) << size;
@@ -181,7 +181,7 @@ TEST(PagedArray, DoesWhatAVectorWouldDo) {
     const std::uint64_t target = random.below(3000);
     while (model.size() != target) {
       if (model.size() < target) {
-        ASSERT_TRUE(array.reserve_one());
+        ASSERT_TRUE(array.allocate_one());
         model.push_back(random.bits());
         array.push_back(model.back());
       } else {

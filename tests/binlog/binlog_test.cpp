@@ -254,9 +254,9 @@ TEST(Binlog, EndsWithAllFilesClosedWhenTheDiskIsGone) {
 TEST(Binlog, RefusesBeforeItIsOpen) {
   SimDisk disk;
   Binlog binlog(disk, kEveryTurn);
-  EXPECT_NE(binlog.reserve_put({7, 10}, {}), JournalStatus::ok);
-  EXPECT_NE(binlog.reserve_update(Promise::nothing), JournalStatus::ok);
-  EXPECT_NE(binlog.reserve_promised({.deletions = 1}), JournalStatus::ok);
+  EXPECT_NE(binlog.take_room_for_put({7, 10}, {}), JournalStatus::ok);
+  EXPECT_NE(binlog.take_room_for_update(Promise::nothing), JournalStatus::ok);
+  EXPECT_NE(binlog.take_promised_room({.deletions = 1}), JournalStatus::ok);
   binlog.end_turn(Instant::at(5));
   EXPECT_EQ(binlog.next_event(), Instant::never());
   EXPECT_TRUE(binlog.close(Instant::at(6)));

@@ -29,14 +29,16 @@ class NotesOnly final : public Journal {
  public:
   NotesOnly() : Journal(true) {}
 
-  JournalStatus reserve_put(const PutRoom&, const BlobRef&) override { return JournalStatus::ok; }
-  JournalStatus reserve_update(Promise) override { return JournalStatus::ok; }
-  JournalStatus reserve_promised(const Promised&) override { return JournalStatus::ok; }
+  JournalStatus take_room_for_put(const PutRoom&, const BlobRef&) override {
+    return JournalStatus::ok;
+  }
+  JournalStatus take_room_for_update(Promise) override { return JournalStatus::ok; }
+  JournalStatus take_promised_room(const Promised&) override { return JournalStatus::ok; }
   void release_room() override {}
   bool may_try_again() override { return false; }
   void record(JobChange, const JournaledJob&) override {}
-  void record_deletion(const JournaledJob&, const KeptKey*) override {}
-  void forget_kept(JobRef) override {}
+  void record_deletion(const JournaledJob&, const Tombstone*) override {}
+  void forget_tombstone(JobRef) override {}
   JournalProgress progress() const override { return {}; }
   void end_turn(Instant) override {}
   Instant next_event() const override { return Instant::never(); }

@@ -25,7 +25,7 @@ class PromisesTest : public ::testing::Test {
     return ref;
   }
   void end(JobRef ref) { promises.end(engine.journaled(ref), engine.jobs()); }
-  JournalNote& note(JobRef ref) { return engine.jobs().journal_note(ref); }
+  JournalFields& note(JobRef ref) { return engine.jobs().journal_fields(ref); }
   std::uint64_t records() const { return promises.bytes() / kShortRecordBytes; }
 
   NotesOnly journal;
@@ -63,8 +63,8 @@ TEST_F(PromisesTest, AKeyThatOutlivesItsJobIsPromisedWithWhatTheEndOfAFileMayLos
   const std::string key(kKeyBytesMax, 'k');
   const std::string tags = "idp:" + key + ":60";
   const std::uint64_t more =
-      Promises::bytes_for({.tube_name_bytes = 7, .kept_key_bytes = key.size()});
-  EXPECT_EQ(more, kShortRecordBytes + 2 * text_record_bytes(kept_text_bytes(kKeyBytesMax, 7)));
+      Promises::bytes_for({.tube_name_bytes = 7, .tombstone_key_bytes = key.size()});
+  EXPECT_EQ(more, kShortRecordBytes + 2 * text_record_bytes(tombstone_text_bytes(kKeyBytesMax, 7)));
   const JobRef first = add(tags, Promise::nothing);
   EXPECT_EQ(promises.bytes(), more);
   // What is lost at the ends of files does not grow with every key.
@@ -92,7 +92,7 @@ TEST_F(PromisesTest, ASumThatIsNotThatOfTheJobsEndsTheProgram) {
     promises.end(engine.journaled(key), engine.jobs());
     promises.make(engine.journaled(limited), engine.jobs(), Promise::nothing);
   };
-  EXPECT_DEATH((leave_key_out(), check()), "kept_ == kept");
+  EXPECT_DEATH((leave_key_out(), check()), "tombstones_ == tombstones");
 }
 
 // After a start the sum is that of the jobs that came back.

@@ -117,7 +117,7 @@ KnownFolder make_compacted(Ending ending) {
 }
 
 // Keys of one record and of seven. Those of the first files are moved.
-KnownFolder make_with_kept_keys(Ending ending) {
+KnownFolder make_with_tombstones(Ending ending) {
   SimDisk disk;
   KnownFolder folder = folder_by("kept keys", disk, ending, [](Server& server) {
     const auto leave_keys = [&server](int from, int until, const std::string& front) {
@@ -317,9 +317,9 @@ const KnownFolder& compacted(Ending ending) {
   return ending == Ending::stopped ? stopped : killed;
 }
 
-const KnownFolder& with_kept_keys(Ending ending) {
-  static const KnownFolder stopped = make_with_kept_keys(Ending::stopped);
-  static const KnownFolder killed = make_with_kept_keys(Ending::killed);
+const KnownFolder& with_tombstones(Ending ending) {
+  static const KnownFolder stopped = make_with_tombstones(Ending::stopped);
+  static const KnownFolder killed = make_with_tombstones(Ending::killed);
   return ending == Ending::stopped ? stopped : killed;
 }
 
@@ -365,8 +365,8 @@ std::vector<const KnownFolder*> folders_of_haricotd() {
           &of_eighteen_files(),
           &compacted(Ending::stopped),
           &compacted(Ending::killed),
-          &with_kept_keys(Ending::stopped),
-          &with_kept_keys(Ending::killed),
+          &with_tombstones(Ending::stopped),
+          &with_tombstones(Ending::killed),
           &restarted()};
 }
 

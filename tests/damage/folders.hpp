@@ -23,7 +23,7 @@ const KnownFolder& of_eighteen_files();
 // The first files are gone, and there are copies of their jobs.
 const KnownFolder& compacted(Ending ending);
 // Of jobs with keys that outlive them, some of which were deleted, moved and over.
-const KnownFolder& with_kept_keys(Ending ending);
+const KnownFolder& with_tombstones(Ending ending);
 // Of a server that was stopped and killed several times.
 const KnownFolder& restarted();
 // Of another store.

@@ -37,14 +37,14 @@ TEST(DamageFolders, HoldWhatTheyAreFor) {
   EXPECT_EQ(of_three_files(Ending::stopped).files.size(), 3U);
   EXPECT_EQ(of_eighteen_files().files.size(), 18U);
   EXPECT_FALSE(of_three_files(Ending::killed).files.back().is_followed());
-  std::size_t kept_records = 0;
-  for (const KnownFile& file : with_kept_keys(Ending::killed).files) {
+  std::size_t tombstone_records = 0;
+  for (const KnownFile& file : with_tombstones(Ending::killed).files) {
     for (std::size_t at = file.bytes.find("KEP"); at != std::string::npos;
          at = file.bytes.find("KEP", at + 1)) {
-      ++kept_records;
+      ++tombstone_records;
     }
   }
-  EXPECT_GT(kept_records, 40U);
+  EXPECT_GT(tombstone_records, 40U);
   for (const KnownFolder* folder : all_folders()) {
     std::size_t changes = 0;
     std::size_t deletions = 0;

@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, binlog::ReplayInput>> seeds() {
       {"folder_three", input_of(HurtFolder(three))},
       {"folder_exchanged", input_of(HurtFolder(three).exchange(2, 3))},
       {"folder_headless", input_of(HurtFolder(three).zero(3, 0, 88))},
-      {"folder_kept_keys", with_note(input_of(HurtFolder(with_kept_keys(Ending::killed))), 0x07)},
+      {"folder_kept_keys", with_note(input_of(HurtFolder(with_tombstones(Ending::killed))), 0x07)},
       {"folder_noted", with_note(input_of(HurtFolder(three)), 0x3f)},
       {"folder_noted_cut", with_note(input_of(HurtFolder(three).cut(3, 700)), 0x78)},
       {"folder_noted_missing", with_note(input_of(HurtFolder(three).remove(3)), 0xb8)},

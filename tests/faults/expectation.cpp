@@ -182,10 +182,10 @@ void Expectation::apply_to_job(const std::vector<std::string>& words, const Answ
 
 void Expectation::apply_put(const Step& step, const Answer& answer) {
   const std::vector<std::string> words = words_of(step.line);
-  if (const JobId holder = holder_of_key(step); holder != 0) {
+  if (const JobId holder = owner_of_key(step); holder != 0) {
     return apply_duplicate(holder, number(words[1]), answer);
   }
-  if (const JobId id = kept_for(step); id != 0) {
+  if (const JobId id = tombstone_for(step); id != 0) {
     const std::string expected = "INSERTED " + std::to_string(id) + " DELETED";
     if (answer.line != expected) complain("not " + expected);
     return;
@@ -332,7 +332,7 @@ void Expectation::apply_maybe(const Step& step) {
   if (words.empty()) return;
   const std::string& verb = words[0];
   if (verb == "put") {
-    const JobId holder = holder_of_key(step);
+    const JobId holder = owner_of_key(step);
     if (holder != 0) return apply_maybe_duplicate(holder, number(words[1]));
     const auto made = found_.find(next_id_);
     if (made == found_.end()) return;

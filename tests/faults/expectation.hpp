@@ -50,8 +50,8 @@ class Expectation {
   void apply_to_job(const std::vector<std::string>& words, const Answer& answer);
   void apply_maybe(const Step& step);
   void apply_put(const Step& step, const Answer& answer);
-  JobId holder_of_key(const Step& step) const;
-  JobId kept_for(const Step& step) const;
+  JobId owner_of_key(const Step& step) const;
+  JobId tombstone_for(const Step& step) const;
   Keys keys_that_may_stay() const;
   void apply_keys(const Step& step, const Keys& may_stay, const Happened& happened,
                   const Engine& engine);

@@ -17,7 +17,7 @@ std::string key_of(const Step& step) {
 }  // namespace
 
 // The job that has the key of a put; 0: there is none, or the put has no key.
-JobId Expectation::holder_of_key(const Step& step) const {
+JobId Expectation::owner_of_key(const Step& step) const {
   const std::string key = key_of(step);
   JobId holder = 0;
   for (const auto& [id, job] : jobs_) {
@@ -28,10 +28,10 @@ JobId Expectation::holder_of_key(const Step& step) const {
 }
 
 // The job that had it, and whose deletion has left it behind; 0: there is none.
-JobId Expectation::kept_for(const Step& step) const {
+JobId Expectation::tombstone_for(const Step& step) const {
   const std::string key = key_of(step);
-  for (const auto& [id, kept] : keys_) {
-    if (kept.key == key && kept.tube == clients_.at(step.client).used) return id;
+  for (const auto& [id, tombstone] : keys_) {
+    if (tombstone.key == key && tombstone.tube == clients_.at(step.client).used) return id;
   }
   return 0;
 }
@@ -42,7 +42,7 @@ Keys Expectation::keys_that_may_stay() const {
   for (const auto& [id, job] : jobs_) {
     if (job.tags.empty()) continue;
     const JobTags tags = tags_in(job.tags);
-    if (tags.kept_s > 0) keys[id] = {job.tube, std::string(tags.unique_key), tags.kept_s};
+    if (tags.tombstone_s > 0) keys[id] = {job.tube, std::string(tags.unique_key), tags.tombstone_s};
   }
   return keys;
 }
@@ -50,8 +50,9 @@ Keys Expectation::keys_that_may_stay() const {
 // A deletion leaves a key behind if the job has one for longer, and a flush leaves none.
 void Expectation::apply_keys(const Step& step, const Keys& may_stay, const Happened& happened,
                              const Engine& engine) {
-  std::erase_if(keys_,
-                [&](const auto& kept) { return Instant::at(kept.second.end) <= happened.now; });
+  std::erase_if(keys_, [&](const auto& tombstone) {
+    return Instant::at(tombstone.second.end) <= happened.now;
+  });
   for (const auto& [id, key] : may_stay) {
     if (jobs_.contains(id) || !step.line.starts_with("delete")) continue;
     ++keys_left_;

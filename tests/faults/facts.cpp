@@ -98,13 +98,13 @@ Jobs jobs_of(const Engine& engine) {
 Keys keys_of(const Engine& engine, Instant now) {
   const JobStore& jobs = engine.jobs();
   Keys keys;
-  for (JobRef ref = jobs.first_remains_from(1); ref != JobRef::none;) {
-    const KeptKey kept = engine.kept(ref);
+  for (JobRef ref = jobs.first_tombstone_from(1); ref != JobRef::none;) {
+    const Tombstone kept = engine.tombstone(ref);
     if (kept.end > now) {
       keys[kept.id] = {std::string(kept.tube_name), std::string(kept.key), kept.seconds,
                        kept.end.count()};
     }
-    ref = jobs.first_remains_from(kept.id + 1);
+    ref = jobs.first_tombstone_from(kept.id + 1);
   }
   return keys;
 }

@@ -227,12 +227,12 @@ TEST_F(FolderFenceTest, AnOldCheckIsNotFresh) {
 TEST_F(FolderFenceTest, AVolumeThatStandsStillIsGivenUp) {
   FencedServer server(temp_.path(), kShort);
   ASSERT_EQ(server.begin(), Begun::yes);
-  server.fence.note_if_stuck();
+  server.fence.fence_if_stuck();
   EXPECT_FALSE(server.fence.is_fenced());  // Nothing is under way.
   server.fence.begin_work();
   const auto end = std::chrono::steady_clock::now() + kPatienceOfTest;
   while (!server.fence.is_fenced() && std::chrono::steady_clock::now() < end) {
-    server.fence.note_if_stuck();
+    server.fence.fence_if_stuck();
   }
   EXPECT_TRUE(server.fence.is_fenced());
   EXPECT_NE(server.fence.why().find("stood still"), std::string::npos);
@@ -246,7 +246,7 @@ TEST_F(FolderFenceTest, ACheckHasThePatienceThatTheSyncBeforeItHasLeft) {
   server.fence.begin_work();  // The sync.
   ::usleep(1'100'000);
   server.fence.begin_work();  // The check.
-  server.fence.note_if_stuck();
+  server.fence.fence_if_stuck();
   EXPECT_TRUE(server.fence.is_fenced());
 }
 

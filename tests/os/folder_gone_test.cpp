@@ -30,7 +30,7 @@ class FolderGone : public ::testing::Test {
     ASSERT_TRUE(disk_.open(path_)) << disk_.last_error();
     ASSERT_EQ(lock_.take(disk_.descriptor()), LockStatus::taken);
     disk_.set_lock(lock_);
-    disk_.reserve_descriptors(4);
+    disk_.set_spare_descriptors(4);
     ASSERT_EQ(disk_.create("binlog.1", file_), DiskStatus::ok);
   }
   void TearDown() override { disk_.close(file_); }

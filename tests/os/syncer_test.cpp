@@ -133,7 +133,7 @@ TEST(Syncer, RefusesOneTooMany) {
         CHECK(syncer.open());
         for (std::uint64_t i = 0; i <= kSyncsMax; ++i) syncer.start(0, false, i);
       },
-      "kSlots");
+      "kEntries");
 }
 
 TEST(Syncer, PassesOnWhatEachSyncSaid) {

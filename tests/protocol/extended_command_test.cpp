@@ -293,10 +293,10 @@ TEST(PutWithTags, IsReadOnceWithWhatTheTagsSay) {
   EXPECT_EQ(command.read_tags->lane, "lane");
   EXPECT_EQ(command.read_tags->lane_limit, 2U);
   EXPECT_EQ(command.read_tags->tries, 3U);
-  EXPECT_EQ(command.read_tags->kept_s, 0U);
+  EXPECT_EQ(command.read_tags->tombstone_s, 0U);
   ASSERT_EQ(parse_command("put 1 2 3 4 idp:key:60", command), ParseResult::ok);
   EXPECT_EQ(command.read_tags->unique_key, "key");
-  EXPECT_EQ(command.read_tags->kept_s, 60U);
+  EXPECT_EQ(command.read_tags->tombstone_s, 60U);
   for (const std::string_view line :
        {"put 1 2 3 4", "put 1 2 3 4 idp:", "put 1 2 3 4 idp:k:0", "put 1 2 3 4 idp:k idp:k"}) {
     Command other;

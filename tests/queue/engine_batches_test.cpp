@@ -280,8 +280,8 @@ TEST_F(EngineBatchInParts, AllOfThemAreDeletedByOneCommand) {
     EXPECT_EQ(result.jobs, 7U);
     EXPECT_EQ(result.not_found, 1U);
     EXPECT_EQ(engine.jobs().size(), 0U);
-    EXPECT_EQ(engine.jobs().remains(), 2U * together);
-    EXPECT_EQ(journal.kept.size(), 2U * together);
+    EXPECT_EQ(engine.jobs().tombstones(), 2U * together);
+    EXPECT_EQ(journal.tombstone.size(), 2U * together);
     ids.clear();
     for (int i = 0; i < 7; ++i) {
       const std::string key = "idp:k" + std::to_string(ids.size() + 10 * together) + ":60";
@@ -315,7 +315,7 @@ TEST_F(EngineBatchInParts, WhatTheDiskRefusesThenIsAnsweredAsAFailure) {
   engine.go_on_with_tasks(world.now);
   EXPECT_EQ(world.take_deliveries(), got(Delivery::Kind::failed, 1));
   EXPECT_EQ(engine.jobs().size(), 6U);
-  EXPECT_EQ(engine.jobs().remains(), 0U);
+  EXPECT_EQ(engine.jobs().tombstones(), 0U);
   journal.accept();
   EXPECT_EQ(world.delete_batch(client, ids).jobs, 6U);
 }

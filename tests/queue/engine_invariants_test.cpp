@@ -37,17 +37,17 @@ TEST_F(EngineInvariantsDeathTest, SeesAHeapThatIsNone) {
   world.put(client, {.priority = 1});
   world.put(client, {.priority = 2});
   const auto break_heap = [&] {
-    ReadySlot& slot = const_cast<ReadySlot&>(tube().ready.at(0));
-    slot = ReadySlot(slot.id(), 3, slot.job);
+    ReadyEntry& entry = const_cast<ReadyEntry&>(tube().ready.at(0));
+    entry = ReadyEntry(entry.id(), 3, entry.job);
   };
-  EXPECT_DEATH((break_heap(), engine.check_invariants()), "parent|heap.at|slot");
+  EXPECT_DEATH((break_heap(), engine.check_invariants()), "parent|heap.at|entry");
 }
 
 TEST_F(EngineInvariantsDeathTest, SeesALateTimer) {
   Client& client = world.connect();
   world.put(client, {.delay_s = 100});
   const auto break_deadline = [&] {
-    const_cast<DeadlineSlot&>(tube().delayed.at(0)).deadline = world.now;
+    const_cast<DeadlineEntry&>(tube().delayed.at(0)).deadline = world.now;
   };
   EXPECT_DEATH((break_deadline(), engine.check_invariants()), "timer");
 }

@@ -29,7 +29,7 @@ inline void PrintTo(const Again& again, std::ostream* out) {
        << (again.is_raised ? " raised" : "") << (again.is_deleted ? " deleted}" : "}");
 }
 
-inline Again kept(JobId id) {
+inline Again tombstone(JobId id) {
   return {Outcome::duplicate, id, false};
 }
 inline Again raised(JobId id) {

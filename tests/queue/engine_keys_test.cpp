@@ -18,15 +18,15 @@ using test::EngineKeys;
 using test::FakeJournal;
 using test::got_job;
 using test::Gots;
-using test::kept;
 using test::raised;
+using test::tombstone;
 
 TEST_F(EngineKeys, APutOfAKeyThatAJobHasAddsNothing) {
   const JobId id = put();
   const EngineCounts before = engine.counts();
   const std::uint64_t memory = engine.memory().used_bytes();
   world.pass_s(5);
-  EXPECT_EQ(again({.delay_s = 7, .ttr_s = 9, .body = "another", .tags = "idp:k"}), kept(id));
+  EXPECT_EQ(again({.delay_s = 7, .ttr_s = 9, .body = "another", .tags = "idp:k"}), tombstone(id));
   EXPECT_EQ(engine.counts().total_jobs, before.total_jobs);
   EXPECT_EQ(engine.counts().ready, 1U);
   EXPECT_EQ(world.tube().total_jobs, 1U);
@@ -42,15 +42,15 @@ TEST_F(EngineKeys, AKeyIsOfOneTube) {
   const JobId id = put();
   ASSERT_EQ(engine.use(producer, "t"), Outcome::done);
   const JobId other = put();
-  EXPECT_EQ(again(), kept(other));
+  EXPECT_EQ(again(), tombstone(other));
   ASSERT_EQ(engine.use(producer, "default"), Outcome::done);
-  EXPECT_EQ(again(), kept(id));
+  EXPECT_EQ(again(), tombstone(id));
   EXPECT_EQ(again("idp:kk").outcome, Outcome::done);
 }
 
 TEST_F(EngineKeys, TheIdOfADuplicateIsLost) {
   put();
-  EXPECT_EQ(again(), kept(1));
+  EXPECT_EQ(again(), tombstone(1));
   EXPECT_EQ(put("idp:other"), 3U);
 }
 
@@ -69,8 +69,8 @@ TEST_F(EngineKeys, AJobHoldsItsKeyInEveryState) {
   for (const auto& [id, state] : jobs) {
     const std::string tags = "idp:" + std::string(name_of(state));
     const std::uint32_t old = priority(id);
-    EXPECT_EQ(again(tags, old), kept(id)) << tags;
-    EXPECT_EQ(again(tags, old + 1), kept(id)) << tags;
+    EXPECT_EQ(again(tags, old), tombstone(id)) << tags;
+    EXPECT_EQ(again(tags, old + 1), tombstone(id)) << tags;
     EXPECT_EQ(priority(id), old) << tags;
     journal.written.clear();
     EXPECT_EQ(again(tags, 0), raised(id)) << tags;
@@ -81,7 +81,7 @@ TEST_F(EngineKeys, AJobHoldsItsKeyInEveryState) {
     EXPECT_EQ(journal.written[0].id, id);
     EXPECT_EQ(journal.written[0].priority, 0U);
     EXPECT_EQ(journal.written[0].state, state);
-    EXPECT_EQ(again(tags, 0), kept(id)) << tags;
+    EXPECT_EQ(again(tags, 0), tombstone(id)) << tags;
     EXPECT_EQ(journal.written.size(), 1U) << tags;
   }
   EXPECT_EQ(engine.counts().total_jobs, 4U);
@@ -91,17 +91,17 @@ TEST_F(EngineKeys, WhatMovesAJobLeavesItsKey) {
   const JobId id = put();
   ASSERT_EQ(world.reserve(worker), id);
   ASSERT_EQ(engine.release(worker, id, 1, 5, world.now), Outcome::done);
-  EXPECT_EQ(again(), kept(id));
+  EXPECT_EQ(again(), tombstone(id));
   ASSERT_EQ(engine.kick_job(id, world.now), Outcome::done);
-  EXPECT_EQ(again(), kept(id));
+  EXPECT_EQ(again(), tombstone(id));
   ASSERT_EQ(world.reserve(worker), id);
   world.pass_s(60);
   EXPECT_EQ(world.report(id).timeouts, 1U);
-  EXPECT_EQ(again(), kept(id));
+  EXPECT_EQ(again(), tombstone(id));
   ASSERT_EQ(world.reserve(worker), id);
   world.disconnect(worker);
   EXPECT_EQ(world.state(id), JobState::ready);
-  EXPECT_EQ(again(), kept(id));
+  EXPECT_EQ(again(), tombstone(id));
 }
 
 TEST_F(EngineKeys, ADeletedJobGivesItsKeyBack) {
@@ -181,7 +181,7 @@ TEST_F(EngineKeys, AJobThatIsRaisedGetsInFrontOfItsLane) {
 TEST_F(EngineKeys, TheOtherTagsOfADuplicateHaveNoEffect) {
   put("con:l idp:first");
   const JobId second = put("con:l idp:second");
-  EXPECT_EQ(again("try:1 con:l:5 idp:second"), kept(second));
+  EXPECT_EQ(again("try:1 con:l:5 idp:second"), tombstone(second));
   EXPECT_NE(world.reserve(worker), 0U);
   EXPECT_EQ(world.reserve(worker), 0U);
   EXPECT_EQ(world.report(second).tags, "con:l idp:second");
@@ -212,7 +212,7 @@ TEST_F(EngineKeys, WithoutRoomNothingIsRaised) {
     EXPECT_EQ(again("idp:k", 1), (Again{outcome}));
     EXPECT_EQ(priority(id), 100U);
     // Where nothing has to be recorded, no room is asked for.
-    EXPECT_EQ(again("idp:k"), kept(id));
+    EXPECT_EQ(again("idp:k"), tombstone(id));
     journal.accept();
   }
   EXPECT_EQ(again("idp:k", 1), raised(id));
@@ -221,7 +221,7 @@ TEST_F(EngineKeys, WithoutRoomNothingIsRaised) {
 TEST_F(EngineKeys, ADuplicateIsRefusedWhereAnyPutWouldBe) {
   const JobId id = put();
   engine.memory().limit(2 * engine.memory().used_bytes());
-  EXPECT_EQ(again(), kept(id));
+  EXPECT_EQ(again(), tombstone(id));
   engine.memory().limit(2 * engine.memory().used_bytes() - 1);
   EXPECT_EQ(again(), (Again{Outcome::out_of_memory}));
   EXPECT_EQ(engine.counts().refused_puts, 1U);
@@ -271,8 +271,8 @@ TEST_F(EngineKeys, AFlushFreesItsKeysWhenItArrives) {
   finish();
   EXPECT_FALSE(world.exists(ready));
   (void)world.take_deliveries();
-  EXPECT_EQ(again("idp:ready"), kept(after[0]));
-  EXPECT_EQ(again("idp:buried"), kept(after[2]));
+  EXPECT_EQ(again("idp:ready"), tombstone(after[0]));
+  EXPECT_EQ(again("idp:buried"), tombstone(after[2]));
   EXPECT_EQ(engine.jobs().size(), 3U);
 }
 

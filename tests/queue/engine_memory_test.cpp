@@ -102,14 +102,14 @@ TEST_F(EngineMemory, WhatMemoryRefusesIsAShortageUntilAsLargeABodyIsTakenOrThere
   void* const ballast = Memory::allocate(Memory::kOwnBytes + 1'000'000);
   EXPECT_GE(engine.memory().used_bytes(), 1'000'000U);
   EXPECT_FALSE(engine.memory().is_short());
-  engine.memory().note_refused_put(100);
+  engine.memory().count_refused_put(100);
   EXPECT_EQ(engine.counts().refused_puts, 1U);
   EXPECT_TRUE(engine.memory().is_short());
-  engine.memory().note_put(99);
+  engine.memory().mark_put(99);
   EXPECT_TRUE(engine.memory().is_short());
-  engine.memory().note_put(100);
+  engine.memory().mark_put(100);
   EXPECT_FALSE(engine.memory().is_short());
-  engine.memory().note_refused_put(100);
+  engine.memory().count_refused_put(100);
   Memory::free(ballast);
   EXPECT_FALSE(engine.memory().is_short());
   Memory::limit(SIZE_MAX);

@@ -17,9 +17,9 @@ TEST_F(ExtrasTest, EachTagHearsOfEachMove) {
   places.to_buried(ref, Place::reserved);
   EXPECT_EQ(tube.ready.top().job, blocked);
   EXPECT_TRUE(tube.offers_job());
-  EXPECT_EQ(keys.find(tube, "key").holder, ref);
+  EXPECT_EQ(keys.find(tube, "key").owner, ref);
   destroy(ref);
-  EXPECT_EQ(keys.find(tube, "key").holder, JobRef::none);
+  EXPECT_EQ(keys.find(tube, "key").owner, JobRef::none);
 }
 
 TEST_F(ExtrasTest, WithoutMemoryForOneTagNothingHasChanged) {
@@ -30,14 +30,14 @@ TEST_F(ExtrasTest, WithoutMemoryForOneTagNothingHasChanged) {
   std::int64_t failing = 0;
   for (; !is_done && failing < 20; ++failing) {
     const Keys::Found key = keys.find(tube, read.unique_key);
-    EXPECT_EQ(key.holder, JobRef::none);
+    EXPECT_EQ(key.owner, JobRef::none);
     EXPECT_EQ(lanes.lanes().size(), 0U);
     const test::AllocationFailure failure(failing);
     is_done = extras.take_up(tube, ref, read, key);
   }
   EXPECT_TRUE(is_done);
   EXPECT_GT(failing, 2);
-  EXPECT_EQ(keys.find(tube, read.unique_key).holder, ref);
+  EXPECT_EQ(keys.find(tube, read.unique_key).owner, ref);
   EXPECT_EQ(lanes.lanes().size(), 1U);
 }
 

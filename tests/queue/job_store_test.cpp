@@ -305,10 +305,10 @@ TEST(JobStore, ChunksThatAreKeptEmptyGoBackWhenAskedFor) {
   const JobRef stays = create(store, 1, std::string(100, 'x'));
   const std::size_t before = Memory::used_bytes();
   store.destroy(create(store, 2, std::string(500, 'x')));
-  const std::size_t kept = Memory::used_bytes();
-  EXPECT_GT(kept, before + 200'000);
+  const std::size_t tombstone = Memory::used_bytes();
+  EXPECT_GT(tombstone, before + 200'000);
   store.give_empty_chunks_back();
-  EXPECT_LT(Memory::used_bytes(), kept - 200'000);
+  EXPECT_LT(Memory::used_bytes(), tombstone - 200'000);
   EXPECT_EQ(store.body(stays), std::string(100, 'x'));
   EXPECT_NE(create(store, 3, std::string(500, 'x')), JobRef::none);
   Memory::free(ballast);
@@ -317,22 +317,22 @@ TEST(JobStore, ChunksThatAreKeptEmptyGoBackWhenAskedFor) {
 
 TEST(JobStore, ReferencesStayValidWhileOthersComeAndGo) {
   JobStore store;
-  const JobRef kept = create(store, 1, "kept");
-  const Job* place = &store[kept];
+  const JobRef tombstone = create(store, 1, "kept");
+  const Job* place = &store[tombstone];
   std::vector<JobRef> others;
   for (JobId id = 2; id < 20'000; ++id) others.push_back(create(store, id, "gone"));
   for (const JobRef ref : others) store.destroy(ref);
-  EXPECT_EQ(&store[kept], place);
-  EXPECT_EQ(store.body(kept), "kept");
+  EXPECT_EQ(&store[tombstone], place);
+  EXPECT_EQ(store.body(tombstone), "kept");
 }
 
 TEST(JobStore, RemembersWhereAHeapMovedAJobTo) {
-  struct Slot {
+  struct Entry {
     JobRef job;
   };
   JobStore store;
   const JobRef ref = create(store, 1, "body");
-  store.moved(Slot{ref}, 12345);
+  store.moved(Entry{ref}, 12345);
   EXPECT_EQ(store[ref].heap_index(), 12345u);
 }
 

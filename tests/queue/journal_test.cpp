@@ -7,10 +7,11 @@ namespace {
 
 TEST(NoJournal, HasRoomForEverything) {
   NoJournal journal;
-  EXPECT_EQ(journal.reserve_put({200, 1U << 30}, {}), JournalStatus::ok);
-  EXPECT_EQ(journal.reserve_update(Promise::burial), JournalStatus::ok);
+  EXPECT_EQ(journal.take_room_for_put({200, 1U << 30}, {}), JournalStatus::ok);
+  EXPECT_EQ(journal.take_room_for_update(Promise::burial), JournalStatus::ok);
   journal.release_room();
-  EXPECT_EQ(journal.reserve_promised({.deletions = 1000, .kept = {.keys = 1000, .bytes = 90'000}}),
+  EXPECT_EQ(journal.take_promised_room(
+                {.deletions = 1000, .tombstones = {.keys = 1000, .bytes = 90'000}}),
             JournalStatus::ok);
 }
 

@@ -38,7 +38,7 @@ TEST_F(LaneOrderTest, NoneIsOpenWhileSoManyAreReserved) {
   EXPECT_FALSE(tube.offers_job());
   places.to_buried(first, Place::reserved);
   EXPECT_TRUE(is_open(third));
-  ASSERT_TRUE(tube.ready.reserve_one());
+  ASSERT_TRUE(tube.ready.allocate_one());
   places.to_ready(second, Place::reserved);
   EXPECT_TRUE(is_open(second));
   EXPECT_FALSE(is_open(third));

@@ -94,7 +94,7 @@ TEST(JobStoreWithLanes, KeepsBodyTagsAndNodeOfEachJob) {
         LaneNode& node = store.lane_node(ref);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&node) % alignof(LaneNode), 0U);
         std::memset(&node, 0xff, sizeof node);
-        if (has_notes) store.journal_note(ref).set_stamp(-1);
+        if (has_notes) store.journal_fields(ref).set_stamp(-1);
         EXPECT_TRUE(store.has_lane(ref, store[ref]));
         EXPECT_EQ(store.body(ref), body);
         EXPECT_EQ(store.tags(ref), tags);

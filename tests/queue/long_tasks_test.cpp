@@ -19,7 +19,7 @@ using Chores = LongTasks<Chore>;
 class LongTasksTest : public ::testing::Test {
  protected:
   void begin(char name, std::uint32_t jobs, Client* client = nullptr, Tube* tube = nullptr) {
-    tasks_.make_room();
+    tasks_.allocate_task();
     tasks_.begin(client, tube).work = {name, jobs};
   }
   // Does so much; what was done, a letter a step, and a capital letter where a task ended.
@@ -213,7 +213,7 @@ TEST_F(LongTasksTest, GoOnWithoutTheirClient) {
 
 // Its place is that of the next one: a short task needs no memory of its own.
 TEST_F(LongTasksTest, OneGoesOnAtOnceAndLeavesItsPlaceToTheNext) {
-  tasks_.make_room();
+  tasks_.allocate_task();
   Chores::Task* const first = &tasks_.begin(&client_, &tube_);
   EXPECT_TRUE(first->is_new);
   const auto go_on = [&](TaskState state) {
@@ -231,7 +231,7 @@ TEST_F(LongTasksTest, OneGoesOnAtOnceAndLeavesItsPlaceToTheNext) {
   EXPECT_EQ(tube_.tasks, 0U);
   EXPECT_EQ(tasks_.awaited(), 0U);
   const auto other = std::make_unique<Chores::Task>();  // Takes the place if it was given back.
-  tasks_.make_room();
+  tasks_.allocate_task();
   EXPECT_EQ(&tasks_.begin(nullptr, nullptr), first);
   EXPECT_TRUE(first->is_new);
 }
@@ -240,10 +240,10 @@ TEST_F(LongTasksTest, AreForgottenWithTheirList) {
   {
     Chores tasks;
     for (Client* client : {&client_, static_cast<Client*>(nullptr)}) {
-      tasks.make_room();
+      tasks.allocate_task();
       tasks.begin(client, &tube_).work = {'a', 1};
     }
-    tasks.make_room();  // And is not used.
+    tasks.allocate_task();  // And is not used.
     EXPECT_EQ(tube_.tasks, 2U);
   }
   EXPECT_EQ(tube_.tasks, 0U);

@@ -16,10 +16,10 @@
 #include "haricot/queue/job_memory.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
-#include "haricot/queue/offers.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/restoring.hpp"
+#include "haricot/queue/serving.hpp"
 #include "haricot/queue/times.hpp"
 #include "haricot/queue/tries.hpp"
 #include "haricot/queue/watching.hpp"
@@ -50,13 +50,13 @@ class Parts : public ::testing::Test {
   }
   JobRef make_ready(std::string_view tags = {}, std::uint32_t priority = 100) {
     const JobRef ref = make(tags, priority);
-    EXPECT_TRUE(tube.ready.reserve_one());
+    EXPECT_TRUE(tube.ready.allocate_one());
     places.to_ready(ref, Place::nowhere);
     return ref;
   }
   JobRef make_delayed(Duration delay) {
     const JobRef ref = make();
-    EXPECT_TRUE(tube.delayed.reserve_one());
+    EXPECT_TRUE(tube.delayed.allocate_one());
     places.to_delayed(ref, Place::nowhere, state.now + delay);
     return ref;
   }
@@ -67,8 +67,8 @@ class Parts : public ::testing::Test {
   }
   // The client has got the first ready job of the tube.
   JobRef give(Client& client) {
-    EXPECT_TRUE(Places::make_room(client));
-    return offers.give(tube, client);
+    EXPECT_TRUE(Places::allocate_reserved(client));
+    return serving.give(tube, client);
   }
   void destroy(JobRef ref, Place from) {
     places.to_nowhere(ref, from);
@@ -87,7 +87,7 @@ class Parts : public ::testing::Test {
   }
   // The client waits for a job.
   void wait(Client& client, Instant until = Instant::never()) {
-    backlog.make_room_for_delivery();
+    backlog.allocate_delivery();
     watching.start_waiting(client, until, false);
   }
   void pass(Duration duration) {
@@ -107,8 +107,8 @@ class Parts : public ::testing::Test {
   Places places{state, times, extras};
   Restoring restoring{state, keys, extras, places};
   Watching watching{state};
-  Offers offers{state, tries, places, watching};
-  Backlog backlog{state, flushes, tries, keys, places, watching, offers, lanes};
+  Serving serving{state, tries, places, watching};
+  Backlog backlog{state, flushes, tries, keys, places, watching, serving, lanes};
   Tube& tube = *state.default_tube;
 
  private:

@@ -30,13 +30,13 @@ TEST_F(PlacesTest, AJobIsInOnePlaceAtATime) {
   EXPECT_EQ(state.jobs.counted(ref, JobEvent::reserve), 1U);
   EXPECT_EQ(worker.held_jobs(), 1U);
   expect_counts(0, 1, 0, 0);
-  ASSERT_TRUE(tube.delayed.reserve_one());
+  ASSERT_TRUE(tube.delayed.allocate_one());
   places.to_delayed(ref, Place::reserved, state.now + Duration::seconds(3));
   EXPECT_EQ(worker.held_jobs(), 0U);
   expect_counts(0, 0, 1, 0);
   places.to_buried(ref, Place::delayed);
   expect_counts(0, 0, 0, 1);
-  ASSERT_TRUE(tube.ready.reserve_one());
+  ASSERT_TRUE(tube.ready.allocate_one());
   places.to_ready(ref, Place::buried);
   expect_counts(1, 0, 0, 0);
   destroy(ref);

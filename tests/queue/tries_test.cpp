@@ -39,8 +39,8 @@ TEST_F(TriesTest, AJobThatComesOutOfBurialIsPromisedTheNextOneIfItHasALimit) {
   const JobRef limited = make_buried("try:1");
   const JobRef plain = make_buried("idp:k");
   for (const JobRef ref : {limited, plain}) {
-    ASSERT_EQ(tries.reserve_unburial(ref), JournalStatus::ok);
-    ASSERT_TRUE(tube.ready.reserve_one());
+    ASSERT_EQ(tries.take_room_for_unburial(ref), JournalStatus::ok);
+    ASSERT_TRUE(tube.ready.allocate_one());
     places.to_ready(ref, Place::buried);
     journal.record(JobChange::update, flushes.journaled(ref));
   }
@@ -72,7 +72,7 @@ TEST_F(TriesTest, ALateBurialThatIsOverIsNotRecorded) {
   journal.refuse_from(1, JournalStatus::failed);
   tries.record_burial(ref);
   journal.accept();
-  ASSERT_TRUE(tube.ready.reserve_one());
+  ASSERT_TRUE(tube.ready.allocate_one());
   places.to_ready(ref, Place::buried);
   state.jobs.count(ref, JobEvent::bury);
   places.to_buried(ref, Place::ready);

@@ -6,19 +6,19 @@ namespace haricot {
 namespace {
 
 struct NoIndexes {
-  void moved(const ReadySlot&, std::uint32_t) {}
-  void moved(const DeadlineSlot&, std::uint32_t) {}
+  void moved(const ReadyEntry&, std::uint32_t) {}
+  void moved(const DeadlineEntry&, std::uint32_t) {}
 };
 
-ReadySlot ready(std::uint32_t priority, JobId id) {
+ReadyEntry ready(std::uint32_t priority, JobId id) {
   return {id, priority, JobRef::none};
 }
 
-DeadlineSlot delayed(std::int64_t deadline, std::uint64_t arrival) {
+DeadlineEntry delayed(std::int64_t deadline, std::uint64_t arrival) {
   return {.deadline = Instant::at(deadline), .arrival = arrival, .job = JobRef::none};
 }
 
-TEST(ReadySlot, IsOrderedByPriorityThenId) {
+TEST(ReadyEntry, IsOrderedByPriorityThenId) {
   EXPECT_TRUE(ready(1, 9) < ready(2, 1));
   EXPECT_FALSE(ready(2, 1) < ready(1, 9));
   EXPECT_TRUE(ready(1, 1) < ready(1, 2));
@@ -26,28 +26,28 @@ TEST(ReadySlot, IsOrderedByPriorityThenId) {
   EXPECT_TRUE(ready(0, 18446744073709551615u) < ready(4294967295, 1));
 }
 
-TEST(ReadySlot, IsBehindAllOthersWhereItIsBlocked) {
-  const ReadySlot blocked(1, 0, JobRef::none, true);
+TEST(ReadyEntry, IsBehindAllOthersWhereItIsBlocked) {
+  const ReadyEntry blocked(1, 0, JobRef::none, true);
   EXPECT_TRUE(ready(4294967295, 9223372036854775807u) < blocked);
   EXPECT_FALSE(blocked < ready(4294967295, 9223372036854775807u));
-  EXPECT_TRUE(blocked < ReadySlot(2, 0, JobRef::none, true));
-  EXPECT_TRUE(blocked < ReadySlot(1, 1, JobRef::none, true));
+  EXPECT_TRUE(blocked < ReadyEntry(2, 0, JobRef::none, true));
+  EXPECT_TRUE(blocked < ReadyEntry(1, 1, JobRef::none, true));
 }
 
-TEST(ReadySlot, TellsWhatItWasMadeOf) {
+TEST(ReadyEntry, TellsWhatItWasMadeOf) {
   const JobId id = 0x7654'3210'fedc'ba98;
   for (const bool is_blocked : {false, true}) {
-    const ReadySlot slot(id, 0x89ab'cdef, JobRef{7}, is_blocked);
-    EXPECT_EQ(slot.id(), id);
-    EXPECT_EQ(slot.priority(), 0x89ab'cdefU);
-    EXPECT_EQ(slot.is_blocked(), is_blocked);
-    EXPECT_EQ(slot.job, JobRef{7});
-    EXPECT_TRUE(slot == ReadySlot(id, 0x89ab'cdef, JobRef{7}, is_blocked));
-    EXPECT_FALSE(slot == ReadySlot(id, 0x89ab'cdef, JobRef{7}, !is_blocked));
+    const ReadyEntry entry(id, 0x89ab'cdef, JobRef{7}, is_blocked);
+    EXPECT_EQ(entry.id(), id);
+    EXPECT_EQ(entry.priority(), 0x89ab'cdefU);
+    EXPECT_EQ(entry.is_blocked(), is_blocked);
+    EXPECT_EQ(entry.job, JobRef{7});
+    EXPECT_TRUE(entry == ReadyEntry(id, 0x89ab'cdef, JobRef{7}, is_blocked));
+    EXPECT_FALSE(entry == ReadyEntry(id, 0x89ab'cdef, JobRef{7}, !is_blocked));
   }
 }
 
-TEST(DeadlineSlot, IsOrderedByDeadlineThenArrival) {
+TEST(DeadlineEntry, IsOrderedByDeadlineThenArrival) {
   EXPECT_TRUE(delayed(1, 9) < delayed(2, 1));
   EXPECT_FALSE(delayed(2, 1) < delayed(1, 9));
   EXPECT_TRUE(delayed(1, 1) < delayed(1, 2));
@@ -64,10 +64,10 @@ TEST(Tube, ANewOneIsReferredToByNothing) {
 TEST(Tube, OffersNoJobThatIsBlocked) {
   NoIndexes indexes;
   Tube tube;
-  ASSERT_TRUE(tube.ready.reserve_one());
-  tube.ready.push(ReadySlot(1, 1, JobRef::none, true), indexes);
+  ASSERT_TRUE(tube.ready.allocate_one());
+  tube.ready.push(ReadyEntry(1, 1, JobRef::none, true), indexes);
   EXPECT_FALSE(tube.offers_job());
-  ASSERT_TRUE(tube.ready.reserve_one());
+  ASSERT_TRUE(tube.ready.allocate_one());
   tube.ready.push(ready(2, 2), indexes);
   EXPECT_TRUE(tube.offers_job());
 }
@@ -92,13 +92,13 @@ TEST(Tube, EachUseWatchAndJobRefersToIt) {
   }
   {
     Tube tube;
-    ASSERT_TRUE(tube.ready.reserve_one());
+    ASSERT_TRUE(tube.ready.allocate_one());
     tube.ready.push(ready(1, 1), indexes);
     EXPECT_TRUE(tube.is_referenced());
   }
   {
     Tube tube;
-    ASSERT_TRUE(tube.delayed.reserve_one());
+    ASSERT_TRUE(tube.delayed.allocate_one());
     tube.delayed.push(delayed(1, 1), indexes);
     EXPECT_TRUE(tube.is_referenced());
   }
@@ -107,7 +107,7 @@ TEST(Tube, EachUseWatchAndJobRefersToIt) {
 TEST(Tube, OffersItsReadyJobsUnlessItIsPaused) {
   NoIndexes indexes;
   Tube tube;
-  ASSERT_TRUE(tube.ready.reserve_one());
+  ASSERT_TRUE(tube.ready.allocate_one());
   tube.ready.push(ready(1, 1), indexes);
   EXPECT_TRUE(tube.offers_job());
   tube.paused = true;

@@ -20,10 +20,10 @@ class UniqueKeysTest : public ::testing::Test {
     jobs[ref].tube = tube;
     return ref;
   }
-  JobRef holder(TubeRef tube, std::string_view key) const { return keys.find(tube, key).holder; }
+  JobRef holder(TubeRef tube, std::string_view key) const { return keys.find(tube, key).owner; }
   void hold(JobRef ref) {
     const std::uint64_t hash = keys.find(jobs[ref].tube, jobs.unique_key(ref)).hash;
-    ASSERT_TRUE(keys.hold(ref, hash));
+    ASSERT_TRUE(keys.take(ref, hash));
   }
 
   JobStore jobs;
@@ -33,9 +33,9 @@ class UniqueKeysTest : public ::testing::Test {
 TEST_F(UniqueKeysTest, AHolderIsFoundByItsTubeAndKey) {
   const JobRef one = job(1, "idp:k");
   const JobRef other = job(2, "idp:k", TubeRef{2});
-  EXPECT_FALSE(keys.holds(one));
+  EXPECT_FALSE(keys.owns(one));
   hold(one);
-  EXPECT_TRUE(keys.holds(one));
+  EXPECT_TRUE(keys.owns(one));
   EXPECT_EQ(holder(TubeRef{1}, "k"), one);
   EXPECT_EQ(holder(TubeRef{2}, "k"), JobRef::none);
   EXPECT_EQ(holder(TubeRef{1}, "kk"), JobRef::none);
@@ -54,7 +54,7 @@ TEST_F(UniqueKeysTest, AKeyIsTakenOver) {
   hold(after);
   keys.let_go(before);
   EXPECT_EQ(holder(TubeRef{1}, "k"), after);
-  EXPECT_FALSE(keys.holds(before));
+  EXPECT_FALSE(keys.owns(before));
   keys.let_go(before);
   EXPECT_EQ(keys.size(), 1U);
   keys.let_go(after);
@@ -67,7 +67,7 @@ TEST_F(UniqueKeysTest, AJobWithoutAKeyHoldsNone) {
   for (const std::string_view tags : {"", "try:3", "con:k", "idp:k:0", "later:idp:k"}) {
     const JobRef ref = job(++id, tags);
     EXPECT_FALSE(jobs.has_key(ref)) << tags;
-    EXPECT_FALSE(keys.holds(ref)) << tags;
+    EXPECT_FALSE(keys.owns(ref)) << tags;
     if (!tags.empty()) keys.let_go(ref);
   }
 }
@@ -113,7 +113,7 @@ TEST(JobStoreWithKeys, KeepsBodyTagsAndNodesOfEachJob) {
         node.hash = ~std::uint64_t{0};
         node.job = JobRef{~std::uint32_t{0}};
         std::memset(&node.next_in_bucket, 0xff, sizeof node.next_in_bucket);
-        if (has_notes) store.journal_note(ref).set_stamp(-1);
+        if (has_notes) store.journal_fields(ref).set_stamp(-1);
         const bool has_lane = !tags_in(tags).lane.empty();
         if (has_lane) std::memset(&store.lane_node(ref), 0xff, sizeof(LaneNode));
         EXPECT_EQ(store.has_lane(ref, store[ref]), has_lane);

@@ -13,7 +13,7 @@ namespace {
 class WatchWeightsTest : public ::testing::Test {
  protected:
   void add(std::uint32_t weight) {
-    ASSERT_TRUE(weights_.reserve_one());
+    ASSERT_TRUE(weights_.allocate_one());
     weights_.add();
     weights_.set_weight(weights_.size() - 1, weight);
     offers_.push_back(true);

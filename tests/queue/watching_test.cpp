@@ -59,7 +59,7 @@ TEST_F(WatchingTest, TubesAreServedByWeightInThatMode) {
   for (int i = 0; i < 8; ++i) {
     const JobRef ref = make();
     state.jobs[ref].tube = i % 2 == 0 ? tube.ref : other.ref;
-    ASSERT_TRUE(state.tube_of(ref).ready.reserve_one());
+    ASSERT_TRUE(state.tube_of(ref).ready.allocate_one());
     places.to_ready(ref, Place::nowhere);
   }
   engine_tasks::ModeChange change{true};
@@ -69,8 +69,8 @@ TEST_F(WatchingTest, TubesAreServedByWeightInThatMode) {
     Tube* const best = watching.best_tube(worker);
     ASSERT_NE(best, nullptr);
     if (best == &other) ++from_other;
-    ASSERT_TRUE(Places::make_room(worker));
-    offers.give(*best, worker);
+    ASSERT_TRUE(Places::allocate_reserved(worker));
+    serving.give(*best, worker);
   }
   EXPECT_EQ(from_other, 1);
 }
@@ -85,7 +85,7 @@ TEST_F(WatchingTest, AUsedTubeIsThereUntilAnotherOneIsUsed) {
 
 TEST_F(WatchingTest, WhatAClosedClientWasToGetIsDropped) {
   Client& client = open();
-  watching.make_room(0);
+  watching.allocate_deliveries(0);
   watching.deliver({.client = &client, .kind = Delivery::Kind::kicked, .count = 5});
   ASSERT_EQ(watching.deliveries().size(), 1U);
   close(client);

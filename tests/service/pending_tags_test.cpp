@@ -81,9 +81,9 @@ TEST(PendingTags, HaveTheTimeOfAKey) {
   ASSERT_TRUE(keep_without_line(tags, 2, "idp:two:4294967295"));
   ASSERT_TRUE(keep_without_line(tags, 3, "idp:three"));
   EXPECT_EQ(tags.find(1).text, "try:2 idp:one:60");
-  EXPECT_EQ(tags.find(1).tags.kept_s, 60U);
-  EXPECT_EQ(tags.find(2).tags.kept_s, kKeptSecondsMax);
-  EXPECT_EQ(tags.find(3).tags.kept_s, 0U);
+  EXPECT_EQ(tags.find(1).tags.tombstone_s, 60U);
+  EXPECT_EQ(tags.find(2).tags.tombstone_s, kTombstoneSecondsMax);
+  EXPECT_EQ(tags.find(3).tags.tombstone_s, 0U);
 }
 
 TEST(PendingTags, ThatFindNoMemoryChangeNothing) {

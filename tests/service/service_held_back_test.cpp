@@ -185,7 +185,7 @@ TEST_F(HeldBackAnswers, ThatOfADuplicateFailsWithTheRecordOfTheOtherJob) {
   EXPECT_EQ(world.ask(third, put_of_key()), "INSERTED 1 READY\r\n");
 }
 
-std::string put_of_kept_key() {
+std::string put_of_tombstone_key() {
   return "put 5 0 60 1 idp:k:60\r\nx\r\n";
 }
 
@@ -195,7 +195,7 @@ constexpr std::string_view kDelete = "delete 1\r\n";
 TEST_F(HeldBackAnswers, ThatOfADuplicateWaitsForTheRecordOfTheDeletion) {
   Session& first = world.connect();
   Session& second = world.connect();
-  world.say(first, put_of_kept_key());
+  world.say(first, put_of_tombstone_key());
   make_safe();
   EXPECT_EQ(world.hear(first), "INSERTED 1\r\n");
   service.advance(world.now);
@@ -214,14 +214,14 @@ TEST_F(HeldBackAnswers, ThatOfADuplicateWaitsForTheRecordOfTheDeletion) {
   EXPECT_EQ(world.hear(second), "INSERTED 1 DELETED\r\nUSING default\r\nINSERTED 1 DELETED\r\n");
   // Nothing was recorded for the duplicates, and what is safe is told at once.
   EXPECT_EQ(world.journal.written.size(), 2U);
-  EXPECT_EQ(world.ask(second, put_of_kept_key()), "INSERTED 1 DELETED\r\n");
+  EXPECT_EQ(world.ask(second, put_of_tombstone_key()), "INSERTED 1 DELETED\r\n");
 }
 
 TEST_F(HeldBackAnswers, ThatOfADuplicateFailsWithTheRecordOfTheDeletion) {
   Session& first = world.connect();
   Session& second = world.connect();
   Session& third = world.connect();
-  world.say(first, put_of_kept_key());
+  world.say(first, put_of_tombstone_key());
   make_safe();
   EXPECT_EQ(world.hear(first), "INSERTED 1\r\n");
   service.advance(world.now);

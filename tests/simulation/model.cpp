@@ -405,7 +405,7 @@ void Model::transferred(const Engine& engine, Instant now) {
   for (auto& [number, client] : clients_) {
     for (auto& answer : client.answers) answer.held_until = 0;
   }
-  for (auto& [key, kept] : kept_) kept.deletion = 0;
+  for (auto& [key, tombstone] : tombstones_) tombstone.deletion = 0;
   std::vector<ModelTube> tubes;
   for (std::uint32_t i = 0; i < engine.tubes().size(); ++i) {
     ModelTube* const tube = find_tube(std::string(engine.tubes().at(i).name));
@@ -453,10 +453,10 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
     job.lane_limit = tags.lane_limit;
     // In the order of the ids: that of the highest one holds.
     if (!job.lane.empty()) lane_limits_[{job.tube, job.lane}] = job.lane_limit;
-    std::tie(job.key, job.kept_s) = key_in(known.tags);
-    // In the order of the ids, too: the highest one holds it.
+    std::tie(job.key, job.tombstone_s) = key_in(known.tags);
+    // In the order of the ids, too: the highest one owns it.
     if (!job.key.empty() && holder_of(job.tube, job.key) != 0) ++twins_;
-    hold_key(id);
+    own_key(id);
     job.created = engine.jobs()[ref].created;
     job.deadline = engine.journaled(ref).deadline;
     job.burial = known.burial;
@@ -474,7 +474,7 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
       deadlines_ = std::max(deadlines_, job.arrival);
     }
   }
-  restore_kept(engine);
+  restore_tombstone(engine);
 }
 
 void Model::compare(Engine& engine, Instant now) const {
@@ -485,7 +485,7 @@ void Model::compare(Engine& engine, Instant now) const {
   require(counts.buried == count(JobState::buried), "the number of buried jobs is wrong");
   require(engine.next_id() == next_id_, "the next id is wrong");
   require(engine.tubes().size() == tubes_.size(), "the number of tubes is wrong");
-  compare_kept(engine, now);
+  compare_tombstones(engine, now);
   compare_promises(engine);
 }
 

@@ -40,12 +40,12 @@ struct Request {
   std::uint32_t priority = 0;
   std::uint32_t seconds = 0;
   std::uint32_t ttr_s = 0;
-  std::uint32_t tries = 0;       // Of put; 0: without such a tag.
-  std::string lane = {};         // Of put: the key of its tag; empty: it has none.
-  std::uint32_t lane_limit = 1;  // Of its lane from that put on.
-  std::string key = {};          // Of put: by which it is unique; empty: it has none.
-  std::uint32_t kept_s = 0;      // Of put: how long its key outlives it.
-  std::uint32_t bound = 0;       // Of kick, or the count of another command.
+  std::uint32_t tries = 0;        // Of put; 0: without such a tag.
+  std::string lane = {};          // Of put: the key of its tag; empty: it has none.
+  std::uint32_t lane_limit = 1;   // Of its lane from that put on.
+  std::string key = {};           // Of put: by which it is unique; empty: it has none.
+  std::uint32_t tombstone_s = 0;  // Of put: how long its key outlives it.
+  std::uint32_t bound = 0;        // Of kick, or the count of another command.
   std::string tube = {};
   StateWord state = StateWord::none;
   bool has_timeout = false;     // Of reserve-batch.
@@ -68,11 +68,11 @@ struct ModelJob {
   std::string body;
   JobState state = JobState::ready;
   std::uint32_t priority = 0, delay_s = 0, ttr_s = 0;
-  std::uint32_t tries = 0;       // 0: it has no such tag.
-  std::string lane = {};         // Its key; empty: it is in none.
-  std::uint32_t lane_limit = 1;  // As its own put has said.
-  std::string key = {};          // By which it is unique; empty: it has none.
-  std::uint32_t kept_s = 0;      // How long its key outlives it.
+  std::uint32_t tries = 0;        // 0: it has no such tag.
+  std::string lane = {};          // Its key; empty: it is in none.
+  std::uint32_t lane_limit = 1;   // As its own put has said.
+  std::string key = {};           // By which it is unique; empty: it has none.
+  std::uint32_t tombstone_s = 0;  // How long its key outlives it.
   Instant created;
   Instant deadline;           // Delayed: when it gets ready; reserved: when its TTR ends.
   std::uint64_t arrival = 0;  // The later a deadline was set the larger.
@@ -96,7 +96,7 @@ std::string tags_of(const ModelJob& job);
 std::pair<std::string, std::uint32_t> key_in(const std::string& tags);
 
 // A key that outlives its job.
-struct ModelKept {
+struct ModelTombstone {
   JobId id;
   std::uint32_t seconds;
   Instant end;
@@ -245,9 +245,9 @@ class Model {
   std::uint64_t twins() const { return twins_; }
   // How many puts came upon a key that had outlived its job, how many got one whose time was over,
   // and how many such keys a restart brought back.
-  std::uint64_t kept_duplicates() const { return kept_duplicates_; }
-  std::uint64_t kept_ends() const { return kept_ends_; }
-  std::uint64_t kept_back() const { return kept_back_; }
+  std::uint64_t tombstone_duplicates() const { return tombstone_duplicates_; }
+  std::uint64_t tombstone_ends() const { return tombstone_ends_; }
+  std::uint64_t tombstones_back() const { return tombstones_back_; }
 
   bool has_client(int number) const { return clients_.contains(number); }
   ModelClient& client(int number) { return clients_.at(number); }
@@ -256,7 +256,7 @@ class Model {
   std::uint64_t commands_run() const { return commands_run_; }
   // A key that was left in the tube that the client uses, the last one of them; empty: there is
   // none.
-  std::string last_kept_key(int client) const;
+  std::string last_tombstone_key(int client) const;
   // Throws Mismatch unless the engine counts what there is.
   void compare(Engine& engine, Instant now) const;
 
@@ -352,7 +352,7 @@ class Model {
 
   // Unique jobs (model_keys.cpp).
   JobId holder_of(const std::string& tube, const std::string& key) const;
-  void hold_key(JobId id);
+  void own_key(JobId id);
   void erase_job(JobId id);
   bool has_keyed_put(int client) const;
   bool is_duplicate(int client) const;
@@ -364,11 +364,12 @@ class Model {
   bool leaves_key(JobId id) const;
   JournalStatus take_room_to_delete(const std::set<JobId>& ids, Tape& tape) const;
   void record_deletion(JobId id, Tape& tape, Instant now);
-  const ModelKept* kept_key(const std::string& tube, const std::string& key, Instant now) const;
-  const ModelKept* kept_key_of_put(int client, Instant now) const;
-  void end_kept_key(const std::string& tube, const std::string& key);
-  void restore_kept(const Engine& engine);
-  void compare_kept(const Engine& engine, Instant now) const;
+  const ModelTombstone* tombstone(const std::string& tube, const std::string& key,
+                                  Instant now) const;
+  const ModelTombstone* tombstone_of_put(int client, Instant now) const;
+  void end_tombstone(const std::string& tube, const std::string& key);
+  void restore_tombstone(const Engine& engine);
+  void compare_tombstones(const Engine& engine, Instant now) const;
   std::string duplicate_text(JobId id, const std::string& raised) const;
   bool asks_for_update(int client, const Request& request);
 
@@ -442,8 +443,8 @@ class Model {
   std::map<std::pair<std::string, std::string>, JobId> keys_;
   std::uint64_t duplicates_ = 0, raises_ = 0, twins_ = 0;
   // By tube and key, even if the time of some is over.
-  std::map<std::pair<std::string, std::string>, ModelKept> kept_;
-  std::uint64_t kept_duplicates_ = 0, kept_ends_ = 0, kept_back_ = 0;
+  std::map<std::pair<std::string, std::string>, ModelTombstone> tombstones_;
+  std::uint64_t tombstone_duplicates_ = 0, tombstone_ends_ = 0, tombstones_back_ = 0;
   std::vector<ModelTube> tubes_;
   std::map<int, ModelClient> clients_;
   JobId next_id_ = 1;

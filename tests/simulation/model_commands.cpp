@@ -28,9 +28,9 @@ void Model::run(Tape& tape, Instant now) {
       }
     } else if (event.kind == Event::Kind::try_again) {
       resume_tasks(tape, now);
-    } else if (event.kind == Event::Kind::reserve_put) {
+    } else if (event.kind == Event::Kind::take_room_for_put) {
       finish_put(event, tape, now);
-    } else if (event.kind == Event::Kind::reserve_update) {
+    } else if (event.kind == Event::Kind::take_room_for_update) {
       end_raise(event, tape);
     } else if (event.kind == Event::Kind::answered) {
       end_put_as_told(event, now);
@@ -45,8 +45,8 @@ bool Model::is_put_off(const Tape& tape, int number) {
   const Request& request = clients_.at(number).requests.front();
   if (tape.empty() || tape.front().status != JournalStatus::later) return false;
   // Those of a body, not of a line.
-  if (tape.front().kind == Event::Kind::reserve_put) return false;
-  if (tape.front().kind == Event::Kind::reserve_update && !asks_for_update(number, request)) {
+  if (tape.front().kind == Event::Kind::take_room_for_put) return false;
+  if (tape.front().kind == Event::Kind::take_room_for_update && !asks_for_update(number, request)) {
     return false;
   }
   // A long task has begun, even if it has to wait before the first job.
@@ -169,7 +169,7 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
     return;
   }
   const int number = whose.front();
-  require(!is_duplicate(number) && kept_key_of_put(number, now) == nullptr,
+  require(!is_duplicate(number) && tombstone_of_put(number, now) == nullptr,
           "a duplicate was put as a job of its own");
   ModelClient& client = clients_.at(number);
   client.put_is_open = false;
@@ -185,13 +185,13 @@ void Model::finish_put(const Event& room, Tape& tape, Instant now) {
                  .lane = put.lane,
                  .lane_limit = put.lane_limit,
                  .key = put.key,
-                 .kept_s = put.kept_s,
+                 .tombstone_s = put.tombstone_s,
                  .created = now,
                  .deadline = {},
                  .since = now};
   if (!put.lane.empty()) lane_limits_[{tube, put.lane}] = put.lane_limit;
-  hold_key(id);
-  end_kept_key(tube, put.key);
+  own_key(id);
+  end_tombstone(tube, put.key);
   ++find_tube(tube)->total_jobs;
   ++total_jobs_;
   answer(number, "INSERTED " + std::to_string(id) + "\r\n");
@@ -379,7 +379,7 @@ std::string Model::reserve_job(int number, JobId id, Tape& tape, Instant now) {
   if (job == nullptr || job->state == JobState::reserved) return kNotFound;
   clients_.at(number).worker = true;
   const bool is_recorded = job->state != JobState::ready;
-  if (is_recorded && tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) {
+  if (is_recorded && tape.take(Event::Kind::take_room_for_update).status != JournalStatus::ok) {
     return kInternalError;
   }
   make_reserved(number, id, now);
@@ -404,7 +404,8 @@ std::string Model::delete_job(int number, JobId id, Tape& tape, Instant now) {
 
 std::string Model::release(int number, const Request& request, Tape& tape, Instant now) {
   if (!holds(number, request.id)) return kNotFound;
-  if (tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) return kInternalError;
+  if (tape.take(Event::Kind::take_room_for_update).status != JournalStatus::ok)
+    return kInternalError;
   ModelJob& job = jobs_.at(request.id);
   job.priority = request.priority;
   job.delay_s = request.seconds;
@@ -424,7 +425,8 @@ std::string Model::release(int number, const Request& request, Tape& tape, Insta
 
 std::string Model::bury(int number, const Request& request, Tape& tape, Instant now) {
   if (!holds(number, request.id)) return kNotFound;
-  if (tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) return kInternalError;
+  if (tape.take(Event::Kind::take_room_for_update).status != JournalStatus::ok)
+    return kInternalError;
   ModelJob& job = jobs_.at(request.id);
   job.priority = request.priority;
   ++count_of(job, JobEvent::bury);
@@ -452,7 +454,8 @@ std::string Model::kick_job(JobId id, Tape& tape, Instant now) {
   if (found == nullptr) return kNotFound;
   ModelJob& job = *found;
   if (job.state != JobState::buried && job.state != JobState::delayed) return kNotFound;
-  if (tape.take(Event::Kind::reserve_update).status != JournalStatus::ok) return kInternalError;
+  if (tape.take(Event::Kind::take_room_for_update).status != JournalStatus::ok)
+    return kInternalError;
   ++count_of(job, JobEvent::kick);
   begin_ready(job, now);
   check_record(tape, Event::Kind::record_update, id);

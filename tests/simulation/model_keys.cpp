@@ -29,7 +29,7 @@ JobId Model::holder_of(const std::string& tube, const std::string& key) const {
   return lives ? holder->second : 0;
 }
 
-void Model::hold_key(JobId id) {
+void Model::own_key(JobId id) {
   const ModelJob& job = jobs_.at(id);
   if (!job.key.empty()) keys_[{job.tube, job.key}] = id;
 }
@@ -69,10 +69,11 @@ void Model::end_put_as_told(const Event& told, Instant now) {
   }
   const std::string who = "client " + std::to_string(told.client);
   const JobId holder = has_keyed_put(told.client) ? holder_of(client.used, client.put.key) : 0;
-  const ModelKept* kept = kept_key_of_put(told.client, now);
-  if (holder == 0 && kept != nullptr) {
-    ++kept_duplicates_;
-    answer_duplicate(told, "INSERTED " + std::to_string(kept->id) + " DELETED\r\n", kept->deletion);
+  const ModelTombstone* tombstone = tombstone_of_put(told.client, now);
+  if (holder == 0 && tombstone != nullptr) {
+    ++tombstone_duplicates_;
+    answer_duplicate(told, "INSERTED " + std::to_string(tombstone->id) + " DELETED\r\n",
+                     tombstone->deletion);
     return;
   }
   require(holder != 0, who + " got " + told.line + " for a put that is no duplicate");

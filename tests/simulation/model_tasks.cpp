@@ -165,7 +165,7 @@ Model::Step Model::kick_some(ModelTask& kick, const Budget& budget, Tape& tape, 
     const JobId id = kick.of_buried ? first_buried(kick.tube) : first_delayed(kick.tube);
     if (id == 0) break;
     if (budget.is_used_up()) return Step::goes_on;
-    const JournalStatus status = tape.take(Event::Kind::reserve_update).status;
+    const JournalStatus status = tape.take(Event::Kind::take_room_for_update).status;
     if (status == JournalStatus::later) return Step::waits;
     if (status != JournalStatus::ok) return kick.done > 0 ? Step::done : Step::failed;
     ModelJob& job = jobs_.at(id);

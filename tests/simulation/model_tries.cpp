@@ -13,7 +13,7 @@ std::string tags_text(std::uint32_t tries) {
 }
 
 std::string value_of_key(const ModelJob& job) {
-  return job.key + (job.kept_s == 0 ? "" : ":" + std::to_string(job.kept_s));
+  return job.key + (job.tombstone_s == 0 ? "" : ":" + std::to_string(job.tombstone_s));
 }
 
 std::string tags_of(const ModelJob& job) {
@@ -48,9 +48,9 @@ void Model::end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant n
   std::size_t refused = 0;
   while (ids.size() > refused) {
     require(!tape.empty(), "the ends of tries are not on the tape");
-    const bool is_burial = tape.front().kind == Event::Kind::reserve_burial;
-    const Event room =
-        tape.take(is_burial ? Event::Kind::reserve_burial : Event::Kind::reserve_update);
+    const bool is_burial = tape.front().kind == Event::Kind::take_room_for_burial;
+    const Event room = tape.take(is_burial ? Event::Kind::take_room_for_burial
+                                           : Event::Kind::take_room_for_update);
     const bool is_recorded = room.status == JournalStatus::ok;
     if (!is_burial && !is_recorded) {
       ++refused;
@@ -77,8 +77,8 @@ void Model::end_tries(std::set<JobId> ids, bool timed_out, Tape& tape, Instant n
 
 // Burials that could not be recorded when they happened.
 void Model::record_late_burials(Tape& tape, Instant now) {
-  while (!tape.empty() && tape.front().kind == Event::Kind::reserve_burial) {
-    const Event room = tape.take(Event::Kind::reserve_burial);
+  while (!tape.empty() && tape.front().kind == Event::Kind::take_room_for_burial) {
+    const Event room = tape.take(Event::Kind::take_room_for_burial);
     steps_ += QueueState::kStepsPerJob;
     const auto late = late_burials_.find(room.id);
     require(late != late_burials_.end(), "the burial of a job is recorded twice");
@@ -96,7 +96,7 @@ void Model::compare_promises(Engine& engine) const {
   for (const auto& [id, job] : jobs_) {
     const JobRef ref = engine.peek(id);
     if (ref == JobRef::none) continue;
-    const bool is_promised = engine.jobs().journal_note(ref).has_burial_promised != 0;
+    const bool is_promised = engine.jobs().journal_fields(ref).has_burial_promised != 0;
     const bool is_buried = job.state == JobState::buried;
     const std::string what = "job " + std::to_string(id);
     require(is_promised || job.tries == 0 || is_buried, what + " is promised no burial");

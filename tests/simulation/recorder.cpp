@@ -13,29 +13,29 @@ using binlog::KnownJob;
 
 namespace {
 
-KnownKept known_from(const KeptKey& kept, Duration wall_offset) {
-  return {.tube = std::string(kept.tube_name),
-          .key = std::string(kept.key),
-          .seconds = kept.seconds,
-          .end = kept.end + wall_offset};
+KnownTombstone known_from(const Tombstone& tombstone, Duration wall_offset) {
+  return {.tube = std::string(tombstone.tube_name),
+          .key = std::string(tombstone.key),
+          .seconds = tombstone.seconds,
+          .end = tombstone.end + wall_offset};
 }
 
-std::string to_text(const KnownKept& kept) {
-  return kept.key.substr(0, 10) + " of tube " + kept.tube.substr(0, 10) + ", kept for " +
-         std::to_string(kept.seconds) + " s to " + std::to_string(kept.end.count());
+std::string to_text(const KnownTombstone& tombstone) {
+  return tombstone.key.substr(0, 10) + " of tube " + tombstone.tube.substr(0, 10) + ", kept for " +
+         std::to_string(tombstone.seconds) + " s to " + std::to_string(tombstone.end.count());
 }
 
 }  // namespace
 
-std::map<JobId, KnownKept> all_kept(const Engine& engine, Duration wall_offset) {
-  std::map<JobId, KnownKept> found;
+std::map<JobId, KnownTombstone> all_tombstones(const Engine& engine, Duration wall_offset) {
+  std::map<JobId, KnownTombstone> found;
   JobId id = 0;
   for (;;) {
-    const JobRef remains = engine.jobs().first_remains_from(id);
-    if (remains == JobRef::none) return found;
-    const KeptKey kept = engine.kept(remains);
-    found[kept.id] = known_from(kept, wall_offset);
-    id = kept.id + 1;
+    const JobRef tombstone_ref = engine.jobs().first_tombstone_from(id);
+    if (tombstone_ref == JobRef::none) return found;
+    const Tombstone tombstone = engine.tombstone(tombstone_ref);
+    found[tombstone.id] = known_from(tombstone, wall_offset);
+    id = tombstone.id + 1;
   }
 }
 
@@ -84,9 +84,10 @@ void Ledger::note(std::uint64_t record, JobId id, std::optional<KnownJob> job) {
   add(record, id, std::move(job));
 }
 
-void Ledger::note_deletion(std::uint64_t record, JobId id, std::optional<KnownKept> kept) {
+void Ledger::note_deletion(std::uint64_t record, JobId id,
+                           std::optional<KnownTombstone> tombstone) {
   add(record, id, std::nullopt);
-  changes_.at(id).back().kept = std::move(kept);
+  changes_.at(id).back().tombstone = std::move(tombstone);
 }
 
 void Ledger::note_in_place(std::uint64_t record, JobId id, KnownJob job) {
@@ -135,7 +136,7 @@ void Ledger::check(const Engine& restored, Duration wall_offset, std::int64_t wa
     require(!changes[first].job || id < restored.next_id(), "an id would be given out again");
   }
   check_bodies(restored);
-  check_kept(restored, wall_offset, wall_now, safe, exactly);
+  check_tombstones(restored, wall_offset, wall_now, safe, exactly);
   for (const auto& [tube, order] : burials) {
     std::uint64_t before = 0;
     for (const auto& [place, burial] : order) {
@@ -157,64 +158,66 @@ void Ledger::check_bodies(const Engine& restored) const {
 
 // Whether another one has the key: a job that lives, or one that came later and has left the key,
 // too.
-bool Ledger::has_other(const Jobs& jobs, const KeptKeys& kept_keys, JobId id,
-                       const KnownKept& kept) {
+bool Ledger::has_other(const Jobs& jobs, const Tombstones& kept_keys, JobId id,
+                       const KnownTombstone& tombstone) {
   const bool is_held = std::any_of(jobs.begin(), jobs.end(), [&](const auto& job) {
     // The deletion of an earlier job is lost, and it goes on without the key.
-    return job.first > id && job.second.tube == kept.tube &&
-           tags_in(job.second.tags).unique_key == kept.key;
+    return job.first > id && job.second.tube == tombstone.tube &&
+           tags_in(job.second.tags).unique_key == tombstone.key;
   });
   return is_held || std::any_of(kept_keys.begin(), kept_keys.end(), [&](const auto& other) {
-           return other.first > id && other.second.tube == kept.tube &&
-                  other.second.key == kept.key;
+           return other.first > id && other.second.tube == tombstone.tube &&
+                  other.second.key == tombstone.key;
          });
 }
 
-// The record of a kept key stands in front of that of the deletion. Before both are safe it may be
+// The record of a tombstone stands in front of that of the deletion. Before both are safe it may be
 // lost alone.
-void Ledger::check_kept(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
-                        std::uint64_t safe, bool exactly) const {
+void Ledger::check_tombstones(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
+                              std::uint64_t safe, bool exactly) const {
   const Jobs jobs = binlog::all_jobs(restored, wall_offset);
-  const KeptKeys found = all_kept(restored, wall_offset);
-  for (const auto& [id, kept] : found) {
+  const Tombstones found = all_tombstones(restored, wall_offset);
+  for (const auto& [id, tombstone] : found) {
     require(changes_.contains(id), "a key is kept of a job that never was put");
     const auto& changes = changes_.at(id);
     const auto passed_over = passed_over_.find(id);
-    bool fits = passed_over != passed_over_.end() && passed_over->second == kept;
+    bool fits = passed_over != passed_over_.end() && passed_over->second == tombstone;
     for (std::size_t i = first_allowed(changes, safe); i < changes.size(); ++i) {
-      fits = fits || (changes[i].kept == kept && (!exactly || changes[i].record <= safe));
+      fits = fits || (changes[i].tombstone == tombstone && (!exactly || changes[i].record <= safe));
     }
-    const std::string what = "job " + std::to_string(id) + " has left the key " + to_text(kept);
+    const std::string what =
+        "job " + std::to_string(id) + " has left the key " + to_text(tombstone);
     require(fits, what + ", which no deletion has left");
     require(!jobs.contains(id), what + ", though it lives");
-    require(!has_other(jobs, found, id, kept), what + ", which another one has");
-    require(kept.end.count() > wall_now, what + ", whose time is over");
+    require(!has_other(jobs, found, id, tombstone), what + ", which another one has");
+    require(tombstone.end.count() > wall_now, what + ", whose time is over");
     require(id < restored.next_id(), what + ", and its id would be given out again");
   }
   for (const auto& [id, changes] : changes_) {
-    const auto& kept = changes[first_allowed(changes, safe)].kept;
-    if (!kept || kept->end.count() <= wall_now || found.contains(id)) continue;
-    require(has_other(jobs, found, id, *kept),
-            "the key that job " + std::to_string(id) + " has left is lost: " + to_text(*kept));
+    const auto& tombstone = changes[first_allowed(changes, safe)].tombstone;
+    if (!tombstone || tombstone->end.count() <= wall_now || found.contains(id)) continue;
+    require(has_other(jobs, found, id, *tombstone),
+            "the key that job " + std::to_string(id) + " has left is lost: " + to_text(*tombstone));
   }
 }
 
 void Ledger::begin_again(const Engine& restored, Duration wall_offset) {
   const Jobs found = binlog::all_jobs(restored, wall_offset);
-  const KeptKeys kept_keys = all_kept(restored, wall_offset);
+  const Tombstones kept_keys = all_tombstones(restored, wall_offset);
   for (auto& [id, changes] : changes_) {
     for (const Change& change : changes) {
-      const bool is_left = change.kept && !found.contains(id) && !kept_keys.contains(id);
-      if (is_left && has_other(found, kept_keys, id, *change.kept)) passed_over_[id] = *change.kept;
+      const bool is_left = change.tombstone && !found.contains(id) && !kept_keys.contains(id);
+      if (is_left && has_other(found, kept_keys, id, *change.tombstone))
+        passed_over_[id] = *change.tombstone;
     }
     const auto job = found.find(id);
     const bool is_there = job != found.end();
     changes.assign(1, {0, is_there ? std::optional(job->second) : std::nullopt});
     if (is_there) burials_ = std::max(burials_, job->second.burial);
   }
-  for (auto& [id, kept] : kept_keys) {
+  for (auto& [id, tombstone] : kept_keys) {
     passed_over_.erase(id);
-    changes_.at(id).back().kept = kept;
+    changes_.at(id).back().tombstone = tombstone;
   }
 }
 
@@ -225,29 +228,31 @@ void Recorder::note_room(Event event) {
   tape_.add(std::move(event));
 }
 
-JournalStatus Recorder::reserve_put(const PutRoom& put, const BlobRef& body) {
-  const JournalStatus status = binlog_.reserve_put(put, body);
-  note_room({.kind = Event::Kind::reserve_put,
+JournalStatus Recorder::take_room_for_put(const PutRoom& put, const BlobRef& body) {
+  const JournalStatus status = binlog_.take_room_for_put(put, body);
+  note_room({.kind = Event::Kind::take_room_for_put,
              .status = status,
              .body_bytes = put.body_bytes,
              .body = body ? std::string(body.view()) : std::string()});
   return status;
 }
 
-JournalStatus Recorder::reserve_update(Promise promise) {
-  const JournalStatus status = binlog_.reserve_update(promise);
-  note_room({.kind = Event::Kind::reserve_update, .status = status});
+JournalStatus Recorder::take_room_for_update(Promise promise) {
+  const JournalStatus status = binlog_.take_room_for_update(promise);
+  note_room({.kind = Event::Kind::take_room_for_update, .status = status});
   return status;
 }
 
-JournalStatus Recorder::reserve_promised(const Promised& promised) {
-  const JournalStatus status = binlog_.reserve_promised(promised);
+JournalStatus Recorder::take_promised_room(const Promised& promised) {
+  const JournalStatus status = binlog_.take_promised_room(promised);
   if (promised.burial == nullptr) {
-    note_room({.kind = Event::Kind::reserve_delete, .status = status, .keys = promised.kept.keys});
+    note_room({.kind = Event::Kind::take_room_for_delete,
+               .status = status,
+               .keys = promised.tombstones.keys});
     return status;
   }
   const JournaledJob& job = *promised.burial;
-  note_room({.kind = Event::Kind::reserve_burial, .status = status, .id = job.job.id});
+  note_room({.kind = Event::Kind::take_room_for_burial, .status = status, .id = job.job.id});
   if (status != JournalStatus::ok) {
     ledger_.note(binlog::kUnrecorded, job.job.id,
                  binlog::known_from(*engine_, job.ref, wall_offset_));
@@ -277,16 +282,18 @@ void Recorder::record(JobChange change, const JournaledJob& job) {
       {.kind = kKinds.at(static_cast<std::size_t>(change)), .id = id, .job = std::move(known)});
 }
 
-void Recorder::record_deletion(const JournaledJob& job, const KeptKey* left) {
+void Recorder::record_deletion(const JournaledJob& job, const Tombstone* left) {
   const JobId id = job.job.id;
-  std::optional<KnownKept> kept;
+  std::optional<KnownTombstone> tombstone;
   if (left != nullptr) {
     require(left->id == id, "a key is recorded that the deletion does not leave");
-    kept = known_from(*left, wall_offset_);
-    tape_.add({.kind = Event::Kind::record_kept, .id = id, .kept = known_from(*left, Duration{})});
+    tombstone = known_from(*left, wall_offset_);
+    tape_.add({.kind = Event::Kind::record_tombstone,
+               .id = id,
+               .tombstone = known_from(*left, Duration{})});
   }
   binlog_.record_deletion(job, left);
-  ledger_.note_deletion(binlog_.records(), id, std::move(kept));
+  ledger_.note_deletion(binlog_.records(), id, std::move(tombstone));
   tape_.add({.kind = Event::Kind::record_delete, .id = id, .records = binlog_.records()});
 }
 

@@ -20,26 +20,26 @@
 namespace haricot::simulation {
 
 // A key that outlives its job.
-struct KnownKept {
+struct KnownTombstone {
   std::string tube;
   std::string key;
   std::uint32_t seconds = 0;
   Instant end;
 
-  bool operator==(const KnownKept&) const = default;
+  bool operator==(const KnownTombstone&) const = default;
 };
 
 struct Event {
   enum class Kind : std::uint8_t {
     line,
-    reserve_put,
-    reserve_update,
-    reserve_burial,
-    reserve_delete,
+    take_room_for_put,
+    take_room_for_update,
+    take_room_for_burial,
+    take_room_for_delete,
     record_put,
     record_update,
     record_in_place,
-    record_kept,
+    record_tombstone,
     record_delete,
     numbers,
     file_of,
@@ -47,14 +47,14 @@ struct Event {
     answered,
   };
   Kind kind;
-  JournalStatus status = JournalStatus::ok;  // Of a reserve_…
+  JournalStatus status = JournalStatus::ok;  // Of what gives room
   int client = 0;                            // line: who sent it, answered: who got it,
   std::string line = {};                     // and what.
-  JobId id = 0;                              // record_…, reserve_burial
+  JobId id = 0;                              // record_…, take_room_for_burial
   binlog::KnownJob job = {};                 // record_…, but for record_delete: as recorded.
-  std::uint64_t keys = 0;                    // reserve_delete: that the deletions leave.
-  KnownKept kept = {};                       // record_kept: its end by the engine's clock.
-  std::size_t body_bytes = 0;                // reserve_put
+  std::uint64_t keys = 0;                    // take_room_for_delete: that the deletions leave.
+  KnownTombstone tombstone = {};             // record_tombstone: its end by the engine's clock.
+  std::size_t body_bytes = 0;                // take_room_for_put
   std::string body = {};                     // The same, where the journal is shown the body.
   JournalNumbers journal = {};               // numbers
   std::uint64_t file = 0;                    // file_of
@@ -64,7 +64,7 @@ struct Event {
 std::string to_text(const Event& event);
 
 // All keys of an engine that have outlived their jobs.
-std::map<JobId, KnownKept> all_kept(const Engine& engine, Duration wall_offset);
+std::map<JobId, KnownTombstone> all_tombstones(const Engine& engine, Duration wall_offset);
 
 // What happened in one call of the service, in order.
 class Tape {
@@ -95,7 +95,7 @@ class Ledger {
   // `record`: its number, or binlog::kUnrecorded.
   void note(std::uint64_t record, JobId id, std::optional<binlog::KnownJob> job);
   // A deletion, and the key that it leaves: its end by the clock of the wall.
-  void note_deletion(std::uint64_t record, JobId id, std::optional<KnownKept> kept);
+  void note_deletion(std::uint64_t record, JobId id, std::optional<KnownTombstone> tombstone);
   // The same of a job that stays where it is: one that is buried keeps its turn.
   void note_in_place(std::uint64_t record, JobId id, binlog::KnownJob job);
   void note_body(JobId id, std::string_view body) { bodies_[id] = body; }
@@ -113,24 +113,24 @@ class Ledger {
  private:
   struct Change {
     std::uint64_t record;
-    std::optional<binlog::KnownJob> job;  // Nothing: deleted, or never put.
-    std::optional<KnownKept> kept = {};   // What the deletion has left.
+    std::optional<binlog::KnownJob> job;           // Nothing: deleted, or never put.
+    std::optional<KnownTombstone> tombstone = {};  // What the deletion has left.
   };
   using Jobs = std::map<JobId, binlog::KnownJob>;
-  using KeptKeys = std::map<JobId, KnownKept>;
+  using Tombstones = std::map<JobId, KnownTombstone>;
 
   void add(std::uint64_t record, JobId id, std::optional<binlog::KnownJob> job);
   static std::size_t first_allowed(const std::vector<Change>& changes, std::uint64_t safe);
-  void check_kept(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
-                  std::uint64_t safe, bool exactly) const;
-  static bool has_other(const Jobs& jobs, const KeptKeys& kept_keys, JobId id,
-                        const KnownKept& kept);
+  void check_tombstones(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
+                        std::uint64_t safe, bool exactly) const;
+  static bool has_other(const Jobs& jobs, const Tombstones& kept_keys, JobId id,
+                        const KnownTombstone& tombstone);
 
   std::map<JobId, std::vector<Change>> changes_;
   std::map<JobId, std::string> bodies_;
   // What deletions have left that did not come back because others had their keys. A later restart
   // may find it.
-  KeptKeys passed_over_;
+  Tombstones passed_over_;
   std::uint64_t burials_ = 0;
 };
 
@@ -144,14 +144,14 @@ class Recorder final : public Journal {
     wall_offset_ = wall_offset;
   }
 
-  JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) override;
-  JournalStatus reserve_update(Promise promise) override;
-  JournalStatus reserve_promised(const Promised& promised) override;
+  JournalStatus take_room_for_put(const PutRoom& put, const BlobRef& body) override;
+  JournalStatus take_room_for_update(Promise promise) override;
+  JournalStatus take_promised_room(const Promised& promised) override;
   bool may_try_again() override;
   void release_room() override { binlog_.release_room(); }
   void record(JobChange change, const JournaledJob& job) override;
-  void record_deletion(const JournaledJob& job, const KeptKey* left) override;
-  void forget_kept(JobRef remains) override { binlog_.forget_kept(remains); }
+  void record_deletion(const JournaledJob& job, const Tombstone* left) override;
+  void forget_tombstone(JobRef tombstone_ref) override { binlog_.forget_tombstone(tombstone_ref); }
   JournalProgress progress() const override { return binlog_.progress(); }
   void end_turn(Instant now) override { binlog_.end_turn(now); }
   Instant next_event() const override { return binlog_.next_event(); }

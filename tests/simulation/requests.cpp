@@ -13,7 +13,7 @@ namespace {
 // With more jobs than this there are more deletes than puts.
 constexpr std::size_t kJobsWanted = 60;
 // The longest time that a key may outlive its job.
-constexpr std::uint32_t kKeptSecondsMax = 4294967295;
+constexpr std::uint32_t kTombstoneSecondsMax = 4294967295;
 struct MalformedLine {
   std::string_view line;
   std::string_view answer;
@@ -133,16 +133,16 @@ void add_key(Request& request, test::Random& chance, const Model& model, int cli
   static const std::string longest(100, 'k');
   const std::string_view keys[] = {"key", "key", "key", "default", longest};
   request.key = chance.pick(keys);
-  if (chance.one_in(2)) request.kept_s = 1 + chance.below32(5);
+  if (chance.one_in(2)) request.tombstone_s = 1 + chance.below32(5);
   if (chance.one_in(20)) {
     request.key = "kept-" + std::to_string(chance.below(9));
-    request.kept_s =
-        chance.one_in(3) ? kKeptSecondsMax - chance.below32(2) : 1000 + chance.below32(9000);
+    request.tombstone_s =
+        chance.one_in(3) ? kTombstoneSecondsMax - chance.below32(2) : 1000 + chance.below32(9000);
   }
-  const std::string kept = chance.one_in(3) ? model.last_kept_key(client) : std::string();
-  if (!kept.empty()) request.key = kept;
+  const std::string tombstone = chance.one_in(3) ? model.last_tombstone_key(client) : std::string();
+  if (!tombstone.empty()) request.key = tombstone;
   request.line += " idp:" + request.key;
-  if (request.kept_s > 0) request.line += ":" + std::to_string(request.kept_s);
+  if (request.tombstone_s > 0) request.line += ":" + std::to_string(request.tombstone_s);
 }
 
 void make_put(Request& request, test::Random& chance, const Model& model, int client,

@@ -58,7 +58,8 @@ extern "C" void on_abort(int) {
 struct Totals {
   std::uint64_t runs = 0, commands = 0, steps = 0, restarts = 0, transfers = 0, disk_faults = 0,
                 refused = 0, put_off = 0, task_turns = 0, refused_flushes = 0, duplicates = 0,
-                raises = 0, twins = 0, kept_duplicates = 0, kept_ends = 0, kept_back = 0;
+                raises = 0, twins = 0, tombstone_duplicates = 0, tombstone_ends = 0,
+                tombstones_back = 0;
   bool has_extended = false;
   std::array<std::uint64_t, haricot::kVerbs> sent{};
 };
@@ -80,8 +81,9 @@ bool has_sent_all(const Totals& totals) {
     std::fprintf(stderr, "no put came upon another job of its key, or none raised its priority\n");
     has_all = false;
   }
-  const bool has_kept = totals.kept_duplicates > 0 && totals.kept_ends > 0 && totals.kept_back > 0;
-  if (totals.has_extended && !has_kept) {
+  const bool has_tombstones =
+      totals.tombstone_duplicates > 0 && totals.tombstone_ends > 0 && totals.tombstones_back > 0;
+  if (totals.has_extended && !has_tombstones) {
     std::fprintf(stderr, "no put came upon a kept key, none came to its end, or none came back\n");
     has_all = false;
   }
@@ -125,9 +127,9 @@ bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
     totals.duplicates += simulation.duplicates();
     totals.raises += simulation.raises();
     totals.twins += simulation.twins();
-    totals.kept_duplicates += simulation.kept_duplicates();
-    totals.kept_ends += simulation.kept_ends();
-    totals.kept_back += simulation.kept_back();
+    totals.tombstone_duplicates += simulation.tombstone_duplicates();
+    totals.tombstone_ends += simulation.tombstone_ends();
+    totals.tombstones_back += simulation.tombstones_back();
     totals.has_extended = totals.has_extended || simulation.has_extended();
   } catch (const Mismatch& mismatch) {
     tell_failure(mismatch.what());
@@ -189,7 +191,7 @@ int main(int count, char** words) {
               totals.runs, totals.commands, extended_sent(totals), totals.steps, totals.restarts,
               totals.transfers, totals.disk_faults, totals.refused, totals.put_off,
               totals.task_turns, totals.refused_flushes, totals.duplicates, totals.raises,
-              totals.twins, totals.kept_duplicates, totals.kept_ends, totals.kept_back, seconds(),
-              static_cast<double>(totals.commands) / seconds());
+              totals.twins, totals.tombstone_duplicates, totals.tombstone_ends,
+              totals.tombstones_back, seconds(), static_cast<double>(totals.commands) / seconds());
   return totals.commands < kCommandsForAll || has_sent_all(totals) ? 0 : 1;
 }

@@ -54,9 +54,9 @@ class Simulation {
   std::uint64_t duplicates() const { return model_.duplicates(); }
   std::uint64_t raises() const { return model_.raises(); }
   std::uint64_t twins() const { return model_.twins(); }
-  std::uint64_t kept_duplicates() const { return model_.kept_duplicates(); }
-  std::uint64_t kept_ends() const { return model_.kept_ends(); }
-  std::uint64_t kept_back() const { return model_.kept_back(); }
+  std::uint64_t tombstone_duplicates() const { return model_.tombstone_duplicates(); }
+  std::uint64_t tombstone_ends() const { return model_.tombstone_ends(); }
+  std::uint64_t tombstones_back() const { return model_.tombstones_back(); }
   std::uint64_t put_off() const { return recorder_put_off_ + recorder_->put_off(); }
   // What happened last, a line each.
   std::string last_events() const;

@@ -20,8 +20,8 @@ LAYERS = {
     "os": {"base", "queue", "protocol", "binlog", "service"},
     "tool": {"base", "queue", "protocol", "binlog", "service", "os"},
 }
-# The rooms of the tool: the rooms that each may include beside itself, and the layers it may use.
-ROOMS = {
+# The folders of the tool: the folders that each may include beside itself, and the layers it may use.
+FOLDERS = {
     "cli": (set(), {"base", "protocol"}),
     "client": ({"cli"}, {"base", "protocol", "os"}),
     "commands": ({"cli", "client"}, {"base", "protocol", "os"}),
@@ -30,9 +30,9 @@ ROOMS = {
     "work": ({"cli", "client"}, {"base", "protocol", "os"}),
     "binlog": ({"cli"}, {"base", "queue", "binlog", "os"}),
 }
-# The rooms of the binlog, and the rooms that each may include beside itself and beside what is shared and stands
+# The folders of the binlog, and the folders that each may include beside itself and beside what is shared and stands
 # in none. The front, and the opening of a folder, where reading meets writing, may include all.
-BINLOG_ROOMS = {
+BINLOG_FOLDERS = {
     "format": set(),
     "read": {"format"},
     "write": {"format"},
@@ -62,9 +62,9 @@ PARTS = {
         "places": {"queue_state", "times", "extras"},
         "restoring": {"queue_state", "keys", "extras", "places"},
         "watching": {"queue_state"},
-        "state_transfer": {"queue_state", "lane_order", "times", "keys", "places", "restoring", "watching", "offers"},
-        "offers": {"queue_state", "tries", "places", "watching"},
-        "backlog": {"queue_state", "flushes", "tries", "keys", "places", "watching", "offers",
+        "state_transfer": {"queue_state", "lane_order", "times", "keys", "places", "restoring", "watching", "serving"},
+        "serving": {"queue_state", "tries", "places", "watching"},
+        "backlog": {"queue_state", "flushes", "tries", "keys", "places", "watching", "serving",
                     "lane_order"},
     },
 }
@@ -162,25 +162,25 @@ def layer_of_include(name):
     return parts[0] if len(parts) > 1 else None
 
 
-def room_of(name):
-    """The room of the tool's file below src/, such as tool/cli/flags.hpp; None if it is in none."""
+def folder_of(name):
+    """The folder of the tool's file below src/, such as tool/cli/flags.hpp; None if it is in none."""
     parts = pathlib.PurePosixPath(name).parts
-    is_in_room = len(parts) == 3 or parts[1:3] == ("binlog", "repair")
-    return parts[1] if is_in_room and parts[1] in ROOMS else None
+    is_in_folder = len(parts) == 3 or parts[1:3] == ("binlog", "repair")
+    return parts[1] if is_in_folder and parts[1] in FOLDERS else None
 
 
-def check_room(room, name):
-    """What is wrong with an include in one of the tool's rooms; None if nothing is."""
-    rooms, layers = ROOMS[room]
+def check_folder(folder, name):
+    """What is wrong with an include in one of the tool's folders; None if nothing is."""
+    folders, layers = FOLDERS[folder]
     if layer_of_include(name) != "tool":
         is_good = layer_of_include(name) in layers
     else:
-        is_good = room_of(name) == room or room_of(name) in rooms
-    return None if is_good else f'tool/{room} may not include "{name}"'
+        is_good = folder_of(name) == folder or folder_of(name) in folders
+    return None if is_good else f'tool/{folder} may not include "{name}"'
 
 
-def binlog_room_of(name):
-    """The room of a file of the binlog below src/ or include/haricot/: empty if it stands in none; None if it
+def binlog_folder_of(name):
+    """The folder of a file of the binlog below src/ or include/haricot/: empty if it stands in none; None if it
     is no file of the binlog."""
     parts = pathlib.PurePosixPath(name).parts
     if "binlog" not in parts or "tool" in parts:
@@ -189,9 +189,9 @@ def binlog_room_of(name):
     return below[0] if len(below) > 1 else ""
 
 
-def check_binlog_room(path, name):
+def check_binlog_folder(path, name):
     """What is wrong with an include in a file of the binlog; None if nothing is."""
-    own, wanted = binlog_room_of(path), binlog_room_of(name)
+    own, wanted = binlog_folder_of(path), binlog_folder_of(name)
     stem = pathlib.PurePosixPath(name).stem
     if wanted is None or own is None or pathlib.PurePosixPath(path).stem in BINLOG_FRONT:
         return None
@@ -200,7 +200,7 @@ def check_binlog_room(path, name):
     elif wanted == "":
         is_good = own != "format" and stem in BINLOG_SHARED
     else:
-        is_good = wanted == own or wanted in BINLOG_ROOMS.get(own, set())
+        is_good = wanted == own or wanted in BINLOG_FOLDERS.get(own, set())
     return None if is_good else f'binlog/{own} may not include "{name}"'
 
 
@@ -243,21 +243,21 @@ def check_file(path, text):
     layer = layer_of(path)
     if layer is None or (layer != TOP and layer not in LAYERS):
         return [f"{path}: is in no layer"]
-    room = room_of(path.removeprefix("src/")) if layer == "tool" else None
-    if layer == "binlog" and binlog_room_of(path) not in {"", *BINLOG_ROOMS}:
-        return [f"{path}: is in no room of the binlog"]
-    if layer == "tool" and path.startswith("src/") and room is None:
-        return [f"{path}: is in no room of the tool"]
+    folder = folder_of(path.removeprefix("src/")) if layer == "tool" else None
+    if layer == "binlog" and binlog_folder_of(path) not in {"", *BINLOG_FOLDERS}:
+        return [f"{path}: is in no folder of the binlog"]
+    if layer == "tool" and path.startswith("src/") and folder is None:
+        return [f"{path}: is in no folder of the tool"]
     part = part_of(path)
     findings = []
     for number, is_quoted, name in includes_of(text):
         wrong = check_include(layer, is_quoted, name)
         if not wrong and is_quoted and layer == "binlog":
-            wrong = check_binlog_room(path, name)
+            wrong = check_binlog_folder(path, name)
         if not wrong and part and is_quoted:
             wrong = check_part(part, name)
-        if not wrong and room and is_quoted:
-            wrong = check_room(room, name)
+        if not wrong and folder and is_quoted:
+            wrong = check_folder(folder, name)
         if wrong:
             findings.append(f"{path}:{number}: {wrong}")
     if path.startswith("include/") and layer in OUTER:

@@ -62,7 +62,7 @@ class Includes(unittest.TestCase):
                      "may not know")
         self.refused("src/binlog/write/recovery.cpp", '#include "haricot/binlog/binlog.hpp"', "may not include")
 
-    def test_a_room_of_the_binlog_knows_only_those_below_it(self):
+    def test_a_folder_of_the_binlog_knows_only_those_below_it(self):
         self.allowed("src/binlog/read/x.cpp", '#include "haricot/binlog/read/replay.hpp"',
                      '#include "haricot/binlog/format/record.hpp"', '#include "haricot/binlog/disk.hpp"')
         self.allowed("src/binlog/folder_opening.cpp", '#include "haricot/binlog/read/replay.hpp"',
@@ -73,7 +73,7 @@ class Includes(unittest.TestCase):
         self.refused("src/binlog/read/x.cpp", '#include "haricot/binlog/folder_opening.hpp"', "may not include")
         self.refused("src/binlog/segments.cpp", '#include "haricot/binlog/read/torn.hpp"', "may not include")
         self.assertEqual(findings("src/binlog/attic/x.cpp", "#include <vector>"),
-                         ["src/binlog/attic/x.cpp: is in no room of the binlog"])
+                         ["src/binlog/attic/x.cpp: is in no folder of the binlog"])
 
     def test_a_part_of_the_engine_knows_only_those_below_it(self):
         self.allowed("src/queue/watching_turns.cpp", '#include "haricot/queue/watching.hpp"',
@@ -130,25 +130,25 @@ class Includes(unittest.TestCase):
                              f'#include "{folder}/x.hpp"')
             self.assertIn("before its own header", found[0])
 
-    def test_a_room_of_the_tool_may_include_what_its_row_allows(self):
+    def test_a_folder_of_the_tool_may_include_what_its_row_allows(self):
         self.allowed("src/tool/client/x.cpp", '#include "tool/cli/flags.hpp"', '#include "os/clock.hpp"')
         self.allowed("src/tool/binlog/x.cpp", '#include "haricot/queue/engine.hpp"')
-        for room, name in (("client", "tool/commands/x.hpp"), ("cli", "tool/client/x.hpp"),
+        for folder, name in (("client", "tool/commands/x.hpp"), ("cli", "tool/client/x.hpp"),
                            ("top", "tool/bench/x.hpp"), ("cli", "os/clock.hpp"),
                            ("commands", "haricot/queue/engine.hpp"), ("client", "tool/x.hpp"),
                            ("binlog", "haricot/service/service.hpp")):
-            self.refused(f"src/tool/{room}/x.cpp", f'#include "{name}"', f"tool/{room} may not include")
+            self.refused(f"src/tool/{folder}/x.cpp", f'#include "{name}"', f"tool/{folder} may not include")
 
-    def test_the_rooms_have_no_circle(self):
+    def test_the_folders_have_no_circle(self):
         known = set()
-        for room, (others, layers) in checker.ROOMS.items():
-            self.assertLessEqual(others, known, room)
-            self.assertLessEqual(layers, checker.LAYERS["tool"], room)
-            known.add(room)
+        for folder, (others, layers) in checker.FOLDERS.items():
+            self.assertLessEqual(others, known, folder)
+            self.assertLessEqual(layers, checker.LAYERS["tool"], folder)
+            known.add(folder)
 
-    def test_a_file_outside_the_rooms_is_seen(self):
+    def test_a_file_outside_the_folders_is_seen(self):
         for path in ("src/tool/x.cpp", "src/tool/attic/x.cpp", "src/tool/cli/deep/x.cpp"):
-            self.assertEqual(findings(path, ""), [f"{path}: is in no room of the tool"])
+            self.assertEqual(findings(path, ""), [f"{path}: is in no folder of the tool"])
 
 
 class Files(unittest.TestCase):

@@ -46,9 +46,9 @@ class FakeJournal final : public Journal {
   };
 
   std::vector<Record> written;
-  std::vector<Kept> kept;         // The deletion of each job stands in `written`.
+  std::vector<Kept> tombstone;    // The deletion of each job stands in `written`.
   std::vector<JobRef> forgotten;  // What remained of jobs.
-  KeptRoom kept_room;             // That was asked for last.
+  TombstoneRoom tombstone_room;   // That was asked for last.
   // How many times room was asked for, and for what bytes the last time.
   std::uint64_t asked = 0;
   PutRoom put_room;
@@ -79,7 +79,7 @@ class FakeJournal final : public Journal {
   // Has all that the other one was told and has promised.
   void go_on_from(const FakeJournal& other) {
     written = other.written;
-    kept = other.kept;
+    tombstone = other.tombstone;
     jobs_ = other.jobs_;
     safe_ = other.safe_;
     holding_back_ = other.holding_back_;
@@ -89,23 +89,25 @@ class FakeJournal final : public Journal {
     return static_cast<std::uint64_t>(std::count_if(
         jobs_.begin(), jobs_.end(), [](const PromisedTo& job) { return job.burial; }));
   }
-  KeptRoom promised_keys() const {
-    KeptRoom sum;
+  TombstoneRoom promised_keys() const {
+    TombstoneRoom sum;
     for (const PromisedTo& job : jobs_) {
       if (job.key_bytes > 0) sum.add(job.key_bytes);
     }
     return sum;
   }
 
-  JournalStatus reserve_put(const PutRoom& put, const BlobRef&) override {
+  JournalStatus take_room_for_put(const PutRoom& put, const BlobRef&) override {
     put_room = put;
     return take(Room::put, put.may_be_buried ? Promise::burial : Promise::nothing);
   }
-  JournalStatus reserve_update(Promise promise) override { return take(Room::update, promise); }
-  JournalStatus reserve_promised(const Promised& promised) override {
+  JournalStatus take_room_for_update(Promise promise) override {
+    return take(Room::update, promise);
+  }
+  JournalStatus take_promised_room(const Promised& promised) override {
     if (promised.burial != nullptr) {
       EXPECT_EQ(promised.deletions, 0U);
-      EXPECT_EQ(promised.kept, KeptRoom{});
+      EXPECT_EQ(promised.tombstones, TombstoneRoom{});
       return take(Room::update, Promise::nothing);
     }
     EXPECT_GT(promised.deletions, 0U);
@@ -114,8 +116,8 @@ class FakeJournal final : public Journal {
       return JournalStatus::full;
     }
     const JournalStatus status = take(Room::deletion, Promise::nothing);
-    kept_room = promised.kept;
-    if (status == JournalStatus::ok) kept_left_ = promised.kept.keys;
+    tombstone_room = promised.tombstones;
+    if (status == JournalStatus::ok) tombstones_left_ = promised.tombstones.keys;
     if (status == JournalStatus::ok) more_deletions_ = promised.deletions - 1;
     return status;
   }
@@ -125,7 +127,7 @@ class FakeJournal final : public Journal {
   void release_room() override {
     EXPECT_NE(room_, Room::none) << "room is given back that was not taken";
     room_ = Room::none;
-    kept_left_ = 0;
+    tombstones_left_ = 0;
   }
   void record(JobChange change, const JournaledJob& job) override {
     const Room needed = change == JobChange::put ? Room::put : Room::update;
@@ -134,16 +136,16 @@ class FakeJournal final : public Journal {
     promise(change, job);
     write(change == JobChange::put ? Kind::put : Kind::update, job);
   }
-  void record_deletion(const JournaledJob& job, const KeptKey* left) override {
+  void record_deletion(const JournaledJob& job, const Tombstone* left) override {
     EXPECT_EQ(room_, Room::deletion) << "a deletion is recorded without room";
-    if (left != nullptr) note_kept(job, *left);
+    if (left != nullptr) note_tombstone(job, *left);
     if (more_deletions_ == 0) room_ = Room::none;
     if (more_deletions_ > 0) --more_deletions_;
     if (PromisedTo* promised = find(job.job.id)) *promised = {.id = promised->id};
     write(Kind::deletion, job);
-    EXPECT_TRUE(room_ != Room::none || kept_left_ == 0) << "room for a key is left";
+    EXPECT_TRUE(room_ != Room::none || tombstones_left_ == 0) << "room for a key is left";
   }
-  void forget_kept(JobRef remains) override { forgotten.push_back(remains); }
+  void forget_tombstone(JobRef tombstone_ref) override { forgotten.push_back(tombstone_ref); }
   JournalProgress progress() const override {
     return {.records = written.size(),
             .safe = holding_back_ ? safe_ : written.size(),
@@ -156,8 +158,8 @@ class FakeJournal final : public Journal {
 
  private:
   enum class Room : std::uint8_t { none, put, update, deletion };
-  std::uint32_t more_deletions_ = 0;  // That room was taken for, beyond one.
-  std::uint64_t kept_left_ = 0;       // Keys that room was taken for, and that are not recorded.
+  std::uint32_t more_deletions_ = 0;   // That room was taken for, beyond one.
+  std::uint64_t tombstones_left_ = 0;  // Keys that room was taken for, and that are not recorded.
   Promise promise_ = Promise::nothing;
   // Of all jobs that were recorded, by id.
   struct PromisedTo {
@@ -180,8 +182,8 @@ class FakeJournal final : public Journal {
     const JobId id = job.job.id;
     if (find(id) == nullptr) jobs_.insert(place_of(id), {.id = id});
     PromisedTo& promised = *find(id);
-    if (change == JobChange::put && put_room.kept_key_bytes > 0) {
-      promised.key_bytes = put_room.kept_key_bytes + put_room.tube_name_bytes;
+    if (change == JobChange::put && put_room.tombstone_key_bytes > 0) {
+      promised.key_bytes = put_room.tombstone_key_bytes + put_room.tube_name_bytes;
     }
     if (change == JobChange::in_place) return;
     if (job.job.state() == JobState::buried) {
@@ -199,15 +201,15 @@ class FakeJournal final : public Journal {
     return place == jobs_.end() || place->id != id ? nullptr : &*place;
   }
 
-  void note_kept(const JournaledJob& job, const KeptKey& key) {
-    EXPECT_GT(kept_left_, 0U) << "a key is kept without room";
+  void note_tombstone(const JournaledJob& job, const Tombstone& key) {
+    EXPECT_GT(tombstones_left_, 0U) << "a key is kept without room";
     EXPECT_EQ(key.id, job.job.id) << "a key of another job is kept";
-    --kept_left_;
-    kept.push_back({.id = key.id,
-                    .tube = std::string(key.tube_name),
-                    .key = std::string(key.key),
-                    .seconds = key.seconds,
-                    .end = key.end});
+    --tombstones_left_;
+    tombstone.push_back({.id = key.id,
+                         .tube = std::string(key.tube_name),
+                         .key = std::string(key.key),
+                         .seconds = key.seconds,
+                         .end = key.end});
   }
 
   void write(Kind kind, const JournaledJob& job) {

@@ -19,19 +19,19 @@ KnownJob as_of(KnownJob job, std::int64_t wall_now) {
   return job;
 }
 
-KnownKey known_from(const KeptKey& kept, Duration wall_offset) {
-  return {std::string(kept.tube_name), std::string(kept.key), kept.seconds,
-          (kept.end + wall_offset).count()};
+KnownKey known_from(const Tombstone& tombstone, Duration wall_offset) {
+  return {std::string(tombstone.tube_name), std::string(tombstone.key), tombstone.seconds,
+          (tombstone.end + wall_offset).count()};
 }
 
-std::map<JobId, KnownKey> all_kept(const Engine& engine, Duration wall_offset) {
+std::map<JobId, KnownKey> all_tombstones(const Engine& engine, Duration wall_offset) {
   const JobStore& jobs = engine.jobs();
   std::map<JobId, KnownKey> all;
   JobId id = 0;
-  while (all.size() < jobs.remains()) {
-    const KeptKey kept = engine.kept(jobs.first_remains_from(id + 1));
-    id = kept.id;
-    all[id] = known_from(kept, wall_offset);
+  while (all.size() < jobs.tombstones()) {
+    const Tombstone tombstone = engine.tombstone(jobs.first_tombstone_from(id + 1));
+    id = tombstone.id;
+    all[id] = known_from(tombstone, wall_offset);
   }
   return all;
 }
@@ -47,8 +47,9 @@ std::map<std::pair<std::string, std::string>, JobId> keys_of_jobs(const Engine& 
 }
 
 // Whether a job that was put later has left the same key behind.
-bool is_kept_for_later(const std::map<JobId, KnownKey>& kept, JobId id, const KnownKey& key) {
-  return std::any_of(kept.upper_bound(id), kept.end(), [&](const auto& other) {
+bool is_tombstone_of_later(const std::map<JobId, KnownKey>& tombstone, JobId id,
+                           const KnownKey& key) {
+  return std::any_of(tombstone.upper_bound(id), tombstone.end(), [&](const auto& other) {
     return other.second.tube == key.tube && other.second.key == key.key;
   });
 }
@@ -133,13 +134,13 @@ void JobHistory::begin(const Engine& engine, Duration wall_offset) {
     burials_ = std::max(burials_, job.burial);
     changes_.push_back({0, id, job});
   }
-  for (const auto& [id, key] : all_kept(engine, wall_offset)) {
+  for (const auto& [id, key] : all_tombstones(engine, wall_offset)) {
     changes_.push_back({0, id, std::nullopt, key});
   }
 }
 
-JournalStatus JobHistory::reserve_promised(const Promised& promised) {
-  const JournalStatus status = binlog_.reserve_promised(promised);
+JournalStatus JobHistory::take_promised_room(const Promised& promised) {
+  const JournalStatus status = binlog_.take_promised_room(promised);
   if (status != JournalStatus::ok && promised.burial != nullptr) {
     const JournaledJob& job = *promised.burial;
     changes_.push_back({kUnrecorded, job.job.id, known_from(*engine_, job.ref, wall_offset_)});
@@ -161,12 +162,12 @@ void JobHistory::record(JobChange change, const JournaledJob& job) {
   changes_.push_back({binlog_.records(), job.job.id, std::move(known)});
 }
 
-void JobHistory::record_deletion(const JournaledJob& job, const KeptKey* left) {
+void JobHistory::record_deletion(const JournaledJob& job, const Tombstone* left) {
   const JobId id = job.job.id;
-  std::optional<KnownKey> kept;
-  if (left != nullptr) kept = known_from(*left, wall_offset_);
+  std::optional<KnownKey> tombstone;
+  if (left != nullptr) tombstone = known_from(*left, wall_offset_);
   binlog_.record_deletion(job, left);
-  changes_.push_back({binlog_.records(), id, std::nullopt, std::move(kept)});
+  changes_.push_back({binlog_.records(), id, std::nullopt, std::move(tombstone)});
 }
 
 // Where a deletion was not safe yet, the records of its key may be lost alone.
@@ -183,7 +184,7 @@ std::string JobHistory::compare_keys(const Engine& restored, Duration wall_offse
       keys.push_back(change.key);
     }
   }
-  const std::map<JobId, KnownKey> found = all_kept(restored, wall_offset);
+  const std::map<JobId, KnownKey> found = all_tombstones(restored, wall_offset);
   const auto held = keys_of_jobs(restored);
   // A later job has the key. An earlier one has lost its deletion, and goes on without the key.
   const auto is_held = [&held](JobId id, const KnownKey& key) {
@@ -196,7 +197,7 @@ std::string JobHistory::compare_keys(const Engine& restored, Duration wall_offse
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) return name + " was never kept so";
     if (key.end_at <= wall_now) return name + " is over";
     if (restored.peek(id) != JobRef::none) return name + " is kept, and the job is there";
-    if (is_held(id, key) || is_kept_for_later(found, id, key)) {
+    if (is_held(id, key) || is_tombstone_of_later(found, id, key)) {
       return name + " is there twice";
     }
   }
@@ -205,7 +206,7 @@ std::string JobHistory::compare_keys(const Engine& restored, Duration wall_offse
         keys.empty() || std::find(keys.begin(), keys.end(), std::nullopt) != keys.end();
     if (may_be_gone || found.contains(id) || keys.front()->end_at <= wall_now) continue;
     const KnownKey& key = *keys.front();
-    if (!is_held(id, key) && !is_kept_for_later(found, id, key)) {
+    if (!is_held(id, key) && !is_tombstone_of_later(found, id, key)) {
       return "the key " + key.key + " of job " + std::to_string(id) + " is lost";
     }
   }

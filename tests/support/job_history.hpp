@@ -83,16 +83,18 @@ class JobHistory final : public Journal {
   std::string compare(const Engine& restored, Duration wall_offset, std::int64_t wall_now,
                       std::uint64_t safe, bool exactly = false) const;
 
-  JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) override {
-    return binlog_.reserve_put(put, body);
+  JournalStatus take_room_for_put(const PutRoom& put, const BlobRef& body) override {
+    return binlog_.take_room_for_put(put, body);
   }
-  JournalStatus reserve_update(Promise promise) override { return binlog_.reserve_update(promise); }
-  JournalStatus reserve_promised(const Promised& promised) override;
+  JournalStatus take_room_for_update(Promise promise) override {
+    return binlog_.take_room_for_update(promise);
+  }
+  JournalStatus take_promised_room(const Promised& promised) override;
   bool may_try_again() override { return binlog_.may_try_again(); }
   void release_room() override { binlog_.release_room(); }
   void record(JobChange change, const JournaledJob& job) override;
-  void record_deletion(const JournaledJob& job, const KeptKey* left) override;
-  void forget_kept(JobRef remains) override { binlog_.forget_kept(remains); }
+  void record_deletion(const JournaledJob& job, const Tombstone* left) override;
+  void forget_tombstone(JobRef tombstone_ref) override { binlog_.forget_tombstone(tombstone_ref); }
   JournalProgress progress() const override { return binlog_.progress(); }
   void end_turn(Instant now) override { binlog_.end_turn(now); }
   Instant next_event() const override { return binlog_.next_event(); }

@@ -57,8 +57,8 @@ class HashTable {
       // What is in a bucket has its lowest bits in common.
       const std::uint32_t bits = common_bits(bucket);
       if (bits == 0) return nullptr;
-      const std::uint64_t step = std::uint64_t{1} << (64 - bits);
-      at = (at & ~(step - 1)) + step;
+      const std::uint64_t stride = std::uint64_t{1} << (64 - bits);
+      at = (at & ~(stride - 1)) + stride;
       if (at == 0) return nullptr;
     }
   }
@@ -143,7 +143,7 @@ class HashTable {
 
   // Not inlined, as they would make insert() and erase() dearer, most of which do without them.
   [[gnu::noinline]] bool add_bucket() {
-    if (!buckets_.reserve_one()) return false;
+    if (!buckets_.allocate_one()) return false;
     buckets_.push_back(nullptr);
     if (buckets_.size() > wide_mask_) wide_mask_ = 2 * wide_mask_ + 1;
     const std::uint32_t added = buckets_.size() - 1;

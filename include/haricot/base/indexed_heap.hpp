@@ -1,12 +1,12 @@
 // A binary heap that reports the index of each element to its owner, so that any element can be
 // taken out in O(log n).
 //
-// The keys are in the slots: comparing two elements touches no memory but the heap's own. When a
-// slot moves, the heap calls `indexes.moved(slot, index)`. The owner of the element remembers the
+// The keys are in the entries: comparing two elements touches no memory but the heap's own. When an
+// entry moves, the heap calls `indexes.moved(entry, index)`. The owner of the element remembers the
 // index there, and gives it to remove().
 //
 //   Slot    a small value with operator<; the smallest is on top
-//   Indexes anything with `void moved(const Slot&, std::uint32_t index)`; passed to each call, not
+//   Indexes anything with `void moved(const Entry&, std::uint32_t index)`; passed to each call, not
 //   held
 
 #pragma once
@@ -19,46 +19,46 @@
 
 namespace haricot {
 
-// What becomes of the room of elements that left: it may go back to the system, or it is kept, so
-// that reserved room stays reserved.
-enum class Room : std::uint8_t { given_back, kept };
+// What becomes of the memory of elements that left: it may go back to the system, or it is kept, so
+// that what was allocated stays so.
+enum class Freed : std::uint8_t { given_back, kept };
 
-template <typename Slot, Room room = Room::given_back>
+template <typename Entry, Freed freed = Freed::given_back>
 class IndexedHeap {
  public:
-  bool empty() const { return slots_.empty(); }
-  std::uint32_t size() const { return slots_.size(); }
+  bool empty() const { return entries_.empty(); }
+  std::uint32_t size() const { return entries_.size(); }
 
   // Requires: not empty. Valid until the heap changes.
-  const Slot& top() const { return slots_[0]; }
+  const Entry& top() const { return entries_[0]; }
   // Requires: index < size(). In heap order, not sorted.
-  const Slot& at(std::uint32_t index) const { return slots_[index]; }
+  const Entry& at(std::uint32_t index) const { return entries_[index]; }
 
   // Makes sure that the next push cannot fail. False: no memory.
-  [[nodiscard]] bool reserve_one() { return slots_.reserve_one(); }
+  [[nodiscard]] bool allocate_one() { return entries_.allocate_one(); }
 
-  // Makes sure that the heap can hold so many elements at any time, if it keeps its room. False: no
-  // memory.
-  [[nodiscard]] bool reserve(std::uint32_t slots) { return slots_.reserve(slots); }
+  // Makes sure that the heap can hold so many elements at any time, if it keeps its memory. False:
+  // no memory.
+  [[nodiscard]] bool allocate(std::uint32_t entries) { return entries_.allocate(entries); }
 
-  // Gives the memory of an empty heap back; what reserve_one() promised is void.
-  void trim_if_empty() { slots_.trim_if_empty(); }
+  // Gives the memory of an empty heap back; what allocate_one() promised is void.
+  void trim_if_empty() { entries_.trim_if_empty(); }
 
-  // Requires: reserve_one() returned true since the last push, or reserve() for so many.
+  // Requires: allocate_one() returned true since the last push, or allocate() for so many.
   template <typename Indexes>
-  void push(const Slot& slot, Indexes& indexes) {
-    slots_.push_back(slot);
-    sift_up(slots_.size() - 1, slot, indexes);
+  void push(const Entry& entry, Indexes& indexes) {
+    entries_.push_back(entry);
+    sift_up(entries_.size() - 1, entry, indexes);
   }
 
   // Takes out the element at an index. Requires: index < size().
   template <typename Indexes>
   void remove(std::uint32_t index, Indexes& indexes) {
-    CHECK(index < slots_.size());
-    const Slot last = take_any();
-    if (index == slots_.size()) return;
-    // The last slot fills the gap and moves to where it belongs: up or down, never both.
-    if (index > 0 && last < slots_[parent(index)]) {
+    CHECK(index < entries_.size());
+    const Entry last = take_any();
+    if (index == entries_.size()) return;
+    // The last entry fills the gap and moves to where it belongs: up or down, never both.
+    if (index > 0 && last < entries_[parent(index)]) {
       sift_up(index, last, indexes);
     } else {
       sift_down(index, last, indexes);
@@ -67,22 +67,22 @@ class IndexedHeap {
 
   // Puts another key in the place of the element at an index. Requires: index < size().
   template <typename Indexes>
-  void replace(std::uint32_t index, const Slot& slot, Indexes& indexes) {
-    CHECK(index < slots_.size());
-    if (index > 0 && slot < slots_[parent(index)]) {
-      sift_up(index, slot, indexes);
+  void replace(std::uint32_t index, const Entry& entry, Indexes& indexes) {
+    CHECK(index < entries_.size());
+    if (index > 0 && entry < entries_[parent(index)]) {
+      sift_up(index, entry, indexes);
     } else {
-      sift_down(index, slot, indexes);
+      sift_down(index, entry, indexes);
     }
   }
 
-  // Takes some element out, the one that costs least: O(1), no slot moves. Requires: not empty.
-  Slot take_any() {
-    const Slot last = slots_.back();
-    if constexpr (room == Room::kept) {
-      slots_.pop_back_keeping_room();
+  // Takes some element out, the one that costs least: O(1), no entry moves. Requires: not empty.
+  Entry take_any() {
+    const Entry last = entries_.back();
+    if constexpr (freed == Freed::kept) {
+      entries_.pop_back_keeping_memory();
     } else {
-      slots_.pop_back();
+      entries_.pop_back();
     }
     return last;
   }
@@ -91,39 +91,39 @@ class IndexedHeap {
   static std::uint32_t parent(std::uint32_t index) { return (index - 1) / 2; }
 
   template <typename Indexes>
-  void put(std::uint32_t index, const Slot& slot, Indexes& indexes) {
-    slots_[index] = slot;
-    indexes.moved(slot, index);
+  void put(std::uint32_t index, const Entry& entry, Indexes& indexes) {
+    entries_[index] = entry;
+    indexes.moved(entry, index);
   }
 
   template <typename Indexes>
-  void sift_up(std::uint32_t hole, const Slot slot, Indexes& indexes) {
-    while (hole > 0 && slot < slots_[parent(hole)]) {
-      put(hole, slots_[parent(hole)], indexes);
+  void sift_up(std::uint32_t hole, const Entry entry, Indexes& indexes) {
+    while (hole > 0 && entry < entries_[parent(hole)]) {
+      put(hole, entries_[parent(hole)], indexes);
       hole = parent(hole);
     }
-    put(hole, slot, indexes);
+    put(hole, entry, indexes);
   }
 
   template <typename Indexes>
-  void sift_down(std::uint32_t hole, const Slot slot, Indexes& indexes) {
-    const std::uint64_t size = slots_.size();
+  void sift_down(std::uint32_t hole, const Entry entry, Indexes& indexes) {
+    const std::uint64_t size = entries_.size();
     for (;;) {
       std::uint64_t child = 2 * static_cast<std::uint64_t>(hole) + 1;
       if (child >= size) break;
-      if (child + 1 < size && slots_[static_cast<std::uint32_t>(child + 1)] <
-                                  slots_[static_cast<std::uint32_t>(child)]) {
+      if (child + 1 < size && entries_[static_cast<std::uint32_t>(child + 1)] <
+                                  entries_[static_cast<std::uint32_t>(child)]) {
         ++child;
       }
       const auto lesser = static_cast<std::uint32_t>(child);
-      if (!(slots_[lesser] < slot)) break;
-      put(hole, slots_[lesser], indexes);
+      if (!(entries_[lesser] < entry)) break;
+      put(hole, entries_[lesser], indexes);
       hole = lesser;
     }
-    put(hole, slot, indexes);
+    put(hole, entry, indexes);
   }
 
-  PagedArray<Slot> slots_;
+  PagedArray<Entry> entries_;
 };
 
 }  // namespace haricot

@@ -22,7 +22,7 @@ inline constexpr std::size_t kKeyBytesMax = 100;
 // The largest limit of a lane.
 inline constexpr std::uint32_t kLaneLimitMax = 65535;
 // The longest time for which a key outlives its job.
-inline constexpr std::uint32_t kKeptSecondsMax = 4294967295;
+inline constexpr std::uint32_t kTombstoneSecondsMax = 4294967295;
 // The largest number of tries.
 inline constexpr std::uint32_t kTriesMax = 65535;
 // In front of the key of `idp`.
@@ -33,9 +33,9 @@ struct JobTags {
   // con:<key>[:<n>]: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such tag.
   std::string_view lane = {};
   std::uint32_t lane_limit = 1;  // 1 to kLaneLimitMax.
-  // The seconds of idp: for so long the key outlives the job, 1 to kKeptSecondsMax. 0: it ends with
-  // the job. It stands here because that costs no byte.
-  std::uint32_t kept_s = 0;
+  // The seconds of idp: for so long the key outlives the job, 1 to kTombstoneSecondsMax. 0: it ends
+  // with the job. It stands here because that costs no byte.
+  std::uint32_t tombstone_s = 0;
   // idp:<key>[:<seconds>]: of 1 to kKeyBytesMax bytes as those of a tube's name. Empty: no such
   // tag.
   std::string_view unique_key = {};
@@ -82,7 +82,7 @@ class TagText {
   // and `tags` do not refer to this text.
   JobTags write(const JobTags& tags);
   // The same for a key that outlives its job, and nothing else.
-  JobTags write_kept_key(std::string_view key, std::uint32_t seconds);
+  JobTags write_tombstone_key(std::string_view key, std::uint32_t seconds);
 
  private:
   std::array<char, kTagTextBytesMax> bytes_;

@@ -38,8 +38,8 @@ class KeptPieces {
 
   // To be called about once a second, as long as bytes() is above 0.
   void age();
-  // Frees so many bytes of those that are to go, or all if there are fewer. Returns how many. What
-  // remains of a large piece stays by shrinking it, so that no call frees much more.
+  // Frees so many bytes of those that are to go, or all if there are fewer. Returns how many. The
+  // tombstone of a large piece stays by shrinking it, so that no call frees much more.
   std::size_t give_back(std::size_t bytes);
   std::size_t bytes() const { return since_age_[0] + since_age_[1] + bytes_to_go_; }
   std::size_t bytes_to_go() const { return bytes_to_go_; }

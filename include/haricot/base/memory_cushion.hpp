@@ -17,10 +17,10 @@ class MemoryCushion {
  public:
   static constexpr std::size_t kBytes = std::size_t{256} * 1024;
 
-  MemoryCushion() { (void)hold(); }
+  MemoryCushion() { (void)fill(); }
 
   // Whether the cushion is there. Allocates it again if it was freed and there is memory for it.
-  [[nodiscard]] bool hold() {
+  [[nodiscard]] bool fill() {
     // In pieces, because memory that others have freed is seldom in one piece.
     while (allocated_ < pieces_.size()) {
       pieces_[allocated_].reset(new (std::nothrow) char[kPieceBytes]);

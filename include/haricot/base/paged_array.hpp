@@ -1,8 +1,8 @@
 // An array that grows and shrinks at its end a page at a time.
 //
-// A std::vector moves everything when it doubles: at five million slots other clients notice the
+// A std::vector moves everything when it doubles: at five million elements other clients notice the
 // pause, and half of the vector is empty. Here a full array gains a page, and its elements do not
-// move. An almost empty array takes a few slots only, so that a hundred thousand tubes can each
+// move. An almost empty array takes a few elements only, so that a hundred thousand tubes can each
 // have one. Empty pages are freed, except one, so that an array whose size changes around the
 // border of a page does not allocate at every step.
 
@@ -24,13 +24,13 @@ class PagedArray {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
-  static constexpr std::uint32_t kPageSlots = 512;
+  static constexpr std::uint32_t kPageElements = 512;
 
   PagedArray() = default;
   ~PagedArray() { clear(); }
   PagedArray(PagedArray&& other) noexcept
       : pages_(std::exchange(other.pages_, nullptr)),
-        directory_slots_(std::exchange(other.directory_slots_, 0)),
+        directory_size_(std::exchange(other.directory_size_, 0)),
         page_count_(std::exchange(other.page_count_, 0)),
         capacity_(std::exchange(other.capacity_, 0)),
         size_(std::exchange(other.size_, 0)) {}
@@ -39,7 +39,7 @@ class PagedArray {
   // The other one gets what this one had.
   PagedArray& operator=(PagedArray&& other) noexcept {
     std::swap(pages_, other.pages_);
-    std::swap(directory_slots_, other.directory_slots_);
+    std::swap(directory_size_, other.directory_size_);
     std::swap(page_count_, other.page_count_);
     std::swap(capacity_, other.capacity_);
     std::swap(size_, other.size_);
@@ -50,32 +50,34 @@ class PagedArray {
   bool empty() const { return size_ == 0; }
 
   // Requires: index < size().
-  T& operator[](std::uint32_t index) { return pages_[index / kPageSlots][index % kPageSlots]; }
+  T& operator[](std::uint32_t index) {
+    return pages_[index / kPageElements][index % kPageElements];
+  }
   const T& operator[](std::uint32_t index) const {
-    return pages_[index / kPageSlots][index % kPageSlots];
+    return pages_[index / kPageElements][index % kPageElements];
   }
   T& back() { return (*this)[size_ - 1]; }
 
   // Makes room for one more element, so that the next push_back cannot fail. False: no memory, and
   // nothing has changed.
-  [[nodiscard]] bool reserve_one() {
+  [[nodiscard]] bool allocate_one() {
     if (size_ < capacity_) return true;
-    return capacity_ < kPageSlots ? grow_first_page() : add_page();
+    return capacity_ < kPageElements ? grow_first_page() : add_page();
   }
 
   // Makes room for so many elements in all. False: no memory for all of them. The room stays until
-  // pop_back(), which may give it back; pop_back_keeping_room() does not.
-  [[nodiscard]] bool reserve(std::uint32_t slots) {
-    while (capacity_ < slots) {
-      if (!(capacity_ < kPageSlots ? grow_first_page() : add_page())) return false;
+  // pop_back(), which may give it back; pop_back_keeping_memory() does not.
+  [[nodiscard]] bool allocate(std::uint32_t elements) {
+    while (capacity_ < elements) {
+      if (!(capacity_ < kPageElements ? grow_first_page() : add_page())) return false;
     }
     return true;
   }
 
-  // Requires: reserve_one() returned true since the last push_back.
+  // Requires: allocate_one() returned true since the last push_back.
   void push_back(const T& value) {
     CHECK(size_ < capacity_);
-    pages_[size_ / kPageSlots][size_ % kPageSlots] = value;
+    pages_[size_ / kPageElements][size_ % kPageElements] = value;
     ++size_;
   }
 
@@ -83,37 +85,37 @@ class PagedArray {
   void pop_back() {
     CHECK(size_ > 0);
     --size_;
-    // A page beyond the one in use is kept, so what reserve_one() promised stays promised.
-    if (page_count_ > 1 && size_ + 2 * kPageSlots <= capacity_) drop_last_page();
+    // A page beyond the one in use is kept, so what allocate_one() promised stays promised.
+    if (page_count_ > 1 && size_ + 2 * kPageElements <= capacity_) drop_last_page();
   }
 
   // Requires: not empty.
-  void pop_back_keeping_room() {
+  void pop_back_keeping_memory() {
     CHECK(size_ > 0);
     --size_;
   }
 
-  // Gives the memory of an empty array back, unless it is next to nothing. What reserve_one()
+  // Gives the memory of an empty array back, unless it is next to nothing. What allocate_one()
   // promised is void.
   void trim_if_empty() {
-    if (size_ == 0 && capacity_ > kKeptSlots) clear();
+    if (size_ == 0 && capacity_ > kElementsWhenEmpty) clear();
   }
 
   void clear() {
     for (std::uint32_t i = 0; i < page_count_; ++i) delete[] pages_[i];
     delete[] pages_;
     pages_ = nullptr;
-    directory_slots_ = page_count_ = capacity_ = size_ = 0;
+    directory_size_ = page_count_ = capacity_ = size_ = 0;
   }
 
  private:
   // Most arrays that have any have one or two: the tubes a client watches, the jobs it holds.
-  static constexpr std::uint32_t kFirstSlots = 2;
-  static constexpr std::uint32_t kKeptSlots = 4;  // By an empty one.
+  static constexpr std::uint32_t kFirstElements = 2;
+  static constexpr std::uint32_t kElementsWhenEmpty = 4;  // By an empty one.
 
   bool grow_first_page() {
-    if (directory_slots_ == 0 && !grow_directory()) return false;
-    const std::uint32_t wanted = capacity_ == 0 ? kFirstSlots : capacity_ * 2;
+    if (directory_size_ == 0 && !grow_directory()) return false;
+    const std::uint32_t wanted = capacity_ == 0 ? kFirstElements : capacity_ * 2;
     T* page = new (std::nothrow) T[wanted];
     if (page == nullptr) return false;
     if (page_count_ == 1) {
@@ -127,34 +129,34 @@ class PagedArray {
   }
 
   bool add_page() {
-    if (page_count_ == directory_slots_ && !grow_directory()) return false;
-    T* page = new (std::nothrow) T[kPageSlots];
+    if (page_count_ == directory_size_ && !grow_directory()) return false;
+    T* page = new (std::nothrow) T[kPageElements];
     if (page == nullptr) return false;
     pages_[page_count_++] = page;
-    capacity_ += kPageSlots;
+    capacity_ += kPageElements;
     return true;
   }
 
   // The directory does double, but at 8 bytes for a page of 512 elements it is small: 10 million
   // elements are 160 KB of it.
   bool grow_directory() {
-    const std::uint32_t wanted = directory_slots_ == 0 ? 1 : directory_slots_ * 2;
+    const std::uint32_t wanted = directory_size_ == 0 ? 1 : directory_size_ * 2;
     T** directory = new (std::nothrow) T*[wanted];
     if (directory == nullptr) return false;
     if (page_count_ > 0) std::memcpy(directory, pages_, page_count_ * sizeof(T*));
     delete[] pages_;
     pages_ = directory;
-    directory_slots_ = wanted;
+    directory_size_ = wanted;
     return true;
   }
 
   void drop_last_page() {
     delete[] pages_[--page_count_];
-    capacity_ -= kPageSlots;
+    capacity_ -= kPageElements;
   }
 
   T** pages_ = nullptr;
-  std::uint32_t directory_slots_ = 0;
+  std::uint32_t directory_size_ = 0;
   std::uint32_t page_count_ = 0;
   std::uint32_t capacity_ = 0;
   std::uint32_t size_ = 0;

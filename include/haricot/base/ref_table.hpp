@@ -16,12 +16,12 @@ class RefTable {
   // A reference for the thing; Ref{0}: no memory.
   [[nodiscard]] Ref add(T* thing) {
     if (free_.empty()) {
-      // Number 0 is taken by a slot that stays empty.
+      // Number 0 is taken by an entry that stays empty.
       if (things_.empty()) {
-        if (!things_.reserve_one()) return Ref{};
+        if (!things_.allocate_one()) return Ref{};
         things_.push_back(nullptr);
       }
-      if (!things_.reserve_one()) return Ref{};
+      if (!things_.allocate_one()) return Ref{};
       things_.push_back(thing);
       return static_cast<Ref>(things_.size() - 1);
     }
@@ -40,7 +40,7 @@ class RefTable {
   void drop(Ref ref) {
     empty(ref);
     // Where there is no memory to remember it, the number is not used again.
-    if (free_.reserve_one()) free_.push_back(static_cast<std::uint32_t>(ref));
+    if (free_.allocate_one()) free_.push_back(static_cast<std::uint32_t>(ref));
   }
 
  private:

@@ -80,7 +80,9 @@ class Binlog final : public Journal {
 
   // Records a key that outlived its job, for who has brought it into the engine: no record is there
   // of the job and of its deletion.
-  [[nodiscard]] JournalStatus add_kept(const KeptKey& kept) { return compaction_.write_kept(kept); }
+  [[nodiscard]] JournalStatus add_tombstone(const Tombstone& tombstone) {
+    return compaction_.write_tombstone(tombstone);
+  }
 
   // Waits until something that is under way on the disk has ended, if anything is. For those who
   // were told `later` and have no turns.
@@ -95,14 +97,14 @@ class Binlog final : public Journal {
 
   // Journal ------------------------------------------------------------------------------------
 
-  JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) override;
-  JournalStatus reserve_update(Promise promise) override;
-  JournalStatus reserve_promised(const Promised& promised) override;
+  JournalStatus take_room_for_put(const PutRoom& put, const BlobRef& body) override;
+  JournalStatus take_room_for_update(Promise promise) override;
+  JournalStatus take_promised_room(const Promised& promised) override;
   void release_room() override {}  // Room is counted anew each time.
   bool may_try_again() override;
   void record(JobChange change, const JournaledJob& job) override;
-  void record_deletion(const JournaledJob& job, const KeptKey* left) override;
-  void forget_kept(JobRef remains) override;
+  void record_deletion(const JournaledJob& job, const Tombstone* left) override;
+  void forget_tombstone(JobRef tombstone_ref) override;
   JournalProgress progress() const override {
     return {.records = stream_.records(), .safe = stream_.safe(), .doubtful = stream_.doubtful()};
   }

@@ -4,8 +4,8 @@
 //   a deletion   of each job, with the records of the key that it may leave behind
 //   a burial     of a job with a limit of tries, from its put or kick until a burial is recorded
 //
-// Here is only the sum, and a mark in the note of each job that is promised a burial. Who records
-// changes keeps both. RoomAhead keeps so much room.
+// Here is only the sum, and a mark in the journal's fields of each job that is promised a burial.
+// Who records changes keeps both. RoomAhead keeps so much room.
 
 #pragma once
 
@@ -20,21 +20,21 @@ namespace haricot::binlog {
 
 class Promises {
  public:
-  // To a job that is new, or was brought back; the store that it is in has notes.
+  // To a job that is new, or was brought back; the store that it is in has fields of the journal.
   void make(const JournaledJob& job, JobStore& jobs, Promise promise);
   // The same to a job that has neither tags nor a limit of tries.
   void make_deletion() { ++deletions_; }
   // To a job that is about to be destroyed.
   void end(const JournaledJob& job, JobStore& jobs);
   // A burial alone, to a job that may have been promised one already.
-  void make_burial(JournalNote& note) {
-    if (note.has_burial_promised == 0) ++burials_;
-    note.has_burial_promised = 1;
+  void make_burial(JournalFields& fields) {
+    if (fields.has_burial_promised == 0) ++burials_;
+    fields.has_burial_promised = 1;
   }
   // There need be none.
-  void end_burial(JournalNote& note) {
-    burials_ -= note.has_burial_promised;
-    note.has_burial_promised = 0;
+  void end_burial(JournalFields& fields) {
+    burials_ -= fields.has_burial_promised;
+    fields.has_burial_promised = 0;
   }
 
   // Of the records that are promised, with what may be lost at the ends of files.
@@ -49,7 +49,7 @@ class Promises {
  private:
   std::uint64_t deletions_ = 0;
   std::uint64_t burials_ = 0;
-  KeptRoom kept_;  // Of the keys that the deletions leave.
+  TombstoneRoom tombstones_;  // Of the keys that the deletions leave.
 };
 
 }  // namespace haricot::binlog

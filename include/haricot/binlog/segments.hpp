@@ -2,8 +2,8 @@
 // that has its full record. A file is needed as long as a job lives in it or in an older file,
 // because the record of a deletion must outlast the full record of the deleted job.
 //
-// A key that outlives its job lives in the file that has its records, as if it were a job: what
-// remains of the job (queue/job_store.hpp) stands for it.
+// A key that outlives its job lives in the file that has its records, as if it were a job: the
+// tombstone of the job (queue/job_store.hpp) stands for it.
 //
 // The jobs of a file are linked by their journal notes, in the order of their records. So nothing
 // here grows with the number of jobs.
@@ -55,9 +55,9 @@ class Segments {
   Segment& at(std::size_t index) { return segments_[index]; }
   const Segment& at(std::size_t index) const { return segments_[index]; }
   // The newest file has a full record of that id.
-  void note_id(JobId id, std::uint64_t record);
+  void remember_id(JobId id, std::uint64_t record);
   // The job after that one in its file's list.
-  JobRef after(JobRef ref) const { return jobs_.journal_note(ref).next; }
+  JobRef after(JobRef ref) const { return jobs_.journal_fields(ref).next; }
   // Null if the job's full record is in no file.
   Segment* of(JobRef ref);
   const Segment* of(JobRef ref) const { return const_cast<Segments*>(this)->of(ref); }

@@ -29,9 +29,9 @@
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
 #include "haricot/queue/long_tasks.hpp"
-#include "haricot/queue/offers.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queue_state.hpp"
+#include "haricot/queue/serving.hpp"
 #include "haricot/queue/tries.hpp"
 #include "haricot/queue/tube.hpp"
 #include "haricot/queue/watching.hpp"
@@ -42,14 +42,14 @@ class Backlog {
  public:
   // All of them outlive this.
   Backlog(QueueState& state, Flushes& flushes, Tries& tries, Keys& keys, Places& places,
-          Watching& watching, Offers& offers, LaneOrder& lanes)
+          Watching& watching, Serving& serving, LaneOrder& lanes)
       : state_(state),
         flushes_(flushes),
         tries_(tries),
         keys_(keys),
         places_(places),
         watching_(watching),
-        offers_(offers),
+        serving_(serving),
         lanes_(lanes),
         ended_keys_(begin_always(engine_tasks::EndedKeys{})),
         late_burials_(begin_always(engine_tasks::LateBurials{})),
@@ -82,7 +82,7 @@ class Backlog {
   // Somebody has asked for the list of all tubes.
   void write_list() { go_on_at_once(list_of_tubes_); }
   // Makes room for the delivery to a client that is about to wait. Throws std::bad_alloc.
-  void make_room_for_delivery() { watching_.make_room(tasks_.awaited()); }
+  void allocate_delivery() { watching_.allocate_deliveries(tasks_.awaited()); }
 
   // As the commands of the engine. waiting; `watch` may also end as out_of_memory. They throw
   // std::bad_alloc before anything has changed. Requires: the client is not busy.
@@ -92,17 +92,17 @@ class Backlog {
   Outcome set_weighted(Client& client, bool weighted);
   Outcome watch(Client& client, std::string_view tube_name, std::uint32_t weight);
   // Deletes a job. `left`: the key that outlives it; null: none does. Another job of its lane may
-  // be open now, and is offered. Requires: room in the journal. Inlined, as a call would make each
-  // deletion dearer.
-  [[gnu::always_inline]] void delete_now(JobRef ref, const KeptKey* left);
+  // be open now, and is given to a worker. Requires: room in the journal. Inlined, as a call would
+  // make each deletion dearer.
+  [[gnu::always_inline]] void delete_now(JobRef ref, const Tombstone* left);
   // Lets a client go that does not wait for a job.
   void close(Client& client);
   // Ends the pause of a tube.
   void end_pause(Tube& tube);
-  // Offers a tube that may have many jobs for many who wait.
-  void offer_first(Tube& tube) {
-    if (!Offers::has_watchers(tube)) return;
-    call([&](const Budget& budget) { offers_.offer_first(tube, budget); });
+  // Serves a tube that may have many jobs for many who wait.
+  void serve_first(Tube& tube) {
+    if (!Serving::has_watchers(tube)) return;
+    call([&](const Budget& budget) { serving_.serve_first(tube, budget); });
   }
 
  private:
@@ -129,7 +129,7 @@ class Backlog {
   void resume_due();
   void resume_all();
   Task& begin_always(engine_tasks::Work work);
-  void make_room();
+  void allocate_task();
   Outcome begin(Client& client, Tube* tube, engine_tasks::Work work);
   struct TaskAnswer {
     Delivery::Kind kind;
@@ -143,25 +143,25 @@ class Backlog {
   void end_task(const Task& task);
   void leave_task(Client& client);
   // Does a piece of the task. Of a new one the budget may be used up.
-  TaskState step(Task& task, Kick& kick, const Budget& budget);
-  TaskState step(Task& task, ClosedClient& closed, const Budget& budget);
-  TaskState step(Task& task, Flush& flush, const Budget& budget);
-  TaskState step(Task& task, DeleteBatch& batch, const Budget& budget);
-  TaskState step(Task& task, ModeChange& change, const Budget& budget);
-  TaskState step(Task& task, WeightedWatch& watch, const Budget& budget);
-  TaskState step(Task& task, EndedKeys& ended, const Budget& budget);
-  TaskState step(Task& task, LateBurials& late, const Budget& budget);
-  TaskState step(Task& task, ListOfTubes& list, const Budget& budget);
-  TaskState step(Task& task, FreedMemory& freed, const Budget& budget);
+  TaskState do_piece(Task& task, Kick& kick, const Budget& budget);
+  TaskState do_piece(Task& task, ClosedClient& closed, const Budget& budget);
+  TaskState do_piece(Task& task, Flush& flush, const Budget& budget);
+  TaskState do_piece(Task& task, DeleteBatch& batch, const Budget& budget);
+  TaskState do_piece(Task& task, ModeChange& change, const Budget& budget);
+  TaskState do_piece(Task& task, WeightedWatch& watch, const Budget& budget);
+  TaskState do_piece(Task& task, EndedKeys& ended, const Budget& budget);
+  TaskState do_piece(Task& task, LateBurials& late, const Budget& budget);
+  TaskState do_piece(Task& task, ListOfTubes& list, const Budget& budget);
+  TaskState do_piece(Task& task, FreedMemory& freed, const Budget& budget);
   struct Deletions;
   Outcome delete_some(const Client& client, DeleteBatch& batch, const Budget& budget);
   Deletions plan_deletions(const Client& client, const DeleteBatch& batch, const Budget& budget);
   JournalStatus delete_planned(const Deletions& planned, DeleteBatch& batch);
-  void offer_each(std::span<Tube* const> tubes, bool has_changed);
+  void serve_each(std::span<Tube* const> tubes, bool has_changed);
   TaskState flush_some(Flush& flush, Tube& tube, const Budget& budget);
   bool can_delete();
   TaskState free_some(Flush& flush, Tube& tube, const Budget& budget);
-  [[gnu::always_inline]] Tube& delete_unoffered(JobRef ref, const KeptKey* left);
+  [[gnu::always_inline]] Tube& delete_unserved(JobRef ref, const Tombstone* left);
   JobRef take_job_of(ClosedClient& closed);
   void give_back(ClosedClient& closed, const Budget& budget);
 
@@ -171,7 +171,7 @@ class Backlog {
   Keys& keys_;
   Places& places_;
   Watching& watching_;
-  Offers& offers_;
+  Serving& serving_;
   LaneOrder& lanes_;
   Tasks tasks_;
   // Those that are always there.
@@ -183,14 +183,14 @@ class Backlog {
   std::uint64_t left_for_calls_ = turn_limits::kStepsOfCalls;
 };
 
-inline void Backlog::delete_now(JobRef ref, const KeptKey* left) {
-  Tube& tube = delete_unoffered(ref, left);
-  offers_.offer(tube);
+inline void Backlog::delete_now(JobRef ref, const Tombstone* left) {
+  Tube& tube = delete_unserved(ref, left);
+  serving_.serve(tube);
   state_.free_if_unreferenced(tube);
 }
 
 // The tube may be needed no more.
-inline Tube& Backlog::delete_unoffered(JobRef ref, const KeptKey* left) {
+inline Tube& Backlog::delete_unserved(JobRef ref, const Tombstone* left) {
   const Job& job = state_.jobs[ref];
   Tube& tube = state_.tubes[job.tube];
   // Before it leaves: the deadline of a delayed job stands in the heap that it leaves.

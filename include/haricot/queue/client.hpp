@@ -47,7 +47,7 @@ class Client {
   // Its parts.
   friend struct QueueState;
   friend class Backlog;
-  friend class Offers;
+  friend class Serving;
   friend class Places;
   friend class StateTransfer;
   friend class Watching;
@@ -69,7 +69,7 @@ class Client {
   std::unique_ptr<WatchIndex> index_;      // Null: it watches few tubes.
   std::unique_ptr<WatchWeights> weights_;  // Null: all have weight 1, and no reserve asks for it.
   // The jobs it holds, by the end of their TTR.
-  IndexedHeap<DeadlineSlot> reserved_;
+  IndexedHeap<DeadlineEntry> reserved_;
   // The sooner of: the end of the first TTR; while it waits, the moment of DEADLINE_SOON and the
   // end of its reserve timeout.
   Timer timer_{kTimerKind, this};

@@ -35,10 +35,10 @@
 #include "haricot/queue/journal.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
-#include "haricot/queue/offers.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/restoring.hpp"
+#include "haricot/queue/serving.hpp"
 #include "haricot/queue/spent_jobs.hpp"
 #include "haricot/queue/state_transfer.hpp"
 #include "haricot/queue/times.hpp"
@@ -185,7 +185,7 @@ class Engine {
   bool is_at_rest() const { return backlog_.is_empty(); }
   // What it writes down of jobs that no command is about.
   JournaledJob journaled(JobRef ref) const { return flushes_.journaled(ref); }
-  KeptKey kept(JobRef remains) const { return keys_.kept(remains); }
+  Tombstone tombstone(JobRef tombstone_ref) const { return keys_.tombstone(tombstone_ref); }
   // Whether it has neither tags nor a limit of tries.
   bool is_plain(JobRef ref) const { return !tries_.may_limit(state_.jobs[ref]); }
   // Whether the end of a try may bury the job: it has a limit, and is not buried.
@@ -225,7 +225,7 @@ class Engine {
   Outcome begin_job(Tube& tube, const NewJob& put, JobRef ref);
   [[gnu::noinline]] Outcome put_with_tags(Tube& tube, const NewJob& put, const ReadTags& read,
                                           NewBody&& body);
-  Outcome put_again(Tube& tube, JobRef holder, std::uint32_t priority);
+  Outcome put_again(Tube& tube, JobRef owner, std::uint32_t priority);
   [[gnu::cold, gnu::noinline]] Outcome delete_leaving_key(JobRef ref);
   JobRef held_by(const Client& client, JobId id) const;
 
@@ -240,11 +240,10 @@ class Engine {
   Places places_;
   Restoring restoring_;
   Watching watching_;
-  Offers offers_;
+  Serving serving_;
   Backlog backlog_;
   StateTransfer transfer_;
   DuplicatePut duplicate_;
-
   friend class Inspection;
 };
 

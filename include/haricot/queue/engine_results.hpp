@@ -42,11 +42,11 @@ struct NewJob {
   const ReadTags* read_tags = nullptr;
 };
 
-// The job that has the key of a put, or what remains of it.
+// The job that has the key of a put, or its tombstone.
 struct DuplicatePut {
   JobRef job = JobRef::none;
   bool is_raised = false;   // The put was more urgent, and the job has its priority now.
-  bool is_deleted = false;  // The key has outlived the job: see JobStore::create_remains().
+  bool is_deleted = false;  // The key has outlived the job: see JobStore::create_tombstone().
 };
 
 // A job that the journal brings back.
@@ -63,8 +63,9 @@ struct RestoredJob {
 
 // What has become of a key that outlived its job, and that the journal brings back.
 enum class PlacedKey : std::uint8_t {
-  kept,  // It is taken until its end.
-  over,  // Its time is over or somebody else has it. What remains of the job is left to the caller.
+  taken,  // It is taken until its end.
+  over,   // Its time is over or somebody else has it. The tombstone of the job is left to the
+          // caller.
   no_memory,
 };
 

@@ -29,7 +29,7 @@ struct Kick {
 // What a closed client has left behind: jobs that have yet to be given back, and watches of
 // tubes.
 struct ClosedClient {
-  IndexedHeap<DeadlineSlot> jobs;
+  IndexedHeap<DeadlineEntry> jobs;
   PagedArray<Watch*> watches;
   std::unique_ptr<WatchIndex> index;
   ClientRef holder;  // Stays taken until all is done.

@@ -101,13 +101,13 @@ struct Links {
 // What the journal keeps with each job, where there is a journal that keeps anything: the file that
 // holds the job's full record, the job's neighbours in the list of those that live in it, and
 // whether room is kept for the record of its burial.
-struct JournalNote {
+struct JournalFields {
   static constexpr std::uint32_t kFileLast = (std::uint32_t{1} << 31) - 1;
   std::uint32_t file : 31;  // The journal's own number of it, up to kFileLast; 0 is none.
   std::uint32_t has_burial_promised : 1;
   JobRef previous;
   JobRef next;
-  std::uint32_t stamp_halves[2];  // In two halves, so that the note needs no gap in front.
+  std::uint32_t stamp_halves[2];  // In two halves, so that the fields need no gap in front.
 
   void set_file(std::uint32_t number) { file = number & kFileLast; }
   // Of a buried job: a number that grows with every burial, which keeps their order.
@@ -119,7 +119,7 @@ struct JournalNote {
     stamp_halves[1] = static_cast<std::uint32_t>(static_cast<std::uint64_t>(stamp) >> 32);
   }
 };
-static_assert(sizeof(JournalNote) == 20);
+static_assert(sizeof(JournalFields) == 20);
 
 // What a job of a lane keeps for it: the lane, and its links in the heap of ready jobs of the lane.
 struct LaneNode {
@@ -133,7 +133,7 @@ static_assert(sizeof(LaneNode) == 20 && alignof(LaneNode) == 4);
 struct KeyNode {
   std::uint64_t hash;
   KeyNode* next_in_bucket;
-  JobRef job;  // none: the job does not hold its key.
+  JobRef job;  // none: the job does not own its key.
   std::uint8_t key_offset;
   std::uint8_t key_bytes;
 };

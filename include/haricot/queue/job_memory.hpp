@@ -50,8 +50,8 @@ class JobMemory {
   // Memory has refused a put with a body of that size, because of its limit; or there was enough
   // for one. This is a shortage as well: it ends when as large a body is taken, or an eighth of the
   // limit is free. What the jobs keep for jobs to come is given back.
-  void note_refused_put(std::size_t body_bytes);
-  void note_put(std::size_t body_bytes) {
+  void count_refused_put(std::size_t body_bytes);
+  void mark_put(std::size_t body_bytes) {
     if (body_bytes >= refused_body_bytes_) refused_body_bytes_ = kNone;
   }
 

@@ -8,7 +8,7 @@
 // With a journal, each job's piece ends in a note that is the journal's. The tags of a job, if it
 // has any, stand in front of that.
 //
-// What remains of a job whose key outlives it is a piece as well. It is no job: it has an index of
+// The tombstone of a job whose key outlives it is a piece as well. It is no job: it has an index of
 // ids of its own, the name of the tube as its body, and the key as its only tag.
 //
 // The store knows nothing of tubes and states; that is the engine's.
@@ -45,7 +45,7 @@ class JobStore {
  public:
   static constexpr std::size_t kInlineBodyBytesMax = 1024;
 
-  explicit JobStore(bool with_journal_notes = false);
+  explicit JobStore(bool with_journal_fields = false);
   ~JobStore();
   JobStore(const JobStore&) = delete;
   JobStore& operator=(const JobStore&) = delete;
@@ -62,20 +62,20 @@ class JobStore {
   }
   void destroy(JobRef ref);
 
-  // Makes what remains of a job, with the same care; its fields are at zero. JobRef::none: no
-  // memory, and nothing has changed. Requires: no remains have the id, and the tags are a key with
-  // its time. Whatever is said of jobs with a tag `idp` holds for remains, but for find(),
+  // Makes the tombstone of a job, with the same care; its fields are at zero. JobRef::none: no
+  // memory, and nothing has changed. Requires: no tombstone has the id, and the tags are a key with
+  // its time. Whatever is said of jobs with a tag `idp` holds for tombstones, but for find(),
   // first_from() and size().
-  [[nodiscard]] JobRef create_remains(JobId id, std::string_view tube_name, const ReadTags& tags);
-  void destroy_remains(JobRef ref);
-  // Valid until the remains are destroyed.
-  std::string_view tube_name_of(JobRef remains) const;
-  JobRef find_remains(JobId id) const { return remains_.find(id); }
-  JobRef first_remains_from(JobId from) const { return remains_.first_from(from); }
+  [[nodiscard]] JobRef create_tombstone(JobId id, std::string_view tube_name, const ReadTags& tags);
+  void destroy_tombstone(JobRef ref);
+  // Valid until the tombstone is destroyed.
+  std::string_view tube_name_of(JobRef tombstone_ref) const;
+  JobRef find_tombstone(JobId id) const { return tombstones_.find(id); }
+  JobRef first_tombstone_from(JobId from) const { return tombstones_.first_from(from); }
   // How many there are.
-  std::uint64_t remains() const { return remains_size_; }
+  std::uint64_t tombstones() const { return tombstones_size_; }
   // All of them, by id. Throws std::bad_alloc.
-  std::vector<JobRef> remains_by_id() const;
+  std::vector<JobRef> tombstones_by_id() const;
 
   // Requires: the job exists. The reference is valid until the job is destroyed.
   Job& operator[](JobRef ref) { return *reinterpret_cast<Job*>(piece(ref)); }
@@ -90,10 +90,10 @@ class JobStore {
   // How many of the jobs have a limit of tries as a tag.
   std::uint64_t with_tries() const { return with_tries_; }
 
-  // What the jobs and the remains take: their pieces, their large bodies, and for each of them what
-  // its heap and the index of ids need. Free pieces between them are not counted.
+  // What the jobs and the tombstones take: their pieces, their large bodies, and for each of them
+  // what its heap and the index of ids need. Free pieces between them are not counted.
   std::uint64_t memory_bytes() const {
-    return piece_bytes_ + blob_bytes_ + (size_ + remains_size_) * kHeapAndIndexBytes;
+    return piece_bytes_ + blob_bytes_ + (size_ + tombstones_size_) * kHeapAndIndexBytes;
   }
   // How much more that would be with another job whose body and text of tags have so many bytes.
   std::uint64_t memory_bytes_for(std::size_t body_bytes, std::size_t tag_bytes = 0) const {
@@ -107,13 +107,14 @@ class JobStore {
   BlobRef body_blob(JobRef ref) const;
   // The text of its tags (base/job_tags.hpp), valid until the job is destroyed; empty: it has none.
   std::string_view tags(JobRef ref) const {
-    return (*this)[ref].has_tags == 0 ? std::string_view{} : kept_tags(ref);
+    return (*this)[ref].has_tags == 0 ? std::string_view{} : tags_of_job(ref);
   }
 
   // All zero in a new job. Requires: the store was made with notes.
-  JournalNote& journal_note(JobRef ref) {
+  JournalFields& journal_fields(JobRef ref) {
     const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
-    return *reinterpret_cast<JournalNote*>(piece(ref) + chunk.piece_bytes - sizeof(JournalNote));
+    return *reinterpret_cast<JournalFields*>(piece(ref) + chunk.piece_bytes -
+                                             sizeof(JournalFields));
   }
 
   // Gives the chunks back that are kept empty for jobs to come.
@@ -143,8 +144,8 @@ class JobStore {
   KeyNode& key_node(JobRef ref) const { return key_node_before(end_of_tags(ref)); }
   std::string_view unique_key(JobRef ref) const;  // Valid until the job is destroyed.
   // Whether it has one that outlives the job; and for how many seconds. Requires: it has tags.
-  bool has_kept_key(JobRef ref) const { return (tag_kinds(ref) & kHasKeptKey) != 0; }
-  std::uint32_t kept_seconds(JobRef ref) const;
+  bool leaves_tombstone(JobRef ref) const { return (tag_kinds(ref) & kLeavesTombstone) != 0; }
+  std::uint32_t tombstone_seconds(JobRef ref) const;
   // Null: it has no tag `idp`. Requires: it has tags.
   KeyNode* find_key_node(JobRef ref) const {
     std::byte* const end = end_of_tags(ref);
@@ -157,9 +158,9 @@ class JobStore {
   std::uint64_t counted(JobRef ref, JobEvent event) const;
 
   // Heaps report here where they moved a job to (see IndexedHeap).
-  template <typename Slot>
-  void moved(const Slot& slot, std::uint32_t index) {
-    (*this)[slot.job].links.first = index;
+  template <typename Entry>
+  void moved(const Entry& entry, std::uint32_t index) {
+    (*this)[entry.job].links.first = index;
   }
 
  private:
@@ -172,12 +173,12 @@ class JobStore {
   static constexpr unsigned kHasTries = 1;
   static constexpr unsigned kHasLane = 2;
   static constexpr unsigned kHasKey = 4;
-  static constexpr unsigned kHasKeptKey = 8;
+  static constexpr unsigned kLeavesTombstone = 8;
   static constexpr std::size_t kLaneBytes = sizeof(LaneNode) + alignof(LaneNode) - 1;
   static constexpr std::size_t kKeyBytes = sizeof(KeyNode) + alignof(KeyNode) - 1;
   static constexpr std::size_t kPieceBytesMax =
       (kHeaderBytes + kInlineBodyBytesMax + kKeyBytes + kLaneBytes + kTagTextBytesMax +
-       kTagEndBytes + sizeof(JournalNote) + kGrainBytes - 1) /
+       kTagEndBytes + sizeof(JournalFields) + kGrainBytes - 1) /
       kGrainBytes * kGrainBytes;
   static constexpr std::size_t kSizes = kPieceBytesMax / kGrainBytes + 1;
 
@@ -191,7 +192,7 @@ class JobStore {
 
   static constexpr std::uint16_t kNoPiece = 0xffff;
 
-  // A slot of a heap and a leaf's share of the id index.
+  // An entry of a heap and a leaf's share of the id index.
   static constexpr std::uint64_t kHeapAndIndexBytes = 16 + 5;
 
   struct Chunk {
@@ -214,7 +215,7 @@ class JobStore {
   // Where the text of a job's tags ends. Requires of those after it: it has some.
   std::byte* end_of_tags(JobRef ref) const {
     const Chunk& chunk = chunks_[static_cast<std::uint32_t>(ref) >> kPieceBits];
-    return piece(ref) + chunk.piece_bytes - note_bytes_ - kTagEndBytes;
+    return piece(ref) + chunk.piece_bytes - field_bytes_ - kTagEndBytes;
   }
   // Where a node stands that is in front of `end`: at a multiple of its alignment.
   template <typename Node>
@@ -234,7 +235,7 @@ class JobStore {
   [[gnu::noinline]] void carry(Job& job, JobCounts& counts);
   void keep_tags(std::byte* end_of_piece, Job& job, const ReadTags& tags);
   [[gnu::noinline]] void forget_tags(JobRef ref);
-  [[gnu::noinline]] std::string_view kept_tags(JobRef ref) const;
+  [[gnu::noinline]] std::string_view tags_of_job(JobRef ref) const;
   [[gnu::noinline]] bool is_in_lane(JobRef ref) const;
   static void* detached_blob(const std::byte* piece);  // Of a job with a large body.
 
@@ -245,15 +246,15 @@ class JobStore {
   void link_chunk(std::uint32_t number);
   void unlink_chunk(std::uint32_t number);
 
-  std::size_t note_bytes_;
+  std::size_t field_bytes_;
   std::vector<Chunk> chunks_;                // By number; number 0 is never used.
   std::vector<std::uint32_t> free_numbers_;  // Has room for every chunk's number.
   std::array<std::uint32_t, kSizes>
-      with_room_{};  // First chunk with a free piece, by size; 0: none.
+      with_free_piece_{};  // First chunk with a free piece, by size; 0: none.
   IdIndex ids_;
-  IdIndex remains_;
+  IdIndex tombstones_;
   std::uint64_t size_ = 0;
-  std::uint64_t remains_size_ = 0;
+  std::uint64_t tombstones_size_ = 0;
   std::uint64_t with_tries_ = 0;
   std::uint64_t piece_bytes_ = 0;  // Of the pieces that hold a job,
   std::uint64_t blob_bytes_ = 0;   // and of large bodies.

@@ -2,8 +2,8 @@
 //
 // This is one of the two interfaces with virtual functions. The binlog implements it; NoJournal
 // does where jobs live in memory only. The engine asks for room before it changes anything, and
-// records the change afterwards. Whatever can fail, fails in `reserve_…`: then nothing has happened
-// yet, and the command is refused.
+// records the change afterwards. Whatever can fail, fails in `take_…room…`: then nothing has
+// happened yet, and the command is refused.
 //
 // Some records must not be refused when their time comes: the deletion of a job, and the burial of
 // one whose tries are used up. So the journal promises a job room for them in good time: with the
@@ -38,8 +38,8 @@ struct JournaledJob {
 };
 
 // A key that outlives its job. Valid until the engine is called again.
-struct KeptKey {
-  JobRef ref;  // What remains of the job: see JobStore::create_remains().
+struct Tombstone {
+  JobRef ref;  // The tombstone of the job: see JobStore::create_tombstone().
   JobId id;    // Of the job.
   std::string_view tube_name;
   std::string_view key;
@@ -49,13 +49,13 @@ struct KeptKey {
 
 // What the records of keys that outlive their jobs take: by how many they are, and by the bytes of
 // the keys and of the names of their tubes.
-struct KeptRoom {
+struct TombstoneRoom {
   std::uint64_t keys = 0;
   std::uint64_t bytes = 0;
 
   void add(std::uint64_t bytes_of_key) { ++keys, bytes += bytes_of_key; }
   void remove(std::uint64_t bytes_of_key) { --keys, bytes -= bytes_of_key; }
-  bool operator==(const KeptRoom&) const = default;
+  bool operator==(const TombstoneRoom&) const = default;
 };
 
 // What a new job is, as far as its records go: that of the put, and those that it is promised room
@@ -63,9 +63,9 @@ struct KeptRoom {
 struct PutRoom {
   std::size_t tube_name_bytes = 0;
   std::size_t body_bytes = 0;
-  std::size_t tag_bytes = 0;       // Of the text of its tags.
-  bool may_be_buried = false;      // It has a limit of tries: a burial is promised as well.
-  std::size_t kept_key_bytes = 0;  // Of a key that outlives the job; 0: it has none.
+  std::size_t tag_bytes = 0;            // Of the text of its tags.
+  bool may_be_buried = false;           // It has a limit of tries: a burial is promised as well.
+  std::size_t tombstone_key_bytes = 0;  // Of a key that outlives the job; 0: it has none.
 };
 
 // What a change promises to its job, beside what the job has been promised before.
@@ -77,7 +77,7 @@ enum class Promise : std::uint8_t {
 // What is to be recorded now of what was promised: deletions, one after another, or one burial.
 struct Promised {
   std::uint32_t deletions = 0;
-  KeptRoom kept = {};  // The keys that the deletions leave behind.
+  TombstoneRoom tombstones = {};  // The keys that the deletions leave behind.
   // The burial of that job. If there is no room for its record now, copies that the journal makes
   // of the job have its turn among the buried all the same.
   const JournaledJob* burial = nullptr;
@@ -124,25 +124,26 @@ struct JournalNumbers {
 
 class Journal {
  public:
-  // `keeps_notes`: jobs have a JournalNote.
-  explicit Journal(bool keeps_notes) : keeps_notes_(keeps_notes) {}
+  // `has_job_fields`: jobs have JournalFields.
+  explicit Journal(bool has_job_fields) : has_job_fields_(has_job_fields) {}
   virtual ~Journal() = default;
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
-  bool keeps_notes() const { return keeps_notes_; }
+  bool has_job_fields() const { return has_job_fields_; }
 
   // Takes room for the record of a new job, and for those that are promised with it. Room that is
   // taken and then not used is given back by release_room(). `body`, if there is one, is the body
   // itself: of a large one the journal may want to write it beforehand, and answers `later` until
   // it has.
-  [[nodiscard]] virtual JournalStatus reserve_put(const PutRoom& put, const BlobRef& body) = 0;
+  [[nodiscard]] virtual JournalStatus take_room_for_put(const PutRoom& put,
+                                                        const BlobRef& body) = 0;
   // Takes room for the record of a change to a job that is known already, and for what is promised
   // with it.
-  [[nodiscard]] virtual JournalStatus reserve_update(Promise promise) = 0;
+  [[nodiscard]] virtual JournalStatus take_room_for_update(Promise promise) = 0;
   // Takes up room that was promised: for all of it or for none. Never `full` but for several
   // deletions: as these have to stand together, there may be room for fewer only.
-  [[nodiscard]] virtual JournalStatus reserve_promised(const Promised& promised) = 0;
-  // Gives back what the last reserve_… took, if its command changed nothing after all.
+  [[nodiscard]] virtual JournalStatus take_promised_room(const Promised& promised) = 0;
+  // Gives back what the last take_…room… took, if its command changed nothing after all.
   virtual void release_room() = 0;
   // Whether those who were told `later` may try again. Once it was true, it is false until somebody
   // is told `later` again. It becomes true in a turn that next_event() or the end of a sync begins.
@@ -155,10 +156,10 @@ class Journal {
   virtual void record(JobChange change, const JournaledJob& job) = 0;
   // The same of a deletion, with which all ends that the job was promised. `left`: the key that
   // outlives the job; null: none does. The two are one record.
-  virtual void record_deletion(const JournaledJob& job, const KeptKey* left) = 0;
-  // What remains of a job is about to be destroyed, because the time of its key is over. Nothing is
-  // recorded.
-  virtual void forget_kept(JobRef remains) = 0;
+  virtual void record_deletion(const JournaledJob& job, const Tombstone* left) = 0;
+  // The tombstone of a job is about to be destroyed, because the time of its key is over. Nothing
+  // is recorded.
+  virtual void forget_tombstone(JobRef tombstone_ref) = 0;
 
   virtual JournalProgress progress() const = 0;
   std::uint64_t records() const { return progress().records; }
@@ -174,7 +175,7 @@ class Journal {
   virtual std::uint64_t file_of(JobRef job) const = 0;
 
  private:
-  const bool keeps_notes_;
+  const bool has_job_fields_;
 };
 
 // The journal of a server without a binlog: every change is as safe as it will ever be.
@@ -182,14 +183,16 @@ class NoJournal final : public Journal {
  public:
   NoJournal() : Journal(false) {}
 
-  JournalStatus reserve_put(const PutRoom&, const BlobRef&) override { return JournalStatus::ok; }
-  JournalStatus reserve_update(Promise) override { return JournalStatus::ok; }
-  JournalStatus reserve_promised(const Promised&) override { return JournalStatus::ok; }
+  JournalStatus take_room_for_put(const PutRoom&, const BlobRef&) override {
+    return JournalStatus::ok;
+  }
+  JournalStatus take_room_for_update(Promise) override { return JournalStatus::ok; }
+  JournalStatus take_promised_room(const Promised&) override { return JournalStatus::ok; }
   void release_room() override {}
   bool may_try_again() override { return false; }
   void record(JobChange, const JournaledJob&) override {}
-  void record_deletion(const JournaledJob&, const KeptKey*) override {}
-  void forget_kept(JobRef) override {}
+  void record_deletion(const JournaledJob&, const Tombstone*) override {}
+  void forget_tombstone(JobRef) override {}
   JournalProgress progress() const override { return {}; }
   void end_turn(Instant) override {}
   Instant next_event() const override { return Instant::never(); }

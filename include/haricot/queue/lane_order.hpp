@@ -2,7 +2,7 @@
 // blocks the others of its lane (Lanes).
 //
 // Every change of a lane ends with the opening of the job that is to be open. It gives another key
-// to slots that the ready heap has already, so it needs no memory and cannot fail. Who ends a
+// to entries that the ready heap has already, so it needs no memory and cannot fail. Who ends a
 // reservation has to offer the tube afterwards, because another job may be open then.
 //
 // A flush takes the ready heap of a tube away, and does not look at the lanes: all ready jobs of a

@@ -56,10 +56,11 @@ class LongTasks {
   std::uint32_t awaited() const { return awaited_tasks_; }
 
   // Makes sure of the memory for one more task. Throws std::bad_alloc, and nothing has changed.
-  void make_room() {
+  void allocate_task() {
     if (spare_ == nullptr) spare_ = std::make_unique<Task>();
   }
-  // A new task, whose work is the caller's to fill in. Requires: make_room() since the last one.
+  // A new task, whose work is the caller's to fill in. Requires: allocate_task() since the last
+  // one.
   Task& begin(Client* client, Tube* tube) {
     Task& task = *spare_.release();
     task.client = client;
@@ -119,17 +120,17 @@ class LongTasks {
   // Goes on with the tasks. `step(task, budget)` does a piece, counts its steps, stops when its
   // budget is used up, and returns a TaskState; `end(task)` gets one that is done, and that is no
   // longer among the others. Neither calls anything here, but for answered() and resume().
-  template <typename Step, typename End>
-  void work(const Budget& budget, Step step, End end) {
-    work(others_, budget.part(awaited_.empty() ? budget.left() : budget.left() / 2), step, end);
-    work(awaited_, budget, step, end);
+  template <typename DoPiece, typename End>
+  void work(const Budget& budget, DoPiece do_piece, End end) {
+    work(others_, budget.part(awaited_.empty() ? budget.left() : budget.left() / 2), do_piece, end);
+    work(awaited_, budget, do_piece, end);
   }
 
   // Does a piece of that task, which may be one that was put aside.
-  template <typename Step, typename End>
-  void go_on_with(Task& task, const Budget& budget, Step step, End end) {
+  template <typename DoPiece, typename End>
+  void go_on_with(Task& task, const Budget& budget, DoPiece do_piece, End end) {
     List& from = list_of(task);
-    const TaskState state = step(task, budget);
+    const TaskState state = do_piece(task, budget);
     task.is_new = false;
     if (state != TaskState::done) {
       put_behind(from, task, state == TaskState::waits);
@@ -172,10 +173,10 @@ class LongTasks {
     return std::unique_ptr<Task>(&task);
   }
 
-  template <typename Step, typename End>
-  void work(List& tasks, const Budget& budget, Step& step, End& end) {
+  template <typename DoPiece, typename End>
+  void work(List& tasks, const Budget& budget, DoPiece& do_piece, End& end) {
     while (!budget.is_used_up() && !tasks.empty()) {
-      go_on_with(tasks.front(), budget.part(turn_limits::kStepsPerPiece), step, end);
+      go_on_with(tasks.front(), budget.part(turn_limits::kStepsPerPiece), do_piece, end);
     }
   }
 

@@ -44,12 +44,14 @@ class Places {
   void to_reserved(JobRef ref, Client& holder);
   // A ready job is with its holder again, from before: no reserve is counted. Requires: room in the
   // holder's heap.
-  void to_holder(JobRef ref, Client& holder, const DeadlineSlot& slot);
+  void to_holder(JobRef ref, Client& holder, const DeadlineEntry& entry);
   // The job is about to be destroyed; `from` may be `flushed`.
   void to_nowhere(JobRef ref, Place from);
 
   // Makes room in the heap of the client. False: no memory.
-  [[nodiscard]] static bool make_room(Client& holder) { return holder.reserved_.reserve_one(); }
+  [[nodiscard]] static bool allocate_reserved(Client& holder) {
+    return holder.reserved_.allocate_one();
+  }
 
   // The job stays where it is, but for its turn among ready jobs.
   void set_priority(JobRef ref, std::uint32_t priority);

@@ -41,9 +41,13 @@ class Restoring {
   // Puts it where its state says, after those that are there in the case of buried jobs. False: no
   // memory.
   [[nodiscard]] bool place(JobRef ref, Instant deadline);
-  // Takes in what remains of a job whose key outlives it, and takes the key: see Keys.
-  [[nodiscard]] JobRef restore_kept(const KeptKey& kept) { return keys_.restore_kept(kept); }
-  [[nodiscard]] PlacedKey place_kept(JobRef remains) { return keys_.place_kept(remains); }
+  // Takes in the tombstone of a job whose key outlives it, and takes the key: see Keys.
+  [[nodiscard]] JobRef restore_tombstone(const Tombstone& tombstone) {
+    return keys_.restore_tombstone(tombstone);
+  }
+  [[nodiscard]] PlacedKey place_tombstone(JobRef tombstone_ref) {
+    return keys_.place_tombstone(tombstone_ref);
+  }
   // The last step: ids go on from there, and tubes that have come to hold nothing are freed.
   void end(JobId next_id);
 

@@ -23,7 +23,7 @@ enum Entry : std::uint32_t {
   kTube = 2,
   kJob = 3,
   kBurials = 4,
-  kKey = 5,
+  kTombstone = 5,
   kClient = 6,
   kWaits = 7,
 };
@@ -36,11 +36,11 @@ struct Engine {
   std::uint64_t refused_puts = 0;
   std::uint32_t tubes = 0;
   std::uint64_t jobs = 0;
-  std::uint64_t keys = 0;
+  std::uint64_t tombstones = 0;
 
   using Fields =
       FieldList<&Engine::next_id, &Engine::arrivals, &Engine::timeouts, &Engine::total_jobs,
-                &Engine::refused_puts, &Engine::tubes, &Engine::jobs, &Engine::keys>;
+                &Engine::refused_puts, &Engine::tubes, &Engine::jobs, &Engine::tombstones>;
 };
 
 struct Tube {
@@ -66,14 +66,15 @@ struct Times {
   TimeHistogram worked;
 };
 
-struct Key {
+struct Tombstone {
   JobId id = 0;
   std::string_view tube_name;
   std::string_view key;
   std::uint32_t seconds = 0;
   Instant end;
 
-  using Fields = FieldList<&Key::id, &Key::tube_name, &Key::key, &Key::seconds, &Key::end>;
+  using Fields = FieldList<&Tombstone::id, &Tombstone::tube_name, &Tombstone::key,
+                           &Tombstone::seconds, &Tombstone::end>;
 };
 
 // A job that a client holds.

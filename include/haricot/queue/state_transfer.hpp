@@ -19,10 +19,10 @@
 #include "haricot/queue/job.hpp"
 #include "haricot/queue/keys.hpp"
 #include "haricot/queue/lane_order.hpp"
-#include "haricot/queue/offers.hpp"
 #include "haricot/queue/places.hpp"
 #include "haricot/queue/queue_state.hpp"
 #include "haricot/queue/restoring.hpp"
+#include "haricot/queue/serving.hpp"
 #include "haricot/queue/tube.hpp"
 #include "haricot/queue/watching.hpp"
 
@@ -42,7 +42,7 @@ class StateTransfer {
  public:
   // All of them outlive this.
   StateTransfer(QueueState& state, LaneOrder& lanes, Keys& keys, Places& places,
-                Restoring& restoring, Watching& watching, Offers& offers)
+                Restoring& restoring, Watching& watching, Serving& offers)
       : state_(state),
         lanes_(lanes),
         keys_(keys),
@@ -85,7 +85,7 @@ class StateTransfer {
   bool read_job(StateReader& from, std::span<Tube* const> tubes, Bodies bodies);
   bool place(JobRef ref, Place before, const saved::Job& saved);
   bool read_burials(StateReader& from, std::span<Tube* const> tubes);
-  bool read_key(StateReader& from, Bodies bodies);
+  bool read_tombstone(StateReader& from, Bodies bodies);
   bool read_watches(StateReader& from, Client& client);
   bool read_holds(StateReader& from, Client& client);
 
@@ -95,7 +95,7 @@ class StateTransfer {
   Places& places_;
   Restoring& restoring_;
   Watching& watching_;
-  Offers& offers_;
+  Serving& offers_;
   bool has_jobs_ = true;  // Of the state that is read.
 };
 

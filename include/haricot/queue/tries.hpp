@@ -42,7 +42,7 @@ class Tries {
   }
 
   // Room for the record by which a job may come out of burial.
-  JournalStatus reserve_unburial(JobRef ref);
+  JournalStatus take_room_for_unburial(JobRef ref);
   // The job is buried because its tries are used up.
   void count_spent(JobRef ref);
   // A try has ended, with or without burial. Requires: the job is in its place.

@@ -24,10 +24,10 @@ struct Tube;
 
 // The order in which ready jobs leave: the smaller priority first, then the smaller id; and after
 // them all, in the same order, those that are blocked (see Lane). Ids are told apart by 63 bits.
-class ReadySlot {
+class ReadyEntry {
  public:
-  ReadySlot() = default;
-  ReadySlot(JobId id, std::uint32_t priority, JobRef job_ref, bool is_blocked = false)
+  ReadyEntry() = default;
+  ReadyEntry(JobId id, std::uint32_t priority, JobRef job_ref, bool is_blocked = false)
       : job(job_ref),
         low_id_(static_cast<std::uint32_t>(id)),
         rank_(std::uint64_t{is_blocked} << 63 | std::uint64_t{priority} << kHighIdBits |
@@ -37,10 +37,10 @@ class ReadySlot {
   std::uint32_t priority() const { return static_cast<std::uint32_t>(rank_ >> kHighIdBits); }
   bool is_blocked() const { return rank_ >> 63 != 0; }
 
-  bool operator<(const ReadySlot& other) const {
+  bool operator<(const ReadyEntry& other) const {
     return rank_ != other.rank_ ? rank_ < other.rank_ : low_id_ < other.low_id_;
   }
-  bool operator==(const ReadySlot& other) const = default;
+  bool operator==(const ReadyEntry& other) const = default;
 
   JobRef job;
 
@@ -51,16 +51,16 @@ class ReadySlot {
   std::uint32_t low_id_;
   std::uint64_t rank_;  // From the highest bit on: blocked, priority, the other bits of the id.
 };
-static_assert(sizeof(ReadySlot) == 16, "every ready job pays for one");
+static_assert(sizeof(ReadyEntry) == 16, "every ready job pays for one");
 
 // Jobs by a deadline. Jobs of commands that came in one batch can have equal deadlines. Then the
 // job that entered the heap first comes first, as if the clock had been read between the commands.
-struct DeadlineSlot {
+struct DeadlineEntry {
   Instant deadline;
   std::uint64_t arrival;  // Counted by the engine.
   JobRef job;
 
-  bool operator<(const DeadlineSlot& other) const {
+  bool operator<(const DeadlineEntry& other) const {
     return deadline != other.deadline ? deadline < other.deadline : arrival < other.arrival;
   }
 };
@@ -87,8 +87,8 @@ static_assert(sizeof(Watch) == 56, "every idle connection pays for one");
 // The jobs that a flush has taken out of their tube, and that are yet to be freed. Their indexes
 // are those in these heaps.
 struct FlushedJobs {
-  IndexedHeap<ReadySlot> ready;
-  IndexedHeap<DeadlineSlot> delayed;
+  IndexedHeap<ReadyEntry> ready;
+  IndexedHeap<DeadlineEntry> delayed;
   JobRef first_buried = JobRef::none;
 
   bool empty() const { return ready.empty() && delayed.empty() && first_buried == JobRef::none; }
@@ -105,8 +105,8 @@ struct Tube {
   std::uint64_t hash = 0;
   Tube* next_in_bucket = nullptr;
 
-  IndexedHeap<ReadySlot> ready;  // The blocked ones are after all others.
-  IndexedHeap<DeadlineSlot> delayed;
+  IndexedHeap<ReadyEntry> ready;  // The blocked ones are after all others.
+  IndexedHeap<DeadlineEntry> delayed;
   JobRef first_buried = JobRef::none;
   JobRef last_buried = JobRef::none;
   // Those jobs say this of themselves. A flush that takes the list away turns it over, so that they
@@ -126,8 +126,8 @@ struct Tube {
   bool paused = false;
   // More workers waited for its jobs than a turn could serve. Nobody gets in front of them.
   bool is_behind = false;
-  bool is_to_be_offered = false;  // After the deletions that are being planned.
-  std::uint32_t tasks = 0;        // Long tasks that it has to outlive.
+  bool is_to_be_served = false;  // After the deletions that are being planned.
+  std::uint32_t tasks = 0;       // Long tasks that it has to outlive.
   Instant pause_end;
   std::uint32_t pause_s = 0;  // As asked for; 0 when the tube is not paused.
   std::uint32_t index = 0;    // The index in the engine's list of tubes.

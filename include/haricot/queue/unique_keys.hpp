@@ -1,10 +1,9 @@
-// The keys of `idp:`: in each tube, of the jobs that are put with one key, one holds it.
+// The keys of `idp:`: in each tube, of the jobs that are put with one key, one owns it.
 //
-// What a job needs for that is in its own piece of memory (KeyNode). The table of those that hold
+// What a job needs for that is in its own piece of memory (KeyNode). The table of those that own
 // their keys needs memory for its buckets alone, and works without more of them.
 //
-// Who holds a key and for how long is a matter of Keys. A job that has a key need not
-// hold it.
+// Who owns a key and for how long is a matter of Keys. A job that has a key need not own it.
 
 #pragma once
 
@@ -24,7 +23,7 @@ class UniqueKeys {
   struct Found {
     std::uint64_t hash = 0;      // Of the key and the tube.
     std::uint64_t key_hash = 0;  // Of the key alone.
-    JobRef holder = JobRef::none;
+    JobRef owner = JobRef::none;
   };
 
   // Clients choose the keys, so they must not know by what they are hashed. The jobs outlive this.
@@ -32,21 +31,20 @@ class UniqueKeys {
   UniqueKeys(const UniqueKeys&) = delete;
   UniqueKeys& operator=(const UniqueKeys&) = delete;
 
-  // Who holds that key in the tube. O(1).
+  // Who owns that key in the tube. O(1).
   Found find(TubeRef tube, std::string_view key) const;
 
-  // The job holds its key from now on. `hash` is what find() has told of it. If another one holds
-  // it, that has to let go before the next find(). False: no memory, and nothing has changed.
-  // Requires: the job has a tag `idp` and does not hold its key, and its tube is set before the
-  // next find().
-  [[nodiscard]] bool hold(JobRef ref, std::uint64_t hash);
-  bool holds(JobRef ref) const {
+  // The job owns its key from now on. `hash` is what find() has told of it. If another one owns it,
+  // that has to let go before the next find(). False: no memory, and nothing has changed. Requires:
+  // the job has a tag `idp` and does not own its key, and its tube is set before the next find().
+  [[nodiscard]] bool take(JobRef ref, std::uint64_t hash);
+  bool owns(JobRef ref) const {
     return jobs_.has_key(ref) && jobs_.key_node(ref).job != JobRef::none;
   }
-  // Nothing happens if it does not hold any. Requires: it has tags.
+  // Nothing happens if it does not own any. Requires: it has tags.
   void let_go(JobRef ref);
 
-  // How many jobs hold their keys.
+  // How many jobs own their keys.
   std::uint32_t size() const { return nodes_.size(); }
   // What the keys take beside the pieces of their jobs, and what one takes.
   std::uint64_t memory_bytes() const { return size() * kBytesOfKey; }

@@ -42,8 +42,8 @@ class WatchIndex {
   std::uint64_t name_bytes() const { return name_bytes_; }
 
   // Makes sure that so many watches can be among the offers. False: no memory.
-  [[nodiscard]] bool reserve_offers(std::uint32_t watches) { return offers_.reserve(watches); }
-  // Takes in what the tube of the watch offers now. Requires: reserve_offers() for all watches.
+  [[nodiscard]] bool allocate_offers(std::uint32_t watches) { return offers_.allocate(watches); }
+  // Takes in what the tube of the watch offers now. Requires: allocate_offers() for all watches.
   // O(log n) of the watches whose tubes offer a job.
   void update_offer(Watch& watch);
   // The same for a client whose reserves go by weight: on top is the smallest pass.
@@ -64,7 +64,7 @@ class WatchIndex {
   bool many = false;
   // Of the client's watches, in their order, so many are kept among the offers: all, but while the
   // order of the offers is being changed.
-  std::uint32_t kept_watches = kAllWatches;
+  std::uint32_t indexed_watches = kAllWatches;
   // Of a client with many watches that waits: who has the smaller number has waited longer.
   std::uint64_t wait_number = 0;
 
@@ -77,7 +77,7 @@ class WatchIndex {
   struct Offer {
     // The first of the tube's ready jobs. For a client whose reserves go by weight: with the pass
     // of the watch in the place of the id, and the same priority for all.
-    ReadySlot job;
+    ReadyEntry job;
     Watch* watch;
 
     bool operator<(const Offer& other) const { return job < other.job; }
@@ -90,7 +90,7 @@ class WatchIndex {
 
   HashTable<Entry> by_tube_;
   std::uint64_t name_bytes_ = 0;
-  IndexedHeap<Offer, Room::kept> offers_;
+  IndexedHeap<Offer, Freed::kept> offers_;
 };
 
 }  // namespace haricot

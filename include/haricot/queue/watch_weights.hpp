@@ -29,13 +29,13 @@ class WatchWeights {
   bool in_use = false;
 
   // Makes sure of the memory for another watch. False: there is none.
-  [[nodiscard]] bool reserve_one() { return shares_.reserve_one(); }
-  // The next watch, of weight 1. Requires: reserve_one().
+  [[nodiscard]] bool allocate_one() { return shares_.allocate_one(); }
+  // The next watch, of weight 1. Requires: allocate_one().
   void add() { shares_.push_back({time_, 1}); }
   // As many add() as make it so many watches. False: no memory for all of them.
   [[nodiscard]] bool grow_to(std::uint32_t watches) {
     while (size() < watches) {
-      if (!reserve_one()) return false;
+      if (!allocate_one()) return false;
       add();
     }
     return true;
@@ -98,7 +98,7 @@ inline bool WatchWeights::read(StateReader& from, std::uint32_t watches) {
   from.value(in_use);
   from.value(time_);
   for (std::uint32_t i = 0; i < watches && from.is_good(); ++i) {
-    if (!reserve_one()) return false;
+    if (!allocate_one()) return false;
     Share share{};
     ShareFields::read(from, share);
     // As set_weight() wants it: what is left of a pass is a stride at most.

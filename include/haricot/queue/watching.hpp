@@ -82,7 +82,7 @@ class Watching {
   static std::uint32_t watch_steps(const Client& client);
   static std::uint32_t ignore_steps(const Client& client);
 
-  // Requires: make_room() since the last one began.
+  // Requires: allocate_deliveries() since the last one began.
   void start_waiting(Client& client, Instant wait_end, bool for_batch);
   void end_wait(Client& client);
   // The end of the TTR of a job that it holds is near.
@@ -93,7 +93,7 @@ class Watching {
 
   // Makes room for one more delivery, beside those to all who wait and to so many others. Throws
   // std::bad_alloc.
-  void make_room(std::size_t others);
+  void allocate_deliveries(std::size_t others);
   // Costs kStepsPerDelivery, but for an answer that comes at once: it is sent with the others of
   // its client.
   void deliver(const Delivery& delivery);

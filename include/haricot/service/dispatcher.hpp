@@ -99,7 +99,7 @@ class Dispatcher {
                                              Instant now);
   // The reply to a put whose key a job has.
   Reply inserted_again();
-  void note_oversized(const Client& client, std::uint32_t bytes);
+  void count_oversized(const Client& client, std::uint32_t bytes);
   Reply reserve(Client& client, Instant wait_end, Instant now);
   Reply peek(JobRef ref);
   Reply use(Client& client, std::string_view tube_name);

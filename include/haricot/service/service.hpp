@@ -164,7 +164,7 @@ class Service {
   }
   [[gnu::noinline]] void hand_out_each_delivery();
   void keep_input(Session& session, std::string_view rest);
-  void note_activity(Session& session);
+  void mark_active(Session& session);
   bool is_occupied(const Session& session) const;
   void look_for_idle(Instant now);
   Instant next_idle_look() const;

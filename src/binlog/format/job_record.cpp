@@ -57,27 +57,28 @@ JobState state_of(RecordState state) {
 
 std::uint64_t live_bytes_of(const Engine& engine, JobRef ref) {
   const JobStore& jobs = engine.jobs();
-  return is_remains(jobs, ref) ? kept_record_bytes(engine.kept(ref))
-                               : full_record_bytes(engine.journaled(ref), jobs);
+  return is_tombstone(jobs, ref) ? tombstone_record_bytes(engine.tombstone(ref))
+                                 : full_record_bytes(engine.journaled(ref), jobs);
 }
 
-std::string_view text_of_kept(const KeptKey& kept, Duration wall_offset, KeptTextBytes& to) {
-  return write_kept({.end_at = to_wall(kept.end, wall_offset),
-                     .seconds = kept.seconds,
-                     .key = kept.key,
-                     .tube_name = kept.tube_name},
-                    to);
+std::string_view text_of_tombstone(const Tombstone& tombstone, Duration wall_offset,
+                                   TombstoneTextBytes& to) {
+  return write_tombstone({.end_at = to_wall(tombstone.end, wall_offset),
+                          .seconds = tombstone.seconds,
+                          .key = tombstone.key,
+                          .tube_name = tombstone.tube_name},
+                         to);
 }
 
-std::optional<KeptKey> kept_from(std::string_view text, Duration wall_offset, Instant now) {
-  const std::optional<KeptText> read = read_kept(text);
+std::optional<Tombstone> tombstone_from(std::string_view text, Duration wall_offset, Instant now) {
+  const std::optional<TombstoneText> read = read_tombstone(text);
   if (!read) return std::nullopt;
-  return KeptKey{.ref = JobRef::none,
-                 .id = 0,
-                 .tube_name = read->tube_name,
-                 .key = read->key,
-                 .seconds = read->seconds,
-                 .end = restored_deadline(read->end_at, read->seconds, wall_offset, now)};
+  return Tombstone{.ref = JobRef::none,
+                   .id = 0,
+                   .tube_name = read->tube_name,
+                   .key = read->key,
+                   .seconds = read->seconds,
+                   .end = restored_deadline(read->end_at, read->seconds, wall_offset, now)};
 }
 
 Record change_of(const JournaledJob& journaled, const JobStore& jobs, Duration wall_offset,

@@ -22,7 +22,7 @@ constexpr std::size_t kFrontTextBytes = kFrontBytes - kNumbersBytes;
 constexpr std::size_t kBackTextBytes =
     sizeof(Record::created_at) + sizeof(Record::deadline_at) + sizeof(Record::counts);
 static_assert(kFrontTextBytes + kBackTextBytes == kTextBytesOfAPart);
-static_assert(text_parts(kKeptTextBytesMax) <= 255 && kKeyBytesMax <= 255);
+static_assert(text_parts(kTombstoneTextBytesMax) <= 255 && kKeyBytesMax <= 255);
 
 }  // namespace
 
@@ -80,31 +80,31 @@ std::optional<TextPart> text_part(const Record& record) {
   return part;
 }
 
-std::string_view write_kept(const KeptText& kept, KeptTextBytes& to) {
+std::string_view write_tombstone(const TombstoneText& tombstone, TombstoneTextBytes& to) {
   char* at = to.data();
-  store_little_endian(at, kept.end_at);
-  store_little_endian(at + 8, kept.seconds);
-  at[12] = static_cast<char>(kept.key.size());
+  store_little_endian(at, tombstone.end_at);
+  store_little_endian(at + 8, tombstone.seconds);
+  at[12] = static_cast<char>(tombstone.key.size());
   at += 13;
-  std::memcpy(at, kept.key.data(), kept.key.size());
-  std::memcpy(at + kept.key.size(), kept.tube_name.data(), kept.tube_name.size());
-  return {to.data(), kept_text_bytes(kept.key.size(), kept.tube_name.size())};
+  std::memcpy(at, tombstone.key.data(), tombstone.key.size());
+  std::memcpy(at + tombstone.key.size(), tombstone.tube_name.data(), tombstone.tube_name.size());
+  return {to.data(), tombstone_text_bytes(tombstone.key.size(), tombstone.tube_name.size())};
 }
 
-std::optional<KeptText> read_kept(std::string_view text) {
-  constexpr std::size_t kKeyAt = kept_text_bytes(0, 0);
+std::optional<TombstoneText> read_tombstone(std::string_view text) {
+  constexpr std::size_t kKeyAt = tombstone_text_bytes(0, 0);
   if (text.size() < kKeyAt) return std::nullopt;
   const std::size_t key_bytes = static_cast<unsigned char>(text[kKeyAt - 1]);
   if (key_bytes == 0 || key_bytes > kKeyBytesMax || key_bytes > text.size() - kKeyAt) {
     return std::nullopt;
   }
-  const KeptText kept{.end_at = load_little_endian<std::int64_t>(text.data()),
-                      .seconds = load_little_endian<std::uint32_t>(text.data() + 8),
-                      .key = text.substr(kKeyAt, key_bytes),
-                      .tube_name = text.substr(kKeyAt + key_bytes)};
-  const bool is_good =
-      kept.seconds > 0 && has_only_name_bytes(kept.key) && is_tube_name(kept.tube_name);
-  return is_good ? std::optional(kept) : std::nullopt;
+  const TombstoneText tombstone{.end_at = load_little_endian<std::int64_t>(text.data()),
+                                .seconds = load_little_endian<std::uint32_t>(text.data() + 8),
+                                .key = text.substr(kKeyAt, key_bytes),
+                                .tube_name = text.substr(kKeyAt + key_bytes)};
+  const bool is_good = tombstone.seconds > 0 && has_only_name_bytes(tombstone.key) &&
+                       is_tube_name(tombstone.tube_name);
+  return is_good ? std::optional(tombstone) : std::nullopt;
 }
 
 void TextParts::add(const TextPart& part) {

@@ -49,14 +49,14 @@ bool Replay::run(const FolderFacts& facts, Duration wall_offset, Instant now) {
   now_ = now;
   plan_ = plan_folder(facts);
   if (!plan_.refusal.empty()) return fail(plan_.refusal);
-  if (!read_all() || !note_ids_aside()) return false;
+  if (!read_all() || !collect_ids_aside()) return false;
   pass_over_unneeded();
   settle_holes(plan_, read_.files);
   settle_half_written();
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     read_.files[i].live_jobs = segments_.at(i).live_jobs;
   }
-  if (!place_all(now) || !place_kept()) return false;
+  if (!place_all(now) || !place_tombstone()) return false;
   report_ = judge_folder(plan_, read_);
   report_.spares = facts.spares;
   if (report_.next_id > kIdLast) {
@@ -161,7 +161,7 @@ void Replay::settle_half_written() {
 }
 
 // The ids of files of this folder that are left aside are given out.
-bool Replay::note_ids_aside() {
+bool Replay::collect_ids_aside() {
   FileBytes bytes;
   for (const PlannedFile& file : plan_.aside) {
     if (disk_.read(file.name, bytes) != DiskStatus::ok) return fail(disk_.last_error());
@@ -203,7 +203,7 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
   if (const auto& signature = planned.identity.signature) {
     report.has_signature = true;
     read_.next_id = std::max(read_.next_id, signature->next_id);
-    note_oldest_needed(signature->oldest_needed, true);
+    remember_oldest_needed(signature->oldest_needed, true);
     // What is lost here now may have been told before.
     read_.lost_before = std::max<std::uint64_t>(read_.lost_before, signature->records_lost);
   }
@@ -223,7 +223,7 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
   report.marks = scan.marks();
   report.is_as_told = witness != nullptr && link == Link::good;
   report.is_sealed = scan.seal().has_value();
-  if (report.is_sealed) note_oldest_needed(scan.seal()->oldest_needed, true);
+  if (report.is_sealed) remember_oldest_needed(scan.seal()->oldest_needed, true);
   report.has_known_end = witness != nullptr || report.is_sealed;
   report.is_last_of_a_run = report.is_sealed && scan.seal()->clean_exit;
   report.damages.insert(report.damages.begin(), scan.damages().begin(), scan.damages().end());
@@ -237,7 +237,7 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
 // be there without the copies of its jobs: a version has written it with them, and a crash may keep
 // any page of what was written. So it counts for sure if no record is lost in front of it, in any
 // file that may have the copies.
-void Replay::note_oldest_needed(std::uint64_t number, bool is_for_sure) {
+void Replay::remember_oldest_needed(std::uint64_t number, bool is_for_sure) {
   read_.oldest_needed = std::max(read_.oldest_needed, number);
   if (is_for_sure) unneeded_for_sure_ = std::max(unneeded_for_sure_, number);
 }
@@ -336,20 +336,20 @@ bool Replay::place_all(Instant now) {
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     JobRef next = JobRef::none;
     for (JobRef ref = segments_.at(i).first; ref != JobRef::none && good; ref = next) {
-      JournalNote& note = jobs.journal_note(ref);
-      next = note.next;
-      if (is_remains(jobs, ref)) continue;
+      JournalFields& fields = jobs.journal_fields(ref);
+      next = fields.next;
+      if (is_tombstone(jobs, ref)) continue;
       Job& job = jobs[ref];
       Instant deadline;
       if (job.state() == JobState::buried) {
-        buried.push_back({note.stamp(), ref});
+        buried.push_back({fields.stamp(), ref});
         continue;
       }
       if (job.state() == JobState::delayed) {
-        deadline = restored_deadline(note.stamp(), job.delay_s, wall_offset_, now);
+        deadline = restored_deadline(fields.stamp(), job.delay_s, wall_offset_, now);
         if (deadline <= now) job.set_state(JobState::ready);
       }
-      note.set_stamp(0);
+      fields.set_stamp(0);
       good = engine_.restoring().place(ref, deadline);
     }
   }
@@ -361,12 +361,12 @@ bool Replay::place_all(Instant now) {
 
 // After the jobs: a job that has the key comes first. Of two deleted jobs, the one that was put
 // later does.
-bool Replay::place_kept() {
-  const std::vector<JobRef> all = engine_.jobs().remains_by_id();
+bool Replay::place_tombstone() {
+  const std::vector<JobRef> all = engine_.jobs().tombstones_by_id();
   bool good = true;
-  for (auto remains = all.rbegin(); remains != all.rend() && good; ++remains) {
-    const PlacedKey placed = engine_.restoring().place_kept(*remains);
-    if (placed == PlacedKey::over) drop(*remains);
+  for (auto tombstone_ref = all.rbegin(); tombstone_ref != all.rend() && good; ++tombstone_ref) {
+    const PlacedKey placed = engine_.restoring().place_tombstone(*tombstone_ref);
+    if (placed == PlacedKey::over) drop(*tombstone_ref);
     good = placed != PlacedKey::no_memory;
   }
   return good || fail(std::string(kNoMemory));

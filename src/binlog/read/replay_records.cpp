@@ -25,7 +25,7 @@ bool Replay::apply(const FileScan::Found& found, const FileScan& scan, FileRepor
   if (found.is_unproven) ++report.unproven;
   // In a file that nobody can check, an id says something only where there is a job to it.
   if (record.is_full() || is_checked) read_.next_id = std::max(read_.next_id, record.id + 1);
-  if (record.is_full()) segments_.note_id(record.id, 0);
+  if (record.is_full()) segments_.remember_id(record.id, 0);
   if (is_checked && is_marker(record)) return true;
   const bool good = record.is_full() ? apply_full(found, report) : apply_change(found, report);
   text_.clear();
@@ -36,10 +36,10 @@ bool Replay::apply(const FileScan::Found& found, const FileScan& scan, FileRepor
 bool Replay::apply_pseudo(const Record& record, const FileScan& scan) {
   if (const auto number = needed_from(record)) {
     hole_in_front_.reset();  // Text stands directly in front of its record.
-    note_oldest_needed(*number, scan.lacks_no_record() && newest_hurt_ < *number);
+    remember_oldest_needed(*number, scan.lacks_no_record() && newest_hurt_ < *number);
   } else if (const auto part = text_part(record); part && kind_ == FileKind::checked) {
     text_.add(*part);
-    if (text_.is_whole(TextKind::kept_alone, part->id)) return take_kept(part->id);
+    if (text_.is_whole(TextKind::tombstone_alone, part->id)) return take_tombstone(part->id);
   }
   return true;
 }
@@ -47,14 +47,14 @@ bool Replay::apply_pseudo(const Record& record, const FileScan& scan) {
 // Whether a part of the text of a record may have been in the hole in front of it. A job that was
 // put with a delay has no place to tell whether it has any.
 bool Replay::is_half(const Record& record) {
-  const TextKind kind = record.is_full() ? TextKind::tags : TextKind::kept;
+  const TextKind kind = record.is_full() ? TextKind::tags : TextKind::tombstone;
   if (!hole_in_front_ || text_.is_whole(kind, record.id)) return false;
   if (record.state == RecordState::delayed) return true;
   const std::optional<Mark> mark = mark_of(record);
   return mark && mark->text_records > 0;
 }
 
-void Replay::note_half(const Record& record) {
+void Replay::remember_half(const Record& record) {
   half_written_.push_back({.file = read_.files.size(),
                            .hole = *hole_in_front_,
                            .id = record.id,
@@ -65,8 +65,8 @@ bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
   const Record& record = found.record;
   const JobRef ref = engine_.jobs().find(record.id);
   const bool is_deletion = record.state == RecordState::deleted;
-  const bool leaves_key = is_deletion && text_.is_whole(TextKind::kept, record.id);
-  if (ref == JobRef::none) return !leaves_key || take_kept(record.id);
+  const bool leaves_key = is_deletion && text_.is_whole(TextKind::tombstone, record.id);
+  if (ref == JobRef::none) return !leaves_key || take_tombstone(record.id);
   if (kind_ != FileKind::checked && !is_of_that_job(record, ref)) {
     report.damages.push_back(
         {.offset = found.offset, .bytes = record.bytes(), .records = 1, .changes = 1});
@@ -77,11 +77,11 @@ bool Replay::apply_change(const FileScan::Found& found, FileReport& report) {
     return true;
   }
   if (is_half(record)) {
-    note_half(record);  // Until it is known whether it was written.
+    remember_half(record);  // Until it is known whether it was written.
     return true;
   }
   drop(ref);
-  return !leaves_key || take_kept(record.id);
+  return !leaves_key || take_tombstone(record.id);
 }
 
 bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
@@ -90,7 +90,7 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   const bool has_text =
       text_.is_whole(TextKind::tags, record.id) && text_.text().size() <= kTagTextBytesMax;
   const std::string_view tags = has_text ? text_.text() : std::string_view{};
-  drop_kept(record.id);
+  drop_tombstone(record.id);
   // Tags never change, so the text is damaged, or beanstalkd has moved the job, which writes none.
   const bool lacks_tags = known != JobRef::none && !has_text &&
                           !engine_.jobs().tags(known).empty() &&
@@ -113,16 +113,16 @@ bool Replay::apply_full(const FileScan::Found& found, FileReport& report) {
   std::int64_t stamp = 0;
   if (known != JobRef::none) {
     was_buried = engine_.jobs()[known].state() == JobState::buried;
-    stamp = engine_.jobs().journal_note(known).stamp();
+    stamp = engine_.jobs().journal_fields(known).stamp();
     drop(known);
   } else {
-    note_order(record.id);
-    if (is_half(record)) note_half(record);
+    remember_order(record.id);
+    if (is_half(record)) remember_half(record);
   }
   if (record.state == RecordState::deleted) return true;
   const JobRef ref = take_in(record, tags);
   if (ref == JobRef::none) return fail(std::string(kNoMemory));
-  if (stamp != 0) engine_.jobs().journal_note(ref).set_stamp(stamp);
+  if (stamp != 0) engine_.jobs().journal_fields(ref).set_stamp(stamp);
   set_time(ref, record, was_buried);
   return true;
 }
@@ -141,31 +141,31 @@ bool Replay::is_likelier_than_known(JobId id) const {
   return id > last_new_id_ || (id == last_new_id_ && last_new_id_jumped_);
 }
 
-void Replay::note_order(JobId id) {
+void Replay::remember_order(JobId id) {
   last_new_id_jumped_ = id > last_new_id_ + 1;
   last_new_id_ = id;
 }
 
 // The key of a deleted job whose text was read, in place of what an older record says of it.
-bool Replay::take_kept(JobId id) {
-  std::optional<KeptKey> kept = kept_from(text_.text(), wall_offset_, now_);
-  if (!kept) return true;  // No server writes such a record.
+bool Replay::take_tombstone(JobId id) {
+  std::optional<Tombstone> tombstone = tombstone_from(text_.text(), wall_offset_, now_);
+  if (!tombstone) return true;  // No server writes such a record.
   read_.next_id = std::max(read_.next_id, id + 1);
-  drop_kept(id);
-  // A job of that id has lost its deletion. Nothing is a job and what remains of it at once.
+  drop_tombstone(id);
+  // A job of that id has lost its deletion. Nothing is a job and its tombstone at once.
   if (const JobRef job = engine_.jobs().find(id); job != JobRef::none) drop(job);
-  if (kept->end <= now_) return true;
-  kept->id = id;
-  const JobRef remains = engine_.restoring().restore_kept(*kept);
-  if (remains == JobRef::none) return fail(std::string(kNoMemory));
-  segments_.attach(remains, kept_record_bytes(*kept));
+  if (tombstone->end <= now_) return true;
+  tombstone->id = id;
+  const JobRef tombstone_ref = engine_.restoring().restore_tombstone(*tombstone);
+  if (tombstone_ref == JobRef::none) return fail(std::string(kNoMemory));
+  segments_.attach(tombstone_ref, tombstone_record_bytes(*tombstone));
   return true;
 }
 
-void Replay::drop_kept(JobId id) {
-  if (engine_.jobs().remains() == 0) return;
-  const JobRef remains = engine_.jobs().find_remains(id);
-  if (remains != JobRef::none) drop(remains);
+void Replay::drop_tombstone(JobId id) {
+  if (engine_.jobs().tombstones() == 0) return;
+  const JobRef tombstone_ref = engine_.jobs().find_tombstone(id);
+  if (tombstone_ref != JobRef::none) drop(tombstone_ref);
 }
 
 JobRef Replay::take_in(const Record& record, std::string_view tags) {
@@ -190,12 +190,12 @@ void Replay::change(JobRef ref, const Record& record) {
   set_time(ref, record, was_buried);
 }
 
-// A job, or what remains of one.
+// A job, or the tombstone of one.
 void Replay::drop(JobRef ref) {
   JobStore& jobs = engine_.jobs();
-  if (is_remains(jobs, ref)) {
-    segments_.detach(ref, kept_record_bytes(engine_.kept(ref)));
-    jobs.destroy_remains(ref);
+  if (is_tombstone(jobs, ref)) {
+    segments_.detach(ref, tombstone_record_bytes(engine_.tombstone(ref)));
+    jobs.destroy_tombstone(ref);
     return;
   }
   const Job& job = jobs[ref];
@@ -209,13 +209,14 @@ void Replay::drop(JobRef ref) {
 // not, and count in the order in which they come.
 void Replay::set_time(JobRef ref, const Record& record, bool was_buried) {
   if (record.state == RecordState::ready) return;
-  JournalNote& note = engine_.jobs().journal_note(ref);
+  JournalFields& fields = engine_.jobs().journal_fields(ref);
   if (record.state == RecordState::delayed) {
-    note.set_stamp(record.deadline_at);
+    fields.set_stamp(record.deadline_at);
   } else if (record.state == RecordState::buried) {
     const bool is_ours = kind_ == FileKind::checked;
-    if (is_ours || !was_buried) note.set_stamp(is_ours ? record.deadline_at : read_.last_stamp + 1);
-    read_.last_stamp = std::max(read_.last_stamp, note.stamp());
+    if (is_ours || !was_buried)
+      fields.set_stamp(is_ours ? record.deadline_at : read_.last_stamp + 1);
+    read_.last_stamp = std::max(read_.last_stamp, fields.stamp());
   }
 }
 

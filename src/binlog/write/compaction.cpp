@@ -74,9 +74,9 @@ void Compaction::go_on() {
   try {
     while (stream_.appended_this_turn() < until && has_garbage_to_collect()) {
       const bool is_empty = segments().oldest().live_jobs == 0;
-      const Step step = is_empty ? remove_oldest() : move_one();
-      if (step == Step::did_some) continue;
-      waits_ = step == Step::has_to_wait;
+      const Result result = is_empty ? remove_oldest() : move_one();
+      if (result == Result::did_some) continue;
+      waits_ = result == Result::has_to_wait;
       return;
     }
   } catch (const std::bad_alloc&) {
@@ -124,67 +124,67 @@ Instant Compaction::next_event() const {
   return !waits_ && has_garbage_to_collect() ? again_ : Instant::never();
 }
 
-Compaction::Step Compaction::move_one() {
+Compaction::Result Compaction::move_one() {
   Segment& oldest = segments().oldest();
   CHECK(segments().size() > 1 && oldest.first != JobRef::none);
-  if (is_remains(state_.engine->jobs(), oldest.first)) return move_kept(oldest.first);
+  if (is_tombstone(state_.engine->jobs(), oldest.first)) return move_tombstone(oldest.first);
   const JournaledJob job = state_.engine->journaled(oldest.first);
   const std::size_t lead = lead_bytes(job, state_.engine->jobs());
   const std::uint64_t bytes = full_record_bytes(lead, job.job.body_bytes);
   if (const BlobRef body = bodies_.body_of(job)) return move_large(job, body);
   const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
-  if (room == JournalStatus::later) return Step::has_to_wait;
+  if (room == JournalStatus::later) return Result::has_to_wait;
   if (room != JournalStatus::ok || !stream_.prepare(lead, job.job.body_bytes)) {
     again_ = state_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
-    return Step::nothing_to_do;
+    return Result::nothing_to_do;
   }
   stream_.append_full(job);
   oldest.moved_until = stream_.records();
   ++records_migrated_;
-  return Step::did_some;
+  return Result::did_some;
 }
 
 // The deletion of its job is not needed: the oldest file is the last one that can have the job.
-Compaction::Step Compaction::move_kept(JobRef remains) {
+Compaction::Result Compaction::move_tombstone(JobRef tombstone_ref) {
   Segment& oldest = segments().oldest();
-  const JournalStatus status = write_kept(state_.engine->kept(remains));
-  if (status == JournalStatus::later) return Step::has_to_wait;
+  const JournalStatus status = write_tombstone(state_.engine->tombstone(tombstone_ref));
+  if (status == JournalStatus::later) return Result::has_to_wait;
   if (status != JournalStatus::ok) {
     again_ = state_.now + (room_.is_short() ? kPauseOnAFullDisk : kPauseAfterFailure);
-    return Step::nothing_to_do;
+    return Result::nothing_to_do;
   }
   oldest.moved_until = stream_.records();
   ++records_migrated_;
-  return Step::did_some;
+  return Result::did_some;
 }
 
-JournalStatus Compaction::write_kept(const KeptKey& kept) {
-  const std::uint64_t bytes = kept_record_bytes(kept);
+JournalStatus Compaction::write_tombstone(const Tombstone& tombstone) {
+  const std::uint64_t bytes = tombstone_record_bytes(tombstone);
   const JournalStatus room = room_.make_room(bytes, room_.for_ends_of_jobs());
   if (room != JournalStatus::ok) return room;
   if (!stream_.prepare(bytes, 0)) return JournalStatus::full;
-  stream_.append_kept_alone(kept);
+  stream_.append_tombstone_alone(tombstone);
   return JournalStatus::ok;
 }
 
 // A body takes many turns, and may wait for another one.
-Compaction::Step Compaction::move_large(const JournaledJob& job, const BlobRef& body) {
+Compaction::Result Compaction::move_large(const JournaledJob& job, const BlobRef& body) {
   Segment& oldest = segments().oldest();
   const std::size_t lead = lead_bytes(job, state_.engine->jobs());
   const bool is_begun = bodies_.is_for(body, lead);
   if (!is_begun && state_.now < begin_again_) return pause_on();
   const JournalStatus status =
       bodies_.write_ahead(LargeBodies::User::compaction, body, lead, room_.for_ends_of_jobs());
-  if (status == JournalStatus::later) return Step::has_to_wait;
+  if (status == JournalStatus::later) return Result::has_to_wait;
   if (status != JournalStatus::ok && is_begun) return pause_after_waiting();
   if (status != JournalStatus::ok || !stream_.prepare(0, 0)) {
     again_ = state_.now + kPauseAfterFailure;
-    return Step::nothing_to_do;
+    return Result::nothing_to_do;
   }
   bodies_.append(job);
   oldest.moved_until = stream_.records();
   ++records_migrated_;
-  return Step::did_some;
+  return Result::did_some;
 }
 
 // Writes down an id that nothing else in the folder tells of any more. Requires: no job has it.
@@ -197,7 +197,7 @@ JournalStatus Compaction::mark_id(JobId id) {
   stream_.append(marker, {}, {});
   if (stream_.is_refusing() || !stream_.prepare(0, 0)) return JournalStatus::failed;
   stream_.append(deletion_of(id), {}, {});
-  segments().note_id(id, stream_.records());
+  segments().remember_id(id, stream_.records());
   return stream_.is_refusing() ? JournalStatus::failed : JournalStatus::ok;
 }
 
@@ -227,9 +227,9 @@ bool Compaction::is_replaced(std::size_t index) {
 // Writes down that the oldest files are not needed, so that nobody misses them. What took the place
 // of their records is durable by then: a crash may keep any page of what was written, and lose the
 // others. There is room for one such record in each file. On a full disk, where workers wait for
-// the space, the note of the folder tells it: see note_removal(); but not if another server may
+// the space, the note of the folder tells it: see set_removal(); but not if another server may
 // write to the note. On anything but ok: not now.
-JournalStatus Compaction::note_oldest_needed() {
+JournalStatus Compaction::write_oldest_needed() {
   std::size_t files = 0;
   bool is_told = true;
   while (is_replaced(files)) is_told = segments().at(files++).unneeded_from != 0 && is_told;
@@ -261,20 +261,20 @@ bool Compaction::is_durable(std::uint64_t record) {
   return !stream_.is_refusing() && record <= stream_.written();
 }
 
-Compaction::Step Compaction::not_now(JournalStatus status) {
-  if (status == JournalStatus::later) return Step::has_to_wait;
+Compaction::Result Compaction::not_now(JournalStatus status) {
+  if (status == JournalStatus::later) return Result::has_to_wait;
   again_ = state_.now + kPauseAfterFailure;
-  return Step::nothing_to_do;
+  return Result::nothing_to_do;
 }
 
 // Begins to remove the oldest file: removal_ended() tells how that went. To remove a large file
 // takes the kernel long, so it is done where syncs are.
-Compaction::Step Compaction::remove_oldest() {
+Compaction::Result Compaction::remove_oldest() {
   if (state_.now < begin_again_) return pause_on();
   if (stream_.syncs().has_removal()) {
     // The next ones are told of while the oldest goes: each of the two takes syncs.
-    (void)note_oldest_needed();
-    return Step::has_to_wait;
+    (void)write_oldest_needed();
+    return Result::has_to_wait;
   }
   Segment& oldest = segments().oldest();
   // The highest id that this file tells of must not go with it.
@@ -283,37 +283,37 @@ Compaction::Step Compaction::remove_oldest() {
     if (marked != JournalStatus::ok) return not_now(marked);
   }
   const auto not_yet = [this] {
-    return stream_.is_refusing() ? Step::nothing_to_do : Step::has_to_wait;
+    return stream_.is_refusing() ? Result::nothing_to_do : Result::has_to_wait;
   };
   if (!is_replaced(0)) return not_yet();
-  const JournalStatus noted = note_oldest_needed();
-  if (noted != JournalStatus::ok) return not_now(noted);
+  const JournalStatus written = write_oldest_needed();
+  if (written != JournalStatus::ok) return not_now(written);
   wants_sync_ = !is_durable(oldest.unneeded_from);
   if (wants_sync_) return not_yet();
   const bool by_sync = state_.has_syncs();
   // One removal after the other. If two names were on their way out, a crash might bring back the
   // older one alone: a job, and not its deletion, which stood in the other.
-  if (by_sync && !stream_.syncs().has_passed(removal_mark_)) return Step::has_to_wait;
-  if (stream_.syncs().length() >= SyncLine::kLengthMax) return Step::has_to_wait;
-  if (oldest.unneeded_from == 0) stream_.note().note_removal(segments().at(1).number);
+  if (by_sync && !stream_.syncs().has_passed(removal_mark_)) return Result::has_to_wait;
+  if (stream_.syncs().length() >= SyncLine::kLengthMax) return Result::has_to_wait;
+  if (oldest.unneeded_from == 0) stream_.note().set_removal(segments().at(1).number);
   if (oldest.is_gone || oldest.has_to_be_kept) return drop_oldest_at_once();
   stream_.syncs().remove_first(binlog_file_name(oldest.name_number), by_sync);
-  return Step::has_to_wait;
+  return Result::has_to_wait;
 }
 
 // Where nothing is to be removed: it is gone, or is given another name.
-Compaction::Step Compaction::drop_oldest_at_once() {
+Compaction::Result Compaction::drop_oldest_at_once() {
   const Segment& oldest = segments().oldest();
   const bool is_out = oldest.is_gone || remove_or_keep(state_.disk, oldest.name_number,
                                                        oldest.has_to_be_kept) == DiskStatus::ok;
   if (!is_out) {
-    const Step step = pause_after_waiting();
+    const Result result = pause_after_waiting();
     report_removal_failed(state_.disk.last_error());
-    return step;
+    return result;
   }
   drop_oldest();
   if (state_.has_syncs()) removal_mark_ = stream_.syncs().sync_folder_first();
-  return Step::did_some;
+  return Result::did_some;
 }
 
 void Compaction::removal_ended(DiskStatus status) {
@@ -347,14 +347,14 @@ void Compaction::drop_oldest() {
 
 // Whoever lacks the space is refused meanwhile. If each of them had it tried again at once, they
 // would wait for one try after the other.
-Compaction::Step Compaction::pause_after_waiting() {
+Compaction::Result Compaction::pause_after_waiting() {
   again_ = begin_again_ = state_.now + kPauseAfterFailure;
-  return Step::nothing_to_do;
+  return Result::nothing_to_do;
 }
 
-Compaction::Step Compaction::pause_on() {
+Compaction::Result Compaction::pause_on() {
   again_ = begin_again_;
-  return Step::nothing_to_do;
+  return Result::nothing_to_do;
 }
 
 void Compaction::report_removal_failed(const std::string& why) {

@@ -128,11 +128,11 @@ void LargeBodies::append(const JournaledJob& job) {
   stream_.count_record(record.id);
   if (!good) return;
   stream_.attach(job, stream_.records());
-  stream_.note_written();
+  stream_.mark_written();
 }
 
 bool LargeBodies::append_again(const JournaledJob& job) {
-  const std::int64_t stamp = state_.engine->jobs().journal_note(job.ref).stamp();
+  const std::int64_t stamp = state_.engine->jobs().journal_fields(job.ref).stamp();
   if (!begin_file_with(stream_.full_record_of(job, stamp), text_of_tags(job))) return false;
   stream_.count_again();
   stream_.attach(job, stream_.records());

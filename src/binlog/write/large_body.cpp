@@ -29,7 +29,7 @@ bool LargeBody::is_for(const BlobRef& body, std::size_t lead_bytes) const {
   return body_ && body && body_.view().data() == body.view().data() && lead_bytes_ == lead_bytes;
 }
 
-DiskStatus LargeBody::note_why(DiskStatus status) noexcept {
+DiskStatus LargeBody::remember_why(DiskStatus status) noexcept {
   try {
     why_ = disk_.last_error();
   } catch (const std::bad_alloc&) {
@@ -47,7 +47,7 @@ DiskStatus LargeBody::begin(const BlobRef& body, std::size_t lead_bytes, std::ui
   } catch (const std::bad_alloc&) {
     // Without memory it is as without space.
   }
-  if (status != DiskStatus::ok) return note_why(status);
+  if (status != DiskStatus::ok) return remember_why(status);
   state_ = State::writing;
   body_ = body;
   lead_bytes_ = lead_bytes;
@@ -78,7 +78,7 @@ std::uint64_t LargeBody::go_on() {
   const std::uint64_t before = done_;
   status_ = write_slice();
   if (status_ != DiskStatus::ok) {
-    note_why(status_);
+    remember_why(status_);
     state_ = State::failed;
   }
   return done_ - before;

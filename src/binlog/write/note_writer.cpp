@@ -15,7 +15,7 @@ void NoteWriter::write(const Files& files) {
   disk_.write_note(note_);
 }
 
-void NoteWriter::note_what_was_read(const Files& files) {
+void NoteWriter::set_what_was_read(const Files& files) {
   note_.newest = static_cast<std::uint32_t>(files.newest);
   note_.end = 0;
   note_.ids_end = files.next_id;
@@ -23,7 +23,7 @@ void NoteWriter::note_what_was_read(const Files& files) {
   disk_.sync_note();
 }
 
-void NoteWriter::note_what_is_safe(const Files& files, bool is_in_newest) {
+void NoteWriter::set_what_is_safe(const Files& files, bool is_in_newest) {
   const auto newest = static_cast<std::uint32_t>(files.newest);
   const bool is_known = note_.run_before == note_.run &&
                         (note_.newest == newest || !is_in_newest) && files.next_id <= note_.ids_end;
@@ -35,12 +35,12 @@ void NoteWriter::note_what_is_safe(const Files& files, bool is_in_newest) {
   write(files);
 }
 
-void NoteWriter::note_removal(std::uint64_t oldest_needed) {
+void NoteWriter::set_removal(std::uint64_t oldest_needed) {
   note_.oldest_needed = static_cast<std::uint32_t>(oldest_needed);
   disk_.write_note(note_);
 }
 
-void NoteWriter::note_clean_stop(const Files& files, std::uint64_t end_bytes, bool has_syncs) {
+void NoteWriter::set_clean_stop(const Files& files, std::uint64_t end_bytes, bool has_syncs) {
   // The next start replaces a file without a record.
   if (end_bytes > 0) {
     note_.newest = static_cast<std::uint32_t>(files.newest);

@@ -90,7 +90,7 @@ void RecordStream::append_full(const JournaledJob& job) {
 void RecordStream::append_text(TextKind kind, JobId id, std::string_view text) {
   for (std::size_t part = 0; part < text_parts(text.size()); ++part) {
     const Record record = text_record(kind, id, text, part);
-    if (kind == TextKind::kept_alone) {
+    if (kind == TextKind::tombstone_alone) {
       writer_.add(record, {}, {});
     } else {
       writer_.add_text(record);
@@ -100,17 +100,17 @@ void RecordStream::append_text(TextKind kind, JobId id, std::string_view text) {
   }
 }
 
-void RecordStream::append_kept(const KeptKey& kept, TextKind kind) {
-  state_.segments->attach(kept.ref, kept_record_bytes(kept));
-  KeptTextBytes bytes;
-  append_text(kind, kept.id, text_of_kept(kept, state_.wall_offset, bytes));
+void RecordStream::append_tombstone(const Tombstone& tombstone, TextKind kind) {
+  state_.segments->attach(tombstone.ref, tombstone_record_bytes(tombstone));
+  TombstoneTextBytes bytes;
+  append_text(kind, tombstone.id, text_of_tombstone(tombstone, state_.wall_offset, bytes));
 }
 
 // The records of its text count as one that may be in doubt.
-void RecordStream::append_kept_alone(const KeptKey& kept) {
+void RecordStream::append_tombstone_alone(const Tombstone& tombstone) {
   CHECK(writer_.is_open());
-  append_kept(kept, TextKind::kept_alone);
-  unsafe_.push_back(kept.id);
+  append_tombstone(tombstone, TextKind::tombstone_alone);
+  unsafe_.push_back(tombstone.id);
   ++records_;
   if (writer_.collected_bytes() >= write_from_) flush();
 }
@@ -129,7 +129,7 @@ Record RecordStream::full_record_of(const JournaledJob& job, std::int64_t stamp)
 // `number` is that of the record that has to be durable for the id to be known there.
 void RecordStream::attach(const JournaledJob& job, std::uint64_t number) {
   state_.segments->attach(job.ref, full_record_bytes(job, state_.engine->jobs()));
-  state_.segments->note_id(job.job.id, number);
+  state_.segments->remember_id(job.job.id, number);
 }
 
 std::int64_t RecordStream::stamp_for_full(const JournaledJob& job) {
@@ -137,14 +137,14 @@ std::int64_t RecordStream::stamp_for_full(const JournaledJob& job) {
 }
 
 std::int64_t RecordStream::stamp_kept_of(const JournaledJob& job) const {
-  return state_.engine->jobs().journal_note(job.ref).stamp();
+  return state_.engine->jobs().journal_fields(job.ref).stamp();
 }
 
 // Buried jobs are written with a number that grows with each burial.
 std::int64_t RecordStream::stamp_of(const JournaledJob& job) {
   if (job.job.state() != JobState::buried) return 0;
   last_stamp_ = std::max(last_stamp_ + 1, (state_.now + state_.wall_offset).count());
-  state_.engine->jobs().journal_note(job.ref).set_stamp(last_stamp_);
+  state_.engine->jobs().journal_fields(job.ref).set_stamp(last_stamp_);
   return last_stamp_;
 }
 
@@ -162,10 +162,10 @@ void RecordStream::flush() {
     fail(status, "write");
     return;
   }
-  note_written();
+  mark_written();
 }
 
-void RecordStream::note_written() {
+void RecordStream::mark_written() {
   if (refusing_) return;  // What is written now is what was in doubt, and not all of it yet.
   written_records_ = records_;
   switch (state_.options.sync) {
@@ -235,7 +235,7 @@ void RecordStream::take_sync_ends() {
 // Everything up to that record is as safe as the policy wants it.
 void RecordStream::mark_safe(std::uint64_t records) {
   CHECK(records <= records_ && unsafe_.size() <= records_);
-  if (records > 0) note_.note_what_is_safe(noted_files(), records > records_before_newest_);
+  if (records > 0) note_.set_what_is_safe(noted_files(), records > records_before_newest_);
   safe_records_ = std::max(safe_records_, records);
   const std::uint64_t before = records_ - unsafe_.size();
   if (records > before) {

@@ -144,7 +144,7 @@ bool Recovery::begin() {
   }
   first_serial_ = segments().newest().serial;
   rewritten_until_ = 0;
-  is_unneeded_noted_ = false;
+  is_unneeded_written_ = false;
   copies_ = Copies::written;
   return true;
 }
@@ -152,7 +152,7 @@ bool Recovery::begin() {
 bool Recovery::has_to_rewrite() const {
   if (!rewrite_.empty()) return true;
   return segments().gone_until() != 0 &&
-         (!is_unneeded_noted_ || with_jobs_to_rewrite(rewritten_until_));
+         (!is_unneeded_written_ || with_jobs_to_rewrite(rewritten_until_));
 }
 
 bool Recovery::list_what_is_unsafe() {
@@ -198,7 +198,7 @@ bool Recovery::rewrite_some() {
     if (!rewrite_.empty()) {
       rewrite_.pop_back();
     } else {
-      is_unneeded_noted_ = id == kPseudoId;
+      is_unneeded_written_ = id == kPseudoId;
     }
     const std::uint64_t now = stream_.writer().collected_bytes();
     rewritten += now > before ? now - before : now;
@@ -249,7 +249,7 @@ bool Recovery::rewrite(JobId id) {
   if (!get_room(full_record_bytes(lead, job.job.body_bytes), lead, job.job.body_bytes)) {
     return false;
   }
-  const Record record = stream_.full_record_of(job, jobs.journal_note(ref).stamp());
+  const Record record = stream_.full_record_of(job, jobs.journal_fields(ref).stamp());
   stream_.attach(job, stream_.records());
   const BlobRef blob = jobs.body_blob(ref);
   stream_.append_text(TextKind::tags, id, jobs.tags(ref));
@@ -259,15 +259,18 @@ bool Recovery::rewrite(JobId id) {
 
 // That the job is no more, and that its key is kept, if it is. Or which files are needed.
 bool Recovery::rewrite_end(JobId id) {
-  const JobRef remains = state_.engine->jobs().find_remains(id);
+  const JobRef tombstone_ref = state_.engine->jobs().find_tombstone(id);
   const std::uint64_t kept_bytes =
-      remains == JobRef::none ? 0 : kept_record_bytes(state_.engine->kept(remains));
+      tombstone_ref == JobRef::none
+          ? 0
+          : tombstone_record_bytes(state_.engine->tombstone(tombstone_ref));
   if (!get_room(kept_bytes + kShortRecordBytes, kept_bytes, 0)) return false;
   if (id == kPseudoId) {
     stream_.append_again(needed_from(number_needed_from()), {}, {});
     return true;
   }
-  if (remains != JobRef::none) stream_.append_kept(state_.engine->kept(remains));
+  if (tombstone_ref != JobRef::none)
+    stream_.append_tombstone(state_.engine->tombstone(tombstone_ref));
   stream_.append_again(deletion_of(id), {}, {});
   return true;
 }

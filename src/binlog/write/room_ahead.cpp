@@ -19,7 +19,7 @@ constexpr Duration kSparePause = Duration::milliseconds(50);
 // How soon it is noticed that there is space again for a job that is larger than a file.
 constexpr Duration kPauseBetweenLooksForRoom = Duration::milliseconds(50);
 // What is kept ahead beyond all that is promised, as a share of a file.
-constexpr std::uint64_t kShareInReserve = 8;
+constexpr std::uint64_t kShareAhead = 8;
 // Syncs that rotating a file asks for.
 constexpr std::size_t kSyncsOfRotation = 3;
 // Files that are open besides those that wait for their last sync: the one that is written, the one
@@ -104,7 +104,7 @@ bool RoomAhead::add_spare(std::uint64_t bytes, std::uint64_t at_once) {
   if (good) return true;
   // One record that is too large is no reason to make the others wait.
   if (!is_short() || bytes <= file_bytes_) spare_again_ = state_.now + kSparePause;
-  if (spare_status_ == DiskStatus::failed) note_failed_file();
+  if (spare_status_ == DiskStatus::failed) count_failed_file();
   return false;
 }
 
@@ -135,7 +135,7 @@ bool RoomAhead::try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t
 
 // While files wait for their sync a file may only want the descriptor of one of them: see
 // why_no_spare(). If not, the next try tells.
-void RoomAhead::note_failed_file() {
+void RoomAhead::count_failed_file() {
   state_.look_for_files_at = state_.now;
   if (stream_.syncs().files_to_close() > 0) return;
   state_.notices.count_error();
@@ -181,7 +181,7 @@ bool RoomAhead::prepare_spare(std::uint64_t record_bytes) {
   const DiskStatus status = spares_.prepare_first(file_bytes_for(record_bytes));
   if (status == DiskStatus::ok) return true;
   spare_status_ = status;
-  if (status == DiskStatus::failed) note_failed_file();
+  if (status == DiskStatus::failed) count_failed_file();
   return false;
 }
 
@@ -212,7 +212,7 @@ JournalStatus RoomAhead::make_room(std::uint64_t record_bytes, std::uint64_t kee
   // What is left in this file is lost.
   const std::uint64_t bytes = file_bytes_for(record_bytes);
   if (spares_.empty() && !add_spare(bytes, bytes + keep)) return why_no_spare();
-  if (spares_.least_that_holds(bytes) > std::max(bytes, state_.options.file_bytes)) {
+  if (spares_.least_with_room(bytes) > std::max(bytes, state_.options.file_bytes)) {
     (void)add_spare(bytes, bytes);  // As large as a file should be, if that can be had.
   }
   if (!prepare_spare(record_bytes)) return why_no_spare();
@@ -259,7 +259,7 @@ bool RoomAhead::has_spare_to_give_back(std::uint64_t wanted) const {
 }
 
 void RoomAhead::tend() {
-  const std::uint64_t wanted = for_puts() + file_bytes_ / kShareInReserve;
+  const std::uint64_t wanted = for_puts() + file_bytes_ / kShareAhead;
   is_left_to_tend_ = true;
   if (spares_.is_growing()) {
     spare_status_ = spares_.grow_last(kSpaceTakenPerTurnBytes);
@@ -277,7 +277,7 @@ void RoomAhead::tend() {
   }
 }
 
-void RoomAhead::note_refused_put(std::uint64_t missing, std::uint64_t record_bytes) {
+void RoomAhead::count_refused_put(std::uint64_t missing, std::uint64_t record_bytes) {
   missing_room_ = missing;
   missing_record_ = record_bytes;
   if (state_.notices.report_at_times(Notices::Subject::space, {.kind = Notice::Kind::no_space},

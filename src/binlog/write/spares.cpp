@@ -99,7 +99,7 @@ DiskStatus Spares::open_first() {
   }
 }
 
-std::uint64_t Spares::least_that_holds(std::uint64_t bytes) const {
+std::uint64_t Spares::least_with_room(std::uint64_t bytes) const {
   std::uint64_t least = 0;
   for (const Spare& spare : spares_) {
     if (spare.allocated < bytes) continue;

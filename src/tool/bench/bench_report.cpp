@@ -233,10 +233,10 @@ std::string text_report(const BenchOptions& options, const BenchResult& result) 
   text += "  " + counted(commands, "command") + " in " + fixed(seconds, 2) +
           " s: " + fixed(ratio(static_cast<double>(commands), seconds), 0) + " commands/s\n\n";
   text += "               commands   commands/s   p50 us    p99 us  p99.9 us    max us\n";
-  for (std::size_t i = 0; i < kSteps; ++i) {
+  for (std::size_t i = 0; i < kOperations; ++i) {
     const Histogram& histogram = result.tally.latency_ns[i];
     if (histogram.count() > 0) {
-      text += latency_row(name_of(static_cast<Step>(i)), histogram, seconds);
+      text += latency_row(name_of(static_cast<Operation>(i)), histogram, seconds);
     }
   }
   text += latency_row("all", all_steps(result.tally), seconds);
@@ -278,9 +278,9 @@ std::string json_report(const BenchOptions& options, const BenchResult& result) 
   text += std::string(",\"interrupted\":") + (result.was_interrupted ? "true" : "false");
   const double rate = ratio(static_cast<double>(result.tally.commands()), seconds);
   text += "," + json_decimal("seconds", seconds, 6) + "," + json_decimal("rate", rate, 1);
-  for (std::size_t i = 0; i < kSteps; ++i) {
+  for (std::size_t i = 0; i < kOperations; ++i) {
     text += ",";
-    text += json_latency(name_of(static_cast<Step>(i)), result.tally.latency_ns[i], seconds);
+    text += json_latency(name_of(static_cast<Operation>(i)), result.tally.latency_ns[i], seconds);
   }
   text += "," + json_latency("all", all_steps(result.tally), seconds);
   const double client_share = ratio(static_cast<double>(result.client_cpu_ns) / 1e9, seconds);

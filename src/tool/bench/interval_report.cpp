@@ -11,10 +11,10 @@ std::optional<std::string> IntervalReport::take(const Tally& so_far) {
   if (so_far.elapsed < next_) return std::nullopt;
   while (next_ <= so_far.elapsed) next_ = Duration::nanoseconds(next_.count() + interval_.count());
   Histogram since;
-  for (std::size_t i = 0; i < kSteps; ++i) {
-    Histogram step = so_far.latency_ns[i];
-    step.subtract(before_.latency_ns[i]);
-    since.add(step);
+  for (std::size_t i = 0; i < kOperations; ++i) {
+    Histogram operation = so_far.latency_ns[i];
+    operation.subtract(before_.latency_ns[i]);
+    since.add(operation);
   }
   const double end = static_cast<double>(so_far.elapsed.count()) / 1e9;
   const double seconds = end - static_cast<double>(before_.elapsed.count()) / 1e9;

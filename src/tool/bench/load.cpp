@@ -34,13 +34,13 @@ void append_number(std::string& text, std::uint64_t number) {
 
 }  // namespace
 
-std::string_view name_of(Step step) {
-  switch (step) {
-    case Step::put:
+std::string_view name_of(Operation operation) {
+  switch (operation) {
+    case Operation::put:
       return "put";
-    case Step::reserve:
+    case Operation::reserve:
       return "reserve";
-    case Step::delete_job:
+    case Operation::delete_job:
       return "delete";
   }
   return "";
@@ -169,7 +169,7 @@ bool Load::is_over() const {
 bool Load::look_around(const Progress& progress) {
   for (const Connection& connection : connections_) {
     if (connection.is_active && now_ - connection.sent_at > patience_of(options_)) {
-      return fail("no answer to " + std::string(name_of(connection.step)) + " for " +
+      return fail("no answer to " + std::string(name_of(connection.operation)) + " for " +
                   std::to_string(options_.patience_ms / 1000) + " s");
     }
   }
@@ -196,22 +196,22 @@ bool Load::begin_round(Connection& connection) {
     return true;
   }
   left -= connection.batch;
-  connection.step = options_.workload == Workload::take ? Step::reserve : Step::put;
-  return begin_step(connection);
+  connection.operation = options_.workload == Workload::take ? Operation::reserve : Operation::put;
+  return begin_operation(connection);
 }
 
-bool Load::begin_step(Connection& connection) {
+bool Load::begin_operation(Connection& connection) {
   CHECK(connection.answers_due == 0 && connection.unsent.empty() &&
         connection.batch <= options_.depth);
-  switch (connection.step) {
-    case Step::put:
+  switch (connection.operation) {
+    case Operation::put:
       connection.unsent = puts_of(connection);
       break;
-    case Step::reserve:
+    case Operation::reserve:
       connection.unsent = std::string_view(reserves_).substr(0, kReserve.size() * connection.batch);
       connection.ids.clear();
       break;
-    case Step::delete_job:
+    case Operation::delete_job:
       connection.commands.clear();
       for (const std::uint64_t id : connection.ids) {
         connection.commands += "delete ";
@@ -245,7 +245,7 @@ bool Load::send_rest(Connection& connection) {
   const ssize_t sent = ::send(connection.socket.get(), connection.unsent.data(),
                               connection.unsent.size(), MSG_NOSIGNAL);
   if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-    return fail("cannot send " + std::string(name_of(connection.step)) + ": " +
+    return fail("cannot send " + std::string(name_of(connection.operation)) + ": " +
                 std::strerror(errno));
   }
   if (sent > 0) connection.unsent.remove_prefix(static_cast<std::size_t>(sent));
@@ -275,8 +275,9 @@ bool Load::receive(Connection& connection) {
     return take_answers(connection, {buffer_.data(), static_cast<std::size_t>(received)});
   }
   if (received < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-  const std::string where =
-      connection.is_active ? " during " + std::string(name_of(connection.step)) : std::string();
+  const std::string where = connection.is_active
+                                ? " during " + std::string(name_of(connection.operation))
+                                : std::string();
   if (received == 0) return fail("the server closed a connection" + where);
   return fail("cannot receive" + where + ": " + std::strerror(errno));
 }
@@ -289,7 +290,7 @@ bool Load::take_answers(Connection& connection, std::string_view bytes) {
     if (result == AnswerParser::Result::more) break;
     if (result == AnswerParser::Result::malformed) {
       answer.body_matches = true;  // What is wrong is the line, or the end of the body.
-      return fail(describe_unexpected(name_of(connection.step), answer) + " (malformed)");
+      return fail(describe_unexpected(name_of(connection.operation), answer) + " (malformed)");
     }
     if (connection.answers_due == 0)
       return fail("more answers than commands: " + std::string(answer.line));
@@ -300,32 +301,33 @@ bool Load::take_answers(Connection& connection, std::string_view bytes) {
   const auto answered = due_before - connection.answers_due;
   if (answered > 0) {
     const auto latency = static_cast<std::uint64_t>((now_ - connection.sent_at).count());
-    tally_->latency_ns[static_cast<std::size_t>(connection.step)].record(latency, answered);
+    tally_->latency_ns[static_cast<std::size_t>(connection.operation)].record(latency, answered);
   }
-  return answered == 0 || connection.answers_due > 0 || end_step(connection);
+  return answered == 0 || connection.answers_due > 0 || end_operation(connection);
 }
 
 bool Load::check(Connection& connection, const Answer& answer) {
   const auto is_good = [&] {
-    switch (connection.step) {
-      case Step::put:
+    switch (connection.operation) {
+      case Operation::put:
         return answer.code == ReplyCode::inserted;
-      case Step::reserve:
+      case Operation::reserve:
         connection.ids.push_back(answer.number);
         return answer.code == ReplyCode::reserved && answer.body_matches;
-      case Step::delete_job:
+      case Operation::delete_job:
         return answer.code == ReplyCode::deleted;
     }
     return false;
   };
-  return is_good() || fail(describe_unexpected(name_of(connection.step), answer));
+  return is_good() || fail(describe_unexpected(name_of(connection.operation), answer));
 }
 
-bool Load::end_step(Connection& connection) {
-  if (connection.step == Step::delete_job || options_.workload == Workload::put)
+bool Load::end_operation(Connection& connection) {
+  if (connection.operation == Operation::delete_job || options_.workload == Workload::put)
     return begin_round(connection);
-  connection.step = connection.step == Step::put ? Step::reserve : Step::delete_job;
-  return begin_step(connection);
+  connection.operation =
+      connection.operation == Operation::put ? Operation::reserve : Operation::delete_job;
+  return begin_operation(connection);
 }
 
 void Load::close() {

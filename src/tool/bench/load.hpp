@@ -28,12 +28,12 @@
 
 namespace haricot::tool {
 
-enum class Step : std::uint8_t { put, reserve, delete_job };
-inline constexpr std::size_t kSteps = 3;
-std::string_view name_of(Step step);
+enum class Operation : std::uint8_t { put, reserve, delete_job };
+inline constexpr std::size_t kOperations = 3;
+std::string_view name_of(Operation operation);
 
 struct Tally {
-  std::array<Histogram, kSteps> latency_ns;
+  std::array<Histogram, kOperations> latency_ns;
   Duration elapsed;
 
   std::uint64_t commands() const;
@@ -74,7 +74,7 @@ class Load final {
     os::Descriptor socket;
     AnswerParser parser;
     std::uint64_t tube = 0;
-    Step step = Step::put;
+    Operation operation = Operation::put;
     bool is_active = false;
     bool waits_for_room = false;  // Registered for EPOLLOUT.
     std::uint64_t batch = 0;      // Jobs of the round it is in.
@@ -88,14 +88,14 @@ class Load final {
   bool open_connection(const Address& address, std::size_t index, std::string& error);
   bool choose_tubes(Dialogue& dialogue, const std::string& own, std::string& error);
   bool begin_round(Connection& connection);
-  bool begin_step(Connection& connection);
+  bool begin_operation(Connection& connection);
   std::string_view puts_of(Connection& connection);
   bool send_rest(Connection& connection);
   bool handle(std::size_t index, std::uint32_t events);
   bool receive(Connection& connection);
   bool take_answers(Connection& connection, std::string_view bytes);
   bool check(Connection& connection, const Answer& answer);
-  bool end_step(Connection& connection);
+  bool end_operation(Connection& connection);
   bool look_around(const Progress& progress);
   bool is_over() const;
   bool fail(std::string reason);
@@ -116,7 +116,7 @@ class Load final {
   Tally* tally_ = nullptr;
   std::string* error_ = nullptr;
   std::vector<std::uint64_t> jobs_left_;  // By tube; without end if time is the goal.
-  std::uint64_t active_ = 0;              // Lanes that are.
+  std::uint64_t active_ = 0;              // Connections that are.
   Instant now_;
   Instant started_;
   Instant stop_at_;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tool/binlog/binlog_commands.hpp"
-#include "tool/binlog/kept_jobs.hpp"
+#include "tool/binlog/folder_jobs.hpp"
 #include "tool/cli/output.hpp"
 #include "tool/cli/progress.hpp"
 #include "tool/cli/safe_text.hpp"
@@ -46,17 +46,17 @@ const char* kind_name(FileKind kind) {
   return "unknown";
 }
 
-void print_files(const KeptJobs& kept) {
+void print_files(const FolderJobs& folder_jobs) {
   print_format("%-14s %-10s %12s %10s %10s  %s\n", "file", "format", "bytes", "records", "jobs",
                "end");
-  const ReplayReport& report = kept.report();
+  const ReplayReport& report = folder_jobs.report();
   for (std::size_t i = 0; i < report.files.size(); ++i) {
     const FileReport& file = report.files[i];
     const std::string name = "binlog." + std::to_string(file.number);
     print_format("%-14s %-10s %12llu %10llu %10llu  %s\n", name.c_str(), kind_name(file.kind),
                  static_cast<unsigned long long>(file.bytes),
                  static_cast<unsigned long long>(file.records_read),
-                 static_cast<unsigned long long>(kept.jobs_in(kept.segments().at(i))),
+                 static_cast<unsigned long long>(folder_jobs.jobs_in(folder_jobs.segments().at(i))),
                  state_of(file));
   }
   for (const Problem& problem : report.problems) {
@@ -67,10 +67,10 @@ void print_files(const KeptJobs& kept) {
 }
 
 // Counts by tube, which are few beside the jobs.
-void print_tubes(const KeptJobs& kept) {
+void print_tubes(const FolderJobs& folder_jobs) {
   std::map<std::string_view, std::array<std::uint64_t, 3>> tubes;
-  const Engine& engine = kept.engine();
-  for (const JobRef ref : kept.by_id()) {
+  const Engine& engine = folder_jobs.engine();
+  for (const JobRef ref : folder_jobs.by_id()) {
     const Job& job = engine.jobs()[ref];
     std::size_t index = 0;
     if (job.state() == JobState::delayed) index = 1;
@@ -90,30 +90,31 @@ void print_tubes(const KeptJobs& kept) {
 }  // namespace
 
 int check_binlog(const std::string& folder, bool is_quiet) {
-  KeptJobs kept;
+  FolderJobs folder_jobs;
   std::string error;
   Progress progress("read", is_quiet);
   progress.say("reading");
-  const bool is_read = kept.read(folder, error);
+  const bool is_read = folder_jobs.read(folder, error);
   progress.clear();
   if (!is_read) {
     complain(error);
     return kExitLocal;
   }
-  const ReplayReport& report = kept.report();
-  print_files(kept);
-  print_tubes(kept);
+  const ReplayReport& report = folder_jobs.report();
+  print_files(folder_jobs);
+  print_tubes(folder_jobs);
   print_format("\n%llu jobs, the next id is %llu\n",
-               static_cast<unsigned long long>(kept.engine().jobs().size()),
+               static_cast<unsigned long long>(folder_jobs.engine().jobs().size()),
                static_cast<unsigned long long>(report.next_id));
-  if (const std::uint64_t keys = kept.engine().jobs().remains(); keys > 0) {
+  if (const std::uint64_t keys = folder_jobs.engine().jobs().tombstones(); keys > 0) {
     print_format("%llu keys of deleted jobs\n", static_cast<unsigned long long>(keys));
   }
   for (const std::string& name : report.spares) print(safe_word(name) + ": not begun yet\n");
-  if (kept.user() != 0) {
-    print_format("process %d uses the folder: its last records may be under way\n", kept.user());
+  if (folder_jobs.user() != 0) {
+    print_format("process %d uses the folder: its last records may be under way\n",
+                 folder_jobs.user());
   }
-  for (const std::string& name : kept.names_kept_aside()) {
+  for (const std::string& name : folder_jobs.names_aside()) {
     print(safe_word(name) + ": kept aside, read by no server\n");
   }
   for (const Problem& problem : report.problems) {

@@ -32,8 +32,8 @@ std::string quoted_for_eyes(std::string_view bytes) {
 }
 
 // As the tag of the job was.
-std::string value_of(const KeptLine& kept) {
-  return std::string(kept.key) + ":" + std::to_string(kept.seconds);
+std::string value_of(const TombstoneLine& tombstone) {
+  return std::string(tombstone.key) + ":" + std::to_string(tombstone.seconds);
 }
 
 // Takes the next tag off the front of a text, as word and value.
@@ -66,16 +66,16 @@ std::string to_text(const JobLine& job) {
          "\n";
 }
 
-std::string to_text(const KeptLine& kept) {
-  return "id=" + std::to_string(kept.id) + " tube=" + std::string(kept.tube) +
-         " state=deleted time-left=" + std::to_string(kept.left_s) + " idp=" + value_of(kept) +
-         "\n";
+std::string to_text(const TombstoneLine& tombstone) {
+  return "id=" + std::to_string(tombstone.id) + " tube=" + std::string(tombstone.tube) +
+         " state=deleted time-left=" + std::to_string(tombstone.left_s) +
+         " idp=" + value_of(tombstone) + "\n";
 }
 
-std::string to_json(const KeptLine& kept) {
-  return "{\"id\":" + std::to_string(kept.id) + ",\"tube\":" + json_string(kept.tube) +
-         ",\"state\":\"deleted\",\"time-left\":" + std::to_string(kept.left_s) +
-         ",\"idp\":" + json_string(value_of(kept)) + "}\n";
+std::string to_json(const TombstoneLine& tombstone) {
+  return "{\"id\":" + std::to_string(tombstone.id) + ",\"tube\":" + json_string(tombstone.tube) +
+         ",\"state\":\"deleted\",\"time-left\":" + std::to_string(tombstone.left_s) +
+         ",\"idp\":" + json_string(value_of(tombstone)) + "}\n";
 }
 
 std::string to_json(const JobLine& job) {

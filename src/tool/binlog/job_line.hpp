@@ -24,7 +24,7 @@ struct JobLine {
 };
 
 // A key that has outlived its job.
-struct KeptLine {
+struct TombstoneLine {
   std::uint64_t id = 0;  // Of the job.
   std::string_view tube;
   std::string_view key;
@@ -35,9 +35,9 @@ struct KeptLine {
 // key=value words with the body last, in quotes; what is not printable ASCII in it as \xHH. A tag
 // is a key. Ends in a newline.
 std::string to_text(const JobLine& job);
-std::string to_text(const KeptLine& kept);
+std::string to_text(const TombstoneLine& tombstone);
 // A JSON object. The body is in "body" if it is UTF-8, else in "body_base64". Ends in a newline.
 std::string to_json(const JobLine& job);
-std::string to_json(const KeptLine& kept);
+std::string to_json(const TombstoneLine& tombstone);
 
 }  // namespace haricot::tool

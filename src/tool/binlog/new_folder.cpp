@@ -70,13 +70,13 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
   const std::string_view tags = from.jobs().tags(ref);
   const haricot::JobTags read = haricot::tags_in(tags);
   const haricot::PutRoom put{job.tube_name.size(), body.size(), tags.size(), read.tries > 0,
-                             read.kept_s > 0 ? read.unique_key.size() : 0};
+                             read.tombstone_s > 0 ? read.unique_key.size() : 0};
   const JobRef made = to.restoring().restore(restored(from, ref), job.tube_name, std::move(body));
   if (made == JobRef::none || !to.restoring().place(made, job.deadline)) return false;
-  JournalStatus room = binlog.reserve_put(put, {});
+  JournalStatus room = binlog.take_room_for_put(put, {});
   while (room == JournalStatus::later) {
     binlog.wait_for_disk();
-    room = binlog.reserve_put(put, {});
+    room = binlog.take_room_for_put(put, {});
   }
   if (room != JournalStatus::ok) return false;
   binlog.record(haricot::JobChange::put, to.journaled(made));
@@ -84,20 +84,23 @@ bool copy_job(const Engine& from, JobRef ref, Engine& to, haricot::binlog::Binlo
 }
 
 // The same for a key that has outlived its job.
-bool copy_kept(const Engine& from, JobRef remains, Engine& to, haricot::binlog::Binlog& binlog) {
-  const JobRef made = to.restoring().restore_kept(from.kept(remains));
-  if (made == JobRef::none || to.restoring().place_kept(made) != PlacedKey::kept) return false;
-  JournalStatus status = binlog.add_kept(to.kept(made));
+bool copy_tombstone(const Engine& from, JobRef tombstone_ref, Engine& to,
+                    haricot::binlog::Binlog& binlog) {
+  const JobRef made = to.restoring().restore_tombstone(from.tombstone(tombstone_ref));
+  if (made == JobRef::none || to.restoring().place_tombstone(made) != PlacedKey::taken)
+    return false;
+  JournalStatus status = binlog.add_tombstone(to.tombstone(made));
   while (status == JournalStatus::later) {
     binlog.wait_for_disk();
-    status = binlog.add_kept(to.kept(made));
+    status = binlog.add_tombstone(to.tombstone(made));
   }
   return status == JournalStatus::ok;
 }
 
 }  // namespace
 
-bool write_to_new_folder(KeptJobs& kept, const std::string& to, bool is_quiet, std::string& error) {
+bool write_to_new_folder(FolderJobs& folder_jobs, const std::string& to, bool is_quiet,
+                         std::string& error) {
   os::survive_file_size_limit();
   os::FolderDisk disk;
   os::FolderLock lock;
@@ -105,23 +108,24 @@ bool write_to_new_folder(KeptJobs& kept, const std::string& to, bool is_quiet, s
   haricot::binlog::BinlogOptions options;
   options.sync = haricot::binlog::SyncPolicy::interval;
   haricot::binlog::Binlog binlog(disk, options);
-  Engine copies(kept.now(), binlog);
-  copies.restoring().end(kept.report().next_id);
-  if (!binlog.open(copies, kept.wall_offset(), kept.now(), os::random_bits(), {}, error)) {
+  Engine copies(folder_jobs.now(), binlog);
+  copies.restoring().end(folder_jobs.report().next_id);
+  if (!binlog.open(copies, folder_jobs.wall_offset(), folder_jobs.now(), os::random_bits(), {},
+                   error)) {
     return false;
   }
   Progress progress("copied", is_quiet);
   bool good = true;
-  for (const JobRef ref : kept.with_buried_last()) {
-    good = good && copy_job(kept.engine(), ref, copies, binlog);
-    progress.show(os::read_clock(), copies.jobs().size(), kept.engine().jobs().size());
+  for (const JobRef ref : folder_jobs.with_buried_last()) {
+    good = good && copy_job(folder_jobs.engine(), ref, copies, binlog);
+    progress.show(os::read_clock(), copies.jobs().size(), folder_jobs.engine().jobs().size());
   }
-  for (const JobRef remains : kept.engine().jobs().remains_by_id()) {
-    good = good && copy_kept(kept.engine(), remains, copies, binlog);
+  for (const JobRef tombstone_ref : folder_jobs.engine().jobs().tombstones_by_id()) {
+    good = good && copy_tombstone(folder_jobs.engine(), tombstone_ref, copies, binlog);
   }
   progress.clear();
   good = good && binlog.remember_last_id();
-  good = binlog.close(kept.now()) && good;
+  good = binlog.close(folder_jobs.now()) && good;
   while (const auto notice = binlog.next_notice()) {
     complain(binlog::to_sentence(*notice));
   }

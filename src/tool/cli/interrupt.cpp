@@ -28,14 +28,14 @@ bool is_interrupted() {
   return interrupted != 0;
 }
 
-InterruptHold::InterruptHold() {
+InterruptBlock::InterruptBlock() {
   sigset_t held;
   sigemptyset(&held);
   for (const int number : kSignals) sigaddset(&held, number);
   ::sigprocmask(SIG_BLOCK, &held, &before_);
 }
 
-InterruptHold::~InterruptHold() {
+InterruptBlock::~InterruptBlock() {
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 

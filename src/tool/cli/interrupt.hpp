@@ -14,12 +14,12 @@ void catch_interrupts();
 bool is_interrupted();
 
 // As long as it exists, these signals wait: for work that is not to be left half done.
-class InterruptHold final {
+class InterruptBlock final {
  public:
-  InterruptHold();
-  ~InterruptHold();
-  InterruptHold(const InterruptHold&) = delete;
-  InterruptHold& operator=(const InterruptHold&) = delete;
+  InterruptBlock();
+  ~InterruptBlock();
+  InterruptBlock(const InterruptBlock&) = delete;
+  InterruptBlock& operator=(const InterruptBlock&) = delete;
 
  private:
   sigset_t before_{};

@@ -14,25 +14,25 @@ namespace {
 int write_error = 0;
 bool is_told = false;
 
-void note(bool is_written) {
+void check_written(bool is_written) {
   if (!is_written && write_error == 0) write_error = errno;
 }
 
 }  // namespace
 
 void print(std::string_view text) {
-  note(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
+  check_written(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
 }
 
 void print_format(const char* format, ...) {
   std::va_list values;
   va_start(values, format);
-  note(std::vfprintf(stdout, format, values) >= 0);
+  check_written(std::vfprintf(stdout, format, values) >= 0);
   va_end(values);
 }
 
 void flush() {
-  note(std::fflush(stdout) == 0);
+  check_written(std::fflush(stdout) == 0);
 }
 
 int end_output(std::string_view name, int status) {

@@ -53,7 +53,7 @@ bool Dialogue::open(const Address& address, std::string& error) {
 bool Dialogue::run(std::string_view name, std::string_view commands, std::uint64_t answers,
                    const Check& check, std::string& error) {
   CHECK(socket_);
-  note_progress(0, true);
+  mark_progress(0, true);
   is_answering_ = false;
   while (!commands.empty() || answers > 0) {
     if (!commands.empty() && !send_some(commands, error)) return false;
@@ -72,7 +72,7 @@ bool Dialogue::run(std::string_view name, std::string_view commands, std::uint64
       name, commands, answers, [code](const Answer& answer) { return answer.code == code; }, error);
 }
 
-void Dialogue::note_progress(std::size_t bytes, bool is_answer) {
+void Dialogue::mark_progress(std::size_t bytes, bool is_answer) {
   bytes_moved_ += bytes;
   if (!is_answer && bytes_moved_ < kProgressBytes) return;
   bytes_moved_ = 0;
@@ -84,7 +84,7 @@ bool Dialogue::send_some(std::string_view& commands, std::string& error) {
   if (sent > 0) {
     CHECK(static_cast<std::size_t>(sent) <= commands.size());
     commands.remove_prefix(static_cast<std::size_t>(sent));
-    note_progress(static_cast<std::size_t>(sent), false);
+    mark_progress(static_cast<std::size_t>(sent), false);
   }
   if (sent >= 0 || errno == EAGAIN || errno == EINTR) return true;
   error = std::string("cannot send: ") + std::strerror(errno);
@@ -146,7 +146,7 @@ bool Dialogue::receive(std::string_view name, std::uint64_t& answers, const Chec
     --answers;
   }
   CHECK(answers <= answers_before);
-  note_progress(static_cast<std::size_t>(received), answers < answers_before);
+  mark_progress(static_cast<std::size_t>(received), answers < answers_before);
   return true;
 }
 

@@ -62,7 +62,7 @@ class Dialogue final {
   os::Descriptor take_socket() { return std::move(socket_); }
 
  private:
-  void note_progress(std::size_t bytes, bool is_answer);
+  void mark_progress(std::size_t bytes, bool is_answer);
   bool send_some(std::string_view& commands, std::string& error);
   bool receive(std::string_view name, std::uint64_t& answers, const Check& check,
                std::string& error);

@@ -108,7 +108,7 @@ bool TagSupport::takes(const PutTags& tags) {
   return true;
 }
 
-std::optional<KeyHolder> read_key_holder(std::string_view line) {
+std::optional<KeyOwner> read_key_owner(std::string_view line) {
   ReplyLine reply;
   if (!read_reply_line(line, reply)) return std::nullopt;
   const bool is_raised = reply.code == ReplyCode::inserted_raised;
@@ -117,17 +117,17 @@ std::optional<KeyHolder> read_key_holder(std::string_view line) {
       std::find_if(std::begin(kStates), std::end(kStates),
                    [&reply](const StateRow& one) { return one.answer == reply.name; });
   if (row == std::end(kStates)) return std::nullopt;
-  KeyHolder holder{.id = reply.number, .state = row->name, .priority = {}};
-  if (is_raised) holder.priority = reply.other_number;
-  return holder;
+  KeyOwner owner{.id = reply.number, .state = row->name, .priority = {}};
+  if (is_raised) owner.priority = reply.other_number;
+  return owner;
 }
 
-std::string describe(const KeyHolder& holder) {
-  const bool is_gone = holder.state == "deleted";
+std::string describe(const KeyOwner& owner) {
+  const bool is_gone = owner.state == "deleted";
   std::string text = is_gone ? "a job that is gone still has this key: "
                              : "a job with this key is there already: ";
-  text += std::to_string(holder.id) + ", " + std::string(holder.state);
-  if (holder.priority) text += ", now with priority " + std::to_string(*holder.priority);
+  text += std::to_string(owner.id) + ", " + std::string(owner.state);
+  if (owner.priority) text += ", now with priority " + std::to_string(*owner.priority);
   return text;
 }
 

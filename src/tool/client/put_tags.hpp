@@ -84,16 +84,16 @@ class TagSupport final {
 };
 
 // The job that has the key of a put already. The put has made no other one.
-struct KeyHolder {
+struct KeyOwner {
   std::uint64_t id = 0;
   std::string_view state;                 // ready, reserved, delayed, buried or deleted.
   std::optional<std::uint64_t> priority;  // The put has raised it to this.
 };
 
 // Nothing: the line is not `INSERTED <id> <STATE> [<pri>]`.
-std::optional<KeyHolder> read_key_holder(std::string_view line);
+std::optional<KeyOwner> read_key_owner(std::string_view line);
 
 // "a job with this key is there already: 12, ready", and the priority if it was raised.
-std::string describe(const KeyHolder& holder);
+std::string describe(const KeyOwner& owner);
 
 }  // namespace haricot::tool

@@ -30,7 +30,7 @@ int delete_ids(Errand& errand, const std::vector<std::uint64_t>& ids, bool is_qu
     const std::optional<Response> deleted =
         errand.server().ask("delete " + std::to_string(id), ReplyCode::deleted);
     if (!deleted) return round.fail();
-    round.note(id, deleted->code == ReplyCode::deleted);
+    round.add(id, deleted->code == ReplyCode::deleted);
   }
   return round.end("or a worker holds it");
 }

@@ -63,8 +63,8 @@ class Drain {
       const bool is_over = is_empty() || now >= end;
       tell(is_over, now - begin);
       if (is_over) return errand_.done(is_empty() ? 0 : kExitFailure);
-      const auto step = Duration::milliseconds(static_cast<std::int64_t>(choice_.interval_ms));
-      const Duration pause = std::min(step, end - now);
+      const auto interval = Duration::milliseconds(static_cast<std::int64_t>(choice_.interval_ms));
+      const Duration pause = std::min(interval, end - now);
       progress_.show(now, left_.ready + left_.reserved + left_.delayed);
       ::poll(nullptr, 0, static_cast<int>(pause.count() / 1'000'000) + 1);
     }

@@ -165,7 +165,7 @@ class Import {
   // Whether the server would take the job: if not, sets `error`, and the status if it is another
   // one. False: the server failed.
   bool check(ImportJob& job, std::string& error, int& status) {
-    const InterruptHold hold;  // It may ask the server.
+    const InterruptBlock block;  // It may ask the server.
     if (choice_.without_tags && !job.tags.empty()) {
       job.tags = {};
       ++untagged_;
@@ -215,15 +215,15 @@ class Import {
   bool send() {
     if (pending_.empty()) return true;
     // So that what is known of the lines is true: the batch is a second's work at most.
-    const InterruptHold hold;
+    const InterruptBlock block;
     sent_to_ = pending_.back().line;
     std::size_t at = 0;
     const auto take = [&](const Answer& answer) {
       if (answer.code == ReplyCode::now_using) return;
       Pending& job = pending_[std::min(at++, pending_.size() - 1)];
       answered_to_ = job.line;
-      if (const std::optional<KeyHolder> holder = read_key_holder(answer.line)) {
-        note_taken_key(job.line, *holder);
+      if (const std::optional<KeyOwner> owner = read_key_owner(answer.line)) {
+        report_taken_key(job.line, *owner);
         return;
       }
       if (answer.code == ReplyCode::inserted || answer.code == ReplyCode::buried_new) {
@@ -233,7 +233,7 @@ class Import {
         ++done_;
         return;
       }
-      note_refusal(job.line, answer);
+      report_refusal(job.line, answer);
     };
     if (!errand_.server().ask("put", commands_, answers_, take)) return false;
     const bool is_good = bury_some();
@@ -246,13 +246,13 @@ class Import {
   }
 
   // The job that has the key is somebody else's: it must not be buried.
-  void note_taken_key(std::uint64_t line, const KeyHolder& holder) {
+  void report_taken_key(std::uint64_t line, const KeyOwner& owner) {
     progress_.clear();
-    errand_.warn("line " + std::to_string(line) + " is not imported: " + describe(holder));
+    errand_.warn("line " + std::to_string(line) + " is not imported: " + describe(owner));
     ++taken_keys_;
   }
 
-  void note_refusal(std::uint64_t line, const Answer& answer) {
+  void report_refusal(std::uint64_t line, const Answer& answer) {
     progress_.clear();
     if (!refused_) {
       errand_.warn("line " + std::to_string(line) + ": " + std::string(answer.line));

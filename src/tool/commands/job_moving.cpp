@@ -123,8 +123,8 @@ std::optional<std::uint64_t> JobMover::copy(const Taken& job, Outcome& outcome) 
     return std::nullopt;
   }
   const Response& put = (*answers)[1];
-  if (const std::optional<KeyHolder> holder = read_key_holder(put.line)) {
-    outcome = leave(job, describe(*holder));
+  if (const std::optional<KeyOwner> owner = read_key_owner(put.line)) {
+    outcome = leave(job, describe(*owner));
     return std::nullopt;
   }
   if (put.code == ReplyCode::inserted) return put.number;

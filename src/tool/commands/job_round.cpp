@@ -2,7 +2,7 @@
 
 namespace haricot::tool {
 
-void JobRound::note(std::uint64_t id, bool is_done) {
+void JobRound::add(std::uint64_t id, bool is_done) {
   if (is_done) {
     ++count_;
   } else {

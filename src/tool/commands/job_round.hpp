@@ -22,7 +22,7 @@ class JobRound final {
   bool is_quiet() const { return is_quiet_; }
 
   // A job was asked for by its id.
-  void note(std::uint64_t id, bool is_done);
+  void add(std::uint64_t id, bool is_done);
   // Jobs that were come upon were done.
   void count(std::uint64_t jobs = 1) { count_ += jobs; }
   std::uint64_t counted() const { return count_; }

@@ -75,7 +75,7 @@ int take_and_end_ids(Errand& errand, const std::vector<std::uint64_t>& ids, cons
   for (const std::uint64_t id : ids) {
     const Outcome outcome = take_and_end(errand, "reserve-job " + std::to_string(id), ending);
     if (outcome == Outcome::failed) return round.fail();
-    round.note(id, outcome == Outcome::done);
+    round.add(id, outcome == Outcome::done);
   }
   return round.end("or a worker holds it");
 }

@@ -61,7 +61,7 @@ int kick(Words words) {
     const std::optional<Response> kicked =
         errand.server().ask("kick-job " + std::to_string(id), ReplyCode::kicked_job);
     if (!kicked) return round.fail();
-    round.note(id, kicked->code == ReplyCode::kicked_job);
+    round.add(id, kicked->code == ReplyCode::kicked_job);
   }
   return round.end("or is neither buried nor delayed");
 }

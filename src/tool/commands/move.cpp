@@ -87,7 +87,7 @@ class Move {
       if (jobs.empty()) return true;
       for (const Listed& job : jobs) {
         if (is_interrupted()) return false;
-        const InterruptHold hold;
+        const InterruptBlock block;
         const JobMover::Outcome outcome = mover_.move(job.id, job.tags);
         if (outcome == JobMover::Outcome::failed) return false;
         if (outcome == JobMover::Outcome::moved) round_.count();

@@ -71,7 +71,7 @@ class Batch {
   bool send();
 
  private:
-  void print_job(std::uint64_t id, bool is_buried, const std::optional<KeyHolder>& holder);
+  void print_job(std::uint64_t id, bool is_buried, const std::optional<KeyOwner>& owner);
   // What messages say of the job that was answered last.
   std::string line_name() const {
     return choice_.lines ? "line " + std::to_string(line_) + ": " : "";
@@ -85,18 +85,18 @@ class Batch {
 };
 
 // `holder`: the job was there before, because it has the key.
-void Batch::print_job(std::uint64_t id, bool is_buried, const std::optional<KeyHolder>& holder) {
+void Batch::print_job(std::uint64_t id, bool is_buried, const std::optional<KeyOwner>& owner) {
   if (choice_.quiet) return;
   if (errand_.json()) {
     std::string text = "{\"id\":" + std::to_string(id) + ",\"buried\":";
     text += is_buried ? "true" : "false";
-    if (holder) text += ",\"duplicate\":\"" + std::string(holder->state) + "\"";
+    if (owner) text += ",\"duplicate\":\"" + std::string(owner->state) + "\"";
     print(text + "}\n");
   } else {
     print(std::to_string(id) + "\n");
   }
-  if (!holder) return;
-  errand_.warn(line_name() + describe(*holder));
+  if (!owner) return;
+  errand_.warn(line_name() + describe(*owner));
 }
 
 bool Batch::send() {
@@ -105,8 +105,8 @@ bool Batch::send() {
   std::size_t at = 0;
   const auto take = [&](const Answer& answer) {
     line_ = lines_[at++];
-    if (const std::optional<KeyHolder> holder = read_key_holder(answer.line)) {
-      print_job(holder->id, false, holder);
+    if (const std::optional<KeyOwner> owner = read_key_owner(answer.line)) {
+      print_job(owner->id, false, owner);
       return;
     }
     const bool is_buried = answer.code == ReplyCode::buried_new;

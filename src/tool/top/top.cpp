@@ -298,8 +298,8 @@ void Top::perform_act() {
   std::optional<std::string> done;
   if (server.is_open() || server.open()) done = perform(act, server);
   if (is_over_) return;
-  view_.note = done ? *done : server.failure().reason;
-  view_.note_is_bad = !done;
+  view_.message = done ? *done : server.failure().reason;
+  view_.message_is_bad = !done;
 }
 
 int Top::run_batch() {

@@ -76,8 +76,8 @@ ScreenLine status_line(const TopState& state, const TopView& view, std::size_t s
   if (view.types_filter) return typed_line("/" + view.filter, columns);
   if (!state.trouble.empty()) {
     line.add(safe_word(state.trouble), Tone::title);
-  } else if (!view.note.empty()) {
-    line.add(safe_word(view.note), view.note_is_bad ? Tone::warning : Tone::strong);
+  } else if (!view.message.empty()) {
+    line.add(safe_word(view.message), view.message_is_bad ? Tone::warning : Tone::strong);
   } else if (!view.tube.empty()) {
     return line_of({{"Esc: back"},
                     {"blank: ask now"},

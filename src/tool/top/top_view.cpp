@@ -39,7 +39,7 @@ std::optional<Act> answer_question(const Keystroke& stroke, TopView& view) {
   const Question::Answer answer = view.question->take(stroke);
   std::optional<Act> act;
   if (answer == Question::Answer::yes) act = view.question->act();
-  if (answer == Question::Answer::no) view.note = "nothing was changed";
+  if (answer == Question::Answer::no) view.message = "nothing was changed";
   if (answer != Question::Answer::open) view.question.reset();
   return act;
 }
@@ -57,17 +57,17 @@ const TubeStats* tube_at_hand(const std::vector<TubeStats>& tubes, const TopStat
 }
 
 void begin_act(Act::Kind kind, const TubeStats* tube, const TopState& state, TopView& view) {
-  view.note_is_bad = true;
+  view.message_is_bad = true;
   if (state.servers) {
-    view.note = "this is the sum of several servers: choose one of them with v";
+    view.message = "this is the sum of several servers: choose one of them with v";
   } else if (!view.allows_changes) {
-    view.note = "to pause, kick and flush, start top with --allow-changes";
+    view.message = "to pause, kick and flush, start top with --allow-changes";
   } else if (kind == Act::Kind::flush && !state.abilities.flushes) {
-    view.note = "the server does not know flush-tube";
+    view.message = "the server does not know flush-tube";
   } else if (tube == nullptr) {
-    view.note = "there is no such tube any more";
+    view.message = "there is no such tube any more";
   } else {
-    view.question = Question::ask(kind, *tube, view.note);
+    view.question = Question::ask(kind, *tube, view.message);
   }
 }
 
@@ -80,11 +80,11 @@ void select_row(std::size_t row, const std::vector<TubeStats>& tubes, TopView& v
 // Keys that choose a line.
 void move(Key key, const std::vector<TubeStats>& tubes, std::size_t page, TopView& view) {
   const std::size_t row = view.selected_row;
-  const std::size_t step = std::max<std::size_t>(page, 1);
+  const std::size_t rows = std::max<std::size_t>(page, 1);
   if (key == Key::up) select_row(row - std::min<std::size_t>(row, 1), tubes, view);
   if (key == Key::down) select_row(row + 1, tubes, view);
-  if (key == Key::page_up) select_row(row - std::min(row, step), tubes, view);
-  if (key == Key::page_down) select_row(row + step, tubes, view);
+  if (key == Key::page_up) select_row(row - std::min(row, rows), tubes, view);
+  if (key == Key::page_down) select_row(row + rows, tubes, view);
   if (key == Key::first) select_row(0, tubes, view);
   if (key == Key::last) select_row(tubes.size(), tubes, view);
 }
@@ -146,8 +146,8 @@ void settle(const std::vector<TubeStats>& tubes, std::size_t page, TopView& view
 
 Wish apply(const Keystroke& stroke, const TopState& state, std::size_t page, TopView& view) {
   Wish wish;
-  view.note.clear();
-  view.note_is_bad = false;
+  view.message.clear();
+  view.message_is_bad = false;
   if (stroke.key == Key::quit && stroke.character == 0) {
     wish.quits = true;
   } else if (stroke.key == Key::redraw) {

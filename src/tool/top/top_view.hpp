@@ -39,8 +39,8 @@ struct TopView {
   bool types_filter = false;
   std::string tube;  // Its screen is shown; empty: the table.
   std::optional<Question> question;
-  std::string note;  // What came of an act, until a key is typed.
-  bool note_is_bad = false;
+  std::string message;  // What came of an act, until a key is typed.
+  bool message_is_bad = false;
 };
 
 // The tubes that the view shows, in its order. A filter with one of *?[ is a shell pattern for the

@@ -61,7 +61,7 @@ struct WorkRun {
   int status = 0;  // Of the whole run; 0: as the jobs have gone.
 
   std::uint64_t begun = 0;      // Jobs that were reserved for a program.
-  std::uint64_t reserving = 0;  // Slots that ask for a job.
+  std::uint64_t reserving = 0;  // Workers that ask for a job.
   std::uint64_t done = 0;
   std::uint64_t released = 0;
   std::uint64_t buried = 0;

@@ -80,18 +80,18 @@ TEST(Replay, TakesAJobForDeletedThatAKeyHasOutlived) {
   SimDisk disk;
   LogMaker log(1);
   for (const std::uint64_t id : {1U, 2U}) log.add(full_record(id, "default", "body\r\n"));
-  KeptTextBytes bytes;
-  const KeptText kept{kWallBegin + Duration::seconds(60).count(), 60, "key", "default"};
-  const std::string text(write_kept(kept, bytes));
+  TombstoneTextBytes bytes;
+  const TombstoneText tombstone{kWallBegin + Duration::seconds(60).count(), 60, "key", "default"};
+  const std::string text(write_tombstone(tombstone, bytes));
   for (std::size_t part = 0; part < text_parts(text.size()); ++part) {
-    log.add(text_record(TextKind::kept_alone, 2, text, part));
+    log.add(text_record(TextKind::tombstone_alone, 2, text, part));
   }
   disk.put("binlog.1", log.bytes());
   World world(disk, kSmallFiles);
   EXPECT_NE(world.engine.peek(1), JobRef::none);
   EXPECT_EQ(world.engine.peek(2), JobRef::none);
   EXPECT_EQ(world.engine.jobs().size(), 1U);
-  EXPECT_EQ(world.engine.jobs().remains(), 1U);
+  EXPECT_EQ(world.engine.jobs().tombstones(), 1U);
   world.binlog.check_invariants();
   world.engine.check_invariants();
 }
@@ -102,14 +102,14 @@ TEST(Replay, PassesAKeyOverThatIsOfNoJob) {
     SimDisk disk;
     LogMaker log(1);
     log.add(full_record(1, "default", "body\r\n"));
-    KeptTextBytes bytes;
-    const KeptText kept{kWallBegin + Duration::seconds(60).count(), 60, "key", "default"};
-    const std::string text(write_kept(kept, bytes));
-    log.add(text_record(TextKind::kept_alone, id, text, 0));
+    TombstoneTextBytes bytes;
+    const TombstoneText tombstone{kWallBegin + Duration::seconds(60).count(), 60, "key", "default"};
+    const std::string text(write_tombstone(tombstone, bytes));
+    log.add(text_record(TextKind::tombstone_alone, id, text, 0));
     disk.put("binlog.1", log.bytes());
     const World world(disk, kSmallFiles);
     EXPECT_EQ(world.engine.jobs().size(), 1U);
-    EXPECT_EQ(world.engine.jobs().remains(), 0U);
+    EXPECT_EQ(world.engine.jobs().tombstones(), 0U);
   }
 }
 

@@ -13,7 +13,7 @@ class NoteWriterTest : public ::testing::Test {
  protected:
   NoteWriterTest() {
     writer_.begin_run(77, 1, 2);
-    writer_.note_what_was_read({.oldest_needed = 3, .newest = 4, .next_id = 10});
+    writer_.set_what_was_read({.oldest_needed = 3, .newest = 4, .next_id = 10});
   }
   const FolderNote& on_disk() const { return disk_.folder_note(); }
 
@@ -32,39 +32,39 @@ TEST_F(NoteWriterTest, TellsWhatWasRead) {
 
 // Of a folder without a file there is nothing to be told.
 TEST_F(NoteWriterTest, LeavesTheOldestFileWhereThereIsNone) {
-  writer_.note_what_was_read({.oldest_needed = 0, .newest = 0, .next_id = 10});
+  writer_.set_what_was_read({.oldest_needed = 0, .newest = 0, .next_id = 10});
   EXPECT_EQ(on_disk().oldest_needed, 3U);
 }
 
 TEST_F(NoteWriterTest, NamesAFileWhenItsFirstRecordsAreSafe) {
-  writer_.note_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11}, false);
+  writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11}, false);
   EXPECT_EQ(on_disk().newest, 4U);
   EXPECT_EQ(on_disk().run_before, 2U) << "no other run can have begun the newest file";
   EXPECT_EQ(on_disk().ids_end, 11 + kIdsAhead);
-  writer_.note_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11}, true);
+  writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11}, true);
   EXPECT_EQ(on_disk().newest, 5U);
 }
 
 TEST_F(NoteWriterTest, WritesOnlyWhatIsNews) {
-  writer_.note_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11}, true);
+  writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11}, true);
   disk_.set_folder_note({});
-  writer_.note_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11 + kIdsAhead}, true);
+  writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 11 + kIdsAhead}, true);
   EXPECT_EQ(on_disk(), FolderNote{});
-  writer_.note_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 12 + kIdsAhead}, true);
+  writer_.set_what_is_safe({.oldest_needed = 3, .newest = 5, .next_id = 12 + kIdsAhead}, true);
   EXPECT_EQ(on_disk().ids_end, 12 + 2 * kIdsAhead);
 }
 
 TEST_F(NoteWriterTest, TellsOfARemovalAndOfTheEnd) {
-  writer_.note_removal(4);
+  writer_.set_removal(4);
   EXPECT_EQ(on_disk().oldest_needed, 4U);
-  writer_.note_clean_stop({.oldest_needed = 4, .newest = 6, .next_id = 20}, 900, true);
+  writer_.set_clean_stop({.oldest_needed = 4, .newest = 6, .next_id = 20}, 900, true);
   EXPECT_EQ(on_disk().newest, 6U);
   EXPECT_EQ(on_disk().end, 900U);
   EXPECT_EQ(on_disk().ids_end, 20U);
 }
 
 TEST_F(NoteWriterTest, TellsOfNoEndOfAFileWithoutARecord) {
-  writer_.note_clean_stop({.oldest_needed = 4, .newest = 6, .next_id = 20}, 0, false);
+  writer_.set_clean_stop({.oldest_needed = 4, .newest = 6, .next_id = 20}, 0, false);
   EXPECT_EQ(on_disk().newest, 4U);
   EXPECT_EQ(on_disk().end, 0U);
 }

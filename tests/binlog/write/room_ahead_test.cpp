@@ -39,7 +39,7 @@ TEST(RoomAhead, IsRefusedOnAFullDiskAndFoundAgain) {
   EXPECT_EQ(world.room.make_room(100, 65536), JournalStatus::full);
   EXPECT_TRUE(world.room.is_short());
   EXPECT_LT(world.room.next_event(), Instant::never());
-  world.room.note_refused_put(40000, 200);
+  world.room.count_refused_put(40000, 200);
   EXPECT_TRUE(world.room.is_missing());
   EXPECT_EQ(world.told().size(), 1U);
   world.room.look_for_space();

@@ -54,10 +54,11 @@ TEST(JobLine, ATagIsAKey) {
       << to_json(job);
 }
 
-TEST(KeptLine, HasTheKeyAsTheTagOfTheJobWas) {
-  const KeptLine kept{.id = 7, .tube = "a\\tube", .key = "12", .seconds = 60, .left_s = 5};
-  EXPECT_EQ(to_text(kept), "id=7 tube=a\\tube state=deleted time-left=5 idp=12:60\n");
-  EXPECT_EQ(to_json(kept),
+TEST(TombstoneLine, HasTheKeyAsTheTagOfTheJobWas) {
+  const TombstoneLine tombstone{
+      .id = 7, .tube = "a\\tube", .key = "12", .seconds = 60, .left_s = 5};
+  EXPECT_EQ(to_text(tombstone), "id=7 tube=a\\tube state=deleted time-left=5 idp=12:60\n");
+  EXPECT_EQ(to_json(tombstone),
             "{\"id\":7,\"tube\":\"a\\\\tube\",\"state\":\"deleted\",\"time-left\":5,"
             "\"idp\":\"12:60\"}\n");
 }

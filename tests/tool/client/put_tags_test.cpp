@@ -61,29 +61,29 @@ TEST(PutTags, OfAListedJobAreThoseThatAreKnown) {
   EXPECT_EQ(tags_of(*job).text(), " try:3 idp:7");
 }
 
-TEST(KeyHolder, IsReadFromTheAnswerToAPut) {
-  const auto holder = read_key_holder("INSERTED 18446744073709551615 RESERVED");
-  ASSERT_TRUE(holder);
-  EXPECT_EQ(holder->id, 18446744073709551615U);
-  EXPECT_EQ(holder->state, "reserved");
-  EXPECT_FALSE(holder->priority);
-  EXPECT_EQ(describe(*holder),
+TEST(KeyOwner, IsReadFromTheAnswerToAPut) {
+  const auto owner = read_key_owner("INSERTED 18446744073709551615 RESERVED");
+  ASSERT_TRUE(owner);
+  EXPECT_EQ(owner->id, 18446744073709551615U);
+  EXPECT_EQ(owner->state, "reserved");
+  EXPECT_FALSE(owner->priority);
+  EXPECT_EQ(describe(*owner),
             "a job with this key is there already: 18446744073709551615, reserved");
-  const auto raised = read_key_holder("INSERTED 7 DELAYED 0");
+  const auto raised = read_key_owner("INSERTED 7 DELAYED 0");
   ASSERT_TRUE(raised);
   EXPECT_EQ(raised->priority, 0U);
   EXPECT_EQ(describe(*raised),
             "a job with this key is there already: 7, delayed, now with priority 0");
-  const auto gone = read_key_holder("INSERTED 7 DELETED");
+  const auto gone = read_key_owner("INSERTED 7 DELETED");
   ASSERT_TRUE(gone);
   EXPECT_EQ(describe(*gone), "a job that is gone still has this key: 7, deleted");
 }
 
-TEST(KeyHolder, IsInNoOtherAnswer) {
+TEST(KeyOwner, IsInNoOtherAnswer) {
   for (const char* line : {"", "INSERTED", "INSERTED 7", "INSERTED READY", "INSERTED 7 ready",
                            "INSERTED 7 READY x", "INSERTED 7 READY 1 2", "INSERTED x READY",
                            "INSERTED 7  READY", "BURIED 7", "BURIED 7 READY", "FOUND 7 READY"}) {
-    EXPECT_FALSE(read_key_holder(line)) << line;
+    EXPECT_FALSE(read_key_owner(line)) << line;
   }
 }
 

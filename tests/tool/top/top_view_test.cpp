@@ -145,7 +145,7 @@ TEST(TopView, ActsNeedLeaveAndAYes) {
   TopView view;
   press(Key::kick, state, view);
   EXPECT_FALSE(view.question);
-  EXPECT_NE(view.note.find("--allow-changes"), std::string::npos);
+  EXPECT_NE(view.message.find("--allow-changes"), std::string::npos);
 
   view.allows_changes = true;
   press(Key::kick, state, view);
@@ -163,11 +163,11 @@ TEST(TopView, AFlushNeedsAServerThatKnowsIt) {
   view.allows_changes = true;
   press(Key::flush, state, view);
   EXPECT_FALSE(view.question);
-  EXPECT_EQ(view.note, "the server does not know flush-tube");
+  EXPECT_EQ(view.message, "the server does not know flush-tube");
   state.abilities.flushes = true;
   press(Key::flush, state, view);
   EXPECT_TRUE(view.question);
-  EXPECT_EQ(view.note, "");
+  EXPECT_EQ(view.message, "");
 }
 
 TEST(TopView, AnActOnTheScreenOfATubeThatIsGoneAsksNothing) {
@@ -176,7 +176,7 @@ TEST(TopView, AnActOnTheScreenOfATubeThatIsGoneAsksNothing) {
   view.tube = "gone";
   press(Key::pause, state_of(2), view);
   EXPECT_FALSE(view.question);
-  EXPECT_EQ(view.note, "there is no such tube any more");
+  EXPECT_EQ(view.message, "there is no such tube any more");
 }
 
 TEST(TopView, TheIntervalHasLimits) {
@@ -227,7 +227,7 @@ TEST(TopView, TheSumOfServersCannotBeChanged) {
   view.allows_changes = true;
   press(Key::pause, state, view);
   EXPECT_FALSE(view.question);
-  EXPECT_NE(view.note.find("choose one of them with v"), std::string::npos) << view.note;
+  EXPECT_NE(view.message.find("choose one of them with v"), std::string::npos) << view.message;
 }
 
 }  // namespace

@@ -36,25 +36,26 @@ inline std::uint64_t full_record_bytes(const JournaledJob& job, const JobStore& 
   return full_record_bytes(lead_bytes(job, jobs), job.job.body_bytes);
 }
 
-// How many records of kept keys (text_record.hpp) stand in front of deletions at most: exactly so
+// How many records of tombstones (text_record.hpp) stand in front of deletions at most: exactly so
 // many if it is one key.
-constexpr std::uint64_t kept_records(const KeptRoom& room) {
-  constexpr std::uint64_t kBytesOfEach = kept_text_bytes(0, 0) + kTextBytesOfAPart - 1;
+constexpr std::uint64_t tombstone_records(const TombstoneRoom& room) {
+  constexpr std::uint64_t kBytesOfEach = tombstone_text_bytes(0, 0) + kTextBytesOfAPart - 1;
   return (room.keys * kBytesOfEach + room.bytes) / kTextBytesOfAPart;
 }
-inline std::uint64_t kept_record_bytes(const KeptKey& kept) {
-  return text_record_bytes(kept_text_bytes(kept.key.size(), kept.tube_name.size()));
+inline std::uint64_t tombstone_record_bytes(const Tombstone& tombstone) {
+  return text_record_bytes(tombstone_text_bytes(tombstone.key.size(), tombstone.tube_name.size()));
 }
-// Whether that is not a job but what remains of one, whose key outlives it.
-inline bool is_remains(const JobStore& jobs, JobRef ref) {
-  return jobs.remains() > 0 && jobs.find_remains(jobs[ref].id) == ref;
+// Whether that is not a job but the tombstone of one, whose key outlives it.
+inline bool is_tombstone(const JobStore& jobs, JobRef ref) {
+  return jobs.tombstones() > 0 && jobs.find_tombstone(jobs[ref].id) == ref;
 }
-// What a job, or what remains of one, takes of the file that it lives in.
+// What a job, or the tombstone of one, takes of the file that it lives in.
 std::uint64_t live_bytes_of(const Engine& engine, JobRef ref);
-// The text of the records of a kept key, in `to`; and what such a text says, but for who it is of.
+// The text of the records of a tombstone, in `to`; and what such a text says, but for who it is of.
 // It ends no later than its time allows, whatever happened to the wall clock.
-std::string_view text_of_kept(const KeptKey& kept, Duration wall_offset, KeptTextBytes& to);
-std::optional<KeptKey> kept_from(std::string_view text, Duration wall_offset, Instant now);
+std::string_view text_of_tombstone(const Tombstone& tombstone, Duration wall_offset,
+                                   TombstoneTextBytes& to);
+std::optional<Tombstone> tombstone_from(std::string_view text, Duration wall_offset, Instant now);
 
 // What is the same in every record of a job: without name and body. A reserved job is written as a
 // ready one, which is what a restart makes of it. `stamp` keeps the order of buried jobs.

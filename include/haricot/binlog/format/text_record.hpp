@@ -3,8 +3,8 @@
 // and in the same file. beanstalkd skips them.
 //
 //   tags         in front of the full record of a job: the text of its tags (base/job_tags.hpp)
-//   kept         in front of the deletion of a job: the key that stays taken (KeptText)
-//   kept_alone   the same, in front of nothing: no file has the full record of the job any more
+//   tombstone    in front of the deletion of a job: the key that stays taken (TombstoneText)
+//   tombstone_alone   the same, in front of nothing: no file has the job's full record any more
 
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace haricot::binlog {
 
-enum class TextKind : std::uint8_t { tags, kept, kept_alone };
+enum class TextKind : std::uint8_t { tags, tombstone, tombstone_alone };
 
 inline constexpr std::size_t kTextBytesOfAPart = 45;
 constexpr std::size_t text_parts(std::size_t text_bytes) {
@@ -47,21 +47,23 @@ Record text_record(TextKind kind, std::uint64_t id, std::string_view text, std::
 std::optional<TextPart> text_part(const Record& record);
 
 // A key that outlives its job, as its records have it.
-struct KeptText {
+struct TombstoneText {
   std::int64_t end_at = 0;    // Until when it stays taken: wall clock, nanoseconds since 1970.
   std::uint32_t seconds = 0;  // How long it was to stay taken when the job was deleted; not 0.
   std::string_view key = {};
   std::string_view tube_name = {};
 };
-constexpr std::size_t kept_text_bytes(std::size_t key_bytes, std::size_t name_bytes) {
-  return sizeof(KeptText::end_at) + sizeof(KeptText::seconds) + 1 + key_bytes + name_bytes;
+constexpr std::size_t tombstone_text_bytes(std::size_t key_bytes, std::size_t name_bytes) {
+  return sizeof(TombstoneText::end_at) + sizeof(TombstoneText::seconds) + 1 + key_bytes +
+         name_bytes;
 }
-inline constexpr std::size_t kKeptTextBytesMax = kept_text_bytes(kKeyBytesMax, kTubeNameBytesMax);
-using KeptTextBytes = std::array<char, kKeptTextBytesMax>;
+inline constexpr std::size_t kTombstoneTextBytesMax =
+    tombstone_text_bytes(kKeyBytesMax, kTubeNameBytesMax);
+using TombstoneTextBytes = std::array<char, kTombstoneTextBytesMax>;
 // Returns the text, which is in `to`.
-std::string_view write_kept(const KeptText& kept, KeptTextBytes& to);
+std::string_view write_tombstone(const TombstoneText& tombstone, TombstoneTextBytes& to);
 // Nothing if no server writes such a text. What it returns refers to the text.
-std::optional<KeptText> read_kept(std::string_view text);
+std::optional<TombstoneText> read_tombstone(std::string_view text);
 
 // Puts the parts of a text together, as they are read one after the other.
 class TextParts {
@@ -78,7 +80,7 @@ class TextParts {
 
  private:
   static constexpr std::size_t kTextBytesMax =
-      kTagTextBytesMax > kKeptTextBytesMax ? kTagTextBytesMax : kKeptTextBytesMax;
+      kTagTextBytesMax > kTombstoneTextBytesMax ? kTagTextBytesMax : kTombstoneTextBytesMax;
 
   TextKind kind_ = TextKind::tags;
   std::uint64_t id_ = 0;  // Of the job. 0: there is no text.

@@ -77,17 +77,17 @@ class Replay {
   void leave_contradicted_aside(std::size_t index);
   bool read_file(std::size_t index, const FileBytes& file);
   void pass_over_unneeded();
-  bool note_ids_aside();
+  bool collect_ids_aside();
   bool apply(const FileScan::Found& found, const FileScan& scan, FileReport& report);
   bool apply_pseudo(const Record& record, const FileScan& scan);
   bool apply_full(const FileScan::Found& found, FileReport& report);
   bool apply_change(const FileScan::Found& found, FileReport& report);
   bool is_of_that_job(const Record& record, JobRef known) const;
   bool is_likelier_than_known(JobId id) const;
-  void note_order(JobId id);
-  void note_oldest_needed(std::uint64_t number, bool is_for_sure);
-  bool take_kept(JobId id);
-  void drop_kept(JobId id);
+  void remember_order(JobId id);
+  void remember_oldest_needed(std::uint64_t number, bool is_for_sure);
+  bool take_tombstone(JobId id);
+  void drop_tombstone(JobId id);
   JobRef take_in(const Record& record, std::string_view tags);
   void change(JobRef ref, const Record& record);
   void drop(JobRef ref);
@@ -98,10 +98,10 @@ class Replay {
                  FileReport& report);
   bool report_progress(std::uint64_t offset, std::uint64_t bytes);
   bool is_half(const Record& record);
-  void note_half(const Record& record);
+  void remember_half(const Record& record);
   void settle_half_written();
   bool place_all(Instant now);
-  bool place_kept();
+  bool place_tombstone();
 
   Disk& disk_;
   Engine& engine_;

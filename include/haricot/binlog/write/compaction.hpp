@@ -53,31 +53,31 @@ class Compaction {
   [[nodiscard]] JournalStatus mark_id(JobId id);
   // Writes down a key that outlives its job, without the deletion of the job. `failed` or `full` if
   // there is no memory, too.
-  [[nodiscard]] JournalStatus write_kept(const KeptKey& kept);
+  [[nodiscard]] JournalStatus write_tombstone(const Tombstone& tombstone);
 
   std::uint64_t records_migrated() const { return records_migrated_; }
 
  private:
-  enum class Step : std::uint8_t { nothing_to_do, did_some, has_to_wait };
+  enum class Result : std::uint8_t { nothing_to_do, did_some, has_to_wait };
 
   Segments& segments() { return *state_.segments; }
   const Segments& segments() const { return *state_.segments; }
   std::uint64_t garbage_worth_collecting() const;
   std::uint64_t garbage_of_oldest() const;
   std::uint64_t garbage_of_newest() const;
-  Step move_one();
-  Step move_kept(JobRef remains);
-  Step move_large(const JournaledJob& job, const BlobRef& body);
-  Step remove_oldest();
-  Step drop_oldest_at_once();
+  Result move_one();
+  Result move_tombstone(JobRef tombstone_ref);
+  Result move_large(const JournaledJob& job, const BlobRef& body);
+  Result remove_oldest();
+  Result drop_oldest_at_once();
   [[nodiscard]] bool is_durable(std::uint64_t record);
-  Step not_now(JournalStatus status);
-  [[nodiscard]] JournalStatus note_oldest_needed();
+  Result not_now(JournalStatus status);
+  [[nodiscard]] JournalStatus write_oldest_needed();
   [[nodiscard]] bool is_replaced(std::size_t index);
   const Segment* file_naming(JobId id, std::size_t after) const;
   void drop_oldest();
-  Step pause_after_waiting();
-  Step pause_on();
+  Result pause_after_waiting();
+  Result pause_on();
   void report_removal_failed(const std::string& why);
 
   BinlogState& state_;

@@ -76,7 +76,7 @@ class LargeBody {
   DiskStatus take_space(std::uint64_t bytes);
   DiskStatus write_slice();
   void cut_off();
-  DiskStatus note_why(DiskStatus status) noexcept;
+  DiskStatus remember_why(DiskStatus status) noexcept;
 
   Disk& disk_;
   SyncLine& syncs_;

@@ -36,14 +36,14 @@ class NoteWriter {
     JobId next_id = 1;
   };
   // At a start, durably: nothing is recorded before. `newest`: that has records; 0 if none has.
-  void note_what_was_read(const Files& files);
+  void set_what_was_read(const Files& files);
   // Something is safe; of the newest file, if `is_in_newest`. Writes only what is news.
-  void note_what_is_safe(const Files& files, bool is_in_newest);
+  void set_what_is_safe(const Files& files, bool is_in_newest);
   // The files before that one are about to be removed, and nothing of them is needed.
-  void note_removal(std::uint64_t oldest_needed);
+  void set_removal(std::uint64_t oldest_needed);
   // The newest file has ended after so many bytes, and all of it is safe. 0: it has no record. The
   // note is made durable if `has_syncs`.
-  void note_clean_stop(const Files& files, std::uint64_t end_bytes, bool has_syncs);
+  void set_clean_stop(const Files& files, std::uint64_t end_bytes, bool has_syncs);
 
  private:
   void write(const Files& files);

@@ -142,9 +142,9 @@ class RecordStream {
   void append_again(const Record& record, std::string_view body, const BlobRef& blob);
   // What stands in front of the deletion of a job whose key outlives it: see append_text(). The key
   // lives in the newest file from then on.
-  void append_kept(const KeptKey& kept, TextKind kind = TextKind::kept);
+  void append_tombstone(const Tombstone& tombstone, TextKind kind = TextKind::tombstone);
   // The same without a deletion after it: a record of its own. Requires: as for append().
-  void append_kept_alone(const KeptKey& kept);
+  void append_tombstone_alone(const Tombstone& tombstone);
   // Collects records of text, which belong to a record of that job and do not count as records of
   // their own. That one has to follow at once, and its memory was prepared with theirs.
   void append_text(TextKind kind, JobId id, std::string_view text);
@@ -172,7 +172,7 @@ class RecordStream {
   // Writes what is collected. It may fail: see is_refusing().
   void flush();
   // All records are written.
-  void note_written();
+  void mark_written();
   // Begins a sync if one is due; at once if somebody waits for it.
   void request_sync(bool is_waited_for);
   // When a sync is due; never() if none is.

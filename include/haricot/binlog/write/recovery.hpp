@@ -71,7 +71,7 @@ class Recovery {
   std::vector<JobId> rewrite_;         // Those that are still to be written anew, last first.
   std::uint32_t first_serial_ = 0;     // The first segment of the current try; 0: there is none.
   std::size_t rewritten_until_ = 0;    // If files are gone: no job lives in a file before it.
-  bool is_unneeded_noted_ = false;     // And it is written down that those files are not needed.
+  bool is_unneeded_written_ = false;   // And it is written down that those files are not needed.
   enum class Copies : std::uint8_t { written, in_line, durable };
   Copies copies_ = Copies::written;  // Of the jobs that were in them, when all are written.
   bool has_to_return_ = false;       // The folder may not be the one that the path leads to.

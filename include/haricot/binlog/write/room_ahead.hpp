@@ -73,7 +73,7 @@ class RoomAhead {
   const std::string& why() const { return spares_.why(); }
 
   // A put was refused for want of space. `missing`: what it needs besides what is kept for others.
-  void note_refused_put(std::uint64_t missing, std::uint64_t record_bytes);
+  void count_refused_put(std::uint64_t missing, std::uint64_t record_bytes);
   // Whether there is still no room for it.
   bool is_missing() const { return missing_room_ > 0; }
   // Looks for that room. Producers may have given up, so no put may come that would find it.
@@ -109,7 +109,7 @@ class RoomAhead {
   bool try_sizes(std::uint64_t size, std::uint64_t least, std::uint64_t at_once,
                  std::uint64_t free_bytes);
   bool begin_spare();
-  void note_failed_file();
+  void count_failed_file();
   JournalStatus why_no_spare();
   bool rotate();
   bool has_spare_to_give_back(std::uint64_t wanted) const;

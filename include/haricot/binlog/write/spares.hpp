@@ -66,7 +66,7 @@ class Spares {
   // but ok none is larger than before. Requires: there is one.
   [[nodiscard]] DiskStatus prepare_first(std::uint64_t bytes);
   // The size of the smallest one that is at least that large; 0 if none is.
-  std::uint64_t least_that_holds(std::uint64_t bytes) const;
+  std::uint64_t least_with_room(std::uint64_t bytes) const;
   // Takes out the first one; its file is the caller's. Requires: it was prepared.
   Spare take_first();
   // Closes and removes one that was taken out and could not be begun.

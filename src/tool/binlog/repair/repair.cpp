@@ -16,7 +16,7 @@
 
 #include "haricot/binlog/format/file_name.hpp"
 #include "tool/binlog/binlog_commands.hpp"
-#include "tool/binlog/kept_jobs.hpp"
+#include "tool/binlog/folder_jobs.hpp"
 #include "tool/binlog/new_folder.hpp"
 #include "tool/binlog/repair/guesses.hpp"
 #include "tool/cli/output.hpp"
@@ -33,49 +33,49 @@ using haricot::binlog::Problem;
 using Doubts = std::map<JobId, std::vector<std::string>>;
 
 // The number in the order of a file that a problem names: one that was read, or that is missing.
-std::uint64_t number_of(const std::string& name, const KeptJobs& kept) {
-  for (const FileReport& file : kept.report().files) {
+std::uint64_t number_of(const std::string& name, const FolderJobs& folder_jobs) {
+  for (const FileReport& file : folder_jobs.report().files) {
     if (file.name == name) return file.written_as;
   }
   return haricot::binlog::binlog_file_number(name).value_or(0);
 }
 
-void doubt_jobs_in(std::size_t index, const std::string& why, const KeptJobs& kept,
+void doubt_jobs_in(std::size_t index, const std::string& why, const FolderJobs& folder_jobs,
                    Doubts& doubts) {
-  for (const JobRef ref : kept.all_in(kept.segments().at(index))) {
-    doubts[kept.engine().jobs()[ref].id].push_back(why);
+  for (const JobRef ref : folder_jobs.all_in(folder_jobs.segments().at(index))) {
+    doubts[folder_jobs.engine().jobs()[ref].id].push_back(why);
   }
 }
 
-Doubts doubts_of(const KeptJobs& kept, const std::vector<Guess>& guesses) {
+Doubts doubts_of(const FolderJobs& folder_jobs, const std::vector<Guess>& guesses) {
   Doubts doubts;
-  const std::vector<FileReport>& files = kept.report().files;
+  const std::vector<FileReport>& files = folder_jobs.report().files;
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (const Guess& guess : guesses) {
       if (guess.file == files[i].name) {
-        doubt_jobs_in(i, "it is in " + guess.file + ", which " + guess.what, kept, doubts);
+        doubt_jobs_in(i, "it is in " + guess.file + ", which " + guess.what, folder_jobs, doubts);
       }
     }
     if (files[i].unproven > 0) {
-      doubt_jobs_in(i, "nothing can check the records of " + files[i].name, kept, doubts);
+      doubt_jobs_in(i, "nothing can check the records of " + files[i].name, folder_jobs, doubts);
     }
   }
-  for (const Problem& problem : kept.report().problems) {
+  for (const Problem& problem : folder_jobs.report().problems) {
     if (problem.kind == Problem::Kind::job_lost) {
       doubts[problem.id].push_back("its body in " + problem.file + " is damaged: it is lost");
     }
     if (problem.kind != Problem::Kind::in_doubt) continue;
-    const std::uint64_t number = number_of(problem.file, kept);
+    const std::uint64_t number = number_of(problem.file, folder_jobs);
     const std::string why = "what is lost of " + problem.file + " may have changed or deleted it";
     for (std::size_t i = 0; i < files.size() && files[i].written_as <= number; ++i) {
-      doubt_jobs_in(i, why, kept, doubts);
+      doubt_jobs_in(i, why, folder_jobs, doubts);
     }
   }
   return doubts;
 }
 
-void print_doubts(const Doubts& doubts, const KeptJobs& kept) {
-  const Engine& engine = kept.engine();
+void print_doubts(const Doubts& doubts, const FolderJobs& folder_jobs) {
+  const Engine& engine = folder_jobs.engine();
   for (const auto& [id, reasons] : doubts) {
     std::string line = "unsure of job " + std::to_string(id);
     if (const JobRef ref = engine.jobs().find(id); ref != JobRef::none) {
@@ -93,29 +93,30 @@ void print_doubts(const Doubts& doubts, const KeptJobs& kept) {
 }  // namespace
 
 int repair_binlog(const std::string& folder, const std::string& to, bool is_quiet) {
-  KeptJobs kept;
+  FolderJobs folder_jobs;
   std::string error;
   std::vector<Guess> guesses;
   Progress progress("read", is_quiet);
   progress.say("reading");
-  bool good = kept.read(folder, error, &guesses);
+  bool good = folder_jobs.read(folder, error, &guesses);
   progress.clear();
-  good = good && write_to_new_folder(kept, to, is_quiet, error);
+  good = good && write_to_new_folder(folder_jobs, to, is_quiet, error);
   if (!good) {
     complain(error);
     return kExitLocal;
   }
   for (const Guess& guess : guesses) print(safe_word(guess.file) + " " + guess.what + "\n");
-  for (const Problem& problem : kept.report().problems) {
+  for (const Problem& problem : folder_jobs.report().problems) {
     print(std::string(haricot::binlog::is_damage(problem) ? "DAMAGE: " : "torn: ") +
           safe_lines(haricot::binlog::to_sentence(problem)) + "\n");
   }
-  const Doubts doubts = doubts_of(kept, guesses);
-  print_doubts(doubts, kept);
+  const Doubts doubts = doubts_of(folder_jobs, guesses);
+  print_doubts(doubts, folder_jobs);
   print_format("%llu jobs written to %s, unsure of %llu\n",
-               static_cast<unsigned long long>(kept.engine().jobs().size()), to.c_str(),
+               static_cast<unsigned long long>(folder_jobs.engine().jobs().size()), to.c_str(),
                static_cast<unsigned long long>(doubts.size()));
-  return kept.report().is_sound() && doubts.empty() && guesses.empty() ? kExitDone : kExitFailure;
+  return folder_jobs.report().is_sound() && doubts.empty() && guesses.empty() ? kExitDone
+                                                                              : kExitFailure;
 }
 
 }  // namespace haricot::tool

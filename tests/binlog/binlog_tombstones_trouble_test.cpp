@@ -55,10 +55,10 @@ std::vector<JobId> fill_with_keys(World& world, test::Random& random, const Full
   return ids;
 }
 
-class BinlogKeptFullDisk : public ::testing::TestWithParam<FullDisk> {};
+class BinlogTombstonesFullDisk : public ::testing::TestWithParam<FullDisk> {};
 
 // In any order, and whatever was done before: each deletion is taken, and each key is kept.
-TEST_P(BinlogKeptFullDisk, TakesEachDeletion) {
+TEST_P(BinlogTombstonesFullDisk, TakesEachDeletion) {
   const FullDisk& full = GetParam();
   test::Random random;
   for (int round = 0; round < 12; ++round) {
@@ -75,7 +75,7 @@ TEST_P(BinlogKeptFullDisk, TakesEachDeletion) {
       if (random.one_in(4)) (void)world.reserve(id);
       if (random.one_in(8)) (void)world.bury(id);
     }
-    std::size_t kept = 0;
+    std::size_t tombstone = 0;
     while (!ids.empty()) {
       std::vector<JobId> some;
       for (std::uint64_t count = full.in_batches ? 1 + random.below(20) : 1;
@@ -86,7 +86,7 @@ TEST_P(BinlogKeptFullDisk, TakesEachDeletion) {
       }
       for (const JobId id : some) {
         const std::string_view tags = world.engine.jobs().tags(world.engine.peek(id));
-        kept += tags_in(tags).kept_s > 0;
+        tombstone += tags_in(tags).tombstone_s > 0;
       }
       const bool is_batch = some.size() > 1 && world.delete_batch(some).outcome == Outcome::done;
       for (const JobId id : some) {
@@ -98,17 +98,17 @@ TEST_P(BinlogKeptFullDisk, TakesEachDeletion) {
     }
     world.idle(Duration::milliseconds(100));
     EXPECT_FALSE(world.binlog.numbers().refusing);
-    EXPECT_EQ(world.engine.jobs().remains(), kept);
+    EXPECT_EQ(world.engine.jobs().tombstones(), tombstone);
     EXPECT_TRUE(world.close());
     disk.set_capacity(std::nullopt);
     const World again(disk, options, world.wall());
     EXPECT_EQ(world.compare(again, world.binlog.records(), true), "") << again.replay_text();
-    EXPECT_EQ(again.engine.jobs().remains(), kept);
+    EXPECT_EQ(again.engine.jobs().tombstones(), tombstone);
   }
 }
 
 // The rest of a file is too small for the next key again and again.
-TEST_P(BinlogKeptFullDisk, TakesEachDeletionWhereMostOfAFileIsLost) {
+TEST_P(BinlogTombstonesFullDisk, TakesEachDeletionWhereMostOfAFileIsLost) {
   const FullDisk& full = GetParam();
   test::Random random;
   SimDisk disk;
@@ -149,7 +149,7 @@ TEST_P(BinlogKeptFullDisk, TakesEachDeletionWhereMostOfAFileIsLost) {
   EXPECT_FALSE(world.binlog.numbers().refusing);
 }
 
-INSTANTIATE_TEST_SUITE_P(With, BinlogKeptFullDisk,
+INSTANTIATE_TEST_SUITE_P(With, BinlogTombstonesFullDisk,
                          ::testing::Values(FullDisk{65'536, 1, 100, 100, false},
                                            FullDisk{65'536, 4096, 20, 0, false},
                                            FullDisk{131'072, 4096, 100, 500, true},
@@ -170,11 +170,11 @@ struct Ending {
 
 // A job with a key of seven records that is deleted, another with one record before it, and one
 // that stays.
-class BinlogKeptEnding : public ::testing::Test {
+class BinlogTombstonesEnding : public ::testing::Test {
  protected:
-  static constexpr std::size_t kParts = text_parts(kKeptTextBytesMax);
+  static constexpr std::size_t kParts = text_parts(kTombstoneTextBytesMax);
 
-  BinlogKeptEnding() {
+  BinlogTombstonesEnding() {
     disk_ = std::make_unique<SimDisk>();
     world_ = std::make_unique<World>(*disk_, options());
     before_ = world_->put({.tags = "idp:before:3600"});
@@ -230,7 +230,7 @@ class BinlogKeptEnding : public ::testing::Test {
 };
 
 // Some parts of the key, and not all of the deletion: the job is there, and has its key.
-TEST_F(BinlogKeptEnding, ThatACrashCutsOffHasNotHappened) {
+TEST_F(BinlogTombstonesEnding, ThatACrashCutsOffHasNotHappened) {
   for (std::uint64_t cut = ending_.begin; cut <= ending_.end; ++cut) {
     const auto disk = killed();
     if (cut < ending_.end) disk->zero(ending_.file, cut, ending_.end - cut);
@@ -247,7 +247,7 @@ TEST_F(BinlogKeptEnding, ThatACrashCutsOffHasNotHappened) {
 
 // The same, and the server that finds it writes on: nothing of the key that was cut off counts with
 // records that come later.
-TEST_F(BinlogKeptEnding, ThatACrashCutsOffIsForgotten) {
+TEST_F(BinlogTombstonesEnding, ThatACrashCutsOffIsForgotten) {
   for (std::uint64_t part = 0; part <= kParts; ++part) {
     const auto disk = killed();
     const std::uint64_t cut = ending_.begin + part * kShortRecordBytes;
@@ -267,7 +267,7 @@ TEST_F(BinlogKeptEnding, ThatACrashCutsOffIsForgotten) {
 
 // The file with the job itself goes later, and the one with what was cut off is still there: the
 // key is not taken for one whose job was deleted long ago.
-TEST(BinlogKeptCutOff, IsNotTakenUpWhenItsJobIsGone) {
+TEST(BinlogTombstonesCutOff, IsNotTakenUpWhenItsJobIsGone) {
   SimDisk disk;
   test::Random random;
   World world(disk, kSmallFiles);
@@ -292,7 +292,7 @@ TEST(BinlogKeptCutOff, IsNotTakenUpWhenItsJobIsGone) {
   large.file_bytes = 1024 * 1024;
   World again(*cut, large, world.wall());
   ASSERT_NE(again.engine.peek(id), JobRef::none);
-  EXPECT_EQ(again.engine.jobs().remains(), 0U);
+  EXPECT_EQ(again.engine.jobs().tombstones(), 0U);
   EXPECT_TRUE(again.use("other"));
   again.put();
   EXPECT_EQ(again.bury(id), Outcome::not_found);
@@ -304,13 +304,13 @@ TEST(BinlogKeptCutOff, IsNotTakenUpWhenItsJobIsGone) {
   ASSERT_TRUE(cut->has(file)) << "which has the key";
   EXPECT_TRUE(again.close());
   const World third(*cut, large, again.wall());
-  EXPECT_EQ(third.engine.jobs().remains(), 0U);
+  EXPECT_EQ(third.engine.jobs().tombstones(), 0U);
   EXPECT_EQ(again.compare(third, again.binlog.records(), true), "") << third.replay_text();
 }
 
 // A wrong bit in the deletion: it is lost, and the job is as it was. One in a part of the key: the
 // job is deleted, and its key is free. Everything else is there.
-TEST_F(BinlogKeptEnding, ThatIsDamagedCostsNoOtherJob) {
+TEST_F(BinlogTombstonesEnding, ThatIsDamagedCostsNoOtherJob) {
   for (std::uint64_t at = ending_.begin; at < ending_.end; ++at) {
     const auto disk = killed();
     disk->flip(ending_.file, at, static_cast<std::uint8_t>(1U << random_.below(8)));
@@ -327,7 +327,7 @@ TEST_F(BinlogKeptEnding, ThatIsDamagedCostsNoOtherJob) {
 }
 
 // The same where the key was moved, and stands without a deletion.
-TEST_F(BinlogKeptEnding, ThatWasMovedAndIsDamagedCostsItsKeyAlone) {
+TEST_F(BinlogTombstonesEnding, ThatWasMovedAndIsDamagedCostsItsKeyAlone) {
   EXPECT_TRUE(world_->use("default"));
   const std::uint64_t until = world_->binlog.numbers().current_index;
   for (int i = 0; i < 400 && world_->binlog.numbers().oldest_index <= until; ++i) {

@@ -19,9 +19,9 @@ using test::deleted;
 using test::EngineKeys;
 using test::got_job;
 using test::Gots;
-using test::kept;
+using test::tombstone;
 
-class EngineKeptKeys : public EngineKeys {
+class EngineTombstones : public EngineKeys {
  protected:
   // Puts a job and deletes it.
   JobId leave(std::string_view tags = "idp:k:60") {
@@ -40,9 +40,9 @@ class EngineKeptKeys : public EngineKeys {
 
 // How long ----------------------------------------------------------------------------------------
 
-TEST_F(EngineKeptKeys, AKeyIsTakenBeyondTheDelete) {
+TEST_F(EngineTombstones, AKeyIsTakenBeyondTheDelete) {
   const JobId id = put("idp:k:60");
-  EXPECT_EQ(again("idp:k:60"), kept(id));
+  EXPECT_EQ(again("idp:k:60"), tombstone(id));
   world.pass_s(100);
   remove(id);
   EXPECT_FALSE(world.exists(id));
@@ -56,37 +56,37 @@ TEST_F(EngineKeptKeys, AKeyIsTakenBeyondTheDelete) {
   EXPECT_EQ(again("idp:k"), taken());
 }
 
-TEST_F(EngineKeptKeys, TheTimeIsFromOneSecondToTheLongest) {
+TEST_F(EngineTombstones, TheTimeIsFromOneSecondToTheLongest) {
   const JobId shortest = leave("idp:shortest:1");
-  const JobId longest = leave("idp:longest:" + std::to_string(kKeptSecondsMax));
+  const JobId longest = leave("idp:longest:" + std::to_string(kTombstoneSecondsMax));
   world.pass_ms(999);
   EXPECT_EQ(again("idp:shortest"), deleted(shortest));
   world.pass_ms(1);
   EXPECT_EQ(again("idp:shortest"), taken());
-  world.pass_s(kKeptSecondsMax - 2);
+  world.pass_s(kTombstoneSecondsMax - 2);
   world.pass(Duration::nanoseconds(999'999'999));
   EXPECT_EQ(again("idp:longest"), deleted(longest));
   world.pass(Duration::nanoseconds(1));
   EXPECT_EQ(again("idp:longest"), taken());
 }
 
-TEST_F(EngineKeptKeys, WithoutATimeAKeyEndsWithItsJob) {
+TEST_F(EngineTombstones, WithoutATimeAKeyEndsWithItsJob) {
   const JobId id = leave("idp:k");
   EXPECT_EQ(engine.peek(id), JobRef::none);
-  EXPECT_EQ(engine.jobs().remains(), 0U);
+  EXPECT_EQ(engine.jobs().tombstones(), 0U);
   EXPECT_EQ(again("idp:k:60"), taken());
-  EXPECT_TRUE(journal.kept.empty());
+  EXPECT_TRUE(journal.tombstone.empty());
 }
 
 // Before anything has dropped what is over.
-TEST_F(EngineKeptKeys, AKeyWhoseTimeIsOverCountsForNothing) {
+TEST_F(EngineTombstones, AKeyWhoseTimeIsOverCountsForNothing) {
   const JobId first = leave("idp:k:5");
   world.now = world.now + Duration::seconds(5);
-  EXPECT_EQ(engine.jobs().remains(), 1U);
+  EXPECT_EQ(engine.jobs().tombstones(), 1U);
   const JobId second = put("idp:k:7");
-  EXPECT_EQ(engine.jobs().remains(), 0U);
+  EXPECT_EQ(engine.jobs().tombstones(), 0U);
   EXPECT_EQ(journal.forgotten.size(), 1U);
-  EXPECT_EQ(again("idp:k"), kept(second));
+  EXPECT_EQ(again("idp:k"), tombstone(second));
   remove(second);
   EXPECT_EQ(again("idp:k"), deleted(second));
   EXPECT_NE(first, second);
@@ -95,22 +95,22 @@ TEST_F(EngineKeptKeys, AKeyWhoseTimeIsOverCountsForNothing) {
   EXPECT_EQ(again("idp:k"), taken());
 }
 
-TEST_F(EngineKeptKeys, TimeDropsWhatIsOver) {
+TEST_F(EngineTombstones, TimeDropsWhatIsOver) {
   const Instant begin = world.now;
   leave("idp:a:3");
   leave("idp:b:2");
   EXPECT_EQ(engine.next_event(), begin + Duration::seconds(2));
   world.pass_s(2);
-  EXPECT_EQ(engine.jobs().remains(), 1U);
+  EXPECT_EQ(engine.jobs().tombstones(), 1U);
   EXPECT_EQ(engine.next_event(), begin + Duration::seconds(3));
   world.pass_s(1);
-  EXPECT_EQ(engine.jobs().remains(), 0U);
+  EXPECT_EQ(engine.jobs().tombstones(), 0U);
   EXPECT_EQ(journal.forgotten.size(), 2U);
   EXPECT_EQ(engine.memory().used_bytes(), 0U);
   EXPECT_EQ(engine.next_event(), Instant::never());
 }
 
-TEST_F(EngineKeptKeys, ManyThatEndAtOnceAreDroppedBitByBit) {
+TEST_F(EngineTombstones, ManyThatEndAtOnceAreDroppedBitByBit) {
   constexpr std::uint32_t kMany = 3000;
   for (std::uint32_t i = 0; i < kMany; ++i) {
     const JobId id = put("idp:" + std::to_string(i) + ":5");
@@ -121,7 +121,7 @@ TEST_F(EngineKeptKeys, ManyThatEndAtOnceAreDroppedBitByBit) {
   for (std::uint64_t before = kMany; before > 0; ++calls) {
     ASSERT_LE(engine.next_event(), world.now);
     engine.advance(world.now);
-    const std::uint64_t left = engine.jobs().remains();
+    const std::uint64_t left = engine.jobs().tombstones();
     ASSERT_LT(left, before);
     EXPECT_LE(before - left, 500U);
     before = left;
@@ -134,7 +134,7 @@ TEST_F(EngineKeptKeys, ManyThatEndAtOnceAreDroppedBitByBit) {
 
 // Whose it is -------------------------------------------------------------------------------------
 
-TEST_F(EngineKeptKeys, AKeyIsOfTheNameOfATube) {
+TEST_F(EngineTombstones, AKeyIsOfTheNameOfATube) {
   use("t");
   const JobId id = leave();
   use("default");
@@ -148,7 +148,7 @@ TEST_F(EngineKeptKeys, AKeyIsOfTheNameOfATube) {
   EXPECT_EQ(world.tube("t").total_jobs, 0U);
 }
 
-TEST_F(EngineKeptKeys, ADeletedJobIsNoJob) {
+TEST_F(EngineTombstones, ADeletedJobIsNoJob) {
   const JobId id = leave();
   EXPECT_EQ(engine.jobs().size(), 0U);
   EXPECT_EQ(engine.counts().total_jobs, 1U);
@@ -165,7 +165,7 @@ TEST_F(EngineKeptKeys, ADeletedJobIsNoJob) {
   EXPECT_EQ(world.tube().total_jobs, 1U);
 }
 
-TEST_F(EngineKeptKeys, APriorityRaisesNothing) {
+TEST_F(EngineTombstones, APriorityRaisesNothing) {
   const JobId id = leave();
   journal.refuse_from(1, JournalStatus::failed);
   EXPECT_EQ(again("idp:k", 0), deleted(id));
@@ -173,7 +173,7 @@ TEST_F(EngineKeptKeys, APriorityRaisesNothing) {
   EXPECT_EQ(journal.written.size(), 2U);
 }
 
-TEST_F(EngineKeptKeys, AJobLeavesItsKeyFromEveryState) {
+TEST_F(EngineTombstones, AJobLeavesItsKeyFromEveryState) {
   const JobId delayed = world.put(producer, {.delay_s = 9, .tags = "idp:delayed:60"});
   const JobId buried = put("idp:buried:60");
   bury(worker, buried);
@@ -186,10 +186,10 @@ TEST_F(EngineKeptKeys, AJobLeavesItsKeyFromEveryState) {
   EXPECT_EQ(again("idp:delayed"), deleted(delayed));
   EXPECT_EQ(again("idp:buried"), deleted(buried));
   EXPECT_EQ(again("idp:reserved"), deleted(reserved));
-  EXPECT_EQ(again("idp:of_another"), kept(of_another));
+  EXPECT_EQ(again("idp:of_another"), tombstone(of_another));
 }
 
-TEST_F(EngineKeptKeys, TheNextOfALaneIsServedAsAfterAnyDelete) {
+TEST_F(EngineTombstones, TheNextOfALaneIsServedAsAfterAnyDelete) {
   const JobId first = put("con:l idp:k:60");
   const JobId second = put("con:l idp:l:60");
   ASSERT_EQ(world.reserve(producer), first);
@@ -201,7 +201,7 @@ TEST_F(EngineKeptKeys, TheNextOfALaneIsServedAsAfterAnyDelete) {
 
 // Flushes -----------------------------------------------------------------------------------------
 
-TEST_F(EngineKeptKeys, AFlushLeavesNoKeysAndDropsNone) {
+TEST_F(EngineTombstones, AFlushLeavesNoKeysAndDropsNone) {
   const JobId before = leave("idp:before:60");
   put("idp:ready:60");
   world.put(producer, {.delay_s = 9, .tags = "idp:delayed:60"});
@@ -212,11 +212,11 @@ TEST_F(EngineKeptKeys, AFlushLeavesNoKeysAndDropsNone) {
     EXPECT_EQ(again(tags), taken()) << tags;
   }
   EXPECT_EQ(again("idp:before"), deleted(before));
-  EXPECT_EQ(journal.kept.size(), 1U);
+  EXPECT_EQ(journal.tombstone.size(), 1U);
 }
 
 // The jobs of a flush that is under way have their keys no more.
-TEST_F(EngineKeptKeys, AKeyThatAFlushHasFreedMayBeLeftByAnother) {
+TEST_F(EngineTombstones, AKeyThatAFlushHasFreedMayBeLeftByAnother) {
   const JobId flushed = put("idp:k:60");
   journal.refuse_from(1, JournalStatus::later);
   begin_flush(producer);
@@ -235,7 +235,7 @@ TEST_F(EngineKeptKeys, AKeyThatAFlushHasFreedMayBeLeftByAnother) {
 
 // Batches -----------------------------------------------------------------------------------------
 
-TEST_F(EngineKeptKeys, ABatchLeavesTheKeysOfSomeOfItsJobs) {
+TEST_F(EngineTombstones, ABatchLeavesTheKeysOfSomeOfItsJobs) {
   const JobId plain = put("");
   const JobId first = put("idp:first:60");
   const JobId without_time = put("idp:second");
@@ -247,12 +247,12 @@ TEST_F(EngineKeptKeys, ABatchLeavesTheKeysOfSomeOfItsJobs) {
   EXPECT_EQ(result.outcome, Outcome::done);
   EXPECT_EQ(result.jobs, 4U);
   EXPECT_EQ(result.not_found, 2U);
-  const KeptRoom room = {.keys = 2, .bytes = 2 * std::string_view("default").size() + 5 + 5};
-  EXPECT_EQ(journal.kept_room, room);
+  const TombstoneRoom room = {.keys = 2, .bytes = 2 * std::string_view("default").size() + 5 + 5};
+  EXPECT_EQ(journal.tombstone_room, room);
   EXPECT_EQ(journal.written.size(), 4U);
-  ASSERT_EQ(journal.kept.size(), 2U);
-  EXPECT_EQ(journal.kept[0].id, first);
-  EXPECT_EQ(journal.kept[1].id, third);
+  ASSERT_EQ(journal.tombstone.size(), 2U);
+  EXPECT_EQ(journal.tombstone[0].id, first);
+  EXPECT_EQ(journal.tombstone[1].id, third);
   EXPECT_EQ(again("idp:first"), deleted(first));
   EXPECT_EQ(again("idp:second"), taken());
   EXPECT_EQ(again("idp:third"), deleted(third));
@@ -260,7 +260,7 @@ TEST_F(EngineKeptKeys, ABatchLeavesTheKeysOfSomeOfItsJobs) {
   EXPECT_EQ(again("idp:third"), taken());
 }
 
-TEST_F(EngineKeptKeys, WhatABatchLeavesIsWork) {
+TEST_F(EngineTombstones, WhatABatchLeavesIsWork) {
   const auto steps_of = [&](const char* time) {
     std::vector<JobId> ids;
     for (int i = 0; i < 20; ++i) ids.push_back(put("idp:" + std::to_string(i) + time));
@@ -272,32 +272,32 @@ TEST_F(EngineKeptKeys, WhatABatchLeavesIsWork) {
   EXPECT_EQ(steps_of(":60"), without + std::uint64_t{20} * Engine::kStepsPerJob);
 }
 
-TEST_F(EngineKeptKeys, ABatchOfOthersAsksForNoRoomOfKeys) {
+TEST_F(EngineTombstones, ABatchOfOthersAsksForNoRoomOfKeys) {
   put("idp:k:60");
   const std::vector<JobId> ids{put(""), put("idp:l")};
   ASSERT_EQ(world.delete_batch(producer, ids).jobs, 2U);
-  EXPECT_EQ(journal.kept_room, KeptRoom{});
+  EXPECT_EQ(journal.tombstone_room, TombstoneRoom{});
 }
 
 // The journal -------------------------------------------------------------------------------------
 
-TEST_F(EngineKeptKeys, TheJournalHearsOfAKeyWithItsDeletion) {
+TEST_F(EngineTombstones, TheJournalHearsOfAKeyWithItsDeletion) {
   use("tube");
   const JobId id = put("try:3 idp:key:60");
-  EXPECT_EQ(journal.put_room.kept_key_bytes, 3U);
+  EXPECT_EQ(journal.put_room.tombstone_key_bytes, 3U);
   EXPECT_EQ(journal.put_room.tube_name_bytes, 4U);
   world.pass_s(5);
   remove(id);
-  EXPECT_EQ(journal.kept_room, (KeptRoom{.keys = 1, .bytes = 4 + 3}));
-  ASSERT_EQ(journal.kept.size(), 1U);
-  EXPECT_EQ(journal.kept[0].id, id);
-  EXPECT_EQ(journal.kept[0].tube, "tube");
-  EXPECT_EQ(journal.kept[0].key, "key");
-  EXPECT_EQ(journal.kept[0].seconds, 60U);
-  EXPECT_EQ(journal.kept[0].end, world.now + Duration::seconds(60));
-  const JobRef remains = engine.jobs().find_remains(id);
-  const KeptKey told = engine.kept(remains);
-  EXPECT_EQ(told.ref, remains);
+  EXPECT_EQ(journal.tombstone_room, (TombstoneRoom{.keys = 1, .bytes = 4 + 3}));
+  ASSERT_EQ(journal.tombstone.size(), 1U);
+  EXPECT_EQ(journal.tombstone[0].id, id);
+  EXPECT_EQ(journal.tombstone[0].tube, "tube");
+  EXPECT_EQ(journal.tombstone[0].key, "key");
+  EXPECT_EQ(journal.tombstone[0].seconds, 60U);
+  EXPECT_EQ(journal.tombstone[0].end, world.now + Duration::seconds(60));
+  const JobRef tombstone_ref = engine.jobs().find_tombstone(id);
+  const Tombstone told = engine.tombstone(tombstone_ref);
+  EXPECT_EQ(told.ref, tombstone_ref);
   EXPECT_EQ(told.id, id);
   EXPECT_EQ(told.tube_name, "tube");
   EXPECT_EQ(told.key, "key");
@@ -305,15 +305,15 @@ TEST_F(EngineKeptKeys, TheJournalHearsOfAKeyWithItsDeletion) {
   EXPECT_EQ(told.end, world.now + Duration::seconds(60));
   EXPECT_TRUE(journal.forgotten.empty());
   world.pass_s(60);
-  EXPECT_EQ(journal.forgotten, std::vector{remains});
+  EXPECT_EQ(journal.forgotten, std::vector{tombstone_ref});
 }
 
-TEST_F(EngineKeptKeys, APutWithoutATimeAsksForNoRoomOfAKey) {
+TEST_F(EngineTombstones, APutWithoutATimeAsksForNoRoomOfAKey) {
   put("idp:key");
-  EXPECT_EQ(journal.put_room.kept_key_bytes, 0U);
+  EXPECT_EQ(journal.put_room.tombstone_key_bytes, 0U);
 }
 
-TEST_F(EngineKeptKeys, ARefusedDeleteLeavesEverythingAsItWas) {
+TEST_F(EngineTombstones, ARefusedDeleteLeavesEverythingAsItWas) {
   const JobId id = put("idp:k:60");
   const JobId plain = put("");
   const std::uint64_t memory = engine.memory().used_bytes();
@@ -326,7 +326,7 @@ TEST_F(EngineKeptKeys, ARefusedDeleteLeavesEverythingAsItWas) {
     EXPECT_EQ(engine.delete_job(producer, id), outcome);
     engine.check_invariants();
     journal.accept();
-    EXPECT_EQ(again(), kept(id));
+    EXPECT_EQ(again(), tombstone(id));
   }
   for (const JournalStatus status : {JournalStatus::failed, JournalStatus::full}) {
     journal.refuse_from(1, status);
@@ -334,37 +334,37 @@ TEST_F(EngineKeptKeys, ARefusedDeleteLeavesEverythingAsItWas) {
               Outcome::journal_failed);
     engine.check_invariants();
     journal.accept();
-    EXPECT_EQ(again(), kept(id));
+    EXPECT_EQ(again(), tombstone(id));
   }
   EXPECT_EQ(engine.memory().used_bytes(), memory);
-  EXPECT_EQ(engine.jobs().remains(), 0U);
-  EXPECT_TRUE(journal.kept.empty());
+  EXPECT_EQ(engine.jobs().tombstones(), 0U);
+  EXPECT_TRUE(journal.tombstone.empty());
   EXPECT_TRUE(journal.forgotten.empty());
   remove(id);
   EXPECT_EQ(again(), deleted(id));
 }
 
-TEST_F(EngineKeptKeys, WhatTheRecordsOfKeysWillTakeIsKnown) {
-  EXPECT_EQ(journal.promised_keys(), KeptRoom{});
+TEST_F(EngineTombstones, WhatTheRecordsOfKeysWillTakeIsKnown) {
+  EXPECT_EQ(journal.promised_keys(), TombstoneRoom{});
   put("idp:none");
-  EXPECT_EQ(journal.promised_keys(), KeptRoom{});
+  EXPECT_EQ(journal.promised_keys(), TombstoneRoom{});
   const JobId first = put("idp:first:60");
-  EXPECT_EQ(journal.promised_keys(), (KeptRoom{.keys = 1, .bytes = 12}));
+  EXPECT_EQ(journal.promised_keys(), (TombstoneRoom{.keys = 1, .bytes = 12}));
   use("t");
   const JobId other = put("con:l idp:a:60");
-  EXPECT_EQ(journal.promised_keys(), (KeptRoom{.keys = 2, .bytes = 14}));
+  EXPECT_EQ(journal.promised_keys(), (TombstoneRoom{.keys = 2, .bytes = 14}));
   remove(first);
-  EXPECT_EQ(journal.promised_keys(), (KeptRoom{.keys = 1, .bytes = 2}));
+  EXPECT_EQ(journal.promised_keys(), (TombstoneRoom{.keys = 1, .bytes = 2}));
   ASSERT_EQ(world.flush(producer, "t", kAll).jobs, 1U);
   EXPECT_FALSE(world.exists(other));
-  EXPECT_EQ(journal.promised_keys(), KeptRoom{});
+  EXPECT_EQ(journal.promised_keys(), TombstoneRoom{});
 }
 
 // Memory ------------------------------------------------------------------------------------------
 
-TEST_F(EngineKeptKeys, WhatRemainsTakesMemory) {
+TEST_F(EngineTombstones, WhatRemainsTakesMemory) {
   const JobId id = put("idp:k:60");
-  // The body of what remains is the name of the tube.
+  // The body of a tombstone is the name of the tube.
   const std::uint64_t with_job = engine.memory().used_bytes();
   remove(id);
   const std::size_t tag_bytes = JobStore::tag_bytes_of(std::string_view("idp:k:60"));
@@ -382,9 +382,9 @@ TEST_F(EngineKeptKeys, WhatRemainsTakesMemory) {
   EXPECT_EQ(engine.memory().used_bytes(), 0U);
 }
 
-// A tube with a long name makes what remains larger than its job. The jobs count as much from the
+// A tube with a long name makes the tombstone larger than its job. The jobs count as much from the
 // begin, so that deletions do not take what the limit has not let in.
-TEST_F(EngineKeptKeys, DeletionsTakeNoMoreThanThePutsHaveAskedFor) {
+TEST_F(EngineTombstones, DeletionsTakeNoMoreThanThePutsHaveAskedFor) {
   use(std::string(200, 't'));
   std::uint64_t of_first = 0;
   for (const char* const tags : {"idp:k:60", "idp:l:4294967295 try:3", "idp:m"}) {
@@ -397,18 +397,18 @@ TEST_F(EngineKeptKeys, DeletionsTakeNoMoreThanThePutsHaveAskedFor) {
     if (of_first == 0) of_first = engine.memory().used_bytes();
     engine.check_invariants();
   }
-  const std::uint64_t kept = engine.memory().used_bytes();
-  engine.memory().limit(kept + of_first - 1);
+  const std::uint64_t tombstone = engine.memory().used_bytes();
+  engine.memory().limit(tombstone + of_first - 1);
   EXPECT_EQ(world.try_put(producer, engine.take_id(), {.tags = "idp:n:60"}),
             Outcome::out_of_memory);
-  engine.memory().limit(2 * kept);
+  engine.memory().limit(2 * tombstone);
   (void)put("idp:n:60");
 }
 
-TEST_F(EngineKeptKeys, ADeleteThatFindsNoMemoryLeavesEverythingAsItWas) {
+TEST_F(EngineTombstones, ADeleteThatFindsNoMemoryLeavesEverythingAsItWas) {
   const JobId id = put("con:l idp:k:60");
   journal.written.reserve(100);
-  journal.kept.reserve(100);
+  journal.tombstone.reserve(100);
   const std::uint64_t memory = engine.memory().used_bytes();
   Outcome outcome = Outcome::out_of_memory;
   std::int64_t allocations = 0;
@@ -426,13 +426,13 @@ TEST_F(EngineKeptKeys, ADeleteThatFindsNoMemoryLeavesEverythingAsItWas) {
   EXPECT_EQ(again(), deleted(id));
 }
 
-TEST_F(EngineKeptKeys, ABatchThatFindsNoMemoryLeavesEverythingAsItWas) {
+TEST_F(EngineTombstones, ABatchThatFindsNoMemoryLeavesEverythingAsItWas) {
   // So many that the heap of ends and the table have to grow in the middle.
   std::vector<JobId> ids;
   for (int i = 0; i < 100; ++i) ids.push_back(put("idp:" + std::to_string(i) + ":60"));
   ids.push_back(put(""));
   journal.written.reserve(1000);
-  journal.kept.reserve(1000);
+  journal.tombstone.reserve(1000);
   const std::uint64_t memory = engine.memory().used_bytes();
   test::Ended result{Outcome::out_of_memory};
   std::int64_t allocations = 0;
@@ -448,13 +448,13 @@ TEST_F(EngineKeptKeys, ABatchThatFindsNoMemoryLeavesEverythingAsItWas) {
     engine.check_invariants();
     if (result.outcome == Outcome::done) break;
     EXPECT_EQ(engine.memory().used_bytes(), memory);
-    EXPECT_EQ(engine.jobs().remains(), 0U);
+    EXPECT_EQ(engine.jobs().tombstones(), 0U);
     EXPECT_FALSE(journal.has_open_room());
   }
   EXPECT_EQ(result.outcome, Outcome::done);
   EXPECT_EQ(result.jobs, 101U);
   EXPECT_GT(allocations, 5);
-  EXPECT_EQ(engine.jobs().remains(), 100U);
+  EXPECT_EQ(engine.jobs().tombstones(), 100U);
   EXPECT_EQ(again("idp:7"), deleted(ids[7]));
 }
 

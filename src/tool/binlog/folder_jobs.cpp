@@ -1,4 +1,4 @@
-#include "tool/binlog/kept_jobs.hpp"
+#include "tool/binlog/folder_jobs.hpp"
 
 #include <algorithm>
 #include <new>
@@ -21,7 +21,7 @@ bool is_kept_aside(std::string_view name) {
 
 }  // namespace
 
-KeptJobs::KeptJobs()
+FolderJobs::FolderJobs()
     : journal_(disk_, {}),
       now_(os::read_clock()),
       wall_offset_(os::read_wall_offset()),
@@ -29,7 +29,7 @@ KeptJobs::KeptJobs()
       segments_(engine_.jobs()),
       replay_(disk_, engine_, segments_) {}
 
-bool KeptJobs::replay(std::string& error, std::vector<Guess>* guesses) {
+bool FolderJobs::replay(std::string& error, std::vector<Guess>* guesses) {
   haricot::binlog::FolderFacts facts;
   const haricot::binlog::FolderNote note = os::FolderLock::note_in(disk_.descriptor());
   bool good = haricot::binlog::gather_facts(disk_, note, facts, error);
@@ -39,7 +39,7 @@ bool KeptJobs::replay(std::string& error, std::vector<Guess>* guesses) {
   return false;
 }
 
-bool KeptJobs::read(const std::string& path, std::string& error, std::vector<Guess>* guesses) {
+bool FolderJobs::read(const std::string& path, std::string& error, std::vector<Guess>* guesses) {
   if (!disk_.open(path)) {
     error = disk_.last_error();
     return false;
@@ -60,9 +60,9 @@ bool KeptJobs::read(const std::string& path, std::string& error, std::vector<Gue
       return false;
     }
     for (const std::string& name : names) {
-      if (is_kept_aside(name)) kept_aside_.push_back(name);
+      if (is_kept_aside(name)) aside_.push_back(name);
     }
-    std::sort(kept_aside_.begin(), kept_aside_.end());
+    std::sort(aside_.begin(), aside_.end());
     const bool is_read = replay(error, guesses);
     disk_.release_files();
     return is_read;
@@ -72,19 +72,19 @@ bool KeptJobs::read(const std::string& path, std::string& error, std::vector<Gue
   return false;
 }
 
-std::vector<JobRef> KeptJobs::all_in(const binlog::Segment& segment) const {
+std::vector<JobRef> FolderJobs::all_in(const binlog::Segment& segment) const {
   std::vector<JobRef> refs;
   add_all_in(segment, refs);
   return refs;
 }
 
-void KeptJobs::add_all_in(const binlog::Segment& segment, std::vector<JobRef>& refs) const {
+void FolderJobs::add_all_in(const binlog::Segment& segment, std::vector<JobRef>& refs) const {
   for (JobRef ref = segment.first; ref != JobRef::none; ref = segments_.after(ref)) {
-    if (!haricot::binlog::is_remains(engine_.jobs(), ref)) refs.push_back(ref);
+    if (!haricot::binlog::is_tombstone(engine_.jobs(), ref)) refs.push_back(ref);
   }
 }
 
-std::vector<JobRef> KeptJobs::by_id() const {
+std::vector<JobRef> FolderJobs::by_id() const {
   std::vector<JobRef> refs;
   refs.reserve(engine_.jobs().size());
   for (std::size_t i = 0; i < segments_.size(); ++i) {
@@ -96,20 +96,20 @@ std::vector<JobRef> KeptJobs::by_id() const {
   return refs;
 }
 
-std::vector<JobRef> KeptJobs::with_buried_last() {
+std::vector<JobRef> FolderJobs::with_buried_last() {
   std::vector<JobRef> refs = by_id();
   JobStore& jobs = engine_.jobs();
   const auto is_buried = [&jobs](JobRef ref) { return jobs[ref].state() == JobState::buried; };
   const auto buried =
       std::stable_partition(refs.begin(), refs.end(), [&](JobRef ref) { return !is_buried(ref); });
   std::stable_sort(buried, refs.end(), [&jobs](JobRef a, JobRef b) {
-    return jobs.journal_note(a).stamp() < jobs.journal_note(b).stamp();
+    return jobs.journal_fields(a).stamp() < jobs.journal_fields(b).stamp();
   });
   return refs;
 }
 
-std::uint64_t KeptJobs::jobs_in(const binlog::Segment& segment) const {
-  return engine_.jobs().remains() == 0 ? segment.live_jobs : all_in(segment).size();
+std::uint64_t FolderJobs::jobs_in(const binlog::Segment& segment) const {
+  return engine_.jobs().tombstones() == 0 ? segment.live_jobs : all_in(segment).size();
 }
 
 std::string_view state_name(JobState state) {

@@ -1,4 +1,4 @@
-#include "haricot/queue/offers.hpp"
+#include "haricot/queue/serving.hpp"
 
 #include "queue/parts.hpp"
 
@@ -11,12 +11,12 @@ TEST_F(OffersTest, WhoWaitsGetsTheFirstJob) {
   Client& first = open();
   Client& second = open();
   for (Client* client : {&first, &second}) {
-    ASSERT_TRUE(Places::make_room(*client));
+    ASSERT_TRUE(Places::allocate_reserved(*client));
     wait(*client);
   }
   make_ready("", 9);
   const JobRef best = make_ready("", 1);
-  offers.offer(tube);
+  serving.serve(tube);
   ASSERT_EQ(watching.deliveries().size(), 2U);
   EXPECT_EQ(watching.deliveries()[0].client, &first);
   EXPECT_EQ(watching.deliveries()[0].job, best);
@@ -27,13 +27,13 @@ TEST_F(OffersTest, WhoWaitsGetsTheFirstJob) {
 TEST_F(OffersTest, ATubeThatIsBehindGoesOnWithItsTimerAndGivesNothingToOthers) {
   for (int i = 0; i < 5; ++i) {
     Client& client = open();
-    ASSERT_TRUE(Places::make_room(client));
+    ASSERT_TRUE(Places::allocate_reserved(client));
     wait(client);
   }
   for (int i = 0; i < 9; ++i) make_ready();
   // Each job that is handed over costs its delivery, too.
   const Budget budget = state.budget(QueueState::kStepsPerJob + QueueState::kStepsPerDelivery + 2);
-  offers.serve_waiting(tube, budget);
+  serving.serve_waiting(tube, budget);
   EXPECT_TRUE(budget.is_used_up());
   EXPECT_TRUE(tube.is_behind);
   EXPECT_EQ(state.counts.reserved, 2U);
@@ -50,7 +50,7 @@ TEST_F(OffersTest, AJobWhoseTriesAreUsedUpIsBuriedAndRecorded) {
   Client& worker = open();
   const JobRef ref = make_ready("try:1");
   ASSERT_EQ(give(worker), ref);
-  offers.take_back(ref);
+  serving.take_back(ref);
   EXPECT_EQ(places.of(ref), Place::buried);
   ASSERT_EQ(journal.written.size(), 1U);
   EXPECT_EQ(journal.written[0].state, JobState::buried);
@@ -62,7 +62,7 @@ TEST_F(OffersTest, AReleasedJobWaitsForItsDelay) {
   const JobRef ref = make_ready();
   ASSERT_EQ(give(worker), ref);
   state.jobs[ref].delay_s = 7;
-  EXPECT_EQ(offers.to_ready_after_delay(ref, Place::reserved), Outcome::done);
+  EXPECT_EQ(serving.to_ready_after_delay(ref, Place::reserved), Outcome::done);
   EXPECT_EQ(places.of(ref), Place::delayed);
   EXPECT_EQ(tube.delayed.top().deadline, state.now + Duration::seconds(7));
 }

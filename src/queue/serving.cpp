@@ -1,8 +1,8 @@
-#include "haricot/queue/offers.hpp"
+#include "haricot/queue/serving.hpp"
 
 namespace haricot {
 
-JobRef Offers::give(Tube& tube, Client& client) {
+JobRef Serving::give(Tube& tube, Client& client) {
   const JobRef ref = tube.ready.top().job;
   places_.to_reserved(ref, client);
   watching_.charge(client, tube);
@@ -11,7 +11,7 @@ JobRef Offers::give(Tube& tube, Client& client) {
 }
 
 // Hands the next ready job to the worker that waits longest. False: one of the two is missing.
-bool Offers::offer_one(Tube& tube) {
+bool Serving::serve_one(Tube& tube) {
   if (!tube.offers_job()) return false;
   Client* const first = watching_.first_waiting(tube);
   if (first == nullptr) return false;
@@ -25,30 +25,30 @@ bool Offers::offer_one(Tube& tube) {
   return true;
 }
 
-void Offers::offer_to_watchers(Tube& tube) {
-  while (offer_one(tube)) {
+void Serving::serve_watchers(Tube& tube) {
+  while (serve_one(tube)) {
   }
   watching_.announce(tube);
 }
 
-void Offers::serve_waiting(Tube& tube, const Budget& budget) {
+void Serving::serve_waiting(Tube& tube, const Budget& budget) {
   tube.is_behind = false;
-  while (!budget.is_used_up() && offer_one(tube)) state_.steps += QueueState::kStepsPerJob;
+  while (!budget.is_used_up() && serve_one(tube)) state_.steps += QueueState::kStepsPerJob;
   tube.is_behind = tube.offers_job() && watching_.first_waiting(tube) != nullptr;
   watching_.announce(tube);
   if (tube.is_behind) state_.arm_tube(tube);
 }
 
-void Offers::offer_first(Tube& tube, const Budget& budget) {
-  if (offer_one(tube)) {
+void Serving::serve_first(Tube& tube, const Budget& budget) {
+  if (serve_one(tube)) {
     serve_waiting(tube, budget);
   } else {
     watching_.announce(tube);
   }
 }
 
-Outcome Offers::to_ready(JobRef ref, Place from) {
-  if (state_.tube_of(ref).ready.reserve_one()) {
+Outcome Serving::to_ready(JobRef ref, Place from) {
+  if (state_.tube_of(ref).ready.allocate_one()) {
     places_.to_ready(ref, from);
     return Outcome::done;
   }
@@ -56,10 +56,10 @@ Outcome Offers::to_ready(JobRef ref, Place from) {
   return Outcome::buried;
 }
 
-Outcome Offers::to_ready_after_delay(JobRef ref, Place from) {
+Outcome Serving::to_ready_after_delay(JobRef ref, Place from) {
   const Job& job = state_.jobs[ref];
   if (job.delay_s == 0) return to_ready(ref, from);
-  if (state_.tubes[job.tube].delayed.reserve_one()) {
+  if (state_.tubes[job.tube].delayed.allocate_one()) {
     places_.to_delayed(ref, from, state_.now + Duration::seconds(job.delay_s));
     return Outcome::done;
   }
@@ -67,13 +67,13 @@ Outcome Offers::to_ready_after_delay(JobRef ref, Place from) {
   return Outcome::buried;
 }
 
-void Offers::bury_spent(JobRef ref) {
+void Serving::bury_spent(JobRef ref) {
   state_.jobs.count(ref, JobEvent::bury);
   places_.to_buried(ref, Place::reserved);
   tries_.count_spent(ref);
 }
 
-void Offers::take_back(JobRef ref) {
+void Serving::take_back(JobRef ref) {
   if (tries_.is_spent(ref)) [[unlikely]] {
     bury_spent(ref);
     tries_.record_burial(ref);
@@ -82,7 +82,7 @@ void Offers::take_back(JobRef ref) {
     tries_.record_end(ref);
   }
   // If it was in a lane, another job may be open now, whatever has become of this one.
-  offer(state_.tube_of(ref));
+  serve(state_.tube_of(ref));
 }
 
 }  // namespace haricot

@@ -14,7 +14,7 @@
 
 namespace haricot::os {
 
-class DescriptorReserve {
+class SpareDescriptors {
  public:
   // How many to keep if a process may have so many: enough for the files of a binlog, but not all.
   static std::size_t share_of(std::size_t descriptors_max);
@@ -35,7 +35,7 @@ class DescriptorReserve {
  private:
   int model_ = -1;
   std::size_t wanted_ = 0;
-  std::vector<Descriptor> kept_;  // Never allocates after fill().
+  std::vector<Descriptor> spares_;  // Never allocates after fill().
 };
 
 }  // namespace haricot::os

@@ -13,7 +13,7 @@
 namespace haricot::test {
 namespace {
 
-class KeptKeys : public PersistenceTest {
+class Tombstones : public PersistenceTest {
  protected:
   // The answer to the put of a key.
   static std::string put(WireClient& client, const std::string& tags, std::size_t bytes = 3) {
@@ -31,7 +31,7 @@ class KeptKeys : public PersistenceTest {
   }
 };
 
-TEST_F(KeptKeys, OutliveEveryEndOfAServer) {
+TEST_F(Tombstones, OutliveEveryEndOfAServer) {
   ASSERT_TRUE(start({"-s", "20000", "-f", "0"})) << server_.failure();
   std::vector<std::uint64_t> ids;
   for (int round = 0; round < 4; ++round) {
@@ -66,7 +66,7 @@ TEST_F(KeptKeys, OutliveEveryEndOfAServer) {
 }
 
 // The time goes on while no server runs.
-TEST_F(KeptKeys, EndWhileNoServerRuns) {
+TEST_F(Tombstones, EndWhileNoServerRuns) {
   ASSERT_TRUE(start()) << server_.failure();
   const std::uint64_t short_one = leave(*connect(), "idp:short:1");
   const std::uint64_t long_one = leave(*connect(), "idp:long:3600");
@@ -79,7 +79,7 @@ TEST_F(KeptKeys, EndWhileNoServerRuns) {
 }
 
 // With beanstalkd in between, which knows nothing of them and leaves their records where they are.
-TEST_F(KeptKeys, AreThereWhenBeanstalkdHadTheFolder) {
+TEST_F(Tombstones, AreThereWhenBeanstalkdHadTheFolder) {
   ASSERT_TRUE(start()) << server_.failure();
   const std::uint64_t id = leave(*connect(), "idp:key:3600");
   EXPECT_EQ(inserted_id(connect()->put("stays")), id + 1);

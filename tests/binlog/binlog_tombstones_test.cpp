@@ -52,7 +52,7 @@ void make_garbage(World& world) {
   EXPECT_GE(world.binlog.numbers().oldest_index, until);
 }
 
-class BinlogKept : public ::testing::TestWithParam<SyncPolicy> {
+class BinlogTombstones : public ::testing::TestWithParam<SyncPolicy> {
  protected:
   BinlogOptions options() const { return {.file_bytes = 4096, .sync = GetParam()}; }
   SimDisk::Random chance_{7};
@@ -67,7 +67,7 @@ class BinlogKept : public ::testing::TestWithParam<SyncPolicy> {
   }
 };
 
-TEST_P(BinlogKept, OutliveARestart) {
+TEST_P(BinlogTombstones, OutliveARestart) {
   SimDisk disk;
   World world(disk, options());
   const std::string longest = "idp:" + kKeyOfMostBytes + ":4294967295";
@@ -89,7 +89,7 @@ TEST_P(BinlogKept, OutliveARestart) {
 }
 
 // By the wall clock, whether the server runs or not.
-TEST_P(BinlogKept, EndWithTheirTime) {
+TEST_P(BinlogTombstones, EndWithTheirTime) {
   for (const std::int64_t late_ns : {-1, 0}) {
     SimDisk disk;
     World world(disk, options());
@@ -98,16 +98,16 @@ TEST_P(BinlogKept, EndWithTheirTime) {
     const auto again = restart(world, Duration::nanoseconds(0));
     EXPECT_TRUE(again->close());
     World third(disk, options(), end + late_ns);
-    EXPECT_EQ(third.engine.jobs().remains(), late_ns < 0 ? 1U : 0U);
+    EXPECT_EQ(third.engine.jobs().tombstones(), late_ns < 0 ? 1U : 0U);
     EXPECT_EQ(kept_by(third, "idp:key"), late_ns < 0 ? id : 0);
     third.pass(Duration::seconds(61));
-    EXPECT_EQ(third.engine.jobs().remains(), 0U);
+    EXPECT_EQ(third.engine.jobs().tombstones(), 0U);
     third.end_turn();
   }
 }
 
 // A clock that was set back makes no key stay longer than it was to, from the last start on.
-TEST_P(BinlogKept, StayNoLongerThanTheirTimeAfterAStart) {
+TEST_P(BinlogTombstones, StayNoLongerThanTheirTimeAfterAStart) {
   SimDisk disk;
   World world(disk, options());
   const JobId id = put_and_delete(world, "idp:key:60");
@@ -127,7 +127,7 @@ TEST_P(BinlogKept, StayNoLongerThanTheirTimeAfterAStart) {
   EXPECT_EQ(kept_by(again, "idp:key"), 0U);
 }
 
-TEST_P(BinlogKept, MoveWhenTheirFileIsRemoved) {
+TEST_P(BinlogTombstones, MoveWhenTheirFileIsRemoved) {
   SimDisk disk;
   World world(disk, options());
   const std::string longest = "idp:" + kKeyOfMostBytes + ":3600";
@@ -149,7 +149,7 @@ TEST_P(BinlogKept, MoveWhenTheirFileIsRemoved) {
 }
 
 // What is over holds no file.
-TEST_P(BinlogKept, LeaveTheirFileAtTheirEnd) {
+TEST_P(BinlogTombstones, LeaveTheirFileAtTheirEnd) {
   SimDisk disk;
   World world(disk, options());
   for (int i = 0; i < 30; ++i) {
@@ -157,13 +157,13 @@ TEST_P(BinlogKept, LeaveTheirFileAtTheirEnd) {
   }
   EXPECT_GT(world.binlog.numbers().current_index, 1U);
   world.idle();
-  EXPECT_EQ(world.engine.jobs().remains(), 0U);
+  EXPECT_EQ(world.engine.jobs().tombstones(), 0U);
   EXPECT_EQ(world.binlog.numbers().oldest_index, world.binlog.numbers().current_index);
   const auto again = restart(world);
-  EXPECT_EQ(again->engine.jobs().remains(), 0U);
+  EXPECT_EQ(again->engine.jobs().tombstones(), 0U);
 }
 
-TEST_P(BinlogKept, AreWrittenAnewAfterAFailure) {
+TEST_P(BinlogTombstones, AreWrittenAnewAfterAFailure) {
   for (const DiskCall call : {DiskCall::write, DiskCall::start_sync}) {
     if (call == DiskCall::start_sync && GetParam() == SyncPolicy::never) continue;
     SimDisk disk;
@@ -182,7 +182,7 @@ TEST_P(BinlogKept, AreWrittenAnewAfterAFailure) {
 }
 
 // Where the time is over when the disk works again, the deletion alone is left to be written.
-TEST_P(BinlogKept, AreNotWrittenAnewWhenTheyAreOver) {
+TEST_P(BinlogTombstones, AreNotWrittenAnewWhenTheyAreOver) {
   SimDisk disk;
   World world(disk, options());
   const JobId id = world.put({.tags = "idp:key:3"});
@@ -192,7 +192,7 @@ TEST_P(BinlogKept, AreNotWrittenAnewWhenTheyAreOver) {
   EXPECT_EQ(world.delete_job(id), Outcome::done);
   world.idle(Duration::seconds(5));
   EXPECT_TRUE(world.binlog.numbers().refusing);
-  EXPECT_EQ(world.engine.jobs().remains(), 0U);
+  EXPECT_EQ(world.engine.jobs().tombstones(), 0U);
   disk.clear_faults();
   world.idle();
   EXPECT_FALSE(world.binlog.numbers().refusing);
@@ -202,7 +202,7 @@ TEST_P(BinlogKept, AreNotWrittenAnewWhenTheyAreOver) {
 }
 
 // All that lives is written to new files, and keys that are kept are.
-TEST_P(BinlogKept, OutliveTheLossOfTheFolder) {
+TEST_P(BinlogTombstones, OutliveTheLossOfTheFolder) {
   SimDisk disk;
   World world(disk, options());
   const JobId id = put_and_delete(world, "idp:key:3600");
@@ -220,7 +220,7 @@ TEST_P(BinlogKept, OutliveTheLossOfTheFolder) {
 }
 
 // A batch of deletions stands together, however many keys it leaves behind.
-TEST_P(BinlogKept, OfABatchAreRecordedAsOne) {
+TEST_P(BinlogTombstones, OfABatchAreRecordedAsOne) {
   SimDisk disk;
   BinlogOptions large = options();
   large.file_bytes = 352 * 1024;
@@ -245,10 +245,10 @@ TEST_P(BinlogKept, OfABatchAreRecordedAsOne) {
   EXPECT_TRUE(world.close());
   World again(disk, large, world.wall());
   EXPECT_EQ(world.compare(again, world.binlog.records(), true), "") << again.replay_text();
-  EXPECT_EQ(again.engine.jobs().remains(), kJobs);
+  EXPECT_EQ(again.engine.jobs().tombstones(), kJobs);
 }
 
-INSTANTIATE_TEST_SUITE_P(With, BinlogKept, kEachSyncPolicy, name_of_policy);
+INSTANTIATE_TEST_SUITE_P(With, BinlogTombstones, kEachSyncPolicy, name_of_policy);
 
 }  // namespace
 }  // namespace haricot::binlog

@@ -1,7 +1,7 @@
 // How jobs come to workers, and back to their tubes.
 //
 // An open tube never has a job to give and a worker that waits for it for longer than a call. So
-// who has made a job ready, or has ended a reservation, offers the tube.
+// who has made a job ready, or has ended a reservation, serves the tube.
 
 #pragma once
 
@@ -19,18 +19,18 @@
 
 namespace haricot {
 
-class Offers {
+class Serving {
  public:
   // All of them outlive this.
-  Offers(QueueState& state, Tries& tries, Places& places, Watching& watching)
+  Serving(QueueState& state, Tries& tries, Places& places, Watching& watching)
       : state_(state), tries_(tries), places_(places), watching_(watching) {}
 
   // Gives the first job of the tube to the client. Requires: there is one that is open, room in the
   // client's heap, and the client does not wait.
   JobRef give(Tube& tube, Client& client);
   // Hands out ready jobs until jobs or workers run out.
-  void offer(Tube& tube) {
-    if (has_watchers(tube)) offer_to_watchers(tube);
+  void serve(Tube& tube) {
+    if (has_watchers(tube)) serve_watchers(tube);
   }
   // Whether somebody waits for its jobs, or has to be told of them.
   static bool has_watchers(const Tube& tube) {
@@ -41,7 +41,7 @@ class Offers {
   // goes on with them.
   void serve_waiting(Tube& tube, const Budget& budget);
   // The first job never waits for a budget, because that of another put does not either.
-  void offer_first(Tube& tube, const Budget& budget);
+  void serve_first(Tube& tube, const Budget& budget);
 
   // Each moves a job from that place; done, or buried: a job that cannot get there for want of
   // memory is buried, as that needs none, and somebody can see it.
@@ -54,8 +54,8 @@ class Offers {
   void take_back(JobRef ref);
 
  private:
-  void offer_to_watchers(Tube& tube);
-  bool offer_one(Tube& tube);
+  void serve_watchers(Tube& tube);
+  bool serve_one(Tube& tube);
 
   QueueState& state_;
   Tries& tries_;

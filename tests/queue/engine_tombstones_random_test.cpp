@@ -18,10 +18,10 @@ namespace {
 
 using test::Again;
 using test::deleted;
-using test::kept;
 using test::Random;
+using test::tombstone;
 
-class EngineKeptRandom : public test::EngineKeys {
+class EngineTombstonesRandom : public test::EngineKeys {
  protected:
   using Place = std::pair<std::string, std::string>;  // A tube and a key.
   struct KnownJob {
@@ -80,11 +80,11 @@ class EngineKeptRandom : public test::EngineKeys {
   Again expected_of(const Place& place) const {
     if (place.second.empty()) return {Outcome::done};
     if (const auto holder = holders.find(place); holder != holders.end()) {
-      return kept(holder->second);
+      return tombstone(holder->second);
     }
-    const auto remains = left.find(place);
-    const bool is_left = remains != left.end() && remains->second.end > world.now;
-    return is_left ? deleted(remains->second.id) : Again{Outcome::done};
+    const auto tombstone_ref = left.find(place);
+    const bool is_left = tombstone_ref != left.end() && tombstone_ref->second.end > world.now;
+    return is_left ? deleted(tombstone_ref->second.id) : Again{Outcome::done};
   }
 
   void forget(JobId id, bool leaves_key) {
@@ -174,7 +174,7 @@ class EngineKeptRandom : public test::EngineKeys {
     }
     world.pass(duration);
     std::erase_if(left, [&](const auto& entry) { return entry.second.end <= world.now; });
-    ASSERT_EQ(engine.jobs().remains(), left.size());
+    ASSERT_EQ(engine.jobs().tombstones(), left.size());
   }
 
   Random random;
@@ -183,7 +183,7 @@ class EngineKeptRandom : public test::EngineKeys {
   std::map<Place, Left> left;
 };
 
-TEST_F(EngineKeptRandom, DoesWhatTheModelDoes) {
+TEST_F(EngineTombstonesRandom, DoesWhatTheModelDoes) {
   for (int i = 0; i < 20'000; ++i) {
     SCOPED_TRACE("step " + std::to_string(i));
     step();
@@ -192,10 +192,10 @@ TEST_F(EngineKeptRandom, DoesWhatTheModelDoes) {
     ASSERT_EQ(engine.jobs().size(), jobs.size());
     if (jobs.size() > 30) flush();
   }
-  EXPECT_GT(journal.kept.size(), 100U);
+  EXPECT_GT(journal.tombstone.size(), 100U);
   EXPECT_GT(journal.forgotten.size(), 100U);
   world.pass_s(4);
-  EXPECT_EQ(engine.jobs().remains(), 0U);
+  EXPECT_EQ(engine.jobs().tombstones(), 0U);
 }
 
 }  // namespace

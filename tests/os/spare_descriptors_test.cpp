@@ -1,6 +1,6 @@
 // A process without a free descriptor, whose binlog goes on all the same.
 
-#include "os/descriptor_reserve.hpp"
+#include "os/spare_descriptors.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -42,19 +42,19 @@ std::string name_of(int number) {
   return "binlog." + std::to_string(number);
 }
 
-TEST(DescriptorReserve, IsAPartOfWhatThereIsAndNeverMuch) {
-  EXPECT_EQ(DescriptorReserve::share_of(32), 8U);
-  EXPECT_EQ(DescriptorReserve::share_of(1024), 32U);
-  EXPECT_EQ(DescriptorReserve::share_of(0), 0U);
+TEST(SpareDescriptors, IsAPartOfWhatThereIsAndNeverMuch) {
+  EXPECT_EQ(SpareDescriptors::share_of(32), 8U);
+  EXPECT_EQ(SpareDescriptors::share_of(1024), 32U);
+  EXPECT_EQ(SpareDescriptors::share_of(0), 0U);
 }
 
-TEST(DescriptorReserve, GivesFilesADescriptorWhenNobodyElseGetsOne) {
+TEST(SpareDescriptors, GivesFilesADescriptorWhenNobodyElseGetsOne) {
   const test::TemporaryFolder folder;
   EXPECT_EQ(result_in_child([&folder] {
               FolderDisk disk;
               EXPECT_TRUE(disk.open(folder.path()));
               limit_descriptors(40);
-              disk.reserve_descriptors(3);
+              disk.set_spare_descriptors(3);
               const std::vector<Descriptor> taken = take_all();
               FileHandle files[4];
               for (int i = 0; i < 3; ++i) {
@@ -79,19 +79,19 @@ TEST(DescriptorReserve, GivesFilesADescriptorWhenNobodyElseGetsOne) {
             0);
 }
 
-TEST(DescriptorReserve, IsFilledUpAgainWhenThereIsSomethingToBeHad) {
+TEST(SpareDescriptors, IsFilledUpAgainWhenThereIsSomethingToBeHad) {
   EXPECT_EQ(result_in_child([] {
               limit_descriptors(40);
               std::vector<Descriptor> taken = take_all();
-              DescriptorReserve reserve;
-              reserve.fill(0, 4);
-              EXPECT_FALSE(reserve.release_one());
+              SpareDescriptors spares;
+              spares.fill(0, 4);
+              EXPECT_FALSE(spares.release_one());
               taken.resize(taken.size() - 6);
-              reserve.refill();
+              spares.refill();
               EXPECT_EQ(take_all().size(), 2U);
               const std::vector<Descriptor> rest = take_all();
-              for (int i = 0; i < 4; ++i) EXPECT_TRUE(reserve.release_one());
-              EXPECT_FALSE(reserve.release_one());
+              for (int i = 0; i < 4; ++i) EXPECT_TRUE(spares.release_one());
+              EXPECT_FALSE(spares.release_one());
               EXPECT_EQ(take_all().size(), 4U);
               return 0;
             }),

@@ -16,11 +16,11 @@
 
 namespace haricot::tool {
 
-class KeptJobs {
+class FolderJobs {
  public:
-  KeptJobs();
-  KeptJobs(const KeptJobs&) = delete;
-  KeptJobs& operator=(const KeptJobs&) = delete;
+  FolderJobs();
+  FolderJobs(const FolderJobs&) = delete;
+  FolderJobs& operator=(const FolderJobs&) = delete;
 
   // Reads the folder. False: it is not one that a server would start with, and `error` says why.
   // With `guesses`, what no server would guess is guessed, and told there.
@@ -31,7 +31,7 @@ class KeptJobs {
   const binlog::Segments& segments() const { return segments_; }
   const Engine& engine() const { return engine_; }
   // Files of what servers could not read, or left aside.
-  const std::vector<std::string>& names_kept_aside() const { return kept_aside_; }
+  const std::vector<std::string>& names_aside() const { return aside_; }
   // The process that has the folder in use, or 0.
   int user() const { return user_; }
 
@@ -57,7 +57,7 @@ class KeptJobs {
   Engine engine_;
   binlog::Segments segments_;
   binlog::Replay replay_;
-  std::vector<std::string> kept_aside_;
+  std::vector<std::string> aside_;
   int user_ = 0;
 };
 
