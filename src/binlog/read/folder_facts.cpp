@@ -52,9 +52,12 @@ bool was_never_safe(const FolderFacts& facts, std::size_t index, std::string_vie
   if (!has_lost_its_head(bytes) || facts.store_id() != note.store_id) return false;
   const std::uint64_t number = facts.files[index].name_number;
   if (note.ids_end != 0 && number > note.newest) return true;
-  if (index + 1 == facts.files.size()) return false;
-  const auto& next = facts.files[index + 1].identity.signature;
-  if (!next || !knows_end_of(*next, number)) return false;
+  // Several may have been begun: the next start knows the end of the last of them.
+  std::size_t next = index + 1;
+  while (next < facts.files.size() && !facts.files[next].identity.signature) ++next;
+  if (next == facts.files.size()) return false;
+  const std::uint64_t last = facts.files[next - 1].name_number;
+  if (!knows_end_of(*facts.files[next].identity.signature, last)) return false;
   // Nothing in it is of beanstalkd. Whether it was durable is told by the marks of the next one.
   for (const FileKind kind : {FileKind::beanstalkd_v7, FileKind::beanstalkd_v5}) {
     FileIdentity legacy;

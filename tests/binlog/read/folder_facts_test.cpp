@@ -150,6 +150,23 @@ TEST_F(Facts, AFileBehindASealIsOurs) {
   EXPECT_EQ(identity(5).kind, FileKind::checked) << "the note knows it";
 }
 
+TEST_F(Facts, FilesThatLostTheirHeadsAreOursByTheStartThatReadThem) {
+  const std::string begun = std::string(200, '\0') + std::string(600, 'x');
+  disk_.zero(name(2), disk_.bytes_of(name(2)).size() - 84, 84);  // No seal is in front of them.
+  disk_.put(name(3), begun);
+  disk_.put(name(4), begun);
+  gather({.store_id = store_id_});
+  for (const std::size_t i : {2U, 3U}) {
+    EXPECT_EQ(facts_.files[i].identity.kind, FileKind::checked) << i;
+  }
+  // What nobody knows the end of is none.
+  disk_.put(name(5), begun);
+  gather({.store_id = store_id_});
+  for (const std::size_t i : {2U, 3U, 4U}) {
+    EXPECT_NE(facts_.files[i].identity.kind, FileKind::checked) << i;
+  }
+}
+
 TEST_F(Facts, AFileThatCannotBeReadEndsIt) {
   disk_.inject({.nth = 3, .call = DiskCall::read});
   FolderFacts facts;
