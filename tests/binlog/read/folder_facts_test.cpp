@@ -154,6 +154,7 @@ TEST_F(Facts, FilesThatLostTheirHeadsAreOursByTheStartThatReadThem) {
   const std::string begun = std::string(200, '\0') + std::string(600, 'x');
   // Nothing in front of them says anything.
   for (const std::uint64_t n : {1U, 2U}) ASSERT_EQ(disk_.remove(name(n)), DiskStatus::ok);
+  ASSERT_EQ(disk_.sync_folder(), DiskStatus::ok);
   disk_.put(name(3), begun);
   disk_.put(name(4), begun);
   gather({.store_id = store_id_});
