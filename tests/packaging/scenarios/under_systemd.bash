@@ -88,8 +88,8 @@ said() { # said DESCRIPTOR: the next line.
   printf '%s' "${line%$'\r'}"
 }
 exec 3<>/dev/tcp/127.0.0.1/11300 4<>/dev/tcp/127.0.0.1/11300
-printf 'watch kept\r\nuse kept\r\nput 0 0 600 3\r\nabc\r\nreserve\r\n' >&3
-equal "watched" "$(said 3)" "WATCHING 2"
+printf 'watch kept\r\nignore default\r\nuse kept\r\nput 0 0 600 3\r\nabc\r\nreserve\r\n' >&3
+equal "watched" "$(said 3)$(said 3)" "WATCHING 2WATCHING 1"
 equal "used" "$(said 3)" "USING kept"
 held=$(said 3)
 held=${held#INSERTED }
