@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -159,19 +160,41 @@ ServerInfo server_info(const os::Options& options) {
   return info;
 }
 
-// What the process before has left. Nothing: there is none, or it cannot be used, as the log tells.
-std::optional<os::TakeOver> open_last(std::vector<os::NamedDescriptor> parcel, os::Log& log) {
-  if (parcel.empty()) return std::nullopt;
+// What the process before has left with the service manager, under these names.
+struct Last {
+  std::vector<std::string> names;
+  std::optional<os::TakeOver> state;  // Nothing: there is none, or it cannot be used.
+
+  // From here on no other start begins with it.
+  void forget(os::Notifier& notifier) {
+    for (const std::string& name : names) notifier.forget_stored(name);
+    names.clear();
+    state.reset();
+  }
+};
+
+Last open_last(std::vector<os::NamedDescriptor> parcel, os::Log& log) {
+  Last last;
+  if (parcel.empty()) return last;
+  for (const os::NamedDescriptor& part : parcel) last.names.push_back(part.name);
   std::string error;
-  std::optional<os::TakeOver> last = os::TakeOver::open(std::move(parcel), error);
-  if (!last) log.event(os::Level::warning, "hand-over-refused", {{"message", error}});
+  last.state = os::TakeOver::open(std::move(parcel), error);
+  if (!last.state) log.event(os::Level::warning, "hand-over-refused", {{"message", error}});
   return last;
+}
+
+ServiceTransfer::Read read_last(os::TakeOver& last, os::Daemon& daemon, Service& service) {
+  try {
+    return last.read(daemon, service, os::read_clock());
+  } catch (const std::bad_alloc&) {
+    return ServiceTransfer::Read::broken;
+  }
 }
 
 // Goes on with the connections and jobs of the process before. False: not even the jobs can be
 // trusted.
 bool take_over(os::TakeOver& last, os::Daemon& daemon, Service& service, os::Log& log) {
-  switch (last.read(daemon, service, os::read_clock())) {
+  switch (read_last(last, daemon, service)) {
     case ServiceTransfer::Read::good:
       break;
     case ServiceTransfer::Read::other_jobs:
@@ -179,7 +202,8 @@ bool take_over(os::TakeOver& last, os::Daemon& daemon, Service& service, os::Log
                 {{"message", "the binlog has other jobs than the server before: all are ready"}});
       break;
     case ServiceTransfer::Read::broken:
-      log.event(os::Level::warning, "hand-over-refused", {{"message", "the state cannot be used"}});
+      log.event(os::Level::warning, "hand-over-refused",
+                {{"message", "the state cannot be used: the next start begins without it"}});
       return false;
   }
   log.event(os::Level::info, "taken-over",
@@ -231,20 +255,18 @@ std::optional<int> read_binlog(os::BinlogFolder& binlog, Engine& engine,
 }
 
 // From the first answer to the last one.
-int run(os::Daemon& daemon, Service& service, os::BinlogFolder* binlog,
-        std::optional<os::TakeOver> last, const os::Options& options, os::Notifier& notifier,
-        os::Log& log) {
+int run(os::Daemon& daemon, Service& service, os::BinlogFolder* binlog, Last last,
+        const os::Options& options, os::Notifier& notifier, os::Log& log) {
   std::string error;
   if (!daemon.open(error)) return fail(log, error, EXIT_FAILURE);
-  if (last && !take_over(*last, daemon, service, log)) return EXIT_FAILURE;
+  if (last.state && !take_over(*last.state, daemon, service, log)) {
+    last.forget(notifier);
+    return EXIT_FAILURE;
+  }
   log.event(os::Level::info, "ready", {{"jobs", service.engine().jobs().size()}});
   log.flush();
   notifier.ready("serving");
-  // Until here another start could have begun with it again.
-  if (last) {
-    for (const os::NamedDescriptor& part : last->parts()) notifier.forget_stored(part.name);
-    last.reset();
-  }
+  last.forget(notifier);
   daemon.run();
   notifier.stopping();
   const bool hands_over =
@@ -282,9 +304,9 @@ int serve(const os::Options& options, os::Log& log) {
   os::BinlogFolder* const binlog = folder ? &*folder : nullptr;
 
   os::Inherited inherited = os::take_inherited();
-  std::optional<os::TakeOver> last = open_last(std::move(inherited.parcel), log);
+  Last last = open_last(std::move(inherited.parcel), log);
   std::vector<os::Listener> listeners =
-      find_listeners(options, std::move(inherited.sockets), last, log, error);
+      find_listeners(options, std::move(inherited.sockets), last.state, log, error);
   if (listeners.empty()) return fail(log, error, kExitCannotListen);
 
   if (!options.user.empty()) {

@@ -1,8 +1,10 @@
 // A restart under a service manager that keeps descriptors: connections, reservations, waits,
 // bodies that are under way and answers that nobody has read go on in the next process.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <memory>
@@ -49,6 +51,18 @@ class Manager {
   }
   ~Manager() { drop_all(); }
   std::size_t kept() const { return kept_.size(); }
+  // Another state takes the place of the one that was given.
+  void exchange_state() {
+    for (Kept& one : kept_) {
+      if (one.name != "parcel-state") continue;
+      const int other = ::memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+      const std::string bytes = std::string("\1\0\0\0", 4) + std::string(100, 'x');
+      EXPECT_EQ(::write(other, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+      constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+      EXPECT_EQ(::fcntl(other, F_ADD_SEALS, kSeals), 0);
+      ::close(std::exchange(one.descriptor, other));
+    }
+  }
 
   ServerOptions passing(ServerOptions options) const {
     std::string names;
@@ -205,6 +219,23 @@ TEST_F(HandOver, AStartThatEndsInTheMiddleTakesNothingAway) {
   ASSERT_TRUE(server_.launch(manager_.passing(managed(address_))));
   ASSERT_EQ(manager_.count_forgotten(), manager_.kept()) << server_.standard_error();
   EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
+}
+
+TEST_F(HandOver, AStateThatIsDamagedIsForgottenAndTheServerServes) {
+  start_first();
+  const Client client = connect();
+  ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");
+  manager_.keep_all(server_);
+  manager_.exchange_state();
+  ASSERT_TRUE(server_.launch(manager_.passing(managed(address_))));
+  ASSERT_EQ(manager_.count_forgotten(), manager_.kept()) << server_.standard_error();
+  manager_.drop_all();
+  EXPECT_TRUE(client->at_eof());
+  WireClient another;
+  ASSERT_TRUE(another.connect_tcp(port_)) << another.failure();
+  EXPECT_EQ(another.ask("peek 1"), "NOT_FOUND\r\n");
+  const std::string said = server_.standard_error();
+  EXPECT_NE(said.find("the state is damaged"), std::string::npos) << said;
 }
 
 TEST_F(HandOver, CanBeSwitchedOff) {
