@@ -59,6 +59,12 @@ FolderDisk::Held FolderDisk::try_to_hold() {
       !newest.file || read_open(newest.file.get(), newest_, name) == DiskStatus::ok;
   if (!find_numbers(numbers)) return Held::failed;
   if (numbers.empty() || numbers.back() != newest.number) return Held::changed;
+  // A list leaves out a file that gets its name meanwhile, though a newer one may be in it.
+  const bool are_held = std::all_of(numbers.begin(), numbers.end(), [this](std::uint64_t number) {
+    return std::any_of(held_.begin(), held_.end(),
+                       [number](const HeldFile& held) { return held.number == number; });
+  });
+  if (!are_held) return Held::changed;
   return is_read ? Held::all : Held::failed;
 }
 
