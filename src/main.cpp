@@ -305,6 +305,11 @@ int serve(const os::Options& options, os::Log& log) {
 
   os::Inherited inherited = os::take_inherited();
   Last last = open_last(std::move(inherited.parcel), log);
+  if (!last.state && !last.names.empty()) {
+    // The sockets in it would keep this process from listening.
+    last.forget(notifier);
+    (void)notifier.wait_until_read();
+  }
   std::vector<os::Listener> listeners =
       find_listeners(options, std::move(inherited.sockets), last.state, log, error);
   if (listeners.empty()) return fail(log, error, kExitCannotListen);
