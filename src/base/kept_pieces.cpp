@@ -73,6 +73,7 @@ std::size_t KeptPieces::give_back(std::size_t bytes) {
   while (gone < bytes && bytes_to_go_ > 0) {
     CHECK(oldest_ != nullptr && age_ - oldest_->age >= since_age_.size());
     const Note note = *oldest_;
+    CHECK(note.older == nullptr);
     void* const memory = oldest_;
     remove(note);
     const std::size_t freed = std::min(bytes - gone, note.bytes);

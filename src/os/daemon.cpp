@@ -187,7 +187,7 @@ bool Daemon::take_over(Descriptor socket, ServiceTransfer& transfer, StateReader
   if (session == nullptr) return true;
   connection->attach(*session);
   if (!poller_.add(*connection, EPOLLIN)) return false;
-  connection.release();  // Its session has it.
+  (void)connection.release();  // Its session has it.
   return true;
 }
 
