@@ -271,14 +271,14 @@ int run(os::Daemon& daemon, Service& service, os::BinlogFolder* binlog, Last las
   notifier.stopping();
   const bool hands_over =
       options.hands_over && notifier.is_open() && daemon.come_to_rest(kPatience);
-  const bool all_tombstones = binlog == nullptr || binlog->close();
+  const bool is_all_kept = binlog == nullptr || binlog->close();
   daemon.send_last_answers();
-  if (hands_over && all_tombstones) {
+  if (hands_over && is_all_kept) {
     hand_over(daemon, service, binlog == nullptr ? Bodies::in_state : Bodies::in_journal, options,
               notifier, log);
   }
   log.event(os::Level::info, "stopped", {{"jobs", service.engine().jobs().size()}});
-  return all_tombstones ? EXIT_SUCCESS : EXIT_FAILURE;
+  return is_all_kept ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int serve(const os::Options& options, os::Log& log) {

@@ -62,15 +62,7 @@ ServiceTransfer::Read ServiceTransfer::read_queue(StateReader& from) {
   Bodies bodies = Bodies::in_state;
   from.value(bodies);
   from.value(sessions_);
-  switch (service_.engine_.transfer().read(from, bodies)) {
-    case StateTransfer::Read::good:
-      return Read::good;
-    case StateTransfer::Read::other_jobs:
-      return Read::other_jobs;
-    case StateTransfer::Read::broken:
-      break;
-  }
-  return Read::broken;
+  return service_.engine_.transfer().read(from, bodies);
 }
 
 bool ServiceTransfer::read_session(StateReader& from, void* owner, bool is_local, Instant now,

@@ -32,11 +32,7 @@ class ServiceTransfer {
   // is_at_rest(). May throw std::bad_alloc.
   void write(StateWriter& to, Bodies bodies) const;
 
-  enum class Read : std::uint8_t {
-    good,
-    other_jobs,  // The journal has others. They stay, and sessions go on without those they held.
-    broken,      // It cannot be, or there is no memory: the service is of no use.
-  };
+  using Read = StateTransfer::Read;
   // Requires: the service has no session, and no job but those that its journal has brought back.
   // May throw std::bad_alloc, with the same end as `broken`.
   [[nodiscard]] Read read_queue(StateReader& from);
