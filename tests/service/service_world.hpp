@@ -28,14 +28,10 @@ class ServiceWorld {
  public:
   explicit ServiceWorld(std::uint32_t job_bytes_max = kJobBytesMaxDefault)
       : now(Instant::at(1'000'000'000'000)),
-        service(with_limit(info, job_bytes_max), journal, now) {
-    Memory::give_all_back();  // What an earlier test has left has no turns here.
-  }
+        service(with_limit(info, job_bytes_max), journal, now) {}
 
   explicit ServiceWorld(const Limits& limits)
-      : now(Instant::at(1'000'000'000'000)), service(with_limits(info, limits), journal, now) {
-    Memory::give_all_back();
-  }
+      : now(Instant::at(1'000'000'000'000)), service(with_limits(info, limits), journal, now) {}
 
   Session& connect(void* owner = nullptr, bool is_local = false) {
     Session* session = service.open(owner, is_local);
