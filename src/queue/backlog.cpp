@@ -115,7 +115,8 @@ void Backlog::end_pause(Tube& tube) {
 // The end of a TTR is not recorded in the journal where a job may be tried as often as it takes:
 // after a restart no job is reserved anyway.
 void Backlog::fire_client(Client& client, const Budget& budget) {
-  while (!budget.is_used_up() && !client.reserved_.empty() &&
+  const bool may_end = !client.is_touching_all_;
+  while (may_end && !budget.is_used_up() && !client.reserved_.empty() &&
          client.reserved_.top().deadline <= state_.now) {
     state_.steps += QueueState::kStepsPerJob;
     const JobRef ref = client.reserved_.top().job;
@@ -126,9 +127,8 @@ void Backlog::fire_client(Client& client, const Budget& budget) {
   if (client.waiting_) {
     const bool is_soon = watching_.is_deadline_soon(client);
     if (is_soon || client.wait_end_ <= state_.now) {
-      watching_.end_wait(client);
-      const auto kind = is_soon ? Delivery::Kind::deadline_soon : Delivery::Kind::timed_out;
-      watching_.deliver({.client = &client, .kind = kind});
+      watching_.end_wait_without_job(
+          client, is_soon ? Delivery::Kind::deadline_soon : Delivery::Kind::timed_out);
     }
   }
   state_.arm_client(client);
@@ -336,8 +336,27 @@ TaskState Backlog::do_piece(Task& task, WeightedWatch& watch, const Budget& budg
   return TaskState::done;
 }
 
-// What nobody has asked for
-// ------------------------------------------------------------------------
+// TTRs -------------------------------------------------------------------------------------------
+
+Outcome Backlog::touch_all(Client& client) {
+  allocate_task();
+  client.is_touching_all_ = true;
+  return begin(client, nullptr, TouchAll{client.held_jobs(), state_.now});
+}
+
+TaskState Backlog::do_piece(Task& task, TouchAll& touch, const Budget& budget) {
+  Client& client = *task.client;
+  for (; touch.left > 0 && !budget.is_used_up(); --touch.left) {
+    places_.touch_in_turn(client, touch.left - 1, touch.since);
+    state_.steps += QueueState::kStepsPerJob;
+  }
+  if (touch.left > 0) return TaskState::goes_on;
+  client.is_touching_all_ = false;
+  answer(task, {.kind = Delivery::Kind::touched_all, .count = client.held_jobs()});
+  return TaskState::done;
+}
+
+// What nobody has asked for ----------------------------------------------------------------------
 
 TaskState Backlog::do_piece(Task&, EndedKeys&, const Budget& budget) {
   keys_.drop_ended(budget);

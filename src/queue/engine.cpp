@@ -173,7 +173,7 @@ std::uint32_t Engine::next_of_lane_steps(JobId id) const {
   return lanes_.has(ref) ? watching_.offer_steps(tube) : tube.many_watchers * kStepsPerJob;
 }
 
-ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
+ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now, WaitFor what) {
   state_.now = now;
   CHECK(!client.is_busy());
   mark_worker(client);
@@ -184,7 +184,7 @@ ReserveResult Engine::reserve(Client& client, Instant wait_end, Instant now) {
   if (watching_.is_deadline_soon(client)) return {Outcome::deadline_soon};
   if (wait_end <= now) return {Outcome::timed_out};
   backlog_.allocate_delivery();
-  watching_.start_waiting(client, wait_end, false);
+  watching_.start_waiting(client, wait_end, what);
   return {Outcome::waiting};
 }
 
@@ -208,10 +208,8 @@ ReserveResult Engine::reserve_job(Client& client, JobId id, Instant now) {
   return {Outcome::done, ref};
 }
 
-void Engine::stop_waiting(Client& client) {
-  if (!client.waiting_) return;
-  watching_.end_wait(client);
-  watching_.deliver({.client = &client, .kind = Delivery::Kind::timed_out});
+void Engine::stop_waiting(Client& client, Delivery::Kind why) {
+  if (client.waiting_) watching_.end_wait_without_job(client, why);
 }
 
 Outcome Engine::delete_job(Client& client, JobId id) {

@@ -34,7 +34,7 @@ Outcome Engine::reserve_batch(Client& client, std::uint32_t count, BatchBound bo
   if (!is_empty) return Outcome::done;
   if (watching_.is_deadline_soon(client)) return Outcome::deadline_soon;
   if (wait_end <= now) return Outcome::timed_out;
-  watching_.start_waiting(client, wait_end, true);
+  watching_.start_waiting(client, wait_end, WaitFor::batch);
   return Outcome::waiting;
 }
 
@@ -59,6 +59,12 @@ Outcome Engine::flush(Client& client, std::string_view tube_name, JobStates stat
 Outcome Engine::watch(Client& client, std::string_view tube, std::uint32_t weight) {
   CHECK(!client.is_busy());
   return backlog_.watch(client, tube, weight);
+}
+
+Outcome Engine::touch_all(Client& client, Instant now) {
+  state_.now = now;
+  CHECK(!client.is_busy());
+  return backlog_.touch_all(client);
 }
 
 Outcome Engine::set_weighted(Client& client, bool weighted) {

@@ -294,6 +294,7 @@ class Inspection {
     CHECK(engine_.state_.clients[client.ref_] == &client);
     CHECK(engine_.state_.tubes.find(client.used_->name) == client.used_);
     CHECK(!(client.waiting_ && client.has_task_));
+    CHECK(!client.is_touching_all_ || client.has_task_);
     CHECK(client.waiting_ || client.wait_end_ == Instant::never());
     std::unordered_set<const Tube*> watched;
     for (std::uint32_t i = 0; i < client.watches_.size(); ++i) {
@@ -373,6 +374,7 @@ class Inspection {
 
   void check_work(const engine_tasks::ClosedClient& closed) { check_closed_client(closed); }
   void check_work(const engine_tasks::Kick& kick) { CHECK(kick.left > 0); }
+  void check_work(const engine_tasks::TouchAll& touch) { CHECK(touch.left > 0); }
   void check_work(const engine_tasks::Flush& flush) {
     if (flush.has_begun()) ++flushes_begun_;
   }

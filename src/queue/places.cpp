@@ -220,4 +220,10 @@ void Places::touch(Client& holder, JobRef ref) {
                            state_.jobs);
 }
 
+void Places::touch_in_turn(Client& holder, std::uint32_t index, Instant since) {
+  DeadlineEntry entry = holder.reserved_.at(index);
+  entry.deadline = since + Duration::seconds(state_.jobs[entry.job].ttr_s);
+  holder.reserved_.replace(index, entry, state_.jobs);
+}
+
 }  // namespace haricot

@@ -16,8 +16,8 @@ bool Serving::serve_one(Tube& tube) {
   Client* const first = watching_.first_waiting(tube);
   if (first == nullptr) return false;
   const JobRef ref = tube.ready.top().job;
-  const auto kind =
-      first->waits_for_batch_ ? Delivery::Kind::reserved_in_batch : Delivery::Kind::reserved;
+  const bool is_batch = first->waits_for_ == WaitFor::batch;
+  const auto kind = is_batch ? Delivery::Kind::reserved_in_batch : Delivery::Kind::reserved;
   watching_.end_wait(*first);
   places_.to_reserved(ref, *first);
   watching_.charge(*first, tube);

@@ -145,8 +145,7 @@ void StateTransfer::write_waits(StateWriter& to, std::span<const Client* const> 
   to.value(static_cast<std::uint32_t>(waits.size()));
   for (const auto& [number, index] : waits) {
     const Client& client = *clients[index];
-    to.value(saved::Wait{
-        .client = index, .end = client.wait_end_, .for_batch = client.waits_for_batch_});
+    to.value(saved::Wait{.client = index, .end = client.wait_end_, .what = client.waits_for_});
   }
 }
 

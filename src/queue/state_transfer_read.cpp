@@ -300,7 +300,7 @@ bool StateTransfer::read_waits(StateReader& from, std::span<Client* const> clien
     if (client == nullptr) continue;  // It could not be taken over.
     if (client->is_busy() || !Places::allocate_reserved(*client)) return false;
     watching_.allocate_deliveries(0);
-    watching_.start_waiting(*client, saved.end, saved.for_batch);
+    watching_.start_waiting(*client, saved.end, saved.what);
   }
   for (std::uint32_t i = state_.tubes.size(); i > 0; --i) {
     Tube& tube = state_.tubes[state_.tubes.at(i - 1).ref];

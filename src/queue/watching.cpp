@@ -191,9 +191,9 @@ Watch* Watching::find_watch(const Client& client, Tube& tube) {
 
 // Waiting ----------------------------------------------------------------------------------------
 
-void Watching::start_waiting(Client& client, Instant wait_end, bool for_batch) {
+void Watching::start_waiting(Client& client, Instant wait_end, WaitFor what) {
   client.waiting_ = true;
-  client.waits_for_batch_ = for_batch;
+  client.waits_for_ = what;
   client.wait_end_ = wait_end;
   ++state_.counts.waiting;
   const std::uint64_t number = ++waits_;
@@ -226,6 +226,13 @@ void Watching::end_wait(Client& client) {
     --watch.tube->waiting_clients;
   }
   state_.steps += client.watches_.size();
+}
+
+void Watching::end_wait_without_job(Client& client, Delivery::Kind why) {
+  const bool is_empty_batch =
+      client.waits_for_ == WaitFor::batch && why == Delivery::Kind::timed_out;
+  end_wait(client);
+  deliver({.client = &client, .kind = is_empty_batch ? Delivery::Kind::reserved_in_batch : why});
 }
 
 std::uint64_t Watching::wait_number(const Client& client) {

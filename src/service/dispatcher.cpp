@@ -80,9 +80,11 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
       return use(client, command.tube);
     }
     case Verb::reserve:
-      return reserve(client, Instant::never(), now);
+      return reserve(client, Instant::never(), now, WaitFor::job);
+    case Verb::reserve_with_abort:
+      return reserve(client, Instant::never(), now, WaitFor::job_or_input);
     case Verb::reserve_with_timeout:
-      return reserve(client, now + Duration::seconds(command.seconds), now);
+      return reserve(client, now + Duration::seconds(command.seconds), now, WaitFor::job);
     case Verb::reserve_job: {
       const ReserveResult result = engine_.reserve_job(client, id, now);
       if (result.outcome == Outcome::done) return with_job(ReplyCode::reserved, result.job);
@@ -149,6 +151,10 @@ Reply Dispatcher::run(Client& client, const Command& command, CommandSet command
       const Memory::Bounded bounded(kShareForNames);
       return watch_by_weight(client, command);
     }
+    case Verb::flush_buried:
+      return flush(client, command.tube, {.buried = true});
+    case Verb::touch_all:
+      return simple(engine_.touch_all(client, now), ReplyCode::none);
     case Verb::reserve_mode:
       return simple(engine_.set_weighted(client, command.is_weighted), ReplyCode::none);
     case Verb::drain:
@@ -267,8 +273,8 @@ Reply Dispatcher::with_job(ReplyCode code, JobRef ref) {
   return reply;
 }
 
-Reply Dispatcher::reserve(Client& client, Instant wait_end, Instant now) {
-  const ReserveResult result = engine_.reserve(client, wait_end, now);
+Reply Dispatcher::reserve(Client& client, Instant wait_end, Instant now, WaitFor what) {
+  const ReserveResult result = engine_.reserve(client, wait_end, now, what);
   if (result.outcome == Outcome::done) return with_job(ReplyCode::reserved, result.job);
   return simple(result.outcome, ReplyCode::none);
 }
@@ -292,6 +298,8 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
       return {ReplyCode::timed_out};
     case Delivery::Kind::deadline_soon:
       return {ReplyCode::deadline_soon};
+    case Delivery::Kind::aborted:
+      return {ReplyCode::aborted};
     case Delivery::Kind::mode_fifo:
     case Delivery::Kind::mode_weighted:
       return {.code = ReplyCode::now_using,
@@ -300,11 +308,14 @@ Reply Dispatcher::delivered(const Delivery& delivery) {
       return {ReplyCode::out_of_memory};
     case Delivery::Kind::watching:
       return {.code = ReplyCode::watching, .number = delivery.count};
+    case Delivery::Kind::touched_all:
+      return {.code = ReplyCode::touched_all, .number = delivery.count};
     case Delivery::Kind::kicked:
       return {.code = ReplyCode::kicked, .number = delivery.count};
     case Delivery::Kind::reserved_in_batch:
-      batch_.assign(1, delivery.job);
-      return {.code = ReplyCode::reserved_batch, .number = 1};
+      batch_.clear();
+      if (delivery.job != JobRef::none) batch_.push_back(delivery.job);
+      return {.code = ReplyCode::reserved_batch, .number = batch_.size()};
     case Delivery::Kind::flushed:
       return {.code = ReplyCode::flushed, .number = delivery.count};
     case Delivery::Kind::batch_deleted:

@@ -75,7 +75,14 @@ Reply Dispatcher::flush_tube(Client& client, const Command& command) {
   const JobStates states = {.ready = word == StateWord::none || word == StateWord::ready,
                             .delayed = word == StateWord::none || word == StateWord::delayed,
                             .buried = word == StateWord::none || word == StateWord::buried};
-  return simple(engine_.flush(client, command.tube, states), ReplyCode::none);
+  return flush(client, command.tube, states);
+}
+
+// A tube that does not exist has no jobs: so a flush can be repeated.
+Reply Dispatcher::flush(Client& client, std::string_view tube_name, JobStates states) {
+  const Outcome outcome = engine_.flush(client, tube_name, states);
+  if (outcome == Outcome::not_found) return {.code = ReplyCode::flushed, .number = 0};
+  return simple(outcome, ReplyCode::none);
 }
 
 void Dispatcher::write_jobs(Report& report, std::span<const JobRef> jobs, Instant now) {
@@ -146,15 +153,14 @@ Reply Dispatcher::stats_tubes(const Command& command, Instant now) {
   return {.code = ReplyCode::ok, .text = text_};
 }
 
-// Without a timeout it takes what is there, and that may be nothing.
+// An answer may have no job. Without a timeout it takes what is there.
 Reply Dispatcher::reserve_batch(Client& client, const Command& command, Instant now) {
   batch_.clear();
   BatchUse use;
   const Instant wait_end = now + Duration::seconds(command.has_timeout ? command.seconds : 0);
   const Outcome outcome =
       engine_.reserve_batch(client, command.bound, {&BatchUse::fits, &use}, wait_end, now, batch_);
-  const bool is_answered =
-      outcome == Outcome::done || (outcome == Outcome::timed_out && !command.has_timeout);
+  const bool is_answered = outcome == Outcome::done || outcome == Outcome::timed_out;
   if (!is_answered) return simple(outcome, ReplyCode::none);
   CHECK(batch_.size() <= command.bound && batch_.empty() == (outcome == Outcome::timed_out));
   return {.code = ReplyCode::reserved_batch, .number = batch_.size()};

@@ -67,7 +67,10 @@ void Service::receive(Session& session, std::string_view bytes, Instant now) {
   if (limits_.idle_timeout_s > 0) mark_active(session);
   // One that has a place in the backlog, or waits for something else, keeps it.
   if (session.stopped_ != Stopped::needs_input) {
-    if (!session.is_ended()) keep_input(session, bytes);
+    if (session.is_ended()) return;
+    keep_input(session, bytes);
+    if (session.client_.is_waiting_for_input()) [[unlikely]]
+      abort_wait(session);
     return;
   }
   if (!session.input_.empty()) {
@@ -88,7 +91,7 @@ void Service::receive_directly(Session& session, std::size_t bytes) {
 
 void Service::peer_half_closed(Session& session) {
   if (session.peer_ == Session::Peer::open) session.peer_ = Session::Peer::half_closed;
-  engine_.stop_waiting(session.client_);
+  engine_.stop_waiting(session.client_, Delivery::Kind::timed_out);
   hand_out_deliveries();
 }
 
@@ -206,6 +209,10 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
       break;
   }
   CHECK(session.stopped_ != Stopped::not_stopped);
+  if (used < input.size() && session.client_.is_waiting_for_input()) [[unlikely]] {
+    wait_in_backlog(session, Stopped::has_had_share);
+    abort_wait(session);
+  }
   dispatcher_.let_line_go();
   const bool did_much = engine_.steps() - before >= turn_limits::kStepsPerShareMin;
   if (did_much || share.is_used_up()) ++busy_;
@@ -214,6 +221,12 @@ std::size_t Service::run_some(Session& session, std::string_view input, Instant 
   }
   if (session.is_finished()) mark_to_send(session);
   return used;
+}
+
+// What the client sends ends a wait for it.
+void Service::abort_wait(Session& session) {
+  engine_.stop_waiting(session.client_, Delivery::Kind::aborted);
+  hand_out_deliveries();
 }
 
 // Whether the piece was dealt with. If not, it stays for a later turn.
@@ -285,7 +298,7 @@ bool Service::run_line(Session& session, std::string_view line, Instant now, con
   }
   hold_back_if_recorded(session, records);
   // A peer that has closed its side cannot be waited for.
-  if (!session.peer_may_write()) engine_.stop_waiting(session.client_);
+  if (!session.peer_may_write()) engine_.stop_waiting(session.client_, Delivery::Kind::timed_out);
   hand_out_deliveries();
   return true;
 }

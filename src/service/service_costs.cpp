@@ -20,6 +20,7 @@ std::uint64_t Service::price_of(const Session& session, const Command& command) 
   switch (command.verb) {
     case Verb::reserve:
     case Verb::reserve_with_timeout:
+    case Verb::reserve_with_abort:
       // Looking through the tubes, and waiting on each.
       return 2 * std::uint64_t{engine_.watching().reserve_steps(client)};
     case Verb::reserve_batch: {

@@ -46,6 +46,7 @@ constexpr std::string_view kBuried =
 
 // beanstalkd does not have the command.
 constexpr std::string_view kExtended = "only haricot\nflags --allow-drain\n";
+constexpr std::string_view kPutExtended = "only haricot\nA> put 0 0 60 1\\r\\nj\nA< INSERTED 1\n";
 
 constexpr Row kRows[] = {
     {"put", "", "put 0 0 60 1", Rule::counted, "A> j\nA< INSERTED 1\n", "cmd-put"},
@@ -93,7 +94,7 @@ constexpr Row kRows[] = {
      "cmd-pause-tube"},
     {"quit", "", "quit", Rule::closes, "", ""},
     {"capabilities", kExtended, "capabilities", Rule::refused, "A< OK yaml\n  - drain\n", ""},
-    {"flush_tube", kExtended, "flush-tube a", Rule::part_of_name, "A< NOT_FOUND\n", ""},
+    {"flush_tube", kExtended, "flush-tube a", Rule::part_of_name, "A< FLUSHED 0\n", ""},
     {"flush_tube_and_state", kExtended, "flush-tube default ready", Rule::refused, "A< FLUSHED 0\n",
      ""},
     {"scan_jobs", kExtended, "scan-jobs 1 1 a ready", Rule::refused,
@@ -104,7 +105,7 @@ constexpr Row kRows[] = {
      ""},
     {"stats_tubes", kExtended, "stats-tubes * 1", Rule::refused,
      "A< OK yaml\n  next: *\n  - name: \"default\"\n", ""},
-    {"reserve_batch", kExtended, "reserve-batch 1 0", Rule::refused, "A< TIMED_OUT\n", ""},
+    {"reserve_batch", kExtended, "reserve-batch 1 0", Rule::refused, "A< RESERVED_BATCH 0\n", ""},
     // With as many ids as it may have.
     {"delete_batch", kExtended, "delete-batch ${1 *999}1", Rule::refused,
      "A< DELETED_BATCH 0 1000\n", ""},
@@ -113,6 +114,10 @@ constexpr Row kRows[] = {
     {"reserve_mode", kExtended, "reserve-mode weighted", Rule::refused, "A< USING weighted\n", ""},
     {"drain", kExtended, "drain", Rule::refused, "A< DRAINING\n", ""},
     {"undrain", kExtended, "undrain", Rule::refused, "A< NOT_DRAINING\n", ""},
+    {"flush_buried", kExtended, "flush-buried a", Rule::part_of_name, "A< FLUSHED 0\n", ""},
+    {"touch_all", kExtended, "touch-all", Rule::refused, "A< TOUCHED_ALL 0\n", ""},
+    {"reserve_with_abort", kPutExtended, "reserve-with-abort", Rule::refused,
+     "A< RESERVED 1 1\nA< j\n", ""},
 };
 
 std::string replaced(std::string_view text, std::string_view tail) {

@@ -73,6 +73,9 @@ TEST(ParseCommand, EveryVerbIsReadWithItsArguments) {
       {"reserve-mode weighted", {.verb = Verb::reserve_mode, .is_weighted = true}},
       {"drain", {.verb = Verb::drain}},
       {"undrain", {.verb = Verb::undrain}},
+      {"flush-buried tube", {.verb = Verb::flush_buried, .tube = "tube"}},
+      {"touch-all", {.verb = Verb::touch_all}},
+      {"reserve-with-abort", {.verb = Verb::reserve_with_abort}},
   };
   std::set<Verb> verbs;
   for (const Valid& row : rows) {

@@ -198,6 +198,47 @@ TEST_F(EngineBatches, ADeleteThatTheJournalRefusesDeletesNothing) {
   EXPECT_EQ(world.take_deliveries(), (Gots{{&client, Delivery::Kind::batch_deleted, 0, 3}}));
 }
 
+// A touch of all jobs is as if it had come to all of them at once: no TTR ends before the last one
+// has begun anew, however many turns that takes.
+TEST_F(EngineBatches, ATouchOfVeryManyJobsIsDividedAmongTurnsAndLosesNone) {
+  constexpr std::uint32_t kJobs = 3 * Engine::kJobsPerCall;
+  Client& client = world.connect();
+  for (std::uint32_t i = 0; i < kJobs; ++i) world.put(client, {.ttr_s = 2 + i % 7});
+  for (std::uint32_t i = 0; i < kJobs; ++i) ASSERT_NE(world.reserve(client), 0U);
+  world.pass_ms(1999);
+  const Instant begin = world.now;
+  const std::uint64_t before = engine.steps();
+  EXPECT_EQ(world.touch_all(client).outcome, Outcome::waiting);
+  EXPECT_LE(engine.steps() - before, turn_limits::kStepsOfCalls + Engine::kStepsPerJob);
+  EXPECT_TRUE(client.is_busy());
+  // The next turn is late: the old TTRs are over.
+  world.now = world.now + Duration::milliseconds(500);
+  engine.advance(world.now);
+  engine.check_invariants();
+  EXPECT_EQ(engine.counts().timeouts, 0U);
+  while (client.is_busy()) engine.advance(world.now);
+  EXPECT_EQ(world.take_deliveries(), (Gots{{&client, Delivery::Kind::touched_all, 0, kJobs}}));
+  engine.check_invariants();
+  // They count from the command.
+  world.pass(begin + Duration::milliseconds(1999) - world.now);
+  EXPECT_EQ(client.held_jobs(), kJobs);
+  world.pass_s(7);
+  EXPECT_EQ(client.held_jobs(), 0U);
+  EXPECT_EQ(engine.counts().timeouts, kJobs);
+}
+
+TEST_F(EngineBatches, WhoClosesInTheMiddleOfATouchGivesItsJobsBack) {
+  constexpr std::uint32_t kJobs = 2 * Engine::kJobsPerCall;
+  Client& client = world.connect();
+  for (std::uint32_t i = 0; i < kJobs; ++i) world.put(client);
+  for (std::uint32_t i = 0; i < kJobs; ++i) ASSERT_NE(world.reserve(client), 0U);
+  EXPECT_EQ(world.touch_all(client).outcome, Outcome::waiting);
+  world.disconnect(client);
+  while (engine.next_event() <= world.now) engine.advance(world.now);
+  EXPECT_EQ(engine.counts().ready, kJobs);
+  engine.check_invariants();
+}
+
 // Who watches very many tubes is told of each that a deletion touches. The batch goes on in later
 // turns rather than have a turn do all of that, and no watcher sees a tube that has yet to be told.
 TEST_F(EngineBatches, ADeleteThatManyWatchersAreToldOfIsDividedAmongTurns) {

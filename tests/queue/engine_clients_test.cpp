@@ -276,10 +276,10 @@ TEST_F(EngineClients, AWaitWithoutTimeoutNeverEndsByItself) {
 
 TEST_F(EngineClients, StopWaitingTimesOutOnlyWhoWaits) {
   Client& worker = world.connect();
-  engine.stop_waiting(worker);
+  engine.stop_waiting(worker, Delivery::Kind::timed_out);
   EXPECT_TRUE(world.take_deliveries().empty());
   world.wait(worker);
-  engine.stop_waiting(worker);
+  engine.stop_waiting(worker, Delivery::Kind::timed_out);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_timed_out(worker)}));
   EXPECT_FALSE(worker.is_busy());
   EXPECT_EQ(engine.counts().waiting, 0u);
@@ -422,7 +422,7 @@ TEST_F(EngineClients, AWaitingWorkerGetsItsJobEvenWithoutMemory) {
   world.wait(worker);
   {
     const AllocationFailure failure;
-    engine.stop_waiting(worker);
+    engine.stop_waiting(worker, Delivery::Kind::timed_out);
   }
   EXPECT_EQ(world.take_deliveries(), (Gots{got_timed_out(worker)}));
   world.wait(worker);

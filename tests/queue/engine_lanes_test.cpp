@@ -313,7 +313,7 @@ TEST_F(EngineLanesTest, AClientWithManyWatchesIsOfferedNoBlockedJob) {
   world.wait(worker);
   EXPECT_EQ(engine.kick_job(first, world.now), Outcome::done);
   EXPECT_EQ(world.take_deliveries(), Gots{});
-  engine.stop_waiting(worker);
+  engine.stop_waiting(worker, Delivery::Kind::timed_out);
   EXPECT_EQ(world.take_deliveries(), (Gots{got_timed_out(worker)}));
   EXPECT_EQ(engine.delete_job(worker, second), Outcome::done);
   EXPECT_EQ(world.reserve(worker), first);

@@ -277,10 +277,16 @@ Outcome Model::reserve_job(int client, JobId id, bool refused, Instant now) {
   return Outcome::done;
 }
 
+void Model::time_out(int client) {
+  const bool in_batch = clients[client].waits_for_batch;
+  clients[client].waiting = false;
+  deliveries.push_back(
+      {client, in_batch ? Delivery::Kind::reserved_in_batch : Delivery::Kind::timed_out});
+}
+
 void Model::stop_waiting(int client) {
   if (!clients[client].waiting) return;
-  clients[client].waiting = false;
-  deliveries.push_back({client, Delivery::Kind::timed_out});
+  time_out(client);
 }
 
 Outcome Model::delete_job(int client, JobId id, bool refused, Instant now) {
@@ -329,6 +335,16 @@ Outcome Model::touch(int client, JobId id, Instant now) {
   jobs[id].deadline = now + Duration::seconds(jobs[id].ttr_s);
   jobs[id].arrival = ++deadlines_set;
   return Outcome::done;
+}
+
+std::uint64_t Model::touch_all(int client, Instant now) {
+  std::uint64_t touched = 0;
+  for (auto& [id, job] : jobs) {
+    if (!holds(client, id)) continue;
+    job.deadline = now + Duration::seconds(job.ttr_s);
+    ++touched;
+  }
+  return touched;
 }
 
 Outcome Model::kick(int client, std::uint32_t bound, std::uint32_t room_for, Instant now,
@@ -486,8 +502,7 @@ void Model::fire_client(int number, Instant now) {
     client.waiting = false;
     deliveries.push_back({number, Delivery::Kind::deadline_soon});
   } else if (client.wait_end <= now) {
-    client.waiting = false;
-    deliveries.push_back({number, Delivery::Kind::timed_out});
+    time_out(number);
   }
 }
 

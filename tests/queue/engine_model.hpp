@@ -79,12 +79,14 @@ struct Model {
   Outcome ignore(int client, const std::string& tube);
   Outcome reserve(int client, Instant wait_end, Instant now, JobId& reserved);
   Outcome reserve_job(int client, JobId id, bool refused, Instant now);
+  void time_out(int client);
   void stop_waiting(int client);
   Outcome delete_job(int client, JobId id, bool refused, Instant now);
   Outcome release(int client, JobId id, std::uint32_t priority, std::uint32_t delay_s, bool refused,
                   Instant now);
   Outcome bury(int client, JobId id, std::uint32_t priority, bool refused, Instant now);
   Outcome touch(int client, JobId id, Instant now);
+  std::uint64_t touch_all(int client, Instant now);
   // `room_for`: how many jobs the journal has room for before it refuses.
   Outcome kick(int client, std::uint32_t bound, std::uint32_t room_for, Instant now,
                std::uint64_t& kicked);

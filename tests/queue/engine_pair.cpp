@@ -160,7 +160,7 @@ void EnginePair::command() {
   Client& client = *chosen->second;
   if (client.is_busy()) {
     if (random_.one_in(3)) {
-      engine().stop_waiting(client);
+      engine().stop_waiting(client, Delivery::Kind::timed_out);
       model_.stop_waiting(number);
       compare_deliveries();
     }
@@ -197,6 +197,9 @@ void EnginePair::command() {
       break;
     case 12:
       delete_batch(number, client, refused);
+      break;
+    case 13:
+      ASSERT_EQ(world_->touch_all(client).jobs, model_.touch_all(number, now()));
       break;
     default:
       held_command(number, client, refused);

@@ -88,7 +88,7 @@ class Parts : public ::testing::Test {
   // The client waits for a job.
   void wait(Client& client, Instant until = Instant::never()) {
     backlog.allocate_delivery();
-    watching.start_waiting(client, until, false);
+    watching.start_waiting(client, until, WaitFor::job);
   }
   void pass(Duration duration) {
     state.now = state.now + duration;

@@ -101,6 +101,23 @@ TEST_F(Transfer, WhoWaitsLongestIsServedFirst) {
   (void)producer;
 }
 
+TEST_F(Transfer, WhoWaitsIsToldInTheWayInWhichHeAsked) {
+  Client& batch = connect();
+  Client& abortable = connect();
+  std::vector<JobRef> none;
+  const BatchBound bound = {[](void*, std::uint32_t) { return true; }, nullptr};
+  ASSERT_EQ(
+      engine.reserve_batch(batch, 3, bound, world.now + Duration::seconds(2), world.now, none),
+      Outcome::waiting);
+  ASSERT_EQ(engine.reserve(abortable, Instant::never(), world.now, WaitFor::job_or_input).outcome,
+            Outcome::waiting);
+  EXPECT_FALSE(batch.is_waiting_for_input());
+  go_on();
+  EXPECT_TRUE(after(1).is_waiting_for_input());
+  next_.pass_s(2);
+  EXPECT_EQ(next_.take_deliveries(), (Gots{{&after(0), Delivery::Kind::reserved_in_batch}}));
+}
+
 TEST_F(Transfer, WatchesKeepTheirOrderAndWeights) {
   Client& client = connect();
   for (const char* tube : {"b", "a"}) ASSERT_EQ(engine.watch(client, tube), Outcome::done);

@@ -135,7 +135,7 @@ TEST_F(DispatcherTest, ADeliveryIsAnAnswerLikeAnyOther) {
   run(other, "reserve-with-timeout 1");
   world_.pass_ms(999);
   EXPECT_TRUE(world_.engine.deliveries().empty());
-  world_.engine.stop_waiting(other);
+  world_.engine.stop_waiting(other, Delivery::Kind::timed_out);
   EXPECT_EQ(delivered(), "TIMED_OUT\r\n");
   for (std::uint32_t i = 0; i <= Engine::kJobsPerCall; ++i) put(other, "put 0 9 9 0", "");
   EXPECT_EQ(run(other, "kick 4294967295"), "");

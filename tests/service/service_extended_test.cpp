@@ -149,11 +149,11 @@ TEST_F(ServiceExtended, ABatchThatWaitsIsAnsweredWithTheFirstJob) {
   EXPECT_EQ(world.ask(worker, "delete-batch 1 2\r\nreserve-batch 10 5\r\n"),
             "DELETED_BATCH 2 0\r\n");
   world.pass_s(5);
-  EXPECT_EQ(world.hear(worker), "TIMED_OUT\r\n");
+  EXPECT_EQ(world.hear(worker), "RESERVED_BATCH 0\r\n");
   // A client that has closed its side does not wait.
   world.say(worker, "reserve-batch 10 5\r\n");
   service.end_of_input(worker);
-  EXPECT_EQ(world.hear(worker), "TIMED_OUT\r\n");
+  EXPECT_EQ(world.hear(worker), "RESERVED_BATCH 0\r\n");
   EXPECT_TRUE(worker.is_finished());
 }
 

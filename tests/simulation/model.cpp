@@ -48,6 +48,11 @@ JobId reserved_id(const std::string& answer) {
   return 0;
 }
 
+// What a client is told whose wait has brought nothing.
+std::string end_of_wait(const ModelClient& client) {
+  return client.waits_for == WaitFor::batch ? "RESERVED_BATCH 0\r\n" : "TIMED_OUT\r\n";
+}
+
 }  // namespace
 
 // Looking -----------------------------------------------------------------------------------------
@@ -240,10 +245,14 @@ std::uint32_t Model::offer(const std::string& tube, Instant now) {
     steps_ += clients_.at(client).watched.size() + QueueState::kStepsPerDelivery;
     make_reserved(client, id, now);
     charge(client, tube);
-    const char* const head = clients_.at(client).waits_for_batch ? "RESERVED_BATCH 1\r\n" : "";
-    answer(client, head + with_job("RESERVED", id));
+    answer(client, job_of_wait(clients_.at(client), id));
   }
   return delivered;
+}
+
+std::string Model::job_of_wait(const ModelClient& client, JobId id) {
+  const bool is_batch = client.waits_for == WaitFor::batch;
+  return (is_batch ? "RESERVED_BATCH 1\r\n" : "") + with_job("RESERVED", id);
 }
 
 // Clients -----------------------------------------------------------------------------------------
@@ -277,11 +286,16 @@ void Model::close(int number, Tape& tape, Instant now) {
   call([&](const Budget&) { give_back(number, tape, now); });
 }
 
+void Model::abort_wait(int number) {
+  clients_.at(number).waiting = false;
+  answer(number, "ABORTED\r\n");
+}
+
 void Model::half_close(int number) {
   ModelClient& client = clients_.at(number);
   client.half_closed = true;
   if (!std::exchange(client.waiting, false)) return;
-  answer(number, "TIMED_OUT\r\n");
+  answer(number, end_of_wait(client));
 }
 
 // Time --------------------------------------------------------------------------------------------
@@ -338,7 +352,7 @@ void Model::apply_observed(const Observed& got, Instant now) {
   const std::string who = "client " + std::to_string(got.client) + " ";
   require(client.waiting, who + "got an answer though it does not wait");
   client.waiting = false;
-  if (got.bytes == "TIMED_OUT\r\n") {
+  if (got.bytes == end_of_wait(client)) {
     require(client.wait_end <= now, who + "was told TIMED_OUT too early");
   } else if (got.bytes == "DEADLINE_SOON\r\n") {
     require(is_deadline_soon(got.client, now), who + "was told DEADLINE_SOON without need");
@@ -355,8 +369,7 @@ void Model::apply_observed(const Observed& got, Instant now) {
     require(!find_tube(job->tube)->paused, who + "got a job of a paused tube");
     make_reserved(got.client, id, now);
     charge(got.client, job->tube);
-    answer(got.client,
-           (client.waits_for_batch ? "RESERVED_BATCH 1\r\n" : "") + with_job("RESERVED", id));
+    answer(got.client, job_of_wait(client, id));
     return;
   }
   answer(got.client, got.bytes);

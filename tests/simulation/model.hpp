@@ -149,7 +149,7 @@ struct ModelClient {
   std::map<std::string, ModelShare> shares;  // Of tubes that had a turn, or a weight.
   std::uint64_t turn = 0;                    // That of the tube that was served last.
   bool waiting = false;
-  bool waits_for_batch = false;
+  WaitFor waits_for = WaitFor::job;
   Instant wait_end;
   std::uint64_t arrival = 0;
   bool producer = false, worker = false, half_closed = false, quit = false;
@@ -185,6 +185,8 @@ struct ModelTask {
   // yet to look for.
   std::vector<JobId> ids = {};
   std::set<JobId> ids_left = {};
+
+  std::optional<std::uint64_t> touched = {};  // Of a touch of all jobs: how many there are.
 
   bool is_of_keys = false;  // The task that is always there, and drops ended keys.
 
@@ -309,12 +311,15 @@ class Model {
   std::vector<int> whose_put(const Event& room, JobId id) const;
   void finish_put(const Event& room, Tape& tape, Instant now);
   std::string run_command(int client, const Request& request, Tape& tape, Instant now);
-  std::string reserve(int client, Instant wait_end, Instant now);
+  std::string reserve(int client, Instant wait_end, Instant now, WaitFor what = WaitFor::job);
   std::string reserve_job(int client, JobId id, Tape& tape, Instant now);
   std::string delete_job(int client, JobId id, Tape& tape, Instant now);
   std::string release(int client, const Request& request, Tape& tape, Instant now);
   std::string bury(int client, const Request& request, Tape& tape, Instant now);
   std::string touch(int client, JobId id, Instant now);
+  std::string touch_all(int client, Instant now);
+  std::string job_of_wait(const ModelClient& client, JobId id);
+  void abort_wait(int client);
   std::string watch(int client, const std::string& tube);
   std::string ignore(int client, const std::string& tube);
   std::string use(int client, const std::string& tube);
@@ -404,6 +409,7 @@ class Model {
   void work_on_tasks(const Budget& budget, Tape& tape, Instant now);
   void work(Tasks& tasks, const Budget& budget, Tape& tape, Instant now);
   Step step(ModelTask& task, const Budget& budget, Tape& tape, Instant now);
+  Step touch_some(ModelTask& touch, const Budget& budget);
   std::vector<JobId> plan_deletions(ModelTask& batch, const Budget& budget);
   Step delete_some(ModelTask& batch, const Budget& budget, Tape& tape, Instant now);
   Step kick_some(ModelTask& kick, const Budget& budget, Tape& tape, Instant now);

@@ -9,7 +9,9 @@
 namespace haricot::simulation {
 
 void Model::read(int number, std::size_t bytes) {
-  clients_.at(number).bytes_read += bytes;
+  ModelClient& client = clients_.at(number);
+  client.bytes_read += bytes;
+  if (client.waiting && client.waits_for == WaitFor::job_or_input) abort_wait(number);
 }
 
 void Model::run(Tape& tape, Instant now) {
@@ -50,8 +52,8 @@ bool Model::is_put_off(const Tape& tape, int number) {
     return false;
   }
   // A long task has begun, even if it has to wait before the first job.
-  const bool is_task = request.verb == Verb::flush_tube || request.verb == Verb::kick ||
-                       request.verb == Verb::delete_batch;
+  const bool is_task = request.verb == Verb::flush_tube || request.verb == Verb::flush_buried ||
+                       request.verb == Verb::kick || request.verb == Verb::delete_batch;
   return request.kind == Request::Kind::command && request.verb != Verb::put && !is_task;
 }
 
@@ -111,6 +113,9 @@ void Model::run_line(int number, Tape& tape, Instant now) {
     std::string text = run_command(number, request, tape, now);
     if (!text.empty()) answer(number, std::move(text));
     if (client.half_closed && client.waiting) half_close(number);
+    const bool is_aborted = client.waiting && client.waits_for == WaitFor::job_or_input &&
+                            client.bytes_read > request.end;
+    if (is_aborted) abort_wait(number);
   }
 }
 
@@ -305,6 +310,15 @@ std::string Model::run_command(int number, const Request& request, Tape& tape, I
       return "DRAINING\r\n";
     case Verb::undrain:
       return undrain();
+    case Verb::flush_buried: {
+      Request flush_request = request;
+      flush_request.state = StateWord::buried;
+      return flush(number, flush_request, tape, now);
+    }
+    case Verb::touch_all:
+      return touch_all(number, now);
+    case Verb::reserve_with_abort:
+      return reserve(number, Instant::never(), now, WaitFor::job_or_input);
   }
   return {};
 }
@@ -357,7 +371,7 @@ JobId Model::best_job(int number) const {
   return best;
 }
 
-std::string Model::reserve(int number, Instant wait_end, Instant now) {
+std::string Model::reserve(int number, Instant wait_end, Instant now, WaitFor what) {
   ModelClient& client = clients_.at(number);
   client.worker = true;
   if (const JobId best = best_job(number); best != 0) {
@@ -368,7 +382,7 @@ std::string Model::reserve(int number, Instant wait_end, Instant now) {
   if (is_deadline_soon(number, now)) return "DEADLINE_SOON\r\n";
   if (wait_end <= now) return "TIMED_OUT\r\n";
   client.waiting = true;
-  client.waits_for_batch = false;
+  client.waits_for = what;
   client.wait_end = wait_end;
   client.arrival = ++arrivals_;
   return {};

@@ -45,7 +45,7 @@ std::string Model::capabilities(int number) const {
       "---\n- flush-tube\n- scan-jobs\n- list-jobs\n- stats-tube-detail\n- stats-tubes\n"
       "- reserve-batch\n- delete-batch\n- watch\n- reserve-mode\n";
   if (clients_.at(number).commands == CommandSet::operators) text += "- drain\n- undrain\n";
-  text += "- try\n- con\n- idp\n";
+  text += "- flush-buried\n- touch-all\n- reserve-with-abort\n- try\n- con\n- idp\n";
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
@@ -98,10 +98,9 @@ std::string Model::reserve_batch(int number, const Request& request, Instant now
   }
   if (taken > 0) return "RESERVED_BATCH " + std::to_string(taken) + "\r\n" + text;
   if (is_deadline_soon(number, now)) return "DEADLINE_SOON\r\n";
-  if (!request.has_timeout) return "RESERVED_BATCH 0\r\n";
-  if (request.seconds == 0) return "TIMED_OUT\r\n";
+  if (!request.has_timeout || request.seconds == 0) return "RESERVED_BATCH 0\r\n";
   client.waiting = true;
-  client.waits_for_batch = true;
+  client.waits_for = WaitFor::batch;
   client.wait_end = now + Duration::seconds(request.seconds);
   client.arrival = ++arrivals_;
   return {};

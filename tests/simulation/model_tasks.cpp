@@ -28,7 +28,7 @@ std::string Model::kick(int number, std::uint32_t bound, Tape& tape, Instant now
 }
 
 std::string Model::flush(int number, const Request& request, Tape& tape, Instant now) {
-  if (find_tube(request.tube) == nullptr) return "NOT_FOUND\r\n";
+  if (find_tube(request.tube) == nullptr) return "FLUSHED 0\r\n";
   ModelTask flush{.number = ++last_task_,
                   .client = number,
                   .tube = request.tube,
@@ -49,6 +49,34 @@ std::string Model::flush(int number, const Request& request, Tape& tape, Instant
   if (is_refused) flush.client = 0;
   (outcome == Step::waits ? put_aside_ : awaited_).push_back(std::move(flush));
   return text;
+}
+
+// Jobs whose TTRs end at the same instant keep their order.
+std::string Model::touch_all(int number, Instant now) {
+  ModelTask touch{.number = ++last_task_, .client = number, .tube = {}, .is_flush = false};
+  touch.touched = 0;
+  for (auto& [id, job] : jobs_) {
+    if (!holds(number, id)) continue;
+    job.deadline = now + Duration::seconds(job.ttr_s);
+    job.since = now;
+    ++*touch.touched;
+  }
+  touch.left = static_cast<std::uint32_t>(*touch.touched);
+  Step outcome = Step::goes_on;
+  call([&](const Budget& budget) { outcome = touch_some(touch, budget); });
+  if (outcome == Step::done) return "TOUCHED_ALL " + std::to_string(*touch.touched) + "\r\n";
+  ++task_turns_;
+  awaited_.push_back(std::move(touch));
+  return {};
+}
+
+// Its TTRs have begun anew at once; what takes its time is the answer.
+Model::Step Model::touch_some(ModelTask& touch, const Budget& budget) {
+  for (; touch.left > 0; --touch.left) {
+    if (budget.is_used_up()) return Step::goes_on;
+    steps_ += QueueState::kStepsPerJob;
+  }
+  return Step::done;
 }
 
 // The client goes: its kick and its deletion of several jobs end, its flush goes on if it has
@@ -139,6 +167,13 @@ Model::Step Model::step(ModelTask& task, const Budget& budget, Tape& tape, Insta
     if (outcome == Step::waits || outcome == Step::goes_on) return outcome;
     answer(task.client, outcome == Step::done ? to_answer(task) : kInternalError);
     return Step::done;
+  }
+  if (task.touched) {
+    const Step outcome = touch_some(task, budget);
+    if (outcome == Step::done) {
+      answer(task.client, "TOUCHED_ALL " + std::to_string(*task.touched) + "\r\n");
+    }
+    return outcome;
   }
   if (!task.is_flush) {
     const Step outcome = kick_some(task, budget, tape, now);

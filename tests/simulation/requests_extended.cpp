@@ -142,12 +142,15 @@ void make_tube_reports(Request& request, test::Random& chance) {
 }
 
 void make_flush(Request& request, test::Random& chance) {
-  request.tube = random_tube(chance);
+  request.tube = chance.one_in(10) ? "nowhere" : random_tube(chance);
+  if (chance.one_in(4)) return make_line(request, Verb::flush_buried, name(request.tube));
   if (chance.one_in(2)) request.state = random_state(chance, false);
   make_line(request, Verb::flush_tube, name(request.tube) + word_of(request.state));
 }
 
 void make_reserve_batch(Request& request, test::Random& chance, const Mix& mix) {
+  if (chance.one_in(6)) return make_line(request, Verb::touch_all);
+  if (chance.one_in(5)) return make_line(request, Verb::reserve_with_abort);
   request.bound = mix.is_crowded ? 1 + chance.below32(kBatchInCrowd) : random_count(chance);
   request.has_timeout = chance.one_in(2);
   std::string arguments = number(request.bound);

@@ -30,9 +30,10 @@ struct Got {
 };
 
 inline void PrintTo(const Got& got, std::ostream* out) {
-  const char* const kinds[] = {"reserved",  "reserved_in_batch", "timed_out",     "deadline_soon",
-                               "mode_fifo", "mode_weighted",     "watching",      "out_of_memory",
-                               "kicked",    "flushed",           "batch_deleted", "failed"};
+  const char* const kinds[] = {
+      "reserved",  "reserved_in_batch", "timed_out",     "deadline_soon", "aborted",
+      "mode_fifo", "mode_weighted",     "watching",      "out_of_memory", "touched_all",
+      "kicked",    "flushed",           "batch_deleted", "failed"};
   *out << "{" << kinds[static_cast<int>(got.kind)] << " client " << got.client << " job " << got.job
        << " count " << got.count << "}";
 }
@@ -121,6 +122,9 @@ class World {
   }
   Ended delete_batch(Client& client, std::span<const JobId> ids) {
     return end_of(client, [&] { return engine.delete_batch(client, ids); });
+  }
+  Ended touch_all(Client& client) {
+    return end_of(client, [&] { return engine.touch_all(client, now); });
   }
   Outcome set_weighted(Client& client, bool weighted) {
     return end_of(client, [&] { return engine.set_weighted(client, weighted); }).outcome;

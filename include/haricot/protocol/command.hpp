@@ -52,8 +52,11 @@ enum class Verb : std::uint8_t {
   reserve_mode,
   drain,
   undrain,
+  flush_buried,
+  touch_all,
+  reserve_with_abort,
 };
-inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::undrain) + 1;
+inline constexpr std::size_t kVerbs = static_cast<std::size_t>(Verb::reserve_with_abort) + 1;
 
 // The commands that a client has. Each set has all of the one before it.
 enum class CommandSet : std::uint8_t {
@@ -210,6 +213,12 @@ inline constexpr std::array<CommandRow, kVerbs> kCommandTable = {{
      CommandSet::operators},
     {Verb::undrain, "undrain", Arguments::none, "", "has it take them again",
      CommandSet::operators},
+    {Verb::flush_buried, "flush-buried ", Arguments::tube, "", "deletes the buried jobs of a tube",
+     CommandSet::extended},
+    {Verb::touch_all, "touch-all", Arguments::none, "",
+     "starts the TTRs of all jobs anew that the client holds", CommandSet::extended},
+    {Verb::reserve_with_abort, "reserve-with-abort", Arguments::none, "",
+     "as reserve, and what the client sends ends the wait", CommandSet::extended},
 }};
 
 constexpr const CommandRow& row_of(Verb verb) {

@@ -47,11 +47,13 @@ enum class ReplyCode : std::uint8_t {
   deleted_batch,
   inserted_again,
   inserted_raised,
+  touched_all,
+  aborted,
 };
 constexpr ReplyCode last_of(ReplyCode) {
-  return ReplyCode::inserted_raised;
+  return ReplyCode::aborted;
 }
-inline constexpr std::size_t kReplyCodes = static_cast<std::size_t>(ReplyCode::inserted_raised) + 1;
+inline constexpr std::size_t kReplyCodes = static_cast<std::size_t>(last_of(ReplyCode{})) + 1;
 
 // What the first line of an answer is made of.
 enum class ReplyForm : std::uint8_t {
@@ -111,6 +113,8 @@ inline constexpr std::array<ReplyRow, kReplyCodes> kReplyTable = {{
     // A put whose key a job has: that job, and its priority if the put has raised it.
     {ReplyCode::inserted_again, "INSERTED", ReplyForm::number_and_state},
     {ReplyCode::inserted_raised, "INSERTED", ReplyForm::number_state_and_number},
+    {ReplyCode::touched_all, "TOUCHED_ALL", ReplyForm::number},
+    {ReplyCode::aborted, "ABORTED", ReplyForm::word},
 }};
 
 constexpr const ReplyRow& row_of(ReplyCode code) {

@@ -90,6 +90,7 @@ class Backlog {
   Outcome flush(Client& client, Tube& tube, JobStates states);
   Outcome delete_batch(Client& client, std::span<const JobId> ids);
   Outcome set_weighted(Client& client, bool weighted);
+  Outcome touch_all(Client& client);
   Outcome watch(Client& client, std::string_view tube_name, std::uint32_t weight);
   // Deletes a job. `left`: the key that outlives it; null: none does. Another job of its lane may
   // be open now, and is given to a worker. Requires: room in the journal. Inlined, as a call would
@@ -114,6 +115,7 @@ class Backlog {
   using DeleteBatch = engine_tasks::DeleteBatch;
   using ModeChange = engine_tasks::ModeChange;
   using WeightedWatch = engine_tasks::WeightedWatch;
+  using TouchAll = engine_tasks::TouchAll;
   using EndedKeys = engine_tasks::EndedKeys;
   using LateBurials = engine_tasks::LateBurials;
   using ListOfTubes = engine_tasks::ListOfTubes;
@@ -149,6 +151,7 @@ class Backlog {
   TaskState do_piece(Task& task, DeleteBatch& batch, const Budget& budget);
   TaskState do_piece(Task& task, ModeChange& change, const Budget& budget);
   TaskState do_piece(Task& task, WeightedWatch& watch, const Budget& budget);
+  TaskState do_piece(Task& task, TouchAll& touch, const Budget& budget);
   TaskState do_piece(Task& task, EndedKeys& ended, const Budget& budget);
   TaskState do_piece(Task& task, LateBurials& late, const Budget& budget);
   TaskState do_piece(Task& task, ListOfTubes& list, const Budget& budget);

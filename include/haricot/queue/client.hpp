@@ -17,6 +17,16 @@
 
 namespace haricot {
 
+// What a client waits for, and how it will be told.
+enum class WaitFor : std::uint8_t {
+  job,
+  batch,         // In the answer to a batch, though it is one job.
+  job_or_input,  // The same as a job; what the client sends ends the wait.
+};
+constexpr WaitFor last_of(WaitFor) {
+  return WaitFor::job_or_input;
+}
+
 class Client {
  public:
   static constexpr std::uint8_t kTimerKind = 2;
@@ -41,6 +51,7 @@ class Client {
   // way.
   bool is_busy() const { return waiting_ || has_task_; }
   bool is_waiting() const { return waiting_; }
+  bool is_waiting_for_input() const { return waiting_ && waits_for_ == WaitFor::job_or_input; }
 
  private:
   friend class Engine;
@@ -60,8 +71,9 @@ class Client {
   ClientRef ref_{};
   bool waiting_ = false;
   // In one byte, as every idle connection pays for it.
-  bool waits_for_batch_ : 1 = false;  // If it waits.
+  WaitFor waits_for_ : 2 = WaitFor::job;  // If it waits.
   bool has_task_ : 1 = false;
+  bool is_touching_all_ : 1 = false;
   bool producer_ = false;  // Has put a job.
   bool worker_ = false;    // Has asked for one.
   Tube* used_ = nullptr;

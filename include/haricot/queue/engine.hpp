@@ -124,7 +124,7 @@ class Engine {
   Outcome use(Client& client, std::string_view tube) { return watching_.use(client, tube); }
   // done (with the job), waiting, timed_out, deadline_soon, out_of_memory. Waits at most until
   // `wait_end`; a time that is not after `now` means not at all.
-  ReserveResult reserve(Client& client, Instant wait_end, Instant now);
+  ReserveResult reserve(Client& client, Instant wait_end, Instant now, WaitFor what = WaitFor::job);
   // As reserve(), for up to `count` jobs, which are added to `taken`: the one that reserve() would
   // give, and others as long as they fit and the work for them is bounded by kStepsPerBatch: a
   // client that watches many tubes has to look through them for each job.
@@ -133,8 +133,8 @@ class Engine {
   static constexpr std::uint32_t kStepsPerBatch = 16 * 1024;
   // done (with the job), not_found, out_of_memory, journal_failed
   ReserveResult reserve_job(Client& client, JobId id, Instant now);
-  // A client that waits and closed its writing side gets timed_out as a delivery.
-  void stop_waiting(Client& client);
+  // A client that waits gets that as a delivery: timed_out, aborted.
+  void stop_waiting(Client& client, Delivery::Kind why);
   // done, not_found, out_of_memory (what would remain of the job finds no place), journal_failed
   Outcome delete_job(Client& client, JobId id);
   // waiting
@@ -146,6 +146,8 @@ class Engine {
   Outcome bury(Client& client, JobId id, std::uint32_t priority);
   // done, not_found
   Outcome touch(Client& client, JobId id, Instant now);
+  // Of all jobs that the client holds. waiting
+  Outcome touch_all(Client& client, Instant now);
   // done, out_of_memory
   Outcome watch(Client& client, std::string_view tube) { return watching_.watch(client, tube); }
   // The same, with a weight from 1 to WatchWeights::kWeightMax. It counts while the client's

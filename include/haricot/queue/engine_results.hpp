@@ -91,13 +91,15 @@ struct Delivery {
   // The answers to long tasks that make records stand behind the others.
   enum class Kind : std::uint8_t {
     reserved,
-    reserved_in_batch,  // The client has asked for a batch.
+    reserved_in_batch,  // The client has asked for a batch. Without a job: none has come.
     timed_out,
     deadline_soon,
+    aborted,
     mode_fifo,      // Reserves go by priority from here on,
     mode_weighted,  // or by weight;
     watching,       // With a weight.
     out_of_memory,  // Nothing has changed.
+    touched_all,
     kicked,
     flushed,
     batch_deleted,
@@ -108,7 +110,7 @@ struct Delivery {
   bool is_at_once = false;      // Of a long task: it has ended within its command.
   std::uint16_t not_found = 0;  // batch_deleted: of how many ids there was no job to delete.
   JobRef job = JobRef::none;    // reserved, reserved_in_batch: the job, which the client now holds.
-  std::uint64_t count = 0;      // Of a long task: how many jobs it has moved or deleted.
+  std::uint64_t count = 0;      // Of a long task: how many jobs it has moved, touched or deleted.
 
   // Whether there may be records of which who ran a command does not know.
   bool may_tell_of_records() const { return kind >= Kind::kicked && !is_at_once; }

@@ -71,6 +71,13 @@ struct WeightedWatch {
   std::unique_ptr<WatchWeights> made = {};  // As in ModeChange.
 };
 
+// The TTRs of all jobs that the client holds begin anew, from the last one in its heap to the
+// first: a job whose TTR has begun anew only ever moves away from the first.
+struct TouchAll {
+  std::uint32_t left;  // So many at the front of the heap.
+  Instant since;       // When they all begin. No TTR of the client ends meanwhile.
+};
+
 // The keys whose time is over are dropped.
 struct EndedKeys {};
 // The burials that the journal has refused are recorded (Tries).
@@ -82,6 +89,6 @@ struct FreedMemory {};
 
 // What a LongTasks::Task does.
 using Work = std::variant<Kick, ClosedClient, Flush, DeleteBatch, ModeChange, WeightedWatch,
-                          EndedKeys, LateBurials, ListOfTubes, FreedMemory>;
+                          TouchAll, EndedKeys, LateBurials, ListOfTubes, FreedMemory>;
 
 }  // namespace haricot::engine_tasks

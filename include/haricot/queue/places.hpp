@@ -57,6 +57,9 @@ class Places {
   void set_priority(JobRef ref, std::uint32_t priority);
   // Its TTR begins again. Requires: the client holds it.
   void touch(Client& holder, JobRef ref);
+  // The same for the job at that index of the holder's heap: its TTR has begun at that instant, and
+  // it keeps its turn among those whose TTRs end together.
+  void touch_in_turn(Client& holder, std::uint32_t index, Instant since);
 
  private:
   void leave(JobRef ref, Job& job, Tube& tube, Place from);

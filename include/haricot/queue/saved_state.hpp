@@ -89,9 +89,9 @@ struct Hold {
 struct Wait {
   std::uint32_t client = 0;  // Its index.
   Instant end;
-  bool for_batch = false;
+  WaitFor what = WaitFor::job;
 
-  using Fields = FieldList<&Wait::client, &Wait::end, &Wait::for_batch>;
+  using Fields = FieldList<&Wait::client, &Wait::end, &Wait::what>;
 };
 
 struct Job {

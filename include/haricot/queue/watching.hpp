@@ -83,8 +83,11 @@ class Watching {
   static std::uint32_t ignore_steps(const Client& client);
 
   // Requires: allocate_deliveries() since the last one began.
-  void start_waiting(Client& client, Instant wait_end, bool for_batch);
+  void start_waiting(Client& client, Instant wait_end, WaitFor what);
   void end_wait(Client& client);
+  // The client gets no job, and is told so: timed_out, deadline_soon, aborted. Who waits for a
+  // batch gets an empty one when its time is over.
+  void end_wait_without_job(Client& client, Delivery::Kind why);
   // The end of the TTR of a job that it holds is near.
   bool is_deadline_soon(const Client& client) const {
     return !client.reserved_.empty() &&

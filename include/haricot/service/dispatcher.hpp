@@ -100,7 +100,7 @@ class Dispatcher {
   // The reply to a put whose key a job has.
   Reply inserted_again();
   void count_oversized(const Client& client, std::uint32_t bytes);
-  Reply reserve(Client& client, Instant wait_end, Instant now);
+  Reply reserve(Client& client, Instant wait_end, Instant now, WaitFor what);
   Reply peek(JobRef ref);
   Reply use(Client& client, std::string_view tube_name);
   Reply watch(Client& client, Outcome outcome);
@@ -113,6 +113,7 @@ class Dispatcher {
   // The extended set (dispatcher_extended.cpp).
   Reply capabilities(CommandSet commands);
   Reply flush_tube(Client& client, const Command& command);
+  Reply flush(Client& client, std::string_view tube_name, JobStates states);
   Reply scan_jobs(const Command& command, Instant now);
   Reply list_jobs(const Command& command, Instant now);
   Reply stats_tube_detail(std::string_view tube_name, Instant now);

@@ -138,6 +138,7 @@ class Service {
   [[gnu::cold, gnu::noinline]] void forget_list(Session& session);
   void stop_waiting_for_tubes();
   std::size_t run_some(Session& session, std::string_view input, Instant now, Budget share);
+  [[gnu::cold, gnu::noinline]] void abort_wait(Session& session);
   bool run_piece(Session& session, const RequestPiece& piece, Instant now, const Budget& share);
   bool run_line(Session& session, std::string_view line, Instant now, const Budget& share);
   bool refuse_line(Session& session, ParseResult parsed, const Command& command);
