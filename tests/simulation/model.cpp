@@ -250,11 +250,6 @@ std::uint32_t Model::offer(const std::string& tube, Instant now) {
   return delivered;
 }
 
-std::string Model::job_of_wait(const ModelClient& client, JobId id) {
-  const bool is_batch = client.waits_for == WaitFor::batch;
-  return (is_batch ? "RESERVED_BATCH 1\r\n" : "") + with_job("RESERVED", id);
-}
-
 // Clients -----------------------------------------------------------------------------------------
 
 void Model::open(int client, CommandSet commands) {
@@ -284,11 +279,6 @@ void Model::close(int number, Tape& tape, Instant now) {
   clients_.erase(number);
   drop_if_unreferenced(used);
   call([&](const Budget&) { give_back(number, tape, now); });
-}
-
-void Model::abort_wait(int number) {
-  clients_.at(number).waiting = false;
-  answer(number, "ABORTED\r\n");
 }
 
 void Model::half_close(int number) {

@@ -106,6 +106,16 @@ std::string Model::reserve_batch(int number, const Request& request, Instant now
   return {};
 }
 
+std::string Model::job_of_wait(const ModelClient& client, JobId id) {
+  const bool is_batch = client.waits_for == WaitFor::batch;
+  return (is_batch ? "RESERVED_BATCH 1\r\n" : "") + with_job("RESERVED", id);
+}
+
+void Model::abort_wait(int number) {
+  clients_.at(number).waiting = false;
+  answer(number, "ABORTED\r\n");
+}
+
 // Weights -----------------------------------------------------------------------------------------
 
 std::string Model::watch_by_weight(int number, const Request& request) {

@@ -150,8 +150,7 @@ class World {
   std::vector<Got> take_deliveries() {
     std::vector<Got> got = std::exchange(heard_, {});
     for (const Delivery& delivery : engine.deliveries()) {
-      const bool has_job = delivery.kind == Delivery::Kind::reserved ||
-                           delivery.kind == Delivery::Kind::reserved_in_batch;
+      const bool has_job = delivery.job != JobRef::none;
       got.push_back({delivery.client, delivery.kind,
                      has_job ? engine.jobs()[delivery.job].id : JobId{0}, delivery.count});
     }
