@@ -21,7 +21,7 @@ bool is_unused(std::string_view bytes) {
 bool FolderOpening::read(const FolderNote& note, ReplayWatcher watcher, std::string& error) {
   Replay replay(state_.disk, *state_.engine, *state_.segments);
   replay.set_watcher(watcher);
-  replay.set_note(note);
+  replay.set_note(note, state_.epoch);
   const bool good = replay.run(state_.wall_offset, state_.now);
   report_ = replay.report();
   if (!good) {

@@ -48,14 +48,13 @@ bool BinlogFolder::take(const std::string& path, std::string& error) {
 }
 
 BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
-  binlog::FolderNote note = lock_.note();
   if (fence_) {
-    const Opened fenced = open_fence(note, error);
+    const Opened fenced = open_fence(error);
     if (fenced != Opened::ok) return fenced;
   }
   replay_began_ = read_clock();
   progress_ = RateLimit(kProgressInterval, replay_began_ + kProgressInterval);
-  binlog_.set_note(note);
+  binlog_.set_note(lock_.note());
   const bool good = binlog_.open(engine, read_wall_offset(), replay_began_, random_bits(),
                                  {&BinlogFolder::log_progress, this}, error);
   if (stopped_) return Opened::stopped;
@@ -71,9 +70,7 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   return Opened::ok;
 }
 
-// A server that has lost the folder may have written its note late. Of that only the id of the
-// folder counts.
-BinlogFolder::Opened BinlogFolder::open_fence(binlog::FolderNote& note, std::string& error) {
+BinlogFolder::Opened BinlogFolder::open_fence(std::string& error) {
   const auto begun = fence_->begin(disk_.descriptor(), lock_.descriptor(), random_bits(),
                                    {&BinlogFolder::keep_alive_while_settling, this}, error);
   switch (begun) {
@@ -86,9 +83,6 @@ BinlogFolder::Opened BinlogFolder::open_fence(binlog::FolderNote& note, std::str
     case FolderFence::Begun::stopped:
       return Opened::stopped;
   }
-  note = lock_.note();
-  const std::uint32_t before = fence_->epoch_before();
-  if (before != 0 && note.run != binlog::run_of_epoch(before)) note = {.store_id = note.store_id};
   binlog_.set_epoch(fence_->epoch());
   disk_.set_fence(*fence_);
   log_.event(Level::info, "epoch", {{"epoch", fence_->epoch()}});

@@ -83,7 +83,7 @@ class BinlogFolder {
   static bool log_progress(void* self, const binlog::ReplayProgress& progress);
   static void on_waiting(void* self);
   static bool keep_alive_while_settling(void* self);
-  Opened open_fence(binlog::FolderNote& note, std::string& error);
+  Opened open_fence(std::string& error);
   bool tell_of_wait(Instant began);
   void log_damage(const binlog::ReplayReport& report);
   void tell(const binlog::Notice& notice);

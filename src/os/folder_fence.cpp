@@ -133,17 +133,18 @@ FolderFence::Begun FolderFence::begin(int folder, int lock, std::uint64_t owner,
     error = because("read the file epoch", read);
     return Begun::failed;
   }
-  if (read == 0) epoch_before_ = epoch_in(page).value_or(Epoch{}).number;
-  if (const int failed = highest_in_files(folder, epoch_before_); failed != 0) {
+  std::uint32_t before = 0;
+  if (read == 0) before = epoch_in(page).value_or(Epoch{}).number;
+  if (const int failed = highest_in_files(folder, before); failed != 0) {
     error = because("read the folder", failed);
     return Begun::failed;
   }
-  if (epoch_before_ >= binlog::kEpochLast - 1) {
+  if (before >= binlog::kEpochLast - 1) {
     error =
         "the epochs of the folder are used up; `haricot binlog copy` writes the jobs to a new one";
     return Begun::failed;
   }
-  epoch_ = binlog::epoch_after(epoch_before_);
+  epoch_ = binlog::epoch_after(before);
   if (const int failed = write_page(folder, page_of({epoch_, owner_})); failed != 0) {
     error = because("write the file epoch", failed);
     return Begun::failed;

@@ -60,9 +60,8 @@ class FolderFence {
   // caller reads the folder afterwards. `owner` is random. Requires: the lock of the folder is
   // held.
   Begun begin(int folder, int lock, std::uint64_t owner, Watcher watcher, std::string& error);
-  // Of this server, and the highest one that was there before; 0: none. Valid after begin().
+  // Of this server. Valid after begin().
   std::uint32_t epoch() const { return epoch_; }
-  std::uint32_t epoch_before() const { return epoch_before_; }
 
   // The lock was taken anew, in another descriptor.
   void set_lock(int lock) { lock_ = lock; }
@@ -112,7 +111,6 @@ class FolderFence {
   int folder_ = -1;
   std::atomic<int> lock_ = -1;
   std::uint32_t epoch_ = 0;
-  std::uint32_t epoch_before_ = 0;
   std::uint64_t owner_ = 0;
   // Nanoseconds since the boot, with those that the machine has slept.
   std::atomic<std::int64_t> good_at_ = kNever;     // When the last good check began.

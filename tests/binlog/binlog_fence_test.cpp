@@ -78,9 +78,7 @@ class SharingServer {
 
   // As the real one: the epoch is there already.
   [[nodiscard]] bool open() {
-    FolderNote note = volume_.disk.folder_note();
-    if (epoch_ > 1 && note.run != run_of_epoch(epoch_ - 1)) note = {.store_id = note.store_id};
-    binlog.set_note(note);
+    binlog.set_note(volume_.disk.folder_note());
     binlog.set_epoch(epoch_);
     EXPECT_TRUE(engine.open(client));
     if (!binlog.open(engine, Duration::nanoseconds(kWallOfAll), now(), 0x5151 + epoch_, {},
@@ -311,6 +309,27 @@ TEST(BinlogFence, AServerThatGoesOnBesideItsSuccessorLosesNothingThatItHasAcknow
 
 TEST(BinlogFence, AServerThatIsPausedWhileItStopsHarmsNobody) {
   run_each_seed(&TwoServers::pause_while_stopping);
+}
+
+// Of a start that fails -----------------------------------------------------------------------
+
+// It has an epoch by then, and has noted nothing.
+TEST(BinlogFenceStart, TheNoteIsBelievedAfterAStartThatHasFailed) {
+  SharedVolume volume(1);
+  volume.write_epoch(1);
+  SharingServer first(volume, 1);
+  ASSERT_TRUE(first.open());
+  while (volume.disk.folder_note().newest < 3) first.turn();
+  // A loss of power as it begins the next file.
+  volume.disk.put(binlog_file_name(first.binlog.numbers().current_index + 1), "");
+  volume.disk.inject({.call = DiskCall::sync_folder});
+  volume.write_epoch(2);
+  SharingServer second(volume, 2);
+  ASSERT_FALSE(second.open());
+  volume.write_epoch(3);
+  SharingServer third(volume, 3);
+  ASSERT_TRUE(third.open());
+  EXPECT_TRUE(third.binlog.replayed().is_sound()) << "the note tells that it had no record";
 }
 
 // Of a late server -----------------------------------------------------------------------------

@@ -174,6 +174,21 @@ TEST_F(DamagedFolder, GivesOutNoIdTwiceWhateverIsDamaged) {
   }
 }
 
+// It has moved aside what it could not read, and has begun no file that tells the ids of that.
+TEST_F(DamagedFolder, GivesOutNoIdTwiceAfterAStartThatHasFailed) {
+  const auto folder_disk = folder();
+  SimDisk& disk = *folder_disk;
+  for (const auto& [name, bytes] : files_) disk.zero(name, 0, 100);
+  disk.inject({.call = DiskCall::allocate});
+  {
+    const World failed(disk, kSmallFiles, kWallBegin + 1, true);
+    ASSERT_FALSE(failed.is_open());
+    ASSERT_TRUE(disk.has("binlog.1.aside.1"));
+  }
+  const World world(disk, kSmallFiles, kWallBegin + 2);
+  EXPECT_GE(world.engine.next_id(), next_id_);
+}
+
 TEST_F(DamagedFolder, OfAnUnknownVersionIsNotTouched) {
   for (const auto& [name, bytes] : files_) {
     const auto folder_disk = folder();

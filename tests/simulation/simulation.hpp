@@ -83,7 +83,6 @@ class Simulation {
   };
 
   // Starts and ends (simulation_lives.cpp)
-  binlog::FolderNote noted() const;
   bool start();
   void end_life();
   void drop_server(binlog::CrashPolicy policy);

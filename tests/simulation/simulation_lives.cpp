@@ -85,14 +85,6 @@ Simulation::~Simulation() {
   tape_.set_before([] {});
 }
 
-// As the next server finds it. One with an epoch believes only a note of the last epoch.
-binlog::FolderNote Simulation::noted() const {
-  binlog::FolderNote note = disk_->folder_note();
-  const bool is_of_last = epoch_ == 0 || note.run == binlog::run_of_epoch(epoch_);
-  if (!is_of_last) note = {.store_id = note.store_id};
-  return note;
-}
-
 // False: the folder cannot be opened now.
 bool Simulation::start() {
   binlog_ = std::make_unique<binlog::Binlog>(*disk_, options_);
@@ -100,7 +92,7 @@ bool Simulation::start() {
   service_ = std::make_unique<Service>(info_, *recorder_, now_);
   std::string error;
   disk_->forbid_waiting(false);
-  binlog_->set_note(noted());
+  binlog_->set_note(disk_->folder_note());
   if (has_epochs_) binlog_->set_epoch(++epoch_);
   const bool good =
       binlog_->open(service_->engine(), wall_offset_, now_, chance_.bits() | 1, {}, error);

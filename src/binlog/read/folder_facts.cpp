@@ -111,12 +111,24 @@ std::vector<std::uint64_t> likely_stores(const std::vector<FileFacts>& files,
   return stores;
 }
 
-bool gather_facts(Disk& disk, const FolderNote& note, FolderFacts& facts, std::string& error) {
+// Whoever has recorded something has left a file, with a signature.
+FolderNote believed_note(const FolderNote& note, const std::vector<FileFacts>& files,
+                         std::uint32_t epoch) {
+  std::uint32_t last = 0;
+  for (const FileFacts& file : files) {
+    if (file.identity.signature) last = std::max(last, file.identity.signature->epoch);
+  }
+  const bool may_be_late =
+      epoch > last && last != 0 && !is_run_of_epochs(note.run, last, epoch - 1);
+  return may_be_late ? FolderNote{.store_id = note.store_id} : note;
+}
+
+bool gather_facts(Disk& disk, const FolderNote& note, std::uint32_t epoch, FolderFacts& facts,
+                  std::string& error) {
   const auto fail = [&] {
     error = disk.last_error();
     return false;
   };
-  facts.note = note;
   if (!read_names(disk, facts)) return fail();
   std::vector<bool> is_known;
   FileEnds ends;
@@ -130,7 +142,8 @@ bool gather_facts(Disk& disk, const FolderNote& note, FolderFacts& facts, std::s
       file.seal = seal_at_end(ends.back, ends.file_bytes, identity->seed);
     }
   }
-  facts.stores = likely_stores(facts.files, note);
+  facts.note = believed_note(note, facts.files, epoch);
+  facts.stores = likely_stores(facts.files, facts.note);
   FileBytes bytes;
   for (std::size_t i = 0; i < facts.files.size(); ++i) {
     FileFacts& file = facts.files[i];

@@ -403,7 +403,10 @@ void Judge::go_on_beyond_lost_ids() {
   report_.next_id += std::min(left_out, ~JobId{0} - report_.next_id);
   const bool is_noted_cut =
       std::any_of(files_.begin(), files_.end(), [](const FileReport& file) { return file.is_cut; });
-  if ((newest_may_be_gone_ || is_noted_cut) && plan_.has_note()) {
+  // A run that has recorded nothing safe has noted what it found in files, perhaps before it moved
+  // them aside; each other one notes more ids than it gives out.
+  const bool is_exact = !note_.tells_last_run();
+  if ((newest_may_be_gone_ || is_noted_cut || is_exact) && plan_.has_note()) {
     report_.next_id = std::max(report_.next_id, note_.ids_end);
   }
 }

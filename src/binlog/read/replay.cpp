@@ -40,7 +40,7 @@ bool Replay::fail(std::string error) {
 
 bool Replay::run(Duration wall_offset, Instant now) {
   FolderFacts facts;
-  if (!gather_facts(disk_, note_, facts, error_)) return false;
+  if (!gather_facts(disk_, note_, epoch_, facts, error_)) return false;
   return run(facts, wall_offset, now);
 }
 

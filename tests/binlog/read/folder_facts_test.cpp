@@ -49,6 +49,42 @@ TEST(LikelyStores, AreThoseOfTheNoteOrOfMostFiles) {
   }
 }
 
+struct NoteRow {
+  const char* what;
+  std::uint32_t run;                  // Of the note.
+  std::vector<std::uint32_t> epochs;  // Of the files. 0: it has none.
+  std::uint32_t epoch;                // Of the server.
+  bool is_believed;
+};
+
+TEST(BelievedNote, IsThatOfTheLastServerThatLeftAFile) {
+  constexpr std::uint32_t kHigh = 2 * kRunsEnd - 1;  // Its successor begins the runs again.
+  const std::vector<NoteRow> rows = {
+      {"no epoch anywhere", 4711, {0, 0}, 0, true},
+      {"the first epoch", 4711, {0, 0}, 1, true},
+      {"that of the last epoch", 3, {1, 0, 3}, 4, true},
+      {"that of a lower one, written late", 2, {1, 3, 3}, 4, false},
+      {"of a lower one, and the file of the last comes first", 2, {3, 1}, 4, false},
+      {"the last but one has not got as far as a note", 3, {3}, 5, true},
+      {"the last has noted, and has no file", 4, {3}, 5, true},
+      {"that of a server without an epoch", 4711, {3}, 5, false},
+      {"its own epoch", 5, {3}, 5, false},
+      {"runs that begin again", 2, {kHigh}, kHigh + 4, true},
+      {"runs that begin again, and an old one", run_of_epoch(kHigh) - 1, {kHigh}, kHigh + 4, false},
+      {"whoever only looks believes all", 2, {3}, 0, true},
+  };
+  for (const NoteRow& row : rows) {
+    std::vector<FileFacts> files;
+    for (const std::uint32_t epoch : row.epochs) {
+      files.push_back(file_of(77));
+      files.back().identity.signature->epoch = epoch;
+    }
+    const FolderNote note{.store_id = 77, .run = row.run, .newest = 5};
+    const FolderNote believed = believed_note(note, files, row.epoch);
+    EXPECT_EQ(believed, row.is_believed ? note : FolderNote{.store_id = 77}) << row.what;
+  }
+}
+
 // A folder of five files that a server has written; files can be put into wrong places.
 class Facts : public ::testing::Test {
  protected:
@@ -70,7 +106,7 @@ class Facts : public ::testing::Test {
     facts_ = {};
     std::string error;
     const std::uint64_t before = disk_.calls(DiskCall::read);
-    EXPECT_TRUE(gather_facts(disk_, note, facts_, error)) << error;
+    EXPECT_TRUE(gather_facts(disk_, note, 0, facts_, error)) << error;
     whole_reads_ = disk_.calls(DiskCall::read) - before;
   }
   const FileIdentity& identity(std::uint64_t number) const {
@@ -173,7 +209,7 @@ TEST_F(Facts, AFileThatCannotBeReadEndsIt) {
   disk_.inject({.nth = 3, .call = DiskCall::read});
   FolderFacts facts;
   std::string error;
-  EXPECT_FALSE(gather_facts(disk_, {}, facts, error));
+  EXPECT_FALSE(gather_facts(disk_, {}, 0, facts, error));
   EXPECT_EQ(error, disk_.last_error());
 }
 

@@ -183,7 +183,8 @@ const std::vector<JudgedRow> kJudgedRows = {
      "in-doubt binlog.6 12", 5000, 6},
     {"another run has begun it", [](JudgedFolder& f) { f.note(6, 8, 9); },
      "file-of-other-run binlog.6, in-doubt binlog.6 12", kNextIdRead + kFileOfIds, 6},
-    {"the run that it was found by", [](JudgedFolder& f) { f.note(6, 8, 3); }, "", kNextIdRead, 6},
+    {"the run that it was found by, which knew of ids that no file tells",
+     [](JudgedFolder& f) { f.note(6, 8, 3); }, "", 5000, 6},
     {"a stranger stands behind the last",
      [](JudgedFolder& f) {
        f.read.files[2].is_last_of_a_run = f.read.files[2].is_sealed = false;

@@ -183,6 +183,10 @@ inline constexpr std::uint32_t kEpochLast = 0xfeffffff;
 constexpr std::uint32_t run_of_epoch(std::uint32_t epoch) {
   return epoch % kRunsEnd;
 }
+// Whether it is the run of an epoch from `first` to `last`.
+constexpr bool is_run_of_epochs(std::uint32_t run, std::uint32_t first, std::uint32_t last) {
+  return (run - run_of_epoch(first)) % kRunsEnd <= last - first;
+}
 // Requires: below kEpochLast.
 constexpr std::uint32_t epoch_after(std::uint32_t epoch) {
   return run_of_epoch(epoch + 1) != 0 ? epoch + 1 : epoch + 2;

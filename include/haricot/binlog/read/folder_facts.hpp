@@ -40,9 +40,15 @@ struct FolderFacts {
 std::vector<std::uint64_t> likely_stores(const std::vector<FileFacts>& files,
                                          const FolderNote& note);
 
+// What a server of that epoch believes of the note: all, or the id of the folder alone. A server
+// that has lost the folder may write its note late, when another one has recorded something. But
+// not each server that had an epoch has got so far. 0: it has no epoch.
+FolderNote believed_note(const FolderNote& note, const std::vector<FileFacts>& files,
+                         std::uint32_t epoch);
+
 // Reads the first and last bytes of each file. A file that does not say that it is the one of its
 // name is read whole. False: one cannot be read, and `error` says why. May throw std::bad_alloc.
-[[nodiscard]] bool gather_facts(Disk& disk, const FolderNote& note, FolderFacts& facts,
-                                std::string& error);
+[[nodiscard]] bool gather_facts(Disk& disk, const FolderNote& note, std::uint32_t epoch,
+                                FolderFacts& facts, std::string& error);
 
 }  // namespace haricot::binlog

@@ -56,7 +56,10 @@ class Replay {
   void set_watcher(ReplayWatcher watcher) { watcher_ = watcher; }
   // What was noted of the folder outside of its files. By its id a file is known whose signature is
   // damaged and that has no other beside it.
-  void set_note(const FolderNote& note) { note_ = note; }
+  void set_note(const FolderNote& note, std::uint32_t epoch = 0) {
+    note_ = note;
+    epoch_ = epoch;
+  }
 
   // Reads everything and puts each job into its place. False: the folder must not be used, error()
   // says why, and nothing was changed on disk. Once only. May throw std::bad_alloc. Each file of a
@@ -108,6 +111,7 @@ class Replay {
   Segments& segments_;
   ReplayWatcher watcher_;
   FolderNote note_;
+  std::uint32_t epoch_ = 0;
   Duration wall_offset_;
   Instant now_;
   FolderPlan plan_;

@@ -51,7 +51,7 @@ class Guesses : public ::testing::Test {
   }
   void run(const haricot::binlog::FolderNote& note = {}) {
     std::string error;
-    ASSERT_TRUE(haricot::binlog::gather_facts(disk_, note, facts_, error)) << error;
+    ASSERT_TRUE(haricot::binlog::gather_facts(disk_, note, 0, facts_, error)) << error;
     ASSERT_TRUE(guess(disk_, facts_, guesses_, error)) << error;
   }
   const FileFacts& fact(std::size_t index) const { return facts_.files[index]; }
