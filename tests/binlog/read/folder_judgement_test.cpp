@@ -132,7 +132,7 @@ const std::vector<JudgedRow> kJudgedRows = {
        for (int i = 0; i < 3; ++i) f.remove(0);
        f.note(0, 3, 0);
      },
-     "", kNextIdRead, 0},
+     "", 5000, 0},
     {"a stretch is damaged in the middle",
      [](JudgedFolder& f) {
        f.read.files[1].damages = {{.offset = 88, .bytes = 200, .records = 2, .changes = 2}};
