@@ -3,144 +3,28 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "notify_socket.hpp"
-#include "support/daemon_fixture.hpp"
+#include "support/hand_over_fixture.hpp"
 
 namespace haricot::test {
 namespace {
 
-using Client = std::unique_ptr<WireClient>;
-
-// Does what systemd does: keeps descriptors under their names, and passes them at the next start.
-class Manager {
- public:
-  Manager() = default;
-  Manager(const Manager&) = delete;
-  Manager& operator=(const Manager&) = delete;
-  [[nodiscard]] bool open(const std::string& name) { return socket_.open(name); }
-
-  // Takes in what the server has to give, until it has ended.
-  void keep_all(ServerProcess& server) {
-    ASSERT_TRUE(server.signal(SIGTERM));
-    for (;;) {
-      int descriptor = -1;
-      const auto message = socket_.receive_with_descriptor(descriptor);
-      ASSERT_TRUE(message.has_value()) << "no barrier came";
-      if (*message == "BARRIER=1") {
-        ::close(descriptor);
-        break;
-      }
-      if (!has_line(*message, "FDSTORE=1")) continue;
-      const std::size_t name = message->find("FDNAME=") + 7;
-      kept_.push_back({message->substr(name, message->find('\n', name) - name), descriptor});
-    }
-    EXPECT_EQ(server.wait_exit(), (ExitStatus{.code = 0})) << server.standard_error();
-  }
-  void drop_all() {
-    for (const Kept& one : kept_) {
-      if (one.descriptor >= 0) ::close(one.descriptor);
-    }
-    kept_.clear();
-  }
-  ~Manager() { drop_all(); }
-  std::size_t kept() const { return kept_.size(); }
-  void answer_barrier() {
-    for (;;) {
-      int barrier = -1;
-      const auto message = socket_.receive_with_descriptor(barrier);
-      if (barrier >= 0) ::close(barrier);
-      if (!message || *message == "BARRIER=1") return;
-    }
-  }
+class HandOver : public HandOverTest {
+ protected:
   // Another state takes the place of the one that was given.
   void exchange_state() {
-    for (Kept& one : kept_) {
-      if (one.name != "parcel-state") continue;
-      const int other = ::memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-      const std::string bytes = std::string("\1\0\0\0", 4) + std::string(100, 'x');
-      EXPECT_EQ(::write(other, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-      constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-      EXPECT_EQ(::fcntl(other, F_ADD_SEALS, kSeals), 0);
-      ::close(std::exchange(one.descriptor, other));
-    }
+    const int other = ::memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const std::string bytes = std::string("\1\0\0\0", 4) + std::string(100, 'x');
+    ASSERT_EQ(::write(other, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+    ASSERT_EQ(::fcntl(other, F_ADD_SEALS, kSeals), 0);
+    ASSERT_TRUE(manager_.exchange("parcel-state", other));
   }
-
-  ServerOptions passing(ServerOptions options) const {
-    std::string names;
-    for (const Kept& one : kept_) {
-      names += (names.empty() ? "" : ":") + one.name;
-      options.descriptors.push_back(one.descriptor);
-    }
-    options.launcher = {"/bin/sh", "-c",
-                        "export LISTEN_PID=$$ LISTEN_FDS=" + std::to_string(kept_.size()) +
-                            " LISTEN_FDNAMES=" + names + "; exec \"$0\" \"$@\""};
-    return options;
-  }
-  // How many the server does not need any more, when it has said so of all. It does with them as it
-  // is told, or, if it has not heard it, keeps them.
-  std::size_t count_forgotten(bool has_heard = true) {
-    std::size_t forgotten = 0;
-    for (;;) {
-      int barrier = -1;
-      const auto message = socket_.receive_with_descriptor(barrier);
-      if (barrier >= 0) ::close(barrier);
-      if (!message) return 0;
-      if (!has_line(*message, "FDSTOREREMOVE=1")) continue;
-      for (Kept& one : kept_) {
-        const bool is_named = has_line(*message, "FDNAME=" + one.name);
-        if (is_named && has_heard) ::close(std::exchange(one.descriptor, -1));
-      }
-      if (++forgotten == kept_.size()) return forgotten;
-    }
-  }
-
- private:
-  struct Kept {
-    std::string name;
-    int descriptor;
-  };
-
-  NotifySocket socket_;
-  std::vector<Kept> kept_;
-};
-
-class HandOver : public DaemonTest {
- protected:
-  ServerOptions managed(std::vector<std::string> arguments = {}) {
-    ServerOptions options = options_with(std::move(arguments));
-    options.environment = {"NOTIFY_SOCKET=" + folder_.file("notify")};
-    return options;
-  }
-  void start_first(std::vector<std::string> arguments = {}) {
-    ASSERT_TRUE(manager_.open(folder_.file("notify")));
-    arguments_ = std::move(arguments);
-    ASSERT_TRUE(start_with(managed(arguments_))) << server_.failure();
-    port_ = server_.port();
-    address_ = {"-l", "127.0.0.1", "-p", std::to_string(port_)};
-  }
-  // The same server again, with what the manager has kept.
-  void restart() {
-    manager_.keep_all(server_);
-    std::vector<std::string> words = address_;
-    words.insert(words.end(), arguments_.begin(), arguments_.end());
-    ASSERT_TRUE(server_.launch(manager_.passing(managed(words)))) << server_.failure();
-    ASSERT_EQ(manager_.count_forgotten(), manager_.kept()) << server_.standard_error();
-    manager_.drop_all();
-  }
-
-  Manager manager_;
-  std::vector<std::string> arguments_;
-  std::vector<std::string> address_;
-  std::uint16_t port_ = 0;
 };
 
 TEST_F(HandOver, ConnectionsJobsAndWaitsGoOn) {
@@ -225,17 +109,17 @@ TEST_F(HandOver, AStartThatEndsInTheMiddleTakesNothingAway) {
   const Client client = connect();
   ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");
   ASSERT_EQ(client->ask("reserve"), "RESERVED 1 3\r\none\r\n");
-  manager_.keep_all(server_);
+  stop();
   // One cannot listen, and ends; another one is killed.
-  ASSERT_TRUE(server_.launch(manager_.passing(managed({"-l", "203.0.113.1", "-p", "1"}))));
+  EXPECT_FALSE(manager_.start(server_, at_address({"-l", "203.0.113.1", "-p", "1"})));
   EXPECT_EQ(server_.wait_exit(), (ExitStatus{.code = 111})) << server_.standard_error();
-  ASSERT_TRUE(server_.launch(manager_.passing(managed(address_))));
-  ASSERT_EQ(manager_.count_forgotten(false), manager_.kept()) << server_.standard_error();
+  manager_.hear_no_removals();
+  start_again();
   EXPECT_EQ(client->ask("touch 1"), "TOUCHED\r\n");
   server_.kill_hard();
   // The manager has not heard that it need not keep them, and begins again.
-  ASSERT_TRUE(server_.launch(manager_.passing(managed(address_))));
-  ASSERT_EQ(manager_.count_forgotten(), manager_.kept()) << server_.standard_error();
+  manager_.hear_removals();
+  start_again();
   EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
 }
 
@@ -243,11 +127,9 @@ TEST_F(HandOver, AStateThatIsDamagedIsForgottenAndTheServerServes) {
   start_first();
   const Client client = connect();
   ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");
-  manager_.keep_all(server_);
-  manager_.exchange_state();
-  ASSERT_TRUE(server_.launch(manager_.passing(managed(address_))));
-  ASSERT_EQ(manager_.count_forgotten(), manager_.kept()) << server_.standard_error();
-  manager_.answer_barrier();
+  stop();
+  exchange_state();
+  start_again();
   EXPECT_TRUE(client->at_eof());
   WireClient another;
   ASSERT_TRUE(eventually([&] { return another.connect_tcp(port_); })) << server_.standard_error();
@@ -260,7 +142,8 @@ TEST_F(HandOver, CanBeSwitchedOff) {
   start_first({"--no-hand-over"});
   const Client client = connect();
   ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");
-  EXPECT_EQ(server_.stop(), (ExitStatus{.code = 0}));
+  stop();
+  EXPECT_EQ(manager_.kept(), 0U);
   EXPECT_FALSE(client->send_line("stats") && client->read_line().has_value());
 }
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "notify_socket.hpp"
+#include "support/notify_socket.hpp"
 #include "support/daemon_fixture.hpp"
 #include "support/process_facts.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "notify_socket.hpp"
+#include "support/notify_socket.hpp"
 #include "os/clock.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "notify_socket.hpp"
+#include "support/notify_socket.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,0 +1,15 @@
+// A target for libFuzzer: any bytes, as what a server has left to the next one.
+//
+//   scripts/fuzz transfer 30
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transfer_play.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  haricot::fuzz::check_transfer({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,67 @@
+// What the tests of a restart share: a server under a manager that keeps its descriptors.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/daemon_fixture.hpp"
+#include "support/service_manager.hpp"
+
+namespace haricot::test {
+
+class HandOverTest : public DaemonTest {
+ protected:
+  void start_first(std::vector<std::string> arguments = {}) {
+    ASSERT_TRUE(manager_.open(folder_.file("notify")));
+    arguments_ = std::move(arguments);
+    ASSERT_TRUE(start_with(manager_.passing(with_environment(options_with(arguments_)))))
+        << server_.failure();
+    port_ = server_.port();
+    address_ = {"-l", "127.0.0.1", "-p", std::to_string(port_)};
+  }
+  ServerOptions at_address(std::vector<std::string> words) {
+    words.insert(words.end(), arguments_.begin(), arguments_.end());
+    return with_environment(options_with(std::move(words)));
+  }
+  void stop() { ASSERT_EQ(manager_.stop(server_), kGood) << server_.standard_error(); }
+  void start_again() {
+    ASSERT_TRUE(manager_.start(server_, at_address(address_))) << server_.standard_error();
+  }
+  // The same server again, with what the manager has kept.
+  void restart() {
+    stop();
+    ASSERT_GT(manager_.kept(), 0U) << server_.standard_error();
+    start_again();
+  }
+
+  // After a restart, for the process has not chosen its port itself.
+  Client connect_again() {
+    auto client = std::make_unique<WireClient>();
+    EXPECT_TRUE(client->connect_tcp(port_)) << client->failure();
+    return client;
+  }
+  std::uint64_t stat(std::string_view key) {
+    return report_number(connect_again()->ask("stats"), std::string(key));
+  }
+
+  ServiceManager manager_;
+  std::vector<std::string> environment_;  // Of each process.
+  std::vector<std::string> arguments_;
+  std::vector<std::string> address_;
+  std::uint16_t port_ = 0;
+
+ private:
+  ServerOptions with_environment(ServerOptions options) const {
+    options.environment = environment_;
+    return options;
+  }
+};
+
+}  // namespace haricot::test
