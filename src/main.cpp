@@ -211,12 +211,23 @@ bool take_over(os::TakeOver& last, os::Daemon& daemon, Service& service, os::Log
   return true;
 }
 
+// False: `error` says why.
+bool pack(os::Daemon& daemon, Service& service, Bodies bodies, const os::Options& options,
+          std::vector<os::NamedDescriptor>& parts, std::string& error) {
+  try {
+    return os::pack(daemon, service, bodies, addresses(options), parts, error);
+  } catch (const std::bad_alloc&) {
+    error = "there is no memory for the state";
+    return false;
+  }
+}
+
 // Gives connections and jobs to the service manager, for the next process.
 void hand_over(os::Daemon& daemon, Service& service, Bodies bodies, const os::Options& options,
                os::Notifier& notifier, os::Log& log) {
   std::string error;
   std::vector<os::NamedDescriptor> parts;
-  if (!os::pack(daemon, service, bodies, addresses(options), parts, error)) {
+  if (!pack(daemon, service, bodies, options, parts, error)) {
     log.event(os::Level::warning, "hand-over-refused", {{"message", error}});
     return;
   }

@@ -186,7 +186,10 @@ bool Daemon::take_over(Descriptor socket, ServiceTransfer& transfer, StateReader
   if (!transfer.read_session(from, connection.get(), is_unix, now_, session)) return false;
   if (session == nullptr) return true;
   connection->attach(*session);
-  if (!poller_.add(*connection, EPOLLIN)) return false;
+  if (!poller_.add(*connection, EPOLLIN)) {
+    service_.close(*session, now_);
+    return false;
+  }
   (void)connection.release();  // Its session has it.
   return true;
 }

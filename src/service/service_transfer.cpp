@@ -1,5 +1,6 @@
 #include "haricot/service/service_transfer.hpp"
 
+#include <new>
 #include <string_view>
 
 #include "haricot/base/check.hpp"
@@ -67,17 +68,26 @@ ServiceTransfer::Read ServiceTransfer::read_queue(StateReader& from) {
 
 bool ServiceTransfer::read_session(StateReader& from, void* owner, bool is_local, Instant now,
                                    Session*& session) {
+  clients_.push_back(nullptr);
   session = service_.open(owner, is_local);
   if (session == nullptr) return false;
-  const bool is_good = read_fields(from, *session);
+  const bool is_good = try_to_read(from, *session);
   if (is_good && owner != nullptr) {
-    clients_.push_back(&session->client_);
+    clients_.back() = &session->client_;
     return true;
   }
   service_.close(*session, now);
   session = nullptr;
-  clients_.push_back(nullptr);
   return is_good;
+}
+
+// A session is there by now, which has to go before its owner does.
+bool ServiceTransfer::try_to_read(StateReader& from, Session& session) {
+  try {
+    return read_fields(from, session);
+  } catch (const std::bad_alloc&) {
+    return forget(session);
+  }
 }
 
 bool ServiceTransfer::read_fields(StateReader& from, Session& session) {

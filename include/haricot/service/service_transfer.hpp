@@ -47,6 +47,7 @@ class ServiceTransfer {
 
  private:
   void write_session(StateWriter& to, const Session& session) const;
+  bool try_to_read(StateReader& from, Session& session);
   bool read_fields(StateReader& from, Session& session);
   static bool forget(Session& session);
 
