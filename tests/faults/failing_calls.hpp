@@ -17,7 +17,22 @@ enum class SocketCall : std::uint32_t {
   accept4,
   epoll_add,  // epoll_ctl, but only the one that needs memory of the kernel.
   epoll_wait,
-  read,  // Of the signals and of the ends of syncs.
+  read,    // Of the signals and of the ends of syncs.
+  malloc,  // What all memory of the server comes from.
+  // From here on those that a server hands itself over and is taken over with, beside sendmsg and
+  // epoll_add.
+  memfd_create,
+  write,
+  socketpair,
+  fcntl,
+  pipe2,
+  poll,
+  recvmsg,
+  setsockopt,
+  getsockname,
+  fstat,
+  mmap,          // Of the state.
+  of_hand_over,  // Any of them.
 };
 
 // Read and written by two processes, so only by __atomic_….
@@ -29,6 +44,9 @@ struct FailingCalls {
   std::uint64_t seen;
   std::uint64_t failed;
 };
+
+// In the place of an error: the process dies in front of the call.
+inline constexpr std::uint32_t kKills = 0xffff'ffff;
 
 inline constexpr const char* kFailingCallsFile = "HARICOT_FAILING_CALLS";
 

@@ -2,24 +2,21 @@
 // daemon lives, others are served, and nothing is left behind. Where the failure is a passing one,
 // the client does not even notice.
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "failing_calls.hpp"
+#include "planned_failures.hpp"
 #include "support/daemon_fixture.hpp"
 #include "support/process_facts.hpp"
 
 namespace haricot::test {
 namespace {
 
-using faults::FailingCalls;
+using faults::PlannedFailures;
 using faults::SocketCall;
 
 struct Case {
@@ -40,40 +37,12 @@ const std::string kLargeBody = varied_bytes(50'000, 1);
 class SocketFailures : public DaemonTest, public ::testing::WithParamInterface<Case> {
  protected:
   void SetUp() override {
-    const std::string path = folder_.path() + "/failing";
-    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    ASSERT_GE(file, 0);
-    ASSERT_EQ(::ftruncate(file, sizeof(FailingCalls)), 0);
-    void* memory =
-        ::mmap(nullptr, sizeof(FailingCalls), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    ::close(file);
-    ASSERT_NE(memory, MAP_FAILED);
-    calls_ = static_cast<FailingCalls*>(memory);
+    calls_.open(folder_.path() + "/failing");
     ServerOptions options;
-    options.environment = {std::string(faults::kFailingCallsFile) + "=" + path,
-                           std::string("LD_PRELOAD=") + HARICOT_FAILING_CALLS_LIBRARY};
-    // The sanitizer's own library wants to be the first, which matters to what it replaces only.
-    const char* known = std::getenv("ASAN_OPTIONS");
-    options.environment.push_back(std::string("ASAN_OPTIONS=verify_asan_link_order=0:") +
-                                  (known == nullptr ? "" : known));
+    options.environment = calls_.environment();
     options.arguments = {"-b", folder_.path(), "-f", "0"};
     ASSERT_TRUE(start_with(options)) << server_.failure();
   }
-  void TearDown() override {
-    if (calls_ != nullptr) ::munmap(calls_, sizeof *calls_);
-  }
-
-  void plan(SocketCall call, int error, std::uint64_t nth) {
-    __atomic_store_n(&calls_->call, 0U, __ATOMIC_RELEASE);
-    __atomic_store_n(&calls_->error, static_cast<std::uint32_t>(error), __ATOMIC_RELEASE);
-    __atomic_store_n(&calls_->first, nth, __ATOMIC_RELEASE);
-    __atomic_store_n(&calls_->last, nth, __ATOMIC_RELEASE);
-    __atomic_store_n(&calls_->seen, std::uint64_t{0}, __ATOMIC_RELEASE);
-    __atomic_store_n(&calls_->failed, std::uint64_t{0}, __ATOMIC_RELEASE);
-    __atomic_store_n(&calls_->call, static_cast<std::uint32_t>(call), __ATOMIC_RELEASE);
-  }
-  std::uint64_t failed() const { return __atomic_load_n(&calls_->failed, __ATOMIC_ACQUIRE); }
-
   // What a client does that uses all of them. Returns the first answer that was not right; nothing
   // if all were.
   std::string use_the_server() {
@@ -110,7 +79,7 @@ class SocketFailures : public DaemonTest, public ::testing::WithParamInterface<C
     return count;
   }
 
-  FailingCalls* calls_ = nullptr;
+  PlannedFailures calls_;
 };
 
 TEST_P(SocketFailures, AreSurvived) {
@@ -125,10 +94,9 @@ TEST_P(SocketFailures, AreSurvived) {
     bool was_hit = true;
     for (; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
       SCOPED_TRACE("error " + std::to_string(error) + ", call " + std::to_string(nth));
-      plan(GetParam().call, error, nth);
+      calls_.plan(GetParam().call, static_cast<std::uint32_t>(error), nth, nth);
       const std::string wrong = use_the_server();
-      was_hit = failed() > 0;
-      plan(SocketCall::none, 0, 0);
+      was_hit = calls_.end();
       if (!was_hit || GetParam().passes) {
         EXPECT_EQ(wrong, "");
       }

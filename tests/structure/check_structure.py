@@ -114,6 +114,7 @@ MAY_READ_WALL_CLOCK = {"src/os/process.cpp", "src/os/clock.cpp"}
 SHARED_TESTS = "support"
 TESTS_OF_TESTS = {
     "damage": {"fuzz"},  # The inputs of the fuzzer are damaged folders too.
+    "faults": {"fuzz"},  # The state of a server that has some of all that there is.
 }
 
 # Longer files have to be cut in parts with a subject each.

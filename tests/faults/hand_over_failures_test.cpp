@@ -1,0 +1,313 @@
+// A restart in which a call fails, or in which the old process or the new one is killed in front of
+// a call: for each call, one after another. It costs no more than a restart without a hand-over: no
+// job that was acknowledged is lost, none is there twice, and the server serves.
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "planned_failures.hpp"
+#include "support/hand_over_fixture.hpp"
+#include "support/process_facts.hpp"
+
+namespace haricot::test {
+namespace {
+
+using faults::kKills;
+using faults::PlannedFailures;
+using faults::SocketCall;
+
+constexpr std::uint64_t kCallsMax = 1000;
+constexpr std::uint32_t kOneByte = 0;  // In the place of an error.
+constexpr std::uint64_t kAllLater = std::numeric_limits<std::uint64_t>::max();
+
+constexpr ExitStatus kKilled{.code = -1, .signal = SIGILL};
+
+class HandOverInTrouble : public HandOverTest {
+ protected:
+  void SetUp() override {
+    calls_.open(folder_.path() + "/failing");
+    environment_ = calls_.environment();
+    start_first({"-b", folder_.path(), "-f", "0", "-z", "300000"});
+  }
+
+  // A client holds a job, another job is ready, and somebody waits for a third one.
+  void prepare() {
+    holder_ = connect_again();
+    waiting_ = connect_again();
+    held_ = id_in(holder_->put("held"));
+    ready_ = id_in(holder_->put("ready", 0, 0, 60));
+    ASSERT_EQ(holder_->ask("reserve-job " + held_), "RESERVED " + held_ + " 4\r\nheld\r\n");
+    ASSERT_EQ(waiting_->ask("watch other"), "WATCHING 2\r\n");
+    ASSERT_EQ(waiting_->ask("ignore default"), "WATCHING 1\r\n");
+    ASSERT_TRUE(waiting_->send_line("reserve"));
+  }
+  // As a manager does it that starts again what has failed.
+  void start_until_it_serves() {
+    constexpr int kTries = 3;
+    for (int i = 0; i < kTries; ++i) {
+      if (manager_.start(server_, at_address(address_))) return;
+      ASSERT_FALSE(server_.running()) << server_.standard_error();
+    }
+    FAIL() << "it does not start: " << server_.standard_error();
+  }
+  // Both jobs are there, once. Whether the clients have noticed nothing.
+  bool look() {
+    const Client other = connect_again();
+    bool goes_on = holder_->ask("touch " + held_) == "TOUCHED\r\n";
+    if (goes_on) {
+      EXPECT_EQ(holder_->ask("use other"), "USING other\r\n");
+      const std::string id = id_in(holder_->put("for who waits"));
+      // A single connection may be lost.
+      goes_on = waiting_->read_answer() == "RESERVED " + id + " 13\r\nfor who waits\r\n";
+      EXPECT_EQ((goes_on ? waiting_ : holder_)->ask("delete " + id), "DELETED\r\n");
+      EXPECT_EQ(holder_->ask("release " + held_ + " 0 0"), "RELEASED\r\n");
+    }
+    EXPECT_EQ(other->ask("reserve-job " + ready_), "RESERVED " + ready_ + " 5\r\nready\r\n");
+    EXPECT_EQ(other->ask("delete " + ready_), "DELETED\r\n");
+    EXPECT_EQ(other->ask("reserve-with-timeout 0"), "RESERVED " + held_ + " 4\r\nheld\r\n");
+    EXPECT_EQ(other->ask("delete " + held_), "DELETED\r\n");
+    EXPECT_EQ(other->ask("reserve-with-timeout 0"), "TIMED_OUT\r\n");
+    const std::string report = other->ask("stats");
+    for (const char* const place : {"ready", "reserved", "delayed", "buried"}) {
+      EXPECT_EQ(report_number(report, std::string("current-jobs-") + place), 0U) << place;
+    }
+    EXPECT_EQ(manager_.kept(), 0U);
+    for (const auto& [number, what] : open_descriptors(server_.pid())) {
+      EXPECT_EQ(what.find("memfd:haricot"), std::string::npos) << "the state is left";
+    }
+    holder_.reset();
+    waiting_.reset();
+    return goes_on;
+  }
+  // The listener, who has come to ask, and the manager's: no descriptors of old connections.
+  void expect_few_sockets() {
+    constexpr std::size_t kSocketsMax = 4;
+    EXPECT_TRUE(eventually([&] {
+      std::size_t sockets = 0;
+      for (const auto& [number, what] : open_descriptors(server_.pid())) {
+        if (what.starts_with("socket:")) ++sockets;
+      }
+      return sockets <= kSocketsMax;
+    }));
+  }
+
+  PlannedFailures calls_;
+  Client holder_, waiting_;
+  std::string held_, ready_;
+
+ private:
+  static std::string id_in(const std::string& answer) {
+    EXPECT_TRUE(answer.starts_with("INSERTED ")) << answer;
+    return answer.starts_with("INSERTED ") ? answer.substr(9, answer.size() - 11) : "0";
+  }
+};
+
+TEST_F(HandOverInTrouble, TheOldProcessIsKilledInFrontOfEachCall) {
+  std::uint64_t nth = 1;
+  std::uint64_t went_on = 0;
+  for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+    SCOPED_TRACE("call " + std::to_string(nth));
+    prepare();
+    calls_.plan(SocketCall::of_hand_over, kKills, nth, nth);
+    const auto status = manager_.stop(server_);
+    was_hit = calls_.end();
+    EXPECT_EQ(status, was_hit ? kKilled : kGood);
+    start_until_it_serves();
+    if (HasFatalFailure()) return;
+    const bool goes_on = look();
+    if (goes_on) ++went_on;
+    EXPECT_TRUE(was_hit || goes_on);
+  }
+  expect_few_sockets();
+  // In front of the last ones all was given away already.
+  EXPECT_GT(went_on, 1U);
+  EXPECT_GT(nth, 10U);
+  EXPECT_LT(nth, kCallsMax);
+}
+
+TEST_F(HandOverInTrouble, TheNewProcessIsKilledInFrontOfEachCall) {
+  std::uint64_t nth = 1;
+  std::uint64_t went_on = 0;
+  for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+    SCOPED_TRACE("call " + std::to_string(nth));
+    prepare();
+    stop();
+    calls_.plan(SocketCall::of_hand_over, kKills, nth, nth);
+    const bool is_started = manager_.start(server_, at_address(address_));
+    was_hit = calls_.end();
+    EXPECT_EQ(is_started, !was_hit);
+    if (was_hit) {
+      EXPECT_EQ(server_.wait_exit(), kKilled);
+      start_until_it_serves();
+    }
+    if (HasFatalFailure()) return;
+    if (look()) ++went_on;
+  }
+  expect_few_sockets();
+  // Until it begins to let go of the parcel, another start has it all.
+  EXPECT_GT(went_on, nth / 2);
+  EXPECT_GT(nth, 10U);
+  EXPECT_LT(nth, kCallsMax);
+}
+
+// Bodies that are under way take memory that the new process has not had yet.
+class MemoryInTrouble : public HandOverInTrouble, public ::testing::WithParamInterface<bool> {
+ protected:
+  static constexpr std::size_t kBodies = 10;
+
+  std::vector<Client> prepare_more() {
+    prepare();
+    std::vector<Client> in_body;
+    for (std::size_t i = 0; i < kBodies; ++i) {
+      in_body.push_back(connect_again());
+      EXPECT_TRUE(in_body[i]->send("put 0 0 60 300000\r\nabc"));
+    }
+    return in_body;
+  }
+};
+
+TEST_P(MemoryInTrouble, OfTheOldProcess) {
+  if (kIsSanitized) GTEST_SKIP() << "a sanitizer has its own memory";
+  std::uint64_t nth = 1;
+  for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+    SCOPED_TRACE("allocation " + std::to_string(nth));
+    const std::vector<Client> in_body = prepare_more();
+    calls_.plan(SocketCall::malloc, ENOMEM, nth, GetParam() ? kAllLater : nth);
+    stop();
+    was_hit = calls_.end();
+    start_until_it_serves();
+    if (HasFatalFailure()) return;
+    const bool goes_on = look();
+    EXPECT_TRUE(was_hit || goes_on);
+  }
+  EXPECT_GT(nth, 2U);
+  EXPECT_LT(nth, kCallsMax);
+}
+
+TEST_P(MemoryInTrouble, OfTheNewProcess) {
+  if (kIsSanitized) GTEST_SKIP() << "a sanitizer has its own memory";
+  std::uint64_t nth = 1;
+  for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+    SCOPED_TRACE("allocation " + std::to_string(nth));
+    const std::vector<Client> in_body = prepare_more();
+    stop();
+    calls_.plan(SocketCall::malloc, ENOMEM, nth, GetParam() ? kAllLater : nth);
+    const bool is_started = manager_.start(server_, at_address(address_));
+    was_hit = calls_.end();
+    EXPECT_TRUE(was_hit || is_started);
+    if (!is_started) {
+      // As any start without memory ends: until it has its jobs, by a CHECK as well.
+      const std::string said = server_.standard_error();
+      const bool has_jobs = said.find("event=binlog-read") != std::string::npos;
+      const bool is_by_want = !has_jobs || said.find("std::bad_alloc") != std::string::npos;
+      const int signal = server_.wait_exit()->signal;
+      EXPECT_TRUE(signal == 0 || (is_by_want && signal == SIGABRT)) << signal << said;
+      start_until_it_serves();
+    }
+    if (HasFatalFailure()) return;
+    const bool goes_on = look();
+    EXPECT_TRUE(was_hit || goes_on);
+  }
+  EXPECT_GT(nth, 5U);
+  EXPECT_LT(nth, kCallsMax);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, MemoryInTrouble, ::testing::Bool(), [](const auto& of) {
+  return of.param ? std::string("Lasting") : std::string("Once");
+});
+
+struct Case {
+  const char* name;
+  SocketCall call;
+  std::vector<std::uint32_t> errors;
+};
+
+void PrintTo(const Case& of, std::ostream* out) {
+  *out << of.name;
+}
+
+class HandOverFailures : public HandOverInTrouble, public ::testing::WithParamInterface<Case> {};
+class TakeOverFailures : public HandOverInTrouble, public ::testing::WithParamInterface<Case> {};
+
+// The old process ends as it does without a hand-over.
+TEST_P(HandOverFailures, AreNoWorseThanARestart) {
+  for (const std::uint32_t error : GetParam().errors) {
+    for (const bool lasts : {false, true}) {
+      if (lasts && error == EINTR) continue;  // It passes, by its nature.
+      std::uint64_t nth = 1;
+      for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+        SCOPED_TRACE("error " + std::to_string(error) + ", call " + std::to_string(nth));
+        prepare();
+        calls_.plan(GetParam().call, error, nth, lasts ? kAllLater : nth);
+        stop();
+        was_hit = calls_.end();
+        start_until_it_serves();
+        if (HasFatalFailure()) return;
+        const bool goes_on = look();
+        EXPECT_TRUE(was_hit || goes_on);
+      }
+      EXPECT_GT(nth, 2U) << "it makes no such call";
+      EXPECT_LT(nth, kCallsMax);
+    }
+  }
+  expect_few_sockets();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, HandOverFailures,
+    ::testing::Values(Case{"MemfdCreate", SocketCall::memfd_create, {EMFILE, ENOMEM}},
+                      Case{"Write", SocketCall::write, {EINTR, ENOMEM, ENOSPC, kOneByte}},
+                      Case{"Socketpair", SocketCall::socketpair, {EMFILE, ENFILE, ENOBUFS}},
+                      Case{"Sendmsg", SocketCall::sendmsg, {ETOOMANYREFS, ENOMEM, EAGAIN}},
+                      Case{"Fcntl", SocketCall::fcntl, {EBUSY, EPERM}},
+                      Case{"Pipe2", SocketCall::pipe2, {EMFILE, ENFILE}},
+                      Case{"Poll", SocketCall::poll, {EINTR, ENOMEM}}),
+    [](const auto& of) { return std::string(of.param.name); });
+
+// The new process serves, or ends, and the next one serves.
+TEST_P(TakeOverFailures, AreNoWorseThanARestart) {
+  for (const std::uint32_t error : GetParam().errors) {
+    std::uint64_t nth = 1;
+    for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+      SCOPED_TRACE("error " + std::to_string(error) + ", call " + std::to_string(nth));
+      prepare();
+      stop();
+      calls_.plan(GetParam().call, error, nth, nth);
+      const bool is_started = manager_.start(server_, at_address(address_));
+      was_hit = calls_.end();
+      EXPECT_TRUE(was_hit || is_started);
+      if (!is_started) {
+        const auto status = server_.wait_exit();
+        ASSERT_TRUE(status.has_value());
+        EXPECT_EQ(status->signal, 0) << server_.standard_error();
+        start_until_it_serves();
+      }
+      if (HasFatalFailure()) return;
+      const bool goes_on = look();
+      EXPECT_TRUE(was_hit || goes_on);
+    }
+    EXPECT_GT(nth, 2U) << "it makes no such call";
+    EXPECT_LT(nth, kCallsMax);
+  }
+  expect_few_sockets();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, TakeOverFailures,
+    ::testing::Values(Case{"Recvmsg", SocketCall::recvmsg, {EMFILE, ENOMEM, EINTR}},
+                      Case{"Setsockopt", SocketCall::setsockopt, {ENOMEM, EOPNOTSUPP}},
+                      Case{"Getsockname", SocketCall::getsockname, {ENOBUFS}},
+                      Case{"EpollAdd", SocketCall::epoll_add, {ENOMEM, ENOSPC}},
+                      Case{"Fcntl", SocketCall::fcntl, {EBADF, ENOMEM}},
+                      Case{"Fstat", SocketCall::fstat, {EIO, ENOMEM}},
+                      Case{"Sendmsg", SocketCall::sendmsg, {EAGAIN, ECONNREFUSED}}),
+    [](const auto& of) { return std::string(of.param.name); });
+
+}  // namespace
+}  // namespace haricot::test
