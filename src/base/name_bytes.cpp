@@ -27,4 +27,9 @@ bool has_only_name_bytes(std::string_view text) {
   return are_allowed;
 }
 
+bool is_tube_name(std::string_view name) {
+  if (name.empty() || name.size() > kTubeNameBytesMax || name.front() == '-') return false;
+  return has_only_name_bytes(name);
+}
+
 }  // namespace haricot

@@ -9,9 +9,9 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/job_tags.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/protocol/command_words.hpp"
 #include "haricot/protocol/limits.hpp"
-#include "haricot/protocol/tube_name.hpp"
 
 namespace haricot {
 namespace {

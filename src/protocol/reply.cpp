@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/protocol/limits.hpp"
 
 namespace haricot {

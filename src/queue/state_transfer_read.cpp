@@ -8,12 +8,18 @@
 #include <vector>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/job_tags.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/queue/burial_runs.hpp"
 #include "haricot/queue/saved_state.hpp"
 #include "haricot/queue/tube_times.hpp"
 
 namespace haricot {
 namespace {
+
+bool is_key(std::string_view text) {
+  return !text.empty() && text.size() <= kKeyBytesMax && has_only_name_bytes(text);
+}
 
 bool read_saved(StateReader& from, saved::Tube& tube, saved::Times& times) {
   if (!from.begin(saved::kTube)) return false;
@@ -119,7 +125,7 @@ bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same)
 Tube* StateTransfer::read_tube(StateReader& from) {
   saved::Tube saved;
   saved::Times times;
-  if (!read_saved(from, saved, times) || saved.name.empty()) return nullptr;
+  if (!read_saved(from, saved, times) || !is_tube_name(saved.name)) return nullptr;
   Tube* const tube = state_.tubes.find_or_create(saved.name);
   if (tube == nullptr) return nullptr;
   tube->total_jobs = saved.total_jobs;
@@ -143,6 +149,7 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
   if (!from.begin(saved::kJob)) return false;
   from.value(saved);
   if (!from.is_good() || saved.id == 0 || saved.tube >= tubes.size()) return false;
+  if (saved.tags.size() > kTagTextBytesMax) return false;
   const RestoredJob values{.id = saved.id,
                            .created = saved.created,
                            .priority = saved.priority,
@@ -217,7 +224,7 @@ bool StateTransfer::read_tombstone(StateReader& from, Bodies bodies) {
   saved::Tombstone saved;
   if (!from.begin(saved::kTombstone)) return false;
   from.value(saved);
-  if (!from.is_good() || saved.tube_name.empty() || saved.key.empty()) return false;
+  if (!from.is_good() || !is_tube_name(saved.tube_name) || !is_key(saved.key)) return false;
   if (bodies == Bodies::in_journal) return true;  // It has brought the key back.
   if (state_.jobs.find_tombstone(saved.id) != JobRef::none) return false;
   const JobRef tombstone_ref = keys_.restore_tombstone({.ref = JobRef::none,
@@ -247,7 +254,7 @@ bool StateTransfer::read_client(StateReader& from, Client& client) {
   state_.counts.workers += client.worker_ ? 1 : 0;
   std::string_view used;
   from.value(used);
-  return from.is_good() && !used.empty() && watching_.use(client, used) == Outcome::done &&
+  return from.is_good() && is_tube_name(used) && watching_.use(client, used) == Outcome::done &&
          read_watches(from, client) && read_holds(from, client);
 }
 
@@ -257,7 +264,7 @@ bool StateTransfer::read_watches(StateReader& from, Client& client) {
   for (std::uint32_t i = 0; i < watches; ++i) {
     std::string_view name;
     from.value(name);
-    if (name.empty() || watching_.watch(client, name) != Outcome::done) return false;
+    if (!is_tube_name(name) || watching_.watch(client, name) != Outcome::done) return false;
     // It watches this one from the start. If it stands further behind, it is watched again there.
     const std::string_view first = state_.default_tube->name;
     if (i == 0 && name != first && watching_.ignore(client, first) != Outcome::done) return false;
@@ -275,7 +282,7 @@ bool StateTransfer::read_watches(StateReader& from, Client& client) {
 bool StateTransfer::read_holds(StateReader& from, Client& client) {
   std::uint32_t holds = 0;
   from.value(holds);
-  for (std::uint32_t i = 0; i < holds; ++i) {
+  for (std::uint32_t i = 0; i < holds && from.is_good(); ++i) {
     saved::Hold saved;
     from.value(saved);
     const JobRef ref = from.is_good() ? state_.jobs.find(saved.id) : JobRef::none;

@@ -10,6 +10,7 @@
 #include "binlog_world.hpp"
 #include "full_disk.hpp"
 #include "haricot/base/job_tags.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/binlog/format/text_record.hpp"
 
 namespace haricot::binlog {

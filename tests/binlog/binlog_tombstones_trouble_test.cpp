@@ -12,6 +12,7 @@
 
 #include "binlog_world.hpp"
 #include "haricot/base/job_tags.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/binlog/format/file_name.hpp"
 #include "haricot/binlog/format/text_record.hpp"
 #include "support/random.hpp"

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/protocol/command.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "haricot/protocol/reply.hpp"
-#include "haricot/protocol/tube_name.hpp"
 
 namespace haricot::fuzz {
 namespace {

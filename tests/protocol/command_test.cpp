@@ -1,4 +1,5 @@
 #include "haricot/protocol/command.hpp"
+#include "haricot/base/name_bytes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include "haricot/base/crc32c.hpp"
 #include "haricot/base/little_endian.hpp"
-#include "haricot/protocol/tube_name.hpp"
+#include "haricot/base/name_bytes.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "haricot/base/little_endian.hpp"
 #include "haricot/base/name_bytes.hpp"
-#include "haricot/protocol/tube_name.hpp"
 
 namespace haricot::binlog {
 namespace {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "haricot/base/little_endian.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/binlog/format/file_identity.hpp"
 #include "haricot/protocol/limits.hpp"
 

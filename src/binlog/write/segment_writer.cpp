@@ -11,6 +11,7 @@
 #include "haricot/base/crc32c.hpp"
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/little_endian.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/binlog/format/text_record.hpp"
 #include "haricot/protocol/limits.hpp"
 

@@ -4,8 +4,8 @@
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/flag_text.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
-#include "haricot/protocol/tube_name.hpp"
 #include "tool/cli/suggestion.hpp"
 
 namespace haricot::tool {

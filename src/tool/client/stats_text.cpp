@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "haricot/base/json.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
 #include "haricot/protocol/limits.hpp"
 #include "tool/cli/safe_text.hpp"

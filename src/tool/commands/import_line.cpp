@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
-#include "haricot/protocol/tube_name.hpp"
 #include "tool/commands/job_moving.hpp"
 #include "tool/commands/json_object.hpp"
 

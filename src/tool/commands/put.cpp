@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "haricot/base/job_tags.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/protocol/limits.hpp"
-#include "haricot/protocol/tube_name.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/client/put_tags.hpp"
 #include "tool/client/subjects.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "haricot/protocol/tube_name.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "tool/client/errand.hpp"
 #include "tool/work/crew.hpp"
 #include "tool/work/work_plan.hpp"

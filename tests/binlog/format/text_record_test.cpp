@@ -1,4 +1,5 @@
 #include "haricot/binlog/format/text_record.hpp"
+#include "haricot/base/name_bytes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "haricot/base/job_tags.hpp"
+#include "haricot/base/name_bytes.hpp"
 #include "haricot/binlog/format/record.hpp"
 #include "haricot/protocol/limits.hpp"
 
