@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 
+import handovers
 import loads
 import memory
 import report
@@ -164,8 +165,8 @@ def parse_options():
     parser = argparse.ArgumentParser(description="Compares haricotd, beanstalkd and the floor.")
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--quick", action="store_true", help="under two minutes, less exact")
-    parser.add_argument("--only", default="loads,memory,stalls,binlog",
-                        help="some of loads,memory,stalls,binlog; writes no documents")
+    parser.add_argument("--only", default="loads,memory,stalls,binlog,restart",
+                        help="some of loads,memory,stalls,binlog,restart; writes no documents")
     parser.add_argument("--folder", type=pathlib.Path, help="where binlogs are tried")
     parser.add_argument("--write", type=pathlib.Path, help="the folder of the documents to update")
     options = parser.parse_args()
@@ -203,6 +204,9 @@ def main():
                                                   measurement.folder, options.quick, tell))
         restarts_measured += space.measure(measurement.binaries[HARICOT], measurement.folder,
                                            options.quick, tell)
+    if "restart" in parts:
+        restarts_measured += handovers.measure(measurement.binaries[HARICOT], measurement.folder,
+                                               options.quick, tell)
 
     cells = measurement.medians()
     command = "scripts/bench" + (" --quick" if options.quick else "")

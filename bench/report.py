@@ -25,7 +25,7 @@ def number(value):
 
 def kind_of(unit):
     """What a figure of that unit is of."""
-    kinds = {"s": "time", "us": "CPU", "MB on disk": "space"}
+    kinds = {"s": "time", "us": "CPU", "MB on disk": "space", "ms": "longest wait", "faults": "faults"}
     return kinds.get(unit, "memory")
 
 
@@ -99,7 +99,7 @@ class Report:
         yield "Memory", self.figure_table(self.figures)
         yield "Stalls of a small client (haricotd)", self.stall_table()
         yield f"Binlog: {self.binlog_note}", self.target_table(BINLOG_TARGETS)
-        yield "Binlog: restart and memory", self.figure_table(self.restarts)
+        yield "Restarts, and the memory of a binlog", self.figure_table(self.restarts)
         yield "Everything measured (medians)", self.all_cells_table()
 
     def for_terminal(self):

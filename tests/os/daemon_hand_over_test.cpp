@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -16,14 +17,21 @@ namespace {
 
 class HandOver : public HandOverTest {
  protected:
-  // Another state takes the place of the one that was given.
-  void exchange_state() {
+  // Other bytes take the place of the state that was given.
+  void exchange_state(const std::string& bytes) {
     const int other = ::memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    const std::string bytes = std::string("\1\0\0\0", 4) + std::string(100, 'x');
     ASSERT_EQ(::write(other, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
     constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
     ASSERT_EQ(::fcntl(other, F_ADD_SEALS, kSeals), 0);
     ASSERT_TRUE(manager_.exchange("parcel-state", other));
+  }
+  std::string state() const {
+    const int file = manager_.descriptor("parcel-state");
+    std::string bytes(100'000, '\0');
+    const ssize_t read = ::pread(file, bytes.data(), bytes.size(), 0);
+    EXPECT_GT(read, 0);
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(read, 1)));
+    return bytes;
   }
 };
 
@@ -128,7 +136,7 @@ TEST_F(HandOver, AStateThatIsDamagedIsForgottenAndTheServerServes) {
   const Client client = connect();
   ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");
   stop();
-  exchange_state();
+  exchange_state(std::string("\1\0\0\0", 4) + std::string(100, 'x'));
   start_again();
   EXPECT_TRUE(client->at_eof());
   WireClient another;
@@ -136,6 +144,30 @@ TEST_F(HandOver, AStateThatIsDamagedIsForgottenAndTheServerServes) {
   EXPECT_EQ(another.ask("peek 1"), "NOT_FOUND\r\n");
   const std::string said = server_.standard_error();
   EXPECT_NE(said.find("the state is damaged"), std::string::npos) << said;
+}
+
+// Up and down: what another version has left is not read, and the binlog has the jobs.
+TEST_F(HandOver, AStateOfAnotherVersionIsRefusedAndNoJobIsLost) {
+  start_first({"-b", folder_.path(), "-f", "0"});
+  for (const int step : {1, -1}) {
+    const Client client = connect_again();
+    const std::string put = client->put("one");
+    const std::string id = put.substr(9, put.size() - 11);
+    ASSERT_EQ(client->ask("reserve"), "RESERVED " + id + " 3\r\none\r\n");
+    stop();
+    std::string bytes = state();
+    bytes[0] = static_cast<char>(bytes[0] + step);
+    exchange_state(bytes);
+    start_again();
+    EXPECT_TRUE(client->at_eof());
+    EXPECT_EQ(manager_.kept(), 0U);
+    const Client another = connect_again();
+    EXPECT_EQ(another->ask("reserve"), "RESERVED " + id + " 3\r\none\r\n");
+    EXPECT_EQ(another->ask("delete " + id), "DELETED\r\n");
+    const std::string said = server_.standard_error();
+    EXPECT_NE(said.find("the state has version " + std::to_string(bytes[0])), std::string::npos)
+        << said;
+  }
 }
 
 TEST_F(HandOver, CanBeSwitchedOff) {

@@ -1,6 +1,6 @@
 // Runs seeds, one after another, and says what they did.
 //
-//   simulate [--runs N] [--commands N] [--seconds N]
+//   simulate [--runs N] [--commands N] [--seconds N] [--hand-overs 1]
 //
 // HARICOT_SEED=S runs that seed alone. A run that went wrong prints the line that repeats it.
 
@@ -29,6 +29,7 @@ struct Options {
   std::uint64_t runs = 50;
   std::uint64_t commands = 20'000;  // Of each run.
   std::uint64_t seconds = 0;        // Not 0: runs until the time is over.
+  bool hands_over = false;          // See Simulation.
   std::optional<std::uint64_t> seed;
 };
 
@@ -36,6 +37,7 @@ struct Options {
 const Simulation* g_current = nullptr;
 std::uint64_t g_seed = 0;
 std::uint64_t g_commands = 0;
+bool g_hands_over = false;
 const char* g_program = "simulate";
 
 void tell_failure(const char* what) {
@@ -44,8 +46,8 @@ void tell_failure(const char* what) {
     std::fprintf(stderr, "seed %" PRIu64 ", step %" PRIu64 ", after:\n%s", g_seed,
                  g_current->steps(), g_current->last_events().c_str());
   }
-  std::fprintf(stderr, "to repeat it: HARICOT_SEED=%" PRIu64 " %s --commands %" PRIu64 "\n", g_seed,
-               g_program, g_commands);
+  std::fprintf(stderr, "to repeat it: HARICOT_SEED=%" PRIu64 " %s --commands %" PRIu64 "%s\n",
+               g_seed, g_program, g_commands, g_hands_over ? " --hand-overs 1" : "");
   std::fflush(stderr);
 }
 
@@ -103,7 +105,7 @@ std::uint64_t extended_sent(const Totals& totals) {
 bool run_one(std::uint64_t seed, std::uint64_t commands, Totals& totals) {
   g_seed = seed;
   try {
-    Simulation simulation(seed);
+    Simulation simulation(seed, g_hands_over);
     g_current = &simulation;
     try {
       simulation.run(commands);
@@ -149,6 +151,8 @@ bool read_options(int count, char** words, Options& options) {
       options.commands = value;
     } else if (word == "--seconds") {
       options.seconds = value;
+    } else if (word == "--hand-overs") {
+      options.hands_over = value != 0;
     } else {
       return false;
     }
@@ -161,11 +165,13 @@ bool read_options(int count, char** words, Options& options) {
 int main(int count, char** words) {
   Options options;
   if (!read_options(count, words, options)) {
-    std::fprintf(stderr, "usage: simulate [--runs N] [--commands N] [--seconds N]\n");
+    std::fprintf(stderr,
+                 "usage: simulate [--runs N] [--commands N] [--seconds N] [--hand-overs 1]\n");
     return 2;
   }
   g_program = words[0];
   g_commands = options.commands;
+  g_hands_over = options.hands_over;
   std::signal(SIGABRT, on_abort);
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] {
@@ -193,5 +199,9 @@ int main(int count, char** words) {
               totals.task_turns, totals.refused_flushes, totals.duplicates, totals.raises,
               totals.twins, totals.tombstone_duplicates, totals.tombstone_ends,
               totals.tombstones_back, seconds(), static_cast<double>(totals.commands) / seconds());
-  return totals.commands < kCommandsForAll || has_sent_all(totals) ? 0 : 1;
+  const bool has_handed_over =
+      !options.hands_over || options.seed || totals.transfers >= totals.runs;
+  if (!has_handed_over) std::fprintf(stderr, "too few servers were handed over\n");
+  const bool has_all = totals.commands < kCommandsForAll || has_sent_all(totals);
+  return has_all && has_handed_over ? 0 : 1;
 }

@@ -46,7 +46,7 @@ void Simulation::run(std::uint64_t commands) {
     if (steps_ % 64 == 0) check_invariants();
     if (chance_.one_in(40)) disturb_disk();
     if (chance_.one_in(400)) come_to_rest();
-    if (chance_.one_in(600)) end_life();
+    if (chance_.one_in(hands_over_ ? 60 : 600)) end_life();
     pass_time();
   }
   come_to_rest();

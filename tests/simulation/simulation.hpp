@@ -26,7 +26,8 @@ namespace haricot::simulation {
 
 class Simulation {
  public:
-  explicit Simulation(std::uint64_t seed);
+  // `hands_over`: servers end more often, and give what they have to the next one if they can.
+  Simulation(std::uint64_t seed, bool hands_over);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -122,6 +123,7 @@ class Simulation {
   std::string pending(const Wire& wire) const;
   void note(std::string event);
 
+  const bool hands_over_;
   test::Random chance_;
   Mix mix_;
   std::uint32_t job_bytes_max_;

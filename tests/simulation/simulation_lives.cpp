@@ -52,8 +52,9 @@ binlog::Fault random_fault(test::Random& chance) {
 
 }  // namespace
 
-Simulation::Simulation(std::uint64_t seed)
-    : chance_(seed),
+Simulation::Simulation(std::uint64_t seed, bool hands_over)
+    : hands_over_(hands_over),
+      chance_(seed),
       mix_(random_mix(chance_)),
       job_bytes_max_(chance_.one_in(2) ? 6000 : 2000),
       options_(random_options(chance_)),
@@ -136,8 +137,8 @@ void Simulation::end_life() {
   // A client that closes after the end of a turn may have jobs buried, which the next one writes.
   bool all_is_written =
       !binlog_->numbers().refusing && recorder_->records() == records_at_end_of_turn_;
-  const std::uint64_t end = chance_.below(3);
-  const bool may_hand_over = end == 0 && chance_.one_in(2);
+  const std::uint64_t end = hands_over_ ? 0 : chance_.below(3);
+  const bool may_hand_over = end == 0 && (hands_over_ || chance_.one_in(2));
   if (chance_.one_in(2) && !may_hand_over) {
     ++steps_;
     advance();

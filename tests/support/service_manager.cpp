@@ -76,6 +76,13 @@ void ServiceManager::drop_all() {
   kept_.clear();
 }
 
+int ServiceManager::descriptor(const std::string& name) const {
+  for (const Kept& one : kept_) {
+    if (one.name == name) return one.descriptor;
+  }
+  return -1;
+}
+
 bool ServiceManager::exchange(const std::string& name, int descriptor) {
   for (Kept& one : kept_) {
     if (one.name != name) continue;

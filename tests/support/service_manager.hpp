@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -36,6 +35,8 @@ class ServiceManager final {
   std::optional<ExitStatus> stop(ServerProcess& server);
 
   std::size_t kept() const { return kept_.size(); }
+  // What is kept under that name; -1: nothing.
+  int descriptor(const std::string& name) const;
   void drop_all();
   // Another descriptor takes the place of the one of that name. False: there is none.
   bool exchange(const std::string& name, int descriptor);

@@ -1,0 +1,454 @@
+"""What clients see of a restart with their connections kept, and what it costs in memory.
+
+This program does what systemd does: it keeps the descriptors that the server gives it, and passes
+them at the next start. The clients are here too, and believe no answer.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import pathlib
+import resource
+import selectors
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from loads import Failed
+from memory import Figure
+from servers import PATIENCE_SECONDS, cores, ports
+from stalls import Client, put
+
+MORE_THAN_IDLE_MS = 150
+MILLION_MS = 800
+TIMES_MEMORY = 2.3
+RESTARTS = 20
+LOOK_SECONDS = 0.002
+
+
+class Kept:
+    """A server whose descriptors are kept while it is down; a context manager."""
+
+    def __init__(self, binary, *flags):
+        self.binary, self.flags, self.port = binary, flags, ports.choose_port()
+        self.folder = tempfile.TemporaryDirectory()
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.folder.name + "/notify")
+        self.socket.settimeout(PATIENCE_SECONDS)
+        self.log = os.fdopen(os.memfd_create("log"), "w+b")
+        self.kept = {}
+        self.process = None
+        self.start()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    def start(self):
+        """Until it is ready and needs nothing more of what is kept."""
+        passed = list(self.kept.items())
+        spare = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - len(passed) - 10
+        server_core, _ = cores()
+
+        def prepare():
+            os.sched_setaffinity(0, {server_core})
+            # Out of the way first: one may have a number that another one is to get.
+            for i, (_, descriptor) in enumerate(passed):
+                os.dup2(descriptor, spare + i)
+            for i in range(len(passed)):
+                os.dup2(spare + i, 3 + i, inheritable=True)
+                os.close(spare + i)
+
+        words = f"export LISTEN_PID=$$ LISTEN_FDS={len(passed)} " \
+                f"LISTEN_FDNAMES={':'.join(name for name, _ in passed)}; " if passed else ""
+        self.process = subprocess.Popen(
+            ["/bin/sh", "-c", words + 'exec "$0" "$@"', str(self.binary), "-l", "127.0.0.1", "-p",
+             str(self.port), *self.flags], stdout=self.log, stderr=self.log, close_fds=False,
+            preexec_fn=prepare, env={**os.environ, "NOTIFY_SOCKET": self.folder.name + "/notify"})
+        self._obey(lambda said: "READY=1" in said)
+        while self.kept:
+            self._obey(lambda said: "FDSTOREREMOVE=1" in said)
+
+    def stop(self):
+        """Until it has given what it has, and ended."""
+        self.process.send_signal(signal.SIGTERM)
+        self._obey(lambda said: "BARRIER=1" in said)
+        if self.process.wait(PATIENCE_SECONDS) != 0:
+            raise Failed(f"the server did not end well: {self._said()}")
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    def _obey(self, is_last):
+        """Does what it is told, to the first message that is such a one."""
+        while True:
+            try:
+                data, descriptors, _, _ = socket.recv_fds(self.socket, 4096, 1)
+            except TimeoutError:
+                raise Failed(f"the server says nothing: {self._said()}") from None
+            said = data.decode().splitlines()
+            name = next((line[7:] for line in said if line.startswith("FDNAME=")), "")
+            if "FDSTORE=1" in said:
+                self.kept[name] = descriptors.pop()
+            elif "FDSTOREREMOVE=1" in said and name in self.kept:
+                os.close(self.kept.pop(name))
+            for descriptor in descriptors:
+                os.close(descriptor)
+            if is_last(said):
+                return
+
+    def _said(self):
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")[-1000:]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        for descriptor in self.kept.values():
+            os.close(descriptor)
+        self.socket.close()
+        self.log.close()
+        self.folder.cleanup()
+
+
+# What is held meanwhile ---------------------------------------------------------------------------
+
+
+class Crowd:
+    """Connections of all kinds, which have to notice nothing."""
+
+    UNREAD = 200
+
+    def __init__(self, server, connections, waiting, holding, in_middle, unread, jobs):
+        self.faults = []
+        clients = [Client(server) for _ in range(connections)]
+        take = iter(clients)
+        self.waiting = [next(take) for _ in range(waiting)]
+        self.holding = [next(take) for _ in range(holding)]
+        self.in_line = [next(take) for _ in range(in_middle // 2)]
+        self.in_body = [next(take) for _ in range(in_middle - in_middle // 2)]
+        self.unread = [next(take) for _ in range(unread)]
+        self.idle = list(take)
+        self.all = clients
+        self.jobs = jobs
+        first = clients[-1]
+        first.run(b"use crowd\r\n", 1)
+        first.repeat(put(), jobs)
+        for number, client in enumerate(self.waiting):
+            client.run(b"watch wait-%d\r\nignore default\r\n" % number, 2)
+            client.socket.sendall(b"reserve\r\n")
+        self.held = []
+        for client in self.holding:
+            client.run(b"watch crowd\r\nignore default\r\n", 2)
+            client.socket.sendall(b"reserve\r\n")
+            self.held.append(int(read_until(client, b"x\r\n").split()[1]))
+        for client in self.in_line:
+            client.socket.sendall(b"list-tube")
+        for client in self.in_body:
+            client.socket.sendall(b"put 0 0 600 10\r\n01234")
+        for client in self.unread:
+            client.socket.sendall(b"stats\r\n" * self.UNREAD)
+
+    def look(self):
+        """Whether all is as if there had been one server. Returns what is not."""
+        for client, number in zip(self.holding, self.held):
+            self._ask(client, b"delete %d\r\n" % number, b"DELETED\r\n")
+        for client in self.in_line:
+            self._ask(client, b"-used\r\n", b"USING default\r\n")
+        for client in self.in_body:
+            self._ask(client, b"56789\r\n", b"INSERTED ")
+        for client in self.unread:
+            with self._noting(client):
+                reports = b""
+                while reports.count(b"OK ") < self.UNREAD or not reports.endswith(b"\n\r\n"):
+                    more = client.socket.recv(1 << 20)
+                    if not more:
+                        raise Failed("a connection is closed")
+                    reports += more
+        for number, client in enumerate(self.waiting):
+            self._ask(self.idle[0], b"use wait-%d\r\nput 0 0 600 1\r\nx\r\n" % number, b"INSERTED ")
+            with self._noting(client):
+                read_until(client, b" 1\r\nx\r\n")
+        for client in self.idle:
+            self._ask(client, b"ignore default\r\n", b"NOT_IGNORED\r\n")
+        report = tube_report(self.idle[0], b"crowd")
+        left = b"current-jobs-ready: %d\n" % (self.jobs - len(self.held))
+        if left not in report:
+            self.faults.append(f"not {left.decode().strip()}: {report.decode()}")
+        return self.faults
+
+    def _ask(self, client, command, answer):
+        with self._noting(client):
+            client.socket.sendall(command)
+            read_until(client, answer)
+
+    @contextlib.contextmanager
+    def _noting(self, client):
+        try:
+            client.socket.settimeout(PATIENCE_SECONDS)
+            yield
+        except (OSError, Failed) as fault:
+            self.faults.append(str(fault))
+
+    def close(self):
+        for client in self.all:
+            client.close()
+
+
+def read_until(client, wanted):
+    """Reads to the end of an answer that has these bytes in it."""
+    data = b""
+    while wanted not in data or not data.endswith(b"\r\n"):
+        more = client.socket.recv(1 << 16)
+        if not more:
+            raise Failed("a connection is closed")
+        data += more
+    return data
+
+
+def tube_report(client, tube):
+    client.socket.sendall(b"stats-tube %s\r\n" % tube)
+    return read_until(client, b"\n\r\n")
+
+
+class Cycles:
+    """Connections that put, reserve and delete all the time, in one tube and in a process of their
+    own: how long they wait, and whether each job comes once."""
+
+    def __init__(self, server, connections):
+        self.ours, theirs = multiprocessing.Pipe()
+        self.process = multiprocessing.get_context("fork").Process(
+            target=self._run, args=(server.port, connections, theirs))
+        self.process.start()
+
+    def end(self):
+        """(The longest wait in seconds, cycles, faults)."""
+        self.ours.send("end")
+        if not self.ours.poll(PATIENCE_SECONDS):
+            self.process.kill()
+            raise Failed("the clients are not answered")
+        result = self.ours.recv()
+        self.process.join()
+        return result
+
+    @staticmethod
+    def _run(port, connections, pipe):
+        os.sched_setaffinity(0, {cores()[1]})
+        poll = selectors.DefaultSelector()
+        poll.register(pipe, selectors.EVENT_READ, None)
+        one = [Cycle(port, number) for number in range(connections)]
+        for cycle in one:
+            poll.register(cycle.socket, selectors.EVENT_READ, cycle)
+            cycle.begin()
+        is_over = False
+        while not is_over or any(cycle.is_busy for cycle in one):
+            for key, _ in poll.select():
+                if key.data is None:
+                    pipe.recv()
+                    poll.unregister(pipe)
+                    is_over = True
+                elif not key.data.go_on(is_over):
+                    poll.unregister(key.data.socket)
+        bodies_put = [body for cycle in one for body in cycle.bodies_put]
+        taken = [body for cycle in one for body in cycle.taken]
+        faults = [cycle.fault for cycle in one if cycle.fault]
+        if len(set(taken)) != len(taken):
+            faults.append("a job came twice")
+        if set(bodies_put) != set(taken):
+            faults.append("a job is lost")
+        pipe.send((max(cycle.longest for cycle in one), len(taken), faults))
+
+
+class Cycle:
+    """One connection: a put, a reserve of any job of the tube, its deletion."""
+
+    def __init__(self, port, number):
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.sendall(b"use cycle\r\nwatch cycle\r\nignore default\r\n")
+        data = b""
+        while data.count(b"\n") < 3:
+            data += self.socket.recv(100)
+        self.number, self.count = number, 0
+        self.bodies_put, self.taken = [], []
+        self.longest, self.fault, self.is_busy = 0.0, "", False
+
+    def begin(self):
+        self.count += 1
+        self.body = b"%d-%d" % (self.number, self.count)
+        self._say(b"put 0 0 600 %d\r\n%s\r\n" % (len(self.body), self.body))
+
+    def _say(self, command):
+        self.is_busy, self.said, self.since = True, command.split()[0], time.monotonic()
+        self.heard = b""
+        self.socket.sendall(command)
+
+    def go_on(self, is_over):
+        """False: it does no more."""
+        try:
+            more = self.socket.recv(4096)
+        except OSError as fault:
+            return self._fail(str(fault))
+        if not more:
+            return self._fail("a connection is closed")
+        self.heard += more
+        if self.heard.count(b"\r\n") < (2 if self.said == b"reserve" else 1):
+            return True
+        self.longest = max(self.longest, time.monotonic() - self.since)
+        if self.said == b"put" and self.heard.startswith(b"INSERTED "):
+            self.bodies_put.append(self.body)
+            self._say(b"reserve\r\n")
+        elif self.said == b"reserve" and self.heard.startswith(b"RESERVED "):
+            self.taken.append(self.heard.split(b"\r\n")[1])
+            self._say(b"delete %s\r\n" % self.heard.split()[1])
+        elif self.said == b"delete" and self.heard == b"DELETED\r\n":
+            self.is_busy = False
+            if not is_over:
+                self.begin()
+            return not is_over
+        else:
+            return self._fail(f"{self.said} is answered {self.heard}")
+        return True
+
+    def _fail(self, fault):
+        self.fault, self.is_busy = fault, False
+        return False
+
+
+# What is measured ---------------------------------------------------------------------------------
+
+
+class Memory:
+    """The largest sum, while it is watched, of what the processes and the state between them take."""
+
+    def __init__(self, server):
+        self.server, self.largest, self.is_over = server, 0, False
+        self.before = anonymous_bytes(server.pid)
+        self.thread = threading.Thread(target=self._watch)
+        self.thread.start()
+
+    def _watch(self):
+        pids = {self.server.pid}
+        while not self.is_over:
+            pids.add(self.server.pid)
+            bytes_now = sum(map(anonymous_bytes, pids)) + self._state_bytes(pids)
+            self.largest = max(self.largest, bytes_now)
+            time.sleep(LOOK_SECONDS)
+
+    def _state_bytes(self, pids):
+        """Of the file in memory, wherever it is open."""
+        folders = [pathlib.Path(f"/proc/{pid}/fd") for pid in (*pids, os.getpid())]
+        for folder in folders:
+            with contextlib.suppress(OSError):
+                for entry in folder.iterdir():
+                    with contextlib.suppress(OSError):
+                        if "memfd:haricot-state" in os.readlink(entry):
+                            return os.stat(entry).st_blocks * 512
+        return 0
+
+    def times(self):
+        """How many times what it was before."""
+        self.is_over = True
+        self.thread.join()
+        return self.largest / self.before
+
+
+def anonymous_bytes(pid):
+    with contextlib.suppress(OSError):
+        for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def idle_restart_seconds():
+    """Of a service that has nothing to do."""
+    process = subprocess.Popen(["/bin/sleep", "60"])
+    time.sleep(0.1)
+    started = time.monotonic()
+    process.terminate()
+    process.wait()
+    process = subprocess.Popen(["/bin/sleep", "60"])
+    seconds = time.monotonic() - started
+    process.kill()
+    process.wait()
+    return seconds
+
+
+def restart_under_load(binary, crowd_of, restarts, *flags):
+    """(The longest wait in seconds, faults)."""
+    with Kept(binary, *flags) as server:
+        crowd = Crowd(server, *crowd_of)
+        cycles = Cycles(server, 8)
+        for _ in range(restarts):
+            time.sleep(0.2)
+            server.restart()
+        time.sleep(0.2)
+        longest, count, faults = cycles.end()
+        if count == 0:
+            faults.append("nothing was done meanwhile")
+        faults += crowd.look()
+        crowd.close()
+    return longest, faults
+
+
+def restart_with_jobs(binary, jobs, *flags):
+    """(The longest wait in seconds, how many times the memory, faults)."""
+    with Kept(binary, *flags) as server:
+        client = Client(server)
+        client.run(b"use many\r\n", 1)
+        client.repeat(put(), jobs)
+        cycles = Cycles(server, 1)
+        time.sleep(0.2)
+        memory = Memory(server)
+        server.restart()
+        times = memory.times()
+        longest, _, faults = cycles.end()
+        report = tube_report(client, b"many")
+        if b"current-jobs-ready: %d\n" % jobs not in report:
+            faults.append("jobs are lost")
+        client.close()
+    return longest, times, faults
+
+
+def count_of(faults, tell):
+    for fault in faults[:5]:
+        tell(f"FAILED: {fault}")
+    return len(faults)
+
+
+def measure(binary, folder, quick, tell):
+    scale = 0.1 if quick else 1
+    size = lambda number: int(number * scale)
+    # All descriptors are here too.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    crowd_of = (size(5000), size(1000), size(1000), size(50), size(50), size(10_000))
+    crowd_text = f"{size(5000):,} connections, {size(10_000):,} jobs"
+    idle_ms = idle_restart_seconds() * 1000
+    for restarts, text in ((1, "a restart"), (RESTARTS, f"{RESTARTS} restarts")):
+        tell(f"{text}: {crowd_text}")
+        longest, faults = restart_under_load(binary, crowd_of, restarts)
+        yield Figure(f"{crowd_text}, {text}: what went wrong", "faults", 0, count_of(faults, tell))
+        yield Figure(f"{crowd_text}, {text}", "ms", MORE_THAN_IDLE_MS + idle_ms, longest * 1000, None,
+                     f"that of an idle service {idle_ms:.0f} ms")
+    jobs = size(1_000_000)
+    for text in ("in memory", "with a binlog"):
+        tell(f"a restart: {jobs:,} jobs {text}")
+        with tempfile.TemporaryDirectory(dir=folder) as inside:
+            flags = ("-b", inside) if text != "in memory" else ()
+            longest, times, faults = restart_with_jobs(binary, jobs, *flags)
+        what = f"{jobs:,} jobs {text}, a restart"
+        yield Figure(f"{what}: what went wrong", "faults", 0, count_of(faults, tell))
+        yield Figure(what, "ms", MILLION_MS, longest * 1000)
+        yield Figure(f"{what}: memory meanwhile", "times", TIMES_MEMORY, times)
