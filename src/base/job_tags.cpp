@@ -27,16 +27,12 @@ bool read_number_up_to(std::string_view text, std::uint32_t max, std::uint32_t& 
   return true;
 }
 
-bool is_key(std::string_view text) {
-  return !text.empty() && text.size() <= kKeyBytesMax && has_only_name_bytes(text);
-}
-
 // <key>[:<n>]; a key has no colon.
 bool read_lane(std::string_view value, JobTags& tags) {
   const std::size_t colon = value.find(':');
   tags.lane = value.substr(0, colon);
   tags.lane_limit = 1;
-  if (!is_key(tags.lane)) return false;
+  if (!is_tag_key(tags.lane)) return false;
   if (colon == std::string_view::npos) return true;
   return read_number_up_to(value.substr(colon + 1), kLaneLimitMax, tags.lane_limit) &&
          tags.lane_limit > 0;
@@ -54,7 +50,7 @@ bool read_unique_key(std::string_view value, JobTags& tags) {
   const std::size_t colon = value.find(':');
   tags.unique_key = value.substr(0, colon);
   tags.tombstone_s = 0;
-  if (!is_key(tags.unique_key)) return false;
+  if (!is_tag_key(tags.unique_key)) return false;
   if (colon == std::string_view::npos) return true;
   return read_number_up_to(value.substr(colon + 1), kTombstoneSecondsMax, tags.tombstone_s) &&
          tags.tombstone_s > 0;
@@ -131,7 +127,7 @@ std::span<const std::string_view> tag_words() {
 
 bool read_tags(std::string_view text, JobTags& tags) {
   // The most frequent text: a key alone. A blank is no byte of a key.
-  if (text.starts_with(kKeyPrefix) && is_key(text.substr(kKeyPrefix.size()))) {
+  if (text.starts_with(kKeyPrefix) && is_tag_key(text.substr(kKeyPrefix.size()))) {
     tags = JobTags{};
     tags.unique_key = text.substr(kKeyPrefix.size());
     return true;
@@ -177,6 +173,16 @@ JobTags TagText::write_tombstone_key(std::string_view key, std::uint32_t seconds
   JobTags tags{.tombstone_s = seconds, .unique_key = key};
   write_unique_key(tags, *this);
   return tags;
+}
+
+bool is_tag_key(std::string_view text) {
+  return !text.empty() && text.size() <= kKeyBytesMax && has_only_name_bytes(text);
+}
+
+bool is_tag_text(std::string_view text) {
+  if (text.size() > kTagTextBytesMax) return false;
+  JobTags tags;
+  return text.empty() || (read_tags(text, tags) && TagText(tags).view() == text);
 }
 
 std::string_view TagText::add(std::string_view text) {

@@ -17,10 +17,6 @@
 namespace haricot {
 namespace {
 
-bool is_key(std::string_view text) {
-  return !text.empty() && text.size() <= kKeyBytesMax && has_only_name_bytes(text);
-}
-
 bool read_saved(StateReader& from, saved::Tube& tube, saved::Times& times) {
   if (!from.begin(saved::kTube)) return false;
   from.value(tube);
@@ -137,7 +133,8 @@ Tube* StateTransfer::read_tube(StateReader& from) {
   if (tube->paused) state_.arm_tube(*tube);
   if (saved.buried_by_tries > 0) state_.spent_jobs.restore(tube->ref, saved.buried_by_tries);
   if (!saved.has_times) return tube;
-  tube->times = std::make_unique<TubeTimes>(state_.now);
+  // The journal's jobs have some already, with the ages of those that are ready.
+  if (tube->times == nullptr) tube->times = std::make_unique<TubeTimes>(state_.now);
   tube->times->period_end = times.period_end;
   tube->times->queued = times.queued;
   tube->times->worked = times.worked;
@@ -149,7 +146,7 @@ bool StateTransfer::read_job(StateReader& from, std::span<Tube* const> tubes, Bo
   if (!from.begin(saved::kJob)) return false;
   from.value(saved);
   if (!from.is_good() || saved.id == 0 || saved.tube >= tubes.size()) return false;
-  if (saved.tags.size() > kTagTextBytesMax) return false;
+  if (bodies == Bodies::in_state && !is_tag_text(saved.tags)) return false;
   const RestoredJob values{.id = saved.id,
                            .created = saved.created,
                            .priority = saved.priority,
@@ -224,7 +221,7 @@ bool StateTransfer::read_tombstone(StateReader& from, Bodies bodies) {
   saved::Tombstone saved;
   if (!from.begin(saved::kTombstone)) return false;
   from.value(saved);
-  if (!from.is_good() || !is_tube_name(saved.tube_name) || !is_key(saved.key)) return false;
+  if (!from.is_good() || !is_tube_name(saved.tube_name) || !is_tag_key(saved.key)) return false;
   if (bodies == Bodies::in_journal) return true;  // It has brought the key back.
   if (state_.jobs.find_tombstone(saved.id) != JobRef::none) return false;
   const JobRef tombstone_ref = keys_.restore_tombstone({.ref = JobRef::none,

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "haricot/base/check.hpp"
+#include "haricot/base/job_tags.hpp"
 
 namespace haricot {
 namespace {
@@ -107,6 +108,7 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   from.value(tags);
   const PutPlan& plan = session.reader_.put();
   if (!from.is_good() || !has_bytes || plan.has_tags == tags.empty()) return forget(session);
+  if (!is_tag_text(tags)) return forget(session);
   if (!service_.dispatcher_.keep_tags(plan, tags)) return forget(session);
   if (!service_.engine_.transfer().read_client(from, session.client_)) return forget(session);
   if (session.list_ == Session::List::watched_tubes) {

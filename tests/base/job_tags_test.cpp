@@ -70,5 +70,16 @@ TEST(TagText, TakesAsMuchAsALineHas) {
   EXPECT_TRUE(text.empty());
 }
 
+TEST(JobTags, ATextOfAJobHasThemInTheirOrder) {
+  for (const char* const text : {"", "try:3", "con:a:2 idp:b", "try:1 con:a idp:b:5"}) {
+    EXPECT_TRUE(is_tag_text(text)) << text;
+  }
+  for (const char* const text : {" con:a", "idp:b con:a", "con:a:1", "con:", "con:a con:a",
+                                 "con:a ", "new:a", "con:a\r\n"}) {
+    EXPECT_FALSE(is_tag_text(text)) << text;
+  }
+  EXPECT_FALSE(is_tag_text(std::string(kTagTextBytesMax + 1, 'x')));
+}
+
 }  // namespace
 }  // namespace haricot

@@ -64,6 +64,11 @@ std::span<const std::string_view> tag_words();
 // refer to the text.
 JobTags tags_in(std::string_view text);
 
+// Whether it is of 1 to kKeyBytesMax bytes as those of a tube's name.
+[[nodiscard]] bool is_tag_key(std::string_view text);
+// Whether a job can have that text: tags in their order, or none at all.
+[[nodiscard]] bool is_tag_text(std::string_view text);
+
 // A text of tags that is complete in itself.
 class TagText {
  public:
