@@ -182,10 +182,10 @@ class Crowd:
                 read_until(client, b" 1\r\nx\r\n")
         for client in self.idle:
             self._ask(client, b"ignore default\r\n", b"NOT_IGNORED\r\n")
-        report = tube_report(self.idle[0], b"crowd")
         left = b"current-jobs-ready: %d\n" % (self.jobs - len(self.held))
-        if left not in report:
-            self.faults.append(f"not {left.decode().strip()}: {report.decode()}")
+        with self._noting(self.idle[0]):
+            if left not in tube_report(self.idle[0], b"crowd"):
+                self.faults.append(f"not {left.decode().strip()}")
         return self.faults
 
     def _ask(self, client, command, answer):
@@ -231,10 +231,12 @@ class Cycles:
         self.process = multiprocessing.get_context("fork").Process(
             target=self._run, args=(server.port, connections, theirs))
         self.process.start()
+        self.ours.recv()  # It has begun.
 
     def end(self):
         """(The longest wait in seconds, cycles, faults)."""
-        self.ours.send("end")
+        with contextlib.suppress(BrokenPipeError):  # It has ended already.
+            self.ours.send("end")
         if not self.ours.poll(PATIENCE_SECONDS):
             self.process.kill()
             raise Failed("the clients are not answered")
@@ -244,6 +246,14 @@ class Cycles:
 
     @staticmethod
     def _run(port, connections, pipe):
+        try:
+            result = Cycles._cycle(port, connections, pipe)
+        except OSError as fault:
+            result = 0.0, 0, [str(fault), "nothing was done"]
+        pipe.send(result)
+
+    @staticmethod
+    def _cycle(port, connections, pipe):
         os.sched_setaffinity(0, {cores()[1]})
         poll = selectors.DefaultSelector()
         poll.register(pipe, selectors.EVENT_READ, None)
@@ -251,6 +261,7 @@ class Cycles:
         for cycle in one:
             poll.register(cycle.socket, selectors.EVENT_READ, cycle)
             cycle.begin()
+        pipe.send("begun")
         is_over = False
         while not is_over or any(cycle.is_busy for cycle in one):
             for key, _ in poll.select():
@@ -267,7 +278,7 @@ class Cycles:
             faults.append("a job came twice")
         if set(bodies_put) != set(taken):
             faults.append("a job is lost")
-        pipe.send((max(cycle.longest for cycle in one), len(taken), faults))
+        return max(cycle.longest for cycle in one), len(taken), faults
 
 
 class Cycle:
@@ -298,10 +309,11 @@ class Cycle:
         """False: it does no more."""
         try:
             more = self.socket.recv(4096)
+            return self._hear(more, is_over) if more else self._fail("a connection is closed")
         except OSError as fault:
             return self._fail(str(fault))
-        if not more:
-            return self._fail("a connection is closed")
+
+    def _hear(self, more, is_over):
         self.heard += more
         if self.heard.count(b"\r\n") < (2 if self.said == b"reserve" else 1):
             return True

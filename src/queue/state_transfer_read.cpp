@@ -114,6 +114,7 @@ bool StateTransfer::pass_over(StateReader& from, JobId& next_id, bool& has_same)
     saved::Tombstone key;
     if (!from.begin(saved::kTombstone)) return false;
     from.value(key);
+    if (key.id == 0 || key.id >= next_id) return false;
   }
   return from.is_good();
 }
@@ -122,6 +123,7 @@ Tube* StateTransfer::read_tube(StateReader& from) {
   saved::Tube saved;
   saved::Times times;
   if (!read_saved(from, saved, times) || !is_tube_name(saved.name)) return nullptr;
+  if (!saved.paused && saved.pause_s > 0) return nullptr;
   Tube* const tube = state_.tubes.find_or_create(saved.name);
   if (tube == nullptr) return nullptr;
   tube->total_jobs = saved.total_jobs;
@@ -224,6 +226,7 @@ bool StateTransfer::read_tombstone(StateReader& from, Bodies bodies) {
   if (!from.is_good() || !is_tube_name(saved.tube_name) || !is_tag_key(saved.key)) return false;
   if (bodies == Bodies::in_journal) return true;  // It has brought the key back.
   if (state_.jobs.find_tombstone(saved.id) != JobRef::none) return false;
+  if (state_.jobs.find(saved.id) != JobRef::none) return false;
   const JobRef tombstone_ref = keys_.restore_tombstone({.ref = JobRef::none,
                                                         .id = saved.id,
                                                         .tube_name = saved.tube_name,

@@ -22,6 +22,7 @@ ROOT, TOOL, HARICOTD, FLOOR = (pathlib.Path(word) for word in sys.argv[1:5])
 del sys.argv[1:5]
 sys.path.insert(0, str(ROOT / "bench"))
 
+import handovers
 import loads
 import measure
 import memory
@@ -115,6 +116,28 @@ class Servers(unittest.TestCase):
                 client = stalls.Client(server)
                 self.assertIn(b"current-jobs-ready: 300\n", client.run(b"stats\r\n", 50))
                 client.close()
+
+    def test_a_restart_with_clients_attached_is_measured(self):
+        longest, faults = handovers.restart_under_load(HARICOTD, (30, 5, 5, 4, 2, 20), 2)
+        self.assertEqual(faults, [])
+        self.assertGreater(longest, 0)
+        for flags in ((), ("-b", self.enterContext(tempfile.TemporaryDirectory()))):
+            longest, times, faults = handovers.restart_with_jobs(HARICOTD, 3000, *flags)
+            self.assertEqual(faults, [])
+            self.assertGreaterEqual(times, 1)
+        self.assertGreater(handovers.idle_restart_seconds(), 0)
+
+    def test_a_restart_that_loses_clients_or_jobs_is_told(self):
+        with handovers.Kept(HARICOTD) as server:
+            crowd = handovers.Crowd(server, 10, 2, 2, 2, 2, 9)
+            cycles = handovers.Cycles(server, 2)
+            server.process.kill()
+            server.process.wait()
+            server.start()
+            _, _, faults = cycles.end()
+            self.assertGreater(len(faults), 1)
+            self.assertGreater(len(crowd.look()), 5)
+            crowd.close()
 
     def test_the_storing_floor_answers_with_the_bodies_that_it_got(self):
         with Server(FLOOR, "-s", "5") as server:

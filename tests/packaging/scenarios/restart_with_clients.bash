@@ -89,21 +89,62 @@ for ($count = 0; !file_exists("/scenario/end"); ++$count) {
 echo "$count\n";
 END
 
-# One more: it counts how many of its connections are closed, and says what it has waited at most.
+# One more with 5,000 connections: 1,000 hold a job, 1,000 wait, 50 are in the middle of a line, and 50 have
+# not read what they have asked for. In the end all have to be as they were. It says what a small command has
+# waited at most.
 cat >/scenario/crowd.py <<'END'
-import os, socket, time
-idle = [socket.create_connection(("127.0.0.1", 11300)) for _ in range(1000)]
-probe = socket.create_connection(("127.0.0.1", 11300))
+import os, resource, socket, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+def connect():
+    one = socket.create_connection(("127.0.0.1", 11300))
+    one.settimeout(60)
+    return one
+def hear(one, end=b"\r\n"):
+    data = b""
+    while not data.endswith(end):
+        more = one.recv(65536)
+        assert more, "closed"
+        data += more
+    return data
+def ask(one, line, end=b"\r\n"):
+    one.sendall(line + b"\r\n")
+    return hear(one, end)
+everyone = [connect() for _ in range(5000)]
+holding, waiting, in_line, unread = everyone[:1000], everyone[1000:2000], everyone[2000:2050], everyone[2050:2100]
+idle = everyone[2100:]
+held = []
+for one in holding:
+    number = ask(one, b"put 9 0 6000 4\r\nheld").split()[1]
+    assert ask(one, b"reserve-job " + number, b"held\r\n").startswith(b"RESERVED " + number)
+    held.append(number)
+for one in waiting:
+    one.sendall(b"watch nothing\r\nignore default\r\nreserve\r\n")
+    hear(one, b"WATCHING 1\r\n")
+for one in in_line:
+    one.sendall(b"list-tube")
+for one in unread:
+    one.sendall(b"list-tube-used\r\n" * 100)
+probe = connect()
 longest = 0
 while not os.path.exists("/scenario/end"):
     since = time.monotonic()
-    probe.sendall(b"list-tube-used\r\n")
-    assert probe.recv(100) == b"USING default\r\n"
+    assert ask(probe, b"list-tube-used") == b"USING default\r\n"
     longest = max(longest, time.monotonic() - since)
+for one, number in zip(holding, held):
+    assert ask(one, b"delete " + number) == b"DELETED\r\n"
+for one in in_line:
+    assert ask(one, b"-used") == b"USING default\r\n"
+for one in unread:
+    hear(one, b"USING default\r\n" * 100)
 for one in idle:
-    one.sendall(b"list-tube-used\r\n")
-for one in idle:
-    assert one.recv(100) == b"USING default\r\n"
+    assert ask(one, b"list-tube-used") == b"USING default\r\n"
+assert ask(probe, b"use nothing") == b"USING nothing\r\n"
+for one in waiting:
+    assert ask(probe, b"put 0 0 60 1\r\nx").startswith(b"INSERTED ")
+# Who has waited longest is the first.
+for one in waiting:
+    number = hear(one, b" 1\r\nx\r\n").split()[1]
+    assert ask(one, b"delete " + number) == b"DELETED\r\n"
 print(f"{longest * 1000:.0f} ms")
 END
 
@@ -117,6 +158,7 @@ begin_clients() {
     running+=($!)
   done
   eventually eval '[[ -s /scenario/taken.python && -s /scenario/taken.ruby && -s /scenario/taken.php ]]'
+  eventually eval '(($(stat_of current-connections) > 5000 && $(stat_of current-waiting) == 1000))'
 }
 end_clients() {
   local client process taken
