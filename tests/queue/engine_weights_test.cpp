@@ -234,6 +234,13 @@ TEST_F(EngineModeChange, DoesABoundedPartInATurn) {
   EXPECT_EQ(world.report(world.reserve(many)).tube->name, name(kTubes - 2)) << "the best of all";
 }
 
+TEST_F(EngineModeChange, ToTheModeThatItHasCostsNothing) {
+  change(true, [](int) {});
+  engine.steps() = 0;
+  EXPECT_EQ(world.set_weighted(many, true), Outcome::done);
+  EXPECT_LT(engine.steps(), kTubes / 10);
+}
+
 TEST_F(EngineModeChange, KnowsWhatTheTubesOfferAtItsEnd) {
   for (const bool weighted : {true, false, true}) {
     int turns = 0;

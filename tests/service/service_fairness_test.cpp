@@ -255,6 +255,25 @@ TEST_F(ServiceFairness, WhoAsksForAFewWaitsForNoLongPages) {
   world.settle();
 }
 
+TEST_F(ServiceFairness, WhoAsksForAFewSharesWhatIsLeftForThem) {
+  Session& producer = world.connect();
+  ASSERT_EQ(lines_in(world.ask(producer, repeated(test::whole_put(""), 1000))), 1000U);
+  std::vector<Session*> sessions;
+  for (int i = 0; i < 200; ++i) sessions.push_back(&world.connect());
+  world.service.advance(world.now);
+  std::size_t answered = 0;
+  for (Session* session : sessions) {
+    world.service.receive(*session, "list-jobs default ready 20\r\n", world.now);
+    if (!world.hear(*session).empty()) ++answered;
+  }
+  constexpr std::size_t kPrice = 20 * kStepsPerShownJob;
+  static_assert(kPrice > kStepsOfCheap && kPrice <= kStepsOfFirst);
+  EXPECT_GE(answered, kStepsOfFirsts / kPrice);
+  // A page takes a bit less than its price.
+  EXPECT_LE(answered, sessions.size() / 2);
+  world.settle();
+}
+
 // Nobody knew of them in the turn before.
 TEST_F(ServiceFairness, ManyThatComeAtOnceShareTheirFirstTurn) {
   std::vector<Session*> sessions;

@@ -150,6 +150,20 @@ TEST_P(LegacyReplay, IsGoneWhenItsJobsAre) {
   EXPECT_EQ(again.engine.next_id(), 71U);
 }
 
+// No sum says that it is a record, and beanstalkd gives no id twice.
+TEST_P(LegacyReplay, TellsARecordOfAnotherJobWithTheSameId) {
+  Record other = job(1, "b\r\n");
+  other.created_at += kSecondNs;
+  for (const bool is_same : {true, false}) {
+    SimDisk disk;
+    disk.put("binlog.1",
+             begin() + bytes_of(job(1, "a\r\n")) + bytes_of(is_same ? job(1, "a\r\n") : other));
+    const World world(disk, kOptions);
+    EXPECT_EQ(world.binlog.replayed().is_sound(), is_same) << world.replay_text();
+    EXPECT_EQ(world.engine.jobs().size(), 1U);
+  }
+}
+
 TEST_P(LegacyReplay, TakesATornEndForWhatItIs) {
   const std::string whole = bytes_of(job(1, "first\r\n"));
   const std::string torn = bytes_of(job(2, "second\r\n"));

@@ -92,6 +92,25 @@ TEST(RoomAhead, IsTendedToWhatPutsAskFor) {
   EXPECT_LT(world.room.ahead(), 2 * before);
 }
 
+// A file that has been moved away and is about to go gives its space back, but only once.
+TEST(RoomAhead, ToGoOnCountsAnEmptiedFileOnce) {
+  PartsWorld world({.file_bytes = 4 * PartsWorld::kFileBytes, .sync = SyncPolicy::every_turn});
+  world.begin();
+  std::vector<JobRef> jobs;
+  while (world.state.segments->size() < 3) jobs.push_back(world.put(200));
+  Segment& oldest = world.state.segments->oldest();
+  for (const JobRef job : jobs) {
+    if (world.state.segments->of(job) == &oldest) world.delete_job(job);
+  }
+  ASSERT_EQ(oldest.live_jobs, 0U);
+  ASSERT_GT(world.state.segments->at(1).live_jobs, 0U);
+  const std::uint64_t before = world.room.to_go_on();
+  ASSERT_GT(before, 0U);
+  ASSERT_LT(before, world.room.for_compaction());
+  oldest.moved_until = 1;
+  EXPECT_EQ(world.room.to_go_on(), before);
+}
+
 TEST(RoomAhead, TakesSpaceAsFarAsTheBudgetGoes) {
   constexpr std::uint64_t kMiB = 1024 * 1024;
   PartsWorld world({.file_bytes = 16 * kMiB, .sync = SyncPolicy::every_turn});
