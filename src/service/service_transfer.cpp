@@ -109,6 +109,9 @@ bool ServiceTransfer::read_fields(StateReader& from, Session& session) {
   const PutPlan& plan = session.reader_.put();
   if (!from.is_good() || !has_bytes || plan.has_tags == tags.empty()) return forget(session);
   if (!is_tag_text(tags)) return forget(session);
+  // Who is in the middle of a list goes on with it, whatever comes in.
+  const bool waits = session.stopped_ == Session::Stopped::needs_input;
+  if (waits && session.list_ != Session::List::none) return forget(session);
   if (!service_.dispatcher_.keep_tags(plan, tags)) return forget(session);
   if (!service_.engine_.transfer().read_client(from, session.client_)) return forget(session);
   if (session.list_ == Session::List::watched_tubes) {
