@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,10 +10,12 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "haricot/base/check.hpp"
 #include "haricot/base/number.hpp"
 #include "os/clock.hpp"
+#include "os/descriptor_message.hpp"
 
 namespace haricot::os {
 namespace {
@@ -139,23 +140,11 @@ bool Notifier::wait_until_read() {
 
 bool Notifier::send(const std::string& text, int descriptor, Urgency urgency) {
   if (!socket_) return false;
-  iovec piece{.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)]{};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof descriptor);
-    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  }
+  const std::span<const int> descriptors(&descriptor, descriptor >= 0 ? 1 : 0);
+  DescriptorMessage message(text, descriptors);
   // The second try is for a manager that did not read or was restarted in the meantime.
   for (int tries = 0; tries < 2; ++tries) {
-    if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) >= 0) return true;
+    if (::sendmsg(socket_.get(), message.header(), MSG_NOSIGNAL) >= 0) return true;
     if (errno == ECONNREFUSED || errno == ENOTCONN) {
       if (!connect()) return false;
     } else if (errno == EAGAIN && urgency == Urgency::must_arrive) {

@@ -6,13 +6,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
-#include "haricot/base/check.hpp"
+#include "os/descriptor_message.hpp"
 
 namespace haricot::os {
 namespace {
@@ -20,62 +19,20 @@ namespace {
 constexpr std::string_view kStateName = "parcel-state";
 constexpr std::string_view kSocketName = "parcel-descriptors-";
 
-// As many as the kernel takes in one message are three more.
-constexpr std::size_t kDescriptorsPerMessage = 250;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
 
 std::string failure(const char* what) {
   return std::string(what) + ": " + std::strerror(errno);
 }
 
+// What a message has beside its descriptors: how many these are.
+std::string_view bytes_of(const std::uint32_t& count) {
+  return {reinterpret_cast<const char*>(&count), sizeof count};
+}
+
 std::string socket_name(std::size_t index) {
   return std::string(kSocketName) + std::to_string(index);
 }
-
-// A message with descriptors, and a number that tells its place among all.
-class Message {
- public:
-  Message() {
-    header_.msg_iov = &piece_;
-    header_.msg_iovlen = 1;
-    header_.msg_control = control_.data();
-    header_.msg_controllen = control_.size();
-  }
-  Message(const Message&) = delete;
-  Message& operator=(const Message&) = delete;
-
-  void fill(std::span<const int> descriptors) {
-    CHECK(descriptors.size() <= kDescriptorsPerMessage);
-    count_ = static_cast<std::uint32_t>(descriptors.size());
-    header_.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-    cmsghdr* const control = CMSG_FIRSTHDR(&header_);
-    control->cmsg_level = SOL_SOCKET;
-    control->cmsg_type = SCM_RIGHTS;
-    control->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-    std::memcpy(CMSG_DATA(control), descriptors.data(), descriptors.size_bytes());
-  }
-  // Appends those that came with it. False: it is none of ours, or not all could be had.
-  bool move_to(std::vector<Descriptor>& to) {
-    std::size_t came = 0;
-    for (cmsghdr* at = CMSG_FIRSTHDR(&header_); at != nullptr; at = CMSG_NXTHDR(&header_, at)) {
-      if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
-      const std::size_t count = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (std::size_t i = 0; i < count; ++i, ++came) {
-        int number = -1;
-        std::memcpy(&number, CMSG_DATA(at) + i * sizeof number, sizeof number);
-        to.emplace_back(number);
-      }
-    }
-    return came == count_ && (header_.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) == 0;
-  }
-  msghdr* header() { return &header_; }
-
- private:
-  std::uint32_t count_ = 0;
-  iovec piece_{&count_, sizeof count_};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptorsPerMessage * sizeof(int))> control_{};
-  msghdr header_{};
-};
 
 }  // namespace
 
@@ -97,7 +54,7 @@ bool ParcelWriter::write(std::string_view bytes) {
 
 bool ParcelWriter::add(std::span<const int> descriptors, std::string& error) {
   while (!descriptors.empty()) {
-    const std::size_t count = std::min(descriptors.size(), kDescriptorsPerMessage);
+    const std::size_t count = std::min(descriptors.size(), DescriptorMessage::kDescriptorsMax);
     if (!add_some(descriptors.first(count), error)) return false;
     descriptors = descriptors.subspan(count);
   }
@@ -106,8 +63,8 @@ bool ParcelWriter::add(std::span<const int> descriptors, std::string& error) {
 
 // The buffer of a socket takes some ten thousand descriptors; then the next pair is begun.
 bool ParcelWriter::add_some(std::span<const int> descriptors, std::string& error) {
-  Message message;
-  message.fill(descriptors);
+  const auto count = static_cast<std::uint32_t>(descriptors.size());
+  DescriptorMessage message(bytes_of(count), descriptors);
   for (bool is_new = false;; is_new = true) {
     if (!sender_ && !begin_pair(error)) return false;
     if (::sendmsg(sender_.get(), message.header(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return true;
@@ -205,7 +162,9 @@ bool Parcel::copy_descriptors(std::vector<Descriptor>& copies, std::string& erro
       return false;
     }
     while (true) {
-      Message message;
+      std::uint32_t count = 0;
+      const std::size_t before = copies.size();
+      DescriptorMessage message(std::span(reinterpret_cast<char*>(&count), sizeof count));
       const ssize_t received =
           ::recvmsg(socket, message.header(), MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
       if (received == 0) break;
@@ -213,7 +172,7 @@ bool Parcel::copy_descriptors(std::vector<Descriptor>& copies, std::string& erro
         error = failure("the parcel is not finished");
         return false;
       }
-      if (!message.move_to(copies)) {
+      if (!message.move_to(copies) || copies.size() - before != count) {
         error = "not all descriptors of the parcel can be had: too many are open";
         return false;
       }
