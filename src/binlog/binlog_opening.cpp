@@ -34,13 +34,21 @@ std::uint32_t run_of(std::uint64_t random) {
 
 bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
                   ReplayWatcher watcher, std::string& error) {
+  return read(engine, wall_offset, now, watcher, error) && begin(random, error);
+}
+
+bool Binlog::read(Engine& engine, Duration wall_offset, Instant now, ReplayWatcher watcher,
+                  std::string& error) {
   CHECK(state_.engine == nullptr);
   try {
     state_.engine = &engine;
     state_.now = now;
     state_.wall_offset = wall_offset;
     state_.segments.emplace(engine.jobs());
-    if (open_folder(random, watcher, error)) return true;
+    if (opening_.read(note(), watcher, error)) {
+      promise_to_restored();
+      return true;
+    }
   } catch (const std::bad_alloc&) {
     error.clear();
   }
@@ -48,14 +56,22 @@ bool Binlog::open(Engine& engine, Duration wall_offset, Instant now, std::uint64
   return false;
 }
 
-bool Binlog::open_folder(std::uint64_t random, ReplayWatcher watcher, std::string& error) {
-  if (!opening_.read(note(), watcher, error)) return false;
+bool Binlog::begin(std::uint64_t random, std::string& error) {
+  try {
+    if (begin_run(random, error)) return true;
+  } catch (const std::bad_alloc&) {
+    error.clear();
+  }
+  if (error.empty()) error = kNoMemory;
+  return false;
+}
+
+bool Binlog::begin_run(std::uint64_t random, std::string& error) {
   const ReplayReport& report = opening_.report();
   std::uint64_t store_id = report.store_id != 0 ? report.store_id : note().store_id;
   if (store_id == 0) store_id = new_store_id(random, report);
   const std::uint32_t run = state_.is_fenced() ? run_of_epoch(state_.epoch) : run_of(random);
   stream_.note().begin_run(store_id, report.run, run);
-  promise_to_restored();
   // In front of the first file: the note tells that no record of it was safe.
   NoteWriter::Files files = stream_.noted_files();
   files.newest = opening_.newest_with_records();

@@ -1,5 +1,7 @@
 #include "os/binlog_folder.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -29,21 +31,26 @@ BinlogFolder::BinlogFolder(const binlog::BinlogOptions& options, Duration fence_
 }
 
 BinlogFolder::~BinlogFolder() {
-  if (was_taken_ && !was_opened_) lock_.remove_if_made(disk_.descriptor());
+  if (is_locked_ && !has_begun_) lock_.remove_if_made(disk_.descriptor());
 }
 
-bool BinlogFolder::take(const std::string& path, std::string& error) {
+bool BinlogFolder::open_folder(const std::string& path, std::string& error) {
+  path_ = path;
   if (!disk_.open(path)) {
     error = disk_.last_error();
     return false;
   }
   disk_.set_spare_descriptors(SpareDescriptors::share_of(descriptor_limit()));
+  return true;
+}
+
+bool BinlogFolder::take_lock(std::string& error) {
   if (lock_.take(disk_.descriptor()) != LockStatus::taken) {
-    error = lock_.why_not(path);
+    error = lock_.why_not(path_);
     return false;
   }
   disk_.set_lock(lock_);
-  was_taken_ = true;
+  is_locked_ = true;
   return true;
 }
 
@@ -54,18 +61,26 @@ BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {
   }
   replay_began_ = read_clock();
   progress_ = RateLimit(kProgressInterval, replay_began_ + kProgressInterval);
-  binlog_.set_note(lock_.note());
-  const bool good = binlog_.open(engine, read_wall_offset(), replay_began_, random_bits(),
+  binlog_.set_note(is_locked_ ? lock_.note() : FolderLock::note_in(folder_descriptor()));
+  const bool good = binlog_.read(engine, read_wall_offset(), replay_began_,
                                  {&BinlogFolder::log_progress, this}, error);
   if (stopped_) return Opened::stopped;
   const binlog::ReplayReport& report = binlog_.replayed();
   log_damage(report);
   if (!good) return is_fenced() ? Opened::fenced : Opened::refused;
-  was_opened_ = true;
   log_.event(Level::info, "binlog-read",
              {{"jobs", engine.jobs().size()},
               {"files", report.files.size()},
               {"milliseconds", milliseconds_of(read_clock() - replay_began_)}});
+  return Opened::ok;
+}
+
+BinlogFolder::Opened BinlogFolder::begin(std::string& error) {
+  if (!is_locked_ && !take_lock(error)) return Opened::refused;
+  if (!binlog_.begin(random_bits(), error)) {
+    return is_fenced() ? Opened::fenced : Opened::refused;
+  }
+  has_begun_ = true;
   after_turn();
   return Opened::ok;
 }
@@ -310,6 +325,18 @@ void BinlogFolder::on_waiting(void* self) {
   if (!folder.fence_ || folder.end_ == nullptr) return;
   folder.fence_->fence_if_stuck();
   if (folder.is_fenced()) folder.end_(folder.end_context_);
+}
+
+bool BinlogFolder::settle(Duration patience) {
+  const Instant end = read_clock() + patience;
+  while (disk_.has_syncs_under_way()) {
+    const Instant now = read_clock();
+    if (now >= end) return false;
+    pollfd ended{.fd = sync_descriptor(), .events = POLLIN, .revents = 0};
+    const auto left = static_cast<int>(milliseconds_of(end - now)) + 1;
+    if (::poll(&ended, 1, left) == 1) binlog_.wait_for_disk();
+  }
+  return !binlog_.numbers().refusing;
 }
 
 bool BinlogFolder::close() {

@@ -25,25 +25,33 @@ class BinlogFolder {
   // server. 0: there is no fence.
   BinlogFolder(const binlog::BinlogOptions& options, Duration fence_after, Log& log,
                Notifier& notifier);
-  // If the binlog was not opened, this removes the lock's file if take() has made it.
+  // If the binlog has not begun, this removes the lock's file if take_lock() has made it.
   ~BinlogFolder();
   BinlogFolder(const BinlogFolder&) = delete;
   BinlogFolder& operator=(const BinlogFolder&) = delete;
 
-  // Opens the folder and takes its lock. On failure false, and `error` says why.
-  [[nodiscard]] bool take(const std::string& path, std::string& error);
+  // Opens the folder. On failure false, and `error` says why, as in all that follow.
+  [[nodiscard]] bool open_folder(const std::string& path, std::string& error);
+  // Takes the lock of the folder: before open(), or before begin() where a server that ends has it
+  // until then.
+  [[nodiscard]] bool take_lock(std::string& error);
+  // For the server that comes next. The next take_lock() must be another process's.
+  void release_lock() { lock_.release(); }
   // Lets that user open the lock's file later; of no effect but for root.
   void give_lock_to(const std::string& user) { lock_.give_to(user); }
 
-  // The folder, for the sandbox. Requires: take().
+  // The folder, for the sandbox. Requires: open_folder().
   int folder_descriptor() const { return disk_.descriptor(); }
   // The sandbox was entered: no other folder can be used any more.
   void mark_sandboxed() { disk_.mark_sandboxed(); }
 
   enum class Opened : std::uint8_t { ok, refused, stopped, fenced };
   // Brings the jobs back, and tells the log how it went, and the service manager how it goes.
-  // stopped: a signal to end came meanwhile. fenced: another server was faster.
+  // stopped: a signal to end came meanwhile. fenced: another server was faster. Without a fence
+  // nothing in the folder changes.
   [[nodiscard]] Opened open(Engine& engine, std::string& error);
+  // After that: from here on changes are recorded.
+  [[nodiscard]] Opened begin(std::string& error);
 
   Journal& journal() { return binlog_; }
   // For epoll: readable when a sync may have ended. The end of a turn takes it out.
@@ -71,6 +79,10 @@ class BinlogFolder {
   // that was set.
   void after_turn();
 
+  // Waits until nothing is under way on the disk, so that another process can read the folder, and
+  // this one can go on afterwards. False: not all is in the folder, or this takes longer than that.
+  // To be called after a turn.
+  [[nodiscard]] bool settle(Duration patience);
   // Makes everything durable. False: not all could be.
   bool close();
 
@@ -99,8 +111,9 @@ class BinlogFolder {
   // Of what is told while jobs are brought back, or while the stop waits for the disk.
   RateLimit progress_{kProgressInterval, {}};
   bool stopped_ = false;
-  bool was_taken_ = false;
-  bool was_opened_ = false;
+  std::string path_;
+  bool is_locked_ = false;
+  bool has_begun_ = false;
   void (*end_)(void* context) = nullptr;
   void* end_context_ = nullptr;
 };

@@ -33,6 +33,9 @@ class FolderLock {
   // Never waits. Requires: a folder; none is taken yet.
   [[nodiscard]] LockStatus take(int folder_descriptor);
 
+  // From here on another process may take it. Requires: taken.
+  void release() { file_.reset(); }
+
   // Whether that folder has the file of this lock, rather than none or another one. Requires:
   // taken.
   bool is_in(int folder_descriptor) const;

@@ -13,8 +13,9 @@ constexpr std::uint32_t kServer = 200;
 
 }  // namespace
 
-bool pack(Daemon& daemon, Service& service, Bodies bodies, std::string_view addresses,
-          std::vector<NamedDescriptor>& parts, std::string& error) {
+bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
+          const Listener* take_over_socket, std::vector<NamedDescriptor>& parts,
+          std::string& error) {
   ParcelWriter parcel;
   if (!parcel.open(error)) return false;
   const auto take = [](void* to, std::string_view bytes) {
@@ -22,18 +23,22 @@ bool pack(Daemon& daemon, Service& service, Bodies bodies, std::string_view addr
   };
   StateWriter writer({take, &parcel});
   std::vector<int> descriptors;
+  const auto write = [&](const Listener& listener) {
+    listener.write(writer);
+    descriptors.push_back(listener.descriptor());
+  };
   writer.value(kStateVersion);
   writer.begin(kServer);
-  writer.value(addresses);
+  writer.value(identity);
   writer.value(static_cast<std::uint32_t>(daemon.listeners().size()));
-  for (Listener& listener : daemon.listeners()) {
-    listener.leave_to_next(writer);
-    descriptors.push_back(listener.descriptor());
-  }
+  writer.value(take_over_socket != nullptr);
+  for (const Listener& listener : daemon.listeners()) write(listener);
+  if (take_over_socket != nullptr) write(*take_over_socket);
   for (Session* session = service.first_session(); session != nullptr;
        session = service.session_after(*session)) {
     descriptors.push_back(static_cast<Connection*>(session->owner())->descriptor);
   }
+  const Bodies bodies = identity.folder.empty() ? Bodies::in_state : Bodies::in_journal;
   ServiceTransfer(service).write(writer, bodies);
   if (!writer.end()) {
     error = "there is no memory for the state";
@@ -65,16 +70,22 @@ std::optional<TakeOver> TakeOver::open(std::vector<NamedDescriptor> parts, std::
 
 bool TakeOver::read_head(std::vector<Descriptor>& descriptors) {
   std::uint32_t listeners = 0;
+  bool has_take_over_socket = false;
   if (!reader_.begin(kServer)) return false;
-  reader_.value(addresses_);
+  reader_.value(identity_);
   reader_.value(listeners);
-  if (!reader_.is_good() || listeners > descriptors.size()) return false;
-  const auto first_socket = descriptors.begin() + listeners;
-  for (auto at = descriptors.begin(); at != first_socket; ++at) {
-    listeners_.push_back(Listener::from_last(reader_, std::move(*at)));
+  reader_.value(has_take_over_socket);
+  const std::size_t before_sockets = std::size_t{listeners} + (has_take_over_socket ? 1 : 0);
+  if (!reader_.is_good() || before_sockets > descriptors.size()) return false;
+  auto at = descriptors.begin();
+  for (std::uint32_t i = 0; i < listeners; ++i, ++at) {
+    listeners_.push_back(Listener::from_other(reader_, std::move(*at)));
   }
-  sockets_.assign(std::make_move_iterator(first_socket),
-                  std::make_move_iterator(descriptors.end()));
+  if (has_take_over_socket) {
+    take_over_socket_ = Listener::from_other(reader_, std::move(*at));
+    ++at;
+  }
+  sockets_.assign(std::make_move_iterator(at), std::make_move_iterator(descriptors.end()));
   return reader_.is_good();
 }
 

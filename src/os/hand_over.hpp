@@ -1,6 +1,6 @@
 // Gives a running server to the process that comes after it, and takes over from the one before.
 //
-//   version | addresses, listeners | the service with its sessions        the state of a parcel
+//   version | server, listeners | the service with its sessions           the state of a parcel
 //   listeners' sockets, then those of the sessions in their order         its descriptors
 
 #pragma once
@@ -26,11 +26,20 @@ namespace haricot::os {
 // Of the format that this program writes, and the only one that it reads.
 inline constexpr std::uint32_t kStateVersion = 1;
 
-// Puts the server into a parcel. `addresses`: what it was asked to listen on. The files of its
-// sockets are left to the next process. False: `error` says why, and nobody has anything. Requires:
-// the daemon has come to rest, and all that its journal has to keep is kept.
-[[nodiscard]] bool pack(Daemon& daemon, Service& service, Bodies bodies, std::string_view addresses,
-                        std::vector<NamedDescriptor>& parts, std::string& error);
+// What two servers compare, beside the jobs.
+struct ServerIdentity {
+  std::string addresses;  // What it was asked to listen on.
+  std::string folder;     // Of its binlog, which machine-wide no other has; empty: it has none.
+
+  using Fields = FieldList<&ServerIdentity::addresses, &ServerIdentity::folder>;
+};
+
+// Puts the server into a parcel; `take_over_socket` may be null. False: `error` says why, and
+// nobody has anything. Requires: the daemon has come to rest, and what its journal has to keep is
+// kept.
+[[nodiscard]] bool pack(Daemon& daemon, Service& service, const ServerIdentity& identity,
+                        const Listener* take_over_socket, std::vector<NamedDescriptor>& parts,
+                        std::string& error);
 
 class TakeOver {
  public:
@@ -38,9 +47,11 @@ class TakeOver {
   // std::bad_alloc.
   static std::optional<TakeOver> open(std::vector<NamedDescriptor> parts, std::string& error);
 
-  // What the server before was asked to listen on.
-  const std::string& addresses() const { return addresses_; }
+  // Of the server before.
+  const ServerIdentity& identity() const { return identity_; }
+  // Its listeners, and that of --take-over-socket if it had one. Their files are not theirs yet.
   std::vector<Listener>& listeners() { return listeners_; }
+  std::optional<Listener>& take_over_socket() { return take_over_socket_; }
   std::size_t connections() const { return sockets_.size(); }
   const std::vector<NamedDescriptor>& parts() const { return parcel_->parts(); }
 
@@ -54,8 +65,9 @@ class TakeOver {
 
   std::unique_ptr<Parcel> parcel_;
   StateReader reader_;
-  std::string addresses_;
+  ServerIdentity identity_;
   std::vector<Listener> listeners_;
+  std::optional<Listener> take_over_socket_;
   std::vector<Descriptor> sockets_;
 };
 

@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,8 +41,8 @@ void set_tcp_options(int descriptor) {
 }
 
 // Whether a server answers on a unix socket. One whose queue is full does, too.
-bool is_answered(const sockaddr_un& address) {
-  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+bool is_answered(const sockaddr_un& address, int type) {
+  const Descriptor probe(::socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!probe) return true;  // Not knowing, leave it alone.
   const int result =
       ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
@@ -80,8 +81,12 @@ std::string peer_name(int descriptor) {
 
 std::vector<Listener> Listener::open(const std::string& listen, const std::string& port,
                                      std::string& error) {
-  if (listen.starts_with(kUnixPrefix)) return open_unix(listen.substr(kUnixPrefix.size()), error);
-  return open_inet(listen, port, error);
+  if (!listen.starts_with(kUnixPrefix)) return open_inet(listen, port, error);
+  std::optional<Listener> listener =
+      open_unix(listen.substr(kUnixPrefix.size()), SOCK_STREAM, error);
+  std::vector<Listener> result;
+  if (listener && listener->begin(error)) result.push_back(std::move(*listener));
+  return result;
 }
 
 std::vector<Listener> Listener::open_inet(const std::string& host, const std::string& port,
@@ -122,10 +127,11 @@ std::vector<Listener> Listener::open_inet(const std::string& host, const std::st
   return {};
 }
 
-std::vector<Listener> Listener::open_unix(const std::string& path, std::string& error) {
+// Nobody may connect before begin().
+std::optional<Listener> Listener::open_unix(const std::string& path, int type, std::string& error) {
   if (!is_unix_path(path)) {
     error = "the path of a unix socket has to have 1 to 107 bytes: " + path;
-    return {};
+    return std::nullopt;
   }
   const sockaddr_un address = unix_address(path);
 
@@ -133,36 +139,52 @@ std::vector<Listener> Listener::open_unix(const std::string& path, std::string& 
   if (::lstat(path.c_str(), &status) == 0) {
     if (!S_ISSOCK(status.st_mode)) {
       error = path + " is there and is not a socket";
-      return {};
+      return std::nullopt;
     }
-    if (is_answered(address)) {
+    if (is_answered(address, type)) {
       error = "a server answers on " + path + " already";
-      return {};
+      return std::nullopt;
     }
     if (::unlink(path.c_str()) != 0) {
       error = failure("cannot remove the stale socket " + path);
-      return {};
+      return std::nullopt;
     }
   }
-  Descriptor descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Descriptor descriptor(::socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!descriptor ||
       ::bind(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     error = failure("cannot listen on " + path);
-    return {};
+    return std::nullopt;
   }
   Listener listener(std::move(descriptor), std::string(kUnixPrefix) + path);
+  listener.path_ = path;
   if (::lstat(path.c_str(), &status) == 0) {
-    listener.path_ = path;
     listener.device_ = status.st_dev;
     listener.inode_ = status.st_ino;
+    listener.owns_file_ = true;
   }
-  if (::listen(listener.descriptor(), kBacklog) != 0) {
-    error = failure("cannot listen on " + path);
-    return {};
+  return listener;
+}
+
+bool Listener::begin(std::string& error) const {
+  if (::listen(descriptor_.get(), kBacklog) == 0) return true;
+  error = failure("cannot listen on " + path_);
+  return false;
+}
+
+std::optional<Listener> Listener::open_for_messages(const std::string& path,
+                                                    const std::string& user, std::string& error) {
+  std::optional<Listener> listener = open_unix(path, SOCK_SEQPACKET, error);
+  if (!listener) return std::nullopt;
+  const passwd* const owner = user.empty() ? nullptr : ::getpwnam(user.c_str());
+  const bool is_given = owner == nullptr || ::geteuid() != 0 ||
+                        ::lchown(path.c_str(), owner->pw_uid, owner->pw_gid) == 0;
+  if (!is_given || ::chmod(path.c_str(), 0600) != 0) {
+    error = failure("cannot set who may use " + path);
+    return std::nullopt;
   }
-  std::vector<Listener> result;
-  result.push_back(std::move(listener));
-  return result;
+  if (!listener->begin(error)) return std::nullopt;
+  return listener;
 }
 
 std::vector<Listener> Listener::inherit(std::vector<NamedDescriptor> sockets, std::string& error) {
@@ -188,15 +210,15 @@ std::vector<Listener> Listener::inherit(std::vector<NamedDescriptor> sockets, st
   return result;
 }
 
-void Listener::leave_to_next(StateWriter& to) {
+void Listener::write(StateWriter& to) const {
   to.value(std::string_view(name_));
   to.value(std::string_view(given_name_));
-  to.value(std::string_view(std::exchange(path_, {})));
+  to.value(std::string_view(path_));
   to.value(std::uint64_t{device_});
   to.value(std::uint64_t{inode_});
 }
 
-Listener Listener::from_last(StateReader& from, Descriptor socket) {
+Listener Listener::from_other(StateReader& from, Descriptor socket) {
   Listener listener(std::move(socket), "");
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -218,7 +240,7 @@ std::string Listener::removal_folder() const {
 }
 
 Listener::~Listener() {
-  if (!descriptor_ || path_.empty()) return;
+  if (!descriptor_ || !owns_file_) return;
   struct stat status {};
   if (::lstat(path_.c_str(), &status) != 0) return;
   if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(path_.c_str());

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,22 +27,32 @@ class Listener {
   static std::vector<Listener> open(const std::string& listen, const std::string& port,
                                     std::string& error);
 
+  // A unix socket for whole messages, at a path of 1 to 107 bytes. Only `user`, and root, may
+  // connect to it; empty: only the one who calls. Replaces what open() replaces. Nothing: see
+  // `error`.
+  static std::optional<Listener> open_for_messages(const std::string& path, const std::string& user,
+                                                   std::string& error);
+
   // The sockets that a service manager has passed. Empty with an `error`: one is none to listen on.
   static std::vector<Listener> inherit(std::vector<NamedDescriptor> sockets, std::string& error);
 
-  // Writes what the next process has to know of it, which gets its socket and has to remove its
-  // file from here on. And the way back; whether all was there, the reader tells.
-  void leave_to_next(StateWriter& to);
-  static Listener from_last(StateReader& from, Descriptor socket);
+  // Writes what another process has to know of it, which gets its socket. And the way back; whether
+  // all was there, the reader tells. Its file is still the other one's, until own_file().
+  void write(StateWriter& to) const;
+  static Listener from_other(StateReader& from, Descriptor socket);
+  // From here on the file of the socket is this one's to remove.
+  void own_file() { owns_file_ = true; }
 
   Listener(Listener&&) = default;
   Listener& operator=(Listener&&) = default;
-  // Removes the file of a unix socket that open() made, if it is still that file.
+  // Removes the file of a unix socket that is its own, if it is still that file.
   ~Listener();
 
   int descriptor() const { return descriptor_.get(); }
   // The folder in which a file has to be removed at the end; empty if there is none.
   std::string removal_folder() const;
+  // Whether it is the unix socket of that path.
+  bool is_at(const std::string& path) const { return !path.empty() && path_ == path; }
   // For the log.
   const std::string& name() const { return name_; }
   // The name that the service manager gave (LISTEN_FDNAMES, systemd's FileDescriptorName=); empty
@@ -52,14 +63,16 @@ class Listener {
   explicit Listener(Descriptor descriptor, std::string name)
       : descriptor_(std::move(descriptor)), name_(std::move(name)) {}
 
-  static std::vector<Listener> open_unix(const std::string& path, std::string& error);
+  static std::optional<Listener> open_unix(const std::string& path, int type, std::string& error);
+  bool begin(std::string& error) const;
   static std::vector<Listener> open_inet(const std::string& host, const std::string& port,
                                          std::string& error);
 
   Descriptor descriptor_;
   std::string name_;
   std::string given_name_;
-  std::string path_;  // Of a unix socket that is ours to remove.
+  std::string path_;  // Of a unix socket that is not inherited.
+  bool owns_file_ = false;
   dev_t device_ = 0;
   ino_t inode_ = 0;
 };

@@ -66,7 +66,12 @@ class Binlog final : public Journal {
   // says why: the folder was left as it is. Once only.
   [[nodiscard]] bool open(Engine& engine, Duration wall_offset, Instant now, std::uint64_t random,
                           ReplayWatcher watcher, std::string& error);
-  // Valid after open().
+  // The same in two steps. The first one changes nothing in the folder, and needs no lock; the
+  // second one needs that nobody has changed anything since.
+  [[nodiscard]] bool read(Engine& engine, Duration wall_offset, Instant now, ReplayWatcher watcher,
+                          std::string& error);
+  [[nodiscard]] bool begin(std::uint64_t random, std::string& error);
+  // Valid after read().
   const ReplayReport& replayed() const { return opening_.report(); }
   // What the disk was last told to note of the folder, durably before anything is recorded. Valid
   // after open().
@@ -123,7 +128,7 @@ class Binlog final : public Journal {
   bool is_in_use() const { return state_.engine != nullptr && !is_closed_; }
 
   // Opening and closing (binlog_opening.cpp)
-  bool open_folder(std::uint64_t random, ReplayWatcher watcher, std::string& error);
+  bool begin_run(std::uint64_t random, std::string& error);
   bool begin_after_replay(std::string& error);
   bool make_first_spare();
   void promise_to_restored();
