@@ -24,6 +24,7 @@
 #include "os/daemon.hpp"
 #include "os/hand_over.hpp"
 #include "os/inherited.hpp"
+#include "os/last_server.hpp"
 #include "os/listener.hpp"
 #include "os/log.hpp"
 #include "os/new.hpp"
@@ -31,6 +32,8 @@
 #include "os/options.hpp"
 #include "os/process.hpp"
 #include "os/sandbox.hpp"
+#include "os/succession.hpp"
+#include "os/take_over_socket.hpp"
 
 namespace {
 
@@ -39,13 +42,13 @@ using namespace haricot;
 // The exit statuses that operators' scripts know from beanstalkd.
 constexpr int kExitUsage = 5;
 constexpr int kExitBinlog = 10;
+constexpr int kExitNotTakenOver = 20;  // One of ours: the server before goes on.
 constexpr int kExitNoUser = 33;
 constexpr int kExitCannotListen = 111;
 
-// How long a server that ends goes on with what is under way, so that the next one need not.
-constexpr Duration kPatience = Duration::seconds(5);
-
-int fail(os::Log& log, const std::string& message, int status) {
+// The server before, if it runs, is told as well.
+int fail(os::Log& log, os::LastServer& last, const std::string& message, int status) {
+  last.refuse(message);
   log.event(os::Level::error, "cannot-start", {{"status", status}, {"message", message}});
   return status;
 }
@@ -92,18 +95,27 @@ binlog::BinlogOptions binlog_options(const os::Options& options) {
   return result;
 }
 
+// What the server listens on.
+struct Sockets {
+  std::vector<os::Listener> listeners;
+  std::optional<os::TakeOverSocket> take_over;
+};
+
 // All that needs privileges is done by now: the sockets are bound, the folder is open, and the
 // process has its final user. What an attacker may have written, files and requests, is not read
 // yet.
-void enter_sandbox(const std::vector<os::Listener>& listeners, os::BinlogFolder* binlog,
-                   bool notifies, os::Log& log) {
+void enter_sandbox(const os::Options& options, const Sockets& sockets, os::BinlogFolder* binlog,
+                   const os::Notifier& notifier, os::Log& log) {
   os::Sandbox sandbox;
-  sandbox.notifies = notifies;
+  sandbox.notifies = notifier.is_open();
+  sandbox.hands_over = sockets.take_over || (notifier.is_open() && options.hands_over);
   if (binlog != nullptr) sandbox.paths.folder = binlog->folder_descriptor();
-  for (const os::Listener& listener : listeners) {
-    const std::string folder = listener.removal_folder();
-    if (!folder.empty()) sandbox.paths.removal_folders.push_back(folder);
+  std::vector<std::string>& folders = sandbox.paths.removal_folders;
+  for (const os::Listener& listener : sockets.listeners) {
+    folders.push_back(listener.removal_folder());
   }
+  if (sockets.take_over) folders.push_back(sockets.take_over->listener().removal_folder());
+  std::erase(folders, "");
   const std::string missing = sandbox.enter();
   if (binlog != nullptr) binlog->mark_sandboxed();
   if (missing.empty()) {
@@ -132,20 +144,37 @@ std::string addresses(const os::Options& options) {
   return result;
 }
 
-// The sockets that were inherited, or those of the process before, or else those of all addresses.
+// The sockets that were inherited, or those of the server before, or else those of all addresses.
 // Empty: `error` says why.
 std::vector<os::Listener> find_listeners(const os::Options& options,
                                          std::vector<os::NamedDescriptor> sockets,
-                                         std::optional<os::TakeOver>& last, os::Log& log,
-                                         std::string& error) {
+                                         os::TakeOver* last, os::Log& log, std::string& error) {
   std::vector<os::Listener> inherited = os::Listener::inherit(std::move(sockets), error);
   if (!inherited.empty() && options.listen_given) {
     log.event(os::Level::warning, "flag",
               {{"message", "-l, -p and --listen-also are ignored: the sockets are inherited"}});
   }
   if (!inherited.empty() || !error.empty()) return inherited;
-  if (last && last->addresses() == addresses(options)) return std::move(last->listeners());
+  if (last != nullptr && last->identity().addresses == addresses(options)) {
+    return std::move(last->listeners());
+  }
   return open_listeners(options, error);
+}
+
+// The same with the socket of --take-over-socket. False: `error` says why.
+bool find_sockets(const os::Options& options, std::vector<os::NamedDescriptor> inherited,
+                  os::TakeOver* last, Sockets& sockets, os::Log& log, std::string& error) {
+  sockets.listeners = find_listeners(options, std::move(inherited), last, log, error);
+  const std::string& path = options.take_over_socket;
+  if (sockets.listeners.empty() || path.empty()) return !sockets.listeners.empty();
+  std::optional<os::Listener> listener;
+  if (last != nullptr && last->take_over_socket() && last->take_over_socket()->is_at(path)) {
+    listener = std::exchange(last->take_over_socket(), std::nullopt);
+  } else {
+    listener = os::Listener::open_for_messages(path, options.user, error);
+  }
+  if (listener) sockets.take_over.emplace(std::move(*listener));
+  return listener.has_value();
 }
 
 ServerInfo server_info(const os::Options& options) {
@@ -160,136 +189,71 @@ ServerInfo server_info(const os::Options& options) {
   return info;
 }
 
-// What the process before has left with the service manager, under these names.
-struct Last {
-  std::vector<std::string> names;
-  std::optional<os::TakeOver> state;  // Nothing: there is none, or it cannot be used.
-
-  // From here on no other start begins with it.
-  void forget(os::Notifier& notifier) {
-    for (const std::string& name : names) notifier.forget_stored(name);
-    names.clear();
-    state.reset();
-  }
-};
-
-Last open_last(std::vector<os::NamedDescriptor> parcel, os::Log& log) {
-  Last last;
-  if (parcel.empty()) return last;
-  for (const os::NamedDescriptor& part : parcel) last.names.push_back(part.name);
-  std::string error;
-  last.state = os::TakeOver::open(std::move(parcel), error);
-  if (!last.state) log.event(os::Level::warning, "hand-over-refused", {{"message", error}});
-  return last;
-}
-
-ServiceTransfer::Read read_last(os::TakeOver& last, os::Daemon& daemon, Service& service) {
-  try {
-    return last.read(daemon, service, os::read_clock());
-  } catch (const std::bad_alloc&) {
-    return ServiceTransfer::Read::broken;
-  }
-}
-
-// Goes on with the connections and jobs of the process before. False: not even the jobs can be
-// trusted.
-bool take_over(os::TakeOver& last, os::Daemon& daemon, Service& service, os::Log& log) {
-  switch (read_last(last, daemon, service)) {
-    case ServiceTransfer::Read::good:
-      break;
-    case ServiceTransfer::Read::other_jobs:
-      log.event(os::Level::warning, "hand-over-refused",
-                {{"message", "the binlog has other jobs than the server before: all are ready"}});
-      break;
-    case ServiceTransfer::Read::broken:
-      log.event(os::Level::warning, "hand-over-refused",
-                {{"message", "the state cannot be used: the next start begins without it"}});
-      return false;
-  }
-  log.event(os::Level::info, "taken-over",
-            {{"connections", last.connections()}, {"jobs", service.engine().jobs().size()}});
-  return true;
-}
-
-// False: `error` says why.
-bool pack(os::Daemon& daemon, Service& service, Bodies bodies, const os::Options& options,
-          std::vector<os::NamedDescriptor>& parts, std::string& error) {
-  try {
-    return os::pack(daemon, service, bodies, addresses(options), parts, error);
-  } catch (const std::bad_alloc&) {
-    error = "there is no memory for the state";
-    return false;
-  }
-}
-
-// Gives connections and jobs to the service manager, for the next process.
-void hand_over(os::Daemon& daemon, Service& service, Bodies bodies, const os::Options& options,
-               os::Notifier& notifier, os::Log& log) {
-  std::string error;
-  std::vector<os::NamedDescriptor> parts;
-  if (!pack(daemon, service, bodies, options, parts, error)) {
-    log.event(os::Level::warning, "hand-over-refused", {{"message", error}});
-    return;
-  }
-  bool is_stored = true;
-  for (const os::NamedDescriptor& part : parts) {
-    is_stored = is_stored && notifier.store(part.name, part.descriptor.get());
-  }
-  if (is_stored && notifier.wait_until_read()) {
-    log.event(os::Level::info, "handed-over",
-              {{"connections", service.engine().counts().clients},
-               {"jobs", service.engine().jobs().size()}});
-  } else {
-    log.event(os::Level::warning, "hand-over-refused",
-              {{"message", "the service manager takes nothing"}});
-  }
-}
-
-// Brings the jobs back; connections may queue up meanwhile, and are answered after it. Returns the
-// status to end with; nothing: the server can serve.
-std::optional<int> read_binlog(os::BinlogFolder& binlog, Engine& engine,
-                               std::vector<os::Listener>& listeners, os::Log& log) {
-  std::string error;
-  switch (binlog.open(engine, error)) {
+// The status to end with after the folder was opened, or records were begun; nothing: go on.
+std::optional<int> end_after(os::BinlogFolder::Opened opened, const std::string& error,
+                             os::Daemon& daemon, os::LastServer& last, os::Log& log) {
+  switch (opened) {
     case os::BinlogFolder::Opened::ok:
       break;
     case os::BinlogFolder::Opened::refused:
-      return fail(log, error, kExitBinlog);
+      return fail(log, last, error, kExitBinlog);
     case os::BinlogFolder::Opened::fenced:
-      listeners.clear();
-      binlog.log_fenced();
-      ::_exit(os::Daemon::kExitFenced);  // What closes files may hang on the volume.
+      daemon.end_fenced();
     case os::BinlogFolder::Opened::stopped:
       return EXIT_SUCCESS;
   }
   return std::nullopt;
 }
 
-// From the first answer to the last one.
-int run(os::Daemon& daemon, Service& service, os::BinlogFolder* binlog, Last last,
-        const os::Options& options, os::Notifier& notifier, os::Log& log) {
+// The jobs come back, and what the server before had; connections may queue up meanwhile, and are
+// answered after it. Returns the status to end with; nothing: the server can serve.
+//
+// The folder is only read until all that can fail has not, and the server before, if it runs, has
+// given everything up.
+std::optional<int> begin(os::Daemon& daemon, Service& service, os::BinlogFolder* binlog,
+                         os::TakeOverSocket* socket, os::LastServer& last, os::Log& log) {
   std::string error;
-  if (!daemon.open(error)) return fail(log, error, EXIT_FAILURE);
-  if (last.state && !take_over(*last.state, daemon, service, log)) {
-    last.forget(notifier);
-    return EXIT_FAILURE;
+  if (binlog != nullptr) {
+    const auto opened = binlog->open(service.engine(), error);
+    if (const auto end = end_after(opened, error, daemon, last, log)) return end;
   }
+  if (!daemon.open(error) || (socket != nullptr && !socket->attach(daemon, error))) {
+    return fail(log, last, error, EXIT_FAILURE);
+  }
+  if (!last.read(daemon, service, error) || !last.agree(error)) {
+    return fail(log, last, error, kExitNotTakenOver);
+  }
+  if (binlog == nullptr) return std::nullopt;
+  return end_after(binlog->begin(error), error, daemon, last, log);
+}
+
+// From the jobs to the last answer. Returns the status to end with.
+int run(const os::Options& options, Sockets& sockets, os::BinlogFolder* binlog,
+        os::LastServer& last, os::Notifier& notifier, os::Log& log) {
+  const ServerInfo info = server_info(options);
+  if (info.limits.job_memory_bytes_max > 0) Memory::limit(info.limits.job_memory_bytes_max);
+  NoJournal no_journal;
+  Journal& journal = binlog != nullptr ? binlog->journal() : no_journal;
+  Service service(info, journal, os::read_clock(), os::make_hash_key());
+  os::Daemon daemon(service, std::move(sockets.listeners), log, notifier, options.verbosity,
+                    binlog);
+  os::TakeOverSocket* const socket = sockets.take_over ? &*sockets.take_over : nullptr;
+  const std::optional<int> end = begin(daemon, service, binlog, socket, last, log);
+  if (end) return *end;
+
   log.event(os::Level::info, "ready", {{"jobs", service.engine().jobs().size()}});
   log.flush();
   notifier.ready("serving");
-  last.forget(notifier);
-  daemon.run();
-  notifier.stopping();
-  const bool hands_over =
-      options.hands_over && notifier.is_open() && daemon.come_to_rest(kPatience);
-  const bool is_all_kept = binlog == nullptr || binlog->close();
-  daemon.send_last_answers();
-  if (hands_over && is_all_kept) {
-    hand_over(daemon, service, binlog == nullptr ? Bodies::in_state : Bodies::in_journal, options,
-              notifier, log);
-  }
-  log.event(os::Level::info, "stopped", {{"jobs", service.engine().jobs().size()}});
-  return is_all_kept ? EXIT_SUCCESS : EXIT_FAILURE;
+  last.forget(service);
+  return os::Succession(daemon, service, binlog, socket, notifier, log, addresses(options),
+                        options.hands_over)
+      .serve();
+}
+
+// Opens the folder, and takes its lock, unless a server has it that is asked for all it has.
+bool open_folder(os::BinlogFolder& folder, const os::Options& options, std::string& error) {
+  return folder.open_folder(options.binlog_folder, error) &&
+         (!options.take_over.empty() || folder.take_lock(error));
 }
 
 int serve(const os::Options& options, os::Log& log) {
@@ -304,49 +268,42 @@ int serve(const os::Options& options, os::Log& log) {
   os::Notifier notifier;
   if (!notifier.open(error)) log.event(os::Level::warning, "notify", {{"message", error}});
   error.clear();
+  os::LastServer last(notifier, log);
 
   // The lock comes first: a second server on the folder must not take the first one's socket.
   std::optional<os::BinlogFolder> folder;
   if (!options.binlog_folder.empty()) {
     folder.emplace(binlog_options(options), Duration::seconds(options.fence_after_s), log,
                    notifier);
-    if (!folder->take(options.binlog_folder, error)) return fail(log, error, kExitBinlog);
+    if (!open_folder(*folder, options, error)) return fail(log, last, error, kExitBinlog);
   }
   os::BinlogFolder* const binlog = folder ? &*folder : nullptr;
+  const os::ServerIdentity identity{.addresses = addresses(options),
+                                    .folder = binlog == nullptr ? "" : binlog->identity()};
 
   os::Inherited inherited = os::take_inherited();
-  Last last = open_last(std::move(inherited.parcel), log);
-  if (!last.state && !last.names.empty()) {
-    // The sockets in it would keep this process from listening.
-    last.forget(notifier);
-    (void)notifier.wait_until_read();
+  last.open(std::move(inherited.parcel));
+  if (!options.take_over.empty() &&
+      (!last.ask(options.take_over, error) || !last.is_like(identity, error))) {
+    return fail(log, last, error, kExitNotTakenOver);
   }
-  std::vector<os::Listener> listeners =
-      find_listeners(options, std::move(inherited.sockets), last.state, log, error);
-  if (listeners.empty()) return fail(log, error, kExitCannotListen);
+  Sockets sockets;
+  if (!find_sockets(options, std::move(inherited.sockets), last.state(), sockets, log, error)) {
+    return fail(log, last, error, kExitCannotListen);
+  }
 
   if (!options.user.empty()) {
     if (binlog != nullptr) binlog->give_lock_to(options.user);
     bool no_such_user = false;
     if (!os::become_user(options.user, error, no_such_user)) {
-      return fail(log, error, no_such_user ? kExitNoUser : EXIT_FAILURE);
+      return fail(log, last, error, no_such_user ? kExitNoUser : EXIT_FAILURE);
     }
   }
 
-  log_start(log, options, listeners);
-  if (is_confined) enter_sandbox(listeners, binlog, notifier.is_open(), log);
+  log_start(log, options, sockets.listeners);
+  if (is_confined) enter_sandbox(options, sockets, binlog, notifier, log);
 
-  const ServerInfo info = server_info(options);
-  if (info.limits.job_memory_bytes_max > 0) Memory::limit(info.limits.job_memory_bytes_max);
-  NoJournal no_journal;
-  Journal& journal = binlog != nullptr ? binlog->journal() : no_journal;
-  Service service(info, journal, os::read_clock(), os::make_hash_key());
-  if (binlog != nullptr) {
-    const std::optional<int> end = read_binlog(*binlog, service.engine(), listeners, log);
-    if (end) return *end;
-  }
-  os::Daemon daemon(service, std::move(listeners), log, notifier, options.verbosity, binlog);
-  return run(daemon, service, binlog, std::move(last), options, notifier, log);
+  return run(options, sockets, binlog, last, notifier, log);
 }
 
 // The name by which the program was started, if that is the name of the server that it replaces.
@@ -383,6 +340,9 @@ int main(int argc, char** argv) {
       return EXIT_SUCCESS;
     case os::Options::Action::show_help:
       std::fputs(os::help_text(program_name(argv[0])).c_str(), stdout);
+      return EXIT_SUCCESS;
+    case os::Options::Action::show_state_versions:
+      std::printf("%u\n", os::kStateVersion);
       return EXIT_SUCCESS;
     case os::Options::Action::serve:
       break;

@@ -1,6 +1,7 @@
 #include "os/binlog_folder.hpp"
 
 #include <poll.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -52,6 +53,12 @@ bool BinlogFolder::take_lock(std::string& error) {
   disk_.set_lock(lock_);
   is_locked_ = true;
   return true;
+}
+
+std::string BinlogFolder::identity() const {
+  struct stat status {};
+  if (::fstat(folder_descriptor(), &status) != 0) return path_;
+  return std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
 }
 
 BinlogFolder::Opened BinlogFolder::open(Engine& engine, std::string& error) {

@@ -40,6 +40,8 @@ class BinlogFolder {
   // Lets that user open the lock's file later; of no effect but for root.
   void give_lock_to(const std::string& user) { lock_.give_to(user); }
 
+  // Which folder of the machine it is. Requires: open_folder().
+  std::string identity() const;
   // The folder, for the sandbox. Requires: open_folder().
   int folder_descriptor() const { return disk_.descriptor(); }
   // The sandbox was entered: no other folder can be used any more.

@@ -168,10 +168,11 @@ std::vector<sock_filter> make_call_filter(const CallFilterOptions& options) {
   if (options.notifies) {
     program.allow(Condition{__NR_socket, 0, kAllBits, AF_UNIX});
     program.allow(__NR_connect);
-    // To give the manager what the next process needs.
+    program.allow(__NR_pipe2);
+  }
+  if (options.hands_over) {
     program.allow(Condition{__NR_socketpair, 0, kAllBits, AF_UNIX});
     program.allow(__NR_memfd_create);
-    program.allow(__NR_pipe2);
   }
   return program.take();
 }

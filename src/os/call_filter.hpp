@@ -15,8 +15,9 @@
 namespace haricot::os {
 
 struct CallFilterOptions {
-  pid_t self = 0;         // Signals to its threads are allowed: for abort().
-  bool notifies = false;  // Allows what reports to a service manager need, and handing over.
+  pid_t self = 0;           // Signals to its threads are allowed: for abort().
+  bool notifies = false;    // Allows what reports to a service manager need.
+  bool hands_over = false;  // Allows what it takes to give everything to the next server.
 };
 
 // The filter as a program; empty where there is no list for the machine. Exposed for tests.

@@ -102,8 +102,9 @@ void Daemon::remove_source(EventSource& source) {
 }
 
 // One turn after another. The order within a turn:
-void Daemon::run() {
-  while (running_) {
+Daemon::End Daemon::run() {
+  is_paused_ = false;
+  while (running_ && !is_paused_) {
     // Wait for something to read or room to send, but no longer than to the next deadline.
     Instant deadline = std::min({service_.next_event(), accept_again_, notifier_.next_keep_alive(),
                                  next_log_of_draining()});
@@ -146,6 +147,7 @@ void Daemon::run() {
     log_draining();
     log_.flush();
   }
+  return running_ ? End::paused : End::asked;
 }
 
 void Daemon::send_last_answers() {

@@ -52,8 +52,12 @@ class Daemon {
   // sources). Requires: it was added.
   void remove_source(EventSource& source);
 
-  // Serves until SIGTERM or SIGINT, or until the folder is lost: then it ends the process.
-  void run();
+  enum class End : std::uint8_t { asked, paused };
+  // Serves until SIGTERM or SIGINT, or until pause(), after which it can go on. If the folder is
+  // lost, it ends the process.
+  End run();
+  // Ends run() after this turn. For handlers.
+  void pause() { is_paused_ = true; }
   // Ends all connections and other sources, tells the log, and ends the process with this status.
   // To close files may hang on the volume, so nothing else is done. Does not return.
   [[noreturn]] void end_fenced();
@@ -118,6 +122,7 @@ class Daemon {
   SendShares send_shares_;
   Instant now_;  // Read once a turn, and after each connection that did much.
   bool running_ = true;
+  bool is_paused_ = false;
   bool accepting_ = true;
   Instant accept_again_ = Instant::never();
   RateLimit accept_complaint_;           // Of the log lines about it,

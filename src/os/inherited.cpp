@@ -18,18 +18,17 @@ namespace {
 constexpr int kFirstInherited = 3;
 static_assert(kFirstInherited == STDERR_FILENO + 1);
 
-// The names of passed descriptors stand in one variable, with colons between them.
+}  // namespace
+
 std::vector<std::string> split_names(std::string_view text) {
   std::vector<std::string> names;
   while (true) {
-    const std::size_t end = text.find(':');
+    const std::size_t end = text.find(kNameSeparator);
     names.emplace_back(text.substr(0, end));
     if (end == std::string_view::npos) return names;
     text.remove_prefix(end + 1);
   }
 }
-
-}  // namespace
 
 Inherited take_inherited() {
   const char* pid_text = std::getenv("LISTEN_PID");

@@ -3,11 +3,17 @@
 
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "os/descriptor.hpp"
 
 namespace haricot::os {
+
+// Names of descriptors stand in one text, with this between them.
+inline constexpr char kNameSeparator = ':';
+std::vector<std::string> split_names(std::string_view text);
 
 struct Inherited {
   // In the order in which they were passed. The name is empty if there is none.

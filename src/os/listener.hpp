@@ -40,8 +40,8 @@ class Listener {
   // all was there, the reader tells. Its file is still the other one's, until own_file().
   void write(StateWriter& to) const;
   static Listener from_other(StateReader& from, Descriptor socket);
-  // From here on the file of the socket is this one's to remove.
-  void own_file() { owns_file_ = true; }
+  // From here on the file of the socket, if there is one, is this one's to remove.
+  void own_file() { owns_file_ = !path_.empty(); }
 
   Listener(Listener&&) = default;
   Listener& operator=(Listener&&) = default;

@@ -9,6 +9,7 @@
 #include "haricot/base/job_tags.hpp"
 #include "haricot/base/number.hpp"
 #include "os/port.hpp"
+#include "os/unix_address.hpp"
 
 namespace haricot::os {
 namespace {
@@ -41,6 +42,10 @@ constexpr Flag kFlags[] = {
     {0, "no-sandbox", "", "keep all privileges"},
     {0, "compat", "VERSION", "write reports as beanstalkd 1.13 or 1.12 does (1.13)"},
     {0, "no-hand-over", "", "keep nothing for the next start: a restart ends all connections"},
+    {0, "take-over-socket", "PATH",
+     "let the next server take everything over, when it asks on this unix socket"},
+    {0, "take-over", "PATH", "take everything over from the server that listens on this socket"},
+    {0, "reads-state", "", "show which versions of a server's state it can take over, and exit"},
     {0, "no-extensions", "", "have only the commands of beanstalkd"},
     {0, "allow-drain", "",
      "let all clients use drain and undrain, not only those of a unix socket"},
@@ -103,6 +108,10 @@ class Parser {
     }
     if (options_.fence_after_s > 0 && options_.binlog_folder.empty()) {
       return fail("--fence-after needs a folder: -b");
+    }
+    const bool takes_over = !options_.take_over.empty() || !options_.take_over_socket.empty();
+    if (options_.fence_after_s > 0 && takes_over) {
+      return fail("--fence-after excludes --take-over and --take-over-socket");
     }
     return true;
   }
@@ -207,6 +216,13 @@ class Parser {
     if (flag.name == "memory-max") return apply_memory(value);
     if (flag.name == "fence-after") return apply_limit(value, options_.fence_after_s);
     if (flag.name == "tries-max") return apply_tries(value);
+    if (flag.name == "take-over-socket")
+      return apply_socket(flag, value, options_.take_over_socket);
+    if (flag.name == "take-over") return apply_socket(flag, value, options_.take_over);
+    if (flag.name == "reads-state") {
+      options_.action = Options::Action::show_state_versions;
+      return true;
+    }
     if (flag.name == "strict") {
       options_.binlog_strict = true;
       return true;
@@ -246,6 +262,15 @@ class Parser {
     if (value.empty()) return fail("empty value for --listen-also");
     options_.listen_also.emplace_back(value);
     options_.listen_given = true;
+    return true;
+  }
+
+  bool apply_socket(const Flag& flag, std::string_view value, std::string& path) {
+    if (!is_unix_path(value)) {
+      return fail("the path of --" + std::string(flag.name) +
+                  " has to have 1 to 107 bytes: " + std::string(value));
+    }
+    path = value;
     return true;
   }
 

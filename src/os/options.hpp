@@ -19,7 +19,7 @@
 namespace haricot::os {
 
 struct Options {
-  enum class Action : std::uint8_t { serve, show_version, show_help };
+  enum class Action : std::uint8_t { serve, show_version, show_help, show_state_versions };
 
   Action action = Action::serve;
   std::string listen = "0.0.0.0";  // A host name, an address, or `unix:` and a path.
@@ -40,6 +40,8 @@ struct Options {
 
   // At its end it gives connections and jobs to a service manager, for the next start.
   bool hands_over = true;
+  std::string take_over_socket;  // Where the next server asks for the same; empty: nowhere.
+  std::string take_over;         // Where this one asks; empty: nowhere.
 
   std::string binlog_folder;  // Empty: none.
   bool binlog_sync = true;

@@ -23,6 +23,7 @@ bool wants_sandbox(const Options& options);
 struct Sandbox {
   PathSandboxOptions paths;
   bool notifies = false;
+  bool hands_over = false;
 
   // Puts in force what the kernel can. Returns what the kernel cannot, for the log; empty: all of
   // it is in force. Requires: the process has one thread.

@@ -182,7 +182,7 @@ TEST_F(OwnDaemon, EndsItsOtherSourcesTooWhenItIsFenced) {
   const int status = result_in_child([&] {
     BinlogFolder binlog({}, Duration::seconds(600), log_, notifier_);
     std::string error;
-    if (!binlog.take(jobs.path(), error)) return 2;
+    if (!binlog.open_folder(jobs.path(), error) || !binlog.take_lock(error)) return 2;
     Daemon daemon(service_, std::move(listeners_), log_, notifier_, 0, &binlog);
     if (!daemon.open(error) || !daemon.add_source(counts.source(), EPOLLIN)) return 3;
     daemon.end_fenced();

@@ -29,6 +29,11 @@ class Duration {
     return nanoseconds_ <= 0 ? 0 : static_cast<std::uint64_t>(nanoseconds_ / 1'000'000'000);
   }
 
+  // The same in milliseconds.
+  constexpr std::uint64_t whole_milliseconds() const {
+    return nanoseconds_ <= 0 ? 0 : static_cast<std::uint64_t>(nanoseconds_ / 1'000'000);
+  }
+
   friend constexpr auto operator<=>(Duration, Duration) = default;
 
  private:

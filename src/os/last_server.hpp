@@ -1,0 +1,63 @@
+// The server before this one, as far as this one goes on with what it had: a service manager has
+// kept it, or the server still runs, has been asked for it, and waits.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "haricot/base/time.hpp"
+#include "haricot/service/service.hpp"
+#include "os/daemon.hpp"
+#include "os/descriptor.hpp"
+#include "os/hand_over.hpp"
+#include "os/log.hpp"
+#include "os/notify.hpp"
+#include "os/take_over_socket.hpp"
+
+namespace haricot::os {
+
+class LastServer {
+ public:
+  // Both outlive this.
+  LastServer(Notifier& notifier, Log& log);
+  LastServer(const LastServer&) = delete;
+  LastServer& operator=(const LastServer&) = delete;
+
+  // With the parts of a parcel that the service manager has passed; none: it has kept nothing. If
+  // they cannot be used, the log is told, and there is nothing to take over.
+  void open(std::vector<NamedDescriptor> parts);
+  // From the server that listens at that path. On failure false, and `error` says why, as in all
+  // others.
+  [[nodiscard]] bool ask(const std::string& path, std::string& error);
+  // It runs, and goes on if this one does not agree().
+  bool is_running() const { return request_.is_open(); }
+  // What there is to take over; null: nothing.
+  TakeOver* state() { return state_ ? &*state_ : nullptr; }
+
+  // Before anything is changed: whether a server that has been asked is one like this.
+  [[nodiscard]] bool is_like(const ServerIdentity& identity, std::string& error) const;
+  // Goes on with its connections and jobs, if there is something to take over. False: this process
+  // cannot serve; the next one that is started by the service manager begins without the state.
+  [[nodiscard]] bool read(Daemon& daemon, Service& service, std::string& error);
+  // From here on everything is this server's. False: it is still the other one's.
+  [[nodiscard]] bool agree(std::string& error);
+  // This one serves: no other start begins with the same.
+  void forget(const Service& service);
+  // This one does not: if the other one runs, it is told why.
+  void refuse(std::string_view why) { request_.refuse(why); }
+
+ private:
+  void forget_stored();
+
+  Notifier& notifier_;
+  Log& log_;
+  Instant began_;
+  std::vector<std::string> stored_;  // The names under which the service manager has the parts.
+  TakeOverRequest request_;
+  std::optional<TakeOver> state_;
+};
+
+}  // namespace haricot::os

@@ -1,0 +1,130 @@
+#include "os/succession.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "os/clock.hpp"
+#include "os/hand_over.hpp"
+
+namespace haricot::os {
+namespace {
+
+constexpr const char* kBusy = "what is under way takes too long, or the disk fails";
+
+}  // namespace
+
+Succession::Succession(Daemon& daemon, Service& service, BinlogFolder* binlog,
+                       TakeOverSocket* socket, Notifier& notifier, Log& log, std::string addresses,
+                       bool to_manager)
+    : daemon_(daemon),
+      service_(service),
+      binlog_(binlog),
+      socket_(socket),
+      notifier_(notifier),
+      log_(log),
+      addresses_(std::move(addresses)),
+      to_manager_(to_manager) {}
+
+int Succession::serve() {
+  for (Listener& listener : daemon_.listeners()) listener.own_file();
+  if (socket_ != nullptr) socket_->listener().own_file();
+  while (daemon_.run() == Daemon::End::paused) answer_next();
+  return end();
+}
+
+// The next one is on the socket. It may end at any moment: until it has said that all is its own,
+// this one can go on.
+void Succession::answer_next() {
+  std::string error;
+  begin("socket");
+  if (give_to_next(error)) leave();
+  socket_->refuse(error);
+  refuse(error);
+}
+
+int Succession::end() {
+  std::string error;
+  notifier_.stopping();
+  const bool hands_over = to_manager_ && notifier_.is_open();
+  if (hands_over) begin("signal");
+  const bool is_at_rest = hands_over && daemon_.come_to_rest(kPatience);
+  const bool is_all_kept = binlog_ == nullptr || binlog_->close();
+  daemon_.send_last_answers();
+  if (hands_over) {
+    if (!is_at_rest || !is_all_kept) {
+      error = kBusy;
+    } else if (give_to_manager(error)) {
+      leave();
+    }
+    refuse(error);
+  }
+  log_.event(Level::info, "stopped", {{"jobs", service_.engine().jobs().size()}});
+  return is_all_kept ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+bool Succession::give_to_next(std::string& error) {
+  std::vector<NamedDescriptor> parts;
+  const bool is_at_rest = daemon_.come_to_rest(kPatience);
+  if (!is_at_rest || (binlog_ != nullptr && !binlog_->settle(kPatience))) {
+    error = kBusy;
+    return false;
+  }
+  if (!pack_all(parts, error) || !socket_->give(parts, kPatienceWithNext, error)) return false;
+  if (binlog_ != nullptr) binlog_->release_lock();
+  return true;
+}
+
+bool Succession::give_to_manager(std::string& error) {
+  std::vector<NamedDescriptor> parts;
+  if (!pack_all(parts, error)) return false;
+  bool is_stored = true;
+  for (const NamedDescriptor& part : parts) {
+    is_stored = is_stored && notifier_.store(part.name, part.descriptor.get());
+  }
+  if (is_stored && notifier_.wait_until_read()) return true;
+  error = "the service manager takes nothing";
+  return false;
+}
+
+bool Succession::pack_all(std::vector<NamedDescriptor>& parts, std::string& error) {
+  try {
+    const ServerIdentity identity{.addresses = addresses_,
+                                  .folder = binlog_ == nullptr ? "" : binlog_->identity()};
+    const Listener* const socket = socket_ == nullptr ? nullptr : &socket_->listener();
+    return pack(daemon_, service_, identity, socket, parts, error);
+  } catch (const std::bad_alloc&) {
+    error = "there is no memory for the state";
+    return false;
+  }
+}
+
+void Succession::begin(const char* why) {
+  began_ = read_clock();
+  log_.event(Level::info, "handing-over",
+             {{"why", why},
+              {"connections", service_.engine().counts().clients},
+              {"jobs", service_.engine().jobs().size()}});
+  log_.flush();
+}
+
+void Succession::refuse(const std::string& why) {
+  log_.event(Level::warning, "hand-over-refused",
+             {{"message", why}, {"milliseconds", (read_clock() - began_).whole_milliseconds()}});
+  log_.flush();
+}
+
+// The next one begins when the socket closes: the last that happens here.
+void Succession::leave() {
+  log_.event(Level::info, "handed-over",
+             {{"connections", service_.engine().counts().clients},
+              {"jobs", service_.engine().jobs().size()},
+              {"milliseconds", (read_clock() - began_).whole_milliseconds()}});
+  log_.event(Level::info, "stopped", {{"jobs", service_.engine().jobs().size()}});
+  log_.flush();
+  ::_exit(EXIT_SUCCESS);
+}
+
+}  // namespace haricot::os

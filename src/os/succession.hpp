@@ -1,0 +1,60 @@
+// How a server ends, and has the next one go on with what it has: by a service manager, which keeps
+// it in between, or by a socket, on which the next one asks for it.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "haricot/base/time.hpp"
+#include "haricot/service/service.hpp"
+#include "os/binlog_folder.hpp"
+#include "os/daemon.hpp"
+#include "os/descriptor.hpp"
+#include "os/log.hpp"
+#include "os/notify.hpp"
+#include "os/take_over_socket.hpp"
+
+namespace haricot::os {
+
+class Succession {
+ public:
+  // All outlive this; `binlog` and `socket` may be null. `addresses`: what the server was asked to
+  // listen on. `to_manager`: at its end it gives all to the service manager, if there is one.
+  Succession(Daemon& daemon, Service& service, BinlogFolder* binlog, TakeOverSocket* socket,
+             Notifier& notifier, Log& log, std::string addresses, bool to_manager);
+  Succession(const Succession&) = delete;
+  Succession& operator=(const Succession&) = delete;
+
+  // Serves until the server has to end, and returns the status of the process to end with. If
+  // another server has everything by then, it ends the process itself: what is closed or removed on
+  // the way out is not its own any more. Requires: the daemon is open.
+  int serve();
+
+ private:
+  // How long a server goes on with what is under way, so that the next one need not; and how long
+  // the next one may take to get ready.
+  static constexpr Duration kPatience = Duration::seconds(5);
+  static constexpr Duration kPatienceWithNext = Duration::seconds(10);
+
+  int end();
+  void answer_next();
+  bool give_to_next(std::string& error);
+  bool give_to_manager(std::string& error);
+  bool pack_all(std::vector<NamedDescriptor>& parts, std::string& error);
+  void begin(const char* why);
+  void refuse(const std::string& why);
+  [[noreturn]] void leave();
+
+  Daemon& daemon_;
+  Service& service_;
+  BinlogFolder* binlog_;
+  TakeOverSocket* socket_;
+  Notifier& notifier_;
+  Log& log_;
+  const std::string addresses_;
+  const bool to_manager_;
+  Instant began_;
+};
+
+}  // namespace haricot::os

@@ -1,0 +1,188 @@
+#include "os/take_over_socket.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "os/clock.hpp"
+#include "os/descriptor_message.hpp"
+#include "os/inherited.hpp"
+#include "os/unix_address.hpp"
+
+namespace haricot::os {
+namespace {
+
+constexpr std::string_view kTakeOver = "take over";
+constexpr std::string_view kParts = "parts ";
+constexpr std::string_view kNo = "no ";
+constexpr std::string_view kMine = "mine";
+constexpr std::string_view kYours = "yours";
+
+// Longer than a server takes to come to rest, or says that it cannot.
+constexpr Duration kAnswerPatience = Duration::seconds(30);
+
+using Room = std::array<char, 16 * 1024>;
+
+bool say(int socket, std::string_view words, std::span<const int> descriptors = {}) {
+  DescriptorMessage message(words, descriptors);
+  return ::sendmsg(socket, message.header(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+// Valid as long as the room. Empty: there is none, or never will be.
+std::string_view hear(int socket, Room& room) {
+  const ssize_t bytes = ::recv(socket, room.data(), room.size(), 0);
+  return bytes <= 0 ? std::string_view{}
+                    : std::string_view(room.data(), static_cast<std::size_t>(bytes));
+}
+
+// False: nothing comes within that time.
+bool wait_for_words(int socket, Duration patience) {
+  const Instant end = read_clock() + patience;
+  for (Instant now = read_clock(); now < end; now = read_clock()) {
+    pollfd poll{.fd = socket, .events = POLLIN, .revents = 0};
+    const auto left = static_cast<int>((end - now).whole_milliseconds()) + 1;
+    if (::poll(&poll, 1, left) == 1) return true;
+  }
+  return false;
+}
+
+// Whether the process at the other end may have all that this server has.
+bool may_take_over(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
+  return peer.uid == 0 || peer.uid == ::geteuid();
+}
+
+}  // namespace
+
+// Of the server that runs ------------------------------------------------------------------------
+
+bool TakeOverSocket::attach(Daemon& daemon, std::string& error) {
+  daemon_ = &daemon;
+  listener_source_.descriptor = listener_.descriptor();
+  if (daemon.add_source(listener_source_, EPOLLIN)) return true;
+  error = "cannot wait on " + listener_.name() + ": " + std::strerror(errno);
+  return false;
+}
+
+// Who comes later takes the place of one that has not asked yet.
+void TakeOverSocket::handle_listener(EventSource& source, std::uint32_t) {
+  Descriptor peer(::accept4(source.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!peer) return;
+  if (!may_take_over(peer.get())) {
+    (void)say(peer.get(), std::string(kNo) + "only root and the user of the server may take over");
+    return;
+  }
+  close_peer();
+  peer_source_.descriptor = peer.get();
+  if (daemon_->add_source(peer_source_, EPOLLIN)) peer_ = std::move(peer);
+}
+
+void TakeOverSocket::handle_peer(EventSource& source, std::uint32_t) {
+  Room room;
+  if (hear(source.descriptor, room) == kTakeOver) {
+    daemon_->pause();
+  } else {
+    close_peer();
+  }
+}
+
+bool TakeOverSocket::give(const std::vector<NamedDescriptor>& parts, Duration patience,
+                          std::string& error) {
+  std::string words(kParts);
+  std::vector<int> descriptors;
+  for (const NamedDescriptor& part : parts) {
+    if (!descriptors.empty()) words += kNameSeparator;
+    words += part.name;
+    descriptors.push_back(part.descriptor.get());
+  }
+  const int socket = peer_.get();
+  Room room;
+  if (parts.size() > DescriptorMessage::kDescriptorsMax || !say(socket, words, descriptors)) {
+    error = std::string("the next server cannot be given the descriptors: ") + std::strerror(errno);
+  } else if (!wait_for_words(socket, patience)) {
+    error = "the next server is silent";
+  } else {
+    const std::string_view answer = hear(socket, room);
+    if (answer == kMine && say(socket, kYours)) return true;
+    error = answer.starts_with(kNo) ? std::string(answer.substr(kNo.size()))
+                                    : "the next server has ended before it was ready";
+  }
+  close_peer();
+  return false;
+}
+
+void TakeOverSocket::refuse(std::string_view why) {
+  (void)say(peer_.get(), std::string(kNo).append(why));
+  close_peer();
+}
+
+void TakeOverSocket::close_peer() {
+  if (!peer_) return;
+  daemon_->remove_source(peer_source_);
+  peer_.reset();
+}
+
+// Of the next one --------------------------------------------------------------------------------
+
+bool TakeOverRequest::ask(const std::string& path, std::vector<NamedDescriptor>& parts,
+                          std::string& error) {
+  const sockaddr_un address = unix_address(path);
+  Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket ||
+      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    error = "no server can be asked on " + path + ": " + std::strerror(errno);
+    return false;
+  }
+  if (!say(socket.get(), kTakeOver) || !wait_for_words(socket.get(), kAnswerPatience)) {
+    error = "the server does not answer on " + path;
+    return false;
+  }
+  Room room;
+  DescriptorMessage message(std::span<char>{room});
+  const ssize_t bytes = ::recvmsg(socket.get(), message.header(), MSG_CMSG_CLOEXEC);
+  const std::string_view words(room.data(), bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
+  std::vector<Descriptor> descriptors;
+  const bool is_whole = bytes > 0 && message.move_to(descriptors);
+  if (words.starts_with(kNo)) {
+    error = "the server before gives nothing: " + std::string(words.substr(kNo.size()));
+    return false;
+  }
+  if (!is_whole || !words.starts_with(kParts)) {
+    error = "the server has ended before it gave anything";
+    return false;
+  }
+  const std::vector<std::string> names = split_names(words.substr(kParts.size()));
+  for (std::size_t i = 0; i < descriptors.size() && i < names.size(); ++i) {
+    parts.push_back({names[i], std::move(descriptors[i])});
+  }
+  socket_ = std::move(socket);
+  return true;
+}
+
+void TakeOverRequest::refuse(std::string_view why) {
+  if (socket_) (void)say(socket_.get(), std::string(kNo).append(why));
+  socket_.reset();
+}
+
+// However long that takes: the server may have given everything up already, and this process may
+// not be the one that goes then.
+bool TakeOverRequest::agree(std::string& error) {
+  Room room;
+  if (say(socket_.get(), kMine) && hear(socket_.get(), room) == kYours) {
+    while (!hear(socket_.get(), room).empty()) continue;
+    socket_.reset();
+    return true;
+  }
+  error = "the server before does not wait any more";
+  return false;
+}
+
+}  // namespace haricot::os
