@@ -57,6 +57,8 @@ bool StateTransfer::read_all(StateReader& from, Bodies bodies) {
     if (tube == nullptr) return false;
     tubes.push_back(tube);
   }
+  // Those that a journal has brought back came in another order.
+  if (!state_.tubes.arrange(tubes)) return false;
   for (std::uint64_t i = 0; i < saved.jobs && from.is_good(); ++i) {
     if (!read_job(from, tubes, bodies)) return false;
   }

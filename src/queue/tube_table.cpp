@@ -1,5 +1,6 @@
 #include "haricot/queue/tube_table.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <string>
@@ -76,6 +77,23 @@ std::uint32_t TubeTable::destroy(Tube& tube) {
   by_ref_.drop(tube.ref);
   delete &tube;
   return written;
+}
+
+bool TubeTable::arrange(std::span<Tube* const> tubes) {
+  CHECK(list_ == nullptr);
+  if (tubes.size() != listed_.size()) return false;
+  std::uint32_t index = 0;
+  for (Tube* const tube : tubes) tube->index = index++;
+  index = 0;
+  const bool is_each_once = std::all_of(
+      tubes.begin(), tubes.end(), [&](const Tube* tube) { return tube->index == index++; });
+  index = 0;
+  for (Tube* const tube : tubes) {
+    if (is_each_once) listed_[index] = tube;
+    listed_[index]->index = index;
+    ++index;
+  }
+  return is_each_once;
 }
 
 const Tube* TubeTable::first_from(std::string_view name) const {

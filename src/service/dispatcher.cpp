@@ -355,6 +355,7 @@ Reply Dispatcher::stats(Instant now) {
                                   .verbs = verbs_,
                                   .journal = journal,
                                   .limits_felt = limits_felt_,
+                                  .hand_overs = hand_overs_,
                                   .total_connections = total_connections_,
                                   .uptime_s = (now - start_).whole_seconds(),
                                   .sync_lag_ms = journal.sync_lag_ms(now),

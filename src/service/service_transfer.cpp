@@ -138,6 +138,7 @@ bool ServiceTransfer::finish(StateReader& from, Instant now) {
   const bool has_waits = service_.engine_.transfer().read_waits(from, clients_);
   if (!has_waits || !from.begin(kEnd)) return false;
   from.value(service_.dispatcher_);
+  service_.dispatcher_.count_hand_over();
   for (Session* session = service_.first_session(); session != nullptr;
        session = service_.session_after(*session)) {
     service_.mark_to_send(*session);

@@ -197,6 +197,10 @@ bool tells_our_version(const ServerFacts& s) {
   return s.state.info.commands != CommandSet::standard && !s.state.info.haricot_version.empty();
 }
 
+bool was_handed_over(const ServerFacts& s) {
+  return s.state.info.commands != CommandSet::standard && s.state.hand_overs > 0;
+}
+
 constexpr std::array kOwnRows = {
     Server::integer(
         "binlog-errors", [](const ServerFacts& s) { return s.state.journal.errors; },
@@ -257,6 +261,11 @@ constexpr std::array kOwnRows = {
         "haricot-version",
         [](const ServerFacts& s) { return std::string_view(s.state.info.haricot_version); },
         "of haricotd, as `haricotd -v` has it; not with `--no-extensions`", &tells_our_version),
+    Server::integer(
+        "hand-overs", [](const ServerFacts& s) { return s.state.hand_overs; },
+        "only if there was one: how often the server went on in another process, with its "
+        "connections; not with `--no-extensions`",
+        &was_handed_over),
 };
 
 template <typename Row, std::size_t... kSizes>

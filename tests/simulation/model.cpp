@@ -409,14 +409,11 @@ void Model::transferred(const Engine& engine, Instant now) {
     for (auto& answer : client.answers) answer.held_until = 0;
   }
   for (auto& [key, tombstone] : tombstones_) tombstone.deletion = 0;
-  std::vector<ModelTube> tubes;
+  require(engine.tubes().size() == tubes_.size(), "a tube is gone, or one is new");
   for (std::uint32_t i = 0; i < engine.tubes().size(); ++i) {
-    ModelTube* const tube = find_tube(std::string(engine.tubes().at(i).name));
-    require(tube != nullptr, "there is a tube that nobody needs");
-    tubes.push_back(std::move(*tube));
+    require(engine.tubes().at(i).name == tubes_[i].name, "the tubes are in another order");
   }
-  require(tubes.size() == tubes_.size(), "a tube is gone");
-  tubes_ = {std::make_move_iterator(tubes.begin()), std::make_move_iterator(tubes.end())};
+  ++hand_overs_;
 }
 
 void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
@@ -433,7 +430,7 @@ void Model::restart(const Engine& engine, const Ledger& ledger, Instant now) {
   left_for_calls_ = turn_limits::kStepsOfCalls;
   verbs_ = {};
   draining_ = false;
-  total_jobs_ = timeouts_ = connections_ = burials_ = 0;
+  total_jobs_ = timeouts_ = connections_ = burials_ = hand_overs_ = 0;
   start_ = now;
   next_id_ = engine.next_id();
   // The order of tubes, and of jobs that get ready at the same time, is new.

@@ -458,7 +458,7 @@ class Model {
   bool draining_ = false;
   std::uint64_t total_jobs_ = 0, timeouts_ = 0, connections_ = 0;
   std::multiset<JobId> late_burials_;  // That are yet to be recorded.
-  std::uint64_t burials_ = 0, arrivals_ = 0, deadlines_ = 0;
+  std::uint64_t burials_ = 0, arrivals_ = 0, deadlines_ = 0, hand_overs_ = 0;
   std::array<std::uint64_t, kVerbs> verbs_{};
   std::uint64_t commands_run_ = 0;
 };

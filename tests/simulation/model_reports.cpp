@@ -77,8 +77,10 @@ std::string Model::stats(int number, Tape& tape, Instant now) {
       .row("binlog-no-space", journal.no_space ? 1U : 0U)
       .row("binlog-refused-puts", journal.refused_puts)
       .row("binlog-sync-lag", journal.sync_lag_ms(now));
-  if (clients_.at(number).commands != CommandSet::standard)
+  if (clients_.at(number).commands != CommandSet::standard) {
     text.row("haricot-version", "\"0.0.1\"");
+    if (hand_overs_ > 0) text.row("hand-overs", hand_overs_);
+  }
   return text.answer();
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "haricot/base/hash_table.hpp"
@@ -42,6 +43,9 @@ class TubeTable {
   // that goes. (Compat: the order of list-tubes, docs/compatibility.md.)
   std::uint32_t size() const { return listed_.size(); }
   const Tube& at(std::uint32_t index) const { return *listed_[index]; }
+  // Has them in that order from here on. False: these are not all tubes, each once, and nothing has
+  // changed. Requires: nobody has asked for the list.
+  [[nodiscard]] bool arrange(std::span<Tube* const> tubes);
   // The tubes in another order, which depends on nothing but their names (and the key). The first
   // function returns the tube of that name or, if there is no such tube, the first that comes after
   // this name; for "*", the first of all. The second returns the tube after a tube. Null: there is

@@ -83,6 +83,7 @@ class Dispatcher {
   void count_connection() { ++total_connections_; }
   void count_refused_connection() { ++limits_felt_.refused_connections; }
   void count_idle_connection() { ++limits_felt_.idle_connections; }
+  void count_hand_over() { ++hand_overs_; }
   // From now on every put is answered DRAINING.
   void drain() { draining_ = true; }
   bool is_draining() const { return draining_; }
@@ -132,6 +133,7 @@ class Dispatcher {
   VerbCounts verbs_{};
   std::uint64_t total_connections_ = 0;
   LimitCounts limits_felt_;
+  std::uint64_t hand_overs_ = 0;
   bool draining_ = false;
   OversizedPuts oversized_;
   PendingTags tags_;                // Of puts whose body is under way.
@@ -141,8 +143,8 @@ class Dispatcher {
 
  public:
   // What it has counted. That it drains ends with the process, as it does in beanstalkd.
-  using Fields =
-      FieldList<&Dispatcher::verbs_, &Dispatcher::total_connections_, &Dispatcher::limits_felt_>;
+  using Fields = FieldList<&Dispatcher::verbs_, &Dispatcher::total_connections_,
+                           &Dispatcher::limits_felt_, &Dispatcher::hand_overs_>;
 };
 
 }  // namespace haricot

@@ -27,6 +27,7 @@ struct ServerState {
   const VerbCounts& verbs;
   JournalNumbers journal;
   LimitCounts limits_felt = {};
+  std::uint64_t hand_overs = 0;
   std::uint64_t total_connections;
   std::uint64_t uptime_s;
   std::uint64_t sync_lag_ms;  // JournalNumbers::sync_lag_ms() at the moment.
