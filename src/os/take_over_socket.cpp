@@ -76,21 +76,20 @@ bool TakeOverSocket::attach(Daemon& daemon, std::string& error) {
 void TakeOverSocket::handle_listener(EventSource& source, std::uint32_t) {
   Descriptor peer(::accept4(source.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!peer) return;
-  if (!may_take_over(peer.get())) {
-    (void)say(peer.get(), std::string(kNo) + "only root and the user of the server may take over");
-    return;
-  }
   close_peer();
   peer_source_.descriptor = peer.get();
   if (daemon_->add_source(peer_source_, EPOLLIN)) peer_ = std::move(peer);
 }
 
+// If a socket is closed before its words are read, the other end does not hear the answer either.
 void TakeOverSocket::handle_peer(EventSource& source, std::uint32_t) {
   Room room;
-  if (hear(source.descriptor, room) == kTakeOver) {
-    daemon_->pause();
-  } else {
+  if (hear(source.descriptor, room) != kTakeOver) {
     close_peer();
+  } else if (!may_take_over(source.descriptor)) {
+    refuse("only root and the user of the server may take over");
+  } else {
+    daemon_->pause();
   }
 }
 

@@ -32,6 +32,7 @@ FORMS = {
     "to hold": "held", "to promise": "promise", "held back": "held_back", "group commit": "sync", "put off": "put_off",
     "to delete": "delete", "to remove": "remove", "to log": "log", "to report": "report", "to announce": "announce",
     "to answer": "answer", "to serve": "serve", "to allocate": "allocate", "deferred": "deferred", "durable": "durable",
+    "to hand over": "hand-over",
 }
 
 
