@@ -266,6 +266,103 @@ TEST_P(TakeOver, AServerIsKilledBeforeItIsReadyAndTheOneBeforeGoesOn) {
   EXPECT_EQ(client->ask("reserve"), "RESERVED 2 3\r\njob\r\n");
 }
 
+// What another process has of its own, what counts the question itself, and what time changes.
+std::string without_own_facts(const std::string& report) {
+  std::string result;
+  for (std::size_t at = 0; at < report.size();) {
+    const std::size_t end = report.find('\n', at);
+    const std::string line = report.substr(at, end - at);
+    at = end == std::string::npos ? report.size() : end + 1;
+    bool is_own = line.starts_with("OK ") || line.starts_with("binlog-");
+    for (const char* key : {"pid", "uptime", "id", "rusage-utime", "rusage-stime", "cmd-stats",
+                            "hand-overs", "age", "time-left", "pause-time-left"}) {
+      is_own = is_own || line.starts_with(std::string(key) + ": ");
+    }
+    if (!is_own) result += line + "\n";
+  }
+  return result;
+}
+
+TEST_P(TakeOver, NoReportAndNoOrderChanges) {
+  start_first();
+  const Client first = connect();
+  const Client second = connect();
+  const Client worker = connect();
+  const Client weighted = connect();
+  const auto ask = [](const Client& client, const std::string& line, const std::string& answer) {
+    ASSERT_EQ(client->ask(line), answer) << line;
+  };
+  // The tubes are made in another order than the jobs that a binlog brings back.
+  ask(first, "use b", "USING b\r\n");
+  ask(second, "use a", "USING a\r\n");
+  ask(second, "put 9 0 60 1\r\n1", "INSERTED 1\r\n");
+  for (int id = 2; id < 10; ++id) {
+    ask(first, "put 5 0 60 1\r\n" + std::to_string(id), "INSERTED " + std::to_string(id) + "\r\n");
+  }
+  ask(first, "put 5 900 60 2 idp:key:900 try:3\r\n10", "INSERTED 10\r\n");
+  ask(first, "put 5 900 60 2 con:lane\r\n11", "INSERTED 11\r\n");
+  for (const char* id : {"5", "3", "4"}) {
+    ask(worker, std::string("reserve-job ") + id,
+        std::string("RESERVED ") + id + " 1\r\n" + id + "\r\n");
+    ask(worker, std::string("bury ") + id + " 7", "BURIED\r\n");
+  }
+  ask(worker, "reserve-job 9", "RESERVED 9 1\r\n9\r\n");
+  ask(worker, "release 9 5 900", "RELEASED\r\n");
+  ask(worker, "pause-tube a 900", "PAUSED\r\n");
+  ask(worker, "reserve-job 8", "RESERVED 8 1\r\n8\r\n");
+  ask(weighted, "watch b 3", "WATCHING 2\r\n");
+  ask(weighted, "reserve-mode weighted", "USING weighted\r\n");
+  ask(weighted, "reserve-with-timeout 0", "RESERVED 2 1\r\n2\r\n");
+  ask(weighted, "ignore default", "WATCHING 1\r\n");
+  const auto look = [&] {
+    std::string all;
+    for (const char* tube : {"a", "b", "default"}) {
+      all += without_own_facts(first->ask(std::string("stats-tube ") + tube));
+    }
+    for (int id = 1; id <= 11; ++id) {
+      all += without_own_facts(first->ask("stats-job " + std::to_string(id)));
+    }
+    for (const char* line : {"list-tubes", "peek-ready", "peek-delayed", "peek-buried"}) {
+      all += first->ask(line);
+    }
+    all += weighted->ask("list-tubes-watched");
+    all += without_own_facts(first->ask("stats-tube-detail b"));
+    return all;
+  };
+  // A look counts, too: the second one is as many after the first.
+  const std::string before = look();
+  const std::string counted_before = without_own_facts(first->ask("stats"));
+  take_over();
+  EXPECT_EQ(without_own_facts(first->ask("stats")), counted_before);
+  EXPECT_EQ(look(), before);
+  EXPECT_EQ(first->ask("put 5 0 60 0 idp:key:900\r\n"), "INSERTED 10 DELAYED\r\n");
+  EXPECT_EQ(second->ask("put 5 0 60 0\r\n"), "INSERTED 13\r\n");
+  EXPECT_EQ(first->ask("kick 2"), "KICKED 2\r\n");
+  EXPECT_EQ(first->ask("peek-buried"), "FOUND 4 1\r\n4\r\n") << "the order of the buried";
+}
+
+// A body that is too big is thrown away as it comes, by whichever server is there then.
+TEST_P(TakeOver, SessionsInTheMiddleOfSomethingGoOn) {
+  start_first();
+  const Client discarding = connect();
+  const Client in_body = connect();
+  const Client piping = connect();
+  ASSERT_TRUE(discarding->send("put 0 0 60 70000\r\n" + std::string(30'000, 'x')));
+  ASSERT_TRUE(in_body->send("put 0 0 60 60000 try:2\r\n" + std::string(30'000, 'x')));
+  ASSERT_TRUE(piping->send("reserve-with-timeout 900\r\nstats-job 1\r\nlist-tube-used\r\n"));
+  const Client other = connect();
+  ASSERT_TRUE(eventually([&] { return server_stat("current-waiting") == 1; }));
+  take_over();
+  ASSERT_TRUE(discarding->send(std::string(40'000, 'x') + "\r\nlist-tube-used\r\n"));
+  EXPECT_EQ(discarding->read_answer(), "JOB_TOO_BIG\r\n");
+  EXPECT_EQ(discarding->read_answer(), "USING default\r\n");
+  ASSERT_TRUE(in_body->send(std::string(30'000, 'x') + "\r\n"));
+  EXPECT_EQ(in_body->read_answer(), "INSERTED 1\r\n");
+  EXPECT_TRUE(piping->read_answer()->starts_with("RESERVED 1 60000\r\n"));
+  EXPECT_NE(piping->read_answer()->find("state: reserved"), std::string::npos);
+  EXPECT_EQ(piping->read_answer(), "USING default\r\n");
+}
+
 TEST_P(TakeOver, WhereNobodyListensNoServerBegins) {
   const std::vector<std::string> arguments = {"-l", "127.0.0.1", "-p", "0",
                                               "--take-over=" + path()};
