@@ -227,6 +227,12 @@ std::optional<int> begin(os::Daemon& daemon, Service& service, os::BinlogFolder*
   return end_after(binlog->begin(error), error, daemon, last, log);
 }
 
+// That of the server before, if there is one.
+HashKey hash_key(const os::TakeOver* last) {
+  if (last == nullptr) return os::make_hash_key();
+  return {last->identity().hash_key[0], last->identity().hash_key[1]};
+}
+
 // From the jobs to the last answer. Returns the status to end with.
 int run(const os::Options& options, Sockets& sockets, os::BinlogFolder* binlog,
         os::LastServer& last, os::Notifier& notifier, os::Log& log) {
@@ -234,7 +240,8 @@ int run(const os::Options& options, Sockets& sockets, os::BinlogFolder* binlog,
   if (info.limits.job_memory_bytes_max > 0) Memory::limit(info.limits.job_memory_bytes_max);
   NoJournal no_journal;
   Journal& journal = binlog != nullptr ? binlog->journal() : no_journal;
-  Service service(info, journal, os::read_clock(), os::make_hash_key());
+  const HashKey key = hash_key(last.state());
+  Service service(info, journal, os::read_clock(), key);
   os::Daemon daemon(service, std::move(sockets.listeners), log, notifier, options.verbosity,
                     binlog);
   os::TakeOverSocket* const socket = sockets.take_over ? &*sockets.take_over : nullptr;
@@ -245,7 +252,9 @@ int run(const os::Options& options, Sockets& sockets, os::BinlogFolder* binlog,
   log.flush();
   notifier.ready("serving");
   last.forget(service);
-  return os::Succession(daemon, service, binlog, socket, notifier, log, addresses(options),
+  os::ServerIdentity identity{
+      .addresses = addresses(options), .folder = "", .hash_key = {key.first, key.second}};
+  return os::Succession(daemon, service, binlog, socket, notifier, log, std::move(identity),
                         options.hands_over)
       .serve();
 }
@@ -278,13 +287,12 @@ int serve(const os::Options& options, os::Log& log) {
     if (!open_folder(*folder, options, error)) return fail(log, last, error, kExitBinlog);
   }
   os::BinlogFolder* const binlog = folder ? &*folder : nullptr;
-  const os::ServerIdentity identity{.addresses = addresses(options),
-                                    .folder = binlog == nullptr ? "" : binlog->identity()};
+  const std::string identity = binlog == nullptr ? "" : binlog->identity();
 
   os::Inherited inherited = os::take_inherited();
   last.open(std::move(inherited.parcel));
   if (!options.take_over.empty() &&
-      (!last.ask(options.take_over, error) || !last.is_like(identity, error))) {
+      (!last.ask(options.take_over, error) || !last.has_folder(identity, error))) {
     return fail(log, last, error, kExitNotTakenOver);
   }
   Sockets sockets;

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,12 +27,17 @@ namespace haricot::os {
 // Of the format that this program writes, and the only one that it reads.
 inline constexpr std::uint32_t kStateVersion = 1;
 
-// What two servers compare, beside the jobs.
+// What a parcel tells of a server, beside its service.
 struct ServerIdentity {
   std::string addresses;  // What it was asked to listen on.
   std::string folder;     // Of its binlog, which machine-wide no other has; empty: it has none.
 
-  using Fields = FieldList<&ServerIdentity::addresses, &ServerIdentity::folder>;
+  // By which names are hashed: pages of tubes that a client has not read to their end go on in that
+  // order.
+  std::array<std::uint64_t, 2> hash_key{};
+
+  using Fields =
+      FieldList<&ServerIdentity::addresses, &ServerIdentity::folder, &ServerIdentity::hash_key>;
 };
 
 // Puts the server into a parcel; `take_over_socket` may be null. False: `error` says why, and

@@ -41,9 +41,9 @@ bool LastServer::ask(const std::string& path, std::string& error) {
   return state_.has_value();
 }
 
-bool LastServer::is_like(const ServerIdentity& identity, std::string& error) const {
-  if (!is_running() || state_->identity().folder == identity.folder) return true;
-  if (identity.folder.empty()) {
+bool LastServer::has_folder(const std::string& identity, std::string& error) const {
+  if (!is_running() || state_->identity().folder == identity) return true;
+  if (identity.empty()) {
     error = "the server before has a binlog, and this one has no -b";
   } else if (state_->identity().folder.empty()) {
     error = "the server before has no binlog, and this one has -b";

@@ -37,8 +37,8 @@ class LastServer {
   // What there is to take over; null: nothing.
   TakeOver* state() { return state_ ? &*state_ : nullptr; }
 
-  // Before anything is changed: whether a server that has been asked is one like this.
-  [[nodiscard]] bool is_like(const ServerIdentity& identity, std::string& error) const;
+  // Before anything is changed: whether a server that has been asked has that folder; empty: none.
+  [[nodiscard]] bool has_folder(const std::string& identity, std::string& error) const;
   // Goes on with its connections and jobs, if there is something to take over. False: this process
   // cannot serve; the next one that is started by the service manager begins without the state.
   [[nodiscard]] bool read(Daemon& daemon, Service& service, std::string& error);

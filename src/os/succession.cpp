@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "os/clock.hpp"
-#include "os/hand_over.hpp"
 
 namespace haricot::os {
 namespace {
@@ -17,15 +16,15 @@ constexpr const char* kBusy = "what is under way takes too long, or the disk fai
 }  // namespace
 
 Succession::Succession(Daemon& daemon, Service& service, BinlogFolder* binlog,
-                       TakeOverSocket* socket, Notifier& notifier, Log& log, std::string addresses,
-                       bool to_manager)
+                       TakeOverSocket* socket, Notifier& notifier, Log& log,
+                       ServerIdentity identity, bool to_manager)
     : daemon_(daemon),
       service_(service),
       binlog_(binlog),
       socket_(socket),
       notifier_(notifier),
       log_(log),
-      addresses_(std::move(addresses)),
+      identity_(std::move(identity)),
       to_manager_(to_manager) {}
 
 int Succession::serve() {
@@ -91,10 +90,9 @@ bool Succession::give_to_manager(std::string& error) {
 
 bool Succession::pack_all(std::vector<NamedDescriptor>& parts, std::string& error) {
   try {
-    const ServerIdentity identity{.addresses = addresses_,
-                                  .folder = binlog_ == nullptr ? "" : binlog_->identity()};
+    if (binlog_ != nullptr) identity_.folder = binlog_->identity();
     const Listener* const socket = socket_ == nullptr ? nullptr : &socket_->listener();
-    return pack(daemon_, service_, identity, socket, parts, error);
+    return pack(daemon_, service_, identity_, socket, parts, error);
   } catch (const std::bad_alloc&) {
     error = "there is no memory for the state";
     return false;

@@ -11,6 +11,7 @@
 #include "os/binlog_folder.hpp"
 #include "os/daemon.hpp"
 #include "os/descriptor.hpp"
+#include "os/hand_over.hpp"
 #include "os/log.hpp"
 #include "os/notify.hpp"
 #include "os/take_over_socket.hpp"
@@ -19,10 +20,11 @@ namespace haricot::os {
 
 class Succession {
  public:
-  // All outlive this; `binlog` and `socket` may be null. `addresses`: what the server was asked to
-  // listen on. `to_manager`: at its end it gives all to the service manager, if there is one.
+  // All outlive this; `binlog` and `socket` may be null. `identity`: the folder of the binlog is
+  // added when it is handed over. `to_manager`: at its end it gives all to the service manager, if
+  // there is one.
   Succession(Daemon& daemon, Service& service, BinlogFolder* binlog, TakeOverSocket* socket,
-             Notifier& notifier, Log& log, std::string addresses, bool to_manager);
+             Notifier& notifier, Log& log, ServerIdentity identity, bool to_manager);
   Succession(const Succession&) = delete;
   Succession& operator=(const Succession&) = delete;
 
@@ -52,7 +54,7 @@ class Succession {
   TakeOverSocket* socket_;
   Notifier& notifier_;
   Log& log_;
-  const std::string addresses_;
+  ServerIdentity identity_;
   const bool to_manager_;
   Instant began_;
 };

@@ -327,6 +327,7 @@ TEST_P(TakeOver, NoReportAndNoOrderChanges) {
     }
     all += weighted->ask("list-tubes-watched");
     all += without_own_facts(first->ask("stats-tube-detail b"));
+    all += without_own_facts(first->ask("stats-tubes * 9"));
     return all;
   };
   // A look counts, too: the second one is as many after the first.
