@@ -69,6 +69,14 @@ TEST_F(DaemonStart, TheVersionIsOneLineThatOldScriptsCanRead) {
   }
 }
 
+// A package asks it of both the old program and the new one.
+TEST_F(DaemonStart, TheVersionsOfAStateGoToTheOutput) {
+  const Ending ending = run_to_end({"--reads-state", "-b", "/nowhere"});
+  EXPECT_EQ(ending.status, kGood);
+  EXPECT_EQ(ending.error, "");
+  EXPECT_EQ(ending.output, "1\n");
+}
+
 TEST_F(DaemonStart, HelpGoesToTheOutput) {
   for (const char* flag : {"-h", "--help"}) {
     const Ending ending = run_to_end({flag});

@@ -301,6 +301,23 @@ TEST(Options, AFenceHasSecondsAndNeedsAFolder) {
   EXPECT_FALSE(parse({"-b", "/jobs", "--fence-after", "-1"}).good);
 }
 
+TEST(Options, ATakeOverHasTwoSocketsAndExcludesAFence) {
+  const Parsed parsed = parse({"--take-over-socket=/run/next", "--take-over", "/run/last"});
+  ASSERT_TRUE(parsed.good) << parsed.error;
+  EXPECT_EQ(parsed.options.take_over_socket, "/run/next");
+  EXPECT_EQ(parsed.options.take_over, "/run/last");
+  EXPECT_TRUE(parse({}).options.take_over_socket.empty() && parse({}).options.take_over.empty());
+  for (const char* flag : {"--take-over=", "--take-over-socket="}) {
+    EXPECT_FALSE(parse({flag}).good) << flag;
+    EXPECT_TRUE(parse({(flag + std::string(107, 'x')).c_str()}).good) << flag;
+    EXPECT_FALSE(parse({(flag + std::string(108, 'x')).c_str()}).good) << flag;
+    const std::string joined = std::string(flag) + "/run/x";
+    const Parsed fenced = parse({"-b", "/jobs", "--fence-after=30", joined.c_str()});
+    EXPECT_FALSE(fenced.good) << flag;
+    EXPECT_EQ(fenced.error, "--fence-after excludes --take-over and --take-over-socket");
+  }
+}
+
 TEST(Options, EachLimitIsANumber) {
   const Parsed parsed = parse({"--connections-max=4294967295", "--idle-timeout", "30",
                                "--memory-max", "1000", "--tries-max=65535"});

@@ -89,14 +89,16 @@ class SandboxTest : public ::testing::Test {
   }
   void TearDown() override { ::close(folder_descriptor_); }
 
-  Sandbox sandbox(bool notifies = false) const {
+  Sandbox sandbox(bool notifies = false, bool hands_over = false) const {
     return {.paths = {.folder = folder_descriptor_, .removal_folders = {other_.path()}},
-            .notifies = notifies};
+            .notifies = notifies,
+            .hands_over = hands_over};
   }
   // The result of the function in a child within the sandbox.
-  int result_within(const std::function<int()>& function, bool notifies = false) const {
+  int result_within(const std::function<int()>& function, bool notifies = false,
+                    bool hands_over = false) const {
     return result_in_child([&] {
-      const std::string missing = sandbox(notifies).enter();
+      const std::string missing = sandbox(notifies, hands_over).enter();
       return missing.empty() ? function() : kNoSandbox;
     });
   }
@@ -272,6 +274,19 @@ TEST_F(SandboxTest, AServerThatNotifiesMakesUnixSocketsAndNoOthers) {
   std::array<char, 10> text{};
   EXPECT_EQ(::recv(manager, text.data(), text.size(), MSG_DONTWAIT), 7);
   ::close(manager);
+}
+
+TEST_F(SandboxTest, OnlyAServerThatHandsOverMakesWhatThatTakes) {
+  const auto make_parts = [] {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return 1;
+    const int state = ::memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (state < 0 || ::fcntl(state, F_ADD_SEALS, F_SEAL_SEAL) != 0) return 2;
+    return fails_with(EPERM, ::socket(AF_UNIX, SOCK_STREAM, 0)) ? kGood : 3;
+  };
+  EXPECT_EQ(result_within(make_parts, false, true), kGood);
+  EXPECT_EQ(result_within(make_parts, true, false), 1);
+  EXPECT_EQ(result_within(make_parts), 1);
 }
 
 TEST_F(SandboxTest, MemoryComesGoesAndMoves) {

@@ -26,6 +26,12 @@ equal "the first job" "$(ask 'put 0 0 60 2' hi)" "INSERTED 1"
 service restart
 eventually is_answered
 equal "the job" "$(ask 'peek 1')" $'FOUND 1 2\nhi'
+before=$(pidof beanstalkd)
+service reload
+not test "$(pidof beanstalkd)" = "$before"
+equal "how often it was handed over" "$(ask stats | grep '^hand-overs')" "hand-overs: 1"
+equal "the job" "$(ask 'peek 1')" $'FOUND 1 2\nhi'
+service status
 service stop
 not pidof beanstalkd
 not service status
