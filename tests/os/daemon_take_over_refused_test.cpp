@@ -1,0 +1,232 @@
+// A server is asked for everything, and the one that asks does not come to it.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <pwd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/daemon_fixture.hpp"
+#include "take_over_fixture.hpp"
+
+namespace haricot::test {
+namespace {
+
+constexpr ExitStatus kNotTakenOver{.code = 20};
+
+// One end of the socket that servers talk on, in the hands of the test.
+class Talk {
+ public:
+  explicit Talk(int socket = -1) : socket_(socket) {}
+  Talk(const Talk&) = delete;
+  Talk& operator=(const Talk&) = delete;
+  ~Talk() { close(); }
+
+  bool connect(const std::string& path) {
+    close();
+    socket_ = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const sockaddr_un address = address_of(path);
+    return ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
+  bool listen(const std::string& path) {
+    close();
+    socket_ = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const sockaddr_un address = address_of(path);
+    return ::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+           ::listen(socket_, 1) == 0;
+  }
+  int accept() const { return ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); }
+  bool say(const std::string& words, int descriptor = -1) const {
+    iovec piece{const_cast<char*>(words.data()), words.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)]{};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    if (descriptor >= 0) {
+      message.msg_control = control;
+      message.msg_controllen = sizeof control;
+      cmsghdr* const header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(sizeof descriptor);
+      std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    }
+    return ::sendmsg(socket_, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(words.size());
+  }
+  // Empty: the other end is closed. Descriptors that come are dropped.
+  std::string hear() const {
+    std::array<char, 4096> room{};
+    const ssize_t bytes = ::recv(socket_, room.data(), room.size(), 0);
+    return {room.data(), bytes < 0 ? 0 : static_cast<std::size_t>(bytes)};
+  }
+  void close() {
+    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  }
+
+ private:
+  static sockaddr_un address_of(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    return address;
+  }
+
+  int socket_ = -1;
+};
+
+TEST_P(TakeOver, ANextOneThatEndsAtAnyStepLeavesTheServerAsItWas) {
+  start_first();
+  const Client client = connect();
+  ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");
+  ASSERT_EQ(client->ask("reserve"), "RESERVED 1 3\r\none\r\n");
+  Talk next;
+  ASSERT_TRUE(next.connect(path()));
+  next.close();
+  EXPECT_EQ(client->ask("touch 1"), "TOUCHED\r\n");
+
+  ASSERT_TRUE(next.connect(path()));
+  ASSERT_TRUE(next.say("something else"));
+  EXPECT_EQ(next.hear(), "");
+  EXPECT_EQ(client->ask("touch 1"), "TOUCHED\r\n");
+  EXPECT_EQ(server_.standard_error().find("hand"), std::string::npos) << server_.standard_error();
+
+  ASSERT_TRUE(next.connect(path()));
+  ASSERT_TRUE(next.say("take over"));
+  EXPECT_TRUE(next.hear().starts_with("parts parcel-state:parcel-descriptors-0"));
+  next.close();
+  EXPECT_EQ(client->ask("touch 1"), "TOUCHED\r\n");
+  expect_refusal(server_, "the next server has ended before it was ready");
+
+  ASSERT_TRUE(next.connect(path()));
+  ASSERT_TRUE(next.say("take over"));
+  EXPECT_TRUE(next.hear().starts_with("parts "));
+  EXPECT_TRUE(next.say("no time for this"));
+  EXPECT_EQ(next.hear(), "");
+  EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
+  expect_refusal(server_, "time for this");
+
+  EXPECT_EQ(client->put("two"), "INSERTED 2\r\n");
+  take_over();
+  EXPECT_EQ(client->ask("peek 2"), "FOUND 2 3\r\ntwo\r\n");
+}
+
+TEST_P(TakeOver, AServerIsKilledBeforeItIsReadyAndTheOneBeforeGoesOn) {
+  start_first();
+  const Client client = connect();
+  std::string jobs;
+  for (int i = 0; i < 20'000; ++i) jobs += "put 0 0 60 3\r\njob\r\n";
+  ASSERT_TRUE(client->send(jobs));
+  for (int i = 1; i <= 20'000; ++i) {
+    ASSERT_EQ(client->read_answer(), "INSERTED " + std::to_string(i) + "\r\n");
+  }
+  ASSERT_EQ(client->ask("reserve"), "RESERVED 1 3\r\njob\r\n");
+  // Wherever the next ones are when they end: they have not begun if the server still answers.
+  for (int pause_us = 500; pause_us < 200'000; pause_us *= 2) {
+    ServerProcess& before = last();
+    ServerProcess& next = launch_next(arguments_);
+    ::usleep(static_cast<useconds_t>(pause_us));
+    if (next.standard_error().find("event=ready") == std::string::npos) next.kill_hard();
+    const bool has_begun = next.running() || !before.running();
+    if (has_begun) break;
+    next_.pop_back();
+    ASSERT_EQ(client->ask("touch 1"), "TOUCHED\r\n") << pause_us << before.standard_error();
+  }
+  if (!last().running()) return;  // It was killed when everything was its own.
+  EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
+  EXPECT_EQ(client->ask("reserve"), "RESERVED 2 3\r\njob\r\n");
+}
+
+TEST_P(TakeOver, WhereNobodyListensNoServerBegins) {
+  const std::vector<std::string> arguments = {"-l", "127.0.0.1", "-p", "0",
+                                              "--take-over=" + path()};
+  const Ending ending = run_to_end(arguments);
+  EXPECT_EQ(ending.status, kNotTakenOver);
+  EXPECT_NE(ending.error.find("no server can be asked on " + path()), std::string::npos)
+      << ending.error;
+}
+
+TEST_P(TakeOver, WhatCannotBeHonouredIsRefusedAndTheServerGoesOn) {
+  start_first();
+  const Client client = connect();
+  ASSERT_EQ(client->put("one"), "INSERTED 1\r\n");
+  TemporaryFolder other;
+  const std::vector<std::string> address(arguments_.begin(), arguments_.begin() + 4);
+  std::vector<std::string> with_other = address;
+  with_other.insert(with_other.end(), {"-b", other.path()});
+  const std::string why = GetParam() ? "the server before has another folder than that of -b"
+                                     : "the server before has no binlog, and this one has -b";
+  const auto refuses = [&](const std::vector<std::string>& arguments, const std::string& reason) {
+    ServerProcess& next = launch_next(arguments);
+    EXPECT_EQ(next.wait_exit(), kNotTakenOver) << next.standard_error();
+    EXPECT_NE(next.standard_error().find(reason), std::string::npos) << next.standard_error();
+    expect_refusal(server_, reason);
+    EXPECT_EQ(client->ask("peek 1"), "FOUND 1 3\r\none\r\n");
+    next_.pop_back();
+  };
+  refuses(with_other, why);
+  if (GetParam()) refuses(address, "the server before has a binlog, and this one has no -b");
+  // An address that cannot be had: nothing is lost either.
+  std::vector<std::string> elsewhere = binlog_;
+  elsewhere.insert(elsewhere.end(), {"-l", "203.0.113.1", "-p", "1"});
+  ServerProcess& next = launch_next(elsewhere);
+  EXPECT_EQ(next.wait_exit(), (ExitStatus{.code = 111})) << next.standard_error();
+  expect_refusal(server_, "cannot listen on 203.0.113.1:1");
+  EXPECT_EQ(client->ask("peek 1"), "FOUND 1 3\r\none\r\n");
+}
+
+TEST_P(TakeOver, AnUnknownVersionIsRefused) {
+  Talk listener;
+  ASSERT_TRUE(listener.listen(path()));
+  std::vector<std::string> arguments = binlog_;
+  arguments.insert(arguments.end(), {"-l", "127.0.0.1", "-p", "0"});
+  ServerProcess& next = launch_next(arguments);
+  const Talk before(listener.accept());
+  EXPECT_EQ(before.hear(), "take over");
+  const int state = ::memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(::write(state, "\x63\0\0\0and more", 12), 12);
+  ASSERT_EQ(::fcntl(state, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL),
+            0);
+  ASSERT_TRUE(before.say("parts parcel-state", state));
+  ::close(state);
+  const std::string why = "the state has version 99, and this program reads 1";
+  EXPECT_EQ(before.hear(), "no " + why);
+  EXPECT_EQ(next.wait_exit(), kNotTakenOver);
+  EXPECT_NE(next.standard_error().find(why), std::string::npos) << next.standard_error();
+}
+
+TEST_P(TakeOver, OnlyRootAndTheServersUserMayAsk) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  start_first();
+  const Client client = connect();
+  struct stat status {};
+  ASSERT_EQ(::stat(path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+  ASSERT_EQ(::chmod(path().c_str(), 0666), 0);
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0755), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Talk next;
+    const bool is_other = ::setuid(::getpwnam("nobody")->pw_uid) == 0;
+    if (!is_other || !next.connect(path())) ::_exit(1);
+    (void)next.say("take over");
+    ::_exit(next.hear() == "no only root and the user of the server may take over" ? 0 : 2);
+  }
+  int result = -1;
+  ASSERT_EQ(::waitpid(child, &result, 0), child);
+  EXPECT_TRUE(WIFEXITED(result));
+  EXPECT_EQ(WEXITSTATUS(result), 0);
+  EXPECT_EQ(client->put("one"), "INSERTED 1\r\n");
+}
+
+}  // namespace
+}  // namespace haricot::test
