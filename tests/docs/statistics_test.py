@@ -31,15 +31,22 @@ def documented(title):
 
 
 def main(haricotd):
-    with tempfile.TemporaryDirectory() as folder, Server(haricotd, ["-b", folder, *LIMITS]) as server:
-        with Connection(server.port) as client:
+    with tempfile.TemporaryDirectory() as folder:
+        socket = f"{folder}/next"
+        options = ["-b", folder, *LIMITS]
+        # The second one takes over from the first one, which adds a key, too.
+        with (
+            Server(haricotd, [*options, f"--take-over-socket={socket}"]),
+            Server(haricotd, [*options, f"--take-over={socket}"]) as server,
+            Connection(server.port) as client,
+        ):
             client.ask("put 0 0 60 1", "x")
             live = {
                 "stats": keys_of(client.ask("stats")),
                 "stats-tube": keys_of(client.ask("stats-tube default")),
                 "stats-job": keys_of(client.ask("stats-job 1")),
             }
-        server.stop()
+            server.stop()
     wrong = 0
     for title, keys in live.items():
         told = documented(title)
