@@ -241,7 +241,7 @@ int run(const os::Options& options, Sockets& sockets, os::BinlogFolder* binlog,
   NoJournal no_journal;
   Journal& journal = binlog != nullptr ? binlog->journal() : no_journal;
   const HashKey key = hash_key(last.state());
-  Service service(info, journal, os::read_clock(), key);
+  Service service(info, journal, last.rested_at(), key);
   os::Daemon daemon(service, std::move(sockets.listeners), log, notifier, options.verbosity,
                     binlog);
   os::TakeOverSocket* const socket = sockets.take_over ? &*sockets.take_over : nullptr;

@@ -104,6 +104,7 @@ void Daemon::remove_source(EventSource& source) {
 // One turn after another. The order within a turn:
 Daemon::End Daemon::run() {
   is_paused_ = false;
+  if (rested_at_) run_first_turn(*std::exchange(rested_at_, std::nullopt));
   while (running_ && !is_paused_) {
     // Wait for something to read or room to send, but no longer than to the next deadline.
     Instant deadline = std::min({service_.next_event(), accept_again_, notifier_.next_keep_alive(),
@@ -174,7 +175,27 @@ bool Daemon::come_to_rest(Duration patience) {
     service_.end_turn(now_);
     send_answers();
   }
+  rested_at_ = now_;
   return true;
+}
+
+// While the server was at rest, time went on, and clients could not know. What they have sent
+// meanwhile, such as the deletion of a job whose TTR has ended since, was in time: the time goes on
+// when it has been read, once from each connection.
+void Daemon::run_first_turn(Instant rested_at) {
+  if (binlog_ != nullptr && !binlog_->pass_fence()) end_fenced();
+  now_ = read_clock();
+  service_.advance(rested_at);
+  send_shares_.begin_turn();
+  const std::size_t waits = service_.engine().counts().clients / Poller::kEventsMax + 1;
+  for (std::size_t i = 0; i < waits; ++i) {
+    for (const Poller::Event& event : poller_.wait(now_, now_)) event.handle();
+  }
+  service_.run_backlog(now_);
+  service_.end_turn(now_);
+  if (binlog_ != nullptr) binlog_->after_turn();
+  if (binlog_ != nullptr && binlog_->is_fenced()) end_fenced();
+  send_answers();
 }
 
 bool Daemon::take_over(Descriptor socket, ServiceTransfer& transfer, StateReader& from) {

@@ -35,9 +35,10 @@ struct ServerIdentity {
   // By which names are hashed: pages of tubes that a client has not read to their end go on in that
   // order.
   std::array<std::uint64_t, 2> hash_key{};
+  Instant rested_at;  // Nothing was read since then.
 
-  using Fields =
-      FieldList<&ServerIdentity::addresses, &ServerIdentity::folder, &ServerIdentity::hash_key>;
+  using Fields = FieldList<&ServerIdentity::addresses, &ServerIdentity::folder,
+                           &ServerIdentity::hash_key, &ServerIdentity::rested_at>;
 };
 
 // Puts the server into a parcel; `take_over_socket` may be null. False: `error` says why, and

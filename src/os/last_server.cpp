@@ -1,5 +1,6 @@
 #include "os/last_server.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -56,6 +57,7 @@ bool LastServer::has_folder(const std::string& identity, std::string& error) con
 bool LastServer::read(Daemon& daemon, Service& service, std::string& error) {
   if (!state_) return true;
   constexpr const char* kOtherJobs = "the binlog has other jobs than the server before";
+  daemon.begin_at(rested_at());
   switch (read_state(*state_, daemon, service)) {
     case ServiceTransfer::Read::good:
       return true;
@@ -75,6 +77,10 @@ bool LastServer::read(Daemon& daemon, Service& service, std::string& error) {
     forget_stored();
   }
   return false;
+}
+
+Instant LastServer::rested_at() const {
+  return state_ ? std::min(began_, state_->identity().rested_at) : began_;
 }
 
 bool LastServer::agree(std::string& error) {

@@ -37,6 +37,9 @@ class LastServer {
   // What there is to take over; null: nothing.
   TakeOver* state() { return state_ ? &*state_ : nullptr; }
 
+  // Since when no client has been served; without such a server, since this process began.
+  Instant rested_at() const;
+
   // Before anything is changed: whether a server that has been asked has that folder; empty: none.
   [[nodiscard]] bool has_folder(const std::string& identity, std::string& error) const;
   // Goes on with its connections and jobs, if there is something to take over. False: this process

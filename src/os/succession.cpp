@@ -90,6 +90,7 @@ bool Succession::give_to_manager(std::string& error) {
 
 bool Succession::pack_all(std::vector<NamedDescriptor>& parts, std::string& error) {
   try {
+    identity_.rested_at = daemon_.rested_at();
     if (binlog_ != nullptr) identity_.folder = binlog_->identity();
     const Listener* const socket = socket_ == nullptr ? nullptr : &socket_->listener();
     return pack(daemon_, service_, identity_, socket, parts, error);

@@ -6,14 +6,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstring>
+#include <chrono>
 #include <string>
-#include <utility>
+#include <thread>
 #include <vector>
 
 #include "support/daemon_fixture.hpp"
@@ -23,66 +21,6 @@ namespace haricot::test {
 namespace {
 
 constexpr ExitStatus kNotTakenOver{.code = 20};
-
-// One end of the socket that servers talk on, in the hands of the test.
-class Talk {
- public:
-  explicit Talk(int socket = -1) : socket_(socket) {}
-  Talk(const Talk&) = delete;
-  Talk& operator=(const Talk&) = delete;
-  ~Talk() { close(); }
-
-  bool connect(const std::string& path) {
-    close();
-    socket_ = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    const sockaddr_un address = address_of(path);
-    return ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  }
-  bool listen(const std::string& path) {
-    close();
-    socket_ = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    const sockaddr_un address = address_of(path);
-    return ::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-           ::listen(socket_, 1) == 0;
-  }
-  int accept() const { return ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); }
-  bool say(const std::string& words, int descriptor = -1) const {
-    iovec piece{const_cast<char*>(words.data()), words.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)]{};
-    msghdr message{};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    if (descriptor >= 0) {
-      message.msg_control = control;
-      message.msg_controllen = sizeof control;
-      cmsghdr* const header = CMSG_FIRSTHDR(&message);
-      header->cmsg_level = SOL_SOCKET;
-      header->cmsg_type = SCM_RIGHTS;
-      header->cmsg_len = CMSG_LEN(sizeof descriptor);
-      std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-    }
-    return ::sendmsg(socket_, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(words.size());
-  }
-  // Empty: the other end is closed. Descriptors that come are dropped.
-  std::string hear() const {
-    std::array<char, 4096> room{};
-    const ssize_t bytes = ::recv(socket_, room.data(), room.size(), 0);
-    return {room.data(), bytes < 0 ? 0 : static_cast<std::size_t>(bytes)};
-  }
-  void close() {
-    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
-  }
-
- private:
-  static sockaddr_un address_of(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    return address;
-  }
-
-  int socket_ = -1;
-};
 
 TEST_P(TakeOver, ANextOneThatEndsAtAnyStepLeavesTheServerAsItWas) {
   start_first();
@@ -146,6 +84,22 @@ TEST_P(TakeOver, AServerIsKilledBeforeItIsReadyAndTheOneBeforeGoesOn) {
   EXPECT_EQ(client->ask("reserve"), "RESERVED 2 3\r\njob\r\n");
 }
 
+// What arrives while the server waits for the next one was in time: no TTR ends before it is read.
+TEST_P(TakeOver, WhatAJobsHolderHasSentMeanwhileIsInTimeForTheServerThatGoesOn) {
+  start_first();
+  const Client worker = connect();
+  ASSERT_EQ(worker->put("job", 0, 0, 3), "INSERTED 1\r\n");
+  ASSERT_EQ(worker->ask("reserve"), "RESERVED 1 3\r\njob\r\n");
+  Talk next;
+  ASSERT_TRUE(next.connect(path()));
+  ASSERT_TRUE(next.say("take over"));
+  ASSERT_TRUE(next.hear().starts_with("parts "));
+  ASSERT_TRUE(worker->send_line("delete 1"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(3200));
+  next.close();
+  EXPECT_EQ(worker->read_answer(), "DELETED\r\n");
+}
+
 TEST_P(TakeOver, WhereNobodyListensNoServerBegins) {
   const std::vector<std::string> arguments = {"-l", "127.0.0.1", "-p", "0",
                                               "--take-over=" + path()};
@@ -196,7 +150,7 @@ TEST_P(TakeOver, AnUnknownVersionIsRefused) {
   ASSERT_EQ(::write(state, "\x63\0\0\0and more", 12), 12);
   ASSERT_EQ(::fcntl(state, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL),
             0);
-  ASSERT_TRUE(before.say("parts parcel-state", state));
+  ASSERT_TRUE(before.say("parts parcel-state", {state}));
   ::close(state);
   const std::string why = "the state has version 99, and this program reads 1";
   EXPECT_EQ(before.hear(), "no " + why);

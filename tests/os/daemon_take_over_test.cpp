@@ -5,8 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <iterator>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -88,22 +93,24 @@ TEST_P(TakeOver, AChainOfServersServesALoadWithoutAMistake) {
   EXPECT_NE(::access(path().c_str(), F_OK), 0) << "the file of the socket stays";
 }
 
-// At each step the next one goes, and the server goes on as if nobody had come.
-
 // What another process has of its own, what counts the question itself, and what time changes.
+bool is_own_fact(const std::string& line) {
+  constexpr std::string_view kKeys[] = {
+      "pid",       "uptime",     "id",  "rusage-utime", "rusage-stime",
+      "cmd-stats", "hand-overs", "age", "time-left",    "pause-time-left"};
+  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  const std::string key = line.substr(begin, line.find(':') - begin);
+  return key.starts_with("OK ") || key.starts_with("binlog-") || key.starts_with("age-oldest-") ||
+         std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
+}
 
 std::string without_own_facts(const std::string& report) {
   std::string result;
   for (std::size_t at = 0; at < report.size();) {
-    const std::size_t end = report.find('\n', at);
+    const std::size_t end = std::min(report.find('\n', at), report.size());
     const std::string line = report.substr(at, end - at);
-    at = end == std::string::npos ? report.size() : end + 1;
-    bool is_own = line.starts_with("OK ") || line.starts_with("binlog-");
-    for (const char* key : {"pid", "uptime", "id", "rusage-utime", "rusage-stime", "cmd-stats",
-                            "hand-overs", "age", "time-left", "pause-time-left"}) {
-      is_own = is_own || line.starts_with(std::string(key) + ": ");
-    }
-    if (!is_own) result += line + "\n";
+    if (!is_own_fact(line)) result += line + "\n";
+    at = end + 1;
   }
   return result;
 }
@@ -188,6 +195,43 @@ TEST_P(TakeOver, SessionsInTheMiddleOfSomethingGoOn) {
   EXPECT_TRUE(piping->read_answer()->starts_with("RESERVED 1 60000\r\n"));
   EXPECT_NE(piping->read_answer()->find("state: reserved"), std::string::npos);
   EXPECT_EQ(piping->read_answer(), "USING default\r\n");
+}
+
+// The test stands between two servers, and the next one gets what it gets late.
+TEST_P(TakeOver, WhatAJobsHolderHasSentMeanwhileIsInTimeForTheNextOne) {
+  start_first();
+  const Client worker = connect();
+  ASSERT_EQ(worker->put("job", 0, 0, 3), "INSERTED 1\r\n");
+  ASSERT_EQ(worker->put("other", 0, 0, 3), "INSERTED 2\r\n");
+  ASSERT_EQ(worker->ask("reserve"), "RESERVED 1 3\r\njob\r\n");
+  ASSERT_EQ(worker->ask("reserve"), "RESERVED 2 5\r\nother\r\n");
+  Talk here;
+  ASSERT_TRUE(here.connect(path()));
+  ASSERT_TRUE(here.say("take over"));
+  std::vector<int> descriptors;
+  const std::string parts = here.hear(descriptors);
+  ASSERT_TRUE(worker->send_line("delete 1"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(3200));
+  Talk listener;
+  ASSERT_TRUE(listener.listen(folder_.file("late")));
+  next_.push_back(std::make_unique<ServerProcess>());
+  arguments_.push_back("--take-over=" + folder_.file("late"));
+  ASSERT_TRUE(last().launch(options_with(arguments_)));
+  Talk there(listener.accept());
+  EXPECT_EQ(there.hear(), "take over");
+  ASSERT_TRUE(there.say(parts, descriptors));
+  for (const int descriptor : descriptors) ::close(descriptor);
+  EXPECT_EQ(there.hear(), "mine");
+  EXPECT_TRUE(here.say("mine"));
+  EXPECT_EQ(here.hear(), "yours");
+  EXPECT_EQ(here.hear(), "");
+  EXPECT_EQ(server_.wait_exit(), kGood);
+  EXPECT_TRUE(there.say("yours"));
+  there.close();
+  EXPECT_EQ(worker->read_answer(), "DELETED\r\n");
+  // What has not been sent in time is late.
+  EXPECT_EQ(worker->ask("delete 2"), "DELETED\r\n") << "nobody has taken it";
+  EXPECT_EQ(report_number(worker->ask("stats"), "job-timeouts"), 1U);
 }
 
 TEST_P(TakeOver, AnotherAddressIsListenedOnAndTheConnectionsStay) {

@@ -3,14 +3,100 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <array>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/daemon_fixture.hpp"
 
 namespace haricot::test {
+
+// One end of the socket that servers talk on, in the hands of the test.
+class Talk {
+ public:
+  explicit Talk(int socket = -1) : socket_(socket) {}
+  Talk(const Talk&) = delete;
+  Talk& operator=(const Talk&) = delete;
+  ~Talk() { close(); }
+
+  bool connect(const std::string& path) {
+    close();
+    socket_ = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const sockaddr_un address = address_of(path);
+    return ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
+  bool listen(const std::string& path) {
+    close();
+    socket_ = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const sockaddr_un address = address_of(path);
+    return ::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+           ::listen(socket_, 1) == 0;
+  }
+  int accept() const { return ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); }
+  bool say(const std::string& words, const std::vector<int>& descriptors = {}) const {
+    iovec piece{const_cast<char*>(words.data()), words.size()};
+    alignas(cmsghdr) std::array<char, 1024> control{};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    if (!descriptors.empty()) {
+      const std::size_t bytes = descriptors.size() * sizeof(int);
+      message.msg_control = control.data();
+      message.msg_controllen = CMSG_SPACE(bytes);
+      cmsghdr* const header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(bytes);
+      std::memcpy(CMSG_DATA(header), descriptors.data(), bytes);
+    }
+    return ::sendmsg(socket_, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(words.size());
+  }
+  // Empty: the other end is closed. The descriptors that come are the caller's.
+  std::string hear(std::vector<int>& descriptors) const {
+    std::array<char, 4096> room{};
+    iovec piece{room.data(), room.size()};
+    alignas(cmsghdr) std::array<char, 1024> control{};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t bytes = ::recvmsg(socket_, &message, MSG_CMSG_CLOEXEC);
+    const cmsghdr* const header = bytes > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+    if (header != nullptr) {
+      descriptors.resize((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+      std::memcpy(descriptors.data(), CMSG_DATA(header), descriptors.size() * sizeof(int));
+    }
+    return {room.data(), bytes < 0 ? 0 : static_cast<std::size_t>(bytes)};
+  }
+  // The same, and the descriptors are dropped.
+  std::string hear() const {
+    std::vector<int> descriptors;
+    std::string words = hear(descriptors);
+    for (const int descriptor : descriptors) ::close(descriptor);
+    return words;
+  }
+  void close() {
+    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  }
+
+ private:
+  static sockaddr_un address_of(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    return address;
+  }
+
+  int socket_ = -1;
+};
 
 // With and without a binlog.
 class TakeOver : public DaemonTest, public ::testing::WithParamInterface<bool> {
