@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pwd.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -98,6 +101,7 @@ TEST_P(TakeOver, WhatAJobsHolderHasSentMeanwhileIsInTimeForTheServerThatGoesOn) 
   std::this_thread::sleep_for(std::chrono::milliseconds(3200));
   next.close();
   EXPECT_EQ(worker->read_answer(), "DELETED\r\n");
+  EXPECT_EQ(report_number(worker->ask("stats"), "job-timeouts"), 0U);
 }
 
 TEST_P(TakeOver, WhereNobodyListensNoServerBegins) {
@@ -136,6 +140,35 @@ TEST_P(TakeOver, WhatCannotBeHonouredIsRefusedAndTheServerGoesOn) {
   EXPECT_EQ(next.wait_exit(), (ExitStatus{.code = 111})) << next.standard_error();
   expect_refusal(server_, "cannot listen on 203.0.113.1:1");
   EXPECT_EQ(client->ask("peek 1"), "FOUND 1 3\r\none\r\n");
+}
+
+// There is nothing left to make a parcel of; where a binlog has given some back, the manager does
+// not take it.
+TEST_P(TakeOver, WithoutDescriptorsAServerEndsAsWithoutAHandOver) {
+  const std::string clients = folder_.file("clients");
+  const int manager = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const sockaddr_un address = Talk::address_of(folder_.file("notify"));
+  ASSERT_EQ(::bind(manager, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  std::vector<std::string> arguments = {"-l", "unix:" + clients};
+  arguments.insert(arguments.end(), binlog_.begin(), binlog_.end());
+  ServerOptions options = options_with(arguments);
+  options.environment = {"NOTIFY_SOCKET=" + folder_.file("notify")};
+  options.launcher = {"/bin/sh", "-c", "ulimit -n 40; exec \"$0\" \"$@\""};
+  ASSERT_TRUE(server_.launch(options));
+  ASSERT_TRUE(says(server_, "event=ready")) << server_.standard_error();
+  std::vector<std::unique_ptr<WireClient>> all;
+  while (server_.standard_error().find("event=accept-paused") == std::string::npos) {
+    all.push_back(std::make_unique<WireClient>());
+    ASSERT_LT(all.size(), 1000U);
+    ASSERT_TRUE(all.back()->connect_unix(clients));
+    ::usleep(1000);
+  }
+  ASSERT_TRUE(server_.signal(SIGTERM));
+  EXPECT_EQ(server_.wait_exit(), kGood);
+  const char* const why = GetParam() ? "the service manager takes nothing" : "cannot make a file";
+  expect_refusal(server_, why);
+  EXPECT_NE(::access(clients.c_str(), F_OK), 0) << "the file of the socket stays";
+  ::close(manager);
 }
 
 TEST_P(TakeOver, AnUnknownVersionIsRefused) {

@@ -25,6 +25,12 @@ class Talk {
   Talk(const Talk&) = delete;
   Talk& operator=(const Talk&) = delete;
   ~Talk() { close(); }
+  static sockaddr_un address_of(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    return address;
+  }
 
   bool connect(const std::string& path) {
     close();
@@ -88,13 +94,6 @@ class Talk {
   }
 
  private:
-  static sockaddr_un address_of(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    return address;
-  }
-
   int socket_ = -1;
 };
 
