@@ -35,7 +35,7 @@ struct ServerIdentity {
   // By which names are hashed: pages of tubes that a client has not read to their end go on in that
   // order.
   std::array<std::uint64_t, 2> hash_key{};
-  Instant rested_at;  // Nothing was read since then.
+  Instant rested_at = {};  // Nothing was read since then.
 
   using Fields = FieldList<&ServerIdentity::addresses, &ServerIdentity::folder,
                            &ServerIdentity::hash_key, &ServerIdentity::rested_at>;

@@ -85,8 +85,8 @@ bool TubeTable::arrange(std::span<Tube* const> tubes) {
   std::uint32_t index = 0;
   for (Tube* const tube : tubes) tube->index = index++;
   index = 0;
-  const bool is_each_once = std::all_of(
-      tubes.begin(), tubes.end(), [&](const Tube* tube) { return tube->index == index++; });
+  const bool is_each_once = std::all_of(tubes.begin(), tubes.end(),
+                                        [&](const Tube* tube) { return tube->index == index++; });
   index = 0;
   for (Tube* const tube : tubes) {
     if (is_each_once) listed_[index] = tube;
