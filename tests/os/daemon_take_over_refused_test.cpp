@@ -80,7 +80,10 @@ TEST_P(TakeOver, AServerIsKilledBeforeItIsReadyAndTheOneBeforeGoesOn) {
     const bool has_begun = next.running() || !before.running();
     if (has_begun) break;
     next_.pop_back();
-    ASSERT_EQ(client->ask("touch 1"), "TOUCHED\r\n") << pause_us << before.standard_error();
+    if (client->ask("touch 1") == "TOUCHED\r\n") continue;
+    // It was killed when everything was its own: the one before may only have to end.
+    EXPECT_TRUE(says(before, "event=handed-over")) << pause_us << before.standard_error();
+    return;
   }
   if (!last().running()) return;  // It was killed when everything was its own.
   EXPECT_EQ(client->ask("delete 1"), "DELETED\r\n");
