@@ -38,14 +38,16 @@ enum class SocketCall : std::uint32_t {
 // Read and written by two processes, so only by __atomic_….
 struct FailingCalls {
   std::uint32_t call;
-  std::uint32_t error;  // An errno. 0: the call does one byte of what it was to do.
+  std::uint32_t error;  // An errno, or what stands in its place below.
   std::uint64_t first;  // Which of them fail, counted from 1.
   std::uint64_t last;
   std::uint64_t seen;
   std::uint64_t failed;
 };
 
-// In the place of an error: the process dies in front of the call.
+// In the place of an error: the call does one byte of what it was to do.
+inline constexpr std::uint32_t kOneByte = 0;
+// The same: the process dies in front of the call.
 inline constexpr std::uint32_t kKills = 0xffff'ffff;
 
 inline constexpr const char* kFailingCallsFile = "HARICOT_FAILING_CALLS";

@@ -19,11 +19,11 @@ namespace haricot::test {
 namespace {
 
 using faults::kKills;
+using faults::kOneByte;
 using faults::PlannedFailures;
 using faults::SocketCall;
 
-constexpr std::uint64_t kCallsMax = 1000;
-constexpr std::uint32_t kOneByte = 0;  // In the place of an error.
+constexpr std::uint64_t kStepsMax = 1000;
 constexpr std::uint64_t kAllLater = std::numeric_limits<std::uint64_t>::max();
 
 constexpr ExitStatus kKilled{.code = -1, .signal = SIGILL};
@@ -111,7 +111,7 @@ class HandOverInTrouble : public HandOverTest {
 TEST_F(HandOverInTrouble, TheOldProcessIsKilledInFrontOfEachCall) {
   std::uint64_t nth = 1;
   std::uint64_t went_on = 0;
-  for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+  for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
     SCOPED_TRACE("call " + std::to_string(nth));
     prepare();
     calls_.plan(SocketCall::of_hand_over, kKills, nth, nth);
@@ -128,13 +128,13 @@ TEST_F(HandOverInTrouble, TheOldProcessIsKilledInFrontOfEachCall) {
   // In front of the last ones all was given away already.
   EXPECT_GT(went_on, 1U);
   EXPECT_GT(nth, 10U);
-  EXPECT_LT(nth, kCallsMax);
+  EXPECT_LT(nth, kStepsMax);
 }
 
 TEST_F(HandOverInTrouble, TheNewProcessIsKilledInFrontOfEachCall) {
   std::uint64_t nth = 1;
   std::uint64_t went_on = 0;
-  for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+  for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
     SCOPED_TRACE("call " + std::to_string(nth));
     prepare();
     stop();
@@ -153,7 +153,7 @@ TEST_F(HandOverInTrouble, TheNewProcessIsKilledInFrontOfEachCall) {
   // Until it begins to let go of the parcel, another start has it all.
   EXPECT_GT(went_on, nth / 2);
   EXPECT_GT(nth, 10U);
-  EXPECT_LT(nth, kCallsMax);
+  EXPECT_LT(nth, kStepsMax);
 }
 
 // Bodies that are under way take memory that the new process has not had yet.
@@ -175,7 +175,7 @@ class MemoryInTrouble : public HandOverInTrouble, public ::testing::WithParamInt
 TEST_P(MemoryInTrouble, OfTheOldProcess) {
   if (kIsSanitized) GTEST_SKIP() << "a sanitizer has its own memory";
   std::uint64_t nth = 1;
-  for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+  for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
     SCOPED_TRACE("allocation " + std::to_string(nth));
     const std::vector<Client> in_body = prepare_more();
     calls_.plan(SocketCall::malloc, ENOMEM, nth, GetParam() ? kAllLater : nth);
@@ -187,13 +187,13 @@ TEST_P(MemoryInTrouble, OfTheOldProcess) {
     EXPECT_TRUE(was_hit || goes_on);
   }
   EXPECT_GT(nth, 2U);
-  EXPECT_LT(nth, kCallsMax);
+  EXPECT_LT(nth, kStepsMax);
 }
 
 TEST_P(MemoryInTrouble, OfTheNewProcess) {
   if (kIsSanitized) GTEST_SKIP() << "a sanitizer has its own memory";
   std::uint64_t nth = 1;
-  for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+  for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
     SCOPED_TRACE("allocation " + std::to_string(nth));
     const std::vector<Client> in_body = prepare_more();
     stop();
@@ -215,25 +215,27 @@ TEST_P(MemoryInTrouble, OfTheNewProcess) {
     EXPECT_TRUE(was_hit || goes_on);
   }
   EXPECT_GT(nth, 5U);
-  EXPECT_LT(nth, kCallsMax);
+  EXPECT_LT(nth, kStepsMax);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, MemoryInTrouble, ::testing::Bool(), [](const auto& of) {
   return of.param ? std::string("Lasting") : std::string("Once");
 });
 
-struct Case {
+struct FailingCall {
   const char* name;
   SocketCall call;
   std::vector<std::uint32_t> errors;
 };
 
-void PrintTo(const Case& of, std::ostream* out) {
+void PrintTo(const FailingCall& of, std::ostream* out) {
   *out << of.name;
 }
 
-class HandOverFailures : public HandOverInTrouble, public ::testing::WithParamInterface<Case> {};
-class TakeOverFailures : public HandOverInTrouble, public ::testing::WithParamInterface<Case> {};
+class HandOverFailures : public HandOverInTrouble,
+                         public ::testing::WithParamInterface<FailingCall> {};
+class TakeOverFailures : public HandOverInTrouble,
+                         public ::testing::WithParamInterface<FailingCall> {};
 
 // The old process ends as it does without a hand-over.
 TEST_P(HandOverFailures, AreNoWorseThanARestart) {
@@ -241,7 +243,7 @@ TEST_P(HandOverFailures, AreNoWorseThanARestart) {
     for (const bool lasts : {false, true}) {
       if (lasts && error == EINTR) continue;  // It passes, by its nature.
       std::uint64_t nth = 1;
-      for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+      for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
         SCOPED_TRACE("error " + std::to_string(error) + ", call " + std::to_string(nth));
         prepare();
         calls_.plan(GetParam().call, error, nth, lasts ? kAllLater : nth);
@@ -253,7 +255,7 @@ TEST_P(HandOverFailures, AreNoWorseThanARestart) {
         EXPECT_TRUE(was_hit || goes_on);
       }
       EXPECT_GT(nth, 2U) << "it makes no such call";
-      EXPECT_LT(nth, kCallsMax);
+      EXPECT_LT(nth, kStepsMax);
     }
   }
   expect_few_sockets();
@@ -261,20 +263,20 @@ TEST_P(HandOverFailures, AreNoWorseThanARestart) {
 
 INSTANTIATE_TEST_SUITE_P(
     Of, HandOverFailures,
-    ::testing::Values(Case{"MemfdCreate", SocketCall::memfd_create, {EMFILE, ENOMEM}},
-                      Case{"Write", SocketCall::write, {EINTR, ENOMEM, ENOSPC, kOneByte}},
-                      Case{"Socketpair", SocketCall::socketpair, {EMFILE, ENFILE, ENOBUFS}},
-                      Case{"Sendmsg", SocketCall::sendmsg, {ETOOMANYREFS, ENOMEM, EAGAIN}},
-                      Case{"Fcntl", SocketCall::fcntl, {EBUSY, EPERM}},
-                      Case{"Pipe2", SocketCall::pipe2, {EMFILE, ENFILE}},
-                      Case{"Poll", SocketCall::poll, {EINTR, ENOMEM}}),
+    ::testing::Values(FailingCall{"MemfdCreate", SocketCall::memfd_create, {EMFILE, ENOMEM}},
+                      FailingCall{"Write", SocketCall::write, {EINTR, ENOMEM, ENOSPC, kOneByte}},
+                      FailingCall{"Socketpair", SocketCall::socketpair, {EMFILE, ENFILE, ENOBUFS}},
+                      FailingCall{"Sendmsg", SocketCall::sendmsg, {ETOOMANYREFS, ENOMEM, EAGAIN}},
+                      FailingCall{"Fcntl", SocketCall::fcntl, {EBUSY, EPERM}},
+                      FailingCall{"Pipe2", SocketCall::pipe2, {EMFILE, ENFILE}},
+                      FailingCall{"Poll", SocketCall::poll, {EINTR, ENOMEM}}),
     [](const auto& of) { return std::string(of.param.name); });
 
 // The new process serves, or ends, and the next one serves.
 TEST_P(TakeOverFailures, AreNoWorseThanARestart) {
   for (const std::uint32_t error : GetParam().errors) {
     std::uint64_t nth = 1;
-    for (bool was_hit = true; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
+    for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
       SCOPED_TRACE("error " + std::to_string(error) + ", call " + std::to_string(nth));
       prepare();
       stop();
@@ -293,20 +295,20 @@ TEST_P(TakeOverFailures, AreNoWorseThanARestart) {
       EXPECT_TRUE(was_hit || goes_on);
     }
     EXPECT_GT(nth, 2U) << "it makes no such call";
-    EXPECT_LT(nth, kCallsMax);
+    EXPECT_LT(nth, kStepsMax);
   }
   expect_few_sockets();
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Of, TakeOverFailures,
-    ::testing::Values(Case{"Recvmsg", SocketCall::recvmsg, {EMFILE, ENOMEM, EINTR}},
-                      Case{"Setsockopt", SocketCall::setsockopt, {ENOMEM, EOPNOTSUPP}},
-                      Case{"Getsockname", SocketCall::getsockname, {ENOBUFS}},
-                      Case{"EpollAdd", SocketCall::epoll_add, {ENOMEM, ENOSPC}},
-                      Case{"Fcntl", SocketCall::fcntl, {EBADF, ENOMEM}},
-                      Case{"Fstat", SocketCall::fstat, {EIO, ENOMEM}},
-                      Case{"Sendmsg", SocketCall::sendmsg, {EAGAIN, ECONNREFUSED}}),
+    ::testing::Values(FailingCall{"Recvmsg", SocketCall::recvmsg, {EMFILE, ENOMEM, EINTR}},
+                      FailingCall{"Setsockopt", SocketCall::setsockopt, {ENOMEM, EOPNOTSUPP}},
+                      FailingCall{"Getsockname", SocketCall::getsockname, {ENOBUFS}},
+                      FailingCall{"EpollAdd", SocketCall::epoll_add, {ENOMEM, ENOSPC}},
+                      FailingCall{"Fcntl", SocketCall::fcntl, {EBADF, ENOMEM}},
+                      FailingCall{"Fstat", SocketCall::fstat, {EIO, ENOMEM}},
+                      FailingCall{"Sendmsg", SocketCall::sendmsg, {EAGAIN, ECONNREFUSED}}),
     [](const auto& of) { return std::string(of.param.name); });
 
 }  // namespace

@@ -16,13 +16,14 @@
 namespace haricot::test {
 namespace {
 
+using faults::kOneByte;
 using faults::PlannedFailures;
 using faults::SocketCall;
 
 struct Case {
   const char* name;
   SocketCall call;
-  std::vector<int> errors;
+  std::vector<std::uint32_t> errors;
   bool passes;  // The client gets all its answers.
 };
 
@@ -30,7 +31,6 @@ void PrintTo(const Case& of, std::ostream* out) {
   *out << of.name;
 }
 
-constexpr int kOneByte = 0;  // In the place of an error.
 constexpr std::size_t kBinlogFilesMore = 3;
 const std::string kLargeBody = varied_bytes(50'000, 1);
 
@@ -89,12 +89,12 @@ TEST_P(SocketFailures, AreSurvived) {
   ASSERT_EQ(other->ask("use other"), "USING other\r\n");
   const std::size_t sockets_before = sockets();
   const std::size_t descriptors = open_descriptors(server_.pid()).size();
-  for (const int error : GetParam().errors) {
+  for (const std::uint32_t error : GetParam().errors) {
     std::uint64_t nth = 1;
     bool was_hit = true;
     for (; was_hit && nth < kCallsMax && !HasFailure(); ++nth) {
       SCOPED_TRACE("error " + std::to_string(error) + ", call " + std::to_string(nth));
-      calls_.plan(GetParam().call, static_cast<std::uint32_t>(error), nth, nth);
+      calls_.plan(GetParam().call, error, nth, nth);
       const std::string wrong = use_the_server();
       was_hit = calls_.end();
       if (!was_hit || GetParam().passes) {

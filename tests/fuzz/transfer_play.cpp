@@ -18,14 +18,14 @@ namespace {
 using binlog::Binlog;
 using binlog::SimDisk;
 
-constexpr int kTurnsMax = 100'000;  // More are a loop that never comes to rest.
+constexpr int kTurnsOfPlayMax = 100'000;  // More are a loop that never comes to rest.
 constexpr std::size_t kSumBytes = 4;
 constexpr std::uint32_t kFewBodyBytes = 1500;
-constexpr std::size_t kSendBytesMax = 100'000;
+constexpr std::size_t kTakenBytesMax = 100'000;
 const Instant kBegin = Instant::at(1'234'567'891);
-const Duration kWallOffset = Duration::nanoseconds(1'700'000'000'123'456'789);
+const Duration kClockOffset = Duration::nanoseconds(1'700'000'000'123'456'789);
 
-std::string put(const std::string& head, const std::string& body, const std::string& tags = "") {
+std::string put_of(const std::string& head, const std::string& body, const std::string& tags = "") {
   return "put " + head + " " + std::to_string(body.size()) + tags + "\r\n" + body + "\r\n";
 }
 
@@ -47,18 +47,18 @@ class Server {
     service_.emplace(info_, journal, now_);
     std::string error;
     constexpr std::uint64_t kStoreId = 0x5eed;
-    if (binlog_) CHECK(binlog_->open(service_->engine(), kWallOffset, now_, kStoreId, {}, error));
+    if (binlog_) CHECK(binlog_->open(service_->engine(), kClockOffset, now_, kStoreId, {}, error));
   }
 
   void connect(std::string_view bytes) {
     Session* const session = service_->open(this);
     CHECK(session != nullptr);
     say(*session, bytes);
-    turn(kSendBytesMax);
+    turn(kTakenBytesMax);
   }
   void pass(Duration time) {
     now_ = now_ + time;
-    turn(kSendBytesMax);
+    turn(kTakenBytesMax);
   }
 
   ServiceTransfer::Read take_over(std::string_view state, bool first_is_gone) {
@@ -93,8 +93,8 @@ class Server {
   // Turns, until nothing is left to be done now.
   void come_to_rest() {
     for (int turns = 0;; ++turns) {
-      CHECK(turns < kTurnsMax);
-      const bool has_done = turn(kSendBytesMax);
+      CHECK(turns < kTurnsOfPlayMax);
+      const bool has_done = turn(kTakenBytesMax);
       if (!has_done && service_->next_event() > now_) return;
     }
   }
@@ -102,7 +102,7 @@ class Server {
   std::string written(Bodies bodies) {
     const ServiceTransfer transfer(*service_);
     for (int turns = 0; !transfer.is_at_rest(); ++turns) {
-      CHECK(turns < kTurnsMax);
+      CHECK(turns < kTurnsOfPlayMax);
       turn(0);
     }
     std::string state;
@@ -174,16 +174,16 @@ class Server {
 
 void fill(Server& server) {
   const std::string large(3000, 'l');
-  const std::string batch_put = put("5 0 60", "one") + put("5 0 60", "two");
-  server.connect("use work\r\n" + batch_put + put("1 100 60", large) +
-                 put("7 0 60", "tagged", " con:lane:1") + put("7 0 60", "tagged", " con:lane:1") +
-                 put("9 0 60", "k", " idp:key:600") + put("9 0 60", "k", " idp:gone:600") +
-                 put("9 0 1", "t", " try:1"));
+  const std::string batch_put = put_of("5 0 60", "one") + put_of("5 0 60", "two");
+  server.connect("use work\r\n" + batch_put + put_of("1 100 60", large) +
+                 put_of("7 0 60", "tagged", " con:lane:1") +
+                 put_of("7 0 60", "tagged", " con:lane:1") + put_of("9 0 60", "k", " idp:key:600") +
+                 put_of("9 0 60", "k", " idp:gone:600") + put_of("9 0 1", "t", " try:1"));
   server.connect(
       "watch work 3\r\nignore default\r\nreserve-mode weighted\r\nreserve\r\nreserve\r\n"
       "delete 7\r\nbury 1 9\r\nreserve-job 8\r\n");
   server.connect(
-      "use buried\r\n" + put("0 0 60", "b") + put("0 0 60", "c") +
+      "use buried\r\n" + put_of("0 0 60", "b") + put_of("0 0 60", "c") +
       "watch buried\r\nreserve\r\nbury 10 3\r\nreserve\r\nbury 9 1\r\npause-tube work 30\r\n");
   server.pass(Duration::milliseconds(1100));
   server.connect("watch work\r\nreserve-with-timeout 100\r\nlist-tube-used\r\n");
