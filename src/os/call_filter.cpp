@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "haricot/base/check.hpp"
@@ -81,6 +82,42 @@ constexpr std::uint32_t kCalls[] = {
 #endif
     __NR_nanosleep, __NR_clock_nanosleep};
 
+// Those of `haricot web`. It opens one file, that of its token.
+constexpr std::uint32_t kWebCalls[] = {
+    __NR_recvfrom, __NR_sendto,
+#ifdef __NR_epoll_wait
+    __NR_epoll_wait,
+#endif
+    __NR_epoll_pwait, __NR_clock_gettime, __NR_epoll_ctl, __NR_accept4, __NR_close, __NR_read,
+    __NR_write, __NR_sendmsg, __NR_readv, __NR_writev,
+#ifdef __NR_poll
+    __NR_poll,
+#endif
+    __NR_ppoll,
+    // Connections.
+    __NR_connect, __NR_setsockopt, __NR_getsockopt, __NR_getsockname, __NR_getpeername,
+    __NR_shutdown, __NR_fcntl,
+    // Memory.
+    __NR_brk, __NR_munmap, __NR_mremap, __NR_madvise, __NR_futex,
+    // Files; which ones is Landlock's matter.
+    __NR_openat, __NR_fstat,
+#ifdef __NR_newfstatat
+    __NR_newfstatat,
+#endif
+#ifdef __NR_open
+    __NR_open, __NR_lstat, __NR_unlink,
+#endif
+    __NR_unlinkat, __NR_lseek,
+    // Signals and the end.
+    __NR_rt_sigaction, __NR_rt_sigprocmask, __NR_rt_sigreturn, __NR_sigaltstack,
+    __NR_restart_syscall, __NR_exit, __NR_exit_group,
+    // Facts and time.
+    __NR_getpid, __NR_gettid, __NR_getrandom, __NR_sysinfo, __NR_gettimeofday, __NR_clock_getres,
+#ifdef __NR_time
+    __NR_time,
+#endif
+    __NR_sched_getaffinity, __NR_sched_yield, __NR_clock_nanosleep};
+
 // Allowed where (argument & mask) == value. Only the lower half of an argument is looked at, so
 // what has more than 32 bits that matter cannot be a condition.
 struct Condition {
@@ -105,6 +142,15 @@ class Program {
   }
 
   void allow(std::uint32_t call) { answer_to(call, SECCOMP_RET_ALLOW); }
+  // Allowed where the argument is one of the values. This too has the last word on its call.
+  void allow(std::uint32_t call, unsigned argument, std::span<const std::uint32_t> values) {
+    const auto count = static_cast<unsigned>(values.size());
+    jump_if_equal(call, 0, count + 3);
+    load(offsetof(seccomp_data, args) + argument * sizeof(seccomp_data::args[0]));
+    for (unsigned i = 0; i < count; ++i) jump_if_equal(values[i], count - i, 0);
+    answer(SECCOMP_RET_ERRNO | EPERM);
+    answer(SECCOMP_RET_ALLOW);
+  }
   void answer_to(std::uint32_t call, std::uint32_t verdict) {
     jump_if_equal(call, 0, 1);
     answer(verdict);
@@ -153,15 +199,23 @@ std::vector<sock_filter> make_call_filter(const CallFilterOptions& options) {
       // Nothing is ever made executable.
       {__NR_mmap, 2, PROT_EXEC, 0},
       {__NR_mprotect, 2, PROT_EXEC, 0},
-      // Threads, never processes.
-      {__NR_clone, 0, kThread, kThread},
       {__NR_tgkill, 0, kAllBits, static_cast<std::uint32_t>(options.self)},
       // Limits may be asked for, which is what no new ones means.
       {__NR_prlimit64, 2, kAllBits, 0},
   };
+  const bool is_web = options.program == FilteredProgram::web;
   Program program;
-  for (const std::uint32_t call : kCalls) program.allow(call);
+  for (const std::uint32_t call : is_web ? std::span<const std::uint32_t>(kWebCalls) : kCalls) {
+    program.allow(call);
+  }
   for (const Condition& condition : conditions) program.allow(condition);
+  if (is_web) {
+    constexpr std::uint32_t kFamilies[] = {AF_UNIX, AF_INET, AF_INET6};
+    program.allow(__NR_socket, 0, kFamilies);
+    return program.take();
+  }
+  // Threads, never processes.
+  program.allow(Condition{__NR_clone, 0, kThread, kThread});
   // Its flags stand in memory, where no filter can look. Told that there is no such call, the C
   // library takes clone.
   program.answer_to(__NR_clone3, SECCOMP_RET_ERRNO | ENOSYS);

@@ -9,12 +9,18 @@
 #include <linux/filter.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace haricot::os {
 
+// Each has a list of its own. `web` is `haricot web`: it connects, has one thread and keeps no
+// files.
+enum class FilteredProgram : std::uint8_t { daemon, web };
+
 struct CallFilterOptions {
+  FilteredProgram program = FilteredProgram::daemon;
   pid_t self = 0;           // Signals to its threads are allowed: for abort().
   bool notifies = false;    // Allows what reports to a service manager need.
   bool hands_over = false;  // Allows what it takes to give everything to the next server.

@@ -33,7 +33,8 @@ constexpr std::uint64_t kFilesOfVersion1 = bit(13) - 1;
 constexpr std::uint64_t kRefer = bit(13);          // 2
 constexpr std::uint64_t kTruncate = bit(14);       // 3
 constexpr std::uint64_t kIoctlOfDevice = bit(15);  // 5
-constexpr std::uint64_t kBindAndConnect = bit(0) | bit(1);
+constexpr std::uint64_t kBind = bit(0);
+constexpr std::uint64_t kBindAndConnect = kBind | bit(1);
 constexpr std::uint64_t kSignals = bit(1);
 
 constexpr std::uint64_t kOwnFiles = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |
@@ -63,6 +64,12 @@ bool allow(int ruleset, int folder, std::uint64_t access) {
   return ::syscall(__NR_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
 }
 
+// A folder that cannot be opened is left out.
+bool allow_below(int ruleset, const std::string& path, std::uint64_t access) {
+  const Descriptor folder(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return !folder || allow(ruleset, folder.get(), access);
+}
+
 }  // namespace
 
 bool enter_path_sandbox(const PathSandboxOptions& options, std::string& error) {
@@ -72,7 +79,8 @@ bool enter_path_sandbox(const PathSandboxOptions& options, std::string& error) {
     error = std::strerror(errno);
     return false;
   }
-  const Rules rules = all_rules(version);
+  Rules rules = all_rules(version);
+  if (options.connects) rules.network &= kBind;
   const Descriptor ruleset(
       static_cast<int>(::syscall(__NR_landlock_create_ruleset, &rules, rules_bytes(version), 0)));
   bool good = static_cast<bool>(ruleset);
@@ -80,8 +88,10 @@ bool enter_path_sandbox(const PathSandboxOptions& options, std::string& error) {
     good = allow(ruleset.get(), options.folder, kOwnFiles & rules.files);
   }
   for (const std::string& path : options.removal_folders) {
-    const Descriptor folder(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (good && folder) good = allow(ruleset.get(), folder.get(), LANDLOCK_ACCESS_FS_REMOVE_FILE);
+    good = good && allow_below(ruleset.get(), path, LANDLOCK_ACCESS_FS_REMOVE_FILE);
+  }
+  for (const std::string& path : options.reading_folders) {
+    good = good && allow_below(ruleset.get(), path, LANDLOCK_ACCESS_FS_READ_FILE);
   }
   good = good && ::syscall(__NR_landlock_restrict_self, ruleset.get(), 0) == 0;
   if (!good) error = std::strerror(errno);

@@ -16,6 +16,9 @@ struct PathSandboxOptions {
   // Folders in and below which files may be removed: that of a unix socket. Those that cannot be
   // opened are left out.
   std::vector<std::string> removal_folders;
+  // Folders in and below which files may be read. The same holds for them.
+  std::vector<std::string> reading_folders;
+  bool connects = false;  // TCP connections may be begun.
 };
 
 // Puts the rules in force for this thread and those that it makes, for good. So it has to be called

@@ -54,8 +54,9 @@ std::string Sandbox::enter() const {
   std::string missing;
   std::string error;
   if (!enter_path_sandbox(paths, error)) missing = "files (Landlock: " + error + ")";
-  if (!enter_call_filter({.self = ::getpid(), .notifies = notifies, .hands_over = hands_over},
-                         error)) {
+  if (!enter_call_filter(
+          {.program = program, .self = ::getpid(), .notifies = notifies, .hands_over = hands_over},
+          error)) {
     if (!missing.empty()) missing += " and ";
     missing += "system calls (seccomp: " + error + ")";
   }

@@ -21,6 +21,7 @@ namespace haricot::os {
 bool wants_sandbox(const Options& options);
 
 struct Sandbox {
+  FilteredProgram program = FilteredProgram::daemon;
   PathSandboxOptions paths;
   bool notifies = false;
   bool hands_over = false;

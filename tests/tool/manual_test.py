@@ -26,7 +26,7 @@ COMPLETION = ROOT / "packaging/bash-completion/haricot"
 ZSH_COMPLETION = ROOT / "packaging/zsh-completion/_haricot"
 FISH_COMPLETION = ROOT / "packaging/fish-completion/haricot.fish"
 
-WITHOUT_COMMON_FLAGS = {"binlog"}
+WITHOUT_COMMON_FLAGS = {"binlog", "web"}
 WITHOUT_JSON = {"export", "work"}
 
 

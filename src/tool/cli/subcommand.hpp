@@ -38,6 +38,8 @@ int bench(Words words);
 // haricot binlog: looks into the files of a server (binlog.cpp).
 int binlog(Words words);
 
+// haricot web: serves a page, metrics and an API over HTTP (src/web/web.cpp).
+int serve_web(Words words);
 // haricot work: runs a program for each job (work.cpp).
 int work(Words words);
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 
+#include "haricot/base/check.hpp"
 #include "os/port.hpp"
 #include "os/unix_address.hpp"
 
@@ -120,6 +121,27 @@ bool Address::is_same(const Address& other) const {
   return name_ == other.name_ ||
          std::equal(endpoints_.begin(), endpoints_.end(), other.endpoints_.begin(),
                     other.endpoints_.end(), is_one);
+}
+
+os::Descriptor Address::begin_connect(std::size_t endpoint, std::string& error) const {
+  CHECK(endpoint < endpoints_.size());
+  const Endpoint& to = endpoints_[endpoint];
+  os::Descriptor socket(
+      ::socket(to.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) {
+    error = std::string("cannot make a socket: ") + std::strerror(errno);
+    return {};
+  }
+  if (to.bytes.ss_family != AF_UNIX) {
+    const int on = 1;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  const auto* generic = reinterpret_cast<const sockaddr*>(&to.bytes);
+  if (::connect(socket.get(), generic, to.length) != 0 && errno != EINPROGRESS) {
+    error = "cannot connect to " + name_ + ": " + std::strerror(errno);
+    return {};
+  }
+  return socket;
 }
 
 os::Descriptor Address::connect(std::string& error, Duration patience) const {

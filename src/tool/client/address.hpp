@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,13 @@ class Address {
   // localhost is often ::1 and 127.0.0.1, and the server listens on one of them. An empty one:
   // `error` says why.
   os::Descriptor connect(std::string& error, Duration patience = kConnectPatience) const;
+
+  // The same without waiting, to one of the addresses that the host has: the connection stands, or
+  // has failed, when the socket can be written to. An empty one: `error` says why. Requires: there
+  // is such an address.
+  os::Descriptor begin_connect(std::size_t endpoint, std::string& error) const;
+  // How many addresses the host has; at least one.
+  std::size_t endpoints() const { return endpoints_.size(); }
 
   // As given, but complete.
   const std::string& name() const { return name_; }

@@ -103,7 +103,9 @@ bool AnswerParser::take_body(std::string_view& bytes) {
       current_.body_matches =
           bytes.substr(0, taken) == expected_.substr(static_cast<std::size_t>(body_taken_), taken);
     }
-    if (keeps_bodies_) kept_body_.append(bytes.substr(0, taken));
+    const std::uint64_t room = kept_bytes_max_ - std::min(kept_bytes_max_, body_taken_);
+    kept_body_.append(
+        bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(taken, room))));
     bytes.remove_prefix(taken);
     body_taken_ += taken;
   }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -37,8 +38,11 @@ class AnswerParser {
   void expect_body(std::string_view body) { expected_ = body; }
   // Forgets a half-read answer: another connection begins.
   void restart();
-  // From now on Answer::body is filled in.
-  void keep_bodies() { keeps_bodies_ = true; }
+  // From now on Answer::body is filled in, up to so many bytes. A body that is longer is cut;
+  // Answer::body_bytes has its true length. Between two answers another bound may be set.
+  void keep_bodies(std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+    kept_bytes_max_ = most;
+  }
 
   // What has arrived of a line that has no end yet; empty if the last one was complete.
   std::string_view unfinished_line() const {
@@ -57,8 +61,8 @@ class AnswerParser {
   std::string_view expected_;
   Answer current_;
   bool in_body_ = false;
-  std::uint64_t body_taken_ = 0;  // Of the current body and its CR LF.
-  bool keeps_bodies_ = false;
+  std::uint64_t body_taken_ = 0;      // Of the current body and its CR LF.
+  std::uint64_t kept_bytes_max_ = 0;  // Of each body.
   std::string kept_body_;
   std::array<char, kReplyLineBytesMax> kept_{};
   std::size_t kept_bytes_ = 0;

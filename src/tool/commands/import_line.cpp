@@ -5,7 +5,7 @@
 #include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
 #include "tool/commands/job_moving.hpp"
-#include "tool/commands/json_object.hpp"
+#include "tool/client/json_object.hpp"
 
 namespace haricot::tool {
 namespace {

@@ -71,6 +71,24 @@ Result outcome(std::string_view bytes) {
   return Result::more;
 }
 
+TEST(AnswerParser, KeepsOnlySoMuchOfABody) {
+  for (const std::size_t piece_bytes : {1U, 3U, 100U}) {
+    AnswerParser parser;
+    parser.keep_bodies(4);
+    std::vector<std::string> bodies;
+    std::string_view bytes = "FOUND 1 6\r\nabcdef\r\nFOUND 2 3\r\nxyz\r\n";
+    while (!bytes.empty()) {
+      std::string_view piece = bytes.substr(0, piece_bytes);
+      bytes.remove_prefix(piece.size());
+      Answer answer;
+      while (!piece.empty()) {
+        if (parser.next(piece, answer) == Result::answer) bodies.emplace_back(answer.body);
+      }
+    }
+    EXPECT_EQ(bodies, (std::vector<std::string>{"abcd", "xyz"}));
+  }
+}
+
 TEST(AnswerParser, APutWhoseKeyIsTakenHasTheIdOfTheOtherJob) {
   for (const char* line : {"INSERTED 12 READY", "INSERTED 12 DELETED", "INSERTED 12 BURIED 5"}) {
     const std::string bytes = std::string(line) + "\r\n";

@@ -1,4 +1,5 @@
-// A line of JSON that is an object whose values are plain: what `haricot export` writes, read back.
+// JSON that is an object whose values are plain: what `haricot export` writes, read back, and what
+// a program asks for over HTTP.
 
 #pragma once
 
@@ -14,14 +15,18 @@ namespace haricot::tool {
 class JsonObject final {
  public:
   struct Value {
-    enum class Kind : std::uint8_t { string, number, word };  // word: true, false or null.
+    enum class Kind : std::uint8_t { string, number, word, numbers };  // word: true, false or null.
     Kind kind = Kind::word;
     std::string text;  // Of a string, its bytes in UTF-8; otherwise as it is written.
+    std::vector<std::string> items = {};  // Of an array of numbers.
   };
 
-  // Nothing: it is no such object, and `error` says why. Values that are objects or arrays, and
-  // names that come twice, are refused.
-  static std::optional<JsonObject> parse(std::string_view line, std::string& error);
+  enum class Arrays : bool { refused, of_numbers };
+
+  // Nothing: it is no such object, and `error` says why. Values that are objects or other arrays,
+  // and names that come twice, are refused.
+  static std::optional<JsonObject> parse(std::string_view line, std::string& error,
+                                         Arrays arrays = Arrays::refused);
 
   // Null: there is no such name.
   const Value* find(std::string_view name) const;

@@ -1,4 +1,4 @@
-#include "tool/commands/json_object.hpp"
+#include "tool/client/json_object.hpp"
 
 #include <array>
 #include <cstddef>
@@ -61,10 +61,16 @@ class Reader {
   }
   bool read_string(std::string& to);
   bool read_value(JsonObject::Value& value);
+  bool read_numbers(JsonObject::Value& value);
+  bool is_at(char c) {
+    skip_blanks();
+    return rest_.starts_with(c);
+  }
 
  private:
   void skip_blanks() {
-    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t' || rest_[0] == '\r')) {
+    while (!rest_.empty() &&
+           (rest_[0] == ' ' || rest_[0] == '\t' || rest_[0] == '\r' || rest_[0] == '\n')) {
       rest_.remove_prefix(1);
     }
   }
@@ -176,12 +182,28 @@ bool Reader::read_value(JsonObject::Value& value) {
   return read_number(value);
 }
 
+bool Reader::read_numbers(JsonObject::Value& value) {
+  if (!take('[')) return false;
+  value.kind = JsonObject::Value::Kind::numbers;
+  bool is_over = take(']');
+  while (!is_over) {
+    skip_blanks();
+    JsonObject::Value item;
+    if (!read_number(item)) return false;
+    value.items.push_back(std::move(item.text));
+    is_over = take(']');
+    if (!is_over && !take(',')) return false;
+  }
+  return true;
+}
+
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 }  // namespace
 
-std::optional<JsonObject> JsonObject::parse(std::string_view line, std::string& error) {
+std::optional<JsonObject> JsonObject::parse(std::string_view line, std::string& error,
+                                            Arrays arrays) {
   Reader reader(line);
   JsonObject object;
   error = "it is no object of JSON";
@@ -191,7 +213,8 @@ std::optional<JsonObject> JsonObject::parse(std::string_view line, std::string& 
     std::string name;
     Value value;
     if (!reader.read_string(name) || !reader.take(':')) return std::nullopt;
-    if (!reader.read_value(value)) {
+    const bool is_array = arrays == Arrays::of_numbers && reader.is_at('[');
+    if (!(is_array ? reader.read_numbers(value) : reader.read_value(value))) {
       error = "the value of \"" + name + "\" is no string, number, true, false or null";
       return std::nullopt;
     }
