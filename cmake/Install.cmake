@@ -10,11 +10,12 @@ set(HARICOT_UNIT_DIR lib/systemd/system CACHE STRING "Where the units of systemd
 set(HARICOT_AGENT_DIR lib/ocf/resource.d/haricot CACHE STRING "Where the resource agent of Pacemaker goes")
 set(HARICOT_ZSH_DIR share/zsh/site-functions CACHE STRING "Where completions of zsh go")
 set(HARICOT_DEFAULT_FILE /etc/default/beanstalkd CACHE STRING "The settings that the service reads")
+set(HARICOT_WEB_DEFAULT_FILE /etc/default/haricot-web CACHE STRING "The settings that the console's service reads")
 
 install(TARGETS haricotd haricot RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
-        PATTERN "*.md" PATTERN "*.svg" PATTERN "*.yaml")
+        PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "*.yaml")
 
 install(FILES packaging/man/haricotd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 if(EXISTS ${PROJECT_SOURCE_DIR}/packaging/man/haricot.1)
@@ -26,9 +27,10 @@ install(FILES packaging/zsh-completion/_haricot DESTINATION ${HARICOT_ZSH_DIR})
 install(FILES packaging/fish-completion/haricot.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-foreach(unit beanstalkd.service beanstalkd.socket)
+foreach(unit beanstalkd.service beanstalkd.socket haricot-web.service)
   configure_file(packaging/systemd/${unit}.in ${CMAKE_BINARY_DIR}/systemd/${unit} @ONLY)
 endforeach()
+install(DIRECTORY packaging/prometheus DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(PROGRAMS packaging/sysv/beanstalkd DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/sysv)
 install(PROGRAMS packaging/openrc/beanstalkd DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/openrc)
 
@@ -46,4 +48,5 @@ endif()
 install(PROGRAMS packaging/ocf/haricotd DESTINATION ${HARICOT_AGENT_DESTINATION})
 install(FILES ${CMAKE_BINARY_DIR}/systemd/beanstalkd.service
               ${CMAKE_BINARY_DIR}/systemd/beanstalkd.socket
+              ${CMAKE_BINARY_DIR}/systemd/haricot-web.service
         DESTINATION ${HARICOT_UNITS_DESTINATION})

@@ -9,7 +9,8 @@
 #   install_arm64_tools    Debian packages to build for arm64 and to run that
 #   install_long_test_tools    Debian packages to run the tests that take minutes
 #   install_npm_clients    the client libraries from npm, in the versions of the lock file
-#   install_npm_schemas    what the long tests need from npm
+#   install_npm_schemas    what the long tests of packages need from npm
+#   install_npm_browser    what the long tests of the page need from npm
 #
 # Each of them does nothing, and says nothing, where all is there already. Otherwise it says what it
 # installs; what the package manager has to say is shown only when it fails. They work as root or by
@@ -63,6 +64,8 @@ install_long_test_packages=(
   e2fsprogs mount                 # their disks, which lose their power
   pacemaker pacemaker-cli-utils corosync pcs kmod   # a cluster of three machines
   buildah                         # reads the archives of the image
+  chromium fonts-dejavu-core      # opens the page of haricot web
+  prometheus python3-prometheus-client   # read the metrics of haricot web
   "${install_package_packages[@]}" "${install_image_packages[@]}" "${install_release_packages[@]}"
 )
 
@@ -104,6 +107,10 @@ install_npm_clients() {
 
 install_npm_schemas() {
   install_npm "the schemas of Kubernetes" "$install_root/tests/packaging/node"
+}
+
+install_npm_browser() {
+  install_npm "what drives a browser" "$install_root/tests/web/page/node"
 }
 
 # install_npm WHAT FOLDER: what the lock file there says. node_modules keeps a copy of the lock file it

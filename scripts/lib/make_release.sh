@@ -91,7 +91,8 @@ make_rpm() {
   echo "== packing for amd64: rpm" >&2
   installed_into "$root" "$work/programs/amd64-dynamic" -DCMAKE_INSTALL_PREFIX=/usr \
     -DCMAKE_INSTALL_DOCDIR=share/doc/haricot -DHARICOT_REPLACE_BEANSTALKD=ON \
-    -DHARICOT_UNIT_DIR=/usr/lib/systemd/system -DHARICOT_DEFAULT_FILE=/etc/sysconfig/beanstalkd
+    -DHARICOT_UNIT_DIR=/usr/lib/systemd/system -DHARICOT_DEFAULT_FILE=/etc/sysconfig/beanstalkd \
+    -DHARICOT_WEB_DEFAULT_FILE=/etc/sysconfig/haricot-web
   install -D -m 644 packaging/rpm/beanstalkd.sysconfig "$root/etc/sysconfig/beanstalkd"
   install -d "$root/var/lib/beanstalkd"
   gzip -9n "$root"/usr/share/man/man?/*

@@ -19,6 +19,7 @@ def events_of_sources():
     found = {}
     paths = [documents.ROOT / "src" / "main.cpp"]
     paths += sorted((documents.ROOT / "src").glob("*/*.cpp"))
+    paths += sorted((documents.ROOT / "src" / "web").glob("*/*.cpp"))
     calls = 0
     for path in paths:
         text = path.read_text(encoding="utf-8")

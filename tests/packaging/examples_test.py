@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """That the examples for container platforms fit together, and fit the image and the server.
 
-    examples_test.py PROJECT HARICOTD
+    examples_test.py PROJECT HARICOTD HARICOT
 """
 
 import os
@@ -19,7 +19,7 @@ except ImportError:
     print("skipped: Python's yaml is missing")
     sys.exit(77)
 
-PROJECT, HARICOTD = pathlib.Path(sys.argv[1]), sys.argv[2]
+PROJECT, HARICOTD, HARICOT = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 HOME, PORT, USER, PING = "/var/lib/beanstalkd", 11300, 11300, ["/usr/bin/haricot", "ping"]
 VERSION = re.search(r"project\(haricot VERSION ([\d.]+)", (PROJECT / "CMakeLists.txt").read_text())[1]
 
@@ -38,10 +38,19 @@ class Example(unittest.TestCase):
         self.assertEqual(result.returncode, 5, "a wrong flag would not have been seen")
 
 
+    def check_console(self, arguments):
+        """The program takes them all, and allows no changes."""
+        self.assertNotIn("--allow-changes", arguments)
+        result = subprocess.run([HARICOT, "web", *arguments, "--help"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        result = subprocess.run([HARICOT, "web", *arguments, "--nonsense"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 5, "a wrong flag would not have been seen")
+
+
 class Compose(Example):
     def setUp(self):
         (self.file,) = documents("docker-compose.yaml")
-        (self.service,) = self.file["services"].values()
+        self.service, self.web = (self.file["services"][name] for name in ("beanstalk", "web"))
 
     def test_it_runs_the_image_of_this_version(self):
         self.assertEqual(self.service["image"], f"haricot:{VERSION}")
@@ -59,11 +68,22 @@ class Compose(Example):
         self.assertEqual(self.service["healthcheck"]["test"], ["CMD", *PING])
 
 
+    def test_the_console_is_read_only_and_for_this_machine(self):
+        self.assertEqual(self.web["image"], f"haricot:{VERSION}")
+        self.assertEqual(self.web["entrypoint"], ["/usr/bin/haricot", "web"])
+        self.assertEqual(self.web["ports"], ["127.0.0.1:11380:11380"])
+        self.check_console(self.web["command"])
+        self.assertEqual(self.web["command"][-1], f"beanstalk:{PORT}")
+
+
 class Kubernetes(Example):
     def setUp(self):
         self.objects = documents("kubernetes.yaml")
         (self.set,) = [o for o in self.objects if o["kind"] == "StatefulSet"]
-        self.services = {o["metadata"]["name"]: o["spec"] for o in self.objects if o["kind"] == "Service"}
+        services = {o["metadata"]["name"]: o["spec"] for o in self.objects if o["kind"] == "Service"}
+        self.web_service = services.pop("beanstalk-web")
+        self.services = services
+        (self.web,) = [o["spec"] for o in self.objects if o["kind"] == "Deployment"]
         self.pod = self.set["spec"]["template"]
         (self.container,) = self.pod["spec"]["containers"]
 
@@ -122,6 +142,31 @@ class Kubernetes(Example):
     def test_the_probes_are_the_tool(self):
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
             self.assertEqual(self.container[probe]["exec"]["command"], PING, probe)
+
+
+    def test_the_console_has_its_probes_its_token_and_its_labels(self):
+        pod = self.web["template"]
+        (container,) = pod["spec"]["containers"]
+        self.assertEqual((container["image"], container["command"]), (f"haricot:{VERSION}", ["/usr/bin/haricot", "web"]))
+        self.check_console(container["args"])
+        self.assertEqual(self.web["selector"]["matchLabels"], pod["metadata"]["labels"])
+        self.assertEqual(self.web_service["selector"], pod["metadata"]["labels"])
+        (port,) = container["ports"]
+        self.assertEqual(pod["metadata"]["annotations"]["prometheus.io/port"], str(port["containerPort"]))
+        self.assertEqual(self.web_service["ports"][0]["targetPort"], port["name"])
+        self.assertEqual(container["readinessProbe"]["httpGet"], {"path": "/readyz", "port": port["name"]})
+        self.assertEqual(container["livenessProbe"]["httpGet"], {"path": "/healthz", "port": port["name"]})
+        (mount,), (volume,) = container["volumeMounts"], pod["spec"]["volumes"]
+        self.assertIn(f"{mount['mountPath']}/token", container["args"])
+        self.assertEqual(volume["secret"]["defaultMode"] & 0o007, 0, "the program refuses what all may read")
+
+    def test_workers_are_scaled_by_the_queue(self):
+        (scaled,) = documents("keda.yaml")
+        (trigger,) = scaled["spec"]["triggers"]
+        self.assertEqual(trigger["type"], "beanstalkd")
+        self.assertEqual(trigger["metadata"]["server"], f"beanstalk:{PORT}")
+        # KEDA wants words, not numbers.
+        self.assertTrue(all(isinstance(value, str) for value in trigger["metadata"].values()))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,10 @@ with socket.create_connection(("127.0.0.1", 11300), timeout=60) as server:
     while piece := server.recv(65536): answer += piece
 sys.stdout.buffer.write(answer)
 """
+LOOK = """
+import urllib.request
+print(urllib.request.urlopen("http://127.0.0.1:11380/healthz", timeout=60).status)
+"""
 ENTER = """
 mount --make-rprivate /
 ip link set lo up
@@ -215,6 +219,16 @@ class Container(unittest.TestCase):
         result = self.tool("ping", "127.0.0.1:11399")
         self.assertNotEqual(result.returncode, 0)
         self.assertEqual(self.end(signal.SIGTERM), 0)
+
+    def test_the_console_is_in_it(self):
+        self.run_image()
+        words = ["nsenter", f"--target={self.inner()}", "--net", "--pid", "chroot",
+                 f"--userspec={self.image.config['User']}", str(self.image.root), "/usr/bin/haricot", "web"]
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as console:
+            self.assertTrue(eventually(lambda: self.within([sys.executable, "-c", LOOK]).stdout == b"200\n"))
+            self.assertIsNone(console.poll())
+            # It goes with the container.
+            self.assertEqual(self.end(signal.SIGTERM), 0)
 
     def test_processes_that_others_leave_behind_do_not_stay(self):
         self.run_image()

@@ -59,7 +59,8 @@ class Install(unittest.TestCase):
         root = self.install("-DHARICOT_REPLACE_BEANSTALKD=ON")
         files = self.files(root)
         for name in ("bin/beanstalkd", "share/man/man1/beanstalkd.1", "lib/systemd/system/beanstalkd.service",
-                     "lib/systemd/system/beanstalkd.socket", "lib/ocf/resource.d/haricot/haricotd"):
+                     "lib/systemd/system/beanstalkd.socket", "lib/systemd/system/haricot-web.service",
+                     "lib/ocf/resource.d/haricot/haricotd"):
             self.assertIn("usr/local/" + name, files)
         self.assertTrue(os.access(root / "usr/local/lib/ocf/resource.d/haricot/haricotd", os.X_OK))
         link = root / "usr/local/bin/beanstalkd"
@@ -73,6 +74,8 @@ class Install(unittest.TestCase):
             self.assertEqual(result.stderr, f"Try {name} --help.\n{name}: unknown flag: --nonsense\n")
         unit = (root / "usr/local/lib/systemd/system/beanstalkd.service").read_text()
         self.assertIn("\nExecStart=/usr/local/bin/beanstalkd ", unit)
+        unit = (root / "usr/local/lib/systemd/system/haricot-web.service").read_text()
+        self.assertIn("\nExecStart=/usr/local/bin/haricot web ", unit)
         self.assertNotIn("@", unit.replace("@system-service", "").replace("@privileged", "").replace("@resources", ""))
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """That systemd takes the units as they are, and what it thinks of the sandbox.
 
-    units_test.py HARICOTD FOLDER_OF_UNITS
+    units_test.py HARICOTD HARICOT FOLDER_OF_UNITS
 """
 
 import os
@@ -13,7 +13,8 @@ import sys
 import tempfile
 import unittest
 
-HARICOTD, UNITS = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
+HARICOTD, HARICOT = (os.path.abspath(word) for word in sys.argv[1:3])
+UNITS = pathlib.Path(sys.argv[3])
 EXPOSURE_MAX = 15  # In tenths: 1.5.
 
 
@@ -70,6 +71,35 @@ class Units(unittest.TestCase):
         for key in ("PrivateTmp", "ProtectHome", "IPAddressDeny", "PrivateNetwork", "RootDirectory"):
             self.assertEqual(self.values(key), [], key)
         self.assertIn("AF_UNIX", self.values("RestrictAddressFamilies")[0])
+
+
+class WebUnit(unittest.TestCase):
+    """The console's unit."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.unit = pathlib.Path(folder.name, "haricot-web.service")
+        text = (UNITS / "haricot-web.service").read_text()
+        self.unit.write_text(re.sub(r"^ExecStart=\S+/haricot ", f"ExecStart={HARICOT} ", text, flags=re.MULTILINE))
+
+    def test_verify_is_clean(self):
+        result = analyze("verify", "--man=no", str(self.unit))
+        ours = [line for line in (result.stdout + result.stderr).splitlines() if "haricot" in line]
+        self.assertEqual((result.returncode, ours), (0, []), result.stderr)
+
+    def test_it_is_as_tight_as_the_servers(self):
+        result = analyze("security", "--offline=true", f"--threshold={EXPOSURE_MAX}", str(self.unit))
+        if "unrecognized option" in result.stderr:
+            self.skipTest("this systemd-analyze cannot judge a file")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_it_runs_the_subcommand_as_nobody(self):
+        text = self.unit.read_text()
+        self.assertIn(f"ExecStart={HARICOT} web $HARICOT_WEB_EXTRA $HARICOT_WEB_SERVERS\n", text)
+        self.assertIn("DynamicUser=yes\n", text)
+        self.assertIn("Type=notify\n", text)
+        self.assertNotIn("User=root", text)
 
 
 if __name__ == "__main__":

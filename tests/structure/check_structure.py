@@ -19,6 +19,7 @@ LAYERS = {
     "service": {"base", "queue", "protocol", "binlog"},
     "os": {"base", "queue", "protocol", "binlog", "service"},
     "tool": {"base", "queue", "protocol", "binlog", "service", "os"},
+    "web": {"base", "protocol", "os", "tool"},
 }
 # The folders of the tool: the folders that each may include beside itself, and the layers it may use.
 FOLDERS = {
@@ -30,6 +31,18 @@ FOLDERS = {
     "work": ({"cli", "client"}, {"base", "protocol", "os"}),
     "binlog": ({"cli"}, {"base", "queue", "binlog", "os"}),
 }
+# The folders of `haricot web`: the folders that each may include beside itself, the layers it may use, and the folders
+# of the tool. The subcommand, the files of src/web itself, may include all of them.
+WEB_FOLDERS = {
+    "http": (set(), {"base"}, set()),
+    "observe": (set(), {"base", "protocol", "os"}, {"cli", "client"}),
+    "history": ({"observe"}, {"base"}, {"client"}),
+    "api": ({"http", "history", "observe"}, {"base", "protocol"}, {"cli", "client"}),
+    "metrics": ({"http", "history", "observe"}, {"base", "protocol"}, {"cli", "client"}),
+    "page": ({"http"}, {"base"}, set()),
+    "serve": ({"http"}, {"base", "os"}, set()),
+}
+WEB_FRONT = {"web", "web_options", "web_run"}
 # The folders of the binlog, and the folders that each may include beside itself and beside what is shared and stands
 # in none. The front, and the opening of a folder, where reading meets writing, may include all.
 BINLOG_FOLDERS = {
@@ -72,7 +85,9 @@ PARTS_FRONTS = {"binlog": "haricot/binlog/binlog.hpp", "queue": "haricot/queue/e
 TOP = "main"  # These may include anything.
 TOP_FILES = {"src/main.cpp", "src/haricot.cpp"}
 # Where the system may be called, and headers stay beside their sources.
-OUTER = {"os", "tool"}
+OUTER = {"os", "tool", "web"}
+# Rooms in there that make no system call all the same.
+PURE_ROOMS = ("src/web/http/", "src/web/history/", "src/web/api/", "src/web/metrics/", "src/web/page/")
 
 # What only the outer layers and the top may include: whatever leads to a system call, a clock or a thread.
 OS_HEADERS = re.compile(
@@ -180,6 +195,25 @@ def check_folder(folder, name):
     return None if is_good else f'tool/{folder} may not include "{name}"'
 
 
+def web_folder_of(name):
+    """The folder of a file of `haricot web` below src/, such as web/http/request.hpp; None if it is in none."""
+    parts = pathlib.PurePosixPath(name).parts
+    return parts[1] if len(parts) == 3 and parts[0] == "web" and parts[1] in WEB_FOLDERS else None
+
+
+def check_web_folder(folder, name):
+    """What is wrong with an include in a folder of `haricot web`; None if nothing is."""
+    folders, layers, tools = WEB_FOLDERS[folder]
+    wanted = layer_of_include(name)
+    if wanted == "web":
+        is_good = web_folder_of(name) == folder or web_folder_of(name) in folders
+    elif wanted == "tool":
+        is_good = folder_of(name) in tools
+    else:
+        is_good = wanted in layers
+    return None if is_good else f'web/{folder} may not include "{name}"'
+
+
 def binlog_folder_of(name):
     """The folder of a file of the binlog below src/ or include/haricot/: empty if it stands in none; None if it
     is no file of the binlog."""
@@ -249,6 +283,10 @@ def check_file(path, text):
         return [f"{path}: is in no folder of the binlog"]
     if layer == "tool" and path.startswith("src/") and folder is None:
         return [f"{path}: is in no folder of the tool"]
+    web_folder = web_folder_of(path.removeprefix("src/")) if layer == "web" else None
+    is_front = pathlib.PurePosixPath(path).parent.as_posix() == "src/web" and pathlib.PurePosixPath(path).stem in WEB_FRONT
+    if layer == "web" and web_folder is None and not is_front:
+        return [f"{path}: is in no folder of haricot web"]
     part = part_of(path)
     findings = []
     for number, is_quoted, name in includes_of(text):
@@ -259,6 +297,10 @@ def check_file(path, text):
             wrong = check_part(part, name)
         if not wrong and folder and is_quoted:
             wrong = check_folder(folder, name)
+        if not wrong and web_folder and is_quoted:
+            wrong = check_web_folder(web_folder, name)
+        if not wrong and path.startswith(PURE_ROOMS) and not is_quoted and OS_HEADERS.match(name):
+            wrong = f"<{name}> belongs to web/serve or web/observe"
         if wrong:
             findings.append(f"{path}:{number}: {wrong}")
     if path.startswith("include/") and layer in OUTER:

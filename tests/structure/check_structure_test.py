@@ -146,6 +146,29 @@ class Includes(unittest.TestCase):
             self.assertLessEqual(layers, checker.LAYERS["tool"], folder)
             known.add(folder)
 
+    def test_a_room_of_the_web_may_include_what_its_row_allows(self):
+        self.allowed("src/web/serve/x.cpp", '#include "web/http/request.hpp"', '#include "os/poller.hpp"',
+                     "#include <unistd.h>")
+        self.allowed("src/web/api/x.cpp", '#include "web/observe/x.hpp"', '#include "tool/client/stats_text.hpp"')
+        self.allowed("src/web/web.cpp", '#include "web/serve/x.hpp"', '#include "web/api/x.hpp"')
+        for folder, name in (("http", "web/serve/x.hpp"), ("observe", "web/http/x.hpp"), ("api", "web/serve/x.hpp"),
+                             ("serve", "web/observe/x.hpp"), ("page", "web/observe/x.hpp"), ("http", "os/clock.hpp"),
+                             ("serve", "tool/client/x.hpp"), ("api", "tool/top/x.hpp"), ("http", "web/x.hpp")):
+            self.refused(f"src/web/{folder}/x.cpp", f'#include "{name}"', f"web/{folder} may not include")
+        self.refused("src/web/api/x.cpp", '#include "haricot/queue/engine.hpp"', "web may not include")
+        self.refused("src/tool/cli/x.cpp", '#include "web/http/request.hpp"', "may not include")
+        self.refused("src/web/http/x.cpp", "#include <unistd.h>", "belongs to web/serve")
+        for path in ("src/web/x.cpp", "src/web/attic/x.cpp", "src/web/http/deep/x.cpp"):
+            self.assertEqual(findings(path, ""), [f"{path}: is in no folder of haricot web"])
+
+    def test_the_rooms_of_the_web_have_no_circle(self):
+        known = set()
+        for folder, (others, layers, tools) in checker.WEB_FOLDERS.items():
+            self.assertLessEqual(others, known, folder)
+            self.assertLessEqual(layers, checker.LAYERS["web"], folder)
+            self.assertLessEqual(tools, set(checker.FOLDERS), folder)
+            known.add(folder)
+
     def test_a_file_outside_the_folders_is_seen(self):
         for path in ("src/tool/x.cpp", "src/tool/attic/x.cpp", "src/tool/cli/deep/x.cpp"):
             self.assertEqual(findings(path, ""), [f"{path}: is in no folder of the tool"])

@@ -3,10 +3,11 @@
 
 const fs = require("fs");
 const { Service } = require("kubernetes-models/v1/Service");
+const { Deployment } = require("kubernetes-models/apps/v1/Deployment");
 const { StatefulSet } = require("kubernetes-models/apps/v1/StatefulSet");
 const { parseAllDocuments } = require("yaml");
 
-const models = { "v1 Service": Service, "apps/v1 StatefulSet": StatefulSet };
+const models = { "v1 Service": Service, "apps/v1 Deployment": Deployment, "apps/v1 StatefulSet": StatefulSet };
 
 function complaint(object) {
   const Model = models[`${object.apiVersion} ${object.kind}`];

@@ -186,6 +186,35 @@ not grep -q 'Connection refused' /scenario/refused
 systemctl disable --now beanstalkd.socket 2>/dev/null
 systemctl restart "$unit"
 
+step "the console is not enabled, and runs where somebody starts it"
+web_status() {
+  (
+    exec 5<>/dev/tcp/127.0.0.1/11380
+    printf 'GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n' "$1" >&5
+    read -r _ status _ <&5
+    echo "$status"
+  ) 2>/dev/null
+}
+equal "enabled" "$(systemctl is-enabled haricot-web || true)" disabled
+not web_status /healthz
+systemctl start haricot-web
+equal "healthy" "$(web_status /healthz)" 200
+not grep -q "^Uid:.*\b0\b" "/proc/$(systemctl show -P MainPID haricot-web)/status"
+umask 077
+echo a-token-of-some-length >/etc/haricot-web.token
+mkdir -p /etc/systemd/system/haricot-web.service.d
+cat >/etc/systemd/system/haricot-web.service.d/token.conf <<'EOT'
+[Service]
+LoadCredential=token:/etc/haricot-web.token
+Environment="HARICOT_WEB_EXTRA=--listen 0.0.0.0 --token-file %d/token"
+EOT
+umask 022
+systemctl daemon-reload
+systemctl restart haricot-web
+equal "without the token" "$(web_status /login) $(web_status /logout)" "200 405"
+systemctl reload haricot-web
+systemctl stop haricot-web
+
 step "beanstalkd comes back"
 before=$(stat_of current-jobs-ready)
 install beanstalkd

@@ -1,0 +1,267 @@
+#include "web/api/actions.hpp"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tool/client/put_tags.hpp"
+#include "tool/client/stats_text.hpp"
+#include "web/api/action_request.hpp"
+#include "web/api/answer.hpp"
+#include "web/api/job_move.hpp"
+#include "web/api/jobs.hpp"
+
+namespace haricot::web {
+namespace {
+
+// A server that frees or kicks very many jobs answers when it is done with all.
+constexpr Duration kLongPatience = Duration::seconds(300);
+// A piece of what is a loop on plain beanstalkd.
+constexpr Duration kPieceTime = Duration::milliseconds(200);
+
+// More than what stats-job tells.
+constexpr std::uint64_t kReportBytes = 4096;
+
+// What an action has come to.
+struct Outcome {
+  std::uint16_t status = 200;
+  std::uint64_t done = 0;
+  std::uint64_t not_found = 0;
+  bool goes_on = false;      // It has done a piece, and is to be asked for again.
+  std::string message = {};  // Of a status that is not 200: why.
+};
+
+Outcome lost() {
+  return {.status = 502, .message = "the server does not answer"};
+}
+
+Outcome refused(const tool::Response& answer) {
+  const bool is_unknown =
+      answer.code == ReplyCode::unknown_command || answer.code == ReplyCode::bad_format;
+  if (is_unknown) return {.status = 501, .message = "this server has no such command"};
+  return {.status = 502, .message = "the server answers: " + answer.line};
+}
+
+Outcome lacks(std::string_view what) {
+  return {.status = 501, .message = "this server has no " + std::string(what)};
+}
+
+Outcome no_tube() {
+  return {.status = 404, .message = "the server has no such tube"};
+}
+
+// Asks the same of each job. An answer with this code means that it is done.
+Part<Outcome> act_on_each(Server& server, std::string command,
+                          const std::vector<std::uint64_t>& ids, ReplyCode done) {
+  std::vector<std::string> commands;
+  commands.reserve(ids.size());
+  for (const std::uint64_t id : ids) {
+    commands.push_back(command + " " + std::to_string(id) + "\r\n");
+  }
+  Outcome outcome;
+  Server::Take take = [&outcome, done](std::size_t, const tool::Answer& answer) {
+    if (answer.code == done) {
+      ++outcome.done;
+    } else if (answer.code == ReplyCode::not_found) {
+      ++outcome.not_found;
+    } else if (outcome.status == 200) {
+      outcome = refused({answer.code, 0, std::string(answer.line), {}});
+    }
+  };
+  const bool is_there = co_await server.ask_all(std::move(commands), std::move(take), 0);
+  co_return is_there ? std::move(outcome) : lost();
+}
+
+Part<Outcome> kick(Server& server, const ActionRequest& request) {
+  // To use a tube that is not there would make it.
+  const auto tube = co_await server.ask("stats-tube " + request.tube + "\r\n");
+  if (!tube) co_return lost();
+  if (tube->code == ReplyCode::not_found) co_return no_tube();
+  std::vector<std::string> commands;
+  commands.push_back("kick " + std::to_string(request.count) + "\r\n");
+  const Server::Responses told =
+      co_await server.ask_together(in_tube(request.tube, std::move(commands)), 0, kLongPatience);
+  if (!told) co_return lost();
+  const tool::Response& answer = (*told)[1];
+  if (answer.code != ReplyCode::kicked) co_return refused(answer);
+  co_return Outcome{.done = answer.number};
+}
+
+Part<Outcome> pause(Server& server, const ActionRequest& request) {
+  const auto answer = co_await server.ask("pause-tube " + request.tube + " " +
+                                          std::to_string(request.seconds) + "\r\n");
+  if (!answer) co_return lost();
+  if (answer->code == ReplyCode::not_found) co_return no_tube();
+  if (answer->code != ReplyCode::paused) co_return refused(*answer);
+  co_return Outcome{.done = 1};
+}
+
+// Each job is reserved and then buried, with the priority that it has.
+Part<Outcome> bury(Server& server, const ActionRequest& request) {
+  if (!server.facts().has_reserve_job()) co_return lacks("reserve-job");
+  std::vector<std::string> commands;
+  for (const std::uint64_t id : request.ids) {
+    commands.push_back("stats-job " + std::to_string(id) + "\r\n");
+  }
+  Outcome outcome;
+  std::vector<std::string> acts;
+  Server::Take look = [&](std::size_t index, const tool::Answer& answer) {
+    const auto stats = tool::StatsText::parse(answer.body);
+    if (answer.code != ReplyCode::ok || !stats) {
+      ++outcome.not_found;
+      return;
+    }
+    const std::string* state = stats->find("state");
+    if (state != nullptr && *state == "buried") {
+      ++outcome.done;
+      return;
+    }
+    const std::string id = std::to_string(request.ids[index]);
+    acts.push_back("reserve-job " + id + "\r\n");
+    acts.push_back("bury " + id + " " + std::to_string(stats->number("pri").value_or(0)) + "\r\n");
+  };
+  const bool is_there = co_await server.ask_all(std::move(commands), std::move(look), kReportBytes);
+  if (!is_there) co_return lost();
+  Server::Take take = [&outcome](std::size_t index, const tool::Answer& answer) {
+    if (index % 2 == 0) return;  // What was not reserved is not found then.
+    if (answer.code == ReplyCode::buried) {
+      ++outcome.done;
+    } else {
+      ++outcome.not_found;
+    }
+  };
+  const bool is_done = co_await server.ask_all(std::move(acts), std::move(take), 0);
+  co_return is_done ? std::move(outcome) : lost();
+}
+
+// Deletes the next jobs again and again, for a while.
+Part<Outcome> flush_by_peeking(Server& server, const ActionRequest& request) {
+  std::vector<std::string> peeks;
+  for (const std::string_view state : {"ready", "delayed", "buried"}) {
+    if (request.state.empty() || request.state == state) {
+      peeks.push_back("peek-" + std::string(state) + "\r\n");
+    }
+  }
+  Outcome outcome;
+  const Instant until = Observer::now() + kPieceTime;
+  while (Observer::now() < until) {
+    std::vector<std::uint64_t> ids;
+    Server::Take take = [&ids](std::size_t, const tool::Answer& answer) {
+      if (answer.code == ReplyCode::found) ids.push_back(answer.number);
+    };
+    const bool is_there = co_await server.ask_all(in_tube(request.tube, peeks), std::move(take), 0);
+    if (!is_there) co_return lost();
+    if (ids.empty()) co_return outcome;
+    const Outcome deleted = co_await act_on_each(server, "delete", ids, ReplyCode::deleted);
+    if (deleted.status != 200) co_return deleted;
+    outcome.done += deleted.done;
+  }
+  outcome.goes_on = true;
+  co_return outcome;
+}
+
+Part<Outcome> flush(Server& server, const ActionRequest& request) {
+  if (!server.facts().can("flush-tube")) {
+    const auto tube = co_await server.ask("stats-tube " + request.tube + "\r\n");
+    if (!tube) co_return lost();
+    if (tube->code == ReplyCode::not_found) co_return no_tube();
+    co_return co_await flush_by_peeking(server, request);
+  }
+  const std::string state = request.state.empty() ? std::string() : " " + request.state;
+  const auto answer =
+      co_await server.ask("flush-tube " + request.tube + state + "\r\n", 0, kLongPatience);
+  if (!answer) co_return lost();
+  if (answer->code == ReplyCode::not_found) co_return no_tube();
+  if (answer->code != ReplyCode::flushed) co_return refused(*answer);
+  co_return Outcome{.done = answer->number};
+}
+
+Part<Outcome> move(Server& server, const ActionRequest& request) {
+  if (!server.facts().has_reserve_job()) co_return lacks("reserve-job");
+  Outcome outcome;
+  std::uint64_t stayed = 0;
+  for (const std::uint64_t id : request.ids) {
+    const std::optional<Moved> moved = co_await move_job(server, id, request.to);
+    if (!moved) co_return lost();
+    outcome.done += *moved == Moved::yes ? 1U : 0U;
+    outcome.not_found += *moved == Moved::gone ? 1U : 0U;
+    stayed += *moved == Moved::stayed ? 1U : 0U;
+  }
+  if (stayed > 0) outcome.message = std::to_string(stayed) + " stayed where they were";
+  co_return outcome;
+}
+
+Part<Outcome> put(Server& server, const ActionRequest& request) {
+  std::vector<std::string> commands;
+  commands.push_back(tool::put_line({.priority = request.priority,
+                                     .delay_s = request.delay,
+                                     .ttr_s = request.ttr,
+                                     .body_bytes = request.body.size()},
+                                    {}) +
+                     request.body + "\r\n");
+  const Server::Responses told =
+      co_await server.ask_together(in_tube(request.tube, std::move(commands)));
+  if (!told) co_return lost();
+  const tool::Response& answer = (*told)[1];
+  if (answer.code != ReplyCode::inserted) co_return refused(answer);
+  co_return Outcome{.done = 1, .message = "job " + std::to_string(answer.number)};
+}
+
+Part<Outcome> act(Server& server, const ActionRequest& request) {
+  switch (request.action) {
+    case Action::kick:
+      co_return co_await kick(server, request);
+    case Action::kick_job:
+      co_return co_await act_on_each(server, "kick-job", request.ids, ReplyCode::kicked_job);
+    case Action::pause:
+      co_return co_await pause(server, request);
+    case Action::bury:
+      co_return co_await bury(server, request);
+    case Action::delete_jobs:
+      co_return co_await act_on_each(server, "delete", request.ids, ReplyCode::deleted);
+    case Action::flush:
+      co_return co_await flush(server, request);
+    case Action::move:
+      co_return co_await move(server, request);
+    case Action::put:
+      co_return co_await put(server, request);
+  }
+  co_return Outcome{};
+}
+
+}  // namespace
+
+Task answer_action(Observer& observer, std::shared_ptr<Exchange> exchange) {
+  if (!exchange->request().may_change) {
+    refuse(*exchange, 403, "changes are not allowed here");
+    co_return;
+  }
+  std::string error;
+  const std::optional<ActionRequest> request = ActionRequest::read(exchange->request().body, error);
+  if (!request) {
+    refuse(*exchange, 400, error);
+    co_return;
+  }
+  Server* server = observer.find(request->server);
+  if (server == nullptr) {
+    refuse(*exchange, 404, "no server of this name is watched");
+    co_return;
+  }
+  exchange->log_action(name_of(request->action), request->server, request->words());
+  const Outcome outcome = co_await act(*server, *request);
+  if (outcome.status != 200) {
+    refuse(*exchange, outcome.status, outcome.message);
+    co_return;
+  }
+  answer(*exchange, JsonText()
+                        .add("done", outcome.done)
+                        .add("not_found", outcome.not_found)
+                        .add("message", outcome.message)
+                        .add("goes_on", outcome.goes_on)
+                        .take());
+}
+
+}  // namespace haricot::web

@@ -1,0 +1,63 @@
+// /api and the probes of health: JSON for the page, and for scripts (docs/web.md, API).
+//
+// What the last samples say is answered at once. What only the server knows now is asked, and
+// answered in a later turn.
+
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "haricot/base/time.hpp"
+#include "web/api/events.hpp"
+#include "web/history/history.hpp"
+#include "web/http/exchange.hpp"
+#include "web/http/route.hpp"
+#include "web/observe/observer.hpp"
+
+namespace haricot::web {
+
+class Api final {
+ public:
+  // What is borrowed outlives it. `about` is what the page is told; whether a request may change
+  // something, the request says itself.
+  Api(Observer& observer, const History& history, About about)
+      : observer_(observer),
+        history_(history),
+        about_(std::move(about)),
+        events_(observer, about_) {}
+
+  std::vector<Route> routes();
+  // For the streams of events.
+  Instant next_event() const { return events_.next_event(); }
+  void advance(Instant now) { events_.advance(now); }
+
+ private:
+  using Shared = std::shared_ptr<Exchange>;
+  template <auto kHandler>
+  Route row(Method method, std::string_view path);
+
+  void serve_health(const Shared& exchange);
+  void serve_readiness(const Shared& exchange);
+  void serve_servers(const Shared& exchange);
+  void serve_history(const Shared& exchange);
+  void serve_events(Shared exchange);
+  void serve_tubes(Shared exchange);
+  void serve_tube(Shared exchange);
+  void serve_jobs(Shared exchange);
+  void serve_job(Shared exchange);
+  void serve_search(Shared exchange);
+  void serve_action(Shared exchange);
+
+  // The server that a request names, or the only one. Null: it is answered that there is none.
+  Server* server_of(Exchange& exchange);
+
+  Observer& observer_;
+  const History& history_;
+  About about_;
+  Events events_;
+};
+
+}  // namespace haricot::web

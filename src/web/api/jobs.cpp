@@ -1,0 +1,147 @@
+#include "web/api/jobs.hpp"
+
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "haricot/base/json.hpp"
+#include "tool/client/job_page.hpp"
+#include "web/api/answer.hpp"
+#include "web/api/job_json.hpp"
+#include "web/api/parameters.hpp"
+
+namespace haricot::web {
+namespace {
+
+constexpr std::array<std::string_view, 3> kNext = {"ready", "delayed", "buried"};
+
+std::string job_json(const tool::StatsText& stats, std::uint64_t bytes, std::string_view body) {
+  JsonText json;
+  add_job(json, stats, bytes);
+  json.add_json("body_base64", json_base64(body)).add("is_cut", body.size() < bytes);
+  return json.take();
+}
+
+// "FOUND 17 5" says how many bytes the whole body has.
+std::uint64_t bytes_of(const tool::Response& found) {
+  ReplyLine line;
+  return read_reply_line(found.line, line) ? line.body_bytes : 0;
+}
+
+}  // namespace
+
+std::vector<std::string> in_tube(const std::string& tube, std::vector<std::string> commands) {
+  commands.insert(commands.begin(), "use " + tube + "\r\n");
+  commands.emplace_back("use default\r\n");
+  return commands;
+}
+
+Part<MaybeJob> ask_job(Server& server, std::uint64_t id) {
+  const bool has_pages = server.facts().can("scan-jobs");
+  const std::string command = has_pages ? "scan-jobs " + std::to_string(id) + " 1\r\n"
+                                        : "stats-job " + std::to_string(id) + "\r\n";
+  const std::optional<tool::Response> told = co_await server.ask(command);
+  if (!told) co_return std::nullopt;
+  if (!has_pages) co_return MaybeJob(tool::StatsText::parse(told->body));
+  std::optional<tool::JobPage> page = tool::parse_job_page(told->body);
+  const bool is_there = page && !page->jobs.empty() && page->jobs.front().number("id") == id;
+  if (!is_there) co_return MaybeJob(std::optional<tool::StatsText>());
+  co_return MaybeJob(std::move(page->jobs.front()));
+}
+
+Part<std::optional<std::string>> next_jobs_json(Server& server, std::string tube) {
+  std::vector<std::string> peeks;
+  peeks.reserve(kNext.size());
+  for (const std::string_view state : kNext) {
+    peeks.push_back("peek-" + std::string(state) + "\r\n");
+  }
+  const Server::Responses found =
+      co_await server.ask_together(in_tube(tube, std::move(peeks)), kBodyBytesShown);
+  if (!found) co_return std::nullopt;
+  JsonText next;
+  for (std::size_t i = 0; i < kNext.size(); ++i) {
+    const tool::Response& answer = (*found)[i + 1];
+    std::optional<tool::StatsText> stats;
+    if (answer.code == ReplyCode::found) {
+      const MaybeJob job = co_await ask_job(server, answer.number);
+      if (!job) co_return std::nullopt;
+      stats = *job;
+    }
+    next.add_json(kNext[i], stats ? job_json(*stats, bytes_of(answer), answer.body) : "null");
+  }
+  co_return next.take();
+}
+
+Task answer_jobs(Server& server, std::shared_ptr<Exchange> exchange) {
+  Parameters parameters(exchange->request());
+  const std::string tube = parameters.wanted_tube("tube");
+  std::string state = parameters.state("state");
+  if (state.empty()) state = "ready";
+  if (state == "reserved") parameters.complain("no server lists reserved jobs");
+  const std::uint64_t count = parameters.number("count", 100, tool::kPageJobsMax);
+  if (count == 0) parameters.complain("count is 0");
+  if (!parameters.error().empty()) {
+    refuse(*exchange, 400, parameters.error());
+    co_return;
+  }
+  if (!server.facts().can("list-jobs")) {
+    refuse(*exchange, 501, "this server cannot list its jobs");
+    co_return;
+  }
+  const std::string command =
+      "list-jobs " + tube + " " + state + " " + std::to_string(count) + "\r\n";
+  const std::optional<tool::Response> told = co_await server.ask(command);
+  if (!told) {
+    refuse_lost(*exchange);
+    co_return;
+  }
+  if (told->code == ReplyCode::not_found) {
+    refuse(*exchange, 404, "the server has no such tube");
+    co_return;
+  }
+  const std::optional<tool::JobPage> page = tool::parse_job_page(told->body);
+  if (!page) {
+    refuse(*exchange, 502, "the server answers: " + told->line);
+    co_return;
+  }
+  std::string list = "[";
+  for (const tool::StatsText& job : page->jobs) {
+    if (list.size() > 1) list += ',';
+    JsonText json;
+    add_job(json, job, std::nullopt);
+    list += json.take();
+  }
+  answer(*exchange, JsonText().add_json("jobs", list + "]").take());
+}
+
+Task answer_job(Server& server, std::shared_ptr<Exchange> exchange) {
+  Parameters parameters(exchange->request());
+  const std::optional<std::uint64_t> id = parameters.optional_number("id");
+  if (!id) parameters.complain("id is missing");
+  const std::uint64_t bytes = parameters.number("bytes", kBodyBytesShown, 1024 * 1024);
+  if (!parameters.error().empty()) {
+    refuse(*exchange, 400, parameters.error());
+    co_return;
+  }
+  const std::optional<tool::Response> found =
+      co_await server.ask("peek " + std::to_string(*id) + "\r\n", bytes);
+  if (!found) {
+    refuse_lost(*exchange);
+    co_return;
+  }
+  MaybeJob job;
+  if (found->code == ReplyCode::found) {
+    job = co_await ask_job(server, *id);
+    if (!job) {
+      refuse_lost(*exchange);
+      co_return;
+    }
+  }
+  if (!job || !*job) {
+    refuse(*exchange, 404, "the server has no such job");
+    co_return;
+  }
+  answer(*exchange, job_json(**job, bytes_of(*found), found->body));
+}
+
+}  // namespace haricot::web

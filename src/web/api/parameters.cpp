@@ -1,0 +1,55 @@
+#include "web/api/parameters.hpp"
+
+#include <limits>
+
+#include "haricot/base/name_bytes.hpp"
+#include "haricot/base/number.hpp"
+
+namespace haricot::web {
+
+void Parameters::complain(std::string_view what) {
+  if (error_.empty()) error_ = what;
+}
+
+std::uint64_t Parameters::number(std::string_view name, std::uint64_t otherwise,
+                                 std::uint64_t max) {
+  const std::optional<std::string> value = request_.parameter(name);
+  if (!value) return otherwise;
+  const std::optional<std::uint64_t> number = read_number(*value);
+  if (number && *number <= max) return *number;
+  complain(std::string(name) + " is not a number up to " + std::to_string(max));
+  return otherwise;
+}
+
+std::optional<std::uint64_t> Parameters::optional_number(std::string_view name) {
+  if (!request_.parameter(name)) return std::nullopt;
+  return number(name, 0, std::numeric_limits<std::uint64_t>::max());
+}
+
+std::string Parameters::text(std::string_view name) {
+  return request_.parameter(name).value_or(std::string());
+}
+
+std::string Parameters::tube(std::string_view name) {
+  std::string value = text(name);
+  if (value.empty() || is_tube_name(value)) return value;
+  complain(std::string(name) + " is not the name of a tube");
+  return {};
+}
+
+std::string Parameters::wanted_tube(std::string_view name) {
+  std::string value = tube(name);
+  if (value.empty()) complain(std::string(name) + " is missing");
+  return value;
+}
+
+std::string Parameters::state(std::string_view name) {
+  std::string value = text(name);
+  for (const std::string_view known : {"", "ready", "reserved", "delayed", "buried"}) {
+    if (value == known) return value;
+  }
+  complain(std::string(name) + " is not ready, reserved, delayed or buried");
+  return {};
+}
+
+}  // namespace haricot::web

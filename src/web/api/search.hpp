@@ -1,0 +1,32 @@
+// /api/search: one piece of a search over all jobs of a server.
+//
+// A piece looks at some hundred jobs, or takes a fifth of a second. Who wants more asks again from
+// where it has ended; the program keeps nothing of a search.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "web/http/exchange.hpp"
+#include "web/observe/observer.hpp"
+
+namespace haricot::web {
+
+// Where a search over a server goes on that cannot list its jobs: from the number of puts down to
+// 1, then up from there. As text: "down 17 3".
+struct SearchCursor {
+  bool is_up = false;
+  std::uint64_t id = 0;     // The next one to ask for.
+  std::uint64_t found = 0;  // So many jobs were there.
+
+  static std::optional<SearchCursor> read(std::string_view text);
+  std::string text() const;
+};
+
+Task answer_search(Server& server, std::shared_ptr<Exchange> exchange);
+
+}  // namespace haricot::web

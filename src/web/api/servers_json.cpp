@@ -1,0 +1,129 @@
+#include "web/api/servers_json.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "haricot/base/json.hpp"
+#include "web/api/json_text.hpp"
+
+namespace haricot::web {
+namespace {
+
+std::string_view name_of(ServerState state) {
+  switch (state) {
+    case ServerState::unknown:
+      return "unknown";
+    case ServerState::up:
+      return "up";
+    case ServerState::down:
+      return "down";
+  }
+  return {};
+}
+
+double seconds_between(Instant from, Instant to) {
+  return std::max(0.0, static_cast<double>((to - from).count()) / 1e9);
+}
+
+std::string words_json(const std::vector<std::string>& words) {
+  std::string text = "[";
+  for (const std::string& word : words) {
+    if (text.size() > 1) text += ',';
+    text += json_string(word);
+  }
+  return text + "]";
+}
+
+std::string jobs_json(const tool::StatsText& stats) {
+  JsonText jobs;
+  for (const std::string_view state : {"ready", "urgent", "reserved", "delayed", "buried"}) {
+    jobs.add(state, stats.number("current-jobs-" + std::string(state)));
+  }
+  return jobs.take();
+}
+
+std::string rates_json(const tool::ServerRates& rates) {
+  return JsonText()
+      .add("puts", rates.puts)
+      .add("reserves", rates.reserves)
+      .add("deletes", rates.deletes)
+      .add("timeouts", rates.timeouts)
+      .add("commands", rates.commands)
+      .take();
+}
+
+// What the server tells of its binlog. It does not say whether it has one, but a server with one
+// has files, which are numbered from 1 on.
+std::string binlog_json(const tool::StatsText& stats) {
+  const std::uint64_t oldest = stats.number("binlog-oldest-index").value_or(0);
+  const std::uint64_t current = stats.number("binlog-current-index").value_or(0);
+  const bool is_on = current > 0;
+  JsonText binlog;
+  binlog.add("is_on", is_on);
+  // At most: each file has this size when it is full.
+  const std::optional<std::uint64_t> size = stats.number("binlog-max-size");
+  binlog.add("bytes", is_on && size ? std::optional(*size * (current - oldest + 1)) : std::nullopt);
+  if (!is_on) {
+    binlog.add_null("state");
+  } else if (stats.is_true("binlog-refusing")) {
+    binlog.add("state", "failing");
+  } else if (stats.is_true("binlog-no-space")) {
+    binlog.add("state", "full");
+  } else {
+    binlog.add("state", "good");
+  }
+  return binlog.take();
+}
+
+std::string server_json(const Facts& facts, Instant now) {
+  const bool is_down = facts.state == ServerState::down;
+  JsonText json;
+  json.add("name", facts.name).add("state", name_of(facts.state));
+  json.add_json("error", is_down ? json_string(facts.error) : "null");
+  json.add("down_seconds",
+           is_down ? std::optional(seconds_between(facts.since, now)) : std::nullopt);
+  const tool::StatsText nothing;
+  const tool::StatsText& stats = facts.sample ? facts.sample->server : nothing;
+  json.add("sample_age_seconds",
+           facts.sample ? std::optional(seconds_between(facts.sample->at, now)) : std::nullopt);
+  json.add("software", facts.software()).add("is_haricot", facts.is_haricot());
+  json.add_json("capabilities", words_json(facts.capabilities));
+  json.add("has_reserve_job", facts.has_reserve_job());
+  const std::string* host = stats.find("hostname");
+  json.add_json("hostname", host == nullptr ? "null" : json_string(*host));
+  json.add("pid", stats.number("pid")).add("uptime_seconds", stats.number("uptime"));
+  json.add("is_draining", stats.is_true("draining")).add("is_refusing", facts.is_refusing());
+  json.add_json("jobs", jobs_json(stats));
+  json.add("tubes", stats.number("current-tubes"));
+  json.add("paused_tubes", facts.tubes ? std::optional(facts.tubes->paused) : std::nullopt);
+  json.add("workers_waiting", stats.number("current-waiting"));
+  json.add("connections", stats.number("current-connections"));
+  json.add("producers", stats.number("current-producers"));
+  json.add("workers", stats.number("current-workers"));
+  json.add_json("rates", rates_json(facts.rates));
+  json.add("memory_bytes", stats.number("memory-used"));
+  json.add_json("binlog", binlog_json(stats));
+  json.add_json("stats", "{" + stats.json_members() + "}");
+  return json.take();
+}
+
+}  // namespace
+
+std::string servers_json(Observer& observer, const About& about, std::string_view name) {
+  const Instant now = Observer::now();
+  std::string list = "[";
+  for (const Server& server : observer.servers()) {
+    const Facts& facts = server.facts();
+    if (!name.empty() && facts.name != name) continue;
+    if (list.size() > 1) list += ',';
+    list += server_json(facts, now);
+  }
+  return JsonText()
+      .add("version", about.version)
+      .add("allow_changes", about.allows_changes)
+      .add("interval_seconds", std::optional<double>(about.interval_s))
+      .add_json("servers", list + "]")
+      .take();
+}
+
+}  // namespace haricot::web

@@ -1,0 +1,202 @@
+#include "web/api/tubes_json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "haricot/base/json.hpp"
+#include "tool/client/tube_stats.hpp"
+
+namespace haricot::web {
+namespace {
+
+constexpr std::array<std::string_view, 10> kOrders = {
+    "name",   "ready",   "urgent",   "reserved",    "delayed",
+    "buried", "waiting", "put_rate", "delete_rate", "oldest"};
+constexpr int kSparkNumbers = 60;
+constexpr int kPointsOfNumber = static_cast<int>(Track::kPoints) / kSparkNumbers;
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// What a tube is ordered by: the larger comes first.
+double key_of_row(const TubeRow& row, TubeOrder order) {
+  const auto number = [&row](TubeField field) { return static_cast<double>(row[field]); };
+  switch (order) {
+    case TubeOrder::name:
+      return 0;
+    case TubeOrder::ready:
+      return number(TubeField::ready);
+    case TubeOrder::urgent:
+      return number(TubeField::urgent);
+    case TubeOrder::reserved:
+      return number(TubeField::reserved);
+    case TubeOrder::delayed:
+      return number(TubeField::delayed);
+    case TubeOrder::buried:
+      return number(TubeField::buried);
+    case TubeOrder::waiting:
+      return number(TubeField::waiting);
+    case TubeOrder::put_rate:
+      return row.put_rate.value_or(-1);
+    case TubeOrder::delete_rate:
+      return row.delete_rate.value_or(-1);
+    case TubeOrder::oldest:
+      return number(TubeField::oldest_ready);
+  }
+  return 0;
+}
+
+// "1.5" for a rate, "null" where it is not known.
+std::string rate_text(float rate) {
+  return tool::json_rate(rate < 0 ? std::nullopt : std::optional<double>(rate));
+}
+
+// One number for some points: `number_of` each of those that are known, null if none is.
+template <typename NumberOf>
+std::string spark(const Track& track, std::int64_t step, NumberOf number_of) {
+  std::string text = "[";
+  const std::int64_t first = step - static_cast<std::int64_t>(Track::kPoints) + 1;
+  bool has_begun = false;
+  for (std::int64_t at = first; at <= step; at += kPointsOfNumber) {
+    double sum = 0;
+    int known = 0;
+    for (std::int64_t each = at; each < at + kPointsOfNumber; ++each) {
+      const Point* point = track.at(each);
+      const double number = point == nullptr ? -1.0 : static_cast<double>(number_of(*point));
+      if (number < 0) continue;
+      sum += number;
+      ++known;
+    }
+    // An hour ago nothing was known yet.
+    if (known == 0 && !has_begun) continue;
+    if (has_begun) text += ',';
+    has_begun = true;
+    text += tool::json_rate(known == 0 ? std::nullopt : std::optional(sum / known));
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+std::optional<TubeOrder> tube_order_called(std::string_view name) {
+  const auto found = std::find(kOrders.begin(), kOrders.end(), name);
+  if (found == kOrders.end()) return std::nullopt;
+  return static_cast<TubeOrder>(found - kOrders.begin());
+}
+
+TubePage::TubePage(std::shared_ptr<const TubeSample> sample, TubeQuery query)
+    : sample_(std::move(sample)), query_(std::move(query)) {
+  for (char& c : query_.filter) c = lower(c);
+}
+
+bool TubePage::look_at(std::size_t tubes) {
+  const TubeRows& rows = sample_->rows;
+  const auto is_wanted = [this](std::string_view name) {
+    return std::search(name.begin(), name.end(), query_.filter.begin(), query_.filter.end(),
+                       [](char a, char b) { return lower(a) == b; }) != name.end();
+  };
+  for (; tubes > 0 && next_ < rows.size(); --tubes, ++next_) {
+    const TubeRow row = rows.at(next_);
+    if (!query_.filter.empty() && !is_wanted(row.name)) continue;
+    ranks_.push_back({key_of_row(row, query_.order), static_cast<std::uint32_t>(next_)});
+    for (std::size_t i = 0; i < kTubeFields; ++i) sums_.numbers[i] += row.numbers[i];
+    puts_ += row.put_rate.value_or(0);
+    deletes_ += row.delete_rate.value_or(0);
+  }
+  if (next_ < rows.size()) return true;
+  const auto is_less = [this](const Rank& a, const Rank& b) { return is_before(a, b); };
+  const auto from = static_cast<std::ptrdiff_t>(std::min(query_.from, ranks_.size()));
+  const auto to = static_cast<std::ptrdiff_t>(
+      std::min(ranks_.size(), static_cast<std::size_t>(from) + query_.count));
+  // Only what is shown is sorted.
+  if (from > 0 && to > from) {
+    std::nth_element(ranks_.begin(), ranks_.begin() + from, ranks_.end(), is_less);
+  }
+  std::partial_sort(ranks_.begin() + from, ranks_.begin() + to, ranks_.end(), is_less);
+  for (auto at = from; at < to; ++at) page_.push_back(ranks_[static_cast<std::size_t>(at)].index);
+  return false;
+}
+
+bool TubePage::is_before(const Rank& a, const Rank& b) const {
+  const Rank& first = query_.is_reversed ? b : a;
+  const Rank& second = query_.is_reversed ? a : b;
+  if (first.key != second.key) return first.key > second.key;
+  return sample_->rows.name_at(first.index) < sample_->rows.name_at(second.index);
+}
+
+std::string TubePage::sums_json() const {
+  JsonText json;
+  json.add("ready", sums_[TubeField::ready]).add("urgent", sums_[TubeField::urgent]);
+  json.add("reserved", sums_[TubeField::reserved]).add("delayed", sums_[TubeField::delayed]);
+  json.add("buried", sums_[TubeField::buried]).add("waiting", sums_[TubeField::waiting]);
+  json.add("put_rate", std::optional<double>(puts_));
+  json.add("delete_rate", std::optional<double>(deletes_));
+  return json.take();
+}
+
+void add_tube(JsonText& json, const TubeRow& row, bool has_details, const Track* track,
+              std::int64_t step) {
+  json.add("name", row.name).add("ready", row[TubeField::ready]);
+  json.add("urgent", row[TubeField::urgent]).add("reserved", row[TubeField::reserved]);
+  json.add("delayed", row[TubeField::delayed]).add("buried", row[TubeField::buried]);
+  json.add("waiting", row[TubeField::waiting]).add("using", row[TubeField::using_clients]);
+  json.add("watching", row[TubeField::watching]).add("puts", row[TubeField::puts]);
+  json.add("deletes", row[TubeField::deletes]);
+  json.add("put_rate", row.put_rate).add("delete_rate", row.delete_rate);
+  json.add("paused_seconds", row.paused_s());
+  json.add("oldest_ready_seconds",
+           has_details ? std::optional(row[TubeField::oldest_ready]) : std::nullopt);
+  json.add("is_growing", track != nullptr && is_growing(*track, step));
+  if (track == nullptr) {
+    json.add_null("spark").add_null("spark_in").add_null("spark_out");
+    return;
+  }
+  json.add_json("spark", spark(*track, step, [](const Point& point) { return point.ready; }));
+  json.add_json("spark_in", spark(*track, step, [](const Point& point) { return point.puts; }));
+  json.add_json("spark_out", spark(*track, step, [](const Point& point) { return point.deletes; }));
+}
+
+std::string history_json(const Track* track, bool is_tube, std::int64_t step, double end) {
+  const std::int64_t last = step;
+  std::int64_t first = last + 1;
+  if (track != nullptr) {
+    first = last - static_cast<std::int64_t>(Track::kPoints) + 1;
+    while (first <= last && track->at(first) == nullptr) ++first;
+  }
+  const auto series = [&](auto text_of) {
+    std::string text = "[";
+    for (std::int64_t each = first; each <= last; ++each) {
+      if (text.size() > 1) text += ',';
+      const Point* point = track == nullptr ? nullptr : track->at(each);
+      text += point == nullptr ? std::string("null") : text_of(*point);
+    }
+    return text + "]";
+  };
+  const auto count = [&](std::uint32_t Point::*member) {
+    return series([member](const Point& point) { return std::to_string(point.*member); });
+  };
+  const auto rate = [&](float Point::*member) {
+    return series([member](const Point& point) { return rate_text(point.*member); });
+  };
+  const auto wait = [&](std::uint32_t Point::*member) {
+    return series([member](const Point& point) {
+      return point.has_times ? std::to_string(point.*member) : std::string("null");
+    });
+  };
+  JsonText json;
+  json.add("step_seconds", std::uint64_t{History::kStep.whole_seconds()});
+  json.add("end", std::optional<double>(end));
+  json.add("points", static_cast<std::uint64_t>(last - first + 1));
+  json.add_json("ready", count(&Point::ready)).add_json("urgent", count(&Point::urgent));
+  json.add_json("reserved", count(&Point::reserved)).add_json("delayed", count(&Point::delayed));
+  json.add_json("buried", count(&Point::buried)).add_json("waiting", count(&Point::waiting));
+  json.add_json("put_rate", rate(&Point::puts)).add_json("delete_rate", rate(&Point::deletes));
+  if (!is_tube) return json.add_json("timeout_rate", rate(&Point::timeouts)).take();
+  return json.add_json("wait_p50_ms", wait(&Point::wait_p50_ms))
+      .add_json("wait_p99_ms", wait(&Point::wait_p99_ms))
+      .take();
+}
+
+}  // namespace haricot::web

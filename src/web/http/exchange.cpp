@@ -1,0 +1,149 @@
+#include "web/http/exchange.hpp"
+
+#include <charconv>
+#include <iterator>
+
+#include "haricot/base/check.hpp"
+#include "web/http/header_text.hpp"
+#include "web/http/response_head.hpp"
+
+namespace haricot::web {
+namespace {
+
+const std::string* find_header(const std::vector<Header>& headers, std::string_view name) {
+  for (const Header& header : headers) {
+    if (is_same_word(header.name, name)) return &header.value;
+  }
+  return nullptr;
+}
+
+void append_chunk(std::string& to, std::string_view piece) {
+  char digits[2 * sizeof(std::size_t)];
+  const auto result = std::to_chars(std::begin(digits), std::end(digits), piece.size(), 16);
+  to.append(digits, result.ptr);
+  to += "\r\n";
+  to += piece;
+  to += "\r\n";
+}
+
+}  // namespace
+
+void Exchange::append_head(const Response& response, std::string_view length_line) {
+  append_status(output_, response.status);
+  if (!response.type.empty()) append_header(output_, "Content-Type", response.type);
+  output_ += length_line;
+  for (const Header& header : response.more) append_header(output_, header.name, header.value);
+  if (find_header(response.more, "Cache-Control") == nullptr) {
+    append_header(output_, "Cache-Control", "no-store");
+  }
+  has_to_close_ = has_to_close_ || !request_.keeps_alive;
+  if (has_to_close_) {
+    append_header(output_, "Connection", "close");
+  } else if (request_.is_http10) {
+    append_header(output_, "Connection", "keep-alive");
+  }
+  output_ += server_.common_headers;
+  output_ += "\r\n";
+}
+
+void Exchange::respond(Response response) {
+  if (!connection_) return;
+  CHECK(state_ == State::open);
+  const std::string* tag = find_header(response.more, "ETag");
+  const bool is_look = request_.method == Method::get || request_.method == Method::head;
+  if (tag != nullptr && is_look && response.status == 200 &&
+      names_tag(request_.header("If-None-Match"), *tag)) {
+    response.status = 304;
+    response.type.clear();
+  }
+  if (response.status == 304) {
+    append_head(response, {});
+  } else {
+    append_head(response, "Content-Length: " + std::to_string(response.body.size()) + "\r\n");
+    if (request_.method != Method::head) output_ += response.body;
+  }
+  finish();
+}
+
+void Exchange::begin_stream(std::string type) {
+  if (!connection_) return;
+  CHECK(state_ == State::open);
+  is_chunked_ = !request_.is_http10;
+  has_to_close_ = !is_chunked_;  // The end of the connection is the end of the body.
+  append_head({.type = std::move(type)}, is_chunked_ ? "Transfer-Encoding: chunked\r\n" : "");
+  if (request_.method == Method::head) return finish();
+  state_ = State::streaming;
+  tell_connection();
+}
+
+bool Exchange::write(std::string_view piece) {
+  CHECK(state_ != State::open);
+  if (state_ == State::ended) return false;
+  if (waiting_bytes() + piece.size() > kOutputBytesEnd) {
+    is_broken_ = true;
+    has_to_close_ = true;
+    finish();
+    return false;
+  }
+  if (is_chunked_ && !piece.empty()) append_chunk(output_, piece);
+  if (!is_chunked_) output_ += piece;
+  was_full_ = !can_take();
+  tell_connection();
+  return true;
+}
+
+void Exchange::end() {
+  CHECK(state_ != State::open);
+  if (state_ == State::ended) return;
+  if (is_chunked_) output_ += "0\r\n\r\n";
+  finish();
+}
+
+void Exchange::finish() {
+  state_ = State::ended;
+  on_ready = nullptr;
+  on_gone = nullptr;
+  tell_connection();
+}
+
+void Exchange::log_action(std::string_view action, std::string_view server,
+                          std::string_view what) const {
+  server_.acted(server_.self, request_, action, server, what);
+}
+
+// What has left is cut off when it is the larger half, so that each byte is moved once at most.
+void Exchange::sent(std::size_t bytes) {
+  sent_ += bytes;
+  CHECK(sent_ <= output_.size());
+  if (sent_ == output_.size()) {
+    output_ = std::string();  // A stream that is idle keeps no memory.
+    sent_ = 0;
+  } else if (sent_ > output_.size() / 2) {
+    output_.erase(0, sent_);
+    sent_ = 0;
+  }
+  if (!was_full_ || !can_take()) return;
+  was_full_ = false;
+  // It may end the stream, which drops what is being called here.
+  std::function<void()> ready = std::move(on_ready);
+  on_ready = nullptr;
+  if (ready) ready();
+  if (state_ == State::streaming && !on_ready) on_ready = std::move(ready);
+}
+
+void Exchange::leave() {
+  connection_.reset();
+  on_ready = nullptr;
+  const std::function<void()> gone = std::move(on_gone);
+  on_gone = nullptr;
+  if (state_ == State::ended) return;
+  is_broken_ = true;
+  state_ = State::ended;
+  if (gone) gone();
+}
+
+void Exchange::tell_connection() {
+  if (connection_) connection_->changed(connection_->self);
+}
+
+}  // namespace haricot::web

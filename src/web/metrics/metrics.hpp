@@ -1,0 +1,52 @@
+// /metrics, /metrics/tubes and /probe: what the last samples say, for Prometheus.
+//
+// Nobody is asked for a scrape: a server that hangs holds none up.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "web/http/exchange.hpp"
+#include "web/http/route.hpp"
+#include "web/observe/observer.hpp"
+#include "web/observe/tube_labels.hpp"
+
+namespace haricot::web {
+
+class Metrics final {
+ public:
+  // Tubes that become series, of all servers together. The rest is one series for each server,
+  // whose tube is called kRest.
+  static constexpr std::size_t kTubesMax = 1000;
+  static constexpr std::string_view kRest = "*";  // No tube can have this name.
+
+  // Both are borrowed, and outlive it. `version`: of this program.
+  Metrics(Observer& observer, const TubeLabels& labels, std::string version)
+      : observer_(observer), labels_(labels), version_(std::move(version)) {}
+
+  std::vector<Route> routes();
+
+ private:
+  struct Scrape;
+  struct Tubes;
+
+  void serve_metrics(std::shared_ptr<Exchange> exchange);
+  void serve_tubes(std::shared_ptr<Exchange> exchange);
+  void serve_probe(std::shared_ptr<Exchange> exchange);
+  // Which servers a parameter `target` means. False: one that is not watched, and it is answered.
+  bool choose(Exchange& exchange, Scrape& scrape);
+  Task serve(std::shared_ptr<Exchange> exchange, std::shared_ptr<Scrape> scrape);
+  Part<bool> find_tubes(Scrape& scrape);
+  Part<bool> write_ours(Exchange& exchange, Scrape& scrape);
+  Part<bool> write_exporter(Exchange& exchange, Scrape& scrape);
+  void add_server_metric(Scrape& scrape, const struct ServerMetric& metric);
+  void add_states(Scrape& scrape);
+
+  Observer& observer_;
+  const TubeLabels& labels_;
+  std::string version_;
+};
+
+}  // namespace haricot::web

@@ -1,0 +1,75 @@
+// The connection to one server: it comes and goes, and never holds anybody up.
+//
+// A connection that is lost, or that cannot be made, is tried again after a pause that grows.
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "haricot/base/time.hpp"
+#include "os/descriptor.hpp"
+#include "os/poller.hpp"
+#include "tool/client/address.hpp"
+#include "web/observe/pipeline.hpp"
+
+namespace haricot::web {
+
+class Link final {
+ public:
+  // The longest pause between two tries.
+  static constexpr Duration kPauseMax = Duration::seconds(10);
+
+  struct Hooks {
+    std::function<void(Instant now)> opened;
+    // After all questions were answered with null.
+    std::function<void(Instant now, const std::string& reason)> lost;
+  };
+
+  // `buffer` is what is received into; all are borrowed, and outlive it.
+  Link(const tool::Address& address, Pipeline& pipeline, std::span<char> buffer)
+      : address_(address),
+        pipeline_(pipeline),
+        buffer_(buffer),
+        handler_(os::EventHandler::to<&Link::handle>(*this)),
+        source_(handler_, -1) {}
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // From now on it connects, at the next advance(). `poller` outlives it.
+  void open(os::Poller& poller, Hooks hooks);
+  // After the last turn.
+  void close();
+  bool is_connected() const { return state_ == State::connected; }
+
+  Instant next_event() const;
+  // Connects, sends what is there to be sent, and gives up what is too late.
+  void advance(Instant now);
+
+ private:
+  enum class State : unsigned char { closed, connecting, connected };
+
+  void handle(os::EventSource& source, std::uint32_t events);
+  void begin_connect(Instant now);
+  void end_connect(Instant now);
+  void send(Instant now);
+  void receive(Instant now);
+  void lose(Instant now, const std::string& reason);
+
+  const tool::Address& address_;
+  Pipeline& pipeline_;
+  std::span<char> buffer_;
+  os::EventHandler handler_;
+  os::EventSource source_;
+  os::Poller* poller_ = nullptr;
+  Hooks hooks_;
+  State state_ = State::closed;
+  os::Descriptor socket_;
+  std::size_t endpoint_ = 0;  // The address of the host that is tried, or tried next.
+  Instant retry_;             // Closed: when to connect. Connecting: when to give up.
+  Duration pause_;
+};
+
+}  // namespace haricot::web

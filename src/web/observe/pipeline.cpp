@@ -1,0 +1,106 @@
+#include "web/observe/pipeline.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+
+namespace haricot::web {
+namespace {
+
+// A server that sends so much of a long answer is at work, and has its patience anew. One that says
+// a little now and then is as late as one that says nothing.
+constexpr std::size_t kProgressBytes = 64 * 1024;
+// Nobody needs a report that is longer: the names of 100,000 tubes have 20 MB at most.
+constexpr std::uint64_t kReportBytesMax = 32 * 1024 * 1024;
+constexpr std::size_t kForeignBytesShown = 60;
+
+}  // namespace
+
+void Pipeline::ask(Question question) {
+  CHECK(can_ask(1));
+  urgent_.push_back(std::move(question));
+}
+
+void Pipeline::ask_behind(Question question) {
+  sampling_.push_back(std::move(question));
+}
+
+void Pipeline::start_some(Instant now) {
+  while (under_way_.size() < kUnderWayMax && !(urgent_.empty() && sampling_.empty())) {
+    std::deque<Question>& from = urgent_.empty() ? sampling_ : urgent_;
+    if (under_way_.empty()) {
+      deadline_ = now + from.front().patience;
+      bytes_since_ = 0;
+    }
+    output_ += from.front().command;
+    from.front().command = {};
+    under_way_.push_back(std::move(from.front()));
+    from.pop_front();
+  }
+}
+
+std::string_view Pipeline::output(Instant now) {
+  start_some(now);
+  return std::string_view(output_).substr(sent_);
+}
+
+void Pipeline::sent(std::size_t bytes) {
+  sent_ += bytes;
+  CHECK(sent_ <= output_.size());
+  if (sent_ < output_.size()) return;
+  output_.clear();
+  sent_ = 0;
+}
+
+bool Pipeline::receive(std::string_view bytes, Instant now) {
+  received_ = now;
+  bytes_since_ += bytes.size();
+  if (bytes_since_ >= kProgressBytes && !under_way_.empty()) {
+    deadline_ = now + under_way_.front().patience;
+    bytes_since_ = 0;
+  }
+  while (!bytes.empty()) {
+    if (!take_answer(bytes, now)) return false;
+  }
+  return true;
+}
+
+bool Pipeline::take_answer(std::string_view& bytes, Instant now) {
+  const auto wrong = [this](std::string_view what) {
+    words_ = what.substr(0, kForeignBytesShown);
+    return false;
+  };
+  // Nothing was asked: a server of another kind greets.
+  if (under_way_.empty()) return wrong(bytes);
+  if (!is_in_answer_) {
+    parser_.keep_bodies(std::min(under_way_.front().body_bytes_max, kReportBytesMax));
+  }
+  tool::Answer answer;
+  const tool::AnswerParser::Result result = parser_.next(bytes, answer);
+  is_in_answer_ = result == tool::AnswerParser::Result::more;
+  if (is_in_answer_) return true;
+  if (result == tool::AnswerParser::Result::malformed) return wrong(answer.line);
+  const Question question = std::move(under_way_.front());
+  under_way_.pop_front();
+  if (!under_way_.empty()) deadline_ = now + under_way_.front().patience;
+  bytes_since_ = 0;
+  question.take(&answer);
+  return true;
+}
+
+void Pipeline::lose() {
+  std::deque<Question> lost = std::move(under_way_);
+  for (std::deque<Question>* more : {&urgent_, &sampling_}) {
+    for (Question& question : *more) lost.push_back(std::move(question));
+    more->clear();
+  }
+  under_way_.clear();
+  output_.clear();
+  sent_ = 0;
+  parser_.restart();
+  is_in_answer_ = false;
+  for (const Question& question : lost) question.take(nullptr);
+}
+
+}  // namespace haricot::web

@@ -1,0 +1,260 @@
+#include "web/observe/sampler.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "haricot/base/check.hpp"
+#include "web/observe/tube_reader.hpp"
+
+namespace haricot::web {
+namespace {
+
+// A page of so many tubes has about 60 KB: the server and this program do it in a part of a
+// millisecond.
+constexpr std::string_view kTubesOfPage = "50";
+constexpr std::string_view kPages = "stats-tubes";
+// beanstalkd looks for a tube among all, and runs all commands of a connection that are there
+// before it turns to the next one. So others wait for as many.
+constexpr std::size_t kTubesAtOnce = 8;
+
+// Requires: the count has not gone back.
+std::optional<double> rate_of(std::uint64_t before, std::uint64_t now, double seconds) {
+  if (seconds <= 0) return std::nullopt;
+  return static_cast<double>(now - before) / seconds;
+}
+
+}  // namespace
+
+// Sampling takes at most a tenth of the time.
+Instant Sampler::due_again(Instant began, Instant ended) const {
+  const Duration rest = Duration::nanoseconds((ended - began).count() * 9);
+  return std::max(began + options_.interval, ended + rest);
+}
+
+void Sampler::restart(Instant now) {
+  ++connection_;
+  now_ = now;
+  is_running_ = true;
+  is_asking_stats_ = false;
+  stats_due_ = now;
+  tubes_due_ = now;
+  building_.reset();
+  const std::uint64_t connection = connection_;
+  pipeline_.ask_behind(
+      {.command = "capabilities\r\n", .take = [this, connection](const tool::Answer* answer) {
+         if (!is_for(connection, answer)) return;
+         facts_.capabilities.clear();
+         if (answer->code != ReplyCode::ok) return;
+         facts_.capabilities = tool::parse_list(answer->body).value_or(std::vector<std::string>{});
+       }});
+  ask_stats();
+}
+
+void Sampler::stop() {
+  ++connection_;
+  is_running_ = false;
+  building_.reset();
+  before_.reset();
+}
+
+void Sampler::look(Instant now) {
+  looked_ = now;
+  has_look_ = true;
+}
+
+Instant Sampler::next_event() const {
+  if (!is_running_) return Instant::never();
+  Instant next = is_asking_stats_ ? Instant::never() : stats_due_;
+  // Without a sample of the server nobody knows how to ask for its tubes.
+  if (!building_ && facts_.state == ServerState::up && is_looked_at(now_)) {
+    next = std::min(next, tubes_due_);
+  }
+  if (facts_.tubes != nullptr) next = std::min(next, looked_ + kTubesKeptFor);
+  return next;
+}
+
+void Sampler::advance(Instant now) {
+  now_ = now;
+  if (facts_.tubes != nullptr && now >= looked_ + kTubesKeptFor) facts_.tubes.reset();
+  if (!is_running_) return;
+  if (!is_asking_stats_ && now >= stats_due_) ask_stats();
+  const bool is_known = facts_.state == ServerState::up;
+  if (!building_ && is_known && is_looked_at(now) && now >= tubes_due_) begin_tubes();
+  if (building_ && !names_.empty()) ask_some();
+}
+
+void Sampler::ask_stats() {
+  is_asking_stats_ = true;
+  stats_asked_ = now_;
+  const std::uint64_t connection = connection_;
+  pipeline_.ask_behind(
+      {.command = "stats\r\n", .take = [this, connection](const tool::Answer* answer) {
+         if (is_for(connection, answer)) take_stats(*answer);
+       }});
+}
+
+void Sampler::take_stats(const tool::Answer& answer) {
+  is_asking_stats_ = false;
+  stats_due_ = due_again(stats_asked_, now_);
+  std::optional<tool::StatsText> stats = tool::StatsText::parse(answer.body);
+  if (answer.code != ReplyCode::ok || !stats) {
+    facts_.state = ServerState::down;
+    facts_.error = "the server does not tell its statistics";
+    return;
+  }
+  tool::Sample sample{.at = now_, .server = std::move(*stats), .tubes = {}};
+  facts_.rates = {};
+  if (facts_.sample) facts_.rates = tool::rates_between(*facts_.sample, sample);
+  facts_.sample = std::move(sample);
+  if (facts_.state != ServerState::up) facts_.since = now_;
+  facts_.state = ServerState::up;
+  facts_.error.clear();
+  ++samples_;
+}
+
+// Tubes -------------------------------------------------------------------------------------------
+
+void Sampler::begin_tubes() {
+  building_ = std::make_shared<TubeSample>(options_.key);
+  building_->began = now_;
+  building_->process = process_of(facts_.sample->server);
+  building_->has_details = facts_.can(kPages);
+  before_ = facts_.tubes;
+  if (before_ && before_->process != building_->process) before_.reset();
+  seconds_ = before_ ? static_cast<double>((now_ - before_->began).count()) / 1e9 : 0;
+  if (facts_.tubes) {
+    const TubeRows& rows = facts_.tubes->rows;
+    building_->rows.reserve(rows.size() + rows.size() / 32 + 16,
+                            rows.bytes() + rows.bytes() / 32 + 512);
+  }
+  // What has happened since the tubes were forgotten cannot be told from what was counted before.
+  if (!facts_.tubes) facts_.labels.clear();
+  facts_.labels.resize(options_.labels.names().size());
+  tubes_asked_ = 0;
+  names_.clear();
+  names_read_ = 0;
+  next_ = "*";
+  if (building_->has_details) {
+    ask_page();
+    return;
+  }
+  const std::uint64_t connection = connection_;
+  pipeline_.ask_behind(
+      {.command = "list-tubes\r\n", .take = [this, connection](const tool::Answer* answer) {
+         if (is_for(connection, answer)) take_list(*answer);
+       }});
+}
+
+void Sampler::ask_page() {
+  const std::uint64_t connection = connection_;
+  std::string command(kPages);
+  command += ' ';
+  command += next_;
+  command += ' ';
+  command += kTubesOfPage;
+  command += "\r\n";
+  pipeline_.ask_behind(
+      {.command = std::move(command), .take = [this, connection](const tool::Answer* answer) {
+         if (is_for(connection, answer)) take_page(*answer);
+       }});
+}
+
+void Sampler::take_page(const tool::Answer& answer) {
+  const bool is_good = answer.code == ReplyCode::ok &&
+                       read_tubes_page(answer.body, next_, [this](TubeRow& row) { add(row); });
+  if (!is_good) {
+    give_up_tubes();
+  } else if (next_.empty()) {
+    finish_tubes();
+  } else {
+    ask_page();
+  }
+}
+
+void Sampler::take_list(const tool::Answer& answer) {
+  if (answer.code != ReplyCode::ok || !answer.body.starts_with(tool::kYamlBegin)) {
+    give_up_tubes();
+    return;
+  }
+  names_ = answer.body;
+  names_read_ = tool::kYamlBegin.size();
+  ask_some();
+}
+
+// Asks for as many tubes of the list as may be under way.
+void Sampler::ask_some() {
+  while (tubes_asked_ < kTubesAtOnce && pipeline_.has_room() && names_read_ < names_.size()) {
+    const std::size_t end = std::min(names_.find('\n', names_read_), names_.size());
+    std::string_view name = std::string_view(names_).substr(names_read_, end - names_read_);
+    names_read_ = end + 1;
+    if (name.starts_with("- ")) name.remove_prefix(2);
+    if (!can_be_asked_for(name)) continue;
+    const auto begin = static_cast<std::size_t>(name.data() - names_.data());
+    const std::size_t length = name.size();
+    ++tubes_asked_;
+    const std::uint64_t connection = connection_;
+    pipeline_.ask_behind({.command = "stats-tube " + std::string(name) + "\r\n",
+                          .take = [=, this](const tool::Answer* got) {
+                            if (is_for(connection, got)) take_tube(begin, length, *got);
+                          }});
+  }
+  if (tubes_asked_ == 0 && names_read_ >= names_.size()) finish_tubes();
+}
+
+void Sampler::take_tube(std::size_t begin, std::size_t length, const tool::Answer& answer) {
+  --tubes_asked_;
+  TubeRow row;
+  row.name = std::string_view(names_).substr(begin, length);
+  // Not found: the tube went meanwhile.
+  if (answer.code == ReplyCode::ok && read_tube(answer.body, row)) add(row);
+  ask_some();
+}
+
+void Sampler::add(TubeRow& row) {
+  // A page that begins where a tube has gone may bring one again.
+  if (building_->rows.find(row.name)) return;
+  const std::optional<std::size_t> found =
+      before_ ? before_->rows.find(row.name) : std::optional<std::size_t>();
+  TubeRow old;
+  if (found) old = before_->rows.at(*found);
+  // Counters that went back belong to another tube of the same name.
+  const bool is_same = found && row[TubeField::puts] >= old[TubeField::puts] &&
+                       row[TubeField::deletes] >= old[TubeField::deletes];
+  if (is_same) {
+    row.put_rate = rate_of(old[TubeField::puts], row[TubeField::puts], seconds_);
+    row.delete_rate = rate_of(old[TubeField::deletes], row[TubeField::deletes], seconds_);
+  }
+  row.label = found ? old.label : options_.labels.label_of(row.name);
+  if (row.label != 0) {
+    const TubeRow nothing;
+    const TubeRow& from = is_same ? old : nothing;
+    LabelCounts& counts = facts_.labels[row.label - 1U];
+    counts.puts += row[TubeField::puts] - from[TubeField::puts];
+    counts.deletes += row[TubeField::deletes] - from[TubeField::deletes];
+    counts.pauses +=
+        row[TubeField::pauses] - std::min(from[TubeField::pauses], row[TubeField::pauses]);
+  }
+  if (row.paused_s() > 0) ++building_->paused;
+  building_->rows.add(row);
+}
+
+void Sampler::finish_tubes() {
+  if (!building_) return;
+  building_->at = now_;
+  building_->rows.shrink();
+  tubes_due_ = due_again(building_->began, now_);
+  facts_.tubes = std::move(building_);
+  building_.reset();
+  before_.reset();
+  names_ = {};
+}
+
+void Sampler::give_up_tubes() {
+  tubes_due_ = due_again(building_->began, now_);
+  building_.reset();
+  before_.reset();
+  names_ = {};
+}
+
+}  // namespace haricot::web

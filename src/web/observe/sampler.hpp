@@ -1,0 +1,98 @@
+// Asks one server again and again what it does: `stats` always, its tubes while somebody looks.
+//
+// From a haricotd the tubes come in pages of stats-tubes, from others by a stats-tube each. A
+// sample takes the place of the one before when it is whole. It has no socket and no clock.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "haricot/base/time.hpp"
+#include "tool/client/answer_parser.hpp"
+#include "web/observe/facts.hpp"
+#include "web/observe/pipeline.hpp"
+#include "web/observe/tube_labels.hpp"
+
+namespace haricot::web {
+
+struct SamplerOptions {
+  Duration interval = Duration::seconds(2);
+  const TubeLabels& labels;  // Borrowed.
+  HashKey key;               // Clients choose the names of tubes.
+};
+
+class Sampler final {
+ public:
+  // How long tubes are asked for after somebody has looked. A little more than a minute: that is
+  // how often Prometheus looks if nobody tells it otherwise.
+  static constexpr Duration kLookedFor = Duration::seconds(70);
+  // When nobody has looked for so long, the tubes are forgotten.
+  static constexpr Duration kTubesKeptFor = Duration::seconds(300);
+
+  // All are borrowed, and outlive it.
+  Sampler(Pipeline& pipeline, Facts& facts, const SamplerOptions& options)
+      : pipeline_(pipeline), facts_(facts), options_(options) {}
+
+  // A new connection: what the last one was asked is forgotten.
+  void restart(Instant now);
+  // The connection is gone.
+  void stop();
+  // Somebody looks at the tubes.
+  void look(Instant now);
+
+  Instant next_event() const;
+  // Asks what is due.
+  void advance(Instant now);
+  // So many answers to `stats` have come.
+  std::uint64_t samples() const { return samples_; }
+
+ private:
+  bool is_looked_at(Instant now) const { return has_look_ && now < looked_ + kLookedFor; }
+  Instant due_again(Instant began, Instant ended) const;
+  void ask_stats();
+  void take_stats(const tool::Answer& answer);
+  void begin_tubes();
+  void ask_page();
+  void take_page(const tool::Answer& answer);
+  void take_list(const tool::Answer& answer);
+  void ask_some();
+  void take_tube(std::size_t begin, std::size_t length, const tool::Answer& answer);
+  void add(TubeRow& row);
+  void finish_tubes();
+  void give_up_tubes();
+  // Whether the question has an answer, and belongs to this connection.
+  bool is_for(std::uint64_t connection, const tool::Answer* answer) {
+    now_ = std::max(now_, pipeline_.received());
+    return answer != nullptr && connection == connection_;
+  }
+
+  Pipeline& pipeline_;
+  Facts& facts_;
+  SamplerOptions options_;
+
+  Instant now_;
+  std::uint64_t connection_ = 0;
+  bool is_running_ = false;
+  std::uint64_t samples_ = 0;
+
+  Instant stats_due_;
+  Instant stats_asked_;
+  bool is_asking_stats_ = false;
+
+  bool has_look_ = false;
+  Instant looked_;
+  Instant tubes_due_;
+  std::shared_ptr<TubeSample> building_;      // Null: no sample of tubes is under way.
+  std::shared_ptr<const TubeSample> before_;  // What the rates are measured from; null: nothing.
+  double seconds_ = 0;                        // Between the two.
+  std::string next_;                          // Where the next page begins.
+  std::string names_;                         // The answer to list-tubes.
+  std::size_t names_read_ = 0;                // Bytes of it.
+  std::size_t tubes_asked_ = 0;               // So many of them have not answered.
+};
+
+}  // namespace haricot::web

@@ -1,0 +1,73 @@
+// Coroutines: a function that waits for answers of servers, or for the next turn, and reads as if
+// it did not.
+//
+// `Task` is one that nobody waits for: it runs at once up to its first co_await, and frees itself
+// at its end. `Part<T>` is a piece of one: it runs when it is awaited, and gives a T back.
+//
+// Arguments of a coroutine are values, or references to what lives as long as the program.
+
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace haricot::web {
+
+struct Task {
+  struct promise_type {
+    Task get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }  // There is no memory.
+  };
+};
+
+template <typename T>
+class [[nodiscard]] Part final {
+ public:
+  struct promise_type {
+    Part get_return_object() {
+      return Part(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    auto final_suspend() noexcept {
+      struct Back {
+        bool await_ready() noexcept { return false; }
+        std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> handle) noexcept {
+          return handle.promise().waiting;
+        }
+        void await_resume() noexcept {}
+      };
+      return Back{};
+    }
+    void return_value(T value) { result.emplace(std::move(value)); }
+    void unhandled_exception() { std::terminate(); }
+
+    std::coroutine_handle<> waiting;
+    std::optional<T> result;
+  };
+
+  Part(Part&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  ~Part() {
+    if (handle_) handle_.destroy();
+  }
+
+  bool await_ready() const { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiting) {
+    handle_.promise().waiting = waiting;
+    return handle_;
+  }
+  T await_resume() { return std::move(*handle_.promise().result); }
+
+ private:
+  explicit Part(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
+
+  std::coroutine_handle<promise_type> handle_;
+};
+
+}  // namespace haricot::web

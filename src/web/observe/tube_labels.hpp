@@ -1,0 +1,58 @@
+// Tubes that are summed under one name (--tube-label 'emails-[0-9]+=emails'): for names that a
+// program makes anew all the time.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace haricot::web {
+
+// A regular expression of POSIX (extended) that has to match the whole of a name. It never takes
+// more than a time that grows with the name: there is no backtracking, and it has 200 bytes at
+// most.
+class NamePattern final {
+ public:
+  static constexpr std::size_t kBytesMax = 200;
+
+  // Null: it is no such expression, and `error` says why.
+  static std::unique_ptr<NamePattern> make(std::string_view text, std::string& error);
+  ~NamePattern();
+  NamePattern(const NamePattern&) = delete;
+  NamePattern& operator=(const NamePattern&) = delete;
+
+  bool matches(std::string_view name) const;
+
+ private:
+  NamePattern() = default;
+
+  struct Compiled;
+  std::unique_ptr<Compiled> compiled_;
+};
+
+class TubeLabels final {
+ public:
+  static constexpr std::size_t kLabelsMax = 100;
+
+  // Takes REGEX=NAME. False: `error` says why.
+  [[nodiscard]] bool add(std::string_view text, std::string& error);
+
+  // The label of a tube, from 1 on: of the first pattern that matches its name. 0: it has none.
+  std::uint8_t label_of(std::string_view tube) const;
+  // The names; the first one is that of label 1. Several patterns may have one name.
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  struct Row {
+    std::unique_ptr<NamePattern> pattern;
+    std::uint8_t label;
+  };
+
+  std::vector<Row> rows_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace haricot::web

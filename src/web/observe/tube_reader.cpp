@@ -1,0 +1,107 @@
+#include "web/observe/tube_reader.hpp"
+
+#include <algorithm>
+
+#include "haricot/base/name_bytes.hpp"
+#include "haricot/base/number.hpp"
+#include "tool/client/stats_text.hpp"
+
+namespace haricot::web {
+namespace {
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+std::string_view without_quotes(std::string_view value) {
+  if (value.size() < 2 || !value.starts_with('"') || !value.ends_with('"')) return value;
+  return value.substr(1, value.size() - 2);
+}
+
+struct Line {
+  std::string_view key;
+  std::string_view value;
+};
+
+bool split(std::string_view line, Line& to) {
+  const std::size_t colon = line.find(": ");
+  if (colon == std::string_view::npos || colon == 0) return false;
+  to = {line.substr(0, colon), line.substr(colon + 2)};
+  return true;
+}
+
+// Puts the number into its field, if it is one of ours. `hint` is the field that is expected: the
+// lines of all tubes are in the same order.
+void read_number_line(const Line& line, TubeRow& row, std::size_t& hint) {
+  for (std::size_t i = 0; i < kTubeFields; ++i) {
+    const std::size_t field = (hint + i) % kTubeFields;
+    if (key_of(static_cast<TubeField>(field)) != line.key) continue;
+    row.numbers[field] = read_number(line.value).value_or(0);
+    hint = field + 1;
+    return;
+  }
+}
+
+}  // namespace
+
+bool can_be_asked_for(std::string_view name) {
+  return !name.empty() && name.size() <= kTubeNameBytesMax &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+bool read_tube(std::string_view answer, TubeRow& row) {
+  if (!answer.starts_with(tool::kYamlBegin)) return false;
+  answer.remove_prefix(tool::kYamlBegin.size());
+  std::size_t hint = 0;
+  Line line;
+  while (!answer.empty()) {
+    if (!split(take_line(answer), line)) return false;
+    read_number_line(line, row, hint);
+  }
+  return true;
+}
+
+bool read_tubes_page(std::string_view answer, std::string& next,
+                     const std::function<void(TubeRow& row)>& take) {
+  if (!answer.starts_with(tool::kYamlBegin)) return false;
+  answer.remove_prefix(tool::kYamlBegin.size());
+  bool has_next = false;
+  bool is_among_tubes = false;
+  std::size_t hint = 0;
+  TubeRow row;
+  const auto finish = [&] {
+    if (can_be_asked_for(row.name)) take(row);
+    row = TubeRow{};
+  };
+  while (!answer.empty()) {
+    std::string_view text = take_line(answer);
+    const bool is_first = text.starts_with("- ");
+    Line line;
+    if (is_first || text.starts_with("  ")) {
+      if (is_first) finish();
+      text.remove_prefix(2);
+      // A newer server may have other things here, such as lists.
+      if (!is_among_tubes || !split(text, line)) continue;
+      if (line.key == "name") {
+        row.name = without_quotes(line.value);
+      } else {
+        read_number_line(line, row, hint);
+      }
+      continue;
+    }
+    is_among_tubes = text == "tubes:";
+    if (is_among_tubes || !split(text, line)) continue;
+    if (line.key == "next") {
+      has_next = true;
+      next = without_quotes(line.value);
+      if (next == "*") next.clear();
+    }
+  }
+  finish();
+  return has_next && (next.empty() || can_be_asked_for(next));
+}
+
+}  // namespace haricot::web

@@ -1,0 +1,94 @@
+// Questions to the program, and the stream of what it says by itself.
+
+const kStreamIsSilentAfter = 5000;  // Milliseconds.
+
+export class Refusal extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;  // Of HTTP; 0: no answer at all.
+  }
+}
+
+// ask('tubes', {server, from: 0}): the answer as an object. Throws a Refusal, or an AbortError.
+export async function ask(what, parameters = {}, signal = undefined) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined);
+  const query = new URLSearchParams(given).toString();
+  return answerOf(() => fetch(`api/${what}${query ? `?${query}` : ''}`, {signal, cache: 'no-store'}));
+}
+
+// Has a server changed: act({action: 'kick', server, tube, count}).
+export async function act(order, signal = undefined) {
+  const headers = {'Content-Type': 'application/json'};
+  return answerOf(() => fetch('api/actions', {method: 'POST', headers, body: JSON.stringify(order), signal}));
+}
+
+async function answerOf(send) {
+  let response;
+  try {
+    response = await send();
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new Refusal(0, 'haricot web does not answer');
+  }
+  if (response.status === 401) location.assign('login');
+  const answer = await response.json().catch(() => null);
+  if (!response.ok) throw new Refusal(response.status, answer?.error ?? `HTTP status ${response.status}`);
+  if (answer === null) throw new Refusal(response.status, 'an answer that is not JSON');
+  return answer;
+}
+
+// The state of all servers, as it comes: by events, and by a poll where a proxy holds events back.
+// A hidden page asks for nothing, and leaves its connection to others: a browser has six for a host.
+export class Live {
+  constructor(onServers, onState) {
+    this.onServers = onServers;
+    this.onState = onState;  // ('live' | 'polling' | 'lost', since): since when, as a Date.
+    this.lastEvent = 0;
+    this.lastAnswer = new Date();
+    document.addEventListener('visibilitychange', () => (document.hidden ? this.stop() : this.start()));
+    this.start();
+  }
+
+  start() {
+    if (this.source) return;
+    this.source = new EventSource('api/events');
+    this.source.addEventListener('servers', (event) => {
+      this.lastEvent = performance.now();
+      this.take(JSON.parse(event.data), 'live');
+    });
+    this.timer = setInterval(() => this.look(), 2000);
+    this.poll();
+  }
+
+  stop() {
+    this.source?.close();
+    this.source = null;
+    clearInterval(this.timer);
+  }
+
+  take(servers, state) {
+    this.lastAnswer = new Date();
+    this.onState(state, this.lastAnswer);
+    this.onServers(servers);
+  }
+
+  look() {
+    if (performance.now() - this.lastEvent < kStreamIsSilentAfter) return;
+    // A stream that was refused for good does not come back by itself.
+    if (this.source.readyState === EventSource.CLOSED) {
+      this.stop();
+      this.start();
+    } else {
+      this.poll();
+    }
+  }
+
+  async poll() {
+    try {
+      this.take(await ask('servers'), performance.now() - this.lastEvent < kStreamIsSilentAfter ? 'live' : 'polling');
+    } catch (error) {
+      if (error instanceof Refusal) this.onState('lost', this.lastAnswer);
+      else throw error;
+    }
+  }
+}

@@ -1,0 +1,69 @@
+// Elements of the page. Text of others (names, bodies, errors) goes in as text nodes only, so
+// nothing in it is ever run.
+
+// el('a', {href: '#/', class: 'x', onclick: f}, 'text', otherElement, null): properties that begin
+// with 'on' are listeners; null, undefined and false leave a property or a child out.
+export function el(tag, properties = {}, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+export function svg(tag, properties = {}, ...children) {
+  return fill(document.createElementNS('http://www.w3.org/2000/svg', tag), properties, children);
+}
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  append(element, children);
+  return element;
+}
+
+function append(element, children) {
+  for (const child of children.flat()) {
+    if (child !== null && child !== undefined && child !== false) element.append(child);
+  }
+}
+
+// Touches the document only if something changes: what has not changed is not read out again.
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export function setHidden(element, isHidden) {
+  if (element.hidden !== isHidden) element.hidden = isHidden;
+}
+
+export function replace(element, ...children) {
+  element.replaceChildren();
+  append(element, children);
+}
+
+export function button(label, onclick, properties = {}) {
+  return el('button', {type: 'button', onclick, ...properties}, label);
+}
+
+// A row of numbers with names under it. set({ready: '12'}) changes them; `fields` is a list of
+// [key, label, class], 12 or 16 of them: they stand in columns of one width.
+export function numberStrip(fields) {
+  const values = new Map();
+  const list = el('dl', {class: fields.length === 12 ? 'strip is-dozen' : 'strip'}, fields.map(([key, label, kind]) => {
+    values.set(key, el('dd'));
+    return el('div', {class: kind ?? null}, el('dt', {}, label), values.get(key));
+  }));
+  const set = (texts) => {
+    for (const [key, text] of Object.entries(texts)) setText(values.get(key), text);
+  };
+  return {element: el('div', {class: 'strip-room'}, list), list, set};
+}
+
+
+// A line that comes and goes, and is read out.
+export function toast(text, isError = false) {
+  const line = el('p', {class: isError ? 'toast bad' : 'toast'}, text);
+  const place = document.getElementById('toasts');
+  place.append(line);
+  setTimeout(() => line.remove(), isError ? 12000 : 6000);
+}

@@ -1,0 +1,113 @@
+// The frame of the page: which view is shown, the line at the top, the keys.
+import {Live} from './api.js';
+import {tell} from './dialog.js';
+import {el, replace, setHidden, setText} from './dom.js';
+import * as format from './format.js';
+import {jobView} from './jobs.js';
+import {searchView} from './search.js';
+import {serverView} from './server.js';
+import {serversView} from './servers.js';
+import {tubeView} from './tube.js';
+import {Life, readLink} from './view.js';
+
+const kViews = {'': serversView, server: serverView, tube: tubeView, job: jobView, search: searchView};
+const kNeeds = {server: ['server'], tube: ['server', 'tube'], job: ['server', 'id'], search: ['server']};
+
+const main = document.getElementById('main');
+const crumbs = document.getElementById('crumbs');
+const alarm = document.getElementById('alarm');
+const live = document.getElementById('live');
+
+let servers = null;  // The last answer of api/servers.
+let view = null;
+let life = null;
+
+function show() {
+  life?.end();
+  life = new Life();
+  const {name, parameters} = readLink();
+  const isWhole = kViews[name] && (kNeeds[name] ?? []).every((key) => parameters[key]);
+  view = isWhole ? kViews[name](parameters, life) : missingView();
+  replace(main, view.element);
+  document.title = `${view.title} · haricot`;
+  const path = [['Servers', '#/'], ...view.crumbs];
+  replace(crumbs, el('ol', {}, path.map(([text, href], i) => el('li', {},
+    el('a', {href, 'aria-current': i === path.length - 1 ? 'page' : null}, text)))));
+  if (servers) view.update(servers);
+}
+
+function missingView() {
+  const element = el('div', {}, el('h1', {}, 'There is no such view'), el('p', {}, el('a', {href: '#/'}, 'All servers')));
+  return {element, update: () => {}, title: 'Not found', crumbs: []};
+}
+
+// The theme: the system's, or one that was chosen here.
+const themeButton = document.getElementById('theme');
+const kThemes = ['system', 'light', 'dark'];
+
+function setTheme(theme) {
+  if (theme === 'system') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  setText(themeButton, `Theme: ${theme}`);
+}
+
+themeButton.addEventListener('click', () => {
+  const now = document.documentElement.dataset.theme ?? 'system';
+  const next = kThemes[(kThemes.indexOf(now) + 1) % kThemes.length];
+  setTheme(next);
+  try {
+    localStorage.setItem('haricot-theme', next);
+  } catch {
+    // No storage: it holds until the page is left.
+  }
+});
+setTheme(document.documentElement.dataset.theme ?? 'system');
+
+const kKeys = [
+  ['/', 'to the filter, or to the search'], ['↑ ↓', 'from row to row of the tubes'], ['← →', 'along a chart that has the focus'],
+  ['g', 'to all servers'], ['Esc', 'closes a dialog, leaves a field'], ['?', 'this help'],
+];
+
+function help() {
+  tell('Keys', el('dl', {class: 'keys'}, kKeys.map(([key, text]) => el('div', {}, el('dt', {}, el('kbd', {}, key)), el('dd', {}, text)))),
+    el('p', {class: 'about'}, `The address of the page holds the view: it can be shared. haricot ${servers?.version ?? ''}`));
+}
+
+document.getElementById('help').addEventListener('click', help);
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector('dialog')) return;
+  const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+  if (isTyping && event.key === 'Escape') event.target.blur();
+  if (isTyping) return;
+  if (event.key === '/' && view?.focusFilter) {
+    event.preventDefault();
+    view.focusFilter();
+  } else if (event.key === '?') {
+    help();
+  } else if (event.key === 'g') {
+    location.hash = '#/';
+  }
+});
+
+window.addEventListener('hashchange', () => {
+  document.querySelectorAll('dialog').forEach((dialog) => dialog.close(''));
+  show();
+  window.scrollTo(0, 0);
+  main.focus({preventScroll: true});
+});
+// It moves the focus, not the view.
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  main.focus();
+});
+
+show();
+new Live((data) => {
+  servers = data;
+  view.update(data);
+}, (state, since) => {
+  setText(live, {live: 'live', polling: 'polling', lost: 'no contact'}[state]);
+  live.dataset.state = state;
+  setHidden(alarm, state !== 'lost');
+  if (state === 'lost') setText(alarm, `haricot web has not answered since ${format.clock(since)}. The numbers are from then.`);
+});

@@ -1,0 +1,122 @@
+// The search over all jobs of a server or a tube: hits as they come, and a stop. The program looks
+// at a bounded piece for each question; who asks no more has stopped.
+import {ask} from './api.js';
+import {actionBar} from './actions.js';
+import {decode, excerpt, jobName} from './body.js';
+import {button, el, setHidden, setText} from './dom.js';
+import * as format from './format.js';
+import {jobTable} from './jobs.js';
+import {keepInLink, link} from './view.js';
+
+const kPieceEvery = 50;  // Milliseconds between two questions.
+const kHitsMax = 1000;  // Then it waits until somebody wants more.
+
+function pauseFor(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+function nameAndBody(job) {
+  const bytes = decode(job.body_base64);
+  return [jobName(bytes), excerpt(bytes, 120)].filter(Boolean).join(' · ');
+}
+
+export function searchBox({server, tube, contains, state, id}, life, isView) {
+  const words = el('input', {type: 'search', name: 'contains', 'aria-label': 'Text in the body', placeholder: 'Text in the body', autocomplete: 'off', spellcheck: 'false'});
+  const number = el('input', {type: 'text', inputmode: 'numeric', name: 'id', pattern: '[0-9]*', size: '10', 'aria-label': 'Id of a job', placeholder: 'or an id', autocomplete: 'off'});
+  const states = el('select', {name: 'state', 'aria-label': 'State'}, ['', 'ready', 'reserved', 'delayed', 'buried'].map((one) => el('option', {value: one}, one || 'any state')));
+  words.value = contains ?? '';
+  number.value = id ?? '';
+  states.value = state ?? '';
+  const where = isView ? el('input', {name: 'tube', 'aria-label': 'Tube', placeholder: 'any tube', autocomplete: 'off', spellcheck: 'false'}) : null;
+  if (where) where.value = tube ?? '';
+  const note = el('p', {class: 'found'});
+  const status = el('p', {class: 'unseen', role: 'status'});  // Read out at an end only.
+  const table = jobTable('Jobs that were found', [['Tube', 'tube', (job) => job.tube], ['Body', 'excerpt', nameAndBody]]);
+  let hits = [];
+  let run = null;
+  const stop = button('Stop', () => run?.abort());
+  const more = button('Go on', () => go());
+  const bar = actionBar.ofJobs(server, () => hits, () => search());
+  const holder = el('span', {class: 'tools', hidden: true}, el('span', {class: 'about'}, 'All that were found:'), bar.element);
+  let cursor = null;
+  let lookedAt = 0;
+
+  const say = (end) => setText(note, `${format.plural(hits.length, 'hit')} in ${format.plural(lookedAt, 'job')}${end}`);
+  const sayEnd = (end) => {
+    say(end);
+    setText(status, note.textContent);
+  };
+  const parameters = () => ({server, tube: where ? where.value : tube, state: states.value, contains: words.value, id: number.value});
+  // Empty fields are left out.
+  const given = () => Object.fromEntries(Object.entries(parameters()).filter(([, value]) => value));
+
+  // Asks piece after piece until the end, a stop, or enough hits.
+  const go = async () => {
+    run?.abort();
+    const mine = new AbortController();
+    run = mine;
+    const signal = AbortSignal.any([mine.signal, life.signal]);
+    const room = hits.length + kHitsMax;
+    setHidden(stop, false);
+    setHidden(more, true);
+    try {
+      for (;;) {
+        const answer = await ask('search', {...given(), after: cursor}, signal);
+        lookedAt += answer.looked_at;
+        cursor = answer.next;
+        hits.push(...answer.hits.map((job) => job.id));
+        table.add(server, answer.hits);
+        setHidden(table.element, hits.length === 0);
+        setHidden(holder, hits.length === 0);
+        if (answer.done || cursor === null) return sayEnd(': that is all');
+        if (hits.length >= room) return pausedAt(': there may be more');
+        say(' so far');
+        await pauseFor(kPieceEvery);
+        if (signal.aborted) return pausedAt(': stopped');
+      }
+    } catch (error) {
+      if (error.name !== 'AbortError') setText(note, error.message);
+      else if (run === mine && !life.signal.aborted) pausedAt(': stopped');
+    } finally {
+      if (run === mine) setHidden(stop, true);
+    }
+  };
+  const pausedAt = (text) => {
+    sayEnd(text);
+    setHidden(more, false);
+  };
+  const search = () => {
+    hits = [];
+    cursor = null;
+    lookedAt = 0;
+    table.clear();
+    setHidden(table.element, true);
+    setHidden(holder, true);
+    if (isView) keepInLink({tube: '', contains: '', state: '', id: '', ...given()});
+    if (words.value === '' && number.value === '') {
+      run?.abort();
+      setText(note, 'Give a text or an id.');
+      return;
+    }
+    go();
+  };
+  const form = el('form', {class: 'tools search', role: 'search', onsubmit: (event) => {
+    event.preventDefault();
+    search();
+  }}, words, number, where, states, el('button', {type: 'submit', class: 'main'}, 'Search'), stop, more);
+  [stop, more, table.element].forEach((one) => setHidden(one, true));
+  if (isView && (contains || id)) search();
+  const allow = (isAllowed, now) => {
+    bar.allow(isAllowed, now);
+    holder.classList.toggle('none', !isAllowed);
+  };
+  return {element: el('div', {class: isView ? 'card' : null}, form, note, status, holder, table.element), allow, focus: () => words.focus()};
+}
+
+export function searchView(parameters, life) {
+  const {server} = parameters;
+  const box = searchBox(parameters, life, true);
+  const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, 'Search jobs'), el('p', {class: 'summary'}, `All jobs of ${server}`)), box.element);
+  const update = (data) => box.allow(data.allow_changes, data.servers.find((one) => one.name === server));
+  return {element, update, title: 'Search', crumbs: [[server, link('server', {server})], ['search', link('search', {server})]], focusFilter: box.focus};
+}

@@ -1,0 +1,117 @@
+// All servers at a glance, and the head of one server.
+import {ask} from './api.js';
+import {chart, chartRow, kRateLines, kStateLines} from './chart.js';
+import {el, numberStrip, replace, setHidden, setText} from './dom.js';
+import * as format from './format.js';
+import {link} from './view.js';
+
+const kHistoryEvery = 15000;  // Milliseconds: a new point comes so often.
+
+// Rates first: a healthy queue that is always empty must not look dead.
+const kFields = [
+  ['puts', 'in /s', 'in lead'], ['deletes', 'out /s', 'out lead'], ['reserves', 'reserves /s', 'lead'],
+  ['timeouts', 'timeouts /s', 'lead'],
+  ['ready', 'ready', 'ready'], ['reserved', 'reserved', 'reserved'], ['delayed', 'delayed', 'delayed'],
+  ['buried', 'buried', 'buried'],
+  ['waiting', 'waiting'], ['workers', 'workers'], ['producers', 'producers'], ['connections', 'connections'],
+  ['tubes', 'tubes'], ['memory', 'memory'], ['binlog', 'binlog'], ['uptime', 'up for'],
+];
+
+function textsOf(server) {
+  const {rates = {}, jobs = {}, binlog} = server;
+  return {
+    puts: format.rate(rates.puts), deletes: format.rate(rates.deletes), reserves: format.rate(rates.reserves),
+    timeouts: format.rate(rates.timeouts),
+    ready: format.shortCount(jobs.ready), reserved: format.shortCount(jobs.reserved),
+    delayed: format.shortCount(jobs.delayed), buried: format.shortCount(jobs.buried),
+    waiting: format.shortCount(server.workers_waiting), workers: format.shortCount(server.workers),
+    producers: format.shortCount(server.producers), connections: format.shortCount(server.connections),
+    tubes: format.shortCount(server.tubes), memory: format.bytes(server.memory_bytes),
+    binlog: binlogText(binlog),
+    uptime: format.roughly(server.uptime_seconds),
+  };
+}
+
+function binlogText(binlog) {
+  if (!binlog) return '–';
+  if (!binlog.is_on) return 'off';
+  return [binlog.state, typeof binlog.bytes === 'number' ? format.bytes(binlog.bytes) : null].filter(Boolean).join(', ') || 'on';
+}
+
+// Short words that stand out beside the name.
+function marksOf(server) {
+  const marks = [];
+  if (server.state === 'up') marks.push(['up', 'good']);
+  if (server.state === 'down') marks.push(['gone', 'bad']);
+  if (server.state === 'unknown') marks.push(['not asked yet', '']);
+  if (server.paused_tubes > 0) marks.push([`${format.plural(server.paused_tubes, 'tube')} paused`, 'warn']);
+  if (server.is_draining) marks.push(['draining', 'warn']);
+  if (server.is_refusing) marks.push(['refusing puts', 'bad']);
+  if (['full', 'failing'].includes(server.binlog?.state)) marks.push([`binlog ${server.binlog.state}`, 'bad']);
+  if (server.sample_age_seconds > 15) marks.push([`numbers are ${format.duration(server.sample_age_seconds)} old`, 'warn']);
+  return marks;
+}
+
+function goneText(server) {
+  if (server.state !== 'down') return '';
+  const since = new Date(Date.now() - (server.down_seconds ?? 0) * 1000);
+  return `This server has been gone for ${format.duration(server.down_seconds)}, since ${format.clock(since)}` +
+    `${server.error ? `: ${server.error}` : ''}. The numbers are the last ones it told.`;
+}
+
+// The number that matters first, marks, a strip of numbers and two charts: for one server.
+export function serverHead(name, life, isLinked) {
+  const heading = el('h2', {}, isLinked ? el('a', {href: link('server', {server: name})}, name) : name);
+  const marks = el('span', {class: 'marks'});
+  const about = el('span', {class: 'about'});
+  const gone = el('p', {class: 'gone', hidden: true});
+  const strip = numberStrip(kFields);
+  const charts = chartRow(chart('Jobs per second', kRateLines, format.rate), chart('Jobs by state', kStateLines, format.shortCount));
+  const element = el('section', {class: 'server', 'aria-label': `Server ${name}`},
+                     el('header', {}, heading, marks, about), gone, strip.element, charts.element);
+  let shownMarks = '';
+  life.every(kHistoryEvery, async () => charts.update(await ask('history', {server: name}, life.signal)));
+  const update = (server) => {
+    const now = marksOf(server);
+    if (JSON.stringify(now) !== shownMarks) {
+      shownMarks = JSON.stringify(now);
+      replace(marks, now.map(([text, kind]) => el('span', {class: `mark ${kind}`}, text)));
+    }
+    setText(about, [server.software, server.hostname, server.pid ? `pid ${server.pid}` : null].filter(Boolean).join(' · '));
+    setText(gone, goneText(server));
+    setHidden(gone, server.state !== 'down');
+    element.classList.toggle('is-gone', server.state === 'down');
+    strip.set(textsOf(server));
+    strip.list.classList.toggle('has-buried', (server.jobs?.buried ?? 0) > 0);
+    strip.list.classList.toggle('has-timeouts', (server.rates?.timeouts ?? 0) > 0);
+  };
+  return {element, update};
+}
+
+function totals(servers) {
+  const up = servers.filter((server) => server.state === 'up');
+  const sum = (of) => up.reduce((total, server) => total + (of(server) ?? 0), 0);
+  return `${up.length} of ${format.plural(servers.length, 'server')} up · in ${format.rate(sum((s) => s.rates?.puts))}/s · ` +
+    `out ${format.rate(sum((s) => s.rates?.deletes))}/s · ${format.shortCount(sum((s) => s.jobs?.ready))} ready · ` +
+    `${format.shortCount(sum((s) => s.jobs?.buried))} buried`;
+}
+
+export function serversView(parameters, life) {
+  const summary = el('p', {class: 'summary'});
+  const list = el('div', {class: 'servers'});
+  const element = el('div', {}, el('div', {class: 'title'}, el('h1', {}, 'Servers'), summary), list);
+  const heads = new Map();
+  const update = ({servers}) => {
+    for (const server of servers) {
+      if (!heads.has(server.name)) {
+        heads.set(server.name, serverHead(server.name, life, true));
+        list.append(heads.get(server.name).element);
+      }
+      heads.get(server.name).update(server);
+    }
+    list.classList.toggle('is-one', servers.length === 1);
+    list.classList.toggle('is-many', servers.length > 8);
+    setText(summary, totals(servers));
+  };
+  return {element, update, title: 'Servers', crumbs: []};
+}

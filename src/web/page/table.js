@@ -1,0 +1,144 @@
+// A table of any number of rows, of which only those exist that can be seen. It says its rows'
+// numbers to screen readers, and the arrow keys go from row to row.
+import {el} from './dom.js';
+
+const kSpareRows = 6;  // Above and below what can be seen.
+const kScrollPixelsMax = 8e6;  // Browsers cannot scroll further than 16 to 33 million pixels.
+
+// `columns`: [{key, label, kind, sort}]; `fillRow(cells, row, index)` writes a row into its cells
+// (one element a column); row is undefined while it is not known. `onSort(key)`; `onRange(first,
+// last)`: these rows are to be seen, at each scroll.
+export class BigTable {
+  constructor({label, columns, makeCells, fillRow, onSort, onRange}) {
+    Object.assign(this, {columns, makeCells, fillRow, onRange});
+    this.total = 0;
+    this.rows = new Map();  // What is known, by index.
+    this.shown = new Map();  // Index -> {element, cells}.
+    this.spare = [];
+    this.heads = columns.map((column) => el('div', {role: 'columnheader', class: column.kind},
+      el('button', {type: 'button', onclick: () => onSort(column.key)}, column.label)));
+    this.head = el('div', {role: 'rowgroup', class: 'head'}, el('div', {role: 'row', class: 'row', 'aria-rowindex': '1'}, this.heads));
+    this.body = el('div', {role: 'rowgroup', class: 'rows'});
+    this.table = el('div', {role: 'table', 'aria-label': label, 'aria-colcount': String(columns.length)}, this.head, this.body);
+    this.element = el('div', {class: 'big-table', tabindex: '0', role: 'region', 'aria-label': `${label}, scrolls`}, this.table);
+    this.element.addEventListener('scroll', () => this.draw(), {passive: true});
+    this.element.addEventListener('keydown', (event) => this.onKey(event));
+    this.resized = new ResizeObserver(() => this.draw());
+    this.resized.observe(this.element);
+  }
+
+  end() {
+    this.resized.disconnect();
+  }
+
+  // Pixels of the table for one pixel of the scroll bar: more than one in a table of a million rows.
+  scale() {
+    const room = this.element.clientHeight - this.head.offsetHeight;
+    const all = this.total * this.rowHeight;
+    return all <= kScrollPixelsMax ? 1 : (all - room) / (kScrollPixelsMax - room);
+  }
+
+  setSort(key, isDescending) {
+    this.columns.forEach((column, i) => {
+      const order = column.key !== key ? 'none' : isDescending ? 'descending' : 'ascending';
+      this.heads[i].setAttribute('aria-sort', order);
+    });
+  }
+
+  setTotal(total) {
+    this.total = total;
+    this.table.setAttribute('aria-rowcount', String(total + 1));
+    this.draw();
+  }
+
+  // What is known from here on; what was known elsewhere is kept until forget().
+  setRows(from, rows) {
+    rows.forEach((row, i) => this.rows.set(from + i, row));
+    for (const index of this.rows.keys()) {
+      if (this.rows.size <= 3000) break;
+      if (index < from - 1000 || index > from + 1000) this.rows.delete(index);
+    }
+    this.draw();
+  }
+
+  forget() {
+    this.rows.clear();
+  }
+
+  top() {
+    this.element.scrollTop = 0;
+  }
+
+  draw() {
+    // The style sheet says how high a row is: it is higher on a phone.
+    this.rowHeight = parseFloat(getComputedStyle(this.element).getPropertyValue('--row')) || 32;
+    this.body.style.height = `${Math.min(this.total * this.rowHeight, kScrollPixelsMax)}px`;
+    const scrolled = this.element.scrollTop;
+    const room = this.element.clientHeight;
+    const begin = scrolled * this.scale();
+    const first = Math.max(0, Math.floor(begin / this.rowHeight) - kSpareRows);
+    const last = Math.min(this.total, Math.ceil((begin + room) / this.rowHeight) + kSpareRows);
+    for (const [index, row] of this.shown) {
+      if (index >= first && index < last) continue;
+      this.shown.delete(index);
+      // The focus would be lost with its row.
+      if (row.element.contains(document.activeElement)) this.element.focus({preventScroll: true});
+      row.element.remove();
+      this.spare.push(row);
+    }
+    for (let index = last - 1; index >= first; index -= 1) {
+      const row = this.shown.get(index) ?? this.show(index);
+      row.element.style.transform = `translateY(${index * this.rowHeight - begin + scrolled}px)`;
+      const data = this.rows.get(index);
+      if (row.isFilled && row.data === data) continue;
+      row.isFilled = true;
+      row.data = data;
+      row.element.classList.toggle('is-unknown', data === undefined);
+      this.fillRow(row.cells, data, row.element);
+    }
+    this.spare.length = Math.min(this.spare.length, 20);
+    if (last > first) this.onRange(first, last);
+  }
+
+  show(index) {
+    const row = this.spare.pop() ?? this.makeRow();
+    row.element.setAttribute('aria-rowindex', String(index + 2));
+    row.element.dataset.index = String(index);
+    this.shown.set(index, row);
+    // In the order of the table, also for those who do not see it.
+    const next = this.shown.get(index + 1)?.element ?? null;
+    this.body.insertBefore(row.element, next);
+    return row;
+  }
+
+  makeRow() {
+    const cells = this.makeCells();
+    return {cells, element: el('div', {role: 'row', class: 'row'}, cells)};
+  }
+
+  onKey(event) {
+    const row = event.target.closest?.('[data-index]');
+    const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
+    if (!step || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (!row && event.target !== this.element) return;
+    event.preventDefault();
+    const index = row ? Number(row.dataset.index) + step : Math.ceil((this.element.scrollTop * this.scale()) / this.rowHeight);
+    this.focusRow(Math.max(0, Math.min(this.total - 1, index)));
+  }
+
+  focusRow(index) {
+    const scale = this.scale();
+    const above = this.head.offsetHeight;
+    const begin = (index * this.rowHeight) / scale;
+    const room = (this.element.clientHeight - above - this.rowHeight) / scale;
+    if (this.element.scrollTop > begin) this.element.scrollTop = begin;
+    else if (this.element.scrollTop < begin - room) this.element.scrollTop = begin - room;
+    this.draw();
+    this.shown.get(index)?.element.querySelector('a')?.focus({preventScroll: true});
+  }
+}
+
+export function textCell(kind) {
+  return el('div', {role: 'cell', class: kind});
+}
+

@@ -1,0 +1,181 @@
+#include "web/serve/site.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "haricot/base/json.hpp"
+#include "web/http/header_text.hpp"
+
+namespace haricot::web {
+namespace {
+
+constexpr std::string_view kLoginPath = "/login";
+constexpr std::string_view kLogoutPath = "/logout";
+constexpr const char* kHtml = "text/html; charset=utf-8";
+constexpr const char* kHome = "./";  // From /login and /logout, whatever a proxy has in front.
+
+bool is_look(Method method) {
+  return method == Method::get || method == Method::head;
+}
+
+bool is_served_by(Method method, const Route& route) {
+  return method == route.method || (method == Method::head && route.method == Method::get);
+}
+
+// The way to the login's page from any other.
+std::string login_target(std::string_view path) {
+  std::string target;
+  for (auto depth = std::count(path.begin(), path.end(), '/'); depth > 1; --depth) target += "../";
+  return target + "login";
+}
+
+std::string login_page(std::string_view path, std::string_view message) {
+  const std::string target = login_target(path);
+  const std::string root = target.substr(0, target.size() - (kLoginPath.size() - 1));
+  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+         "<title>haricot: log in</title>\n<link rel=\"stylesheet\" href=\"" +
+         root +
+         "page/page.css\"></head>\n<body class=\"login\"><main><h1>haricot</h1>\n"
+         "<form method=\"post\" action=\"" +
+         target + "\">\n<p role=\"status\">" + std::string(message) +
+         "</p>\n<p><label for=\"token\">Token</label>\n"
+         "<input type=\"password\" id=\"token\" name=\"token\" autocomplete=\"current-password\" "
+         "required autofocus></p>\n<p><button type=\"submit\">Log in</button></p>\n"
+         "</form></main></body></html>\n";
+}
+
+Response to_home(std::vector<Header> more = {}) {
+  more.push_back({"Location", kHome});
+  return {.status = 303, .more = std::move(more)};
+}
+
+}  // namespace
+
+std::string security_headers() {
+  return "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+         "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+         "frame-ancestors 'none'\r\n"
+         "X-Content-Type-Options: nosniff\r\n"
+         "X-Frame-Options: DENY\r\n"
+         "Referrer-Policy: same-origin\r\n"  // With none at all, a form would say Origin: null.
+         "Cross-Origin-Opener-Policy: same-origin\r\n"
+         "Cross-Origin-Resource-Policy: same-origin\r\n";
+}
+
+Response refusal(const Request& request, std::uint16_t status, std::string_view reason) {
+  if (request.path.starts_with("/api/")) {
+    return {status, "application/json", "{\"error\":" + json_string(reason) + "}\n", {}};
+  }
+  return {status, "text/plain; charset=utf-8", std::string(reason) + "\n", {}};
+}
+
+Site::Site(SiteOptions options, std::vector<Route> routes)
+    : options_(std::move(options)), routes_(std::move(routes)) {
+  routes_.push_back(open_route<&Site::show_login>(Method::get, kLoginPath));
+  routes_.push_back(open_route<&Site::take_login>(Method::post, kLoginPath));
+  routes_.push_back(open_route<&Site::log_out>(Method::post, kLogoutPath));
+}
+
+template <void (Site::*kHandler)(Exchange&) const>
+Route Site::open_route(Method method, std::string_view path) {
+  return {method, path,
+          [](void* self, std::shared_ptr<Exchange> exchange) {
+            const std::shared_ptr<Exchange> kept = std::move(exchange);
+            (static_cast<const Site*>(self)->*kHandler)(*kept);
+          },
+          this, false};
+}
+
+Site::Decision Site::judge(Request& request, std::string_view connection_peer) const {
+  const auto refuse = [&](std::uint16_t status, std::string_view reason) {
+    return Decision{.refused = refusal(request, status, reason)};
+  };
+  request.peer = access_.peer(request, connection_peer);
+  const std::string& base = options_.base_path;
+  if (!base.empty() && request.path.starts_with(base)) {
+    const std::string rest = request.path.substr(base.size());
+    if (rest.empty()) {
+      return {.refused = Response{.status = 308, .more = {{"Location", base + "/"}}}};
+    }
+    if (rest.starts_with('/')) request.path = rest;
+  }
+  const Route* found = nullptr;
+  std::string allowed;
+  for (const Route& route : routes_) {
+    if (route.path != request.path) continue;
+    if (is_served_by(request.method, route)) found = &route;
+    allowed += allowed.empty() ? "" : ", ";
+    allowed += route.method == Method::post ? "POST" : "GET, HEAD";
+  }
+  const bool is_probe = found != nullptr && found->is_probe;
+  if (!is_probe && !access_.knows_host(request)) {
+    return refuse(421, "This program is not known under this name. --host NAME makes it known.");
+  }
+  if (allowed.empty()) return refuse(404, "There is nothing under this path.");
+  if (found == nullptr) {
+    Decision decision = refuse(405, "This path has no such method.");
+    decision.refused->more.push_back({"Allow", allowed});
+    return decision;
+  }
+  if (found->needs_login && !access_.is_logged_in(request)) {
+    return {.refused = ask_for_login(request),
+            .is_wrong_login = !request.header("Authorization").empty()};
+  }
+  if (request.method == Method::post && !access_.is_same_origin(request)) {
+    return refuse(403,
+                  "A change has to come from the page of this program: Sec-Fetch-Site has to be "
+                  "same-origin, or else Origin the address of this program.");
+  }
+  request.may_change = access_.may_change(request);
+  return {.refused = {}, .route = found};
+}
+
+Response Site::ask_for_login(const Request& request) const {
+  const bool is_browser =
+      is_look(request.method) && request.header("Accept").find("text/html") != std::string::npos;
+  Response response = refusal(request, 401, "This needs the token: Authorization: Bearer TOKEN");
+  if (is_browser) {
+    response.type = kHtml;
+    response.body = login_page(request.path, "");
+  }
+  response.more.push_back({"WWW-Authenticate", "Bearer"});
+  return response;
+}
+
+void Site::show_login(Exchange& exchange) const {
+  if (access_.is_logged_in(exchange.request())) return exchange.respond(to_home());
+  exchange.respond({200, kHtml, login_page(kLoginPath, ""), {}});
+}
+
+void Site::take_login(Exchange& exchange) const {
+  const Request& request = exchange.request();
+  const std::optional<Token>& token = options_.access.token;
+  if (!token) return exchange.respond(to_home());
+  const std::optional<std::string> given = find_parameter(request.body, "token");
+  if (!given || !token->is_token(trim(*given))) {
+    exchange.log_action("login-refused", "", "");
+    return exchange.respond({401, kHtml, login_page(kLoginPath, "This is not the token."), {}});
+  }
+  exchange.log_action("login", "", "");
+  exchange.respond(to_home({cookie(request, token->cookie_value(), "")}));
+}
+
+void Site::log_out(Exchange& exchange) const {
+  const std::optional<Token>& token = options_.access.token;
+  if (!token) return exchange.respond(to_home());
+  exchange.respond(to_home({cookie(exchange.request(), "", "; Max-Age=0")}));
+}
+
+// Without a path it is for what is beside the login's page, also behind a proxy that has a path of
+// its own.
+Header Site::cookie(const Request& request, std::string_view value, std::string_view more) const {
+  std::string text = options_.access.token->cookie_name() + "=";
+  text += value;
+  text += "; HttpOnly; SameSite=Strict";
+  if (access_.is_encrypted(request)) text += "; Secure";
+  text += more;
+  return {"Set-Cookie", text};
+}
+
+}  // namespace haricot::web

@@ -1,0 +1,64 @@
+// What is behind which path, and who may have it: the table of routes with the rules of access.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "web/http/response.hpp"
+#include "web/http/route.hpp"
+#include "web/serve/access.hpp"
+
+namespace haricot::web {
+
+struct SiteOptions {
+  // Empty, or "/a" or "/a/b": what all paths of the program stand below, in front of a proxy.
+  // Paths without it are served too, for a proxy that takes it away, and for probes.
+  std::string base_path = {};
+  AccessRules access = {};
+};
+
+// Lines that each response has: what a browser may load and run, and who may show the page.
+std::string security_headers();
+
+// A response that says why not: as JSON where programs ask, else as text.
+Response refusal(const Request& request, std::uint16_t status, std::string_view reason);
+
+class Site final {
+ public:
+  Site(SiteOptions options, std::vector<Route> routes);
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  // What to do with a request whose head has come: answer with this response, or call the route.
+  struct Decision {
+    std::optional<Response> refused;
+    const Route* route = nullptr;
+    bool is_wrong_login = false;  // For the log.
+  };
+  // Also takes the base path off the request's path, and sets may_change and peer.
+  Decision judge(Request& request, std::string_view connection_peer) const;
+
+  // From now on another token opens the program. Requires: there was one.
+  void set_token(Token token) { options_.access.token = std::move(token); }
+  const SiteOptions& options() const { return options_; }
+  const Access& access() const { return access_; }
+
+ private:
+  Response ask_for_login(const Request& request) const;
+  // The routes of the login itself.
+  template <void (Site::*kHandler)(Exchange&) const>
+  Route open_route(Method method, std::string_view path);
+  void show_login(Exchange& exchange) const;
+  void take_login(Exchange& exchange) const;
+  void log_out(Exchange& exchange) const;
+  Header cookie(const Request& request, std::string_view value, std::string_view more) const;
+
+  SiteOptions options_;
+  Access access_{options_.access};
+  std::vector<Route> routes_;
+};
+
+}  // namespace haricot::web

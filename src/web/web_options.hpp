@@ -1,0 +1,48 @@
+// The command line of `haricot web`, as a value.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "os/log_line.hpp"
+#include "tool/cli/subcommand.hpp"
+#include "web/serve/web_limits.hpp"
+
+namespace haricot::web {
+
+struct WebOptions {
+  std::vector<std::string> servers = {};  // At least one.
+  std::vector<std::string> listen = {};   // At least one: HOST:PORT, [V6]:PORT or unix:PATH.
+  std::vector<std::string> hosts = {};    // In small letters.
+  std::string base_path = {};             // Empty, or begins with '/', and does not end with one.
+  bool is_behind_proxy = false;
+  std::string token_file = {};  // Empty: none.
+  bool has_no_login = false;    // --no-auth.
+  bool allows_changes = false;
+  std::uint64_t interval_ms = 2000;
+  // What a person has written; who uses them reads them: REGEX=NAME and HOST:PORT.
+  std::vector<std::string> tube_labels = {};
+  std::vector<std::string> probe_targets = {};
+  WebLimits limits = {};
+  os::LogFormat log_format = os::LogFormat::text;
+  bool has_sandbox = true;
+};
+
+// Reads the words after the subcommand's name. Something: the program is over, with this exit
+// status, because it was --help or a mistake.
+std::optional<int> read_web_options(tool::Words words, WebOptions& options);
+
+// Prints a line to stderr.
+void complain(const std::string& line);
+
+// Cuts an address of a listener in two, without brackets. What is not there is the default.
+struct ListenAddress {
+  std::string host;
+  std::string port;
+};
+ListenAddress split_listen(const std::string& text);
+
+}  // namespace haricot::web

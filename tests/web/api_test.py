@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+"""The API of `haricot web` with a server behind it: api_test.py HARICOT SERVER [FLAG...]."""
+
+import json
+import pathlib
+import signal
+import socket
+import time
+import unittest
+
+from watch_case import Web, WatchTest, body_of, wait_until
+
+
+class Servers(WatchTest):
+    def test_a_server_is_told_as_it_is(self):
+        for i in range(3):
+            self.server.put(f"job {i}", "mail", priority=0)
+        worker = self.client()
+        worker.sendall(b"reserve-with-timeout 1000\r\n")
+        wait_until(lambda: self.row()["jobs"]["ready"] == 3 and self.row()["workers_waiting"] == 1)
+        answer = self.web.json("/api/servers")
+        self.assertEqual((answer["allow_changes"], answer["interval_seconds"]), (True, 0.2))
+        row = answer["servers"][0]
+        self.assertEqual((row["name"], row["state"], row["error"]), (self.name, "up", None))
+        self.assertEqual(row["jobs"], {"ready": 3, "urgent": 3, "reserved": 0, "delayed": 0, "buried": 0})
+        self.assertEqual(row["pid"], self.server.process.pid)
+        self.assertEqual(row["stats"]["total-jobs"], 3)
+        self.assertFalse(row["is_draining"] or row["is_refusing"] or row["binlog"]["is_on"])
+        self.assertIn("stats-tubes" if self.is_haricot else "beanstalkd",
+                      row["capabilities"] if self.is_haricot else row["software"])
+        wait_until(lambda: self.row()["rates"]["puts"] is not None)
+        self.server.put("more", "mail")
+        wait_until(lambda: self.row()["rates"]["puts"] > 0)
+
+    def test_a_server_that_goes_is_down_and_comes_back(self):
+        self.server.put("x", "mail")
+        self.server.stop()
+        wait_until(lambda: self.row()["state"] == "down")
+        row = self.row()
+        self.assertTrue(row["error"])
+        self.assertIsNotNone(row["down_seconds"])
+        self.assertEqual(self.web.fetch("/readyz")[0], 200)
+        self.assertEqual(self.web.error("/api/job", id=1)[0], 502)
+        pathlib.Path(self.server.path).unlink(missing_ok=True)
+        self.server.start()
+        wait_until(lambda: self.row()["state"] == "up")
+        self.assertIsNone(self.row()["error"])
+
+    def test_one_that_hangs_costs_nothing_but_its_own_row(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        silent = f"127.0.0.1:{listener.getsockname()[1]}"
+        with Web(silent, self.name) as web:
+            wait_until(lambda: web.json("/api/servers")["servers"][1]["state"] == "up")
+            self.assertEqual(web.json("/api/servers")["servers"][0]["state"], "unknown")
+            began = time.monotonic()
+            self.assertIn(f'beanstalkd_up{{server="{silent}"}} 0', web.text("/metrics"))
+            self.assertLess(time.monotonic() - began, 5)
+            wait_until(lambda: web.json("/api/servers")["servers"][0]["state"] == "down")
+            self.assertIn("does not answer", web.json("/api/servers")["servers"][0]["error"])
+            web.wait_ready()
+
+    def test_a_stopped_server_is_given_up_in_the_middle_of_an_answer(self):
+        self.server.process.send_signal(signal.SIGSTOP)
+        try:
+            status, why = self.web.error("/api/job", id=1)
+            self.assertEqual(status, 502, why)
+            wait_until(lambda: self.row()["state"] == "down")
+        finally:
+            self.server.process.send_signal(signal.SIGCONT)
+        wait_until(lambda: self.row()["state"] == "up")
+
+    def test_history_has_a_point_for_the_server(self):
+        history = self.web.json("/api/history", server=self.name)
+        wait_until(lambda: self.web.json("/api/history", server=self.name)["points"] > 0)
+        self.assertEqual(history["step_seconds"], 15)
+        history = self.web.json("/api/history", server=self.name)
+        self.assertEqual(len(history["ready"]), history["points"])
+        self.assertEqual(len(history["timeout_rate"]), history["points"])
+        self.assertAlmostEqual(history["end"], time.time(), delta=60)
+
+    def test_events_tell_each_change(self):
+        client = socket.create_connection(("127.0.0.1", self.web.port))
+        self.addCleanup(client.close)
+        client.settimeout(60)
+        client.sendall(b"GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        text = b""
+        while text.count(b"event: servers\n") < 3:
+            text += client.recv(65536)
+        self.assertIn(b"text/event-stream", text)
+        begin = text.index(b"data: ") + 6
+        event = json.loads(text[begin:text.index(b"\n", begin)])
+        self.assertEqual(event["servers"][0]["name"], self.name)
+
+    def test_who_asks_wrongly_hears_why(self):
+        for wanted, path, parameters in (
+                (404, "/api/tubes", {"server": "nobody:1"}),
+                (404, "/api/tube", {"tube": "no-such"}),
+                (404, "/api/job", {"id": "77"}),
+                (404, "/api/events", {"server": "nobody:1"}),
+                (400, "/api/job", {}),
+                (400, "/api/job", {"id": "x"}),
+                (400, "/api/job", {"id": "1", "bytes": "99999999"}),
+                (400, "/api/tube", {}),
+                (400, "/api/tube", {"tube": "a b"}),
+                (400, "/api/tubes", {"sort": "colour"}),
+                (400, "/api/tubes", {"count": "501"}),
+                (400, "/api/tubes", {"from": "-1"}),
+                (400, "/api/tubes", {"reverse": "2"}),
+                (400, "/api/jobs", {"tube": "x", "state": "lost"}),
+                (400, "/api/jobs", {"tube": "x", "state": "reserved"}),
+                (400, "/api/jobs", {"tube": "x", "count": "0"}),
+                (400, "/api/search", {"after": "nonsense"}),
+                (400, "/api/search", {"contains_base64": "%"}),
+                (400, "/api/search", {"tube": "a\r\nb"}),
+                (400, "/api/history", {"tube": "\x01"})):
+            status, why = self.web.error(path, **parameters)
+            self.assertEqual((status, bool(why)), (wanted, True), (path, parameters, why))
+
+
+class Tubes(WatchTest):
+    def test_tubes_are_sorted_filtered_and_cut(self):
+        for i in range(30):
+            for _ in range(i % 7):
+                self.server.put("x", f"tube-{i:02}")
+            self.server.put("x", f"tube-{i:02}", delay=1000)
+        self.wait_tube("tube-29", lambda tube: tube["delayed"] == 1)
+        page = self.tubes(sort="ready", count=5)
+        self.assertEqual([tube["name"] for tube in page["tubes"]],
+                         ["tube-06", "tube-13", "tube-20", "tube-27", "tube-05"])
+        self.assertEqual((page["total"], page["matching"]), (31, 31))
+        page = self.tubes(filter="UBE-1", sort="name", reverse=1, **{"from": 1}, count=2)
+        self.assertEqual([tube["name"] for tube in page["tubes"]], ["tube-18", "tube-17"])
+        self.assertEqual((page["matching"], page["sums"]["delayed"]), (10, 10))
+        self.assertLess(page["sample_age_seconds"], 30)
+
+    def test_a_tube_is_told_with_its_next_jobs(self):
+        self.server.put("next ready", "mail")
+        self.server.put("next delayed", "mail", delay=1000)
+        tube = self.web.json("/api/tube", tube="mail")
+        self.assertEqual((tube["name"], tube["ready"], tube["delayed"]), ("mail", 1, 1))
+        self.assertEqual(body_of(tube["next"]["ready"]), b"next ready")
+        self.assertEqual(body_of(tube["next"]["delayed"]), b"next delayed")
+        self.assertIsNone(tube["next"]["buried"])
+        self.assertEqual(tube["stats"]["total-jobs"], 2)
+        self.assertEqual(tube["detail"] is not None, self.is_haricot)
+        # It was used for that, and is not any more.
+        self.assertEqual(self.server.stat("current-using", "stats-tube mail"), "0")
+
+    def test_nobody_makes_a_tube_by_looking(self):
+        self.web.error("/api/tube", tube="ghost")
+        self.web.act(self.name, "kick", tube="ghost", count=1)
+        self.web.act(self.name, "flush", tube="ghost")
+        self.web.act(self.name, "pause", tube="ghost", seconds=1)
+        self.assertNotIn("ghost", self.server.ask("list-tubes"))
+        self.assertIn("cmd-use: 0", self.server.ask("stats"))
+
+    def test_a_paused_tube_and_a_rate(self):
+        self.server.put("x", "mail")
+        self.server.ask("pause-tube mail 1000")
+        self.wait_tube("mail", lambda tube: tube["paused_seconds"] > 900)
+        wait_until(lambda: self.row()["paused_tubes"] == 1)
+        for _ in range(5):
+            self.server.put("x", "mail")
+        self.wait_tube("mail", lambda tube: tube["put_rate"])
+
+
+class Jobs(WatchTest):
+    def test_a_job_and_its_body(self):
+        self.server.put("x" * 10, "mail")
+        job = self.web.json("/api/job", id=1)
+        self.assertEqual((job["id"], job["tube"], job["state"], job["bytes"], job["is_cut"]),
+                         (1, "mail", "ready", 10, False))
+        self.assertEqual(body_of(job), b"x" * 10)
+        job = self.web.json("/api/job", id=1, bytes=3)
+        self.assertEqual((body_of(job), job["is_cut"], job["bytes"]), (b"xxx", True, 10))
+
+    def test_a_body_may_be_anything(self):
+        body = bytes(range(256)).decode("latin-1")
+        self.server.put(body, "mail")
+        self.assertEqual(body_of(self.web.json("/api/job", id=1)), bytes(range(256)))
+
+    def test_jobs_are_listed_where_the_server_can(self):
+        for i in range(5):
+            self.server.put(f"{i}", "mail", priority=100 - i)
+        if not self.is_haricot:
+            self.assertEqual(self.web.error("/api/jobs", tube="mail")[0], 501)
+            return
+        jobs = self.web.json("/api/jobs", tube="mail", state="ready", count=3)["jobs"]
+        self.assertEqual([job["id"] for job in jobs], [5, 4, 3])
+        self.assertEqual(self.web.json("/api/jobs", tube="mail", state="buried")["jobs"], [])
+        self.assertEqual(self.web.error("/api/jobs", tube="nothing")[0], 404)
+
+    def test_tags_are_told(self):
+        if not self.is_haricot:
+            return
+        self.server.ask("put 0 0 60 1 try:3 con:mail:2 idp:k-1", "x")
+        self.assertEqual(self.web.json("/api/job", id=1)["tags"], {"try": 3, "con": "mail:2", "idp": "k-1"}
+                         if self.web.json("/api/job", id=1)["tags"]["con"] == "mail:2"
+                         else {"try": 3, "con": "mail", "idp": "k-1"})
+
+
+class Search(WatchTest):
+    def all_hits(self, **parameters):
+        hits, after, rounds = [], None, 0
+        while True:
+            answer = self.web.json("/api/search", **parameters, **({"after": after} if after else {}))
+            self.assertLessEqual(answer["looked_at"], 1400)
+            hits += answer["hits"]
+            rounds += 1
+            self.assertEqual(answer["done"], answer["next"] is None)
+            after = answer["next"]
+            if answer["done"]:
+                return hits, rounds
+
+    def put_many(self, count):
+        lines = ["use many"]
+        for i in range(count):
+            lines += ["put 5 0 60 9", f"body {i:04}"]
+        self.server.ask(*lines)
+
+    def test_a_search_goes_over_all_jobs_in_pieces(self):
+        self.put_many(4000)
+        self.server.put("the needle: " + "y" * 2000, "hay")
+        hits, rounds = self.all_hits(contains="needle")
+        self.assertEqual([hit["id"] for hit in hits], [4001])
+        self.assertEqual((hits[0]["tube"], len(body_of(hits[0])), hits[0]["is_cut"]), ("hay", 256, True))
+        self.assertGreater(rounds, 2)
+        hits, _ = self.all_hits(contains="body 1", tube="many", state="ready")
+        self.assertEqual(sorted(hit["id"] for hit in hits), list(range(1001, 2001)))
+        self.assertEqual(self.all_hits(contains="body 1", tube="hay")[0], [])
+        self.assertEqual(self.all_hits(contains="body 1", state="buried")[0], [])
+
+    def test_a_hit_shows_the_place_in_the_body(self):
+        self.server.put("a" * 1000 + "needle" + "b" * 1000)
+        hit = self.web.json("/api/search", contains="needle")["hits"][0]
+        self.assertEqual(hit["body_offset"], 936)
+        self.assertEqual(body_of(hit), b"a" * 64 + b"needle" + b"b" * 186)
+        self.assertEqual(len(self.web.json("/api/search", contains_base64="bmVlZGxl")["hits"]), 1)
+
+    def test_a_search_for_an_id(self):
+        self.server.put("x", "mail")
+        answer = self.web.json("/api/search", id=1)
+        self.assertEqual((answer["hits"][0]["tube"], answer["done"]), ("mail", True))
+        self.assertEqual(self.web.json("/api/search", id=2)["hits"], [])
+        self.assertEqual(self.web.json("/api/search", id=1, tube="other")["hits"], [])
+
+    def test_ids_that_are_gone_end_the_search_soon(self):
+        self.put_many(3000)
+        for begin in range(1, 3000, 500):
+            self.server.ask(*[f"delete {i}" for i in range(begin, min(begin + 500, 3000))])
+        hits, rounds = self.all_hits(contains="body 2999")
+        self.assertEqual([hit["id"] for hit in hits], [3000])
+        self.assertLessEqual(rounds, 6)
+
+
+class Actions(WatchTest):
+    def state(self, job):
+        return self.server.stat("state", f"stats-job {job}")
+
+    def test_jobs_are_put_buried_kicked_and_deleted(self):
+        answer = self.good("put", tube="mail", body="hello", priority=7, delay=0, ttr=30)
+        self.assertEqual((answer["done"], answer["message"]), (1, "job 1"))
+        self.assertEqual(self.server.stat("pri", "stats-job 1"), "7")
+        self.good("put", tube="mail", body_base64="AAEC")
+        self.good("put", tube="mail", body="later", delay=1000)
+        answer = self.good("bury", ids=[1, 2, 99])
+        self.assertEqual((answer["done"], answer["not_found"]), (2, 1))
+        self.assertEqual((self.state(1), self.server.stat("pri", "stats-job 1")), ("buried", "7"))
+        self.assertEqual(self.good("bury", ids=[1])["done"], 1)
+        self.assertEqual(self.good("kick", tube="mail", count=1)["done"], 1)
+        self.assertEqual((self.state(1), self.state(2)), ("ready", "buried"))
+        answer = self.good("kick-job", ids=[2, 3, 1])
+        self.assertEqual((answer["done"], answer["not_found"]), (2, 1))
+        answer = self.good("delete", ids=[1, 2, 2])
+        self.assertEqual((answer["done"], answer["not_found"]), (2, 1))
+        self.assertIn("event=web-action", self.web.log())
+
+    def test_a_pause_and_its_end(self):
+        self.server.put("x", "mail")
+        self.good("pause", tube="mail", seconds=100)
+        self.assertEqual(self.server.stat("pause", "stats-tube mail"), "100")
+        self.good("pause", tube="mail", seconds=0)
+        self.assertEqual(self.server.stat("pause", "stats-tube mail"), "0")
+
+    def test_a_flush_goes_on_until_nothing_is_left(self):
+        lines = ["use mail"]
+        for i in range(5000):
+            lines += [f"put 5 {i % 2 * 1000} 60 1", "x"]
+        self.server.ask(*lines)
+        self.good("bury", ids=[1, 3])
+        self.server.put("stays", "other")
+        done = self.flush(tube="mail", state="buried")
+        self.assertEqual(done, 2)
+        self.assertEqual(self.flush(tube="mail"), 4998)
+        self.assertEqual(self.server.stat("current-jobs-ready"), "1")
+        self.assertEqual(self.server.stat("current-jobs-delayed"), "0")
+
+    def flush(self, **members):
+        done = 0
+        while True:
+            answer = self.good("flush", **members)
+            done += answer["done"]
+            if not answer["goes_on"]:
+                return done
+
+    def test_a_moved_job_is_what_it_was(self):
+        self.server.put("ready", "a", priority=3, ttr=44)
+        self.server.put("delayed", "a", delay=1000)
+        self.server.put("buried", "a", priority=9)
+        self.server.put("in b", "b")
+        self.good("bury", ids=[3])
+        answer = self.good("move", ids=[1, 2, 3, 4, 77], to="b")
+        self.assertEqual((answer["done"], answer["not_found"]), (3, 1))
+        self.assertEqual(answer["message"], "1 stayed where they were")
+        self.assertIn("NOT_FOUND", self.server.ask("stats-tube a"))
+        tube = self.web.json("/api/tube", tube="b")
+        self.assertEqual((tube["ready"], tube["delayed"], tube["buried"]), (2, 1, 1))
+        moved = {body_of(job): job for job in tube["next"].values()}
+        self.assertEqual((moved[b"ready"]["priority"], moved[b"ready"]["ttr"]), (3, 44))
+        self.assertGreater(moved[b"delayed"]["time_left"], 900)
+        self.assertEqual(moved[b"buried"]["priority"], 9)
+
+    def test_tags_move_with_their_job(self):
+        if not self.is_haricot:
+            return
+        self.server.ask("use a", "put 0 0 60 1 try:5 idp:k-1", "x")
+        self.assertEqual(self.good("move", ids=[1], to="b")["done"], 1)
+        job = self.web.json("/api/tube", tube="b")["next"]["ready"]
+        self.assertEqual(job["tags"], {"try": 5, "idp": "k-1"})
+        # One that is there already stays where it is.
+        self.server.ask("use a", "put 0 0 60 1 idp:k-1", "y")
+        self.assertEqual(self.good("move", ids=[int(job["id"]) + 1], to="b")["done"], 0)
+        self.assertEqual(self.server.stat("current-jobs-ready", "stats-tube a"), "1")
+
+    def test_a_job_that_a_worker_holds_stays(self):
+        self.server.put("x")
+        worker = self.client()
+        worker.sendall(b"reserve\r\n")
+        self.assertTrue(worker.recv(100).startswith(b"RESERVED"))
+        for action, more in (("delete", {}), ("bury", {}), ("move", {"to": "b"}), ("kick-job", {})):
+            answer = self.good(action, ids=[1], **more)
+            self.assertEqual((answer["done"], answer["not_found"]), (0, 1), action)
+
+    def test_what_the_server_refuses_is_told(self):
+        status, answer = self.web.act(self.name, "put", tube="x", body="y" * 70000)
+        self.assertEqual(status, 502)
+        self.assertIn("JOB_TOO_BIG", answer["error"])
+        self.assertEqual(self.web.act(self.name, "kick", tube="none", count=1)[0], 404)
+        self.assertEqual(self.web.act("nobody:1", "kick", tube="none", count=1)[0], 404)
+        self.assertEqual(self.web.act(self.name, "dance")[0], 400)
+        self.assertEqual(self.web.fetch("/api/actions", "POST", "{}")[0], 403, "from no page of its own")
+
+    def test_without_the_flag_nothing_can_be_changed(self):
+        self.server.put("x")
+        with Web(self.name) as web:
+            web.wait_ready()
+            self.assertFalse(web.json("/api/servers")["allow_changes"])
+            status, answer = web.act(self.name, "delete", ids=[1])
+            self.assertEqual(status, 403, answer)
+        self.assertEqual(self.state(1), "ready")
+
+
+if __name__ == "__main__":
+    unittest.main()

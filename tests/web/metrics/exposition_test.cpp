@@ -1,0 +1,42 @@
+#include "web/metrics/exposition.hpp"
+
+#include <gtest/gtest.h>
+
+namespace haricot::web {
+namespace {
+
+constexpr Family kJobs = {"jobs", MetricType::counter, "Jobs."};
+constexpr Family kAge = {"age_seconds", MetricType::gauge, "An age."};
+
+std::string written(bool is_openmetrics) {
+  Exposition text(is_openmetrics);
+  text.begin(kJobs);
+  text.add(label("server", "a"), std::uint64_t{3});
+  text.add("", std::uint64_t{4});
+  text.begin({"nothing", MetricType::gauge, "Nothing."});
+  text.begin(kAge);
+  text.add(label("server", "a") + "," + label("tube", "b"), 0.25);
+  text.end();
+  return text.take();
+}
+
+TEST(Exposition, IsWhatPrometheusReads) {
+  EXPECT_EQ(written(false),
+            "# HELP jobs_total Jobs.\n# TYPE jobs_total counter\njobs_total{server=\"a\"} 3\n"
+            "jobs_total 4\n# HELP age_seconds An age.\n# TYPE age_seconds gauge\n"
+            "age_seconds{server=\"a\",tube=\"b\"} 0.25\n");
+}
+
+TEST(Exposition, IsWhatOpenMetricsWants) {
+  EXPECT_EQ(written(true),
+            "# HELP jobs Jobs.\n# TYPE jobs counter\njobs_total{server=\"a\"} 3\n"
+            "jobs_total 4\n# HELP age_seconds An age.\n# TYPE age_seconds gauge\n"
+            "age_seconds{server=\"a\",tube=\"b\"} 0.25\n# EOF\n");
+}
+
+TEST(Exposition, ValuesOfLabelsAreEscaped) {
+  EXPECT_EQ(label("x", "a\"b\\c\nd"), "x=\"a\\\"b\\\\c\\nd\"");
+}
+
+}  // namespace
+}  // namespace haricot::web

@@ -1,0 +1,279 @@
+#include "web/observe/sampler.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace haricot::web {
+namespace {
+
+std::string report(const std::string& text) {
+  return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+struct Tube {
+  std::uint64_t ready = 0;
+  std::uint64_t puts = 0;
+  std::uint64_t deletes = 0;
+};
+
+std::string lines_of(const Tube& tube, const std::string& indent) {
+  return indent + "current-jobs-ready: " + std::to_string(tube.ready) + "\n" + indent +
+         "total-jobs: " + std::to_string(tube.puts) + "\n" + indent +
+         "cmd-delete: " + std::to_string(tube.deletes) + "\n";
+}
+
+// A server as bytes: what it is asked, and what it answers.
+struct ScriptedServer {
+  bool is_haricot = true;
+  std::string id = "1";
+  std::map<std::string, Tube> tubes;
+  std::size_t page = 2;
+  std::vector<std::string> asked;
+
+  std::string answer(const std::string& command) {
+    asked.push_back(command);
+    if (command == "stats") {
+      return report("---\nversion: \"1.13\"\npid: 1\nid: " + id + "\nuptime: 5\n" +
+                    (is_haricot ? "haricot-version: \"0.1.0\"\n" : ""));
+    }
+    if (command == "capabilities") {
+      return is_haricot ? report("---\n- stats-tubes\n- scan-jobs\n") : "UNKNOWN_COMMAND\r\n";
+    }
+    if (command == "list-tubes") {
+      std::string text = "---\n";
+      for (const auto& [name, tube] : tubes) text += "- " + name + "\n";
+      return report(text);
+    }
+    if (command.starts_with("stats-tube ")) {
+      const auto found = tubes.find(command.substr(11));
+      if (found == tubes.end()) return "NOT_FOUND\r\n";
+      return report("---\nname: " + found->first + "\n" + lines_of(found->second, ""));
+    }
+    if (command.starts_with("stats-tubes ")) {
+      std::string from = command.substr(12, command.rfind(' ') - 12);
+      auto at = from == "*" ? tubes.begin() : tubes.lower_bound(from);
+      std::string list;
+      for (std::size_t i = 0; i < page && at != tubes.end(); ++i, ++at) {
+        list += "- name: \"" + at->first + "\"\n" + lines_of(at->second, "  ");
+      }
+      return report("---\nnext: \"" + (at == tubes.end() ? "*" : at->first) + "\"\ntubes:\n" +
+                    list);
+    }
+    return "UNKNOWN_COMMAND\r\n";
+  }
+};
+
+class SamplerTest : public ::testing::Test {
+ protected:
+  SamplerTest() {
+    std::string error;
+    EXPECT_TRUE(labels_.add("emails-.*=emails", error));
+  }
+
+  void restart() { sampler_.restart(now_); }
+  // Lets all go on that is due, until nobody asks or answers any more.
+  void run() {
+    for (int i = 0; i < 1000; ++i) {
+      sampler_.advance(now_);
+      const std::string output(pipeline_.output(now_));
+      pipeline_.sent(output.size());
+      if (output.empty()) return;
+      std::string answers;
+      for (std::size_t at = 0; at < output.size();) {
+        const std::size_t end = output.find("\r\n", at);
+        answers += server_.answer(output.substr(at, end - at));
+        at = end + 2;
+      }
+      now_ = now_ + answer_time_;
+      ASSERT_TRUE(pipeline_.receive(answers, now_));
+    }
+    FAIL() << "it never ends";
+  }
+  // The next sample of tubes, some seconds later.
+  void later(std::uint32_t seconds) {
+    now_ = now_ + Duration::seconds(seconds);
+    sampler_.look(now_);
+    run();
+  }
+  std::optional<TubeRow> tube(const std::string& name) {
+    const auto found = facts_.tubes->rows.find(name);
+    if (!found) return std::nullopt;
+    return facts_.tubes->rows.at(*found);
+  }
+
+  TubeLabels labels_;
+  Pipeline pipeline_;
+  Facts facts_;
+  ScriptedServer server_;
+  Instant now_ = Instant::at(1'000'000'000);
+  Duration answer_time_ = Duration::milliseconds(1);
+  Sampler sampler_{pipeline_, facts_, {.labels = labels_, .key = {1, 2}}};
+};
+
+TEST_F(SamplerTest, AsksForTubesOnlyWhileSomebodyLooks) {
+  server_.tubes = {{"default", {}}};
+  restart();
+  run();
+  EXPECT_EQ(server_.asked, (std::vector<std::string>{"capabilities", "stats"}));
+  EXPECT_EQ(facts_.state, ServerState::up);
+  EXPECT_EQ(facts_.tubes, nullptr);
+
+  sampler_.look(now_);
+  run();
+  ASSERT_NE(facts_.tubes, nullptr);
+  EXPECT_EQ(facts_.tubes->rows.size(), 1U);
+
+  server_.asked.clear();
+  now_ = now_ + Sampler::kLookedFor;
+  run();
+  EXPECT_EQ(server_.asked, std::vector<std::string>{"stats"});
+  ASSERT_NE(facts_.tubes, nullptr);
+  now_ = now_ + Sampler::kTubesKeptFor;
+  run();
+  EXPECT_EQ(facts_.tubes, nullptr);
+}
+
+TEST_F(SamplerTest, ReadsPagesOfAHaricotdAndEachTubeOfAnother) {
+  for (const bool is_haricot : {true, false}) {
+    server_.is_haricot = is_haricot;
+    server_.asked.clear();
+    for (int i = 0; i < 500; ++i) {
+      server_.tubes["tube-" + std::to_string(i)] = {.ready = static_cast<std::uint64_t>(i)};
+    }
+    restart();
+    run();
+    later(3);
+    ASSERT_NE(facts_.tubes, nullptr);
+    EXPECT_EQ(facts_.tubes->rows.size(), 500U);
+    EXPECT_EQ(tube("tube-77").value()[TubeField::ready], 77U);
+    EXPECT_EQ(facts_.tubes->has_details, is_haricot);
+    const auto asked_for_one = std::count_if(
+        server_.asked.begin(), server_.asked.end(),
+        [](const std::string& command) { return command.starts_with("stats-tube "); });
+    EXPECT_EQ(asked_for_one, is_haricot ? 0 : 500);
+    facts_.tubes.reset();
+  }
+}
+
+TEST_F(SamplerTest, RatesAreMeasuredBetweenTwoSamplesOfOneTube) {
+  server_.tubes = {{"mail", {.puts = 100, .deletes = 50}}, {"goes", {.puts = 9}}};
+  restart();
+  run();
+  later(0);
+  EXPECT_FALSE(tube("mail")->put_rate.has_value());
+
+  server_.tubes = {
+      {"mail", {.puts = 300, .deletes = 100}}, {"goes", {.puts = 1}}, {"new", {.puts = 5}}};
+  later(10);
+  EXPECT_NEAR(tube("mail")->put_rate.value_or(0), 20, 0.2);
+  EXPECT_NEAR(tube("mail")->delete_rate.value_or(0), 5, 0.1);
+  EXPECT_FALSE(tube("new")->put_rate.has_value());
+  // Fewer puts than before: it is another tube of this name.
+  EXPECT_FALSE(tube("goes")->put_rate.has_value());
+
+  server_.tubes = {{"mail", {.puts = 400, .deletes = 300}}};
+  sampler_.stop();
+  pipeline_.lose();
+  facts_.state = ServerState::down;
+  restart();
+  later(10);
+  EXPECT_TRUE(tube("mail")->put_rate.has_value()) << "only the connection was lost";
+
+  server_.tubes = {{"mail", {.puts = 500, .deletes = 400}}};
+  server_.id = "2";
+  sampler_.stop();
+  pipeline_.lose();
+  facts_.state = ServerState::down;
+  restart();
+  later(10);
+  EXPECT_FALSE(tube("mail")->put_rate.has_value()) << "the server is another process";
+  EXPECT_FALSE(tube("goes").has_value());
+}
+
+TEST_F(SamplerTest, WhatALabelHasCountedStaysWhenItsTubesGo) {
+  server_.tubes = {{"emails-1", {.puts = 100, .deletes = 90}}, {"default", {.puts = 7}}};
+  restart();
+  run();
+  later(0);
+  ASSERT_EQ(facts_.labels.size(), 1U);
+  EXPECT_EQ(facts_.labels[0].puts, 100U);
+  server_.tubes = {{"emails-1", {.puts = 110, .deletes = 95}}, {"emails-2", {.puts = 3}}};
+  later(10);
+  EXPECT_EQ(facts_.labels[0].puts, 113U);
+  EXPECT_EQ(facts_.labels[0].deletes, 95U);
+  server_.tubes = {{"emails-2", {.puts = 4}}};
+  later(10);
+  EXPECT_EQ(facts_.labels[0].puts, 114U);
+  EXPECT_EQ(tube("emails-2")->label, 1);
+}
+
+TEST_F(SamplerTest, TakesATenthOfTheTimeAtMost) {
+  server_.tubes = {{"default", {}}};
+  answer_time_ = Duration::seconds(1);
+  restart();
+  run();
+  // The answer took a second, so nine have none.
+  EXPECT_EQ(sampler_.next_event(), now_ + Duration::seconds(9));
+}
+
+TEST_F(SamplerTest, ASampleTakesThePlaceOfTheOneBeforeWhenItIsWhole) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) server_.tubes[name] = {};
+  restart();
+  run();
+  later(0);
+  const std::shared_ptr<const TubeSample> before = facts_.tubes;
+  server_.tubes.erase("a");
+  now_ = now_ + Duration::seconds(5);
+  sampler_.look(now_);
+  // The first page only.
+  sampler_.advance(now_);
+  const std::string output(pipeline_.output(now_));
+  pipeline_.sent(output.size());
+  ASSERT_EQ(output, "stats\r\nstats-tubes * 50\r\n");
+  ASSERT_TRUE(
+      pipeline_.receive(server_.answer("stats") + server_.answer("stats-tubes * 50"), now_));
+  EXPECT_EQ(facts_.tubes, before);
+  // The connection goes, and the sample that was under way with it.
+  sampler_.stop();
+  pipeline_.lose();
+  EXPECT_EQ(facts_.tubes, before);
+  restart();
+  run();
+  later(5);
+  EXPECT_EQ(facts_.tubes->rows.size(), 4U);
+}
+
+TEST_F(SamplerTest, AServerThatTellsNoStatisticsIsNotUp) {
+  restart();
+  sampler_.advance(now_);
+  pipeline_.sent(pipeline_.output(now_).size());
+  ASSERT_TRUE(pipeline_.receive("UNKNOWN_COMMAND\r\nOUT_OF_MEMORY\r\n", now_));
+  EXPECT_EQ(facts_.state, ServerState::down);
+  EXPECT_FALSE(facts_.error.empty());
+  // Nor does anything become due that is not done.
+  sampler_.look(now_);
+  EXPECT_GT(sampler_.next_event(), now_);
+}
+
+TEST(Facts, KnowWhoHasReserveJob) {
+  const auto has = [](const std::string& stats, std::vector<std::string> words) {
+    Facts facts;
+    facts.capabilities = std::move(words);
+    facts.sample =
+        tool::Sample{.at = {}, .server = tool::StatsText::parse(stats).value(), .tubes = {}};
+    return facts.has_reserve_job();
+  };
+  EXPECT_TRUE(has("---\nversion: 1.12\n", {}));
+  EXPECT_TRUE(has("---\nversion: \"1.13\"\n", {}));
+  EXPECT_TRUE(has("---\nversion: \"1.12+2+gb7b4a6a\"\n", {}));
+  EXPECT_FALSE(has("---\nversion: 1.11\n", {}));
+  EXPECT_FALSE(has("---\nversion: 1.4.6\n", {}));
+  EXPECT_FALSE(has("---\npid: 3\n", {}));
+  EXPECT_TRUE(has("---\nversion: \"1.4\"\n", {"scan-jobs"}));
+}
+
+}  // namespace
+}  // namespace haricot::web

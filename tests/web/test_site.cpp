@@ -1,0 +1,178 @@
+// A program like `haricot web` with routes of its own: each shows one thing that its sockets and
+// rules do. It has the flags of `haricot web`.
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "haricot/base/number.hpp"
+#include "os/clock.hpp"
+#include "os/process.hpp"
+#include "web/web_options.hpp"
+#include "web/web_run.hpp"
+
+namespace haricot::web {
+namespace {
+
+using Shared = std::shared_ptr<Exchange>;
+
+Response text(std::string body) {
+  return {200, "text/plain; charset=utf-8", std::move(body), {}};
+}
+
+// What the handler was given.
+void echo(void* /*self*/, Shared exchange) {
+  const Request& request = exchange->request();
+  std::string sum;
+  if (!request.body.empty()) {
+    sum = std::to_string(std::count(request.body.begin(), request.body.end(), 'x'));
+  }
+  exchange->respond(text("path=" + request.path + "\nq=" + request.parameter("q").value_or("none") +
+                         "\nbody=" + std::to_string(request.body.size()) + "\nx=" + sum +
+                         "\nmay_change=" + (request.may_change ? "yes" : "no") +
+                         "\npeer=" + request.peer + "\n"));
+}
+
+void act(void* /*self*/, Shared exchange) {
+  if (!exchange->request().may_change) return exchange->respond({403, "", "", {}});
+  exchange->log_action("kick", "here:11300", "tube=\n" + exchange->request().body);
+  exchange->respond(text("done\n"));
+}
+
+void show_page(void* /*self*/, Shared exchange) {
+  exchange->respond({200, "text/html; charset=utf-8", "<p>hello</p>", {{"ETag", "\"page-1\""}}});
+}
+
+// A body of ?bytes=N in pieces, as fast as the peer reads.
+void stream(void* /*self*/, Shared exchange) {
+  auto left = std::make_shared<std::uint64_t>(
+      read_number(exchange->request().parameter("bytes").value_or("0")).value_or(0));
+  const auto go_on = [exchange, left] {
+    while (*left > 0 && exchange->can_take()) {
+      const std::size_t bytes = std::min<std::size_t>(*left, 10'000);
+      if (!exchange->write(std::string(bytes, 'x'))) return;
+      *left -= bytes;
+    }
+    if (*left == 0) exchange->end();
+  };
+  exchange->on_ready = go_on;
+  exchange->begin_stream("text/plain");
+  go_on();
+}
+
+// The whole of ?bytes=N at once.
+void whole(void* /*self*/, Shared exchange) {
+  const auto bytes = read_number(exchange->request().parameter("bytes").value_or("0")).value_or(0);
+  exchange->respond(text(std::string(bytes, 'x')));
+}
+
+// What the sandbox still allows.
+void try_calls(void* /*self*/, Shared exchange) {
+  const auto tell = [](const char* name, long result) {
+    return std::string(name) + "=" + (result >= 0 ? "done" : std::strerror(errno)) + "\n";
+  };
+  sockaddr_in nobody{};
+  nobody.sin_family = AF_INET;
+  nobody.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  nobody.sin_port = htons(1);
+  const int tcp = ::socket(AF_INET, SOCK_STREAM, 0);
+  const int again = ::socket(AF_INET, SOCK_STREAM, 0);
+  std::string result =
+      tell("read", ::open("/etc/passwd", O_RDONLY)) +
+      tell("write", ::open("/tmp/web-was-here", O_WRONLY | O_CREAT, 0600)) +
+      tell("fork", ::fork()) + tell("raw", ::socket(AF_PACKET, SOCK_RAW, 0)) +
+      tell("netlink", ::socket(AF_NETLINK, SOCK_RAW, 0)) + tell("socket", tcp) +
+      tell("connect", ::connect(tcp, reinterpret_cast<sockaddr*>(&nobody), sizeof nobody)) +
+      tell("bind", ::bind(again, reinterpret_cast<sockaddr*>(&nobody), sizeof nobody)) +
+      tell("exec", ::execl("/bin/true", "true", nullptr));
+  ::close(tcp);
+  ::close(again);
+  exchange->respond(text(result));
+}
+
+// Who waits for ticks: streams of events, and requests that are answered by the next one.
+class Ticker final {
+ public:
+  Instant next_event() const { return next_; }
+  void advance(Instant now) {
+    if (now < next_) return;
+    next_ = now + Duration::milliseconds(50);
+    for (const Shared& exchange : std::exchange(waiting_, {})) exchange->respond(text("tick\n"));
+    std::erase_if(streams_, [this](const Shared& exchange) {
+      return !exchange->write("data: " + event_ + "\n\n");
+    });
+  }
+  static void wait(void* self, Shared exchange) {
+    static_cast<Ticker*>(self)->waiting_.push_back(std::move(exchange));
+  }
+  static void listen(void* self, Shared exchange) {
+    auto& ticker = *static_cast<Ticker*>(self);
+    exchange->on_gone = [&ticker, bare = exchange.get()] {
+      std::erase_if(ticker.streams_, [bare](const Shared& each) { return each.get() == bare; });
+      ++ticker.gone_;
+    };
+    exchange->begin_stream("text/event-stream");
+    ticker.streams_.push_back(std::move(exchange));
+  }
+  static void count(void* self, Shared exchange) {
+    const auto& ticker = *static_cast<Ticker*>(self);
+    exchange->respond(text("streams=" + std::to_string(ticker.streams_.size()) +
+                           "\ngone=" + std::to_string(ticker.gone_) + "\n"));
+  }
+  static void fatten(void* self, Shared exchange) {
+    static_cast<Ticker*>(self)->event_ = std::string(50'000, 'e');
+    exchange->respond(text(""));
+  }
+
+ private:
+  Instant next_;
+  std::string event_ = "tick";
+  std::vector<Shared> waiting_;
+  std::vector<Shared> streams_;
+  int gone_ = 0;
+};
+
+}  // namespace
+}  // namespace haricot::web
+
+int main(int argc, char** argv) {
+  using namespace haricot;
+  using web::Method;
+  os::open_standard_descriptors();
+  os::ignore_broken_pipes();
+  web::WebOptions options;
+  const tool::Words words(argv + 1, static_cast<std::size_t>(argc - 1));
+  if (const std::optional<int> over = web::read_web_options(words, options)) return *over;
+  web::Ticker ticker;
+  return web::run_web(options, [&ticker](web::WebStage& stage, std::string& /*error*/) {
+    stage.loop.add(web::LoopPart::of(ticker));
+    stage.routes = {
+        {Method::get, "/echo", &web::echo, nullptr},
+        {Method::post, "/echo", &web::echo, nullptr},
+        {Method::get, "/api/echo", &web::echo, nullptr},
+        {Method::post, "/api/act", &web::act, nullptr},
+        {Method::get, "/", &web::show_page, nullptr},
+        {Method::get, "/deep/down/page", &web::show_page, nullptr},
+        {Method::get, "/open", &web::show_page, nullptr, false},
+        {Method::get, "/stream", &web::stream, nullptr},
+        {Method::get, "/whole", &web::whole, nullptr},
+        {Method::get, "/calls", &web::try_calls, nullptr},
+        {Method::get, "/wait", &web::Ticker::wait, &ticker},
+        {Method::get, "/events", &web::Ticker::listen, &ticker, true, true},
+        {Method::get, "/count", &web::Ticker::count, &ticker},
+        {Method::get, "/fatten", &web::Ticker::fatten, &ticker},
+        {Method::get, "/healthz", &web::show_page, nullptr, false, false, true},
+    };
+    return true;
+  });
+}
