@@ -16,12 +16,12 @@ function __haricot_look
         set -l value
         if test "$word" = --
             break
-        else if set -l found (string match -r -- '^(?:--address=|-[NWbhjlqy]*a)(.+)$' $word)
+        else if set -l found (string match -r -- '^(?:--address=|-[NWbhjqy]*a)(.+)$' $word)
             set value $found[2]
-        else if string match -qr -- '^(--address|-[NWbhjlqy]*a)$' $word
+        else if string match -qr -- '^(--address|-[NWbhjqy]*a)$' $word
             set i (math $i + 1)
             set value $words[$i]
-        else if string match -qr -- '^(--timeout|-[NWbhjlqy]*T)$' $word
+        else if string match -qr -- '^(--timeout|-[NWbhjqy]*T)$' $word
             set i (math $i + 1)
         else if test -z "$subcommand"; and not string match -q -- '-*' $word
             set subcommand $word
@@ -99,6 +99,8 @@ complete -c haricot -n '__haricot_is '\'''\''' -a drain -d 'wait until a tube or
 complete -c haricot -n '__haricot_is help' -a drain -d 'wait until a tube or a server is empty'
 complete -c haricot -n '__haricot_is '\'''\''' -a bench -d 'load a server and report how fast it is'
 complete -c haricot -n '__haricot_is help' -a bench -d 'load a server and report how fast it is'
+complete -c haricot -n '__haricot_is '\'''\''' -a web -d 'serve a page, metrics and an API for servers'
+complete -c haricot -n '__haricot_is help' -a web -d 'serve a page, metrics and an API for servers'
 complete -c haricot -n '__haricot_is '\'''\''' -a binlog -d 'look into the files in which a server keeps its jobs'
 complete -c haricot -n '__haricot_is help' -a binlog -d 'look into the files in which a server keeps its jobs'
 complete -c haricot -n '__haricot_is '\'''\''' -a help -d 'show what a subcommand does'
@@ -323,6 +325,28 @@ complete -c haricot -n '__haricot_is bench' -s T -l timeout -x -d 'how long the 
 complete -c haricot -n '__haricot_is bench' -l keep -d 'do not delete the jobs that are left at the end'
 complete -c haricot -n '__haricot_is bench' -s j -l json -d 'report as JSON'
 complete -c haricot -n '__haricot_is bench' -s h -l help -d 'show this help and exit'
+complete -c haricot -n '__haricot_is web' -s l -l listen -x -d 'where: HOST:PORT or unix:PATH, more than once (127.0.0.1:11380)'
+complete -c haricot -n '__haricot_is web' -l token-file -rF -d 'who asks has to show the token in this file'
+complete -c haricot -n '__haricot_is web' -l no-auth -d 'let everybody in who reaches an address that is not loopback'
+complete -c haricot -n '__haricot_is web' -l allow-changes -d 'offer actions: kick, pause, bury, delete, move, flush, put'
+complete -c haricot -n '__haricot_is web' -l host -x -d 'a name under which browsers reach it, more than once'
+complete -c haricot -n '__haricot_is web' -l base-path -x -d 'what a proxy has in front of its paths, such as /queue'
+complete -c haricot -n '__haricot_is web' -l behind-proxy -d 'believe X-Forwarded-For, -Host and -Proto'
+complete -c haricot -n '__haricot_is web' -l interval -x -d 'how often servers are asked (2)'
+complete -c haricot -n '__haricot_is web' -l tube-label -x -d 'REGEX=NAME: sum tubes under one name, more than once'
+complete -c haricot -n '__haricot_is web' -l probe-target -x -d 'a server that /probe may ask, more than once'
+complete -c haricot -n '__haricot_is web' -l connections-max -x -d 'connections at a time (1000)'
+complete -c haricot -n '__haricot_is web' -l events-max -x -d 'of these, streams of events (100)'
+complete -c haricot -n '__haricot_is web' -l head-max -x -d 'the line and headers of a request (8192)'
+complete -c haricot -n '__haricot_is web' -l body-max -x -d 'the body of a request (1048576)'
+complete -c haricot -n '__haricot_is web' -l held-max -x -d 'bodies and answers under way (67108864)'
+complete -c haricot -n '__haricot_is web' -l head-timeout -x -d 'how long the head of a request may take (10)'
+complete -c haricot -n '__haricot_is web' -l body-timeout -x -d 'how long the body of a request may take (30)'
+complete -c haricot -n '__haricot_is web' -l idle-timeout -x -d 'how long a connection may do nothing (60)'
+complete -c haricot -n '__haricot_is web' -l send-timeout -x -d 'how long a peer may read nothing of an answer (30)'
+complete -c haricot -n '__haricot_is web' -l log-format -xa 'text json' -d 'text or json (text)'
+complete -c haricot -n '__haricot_is web' -l no-sandbox -d 'keep privileges that are not needed, for debugging'
+complete -c haricot -n '__haricot_is web' -s h -l help -d 'show this help and exit'
 complete -c haricot -n '__haricot_is binlog' -l json -d 'dump: print a JSON object for each job'
 complete -c haricot -n '__haricot_is binlog' -s q -l quiet -d 'check, copy, repair: show no progress on a terminal'
 complete -c haricot -n '__haricot_is binlog' -s h -l help -d 'show this help and exit'
