@@ -130,7 +130,11 @@ void Expectation::apply_done(const Step& step, const Answer& answer) {
     return;
   }
   if (verb == "reserve-batch") return apply_batch(step.client, answer);
-  if (verb == "flush-tube") return apply_deletes(named_by_flush(step), answer.number());
+  if (verb.starts_with("flush-")) return apply_deletes(named_by_flush(step), answer.number());
+  if (verb == "touch-all") {
+    if (answer.number() != client.held.size()) complain("touches another number of jobs");
+    return;
+  }
   if (verb == "delete-batch") {
     const std::set<JobId> named = named_by_batch(step);
     if (answer.last_number() != words.size() - 1 - named.size()) complain("another number of ids");
@@ -225,7 +229,9 @@ std::set<JobId> Expectation::named_by_flush(const Step& step) const {
   const std::vector<std::string> words = words_of(step.line);
   std::set<JobId> named;
   for (const auto& [id, job] : jobs_) {
-    const bool is_in_state = words.size() < 3 || name_of(job.state) == words[2];
+    const bool is_in_state = words[0] == "flush-buried" ? job.state == JobState::buried
+                             : words.size() < 3         ? true
+                                                        : name_of(job.state) == words[2];
     const bool is_named = job.tube == words[1] && job.state != JobState::reserved && is_in_state;
     if (is_named) named.insert(id);
   }
@@ -352,7 +358,7 @@ void Expectation::apply_maybe(const Step& step) {
     }
     return apply_kick(tube, {"KICKED " + std::to_string(kicked), ""});
   }
-  if (verb == "flush-tube") return apply_failed_flush(step);
+  if (verb.starts_with("flush-")) return apply_failed_flush(step);
   if (verb == "delete-batch") {
     // All of them or none.
     const std::set<JobId> named = named_by_batch(step);
@@ -360,7 +366,7 @@ void Expectation::apply_maybe(const Step& step) {
     if (is_done) apply_deletes(named, named.size());
     return;
   }
-  if (verb == "reserve" || verb == "reserve-with-timeout" || verb == "reserve-batch") {
+  if (verb == "reserve" || verb.starts_with("reserve-with-") || verb == "reserve-batch") {
     // The one that it got, if it did, comes back with its end.
     for (const auto& [id, job] : jobs_) {
       const auto now = found_.find(id);

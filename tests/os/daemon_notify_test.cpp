@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "support/notify_socket.hpp"
 #include "support/daemon_fixture.hpp"
+#include "support/notify_socket.hpp"
 #include "support/process_facts.hpp"
 
 namespace haricot::test {

@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "support/notify_socket.hpp"
 #include "os/clock.hpp"
+#include "support/notify_socket.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace haricot::os {

@@ -90,9 +90,12 @@ class SandboxTest : public ::testing::Test {
   void TearDown() override { ::close(folder_descriptor_); }
 
   Sandbox sandbox(bool notifies = false, bool hands_over = false) const {
-    return {.paths = {.folder = folder_descriptor_, .removal_folders = {other_.path()}},
-            .notifies = notifies,
-            .hands_over = hands_over};
+    Sandbox result;
+    result.paths.folder = folder_descriptor_;
+    result.paths.removal_folders = {other_.path()};
+    result.notifies = notifies;
+    result.hands_over = hands_over;
+    return result;
   }
   // The result of the function in a child within the sandbox.
   int result_within(const std::function<int()>& function, bool notifies = false,

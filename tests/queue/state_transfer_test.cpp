@@ -154,8 +154,8 @@ TEST_F(Transfer, AClientWithManyWatchesIsServedFromAll) {
 
 TEST_F(Transfer, TagsPausesAndKeysGoOn) {
   Client& client = connect();
-  const JobId one = world.put(client, {.tags = "con:lane:1"});
-  const JobId two = world.put(client, {.tags = "con:lane:1"});
+  const JobId one = world.put(client, {.tags = "con:lane"});
+  const JobId two = world.put(client, {.tags = "con:lane"});
   ASSERT_EQ(world.reserve(client), one);
   const JobId gone = world.put(client, {.tags = "idp:key:60"});
   ASSERT_EQ(engine.delete_job(client, gone), Outcome::done);

@@ -144,13 +144,13 @@ function hasCommands() {
     for (const body of ['x', 'y', 'z']) await client.put(body);
     equal((await client.send(`flush-tube ${t.tube} buried`))[0], ['FLUSHED', '0'], 'no buried job');
     equal((await client.send(`flush-tube ${t.tube}`))[0], ['FLUSHED', '3'], 'all of them');
-    await refused(client.send('flush-tube nowhere'), 'NOT_FOUND', 'no tube');
+    equal((await client.send('flush-tube nowhere'))[0], ['FLUSHED', '0'], 'no tube');
   });
 
   scenario('batches are reserved and deleted', async t => {
     const client = await connectTo(t);
     equal((await client.send('reserve-batch 5'))[1], [], 'no job');
-    await refused(client.send('reserve-batch 5 0'), 'TIMED_OUT', 'no job in time');
+    equal((await client.send('reserve-batch 5 0'))[1], [], 'no job in time');
     const put = [];
     for (const [, body] of checks.bodies) put.push([await client.put(body), body]);
     const taken = [];

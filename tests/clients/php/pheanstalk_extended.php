@@ -177,13 +177,13 @@ $extended['a tube is flushed'] = function (Expectations $t, string $tube) {
     }
     $t->equal($link->words("flush-tube $tube buried"), ['FLUSHED', '0'], 'no buried job');
     $t->equal($link->words("flush-tube $tube"), ['FLUSHED', '3'], 'all of them');
-    $t->equal($link->words('flush-tube nowhere'), ['NOT_FOUND'], 'no tube');
+    $t->equal($link->words('flush-tube nowhere'), ['FLUSHED', '0'], 'no tube');
 };
 
 $extended['batches are reserved and deleted'] = function (Expectations $t, string $tube) {
     $link = new Link($tube);
     $t->equal($link->reserveBatch(5), [], 'no job');
-    $t->equal($link->words('reserve-batch 5 0'), ['TIMED_OUT'], 'no job in time');
+    $t->equal($link->words('reserve-batch 5 0'), ['RESERVED_BATCH', '0'], 'no job in time');
     $put = array_map(fn (string $body) => [$link->put($body), $body], array_values(Checks\bodies()));
     $taken = [];
     // A batch has at most 1 MiB, and may have fewer jobs than there are.
