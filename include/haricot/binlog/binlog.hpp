@@ -26,9 +26,7 @@
 #include <optional>
 #include <string>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/base/time.hpp"
-#include "haricot/base/turn_limits.hpp"
 #include "haricot/binlog/binlog_options.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/disk.hpp"
@@ -141,12 +139,6 @@ class Binlog final : public Journal {
   bool is_time_to_try_again() const {
     return (answered_later_ && (disk_moved_ || stream_.syncs().length() == 0)) ||
            (answered_busy_ && !bodies_.is_busy());
-  }
-  Budget budget(std::uint64_t of) const { return {state_.engine->steps(), of}; }
-  // So that it keeps pace with what is recorded.
-  Budget budget_of_compaction() const {
-    return budget(turn_limits::kStepsOfCompaction +
-                  turn_limits::kStepsMovedPerStep * stream_.steps_this_turn());
   }
   bool can_record() const { return !stream_.is_refusing() && stream_.is_open(); }
   JournalStatus room_for_put(std::size_t lead_bytes, const PutRoom& put, const BlobRef& body);

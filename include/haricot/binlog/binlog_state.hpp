@@ -25,8 +25,6 @@ struct BinlogState {
   // Another server may write to the folder, late. So nothing is done by a name that may be that of
   // a file of another server by now, and nothing is cut off that another server may have read.
   bool is_fenced() const { return epoch != 0; }
-  // Counts work for the budgets of the turn. Requires: the engine is there.
-  void count_steps(std::uint64_t steps) { engine->steps() += steps; }
 
   Disk& disk;
   const BinlogOptions options;

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <string>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/write/large_bodies.hpp"
 #include "haricot/binlog/write/record_stream.hpp"
@@ -27,8 +26,8 @@ class Compaction {
   Compaction& operator=(const Compaction&) = delete;
 
   bool has_garbage_to_collect() const;
-  // Does as much of it as the budget allows, in whole records.
-  void go_on(const Budget& budget);
+  // Does a turn's part of it: a bit always, and more where much was recorded.
+  void go_on();
   // Whether a sync or a removal has to end before it goes on.
   bool waits() const { return waits_; }
   // Whether it waits for nothing but a sync that may not be due yet.
@@ -37,9 +36,9 @@ class Compaction {
   Instant next_event() const;
   // Whether the folder is so far too large that no command must begin a file now. If the disk does
   // nothing any more, this goes on first.
-  bool is_too_far_ahead(const Budget& budget);
+  bool is_too_far_ahead();
   // On a full disk: goes on for a change that lacks room. False: nothing is going to come of it.
-  bool collect_for_space(const Budget& budget);
+  bool collect_for_space();
   void end_turn() { has_collected_for_space_ = false; }
 
   // What it hears from the stream of records.

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "haricot/base/budget.hpp"
 #include "haricot/binlog/binlog_state.hpp"
 #include "haricot/binlog/write/folder_watch.hpp"
 #include "haricot/binlog/write/large_bodies.hpp"
@@ -32,9 +31,8 @@ class Recovery {
   void failed(const StreamEvents::Failure& failure) noexcept;
   void syncs_taken();
 
-  // Does as much of it as the budget allows, in whole records. Requires: the stream of records
-  // refuses.
-  void go_on(const Budget& budget);
+  // Does a turn's part of it. Requires: the stream of records refuses.
+  void go_on();
   // The next try is made at once.
   void try_at_once() { retry_at_ = state_.now; }
   // When the next turn has to come for this. Requires: the stream of records refuses.
@@ -52,7 +50,7 @@ class Recovery {
   std::optional<std::size_t> with_jobs_to_rewrite(std::size_t index) const;
   JobId next_to_rewrite();
   std::uint64_t number_needed_from() const;
-  bool rewrite_some(const Budget& budget);
+  bool rewrite_some();
   bool has_to_wait_for_copies();
   bool rewrite(JobId id);
   bool rewrite_end(JobId id);
