@@ -201,9 +201,6 @@ struct Observed {
 
 class Model {
  public:
-  // The tape adds to them what the journal does.
-  std::uint64_t& steps() { return steps_; }
-
   explicit Model(std::uint32_t job_bytes_max, std::uint64_t file_bytes)
       : job_bytes_max_(job_bytes_max), file_bytes_(file_bytes) {}
 

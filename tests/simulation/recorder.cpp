@@ -63,7 +63,6 @@ Event Tape::take(Event::Kind kind) {
   events_.pop_front();
   require(event.kind == kind,
           "expected " + to_text(Event{.kind = kind}) + ", but it was " + to_text(event));
-  if (steps_ != nullptr) *steps_ += event.steps;
   return event;
 }
 
@@ -229,45 +228,31 @@ void Recorder::note_room(Event event) {
   tape_.add(std::move(event));
 }
 
-template <typename Ask>
-Event Recorder::ask_for_room(Event::Kind kind, Ask ask) {
-  const std::uint64_t before = engine_->steps();
-  const JournalStatus status = ask();
-  return {.kind = kind, .status = status, .steps = engine_->steps() - before};
-}
-
 JournalStatus Recorder::take_room_for_put(const PutRoom& put, const BlobRef& body) {
-  Event event = ask_for_room(Event::Kind::take_room_for_put,
-                             [&] { return binlog_.take_room_for_put(put, body); });
-  event.body_bytes = put.body_bytes;
-  if (body) event.body = body.view();
-  const JournalStatus status = event.status;
-  note_room(std::move(event));
+  const JournalStatus status = binlog_.take_room_for_put(put, body);
+  note_room({.kind = Event::Kind::take_room_for_put,
+             .status = status,
+             .body_bytes = put.body_bytes,
+             .body = body ? std::string(body.view()) : std::string()});
   return status;
 }
 
 JournalStatus Recorder::take_room_for_update(Promise promise) {
-  Event event = ask_for_room(Event::Kind::take_room_for_update,
-                             [&] { return binlog_.take_room_for_update(promise); });
-  const JournalStatus status = event.status;
-  note_room(std::move(event));
+  const JournalStatus status = binlog_.take_room_for_update(promise);
+  note_room({.kind = Event::Kind::take_room_for_update, .status = status});
   return status;
 }
 
 JournalStatus Recorder::take_promised_room(const Promised& promised) {
-  const bool is_burial = promised.burial != nullptr;
-  Event event = ask_for_room(
-      is_burial ? Event::Kind::take_room_for_burial : Event::Kind::take_room_for_delete,
-      [&] { return binlog_.take_promised_room(promised); });
-  const JournalStatus status = event.status;
-  if (!is_burial) {
-    event.keys = promised.tombstones.keys;
-    note_room(std::move(event));
+  const JournalStatus status = binlog_.take_promised_room(promised);
+  if (promised.burial == nullptr) {
+    note_room({.kind = Event::Kind::take_room_for_delete,
+               .status = status,
+               .keys = promised.tombstones.keys});
     return status;
   }
   const JournaledJob& job = *promised.burial;
-  event.id = job.job.id;
-  note_room(std::move(event));
+  note_room({.kind = Event::Kind::take_room_for_burial, .status = status, .id = job.job.id});
   if (status != JournalStatus::ok) {
     ledger_.note(binlog::kUnrecorded, job.job.id,
                  binlog::known_from(*engine_, job.ref, wall_offset_));

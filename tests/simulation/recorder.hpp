@@ -59,7 +59,6 @@ struct Event {
   JournalNumbers journal = {};               // numbers
   std::uint64_t file = 0;                    // file_of
   std::uint64_t records = 0;                 // answered, record_delete: there were by then.
-  std::uint64_t steps = 0;                   // take_room_…: what the journal has done for it.
 };
 
 std::string to_text(const Event& event);
@@ -79,8 +78,6 @@ class Tape {
   void add_answer(Event event) { events_.push_back(std::move(event)); }
   bool empty() const { return events_.empty(); }
   const Event& front() const { return events_.front(); }
-  // What the journal does for room counts as work of who asks: take() adds it to that number.
-  void count_steps_in(std::uint64_t& steps) { steps_ = &steps; }
   // Throws Mismatch if something else comes next.
   Event take(Event::Kind kind);
   // Takes the first of the answers that come next for which `fits` is true; nothing: none is.
@@ -90,7 +87,6 @@ class Tape {
  private:
   std::function<void()> before_ = [] {};
   std::deque<Event> events_;
-  std::uint64_t* steps_ = nullptr;
 };
 
 // Every state that a job may have on the disk, by the number of the record that made it.
@@ -165,9 +161,6 @@ class Recorder final : public Journal {
   std::uint64_t put_off() const { return put_off_; }
 
  private:
-  // What the binlog says to a question for room, and what it has done for that.
-  template <typename Ask>
-  Event ask_for_room(Event::Kind kind, Ask ask);
   void note_room(Event event);
 
   binlog::Binlog& binlog_;

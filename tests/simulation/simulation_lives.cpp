@@ -64,7 +64,6 @@ Simulation::Simulation(std::uint64_t seed, bool hands_over)
       wall_offset_(Duration::nanoseconds(kWallBegin)),
       // After a year more jobs would be due at once than a call of the engine moves.
       years_left_(mix_.is_crowded ? 0 : 20) {
-  tape_.count_steps_in(model_.steps());
   // What the run before this one left would move the time: a run follows from its seed alone.
   Memory::give_all_back();
   info_.job_bytes_max = job_bytes_max_;
