@@ -148,8 +148,15 @@ void make_flush(Request& request, test::Random& chance) {
   make_line(request, Verb::flush_tube, name(request.tube) + word_of(request.state));
 }
 
+// Of jobs whose TTRs end at the same instant a turn works off only so many.
+bool may_touch_all(const Model& model, int client) {
+  constexpr std::ptrdiff_t kHeldMax = 50;
+  return std::count_if(model.jobs().begin(), model.jobs().end(), [client](const auto& entry) {
+           return entry.second.state == JobState::reserved && entry.second.holder == client;
+         }) <= kHeldMax;
+}
+
 void make_reserve_batch(Request& request, test::Random& chance, const Mix& mix) {
-  if (chance.one_in(6)) return make_line(request, Verb::touch_all);
   if (chance.one_in(5)) return make_line(request, Verb::reserve_with_abort);
   request.bound = mix.is_crowded ? 1 + chance.below32(kBatchInCrowd) : random_count(chance);
   request.has_timeout = chance.one_in(2);
@@ -254,6 +261,8 @@ void make_extended(Request& request, test::Random& chance, const Mix& mix, const
     make_list(request, chance);
   } else if (kind < 46) {
     make_tube_reports(request, chance);
+  } else if (kind < 50 && may_touch_all(model, client)) {
+    make_line(request, Verb::touch_all);
   } else if (kind < 70) {
     make_reserve_batch(request, chance, mix);
   } else if (kind < 78) {
