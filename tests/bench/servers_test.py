@@ -124,7 +124,7 @@ class Servers(unittest.TestCase):
         for flags in ((), ("-b", self.enterContext(tempfile.TemporaryDirectory()))):
             longest, times, faults = handovers.restart_with_jobs(HARICOTD, 3000, *flags)
             self.assertEqual(faults, [])
-            self.assertGreaterEqual(times, 1)
+            self.assertGreater(times, 0.1)  # So few jobs take less than a process does.
         self.assertGreater(handovers.idle_restart_seconds(), 0)
 
     def test_a_restart_that_loses_clients_or_jobs_is_told(self):

@@ -62,7 +62,7 @@ std::uint32_t EnginePair::some_seconds() {
 // In rounds with lanes nearly every job is in one of few, so that most of them wait.
 std::string_view EnginePair::some_tags() {
   if (!has_lanes_ || random_.one_in(4)) return {};
-  static const std::array<const char*, 6> kTags{"con:x",   "con:x:1", "con:y",
+  static const std::array<const char*, 6> kTags{"con:x",   "con:z",   "con:y",
                                                 "con:y:2", "con:y:3", "con:x:2"};
   return kTags[random_.below(kTags.size())];
 }
