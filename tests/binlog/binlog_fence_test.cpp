@@ -24,6 +24,7 @@
 #include "shared_volume.hpp"
 #include "support/blob_of.hpp"
 #include "support/job_history.hpp"
+#include "support/log_maker.hpp"
 #include "support/random.hpp"
 #include "support/sim_disk.hpp"
 
@@ -333,6 +334,37 @@ TEST(BinlogFenceStart, TheNoteIsBelievedAfterAStartThatHasFailed) {
 }
 
 // Of a late server -----------------------------------------------------------------------------
+
+// A loss of power may bring back a file that a server had removed, and take what told of its jobs.
+// The next server has found them, and what it says of the files it needs holds from there on.
+TEST(BinlogFenceFiles, AFileThatHasComeBackIsNeededIfALaterServerSaysSo) {
+  constexpr std::uint64_t kStore = 99;
+  constexpr JobId kJob = 7;
+  const auto signature = [](std::uint32_t number, std::uint32_t epoch, std::uint32_t oldest) {
+    return Signature{.salt = salt_of(kStore, number),
+                     .next_id = kJob + 1,
+                     .file_number = number,
+                     .store_id = kStore,
+                     .run = run_of_epoch(epoch),
+                     .epoch = epoch,
+                     .oldest_needed = oldest};
+  };
+  const std::string body = body_for(kJob, 10) + "\r\n";
+  LogMaker has_come_back(signature(1, 1, 1));
+  has_come_back.add(full_record(kJob, "default", body));
+  LogMaker of_the_same_server(signature(2, 1, 2));
+  of_the_same_server.add(change_record(kJob + 100, RecordState::deleted));
+  for (const std::uint32_t oldest : {1U, 3U}) {
+    LogMaker of_the_next(signature(3, 2, oldest));
+    of_the_next.add(change_record(kJob + 100, RecordState::deleted));
+    SimDisk disk;
+    disk.put("binlog.1", has_come_back.bytes());
+    disk.put("binlog.2", of_the_same_server.bytes());
+    disk.put("binlog.3", of_the_next.bytes());
+    const FoundByReplay found(disk);
+    EXPECT_EQ(found.engine.peek(kJob) != JobRef::none, oldest == 1) << oldest;
+  }
+}
 
 TEST(BinlogFenceFiles, AFileOfALowerEpochBehindAHigherOneIsLeftAside) {
   SharedVolume volume(1);

@@ -203,6 +203,12 @@ bool Replay::read_file(std::size_t index, const FileBytes& file) {
   if (const auto& signature = planned.identity.signature) {
     report.has_signature = true;
     read_.next_id = std::max(read_.next_id, signature->next_id);
+    if (signature->epoch > epoch_read_) {
+      // The server of this epoch has found what was there, and says what it needs of it. What one
+      // before it has removed may have come back, with the power.
+      epoch_read_ = signature->epoch;
+      unneeded_for_sure_ = 0;
+    }
     remember_oldest_needed(signature->oldest_needed, true);
     // What is lost here now may have been told before.
     read_.lost_before = std::max<std::uint64_t>(read_.lost_before, signature->records_lost);

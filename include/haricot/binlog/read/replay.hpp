@@ -118,7 +118,8 @@ class Replay {
   FolderRead read_;
   // Files are not needed below that number, as far as what took their place is whole; and the
   // newest file that lacks records.
-  std::uint64_t unneeded_for_sure_ = 0;
+  std::uint32_t epoch_read_ = 0;         // The last one that a file was of.
+  std::uint64_t unneeded_for_sure_ = 0;  // By what was said since that epoch.
   std::uint64_t newest_hurt_ = 0;
   JobId last_new_id_ = 0;            // Of the last record of a job that was not known.
   bool last_new_id_jumped_ = false;  // It left ids out.
