@@ -287,7 +287,8 @@ void Simulation::send(Wire& wire, std::size_t room) {
   wire.sent_bytes += sent;
 }
 
-// A client that never changes a job is answered on the spot, whatever the disk is doing.
+// A client that never changes a job is answered on the spot, whatever the disk is doing. It asks
+// for what is cheap: what costs more may have to wait for a later turn.
 void Simulation::ask_by_the_way() {
   if (!wires_.contains(bystander_)) return;
   Wire& wire = wires_.at(bystander_);
@@ -297,14 +298,14 @@ void Simulation::ask_by_the_way() {
       {.verb = Verb::stats, .line = "stats"},
       {.verb = Verb::list_tubes, .line = "list-tubes"},
       {.verb = Verb::peek_ready, .line = "peek-ready"},
-      {.verb = Verb::scan_jobs, .id = 7, .bound = 20, .line = "scan-jobs 7 20"},
+      {.verb = Verb::scan_jobs, .id = 7, .bound = 6, .line = "scan-jobs 7 6"},
       {.verb = Verb::list_jobs,
        .bound = 5,
        .tube = "a",
        .state = StateWord::ready,
        .line = "list-jobs a ready 5"},
       {.verb = Verb::stats_tube_detail, .tube = "a", .line = "stats-tube-detail a"},
-      {.verb = Verb::stats_tubes, .bound = 1000, .tube = "*", .line = "stats-tubes * 1000"},
+      {.verb = Verb::stats_tubes, .bound = 2, .tube = "*", .line = "stats-tubes * 2"},
   };
   Request& request = looks[look];
   request.bytes = request.line + "\r\n";
