@@ -26,11 +26,11 @@ struct LoopPart {
   // One that calls the methods of these names.
   template <typename Part>
   static LoopPart of(Part& part) {
-    LoopPart result{&part, [](void* self) { return static_cast<Part*>(self)->next_event(); },
-                    [](void* self, Instant now) { static_cast<Part*>(self)->advance(now); }};
+    LoopPart result{&part, [](void* object) { return static_cast<Part*>(object)->next_event(); },
+                    [](void* object, Instant now) { static_cast<Part*>(object)->advance(now); }};
     if constexpr (requires(Instant now) { part.begin_turn(now); }) {
-      result.begin_turn = [](void* self, Instant now) {
-        static_cast<Part*>(self)->begin_turn(now);
+      result.begin_turn = [](void* object, Instant now) {
+        static_cast<Part*>(object)->begin_turn(now);
       };
     }
     return result;
