@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "haricot/base/check.hpp"
 #include "os/clock.hpp"
 
 namespace haricot::os {
@@ -38,6 +39,7 @@ int Succession::serve() {
 // this one can go on.
 void Succession::answer_next() {
   std::string error;
+  CHECK(socket_ != nullptr);  // Nothing else pauses the daemon.
   begin("socket");
   if (give_to_next(error)) leave();
   socket_->refuse(error);
