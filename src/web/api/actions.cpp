@@ -256,7 +256,7 @@ Task answer_action(Observer& observer, std::shared_ptr<Exchange> exchange) {
     refuse(*exchange, outcome.status, outcome.message);
     co_return;
   }
-  answer(*exchange, JsonText()
+  answer(*exchange, JsonWriter()
                         .add("done", outcome.done)
                         .add("not_found", outcome.not_found)
                         .add("message", outcome.message)

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "web/api/json_text.hpp"
+#include "web/api/json_writer.hpp"
 #include "web/http/exchange.hpp"
 
 namespace haricot::web {
@@ -19,7 +19,7 @@ inline void answer(Exchange& exchange, std::string json, std::uint16_t status = 
 }
 
 inline void refuse(Exchange& exchange, std::uint16_t status, std::string_view why) {
-  answer(exchange, JsonText().add("error", why).take(), status);
+  answer(exchange, JsonWriter().add("error", why).take(), status);
 }
 
 // The server was lost, or nobody waits for more than it can answer.

@@ -5,7 +5,7 @@
 
 namespace haricot::web {
 
-void add_job(JsonText& json, const tool::StatsText& stats, std::optional<std::uint64_t> bytes) {
+void add_job(JsonWriter& json, const tool::StatsText& stats, std::optional<std::uint64_t> bytes) {
   const auto text = [&stats](std::string_view key) {
     const std::string* value = stats.find(key);
     return value == nullptr ? std::string("null") : json_string(*value);
@@ -20,7 +20,7 @@ void add_job(JsonText& json, const tool::StatsText& stats, std::optional<std::ui
   }
   const std::optional<std::uint64_t> told = stats.number("bytes");
   json.add("bytes", told ? told : bytes);
-  JsonText tags;
+  JsonWriter tags;
   bool has_tags = false;
   for (const std::string_view word : tool::kTagWords) {
     const tool::StatsText::Line* line = stats.find_line(word);

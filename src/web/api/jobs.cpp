@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kNext = {"ready", "delayed", "buried"};
 
 std::string job_json(const tool::StatsText& stats, std::uint64_t bytes, std::string_view body) {
-  JsonText json;
+  JsonWriter json;
   add_job(json, stats, bytes);
   json.add_json("body_base64", json_base64(body)).add("is_cut", body.size() < bytes);
   return json.take();
@@ -58,7 +58,7 @@ Part<std::optional<std::string>> next_jobs_json(Server& server, std::string tube
   const Server::Responses found =
       co_await server.ask_together(in_tube(tube, std::move(peeks)), kBodyBytesShown);
   if (!found) co_return std::nullopt;
-  JsonText next;
+  JsonWriter next;
   for (std::size_t i = 0; i < kNext.size(); ++i) {
     const tool::Response& answer = (*found)[i + 1];
     std::optional<tool::StatsText> stats;
@@ -107,11 +107,11 @@ Task answer_jobs(Server& server, std::shared_ptr<Exchange> exchange) {
   std::string list = "[";
   for (const tool::StatsText& job : page->jobs) {
     if (list.size() > 1) list += ',';
-    JsonText json;
+    JsonWriter json;
     add_job(json, job, std::nullopt);
     list += json.take();
   }
-  answer(*exchange, JsonText().add_json("jobs", list + "]").take());
+  answer(*exchange, JsonWriter().add_json("jobs", list + "]").take());
 }
 
 Task answer_job(Server& server, std::shared_ptr<Exchange> exchange) {

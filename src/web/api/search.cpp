@@ -53,7 +53,7 @@ struct Piece {
   bool is_over() const { return looked_at >= kJobsMax || Observer::now() >= until; }
   void add(const tool::StatsText& stats, const Hit& hit) {
     if (hits.size() > 1) hits += ',';
-    JsonText json;
+    JsonWriter json;
     add_job(json, stats, hit.bytes);
     json.add_json("body_base64", json_base64(hit.body))
         .add("body_offset", std::uint64_t{hit.offset});
@@ -237,7 +237,7 @@ Task answer_search(Server& server, std::shared_ptr<Exchange> exchange) {
     refuse_lost(*exchange);
     co_return;
   }
-  JsonText json;
+  JsonWriter json;
   json.add_json("hits", piece.hits + "]").add("looked_at", piece.looked_at);
   json.add_json("next", piece.next.empty() ? "null" : json_string(piece.next));
   answer(*exchange, json.add("done", piece.next.empty()).take());

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "haricot/base/json.hpp"
-#include "web/api/json_text.hpp"
+#include "web/api/json_writer.hpp"
 
 namespace haricot::web {
 namespace {
@@ -35,7 +35,7 @@ std::string words_json(const std::vector<std::string>& words) {
 }
 
 std::string jobs_json(const tool::StatsText& stats) {
-  JsonText jobs;
+  JsonWriter jobs;
   for (const std::string_view state : {"ready", "urgent", "reserved", "delayed", "buried"}) {
     jobs.add(state, stats.number("current-jobs-" + std::string(state)));
   }
@@ -43,7 +43,7 @@ std::string jobs_json(const tool::StatsText& stats) {
 }
 
 std::string rates_json(const tool::ServerRates& rates) {
-  return JsonText()
+  return JsonWriter()
       .add("puts", rates.puts)
       .add("reserves", rates.reserves)
       .add("deletes", rates.deletes)
@@ -58,7 +58,7 @@ std::string binlog_json(const tool::StatsText& stats) {
   const std::uint64_t oldest = stats.number("binlog-oldest-index").value_or(0);
   const std::uint64_t current = stats.number("binlog-current-index").value_or(0);
   const bool is_on = current > 0;
-  JsonText binlog;
+  JsonWriter binlog;
   binlog.add("is_on", is_on);
   // At most: each file has this size when it is full.
   const std::optional<std::uint64_t> size = stats.number("binlog-max-size");
@@ -77,7 +77,7 @@ std::string binlog_json(const tool::StatsText& stats) {
 
 std::string server_json(const Facts& facts, Instant now) {
   const bool is_down = facts.state == ServerState::down;
-  JsonText json;
+  JsonWriter json;
   json.add("name", facts.name).add("state", name_of(facts.state));
   json.add_json("error", is_down ? json_string(facts.error) : "null");
   json.add("down_seconds",
@@ -118,7 +118,7 @@ std::string servers_json(Observer& observer, const About& about, std::string_vie
     if (list.size() > 1) list += ',';
     list += server_json(facts, now);
   }
-  return JsonText()
+  return JsonWriter()
       .add("version", about.version)
       .add("allow_changes", about.allows_changes)
       .add("interval_seconds", std::optional<double>(about.interval_s))

@@ -31,11 +31,11 @@ std::string tubes_json(const TubePage& page, const TubeSample& sample, std::uint
   for (const std::uint32_t index : page.tubes()) {
     if (list.size() > 1) list += ',';
     const TubeRow row = sample.rows.at(index);
-    JsonText tube;
+    JsonWriter tube;
     add_tube(tube, row, sample.has_details, history.tube(server, row.name), history.step());
     list += tube.take();
   }
-  return JsonText()
+  return JsonWriter()
       .add("sample_age_seconds", std::optional<double>(age_of(sample)))
       .add("total", std::uint64_t{sample.rows.size()})
       .add("matching", std::uint64_t{page.matching()})
@@ -121,7 +121,7 @@ Task answer_tube(const History& history, Server& server, std::shared_ptr<Exchang
     refuse_lost(*exchange);
     co_return;
   }
-  JsonText json;
+  JsonWriter json;
   const Track* track = history.tube(server.facts().name, tube);
   add_tube(json, row, has_details && detail, track, history.step());
   json.add_json("stats", "{" + stats->json_members() + "}");

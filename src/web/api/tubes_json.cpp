@@ -127,7 +127,7 @@ bool TubePage::is_before(const Rank& a, const Rank& b) const {
 }
 
 std::string TubePage::sums_json() const {
-  JsonText json;
+  JsonWriter json;
   json.add("ready", sums_[TubeField::ready]).add("urgent", sums_[TubeField::urgent]);
   json.add("reserved", sums_[TubeField::reserved]).add("delayed", sums_[TubeField::delayed]);
   json.add("buried", sums_[TubeField::buried]).add("waiting", sums_[TubeField::waiting]);
@@ -136,7 +136,7 @@ std::string TubePage::sums_json() const {
   return json.take();
 }
 
-void add_tube(JsonText& json, const TubeRow& row, bool has_details, const Track* track,
+void add_tube(JsonWriter& json, const TubeRow& row, bool has_details, const Track* track,
               std::int64_t step) {
   json.add("name", row.name).add("ready", row[TubeField::ready]);
   json.add("urgent", row[TubeField::urgent]).add("reserved", row[TubeField::reserved]);
@@ -185,7 +185,7 @@ std::string history_json(const Track* track, bool is_tube, std::int64_t step, do
       return point.has_times ? std::to_string(point.*member) : std::string("null");
     });
   };
-  JsonText json;
+  JsonWriter json;
   json.add("step_seconds", std::uint64_t{History::kStep.whole_seconds()});
   json.add("end", std::optional<double>(end));
   json.add("points", static_cast<std::uint64_t>(last - first + 1));

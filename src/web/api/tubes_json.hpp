@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "web/api/json_text.hpp"
+#include "web/api/json_writer.hpp"
 #include "web/history/history.hpp"
 #include "web/observe/facts.hpp"
 
@@ -71,7 +71,7 @@ class TubePage final {
 };
 
 // Adds what is known of a tube. `track` may be null. `step`: of the history.
-void add_tube(JsonText& json, const TubeRow& row, bool has_details, const Track* track,
+void add_tube(JsonWriter& json, const TubeRow& row, bool has_details, const Track* track,
               std::int64_t step);
 
 // What /api/history answers. `track` may be null: then all is null.

@@ -1,11 +1,11 @@
-#include "web/api/json_text.hpp"
+#include "web/api/json_writer.hpp"
 
 #include "haricot/base/json.hpp"
 #include "tool/client/tube_stats.hpp"
 
 namespace haricot::web {
 
-JsonText& JsonText::add_json(std::string_view name, std::string_view json) {
+JsonWriter& JsonWriter::add_json(std::string_view name, std::string_view json) {
   if (text_.size() > 1) text_ += ',';
   text_ += '"';
   text_ += name;
@@ -14,23 +14,23 @@ JsonText& JsonText::add_json(std::string_view name, std::string_view json) {
   return *this;
 }
 
-JsonText& JsonText::add(std::string_view name, std::string_view text) {
+JsonWriter& JsonWriter::add(std::string_view name, std::string_view text) {
   return add_json(name, json_string(text));
 }
 
-JsonText& JsonText::add(std::string_view name, std::uint64_t number) {
+JsonWriter& JsonWriter::add(std::string_view name, std::uint64_t number) {
   return add_json(name, std::to_string(number));
 }
 
-JsonText& JsonText::add(std::string_view name, std::optional<std::uint64_t> number) {
+JsonWriter& JsonWriter::add(std::string_view name, std::optional<std::uint64_t> number) {
   return number ? add(name, *number) : add_null(name);
 }
 
-JsonText& JsonText::add(std::string_view name, std::optional<double> number) {
+JsonWriter& JsonWriter::add(std::string_view name, std::optional<double> number) {
   return add_json(name, tool::json_rate(number));
 }
 
-JsonText& JsonText::add(std::string_view name, bool truth) {
+JsonWriter& JsonWriter::add(std::string_view name, bool truth) {
   return add_json(name, truth ? "true" : "false");
 }
 
