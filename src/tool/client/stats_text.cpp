@@ -18,6 +18,8 @@ constexpr std::string_view kOurVersionKey = "haricot-version";
 constexpr std::string_view kTextKeys[] = {"name", "tube",     "state",        "version", "hostname",
                                           "os",   "platform", kOurVersionKey, "con",     "idp"};
 
+}  // namespace
+
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   const std::string_view line = text.substr(0, end);
@@ -34,8 +36,6 @@ bool can_be_asked_for(std::string_view name) {
   return !name.empty() && name.size() <= kTubeNameBytesMax &&
          std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
 }
-
-}  // namespace
 
 std::optional<StatsText> StatsText::parse(std::string_view answer) {
   if (!answer.starts_with(kYamlBegin)) return std::nullopt;

@@ -15,6 +15,13 @@ namespace haricot::tool {
 // What the body of such an answer begins with.
 inline constexpr std::string_view kYamlBegin = "---\n";
 
+// Takes the first line off the text, and returns it without its end.
+std::string_view take_line(std::string_view& text);
+// A value as the server means it: 1.13 puts quotes around strings.
+std::string_view without_quotes(std::string_view value);
+// Whether the protocol allows the name of a tube, or at least every server can be asked for it.
+bool can_be_asked_for(std::string_view name);
+
 class StatsText {
  public:
   struct Line {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "haricot/base/check.hpp"
+#include "tool/client/stats_text.hpp"
 #include "web/observe/tube_reader.hpp"
 
 namespace haricot::web {
@@ -189,7 +190,7 @@ void Sampler::ask_some() {
     std::string_view name = std::string_view(names_).substr(names_read_, end - names_read_);
     names_read_ = end + 1;
     if (name.starts_with("- ")) name.remove_prefix(2);
-    if (!can_be_asked_for(name)) continue;
+    if (!tool::can_be_asked_for(name)) continue;
     const auto begin = static_cast<std::size_t>(name.data() - names_.data());
     const std::size_t length = name.size();
     ++tubes_asked_;

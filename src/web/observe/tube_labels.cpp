@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "web/observe/tube_reader.hpp"
+#include "tool/client/stats_text.hpp"
 
 namespace haricot::web {
 
@@ -46,7 +46,7 @@ bool NamePattern::matches(std::string_view name) const {
 bool TubeLabels::add(std::string_view text, std::string& error) {
   const std::size_t equals = text.rfind('=');
   const std::string_view name = equals == std::string_view::npos ? "" : text.substr(equals + 1);
-  if (!can_be_asked_for(name) || rows_.size() == kLabelsMax) {
+  if (!tool::can_be_asked_for(name) || rows_.size() == kLabelsMax) {
     error = "it has to be REGEX=NAME, " + std::to_string(kLabelsMax) + " at most";
     return false;
   }

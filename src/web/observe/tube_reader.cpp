@@ -1,25 +1,14 @@
 #include "web/observe/tube_reader.hpp"
 
-#include <algorithm>
-
-#include "haricot/base/name_bytes.hpp"
 #include "haricot/base/number.hpp"
 #include "tool/client/stats_text.hpp"
 
 namespace haricot::web {
 namespace {
 
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return line;
-}
-
-std::string_view without_quotes(std::string_view value) {
-  if (value.size() < 2 || !value.starts_with('"') || !value.ends_with('"')) return value;
-  return value.substr(1, value.size() - 2);
-}
+using tool::can_be_asked_for;
+using tool::take_line;
+using tool::without_quotes;
 
 struct Line {
   std::string_view key;
@@ -46,11 +35,6 @@ void read_number_line(const Line& line, TubeRow& row, std::size_t& hint) {
 }
 
 }  // namespace
-
-bool can_be_asked_for(std::string_view name) {
-  return !name.empty() && name.size() <= kTubeNameBytesMax &&
-         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
-}
 
 bool read_tube(std::string_view answer, TubeRow& row) {
   if (!answer.starts_with(tool::kYamlBegin)) return false;

@@ -13,9 +13,6 @@
 
 namespace haricot::web {
 
-// Whether the protocol allows the name, or at least every server can be asked for it.
-bool can_be_asked_for(std::string_view name);
-
 // Reads `key: value` lines into the row, all but the name. False: it is no such answer.
 [[nodiscard]] bool read_tube(std::string_view answer, TubeRow& row);
 

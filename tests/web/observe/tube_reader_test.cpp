@@ -1,4 +1,5 @@
 #include "web/observe/tube_reader.hpp"
+#include "tool/client/stats_text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -108,9 +109,11 @@ TEST(TubeReader, ReadsWhateverAServerSaysToItsEnd) {
       }
     }
     std::string next;
-    const bool is_good = read_tubes_page(
-        text, next, [](const TubeRow& row) { EXPECT_TRUE(can_be_asked_for(row.name)); });
-    EXPECT_TRUE(!is_good || next.empty() || can_be_asked_for(next)) << "seed " << seed;
+    const bool is_good = read_tubes_page(text, next, [](const TubeRow& row) {
+      EXPECT_TRUE(haricot::tool::can_be_asked_for(row.name));
+    });
+    EXPECT_TRUE(!is_good || next.empty() || haricot::tool::can_be_asked_for(next))
+        << "seed " << seed;
     TubeRow row;
     static_cast<void>(read_tube(text, row));
   }
