@@ -19,7 +19,7 @@ import time
 
 from loads import Failed
 from memory import Figure
-from servers import PATIENCE_SECONDS, cores, ports
+from servers import PATIENCE_SECONDS, Served, cores, ports
 from stalls import Client, put
 
 MORE_THAN_IDLE_MS = 150
@@ -29,7 +29,7 @@ RESTARTS = 20
 LOOK_SECONDS = 0.002
 
 
-class Kept:
+class Kept(Served):
     """A server whose descriptors are kept while it is down; a context manager."""
 
     def __init__(self, binary, *flags):
@@ -42,14 +42,6 @@ class Kept:
         self.kept = {}
         self.process = None
         self.start()
-
-    @property
-    def pid(self):
-        return self.process.pid
-
-    @property
-    def address(self):
-        return f"127.0.0.1:{self.port}"
 
     def start(self):
         """Until it is ready and needs nothing more of what is kept."""

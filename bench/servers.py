@@ -25,7 +25,19 @@ class Refused(Exception):
     """The server ended instead of listening; what it said is the message."""
 
 
-class Server:
+class Served:
+    """What a process and its port tell, however it was started."""
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+
+class Server(Served):
     """A running server; a context manager that ends it."""
 
     def __init__(self, binary, *flags):
@@ -58,14 +70,6 @@ class Server:
             time.sleep(0.005)
         self.stop()
         raise Refused(f"does not listen after {PATIENCE_SECONDS} s")
-
-    @property
-    def pid(self):
-        return self.process.pid
-
-    @property
-    def address(self):
-        return f"127.0.0.1:{self.port}"
 
     def resident(self):
         """Bytes of memory that are in use."""

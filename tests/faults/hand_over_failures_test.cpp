@@ -97,6 +97,19 @@ class HandOverInTrouble : public HandOverTest {
     }));
   }
 
+  // Tries one number after another, until what is planned for a number is not hit any more, or
+  // something has failed. `trial(number, was_hit)` says whether it was hit. Returns the first
+  // number that was not tried.
+  template <typename Trial>
+  static std::uint64_t try_each(const std::string& what, Trial trial) {
+    std::uint64_t nth = 1;
+    for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
+      SCOPED_TRACE(what + " " + std::to_string(nth));
+      trial(nth, was_hit);
+    }
+    return nth;
+  }
+
   PlannedFailures calls_;
   Client holder_, waiting_;
   std::string held_, ready_;
@@ -109,12 +122,10 @@ class HandOverInTrouble : public HandOverTest {
 };
 
 TEST_F(HandOverInTrouble, TheOldProcessIsKilledInFrontOfEachCall) {
-  std::uint64_t nth = 1;
   std::uint64_t went_on = 0;
-  for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
-    SCOPED_TRACE("call " + std::to_string(nth));
+  const std::uint64_t nth = try_each("call", [&](std::uint64_t number, bool& was_hit) {
     prepare();
-    calls_.plan(SocketCall::of_hand_over, kKills, nth, nth);
+    calls_.plan(SocketCall::of_hand_over, kKills, number, number);
     const auto status = manager_.stop(server_);
     was_hit = calls_.end();
     EXPECT_EQ(status, was_hit ? kKilled : kGood);
@@ -123,7 +134,8 @@ TEST_F(HandOverInTrouble, TheOldProcessIsKilledInFrontOfEachCall) {
     const bool goes_on = look();
     if (goes_on) ++went_on;
     EXPECT_TRUE(was_hit || goes_on);
-  }
+  });
+  if (HasFatalFailure()) return;
   expect_few_sockets();
   // In front of the last ones all was given away already.
   EXPECT_GT(went_on, 1U);
@@ -132,13 +144,11 @@ TEST_F(HandOverInTrouble, TheOldProcessIsKilledInFrontOfEachCall) {
 }
 
 TEST_F(HandOverInTrouble, TheNewProcessIsKilledInFrontOfEachCall) {
-  std::uint64_t nth = 1;
   std::uint64_t went_on = 0;
-  for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
-    SCOPED_TRACE("call " + std::to_string(nth));
+  const std::uint64_t nth = try_each("call", [&](std::uint64_t number, bool& was_hit) {
     prepare();
     stop();
-    calls_.plan(SocketCall::of_hand_over, kKills, nth, nth);
+    calls_.plan(SocketCall::of_hand_over, kKills, number, number);
     const bool is_started = manager_.start(server_, at_address(address_));
     was_hit = calls_.end();
     EXPECT_EQ(is_started, !was_hit);
@@ -148,7 +158,8 @@ TEST_F(HandOverInTrouble, TheNewProcessIsKilledInFrontOfEachCall) {
     }
     if (HasFatalFailure()) return;
     if (look()) ++went_on;
-  }
+  });
+  if (HasFatalFailure()) return;
   expect_few_sockets();
   // Until it begins to let go of the parcel, another start has it all.
   EXPECT_GT(went_on, nth / 2);
@@ -174,30 +185,27 @@ class MemoryInTrouble : public HandOverInTrouble, public ::testing::WithParamInt
 
 TEST_P(MemoryInTrouble, OfTheOldProcess) {
   if (kIsSanitized) GTEST_SKIP() << "a sanitizer has its own memory";
-  std::uint64_t nth = 1;
-  for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
-    SCOPED_TRACE("allocation " + std::to_string(nth));
+  const std::uint64_t nth = try_each("allocation", [&](std::uint64_t number, bool& was_hit) {
     const std::vector<Client> in_body = prepare_more();
-    calls_.plan(SocketCall::malloc, ENOMEM, nth, GetParam() ? kAllLater : nth);
+    calls_.plan(SocketCall::malloc, ENOMEM, number, GetParam() ? kAllLater : number);
     stop();
     was_hit = calls_.end();
     start_until_it_serves();
     if (HasFatalFailure()) return;
     const bool goes_on = look();
     EXPECT_TRUE(was_hit || goes_on);
-  }
+  });
+  if (HasFatalFailure()) return;
   EXPECT_GT(nth, 2U);
   EXPECT_LT(nth, kStepsMax);
 }
 
 TEST_P(MemoryInTrouble, OfTheNewProcess) {
   if (kIsSanitized) GTEST_SKIP() << "a sanitizer has its own memory";
-  std::uint64_t nth = 1;
-  for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
-    SCOPED_TRACE("allocation " + std::to_string(nth));
+  const std::uint64_t nth = try_each("allocation", [&](std::uint64_t number, bool& was_hit) {
     const std::vector<Client> in_body = prepare_more();
     stop();
-    calls_.plan(SocketCall::malloc, ENOMEM, nth, GetParam() ? kAllLater : nth);
+    calls_.plan(SocketCall::malloc, ENOMEM, number, GetParam() ? kAllLater : number);
     const bool is_started = manager_.start(server_, at_address(address_));
     was_hit = calls_.end();
     EXPECT_TRUE(was_hit || is_started);
@@ -213,7 +221,8 @@ TEST_P(MemoryInTrouble, OfTheNewProcess) {
     if (HasFatalFailure()) return;
     const bool goes_on = look();
     EXPECT_TRUE(was_hit || goes_on);
-  }
+  });
+  if (HasFatalFailure()) return;
   EXPECT_GT(nth, 5U);
   EXPECT_LT(nth, kStepsMax);
 }
@@ -242,18 +251,18 @@ TEST_P(HandOverFailures, AreNoWorseThanARestart) {
   for (const std::uint32_t error : GetParam().errors) {
     for (const bool lasts : {false, true}) {
       if (lasts && error == EINTR) continue;  // It passes, by its nature.
-      std::uint64_t nth = 1;
-      for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
-        SCOPED_TRACE("error " + std::to_string(error) + ", call " + std::to_string(nth));
+      const std::string what = "error " + std::to_string(error) + ", call";
+      const std::uint64_t nth = try_each(what, [&](std::uint64_t number, bool& was_hit) {
         prepare();
-        calls_.plan(GetParam().call, error, nth, lasts ? kAllLater : nth);
+        calls_.plan(GetParam().call, error, number, lasts ? kAllLater : number);
         stop();
         was_hit = calls_.end();
         start_until_it_serves();
         if (HasFatalFailure()) return;
         const bool goes_on = look();
         EXPECT_TRUE(was_hit || goes_on);
-      }
+      });
+      if (HasFatalFailure()) return;
       EXPECT_GT(nth, 2U) << "it makes no such call";
       EXPECT_LT(nth, kStepsMax);
     }
@@ -275,12 +284,11 @@ INSTANTIATE_TEST_SUITE_P(
 // The new process serves, or ends, and the next one serves.
 TEST_P(TakeOverFailures, AreNoWorseThanARestart) {
   for (const std::uint32_t error : GetParam().errors) {
-    std::uint64_t nth = 1;
-    for (bool was_hit = true; was_hit && nth < kStepsMax && !HasFailure(); ++nth) {
-      SCOPED_TRACE("error " + std::to_string(error) + ", call " + std::to_string(nth));
+    const std::string what = "error " + std::to_string(error) + ", call";
+    const std::uint64_t nth = try_each(what, [&](std::uint64_t number, bool& was_hit) {
       prepare();
       stop();
-      calls_.plan(GetParam().call, error, nth, nth);
+      calls_.plan(GetParam().call, error, number, number);
       const bool is_started = manager_.start(server_, at_address(address_));
       was_hit = calls_.end();
       EXPECT_TRUE(was_hit || is_started);
@@ -293,7 +301,8 @@ TEST_P(TakeOverFailures, AreNoWorseThanARestart) {
       if (HasFatalFailure()) return;
       const bool goes_on = look();
       EXPECT_TRUE(was_hit || goes_on);
-    }
+    });
+    if (HasFatalFailure()) return;
     EXPECT_GT(nth, 2U) << "it makes no such call";
     EXPECT_LT(nth, kStepsMax);
   }
