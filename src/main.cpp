@@ -252,7 +252,6 @@ int run(const os::Options& options, Sockets& sockets, os::BinlogFolder* binlog,
   log.flush();
   notifier.ready("serving");
   last.forget(service);
-  log.flush();  // Nobody may come for long.
   os::ServerIdentity identity{
       .addresses = addresses(options), .folder = "", .hash_key = {key.first, key.second}};
   return os::Succession(daemon, service, binlog, socket, notifier, log, std::move(identity),

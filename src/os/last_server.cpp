@@ -93,6 +93,8 @@ void LastServer::forget(const Service& service) {
              {{"connections", state_->connections()},
               {"jobs", service.engine().jobs().size()},
               {"milliseconds", (read_clock() - began_).whole_milliseconds()}});
+  // The next turn may be long in coming. And what the manager keeps goes last.
+  log_.flush();
   // Those that this server does not go on with.
   for (Listener& listener : state_->listeners()) listener.own_file();
   if (state_->take_over_socket()) state_->take_over_socket()->own_file();
