@@ -3,7 +3,10 @@
 #
 #   project_version            the version that the CMakeLists.txt on stdin gives the project
 #   build_release TARGET...    in build/release, which scripts/test builds too: what one script has compiled,
-#                              the others need not. What is done stands on stderr.
+#                              the others need not. What is done stands on stderr. One build at a time: a second
+#                              one waits for the first.
+#   release_is_built TARGET    whether there is nothing to compile for it. Requires: build_release was called.
+#   build_alone PRESET COMMAND WORD...   runs the command while no other of these builds in the folder of the preset
 
 project_version() {
   sed -n 's/^project(haricot VERSION \([0-9.]*\) .*/\1/p'
@@ -19,11 +22,20 @@ build_release() {
   fi
   echo "== building $*" >&2
   log=$(mktemp)
-  cmake --preset release "${words[@]}" >"$log" 2>&1 || {
+  build_alone release cmake --preset release "${words[@]}" >"$log" 2>&1 || {
     install_complain "cmake fails:" "$log"
     status=1
   }
   rm -f "$log"
   ((status == 0)) || return "$status"
-  cmake --build --preset release --target "$@" >&2
+  build_alone release cmake --build --preset release --target "$@" >&2
+}
+
+release_is_built() {
+  [[ $(cmake --build --preset release --target "$1" -- -n) == *"no work to do"* ]]
+}
+
+build_alone() {
+  mkdir -p build
+  flock "build/$1.lock" "${@:2}"
 }

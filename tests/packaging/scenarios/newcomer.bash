@@ -22,8 +22,15 @@ until is_answered; do
 done
 grep -e -Werror -q build/release/build.ninja
 
-step "the first job"
+step "the tool is built while the server serves"
 haricot=build/release/haricot
+until $haricot ping >/dev/null 2>&1; do
+  ! grep -q "can't be built" /scenario/serve.log || fail "$(cat build/release/haricot.log)"
+  kill -0 "$server" || fail "the server has ended"
+  sleep 1
+done
+
+step "the first job"
 equal "the job that is put" "$($haricot put --tube greetings hello)" 1
 equal "the job that is peeked at" "$($haricot peek --ready --tube greetings)" hello
 equal "the server" "$(ask 'peek 1')" $'FOUND 1 5\nhello'
