@@ -62,7 +62,7 @@ Dispatcher::Dispatcher(Engine& engine, Journal& journal, const ServerInfo& info,
                        MemoryCushion& cushion, Instant start)
     : engine_(engine), journal_(journal), info_(info), cushion_(cushion), start_(start) {}
 
-// One line a verb. What each answers is in docs/protocol.md.
+// One line a verb. What each answers is in docs/protocol.md and docs/beyond.md.
 //
 // A switch rather than a table of handlers: the compiler finds a verb that has no line, and most
 // lines are a call that is inlined, with just the arguments that it needs. A table would need a

@@ -1,4 +1,4 @@
-// The tags of a put (docs/protocol.md, Tags) as the tool sends them: made from flags, from a line
+// The tags of a put (docs/beyond.md, tags) as the tool sends them: made from flags, from a line
 // of JSON, or from a job that a server has listed.
 //
 // A server that lacks a tag answers BAD_FORMAT, and takes the body for commands. So whoever sends a
