@@ -32,6 +32,7 @@ install_test_packages=(
   ruby ruby-beaneater             # a client library, and what it runs on
   php-cli php-pda-pheanstalk      # another one
   php-symfony-beanstalkd-messenger php-symfony-event-dispatcher  # and one on top of it
+  php-illuminate-queue golang-go  # languages and libraries of docs/clients.md
   python3-yaml python3-ruamel.yaml php-yaml  # what monitors read statistics with; examples
   netcat-openbsd                  # what operators ask a server with
   stunnel4 openssl                # TLS in front of a server

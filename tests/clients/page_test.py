@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Runs the programs of docs/clients.md against haricotd.
+
+    page_test.py HARICOTD [language ...]
+
+A comment behind a line that prints says what the line prints. The lines under "What to send" go to a new
+server by the class of each language, and the answers have to be those of the page. They have to have every
+word that the server's `capabilities` lists.
+"""
+
+import fnmatch
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE.parent / "docs"), str(HERE.parent / "monitors")]
+
+import documents
+from servers import Connection, Server, load_runner
+
+PAGE = "clients.md"
+NODE = HERE / "node" / "node_modules"
+SECONDS_MAX = 60
+BLOCK_LINES_MAX = 30
+# Not for everybody, so not on the page.
+OPERATORS = {"drain", "undrain"}
+# What the tests of Laravel's queue have in the place of an application.
+LARAVEL = """
+require 'Illuminate/Queue/autoload.php';
+$capsule = new Illuminate\\Queue\\Capsule\\Manager();
+$capsule->addConnection(['driver' => 'tagged', 'host' => '127.0.0.1', 'port' => 11300, 'queue' => 'default']);
+$capsule->getContainer()->instance('queue', $capsule->getQueueManager());
+Illuminate\\Support\\Facades\\Facade::setFacadeApplication($capsule->getContainer());
+"""
+GO = """
+func show(words []string, _ error) {
+	var quoted []string
+	for _, word := range words {
+		quoted = append(quoted, fmt.Sprintf("%q", word))
+	}
+	fmt.Println("[" + strings.Join(quoted, ",") + "]")
+}
+
+func main() {
+{}
+}
+"""
+
+
+class Language:
+    """How a section of the page becomes programs."""
+
+    def __init__(self, section, file, command, needs, lines=None, quote="'", frame="{}"):
+        self.section = section
+        self.file = file
+        self.command = command
+        self.needs = needs
+        # Not of the page: a line that makes a connection, one that sends the {}, one that prints the words of
+        # the answer as JSON. The page's `ask` is in its examples.
+        self.connect, self.send, self.show = lines or (None, None, None)
+        self.quote = quote
+        self.frame = frame  # Around these lines.
+
+    def blocks(self):
+        text = documents.section(PAGE, self.section)
+        return re.findall(r"^```[a-z]+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+# How the page's classes are called: section, file, command, needs, lines.
+def languages():
+    runner = load_runner()
+    debian = runner.needs_debian
+    return {
+        "pheanstalk": Language(
+            "PHP: pheanstalk", "page.php", ["php", "page.php"],
+            debian("php", "php-pda-pheanstalk", "/usr/share/php/Pheanstalk/autoload.php"),
+            ["$line = new Line(new SocketFactory('127.0.0.1', 11300));",
+             "$line->send({});",
+             'echo json_encode($line->answer()), "\\n";']),
+        "laravel": Language(
+            "PHP: Laravel", "page.php", ["php", "page.php"],
+            debian("php", "php-illuminate-queue", "/usr/share/php/Illuminate/Queue/autoload.php")),
+        "beaneater": Language(
+            "Ruby: beaneater", "page.rb", ["ruby", "-rjson", "page.rb"],
+            debian("ruby", "ruby-beaneater", "/usr/lib/ruby/vendor_ruby/beaneater.rb"),
+            ["line = Beaneater.new('127.0.0.1:11300').connection",
+             "line.send_lines({})",
+             "puts JSON.generate(line.answer)"]),
+        "jackd": Language(
+            "Node.js: jackd", "page.mjs", ["node", "page.mjs"], runner.needs_npm("jackd"),
+            ["const line = new Client(), asked = []\nawait line.connect({ host: '127.0.0.1', port: 11300 })",
+             "asked.push(line.ask({}))",
+             "console.log(JSON.stringify(await asked.shift(), (_, v) => v?.data ? Buffer.from(v.data).toString() : v))"],
+            frame="{}\nawait line.quit()"),
+        "python": Language(
+            "Python: greenstalk, pystalk", "page.py", [sys.executable, "page.py"], lambda: "",
+            ["import json\nline = Line(socket.create_connection(('127.0.0.1', 11300)))",
+             "line.send({})",
+             "print(json.dumps(line.answer(), default=bytes.decode))"]),
+        "go": Language(
+            "Go: go-beanstalk", "page.go", ["go", "run", "page.go"], debian("go", "golang-go", "/usr/bin/go"),
+            ['conn, _ := net.Dial("tcp", "127.0.0.1:11300")\nline := Line{textproto.NewConn(conn)}',
+             "line.Send({})",
+             "show(line.Answer())"],
+            quote='"', frame=GO),
+    }
+
+
+# The page ----------------------------------------------------------------------------------
+
+
+def session():
+    """What is to be sent and what is to come: [[[line, body], ...], [answer, ...]], ..."""
+    (text,) = documents.blocks(PAGE, "text")
+    steps, body_follows = [], False
+    for line in text.splitlines():
+        sign, words = line[0], line[2:]
+        assert sign in "><" and line[1] == " ", line
+        if sign == "<":
+            steps[-1][1].append(words)
+        elif body_follows:
+            steps[-1][0][-1].append(words)
+        else:
+            if not steps or steps[-1][1]:
+                steps.append([[], []])
+            steps[-1][0].append([words])
+        body_follows = sign == ">" and words.startswith("put ") and not body_follows
+    return steps
+
+
+def missing_words(port, steps):
+    """Those of the server that the page does not send."""
+    with Connection(port) as client:
+        offered = set(re.findall(r"^- (\S+)\r?$", client.ask("capabilities"), re.MULTILINE))
+    sent = {words.split()[0] for commands, _ in steps for words, *_ in commands}
+    tags = {tag for commands, _ in steps for words, *_ in commands for tag in re.findall(r" ([a-z]+):", words)}
+    return sorted(offered - sent - tags - OPERATORS)
+
+
+# Programs ----------------------------------------------------------------------------------
+
+
+def run(language, program, port):
+    """What it prints, and what went wrong."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / language.file).write_text(program.replace("11300", str(port)), encoding="utf-8")
+        (folder / "node_modules").symlink_to(NODE)
+        # The compiler of Go keeps what it has made.
+        environment = os.environ | {"GOCACHE": str(folder / "cache"), "GO111MODULE": "off"}
+        try:
+            done = subprocess.run(language.command, cwd=folder, env=environment, timeout=SECONDS_MAX,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        except subprocess.TimeoutExpired as late:
+            return "", f"not done after {SECONDS_MAX} s, {late.stdout}{late.stderr}"
+    trouble = f"status {done.returncode}, {done.stdout}{done.stderr}" if done.returncode or done.stderr else ""
+    return done.stdout, trouble
+
+
+def flat(words):
+    for word in words:
+        if isinstance(word, list):
+            yield from flat(word)
+        else:
+            yield word
+
+
+def try_example(language, helper, example, port):
+    expected = re.findall(r"(?://|#) (.+)$", example, re.MULTILINE)
+    if not expected:
+        return "its example says nothing"
+    output, trouble = run(language, helper + example, port)
+    if trouble or output.splitlines() != expected:
+        return f"its example: expected {expected}, {trouble or output}"
+    return None
+
+
+def try_session(language, helper, steps, port):
+    lines = [language.connect]
+    for commands, answers in steps:
+        # Several are on their way together: the second one ends the wait of the first.
+        for command in commands:
+            text = ", ".join(language.quote + part + language.quote for part in command)
+            lines.append(language.send.replace("{}", text))
+        lines += [language.show] * len(commands)
+    output, trouble = run(language, helper + language.frame.replace("{}", "\n".join(lines)), port)
+    if trouble:
+        return f"what to send: {trouble}"
+    # The answers of the jobs are a part of that of their batch.
+    wanted = [answer for commands, answers in steps
+              for answer in (answers if len(commands) > 1 else [" ".join(answers)])]
+    got = [" ".join(flat(json.loads(line))) for line in output.splitlines()]
+    for one, other in zip(got, wanted):
+        if not fnmatch.fnmatchcase(one, other):
+            return f"what to send: expected {other!r}, got {one!r}"
+    return None if len(got) == len(wanted) else f"what to send: {len(got)} answers, not {len(wanted)}"
+
+
+def try_language(name, language, haricotd, every):
+    trouble = language.needs()
+    if trouble:
+        return trouble
+    blocks = language.blocks()
+    helper, example = "".join(blocks[:-1]), blocks[-1]
+    for block in blocks:
+        lines = [line for line in block.splitlines() if line.strip()]
+        if len(lines) > BLOCK_LINES_MAX:
+            return f"a block has {len(lines)} lines, at most {BLOCK_LINES_MAX} are good"
+    if name == "laravel":
+        helper = every["pheanstalk"].blocks()[0] + LARAVEL + helper
+    with Server(haricotd, []) as server:
+        trouble = try_example(language, helper, example, server.port)
+    if trouble or language.connect is None:
+        return trouble
+    steps = session()
+    with Server(haricotd, []) as server:
+        missing = missing_words(server.port, steps)
+        if missing:
+            return f"the page does not send {missing}"
+        return try_session(language, helper, steps, server.port)
+
+
+def main(haricotd, names):
+    every = languages()
+    failed = 0
+    for name in names or every:
+        trouble = try_language(name, every[name], haricotd, every)
+        print(f"FAIL {name}: {trouble}" if trouble else f"ok {name}", flush=True)
+        failed += bool(trouble)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    sys.exit(main(os.path.abspath(sys.argv[1]), sys.argv[2:]))
