@@ -28,8 +28,6 @@ PAGE = "clients.md"
 NODE = HERE / "node" / "node_modules"
 SECONDS_MAX = 60
 BLOCK_LINES_MAX = 30
-# Not for everybody, so not on the page.
-OPERATORS = {"drain", "undrain"}
 # What the tests of Laravel's queue have in the place of an application.
 LARAVEL = """
 require 'Illuminate/Queue/autoload.php';
@@ -140,7 +138,7 @@ def missing_words(port, steps):
         offered = set(re.findall(r"^- (\S+)\r?$", client.ask("capabilities"), re.MULTILINE))
     sent = {words.split()[0] for commands, _ in steps for words, *_ in commands}
     tags = {tag for commands, _ in steps for words, *_ in commands for tag in re.findall(r" ([a-z]+):", words)}
-    return sorted(offered - sent - tags - OPERATORS)
+    return sorted(offered - sent - tags)
 
 
 # Programs ----------------------------------------------------------------------------------
