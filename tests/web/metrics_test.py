@@ -130,6 +130,7 @@ class Metrics(WatchTest):
     def test_a_probe_asks_only_whom_it_may(self):
         with Server(BINARY, *FLAGS) as other:
             with Web("--probe-target", other.address, self.name) as web:
+                web.wait_ready()
                 wait_until(lambda: f'beanstalkd_up{{server="{other.address}"}} 1'
                            in web.text("/probe", target=other.address))
                 self.assertIn(f'beanstalkd_up{{server="{self.name}"}} 1', web.text("/probe", target=self.name))
