@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "tool/client/growth.hpp"
+
 namespace haricot::tool {
 
 void History::add(const Sample& sample) {
@@ -39,14 +41,8 @@ std::span<const std::uint32_t> History::ready(const std::string& tube) const {
 
 bool History::is_growing(const std::string& tube) const {
   constexpr std::size_t kSamples = 10;
-  constexpr std::size_t kSamplesMin = 4;
-  std::span<const std::uint32_t> all = ready(tube);
-  if (all.size() < kSamplesMin) return false;
-  all = all.last(std::min(all.size(), kSamples));
-  const std::span<const std::uint32_t> newer = all.last(all.size() / 2);
-  const std::span<const std::uint32_t> older = all.first(all.size() - newer.size());
-  return *std::min_element(newer.begin(), newer.end()) >
-         *std::max_element(older.begin(), older.end());
+  const std::span<const std::uint32_t> all = ready(tube);
+  return tool::is_growing(all.last(std::min(all.size(), kSamples)));
 }
 
 Duration History::span_of(std::size_t samples) const {

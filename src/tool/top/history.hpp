@@ -28,7 +28,7 @@ class History {
   // The oldest first; empty if nothing is known of the tube. Valid until the next add(). Numbers
   // above 4294967295 are shown as this one.
   std::span<const std::uint32_t> ready(const std::string& tube) const;
-  // Whether all of the newer half of the last samples is above all of the older half. Needs four.
+  // Whether its backlog grew over the last ten samples (tool/client/growth.hpp).
   bool is_growing(const std::string& tube) const;
   // From the oldest of the last so many samples to the newest.
   Duration span_of(std::size_t samples) const;

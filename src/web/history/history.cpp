@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "tool/client/growth.hpp"
+
 namespace haricot::web {
 namespace {
 
@@ -150,9 +152,7 @@ bool is_growing(const Track& track, std::int64_t step) {
   for (std::int64_t each = step - kGrowthPoints + 1; each <= step; ++each) {
     if (const Point* point = track.at(each)) ready.push_back(point->ready);
   }
-  if (ready.size() < 4) return false;
-  const auto middle = ready.begin() + static_cast<std::ptrdiff_t>(ready.size() / 2);
-  return *std::max_element(ready.begin(), middle) < *std::min_element(middle, ready.end());
+  return tool::is_growing(ready);
 }
 
 }  // namespace haricot::web

@@ -97,7 +97,7 @@ class History final {
   std::map<std::string, ServerTracks, std::less<>> servers_;
 };
 
-// Whether all of the newer half of the last ready counts is above all of the older half.
+// Whether the backlog grew over the two minutes up to the step (tool/client/growth.hpp).
 bool is_growing(const Track& track, std::int64_t step);
 
 }  // namespace haricot::web
