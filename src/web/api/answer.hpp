@@ -5,21 +5,21 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "web/api/json_writer.hpp"
 #include "web/http/exchange.hpp"
+#include "web/http/refusal.hpp"
 
 namespace haricot::web {
 
-inline constexpr std::string_view kJsonType = "application/json; charset=utf-8";
-
-inline void answer(Exchange& exchange, std::string json, std::uint16_t status = 200) {
+inline void answer(Exchange& exchange, std::string json) {
   exchange.respond(
-      {.status = status, .type = std::string(kJsonType), .body = std::move(json), .more = {}});
+      {.status = 200, .type = std::string(kJsonType), .body = std::move(json), .more = {}});
 }
 
 inline void refuse(Exchange& exchange, std::uint16_t status, std::string_view why) {
-  answer(exchange, JsonWriter().add("error", why).take(), status);
+  exchange.respond(refusal(exchange.request(), status, why));
 }
 
 // The server was lost, or nobody waits for more than it can answer.

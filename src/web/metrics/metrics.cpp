@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "haricot/base/json.hpp"
+#include "web/http/refusal.hpp"
 #include "web/http/room.hpp"
 #include "web/metrics/exposition.hpp"
 #include "web/metrics/metric_tables.hpp"
@@ -26,10 +27,7 @@ double seconds_between(Instant from, Instant to) {
 }
 
 void refuse(Exchange& exchange, std::uint16_t status, std::string_view reason) {
-  exchange.respond({.status = status,
-                    .type = "text/plain; charset=utf-8",
-                    .body = std::string(reason) + "\n",
-                    .more = {}});
+  exchange.respond(refusal(exchange.request(), status, reason));
 }
 
 // The number that the exporter's metric of a key has.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "haricot/base/json.hpp"
 #include "web/http/header_text.hpp"
+#include "web/http/refusal.hpp"
 
 namespace haricot::web {
 namespace {
@@ -61,13 +61,6 @@ std::string security_headers() {
          "Referrer-Policy: same-origin\r\n"  // With none at all, a form would say Origin: null.
          "Cross-Origin-Opener-Policy: same-origin\r\n"
          "Cross-Origin-Resource-Policy: same-origin\r\n";
-}
-
-Response refusal(const Request& request, std::uint16_t status, std::string_view reason) {
-  if (request.path.starts_with("/api/")) {
-    return {status, "application/json", "{\"error\":" + json_string(reason) + "}\n", {}};
-  }
-  return {status, "text/plain; charset=utf-8", std::string(reason) + "\n", {}};
 }
 
 Site::Site(SiteOptions options, std::vector<Route> routes)

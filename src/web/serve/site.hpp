@@ -23,9 +23,6 @@ struct SiteOptions {
 // Lines that each response has: what a browser may load and run, and who may show the page.
 std::string security_headers();
 
-// A response that says why not: as JSON where programs ask, else as text.
-Response refusal(const Request& request, std::uint16_t status, std::string_view reason);
-
 class Site final {
  public:
   Site(SiteOptions options, std::vector<Route> routes);

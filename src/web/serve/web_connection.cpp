@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "os/listener.hpp"
+#include "web/http/refusal.hpp"
 
 namespace haricot::web {
 namespace {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "web/http/refusal.hpp"
+
 namespace haricot::web {
 namespace {
 
@@ -68,8 +70,8 @@ TEST(Site, SaysWhyNotInTheFormOfThePath) {
   const Site site({}, routes());
   Request for_programs = request(Method::get, "/api/\"x");
   const Response json = *site.judge(for_programs, "peer").refused;
-  EXPECT_EQ(json.type, "application/json");
-  EXPECT_EQ(json.body, "{\"error\":\"There is nothing under this path.\"}\n");
+  EXPECT_EQ(json.type, kJsonType);
+  EXPECT_EQ(json.body, "{\"error\":\"There is nothing under this path.\"}");
   Request for_people = request(Method::get, "/x");
   EXPECT_EQ(site.judge(for_people, "peer").refused->body, "There is nothing under this path.\n");
 }

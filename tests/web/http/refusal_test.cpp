@@ -1,0 +1,30 @@
+#include "web/http/refusal.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace haricot::web {
+namespace {
+
+Response refused(const std::string& path) {
+  return refusal({.method = Method::get, .path = path}, 404, "no \"such\" <b>tube</b>");
+}
+
+TEST(Refusal, IsJsonBelowTheApi) {
+  const Response response = refused("/api/tube");
+  EXPECT_EQ(response.status, 404);
+  EXPECT_EQ(response.type, kJsonType);
+  EXPECT_EQ(response.body, R"({"error":"no \"such\" <b>tube</b>"})");
+}
+
+TEST(Refusal, IsTextElsewhere) {
+  for (const char* path : {"/metrics", "/", "/apian", "/page/api/x"}) {
+    const Response response = refused(path);
+    EXPECT_EQ(response.type, "text/plain; charset=utf-8") << path;
+    EXPECT_EQ(response.body, "no \"such\" <b>tube</b>\n") << path;
+  }
+}
+
+}  // namespace
+}  // namespace haricot::web
