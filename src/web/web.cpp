@@ -45,6 +45,7 @@ struct Rooms {
         api(observer, history,
             {.version = HARICOT_VERSION,
              .allows_changes = options.allows_changes,
+             .has_login = !options.token_file.empty(),
              .interval_s = static_cast<double>(options.interval_ms) / 1000}),
         metrics(observer, labels, HARICOT_VERSION) {}
 

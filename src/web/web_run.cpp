@@ -113,7 +113,7 @@ void log_ready(os::Log& log, const WebOptions& options,
 }
 
 // The old token stays in force if there is no good one.
-void read_token_again(const std::string& path, Site& site, os::Log& log) {
+void read_token_again(const std::string& path, Site& site, WebServer& server, os::Log& log) {
   std::string error;
   std::optional<Token> token = Token::read(path, error);
   if (!token) {
@@ -121,6 +121,7 @@ void read_token_again(const std::string& path, Site& site, os::Log& log) {
     return;
   }
   site.set_token(*std::move(token));
+  server.end_events();
   log.event(os::Level::info, "web-token");
 }
 
@@ -168,7 +169,7 @@ int run_web(const WebOptions& options,
   if (!server.listen(std::move(listeners))) return fail("cannot wait for connections");
   loop.add(LoopPart::of(server));
   if (!options.token_file.empty()) {
-    loop.set_reload([&] { read_token_again(options.token_file, site, log); });
+    loop.set_reload([&] { read_token_again(options.token_file, site, server, log); });
   }
   notifier.ready("Serving HTTP.");
   loop.run();

@@ -92,7 +92,7 @@ class Login(web_case.WebTest):
                         [f"Authorization: Bearer {TOKEN[:-1]}"], [f"X-Authorization: Bearer {TOKEN}"]):
             answer = self.ask("/echo", headers=headers)
             self.assertEqual((answer.status, answer.headers["www-authenticate"]), (401, "Bearer"), headers)
-        self.assertEqual(self.ask("/api/echo").headers["content-type"], "application/json")
+        self.assertEqual(self.ask("/api/echo").headers["content-type"], "application/json; charset=utf-8")
         self.assertEqual(self.status("/api/act", "POST", SAME, b"x"), 401)
 
     def test_what_is_open_stays_so(self):
@@ -119,9 +119,28 @@ class Login(web_case.WebTest):
         self.assertEqual(self.status("/", headers=[f"Cookie: a=b; {cookie}; c=d"]), 200)
         self.assertEqual(self.status("/", headers=[f"Cookie: {cookie}0"]), 401)
         self.assertEqual(self.status("/login", headers=[f"Cookie: {cookie}"]), 303)
-        answer = self.ask("/logout", "POST", SAME + [f"Cookie: {cookie}"])
-        self.assertIn("Max-Age=0", answer.headers["set-cookie"])
-        self.assert_logged("event=web-action peer=127.0.0.1:")
+        self.assert_logged("action=login ")
+
+    def test_a_log_out_has_the_browser_drop_the_cookie(self):
+        cookie, _, attributes = self.log_in().headers["set-cookie"].partition("; ")
+        for headers in ([], ["Sec-Fetch-Site: cross-site"], ["Origin: http://evil.example"]):
+            answer = self.ask("/logout", "POST", [f"Cookie: {cookie}", *headers])
+            self.assertEqual(answer.status, 403, headers)
+            self.assertNotIn("set-cookie", answer.headers)
+        self.assertEqual(self.ask("/logout", headers=[f"Cookie: {cookie}"]).status, 405)
+        # Who is not logged in is no line of the log.
+        self.assertEqual(self.ask("/logout", "POST", SAME).status, 303)
+        answer = self.ask("/logout", "POST", [*SAME, f"Cookie: {cookie}"])
+        self.assertEqual((answer.status, answer.headers["location"]), (303, "./"))
+        name = cookie.partition("=")[0]
+        self.assertEqual(answer.headers["set-cookie"], f"{name}=; {attributes}; Max-Age=0")
+        self.assert_logged("action=logout ")
+        self.assertEqual(self.site.log().count("action=logout "), 1)
+        self.assertEqual(self.status("/", headers=[f"Cookie: {name}="]), 401)
+
+    def test_without_a_token_there_is_nothing_to_log_out_of(self):
+        answer = self.ask("/logout", "POST", SAME, site=self.serve())
+        self.assertEqual((answer.status, answer.headers.get("set-cookie")), (303, None))
 
     def test_a_wrong_token_is_logged(self):
         answer = self.log_in("wrong")
@@ -139,12 +158,18 @@ class Login(web_case.WebTest):
 
     def test_a_new_token_ends_all_sessions(self):
         cookie = self.log_in().headers["set-cookie"].partition(";")[0]
+        client = self.connect()
+        client.sendall(web_case.request("/events", headers=[f"Cookie: {cookie}"]))
+        stream = web_case.Reader(client)
+        stream.until(b"\n\n")
         other = self.path.with_name("new")
         other.write_text("another-token-of-some-length\n", encoding="ascii")
         other.chmod(0o600)
         other.rename(self.path)
         self.site.process.send_signal(signal.SIGHUP)
         web_case.wait_until(lambda: "event=web-token" in self.site.log())
+        while stream.more():  # Until it ends.
+            pass
         self.assertEqual(self.status("/", headers=[f"Cookie: {cookie}"]), 401)
         self.assertEqual(self.log_in().status, 401)
         self.assertEqual(self.log_in("another-token-of-some-length").status, 303)

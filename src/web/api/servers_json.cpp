@@ -121,6 +121,7 @@ std::string servers_json(Observer& observer, const About& about, std::string_vie
   return JsonWriter()
       .add("version", about.version)
       .add("allow_changes", about.allows_changes)
+      .add("has_login", about.has_login)
       .add("interval_seconds", std::optional<double>(about.interval_s))
       .add_json("servers", list + "]")
       .take();

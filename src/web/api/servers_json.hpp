@@ -12,6 +12,7 @@ namespace haricot::web {
 struct About {
   std::string version;  // Of this program.
   bool allows_changes = false;
+  bool has_login = false;  // People log in with a token, and can log out.
   double interval_s = 2;
 };
 

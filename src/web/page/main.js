@@ -17,6 +17,7 @@ const main = document.getElementById('main');
 const crumbs = document.getElementById('crumbs');
 const alarm = document.getElementById('alarm');
 const live = document.getElementById('live');
+const logout = document.getElementById('logout');
 
 let servers = null;  // The last answer of api/servers.
 let view = null;
@@ -104,6 +105,7 @@ document.querySelector('.skip').addEventListener('click', (event) => {
 show();
 new Live((data) => {
   servers = data;
+  setHidden(logout, !data.has_login);
   view.update(data);
 }, (state, since) => {
   setText(live, {live: 'live', polling: 'polling', lost: 'no contact'}[state]);

@@ -157,6 +157,7 @@ void Site::take_login(Exchange& exchange) const {
 void Site::log_out(Exchange& exchange) const {
   const std::optional<Token>& token = options_.access.token;
   if (!token) return exchange.respond(to_home());
+  if (access_.is_logged_in(exchange.request())) exchange.log_action("logout", "", "");
   exchange.respond(to_home({cookie(exchange.request(), "", "; Max-Age=0")}));
 }
 

@@ -49,6 +49,10 @@ class WebConnection final : public os::EventSource {
   void advance(Instant now);
   // The peer has taken too long.
   void time_out(Instant now);
+  // Ends a stream of events where it stands.
+  void end_events(Instant now) {
+    if (is_events_) set_phase(Phase::over, now);
+  }
   // Refuses without reading a request: there are too many connections.
   void refuse(Instant now);
 

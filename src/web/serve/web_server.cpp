@@ -74,6 +74,14 @@ bool WebServer::listen(std::vector<os::Listener> listeners) {
   return true;
 }
 
+void WebServer::end_events() {
+  for (std::size_t i = connections_.size(); i-- > 0;) {  // One that ends is replaced by the last.
+    WebConnection& connection = *connections_[i];
+    connection.end_events(now_);
+    settle(connection);
+  }
+}
+
 void WebServer::begin_turn(Instant now) {
   now_ = now;
   if (now < date_ends_) return;

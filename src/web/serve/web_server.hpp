@@ -31,6 +31,9 @@ class WebServer final {
   // False: the kernel has no memory.
   [[nodiscard]] bool listen(std::vector<os::Listener> listeners);
 
+  // Who may ask has changed: streams of events end, and their readers ask anew.
+  void end_events();
+
   // To be called before the sources of a turn are handled.
   void begin_turn(Instant now);
   // When advance() has something to do.

@@ -81,6 +81,8 @@ pageTest('both servers are up, and their rates are told', () => base, async (pag
   await until(page, () => document.querySelectorAll('.mark.good').length === 2);
   await until(page, () => [...document.querySelectorAll('.strip .in dd')].every((one) => Number(one.textContent) > 1));
   assert.equal(await textOf(page, '#live'), 'live');
+  // There is no login.
+  assert.equal(await page.$eval('#logout', (form) => form.checkVisibility()), false);
   const about = await page.$$eval('.server .about', (all) => all.map((one) => one.textContent).join());
   assert.match(about, /haricot .*beanstalkd 1\.12/s);
   assert.deepEqual(await axe(page), []);
@@ -207,6 +209,11 @@ test('behind a prefix and a token: a login, and the page', {timeout: 300000}, as
     await press(page, 'Put', 'dialog');
     await until(page, () => document.querySelector('#toasts').textContent !== '');
     assert.doesNotMatch(await textOf(page, '#toasts'), /Put:/);
+    assert.deepEqual(await axe(page), []);
+    await press(page, 'Log out');
+    await page.waitForSelector('#token');
+    assert.match(page.url(), /\/queue\/$/);
+    assert.deepEqual(await page.cookies(), []);
     assert.deepEqual(page.wrongs, []);
   } finally {
     await page.close();
